@@ -1,0 +1,172 @@
+package adapter
+
+import (
+	"context"
+	"io"
+	"iter"
+	"time"
+
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+)
+
+// Dialect is one agent protocol: a value per folder, listed in cmd/apbridge.
+type Dialect struct {
+	Name string
+	// Mount adds the face's routes; nil: the dialect cannot be served.
+	Mount func(r *mux.Router, svc Service, face Face)
+	// Dial makes a backend; it does no I/O. nil: the dialect cannot be called.
+	Dial func(up Upstream) (Backend, error)
+	// Detect tells whether the server at up speaks this dialect. It does one
+	// or two GETs. An error says that nobody answered.
+	Detect func(ctx context.Context, up Upstream) (bool, error)
+	// Flavours are those the dialect makes runs in; Webhook writes the body of
+	// the completion hook of such a run.
+	Flavours []mapping.Flavour
+	Webhook  func(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error)
+}
+
+// Face is what every face is mounted with.
+type Face struct {
+	Log          *zap.Logger
+	Limits       config.Limits
+	DefaultAgent string
+	// Agents maps config names to their settings; read only.
+	Agents  map[string]config.Agent
+	Version string
+	// Heartbeat is the interval between heartbeats of a stream.
+	Heartbeat time.Duration
+}
+
+// Upstream is everything a backend may know about the agent it calls.
+type Upstream struct {
+	Name   string // config name
+	Config config.Agent
+	Limits config.Limits
+	Log    *zap.Logger
+	Agent  string // user agent: apbridge/VERSION
+}
+
+// Backend calls an agent. It keeps no state of its own between runs; what must
+// survive is an event. Safe for concurrent use.
+type Backend interface {
+	// Run executes one run and yields what happens, in order.
+	//
+	// A linked event that carries the remote id comes before the first output.
+	// Exactly one end event comes last, unless the iterator yields an error;
+	// an error is final, is an *mapping.Error, and ends the run as failed (or
+	// timed out, by its class and the cause of ctx). It stops soon after ctx
+	// ends, telling the agent so where it can, and at once when yield says
+	// false. No goroutine outlives it. Given t.After, nothing already logged
+	// is asked for twice.
+	//
+	// yield returns when the event is queued, not when it is durable; a failed
+	// append ends the next yield.
+	Run(ctx context.Context, t Task) iter.Seq2[mapping.Event, error]
+}
+
+// Canceler is a backend that can tell the agent to stop. It is called after
+// Run was stopped, with a fresh context. Optional.
+type Canceler interface {
+	Cancel(ctx context.Context, link mapping.Link) error
+}
+
+// Prober is a backend that can be asked whether the agent is there. Optional.
+type Prober interface {
+	Probe(ctx context.Context) error
+}
+
+// Describer is a backend whose agent can tell about itself. Optional; a
+// task/step agent is described by the bridge.
+type Describer interface {
+	Schemas(ctx context.Context) (mapping.Schemas, error)
+	Graph(ctx context.Context) (json.RawMessage, error)
+}
+
+// StateWriter is a backend whose agent keeps a state that can be changed
+// between runs. Update sends values through the agent's reducers and returns
+// the state read back. Optional.
+type StateWriter interface {
+	UpdateState(ctx context.Context, link mapping.Link, values json.RawMessage, asNode string) (State, error)
+}
+
+// Forgetter is a backend that can delete the agent's copy of a thread. Optional.
+type Forgetter interface {
+	Forget(ctx context.Context, link mapping.Link) error
+}
+
+// Traits is what a backend is like; constant after Dial.
+type Traits struct {
+	// Opaque: the agent has no state that can be read; the bridge is its
+	// graph of one node (task/step agents).
+	Opaque bool
+	// Stepping is the mode that "auto" stands for.
+	Stepping mapping.Stepping
+}
+
+// Traited is implemented by every backend of ours; one without it is not opaque.
+type Traited interface{ Traits() Traits }
+
+// State is an upstream state read back.
+type State struct {
+	Values     json.RawMessage
+	Checkpoint string
+	Next       []string
+	Tasks      json.RawMessage
+}
+
+// Task is all a backend gets for one run.
+type Task struct {
+	Run    mapping.Run
+	Thread mapping.Thread
+	// TaskID is the lineage; ids of steps and messages are made from it.
+	TaskID string
+	// Link is what the agent calls the thread or task; zero at first contact.
+	Link mapping.Link
+	// Input is the run's input; zero for a resume.
+	Input mapping.Input
+	// Prompt is the input of a new upstream task, memory included; Additional
+	// its additional_input, which holds apbridge.run_id. Task/step agents only.
+	Prompt     string
+	Additional json.RawMessage
+	// Resume: this run answers a question. Answer is what it means to a
+	// task/step agent, Run.Options.Resume the value for a thread/run agent.
+	Resume bool
+	Answer mapping.Answer
+	// Values is the full local state, to be seeded into a fresh upstream
+	// thread before the run; nil: send only what is new. Fork is the upstream
+	// checkpoint to fork from instead, where there is one.
+	Values json.RawMessage
+	Fork   string
+	// State is the local state at the start.
+	State *mapping.Fold
+	// After is what this run has logged already, when it is picked up again;
+	// Done is the number of steps logged for the whole task. Open tells that a
+	// call may have been sent whose result was never logged: ask the agent
+	// before sending it again.
+	After []mapping.Event
+	Done  int
+	Open  bool
+	// OneStep: stop after one step with Outcome.Parked unless the run ended.
+	// Say is the client's words for that step, verbatim; nil: no body.
+	OneStep bool
+	Say     *string
+	// Files are the thread's artifacts.
+	Files Files
+}
+
+// Files gives a backend the artifacts of its thread. Bytes are streamed.
+type Files interface {
+	// List returns what an agent that starts a new task should be given.
+	List(ctx context.Context) ([]mapping.Artifact, error)
+	// Open returns the bytes; the caller closes.
+	Open(ctx context.Context, artifactID string) (io.ReadCloser, error)
+	// Save writes an agent-made file under its path (see
+	// mapping.ArtifactPath); the same path keeps its artifact id. The bytes
+	// become visible with the next event that names the id in Head.Artifacts.
+	Save(ctx context.Context, path, remoteID string, body io.Reader) (mapping.Artifact, error)
+}

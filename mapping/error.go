@@ -1,0 +1,105 @@
+package mapping
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Class is the one thing a dialect needs to know to answer an error: each has
+// a table from classes to its own statuses.
+type Class string
+
+const (
+	Invalid      Class = "invalid"      // the request says something that cannot be (422)
+	Malformed    Class = "malformed"    // the request cannot be read (400)
+	NotFound     Class = "not_found"    // 404
+	Conflict     Class = "conflict"     // 409
+	TooLarge     Class = "too_large"    // 413
+	Unsupported  Class = "unsupported"  // content type (415)
+	NotAllowed   Class = "not_allowed"  // method (405)
+	Unauthorized Class = "unauthorized" // 401
+	Forbidden    Class = "forbidden"    // 403
+	Limited      Class = "limited"      // 429
+	Unavailable  Class = "unavailable"  // 503
+	StorageFull  Class = "storage_full" // 507
+	Upstream     Class = "upstream"     // the agent failed (502)
+	Timeout      Class = "timeout"      // the agent was too slow (504)
+	Internal     Class = "internal"     // 500, text hidden
+)
+
+// Codes of failed runs and refused requests that clients may rely on.
+const (
+	CodeUpstreamUnreachable = "upstream_unreachable"
+	CodeUpstreamError       = "upstream_error"
+	CodeBadUpstream         = "bad_upstream_response"
+	CodeUpstreamLost        = "upstream_state_lost"
+	CodeStepLimit           = "step_limit"
+	CodeStepTimeout         = "step_timeout"
+	CodeRunTimeout          = "run_timeout"
+	CodeOutcomeUnknown      = "outcome_unknown"
+	CodeUnanswered          = "unanswered_question"
+	CodeNotPortable         = "state_not_portable"
+	CodeNotSupported        = "not_supported"
+	CodeThreadBusy          = "thread_busy"
+	CodeThreadNotFound      = "thread_not_found"
+	CodeRunNotFound         = "run_not_found"
+	CodeAgentNotFound       = "agent_not_found"
+	CodeTaskNotFound        = "task_not_found"
+	CodeStepNotFound        = "step_not_found"
+	CodeArtifactNotFound    = "artifact_not_found"
+	CodeItemNotFound        = "item_not_found"
+	CodeCheckpointNotFound  = "checkpoint_not_found"
+	CodeRouteNotFound       = "route_not_found"
+	CodeBadCursor           = "bad_cursor"
+	CodeCursorExpired       = "cursor_expired"
+	CodeInvalid             = "invalid_request"
+	CodeQueueFull           = "queue_full"
+	CodeInternal            = "internal_error"
+	CodeShutdown            = "shutting_down"
+)
+
+// Error is every error that a caller is meant to see: it says what happened,
+// why, and what to do. It is made once, where the cause is known.
+type Error struct {
+	Class   Class
+	Code    string // snake_case, stable
+	Message string // one or two sentences for a person; no secrets, no prompts
+	Detail  any    // further facts, JSON-encodable; nil for none
+	Err     error  // the cause, for the log only
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.Code + ": " + e.Message + ": " + e.Err.Error()
+	}
+	return e.Code + ": " + e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf makes an Error; the message is formatted as by fmt.Sprintf.
+func Errorf(class Class, code, format string, args ...any) *Error {
+	return &Error{Class: class, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Classify returns the Error in err's chain; anything else is internal, its
+// text kept for the log.
+func Classify(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Class: Internal, Code: CodeInternal, Message: "Something went wrong inside the bridge. Its log has the cause under this request's id.", Err: err}
+}
+
+// Fault is an error as it is kept with a run and shown to every reader of it.
+type Fault struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// FaultOf turns an error that ended a run into what is kept of it.
+func FaultOf(err error) *Fault {
+	e := Classify(err)
+	return &Fault{Code: e.Code, Message: e.Message}
+}

@@ -1,0 +1,130 @@
+package mapping
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Kind says what an event tells.
+type Kind string
+
+const (
+	// KindStarted is the first event of a run. Renders the metadata frame.
+	KindStarted Kind = "started"
+	// KindLinked tells what the agent calls the thread, task or run: Head.Link.
+	KindLinked Kind = "linked"
+	// KindInput merges Data, a delta object, into the state with the bridge's
+	// own reducer. Only before a task/step agent: a thread/run agent merges
+	// its input itself and says so with a state event.
+	KindInput Kind = "input"
+	// KindDelta is a token: Data is [message chunk, metadata].
+	KindDelta Kind = "delta"
+	// KindUpdate is one node's output: Data is its delta object. It is the
+	// matter steps are made of.
+	KindUpdate Kind = "update"
+	// KindInterrupt is a question: Head.Interrupts.
+	KindInterrupt Kind = "interrupt"
+	// KindCustom is what an agent wrote with its stream writer: Data is any JSON.
+	KindCustom Kind = "custom"
+	// KindChunk is an upstream frame kept as it came: Head.Name is the event
+	// name without namespace, Data its JSON.
+	KindChunk Kind = "chunk"
+	// KindState changes the state: Data is an encoded Diff (nil: nothing
+	// changed). Backends yield it with Data = the full values and Head.Full
+	// set; the engine turns that into a Diff before it is logged.
+	KindState Kind = "state"
+	// KindEnd is the last event of a run: Head.Outcome.
+	KindEnd Kind = "end"
+)
+
+// Event is one thing that happened on a thread. Events are the truth of the
+// bridge: states, steps, frames and statuses are folds of them.
+type Event struct {
+	Seq   int64 // grows per thread, from 1; given by the log
+	RunID string
+	Kind  Kind
+	At    time.Time
+	Head  Head
+	Data  json.RawMessage // verbatim; its meaning is the Kind's
+}
+
+// Head is the small, typed part of an event. It is stored as JSON.
+type Head struct {
+	Node string   `json:"node,omitempty"` // update: the node that ran
+	NS   []string `json:"ns,omitempty"`   // namespace of a subgraph, root first; nil at the root
+	Name string   `json:"name,omitempty"` // chunk: event name; state: the frame it came as (values, checkpoints or "")
+
+	// Reduce: an update whose Data the bridge merges into the state itself,
+	// since the agent has no state of its own.
+	Reduce bool `json:"reduce,omitempty"`
+	// Step: an update that is a step of a task/step agent.
+	Step *StepInfo `json:"step,omitempty"`
+	// Interrupts: the questions of an interrupt event, or of an update that asks.
+	Interrupts []Interrupt `json:"interrupts,omitempty"`
+	Link       *Link       `json:"link,omitempty"`
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // the checkpoint this event makes
+	Outcome    *Outcome    `json:"outcome,omitempty"`
+	// Next: on a state event, the nodes that come next; nil means not said.
+	Next []string `json:"next,omitempty"`
+	// Full: Data is the whole state, not a Diff. Never logged.
+	Full bool `json:"full,omitempty"`
+	// Attempt of a started event, from 1.
+	Attempt int `json:"attempt,omitempty"`
+	// UpstreamID is the agent's own id of the frame, for rejoining.
+	UpstreamID string `json:"upstream_id,omitempty"`
+	// Artifacts are those written by or with this event.
+	Artifacts []string `json:"artifacts,omitempty"`
+}
+
+// StepInfo is what a task/step agent said about one of its steps, beyond what
+// the delta holds.
+type StepInfo struct {
+	ID         string          `json:"id,omitempty"` // the agent's own step id
+	Name       string          `json:"name,omitempty"`
+	Status     string          `json:"status,omitempty"`
+	Output     json.RawMessage `json:"output,omitempty"` // verbatim JSON: string, null, object, list
+	Additional json.RawMessage `json:"additional,omitempty"`
+	IsLast     bool            `json:"is_last,omitempty"`
+	Input      *string         `json:"input,omitempty"` // what it was driven with
+}
+
+// Checkpoint is a point in a thread's history that can be read, and run from,
+// again.
+type Checkpoint struct {
+	ID        string          `json:"id"`               // a UUIDv7, made at the append
+	Parent    string          `json:"parent,omitempty"` // filled by the store: the head before it
+	Source    string          `json:"source"`           // input, loop, update, fork or upstream
+	Step      int             `json:"step"`
+	Next      []string        `json:"next,omitempty"`
+	Tasks     json.RawMessage `json:"tasks,omitempty"` // state tasks as an upstream told them; nil: derived
+	Remote    string          `json:"remote,omitempty"`
+	RunID     string          `json:"run_id,omitempty"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"` // further metadata of an upstream
+	CreatedAt time.Time       `json:"-"`
+	Seq       int64           `json:"-"` // of the event that made it
+}
+
+// Outcome is how a run ended.
+type Outcome struct {
+	Status RunStatus `json:"status,omitempty"` // "" together with Parked
+	// Parked: not an end at all. A lockstep run did the step it was asked for
+	// and waits for the next one; never logged.
+	Parked     bool        `json:"parked,omitempty"`
+	Cancelled  bool        `json:"cancelled,omitempty"`
+	Fault      *Fault      `json:"fault,omitempty"`
+	Interrupts []Interrupt `json:"interrupts,omitempty"` // what the run waits for
+}
+
+// Thread says what the thread's status is after a run that ended so.
+func (o Outcome) Thread() ThreadStatus {
+	switch {
+	case o.Parked:
+		return ThreadInterrupted
+	case o.Status == RunError, o.Status == RunTimeout:
+		return ThreadError
+	case o.Status == RunInterrupted && !o.Cancelled:
+		return ThreadInterrupted
+	default:
+		return ThreadIdle
+	}
+}

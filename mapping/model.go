@@ -1,0 +1,256 @@
+package mapping
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// ThreadStatus is what a thread is doing. Between runs it tells how the last
+// one ended (streaming and REST documents of the Agent Protocol, schema
+// ThreadStatus).
+type ThreadStatus string
+
+const (
+	ThreadIdle        ThreadStatus = "idle"
+	ThreadBusy        ThreadStatus = "busy"
+	ThreadInterrupted ThreadStatus = "interrupted"
+	ThreadError       ThreadStatus = "error"
+)
+
+// RunStatus is where a run is in its life. Pending and running are the two
+// active ones; every run ends in exactly one of the other four.
+type RunStatus string
+
+const (
+	RunPending     RunStatus = "pending"
+	RunRunning     RunStatus = "running"
+	RunSuccess     RunStatus = "success"
+	RunError       RunStatus = "error"
+	RunTimeout     RunStatus = "timeout"
+	RunInterrupted RunStatus = "interrupted" // waits for a person, or was cancelled
+)
+
+// Active tells whether the run has not ended yet.
+func (s RunStatus) Active() bool { return s == RunPending || s == RunRunning }
+
+// Flavour is the dialect, and the variant of it, that a run was made in. It
+// decides the shape of what is said about the run where nobody asks: webhooks.
+type Flavour string
+
+const (
+	FlavourLangGraph     Flavour = "langgraph"
+	FlavourAgentProtocol Flavour = "agentprotocol"
+	FlavourTaskStep      Flavour = "taskstep"
+	FlavourTopic         Flavour = "topic"
+)
+
+// Thread is a conversation with one or more agents: a topic on the task/step
+// side.
+type Thread struct {
+	Tenant, Owner        string
+	ID                   string
+	Metadata             json.RawMessage // an object, never nil
+	Config               json.RawMessage // an object, never nil
+	Status               ThreadStatus
+	Head                 string          // id of the newest checkpoint; "" when there is none
+	Values               json.RawMessage // state at Head, where it was asked for; else nil
+	Interrupts           []Interrupt     // the open question, if any
+	CreatedAt, UpdatedAt time.Time
+	Expires              time.Time // zero: never
+}
+
+// Run is one execution of an agent on a thread.
+type Run struct {
+	Tenant, Owner string
+	ID            string
+	ThreadID      string
+	TaskID        string // the lineage this run belongs to
+	Agent         string // config name
+	AssistantID   string // always a UUID
+	Status        RunStatus
+	Parked        bool            // running, but waiting for the next step to be asked for
+	Metadata      json.RawMessage // an object, never nil
+	Kwargs        json.RawMessage // what the client sent, verbatim; an object
+	Multitask     Strategy
+	Flavour       Flavour
+	Options       RunOptions
+	Base          string // id of the checkpoint the run starts from; "" at the first
+	Attempt       int    // from 1
+	Fault         *Fault // why it ended in error or timeout
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+	StartedAt     time.Time // zero while pending
+	EndedAt       time.Time // zero while active
+	RunAfter      time.Time // zero: at once
+}
+
+// Strategy says what a new run does when its thread is busy ("double texting").
+type Strategy string
+
+const (
+	StrategyReject     Strategy = "reject"
+	StrategyEnqueue    Strategy = "enqueue"
+	StrategyInterrupt  Strategy = "interrupt"
+	StrategyRollback   Strategy = "rollback"
+	StrategyConcurrent Strategy = "concurrent"
+)
+
+// RunOptions is the part of a request that changes how the run is executed;
+// it is kept with the run, so that another process can pick it up.
+type RunOptions struct {
+	Resume          json.RawMessage `json:"resume,omitempty"` // answer to an interrupt
+	Resuming        bool            `json:"resuming,omitempty"`
+	Update          json.RawMessage `json:"update,omitempty"` // command.update
+	Input           json.RawMessage `json:"input,omitempty"`  // normal form: see NormalInput
+	StreamModes     []string        `json:"stream_modes,omitempty"`
+	Subgraphs       bool            `json:"subgraphs,omitempty"`
+	Config          json.RawMessage `json:"config,omitempty"`
+	Context         json.RawMessage `json:"context,omitempty"`
+	InterruptBefore []string        `json:"interrupt_before,omitempty"`
+	InterruptAfter  []string        `json:"interrupt_after,omitempty"`
+	Approval        Approval        `json:"approval,omitempty"` // after agent config and request were merged
+	Stepping        Stepping        `json:"stepping,omitempty"` // "" : not driven by steps
+	MaxSteps        int             `json:"max_steps,omitempty"`
+	Retries         int             `json:"retries,omitempty"`
+	RetryUnknown    bool            `json:"retry_unknown,omitempty"`
+	DeleteAfter     bool            `json:"delete_after,omitempty"` // on_completion: delete
+	Webhook         string          `json:"webhook,omitempty"`
+	FollowUp        bool            `json:"follow_up,omitempty"`  // further run of a task that has one
+	Checkpoint      string          `json:"checkpoint,omitempty"` // the client asked to start here
+	Losses          []Loss          `json:"losses,omitempty"`
+}
+
+// Approval says when a task/step agent is stopped to ask a person.
+type Approval string
+
+const (
+	ApprovalAuto Approval = "auto" // only a real question (AutoGPT's ask_user)
+	ApprovalAsk  Approval = "ask"  // also before every proposed command
+	ApprovalStep Approval = "step" // after every step that is not the last
+)
+
+// Stepping says how the steps of a task are pulled out of its run.
+type Stepping string
+
+const (
+	SteppingFree     Stepping = "free"     // the first POST starts the run, which goes on by itself
+	SteppingLockstep Stepping = "lockstep" // each POST does one upstream step
+	SteppingRun      Stepping = "run"      // one step is the whole run
+)
+
+// Task is a lineage of runs: a run and its resumes and follow-ups. On the
+// task/step side it is the task.
+type Task struct {
+	Tenant, Owner   string
+	ID              string
+	ThreadID        string
+	Agent           string
+	Input           string
+	HasInput        bool            // false: the client sent null or nothing
+	AdditionalInput json.RawMessage // an object, never nil
+	Cursor          int             // steps handed out and confirmed
+	Topic           bool            // made through the topic face
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+	Artifacts       []Artifact // where asked for
+}
+
+// Step is one step of a task, numbered from 1 over all its runs.
+type Step struct {
+	ID               string // StepID(task, n)
+	TaskID           string
+	RunID            string
+	N                int
+	Name             string
+	Status           StepStatus
+	Input            *string         // of the POST that fetched it
+	AdditionalInput  json.RawMessage // of that POST; nil when there was none
+	Output           *string
+	AdditionalOutput json.RawMessage // an object or nil
+	Artifacts        []Artifact
+	IsLast           bool
+	CreatedAt        time.Time
+}
+
+// StepStatus as in the v1 document, schema Step.status.
+type StepStatus string
+
+const (
+	StepCreated   StepStatus = "created"
+	StepRunning   StepStatus = "running"
+	StepCompleted StepStatus = "completed"
+)
+
+// Artifact is a file of a thread. Two writes to one path are one artifact with
+// the newest bytes.
+type Artifact struct {
+	Tenant       string
+	ID           string
+	ThreadID     string
+	TaskID       string // the task that made or received it first
+	Path         string // canonical: relative, "/"-separated, no "." or ".." parts; see CleanPath
+	Size         int64
+	MIMEType     string
+	Sum          string // SHA-256 of the bytes, lower-case hex
+	AgentCreated bool
+	CreatedAt    time.Time
+	ModifiedAt   time.Time
+	RemoteID     string // the agent's own id for it, last seen
+}
+
+// Item is one entry of the long-term store.
+type Item struct {
+	Tenant, Owner        string
+	Namespace            []string
+	Key                  string
+	Value                json.RawMessage // an object
+	CreatedAt, UpdatedAt time.Time
+	Expires              time.Time // zero: never
+	Score                *float64  // of a text or vector search
+}
+
+// Agent is one configured agent as clients see it. Configured agents are
+// known by their name; assistants made by clients over them have an id of
+// their own.
+type Agent struct {
+	ID          string // assistant_id, a UUID
+	Graph       string // config name of the agent
+	Name        string
+	Description string
+	Metadata    json.RawMessage
+	Config      json.RawMessage
+	Context     json.RawMessage
+	Version     int
+	Configured  bool // from the configuration: cannot be changed or deleted
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	Opaque      bool // a task/step agent: the bridge is its graph
+}
+
+// Schemas are the JSON schemas of an agent's input, output and state.
+type Schemas struct {
+	Input, Output, State, Config, Context json.RawMessage
+}
+
+// Interrupt is one open question of a run.
+type Interrupt struct {
+	ID    string          `json:"id"`
+	Value json.RawMessage `json:"value"`
+	Task  string          `json:"task,omitempty"` // id of the state task that asks
+	NS    []string        `json:"ns,omitempty"`
+	When  string          `json:"when,omitempty"`
+}
+
+// Link is what an agent calls a thread or task of ours, and how far both
+// sides agreed on its state (ARCHITECTURE.md, "Who owns state").
+type Link struct {
+	Agent            string   `json:"agent,omitempty"`
+	TaskID           string   `json:"task_id,omitempty"`           // "" for a link of the whole thread
+	Remote           string   `json:"remote,omitempty"`            // upstream thread or task id
+	RemoteRun        string   `json:"remote_run,omitempty"`        // upstream run id, for rejoining
+	RemoteCheckpoint string   `json:"remote_checkpoint,omitempty"` // upstream head when both agreed
+	LocalCheckpoint  string   `json:"local_checkpoint,omitempty"`  // our head when both agreed
+	Profile          string   `json:"profile,omitempty"`           // what a probe found out about the server
+	Topic            string   `json:"topic,omitempty"`             // upstream topic, where it serves topics
+	Steps            []string `json:"steps,omitempty"`             // upstream step ids logged so far, in order
+}

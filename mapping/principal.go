@@ -1,0 +1,38 @@
+package mapping
+
+import "context"
+
+// Principal is who a request is made for. With auth off it is the zero value,
+// whose tenant is "".
+type Principal struct {
+	ID     string   // key id or subject
+	Tenant string   // every row belongs to one
+	Agents []string // config names it may use; nil: all
+	Rights []string // nil: all
+}
+
+// May tells whether the principal may use the named agent.
+func (p Principal) May(agent string) bool {
+	if p.Agents == nil {
+		return true
+	}
+	for _, a := range p.Agents {
+		if a == agent {
+			return true
+		}
+	}
+	return false
+}
+
+type principalKey struct{}
+
+// WithPrincipal returns a context that carries p.
+func WithPrincipal(ctx context.Context, p Principal) context.Context {
+	return context.WithValue(ctx, principalKey{}, p)
+}
+
+// PrincipalOf returns the principal ctx carries, or the zero one.
+func PrincipalOf(ctx context.Context) Principal {
+	p, _ := ctx.Value(principalKey{}).(Principal)
+	return p
+}
