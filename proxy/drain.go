@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -21,15 +22,19 @@ func (s *Server) drain() {
 	s.handOver(ctx)
 	select {
 	case <-idle:
-		return
 	case <-ctx.Done():
+		// What is open now is mostly streams. Their handlers return without
+		// an end frame, so clients know to resume.
+		s.cut(ErrShutdown)
 	}
-	// What is open now is mostly streams. Their handlers return without an end
-	// frame, so clients know to resume.
-	s.cut(ErrShutdown)
-	select {
-	case <-idle:
-	case <-time.After(s.times.winding / 3):
+	s.finish()
+}
+
+// finish lets answers reach the wire whose handlers are returning.
+func (s *Server) finish() {
+	ctx, cancel := context.WithTimeout(context.Background(), s.times.winding/4)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
 		s.log.Warn("some requests did not end in time and were cut off")
 	}
 }

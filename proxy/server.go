@@ -70,7 +70,7 @@ var usualTimes = times{
 	body:    5 * time.Minute,
 	write:   time.Minute,
 	idle:    2 * time.Minute,
-	winding: 1500 * time.Millisecond,
+	winding: 2 * time.Second,
 }
 
 // maxHeader bounds a request's line and header, in bytes.
