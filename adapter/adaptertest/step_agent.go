@@ -13,6 +13,7 @@ import (
 type Kind string
 
 const (
+	Plain   Kind = "plain"   // as the v1 document has it
 	Python  Kind = "python"  // the Python SDK: planned steps, floored pages, bare artifact list
 	JS      Kind = "js"      // the JavaScript SDK: cannot list steps, 500 for unknown tasks
 	Forge   Kind = "forge"   // AutoGPT's forge: page and pageSize, times without zone
@@ -22,7 +23,7 @@ const (
 )
 
 // Kinds are all of them.
-var Kinds = []Kind{Python, JS, Forge, AutoGPT, Bee, Old}
+var Kinds = []Kind{Plain, Python, JS, Forge, AutoGPT, Bee, Old}
 
 // Fault is what goes wrong at a step.
 type Fault string

@@ -32,7 +32,7 @@ func (a *StepAgent) getTask(w http.ResponseWriter, id string) {
 
 func (a *StepAgent) taskJSON(t *stepTask) string {
 	switch a.Kind {
-	case JS:
+	case JS, Plain:
 		additional := t.additional
 		if additional == "null" {
 			additional = "{}"

@@ -86,7 +86,8 @@ func (d *drive) replayEvent(ev *mapping.Event) {
 		d.site, _ = parseProfile(head.Link.Profile)
 	case ev.Kind == mapping.KindUpdate && head.Step != nil:
 		d.note(head.Step.ID)
-		d.echo.add(*head.Step)
+		output, _ := mapping.StepSaid(*ev)
+		d.echo.add(output, head.Step.IsLast)
 		d.lastLog = ev
 		d.said = !d.task.OneStep
 	}
@@ -217,7 +218,7 @@ func (d *drive) deliver(step remoteStep) (done bool, err error) {
 	}
 	d.here++
 	d.note(step.ID)
-	d.echo.add(info)
+	d.echo.add(info.Output, info.IsLast)
 	switch {
 	case info.IsLast:
 		return true, d.end(mapping.Outcome{Status: mapping.RunSuccess})
