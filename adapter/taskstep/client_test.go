@@ -76,3 +76,15 @@ func again(task adapter.Task, logged []mapping.Event) adapter.Task {
 	}
 	return task
 }
+
+// runFor runs a task until n events were seen, as a process that dies then.
+func runFor(t *testing.T, b adapter.Backend, task adapter.Task, n int) adaptertest.Trace {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), adaptertest.Patience)
+	defer cancel()
+	tr := adaptertest.Collect(ctx, b, task, n)
+	if len(tr.Events) != n {
+		t.Fatalf("%d events, want %d; error %v", len(tr.Events), n, tr.Err)
+	}
+	return tr
+}
