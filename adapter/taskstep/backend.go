@@ -17,7 +17,7 @@ import (
 // the agent's routes were found.
 type backend struct {
 	up      adapter.Upstream
-	base    base
+	base    address
 	reads   *resty.Client // GETs, which may be repeated
 	steps   *resty.Client // POSTs, which are never repeated
 	site    atomic.Pointer[site]

@@ -212,6 +212,6 @@ func (d *drive) made(t remoteTask) bool {
 }
 
 // notThere tells whether a list's answer says that the task is unknown.
-func (d *drive) notThere(ans *answer) bool {
+func (d *drive) notThere(ans *response) bool {
 	return ans.status == http.StatusNotFound || ans.status >= 400 && notFound.Match(ans.body)
 }

@@ -62,10 +62,10 @@ func (d *drive) relocate() (moved bool, err error) {
 	return d.site.prefix != before, nil
 }
 
-func (d *drive) created(ans *answer) error {
+func (d *drive) created(ans *response) error {
 	if ans.status/100 != 2 {
 		e := d.refused(ans)
-		if d.task.Prompt == "" {
+		if d.prompt() == "" {
 			e.Message += " The run gave it no input; some agents need one."
 		}
 		return e
@@ -89,18 +89,27 @@ func (d *drive) adopt(t remoteTask) {
 }
 
 func (d *drive) createBody() []byte {
-	body := make([]byte, 0, len(d.task.Prompt)+len(d.task.Additional)+48)
+	body := make([]byte, 0, len(d.task.Prompt)+len(d.task.Additional)+96)
 	body = append(body, '{')
-	if d.task.Prompt != "" {
-		body = append(append(body, `"input":`...), quote(d.task.Prompt)...)
+	if prompt := d.prompt(); prompt != "" {
+		body = append(append(append(body, `"input":`...), quote(prompt)...), ',')
 	}
+	body = append(body, `"additional_input":`...)
 	if len(value(d.task.Additional)) > 0 {
-		if len(body) > 1 {
-			body = append(body, ',')
-		}
-		body = append(append(body, `"additional_input":`...), d.task.Additional...)
+		body = append(body, d.task.Additional...)
+	} else { // the mark by which a task is found whose creation was never answered
+		body = append(append(append(body, `{"apbridge":{"run_id":`...), quote(d.task.Run.ID)...), "}}"...)
 	}
 	return append(body, '}')
+}
+
+// prompt is what a new task is told: without a prompt, which a run that went
+// on with an older task does not have, the input's own words.
+func (d *drive) prompt() string {
+	if d.task.Prompt == "" {
+		return d.task.Input.Text
+	}
+	return d.task.Prompt
 }
 
 func quote(s string) []byte {
@@ -134,14 +143,15 @@ func (d *drive) next() (remoteStep, error) {
 }
 
 // words is what the next step is driven with; nil is a POST without a body,
-// which every server reads as "go on".
+// which every server reads as "go on". An answer goes with the first step of
+// the run that brings it.
 func (d *drive) words() *string {
 	switch {
 	case d.said:
 		return nil
 	case d.task.Say != nil:
 		return d.task.Say
-	case d.task.Resume && !d.task.Answer.Continue:
+	case d.task.Resume && !d.task.Answer.Continue && d.inRun == 0:
 		return &d.task.Answer.Text
 	}
 	return nil
@@ -176,7 +186,7 @@ func (d *drive) step(words *string) (remoteStep, error) {
 
 // stepRefused tells a task that is gone from a step that failed: many servers
 // answer both with a 500.
-func (d *drive) stepRefused(ans *answer) error {
+func (d *drive) stepRefused(ans *response) error {
 	if ans.status == http.StatusNotFound {
 		return d.lost(d.remote)
 	}
