@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -243,3 +244,5 @@ func TestHeadAnswersLikeGet(t *testing.T) {
 		}
 	}
 }
+
+func urlWith(query string) *url.URL { return &url.URL{RawQuery: query} }
