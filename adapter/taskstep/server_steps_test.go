@@ -48,7 +48,7 @@ func TestConfirmComesAfterTheAnswer(t *testing.T) {
 		}}, nil
 	}
 	s := serve(t, f)
-	s.do("POST", base+"/tasks/t/steps", plain, "").field(t, "step_id")
+	s.do("POST", v1Path+"/tasks/t/steps", plain, "").field(t, "step_id")
 	close(received)
 	await(t, "confirmation", confirmed)
 }
@@ -70,7 +70,7 @@ func TestNoConfirmForAClientThatLeft(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	ctx, leave := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, "POST", srv.URL+base+"/tasks/t/steps", strings.NewReader(`{"input":"y"}`))
+	req, err := http.NewRequestWithContext(ctx, "POST", srv.URL+v1Path+"/tasks/t/steps", strings.NewReader(`{"input":"y"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestStepErrors(t *testing.T) {
 			e.Detail = map[string]string{"task": "t2"}
 			return adapter.Handout{}, e
 		}
-		a := serve(t, f).do("POST", base+"/tasks/t/steps", plain, "")
+		a := serve(t, f).do("POST", v1Path+"/tasks/t/steps", plain, "")
 		want := `{"message":"Some words.","code":"some_code","detail":{"task":"t2"}}`
 		if c.class == mapping.NotFound {
 			want = `{"message":"Some words."}`
@@ -130,7 +130,7 @@ func TestInternalErrorsHideTheirText(t *testing.T) {
 	f.onStep = func(context.Context, adapter.StepRequest) (adapter.Handout, error) {
 		return adapter.Handout{}, errFakeBroken
 	}
-	a := serve(t, f).do("POST", base+"/tasks/t/steps", plain, "")
+	a := serve(t, f).do("POST", v1Path+"/tasks/t/steps", plain, "")
 	if a.status != 500 || strings.Contains(a.body, "disk") || !strings.Contains(a.body, `"code":"internal_error"`) {
 		t.Errorf("got %d %s", a.status, a.body)
 	}
@@ -142,7 +142,7 @@ func TestLossesAreSaid(t *testing.T) {
 	f.onStep = func(context.Context, adapter.StepRequest) (adapter.Handout, error) {
 		return adapter.Handout{Step: lastStep(), Losses: []mapping.Loss{{Field: "additional_input", Fate: mapping.Dropped}}}, nil
 	}
-	a := serve(t, f).do("POST", base+"/tasks/t/steps", plain, "")
+	a := serve(t, f).do("POST", v1Path+"/tasks/t/steps", plain, "")
 	if a.header.Get("X-Apbridge-Lossy") != "additional_input;dropped" {
 		t.Errorf("got %v", a.header)
 	}
@@ -165,7 +165,7 @@ func TestStepRequests(t *testing.T) {
 		`{"input":"y","additional_input":{}}`:    `{"Input":"y","AdditionalInput":{},"IdempotencyKey":""}`,
 		`{"input":"\u00fc","other":{"input":1}}`: `{"Input":"ü","AdditionalInput":null,"IdempotencyKey":""}`,
 	} {
-		s.do("POST", base+"/tasks/t/steps", plain, body).field(t, "step_id")
+		s.do("POST", v1Path+"/tasks/t/steps", plain, body).field(t, "step_id")
 		if b, _ := json.Marshal(got); string(b) != want {
 			t.Errorf("%s: got %s", body, b)
 		}

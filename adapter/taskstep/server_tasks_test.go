@@ -59,7 +59,7 @@ func TestBodies(t *testing.T) {
 		{"multipart", "multipart/form-data; boundary=x", "--x--", 415},
 		{"too large", plain, `{"input":"` + strings.Repeat("x", 64<<10) + `"}`, 413},
 	} {
-		for _, path := range []string{base + "/tasks", task + "/steps"} {
+		for _, path := range []string{v1Path + "/tasks", task + "/steps"} {
 			t.Run(c.name+" "+path, func(t *testing.T) {
 				before := s.written()
 				a := s.do("POST", path, c.contentType, c.body)
@@ -76,7 +76,7 @@ func TestBodies(t *testing.T) {
 
 // checkRefused checks that a refusal is JSON with a message and a code, and
 // that nothing was written.
-func checkRefused(t *testing.T, s *served, a answer, before int) {
+func checkRefused(t *testing.T, s *served, a gotten, before int) {
 	t.Helper()
 	var body struct{ Message, Code string }
 	if err := json.Unmarshal([]byte(a.body), &body); err != nil || body.Message == "" || body.Code == "" {
@@ -96,7 +96,7 @@ func TestBodyOfUnknownLength(t *testing.T) {
 	for body, want := range map[string]int{
 		"": 200, `{"input":"y"}`: 200, `{"input":`: 422, `{"input":"` + strings.Repeat("x", 70<<10): 413,
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), "POST", s.url+base+"/tasks", struct{ *strings.Reader }{strings.NewReader(body)})
+		req, err := http.NewRequestWithContext(t.Context(), "POST", s.url+v1Path+"/tasks", struct{ *strings.Reader }{strings.NewReader(body)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestBodyOfUnknownLength(t *testing.T) {
 func TestCompressedBodyIsRefused(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
-	req, err := http.NewRequestWithContext(t.Context(), "POST", s.url+base+"/tasks", strings.NewReader(`{}`))
+	req, err := http.NewRequestWithContext(t.Context(), "POST", s.url+v1Path+"/tasks", strings.NewReader(`{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestInputIsCarriedVerbatim(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
 	const additional = `{ "z":1, "big": 12345678901234567890.10, "a":"\u00fc<\/b>" }`
-	a := s.do("POST", base+"/tasks", plain, `{"additional_input": `+additional+` ,"input":"a\u0000\n\"<é"}`)
+	a := s.do("POST", v1Path+"/tasks", plain, `{"additional_input": `+additional+` ,"input":"a\u0000\n\"<é"}`)
 	if !strings.Contains(a.body, `"additional_input":`+additional+`,`) || !strings.Contains(a.body, `"input":"a\u0000\n\"<é"`) {
 		t.Errorf("got %s", a.body)
 	}
@@ -165,7 +165,7 @@ func TestPages(t *testing.T) {
 		{"?page_size=1000000000", 422, 0, [4]int{}},
 		{"?page_size=%zz", 422, 0, [4]int{}},
 	} {
-		a := s.do("GET", base+"/tasks"+c.query, "", "")
+		a := s.do("GET", v1Path+"/tasks"+c.query, "", "")
 		if a.status != c.status {
 			t.Errorf("%s: got %d %s", c.query, a.status, a.body)
 			continue
@@ -215,7 +215,7 @@ func TestUnknownIDs(t *testing.T) {
 	before := s.written()
 	const uuid = "11111111-1111-4111-8111-111111111111"
 	for _, id := range []string{uuid, "x", "5", "caf%C3%A9", "%00", "%ff", "a%20b", strings.Repeat("x", 2000)} {
-		unknown := base + "/tasks/" + id
+		unknown := v1Path + "/tasks/" + id
 		for _, c := range []struct{ method, path string }{
 			{"GET", unknown}, {"GET", unknown + "/steps"}, {"POST", unknown + "/steps"}, {"GET", unknown + "/steps/" + uuid},
 			{"GET", unknown + "/artifacts"}, {"GET", unknown + "/artifacts/" + uuid}, {"POST", unknown + "/cancel"},
@@ -237,7 +237,7 @@ func TestUnknownIDs(t *testing.T) {
 func TestIdempotencyKeyIsHandedOn(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
-	for _, path := range []string{base + "/tasks", base + "/tasks/00000000-0000-4000-8000-000000000001/steps"} {
+	for _, path := range []string{v1Path + "/tasks", v1Path + "/tasks/00000000-0000-4000-8000-000000000001/steps"} {
 		req, err := http.NewRequestWithContext(t.Context(), "POST", s.url+path, nil)
 		if err != nil {
 			t.Fatal(err)
