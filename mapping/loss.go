@@ -3,6 +3,7 @@ package mapping
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Loss is one field of a request that an agent's dialect cannot carry exactly.
@@ -40,8 +41,12 @@ const (
 )
 
 // LossTable is every documented request field in every direction, in a fixed
-// order.
-func LossTable() []LossRow {
+// order. Callers must not change it.
+func LossTable() []LossRow { return lossRows() }
+
+var lossRows = sync.OnceValue(makeLossRows)
+
+func makeLossRows() []LossRow {
 	var rows []LossRow
 	for _, g := range lossGroups() {
 		for _, field := range g.fields {
@@ -68,9 +73,9 @@ func Losses(from Flavour, opaque bool, fields []string) []Loss {
 		to = taskstep
 	}
 	var out []Loss
-	for _, row := range LossTable() {
-		here := row.From == dialect && row.Request == request && row.To == to
-		if here && row.Fate != Exact && slices.Contains(fields, row.Field) {
+	for _, row := range lossRows() {
+		lossy := row.Fate != Exact && row.From == dialect && row.Request == request && row.To == to
+		if lossy && slices.Contains(fields, row.Field) {
 			out = append(out, Loss{row.Field, row.Fate})
 		}
 	}

@@ -153,8 +153,7 @@ func (f *StepFolder) question(e *Entry, asked []Interrupt) []Step {
 	s.Name = "interrupt"
 	s.Output = ref(questionTexts(asked))
 	if len(asked) > 0 {
-		list, _ := json.Marshal(asked)
-		s.AdditionalOutput = rawObject("interrupt", list)
+		s.AdditionalOutput = rawObject("interrupt", InterruptList(asked))
 	}
 	return f.release(&s)
 }
