@@ -41,31 +41,32 @@ synchronous: %s
 default_agent: instant
 agents:
   instant: {url: %q, dialect: taskstep, concurrency: 4096}
+  threads: {url: %q, dialect: threadrun, concurrency: 4096}
 `
 
-// benchServe starts a bridge on the database in folder and stops it with the test.
-func benchServe(t *testing.T, binary, folder, agent, synchronous string) *benchBridge {
+// serve starts a bridge on the database in folder and stops it with the test.
+func (b *bench) serve(t *testing.T, folder, synchronous string) *benchBridge {
 	t.Helper()
 	file := filepath.Join(folder, "apbridge.yaml")
-	text := fmt.Sprintf(benchConfig, filepath.Join(folder, "bench.db"), synchronous, agent)
+	text := fmt.Sprintf(benchConfig, filepath.Join(folder, "bench.db"), synchronous, b.agent, b.threads)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	address := freeAddress(t)
 	output := &bytes.Buffer{}
-	b := &benchBridge{url: "http://" + address, cmd: exec.Command(binary, "serve", "--config", file, "--listen", address, "--log-level", "error")}
-	b.cmd.Stdout, b.cmd.Stderr = output, output
+	p := &benchBridge{url: "http://" + address, cmd: exec.Command(b.binary, "serve", "--config", file, "--listen", address, "--log-level", "error")}
+	p.cmd.Stdout, p.cmd.Stderr = output, output
 	begin := time.Now()
-	if err := b.cmd.Start(); err != nil {
+	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.stop)
-	if err := awaitReady(b.url, begin.Add(20*time.Second)); err != nil {
-		b.stop()
+	t.Cleanup(p.stop)
+	if err := awaitReady(p.url, begin.Add(20*time.Second)); err != nil {
+		p.stop()
 		t.Fatalf("the bridge did not get ready: %v\n%s", err, output)
 	}
-	b.start = time.Since(begin)
-	return b
+	p.start = time.Since(begin)
+	return p
 }
 
 // stop ends the process; the second call does nothing.

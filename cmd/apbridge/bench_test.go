@@ -30,6 +30,7 @@ func TestBench(t *testing.T) {
 	b.runs(t)
 	b.streams(t)
 	b.creates(t)
+	b.tasks(t)
 	b.process(t)
 	b.table.print(os.Stdout)
 	if file := os.Getenv("APBRIDGE_BENCH_JSON"); file != "" {
@@ -49,14 +50,16 @@ const (
 )
 
 type bench struct {
-	binary, agent, hop string
-	normal, full       *benchBridge
-	table              *benchTable
+	binary, agent, threads, hop string
+	normal, full                *benchBridge
+	table                       *benchTable
 }
 
 func newBench(t *testing.T) *bench {
 	agent := httptest.NewServer(newInstantAgent())
 	t.Cleanup(agent.Close)
+	threads := httptest.NewServer(newInstantThreads())
+	t.Cleanup(threads.Close)
 	target, err := url.Parse(agent.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -65,9 +68,9 @@ func newBench(t *testing.T) *bench {
 	proxy.Transport = pooledTransport()
 	hop := httptest.NewServer(proxy)
 	t.Cleanup(hop.Close)
-	b := &bench{binary: benchBuild(t), agent: agent.URL, hop: hop.URL, table: &benchTable{}}
-	b.normal = benchServe(t, b.binary, t.TempDir(), b.agent, "normal")
-	b.full = benchServe(t, b.binary, t.TempDir(), b.agent, "full")
+	b := &bench{binary: benchBuild(t), agent: agent.URL, threads: threads.URL, hop: hop.URL, table: &benchTable{}}
+	b.normal = b.serve(t, t.TempDir(), "normal")
+	b.full = b.serve(t, t.TempDir(), "full")
 	return b
 }
 
@@ -143,17 +146,24 @@ func (b *bench) creates(t *testing.T) {
 	b.table.atLeast("threads made/s, 64 clients, full ÷ hop", c.ratio("full", "hop", benchSample.rate), "×", 0.9, 1.2)
 }
 
+// tasks drives tasks through the bridge onto a thread/run agent.
+func (b *bench) tasks(t *testing.T) {
+	c := b.compare(t, "task onto threads", 64,
+		way{"direct", benchTask(b.agent), nil}, way{"full", benchTask(b.full.url + "/agents/threads"), b.full})
+	b.table.atLeast("tasks/s onto a thread/run agent, 64 clients, ÷ direct", c.ratio("full", "direct", benchSample.rate), "×", 0.18, 0.25)
+}
+
 // process measures what a bridge costs that nobody uses.
 func (b *bench) process(t *testing.T) {
 	fresh, again, idle := []float64{}, []float64{}, []float64{}
 	for range benchRounds {
 		folder := t.TempDir()
-		first := benchServe(t, b.binary, folder, b.agent, "full")
+		first := b.serve(t, folder, "full")
 		fresh = append(fresh, ms(first.start))
 		<-time.After(300 * time.Millisecond) // what idle means
 		idle = append(idle, first.rss())
 		first.stop()
-		second := benchServe(t, b.binary, folder, b.agent, "full")
+		second := b.serve(t, folder, "full")
 		again = append(again, ms(second.start))
 		second.stop()
 	}
