@@ -1,45 +1,263 @@
 package mapping
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
 
 // Fold is the state of a thread at one event: values and the open question.
 // It is immutable; Apply and Reduce return a new one that shares what did not
 // change. Safe for concurrent use.
-type Fold struct{}
+//
+// Top-level keys keep the order in which they first came. White space between
+// them, between the elements of a top-level array and between the members of a
+// top-level object is not kept; every other byte is.
+type Fold struct {
+	fields []field
+	asks   []Interrupt
+	size   int
+	text   atomic.Pointer[[]byte] // JSON(), once somebody asked
+}
+
+type field struct {
+	key  string
+	name json.RawMessage // as written, with quotes
+	val  value
+}
+
+const (
+	keyMessages = "messages"
+	keyFiles    = "files"
+)
 
 // NewFold makes a fold of a full state, which must be a JSON object; nil or
-// empty bytes are the empty state.
-func NewFold(values json.RawMessage) (*Fold, error) { panic("stub") }
+// empty bytes are the empty state. The bytes are kept, not copied.
+func NewFold(values json.RawMessage) (*Fold, error) {
+	_, f, err := (&Fold{size: len("{}")}).DiffTo(values)
+	return f, err
+}
 
 // Apply returns the fold after ev. Input events, and updates with Reduce, are
 // merged by Reduce; state events by their Diff; a started event closes the
-// open question; interrupts open one. Others change nothing and return f.
-func (f *Fold) Apply(ev Event) (*Fold, error) { panic("stub") }
+// open question; interrupts open one. An end says which question stays open:
+// that of a run that waits. Others change nothing and return f.
+func (f *Fold) Apply(ev Event) (*Fold, error) {
+	switch ev.Kind {
+	case KindStarted:
+		return f.ask(nil), nil
+	case KindInput:
+		return f.Reduce(ev.Data)
+	case KindUpdate:
+		return f.applyUpdate(ev)
+	case KindState:
+		return f.applyState(ev)
+	case KindInterrupt:
+		return f.ask(joinInterrupts(f.asks, ev.Head.Interrupts)), nil
+	case KindEnd:
+		return f.applyEnd(ev.Head.Outcome), nil
+	default:
+		return f, nil
+	}
+}
+
+func (f *Fold) applyUpdate(ev Event) (*Fold, error) {
+	next := f
+	if ev.Head.Reduce {
+		var err error
+		if next, err = f.Reduce(ev.Data); err != nil {
+			return nil, err
+		}
+	}
+	if len(ev.Head.Interrupts) > 0 {
+		next = next.ask(ev.Head.Interrupts)
+	}
+	return next, nil
+}
+
+func (f *Fold) applyState(ev Event) (*Fold, error) {
+	if !ev.Head.Full {
+		return f.applyDiff(ev.Data)
+	}
+	_, next, err := f.DiffTo(ev.Data)
+	return next, err
+}
+
+func (f *Fold) applyEnd(o *Outcome) *Fold {
+	switch {
+	case o == nil || o.Parked:
+		return f
+	case len(o.Interrupts) > 0:
+		return f.ask(o.Interrupts)
+	case o.Status == RunInterrupted && !o.Cancelled:
+		return f
+	default:
+		return f.ask(nil)
+	}
+}
+
+// ask returns the fold with another open question.
+func (f *Fold) ask(open []Interrupt) *Fold {
+	if len(open) == 0 && len(f.asks) == 0 {
+		return f
+	}
+	next := &Fold{fields: f.fields, size: f.size, asks: open}
+	next.text.Store(f.text.Load())
+	return next
+}
+
+// joinInterrupts adds questions to those open: parallel nodes of one run may
+// ask one after the other.
+func joinInterrupts(open, more []Interrupt) []Interrupt {
+	out := slices.Clip(open)
+	for _, in := range more {
+		known := func(o Interrupt) bool { return in.ID != "" && o.ID == in.ID }
+		if !slices.ContainsFunc(open, known) {
+			out = append(out, in)
+		}
+	}
+	return out
+}
 
 // Reduce merges a delta object the way the bridge does it for agents that have
 // no state: messages by id (equal replaces, new appends), files by path (null
-// deletes), other keys replaced.
-func (f *Fold) Reduce(delta json.RawMessage) (*Fold, error) { panic("stub") }
+// deletes; a leading "/" makes no difference), other keys replaced. A delta
+// that is no object is an *Error of class Invalid; null changes nothing.
+func (f *Fold) Reduce(delta json.RawMessage) (*Fold, error) {
+	if isNull(delta) {
+		return f, nil
+	}
+	changes, err := splitObject(delta)
+	if err != nil {
+		return nil, stateError(err)
+	}
+	next := f.edit()
+	for _, m := range changes {
+		val, err := reduceValue(m.key, next.get(m.key), m.val)
+		if err != nil {
+			return nil, stateError(fmt.Errorf("%s: %w", m.key, err))
+		}
+		if !val.none() {
+			next.put(field{m.key, m.name, val})
+		}
+	}
+	return next.fold(f.asks), nil
+}
 
-// DiffTo returns the encoded difference from f to the full state, and the fold
-// of that state. Top-level keys are compared as bytes, arrays by their common
-// prefix, objects one level deep. A nil diff means that nothing changed.
-func (f *Fold) DiffTo(full json.RawMessage) (diff json.RawMessage, next *Fold, err error) {
-	panic("stub")
+// reduceValue gives the value of key after a change; none for "no change" to
+// a key that was not there.
+func reduceValue(key string, old value, change json.RawMessage) (value, error) {
+	switch {
+	case key == keyMessages && isNull(change), key == keyFiles && isNull(change):
+		return old, nil
+	case key == keyMessages:
+		add, err := messageList(change)
+		if err != nil {
+			return value{}, err
+		}
+		return value{list: old.asList().merge(add)}, nil
+	case key == keyFiles && kindOf(change) == '{':
+		obj, err := mergeFiles(old.obj, change)
+		return value{obj: obj}, err
+	default:
+		return newValue(change)
+	}
+}
+
+// messageList reads values.messages of a delta: a list, or a single message.
+func messageList(b json.RawMessage) ([]json.RawMessage, error) {
+	if kindOf(b) == '[' {
+		return splitArray(b)
+	}
+	return []json.RawMessage{trimJSON(b)}, nil
+}
+
+func mergeFiles(old *members, change json.RawMessage) (*members, error) {
+	obj := &members{}
+	if old != nil {
+		obj = old.clone()
+	}
+	gone := map[string]bool{}
+	err := eachMember(change, func(m member) {
+		m.key, m.name = sameFile(obj, m)
+		if gone[m.key] = isNull(m.val); !gone[m.key] {
+			obj.put(m)
+		}
+	})
+	obj.drop(gone)
+	return obj, err
+}
+
+// sameFile is the name under which the file of m stands in obj already, else
+// its own.
+func sameFile(obj *members, m member) (string, json.RawMessage) {
+	other := "/" + m.key
+	if bare, ok := strings.CutPrefix(m.key, "/"); ok {
+		other = bare
+	}
+	if i := obj.find(other); i >= 0 && obj.find(m.key) < 0 {
+		return obj.list[i].key, obj.list[i].name
+	}
+	return m.key, m.name
 }
 
 // JSON is the state as an object; the same bytes on every call. Callers must
 // not change them.
-func (f *Fold) JSON() json.RawMessage { panic("stub") }
+func (f *Fold) JSON() json.RawMessage {
+	if b := f.text.Load(); b != nil {
+		return *b
+	}
+	b := append(make([]byte, 0, f.size), '{')
+	for i, fd := range f.fields {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fd.val.appendTo(append(append(b, fd.name...), ':'))
+	}
+	b = append(b, '}')
+	f.text.CompareAndSwap(nil, &b)
+	return *f.text.Load()
+}
 
 // Get returns one top-level value, or nil.
-func (f *Fold) Get(key string) json.RawMessage { panic("stub") }
+func (f *Fold) Get(key string) json.RawMessage {
+	v := f.value(key)
+	if v.none() || v.raw != nil {
+		return v.raw
+	}
+	return v.appendTo(make([]byte, 0, v.length()))
+}
+
+func (f *Fold) value(key string) value {
+	for i := range f.fields {
+		if f.fields[i].key == key {
+			return f.fields[i].val
+		}
+	}
+	return value{}
+}
 
 // Messages returns values.messages as its elements; nil when there are none.
-func (f *Fold) Messages() []json.RawMessage { panic("stub") }
+// Callers must not change them.
+func (f *Fold) Messages() []json.RawMessage {
+	l := f.value(keyMessages).list
+	if l == nil || len(l.elems) == 0 {
+		return nil
+	}
+	return slices.Clip(l.elems)
+}
 
 // Interrupts is the open question, nil when there is none.
-func (f *Fold) Interrupts() []Interrupt { panic("stub") }
+func (f *Fold) Interrupts() []Interrupt { return f.asks }
 
 // Size is the length of JSON() in bytes, cheaply.
-func (f *Fold) Size() int { panic("stub") }
+func (f *Fold) Size() int { return f.size }
+
+func stateError(err error) *Error {
+	return &Error{
+		Class: Invalid, Code: CodeInvalid, Err: err,
+		Message: fmt.Sprintf("The state must be a JSON object whose values can be read (%v).", err),
+	}
+}

@@ -1,25 +1,50 @@
 package mapping
 
+import (
+	"strconv"
+
+	"github.com/google/uuid"
+)
+
+// assistants is the namespace in which LangGraph makes assistant ids.
+var assistants = uuid.MustParse("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
+
 // AssistantID is the UUID of the assistant of a configured agent, the same
 // that LangGraph derives from a graph's name: uuid5(6ba7b821-9dad-11d1-80b4-00c04fd430c8, name).
-func AssistantID(agent string) string { panic("stub") }
+func AssistantID(agent string) string {
+	return uuid.NewSHA1(assistants, []byte(agent)).String()
+}
 
 // StepID is uuid5(taskID, n), n in decimal. A task id that is not a UUID is
 // first made one: uuid5(AssistantID's namespace, id).
-func StepID(taskID string, n int) string { panic("stub") }
+func StepID(taskID string, n int) string { return derive(taskID, strconv.Itoa(n)) }
 
 // MessageID is uuid5(base, name) by the same rule; name is "input", "input/1"
 // or "answer".
-func MessageID(base, name string) string { panic("stub") }
+func MessageID(base, name string) string { return derive(base, name) }
 
 // InterruptID is uuid5(runID, ordinal of the question in its run, decimal).
-func InterruptID(runID string, n int) string { panic("stub") }
+// Questions of a task/step agent take the step's number as their ordinal.
+func InterruptID(runID string, n int) string { return derive(runID, strconv.Itoa(n)) }
 
 // StateTaskID is the id of the one state task of an opaque agent at a checkpoint.
-func StateTaskID(checkpointID string) string { panic("stub") }
+func StateTaskID(checkpointID string) string { return derive(checkpointID, "step") }
 
-// NewID returns a fresh UUIDv7: ids of threads, runs, tasks, checkpoints, artifacts.
-func NewID() string { panic("stub") }
+// NewID returns a fresh UUIDv7: ids of threads, runs, tasks, checkpoints,
+// artifacts. Those made by one process grow.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// IsUUID tells whether s is a UUID in its canonical, hyphenated form.
-func IsUUID(s string) bool { panic("stub") }
+// IsUUID tells whether s is a UUID in its canonical, hyphenated form (either
+// case).
+func IsUUID(s string) bool {
+	_, err := uuid.Parse(s)
+	return err == nil && len(s) == 36
+}
+
+func derive(base, name string) string {
+	space := uuid.NewSHA1
+	if !IsUUID(base) {
+		return space(space(assistants, []byte(base)), []byte(name)).String()
+	}
+	return space(uuid.MustParse(base), []byte(name)).String()
+}

@@ -1,40 +1,107 @@
 package mapping
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+)
 
 // This file is how a task/step agent is shown as a graph of one node.
 
 // StepUpdate makes the logged form of step n of a task: node, the delta
 // {messages?, files?} with the ai message StepID(taskID, n), and, when the
 // step asks, its Interrupts. files is the object of changed files or nil.
+//
+// What the message holds is not kept a second time: Head.Step has Output only
+// when it is no text, and Additional only when there is no message. StepSaid
+// reads both back.
 func StepUpdate(runID, taskID string, n int, s StepInfo, files json.RawMessage, ask Approval) Event {
-	panic("stub")
+	ev := Event{RunID: runID, Kind: KindUpdate}
+	ev.Head = Head{Node: stepNode(s), Reduce: true}
+	if !s.IsLast {
+		ev.Head.Interrupts = stepQuestion(runID, n, s, ask)
+	}
+	var delta objectWriter
+	if text := outputText(s.Output); text != "" {
+		delta.raw(keyMessages, joinArray([]json.RawMessage{stepMessage(StepID(taskID, n), text, s.Additional)}))
+		s.Additional = nil
+		if kindOf(s.Output) == '"' {
+			s.Output = nil
+		}
+	}
+	if !isNull(files) {
+		delta.raw(keyFiles, files)
+	}
+	ev.Data, ev.Head.Step = delta.done(), &s
+	return ev
+}
+
+// StepSaid is the output of a task/step agent's step and its additional
+// output, as the agent gave them; nil for what it did not give.
+func StepSaid(ev Event) (output, additional json.RawMessage) {
+	if ev.Head.Step == nil {
+		return nil, nil
+	}
+	output, additional = ev.Head.Step.Output, ev.Head.Step.Additional
+	list, _ := messageList(lookup(ev.Data, keyMessages))
+	if len(list) == 0 || kindOf(list[0]) != '{' {
+		return output, additional
+	}
+	if output == nil {
+		output = lookup(list[0], "content")
+	}
+	if additional == nil {
+		additional = lookup(lookup(list[0], "additional_kwargs"), "apbridge")
+	}
+	return output, additional
+}
+
+func stepMessage(id, text string, additional json.RawMessage) json.RawMessage {
+	m := message{kind: typeAI, id: id, content: quoted(text)}
+	if !isNull(additional) {
+		var kwargs objectWriter
+		kwargs.raw("apbridge", additional)
+		m.rest = []member{newMember("additional_kwargs", kwargs.done())}
+	}
+	return m.json()
+}
+
+// outputText is a step's output as text: a string as it is, null nothing,
+// anything else compact JSON.
+func outputText(output json.RawMessage) string {
+	if text, ok := stringOf(output); ok {
+		return text
+	}
+	if isNull(output) {
+		return ""
+	}
+	return string(compactJSON(output))
+}
+
+var nodeName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// stepNode is the step's name where it can be a node's; else "step". Some
+// agents copy the step's input to its name, and take "y" for an empty input.
+func stepNode(s StepInfo) string {
+	copied := s.Name == "y"
+	if s.Input != nil {
+		copied = s.Name == *s.Input
+	}
+	if copied || strings.HasPrefix(s.Name, "__") || !nodeName.MatchString(s.Name) {
+		return "step"
+	}
+	return s.Name
 }
 
 // AnswerDelta is the human message that an answer in text leaves in the state,
 // or nil for an answer that only says "go on".
-func AnswerDelta(runID string, a Answer) json.RawMessage { panic("stub") }
-
-// Answer is what a resume means to a task/step agent.
-type Answer struct {
-	Continue bool   // go on: POST without a body
-	Text     string // else these words
-	Feedback bool   // Text replaces the proposed command (edit, reject)
+func AnswerDelta(runID string, a Answer) json.RawMessage {
+	if a.Continue {
+		return nil
+	}
+	m := humanMessage(a.Text)
+	m.id = MessageID(runID, "answer")
+	var w objectWriter
+	w.raw(keyMessages, joinArray([]json.RawMessage{m.json()}))
+	return w.done()
 }
-
-// ParseAnswer reads a resume value by the rules of DESIGN "People in the
-// loop": null, true, "", y, yes, {type: accept}, [{type}], {decisions}, or
-// {interrupt_id: value}. open are the questions it may answer; an unknown
-// interrupt id is an *Error of class Invalid that names the pending ids.
-func ParseAnswer(resume json.RawMessage, open []Interrupt) (Answer, error) { panic("stub") }
-
-// QuestionText is the text of a question to a person: a string as it is, a
-// HumanInterrupt's question or description, an object's question, message,
-// text, prompt or description, else compact JSON.
-func QuestionText(value json.RawMessage) string { panic("stub") }
-
-// ResumeFor turns the words of a task/step client (or the default answer) into
-// the resume value for a question of a thread/run agent: typed
-// HumanInterrupts get [{type: accept}] for yes and [{type: response, args}]
-// for text, decisions-style ones their decisions, others the text itself.
-func ResumeFor(question Interrupt, text string) json.RawMessage { panic("stub") }

@@ -1,0 +1,259 @@
+package mapping
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Answer is what a resume means to a task/step agent.
+type Answer struct {
+	Continue bool   // go on: POST without a body
+	Text     string // else these words
+	Feedback bool   // Text replaces the proposed command (edit, reject)
+}
+
+// IsYes tells whether a text only says "go on": nothing, y, yes, true or
+// accept.
+func IsYes(text string) bool {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "", "y", "yes", "true", "accept":
+		return true
+	default:
+		return false
+	}
+}
+
+// ParseAnswer reads a resume value: null, true, "", y, yes, {type: accept},
+// [{type}], {decisions}, or {interrupt_id: value}; edit and reject become
+// feedback in words; any other value goes on as text or compact JSON. open are
+// the questions it may answer; an unknown interrupt id is an *Error of class
+// Invalid that names the pending ids.
+func ParseAnswer(resume json.RawMessage, open []Interrupt) (Answer, error) {
+	value, err := answerByID(resume, open)
+	if err != nil {
+		return Answer{}, err
+	}
+	if isNull(value) || string(trimJSON(value)) == "true" {
+		return Answer{Continue: true}, nil
+	}
+	if text, ok := stringOf(value); ok {
+		return textAnswer(text), nil
+	}
+	if a, ok := typedAnswer(value); ok {
+		return a, nil
+	}
+	text := compactJSON(value)
+	if text == nil {
+		return Answer{}, invalid("The resume value is not valid JSON.")
+	}
+	return Answer{Text: string(text)}, nil
+}
+
+func textAnswer(text string) Answer {
+	if IsYes(text) {
+		return Answer{Continue: true}
+	}
+	return Answer{Text: text}
+}
+
+// answerByID unpacks {interrupt_id: value}. An object counts as one when it
+// names an open question, or when all its keys look like ids.
+func answerByID(resume json.RawMessage, open []Interrupt) (json.RawMessage, error) {
+	list, err := splitObject(resume)
+	if err != nil || len(list) == 0 {
+		return resume, nil
+	}
+	var value json.RawMessage
+	ids := true
+	var unknown []string
+	for _, m := range list {
+		if isOpen(open, m.key) {
+			value = m.val
+			continue
+		}
+		unknown = append(unknown, m.key)
+		ids = ids && looksLikeID(m.key)
+	}
+	switch {
+	case len(unknown) == 0:
+		return value, nil
+	case value == nil && !ids:
+		return resume, nil
+	default:
+		return nil, unknownInterrupt(unknown, open)
+	}
+}
+
+func isOpen(open []Interrupt, id string) bool {
+	for _, in := range open {
+		if in.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// looksLikeID knows our ids, which are UUIDs, and those of LangGraph, which
+// are 32 hexadecimal digits.
+func looksLikeID(s string) bool {
+	if IsUUID(s) {
+		return true
+	}
+	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+func unknownInterrupt(unknown []string, open []Interrupt) *Error {
+	pending := make([]string, 0, len(open))
+	for _, in := range open {
+		pending = append(pending, in.ID)
+	}
+	what := "none is open"
+	if len(pending) > 0 {
+		what = "open: " + strings.Join(pending, ", ")
+	}
+	e := invalid("There is no open question %s (%s). Answer one that is open, or send the bare value.", strings.Join(unknown, ", "), what)
+	e.Detail = map[string]any{"pending": pending}
+	return e
+}
+
+// typedAnswer reads a HumanResponse {type, args}, a list of them, or
+// {decisions: [{type, …}]}. Of several the first that is no consent counts:
+// a task/step agent takes one answer.
+func typedAnswer(value json.RawMessage) (Answer, bool) {
+	list := []json.RawMessage{value}
+	if kindOf(value) == '[' {
+		list, _ = splitArray(value)
+	} else if d, err := splitArray(lookup(value, "decisions")); err == nil {
+		list = d
+	}
+	found, ok := Answer{}, false
+	for _, e := range list {
+		a, known := oneAnswer(e)
+		if !known {
+			return Answer{}, false
+		}
+		if !ok || found.Continue {
+			found, ok = a, true
+		}
+	}
+	return found, ok
+}
+
+func oneAnswer(e json.RawMessage) (Answer, bool) {
+	kind, _ := stringOf(lookup(e, "type"))
+	switch kind {
+	case "accept", "approve":
+		return Answer{Continue: true}, true
+	case "response", "respond":
+		return textAnswer(answerText(e, "args", "message")), true
+	case "edit":
+		return Answer{Text: editText(e), Feedback: true}, true
+	case "reject", "ignore":
+		text := answerText(e, "message", "args")
+		if text == "" {
+			text = "No, do not do that."
+		}
+		return Answer{Text: text, Feedback: true}, true
+	default:
+		return Answer{}, false
+	}
+}
+
+// answerText is the first of the named members as text.
+func answerText(e json.RawMessage, keys ...string) string {
+	for _, key := range keys {
+		if v := lookup(e, key); !isNull(v) {
+			return outputText(v)
+		}
+	}
+	return ""
+}
+
+// editText says in words what an edited command is: {args: {action, args}} of
+// a HumanResponse, {edited_action: {name, args}} of a decision.
+func editText(e json.RawMessage) string {
+	edited := lookup(e, "edited_action")
+	if edited == nil {
+		edited = lookup(e, "args")
+	}
+	name := firstText(edited, "action", "name")
+	if name == "" {
+		return outputText(edited)
+	}
+	text := "Do this instead: " + name
+	if args := lookup(edited, "args"); !isNull(args) {
+		text += " " + string(compactJSON(args))
+	}
+	return text
+}
+
+// ResumeFor turns the words of a task/step client (or the default answer) into
+// the resume value for a question of a thread/run agent: typed
+// HumanInterrupts get [{type: accept}] for yes and [{type: response, args}]
+// for text, decisions-style ones their decisions, others the text itself. A
+// HumanInterrupt that does not allow accept is answered in words even by yes.
+func ResumeFor(question Interrupt, text string) json.RawMessage {
+	if cards := humanInterrupts(question.Value); len(cards) > 0 {
+		out := make([]json.RawMessage, len(cards))
+		for i, card := range cards {
+			out[i] = cardResponse(card, text)
+		}
+		return joinArray(out)
+	}
+	if requests := decisionRequests(question.Value); len(requests) > 0 {
+		out := make([]json.RawMessage, len(requests))
+		for i, r := range requests {
+			out[i] = decision(question.Value, r, text)
+		}
+		return rawObject("decisions", joinArray(out))
+	}
+	return quoted(text)
+}
+
+func cardResponse(card json.RawMessage, text string) json.RawMessage {
+	accept := lookup(lookup(card, "config"), "allow_accept")
+	if IsYes(text) && string(accept) != "false" {
+		return json.RawMessage(`{"type":"accept","args":null}`)
+	}
+	var w objectWriter
+	w.text("type", "response")
+	w.text("args", text)
+	return w.done()
+}
+
+// decision answers one request: words are a response where the agent takes
+// one, else the reason of a refusal.
+func decision(value, request json.RawMessage, text string) json.RawMessage {
+	var w objectWriter
+	switch {
+	case IsYes(text):
+		w.text("type", "approve")
+		return w.done()
+	case allowsRespond(value, request):
+		w.text("type", "respond")
+	default:
+		w.text("type", "reject")
+	}
+	w.text("message", text)
+	return w.done()
+}
+
+func allowsRespond(value, request json.RawMessage) bool {
+	name := firstText(request, "name", "action")
+	configs, _ := splitArray(lookup(value, "review_configs"))
+	for _, c := range configs {
+		if firstText(c, "action_name") != name {
+			continue
+		}
+		allowed, _ := splitArray(lookup(c, "allowed_decisions"))
+		for _, d := range allowed {
+			if kind, _ := stringOf(d); kind == "respond" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

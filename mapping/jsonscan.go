@@ -1,0 +1,209 @@
+package mapping
+
+import (
+	"encoding/json"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// This file splits JSON text without decoding it, so that values can be
+// carried, compared and spliced as the bytes they came as.
+
+// maxDepth bounds recursion; faces refuse much less (limits.depth).
+const maxDepth = 10_000
+
+// member is one name and value of an object, as slices of its text.
+type member struct {
+	key  string          // decoded
+	name json.RawMessage // as written, with quotes
+	val  json.RawMessage
+}
+
+// splitObject returns the members of an object in their order. Of two members
+// with one name the later value counts, at the earlier place.
+func splitObject(b json.RawMessage) ([]member, error) {
+	var o members
+	err := eachMember(b, o.put)
+	return o.list, err
+}
+
+// eachMember calls visit for every member of an object.
+func eachMember(b json.RawMessage, visit func(member)) error {
+	return walkObject(b, func(b []byte, i int, key string, name []byte) (int, bool) {
+		end, ok := scanValue(b, i, 1)
+		if ok {
+			visit(member{key, name, b[i:end:end]})
+		}
+		return end, ok
+	})
+}
+
+// walkObject calls value at the start of every member's value; it answers with
+// the index behind that value, and false to give up.
+func walkObject(b []byte, value memberFunc) error {
+	i := skipSpace(b, 0)
+	if i >= len(b) || b[i] != '{' {
+		return errNotObject
+	}
+	end, ok := walkMembers(b, i, value)
+	if !ok {
+		return errBadJSON
+	}
+	return atEnd(b, end)
+}
+
+type memberFunc func(b []byte, i int, key string, name []byte) (int, bool)
+
+// walkMembers is walkObject from the brace at i, in the midst of a text; it
+// returns the index behind the closing brace.
+func walkMembers(b []byte, i int, value memberFunc) (int, bool) {
+	i = skipSpace(b, i+1)
+	if i < len(b) && b[i] == '}' {
+		return i + 1, true
+	}
+	for {
+		end, ok := scanString(b, i)
+		if !ok {
+			return i, false
+		}
+		name := b[i:end:end]
+		if i = skipSpace(b, end); i >= len(b) || b[i] != ':' {
+			return i, false
+		}
+		if i, ok = value(b, skipSpace(b, i+1), unquote(name), name); !ok {
+			return i, false
+		}
+		i = skipSpace(b, i)
+		switch {
+		case i < len(b) && b[i] == ',':
+			i = skipSpace(b, i+1)
+		case i < len(b) && b[i] == '}':
+			return i + 1, true
+		default:
+			return i, false
+		}
+	}
+}
+
+// walkArray calls value at the start of every element; it answers with the
+// index behind it, and false to give up.
+func walkArray(b []byte, value func(b []byte, i int) (int, bool)) error {
+	i := skipSpace(b, 0)
+	if i >= len(b) || b[i] != '[' {
+		return errNotArray
+	}
+	end, ok := walkElements(b, i, value)
+	if !ok {
+		return errBadJSON
+	}
+	return atEnd(b, end)
+}
+
+// walkElements is walkArray from the bracket at i, in the midst of a text; it
+// returns the index behind the closing bracket.
+func walkElements(b []byte, i int, value func(b []byte, i int) (int, bool)) (int, bool) {
+	i = skipSpace(b, i+1)
+	if i < len(b) && b[i] == ']' {
+		return i + 1, true
+	}
+	for {
+		end, ok := value(b, i)
+		if !ok {
+			return i, false
+		}
+		i = skipSpace(b, end)
+		switch {
+		case i < len(b) && b[i] == ',':
+			i = skipSpace(b, i+1)
+		case i < len(b) && b[i] == ']':
+			return i + 1, true
+		default:
+			return i, false
+		}
+	}
+}
+
+// splitArray returns the elements of an array.
+func splitArray(b json.RawMessage) ([]json.RawMessage, error) {
+	var list []json.RawMessage
+	err := walkArray(b, func(b []byte, i int) (int, bool) {
+		end, ok := scanValue(b, i, 1)
+		if ok {
+			list = append(list, b[i:end:end])
+		}
+		return end, ok
+	})
+	return list, err
+}
+
+// lookup returns the value of an object's member, or nil: also when b is no
+// object.
+func lookup(b json.RawMessage, key string) json.RawMessage {
+	var found json.RawMessage
+	_ = eachMember(b, func(m member) {
+		if m.key == key {
+			found = m.val
+		}
+	})
+	return found
+}
+
+func atEnd(b []byte, i int) error {
+	if skipSpace(b, i) != len(b) {
+		return errBadJSON
+	}
+	return nil
+}
+
+// validJSON tells whether b is one JSON value.
+func validJSON(b []byte) bool {
+	i, ok := scanValue(b, skipSpace(b, 0), 0)
+	return ok && skipSpace(b, i) == len(b)
+}
+
+// trimJSON cuts the white space around a value.
+func trimJSON(b json.RawMessage) json.RawMessage {
+	i := skipSpace(b, 0)
+	j := len(b)
+	for j > i && isSpace(b[j-1]) {
+		j--
+	}
+	return b[i:j:j]
+}
+
+// isNull tells whether there is no value: nothing, or null.
+func isNull(b json.RawMessage) bool {
+	b = trimJSON(b)
+	return len(b) == 0 || string(b) == "null"
+}
+
+// kindOf is the first byte of a value: one of { [ " and others; 0 for none.
+func kindOf(b json.RawMessage) byte {
+	if i := skipSpace(b, 0); i < len(b) {
+		return b[i]
+	}
+	return 0
+}
+
+// unquote decodes a JSON string that was scanned.
+func unquote(b []byte) string {
+	for _, c := range b {
+		if c == '\\' || c >= 0x80 {
+			s, _ := jsontext.AppendUnquote(nil, b)
+			return string(s)
+		}
+	}
+	return string(b[1 : len(b)-1])
+}
+
+// stringOf decodes a value that is a string.
+func stringOf(b json.RawMessage) (string, bool) {
+	b = trimJSON(b)
+	if len(b) < 2 || b[0] != '"' {
+		return "", false
+	}
+	if end, ok := scanString(b, 0); !ok || end != len(b) {
+		return "", false
+	}
+	return unquote(b), true
+}

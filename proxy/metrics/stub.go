@@ -1,0 +1,2 @@
+// Package metrics counts what the bridge does.
+package metrics
