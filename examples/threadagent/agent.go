@@ -118,7 +118,7 @@ func (m message) normal() message {
 	return m
 }
 
-// text reads content as a string or as a list of parts.
+// text reads content as a string, as a list of parts, or as it stands.
 func (m message) text() string {
 	var plain string
 	if json.Unmarshal(m.Content, &plain) == nil {
@@ -128,6 +128,9 @@ func (m message) text() string {
 	json.Unmarshal(m.Content, &parts)
 	for _, p := range parts {
 		plain += p.Text
+	}
+	if plain == "" {
+		return string(m.Content)
 	}
 	return plain
 }

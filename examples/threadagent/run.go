@@ -117,7 +117,7 @@ func (t *thread) begin(r runRequest) (checkpoint, *string, error) {
 		at = t.save(checkpoint{Source: "update", State: at.State.merge(*r.Command.Update), Next: at.Next})
 	}
 	if len(r.Command.Resume) > 0 {
-		words := strings.Trim(string(r.Command.Resume), `"`)
+		words := message{Content: r.Command.Resume}.text()
 		return at, &words, nil
 	}
 	if len(r.Input) == 0 || string(r.Input) == "null" {
