@@ -14,6 +14,7 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 const [binary, ...only] = process.argv.slice(2);
 const tests = only.length > 0 ? only : ["forward.mjs", "plain.mjs", "reverse.mjs", "same.mjs"].map((f) => join(here, f));
 const folder = mkdtempSync(join(tmpdir(), "apbridge-e2e-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 /** The bridge's configuration: every agent under a name of its own. */
 function config({ js, autogpt, langgraph }) {
@@ -63,6 +64,5 @@ try {
   console.error(err.message);
 } finally {
   await stopAll();
-  rmSync(folder, { recursive: true, force: true });
 }
 process.exit(code);
