@@ -226,7 +226,7 @@ func (s *server) readBatch(raw []byte) ([]*runRequest, error) {
 	if err := o.err(); err != nil {
 		return nil, err
 	}
-	if len(list) == 0 || len(list) > maxBatch {
+	if len(list) == 0 || len(list) > maxBatch || len(o.members) != 1 {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body must be a list of 1 to %d runs.", maxBatch)
 	}
 	var batch []*runRequest
