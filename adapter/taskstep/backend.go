@@ -92,7 +92,7 @@ func (b *backend) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Eve
 	return func(yield func(mapping.Event, error) bool) {
 		d := &drive{backend: b, ctx: ctx, task: t, yield: yield}
 		if err := d.run(); err != nil && !errors.Is(err, errUnwanted) {
-			yield(mapping.Event{}, err)
+			yield(mapping.Event{}, mapping.Classify(err))
 		}
 	}
 }

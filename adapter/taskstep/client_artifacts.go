@@ -101,7 +101,7 @@ func merge(list, all []remoteArtifact, final bool) []remoteArtifact {
 // listArtifacts asks for the artifacts of the task; where there is no such
 // list, the task itself may hold them.
 func (d *drive) listArtifacts() ([]remoteArtifact, error) {
-	elems, err := d.list(d.taskPath("/artifacts"), "artifacts")
+	elems, _, err := d.list(d.taskPath("/artifacts"), "artifacts")
 	if err == nil {
 		return artifactsOf(elems, "artifacts")
 	}

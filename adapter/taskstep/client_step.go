@@ -178,7 +178,7 @@ func (d *drive) step(words *string) (remoteStep, error) {
 	}
 	if step.TaskID != "" && step.TaskID != d.remote {
 		return remoteStep{}, d.fail(mapping.CodeBadUpstream, "answered with a step of another task: task_id is %q, not %q.",
-			clip(step.TaskID, 80), clip(d.remote, 80))
+			d.redact(clip(step.TaskID, 80)), d.redact(clip(d.remote, 80)))
 	}
 	step.input, d.said = words, true
 	return step, nil
