@@ -22,7 +22,7 @@ import (
 // patience bounds what a test waits for.
 const patience = 20 * time.Second
 
-const runPath = aThread + aRun
+const thisRun = aThread + aRun
 
 // running puts a run in that has played n events of its script.
 func running(script func(mapping.Run) []mapping.Event, n int) *fake {
@@ -85,7 +85,7 @@ func TestResumeAtEveryFrame(t *testing.T) {
 	t.Parallel()
 	for name, script := range scripts {
 		f := running(script, -1)
-		base := f.serve(t).URL + runPath + "/stream?stream_mode=" + strings.Join(langGraphModes, ",")
+		base := f.serve(t).URL + thisRun + "/stream?stream_mode=" + strings.Join(langGraphModes, ",")
 		all := frames(t, base, "-1")
 		for i := range all {
 			id, _, _ := strings.Cut(all[i], " ")
@@ -117,7 +117,7 @@ func TestIdsAreTheSameInEveryMode(t *testing.T) {
 	t.Parallel()
 	for name, script := range scripts {
 		f := running(script, -1)
-		base := f.serve(t).URL + runPath + "/stream?stream_mode="
+		base := f.serve(t).URL + thisRun + "/stream?stream_mode="
 		want := map[string]string{}
 		for _, fr := range frames(t, base+strings.Join(langGraphModes, ","), "-1") {
 			id, rest, _ := strings.Cut(fr, " ")
@@ -141,7 +141,7 @@ func TestFollowLive(t *testing.T) {
 	t.Parallel()
 	f := running(twoSteps, 3)
 	events := twoSteps(mapping.Run{})
-	url := f.serve(t).URL + runPath + "/stream?stream_mode=updates"
+	url := f.serve(t).URL + thisRun + "/stream?stream_mode=updates"
 	late, early := open(t, url, "none"), open(t, url, "-1")
 	f.more(uuid(600), events[3])
 	if got := late.next(); !strings.HasPrefix(got, "4.7 updates") {
@@ -160,7 +160,7 @@ func TestFollowLive(t *testing.T) {
 func TestPartialsAfterJoining(t *testing.T) {
 	t.Parallel()
 	f := running(graphRun, 4) // "he" is out
-	url := f.serve(t).URL + runPath + "/stream?stream_mode=messages"
+	url := f.serve(t).URL + thisRun + "/stream?stream_mode=messages"
 	live, resumed := open(t, url, "none"), open(t, url, "4.1")
 	f.more(uuid(600), delta("m1", "llo"))
 	f.more(uuid(600), delta("m2", "x"))
@@ -178,7 +178,7 @@ func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	f := running(twoSteps, 2)
 	srv := f.serve(t, func(s *server) { s.face.Heartbeat = 5 * time.Millisecond })
-	r := open(t, srv.URL+runPath+"/stream", "-1")
+	r := open(t, srv.URL+thisRun+"/stream", "-1")
 	lines := bufio.NewScanner(r.res.Body)
 	beats, last := 0, ""
 	for beats < 3 && lines.Scan() {
@@ -284,7 +284,7 @@ func TestJoinerThatLeavesCancelsOnlyWhenItAsks(t *testing.T) {
 			defer close(returned)
 			inner.ServeHTTP(w, r)
 		}))
-		r := open(t, srv.URL+runPath+"/stream"+query, "-1")
+		r := open(t, srv.URL+thisRun+"/stream"+query, "-1")
 		r.next()
 		r.end()
 		<-returned
@@ -299,7 +299,7 @@ func TestStreamBreaksInsteadOfEnding(t *testing.T) {
 	t.Parallel()
 	f := running(twoSteps, 3)
 	f.breakAt = 3
-	r := open(t, f.serve(t).URL+runPath+"/stream", "-1")
+	r := open(t, f.serve(t).URL+thisRun+"/stream", "-1")
 	for range 3 {
 		r.next()
 	}
@@ -312,7 +312,7 @@ func TestStreamOfADeletedRun(t *testing.T) {
 	t.Parallel()
 	f := running(twoSteps, 2)
 	srv := f.serve(t)
-	r := open(t, srv.URL+runPath+"/stream?stream_mode=updates", "-1")
+	r := open(t, srv.URL+thisRun+"/stream?stream_mode=updates", "-1")
 	r.next()
 	if err := (fakeRuns{f}).Delete(context.Background(), adapter.RunRef{RunID: uuid(600)}); err != nil {
 		t.Fatal(err)
@@ -326,7 +326,7 @@ func TestWaitKeepsTheConnectionAlive(t *testing.T) {
 	t.Parallel()
 	f := running(failure, 2)
 	srv := f.serve(t, func(s *server) { s.waitBeat = 2 * time.Millisecond })
-	res, err := http.Get(srv.URL + runPath + "/join")
+	res, err := http.Get(srv.URL + thisRun + "/join")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,8 +136,8 @@ func pathUUID(r *http.Request, name string) (string, error) {
 // threadOf reads {thread_id}.
 func threadOf(r *http.Request) (string, error) { return pathUUID(r, "thread_id") }
 
-// runOf reads {run_id}, and {thread_id} where the route has one.
-func runOf(r *http.Request) (ref adapter.RunRef, err error) {
+// refOf reads {run_id}, and {thread_id} where the route has one.
+func refOf(r *http.Request) (ref adapter.RunRef, err error) {
 	if _, ok := mux.Vars(r)["thread_id"]; ok {
 		if ref.ThreadID, err = threadOf(r); err != nil {
 			return ref, err
