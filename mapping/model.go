@@ -100,8 +100,10 @@ const (
 type RunOptions struct {
 	Resume          json.RawMessage `json:"resume,omitempty"` // answer to an interrupt
 	Resuming        bool            `json:"resuming,omitempty"`
-	Update          json.RawMessage `json:"update,omitempty"` // command.update
-	Input           json.RawMessage `json:"input,omitempty"`  // normal form: see NormalInput
+	Asked           []Interrupt     `json:"asked,omitempty"`   // the questions that were open when it was answered
+	Guessed         string          `json:"guessed,omitempty"` // text of the question a default answer was given to
+	Update          json.RawMessage `json:"update,omitempty"`  // command.update
+	Input           json.RawMessage `json:"input,omitempty"`   // normal form: see NormalInput
 	StreamModes     []string        `json:"stream_modes,omitempty"`
 	Subgraphs       bool            `json:"subgraphs,omitempty"`
 	Config          json.RawMessage `json:"config,omitempty"`

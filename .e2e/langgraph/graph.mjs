@@ -1,0 +1,161 @@
+// Small graphs that need no model and no network. Each shows one thing that a
+// bridge has to carry; the end-to-end tests say which.
+import { AIMessage } from "@langchain/core/messages";
+import { FakeListChatModel } from "@langchain/core/utils/testing";
+import {
+  Annotation,
+  END,
+  MessagesAnnotation,
+  START,
+  StateGraph,
+  interrupt,
+} from "@langchain/langgraph";
+
+/** The text of the newest human message, "" without one. */
+function request(state) {
+  const human = state.messages.filter((m) => m.getType() === "human").at(-1);
+  if (human == null) return "";
+  return typeof human.content === "string"
+    ? human.content
+    : human.content.map((part) => part.text ?? "").join("");
+}
+
+/** Lets a chat model that knows one sentence say it, token by token. */
+async function say(text, config) {
+  const model = new FakeListChatModel({ responses: [text] });
+  return { messages: [await model.invoke("go on", config)] };
+}
+
+/** Waits, and stops waiting when the run is cancelled. */
+function wait(ms, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(new Error("cancelled"));
+    });
+  });
+}
+
+// chat: two nodes, messages with tokens, and a line of custom output.
+export const chat = new StateGraph(MessagesAnnotation)
+  .addNode("plan", (state, config) => {
+    config.writer?.({ thinking: request(state) });
+    return say("planning", config);
+  })
+  .addNode("answer", (state, config) =>
+    say(`you said: ${request(state)}`, config),
+  )
+  .addEdge(START, "plan")
+  .addEdge("plan", "answer")
+  .addEdge("answer", END)
+  .compile();
+
+// files: values.files in the shapes deepagents uses. One file is new and then
+// changed, one comes and goes (null deletes it), one repeats the request.
+const FilesState = Annotation.Root({
+  ...MessagesAnnotation.spec,
+  files: Annotation({
+    default: () => ({}),
+    reducer: (left, right) => {
+      const merged = { ...left, ...right };
+      for (const [path, file] of Object.entries(right ?? {})) {
+        if (file === null) delete merged[path];
+      }
+      return merged;
+    },
+  }),
+});
+
+const stamp = "2026-01-01T00:00:00.000Z";
+
+function textFile(content) {
+  return {
+    content,
+    mimeType: "text/plain",
+    created_at: stamp,
+    modified_at: stamp,
+  };
+}
+
+export const files = new StateGraph(FilesState)
+  .addNode("draft", (state) => ({
+    messages: [new AIMessage(`given: ${Object.keys(state.files).sort().join(", ") || "nothing"}`)],
+    files: {
+      "/notes/draft.md": textFile("# Draft\n"),
+      "/scratch.txt": { content: ["one", "two"], created_at: stamp, modified_at: stamp },
+    },
+  }))
+  .addNode("finish", (state) => ({
+    messages: [new AIMessage("wrote /output.txt")],
+    files: {
+      "/notes/draft.md": textFile("# Final\n"),
+      "/scratch.txt": null,
+      "/output.txt": { content: request(state), encoding: "utf-8", created_at: stamp, modified_at: stamp },
+    },
+  }))
+  .addEdge(START, "draft")
+  .addEdge("draft", "finish")
+  .addEdge("finish", END)
+  .compile();
+
+// ask: stops with a HumanInterrupt (the shape agent inboxes show as a card)
+// and goes on with whatever the person answered.
+export const ask = new StateGraph(MessagesAnnotation)
+  .addNode("prepare", () => ({ messages: [new AIMessage("let me ask")] }))
+  .addNode("ask", (state) => {
+    const answer = interrupt([
+      {
+        action_request: { action: "send_mail", args: { to: "team", text: request(state) } },
+        config: { allow_accept: true, allow_edit: true, allow_respond: true, allow_ignore: false },
+        description: "Send this mail?",
+      },
+    ]);
+    return { messages: [new AIMessage(`answered: ${JSON.stringify(answer)}`)] };
+  })
+  .addNode("done", () => ({ messages: [new AIMessage("done")] }))
+  .addEdge(START, "prepare")
+  .addEdge("prepare", "ask")
+  .addEdge("ask", "done")
+  .addEdge("done", END)
+  .compile();
+
+// fail: one good step, then an exception.
+export const fail = new StateGraph(MessagesAnnotation)
+  .addNode("begin", () => ({ messages: [new AIMessage("so far so good")] }))
+  .addNode("break", () => {
+    throw new RangeError("the agent failed on purpose");
+  })
+  .addEdge(START, "begin")
+  .addEdge("begin", "break")
+  .addEdge("break", END)
+  .compile();
+
+// slow: three steps that take as many milliseconds together as the first
+// number in the request, 1500 without one.
+function pause(name) {
+  return async (state, config) => {
+    const total = Number(/\d+/.exec(request(state))?.[0] ?? 1500);
+    await wait(total / 3, config.signal);
+    return { messages: [new AIMessage(`${name} done`)] };
+  };
+}
+
+export const slow = new StateGraph(MessagesAnnotation)
+  .addNode("first", pause("first"))
+  .addNode("second", pause("second"))
+  .addNode("third", pause("third"))
+  .addEdge(START, "first")
+  .addEdge("first", "second")
+  .addEdge("second", "third")
+  .addEdge("third", END)
+  .compile();
+
+// nested: a graph within a graph, for streams with subgraphs.
+export const nested = new StateGraph(MessagesAnnotation)
+  .addNode("inner", chat)
+  .addNode("outer", () => ({ messages: [new AIMessage("outer done")] }))
+  .addEdge(START, "inner")
+  .addEdge("inner", "outer")
+  .addEdge("outer", END)
+  .compile();

@@ -1,0 +1,56 @@
+// A real LangGraph server over the graphs of graph.mjs:
+//
+//   node server.mjs [PORT] [GRAPH,GRAPH…]
+//
+// PORT 0 (the default) takes a free one. When it can be called it prints one
+// line, "listening on http://HOST:PORT". SIGTERM and SIGINT stop it. Nothing
+// survives it: its files live in a folder that is removed at the end.
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const port = Number(process.argv[2] ?? 0);
+const names = (process.argv[3] ?? "chat,files,ask,fail,slow,nested").split(",");
+
+process.env.LANGSMITH_TRACING = "false";
+process.env.LOG_LEVEL ??= "error";
+
+// The folder must lie below node_modules' parent: the server resolves the
+// graphs' packages from there.
+mkdirSync(join(here, "..", "tmp"), { recursive: true });
+const cwd = mkdtempSync(join(here, "..", "tmp", "langgraph-"));
+const graphFile = relative(cwd, join(here, "graph.mjs"));
+
+const options = {
+  port,
+  nWorkers: 16,
+  host: "127.0.0.1",
+  cwd,
+  graphs: Object.fromEntries(names.map((name) => [name, `${graphFile}:${name}`])),
+};
+
+// preload.mjs reads the options from the last argument. It is not exported by
+// its package, so it is found beside the server.
+process.argv.push(JSON.stringify(options));
+const serverURL = import.meta.resolve("@langchain/langgraph-api/server");
+await import(new URL("./preload.mjs", serverURL));
+const { startServer } = await import(serverURL);
+
+const server = await startServer(options);
+
+let stopping = false;
+async function stop() {
+  if (stopping) return;
+  stopping = true;
+  await Promise.race([
+    server.cleanup().catch(() => {}),
+    new Promise((resolve) => setTimeout(resolve, 2000)),
+  ]);
+  rmSync(cwd, { recursive: true, force: true });
+  process.exit(0);
+}
+process.on("SIGTERM", stop);
+process.on("SIGINT", stop);
+
+console.log(`listening on http://${server.host}`);

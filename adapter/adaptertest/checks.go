@@ -1,0 +1,192 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+func (s Suite) testOrder(t *testing.T) {
+	noLeaks(t)
+	peer := s.Works()
+	tr := Collect(bounded(t), s.dial(t, Serve(t, peer).URL), NewTask(nil), 0)
+	checkShape(t, tr)
+	if tr.Err != nil {
+		t.Fatalf("run failed: %v", tr.Err)
+	}
+	if end := tr.End(); end == nil || end.Status != mapping.RunSuccess {
+		t.Errorf("outcome %+v, want success", end)
+	}
+	if n := len(tr.Outputs()); n < 3 {
+		t.Errorf("%d outputs, want at least 3", n)
+	}
+}
+
+func (s Suite) testAsks(t *testing.T) {
+	if s.Asks == nil {
+		t.Skip("this dialect's agents never ask")
+	}
+	noLeaks(t)
+	tr := Collect(bounded(t), s.dial(t, Serve(t, s.Asks()).URL), NewTask(nil), 0)
+	checkShape(t, tr)
+	end := tr.End()
+	if tr.Err != nil || end == nil || end.Status != mapping.RunInterrupted || len(end.Interrupts) == 0 {
+		t.Fatalf("outcome %+v, error %v, want interrupted with its questions", end, tr.Err)
+	}
+}
+
+func (s Suite) testYieldFalse(t *testing.T) {
+	whole := Collect(bounded(t), s.dial(t, Serve(t, s.Works()).URL), NewTask(nil), 0)
+	for n := 1; n <= len(whole.Events); n++ {
+		t.Run(fmt.Sprintf("after%d", n), func(t *testing.T) {
+			noLeaks(t)
+			tr := Collect(bounded(t), s.dial(t, Serve(t, s.Works()).URL), NewTask(nil), n)
+			checkShape(t, tr)
+			if len(tr.Events) != n {
+				t.Errorf("%d events, want %d", len(tr.Events), n)
+			}
+		})
+	}
+}
+
+func (s Suite) testContext(t *testing.T) {
+	noLeaks(t)
+	reason := errors.New("the test has seen enough")
+	ctx, cancel := context.WithCancelCause(bounded(t))
+	b, done := s.dial(t, Serve(t, s.Hangs()).URL), make(chan Trace, 1)
+	go func() {
+		var tr Trace
+		for ev, err := range b.Run(ctx, NewTask(nil)) {
+			if err != nil {
+				tr.Err = err
+				continue
+			}
+			tr.Events = append(tr.Events, ev)
+			if ev.Kind == mapping.KindLinked {
+				cancel(reason)
+			}
+		}
+		done <- tr
+	}()
+	tr := await(t, done)
+	checkShape(t, tr)
+	if !errors.Is(tr.Err, reason) {
+		t.Errorf("error %v does not say why the context ended", tr.Err)
+	}
+}
+
+func (s Suite) testEndedContext(t *testing.T) {
+	noLeaks(t)
+	peer := s.Works()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	tr := Collect(ctx, s.dial(t, Serve(t, peer).URL), NewTask(nil), 0)
+	checkShape(t, tr)
+	if tr.Err == nil || peer.Work() != 0 {
+		t.Errorf("error %v and %d pieces of work under a context that had ended", tr.Err, peer.Work())
+	}
+}
+
+// testAfter stops a run after each of its events in turn and has it picked up
+// by a backend that knows only what was logged.
+func (s Suite) testAfter(t *testing.T) {
+	whole := s.Works()
+	want := Collect(bounded(t), s.dial(t, Serve(t, whole).URL), NewTask(nil), 0)
+	for n := 1; n < len(want.Events); n++ {
+		t.Run(fmt.Sprintf("after%d", n), func(t *testing.T) {
+			noLeaks(t)
+			peer := s.Works()
+			url := Serve(t, peer).URL
+			first := Collect(bounded(t), s.dial(t, url), NewTask(nil), n)
+			task := NewTask(nil)
+			task.After = first.Events
+			task.Done = len(first.Outputs())
+			task.Link = lastLink(first.Events)
+			rest := Collect(bounded(t), s.dial(t, url), task, 0)
+			all := Trace{Events: append(first.Events, rest.Events...), Err: rest.Err}
+			checkShape(t, all)
+			if rest.Err != nil || len(all.Outputs()) != len(want.Outputs()) {
+				t.Errorf("%d outputs in all, want %d; error %v", len(all.Outputs()), len(want.Outputs()), rest.Err)
+			}
+			if got := peer.Work(); got > whole.Work()+s.Rework {
+				t.Errorf("%d pieces of work, want %d", got, whole.Work())
+			}
+		})
+	}
+}
+
+func lastLink(evs []mapping.Event) mapping.Link {
+	var link mapping.Link
+	for _, ev := range evs {
+		if ev.Head.Link != nil {
+			link = *ev.Head.Link
+		}
+	}
+	return link
+}
+
+func (s Suite) testRefused(t *testing.T) {
+	noLeaks(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := l.Addr().String()
+	l.Close()
+	tr := Collect(bounded(t), s.dial(t, "http://"+host), NewTask(nil), 0)
+	checkShape(t, tr)
+	if tr.Code() != mapping.CodeUpstreamUnreachable {
+		t.Fatalf("error %v, want %s", tr.Err, mapping.CodeUpstreamUnreachable)
+	}
+	message := mapping.Classify(tr.Err).Message
+	if !strings.Contains(message, "agent") || !strings.Contains(message, host) {
+		t.Errorf("message %q names not both agent and host", message)
+	}
+}
+
+func (s Suite) testFails(t *testing.T) {
+	for _, f := range s.Fails {
+		t.Run(f.Name, func(t *testing.T) {
+			noLeaks(t)
+			tr := Collect(bounded(t), s.dial(t, Serve(t, f.Peer()).URL), NewTask(nil), 0)
+			checkShape(t, tr)
+			if tr.Code() != f.Code {
+				t.Errorf("error %v, want code %s", tr.Err, f.Code)
+			}
+		})
+	}
+}
+
+// testConcurrent shares one backend between runs.
+func (s Suite) testConcurrent(t *testing.T) {
+	noLeaks(t)
+	b, ctx := s.dial(t, Serve(t, s.Works()).URL), bounded(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			tr := Collect(ctx, b, NewTask(nil), 0)
+			if end := tr.End(); tr.Err != nil || end == nil || end.Status != mapping.RunSuccess {
+				t.Errorf("outcome %+v, error %v", end, tr.Err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func await(t *testing.T, done <-chan Trace) Trace {
+	t.Helper()
+	select {
+	case tr := <-done:
+		return tr
+	case <-time.After(Patience):
+		t.Fatal("the run did not stop")
+		return Trace{}
+	}
+}

@@ -1,0 +1,8 @@
+// Package adaptertest is test support for dialects: the contract of
+// adapter.Backend as a suite that runs over any of them, and scripted agents
+// to run it against.
+//
+// Scripted agents speak bytes that were written down by hand from what real
+// servers send. They never use the wire types of a dialect: a backend and its
+// test would otherwise share one mistake.
+package adaptertest

@@ -1,0 +1,95 @@
+package adaptertest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"sort"
+	"sync"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// Files is an adapter.Files in memory. Safe for concurrent use.
+type Files struct {
+	mu    sync.Mutex
+	rows  map[string]mapping.Artifact // by path
+	bytes map[string][]byte           // by id
+	saves int
+}
+
+var _ adapter.Files = (*Files)(nil)
+
+// NewFiles holds the given files, path to content, as uploads of a person.
+func NewFiles(uploads map[string]string) *Files {
+	f := &Files{rows: map[string]mapping.Artifact{}, bytes: map[string][]byte{}}
+	for path, content := range uploads {
+		f.put(path, "", []byte(content), false)
+	}
+	return f
+}
+
+// List returns the files, by path.
+func (f *Files) List(context.Context) ([]mapping.Artifact, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := make([]mapping.Artifact, 0, len(f.rows))
+	for _, a := range f.rows {
+		list = append(list, a)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Path < list[j].Path })
+	return list, nil
+}
+
+// Open reads a file.
+func (f *Files) Open(_ context.Context, id string) (io.ReadCloser, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b, ok := f.bytes[id]
+	if !ok {
+		return nil, mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "There is no artifact %q.", id)
+	}
+	return io.NopCloser(bytes.NewReader(b)), nil
+}
+
+// Save keeps a file that an agent made. A body that breaks leaves nothing.
+func (f *Files) Save(_ context.Context, path, remoteID string, body io.Reader) (mapping.Artifact, error) {
+	b, err := io.ReadAll(body)
+	if err != nil {
+		return mapping.Artifact{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.saves++
+	return f.put(path, remoteID, b, true), nil
+}
+
+// Content returns the bytes at a path.
+func (f *Files) Content(path string) (string, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a, ok := f.rows[path]
+	return string(f.bytes[a.ID]), ok
+}
+
+// Saves counts the calls of Save that succeeded.
+func (f *Files) Saves() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.saves
+}
+
+func (f *Files) put(path, remoteID string, b []byte, byAgent bool) mapping.Artifact {
+	a, ok := f.rows[path]
+	if !ok {
+		a = mapping.Artifact{ID: fmt.Sprintf("artifact-%d", len(f.rows)+1), Path: path}
+	}
+	sum := sha256.Sum256(b)
+	a.Size, a.Sum, a.AgentCreated, a.RemoteID = int64(len(b)), hex.EncodeToString(sum[:]), byAgent, remoteID
+	f.rows[path], f.bytes[a.ID] = a, b
+	return a
+}

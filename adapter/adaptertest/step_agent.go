@@ -1,0 +1,289 @@
+package adaptertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// Kind is a family of task/step servers, with its habits.
+type Kind string
+
+const (
+	Plain   Kind = "plain"   // as the v1 document has it
+	Python  Kind = "python"  // the Python SDK: planned steps, floored pages, bare artifact list
+	JS      Kind = "js"      // the JavaScript SDK: cannot list steps, 500 for unknown tasks
+	Forge   Kind = "forge"   // AutoGPT's forge: page and pageSize, times without zone
+	AutoGPT Kind = "autogpt" // forge with proposals; its last step has status created
+	Bee     Kind = "bee"     // beebot: numbers as ids, objects as output, no statuses
+	Old     Kind = "old"     // before September 2023: /agent/tasks, lists of ids, uri
+)
+
+// Kinds are all of them.
+var Kinds = []Kind{Plain, Python, JS, Forge, AutoGPT, Bee, Old}
+
+// Fault is what goes wrong at a step.
+type Fault string
+
+const (
+	Hang         Fault = "hang"          // no answer until the client has left
+	HTML500      Fault = "html 500"      // an error page
+	BadJSON      Fault = "bad json"      // 200 with half a document
+	WrongType    Fault = "wrong type"    // 200 with a step_id that is an object
+	NoID         Fault = "no id"         // 200 without a step_id
+	Forget       Fault = "forget"        // the server restarts with an empty memory
+	DieUnheard   Fault = "die unheard"   // the connection closes before anything was done
+	DieDone      Fault = "die done"      // the step is done, then the connection closes
+	DieRunning   Fault = "die running"   // the connection closes, the step goes on for a while
+	DieHalfway   Fault = "die halfway"   // the step is done, half the answer arrives
+	WrongTask    Fault = "wrong task"    // a step of another task
+	Unauthorized Fault = "unauthorized"  // 401 that shows the credential it got
+	Overloaded   Fault = "overloaded"    // 429 with Retry-After
+	Redirect     Fault = "redirect"      // 302 to somewhere else
+	Huge         Fault = "huge"          // more than the limit of an event
+	CreateDies   Fault = "create dies"   // a task is made, then the connection closes
+	CreateUnsaid Fault = "create unsaid" // the connection closes before a task is made
+)
+
+// ScriptStep is what one POST of a step brings about.
+type ScriptStep struct {
+	Output     string // JSON; "" is null
+	Additional string // additional_output as JSON; "" is null
+	Last       bool
+	Files      [][2]string // path, content
+	Fault      Fault       // happens once, the first time the step is asked for
+	Repeat     bool        // again and again
+}
+
+// Counts is how often a StepAgent was asked for what.
+type Counts struct{ Creates, Steps, Uploads, Downloads, Lists, Probes int }
+
+// StepAgent is a scripted task/step agent. Safe for concurrent use; Script is
+// not changed after the first request.
+type StepAgent struct {
+	Kind   Kind
+	Script []ScriptStep
+	// CreateFault happens at the first creation of a task.
+	CreateFault Fault
+
+	mu      sync.Mutex
+	tasks   []*stepTask
+	counts  Counts
+	faulted map[int]bool
+	inputs  []string // raw bodies of the step POSTs
+	bodies  []string // raw bodies of the creates
+	polls   int
+	broken  bool // the create fault has happened
+}
+
+type stepTask struct {
+	id         string
+	input      string // JSON
+	additional string // JSON
+	steps      []*stepRow
+	artifacts  []*fileRow
+}
+
+type stepRow struct {
+	id, status, output, additional, input string
+	last                                  bool
+	files                                 []*fileRow
+}
+
+type fileRow struct {
+	id, path, content string
+	byAgent           bool
+}
+
+// NewStepAgent makes an agent that does three steps, the second of which
+// writes a file.
+func NewStepAgent(kind Kind) *StepAgent {
+	return &StepAgent{Kind: kind, Script: []ScriptStep{
+		{Output: `"one"`},
+		{Output: `"two"`, Files: [][2]string{{"out/result.txt", "42"}}},
+		{Output: `"three"`, Last: true},
+	}}
+}
+
+// Counts returns what was asked so far.
+func (a *StepAgent) Counts() Counts {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.counts
+}
+
+// Work is the number of steps executed.
+func (a *StepAgent) Work() int { return a.Counts().Steps }
+
+// Inputs are the raw bodies of the step POSTs, "" for none.
+func (a *StepAgent) Inputs() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]string(nil), a.inputs...)
+}
+
+// Creates are the raw bodies of the task POSTs.
+func (a *StepAgent) Creates() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]string(nil), a.bodies...)
+}
+
+// Received is the content of a file as the agent has it, in its newest task.
+func (a *StepAgent) Received(path string) (string, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.tasks) == 0 {
+		return "", false
+	}
+	for _, f := range a.tasks[len(a.tasks)-1].artifacts {
+		if f.path == path {
+			return f.content, true
+		}
+	}
+	return "", false
+}
+
+func (a *StepAgent) prefix() string {
+	if a.Kind == Old {
+		return "/agent/tasks"
+	}
+	return "/ap/v1/agent/tasks"
+}
+
+// ServeHTTP answers as the kind does.
+func (a *StepAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.Kind == JS {
+		w.Header().Set("X-Powered-By", "Express")
+	}
+	if a.Kind == JS && r.Method == http.MethodPost && r.Header.Get("Content-Type") == "" {
+		write(w, http.StatusUnsupportedMediaType, "text/html", "<pre>Unsupported Media Type</pre>")
+		return
+	}
+	rest, ok := strings.CutPrefix(r.URL.Path, a.prefix())
+	if !ok || rest != "" && rest[0] != '/' {
+		write(w, http.StatusNotFound, "application/json", `{"detail":"Not Found"}`)
+		return
+	}
+	parts := strings.Split(strings.Trim(rest, "/"), "/")
+	switch {
+	case rest == "" && r.Method == http.MethodPost:
+		a.create(w, r)
+	case rest == "":
+		a.listTasks(w, r)
+	case len(parts) == 1:
+		a.getTask(w, parts[0])
+	default:
+		a.ofTask(w, r, parts)
+	}
+}
+
+func (a *StepAgent) ofTask(w http.ResponseWriter, r *http.Request, parts []string) {
+	switch {
+	case parts[1] == "steps" && r.Method == http.MethodPost:
+		a.step(w, r, parts[0])
+	case parts[1] == "steps" && len(parts) == 2:
+		a.listSteps(w, r, parts[0])
+	case parts[1] == "steps":
+		a.getStep(w, parts[0], parts[2])
+	case a.Kind == Bee:
+		write(w, http.StatusNotFound, "application/json", `{"detail":"Not Found"}`)
+	case r.Method == http.MethodPost:
+		a.upload(w, r, parts[0])
+	case len(parts) == 2:
+		a.listArtifacts(w, r, parts[0])
+	default:
+		a.download(w, parts[0], parts[2])
+	}
+}
+
+func (a *StepAgent) create(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bodies = append(a.bodies, string(body))
+	fault := a.CreateFault
+	if a.broken {
+		fault = ""
+	}
+	a.broken = true
+	if fault == CreateUnsaid {
+		drop(w)
+		return
+	}
+	a.counts.Creates++
+	task, problem := a.newTask(body)
+	if problem != "" {
+		write(w, http.StatusUnprocessableEntity, "application/json", problem)
+		return
+	}
+	a.tasks = append(a.tasks, task)
+	switch fault {
+	case CreateDies:
+		drop(w)
+	case Unauthorized:
+		write(w, 401, "application/json", `{"message":"bad credential `+r.Header.Get("Authorization")+`"}`)
+	default:
+		write(w, http.StatusOK, "application/json", a.taskJSON(task))
+	}
+}
+
+func (a *StepAgent) newTask(body []byte) (*stepTask, string) {
+	var in struct{ Input, Additional_input json.RawMessage }
+	_ = json.Unmarshal(body, &in)
+	if len(in.Input) == 0 && (a.Kind == Forge || a.Kind == AutoGPT) {
+		return nil, `{"detail":[{"loc":["body","input"],"msg":"field required","type":"value_error.missing"}]}`
+	}
+	t := &stepTask{id: a.id("00000000-aaaa-4000-8000-%012d", len(a.tasks)+1), input: orNull(string(in.Input)), additional: orNull(string(in.Additional_input))}
+	if a.Kind == Python {
+		t.steps = append(t.steps, a.plan(0))
+	}
+	return t, ""
+}
+
+// id is in the kind's own form.
+func (a *StepAgent) id(format string, n int) string {
+	if a.Kind == Bee {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf(format, n)
+}
+
+// plan is a step that waits to be asked for; the Python SDK lists those too,
+// with is_last already told.
+func (a *StepAgent) plan(n int) *stepRow {
+	s := a.Script[min(n, len(a.Script)-1)]
+	return &stepRow{id: a.id("00000000-bbbb-4000-8000-%012d", n+1), status: "created", output: "null", additional: "null", input: "null", last: s.Last}
+}
+
+func (a *StepAgent) find(id string) *stepTask {
+	for _, t := range a.tasks {
+		if t.id == id {
+			return t
+		}
+	}
+	return nil
+}
+
+func orNull(s string) string {
+	if s == "" {
+		return "null"
+	}
+	return s
+}
+
+func write(w http.ResponseWriter, status int, typ, body string) {
+	w.Header().Set("Content-Type", typ)
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
+}
+
+// drop closes the connection without an answer.
+func drop(w http.ResponseWriter) {
+	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+		conn.Close()
+	}
+}

@@ -1,0 +1,378 @@
+package adaptertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// ThreadPlay is what one upstream run of a scripted thread/run agent does.
+// Frames are "name data"; in them and in State {{run}} and {{thread}} stand for
+// the ids, {{checkpoint}} for one that is new with every run.
+type ThreadPlay struct {
+	Frames []string
+	State  string // of the thread after the run
+	Status string // of the run when its frames are over; "" is success
+	// CutAfter breaks the connection after so many frames: the first number
+	// on the first opening of the stream, and so on; -1 leaves it whole, and so
+	// does the end of the list.
+	CutAfter []int
+	// CloseAfter is CutAfter with a stream that ends as if it were complete.
+	CloseAfter []int
+	// Hang: after the frames nothing comes, and the run stays running until it
+	// is cancelled.
+	Hang bool
+	// LoseAnswer: the run is made, but the connection breaks before the answer.
+	LoseAnswer bool
+}
+
+// Canned is a fixed answer to a route.
+type Canned struct {
+	Status int
+	Type   string // content type
+	Body   string
+	Header map[string]string
+	Times  int // how often; 0: always
+}
+
+// ThreadAgent is a scripted LangGraph server of one graph, "agent". The nth
+// run on a thread plays the nth play, the last one again and again. Canned
+// answers go before everything and are named "METHOD /route" with {t} and {r}
+// for ids. Safe for concurrent use once it serves.
+type ThreadAgent struct {
+	Plays  []ThreadPlay
+	Canned map[string]*Canned
+
+	mu      sync.Mutex
+	threads map[string]*scriptedThread
+	made    int
+	calls   map[string]int
+	bodies  map[string][]json.RawMessage
+}
+
+type scriptedThread struct {
+	state string
+	runs  []*scriptedRun
+}
+
+type scriptedRun struct {
+	id, thread string
+	play       ThreadPlay
+	metadata   json.RawMessage
+	status     string
+	opened     int
+	stopped    chan struct{}
+}
+
+// Calls is how often a route was called, as in "POST /threads/{t}/runs/stream".
+func (a *ThreadAgent) Calls(route string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.calls[route]
+}
+
+// Bodies are the request bodies a route has got, in order.
+func (a *ThreadAgent) Bodies(route string) []json.RawMessage {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]json.RawMessage(nil), a.bodies[route]...)
+}
+
+// Work is the number of runs made.
+func (a *ThreadAgent) Work() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.made
+}
+
+// Drop forgets every thread, as a restart of a server in memory does.
+func (a *ThreadAgent) Drop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.threads = nil
+}
+
+// Use sets the state of a thread, as somebody does who uses the server
+// without the bridge.
+func (a *ThreadAgent) Use(thread, state string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.threads[thread].state = fill(state, thread, "")
+}
+
+func (a *ThreadAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	route, thread, run := threadRoute(r)
+	body, _ := io.ReadAll(r.Body)
+	if c := a.record(route, body); c != nil {
+		c.write(w)
+		return
+	}
+	switch route {
+	case "GET /ok":
+		io.WriteString(w, `{"ok":true}`)
+	case "POST /assistants/search":
+		jsonBody(w, `[{"assistant_id":"fe096781-5601-53d2-b2f6-0d3403f7e9ca","version":1,"config":{},"context":{},"created_at":"2026-11-21T05:02:02.388Z","updated_at":"2026-11-21T05:02:02.388Z","graph_id":"agent","metadata":{"created_by":"system"},"name":"agent","description":null}]`)
+	case "GET /assistants/{a}/graph":
+		jsonBody(w, `{"nodes":[{"id":"__start__"},{"id":"plan"},{"id":"answer"},{"id":"__end__"}],"edges":[{"source":"__start__","target":"plan","conditional":false},{"source":"plan","target":"answer","conditional":false},{"source":"answer","target":"__end__","conditional":false}]}`)
+	case "POST /threads":
+		a.createThread(w, body)
+	default:
+		a.inThread(w, r, route, thread, run, body)
+	}
+}
+
+// record counts a call and returns the canned answer to it, if there is one.
+func (a *ThreadAgent) record(route string, body []byte) *Canned {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.calls == nil {
+		a.calls, a.bodies = map[string]int{}, map[string][]json.RawMessage{}
+	}
+	a.calls[route]++
+	a.bodies[route] = append(a.bodies[route], body)
+	c := a.Canned[route]
+	if c == nil || (c.Times > 0 && a.calls[route] > c.Times) {
+		return nil
+	}
+	return c
+}
+
+func (c *Canned) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", c.Type)
+	for k, v := range c.Header {
+		w.Header().Set(k, v)
+	}
+	w.WriteHeader(c.Status)
+	io.WriteString(w, c.Body)
+}
+
+// threadRoute names the route of a request and takes the ids out of it.
+func threadRoute(r *http.Request) (route, thread, run string) {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	if len(parts) > 1 && parts[0] == "threads" {
+		thread, parts[1] = parts[1], "{t}"
+	}
+	if len(parts) > 1 && parts[0] == "assistants" && parts[1] != "search" {
+		parts[1] = "{a}"
+	}
+	if len(parts) > 3 && parts[2] == "runs" && parts[3] != "stream" {
+		run, parts[3] = parts[3], "{r}"
+	}
+	return r.Method + " /" + strings.Join(parts, "/"), thread, run
+}
+
+func (a *ThreadAgent) createThread(w http.ResponseWriter, body []byte) {
+	var req struct {
+		ID       string          `json:"thread_id"`
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	_ = json.Unmarshal(body, &req)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.threads == nil {
+		a.threads = map[string]*scriptedThread{}
+	}
+	if req.ID == "" {
+		req.ID = fmt.Sprintf("3386cfa8-c845-408d-b5cf-%012d", len(a.threads)+1)
+	}
+	if a.threads[req.ID] == nil {
+		a.threads[req.ID] = &scriptedThread{state: `{"values":{},"next":[],"tasks":[],"created_at":null,"checkpoint":null,"parent_checkpoint":null}`}
+	}
+	jsonBody(w, `{"thread_id":"`+req.ID+`","created_at":"2026-11-21T05:04:01.644Z","updated_at":"2026-11-21T05:04:01.644Z","metadata":{},"status":"idle","config":{}}`)
+}
+
+func (a *ThreadAgent) inThread(w http.ResponseWriter, r *http.Request, route, thread, run string, body []byte) {
+	a.mu.Lock()
+	t := a.threads[thread]
+	a.mu.Unlock()
+	if t == nil {
+		a.noThread(w, route, thread)
+		return
+	}
+	switch route {
+	case "GET /threads/{t}":
+		jsonBody(w, `{"thread_id":"`+thread+`","status":"idle","metadata":{},"values":{},"interrupts":{}}`)
+	case "DELETE /threads/{t}":
+		a.mu.Lock()
+		delete(a.threads, thread)
+		a.mu.Unlock()
+		w.WriteHeader(http.StatusNoContent)
+	case "GET /threads/{t}/state":
+		a.mu.Lock()
+		state := t.state
+		a.mu.Unlock()
+		jsonBody(w, state)
+	case "POST /threads/{t}/state":
+		a.updateState(w, t, thread, body)
+	case "GET /threads/{t}/runs":
+		a.listRuns(w, t)
+	case "POST /threads/{t}/runs/stream":
+		a.startRun(w, r, t, thread, body)
+	default:
+		a.inRun(w, r, route, t, run)
+	}
+}
+
+// noThread is what the real server answers for a thread it does not have; for
+// new runs that is the text of a busy one.
+func (a *ThreadAgent) noThread(w http.ResponseWriter, route, thread string) {
+	if route == "POST /threads/{t}/runs/stream" {
+		http.Error(w, "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.", http.StatusUnprocessableEntity)
+		return
+	}
+	http.Error(w, "Thread with ID "+thread+" not found", http.StatusNotFound)
+}
+
+func (a *ThreadAgent) updateState(w http.ResponseWriter, t *scriptedThread, thread string, body []byte) {
+	var req struct {
+		Values json.RawMessage `json:"values"`
+	}
+	_ = json.Unmarshal(body, &req)
+	a.mu.Lock()
+	t.state = fill(`{"values":`+string(req.Values)+`,"next":[],"tasks":[],"metadata":{"source":"update","step":0,"parents":{}},"created_at":"2026-11-21T05:04:19.726Z","checkpoint":{"thread_id":"{{thread}}","checkpoint_ns":"","checkpoint_id":"1f1e5690-34be-6bb0-8004-728dfabeb732"},"parent_checkpoint":null}`, thread, "")
+	a.mu.Unlock()
+	jsonBody(w, `{"checkpoint":{"thread_id":"`+thread+`","checkpoint_ns":"","checkpoint_id":"1f1e5690-34be-6bb0-8004-728dfabeb732"}}`)
+}
+
+func (a *ThreadAgent) listRuns(w http.ResponseWriter, t *scriptedThread) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var list []string
+	for _, r := range t.runs {
+		list = append(list, r.json())
+	}
+	jsonBody(w, "["+strings.Join(list, ",")+"]")
+}
+
+func (r *scriptedRun) json() string {
+	return fmt.Sprintf(`{"run_id":%q,"thread_id":%q,"assistant_id":"fe096781-5601-53d2-b2f6-0d3403f7e9ca","metadata":%s,"status":%q,"kwargs":{},"multitask_strategy":"reject","created_at":"2026-11-21T05:04:11.%sZ","updated_at":"2026-11-21T05:04:11.286Z"}`,
+		r.id, r.thread, r.metadata, r.status, r.id[len(r.id)-3:])
+}
+
+func (a *ThreadAgent) startRun(w http.ResponseWriter, r *http.Request, t *scriptedThread, thread string, body []byte) {
+	req := struct {
+		Metadata json.RawMessage `json:"metadata"`
+	}{json.RawMessage("{}")}
+	_ = json.Unmarshal(body, &req)
+	a.mu.Lock()
+	for _, other := range t.runs {
+		if other.status == "running" {
+			a.mu.Unlock()
+			a.noThread(w, "POST /threads/{t}/runs/stream", thread)
+			return
+		}
+	}
+	a.made++
+	play := a.Plays[min(len(t.runs), len(a.Plays)-1)]
+	run := &scriptedRun{id: fmt.Sprintf("01a1fc7d-bb54-710b-addd-%012d", a.made), thread: thread, play: play,
+		metadata: req.Metadata, status: "running", stopped: make(chan struct{})}
+	t.runs = append(t.runs, run)
+	t.state = fill(play.State, thread, run.id)
+	if !play.Hang {
+		run.status = play.Status
+		if run.status == "" {
+			run.status = "success"
+		}
+	}
+	a.mu.Unlock()
+	if play.LoseAnswer {
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("Content-Location", "/threads/"+thread+"/runs/"+run.id)
+	a.play(w, r, run, 0)
+}
+
+func (a *ThreadAgent) inRun(w http.ResponseWriter, r *http.Request, route string, t *scriptedThread, id string) {
+	var run *scriptedRun
+	a.mu.Lock()
+	for _, x := range t.runs {
+		if x.id == id {
+			run = x
+		}
+	}
+	a.mu.Unlock()
+	switch {
+	case run == nil && route == "GET /threads/{t}/runs/{r}/stream":
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, "event: error\ndata: \"Run not found\"\n\n")
+	case run == nil:
+		http.Error(w, "Run not found", http.StatusNotFound)
+	case route == "GET /threads/{t}/runs/{r}":
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		jsonBody(w, run.json())
+	case route == "GET /threads/{t}/runs/{r}/stream":
+		after, err := strconv.Atoi(r.Header.Get("Last-Event-ID"))
+		if err != nil {
+			after = len(run.play.Frames) // without a number nothing is replayed
+		}
+		a.play(w, r, run, after+1)
+	case route == "POST /threads/{t}/runs/{r}/cancel":
+		a.cancel(w, run)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (a *ThreadAgent) cancel(w http.ResponseWriter, run *scriptedRun) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if run.status == "running" {
+		run.status = "interrupted"
+		close(run.stopped)
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// play writes the frames from number first on, and ends as the script says.
+func (a *ThreadAgent) play(w http.ResponseWriter, r *http.Request, run *scriptedRun, first int) {
+	a.mu.Lock()
+	cut, whole := at(run.play.CutAfter, run.opened), at(run.play.CloseAfter, run.opened)
+	run.opened++
+	a.mu.Unlock()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-cache")
+	flush := http.NewResponseController(w)
+	_ = flush.Flush()
+	for i := first; i < len(run.play.Frames); i++ {
+		if i-first == whole {
+			return
+		}
+		if i-first == cut {
+			panic(http.ErrAbortHandler)
+		}
+		name, data, _ := strings.Cut(run.play.Frames[i], " ")
+		fmt.Fprintf(w, "event: %s\ndata: %s\nid: %d\n\n", name, fill(data, run.thread, run.id), i)
+		_ = flush.Flush()
+	}
+	if run.play.Hang {
+		select {
+		case <-r.Context().Done():
+		case <-run.stopped:
+		}
+	}
+}
+
+func at(list []int, i int) int {
+	if i < len(list) {
+		return list[i]
+	}
+	return -1
+}
+
+func fill(text, thread, run string) string {
+	checkpoint := "1f1e5690-23fd-62e0-8000-eec7097ae7f1"
+	if run != "" {
+		checkpoint = "1f1e5690-23fd-62e0-8000-" + run[len(run)-12:]
+	}
+	return strings.NewReplacer("{{thread}}", thread, "{{run}}", run, "{{checkpoint}}", checkpoint).Replace(text)
+}
+
+func jsonBody(w http.ResponseWriter, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	io.WriteString(w, body)
+}

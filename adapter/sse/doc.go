@@ -1,0 +1,3 @@
+// Package sse reads and writes event streams (HTML Standard, section 9.2
+// "Server-sent events"). It is a leaf: it knows frames, not what they mean.
+package sse

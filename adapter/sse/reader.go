@@ -1,0 +1,192 @@
+package sse
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+)
+
+// ErrTooLong is returned for an event, or a line, above the reader's limit.
+var ErrTooLong = errors.New("event of the stream is longer than the limit")
+
+// Event is one event of a stream.
+type Event struct {
+	Name string // "" where the stream named none; browsers call it "message"
+	Data []byte // the data lines joined with LF; the caller's to keep
+	ID   string // last event id of the stream so far
+}
+
+// Reader takes an event stream apart. Not for concurrent use.
+type Reader struct {
+	r       *bufio.Reader
+	max     int
+	line    []byte
+	started bool // the byte order mark is behind
+	skipLF  bool // the last line ended in CR: an LF right after belongs to it
+
+	name    string
+	data    []byte
+	hasData bool
+	pending bool // fields were read since the last dispatch
+	size    int
+
+	lastID string
+	retry  time.Duration
+}
+
+// NewReader reads from r. max bounds one event in bytes, all of its lines
+// together; 0 means 16 MiB.
+func NewReader(r io.Reader, max int) *Reader {
+	if max <= 0 {
+		max = 16 << 20
+	}
+	return &Reader{r: bufio.NewReaderSize(r, 8<<10), max: max}
+}
+
+// LastID is the newest id the stream has told, "" before the first.
+func (r *Reader) LastID() string { return r.lastID }
+
+// Retry is the newest reconnection time the stream has told, 0 before.
+func (r *Reader) Retry() time.Duration { return r.retry }
+
+// Next returns the next event. It skips comments and, as the standard says,
+// events without any data line. At the end of the stream it returns io.EOF, or
+// io.ErrUnexpectedEOF when the stream broke off within an event; that part is
+// never delivered. ErrTooLong and errors of the underlying reader are final.
+func (r *Reader) Next() (Event, error) {
+	for {
+		line, err := r.readLine()
+		if err != nil {
+			return Event{}, r.endOf(err, line)
+		}
+		if len(line) > 0 {
+			if err := r.field(line); err != nil {
+				return Event{}, err
+			}
+			continue
+		}
+		ev, ok := r.dispatch()
+		if ok {
+			return ev, nil
+		}
+	}
+}
+
+func (r *Reader) endOf(err error, rest []byte) error {
+	if errors.Is(err, io.EOF) && (r.pending || len(rest) > 0) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (r *Reader) dispatch() (Event, bool) {
+	ev, ok := Event{Name: r.name, Data: r.data, ID: r.lastID}, r.hasData
+	r.name, r.data, r.hasData, r.pending, r.size = "", nil, false, false, 0
+	return ev, ok
+}
+
+// field takes one line that is not empty.
+func (r *Reader) field(line []byte) error {
+	if line[0] == ':' {
+		return nil
+	}
+	if r.size += len(line) + 1; r.size > r.max {
+		return ErrTooLong
+	}
+	name, value, _ := bytes.Cut(line, []byte{':'})
+	value = bytes.TrimPrefix(value, []byte{' '})
+	r.pending = true
+	switch string(name) {
+	case "event":
+		r.name = string(value)
+	case "data":
+		r.addData(value)
+	case "id":
+		if bytes.IndexByte(value, 0) < 0 {
+			r.lastID = string(value)
+		}
+	case "retry":
+		r.setRetry(value)
+	}
+	return nil
+}
+
+func (r *Reader) addData(value []byte) {
+	if r.hasData {
+		r.data = append(r.data, '\n')
+	} else {
+		r.data = make([]byte, 0, len(value))
+	}
+	r.data = append(r.data, value...)
+	r.hasData = true
+}
+
+func (r *Reader) setRetry(value []byte) {
+	for _, c := range value {
+		if c < '0' || c > '9' {
+			return
+		}
+	}
+	if ms, err := strconv.ParseInt(string(value), 10, 32); err == nil {
+		r.retry = time.Duration(ms) * time.Millisecond
+	}
+}
+
+// readLine returns the next line without its end, which is LF, CR or CRLF. The
+// slice is valid until the next call. It never waits for the byte behind a CR:
+// on a live stream that may be minutes away. On an error the slice holds what
+// was read of the unfinished line.
+func (r *Reader) readLine() ([]byte, error) {
+	r.line = r.line[:0]
+	for {
+		chunk, err := r.peek()
+		if err != nil {
+			return r.line, err
+		}
+		i := bytes.IndexAny(chunk, "\r\n")
+		if i < 0 {
+			i = len(chunk)
+		}
+		if len(r.line)+i > r.max {
+			return nil, ErrTooLong
+		}
+		r.line = append(r.line, chunk[:i]...)
+		if i == len(chunk) {
+			r.discard(i)
+			continue
+		}
+		r.skipLF = chunk[i] == '\r'
+		r.discard(i + 1)
+		return r.line, nil
+	}
+}
+
+// peek returns what is buffered, at least one byte, past a byte order mark at
+// the start and past the LF of a CRLF.
+func (r *Reader) peek() ([]byte, error) {
+	if !r.started {
+		r.started = true
+		if bom, _ := r.r.Peek(3); string(bom) == "\xef\xbb\xbf" {
+			r.discard(3)
+		}
+	}
+	for {
+		if _, err := r.r.Peek(1); err != nil {
+			return nil, err
+		}
+		chunk, err := r.r.Peek(r.r.Buffered())
+		if !r.skipLF || err != nil {
+			return chunk, err
+		}
+		r.skipLF = false
+		if chunk[0] != '\n' {
+			return chunk, nil
+		}
+		r.discard(1)
+	}
+}
+
+func (r *Reader) discard(n int) { _, _ = r.r.Discard(n) }

@@ -1,0 +1,84 @@
+package sse
+
+import (
+	"errors"
+	"net/http"
+	"time"
+)
+
+// WriteTimeout is how long one write or flush to a client may take. A client
+// that takes nothing for so long is cut off; its last id lets it come back.
+const WriteTimeout = 30 * time.Second
+
+// Writer writes a stream to a client under a deadline that moves along with
+// every write. Not for concurrent use. Errors are final.
+type Writer struct {
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	set time.Time // when the deadline was set last
+	err error
+}
+
+// Start sends status 200 and the headers of an event stream, at once, so that
+// the client knows it is connected before the first event. Further headers
+// must have been set on w before.
+func Start(w http.ResponseWriter) *Writer {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no")
+	h.Del("Content-Length")
+	s := &Writer{w: w, rc: http.NewResponseController(w)}
+	s.deadline()
+	w.WriteHeader(http.StatusOK)
+	_ = s.Flush()
+	return s
+}
+
+// Write buffers encoded frames, whole ones only; Flush sends them.
+func (s *Writer) Write(frames []byte) error {
+	if s.err != nil || len(frames) == 0 {
+		return s.err
+	}
+	s.deadline()
+	_, s.err = s.w.Write(frames)
+	return s.err
+}
+
+// Flush sends what is buffered.
+func (s *Writer) Flush() error {
+	if s.err != nil {
+		return s.err
+	}
+	s.deadline()
+	if err := s.rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		s.err = err
+	}
+	return s.err
+}
+
+// Heartbeat sends a comment and whatever else is buffered.
+func (s *Writer) Heartbeat() error {
+	if err := s.Write(AppendHeartbeat(nil)); err != nil {
+		return err
+	}
+	return s.Flush()
+}
+
+// Failed tells whether the client could not be written to: it has gone, or it
+// took nothing for WriteTimeout.
+func (s *Writer) Failed() bool { return s.err != nil }
+
+// Close lifts the deadline, so that the connection can serve further requests.
+// It sends nothing.
+func (s *Writer) Close() { _ = s.rc.SetWriteDeadline(time.Time{}) }
+
+// deadline moves the deadline on, at most once a second: in a burst of frames
+// setting it costs more than writing. It fails on writers that have none
+// (tests); those cannot hang either.
+func (s *Writer) deadline() {
+	if now := time.Now(); now.Sub(s.set) >= time.Second {
+		s.set = now
+		_ = s.rc.SetWriteDeadline(now.Add(WriteTimeout))
+	}
+}

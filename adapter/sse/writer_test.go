@@ -1,0 +1,89 @@
+package sse_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/sse"
+)
+
+func TestWriterSendsHeadersBeforeEvents(t *testing.T) {
+	t.Parallel()
+	goOn := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s := sse.Start(w)
+		defer s.Close()
+		<-goOn
+		_ = s.Write(sse.AppendFrame(nil, "a", []byte("1"), "1.0"))
+		_ = s.Heartbeat()
+	}))
+	defer srv.Close()
+	res, err := http.Get(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if ct := res.Header.Get("Content-Type"); ct != "text/event-stream" || res.Header.Get("Cache-Control") != "no-cache" {
+		t.Errorf("headers %v", res.Header)
+	}
+	close(goOn)
+	body, _ := io.ReadAll(res.Body)
+	if want := "event: a\ndata: 1\nid: 1.0\n\n: heartbeat\n"; string(body) != want {
+		t.Errorf("got %q, want %q", body, want)
+	}
+}
+
+// deadlineRecorder tells whether each write is covered by a deadline.
+type deadlineRecorder struct {
+	http.ResponseWriter
+	deadline time.Time
+	bare     int
+}
+
+func (d *deadlineRecorder) SetWriteDeadline(t time.Time) error { d.deadline = t; return nil }
+func (d *deadlineRecorder) FlushError() error                  { return nil }
+func (d *deadlineRecorder) Write(p []byte) (int, error) {
+	if d.deadline.IsZero() {
+		d.bare++
+	}
+	return len(p), nil
+}
+
+func TestWriterMovesTheDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rec := &deadlineRecorder{ResponseWriter: httptest.NewRecorder()}
+		s := sse.Start(rec)
+		first := rec.deadline
+		time.Sleep(sse.WriteTimeout / 2) // bubble time
+		if err := s.Write([]byte("data: x\n\n")); err != nil {
+			t.Fatal(err)
+		}
+		if moved := rec.deadline.Sub(first); rec.bare != 0 || moved != sse.WriteTimeout/2 {
+			t.Errorf("the deadline moved by %v", moved)
+		}
+		s.Close()
+		if !rec.deadline.IsZero() {
+			t.Error("the deadline outlives the stream")
+		}
+	})
+}
+
+type brokenWriter struct{ http.ResponseWriter }
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestWriterErrorsAreFinal(t *testing.T) {
+	t.Parallel()
+	s := sse.Start(brokenWriter{httptest.NewRecorder()})
+	if err := s.Write([]byte("data: x\n\n")); err == nil {
+		t.Fatal("no error")
+	}
+	if s.Flush() == nil || s.Heartbeat() == nil {
+		t.Error("the stream goes on after an error")
+	}
+}

@@ -1,0 +1,205 @@
+package taskstep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+const (
+	codeStopped = "stopped"
+	errorBody   = 64 << 10 // what is read of an error's body
+	errorText   = 200      // what is shown of it, in characters
+)
+
+// fail makes an error about the agent; what follows "The agent "x" at host ".
+func (b *backend) fail(code, format string, args ...any) *mapping.Error {
+	return mapping.Errorf(mapping.Upstream, code, "The agent %q at %s %s", b.up.Name, b.base.host, fmt.Sprintf(format, args...))
+}
+
+// away: nobody took the call.
+func (b *backend) away(err error) *mapping.Error {
+	e := b.fail(mapping.CodeUpstreamUnreachable, "cannot be reached. Check that it runs and that its url is right.")
+	e.Err = bare(err)
+	return e
+}
+
+func (b *backend) slow() *mapping.Error {
+	e := b.fail(mapping.CodeStepTimeout, "took longer than step_timeout (%s) for one call.", b.stepTimeout())
+	e.Class = mapping.Timeout
+	return e
+}
+
+// unreachable classifies what a GET that was tried often enough ended with.
+func (b *backend) unreachable(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ended(ctx)
+	case errors.Is(err, errTooLarge):
+		return b.tooLarge()
+	}
+	b.forget()
+	if errors.Is(err, context.DeadlineExceeded) {
+		e := b.fail(mapping.CodeUpstreamUnreachable, "did not answer a GET within %s.", b.readTimeout())
+		e.Err = bare(err)
+		return e
+	}
+	return b.away(err)
+}
+
+func (b *backend) tooLarge() *mapping.Error {
+	return b.fail(mapping.CodeBadUpstream, "answered with more than limits.event (%d bytes).", b.up.Limits.Event)
+}
+
+// lost: the agent does not know its own task any more.
+func (b *backend) lost(task string) *mapping.Error {
+	return b.fail(mapping.CodeUpstreamLost, "no longer knows the task %q; it was probably restarted. "+
+		"Start a new run: the thread is kept, and the agent is told of it.", clip(task, 80))
+}
+
+// unknown: a call was sent, and nobody can tell what became of it.
+func (b *backend) unknown(what string, cause error) *mapping.Error {
+	e := b.fail(mapping.CodeOutcomeUnknown, "was told to %s, but the answer never came and it cannot be asked whether it did. "+
+		"It was not told again, so that nothing happens twice.", what)
+	e.Err = cause
+	return e
+}
+
+// unreadable: an answer of status 2xx that makes no sense.
+func (b *backend) unreadable(call string, ans *answer, err error) *mapping.Error {
+	var field *fieldError
+	if errors.As(err, &field) && json.Valid(ans.body) {
+		return b.fail(mapping.CodeBadUpstream, "gave an answer to %s that cannot be used: %s.", call, b.redact(clip(field.Error(), errorText)))
+	}
+	what := "is not JSON"
+	if len(ans.body) == 0 {
+		what = "is empty"
+	} else if typ := ans.header.Get("Content-Type"); typ != "" && !strings.Contains(typ, "json") {
+		what += " but " + clip(typ, 60)
+	}
+	return b.fail(mapping.CodeBadUpstream, "gave an answer to %s that cannot be used: the answer %s.", call, what)
+}
+
+// refusals is the one table of what a status that is no success means.
+var refusals = []struct {
+	statuses []int
+	says     string // %d the status, then the agent's words unless quiet
+	quiet    bool   // a body that may hold credentials, or says nothing
+}{
+	{[]int{401, 403, 407}, "refused the bridge's credentials (%d). Check the headers configured for it.", true},
+	{[]int{413}, "finds the request too large (%d). Shorten the input or set memory.transcript to last or none.", true},
+	{[]int{429, 503}, "is overloaded (%d)%s. Try again later or lower its concurrency.", false},
+	{[]int{301, 302, 303, 307, 308}, "answered with a redirect (%d), which is not followed. Configure the final url.", true},
+	{[]int{400, 409, 415, 422}, "refused the request (%d)%s.", false},
+}
+
+// refused turns an answer that is no success into an error.
+func (b *backend) refused(ans *answer) *mapping.Error {
+	words := b.words(ans)
+	if words != "" {
+		words = ": " + words
+	}
+	for _, r := range refusals {
+		for _, status := range r.statuses {
+			if status == ans.status && r.quiet {
+				return b.fail(mapping.CodeUpstreamError, r.says, ans.status)
+			} else if status == ans.status {
+				return b.fail(mapping.CodeUpstreamError, r.says, ans.status, words+retryAfter(ans.header))
+			}
+		}
+	}
+	return b.fail(mapping.CodeUpstreamError, "answered %d%s.", ans.status, words)
+}
+
+func retryAfter(h http.Header) string {
+	if v := h.Get("Retry-After"); v != "" {
+		return " (it asks to wait: " + clip(v, 40) + ")"
+	}
+	return ""
+}
+
+var (
+	markup   = regexp.MustCompile(`(?s)<(script|style|head)[^>]*>.*?</(script|style|head)>|<[^>]*>`)
+	notFound = regexp.MustCompile(`(?i)not[ _]?found|unknown task|no such task`)
+)
+
+// words is what an error's body says to a person: the message of the usual
+// JSON shapes, else the text without markup; clipped and redacted.
+func (b *backend) words(ans *answer) string {
+	said := string(ans.body)
+	var env struct {
+		Message, Error, Detail json.RawMessage
+	}
+	if json.Unmarshal(ans.body, &env) == nil {
+		for _, raw := range []json.RawMessage{env.Message, env.Error, env.Detail} {
+			if raw = value(raw); len(raw) == 0 {
+				continue
+			}
+			if said = string(raw); raw[0] == '"' {
+				said, _ = unquote(raw, "")
+			}
+			break
+		}
+	} else {
+		said = markup.ReplaceAllString(said, " ")
+	}
+	return strings.TrimRight(clip(b.redact(said), errorText), ".")
+}
+
+// redact takes our own credentials out of a text.
+func (b *backend) redact(s string) string {
+	for _, secret := range b.secrets {
+		s = strings.ReplaceAll(s, secret, "[hidden]")
+	}
+	return s
+}
+
+// secretsOf lists what must never be shown: header values, also without their
+// scheme, and the password of the URL.
+func secretsOf(b *backend) []string {
+	var list []string
+	add := func(s string) {
+		if s = strings.TrimSpace(s); len(s) >= 4 {
+			list = append(list, s)
+		}
+	}
+	add(b.base.password)
+	for _, secret := range b.up.Config.Headers {
+		add(secret.Reveal())
+		if _, credential, ok := strings.Cut(secret.Reveal(), " "); ok {
+			add(credential)
+		}
+	}
+	return list
+}
+
+// clip folds blanks and control characters and cuts after n characters.
+func clip(s string, n int) string {
+	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "\uFFFD"), func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r)
+	}), " ")
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n]) + "…"
+}
+
+// bare takes the URL out of an error of net/http: it may hold a password.
+func bare(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}

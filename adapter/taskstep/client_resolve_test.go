@@ -1,0 +1,236 @@
+package taskstep
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
+)
+
+var three = []string{`"one"`, `"two"`, `"three"`}
+
+// listing kinds tell what they did; receipt kinds also what they never heard.
+var (
+	listing = map[adaptertest.Kind]bool{adaptertest.Plain: true, adaptertest.Python: true, adaptertest.Forge: true, adaptertest.AutoGPT: true, adaptertest.Old: true, adaptertest.Bee: true}
+	receipt = map[adaptertest.Kind]bool{adaptertest.Python: true, adaptertest.Forge: true, adaptertest.AutoGPT: true}
+)
+
+// TestBrokenStep breaks the connection of the second step's POST in a live
+// process (A10): what the agent can tell is asked, and nothing runs twice.
+func TestBrokenStep(t *testing.T) {
+	t.Parallel()
+	for _, kind := range adaptertest.Kinds {
+		for fault, able := range map[adaptertest.Fault]bool{
+			adaptertest.DieDone:    listing[kind],
+			adaptertest.DieHalfway: listing[kind],
+			adaptertest.DieRunning: listing[kind] && kind != adaptertest.Bee && kind != adaptertest.Old,
+			adaptertest.DieUnheard: receipt[kind],
+		} {
+			t.Run(fmt.Sprintf("%s/%s", kind, fault), func(t *testing.T) {
+				t.Parallel()
+				agent := faulty(kind, fault)
+				if fault == adaptertest.DieRunning && !able && listing[kind] {
+					t.Skip("its lists have no statuses to be scripted with")
+				}
+				tr := runTask(t, backendOf(t, agent), adaptertest.NewTask(nil))
+				if !able {
+					mustFail(t, tr, mapping.CodeOutcomeUnknown)
+					if n := agent.Counts().Steps; n > 2 {
+						t.Errorf("%d steps executed after the outcome was unknown", n)
+					}
+					return
+				}
+				mustSucceed(t, tr)
+				if n := agent.Counts().Steps; n != 3 {
+					t.Errorf("%d steps executed, want 3", n)
+				}
+				if len(tr.Outputs()) != 3 {
+					t.Errorf("outputs %v", said(tr))
+				}
+			})
+		}
+	}
+}
+
+// TestPickUpWithOpenStep: the process died after POST n was answered and
+// before that was logged.
+func TestPickUpWithOpenStep(t *testing.T) {
+	t.Parallel()
+	for _, kind := range adaptertest.Kinds {
+		for logged := 1; logged <= 3; logged++ { // the link, then so many steps less one
+			t.Run(fmt.Sprintf("%s/logged%d", kind, logged), func(t *testing.T) {
+				t.Parallel()
+				agent := adaptertest.NewStepAgent(kind)
+				url := adaptertest.Serve(t, agent).URL
+				first := runFor(t, backendAt(t, url), adaptertest.NewTask(nil), logged+1)
+				task := again(adaptertest.NewTask(nil), first.Events[:logged]) // the last step was never logged
+				task.Open = true
+				rest := runTask(t, backendAt(t, url), task)
+				if !listing[kind] {
+					mustFail(t, rest, mapping.CodeOutcomeUnknown)
+					return
+				}
+				mustSucceed(t, rest)
+				if n := agent.Counts().Steps; n != 3 {
+					t.Errorf("%d steps executed, want 3", n)
+				}
+				if got := len(first.Events[:logged]) - 1 + len(rest.Outputs()); got != 3 {
+					t.Errorf("%d outputs in all, want 3", got)
+				}
+			})
+		}
+	}
+}
+
+// TestPickUpBeforeFirstStep: the intent was committed, but nothing was sent.
+func TestPickUpBeforeFirstStep(t *testing.T) {
+	t.Parallel()
+	for _, kind := range adaptertest.Kinds {
+		agent := adaptertest.NewStepAgent(kind)
+		url := adaptertest.Serve(t, agent).URL
+		files := adaptertest.NewFiles(map[string]string{"in/a.txt": "x"})
+		first := runFor(t, backendAt(t, url), adaptertest.NewTask(files), 1)
+		task := again(adaptertest.NewTask(files), first.Events)
+		task.Open = true
+		rest := runTask(t, backendAt(t, url), task)
+		if !receipt[kind] {
+			mustFail(t, rest, mapping.CodeOutcomeUnknown)
+			continue
+		}
+		mustSucceed(t, rest)
+		if c := agent.Counts(); c.Creates != 1 || c.Steps != 3 || c.Uploads != 1 {
+			t.Errorf("%s: %+v", kind, c)
+		}
+	}
+}
+
+// TestBrokenCreate: a task that was made without our hearing of it is found
+// by the run's id.
+func TestBrokenCreate(t *testing.T) {
+	t.Parallel()
+	for _, kind := range adaptertest.Kinds {
+		tells := kind != adaptertest.Bee && kind != adaptertest.Old // drop additional_input
+		for fault, able := range map[adaptertest.Fault]bool{
+			adaptertest.CreateDies:   tells,
+			adaptertest.CreateUnsaid: true, // an empty list says enough
+		} {
+			t.Run(fmt.Sprintf("%s/%s", kind, fault), func(t *testing.T) {
+				t.Parallel()
+				agent := adaptertest.NewStepAgent(kind)
+				agent.CreateFault = fault
+				tr := runTask(t, backendOf(t, agent), adaptertest.NewTask(nil))
+				if able {
+					mustSucceed(t, tr)
+				} else {
+					mustFail(t, tr, mapping.CodeOutcomeUnknown)
+				}
+				if n := agent.Counts().Creates; n != 1 {
+					t.Errorf("%d tasks made, want 1", n)
+				}
+			})
+		}
+	}
+}
+
+// TestPickUpWithOpenCreate finds the run's task among many others.
+func TestPickUpWithOpenCreate(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []adaptertest.Kind{adaptertest.Plain, adaptertest.Python, adaptertest.JS, adaptertest.Forge} {
+		for _, made := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/made=%v", kind, made), func(t *testing.T) {
+				t.Parallel()
+				agent := adaptertest.NewStepAgent(kind)
+				url := adaptertest.Serve(t, agent).URL
+				for i := range 130 {
+					createElsewhere(t, url, fmt.Sprintf("other-%d", i))
+				}
+				want := 131
+				if made {
+					createElsewhere(t, url, adaptertest.RunID)
+				}
+				task := adaptertest.NewTask(nil)
+				task.Open = true
+				mustSucceed(t, runTask(t, backendAt(t, url), task))
+				if n := agent.Counts().Creates; n != want {
+					t.Errorf("%d tasks made, want %d", n, want)
+				}
+			})
+		}
+	}
+}
+
+func createElsewhere(t *testing.T, url, runID string) {
+	t.Helper()
+	body := `{"input":"hi","additional_input":{"apbridge":{"run_id":"` + runID + `"}}}`
+	res, err := http.Post(url+"/ap/v1/agent/tasks", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+}
+
+// TestRetryMakesANewTask: a retried run leaves the failed attempt's task alone.
+func TestRetryMakesANewTask(t *testing.T) {
+	t.Parallel()
+	agent := faulty(adaptertest.Plain, adaptertest.HTML500)
+	url := adaptertest.Serve(t, agent).URL
+	first := runTask(t, backendAt(t, url), adaptertest.NewTask(nil))
+	mustFail(t, first, mapping.CodeUpstreamError)
+	started := mapping.Event{Kind: mapping.KindStarted, Head: mapping.Head{Attempt: 2}}
+	rest := runTask(t, backendAt(t, url), again(adaptertest.NewTask(nil), append(first.Events, started)))
+	mustSucceed(t, rest)
+	if diff := cmp.Diff(three, said(rest)); diff != "" {
+		t.Error(diff)
+	}
+	if n := agent.Counts().Creates; n != 2 {
+		t.Errorf("%d tasks made, want 2", n)
+	}
+}
+
+// TestEndNotLogged: the last step is in the log, its end is not.
+func TestEndNotLogged(t *testing.T) {
+	t.Parallel()
+	agent := adaptertest.NewStepAgent(adaptertest.JS)
+	url := adaptertest.Serve(t, agent).URL
+	whole := runTask(t, backendAt(t, url), adaptertest.NewTask(nil))
+	task := again(adaptertest.NewTask(nil), whole.Events[:len(whole.Events)-1])
+	task.Open = true
+	rest := runTask(t, backendAt(t, url), task)
+	mustSucceed(t, rest)
+	if len(rest.Events) != 1 || agent.Counts().Steps != 3 {
+		t.Errorf("%d events and %d steps, want the end alone", len(rest.Events), agent.Counts().Steps)
+	}
+}
+
+// TestForgotten: the agent restarted while the bridge was away (A17).
+func TestForgotten(t *testing.T) {
+	t.Parallel()
+	for _, kind := range adaptertest.Kinds {
+		for _, open := range []bool{false, true} {
+			url := adaptertest.Serve(t, adaptertest.NewStepAgent(kind)).URL
+			first := runFor(t, backendAt(t, url), adaptertest.NewTask(nil), 2)
+			fresh := adaptertest.Serve(t, adaptertest.NewStepAgent(kind)).URL
+			task := again(adaptertest.NewTask(nil), first.Events)
+			task.Open = open
+			tr := runTask(t, backendAt(t, fresh), task)
+			if tr.Code() != mapping.CodeUpstreamLost {
+				t.Errorf("%s, open %v: %v", kind, open, tr.Err)
+			}
+		}
+	}
+}
+
+func TestLinkKnowsSteps(t *testing.T) {
+	t.Parallel()
+	tr := runTask(t, backendOf(t, asking(adaptertest.Plain)), adaptertest.NewTask(nil))
+	link := tr.Events[len(tr.Events)-2].Head.Link
+	if link == nil || len(link.Steps) != 2 || link.Agent != "agent" || link.TaskID != adaptertest.TaskID {
+		raw, _ := json.Marshal(link)
+		t.Errorf("link before the question's end: %s", raw)
+	}
+}

@@ -1,0 +1,263 @@
+package taskstep
+
+import (
+	"context"
+	"errors"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// errUnwanted: whoever ranged over the run does not want more of it.
+var errUnwanted = errors.New("yield said false")
+
+// drive is one call of Run.
+type drive struct {
+	*backend
+	ctx   context.Context
+	task  adapter.Task
+	yield func(mapping.Event, error) bool
+
+	site    site
+	remote  string   // the agent's task id
+	linked  bool     // a link event of this run is in the log
+	seen    []string // the agent's ids of the logged steps of this task
+	inRun   int      // steps logged in this run
+	here    int      // of them, in this call
+	queue   []remoteStep
+	said    bool // the words of this run have reached the agent
+	lastLog *mapping.Event
+	former  map[string]bool // upstream tasks of failed attempts of this run
+	echo    echo
+	files   tracker
+}
+
+func (d *drive) run() error {
+	if d.ctx.Err() != nil {
+		return ended(d.ctx)
+	}
+	d.replay()
+	if done, err := d.finished(); done || err != nil {
+		return err
+	}
+	if err := d.find(); err != nil {
+		return err
+	}
+	if err := d.prepare(); err != nil {
+		return err
+	}
+	for {
+		if err := d.mayGoOn(); err != nil {
+			return err
+		}
+		step, err := d.next()
+		if err != nil {
+			return err
+		}
+		if done, err := d.deliver(step); done || err != nil {
+			return err
+		}
+		if d.task.OneStep && len(d.queue) == 0 {
+			return d.end(mapping.Outcome{Parked: true})
+		}
+	}
+}
+
+// replay takes in what is logged already.
+func (d *drive) replay() {
+	d.former = map[string]bool{}
+	if d.task.Resume {
+		d.remote = d.task.Link.Remote
+		d.seen = append(d.seen, d.task.Link.Steps...)
+		d.site, _ = parseProfile(d.task.Link.Profile)
+	}
+	for i := range d.task.After {
+		d.replayEvent(&d.task.After[i])
+	}
+}
+
+func (d *drive) replayEvent(ev *mapping.Event) {
+	head := ev.Head
+	switch {
+	case ev.Kind == mapping.KindStarted && head.Attempt > 1:
+		d.replayAttempt()
+	case ev.Kind == mapping.KindLinked && head.Link != nil:
+		d.remote, d.linked, d.seen = head.Link.Remote, true, append([]string(nil), head.Link.Steps...)
+		d.site, _ = parseProfile(head.Link.Profile)
+	case ev.Kind == mapping.KindUpdate && head.Step != nil:
+		d.note(head.Step.ID)
+		output, _ := mapping.StepSaid(*ev)
+		d.echo.add(output, head.Step.IsLast)
+		d.lastLog = ev
+		d.said = !d.task.OneStep
+	}
+}
+
+// replayAttempt forgets a failed attempt: a retried run starts over with a
+// task of its own, unless it carries an answer, which only the old one can use.
+func (d *drive) replayAttempt() {
+	d.inRun, d.lastLog, d.echo = 0, nil, echo{}
+	if d.task.Resume {
+		return
+	}
+	if d.remote != "" {
+		d.former[d.remote] = true
+	}
+	d.remote, d.linked, d.seen, d.said = "", false, nil, false
+}
+
+func (d *drive) note(stepID string) {
+	d.inRun++
+	d.seen = append(d.seen, stepID)
+}
+
+// finished ends a run whose last step is logged, but not its end.
+func (d *drive) finished() (bool, error) {
+	if d.lastLog == nil {
+		return false, nil
+	}
+	if d.lastLog.Head.Step.IsLast {
+		return true, d.end(mapping.Outcome{Status: mapping.RunSuccess})
+	}
+	if asks := d.lastLog.Head.Interrupts; len(asks) > 0 {
+		return true, d.ask(asks)
+	}
+	return false, nil
+}
+
+// find gets the agent's task: the linked one, one that was created without
+// our learning its id, or a new one.
+func (d *drive) find() error {
+	if d.task.Resume && d.remote == "" {
+		return d.fail(mapping.CodeUpstreamLost, "has no task that this answer could go to. Start a new run.")
+	}
+	if d.remote == "" || d.site.prefix == "" {
+		var err error
+		if d.site, err = d.locate(d.ctx, d.task.Link.Profile); err != nil {
+			return err
+		}
+	}
+	if d.remote == "" {
+		if err := d.create(); err != nil {
+			return err
+		}
+	}
+	if d.linked {
+		return nil
+	}
+	return d.link()
+}
+
+// prepare settles what an earlier call left open, and hands over the files of
+// a task that has not begun.
+func (d *drive) prepare() error {
+	if d.task.Open && d.linkedBefore() {
+		steps, err := d.resolve(nil)
+		if err != nil {
+			return err
+		}
+		d.queue = steps
+	}
+	if len(d.seen) == 0 && len(d.queue) == 0 {
+		return d.uploadAll()
+	}
+	return nil
+}
+
+// linkedBefore tells whether the task was known before this call of Run.
+func (d *drive) linkedBefore() bool {
+	if d.task.Resume {
+		return true
+	}
+	for _, ev := range d.task.After {
+		if ev.Head.Link != nil && ev.Head.Link.Remote == d.remote {
+			return true
+		}
+	}
+	return false
+}
+
+// mayGoOn is the guard against agents that never end.
+func (d *drive) mayGoOn() error {
+	if d.ctx.Err() != nil {
+		return ended(d.ctx)
+	}
+	limit := d.task.Run.Options.MaxSteps
+	if limit <= 0 {
+		limit = d.up.Config.MaxSteps
+	}
+	if limit > 0 && d.inRun >= limit && len(d.queue) == 0 {
+		return d.fail(mapping.CodeStepLimit, "was stopped after %d steps (max_steps); it never said that it was done.", limit)
+	}
+	if text := d.echo.stuck(); text != "" && !d.task.OneStep {
+		return d.fail(mapping.CodeUpstreamError, "reported the same error %d times in a row and would go on for ever: %s",
+			echoLimit, clip(d.redact(text), errorText))
+	}
+	return nil
+}
+
+// deliver yields a step, and the end of the run when it is the last or asks.
+func (d *drive) deliver(step remoteStep) (done bool, err error) {
+	info := mapping.StepInfo{
+		ID: step.ID, Name: step.Name, Status: step.Status, Output: step.Output,
+		Additional: step.Additional, IsLast: step.IsLast, Input: step.input,
+	}
+	n := d.task.Done + d.here + 1
+	ev := d.update(n, info, nil)
+	asks := !info.IsLast && len(ev.Head.Interrupts) > 0
+	files, ids, err := d.collect(step, info.IsLast || asks)
+	if err != nil {
+		return false, err
+	}
+	if files != nil {
+		ev = d.update(n, info, files)
+	}
+	ev.Head.Artifacts = ids
+	if err := d.emit(ev); err != nil {
+		return false, err
+	}
+	d.here++
+	d.note(step.ID)
+	d.echo.add(info.Output, info.IsLast)
+	switch {
+	case info.IsLast:
+		return true, d.end(mapping.Outcome{Status: mapping.RunSuccess})
+	case asks:
+		return true, d.ask(ev.Head.Interrupts)
+	}
+	return false, nil
+}
+
+func (d *drive) update(n int, info mapping.StepInfo, files []byte) mapping.Event {
+	return mapping.StepUpdate(d.task.Run.ID, d.task.TaskID, n, info, files, d.task.Run.Options.Approval)
+}
+
+// ask ends the run with a question. The link is told once more, since the run
+// that brings the answer needs to know which steps are logged.
+func (d *drive) ask(questions []mapping.Interrupt) error {
+	if err := d.link(); err != nil {
+		return err
+	}
+	return d.end(mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: questions})
+}
+
+func (d *drive) link() error {
+	d.linked = true
+	link := &mapping.Link{
+		Agent: d.up.Name, TaskID: d.task.TaskID, Remote: d.remote, Profile: d.site.profile(),
+		Steps: append([]string(nil), d.seen...),
+	}
+	return d.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}})
+}
+
+func (d *drive) end(out mapping.Outcome) error {
+	return d.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})
+}
+
+func (d *drive) emit(ev mapping.Event) error {
+	ev.RunID = d.task.Run.ID
+	if !d.yield(ev, nil) {
+		return errUnwanted
+	}
+	return nil
+}

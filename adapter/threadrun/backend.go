@@ -1,0 +1,123 @@
+package threadrun
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// backend calls a server of the thread/run dialect. It implements every
+// optional interface of package adapter. Between runs it keeps only what it
+// can ask again: which graph it calls. Safe for concurrent use.
+type backend struct {
+	up    adapter.Upstream
+	http  *client
+	graph graphCache
+	pause pauses
+}
+
+// pauses are the waiting times of the backend; tests shorten them.
+type pauses struct {
+	rejoin []time.Duration // before each try to get back to a broken stream
+	busy   []time.Duration // before each try to start on a busy thread
+}
+
+var (
+	_ adapter.Backend     = (*backend)(nil)
+	_ adapter.Canceler    = (*backend)(nil)
+	_ adapter.Prober      = (*backend)(nil)
+	_ adapter.Describer   = (*backend)(nil)
+	_ adapter.StateWriter = (*backend)(nil)
+	_ adapter.Forgetter   = (*backend)(nil)
+	_ adapter.Traited     = (*backend)(nil)
+)
+
+// dial makes a backend for the server at up.Config.URL. It does no I/O; the
+// error, an *mapping.Error, says that the URL cannot be used.
+func dial(up adapter.Upstream) (adapter.Backend, error) { return newBackend(up) }
+
+func newBackend(up adapter.Upstream) (*backend, error) {
+	c, err := newClient(up)
+	if err != nil {
+		return nil, err
+	}
+	return &backend{up: up, http: c, pause: defaultPauses()}, nil
+}
+
+func defaultPauses() pauses {
+	ms := time.Millisecond
+	return pauses{
+		rejoin: []time.Duration{50 * ms, 200 * ms, 500 * ms, 1000 * ms, 2000 * ms, 4000 * ms},
+		busy:   []time.Duration{50 * ms, 100 * ms, 250 * ms, 500 * ms, 1000 * ms, 2000 * ms, 4000 * ms},
+	}
+}
+
+// detect tells whether the server at up speaks this dialect: it answers
+// GET /ok as LangGraph Server does, or publishes an OpenAPI document with the
+// Agent Protocol's run routes. An error says that nobody answered.
+func detect(ctx context.Context, up adapter.Upstream) (bool, error) {
+	b, err := newBackend(up)
+	if err != nil {
+		return false, err
+	}
+	defer b.http.close()
+	ok, err := b.healthy(ctx)
+	if ok || err != nil {
+		return ok, err
+	}
+	var doc struct {
+		Paths map[string]json.RawMessage `json:"paths"`
+	}
+	if err := b.http.getJSON(ctx, "/openapi.json", &doc); err != nil {
+		return false, unreachableOnly(err)
+	}
+	_, runs := doc.Paths["/runs/wait"]
+	_, threads := doc.Paths["/threads"]
+	return runs && threads, nil
+}
+
+// healthy asks GET /ok. An answer of another kind is no error.
+func (b *backend) healthy(ctx context.Context) (bool, error) {
+	var status struct {
+		OK bool `json:"ok"`
+	}
+	if err := b.http.getJSON(ctx, "/ok", &status); err != nil {
+		return false, unreachableOnly(err)
+	}
+	return status.OK, nil
+}
+
+// unreachableOnly keeps an error that says that nobody answered, and drops
+// one that is an answer.
+func unreachableOnly(err error) error {
+	if answered(err) {
+		return nil
+	}
+	return err
+}
+
+// Traits: the agent keeps a state of its own, and goes on by itself.
+func (b *backend) Traits() adapter.Traits {
+	return adapter.Traits{Stepping: mapping.SteppingFree}
+}
+
+// Probe asks whether the server is there and has the graph that is called.
+func (b *backend) Probe(ctx context.Context) error {
+	_, err := b.target(ctx)
+	return err
+}
+
+// Run implements adapter.Backend; session has the parts.
+func (b *backend) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
+	return func(yield func(mapping.Event, error) bool) {
+		s := newSession(ctx, b, t, yield)
+		defer s.close()
+		if err := s.run(); err != nil && !s.stopped {
+			yield(mapping.Event{}, s.fault(err))
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package threadrun
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// Cancel stops what runs upstream for the link: its run, and any other that
+// this bridge began on that thread, since the newest may have been begun
+// without our hearing its id. Nothing to stop is no error.
+func (b *backend) Cancel(ctx context.Context, link mapping.Link) error {
+	if link.Remote == "" {
+		return nil
+	}
+	var first error
+	if link.RemoteRun != "" {
+		first = b.cancelRun(ctx, link.Remote, link.RemoteRun)
+	}
+	if t := b.graph.get(); t == nil || !t.plain {
+		b.stopStale(ctx, link.Remote, "")
+	}
+	return first
+}
+
+// Forget deletes the upstream thread. One that is gone is no error.
+func (b *backend) Forget(ctx context.Context, link mapping.Link) error {
+	if link.Remote == "" {
+		return nil
+	}
+	err := b.http.writeJSON(ctx, http.MethodDelete, threadPath(link.Remote), nil, nil)
+	if status(err) == http.StatusNotFound {
+		return nil
+	}
+	return err
+}
+
+// UpdateState sends values through the agent's own reducers, as an update of
+// the node asNode ("": the server finds one), and reads the state back. A
+// server that cannot tell as which node asks for a name: then it is done as
+// the one that leads to the end.
+func (b *backend) UpdateState(ctx context.Context, link mapping.Link, values json.RawMessage, asNode string) (adapter.State, error) {
+	if link.Remote == "" {
+		return adapter.State{}, mapping.Errorf(mapping.Upstream, mapping.CodeNotPortable, "Agent %q has no copy of this thread yet.", b.up.Name)
+	}
+	path := threadPath(link.Remote) + "/state"
+	err := b.http.writeJSON(ctx, http.MethodPost, path, stateUpdate{Values: values, AsNode: asNode}, nil)
+	if asNode == "" && answered(err) && status(err) != http.StatusNotFound && status(err) != http.StatusConflict {
+		err = b.updateAsEntry(ctx, path, values)
+	}
+	if err != nil {
+		return adapter.State{}, b.updateError(err)
+	}
+	var st stateWire
+	if err := b.http.getJSON(ctx, path, &st); err != nil {
+		return adapter.State{}, err
+	}
+	if object(st.Values) == nil {
+		return adapter.State{}, b.http.bad(http.MethodGet, path, "field values is not an object")
+	}
+	return adapter.State{Values: st.Values, Checkpoint: st.head(), Next: nonNil(st.Next), Tasks: st.Tasks}, nil
+}
+
+func (b *backend) updateAsEntry(ctx context.Context, path string, values json.RawMessage) error {
+	t, err := b.target(ctx)
+	if err != nil {
+		return err
+	}
+	return b.http.writeJSON(ctx, http.MethodPost, path, stateUpdate{Values: values, AsNode: b.entry(ctx, t)}, nil)
+}
+
+// updateError gives the refusals that a caller can act on a class of their own.
+func (b *backend) updateError(err error) error {
+	var e *mapping.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch status(err) {
+	case http.StatusNotFound:
+		return &mapping.Error{Class: e.Class, Code: mapping.CodeUpstreamLost, Message: e.Message, Err: err}
+	case http.StatusConflict:
+		return &mapping.Error{Class: mapping.Conflict, Code: mapping.CodeThreadBusy, Message: e.Message, Err: err}
+	}
+	return err
+}

@@ -1,0 +1,153 @@
+package threadrun
+
+import (
+	"net/http"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// pickUp gets back to what an earlier call of Run began and did not end. It
+// returns false when there is nothing: then the run is begun. What the log
+// holds is not asked for twice: the stream is continued after the last frame
+// that was logged, and a request whose result is missing is looked for before
+// it is sent again.
+func (s *session) pickUp() (bool, error) {
+	s.replay()
+	switch {
+	case s.t.OneStep && !s.t.Open && s.parked():
+		s.further = true
+		s.forget()
+		return false, nil
+	case !s.t.Open && !s.linked():
+		return false, nil // nothing was sent
+	case !s.t.OneStep && s.logged(s.link.RemoteRun):
+		return true, nil
+	}
+	return s.search()
+}
+
+// parked tells whether this is a lockstep run that did a step already and is
+// asked for one more. Without a log of the run, the steps of its task tell;
+// those of a follow-up or an answer are of an earlier run.
+func (s *session) parked() bool {
+	if s.link.RemoteRun == "" {
+		return false
+	}
+	first := s.t.Resume || s.t.Run.Options.FollowUp
+	return s.t.Run.Parked || s.logged(s.link.RemoteRun) || (s.t.Done > 0 && !first)
+}
+
+// replay reads out of the log how far the run had come.
+func (s *session) replay() {
+	for _, ev := range s.t.After {
+		if l := ev.Head.Link; l != nil {
+			if l.RemoteRun != s.link.RemoteRun {
+				s.forget()
+			}
+			s.link = *l
+		}
+		s.note(ev)
+	}
+}
+
+// note keeps what the end of the run will need of an event.
+func (s *session) note(ev mapping.Event) {
+	if ev.Head.UpstreamID != "" {
+		s.lastID = ev.Head.UpstreamID
+	}
+	switch {
+	case ev.Kind == mapping.KindUpdate && ev.Head.NS == nil && !emptyDelta(ev.Data):
+		s.outputs++
+	case ev.Kind == mapping.KindState && ev.Head.Checkpoint != nil && ev.Head.Checkpoint.Source != "upstream":
+		s.checkpoints++
+	case ev.Kind == mapping.KindInterrupt:
+		s.asked = append(s.asked, ev.Head.Interrupts...)
+	}
+}
+
+// logged tells whether this run's log names the upstream run.
+func (s *session) logged(run string) bool {
+	for _, ev := range s.t.After {
+		if run != "" && ev.Head.Link != nil && ev.Head.Link.RemoteRun == run {
+			return true
+		}
+	}
+	return false
+}
+
+// linked tells whether this run's log names an upstream thread.
+func (s *session) linked() bool {
+	for _, ev := range s.t.After {
+		if ev.Head.Link != nil && ev.Head.Link.Remote != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// forget drops what belongs to the upstream run before.
+func (s *session) forget() {
+	s.lastID, s.checkpoints, s.outputs, s.paused, s.asked = "", 0, 0, false, nil
+}
+
+// search looks for the upstream run of a request that may have been sent. The
+// server lists a run before it answers the request, so a run that is not in
+// the list was never made.
+func (s *session) search() (bool, error) {
+	linked := s.linked() || s.link.Remote != "" && s.t.Values == nil
+	if !linked {
+		s.link = mapping.Link{Remote: s.threadID()}
+	}
+	run, err := s.findRun()
+	switch {
+	case status(err) == http.StatusNotFound && linked:
+		return false, s.lost("thread")
+	case status(err) == http.StatusNotFound:
+		s.link = s.t.Link // it was never made
+		return false, nil
+	case err != nil:
+		return false, err
+	case run == nil:
+		s.reseed()
+		return false, nil
+	case run.ID == s.link.RemoteRun && s.link.RemoteCheckpoint != "" && s.t.OneStep:
+		s.further = true // that step was read to its end
+		s.forget()
+		return false, nil
+	}
+	return true, s.found(run.ID)
+}
+
+// found goes back to an upstream run whose id the log may not have.
+func (s *session) found(run string) error {
+	if run == s.link.RemoteRun {
+		return nil
+	}
+	s.forget()
+	return s.began(run)
+}
+
+// reseed makes sure that a run that never came to be sent is given the state
+// once more, if its thread was made for it: whether the state got there is not
+// known. The fold at the start of such a run is that state.
+func (s *session) reseed() {
+	if s.t.Values == nil && s.link.RemoteRun == "" && s.linked() && !s.t.Resume && s.t.State != nil {
+		s.t.Values = s.t.State.JSON()
+	}
+}
+
+// findRun looks for the newest upstream run that was made for this run; nil
+// when there is none. In lockstep there is one for every step.
+func (s *session) findRun() (*runWire, error) {
+	list, err := s.b.runs(s.ctx, s.link.Remote)
+	if err != nil {
+		return nil, err
+	}
+	var ours []runWire
+	for _, r := range list {
+		if r.ID != "" && r.Metadata.RunID == s.t.Run.ID {
+			ours = append(ours, r)
+		}
+	}
+	return newest(ours), nil
+}

@@ -1,0 +1,190 @@
+package threadrun
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// streamModes are asked for in every run: values and checkpoints are the
+// state, updates the steps, messages-tuple the tokens, and tasks proves early
+// that more work comes.
+var streamModes = []string{"values", "updates", "messages-tuple", "custom", "tasks", "checkpoints"}
+
+// furtherModes are passed on when the client asked for them.
+var furtherModes = []string{"messages", "events", "debug", "tools"}
+
+// ownKeys are entries of config.configurable that name things of the bridge;
+// the agent's server has its own values for them.
+var ownKeys = []string{"thread_id", "run_id", "graph_id", "assistant_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "thread_ts"}
+
+// request is the body that starts the run, or its next step, upstream. It is
+// the server's default to go on when the connection breaks and to keep the
+// frames only if asked; both are said, since getting back to a broken stream
+// rests on them.
+func (s *session) request(next bool) (runCreate, error) {
+	o := s.t.Run.Options
+	config, err := s.config(next)
+	if err != nil {
+		return runCreate{}, err
+	}
+	meta, err := s.metadata()
+	if err != nil {
+		return runCreate{}, err
+	}
+	body := runCreate{
+		Assistant: s.target.id, Config: config, Metadata: meta,
+		Context: set(o.Context), StreamMode: modes(o.StreamModes), Subgraphs: o.Subgraphs,
+		Resumable: true, OnDisconnect: "continue", Multitask: "reject",
+		InterruptBefore: nodes(o.InterruptBefore), InterruptAfter: nodes(o.InterruptAfter),
+		Durability: set(object(s.t.Run.Kwargs)["durability"]),
+	}
+	if s.t.OneStep || (o.Approval == mapping.ApprovalStep && len(o.InterruptAfter) == 0) {
+		body.InterruptAfter = nodes([]string{"*"})
+	}
+	if next {
+		s.goOn(&body)
+		return body, nil
+	}
+	body.CheckpointID = s.t.Fork
+	s.tell(&body)
+	return body, nil
+}
+
+// tell puts what the client said into the first request of a run: an answer,
+// an update, or an input.
+func (s *session) tell(body *runCreate) {
+	o := s.t.Run.Options
+	switch {
+	case s.t.Resume && (set(o.Resume) != nil || s.questionOpen()):
+		body.Command = &commandWire{Resume: orNull(o.Resume), Update: set(o.Update)}
+	case set(o.Update) != nil:
+		body.Command = &commandWire{Update: o.Update}
+	default:
+		body.Input = orNull(s.t.Input.Raw)
+	}
+}
+
+// goOn asks for the next step of a run that was stopped after one. Words of
+// the client that are not just "go on" are put into the state on the way, as a
+// human message: an input would start the graph from its beginning.
+func (s *session) goOn(body *runCreate) {
+	body.Input = orNull(nil)
+	if s.t.Say == nil {
+		return
+	}
+	say := strings.TrimSpace(*s.t.Say)
+	if say == "" || strings.EqualFold(say, "y") || say == strings.TrimSpace(s.t.Input.Text) {
+		return
+	}
+	update, err := json.Marshal(map[string]any{"messages": []any{map[string]string{"type": "human", "content": *s.t.Say}}})
+	if err == nil {
+		body.Input, body.Command = nil, &commandWire{Update: update}
+	}
+}
+
+// questionOpen tells whether the thread waited for an answer, not just for
+// leave to go on after a stop before or after a node.
+func (s *session) questionOpen() bool {
+	return len(s.t.Run.Options.Asked) > 0 || s.t.State != nil && len(s.t.State.Interrupts()) > 0
+}
+
+// config is the client's config without names of ours, and always with a
+// recursion_limit: the server's own default of 25 is no limit of ours. It lies
+// one above max_steps, so that the bridge's own limit is met first.
+func (s *session) config(next bool) (json.RawMessage, error) {
+	config := object(s.t.Run.Options.Config)
+	if config == nil {
+		config = map[string]json.RawMessage{}
+	}
+	limit := s.maxSteps() + 1
+	var asked int
+	if json.Unmarshal(config["recursion_limit"], &asked) == nil && asked > 0 {
+		limit = min(limit, asked)
+	}
+	config["recursion_limit"], _ = json.Marshal(limit)
+	configurable := object(config["configurable"])
+	for _, key := range ownKeys {
+		delete(configurable, key)
+	}
+	if s.link.Profile == profileForked && (next || s.t.Fork == "") {
+		if configurable == nil {
+			configurable = map[string]json.RawMessage{}
+		}
+		configurable["checkpoint_id"] = orNull(nil)
+	}
+	if configurable != nil {
+		raw, err := json.Marshal(configurable)
+		if err != nil {
+			return nil, err
+		}
+		config["configurable"] = raw
+	}
+	return json.Marshal(config)
+}
+
+func (s *session) maxSteps() int {
+	for _, n := range []int{s.t.Run.Options.MaxSteps, s.b.up.Config.MaxSteps} {
+		if n > 0 {
+			return n
+		}
+	}
+	return 100
+}
+
+// metadata is the run's, and by what a lost request is found again.
+func (s *session) metadata() (json.RawMessage, error) {
+	meta := object(s.t.Run.Metadata)
+	if meta == nil {
+		meta = map[string]json.RawMessage{}
+	}
+	meta["apbridge_run_id"], _ = json.Marshal(s.t.Run.ID)
+	return json.Marshal(meta)
+}
+
+func modes(asked []string) []string {
+	list := slices.Clone(streamModes)
+	for _, mode := range furtherModes {
+		if slices.Contains(asked, mode) {
+			list = append(list, mode)
+		}
+	}
+	return list
+}
+
+// nodes is a list of node names; all of them is the string "*", since servers
+// take a list ["*"] for a node of that name.
+func nodes(names []string) json.RawMessage {
+	if len(names) == 0 {
+		return nil
+	}
+	if slices.Contains(names, "*") {
+		return json.RawMessage(`"*"`)
+	}
+	raw, _ := json.Marshal(names)
+	return raw
+}
+
+func isNull(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) == 0 || string(raw) == "null"
+}
+
+// set is raw, or nil for an absent value.
+func set(raw json.RawMessage) json.RawMessage {
+	if isNull(raw) {
+		return nil
+	}
+	return raw
+}
+
+// orNull is raw, or null for an absent value.
+func orNull(raw json.RawMessage) json.RawMessage {
+	if isNull(raw) {
+		return json.RawMessage("null")
+	}
+	return raw
+}

@@ -1,0 +1,339 @@
+package threadrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// begin starts the run upstream.
+func (s *session) begin() error {
+	if s.further {
+		return s.start(true)
+	}
+	if err := s.openThread(); err != nil {
+		return err
+	}
+	return s.start(false)
+}
+
+// start sends the run's request, or the one for its next step, and follows
+// what comes of it.
+func (s *session) start(next bool) error {
+	body, err := s.request(next)
+	if err != nil {
+		return err
+	}
+	resp, err := s.create(body)
+	switch {
+	case lostUpstream(err) && !next && s.heal():
+		return s.restart()
+	case err != nil:
+		return err
+	case resp == nil:
+		return s.follow(nil)
+	}
+	if err := s.began(runOf(resp.Header)); err != nil {
+		resp.Body.Close()
+		return err
+	}
+	return s.follow(resp.Body)
+}
+
+// restart begins again on a fresh thread.
+func (s *session) restart() error {
+	if err := s.freshThread(); err != nil {
+		return err
+	}
+	return s.start(false)
+}
+
+// began notes the upstream run's id, from whichever of header, metadata frame
+// and list tells it first. Until the run has ended both sides agree on nothing.
+func (s *session) began(run string) error {
+	if run == "" || run == s.link.RemoteRun {
+		return nil
+	}
+	s.link.RemoteRun, s.link.RemoteCheckpoint = run, ""
+	return s.emitLink()
+}
+
+var runInPath = regexp.MustCompile(`/runs/([^/?#]+)`)
+
+// runOf reads the run's id from Content-Location: /threads/{t}/runs/{r}.
+func runOf(h http.Header) string {
+	if m := runInPath.FindStringSubmatch(h.Get("Content-Location")); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// create sends the POST that makes the upstream run. It is sent once; again
+// only when the server has certainly not taken it: it could not be reached, it
+// refused, or it was asked and does not have the run. A nil response says that
+// an answer was lost and the run was found: it is followed from its start.
+func (s *session) create(body runCreate) (*http.Response, error) {
+	path := threadPath(s.link.Remote) + "/runs/stream"
+	for try := 0; ; try++ {
+		resp, err := s.b.http.stream(s.ctx, http.MethodPost, path, body, "")
+		if err == nil || s.ctx.Err() != nil {
+			return resp, err
+		}
+		found, again := s.afterRefusal(err)
+		switch {
+		case again != nil:
+			return nil, again
+		case found:
+			return nil, nil
+		case try == len(s.b.pause.busy):
+			return nil, s.gaveUp(err)
+		}
+		wait := s.b.pause.busy[try]
+		if untouched(err) && status(err) != 0 {
+			wait = retryWait(err, try+1)
+		}
+		if sleep(s.ctx, wait) != nil {
+			return nil, err
+		}
+	}
+}
+
+// afterRefusal decides what a failed POST means. found: the run exists. An
+// error: give up with it. Neither: the POST may be sent again.
+func (s *session) afterRefusal(err error) (found bool, final error) {
+	switch {
+	case untouched(err):
+		if notAnswered(err) {
+			return false, err
+		}
+		return false, nil
+	case busy(err), status(err) == http.StatusNotFound:
+		return false, s.whyRefused(err)
+	case notAnswered(err), status(err) == http.StatusBadGateway, status(err) == http.StatusGatewayTimeout:
+		return s.lookup(err)
+	}
+	return false, err
+}
+
+// busy tells the refusal of a thread with an active run: 409 as documented,
+// 422 with a text from the JavaScript server.
+func busy(err error) bool {
+	var a *answerError
+	return errors.As(err, &a) && (a.status == http.StatusConflict ||
+		a.status == http.StatusUnprocessableEntity && strings.Contains(a.body, "already running"))
+}
+
+// whyRefused finds out what a 404, or a busy thread, means: servers answer
+// both for a thread they do not have.
+func (s *session) whyRefused(err error) error {
+	var th threadWire
+	if asked := s.b.http.getJSON(s.ctx, threadPath(s.link.Remote), &th); status(asked) == http.StatusNotFound {
+		return s.lost("thread")
+	}
+	if !busy(err) {
+		s.b.graph.set(nil)
+		return err
+	}
+	s.b.stopStale(s.ctx, s.link.Remote, s.t.Run.ID)
+	return nil
+}
+
+// lookup asks whether the run of a POST that broke was made.
+func (s *session) lookup(broke error) (bool, error) {
+	run, err := s.findRun()
+	switch {
+	case err != nil:
+		return false, s.unknown(broke)
+	case run == nil:
+		return false, nil
+	}
+	return true, s.began(run.ID)
+}
+
+func (s *session) gaveUp(err error) error {
+	if !busy(err) {
+		return err
+	}
+	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeThreadBusy, Err: err,
+		Message: fmt.Sprintf("Agent %q is busy on its own copy of this thread with a run that was not started here. Try again when it has ended.", s.b.up.Name)}
+}
+
+// follow reads the upstream run to its end. A stream that breaks off is gone
+// back to, from the last frame that came; body is the stream that is open, or
+// nil to go back at once.
+func (s *session) follow(body io.ReadCloser) error {
+	for try := 0; ; {
+		s.rejoined = s.rejoined || body == nil
+		before := s.lastID
+		err := s.readOnce(body)
+		body = nil
+		switch {
+		case errors.Is(err, errEnded):
+			return nil
+		case errors.Is(err, errGoOn):
+			return s.start(true)
+		case err != nil && (s.ctx.Err() != nil || !mayPass(err)):
+			return err
+		}
+		if s.lastID != before {
+			try = 0
+		}
+		if try == len(s.b.pause.rejoin) {
+			return s.unknown(orSilent(err))
+		}
+		if sleep(s.ctx, s.b.pause.rejoin[try]) != nil {
+			return err
+		}
+		try++
+	}
+}
+
+// errEnded and errGoOn are how readOnce tells the end from a stream that only
+// closed.
+var (
+	errEnded = errors.New("the run has ended")
+	errGoOn  = errors.New("the step had no output and the run goes on")
+)
+
+// mayPass tells whether an error may be over in a moment.
+func mayPass(err error) bool { return repeatable(err) || status(err) >= 500 }
+
+func orSilent(err error) error {
+	if err != nil {
+		return err
+	}
+	return errors.New("its stream closes while the run goes on")
+}
+
+// readOnce reads one stream, open or reopened, and when it closed properly
+// asks how the run stands. nil: it still goes on.
+func (s *session) readOnce(body io.ReadCloser) error {
+	if body == nil {
+		resp, err := s.rejoin()
+		if err != nil {
+			return err
+		}
+		body = resp.Body
+	}
+	defer body.Close()
+	if err := s.read(body); err != nil {
+		return err
+	}
+	return s.finish()
+}
+
+// rejoin opens the stream of the run that is under way, after the last frame
+// that was read.
+func (s *session) rejoin() (*http.Response, error) {
+	if s.link.RemoteRun == "" {
+		return nil, s.unknown(orSilent(nil))
+	}
+	path := runPath(s.link.Remote, s.link.RemoteRun) + "/stream"
+	resp, err := s.b.http.stream(s.ctx, http.MethodGet, path, nil, orElse(s.lastID, "-1"))
+	if status(err) == http.StatusNotFound {
+		return nil, s.lost("run")
+	}
+	return resp, err
+}
+
+// read takes frames until the stream closes.
+func (s *session) read(body io.Reader) error {
+	limit := int(s.b.up.Limits.Event)
+	r := sse.NewReader(body, limit)
+	for {
+		f, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, sse.ErrTooLong):
+			return mapping.Errorf(mapping.TooLarge, mapping.CodeBadUpstream,
+				"Agent %q sent an event longer than limits.event (%d bytes).", s.b.up.Name, limit)
+		case err != nil:
+			return s.b.http.broken(s.ctx, http.MethodGet, "its event stream", err)
+		}
+		s.alive()
+		if err := s.frame(f); err != nil {
+			return err
+		}
+	}
+}
+
+// stream opens an event stream. lastID, where not empty, is sent as
+// Last-Event-ID.
+func (c *client) stream(ctx context.Context, method, path string, body any, lastID string) (*http.Response, error) {
+	header := map[string]string{"Accept": "text/event-stream"}
+	if lastID != "" {
+		header["Last-Event-ID"] = lastID
+	}
+	rc := c.writes
+	if method == http.MethodGet {
+		rc = c.reads
+	}
+	var payload any
+	if method != http.MethodGet {
+		payload = body
+	}
+	resp, err := c.send(ctx, rc, method, path, payload, header)
+	if err != nil {
+		return nil, err
+	}
+	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
+		resp.Body.Close()
+		return nil, c.bad(method, path, fmt.Sprintf("it is %q, not an event stream", kind))
+	}
+	return resp, nil
+}
+
+// runs lists the runs of an upstream thread. One page: the JavaScript server
+// of version 1.4.6 cannot page.
+func (b *backend) runs(ctx context.Context, thread string) ([]runWire, error) {
+	var list []runWire
+	q := url.Values{"limit": {"1000"}}
+	err := b.http.getJSON(ctx, threadPath(thread)+"/runs?"+q.Encode(), &list)
+	return list, err
+}
+
+// stopStale cancels what still runs on an upstream thread for a run of ours
+// that has ended here: on our side a thread has one active run at most.
+func (b *backend) stopStale(ctx context.Context, thread, except string) {
+	list, err := b.runs(ctx, thread)
+	if err != nil {
+		return
+	}
+	for _, r := range list {
+		if r.active() && r.Metadata.RunID != "" && r.Metadata.RunID != except {
+			_ = b.cancelRun(ctx, thread, r.ID)
+		}
+	}
+}
+
+func (b *backend) cancelRun(ctx context.Context, thread, run string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout/2)
+	defer cancel()
+	path := runPath(thread, run) + "/cancel?wait=0&action=interrupt"
+	err := b.http.writeJSON(ctx, http.MethodPost, path, nil, nil)
+	switch status(err) {
+	case http.StatusNotFound, http.StatusConflict, http.StatusGone:
+		return nil // it has ended, or is not there any more
+	}
+	return err
+}
+
+// newest is the run that was made last; servers differ in the order of lists.
+func newest(list []runWire) *runWire {
+	var best *runWire
+	for i := range list {
+		if best == nil || list[i].Created > best.Created {
+			best = &list[i]
+		}
+	}
+	return best
+}

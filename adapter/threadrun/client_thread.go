@@ -1,0 +1,217 @@
+package threadrun
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// profileForked marks the link of a thread on which a run was started from an
+// older checkpoint. Version 1.4.6 of the JavaScript server keeps that
+// checkpoint in the thread's configuration and starts every later run there
+// too, unless the run says otherwise.
+const profileForked = "forked"
+
+// openThread makes sure of an upstream thread that holds what our thread
+// holds. It costs nothing for a new thread beyond its POST, and one read for a
+// thread that was used before.
+func (s *session) openThread() error {
+	switch {
+	case s.t.Fork != "" && s.link.Remote != "":
+		s.link.Profile = profileForked
+		return nil
+	case s.link.Remote == "" || s.t.Values != nil:
+		return s.freshThread()
+	default:
+		return s.catchUp()
+	}
+}
+
+// freshThread makes a thread of its own for this run and puts our state into
+// it. Its id is made from the run's, so that making it twice, after an answer
+// that was lost, makes one thread.
+func (s *session) freshThread() error {
+	if s.t.Resume {
+		return mapping.Errorf(mapping.Upstream, mapping.CodeNotPortable,
+			"The question of agent %q cannot be answered: the thread's state was changed after it was asked, so the agent's own thread no longer fits.", s.b.up.Name)
+	}
+	meta, err := json.Marshal(map[string]any{
+		"graph_id": s.target.graph,
+		"apbridge": map[string]string{"thread_id": s.t.Thread.ID},
+	})
+	if err != nil {
+		return err
+	}
+	body := threadCreate{ID: s.threadID(), IfExists: "do_nothing", Metadata: meta}
+	var made threadWire
+	if err := s.createThread(body, &made); err != nil {
+		return err
+	}
+	if made.ID == "" {
+		return s.b.http.bad(http.MethodPost, "/threads", "thread_id is missing")
+	}
+	s.link = mapping.Link{Agent: s.t.Run.Agent, TaskID: s.link.TaskID, Remote: made.ID}
+	if err := s.emitLink(); err != nil {
+		return err
+	}
+	return s.seed()
+}
+
+// createThread may be sent again after a broken connection: the id is ours.
+func (s *session) createThread(body threadCreate, made *threadWire) error {
+	err := s.b.http.writeJSON(s.ctx, http.MethodPost, "/threads", body, made)
+	if err != nil && notAnswered(err) && !untouched(err) && s.ctx.Err() == nil {
+		return s.b.http.writeJSON(s.ctx, http.MethodPost, "/threads", body, made)
+	}
+	return err
+}
+
+// threadID names a fresh thread: one name for the same run, the same attempt,
+// and the same thread that it stands in for.
+func (s *session) threadID() string {
+	name := "thread/" + strconv.Itoa(s.t.Run.Attempt)
+	if s.link.Remote != "" {
+		name += "/" + s.link.Remote
+	}
+	return mapping.MessageID(s.t.Run.ID, name)
+}
+
+// seed writes the whole local state into a fresh thread, as an update of the
+// node that leads to the end. A server that refuses is given the state as part
+// of the run's input.
+func (s *session) seed() error {
+	if len(object(s.t.Values)) == 0 {
+		return nil
+	}
+	path := threadPath(s.link.Remote) + "/state"
+	update := stateUpdate{Values: s.t.Values, AsNode: s.b.entry(s.ctx, s.target)}
+	err := s.b.http.writeJSON(s.ctx, http.MethodPost, path, update, nil)
+	if err == nil || status(err) == 0 {
+		return err
+	}
+	input, ok := seededInput(s.t.Values, s.t.Input.Raw)
+	if !ok {
+		return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeNotPortable, Err: err,
+			Message: fmt.Sprintf("The state of this thread cannot be given to agent %q: it refuses a state update, and the run's input cannot carry it.", s.b.up.Name)}
+	}
+	s.t.Input.Raw = input
+	return nil
+}
+
+// seededInput is input with the state put before it: messages and files are
+// joined, other keys are the input's own where it has them.
+func seededInput(values, input json.RawMessage) (json.RawMessage, bool) {
+	all, add := object(values), object(input)
+	if all == nil || (add == nil && len(input) > 0 && !bytes.Equal(bytes.TrimSpace(input), []byte("null"))) {
+		return nil, false
+	}
+	for key, value := range add {
+		switch joined, ok := join(all[key], value); {
+		case ok:
+			all[key] = joined
+		default:
+			all[key] = value
+		}
+	}
+	raw, err := json.Marshal(all)
+	return raw, err == nil
+}
+
+// join appends lists and merges objects.
+func join(a, b json.RawMessage) (json.RawMessage, bool) {
+	var x, y []json.RawMessage
+	if json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && x != nil && y != nil {
+		raw, err := json.Marshal(append(x, y...))
+		return raw, err == nil
+	}
+	m, n := object(a), object(b)
+	if m == nil || n == nil {
+		return nil, false
+	}
+	for k, v := range n {
+		m[k] = v
+	}
+	raw, err := json.Marshal(m)
+	return raw, err == nil
+}
+
+// catchUp looks whether somebody used the upstream thread since our last run
+// there. What they did to it comes first, as a state of its own.
+func (s *session) catchUp() error {
+	if s.link.RemoteCheckpoint == "" {
+		return nil
+	}
+	st, err := s.state()
+	if lostUpstream(err) && s.heal() {
+		return s.freshThread()
+	}
+	if err != nil {
+		return err
+	}
+	if st.head() == s.link.RemoteCheckpoint || st.head() == "" {
+		return nil
+	}
+	s.link.RemoteCheckpoint = st.head()
+	return s.emit(s.stateEvent(st, "upstream"))
+}
+
+// heal prepares a fresh thread in place of one that the server has forgotten:
+// the local state is the record, the upstream thread a working copy. An answer
+// cannot be given there, since the question is gone.
+func (s *session) heal() bool {
+	if s.t.Resume || s.t.State == nil || s.healed {
+		return false
+	}
+	s.healed, s.t.Values, s.t.Fork = true, s.t.State.JSON(), ""
+	return true
+}
+
+func lostUpstream(err error) bool {
+	var e *mapping.Error
+	return errors.As(err, &e) && e.Code == mapping.CodeUpstreamLost
+}
+
+// state reads the head of the upstream thread.
+func (s *session) state() (stateWire, error) {
+	var st stateWire
+	path := threadPath(s.link.Remote) + "/state"
+	err := s.b.http.getJSON(s.ctx, path, &st)
+	if status(err) == http.StatusNotFound {
+		return st, s.lost("thread")
+	}
+	if err == nil && object(st.Values) == nil {
+		err = s.b.http.bad(http.MethodGet, path, "field values is not an object")
+	}
+	return st, err
+}
+
+// stateEvent is a state that was read, not streamed; it makes a checkpoint.
+func (s *session) stateEvent(st stateWire, source string) mapping.Event {
+	var meta checkpointMeta
+	_ = json.Unmarshal(st.Metadata, &meta)
+	next := nonNil(st.Next)
+	return mapping.Event{Kind: mapping.KindState, Data: st.Values, Head: mapping.Head{
+		Full: true, Next: next,
+		Checkpoint: &mapping.Checkpoint{Source: orElse(source, orElse(meta.Source, "loop")), Step: meta.Step, Next: next,
+			Tasks: st.Tasks, Remote: st.head(), RunID: s.t.Run.ID, Metadata: st.Metadata},
+	}}
+}
+
+func nonNil(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func threadPath(id string) string { return "/threads/" + url.PathEscape(id) }
+
+func runPath(thread, run string) string {
+	return threadPath(thread) + "/runs/" + url.PathEscape(run)
+}

@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// assignment is everything the backend gets for the run.
+func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (adapter.Task, error) {
+	in, err := InputOf(x.run)
+	if err != nil {
+		return adapter.Task{}, err
+	}
+	t := adapter.Task{
+		Run: x.run, Thread: x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
+		Resume: x.run.Options.Resuming, OneStep: x.oneStep(), Say: x.order.Say,
+		After: logged, Open: x.taken,
+		Files: &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact)},
+	}
+	x.rec.given(filesGiven(in))
+	if t.Link, err = x.link(ctx, traits, logged); err != nil {
+		return t, err
+	}
+	if traits.Opaque {
+		err = x.opaque(ctx, &t)
+	} else {
+		err = x.stateful(ctx, &t)
+	}
+	return t, err
+}
+
+// oneStep: a lockstep run stops after every step; the one that follows a
+// restart in mid-step too.
+func (x *execution) oneStep() bool {
+	return x.run.Options.Stepping == mapping.SteppingLockstep
+}
+
+func filesGiven(in mapping.Input) []mapping.File {
+	if len(in.Files) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(in.Files)
+	if err != nil {
+		return nil
+	}
+	list, _ := mapping.DecodeFiles(raw)
+	return list
+}
+
+func linkTask(t adapter.Traits, taskID string) string {
+	if t.Opaque {
+		return taskID
+	}
+	return ""
+}
+
+func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (mapping.Link, error) {
+	for i := len(logged) - 1; i >= 0; i-- {
+		if l := logged[i].Head.Link; l != nil {
+			return *l, nil
+		}
+	}
+	if x.order.New.MustNotExist {
+		return mapping.Link{}, nil // the thread was made with this run
+	}
+	l, err := x.e.st.Link(ctx, x.run.ThreadID, x.run.Agent, linkTask(traits, x.run.TaskID))
+	if err == nil {
+		l.RemoteRun = ""
+	}
+	return l, err
+}
+
+// opaque fills in what a task/step agent is told.
+func (x *execution) opaque(ctx context.Context, t *adapter.Task) error {
+	if t.Resume || t.Link.Remote != "" {
+		return x.goOn(ctx, t)
+	}
+	mode := mapping.Transcript(x.agent.Config.Memory.Transcript)
+	base, err := x.e.log.Base(ctx, x.run.ThreadID, x.run.Base)
+	if err != nil {
+		return err
+	}
+	t.Prompt, _ = mapping.Prompt(mode, base.Messages(), t.Input.Text, nil, mapping.PromptBudget)
+	t.Additional, err = x.additional(t.Input)
+	return err
+}
+
+// goOn continues an upstream task: how many steps it has done, and what the
+// answer to its question means.
+func (x *execution) goOn(ctx context.Context, t *adapter.Task) error {
+	var err error
+	if t.Done, err = x.stepsDone(ctx); err != nil {
+		return err
+	}
+	if t.Resume {
+		t.Answer, err = mapping.ParseAnswer(x.run.Options.Resume, x.run.Options.Asked)
+	}
+	return err
+}
+
+// stepsDone counts the steps logged for the task, over all its runs.
+func (x *execution) stepsDone(ctx context.Context) (int, error) {
+	done, after := 0, int64(0)
+	for {
+		evs, err := x.e.st.TaskEvents(ctx, x.run.TaskID, after, 512)
+		if err != nil || len(evs) == 0 {
+			return done, err
+		}
+		for _, ev := range evs {
+			if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil {
+				done++
+			}
+			after = ev.Seq
+		}
+	}
+}
+
+// additional is the additional_input of a new upstream task: what the client
+// of a v1 task sent, the rest of an input object, and our own mark, by which a
+// task is found again whose creation was never answered.
+func (x *execution) additional(in mapping.Input) (json.RawMessage, error) {
+	fields := map[string]json.RawMessage{}
+	if len(x.task.AdditionalInput) > 0 {
+		if err := json.Unmarshal(x.task.AdditionalInput, &fields); err != nil {
+			return nil, err
+		}
+	}
+	if in.Other != nil {
+		fields["input"] = in.Other
+	}
+	mark, err := json.Marshal(struct {
+		RunID    string `json:"run_id"`
+		ThreadID string `json:"thread_id"`
+	}{x.run.ID, x.run.ThreadID})
+	if err != nil {
+		return nil, err
+	}
+	fields["apbridge"] = mark
+	return json.Marshal(fields)
+}
+
+// stateful decides what a thread/run agent is sent: only what is new when both
+// sides agree on the state, else the whole of it into a fresh upstream thread.
+func (x *execution) stateful(ctx context.Context, t *adapter.Task) error {
+	if len(t.After) > 1 {
+		return nil // picked up: the upstream run is under way
+	}
+	agreed := t.Link.Remote != "" && t.Link.LocalCheckpoint == x.run.Base
+	if agreed || x.run.Base == "" && t.Link.Remote == "" {
+		return nil
+	}
+	if t.Link.Remote != "" {
+		t.Fork = x.remoteOf(ctx)
+		if t.Fork != "" {
+			return nil
+		}
+	}
+	t.Link = mapping.Link{}
+	t.Values = x.rec.fold.JSON()
+	return nil
+}
+
+// remoteOf is the upstream checkpoint of the run's base, where it has one.
+func (x *execution) remoteOf(ctx context.Context) string {
+	s, err := x.e.st.StateAt(ctx, x.run.ThreadID, x.run.Base)
+	if err != nil {
+		return ""
+	}
+	return s.Checkpoint.Remote
+}

@@ -1,0 +1,8 @@
+// Package engine is the life of a run: it makes runs durable, starts them when
+// their thread and their agent are free, drives the agent's backend, records
+// what happens, and ends every run in exactly one state.
+//
+// Start reading at Engine.Begin (a run is made), then execution.run (a run is
+// executed) and recorder (what becomes of an event). CONCURRENCY.md tells who
+// locks what.
+package engine

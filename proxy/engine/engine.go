@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
+)
+
+// Meter counts what the engine does; proxy/metrics implements it.
+type Meter interface {
+	RunStarted(agent string)
+	RunEnded(agent string, status mapping.RunStatus)
+}
+
+// Engine runs runs. Safe for concurrent use.
+type Engine struct {
+	st     *store.Store
+	log    *eventlog.Log
+	cfg    *config.Config
+	agents map[string]*Agent
+	meter  Meter
+	zap    *zap.Logger
+	hook   func(mapping.Run, mapping.Outcome, []byte) ([]byte, error)
+
+	root    context.Context // of every execution; ends with errShutdown
+	stop    context.CancelCauseFunc
+	wake    chan struct{} // dispatcher's doorbell
+	waiting atomic.Int64  // pending runs that this process may have to start
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	live     map[string]*execution
+	idling   map[string]*time.Timer // parked runs, by id
+	draining bool
+}
+
+// New makes an Engine; nothing runs before Start. hook writes webhook bodies
+// and may be nil.
+func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[string]*Agent, meter Meter,
+	hook func(mapping.Run, mapping.Outcome, []byte) ([]byte, error), logger *zap.Logger) *Engine {
+	root, stop := context.WithCancelCause(context.Background())
+	return &Engine{
+		st: st, log: log, cfg: cfg, agents: agents, meter: meter, hook: hook, zap: logger.Named("engine"),
+		root: root, stop: stop, wake: make(chan struct{}, 1), live: map[string]*execution{}, idling: map[string]*time.Timer{},
+	}
+}
+
+// Start picks up what an earlier process left behind, and begins to start runs
+// as their turn comes. It returns once the first sweep is done.
+func (e *Engine) Start(ctx context.Context) error {
+	due, err := e.sweep(ctx)
+	if err != nil {
+		return err
+	}
+	e.running.Add(1)
+	go func() {
+		defer e.running.Done()
+		e.dispatch(due)
+	}()
+	return nil
+}
+
+// Shutdown lets running runs end until ctx is over, then hands the rest over:
+// they are picked up again by the next process. New runs are refused from the
+// start.
+func (e *Engine) Shutdown(ctx context.Context) {
+	e.mu.Lock()
+	e.draining = true
+	e.mu.Unlock()
+	e.drain(ctx)
+	e.stop(errShutdown)
+	done := make(chan struct{})
+	go func() { e.running.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(2 * time.Second):
+		e.zap.Warn("some runs did not stop in time; they are resolved at the next start")
+	}
+}
+
+// drain returns when no execution is left or ctx is over.
+func (e *Engine) drain(ctx context.Context) {
+	for _, x := range e.executions() {
+		select {
+		case <-x.done:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (e *Engine) executions() []*execution {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := make([]*execution, 0, len(e.live))
+	for _, x := range e.live {
+		list = append(list, x)
+	}
+	return list
+}
+
+// Agent returns a configured agent.
+func (e *Engine) Agent(name string) (*Agent, bool) {
+	a, ok := e.agents[name]
+	return a, ok
+}
+
+// Live tells how many runs this process is executing.
+func (e *Engine) Live() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.live)
+}
+
+func (e *Engine) ring() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// scope is the context of work done for a run outside of any request.
+func (e *Engine) scope(ctx context.Context, r mapping.Run) context.Context {
+	return mapping.WithPrincipal(ctx, mapping.Principal{ID: r.Owner, Tenant: r.Tenant})
+}
+
+var errDraining = mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown,
+	"The bridge is shutting down and takes no new runs; try again in a moment.")
+
+var _ = adapter.Traits{}

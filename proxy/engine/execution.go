@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// execution is one run being executed by this process. Its goroutine is the
+// only one that touches it, but for cancel and done.
+type execution struct {
+	e      *Engine
+	agent  *Agent
+	run    mapping.Run
+	thread mapping.Thread
+	task   mapping.Task
+	fence  int64
+	taken  bool // was executed before: here before a restart, or by another process
+	order  Order
+
+	cancel  context.CancelCauseFunc
+	done    chan struct{}
+	outcome mapping.Outcome // valid once done is closed
+
+	tail *eventlog.Tail
+	rec  *recorder
+}
+
+// launch starts the execution of a claimed run. The agent's slot is held.
+func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
+	ctx, cancel := context.WithCancelCause(e.scope(e.root, c.Run))
+	x := &execution{
+		e: e, agent: agent, run: c.Run, thread: c.Thread, task: c.Task, fence: c.Fence, taken: c.Taken,
+		order: o, cancel: cancel, done: make(chan struct{}),
+	}
+	e.mu.Lock()
+	e.live[c.Run.ID] = x
+	e.mu.Unlock()
+	e.running.Add(1)
+	e.meter.RunStarted(agent.Name)
+	go x.work(ctx, c.Logged)
+}
+
+// work executes the run and leaves the process in order, whatever happened.
+func (x *execution) work(ctx context.Context, logged []mapping.Event) {
+	defer x.e.running.Done()
+	defer x.cancel(nil)
+	ctx, stop := x.withTimeout(ctx)
+	defer stop()
+	out, err := x.execute(ctx, logged)
+	x.leave(ctx, out, err)
+}
+
+func (x *execution) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	if t := x.agent.Config.RunTimeout; t > 0 {
+		return context.WithTimeoutCause(ctx, t, errTimeout)
+	}
+	return ctx, func() {}
+}
+
+// execute drives the backend. It returns the outcome the backend named, or why
+// there is none.
+func (x *execution) execute(ctx context.Context, logged []mapping.Event) (*mapping.Outcome, error) {
+	if err := x.resume(ctx, logged); err != nil {
+		return nil, err
+	}
+	backend, traits, err := x.agent.Backend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x.rec.opaque = traits.Opaque
+	if err := x.opening(logged, traits); err != nil {
+		return nil, err
+	}
+	t, err := x.assignment(ctx, traits, logged)
+	if err != nil {
+		return nil, err
+	}
+	return x.drive(ctx, backend, t)
+}
+
+// resume folds what is logged and takes the run's tail over.
+func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
+	base, err := x.e.log.Base(ctx, x.run.ThreadID, x.run.Base)
+	if err != nil {
+		return err
+	}
+	entries, err := eventlog.Fold(base, logged)
+	if err != nil {
+		return err
+	}
+	x.tail = x.e.log.Own(x.run, base, entries)
+	fold := base
+	if n := len(entries); n > 0 {
+		fold = entries[n-1].After
+	}
+	x.rec = newRecorder(x, fold, logged)
+	return nil
+}
+
+// opening logs the start and the input of a run that was not claimed at its
+// creation.
+func (x *execution) opening(logged []mapping.Event, traits adapter.Traits) error {
+	has := func(k mapping.Kind) bool {
+		for i := range logged {
+			if logged[i].Kind == k {
+				return true
+			}
+		}
+		return false
+	}
+	if !has(mapping.KindStarted) {
+		ev := startedEvent(x.run)
+		ev.At = x.now()
+		if err := x.rec.add(ev); err != nil {
+			return err
+		}
+	}
+	if !traits.Opaque || has(mapping.KindInput) || len(logged) > 2 {
+		return nil
+	}
+	ev, ok, err := inputEvent(x.run)
+	if err != nil || !ok {
+		return err
+	}
+	return x.rec.add(ev)
+}
+
+// drive consumes the backend's events until the end.
+func (x *execution) drive(ctx context.Context, b adapter.Backend, t adapter.Task) (*mapping.Outcome, error) {
+	for ev, err := range b.Run(ctx, t) {
+		if err != nil {
+			return nil, err
+		}
+		if ev.Kind == mapping.KindEnd {
+			return ev.Head.Outcome, nil
+		}
+		if err := x.rec.add(ev); err != nil {
+			return nil, err
+		}
+		if err := x.rec.refused(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func (x *execution) now() time.Time { return time.Now().UTC() }

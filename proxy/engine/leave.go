@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+const (
+	// cancelGrace is how long an agent gets to take a cancellation.
+	cancelGrace = 10 * time.Second
+	// deleteAfter is when a run with on_completion: delete goes after its end.
+	deleteAfter = 5 * time.Second
+)
+
+// leave ends the run, parks it or hands it over, and frees what it held.
+func (x *execution) leave(ctx context.Context, out *mapping.Outcome, err error) {
+	if x.rec != nil && x.rec.fenced() || errors.Is(err, store.ErrFenced) {
+		x.cancel(errLeaseLost)
+	}
+	switch {
+	case handedOver(ctx):
+		x.handOver(ctx)
+	case x.stopped(ctx, out):
+		x.finish(ctx, outcomeOf(ctx, x.agent.Name, err))
+		x.e.tellAgent(x.run)
+	case out == nil:
+		x.finish(ctx, outcomeOf(ctx, x.agent.Name, err))
+	default:
+		x.finish(ctx, *out)
+	}
+	x.free()
+}
+
+// stopped tells whether the run was stopped from here rather than by its agent.
+func (x *execution) stopped(ctx context.Context, out *mapping.Outcome) bool {
+	return out == nil && ctx.Err() != nil
+}
+
+// finish writes the end in one transaction. A failing store leaves the run as
+// it is: nobody was told that it ended, and the next process picks it up.
+func (x *execution) finish(ctx context.Context, out mapping.Outcome) {
+	ctx = context.WithoutCancel(ctx)
+	if x.rec == nil {
+		base, err := x.e.log.Base(ctx, x.run.ThreadID, "")
+		if err != nil {
+			x.e.zap.Error("a run could not be ended", errField(err), runField(x.run.ID))
+			return
+		}
+		x.tail = x.e.log.Own(x.run, base, nil)
+		x.rec = newRecorder(x, base, nil)
+	}
+	x.outcome = out
+	if err := x.rec.end(ctx, out); err != nil {
+		x.e.zap.Error("the end of a run could not be written", errField(err), runField(x.run.ID))
+		x.e.log.Disown(x.tail)
+		return
+	}
+	if out.Parked {
+		x.e.log.Disown(x.tail)
+		x.e.parked(x.run, x.agent)
+		return
+	}
+	x.e.log.Ended(x.tail)
+	x.e.meter.RunEnded(x.agent.Name, out.Status)
+	if x.run.Options.DeleteAfter {
+		x.e.deleteLater(x.run)
+	}
+}
+
+// handOver gives the lease back without ending the run.
+func (x *execution) handOver(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	if x.rec != nil {
+		x.rec.flush()
+		x.e.log.Disown(x.tail)
+	}
+	if err := x.e.st.Release(ctx, x.run.ID, x.fence); err != nil && !errors.Is(err, store.ErrFenced) {
+		x.e.zap.Warn("a run could not be handed over", errField(err), runField(x.run.ID))
+	}
+}
+
+// free takes the execution off the books and lets the next run have its slot.
+func (x *execution) free() {
+	x.e.mu.Lock()
+	delete(x.e.live, x.run.ID)
+	x.e.mu.Unlock()
+	x.agent.release()
+	close(x.done)
+	if x.e.waiting.Load() > 0 {
+		x.e.ring()
+	}
+}
+
+// tellAgent passes a cancellation on to an agent that can take it.
+func (e *Engine) tellAgent(r mapping.Run) {
+	agent, ok := e.agents[r.Agent]
+	if !ok {
+		return
+	}
+	f := agent.found.Load()
+	if f == nil {
+		return
+	}
+	c, ok := f.backend.(adapter.Canceler)
+	if !ok {
+		return
+	}
+	e.running.Add(1)
+	go func() {
+		defer e.running.Done()
+		ctx, stop := context.WithTimeout(context.WithoutCancel(e.scope(e.root, r)), cancelGrace)
+		defer stop()
+		link, err := e.st.Link(ctx, r.ThreadID, r.Agent, linkTask(f.traits, r.TaskID))
+		if err == nil && link.Remote != "" {
+			err = c.Cancel(ctx, link)
+		}
+		if err != nil {
+			e.zap.Info("the agent could not be told of a cancellation", errField(err), runField(r.ID), agentField(r.Agent))
+		}
+	}()
+}
+
+// deleteLater removes a run made with on_completion: delete, with its thread.
+func (e *Engine) deleteLater(r mapping.Run) {
+	time.AfterFunc(deleteAfter, func() {
+		ctx, stop := context.WithTimeout(e.scope(e.root, r), cancelGrace)
+		defer stop()
+		if err := e.st.DeleteThread(ctx, r.ThreadID); err != nil && e.root.Err() == nil && mapping.Classify(err).Class != mapping.NotFound {
+			e.zap.Warn("a stateless run could not be removed", errField(err), runField(r.ID))
+			return
+		}
+		e.log.Removed(r.ID)
+	})
+}

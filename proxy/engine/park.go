@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// parked notes that a lockstep run waits for its next step, and cancels it when
+// nobody asks for one in time.
+func (e *Engine) parked(r mapping.Run, agent *Agent) {
+	e.idle(r.ID, agent.Config.Stepping.Idle, func() {
+		ctx, stop := context.WithTimeout(e.scope(e.root, r), cancelGrace)
+		defer stop()
+		if err := e.Cancel(ctx, r, false); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+			e.zap.Warn("an idle run could not be cancelled", errField(err), runField(r.ID))
+		}
+	})
+}
+
+// idle calls f once after d, unless unpark is called for the id before.
+func (e *Engine) idle(id string, d time.Duration, f func()) {
+	if d <= 0 {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if old := e.idling[id]; old != nil {
+		old.Stop()
+	}
+	if !e.draining {
+		e.idling[id] = time.AfterFunc(d, f)
+	}
+}
+
+func (e *Engine) unpark(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := e.idling[id]; t != nil {
+		t.Stop()
+		delete(e.idling, id)
+	}
+}
+
+// Continue does the next step of a parked run with the client's words, or none.
+func (e *Engine) Continue(ctx context.Context, r mapping.Run, say *string) error {
+	agent := e.agents[r.Agent]
+	if agent == nil {
+		return mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "Agent %s is not in the configuration any more.", r.Agent)
+	}
+	select {
+	case agent.slots <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-e.root.Done():
+		return errDraining
+	}
+	c, err := e.st.ClaimParked(ctx, r.ID)
+	if err != nil {
+		agent.release()
+		return err
+	}
+	e.unpark(r.ID)
+	e.launch(agent, c, Order{Say: say, OneStep: true, New: store.NewRun{}})
+	return nil
+}
+
+// Settled waits until an active run is parked or has ended, and returns it.
+func (e *Engine) Settled(ctx context.Context, r mapping.Run) (mapping.Run, error) {
+	for {
+		if x := e.executing(r.ID); x != nil {
+			select {
+			case <-x.done:
+			case <-ctx.Done():
+				return r, context.Cause(ctx)
+			}
+		}
+		fresh, err := e.st.Run(ctx, r.ThreadID, r.ID)
+		if err != nil || fresh.Parked || !fresh.Status.Active() {
+			return fresh, err
+		}
+		if err := pause(ctx, settlePoll); err != nil {
+			return fresh, err
+		}
+	}
+}
+
+// settlePoll is how often a run is looked at that is queued or runs elsewhere.
+const settlePoll = 20 * time.Millisecond
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// CancelIdle cancels an active run when nobody pulls a step of it for as long
+// as its agent's stepping.idle; each call begins anew. Pulled stops that clock.
+func (e *Engine) CancelIdle(r mapping.Run) {
+	if agent := e.agents[r.Agent]; agent != nil {
+		e.parked(r, agent)
+	}
+}
+
+// Pulled tells that somebody asks for a step of the run.
+func (e *Engine) Pulled(runID string) { e.unpark(runID) }

@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// recorder turns what a backend yields into what is logged: it folds the
+// state, makes checkpoints and diffs, writes files of the state as artifacts,
+// and queues the result for the store. Used by the execution's goroutine only.
+type recorder struct {
+	x      *execution
+	app    *appender
+	opaque bool
+
+	fold    *mapping.Fold // after everything queued
+	head    string        // newest checkpoint made by this run, or its base
+	step    int           // of the next loop checkpoint
+	updates int           // of this execution
+	asked   int           // questions so far
+	forked  bool          // the run begins a new line of history and has made no checkpoint on it
+	dirty   bool          // the state moved since the last checkpoint
+	grown   int           // bytes of diffs since the last snapshot
+	next    []string      // what the newest checkpoint said comes next
+	link    mapping.Link  // newest link, merged
+	linked  bool
+	files   map[string]string // path → sum, of what this run wrote as artifacts
+	fault   error             // why the run must not go on
+}
+
+func newRecorder(x *execution, fold *mapping.Fold, logged []mapping.Event) *recorder {
+	r := &recorder{x: x, fold: fold, head: x.run.Base, files: map[string]string{}, grown: unknownGrowth}
+	if x.run.Base == "" {
+		r.grown = 0
+	}
+	for _, ev := range logged {
+		r.noteLogged(ev)
+	}
+	r.app = newAppender(x)
+	return r
+}
+
+// noteLogged brings the counters to where an earlier execution left them.
+func (r *recorder) noteLogged(ev mapping.Event) {
+	if c := ev.Head.Checkpoint; c != nil {
+		r.head = c.ID
+		r.step = c.Step + 1
+	}
+	if ev.Head.Step != nil {
+		r.asked++
+	}
+	if ev.Head.Link != nil {
+		r.link, r.linked = *ev.Head.Link, true
+	}
+}
+
+// add records one event of the backend. It returns the failure of an earlier
+// append, after which nothing more is written.
+func (r *recorder) add(ev mapping.Event) error {
+	ev.RunID = r.x.run.ID
+	if ev.At.IsZero() {
+		ev.At = r.x.now()
+	}
+	switch ev.Kind {
+	case mapping.KindLinked:
+		r.addLink(&ev)
+	case mapping.KindUpdate:
+		r.addUpdate(&ev)
+	case mapping.KindState:
+		if skip, err := r.addState(&ev); skip || err != nil {
+			return err
+		}
+	case mapping.KindInterrupt:
+		r.addInterrupt(&ev)
+	}
+	return r.queue(ev, hold(ev))
+}
+
+// hold tells whether the event may wait to be written together with the next
+// one: the end follows the last step at once.
+func hold(ev mapping.Event) bool {
+	return ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && ev.Head.Step.IsLast
+}
+
+// queue folds the event and hands it to the appender.
+func (r *recorder) queue(ev mapping.Event, hold bool) error {
+	before := r.fold
+	after, err := before.Apply(ev)
+	if err != nil {
+		return fmt.Errorf("folding a %s event: %w", ev.Kind, err)
+	}
+	r.fold = after
+	p := piece{entry: &mapping.Entry{Event: ev, Before: before, After: after}}
+	if c := ev.Head.Checkpoint; c != nil {
+		r.head, r.dirty = c.ID, false
+		p.snapshot = r.snapshot(c.ID, len(ev.Data))
+		r.x.e.log.Keep(c.ID, after)
+	} else if after != before && changesState(ev) {
+		r.dirty = true
+		r.grown += len(ev.Data)
+	}
+	p.files, p.drop, p.artifacts = r.filesOf(&p.entry.Event, before, after)
+	return r.app.push(p, hold)
+}
+
+func changesState(ev mapping.Event) bool {
+	return ev.Kind == mapping.KindInput || ev.Kind == mapping.KindState || ev.Kind == mapping.KindUpdate && ev.Head.Reduce
+}
+
+// unknownGrowth makes the first checkpoint of a run on an existing thread
+// decide by the stored distance instead of by what this run added.
+const unknownGrowth = -1
+
+// snapshot is the full state to be kept with a checkpoint, once the diffs
+// since the last one are longer than a state.
+func (r *recorder) snapshot(id string, diff int) []byte {
+	if r.grown == unknownGrowth {
+		r.grown = r.x.e.distance(r.x)
+	}
+	r.grown += diff
+	if size := r.fold.Size(); r.grown <= size || r.grown < 4096 {
+		return nil
+	}
+	r.grown = 0
+	return r.fold.JSON()
+}
+
+func (r *recorder) addLink(ev *mapping.Event) {
+	l := *ev.Head.Link
+	l.Agent = r.x.run.Agent
+	if r.opaque {
+		l.TaskID = r.x.run.TaskID
+	}
+	if l.Remote == "" {
+		l.Remote = r.link.Remote
+	}
+	if l.RemoteRun == "" {
+		l.RemoteRun = r.link.RemoteRun
+	}
+	if l.Profile == "" {
+		l.Profile = r.link.Profile
+	}
+	r.link, r.linked = l, true
+	ev.Head.Link = &l
+}
+
+// addUpdate gives a step of an opaque agent its checkpoint.
+func (r *recorder) addUpdate(ev *mapping.Event) {
+	for _, q := range ev.Head.Interrupts {
+		r.guess(q)
+	}
+	r.updates++
+	if ev.Head.Step != nil {
+		r.asked++
+	}
+	if !ev.Head.Reduce {
+		return
+	}
+	next := []string{"step"}
+	if s := ev.Head.Step; s != nil && s.IsLast && len(ev.Head.Interrupts) == 0 {
+		next = nil
+	}
+	ev.Head.Checkpoint = newCheckpoint(r.x.run, "loop", r.step, next, ev.At)
+	r.next = next
+	r.step++
+}
+
+// addState turns a full state into the difference to the one before. skip: it
+// says nothing new and no frame was asked for.
+func (r *recorder) addState(ev *mapping.Event) (skip bool, err error) {
+	if ev.Head.Full {
+		diff, _, err := r.fold.DiffTo(ev.Data)
+		if err != nil {
+			return false, mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream,
+				"Agent %s sent a state that is not a JSON object.", r.x.agent.Name)
+		}
+		ev.Data, ev.Head.Full = diff, false
+	}
+	c := ev.Head.Checkpoint
+	if c == nil {
+		return ev.Data == nil && ev.Head.Name == "", nil
+	}
+	made := newCheckpoint(r.x.run, c.Source, c.Step, c.Next, ev.At)
+	made.Tasks, made.Remote, made.Metadata = c.Tasks, c.Remote, c.Metadata
+	ev.Head.Checkpoint = made
+	r.step = c.Step + 1
+	r.next = c.Next
+	return false, nil
+}
+
+// addInterrupt names questions that have no id of their own, and stops the run
+// when its task has just been asked the same and could only guess.
+func (r *recorder) addInterrupt(ev *mapping.Event) {
+	for i := range ev.Head.Interrupts {
+		r.asked++
+		if ev.Head.Interrupts[i].ID == "" {
+			ev.Head.Interrupts[i].ID = mapping.InterruptID(r.x.run.ID, r.asked)
+		}
+		r.guess(ev.Head.Interrupts[i])
+	}
+}
+
+// guess refuses the question that a default answer has just been given to:
+// answering it again would go round for ever.
+func (r *recorder) guess(q mapping.Interrupt) {
+	if g := r.x.run.Options.Guessed; g != "" && g == mapping.QuestionText(q.Value) && r.updates == 0 {
+		r.fault = mapping.Errorf(mapping.Upstream, mapping.CodeUnanswered,
+			"Agent %s asked the same question again after the default answer: %s", r.x.agent.Name, g)
+	}
+}
+
+// refused is why the run must end although its agent would go on.
+func (r *recorder) refused() error { return r.fault }
+
+// end queues the end event and waits until it is durable.
+func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
+	if out.Parked {
+		return r.app.close(ctx, nil, r.endOf(out))
+	}
+	ev := mapping.Event{RunID: r.x.run.ID, Kind: mapping.KindEnd, At: r.x.now(), Head: mapping.Head{Outcome: &out}}
+	if r.dirty {
+		next := r.next
+		if out.Status == mapping.RunSuccess {
+			next = nil
+		}
+		ev.Head.Checkpoint = newCheckpoint(r.x.run, "loop", r.step, next, ev.At)
+	}
+	after, err := r.fold.Apply(ev)
+	if err != nil {
+		return err
+	}
+	p := piece{entry: &mapping.Entry{Event: ev, Before: r.fold, After: after}}
+	if c := ev.Head.Checkpoint; c != nil {
+		r.head = c.ID
+		p.snapshot = r.snapshot(c.ID, 0)
+		r.x.e.log.Keep(c.ID, after)
+	}
+	r.fold = after
+	if r.linked && !r.opaque && r.link.RemoteCheckpoint != "" {
+		r.link.LocalCheckpoint = r.head
+		p.link = &r.link
+	}
+	return r.app.close(ctx, &p, r.endOf(out))
+}
+
+func (r *recorder) fenced() bool { return r.app.fenced() }
+func (r *recorder) flush()       { r.app.drain() }
+
+var _ adapter.Files = (*runFiles)(nil)

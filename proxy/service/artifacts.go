@@ -1,0 +1,53 @@
+package service
+
+import (
+	"context"
+	"io"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// artifacts are the files of a task's thread.
+type artifacts struct{ *core }
+
+func (s *artifacts) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Artifact, int, error) {
+	t, _, err := s.find(ctx, ref)
+	if err != nil {
+		return nil, 0, err
+	}
+	return s.st.Artifacts(ctx, t.ThreadID, p.Size, (p.Number-1)*p.Size)
+}
+
+func (s *artifacts) Get(ctx context.Context, ref adapter.TaskRef, artifactID string) (mapping.Artifact, error) {
+	t, _, err := s.find(ctx, ref)
+	if err != nil {
+		return mapping.Artifact{}, err
+	}
+	return s.st.Artifact(ctx, t.ThreadID, artifactID)
+}
+
+func (s *artifacts) Open(ctx context.Context, ref adapter.TaskRef, artifactID string) (mapping.Artifact, io.ReadCloser, error) {
+	t, _, err := s.find(ctx, ref)
+	if err != nil {
+		return mapping.Artifact{}, nil, err
+	}
+	return s.st.OpenArtifact(ctx, t.ThreadID, artifactID)
+}
+
+func (s *artifacts) Save(ctx context.Context, ref adapter.TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error) {
+	t, _, err := s.find(ctx, ref)
+	if err != nil {
+		return mapping.Artifact{}, err
+	}
+	clean, err := mapping.CleanPath(path)
+	if err != nil {
+		return mapping.Artifact{}, err
+	}
+	now := s.now()
+	a := mapping.Artifact{
+		Tenant: t.Tenant, ID: mapping.ArtifactID(t.ThreadID, clean), ThreadID: t.ThreadID, TaskID: t.ID, Path: clean,
+		MIMEType: mimeType, CreatedAt: now, ModifiedAt: now,
+	}
+	return s.st.SaveArtifact(ctx, a, body, int64(s.cfg.Limits.Artifact), false)
+}

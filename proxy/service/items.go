@@ -1,0 +1,81 @@
+package service
+
+import (
+	"context"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// items is the long-term store.
+type items struct{ *core }
+
+func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
+	if err := mapping.CheckNamespace(p.Namespace); err != nil {
+		return err
+	}
+	if p.Key == "" {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "key must not be empty.")
+	}
+	who, now := mapping.PrincipalOf(ctx), s.now()
+	it := mapping.Item{
+		Tenant: who.Tenant, Owner: who.ID, Namespace: p.Namespace, Key: p.Key, Value: p.Value, CreatedAt: now, UpdatedAt: now,
+	}
+	if p.TTL > 0 {
+		it.Expires = now.Add(p.TTL)
+	}
+	return s.st.PutItem(ctx, store.PutItem{Item: it, Index: p.Index})
+}
+
+func (s *items) Get(ctx context.Context, namespace []string, key string, refreshTTL bool) (mapping.Item, error) {
+	return s.st.Item(ctx, namespace, key, refreshTTL)
+}
+
+func (s *items) Delete(ctx context.Context, namespace []string, key string) error {
+	return s.st.DeleteItem(ctx, namespace, key)
+}
+
+func (s *items) Search(ctx context.Context, q adapter.ItemQuery) ([]mapping.Item, error) {
+	out := store.ItemQuery{Prefix: q.Prefix, Query: q.Query, Limit: q.Limit, Offset: q.Offset, RefreshTTL: q.RefreshTTL}
+	if len(q.Filter) > 0 && string(q.Filter) != "null" && string(q.Filter) != "{}" {
+		if _, err := mapping.MatchFilter([]byte(`{}`), q.Filter); err != nil {
+			return nil, err
+		}
+		out.Keep = func(it mapping.Item) (bool, error) { return mapping.MatchFilter(it.Value, q.Filter) }
+	}
+	return s.st.Items(ctx, out)
+}
+
+func (s *items) Namespaces(ctx context.Context, q adapter.NamespaceQuery) ([][]string, error) {
+	all, err := s.st.Namespaces(ctx, literalPrefix(q.Prefix))
+	if err != nil {
+		return nil, err
+	}
+	var out [][]string
+	seen := map[string]bool{}
+	for _, ns := range all {
+		if !mapping.MatchNamespace(ns, q.Prefix, q.Suffix) {
+			continue
+		}
+		if q.MaxDepth > 0 && len(ns) > q.MaxDepth {
+			ns = ns[:q.MaxDepth]
+		}
+		if key := strings.Join(ns, "."); !seen[key] {
+			seen[key] = true
+			out = append(out, ns)
+		}
+	}
+	return page(out, q.Offset, q.Limit), nil
+}
+
+// literalPrefix is the part of a pattern before its first wildcard.
+func literalPrefix(pattern []string) []string {
+	for i, label := range pattern {
+		if label == "*" {
+			return pattern[:i]
+		}
+	}
+	return pattern
+}

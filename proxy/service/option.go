@@ -1,0 +1,114 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// options turns the request's options into those of the run, and refuses by
+// name what the agent cannot do.
+func (b *runBuilder) options(ctx context.Context) error {
+	n, r := b.n, &b.out.Run
+	r.Options = mapping.RunOptions{
+		StreamModes: n.StreamModes, Subgraphs: n.Subgraphs, Config: n.Config, Context: n.Context,
+		InterruptBefore: n.InterruptBefore, InterruptAfter: n.InterruptAfter, DeleteAfter: n.DeleteAfter,
+		Webhook: n.Webhook, MaxSteps: b.maxSteps(), Retries: max(n.Retries, b.agent.Config.Retries),
+		Losses: mapping.Losses(n.Flavour, b.traits.Opaque, n.Fields),
+	}
+	if n.Webhook != "" {
+		return refuse("webhook is not supported yet: this version delivers none. Poll GET /threads/{thread_id}/runs/{run_id}, or join the run.")
+	}
+	for _, check := range []func(context.Context) error{b.command, b.supervision, b.checkpoint, b.parallel} {
+		if err := check(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func refuse(format string, args ...any) error {
+	return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, format, args...)
+}
+
+func (b *runBuilder) command(context.Context) error {
+	c, o := b.n.Command, &b.out.Run.Options
+	if c == nil {
+		return nil
+	}
+	if len(c.Goto) > 0 && string(c.Goto) != "null" {
+		return refuse("command.goto is not supported: the bridge cannot move an agent to another node. Send input or command.resume.")
+	}
+	if len(c.Update) > 0 && string(c.Update) != "null" {
+		if b.traits.Opaque {
+			return refuse("command.update is not supported before a task/step agent. Change the thread's state with POST /threads/{thread_id}/state first.")
+		}
+		o.Update = c.Update
+	}
+	o.Resuming = c.HasResume
+	if c.HasResume {
+		o.Resume = c.Resume
+		if o.Resume == nil {
+			o.Resume = json.RawMessage("null")
+		}
+	}
+	return nil
+}
+
+// supervision turns interrupt_before and interrupt_after into an approval
+// mode where the agent has no nodes to name.
+func (b *runBuilder) supervision(context.Context) error {
+	o := &b.out.Run.Options
+	o.Approval = mapping.Approval(b.agent.Config.Approval)
+	if !b.known || !b.traits.Opaque {
+		return nil
+	}
+	for _, name := range o.InterruptBefore {
+		if name != "*" && name != "tools" {
+			return refuse("interrupt_before names node %q, but agent %s shows no nodes. Use \"*\" or [\"tools\"] to approve every proposed command.", name, b.agent.Name)
+		}
+		o.Approval = mapping.ApprovalAsk
+	}
+	for _, name := range o.InterruptAfter {
+		if name != "*" {
+			return refuse("interrupt_after names node %q, but agent %s shows no nodes. Use \"*\" to stop after every step.", name, b.agent.Name)
+		}
+		o.Approval = mapping.ApprovalStep
+	}
+	return nil
+}
+
+// checkpoint accepts the head as it is and notes an older one as a fork.
+func (b *runBuilder) checkpoint(ctx context.Context) error {
+	id := b.n.CheckpointID
+	if id == "" || id == b.thread.Head {
+		return nil
+	}
+	if _, err := b.st.StateAt(ctx, b.out.Run.ThreadID, id); err != nil {
+		return err
+	}
+	b.out.Run.Options.Checkpoint = id
+	return nil
+}
+
+func (b *runBuilder) parallel(context.Context) error {
+	if b.out.Run.Multitask == mapping.StrategyConcurrent && !b.agent.Config.AllowConcurrent {
+		return refuse("multitask_strategy concurrent is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.", b.agent.Name)
+	}
+	return nil
+}
+
+// maxSteps is the lower of the agent's limit and config.recursion_limit.
+func (b *runBuilder) maxSteps() int {
+	limit := b.agent.Config.MaxSteps
+	var c struct {
+		RecursionLimit *int `json:"recursion_limit"`
+	}
+	if len(b.n.Config) > 0 && json.Unmarshal(b.n.Config, &c) == nil && c.RecursionLimit != nil && *c.RecursionLimit > 0 {
+		if limit <= 0 || *c.RecursionLimit < limit {
+			return *c.RecursionLimit
+		}
+	}
+	return limit
+}

@@ -1,0 +1,210 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// order turns a request for a run into a run to be made, or says what is
+// wrong with it. Nothing is written.
+func (c *core) order(ctx context.Context, n adapter.NewRun) (engine.Order, []mapping.Loss, error) {
+	agent, err := c.agent(ctx, n.Agent)
+	if err != nil {
+		return engine.Order{}, nil, err
+	}
+	return c.orderFor(ctx, agent, n, nil)
+}
+
+func (c *core) orderFor(ctx context.Context, agent *engine.Agent, n adapter.NewRun, task *taskRun) (engine.Order, []mapping.Loss, error) {
+	b := &runBuilder{core: c, agent: agent, n: n, now: c.now(), task: task}
+	var err error
+	b.traits, b.known = agent.Known()
+	if !b.known {
+		if _, b.traits, err = agent.Backend(ctx); err == nil {
+			b.known = true
+		}
+	}
+	if err := b.build(ctx); err != nil {
+		return engine.Order{}, nil, err
+	}
+	return engine.Order{New: b.out}, b.out.Run.Options.Losses, nil
+}
+
+// runBuilder gathers what a new run is made of.
+type runBuilder struct {
+	*core
+	agent  *engine.Agent
+	traits adapter.Traits
+	known  bool // the agent's dialect is known; else it is away and the run will say so
+	n      adapter.NewRun
+	now    time.Time
+	thread mapping.Thread // the existing one; zero when it is to be made
+	task   *taskRun       // the run belongs to a task of the task/step face
+	out    store.NewRun
+}
+
+// taskRun is what the task/step face adds to a run.
+type taskRun struct {
+	task     mapping.Task
+	stepping mapping.Stepping
+	followUp bool
+	guessed  string              // the question that is answered by default
+	asked    []mapping.Interrupt // the questions that are answered
+}
+
+func (b *runBuilder) build(ctx context.Context) error {
+	p := mapping.PrincipalOf(ctx)
+	r := &b.out.Run
+	*r = mapping.Run{
+		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), ThreadID: b.n.ThreadID, Agent: b.agent.Name,
+		AssistantID: mapping.AssistantID(b.agent.Name), Status: mapping.RunPending, Multitask: b.strategy(),
+		Flavour: b.n.Flavour, Attempt: 1, CreatedAt: b.now, UpdatedAt: b.now,
+	}
+	if b.n.RunAfter > 0 {
+		r.RunAfter = b.now.Add(b.n.RunAfter)
+	}
+	for _, part := range []func(context.Context) error{b.ownThread, b.options, b.lineage, b.describe} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *runBuilder) strategy() mapping.Strategy {
+	if b.n.Multitask == "" {
+		return mapping.StrategyReject
+	}
+	return b.n.Multitask
+}
+
+// ownThread finds the run's thread, or lays out the one to be made.
+func (b *runBuilder) ownThread(ctx context.Context) error {
+	r := &b.out.Run
+	stateless := r.ThreadID == ""
+	if stateless {
+		r.ThreadID = mapping.NewID()
+		b.out.MustNotExist = true
+	} else {
+		t, err := b.st.Thread(ctx, r.ThreadID)
+		if err == nil {
+			b.thread = t
+			return nil
+		}
+		if mapping.Classify(err).Class != mapping.NotFound || b.n.IfNotExists != "create" {
+			return err
+		}
+	}
+	empty := json.RawMessage(`{}`)
+	b.out.Thread = &mapping.Thread{
+		Tenant: r.Tenant, Owner: r.Owner, ID: r.ThreadID, Metadata: empty, Config: empty,
+		Status: mapping.ThreadIdle, CreatedAt: b.now, UpdatedAt: b.now,
+	}
+	return nil
+}
+
+// lineage decides which task the run belongs to: a resume keeps the task of
+// the question, any other run begins one.
+func (b *runBuilder) lineage(ctx context.Context) error {
+	r := &b.out.Run
+	if b.task != nil {
+		r.TaskID = b.task.task.ID
+		r.Options.Stepping, r.Options.FollowUp = b.task.stepping, b.task.followUp
+		r.Options.Guessed, r.Options.Asked = b.task.guessed, b.task.asked
+		return nil
+	}
+	if !r.Options.Resuming {
+		r.TaskID = r.ID
+		in, err := mapping.ParseInput(b.n.Input, b.n.Messages, r.ID)
+		if err != nil {
+			return err
+		}
+		b.out.Task = &mapping.Task{
+			Tenant: r.Tenant, Owner: r.Owner, ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Input: in.Text, HasInput: in.HasText,
+			AdditionalInput: json.RawMessage(`{}`), CreatedAt: b.now, UpdatedAt: b.now,
+		}
+		return nil
+	}
+	last, err := b.st.Runs(ctx, store.RunQuery{ThreadID: r.ThreadID, Agent: r.Agent, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(last) == 0 || len(b.thread.Interrupts) == 0 && last[0].Status != mapping.RunInterrupted {
+		return mapping.Errorf(mapping.Conflict, "nothing_to_resume",
+			"Thread %s has no open question for command.resume to answer. Send input instead.", r.ThreadID)
+	}
+	r.TaskID = last[0].TaskID
+	r.Options.Asked = b.thread.Interrupts
+	if b.traits.Opaque {
+		_, err = mapping.ParseAnswer(r.Options.Resume, r.Options.Asked)
+	}
+	return err
+}
+
+// describe fills in what is told about the run: metadata and kwargs.
+func (b *runBuilder) describe(context.Context) error {
+	r := &b.out.Run
+	ids := json.RawMessage(fmt.Sprintf(`{"graph_id":%q,"assistant_id":%q}`, r.Agent, r.AssistantID))
+	b.out.ThreadMeta = ids
+	var err error
+	r.Metadata = json.RawMessage(`{"created_by":"system"}`)
+	for _, m := range []json.RawMessage{b.thread.Metadata, b.n.Metadata, ids} {
+		if len(m) == 0 {
+			continue
+		}
+		if r.Metadata, err = mapping.MergeMetadata(r.Metadata, m); err != nil {
+			return err
+		}
+	}
+	r.Kwargs, err = kwargs(b.n.Kwargs, *r)
+	return err
+}
+
+// kwargs is what the client sent, with config.configurable extended by the
+// ids of the run.
+func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
+	fields := map[string]json.RawMessage{}
+	if len(sent) > 0 {
+		if err := json.Unmarshal(sent, &fields); err != nil {
+			return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request is not a JSON object.")
+		}
+	}
+	ids := fmt.Sprintf(`{"thread_id":%q,"run_id":%q,"graph_id":%q,"assistant_id":%q}`, r.ThreadID, r.ID, r.Agent, r.AssistantID)
+	config := map[string]json.RawMessage{}
+	if c, ok := fields["config"]; ok {
+		if err := json.Unmarshal(c, &config); err != nil {
+			return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config must be an object.")
+		}
+	}
+	own := json.RawMessage(`{}`)
+	if c, ok := config["configurable"]; ok {
+		own = c
+	}
+	merged, err := mapping.MergeMetadata(own, json.RawMessage(ids))
+	if err != nil {
+		return nil, err
+	}
+	config["configurable"] = merged
+	if fields["config"], err = json.Marshal(config); err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
+}
+
+func runQuery(c *core, q adapter.RunQuery) store.RunQuery {
+	out := store.RunQuery{ThreadID: q.ThreadID, Agent: q.Agent, Metadata: q.Metadata, Limit: q.Limit, Offset: q.Offset}
+	if name, ok := c.byID[q.Agent]; ok {
+		out.Agent = name
+	}
+	if q.Status != "" {
+		out.Status = []mapping.RunStatus{q.Status}
+	}
+	return out
+}

@@ -1,0 +1,280 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// Step hands out the next step of a task, doing whatever makes there be one:
+// starting the run, letting it go on, answering its question, or waiting.
+func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepRequest) (adapter.Handout, error) {
+	task, agent, err := s.find(ctx, ref)
+	if err != nil {
+		return adapter.Handout{}, err
+	}
+	ses, err := s.session(ctx, task, agent)
+	if err != nil {
+		return adapter.Handout{}, err
+	}
+	leave, err := ses.enter(ctx)
+	if err != nil {
+		return adapter.Handout{}, err
+	}
+	p := &pull{tasks: s, ses: ses, req: req, n: ses.task.Cursor + 1}
+	step, err := p.next(ctx)
+	if err != nil {
+		leave()
+		return adapter.Handout{}, err
+	}
+	context.AfterFunc(ctx, leave) // an answer that was never written: the next POST gets the step again
+	return p.handOut(ctx, step, leave)
+}
+
+// pull is one POST for a step.
+type pull struct {
+	*tasks
+	ses  *session
+	req  adapter.StepRequest
+	n    int  // the step that is due
+	said bool // the client's words went somewhere
+}
+
+// text is what the client said, if it is more than "go on".
+func (p *pull) text() (string, bool) {
+	if p.req.Input == nil || p.said {
+		return "", false
+	}
+	switch t := *p.req.Input; strings.TrimSpace(t) {
+	case "", "y", p.ses.task.Input:
+		return "", false
+	default:
+		return t, true
+	}
+}
+
+// next waits until step n is released and returns it, or the last step again
+// when there will be none.
+func (p *pull) next(ctx context.Context) (mapping.Step, error) {
+	for {
+		if err := p.catchUp(ctx, p.ses); err != nil {
+			return mapping.Step{}, err
+		}
+		i, run, _, active := p.ses.current()
+		if err := p.interject(ctx, active); err != nil {
+			return mapping.Step{}, err
+		}
+		if step, ok := p.ses.step(p.n); ok {
+			return step, nil
+		}
+		var err error
+		switch {
+		case active && p.ses.mode == mapping.SteppingLockstep:
+			err = p.lockstep(ctx, run)
+		case active:
+			err = p.follow(ctx, i, run)
+		default:
+			var again mapping.Step
+			var done bool
+			if again, done, err = p.begin(ctx); done {
+				return again, err
+			}
+		}
+		if err != nil {
+			return mapping.Step{}, err
+		}
+	}
+}
+
+// interject makes a follow-up run of words that come while the run goes on.
+// In lockstep they belong to the next upstream step instead.
+func (p *pull) interject(ctx context.Context, active bool) error {
+	text, ok := p.text()
+	if !ok || !active || p.ses.mode == mapping.SteppingLockstep || !p.ses.agent.Config.Stepping.FollowUp {
+		return nil
+	}
+	p.said = true
+	return p.followUp(ctx, text)
+}
+
+func (p *pull) followUp(ctx context.Context, text string) error {
+	tr := &taskRun{task: p.ses.task, stepping: p.ses.mode, followUp: true}
+	_, err := p.startRun(ctx, p.ses, p.request(ctx, []string{text}), tr)
+	return err
+}
+
+// follow reads the run's log until the step is released or the run has ended.
+func (p *pull) follow(ctx context.Context, i int, run mapping.Run) error {
+	p.engine.Pulled(run.ID)
+	_, _, after, _ := p.ses.current()
+	for e, err := range p.log.Follow(ctx, run, after) {
+		if err != nil {
+			return err
+		}
+		p.ses.feed(i, e)
+		if _, ok := p.ses.step(p.n); ok {
+			return nil
+		}
+	}
+	return nil
+}
+
+// lockstep does one upstream step.
+func (p *pull) lockstep(ctx context.Context, run mapping.Run) error {
+	fresh, err := p.engine.Settled(ctx, run)
+	if err != nil {
+		return err
+	}
+	if err := p.catchUp(ctx, p.ses); err != nil {
+		return err
+	}
+	if !fresh.Parked {
+		return nil
+	}
+	p.ses.release()
+	if _, ok := p.ses.step(p.n); ok {
+		return nil
+	}
+	say := p.req.Input
+	p.said = true
+	if err := p.engine.Continue(ctx, fresh, say); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+		return err
+	}
+	return nil
+}
+
+// begin starts the run that the next step comes from. done: there is none; the
+// last step is handed out again.
+func (p *pull) begin(ctx context.Context) (again mapping.Step, done bool, err error) {
+	p.ses.mu.Lock()
+	ended, question, steps := p.ses.ended, p.ses.question, len(p.ses.steps)
+	p.ses.mu.Unlock()
+	switch {
+	case ended == nil:
+		return again, false, p.first(ctx)
+	case len(question) > 0:
+		return again, false, p.answer(ctx, question)
+	}
+	if found, err := p.others(ctx); found || err != nil {
+		return again, false, err
+	}
+	if text, ok := p.text(); ok && p.ses.agent.Config.Stepping.FollowUp && !ended.Cancelled {
+		p.said = true
+		return again, false, p.followUp(ctx, text)
+	}
+	again, _ = p.ses.step(steps)
+	return again, true, nil
+}
+
+// first starts the task's run.
+func (p *pull) first(ctx context.Context) error {
+	var words []string
+	if p.ses.task.HasInput {
+		words = append(words, p.ses.task.Input)
+	}
+	say := p.req.Input
+	if text, ok := p.text(); ok && p.ses.mode != mapping.SteppingLockstep {
+		words, say = append(words, text), nil
+	}
+	p.said = true
+	if len(words) == 0 && p.req.Input != nil && *p.req.Input != "" {
+		words = []string{*p.req.Input}
+	}
+	if p.ses.mode != mapping.SteppingLockstep {
+		say = nil
+	}
+	_, err := p.startStep(ctx, p.ses, p.request(ctx, words), &taskRun{task: p.ses.task, stepping: p.ses.mode}, say)
+	return err
+}
+
+// answer resumes the run with the client's words, or with the default answer
+// of a client that never says anything.
+func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
+	text, given := p.text()
+	tr := &taskRun{task: p.ses.task, stepping: p.ses.mode, asked: question}
+	if !given {
+		text = p.ses.agent.Config.Stepping.DefaultAnswer
+		if p.req.Input != nil && strings.TrimSpace(*p.req.Input) != "" {
+			text = *p.req.Input
+		} else {
+			tr.guessed = mapping.QuestionText(question[0].Value)
+		}
+	}
+	p.said = true
+	n := adapter.NewRun{
+		ThreadID: p.ses.task.ThreadID, Flavour: mapping.FlavourTaskStep, Multitask: mapping.StrategyEnqueue,
+		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text)},
+	}
+	_, err := p.startRun(ctx, p.ses, n, tr)
+	return err
+}
+
+// resume is the resume value: what the client spelled out, or its words in the
+// form of the question.
+func (p *pull) resume(question []mapping.Interrupt, text string) json.RawMessage {
+	var extra struct {
+		Resume json.RawMessage `json:"resume"`
+	}
+	if json.Unmarshal(p.req.AdditionalInput, &extra) == nil && len(extra.Resume) > 0 {
+		return extra.Resume
+	}
+	return mapping.ResumeFor(question[0], text)
+}
+
+// others looks for runs of the task that were made elsewhere: a resume through
+// the other face.
+func (p *pull) others(ctx context.Context) (bool, error) {
+	runs, err := p.st.Runs(ctx, store.RunQuery{ThreadID: p.ses.task.ThreadID, TaskID: p.ses.task.ID, OldestFirst: true})
+	if err != nil || len(runs) <= len(p.ses.runs) {
+		return false, err
+	}
+	p.ses.joined(runs[len(p.ses.runs)])
+	return true, nil
+}
+
+// handOut completes the step and moves the cursor once it was written.
+func (p *pull) handOut(ctx context.Context, step mapping.Step, leave func()) (adapter.Handout, error) {
+	ses, req := p.ses, store.StepRequest{Input: p.req.Input, AdditionalInput: p.req.AdditionalInput}
+	again := step.N < p.n
+	if again {
+		step = withRequest(step, ses.requests[step.N])
+	} else {
+		step = withRequest(step, req)
+	}
+	list := []mapping.Step{step}
+	if err := p.withArtifacts(ctx, ses.task.ThreadID, list); err != nil {
+		leave()
+		return adapter.Handout{}, err
+	}
+	detached := context.WithoutCancel(ctx)
+	return adapter.Handout{Step: list[0], Confirm: func() {
+		defer leave()
+		if !again {
+			p.confirm(detached, step, req)
+		}
+	}}, nil
+}
+
+// confirm moves the task's cursor past a step that was written.
+func (p *pull) confirm(ctx context.Context, step mapping.Step, req store.StepRequest) {
+	if err := p.st.Confirm(ctx, p.ses.task.ID, step.N, req); err != nil {
+		p.zap.Warn("a handed-out step could not be confirmed; it will be handed out again")
+		return
+	}
+	p.ses.mu.Lock()
+	p.ses.task.Cursor = step.N
+	p.ses.requests[step.N] = req
+	p.ses.mu.Unlock()
+	if _, r, _, active := p.ses.current(); active && !step.IsLast {
+		p.engine.CancelIdle(r)
+	}
+}
+
+func withRequest(step mapping.Step, r store.StepRequest) mapping.Step {
+	step.Input, step.AdditionalInput = r.Input, r.AdditionalInput
+	return step
+}

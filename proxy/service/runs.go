@@ -1,0 +1,122 @@
+package service
+
+import (
+	"context"
+	"iter"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// runs starts, follows and stops runs.
+type runs struct{ *core }
+
+func (s *runs) Start(ctx context.Context, n adapter.NewRun) (adapter.Started, error) {
+	o, losses, err := s.order(ctx, n)
+	if err != nil {
+		return adapter.Started{}, err
+	}
+	created, err := s.engine.Begin(ctx, o)
+	if err != nil {
+		return adapter.Started{}, err
+	}
+	if created.Replayed {
+		losses = created.Run.Options.Losses
+	}
+	return adapter.Started{Run: created.Run, Losses: losses}, nil
+}
+
+func (s *runs) Get(ctx context.Context, ref adapter.RunRef) (mapping.Run, error) {
+	return s.st.Run(ctx, ref.ThreadID, ref.RunID)
+}
+
+func (s *runs) Cancel(ctx context.Context, ref adapter.RunRef, opt adapter.CancelOptions) error {
+	r, err := s.st.Run(ctx, ref.ThreadID, ref.RunID)
+	if err != nil {
+		return err
+	}
+	if !r.Status.Active() && !opt.Rollback {
+		return mapping.Errorf(mapping.Conflict, "run_ended", "Run %s has already ended with status %s.", r.ID, r.Status)
+	}
+	if opt.Wait {
+		return s.engine.Cancel(ctx, r, opt.Rollback)
+	}
+	return s.engine.CancelSoon(ctx, r, opt.Rollback)
+}
+
+func (s *runs) Delete(ctx context.Context, ref adapter.RunRef) error {
+	r, err := s.st.Run(ctx, ref.ThreadID, ref.RunID)
+	if err != nil {
+		return err
+	}
+	return s.engine.Cancel(ctx, r, true)
+}
+
+func (s *runs) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor) iter.Seq2[*mapping.Entry, error] {
+	return func(yield func(*mapping.Entry, error) bool) {
+		r, err := s.follow(ctx, ref)
+		if err == nil {
+			var seq int64
+			if seq, err = s.position(ctx, r, after); err == nil {
+				s.log.Follow(ctx, r, seq)(yield)
+				return
+			}
+		}
+		yield(nil, err)
+	}
+}
+
+// follow finds the run to be read; a run whose tail is in memory costs no
+// query.
+func (s *runs) follow(ctx context.Context, ref adapter.RunRef) (mapping.Run, error) {
+	r, ok := s.log.Known(ref.RunID)
+	if ok && r.Tenant == mapping.PrincipalOf(ctx).Tenant && (ref.ThreadID == "" || ref.ThreadID == r.ThreadID) {
+		return r, nil
+	}
+	return s.st.Run(ctx, ref.ThreadID, ref.RunID)
+}
+
+// position is the Seq after which the run is read.
+func (s *runs) position(ctx context.Context, r mapping.Run, c adapter.Cursor) (int64, error) {
+	switch {
+	case c.Start:
+		return 0, nil
+	case c.Live:
+		return s.st.LastSeq(ctx, r.ThreadID)
+	}
+	if err := s.checkCursor(ctx, r, c); err != nil {
+		return 0, err
+	}
+	if c.K < 0 {
+		return c.Seq, nil
+	}
+	return c.Seq - 1, nil
+}
+
+// checkCursor refuses a position that this run never had.
+func (s *runs) checkCursor(ctx context.Context, r mapping.Run, c adapter.Cursor) error {
+	evs, err := s.st.Events(ctx, r.ThreadID, "", c.Seq-1, 1)
+	switch {
+	case err != nil:
+		return err
+	case len(evs) == 0:
+		return mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor,
+			"Position %d lies beyond what thread %s has logged. Send -1 to read run %s from its start.", c.Seq, r.ThreadID, r.ID)
+	case evs[0].Seq != c.Seq, evs[0].RunID != r.ID:
+		return mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
+			"Position %d is not one of run %s, or is not kept any more. Send -1 to read the run from its start.", c.Seq, r.ID)
+	}
+	return nil
+}
+
+// runIndex lists runs.
+type runIndex struct{ *core }
+
+func (s *runIndex) List(ctx context.Context, q adapter.RunQuery) ([]mapping.Run, error) {
+	if q.ThreadID != "" {
+		if _, err := s.st.Thread(ctx, q.ThreadID); err != nil {
+			return nil, err
+		}
+	}
+	return s.st.Runs(ctx, runQuery(s.core, q))
+}

@@ -1,0 +1,143 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// tasks is the task/step side of the bridge.
+type tasks struct{ *core }
+
+func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, error) {
+	agent, err := s.agent(ctx, n.Agent)
+	if err != nil {
+		return mapping.Task{}, err
+	}
+	p, now := mapping.PrincipalOf(ctx), s.now()
+	t := mapping.Task{
+		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), Agent: agent.Name, AdditionalInput: n.AdditionalInput,
+		CreatedAt: now, UpdatedAt: now,
+	}
+	t.ThreadID = t.ID
+	if n.Input != nil {
+		t.Input, t.HasInput = *n.Input, true
+	}
+	if len(t.AdditionalInput) == 0 {
+		t.AdditionalInput = json.RawMessage(`{}`)
+	}
+	_, _, err = s.st.CreateThread(ctx, store.NewThread{Thread: taskThread(t), Task: &t})
+	return t, err
+}
+
+// taskThread is the thread a task has of its own: the same id, and a mark of
+// where it came from.
+func taskThread(t mapping.Task) mapping.Thread {
+	meta := fmt.Sprintf(`{"graph_id":%q,"assistant_id":%q,"apbridge":{"task_id":%q}}`, t.Agent, mapping.AssistantID(t.Agent), t.ID)
+	return mapping.Thread{
+		Tenant: t.Tenant, Owner: t.Owner, ID: t.ThreadID, Metadata: json.RawMessage(meta), Config: json.RawMessage(`{}`),
+		Status: mapping.ThreadIdle, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
+	}
+}
+
+// find reads a task; one of another agent, or topic, does not exist.
+func (c *core) find(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *engine.Agent, error) {
+	agent, err := c.agent(ctx, ref.Agent)
+	if err != nil {
+		return mapping.Task{}, nil, err
+	}
+	var t mapping.Task
+	if s, ok := c.sessions.Get(ref.ID); ok && s.task.Tenant == mapping.PrincipalOf(ctx).Tenant {
+		t = s.task
+	} else if t, err = c.st.Task(ctx, ref.ID); err != nil {
+		return mapping.Task{}, nil, err
+	}
+	if t.Agent != agent.Name || ref.Topic != "" && t.ThreadID != ref.Topic {
+		return mapping.Task{}, nil, mapping.Errorf(mapping.NotFound, mapping.CodeTaskNotFound, "There is no task %q of agent %s.", ref.ID, agent.Name)
+	}
+	return t, agent, nil
+}
+
+func (s *tasks) Get(ctx context.Context, ref adapter.TaskRef) (mapping.Task, error) {
+	t, _, err := s.find(ctx, ref)
+	if err != nil {
+		return mapping.Task{}, err
+	}
+	t.Artifacts, _, err = s.st.Artifacts(ctx, t.ThreadID, 0, 0)
+	return t, err
+}
+
+func (s *tasks) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Task, int, error) {
+	agent, err := s.agent(ctx, ref.Agent)
+	if err != nil {
+		return nil, 0, err
+	}
+	list, total, err := s.st.Tasks(ctx, store.TaskQuery{Agent: agent.Name, ThreadID: ref.Topic, Limit: p.Size, Offset: (p.Number - 1) * p.Size})
+	for i := range list {
+		if err != nil {
+			break
+		}
+		list[i].Artifacts, _, err = s.st.Artifacts(ctx, list[i].ThreadID, 0, 0)
+	}
+	return list, total, err
+}
+
+func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, error) {
+	t, agent, err := s.find(ctx, ref)
+	if err != nil {
+		return t, err
+	}
+	ses, err := s.session(ctx, t, agent)
+	if err != nil {
+		return t, err
+	}
+	if err := s.catchUp(ctx, ses); err != nil {
+		return t, err
+	}
+	_, r, _, active := ses.current()
+	if !active && len(ses.runs) == 0 {
+		if r, err = s.never(ctx, ses); err != nil {
+			return t, err
+		}
+		active = true
+	}
+	if active {
+		err = s.engine.Cancel(ctx, r, false)
+		if err != nil && mapping.Classify(err).Class != mapping.Conflict {
+			return t, err
+		}
+	}
+	return s.Get(ctx, ref)
+}
+
+// never makes a run that does not start, for a task that is cancelled before
+// its first step: its end is what later steps answer.
+func (s *tasks) never(ctx context.Context, ses *session) (mapping.Run, error) {
+	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: mapping.FlavourTaskStep, RunAfter: time.Hour}
+	return s.startRun(ctx, ses, n, &taskRun{task: ses.task, stepping: ses.mode})
+}
+
+// startRun makes a run of the task.
+func (c *core) startRun(ctx context.Context, ses *session, n adapter.NewRun, tr *taskRun) (mapping.Run, error) {
+	return c.startStep(ctx, ses, n, tr, nil)
+}
+
+func (c *core) startStep(ctx context.Context, ses *session, n adapter.NewRun, tr *taskRun, say *string) (mapping.Run, error) {
+	o, _, err := c.orderFor(ctx, ses.agent, n, tr)
+	if err != nil {
+		return mapping.Run{}, err
+	}
+	o.Say = say
+	created, err := c.engine.Begin(ctx, o)
+	if err != nil {
+		return mapping.Run{}, err
+	}
+	ses.joined(created.Run)
+	return created.Run, nil
+}

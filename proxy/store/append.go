@@ -1,0 +1,242 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// Append is one transaction of a running run.
+type Append struct {
+	ThreadID, RunID string
+	Fence           int64
+	Events          []mapping.Event   // Seq and checkpoint parents are filled in by the store
+	Snapshots       map[string][]byte // checkpoint id → full state to keep with it
+	Links           []mapping.Link
+	Artifacts       []string    // ids of staged artifacts that become visible (see SaveArtifact)
+	Files           []FileWrite // small files of the state, written as artifacts
+	DropFiles       []string    // paths that are gone
+	Intent          *Intent
+	Relaxed         bool // tokens only: may commit without fsync
+	End             *End
+}
+
+// FileWrite is a small artifact written together with an event.
+type FileWrite struct {
+	Artifact mapping.Artifact // ID "" keeps the path's id, or makes one
+	Content  []byte
+}
+
+// Intent is what is about to be sent: "create" or "step" N. It is closed by
+// the next append of the same run.
+type Intent struct {
+	Op string
+	N  int
+}
+
+// End is how the run leaves this process: its end event is the last of Events,
+// or none when it is parked.
+type End struct {
+	Outcome mapping.Outcome
+	Thread  mapping.ThreadStatus // when no further run is pending there
+	Webhook *Webhook
+	Expire  time.Time // delete thread (DeleteAfter) at
+}
+
+// Webhook is a row of the outbox.
+type Webhook struct {
+	URL  string
+	Body []byte
+}
+
+// AppendRun commits a or returns ErrFenced. Returned events carry Seq and
+// parents; artifacts are the visible rows of a.Artifacts and a.Files, in that
+// order. The fence is what it is allowed by: the tenant is not looked at.
+func (s *Store) AppendRun(ctx context.Context, a Append) (events []mapping.Event, artifacts []mapping.Artifact, err error) {
+	write := s.write
+	if a.Relaxed && a.End == nil {
+		write = s.writeRelaxed
+	}
+	err = write(ctx, func(t *tx) error {
+		events, artifacts, err = s.appendRun(t, a)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return events, artifacts, nil
+}
+
+func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact, error) {
+	at, err := s.runKey(t, a.RunID)
+	if err != nil {
+		return nil, nil, err
+	}
+	part := stretch{thread: at.thread, run: at.run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
+	from, ok, err := part.take(t, advanceHeld, at.run, s.owner, a.Fence)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !ok {
+		return nil, nil, ErrFenced
+	}
+	events, err := part.write(t, from)
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := publish(t, at.thread, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	return events, files, s.settle(t, at, a, from.seq+int64(len(events)))
+}
+
+// settle writes what goes with the events: links, intent, attempt, end.
+func (s *Store) settle(t *tx, at runKey, a Append, last int64) error {
+	if err := putLinks(t, at.thread, a.Links); err != nil {
+		return err
+	}
+	if err := setIntent(t, at.run, a.Intent); err != nil {
+		return err
+	}
+	if err := begun(t, at, a.Events); err != nil {
+		return err
+	}
+	if a.End == nil {
+		return nil
+	}
+	return end(t, at, a.RunID, *a.End, last)
+}
+
+// runKey finds a run's keys, in the cache or the table. A run that is gone is
+// fenced: whoever appends to it has lost it.
+func (s *Store) runKey(t *tx, id string) (k runKey, err error) {
+	if k, ok := s.runs.Get(id); ok {
+		return k, nil
+	}
+	err = t.get(`SELECT id, thread FROM runs WHERE run_id = $1`, in{id}, out{&k.run, &k.thread})
+	if errors.Is(err, sql.ErrNoRows) {
+		return k, ErrFenced
+	}
+	t.after(func() { s.runs.Add(id, k) })
+	return k, err
+}
+
+// setIntent closes the open intent of a run and opens the next.
+func setIntent(t *tx, run int64, n *Intent) (err error) {
+	if n == nil {
+		_, err = t.exec(`DELETE FROM intents WHERE run = $1`, run)
+		return err
+	}
+	_, err = t.exec(`INSERT INTO intents (run, op, n) VALUES ($1, $2, $3) ON CONFLICT (run) DO UPDATE SET op = excluded.op, n = excluded.n`, run, n.Op, n.N)
+	return err
+}
+
+// OpenIntent is the run's intent that was never closed, or nil.
+func (s *Store) OpenIntent(ctx context.Context, runID string) (found *Intent, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		var n Intent
+		err := t.get(`SELECT i.op, i.n FROM intents i JOIN runs r ON r.id = i.run WHERE r.run_id = $1`, in{runID}, out{&n.Op, &n.N})
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		found = &n
+		return err
+	})
+	return found, err
+}
+
+// begun notes what a started event says about its run and thread.
+func begun(t *tx, at runKey, events []mapping.Event) error {
+	for i := range events {
+		if events[i].Kind != mapping.KindStarted {
+			continue
+		}
+		if n := events[i].Head.Attempt; n > 1 {
+			if _, err := t.exec(`UPDATE runs SET attempt = $2, updated_us = $3 WHERE id = $1`, at.run, n, t.now); err != nil {
+				return err
+			}
+		}
+		return closeQuestion(t, at.thread)
+	}
+	return nil
+}
+
+// end lets a run leave its process: ended, or parked until its next step is
+// asked for.
+func end(t *tx, at runKey, runID string, e End, last int64) error {
+	if e.Outcome.Parked {
+		if _, err := t.exec(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.run, t.now); err != nil {
+			return err
+		}
+		return e.leave(t, at)
+	}
+	fault, err := encodeFault(e.Outcome.Fault)
+	if err != nil {
+		return err
+	}
+	if _, err := t.exec(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = '', last_seq = $4, ended_us = $5, updated_us = $5 WHERE id = $1`,
+		at.run, string(e.Outcome.Status), blob(fault), last, t.now); err != nil {
+		return err
+	}
+	if _, err := t.exec(`DELETE FROM intents WHERE run = $1`, at.run); err != nil {
+		return err
+	}
+	if err := e.hook(t, at, runID); err != nil {
+		return err
+	}
+	return e.leave(t, at)
+}
+
+// leave gives the thread the status the run left it in; one with a further run
+// stays busy.
+func (e End) leave(t *tx, at runKey) error {
+	interrupts, err := encodeInterrupts(e.Outcome.Interrupts)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(`UPDATE threads SET status = CASE WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'busy' ELSE $3 END,
+ interrupts = $4, updated_us = $5, expires_us = CASE WHEN $6 > 0 THEN $6 ELSE expires_us END WHERE id = $1`,
+		at.thread, at.run, string(e.Thread), blob(interrupts), t.now, micros(e.Expire))
+	return err
+}
+
+func (e End) hook(t *tx, at runKey, runID string) error {
+	if e.Webhook == nil {
+		return nil
+	}
+	_, err := t.exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
+ SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.run, runID, e.Webhook.URL, nonNil(e.Webhook.Body), t.now)
+	return err
+}
+
+// EndInactive ends a run nobody executes (pending or parked) with the end
+// event; ErrFenced when it is running by now, or has ended.
+func (s *Store) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		row, err := findRun(t, tenantOf(ctx), threadID, runID)
+		if err != nil {
+			return err
+		}
+		part := stretch{thread: row.thread, run: row.key, runID: runID, events: []mapping.Event{ev}}
+		from, ok, err := part.take(t, advanceIdle, row.key)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return ErrFenced
+		}
+		if events, err = part.write(t, from); err != nil {
+			return err
+		}
+		at := runKey{row.key, row.thread}
+		if _, err := t.exec(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END WHERE id = $1`, row.key, from.seq); err != nil {
+			return err
+		}
+		return end(t, at, runID, e, from.seq+1)
+	})
+	return events, err
+}

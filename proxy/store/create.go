@@ -1,0 +1,358 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// NewRun is a run to be made, with what it needs made beside it.
+type NewRun struct {
+	Run                              mapping.Run
+	Thread                           *mapping.Thread // made if it is not there; nil: must exist (NotFound)
+	MustNotExist                     bool            // Thread must be new (stateless runs)
+	ThreadMeta                       json.RawMessage // merged into the thread's metadata (graph_id, assistant_id) where those keys are missing
+	Task                             *mapping.Task   // a new lineage; nil: Run.TaskID exists
+	Events                           []mapping.Event // started (+ input): appended at once if the run is claimed
+	Claim                            bool            // run it here if its thread is free now
+	MaxPending                       int             // pending runs of this agent in this database; more is Limited queue_full (0: no limit)
+	IdempotencyKey, IdempotencyRoute string
+	IdempotencySum                   []byte // of the request body; another sum under the same key is Invalid
+}
+
+// Created is what became of a NewRun. Replayed: an idempotency key named an
+// earlier run, which is returned instead.
+type Created struct {
+	Run      mapping.Run
+	Thread   mapping.Thread
+	Claimed  bool
+	Replayed bool
+	Fence    int64
+	Events   []mapping.Event // as logged: with Seq, At, checkpoint parents
+	// Active is the run that held the thread when the strategy was interrupt
+	// or rollback and that its owner must now stop; the new run is pending.
+	Active *mapping.Run
+}
+
+// CreateRun is one transaction: thread, task, run, first events, claim. A busy
+// thread (any run of it pending or running, parked ones included): reject →
+// Conflict thread_busy naming the run; enqueue → pending; interrupt, rollback →
+// pending, Created.Active set and a stop request noted on the active run.
+// concurrent runs do not mind others.
+//
+// Run.Base is where the run starts: what is given there or in
+// Options.Checkpoint (unknown: NotFound), else the head at its first claim. A run
+// that starts elsewhere than at the head moves the head there.
+func (s *Store) CreateRun(ctx context.Context, n NewRun) (c Created, err error) {
+	p := mapping.PrincipalOf(ctx)
+	err = s.write(ctx, func(t *tx) error {
+		m := maker{s: s, tx: t, principal: p, n: n}
+		if err := m.make(); err != nil {
+			return err
+		}
+		c = m.made
+		return nil
+	})
+	return c, err
+}
+
+// maker carries one CreateRun through its operation.
+type maker struct {
+	s *Store
+	*tx
+	principal mapping.Principal
+	n         NewRun
+	thread    threadRow
+	fresh     bool // the thread was made by this operation
+	task, run int64
+	made      Created
+}
+
+func (m *maker) make() error {
+	if done, err := m.replay(); done || err != nil {
+		return err
+	}
+	for _, step := range []func() error{m.place, m.admit, m.lineage, m.base, m.insert, m.begin, m.remember} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	m.made.Thread = m.thread.Thread
+	name, key := m.made.Run.ID, runKey{m.run, m.thread.key}
+	m.after(func() { m.s.runs.Add(name, key) })
+	return nil
+}
+
+// replay looks for the run that an earlier request with the same key made.
+func (m *maker) replay() (bool, error) {
+	if m.n.IdempotencyKey == "" {
+		return false, nil
+	}
+	var sum []byte
+	var id string
+	err := m.get(`SELECT sum, made_id FROM idempotency WHERE tenant = $1 AND route = $2 AND key_text = $3 AND created_us > $4`,
+		in{m.principal.Tenant, m.n.IdempotencyRoute, m.n.IdempotencyKey, m.now - idempotencyKept.Microseconds()}, out{&sum, &id})
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err == nil && !bytes.Equal(sum, m.n.IdempotencySum) {
+		err = mapping.Errorf(mapping.Invalid, "idempotency_key_reused", "This Idempotency-Key was sent with another request before. Use a fresh key for a new request.")
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, m.found(id)
+}
+
+func (m *maker) found(id string) error {
+	row, err := readRun(m.tx, `r.tenant = $1 AND r.run_id = $2`, m.principal.Tenant, id)
+	if err != nil {
+		return noRun(err, id)
+	}
+	th, err := readThreadByKey(m.tx, row.thread)
+	m.made = Created{Run: row.Run, Thread: th.Thread, Replayed: true, Fence: row.fence}
+	return err
+}
+
+func (m *maker) remember() error {
+	if m.n.IdempotencyKey == "" {
+		return nil
+	}
+	return rememberKey(m.tx, m.principal.Tenant, m.n.IdempotencyRoute, m.n.IdempotencyKey, m.n.IdempotencySum, m.made.Run.ID)
+}
+
+// place finds or makes the thread.
+func (m *maker) place() (err error) {
+	if m.n.Thread == nil {
+		m.thread, err = readThread(m.tx, m.principal.Tenant, m.n.Run.ThreadID)
+		return noThread(err, m.n.Run.ThreadID)
+	}
+	th := *m.n.Thread
+	if th.Metadata, err = fillKeys(th.Metadata, m.n.ThreadMeta); err != nil {
+		return err
+	}
+	th.Status, th.Interrupts = mapping.ThreadBusy, nil
+	m.thread, m.fresh, err = m.s.insertThread(m.tx, m.principal, th)
+	if err == nil && !m.fresh && m.n.MustNotExist {
+		err = mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already.", th.ID)
+	}
+	return err
+}
+
+// admit decides between now, later and not at all.
+func (m *maker) admit() error {
+	active, err := m.active()
+	if err != nil {
+		return err
+	}
+	strategy := m.n.Run.Multitask
+	if active != nil && strategy != mapping.StrategyConcurrent {
+		if err := m.yield(active, strategy); err != nil {
+			return err
+		}
+	}
+	m.made.Claimed = m.n.Claim && m.n.Run.RunAfter.IsZero() && (active == nil || strategy == mapping.StrategyConcurrent)
+	if m.made.Claimed || m.n.MaxPending <= 0 {
+		return nil
+	}
+	return m.queue()
+}
+
+// active is the run that holds the thread: the running one, else the oldest
+// pending one.
+func (m *maker) active() (*runRow, error) {
+	if m.fresh {
+		return nil, nil
+	}
+	var id int64
+	err := m.get(`SELECT id FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id LIMIT 1`, in{m.thread.key}, out{&id})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	row, err := readRun(m.tx, `r.id = $1`, id)
+	return &row, err
+}
+
+// yield is what a strategy does about an active run.
+func (m *maker) yield(active *runRow, strategy mapping.Strategy) error {
+	switch strategy {
+	case mapping.StrategyEnqueue:
+		return nil
+	case mapping.StrategyInterrupt, mapping.StrategyRollback:
+		m.made.Active = &active.Run
+		if active.Status != mapping.RunRunning || active.Parked {
+			return nil
+		}
+		action := "cancel"
+		if strategy == mapping.StrategyRollback {
+			action = "rollback"
+		}
+		return noteStop(m.tx, active.key, action)
+	default:
+		return busy(m.thread.ID, active.ID)
+	}
+}
+
+func busy(threadID, runID string) error {
+	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "Thread %q is busy with run %q. Wait for it, cancel it, or send multitask_strategy enqueue, interrupt or rollback.", threadID, runID)
+	e.Detail = map[string]string{"thread_id": threadID, "run_id": runID}
+	return e
+}
+
+// queue refuses what would make the agent's queue too long.
+func (m *maker) queue() error {
+	var waiting int
+	err := m.get(`SELECT count(*) FROM (SELECT 1 FROM runs WHERE status = 'pending' AND agent = $1 LIMIT $2) AS waiting`,
+		in{m.n.Run.Agent, m.n.MaxPending}, out{&waiting})
+	if err == nil && waiting >= m.n.MaxPending {
+		err = mapping.Errorf(mapping.Limited, mapping.CodeQueueFull, "The queue of agent %q is full: %d runs wait (agents.%s.queue). Try again later.", m.n.Run.Agent, waiting, m.n.Run.Agent)
+	}
+	return err
+}
+
+// lineage finds or makes the task.
+func (m *maker) lineage() (err error) {
+	if m.n.Task != nil {
+		m.task, _, err = insertTask(m.tx, m.principal, m.thread.key, m.thread.ID, *m.n.Task)
+		m.n.Run.TaskID = m.n.Task.ID
+		return err
+	}
+	m.task, err = taskKey(m.tx, m.principal.Tenant, m.n.Run.TaskID)
+	return err
+}
+
+// base settles where the run starts.
+func (m *maker) base() error {
+	r := &m.n.Run
+	if r.Base == "" {
+		r.Base = r.Options.Checkpoint
+	}
+	switch {
+	case r.Base == "" && m.made.Claimed:
+		r.Base = m.thread.Head
+	case r.Base == "" || r.Base == m.thread.Head:
+	case m.made.Claimed:
+		_, err := fork(m.tx, m.thread.key, r.Base, m.thread.Head)
+		m.thread.Head = r.Base
+		return err
+	default:
+		_, err := findSpot(m.tx, m.thread.key, r.Base)
+		return err
+	}
+	return nil
+}
+
+// insert writes the run's row.
+func (m *maker) insert() error {
+	r := m.newRun()
+	options, err := encode(r.Options)
+	if err != nil {
+		return err
+	}
+	holder := ""
+	if m.made.Claimed {
+		holder, m.made.Fence = m.s.owner, 1
+	}
+	from := int64(0)
+	if m.made.Claimed && !m.fresh {
+		if err := m.get(`SELECT seq FROM thread_seq WHERE thread = $1`, in{m.thread.key}, out{&from}); err != nil {
+			return err
+		}
+	}
+	err = m.get(`INSERT INTO runs (tenant, run_id, owner, thread, task, agent, assistant_id, status, parked, holder, fence, attempt, strategy, concurrent,
+ flavour, metadata, kwargs, options, base, fault, stop, from_seq, last_seq, created_us, updated_us, started_us, ended_us, run_after_us)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, NULL, '', $19, 0, $20, $21, $22, 0, $23) RETURNING id`,
+		in{r.Tenant, r.ID, r.Owner, m.thread.key, m.task, r.Agent, r.AssistantID, string(r.Status), holder, m.made.Fence, r.Attempt,
+			string(r.Multitask), number(r.Multitask == mapping.StrategyConcurrent), string(r.Flavour), []byte(r.Metadata), []byte(r.Kwargs),
+			options, r.Base, from, micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.StartedAt), micros(r.RunAfter)}, out{&m.run})
+	if duplicate(err) {
+		err = mapping.Errorf(mapping.Conflict, "run_exists", "There is a run %q already.", r.ID)
+	}
+	m.made.Run = r
+	return err
+}
+
+func (m *maker) newRun() mapping.Run {
+	r := m.n.Run
+	r.Tenant, r.ThreadID = m.principal.Tenant, m.thread.ID
+	if r.Owner == "" {
+		r.Owner = m.principal.ID
+	}
+	if r.Multitask == "" {
+		r.Multitask = mapping.StrategyReject
+	}
+	r.Attempt = max(r.Attempt, 1)
+	r.Metadata, r.Kwargs = object(r.Metadata), object(r.Kwargs)
+	r.RunAfter = timeOf(micros(r.RunAfter))
+	r.CreatedAt = timeOf(m.now)
+	r.UpdatedAt, r.Status, r.Parked = r.CreatedAt, mapping.RunPending, false
+	if m.made.Claimed {
+		r.Status, r.StartedAt = mapping.RunRunning, r.CreatedAt
+	}
+	return r
+}
+
+// begin logs the first events of a claimed run and marks its thread.
+func (m *maker) begin() (err error) {
+	part := stretch{thread: m.thread.key, run: m.run, runID: m.made.Run.ID}
+	if m.made.Claimed {
+		part.events = m.n.Events
+	}
+	var from tip
+	if m.fresh {
+		from, err = part.begin(m.tx)
+	} else if len(part.events) > 0 {
+		from, _, err = part.take(m.tx, advanceFree)
+	}
+	if err != nil {
+		return err
+	}
+	if m.made.Events, err = part.write(m.tx, from); err != nil {
+		return err
+	}
+	if head, _ := part.newest(); head != "" {
+		m.thread.Head = head
+	}
+	return m.occupy()
+}
+
+// occupy marks the thread busy; a thread made here is already.
+func (m *maker) occupy() error {
+	if m.fresh {
+		return nil
+	}
+	metadata, err := fillKeys(m.thread.Metadata, m.n.ThreadMeta)
+	if err != nil {
+		return err
+	}
+	m.thread.Metadata, m.thread.Status, m.thread.UpdatedAt = metadata, mapping.ThreadBusy, timeOf(m.now)
+	if started(m.made.Events) && m.thread.Interrupts != nil {
+		m.thread.Interrupts = nil
+		if err := closeQuestion(m.tx, m.thread.key); err != nil {
+			return err
+		}
+	}
+	return setThread(m.tx, m.thread.key, mapping.ThreadBusy, metadata)
+}
+
+func started(events []mapping.Event) bool {
+	for i := range events {
+		if events[i].Kind == mapping.KindStarted {
+			return true
+		}
+	}
+	return false
+}
+
+// closeQuestion: a run has started, so what was asked is answered or moot.
+func closeQuestion(t *tx, thread int64) error {
+	_, err := t.exec(`UPDATE threads SET interrupts = NULL WHERE id = $1`, thread)
+	return err
+}

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/apbridge/apbridge/mapping"
+	driver "modernc.org/sqlite"
+)
+
+// ErrFenced: the run's lease belongs to another process by now, or the run has
+// ended; nothing was written.
+var ErrFenced = errors.New("store: the run is not held under this fence")
+
+var errClosed = mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "The bridge is shutting down. Send the request again in a moment.")
+
+// Codes of refusals that come from the database itself.
+const (
+	codeStorageFull = "storage_full"
+	codeUnavailable = "database_unavailable"
+	codeHeadMoved   = "head_moved"
+	codeThreadThere = "thread_exists"
+)
+
+// Primary result codes of SQLite ("Result and Error Codes"). An extended code
+// has them in its low byte.
+const (
+	sqliteReadonly  = 8
+	sqliteIOErr     = 10
+	sqliteCorrupt   = 11
+	sqliteFull      = 13
+	sqliteBusy      = 5
+	sqliteCantOpen  = 14
+	sqliteNotADB    = 26
+	sqliteDuplicate = 2067 // SQLITE_CONSTRAINT_UNIQUE
+)
+
+func codeOf(err error) int {
+	var e *driver.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+func duplicate(err error) bool { return codeOf(err) == sqliteDuplicate }
+
+// classify gives errors of the database the class by which callers are
+// answered. Others pass as they are.
+func (s *Store) classify(err error) error {
+	switch codeOf(err) & 0xff {
+	case sqliteFull:
+		return caused(err, mapping.StorageFull, codeStorageFull, "The bridge's database cannot grow: its disk is full. Nothing was written; reading still works. Free some space and try again.")
+	case sqliteBusy:
+		return caused(err, mapping.Unavailable, codeUnavailable, "The bridge's database is busy with another program. Try again.")
+	case sqliteReadonly, sqliteIOErr, sqliteCorrupt, sqliteCantOpen, sqliteNotADB:
+		return caused(err, mapping.Unavailable, codeUnavailable, "The bridge's database cannot be used. Its log has the cause; an operator must look at the file and the disk.")
+	}
+	return err
+}
+
+func caused(err error, class mapping.Class, code, message string) error {
+	e := mapping.Errorf(class, code, "%s", message)
+	e.Err = err
+	return e
+}
+
+// refuse is why a database is not opened, and what to do about it.
+func refuse(path, format string, args ...any) error {
+	return mapping.Errorf(mapping.Unavailable, codeUnavailable, "database %s: %s", path, fmt.Sprintf(format, args...))
+}
+
+// missing turns the absence of a row into the error that names what is missing.
+func missing(err error, code, noun, id string) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return mapping.Errorf(mapping.NotFound, code, "There is no %s %q.", noun, id)
+	}
+	return err
+}
+
+func noThread(err error, id string) error {
+	return missing(err, mapping.CodeThreadNotFound, "thread", id)
+}
+
+func noRun(err error, id string) error {
+	return missing(err, mapping.CodeRunNotFound, "run", id)
+}
+
+func noTask(err error, id string) error {
+	return missing(err, mapping.CodeTaskNotFound, "task", id)
+}

@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// The parts of a thread's events that are read.
+const (
+	everything = ``
+	runsOwn    = ` AND e.run = $4`
+	runsOwnTo  = ` AND e.run = $4 AND e.seq <= $5`
+	tasksOwn   = ` AND e.run IN (SELECT id FROM runs WHERE task = $4)`
+	onLine     = ` AND e.line IS NOT NULL AND e.line = $4 AND e.seq <= $5`
+)
+
+// readEvents reads events of a thread with numbers above after, in order; limit
+// 0 is all.
+func readEvents(t *tx, thread, after int64, limit int, part string, args ...any) (events []mapping.Event, err error) {
+	text := `SELECT e.seq, coalesce(r.run_id, ''), e.kind, e.at_us, e.head, e.data FROM events e LEFT JOIN runs r ON r.id = e.run
+ WHERE e.thread = $1 AND e.seq > $2` + part + ` ORDER BY e.seq LIMIT $3`
+	err = t.each(text, append(in{thread, after, limitOf(limit)}, args...), func(scan func(...any) error) error {
+		events = append(events, mapping.Event{})
+		return scanEvent(&events[len(events)-1], scan)
+	})
+	return events, err
+}
+
+func scanEvent(e *mapping.Event, scan func(...any) error) error {
+	var at int64
+	var head []byte
+	if err := scan(&e.Seq, &e.RunID, (*string)(&e.Kind), &at, &head, rawOf(&e.Data)); err != nil {
+		return err
+	}
+	e.At = timeOf(at)
+	if err := decode(head, &e.Head); err != nil {
+		return err
+	}
+	if c := e.Head.Checkpoint; c != nil {
+		c.Seq, c.CreatedAt = e.Seq, e.At
+	}
+	return nil
+}
+
+// Events reads a thread's events with Seq > after, of one run when runID is
+// set, in order. limit 0: all.
+func (s *Store) Events(ctx context.Context, threadID, runID string, after int64, limit int) (events []mapping.Event, err error) {
+	tenant := tenantOf(ctx)
+	err = s.read(ctx, func(t *tx) error {
+		if runID == "" {
+			key, err := s.threadKey(t, tenant, threadID)
+			if err != nil {
+				return err
+			}
+			events, err = readEvents(t, key, after, limit, everything)
+			return err
+		}
+		at, err := runSpan(t, tenant, threadID, runID)
+		if err != nil {
+			return err
+		}
+		events, err = readEvents(t, at.thread, max(after, at.from), limit, runsOwnTo, at.key, at.to())
+		return err
+	})
+	return events, err
+}
+
+// runSpan finds where a run's events are.
+func runSpan(t *tx, tenant, threadID, runID string) (row runRow, err error) {
+	err = t.get(`SELECT r.id, r.thread, r.from_seq, r.last_seq FROM runs r JOIN threads h ON h.id = r.thread
+ WHERE r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`,
+		in{runID, tenant, threadID}, out{&row.key, &row.thread, &row.from, &row.last})
+	return row, noRun(err, runID)
+}
+
+// to is the last number the run's events can have.
+func (r *runRow) to() int64 { return lastOf(r.last) }
+
+func lastOf(last int64) int64 {
+	if last == 0 {
+		return 1 << 62
+	}
+	return last
+}
+
+// TaskEvents reads events of all runs of a task with Seq > after, in order.
+// limit 0: all.
+func (s *Store) TaskEvents(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
+	err = s.read(ctx, func(t *tx) error {
+		row, err := readTask(t, `k.tenant = $1 AND k.task_id = $2`, tenantOf(ctx), taskID)
+		if err != nil {
+			return noTask(err, taskID)
+		}
+		var from int64
+		if err := t.get(`SELECT coalesce(min(from_seq), 0) FROM runs WHERE task = $1 AND started_us > 0`, in{row.key}, out{&from}); err != nil {
+			return err
+		}
+		events, err = readEvents(t, row.thread, max(after, from), limit, tasksOwn, row.key)
+		return err
+	})
+	return events, err
+}
+
+// LastSeq is the newest number given on a thread; 0 when none was.
+func (s *Store) LastSeq(ctx context.Context, threadID string) (seq int64, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		err := t.get(`SELECT q.seq FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE h.tenant = $1 AND h.thread_id = $2`,
+			in{tenantOf(ctx), threadID}, out{&seq})
+		return noThread(err, threadID)
+	})
+	return seq, err
+}

@@ -1,0 +1,234 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// newOwner makes an id for this process: never used before, so that no lease
+// of an earlier one is mistaken for its own.
+func newOwner() string { return rand.Text() }
+
+// takeOver frees the runs of processes that are gone. On SQLite these are all
+// others: this process holds the file's lock.
+func (s *Store) takeOver(t *tx) error {
+	if _, err := t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> ''`); err != nil {
+		return err
+	}
+	_, err := t.exec(`DELETE FROM processes WHERE owner <> $1`, s.owner)
+	return err
+}
+
+// Beat renews this process's lease until ttl from now. It belongs to no tenant.
+func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
+	return s.writeRelaxed(ctx, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO processes (owner, until_us) VALUES ($1, $2) ON CONFLICT (owner) DO UPDATE SET until_us = excluded.until_us`,
+			s.owner, t.now+ttl.Microseconds())
+		return err
+	})
+}
+
+// Claimed is a run this process now owns.
+type Claimed struct {
+	Run    mapping.Run
+	Thread mapping.Thread
+	Task   mapping.Task
+	Fence  int64
+	Logged []mapping.Event // state so far: events of this run, in order (empty: never started)
+	Taken  bool            // was running elsewhere, or here before a restart: pick up
+}
+
+// ClaimNext claims the oldest run that may start now: pending and due, first in
+// its thread, nothing active there, agent not in full; or one whose owner's
+// lease has ended. All tenants. ok is false when there is none; next is when
+// the earliest delayed run is due (zero: none).
+func (s *Store) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bool, next time.Time, err error) {
+	// Looking costs nobody the writer; what was seen is looked at again there.
+	var due int64
+	seen := false
+	err = s.read(ctx, func(t *tx) error {
+		key, _, err := claimable(t, full)
+		seen = key != 0
+		if err != nil || seen {
+			return err
+		}
+		due, err = nextDue(t)
+		return err
+	})
+	if err != nil || !seen {
+		return Claimed{}, false, timeOf(due), err
+	}
+	err = s.write(ctx, func(t *tx) error {
+		key, taken, err := claimable(t, full)
+		if err != nil || key == 0 {
+			ok = false
+			return err
+		}
+		c, err = s.claim(t, key, taken)
+		ok = err == nil
+		return err
+	})
+	return c, ok, time.Time{}, err
+}
+
+func nextDue(t *tx) (due int64, err error) {
+	err = t.get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > $1`, in{t.now}, out{&due})
+	return due, err
+}
+
+// claimable finds the run to be claimed next: orphans before pending ones.
+func claimable(t *tx, full []string) (key int64, taken bool, err error) {
+	err = t.until(`SELECT id, agent FROM runs WHERE status = 'running' AND parked = 0 AND holder = '' ORDER BY id`, nil,
+		func(scan func(...any) error) (bool, error) {
+			var id int64
+			var agent string
+			if err := scan(&id, &agent); err != nil || slices.Contains(full, agent) {
+				return err == nil, err
+			}
+			key = id
+			return false, nil
+		})
+	if err != nil || key != 0 {
+		return key, true, err
+	}
+	key, err = oldestPending(t, full)
+	return key, false, err
+}
+
+// oldestPending asks agent by agent, so that the long queue of a busy one is
+// not walked for the others.
+func oldestPending(t *tx, full []string) (oldest int64, err error) {
+	agent := ""
+	for {
+		err := t.get(`SELECT agent FROM runs WHERE status = 'pending' AND agent > $1 ORDER BY agent LIMIT 1`, in{agent}, out{&agent})
+		if errors.Is(err, sql.ErrNoRows) {
+			return oldest, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		if slices.Contains(full, agent) {
+			continue
+		}
+		var id int64
+		err = t.get(`SELECT r.id FROM runs r WHERE r.status = 'pending' AND r.agent = $1 AND r.run_after_us <= $2 AND NOT EXISTS (
+ SELECT 1 FROM runs o WHERE o.thread = r.thread AND o.ended_us = 0 AND o.id <> r.id AND (o.concurrent = 0 OR r.concurrent = 0)
+ AND (o.status = 'running' OR (o.id < r.id AND o.run_after_us <= $2))) ORDER BY r.id LIMIT 1`, in{agent, t.now}, out{&id})
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return 0, err
+		}
+		if id != 0 && (oldest == 0 || id < oldest) {
+			oldest = id
+		}
+	}
+}
+
+// claim makes this process the holder of a run, under a new fence.
+func (s *Store) claim(t *tx, key int64, taken bool) (c Claimed, err error) {
+	first := false
+	if err := t.get(`SELECT started_us = 0 FROM runs WHERE id = $1`, in{key}, out{&first}); err != nil {
+		return c, err
+	}
+	if _, err := t.exec(`UPDATE runs SET status = 'running', parked = 0, holder = $2, fence = fence + 1, updated_us = $3,
+ from_seq = CASE WHEN started_us = 0 THEN (SELECT seq FROM thread_seq WHERE thread = runs.thread) ELSE from_seq END,
+ base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END,
+ started_us = CASE WHEN started_us = 0 THEN $3 ELSE started_us END WHERE id = $1`, key, s.owner, t.now); err != nil {
+		return c, err
+	}
+	row, err := readRun(t, `r.id = $1`, key)
+	if err != nil {
+		return c, err
+	}
+	if err := setThread(t, row.thread, mapping.ThreadBusy, nil); err != nil {
+		return c, err
+	}
+	th, err := readThreadByKey(t, row.thread)
+	if err != nil {
+		return c, err
+	}
+	if first && row.Base != th.Head {
+		if _, err := fork(t, row.thread, row.Base, th.Head); err != nil {
+			return c, err
+		}
+		th.Head = row.Base
+	}
+	task, err := readTask(t, `k.id = $1`, row.task)
+	if err != nil {
+		return c, err
+	}
+	logged, err := readEvents(t, row.thread, row.from, 0, runsOwn, row.key)
+	name, at := row.ID, runKey{row.key, row.thread}
+	t.after(func() { s.runs.Add(name, at) })
+	return Claimed{Run: row.Run, Thread: th.Thread, Task: task.Task, Fence: row.fence, Logged: logged, Taken: taken}, err
+}
+
+// ClaimParked takes a parked run for its next step. Conflict when it is not
+// parked any more.
+func (s *Store) ClaimParked(ctx context.Context, runID string) (c Claimed, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		row, err := findRun(t, tenantOf(ctx), "", runID)
+		if err != nil {
+			return err
+		}
+		if row.Status != mapping.RunRunning || !row.Parked {
+			return mapping.Errorf(mapping.Conflict, "run_not_parked", "Run %q does not wait for a step.", runID)
+		}
+		c, err = s.claim(t, row.key, false)
+		return err
+	})
+	return c, err
+}
+
+// Release hands a run of this process back: its lease ends at once, and another
+// process, or this one, may claim it. ErrFenced when it is not held any more.
+func (s *Store) Release(ctx context.Context, runID string, fence int64) error {
+	return s.write(ctx, func(t *tx) error {
+		n, err := t.exec(`UPDATE runs SET holder = '', updated_us = $4 WHERE run_id = $1 AND holder = $2 AND fence = $3 AND status = 'running' AND parked = 0`,
+			runID, s.owner, fence, t.now)
+		if err == nil && n == 0 {
+			return ErrFenced
+		}
+		return err
+	})
+}
+
+// RequestStop notes on a running run that its owner must stop it ("cancel" or
+// "rollback"); the owner learns it by StopRequests. Conflict when the run has
+// ended.
+func (s *Store) RequestStop(ctx context.Context, runID, action string) error {
+	return s.write(ctx, func(t *tx) error {
+		row, err := findRun(t, tenantOf(ctx), "", runID)
+		if err != nil {
+			return err
+		}
+		if !row.Status.Active() {
+			return mapping.Errorf(mapping.Conflict, "run_ended", "Run %q has ended already (%s).", runID, row.Status)
+		}
+		return noteStop(t, row.key, action)
+	})
+}
+
+func noteStop(t *tx, run int64, action string) error {
+	_, err := t.exec(`UPDATE runs SET stop = $2 WHERE id = $1`, run, action)
+	return err
+}
+
+// StopRequests is run id → action of the runs held by this process. All tenants.
+func (s *Store) StopRequests(ctx context.Context) (map[string]string, error) {
+	found := make(map[string]string)
+	err := s.read1(ctx, func(t *tx) error {
+		return t.each(`SELECT run_id, stop FROM runs WHERE holder = $1 AND stop <> ''`, in{s.owner}, func(scan func(...any) error) error {
+			var id, action string
+			err := scan(&id, &action)
+			found[id] = action
+			return err
+		})
+	})
+	return found, err
+}

@@ -1,0 +1,131 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// This file is how values of the model stand in columns and come back.
+
+// micros is a time as a column holds it: microseconds UTC, 0 for the zero time.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func timeOf(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}
+
+// blob is bytes as a parameter: nil is NULL. A driver may make no difference
+// between nil and empty bytes by itself.
+func blob(b []byte) any {
+	if b == nil {
+		return nil
+	}
+	return b
+}
+
+// object is JSON as a parameter of a column that holds an object.
+func object(raw json.RawMessage) []byte {
+	if len(raw) == 0 || string(raw) == "null" {
+		return []byte("{}")
+	}
+	return raw
+}
+
+// keyOrNull is a surrogate key as a parameter; 0 is NULL.
+func keyOrNull(key int64) any {
+	if key == 0 {
+		return nil
+	}
+	return key
+}
+
+func number(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// encode is v as JSON without HTML escapes: what agents and clients wrote keeps
+// its letters.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// encodeHead is nil for a head that says nothing, as that of a token does.
+func encodeHead(h *mapping.Head) ([]byte, error) {
+	b, err := encode(h)
+	if len(b) == 2 {
+		return nil, err
+	}
+	return b, err
+}
+
+// encodeInterrupts is nil for none.
+func encodeInterrupts(list []mapping.Interrupt) ([]byte, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return encode(list)
+}
+
+func encodeFault(f *mapping.Fault) ([]byte, error) {
+	if f == nil {
+		return nil, nil
+	}
+	return encode(f)
+}
+
+// decode reads a column written by encode; NULL leaves v as it is.
+func decode(b []byte, v any) error {
+	if len(b) == 0 {
+		return nil
+	}
+	return json.Unmarshal(b, v)
+}
+
+// fillKeys adds those keys of extra that base lacks; base keeps its bytes.
+func fillKeys(base, extra json.RawMessage) (json.RawMessage, error) {
+	if len(extra) == 0 {
+		return object(base), nil
+	}
+	var have, add map[string]json.RawMessage
+	if err := json.Unmarshal(object(base), &have); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(object(extra), &add); err != nil {
+		return nil, err
+	}
+	for k := range have {
+		delete(add, k)
+	}
+	if len(add) == 0 {
+		return object(base), nil
+	}
+	more, err := encode(add)
+	if err != nil || len(have) == 0 {
+		return more, err
+	}
+	end := bytes.LastIndexByte(base, '}')
+	return append(append(bytes.Clone(base[:end]), ','), more[1:]...), nil
+}
+
+// rawOf lets a scan fill a json.RawMessage without a conversion.
+func rawOf(raw *json.RawMessage) *[]byte { return (*[]byte)(raw) }

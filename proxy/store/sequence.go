@@ -1,0 +1,210 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// tip is where a thread's history stands: what the next event builds on.
+type tip struct {
+	seq  int64  // newest number
+	head string // id of the newest checkpoint
+	line int64  // stretch of history that the next event belongs to
+	base int64  // what the line's states are folded on, see spot
+}
+
+// stretch is a run of events about to be appended to one thread.
+type stretch struct {
+	thread    int64
+	run       int64 // 0: outside of runs
+	runID     string
+	events    []mapping.Event
+	snapshots map[string][]byte
+}
+
+// stateful tells whether an event is needed to fold a state.
+func stateful(e *mapping.Event) bool {
+	switch {
+	case e.Head.Checkpoint != nil, e.Kind == mapping.KindInput:
+		return true
+	case e.Kind == mapping.KindUpdate:
+		return e.Head.Reduce
+	case e.Kind == mapping.KindState:
+		return e.Data != nil
+	}
+	return false
+}
+
+// newest is the id of the last checkpoint of the stretch, "" without one, and
+// the offset, from 1, of the last event with a snapshot, 0 without one.
+func (s *stretch) newest() (head string, snapshot int) {
+	for i := range s.events {
+		if c := s.events[i].Head.Checkpoint; c != nil {
+			head = c.ID
+			if s.snapshots[c.ID] != nil {
+				snapshot = i + 1
+			}
+		}
+	}
+	return head, snapshot
+}
+
+// fill gives the events their numbers and times and the checkpoints their
+// parents, in copies: the caller's events stay as they are, since an operation
+// may run twice.
+func (s *stretch) fill(from tip, now int64) ([]mapping.Event, []mark) {
+	events := make([]mapping.Event, len(s.events))
+	var marks []mark
+	for i := range s.events {
+		e := s.events[i]
+		e.Seq = from.seq + int64(i) + 1
+		if e.At.IsZero() {
+			e.At = timeOf(now)
+		}
+		e.At = e.At.UTC().Truncate(time.Microsecond)
+		if s.runID != "" {
+			e.RunID = s.runID
+		}
+		if e.Head.Checkpoint != nil {
+			marks = append(marks, s.checkpoint(&e, &from))
+		}
+		events[i] = e
+	}
+	return events, marks
+}
+
+// mark is a checkpoint's row.
+type mark struct {
+	id, parent      string
+	seq, line, base int64
+	snapshot        []byte
+}
+
+func (s *stretch) checkpoint(e *mapping.Event, at *tip) mark {
+	c := *e.Head.Checkpoint
+	c.Parent, c.Seq, c.CreatedAt = at.head, e.Seq, e.At
+	if c.RunID == "" {
+		c.RunID = e.RunID
+	}
+	e.Head.Checkpoint = &c
+	m := mark{id: c.ID, parent: c.Parent, seq: e.Seq, line: at.line, base: at.base, snapshot: s.snapshots[c.ID]}
+	if m.snapshot != nil {
+		m.base, at.base = e.Seq, e.Seq
+	}
+	at.head = c.ID
+	return m
+}
+
+// The one statement that gives numbers, under a condition. What it returns is
+// the tip before the stretch, but for seq, which the caller puts back. $5 and
+// more belong to the condition.
+const advance = `UPDATE thread_seq SET seq = seq + $2,
+ prev_head = head, head = CASE WHEN $3 <> '' THEN $3 ELSE head END,
+ prev_base = base, base = CASE WHEN $4 > 0 THEN seq + $4 ELSE base END
+ WHERE thread = $1`
+
+const (
+	advanceHeld = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $5 AND holder = $6 AND fence = $7 AND status = 'running' AND parked = 0)
+ RETURNING seq, prev_head, line, prev_base`
+	advanceIdle = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $5 AND (status = 'pending' OR (status = 'running' AND parked = 1)))
+ RETURNING seq, prev_head, line, prev_base`
+	advanceFrom = advance + ` AND head = $5 RETURNING seq, prev_head, line, prev_base`
+	advanceFree = advance + ` RETURNING seq, prev_head, line, prev_base`
+)
+
+// take numbers the stretch under the condition of text (advance…). ok is false
+// when the condition does not hold.
+func (s *stretch) take(t *tx, text string, more ...any) (from tip, ok bool, err error) {
+	head, snapshot := s.newest()
+	args := append(in{s.thread, len(s.events), head, snapshot}, more...)
+	err = t.get(text, args, out{&from.seq, &from.head, &from.line, &from.base})
+	if errors.Is(err, sql.ErrNoRows) {
+		return tip{}, false, nil
+	}
+	from.seq -= int64(len(s.events))
+	return from, err == nil, err
+}
+
+// fork begins a new line at an older checkpoint, which becomes the head. ok is
+// false when the head is not expect any more.
+func fork(t *tx, thread int64, parent, expect string) (ok bool, err error) {
+	at, err := findSpot(t, thread, parent)
+	if err != nil {
+		return false, err
+	}
+	n, err := t.exec(`UPDATE thread_seq SET head = $2, line = seq + 1, base = $3 WHERE thread = $1 AND head = $4`, thread, parent, -at.seq, expect)
+	return n == 1, err
+}
+
+// begin writes the numbers of a thread that is being made.
+func (s *stretch) begin(t *tx) (from tip, err error) {
+	head, snapshot := s.newest()
+	_, err = t.exec(`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base) VALUES ($1, $2, $3, '', 0, $4, 0)`,
+		s.thread, len(s.events), head, snapshot)
+	return tip{}, err
+}
+
+// write stores the numbered events with their checkpoints and returns them.
+func (s *stretch) write(t *tx, from tip) ([]mapping.Event, error) {
+	events, marks := s.fill(from, t.now)
+	if err := insertEvents(t, s.thread, s.run, from.line, events); err != nil {
+		return nil, err
+	}
+	return events, insertMarks(t, s.thread, s.run, marks)
+}
+
+// rowsAtOnce bounds the rows of one INSERT, and so the number of its texts.
+const rowsAtOnce = 16
+
+// eventRows and markRows are the INSERT texts by number of rows.
+var eventRows, markRows = insertTexts(`INSERT INTO events (thread, seq, run, kind, at_us, head, data, line) VALUES `, 8),
+	insertTexts(`INSERT INTO checkpoints (thread, checkpoint_id, seq, line, base, parent, run, snapshot) VALUES `, 8)
+
+func insertTexts(start string, width int) (texts [rowsAtOnce + 1]string) {
+	for n := 1; n <= rowsAtOnce; n++ {
+		texts[n] = start + tuples(n, width)
+	}
+	return texts
+}
+
+func insertEvents(t *tx, thread, run, line int64, events []mapping.Event) error {
+	for len(events) > 0 {
+		n := min(len(events), rowsAtOnce)
+		args := make(in, 0, n*8)
+		for i := range events[:n] {
+			e := &events[i]
+			head, err := encodeHead(&e.Head)
+			if err != nil {
+				return err
+			}
+			var onLine any
+			if stateful(e) {
+				onLine = line
+			}
+			args = append(args, thread, e.Seq, keyOrNull(run), string(e.Kind), e.At.UnixMicro(), blob(head), blob(e.Data), onLine)
+		}
+		if _, err := t.exec(eventRows[n], args...); err != nil {
+			return err
+		}
+		events = events[n:]
+	}
+	return nil
+}
+
+func insertMarks(t *tx, thread, run int64, marks []mark) error {
+	for len(marks) > 0 {
+		n := min(len(marks), rowsAtOnce)
+		args := make(in, 0, n*8)
+		for _, m := range marks[:n] {
+			args = append(args, thread, m.id, m.seq, m.line, m.base, m.parent, keyOrNull(run), blob(m.snapshot))
+		}
+		if _, err := t.exec(markRows[n], args...); err != nil {
+			return err
+		}
+		marks = marks[n:]
+	}
+	return nil
+}

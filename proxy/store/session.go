@@ -1,0 +1,205 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// in and out are the parameters of a statement and where its columns go.
+type (
+	in  = []any
+	out = []any
+)
+
+// session is one database connection with the statements prepared on it. Not
+// for concurrent use.
+type session struct {
+	conn *sql.Conn
+	kept map[string]*sql.Stmt
+}
+
+// keptMost bounds the prepared statements of a session: all fixed texts fit,
+// the rest are lists of varying length.
+const keptMost = 400
+
+func newSession(conn *sql.Conn) *session {
+	return &session{conn: conn, kept: make(map[string]*sql.Stmt)}
+}
+
+func (s *session) stmt(text string) (*sql.Stmt, error) {
+	if st := s.kept[text]; st != nil {
+		return st, nil
+	}
+	if len(s.kept) >= keptMost {
+		s.forget()
+	}
+	// Statements outlive the operation that needed them first, and a driver
+	// that watches a context starts a goroutine per call: none is passed on.
+	st, err := s.conn.PrepareContext(context.Background(), text)
+	if err != nil {
+		return nil, err
+	}
+	s.kept[text] = st
+	return st, nil
+}
+
+func (s *session) forget() {
+	for text, st := range s.kept {
+		_ = st.Close()
+		delete(s.kept, text)
+	}
+}
+
+func (s *session) close() error {
+	s.forget()
+	return s.conn.Close()
+}
+
+// tx is what an operation works with. Its statements see each other's effects.
+type tx struct {
+	*session
+	now       int64    // microseconds, one value for the whole operation
+	committed []func() // run after the commit, before the caller hears of it
+}
+
+// exec runs a statement and tells how many rows it changed.
+func (t *tx) exec(text string, args ...any) (int64, error) {
+	st, err := t.stmt(text)
+	if err != nil {
+		return 0, err
+	}
+	res, err := st.ExecContext(context.Background(), args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// get reads one row, also of a statement that writes and returns; sql.ErrNoRows when there is none.
+func (t *tx) get(text string, args in, dest out) error {
+	st, err := t.stmt(text)
+	if err != nil {
+		return err
+	}
+	return st.QueryRowContext(context.Background(), args...).Scan(dest...)
+}
+
+// each calls row for every row. row must not use the same tx.
+func (t *tx) each(text string, args in, row func(scan func(...any) error) error) error {
+	return t.until(text, args, func(scan func(...any) error) (bool, error) { return true, row(scan) })
+}
+
+// until is each that goes on while row says so.
+func (t *tx) until(text string, args in, row func(scan func(...any) error) (more bool, err error)) error {
+	st, err := t.stmt(text)
+	if err != nil {
+		return err
+	}
+	rows, err := st.QueryContext(context.Background(), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if more, err := row(rows.Scan); err != nil || !more {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// after has f run once the operation is committed.
+func (t *tx) after(f func()) { t.committed = append(t.committed, f) }
+
+// tuples writes rows × width parameters as "($1,$2),($3,$4)".
+func tuples(rows, width int) string {
+	var b strings.Builder
+	for r := range rows {
+		if r > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('(')
+		for c := range width {
+			if c > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteByte('$')
+			b.WriteString(strconv.Itoa(r*width + c + 1))
+		}
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+// list writes n parameters from $from on as "$3,$4".
+func list(from, n int) string {
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = "$" + strconv.Itoa(from+i)
+	}
+	return strings.Join(parts, ",")
+}
+
+// page writes LIMIT and OFFSET with the parameters $at and $at+1.
+func page(at int) string {
+	return "LIMIT $" + strconv.Itoa(at) + " OFFSET $" + strconv.Itoa(at+1)
+}
+
+// limitOf is a LIMIT parameter; 0 is none.
+func limitOf(n int) int64 {
+	if n <= 0 {
+		return 1 << 62
+	}
+	return int64(n)
+}
+
+// readers is a pool of sessions that only read.
+type readers struct {
+	open   func(context.Context) (*session, error)
+	free   chan *session // nil entries are sessions not opened yet
+	closed atomic.Bool
+}
+
+func newReaders(n int, open func(context.Context) (*session, error)) *readers {
+	r := &readers{open: open, free: make(chan *session, n)}
+	for range n {
+		r.free <- nil
+	}
+	return r
+}
+
+func (r *readers) take(ctx context.Context) (*session, error) {
+	select {
+	case s := <-r.free:
+		if s != nil {
+			return s, nil
+		}
+		if r.closed.Load() {
+			r.free <- nil
+			return nil, errClosed
+		}
+		s, err := r.open(ctx)
+		if err != nil {
+			r.free <- nil
+		}
+		return s, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// close waits for the sessions in use and closes all.
+func (r *readers) close() {
+	r.closed.Store(true)
+	for range cap(r.free) {
+		if s := <-r.free; s != nil {
+			_ = s.close()
+		}
+	}
+	for range cap(r.free) {
+		r.free <- nil
+	}
+}

@@ -1,0 +1,122 @@
+package store_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+)
+
+// bench is one open database with the shorthands the suite is written in.
+type bench struct {
+	*store.Store
+	t   testing.TB
+	ctx context.Context
+}
+
+func open(t testing.TB) *bench {
+	t.Helper()
+	return openAt(t, filepath.Join(t.TempDir(), "apbridge.db"), store.Options{Synchronous: "normal"})
+}
+
+func openAt(t testing.TB, path string, o store.Options) *bench {
+	t.Helper()
+	s, err := store.Open(context.Background(), path, o, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return &bench{Store: s, t: t, ctx: context.Background()}
+}
+
+func (b *bench) ok(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// as is the bench of a principal of another tenant.
+func (b *bench) as(tenant string) *bench {
+	c := *b
+	c.ctx = mapping.WithPrincipal(b.ctx, mapping.Principal{ID: "key-" + tenant, Tenant: tenant})
+	return &c
+}
+
+func id() string { return uuid.Must(uuid.NewV7()).String() }
+
+func (b *bench) thread() mapping.Thread {
+	b.t.Helper()
+	th, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: id()}})
+	b.ok(err)
+	return th
+}
+
+// newRun is a run of a task of its own on an existing thread.
+func newRun(thread string, strategy mapping.Strategy) store.NewRun {
+	run := mapping.Run{ID: id(), ThreadID: thread, Agent: "echo", AssistantID: "a", Multitask: strategy}
+	return store.NewRun{Run: run, Task: &mapping.Task{ID: run.ID, Agent: "echo", Input: "hi", HasInput: true}, Claim: true,
+		Events: []mapping.Event{{Kind: mapping.KindStarted, Head: mapping.Head{Attempt: 1}}}}
+}
+
+// newThreadRun is one that makes its thread.
+func newThreadRun() store.NewRun {
+	n := newRun(id(), mapping.StrategyReject)
+	n.Thread, n.MustNotExist = &mapping.Thread{ID: n.Run.ThreadID}, true
+	return n
+}
+
+func (b *bench) create(n store.NewRun) store.Created {
+	b.t.Helper()
+	c, err := b.CreateRun(b.ctx, n)
+	b.ok(err)
+	return c
+}
+
+func (b *bench) append(c store.Created, events ...mapping.Event) []mapping.Event {
+	b.t.Helper()
+	got, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, Events: events})
+	b.ok(err)
+	return got
+}
+
+func ending(status mapping.RunStatus) store.End {
+	o := mapping.Outcome{Status: status}
+	return store.End{Outcome: o, Thread: o.Thread()}
+}
+
+func (b *bench) end(c store.Created, status mapping.RunStatus) {
+	b.t.Helper()
+	e := ending(status)
+	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, End: &e,
+		Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}}})
+	b.ok(err)
+}
+
+// update is an event that changes the state and makes a checkpoint.
+func update(data string) mapping.Event {
+	return mapping.Event{Kind: mapping.KindUpdate, Data: []byte(data),
+		Head: mapping.Head{Node: "step", Reduce: true, Checkpoint: &mapping.Checkpoint{ID: id(), Source: "loop"}}}
+}
+
+func token(data string) mapping.Event {
+	return mapping.Event{Kind: mapping.KindDelta, Data: []byte(data)}
+}
+
+func wantClass(t testing.TB, err error, class mapping.Class, code string) {
+	t.Helper()
+	e := mapping.Classify(err)
+	if err == nil || e.Class != class || code != "" && e.Code != code {
+		t.Fatalf("got error %v, want class %s code %s", err, class, code)
+	}
+}
+
+// later is a clock that a test moves.
+type later struct{ at time.Time }
+
+func (l *later) now() time.Time { return l.at }

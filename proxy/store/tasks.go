@@ -1,0 +1,199 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// insertTask makes a task's row. One that is there already is Conflict.
+func insertTask(t *tx, p mapping.Principal, thread int64, threadID string, k mapping.Task) (key int64, _ mapping.Task, err error) {
+	k.Tenant, k.ThreadID = p.Tenant, threadID
+	if k.Owner == "" {
+		k.Owner = p.ID
+	}
+	if k.CreatedAt.IsZero() {
+		k.CreatedAt = timeOf(t.now)
+	}
+	k.CreatedAt = k.CreatedAt.UTC().Truncate(time.Microsecond)
+	k.UpdatedAt, k.AdditionalInput = timeOf(t.now), object(k.AdditionalInput)
+	var input any
+	if k.HasInput {
+		input = []byte(k.Input)
+	}
+	err = t.get(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, $10, $11) RETURNING id`,
+		in{k.Tenant, k.ID, k.Owner, thread, k.Agent, input, []byte(k.AdditionalInput), number(k.Topic), k.Cursor,
+			micros(k.CreatedAt), micros(k.UpdatedAt)}, out{&key})
+	if duplicate(err) {
+		err = mapping.Errorf(mapping.Conflict, "task_exists", "There is a task %q already.", k.ID)
+	}
+	return key, k, err
+}
+
+// Task reads a task, without Artifacts.
+func (s *Store) Task(ctx context.Context, id string) (k mapping.Task, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		row, err := readTask(t, `k.tenant = $1 AND k.task_id = $2`, tenantOf(ctx), id)
+		k = row.Task
+		return noTask(err, id)
+	})
+	return k, err
+}
+
+const taskColumns = `k.id, k.thread, k.tenant, k.task_id, k.owner, h.thread_id, k.agent, k.input, k.additional, k.topic, k.cursor_n, k.created_us, k.updated_us
+ FROM tasks k JOIN threads h ON h.id = k.thread`
+
+// taskRow is a task with its key and its thread's.
+type taskRow struct {
+	key, thread int64
+	mapping.Task
+}
+
+func readTask(t *tx, where string, args ...any) (row taskRow, err error) {
+	err = t.each(`SELECT `+taskColumns+` WHERE `+where, args, row.scan)
+	if err == nil && row.key == 0 {
+		err = sql.ErrNoRows
+	}
+	return row, err
+}
+
+func (r *taskRow) scan(scan func(...any) error) error {
+	var input []byte
+	var created, updated int64
+	err := scan(&r.key, &r.thread, &r.Tenant, &r.ID, &r.Owner, &r.ThreadID, &r.Agent, &input, rawOf(&r.AdditionalInput),
+		&r.Topic, &r.Cursor, &created, &updated)
+	r.Input, r.HasInput = string(input), input != nil
+	r.CreatedAt, r.UpdatedAt = timeOf(created), timeOf(updated)
+	return err
+}
+
+// TaskQuery selects tasks; empty fields select all.
+type TaskQuery struct {
+	Agent, ThreadID string
+	Limit, Offset   int
+}
+
+// Tasks lists tasks, oldest first. Limit 0: all.
+func (s *Store) Tasks(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
+	where, args := taskFilter(tenantOf(ctx), q)
+	err = s.read(ctx, func(t *tx) error {
+		if err := t.get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, out{&total}); err != nil {
+			return err
+		}
+		text := `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + page(len(args)+1)
+		return t.each(text, append(args, limitOf(q.Limit), q.Offset), func(scan func(...any) error) error {
+			var row taskRow
+			err := row.scan(scan)
+			list = append(list, row.Task)
+			return err
+		})
+	})
+	return list, total, err
+}
+
+func taskFilter(tenant string, q TaskQuery) (where string, args in) {
+	where, args = `k.tenant = $1`, in{tenant}
+	if q.Agent != "" {
+		args = append(args, q.Agent)
+		where += ` AND k.agent = ` + list(len(args), 1)
+	}
+	if q.ThreadID != "" {
+		args = append(args, q.ThreadID)
+		where += ` AND h.thread_id = ` + list(len(args), 1)
+	}
+	return where, args
+}
+
+// Reserve takes step n of a task for hand-out until the deadline: false when
+// the cursor is not n-1 or another reservation is open.
+func (s *Store) Reserve(ctx context.Context, taskID string, n int, until time.Time) (ok bool, err error) {
+	err = s.changeTask(ctx, taskID, func(t *tx, key int64) error {
+		changed, err := t.exec(`UPDATE tasks SET reserved_n = $2, reserved_until_us = $3
+ WHERE id = $1 AND cursor_n = $4 AND (reserved_n = 0 OR reserved_until_us <= $5)`, key, n, micros(until), n-1, t.now)
+		ok = changed == 1
+		return err
+	})
+	return ok, err
+}
+
+// Confirm moves the cursor from n-1 to n, once, and keeps what the step was
+// fetched with: the step was written to its client.
+func (s *Store) Confirm(ctx context.Context, taskID string, n int, r StepRequest) error {
+	return s.changeTask(ctx, taskID, func(t *tx, key int64) error {
+		moved, err := t.exec(`UPDATE tasks SET cursor_n = $2, reserved_n = 0, reserved_until_us = 0, updated_us = $4 WHERE id = $1 AND cursor_n = $3`,
+			key, n, n-1, t.now)
+		if err != nil || moved == 0 {
+			return err
+		}
+		return saveRequest(t, key, n, r)
+	})
+}
+
+// Unreserve gives a reservation of step n back.
+func (s *Store) Unreserve(ctx context.Context, taskID string, n int) error {
+	return s.changeTask(ctx, taskID, func(t *tx, key int64) error {
+		_, err := t.exec(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE id = $1 AND reserved_n = $2`, key, n)
+		return err
+	})
+}
+
+func (s *Store) changeTask(ctx context.Context, taskID string, do func(*tx, int64) error) error {
+	return s.write(ctx, func(t *tx) error {
+		key, err := taskKey(t, tenantOf(ctx), taskID)
+		if err != nil {
+			return err
+		}
+		return do(t, key)
+	})
+}
+
+func taskKey(t *tx, tenant, id string) (key int64, err error) {
+	err = t.get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, in{tenant, id}, out{&key})
+	return key, noTask(err, id)
+}
+
+// StepRequest is what a step was fetched with.
+type StepRequest struct {
+	Input           *string
+	AdditionalInput json.RawMessage
+}
+
+func saveRequest(t *tx, task int64, n int, r StepRequest) error {
+	var input any
+	if r.Input != nil {
+		input = []byte(*r.Input)
+	}
+	_, err := t.exec(`INSERT INTO requests (task, n, input, additional) VALUES ($1, $2, $3, $4) ON CONFLICT (task, n) DO NOTHING`,
+		task, n, input, blob(r.AdditionalInput))
+	return err
+}
+
+// Requests reads back what the confirmed steps of a task were fetched with, by n.
+func (s *Store) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
+	found := make(map[int]StepRequest)
+	err := s.read(ctx, func(t *tx) error {
+		key, err := taskKey(t, tenantOf(ctx), taskID)
+		if err != nil {
+			return err
+		}
+		return t.each(`SELECT n, input, additional FROM requests WHERE task = $1`, in{key}, func(scan func(...any) error) error {
+			var n int
+			var input []byte
+			var r StepRequest
+			if err := scan(&n, &input, rawOf(&r.AdditionalInput)); err != nil {
+				return err
+			}
+			if input != nil {
+				text := string(input)
+				r.Input = &text
+			}
+			found[n] = r
+			return nil
+		})
+	})
+	return found, err
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// NewThread is a thread to be made.
+type NewThread struct {
+	Thread   mapping.Thread
+	IfExists string          // raise | do_nothing
+	Events   []mapping.Event // state events with checkpoints (supersteps), may be empty
+	Task     *mapping.Task   // a v1 task makes its thread
+}
+
+// CreateThread makes a thread with its first state and task. Thread.ID must be
+// set; Status defaults to idle. One that is there already is Conflict
+// thread_exists, or, with do_nothing, returned as it is.
+func (s *Store) CreateThread(ctx context.Context, n NewThread) (th mapping.Thread, existed bool, err error) {
+	p := mapping.PrincipalOf(ctx)
+	err = s.write(ctx, func(t *tx) error {
+		th, existed, err = s.createThread(t, p, n)
+		return err
+	})
+	return th, existed, err
+}
+
+func (s *Store) createThread(t *tx, p mapping.Principal, n NewThread) (mapping.Thread, bool, error) {
+	row, fresh, err := s.insertThread(t, p, n.Thread)
+	if err != nil {
+		return mapping.Thread{}, false, err
+	}
+	if !fresh {
+		if n.IfExists == "do_nothing" {
+			return row.Thread, true, nil
+		}
+		return mapping.Thread{}, true, mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already. Use another id, or if_exists do_nothing.", n.Thread.ID)
+	}
+	if n.Task != nil {
+		if _, _, err := insertTask(t, p, row.key, n.Thread.ID, *n.Task); err != nil {
+			return mapping.Thread{}, false, err
+		}
+	}
+	part := stretch{thread: row.key, events: n.Events}
+	from, err := part.begin(t)
+	if err != nil {
+		return mapping.Thread{}, false, err
+	}
+	if _, err = part.write(t, from); err != nil {
+		return mapping.Thread{}, false, err
+	}
+	row.Head, _ = part.newest()
+	return row.Thread, false, nil
+}
+
+// threadRow is a thread with its key.
+type threadRow struct {
+	key int64
+	mapping.Thread
+}
+
+// insertThread makes the row of a thread, or reads the one that is there. The
+// row of its numbers is left to the caller.
+func (s *Store) insertThread(t *tx, p mapping.Principal, th mapping.Thread) (row threadRow, fresh bool, err error) {
+	row.Thread = newThread(t, p, th)
+	interrupts, err := encodeInterrupts(row.Interrupts)
+	if err != nil {
+		return row, false, err
+	}
+	err = t.get(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (tenant, thread_id) DO NOTHING RETURNING id`,
+		in{row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), []byte(row.Config), blob(interrupts),
+			micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires)}, out{&row.key})
+	if errors.Is(err, sql.ErrNoRows) {
+		row, err = readThread(t, p.Tenant, th.ID)
+		return row, false, err
+	}
+	t.after(func() { s.threads.Add(threadName{row.Tenant, row.ID}, row.key) })
+	return row, err == nil, err
+}
+
+// newThread fills in what a new thread has in any case.
+func newThread(t *tx, p mapping.Principal, th mapping.Thread) mapping.Thread {
+	th.Tenant = p.Tenant
+	if th.Owner == "" {
+		th.Owner = p.ID
+	}
+	if th.Status == "" {
+		th.Status = mapping.ThreadIdle
+	}
+	th.Metadata, th.Config = object(th.Metadata), object(th.Config)
+	if th.CreatedAt.IsZero() {
+		th.CreatedAt = timeOf(t.now)
+	}
+	th.CreatedAt = th.CreatedAt.UTC().Truncate(time.Microsecond)
+	th.UpdatedAt = timeOf(t.now)
+	th.Expires = timeOf(micros(th.Expires))
+	th.Values, th.Head = nil, ""
+	return th
+}
+
+// Thread reads a thread, without Values.
+func (s *Store) Thread(ctx context.Context, id string) (th mapping.Thread, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		row, err := readThread(t, tenantOf(ctx), id)
+		th = row.Thread
+		return noThread(err, id)
+	})
+	return th, err
+}
+
+const threadColumns = `h.id, h.tenant, h.thread_id, h.owner, h.status, h.metadata, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, q.head
+ FROM threads h JOIN thread_seq q ON q.thread = h.id`
+
+func readThread(t *tx, tenant, id string) (row threadRow, err error) {
+	err = t.each(`SELECT `+threadColumns+` WHERE h.tenant = $1 AND h.thread_id = $2`, in{tenant, id}, row.scan)
+	return row, row.found(err)
+}
+
+func readThreadByKey(t *tx, key int64) (row threadRow, err error) {
+	err = t.each(`SELECT `+threadColumns+` WHERE h.id = $1`, in{key}, row.scan)
+	return row, row.found(err)
+}
+
+func (r *threadRow) found(err error) error {
+	if err == nil && r.key == 0 {
+		return sql.ErrNoRows
+	}
+	return err
+}
+
+func (r *threadRow) scan(scan func(...any) error) error {
+	var interrupts []byte
+	var created, updated, expires int64
+	err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, (*string)(&r.Status), rawOf(&r.Metadata), rawOf(&r.Config), &interrupts,
+		&created, &updated, &expires, &r.Head)
+	if err != nil {
+		return err
+	}
+	r.CreatedAt, r.UpdatedAt, r.Expires = timeOf(created), timeOf(updated), timeOf(expires)
+	return decode(interrupts, &r.Interrupts)
+}
+
+// threadKey finds a thread's key, in the cache or the table.
+func (s *Store) threadKey(t *tx, tenant, id string) (key int64, err error) {
+	if key, ok := s.threads.Get(threadName{tenant, id}); ok {
+		return key, nil
+	}
+	err = t.get(`SELECT id FROM threads WHERE tenant = $1 AND thread_id = $2`, in{tenant, id}, out{&key})
+	return key, noThread(err, id)
+}
+
+// setThread changes what a run changes of its thread. A nil metadata stays.
+func setThread(t *tx, key int64, status mapping.ThreadStatus, metadata json.RawMessage) error {
+	_, err := t.exec(`UPDATE threads SET status = $2, metadata = coalesce($3, metadata), updated_us = $4 WHERE id = $1`,
+		key, string(status), blob(metadata), t.now)
+	return err
+}
