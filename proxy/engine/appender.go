@@ -30,8 +30,7 @@ type piece struct {
 // queued while the one before was written, and publishes them when they are
 // durable. push is called by one goroutine; the rest is safe for concurrent use.
 type appender struct {
-	x    *execution
-	fork string // checkpoint that the first append starts a new line from
+	x *execution
 
 	mu      sync.Mutex
 	queue   []piece
@@ -42,11 +41,8 @@ type appender struct {
 	idle    sync.Cond // signalled when writing ends, or the queue shrinks
 }
 
-func newAppender(x *execution, started bool) *appender {
+func newAppender(x *execution) *appender {
 	a := &appender{x: x}
-	if !started {
-		a.fork = x.run.Options.Checkpoint
-	}
 	a.idle.L = &a.mu
 	return a
 }
@@ -146,7 +142,7 @@ func storeFull(err error) bool { return mapping.Classify(err).Class == mapping.S
 
 // commit is one transaction; its entries are published after it.
 func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) error {
-	w := store.Append{ThreadID: a.x.run.ThreadID, RunID: a.x.run.ID, Fence: a.x.fence, ForkFrom: a.fork, End: end, Relaxed: end == nil}
+	w := store.Append{ThreadID: a.x.run.ThreadID, RunID: a.x.run.ID, Fence: a.x.fence, End: end, Relaxed: end == nil}
 	for _, p := range batch {
 		gather(&w, p)
 	}
@@ -154,7 +150,6 @@ func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) er
 	if err != nil {
 		return err
 	}
-	a.fork = ""
 	entries := make([]*mapping.Entry, len(batch))
 	for i := range batch {
 		e := batch[i].entry

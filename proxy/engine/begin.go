@@ -42,14 +42,12 @@ func (e *Engine) Begin(ctx context.Context, o Order) (store.Created, error) {
 func (e *Engine) prepare(o *Order, agent *Agent) error {
 	r := &o.New.Run
 	o.New.MaxPending = agent.Config.Queue
-	r.Base = r.Options.Checkpoint
 	if !o.New.Claim {
 		return nil
 	}
 	o.New.Events = []mapping.Event{startedEvent(*r)}
-	o.New.ForkFrom = r.Options.Checkpoint
 	traits, known := agent.Known()
-	if !known || !traits.Opaque || o.New.ForkFrom != "" {
+	if !known || !traits.Opaque {
 		return nil
 	}
 	ev, ok, err := inputEvent(*r)

@@ -36,18 +36,17 @@ func newRecorder(x *execution, fold *mapping.Fold, logged []mapping.Event) *reco
 	if x.run.Base == "" {
 		r.grown = 0
 	}
-	r.forked = x.run.Options.Checkpoint != ""
 	for _, ev := range logged {
 		r.noteLogged(ev)
 	}
-	r.app = newAppender(x, len(logged) > 0)
+	r.app = newAppender(x)
 	return r
 }
 
 // noteLogged brings the counters to where an earlier execution left them.
 func (r *recorder) noteLogged(ev mapping.Event) {
 	if c := ev.Head.Checkpoint; c != nil {
-		r.head, r.forked = c.ID, false
+		r.head = c.ID
 		r.step = c.Step + 1
 	}
 	if ev.Head.Step != nil {
@@ -118,10 +117,6 @@ const unknownGrowth = -1
 // snapshot is the full state to be kept with a checkpoint, once the diffs
 // since the last one are longer than a state.
 func (r *recorder) snapshot(id string, diff int) []byte {
-	if r.forked { // the first checkpoint of a new line of history
-		r.forked, r.grown = false, 0
-		return r.fold.JSON()
-	}
 	if r.grown == unknownGrowth {
 		r.grown = r.x.e.distance(r.x)
 	}

@@ -262,12 +262,8 @@ func (m *maker) insert() error {
 	}
 	from := int64(0)
 	if m.made.Claimed && !m.fresh {
-		var head string
-		if err := m.get(`SELECT seq, head FROM thread_seq WHERE thread = $1`, in{m.thread.key}, out{&from, &head}); err != nil {
+		if err := m.get(`SELECT seq FROM thread_seq WHERE thread = $1`, in{m.thread.key}, out{&from}); err != nil {
 			return err
-		}
-		if r.Base == "" {
-			r.Base = head
 		}
 	}
 	err = m.get(`INSERT INTO runs (tenant, run_id, owner, thread, task, agent, assistant_id, status, parked, holder, fence, attempt, strategy, concurrent,

@@ -18,7 +18,7 @@ func newOwner() string { return rand.Text() }
 // takeOver frees the runs of processes that are gone. On SQLite these are all
 // others: this process holds the file's lock.
 func (s *Store) takeOver(t *tx) error {
-	if _, err := t.exec(`UPDATE runs SET holder = '' WHERE status = 'running' AND parked = 0 AND holder <> ''`); err != nil {
+	if _, err := t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> ''`); err != nil {
 		return err
 	}
 	_, err := t.exec(`DELETE FROM processes WHERE owner <> $1`, s.owner)
@@ -136,7 +136,6 @@ func (s *Store) claim(t *tx, key int64, taken bool) (c Claimed, err error) {
 		return c, err
 	}
 	if _, err := t.exec(`UPDATE runs SET status = 'running', parked = 0, holder = $2, fence = fence + 1, updated_us = $3,
- base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END,
  from_seq = CASE WHEN started_us = 0 THEN (SELECT seq FROM thread_seq WHERE thread = runs.thread) ELSE from_seq END,
  base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END,
  started_us = CASE WHEN started_us = 0 THEN $3 ELSE started_us END WHERE id = $1`, key, s.owner, t.now); err != nil {
