@@ -237,6 +237,7 @@ func TestRealCancel(t *testing.T) {
 	b, ctx := real(t, "slow")
 	reason := errors.New("enough")
 	mine, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var tr adaptertest.Trace
 	for ev, err := range b.Run(mine, say("6000")) {
 		if tr.Err = err; err != nil {

@@ -218,7 +218,8 @@ func orSilent(err error) error {
 }
 
 // readOnce reads one stream, open or reopened, and when it closed properly
-// asks how the run stands. nil: it still goes on.
+// asks how the run stands. nil: it still goes on, or the stream was not over
+// yet when it closed.
 func (s *session) readOnce(body io.ReadCloser) error {
 	if body == nil {
 		resp, err := s.rejoin()
@@ -228,8 +229,12 @@ func (s *session) readOnce(body io.ReadCloser) error {
 		body = resp.Body
 	}
 	defer body.Close()
+	s.frames = 0
 	if err := s.read(body); err != nil {
 		return err
+	}
+	if !s.told && s.frames > 0 && s.lastID != "" {
+		return nil // the server may have more of it
 	}
 	return s.finish()
 }
