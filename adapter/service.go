@@ -255,7 +255,9 @@ type StepRequest struct {
 // answer was written with the request's context still alive; a step that is
 // not confirmed is handed out again.
 type Handout struct {
-	Step    mapping.Step
+	Step mapping.Step
+	// Losses of the run that the step belongs to, for the loss header.
+	Losses  []mapping.Loss
 	Confirm func()
 }
 

@@ -2,7 +2,6 @@ package mapping
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 )
 
@@ -255,5 +254,3 @@ func allowsRespond(value, request json.RawMessage) bool {
 	}
 	return false
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

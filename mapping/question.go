@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 )
 
@@ -12,44 +13,45 @@ const askUser = "ask_user"
 // nil for nothing. The payload is a list of one HumanInterrupt, which agent
 // inboxes and chat UIs know.
 func stepQuestion(runID string, n int, s StepInfo, ask Approval) []Interrupt {
-	card := humanInterrupt{Description: outputText(s.Output), Config: interruptConfig{AllowRespond: true}}
+	card := humanInterrupt{Description: outputText(s.Output)}
 	name, args := proposedCommand(s.Additional)
 	switch {
 	case name == askUser:
 		card.Description = askedQuestion(args, card.Description)
-		card.Action = actionRequest{askUser, rawObject("question", quoted(card.Description))}
+		card.Action, card.Args = askUser, rawObject("question", quoted(card.Description))
 	case ask == ApprovalAsk && name != "":
-		card.Action = actionRequest{name, args}
-		card.Config.AllowAccept, card.Config.AllowEdit = true, true
+		card.Action, card.Args, card.Accept, card.Edit = name, args, true, true
 	case ask == ApprovalStep:
-		card.Action = actionRequest{"continue", stepArgs(n, s.Output)}
-		card.Config.AllowAccept = true
+		card.Action, card.Args, card.Accept = "continue", stepArgs(n, s.Output), true
 	default:
 		return nil
 	}
-	value, err := json.Marshal([]humanInterrupt{card})
-	if err != nil {
-		return nil
-	}
-	return []Interrupt{{ID: InterruptID(runID, n), Value: value}}
+	return []Interrupt{{ID: InterruptID(runID, n), Value: card.json()}}
 }
 
+// humanInterrupt is the payload of LangGraph's agent inbox.
 type humanInterrupt struct {
-	Action      actionRequest   `json:"action_request"`
-	Config      interruptConfig `json:"config"`
-	Description string          `json:"description"`
+	Action      string
+	Args        json.RawMessage
+	Description string
+	Accept      bool // may be answered by "go on"
+	Edit        bool // may be answered by another command
 }
 
-type actionRequest struct {
-	Action string          `json:"action"`
-	Args   json.RawMessage `json:"args"`
-}
-
-type interruptConfig struct {
-	AllowAccept  bool `json:"allow_accept"`
-	AllowEdit    bool `json:"allow_edit"`
-	AllowRespond bool `json:"allow_respond"`
-	AllowIgnore  bool `json:"allow_ignore"`
+// json is a list of one card. Ignoring is never offered: a task/step agent
+// goes on with words or without, it cannot leave a question open.
+func (h humanInterrupt) json() json.RawMessage {
+	var action, config, card objectWriter
+	action.text("action", h.Action)
+	action.raw("args", h.Args)
+	config.raw("allow_accept", strconv.AppendBool(nil, h.Accept))
+	config.raw("allow_edit", strconv.AppendBool(nil, h.Edit))
+	config.raw("allow_respond", json.RawMessage("true"))
+	config.raw("allow_ignore", json.RawMessage("false"))
+	card.raw("action_request", action.done())
+	card.raw("config", config.done())
+	card.text("description", h.Description)
+	return joinArray([]json.RawMessage{card.done()})
 }
 
 // proposedCommand is additional_output.use_tool, by which AutoGPT says what it
@@ -75,7 +77,7 @@ func stepArgs(n int, output json.RawMessage) json.RawMessage {
 		output = json.RawMessage("null")
 	}
 	var w objectWriter
-	w.raw("step", json.RawMessage(itoa(n)))
+	w.raw("step", strconv.AppendInt(nil, int64(n), 10))
 	w.raw("output", output)
 	return w.done()
 }

@@ -1,21 +1,256 @@
 package mapping
 
+import (
+	"encoding/json"
+	"slices"
+)
+
 // StepFolder folds the events of one task, over all its runs, into numbered
-// steps, and says when each may be handed out (DESIGN "Step folding and
-// hand-out"). Not for concurrent use. The zero value is not ready: use
-// NewStepFolder.
-type StepFolder struct{}
+// steps, and says when each may be handed out. A step is held until something
+// proves more work or the run ends, so that is_last is exact. Not for
+// concurrent use. The zero value is not ready: use NewStepFolder.
+type StepFolder struct {
+	taskID string
+	mode   Stepping
+	count  int // steps released
+	held   *Step
+	run    runSteps
+	told   map[string]bool // ids of ai messages that were some step's output
+	before *list           // messages that were there when the newest run began
+}
+
+// runSteps is what one run has come to so far.
+type runSteps struct {
+	id         string
+	steps      int             // made in this run
+	asked      bool            // it asked a question
+	ended      bool            // its newest step is the last
+	artifacts  []Artifact      // written since the newest step; in mode run: by the whole run
+	additional json.RawMessage // mode run before a task/step agent: what its newest step said
+}
 
 // NewStepFolder folds for a task in the given stepping mode.
-func NewStepFolder(taskID string, mode Stepping) *StepFolder { panic("stub") }
+func NewStepFolder(taskID string, mode Stepping) *StepFolder {
+	return &StepFolder{taskID: taskID, mode: mode, told: map[string]bool{}}
+}
 
 // Add takes the next event of the task's runs, in order, and returns the steps
 // it released, oldest first. Step.Input stays nil: the hand-out knows it.
-func (f *StepFolder) Add(e *Entry) []Step { panic("stub") }
+// Step.Artifacts have nothing but their ID. The entry's folds may be nil where
+// the caller has none; texts that only the state holds are then missing.
+func (f *StepFolder) Add(e *Entry) []Step {
+	f.collect(e.Event)
+	switch e.Kind {
+	case KindStarted:
+		return f.start(e)
+	case KindUpdate:
+		return f.update(e)
+	case KindInterrupt:
+		return f.interrupt(e)
+	case KindEnd:
+		return f.end(e)
+	case KindState, KindChunk:
+		if provesMore(e.Event) {
+			return f.release(nil)
+		}
+	}
+	return nil
+}
 
 // Held is the step that waits for proof of more work, or nil. It is listed as
 // running.
-func (f *StepFolder) Held() *Step { panic("stub") }
+func (f *StepFolder) Held() *Step {
+	if f.held == nil {
+		return nil
+	}
+	s := *f.held
+	s.Status = StepRunning
+	return &s
+}
+
+// Release gives up the held step as not the last, and returns it: the caller
+// knows that more work follows (a run that is parked). nil when none is held.
+func (f *StepFolder) Release() *Step {
+	if list := f.release(nil); len(list) > 0 {
+		return &list[0]
+	}
+	return nil
+}
 
 // Count is the number of steps released so far.
-func (f *StepFolder) Count() int { panic("stub") }
+func (f *StepFolder) Count() int { return f.count }
+
+func (f *StepFolder) start(e *Entry) []Step {
+	out := f.release(nil)
+	if e.RunID != f.run.id {
+		f.run = runSteps{id: e.RunID, artifacts: f.run.artifacts}
+	}
+	if e.After != nil {
+		f.before = e.After.value(keyMessages).list
+	}
+	return out
+}
+
+// news tells whether an ai message is neither older than the run nor told by a
+// step already. One without an id always is.
+func (f *StepFolder) news(id string) bool {
+	if id == "" {
+		return true
+	}
+	if f.told[id] || f.before != nil && f.before.find(id) >= 0 {
+		return false
+	}
+	f.told[id] = true
+	return true
+}
+
+func (f *StepFolder) update(e *Entry) []Step {
+	switch {
+	case e.Head.Step != nil:
+		return f.agentStep(e)
+	case len(e.Head.NS) > 0 || e.Head.Node == "__start__":
+		return nil
+	}
+	update := readUpdate(e.Event)
+	if update.empty() || f.mode == SteppingRun {
+		return nil
+	}
+	s := f.next(e)
+	s.Name = e.Head.Node
+	s.Output = ref(update.text(f.news))
+	s.AdditionalOutput = update.additional()
+	return f.hold(s)
+}
+
+// agentStep is a step that a task/step agent made itself. The agent says
+// whether it is the last, unless it asks.
+func (f *StepFolder) agentStep(e *Entry) []Step {
+	asks := len(e.Head.Interrupts) > 0
+	f.run.asked = f.run.asked || asks
+	output, additional := agentOutput(e.Event)
+	if f.mode == SteppingRun && !asks {
+		f.run.additional = additional
+		return nil
+	}
+	s := f.next(e)
+	if s.Name = e.Head.Step.Name; s.Name == "" {
+		s.Name = e.Head.Node
+	}
+	s.Output, s.AdditionalOutput = output, additional
+	s.IsLast = e.Head.Step.IsLast && !asks
+	f.run.ended = s.IsLast
+	return f.release(&s)
+}
+
+// interrupt is a question of a thread/run agent: a step of its own.
+func (f *StepFolder) interrupt(e *Entry) []Step {
+	f.run.asked = true
+	return f.question(e, e.Head.Interrupts)
+}
+
+func (f *StepFolder) question(e *Entry, asked []Interrupt) []Step {
+	s := f.next(e)
+	s.Name = "interrupt"
+	s.Output = ref(questionTexts(asked))
+	if len(asked) > 0 {
+		s.AdditionalOutput = rawObject("interrupt", InterruptList(asked))
+	}
+	return f.release(&s)
+}
+
+func (f *StepFolder) end(e *Entry) []Step {
+	o := e.Head.Outcome
+	switch {
+	case o == nil || o.Parked:
+		return f.release(nil)
+	case o.Status == RunInterrupted && !o.Cancelled:
+		return f.endWaiting(e, o)
+	case o.Status == RunSuccess:
+		return f.endDone(e)
+	default:
+		s := f.next(e)
+		fault := endFault(o)
+		s.Output = ref("Error: " + fault.Message)
+		s.AdditionalOutput = faultOutput(fault)
+		s.IsLast = true
+		return f.release(&s)
+	}
+}
+
+// endWaiting: a question that no event asked is asked now; a pause without a
+// question is a step only where a client would otherwise wait for ever.
+func (f *StepFolder) endWaiting(e *Entry, o *Outcome) []Step {
+	if !f.run.asked && (len(o.Interrupts) > 0 || f.run.steps == 0) {
+		return f.question(e, o.Interrupts)
+	}
+	return f.release(nil)
+}
+
+func (f *StepFolder) endDone(e *Entry) []Step {
+	if f.run.ended {
+		return f.release(nil)
+	}
+	if f.held != nil {
+		f.held.IsLast = true
+		f.held.Artifacts = append(f.held.Artifacts, f.run.artifacts...)
+		f.run.artifacts, f.run.ended = nil, true
+		return f.release(nil)
+	}
+	s := f.next(e)
+	s.Output = ref(lastAnswer(e.After))
+	s.AdditionalOutput = f.run.additional
+	s.IsLast, f.run.ended = true, true
+	return f.release(&s)
+}
+
+// next is a step that follows the held one, with the artifacts written so far.
+func (f *StepFolder) next(e *Entry) Step {
+	n := f.count + 1
+	if f.held != nil {
+		n++
+	}
+	s := Step{
+		ID: StepID(f.taskID, n), TaskID: f.taskID, RunID: e.RunID, N: n,
+		Status: StepCompleted, CreatedAt: e.At, Artifacts: f.run.artifacts,
+	}
+	f.run.artifacts = nil
+	f.run.steps++
+	return s
+}
+
+// hold releases the held step, as this one proves more work, and holds this.
+func (f *StepFolder) hold(s Step) []Step {
+	out := f.release(nil)
+	f.held = &s
+	return out
+}
+
+// release gives out the held step and, behind it, s.
+func (f *StepFolder) release(s *Step) []Step {
+	var out []Step
+	if f.held != nil {
+		out = append(out, *f.held)
+		f.held = nil
+	}
+	if s != nil {
+		out = append(out, *s)
+	}
+	f.count += len(out)
+	return out
+}
+
+// collect notes the artifacts of an event: they belong to the held step when
+// they follow it, else to the one that comes.
+func (f *StepFolder) collect(ev Event) {
+	into := &f.run.artifacts
+	if f.held != nil && (ev.Kind == KindState || ev.Kind == KindChunk) {
+		into = &f.held.Artifacts
+	}
+	for _, id := range ev.Head.Artifacts {
+		if !slices.ContainsFunc(*into, func(a Artifact) bool { return a.ID == id }) {
+			*into = append(*into, Artifact{ID: id})
+		}
+	}
+}
+
+func ref(s string) *string { return &s }

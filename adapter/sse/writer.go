@@ -15,6 +15,7 @@ const WriteTimeout = 30 * time.Second
 type Writer struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
+	set time.Time // when the deadline was set last
 	err error
 }
 
@@ -64,9 +65,20 @@ func (s *Writer) Heartbeat() error {
 	return s.Flush()
 }
 
+// Failed tells whether the client could not be written to: it has gone, or it
+// took nothing for WriteTimeout.
+func (s *Writer) Failed() bool { return s.err != nil }
+
 // Close lifts the deadline, so that the connection can serve further requests.
 // It sends nothing.
 func (s *Writer) Close() { _ = s.rc.SetWriteDeadline(time.Time{}) }
 
-// deadline fails on writers that have none (tests); those cannot hang either.
-func (s *Writer) deadline() { _ = s.rc.SetWriteDeadline(time.Now().Add(WriteTimeout)) }
+// deadline moves the deadline on, at most once a second: in a burst of frames
+// setting it costs more than writing. It fails on writers that have none
+// (tests); those cannot hang either.
+func (s *Writer) deadline() {
+	if now := time.Now(); now.Sub(s.set) >= time.Second {
+		s.set = now
+		_ = s.rc.SetWriteDeadline(now.Add(WriteTimeout))
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter/sse"
@@ -54,20 +55,22 @@ func (d *deadlineRecorder) Write(p []byte) (int, error) {
 
 func TestWriterMovesTheDeadline(t *testing.T) {
 	t.Parallel()
-	rec := &deadlineRecorder{ResponseWriter: httptest.NewRecorder()}
-	s := sse.Start(rec)
-	first := rec.deadline
-	rec.deadline = time.Time{}
-	if err := s.Write([]byte("data: x\n\n")); err != nil {
-		t.Fatal(err)
-	}
-	if rec.bare != 0 || rec.deadline.Before(first) {
-		t.Errorf("write without a fresh deadline (%v, first %v)", rec.deadline, first)
-	}
-	s.Close()
-	if !rec.deadline.IsZero() {
-		t.Error("the deadline outlives the stream")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		rec := &deadlineRecorder{ResponseWriter: httptest.NewRecorder()}
+		s := sse.Start(rec)
+		first := rec.deadline
+		time.Sleep(sse.WriteTimeout / 2) // bubble time
+		if err := s.Write([]byte("data: x\n\n")); err != nil {
+			t.Fatal(err)
+		}
+		if moved := rec.deadline.Sub(first); rec.bare != 0 || moved != sse.WriteTimeout/2 {
+			t.Errorf("the deadline moved by %v", moved)
+		}
+		s.Close()
+		if !rec.deadline.IsZero() {
+			t.Error("the deadline outlives the stream")
+		}
+	})
 }
 
 type brokenWriter struct{ http.ResponseWriter }

@@ -21,6 +21,7 @@ type backend struct {
 	reads   *resty.Client // GETs, which may be repeated
 	steps   *resty.Client // POSTs, which are never repeated
 	site    atomic.Pointer[site]
+	probing chan struct{} // held by whoever probes
 	secrets []string
 	log     *zap.Logger
 }
@@ -53,7 +54,7 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{up: up, base: base, log: up.Log}
+	b := &backend{up: up, base: base, log: up.Log, probing: make(chan struct{}, 1)}
 	if b.log == nil {
 		b.log = zap.NewNop()
 	}

@@ -50,6 +50,11 @@ func (b *backend) unreachable(ctx context.Context, err error) error {
 		return b.tooLarge()
 	}
 	b.forget()
+	if errors.Is(err, context.DeadlineExceeded) {
+		e := b.fail(mapping.CodeUpstreamUnreachable, "did not answer a GET within %s.", b.readTimeout())
+		e.Err = bare(err)
+		return e
+	}
 	return b.away(err)
 }
 

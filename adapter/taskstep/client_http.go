@@ -2,12 +2,14 @@ package taskstep
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -62,7 +64,7 @@ func newClient(up adapter.Upstream, transport http.RoundTripper) *resty.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})
 	c.SetLogger(silent{}).SetDoNotParseResponse(true).SetPreRequestHook(setBody)
-	c.SetHeader("User-Agent", up.Agent)
+	c.SetHeader("User-Agent", cmp.Or(up.Agent, "apbridge"))
 	for name, secret := range up.Config.Headers {
 		c.SetHeader(name, secret.Reveal())
 	}
@@ -100,8 +102,7 @@ func setBody(_ *resty.Client, r *http.Request) error {
 func (b *backend) get(ctx context.Context, path, query string) (*answer, error) {
 	for try := 0; ; try++ {
 		ans, err := b.getOnce(ctx, path, query)
-		again := err != nil || ans.status >= 502 && ans.status <= 504
-		if !again || try == len(pauses) || errors.Is(err, errTooLarge) {
+		if try == len(pauses) || !worthAgain(ans, err) {
 			return ans, b.unreachable(ctx, err)
 		}
 		if err := pause(ctx, pauses[try]); err != nil {
@@ -110,8 +111,17 @@ func (b *backend) get(ctx context.Context, path, query string) (*answer, error) 
 	}
 }
 
+// worthAgain: a fast failure may pass; one that took its whole time, or is
+// about the answer itself, will not.
+func worthAgain(ans *answer, err error) bool {
+	if err != nil {
+		return !errors.Is(err, errTooLarge) && !errors.Is(err, context.DeadlineExceeded)
+	}
+	return ans.status >= 502 && ans.status <= 504
+}
+
 func (b *backend) getOnce(ctx context.Context, path, query string) (*answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, min(readTimeout, b.stepTimeout()))
+	ctx, cancel := context.WithTimeout(ctx, b.readTimeout())
 	defer cancel()
 	req := b.reads.R().SetContext(ctx).SetHeader("Accept", "application/json")
 	if query != "" {
@@ -120,6 +130,8 @@ func (b *backend) getOnce(ctx context.Context, path, query string) (*answer, err
 	res, err := req.Get(b.base.root + path)
 	return b.read(res, err)
 }
+
+func (b *backend) readTimeout() time.Duration { return min(readTimeout, b.stepTimeout()) }
 
 // open starts a download; the caller closes the body.
 func (b *backend) open(ctx context.Context, path string) (*answer, io.ReadCloser, error) {
@@ -196,7 +208,16 @@ func (b *backend) read(res *resty.Response, err error) (*answer, error) {
 	if res.StatusCode() >= 500 {
 		b.freshConnection()
 	}
-	return &answer{status: res.StatusCode(), header: res.Header(), body: raw}, err
+	return &answer{status: res.StatusCode(), header: res.Header(), body: clean(raw)}, err
+}
+
+// clean makes text of a body that some servers do not send as clean UTF-8.
+func clean(raw []byte) []byte {
+	raw = bytes.TrimPrefix(raw, []byte("\xEF\xBB\xBF"))
+	if utf8.Valid(raw) {
+		return raw
+	}
+	return bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 }
 
 func (b *backend) freshConnection() {

@@ -152,13 +152,26 @@ func (b *backend) locate(ctx context.Context, known string) (site, error) {
 		b.site.CompareAndSwap(nil, &s)
 		return s, nil
 	}
-	s, how, err := b.probe(ctx)
-	if err != nil {
-		return s, err
+	select { // one probe for all the runs that start at once
+	case b.probing <- struct{}{}:
+		defer func() { <-b.probing }()
+	case <-ctx.Done():
+		return site{}, ended(ctx)
 	}
-	if how == fitNo {
-		return s, b.fail(mapping.CodeUpstreamError,
+	if s := b.site.Load(); s != nil {
+		return *s, nil
+	}
+	return b.settleSite(ctx)
+}
+
+func (b *backend) settleSite(ctx context.Context) (site, error) {
+	s, how, err := b.probe(ctx)
+	if err == nil && how == fitNo {
+		err = b.fail(mapping.CodeUpstreamError,
 			"does not look like a task/step agent: neither %s/tasks nor %s/tasks is there. Check its url.", prefixV1, prefixOld)
+	}
+	if err != nil {
+		return site{}, err
 	}
 	b.site.Store(&s)
 	return s, nil

@@ -2,6 +2,8 @@ package taskstep
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -87,4 +89,15 @@ func runFor(t *testing.T, b adapter.Backend, task adapter.Task, n int) adapterte
 		t.Fatalf("%d events, want %d; error %v", len(tr.Events), n, tr.Err)
 	}
 	return tr
+}
+
+// refusing answers POSTs of one route with a status.
+func refusing(h http.Handler, route string, status int) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, route) {
+			w.WriteHeader(status)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }

@@ -16,18 +16,19 @@ type recorder struct {
 	app    *appender
 	opaque bool
 
-	fold   *mapping.Fold // after everything queued
-	head   string        // newest checkpoint made by this run, or its base
-	step   int           // of the next loop checkpoint
-	first  int           // step when the run began
-	asked  int           // questions so far
-	dirty  bool          // the state moved since the last checkpoint
-	grown  int           // bytes of diffs since the last snapshot
-	next   []string      // what the newest checkpoint said comes next
-	link   mapping.Link  // newest link, merged
-	linked bool
-	files  map[string]string // path → sum, of what this run wrote as artifacts
-	fault  error             // why the run must not go on
+	fold    *mapping.Fold // after everything queued
+	head    string        // newest checkpoint made by this run, or its base
+	step    int           // of the next loop checkpoint
+	updates int           // of this execution
+	asked   int           // questions so far
+	forked  bool          // the run begins a new line of history and has made no checkpoint on it
+	dirty   bool          // the state moved since the last checkpoint
+	grown   int           // bytes of diffs since the last snapshot
+	next    []string      // what the newest checkpoint said comes next
+	link    mapping.Link  // newest link, merged
+	linked  bool
+	files   map[string]string // path → sum, of what this run wrote as artifacts
+	fault   error             // why the run must not go on
 }
 
 func newRecorder(x *execution, fold *mapping.Fold, logged []mapping.Event) *recorder {
@@ -148,6 +149,10 @@ func (r *recorder) addLink(ev *mapping.Event) {
 
 // addUpdate gives a step of an opaque agent its checkpoint.
 func (r *recorder) addUpdate(ev *mapping.Event) {
+	for _, q := range ev.Head.Interrupts {
+		r.guess(q)
+	}
+	r.updates++
 	if ev.Head.Step != nil {
 		r.asked++
 	}
@@ -201,7 +206,7 @@ func (r *recorder) addInterrupt(ev *mapping.Event) {
 // guess refuses the question that a default answer has just been given to:
 // answering it again would go round for ever.
 func (r *recorder) guess(q mapping.Interrupt) {
-	if g := r.x.run.Options.Guessed; g != "" && g == mapping.QuestionText(q.Value) && r.step == r.first {
+	if g := r.x.run.Options.Guessed; g != "" && g == mapping.QuestionText(q.Value) && r.updates == 0 {
 		r.fault = mapping.Errorf(mapping.Upstream, mapping.CodeUnanswered,
 			"Agent %s asked the same question again after the default answer: %s", r.x.agent.Name, g)
 	}

@@ -15,17 +15,13 @@ type Append struct {
 	Fence           int64
 	Events          []mapping.Event   // Seq and checkpoint parents are filled in by the store
 	Snapshots       map[string][]byte // checkpoint id → full state to keep with it
-	// ForkFrom is the checkpoint the events start from when it is not the
-	// head, on the first append of such a run only; the next checkpoint must
-	// then have a snapshot.
-	ForkFrom  string
-	Links     []mapping.Link
-	Artifacts []string    // ids of staged artifacts that become visible (see SaveArtifact)
-	Files     []FileWrite // small files of the state, written as artifacts
-	DropFiles []string    // paths that are gone
-	Intent    *Intent
-	Relaxed   bool // tokens only: may commit without fsync
-	End       *End
+	Links           []mapping.Link
+	Artifacts       []string    // ids of staged artifacts that become visible (see SaveArtifact)
+	Files           []FileWrite // small files of the state, written as artifacts
+	DropFiles       []string    // paths that are gone
+	Intent          *Intent
+	Relaxed         bool // tokens only: may commit without fsync
+	End             *End
 }
 
 // FileWrite is a small artifact written together with an event.
@@ -79,7 +75,7 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 	if err != nil {
 		return nil, nil, err
 	}
-	part := stretch{thread: at.thread, run: at.run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots, fork: a.ForkFrom}
+	part := stretch{thread: at.thread, run: at.run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
 	from, ok, err := part.take(t, advanceHeld, at.run, s.owner, a.Fence)
 	if err != nil {
 		return nil, nil, err

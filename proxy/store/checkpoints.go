@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -13,6 +14,19 @@ type State struct {
 	Snapshot   []byte             // nil: empty state
 	Events     []mapping.Event
 	DiffBytes  int // bytes of Events
+	// Continues: Events is only what came since the state before this one in
+	// the list (StatesOf), and Snapshot is not set.
+	Continues bool
+}
+
+// spot is a checkpoint's place: its number, its line, and what its state is
+// folded on: base > 0 the snapshot kept with that number, 0 the empty state,
+// < 0 the state at number -base, which the line forked from.
+type spot struct{ seq, line, base int64 }
+
+func findSpot(t *tx, thread int64, id string) (at spot, err error) {
+	err = t.get(`SELECT seq, line, base FROM checkpoints WHERE thread = $1 AND checkpoint_id = $2`, in{thread, id}, out{&at.seq, &at.line, &at.base})
+	return at, missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 }
 
 // StateAt reads a checkpoint; "" is the head. An empty thread gives a zero
@@ -30,38 +44,44 @@ func (s *Store) StateAt(ctx context.Context, threadID, checkpointID string) (st 
 			}
 		}
 		if id == "" {
-			st = State{}
 			return nil
 		}
-		st, err = stateAt(t, key, id)
+		at, err := findSpot(t, key, id)
+		if err != nil {
+			return err
+		}
+		st, err = readState(t, key, at)
 		return err
 	})
 	return st, err
 }
 
-// spot is where a checkpoint's state is to be read from.
-type spot struct{ seq, line, base int64 }
-
-func findSpot(t *tx, thread int64, id string) (at spot, err error) {
-	err = t.get(`SELECT seq, line, base FROM checkpoints WHERE thread = $1 AND checkpoint_id = $2`, in{thread, id}, out{&at.seq, &at.line, &at.base})
-	return at, missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
+func readState(t *tx, thread int64, at spot) (st State, err error) {
+	if st.Snapshot, st.Events, err = matter(t, thread, at); err != nil {
+		return st, err
+	}
+	return st, st.tell(t, thread, at)
 }
 
-func stateAt(t *tx, thread int64, id string) (st State, err error) {
-	at, err := findSpot(t, thread, id)
-	if err != nil {
-		return st, err
+// matter reads what a state is folded from. It goes back over forks until one
+// has a snapshot.
+func matter(t *tx, thread int64, at spot) (snapshot []byte, events []mapping.Event, err error) {
+	if at.base >= 0 {
+		if snapshot, err = snapshotAt(t, thread, at.base); err != nil {
+			return nil, nil, err
+		}
+		events, err = readEvents(t, thread, at.base, 0, onLine, at.line, at.seq)
+		return snapshot, events, err
 	}
-	if st.Snapshot, err = snapshotAt(t, thread, at.base); err != nil {
-		return st, err
+	from := spot{seq: -at.base}
+	if err := t.get(`SELECT line, base FROM checkpoints WHERE thread = $1 AND seq = $2`, in{thread, from.seq}, out{&from.line, &from.base}); err != nil {
+		return nil, nil, err
 	}
-	if st.Events, err = readEvents(t, thread, at.base, 0, onLine, at.line, at.seq); err != nil {
-		return st, err
+	if snapshot, events, err = matter(t, thread, from); err != nil {
+		return nil, nil, err
 	}
-	if err := st.tell(t, thread, at); err != nil {
-		return st, err
-	}
-	return st, nil
+	own, err := readEvents(t, thread, at.line-1, 0, onLine, at.line, at.seq)
+	return snapshot, append(events, own...), err
 }
 
 func snapshotAt(t *tx, thread, base int64) (snapshot []byte, err error) {
@@ -76,7 +96,7 @@ func snapshotAt(t *tx, thread, base int64) (snapshot []byte, err error) {
 // size of the events.
 func (st *State) tell(t *tx, thread int64, at spot) error {
 	made := st.Events
-	if len(made) == 0 { // the checkpoint is its own snapshot
+	if len(made) == 0 || made[len(made)-1].Seq != at.seq { // the checkpoint is its own snapshot
 		var err error
 		if made, err = readEvents(t, thread, at.seq-1, 1, everything); err != nil {
 			return err
@@ -85,9 +105,144 @@ func (st *State) tell(t *tx, thread int64, at spot) error {
 	if len(made) > 0 && made[len(made)-1].Head.Checkpoint != nil {
 		st.Checkpoint = *made[len(made)-1].Head.Checkpoint
 	}
-	st.DiffBytes = 0
 	for i := range st.Events {
 		st.DiffBytes += len(st.Events[i].Data)
 	}
 	return nil
+}
+
+// StatesOf reads many checkpoints of one thread at once, in the given order.
+// One that lies on the same line as its predecessor, and not before it, only
+// says what came since (Continues).
+func (s *Store) StatesOf(ctx context.Context, threadID string, ids []string) (states []State, err error) {
+	err = s.read(ctx, func(t *tx) error {
+		key, err := s.threadKey(t, tenantOf(ctx), threadID)
+		if err != nil {
+			return err
+		}
+		states = make([]State, len(ids))
+		var before spot
+		for i, id := range ids {
+			at, err := findSpot(t, key, id)
+			if err != nil {
+				return err
+			}
+			if i > 0 && at.line == before.line && at.seq >= before.seq {
+				states[i], err = continued(t, key, before, at)
+			} else {
+				states[i], err = readState(t, key, at)
+			}
+			if err != nil {
+				return err
+			}
+			before = at
+		}
+		return nil
+	})
+	return states, err
+}
+
+func continued(t *tx, thread int64, before, at spot) (st State, err error) {
+	st.Continues = true
+	if st.Events, err = readEvents(t, thread, before.seq, 0, onLine, at.line, at.seq); err != nil {
+		return st, err
+	}
+	return st, st.tell(t, thread, at)
+}
+
+// CheckpointQuery selects checkpoints of a thread; empty fields select all.
+type CheckpointQuery struct {
+	Before   string // id: only those made before it
+	At       string // this one and its ancestors
+	Metadata json.RawMessage
+	Limit    int // 0: all
+}
+
+// Checkpoints lists checkpoints, newest first. Their states are read by
+// StatesOf. Metadata is matched by containment against source, step, run_id and
+// the checkpoint's further metadata. An unknown Before or At is NotFound.
+func (s *Store) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
+	err = s.read(ctx, func(t *tx) error {
+		list = nil
+		key, err := s.threadKey(t, tenantOf(ctx), threadID)
+		if err != nil {
+			return err
+		}
+		from, below, err := q.bounds(t, key)
+		if err != nil {
+			return err
+		}
+		wanted, keep := q.At, containing(q.Metadata)
+		return t.until(`SELECT c.seq, e.at_us, e.head FROM checkpoints c JOIN events e ON e.thread = c.thread AND e.seq = c.seq
+ WHERE c.thread = $1 AND c.seq < $2 ORDER BY c.seq DESC`, in{key, from}, func(scan func(...any) error) (bool, error) {
+			c, err := scanCheckpoint(scan)
+			if err != nil {
+				return false, err
+			}
+			if wanted != "" {
+				if c.ID != wanted {
+					return true, nil
+				}
+				wanted = c.Parent
+			}
+			if c.Seq < below && (keep == nil || keep(c.facts())) {
+				list = append(list, c.Checkpoint)
+			}
+			last := q.At != "" && wanted == ""
+			return !last && (q.Limit <= 0 || len(list) < q.Limit), nil
+		})
+	})
+	return list, err
+}
+
+// bounds are the number to begin under, and the one that all wanted checkpoints
+// are under.
+func (q CheckpointQuery) bounds(t *tx, thread int64) (from, below int64, err error) {
+	from, below = 1<<62, 1<<62
+	var at spot
+	if q.Before != "" {
+		if at, err = findSpot(t, thread, q.Before); err != nil {
+			return 0, 0, err
+		}
+		from, below = at.seq, at.seq
+	}
+	if q.At != "" {
+		if at, err = findSpot(t, thread, q.At); err != nil {
+			return 0, 0, err
+		}
+		from = at.seq + 1
+	}
+	return from, below, nil
+}
+
+type checkpointRow struct{ mapping.Checkpoint }
+
+func scanCheckpoint(scan func(...any) error) (row checkpointRow, err error) {
+	var seq, at int64
+	var head []byte
+	var h mapping.Head
+	if err := scan(&seq, &at, &head); err != nil {
+		return row, err
+	}
+	if err := decode(head, &h); err != nil {
+		return row, err
+	}
+	if h.Checkpoint != nil {
+		row.Checkpoint = *h.Checkpoint
+	}
+	row.Seq, row.CreatedAt = seq, timeOf(at)
+	return row, nil
+}
+
+// facts is what metadata filters are matched against.
+func (c checkpointRow) facts() json.RawMessage {
+	own, err := encode(map[string]any{"source": c.Source, "step": c.Step, "run_id": c.RunID})
+	if err != nil {
+		return c.Metadata
+	}
+	all, err := fillKeys(own, c.Metadata)
+	if err != nil {
+		return own
+	}
+	return all
 }

@@ -22,10 +22,6 @@ type NewRun struct {
 	MaxPending                       int             // pending runs of this agent in this database; more is Limited queue_full (0: no limit)
 	IdempotencyKey, IdempotencyRoute string
 	IdempotencySum                   []byte // of the request body; another sum under the same key is Invalid
-	// ForkFrom is the checkpoint the events start from when it is not the
-	// head; the first checkpoint among them must then have a snapshot.
-	ForkFrom  string
-	Snapshots map[string][]byte // checkpoint id → full state to keep with it
 }
 
 // Created is what became of a NewRun. Replayed: an idempotency key named an
@@ -47,6 +43,10 @@ type Created struct {
 // Conflict thread_busy naming the run; enqueue → pending; interrupt, rollback →
 // pending, Created.Active set and a stop request noted on the active run.
 // concurrent runs do not mind others.
+//
+// Run.Base is where the run starts: what is given there or in
+// Options.Checkpoint (unknown: NotFound), else the head at its first claim. A run
+// that starts elsewhere than at the head moves the head there.
 func (s *Store) CreateRun(ctx context.Context, n NewRun) (c Created, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.write(ctx, func(t *tx) error {
@@ -76,7 +76,7 @@ func (m *maker) make() error {
 	if done, err := m.replay(); done || err != nil {
 		return err
 	}
-	for _, step := range []func() error{m.place, m.admit, m.lineage, m.insert, m.begin, m.remember} {
+	for _, step := range []func() error{m.place, m.admit, m.lineage, m.base, m.insert, m.begin, m.remember} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -228,6 +228,27 @@ func (m *maker) lineage() (err error) {
 	return err
 }
 
+// base settles where the run starts.
+func (m *maker) base() error {
+	r := &m.n.Run
+	if r.Base == "" {
+		r.Base = r.Options.Checkpoint
+	}
+	switch {
+	case r.Base == "" && m.made.Claimed:
+		r.Base = m.thread.Head
+	case r.Base == "" || r.Base == m.thread.Head:
+	case m.made.Claimed:
+		_, err := fork(m.tx, m.thread.key, r.Base, m.thread.Head)
+		m.thread.Head = r.Base
+		return err
+	default:
+		_, err := findSpot(m.tx, m.thread.key, r.Base)
+		return err
+	}
+	return nil
+}
+
 // insert writes the run's row.
 func (m *maker) insert() error {
 	r := m.newRun()
@@ -282,7 +303,7 @@ func (m *maker) newRun() mapping.Run {
 func (m *maker) begin() (err error) {
 	part := stretch{thread: m.thread.key, run: m.run, runID: m.made.Run.ID}
 	if m.made.Claimed {
-		part.events, part.snapshots, part.fork = m.n.Events, m.n.Snapshots, m.n.ForkFrom
+		part.events = m.n.Events
 	}
 	var from tip
 	if m.fresh {

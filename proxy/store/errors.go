@@ -90,4 +90,3 @@ func noRun(err error, id string) error {
 func noTask(err error, id string) error {
 	return missing(err, mapping.CodeTaskNotFound, "task", id)
 }
-

@@ -18,7 +18,7 @@ func newOwner() string { return rand.Text() }
 // takeOver frees the runs of processes that are gone. On SQLite these are all
 // others: this process holds the file's lock.
 func (s *Store) takeOver(t *tx) error {
-	if _, err := t.exec(`UPDATE runs SET holder = '' WHERE status = 'running' AND parked = 0 AND holder <> ''`); err != nil {
+	if _, err := t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> ''`); err != nil {
 		return err
 	}
 	_, err := t.exec(`DELETE FROM processes WHERE owner <> $1`, s.owner)
@@ -131,8 +131,13 @@ func oldestPending(t *tx, full []string) (oldest int64, err error) {
 
 // claim makes this process the holder of a run, under a new fence.
 func (s *Store) claim(t *tx, key int64, taken bool) (c Claimed, err error) {
+	first := false
+	if err := t.get(`SELECT started_us = 0 FROM runs WHERE id = $1`, in{key}, out{&first}); err != nil {
+		return c, err
+	}
 	if _, err := t.exec(`UPDATE runs SET status = 'running', parked = 0, holder = $2, fence = fence + 1, updated_us = $3,
  from_seq = CASE WHEN started_us = 0 THEN (SELECT seq FROM thread_seq WHERE thread = runs.thread) ELSE from_seq END,
+ base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END,
  started_us = CASE WHEN started_us = 0 THEN $3 ELSE started_us END WHERE id = $1`, key, s.owner, t.now); err != nil {
 		return c, err
 	}
@@ -146,6 +151,12 @@ func (s *Store) claim(t *tx, key int64, taken bool) (c Claimed, err error) {
 	th, err := readThreadByKey(t, row.thread)
 	if err != nil {
 		return c, err
+	}
+	if first && row.Base != th.Head {
+		if _, err := fork(t, row.thread, row.Base, th.Head); err != nil {
+			return c, err
+		}
+		th.Head = row.Base
 	}
 	task, err := readTask(t, `k.id = $1`, row.task)
 	if err != nil {

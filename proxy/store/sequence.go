@@ -3,7 +3,6 @@ package store
 import (
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -14,11 +13,8 @@ type tip struct {
 	seq  int64  // newest number
 	head string // id of the newest checkpoint
 	line int64  // stretch of history that the next event belongs to
-	base int64  // newest snapshot of the line: its number, 0 the empty state, noBase none yet
+	base int64  // what the line's states are folded on, see spot
 }
-
-// noBase: a line begun by a fork, before its first snapshot.
-const noBase = -1
 
 // stretch is a run of events about to be appended to one thread.
 type stretch struct {
@@ -27,7 +23,6 @@ type stretch struct {
 	runID     string
 	events    []mapping.Event
 	snapshots map[string][]byte
-	fork      string // checkpoint that a new line starts from; "": go on
 }
 
 // stateful tells whether an event is needed to fold a state.
@@ -60,7 +55,7 @@ func (s *stretch) newest() (head string, snapshot int) {
 // fill gives the events their numbers and times and the checkpoints their
 // parents, in copies: the caller's events stay as they are, since an operation
 // may run twice.
-func (s *stretch) fill(from tip, now int64) ([]mapping.Event, []mark, error) {
+func (s *stretch) fill(from tip, now int64) ([]mapping.Event, []mark) {
 	events := make([]mapping.Event, len(s.events))
 	var marks []mark
 	for i := range s.events {
@@ -74,15 +69,11 @@ func (s *stretch) fill(from tip, now int64) ([]mapping.Event, []mark, error) {
 			e.RunID = s.runID
 		}
 		if e.Head.Checkpoint != nil {
-			m, err := s.checkpoint(&e, &from)
-			if err != nil {
-				return nil, nil, err
-			}
-			marks = append(marks, m)
+			marks = append(marks, s.checkpoint(&e, &from))
 		}
 		events[i] = e
 	}
-	return events, marks, nil
+	return events, marks
 }
 
 // mark is a checkpoint's row.
@@ -92,7 +83,7 @@ type mark struct {
 	snapshot        []byte
 }
 
-func (s *stretch) checkpoint(e *mapping.Event, at *tip) (mark, error) {
+func (s *stretch) checkpoint(e *mapping.Event, at *tip) mark {
 	c := *e.Head.Checkpoint
 	c.Parent, c.Seq, c.CreatedAt = at.head, e.Seq, e.At
 	if c.RunID == "" {
@@ -104,28 +95,23 @@ func (s *stretch) checkpoint(e *mapping.Event, at *tip) (mark, error) {
 		m.base, at.base = e.Seq, e.Seq
 	}
 	at.head = c.ID
-	if m.base == noBase {
-		return m, fmt.Errorf("store: checkpoint %s begins a line without a snapshot", c.ID)
-	}
-	return m, nil
+	return m
 }
 
-// The one statement that gives numbers. What it returns is the tip before the
-// stretch: seq is put back by the caller. $6 and more belong to the condition.
+// The one statement that gives numbers, under a condition. What it returns is
+// the tip before the stretch, but for seq, which the caller puts back. $5 and
+// more belong to the condition.
 const advance = `UPDATE thread_seq SET seq = seq + $2,
- prev_head = CASE WHEN $4 <> '' THEN $4 ELSE head END,
- head = CASE WHEN $3 <> '' THEN $3 WHEN $4 <> '' THEN $4 ELSE head END,
- line = CASE WHEN $4 <> '' THEN seq + 1 ELSE line END,
- prev_base = CASE WHEN $4 <> '' THEN -1 ELSE base END,
- base = CASE WHEN $5 > 0 THEN seq + $5 WHEN $4 <> '' THEN -1 ELSE base END
+ prev_head = head, head = CASE WHEN $3 <> '' THEN $3 ELSE head END,
+ prev_base = base, base = CASE WHEN $4 > 0 THEN seq + $4 ELSE base END
  WHERE thread = $1`
 
 const (
-	advanceHeld = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $6 AND holder = $7 AND fence = $8 AND status = 'running' AND parked = 0)
+	advanceHeld = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $5 AND holder = $6 AND fence = $7 AND status = 'running' AND parked = 0)
  RETURNING seq, prev_head, line, prev_base`
-	advanceIdle = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $6 AND (status = 'pending' OR (status = 'running' AND parked = 1)))
+	advanceIdle = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $5 AND (status = 'pending' OR (status = 'running' AND parked = 1)))
  RETURNING seq, prev_head, line, prev_base`
-	advanceFrom = advance + ` AND head = $6 RETURNING seq, prev_head, line, prev_base`
+	advanceFrom = advance + ` AND head = $5 RETURNING seq, prev_head, line, prev_base`
 	advanceFree = advance + ` RETURNING seq, prev_head, line, prev_base`
 )
 
@@ -133,13 +119,24 @@ const (
 // when the condition does not hold.
 func (s *stretch) take(t *tx, text string, more ...any) (from tip, ok bool, err error) {
 	head, snapshot := s.newest()
-	args := append(in{s.thread, len(s.events), head, s.fork, snapshot}, more...)
+	args := append(in{s.thread, len(s.events), head, snapshot}, more...)
 	err = t.get(text, args, out{&from.seq, &from.head, &from.line, &from.base})
 	if errors.Is(err, sql.ErrNoRows) {
 		return tip{}, false, nil
 	}
 	from.seq -= int64(len(s.events))
 	return from, err == nil, err
+}
+
+// fork begins a new line at an older checkpoint, which becomes the head. ok is
+// false when the head is not expect any more.
+func fork(t *tx, thread int64, parent, expect string) (ok bool, err error) {
+	at, err := findSpot(t, thread, parent)
+	if err != nil {
+		return false, err
+	}
+	n, err := t.exec(`UPDATE thread_seq SET head = $2, line = seq + 1, base = $3 WHERE thread = $1 AND head = $4`, thread, parent, -at.seq, expect)
+	return n == 1, err
 }
 
 // begin writes the numbers of a thread that is being made.
@@ -152,10 +149,7 @@ func (s *stretch) begin(t *tx) (from tip, err error) {
 
 // write stores the numbered events with their checkpoints and returns them.
 func (s *stretch) write(t *tx, from tip) ([]mapping.Event, error) {
-	events, marks, err := s.fill(from, t.now)
-	if err != nil {
-		return nil, err
-	}
+	events, marks := s.fill(from, t.now)
 	if err := insertEvents(t, s.thread, s.run, from.line, events); err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func (s *session) close() error {
 // tx is what an operation works with. Its statements see each other's effects.
 type tx struct {
 	*session
-	now       int64 // microseconds, one value for the whole operation
+	now       int64    // microseconds, one value for the whole operation
 	committed []func() // run after the commit, before the caller hears of it
 }
 

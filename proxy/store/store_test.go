@@ -104,7 +104,9 @@ func update(data string) mapping.Event {
 		Head: mapping.Head{Node: "step", Reduce: true, Checkpoint: &mapping.Checkpoint{ID: id(), Source: "loop"}}}
 }
 
-func token(data string) mapping.Event { return mapping.Event{Kind: mapping.KindDelta, Data: []byte(data)} }
+func token(data string) mapping.Event {
+	return mapping.Event{Kind: mapping.KindDelta, Data: []byte(data)}
+}
 
 func wantClass(t testing.TB, err error, class mapping.Class, code string) {
 	t.Helper()

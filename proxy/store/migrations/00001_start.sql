@@ -116,8 +116,10 @@ CREATE TABLE events (
 CREATE UNIQUE INDEX events_seq ON events (thread, seq);
 CREATE INDEX events_line ON events (thread, line, seq) WHERE line IS NOT NULL;
 
--- base is the number of the newest checkpoint with a snapshot on this line, itself
--- included; 0: the empty state. What else is to be said stands in the event's head.
+-- base is what the state is folded on: the number of the newest checkpoint with a
+-- snapshot on this line, itself included; 0: the empty state; below 0: the state at
+-- the checkpoint numbered -base, which the line forked from. What else is to be said
+-- of a checkpoint stands in the head of its event.
 CREATE TABLE checkpoints (
   id            {{serial}},
   thread        BIGINT NOT NULL,
@@ -230,10 +232,15 @@ CREATE UNIQUE INDEX artifacts_path ON artifacts (thread, path) WHERE staged = 0;
 CREATE UNIQUE INDEX artifacts_name ON artifacts (thread, artifact_id) WHERE staged = 0;
 CREATE INDEX artifacts_thread ON artifacts (thread, artifact_id);
 
+CREATE INDEX artifacts_staged ON artifacts (blob) WHERE staged = 1;
+
+-- loose: no visible artifact has these bytes yet.
 CREATE TABLE blobs (
   id         {{serial}},
-  created_us BIGINT NOT NULL
+  created_us BIGINT NOT NULL,
+  loose      INTEGER NOT NULL
 );
+CREATE INDEX blobs_loose ON blobs (created_us) WHERE loose = 1;
 
 CREATE TABLE chunks (
   blob BIGINT NOT NULL,

@@ -1,0 +1,108 @@
+package adapter
+
+import (
+	"context"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"golang.org/x/sync/singleflight"
+)
+
+// detectTimeout bounds one round of asking an agent what it speaks.
+const detectTimeout = 10 * time.Second
+
+// Auto is the backend of an agent whose dialect is not configured: the agent is
+// asked at first use. An answer is kept for good; while there is none, every
+// use asks again. Safe for concurrent use.
+type Auto struct {
+	up       Upstream
+	dialects []Dialect
+	asking   singleflight.Group
+	found    atomic.Pointer[Backend]
+}
+
+// NewAuto makes a backend that asks for dialects in the given order. It does no
+// I/O.
+func NewAuto(up Upstream, dialects []Dialect) *Auto {
+	return &Auto{up: up, dialects: dialects}
+}
+
+// Resolve returns the backend of the dialect that the agent speaks, asking it
+// if that is not known yet. It fails with upstream_unreachable while nobody
+// answers, and with bad_upstream_response when none of the dialects is spoken.
+// Those who come while the agent is being asked share the answer.
+func (a *Auto) Resolve(ctx context.Context) (Backend, error) {
+	if b := a.found.Load(); b != nil {
+		return *b, nil
+	}
+	answer := a.asking.DoChan("", func() (any, error) {
+		// The first to ask may leave; the others still want the answer.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), detectTimeout)
+		defer cancel()
+		return a.ask(ctx)
+	})
+	select {
+	case r := <-answer:
+		b, _ := r.Val.(Backend)
+		return b, r.Err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (a *Auto) ask(ctx context.Context) (Backend, error) {
+	if b := a.found.Load(); b != nil {
+		return *b, nil
+	}
+	var silent error
+	answered := false
+	for _, d := range a.dialects {
+		if d.Detect == nil || d.Dial == nil {
+			continue
+		}
+		speaks, err := d.Detect(ctx, a.up)
+		switch {
+		case err != nil:
+			silent = err
+		case speaks:
+			return a.dial(d)
+		default:
+			answered = true
+		}
+	}
+	if answered {
+		return nil, mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream,
+			"A server answers at %s, but it speaks none of the dialects this bridge knows. Check agents.%s.url, or set agents.%s.dialect.", a.up.Config.URL, a.up.Name, a.up.Name)
+	}
+	e := mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
+		"The agent %s does not answer at %s. Is it running, and is the address right?", a.up.Name, a.up.Config.URL)
+	e.Err = silent
+	return nil, e
+}
+
+func (a *Auto) dial(d Dialect) (Backend, error) {
+	up := a.up
+	up.Config.Dialect = d.Name
+	b, err := d.Dial(up)
+	if err != nil {
+		return nil, err
+	}
+	a.found.Store(&b)
+	return b, nil
+}
+
+// Run is Backend.Run of the resolved backend.
+func (a *Auto) Run(ctx context.Context, t Task) iter.Seq2[mapping.Event, error] {
+	return func(yield func(mapping.Event, error) bool) {
+		b, err := a.Resolve(ctx)
+		if err != nil {
+			yield(mapping.Event{}, mapping.Classify(err))
+			return
+		}
+		b.Run(ctx, t)(yield)
+	}
+}
+
+var _ Backend = (*Auto)(nil)

@@ -1,0 +1,144 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// spoken is a dialect whose servers answer 200 at its path. Backends yield its
+// name.
+func spoken(name string, asked *atomic.Int64) Dialect {
+	return Dialect{
+		Name: name,
+		Detect: func(ctx context.Context, up Upstream) (bool, error) {
+			asked.Add(1)
+			req, err := http.NewRequestWithContext(ctx, "GET", up.Config.URL+"/"+name, nil)
+			if err != nil {
+				return false, err
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				return false, err
+			}
+			return res.StatusCode == 200, res.Body.Close()
+		},
+		Dial: func(up Upstream) (Backend, error) { return named(up.Config.Dialect), nil },
+	}
+}
+
+type named string
+
+func (n named) Run(context.Context, Task) iter.Seq2[mapping.Event, error] {
+	return func(yield func(mapping.Event, error) bool) {
+		yield(mapping.Event{Kind: mapping.KindEnd, RunID: string(n)}, nil)
+	}
+}
+
+func server(t *testing.T, path string) string {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != path {
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func auto(url string, asked *atomic.Int64) *Auto {
+	return NewAuto(Upstream{Name: "a", Config: config.Agent{URL: url, Dialect: "auto"}},
+		[]Dialect{{Name: "face only"}, spoken("one", asked), spoken("two", asked)})
+}
+
+func TestAutoAsksOnce(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	a := auto(server(t, "/two"), &asked)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if b, err := a.Resolve(t.Context()); err != nil || b != named("two") {
+				t.Errorf("got %v, %v", b, err)
+			}
+		})
+	}
+	all.Wait()
+	for ev, err := range a.Run(t.Context(), Task{}) {
+		if err != nil || ev.RunID != "two" {
+			t.Errorf("run: %v, %v", ev, err)
+		}
+	}
+	if n := asked.Load(); n != 2 {
+		t.Errorf("asked %d times, want once per dialect", n)
+	}
+}
+
+func TestAutoAsksAgainAfterAFailure(t *testing.T) {
+	t.Parallel()
+	var away atomic.Bool
+	away.Store(true)
+	d := Dialect{
+		Name: "late",
+		Detect: func(context.Context, Upstream) (bool, error) {
+			if away.Load() {
+				return false, errors.New("connection refused")
+			}
+			return true, nil
+		},
+		Dial: func(up Upstream) (Backend, error) { return named(up.Config.Dialect), nil },
+	}
+	a := NewAuto(Upstream{Name: "a", Config: config.Agent{URL: "http://127.0.0.1:9"}}, []Dialect{d})
+	for _, err := range a.Run(t.Context(), Task{}) {
+		if e := mapping.Classify(err); e.Code != mapping.CodeUpstreamUnreachable || e.Class != mapping.Upstream {
+			t.Errorf("error %v", err)
+		}
+	}
+	away.Store(false)
+	if b, err := a.Resolve(t.Context()); err != nil || b != named("late") {
+		t.Errorf("got %v, %v", b, err)
+	}
+}
+
+func TestAutoSaysWhenNothingIsSpoken(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	_, err := auto(server(t, "/three"), &asked).Resolve(t.Context())
+	if e := mapping.Classify(err); e.Code != mapping.CodeBadUpstream {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAutoLetsTheImpatientGo(t *testing.T) {
+	t.Parallel()
+	in, out := make(chan struct{}), make(chan struct{})
+	d := Dialect{
+		Name:   "slow",
+		Detect: func(context.Context, Upstream) (bool, error) { close(in); <-out; return true, nil },
+		Dial:   func(Upstream) (Backend, error) { return named("slow"), nil },
+	}
+	a := NewAuto(Upstream{}, []Dialect{d})
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() {
+		_, err := a.Resolve(ctx)
+		gone <- err
+	}()
+	<-in
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	close(out)
+	if b, err := a.Resolve(t.Context()); err != nil || b != named("slow") {
+		t.Errorf("got %v, %v", b, err)
+	}
+}

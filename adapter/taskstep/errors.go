@@ -1,0 +1,143 @@
+package taskstep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// statusClientGone is what an access log shows for a client that left before
+// its answer; nobody receives it.
+const statusClientGone = 499
+
+// fail answers err as JSON and logs what the client is not told.
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var known *mapping.Error
+	if r.Context().Err() != nil && !errors.As(err, &known) {
+		w.WriteHeader(statusClientGone)
+		return
+	}
+	e := classify(err)
+	switch e.Class {
+	case mapping.Internal:
+		s.logInternal(r, e)
+	case mapping.Limited, mapping.Unavailable:
+		w.Header().Set("Retry-After", "1")
+	case mapping.TooLarge:
+		w.Header().Set("Connection", "close") // the rest of the body is not read
+	}
+	_ = send(w, s.style.status(e.Class), appendError(nil, e))
+}
+
+func (s *server) logInternal(r *http.Request, e *mapping.Error) {
+	s.face.Log.Error("request failed", zap.String("route", routeOf(r)), zap.Error(e.Err))
+}
+
+// classify adds the errors of net/http to those of the bridge.
+func classify(err error) *mapping.Error {
+	var large *http.MaxBytesError
+	var known *mapping.Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &large):
+		return tooLarge(large.Limit)
+	case errors.Is(err, context.DeadlineExceeded):
+		return &mapping.Error{Class: mapping.Timeout, Code: mapping.CodeStepTimeout,
+			Message: "The answer did not come in time.", Err: err}
+	}
+	return mapping.Classify(err)
+}
+
+// status is the one place where a class becomes an HTTP status. The document
+// fixes 404 and 422 and leaves the rest to its default response.
+func (s style) status(c mapping.Class) int {
+	switch c {
+	case mapping.Invalid, mapping.Malformed:
+		return s.invalid
+	case mapping.NotFound:
+		return http.StatusNotFound
+	case mapping.NotAllowed:
+		return http.StatusMethodNotAllowed
+	case mapping.Conflict:
+		return http.StatusConflict
+	case mapping.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case mapping.Unsupported:
+		return http.StatusUnsupportedMediaType
+	case mapping.Unauthorized:
+		return http.StatusUnauthorized
+	case mapping.Forbidden:
+		return http.StatusForbidden
+	case mapping.Limited:
+		return http.StatusTooManyRequests
+	case mapping.Unavailable:
+		return http.StatusServiceUnavailable
+	case mapping.StorageFull:
+		return http.StatusInsufficientStorage
+	case mapping.Upstream:
+		return http.StatusBadGateway
+	case mapping.Timeout:
+		return http.StatusGatewayTimeout
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// appendError writes {"message"} for 404, as the document's NotFound has it,
+// and for 405; {"message", "code", "detail"} for everything else, where the
+// document allows any object.
+func appendError(b []byte, e *mapping.Error) []byte {
+	b = append(b, `{"message":`...)
+	b = appendString(b, e.Message)
+	if e.Class == mapping.NotFound || e.Class == mapping.NotAllowed {
+		return append(b, '}')
+	}
+	return appendRest(b, e)
+}
+
+// appendStreamError is an error within a stream, where no status tells its
+// class: always with the code.
+func appendStreamError(b []byte, e *mapping.Error) []byte {
+	b = append(b, `{"message":`...)
+	b = appendString(b, e.Message)
+	return appendRest(b, e)
+}
+
+func appendRest(b []byte, e *mapping.Error) []byte {
+	b = append(b, `,"code":`...)
+	b = appendString(b, e.Code)
+	if e.Detail != nil {
+		if detail, err := json.Marshal(e.Detail); err == nil {
+			b = append(b, `,"detail":`...)
+			b = append(b, detail...)
+		}
+	}
+	return append(b, '}')
+}
+
+// complaint is one thing wrong with a request, in the form that servers of
+// this protocol made with FastAPI use in "detail".
+type complaint struct {
+	Loc []string `json:"loc"` // body or query, then the field
+	Msg string   `json:"msg"`
+}
+
+// invalid refuses a field; what completes the sentence "<field> must be …".
+func invalid(where, field, what string) *mapping.Error {
+	e := mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s must be %s.", field, what)
+	e.Detail = []complaint{{Loc: []string{where, field}, Msg: "must be " + what}}
+	return e
+}
+
+func malformed(format string, args ...any) *mapping.Error {
+	return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, format, args...)
+}
+
+func tooLarge(limit int64) *mapping.Error {
+	return mapping.Errorf(mapping.TooLarge, mapping.CodeInvalid, "The body is larger than the limit of %d bytes.", limit)
+}

@@ -1,0 +1,167 @@
+package taskstep
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+)
+
+// style is how one version of the protocol answers where versions differ.
+type style struct {
+	invalid int // status of a request that cannot be
+	created int // status of a POST that made something
+}
+
+var v1 = style{invalid: http.StatusUnprocessableEntity, created: http.StatusOK}
+
+// server is the face. Safe for concurrent use; it keeps no state.
+type server struct {
+	svc   adapter.Service
+	face  adapter.Face
+	style style
+}
+
+// operation answers one request about ref, or returns why it cannot be
+// answered, before it wrote anything.
+type operation func(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error
+
+// endpoint is an operation at a path below a prefix.
+type endpoint struct {
+	method, path string
+	op           operation
+}
+
+func mountFace(r *mux.Router, svc adapter.Service, face adapter.Face) {
+	if face.Heartbeat <= 0 {
+		face.Heartbeat = 15 * time.Second
+	}
+	s := &server{svc: svc, face: face, style: v1}
+	s.mountV1(r.PathPrefix("/ap/v1").Subrouter())
+	s.mountV1(r.PathPrefix("/agents/{agent}/ap/v1").Subrouter())
+	// The prefix of before September 2023.
+	old := r.PathPrefix("/agent/").Subrouter()
+	s.mountOperations(old, "", s.endpoints())
+	old.PathPrefix("/tasks/").HandlerFunc(s.noRoute)
+}
+
+// mountV1 answers everything below the prefix of v1, so that no client of it
+// ever sees another dialect's error or a page of text. A subrouter per prefix
+// costs the routes of other dialects one comparison instead of forty.
+func (s *server) mountV1(r *mux.Router) {
+	s.mountOperations(r, "/agent", s.endpoints())
+	r.Path("/heartbeat").Methods(http.MethodGet, http.MethodHead).HandlerFunc(heartbeat)
+	r.Path("/heartbeat").Handler(s.refuseMethod([]string{http.MethodGet, http.MethodHead}))
+	r.Path("").HandlerFunc(s.noRoute)
+	r.PathPrefix("/").HandlerFunc(s.noRoute)
+}
+
+// endpoints lists the operations, those that clients call most first: the
+// router tries them in this order.
+func (s *server) endpoints() []endpoint {
+	return []endpoint{
+		{http.MethodPost, "/tasks/{task}/steps", s.executeStep},
+		{http.MethodPost, "/tasks", s.createTask},
+		{http.MethodGet, "/tasks/{task}", s.getTask},
+		{http.MethodGet, "/tasks/{task}/steps", s.listSteps},
+		{http.MethodGet, "/tasks/{task}/artifacts", s.listArtifacts},
+		{http.MethodGet, "/tasks/{task}/artifacts/{artifact}", s.downloadArtifact},
+		{http.MethodPost, "/tasks/{task}/artifacts", s.uploadArtifact},
+		{http.MethodGet, "/tasks/{task}/steps/{step}", s.getStep},
+		{http.MethodGet, "/tasks", s.listTasks},
+		{http.MethodPost, "/tasks/{task}/cancel", s.cancelTask},
+	}
+}
+
+// mountOperations adds the endpoints, and 405 for other methods on their paths.
+func (s *server) mountOperations(r *mux.Router, prefix string, list []endpoint) {
+	allowed := map[string][]string{}
+	for _, e := range list {
+		methods := []string{e.method}
+		if e.method == http.MethodGet {
+			methods = append(methods, http.MethodHead)
+		}
+		allowed[e.path] = append(allowed[e.path], methods...)
+		r.Path(prefix + e.path).Methods(methods...).Handler(s.handle(e.op))
+	}
+	for _, e := range list {
+		if methods, ok := allowed[e.path]; ok {
+			r.Path(prefix + e.path).Handler(s.refuseMethod(methods))
+			delete(allowed, e.path)
+		}
+	}
+}
+
+func (s *server) handle(op operation) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ref, err := s.ref(r)
+		if err == nil {
+			err = op(w, r, ref)
+		}
+		if err != nil {
+			s.fail(w, r, err)
+		}
+	})
+}
+
+// ref reads from the path which task of which agent is meant.
+func (s *server) ref(r *http.Request) (adapter.TaskRef, error) {
+	vars := mux.Vars(r)
+	agent, err := s.agent(vars["agent"])
+	if err != nil {
+		return adapter.TaskRef{}, err
+	}
+	ref := adapter.TaskRef{Agent: agent, Topic: vars["topic"], ID: vars["task"]}
+	if !storable(ref.ID) {
+		return ref, mapping.Errorf(mapping.NotFound, mapping.CodeTaskNotFound, "There is no task with this id.")
+	}
+	return ref, nil
+}
+
+// agent is the config name of the agent that is asked; chosen is empty on the
+// routes of the default agent.
+func (s *server) agent(chosen string) (string, error) {
+	if chosen != "" {
+		if _, ok := s.face.Agents[chosen]; ok {
+			return chosen, nil
+		}
+		return "", mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "There is no agent with this name.")
+	}
+	if s.face.DefaultAgent == "" {
+		return "", mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound,
+			"No agent is the default one here. Call /agents/{name}/ap/v1/agent/… instead, or set default_agent.")
+	}
+	return s.face.DefaultAgent, nil
+}
+
+// storable tells whether an id could be one of ours. Any other string is a
+// legal id too, of something that is not there; it is not worth a query, and
+// some databases refuse it.
+func storable(id string) bool {
+	return len(id) <= 256 && utf8.ValidString(id) && !strings.ContainsRune(id, 0)
+}
+
+func (s *server) refuseMethod(allowed []string) http.Handler {
+	allowed = slices.Compact(slices.Sorted(slices.Values(allowed)))
+	allow := strings.Join(allowed, ", ")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", allow)
+		s.fail(w, r, mapping.Errorf(mapping.NotAllowed, mapping.CodeInvalid,
+			"This path does not take %s. It takes %s.", r.Method, allow))
+	})
+}
+
+func (s *server) noRoute(w http.ResponseWriter, r *http.Request) {
+	s.fail(w, r, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound,
+		"There is nothing at this path. The tasks are at /ap/v1/agent/tasks."))
+}
+
+func heartbeat(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("Server is running."))
+}

@@ -1,0 +1,165 @@
+package taskstep
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// followSteps streams a task's steps as they are released. It is an extension
+// of ours and drives nothing: steps are still asked for by POST.
+//
+//	event: step, data: a Step, id: its number from 1
+//	event: error, data: {"message", "code"}: the stream cannot go on
+//	event: end, data: {}: the last step was sent; do not come back
+//
+// Last-Event-ID continues after that step; without it, or with -1, the stream
+// begins at the first step.
+func (s *server) followSteps(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+	after, err := lastEventID(r)
+	if err != nil {
+		return err
+	}
+	_, total, err := s.svc.Steps.List(r.Context(), ref, adapter.Page{Number: 1, Size: 1})
+	if err != nil {
+		return err
+	}
+	if after > total {
+		return badCursor("Last-Event-ID is ahead of the task, which has %d steps.", total)
+	}
+	if r.Method == http.MethodHead {
+		w.Header().Set("Content-Type", "text/event-stream")
+		return nil
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	steps := s.pullSteps(ctx, ref, after)
+	defer drain(cancel, steps)
+	s.streamSteps(w, r, s.writer(ref), steps)
+	return nil
+}
+
+// followed is a step, or why there are no more.
+type followed struct {
+	step mapping.Step
+	err  error
+}
+
+// pullSteps follows the task on a goroutine of its own, so that heartbeats can
+// be sent meanwhile. It ends, and closes the channel, soon after ctx.
+func (s *server) pullSteps(ctx context.Context, ref adapter.TaskRef, after int) <-chan followed {
+	steps := make(chan followed, 16)
+	go func() {
+		defer close(steps)
+		for step, err := range s.svc.Steps.Follow(ctx, ref, after) {
+			select {
+			case steps <- followed{step, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return steps
+}
+
+// drain stops the goroutine of pullSteps and waits for its end.
+func drain(cancel context.CancelFunc, steps <-chan followed) {
+	cancel()
+	for range steps {
+		continue
+	}
+}
+
+func (s *server) streamSteps(w http.ResponseWriter, r *http.Request, wire writer, steps <-chan followed) {
+	out := sse.Start(w)
+	defer out.Close()
+	beat := time.NewTicker(s.face.Heartbeat)
+	defer beat.Stop()
+	for {
+		var err error
+		select {
+		case f, more := <-steps:
+			if !more || f.err != nil {
+				s.endStream(out, r, f.err)
+				return
+			}
+			if err = out.Write(stepFrame(wire, &f.step)); err == nil && len(steps) == 0 {
+				err = out.Flush()
+			}
+		case <-beat.C:
+			err = out.Heartbeat()
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func stepFrame(wire writer, step *mapping.Step) []byte {
+	data := jsontext.Value(wire.step(nil, step))
+	if bytes.ContainsAny(data, "\r\n") { // within carried values; many readers want one line
+		_ = data.Compact()
+	}
+	return sse.AppendFrame(nil, "step", data, strconv.Itoa(step.N))
+}
+
+// endStream says how the stream ended. A client that left is told nothing.
+func (s *server) endStream(out *sse.Writer, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return
+	}
+	frame := sse.AppendFrame(nil, "end", []byte("{}"), "")
+	if err != nil {
+		e := classify(err)
+		if e.Class == mapping.Internal {
+			s.logInternal(r, e)
+		}
+		frame = sse.AppendFrame(nil, "error", appendStreamError(nil, e), "")
+	}
+	if out.Write(frame) == nil {
+		_ = out.Flush()
+	}
+}
+
+func wantsStream(r *http.Request) (bool, error) {
+	if r.URL.RawQuery == "" {
+		return false, nil
+	}
+	q, err := queryOf(r)
+	if err != nil {
+		return false, err
+	}
+	switch q.Get("stream") {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, invalid("query", "stream", "true or false")
+}
+
+// lastEventID is the number of the last step the client has.
+func lastEventID(r *http.Request) (int, error) {
+	id := r.Header.Get("Last-Event-ID")
+	if id == "" || id == "-1" {
+		return 0, nil
+	}
+	n, ok := parseCount(id)
+	if !ok {
+		return 0, badCursor("Last-Event-ID must be the number of a step, or -1.")
+	}
+	return n, nil
+}
+
+func badCursor(format string, args ...any) error {
+	return mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor, format, args...)
+}

@@ -1,0 +1,71 @@
+package taskstep
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/apbridge/apbridge/adapter"
+)
+
+// Bounds of a page. The document has 10 items by default and only lower bounds.
+const (
+	defaultPageSize = 10
+	maxPageSize     = 1000
+	maxPage         = 1<<31 - 1
+)
+
+// pageOf reads current_page (from 1) and page_size (1 to 1000).
+func pageOf(r *http.Request) (adapter.Page, error) {
+	p := adapter.Page{Number: 1, Size: defaultPageSize}
+	if r.URL.RawQuery == "" {
+		return p, nil
+	}
+	q, err := queryOf(r)
+	if err != nil {
+		return p, err
+	}
+	if p.Number, err = intParam(q, "current_page", p.Number, maxPage); err != nil {
+		return p, err
+	}
+	p.Size, err = intParam(q, "page_size", p.Size, maxPageSize)
+	return p, err
+}
+
+func queryOf(r *http.Request) (url.Values, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, malformed("The query string cannot be read: write it as name=value pairs, percent-encoded.")
+	}
+	return q, nil
+}
+
+func intParam(q url.Values, name string, absent, most int) (int, error) {
+	if !q.Has(name) {
+		return absent, nil
+	}
+	n, ok := parseCount(q.Get(name))
+	if !ok || n < 1 || n > most {
+		return 0, invalid("query", name, "a whole number from 1 to "+strconv.Itoa(most))
+	}
+	return n, nil
+}
+
+// parseCount reads an unsigned decimal number of at most 10 digits and nothing
+// else: no sign, no space.
+func parseCount(s string) (int, bool) {
+	if s == "" || len(s) > 10 {
+		return 0, false
+	}
+	n := 0
+	for i := 0; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int(s[i]-'0')
+	}
+	return n, true
+}
+
+// pageCount is the number of pages total items fill.
+func pageCount(total, size int) int { return (total + size - 1) / size }

@@ -1,0 +1,358 @@
+package threadrun
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+var (
+	runStatuses = []string{"pending", "running", "success", "error", "timeout", "interrupted"}
+	apStatuses  = []string{"pending", "success", "error", "timeout", "interrupted"}
+	runKeys     = []string{"run_id", "thread_id", "assistant_id", "agent_id", "metadata", "status", "kwargs", "multitask_strategy", "created_at", "updated_at", "error"}
+)
+
+// start reads a request for a run and starts it; the answer's headers are set.
+// tail is what a client that lost the answer may GET below the run's path.
+func (s *server) start(w http.ResponseWriter, r *http.Request, tail string) (*runRequest, mapping.Run, error) {
+	thread := ""
+	if !isStateless(r) {
+		var err error
+		if thread, err = threadOf(r); err != nil {
+			return nil, mapping.Run{}, err
+		}
+	}
+	q, err := s.readRun(w, r, thread)
+	if err != nil {
+		return nil, mapping.Run{}, err
+	}
+	started, err := s.svc.Runs.Start(r.Context(), q.NewRun)
+	if err != nil {
+		return nil, mapping.Run{}, err
+	}
+	startedHeaders(w.Header(), q, started, tail)
+	return q, started.Run, nil
+}
+
+// startedHeaders say where the run is. SDKs take both ids out of
+// Content-Location with a greedy pattern, so nothing may follow the run's id;
+// Location is a path they GET to go on after a broken connection.
+func startedHeaders(h http.Header, q *runRequest, st adapter.Started, tail string) {
+	at := "/runs/" + st.Run.ID
+	if !q.stateless {
+		at = "/threads/" + st.Run.ThreadID + at
+	}
+	h.Set("Content-Location", at)
+	if tail != "" {
+		h.Set("Location", at+"/"+tail)
+	}
+	if len(st.Losses) > 0 {
+		h.Set("X-Apbridge-Lossy", mapping.LossHeader(st.Losses))
+	}
+}
+
+func (s *server) createRunThread(w http.ResponseWriter, r *http.Request) error {
+	return s.createRun(w, r)
+}
+
+func (s *server) createRunStateless(w http.ResponseWriter, r *http.Request) error {
+	return s.createRun(w, r)
+}
+
+func (s *server) createRun(w http.ResponseWriter, r *http.Request) error {
+	q, run, err := s.start(w, r, "")
+	if err != nil {
+		return err
+	}
+	replyRun(w, run, q.ap())
+	return nil
+}
+
+func replyRun(w http.ResponseWriter, run mapping.Run, ap bool) {
+	var e enc
+	encodeRun(&e, run, ap)
+	reply(w, http.StatusOK, e.b)
+}
+
+func (s *server) getRun(w http.ResponseWriter, r *http.Request) error   { return s.run(w, r, false) }
+func (s *server) getRunAP(w http.ResponseWriter, r *http.Request) error { return s.run(w, r, true) }
+
+func (s *server) run(w http.ResponseWriter, r *http.Request, ap bool) error {
+	ref, err := refOf(r)
+	if err != nil {
+		return err
+	}
+	run, err := s.svc.Runs.Get(r.Context(), ref)
+	if err != nil {
+		return err
+	}
+	replyRun(w, run, ap)
+	return nil
+}
+
+func (s *server) deleteRun(w http.ResponseWriter, r *http.Request) error {
+	ref, err := refOf(r)
+	if err != nil {
+		return err
+	}
+	if err := s.svc.Runs.Delete(r.Context(), ref); err != nil {
+		return err
+	}
+	noContent(w)
+	return nil
+}
+
+func (s *server) listRuns(w http.ResponseWriter, r *http.Request) error {
+	thread, err := threadOf(r)
+	if err != nil {
+		return err
+	}
+	q := queryOf(r)
+	p := q.page(10)
+	status := q.enum("status", runStatuses...)
+	set, err := selection(q.texts("select"), runKeys...)
+	if err := firstOf(q.err(), err); err != nil {
+		return err
+	}
+	list, err := s.svc.RunIndex.List(r.Context(), adapter.RunQuery{
+		ThreadID: thread, Status: mapping.RunStatus(status), Limit: p.limit, Offset: p.offset,
+	})
+	if err != nil {
+		return err
+	}
+	replyRuns(w, list, false, set)
+	return nil
+}
+
+func replyRuns(w http.ResponseWriter, list []mapping.Run, ap bool, set fieldSet) {
+	var e enc
+	e.open('[')
+	for _, run := range list {
+		var one enc
+		encodeRun(&one, run, ap)
+		set.pick(&e, one.b)
+	}
+	e.close(']')
+	reply(w, http.StatusOK, e.b)
+}
+
+// searchRuns is the Agent Protocol's search.
+func (s *server) searchRuns(w http.ResponseWriter, r *http.Request) error {
+	o, err := s.request(w, r, false)
+	if err != nil {
+		return err
+	}
+	p := o.page(10)
+	q := adapter.RunQuery{
+		ThreadID: o.uuid("thread_id"), Agent: o.text("agent_id"), Metadata: o.object("metadata"),
+		Status: mapping.RunStatus(o.enum("status", apStatuses...)), Limit: p.limit, Offset: p.offset,
+	}
+	if err := o.err(); err != nil {
+		return err
+	}
+	list, err := s.findRuns(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	replyRuns(w, list, true, nil)
+	return nil
+}
+
+// findRuns lists runs as the Agent Protocol counts them: its "pending" are the
+// pending and the running ones.
+func (s *server) findRuns(ctx context.Context, q adapter.RunQuery) ([]mapping.Run, error) {
+	if q.Status != mapping.RunPending {
+		return s.svc.RunIndex.List(ctx, q)
+	}
+	limit, offset := q.Limit, q.Offset
+	q.Limit, q.Offset = limit+offset, 0
+	var all []mapping.Run
+	for _, st := range []mapping.RunStatus{mapping.RunPending, mapping.RunRunning} {
+		q.Status = st
+		list, err := s.svc.RunIndex.List(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	slices.SortStableFunc(all, func(a, b mapping.Run) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return all[min(offset, len(all)):min(limit+offset, len(all))], nil
+}
+
+// batchRuns starts several stateless runs. All are read before the first is
+// started, so that a mistake in one starts none.
+func (s *server) batchRuns(w http.ResponseWriter, r *http.Request) error {
+	raw, err := s.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	batch, err := s.readBatch(raw)
+	if err != nil {
+		return err
+	}
+	runs := make([]mapping.Run, 0, len(batch))
+	for _, q := range batch {
+		st, err := s.svc.Runs.Start(r.Context(), q.NewRun)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, st.Run)
+	}
+	replyRuns(w, runs, false, nil)
+	return nil
+}
+
+const maxBatch = 1000
+
+func (s *server) readBatch(raw []byte) ([]*runRequest, error) {
+	// The list is read as a member of an object, so that one parser checks it.
+	wrapped := append(append([]byte(`{"batch":`), raw...), '}')
+	if raw == nil {
+		wrapped = []byte(`{}`)
+	}
+	depth := s.face.Limits.Depth
+	if depth > 0 {
+		depth++
+	}
+	o, err := parseObject(wrapped, depth)
+	if err != nil {
+		return nil, err
+	}
+	list := splitList(o.list("batch"))
+	if err := o.err(); err != nil {
+		return nil, err
+	}
+	if len(list) == 0 || len(list) > maxBatch || len(o.members) != 1 {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body must be a list of 1 to %d runs.", maxBatch)
+	}
+	var batch []*runRequest
+	for i, one := range list {
+		if run := (&fields{errs: o.errs}).element("batch", i, one); run != nil {
+			batch = append(batch, run.runRequest(""))
+		}
+	}
+	return batch, o.err()
+}
+
+// cancelRunThread answers 202 when the run may still be ending, and 204 when
+// it was waited for.
+func (s *server) cancelRunThread(w http.ResponseWriter, r *http.Request) error {
+	waited, err := s.cancelRun(r)
+	if err != nil {
+		return err
+	}
+	if waited {
+		noContent(w)
+	} else {
+		w.WriteHeader(http.StatusAccepted)
+	}
+	return nil
+}
+
+func (s *server) cancelRunAP(w http.ResponseWriter, r *http.Request) error {
+	if _, err := s.cancelRun(r); err != nil {
+		return err
+	}
+	noContent(w)
+	return nil
+}
+
+// cancelRun is the same for both. A run that has ended already is as the
+// client wants it.
+func (s *server) cancelRun(r *http.Request) (waited bool, err error) {
+	ref, err := refOf(r)
+	if err != nil {
+		return false, err
+	}
+	q := queryOf(r)
+	opt := adapter.CancelOptions{Wait: q.flag("wait"), Rollback: q.enum("action", "interrupt", "rollback") == "rollback"}
+	if err := q.err(); err != nil {
+		return false, err
+	}
+	err = s.svc.Runs.Cancel(r.Context(), ref, opt)
+	if isClass(err, mapping.Conflict) {
+		err = nil
+	}
+	return opt.Wait, err
+}
+
+// cancelMany cancels the named runs, or all with a status.
+func (s *server) cancelMany(w http.ResponseWriter, r *http.Request) error {
+	o, err := s.request(w, r, true)
+	if err != nil {
+		return err
+	}
+	q := queryOf(r)
+	opt := adapter.CancelOptions{Rollback: q.enum("action", "interrupt", "rollback") == "rollback"}
+	thread, ids := o.uuid("thread_id"), o.texts("run_ids")
+	status := o.enum("status", "pending", "running", "all")
+	if status == "" && (thread == "" || len(ids) == 0) {
+		o.complain("run_ids", "and thread_id are needed, or a status")
+	}
+	for _, id := range ids {
+		if !mapping.IsUUID(id) {
+			o.complain("run_ids", "must be a list of UUIDs")
+		}
+	}
+	if err := firstOf(o.err(), q.err()); err != nil {
+		return err
+	}
+	if ids == nil {
+		if ids, err = s.activeRuns(r.Context(), thread, status); err != nil {
+			return err
+		}
+	}
+	if err := s.cancelAll(r.Context(), thread, ids, opt); err != nil {
+		return err
+	}
+	noContent(w)
+	return nil
+}
+
+func (s *server) activeRuns(ctx context.Context, thread, status string) ([]string, error) {
+	var ids []string
+	for _, st := range []mapping.RunStatus{mapping.RunPending, mapping.RunRunning} {
+		if status != "all" && status != string(st) {
+			continue
+		}
+		list, err := s.svc.RunIndex.List(ctx, adapter.RunQuery{ThreadID: thread, Status: st, Limit: 1000})
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range list {
+			ids = append(ids, run.ID)
+		}
+	}
+	return ids, nil
+}
+
+func (s *server) cancelAll(ctx context.Context, thread string, ids []string, opt adapter.CancelOptions) error {
+	for _, id := range ids {
+		err := s.svc.Runs.Cancel(ctx, adapter.RunRef{ThreadID: thread, RunID: id}, opt)
+		if err != nil && !isClass(err, mapping.Conflict) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Crons are not kept here: searching them finds none.
+func (s *server) searchCrons(w http.ResponseWriter, r *http.Request) error {
+	if _, err := s.request(w, r, false); err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, []byte("[]"))
+	return nil
+}
+
+func (s *server) countCrons(w http.ResponseWriter, r *http.Request) error {
+	if _, err := s.request(w, r, false); err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, []byte(strconv.Itoa(0)))
+	return nil
+}

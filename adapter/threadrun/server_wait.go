@@ -1,0 +1,242 @@
+package threadrun
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+)
+
+func isStateless(r *http.Request) bool {
+	_, ok := mux.Vars(r)["thread_id"]
+	return !ok
+}
+
+func (s *server) waitThread(w http.ResponseWriter, r *http.Request) error {
+	return s.startAndWait(w, r)
+}
+
+func (s *server) waitStateless(w http.ResponseWriter, r *http.Request) error {
+	return s.startAndWait(w, r)
+}
+
+func (s *server) startAndWait(w http.ResponseWriter, r *http.Request) error {
+	q, run, err := s.start(w, r, "")
+	if err != nil {
+		return err
+	}
+	tail, shape := "join", bareValues
+	if q.ap() {
+		tail, shape = "wait", waitResponse
+	}
+	w.Header().Set("Location", w.Header().Get("Content-Location")+"/"+tail)
+	return s.wait(w, r, run, shape, q.cancel)
+}
+
+// joinRun answers with the values of a run that was started elsewhere.
+func (s *server) joinRun(w http.ResponseWriter, r *http.Request) error {
+	return s.joinAs(w, r, bareValues)
+}
+
+// waitRunAP is the Agent Protocol's; waitRunThread the same under a thread,
+// where its README reads the status at the top.
+func (s *server) waitRunAP(w http.ResponseWriter, r *http.Request) error {
+	return s.joinAs(w, r, waitResponse)
+}
+
+func (s *server) waitRunThread(w http.ResponseWriter, r *http.Request) error {
+	return s.joinAs(w, r, waitWithStatus)
+}
+
+func (s *server) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape) error {
+	ref, err := refOf(r)
+	if err != nil {
+		return err
+	}
+	q := queryOf(r)
+	cancel := q.flag("cancel_on_disconnect")
+	if err := q.err(); err != nil {
+		return err
+	}
+	run, err := s.svc.Runs.Get(r.Context(), ref)
+	if err != nil {
+		return err
+	}
+	return s.wait(w, r, run, shape, cancel)
+}
+
+// waitShape is how the answer of a wait looks.
+type waitShape int
+
+const (
+	bareValues     waitShape = iota // values, __interrupt__ or __error__
+	waitResponse                    // {run, values, messages}
+	waitWithStatus                  // the same with a status at the top
+)
+
+// wait reads the run's events to their end and answers what came of it. A
+// client that leaves earlier cancels the run only if it asked for that.
+func (s *server) wait(w http.ResponseWriter, r *http.Request, run mapping.Run, shape waitShape, cancel bool) error {
+	beat := &keepAlive{w: w}
+	if shape == bareValues {
+		beat.start(s.waitBeat)
+	}
+	end, err := s.lastEntry(r.Context(), run)
+	if r.Context().Err() != nil {
+		beat.stop()
+		s.left(r.Context(), run, cancel)
+		return nil
+	}
+	if err != nil {
+		if beat.stop() {
+			s.log.Warn("wait failed", zap.String("run", run.ID), zap.Error(err))
+			beat.finish(errorObject(mapping.FaultOf(err)))
+			return nil
+		}
+		return err
+	}
+	body, err := waitBody(run, end, shape)
+	if beat.stop() {
+		beat.finish(body)
+		return err
+	}
+	if err == nil {
+		reply(w, http.StatusOK, body)
+	}
+	return err
+}
+
+// lastEntry is the run's end.
+func (s *server) lastEntry(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
+	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
+	var last *mapping.Entry
+	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true}) {
+		if err != nil {
+			return nil, err
+		}
+		last = e
+	}
+	if last == nil || last.Kind != mapping.KindEnd || last.Head.Outcome == nil {
+		return nil, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "The bridge stops. The run goes on; join it again.")
+	}
+	return last, nil
+}
+
+// left: the client has gone before the end. A bridge that shuts down ends its
+// requests with a cause of its own, which is no wish of the client's.
+func (s *server) left(ctx context.Context, run mapping.Run, cancel bool) {
+	if !cancel || ctx.Err() != nil && context.Cause(ctx) != context.Canceled {
+		return
+	}
+	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
+	err := s.svc.Runs.Cancel(context.WithoutCancel(ctx), ref, adapter.CancelOptions{})
+	if err != nil && !isClass(err, mapping.Conflict) && !isNotFound(err) {
+		s.log.Warn("run of a client that left was not cancelled", zap.String("run", run.ID), zap.Error(err))
+	}
+}
+
+func waitBody(run mapping.Run, end *mapping.Entry, shape waitShape) ([]byte, error) {
+	out := *end.Head.Outcome
+	values := end.After.JSON()
+	if shape == bareValues {
+		return bareBody(out, values), nil
+	}
+	run = ended(run, end)
+	var e enc
+	e.open('{')
+	if shape == waitWithStatus {
+		e.key("status").str(runStatus(run.Status, true))
+	}
+	e.key("run")
+	encodeRun(&e, run, true)
+	e.key("values").raw(values, "{}")
+	if err := messagesMember(&e, values); err != nil {
+		return nil, err
+	}
+	if run.Status == mapping.RunInterrupted {
+		e.key("interrupts")
+		encodeInterrupts(&e, out.Interrupts)
+	}
+	e.close('}')
+	return e.b, nil
+}
+
+// ended is the run as its end event left it; reading it again would cost a
+// query and could find it deleted.
+func ended(run mapping.Run, end *mapping.Entry) mapping.Run {
+	run.Status, run.Fault = end.Head.Outcome.Status, end.Head.Outcome.Fault
+	if !end.At.IsZero() {
+		run.EndedAt, run.UpdatedAt = end.At, end.At
+	}
+	return run
+}
+
+func bareBody(out mapping.Outcome, values json.RawMessage) []byte {
+	switch {
+	case out.Fault != nil:
+		return errorObject(out.Fault)
+	case len(out.Interrupts) > 0:
+		return interruptObject(out.Interrupts)
+	default:
+		return values
+	}
+}
+
+func errorObject(f *mapping.Fault) []byte {
+	var e enc
+	return e.open('{').key("__error__").raw(faultObject(f), "{}").close('}').b
+}
+
+// keepAlive sends a line break now and then while a wait is silent, as
+// LangGraph servers do: clients and proxies cut silent connections. The status
+// is 200 from the first one on, so later errors must stand in the body.
+type keepAlive struct {
+	w       http.ResponseWriter
+	mu      sync.Mutex
+	timer   *time.Timer
+	every   time.Duration
+	began   bool
+	stopped bool
+}
+
+func (k *keepAlive) start(every time.Duration) {
+	k.every = every
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.timer = time.AfterFunc(every, k.beat)
+}
+
+func (k *keepAlive) beat() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stopped {
+		return
+	}
+	if !k.began {
+		k.began = true
+		k.w.Header().Set("Content-Type", "application/json")
+		k.w.WriteHeader(http.StatusOK)
+	}
+	_, _ = k.w.Write([]byte("\n"))
+	_ = http.NewResponseController(k.w).Flush()
+	k.timer.Reset(k.every)
+}
+
+// stop ends the beats; began tells whether the answer has begun.
+func (k *keepAlive) stop() (began bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stopped = true
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+	return k.began
+}
+
+func (k *keepAlive) finish(body []byte) { _, _ = k.w.Write(body) }

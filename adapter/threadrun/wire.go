@@ -1,0 +1,392 @@
+package threadrun
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// readBody reads a request body of JSON, nil when there is none. Content types
+// other than JSON are refused, except text/plain and none at all, which real
+// clients send; whoever guards Origin keeps browsers from using them across
+// sites.
+func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
+	if max := int64(s.face.Limits.Body); max > 0 {
+		r.Body = http.MaxBytesReader(w, r.Body, max)
+	}
+	raw, err := readAll(r)
+	if err != nil {
+		return nil, bodyError(err)
+	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, nil
+	}
+	if err := checkContentType(r.Header); err != nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
+func readAll(r *http.Request) ([]byte, error) {
+	if n := r.ContentLength; n > 0 && n <= 1<<20 {
+		raw := make([]byte, n)
+		_, err := io.ReadFull(r.Body, raw)
+		return raw, err
+	}
+	return io.ReadAll(r.Body)
+}
+
+func bodyError(err error) error {
+	var tooLong *http.MaxBytesError
+	if errors.As(err, &tooLong) {
+		return mapping.Errorf(mapping.TooLarge, "body_too_large", "The request body is longer than %d bytes, the limit of limits.body.", tooLong.Limit)
+	}
+	return &mapping.Error{Class: mapping.Malformed, Code: mapping.CodeInvalid, Message: "The request body could not be read to its end.", Err: err}
+}
+
+func checkContentType(h http.Header) error {
+	if ce := h.Get("Content-Encoding"); ce != "" && !strings.EqualFold(ce, "identity") {
+		return mapping.Errorf(mapping.Unsupported, "unsupported_content_encoding", "Compressed request bodies are not read; send the JSON as it is.")
+	}
+	ct := h.Get("Content-Type")
+	if ct == "" {
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(ct)
+	if err == nil && (media == "application/json" || media == "text/plain" || strings.HasSuffix(media, "+json")) {
+		return nil
+	}
+	return mapping.Errorf(mapping.Unsupported, "unsupported_content_type", "The content type must be application/json.")
+}
+
+// fields is a JSON object of a request, split into its members. Its getters
+// treat null as absent and note complaints, which err reports together.
+type fields struct {
+	path    string // "" at the top, else "config."
+	members []member
+	errs    *[]complaint
+}
+
+// complaint is one thing that is wrong with a request.
+type complaint struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// parseObject splits a request body. It refuses what is not one JSON object,
+// invalid UTF-8, names that occur twice, at any depth, and nesting deeper than
+// depth (0: no limit). nil bytes are an empty object.
+func parseObject(raw json.RawMessage, depth int) (*fields, error) {
+	o := &fields{errs: new([]complaint)}
+	if raw == nil {
+		return o, nil
+	}
+	if tooDeep(raw, depth) {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body is nested deeper than %d levels, the limit of limits.depth.", depth)
+	}
+	members, err := splitObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	o.members = members
+	return o, nil
+}
+
+// splitObject checks and splits a whole object.
+func splitObject(raw json.RawMessage) ([]member, error) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	if dec.PeekKind() != '{' {
+		if err := onlyValue(dec); err != nil {
+			return nil, err
+		}
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body must be a JSON object.")
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, syntaxError(err)
+	}
+	members := make([]member, 0, 8)
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return nil, syntaxError(err)
+		}
+		key := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, syntaxError(err)
+		}
+		end := int(dec.InputOffset())
+		members = append(members, member{key, raw[end-len(value) : end : end]})
+	}
+	if err := onlyValue(dec); err != nil {
+		return nil, err
+	}
+	return members, nil
+}
+
+// onlyValue reads the rest of the one value that a body may hold.
+func onlyValue(dec *jsontext.Decoder) error {
+	for {
+		if _, err := dec.ReadToken(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return syntaxError(err)
+		}
+		if dec.StackDepth() == 0 && dec.PeekKind() != 0 {
+			return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body holds more than one JSON value.")
+		}
+	}
+}
+
+// syntaxError says where the JSON is broken, but nothing of its contents.
+func syntaxError(err error) error {
+	msg := "The request body is not valid JSON"
+	var syn *jsontext.SyntacticError
+	if errors.As(err, &syn) {
+		msg += fmt.Sprintf(" (at byte %d)", syn.ByteOffset)
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			msg = fmt.Sprintf("The request body has an object that names one key twice (at byte %d)", syn.ByteOffset)
+		}
+	}
+	return &mapping.Error{Class: mapping.Invalid, Code: mapping.CodeInvalid, Message: msg + ".", Err: err}
+}
+
+// tooDeep counts brackets outside of strings; it is meant to run before a
+// parser recurses into them.
+func tooDeep(raw []byte, max int) bool {
+	depth, inString := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; max > 0 && depth > max {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// splitList splits a JSON list that is known to be valid.
+func splitList(raw json.RawMessage) []json.RawMessage {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if t, err := dec.ReadToken(); err != nil || t.Kind() != '[' {
+		return nil
+	}
+	list := []json.RawMessage{}
+	for dec.PeekKind() != ']' {
+		v, err := dec.ReadValue()
+		if err != nil {
+			return nil
+		}
+		end := int(dec.InputOffset())
+		list = append(list, raw[end-len(v):end:end])
+	}
+	return list
+}
+
+// kindOf is the first byte of a value: one of { [ " 0 t f n, or 0 for none.
+func kindOf(v json.RawMessage) byte {
+	if len(v) == 0 {
+		return 0
+	}
+	if v[0] == '-' || v[0] >= '0' && v[0] <= '9' {
+		return '0'
+	}
+	return v[0]
+}
+
+// sent returns a member as it was sent, null included; nil when absent.
+func (o *fields) sent(name string) json.RawMessage {
+	for i := range o.members {
+		if o.members[i].name == name {
+			return o.members[i].value
+		}
+	}
+	return nil
+}
+
+// get returns a member; nil when it is absent or null.
+func (o *fields) get(name string) json.RawMessage {
+	v := o.sent(name)
+	if kindOf(v) == 'n' {
+		return nil
+	}
+	return v
+}
+
+func (o *fields) complain(name, format string, args ...any) {
+	field := o.path + name
+	*o.errs = append(*o.errs, complaint{field, field + " " + fmt.Sprintf(format, args...)})
+}
+
+// err is what was wrong with the object and everything below it, or nil.
+func (o *fields) err() error { return invalid(*o.errs) }
+
+func invalid(list []complaint) error {
+	if len(list) == 0 {
+		return nil
+	}
+	e := mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s.", list[0].Message)
+	e.Detail = list
+	return e
+}
+
+// typed returns a member of one kind; what says how the kind is called.
+func (o *fields) typed(name string, kind byte, what string) json.RawMessage {
+	v := o.get(name)
+	if v == nil || kindOf(v) == kind {
+		return v
+	}
+	o.complain(name, "must be %s, not %s", what, kindName(v))
+	return nil
+}
+
+func kindName(v json.RawMessage) string {
+	switch kindOf(v) {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case 't', 'f':
+		return "true or false"
+	default:
+		return "null"
+	}
+}
+
+func (o *fields) object(name string) json.RawMessage { return o.typed(name, '{', "an object") }
+func (o *fields) list(name string) json.RawMessage   { return o.typed(name, '[', "a list") }
+
+func (o *fields) text(name string) string {
+	return unquote(o.typed(name, '"', "a string"))
+}
+
+func unquote(v json.RawMessage) string {
+	if kindOf(v) != '"' {
+		return ""
+	}
+	s, _ := jsontext.AppendUnquote(nil, v)
+	return string(s)
+}
+
+// uuid returns a member that must be a UUID, in lower case.
+func (o *fields) uuid(name string) string {
+	s := strings.ToLower(o.text(name))
+	if s != "" && !mapping.IsUUID(s) || o.get(name) != nil && kindOf(o.get(name)) == '"' && s == "" {
+		o.complain(name, "must be a UUID")
+		return ""
+	}
+	return s
+}
+
+// enum returns a member that must be one of the allowed strings; "" when absent.
+func (o *fields) enum(name string, allowed ...string) string {
+	v := o.typed(name, '"', "a string")
+	if v == nil {
+		return ""
+	}
+	s := unquote(v)
+	if !oneOf(s, allowed) {
+		o.complain(name, "must be one of %s", strings.Join(allowed, ", "))
+		return ""
+	}
+	return s
+}
+
+func oneOf(s string, allowed []string) bool {
+	for _, a := range allowed {
+		if s == a {
+			return true
+		}
+	}
+	return false
+}
+
+// whole returns a member that must be a whole number from min to max; def when
+// absent.
+func (o *fields) whole(name string, def, min, max int) int {
+	v := o.typed(name, '0', "a number")
+	if v == nil {
+		return def
+	}
+	n, ok := wholeNumber(string(v))
+	if !ok || n < min || n > max {
+		o.complain(name, "must be a whole number from %d to %d", min, max)
+		return def
+	}
+	return n
+}
+
+// wholeNumber reads 3, and 3.0 as some languages write it.
+func wholeNumber(s string) (int, bool) {
+	if i := strings.IndexByte(s, '.'); i > 0 && strings.Trim(s[i+1:], "0") == "" {
+		s = s[:i]
+	}
+	n, err := strconv.Atoi(s)
+	return n, err == nil
+}
+
+// flag returns a member that must be true or false; def when absent.
+func (o *fields) flag(name string, def bool) bool {
+	switch v := o.get(name); kindOf(v) {
+	case 0:
+		return def
+	case 't', 'f':
+		return kindOf(v) == 't'
+	default:
+		o.complain(name, "must be true or false, not %s", kindName(v))
+		return def
+	}
+}
+
+// texts returns a member that must be a list of strings; nil when absent.
+func (o *fields) texts(name string) []string {
+	v := o.list(name)
+	if v == nil {
+		return nil
+	}
+	out := []string{}
+	for i, e := range splitList(v) {
+		if kindOf(e) != '"' {
+			o.complain(name+"."+strconv.Itoa(i), "must be a string, not %s", kindName(e))
+			return nil
+		}
+		out = append(out, unquote(e))
+	}
+	return out
+}
+
+// sub returns a member that must be an object, split; nil when absent.
+func (o *fields) sub(name string) *fields { return o.within(name, o.object(name)) }
+
+// within splits value, an object of this request, under the path of name.
+func (o *fields) within(name string, value json.RawMessage) *fields {
+	if value == nil {
+		return nil
+	}
+	members, err := splitObject(value)
+	if err != nil {
+		return nil // cannot be: the whole body was checked
+	}
+	return &fields{path: o.path + name + ".", members: members, errs: o.errs}
+}

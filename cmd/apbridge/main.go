@@ -1,0 +1,67 @@
+// Command apbridge is a reverse proxy and adapter between agents and the
+// clients that want to use them: it speaks threads and runs (LangChain Agent
+// Protocol, LangGraph Server) and tasks and steps (Agent Protocol v1) on both
+// sides.
+//
+// This package is where dialects and machine meet: dialects.go is the table of
+// the first, app.go puts the second together.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/apbridge/apbridge/config"
+)
+
+func main() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		os.Exit(1) // asked twice: at once
+	}()
+	p := &program{out: os.Stdout, err: os.Stderr, environ: os.Environ()}
+	os.Exit(p.run(ctx, os.Args[1:]))
+}
+
+// program is what a command may know of the process around it.
+type program struct {
+	out, err io.Writer
+	environ  []string
+}
+
+// run executes a command line and returns the exit code. It returns soon after
+// ctx ends; commands that serve drain first.
+func (p *program) run(ctx context.Context, args []string) int {
+	root := p.root()
+	root.SetArgs(args)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
+	if err := root.ExecuteContext(ctx); err != nil {
+		p.complain(err)
+		return 1
+	}
+	return 0
+}
+
+func (p *program) complain(err error) {
+	var faults config.Complaints
+	if !errors.As(err, &faults) {
+		fmt.Fprintf(p.err, "apbridge: %v\n", err)
+		return
+	}
+	fmt.Fprintln(p.err, "apbridge: the configuration cannot be used:")
+	for _, c := range faults {
+		fmt.Fprintf(p.err, "  %s\n", c)
+	}
+}

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Complaint is one thing that is wrong with a configuration.
+type Complaint struct {
+	Where string // "apbridge.yaml:12", "environment APBRIDGE_LISTEN", "flag --listen"; "" where nothing was written
+	Key   string // "agents.legacy.url"; "" where no key is meant
+	Text  string // what is wrong, and what to do; never holds a secret
+
+	line int // in the file; 0 elsewhere
+}
+
+func (c Complaint) String() string {
+	parts := make([]string, 0, 3)
+	for _, p := range []string{c.Where, c.Key, c.Text} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Complaints is everything that is wrong with a configuration: the error of
+// Load. Those about the file come first, in the order of its lines.
+type Complaints []Complaint
+
+func (cs Complaints) Error() string {
+	lines := make([]string, len(cs))
+	for i, c := range cs {
+		lines[i] = c.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (cs Complaints) sort() {
+	slices.SortStableFunc(cs, func(a, b Complaint) int {
+		if (a.line == 0) != (b.line == 0) {
+			return cmp.Compare(b.line, a.line)
+		}
+		return cmp.Compare(a.line, b.line)
+	})
+}
+
+// place is where a key was written.
+type place struct {
+	name string // file, or "environment NAME", or "flag --NAME"
+	line int    // in a file; else 0
+}
+
+func (p place) String() string {
+	if p.line == 0 {
+		return p.name
+	}
+	return fmt.Sprintf("%s:%d", p.name, p.line)
+}
+
+func (p place) complain(key, format string, args ...any) Complaint {
+	return Complaint{Where: p.String(), Key: key, Text: fmt.Sprintf(format, args...), line: p.line}
+}

@@ -1,0 +1,166 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// agentLine lets a case be about something else than a missing agent.
+const agentLine = "\nagents: {a: {url: 'http://127.0.0.1:1'}}\n"
+
+// TestE26Complaints is every way a file can be wrong, with what is said of it.
+func TestE26Complaints(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		file string
+		env  []string
+		want string
+	}{
+		{"unknown key near a known one", "lisen: x" + agentLine,
+			nil, `bridge.yaml:1: lisen: there is no such key; did you mean "listen"?`},
+		{"unknown key far from all", "cors: {anything: 1}" + agentLine,
+			nil, `bridge.yaml:1: cors.anything: there is no such key; known here: origins`},
+		{"unknown key in an agent", "agents:\n  a:\n    url: http://127.0.0.1:1\n    max_step: 3\n",
+			nil, `bridge.yaml:4: agents.a.max_step: there is no such key; did you mean "max_steps"?`},
+		{"wrong types, all at once", "listen: [a]\nlimits: 3\nhosts: x\nretention: {events: soon, threads: -1h}\nlimits2: 1" + agentLine,
+			nil, `bridge.yaml:1: listen: wants text, not a list
+bridge.yaml:2: limits: wants keys with values (known here: artifact, body, depth, event), not a single value
+bridge.yaml:3: hosts: wants a list such as [a, b], not a single value
+bridge.yaml:4: retention.events: wants a duration such as 30s, 10m, 168h or 7d, not "soon"
+bridge.yaml:4: retention.threads: wants a duration such as 30s, 10m, 168h or 7d, not "-1h"
+bridge.yaml:5: limits2: there is no such key; did you mean "limits"?`},
+		{"sizes, numbers, booleans", "agents:\n  a:\n    url: http://127.0.0.1:1\n    concurrency: many\n    passthrough: yes\n    artifacts: {max_inline: 3 apples}\n",
+			nil, `bridge.yaml:4: agents.a.concurrency: wants a whole number, not "many"
+bridge.yaml:5: agents.a.passthrough: wants true or false, not "yes"
+bridge.yaml:6: agents.a.artifacts.max_inline: wants a size such as 64KiB, 16MiB or 1GiB, not "3 apples"`},
+		{"written twice", "listen: 127.0.0.1:1\nlisten: 127.0.0.1:2" + agentLine,
+			nil, `bridge.yaml:2: listen: is written twice, first in line 1; keep one`},
+		{"merge keys", "agents:\n  a: &a {url: 'http://127.0.0.1:1'}\n  b: {<<: *a, url: 'http://127.0.0.1:1'}\n",
+			nil, `bridge.yaml:3: agents.b: merge keys (<<) are not read; write the keys out`},
+		{"two documents", agentLine + "---\nlisten: x\n",
+			nil, `bridge.yaml: holds more than one YAML document; keep one`},
+		{"no YAML", "a: [",
+			nil, "bridge.yaml: is not YAML: line 1: did not find expected node content\n" +
+				"agents: there is no agent to stand in front of; add one below agents:, or --agent NAME=URL"},
+		{"nothing", "# nothing\n",
+			nil, `agents: there is no agent to stand in front of; add one below agents:, or --agent NAME=URL`},
+		{"bad values", "listen: '8080'\nsynchronous: sometimes\ndatabase: ''\nlimits: {depth: 0, body: 0}" + agentLine,
+			nil, `bridge.yaml:1: listen: cannot be "8080"; write host:port, like 127.0.0.1:8080
+bridge.yaml:2: synchronous: cannot be "sometimes"; choose one of full, normal
+bridge.yaml:3: database: is empty; write a path for SQLite, or postgres://…
+bridge.yaml:4: limits.body: cannot be 0; leave the key out for the default
+bridge.yaml:4: limits.depth: cannot be 0; the least is 1`},
+		{"open to others without keys", "listen: 0.0.0.0:8080" + agentLine,
+			nil, `bridge.yaml:1: listen: 0.0.0.0:8080 can be reached from other machines, but auth.keys is empty, so everybody there could use the agents; listen on 127.0.0.1, or add a key`},
+		{"all interfaces without keys", "listen: ':8080'\nadmin: ':6060'" + agentLine,
+			nil, `bridge.yaml:1: listen: :8080 can be reached from other machines, but auth.keys is empty, so everybody there could use the agents; listen on 127.0.0.1, or add a key
+bridge.yaml:2: admin: :6060 can be reached from other machines; it shows the inside of the process, so keep it on 127.0.0.1`},
+		{"agent names", "agents:\n  a/b: {url: 'http://127.0.0.1:1'}\n  search: {url: 'http://127.0.0.1:1'}\n  6ba7b821-9dad-11d1-80b4-00c04fd430c8: {url: 'http://127.0.0.1:1'}\n",
+			nil, `bridge.yaml:2: agents.a/b: the name "a/b" cannot be used; take 1 to 64 of A-Z a-z 0-9 _ -
+bridge.yaml:3: agents.search: an agent cannot be called "search", which is a route of its own
+bridge.yaml:4: agents.6ba7b821-9dad-11d1-80b4-00c04fd430c8: an agent cannot be called like a UUID, which is what assistants have`},
+		{"default agent", "default_agent: b\nagents:\n  abc: {url: 'http://127.0.0.1:1'}\n",
+			nil, `bridge.yaml:1: default_agent: there is no agent called "b"; known here: abc`},
+		{"agent values", "agents:\n  a:\n    url: ftp://x\n    dialect: soap\n    approval: never\n    step_timeout: 0s\n    retries: -1\n    stepping: {mode: jump}\n",
+			nil, `bridge.yaml:3: agents.a.url: cannot be "ftp://x"; write it like http://127.0.0.1:8000
+bridge.yaml:4: agents.a.dialect: cannot be "soap"; choose one of auto, taskstep, threadrun
+bridge.yaml:5: agents.a.approval: cannot be "never"; choose one of auto, ask, step
+bridge.yaml:6: agents.a.step_timeout: cannot be 0; leave the key out for the default
+bridge.yaml:7: agents.a.retries: cannot be -1; the least is 0
+bridge.yaml:8: agents.a.stepping.mode: cannot be "jump"; choose one of auto, free, lockstep, run`},
+		{"agent without URL", "agents:\n  a:\n  b: {url: 'http://me:secret@127.0.0.1:1'}\n",
+			nil, `bridge.yaml:2: agents.a.url: is missing; where does the agent listen?
+bridge.yaml:3: agents.b.url: holds a user name or password; send credentials with headers instead`},
+		{"E7 headers", "agents:\n  a:\n    url: http://127.0.0.1:1\n    headers: {'X Y': a, Host: b, X-Ok: \"c\\r\\nX-Evil: d\"}\n",
+			nil, `bridge.yaml:4: agents.a.headers.Host: this header belongs to the bridge and cannot be set
+bridge.yaml:4: agents.a.headers.X Y: this is not the name of a header
+bridge.yaml:4: agents.a.headers.X-Ok: the value holds a line break or another control character`},
+		{"secrets that are not there", "agents:\n  a:\n    url: http://127.0.0.1:1\n    headers: {Authorization: 'env:NOT_SET', X-Key: 'file:/nonexistent/secret'}\n",
+			nil, `bridge.yaml:4: agents.a.headers.Authorization: the environment variable NOT_SET is not set; set it, or write file:PATH
+bridge.yaml:4: agents.a.headers.X-Key: the secret's file /nonexistent/secret cannot be read: no such file or directory`},
+		{"E3 origins", "cors: {origins: ['null', 'http://localhost:3000/', 'https://*.example.com', '*']}" + agentLine,
+			nil, `bridge.yaml:1: cors.origins[0]: "null" is what every sandboxed page and local file calls itself; name the origins that are meant
+bridge.yaml:1: cors.origins[1]: cannot be "http://localhost:3000/"; write scheme://host[:port] in lower case and nothing after it, like http://localhost:3000
+bridge.yaml:1: cors.origins[2]: cannot be "https://*.example.com"; write scheme://host[:port] in lower case and nothing after it, like http://localhost:3000
+bridge.yaml:1: cors.origins[3]: "*" allows every origin, so the others say nothing; keep "*" or the list`},
+		{"E3 any origin without keys", "cors: {origins: ['*']}" + agentLine,
+			nil, `bridge.yaml:1: cors.origins[0]: "*" without auth.keys would let any web page that is open in a browser here use the agents; name the origins, or add a key`},
+		{"keys", "auth:\n  keys:\n    - {key: short}\n    - {id: a, key: '" + key16 + "', agents: [b]}\n    - {id: a, key: '" + key16 + "'}\n    - {id: c, key: 'sha256:12'}\n    - id: d\n" + agentLine,
+			nil, `bridge.yaml:3: auth.keys[0].id: is missing; the id stands in logs in the key's place
+bridge.yaml:3: auth.keys[0].key: is shorter than 16 characters and could be guessed; try openssl rand -hex 24
+bridge.yaml:4: auth.keys[1].agents[0]: there is no agent called "b"; known here: a
+bridge.yaml:5: auth.keys[2].id: "a" is taken by a key above; ids must differ
+bridge.yaml:5: auth.keys[2].key: is the same as a key above; keys must differ
+bridge.yaml:6: auth.keys[3].key: sha256: wants 64 hexadecimal digits after it
+bridge.yaml:7: auth.keys[4].key: is missing; write env:NAME, file:PATH or sha256:HEX`},
+		{"names and networks", "hosts: ['http://x']\ntrusted_proxies: [10.0.0.0/8, x]\nauth: {jwt: {issuer: 'https://id'}}" + agentLine,
+			nil, `bridge.yaml:1: hosts[0]: cannot be "http://x"; write a name without scheme and port, like bridge.local
+bridge.yaml:2: trusted_proxies[1]: cannot be "x"; write an address or a network, like 10.0.0.0/8
+bridge.yaml:3: auth.jwt: tokens of an identity provider are not checked by this version; use auth.keys and leave jwt empty`},
+		{"environment", agentLine,
+			[]string{"APBRIDGE_LISTN=x", "APBRIDGE_AGENTS__A__QUEUE=all", "APBRIDGE_AUTH__KEYS=[{", "APBRIDGE_LISTEN__PORT=1", "APBRIDGE_AGENTS__A__HEADERS=nope"},
+			`environment APBRIDGE_AGENTS__A__HEADERS: agents.a.headers: wants names with values, not a single value
+environment APBRIDGE_AGENTS__A__QUEUE: agents.a.queue: wants a whole number, not "all"
+environment APBRIDGE_AUTH__KEYS: auth.keys: is not valid JSON
+environment APBRIDGE_LISTEN__PORT: listen.port: listen has no keys below it
+environment APBRIDGE_LISTN: listn: there is no such key; did you mean "listen"?`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, got := loadText(t, tt.file, Options{Environ: tt.env, Dialects: []string{"taskstep", "threadrun"}})
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("complaints (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestE21SecretsAreNotPrinted(t *testing.T) {
+	t.Parallel()
+	a := Agent{Headers: map[string]Secret{"X": "canary"}}
+	encoded, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{string(encoded), fmt.Sprint(a), fmt.Sprintf("%+v", a), fmt.Sprintf("%#v", a)} {
+		if strings.Contains(s, "canary") {
+			t.Errorf("the secret shows in %s", s)
+		}
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]bool{
+		"127.0.0.1:1": true, "127.1.2.3:1": true, "[::1]:1": true, "localhost:1": true, "[::ffff:127.0.0.1]:1": true,
+		":1": false, "0.0.0.0:1": false, "[::]:1": false, "10.0.0.1:1": false, "example.com:1": false, "127.0.0.1": false,
+	} {
+		if got := Loopback(addr); got != want {
+			t.Errorf("Loopback(%q) = %v", addr, got)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add("listen: 127.0.0.1:1\nagents: {a: {url: 'http://x'}}", "APBRIDGE_AGENTS__A__URL", "http://y")
+	f.Add("a: &a [*a]", "APBRIDGE_AUTH__KEYS", `[{"id":"x"}]`)
+	f.Add("agents: &x {a: *x}", "APBRIDGE_LIMITS__BODY", "1e400GiB")
+	f.Add("<<: {}\n? [a]\n: b", "APBRIDGE_", "{")
+	f.Fuzz(func(t *testing.T, file, name, value string) {
+		l := newLoader(Options{Environ: []string{name + "=" + value}})
+		l.readYAML("fuzz.yaml", []byte(file))
+		l.readEnviron([]string{name + "=" + value})
+		l.settle()
+		l.validate()
+		for _, c := range l.complaints {
+			if c.Text == "" || c.Where == "" && c.Key == "" {
+				t.Errorf("a complaint about nothing: %#v", c)
+			}
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package config
+
+import "time"
+
+// Default is the configuration of a bridge that was told nothing: loopback,
+// SQLite in the working directory, no agents.
+func Default() *Config {
+	return &Config{
+		Listen:         "127.0.0.1:8080",
+		Database:       "apbridge.db",
+		Synchronous:    "full",
+		ShutdownGrace:  5 * time.Second,
+		Hosts:          []string{},
+		TrustedProxies: []string{},
+		Agents:         map[string]Agent{},
+		Limits: Limits{
+			Body:     16 << 20,
+			Depth:    1000,
+			Artifact: 1 << 30,
+			Event:    16 << 20,
+		},
+		Retention: Retention{Events: 168 * time.Hour},
+		Auth:      Auth{Keys: []Key{}, JWT: JWT{Methods: []string{}}},
+		CORS:      CORS{Origins: []string{}},
+	}
+}
+
+// DefaultAgent is what an agent of which only the URL is known is set to.
+func DefaultAgent() Agent {
+	return Agent{
+		Dialect:         "auto",
+		Headers:         map[string]Secret{},
+		Concurrency:     64,
+		Queue:           10000,
+		MaxSteps:        100,
+		StepTimeout:     10 * time.Minute,
+		RunTimeout:      time.Hour,
+		Approval:        "auto",
+		UpstreamThreads: "keep",
+		Stepping: Stepping{
+			Mode:          "auto",
+			Idle:          10 * time.Minute,
+			DefaultAnswer: "y",
+			FollowUp:      true,
+		},
+		Artifacts: Artifacts{Path: "whole", Style: "object", Exclude: []string{}, MaxInline: 1 << 20},
+		Memory:    Memory{Transcript: "full", Deliver: "prompt", Namespaces: []string{}},
+	}
+}

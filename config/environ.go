@@ -1,0 +1,151 @@
+package config
+
+import (
+	"net/textproto"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const envPrefix = "APBRIDGE_"
+
+// naming says how the parts of a path are spelled.
+type naming int
+
+const (
+	exact    naming = iota
+	fromEnvs        // upper case; a hyphen was written as an underscore
+)
+
+// ignored tells the variables that begin like ours and are not keys:
+// APBRIDGE_CONFIG names the file; tests have some; and Kubernetes sets
+// APBRIDGE_PORT and APBRIDGE_SERVICE_… for a service called apbridge.
+func ignored(name string) bool {
+	switch name {
+	case "CONFIG", "SPECS", "PORT":
+		return true
+	}
+	for _, p := range []string{"TEST_", "PORT_", "SERVICE_"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *loader) readEnviron(environ []string) {
+	for _, entry := range slices.Sorted(slices.Values(environ)) {
+		full, value, _ := strings.Cut(entry, "=")
+		name, ours := strings.CutPrefix(full, envPrefix)
+		if !ours || value == "" || ignored(name) {
+			continue
+		}
+		path := strings.Split(strings.ToLower(name), "__")
+		l.put(path, value, place{name: "environment " + full}, fromEnvs)
+	}
+}
+
+// put sets the key at path from text.
+func (l *loader) put(path []string, text string, from place, how naming) {
+	p := putter{decoder: decoder{loader: l, from: from}, text: text, how: how}
+	p.put("", path, reflect.ValueOf(l.cfg).Elem())
+}
+
+type putter struct {
+	decoder
+	text string
+	how  naming
+}
+
+func (p putter) put(key string, path []string, v reflect.Value) {
+	switch {
+	case len(path) == 0:
+		p.decode(key, p.node(key, v), v)
+	case v.Kind() == reflect.Struct:
+		p.putField(key, path, v)
+	case v.Kind() == reflect.Map:
+		p.putEntry(key, path, v)
+	default:
+		p.add(p.from.complain(join(key, path[0]), "%s has no keys below it", key))
+	}
+}
+
+func (p putter) putField(key string, path []string, v reflect.Value) {
+	field := fieldByName(v, path[0])
+	if !field.IsValid() {
+		p.add(p.from.complain(join(key, path[0]), "there is no such key; %s", suggest(path[0], fieldNames(v.Type()))))
+		return
+	}
+	p.put(join(key, path[0]), path[1:], field)
+}
+
+func (p putter) putEntry(key string, path []string, v reflect.Value) {
+	name := path[0]
+	if p.how == fromEnvs {
+		name = entryName(v, name)
+	}
+	elem := mapElem(v, name)
+	if _, known := p.places[join(key, name)]; !known {
+		p.places[join(key, name)] = p.from
+	}
+	p.put(join(key, name), path[1:], elem)
+	v.SetMapIndex(reflect.ValueOf(name), elem)
+}
+
+// entryName finds which entry of a map a variable means: the one already there
+// that would be spelled so, else a new one. New headers get their usual form.
+func entryName(v reflect.Value, name string) string {
+	if v.MapIndex(reflect.ValueOf(name)).IsValid() {
+		return name
+	}
+	for _, k := range v.MapKeys() {
+		if strings.ReplaceAll(strings.ToLower(k.String()), "-", "_") == name {
+			return k.String()
+		}
+	}
+	if v.Type().Elem() == secretType {
+		return textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "_", "-"))
+	}
+	return name
+}
+
+// node reads the text the way the key wants it: a scalar as it is, lists comma
+// separated, and lists and objects as JSON.
+func (p putter) node(key string, v reflect.Value) *yaml.Node {
+	scalar := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: p.text}
+	text := strings.TrimSpace(p.text)
+	switch v.Kind() {
+	case reflect.Struct, reflect.Map, reflect.Slice:
+	default:
+		return scalar
+	}
+	if strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {
+		return p.parse(key, text)
+	}
+	if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.String {
+		return commaList(text)
+	}
+	return scalar
+}
+
+func (p putter) parse(key, text string) *yaml.Node {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) == 0 {
+		// The parser's message could quote a secret.
+		p.add(p.from.complain(key, "is not valid JSON"))
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}
+	}
+	return doc.Content[0]
+}
+
+func commaList(text string) *yaml.Node {
+	list := &yaml.Node{Kind: yaml.SequenceNode}
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: item})
+		}
+	}
+	return list
+}

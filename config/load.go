@@ -1,0 +1,121 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Options say what a configuration is read from. Every field may be zero.
+type Options struct {
+	File    string    // YAML; "": none
+	Environ []string  // NAME=value, as os.Environ gives it
+	Flags   []Setting // laid over all the rest, in order
+	// Dialects are the names an agent's dialect may have besides auto; nil:
+	// any.
+	Dialects []string
+	// Warn is told what is allowed but unwise; nil: nobody is.
+	Warn func(Complaint)
+}
+
+// Setting is one key set from outside of the file.
+type Setting struct {
+	Path  []string // "agents", "legacy", "url"
+	Value string   // as in the environment: text, a comma separated list, or JSON
+	From  string   // "flag --agent"
+}
+
+// Load merges defaults, file, environment and flags, in that order, resolves
+// secrets and validates. The error is Complaints: all of them at once.
+//
+// A key is named in the environment by APBRIDGE_ and its path in upper case,
+// joined by two underscores: APBRIDGE_AGENTS__LEGACY__URL. An empty variable is
+// as good as none.
+func Load(o Options) (*Config, error) {
+	l := newLoader(o)
+	if o.File != "" {
+		l.readFile(o.File)
+	}
+	l.readEnviron(o.Environ)
+	for _, s := range o.Flags {
+		l.put(s.Path, s.Value, place{name: s.From}, exact)
+	}
+	l.resolveSecrets()
+	l.settle()
+	l.validate()
+	if len(l.complaints) > 0 {
+		l.complaints.sort()
+		return nil, l.complaints
+	}
+	return l.cfg, nil
+}
+
+// loader is one call of Load.
+type loader struct {
+	cfg        *Config
+	opt        Options
+	environ    map[string]string
+	places     map[string]place // key → where it was last set
+	complaints Complaints
+}
+
+func newLoader(o Options) *loader {
+	l := &loader{cfg: Default(), opt: o, environ: map[string]string{}, places: map[string]place{}}
+	for _, e := range o.Environ {
+		if name, value, ok := strings.Cut(e, "="); ok {
+			l.environ[name] = value
+		}
+	}
+	return l
+}
+
+func (l *loader) add(c Complaint) { l.complaints = append(l.complaints, c) }
+
+func (l *loader) readFile(name string) {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		l.add(Complaint{Where: name, Text: "cannot be read: " + reason(err)})
+		return
+	}
+	l.readYAML(name, raw)
+}
+
+func reason(err error) string {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+func (l *loader) readYAML(name string, raw []byte) {
+	dec := yaml.NewDecoder(bytes.NewReader(raw))
+	var doc yaml.Node
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return // nothing but comments
+	case err != nil:
+		l.add(Complaint{Where: name, Text: "is not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")})
+		return
+	}
+	var more yaml.Node
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		l.add(Complaint{Where: name, Text: "holds more than one YAML document; keep one"})
+	}
+	d := decoder{loader: l, from: place{name: name}, lines: true}
+	d.decode("", doc.Content[0], reflect.ValueOf(l.cfg).Elem())
+}
+
+// settle fills in what follows from the rest.
+func (l *loader) settle() {
+	if l.cfg.DefaultAgent == "" && len(l.cfg.Agents) == 1 {
+		for name := range l.cfg.Agents {
+			l.cfg.DefaultAgent = name
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// validate complains about values that cannot be meant.
+func (l *loader) validate() {
+	l.checkListen()
+	l.checkHosts()
+	l.checkDatabase()
+	l.checkLimits()
+	l.checkAgents()
+	l.checkAuth()
+	l.checkOrigins()
+	l.checkEmbeddings()
+}
+
+func (l *loader) oneOf(key, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		l.complain(key, "cannot be %q; choose one of %s", value, strings.Join(allowed, ", "))
+	}
+}
+
+func (l *loader) atLeast(key string, value, least int64) {
+	if value < least {
+		l.complain(key, "cannot be %d; the least is %d", value, least)
+	}
+}
+
+func (l *loader) positive(key string, ok bool) {
+	if !ok {
+		l.complain(key, "cannot be 0; leave the key out for the default")
+	}
+}
+
+func (l *loader) checkDatabase() {
+	if l.cfg.Database == "" {
+		l.complain("database", "is empty; write a path for SQLite, or postgres://…")
+	}
+	l.oneOf("synchronous", l.cfg.Synchronous, "full", "normal")
+}
+
+func (l *loader) checkLimits() {
+	m := l.cfg.Limits
+	l.positive("limits.body", m.Body > 0)
+	l.positive("limits.artifact", m.Artifact > 0)
+	l.positive("limits.event", m.Event > 0)
+	l.atLeast("limits.depth", int64(m.Depth), 1)
+}
+
+func (l *loader) checkEmbeddings() {
+	e := l.cfg.Store.Embeddings
+	switch {
+	case e.URL == "" && e.Model != "":
+		l.complain("store.embeddings.url", "is empty, but a model is named; give both or neither")
+	case e.URL != "" && e.Model == "":
+		l.complain("store.embeddings.model", "is empty; name the model to ask for")
+	}
+	if e.URL != "" {
+		l.checkURL("store.embeddings.url", e.URL)
+	}
+}
+
+// checkURL wants an address that can be called without further knowledge.
+func (l *loader) checkURL(key, raw string) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		l.complain(key, "is not a URL; write it like http://127.0.0.1:8000")
+	case u.User != nil: // before the rest: the complaint must not show it
+		l.complain(key, "holds a user name or password; send credentials with headers instead")
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		l.complain(key, "cannot be %q; write it like http://127.0.0.1:8000", raw)
+	case u.RawQuery != "" || u.Fragment != "":
+		l.complain(key, "cannot have a query or fragment; end it with the path")
+	}
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}

@@ -1,0 +1,221 @@
+package mapping
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// provesMore tells whether an event at the root says that a further node runs
+// or will run: a state with a next node, or a started task. A task chunk that
+// has a result, an error or a question is a task's end.
+func provesMore(ev Event) bool {
+	if len(ev.Head.NS) > 0 {
+		return false
+	}
+	if ev.Kind == KindState {
+		return len(ev.Head.Next) > 0
+	}
+	if ev.Head.Name != "tasks" || kindOf(ev.Data) != '{' {
+		return false
+	}
+	asked, _ := splitArray(lookup(ev.Data, "interrupts"))
+	return lookup(ev.Data, "result") == nil && lookup(ev.Data, "error") == nil && len(asked) == 0
+}
+
+// nodeUpdate is one `updates` chunk of a thread/run agent: the deltas of the
+// nodes that ran together.
+type nodeUpdate struct {
+	nodes  []string
+	deltas []members
+	raw    []json.RawMessage // where a delta is no object
+}
+
+// readUpdate takes an update apart. An update of several nodes has their names
+// joined by "+", and {node: delta} as data.
+func readUpdate(ev Event) nodeUpdate {
+	var u nodeUpdate
+	names := strings.Split(ev.Head.Node, "+")
+	parts, err := splitObject(ev.Data)
+	if err != nil || len(names) < 2 || !sameNames(parts, names) {
+		u.add(ev.Head.Node, ev.Data)
+		return u
+	}
+	for _, m := range parts {
+		if m.key != "__start__" {
+			u.add(m.key, m.val)
+		}
+	}
+	return u
+}
+
+func sameNames(parts []member, names []string) bool {
+	if len(parts) != len(names) {
+		return false
+	}
+	o := members{list: parts}
+	for _, name := range names {
+		if o.find(name) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (u *nodeUpdate) add(node string, delta json.RawMessage) {
+	var o members
+	delta = trimJSON(delta)
+	if kindOf(delta) == '{' {
+		_ = eachMember(delta, o.put)
+	}
+	if len(o.list) == 0 && (isNull(delta) || kindOf(delta) == '{') {
+		return
+	}
+	u.nodes = append(u.nodes, node)
+	u.deltas = append(u.deltas, o)
+	u.raw = append(u.raw, delta)
+}
+
+func (u *nodeUpdate) empty() bool { return len(u.nodes) == 0 }
+
+// text is what the nodes said: new ai messages joined by blank lines, else the
+// update as compact JSON without the contents of its files. news is asked once
+// for the id of every ai message that has a text.
+func (u *nodeUpdate) text(news func(id string) bool) string {
+	var texts []string
+	for _, d := range u.deltas {
+		list, _ := messageList(d.get(keyMessages))
+		for _, m := range list {
+			if text := answerIn(m); text != "" && news(messageID(m)) {
+				texts = append(texts, text)
+			}
+		}
+	}
+	if len(texts) > 0 {
+		return strings.Join(texts, "\n\n")
+	}
+	return string(compactJSON(u.shown()))
+}
+
+// answerIn is the text of an ai message, "" for any other element.
+func answerIn(m json.RawMessage) string {
+	if kindOf(m) != '{' || messageKind(m) != typeAI {
+		return ""
+	}
+	return MessageText(m)
+}
+
+// shown is the update itself where it came from one node, else by node. Of an
+// update that is nothing but files, their names.
+func (u *nodeUpdate) shown() json.RawMessage {
+	if len(u.nodes) == 1 {
+		return u.delta(0, true)
+	}
+	return u.byNode(true)
+}
+
+// additional is {node: delta} without files.
+func (u *nodeUpdate) additional() json.RawMessage { return u.byNode(false) }
+
+func (u *nodeUpdate) byNode(names bool) json.RawMessage {
+	var w objectWriter
+	for i, node := range u.nodes {
+		w.raw(node, u.delta(i, names))
+	}
+	return w.done()
+}
+
+// delta is that of one node without the contents of its files; names keeps
+// their names where there is nothing else.
+func (u *nodeUpdate) delta(i int, names bool) json.RawMessage {
+	o := u.deltas[i]
+	if len(o.list) == 0 {
+		return u.raw[i]
+	}
+	files := o.get(keyFiles)
+	if files == nil {
+		return u.raw[i]
+	}
+	rest := o.clone()
+	rest.drop(map[string]bool{keyFiles: true})
+	if len(rest.list) == 0 && names {
+		return rawObject(keyFiles, fileNames(files))
+	}
+	return joinObject(rest.list)
+}
+
+func fileNames(files json.RawMessage) json.RawMessage {
+	list, _ := splitObject(files)
+	names := make([]json.RawMessage, len(list))
+	for i, m := range list {
+		names[i] = m.name
+	}
+	return joinArray(names)
+}
+
+// agentOutput is the output of a task/step agent's step as a text, nil where
+// it gave none, and its additional output as an object that names the agent's
+// own step id.
+func agentOutput(ev Event) (*string, json.RawMessage) {
+	said, additional := StepSaid(ev)
+	var output *string
+	if !isNull(said) {
+		output = ref(outputText(said))
+	}
+	var o members
+	switch {
+	case kindOf(additional) == '{':
+		_ = eachMember(additional, o.put)
+	case !isNull(additional):
+		o.put(newMember("value", additional))
+	}
+	if id := ev.Head.Step.ID; id != "" {
+		o.put(newMember("upstream_step_id", quoted(id)))
+	}
+	if len(o.list) == 0 {
+		return output, nil
+	}
+	return output, joinObject(o.list)
+}
+
+func questionTexts(asked []Interrupt) string {
+	texts := make([]string, len(asked))
+	for i, in := range asked {
+		texts[i] = QuestionText(in.Value)
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// lastAnswer is the text of the last ai message of a state.
+func lastAnswer(f *Fold) string {
+	if f == nil {
+		return ""
+	}
+	list := f.Messages()
+	for i := len(list) - 1; i >= 0; i-- {
+		if kindOf(list[i]) == '{' && messageKind(list[i]) == typeAI {
+			return MessageText(list[i])
+		}
+	}
+	return ""
+}
+
+// endFault is why a run ended that neither succeeded nor waits.
+func endFault(o *Outcome) Fault {
+	switch {
+	case o.Cancelled:
+		return Fault{Code: "cancelled", Message: "The run was cancelled."}
+	case o.Fault != nil:
+		return *o.Fault
+	case o.Status == RunTimeout:
+		return Fault{Code: CodeRunTimeout, Message: "The run took too long."}
+	default:
+		return Fault{Code: CodeInternal, Message: "The run failed."}
+	}
+}
+
+func faultOutput(fault Fault) json.RawMessage {
+	var w objectWriter
+	w.text("type", fault.Code)
+	w.text("message", fault.Message)
+	return rawObject("error", w.done())
+}

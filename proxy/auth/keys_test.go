@@ -1,0 +1,93 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
+)
+
+const alicesKey, bobsKey = "alice-0123456789abcdef", "bob-0123456789abcdef"
+
+func keys(t *testing.T) *Keys {
+	t.Helper()
+	sum := sha256.Sum256([]byte(bobsKey))
+	k, err := NewKeys([]config.Key{
+		{ID: "alice", Key: alicesKey, Tenant: "acme"},
+		{ID: "bob", Key: config.Secret("sha256:" + hex.EncodeToString(sum[:])), Agents: []string{"legacy"}, Rights: []string{"read"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func TestAuthenticate(t *testing.T) {
+	t.Parallel()
+	alice := mapping.Principal{ID: "alice", Tenant: "acme"}
+	bob := mapping.Principal{ID: "bob", Agents: []string{"legacy"}, Rights: []string{"read"}}
+	k := keys(t)
+	for _, tt := range []struct {
+		name   string
+		header http.Header
+		want   mapping.Principal
+		fails  bool
+	}{
+		{"x-api-key", http.Header{"X-Api-Key": {alicesKey}}, alice, false},
+		{"bearer", http.Header{"Authorization": {"Bearer " + bobsKey}}, bob, false},
+		{"bearer in another case", http.Header{"Authorization": {"bearer  " + bobsKey}}, bob, false},
+		{"x-api-key comes first", http.Header{"X-Api-Key": {alicesKey}, "Authorization": {"Bearer " + bobsKey}}, alice, false},
+		{"wrong x-api-key is not saved by the other", http.Header{"X-Api-Key": {"x"}, "Authorization": {"Bearer " + bobsKey}}, mapping.Principal{}, true},
+		{"empty x-api-key is none", http.Header{"X-Api-Key": {""}, "Authorization": {"Bearer " + bobsKey}}, bob, false},
+		{"nothing", http.Header{}, mapping.Principal{}, true},
+		{"wrong", http.Header{"X-Api-Key": {alicesKey + "x"}}, mapping.Principal{}, true},
+		{"prefix", http.Header{"X-Api-Key": {alicesKey[:8]}}, mapping.Principal{}, true},
+		{"the digest is not the key", http.Header{"X-Api-Key": {"sha256:" + hex.EncodeToString(make([]byte, 32))}}, mapping.Principal{}, true},
+		{"basic", http.Header{"Authorization": {"Basic " + bobsKey}}, mapping.Principal{}, true},
+		{"E7 twice", http.Header{"Authorization": {"Bearer " + bobsKey, "Bearer x"}}, mapping.Principal{}, true},
+		{"E7 underscores", http.Header{"X_api_key": {alicesKey}}, mapping.Principal{}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequest("GET", "/threads", nil)
+			r.Header = tt.header
+			for range 2 { // the second time out of memory
+				got, err := k.Authenticate(r)
+				if (err != nil) != tt.fails {
+					t.Errorf("error %v", err)
+				}
+				if err != nil && mapping.Classify(err).Class != mapping.Unauthorized {
+					t.Errorf("class of %v", err)
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("principal (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func TestNoKeysLetEverybodyIn(t *testing.T) {
+	t.Parallel()
+	k, err := NewKeys(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("X-Api-Key", "anything")
+	if who, err := k.Authenticate(r); err != nil || !cmp.Equal(who, mapping.Principal{}) {
+		t.Errorf("got %v, %v", who, err)
+	}
+}
+
+func TestBadDigestIsRefused(t *testing.T) {
+	t.Parallel()
+	if _, err := NewKeys([]config.Key{{ID: "a", Key: "sha256:zz"}}); err == nil {
+		t.Error("a digest that is none was taken")
+	}
+}

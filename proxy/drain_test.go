@@ -1,0 +1,168 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/gorilla/mux"
+	"go.uber.org/goleak"
+)
+
+// held is a route whose requests stay until they are told to go.
+type held struct {
+	in, out chan struct{}
+	causes  chan error
+}
+
+func newHeld() *held {
+	return &held{in: make(chan struct{}, 1), out: make(chan struct{}), causes: make(chan error, 1)}
+}
+
+func (h *held) mount(r *mux.Router) {
+	r.HandleFunc("/held", func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		h.in <- struct{}{}
+		select {
+		case <-h.out:
+			_, _ = io.WriteString(w, "whole")
+		case <-r.Context().Done():
+			h.causes <- context.Cause(r.Context())
+		}
+	})
+}
+
+// get asks for the held route and returns its body once it ended.
+func (h *held) get(t *testing.T, g *rig) <-chan string {
+	t.Helper()
+	body := make(chan string, 1)
+	go func() {
+		res, err := http.Get(g.url + "/held")
+		if err != nil {
+			body <- err.Error()
+			return
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			b = []byte(err.Error())
+		}
+		body <- string(b)
+	}()
+	<-h.in
+	return body
+}
+
+func TestA6DrainLetsRequestsEndAndRefusesNewOnes(t *testing.T) {
+	t.Parallel()
+	h, draining := newHeld(), make(chan struct{})
+	g := start(t, func(c *config.Config, o *Options) {
+		c.ShutdownGrace = time.Minute
+		o.Drain = func(context.Context) { close(draining) }
+	}, h.mount)
+	body := h.get(t, g)
+	g.stop()
+	<-draining
+	got := g.do(t, "POST", "/threads", "{}")
+	if got.status != 503 || got.header.Get("Retry-After") == "" || got.code(t) != "shutting_down" {
+		t.Errorf("a new request: %d %s", got.status, got.body)
+	}
+	if got := g.do(t, "GET", "/readyz", ""); got.status != 503 || !strings.Contains(got.body, "shutting down") {
+		t.Errorf("readyz: %d %s", got.status, got.body)
+	}
+	if got := g.do(t, "GET", "/healthz", ""); got.status != 200 {
+		t.Errorf("healthz: %d", got.status)
+	}
+	close(h.out)
+	if b := <-body; b != "whole" {
+		t.Errorf("the running request got %q", b)
+	}
+	<-g.done
+	if g.err != nil {
+		t.Errorf("Run: %v", g.err)
+	}
+}
+
+func TestA6StreamsAreCutAfterTheGrace(t *testing.T) {
+	t.Parallel()
+	h := newHeld()
+	g := start(t, func(c *config.Config, _ *Options) { c.ShutdownGrace = 50 * time.Millisecond }, h.mount)
+	body := h.get(t, g)
+	g.stop()
+	if cause := <-h.causes; cause != ErrShutdown {
+		t.Errorf("cause %v", cause)
+	}
+	if b := <-body; b != "" {
+		t.Errorf("the stream ended with %q", b)
+	}
+	<-g.done
+	if g.err != nil {
+		t.Errorf("Run: %v", g.err)
+	}
+}
+
+// TestA7WorkThatHangs: neither a handler nor a drain that ignores its context
+// keeps the process past the grace and 3 seconds.
+func TestA7WorkThatHangs(t *testing.T) {
+	t.Parallel()
+	h := newHeld()
+	never, in := make(chan struct{}), make(chan struct{}, 1)
+	defer close(never)
+	g := prepare(t, func(c *config.Config, o *Options) {
+		c.ShutdownGrace = 50 * time.Millisecond
+		o.Drain = func(context.Context) { <-never }
+	}, func(r *mux.Router) {
+		h.mount(r)
+		r.HandleFunc("/deaf", func(http.ResponseWriter, *http.Request) { in <- struct{}{}; <-never })
+	}).run(t)
+	go func() {
+		if res, err := http.Get(g.url + "/deaf"); err == nil {
+			res.Body.Close()
+		}
+	}()
+	<-in
+	g.stop()
+	select {
+	case <-g.done:
+	case <-time.After(3 * time.Second):
+		t.Fatal("the server is still there")
+	}
+	if g.err != nil {
+		t.Errorf("Run: %v", g.err)
+	}
+}
+
+func TestCloseIsAtOnceAndTwice(t *testing.T) {
+	t.Parallel()
+	h := newHeld()
+	g := start(t, func(c *config.Config, _ *Options) { c.ShutdownGrace = time.Hour }, h.mount)
+	h.get(t, g)
+	for range 2 {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	<-h.causes
+	<-g.done
+}
+
+func TestBusyAddress(t *testing.T) {
+	t.Parallel()
+	first := start(t, nil, nil)
+	cfg := config.Default()
+	cfg.Listen = first.Addr()
+	s, err := New(cfg, Options{}, first.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

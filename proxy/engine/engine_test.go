@@ -1,0 +1,369 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// script is a backend that does what a test says.
+type script struct {
+	opaque bool
+	runs   atomic.Int64
+	run    func(ctx context.Context, t adapter.Task, yield func(mapping.Event, error) bool)
+}
+
+func (s *script) Traits() adapter.Traits {
+	return adapter.Traits{Opaque: s.opaque, Stepping: mapping.SteppingFree}
+}
+
+func (s *script) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
+	return func(yield func(mapping.Event, error) bool) {
+		s.runs.Add(1)
+		s.run(ctx, t, yield)
+	}
+}
+
+// bench is one engine over a real SQLite file.
+type bench struct {
+	*engine.Engine
+	st   *store.Store
+	log  *eventlog.Log
+	path string
+}
+
+type meter struct{}
+
+func (meter) RunStarted(string)                  {}
+func (meter) RunEnded(string, mapping.RunStatus) {}
+
+func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.Agent)) *bench {
+	t.Helper()
+	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := eventlog.New(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	a := config.DefaultAgent()
+	for _, c := range change {
+		c(&a)
+	}
+	agents := map[string]*engine.Agent{"a": engine.NewAgent("a", a, b)}
+	e := engine.New(st, log, cfg, agents, meter{}, nil, zap.NewNop())
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w := &bench{e, st, log, path}
+	t.Cleanup(w.close)
+	return w
+}
+
+func (b *bench) close() {
+	if b.st == nil {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	b.Shutdown(ctx)
+	_ = b.st.Close()
+	b.st = nil
+}
+
+func setup(t *testing.T, s *script, change ...func(*config.Agent)) *bench {
+	t.Helper()
+	return open(t, filepath.Join(t.TempDir(), "bridge.db"), s, change...)
+}
+
+func order(threadID string, s mapping.Strategy) engine.Order {
+	id := mapping.NewID()
+	now := time.Now().UTC()
+	r := mapping.Run{
+		ID: id, ThreadID: threadID, TaskID: id, Agent: "a", AssistantID: mapping.AssistantID("a"), Multitask: s, CreatedAt: now,
+		Metadata: json.RawMessage(`{}`), Kwargs: json.RawMessage(`{"input":{"messages":[{"type":"human","content":"hi"}]}}`),
+		Flavour: mapping.FlavourLangGraph,
+	}
+	var o engine.Order
+	o.New.Run = r
+	o.New.Thread = &mapping.Thread{ID: threadID, Metadata: json.RawMessage(`{}`), Config: json.RawMessage(`{}`), CreatedAt: now, UpdatedAt: now, Status: mapping.ThreadIdle}
+	o.New.Task = &mapping.Task{ID: id, ThreadID: threadID, Agent: "a", AdditionalInput: json.RawMessage(`{}`), CreatedAt: now, UpdatedAt: now}
+	return o
+}
+
+func (b *bench) begin(t *testing.T, o engine.Order) mapping.Run {
+	t.Helper()
+	c, err := b.Begin(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Run
+}
+
+// read follows a run to its end.
+func (b *bench) read(t *testing.T, r mapping.Run) (entries []*mapping.Entry) {
+	t.Helper()
+	for e, err := range b.log.Follow(t.Context(), r, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+func (b *bench) end(t *testing.T, r mapping.Run) mapping.Outcome {
+	t.Helper()
+	es := b.read(t, r)
+	return *es[len(es)-1].Head.Outcome
+}
+
+func step(t adapter.Task, n int, output string, last bool) mapping.Event {
+	raw, _ := json.Marshal(output)
+	return mapping.StepUpdate(t.Run.ID, t.TaskID, n, mapping.StepInfo{Output: raw, IsLast: last, ID: output}, nil, mapping.ApprovalAuto)
+}
+
+func ended(s mapping.RunStatus) mapping.Event {
+	return mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: s}}}
+}
+
+func linked(id string) mapping.Event {
+	return mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &mapping.Link{Remote: id}}}
+}
+
+func twoSteps(_ context.Context, t adapter.Task, yield func(mapping.Event, error) bool) {
+	_ = yield(linked("up"), nil) && yield(step(t, 1, "one", false), nil) && yield(step(t, 2, "two", true), nil) && yield(ended(mapping.RunSuccess), nil)
+}
+
+func TestRunIsLoggedFoldedAndEnded(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &script{opaque: true, run: twoSteps})
+	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+	es := b.read(t, r)
+	var kinds []mapping.Kind
+	for i, e := range es {
+		kinds = append(kinds, e.Kind)
+		if e.Seq != int64(i+1) {
+			t.Errorf("event %d has number %d", i, e.Seq)
+		}
+	}
+	want := []mapping.Kind{mapping.KindStarted, mapping.KindInput, mapping.KindLinked, mapping.KindUpdate, mapping.KindUpdate, mapping.KindEnd}
+	if len(kinds) != len(want) {
+		t.Fatalf("kinds %v, want %v", kinds, want)
+	}
+	for i := range want {
+		if kinds[i] != want[i] {
+			t.Fatalf("kinds %v, want %v", kinds, want)
+		}
+	}
+	if n := len(es[len(es)-1].After.Messages()); n != 3 {
+		t.Errorf("%d messages at the end, want the human's and two of the agent's", n)
+	}
+	fresh, err := b.st.Run(t.Context(), r.ThreadID, r.ID)
+	if err != nil || fresh.Status != mapping.RunSuccess {
+		t.Errorf("run is %v, %v", fresh.Status, err)
+	}
+	th, err := b.st.Thread(t.Context(), r.ThreadID)
+	if err != nil || th.Status != mapping.ThreadIdle || th.Head == "" {
+		t.Errorf("thread is %+v, %v", th, err)
+	}
+}
+
+func TestColdReaderSeesTheSameAsALiveOne(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &script{opaque: true, run: twoSteps})
+	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+	live := b.read(t, r)
+	path := b.path
+	b.close()
+	again := open(t, path, &script{opaque: true, run: twoSteps})
+	cold := again.read(t, r)
+	if len(cold) != len(live) {
+		t.Fatalf("%d entries after a restart, %d before", len(cold), len(live))
+	}
+	for i := range live {
+		if live[i].Seq != cold[i].Seq || live[i].Kind != cold[i].Kind || string(live[i].After.JSON()) != string(cold[i].After.JSON()) {
+			t.Errorf("entry %d differs:\n%s\n%s", i, live[i].After.JSON(), cold[i].After.JSON())
+		}
+	}
+}
+
+func TestFailureEndsTheRunAndFreesTheThread(t *testing.T) {
+	t.Parallel()
+	fail := true
+	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+		if fail {
+			fail = false
+			yield(mapping.Event{}, mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError, "it broke"))
+			return
+		}
+		twoSteps(ctx, task, yield)
+	}})
+	thread := mapping.NewID()
+	out := b.end(t, b.begin(t, order(thread, mapping.StrategyReject)))
+	if out.Status != mapping.RunError || out.Fault == nil || out.Fault.Code != mapping.CodeUpstreamError || out.Fault.Message != "it broke" {
+		t.Fatalf("outcome %+v", out)
+	}
+	th, _ := b.st.Thread(t.Context(), thread)
+	if th.Status != mapping.ThreadError {
+		t.Errorf("thread is %s", th.Status)
+	}
+	if out := b.end(t, b.begin(t, order(thread, mapping.StrategyReject))); out.Status != mapping.RunSuccess {
+		t.Errorf("the next run ended %+v", out)
+	}
+}
+
+// waiting is a backend that holds until its context ends.
+func waiting(started chan<- struct{}) func(context.Context, adapter.Task, func(mapping.Event, error) bool) {
+	return func(ctx context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+		if !yield(linked("up"), nil) {
+			return
+		}
+		started <- struct{}{}
+		<-ctx.Done()
+		yield(mapping.Event{}, context.Cause(ctx))
+	}
+}
+
+func TestCancelEndsOnceAndFreesTheThread(t *testing.T) {
+	t.Parallel()
+	started := make(chan struct{}, 1)
+	b := setup(t, &script{opaque: true, run: waiting(started)})
+	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+	<-started
+	if err := b.Cancel(t.Context(), r, false); err != nil {
+		t.Fatal(err)
+	}
+	out := b.end(t, r)
+	if out.Status != mapping.RunInterrupted || !out.Cancelled {
+		t.Errorf("outcome %+v", out)
+	}
+	if err := b.Cancel(t.Context(), r, false); mapping.Classify(err).Class != mapping.Conflict {
+		t.Errorf("a second cancel said %v", err)
+	}
+	th, _ := b.st.Thread(t.Context(), r.ThreadID)
+	if th.Status != mapping.ThreadIdle {
+		t.Errorf("thread is %s", th.Status)
+	}
+}
+
+func TestBusyThread(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		strategy mapping.Strategy
+		first    mapping.RunStatus // of the run that was there; "" is gone
+		refused  bool
+	}{
+		{mapping.StrategyReject, "", true},
+		{mapping.StrategyEnqueue, mapping.RunSuccess, false},
+		{mapping.StrategyInterrupt, mapping.RunInterrupted, false},
+	} {
+		t.Run(string(tc.strategy), func(t *testing.T) {
+			t.Parallel()
+			started, goOn := make(chan struct{}, 2), make(chan struct{})
+			b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+				started <- struct{}{}
+				select {
+				case <-goOn:
+					twoSteps(ctx, task, yield)
+				case <-ctx.Done():
+					yield(mapping.Event{}, context.Cause(ctx))
+				}
+			}})
+			thread := mapping.NewID()
+			first := b.begin(t, order(thread, mapping.StrategyReject))
+			<-started
+			created, err := b.Begin(t.Context(), order(thread, tc.strategy))
+			if tc.refused {
+				if mapping.Classify(err).Code != mapping.CodeThreadBusy {
+					t.Fatalf("a second run said %v", err)
+				}
+				close(goOn)
+				b.end(t, first)
+				return
+			}
+			if err != nil || created.Run.Status != mapping.RunPending {
+				t.Fatalf("second run %s, %v", created.Run.Status, err)
+			}
+			if tc.strategy == mapping.StrategyInterrupt {
+				<-started // the second one runs although the first was not let go
+			}
+			close(goOn)
+			if out := b.end(t, created.Run); out.Status != mapping.RunSuccess {
+				t.Errorf("second ended %+v", out)
+			}
+			if out := b.end(t, first); out.Status != tc.first {
+				t.Errorf("first ended %+v", out)
+			}
+		})
+	}
+}
+
+func TestAgentConcurrencyQueuesTheRest(t *testing.T) {
+	t.Parallel()
+	started, goOn := make(chan struct{}, 8), make(chan struct{})
+	var now, most atomic.Int64
+	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+		if n := now.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		defer now.Add(-1)
+		started <- struct{}{}
+		<-goOn
+		twoSteps(ctx, task, yield)
+	}}, func(a *config.Agent) { a.Concurrency = 2 })
+	var runs []mapping.Run
+	for range 6 {
+		runs = append(runs, b.begin(t, order(mapping.NewID(), mapping.StrategyReject)))
+	}
+	<-started
+	<-started
+	close(goOn)
+	for _, r := range runs {
+		if out := b.end(t, r); out.Status != mapping.RunSuccess {
+			t.Errorf("%+v", out)
+		}
+	}
+	if most.Load() > 2 {
+		t.Errorf("%d ran at once, 2 are allowed", most.Load())
+	}
+}
+
+func TestShutdownHandsARunningRunOver(t *testing.T) {
+	t.Parallel()
+	started := make(chan struct{}, 1)
+	b := setup(t, &script{opaque: true, run: waiting(started)})
+	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+	<-started
+	path := b.path
+	b.close()
+	var open_ bool
+	var after int
+	again := open(t, path, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+		open_, after = task.Open, len(task.After)
+		twoSteps(ctx, task, yield)
+	}})
+	if out := again.end(t, r); out.Status != mapping.RunSuccess {
+		t.Fatalf("outcome %+v", out)
+	}
+	if !open_ || after != 3 {
+		t.Errorf("picked up with Open %v and %d events, want true and 3", open_, after)
+	}
+}

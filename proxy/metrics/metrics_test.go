@@ -1,0 +1,62 @@
+package metrics
+
+import (
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestHandlerTellsWhatWasCounted(t *testing.T) {
+	t.Parallel()
+	m := New()
+	m.Requested(Request{Dialect: "threadrun", Route: "/threads/{thread_id}", Method: "BREW", Status: 418, Duration: time.Millisecond})
+	m.RunStarted("legacy")
+	m.RunStarted("legacy")
+	m.RunEnded("legacy", "success")
+	m.Queued("legacy", 7)
+	m.UpstreamCall("legacy", "step", "ok", time.Second)
+	m.InFlight(2)
+	m.InFlight(-1)
+	m.Panicked()
+
+	srv := httptest.NewServer(m.Handler())
+	defer srv.Close()
+	res, err := srv.Client().Get(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`apbridge_requests_total{dialect="threadrun",method="other",route="/threads/{thread_id}",status="4xx"} 1`,
+		`apbridge_runs_started_total{agent="legacy"} 2`,
+		`apbridge_runs_ended_total{agent="legacy",status="success"} 1`,
+		`apbridge_runs_running{agent="legacy"} 1`,
+		`apbridge_runs_queued{agent="legacy"} 7`,
+		`apbridge_upstream_call_duration_seconds_count{agent="legacy",operation="step",outcome="ok"} 1`,
+		`apbridge_requests_in_flight 1`,
+		`apbridge_panics_total 1`,
+		`go_goroutines`,
+	} {
+		if !strings.Contains(string(body), want) {
+			t.Errorf("no line %s", want)
+		}
+	}
+}
+
+func TestNilMetricsCountNothing(t *testing.T) {
+	t.Parallel()
+	var m *Metrics
+	m.Requested(Request{})
+	m.RunStarted("a")
+	m.RunEnded("a", "error")
+	m.Queued("a", 1)
+	m.UpstreamCall("a", "step", "ok", 0)
+	m.InFlight(1)
+	m.Panicked()
+}

@@ -1,2 +1,0 @@
-// Package metrics counts what the bridge does.
-package metrics

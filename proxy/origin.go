@@ -1,0 +1,102 @@
+package proxy
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+const codeOrigin = "origin_not_allowed"
+
+// exposed are the headers that pages may read.
+const exposed = "Content-Location, Location, X-Apbridge-Lossy, X-Request-Id, X-Pagination-Total, X-Pagination-Next"
+
+const maxRequestedHeaders = 2048
+
+// origins are the web pages that may call, besides the bridge's own.
+type origins struct {
+	any    bool
+	listed map[string]bool
+}
+
+func newOrigins(list []string) origins {
+	o := origins{listed: map[string]bool{}}
+	for _, origin := range list {
+		o.any = o.any || origin == "*"
+		o.listed[origin] = true
+	}
+	return o
+}
+
+// allow judges an Origin header. "null" is never one of them.
+func (o origins) allow(origin string) bool {
+	return o.listed[origin] && origin != "*" || o.any && origin != "null"
+}
+
+// withOrigin refuses what comes from a foreign page, and tells browsers which
+// pages may read the answers (the CORS protocol, Fetch standard section 3.2).
+// Cookies and other ambient credentials are never allowed.
+func (s *Server) withOrigin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Vary", "Origin")
+		origin, allowed := r.Header.Get("Origin"), false
+		switch {
+		case len(r.Header.Values("Origin")) > 1:
+		case origin != "":
+			allowed = s.origins.allow(origin) || sameOrigin(origin, r.Host)
+		default:
+			allowed = !foreignWrite(r)
+		}
+		if !allowed {
+			s.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeOrigin,
+				"Web pages from this origin may not use the bridge. If they should, add the origin to cors.origins in its configuration."))
+			return
+		}
+		if origin != "" {
+			s.share(w.Header(), origin)
+		}
+		if origin != "" && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			preflight(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// sameOrigin compares the host only: TLS may end before the bridge.
+func sameOrigin(origin, host string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
+}
+
+// foreignWrite tells what browsers say of requests without Origin (Fetch
+// Metadata, Sec-Fetch-Site).
+func foreignWrite(r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Method != http.MethodGet && r.Method != http.MethodHead
+}
+
+func (s *Server) share(h http.Header, origin string) {
+	if s.origins.any {
+		origin = "*"
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", exposed)
+}
+
+// preflight allows the headers that are asked for: the SDKs' own are many, and
+// "*" would leave out Authorization.
+func preflight(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Add("Vary", "Access-Control-Request-Headers")
+	h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE, OPTIONS")
+	h.Set("Access-Control-Max-Age", "600")
+	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" && len(asked) <= maxRequestedHeaders {
+		h.Set("Access-Control-Allow-Headers", asked)
+	}
+	if r.Header.Get("Access-Control-Request-Private-Network") == "true" {
+		h.Set("Access-Control-Allow-Private-Network", "true")
+	}
+	w.WriteHeader(http.StatusNoContent)
+}

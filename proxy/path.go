@@ -1,0 +1,68 @@
+package proxy
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+const codePath = "bad_path"
+
+// withPath refuses paths that two programs could read differently, before
+// anything is decided by path: what is guarded is then what is routed.
+func (s *Server) withPath(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if why := pathFault(r); why != "" {
+			s.refuse(w, r, mapping.Errorf(mapping.Malformed, codePath, "The path of the request is refused: %s.", why))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// pathFault says what is wrong with a request's target, or "". Only origin-form
+// (RFC 9112 section 3.2.1) is served.
+func pathFault(r *http.Request) string {
+	if r.Method == http.MethodConnect || r.URL.IsAbs() || r.URL.Host != "" || !strings.HasPrefix(r.RequestURI, "/") {
+		return "it must begin with a slash, without scheme and host"
+	}
+	raw, _, _ := strings.Cut(r.RequestURI, "?")
+	if strings.ContainsAny(raw, "#;\\") {
+		return "it holds one of # ; \\"
+	}
+	segments := strings.Split(raw[1:], "/")
+	for i, segment := range segments {
+		if why := segmentFault(segment, i == len(segments)-1); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func segmentFault(raw string, last bool) string {
+	segment, err := url.PathUnescape(raw)
+	switch {
+	case err != nil || !utf8.ValidString(segment):
+		return "it is not properly encoded"
+	case segment == "" && !last:
+		return "it holds an empty part (//)"
+	case segment == "." || segment == "..":
+		return "it holds a part . or .."
+	case strings.ContainsAny(segment, `/\`):
+		return "it holds an encoded slash or backslash"
+	case strings.ContainsFunc(segment, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return "it holds a control character"
+	case stillEncoded(segment):
+		return "it is encoded twice"
+	}
+	return ""
+}
+
+// stillEncoded tells whether decoding once more would give something else.
+func stillEncoded(segment string) bool {
+	again, err := url.PathUnescape(segment)
+	return err == nil && again != segment
+}

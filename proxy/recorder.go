@@ -1,0 +1,86 @@
+package proxy
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+const unmatched = "unmatched"
+
+// recorder notes what was answered, and gives each piece of the answer a
+// deadline of its own: there is none on the whole, since streams are long.
+// Handlers reach the connection through Unwrap.
+type recorder struct {
+	http.ResponseWriter
+	control  *http.ResponseController
+	patience time.Duration
+	extended time.Time
+
+	status int
+	bytes  int64
+	route  string // template that matched
+	key    string // id of the caller's key
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 && status >= http.StatusOK { // not 1xx
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	r.extend()
+	n, err := r.ResponseWriter.Write(b)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Flush lets handlers assert http.Flusher.
+func (r *recorder) Flush() { _ = r.FlushError() }
+
+// FlushError is what http.ResponseController looks for.
+func (r *recorder) FlushError() error {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	r.extend()
+	return r.control.Flush()
+}
+
+// Unwrap leads http.ResponseController to the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// extend moves the write deadline on, not at every piece: the clock and the
+// timer would cost more than the rest of a small write. It is also called when
+// the handler is done, for what is still buffered.
+func (r *recorder) extend() {
+	now := time.Now()
+	if now.Sub(r.extended) < r.patience/10 {
+		return
+	}
+	r.extended = now
+	_ = r.control.SetWriteDeadline(now.Add(r.patience)) // not every writer has one
+}
+
+func (r *recorder) code() int {
+	if r.status == 0 {
+		return http.StatusOK
+	}
+	return r.status
+}
+
+type recorderKey struct{}
+
+func withRecorder(ctx context.Context, r *recorder) context.Context {
+	return context.WithValue(ctx, recorderKey{}, r)
+}
+
+func recorderOf(ctx context.Context) *recorder {
+	r, _ := ctx.Value(recorderKey{}).(*recorder)
+	return r
+}

@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// Face is what the guards must know of a dialect: which paths are its, and how
+// it words a refusal.
+type Face struct {
+	Name string
+	Owns func(path string) bool
+	Body func(e *mapping.Error) any // encoded as JSON
+}
+
+// plain words what no dialect owns.
+var plain = Face{
+	Name: "none",
+	Body: func(e *mapping.Error) any {
+		return struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+			Detail  any    `json:"detail"`
+		}{e.Code, e.Message, e.Detail}
+	},
+}
+
+func (s *Server) faceOf(path string) Face {
+	for _, f := range s.opt.Faces {
+		if f.Owns(path) {
+			return f
+		}
+	}
+	return plain
+}
+
+var statuses = map[mapping.Class]int{
+	mapping.Invalid:      http.StatusUnprocessableEntity,
+	mapping.Malformed:    http.StatusBadRequest,
+	mapping.NotFound:     http.StatusNotFound,
+	mapping.Conflict:     http.StatusConflict,
+	mapping.TooLarge:     http.StatusRequestEntityTooLarge,
+	mapping.Unsupported:  http.StatusUnsupportedMediaType,
+	mapping.NotAllowed:   http.StatusMethodNotAllowed,
+	mapping.Unauthorized: http.StatusUnauthorized,
+	mapping.Forbidden:    http.StatusForbidden,
+	mapping.Limited:      http.StatusTooManyRequests,
+	mapping.Unavailable:  http.StatusServiceUnavailable,
+	mapping.StorageFull:  http.StatusInsufficientStorage,
+	mapping.Upstream:     http.StatusBadGateway,
+	mapping.Timeout:      http.StatusGatewayTimeout,
+}
+
+// refuse answers in the words of the dialect that owns the path.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	e := mapping.Classify(err)
+	status, ok := statuses[e.Class]
+	if !ok {
+		status = http.StatusInternalServerError
+	}
+	if e.Class == mapping.Unauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if ce := s.log.Check(zap.DebugLevel, "request refused"); ce != nil {
+		ce.Write(zap.String("request_id", w.Header().Get(headerRequestID)), zap.String("code", e.Code), zap.Int("status", status))
+	}
+	writeJSON(w, status, s.faceOf(r.URL.Path).Body(e))
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		status, b = http.StatusInternalServerError, []byte(`{"code":"internal_error","message":"The answer could not be encoded."}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(b, '\n')) // the client may be gone
+}

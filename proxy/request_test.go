@@ -1,0 +1,277 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+func stringField(key, value string) zapcore.Field { return zap.String(key, value) }
+
+func TestRequestID(t *testing.T) {
+	t.Parallel()
+	g := start(t, nil, nil)
+	if got := g.do(t, "GET", "/ok", "", "X-Request-Id", "abc-1.2_3").header.Get("X-Request-Id"); got != "abc-1.2_3" {
+		t.Errorf("a sane id became %q", got)
+	}
+	for _, bad := range []string{"", "a b", "a\tb", "ä", strings.Repeat("a", 129), "<script>"} {
+		if got := g.do(t, "GET", "/ok", "", "X-Request-Id", bad).header.Get("X-Request-Id"); got == bad || len(got) != 36 {
+			t.Errorf("%q became %q", bad, got)
+		}
+	}
+}
+
+func TestE27PanicsAreAnswered(t *testing.T) {
+	t.Parallel()
+	g := start(t, nil, func(r *mux.Router) {
+		r.HandleFunc("/ap/v1/panic", func(http.ResponseWriter, *http.Request) { panic("canary") })
+		r.HandleFunc("/late", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(200)
+			_ = http.NewResponseController(w).Flush()
+			var m map[string]int
+			m["a"] = 1
+		})
+	})
+	got := g.do(t, "GET", "/ap/v1/panic", "")
+	if got.status != 500 || !strings.HasPrefix(got.body, `{"message":`) {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if strings.Contains(got.body, "canary") {
+		t.Error("the panic is shown")
+	}
+	res, err := http.Get(g.url + "/late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if _, err := io.ReadAll(res.Body); err == nil {
+		t.Error("a broken answer looks whole")
+	}
+	for _, entry := range g.logs.FilterMessage("panic in a request").All() {
+		if strings.Contains(entry.ContextMap()["panic"].(string), "canary") {
+			t.Error("the panic's value is in the log")
+		}
+	}
+	if n := g.logs.FilterMessage("panic in a request").Len(); n != 2 {
+		t.Errorf("%d panics logged", n)
+	}
+	if body := g.do(t, "GET", "/metrics", "").body; !strings.Contains(body, "apbridge_panics_total 2") {
+		t.Error("panics are not counted")
+	}
+}
+
+func TestE4QueriesAreNotLogged(t *testing.T) {
+	t.Parallel()
+	g := start(t, nil, nil)
+	g.do(t, "POST", "/threads?token=canary", "canary")
+	for _, entry := range g.logs.All() {
+		for k, v := range entry.ContextMap() {
+			if s, ok := v.(string); ok && strings.Contains(s, "canary") {
+				t.Errorf("%s holds %s", k, s)
+			}
+		}
+	}
+}
+
+func TestMetricsNameTheTemplate(t *testing.T) {
+	t.Parallel()
+	g := start(t, nil, nil)
+	g.do(t, "GET", "/threads/secret-id", "")
+	g.do(t, "GET", "/nowhere/secret-id", "")
+	g.do(t, "POST", "/ap/v1/agent/tasks", "{}")
+	body := g.do(t, "GET", "/metrics", "").body
+	for _, want := range []string{
+		`apbridge_requests_total{dialect="none",method="GET",route="/threads/{thread_id}",status="2xx"} 1`,
+		`apbridge_requests_total{dialect="none",method="GET",route="unmatched",status="4xx"} 1`,
+		`apbridge_requests_total{dialect="taskstep",method="POST",route="/ap/v1/agent/tasks",status="2xx"} 1`,
+		`apbridge_requests_in_flight 0`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no line %s", want)
+		}
+	}
+	if strings.Contains(body, "secret-id") {
+		t.Error("an id is in the metrics")
+	}
+}
+
+func TestE15BodyLimit(t *testing.T) {
+	t.Parallel()
+	g := start(t, func(c *config.Config, _ *Options) { c.Limits.Artifact = 1 << 20 }, nil)
+	big := strings.Repeat("x", 1001)
+	if got := g.do(t, "POST", "/threads", big[1:]); got.status != 200 {
+		t.Errorf("at the limit: %d", got.status)
+	}
+	got := g.do(t, "POST", "/threads", big)
+	if got.status != http.StatusRequestEntityTooLarge || got.code(t) != codeTooLarge {
+		t.Errorf("over the limit: %d %s", got.status, got.body)
+	}
+	if got := g.do(t, "POST", "/ap/v1/agent/tasks", big); got.status != 413 || !strings.HasPrefix(got.body, `{"message":`) {
+		t.Errorf("over the limit: %d %s", got.status, got.body)
+	}
+	chunked := "POST /threads HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n" + big + "\r\n0\r\n\r\n"
+	if got := g.raw(t, chunked); got.status != 413 {
+		t.Errorf("chunked: %d %s", got.status, got.body)
+	}
+	multipart := []string{"Content-Type", "multipart/form-data; boundary=b"}
+	if got := g.do(t, "POST", "/threads", big, multipart...); got.status != 200 {
+		t.Errorf("an upload: %d %s", got.status, got.body)
+	}
+	form := "POST /threads HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 3000000\r\n\r\n"
+	if got := g.raw(t, form); got.status != 413 {
+		t.Errorf("an upload over all limits: %d", got.status)
+	}
+	announced := "POST /threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n"
+	if got := g.raw(t, announced); got.status != 413 || !got.closes {
+		t.Errorf("announced: %d %v", got.status, got.header)
+	}
+	header := "GET /ok HTTP/1.1\r\nHost: localhost\r\nX-Big: " + strings.Repeat("x", 80<<10) + "\r\n\r\n"
+	if got := g.raw(t, header); got.status != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("header: %d", got.status)
+	}
+}
+
+// hurried are bounds that a test can wait for.
+var hurried = times{
+	header: 50 * time.Millisecond, read: 50 * time.Millisecond, body: 200 * time.Millisecond,
+	write: time.Minute, idle: 50 * time.Millisecond, winding: 50 * time.Millisecond,
+}
+
+func hurry(t *testing.T, change func(*config.Config, *Options), mount func(*mux.Router)) *rig {
+	t.Helper()
+	g := prepare(t, change, mount)
+	g.times = hurried
+	g.http = g.newHTTP()
+	return g.run(t)
+}
+
+// TestE17Slowloris opens connections that stop half-way, and wants them closed
+// while others are served.
+func TestE17Slowloris(t *testing.T) {
+	t.Parallel()
+	g := hurry(t, nil, nil)
+	for name, half := range map[string]string{
+		"nothing": "",
+		"header":  "GET /ok HTTP/1.1\r\nHost: local",
+		"body":    "POST /threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc",
+		"unread":  "POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc",
+		"idle":    "GET /ok HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
+		conn, err := net.Dial("tcp", g.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, half); err != nil {
+			t.Fatal(err)
+		}
+		if got := g.do(t, "GET", "/ok", ""); got.status != 200 {
+			t.Errorf("others meanwhile: %d", got.status)
+		}
+		if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(conn); err != nil {
+			t.Errorf("%s: not closed: %v", name, err)
+		}
+	}
+}
+
+// TestBodyDeadlineDoesNotEndTheRequest: a handler may take longer than the
+// body's deadline once the body is read.
+func TestBodyDeadlineDoesNotEndTheRequest(t *testing.T) {
+	t.Parallel()
+	g := hurry(t, nil, func(r *mux.Router) {
+		r.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.ReadAll(r.Body); err != nil {
+				t.Error(err)
+			}
+			select {
+			case <-r.Context().Done():
+				t.Error("the context ended")
+			case <-time.After(4 * hurried.read):
+			}
+			_, _ = io.WriteString(w, "done")
+		})
+	})
+	if got := g.do(t, "POST", "/slow", `{"a":1}`); got.body != "done" {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
+
+// TestSlowReaderIsCutOff: a stream to somebody who reads nothing ends.
+func TestSlowReaderIsCutOff(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 1)
+	g := prepare(t, nil, func(r *mux.Router) {
+		r.HandleFunc("/stream", func(w http.ResponseWriter, _ *http.Request) {
+			piece := make([]byte, 1<<20)
+			for {
+				if _, err := w.Write(piece); err != nil {
+					ended <- err
+					return
+				}
+			}
+		})
+	})
+	g.times.write = 100 * time.Millisecond
+	g.http = g.newHTTP()
+	g.run(t)
+	conn, err := net.Dial("tcp", g.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the stream goes on")
+	}
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	var fault error
+	g := start(t, func(_ *config.Config, o *Options) { o.Ready = func(context.Context) error { return fault } }, nil)
+	if got := g.do(t, "GET", "/healthz", ""); got.status != 200 || got.body != `{"status":"ok"}`+"\n" {
+		t.Errorf("healthz: %d %s", got.status, got.body)
+	}
+	if got := g.do(t, "GET", "/readyz", ""); got.status != 200 || got.body != `{"status":"ready"}`+"\n" {
+		t.Errorf("readyz: %d %s", got.status, got.body)
+	}
+	fault = strconv.ErrRange
+	got := g.do(t, "GET", "/readyz", "")
+	if got.status != 503 || strings.Contains(got.body, "range") || !strings.Contains(got.body, "database") {
+		t.Errorf("readyz: %d %s", got.status, got.body)
+	}
+	if got := g.do(t, "GET", "/healthz", ""); got.status != 200 {
+		t.Errorf("healthz: %d", got.status)
+	}
+}
+
+func TestAdminListener(t *testing.T) {
+	t.Parallel()
+	g := start(t, func(c *config.Config, _ *Options) { c.Admin = "127.0.0.1:0" }, nil)
+	g.url = "http://" + g.private.Addr().String()
+	for path, want := range map[string]int{"/debug/pprof/goroutine?debug=1": 200, "/metrics": 200, "/healthz": 200, "/threads/t": 404} {
+		if got := g.do(t, "GET", path, ""); got.status != want {
+			t.Errorf("%s: %d", path, got.status)
+		}
+	}
+	if got := g.do(t, "GET", "/metrics", "", "Host", "evil.com"); got.status != 403 {
+		t.Errorf("foreign host: %d", got.status)
+	}
+}

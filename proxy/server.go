@@ -1,0 +1,187 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/auth"
+	"github.com/apbridge/apbridge/proxy/metrics"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+)
+
+// Options are what a Server is made of besides the configuration.
+type Options struct {
+	// Mount adds the routes of all dialects.
+	Mount func(r *mux.Router)
+	// Faces are the dialects whose words requests are refused with.
+	Faces []Face
+	// Ready tells why the bridge cannot serve; nil: it always can. The text of
+	// an *mapping.Error is shown, other errors are only logged.
+	Ready func(ctx context.Context) error
+	// Drain lets running work end until ctx is over and hands the rest over;
+	// nil: there is nothing to wait for.
+	Drain func(ctx context.Context)
+	// Metrics may be nil.
+	Metrics *metrics.Metrics
+}
+
+// Server is the bridge's HTTP server. Make it with New; Run it once.
+type Server struct {
+	cfg      *config.Config
+	opt      Options
+	log      *zap.Logger
+	keys     *auth.Keys
+	hosts    hosts
+	origins  origins
+	peers    peers
+	times    times
+	ops      map[string]http.Handler
+	router   *mux.Router
+	http     *http.Server
+	admin    *http.Server
+	listener net.Listener
+	private  net.Listener // the admin listener, or nil
+	intake   intake
+	draining atomic.Bool
+	cut      context.CancelCauseFunc // ends the contexts of all requests
+}
+
+// times are the bounds of a connection. A stream has no bound on the whole: it
+// is cut when nothing moves.
+type times struct {
+	header  time.Duration // to send a request's header
+	read    time.Duration // between two pieces of a body
+	body    time.Duration // for all of a body that is no upload
+	write   time.Duration // for a piece of an answer to be taken
+	idle    time.Duration // between two requests
+	winding time.Duration // for running work to be handed over once the grace is past
+}
+
+var usualTimes = times{
+	header:  10 * time.Second,
+	read:    30 * time.Second,
+	body:    5 * time.Minute,
+	write:   time.Minute,
+	idle:    2 * time.Minute,
+	winding: 2 * time.Second,
+}
+
+// maxHeader bounds a request's line and header, in bytes.
+const maxHeader = 64 << 10
+
+// ErrShutdown is the cause of request contexts that end because the bridge does.
+var ErrShutdown = errors.New("the bridge is shutting down")
+
+// New makes a Server; it does not listen yet.
+func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
+	keys, err := auth.NewKeys(cfg.Auth.Keys)
+	if err != nil {
+		return nil, err
+	}
+	proxies, err := newPeers(cfg.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg, opt: o, log: log, keys: keys, peers: proxies, times: usualTimes,
+		hosts: newHosts(cfg), origins: newOrigins(cfg.CORS.Origins),
+	}
+	s.ops = s.opsHandlers()
+	s.router = s.newRouter()
+	s.http = s.newHTTP()
+	return s, nil
+}
+
+func (s *Server) newHTTP() *http.Server {
+	ctx, cut := context.WithCancelCause(context.Background())
+	s.cut = cut
+	return &http.Server{
+		Handler:           s.handler(),
+		ReadHeaderTimeout: s.times.header,
+		IdleTimeout:       s.times.idle,
+		MaxHeaderBytes:    maxHeader,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ErrorLog:          zap.NewStdLog(s.log.Named("http")),
+	}
+}
+
+// handler is what a request passes, from outside in. The guards stand around
+// the router, whose own middleware would miss what no route matches. Paths are
+// judged before anything decides by path.
+func (s *Server) handler() http.Handler {
+	h := http.Handler(http.HandlerFunc(s.route))
+	for _, wrap := range []func(http.Handler) http.Handler{
+		s.withIntake, s.withPrincipal, s.withOrigin, s.withHost, s.withPath, s.withLimits, s.withRecover, s.withRecord, s.withRequestID,
+	} {
+		h = wrap(h)
+	}
+	return h
+}
+
+// Listen takes the configured address, so that Addr is known before Run.
+func (s *Server) Listen() error {
+	l, err := net.Listen("tcp", s.cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	s.listener = l
+	if s.cfg.Admin == "" {
+		return nil
+	}
+	if s.private, err = net.Listen("tcp", s.cfg.Admin); err != nil {
+		return errors.Join(fmt.Errorf("admin: %w", err), l.Close())
+	}
+	return nil
+}
+
+// Addr is where the server listens, after Listen.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Run serves until ctx ends, then drains: new requests are refused, running
+// ones and the work behind them get shutdown_grace to end, and what is left is
+// cut off. It returns nil after that, at most 3 seconds past the grace.
+func (s *Server) Run(ctx context.Context) error {
+	if s.listener == nil {
+		if err := s.Listen(); err != nil {
+			return err
+		}
+	}
+	failed := make(chan error, 2)
+	go func() { failed <- s.http.Serve(s.listener) }()
+	if s.private != nil {
+		s.admin = s.newAdmin()
+		go func() { failed <- s.admin.Serve(s.private) }()
+	}
+	select {
+	case err := <-failed:
+		return errors.Join(err, s.Close())
+	case <-ctx.Done():
+		s.drain()
+		return s.Close()
+	}
+}
+
+// Close cuts off everything at once. It may be called at any time, and again.
+func (s *Server) Close() error {
+	s.cut(ErrShutdown)
+	errs := []error{s.http.Close()}
+	if s.admin != nil {
+		errs = append(errs, s.admin.Close())
+	}
+	for _, l := range []net.Listener{s.listener, s.private} {
+		if l == nil {
+			continue
+		}
+		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
