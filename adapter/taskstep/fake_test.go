@@ -320,3 +320,8 @@ func (f fakeArtifacts) Save(_ context.Context, ref adapter.TaskRef, path, _ stri
 	f.change()
 	return f.keep(t, path, b, false), nil
 }
+
+// newTaskFor makes a task without asking the face. Takes the lock.
+func (f *fake) newTaskFor(agent string) {
+	_, _ = fakeTasks{f}.Create(context.Background(), adapter.NewTask{Agent: agent})
+}

@@ -86,10 +86,10 @@ func (s *session) goOn(body *runCreate) {
 	}
 }
 
-// questionOpen tells whether the thread waits for an answer, not just for
+// questionOpen tells whether the thread waited for an answer, not just for
 // leave to go on after a stop before or after a node.
 func (s *session) questionOpen() bool {
-	return s.t.State != nil && len(s.t.State.Interrupts()) > 0
+	return len(s.t.Run.Options.Asked) > 0 || s.t.State != nil && len(s.t.State.Interrupts()) > 0
 }
 
 // config is the client's config without names of ours, and always with a
@@ -142,9 +142,6 @@ func (s *session) metadata() (json.RawMessage, error) {
 		meta = map[string]json.RawMessage{}
 	}
 	meta["apbridge_run_id"], _ = json.Marshal(s.t.Run.ID)
-	if s.t.OneStep {
-		meta["apbridge_step"], _ = json.Marshal(s.t.Done)
-	}
 	return json.Marshal(meta)
 }
 

@@ -33,11 +33,13 @@ func (s *session) start(next bool) error {
 		return err
 	}
 	resp, err := s.create(body)
-	if err != nil || resp == nil {
-		if err == nil {
-			return s.follow(nil)
-		}
+	switch {
+	case lostUpstream(err) && !next && s.heal():
+		return s.restart()
+	case err != nil:
 		return err
+	case resp == nil:
+		return s.follow(nil)
 	}
 	if err := s.began(runOf(resp.Header)); err != nil {
 		resp.Body.Close()
@@ -46,13 +48,21 @@ func (s *session) start(next bool) error {
 	return s.follow(resp.Body)
 }
 
+// restart begins again on a fresh thread.
+func (s *session) restart() error {
+	if err := s.freshThread(); err != nil {
+		return err
+	}
+	return s.start(false)
+}
+
 // began notes the upstream run's id, from whichever of header, metadata frame
-// and list tells it first.
+// and list tells it first. Until the run has ended both sides agree on nothing.
 func (s *session) began(run string) error {
 	if run == "" || run == s.link.RemoteRun {
 		return nil
 	}
-	s.link.RemoteRun = run
+	s.link.RemoteRun, s.link.RemoteCheckpoint = run, ""
 	return s.emitLink()
 }
 
@@ -140,8 +150,6 @@ func (s *session) whyRefused(err error) error {
 func (s *session) lookup(broke error) (bool, error) {
 	run, err := s.findRun()
 	switch {
-	case status(err) == http.StatusNotFound:
-		return false, s.lost("thread")
 	case err != nil:
 		return false, s.unknown(broke)
 	case run == nil:
@@ -163,6 +171,7 @@ func (s *session) gaveUp(err error) error {
 // nil to go back at once.
 func (s *session) follow(body io.ReadCloser) error {
 	for try := 0; ; {
+		s.rejoined = s.rejoined || body == nil
 		before := s.lastID
 		err := s.readOnce(body)
 		body = nil

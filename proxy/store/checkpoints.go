@@ -168,13 +168,13 @@ func (s *Store) Checkpoints(ctx context.Context, threadID string, q CheckpointQu
 		if err != nil {
 			return err
 		}
-		below, err := q.below(t, key)
+		from, below, err := q.bounds(t, key)
 		if err != nil {
 			return err
 		}
 		wanted, keep := q.At, containing(q.Metadata)
 		return t.until(`SELECT c.seq, e.at_us, e.head FROM checkpoints c JOIN events e ON e.thread = c.thread AND e.seq = c.seq
- WHERE c.thread = $1 AND c.seq < $2 ORDER BY c.seq DESC`, in{key, below}, func(scan func(...any) error) (bool, error) {
+ WHERE c.thread = $1 AND c.seq < $2 ORDER BY c.seq DESC`, in{key, from}, func(scan func(...any) error) (bool, error) {
 			c, err := scanCheckpoint(scan)
 			if err != nil {
 				return false, err
@@ -185,7 +185,7 @@ func (s *Store) Checkpoints(ctx context.Context, threadID string, q CheckpointQu
 				}
 				wanted = c.Parent
 			}
-			if keep == nil || keep(c.facts()) {
+			if c.Seq < below && (keep == nil || keep(c.facts())) {
 				list = append(list, c.Checkpoint)
 			}
 			last := q.At != "" && wanted == ""
@@ -195,24 +195,24 @@ func (s *Store) Checkpoints(ctx context.Context, threadID string, q CheckpointQu
 	return list, err
 }
 
-// below is the number that all wanted checkpoints are under.
-func (q CheckpointQuery) below(t *tx, thread int64) (int64, error) {
-	below := int64(1 << 62)
+// bounds are the number to begin under, and the one that all wanted checkpoints
+// are under.
+func (q CheckpointQuery) bounds(t *tx, thread int64) (from, below int64, err error) {
+	from, below = 1<<62, 1<<62
+	var at spot
 	if q.Before != "" {
-		at, err := findSpot(t, thread, q.Before)
-		if err != nil {
-			return 0, err
+		if at, err = findSpot(t, thread, q.Before); err != nil {
+			return 0, 0, err
 		}
-		below = at.seq
+		from, below = at.seq, at.seq
 	}
 	if q.At != "" {
-		at, err := findSpot(t, thread, q.At)
-		if err != nil {
-			return 0, err
+		if at, err = findSpot(t, thread, q.At); err != nil {
+			return 0, 0, err
 		}
-		below = min(below, at.seq+1)
+		from = at.seq + 1
 	}
-	return below, nil
+	return from, below, nil
 }
 
 type checkpointRow struct{ mapping.Checkpoint }

@@ -18,7 +18,7 @@ func newOwner() string { return rand.Text() }
 // takeOver frees the runs of processes that are gone. On SQLite these are all
 // others: this process holds the file's lock.
 func (s *Store) takeOver(t *tx) error {
-	if _, err := t.exec(`UPDATE runs SET holder = '' WHERE status = 'running' AND parked = 0 AND holder <> ''`); err != nil {
+	if _, err := t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> ''`); err != nil {
 		return err
 	}
 	_, err := t.exec(`DELETE FROM processes WHERE owner <> $1`, s.owner)

@@ -138,3 +138,11 @@ func (p *picker) take() bool {
 }
 
 func (p *picker) full() bool { return p.limit > 0 && p.taken >= p.limit }
+
+// containing makes the filter of a metadata search: nil when all pass.
+func containing(want json.RawMessage) func(json.RawMessage) bool {
+	if len(want) == 0 || string(want) == "{}" || string(want) == "null" {
+		return nil
+	}
+	return func(doc json.RawMessage) bool { return mapping.Contains(doc, want) }
+}

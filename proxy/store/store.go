@@ -84,7 +84,10 @@ func (s *Store) start(ctx context.Context) (err error) {
 	}
 	s.writer = startWriter(s.db, conn)
 	s.readers = newReaders(4, func(ctx context.Context) (*session, error) { return s.db.session(ctx, true) })
-	return s.write(ctx, s.takeOver)
+	if err := s.write(ctx, s.takeOver); err != nil {
+		return err
+	}
+	return s.write(ctx, sweepBlobs)
 }
 
 // Close waits for operations under way and closes the database.

@@ -120,12 +120,16 @@ func (s *Store) Reserve(ctx context.Context, taskID string, n int, until time.Ti
 	return ok, err
 }
 
-// Confirm moves the cursor to n, once: the step was written to its client.
-func (s *Store) Confirm(ctx context.Context, taskID string, n int) error {
+// Confirm moves the cursor from n-1 to n, once, and keeps what the step was
+// fetched with: the step was written to its client.
+func (s *Store) Confirm(ctx context.Context, taskID string, n int, r StepRequest) error {
 	return s.changeTask(ctx, taskID, func(t *tx, key int64) error {
-		_, err := t.exec(`UPDATE tasks SET cursor_n = $2, reserved_n = 0, reserved_until_us = 0, updated_us = $4 WHERE id = $1 AND cursor_n = $3`,
+		moved, err := t.exec(`UPDATE tasks SET cursor_n = $2, reserved_n = 0, reserved_until_us = 0, updated_us = $4 WHERE id = $1 AND cursor_n = $3`,
 			key, n, n-1, t.now)
-		return err
+		if err != nil || moved == 0 {
+			return err
+		}
+		return saveRequest(t, key, n, r)
 	})
 }
 
@@ -158,20 +162,17 @@ type StepRequest struct {
 	AdditionalInput json.RawMessage
 }
 
-// SaveRequest keeps what a step was fetched with: the first one wins.
-func (s *Store) SaveRequest(ctx context.Context, taskID string, n int, r StepRequest) error {
-	return s.changeTask(ctx, taskID, func(t *tx, key int64) error {
-		var input any
-		if r.Input != nil {
-			input = []byte(*r.Input)
-		}
-		_, err := t.exec(`INSERT INTO requests (task, n, input, additional) VALUES ($1, $2, $3, $4) ON CONFLICT (task, n) DO NOTHING`,
-			key, n, input, blob(r.AdditionalInput))
-		return err
-	})
+func saveRequest(t *tx, task int64, n int, r StepRequest) error {
+	var input any
+	if r.Input != nil {
+		input = []byte(*r.Input)
+	}
+	_, err := t.exec(`INSERT INTO requests (task, n, input, additional) VALUES ($1, $2, $3, $4) ON CONFLICT (task, n) DO NOTHING`,
+		task, n, input, blob(r.AdditionalInput))
+	return err
 }
 
-// Requests reads back what SaveRequest kept, by n.
+// Requests reads back what the confirmed steps of a task were fetched with, by n.
 func (s *Store) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
 	found := make(map[int]StepRequest)
 	err := s.read(ctx, func(t *tx) error {

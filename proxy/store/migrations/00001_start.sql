@@ -232,10 +232,15 @@ CREATE UNIQUE INDEX artifacts_path ON artifacts (thread, path) WHERE staged = 0;
 CREATE UNIQUE INDEX artifacts_name ON artifacts (thread, artifact_id) WHERE staged = 0;
 CREATE INDEX artifacts_thread ON artifacts (thread, artifact_id);
 
+CREATE INDEX artifacts_staged ON artifacts (blob) WHERE staged = 1;
+
+-- loose: no visible artifact has these bytes yet.
 CREATE TABLE blobs (
   id         {{serial}},
-  created_us BIGINT NOT NULL
+  created_us BIGINT NOT NULL,
+  loose      INTEGER NOT NULL
 );
+CREATE INDEX blobs_loose ON blobs (created_us) WHERE loose = 1;
 
 CREATE TABLE chunks (
   blob BIGINT NOT NULL,

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+const artifactColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_id, a.path, a.size, a.mime, a.sum, a.agent_created, a.created_us, a.modified_us, a.remote_id
+ FROM artifacts a JOIN threads h ON h.id = a.thread`
+
+// artifactRow is an artifact with its key and its bytes'.
+type artifactRow struct {
+	key, blob int64
+	mapping.Artifact
+}
+
+func (r *artifactRow) scan(scan func(...any) error) error {
+	var created, modified int64
+	err := scan(&r.key, &r.blob, &r.Tenant, &r.ID, &r.ThreadID, &r.TaskID, &r.Path, &r.Size, &r.MIMEType, &r.Sum, &r.AgentCreated, &created, &modified, &r.RemoteID)
+	r.CreatedAt, r.ModifiedAt = timeOf(created), timeOf(modified)
+	return err
+}
+
+func readArtifact(t *tx, where string, args ...any) (row artifactRow, err error) {
+	err = t.each(`SELECT `+artifactColumns+` WHERE `+where+` LIMIT 1`, args, row.scan)
+	if err == nil && row.key == 0 {
+		err = sql.ErrNoRows
+	}
+	return row, err
+}
+
+// Artifact reads a visible artifact.
+func (s *Store) Artifact(ctx context.Context, threadID, id string) (mapping.Artifact, error) {
+	row, err := s.visible(ctx, threadID, id)
+	return row.Artifact, err
+}
+
+func (s *Store) visible(ctx context.Context, threadID, id string) (row artifactRow, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		row, err = readArtifact(t, `h.tenant = $1 AND h.thread_id = $2 AND a.artifact_id = $3 AND a.staged = 0`, tenantOf(ctx), threadID, id)
+		return missing(err, mapping.CodeArtifactNotFound, "artifact", id)
+	})
+	return row, err
+}
+
+// Artifacts lists visible ones: agent-created first, root before nested, then
+// by path. limit 0: all.
+func (s *Store) Artifacts(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
+	err = s.read(ctx, func(t *tx) error {
+		key, err := s.threadKey(t, tenantOf(ctx), threadID)
+		if err != nil {
+			return err
+		}
+		if err := t.get(`SELECT count(*) FROM artifacts WHERE thread = $1 AND staged = 0`, in{key}, out{&total}); err != nil {
+			return err
+		}
+		return t.each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0
+ ORDER BY a.agent_created DESC, a.nested, a.path LIMIT $2 OFFSET $3`, in{key, limitOf(limit), offset}, func(scan func(...any) error) error {
+			var row artifactRow
+			err := row.scan(scan)
+			found = append(found, row.Artifact)
+			return err
+		})
+	})
+	return found, total, err
+}
+
+// known finds the row of a path, visible or staged: it has the id.
+func known(t *tx, thread int64, path string) (artifactRow, bool, error) {
+	row, err := readArtifact(t, `a.thread = $1 AND a.path = $2 ORDER BY a.staged, a.id`, thread, path)
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, false, nil
+	}
+	return row, err == nil, err
+}
+
+// insertArtifact adds a row; an earlier visible row of the path must be gone.
+func insertArtifact(t *tx, thread, blob int64, a mapping.Artifact, staged bool) error {
+	_, err := t.exec(`INSERT INTO artifacts (thread, artifact_id, task_id, path, nested, size, mime, sum, agent_created, remote_id, staged, blob, created_us, modified_us)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		thread, a.ID, a.TaskID, a.Path, number(strings.Contains(a.Path, "/")), a.Size, a.MIMEType, a.Sum, number(a.AgentCreated), a.RemoteID,
+		number(staged), blob, micros(a.CreatedAt), micros(a.ModifiedAt))
+	return err
+}
+
+// adopt fills in what a new write of a path keeps of the old: its id, who made
+// it first, and when.
+func adopt(t *tx, a *mapping.Artifact, old artifactRow, there bool) {
+	now := timeOf(t.now)
+	if there {
+		a.ID, a.CreatedAt = old.ID, old.CreatedAt
+		if old.TaskID != "" {
+			a.TaskID = old.TaskID
+		}
+		if a.RemoteID == "" {
+			a.RemoteID = old.RemoteID
+		}
+	}
+	if a.ID == "" {
+		a.ID = mapping.NewID()
+	}
+	if a.CreatedAt.IsZero() {
+		a.CreatedAt = now
+	}
+	if a.ModifiedAt.IsZero() {
+		a.ModifiedAt = now
+	}
+	a.CreatedAt, a.ModifiedAt = timeOf(micros(a.CreatedAt)), timeOf(micros(a.ModifiedAt))
+}
+
+// show makes a row the visible one of its path, in place of an earlier one,
+// whose bytes go.
+func show(t *tx, thread, blob int64, a mapping.Artifact) error {
+	if err := dropPath(t, thread, a.Path); err != nil {
+		return err
+	}
+	return insertArtifact(t, thread, blob, a, false)
+}
+
+func dropPath(t *tx, thread int64, path string) error {
+	old, err := readArtifact(t, `a.thread = $1 AND a.path = $2 AND a.staged = 0`, thread, path)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return dropArtifact(t, old)
+}
+
+func dropArtifact(t *tx, row artifactRow) error {
+	if _, err := t.exec(`DELETE FROM artifacts WHERE id = $1`, row.key); err != nil {
+		return err
+	}
+	return dropBlob(t, row.blob)
+}
+
+func dropBlob(t *tx, blob int64) error {
+	return deleteAll(t, blob, []string{`DELETE FROM chunks WHERE blob = $1`, `DELETE FROM blobs WHERE id = $1`})
+}
+
+// publish makes staged artifacts visible, writes small files and drops paths,
+// in the transaction of the events that tell of them.
+func publish(t *tx, thread int64, a Append) (list []mapping.Artifact, err error) {
+	if len(a.Artifacts)+len(a.Files)+len(a.DropFiles) == 0 {
+		return nil, nil
+	}
+	var tenant, threadID string
+	if err := t.get(`SELECT tenant, thread_id FROM threads WHERE id = $1`, in{thread}, out{&tenant, &threadID}); err != nil {
+		return nil, err
+	}
+	for _, id := range a.Artifacts {
+		art, err := unstage(t, thread, id)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, art)
+	}
+	for _, f := range a.Files {
+		f.Artifact.Tenant, f.Artifact.ThreadID = tenant, threadID
+		art, err := writeFile(t, thread, f)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, art)
+	}
+	for _, path := range a.DropFiles {
+		if err := dropPath(t, thread, path); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// unstage shows the newest staged row of an id. One that is visible already,
+// with nothing staged, stays as it is.
+func unstage(t *tx, thread int64, id string) (mapping.Artifact, error) {
+	row, err := readArtifact(t, `a.thread = $1 AND a.artifact_id = $2 ORDER BY a.staged DESC, a.id DESC`, thread, id)
+	if err != nil {
+		return row.Artifact, missing(err, mapping.CodeArtifactNotFound, "artifact", id)
+	}
+	var staged bool
+	if err := t.get(`SELECT staged FROM artifacts WHERE id = $1`, in{row.key}, out{&staged}); err != nil || !staged {
+		return row.Artifact, err
+	}
+	if _, err := t.exec(`DELETE FROM artifacts WHERE id = $1`, row.key); err != nil {
+		return row.Artifact, err
+	}
+	if err := fasten(t, row.blob); err != nil {
+		return row.Artifact, err
+	}
+	return row.Artifact, show(t, thread, row.blob, row.Artifact)
+}

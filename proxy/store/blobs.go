@@ -1,0 +1,237 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// chunkSize is how much of a file one write stores: other writes get in between.
+const chunkSize = 256 << 10
+
+// SaveArtifact streams a file into chunks, each its own write. The same
+// (thread, path) keeps its id and the time it was made. staged: invisible until
+// an Append names its id (agent-made files); else visible at once (uploads).
+// More than limit bytes (0: no limit): TooLarge, and nothing stays. Size and Sum
+// are worked out here; the rest comes from a, whose Path must be canonical.
+func (s *Store) SaveArtifact(ctx context.Context, a mapping.Artifact, body io.Reader, limit int64, staged bool) (mapping.Artifact, error) {
+	tenant := tenantOf(ctx)
+	blob, err := s.newBlob(ctx, tenant, a.ThreadID)
+	if err != nil {
+		return mapping.Artifact{}, err
+	}
+	if a.Size, a.Sum, err = s.pour(ctx, blob, body, limit); err == nil {
+		a.Tenant = tenant
+		a, err = s.finish(ctx, blob, a, staged)
+	}
+	if err != nil {
+		s.spill(ctx, blob)
+		return mapping.Artifact{}, err
+	}
+	return a, nil
+}
+
+func (s *Store) newBlob(ctx context.Context, tenant, threadID string) (blob int64, err error) {
+	err = s.writeRelaxed(ctx, func(t *tx) error {
+		if _, err := s.threadKey(t, tenant, threadID); err != nil {
+			return err
+		}
+		blob, err = insertBlob(t, true)
+		return err
+	})
+	return blob, err
+}
+
+func insertBlob(t *tx, loose bool) (blob int64, err error) {
+	err = t.get(`INSERT INTO blobs (created_us, loose) VALUES ($1, $2) RETURNING id`, in{t.now, number(loose)}, out{&blob})
+	return blob, err
+}
+
+// fasten notes that a visible artifact has these bytes.
+func fasten(t *tx, blob int64) error {
+	_, err := t.exec(`UPDATE blobs SET loose = 0 WHERE id = $1`, blob)
+	return err
+}
+
+// pour stores the chunks. They may be lost with the machine until finish.
+func (s *Store) pour(ctx context.Context, blob int64, body io.Reader, limit int64) (size int64, sum string, err error) {
+	hash, buf := sha256.New(), make([]byte, chunkSize)
+	for n := 0; ; n++ {
+		got, err := io.ReadFull(body, buf)
+		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !ended {
+			return 0, "", err
+		}
+		size += int64(got)
+		if limit > 0 && size > limit {
+			return 0, "", mapping.Errorf(mapping.TooLarge, "artifact_too_large", "The file is larger than %d bytes (limits.artifact).", limit)
+		}
+		hash.Write(buf[:got])
+		if got > 0 {
+			if err := s.writeRelaxed(ctx, func(t *tx) error { return insertChunk(t, blob, n, buf[:got]) }); err != nil {
+				return 0, "", err
+			}
+		}
+		if ended {
+			return size, hex.EncodeToString(hash.Sum(nil)), nil
+		}
+	}
+}
+
+func insertChunk(t *tx, blob int64, n int, data []byte) error {
+	_, err := t.exec(`INSERT INTO chunks (blob, n, data) VALUES ($1, $2, $3)`, blob, n, data)
+	return err
+}
+
+// finish writes the row that makes the file one.
+func (s *Store) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		thread, err := s.threadKey(t, a.Tenant, a.ThreadID)
+		if err != nil {
+			return err
+		}
+		made = a
+		old, there, err := known(t, thread, a.Path)
+		if err != nil {
+			return err
+		}
+		adopt(t, &made, old, there)
+		if staged {
+			return insertArtifact(t, thread, blob, made, true)
+		}
+		if err := fasten(t, blob); err != nil {
+			return err
+		}
+		return show(t, thread, blob, made)
+	})
+	return made, err
+}
+
+// spill removes the chunks of a file that came to nothing. What it misses is
+// swept later.
+func (s *Store) spill(ctx context.Context, blob int64) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer stop()
+	_ = s.writeRelaxed(ctx, func(t *tx) error { return dropBlob(t, blob) })
+}
+
+// writeFile is SaveArtifact of a small file within an operation.
+func writeFile(t *tx, thread int64, f FileWrite) (mapping.Artifact, error) {
+	a, sum := f.Artifact, sha256.Sum256(f.Content)
+	a.Size, a.Sum = int64(len(f.Content)), hex.EncodeToString(sum[:])
+	old, there, err := known(t, thread, a.Path)
+	if err != nil {
+		return a, err
+	}
+	adopt(t, &a, old, there)
+	blob, err := insertBlob(t, false)
+	if err != nil {
+		return a, err
+	}
+	for n, rest := 0, f.Content; len(rest) > 0; n++ {
+		size := min(len(rest), chunkSize)
+		if err := insertChunk(t, blob, n, rest[:size]); err != nil {
+			return a, err
+		}
+		rest = rest[size:]
+	}
+	return a, show(t, thread, blob, a)
+}
+
+// OpenArtifact reads a visible artifact with its bytes, which are fetched chunk
+// by chunk. A reader whose file is replaced or removed meanwhile gets an error.
+func (s *Store) OpenArtifact(ctx context.Context, threadID, id string) (mapping.Artifact, io.ReadCloser, error) {
+	row, err := s.visible(ctx, threadID, id)
+	if err != nil {
+		return mapping.Artifact{}, nil, err
+	}
+	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, s: s, blob: row.blob, left: row.Size}), nil
+}
+
+// chunks reads a blob.
+type chunks struct {
+	ctx  context.Context
+	s    *Store
+	blob int64
+	n    int
+	left int64
+	buf  bytes.Reader
+}
+
+func (c *chunks) Read(p []byte) (int, error) {
+	if c.buf.Len() == 0 {
+		if c.left <= 0 {
+			return 0, io.EOF
+		}
+		if err := c.next(); err != nil {
+			return 0, err
+		}
+	}
+	return c.buf.Read(p)
+}
+
+func (c *chunks) next() error {
+	var data []byte
+	err := c.s.read1(c.ctx, func(t *tx) error {
+		return t.get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2`, in{c.blob, c.n}, out{&data})
+	})
+	if err != nil {
+		return missing(err, mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
+	}
+	c.n++
+	c.left -= int64(len(data))
+	c.buf.Reset(data)
+	return nil
+}
+
+// sweepAge is how long bytes may wait for the row or event that makes them
+// visible.
+const sweepAge = 24 * time.Hour
+
+// sweepBlobs removes what uploads and runs that broke off have left behind.
+func sweepBlobs(t *tx) error {
+	old := t.now - sweepAge.Microseconds()
+	for _, text := range []string{
+		`DELETE FROM artifacts WHERE staged = 1 AND blob IN (SELECT id FROM blobs WHERE loose = 1 AND created_us < $1)`,
+		`DELETE FROM chunks WHERE blob IN (SELECT id FROM blobs WHERE loose = 1 AND created_us < $1)`,
+		`DELETE FROM blobs WHERE loose = 1 AND created_us < $1`,
+	} {
+		if _, err := t.exec(text, old); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyArtifacts gives a copied thread its own bytes under the same ids.
+func copyArtifacts(t *tx, from, to int64) error {
+	var rows []artifactRow
+	err := t.each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0`, in{from}, func(scan func(...any) error) error {
+		var row artifactRow
+		err := row.scan(scan)
+		rows = append(rows, row)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		blob, err := insertBlob(t, false)
+		if err != nil {
+			return err
+		}
+		if _, err := t.exec(`INSERT INTO chunks (blob, n, data) SELECT $2, n, data FROM chunks WHERE blob = $1`, row.blob, blob); err != nil {
+			return err
+		}
+		if err := insertArtifact(t, to, blob, row.Artifact, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}

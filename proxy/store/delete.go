@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// DeleteThread removes the thread with everything of it. Conflict thread_busy
+// while a run is active: cancel it first.
+func (s *Store) DeleteThread(ctx context.Context, id string) error {
+	return s.write(ctx, func(t *tx) error {
+		row, err := readThread(t, tenantOf(ctx), id)
+		if err != nil {
+			return noThread(err, id)
+		}
+		if err := mustBeFree(t, row.key, id); err != nil {
+			return err
+		}
+		if err := s.forgetRuns(t, row.key); err != nil {
+			return err
+		}
+		if err := deleteAll(t, row.key, threadParts); err != nil {
+			return err
+		}
+		t.after(func() { s.threads.Remove(threadName{row.Tenant, row.ID}) })
+		return nil
+	})
+}
+
+// threadParts remove what hangs on a thread, children first. Rows of the outbox
+// stay: they have their own body.
+var threadParts = []string{
+	`DELETE FROM chunks WHERE blob IN (SELECT blob FROM artifacts WHERE thread = $1)`,
+	`DELETE FROM blobs WHERE id IN (SELECT blob FROM artifacts WHERE thread = $1)`,
+	`DELETE FROM artifacts WHERE thread = $1`,
+	`DELETE FROM links WHERE thread = $1`,
+	`DELETE FROM intents WHERE run IN (SELECT id FROM runs WHERE thread = $1)`,
+	`DELETE FROM requests WHERE task IN (SELECT id FROM tasks WHERE thread = $1)`,
+	`DELETE FROM checkpoints WHERE thread = $1`,
+	`DELETE FROM events WHERE thread = $1`,
+	`DELETE FROM runs WHERE thread = $1`,
+	`DELETE FROM tasks WHERE thread = $1`,
+	`DELETE FROM thread_seq WHERE thread = $1`,
+	`DELETE FROM threads WHERE id = $1`,
+}
+
+func deleteAll(t *tx, key int64, parts []string) error {
+	for _, text := range parts {
+		if _, err := t.exec(text, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetRuns takes a thread's runs out of the cache once they are gone.
+func (s *Store) forgetRuns(t *tx, thread int64) error {
+	return t.each(`SELECT run_id FROM runs WHERE thread = $1`, in{thread}, func(scan func(...any) error) error {
+		var id string
+		err := scan(&id)
+		t.after(func() { s.runs.Remove(id) })
+		return err
+	})
+}
+
+// DeleteRun removes an ended run with its events and checkpoints; the head goes
+// back to the newest checkpoint left when it was the run's. Its numbers are not
+// given again. Where later checkpoints stand on the run's, those stay, with the
+// events their states are folded from, as history without a run. Conflict while
+// the run is active.
+func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
+	return s.write(ctx, func(t *tx) error {
+		row, err := findRun(t, tenantOf(ctx), threadID, runID)
+		if err != nil {
+			return err
+		}
+		if row.Status.Active() {
+			return mapping.Errorf(mapping.Conflict, "run_active", "Run %q has not ended. Cancel it first.", runID)
+		}
+		if err := deleteHistory(t, row); err != nil {
+			return err
+		}
+		if err := deleteAll(t, row.key, []string{`DELETE FROM intents WHERE run = $1`, `DELETE FROM runs WHERE id = $1`}); err != nil {
+			return err
+		}
+		if err := deleteEmptyTask(t, row.task, row.TaskID == row.ID); err != nil {
+			return err
+		}
+		t.after(func() { s.runs.Remove(runID) })
+		return nil
+	})
+}
+
+// deleteHistory removes what a run logged and rewinds the thread's tip.
+func deleteHistory(t *tx, row runRow) error {
+	var first, later int64
+	if err := t.get(`SELECT coalesce(min(seq), 0) FROM checkpoints WHERE thread = $1 AND run = $2`, in{row.thread, row.key}, out{&first}); err != nil {
+		return err
+	}
+	if err := t.get(`SELECT count(*) FROM checkpoints WHERE thread = $1 AND seq > $3 AND $3 > 0 AND (run IS NULL OR run <> $2)`,
+		in{row.thread, row.key, first}, out{&later}); err != nil {
+		return err
+	}
+	parts := []string{`DELETE FROM checkpoints WHERE thread = $1 AND run = $2`,
+		`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
+	if later > 0 {
+		parts = []string{`UPDATE checkpoints SET run = NULL WHERE thread = $1 AND run = $2`,
+			`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NULL`,
+			`UPDATE events SET run = NULL WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
+	}
+	for i, text := range parts {
+		args := in{row.thread, row.key, row.from, row.to()}
+		if i == 0 {
+			args = args[:2]
+		}
+		if _, err := t.exec(text, args...); err != nil {
+			return err
+		}
+	}
+	if first == 0 || later > 0 {
+		return nil
+	}
+	return rewind(t, row.thread)
+}
+
+// rewind makes the newest checkpoint left the head, if the head is gone. What
+// follows begins a line of its own: the old one has lost events.
+func rewind(t *tx, thread int64) error {
+	_, err := t.exec(`UPDATE thread_seq SET line = seq + 1,
+ head = coalesce((SELECT checkpoint_id FROM checkpoints WHERE thread = $1 ORDER BY seq DESC LIMIT 1), ''),
+ base = -coalesce((SELECT seq FROM checkpoints WHERE thread = $1 ORDER BY seq DESC LIMIT 1), 0)
+ WHERE thread = $1 AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE thread = $1 AND checkpoint_id = head)`, thread)
+	return err
+}
+
+// deleteEmptyTask removes a task that was made for a run alone.
+func deleteEmptyTask(t *tx, task int64, own bool) error {
+	if !own {
+		return nil
+	}
+	return deleteAll(t, task, []string{
+		`DELETE FROM requests WHERE task = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
+		`DELETE FROM tasks WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
+	})
+}

@@ -1,0 +1,259 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// PutItem is an item to be kept.
+type PutItem struct {
+	Item  mapping.Item
+	Index json.RawMessage // which fields a vector search looks at; kept for it
+}
+
+// ItemQuery selects items below a prefix.
+type ItemQuery struct {
+	Prefix        []string
+	Keep          func(mapping.Item) (bool, error) // filter decided in Go, must not use the store; nil: all
+	Query         string                           // text search
+	Limit, Offset int                              // Limit 0: all
+	RefreshTTL    bool
+}
+
+// PutItem writes an item over an earlier one of its namespace and key, which
+// keeps the time it was made. Item.Expires, if set, is what refreshing its time
+// to live starts anew from now.
+func (s *Store) PutItem(ctx context.Context, p PutItem) error {
+	who, it := mapping.PrincipalOf(ctx), p.Item
+	return s.write(ctx, func(t *tx) error {
+		if err := sweepItems(t); err != nil {
+			return err
+		}
+		ttl := int64(0)
+		if !it.Expires.IsZero() {
+			ttl = max(micros(it.Expires)-t.now, 0)
+		}
+		_, err := t.exec(`INSERT INTO items (tenant, owner, namespace, item_key, value, fields, ttl_us, created_us, updated_us, expires_us)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)
+ ON CONFLICT (tenant, namespace, item_key) DO UPDATE SET owner = excluded.owner, value = excluded.value, fields = excluded.fields,
+ ttl_us = excluded.ttl_us, updated_us = excluded.updated_us, expires_us = excluded.expires_us`,
+			who.Tenant, who.ID, pathOf(it.Namespace), it.Key, object(it.Value), blob(p.Index), ttl, t.now, micros(it.Expires))
+		return err
+	})
+}
+
+// sweepItems removes what has expired: its keys may be written anew.
+func sweepItems(t *tx) error {
+	_, err := t.exec(`DELETE FROM items WHERE expires_us > 0 AND expires_us <= $1`, t.now)
+	return err
+}
+
+const itemColumns = `i.id, i.ttl_us, i.tenant, i.owner, i.namespace, i.item_key, i.value, i.created_us, i.updated_us, i.expires_us FROM items i`
+
+// itemRow is an item with its key and time to live.
+type itemRow struct {
+	key, ttl int64
+	mapping.Item
+}
+
+func (r *itemRow) scan(scan func(...any) error) error {
+	var path []byte
+	var created, updated, expires int64
+	err := scan(&r.key, &r.ttl, &r.Tenant, &r.Owner, &path, &r.Key, rawOf(&r.Value), &created, &updated, &expires)
+	r.Namespace = labelsOf(string(path))
+	r.CreatedAt, r.UpdatedAt, r.Expires = timeOf(created), timeOf(updated), timeOf(expires)
+	return err
+}
+
+// Item reads an item; NotFound when there is none or it has expired. refreshTTL
+// starts its time to live anew.
+func (s *Store) Item(ctx context.Context, namespace []string, key string, refreshTTL bool) (it mapping.Item, err error) {
+	var row itemRow
+	err = s.read1(ctx, func(t *tx) error {
+		err := t.each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND (i.expires_us = 0 OR i.expires_us > $4)`,
+			in{tenantOf(ctx), pathOf(namespace), key, t.now}, row.scan)
+		if err == nil && row.key == 0 {
+			err = missing(sql.ErrNoRows, mapping.CodeItemNotFound, "item", key)
+		}
+		return err
+	})
+	if err == nil && refreshTTL {
+		err = s.refresh(ctx, []*itemRow{&row})
+	}
+	return row.Item, err
+}
+
+// refresh starts the time to live of items anew. The index of one that was
+// replaced meanwhile is another row's or nobody's: its own time holds.
+func (s *Store) refresh(ctx context.Context, rows []*itemRow) error {
+	rows = slices.DeleteFunc(rows, func(r *itemRow) bool { return r.ttl == 0 })
+	if len(rows) == 0 {
+		return nil
+	}
+	return s.writeRelaxed(ctx, func(t *tx) error {
+		for _, r := range rows {
+			if _, err := t.exec(`UPDATE items SET expires_us = $2 WHERE id = $1 AND ttl_us = $3`, r.key, t.now+r.ttl, r.ttl); err != nil {
+				return err
+			}
+			r.Expires = timeOf(t.now + r.ttl)
+		}
+		return nil
+	})
+}
+
+// DeleteItem removes an item; one that is not there is no error.
+func (s *Store) DeleteItem(ctx context.Context, namespace []string, key string) error {
+	return s.write(ctx, func(t *tx) error {
+		_, err := t.exec(`DELETE FROM items WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, tenantOf(ctx), pathOf(namespace), key)
+		return err
+	})
+}
+
+// Items searches, in the order of namespaces and keys; a text search has the
+// best matches first, with their Score (0 to 1, the share of its words found).
+func (s *Store) Items(ctx context.Context, q ItemQuery) ([]mapping.Item, error) {
+	rows, err := s.matching(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if q.Query != "" {
+		rows = ranked(rows, q)
+	}
+	if q.RefreshTTL {
+		if err := s.refresh(ctx, slices.Clone(rows)); err != nil {
+			return nil, err
+		}
+	}
+	list := make([]mapping.Item, len(rows))
+	for i, r := range rows {
+		list[i] = r.Item
+	}
+	return list, nil
+}
+
+func (s *Store) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err error) {
+	where, args := below(tenantOf(ctx), q.Prefix)
+	pick := picker{limit: q.Limit, offset: q.Offset}
+	if q.Query != "" {
+		pick = picker{} // the best are known at the end
+	}
+	words := wordsOf(q.Query)
+	err = s.read1(ctx, func(t *tx) error {
+		return t.until(`SELECT `+itemColumns+` WHERE `+where+` ORDER BY i.namespace, i.item_key`, append(args, t.now), func(scan func(...any) error) (bool, error) {
+			row := new(itemRow)
+			if err := row.scan(scan); err != nil {
+				return false, err
+			}
+			ok, err := q.passes(row, words)
+			if ok && pick.take() {
+				rows = append(rows, row)
+			}
+			return !pick.full(), errors.Join(err, ctx.Err())
+		})
+	})
+	return rows, err
+}
+
+func (q ItemQuery) passes(row *itemRow, words []string) (bool, error) {
+	if q.Query != "" {
+		if score := share(words, row.Value); score > 0 {
+			row.Score = &score
+		} else {
+			return false, nil
+		}
+	}
+	if q.Keep == nil {
+		return true, nil
+	}
+	return q.Keep(row.Item)
+}
+
+func ranked(rows []*itemRow, q ItemQuery) []*itemRow {
+	slices.SortStableFunc(rows, func(a, b *itemRow) int {
+		switch {
+		case *a.Score > *b.Score:
+			return -1
+		case *a.Score < *b.Score:
+			return 1
+		}
+		return 0
+	})
+	rows = rows[min(q.Offset, len(rows)):]
+	if q.Limit > 0 {
+		rows = rows[:min(q.Limit, len(rows))]
+	}
+	return rows
+}
+
+func wordsOf(query string) []string { return strings.Fields(strings.ToLower(query)) }
+
+// share is how many of the words stand in the value.
+func share(words []string, value json.RawMessage) float64 {
+	text, found := strings.ToLower(string(value)), 0
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			found++
+		}
+	}
+	return float64(found) / float64(max(len(words), 1))
+}
+
+// Namespaces lists the distinct namespaces that hold live items, sorted by label.
+func (s *Store) Namespaces(ctx context.Context, prefix []string) (found [][]string, err error) {
+	where, args := below(tenantOf(ctx), prefix)
+	err = s.read1(ctx, func(t *tx) error {
+		return t.each(`SELECT DISTINCT i.namespace FROM items i WHERE `+where, append(args, t.now), func(scan func(...any) error) error {
+			var path []byte
+			err := scan(&path)
+			found = append(found, labelsOf(string(path)))
+			return err
+		})
+	})
+	slices.SortFunc(found, slices.Compare)
+	return found, err
+}
+
+// below is the condition of live items under a prefix of labels; its last
+// parameter, the present, is left to the caller.
+func below(tenant string, prefix []string) (where string, args in) {
+	if len(prefix) == 0 {
+		return `i.tenant = $1 AND (i.expires_us = 0 OR i.expires_us > $2)`, in{tenant}
+	}
+	path := string(pathOf(prefix))
+	// "/" follows "." in ASCII: the range holds the path and all below it, and
+	// what lies between them, such as "a!", which the second line leaves out.
+	return `i.tenant = $1 AND i.namespace >= $2 AND i.namespace < $4
+ AND (i.namespace = $2 OR i.namespace >= $3) AND (i.expires_us = 0 OR i.expires_us > $5)`,
+		in{tenant, []byte(path), []byte(path + "."), []byte(path + "/")}
+}
+
+var (
+	escapeLabel   = strings.NewReplacer("%", "%25", ".", "%2E")
+	unescapeLabel = strings.NewReplacer("%2E", ".", "%25", "%")
+)
+
+// pathOf writes labels as one path: joined by dots, with dots in them escaped.
+func pathOf(labels []string) []byte {
+	parts := make([]string, len(labels))
+	for i, l := range labels {
+		parts[i] = escapeLabel.Replace(l)
+	}
+	return []byte(strings.Join(parts, "."))
+}
+
+func labelsOf(path string) []string {
+	if path == "" {
+		return nil
+	}
+	parts := strings.Split(path, ".")
+	for i, p := range parts {
+		parts[i] = unescapeLabel.Replace(p)
+	}
+	return parts
+}

@@ -1,0 +1,159 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// PatchThread merges metadata key by key (nil: none) and sets the expiry (nil:
+// leave; the zero time: never).
+func (s *Store) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *time.Time) (th mapping.Thread, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		row, err := readThread(t, tenantOf(ctx), id)
+		if err != nil {
+			return noThread(err, id)
+		}
+		if metadata != nil {
+			if row.Metadata, err = mapping.MergeMetadata(row.Metadata, metadata); err != nil {
+				return err
+			}
+		}
+		if expires != nil {
+			row.Expires = timeOf(micros(*expires))
+		}
+		row.UpdatedAt = timeOf(t.now)
+		_, err = t.exec(`UPDATE threads SET metadata = $2, expires_us = $3, updated_us = $4 WHERE id = $1`,
+			row.key, []byte(row.Metadata), micros(row.Expires), t.now)
+		th = row.Thread
+		return err
+	})
+	return th, err
+}
+
+// StateOptions of AppendState.
+type StateOptions struct {
+	ForkFrom        string // parent checkpoint, when it is not the head: a new line begins there
+	Snapshot        []byte // full state at the last event, kept with its checkpoint; nil: none
+	Links           []mapping.Link
+	ClearInterrupts bool
+}
+
+// AppendState appends state events outside of a run (state update, PATCH, fork,
+// import): Conflict thread_busy while a run is active (parked ones too).
+// expectHead guards against a head that moved since the caller folded it ("":
+// thread has no head): on a mismatch it returns Conflict head_moved and the
+// caller tries again. Returned events carry Seq and parents.
+func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		key, err := s.threadKey(t, tenantOf(ctx), threadID)
+		if err != nil {
+			return err
+		}
+		if err := mustBeFree(t, key, threadID); err != nil {
+			return err
+		}
+		part := stretch{thread: key, events: evs}
+		if head, _ := part.newest(); head != "" && opt.Snapshot != nil {
+			part.snapshots = map[string][]byte{head: opt.Snapshot}
+		}
+		if events, err = part.onHead(t, expectHead, opt.ForkFrom); err != nil {
+			return err
+		}
+		if err := putLinks(t, key, opt.Links); err != nil {
+			return err
+		}
+		return touch(t, key, opt.ClearInterrupts)
+	})
+	return events, err
+}
+
+// onHead appends under the condition that the head did not move.
+func (s *stretch) onHead(t *tx, expect, forkFrom string) ([]mapping.Event, error) {
+	moved := mapping.Errorf(mapping.Conflict, codeHeadMoved, "The thread's state changed meanwhile. Try again.")
+	if forkFrom != "" && forkFrom != expect {
+		ok, err := fork(t, s.thread, forkFrom, expect)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, moved
+		}
+		expect = forkFrom
+	}
+	from, ok, err := s.take(t, advanceFrom, expect)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, moved
+	}
+	return s.write(t, from)
+}
+
+func mustBeFree(t *tx, thread int64, threadID string) error {
+	var run string
+	err := t.get(`SELECT run_id FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id LIMIT 1`, in{thread}, out{&run})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return busy(threadID, run)
+}
+
+// touch notes that a thread's state changed. One whose question is withdrawn is
+// idle.
+func touch(t *tx, thread int64, clear bool) error {
+	text := `UPDATE threads SET updated_us = $2 WHERE id = $1`
+	if clear {
+		text = `UPDATE threads SET updated_us = $2, interrupts = NULL, status = CASE WHEN status = 'interrupted' THEN 'idle' ELSE status END WHERE id = $1`
+	}
+	_, err := t.exec(text, thread, t.now)
+	return err
+}
+
+// CopyThread copies a thread with its checkpoints, the events they are folded
+// from, and its artifacts, all under the numbers and ids they have; not its
+// links, tasks and runs: the copy is idle.
+func (s *Store) CopyThread(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
+	p := mapping.PrincipalOf(ctx)
+	err = s.write(ctx, func(t *tx) error {
+		old, err := readThread(t, p.Tenant, id)
+		if err != nil {
+			return noThread(err, id)
+		}
+		row, fresh, err := s.insertThread(t, p, mapping.Thread{ID: newID, Metadata: old.Metadata, Config: old.Config, Expires: old.Expires})
+		if err != nil {
+			return err
+		}
+		if !fresh {
+			return mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already.", newID)
+		}
+		row.Head = old.Head
+		th = row.Thread
+		return copyHistory(t, old.key, row.key)
+	})
+	return th, err
+}
+
+func copyHistory(t *tx, from, to int64) error {
+	for _, text := range []string{
+		`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base)
+ SELECT $2, seq, head, prev_head, line, base, prev_base FROM thread_seq WHERE thread = $1`,
+		`INSERT INTO events (thread, seq, run, kind, at_us, head, data, line)
+ SELECT $2, seq, NULL, kind, at_us, head, data, line FROM events WHERE thread = $1 AND line IS NOT NULL ORDER BY seq`,
+		`INSERT INTO checkpoints (thread, checkpoint_id, seq, line, base, parent, run, snapshot)
+ SELECT $2, checkpoint_id, seq, line, base, parent, NULL, snapshot FROM checkpoints WHERE thread = $1 ORDER BY seq`,
+	} {
+		if _, err := t.exec(text, from, to); err != nil {
+			return err
+		}
+	}
+	return copyArtifacts(t, from, to)
+}
