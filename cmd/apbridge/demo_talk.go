@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -70,11 +71,17 @@ func (c *client) reverse(ctx context.Context) error {
 			Name   string `json:"name"`
 			Output string `json:"output"`
 			Last   bool   `json:"is_last"`
+			More   struct {
+				Error *struct{ Message string } `json:"error"`
+			} `json:"additional_output"`
 		}
 		if err := c.call(ctx, "POST", tasks+"/"+task.ID+"/steps", ``, &step); err != nil {
 			return err
 		}
 		c.t.say("    step %s: %s (last: %v)\n", step.Name, step.Output, step.Last)
+		if step.More.Error != nil {
+			return errors.New(step.More.Error.Message)
+		}
 		if step.Last {
 			return nil
 		}
