@@ -33,7 +33,7 @@ func TestIsUUID(t *testing.T) {
 		"{01a1fc7d-bb54-710b-addd-8b75a500a425}":        false,
 		"urn:uuid:01a1fc7d-bb54-710b-addd-8b75a500a425": false,
 		"01a1fc7d-bb54-710b-addd-8b75a500a42g":          false,
-		"": false, "legacy": false,
+		"":                                              false, "legacy": false,
 	} {
 		if IsUUID(s) != want {
 			t.Errorf("IsUUID(%q) = %v", s, !want)

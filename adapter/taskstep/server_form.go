@@ -53,7 +53,7 @@ func formBoundary(h http.Header) (string, error) {
 // file finds the file part. When relative_path is known by then, the file is
 // streamed; else it is set aside until the rest of the form was read, since
 // relative_path may follow.
-func (f *form) file(limit int64) (*upload, error) {
+func (f *form) file(limit int64) (*incoming, error) {
 	part, err := f.next()
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (f *form) file(limit int64) (*upload, error) {
 		return nil, f.fail(invalid("body", "file", "a part with a file name and the file's bytes"))
 	}
 	name, mimeType := fileName(part), part.Header.Get("Content-Type")
-	up := &upload{mimeType: mimeType, Reader: &formFile{form: f, part: part}}
+	up := &incoming{mimeType: mimeType, Reader: &formFile{form: f, part: part}}
 	if f.folder == nil {
 		if err := f.setAside(up, limit); err != nil {
 			up.Close()
@@ -78,7 +78,7 @@ func (f *form) file(limit int64) (*upload, error) {
 
 // setAside reads the file, and with it the rest of the form, into memory or a
 // temporary file.
-func (f *form) setAside(up *upload, limit int64) error {
+func (f *form) setAside(up *incoming, limit int64) error {
 	src := io.LimitReader(up.Reader, limit+1)
 	var held bytes.Buffer
 	switch n, err := io.CopyN(&held, src, min(maxHeld, limit)+1); {
@@ -99,7 +99,7 @@ func (f *form) setAside(up *upload, limit int64) error {
 }
 
 // spool moves src through the temporary file.
-func spool(up *upload, tmp *os.File, src io.Reader, limit int64) error {
+func spool(up *incoming, tmp *os.File, src io.Reader, limit int64) error {
 	n, err := io.Copy(tmp, src)
 	if err == nil && n > limit {
 		return tooLarge(limit)
@@ -236,5 +236,5 @@ func fileName(part *multipart.Part) string {
 	if strings.Contains(strings.ToLower(disposition), "filename*") {
 		return name
 	}
-	return decodeName(name)
+	return mapping.DecodeName(name)
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -16,8 +17,8 @@ import (
 )
 
 const (
-	base  = "/ap/v1/agent"
-	plain = "application/json"
+	v1Path = "/ap/v1/agent"
+	plain  = "application/json"
 )
 
 // served is the face over a fake, on a real listener.
@@ -49,15 +50,15 @@ func faceOver(t *testing.T, f *fake) http.Handler {
 	return r
 }
 
-// answer is a whole response.
-type answer struct {
+// gotten is a whole response.
+type gotten struct {
 	status int
 	header http.Header
 	body   string
 }
 
 // do sends a request. contentType "" sends none.
-func (s *served) do(method, path, contentType, body string) answer {
+func (s *served) do(method, path, contentType, body string) gotten {
 	s.t.Helper()
 	var reader io.Reader
 	if body != "" {
@@ -73,7 +74,7 @@ func (s *served) do(method, path, contentType, body string) answer {
 	return s.send(req)
 }
 
-func (s *served) send(req *http.Request) answer {
+func (s *served) send(req *http.Request) gotten {
 	s.t.Helper()
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
@@ -84,11 +85,11 @@ func (s *served) send(req *http.Request) answer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return answer{res.StatusCode, res.Header, string(b)}
+	return gotten{res.StatusCode, res.Header, string(b)}
 }
 
 // field returns one top-level string of an answer that must be 200.
-func (a answer) field(t *testing.T, name string) string {
+func (a gotten) field(t *testing.T, name string) string {
 	t.Helper()
 	var body map[string]any
 	if a.status != http.StatusOK || json.Unmarshal([]byte(a.body), &body) != nil {
@@ -101,8 +102,8 @@ func (a answer) field(t *testing.T, name string) string {
 // newTask creates a task and returns its path.
 func (s *served) newTask(input string) string {
 	s.t.Helper()
-	a := s.do("POST", base+"/tasks", plain, `{"input":"`+input+`"}`)
-	return base + "/tasks/" + a.field(s.t, "task_id")
+	a := s.do("POST", v1Path+"/tasks", plain, `{"input":"`+input+`"}`)
+	return v1Path + "/tasks/" + a.field(s.t, "task_id")
 }
 
 func TestMethodsAndPaths(t *testing.T) {
@@ -116,7 +117,7 @@ func TestMethodsAndPaths(t *testing.T) {
 		allow        string
 	}{
 		{"DELETE", task, 405, "GET, HEAD"},
-		{"DELETE", base + "/tasks", 405, "GET, HEAD, POST"},
+		{"DELETE", v1Path + "/tasks", 405, "GET, HEAD, POST"},
 		{"PUT", task + "/steps", 405, "GET, HEAD, POST"},
 		{"PATCH", task + "/steps/x", 405, "GET, HEAD"},
 		{"DELETE", task + "/artifacts/x", 405, "GET, HEAD"},
@@ -147,7 +148,7 @@ func TestMethodsAndPaths(t *testing.T) {
 }
 
 // checkOnlyMessage checks for the document's NotFound: {"message": string}.
-func checkOnlyMessage(t *testing.T, what string, a answer) {
+func checkOnlyMessage(t *testing.T, what string, a gotten) {
 	t.Helper()
 	var body map[string]string
 	err := json.Unmarshal([]byte(a.body), &body)
@@ -193,7 +194,7 @@ func TestNoDefaultAgent(t *testing.T) {
 	r := mux.NewRouter()
 	mountFace(r, f.service(), adapter.Face{Log: zaptest.NewLogger(t)})
 	w := httptest.NewRecorder()
-	r.ServeHTTP(w, httptest.NewRequest("POST", base+"/tasks", nil))
+	r.ServeHTTP(w, httptest.NewRequest("POST", v1Path+"/tasks", nil))
 	if w.Code != 404 || !strings.Contains(w.Body.String(), "/agents/{name}/ap/v1") || f.written() != 0 {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
@@ -212,7 +213,7 @@ func TestHotRoutesComeFirst(t *testing.T) {
 		}
 		return nil
 	})
-	want := []string{"POST " + base + "/tasks/{task}/steps", "POST " + base + "/tasks", "GET " + base + "/tasks/{task}"}
+	want := []string{"POST " + v1Path + "/tasks/{task}/steps", "POST " + v1Path + "/tasks", "GET " + v1Path + "/tasks/{task}"}
 	for i, route := range want {
 		if order[i] != route {
 			t.Errorf("route %d is %s, want %s", i, order[i], route)
@@ -243,3 +244,5 @@ func TestHeadAnswersLikeGet(t *testing.T) {
 		}
 	}
 }
+
+func urlWith(query string) *url.URL { return &url.URL{RawQuery: query} }

@@ -61,16 +61,16 @@ func (s *server) openForm(w http.ResponseWriter, r *http.Request) (*form, error)
 	return f, nil
 }
 
-// upload is the file of a form, ready to be read once. It reports the end of
+// incoming is the file of a form, ready to be read once. It reports the end of
 // the file only when the rest of the form was read and found right.
-type upload struct {
+type incoming struct {
 	path     string // canonical
 	mimeType string // as the client said it; may be empty
 	io.Reader
 	close func()
 }
 
-func (u *upload) Close() {
+func (u *incoming) Close() {
 	if u.close != nil {
 		u.close()
 	}

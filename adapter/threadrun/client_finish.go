@@ -71,10 +71,8 @@ func (s *session) end(st stateWire) error {
 	if s.t.OneStep && len(open) == 0 && len(st.Next) > 0 && !s.cancelled && s.outputs == 0 {
 		return s.goFurther()
 	}
-	if s.checkpoints == 0 {
-		if err := s.emit(s.stateEvent(st, "")); err != nil {
-			return err
-		}
+	if err := s.settleState(st); err != nil {
+		return err
 	}
 	if err := s.askUnasked(open); err != nil {
 		return err
@@ -88,6 +86,18 @@ func (s *session) end(st stateWire) error {
 		return err
 	}
 	return errEnded
+}
+
+// settleState yields the state as it was read, where the frames may have told
+// less: a server without checkpoints frames, or a stream that broke off.
+func (s *session) settleState(st stateWire) error {
+	switch {
+	case s.checkpoints == 0:
+		return s.emit(s.stateEvent(st, ""))
+	case s.rejoined:
+		return s.emit(mapping.Event{Kind: mapping.KindState, Head: mapping.Head{Full: true}, Data: st.Values})
+	}
+	return nil
 }
 
 func (s *session) goFurther() error {
@@ -151,21 +161,27 @@ func questions(st stateWire) []mapping.Interrupt {
 // failed is the error of a run that ended in error upstream. What the agent's
 // thread holds by then is noted first, so that the next run can go on there.
 func (s *session) failed(e errorWire) error {
-	st, err := s.state()
-	switch {
-	case s.stopped:
-		return errStopped
-	case err == nil:
-		s.link.RemoteCheckpoint = st.head()
-		if err := s.emitLink(); err != nil {
-			return err
-		}
+	if err := s.noteState(); err != nil {
+		return err
 	}
 	code := mapping.CodeUpstreamError
 	if strings.Contains(e.Error, "GraphRecursionError") || strings.Contains(e.Message, "GraphRecursionError") {
 		code = mapping.CodeStepLimit
 	}
 	return &mapping.Error{Class: mapping.Upstream, Code: code, Message: s.complaint(e), Detail: detail(e)}
+}
+
+// noteState is best effort: what cannot be read is seeded again by the next run.
+func (s *session) noteState() error {
+	st, err := s.state()
+	if err != nil {
+		return nil
+	}
+	if err := s.settleState(st); err != nil {
+		return err
+	}
+	s.link.RemoteCheckpoint = st.head()
+	return s.emitLink()
 }
 
 func (s *session) complaint(e errorWire) string {

@@ -14,12 +14,12 @@ import (
 func (s *session) pickUp() (bool, error) {
 	s.replay()
 	switch {
-	case s.t.OneStep && !s.t.Open:
-		s.further = s.parked()
+	case s.t.OneStep && !s.t.Open && s.parked():
+		s.further = true
 		s.forget()
 		return false, nil
-	case !s.t.Open && len(s.t.After) == 0:
-		return false, nil
+	case !s.t.Open && !s.linked():
+		return false, nil // nothing was sent
 	case !s.t.OneStep && s.logged(s.link.RemoteRun):
 		return true, nil
 	}
@@ -42,13 +42,12 @@ func (s *session) replay() {
 	for _, ev := range s.t.After {
 		if l := ev.Head.Link; l != nil {
 			if l.RemoteRun != s.link.RemoteRun {
-				s.lastID = ""
+				s.forget()
 			}
 			s.link = *l
 		}
 		s.note(ev)
 	}
-	s.outputs = 0
 }
 
 // note keeps what the end of the run will need of an event.
@@ -57,9 +56,13 @@ func (s *session) note(ev mapping.Event) {
 		s.lastID = ev.Head.UpstreamID
 	}
 	switch {
+	case ev.Kind == mapping.KindUpdate && ev.Head.NS == nil && !emptyDelta(ev.Data):
+		s.outputs++
 	case ev.Kind == mapping.KindState && ev.Head.Checkpoint != nil && ev.Head.Checkpoint.Source != "upstream":
 		s.checkpoints++
+		s.told = len(ev.Head.Checkpoint.Next) == 0
 	case ev.Kind == mapping.KindInterrupt:
+		s.told = true
 		s.asked = append(s.asked, ev.Head.Interrupts...)
 	}
 }
@@ -86,16 +89,16 @@ func (s *session) linked() bool {
 
 // forget drops what belongs to the upstream run before.
 func (s *session) forget() {
-	s.lastID, s.checkpoints, s.outputs, s.paused, s.asked = "", 0, 0, false, nil
+	s.lastID, s.checkpoints, s.outputs, s.paused, s.told, s.asked = "", 0, 0, false, false, nil
 }
 
 // search looks for the upstream run of a request that may have been sent. The
 // server lists a run before it answers the request, so a run that is not in
 // the list was never made.
 func (s *session) search() (bool, error) {
-	begun, linked := s.link.RemoteRun, s.linked() || s.link.Remote != "" && s.t.Values == nil
+	linked := s.linked() || s.link.Remote != "" && s.t.Values == nil
 	if !linked {
-		s.link = mapping.Link{Agent: s.t.Run.Agent, TaskID: s.link.TaskID, Remote: s.threadID()}
+		s.link = mapping.Link{Remote: s.threadID()}
 	}
 	run, err := s.findRun()
 	switch {
@@ -107,19 +110,36 @@ func (s *session) search() (bool, error) {
 	case err != nil:
 		return false, err
 	case run == nil:
-		s.further = s.t.OneStep && s.logged(begun)
+		s.reseed()
+		return false, nil
+	case run.ID == s.link.RemoteRun && s.link.RemoteCheckpoint != "" && s.t.OneStep:
+		s.further = true // that step was read to its end
 		s.forget()
 		return false, nil
 	}
-	if run.ID != begun {
-		s.forget()
-	}
-	s.link.RemoteRun = run.ID
-	return true, s.emitLink()
+	return true, s.found(run.ID)
 }
 
-// findRun looks for the newest upstream run that was made for this run, and in
-// lockstep for this step of it; nil when there is none.
+// found goes back to an upstream run whose id the log may not have.
+func (s *session) found(run string) error {
+	if run == s.link.RemoteRun {
+		return nil
+	}
+	s.forget()
+	return s.began(run)
+}
+
+// reseed makes sure that a run that never came to be sent is given the state
+// once more, if its thread was made for it: whether the state got there is not
+// known. The fold at the start of such a run is that state.
+func (s *session) reseed() {
+	if s.t.Values == nil && s.link.RemoteRun == "" && s.linked() && !s.t.Resume && s.t.State != nil {
+		s.t.Values = s.t.State.JSON()
+	}
+}
+
+// findRun looks for the newest upstream run that was made for this run; nil
+// when there is none. In lockstep there is one for every step.
 func (s *session) findRun() (*runWire, error) {
 	list, err := s.b.runs(s.ctx, s.link.Remote)
 	if err != nil {
@@ -127,13 +147,9 @@ func (s *session) findRun() (*runWire, error) {
 	}
 	var ours []runWire
 	for _, r := range list {
-		if r.ID == "" || r.Metadata.RunID != s.t.Run.ID {
-			continue
+		if r.ID != "" && r.Metadata.RunID == s.t.Run.ID {
+			ours = append(ours, r)
 		}
-		if s.t.OneStep && (r.Metadata.Step == nil || *r.Metadata.Step != s.t.Done) {
-			continue
-		}
-		ours = append(ours, r)
 	}
 	return newest(ours), nil
 }

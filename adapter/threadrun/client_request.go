@@ -60,12 +60,33 @@ func (s *session) tell(body *runCreate) {
 	o := s.t.Run.Options
 	switch {
 	case s.t.Resume && (set(o.Resume) != nil || s.questionOpen()):
-		body.Command = &commandWire{Resume: orNull(o.Resume), Update: set(o.Update)}
+		body.Command = &commandWire{Resume: s.answer(), Update: set(o.Update)}
 	case set(o.Update) != nil:
 		body.Command = &commandWire{Update: o.Update}
 	default:
 		body.Input = orNull(s.t.Input.Raw)
 	}
+}
+
+// answer is the client's answer. One that JavaScript takes for nothing is put
+// under the questions' ids: by itself the server refuses it as an empty
+// command.
+func (s *session) answer() json.RawMessage {
+	value := orNull(s.t.Run.Options.Resume)
+	open := s.t.Run.Options.Asked
+	switch string(bytes.TrimSpace(value)) {
+	case "null", "false", "0", `""`:
+	default:
+		return value
+	}
+	byID := make([]member, 0, len(open))
+	for _, q := range open {
+		byID = append(byID, member{q.ID, value})
+	}
+	if len(byID) == 0 {
+		return value
+	}
+	return objectOf(byID)
 }
 
 // goOn asks for the next step of a run that was stopped after one. Words of
@@ -86,10 +107,10 @@ func (s *session) goOn(body *runCreate) {
 	}
 }
 
-// questionOpen tells whether the thread waits for an answer, not just for
+// questionOpen tells whether the thread waited for an answer, not just for
 // leave to go on after a stop before or after a node.
 func (s *session) questionOpen() bool {
-	return s.t.State != nil && len(s.t.State.Interrupts()) > 0
+	return len(s.t.Run.Options.Asked) > 0 || s.t.State != nil && len(s.t.State.Interrupts()) > 0
 }
 
 // config is the client's config without names of ours, and always with a
@@ -142,9 +163,6 @@ func (s *session) metadata() (json.RawMessage, error) {
 		meta = map[string]json.RawMessage{}
 	}
 	meta["apbridge_run_id"], _ = json.Marshal(s.t.Run.ID)
-	if s.t.OneStep {
-		meta["apbridge_step"], _ = json.Marshal(s.t.Done)
-	}
 	return json.Marshal(meta)
 }
 

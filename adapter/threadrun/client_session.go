@@ -21,15 +21,19 @@ type session struct {
 	stop  context.CancelCauseFunc
 	alarm *time.Timer
 
-	target  target
-	link    mapping.Link
-	stopped bool // yield said false
-	further bool // the next request asks for one more step, not for a beginning
-	empty   int  // steps without output, one after the other
+	target   target
+	link     mapping.Link
+	stopped  bool // yield said false
+	further  bool // the next request asks for one more step, not for a beginning
+	healed   bool // a fresh thread stands in for one that was lost
+	rejoined bool // frames may have been missed
+	empty    int  // steps without output, one after the other
 
 	// What the frames of the present upstream run told.
 	lastID      string // newest SSE id
 	checkpoints int    // state events of the root that made a checkpoint
+	frames      int    // read since the stream was opened
+	told        bool   // the newest frames are those of an end: nothing comes next, or a question
 	outputs     int    // root updates that were not empty
 	paused      bool   // the graph was stopped before or after a node, as asked
 	cancelled   bool   // the upstream run says it was cancelled
@@ -126,17 +130,10 @@ func (s *session) cancelIdle() {
 	_ = s.b.Cancel(ctx, s.link)
 }
 
-// lost is the error for a thread or run that the server no longer knows. The
-// link is taken back, so that the next run starts from our own state.
+// lost is the error for a thread or run that the server no longer knows.
 func (s *session) lost(what string) error {
-	if s.link.Remote != "" {
-		s.link = mapping.Link{Agent: s.link.Agent, TaskID: s.link.TaskID}
-		if err := s.emitLink(); err != nil {
-			return err
-		}
-	}
 	return mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamLost,
-		"Agent %q no longer knows the %s; it may have been restarted. The next run starts there from the state that is kept here.", s.b.up.Name, what)
+		"Agent %q no longer knows the %s; it may have been restarted. A new run starts there from the state that is kept here.", s.b.up.Name, what)
 }
 
 // unknown is the error for a run that was begun and whose end cannot be found

@@ -3,6 +3,7 @@ package threadrun
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -147,6 +148,9 @@ func (s *session) catchUp() error {
 		return nil
 	}
 	st, err := s.state()
+	if lostUpstream(err) && s.heal() {
+		return s.freshThread()
+	}
 	if err != nil {
 		return err
 	}
@@ -155,6 +159,22 @@ func (s *session) catchUp() error {
 	}
 	s.link.RemoteCheckpoint = st.head()
 	return s.emit(s.stateEvent(st, "upstream"))
+}
+
+// heal prepares a fresh thread in place of one that the server has forgotten:
+// the local state is the record, the upstream thread a working copy. An answer
+// cannot be given there, since the question is gone.
+func (s *session) heal() bool {
+	if s.t.Resume || s.t.State == nil || s.healed {
+		return false
+	}
+	s.healed, s.t.Values, s.t.Fork = true, s.t.State.JSON(), ""
+	return true
+}
+
+func lostUpstream(err error) bool {
+	var e *mapping.Error
+	return errors.As(err, &e) && e.Code == mapping.CodeUpstreamLost
 }
 
 // state reads the head of the upstream thread.

@@ -3,6 +3,7 @@ package threadrun
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http/httptest"
@@ -41,6 +42,8 @@ type fake struct {
 	lastRun   adapter.NewRun
 	lastQuery any
 	cancelled chan string
+	breakAt   int // reading events fails behind so many
+	readers   int // how often events were read
 }
 
 type fakeRun struct {
@@ -344,6 +347,7 @@ func (f fakeRuns) Delete(_ context.Context, ref adapter.RunRef) error {
 func (f fakeRuns) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor) iter.Seq2[*mapping.Entry, error] {
 	return func(yield func(*mapping.Entry, error) bool) {
 		f.mu.Lock()
+		f.readers++
 		fr, err := f.find(ref)
 		next, err := f.from(fr, after, err)
 		f.mu.Unlock()
@@ -356,9 +360,16 @@ func (f fakeRuns) Events(ctx context.Context, ref adapter.RunRef, after adapter.
 			entries, changed, gone := fr.entries, fr.changed, fr.gone
 			f.mu.Unlock()
 			for ; next < len(entries); next++ {
+				if f.breakAt > 0 && next == f.breakAt {
+					break
+				}
 				if !yield(entries[next], nil) || entries[next].Kind == mapping.KindEnd {
 					return
 				}
+			}
+			if f.breakAt > 0 && next >= f.breakAt {
+				yield(nil, mapping.Classify(errors.New("the disk is on fire")))
+				return
 			}
 			if n := len(entries); n > 0 && entries[n-1].Kind == mapping.KindEnd {
 				return

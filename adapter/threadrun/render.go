@@ -56,11 +56,11 @@ const (
 	endError = 1
 )
 
-// modes is a set of stream modes.
-type modes uint16
+// modeMask is a set of stream modes.
+type modeMask uint16
 
 const (
-	modeValues modes = 1 << iota
+	modeValues modeMask = 1 << iota
 	modeUpdates
 	modeMessages
 	modeTuple
@@ -73,14 +73,14 @@ const (
 	modeAlways // metadata and errors
 )
 
-var modeOf = map[string]modes{
+var modeOf = map[string]modeMask{
 	"values": modeValues, "updates": modeUpdates, "messages": modeMessages, "messages-tuple": modeTuple,
 	"custom": modeCustom, "events": modeEvents, "debug": modeDebug, "tasks": modeTasks,
 	"checkpoints": modeCheckpoints, "tools": modeTools,
 }
 
 // modeSet reads names that were checked; none means values.
-func modeSet(names []string) modes {
+func modeSet(names []string) modeMask {
 	set := modeAlways
 	for _, n := range names {
 		set |= modeOf[n]
@@ -94,7 +94,7 @@ func modeSet(names []string) modes {
 // view is how one reader looks at one run. Not for concurrent use.
 type view struct {
 	run       mapping.Run
-	modes     modes
+	modes     modeMask
 	subgraphs bool
 	opaque    bool // a task/step agent: frames of its inner life are made here
 	after     adapter.Cursor
@@ -104,7 +104,7 @@ type view struct {
 	e    *mapping.Entry
 }
 
-func newView(run mapping.Run, set modes, after adapter.Cursor) *view {
+func newView(run mapping.Run, set modeMask, after adapter.Cursor) *view {
 	v := &view{run: run, modes: set, subgraphs: run.Options.Subgraphs, after: after}
 	if set&modeMessages != 0 {
 		v.partials = newPartials()
@@ -142,7 +142,7 @@ func (v *view) data() []byte { return v.e.Data }
 
 // frame sends the frame of one slot, unless the reader does not want it or has
 // it already. The first reader's encoding is kept for the others.
-func (v *view) frame(slot int, mode modes, name string, data func() []byte) {
+func (v *view) frame(slot int, mode modeMask, name string, data func() []byte) {
 	if v.modes&mode == 0 || len(v.e.Head.NS) > 0 && !v.subgraphs || v.seen(slot) {
 		return
 	}

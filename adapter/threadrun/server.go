@@ -36,7 +36,10 @@ func mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 
 func (s *server) mount(r *mux.Router) {
 	for _, e := range endpoints {
-		r.Handle(e.path, s.handle(e.serve)).Methods(e.method)
+		route := r.Handle(e.path, s.handle(e.serve)).Methods(e.method)
+		if strings.HasSuffix(e.path, "/{thread_id}") || strings.HasSuffix(e.path, "/{run_id}") {
+			route.MatcherFunc(isNoWord)
+		}
 	}
 	r.MatcherFunc(isOurs).Handler(s.handle((*server).unknown))
 }
@@ -48,6 +51,19 @@ func (s *server) handle(h handler) http.Handler {
 		}
 	})
 }
+
+// isNoWord keeps templates that end in an id from taking fixed paths: GET
+// /runs/wait is a wrong method, not a run with a bad id.
+func isNoWord(r *http.Request, _ *mux.RouteMatch) bool { return !words[r.URL.Path] }
+
+// words are the paths without a variable part.
+var words = func() map[string]bool {
+	set := map[string]bool{}
+	for _, e := range endpoints {
+		set[e.path] = !strings.Contains(e.path, "{")
+	}
+	return set
+}()
 
 // isOurs tells whether a path that no route took belongs to this face. What
 // lies below one agent's prefix belongs to other faces.
@@ -120,8 +136,8 @@ func pathUUID(r *http.Request, name string) (string, error) {
 // threadOf reads {thread_id}.
 func threadOf(r *http.Request) (string, error) { return pathUUID(r, "thread_id") }
 
-// runOf reads {run_id}, and {thread_id} where the route has one.
-func runOf(r *http.Request) (ref adapter.RunRef, err error) {
+// refOf reads {run_id}, and {thread_id} where the route has one.
+func refOf(r *http.Request) (ref adapter.RunRef, err error) {
 	if _, ok := mux.Vars(r)["thread_id"]; ok {
 		if ref.ThreadID, err = threadOf(r); err != nil {
 			return ref, err

@@ -52,10 +52,10 @@ var endpoints = []endpoint{
 	on("POST", "/runs/cancel", (*server).cancelMany),
 	on("POST", "/runs/crons/search", (*server).searchCrons),
 	on("POST", "/runs/crons/count", (*server).countCrons),
-	refuse("POST", "/runs/crons", "Crons"),
-	refuse("POST", "/threads/{thread_id}/runs/crons", "Crons"),
-	refuse("PATCH", "/runs/crons/{cron_id}", "Crons"),
-	refuse("DELETE", "/runs/crons/{cron_id}", "Crons"),
+	refuse("POST", "/runs/crons", "crons"),
+	refuse("POST", "/threads/{thread_id}/runs/crons", "crons"),
+	refuse("PATCH", "/runs/crons/{cron_id}", "crons"),
+	refuse("DELETE", "/runs/crons/{cron_id}", "crons"),
 	on("GET", "/runs/{run_id}", (*server).getRunAP),
 	on("DELETE", "/runs/{run_id}", (*server).deleteRun),
 	on("GET", "/runs/{run_id}/wait", (*server).waitRunAP),
@@ -72,9 +72,9 @@ var endpoints = []endpoint{
 	on("GET", "/assistants/{assistant_id}/subgraphs/{namespace}", (*server).assistantSubgraphs),
 	on("POST", "/assistants/{assistant_id}/versions", (*server).assistantVersions),
 	on("POST", "/assistants/{assistant_id}/latest", (*server).assistantLatest),
-	refuse("POST", "/assistants", "Making assistants"),
-	refuse("PATCH", "/assistants/{assistant_id}", "Changing assistants"),
-	refuse("DELETE", "/assistants/{assistant_id}", "Deleting assistants"),
+	refuse("POST", "/assistants", "making assistants"),
+	refuse("PATCH", "/assistants/{assistant_id}", "changing assistants"),
+	refuse("DELETE", "/assistants/{assistant_id}", "deleting assistants"),
 
 	on("POST", "/agents/search", (*server).searchAgents),
 	on("GET", "/agents/{agent_id}", (*server).getAgent),
@@ -89,13 +89,13 @@ var endpoints = []endpoint{
 	on("GET", "/ok", (*server).ok),
 	on("GET", "/info", (*server).info),
 
-	refuse("PATCH", "/threads/{thread_id}/state", "Patching a state's metadata"),
-	refuse("GET", "/threads/{thread_id}/stream", "Streaming a whole thread"),
-	refuse("POST", "/threads/{thread_id}/stream", "The streaming protocol"),
-	refuse("GET", "/threads/{thread_id}/stream/events", "The streaming protocol"),
-	refuse("POST", "/threads/{thread_id}/stream/events", "The streaming protocol"),
-	refuse("POST", "/threads/{thread_id}/commands", "The streaming protocol"),
-	refuse("POST", "/ui/{assistant_id}", "Serving user interfaces"),
+	refuse("PATCH", "/threads/{thread_id}/state", "patching a state's metadata"),
+	refuse("GET", "/threads/{thread_id}/stream", "streaming a whole thread"),
+	refuse("POST", "/threads/{thread_id}/stream", "the streaming protocol"),
+	refuse("GET", "/threads/{thread_id}/stream/events", "the streaming protocol"),
+	refuse("POST", "/threads/{thread_id}/stream/events", "the streaming protocol"),
+	refuse("POST", "/threads/{thread_id}/commands", "the streaming protocol"),
+	refuse("POST", "/ui/{assistant_id}", "serving user interfaces"),
 }
 
 func on(method, path string, serve handler) endpoint { return endpoint{method, path, serve, false} }
@@ -104,6 +104,6 @@ func on(method, path string, serve handler) endpoint { return endpoint{method, p
 // SDKs take that as final, while they retry 501.
 func refuse(method, path, what string) endpoint {
 	return endpoint{method, path, func(*server, http.ResponseWriter, *http.Request) error {
-		return mapping.Errorf(mapping.NotFound, mapping.CodeNotSupported, "%s is not supported here.", what)
+		return mapping.Errorf(mapping.NotFound, mapping.CodeNotSupported, "Not supported here: %s.", what)
 	}, true}
 }

@@ -82,7 +82,7 @@ func (s *server) getRun(w http.ResponseWriter, r *http.Request) error   { return
 func (s *server) getRunAP(w http.ResponseWriter, r *http.Request) error { return s.run(w, r, true) }
 
 func (s *server) run(w http.ResponseWriter, r *http.Request, ap bool) error {
-	ref, err := runOf(r)
+	ref, err := refOf(r)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *server) run(w http.ResponseWriter, r *http.Request, ap bool) error {
 }
 
 func (s *server) deleteRun(w http.ResponseWriter, r *http.Request) error {
-	ref, err := runOf(r)
+	ref, err := refOf(r)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (s *server) readBatch(raw []byte) ([]*runRequest, error) {
 	if err := o.err(); err != nil {
 		return nil, err
 	}
-	if len(list) == 0 || len(list) > maxBatch {
+	if len(list) == 0 || len(list) > maxBatch || len(o.members) != 1 {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body must be a list of 1 to %d runs.", maxBatch)
 	}
 	var batch []*runRequest
@@ -264,7 +264,7 @@ func (s *server) cancelRunAP(w http.ResponseWriter, r *http.Request) error {
 // cancelRun is the same for both. A run that has ended already is as the
 // client wants it.
 func (s *server) cancelRun(r *http.Request) (waited bool, err error) {
-	ref, err := runOf(r)
+	ref, err := refOf(r)
 	if err != nil {
 		return false, err
 	}

@@ -77,7 +77,7 @@ func checkModes(names []string) error {
 }
 
 func (s *server) follow(w http.ResponseWriter, r *http.Request, names []string, after adapter.Cursor, cancel bool) error {
-	ref, err := runOf(r)
+	ref, err := refOf(r)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func offer(ctx context.Context, ch chan<- arrival, a arrival) bool {
 }
 
 // stream sends a run's frames until its end.
-func (s *server) stream(w http.ResponseWriter, r *http.Request, run mapping.Run, set modes, after adapter.Cursor, cancel bool) error {
+func (s *server) stream(w http.ResponseWriter, r *http.Request, run mapping.Run, set modeMask, after adapter.Cursor, cancel bool) error {
 	ctx, stop := context.WithCancel(r.Context())
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
 	v := newView(run, set, after)
@@ -148,6 +148,10 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, run mapping.Run,
 		}
 	}()
 	first, ok, err := awaitFirst(ctx, in, after)
+	if r.Context().Err() != nil {
+		s.left(r.Context(), run, cancel)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

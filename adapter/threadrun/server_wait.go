@@ -55,7 +55,7 @@ func (s *server) waitRunThread(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape) error {
-	ref, err := runOf(r)
+	ref, err := refOf(r)
 	if err != nil {
 		return err
 	}

@@ -76,11 +76,6 @@ type fields struct {
 	errs    *[]complaint
 }
 
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
 // complaint is one thing that is wrong with a request.
 type complaint struct {
 	Field   string `json:"field"`

@@ -38,7 +38,6 @@ type runWire struct {
 	Error    string `json:"error"`
 	Metadata struct {
 		RunID string `json:"apbridge_run_id"`
-		Step  *int   `json:"apbridge_step"`
 	} `json:"metadata"`
 }
 

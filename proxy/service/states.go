@@ -38,7 +38,7 @@ func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoi
 	if c.Next != nil {
 		out.Next = c.Next
 	}
-	var fault *string
+	var fault *mapping.Fault
 	if c.ID == t.Head {
 		out.Interrupts = t.Interrupts
 		if t.Status == mapping.ThreadError {
@@ -60,12 +60,12 @@ func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoi
 	return out, nil
 }
 
-func (s *states) lastFault(ctx context.Context, threadID string) (*string, error) {
+func (s *states) lastFault(ctx context.Context, threadID string) (*mapping.Fault, error) {
 	last, err := s.st.Runs(ctx, store.RunQuery{ThreadID: threadID, Limit: 1})
 	if err != nil || len(last) == 0 || last[0].Fault == nil {
 		return nil, err
 	}
-	return &last[0].Fault.Message, nil
+	return last[0].Fault, nil
 }
 
 // checkpointMetadata is {source, step, run_id, thread_id, parents} over what

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/metrics"
+	"github.com/apbridge/apbridge/proxy/service"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+)
+
+// heartbeat keeps streams open through proxies that close what is silent.
+const heartbeat = 15 * time.Second
+
+// app is the whole bridge, so that tests start what users start.
+type app struct {
+	cfg     *config.Config
+	log     *zap.Logger
+	metrics *metrics.Metrics
+	store   *store.Store
+	engine  *engine.Engine
+	server  *proxy.Server
+}
+
+// newApp opens the database and the listener; nothing is served or run yet.
+// Close must follow.
+func newApp(ctx context.Context, cfg *config.Config, log *zap.Logger) (*app, error) {
+	a := &app{cfg: cfg, log: log, metrics: metrics.New()}
+	if err := a.open(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+func (a *app) open(ctx context.Context) error {
+	var err error
+	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{Synchronous: a.cfg.Synchronous}, a.log.Named("store")); err != nil {
+		return err
+	}
+	events, err := eventlog.New(a.store)
+	if err != nil {
+		return err
+	}
+	agents, err := a.agents()
+	if err != nil {
+		return err
+	}
+	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, webhookBody, a.log)
+	svc, err := service.New(a.store, events, a.engine, a.cfg, a.log)
+	if err != nil {
+		return err
+	}
+	if a.server, err = proxy.New(a.cfg, a.serverOptions(svc), a.log.Named("proxy")); err != nil {
+		return err
+	}
+	return a.server.Listen()
+}
+
+func (a *app) agents() (map[string]*engine.Agent, error) {
+	agents := make(map[string]*engine.Agent, len(a.cfg.Agents))
+	for name, c := range a.cfg.Agents {
+		backend, err := dial(adapter.Upstream{
+			Name: name, Config: c, Limits: a.cfg.Limits, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + version(),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("agent %s: %w", name, err)
+		}
+		agents[name] = engine.NewAgent(name, c, backend)
+	}
+	return agents, nil
+}
+
+func (a *app) serverOptions(svc adapter.Service) proxy.Options {
+	return proxy.Options{
+		Mount: func(r *mux.Router) {
+			for _, d := range dialects() {
+				if d.Mount != nil {
+					d.Mount(r, svc, a.face(d.Name))
+				}
+			}
+		},
+		Faces:   faces(),
+		Ready:   a.store.Ping,
+		Drain:   a.engine.Shutdown,
+		Metrics: a.metrics,
+	}
+}
+
+func (a *app) face(dialect string) adapter.Face {
+	return adapter.Face{
+		Log: a.log.Named(dialect), Limits: a.cfg.Limits, DefaultAgent: a.cfg.DefaultAgent, Agents: a.cfg.Agents,
+		Version: version(), Heartbeat: heartbeat,
+	}
+}
+
+// URL is where the bridge is found.
+func (a *app) URL() string { return "http://" + a.server.Addr() }
+
+// Run picks up what an earlier process left, then serves until ctx ends and
+// the bridge has drained. Until it is called, connections wait.
+func (a *app) Run(ctx context.Context) error {
+	if err := a.engine.Start(ctx); err != nil {
+		return fmt.Errorf("picking up earlier runs: %w", err)
+	}
+	a.log.Info("serving", zap.String("url", a.URL()), zap.Int("agents", len(a.cfg.Agents)), zap.String("version", version()))
+	err := a.server.Run(ctx)
+	a.log.Info("stopped", zap.Error(err))
+	return err
+}
+
+// Close releases listener and database. It may be called after a failed start.
+func (a *app) Close() error {
+	var errs []error
+	if a.server != nil {
+		errs = append(errs, a.server.Close())
+	}
+	if a.store != nil {
+		errs = append(errs, a.store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// meter tells the metrics, which know no types of ours, what the engine does.
+type meter struct{ *metrics.Metrics }
+
+func (m meter) RunEnded(agent string, status mapping.RunStatus) {
+	m.Metrics.RunEnded(agent, string(status))
+}
+
+var _ engine.Meter = meter{}

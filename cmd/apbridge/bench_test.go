@@ -1,0 +1,178 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestBench measures the bridge and prints the result beside its floors and
+// goals. It is no check: it fails only when runs fail. "make bench" sets
+// APBRIDGE_BENCH; APBRIDGE_BENCH_JSON names a file for the numbers.
+//
+// Three ways of working alternate within one round, so that whatever else the
+// machine does hits all of them: direct (a client drives the instant agent),
+// hop (the same through a bare reverse proxy) and the bridge, with both
+// settings of synchronous. Ratios are taken within a round; the median of the
+// rounds counts. Agent, proxy and clients share this process, the bridge is a
+// process of its own.
+func TestBench(t *testing.T) {
+	if os.Getenv("APBRIDGE_BENCH") == "" {
+		t.Skip("a measurement of some minutes; run it with: make bench")
+	}
+	b := newBench(t)
+	b.runs(t)
+	b.streams(t)
+	b.creates(t)
+	b.tasks(t)
+	b.process(t)
+	b.table.print(os.Stdout)
+	if file := os.Getenv("APBRIDGE_BENCH_JSON"); file != "" {
+		text, err := json.MarshalIndent(b.table, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const (
+	benchRounds = 5
+	benchRound  = time.Second
+)
+
+type bench struct {
+	binary, agent, threads, hop string
+	normal, full                *benchBridge
+	table                       *benchTable
+}
+
+func newBench(t *testing.T) *bench {
+	agent := httptest.NewServer(newInstantAgent())
+	t.Cleanup(agent.Close)
+	threads := httptest.NewServer(newInstantThreads())
+	t.Cleanup(threads.Close)
+	target, err := url.Parse(agent.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.Transport = pooledTransport()
+	hop := httptest.NewServer(proxy)
+	t.Cleanup(hop.Close)
+	b := &bench{binary: benchBuild(t), agent: agent.URL, threads: threads.URL, hop: hop.URL, table: &benchTable{}}
+	b.normal = b.serve(t, t.TempDir(), "normal")
+	b.full = b.serve(t, t.TempDir(), "full")
+	return b
+}
+
+// way is one of the compared ways of working.
+type way struct {
+	name   string
+	work   benchRun
+	bridge *benchBridge // whose CPU is counted; nil: none
+}
+
+// compare lets the ways alternate and gives their samples, round by round.
+func (b *bench) compare(t *testing.T, what string, clients int, ways ...way) *comparison {
+	t.Helper()
+	c := &comparison{what: what, clients: clients, samples: map[string][]benchSample{}, cpu: map[string][]time.Duration{}}
+	for _, w := range ways {
+		benchLoad(t.Context(), clients, benchRound/3, w.work) // warm up
+	}
+	for range benchRounds {
+		for _, w := range ways {
+			var before time.Duration
+			if w.bridge != nil {
+				before = w.bridge.cpu()
+			}
+			s := benchLoad(t.Context(), clients, benchRound, w.work)
+			if s.failed > 0 || s.runs == 0 {
+				t.Errorf("%s, %s, %d clients: %d runs, %d failed, last: %v", what, w.name, clients, s.runs, s.failed, s.lastErr)
+			}
+			if w.bridge != nil && s.runs > 0 {
+				c.cpu[w.name] = append(c.cpu[w.name], (w.bridge.cpu()-before)/time.Duration(s.runs))
+			}
+			c.samples[w.name] = append(c.samples[w.name], s)
+		}
+	}
+	for _, w := range ways {
+		b.table.raw(c, w.name)
+	}
+	return c
+}
+
+func (b *bench) runs(t *testing.T) {
+	for _, clients := range []int{1, 16, 64} {
+		c := b.compare(t, "run", clients,
+			way{"direct", benchTask(b.agent), nil}, way{"hop", benchTask(b.hop), nil},
+			way{"normal", benchWait(b.normal.url), b.normal}, way{"full", benchWait(b.full.url), b.full})
+		switch clients {
+		case 1:
+			const calls = benchSteps + 1
+			b.table.atMost("run p50, 1 client, synchronous normal ÷ direct", c.ratio("normal", "direct", p50), "×", 2.8, 2.0)
+			b.table.atMost("run p50, 1 client, synchronous full ÷ direct", c.ratio("full", "direct", p50), "×", 0, 2.8)
+			b.table.atMost("added per upstream call, 1 client, normal", c.added("normal", "direct")/calls, "ms", 0.25, 0.15)
+			b.table.atMost("added per upstream call, 1 client, full", c.added("full", "direct")/calls, "ms", 0, 0.25)
+		case 64:
+			b.table.atLeast("runs/s, 64 clients, full ÷ direct", c.ratio("full", "direct", benchSample.rate), "×", 0.28, 0.40)
+			b.table.atLeast("runs/s, 64 clients, full ÷ hop", c.ratio("full", "hop", benchSample.rate), "×", 0.7, 1.0)
+			b.table.atLeast("runs/s, 64 clients, full ÷ normal", c.ratio("full", "normal", benchSample.rate), "×", 0.85, 0.95)
+			b.table.atMost("CPU of the bridge per run", c.cpuPerRun("full"), "ms", 1.0, 0.5)
+		}
+	}
+}
+
+func (b *bench) streams(t *testing.T) {
+	one := b.compare(t, "stream", 1, way{"full", benchStream(b.full.url), b.full})
+	b.table.atMost("first event p50, 1 client", one.median("full", firstEvent(0.5)), "ms", 1.5, 0.8)
+	many := b.compare(t, "stream", 64, way{"direct", benchTask(b.agent), nil}, way{"full", benchStream(b.full.url), b.full})
+	b.table.atMost("first event p99, 64 clients", many.median("full", firstEvent(0.99)), "ms", 80, 45)
+	b.table.atLeast("streamed runs/s, 64 clients, full ÷ direct", many.ratio("full", "direct", benchSample.rate), "×", 0.25, 0.33)
+}
+
+func (b *bench) creates(t *testing.T) {
+	c := b.compare(t, "create", 64,
+		way{"hop", benchCreate(b.hop+"/ap/v1/agent/tasks", `{"input":"hi"}`), nil},
+		way{"full", benchCreate(b.full.url+"/threads", `{}`), b.full})
+	b.table.atLeast("threads made/s, 64 clients, full ÷ hop", c.ratio("full", "hop", benchSample.rate), "×", 0.9, 1.2)
+}
+
+// tasks drives tasks through the bridge onto a thread/run agent.
+func (b *bench) tasks(t *testing.T) {
+	c := b.compare(t, "task onto threads", 64,
+		way{"direct", benchTask(b.agent), nil}, way{"full", benchTask(b.full.url + "/agents/threads"), b.full})
+	b.table.atLeast("tasks/s onto a thread/run agent, 64 clients, ÷ direct", c.ratio("full", "direct", benchSample.rate), "×", 0.18, 0.25)
+}
+
+// process measures what a bridge costs that nobody uses.
+func (b *bench) process(t *testing.T) {
+	fresh, again, idle := []float64{}, []float64{}, []float64{}
+	for range benchRounds {
+		folder := t.TempDir()
+		first := b.serve(t, folder, "full")
+		fresh = append(fresh, ms(first.start))
+		<-time.After(300 * time.Millisecond) // what idle means
+		idle = append(idle, first.rss())
+		first.stop()
+		second := b.serve(t, folder, "full")
+		again = append(again, ms(second.start))
+		second.stop()
+	}
+	info, err := os.Stat(b.binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.table.atMost("idle RSS", median(idle), "MB", 30, 18)
+	b.table.atMost("start to ready, new database", median(fresh), "ms", 100, 25)
+	b.table.atMost("start to ready, existing database", median(again), "ms", 100, 25)
+	b.table.atMost(fmt.Sprintf("stripped static binary (%s)", filepath.Base(b.binary)), float64(info.Size())/(1<<20), "MB", 32, 24)
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/spf13/pflag"
+)
+
+// configFlags are the flags that lead to a configuration.
+type configFlags struct {
+	file     string
+	listen   string
+	database string
+	agents   []string
+}
+
+func (f *configFlags) add(set *pflag.FlagSet) {
+	set.StringVarP(&f.file, "config", "c", "", "configuration file in YAML (default $APBRIDGE_CONFIG)")
+	set.StringVar(&f.listen, "listen", "", "address to listen on (default 127.0.0.1:8080)")
+	set.StringVar(&f.database, "database", "", "SQLite file (default apbridge.db)")
+	set.StringArrayVar(&f.agents, "agent", nil, "an agent to stand in front of, as NAME=URL; may be repeated")
+}
+
+// load merges defaults, file, environment and flags.
+func (f *configFlags) load(environ []string, warn func(config.Complaint)) (*config.Config, error) {
+	settings, err := f.settings()
+	if err != nil {
+		return nil, err
+	}
+	return config.Load(config.Options{
+		File: f.path(environ), Environ: environ, Flags: settings, Dialects: dialectNames(), Warn: warn,
+	})
+}
+
+func (f *configFlags) path(environ []string) string {
+	if f.file != "" {
+		return f.file
+	}
+	for _, e := range environ {
+		if file, ok := strings.CutPrefix(e, "APBRIDGE_CONFIG="); ok {
+			return file
+		}
+	}
+	return ""
+}
+
+func (f *configFlags) settings() ([]config.Setting, error) {
+	var list []config.Setting
+	if f.listen != "" {
+		list = append(list, config.Setting{Path: []string{"listen"}, Value: f.listen, From: "flag --listen"})
+	}
+	if f.database != "" {
+		list = append(list, config.Setting{Path: []string{"database"}, Value: f.database, From: "flag --database"})
+	}
+	for _, a := range f.agents {
+		name, url, ok := strings.Cut(a, "=")
+		if !ok {
+			return nil, fmt.Errorf("flag --agent: %q is not NAME=URL, for instance legacy=http://127.0.0.1:8000", a)
+		}
+		list = append(list, config.Setting{Path: []string{"agents", name, "url"}, Value: url, From: "flag --agent"})
+	}
+	return list, nil
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+)
+
+func (p *program) serveCommand() *cobra.Command {
+	var from configFlags
+	var logs logFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the bridge",
+		Long: `serve runs the bridge in the foreground until SIGTERM or Ctrl-C, then lets
+running work end (shutdown_grace) and hands the rest over to the next process.
+A second signal stops it at once.
+
+It is ready when GET /readyz answers 200. Agents are asked at their first run,
+so they may be started later.`,
+		Example: `  # in front of one agent, with everything else at its default
+  apbridge serve --agent legacy=http://127.0.0.1:8000
+
+  # from a file; flags and environment go before it
+  APBRIDGE_LIMITS__BODY=4MiB apbridge serve --config apbridge.yaml --listen 127.0.0.1:9000`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := logs.open(p.err)
+			if err != nil {
+				return err
+			}
+			cfg, err := from.load(p.environ, func(c config.Complaint) { log.Warn(c.String()) })
+			if err != nil {
+				return err
+			}
+			return serve(cmd.Context(), cfg, log)
+		},
+	}
+	from.add(cmd.Flags())
+	logs.add(cmd.Flags())
+	return cmd
+}
+
+func serve(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
+	app, err := newApp(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	return errors.Join(app.Run(ctx), app.Close())
+}

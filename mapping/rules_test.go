@@ -1,0 +1,140 @@
+package mapping
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestContains(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		doc, want string
+		ok        bool
+	}{
+		{`{"a":1,"b":{"c":[1,2],"d":2}}`, `{"b":{"c":[1,2]}}`, true}, {`{"a":1}`, ``, true}, {`{"a":1}`, `{}`, true}, {``, `{}`, false},
+		{`{"a":1}`, `{"a":1.0}`, true}, {`{"a":1e2}`, `{"a":100}`, true}, {`{"a":-0}`, `{"a":0}`, true},
+		{`{"a":9007199254740993}`, `{"a":9007199254740992}`, false}, {`{"a":"\u0061"}`, `{"a":"a"}`, true},
+		{`{"a":[1,2]}`, `{"a":[1]}`, false}, {`{"a":[{"x":1,"y":2}]}`, `{"a":[{"y":2,"x":1}]}`, true}, {`{"a":[{"x":1,"y":2}]}`, `{"a":[{"x":1}]}`, false},
+		{`{"a":null}`, `{"a":null}`, true}, {`{}`, `{"a":null}`, false}, {`{"a":{}}`, `{"a":null}`, false},
+		{`{"a":true}`, `{"a":false}`, false}, {`{"a":"1"}`, `{"a":1}`, false}, {`{"a":1}`, `{"a":{"b":1}}`, false},
+		{`{"a":1}`, `{"a":}`, false}, {`{"a":}`, `{"a":1}`, false}, {`{"a":1e999999999}`, `{"a":1e999999998}`, true}, {`5`, `5`, true},
+	} {
+		if got := Contains(raw(c.doc), raw(c.want)); got != c.ok {
+			t.Errorf("Contains(%s, %s) = %v", c.doc, c.want, got)
+		}
+	}
+}
+
+func TestMergeMetadata(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ base, patch, want string }{
+		{`{"a":1,"b":{"x":1}}`, `{"b":{"y":2},"c":null}`, `{"a":1,"b":{"y":2},"c":null}`},
+		{``, ``, `{}`}, {`null`, `{"a": 1}`, `{"a":1}`}, {`{"a":1}`, `null`, `{"a":1}`},
+	} {
+		got, err := MergeMetadata(raw(c.base), raw(c.patch))
+		if err != nil || string(got) != c.want {
+			t.Errorf("MergeMetadata(%s, %s) = %s, %v", c.base, c.patch, got, err)
+		}
+	}
+	if _, err := MergeMetadata(nil, raw(`[]`)); Classify(err).Class != Invalid {
+		t.Errorf("a list as metadata: %v", err)
+	}
+}
+
+func TestMatchFilter(t *testing.T) {
+	t.Parallel()
+	const value = `{"n":5,"s":"m","o":{"a":1,"b":2},"z":null}`
+	for _, c := range []struct {
+		filter string
+		ok     bool
+	}{
+		{``, true}, {`null`, true}, {`{}`, true}, {`{"n":5}`, true}, {`{"n":5.0}`, true}, {`{"n":6}`, false}, {`{"x":5}`, false},
+		{`{"o":{"a":1}}`, true}, {`{"n":5,"s":"x"}`, false}, {`{"z":null}`, true}, {`{"x":null}`, false},
+		{`{"n":{"$eq":5}}`, true}, {`{"n":{"$ne":5}}`, false}, {`{"x":{"$ne":5}}`, true}, {`{"x":{"$eq":null}}`, false},
+		{`{"n":{"$gt":4,"$lt":6}}`, true}, {`{"n":{"$gt":5}}`, false}, {`{"n":{"$gte":5}}`, true}, {`{"n":{"$lte":4.5}}`, false}, {`{"n":{"$lte":5}}`, true},
+		{`{"s":{"$gt":"a"}}`, true}, {`{"s":{"$lt":"a"}}`, false}, {`{"s":{"$gt":1}}`, false}, {`{"n":{"$gt":"1"}}`, false}, {`{"x":{"$gt":1}}`, false},
+	} {
+		if got, err := MatchFilter(raw(value), raw(c.filter)); err != nil || got != c.ok {
+			t.Errorf("MatchFilter(%s) = %v, %v", c.filter, got, err)
+		}
+	}
+	for _, filter := range []string{`[]`, `{"x":{"$regex":"a"}}`, `{"x":{"$eq":1,"a":2}}`, `{"n":{"$lt":1,"$in":[5]}}`, `{"a":`} {
+		if _, err := MatchFilter(raw(value), raw(filter)); Classify(err).Class != Invalid {
+			t.Errorf("MatchFilter(%s): %v, want Invalid", filter, err)
+		}
+	}
+}
+
+func TestNamespaces(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ns, prefix, suffix string
+		ok                 bool
+	}{
+		{"a b c", "", "", true}, {"a b c", "a", "c", true}, {"a b c", "a *", "", true}, {"a b c", "* * *", "* *", true},
+		{"a b c", "a b c d", "", false}, {"a b c", "b", "", false}, {"a b c", "", "b", false}, {"ab", "a", "", false}, {"a", "a", "a", true},
+	} {
+		if got := MatchNamespace(strings.Fields(c.ns), strings.Fields(c.prefix), strings.Fields(c.suffix)); got != c.ok {
+			t.Errorf("MatchNamespace(%s, %s, %s) = %v", c.ns, c.prefix, c.suffix, got)
+		}
+	}
+	for _, ns := range [][]string{nil, {}, {""}, {"a", ""}, {"a.b"}} {
+		if err := CheckNamespace(ns); Classify(err).Class != Invalid {
+			t.Errorf("CheckNamespace(%q) = %v", ns, err)
+		}
+	}
+	if err := CheckNamespace([]string{"users", "42"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestExpandNamespace(t *testing.T) {
+	t.Parallel()
+	metadata, configurable := raw(`{"user":"u1","team":7,"o":{}}`), raw(`{"user":"u2","thread_id":"t"}`)
+	for template, want := range map[string]string{
+		"memories": "memories", "users/{metadata.user}/facts": "users u1 facts", "users/{user}": "users u2", "{team}/x-{configurable.thread_id}": "7 x-t",
+		"{missing}": "", "{o}": "", "a//b": "", "": "", "{user": "", "a/{configurable.team}": "", "a.b": "",
+	} {
+		ns, ok := ExpandNamespace(template, metadata, configurable)
+		if ok != (want != "") || ok && strings.Join(ns, " ") != want {
+			t.Errorf("ExpandNamespace(%q) = %q, %v", template, ns, ok)
+		}
+	}
+}
+
+func TestMemoryWrites(t *testing.T) {
+	t.Parallel()
+	got, err := MemoryWrites(raw(`{"memory":[{"namespace":["a","b"],"key":"k","value":{"x": 1}},{"namespace":["a"],"key":"k","value":null}]}`))
+	want := []MemoryWrite{{[]string{"a", "b"}, "k", raw(`{"x": 1}`)}, {[]string{"a"}, "k", nil}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	for _, none := range []string{``, `null`, `"text"`, `{}`, `{"memory":null}`} {
+		if got, err := MemoryWrites(raw(none)); got != nil || err != nil {
+			t.Errorf("MemoryWrites(%s) = %v, %v", none, got, err)
+		}
+	}
+	for _, bad := range []string{`5`, `[5]`, `[{"namespace":[],"key":"k","value":{}}]`, `[{"namespace":["a.b"],"key":"k","value":{}}]`, `[{"namespace":[1],"key":"k","value":{}}]`,
+		`[{"namespace":["a"],"value":{}}]`, `[{"namespace":["a"],"key":"k"}]`, `[{"namespace":["a"],"key":"k","value":"x"}]`} {
+		if _, err := MemoryWrites(raw(`{"memory":` + bad + `}`)); Classify(err).Class != Invalid {
+			t.Errorf("MemoryWrites(%s): %v, want Invalid", bad, err)
+		}
+	}
+}
+
+func TestStateTasks(t *testing.T) {
+	t.Parallel()
+	open := []Interrupt{{ID: "i", Value: raw(`{"q": 1}`), Task: "x"}, {ID: "j"}}
+	id := StateTaskID(someRun)
+	for _, c := range []struct{ got, want string }{
+		{string(StateTasks(someRun, nil, nil, nil)), `[]`},
+		{string(StateTasks(someRun, []string{"step"}, nil, nil)), `[{"id":"` + id + `","name":"step","error":null,"interrupts":[],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
+		{string(StateTasks(someRun, []string{"step"}, &Fault{"c", "It failed."}, open)), `[{"id":"` + id + `","name":"step","error":"It failed.","interrupts":[{"id":"i","value":{"q": 1}},{"id":"j","value":null}],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %s\nwant %s", c.got, c.want)
+		}
+	}
+}
