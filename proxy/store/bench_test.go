@@ -47,6 +47,7 @@ func BenchmarkRun(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", mode, clients), func(b *testing.B) {
 				s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: mode})
 				b.ReportAllocs()
+				report := cpu(b)
 				var wg sync.WaitGroup
 				work := make(chan struct{})
 				for range clients {
@@ -61,6 +62,7 @@ func BenchmarkRun(b *testing.B) {
 				}
 				close(work)
 				wg.Wait()
+				report()
 			})
 		}
 	}
@@ -69,20 +71,24 @@ func BenchmarkRun(b *testing.B) {
 func BenchmarkCreateRun(b *testing.B) {
 	s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: "normal"})
 	b.ReportAllocs()
+	report := cpu(b)
 	for b.Loop() {
 		s.create(newThreadRun())
 	}
+	report()
 }
 
 func BenchmarkAppendUpdate(b *testing.B) {
 	s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: "normal"})
 	c := s.create(newThreadRun())
 	b.ReportAllocs()
+	report := cpu(b)
 	for n := 0; b.Loop(); n++ {
 		_, _, err := s.AppendRun(s.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Intent: &store.Intent{Op: "step", N: n},
 			Events: []mapping.Event{update(`{"messages":[{"id":"2","type":"ai","content":"this is an answer of some length, as agents give them"}]}`)}})
 		s.ok(err)
 	}
+	report()
 }
 
 func BenchmarkAppendTokens(b *testing.B) {
@@ -93,10 +99,12 @@ func BenchmarkAppendTokens(b *testing.B) {
 		events[i] = token(`[{"type":"AIMessageChunk","content":"tok"},{}]`)
 	}
 	b.ReportAllocs()
+	report := cpu(b)
 	for b.Loop() {
 		_, _, err := s.AppendRun(s.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Relaxed: true, Events: events})
 		s.ok(err)
 	}
+	report()
 }
 
 func BenchmarkEvents(b *testing.B) {
@@ -105,9 +113,11 @@ func BenchmarkEvents(b *testing.B) {
 	s.append(c, update(`{"a":1}`), update(`{"a":2}`), update(`{"a":3}`))
 	s.end(c, mapping.RunSuccess)
 	b.ReportAllocs()
+	report := cpu(b)
 	for b.Loop() {
 		if _, err := s.Events(s.ctx, c.Thread.ID, c.Run.ID, 0, 0); err != nil {
 			b.Fatal(err)
 		}
 	}
+	report()
 }
