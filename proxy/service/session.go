@@ -26,6 +26,7 @@ type session struct {
 	steps    []mapping.Step
 	ended    *mapping.Outcome // of the newest run; nil while it is active
 	question []mapping.Interrupt
+	asking   bool // the run that is folded has asked, and has not ended yet
 	requests map[int]store.StepRequest
 }
 
@@ -126,9 +127,11 @@ func (s *session) settle(i int, e *mapping.Entry, steps []mapping.Step) []mappin
 func (s *session) note(i int, e *mapping.Entry) {
 	switch e.Kind {
 	case mapping.KindStarted:
-		s.ended, s.question = nil, nil
+		s.ended, s.question, s.asking = nil, nil, false
+	case mapping.KindInterrupt, mapping.KindUpdate:
+		s.asking = s.asking || len(e.Head.Interrupts) > 0
 	case mapping.KindEnd:
-		s.ended = e.Head.Outcome
+		s.ended, s.asking = e.Head.Outcome, false
 		s.question = e.Head.Outcome.Interrupts
 		if len(s.question) == 0 && e.After != nil && e.Head.Outcome.Status == mapping.RunInterrupted && !e.Head.Outcome.Cancelled {
 			s.question = e.After.Interrupts()
@@ -163,6 +166,14 @@ func (s *session) current() (i int, r mapping.Run, after int64, ok bool) {
 		return 0, mapping.Run{}, 0, false
 	}
 	return s.feeding, s.runs[s.feeding], s.last, true
+}
+
+// isAsking tells whether words that come now are an answer, although the run
+// that asked is still on its way to its end.
+func (s *session) isAsking() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asking
 }
 
 // step returns step n if it is released.
