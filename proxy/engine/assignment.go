@@ -95,10 +95,25 @@ func (x *execution) goOn(ctx context.Context, t *adapter.Task) error {
 	if t.Done, err = x.stepsDone(ctx); err != nil {
 		return err
 	}
-	if t.Resume {
-		t.Answer, err = mapping.ParseAnswer(x.run.Options.Resume, x.run.Options.Asked)
+	if !t.Resume {
+		return nil
 	}
+	if t.Answer, err = mapping.ParseAnswer(x.run.Options.Resume, x.run.Options.Asked); err != nil {
+		return err
+	}
+	err = x.answered(t)
+	t.State = x.rec.fold
 	return err
+}
+
+// answered makes the person's words part of the conversation. A run that is
+// picked up has done so already.
+func (x *execution) answered(t *adapter.Task) error {
+	words := mapping.AnswerDelta(x.run.ID, t.Answer)
+	if words == nil || has(t.After, mapping.KindInput) {
+		return nil
+	}
+	return x.rec.add(mapping.Event{Kind: mapping.KindInput, Data: words})
 }
 
 // stepsDone counts the steps logged for the task, over all its runs.

@@ -38,7 +38,8 @@ func (e *Engine) Begin(ctx context.Context, o Order) (store.Created, error) {
 }
 
 // prepare adds the events that are logged with the run itself, when it starts
-// at once.
+// at once. An input that brings files is left to the execution, which writes
+// them as artifacts with it.
 func (e *Engine) prepare(o *Order, agent *Agent) error {
 	r := &o.New.Run
 	o.New.MaxPending = agent.Config.Queue
@@ -50,11 +51,14 @@ func (e *Engine) prepare(o *Order, agent *Agent) error {
 	if !known || !traits.Opaque {
 		return nil
 	}
-	ev, ok, err := inputEvent(*r)
-	if ok {
+	in, err := InputOf(*r)
+	if err != nil || len(in.Files) > 0 {
+		return err
+	}
+	if ev, ok := inputEvent(*r, in); ok {
 		o.New.Events = append(o.New.Events, ev)
 	}
-	return err
+	return nil
 }
 
 func (e *Engine) giveBack(agent *Agent, acquired bool) {
@@ -111,15 +115,14 @@ func startedEvent(r mapping.Run) mapping.Event {
 
 // inputEvent is what a run's input does to the state of an opaque agent's
 // thread; ok is false when there is none.
-func inputEvent(r mapping.Run) (ev mapping.Event, ok bool, err error) {
-	in, err := InputOf(r)
-	if err != nil || r.Options.Resuming || (len(in.Messages) == 0 && len(in.Files) == 0) {
-		return mapping.Event{}, false, err
+func inputEvent(r mapping.Run, in mapping.Input) (ev mapping.Event, ok bool) {
+	if r.Options.Resuming || (len(in.Messages) == 0 && len(in.Files) == 0) {
+		return mapping.Event{}, false
 	}
 	return mapping.Event{
 		RunID: r.ID, Kind: mapping.KindInput, At: r.CreatedAt, Data: in.Delta(),
 		Head: mapping.Head{Checkpoint: newCheckpoint(r, "input", -1, []string{"step"}, r.CreatedAt)},
-	}, true, nil
+	}, true
 }
 
 func newCheckpoint(r mapping.Run, source string, step int, next []string, at time.Time) *mapping.Checkpoint {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -105,29 +106,28 @@ func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 // opening logs the start and the input of a run that was not claimed at its
 // creation.
 func (x *execution) opening(logged []mapping.Event, traits adapter.Traits) error {
-	has := func(k mapping.Kind) bool {
-		for i := range logged {
-			if logged[i].Kind == k {
-				return true
-			}
-		}
-		return false
-	}
-	if !has(mapping.KindStarted) {
+	if !has(logged, mapping.KindStarted) {
 		ev := startedEvent(x.run)
 		ev.At = x.now()
 		if err := x.rec.add(ev); err != nil {
 			return err
 		}
 	}
-	if !traits.Opaque || has(mapping.KindInput) || len(logged) > 2 {
+	if !traits.Opaque || has(logged, mapping.KindInput) || len(logged) > 2 {
 		return nil
 	}
-	ev, ok, err := inputEvent(x.run)
-	if err != nil || !ok {
+	in, err := InputOf(x.run)
+	if err != nil {
 		return err
 	}
-	return x.rec.add(ev)
+	if ev, ok := inputEvent(x.run, in); ok {
+		return x.rec.add(ev)
+	}
+	return nil
+}
+
+func has(list []mapping.Event, k mapping.Kind) bool {
+	return slices.ContainsFunc(list, func(ev mapping.Event) bool { return ev.Kind == k })
 }
 
 // drive consumes the backend's events until the end.
