@@ -161,9 +161,16 @@ func questions(st stateWire) []mapping.Interrupt {
 // failed is the error of a run that ended in error upstream. What the agent's
 // thread holds by then is noted first, so that the next run can go on there.
 func (s *session) failed(e errorWire) error {
+	if s.target.plain {
+		return s.agentError(e)
+	}
 	if err := s.noteState(); err != nil {
 		return err
 	}
+	return s.agentError(e)
+}
+
+func (s *session) agentError(e errorWire) error {
 	code := mapping.CodeUpstreamError
 	if strings.Contains(e.Error, "GraphRecursionError") || strings.Contains(e.Message, "GraphRecursionError") {
 		code = mapping.CodeStepLimit

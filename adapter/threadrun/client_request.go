@@ -14,8 +14,9 @@ import (
 // that more work comes.
 var streamModes = []string{"values", "updates", "messages-tuple", "custom", "tasks", "checkpoints"}
 
-// furtherModes are passed on when the client asked for them.
-var furtherModes = []string{"messages", "events", "debug", "tools"}
+// furtherModes are passed on when the client asked for them. The mode messages
+// is not: the face makes it from the tokens.
+var furtherModes = []string{"events", "debug", "tools"}
 
 // ownKeys are entries of config.configurable that name things of the bridge;
 // the agent's server has its own values for them.
