@@ -89,10 +89,13 @@ func (s *session) end(st stateWire) error {
 }
 
 // settleState yields the state as it was read, where the frames may have told
-// less: a server without checkpoints frames, or a stream that broke off.
+// less: a server without checkpoints frames, one that stopped at a node (it
+// does not tell the checkpoint there), or a stream that broke off.
 func (s *session) settleState(st stateWire) error {
+	var meta checkpointMeta
+	_ = json.Unmarshal(st.Metadata, &meta)
 	switch {
-	case s.checkpoints == 0:
+	case s.checkpoints == 0, meta.Step != s.step:
 		return s.emit(s.stateEvent(st, ""))
 	case s.rejoined:
 		return s.emit(mapping.Event{Kind: mapping.KindState, Head: mapping.Head{Full: true}, Data: st.Values})

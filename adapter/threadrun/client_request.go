@@ -157,11 +157,15 @@ func (s *session) maxSteps() int {
 	return 100
 }
 
-// metadata is the run's, and by what a lost request is found again.
+// metadata is the run's, without what the bridge says there about its own
+// agent, and by what a lost request is found again.
 func (s *session) metadata() (json.RawMessage, error) {
 	meta := object(s.t.Run.Metadata)
 	if meta == nil {
 		meta = map[string]json.RawMessage{}
+	}
+	for _, key := range []string{"graph_id", "assistant_id", "created_by"} {
+		delete(meta, key)
 	}
 	meta["apbridge_run_id"], _ = json.Marshal(s.t.Run.ID)
 	return json.Marshal(meta)
