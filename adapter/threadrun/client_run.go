@@ -325,9 +325,12 @@ func (b *backend) stopStale(ctx context.Context, thread, except string) {
 }
 
 func (b *backend) cancelRun(ctx context.Context, thread, run string) error {
+	return b.cancelAt(ctx, runPath(thread, run)+"/cancel?wait=0&action=interrupt")
+}
+
+func (b *backend) cancelAt(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout/2)
 	defer cancel()
-	path := runPath(thread, run) + "/cancel?wait=0&action=interrupt"
 	err := b.http.writeJSON(ctx, http.MethodPost, path, nil, nil)
 	switch status(err) {
 	case http.StatusNotFound, http.StatusConflict, http.StatusGone:
