@@ -120,14 +120,18 @@ func (x *execution) opening(logged []mapping.Event, traits adapter.Traits) error
 			return err
 		}
 	}
-	if !traits.Opaque || has(mapping.KindInput) || len(logged) > 2 {
+	if !traits.Opaque || has(mapping.KindInput) || has(mapping.KindLinked) {
 		return nil
 	}
 	ev, ok, err := inputEvent(x.run)
 	if err != nil || !ok {
 		return err
 	}
-	return x.rec.add(ev)
+	if err := x.rec.add(ev); err != nil {
+		return err
+	}
+	x.rec.flush() // its files are what the backend uploads
+	return nil
 }
 
 // drive consumes the backend's events until the end.
