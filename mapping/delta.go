@@ -16,38 +16,46 @@ type NodeDelta struct {
 }
 
 // NodeDeltas splits the data of an update event by node. Where one update
-// speaks for several nodes (their names joined by "+"), its data is an object
-// of their deltas; else the data is the one delta itself.
+// speaks for several nodes, its node is their names joined by "+" and its data
+// is {name: delta}, in the same order; a single node with "+" in its name is
+// written so too. Any other data is the one delta itself.
 func NodeDeltas(node string, data json.RawMessage) []NodeDelta {
+	whole := []NodeDelta{{node, data}}
 	if !strings.Contains(node, "+") {
-		return []NodeDelta{{node, data}}
+		return whole
 	}
-	var parts map[string]json.RawMessage
-	if err := json.Unmarshal(data, &parts); err != nil {
-		return []NodeDelta{{node, data}}
+	parts, err := splitObject(data)
+	if err != nil {
+		return whole
 	}
-	var list []NodeDelta
-	for _, name := range strings.Split(node, "+") {
-		delta, ok := parts[name]
-		if !ok {
-			return []NodeDelta{{node, data}}
-		}
-		list = append(list, NodeDelta{name, delta})
+	names, list := make([]string, len(parts)), make([]NodeDelta, len(parts))
+	for i, m := range parts {
+		names[i], list[i] = m.key, NodeDelta{m.key, m.val}
+	}
+	if strings.Join(names, "+") != node {
+		return whole
 	}
 	return list
 }
 
-// FilesOfDelta is the files object of an update's data; of several nodes the
-// last one that has files. nil when there are none.
+// FilesOfDelta is the files object of an update's data: those of all its
+// nodes, the later one's where two wrote the same. nil when there are none.
 func FilesOfDelta(data json.RawMessage, node string) json.RawMessage {
-	var files json.RawMessage
+	var found []json.RawMessage
 	for _, part := range NodeDeltas(node, data) {
-		var d struct {
-			Files json.RawMessage `json:"files"`
-		}
-		if json.Unmarshal(part.Delta, &d) == nil && len(d.Files) > 0 && d.Files[0] == '{' {
-			files = d.Files
+		if files := lookup(part.Delta, keyFiles); kindOf(files) == '{' {
+			found = append(found, files)
 		}
 	}
-	return files
+	switch len(found) {
+	case 0:
+		return nil
+	case 1:
+		return found[0]
+	}
+	var all members
+	for _, files := range found {
+		_ = eachMember(files, all.put)
+	}
+	return joinObject(all.list)
 }

@@ -3,6 +3,7 @@ package mapping
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -24,15 +25,27 @@ import (
 // cost is that of comparing what is equal and scanning what is not. The bytes
 // of full are kept, not copied. The open question stays.
 func (f *Fold) DiffTo(full json.RawMessage) (diff json.RawMessage, next *Fold, err error) {
+	e, gone, err := f.become(full)
+	if err != nil {
+		return nil, nil, err
+	}
+	if diff = writeDiff(f, e, gone); diff == nil {
+		return nil, f, nil
+	}
+	return diff, e.fold(f.asks), nil
+}
+
+// become edits f into the full state; gone are the keys it lost.
+func (f *Fold) become(full json.RawMessage) (e *edit, gone map[string]bool, err error) {
 	if isNull(full) {
 		full = json.RawMessage("{}")
 	}
-	e := f.edit()
-	gone := make(map[string]bool, len(f.fields))
+	e, gone = f.edit(), make(map[string]bool, len(f.fields))
 	for i := range f.fields {
 		gone[f.fields[i].key] = true
 	}
-	err = walkObject(full, func(b []byte, i int, key string, name []byte) (int, bool) {
+	err = walkObject(full, func(b []byte, i int, name []byte) (int, bool) {
+		key := unquote(name)
 		val, end, ok := readValue(b, i, e.get(key))
 		if ok {
 			e.put(field{key, name, val})
@@ -44,10 +57,7 @@ func (f *Fold) DiffTo(full json.RawMessage) (diff json.RawMessage, next *Fold, e
 		return nil, nil, stateError(err)
 	}
 	e.drop(gone)
-	if diff = writeDiff(f, e, gone); diff == nil {
-		return nil, f, nil
-	}
-	return diff, e.fold(f.asks), nil
+	return e, gone, nil
 }
 
 func writeDiff(f *Fold, e *edit, gone map[string]bool) json.RawMessage {
@@ -114,6 +124,7 @@ func writeChange(old value, fd field, set, list, merge *objectWriter) {
 }
 
 func setField(set *objectWriter, fd field) {
+	set.buf = slices.Grow(set.buf, len(fd.name)+fd.val.length()+3)
 	set.spliced(fd.name)
 	set.buf = fd.val.appendTo(set.buf)
 }

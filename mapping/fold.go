@@ -36,8 +36,11 @@ const (
 // NewFold makes a fold of a full state, which must be a JSON object; nil or
 // empty bytes are the empty state. The bytes are kept, not copied.
 func NewFold(values json.RawMessage) (*Fold, error) {
-	_, f, err := (&Fold{size: len("{}")}).DiffTo(values)
-	return f, err
+	e, _, err := (&Fold{}).become(values)
+	if err != nil {
+		return nil, err
+	}
+	return e.fold(nil), nil
 }
 
 // Apply returns the fold after ev. Input events, and updates with Reduce, are
@@ -81,8 +84,11 @@ func (f *Fold) applyState(ev Event) (*Fold, error) {
 	if !ev.Head.Full {
 		return f.applyDiff(ev.Data)
 	}
-	_, next, err := f.DiffTo(ev.Data)
-	return next, err
+	e, _, err := f.become(ev.Data)
+	if err != nil {
+		return nil, err
+	}
+	return e.fold(f.asks), nil
 }
 
 func (f *Fold) applyEnd(o *Outcome) *Fold {

@@ -82,26 +82,30 @@ func scanString(b []byte, i int) (int, bool) {
 	if i >= len(b) || b[i] != '"' {
 		return i, false
 	}
-	for i++; i < len(b); i++ {
-		switch c := b[i]; {
-		case c == '"':
-			return i + 1, true
-		case c < ' ':
-			return i, false
-		case c == '\\':
-			n := escapeLength(b, i)
-			if n == 0 {
-				return i, false
-			}
-			i += n - 1
+	for i++; ; {
+		for i < len(b) && isPlain(b[i]) {
+			i++
 		}
+		switch {
+		case i == len(b):
+			return i, false
+		case b[i] == '"':
+			return i + 1, true
+		}
+		n := escapeLength(b, i)
+		if n == 0 {
+			return i, false
+		}
+		i += n
 	}
-	return i, false
 }
+
+// isPlain tells whether a byte stands for itself in a string.
+func isPlain(c byte) bool { return c >= ' ' && c != '"' && c != '\\' }
 
 // escapeLength is the length of the escape at i, 0 for none.
 func escapeLength(b []byte, i int) int {
-	if i+1 >= len(b) {
+	if i+1 >= len(b) || b[i] != '\\' {
 		return 0
 	}
 	switch b[i+1] {

@@ -116,6 +116,7 @@ func TestFoldUpdates(t *testing.T) {
 		"no message":   {update("n", `{"step": 1}`), `1 n "{\"step\":1}" last`, `{"n":{"step": 1}}`},
 		"several keys": {update("a+b", `{"a":{"messages":{"type":"ai","content":"1"}},"b":{"messages":[{"role":"assistant","content":"2"}],"files":{"/x":"y"}}}`), `1 a+b "1\n\n2" last`, `{"a":{"messages":{"type":"ai","content":"1"}},"b":{"messages":[{"role":"assistant","content":"2"}]}}`},
 		"a plus node":  {update("a+b", `{"x":1}`), `1 a+b "{\"x\":1}" last`, `{"a+b":{"x":1}}`},
+		"one with +":   {update("a+b", `{"a+b":{"x":1}}`), `1 a+b "{\"x\":1}" last`, `{"a+b":{"x":1}}`},
 		"files alone":  {update("n", `{"files":{"/a":"long","/b":null}}`), `1 n "{\"files\":[\"/a\",\"/b\"]}" last`, `{"n":{}}`},
 		"not by ai":    {update("n", `{"messages":[{"type":"tool","content":"r"}]}`), `1 n "{\"messages\":[{\"type\":\"tool\",\"content\":\"r\"}]}" last`, `{"n":{"messages":[{"type":"tool","content":"r"}]}}`},
 		"no object":    {update("n", `[1, 2]`), `1 n "[1,2]" last`, `{"n":[1, 2]}`},

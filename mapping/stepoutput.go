@@ -30,35 +30,14 @@ type nodeUpdate struct {
 	raw    []json.RawMessage // where a delta is no object
 }
 
-// readUpdate takes an update apart. An update of several nodes has their names
-// joined by "+", and {node: delta} as data.
 func readUpdate(ev Event) nodeUpdate {
 	var u nodeUpdate
-	names := strings.Split(ev.Head.Node, "+")
-	parts, err := splitObject(ev.Data)
-	if err != nil || len(names) < 2 || !sameNames(parts, names) {
-		u.add(ev.Head.Node, ev.Data)
-		return u
-	}
-	for _, m := range parts {
-		if m.key != "__start__" {
-			u.add(m.key, m.val)
+	for _, part := range NodeDeltas(ev.Head.Node, ev.Data) {
+		if part.Node != "__start__" {
+			u.add(part.Node, part.Delta)
 		}
 	}
 	return u
-}
-
-func sameNames(parts []member, names []string) bool {
-	if len(parts) != len(names) {
-		return false
-	}
-	o := members{list: parts}
-	for _, name := range names {
-		if o.find(name) < 0 {
-			return false
-		}
-	}
-	return true
 }
 
 func (u *nodeUpdate) add(node string, delta json.RawMessage) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"sort"
 	"sync"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -83,10 +84,13 @@ func (f *Files) Saves() int {
 	return f.saves
 }
 
+// when every file was made.
+var when = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
 func (f *Files) put(path, remoteID string, b []byte, byAgent bool) mapping.Artifact {
 	a, ok := f.rows[path]
 	if !ok {
-		a = mapping.Artifact{ID: fmt.Sprintf("artifact-%d", len(f.rows)+1), Path: path}
+		a = mapping.Artifact{ID: fmt.Sprintf("artifact-%d", len(f.rows)+1), Path: path, CreatedAt: when, ModifiedAt: when}
 	}
 	sum := sha256.Sum256(b)
 	a.Size, a.Sum, a.AgentCreated, a.RemoteID = int64(len(b)), hex.EncodeToString(sum[:]), byAgent, remoteID

@@ -30,7 +30,8 @@ type ThreadPlay struct {
 	LoseAnswer bool
 }
 
-// Canned is a fixed answer to a route.
+// Canned is a fixed answer to a route; without a Status the connection breaks
+// instead.
 type Canned struct {
 	Status int
 	Type   string // content type
@@ -142,6 +143,9 @@ func (a *ThreadAgent) record(route string, body []byte) *Canned {
 }
 
 func (c *Canned) write(w http.ResponseWriter) {
+	if c.Status == 0 {
+		panic(http.ErrAbortHandler)
+	}
 	w.Header().Set("Content-Type", c.Type)
 	for k, v := range c.Header {
 		w.Header().Set(k, v)

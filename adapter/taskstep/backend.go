@@ -17,7 +17,7 @@ import (
 // the agent's routes were found.
 type backend struct {
 	up      adapter.Upstream
-	base    base
+	base    address
 	reads   *resty.Client // GETs, which may be repeated
 	steps   *resty.Client // POSTs, which are never repeated
 	site    atomic.Pointer[site]
@@ -92,7 +92,7 @@ func (b *backend) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Eve
 	return func(yield func(mapping.Event, error) bool) {
 		d := &drive{backend: b, ctx: ctx, task: t, yield: yield}
 		if err := d.run(); err != nil && !errors.Is(err, errUnwanted) {
-			yield(mapping.Event{}, err)
+			yield(mapping.Event{}, mapping.Classify(err))
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (b *backend) unknown(what string, cause error) *mapping.Error {
 }
 
 // unreadable: an answer of status 2xx that makes no sense.
-func (b *backend) unreadable(call string, ans *answer, err error) *mapping.Error {
+func (b *backend) unreadable(call string, ans *response, err error) *mapping.Error {
 	var field *fieldError
 	if errors.As(err, &field) && json.Valid(ans.body) {
 		return b.fail(mapping.CodeBadUpstream, "gave an answer to %s that cannot be used: %s.", call, b.redact(clip(field.Error(), errorText)))
@@ -105,7 +105,7 @@ var refusals = []struct {
 }
 
 // refused turns an answer that is no success into an error.
-func (b *backend) refused(ans *answer) *mapping.Error {
+func (b *backend) refused(ans *response) *mapping.Error {
 	words := b.words(ans)
 	if words != "" {
 		words = ": " + words
@@ -136,7 +136,7 @@ var (
 
 // words is what an error's body says to a person: the message of the usual
 // JSON shapes, else the text without markup; clipped and redacted.
-func (b *backend) words(ans *answer) string {
+func (b *backend) words(ans *response) string {
 	said := string(ans.body)
 	var env struct {
 		Message, Error, Detail json.RawMessage

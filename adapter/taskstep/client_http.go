@@ -31,8 +31,8 @@ const (
 // pauses are the waits before a call is tried again, where that is safe.
 var pauses = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond}
 
-// answer is a whole answer of the agent.
-type answer struct {
+// response is a whole answer of the agent.
+type response struct {
 	status int
 	header http.Header
 	body   []byte
@@ -78,8 +78,8 @@ func (silent) Errorf(string, ...any) {}
 func (silent) Warnf(string, ...any)  {}
 func (silent) Debugf(string, ...any) {}
 
-// upload is a request body that is streamed.
-type upload struct {
+// uploadBody is a request body that is streamed.
+type uploadBody struct {
 	io.Reader
 	size int64
 }
@@ -89,7 +89,7 @@ type uploadKey struct{}
 // setBody gives the request its streamed body, or none. resty would read a
 // streamed body into memory, and turn an empty one into one of unknown length.
 func setBody(_ *resty.Client, r *http.Request) error {
-	if up, ok := r.Context().Value(uploadKey{}).(*upload); ok {
+	if up, ok := r.Context().Value(uploadKey{}).(*uploadBody); ok {
 		r.Body, r.ContentLength, r.GetBody = io.NopCloser(up.Reader), up.size, nil
 	} else if r.ContentLength == 0 {
 		r.Body, r.GetBody = http.NoBody, nil
@@ -99,7 +99,7 @@ func setBody(_ *resty.Client, r *http.Request) error {
 
 // get asks, and asks again when nobody answered or a gateway answered for the
 // agent.
-func (b *backend) get(ctx context.Context, path, query string) (*answer, error) {
+func (b *backend) get(ctx context.Context, path, query string) (*response, error) {
 	for try := 0; ; try++ {
 		ans, err := b.getOnce(ctx, path, query)
 		if try == len(pauses) || !worthAgain(ans, err) {
@@ -113,14 +113,14 @@ func (b *backend) get(ctx context.Context, path, query string) (*answer, error) 
 
 // worthAgain: a fast failure may pass; one that took its whole time, or is
 // about the answer itself, will not.
-func worthAgain(ans *answer, err error) bool {
+func worthAgain(ans *response, err error) bool {
 	if err != nil {
 		return !errors.Is(err, errTooLarge) && !errors.Is(err, context.DeadlineExceeded)
 	}
 	return ans.status >= 502 && ans.status <= 504
 }
 
-func (b *backend) getOnce(ctx context.Context, path, query string) (*answer, error) {
+func (b *backend) getOnce(ctx context.Context, path, query string) (*response, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.readTimeout())
 	defer cancel()
 	req := b.reads.R().SetContext(ctx).SetHeader("Accept", "application/json")
@@ -134,7 +134,7 @@ func (b *backend) getOnce(ctx context.Context, path, query string) (*answer, err
 func (b *backend) readTimeout() time.Duration { return min(readTimeout, b.stepTimeout()) }
 
 // open starts a download; the caller closes the body.
-func (b *backend) open(ctx context.Context, path string) (*answer, io.ReadCloser, error) {
+func (b *backend) open(ctx context.Context, path string) (*response, io.ReadCloser, error) {
 	req := b.reads.R().SetContext(ctx).SetHeader("Accept", "application/octet-stream, */*")
 	res, err := req.Get(b.base.root + path)
 	if err == nil && res.StatusCode()/100 == 2 {
@@ -147,7 +147,7 @@ func (b *backend) open(ctx context.Context, path string) (*answer, io.ReadCloser
 // post sends a JSON body, or none, exactly once: it is sent again only when
 // the connection was never made. What was sent and came to no answer is a
 // brokenError.
-func (b *backend) post(ctx context.Context, path string, body []byte) (*answer, error) {
+func (b *backend) post(ctx context.Context, path string, body []byte) (*response, error) {
 	req := func() *resty.Request {
 		r := b.steps.R().SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json")
 		if body != nil {
@@ -166,7 +166,7 @@ func (b *backend) post(ctx context.Context, path string, body []byte) (*answer, 
 	}
 }
 
-func (b *backend) postOnce(ctx context.Context, req *resty.Request, path string) (*answer, error) {
+func (b *backend) postOnce(ctx context.Context, req *resty.Request, path string) (*response, error) {
 	limited, cancel := context.WithTimeout(ctx, b.stepTimeout())
 	defer cancel()
 	res, err := req.SetContext(limited).Post(b.base.root + path)
@@ -187,7 +187,7 @@ func (b *backend) postOnce(ctx context.Context, req *resty.Request, path string)
 
 // read takes the whole body, up to limits.event. After a 5xx the connection
 // is not used again: some servers drop it without a word.
-func (b *backend) read(res *resty.Response, err error) (*answer, error) {
+func (b *backend) read(res *resty.Response, err error) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (b *backend) read(res *resty.Response, err error) (*answer, error) {
 	if res.StatusCode() >= 500 {
 		b.freshConnection()
 	}
-	return &answer{status: res.StatusCode(), header: res.Header(), body: clean(raw)}, err
+	return &response{status: res.StatusCode(), header: res.Header(), body: clean(raw)}, err
 }
 
 // clean makes text of a body that some servers do not send as clean UTF-8.

@@ -18,22 +18,28 @@ func pathEscape(id string) string { return url.PathEscape(id) }
 // SDK refuses parameters it does not know, and goes on to pages only when the
 // first answer left something out. Servers that ignore the page number would
 // give the first page for ever: a page that brings nothing new ends the walk.
-// errNoList says that the agent has no such list.
-func (d *drive) list(path, key string) ([]json.RawMessage, error) {
+// whole is false when there is more than could be got. errNoList says that the
+// agent has no such list.
+func (d *drive) list(path, key string) (elems []json.RawMessage, whole bool, err error) {
 	page, err := d.page(path, key, "")
 	if err != nil || !page.more() {
-		return page.Elems, err
+		return page.Elems, err == nil, err
 	}
 	got := newPile(page.Elems)
-	for _, dialect := range pageQueries {
-		if err := d.walk(path, key, dialect, got); err != nil {
-			return nil, err
+	for _, query := range pageQueries {
+		if whole, err = d.walk(path, key, query, got); err != nil {
+			return nil, false, err
 		}
-		if page.Total < 0 || len(got.elems) >= page.Total {
+		if page.Total >= 0 {
+			whole = len(got.elems) >= page.Total
+		} else if len(got.elems) == len(page.Elems) {
+			whole = false // more pages were promised, and none came
+		}
+		if whole {
 			break
 		}
 	}
-	return got.elems, nil
+	return got.elems, whole, nil
 }
 
 // pageQueries are the two ways to ask for a page: of the v1 document, and of
@@ -45,24 +51,24 @@ var pageQueries = []func(n int) string{
 	},
 }
 
-// walk asks for page after page until one brings nothing new.
-func (d *drive) walk(path, key string, query func(int) string, got *pile) error {
+// walk asks for page after page until one brings nothing new. done is false
+// when the server does not know this way to ask, or never came to an end.
+func (d *drive) walk(path, key string, query func(int) string, got *pile) (done bool, err error) {
 	for n := 1; n <= maxPages; n++ {
 		page, err := d.page(path, key, query(n))
 		if err == errNoList {
-			return nil // does not know this way to ask
+			return false, nil
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		fresh := got.add(page.Elems)
-		echoed := page.Page >= 0 && page.Page != n
-		short := len(page.Elems) < pageSize && page.Total >= 0 && len(got.elems) >= page.Total
-		if fresh == 0 && n > 1 || echoed || short || len(page.Elems) == 0 {
-			return nil
+		whole := page.Total >= 0 && len(got.elems) >= page.Total
+		if fresh == 0 && n > 1 || whole || len(page.Elems) == 0 {
+			return true, nil
 		}
 	}
-	return nil
+	return false, nil
 }
 
 func (d *drive) page(path, key, query string) (remoteList, error) {

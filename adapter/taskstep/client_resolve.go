@@ -102,7 +102,10 @@ func (d *drive) unlogged() ([]remoteStep, error) {
 // look lists the steps once. running tells that one of the unlogged ones has
 // not come to an end.
 func (d *drive) look() (steps []remoteStep, running bool, err error) {
-	elems, err := d.list(d.taskPath("/steps"), "steps")
+	elems, whole, err := d.list(d.taskPath("/steps"), "steps")
+	if err == nil && !whole {
+		err = errNoList
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -173,14 +176,13 @@ func (d *drive) stage(s remoteStep) stage {
 // findCreated looks for the task that carries this run's id. found is false
 // where it was certainly never made.
 func (d *drive) findCreated() (found bool, err error) {
-	elems, err := d.list(d.site.prefix+"/tasks", "tasks")
+	elems, certain, err := d.list(d.site.prefix+"/tasks", "tasks")
 	if d.ctx.Err() != nil {
 		return false, ended(d.ctx)
 	}
 	if err != nil {
 		return false, d.unknown("create a task", err)
 	}
-	certain := true
 	for _, elem := range slices.Backward(elems) {
 		t, err := parseTask(elem, "tasks[].")
 		if err != nil || t.Additional == nil {
@@ -212,6 +214,6 @@ func (d *drive) made(t remoteTask) bool {
 }
 
 // notThere tells whether a list's answer says that the task is unknown.
-func (d *drive) notThere(ans *answer) bool {
+func (d *drive) notThere(ans *response) bool {
 	return ans.status == http.StatusNotFound || ans.status >= 400 && notFound.Match(ans.body)
 }

@@ -51,8 +51,8 @@ func parseProfile(p string) (site, bool) {
 	return site{prefix: prefix, kind: kind(k)}, ok && (prefix == prefixV1 || prefix == prefixOld)
 }
 
-// base is a configured URL without what normalising takes off.
-type base struct {
+// address is a configured URL without what normalising takes off.
+type address struct {
 	root     string   // no slash at its end
 	host     string   // for messages
 	password string   // of the URL's user; to be redacted
@@ -61,13 +61,13 @@ type base struct {
 
 // parseBase normalises an agent's URL: it may end in /ap/v1, /ap/v1/agent or
 // /agent.
-func parseBase(raw string) (base, error) {
+func parseBase(raw string) (address, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return base{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The URL of an agent must be http:// or https:// with a host.")
+		return address{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The URL of an agent must be http:// or https:// with a host.")
 	}
 	u.RawQuery, u.Fragment, u.RawFragment = "", "", ""
-	b := base{host: u.Host, prefixes: []string{prefixV1, prefixOld}}
+	b := address{host: u.Host, prefixes: []string{prefixV1, prefixOld}}
 	b.password, _ = u.User.Password()
 	b.root = strings.TrimRight(u.String(), "/")
 	for _, end := range []string{prefixV1, "/ap/v1", prefixOld} {
@@ -114,7 +114,7 @@ func (b *backend) probe(ctx context.Context) (site, fit, error) {
 }
 
 // weigh judges an answer to GET tasks.
-func weigh(prefix string, ans *answer) (site, fit) {
+func weigh(prefix string, ans *response) (site, fit) {
 	s := site{prefix: prefix, kind: kindOfHeader(ans.header)}
 	if ans.status == http.StatusNotFound || ans.status/100 == 3 {
 		return s, fitNo

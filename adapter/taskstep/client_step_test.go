@@ -3,10 +3,12 @@ package taskstep
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -75,22 +77,24 @@ func TestWire(t *testing.T) {
 // TestCreateLeavesOutWhatIsEmpty: forge refuses nulls.
 func TestCreateLeavesOutWhatIsEmpty(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ prompt, additional, want string }{
-		{"", "", `{}`},
-		{"x", "", `{"input":"x"}`},
-		{"", `{"a":1}`, `{"additional_input":{"a":1}}`},
-		{"<&>\"\n", "null", `{"input":"\u003c\u0026\u003e\"\n"}`},
+	const mark = `"additional_input":{"apbridge":{"run_id":"` + adaptertest.RunID + `"}}`
+	for _, c := range []struct{ prompt, words, additional, want string }{
+		{"", "", "", `{` + mark + `}`},
+		{"x", "", "", `{"input":"x",` + mark + `}`},
+		{"", "words", "null", `{"input":"words",` + mark + `}`},
+		{"", "", `{"a":1}`, `{"additional_input":{"a":1}}`},
+		{"<&>\"\n", "words", `{"a":1}`, `{"input":"\u003c\u0026\u003e\"\n","additional_input":{"a":1}}`},
 	} {
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
 		task := adaptertest.NewTask(nil)
-		task.Prompt, task.Additional = c.prompt, []byte(c.additional)
+		task.Prompt, task.Input.Text, task.Additional = c.prompt, c.words, []byte(c.additional)
 		mustSucceed(t, runTask(t, backendOf(t, agent), task))
 		if got := agent.Creates()[0]; got != c.want {
 			t.Errorf("create body %s, want %s", got, c.want)
 		}
 	}
 	task := adaptertest.NewTask(nil)
-	task.Prompt = ""
+	task.Prompt, task.Input.Text = "", ""
 	tr := runTask(t, backendOf(t, adaptertest.NewStepAgent(adaptertest.Forge)), task)
 	mustFail(t, tr, mapping.CodeUpstreamError)
 	if m := mapping.Classify(tr.Err).Message; !strings.Contains(m, "no input") || !strings.Contains(m, "field required") {
@@ -174,6 +178,24 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestLockstepResume: the answer goes with one step, and no later one.
+func TestLockstepResume(t *testing.T) {
+	t.Parallel()
+	agent := asking(adaptertest.Forge)
+	agent.Script = append(agent.Script[:2], adaptertest.ScriptStep{Output: `"blue, then"`}, adaptertest.ScriptStep{Output: `"done"`, Last: true})
+	b := backendOf(t, agent)
+	task := again(adaptertest.NewTask(nil), runTask(t, b, adaptertest.NewTask(nil)).Events)
+	task.After, task.Resume, task.Answer, task.OneStep = nil, true, mapping.Answer{Text: "blue"}, true
+	first := runTask(t, b, task)
+	if end := first.End(); end == nil || !end.Parked {
+		t.Fatalf("%v, %+v", first.Err, end)
+	}
+	mustSucceed(t, runTask(t, b, again(task, first.Events[:len(first.Events)-1])))
+	if diff := cmp.Diff([]string{"", "", `{"input":"blue"}`, ""}, agent.Inputs()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestResumePickUp: the answer was delivered, its step was never logged.
 func TestResumePickUp(t *testing.T) {
 	t.Parallel()
@@ -209,8 +231,7 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// TestNeverEnds (A18).
-func TestNeverEnds(t *testing.T) {
+func TestA18NeverEnds(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	agent.Script = []adaptertest.ScriptStep{{Output: `"more"`, Repeat: true}}
@@ -263,8 +284,7 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// TestStepTimeout (A12).
-func TestStepTimeout(t *testing.T) {
+func TestA12StepTimeout(t *testing.T) {
 	t.Parallel()
 	up := adaptertest.Upstream(adaptertest.Serve(t, faulty(adaptertest.Python, adaptertest.Hang)).URL)
 	up.Config.StepTimeout = 150 * time.Millisecond
@@ -275,7 +295,7 @@ func TestStepTimeout(t *testing.T) {
 	}
 }
 
-func TestRunTimeout(t *testing.T) {
+func TestA12RunTimeout(t *testing.T) {
 	t.Parallel()
 	b := backendOf(t, faulty(adaptertest.Python, adaptertest.Hang))
 	ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
@@ -284,8 +304,8 @@ func TestRunTimeout(t *testing.T) {
 	mustFail(t, tr, mapping.CodeRunTimeout)
 }
 
-// TestMessages is what people read.
-func TestMessages(t *testing.T) {
+// TestA14A15A19Messages is what people read.
+func TestA14A15A19Messages(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[adaptertest.Fault]string{
 		adaptertest.HTML500:      "answered 500: Oh no it broke near [hidden]",
@@ -316,4 +336,23 @@ func TestDroppedAfter500(t *testing.T) {
 	b := backendOf(t, faulty(adaptertest.Plain, adaptertest.HTML500))
 	mustFail(t, runTask(t, b, adaptertest.NewTask(nil)), mapping.CodeUpstreamError)
 	mustSucceed(t, runTask(t, b, adaptertest.NewTask(nil)))
+}
+
+// TestA9DialsAgain: a connection that was never made is tried again.
+func TestA9DialsAgain(t *testing.T) {
+	t.Parallel()
+	agent := adaptertest.NewStepAgent(adaptertest.JS)
+	b := backendOf(t, agent).(*backend)
+	transport := b.steps.GetClient().Transport.(*http.Transport)
+	dials, real := 0, transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if dials++; dials <= len(pauses) {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+		}
+		return real(ctx, network, addr)
+	}
+	mustSucceed(t, runTask(t, b, adaptertest.NewTask(nil)))
+	if c := agent.Counts(); c.Creates != 1 || c.Steps != 3 {
+		t.Errorf("%+v", c)
+	}
 }

@@ -75,7 +75,7 @@ func (d *drive) upload(a mapping.Artifact) (taken bool, err error) {
 	return d.uploaded(a, ans)
 }
 
-func (d *drive) uploaded(a mapping.Artifact, ans *answer) (taken bool, err error) {
+func (d *drive) uploaded(a mapping.Artifact, ans *response) (taken bool, err error) {
 	switch ans.status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		if known, err := d.known(); err == nil && !known {
@@ -105,7 +105,7 @@ func (d *drive) uploadPath(a mapping.Artifact) string {
 // form wraps the file in a multipart body of known length: the folder in
 // relative_path (before the file: some servers read in order), the name with
 // the file.
-func (d *drive) form(a mapping.Artifact, body io.Reader) (*upload, string, error) {
+func (d *drive) form(a mapping.Artifact, body io.Reader) (*uploadBody, string, error) {
 	var head bytes.Buffer
 	w := multipart.NewWriter(&head)
 	if dir := path.Dir(a.Path); dir != "." {
@@ -118,7 +118,7 @@ func (d *drive) form(a mapping.Artifact, body io.Reader) (*upload, string, error
 	}
 	tail := "\r\n--" + w.Boundary() + "--\r\n"
 	size := int64(head.Len()) + a.Size + int64(len(tail))
-	return &upload{io.MultiReader(&head, body, strings.NewReader(tail)), size}, w.FormDataContentType(), nil
+	return &uploadBody{io.MultiReader(&head, body, strings.NewReader(tail)), size}, w.FormDataContentType(), nil
 }
 
 // fileHeader describes the file part. The JavaScript SDK reads a plain file

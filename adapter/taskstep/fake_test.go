@@ -24,6 +24,8 @@ type fake struct {
 	maxFile  int64
 	// onStep, when set, makes the hand-out instead.
 	onStep func(ctx context.Context, r adapter.StepRequest) (adapter.Handout, error)
+	// idle: a stream of steps ends when there is nothing to tell for now.
+	idle bool
 	// onOpen, when set, replaces the bytes of every download.
 	onOpen func() io.ReadCloser
 
@@ -244,7 +246,7 @@ func (f fakeSteps) Follow(ctx context.Context, ref adapter.TaskRef, after int) i
 					return
 				}
 			}
-			if f.lastStep > 0 && n >= f.lastStep {
+			if f.idle || f.lastStep > 0 && n >= f.lastStep {
 				return
 			}
 			select {

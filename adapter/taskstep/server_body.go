@@ -171,7 +171,7 @@ func unreadable(err error) error {
 	what, where := "is not valid JSON", ""
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) {
-		where = " near byte " + strconv.FormatInt(syntax.ByteOffset, 10)
+		where = " (near byte " + strconv.FormatInt(syntax.ByteOffset, 10) + ")"
 	}
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):

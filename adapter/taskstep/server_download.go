@@ -1,13 +1,11 @@
 package taskstep
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"path"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -56,26 +54,9 @@ func isAttrChar(c byte) bool {
 	return strings.IndexByte("!#$&+-.^_`|~", c) >= 0
 }
 
-// copyBody streams body to the client under a deadline that moves with every
-// piece, so that neither a large file nor a slow client is cut off, only one
-// that takes nothing.
-func copyBody(w http.ResponseWriter, body io.Reader) error {
-	rc := http.NewResponseController(w)
-	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
-	piece := make([]byte, 128<<10)
-	for {
-		n, err := body.Read(piece)
-		if n > 0 {
-			_ = rc.SetWriteDeadline(time.Now().Add(writeTimeout))
-			if _, werr := w.Write(piece[:n]); werr != nil {
-				return werr
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-	}
+// copyBody streams body to the client, piece by piece.
+func copyBody(w io.Writer, body io.Reader) error {
+	// Hides ReadFrom, which would take the whole body as one write.
+	_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{body}, make([]byte, pieceSize))
+	return err
 }

@@ -20,14 +20,15 @@ import (
 //	event: error, data: {"message", "code"}: the stream cannot go on
 //	event: end, data: {}: the last step was sent; do not come back
 //
-// Last-Event-ID continues after that step; without it, or with -1, the stream
-// begins at the first step.
+// A stream that closes without end or error has nothing to tell for now, as
+// the task waits for a POST. Last-Event-ID continues after that step; without
+// it, or with -1, the stream begins at the first step.
 func (s *server) followSteps(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	after, err := lastEventID(r)
 	if err != nil {
 		return err
 	}
-	_, total, err := s.svc.Steps.List(r.Context(), ref, adapter.Page{Number: 1, Size: 1})
+	known, total, err := s.svc.Steps.List(r.Context(), ref, adapter.Page{Number: max(after, 1), Size: 1})
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,8 @@ func (s *server) followSteps(w http.ResponseWriter, r *http.Request, ref adapter
 	ctx, cancel := context.WithCancel(r.Context())
 	steps := s.pullSteps(ctx, ref, after)
 	defer drain(cancel, steps)
-	s.streamSteps(w, r, s.writer(ref), steps)
+	done := after > 0 && len(known) > 0 && known[0].IsLast
+	s.streamSteps(w, r, s.writer(ref), steps, done)
 	return nil
 }
 
@@ -79,7 +81,8 @@ func drain(cancel context.CancelFunc, steps <-chan followed) {
 	}
 }
 
-func (s *server) streamSteps(w http.ResponseWriter, r *http.Request, wire writer, steps <-chan followed) {
+// streamSteps writes the stream; done tells that the client has the last step.
+func (s *server) streamSteps(w http.ResponseWriter, r *http.Request, wire writer, steps <-chan followed, done bool) {
 	out := sse.Start(w)
 	defer out.Close()
 	beat := time.NewTicker(s.face.Heartbeat)
@@ -89,9 +92,10 @@ func (s *server) streamSteps(w http.ResponseWriter, r *http.Request, wire writer
 		select {
 		case f, more := <-steps:
 			if !more || f.err != nil {
-				s.endStream(out, r, f.err)
+				s.endStream(out, r, done, f.err)
 				return
 			}
+			done = f.step.IsLast
 			if err = out.Write(stepFrame(wire, &f.step)); err == nil && len(steps) == 0 {
 				err = out.Flush()
 			}
@@ -113,17 +117,19 @@ func stepFrame(wire writer, step *mapping.Step) []byte {
 }
 
 // endStream says how the stream ended. A client that left is told nothing.
-func (s *server) endStream(out *sse.Writer, r *http.Request, err error) {
-	if r.Context().Err() != nil {
+func (s *server) endStream(out *sse.Writer, r *http.Request, done bool, err error) {
+	var frame []byte
+	switch {
+	case r.Context().Err() != nil:
 		return
-	}
-	frame := sse.AppendFrame(nil, "end", []byte("{}"), "")
-	if err != nil {
+	case err != nil:
 		e := classify(err)
 		if e.Class == mapping.Internal {
 			s.logInternal(r, e)
 		}
 		frame = sse.AppendFrame(nil, "error", appendStreamError(nil, e), "")
+	case done:
+		frame = sse.AppendFrame(nil, "end", []byte("{}"), "")
 	}
 	if out.Write(frame) == nil {
 		_ = out.Flush()

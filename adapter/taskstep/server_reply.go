@@ -3,33 +3,29 @@ package taskstep
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
-	"time"
 
 	"github.com/gorilla/mux"
 )
 
-const (
-	// writeTimeout is how long a client may take nothing of an answer.
-	writeTimeout = 30 * time.Second
-	// smallBody fits into the buffers of any connection: writing it cannot
-	// hang, so no deadline is needed.
-	smallBody = 64 << 10
-)
+// pieceSize is how much of a long answer is written at a time: each write gets
+// a deadline of its own from the server around us, so that a slow client is
+// not cut off, only one that takes nothing.
+const pieceSize = 128 << 10
 
 // send writes a whole JSON answer.
 func send(w http.ResponseWriter, status int, body []byte) error {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	if len(body) > smallBody {
-		rc := http.NewResponseController(w)
-		_ = rc.SetWriteDeadline(time.Now().Add(writeTimeout))
-		defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
-	}
 	w.WriteHeader(status)
-	_, err := w.Write(body)
-	return err
+	for piece := range slices.Chunk(body, pieceSize) {
+		if _, err := w.Write(piece); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // deliver is send for an answer that must not be lost: it tells whether every

@@ -236,6 +236,26 @@ func TestFollowLive(t *testing.T) {
 	}
 }
 
+// A stream that has nothing to tell for now closes without saying "end".
+func TestFollowAWaitingTask(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.idle = true
+	s := serve(t, f)
+	task := s.newTask("hi")
+	if status, got := s.readStream(task, ""); status != 200 || got != "" {
+		t.Errorf("before the first step: got %d %q", status, got)
+	}
+	one := s.do("POST", task+"/steps", plain, "").body
+	if _, got := s.readStream(task, ""); got != "event: step\ndata: "+one+"\nid: 1\n\n" {
+		t.Errorf("between steps: got %q", got)
+	}
+	s.do("POST", task+"/steps", plain, "")
+	if _, got := s.readStream(task, "2"); got != "event: end\ndata: {}\n\n" {
+		t.Errorf("after the last step: got %q", got)
+	}
+}
+
 func TestFollowFailsInBand(t *testing.T) {
 	t.Parallel()
 	f := newFake()

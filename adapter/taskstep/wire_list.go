@@ -10,22 +10,19 @@ type remoteList struct {
 	Elems []json.RawMessage
 	Total int // items in all pages; -1 when not said
 	Pages int // pages in all; -1 when not said
-	Page  int // the page this is; -1 when not said
 }
 
 type listPage struct {
-	TotalItems  json.RawMessage `json:"total_items"`
-	Total       json.RawMessage `json:"total"`
-	TotalPages  json.RawMessage `json:"total_pages"`
-	PagesAlias  json.RawMessage `json:"pages"`
-	CurrentPage json.RawMessage `json:"current_page"`
-	Current     json.RawMessage `json:"current"`
+	TotalItems json.RawMessage `json:"total_items"`
+	Total      json.RawMessage `json:"total"`
+	TotalPages json.RawMessage `json:"total_pages"`
+	Pages      json.RawMessage `json:"pages"`
 }
 
 // parseList reads the wrapper {key: […], pagination}, one that says items
 // instead of key, or a bare list.
 func parseList(raw json.RawMessage, key string) (remoteList, error) {
-	l := remoteList{Total: -1, Pages: -1, Page: -1}
+	l := remoteList{Total: -1, Pages: -1}
 	if isList(raw) {
 		if err := json.Unmarshal(raw, &l.Elems); err != nil {
 			return l, &fieldError{"the answer", "cannot be read: " + err.Error()}
@@ -56,8 +53,7 @@ func (l *remoteList) readPage(raw json.RawMessage) {
 		return
 	}
 	l.Total = count(p.TotalItems, p.Total)
-	l.Pages = count(p.TotalPages, p.PagesAlias)
-	l.Page = count(p.CurrentPage, p.Current)
+	l.Pages = count(p.TotalPages, p.Pages)
 }
 
 // count is the first of two fields that is a number, or -1.

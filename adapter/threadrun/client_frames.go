@@ -23,6 +23,7 @@ func (s *session) frame(f sse.Event) error {
 	if !json.Valid(f.Data) {
 		return s.badFrame(f.Name, "it is not valid JSON")
 	}
+	s.frames++
 	name, ns := frameName(f.Name)
 	head := mapping.Head{NS: ns, UpstreamID: f.ID}
 	if f.ID != "" {
@@ -137,6 +138,7 @@ func (s *session) checkpointFrame(head mapping.Head, data json.RawMessage) error
 		return s.badFrame("checkpoints", "field metadata: "+jsonComplaint(err))
 	}
 	s.checkpoints++
+	s.told = len(cp.Next) == 0
 	head.Name, head.Full, head.Next = "checkpoints", true, nonNil(cp.Next)
 	head.Checkpoint = &mapping.Checkpoint{Source: orElse(meta.Source, "loop"), Step: meta.Step,
 		Next: head.Next, RunID: s.t.Run.ID, Metadata: cp.Metadata}
@@ -211,7 +213,7 @@ func (s *session) question(head mapping.Head, raw json.RawMessage) error {
 	for i := range list {
 		head.Interrupts = append(head.Interrupts, s.interrupt(list[i], i))
 	}
-	s.asked = append(s.asked, head.Interrupts...)
+	s.asked, s.told = append(s.asked, head.Interrupts...), true
 	return s.emit(mapping.Event{Kind: mapping.KindInterrupt, Head: head})
 }
 
@@ -228,7 +230,7 @@ func (s *session) interrupt(w interruptWire, i int) mapping.Interrupt {
 // came; in lockstep it is the bridge that asked.
 func (s *session) stoppedAtNode(mode string, head mapping.Head, data json.RawMessage) error {
 	if mode == "updates" {
-		s.paused = true
+		s.paused, s.told = true, true
 	}
 	if s.t.OneStep || !s.paused {
 		return nil

@@ -60,7 +60,9 @@ func (s *session) note(ev mapping.Event) {
 		s.outputs++
 	case ev.Kind == mapping.KindState && ev.Head.Checkpoint != nil && ev.Head.Checkpoint.Source != "upstream":
 		s.checkpoints++
+		s.told = len(ev.Head.Checkpoint.Next) == 0
 	case ev.Kind == mapping.KindInterrupt:
+		s.told = true
 		s.asked = append(s.asked, ev.Head.Interrupts...)
 	}
 }
@@ -87,7 +89,7 @@ func (s *session) linked() bool {
 
 // forget drops what belongs to the upstream run before.
 func (s *session) forget() {
-	s.lastID, s.checkpoints, s.outputs, s.paused, s.asked = "", 0, 0, false, nil
+	s.lastID, s.checkpoints, s.outputs, s.paused, s.told, s.asked = "", 0, 0, false, false, nil
 }
 
 // search looks for the upstream run of a request that may have been sent. The

@@ -60,12 +60,33 @@ func (s *session) tell(body *runCreate) {
 	o := s.t.Run.Options
 	switch {
 	case s.t.Resume && (set(o.Resume) != nil || s.questionOpen()):
-		body.Command = &commandWire{Resume: orNull(o.Resume), Update: set(o.Update)}
+		body.Command = &commandWire{Resume: s.answer(), Update: set(o.Update)}
 	case set(o.Update) != nil:
 		body.Command = &commandWire{Update: o.Update}
 	default:
 		body.Input = orNull(s.t.Input.Raw)
 	}
+}
+
+// answer is the client's answer. One that JavaScript takes for nothing is put
+// under the questions' ids: by itself the server refuses it as an empty
+// command.
+func (s *session) answer() json.RawMessage {
+	value := orNull(s.t.Run.Options.Resume)
+	open := s.t.Run.Options.Asked
+	switch string(bytes.TrimSpace(value)) {
+	case "null", "false", "0", `""`:
+	default:
+		return value
+	}
+	byID := make([]member, 0, len(open))
+	for _, q := range open {
+		byID = append(byID, member{q.ID, value})
+	}
+	if len(byID) == 0 {
+		return value
+	}
+	return objectOf(byID)
 }
 
 // goOn asks for the next step of a run that was stopped after one. Words of

@@ -93,7 +93,7 @@ func (s *session) create(body runCreate) (*http.Response, error) {
 			return nil, again
 		case found:
 			return nil, nil
-		case try == len(s.b.pause.busy):
+		case try == len(s.b.pause.busy), notAnswered(err) && try+1 == retryTries:
 			return nil, s.gaveUp(err)
 		}
 		wait := s.b.pause.busy[try]
@@ -111,9 +111,6 @@ func (s *session) create(body runCreate) (*http.Response, error) {
 func (s *session) afterRefusal(err error) (found bool, final error) {
 	switch {
 	case untouched(err):
-		if notAnswered(err) {
-			return false, err
-		}
 		return false, nil
 	case busy(err), status(err) == http.StatusNotFound:
 		return false, s.whyRefused(err)
@@ -168,9 +165,11 @@ func (s *session) gaveUp(err error) error {
 
 // follow reads the upstream run to its end. A stream that breaks off is gone
 // back to, from the last frame that came; body is the stream that is open, or
-// nil to go back at once.
+// nil to go back at once. It gives up after so many failures in a row, but not
+// on a stream that keeps closing while the server says that the run goes on:
+// that is for step_timeout.
 func (s *session) follow(body io.ReadCloser) error {
-	for try := 0; ; {
+	for failures, silences := 0, 0; ; {
 		s.rejoined = s.rejoined || body == nil
 		before := s.lastID
 		err := s.readOnce(body)
@@ -184,15 +183,20 @@ func (s *session) follow(body io.ReadCloser) error {
 			return err
 		}
 		if s.lastID != before {
-			try = 0
+			failures, silences = 0, 0
 		}
-		if try == len(s.b.pause.rejoin) {
-			return s.unknown(orSilent(err))
+		pauses := s.b.pause.rejoin
+		wait := pauses[min(silences, len(pauses)-1)]
+		if silences++; err != nil {
+			if failures == len(pauses) {
+				return s.unknown(err)
+			}
+			wait = pauses[failures]
+			failures++
 		}
-		if sleep(s.ctx, s.b.pause.rejoin[try]) != nil {
-			return err
+		if sleep(s.ctx, wait) != nil {
+			return orSilent(err)
 		}
-		try++
 	}
 }
 
@@ -214,7 +218,8 @@ func orSilent(err error) error {
 }
 
 // readOnce reads one stream, open or reopened, and when it closed properly
-// asks how the run stands. nil: it still goes on.
+// asks how the run stands. nil: it still goes on, or the stream was not over
+// yet when it closed.
 func (s *session) readOnce(body io.ReadCloser) error {
 	if body == nil {
 		resp, err := s.rejoin()
@@ -224,8 +229,12 @@ func (s *session) readOnce(body io.ReadCloser) error {
 		body = resp.Body
 	}
 	defer body.Close()
+	s.frames = 0
 	if err := s.read(body); err != nil {
 		return err
+	}
+	if !s.told && s.frames > 0 && s.lastID != "" {
+		return nil // the server may have more of it
 	}
 	return s.finish()
 }

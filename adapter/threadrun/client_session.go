@@ -32,6 +32,8 @@ type session struct {
 	// What the frames of the present upstream run told.
 	lastID      string // newest SSE id
 	checkpoints int    // state events of the root that made a checkpoint
+	frames      int    // read since the stream was opened
+	told        bool   // the newest frames are those of an end: nothing comes next, or a question
 	outputs     int    // root updates that were not empty
 	paused      bool   // the graph was stopped before or after a node, as asked
 	cancelled   bool   // the upstream run says it was cancelled

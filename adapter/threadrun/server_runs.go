@@ -68,8 +68,17 @@ func (s *server) createRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	replyRun(w, run, q.ap())
+	replyRun(w, asCreated(run), q.ap())
 	return nil
+}
+
+// asCreated: a run that was just made is pending to its maker, in either
+// flavour, also when it has begun by now.
+func asCreated(run mapping.Run) mapping.Run {
+	if run.Status == mapping.RunRunning {
+		run.Status = mapping.RunPending
+	}
+	return run
 }
 
 func replyRun(w http.ResponseWriter, run mapping.Run, ap bool) {
@@ -200,7 +209,7 @@ func (s *server) batchRuns(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		runs = append(runs, st.Run)
+		runs = append(runs, asCreated(st.Run))
 	}
 	replyRuns(w, runs, false, nil)
 	return nil

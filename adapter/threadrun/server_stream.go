@@ -148,6 +148,10 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, run mapping.Run,
 		}
 	}()
 	first, ok, err := awaitFirst(ctx, in, after)
+	if r.Context().Err() != nil {
+		s.left(r.Context(), run, cancel)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,10 +35,19 @@ func (c *client) forward(ctx context.Context) error {
 		return err
 	}
 	runs := "/threads/" + thread.ID + "/runs"
-	if err := c.call(ctx, "POST", runs+"/wait", run("legacy", "Write the word Washington"), nil); err != nil {
+	var state struct {
+		Messages []struct {
+			Type    string `json:"type"`
+			Content string `json:"content"`
+		} `json:"messages"`
+	}
+	if err := c.call(ctx, "POST", runs+"/wait", run("legacy", "Write the word Washington"), &state); err != nil {
 		return err
 	}
-	c.t.say("\n  … the second turn, as a stream:\n")
+	for _, m := range state.Messages {
+		c.t.say("    %5s: %s\n", m.Type, m.Content)
+	}
+	c.t.say("\n  … the second turn, as a stream:\n\n")
 	return c.call(ctx, "POST", runs+"/stream", run("legacy", "And now something else"), nil)
 }
 
@@ -58,10 +68,22 @@ func (c *client) reverse(ctx context.Context) error {
 	}
 	for range maxDemoSteps {
 		var step struct {
-			Last bool `json:"is_last"`
+			Name   string `json:"name"`
+			Output string `json:"output"`
+			Last   bool   `json:"is_last"`
+			More   struct {
+				Error *struct{ Message string } `json:"error"`
+			} `json:"additional_output"`
 		}
-		if err := c.call(ctx, "POST", tasks+"/"+task.ID+"/steps", ``, &step); err != nil || step.Last {
+		if err := c.call(ctx, "POST", tasks+"/"+task.ID+"/steps", ``, &step); err != nil {
 			return err
+		}
+		c.t.say("    step %s: %s (last: %v)\n", step.Name, step.Output, step.Last)
+		if step.More.Error != nil {
+			return errors.New(step.More.Error.Message)
+		}
+		if step.Last {
+			return nil
 		}
 	}
 	return fmt.Errorf("the task did not end within %d steps", maxDemoSteps)

@@ -15,8 +15,11 @@ type transcript struct {
 	out io.Writer
 }
 
-// shown is how much of a line is printed, in runes.
-const shown = 150
+// What is printed of a body: so many lines, and so many runes of each.
+const (
+	shownLines = 12
+	shownRunes = 150
+)
 
 func (t *transcript) say(format string, args ...any) {
 	t.mu.Lock()
@@ -44,22 +47,30 @@ func indent(from string) string {
 	return "  "
 }
 
+// lines prepares a body for reading. The ids of an event stream are left out.
 func lines(from string, body []byte) string {
 	var b strings.Builder
+	n := 0
 	for line := range strings.Lines(string(body)) {
-		if line = strings.TrimRight(line, "\r\n"); line != "" {
+		if line = strings.TrimRight(line, "\r\n"); line == "" || strings.HasPrefix(line, "id: ") {
+			continue
+		}
+		if n++; n <= shownLines {
 			fmt.Fprintf(&b, "%s    %s\n", indent(from), shorten(line))
 		}
+	}
+	if n > shownLines {
+		fmt.Fprintf(&b, "%s    … and %d more lines\n", indent(from), n-shownLines)
 	}
 	return b.String()
 }
 
 func shorten(line string) string {
 	runes := []rune(line)
-	if len(runes) <= shown {
+	if len(runes) <= shownRunes {
 		return line
 	}
-	return string(runes[:shown]) + "…"
+	return string(runes[:shownRunes]) + "…"
 }
 
 // watch shows what an agent is asked and answers, without changing it.

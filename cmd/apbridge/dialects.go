@@ -56,19 +56,20 @@ func faces() []proxy.Face {
 	return list
 }
 
+// The guards ask about every path, also those that are refused for their form.
+
 func ownedByTaskStep(path string) bool {
 	parts := strings.SplitN(path, "/", 5) // "", first, second, third, rest
-	switch {
-	case parts[1] == "ap", parts[1] == "agent":
-		return true
-	default:
-		return parts[1] == "agents" && len(parts) > 3 && parts[3] == "ap"
+	if len(parts) < 2 || parts[0] != "" {
+		return false
 	}
+	return parts[1] == "ap" || parts[1] == "agent" || parts[1] == "agents" && len(parts) > 3 && parts[3] == "ap"
 }
 
 func ownedByThreadRun(path string) bool {
-	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return slices.Contains([]string{"threads", "runs", "agents", "assistants", "store", "ok", "info"}, first)
+	rest, rooted := strings.CutPrefix(path, "/")
+	first, _, _ := strings.Cut(rest, "/")
+	return rooted && slices.Contains([]string{"threads", "runs", "agents", "assistants", "store", "ok", "info"}, first)
 }
 
 // messageBody is the error of the Agent Protocol v1 (its reference server and

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/apbridge/apbridge/config"
 )
@@ -25,13 +26,30 @@ func main() {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-signals
-		cancel()
-		<-signals
-		os.Exit(1) // asked twice: at once
+		if awaitStop(signals, cancel) {
+			os.Exit(1)
+		}
 	}()
 	p := &program{out: os.Stdout, err: os.Stderr, environ: os.Environ()}
 	os.Exit(p.run(ctx, os.Args[1:]))
+}
+
+// bounce is how soon a second signal still belongs to the first: some
+// supervisors signal a process and then its whole group.
+const bounce = 500 * time.Millisecond
+
+// awaitStop calls stop at the first signal and returns true at the second,
+// which means: at once.
+func awaitStop(signals <-chan os.Signal, stop func()) bool {
+	<-signals
+	stop()
+	first := time.Now()
+	for range signals {
+		if time.Since(first) > bounce {
+			return true
+		}
+	}
+	return false
 }
 
 // program is what a command may know of the process around it.

@@ -16,7 +16,7 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 	}
 	t := adapter.Task{
 		Run: x.run, Thread: x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
-		Resume: x.run.Options.Resuming, OneStep: x.oneStep(), Say: x.order.Say,
+		Resume: x.run.Options.Resuming && !hasUpdate(logged), OneStep: x.oneStep(), Say: x.order.Say,
 		After: logged, Open: x.taken,
 		Files: &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact)},
 	}
@@ -30,6 +30,17 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 		err = x.stateful(ctx, &t)
 	}
 	return t, err
+}
+
+// hasUpdate tells whether the run has got an answer from its agent: what it was
+// resumed with has been said by then.
+func hasUpdate(logged []mapping.Event) bool {
+	for i := range logged {
+		if logged[i].Kind == mapping.KindUpdate {
+			return true
+		}
+	}
+	return false
 }
 
 // oneStep: a lockstep run stops after every step; the one that follows a
@@ -76,7 +87,9 @@ func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []ma
 // opaque fills in what a task/step agent is told.
 func (x *execution) opaque(ctx context.Context, t *adapter.Task) error {
 	if t.Resume || t.Link.Remote != "" {
-		return x.goOn(ctx, t)
+		if err := x.goOn(ctx, t); err != nil || t.Resume {
+			return err
+		}
 	}
 	mode := mapping.Transcript(x.agent.Config.Memory.Transcript)
 	base, err := x.e.log.Base(ctx, x.run.ThreadID, x.run.Base)
@@ -95,25 +108,10 @@ func (x *execution) goOn(ctx context.Context, t *adapter.Task) error {
 	if t.Done, err = x.stepsDone(ctx); err != nil {
 		return err
 	}
-	if !t.Resume {
-		return nil
+	if t.Resume {
+		t.Answer, err = mapping.ParseAnswer(x.run.Options.Resume, x.run.Options.Asked)
 	}
-	if t.Answer, err = mapping.ParseAnswer(x.run.Options.Resume, x.run.Options.Asked); err != nil {
-		return err
-	}
-	err = x.answered(t)
-	t.State = x.rec.fold
 	return err
-}
-
-// answered makes the person's words part of the conversation. A run that is
-// picked up has done so already.
-func (x *execution) answered(t *adapter.Task) error {
-	words := mapping.AnswerDelta(x.run.ID, t.Answer)
-	if words == nil || has(t.After, mapping.KindInput) {
-		return nil
-	}
-	return x.rec.add(mapping.Event{Kind: mapping.KindInput, Data: words})
 }
 
 // stepsDone counts the steps logged for the task, over all its runs.

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -38,8 +40,7 @@ func (e *Engine) Begin(ctx context.Context, o Order) (store.Created, error) {
 }
 
 // prepare adds the events that are logged with the run itself, when it starts
-// at once. An input that brings files is left to the execution, which writes
-// them as artifacts with it.
+// at once.
 func (e *Engine) prepare(o *Order, agent *Agent) error {
 	r := &o.New.Run
 	o.New.MaxPending = agent.Config.Queue
@@ -51,15 +52,16 @@ func (e *Engine) prepare(o *Order, agent *Agent) error {
 	if !known || !traits.Opaque {
 		return nil
 	}
-	in, err := InputOf(*r)
-	if err != nil || len(in.Files) > 0 {
-		return err
-	}
-	if ev, ok := inputEvent(*r, in); ok {
+	ev, ok, err := inputEvent(*r)
+	if ok && !bytes.Contains(ev.Data, filesKey) { // files are written by the execution
 		o.New.Events = append(o.New.Events, ev)
 	}
-	return nil
+	return err
 }
+
+// filesKey stands in every delta that has files; where it stands in a text
+// instead, the event is only logged a moment later.
+var filesKey = []byte(`"files"`)
 
 func (e *Engine) giveBack(agent *Agent, acquired bool) {
 	if acquired {
@@ -113,16 +115,32 @@ func startedEvent(r mapping.Run) mapping.Event {
 	return mapping.Event{RunID: r.ID, Kind: mapping.KindStarted, At: r.CreatedAt, Head: mapping.Head{Attempt: max(1, r.Attempt)}}
 }
 
-// inputEvent is what a run's input does to the state of an opaque agent's
-// thread; ok is false when there is none.
-func inputEvent(r mapping.Run, in mapping.Input) (ev mapping.Event, ok bool) {
-	if r.Options.Resuming || (len(in.Messages) == 0 && len(in.Files) == 0) {
-		return mapping.Event{}, false
+// inputEvent is what a run's input, or an answer in words, does to the state of
+// an opaque agent's thread; ok is false when there is none.
+func inputEvent(r mapping.Run) (ev mapping.Event, ok bool, err error) {
+	delta, err := inputDelta(r)
+	if err != nil || delta == nil {
+		return mapping.Event{}, false, err
 	}
 	return mapping.Event{
-		RunID: r.ID, Kind: mapping.KindInput, At: r.CreatedAt, Data: in.Delta(),
+		RunID: r.ID, Kind: mapping.KindInput, At: r.CreatedAt, Data: delta,
 		Head: mapping.Head{Checkpoint: newCheckpoint(r, "input", -1, []string{"step"}, r.CreatedAt)},
-	}, true
+	}, true, nil
+}
+
+func inputDelta(r mapping.Run) (json.RawMessage, error) {
+	if r.Options.Resuming {
+		answer, err := mapping.ParseAnswer(r.Options.Resume, r.Options.Asked)
+		if err != nil {
+			return nil, err
+		}
+		return mapping.AnswerDelta(r.ID, answer), nil
+	}
+	in, err := InputOf(r)
+	if err != nil || len(in.Messages) == 0 && len(in.Files) == 0 {
+		return nil, err
+	}
+	return in.Delta(), nil
 }
 
 func newCheckpoint(r mapping.Run, source string, step int, next []string, at time.Time) *mapping.Checkpoint {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -106,28 +105,33 @@ func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 // opening logs the start and the input of a run that was not claimed at its
 // creation.
 func (x *execution) opening(logged []mapping.Event, traits adapter.Traits) error {
-	if !has(logged, mapping.KindStarted) {
+	has := func(k mapping.Kind) bool {
+		for i := range logged {
+			if logged[i].Kind == k {
+				return true
+			}
+		}
+		return false
+	}
+	if !has(mapping.KindStarted) {
 		ev := startedEvent(x.run)
 		ev.At = x.now()
 		if err := x.rec.add(ev); err != nil {
 			return err
 		}
 	}
-	if !traits.Opaque || has(logged, mapping.KindInput) || len(logged) > 2 {
+	if !traits.Opaque || has(mapping.KindInput) || has(mapping.KindLinked) {
 		return nil
 	}
-	in, err := InputOf(x.run)
-	if err != nil {
+	ev, ok, err := inputEvent(x.run)
+	if err != nil || !ok {
 		return err
 	}
-	if ev, ok := inputEvent(x.run, in); ok {
-		return x.rec.add(ev)
+	if err := x.rec.add(ev); err != nil {
+		return err
 	}
+	x.rec.flush() // its files are what the backend uploads
 	return nil
-}
-
-func has(list []mapping.Event, k mapping.Kind) bool {
-	return slices.ContainsFunc(list, func(ev mapping.Event) bool { return ev.Kind == k })
 }
 
 // drive consumes the backend's events until the end.

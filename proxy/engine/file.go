@@ -19,9 +19,8 @@ type runFiles struct {
 }
 
 // List returns every artifact of the thread: an agent that starts a new task
-// has none of them. Those that the run's input brought must be written first.
+// has none of them.
 func (f *runFiles) List(ctx context.Context) ([]mapping.Artifact, error) {
-	f.x.rec.app.drain()
 	list, _, err := f.x.e.st.Artifacts(ctx, f.x.run.ThreadID, 0, 0)
 	return list, err
 }

@@ -94,7 +94,7 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 // In lockstep they belong to the next upstream step instead.
 func (p *pull) interject(ctx context.Context, active bool) error {
 	text, ok := p.text()
-	if !ok || !active || p.ses.isAsking() || p.ses.mode == mapping.SteppingLockstep || !p.ses.agent.Config.Stepping.FollowUp {
+	if !ok || !active || p.ses.asks() || p.ses.mode == mapping.SteppingLockstep || !p.ses.agent.Config.Stepping.FollowUp {
 		return nil
 	}
 	p.said = true

@@ -26,7 +26,7 @@ type session struct {
 	steps    []mapping.Step
 	ended    *mapping.Outcome // of the newest run; nil while it is active
 	question []mapping.Interrupt
-	asking   bool // the run that is folded has asked, and has not ended yet
+	asking   bool // the newest run has asked and not been answered
 	requests map[int]store.StepRequest
 }
 
@@ -131,7 +131,7 @@ func (s *session) note(i int, e *mapping.Entry) {
 	case mapping.KindInterrupt, mapping.KindUpdate:
 		s.asking = s.asking || len(e.Head.Interrupts) > 0
 	case mapping.KindEnd:
-		s.ended, s.asking = e.Head.Outcome, false
+		s.ended = e.Head.Outcome
 		s.question = e.Head.Outcome.Interrupts
 		if len(s.question) == 0 && e.After != nil && e.Head.Outcome.Status == mapping.RunInterrupted && !e.Head.Outcome.Cancelled {
 			s.question = e.After.Interrupts()
@@ -168,14 +168,6 @@ func (s *session) current() (i int, r mapping.Run, after int64, ok bool) {
 	return s.feeding, s.runs[s.feeding], s.last, true
 }
 
-// isAsking tells whether words that come now are an answer, although the run
-// that asked is still on its way to its end.
-func (s *session) isAsking() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.asking
-}
-
 // step returns step n if it is released.
 func (s *session) step(n int) (mapping.Step, bool) {
 	s.mu.Lock()
@@ -184,6 +176,14 @@ func (s *session) step(n int) (mapping.Step, bool) {
 		return mapping.Step{}, false
 	}
 	return s.steps[n-1], true
+}
+
+// asks tells whether a question is open, whose answer the client's next words
+// are, even while the run that asks is still being wound up.
+func (s *session) asks() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asking
 }
 
 // release lets go of the held step: the run is parked, so there is more to come.

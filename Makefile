@@ -1,0 +1,34 @@
+# Everything here also works by hand; nothing needs to be installed but Go
+# (e2e: Node too, race: a C compiler).
+
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: build test race lint e2e bench clean
+
+# The one binary: static, without the machine's paths.
+build:
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/apbridge ./cmd/apbridge
+
+test:
+	go test ./...
+
+# Where goroutines meet.
+race:
+	CGO_ENABLED=1 go test -race ./adapter/... ./proxy/...
+
+lint:
+	@unformatted="$$(git ls-files '*.go' | xargs gofmt -l)"; \
+	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+# Real peers on free loopback ports.
+e2e:
+	./.e2e/run
+
+# Direct, through a bare proxy, and through the bridge; prints a table.
+bench:
+	APBRIDGE_BENCH=1 go test ./cmd/apbridge -run '^TestBench$$' -count=1 -timeout 30m -v
+
+clean:
+	rm -rf bin dist

@@ -1,0 +1,106 @@
+package taskstep
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+)
+
+// create makes the agent's task (Agent Protocol v1, POST /ap/v1/agent/tasks).
+// What is empty is left out: forge refuses nulls.
+func (d *drive) create() error {
+	body, moved, broke := d.createBody(), false, d.task.Open
+	for try := 0; ; try++ {
+		if broke {
+			if found, err := d.findCreated(); found || err != nil {
+				return err
+			}
+		}
+		ans, err := d.post(d.ctx, d.site.prefix+"/tasks", body)
+		var broken *brokenError
+		switch {
+		case errors.As(err, &broken) && try < resends:
+			broke = true
+			continue
+		case errors.As(err, &broken):
+			return d.unknown("create a task", broken)
+		case errors.Is(err, errTooLarge):
+			return d.tooLarge()
+		case err != nil:
+			return err
+		case ans.status == http.StatusNotFound && !moved:
+			if moved, err = d.relocate(); moved {
+				continue
+			} else if err != nil {
+				return err
+			}
+		}
+		return d.created(ans)
+	}
+}
+
+// relocate asks anew where the routes are; a server may have been replaced by
+// another since the first run.
+func (d *drive) relocate() (moved bool, err error) {
+	before := d.site.prefix
+	d.forget()
+	if d.site, err = d.locate(d.ctx, ""); err != nil {
+		return false, err
+	}
+	return d.site.prefix != before, nil
+}
+
+func (d *drive) created(ans *response) error {
+	if ans.status/100 != 2 {
+		e := d.refused(ans)
+		if d.prompt() == "" {
+			e.Message += " The run gave it no input; some agents need one."
+		}
+		return e
+	}
+	t, err := parseTask(ans.body, "")
+	if err != nil {
+		return d.unreadable("POST tasks", ans, err)
+	}
+	d.adopt(t)
+	return nil
+}
+
+// adopt takes a task as this run's own and learns from its shape.
+func (d *drive) adopt(t remoteTask) {
+	d.remote = t.ID
+	if t.Kind != "" && t.Kind != d.site.kind {
+		d.site.kind = t.Kind
+		learned := d.site
+		d.backend.site.Store(&learned)
+	}
+}
+
+func (d *drive) createBody() []byte {
+	body := make([]byte, 0, len(d.task.Prompt)+len(d.task.Additional)+96)
+	body = append(body, '{')
+	if prompt := d.prompt(); prompt != "" {
+		body = append(append(append(body, `"input":`...), quote(prompt)...), ',')
+	}
+	body = append(body, `"additional_input":`...)
+	if len(value(d.task.Additional)) > 0 {
+		body = append(body, d.task.Additional...)
+	} else { // the mark by which a task is found whose creation was never answered
+		body = append(append(append(body, `{"apbridge":{"run_id":`...), quote(d.task.Run.ID)...), "}}"...)
+	}
+	return append(body, '}')
+}
+
+// prompt is what a new task is told: without a prompt, which a run that went
+// on with an older task does not have, the input's own words.
+func (d *drive) prompt() string {
+	if d.task.Prompt == "" {
+		return d.task.Input.Text
+	}
+	return d.task.Prompt
+}
+
+func quote(s string) []byte {
+	b, _ := json.Marshal(s) // a string cannot fail
+	return b
+}

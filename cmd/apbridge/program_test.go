@@ -1,0 +1,301 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/examples/legacyagent"
+	"github.com/google/go-cmp/cmp"
+)
+
+// console collects what a program prints and tells when a pattern came.
+type console struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	changed chan struct{}
+}
+
+func newConsole() *console { return &console{changed: make(chan struct{}, 1)} }
+
+func (c *console) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text.Write(b)
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+	return len(b), nil
+}
+
+func (c *console) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.String()
+}
+
+// await returns the first submatch of pattern once it was printed.
+func (c *console) await(t *testing.T, pattern string) string {
+	t.Helper()
+	want, late := regexp.MustCompile(pattern), time.After(20*time.Second)
+	for {
+		if m := want.FindStringSubmatch(c.String()); m != nil {
+			return m[1]
+		}
+		select {
+		case <-c.changed:
+		case <-late:
+			t.Fatalf("%s was not printed; this was:\n%s", pattern, c)
+		}
+	}
+}
+
+// started is a program that runs until it is stopped.
+type started struct {
+	out, err *console
+	stop     context.CancelFunc
+	code     chan int
+}
+
+func startProgram(t *testing.T, environ []string, args ...string) *started {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	s := &started{out: newConsole(), err: newConsole(), stop: stop, code: make(chan int, 1)}
+	p := &program{out: s.out, err: s.err, environ: environ}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.code <- p.run(ctx, args)
+	}()
+	t.Cleanup(func() { stop(); <-ended })
+	return s
+}
+
+func post(t *testing.T, url, body string) (int, string) {
+	t.Helper()
+	res, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(b)
+}
+
+func get(t *testing.T, url string) int {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	return res.StatusCode
+}
+
+func TestCommandLines(t *testing.T) {
+	t.Parallel()
+	good := filepath.Join(t.TempDir(), "good.yaml")
+	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	write(t, good, "agents: {a: {url: 'http://127.0.0.1:1', headers: {X-Key: in plain}}}\n")
+	write(t, bad, "listen: 0.0.0.0:80\nagents: {a: {url: 'http://127.0.0.1:1', dialect: soap}}\n")
+	for _, tt := range []struct {
+		name     string
+		environ  []string
+		args     []string
+		code     int
+		out, err string
+	}{
+		{"help", nil, []string{"--help"}, 0, "apbridge serve --agent legacy=http://127.0.0.1:8000", ""},
+		{"serve help", nil, []string{"serve", "--help"}, 0, "--agent stringArray", ""},
+		{"version", nil, []string{"version"}, 0, "apbridge devel", ""},
+		{"completion", nil, []string{"completion", "bash"}, 0, "bash completion", ""},
+		{"unknown command", nil, []string{"sing"}, 1, "", `unknown command "sing" for "apbridge"`},
+		{"unknown flag", nil, []string{"serve", "--lisen", "x"}, 1, "", "unknown flag: --lisen"},
+		{"valid", nil, []string{"validate", "--config", good}, 0, "The configuration is fine: 1 agent(s), listening on 127.0.0.1:8080.", "agents.a.headers.X-Key: holds a secret in plain"},
+		{"valid, named by the environment", []string{"APBRIDGE_CONFIG=" + good}, []string{"validate"}, 0, "is fine", "in plain"},
+		{"invalid", nil, []string{"validate", "--config", bad}, 1, "", "the configuration cannot be used:\n  " + bad + ":1: listen: 0.0.0.0:80 can be reached"},
+		{"serving what is invalid", nil, []string{"serve", "--config", bad}, 1, "", bad + `:2: agents.a.dialect: cannot be "soap"; choose one of auto, taskstep, threadrun`},
+		{"bad agent flag", nil, []string{"serve", "--agent", "http://x"}, 1, "", `flag --agent: "http://x" is not NAME=URL`},
+		{"bad agent name", nil, []string{"validate", "--agent", "a b=http://x"}, 1, "", `flag --agent: agents.a b: the name "a b" cannot be used`},
+		{"bad level", nil, []string{"serve", "--log-level", "loud"}, 1, "", `flag --log-level: "loud" is not one of`},
+		{"bad format", nil, []string{"serve", "--log-format", "xml"}, 1, "", `flag --log-format: "xml" is not one of`},
+		{"database that cannot be", nil, []string{"serve", "--agent", "a=http://x", "--database", filepath.Join(good, "x.db")}, 1, "", "good.yaml"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var out, errs bytes.Buffer
+			p := &program{out: &out, err: &errs, environ: tt.environ}
+			if code := p.run(t.Context(), tt.args); code != tt.code {
+				t.Errorf("exit code %d, want %d", code, tt.code)
+			}
+			if !strings.Contains(out.String(), tt.out) || !strings.Contains(errs.String(), tt.err) {
+				t.Errorf("printed:\n%s\n%s", &out, &errs)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestServe is the program as users start it: from flags to a clean end.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	agent := httptest.NewServer(legacyagent.Handler())
+	defer agent.Close()
+	p := startProgram(t, nil, "serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db"), "--agent", "legacy="+agent.URL)
+	url := p.err.await(t, `"msg":"serving","url":"([^"]+)"`)
+	if status := get(t, url+"/readyz"); status != 200 {
+		t.Errorf("readyz: %d", status)
+	}
+	if status, body := post(t, url+"/runs/wait", `{"input":"hi"}`); status != 200 || !strings.Contains(body, `"status":"success"`) {
+		t.Errorf("a run: %d %s", status, body)
+	}
+	p.stop()
+	if code := <-p.code; code != 0 {
+		t.Errorf("exit code %d\n%s", code, p.err)
+	}
+}
+
+// TestA6HangingStepDoesNotKeepTheProcess: the agent never answers; the process
+// is gone at most 3 seconds after the grace.
+func TestA6HangingStepDoesNotKeepTheProcess(t *testing.T) {
+	t.Parallel()
+	asked, never := make(chan struct{}, 8), make(chan struct{})
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/steps") && r.Method == http.MethodPost {
+			asked <- struct{}{}
+			<-never
+			return
+		}
+		legacyagent.Handler().ServeHTTP(w, r)
+	}))
+	defer agent.Close()
+	defer close(never)
+	p := startProgram(t, []string{"APBRIDGE_SHUTDOWN_GRACE=100ms", "APBRIDGE_AGENTS__LEGACY__DIALECT=taskstep"},
+		"serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db"), "--agent", "legacy="+agent.URL)
+	url := p.err.await(t, `"msg":"serving","url":"([^"]+)"`)
+	if status, body := post(t, url+"/threads", `{"thread_id":"0190e1f2-0000-7000-8000-000000000001"}`); status != 200 {
+		t.Fatalf("a thread: %d %s", status, body)
+	}
+	if status, body := post(t, url+"/threads/0190e1f2-0000-7000-8000-000000000001/runs", `{"assistant_id":"legacy","input":{"messages":[{"role":"user","content":"hi"}]}}`); status != 200 {
+		t.Fatalf("a run: %d %s", status, body)
+	}
+	<-asked
+	begin := time.Now()
+	p.stop()
+	select {
+	case code := <-p.code:
+		if code != 0 {
+			t.Errorf("exit code %d\n%s", code, p.err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the process is still there")
+	}
+	if took := time.Since(begin); took > 100*time.Millisecond+3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestDemo(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
+	p := startProgram(t, nil, "demo", "--listen", "127.0.0.1:0")
+	url := p.out.await(t, `The bridge is at (\S+) and serves on`)
+	if status, body := post(t, url+"/runs/wait", `{"input":"hi"}`); status != 200 || !strings.Contains(body, `"status":"success"`) {
+		t.Errorf("a run: %d %s", status, body)
+	}
+	if status, body := post(t, url+"/ap/v1/agent/tasks", `{"input":"hi"}`); status != 200 || !strings.Contains(body, `"task_id"`) {
+		t.Errorf("a task: %d %s", status, body)
+	}
+	for _, want := range []string{
+		"client → bridge  POST /threads\n",
+		"bridge → legacy agent  POST /ap/v1/agent/tasks\n",
+		`"Conversation so far:`,
+		"client → bridge  POST /agents/graph/ap/v1/agent/tasks\n",
+		"bridge → graph agent  POST /threads\n",
+		"(last: true)",
+	} {
+		if !strings.Contains(p.out.String(), want) {
+			t.Errorf("the demo does not show %s", want)
+		}
+	}
+	p.stop()
+	if code := <-p.code; code != 0 {
+		t.Errorf("exit code %d\n%s", code, p.err)
+	}
+	left, err := os.ReadDir(folder)
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	signals, stopped := make(chan os.Signal, 2), make(chan struct{})
+	signals <- syscall.SIGTERM
+	signals <- syscall.SIGTERM // the group's copy of the first
+	hard := make(chan bool)
+	go func() { hard <- awaitStop(signals, func() { close(stopped) }) }()
+	<-stopped
+	<-time.After(bounce + 50*time.Millisecond)
+	select {
+	case <-hard:
+		t.Fatal("a doubled signal stopped it at once")
+	default:
+	}
+	signals <- os.Interrupt
+	if !<-hard {
+		t.Error("the second signal did nothing")
+	}
+}
+
+func TestWhoOwnsAPath(t *testing.T) {
+	t.Parallel()
+	got := map[string]string{}
+	paths := []string{
+		"/ap/v1/agent/tasks", "/ap/v2/topics", "/agent/tasks", "/agents/legacy/ap/v1/agent/tasks", "/agents/legacy/ap",
+		"/threads", "/threads/t/runs", "/runs/wait", "/agents/search", "/agents/legacy", "/agents/legacy/schemas", "/assistants/search", "/store/items", "/ok", "/info",
+		"/", "/healthz", "/apple", "/threadsy", "//ap", "ap", "", "*",
+	}
+	for _, path := range paths {
+		for _, f := range faces() {
+			if f.Owns(path) {
+				got[path] += f.Name
+			}
+		}
+	}
+	want := map[string]string{
+		"/ap/v1/agent/tasks": "taskstep", "/ap/v2/topics": "taskstep", "/agent/tasks": "taskstep", "/agents/legacy/ap/v1/agent/tasks": "taskstep", "/agents/legacy/ap": "taskstep",
+		"/threads": "threadrun", "/threads/t/runs": "threadrun", "/runs/wait": "threadrun", "/agents/search": "threadrun", "/agents/legacy": "threadrun",
+		"/agents/legacy/schemas": "threadrun", "/assistants/search": "threadrun", "/store/items": "threadrun", "/ok": "threadrun", "/info": "threadrun",
+	}
+	// The table is asked in order: what the first owns, the second may too.
+	for path, names := range got {
+		got[path] = strings.TrimSuffix(names, "threadrun")
+		if got[path] == "" {
+			got[path] = names
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("owners (-want +got):\n%s", diff)
+	}
+}

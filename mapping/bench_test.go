@@ -1,0 +1,96 @@
+package mapping
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// chat is a fold of n messages of 300 bytes, made message by message.
+func chat(b *testing.B, n int) *Fold {
+	f := mustFold(b, `{}`)
+	for i := range n {
+		var err error
+		if f, err = f.Reduce(chatDelta(i)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return f
+}
+
+func chatDelta(i int) json.RawMessage {
+	return raw(fmt.Sprintf(`{"messages":[%s]}`, ai(StepID(someTask, i+1), strings.Repeat("x", 150), "{}")))
+}
+
+func BenchmarkReduce(b *testing.B) {
+	for _, n := range []int{4, 1000} {
+		for _, write := range []bool{false, true} {
+			b.Run(fmt.Sprintf("messages=%d/json=%v", n, write), func(b *testing.B) {
+				var deltas []json.RawMessage
+				for i := range 16 {
+					deltas = append(deltas, chatDelta(n+i))
+				}
+				b.ReportAllocs()
+				// Each round appends to the newest fold, as a run does; after
+				// sixteen it starts over.
+				next, rounds := chat(b, n), 0
+				for b.Loop() {
+					if rounds == len(deltas) {
+						b.StopTimer()
+						next, rounds = chat(b, n), 0
+						b.StartTimer()
+					}
+					var err error
+					if next, err = next.Reduce(deltas[rounds]); err != nil {
+						b.Fatal(err)
+					}
+					rounds++
+					if write {
+						_ = next.JSON()
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkDiffTo(b *testing.B) {
+	state := bigState(54_000)
+	grown := raw(strings.TrimSuffix(state, "]}") + "," + ai("new", "x", "{}") + "]}")
+	b.Run("one more message on 54 kB", func(b *testing.B) {
+		f := mustFold(b, state)
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, _, err := f.DiffTo(grown); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("from nothing to 54 kB", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := NewFold(grown); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkStepUpdate(b *testing.B) {
+	info := StepInfo{ID: "1", Output: raw(`"done with it"`), Additional: raw(`{"cost":1}`)}
+	b.ReportAllocs()
+	for b.Loop() {
+		StepUpdate(someRun, someTask, 3, info, nil, ApprovalAuto)
+	}
+}
+
+func BenchmarkParseInput(b *testing.B) {
+	input := raw(`{"messages":[{"role":"user","content":"hello there"}]}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ParseInput(input, nil, someRun); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package mapping
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNodeDeltas(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		node, data string
+		want       []NodeDelta
+		files      string
+	}{
+		{"a", `{"files":{"/x":1}}`, []NodeDelta{{"a", raw(`{"files":{"/x":1}}`)}}, `{"/x":1}`},
+		{"a", `{"files":["x"]}`, []NodeDelta{{"a", raw(`{"files":["x"]}`)}}, ``},
+		{"a", `null`, []NodeDelta{{"a", raw(`null`)}}, ``},
+		{"a+b", `{"a":{"files":{"/x":1,"/y":1}},"b":{"files":{"/x":null}}}`, []NodeDelta{{"a", raw(`{"files":{"/x":1,"/y":1}}`)}, {"b", raw(`{"files":{"/x":null}}`)}}, `{"/x":null,"/y":1}`},
+		{"a+b", `{"a":null,"b":{"k":1}}`, []NodeDelta{{"a", raw(`null`)}, {"b", raw(`{"k":1}`)}}, ``},
+		{"a+b", `{"a+b":{"files":{"/x":1}}}`, []NodeDelta{{"a+b", raw(`{"files":{"/x":1}}`)}}, `{"/x":1}`},
+		{"a+b", `{"a":1}`, []NodeDelta{{"a+b", raw(`{"a":1}`)}}, ``},
+		{"a+b", `[1]`, []NodeDelta{{"a+b", raw(`[1]`)}}, ``},
+	} {
+		if diff := cmp.Diff(c.want, NodeDeltas(c.node, raw(c.data))); diff != "" {
+			t.Errorf("NodeDeltas(%s, %s): %s", c.node, c.data, diff)
+		}
+		if got := string(FilesOfDelta(raw(c.data), c.node)); got != c.files {
+			t.Errorf("FilesOfDelta(%s, %s) = %s, want %s", c.data, c.node, got, c.files)
+		}
+	}
+	if a, b := ArtifactID(someRun, "a"), ArtifactID(someRun, "b"); a == b || !IsUUID(a) || a != ArtifactID(someRun, "a") {
+		t.Errorf("artifact ids %s, %s", a, b)
+	}
+}

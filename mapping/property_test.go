@@ -1,0 +1,144 @@
+package mapping
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// states draws JSON objects as agents' states look, with few names, so that
+// one state often shares much with the next.
+func states() *rapid.Generator[json.RawMessage] {
+	name := rapid.SampledFrom([]string{`"messages"`, `"files"`, `"a"`, `"b"`, `"\u0061"`, `"ü"`})
+	return rapid.Custom(func(t *rapid.T) json.RawMessage { return drawObject(t, name, 2) })
+}
+
+func drawObject(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessage {
+	var w objectWriter
+	for range rapid.IntRange(0, 5).Draw(t, "members") {
+		w.spliced(raw(name.Draw(t, "name")))
+		w.buf = append(w.buf, drawValue(t, name, depth)...)
+	}
+	return w.done()
+}
+
+func drawValue(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessage {
+	kinds := 6
+	if depth == 0 {
+		kinds = 4
+	}
+	switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
+	case 0:
+		return raw("null")
+	case 1:
+		return raw(rapid.SampledFrom([]string{"0", "1", "12", "1.0", "-1e5"}).Draw(t, "number"))
+	case 2:
+		return quoted(rapid.StringMatching(`[ab,\]}"]{0,4}`).Draw(t, "text"))
+	case 3:
+		return raw(fmt.Sprintf(`{"id":"%d","v":%d}`, rapid.IntRange(0, 4).Draw(t, "id"), rapid.IntRange(0, 1).Draw(t, "v")))
+	case 4:
+		var list []json.RawMessage
+		for range rapid.IntRange(0, 5).Draw(t, "elements") {
+			list = append(list, drawValue(t, name, depth-1))
+		}
+		return joinArray(list)
+	default:
+		return drawObject(t, name, depth-1)
+	}
+}
+
+// A logged diff gives, on whatever fold has the same state, the very bytes
+// that the state had when it was diffed; and they mean the full state.
+func TestDiffRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		live, err := NewFold(states().Draw(t, "first"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		replayed := mustReplay(t, live.JSON())
+		for range rapid.IntRange(1, 6).Draw(t, "changes") {
+			full := states().Draw(t, "full")
+			diff, next, err := live.DiffTo(full)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if replayed, err = replayed.Apply(Event{Kind: KindState, Data: diff}); err != nil {
+				t.Fatalf("%s on %s: %v", diff, live.JSON(), err)
+			}
+			if string(replayed.JSON()) != string(next.JSON()) || replayed.Size() != len(next.JSON()) || next.Size() != len(next.JSON()) {
+				t.Fatalf("%s on %s gives %s, want %s", diff, live.JSON(), replayed.JSON(), next.JSON())
+			}
+			if !equalJSON(next.JSON(), full) || diff != nil && !json.Valid(diff) {
+				t.Fatalf("%s to %s gives %s by %s", live.JSON(), full, next.JSON(), diff)
+			}
+			live = next
+		}
+	})
+}
+
+// Folding event by event is the same as folding from a snapshot in between.
+func TestReduceFromSnapshot(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		f := mustReplay(t, raw(`{}`))
+		for range rapid.IntRange(1, 8).Draw(t, "deltas") {
+			before, text := f, string(f.JSON())
+			delta := states().Draw(t, "delta")
+			next, err := f.Reduce(delta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := mustReplay(t, raw(text)).Reduce(delta)
+			if err != nil || string(again.JSON()) != string(next.JSON()) || next.Size() != len(next.JSON()) {
+				t.Fatalf("%s on %s: %s live, %s from a snapshot, %v", delta, text, next.JSON(), again.JSON(), err)
+			}
+			if rebuilt := (&Fold{fields: before.fields, size: before.size}).JSON(); string(rebuilt) != text {
+				t.Fatalf("%s changed the fold before it from %s to %s", delta, text, rebuilt)
+			}
+			f = next
+		}
+	})
+}
+
+func mustReplay(t *rapid.T, state json.RawMessage) *Fold {
+	f, err := NewFold(append(json.RawMessage(nil), state...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// What an agent said in a step comes back from the log as it was said, on the
+// face of its own dialect.
+func TestStepRoundTrip(t *testing.T) {
+	t.Parallel()
+	name := rapid.SampledFrom([]string{`"use_tool"`, `"k"`, `"upstream_step_id"`})
+	rapid.Check(t, func(t *rapid.T) {
+		info := StepInfo{
+			ID: "up-1", Name: rapid.StringMatching(`[a-z _]{0,5}`).Draw(t, "name"), IsLast: rapid.Bool().Draw(t, "last"),
+			Output: drawValue(t, name, 2), Additional: drawObject(t, name, 2),
+		}
+		ask := rapid.SampledFrom([]Approval{ApprovalAuto, ApprovalAsk, ApprovalStep}).Draw(t, "approval")
+		ev := StepUpdate(someRun, someTask, 1, info, nil, ask)
+		steps := NewStepFolder(someTask, SteppingFree).Add(&Entry{Event: ev})
+		if len(steps) != 1 {
+			t.Fatalf("%d steps", len(steps))
+		}
+		got := steps[0]
+		switch {
+		case isNull(info.Output) != (got.Output == nil):
+			t.Fatalf("output %s became %v", info.Output, got.Output)
+		case got.Output != nil && *got.Output != outputText(info.Output):
+			t.Fatalf("output %s became %q", info.Output, *got.Output)
+		case got.IsLast != (info.IsLast && len(ev.Head.Interrupts) == 0):
+			t.Fatalf("is_last %v became %v", info.IsLast, got.IsLast)
+		}
+		want, err := MergeMetadata(info.Additional, raw(`{"upstream_step_id":"up-1"}`))
+		if err != nil || !equalJSON(got.AdditionalOutput, want) {
+			t.Fatalf("additional output %s became %s, %v", info.Additional, got.AdditionalOutput, err)
+		}
+	})
+}
