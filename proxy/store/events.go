@@ -11,7 +11,7 @@ const (
 	everything = ``
 	runsOwn    = ` AND e.run = $4 AND e.seq <= $5`
 	tasksOwn   = ` AND e.run IN (SELECT id FROM runs WHERE task = $4)`
-	onLine     = ` AND e.line IS NOT NULL AND e.line = $4 AND e.seq <= $5`
+	stateOnly  = ` AND e.line IS NOT NULL AND e.seq <= $4`
 )
 
 // readEvents reads events of a thread with numbers above after, in order; limit
