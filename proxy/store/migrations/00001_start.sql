@@ -23,6 +23,9 @@ CREATE TABLE threads (
 CREATE UNIQUE INDEX threads_name ON threads (tenant, thread_id);
 CREATE INDEX threads_expiry ON threads (expires_us) WHERE expires_us > 0;
 
+-- Empty bytes and NULL are the same here: a driver may not tell them apart. Where
+-- there is a difference, a column of its own says so (has_input).
+
 -- The numbers of a thread and the tip of its history: narrow, since every append
 -- rewrites it. prev_head and prev_base are what head and base were before the
 -- newest append, so that one UPDATE … RETURNING tells both.
@@ -43,6 +46,7 @@ CREATE TABLE tasks (
   owner             TEXT NOT NULL,
   thread            BIGINT NOT NULL,
   agent             TEXT NOT NULL,
+  has_input         INTEGER NOT NULL,
   input             {{bytes}},
   additional        {{bytes}} NOT NULL,
   topic             INTEGER NOT NULL,
@@ -152,6 +156,7 @@ CREATE TABLE intents (
 CREATE TABLE requests (
   task       BIGINT NOT NULL,
   n          INTEGER NOT NULL,
+  has_input  INTEGER NOT NULL,
   input      {{bytes}},
   additional {{bytes}},
   PRIMARY KEY (task, n)
