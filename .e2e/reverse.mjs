@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Harness } from "./benchmark.mjs";
 import { call } from "./http.mjs";
-import { suite } from "./newman.mjs";
+import { skip, suite } from "./newman.mjs";
 
 const bridge = process.env.E2E_BRIDGE;
 const before = (agent) => new Harness(`${bridge}/agents/${agent}`);
@@ -140,7 +140,7 @@ describe("a benchmark harness before a LangGraph server", () => {
 
 describe("the official Postman suite", () => {
   for (const agent of ["files", "chat", "lockstep"]) {
-    test(`passes before the LangGraph graph ${agent}`, async () => {
+    test(`passes before the LangGraph graph ${agent}`, { skip }, async () => {
       const { total, failures } = await suite(`${bridge}/agents/${agent}`);
       assert.deepEqual(failures, []);
       assert.equal(total, 27, "all assertions of the suite ran");

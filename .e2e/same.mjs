@@ -6,7 +6,7 @@ import { Client as Client1 } from "@langchain/langgraph-sdk";
 import { Client as Client2 } from "sdk2";
 import { Harness } from "./benchmark.mjs";
 import { until } from "./http.mjs";
-import { suite } from "./newman.mjs";
+import { skip, suite } from "./newman.mjs";
 
 const bridge = process.env.E2E_BRIDGE;
 const before = (agent) => new Harness(`${bridge}/agents/${agent}`);
@@ -58,7 +58,7 @@ describe("tasks and steps before a task/step agent", () => {
   });
 
   for (const agent of ["jsagent", "autogpt"]) {
-    test(`the official Postman suite passes before ${agent}`, async () => {
+    test(`the official Postman suite passes before ${agent}`, { skip }, async () => {
       const { total, failures } = await suite(`${bridge}/agents/${agent}`);
       assert.deepEqual(failures, []);
       assert.equal(total, 27);

@@ -44,7 +44,8 @@ func (f *Fold) become(full json.RawMessage) (e *edit, gone map[string]bool, err 
 	for i := range f.fields {
 		gone[f.fields[i].key] = true
 	}
-	err = walkObject(full, func(b []byte, i int, key string, name []byte) (int, bool) {
+	err = walkObject(full, func(b []byte, i int, name []byte) (int, bool) {
+		key := unquote(name)
 		val, end, ok := readValue(b, i, e.get(key))
 		if ok {
 			e.put(field{key, name, val})

@@ -236,3 +236,39 @@ func bigState(n int) string {
 	b.WriteString("]}")
 	return b.String()
 }
+
+func TestFoldReads(t *testing.T) {
+	t.Parallel()
+	f := mustFold(t, `{"n":1.0,"l":[1, 2],"o":{"a": 1},"messages":[]}`)
+	for key, want := range map[string]string{"n": "1.0", "l": "[1,2]", "o": `{"a":1}`, "messages": "[]", "none": ""} {
+		if got := string(f.Get(key)); got != want {
+			t.Errorf("Get(%s) = %s, want %s", key, got, want)
+		}
+	}
+	if f.Messages() != nil || f.Interrupts() != nil {
+		t.Errorf("messages %v, interrupts %v", f.Messages(), f.Interrupts())
+	}
+	full, err := f.Apply(Event{Kind: KindState, Head: Head{Full: true}, Data: raw(`{"l":[1,2,3]}`)})
+	if err != nil || string(full.JSON()) != `{"l":[1,2,3]}` {
+		t.Errorf("a full state: %s, %v", full.JSON(), err)
+	}
+	if _, err := f.Apply(Event{Kind: KindState, Head: Head{Full: true}, Data: raw(`[]`)}); Classify(err).Class != Invalid {
+		t.Errorf("a list as full state: %v", err)
+	}
+}
+
+// An older list looks up its own elements only, also for an id that came again.
+func TestOldListFinds(t *testing.T) {
+	t.Parallel()
+	old := newList([]json.RawMessage{raw(`{"id":"a"}`), raw(`{"id":"b"}`), raw(`{"id":"a"}`)})
+	young := old.append([]json.RawMessage{raw(`{"id":"a"}`), raw(`{"id":"c"}`)})
+	for _, c := range []struct {
+		l    *list
+		id   string
+		want int
+	}{{old, "a", 2}, {young, "a", 3}, {old, "c", -1}, {young, "c", 4}, {young, "x", -1}} {
+		if got := c.l.find(c.id); got != c.want {
+			t.Errorf("find(%s) of %d = %d, want %d", c.id, len(c.l.elems), got, c.want)
+		}
+	}
+}

@@ -135,7 +135,8 @@ func readObject(b []byte, i int, old *members) (value, int, bool) {
 		old = &members{}
 	}
 	obj, gone, changed := old.clone(), old.keys(), len(old.list) == 0
-	end, ok := walkMembers(b, i, func(b []byte, i int, key string, name []byte) (int, bool) {
+	end, ok := walkMembers(b, i, func(b []byte, i int, name []byte) (int, bool) {
+		key := unquote(name)
 		known := obj.get(key)
 		end, ok := scanOrMatch(b, i, known)
 		if delete(gone, key); known == nil || string(known) != string(b[i:end]) {

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -29,10 +30,10 @@ func splitObject(b json.RawMessage) ([]member, error) {
 
 // eachMember calls visit for every member of an object.
 func eachMember(b json.RawMessage, visit func(member)) error {
-	return walkObject(b, func(b []byte, i int, key string, name []byte) (int, bool) {
+	return walkObject(b, func(b []byte, i int, name []byte) (int, bool) {
 		end, ok := scanValue(b, i, 1)
 		if ok {
-			visit(member{key, name, b[i:end:end]})
+			visit(member{unquote(name), name, b[i:end:end]})
 		}
 		return end, ok
 	})
@@ -52,7 +53,7 @@ func walkObject(b []byte, value memberFunc) error {
 	return atEnd(b, end)
 }
 
-type memberFunc func(b []byte, i int, key string, name []byte) (int, bool)
+type memberFunc func(b []byte, i int, name []byte) (int, bool)
 
 // walkMembers is walkObject from the brace at i, in the midst of a text; it
 // returns the index behind the closing brace.
@@ -70,7 +71,7 @@ func walkMembers(b []byte, i int, value memberFunc) (int, bool) {
 		if i = skipSpace(b, end); i >= len(b) || b[i] != ':' {
 			return i, false
 		}
-		if i, ok = value(b, skipSpace(b, i+1), unquote(name), name); !ok {
+		if i, ok = value(b, skipSpace(b, i+1), name); !ok {
 			return i, false
 		}
 		i = skipSpace(b, i)
@@ -140,12 +141,23 @@ func splitArray(b json.RawMessage) ([]json.RawMessage, error) {
 // object.
 func lookup(b json.RawMessage, key string) json.RawMessage {
 	var found json.RawMessage
-	_ = eachMember(b, func(m member) {
-		if m.key == key {
-			found = m.val
+	_ = walkObject(b, func(b []byte, i int, name []byte) (int, bool) {
+		end, ok := scanValue(b, i, 1)
+		if ok && nameIs(name, key) {
+			found = b[i:end:end]
 		}
+		return end, ok
 	})
 	return found
+}
+
+// nameIs compares a name as written with a key, without decoding it where it
+// has no escapes.
+func nameIs(name []byte, key string) bool {
+	if bytes.IndexByte(name, '\\') >= 0 {
+		return unquote(name) == key
+	}
+	return string(name[1:len(name)-1]) == key
 }
 
 func atEnd(b []byte, i int) error {

@@ -103,7 +103,7 @@ type RunOptions struct {
 	Asked           []Interrupt     `json:"asked,omitempty"`   // the questions that were open when it was answered
 	Guessed         string          `json:"guessed,omitempty"` // text of the question a default answer was given to
 	Update          json.RawMessage `json:"update,omitempty"`  // command.update
-	Input           json.RawMessage `json:"input,omitempty"`   // normal form: see NormalInput
+	Input           json.RawMessage `json:"input,omitempty"`   // instead of the input in Kwargs; nil: that one
 	StreamModes     []string        `json:"stream_modes,omitempty"`
 	Subgraphs       bool            `json:"subgraphs,omitempty"`
 	Config          json.RawMessage `json:"config,omitempty"`

@@ -110,3 +110,35 @@ func mustReplay(t *rapid.T, state json.RawMessage) *Fold {
 	}
 	return f
 }
+
+// What an agent said in a step comes back from the log as it was said, on the
+// face of its own dialect.
+func TestStepRoundTrip(t *testing.T) {
+	t.Parallel()
+	name := rapid.SampledFrom([]string{`"use_tool"`, `"k"`, `"upstream_step_id"`})
+	rapid.Check(t, func(t *rapid.T) {
+		info := StepInfo{
+			ID: "up-1", Name: rapid.StringMatching(`[a-z _]{0,5}`).Draw(t, "name"), IsLast: rapid.Bool().Draw(t, "last"),
+			Output: drawValue(t, name, 2), Additional: drawObject(t, name, 2),
+		}
+		ask := rapid.SampledFrom([]Approval{ApprovalAuto, ApprovalAsk, ApprovalStep}).Draw(t, "approval")
+		ev := StepUpdate(someRun, someTask, 1, info, nil, ask)
+		steps := NewStepFolder(someTask, SteppingFree).Add(&Entry{Event: ev})
+		if len(steps) != 1 {
+			t.Fatalf("%d steps", len(steps))
+		}
+		got := steps[0]
+		switch {
+		case isNull(info.Output) != (got.Output == nil):
+			t.Fatalf("output %s became %v", info.Output, got.Output)
+		case got.Output != nil && *got.Output != outputText(info.Output):
+			t.Fatalf("output %s became %q", info.Output, *got.Output)
+		case got.IsLast != (info.IsLast && len(ev.Head.Interrupts) == 0):
+			t.Fatalf("is_last %v became %v", info.IsLast, got.IsLast)
+		}
+		want, err := MergeMetadata(info.Additional, raw(`{"upstream_step_id":"up-1"}`))
+		if err != nil || !equalJSON(got.AdditionalOutput, want) {
+			t.Fatalf("additional output %s became %s, %v", info.Additional, got.AdditionalOutput, err)
+		}
+	})
+}

@@ -138,3 +138,18 @@ func TestStateTasks(t *testing.T) {
 		}
 	}
 }
+
+func TestCompareNumbers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"1", "2", -1}, {"10", "9", 1}, {"-1", "1", -1}, {"1", "-1", 1}, {"-10", "-9", -1}, {"-0", "0", 0}, {"0", "-1", 1},
+		{"9007199254740993", "9007199254740992", 1}, {"1.5", "1", 1}, {"1e1", "10", 0}, {"-1.5", "-1", -1},
+	} {
+		if got := compareNumbers(c.a, c.b); (got > 0) != (c.want > 0) || (got < 0) != (c.want < 0) {
+			t.Errorf("compareNumbers(%s, %s) = %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}

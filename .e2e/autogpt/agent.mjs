@@ -19,7 +19,11 @@ import { randomUUID } from "node:crypto";
 const tasks = [];
 const stamp = () => new Date().toISOString().replace("Z", "000"); // naive, no zone
 
-function plan(input) {
+/** What is asked now; the conversation so far may stand before it. */
+const now = (input) => input.split("Current request:\n").at(-1);
+
+function plan(asked) {
+  const input = now(asked);
   const commands = [{ name: "write_to_file", arguments: { filename: "src/output.txt", contents: input } }];
   if (input.includes("ask")) {
     commands.unshift({ name: "ask_user", arguments: { question: "Which colour?" } });
@@ -61,7 +65,7 @@ function step(task, words) {
     name: words, input: words, status: "completed", output: "", additional_input: {},
     additional_output: { task_cumulative_cost: 0 }, artifacts: made, is_last: false,
   };
-  if (task.input.includes("broken")) {
+  if (now(task.input).includes("broken")) {
     answer.output = "An error occurred while proposing the next action: no model here";
     return answer;
   }
@@ -80,9 +84,9 @@ function step(task, words) {
     told = `The user gave feedback: ${words}\n\n`;
   }
   task.proposed = true;
-  const now = task.plan[task.at];
-  answer.additional_output.use_tool = now;
-  answer.output = told + (now.name === "ask_user" ? now.arguments.question : `On it.\n\n${next(now)}`);
+  const proposal = task.plan[task.at];
+  answer.additional_output.use_tool = proposal;
+  answer.output = told + (proposal.name === "ask_user" ? proposal.arguments.question : `On it.\n\n${next(proposal)}`);
   return answer;
 }
 

@@ -36,6 +36,8 @@ function write(taskID, name, text) {
 }
 
 async function taskHandler(taskID, input) {
+  // What is asked now; the conversation so far may stand before it.
+  const now = input.split("Current request:\n").at(-1);
   let n = 0;
   return async (said) => {
     n += 1;
@@ -43,12 +45,12 @@ async function taskHandler(taskID, input) {
       const given = uploads(taskID).join(" ");
       return { name: "think", output: `asked: ${input}${given && ` given: ${given}`}` };
     }
-    if (input.includes("forever")) return { name: "again", output: `round ${n}` };
+    if (now.includes("forever")) return { name: "again", output: `round ${n}` };
     if (n === 2) {
-      if (input.includes("fail")) throw new Error("the agent failed on purpose");
-      const ms = Number(/slow (\d+)/.exec(input)?.[1] ?? 0);
+      if (now.includes("fail")) throw new Error("the agent failed on purpose");
+      const ms = Number(/slow (\d+)/.exec(now)?.[1] ?? 0);
       if (ms > 0) await pause(ms);
-      const file = write(taskID, "result.txt", `result of ${input}`);
+      const file = write(taskID, "result.txt", `result of ${now}`);
       return { name: "write", output: `wrote ${file.file_name}`, artifacts: [file] };
     }
     return { name: "finish", output: said ? `done, you said ${said}` : "done", is_last: true };

@@ -113,10 +113,10 @@ func exchange(t *testing.T, base, text string) string {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	return shown(t, res)
+	return shownReply(t, res)
 }
 
-func shown(t *testing.T, res *http.Response) string {
+func shownReply(t *testing.T, res *http.Response) string {
 	var b strings.Builder
 	b.WriteString(res.Status + "\n")
 	for k := range res.Header {

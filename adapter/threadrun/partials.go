@@ -55,26 +55,83 @@ func (m *partial) merge(members []member) {
 			m.text.WriteString(unquote(f.value))
 			f.value = nil
 		case f.name == "content":
-			m.blocks = append(m.blocks, splitList(f.value)...)
+			m.blocks = joinChunks(m.blocks, splitList(f.value))
 			f.value = nil
 		}
 		m.set(f)
 	}
 }
 
-// set keeps a member; lists grow, everything else is replaced.
+// set keeps a member: pieces of tool calls are put together, everything else
+// is replaced, but not by an empty list.
 func (m *partial) set(f member) {
 	for i, old := range m.members {
 		if old.name != f.name {
 			continue
 		}
-		if kindOf(old.value) == '[' && kindOf(f.value) == '[' {
-			f.value = listOf(append(splitList(old.value), splitList(f.value)...))
+		list := kindOf(old.value) == '[' && kindOf(f.value) == '['
+		if list && f.name == "tool_call_chunks" {
+			f.value = listOf(joinChunks(splitList(old.value), splitList(f.value)))
 		}
-		m.members[i] = f
+		if !list || len(splitList(f.value)) > 0 {
+			m.members[i] = f
+		}
 		return
 	}
 	m.members = append(m.members, f)
+}
+
+// joinChunks adds pieces to a list: one with the index of an element goes into
+// that element, others go behind.
+func joinChunks(list, more []json.RawMessage) []json.RawMessage {
+	for _, piece := range more {
+		if i := sameIndex(list, piece); i >= 0 {
+			list[i] = joinChunk(list[i], piece)
+		} else {
+			list = append(list, piece)
+		}
+	}
+	return list
+}
+
+func sameIndex(list []json.RawMessage, piece json.RawMessage) int {
+	index := memberOf(piece, "index")
+	for i := range list {
+		if index != nil && string(memberOf(list[i], "index")) == string(index) {
+			return i
+		}
+	}
+	return -1
+}
+
+// joinChunk appends the texts that grow; of the rest the first that is not
+// null counts.
+func joinChunk(whole, piece json.RawMessage) json.RawMessage {
+	members, _ := splitObject(whole)
+	more, _ := splitObject(piece)
+	var e enc
+	e.open('{')
+	for _, m := range members {
+		e.anyKey(m.name).raw(joinMember(m, memberOf(piece, m.name)), "null")
+	}
+	for _, m := range more {
+		if memberOf(whole, m.name) == nil {
+			e.anyKey(m.name).raw(m.value, "null")
+		}
+	}
+	return e.close('}').b
+}
+
+func joinMember(m member, more json.RawMessage) json.RawMessage {
+	grows := m.name == "args" || m.name == "text" || m.name == "input" || m.name == "partial_json"
+	switch {
+	case grows && kindOf(m.value) == '"' && kindOf(more) == '"':
+		return appendQuoted(nil, unquote(m.value)+unquote(more))
+	case kindOf(m.value) == 'n' && more != nil:
+		return more
+	default:
+		return m.value
+	}
 }
 
 // message is the message so far.

@@ -143,16 +143,27 @@ func (v *view) data() []byte { return v.e.Data }
 // frame sends the frame of one slot, unless the reader does not want it or has
 // it already. The first reader's encoding is kept for the others.
 func (v *view) frame(slot int, mode modeMask, name string, data func() []byte) {
-	if v.modes&mode == 0 || len(v.e.Head.NS) > 0 && !v.subgraphs || v.seen(slot) {
-		return
+	if v.wants(slot, mode) {
+		v.emit(v.e.Encoded(slotKey(slot), func() []byte { return v.encode(slot, name, data) }))
 	}
-	v.emit(v.e.Encoded(slotKey(slot), func() []byte {
-		id := strconv.FormatInt(v.e.Seq, 10) + "." + strconv.Itoa(slot)
-		return sse.AppendFrame(nil, nameWithin(name, v.e.Head.NS), data(), id)
-	}))
 }
 
-func (v *view) seen(slot int) bool { return v.e.Seq == v.after.Seq && slot <= v.after.K }
+// passing is frame for what is not worth keeping.
+func (v *view) passing(slot int, mode modeMask, name string, data func() []byte) {
+	if v.wants(slot, mode) {
+		v.emit(v.encode(slot, name, data))
+	}
+}
+
+func (v *view) wants(slot int, mode modeMask) bool {
+	seen := v.e.Seq == v.after.Seq && slot <= v.after.K
+	return v.modes&mode != 0 && !seen && (v.subgraphs || len(v.e.Head.NS) == 0)
+}
+
+func (v *view) encode(slot int, name string, data func() []byte) []byte {
+	id := strconv.FormatInt(v.e.Seq, 10) + "." + strconv.Itoa(slot)
+	return sse.AppendFrame(nil, nameWithin(name, v.e.Head.NS), data(), id)
+}
 
 // nameWithin is how a nested graph's frames are called: mode|outer|inner.
 func nameWithin(name string, ns []string) string {

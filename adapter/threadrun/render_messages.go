@@ -29,7 +29,9 @@ func (v *view) deltaPartials(id string, first bool) {
 			return metadataObject(id, metadata)
 		})
 	}
-	v.frame(deltaPartial, modeMessages, "messages/partial", func() []byte {
+	// Each holds the whole text so far: keeping them would take the square of
+	// the text's length.
+	v.passing(deltaPartial, modeMessages, "messages/partial", func() []byte {
 		var e enc
 		e.open('[').raw(v.partials.message(id), "null").close(']')
 		return e.b

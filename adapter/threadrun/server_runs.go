@@ -68,8 +68,17 @@ func (s *server) createRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	replyRun(w, run, q.ap())
+	replyRun(w, asCreated(run), q.ap())
 	return nil
+}
+
+// asCreated: a run that was just made is pending to its maker, in either
+// flavour, also when it has begun by now.
+func asCreated(run mapping.Run) mapping.Run {
+	if run.Status == mapping.RunRunning {
+		run.Status = mapping.RunPending
+	}
+	return run
 }
 
 func replyRun(w http.ResponseWriter, run mapping.Run, ap bool) {
@@ -181,163 +190,6 @@ func (s *server) findRuns(ctx context.Context, q adapter.RunQuery) ([]mapping.Ru
 	}
 	slices.SortStableFunc(all, func(a, b mapping.Run) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	return all[min(offset, len(all)):min(limit+offset, len(all))], nil
-}
-
-// batchRuns starts several stateless runs. All are read before the first is
-// started, so that a mistake in one starts none.
-func (s *server) batchRuns(w http.ResponseWriter, r *http.Request) error {
-	raw, err := s.readBody(w, r)
-	if err != nil {
-		return err
-	}
-	batch, err := s.readBatch(raw)
-	if err != nil {
-		return err
-	}
-	runs := make([]mapping.Run, 0, len(batch))
-	for _, q := range batch {
-		st, err := s.svc.Runs.Start(r.Context(), q.NewRun)
-		if err != nil {
-			return err
-		}
-		runs = append(runs, st.Run)
-	}
-	replyRuns(w, runs, false, nil)
-	return nil
-}
-
-const maxBatch = 1000
-
-func (s *server) readBatch(raw []byte) ([]*runRequest, error) {
-	// The list is read as a member of an object, so that one parser checks it.
-	wrapped := append(append([]byte(`{"batch":`), raw...), '}')
-	if raw == nil {
-		wrapped = []byte(`{}`)
-	}
-	depth := s.face.Limits.Depth
-	if depth > 0 {
-		depth++
-	}
-	o, err := parseObject(wrapped, depth)
-	if err != nil {
-		return nil, err
-	}
-	list := splitList(o.list("batch"))
-	if err := o.err(); err != nil {
-		return nil, err
-	}
-	if len(list) == 0 || len(list) > maxBatch || len(o.members) != 1 {
-		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body must be a list of 1 to %d runs.", maxBatch)
-	}
-	var batch []*runRequest
-	for i, one := range list {
-		if run := (&fields{errs: o.errs}).element("batch", i, one); run != nil {
-			batch = append(batch, run.runRequest(""))
-		}
-	}
-	return batch, o.err()
-}
-
-// cancelRunThread answers 202 when the run may still be ending, and 204 when
-// it was waited for.
-func (s *server) cancelRunThread(w http.ResponseWriter, r *http.Request) error {
-	waited, err := s.cancelRun(r)
-	if err != nil {
-		return err
-	}
-	if waited {
-		noContent(w)
-	} else {
-		w.WriteHeader(http.StatusAccepted)
-	}
-	return nil
-}
-
-func (s *server) cancelRunAP(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.cancelRun(r); err != nil {
-		return err
-	}
-	noContent(w)
-	return nil
-}
-
-// cancelRun is the same for both. A run that has ended already is as the
-// client wants it.
-func (s *server) cancelRun(r *http.Request) (waited bool, err error) {
-	ref, err := refOf(r)
-	if err != nil {
-		return false, err
-	}
-	q := queryOf(r)
-	opt := adapter.CancelOptions{Wait: q.flag("wait"), Rollback: q.enum("action", "interrupt", "rollback") == "rollback"}
-	if err := q.err(); err != nil {
-		return false, err
-	}
-	err = s.svc.Runs.Cancel(r.Context(), ref, opt)
-	if isClass(err, mapping.Conflict) {
-		err = nil
-	}
-	return opt.Wait, err
-}
-
-// cancelMany cancels the named runs, or all with a status.
-func (s *server) cancelMany(w http.ResponseWriter, r *http.Request) error {
-	o, err := s.request(w, r, true)
-	if err != nil {
-		return err
-	}
-	q := queryOf(r)
-	opt := adapter.CancelOptions{Rollback: q.enum("action", "interrupt", "rollback") == "rollback"}
-	thread, ids := o.uuid("thread_id"), o.texts("run_ids")
-	status := o.enum("status", "pending", "running", "all")
-	if status == "" && (thread == "" || len(ids) == 0) {
-		o.complain("run_ids", "and thread_id are needed, or a status")
-	}
-	for _, id := range ids {
-		if !mapping.IsUUID(id) {
-			o.complain("run_ids", "must be a list of UUIDs")
-		}
-	}
-	if err := firstOf(o.err(), q.err()); err != nil {
-		return err
-	}
-	if ids == nil {
-		if ids, err = s.activeRuns(r.Context(), thread, status); err != nil {
-			return err
-		}
-	}
-	if err := s.cancelAll(r.Context(), thread, ids, opt); err != nil {
-		return err
-	}
-	noContent(w)
-	return nil
-}
-
-func (s *server) activeRuns(ctx context.Context, thread, status string) ([]string, error) {
-	var ids []string
-	for _, st := range []mapping.RunStatus{mapping.RunPending, mapping.RunRunning} {
-		if status != "all" && status != string(st) {
-			continue
-		}
-		list, err := s.svc.RunIndex.List(ctx, adapter.RunQuery{ThreadID: thread, Status: st, Limit: 1000})
-		if err != nil {
-			return nil, err
-		}
-		for _, run := range list {
-			ids = append(ids, run.ID)
-		}
-	}
-	return ids, nil
-}
-
-func (s *server) cancelAll(ctx context.Context, thread string, ids []string, opt adapter.CancelOptions) error {
-	for _, id := range ids {
-		err := s.svc.Runs.Cancel(ctx, adapter.RunRef{ThreadID: thread, RunID: id}, opt)
-		if err != nil && !isClass(err, mapping.Conflict) {
-			return err
-		}
-	}
-	return nil
 }
 
 // Crons are not kept here: searching them finds none.

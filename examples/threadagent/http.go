@@ -48,6 +48,7 @@ func Handler() http.Handler {
 	mux.HandleFunc("POST /threads/{thread}/state", s.ofThread(updateState))
 	mux.HandleFunc("POST /threads/{thread}/history", s.ofThread(history))
 	mux.HandleFunc("GET /threads/{thread}/runs", s.ofThread(func(w http.ResponseWriter, _ *http.Request, t *thread) { reply(w, 200, t.Runs) }))
+	mux.HandleFunc("GET /threads/{thread}/runs/{run}", s.ofThread(getRun))
 	mux.HandleFunc("POST /threads/{thread}/runs/stream", s.ofThread(stream))
 	mux.HandleFunc("POST /threads/{thread}/runs/wait", s.ofThread(wait))
 	mux.HandleFunc("POST /runs/wait", func(w http.ResponseWriter, r *http.Request) { wait(w, r, newThread("", nil)) })
@@ -178,6 +179,16 @@ func history(w http.ResponseWriter, _ *http.Request, t *thread) {
 		list = append(list, t.state(len(t.Checkpoints)-1-i))
 	}
 	reply(w, 200, list)
+}
+
+func getRun(w http.ResponseWriter, r *http.Request, t *thread) {
+	for _, run := range t.Runs {
+		if run["run_id"] == r.PathValue("run") {
+			reply(w, 200, run)
+			return
+		}
+	}
+	refuse(w, 404, "no such run")
 }
 
 // start notes a run and tells the client where it is.

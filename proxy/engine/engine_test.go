@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"iter"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -365,5 +367,55 @@ func TestShutdownHandsARunningRunOver(t *testing.T) {
 	}
 	if !open_ || after != 3 {
 		t.Errorf("picked up with Open %v and %d events, want true and 3", open_, after)
+	}
+}
+
+func TestFilesOfTheInputAreArtifactsBeforeTheAgentIsCalled(t *testing.T) {
+	t.Parallel()
+	var paths []string
+	s := &script{opaque: true}
+	s.run = func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+		list, err := task.Files.List(ctx)
+		if err != nil {
+			yield(mapping.Event{}, err)
+			return
+		}
+		paths = nil
+		for _, a := range list {
+			paths = append(paths, a.Path)
+		}
+		twoSteps(ctx, task, yield)
+	}
+	b := setup(t, s)
+	for range 2 { // the agent is not known at the first run, and known at the second
+		o := order(mapping.NewID(), mapping.StrategyReject)
+		o.New.Run.Kwargs = json.RawMessage(`{"input":{"messages":[{"type":"human","content":"hi"}],"files":{"/a/b.txt":"text"}}}`)
+		if out := b.end(t, b.begin(t, o)); out.Status != mapping.RunSuccess || !slices.Equal(paths, []string{"a/b.txt"}) {
+			t.Errorf("outcome %+v, files %q", out, paths)
+		}
+	}
+}
+
+func TestAnAnswerInTextIsPartOfTheConversation(t *testing.T) {
+	t.Parallel()
+	s := &script{opaque: true}
+	s.run = func(_ context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+		if task.Answer.Text != "blue" || len(task.State.Messages()) != 1 {
+			yield(mapping.Event{}, mapping.Errorf(mapping.Internal, mapping.CodeInternal, "answer %+v, state %s", task.Answer, task.State.JSON()))
+			return
+		}
+		_ = yield(linked("up"), nil) && yield(step(task, 1, "thanks", true), nil) && yield(ended(mapping.RunSuccess), nil)
+	}
+	b := setup(t, s)
+	o := order(mapping.NewID(), mapping.StrategyReject)
+	o.New.Run.Kwargs = json.RawMessage(`{}`)
+	o.New.Run.Options = mapping.RunOptions{Resuming: true, Resume: json.RawMessage(`"blue"`)}
+	es := b.read(t, b.begin(t, o))
+	last := es[len(es)-1]
+	if last.Head.Outcome.Status != mapping.RunSuccess {
+		t.Fatalf("outcome %+v", last.Head.Outcome.Fault)
+	}
+	if m := last.After.Messages(); len(m) != 2 || !strings.Contains(string(m[0]), `"blue"`) || !strings.Contains(string(m[0]), `"human"`) {
+		t.Errorf("messages = %s, want the answer before the step", last.After.JSON())
 	}
 }

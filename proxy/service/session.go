@@ -26,6 +26,7 @@ type session struct {
 	steps    []mapping.Step
 	ended    *mapping.Outcome // of the newest run; nil while it is active
 	question []mapping.Interrupt
+	asking   bool // the newest run has asked and not been answered
 	requests map[int]store.StepRequest
 }
 
@@ -126,7 +127,9 @@ func (s *session) settle(i int, e *mapping.Entry, steps []mapping.Step) []mappin
 func (s *session) note(i int, e *mapping.Entry) {
 	switch e.Kind {
 	case mapping.KindStarted:
-		s.ended, s.question = nil, nil
+		s.ended, s.question, s.asking = nil, nil, false
+	case mapping.KindInterrupt, mapping.KindUpdate:
+		s.asking = s.asking || len(e.Head.Interrupts) > 0
 	case mapping.KindEnd:
 		s.ended = e.Head.Outcome
 		s.question = e.Head.Outcome.Interrupts
@@ -173,6 +176,14 @@ func (s *session) step(n int) (mapping.Step, bool) {
 		return mapping.Step{}, false
 	}
 	return s.steps[n-1], true
+}
+
+// asks tells whether a question is open, whose answer the client's next words
+// are, even while the run that asks is still being wound up.
+func (s *session) asks() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asking
 }
 
 // release lets go of the held step: the run is parked, so there is more to come.
