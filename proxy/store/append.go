@@ -19,8 +19,7 @@ type Append struct {
 	Artifacts       []string    // ids of staged artifacts that become visible (see SaveArtifact)
 	Files           []FileWrite // small files of the state, written as artifacts
 	DropFiles       []string    // paths that are gone
-	Intent          *Intent
-	Relaxed         bool // tokens only: may commit without fsync
+	Relaxed         bool        // tokens only: may commit without fsync
 	End             *End
 }
 
@@ -28,13 +27,6 @@ type Append struct {
 type FileWrite struct {
 	Artifact mapping.Artifact // ID "" keeps the path's id, or makes one
 	Content  []byte
-}
-
-// Intent is what is about to be sent: "create" or "step" N. It is closed by
-// the next append of the same run.
-type Intent struct {
-	Op string
-	N  int
 }
 
 // End is how the run leaves this process: its end event is the last of Events,
@@ -94,12 +86,9 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 	return events, files, s.settle(t, at, a, from.seq+int64(len(events)))
 }
 
-// settle writes what goes with the events: links, intent, attempt, end.
+// settle writes what goes with the events: links, attempt, end.
 func (s *Store) settle(t *tx, at runKey, a Append, last int64) error {
 	if err := putLinks(t, at.thread, a.Links); err != nil {
-		return err
-	}
-	if err := setIntent(t, at.run, a.Intent); err != nil {
 		return err
 	}
 	if err := begun(t, at, a.Events); err != nil {
@@ -123,30 +112,6 @@ func (s *Store) runKey(t *tx, id string) (k runKey, err error) {
 	}
 	t.after(func() { s.runs.Add(id, k) })
 	return k, err
-}
-
-// setIntent closes the open intent of a run and opens the next.
-func setIntent(t *tx, run int64, n *Intent) (err error) {
-	if n == nil {
-		_, err = t.exec(`DELETE FROM intents WHERE run = $1`, run)
-		return err
-	}
-	_, err = t.exec(`INSERT INTO intents (run, op, n) VALUES ($1, $2, $3) ON CONFLICT (run) DO UPDATE SET op = excluded.op, n = excluded.n`, run, n.Op, n.N)
-	return err
-}
-
-// OpenIntent is the run's intent that was never closed, or nil.
-func (s *Store) OpenIntent(ctx context.Context, runID string) (found *Intent, err error) {
-	err = s.read1(ctx, func(t *tx) error {
-		var n Intent
-		err := t.get(`SELECT i.op, i.n FROM intents i JOIN runs r ON r.id = i.run WHERE r.run_id = $1`, in{runID}, out{&n.Op, &n.N})
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		found = &n
-		return err
-	})
-	return found, err
 }
 
 // begun notes what a started event says about its run and thread.
@@ -180,9 +145,6 @@ func end(t *tx, at runKey, runID string, e End, last int64) error {
 	}
 	if _, err := t.exec(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = '', last_seq = $4, ended_us = $5, updated_us = $5 WHERE id = $1`,
 		at.run, string(e.Outcome.Status), blob(fault), last, t.now); err != nil {
-		return err
-	}
-	if _, err := t.exec(`DELETE FROM intents WHERE run = $1`, at.run); err != nil {
 		return err
 	}
 	if err := e.hook(t, at, runID); err != nil {
