@@ -52,7 +52,7 @@ bridge.yaml:6: agents.a.artifacts.max_inline: wants a size such as 64KiB, 16MiB 
 		{"bad values", "listen: '8080'\nsynchronous: sometimes\ndatabase: ''\nlimits: {depth: 0, body: 0}" + agentLine,
 			nil, `bridge.yaml:1: listen: cannot be "8080"; write host:port, like 127.0.0.1:8080
 bridge.yaml:2: synchronous: cannot be "sometimes"; choose one of full, normal
-bridge.yaml:3: database: is empty; write a path for SQLite, or postgres://…
+bridge.yaml:3: database: is empty; write the path of a SQLite file, like apbridge.db
 bridge.yaml:4: limits.body: cannot be 0; leave the key out for the default
 bridge.yaml:4: limits.depth: cannot be 0; the least is 1`},
 		{"open to others without keys", "listen: 0.0.0.0:8080" + agentLine,
@@ -90,10 +90,11 @@ bridge.yaml:1: cors.origins[2]: cannot be "https://*.example.com"; write scheme:
 bridge.yaml:1: cors.origins[3]: "*" allows every origin, so the others say nothing; keep "*" or the list`},
 		{"E3 any origin without keys", "cors: {origins: ['*']}" + agentLine,
 			nil, `bridge.yaml:1: cors.origins[0]: "*" without auth.keys would let any web page that is open in a browser here use the agents; name the origins, or add a key`},
-		{"keys", "auth:\n  keys:\n    - {key: short}\n    - {id: a, key: '" + key16 + "', agents: [b]}\n    - {id: a, key: '" + key16 + "'}\n    - {id: c, key: 'sha256:12'}\n    - id: d\n" + agentLine,
+		{"keys", "auth:\n  keys:\n    - {key: short}\n    - {id: a, key: '" + key16 + "', agents: [b], rights: [read]}\n    - {id: a, key: '" + key16 + "'}\n    - {id: c, key: 'sha256:12'}\n    - id: d\n" + agentLine,
 			nil, `bridge.yaml:3: auth.keys[0].id: is missing; the id stands in logs in the key's place
 bridge.yaml:3: auth.keys[0].key: is shorter than 16 characters and could be guessed; try openssl rand -hex 24
 bridge.yaml:4: auth.keys[1].agents[0]: there is no agent called "b"; known here: a
+bridge.yaml:4: auth.keys[1].rights: are not checked by this version, so the key could do more than is written here; leave them out
 bridge.yaml:5: auth.keys[2].id: "a" is taken by a key above; ids must differ
 bridge.yaml:5: auth.keys[2].key: is the same as a key above; keys must differ
 bridge.yaml:6: auth.keys[3].key: sha256: wants 64 hexadecimal digits after it

@@ -17,6 +17,7 @@ func (l *loader) validate() {
 	l.checkAuth()
 	l.checkOrigins()
 	l.checkEmbeddings()
+	l.warnUnused()
 }
 
 func (l *loader) oneOf(key, value string, allowed ...string) {
@@ -39,7 +40,7 @@ func (l *loader) positive(key string, ok bool) {
 
 func (l *loader) checkDatabase() {
 	if l.cfg.Database == "" {
-		l.complain("database", "is empty; write a path for SQLite, or postgres://…")
+		l.complain("database", "is empty; write the path of a SQLite file, like apbridge.db")
 	}
 	l.oneOf("synchronous", l.cfg.Synchronous, "full", "normal")
 }

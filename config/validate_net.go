@@ -109,6 +109,9 @@ func (l *loader) checkAuth() {
 		}
 		l.checkKey(at+".key", k.Key, keys)
 		l.checkKeyAgents(at+".agents", k.Agents)
+		if len(k.Rights) > 0 {
+			l.complain(at+".rights", "are not checked by this version, so the key could do more than is written here; leave them out")
+		}
 		ids[k.ID], keys[k.Key] = true, true
 	}
 	if j := l.cfg.Auth.JWT; j.Issuer != "" || j.JWKS != "" || j.Audience != "" {

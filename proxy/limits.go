@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-const codeTooLarge = "too_large"
+const codeTooLarge = "body_too_large"
 
 // multipartOverhead is allowed for the form around an upload, whose own size
 // is the face's to judge.

@@ -14,9 +14,9 @@ const (
 )
 
 // state is GET /threads/{thread_id}/state.
-func state(values, next, tasks, source string) string {
+func state(values, next, tasks, step string) string {
 	return `{"values":` + values + `,"next":` + next + `,"tasks":` + tasks +
-		`,"metadata":{"graph_id":"agent","thread_id":"{{thread}}","run_id":"{{run}}","source":"` + source + `","step":3,"parents":{}},` +
+		`,"metadata":{"graph_id":"agent","thread_id":"{{thread}}","run_id":"{{run}}","source":"loop","step":` + step + `,"parents":{}},` +
 		`"created_at":"2026-11-21T05:04:19.726Z","checkpoint":{"thread_id":"{{thread}}","checkpoint_id":"{{checkpoint}}","checkpoint_ns":"","checkpoint_map":null},"parent_checkpoint":null}`
 }
 
@@ -59,7 +59,7 @@ func ChatPlay() ThreadPlay {
 			`values ` + messages(human, one, two, three),
 			checkpoint(messages(human, one, two, three), "loop", "3", `[]`),
 		},
-		State: state(messages(human, one, two, three), `[]`, `[]`, "loop"),
+		State: state(messages(human, one, two, three), `[]`, `[]`, "3"),
 	}
 }
 
@@ -78,7 +78,7 @@ func AskPlay() ThreadPlay {
 			`values {"__interrupt__":` + asking + `}`,
 		},
 		State: state(messages(human, one), `["ask"]`,
-			`[{"id":"9c13467e-8232-5a36-b4fe-229eaaaa75aa","name":"ask","error":null,"interrupts":`+asking+`,"path":["__pregel_pull","ask"],"checkpoint":null,"state":null,"result":null}]`, "loop"),
+			`[{"id":"9c13467e-8232-5a36-b4fe-229eaaaa75aa","name":"ask","error":null,"interrupts":`+asking+`,"path":["__pregel_pull","ask"],"checkpoint":null,"state":null,"result":null}]`, "1"),
 	}
 }
 
@@ -93,33 +93,32 @@ func FailPlay() ThreadPlay {
 			`error {"error":"RangeError","message":"the agent failed on purpose"}`,
 		},
 		State: state(messages(human, one), `["break"]`,
-			`[{"id":"edbf9649-38da-53b4-9405-f349daf54a93","name":"break","error":"RangeError: the agent failed on purpose","interrupts":[],"path":["__pregel_pull","break"]}]`, "loop"),
+			`[{"id":"edbf9649-38da-53b4-9405-f349daf54a93","name":"break","error":"RangeError: the agent failed on purpose","interrupts":[],"path":["__pregel_pull","break"]}]`, "1"),
 		Status: "error",
 	}
 }
 
 // HangPlay begins and then says nothing.
 func HangPlay() ThreadPlay {
-	return ThreadPlay{Frames: []string{metadataFrame, `values ` + messages(human)}, State: state(messages(human), `["plan"]`, `[]`, "loop"), Hang: true}
+	return ThreadPlay{Frames: []string{metadataFrame, `values ` + messages(human)}, State: state(messages(human), `["plan"]`, `[]`, "0"), Hang: true}
 }
 
 // StepPlays are three upstream runs of one step each, as interrupt_after "*"
-// makes them.
+// makes them: where the server stops it tells no checkpoint.
 func StepPlays() []ThreadPlay {
-	stop := []string{`updates {"__interrupt__":[]}`, `values {"__interrupt__":[]}`}
-	step := func(node, delta, values, next, tasks string) ThreadPlay {
+	step := func(n, node, delta, values, next, tasks string) ThreadPlay {
 		return ThreadPlay{
-			Frames: append([]string{metadataFrame, `updates {"` + node + `":` + delta + `}`, `values ` + values,
-				checkpoint(values, "loop", "1", next)}, stop...),
-			State: state(values, next, tasks, "loop"),
+			Frames: []string{metadataFrame, `updates {"` + node + `":` + delta + `}`, `values ` + values,
+				`updates {"__interrupt__":[]}`, `values {"__interrupt__":[]}`},
+			State: state(values, next, tasks, n),
 		}
 	}
 	pending := func(name string) string {
 		return `[{"id":"8f7e9e1c-95a8-5082-8dc4-1e86e7f7d71e","name":"` + name + `","error":null,"interrupts":[],"path":["__pregel_pull","` + name + `"]}]`
 	}
 	return []ThreadPlay{
-		step("plan", messages(one), messages(human, one), `["think"]`, pending("think")),
-		step("think", messages(two), messages(human, one, two), `["answer"]`, pending("answer")),
-		step("answer", messages(three), messages(human, one, two, three), `[]`, `[]`),
+		step("1", "plan", messages(one), messages(human, one), `["think"]`, pending("think")),
+		step("2", "think", messages(two), messages(human, one, two), `["answer"]`, pending("answer")),
+		step("3", "answer", messages(three), messages(human, one, two, three), `[]`, `[]`),
 	}
 }

@@ -89,10 +89,13 @@ func (s *session) end(st stateWire) error {
 }
 
 // settleState yields the state as it was read, where the frames may have told
-// less: a server without checkpoints frames, or a stream that broke off.
+// less: a server without checkpoints frames, one that stopped at a node (it
+// does not tell the checkpoint there), or a stream that broke off.
 func (s *session) settleState(st stateWire) error {
+	var meta checkpointMeta
+	_ = json.Unmarshal(st.Metadata, &meta)
 	switch {
-	case s.checkpoints == 0:
+	case s.checkpoints == 0, meta.Step != s.step:
 		return s.emit(s.stateEvent(st, ""))
 	case s.rejoined:
 		return s.emit(mapping.Event{Kind: mapping.KindState, Head: mapping.Head{Full: true}, Data: st.Values})
@@ -161,9 +164,16 @@ func questions(st stateWire) []mapping.Interrupt {
 // failed is the error of a run that ended in error upstream. What the agent's
 // thread holds by then is noted first, so that the next run can go on there.
 func (s *session) failed(e errorWire) error {
+	if s.target.plain {
+		return s.agentError(e)
+	}
 	if err := s.noteState(); err != nil {
 		return err
 	}
+	return s.agentError(e)
+}
+
+func (s *session) agentError(e errorWire) error {
 	code := mapping.CodeUpstreamError
 	if strings.Contains(e.Error, "GraphRecursionError") || strings.Contains(e.Message, "GraphRecursionError") {
 		code = mapping.CodeStepLimit

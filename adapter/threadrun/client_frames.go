@@ -138,6 +138,7 @@ func (s *session) checkpointFrame(head mapping.Head, data json.RawMessage) error
 		return s.badFrame("checkpoints", "field metadata: "+jsonComplaint(err))
 	}
 	s.checkpoints++
+	s.step = meta.Step
 	s.told = len(cp.Next) == 0
 	head.Name, head.Full, head.Next = "checkpoints", true, nonNil(cp.Next)
 	head.Checkpoint = &mapping.Checkpoint{Source: orElse(meta.Source, "loop"), Step: meta.Step,

@@ -17,13 +17,14 @@ func (b *backend) Cancel(ctx context.Context, link mapping.Link) error {
 	if link.Remote == "" {
 		return nil
 	}
+	if link.Profile == profilePlain {
+		return b.cancelPlain(ctx, link)
+	}
 	var first error
 	if link.RemoteRun != "" {
 		first = b.cancelRun(ctx, link.Remote, link.RemoteRun)
 	}
-	if t := b.graph.get(); t == nil || !t.plain {
-		b.stopStale(ctx, link.Remote, "")
-	}
+	b.stopStale(ctx, link.Remote, "")
 	return first
 }
 
@@ -46,6 +47,9 @@ func (b *backend) Forget(ctx context.Context, link mapping.Link) error {
 func (b *backend) UpdateState(ctx context.Context, link mapping.Link, values json.RawMessage, asNode string) (adapter.State, error) {
 	if link.Remote == "" {
 		return adapter.State{}, mapping.Errorf(mapping.Upstream, mapping.CodeNotPortable, "Agent %q has no copy of this thread yet.", b.up.Name)
+	}
+	if link.Profile == profilePlain {
+		return b.patchPlain(ctx, link, values)
 	}
 	path := threadPath(link.Remote) + "/state"
 	err := b.http.writeJSON(ctx, http.MethodPost, path, stateUpdate{Values: values, AsNode: asNode}, nil)

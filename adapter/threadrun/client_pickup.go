@@ -60,6 +60,7 @@ func (s *session) note(ev mapping.Event) {
 		s.outputs++
 	case ev.Kind == mapping.KindState && ev.Head.Checkpoint != nil && ev.Head.Checkpoint.Source != "upstream":
 		s.checkpoints++
+		s.step = ev.Head.Checkpoint.Step
 		s.told = len(ev.Head.Checkpoint.Next) == 0
 	case ev.Kind == mapping.KindInterrupt:
 		s.told = true

@@ -14,8 +14,9 @@ import (
 // that more work comes.
 var streamModes = []string{"values", "updates", "messages-tuple", "custom", "tasks", "checkpoints"}
 
-// furtherModes are passed on when the client asked for them.
-var furtherModes = []string{"messages", "events", "debug", "tools"}
+// furtherModes are passed on when the client asked for them. The mode messages
+// is not: the face makes it from the tokens.
+var furtherModes = []string{"events", "debug", "tools"}
 
 // ownKeys are entries of config.configurable that name things of the bridge;
 // the agent's server has its own values for them.
@@ -156,11 +157,15 @@ func (s *session) maxSteps() int {
 	return 100
 }
 
-// metadata is the run's, and by what a lost request is found again.
+// metadata is the run's, without what the bridge says there about its own
+// agent, and by what a lost request is found again.
 func (s *session) metadata() (json.RawMessage, error) {
 	meta := object(s.t.Run.Metadata)
 	if meta == nil {
 		meta = map[string]json.RawMessage{}
+	}
+	for _, key := range []string{"graph_id", "assistant_id", "created_by"} {
+		delete(meta, key)
 	}
 	meta["apbridge_run_id"], _ = json.Marshal(s.t.Run.ID)
 	return json.Marshal(meta)

@@ -32,6 +32,7 @@ type session struct {
 	// What the frames of the present upstream run told.
 	lastID      string // newest SSE id
 	checkpoints int    // state events of the root that made a checkpoint
+	step        int    // of the newest of them
 	frames      int    // read since the stream was opened
 	told        bool   // the newest frames are those of an end: nothing comes next, or a question
 	outputs     int    // root updates that were not empty

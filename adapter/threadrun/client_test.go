@@ -34,8 +34,8 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// shown is a trace in short: kind, node or name, and SSE id.
-func shown(tr adaptertest.Trace) []string {
+// traced is a trace in short: kind, node or name, and SSE id.
+func traced(tr adaptertest.Trace) []string {
 	var list []string
 	for _, ev := range tr.Events {
 		s := string(ev.Kind)
@@ -78,7 +78,7 @@ func TestEventsAndCallsOfANewThread(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())
 	tr := run(t, a, adaptertest.NewTask(nil))
-	if diff := cmp.Diff(chatEvents, shown(tr)); diff != "" || tr.Err != nil {
+	if diff := cmp.Diff(chatEvents, traced(tr)); diff != "" || tr.Err != nil {
 		t.Errorf("error %v, events (-want +got):\n%s", tr.Err, diff)
 	}
 	for route, want := range map[string]int{routeGraph: 1, routeThread: 1, routeStart: 1, routeState: 1, routeList: 0, routeJoin: 0} {
@@ -208,7 +208,7 @@ func TestA3BrokenStreamsAreContinued(t *testing.T) {
 			if tr.Err != nil || a.Work() != 1 || a.Calls(routeJoin) != c.joins {
 				t.Errorf("error %v, %d runs, %d joins", tr.Err, a.Work(), a.Calls(routeJoin))
 			}
-			got := shown(tr)
+			got := traced(tr)
 			want := append(append([]string{}, chatEvents[:len(chatEvents)-2]...), "state", "linked", "end")
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
@@ -293,7 +293,7 @@ func TestDriftIsAStateOfItsOwn(t *testing.T) {
 	a.Use(linkOf(first).Remote, `{"values":{"messages":[]},"next":[],"tasks":[],"metadata":{"source":"update","step":9},"checkpoint":{"checkpoint_id":"1f1e5690-0000-6000-8000-000000000000"}}`)
 	tr := adaptertest.Collect(within(t), b, then(first, "again"), 0)
 	want := append([]string{"state upstream→", "linked"}, chatEvents[2:]...)
-	if diff := cmp.Diff(want, shown(tr)); diff != "" || tr.Err != nil {
+	if diff := cmp.Diff(want, traced(tr)); diff != "" || tr.Err != nil {
 		t.Errorf("error %v, events (-want +got):\n%s", tr.Err, diff)
 	}
 	if tr.Events[0].Head.Checkpoint.Remote != "1f1e5690-0000-6000-8000-000000000000" || tr.Events[0].Head.Checkpoint.Step != 9 {

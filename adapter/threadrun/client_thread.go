@@ -92,12 +92,18 @@ func (s *session) seed() error {
 	path := threadPath(s.link.Remote) + "/state"
 	update := stateUpdate{Values: s.t.Values, AsNode: s.b.entry(s.ctx, s.target)}
 	err := s.b.http.writeJSON(s.ctx, http.MethodPost, path, update, nil)
-	if err == nil || status(err) == 0 {
+	if status(err) == 0 {
 		return err
 	}
+	return s.seedByInput(err)
+}
+
+// seedByInput puts the state into the run's input; refused is why it could not
+// be written.
+func (s *session) seedByInput(refused error) error {
 	input, ok := seededInput(s.t.Values, s.t.Input.Raw)
 	if !ok {
-		return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeNotPortable, Err: err,
+		return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeNotPortable, Err: refused,
 			Message: fmt.Sprintf("The state of this thread cannot be given to agent %q: it refuses a state update, and the run's input cannot carry it.", s.b.up.Name)}
 	}
 	s.t.Input.Raw = input

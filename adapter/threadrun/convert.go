@@ -38,7 +38,7 @@ func runMembers(e *enc, run mapping.Run, ap bool) {
 	e.key("multitask_strategy").str(strategyOf(run))
 	e.key("created_at").time(run.CreatedAt).key("updated_at").time(run.UpdatedAt)
 	if run.Fault != nil {
-		e.key("error").str(run.Fault.Message)
+		e.key("error").str(run.Fault.Message).key("error_code").str(run.Fault.Code)
 	}
 	if run.Flavour == mapping.FlavourAgentProtocol {
 		requestMembers(e, run.Kwargs)

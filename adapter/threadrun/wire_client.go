@@ -104,6 +104,27 @@ type threadCreate struct {
 	Metadata json.RawMessage `json:"metadata"`
 }
 
+// plainCreate is the body of POST /runs/stream and /runs/wait of the Agent
+// Protocol (schema RunCreate, and stream_mode of RunStream).
+type plainCreate struct {
+	Agent        string          `json:"agent_id"`
+	Thread       string          `json:"thread_id"`
+	Input        json.RawMessage `json:"input,omitempty"`
+	Config       json.RawMessage `json:"config"`
+	Metadata     json.RawMessage `json:"metadata"`
+	StreamMode   []string        `json:"stream_mode,omitempty"`
+	OnCompletion string          `json:"on_completion"`
+	OnDisconnect string          `json:"on_disconnect"`
+	IfNotExists  string          `json:"if_not_exists"`
+}
+
+// plainResult is RunWaitResponse. Interrupts is an addition of some servers.
+type plainResult struct {
+	Run        runWire         `json:"run"`
+	Values     json.RawMessage `json:"values"`
+	Interrupts []interruptWire `json:"interrupts"`
+}
+
 // stateUpdate is the body of POST /threads/{thread_id}/state.
 type stateUpdate struct {
 	Values json.RawMessage `json:"values"`

@@ -72,26 +72,23 @@ func ownedByThreadRun(path string) bool {
 	return rooted && slices.Contains([]string{"threads", "runs", "agents", "assistants", "store", "ok", "info"}, first)
 }
 
-// messageBody is the error of the Agent Protocol v1 (its reference server and
-// SDKs: {"message"}).
+// messageBody is the error of the Agent Protocol v1, whose SDKs read
+// {"message"}; the code is ours.
 func messageBody(e *mapping.Error) any {
 	return struct {
 		Message string `json:"message"`
-	}{e.Message}
+		Code    string `json:"code"`
+	}{e.Message, e.Code}
 }
 
 // errorBody is the LangChain Agent Protocol's ErrorResponse, with the detail
 // that LangGraph's clients look for.
 func errorBody(e *mapping.Error) any {
-	detail := e.Detail
-	if detail == nil {
-		detail = e.Message
-	}
 	return struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`
 		Detail  any    `json:"detail"`
-	}{e.Code, e.Message, detail}
+	}{e.Code, e.Message, e.Detail}
 }
 
 // dial makes the backend of a configured agent. It does no I/O.

@@ -12,7 +12,6 @@ or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
 		Example: `  apbridge demo
   apbridge serve --agent legacy=http://127.0.0.1:8000
   apbridge serve --config apbridge.yaml`,
-		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -91,13 +91,35 @@ func (x *execution) opaque(ctx context.Context, t *adapter.Task) error {
 			return err
 		}
 	}
-	mode := mapping.Transcript(x.agent.Config.Memory.Transcript)
 	base, err := x.e.log.Base(ctx, x.run.ThreadID, x.run.Base)
 	if err != nil {
 		return err
 	}
-	t.Prompt, _ = mapping.Prompt(mode, base.Messages(), t.Input.Text, nil, mapping.PromptBudget)
-	t.Additional, err = x.additional(t.Input)
+	memory, err := x.recall(ctx)
+	if err != nil {
+		return err
+	}
+	return x.brief(t, base.Messages(), memory)
+}
+
+// brief writes the prompt and the additional_input of a new upstream task, by
+// the agent's memory.transcript and memory.deliver.
+func (x *execution) brief(t *adapter.Task, earlier []json.RawMessage, memory []recalled) (err error) {
+	cfg := x.agent.Config.Memory
+	mode, told := mapping.Transcript(cfg.Transcript), map[string]any{}
+	if cfg.Deliver != "prompt" && cfg.Deliver != "" {
+		if len(memory) > 0 {
+			told["memory"] = memory
+		}
+		if len(earlier) > 0 && mode != mapping.TranscriptNone {
+			told["messages"] = mapping.AgentProtocolMessages(earlier)
+		}
+	}
+	if cfg.Deliver == "additional_input" {
+		mode, memory = mapping.TranscriptNone, nil
+	}
+	t.Prompt, _ = mapping.Prompt(mode, earlier, t.Input.Text, lines(memory), mapping.PromptBudget)
+	t.Additional, err = x.additional(t.Input, told)
 	return err
 }
 
@@ -132,9 +154,10 @@ func (x *execution) stepsDone(ctx context.Context) (int, error) {
 }
 
 // additional is the additional_input of a new upstream task: what the client
-// of a v1 task sent, the rest of an input object, and our own mark, by which a
-// task is found again whose creation was never answered.
-func (x *execution) additional(in mapping.Input) (json.RawMessage, error) {
+// of a v1 task sent, the rest of an input object, what is told of memory, and
+// our own mark, by which a task is found again whose creation was never
+// answered.
+func (x *execution) additional(in mapping.Input, told map[string]any) (json.RawMessage, error) {
 	fields := map[string]json.RawMessage{}
 	if len(x.task.AdditionalInput) > 0 {
 		if err := json.Unmarshal(x.task.AdditionalInput, &fields); err != nil {
@@ -152,6 +175,11 @@ func (x *execution) additional(in mapping.Input) (json.RawMessage, error) {
 		return nil, err
 	}
 	fields["apbridge"] = mark
+	for key, value := range told {
+		if fields[key], err = json.Marshal(value); err != nil {
+			return nil, err
+		}
+	}
 	return json.Marshal(fields)
 }
 

@@ -149,6 +149,9 @@ func (x *execution) drive(ctx context.Context, b adapter.Backend, t adapter.Task
 		if err := x.rec.refused(); err != nil {
 			return nil, err
 		}
+		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {
+			x.remember(ctx, ev)
+		}
 	}
 	return nil, nil
 }

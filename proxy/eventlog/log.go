@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	keptTails = 1024 // ended runs whose tails stay for late readers
-	keptFolds = 512  // states by checkpoint id; checkpoints never change
+	keptTails = 1024    // ended runs whose tails stay for late readers
+	maxTail   = 1 << 20 // bytes of states and events of a tail worth keeping
+	keptFolds = 512     // states by checkpoint id; checkpoints never change
 )
 
 // Log reads runs and states. Safe for concurrent use.
@@ -55,7 +56,9 @@ func (l *Log) Disown(t *Tail) { t.setOwned(false) }
 // Ended moves the tail of an ended run to the bounded cache.
 func (l *Log) Ended(t *Tail) {
 	t.setOwned(false)
-	l.ended.Add(t.run.ID, t)
+	if t.weight() <= maxTail {
+		l.ended.Add(t.run.ID, t)
+	}
 	l.mu.Lock()
 	delete(l.live, t.run.ID)
 	l.mu.Unlock()

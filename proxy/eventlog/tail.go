@@ -94,6 +94,20 @@ func (t *Tail) newest() (*mapping.Fold, int64) {
 	return t.base, t.last
 }
 
+// weight is about how many bytes the tail holds on to once every state in it
+// was read.
+func (t *Tail) weight() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.entries {
+		n += len(e.Data)
+		if e.After != e.Before {
+			n += e.After.Size()
+		}
+	}
+	return n
+}
+
 func (t *Tail) setBase(f *mapping.Fold) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -47,6 +47,7 @@ type runBuilder struct {
 	now    time.Time
 	thread mapping.Thread // the existing one; zero when it is to be made
 	task   *taskRun       // the run belongs to a task of the task/step face
+	in     mapping.Input
 	out    store.NewRun
 }
 
@@ -70,7 +71,7 @@ func (b *runBuilder) build(ctx context.Context) error {
 	if b.n.RunAfter > 0 {
 		r.RunAfter = b.now.Add(b.n.RunAfter)
 	}
-	for _, part := range []func(context.Context) error{b.ownThread, b.options, b.lineage, b.describe} {
+	for _, part := range []func(context.Context) error{b.ownThread, b.options, b.input, b.lineage, b.describe} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -110,6 +111,30 @@ func (b *runBuilder) ownThread(ctx context.Context) error {
 	return nil
 }
 
+// input reads the input, to refuse what no agent could be given, and tells
+// what of the conversation will not fit into a task/step agent's prompt.
+func (b *runBuilder) input(ctx context.Context) (err error) {
+	if b.out.Run.Options.Resuming {
+		return nil
+	}
+	if b.in, err = mapping.ParseInput(b.n.Input, b.n.Messages, b.out.Run.ID); err != nil || !b.traits.Opaque {
+		return err
+	}
+	if err := b.in.CheckFiles(); err != nil || b.thread.Head == "" {
+		return err
+	}
+	fold, err := b.log.Base(ctx, b.thread.ID, b.thread.Head)
+	if err != nil {
+		return err
+	}
+	mode := mapping.Transcript(b.agent.Config.Memory.Transcript)
+	if _, dropped := mapping.Prompt(mode, fold.Messages(), b.in.Text, nil, mapping.PromptBudget); dropped {
+		o := &b.out.Run.Options
+		o.Losses = append(o.Losses, mapping.Losses(b.n.Flavour, true, []string{mapping.LossTranscript})...)
+	}
+	return nil
+}
+
 // lineage decides which task the run belongs to: a resume keeps the task of
 // the question, any other run begins one.
 func (b *runBuilder) lineage(ctx context.Context) error {
@@ -122,12 +147,8 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 	}
 	if !r.Options.Resuming {
 		r.TaskID = r.ID
-		in, err := mapping.ParseInput(b.n.Input, b.n.Messages, r.ID)
-		if err != nil {
-			return err
-		}
 		b.out.Task = &mapping.Task{
-			Tenant: r.Tenant, Owner: r.Owner, ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Input: in.Text, HasInput: in.HasText,
+			Tenant: r.Tenant, Owner: r.Owner, ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Input: b.in.Text, HasInput: b.in.HasText,
 			AdditionalInput: json.RawMessage(`{}`), CreatedAt: b.now, UpdatedAt: b.now,
 		}
 		return nil

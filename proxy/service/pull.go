@@ -222,7 +222,15 @@ func (p *pull) resume(question []mapping.Interrupt, text string) json.RawMessage
 	if json.Unmarshal(p.req.AdditionalInput, &extra) == nil && len(extra.Resume) > 0 {
 		return extra.Resume
 	}
-	return mapping.ResumeFor(question[0], text)
+	if len(question) == 1 {
+		return mapping.ResumeFor(question[0], text)
+	}
+	answers := make(map[string]json.RawMessage, len(question))
+	for _, q := range question { // one answer for all that were asked at once
+		answers[q.ID] = mapping.ResumeFor(q, text)
+	}
+	raw, _ := json.Marshal(answers)
+	return raw
 }
 
 // others looks for runs of the task that were made elsewhere: a resume through

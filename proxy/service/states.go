@@ -258,6 +258,11 @@ func updateEvent(fold *mapping.Fold, values json.RawMessage, source string, step
 	if len(values) == 0 || string(values) == "null" {
 		values = json.RawMessage(`{}`)
 	}
+	id := mapping.NewID()
+	values, err := mapping.NormalValues(values, id)
+	if err != nil {
+		return mapping.Event{}, nil, err
+	}
 	reduced, err := fold.Reduce(values)
 	if err != nil {
 		return mapping.Event{}, nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "values must be an object of state keys: %v.", err)
@@ -266,7 +271,7 @@ func updateEvent(fold *mapping.Fold, values json.RawMessage, source string, step
 	if err != nil {
 		return mapping.Event{}, nil, err
 	}
-	cp := &mapping.Checkpoint{ID: mapping.NewID(), Source: source, Step: step, CreatedAt: now}
+	cp := &mapping.Checkpoint{ID: id, Source: source, Step: step, CreatedAt: now}
 	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, nil
 }
 

@@ -34,6 +34,7 @@ const (
 	sqliteCantOpen  = 14
 	sqliteNotADB    = 26
 	sqliteDuplicate = 2067 // SQLITE_CONSTRAINT_UNIQUE
+	sqliteSameKey   = 1555 // SQLITE_CONSTRAINT_PRIMARYKEY
 )
 
 func codeOf(err error) int {
@@ -44,7 +45,10 @@ func codeOf(err error) int {
 	return 0
 }
 
-func duplicate(err error) bool { return codeOf(err) == sqliteDuplicate }
+func duplicate(err error) bool {
+	code := codeOf(err)
+	return code == sqliteDuplicate || code == sqliteSameKey
+}
 
 // classify gives errors of the database the class by which callers are
 // answered. Others pass as they are.

@@ -9,10 +9,9 @@ import (
 // The parts of a thread's events that are read.
 const (
 	everything = ``
-	runsOwn    = ` AND e.run = $4`
-	runsOwnTo  = ` AND e.run = $4 AND e.seq <= $5`
+	runsOwn    = ` AND e.run = $4 AND e.seq <= $5`
 	tasksOwn   = ` AND e.run IN (SELECT id FROM runs WHERE task = $4)`
-	onLine     = ` AND e.line IS NOT NULL AND e.line = $4 AND e.seq <= $5`
+	stateOnly  = ` AND e.line IS NOT NULL AND e.seq <= $4`
 )
 
 // readEvents reads events of a thread with numbers above after, in order; limit
@@ -57,10 +56,10 @@ func (s *Store) Events(ctx context.Context, threadID, runID string, after int64,
 			return err
 		}
 		at, err := runSpan(t, tenant, threadID, runID)
-		if err != nil {
+		if err != nil || at.Status == mapping.RunPending {
 			return err
 		}
-		events, err = readEvents(t, at.thread, max(after, at.from), limit, runsOwnTo, at.key, at.to())
+		events, err = readEvents(t, at.thread, max(after, at.from), limit, runsOwn, at.key, at.to())
 		return err
 	})
 	return events, err
@@ -68,9 +67,9 @@ func (s *Store) Events(ctx context.Context, threadID, runID string, after int64,
 
 // runSpan finds where a run's events are.
 func runSpan(t *tx, tenant, threadID, runID string) (row runRow, err error) {
-	err = t.get(`SELECT r.id, r.thread, r.from_seq, r.last_seq FROM runs r JOIN threads h ON h.id = r.thread
+	err = t.get(`SELECT r.id, r.thread, r.from_seq, r.last_seq, r.status FROM runs r JOIN threads h ON h.id = r.thread
  WHERE r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`,
-		in{runID, tenant, threadID}, out{&row.key, &row.thread, &row.from, &row.last})
+		in{runID, tenant, threadID}, out{&row.key, &row.thread, &row.from, &row.last, (*string)(&row.Status)})
 	return row, noRun(err, runID)
 }
 

@@ -162,7 +162,7 @@ func (s *Store) claim(t *tx, key int64, taken bool) (c Claimed, err error) {
 	if err != nil {
 		return c, err
 	}
-	logged, err := readEvents(t, row.thread, row.from, 0, runsOwn, row.key)
+	logged, err := readEvents(t, row.thread, row.from, 0, runsOwn, row.key, row.to())
 	name, at := row.ID, runKey{row.key, row.thread}
 	t.after(func() { s.runs.Add(name, at) })
 	return Claimed{Run: row.Run, Thread: th.Thread, Task: task.Task, Fence: row.fence, Logged: logged, Taken: taken}, err

@@ -20,13 +20,9 @@ func insertTask(t *tx, p mapping.Principal, thread int64, threadID string, k map
 	}
 	k.CreatedAt = k.CreatedAt.UTC().Truncate(time.Microsecond)
 	k.UpdatedAt, k.AdditionalInput = timeOf(t.now), object(k.AdditionalInput)
-	var input any
-	if k.HasInput {
-		input = []byte(k.Input)
-	}
-	err = t.get(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, $10, $11) RETURNING id`,
-		in{k.Tenant, k.ID, k.Owner, thread, k.Agent, input, []byte(k.AdditionalInput), number(k.Topic), k.Cursor,
+	err = t.get(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12) RETURNING id`,
+		in{k.Tenant, k.ID, k.Owner, thread, k.Agent, number(k.HasInput), []byte(k.Input), []byte(k.AdditionalInput), number(k.Topic), k.Cursor,
 			micros(k.CreatedAt), micros(k.UpdatedAt)}, out{&key})
 	if duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "task_exists", "There is a task %q already.", k.ID)
@@ -44,7 +40,7 @@ func (s *Store) Task(ctx context.Context, id string) (k mapping.Task, err error)
 	return k, err
 }
 
-const taskColumns = `k.id, k.thread, k.tenant, k.task_id, k.owner, h.thread_id, k.agent, k.input, k.additional, k.topic, k.cursor_n, k.created_us, k.updated_us
+const taskColumns = `k.id, k.thread, k.tenant, k.task_id, k.owner, h.thread_id, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.created_us, k.updated_us
  FROM tasks k JOIN threads h ON h.id = k.thread`
 
 // taskRow is a task with its key and its thread's.
@@ -64,9 +60,9 @@ func readTask(t *tx, where string, args ...any) (row taskRow, err error) {
 func (r *taskRow) scan(scan func(...any) error) error {
 	var input []byte
 	var created, updated int64
-	err := scan(&r.key, &r.thread, &r.Tenant, &r.ID, &r.Owner, &r.ThreadID, &r.Agent, &input, rawOf(&r.AdditionalInput),
+	err := scan(&r.key, &r.thread, &r.Tenant, &r.ID, &r.Owner, &r.ThreadID, &r.Agent, &r.HasInput, &input, rawOf(&r.AdditionalInput),
 		&r.Topic, &r.Cursor, &created, &updated)
-	r.Input, r.HasInput = string(input), input != nil
+	r.Input = string(input)
 	r.CreatedAt, r.UpdatedAt = timeOf(created), timeOf(updated)
 	return err
 }
@@ -163,12 +159,12 @@ type StepRequest struct {
 }
 
 func saveRequest(t *tx, task int64, n int, r StepRequest) error {
-	var input any
+	var input []byte
 	if r.Input != nil {
 		input = []byte(*r.Input)
 	}
-	_, err := t.exec(`INSERT INTO requests (task, n, input, additional) VALUES ($1, $2, $3, $4) ON CONFLICT (task, n) DO NOTHING`,
-		task, n, input, blob(r.AdditionalInput))
+	_, err := t.exec(`INSERT INTO requests (task, n, has_input, input, additional) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (task, n) DO NOTHING`,
+		task, n, number(r.Input != nil), blob(input), blob(r.AdditionalInput))
 	return err
 }
 
@@ -180,14 +176,15 @@ func (s *Store) Requests(ctx context.Context, taskID string) (map[int]StepReques
 		if err != nil {
 			return err
 		}
-		return t.each(`SELECT n, input, additional FROM requests WHERE task = $1`, in{key}, func(scan func(...any) error) error {
+		return t.each(`SELECT n, has_input, input, additional FROM requests WHERE task = $1`, in{key}, func(scan func(...any) error) error {
 			var n int
 			var input []byte
+			var has bool
 			var r StepRequest
-			if err := scan(&n, &input, rawOf(&r.AdditionalInput)); err != nil {
+			if err := scan(&n, &has, &input, rawOf(&r.AdditionalInput)); err != nil {
 				return err
 			}
-			if input != nil {
+			if has {
 				text := string(input)
 				r.Input = &text
 			}

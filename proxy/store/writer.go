@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -101,6 +102,9 @@ func (w *writer) loop() {
 	group := make([]*op, 0, groupMost)
 	for o := range w.ops {
 		group = append(group[:0], o)
+		// Whoever was answered by the last commit and is about to write again
+		// gets to hand its operation over first. Nobody waits on a clock.
+		runtime.Gosched()
 		group = w.fill(group)
 		w.serve(group)
 		clear(group)

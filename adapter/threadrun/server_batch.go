@@ -1,0 +1,62 @@
+package threadrun
+
+import (
+	"net/http"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// batchRuns starts several stateless runs. All are read before the first is
+// started, so that a mistake in one starts none.
+func (s *server) batchRuns(w http.ResponseWriter, r *http.Request) error {
+	raw, err := s.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	batch, err := s.readBatch(raw)
+	if err != nil {
+		return err
+	}
+	runs := make([]mapping.Run, 0, len(batch))
+	for _, q := range batch {
+		st, err := s.svc.Runs.Start(r.Context(), q.NewRun)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, asCreated(st.Run))
+	}
+	replyRuns(w, runs, false, nil)
+	return nil
+}
+
+const maxBatch = 1000
+
+func (s *server) readBatch(raw []byte) ([]*runRequest, error) {
+	// The list is read as a member of an object, so that one parser checks it.
+	wrapped := append(append([]byte(`{"batch":`), raw...), '}')
+	if raw == nil {
+		wrapped = []byte(`{}`)
+	}
+	depth := s.face.Limits.Depth
+	if depth > 0 {
+		depth++
+	}
+	o, err := parseObject(wrapped, depth)
+	if err != nil {
+		return nil, err
+	}
+	list := splitList(o.list("batch"))
+	if err := o.err(); err != nil {
+		return nil, err
+	}
+	if len(list) == 0 || len(list) > maxBatch || len(o.members) != 1 {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body must be a list of 1 to %d runs.", maxBatch)
+	}
+	var batch []*runRequest
+	for i, one := range list {
+		if run := (&fields{errs: o.errs}).element("batch", i, one); run != nil {
+			batch = append(batch, run.runRequest(""))
+		}
+	}
+	return batch, o.err()
+}

@@ -1,0 +1,123 @@
+package store_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// The writes of a run of three steps over a real file: made with its thread,
+// linked, three updates with checkpoints and intents, ended.
+func benchRun(b *bench) {
+	n := newThreadRun()
+	n.Events = append(n.Events, mapping.Event{Kind: mapping.KindInput, Data: []byte(`{"messages":[{"id":"1","type":"human","content":"hi"}]}`),
+		Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: id(), Source: "input"}}})
+	c := b.create(n)
+	a := store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence}
+	send := func(a store.Append) {
+		_, _, err := b.AppendRun(b.ctx, a)
+		b.ok(err)
+	}
+	linked := a
+	link := mapping.Link{Agent: "echo", TaskID: c.Run.TaskID, Remote: id()}
+	linked.Events = []mapping.Event{{Kind: mapping.KindLinked, Head: mapping.Head{Link: &link}}}
+	linked.Links, linked.Intent = []mapping.Link{link}, &store.Intent{Op: "step", N: 1}
+	send(linked)
+	for i := range 3 {
+		up := a
+		up.Events = []mapping.Event{update(`{"messages":[{"id":"2","type":"ai","content":"this is an answer of some length, as agents give them","additional_kwargs":{}}]}`)}
+		if i < 2 {
+			up.Intent = &store.Intent{Op: "step", N: i + 2}
+		} else {
+			e := ending(mapping.RunSuccess)
+			up.End = &e
+			up.Events = append(up.Events, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}})
+		}
+		send(up)
+	}
+}
+
+func BenchmarkRun(b *testing.B) {
+	for _, mode := range []string{"normal", "full"} {
+		for _, clients := range []int{1, 64} {
+			b.Run(fmt.Sprintf("%s/%d", mode, clients), func(b *testing.B) {
+				s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: mode})
+				b.ReportAllocs()
+				report := cpu(b)
+				var wg sync.WaitGroup
+				work := make(chan struct{})
+				for range clients {
+					wg.Go(func() {
+						for range work {
+							benchRun(s)
+						}
+					})
+				}
+				for b.Loop() {
+					work <- struct{}{}
+				}
+				close(work)
+				wg.Wait()
+				report()
+			})
+		}
+	}
+}
+
+func BenchmarkCreateRun(b *testing.B) {
+	s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: "normal"})
+	b.ReportAllocs()
+	report := cpu(b)
+	for b.Loop() {
+		s.create(newThreadRun())
+	}
+	report()
+}
+
+func BenchmarkAppendUpdate(b *testing.B) {
+	s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: "normal"})
+	c := s.create(newThreadRun())
+	b.ReportAllocs()
+	report := cpu(b)
+	for n := 0; b.Loop(); n++ {
+		_, _, err := s.AppendRun(s.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Intent: &store.Intent{Op: "step", N: n},
+			Events: []mapping.Event{update(`{"messages":[{"id":"2","type":"ai","content":"this is an answer of some length, as agents give them"}]}`)}})
+		s.ok(err)
+	}
+	report()
+}
+
+func BenchmarkAppendTokens(b *testing.B) {
+	s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: "normal"})
+	c := s.create(newThreadRun())
+	events := make([]mapping.Event, 16)
+	for i := range events {
+		events[i] = token(`[{"type":"AIMessageChunk","content":"tok"},{}]`)
+	}
+	b.ReportAllocs()
+	report := cpu(b)
+	for b.Loop() {
+		_, _, err := s.AppendRun(s.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Relaxed: true, Events: events})
+		s.ok(err)
+	}
+	report()
+}
+
+func BenchmarkEvents(b *testing.B) {
+	s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: "normal"})
+	c := s.create(newThreadRun())
+	s.append(c, update(`{"a":1}`), update(`{"a":2}`), update(`{"a":3}`))
+	s.end(c, mapping.RunSuccess)
+	b.ReportAllocs()
+	report := cpu(b)
+	for b.Loop() {
+		if _, err := s.Events(s.ctx, c.Thread.ID, c.Run.ID, 0, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+	report()
+}

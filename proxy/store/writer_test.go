@@ -1,0 +1,225 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+func openInside(t testing.TB) *Store {
+	t.Helper()
+	s, err := Open(context.Background(), filepath.Join(t.TempDir(), "apbridge.db"), Options{}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// group hands operations over while the writer is busy, so that they are
+// committed together, and returns their errors.
+func group(t *testing.T, s *Store, ops ...func(*tx) error) []error {
+	t.Helper()
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_ = s.write(context.Background(), func(*tx) error {
+			close(entered)
+			<-leave
+			return nil
+		})
+	})
+	<-entered
+	errs := make([]error, len(ops))
+	for i, do := range ops {
+		wg.Go(func() { errs[i] = s.write(context.Background(), do) })
+		until(t, func() bool { return len(s.writer.ops) == i+1 })
+	}
+	close(leave)
+	wg.Wait()
+	return errs
+}
+
+func until(t *testing.T, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(10 * time.Second)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("the condition did not come to hold in 10 s")
+		}
+	}
+}
+
+func note(name string, err error) func(*tx) error {
+	return func(t *tx) error {
+		if _, e := t.exec(`INSERT INTO agents_seen (name, at_us) VALUES ($1, 1)`, name); e != nil {
+			return e
+		}
+		return err
+	}
+}
+
+func noted(t *testing.T, s *Store) (names []string) {
+	t.Helper()
+	err := s.read1(context.Background(), func(t *tx) error {
+		return t.each(`SELECT name FROM agents_seen ORDER BY name`, nil, func(scan func(...any) error) error {
+			var n string
+			err := scan(&n)
+			names = append(names, n)
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func sameNames(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func TestFailingOperationLeavesNeighboursAlone(t *testing.T) {
+	t.Parallel()
+	s, boom := openInside(t), errors.New("boom")
+	errs := group(t, s, note("a", nil), note("b", boom), note("c", nil), func(*tx) error { panic("ouch") }, note("d", nil), note("a", nil))
+	if errs[0] != nil || !errors.Is(errs[1], boom) || errs[2] != nil || errs[3] == nil || errs[4] != nil || !duplicate(errs[5]) {
+		t.Fatalf("errors %v", errs)
+	}
+	if got := noted(t, s); !sameNames(got, []string{"a", "c", "d"}) {
+		t.Fatalf("got %v", got)
+	}
+}
+
+// The database may undo a whole transaction for one operation's sake (a full
+// disk): the neighbours must then run again, alone.
+func TestLostTransactionIsRunAgainOneByOne(t *testing.T) {
+	t.Parallel()
+	s, runs := openInside(t), 0
+	counted := func(t *tx) error {
+		runs++
+		return note("a", nil)(t)
+	}
+	undo := func(t *tx) error {
+		_, _ = t.exec("ROLLBACK")
+		return errors.New("lost")
+	}
+	errs := group(t, s, counted, undo, note("b", nil))
+	if errs[0] != nil || errs[1] == nil || errs[2] != nil {
+		t.Fatalf("errors %v", errs)
+	}
+	if got := noted(t, s); !sameNames(got, []string{"a", "b"}) || runs != 2 {
+		t.Fatalf("got %v after %d runs", got, runs)
+	}
+	if err := s.write(context.Background(), note("c", nil)); err != nil {
+		t.Fatalf("the writer is stuck: %v", err)
+	}
+}
+
+func TestCallerThatGivesUpInTimeLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := openInside(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	entered, leave := make(chan struct{}), make(chan struct{})
+	go func() {
+		_ = s.write(context.Background(), func(*tx) error {
+			close(entered)
+			<-leave
+			return nil
+		})
+	}()
+	<-entered
+	gave := make(chan error)
+	go func() { gave <- s.write(ctx, note("late", nil)) }()
+	until(t, func() bool { return len(s.writer.ops) == 1 })
+	cancel()
+	if err := <-gave; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	close(leave)
+	if err := s.write(context.Background(), note("next", nil)); err != nil {
+		t.Fatal(err)
+	}
+	if got := noted(t, s); !sameNames(got, []string{"next"}) {
+		t.Fatalf("got %v", got)
+	}
+}
+
+func TestClosedStoreRefuses(t *testing.T) {
+	t.Parallel()
+	s := openInside(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.write(context.Background(), note("a", nil)); mapping.Classify(err).Class != mapping.Unavailable {
+		t.Fatalf("write: %v", err)
+	}
+	if _, err := s.Thread(context.Background(), "x"); mapping.Classify(err).Class != mapping.Unavailable {
+		t.Fatalf("read: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatalf("second close: %v", err)
+	}
+}
+
+// D1: a full disk is storage_full, reads go on, and writes do once there is room.
+func TestD1FullDiskIsSaidAndPasses(t *testing.T) {
+	t.Parallel()
+	s, ctx := openInside(t), context.Background()
+	limit := func(pages int64) {
+		t.Helper()
+		if err := s.write(ctx, func(t *tx) error {
+			var now int64
+			if pages > 0 {
+				return t.get("PRAGMA max_page_count = 200", nil, out{&now})
+			}
+			return t.get("PRAGMA max_page_count = 1000000", nil, out{&now})
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(1)
+	big := mapping.Item{Namespace: []string{"n"}, Value: append(append([]byte(`{"a":"`), make([]byte, 200_000)...), `"}`...)}
+	var err error
+	kept := 0
+	for ; err == nil && kept < 100; kept++ {
+		big.Key = string(rune('a' + kept))
+		err = s.PutItem(ctx, PutItem{Item: big})
+	}
+	if mapping.Classify(err).Class != mapping.StorageFull {
+		t.Fatalf("got %v", err)
+	}
+	errs := group(t, s, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO chunks (blob, n, data) VALUES (9, 9, $1)`, make([]byte, 1_000_000))
+		return err
+	}, note("small", nil))
+	if mapping.Classify(errs[0]).Class != mapping.StorageFull {
+		t.Fatalf("in a group: %v", errs)
+	}
+	list, err := s.Items(ctx, ItemQuery{})
+	if err != nil || len(list) != kept-1 {
+		t.Fatalf("reading: %d of %d items, %v", len(list), kept-1, err)
+	}
+	limit(0)
+	if err := s.PutItem(ctx, PutItem{Item: big}); err != nil {
+		t.Fatalf("with room again: %v", err)
+	}
+}
