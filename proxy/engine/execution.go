@@ -37,6 +37,9 @@ func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
 		e: e, agent: agent, run: c.Run, thread: c.Thread, task: c.Task, fence: c.Fence, taken: c.Taken,
 		order: o, cancel: cancel, done: make(chan struct{}),
 	}
+	if o.New.Claim {
+		x.tail = e.log.Expect(c.Run)
+	}
 	e.mu.Lock()
 	e.live[c.Run.ID] = x
 	e.mu.Unlock()

@@ -49,6 +49,15 @@ func (l *Log) Own(run mapping.Run, base *mapping.Fold, logged []*mapping.Entry) 
 	return t
 }
 
+// Expect announces that Own follows at once, for a run of which nobody has read
+// anything yet: readers wait for it instead of asking the store. Disown takes
+// it back.
+func (l *Log) Expect(run mapping.Run) *Tail {
+	t := l.tail(run)
+	t.setOwned(true)
+	return t
+}
+
 // Disown is called when the execution left the run without ending it: parked,
 // handed over, or fenced.
 func (l *Log) Disown(t *Tail) { t.setOwned(false) }
