@@ -34,7 +34,6 @@ type appender struct {
 
 	mu      sync.Mutex
 	queue   []piece
-	tokens  int  // how many pieces of the queue are tokens, when all are
 	writing bool // a goroutine is writing
 	armed   bool // a timer will start one
 	err     error

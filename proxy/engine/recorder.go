@@ -21,7 +21,6 @@ type recorder struct {
 	step    int           // of the next loop checkpoint
 	updates int           // of this execution
 	asked   int           // questions so far
-	forked  bool          // the run begins a new line of history and has made no checkpoint on it
 	dirty   bool          // the state moved since the last checkpoint
 	grown   int           // bytes of diffs since the last snapshot
 	next    []string      // what the newest checkpoint said comes next
