@@ -147,6 +147,7 @@ type Cursor struct {
 	K     int  // -1: the whole event is behind
 	Start bool // from the run's start
 	Live  bool // only what comes from now on; an ended run ends at once
+	End   bool // only the end event: for those who wait and read nothing else
 }
 
 // NewRun is a request for a run, in whatever dialect it came.
