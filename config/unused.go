@@ -3,11 +3,10 @@ package config
 import "reflect"
 
 // warnUnused tells of keys that can be set and that nothing reads yet. What
-// would be unsafe to pass over is refused instead (checkAuth).
+// somebody would count on is refused instead (refuseUnbuilt).
 func (l *loader) warnUnused() {
 	def := Default()
 	l.warnIfSet("retention", l.cfg.Retention, def.Retention)
-	l.warnIfSet("store.embeddings", l.cfg.Store.Embeddings, def.Store.Embeddings)
 	l.warnIfSet("webhooks", l.cfg.Webhooks, def.Webhooks)
 }
 
