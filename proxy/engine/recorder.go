@@ -20,6 +20,7 @@ type recorder struct {
 	head    string        // newest checkpoint made by this run, or its base
 	step    int           // of the next loop checkpoint
 	updates int           // of this execution
+	steps   int           // steps of a task/step agent logged so far, by earlier executions too
 	asked   int           // questions so far
 	forked  bool          // the run begins a new line of history and has made no checkpoint on it
 	dirty   bool          // the state moved since the last checkpoint
@@ -51,9 +52,13 @@ func (r *recorder) noteLogged(ev mapping.Event) {
 	}
 	if ev.Head.Step != nil {
 		r.asked++
+		r.steps++
 	}
 	if ev.Head.Link != nil {
 		r.link, r.linked = *ev.Head.Link, true
+	}
+	if ev.Kind == mapping.KindStarted && ev.Head.Attempt > 1 && !r.x.run.Options.Resuming {
+		r.link, r.linked = mapping.Link{}, false // a new attempt begins with an upstream thread or task of its own
 	}
 }
 
