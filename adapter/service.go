@@ -174,7 +174,8 @@ type NewRun struct {
 	// InterruptBefore and After are node names, or "*".
 	InterruptBefore []string
 	InterruptAfter  []string
-	Retries         int
+	Retries         int  // how often a failed run is tried again
+	RetriesSaid     bool // the client said so; else the agent's configuration holds
 	IdempotencyKey  string
 	// Fields are the names of all documented fields the client sent, for the
 	// loss header.
@@ -250,6 +251,9 @@ type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
 	IdempotencyKey  string
+	// Retries and RetriesSaid as in NewRun, for a run that this request starts.
+	Retries     int
+	RetriesSaid bool
 }
 
 // Handout is a step on its way to a client. Confirm must be called once the

@@ -20,6 +20,7 @@ type recorder struct {
 	head    string        // newest checkpoint made by this run, or its base
 	step    int           // of the next loop checkpoint
 	updates int           // of this execution
+	steps   int           // steps of a task/step agent logged so far, by earlier executions too
 	asked   int           // questions so far
 	dirty   bool          // the state moved since the last checkpoint
 	grown   int           // bytes of diffs since the last snapshot
@@ -50,9 +51,13 @@ func (r *recorder) noteLogged(ev mapping.Event) {
 	}
 	if ev.Head.Step != nil {
 		r.asked++
+		r.steps++
 	}
 	if ev.Head.Link != nil {
 		r.link, r.linked = *ev.Head.Link, true
+	}
+	if ev.Kind == mapping.KindStarted && ev.Head.Attempt > 1 && !r.x.run.Options.Resuming {
+		r.link, r.linked = mapping.Link{}, false // a new attempt begins with an upstream thread or task of its own
 	}
 }
 

@@ -208,6 +208,7 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 	n := adapter.NewRun{
 		ThreadID: p.ses.task.ThreadID, Flavour: mapping.FlavourTaskStep, Multitask: mapping.StrategyEnqueue,
 		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text)},
+		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
 	_, err := p.startRun(ctx, p.ses, n, tr)
 	return err
