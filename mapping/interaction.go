@@ -245,7 +245,7 @@ func (d *dialogue) answer(i int) (Interaction, bool) {
 	}
 	return Interaction{
 		ID: id, TopicID: d.TopicID, TaskID: r.TaskID, Role: RoleUser, CreatedAt: r.CreatedAt,
-		Input: ref(spokenAnswer(r.Options.Resume, r.Options.Asked)),
+		Input: ref(spokenAnswer(r.Options.Resume, r.Options.Asked)), AdditionalInput: lookup(r.Kwargs, "additional_input"),
 	}, true
 }
 
@@ -304,7 +304,7 @@ func (d *dialogue) message(m json.RawMessage, run int) (Interaction, bool) {
 			said.Role = RoleSystem
 		}
 		said.Input, said.AdditionalInput = ref(MessageText(m)), extra
-		d.first(&said)
+		d.complete(&said, run)
 		return said, id != ""
 	case typeAI:
 		said.Role = RoleAgent
@@ -317,10 +317,14 @@ func (d *dialogue) message(m json.RawMessage, run int) (Interaction, bool) {
 	return said, false
 }
 
-// first adds what the task that was derived from an interaction was given.
-func (d *dialogue) first(said *Interaction) {
+// complete adds what came with the words of an interaction, where they started
+// a task or answered a question.
+func (d *dialogue) complete(said *Interaction, run int) {
 	if t, ok := d.tasks[said.TaskID]; ok && said.ID == MessageID(t.ID, "input") {
 		said.AdditionalInput, said.CreatedAt = t.AdditionalInput, t.CreatedAt
+	}
+	if run != outside && said.ID == MessageID(d.Runs[run].ID, "answer") {
+		said.AdditionalInput = lookup(d.Runs[run].Kwargs, "additional_input")
 	}
 }
 
