@@ -65,7 +65,7 @@ func (x *execution) finish(ctx context.Context, out mapping.Outcome) {
 		x.e.parked(x.run, x.agent)
 		return
 	}
-	x.e.log.Ended(x.tail)
+	x.e.log.Disown(x.tail)
 	x.e.meter.RunEnded(x.agent.Name, out.Status)
 	if x.run.Options.DeleteAfter {
 		x.e.deleteLater(x.run)
