@@ -116,7 +116,7 @@ func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 	if err != nil {
 		return err
 	}
-	x.tail = x.e.log.Own(x.run, base, entries)
+	x.tail.Begin(base, entries)
 	fold := base
 	if n := len(entries); n > 0 {
 		fold = entries[n-1].After

@@ -103,12 +103,12 @@ func (r *recorder) rewind(fold *mapping.Fold, started mapping.Event) error {
 	}
 	if diff != nil {
 		back.Data = diff
-		if err := r.queue(back, true); err != nil {
+		if err := r.queue(back, soon); err != nil {
 			return err
 		}
 	}
 	r.noteLogged(started)
-	return r.queue(started, false)
+	return r.queue(started, now)
 }
 
 // tryAgain waits its turn: an agent that is overloaded must not be hammered.
