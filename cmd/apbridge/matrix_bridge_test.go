@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -132,4 +133,15 @@ func says(text string, words ...string) bool {
 		}
 	}
 	return true
+}
+
+// nowhere is a loopback address that nobody listens on.
+func nowhere(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
