@@ -53,7 +53,9 @@ export async function peer(name, script, ...args) {
 
 /** Starts the bridge and waits until it says that it is ready. */
 export async function bridge(binary, args, port) {
-  const child = launch("apbridge", binary, ["serve", ...args, "--listen", `127.0.0.1:${port}`, "--log-level", "warn"]);
+  const child = launch("apbridge", binary, ["serve", ...args, "--listen", `127.0.0.1:${port}`, "--log-level", "warn"], {
+    env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("APBRIDGE_"))),
+  });
   const url = `http://127.0.0.1:${port}`;
   const deadline = Date.now() + 30_000;
   while (Date.now() < deadline) {

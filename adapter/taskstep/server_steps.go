@@ -21,7 +21,12 @@ func (s *server) executeStep(w http.ResponseWriter, r *http.Request, ref adapter
 	if err != nil {
 		return err
 	}
+	retries, said, err := adapter.Retries(r.Header.Values(adapter.RetriesHeader))
+	if err != nil {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s.", err)
+	}
 	out, err := s.svc.Tasks.Step(r.Context(), ref, adapter.StepRequest{
+		Retries: retries, RetriesSaid: said,
 		Input:           req.Input,
 		AdditionalInput: req.AdditionalInput,
 		IdempotencyKey:  r.Header.Get(idempotencyKey),

@@ -105,8 +105,15 @@ func (b *backend) Traits() adapter.Traits {
 	return adapter.Traits{Stepping: mapping.SteppingFree}
 }
 
-// Probe asks whether the server is there and has the graph that is called.
+// Probe asks whether the server is there, and whether it is clear which of its
+// graphs is called.
 func (b *backend) Probe(ctx context.Context) error {
+	switch ok, err := b.healthy(ctx); {
+	case err != nil:
+		return err
+	case !ok:
+		b.graph.set(nil) // no LangGraph server: its agents are the sign of life
+	}
 	_, err := b.target(ctx)
 	return err
 }

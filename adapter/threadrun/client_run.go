@@ -1,12 +1,10 @@
 package threadrun
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -273,79 +271,4 @@ func (s *session) read(body io.Reader) error {
 			return err
 		}
 	}
-}
-
-// stream opens an event stream. lastID, where not empty, is sent as
-// Last-Event-ID.
-func (c *client) stream(ctx context.Context, method, path string, body any, lastID string) (*http.Response, error) {
-	header := map[string]string{"Accept": "text/event-stream"}
-	if lastID != "" {
-		header["Last-Event-ID"] = lastID
-	}
-	rc := c.writes
-	if method == http.MethodGet {
-		rc = c.reads
-	}
-	var payload any
-	if method != http.MethodGet {
-		payload = body
-	}
-	resp, err := c.send(ctx, rc, method, path, payload, header)
-	if err != nil {
-		return nil, err
-	}
-	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
-		resp.Body.Close()
-		return nil, c.bad(method, path, fmt.Sprintf("it is %q, not an event stream", kind))
-	}
-	return resp, nil
-}
-
-// runs lists the runs of an upstream thread. One page: the JavaScript server
-// of version 1.4.6 cannot page.
-func (b *backend) runs(ctx context.Context, thread string) ([]runWire, error) {
-	var list []runWire
-	q := url.Values{"limit": {"1000"}}
-	err := b.http.getJSON(ctx, threadPath(thread)+"/runs?"+q.Encode(), &list)
-	return list, err
-}
-
-// stopStale cancels what still runs on an upstream thread for a run of ours
-// that has ended here: on our side a thread has one active run at most.
-func (b *backend) stopStale(ctx context.Context, thread, except string) {
-	list, err := b.runs(ctx, thread)
-	if err != nil {
-		return
-	}
-	for _, r := range list {
-		if r.active() && r.Metadata.RunID != "" && r.Metadata.RunID != except {
-			_ = b.cancelRun(ctx, thread, r.ID)
-		}
-	}
-}
-
-func (b *backend) cancelRun(ctx context.Context, thread, run string) error {
-	return b.cancelAt(ctx, runPath(thread, run)+"/cancel?wait=0&action=interrupt")
-}
-
-func (b *backend) cancelAt(ctx context.Context, path string) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout/2)
-	defer cancel()
-	err := b.http.writeJSON(ctx, http.MethodPost, path, nil, nil)
-	switch status(err) {
-	case http.StatusNotFound, http.StatusConflict, http.StatusGone:
-		return nil // it has ended, or is not there any more
-	}
-	return err
-}
-
-// newest is the run that was made last; servers differ in the order of lists.
-func newest(list []runWire) *runWire {
-	var best *runWire
-	for i := range list {
-		if best == nil || list[i].Created > best.Created {
-			best = &list[i]
-		}
-	}
-	return best
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -55,7 +56,7 @@ func (b *bench) serve(t *testing.T, folder, synchronous string) *benchBridge {
 	address := freeAddress(t)
 	output := &bytes.Buffer{}
 	p := &benchBridge{url: "http://" + address, cmd: exec.Command(b.binary, "serve", "--config", file, "--listen", address, "--log-level", "error")}
-	p.cmd.Stdout, p.cmd.Stderr = output, output
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = output, output, plainEnvironment()
 	begin := time.Now()
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -67,6 +68,11 @@ func (b *bench) serve(t *testing.T, folder, synchronous string) *benchBridge {
 	}
 	p.start = time.Since(begin)
 	return p
+}
+
+// plainEnvironment is ours without what would be read as configuration.
+func plainEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "APBRIDGE_") })
 }
 
 // stop ends the process; the second call does nothing.

@@ -51,21 +51,18 @@ func (x *execution) finish(ctx context.Context, out mapping.Outcome) {
 			x.e.zap.Error("a run could not be ended", errField(err), runField(x.run.ID))
 			return
 		}
-		x.tail = x.e.log.Own(x.run, base, nil)
+		x.tail.Begin(base, nil)
 		x.rec = newRecorder(x, base, nil)
 	}
 	x.outcome = out
 	if err := x.rec.end(ctx, out); err != nil {
 		x.e.zap.Error("the end of a run could not be written", errField(err), runField(x.run.ID))
-		x.e.log.Disown(x.tail)
 		return
 	}
 	if out.Parked {
-		x.e.log.Disown(x.tail)
 		x.e.parked(x.run, x.agent)
 		return
 	}
-	x.e.log.Ended(x.tail)
 	x.e.meter.RunEnded(x.agent.Name, out.Status)
 	if x.run.Options.DeleteAfter {
 		x.e.deleteLater(x.run)
@@ -77,7 +74,6 @@ func (x *execution) handOver(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	if x.rec != nil {
 		x.rec.flush()
-		x.e.log.Disown(x.tail)
 	}
 	if err := x.e.st.Release(ctx, x.run.ID, x.fence); err != nil && !errors.Is(err, store.ErrFenced) {
 		x.e.zap.Warn("a run could not be handed over", errField(err), runField(x.run.ID))
@@ -87,8 +83,11 @@ func (x *execution) handOver(ctx context.Context) {
 // free takes the execution off the books and lets the next run have its slot.
 func (x *execution) free() {
 	x.e.mu.Lock()
-	delete(x.e.live, x.run.ID)
+	if x.e.live[x.run.ID] == x { // a parked run may be going on already
+		delete(x.e.live, x.run.ID)
+	}
 	x.e.mu.Unlock()
+	x.e.log.Disown(x.tail)
 	x.agent.release()
 	close(x.done)
 	if x.e.waiting.Load() > 0 {

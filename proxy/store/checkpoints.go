@@ -25,7 +25,7 @@ type State struct {
 type spot struct{ seq, line, base int64 }
 
 func findSpot(t *tx, thread int64, id string) (at spot, err error) {
-	err = t.get(`SELECT seq, line, base FROM checkpoints WHERE thread = $1 AND checkpoint_id = $2`, in{thread, id}, out{&at.seq, &at.line, &at.base})
+	err = t.get(`SELECT seq, line, base FROM events WHERE thread = $1 AND checkpoint = $2`, in{thread, id}, out{&at.seq, &at.line, &at.base})
 	return at, missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 }
 
@@ -70,17 +70,17 @@ func matter(t *tx, thread int64, at spot) (snapshot []byte, events []mapping.Eve
 		if snapshot, err = snapshotAt(t, thread, at.base); err != nil {
 			return nil, nil, err
 		}
-		events, err = readEvents(t, thread, at.base, 0, onLine, at.line, at.seq)
+		events, err = readEvents(t, thread, at.base, 0, stateOnly, at.seq)
 		return snapshot, events, err
 	}
 	from := spot{seq: -at.base}
-	if err := t.get(`SELECT line, base FROM checkpoints WHERE thread = $1 AND seq = $2`, in{thread, from.seq}, out{&from.line, &from.base}); err != nil {
+	if err := t.get(`SELECT line, base FROM events WHERE thread = $1 AND seq = $2`, in{thread, from.seq}, out{&from.line, &from.base}); err != nil {
 		return nil, nil, err
 	}
 	if snapshot, events, err = matter(t, thread, from); err != nil {
 		return nil, nil, err
 	}
-	own, err := readEvents(t, thread, at.line-1, 0, onLine, at.line, at.seq)
+	own, err := readEvents(t, thread, at.line-1, 0, stateOnly, at.seq)
 	return snapshot, append(events, own...), err
 }
 
@@ -88,7 +88,7 @@ func snapshotAt(t *tx, thread, base int64) (snapshot []byte, err error) {
 	if base == 0 {
 		return nil, nil
 	}
-	err = t.get(`SELECT snapshot FROM checkpoints WHERE thread = $1 AND seq = $2`, in{thread, base}, out{&snapshot})
+	err = t.get(`SELECT snapshot FROM events WHERE thread = $1 AND seq = $2`, in{thread, base}, out{&snapshot})
 	return snapshot, err
 }
 
@@ -144,7 +144,7 @@ func (s *Store) StatesOf(ctx context.Context, threadID string, ids []string) (st
 
 func continued(t *tx, thread int64, before, at spot) (st State, err error) {
 	st.Continues = true
-	if st.Events, err = readEvents(t, thread, before.seq, 0, onLine, at.line, at.seq); err != nil {
+	if st.Events, err = readEvents(t, thread, before.seq, 0, stateOnly, at.seq); err != nil {
 		return st, err
 	}
 	return st, st.tell(t, thread, at)
@@ -173,8 +173,7 @@ func (s *Store) Checkpoints(ctx context.Context, threadID string, q CheckpointQu
 			return err
 		}
 		wanted, keep := q.At, containing(q.Metadata)
-		return t.until(`SELECT c.seq, e.at_us, e.head FROM checkpoints c JOIN events e ON e.thread = c.thread AND e.seq = c.seq
- WHERE c.thread = $1 AND c.seq < $2 ORDER BY c.seq DESC`, in{key, from}, func(scan func(...any) error) (bool, error) {
+		return t.until(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND seq < $2 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC`, in{key, from}, func(scan func(...any) error) (bool, error) {
 			c, err := scanCheckpoint(scan)
 			if err != nil {
 				return false, err

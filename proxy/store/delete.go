@@ -35,9 +35,7 @@ var threadParts = []string{
 	`DELETE FROM blobs WHERE id IN (SELECT blob FROM artifacts WHERE thread = $1)`,
 	`DELETE FROM artifacts WHERE thread = $1`,
 	`DELETE FROM links WHERE thread = $1`,
-	`DELETE FROM intents WHERE run IN (SELECT id FROM runs WHERE thread = $1)`,
 	`DELETE FROM requests WHERE task IN (SELECT id FROM tasks WHERE thread = $1)`,
-	`DELETE FROM checkpoints WHERE thread = $1`,
 	`DELETE FROM events WHERE thread = $1`,
 	`DELETE FROM runs WHERE thread = $1`,
 	`DELETE FROM tasks WHERE thread = $1`,
@@ -81,7 +79,7 @@ func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
 		if err := deleteHistory(t, row); err != nil {
 			return err
 		}
-		if err := deleteAll(t, row.key, []string{`DELETE FROM intents WHERE run = $1`, `DELETE FROM runs WHERE id = $1`}); err != nil {
+		if err := deleteAll(t, row.key, []string{`DELETE FROM runs WHERE id = $1`}); err != nil {
 			return err
 		}
 		if err := deleteEmptyTask(t, row.task, row.TaskID == row.ID); err != nil {
@@ -94,32 +92,21 @@ func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
 
 // deleteHistory removes what a run logged and rewinds the thread's tip.
 func deleteHistory(t *tx, row runRow) error {
-	var first, later int64
-	if err := t.get(`SELECT coalesce(min(seq), 0) FROM checkpoints WHERE thread = $1 AND run = $2`, in{row.thread, row.key}, out{&first}); err != nil {
+	span := in{row.thread, row.key, row.from, row.to()}
+	var standing bool
+	if err := t.get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND (run IS NULL OR run <> $2)
+ AND seq > (SELECT min(seq) FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL))`, span, out{&standing}); err != nil {
 		return err
 	}
-	if err := t.get(`SELECT count(*) FROM checkpoints WHERE thread = $1 AND seq > $3 AND $3 > 0 AND (run IS NULL OR run <> $2)`,
-		in{row.thread, row.key, first}, out{&later}); err != nil {
-		return err
-	}
-	parts := []string{`DELETE FROM checkpoints WHERE thread = $1 AND run = $2`,
-		`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
-	if later > 0 {
-		parts = []string{`UPDATE checkpoints SET run = NULL WHERE thread = $1 AND run = $2`,
-			`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NULL`,
+	parts := []string{`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
+	if standing {
+		parts = []string{`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NULL`,
 			`UPDATE events SET run = NULL WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
 	}
-	for i, text := range parts {
-		args := in{row.thread, row.key, row.from, row.to()}
-		if i == 0 {
-			args = args[:2]
-		}
-		if _, err := t.exec(text, args...); err != nil {
+	for _, text := range parts {
+		if _, err := t.exec(text, span...); err != nil {
 			return err
 		}
-	}
-	if first == 0 || later > 0 {
-		return nil
 	}
 	return rewind(t, row.thread)
 }
@@ -128,9 +115,9 @@ func deleteHistory(t *tx, row runRow) error {
 // follows begins a line of its own: the old one has lost events.
 func rewind(t *tx, thread int64) error {
 	_, err := t.exec(`UPDATE thread_seq SET line = seq + 1,
- head = coalesce((SELECT checkpoint_id FROM checkpoints WHERE thread = $1 ORDER BY seq DESC LIMIT 1), ''),
- base = -coalesce((SELECT seq FROM checkpoints WHERE thread = $1 ORDER BY seq DESC LIMIT 1), 0)
- WHERE thread = $1 AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE thread = $1 AND checkpoint_id = head)`, thread)
+ head = coalesce((SELECT checkpoint FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC LIMIT 1), ''),
+ base = -coalesce((SELECT seq FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC LIMIT 1), 0)
+ WHERE thread = $1 AND head <> '' AND NOT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND checkpoint = head)`, thread)
 	return err
 }
 

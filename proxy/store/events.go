@@ -11,14 +11,14 @@ const (
 	everything = ``
 	runsOwn    = ` AND e.run = $4 AND e.seq <= $5`
 	tasksOwn   = ` AND e.run IN (SELECT id FROM runs WHERE task = $4)`
-	onLine     = ` AND e.line IS NOT NULL AND e.line = $4 AND e.seq <= $5`
+	stateOnly  = ` AND e.line IS NOT NULL AND e.seq <= $4`
 )
 
 // readEvents reads events of a thread with numbers above after, in order; limit
 // 0 is all.
 func readEvents(t *tx, thread, after int64, limit int, part string, args ...any) (events []mapping.Event, err error) {
 	text := `SELECT e.seq, coalesce(r.run_id, ''), e.kind, e.at_us, e.head, e.data FROM events e LEFT JOIN runs r ON r.id = e.run
- WHERE e.thread = $1 AND e.seq > $2` + part + ` ORDER BY e.seq LIMIT $3`
+ WHERE e.thread = $1 AND e.seq > $2` + part + ` ORDER BY e.seq LIMIT $3 + 0`
 	err = t.each(text, append(in{thread, after, limitOf(limit)}, args...), func(scan func(...any) error) error {
 		events = append(events, mapping.Event{})
 		return scanEvent(&events[len(events)-1], scan)

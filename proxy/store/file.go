@@ -112,7 +112,7 @@ func checkTables(ctx context.Context, path string, pool *sql.DB) error {
 	if id != applicationID {
 		return refuse(path, "this is the database of another program. Set database to another path")
 	}
-	for _, table := range []string{"threads", "thread_seq", "runs", "tasks", "events", "checkpoints"} {
+	for _, table := range []string{"threads", "thread_seq", "runs", "tasks", "events", "links", "artifacts"} {
 		var n int64
 		if err := pool.QueryRowContext(ctx, "SELECT coalesce(max(rowid), 0) FROM "+table).Scan(&n); err != nil {
 			return unreadable(path, err)

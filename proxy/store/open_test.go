@@ -99,7 +99,7 @@ func TestD3DamagedDatabaseIsRefused(t *testing.T) {
 		"other file":   {func(p string) error { return os.WriteFile(p, []byte(strings.Repeat("hello ", 999)), 0o600) }, []string{"not a SQLite database"}},
 		"first page":   {func(p string) error { return write(p, 100, []byte(strings.Repeat("\xff", 3000))) }, []string{"damaged"}},
 		"second page":  {func(p string) error { return write(p, 4096, []byte(strings.Repeat("\xff", 4096*6))) }, []string{"damaged"}},
-		"other schema": {func(p string) error { return execOn(p, "DROP TABLE checkpoints") }, []string{"damaged"}},
+		"other schema": {func(p string) error { return execOn(p, "DROP TABLE links") }, []string{"damaged"}},
 		"newer schema": {func(p string) error {
 			return execOn(p, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)")
 		}, []string{"newer", "999"}},

@@ -57,7 +57,7 @@ func (s *stretch) newest() (head string, snapshot int) {
 // may run twice.
 func (s *stretch) fill(from tip, now int64) ([]mapping.Event, []mark) {
 	events := make([]mapping.Event, len(s.events))
-	var marks []mark
+	marks := make([]mark, len(s.events))
 	for i := range s.events {
 		e := s.events[i]
 		e.Seq = from.seq + int64(i) + 1
@@ -69,18 +69,18 @@ func (s *stretch) fill(from tip, now int64) ([]mapping.Event, []mark) {
 			e.RunID = s.runID
 		}
 		if e.Head.Checkpoint != nil {
-			marks = append(marks, s.checkpoint(&e, &from))
+			marks[i] = s.checkpoint(&e, &from)
 		}
 		events[i] = e
 	}
 	return events, marks
 }
 
-// mark is a checkpoint's row.
+// mark is what an event that makes a checkpoint has beyond others.
 type mark struct {
-	id, parent      string
-	seq, line, base int64
-	snapshot        []byte
+	id       string
+	base     int64
+	snapshot []byte
 }
 
 func (s *stretch) checkpoint(e *mapping.Event, at *tip) mark {
@@ -90,7 +90,7 @@ func (s *stretch) checkpoint(e *mapping.Event, at *tip) mark {
 		c.RunID = e.RunID
 	}
 	e.Head.Checkpoint = &c
-	m := mark{id: c.ID, parent: c.Parent, seq: e.Seq, line: at.line, base: at.base, snapshot: s.snapshots[c.ID]}
+	m := mark{id: c.ID, base: at.base, snapshot: s.snapshots[c.ID]}
 	if m.snapshot != nil {
 		m.base, at.base = e.Seq, e.Seq
 	}
@@ -150,18 +150,16 @@ func (s *stretch) begin(t *tx) (from tip, err error) {
 // write stores the numbered events with their checkpoints and returns them.
 func (s *stretch) write(t *tx, from tip) ([]mapping.Event, error) {
 	events, marks := s.fill(from, t.now)
-	if err := insertEvents(t, s.thread, s.run, from.line, events); err != nil {
-		return nil, err
-	}
-	return events, insertMarks(t, s.thread, s.run, marks)
+	return events, s.insert(t, from.line, events, marks)
 }
 
 // rowsAtOnce bounds the rows of one INSERT, and so the number of its texts.
 const rowsAtOnce = 16
 
-// eventRows and markRows are the INSERT texts by number of rows.
-var eventRows, markRows = insertTexts(`INSERT INTO events (thread, seq, run, kind, at_us, head, data, line) VALUES `, 8),
-	insertTexts(`INSERT INTO checkpoints (thread, checkpoint_id, seq, line, base, parent, run, snapshot) VALUES `, 8)
+// eventRows are the INSERT texts by number of rows.
+var eventRows = insertTexts(`INSERT INTO events (thread, seq, run, kind, at_us, line, checkpoint, base, head, data, snapshot) VALUES `, eventColumns)
+
+const eventColumns = 11
 
 func insertTexts(start string, width int) (texts [rowsAtOnce + 1]string) {
 	for n := 1; n <= rowsAtOnce; n++ {
@@ -170,41 +168,37 @@ func insertTexts(start string, width int) (texts [rowsAtOnce + 1]string) {
 	return texts
 }
 
-func insertEvents(t *tx, thread, run, line int64, events []mapping.Event) error {
+func (s *stretch) insert(t *tx, line int64, events []mapping.Event, marks []mark) error {
 	for len(events) > 0 {
 		n := min(len(events), rowsAtOnce)
-		args := make(in, 0, n*8)
+		args := make(in, 0, n*eventColumns)
 		for i := range events[:n] {
-			e := &events[i]
-			head, err := encodeHead(&e.Head)
-			if err != nil {
+			var err error
+			if args, err = s.row(args, line, &events[i], &marks[i]); err != nil {
 				return err
 			}
-			var onLine any
-			if stateful(e) {
-				onLine = line
-			}
-			args = append(args, thread, e.Seq, keyOrNull(run), string(e.Kind), e.At.UnixMicro(), blob(head), blob(e.Data), onLine)
 		}
 		if _, err := t.exec(eventRows[n], args...); err != nil {
 			return err
 		}
-		events = events[n:]
+		events, marks = events[n:], marks[n:]
 	}
 	return nil
 }
 
-func insertMarks(t *tx, thread, run int64, marks []mark) error {
-	for len(marks) > 0 {
-		n := min(len(marks), rowsAtOnce)
-		args := make(in, 0, n*8)
-		for _, m := range marks[:n] {
-			args = append(args, thread, m.id, m.seq, m.line, m.base, m.parent, keyOrNull(run), blob(m.snapshot))
-		}
-		if _, err := t.exec(markRows[n], args...); err != nil {
-			return err
-		}
-		marks = marks[n:]
+// row appends the parameters of one event.
+func (s *stretch) row(args in, line int64, e *mapping.Event, m *mark) (in, error) {
+	head, err := encodeHead(&e.Head)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	var onLine, checkpoint, base any
+	if stateful(e) {
+		onLine = line
+	}
+	if m.id != "" {
+		checkpoint, base = m.id, m.base
+	}
+	return append(args, s.thread, e.Seq, keyOrNull(s.run), string(e.Kind), e.At.UnixMicro(), onLine, checkpoint, base,
+		blob(head), blob(e.Data), blob(m.snapshot)), nil
 }

@@ -146,10 +146,8 @@ func copyHistory(t *tx, from, to int64) error {
 	for _, text := range []string{
 		`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base)
  SELECT $2, seq, head, prev_head, line, base, prev_base FROM thread_seq WHERE thread = $1`,
-		`INSERT INTO events (thread, seq, run, kind, at_us, head, data, line)
- SELECT $2, seq, NULL, kind, at_us, head, data, line FROM events WHERE thread = $1 AND line IS NOT NULL ORDER BY seq`,
-		`INSERT INTO checkpoints (thread, checkpoint_id, seq, line, base, parent, run, snapshot)
- SELECT $2, checkpoint_id, seq, line, base, parent, NULL, snapshot FROM checkpoints WHERE thread = $1 ORDER BY seq`,
+		`INSERT INTO events (thread, seq, run, kind, at_us, line, checkpoint, base, head, data, snapshot)
+ SELECT $2, seq, NULL, kind, at_us, line, checkpoint, base, head, data, snapshot FROM events WHERE thread = $1 AND line IS NOT NULL ORDER BY seq`,
 	} {
 		if _, err := t.exec(text, from, to); err != nil {
 			return err

@@ -105,38 +105,30 @@ CREATE INDEX runs_orphan ON runs (id) WHERE status = 'running' AND parked = 0 AN
 CREATE INDEX runs_stop ON runs (holder) WHERE stop <> '';
 
 -- line is set on events that change the state: a line is a stretch of history
--- without forks, named by its first number (0: from the thread's start).
+-- without forks, named by its first number (0: from the thread's start). Since
+-- numbers only grow, a line is a range of them.
+-- checkpoint is the id of the checkpoint an event makes. Its state is folded on
+-- base: the number of the newest event of the line with a snapshot, itself
+-- included; 0: the empty state; below 0: the state at the checkpoint numbered
+-- -base, which the line forked from. The snapshot comes last: reading a row
+-- without it does not touch its pages.
 CREATE TABLE events (
-  id     {{serial}},
-  thread BIGINT NOT NULL,
-  seq    BIGINT NOT NULL,
-  run    BIGINT,
-  kind   TEXT NOT NULL,
-  at_us  BIGINT NOT NULL,
-  head   {{bytes}},
-  data   {{bytes}},
-  line   BIGINT
+  id         {{serial}},
+  thread     BIGINT NOT NULL,
+  seq        BIGINT NOT NULL,
+  run        BIGINT,
+  kind       TEXT NOT NULL,
+  at_us      BIGINT NOT NULL,
+  line       BIGINT,
+  checkpoint TEXT,
+  base       BIGINT,
+  head       {{bytes}},
+  data       {{bytes}},
+  snapshot   {{bytes}}
 );
 CREATE UNIQUE INDEX events_seq ON events (thread, seq);
-CREATE INDEX events_line ON events (thread, line, seq) WHERE line IS NOT NULL;
-
--- base is what the state is folded on: the number of the newest checkpoint with a
--- snapshot on this line, itself included; 0: the empty state; below 0: the state at
--- the checkpoint numbered -base, which the line forked from. What else is to be said
--- of a checkpoint stands in the head of its event.
-CREATE TABLE checkpoints (
-  id            {{serial}},
-  thread        BIGINT NOT NULL,
-  checkpoint_id TEXT NOT NULL,
-  seq           BIGINT NOT NULL,
-  line          BIGINT NOT NULL,
-  base          BIGINT NOT NULL,
-  parent        TEXT NOT NULL,
-  run           BIGINT,
-  snapshot      {{bytes}}
-);
-CREATE UNIQUE INDEX checkpoints_name ON checkpoints (thread, checkpoint_id);
-CREATE UNIQUE INDEX checkpoints_seq ON checkpoints (thread, seq);
+CREATE INDEX events_state ON events (thread, seq) WHERE line IS NOT NULL;
+CREATE UNIQUE INDEX events_checkpoint ON events (thread, checkpoint) WHERE checkpoint IS NOT NULL;
 
 CREATE TABLE links (
   thread  BIGINT NOT NULL,
@@ -145,12 +137,6 @@ CREATE TABLE links (
   remote  TEXT NOT NULL,
   body    {{bytes}} NOT NULL,
   PRIMARY KEY (thread, agent, task_id)
-);
-
-CREATE TABLE intents (
-  run {{key}},
-  op  TEXT NOT NULL,
-  n   INTEGER NOT NULL
 );
 
 CREATE TABLE requests (
