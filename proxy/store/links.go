@@ -13,7 +13,7 @@ func putLinks(t *tx, thread int64, links []mapping.Link) error {
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(`INSERT INTO links (thread, agent, task_id, remote, body) VALUES ($1, $2, $3, $4, $5)
+		if err := t.put(`INSERT INTO links (thread, agent, task_id, remote, body) VALUES ($1, $2, $3, $4, $5)
  ON CONFLICT (thread, agent, task_id) DO UPDATE SET remote = excluded.remote, body = excluded.body`,
 			thread, links[i].Agent, links[i].TaskID, links[i].Remote, body); err != nil {
 			return err
