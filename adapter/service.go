@@ -24,6 +24,9 @@ type Service struct {
 	Items     Items
 	Artifacts Artifacts
 	Agents    Agents
+	Topics    Topics
+	// Interactions are what is said in topics.
+	Interactions Interactions
 }
 
 // Threads makes and changes threads.
@@ -147,6 +150,7 @@ type Cursor struct {
 	K     int  // -1: the whole event is behind
 	Start bool // from the run's start
 	Live  bool // only what comes from now on; an ended run ends at once
+	End   bool // only the end event: for those who wait and read nothing else
 }
 
 // NewRun is a request for a run, in whatever dialect it came.
@@ -283,6 +287,54 @@ type Artifacts interface {
 	Open(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, io.ReadCloser, error)
 	// Save streams an upload; over limits.artifact it is TooLarge and nothing stays.
 	Save(ctx context.Context, ref TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error)
+}
+
+// TopicRef names a topic as a face sees it: a thread. One that another agent
+// uses is NotFound.
+type TopicRef struct{ Agent, ID string }
+
+// Topics are threads as the Topic RFC of the Agent Protocol has them: a topic
+// groups tasks, and what they have in common. Tasks, steps and artifacts of a
+// topic are found by TaskRef.Topic.
+type Topics interface {
+	// Create makes a topic. An AdditionalInput with a key that the bridge keeps
+	// for itself is Invalid.
+	Create(ctx context.Context, n NewTopic) (mapping.Topic, error)
+	// Get returns the topic with its Memory and Artifacts.
+	Get(ctx context.Context, ref TopicRef) (mapping.Topic, error)
+	// List returns an agent's topics, oldest first, as Get does.
+	List(ctx context.Context, agent string, p Page) (topics []mapping.Topic, total int, err error)
+}
+
+// NewTopic is a request for a topic.
+type NewTopic struct {
+	Agent           string
+	Name            *string
+	AdditionalInput json.RawMessage // an object; nil: none
+	IdempotencyKey  string
+}
+
+// Interactions are the messages of a topic.
+type Interactions interface {
+	// Create says something. Words of a user answer the open question of the
+	// topic, if there is one; else they derive a task, whose steps are asked
+	// for as those of any task. Derive true makes a task in any case, false
+	// never: the words are then appended to the topic's state, as those of
+	// other roles always are, and that is Conflict while a run is active.
+	Create(ctx context.Context, n NewInteraction) (mapping.Interaction, error)
+	Get(ctx context.Context, ref TopicRef, id string) (mapping.Interaction, error)
+	// List returns a topic's interactions, oldest first.
+	List(ctx context.Context, ref TopicRef, p Page) (interactions []mapping.Interaction, total int, err error)
+}
+
+// NewInteraction is something to be said in a topic.
+type NewInteraction struct {
+	Ref             TopicRef
+	Role            mapping.Role
+	Input           *string
+	AdditionalInput json.RawMessage // an object; nil: none
+	Derive          *bool           // nil: not said
+	IdempotencyKey  string
 }
 
 // Items is the long-term store.

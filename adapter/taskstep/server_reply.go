@@ -31,14 +31,14 @@ func send(w http.ResponseWriter, status int, body []byte) error {
 // deliver is send for an answer that must not be lost: it tells whether every
 // byte was handed to the connection while the client was still there.
 func deliver(w http.ResponseWriter, r *http.Request, status int, body []byte) bool {
+	if r.Context().Err() != nil {
+		return false
+	}
 	if send(w, status, body) != nil {
 		return false
 	}
 	err := http.NewResponseController(w).Flush()
-	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return false
-	}
-	return r.Context().Err() == nil
+	return err == nil || errors.Is(err, http.ErrNotSupported)
 }
 
 // routeOf is the template of the route, which unlike the path holds no ids.

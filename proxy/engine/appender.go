@@ -13,7 +13,15 @@ import (
 const (
 	maxQueued  = 256                   // pieces; a backend that is faster waits
 	tokenBatch = 64                    // tokens that are written together
-	tokenDelay = 10 * time.Millisecond // how long a token waits for company
+	soonDelay  = 10 * time.Millisecond // how long a piece that may wait waits for company
+)
+
+// urgency says how long a piece may wait to be written together with others.
+type urgency int
+
+const (
+	now  urgency = iota
+	soon         // up to soonDelay
 )
 
 // piece is one event on its way into the store, with what belongs to it.
@@ -34,7 +42,6 @@ type appender struct {
 
 	mu      sync.Mutex
 	queue   []piece
-	tokens  int  // how many pieces of the queue are tokens, when all are
 	writing bool // a goroutine is writing
 	armed   bool // a timer will start one
 	err     error
@@ -47,9 +54,8 @@ func newAppender(x *execution) *appender {
 	return a
 }
 
-// push queues a piece. With hold it is written with the next one at the
-// latest. It returns the error of an earlier write.
-func (a *appender) push(p piece, hold bool) error {
+// push queues a piece. It returns the error of an earlier write.
+func (a *appender) push(p piece, u urgency) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(a.queue) >= maxQueued && a.err == nil {
@@ -60,11 +66,9 @@ func (a *appender) push(p piece, hold bool) error {
 		return a.err
 	}
 	a.queue = append(a.queue, p)
-	switch {
-	case hold:
-	case p.entry.Kind == mapping.KindDelta && len(a.queue) < tokenBatch:
+	if u == soon && len(a.queue) < tokenBatch {
 		a.arm()
-	default:
+	} else {
 		a.start()
 	}
 	return nil
@@ -76,7 +80,7 @@ func (a *appender) arm() {
 		return
 	}
 	a.armed = true
-	time.AfterFunc(tokenDelay, func() {
+	time.AfterFunc(soonDelay, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.armed = false

@@ -19,7 +19,7 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 		Run: x.run, Thread: x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
 		Resume: x.run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.order.Say,
 		After: logged, Open: x.taken,
-		Files: &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact)},
+		Files: &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact), none: x.order.New.MustNotExist && len(in.Files) == 0},
 	}
 	x.rec.given(filesGiven(in))
 	if t.Link, err = x.link(ctx, traits, logged); err != nil {

@@ -38,6 +38,7 @@ func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
 		e: e, agent: agent, run: c.Run, thread: c.Thread, task: c.Task, fence: c.Fence, taken: c.Taken,
 		order: o, cancel: cancel, done: make(chan struct{}),
 	}
+	x.tail = e.log.Adopt(c.Run) // before anybody hears of the run: its readers wait for us
 	e.mu.Lock()
 	e.live[c.Run.ID] = x
 	e.mu.Unlock()

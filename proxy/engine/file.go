@@ -16,11 +16,15 @@ import (
 type runFiles struct {
 	x     *execution
 	limit int64
+	none  bool // the thread was made with this run, which brought no files
 }
 
 // List returns every artifact of the thread: an agent that starts a new task
 // has none of them.
 func (f *runFiles) List(ctx context.Context) ([]mapping.Artifact, error) {
+	if f.none {
+		return nil, nil
+	}
 	list, _, err := f.x.e.st.Artifacts(ctx, f.x.run.ThreadID, 0, 0)
 	return list, err
 }

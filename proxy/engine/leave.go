@@ -49,6 +49,7 @@ func (x *execution) finish(ctx context.Context, out mapping.Outcome) {
 		base, err := x.e.log.Base(ctx, x.run.ThreadID, "")
 		if err != nil {
 			x.e.zap.Error("a run could not be ended", errField(err), runField(x.run.ID))
+			x.disown()
 			return
 		}
 		x.tail = x.e.log.Own(x.run, base, nil)
@@ -77,10 +78,17 @@ func (x *execution) handOver(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	if x.rec != nil {
 		x.rec.flush()
-		x.e.log.Disown(x.tail)
 	}
+	x.disown()
 	if err := x.e.st.Release(ctx, x.run.ID, x.fence); err != nil && !errors.Is(err, store.ErrFenced) {
 		x.e.zap.Warn("a run could not be handed over", errField(err), runField(x.run.ID))
+	}
+}
+
+// disown lets readers look into the store themselves.
+func (x *execution) disown() {
+	if x.tail != nil {
+		x.e.log.Disown(x.tail)
 	}
 }
 

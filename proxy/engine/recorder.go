@@ -22,7 +22,6 @@ type recorder struct {
 	updates int           // of this execution
 	steps   int           // steps of a task/step agent logged so far, by earlier executions too
 	asked   int           // questions so far
-	forked  bool          // the run begins a new line of history and has made no checkpoint on it
 	dirty   bool          // the state moved since the last checkpoint
 	grown   int           // bytes of diffs since the last snapshot
 	next    []string      // what the newest checkpoint said comes next
@@ -81,17 +80,22 @@ func (r *recorder) add(ev mapping.Event) error {
 	case mapping.KindInterrupt:
 		r.addInterrupt(&ev)
 	}
-	return r.queue(ev, hold(ev))
+	return r.queue(ev, urgencyOf(ev))
 }
 
-// hold tells whether the event may wait to be written together with the next
-// one: the end follows the last step at once.
-func hold(ev mapping.Event) bool {
-	return ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && ev.Head.Step.IsLast
+// urgencyOf: the end follows the last step closely; tokens come in crowds; and
+// what the agent calls the task is shown to nobody, so that it can wait for the
+// first step of a quick agent.
+func urgencyOf(ev mapping.Event) urgency {
+	last := ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && ev.Head.Step.IsLast
+	if last || ev.Kind == mapping.KindDelta || ev.Kind == mapping.KindLinked {
+		return soon
+	}
+	return now
 }
 
 // queue folds the event and hands it to the appender.
-func (r *recorder) queue(ev mapping.Event, hold bool) error {
+func (r *recorder) queue(ev mapping.Event, u urgency) error {
 	before := r.fold
 	after, err := before.Apply(ev)
 	if err != nil {
@@ -108,7 +112,7 @@ func (r *recorder) queue(ev mapping.Event, hold bool) error {
 		r.grown += len(ev.Data)
 	}
 	p.files, p.drop, p.artifacts = r.filesOf(&p.entry.Event, before, after)
-	return r.app.push(p, hold)
+	return r.app.push(p, u)
 }
 
 func changesState(ev mapping.Event) bool {

@@ -29,6 +29,25 @@ func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64) iter.Seq
 	}
 }
 
+// End waits until the run has ended and returns its end entry. Unlike Follow it
+// sleeps through everything before.
+func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
+	t, err := l.open(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		v := t.after(-1)
+		if v.ended {
+			return t.end(), nil
+		}
+		v.changed = v.settled
+		if _, err := l.settled(ctx, t, run, v); err != nil {
+			return nil, err
+		}
+	}
+}
+
 func (l *Log) follow(ctx context.Context, t *Tail, run mapping.Run, after int64, yield func(*mapping.Entry, error) bool) {
 	for {
 		v := t.after(after)

@@ -38,6 +38,15 @@ func New(st *store.Store) (*Log, error) {
 	return &Log{st: st, folds: folds, ended: ended, live: map[string]*Tail{}}, nil
 }
 
+// Adopt takes a run's tail over for an execution that is about to begin:
+// readers wait for what it publishes instead of looking into the store. Own
+// must follow.
+func (l *Log) Adopt(run mapping.Run) *Tail {
+	t := l.tail(run)
+	t.setOwned(true)
+	return t
+}
+
 // Own returns the tail that the execution of a run publishes to. base is the
 // state before the run's first event; entries already logged are given when
 // the run is picked up again.

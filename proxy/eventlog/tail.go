@@ -26,10 +26,11 @@ type Tail struct {
 	gone    bool          // the run was deleted
 	owned   bool          // an execution in this process publishes
 	changed chan struct{} // closed at every publication
+	settled chan struct{} // closed when the run ends or goes, or its execution leaves it
 }
 
 func newTail(run mapping.Run) *Tail {
-	return &Tail{run: run, changed: make(chan struct{})}
+	return &Tail{run: run, changed: make(chan struct{}), settled: make(chan struct{})}
 }
 
 // Publish appends entries that are durable and wakes the readers.
@@ -53,6 +54,15 @@ func (t *Tail) Publish(entries []*mapping.Entry) {
 		t.entries, t.dropped = kept, true
 	}
 	t.wake()
+	if t.ended {
+		t.settle()
+	}
+}
+
+// settle must be called with the lock held.
+func (t *Tail) settle() {
+	close(t.settled)
+	t.settled = make(chan struct{})
 }
 
 // wake must be called with the lock held.
@@ -69,19 +79,27 @@ type view struct {
 	gone    bool
 	owned   bool
 	changed <-chan struct{}
+	settled <-chan struct{}
 }
 
 // after returns the entries with Seq > seq.
 func (t *Tail) after(seq int64) view {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	v := view{ended: t.ended, gone: t.gone, owned: t.owned, changed: t.changed}
+	v := view{ended: t.ended, gone: t.gone, owned: t.owned, changed: t.changed, settled: t.settled}
 	i := sort.Search(len(t.entries), func(i int) bool { return t.entries[i].Seq > seq })
 	v.gap = i == 0 && t.dropped
 	if !v.gap {
 		v.entries = t.entries[i:len(t.entries):len(t.entries)]
 	}
 	return v
+}
+
+// end is the newest entry of an ended run, its end event.
+func (t *Tail) end() *mapping.Entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.entries[len(t.entries)-1]
 }
 
 // newest returns the fold after the newest entry, and its Seq.
@@ -119,6 +137,9 @@ func (t *Tail) setOwned(owned bool) {
 	defer t.mu.Unlock()
 	t.owned = owned
 	t.wake()
+	if !owned {
+		t.settle()
+	}
 }
 
 // remove ends every reader: the run is no more.
@@ -127,4 +148,5 @@ func (t *Tail) remove() {
 	defer t.mu.Unlock()
 	t.gone = true
 	t.wake()
+	t.settle()
 }

@@ -196,7 +196,7 @@ func (p *pull) first(ctx context.Context) error {
 func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 	text, given := p.text()
 	tr := &taskRun{task: p.ses.task, stepping: p.ses.mode, asked: question}
-	if !given {
+	if !given && p.spelled() == nil {
 		text = p.ses.agent.Config.Stepping.DefaultAnswer
 		if p.req.Input != nil && strings.TrimSpace(*p.req.Input) != "" {
 			text = *p.req.Input
@@ -206,9 +206,12 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 	}
 	p.said = true
 	n := adapter.NewRun{
-		ThreadID: p.ses.task.ThreadID, Flavour: mapping.FlavourTaskStep, Multitask: mapping.StrategyEnqueue,
+		ThreadID: p.ses.task.ThreadID, Flavour: flavour(p.ses.task), Multitask: mapping.StrategyEnqueue,
 		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text)},
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
+	}
+	if p.req.AdditionalInput != nil {
+		n.Kwargs, _ = json.Marshal(map[string]json.RawMessage{"additional_input": p.req.AdditionalInput})
 	}
 	_, err := p.startRun(ctx, p.ses, n, tr)
 	return err
@@ -217,11 +220,8 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 // resume is the resume value: what the client spelled out, or its words in the
 // form of the question.
 func (p *pull) resume(question []mapping.Interrupt, text string) json.RawMessage {
-	var extra struct {
-		Resume json.RawMessage `json:"resume"`
-	}
-	if json.Unmarshal(p.req.AdditionalInput, &extra) == nil && len(extra.Resume) > 0 {
-		return extra.Resume
+	if spelled := p.spelled(); spelled != nil {
+		return spelled
 	}
 	if len(question) == 1 {
 		return mapping.ResumeFor(question[0], text)
@@ -232,6 +232,17 @@ func (p *pull) resume(question []mapping.Interrupt, text string) json.RawMessage
 	}
 	raw, _ := json.Marshal(answers)
 	return raw
+}
+
+// spelled is an answer in the question's own form, nil for none.
+func (p *pull) spelled() json.RawMessage {
+	var extra struct {
+		Resume json.RawMessage `json:"resume"`
+	}
+	if json.Unmarshal(object(p.req.AdditionalInput), &extra) != nil || len(extra.Resume) == 0 {
+		return nil
+	}
+	return extra.Resume
 }
 
 // others looks for runs of the task that were made elsewhere: a resume through

@@ -24,13 +24,13 @@ func (p *pull) request(ctx context.Context, words []string) adapter.NewRun {
 		input = map[string]json.RawMessage{}
 	}
 	if _, own := input["messages"]; !own && len(words) > 0 {
-		input["messages"] = humanMessages(words)
+		input["messages"] = humanMessages(p.ses.task, words)
 	}
 	if files := p.uploads(ctx); files != nil {
 		input["files"] = files
 	}
 	n := adapter.NewRun{
-		ThreadID: p.ses.task.ThreadID, Flavour: mapping.FlavourTaskStep, Multitask: mapping.StrategyEnqueue,
+		ThreadID: p.ses.task.ThreadID, Flavour: flavour(p.ses.task), Multitask: mapping.StrategyEnqueue,
 		Config: extra.Config, Context: extra.Context, HasInput: true,
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
@@ -46,14 +46,20 @@ func (p *pull) request(ctx context.Context, words []string) adapter.NewRun {
 	return n
 }
 
-func humanMessages(words []string) json.RawMessage {
+// humanMessages are words as messages. The task's own input keeps the id that
+// it is known by before there is a run, whatever words follow it.
+func humanMessages(task mapping.Task, words []string) json.RawMessage {
 	type message struct {
+		ID      string `json:"id,omitempty"`
 		Type    string `json:"type"`
 		Content string `json:"content"`
 	}
 	list := make([]message, len(words))
 	for i, w := range words {
-		list[i] = message{"human", w}
+		list[i] = message{Type: "human", Content: w}
+	}
+	if len(words) > 1 && task.HasInput && words[0] == task.Input {
+		list[0].ID = mapping.MessageID(task.ID, "input")
 	}
 	raw, _ := json.Marshal(list)
 	return raw

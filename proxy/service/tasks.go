@@ -16,6 +16,9 @@ import (
 type tasks struct{ *core }
 
 func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, error) {
+	if n.Topic != "" {
+		return s.topicTask(ctx, adapter.TopicRef{Agent: n.Agent, ID: n.Topic}, n.Input, n.AdditionalInput)
+	}
 	agent, err := s.agent(ctx, n.Agent)
 	if err != nil {
 		return mapping.Task{}, err
@@ -78,6 +81,11 @@ func (s *tasks) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (
 	if err != nil {
 		return nil, 0, err
 	}
+	if ref.Topic != "" {
+		if _, _, err := s.findTopic(ctx, adapter.TopicRef{Agent: ref.Agent, ID: ref.Topic}); err != nil {
+			return nil, 0, err
+		}
+	}
 	list, total, err := s.st.Tasks(ctx, store.TaskQuery{Agent: agent.Name, ThreadID: ref.Topic, Limit: p.Size, Offset: (p.Number - 1) * p.Size})
 	for i := range list {
 		if err != nil {
@@ -119,7 +127,7 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 // never makes a run that does not start, for a task that is cancelled before
 // its first step: its end is what later steps answer.
 func (s *tasks) never(ctx context.Context, ses *session) (mapping.Run, error) {
-	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: mapping.FlavourTaskStep, RunAfter: time.Hour}
+	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour(ses.task), RunAfter: time.Hour}
 	return s.startRun(ctx, ses, n, &taskRun{task: ses.task, stepping: ses.mode})
 }
 
@@ -140,4 +148,12 @@ func (c *core) startStep(ctx context.Context, ses *session, n adapter.NewRun, tr
 	}
 	ses.joined(created.Run)
 	return created.Run, nil
+}
+
+// flavour is the dialect that the task's runs are made in.
+func flavour(t mapping.Task) mapping.Flavour {
+	if t.Topic {
+		return mapping.FlavourTopic
+	}
+	return mapping.FlavourTaskStep
 }

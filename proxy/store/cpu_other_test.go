@@ -1,0 +1,7 @@
+//go:build !unix
+
+package store_test
+
+import "testing"
+
+func cpu(*testing.B) func() { return func() {} }
