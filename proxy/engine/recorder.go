@@ -107,10 +107,19 @@ func urgencyOf(ev mapping.Event) urgency {
 
 // queue folds the event and hands it to the appender.
 func (r *recorder) queue(ev mapping.Event, u urgency) error {
+	p, err := r.take(ev)
+	if err != nil {
+		return err
+	}
+	return r.app.push(p, u)
+}
+
+// take folds the event and lays out what is written with it.
+func (r *recorder) take(ev mapping.Event) (piece, error) {
 	before := r.fold
 	after, err := before.Apply(ev)
 	if err != nil {
-		return fmt.Errorf("folding a %s event: %w", ev.Kind, err)
+		return piece{}, fmt.Errorf("folding a %s event: %w", ev.Kind, err)
 	}
 	r.fold = after
 	p := piece{entry: &mapping.Entry{Event: ev, Before: before, After: after}}
@@ -124,7 +133,7 @@ func (r *recorder) queue(ev mapping.Event, u urgency) error {
 	}
 	p.files, p.drop, p.artifacts = r.filesOf(&p.entry.Event, before, after)
 	p.mark = r.mark
-	return r.app.push(p, u)
+	return p, nil
 }
 
 func changesState(ev mapping.Event) bool {
