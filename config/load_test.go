@@ -129,7 +129,6 @@ func TestKeysThatNothingUsesAreTold(t *testing.T) {
 	var warned []string
 	_, complaints := loadText(t, `
 retention: {events: 1h}
-webhooks: {allow_private_networks: true}
 store: {embeddings: {url: "http://127.0.0.1:1", model: m}}
 agents:
   a: {url: "http://127.0.0.1:1", passthrough: true, memory: {deliver: both, writes: true}}
@@ -137,7 +136,7 @@ agents:
 	if complaints != "" {
 		t.Fatal(complaints)
 	}
-	want := []string{"2 retention", "4 store.embeddings", "3 webhooks", "6 agents.a.passthrough"}
+	want := []string{"2 retention", "3 store.embeddings", "5 agents.a.passthrough"}
 	if diff := cmp.Diff(want, warned); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -8,7 +8,6 @@ func (l *loader) warnUnused() {
 	def := Default()
 	l.warnIfSet("retention", l.cfg.Retention, def.Retention)
 	l.warnIfSet("store.embeddings", l.cfg.Store.Embeddings, def.Store.Embeddings)
-	l.warnIfSet("webhooks", l.cfg.Webhooks, def.Webhooks)
 	for _, name := range sortedNames(l.cfg.Agents) {
 		l.warnIfSet("agents."+name+".passthrough", l.cfg.Agents[name].Passthrough, DefaultAgent().Passthrough)
 	}

@@ -91,7 +91,7 @@ func (e *Engine) endUnknown(ctx context.Context, c store.Claimed) {
 	_, _, err := e.st.AppendRun(ctx, store.Append{
 		ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence,
 		Events: []mapping.Event{{RunID: c.Run.ID, Kind: mapping.KindEnd, At: time.Now(), Head: mapping.Head{Outcome: &out}}},
-		End:    &store.End{Outcome: out, Thread: out.Thread()},
+		End:    e.endOf(c.Run, out, time.Now(), nil),
 	})
 	if err != nil {
 		e.zap.Error("a run of an unknown agent could not be ended", errField(err), runField(c.Run.ID), agentField(c.Run.Agent))
