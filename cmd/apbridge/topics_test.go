@@ -301,3 +301,80 @@ func TestTopicQuestions(t *testing.T) {
 		})
 	}
 }
+
+// Tasks of a topic come one after the other; a task whose next step nobody has
+// asked for is in the way of the others, and one may say what becomes of it.
+func TestTopicStrategies(t *testing.T) {
+	t.Parallel()
+	b := startTopics(t)
+	const root = "/ap/v2/topics"
+	path := root + "/" + b.want(201, "POST", root, "").TopicID
+	first := path + "/tasks/" + deref(b.want(201, "POST", path+"/tasks", `{"input":"one"}`).TaskID)
+	second := path + "/tasks/" + deref(b.want(201, "POST", path+"/tasks", `{"input":"two"}`).TaskID)
+	third := path + "/tasks/" + deref(b.want(201, "POST", path+"/tasks", `{"input":"three","additional_input":{"multitask_strategy":"interrupt"}}`).TaskID)
+	b.want(200, "POST", first+"/steps", "")
+	for range 2 {
+		if got := b.want(409, "POST", second+"/steps", ""); !strings.Contains(got.body, filepath.Base(first)) {
+			t.Errorf("it does not name the task: %s", got.body)
+		}
+	}
+	if got := b.want(200, "GET", path, ""); got.Status != "interrupted" {
+		t.Errorf("beside a parked task the topic is %s", got.Status)
+	}
+	if list := b.want(200, "GET", second+"/steps", ""); len(list.Steps) != 0 {
+		t.Errorf("a refused step was listed: %s", list.body)
+	}
+	if _, last := b.drive(third); !last {
+		t.Error("the third task did not end")
+	}
+	if got := b.want(200, "POST", first+"/steps", ""); !got.IsLast || !strings.Contains(string(got.Result), "cancelled") {
+		t.Errorf("the displaced task: %s", got.body)
+	}
+	outputs, _ := b.drive(second)
+	want := []string{"user: one", "agent: I was asked: one. I will write answer.txt.", "agent: Error: The run was cancelled.",
+		"user: three", "agent: Done: three", "user: two", "agent: " + outputs[len(outputs)-1]}
+	if diff := cmp.Diff(want, b.conversation(path)); diff != "" {
+		t.Errorf("the conversation (-want +got):\n%s", diff)
+	}
+}
+
+// Two clients at once: the one that comes second is told so, or gets its turn.
+func TestTopicTasksAtOnce(t *testing.T) {
+	t.Parallel()
+	b := startTopics(t)
+	for name, root := range kinds {
+		t.Run(name, func(t *testing.T) {
+			b := &topicBridge{t: t, url: b.url, doc: b.doc}
+			path := root + "/" + b.want(201, "POST", root, "").TopicID
+			type result struct {
+				task string
+				said topicSaid
+			}
+			results := make(chan result)
+			for _, input := range []string{"one", "two", "three"} {
+				task := path + "/tasks/" + deref(b.want(201, "POST", path+"/tasks", `{"input":"`+input+`"}`).TaskID)
+				go func() { results <- result{task, b.ask("POST", task+"/steps", "")} }()
+			}
+			var refused []string
+			for range 3 {
+				r := <-results
+				switch {
+				case r.said.status == 409 && name == "step agent":
+					refused = append(refused, r.task)
+				case r.said.status != 200:
+					t.Errorf("%s: %d %s", r.task, r.said.status, r.said.body)
+				case !r.said.IsLast:
+					if _, last := b.drive(r.task); !last {
+						t.Errorf("%s did not end", r.task)
+					}
+				}
+			}
+			for _, task := range refused {
+				b.drive(task)
+			}
+			if got := b.conversation(path); len(got) != 6 {
+				t.Errorf("the conversation: %q", got)
+			}
+		})
+	}
+}

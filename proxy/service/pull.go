@@ -75,7 +75,11 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 			return step, nil
 		}
 		var err error
+		if active {
+			err = p.turn(ctx, i, run)
+		}
 		switch {
+		case err != nil:
 		case active && p.ses.mode == mapping.SteppingLockstep:
 			err = p.lockstep(ctx, run)
 		case active:
