@@ -27,6 +27,9 @@ func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepR
 	}
 	p := &pull{tasks: s, ses: ses, req: req, n: ses.task.Cursor + 1}
 	step, err := p.next(ctx)
+	if err == nil {
+		err = p.settle(ctx)
+	}
 	if err != nil {
 		leave()
 		return adapter.Handout{}, err
@@ -71,7 +74,11 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 			return step, nil
 		}
 		var err error
+		if active {
+			err = p.turn(ctx, i, run)
+		}
 		switch {
+		case err != nil:
 		case active && p.ses.mode == mapping.SteppingLockstep:
 			err = p.lockstep(ctx, run)
 		case active:
@@ -87,6 +94,22 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 			return mapping.Step{}, err
 		}
 	}
+}
+
+// settle waits for the end of a run that has asked: whoever has the question
+// may look for it, and answer it, anywhere.
+func (p *pull) settle(ctx context.Context) error {
+	i, run, after, active := p.ses.current()
+	if !active || !p.ses.asks() {
+		return nil
+	}
+	for e, err := range p.log.Follow(ctx, run, after) {
+		if err != nil {
+			return err
+		}
+		p.ses.feed(i, e)
+	}
+	return nil
 }
 
 // interject makes a follow-up run of words that come while the run goes on.

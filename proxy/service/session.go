@@ -205,6 +205,13 @@ func (s *session) asks() bool {
 	return s.asking
 }
 
+// begun tells whether the task has had a run.
+func (s *session) begun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.runs) > 0
+}
+
 // release lets go of the held step: the run is parked, so there is more to come.
 func (s *session) release() {
 	s.mu.Lock()
