@@ -60,12 +60,32 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := e.inherit(ctx); err != nil {
+		return err
+	}
 	e.running.Add(1)
 	go func() {
 		defer e.running.Done()
 		e.dispatch(due)
 	}()
 	return nil
+}
+
+// inherit takes on what the first sweep could not start: the runs that wait
+// for a thread or a slot, and the parked ones, whose clients get the whole of
+// stepping.idle again to come back.
+func (e *Engine) inherit(ctx context.Context) error {
+	n, err := e.st.Unstarted(ctx)
+	if err != nil {
+		return err
+	}
+	e.waiting.Store(int64(n))
+	e.ring() // for runs that ended before they were counted
+	parked, err := e.st.ParkedRuns(ctx)
+	for _, r := range parked {
+		e.CancelIdle(r)
+	}
+	return err
 }
 
 // Shutdown lets running runs end until ctx is over, then hands the rest over:
