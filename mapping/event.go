@@ -70,6 +70,9 @@ type Head struct {
 	Full bool `json:"full,omitempty"`
 	// Attempt of a started event, from 1.
 	Attempt int `json:"attempt,omitempty"`
+	// Ahead, on a started event: steps may have been asked for before the
+	// result of the one before was logged.
+	Ahead bool `json:"ahead,omitempty"`
 	// UpstreamID is the agent's own id of the frame, for rejoining.
 	UpstreamID string `json:"upstream_id,omitempty"`
 	// Artifacts are those written by or with this event.
