@@ -8,7 +8,7 @@ import (
 )
 
 // quickStep is how long a step may take for its agent to be a quick one.
-const quickStep = 5 * time.Millisecond
+const quickStep = 25 * time.Millisecond
 
 // pace is how long an agent's steps take, as a moving average. Safe for
 // concurrent use.
