@@ -45,6 +45,7 @@ type appender struct {
 	queue   []piece
 	writing bool // a goroutine is writing
 	armed   bool // a timer will start one
+	closing bool // what is queued is written with the end
 	err     error
 	durable mark      // where the recorder stood behind the last piece written
 	idle    sync.Cond // signalled when writing ends, or the queue shrinks
@@ -91,7 +92,7 @@ func (a *appender) arm() {
 }
 
 func (a *appender) start() {
-	if a.writing || len(a.queue) == 0 || a.err != nil {
+	if a.writing || a.closing || len(a.queue) == 0 || a.err != nil {
 		return
 	}
 	a.writing = true
@@ -145,7 +146,8 @@ func (a *appender) close(ctx context.Context, last *piece, end *store.End) error
 		a.idle.Wait()
 	}
 	batch := a.queue
-	a.mu.Unlock() // nobody else writes: push is not called any more
+	a.closing = true // a timer that is still armed must not write the same pieces
+	a.mu.Unlock()    // nobody else writes: push is not called any more
 	if last != nil {
 		batch = append(batch[:len(batch):len(batch)], *last)
 	}
