@@ -160,7 +160,7 @@ func (a *appender) sync() error {
 // called again.
 func (a *appender) close(ctx context.Context, last *piece, end *store.End) error {
 	a.mu.Lock()
-	a.closing = true
+	a.closing = true // a timer that is still armed must not write the same pieces
 	for a.writing {
 		a.idle.Wait()
 	}
