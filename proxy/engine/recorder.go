@@ -239,11 +239,20 @@ func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 		r.x.e.log.Keep(c.ID, after)
 	}
 	r.fold = after
-	if r.linked && !r.opaque && r.link.RemoteCheckpoint != "" {
+	if r.linked && r.remembers() {
 		r.link.LocalCheckpoint = r.head
 		p.link = &r.link
 	}
 	return r.app.close(ctx, &p, r.endOf(out))
+}
+
+// remembers tells whether the agent has a memory of its own for the thread, so
+// that it matters up to where both sides agree.
+func (r *recorder) remembers() bool {
+	if r.opaque {
+		return r.link.Topic != ""
+	}
+	return r.link.RemoteCheckpoint != ""
 }
 
 func (r *recorder) fenced() bool { return r.app.fenced() }
