@@ -150,6 +150,7 @@ type Cursor struct {
 	K     int  // -1: the whole event is behind
 	Start bool // from the run's start
 	Live  bool // only what comes from now on; an ended run ends at once
+	End   bool // only the end event: for those who wait and read nothing else
 }
 
 // NewRun is a request for a run, in whatever dialect it came.
@@ -176,7 +177,8 @@ type NewRun struct {
 	// InterruptBefore and After are node names, or "*".
 	InterruptBefore []string
 	InterruptAfter  []string
-	Retries         int
+	Retries         int  // how often a failed run is tried again
+	RetriesSaid     bool // the client said so; else the agent's configuration holds
 	IdempotencyKey  string
 	// Fields are the names of all documented fields the client sent, for the
 	// loss header.
@@ -252,16 +254,23 @@ type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
 	IdempotencyKey  string
+	// Retries and RetriesSaid as in NewRun, for a run that this request starts.
+	Retries     int
+	RetriesSaid bool
 }
 
 // Handout is a step on its way to a client. Confirm must be called once the
-// answer was written with the request's context still alive; a step that is
-// not confirmed is handed out again.
+// answer was written to a client that was still there when it was ready; a step
+// that is not confirmed is handed out again. Release must be called in any case
+// when the request is over: until Confirm or Release, nobody else is given a
+// step of the task. The end of the request's context does not do it, since many
+// clients close their connection while the answer is still being confirmed.
 type Handout struct {
 	Step mapping.Step
 	// Losses of the run that the step belongs to, for the loss header.
 	Losses  []mapping.Loss
 	Confirm func()
+	Release func() // may be nil
 }
 
 // Steps reads steps.

@@ -245,7 +245,7 @@ func (f fakeStates) Get(_ context.Context, id, checkpoint string) (adapter.Threa
 	switch {
 	case !ok:
 		return adapter.ThreadState{}, notFound(mapping.CodeThreadNotFound, "thread")
-	case t.Values == nil || len(t.Values) == 0:
+	case len(t.Values) == 0:
 		return adapter.ThreadState{ThreadID: id, Values: raw(`{}`), Tasks: raw(`[]`), Metadata: raw(`{}`)}, nil
 	default:
 		return f.state(id), nil

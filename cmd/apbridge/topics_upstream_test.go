@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// inFront is a second bridge, whose only agent is one of the first.
-func inFront(t *testing.T, url string) *topicBridge {
+// topicsInFront is a second bridge, whose only agent is one of the first.
+func topicsInFront(t *testing.T, url string) *topicBridge {
 	t.Helper()
 	p := startProgram(t, []string{"APBRIDGE_AGENTS__UP__DIALECT=taskstep", "APBRIDGE_AGENTS__UP__STEPPING__MODE=free"},
 		"serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "b.db"), "--agent", "up="+url)
@@ -60,7 +60,7 @@ func TestAgentWithTopics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			back := &topicBridge{t: t, url: back.url, doc: back.doc}
 			root := prefix + "/ap/v2/topics"
-			front := inFront(t, back.url+prefix)
+			front := topicsInFront(t, back.url+prefix)
 			const thread = "0190e1f2-0000-7000-8000-000000000007"
 			front.want(200, "POST", "/threads", `{"thread_id":"`+thread+`","metadata":{"name":"Holidays"}}`)
 			one := front.run(thread, "one")
@@ -116,7 +116,7 @@ func (b *topicBridge) forget(root string) {
 func TestAgentWithTopicsAfterACancel(t *testing.T) {
 	t.Parallel()
 	back := startTopics(t)
-	front := inFront(t, back.url)
+	front := topicsInFront(t, back.url)
 	const thread = "0190e1f2-0000-7000-8000-000000000008"
 	front.want(200, "POST", "/threads", `{"thread_id":"`+thread+`"}`)
 	got := front.want(200, "POST", "/threads/"+thread+"/runs/wait", `{"assistant_id":"up","interrupt_after":"*","input":{"messages":[{"role":"user","content":"one"}]}}`)

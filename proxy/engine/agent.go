@@ -87,5 +87,4 @@ func (a *Agent) tryAcquire() bool {
 	}
 }
 
-func (a *Agent) release()   { <-a.slots }
-func (a *Agent) full() bool { return len(a.slots) == cap(a.slots) }
+func (a *Agent) release() { <-a.slots }

@@ -34,7 +34,6 @@ func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepR
 		leave()
 		return adapter.Handout{}, err
 	}
-	context.AfterFunc(ctx, leave) // an answer that was never written: the next POST gets the step again
 	return p.handOut(ctx, step, leave)
 }
 
@@ -231,6 +230,7 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 	n := adapter.NewRun{
 		ThreadID: p.ses.task.ThreadID, Flavour: flavour(p.ses.task), Multitask: mapping.StrategyEnqueue,
 		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text)},
+		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
 	if p.req.AdditionalInput != nil {
 		n.Kwargs, _ = json.Marshal(map[string]json.RawMessage{"additional_input": p.req.AdditionalInput})
@@ -282,18 +282,14 @@ func (p *pull) others(ctx context.Context) (bool, error) {
 func (p *pull) handOut(ctx context.Context, step mapping.Step, leave func()) (adapter.Handout, error) {
 	ses, req := p.ses, store.StepRequest{Input: p.req.Input, AdditionalInput: p.req.AdditionalInput}
 	again := step.N < p.n
-	if again {
-		step = withRequest(step, ses.requests[step.N])
-	} else {
-		step = withRequest(step, req)
-	}
+	step = withRequest(step, ses.fetched(step.N, req, again))
 	list := []mapping.Step{step}
 	if err := p.withArtifacts(ctx, ses.task.ThreadID, list); err != nil {
 		leave()
 		return adapter.Handout{}, err
 	}
 	detached := context.WithoutCancel(ctx)
-	return adapter.Handout{Step: list[0], Confirm: func() {
+	return adapter.Handout{Step: list[0], Release: leave, Confirm: func() {
 		defer leave()
 		if !again {
 			p.confirm(detached, step, req)
@@ -309,7 +305,6 @@ func (p *pull) confirm(ctx context.Context, step mapping.Step, req store.StepReq
 	}
 	p.ses.mu.Lock()
 	p.ses.task.Cursor = step.N
-	p.ses.requests[step.N] = req
 	p.ses.mu.Unlock()
 	if _, r, _, active := p.ses.current(); active && !step.IsLast {
 		p.engine.CancelIdle(r)

@@ -32,6 +32,7 @@ func (p *pull) request(ctx context.Context, words []string) adapter.NewRun {
 	n := adapter.NewRun{
 		ThreadID: p.ses.task.ThreadID, Flavour: flavour(p.ses.task), Multitask: mapping.StrategyEnqueue,
 		Config: extra.Config, Context: extra.Context, HasInput: true,
+		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
 	if extra.Multi != "" {
 		n.Multitask = extra.Multi

@@ -38,12 +38,6 @@ type End struct {
 	Expire  time.Time // delete thread (DeleteAfter) at
 }
 
-// Webhook is a row of the outbox.
-type Webhook struct {
-	URL  string
-	Body []byte
-}
-
 // AppendRun commits a or returns ErrFenced. Returned events carry Seq and
 // parents; artifacts are the visible rows of a.Artifacts and a.Files, in that
 // order. The fence is what it is allowed by: the tenant is not looked at.
@@ -97,7 +91,7 @@ func (s *Store) settle(t *tx, at runKey, a Append, last int64) error {
 	if a.End == nil {
 		return nil
 	}
-	return end(t, at, a.RunID, *a.End, last)
+	return s.end(t, at, a.RunID, *a.End, last)
 }
 
 // runKey finds a run's keys, in the cache or the table. A run that is gone is
@@ -132,7 +126,7 @@ func begun(t *tx, at runKey, events []mapping.Event) error {
 
 // end lets a run leave its process: ended, or parked until its next step is
 // asked for.
-func end(t *tx, at runKey, runID string, e End, last int64) error {
+func (s *Store) end(t *tx, at runKey, runID string, e End, last int64) error {
 	if e.Outcome.Parked {
 		if _, err := t.exec(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.run, t.now); err != nil {
 			return err
@@ -147,7 +141,7 @@ func end(t *tx, at runKey, runID string, e End, last int64) error {
 		at.run, string(e.Outcome.Status), blob(fault), last, t.now); err != nil {
 		return err
 	}
-	if err := e.hook(t, at, runID); err != nil {
+	if err := s.hook(t, at, runID, e.Webhook); err != nil {
 		return err
 	}
 	return e.leave(t, at)
@@ -164,15 +158,6 @@ func (e End) leave(t *tx, at runKey) error {
  WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
  interrupts = $4, updated_us = $5, expires_us = CASE WHEN $6 > 0 THEN $6 ELSE expires_us END WHERE id = $1`,
 		at.thread, at.run, string(e.Thread), blob(interrupts), t.now, micros(e.Expire))
-	return err
-}
-
-func (e End) hook(t *tx, at runKey, runID string) error {
-	if e.Webhook == nil {
-		return nil
-	}
-	_, err := t.exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
- SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.run, runID, e.Webhook.URL, nonNil(e.Webhook.Body), t.now)
 	return err
 }
 
@@ -199,7 +184,7 @@ func (s *Store) EndInactive(ctx context.Context, threadID, runID string, ev mapp
 		if _, err := t.exec(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END WHERE id = $1`, row.key, from.seq); err != nil {
 			return err
 		}
-		return end(t, at, runID, e, from.seq+1)
+		return s.end(t, at, runID, e, from.seq+1)
 	})
 	return events, err
 }
