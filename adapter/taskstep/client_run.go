@@ -19,6 +19,7 @@ type drive struct {
 	yield func(mapping.Event, error) bool
 
 	site    site
+	topic   string   // the agent's topic that the task is in; "" for none
 	remote  string   // the agent's task id
 	linked  bool     // a link event of this run is in the log
 	found   bool     // the task was made by an earlier call whose link is not in the log; a step may have been sent too
@@ -172,7 +173,7 @@ func (d *drive) ask(questions []mapping.Interrupt) error {
 func (d *drive) link() error {
 	d.linked = true
 	link := &mapping.Link{
-		Agent: d.up.Name, TaskID: d.task.TaskID, Remote: d.remote, Profile: d.site.profile(),
+		Agent: d.up.Name, TaskID: d.task.TaskID, Remote: d.remote, Topic: d.topic, Profile: d.site.profile(),
 		Steps: append([]string(nil), d.seen...),
 	}
 	return d.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}})

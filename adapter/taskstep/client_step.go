@@ -13,7 +13,7 @@ import (
 const resends = 2
 
 func (d *drive) taskPath(rest string) string {
-	return d.site.prefix + "/tasks/" + url.PathEscape(d.remote) + rest
+	return d.root() + "/tasks/" + url.PathEscape(d.remote) + rest
 }
 
 // next is the next step: one the agent did already, or one it does now.

@@ -165,16 +165,19 @@ func (a *appender) close(ctx context.Context, last *piece, end *store.End) error
 		a.idle.Wait()
 	}
 	batch := a.queue
-	a.mu.Unlock() // nobody else writes: push is not called any more
+	a.writing = true // push is not called any more, but its timer may still go off
+	a.mu.Unlock()
 	if last != nil {
 		batch = append(batch[:len(batch):len(batch)], *last)
 	}
 	err := a.commit(ctx, batch, end)
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if err == nil {
-		a.mu.Lock()
 		a.queue = nil
-		a.mu.Unlock()
 	}
+	a.writing = false
+	a.idle.Broadcast()
 	return err
 }
 

@@ -297,12 +297,21 @@ func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 		p.snapshot = r.snapshot(head, 0)
 		r.x.e.log.Keep(head, after)
 	}
-	if r.linked && !r.opaque && r.link.RemoteCheckpoint != "" {
+	if r.linked && r.remembers() {
 		link := r.link
 		link.LocalCheckpoint = head
 		p.link = &link
 	}
 	return r.app.close(ctx, &p, r.endOf(out))
+}
+
+// remembers tells whether the agent has a memory of its own for the thread, so
+// that it matters up to where both sides agree.
+func (r *recorder) remembers() bool {
+	if r.opaque {
+		return r.link.Topic != ""
+	}
+	return r.link.RemoteCheckpoint != ""
 }
 
 func (r *recorder) fenced() bool { return r.app.fenced() }
