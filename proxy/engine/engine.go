@@ -40,8 +40,8 @@ type Engine struct {
 	mu       sync.Mutex
 	live     map[string]*execution
 	timers   map[string]*appointment // what is due later, by what it is and for which run
-	draining bool                   // no new runs are taken
-	stopped  bool                   // nothing is started any more
+	draining bool                    // no new runs are taken
+	stopped  bool                    // nothing is started any more
 	removed  func(mapping.Run)
 }
 
