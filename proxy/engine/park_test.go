@@ -117,10 +117,10 @@ func TestALockstepRunGoesOnStepByStep(t *testing.T) {
 	for _, e := range es {
 		if e.Head.Step != nil {
 			said, _ := mapping.StepSaid(e.Event)
-			outputs = append(outputs, *said)
+			outputs = append(outputs, string(said))
 		}
 	}
-	if got, want := fmt.Sprint(outputs), "[1 nothing 2 two words 3 nothing]"; got != want {
+	if got, want := fmt.Sprint(outputs), `["1 nothing" "2 two words" "3 nothing"]`; got != want {
 		t.Errorf("steps %s, want %s", got, want)
 	}
 	if err := b.Continue(t.Context(), r, nil); mapping.Classify(err).Class != mapping.Conflict {
