@@ -11,14 +11,21 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// fault makes the database refuse what a trigger says, until it is lifted.
-func (b *bench) fault(t *testing.T, trigger string) (lift func()) {
+// direct is a connection past the store.
+func (b *bench) direct(t *testing.T) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+b.path+"?_pragma=busy_timeout(5000)")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// fault makes the database refuse what a trigger says, until it is lifted.
+func (b *bench) fault(t *testing.T, trigger string) (lift func()) {
+	t.Helper()
+	db := b.direct(t)
 	if _, err := db.ExecContext(t.Context(), `CREATE TRIGGER fault `+trigger+` BEGIN SELECT RAISE(ABORT, 'no'); END`); err != nil {
 		t.Fatal(err)
 	}
