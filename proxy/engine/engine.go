@@ -36,6 +36,8 @@ type Engine struct {
 	waiting atomic.Int64  // pending runs that this process may have to start
 	running sync.WaitGroup
 
+	forgetting chan struct{} // one batch of deleted threads at a time
+
 	mu       sync.Mutex
 	live     map[string]*execution
 	idling   map[string]*time.Timer // parked runs, by id
@@ -50,6 +52,7 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	return &Engine{
 		st: st, log: log, cfg: cfg, agents: agents, meter: meter, hook: hook, zap: logger.Named("engine"),
 		root: root, stop: stop, wake: make(chan struct{}, 1), live: map[string]*execution{}, idling: map[string]*time.Timer{},
+		forgetting: make(chan struct{}, 1),
 	}
 }
 
@@ -60,12 +63,18 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	e.goOn(func() { e.dispatch(due) })
+	e.goOn(func() { e.newSweeper().run(e.root) })
+	return nil
+}
+
+// goOn runs f beside everything else; Shutdown waits for it.
+func (e *Engine) goOn(f func()) {
 	e.running.Add(1)
 	go func() {
 		defer e.running.Done()
-		e.dispatch(due)
+		f()
 	}()
-	return nil
 }
 
 // Shutdown lets running runs end until ctx is over, then hands the rest over:

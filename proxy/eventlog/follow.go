@@ -20,6 +20,8 @@ const (
 // ends, and with NotFound when the run is deleted meanwhile.
 func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64) iter.Seq2[*mapping.Entry, error] {
 	return func(yield func(*mapping.Entry, error) bool) {
+		l.readers.enter(run.ThreadID)
+		defer l.readers.leave(run.ThreadID)
 		t, err := l.open(ctx, run)
 		if err != nil {
 			yield(nil, err)

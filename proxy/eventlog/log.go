@@ -21,6 +21,8 @@ type Log struct {
 	folds *lru.Cache[string, *mapping.Fold]
 	ended *lru.Cache[string, *Tail]
 
+	readers readers
+
 	mu   sync.Mutex
 	live map[string]*Tail // runs that have not ended, as far as this process knows
 }
