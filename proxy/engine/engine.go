@@ -29,6 +29,7 @@ type Engine struct {
 	meter  Meter
 	zap    *zap.Logger
 	hook   func(mapping.Run, mapping.Outcome, []byte) ([]byte, error)
+	tick   func(context.Context, mapping.Cron) error // nil: no crons
 
 	root    context.Context // of every execution; ends with errShutdown
 	stop    context.CancelCauseFunc
@@ -65,6 +66,9 @@ func (e *Engine) Start(ctx context.Context) error {
 	}
 	e.goOn(func() { e.dispatch(due) })
 	e.goOn(func() { e.newSweeper().run(e.root) })
+	if e.tick != nil {
+		e.goOn(func() { e.watchCrons(e.root) })
+	}
 	return nil
 }
 
