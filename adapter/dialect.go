@@ -144,7 +144,9 @@ type Task struct {
 	Fork   string
 	// State is the local state at the start.
 	State *mapping.Fold
-	// After is what this run has logged already, when it is picked up again;
+	// After is what this run has logged already, when it is picked up again
+	// or tried again: a started event with an Attempt above 1 begins a new
+	// attempt, and what precedes it is of failed ones, to be left alone.
 	// Done is the number of steps logged for the whole task. Open tells that a
 	// call may have been sent whose result was never logged: ask the agent
 	// before sending it again.

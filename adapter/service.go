@@ -25,6 +25,9 @@ type Service struct {
 	Artifacts Artifacts
 	Agents    Agents
 	Crons     Crons
+	Topics    Topics
+	// Interactions are what is said in topics.
+	Interactions Interactions
 }
 
 // Threads makes and changes threads.
@@ -148,6 +151,7 @@ type Cursor struct {
 	K     int  // -1: the whole event is behind
 	Start bool // from the run's start
 	Live  bool // only what comes from now on; an ended run ends at once
+	End   bool // only the end event: for those who wait and read nothing else
 }
 
 // NewRun is a request for a run, in whatever dialect it came.
@@ -174,7 +178,8 @@ type NewRun struct {
 	// InterruptBefore and After are node names, or "*".
 	InterruptBefore []string
 	InterruptAfter  []string
-	Retries         int
+	Retries         int  // how often a failed run is tried again
+	RetriesSaid     bool // the client said so; else the agent's configuration holds
 	IdempotencyKey  string
 	// Fields are the names of all documented fields the client sent, for the
 	// loss header.
@@ -250,16 +255,23 @@ type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
 	IdempotencyKey  string
+	// Retries and RetriesSaid as in NewRun, for a run that this request starts.
+	Retries     int
+	RetriesSaid bool
 }
 
 // Handout is a step on its way to a client. Confirm must be called once the
-// answer was written with the request's context still alive; a step that is
-// not confirmed is handed out again.
+// answer was written to a client that was still there when it was ready; a step
+// that is not confirmed is handed out again. Release must be called in any case
+// when the request is over: until Confirm or Release, nobody else is given a
+// step of the task. The end of the request's context does not do it, since many
+// clients close their connection while the answer is still being confirmed.
 type Handout struct {
 	Step mapping.Step
 	// Losses of the run that the step belongs to, for the loss header.
 	Losses  []mapping.Loss
 	Confirm func()
+	Release func() // may be nil
 }
 
 // Steps reads steps.
@@ -280,6 +292,54 @@ type Artifacts interface {
 	Open(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, io.ReadCloser, error)
 	// Save streams an upload; over limits.artifact it is TooLarge and nothing stays.
 	Save(ctx context.Context, ref TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error)
+}
+
+// TopicRef names a topic as a face sees it: a thread. One that another agent
+// uses is NotFound.
+type TopicRef struct{ Agent, ID string }
+
+// Topics are threads as the Topic RFC of the Agent Protocol has them: a topic
+// groups tasks, and what they have in common. Tasks, steps and artifacts of a
+// topic are found by TaskRef.Topic.
+type Topics interface {
+	// Create makes a topic. An AdditionalInput with a key that the bridge keeps
+	// for itself is Invalid.
+	Create(ctx context.Context, n NewTopic) (mapping.Topic, error)
+	// Get returns the topic with its Memory and Artifacts.
+	Get(ctx context.Context, ref TopicRef) (mapping.Topic, error)
+	// List returns an agent's topics, oldest first, as Get does.
+	List(ctx context.Context, agent string, p Page) (topics []mapping.Topic, total int, err error)
+}
+
+// NewTopic is a request for a topic.
+type NewTopic struct {
+	Agent           string
+	Name            *string
+	AdditionalInput json.RawMessage // an object; nil: none
+	IdempotencyKey  string
+}
+
+// Interactions are the messages of a topic.
+type Interactions interface {
+	// Create says something. Words of a user answer the open question of the
+	// topic, if there is one; else they derive a task, whose steps are asked
+	// for as those of any task. Derive true makes a task in any case, false
+	// never: the words are then appended to the topic's state, as those of
+	// other roles always are, and that is Conflict while a run is active.
+	Create(ctx context.Context, n NewInteraction) (mapping.Interaction, error)
+	Get(ctx context.Context, ref TopicRef, id string) (mapping.Interaction, error)
+	// List returns a topic's interactions, oldest first.
+	List(ctx context.Context, ref TopicRef, p Page) (interactions []mapping.Interaction, total int, err error)
+}
+
+// NewInteraction is something to be said in a topic.
+type NewInteraction struct {
+	Ref             TopicRef
+	Role            mapping.Role
+	Input           *string
+	AdditionalInput json.RawMessage // an object; nil: none
+	Derive          *bool           // nil: not said
+	IdempotencyKey  string
 }
 
 // Items is the long-term store.

@@ -128,3 +128,14 @@ func (o Outcome) Thread() ThreadStatus {
 		return ThreadIdle
 	}
 }
+
+// NewestAttempt is what a run's log holds since the run was last begun: all of
+// it, unless a failed run was tried again.
+func NewestAttempt(logged []Event) []Event {
+	for i := len(logged) - 1; i >= 0; i-- {
+		if logged[i].Kind == KindStarted && logged[i].Head.Attempt > 1 {
+			return logged[i:]
+		}
+	}
+	return logged
+}

@@ -2,6 +2,7 @@ package taskstep
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -51,7 +52,7 @@ func TestWebhookBody(t *testing.T) {
 func TestDialect(t *testing.T) {
 	t.Parallel()
 	d := Dialect()
-	if d.Name != "taskstep" || d.Mount == nil || d.Dial == nil || d.Detect == nil || d.Webhook == nil || len(d.Flavours) != 1 {
+	if d.Name != "taskstep" || d.Mount == nil || d.Dial == nil || d.Detect == nil || d.Webhook == nil || !slices.Equal(d.Flavours, []mapping.Flavour{mapping.FlavourTaskStep, mapping.FlavourTopic}) {
 		t.Errorf("got %+v", d)
 	}
 }

@@ -43,6 +43,7 @@ type session struct {
 }
 
 func newSession(ctx context.Context, b *backend, t adapter.Task, yield func(mapping.Event, error) bool) *session {
+	t.After = mapping.NewestAttempt(t.After) // what a failed one left upstream is not gone back to
 	s := &session{b: b, t: t, yield: yield, outer: ctx, link: t.Link, askers: map[string]string{}}
 	s.ctx, s.stop = context.WithCancelCause(ctx)
 	if d := b.up.Config.StepTimeout; d > 0 {

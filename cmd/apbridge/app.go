@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -63,7 +64,11 @@ func (a *app) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.server, err = proxy.New(a.cfg, a.serverOptions(svc), a.log.Named("proxy")); err != nil {
+	through, err := a.passthrough()
+	if err != nil {
+		return err
+	}
+	if a.server, err = proxy.New(a.cfg, a.serverOptions(svc, through), a.log.Named("proxy")); err != nil {
 		return err
 	}
 	return a.server.Listen()
@@ -83,7 +88,7 @@ func (a *app) agents() (map[string]*engine.Agent, error) {
 	return agents, nil
 }
 
-func (a *app) serverOptions(svc adapter.Service) proxy.Options {
+func (a *app) serverOptions(svc adapter.Service, through map[string]http.Handler) proxy.Options {
 	return proxy.Options{
 		Mount: func(r *mux.Router) {
 			for _, d := range dialects() {
@@ -91,6 +96,7 @@ func (a *app) serverOptions(svc adapter.Service) proxy.Options {
 					d.Mount(r, svc, a.face(d.Name))
 				}
 			}
+			mountThrough(r, through)
 		},
 		Faces:   faces(),
 		Ready:   a.store.Ping,

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -16,7 +17,7 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 	}
 	t := adapter.Task{
 		Run: x.run, Thread: x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
-		Resume: x.run.Options.Resuming && !hasUpdate(logged), OneStep: x.oneStep(), Say: x.order.Say,
+		Resume: x.run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.order.Say,
 		After: logged, Open: x.taken,
 		Files: &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact), none: x.order.New.MustNotExist && len(in.Files) == 0},
 	}
@@ -69,13 +70,18 @@ func linkTask(t adapter.Traits, taskID string) string {
 }
 
 func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (mapping.Link, error) {
-	for i := len(logged) - 1; i >= 0; i-- {
-		if l := logged[i].Head.Link; l != nil {
+	afresh := x.run.Attempt > 1 && !x.run.Options.Resuming
+	own := logged
+	if afresh {
+		own = mapping.NewestAttempt(logged)
+	}
+	for _, ev := range slices.Backward(own) {
+		if l := ev.Head.Link; l != nil {
 			return *l, nil
 		}
 	}
-	if x.order.New.MustNotExist {
-		return mapping.Link{}, nil // the thread was made with this run
+	if x.order.New.MustNotExist || afresh {
+		return mapping.Link{}, nil // the thread was made with this run, or what a failed attempt left is not trusted
 	}
 	l, err := x.e.st.Link(ctx, x.run.ThreadID, x.run.Agent, linkTask(traits, x.run.TaskID))
 	if err == nil {
@@ -86,7 +92,7 @@ func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []ma
 
 // opaque fills in what a task/step agent is told.
 func (x *execution) opaque(ctx context.Context, t *adapter.Task) error {
-	if t.Resume || t.Link.Remote != "" {
+	if t.Resume || t.Link.Remote != "" || x.run.Attempt > 1 {
 		if err := x.goOn(ctx, t); err != nil || t.Resume {
 			return err
 		}
@@ -186,8 +192,8 @@ func (x *execution) additional(in mapping.Input, told map[string]any) (json.RawM
 // stateful decides what a thread/run agent is sent: only what is new when both
 // sides agree on the state, else the whole of it into a fresh upstream thread.
 func (x *execution) stateful(ctx context.Context, t *adapter.Task) error {
-	if len(t.After) > 1 {
-		return nil // picked up: the upstream run is under way
+	if len(mapping.NewestAttempt(t.After)) > 1 || x.run.Attempt > 1 && t.Resume {
+		return nil // picked up: the upstream run is under way; or an answer, which only the thread that asked can use
 	}
 	agreed := t.Link.Remote != "" && t.Link.LocalCheckpoint == x.run.Base
 	if agreed || x.run.Base == "" && t.Link.Remote == "" {

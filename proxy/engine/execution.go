@@ -2,12 +2,14 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
 
 // execution is one run being executed by this process. Its goroutine is the
@@ -38,21 +40,31 @@ func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
 		order: o, cancel: cancel, done: make(chan struct{}),
 	}
 	x.tail = e.log.Adopt(c.Run) // before anybody hears of the run: its readers wait for us
+	if !e.enlist(x, func() { x.work(ctx, c.Logged) }) {
+		cancel(errShutdown) // it stays claimed: the next process takes it over
+		e.log.Disown(x.tail)
+		agent.release()
+	}
+}
+
+func (e *Engine) enlist(x *execution, work func()) bool {
 	e.mu.Lock()
-	e.live[c.Run.ID] = x
-	e.mu.Unlock()
-	e.running.Add(1)
-	e.meter.RunStarted(agent.Name)
-	go x.work(ctx, c.Logged)
+	defer e.mu.Unlock()
+	if e.stopped {
+		return false
+	}
+	e.live[x.run.ID] = x
+	e.meter.RunStarted(x.agent.Name)
+	e.running.Go(work)
+	return true
 }
 
 // work executes the run and leaves the process in order, whatever happened.
 func (x *execution) work(ctx context.Context, logged []mapping.Event) {
-	defer x.e.running.Done()
 	defer x.cancel(nil)
 	ctx, stop := x.withTimeout(ctx)
 	defer stop()
-	out, err := x.execute(ctx, logged)
+	out, err := x.guarded(ctx, logged)
 	x.leave(ctx, out, err)
 }
 
@@ -63,30 +75,64 @@ func (x *execution) withTimeout(ctx context.Context) (context.Context, context.C
 	return ctx, func() {}
 }
 
-// execute drives the backend. It returns the outcome the backend named, or why
-// there is none.
+// guarded is execute whose panic is the failure of this run, not of all.
+func (x *execution) guarded(ctx context.Context, logged []mapping.Event) (out *mapping.Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			x.e.zap.Error("a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.run.ID), agentField(x.agent.Name))
+			out, err = nil, mapping.Errorf(mapping.Internal, mapping.CodeInternal,
+				"The bridge itself failed while it drove agent %s. Its log has the cause.", x.agent.Name)
+		}
+	}()
+	return x.execute(ctx, logged)
+}
+
+// execute drives the backend, again where the run may be retried. It returns
+// the outcome the backend named, or why there is none.
 func (x *execution) execute(ctx context.Context, logged []mapping.Event) (*mapping.Outcome, error) {
 	if err := x.resume(ctx, logged); err != nil {
 		return nil, err
 	}
+	for {
+		traits, out, err := x.attempt(ctx, logged)
+		if !x.again(ctx, out, err) {
+			return out, err
+		}
+		failed := failure(out, err)
+		if logged, err = x.restart(ctx, traits); err != nil {
+			return nil, err
+		}
+		if err := x.tryAgain(ctx, failed); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// attempt executes the run once.
+func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (adapter.Traits, *mapping.Outcome, error) {
+	if err := x.begin(logged); err != nil {
+		return adapter.Traits{}, nil, err
+	}
 	backend, traits, err := x.agent.Backend(ctx)
 	if err != nil {
-		return nil, err
+		return traits, nil, err
 	}
 	x.rec.opaque = traits.Opaque
 	if err := x.opening(logged, traits); err != nil {
-		return nil, err
+		return traits, nil, err
 	}
 	t, err := x.assignment(ctx, traits, logged)
 	if err != nil {
-		return nil, err
+		return traits, nil, err
 	}
-	return x.drive(ctx, backend, t)
+	out, err := x.drive(ctx, backend, t)
+	return traits, out, err
 }
 
 // resume folds what is logged and takes the run's tail over.
 func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
-	base, err := x.e.log.Base(ctx, x.run.ThreadID, x.run.Base)
+	// Also for a run that is cancelled already: its end stands on its start.
+	base, err := x.e.log.Base(context.WithoutCancel(ctx), x.run.ThreadID, x.run.Base)
 	if err != nil {
 		return err
 	}
@@ -94,7 +140,7 @@ func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 	if err != nil {
 		return err
 	}
-	x.tail = x.e.log.Own(x.run, base, entries)
+	x.tail.Begin(base, entries)
 	fold := base
 	if n := len(entries); n > 0 {
 		fold = entries[n-1].After
@@ -103,25 +149,19 @@ func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 	return nil
 }
 
-// opening logs the start and the input of a run that was not claimed at its
-// creation.
+// begin logs the start of a run that was not claimed at its creation.
+func (x *execution) begin(logged []mapping.Event) error {
+	if has(logged, mapping.KindStarted) {
+		return nil
+	}
+	ev := startedEvent(x.run)
+	ev.At = x.now()
+	return x.rec.add(ev)
+}
+
+// opening logs the input of a run that was not claimed at its creation.
 func (x *execution) opening(logged []mapping.Event, traits adapter.Traits) error {
-	has := func(k mapping.Kind) bool {
-		for i := range logged {
-			if logged[i].Kind == k {
-				return true
-			}
-		}
-		return false
-	}
-	if !has(mapping.KindStarted) {
-		ev := startedEvent(x.run)
-		ev.At = x.now()
-		if err := x.rec.add(ev); err != nil {
-			return err
-		}
-	}
-	if !traits.Opaque || has(mapping.KindInput) || has(mapping.KindLinked) {
+	if !traits.Opaque || has(logged, mapping.KindInput) || has(logged, mapping.KindLinked) {
 		return nil
 	}
 	ev, ok, err := inputEvent(x.run)
@@ -133,6 +173,10 @@ func (x *execution) opening(logged []mapping.Event, traits adapter.Traits) error
 	}
 	x.rec.flush() // its files are what the backend uploads
 	return nil
+}
+
+func has(logged []mapping.Event, k mapping.Kind) bool {
+	return slices.ContainsFunc(logged, func(ev mapping.Event) bool { return ev.Kind == k })
 }
 
 // drive consumes the backend's events until the end.
@@ -157,4 +201,5 @@ func (x *execution) drive(ctx context.Context, b adapter.Backend, t adapter.Task
 	return nil, nil
 }
 
-func (x *execution) now() time.Time { return time.Now().UTC() }
+// now is as precise as the store, so that what is told live and later is the same.
+func (x *execution) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

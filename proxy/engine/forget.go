@@ -21,7 +21,7 @@ func (e *Engine) forgets(links []mapping.Link) bool {
 // forgetLater tells agents of threads that were swept, without holding up the
 // sweep. One batch is told after the other.
 func (e *Engine) forgetLater(gone []store.Gone) {
-	e.goOn(func() {
+	e.spawn(func() {
 		select {
 		case e.forgetting <- struct{}{}:
 			defer func() { <-e.forgetting }()

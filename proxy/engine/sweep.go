@@ -111,8 +111,8 @@ func (w *sweeper) delete(ctx context.Context, list []store.Overdue) error {
 	gone, err := w.e.st.DeleteThreads(ctx, list)
 	var told []store.Gone
 	for _, g := range gone {
-		for _, id := range g.Runs {
-			w.e.log.Removed(id)
+		for _, r := range g.Runs {
+			w.e.forgotten(r)
 		}
 		if w.e.forgets(g.Links) {
 			told = append(told, g)

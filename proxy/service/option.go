@@ -14,7 +14,7 @@ func (b *runBuilder) options(ctx context.Context) error {
 	r.Options = mapping.RunOptions{
 		StreamModes: n.StreamModes, Subgraphs: n.Subgraphs, Config: n.Config, Context: n.Context,
 		InterruptBefore: n.InterruptBefore, InterruptAfter: n.InterruptAfter, DeleteAfter: n.DeleteAfter,
-		Webhook: n.Webhook, MaxSteps: b.maxSteps(), Retries: max(n.Retries, b.agent.Config.Retries),
+		Webhook: n.Webhook, MaxSteps: b.maxSteps(), Retries: b.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
 		Losses: mapping.Losses(n.Flavour, b.traits.Opaque, n.Fields),
 	}
 	for _, check := range []func(context.Context) error{b.hook, b.command, b.supervision, b.checkpoint, b.parallel} {
@@ -23,6 +23,14 @@ func (b *runBuilder) options(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// retries is what the request says, else the agent's configuration.
+func (b *runBuilder) retries() int {
+	if b.n.RetriesSaid {
+		return b.n.Retries
+	}
+	return b.agent.Config.Retries
 }
 
 func refuse(format string, args ...any) error {
@@ -98,10 +106,12 @@ func (b *runBuilder) checkpoint(ctx context.Context) error {
 }
 
 func (b *runBuilder) parallel(context.Context) error {
-	if b.out.Run.Multitask == mapping.StrategyConcurrent && !b.agent.Config.AllowConcurrent {
-		return refuse("multitask_strategy concurrent is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.", b.agent.Name)
+	switch m := b.out.Run.Multitask; m {
+	case mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback:
+		return nil
+	default:
+		return refuse("multitask_strategy %q is not supported. Use reject, enqueue, interrupt or rollback.", m)
 	}
-	return nil
 }
 
 // maxSteps is the lower of the agent's limit and config.recursion_limit.

@@ -27,11 +27,13 @@ func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepR
 	}
 	p := &pull{tasks: s, ses: ses, req: req, n: ses.task.Cursor + 1}
 	step, err := p.next(ctx)
+	if err == nil {
+		err = p.settle(ctx)
+	}
 	if err != nil {
 		leave()
 		return adapter.Handout{}, err
 	}
-	context.AfterFunc(ctx, leave) // an answer that was never written: the next POST gets the step again
 	return p.handOut(ctx, step, leave)
 }
 
@@ -72,7 +74,11 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 			return step, nil
 		}
 		var err error
+		if active {
+			err = p.turn(ctx, i, run)
+		}
 		switch {
+		case err != nil:
 		case active && p.ses.mode == mapping.SteppingLockstep:
 			err = p.lockstep(ctx, run)
 		case active:
@@ -88,6 +94,22 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 			return mapping.Step{}, err
 		}
 	}
+}
+
+// settle waits for the end of a run that has asked: whoever has the question
+// may look for it, and answer it, anywhere.
+func (p *pull) settle(ctx context.Context) error {
+	i, run, after, active := p.ses.current()
+	if !active || !p.ses.asks() {
+		return nil
+	}
+	for e, err := range p.log.Follow(ctx, run, after) {
+		if err != nil {
+			return err
+		}
+		p.ses.feed(i, e)
+	}
+	return nil
 }
 
 // interject makes a follow-up run of words that come while the run goes on.
@@ -196,7 +218,7 @@ func (p *pull) first(ctx context.Context) error {
 func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 	text, given := p.text()
 	tr := &taskRun{task: p.ses.task, stepping: p.ses.mode, asked: question}
-	if !given {
+	if !given && p.spelled() == nil {
 		text = p.ses.agent.Config.Stepping.DefaultAnswer
 		if p.req.Input != nil && strings.TrimSpace(*p.req.Input) != "" {
 			text = *p.req.Input
@@ -206,8 +228,12 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 	}
 	p.said = true
 	n := adapter.NewRun{
-		ThreadID: p.ses.task.ThreadID, Flavour: mapping.FlavourTaskStep, Multitask: mapping.StrategyEnqueue,
+		ThreadID: p.ses.task.ThreadID, Flavour: flavour(p.ses.task), Multitask: mapping.StrategyEnqueue,
 		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text)},
+		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
+	}
+	if p.req.AdditionalInput != nil {
+		n.Kwargs, _ = json.Marshal(map[string]json.RawMessage{"additional_input": p.req.AdditionalInput})
 	}
 	_, err := p.startRun(ctx, p.ses, n, tr)
 	return err
@@ -216,11 +242,8 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 // resume is the resume value: what the client spelled out, or its words in the
 // form of the question.
 func (p *pull) resume(question []mapping.Interrupt, text string) json.RawMessage {
-	var extra struct {
-		Resume json.RawMessage `json:"resume"`
-	}
-	if json.Unmarshal(p.req.AdditionalInput, &extra) == nil && len(extra.Resume) > 0 {
-		return extra.Resume
+	if spelled := p.spelled(); spelled != nil {
+		return spelled
 	}
 	if len(question) == 1 {
 		return mapping.ResumeFor(question[0], text)
@@ -231,6 +254,17 @@ func (p *pull) resume(question []mapping.Interrupt, text string) json.RawMessage
 	}
 	raw, _ := json.Marshal(answers)
 	return raw
+}
+
+// spelled is an answer in the question's own form, nil for none.
+func (p *pull) spelled() json.RawMessage {
+	var extra struct {
+		Resume json.RawMessage `json:"resume"`
+	}
+	if json.Unmarshal(object(p.req.AdditionalInput), &extra) != nil || len(extra.Resume) == 0 {
+		return nil
+	}
+	return extra.Resume
 }
 
 // others looks for runs of the task that were made elsewhere: a resume through
@@ -248,18 +282,14 @@ func (p *pull) others(ctx context.Context) (bool, error) {
 func (p *pull) handOut(ctx context.Context, step mapping.Step, leave func()) (adapter.Handout, error) {
 	ses, req := p.ses, store.StepRequest{Input: p.req.Input, AdditionalInput: p.req.AdditionalInput}
 	again := step.N < p.n
-	if again {
-		step = withRequest(step, ses.requests[step.N])
-	} else {
-		step = withRequest(step, req)
-	}
+	step = withRequest(step, ses.fetched(step.N, req, again))
 	list := []mapping.Step{step}
 	if err := p.withArtifacts(ctx, ses.task.ThreadID, list); err != nil {
 		leave()
 		return adapter.Handout{}, err
 	}
 	detached := context.WithoutCancel(ctx)
-	return adapter.Handout{Step: list[0], Confirm: func() {
+	return adapter.Handout{Step: list[0], Release: leave, Confirm: func() {
 		defer leave()
 		if !again {
 			p.confirm(detached, step, req)
@@ -275,7 +305,6 @@ func (p *pull) confirm(ctx context.Context, step mapping.Step, req store.StepReq
 	}
 	p.ses.mu.Lock()
 	p.ses.task.Cursor = step.N
-	p.ses.requests[step.N] = req
 	p.ses.mu.Unlock()
 	if _, r, _, active := p.ses.current(); active && !step.IsLast {
 		p.engine.CancelIdle(r)

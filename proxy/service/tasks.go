@@ -16,6 +16,9 @@ import (
 type tasks struct{ *core }
 
 func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, error) {
+	if n.Topic != "" {
+		return s.topicTask(ctx, adapter.TopicRef{Agent: n.Agent, ID: n.Topic}, n.Input, n.AdditionalInput)
+	}
 	agent, err := s.agent(ctx, n.Agent)
 	if err != nil {
 		return mapping.Task{}, err
@@ -53,10 +56,14 @@ func (c *core) find(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *en
 		return mapping.Task{}, nil, err
 	}
 	var t mapping.Task
-	if s, ok := c.sessions.Get(ref.ID); ok && s.task.Tenant == mapping.PrincipalOf(ctx).Tenant {
-		t = s.task
-	} else if t, err = c.st.Task(ctx, ref.ID); err != nil {
-		return mapping.Task{}, nil, err
+	s, ok := c.sessions.Get(ref.ID)
+	if ok {
+		t, ok = s.own(mapping.PrincipalOf(ctx).Tenant)
+	}
+	if !ok {
+		if t, err = c.st.Task(ctx, ref.ID); err != nil {
+			return mapping.Task{}, nil, err
+		}
 	}
 	if t.Agent != agent.Name || ref.Topic != "" && t.ThreadID != ref.Topic {
 		return mapping.Task{}, nil, mapping.Errorf(mapping.NotFound, mapping.CodeTaskNotFound, "There is no task %q of agent %s.", ref.ID, agent.Name)
@@ -77,6 +84,11 @@ func (s *tasks) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (
 	agent, err := s.agent(ctx, ref.Agent)
 	if err != nil {
 		return nil, 0, err
+	}
+	if ref.Topic != "" {
+		if _, _, err := s.findTopic(ctx, adapter.TopicRef{Agent: ref.Agent, ID: ref.Topic}); err != nil {
+			return nil, 0, err
+		}
 	}
 	list, total, err := s.st.Tasks(ctx, store.TaskQuery{Agent: agent.Name, ThreadID: ref.Topic, Limit: p.Size, Offset: (p.Number - 1) * p.Size})
 	for i := range list {
@@ -119,7 +131,7 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 // never makes a run that does not start, for a task that is cancelled before
 // its first step: its end is what later steps answer.
 func (s *tasks) never(ctx context.Context, ses *session) (mapping.Run, error) {
-	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: mapping.FlavourTaskStep, RunAfter: time.Hour}
+	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour(ses.task), RunAfter: time.Hour}
 	return s.startRun(ctx, ses, n, &taskRun{task: ses.task, stepping: ses.mode})
 }
 
@@ -140,4 +152,12 @@ func (c *core) startStep(ctx context.Context, ses *session, n adapter.NewRun, tr
 	}
 	ses.joined(created.Run)
 	return created.Run, nil
+}
+
+// flavour is the dialect that the task's runs are made in.
+func flavour(t mapping.Task) mapping.Flavour {
+	if t.Topic {
+		return mapping.FlavourTopic
+	}
+	return mapping.FlavourTaskStep
 }

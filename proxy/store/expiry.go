@@ -78,7 +78,7 @@ func (s *Store) IdleThreads(ctx context.Context, before time.Time, from Overdue,
 // Gone is a deleted thread with what others may hold of it.
 type Gone struct {
 	Tenant, ThreadID string
-	Runs             []string
+	Runs             []mapping.Run // their ids only
 	Links            []mapping.Link
 }
 
@@ -145,7 +145,7 @@ var manyParts = func() (texts []string) {
 }()
 
 var (
-	runsOfMany  = `SELECT thread, run_id FROM runs WHERE thread IN (` + list(1, deletedAtOnce) + `)`
+	runsOfMany  = `SELECT r.thread, r.run_id, k.task_id FROM runs r JOIN tasks k ON k.id = r.task WHERE r.thread IN (` + list(1, deletedAtOnce) + `)`
 	linksOfMany = `SELECT thread, body FROM links WHERE thread IN (` + list(1, deletedAtOnce) + `)`
 )
 
@@ -153,10 +153,12 @@ var (
 func (s *Store) holdings(t *tx, keys in, gone []Gone, at map[int64]int) error {
 	var thread int64
 	err := t.each(runsOfMany, keys, func(scan func(...any) error) error {
-		var id string
-		err := scan(&thread, &id)
-		gone[at[thread]].Runs = append(gone[at[thread]].Runs, id)
-		t.after(func() { s.runs.Remove(id) })
+		var r mapping.Run
+		err := scan(&thread, &r.ID, &r.TaskID)
+		g := &gone[at[thread]]
+		r.Tenant, r.ThreadID = g.Tenant, g.ThreadID
+		g.Runs = append(g.Runs, r)
+		t.after(func() { s.runs.Remove(r.ID) })
 		return err
 	})
 	if err != nil {

@@ -56,7 +56,7 @@ func TestD7ThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
 	}
 	gone, err := b.DeleteThreads(b.ctx, list)
 	b.ok(err)
-	if d := cmp.Diff([]store.Gone{{Tenant: "a", ThreadID: c.Thread.ID, Runs: []string{c.Run.ID}}}, gone); d != "" {
+	if d := cmp.Diff([]store.Gone{{Tenant: "a", ThreadID: c.Thread.ID, Runs: []mapping.Run{{Tenant: "a", ID: c.Run.ID, ThreadID: c.Thread.ID, TaskID: c.Run.TaskID}}}}, gone); d != "" {
 		t.Error(d)
 	}
 	_, err = b.Thread(b.as("a").ctx, c.Thread.ID)
