@@ -260,13 +260,17 @@ type StepRequest struct {
 }
 
 // Handout is a step on its way to a client. Confirm must be called once the
-// answer was written with the request's context still alive; a step that is
-// not confirmed is handed out again.
+// answer was written to a client that was still there when it was ready; a step
+// that is not confirmed is handed out again. Release must be called in any case
+// when the request is over: until Confirm or Release, nobody else is given a
+// step of the task. The end of the request's context does not do it, since many
+// clients close their connection while the answer is still being confirmed.
 type Handout struct {
 	Step mapping.Step
 	// Losses of the run that the step belongs to, for the loss header.
 	Losses  []mapping.Loss
 	Confirm func()
+	Release func() // may be nil
 }
 
 // Steps reads steps.

@@ -13,6 +13,7 @@ func (d *drive) create() error {
 	for try := 0; ; try++ {
 		if broke {
 			if found, err := d.findCreated(); found || err != nil {
+				d.found = found && try == 0
 				return err
 			}
 		}

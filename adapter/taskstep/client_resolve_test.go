@@ -155,12 +155,42 @@ func TestPickUpWithOpenCreate(t *testing.T) {
 				}
 				task := adaptertest.NewTask(nil)
 				task.Open = true
-				mustSucceed(t, runTask(t, backendAt(t, url), task))
+				tr := runTask(t, backendAt(t, url), task)
+				if made && !receipt[kind] { // a step may have been sent as well
+					mustFail(t, tr, mapping.CodeOutcomeUnknown)
+				} else {
+					mustSucceed(t, tr)
+				}
 				if n := agent.Counts().Creates; n != want {
 					t.Errorf("%d tasks made, want %d", n, want)
 				}
 			})
 		}
+	}
+}
+
+// TestPickUpWithUnloggedLink: the process died in its first step, before it
+// was logged what the agent calls the task.
+func TestPickUpWithUnloggedLink(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []adaptertest.Kind{adaptertest.Plain, adaptertest.Python, adaptertest.JS, adaptertest.Forge} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			agent := adaptertest.NewStepAgent(kind)
+			url := adaptertest.Serve(t, agent).URL
+			runFor(t, backendAt(t, url), adaptertest.NewTask(nil), 2) // the link and the first step
+			task := adaptertest.NewTask(nil)
+			task.Open = true
+			rest := runTask(t, backendAt(t, url), task)
+			if !listing[kind] {
+				mustFail(t, rest, mapping.CodeOutcomeUnknown)
+				return
+			}
+			mustSucceed(t, rest)
+			if c := agent.Counts(); len(rest.Outputs()) != 3 || c.Creates != 1 || c.Steps != 3 {
+				t.Errorf("%d outputs of %+v, want 3 of one task with 3 steps", len(rest.Outputs()), c)
+			}
+		})
 	}
 }
 

@@ -21,6 +21,7 @@ type drive struct {
 	site    site
 	remote  string   // the agent's task id
 	linked  bool     // a link event of this run is in the log
+	found   bool     // the task was made by an earlier call whose link is not in the log; a step may have been sent too
 	seen    []string // the agent's ids of the logged steps of this task
 	inRun   int      // steps logged in this run
 	here    int      // of them, in this call
@@ -89,7 +90,7 @@ func (d *drive) find() error {
 // prepare settles what an earlier call left open, and hands over the files of
 // a task that has not begun.
 func (d *drive) prepare() error {
-	if d.task.Open && d.linkedBefore() {
+	if d.task.Open && (d.linkedBefore() || d.found) {
 		steps, err := d.resolve(nil)
 		if err != nil {
 			return err

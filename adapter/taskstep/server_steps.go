@@ -34,6 +34,9 @@ func (s *server) executeStep(w http.ResponseWriter, r *http.Request, ref adapter
 	if err != nil {
 		return err
 	}
+	if out.Release != nil {
+		defer out.Release()
+	}
 	if len(out.Losses) > 0 {
 		if v := mapping.LossHeader(out.Losses); v != "" {
 			w.Header().Set(lossHeader, v)

@@ -102,11 +102,15 @@ var serverProofs = map[string]func(*testing.T){
 		rig(t, oneAgent, agents).wait("hi").want(t, 200, `"status":"success"`)
 		rig(t, "limits: {event: 4KiB}"+oneAgent, agents).wait("hi").want(t, 200, `"status":"error"`, "limits.event")
 	},
-	"retention.events":                warnedAbout("retention: {events: 1h}"),
-	"retention.checkpoints":           warnedAbout("retention: {checkpoints: 1h}"),
-	"retention.threads":               warnedAbout("retention: {threads: 1h}"),
-	"webhooks.allow_private_networks": warnedAbout("webhooks: {allow_private_networks: true}"),
-	"webhooks.secret":                 warnedAbout("webhooks: {secret: 'env:SECRET'}"),
+	"retention.events":      warnedAbout("retention: {events: 1h}"),
+	"retention.checkpoints": warnedAbout("retention: {checkpoints: 1h}"),
+	"retention.threads":     warnedAbout("retention: {threads: 1h}"),
+	"webhooks.allow_private_networks": func(t *testing.T) {
+		const body = `{"input":"hi","webhook":"http://127.0.0.1:1/hook"}`
+		rig(t, oneAgent, legacy()).send("POST", "/runs/wait", body).want(t, 422, "webhook")
+		rig(t, "webhooks: {allow_private_networks: true}"+oneAgent, legacy()).send("POST", "/runs/wait", body).want(t, 200, `"status":"success"`)
+	},
+	"webhooks.secret": provenBy("proxy/webhook", "TestADeliveryIsSignedAndNamed"),
 }
 
 // warnedAbout: the key is read by nothing yet, and whoever sets it is told.

@@ -32,6 +32,7 @@ type piece struct {
 	files     []store.FileWrite
 	drop      []string
 	artifacts []string
+	mark      mark // where the recorder stands behind it
 }
 
 // appender writes a run's events in order, as many in one transaction as were
@@ -45,11 +46,12 @@ type appender struct {
 	writing bool // a goroutine is writing
 	armed   bool // a timer will start one
 	err     error
+	durable mark      // where the recorder stood behind the last piece written
 	idle    sync.Cond // signalled when writing ends, or the queue shrinks
 }
 
-func newAppender(x *execution) *appender {
-	a := &appender{x: x}
+func newAppender(x *execution, at mark) *appender {
+	a := &appender{x: x, durable: at}
 	a.idle.L = &a.mu
 	return a
 }
@@ -106,11 +108,22 @@ func (a *appender) write() {
 		a.mu.Unlock()
 		err := a.commit(a.x.e.scope(context.Background(), a.x.run), batch, nil)
 		a.mu.Lock()
-		a.err = errors.Join(a.err, err)
+		a.wrote(batch, err)
 	}
 	a.writing = false
 	a.idle.Broadcast()
 	a.mu.Unlock()
+}
+
+// wrote notes what became of a batch. One that could not be written stays the
+// first of the queue: what follows stands on it. The lock must be held.
+func (a *appender) wrote(batch []piece, err error) {
+	if err != nil {
+		a.err = err
+		a.queue = append(batch[:len(batch):len(batch)], a.queue...)
+	} else if n := len(batch); n > 0 {
+		a.durable = batch[n-1].mark
+	}
 }
 
 // drain returns when nothing is queued or being written.
@@ -124,25 +137,35 @@ func (a *appender) drain() {
 }
 
 // close writes what is queued together with the last piece, if any, and the
-// end of the run, and returns when that is durable.
+// end of the run, and returns when that is durable. Where it fails it may be
+// called again.
 func (a *appender) close(ctx context.Context, last *piece, end *store.End) error {
 	a.mu.Lock()
 	for a.writing {
 		a.idle.Wait()
 	}
-	batch, err := a.queue, a.err
-	a.queue = nil
-	a.mu.Unlock()
-	if err != nil && !storeFull(err) {
-		return err
-	}
+	batch := a.queue
+	a.mu.Unlock() // nobody else writes: push is not called any more
 	if last != nil {
-		batch = append(batch, *last)
+		batch = append(batch[:len(batch):len(batch)], *last)
 	}
-	return a.commit(ctx, batch, end)
+	err := a.commit(ctx, batch, end)
+	if err == nil {
+		a.mu.Lock()
+		a.queue = nil
+		a.mu.Unlock()
+	}
+	return err
 }
 
-func storeFull(err error) bool { return mapping.Classify(err).Class == mapping.StorageFull }
+// giveUp drops what could not be written, and tells where the recorder stood
+// before it.
+func (a *appender) giveUp() mark {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.queue = nil
+	return a.durable
+}
 
 // commit is one transaction; its entries are published after it.
 func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) error {

@@ -419,3 +419,30 @@ func TestAnAnswerInTextIsPartOfTheConversation(t *testing.T) {
 		t.Errorf("messages = %s, want the answer before the step", last.After.JSON())
 	}
 }
+
+// TestInheritedQueue: a run that waits behind one of an earlier process starts
+// when that one ends.
+func TestInheritedQueue(t *testing.T) {
+	t.Parallel()
+	started := make(chan struct{}, 2)
+	s := &script{opaque: true, run: waiting(started)}
+	b := setup(t, s)
+	thread := mapping.NewID()
+	first := b.begin(t, order(thread, mapping.StrategyReject))
+	<-started
+	o := order(thread, mapping.StrategyEnqueue)
+	o.New.Thread = nil
+	queued := b.begin(t, o)
+	b.close()
+	s.run = func(_ context.Context, t adapter.Task, yield func(mapping.Event, error) bool) {
+		yield(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}, nil)
+	}
+	next := open(t, b.path, s)
+	for _, r := range []mapping.Run{first, queued} {
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		if got, err := next.Settled(ctx, r); err != nil || got.Status != mapping.RunSuccess {
+			t.Errorf("run %s: %s, %v", r.ID, got.Status, err)
+		}
+		stop()
+	}
+}

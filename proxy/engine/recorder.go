@@ -16,30 +16,35 @@ type recorder struct {
 	app    *appender
 	opaque bool
 
-	fold    *mapping.Fold // after everything queued
-	head    string        // newest checkpoint made by this run, or its base
-	step    int           // of the next loop checkpoint
-	updates int           // of this execution
-	steps   int           // steps of a task/step agent logged so far, by earlier executions too
-	asked   int           // questions so far
-	dirty   bool          // the state moved since the last checkpoint
-	grown   int           // bytes of diffs since the last snapshot
-	next    []string      // what the newest checkpoint said comes next
-	link    mapping.Link  // newest link, merged
+	mark                 // after everything queued
+	updates int          // of this execution
+	steps   int          // steps of a task/step agent logged so far, by earlier executions too
+	asked   int          // questions so far
+	grown   int          // bytes of diffs since the last snapshot
+	link    mapping.Link // newest link, merged
 	linked  bool
 	files   map[string]string // path → sum, of what this run wrote as artifacts
 	fault   error             // why the run must not go on
 }
 
+// mark is where a run's state stands.
+type mark struct {
+	fold  *mapping.Fold
+	head  string   // newest checkpoint made by this run, or its base
+	step  int      // of the next loop checkpoint
+	next  []string // what the newest checkpoint said comes next
+	dirty bool     // the state moved since the last checkpoint
+}
+
 func newRecorder(x *execution, fold *mapping.Fold, logged []mapping.Event) *recorder {
-	r := &recorder{x: x, fold: fold, head: x.run.Base, files: map[string]string{}, grown: unknownGrowth}
+	r := &recorder{x: x, mark: mark{fold: fold, head: x.run.Base}, files: map[string]string{}, grown: unknownGrowth}
 	if x.run.Base == "" {
 		r.grown = 0
 	}
 	for _, ev := range logged {
 		r.noteLogged(ev)
 	}
-	r.app = newAppender(x)
+	r.app = newAppender(x, r.mark)
 	return r
 }
 
@@ -48,10 +53,16 @@ func (r *recorder) noteLogged(ev mapping.Event) {
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head = c.ID
 		r.step = c.Step + 1
+		r.next, r.dirty = c.Next, false
+	} else if changesState(ev) {
+		r.dirty = true
 	}
 	if ev.Head.Step != nil {
 		r.asked++
 		r.steps++
+	}
+	if ev.Kind == mapping.KindInterrupt {
+		r.asked += len(ev.Head.Interrupts)
 	}
 	if ev.Head.Link != nil {
 		r.link, r.linked = *ev.Head.Link, true
@@ -118,9 +129,10 @@ func (r *recorder) take(ev mapping.Event) (piece, error) {
 		r.x.e.log.Keep(c.ID, after)
 	} else if after != before && changesState(ev) {
 		r.dirty = true
-		r.grown += len(ev.Data)
+		r.grow(len(ev.Data))
 	}
 	p.files, p.drop, p.artifacts = r.filesOf(&p.entry.Event, before, after)
+	p.mark = r.mark
 	return p, nil
 }
 
@@ -135,15 +147,19 @@ const unknownGrowth = -1
 // snapshot is the full state to be kept with a checkpoint, once the diffs
 // since the last one are longer than a state.
 func (r *recorder) snapshot(id string, diff int) []byte {
-	if r.grown == unknownGrowth {
-		r.grown = r.x.e.distance(r.x)
-	}
-	r.grown += diff
+	r.grow(diff)
 	if size := r.fold.Size(); r.grown <= size || r.grown < 4096 {
 		return nil
 	}
 	r.grown = 0
 	return r.fold.JSON()
+}
+
+func (r *recorder) grow(diff int) {
+	if r.grown == unknownGrowth {
+		r.grown = r.x.e.distance(r.x)
+	}
+	r.grown += diff
 }
 
 func (r *recorder) addLink(ev *mapping.Event) {
@@ -233,7 +249,8 @@ func (r *recorder) guess(q mapping.Interrupt) {
 // refused is why the run must end although its agent would go on.
 func (r *recorder) refused() error { return r.fault }
 
-// end queues the end event and waits until it is durable.
+// end writes the end event, with all that is queued. Where it fails it may be
+// called again.
 func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 	if out.Parked {
 		return r.app.close(ctx, nil, r.endOf(out))
@@ -242,27 +259,28 @@ func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 	if n := r.x.run.Attempt; n > 1 {
 		ev.Head.Attempt = n
 	}
+	head := r.head
 	if r.dirty {
 		next := r.next
 		if out.Status == mapping.RunSuccess {
 			next = nil
 		}
 		ev.Head.Checkpoint = newCheckpoint(r.x.run, "loop", r.step, next, ev.At)
+		head = ev.Head.Checkpoint.ID
 	}
 	after, err := r.fold.Apply(ev)
 	if err != nil {
 		return err
 	}
 	p := piece{entry: &mapping.Entry{Event: ev, Before: r.fold, After: after}}
-	if c := ev.Head.Checkpoint; c != nil {
-		r.head = c.ID
-		p.snapshot = r.snapshot(c.ID, 0)
-		r.x.e.log.Keep(c.ID, after)
+	if r.dirty {
+		p.snapshot = r.snapshot(head, 0)
+		r.x.e.log.Keep(head, after)
 	}
-	r.fold = after
 	if r.linked && !r.opaque && r.link.RemoteCheckpoint != "" {
-		r.link.LocalCheckpoint = r.head
-		p.link = &r.link
+		link := r.link
+		link.LocalCheckpoint = head
+		p.link = &link
 	}
 	return r.app.close(ctx, &p, r.endOf(out))
 }

@@ -6,84 +6,95 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 const (
-	keptTails = 1024    // ended runs whose tails stay for late readers
-	maxTail   = 1 << 20 // bytes of states and events of a tail worth keeping
-	keptFolds = 512     // states by checkpoint id; checkpoints never change
+	keptTails     = 1024     // tails that nobody uses, for those who come later
+	keptTail      = 1 << 20  // bytes of states and events of a tail worth keeping
+	keptTailBytes = 64 << 20 // of all of them
+	entryBytes    = 512      // what an entry takes beside its data
+	keptFolds     = 512      // states by checkpoint id; checkpoints never change
+	keptFoldBytes = 64 << 20 // of all of them, as if they shared nothing
 )
 
 // Log reads runs and states. Safe for concurrent use.
 type Log struct {
 	st    *store.Store
-	folds *lru.Cache[string, *mapping.Fold]
-	ended *lru.Cache[string, *Tail]
+	folds *cache[*mapping.Fold]
+	kept  *cache[*Tail] // tails that nobody uses
 
 	mu   sync.Mutex
-	live map[string]*Tail // runs that have not ended, as far as this process knows
+	live map[string]*Tail // tails that are read or written to
 }
 
 // New makes a Log over st.
 func New(st *store.Store) (*Log, error) {
-	folds, err := lru.New[string, *mapping.Fold](keptFolds)
+	folds, err := newCache[*mapping.Fold](keptFolds, keptFoldBytes)
 	if err != nil {
 		return nil, err
 	}
-	ended, err := lru.New[string, *Tail](keptTails)
+	kept, err := newCache[*Tail](keptTails, keptTailBytes)
 	if err != nil {
 		return nil, err
 	}
-	return &Log{st: st, folds: folds, ended: ended, live: map[string]*Tail{}}, nil
+	return &Log{st: st, folds: folds, kept: kept, live: map[string]*Tail{}}, nil
 }
 
-// Adopt takes a run's tail over for an execution that is about to begin:
-// readers wait for what it publishes instead of looking into the store. Own
-// must follow.
+// Adopt returns the tail that the execution of a run publishes to. From then on
+// readers wait for what it publishes instead of looking into the store.
+// Tail.Begin and at last Disown must follow.
 func (l *Log) Adopt(run mapping.Run) *Tail {
-	t := l.tail(run)
-	t.setOwned(true)
+	t := l.use(run)
+	t.own(1)
 	return t
 }
 
-// Own returns the tail that the execution of a run publishes to. base is the
-// state before the run's first event; entries already logged are given when
-// the run is picked up again.
-func (l *Log) Own(run mapping.Run, base *mapping.Fold, logged []*mapping.Entry) *Tail {
-	t := l.tail(run)
-	t.setBase(base)
-	t.Publish(logged)
-	t.setOwned(true)
-	return t
+// Disown is called when the execution has left the run: ended, parked, handed
+// over, or fenced.
+func (l *Log) Disown(t *Tail) {
+	t.own(-1)
+	l.leave(t)
 }
 
-// Disown is called when the execution left the run without ending it: parked,
-// handed over, or fenced.
-func (l *Log) Disown(t *Tail) { t.setOwned(false) }
-
-// Ended moves the tail of an ended run to the bounded cache.
-func (l *Log) Ended(t *Tail) {
-	t.setOwned(false)
-	if t.weight() <= maxTail {
-		l.ended.Add(t.run.ID, t)
-	}
+// use returns the run's tail, which stays the run's one tail until everybody
+// who used it has left.
+func (l *Log) use(run mapping.Run) *Tail {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	t, ok := l.live[run.ID]
+	if !ok {
+		if t, ok = l.kept.take(run.ID); !ok {
+			t = newTail(run)
+		}
+		l.live[run.ID] = t
+	}
+	t.users++
+	return t
+}
+
+// leave moves a tail that nobody uses any more to the bounded cache.
+func (l *Log) leave(t *Tail) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.users--; t.users > 0 || l.live[t.run.ID] != t {
+		return
+	}
 	delete(l.live, t.run.ID)
-	l.mu.Unlock()
+	if bytes, worth := t.weighs(); worth {
+		l.kept.add(t.run.ID, t, bytes)
+	}
 }
 
 // Removed forgets a deleted run and ends its readers.
 func (l *Log) Removed(runID string) {
 	l.mu.Lock()
-	t := l.live[runID]
+	t, ok := l.live[runID]
 	delete(l.live, runID)
-	l.mu.Unlock()
-	if old, ok := l.ended.Peek(runID); ok {
-		old.remove()
-		l.ended.Remove(runID)
+	if !ok {
+		t, ok = l.kept.take(runID)
 	}
-	if t != nil {
+	l.mu.Unlock()
+	if ok {
 		t.remove()
 	}
 }
@@ -95,41 +106,22 @@ func (l *Log) Ring(runID string) {
 	t := l.live[runID]
 	l.mu.Unlock()
 	if t != nil {
-		t.mu.Lock()
-		t.wake()
-		t.mu.Unlock()
+		t.ring()
 	}
-}
-
-func (l *Log) tail(run mapping.Run) *Tail {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t, ok := l.live[run.ID]
-	if !ok {
-		t = newTail(run)
-		l.live[run.ID] = t
-	}
-	return t
 }
 
 // Known returns a run whose tail is in memory, as it was when it began; its
 // status may have changed since.
 func (l *Log) Known(runID string) (mapping.Run, bool) {
-	if t := l.known(runID); t != nil {
-		return t.run, true
-	}
-	return mapping.Run{}, false
-}
-
-func (l *Log) known(runID string) *Tail {
 	l.mu.Lock()
-	t := l.live[runID]
+	t, ok := l.live[runID]
 	l.mu.Unlock()
-	if t != nil {
-		return t
+	if !ok {
+		if t, ok = l.kept.get(runID); !ok {
+			return mapping.Run{}, false
+		}
 	}
-	t, _ = l.ended.Get(runID)
-	return t
+	return t.run, true
 }
 
 // State returns the fold of a checkpoint; "" is the head. An empty thread
@@ -149,7 +141,7 @@ func (l *Log) Base(ctx context.Context, threadID, checkpointID string) (*mapping
 	if checkpointID == "" {
 		return mapping.NewFold(nil)
 	}
-	if f, ok := l.folds.Get(checkpointID); ok {
+	if f, ok := l.folds.get(checkpointID); ok {
 		return f, nil
 	}
 	f, _, err := l.State(ctx, threadID, checkpointID)
@@ -157,18 +149,18 @@ func (l *Log) Base(ctx context.Context, threadID, checkpointID string) (*mapping
 }
 
 // Keep remembers the fold of a checkpoint that was just made.
-func (l *Log) Keep(checkpointID string, f *mapping.Fold) { l.folds.Add(checkpointID, f) }
+func (l *Log) Keep(checkpointID string, f *mapping.Fold) { l.folds.add(checkpointID, f, f.Size()) }
 
 func (l *Log) fold(s store.State) (*mapping.Fold, error) {
 	if s.Checkpoint.ID == "" {
 		return mapping.NewFold(nil)
 	}
-	if f, ok := l.folds.Get(s.Checkpoint.ID); ok {
+	if f, ok := l.folds.get(s.Checkpoint.ID); ok {
 		return f, nil
 	}
 	f, err := FoldState(s)
 	if err == nil {
-		l.folds.Add(s.Checkpoint.ID, f)
+		l.Keep(s.Checkpoint.ID, f)
 	}
 	return f, err
 }

@@ -7,24 +7,29 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// tailKept bounds the entries a tail holds; readers further behind read the
-// store until they reach it.
-const tailKept = 2048
+// tailEntries and tailBytes bound what a tail holds; readers further behind
+// read the store until they reach it. The newest entry is always held.
+const (
+	tailEntries = 2048
+	tailBytes   = 16 << 20
+)
 
 // Tail is the newest part of one run's log, with the state folded at every
 // entry. One writer publishes, any number of readers follow. Safe for
 // concurrent use.
 type Tail struct {
-	run mapping.Run // as it was when the tail was made
+	run   mapping.Run // as it was when the tail was made
+	users int         // readers and executions; guarded by Log.mu
 
 	mu      sync.Mutex
 	base    *mapping.Fold // state before the run's first event; nil until known
 	entries []*mapping.Entry
+	bytes   int           // what entries weigh
 	dropped bool          // entries before the first one held exist in the store only
 	last    int64         // newest Seq published
 	ended   bool          // the end event is published
 	gone    bool          // the run was deleted
-	owned   bool          // an execution in this process publishes
+	owners  int           // executions in this process that publish
 	changed chan struct{} // closed at every publication
 	settled chan struct{} // closed when the run ends or goes, or its execution leaves it
 }
@@ -33,7 +38,16 @@ func newTail(run mapping.Run) *Tail {
 	return &Tail{run: run, changed: make(chan struct{}), settled: make(chan struct{})}
 }
 
-// Publish appends entries that are durable and wakes the readers.
+// Begin says what there is before an execution publishes anything: the state
+// before the run's first event and, when the run is picked up again, the
+// entries already logged.
+func (t *Tail) Begin(base *mapping.Fold, logged []*mapping.Entry) {
+	t.setBase(base)
+	t.Publish(logged)
+}
+
+// Publish appends entries that are durable and wakes the readers. Entries that
+// are not newer than what is there are left out.
 func (t *Tail) Publish(entries []*mapping.Entry) {
 	if len(entries) == 0 {
 		return
@@ -45,14 +59,11 @@ func (t *Tail) Publish(entries []*mapping.Entry) {
 			continue
 		}
 		t.entries = append(t.entries, e)
+		t.bytes += weight(e)
 		t.last = e.Seq
 		t.ended = t.ended || e.Kind == mapping.KindEnd
 	}
-	if len(t.entries) > tailKept {
-		kept := make([]*mapping.Entry, tailKept/2, tailKept)
-		copy(kept, t.entries[len(t.entries)-tailKept/2:])
-		t.entries, t.dropped = kept, true
-	}
+	t.cut()
 	t.wake()
 	if t.ended {
 		t.settle()
@@ -65,16 +76,50 @@ func (t *Tail) settle() {
 	t.settled = make(chan struct{})
 }
 
+// cut drops the older half when there is too much.
+func (t *Tail) cut() {
+	if len(t.entries) <= tailEntries && t.bytes <= tailBytes {
+		return
+	}
+	from := 0
+	for ; from < len(t.entries)-1; from++ {
+		if len(t.entries)-from <= tailEntries/2 && t.bytes <= tailBytes/2 {
+			break
+		}
+		t.bytes -= weight(t.entries[from])
+	}
+	if from == 0 {
+		return
+	}
+	t.entries, t.dropped = append([]*mapping.Entry(nil), t.entries[from:]...), true
+}
+
+// weight is about how many bytes an entry holds on to once its state was read.
+func weight(e *mapping.Entry) int {
+	n := len(e.Data)
+	if e.After != e.Before && e.After != nil {
+		n += e.After.Size()
+	}
+	return n
+}
+
 // wake must be called with the lock held.
 func (t *Tail) wake() {
 	close(t.changed)
 	t.changed = make(chan struct{})
 }
 
+// ring wakes the readers although nothing was published.
+func (t *Tail) ring() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wake()
+}
+
 // view is what a reader sees of a tail at one moment.
 type view struct {
-	entries []*mapping.Entry // after the asked position
-	gap     bool             // entries between the position and the tail are in the store only
+	entries []*mapping.Entry // after the asked position, as far as they are held
+	gap     bool             // entries between the position and those may be in the store only
 	ended   bool
 	gone    bool
 	owned   bool
@@ -86,60 +131,53 @@ type view struct {
 func (t *Tail) after(seq int64) view {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	v := view{ended: t.ended, gone: t.gone, owned: t.owned, changed: t.changed, settled: t.settled}
+	v := view{ended: t.ended, gone: t.gone, owned: t.owners > 0, changed: t.changed, settled: t.settled}
 	i := sort.Search(len(t.entries), func(i int) bool { return t.entries[i].Seq > seq })
 	v.gap = i == 0 && t.dropped
-	if !v.gap {
-		v.entries = t.entries[i:len(t.entries):len(t.entries)]
-	}
+	v.entries = t.entries[i:len(t.entries):len(t.entries)]
 	return v
 }
 
-// end is the newest entry of an ended run, its end event.
-func (t *Tail) end() *mapping.Entry {
+// newest returns the fold after the newest entry, and its Seq. needed is false
+// when the store has nothing to add: the run has ended, or is executed here.
+func (t *Tail) newest() (f *mapping.Fold, last int64, needed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.entries[len(t.entries)-1]
-}
-
-// newest returns the fold after the newest entry, and its Seq.
-func (t *Tail) newest() (*mapping.Fold, int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	needed = t.owners == 0 && !t.ended && !t.gone
 	if n := len(t.entries); n > 0 {
-		return t.entries[n-1].After, t.last
+		return t.entries[n-1].After, t.last, needed
 	}
-	return t.base, t.last
+	return t.base, t.last, needed
 }
 
-// weight is about how many bytes the tail holds on to once every state in it
-// was read.
-func (t *Tail) weight() (n int) {
+// setBase notes the state before the run's first event, and returns what was
+// noted first: a reader that looked before the run began may come late.
+func (t *Tail) setBase(f *mapping.Fold) *mapping.Fold {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, e := range t.entries {
-		n += len(e.Data)
-		if e.After != e.Before {
-			n += e.After.Size()
-		}
+	if t.base == nil {
+		t.base = f
 	}
-	return n
+	return t.base
 }
 
-func (t *Tail) setBase(f *mapping.Fold) {
+// own counts executions: the one that parked a run may leave after the one
+// that goes on with it has come.
+func (t *Tail) own(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.base = f
-}
-
-func (t *Tail) setOwned(owned bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.owned = owned
+	t.owners += n
 	t.wake()
-	if !owned {
+	if t.owners == 0 {
 		t.settle()
 	}
+}
+
+// weighs is what is kept when the tail is, and whether it is worth keeping.
+func (t *Tail) weighs() (bytes int, worth bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.bytes + len(t.entries)*entryBytes, !t.gone && t.last > 0 && t.bytes <= keptTail
 }
 
 // remove ends every reader: the run is no more.

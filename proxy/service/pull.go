@@ -27,11 +27,13 @@ func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepR
 	}
 	p := &pull{tasks: s, ses: ses, req: req, n: ses.task.Cursor + 1}
 	step, err := p.next(ctx)
+	if err == nil {
+		err = p.settle(ctx)
+	}
 	if err != nil {
 		leave()
 		return adapter.Handout{}, err
 	}
-	context.AfterFunc(ctx, leave) // an answer that was never written: the next POST gets the step again
 	return p.handOut(ctx, step, leave)
 }
 
@@ -72,7 +74,11 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 			return step, nil
 		}
 		var err error
+		if active {
+			err = p.turn(ctx, i, run)
+		}
 		switch {
+		case err != nil:
 		case active && p.ses.mode == mapping.SteppingLockstep:
 			err = p.lockstep(ctx, run)
 		case active:
@@ -88,6 +94,22 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 			return mapping.Step{}, err
 		}
 	}
+}
+
+// settle waits for the end of a run that has asked: whoever has the question
+// may look for it, and answer it, anywhere.
+func (p *pull) settle(ctx context.Context) error {
+	i, run, after, active := p.ses.current()
+	if !active || !p.ses.asks() {
+		return nil
+	}
+	for e, err := range p.log.Follow(ctx, run, after) {
+		if err != nil {
+			return err
+		}
+		p.ses.feed(i, e)
+	}
+	return nil
 }
 
 // interject makes a follow-up run of words that come while the run goes on.
@@ -260,18 +282,14 @@ func (p *pull) others(ctx context.Context) (bool, error) {
 func (p *pull) handOut(ctx context.Context, step mapping.Step, leave func()) (adapter.Handout, error) {
 	ses, req := p.ses, store.StepRequest{Input: p.req.Input, AdditionalInput: p.req.AdditionalInput}
 	again := step.N < p.n
-	if again {
-		step = withRequest(step, ses.requests[step.N])
-	} else {
-		step = withRequest(step, req)
-	}
+	step = withRequest(step, ses.fetched(step.N, req, again))
 	list := []mapping.Step{step}
 	if err := p.withArtifacts(ctx, ses.task.ThreadID, list); err != nil {
 		leave()
 		return adapter.Handout{}, err
 	}
 	detached := context.WithoutCancel(ctx)
-	return adapter.Handout{Step: list[0], Confirm: func() {
+	return adapter.Handout{Step: list[0], Release: leave, Confirm: func() {
 		defer leave()
 		if !again {
 			p.confirm(detached, step, req)
@@ -287,7 +305,6 @@ func (p *pull) confirm(ctx context.Context, step mapping.Step, req store.StepReq
 	}
 	p.ses.mu.Lock()
 	p.ses.task.Cursor = step.N
-	p.ses.requests[step.N] = req
 	p.ses.mu.Unlock()
 	if _, r, _, active := p.ses.current(); active && !step.IsLast {
 		p.engine.CancelIdle(r)

@@ -178,12 +178,38 @@ func (s *session) step(n int) (mapping.Step, bool) {
 	return s.steps[n-1], true
 }
 
+// fetched is what a step is told to have been asked for with: what fetched it
+// first, where it was handed out before, else this request. It shows in reads
+// from now on: a client may read the step before its hand-out is confirmed.
+func (s *session) fetched(n int, r store.StepRequest, again bool) store.StepRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !again {
+		s.requests[n] = r
+	}
+	return s.requests[n]
+}
+
+// own is the session's task if it belongs to the tenant.
+func (s *session) own(tenant string) (mapping.Task, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.task, s.task.Tenant == tenant
+}
+
 // asks tells whether a question is open, whose answer the client's next words
 // are, even while the run that asks is still being wound up.
 func (s *session) asks() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asking
+}
+
+// begun tells whether the task has had a run.
+func (s *session) begun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.runs) > 0
 }
 
 // release lets go of the held step: the run is parked, so there is more to come.

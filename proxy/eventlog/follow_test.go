@@ -1,0 +1,296 @@
+package eventlog_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+func TestLiveLateAndColdReadersSeeTheSame(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.create(true)
+	w := b.own(c.Run, c.Fence, c.Events)
+	live := b.follow(c.Run, 0)
+	first := <-live.got
+	w.add(some(3, 5)...)
+	late := b.follow(c.Run, 2)
+	w.add(some(700, 5)...) // more than one read from the store takes
+	w.end()
+	seen := append([]*mapping.Entry{first}, live.all(1)...)
+	same(t, seen[2:], late.all(2))
+	same(t, seen, b.follow(c.Run, 0).all(0))
+	b.again()
+	same(t, seen, b.follow(c.Run, 0).all(0))
+	list, err := b.Read(t.Context(), c.Run, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, seen, list)
+	if n := b.Live(); n != 0 {
+		t.Errorf("%d tails are in use after everybody left", n)
+	}
+}
+
+func TestReadersBehindWhatATailHolds(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.create(true)
+	w := b.own(c.Run, c.Fence, c.Events)
+	slow := b.follow(c.Run, 0)
+	first := <-slow.got
+	var fast []*reading
+	for range 16 {
+		fast = append(fast, b.follow(c.Run, 0))
+	}
+	var quick sync.WaitGroup
+	var seen []*mapping.Entry
+	for i, rd := range fast {
+		quick.Go(func() {
+			if list := rd.all(0); i == 0 {
+				seen = list
+			}
+		})
+	}
+	const events = 3*eventlog.TailEntries + 17
+	for n := 0; n < events; n += 100 {
+		w.add(some(min(100, events-n), 5)...)
+	}
+	w.end()
+	quick.Wait() // although the slow one has not read on
+	same(t, seen, append([]*mapping.Entry{first}, slow.all(1)...))
+	same(t, seen, b.follow(c.Run, 0).all(0))
+	same(t, seen[1000:], b.follow(c.Run, 1000).all(1000))
+	list, err := b.Read(t.Context(), c.Run, 500)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, seen[500:], list)
+}
+
+func TestATailOfLargeStatesIsBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.create(true)
+	w := b.own(c.Run, c.Fence, c.Events)
+	for range 50 {
+		w.add(some(1, 1<<20)...)
+	}
+	slow := b.follow(c.Run, 0)
+	w.end()
+	if n := len(slow.all(0)); n != 52 {
+		t.Errorf("%d entries, want 52", n)
+	}
+	if n := b.Kept(); n > 1<<20 {
+		t.Errorf("%d bytes of a heavy tail are kept", n)
+	}
+	b.again()
+	b.follow(c.Run, 0).all(0)
+	if n := b.Kept(); n > 1<<20 {
+		t.Errorf("%d bytes are kept for a late reader of an ended run", n)
+	}
+}
+
+func TestManyEndedRunsStayWithinTheBound(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 150 {
+		c := b.create(true)
+		w := b.own(c.Run, c.Fence, c.Events)
+		w.add(some(1, 400<<10)...)
+		w.end()
+	}
+	if n := b.Kept(); n > eventlog.KeptTailBytes || n == 0 {
+		t.Errorf("%d bytes are kept, %d are allowed", n, eventlog.KeptTailBytes)
+	}
+	if b.Live() != 0 {
+		t.Errorf("%d tails in use", b.Live())
+	}
+}
+
+func TestAPendingRunIsFollowedBeforeItStarts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.create(false)
+	early := b.follow(c.Run, 0)
+	if list, err := b.Read(t.Context(), c.Run, 0); err != nil || len(list) != 0 {
+		t.Fatalf("a pending run has %d entries, %v", len(list), err)
+	}
+	claimed, ok, _, err := b.st.ClaimNext(t.Context(), nil)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	w := b.own(claimed.Run, claimed.Fence, claimed.Logged)
+	w.add(mapping.Event{Kind: mapping.KindStarted})
+	w.add(some(5, 5)...)
+	w.end()
+	if n := len(early.all(0)); n != 7 {
+		t.Errorf("%d entries, want 7", n)
+	}
+}
+
+func TestARunOfAnotherProcessIsPolled(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.create(true)
+	rd := b.follow(c.Run, 0)
+	<-rd.got
+	w := b.elsewhere(c.Run, c.Fence)
+	w.add(some(2, 5)...)
+	b.Ring(c.Run.ID) // by a notice
+	<-rd.got
+	<-rd.got
+	w.end() // by the clock
+	if n := len(rd.all(3)); n != 1 {
+		t.Errorf("%d entries, want the end", n)
+	}
+}
+
+func TestALateReaderSeesAtOnceWhatNobodyRangFor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.create(true)
+	w := b.own(c.Run, c.Fence, c.Events)
+	w.add(some(2, 5)...)
+	b.Disown(w.tail) // handed over; the tail is kept
+	w.tail = nil
+	w.end()
+	if list, err := b.Read(t.Context(), c.Run, 0); err != nil || len(list) != 4 {
+		t.Errorf("%d entries without waiting, want 4 (%v)", len(list), err)
+	}
+	if n := len(b.follow(c.Run, 0).all(0)); n != 4 {
+		t.Errorf("%d entries, want 4", n)
+	}
+}
+
+func TestARunDeletedWhileItIsRead(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	notFound := func(rd *reading) {
+		t.Helper()
+		for range rd.got {
+		}
+		if mapping.Classify(rd.err).Class != mapping.NotFound {
+			t.Errorf("the reader got %v", rd.err)
+		}
+	}
+	c := b.create(true)
+	w := b.own(c.Run, c.Fence, c.Events)
+	rd := b.follow(c.Run, 0)
+	<-rd.got
+	b.Removed(c.Run.ID)
+	notFound(rd)
+	b.Disown(w.tail)
+	if _, known := b.Known(c.Run.ID); known {
+		t.Error("a removed run came back when its execution left")
+	}
+	p := b.create(false)
+	rd = b.follow(p.Run, 0)
+	out := mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}
+	ev := mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}}
+	if _, err := b.st.EndInactive(t.Context(), p.Run.ThreadID, p.Run.ID, ev, store.End{Outcome: out, Thread: mapping.ThreadIdle}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.st.DeleteThread(t.Context(), p.Run.ThreadID); err != nil {
+		t.Fatal(err)
+	}
+	b.Ring(p.Run.ID)
+	notFound(rd)
+	if b.Live() != 0 {
+		t.Errorf("%d tails in use", b.Live())
+	}
+}
+
+func TestFollowEndsWithItsContextAndReturnsNothingBehindTheEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.create(true)
+	w := b.own(c.Run, c.Fence, c.Events)
+	ctx, stop := context.WithCancelCause(t.Context())
+	gone := errors.New("the client left")
+	defer stop(nil)
+	for e, err := range b.Follow(ctx, c.Run, 0) {
+		if err != nil {
+			if !errors.Is(err, gone) {
+				t.Errorf("got %v", err)
+			}
+			break
+		}
+		if e.Seq == 1 {
+			stop(gone)
+		}
+	}
+	w.end()
+	for _, after := range []int64{2, 100} {
+		if n := len(b.follow(c.Run, after).all(after)); n != 0 {
+			t.Errorf("%d entries after %d", n, after)
+		}
+	}
+}
+
+// A reader's look at the store and an execution that takes the run over meet at
+// every point; whoever publishes first, readers see each entry once.
+func TestReadersAndExecutionsRace(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 60 {
+		c := b.create(false)
+		var readers []*reading
+		for range 3 {
+			readers = append(readers, b.follow(c.Run, 0))
+		}
+		claimed, ok, _, err := b.st.ClaimNext(t.Context(), nil)
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		w := b.elsewhere(claimed.Run, claimed.Fence)
+		w.add(mapping.Event{Kind: mapping.KindStarted})
+		w.add(some(2, 5)...)
+		b.Ring(c.Run.ID)
+		logged, err := b.st.Events(t.Context(), c.Run.ThreadID, c.Run.ID, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = b.own(claimed.Run, claimed.Fence, logged)
+		readers = append(readers, b.follow(c.Run, 0))
+		w.add(some(2, 5)...)
+		readers = append(readers, b.follow(c.Run, 0))
+		w.end()
+		for _, rd := range readers {
+			if n := len(rd.all(0)); n != 6 {
+				t.Fatalf("%d entries, want 6", n)
+			}
+		}
+	}
+}
+
+func TestStatesAreReadFromMemoryAndFromTheStoreAlike(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.create(true)
+	w := b.elsewhere(c.Run, c.Fence)
+	id := mapping.NewID()
+	ev := some(1, 5)[0]
+	ev.Head.Checkpoint = &mapping.Checkpoint{ID: id, Source: "loop"}
+	w.add(ev)
+	cold, cp, err := b.State(t.Context(), c.Run.ThreadID, "")
+	if err != nil || cp.ID != id {
+		t.Fatal(cp.ID, err)
+	}
+	warm, err := b.Base(t.Context(), c.Run.ThreadID, id)
+	if err != nil || warm != cold {
+		t.Errorf("the state was folded twice (%v)", err)
+	}
+	if !strings.Contains(string(cold.JSON()), `"text":"xxxxx"`) {
+		t.Errorf("state %s", cold.JSON())
+	}
+	if _, _, err := b.State(t.Context(), c.Run.ThreadID, mapping.NewID()); mapping.Classify(err).Class != mapping.NotFound {
+		t.Errorf("an unknown checkpoint gave %v", err)
+	}
+}

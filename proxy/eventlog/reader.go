@@ -1,0 +1,125 @@
+package eventlog
+
+import (
+	"context"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// reader is one that follows a run. Used by one goroutine.
+type reader struct {
+	*Log
+	run  mapping.Run
+	tail *Tail
+	seq  int64         // everything up to here was yielded or not asked for
+	fold *mapping.Fold // the state at seq; nil: not known
+	poll time.Duration // until the next look at the store
+}
+
+type yielder = func(*mapping.Entry, error) bool
+
+func (r *reader) follow(ctx context.Context, yield yielder) {
+	for {
+		v, ok := r.look(ctx, yield)
+		if !ok {
+			return
+		}
+		for _, e := range v.entries {
+			if !r.give(e, yield) {
+				return
+			}
+		}
+		done, err := r.wait(ctx, v)
+		if err != nil {
+			yield(nil, err)
+		}
+		if done || err != nil {
+			return
+		}
+	}
+}
+
+// look returns a view of the tail that follows the reader's position, yielding
+// from the store what the tail has dropped. ok is as of readGap.
+func (r *reader) look(ctx context.Context, yield yielder) (v view, ok bool) {
+	for {
+		v, from := r.tail.after(r.seq), r.seq
+		if !v.gap {
+			return v, true
+		}
+		if !r.readGap(ctx, yield) {
+			return v, false
+		}
+		if r.seq == from { // the store has nothing in between (any more): the view, which is older, does follow
+			return v, true
+		}
+	}
+}
+
+// give yields an entry; false: no more is wanted, or the run has ended.
+func (r *reader) give(e *mapping.Entry, yield yielder) bool {
+	r.seq, r.fold, r.poll = e.Seq, e.After, pollFirst
+	return yield(e, nil) && e.Kind != mapping.KindEnd
+}
+
+// wait returns when there may be more to read. done: there never will be.
+func (r *reader) wait(ctx context.Context, v view) (done bool, err error) {
+	switch {
+	case v.gone:
+		return true, errDeleted(r.run.ID)
+	case v.ended:
+		return true, nil
+	case v.owned:
+		select {
+		case <-v.changed:
+			return false, nil
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+	timer := time.NewTimer(r.poll)
+	defer timer.Stop()
+	select {
+	case <-v.changed:
+	case <-timer.C:
+		r.poll = min(2*r.poll, pollMost)
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	return false, r.fill(ctx, r.tail, r.run)
+}
+
+// readGap yields from the store what the tail has dropped, and all that follows
+// there. Where the state at the position is not known it folds from the run's
+// start. false: no more is wanted, or it failed and said so.
+func (r *reader) readGap(ctx context.Context, yield yielder) bool {
+	fold, seq := r.fold, r.seq
+	if fold == nil {
+		var err error
+		if fold, err = r.runBase(ctx, r.run); err != nil {
+			yield(nil, err)
+		}
+		if fold == nil {
+			return err == nil
+		}
+		seq = 0
+	}
+	for {
+		entries, err := r.read(ctx, r.run, fold, seq)
+		if err != nil {
+			yield(nil, err)
+			return false
+		}
+		for _, e := range entries {
+			if e.Seq > r.seq && !r.give(e, yield) {
+				return false
+			}
+		}
+		if len(entries) < readBatch {
+			return true
+		}
+		newest := entries[len(entries)-1]
+		fold, seq = newest.After, newest.Seq
+	}
+}
