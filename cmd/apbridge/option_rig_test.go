@@ -203,3 +203,13 @@ func aFreeAddress(t *testing.T) string {
 	defer l.Close()
 	return l.Addr().String()
 }
+
+// textBetween is what stands in s between the first from and the to after it.
+func textBetween(s, from, to string) string {
+	_, rest, _ := strings.Cut(s, from)
+	found, _, ok := strings.Cut(rest, to)
+	if !ok {
+		return ""
+	}
+	return found
+}
