@@ -102,6 +102,7 @@ func (a *app) serverOptions(svc adapter.Service, through map[string]http.Handler
 		Ready:   a.store.Ping,
 		Drain:   a.engine.Shutdown,
 		Metrics: a.metrics,
+		Public:  documents(version()),
 	}
 }
 

@@ -81,6 +81,7 @@ var asks = map[string]ask{
 	"PUT /store/items":                           {body: `{"namespace":["n"],"key":"k","value":{"v":"of bob"}}`, own: true},
 	"DELETE /store/items":                        {body: `{"namespace":["n"],"key":"k"}`, own: true},
 	"POST /store/items/search":                   {body: `{"namespace_prefix":["n"]}`, own: true},
+	"POST /assistants/{assistant_id}/latest":     {body: `{"version":1}`, own: true},
 	"POST /store/namespaces":                     {own: true},
 	"GET /ok":                                    {own: true},
 	"GET /info":                                  {own: true},
