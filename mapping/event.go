@@ -68,7 +68,8 @@ type Head struct {
 	Next []string `json:"next,omitempty"`
 	// Full: Data is the whole state, not a Diff. Never logged.
 	Full bool `json:"full,omitempty"`
-	// Attempt of a started event, from 1.
+	// Attempt of a started event, from 1; of an end event, when it was not the
+	// first.
 	Attempt int `json:"attempt,omitempty"`
 	// Ahead, on a started event: steps may have been asked for before the
 	// result of the one before was logged.

@@ -279,6 +279,9 @@ func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 		return r.app.close(ctx, nil, r.endOf(out))
 	}
 	ev := mapping.Event{RunID: r.x.run.ID, Kind: mapping.KindEnd, At: r.x.now(), Head: mapping.Head{Outcome: &out}}
+	if n := r.x.run.Attempt; n > 1 {
+		ev.Head.Attempt = n
+	}
 	head := r.head
 	if r.dirty {
 		next := r.next
