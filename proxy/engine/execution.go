@@ -162,6 +162,7 @@ func (x *execution) drive(ctx context.Context, b adapter.Backend, t adapter.Task
 			return nil, err
 		}
 		if ev.Kind == mapping.KindEnd {
+			x.rec.agree(ev)
 			return ev.Head.Outcome, nil
 		}
 		if err := x.rec.add(ev); err != nil {

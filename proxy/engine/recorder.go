@@ -156,6 +156,13 @@ func (r *recorder) addLink(ev *mapping.Event) {
 	ev.Head.Link = &l
 }
 
+// agree notes what the end says about the link; it is written with the end.
+func (r *recorder) agree(ev mapping.Event) {
+	if ev.Head.Link != nil {
+		r.addLink(&ev)
+	}
+}
+
 // addUpdate gives a step of an opaque agent its checkpoint.
 func (r *recorder) addUpdate(ev *mapping.Event) {
 	for _, q := range ev.Head.Interrupts {
@@ -248,7 +255,7 @@ func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 		r.x.e.log.Keep(c.ID, after)
 	}
 	r.fold = after
-	if r.linked && !r.opaque && r.link.RemoteCheckpoint != "" {
+	if r.linked && !r.opaque && r.link.Agreed() {
 		r.link.LocalCheckpoint = r.head
 		p.link = &r.link
 	}
