@@ -33,7 +33,8 @@ const (
 	// changed). Backends yield it with Data = the full values and Head.Full
 	// set; the engine turns that into a Diff before it is logged.
 	KindState Kind = "state"
-	// KindEnd is the last event of a run: Head.Outcome.
+	// KindEnd is the last event of a run: Head.Outcome. A backend may say with
+	// it, in Head.Link, how far both sides agree.
 	KindEnd Kind = "end"
 )
 

@@ -190,6 +190,7 @@ func (x *execution) drive(ctx context.Context, b adapter.Backend, t adapter.Task
 			x.agent.pace.took(time.Since(asked))
 		}
 		if ev.Kind == mapping.KindEnd {
+			x.rec.agree(ev)
 			return ev.Head.Outcome, nil
 		}
 		if err := x.rec.add(ev); err != nil {

@@ -204,6 +204,13 @@ func (r *recorder) addLink(ev *mapping.Event) {
 	ev.Head.Link = &l
 }
 
+// agree notes what the end says about the link; it is written with the end.
+func (r *recorder) agree(ev mapping.Event) {
+	if ev.Head.Link != nil {
+		r.addLink(&ev)
+	}
+}
+
 // addUpdate gives a step of an opaque agent its checkpoint.
 func (r *recorder) addUpdate(ev *mapping.Event) {
 	for _, q := range ev.Head.Interrupts {
@@ -314,7 +321,7 @@ func (r *recorder) remembers() bool {
 	if r.opaque {
 		return r.link.Topic != ""
 	}
-	return r.link.RemoteCheckpoint != ""
+	return r.link.Agreed()
 }
 
 func (r *recorder) fenced() bool { return r.app.fenced() }
