@@ -70,13 +70,13 @@ type meter struct{}
 func (meter) RunStarted(string)                  {}
 func (meter) RunEnded(string, mapping.RunStatus) {}
 
-func open(t *testing.T, path string, b *script, change ...func(*config.Agent)) *bench {
+func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.Agent)) *bench {
 	t.Helper()
 	return openAs(t, "a", path, b, change...)
 }
 
 // openAs is open with an agent of another name.
-func openAs(t *testing.T, name, path string, b *script, change ...func(*config.Agent)) *bench {
+func openAs(t *testing.T, name, path string, b adapter.Backend, change ...func(*config.Agent)) *bench {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
 	if err != nil {
@@ -96,7 +96,8 @@ func openAs(t *testing.T, name, path string, b *script, change ...func(*config.A
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w := &bench{e, st, log, path, b}
+	own, _ := b.(*script)
+	w := &bench{e, st, log, path, own}
 	t.Cleanup(w.close)
 	return w
 }
