@@ -7,7 +7,6 @@ import "reflect"
 func (l *loader) warnUnused() {
 	def := Default()
 	l.warnIfSet("retention", l.cfg.Retention, def.Retention)
-	l.warnIfSet("webhooks", l.cfg.Webhooks, def.Webhooks)
 }
 
 func (l *loader) warnIfSet(key string, value, usual any) {

@@ -148,6 +148,9 @@ func (s *Store) end(t *tx, at runKey, runID string, e End, last int64) error {
 	if err := s.hook(t, at, runID, e.Webhook); err != nil {
 		return err
 	}
+	if !e.Expire.IsZero() {
+		t.after(s.ringExpiry)
+	}
 	return s.free(t, at, e)
 }
 
@@ -158,7 +161,8 @@ func (s *Store) free(t *tx, at runKey, e End) error {
 	if err != nil {
 		return err
 	}
-	const text = `UPDATE threads SET status = CASE WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'busy' ELSE $3 END,
+	const text = `UPDATE threads SET status = CASE WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND parked = 0 AND id <> $2) THEN 'busy'
+ WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
  interrupts = $4, updated_us = $5, expires_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN $6 ELSE expires_us END WHERE id = $1`
 	args := in{at.thread, at.run, string(e.Thread), blob(interrupts), t.now, micros(e.Expire)}
 	if !t.on.shared() {

@@ -268,3 +268,26 @@ func (s *Store) StopRequests(ctx context.Context) (map[string]string, error) {
 	})
 	return found, err
 }
+
+// Waiting tells whether any run waits to be claimed, now or later. All tenants.
+func (s *Store) Waiting(ctx context.Context) (some bool, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		return t.get(`SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'pending') OR EXISTS (SELECT 1 FROM runs WHERE status = 'running' AND parked = 0 AND holder = '')`,
+			nil, out{&some})
+	})
+	return some, err
+}
+
+// Parked lists the runs that wait for their next step to be asked for. All
+// tenants.
+func (s *Store) Parked(ctx context.Context) (list []mapping.Run, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		return t.each(`SELECT `+runColumns+` WHERE r.ended_us = 0 AND r.parked = 1 ORDER BY r.id`, nil, func(scan func(...any) error) error {
+			var row runRow
+			err := row.scan(scan)
+			list = append(list, row.Run)
+			return err
+		})
+	})
+	return list, err
+}

@@ -32,7 +32,8 @@ type Store struct {
 	// of one it deleted, while the id of a run is never used again.
 	threads *lru.Cache[threadName, int64]
 	runs    *lru.Cache[string, runKey]
-	outbox  chan struct{} // doorbell of deliveries
+	// Doorbells: a delivery, a thread's time to go, a cron.
+	outbox, expiries, crons chan struct{}
 }
 
 // database is what differs between SQLite and PostgreSQL.
@@ -78,7 +79,10 @@ const keysKept = 8192
 // of processes may use at once; the tables are made in the first schema of its
 // search_path that exists. It tells the time: Options.Now is for tests.
 func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, error) {
-	s := &Store{owner: o.Owner, log: log, outbox: make(chan struct{}, 1)}
+	s := &Store{
+		owner: o.Owner, log: log,
+		outbox: make(chan struct{}, 1), expiries: make(chan struct{}, 1), crons: make(chan struct{}, 1),
+	}
 	if s.owner == "" {
 		s.owner = newOwner()
 	}
