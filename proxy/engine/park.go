@@ -14,10 +14,32 @@ func (e *Engine) parked(r mapping.Run, agent *Agent) {
 	e.later(idleOf(r.ID), agent.Config.Stepping.Idle, func() {
 		ctx, stop := context.WithTimeout(e.scope(e.root, r), cancelGrace)
 		defer stop()
+		if e.pulledElsewhere(ctx, r, agent.Config.Stepping.Idle) {
+			e.parked(r, agent)
+			return
+		}
 		if err := e.Cancel(ctx, r, false); err != nil && mapping.Classify(err).Class != mapping.Conflict {
 			e.zap.Warn("an idle run could not be cancelled", errField(err), runField(r.ID))
 		}
 	})
+}
+
+// pulledElsewhere tells whether an active run went on, or a step of it was handed
+// out, in another process, which this one's clock does not know of.
+func (e *Engine) pulledElsewhere(ctx context.Context, r mapping.Run, idle time.Duration) bool {
+	if !e.st.Shared() {
+		return false
+	}
+	fresh, err := e.st.Run(ctx, r.ThreadID, r.ID)
+	if err != nil || !fresh.Status.Active() {
+		return false
+	}
+	task, err := e.st.Task(ctx, r.TaskID)
+	since := fresh.UpdatedAt
+	if err == nil && task.UpdatedAt.After(since) {
+		since = task.UpdatedAt
+	}
+	return time.Since(since) < idle*9/10
 }
 
 func idleOf(runID string) string { return "idle " + runID }
