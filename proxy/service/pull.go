@@ -25,16 +25,37 @@ func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepR
 	if err != nil {
 		return adapter.Handout{}, err
 	}
-	p := &pull{tasks: s, ses: ses, req: req, n: ses.task.Cursor + 1}
-	step, err := p.next(ctx)
-	if err == nil {
-		err = p.settle(ctx)
-	}
+	step, p, err := s.due(ctx, ses, req)
 	if err != nil {
 		leave()
 		return adapter.Handout{}, err
 	}
 	return p.handOut(ctx, step, leave)
+}
+
+// due waits for the step that is to be handed out. It is called by who has the
+// turn.
+func (s *tasks) due(ctx context.Context, ses *session, req adapter.StepRequest) (mapping.Step, *pull, error) {
+	p := &pull{tasks: s, ses: ses, req: req}
+	for {
+		if err := s.refresh(ctx, ses); err != nil {
+			return mapping.Step{}, p, err
+		}
+		p.n = ses.task.Cursor + 1
+		step, err := p.next(ctx)
+		if err == nil {
+			err = p.settle(ctx)
+		}
+		if err != nil {
+			return step, p, err
+		}
+		if mine, err := p.reserve(ctx, step); mine || err != nil {
+			return step, p, err
+		}
+		if err := wait(ctx, turnPoll); err != nil {
+			return step, p, err
+		}
+	}
 }
 
 // pull is one POST for a step.
@@ -285,7 +306,12 @@ func (p *pull) handOut(ctx context.Context, step mapping.Step, leave func()) (ad
 		return adapter.Handout{}, err
 	}
 	detached := context.WithoutCancel(ctx)
-	return adapter.Handout{Step: list[0], Release: leave, Confirm: func() {
+	return adapter.Handout{Step: list[0], Release: func() {
+		defer leave()
+		if !again {
+			p.unreserve(detached, step)
+		}
+	}, Confirm: func() {
 		defer leave()
 		if !again {
 			p.confirm(detached, step, req)

@@ -33,7 +33,7 @@ type session struct {
 // session finds a task's session, making it from the store where there is none.
 func (c *core) session(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
 	if s, ok := c.sessions.Get(task.ID); ok && s.task.Tenant == task.Tenant {
-		return s, nil
+		return s, c.glance(ctx, s)
 	}
 	fresh, err := c.newSession(ctx, task, agent)
 	if err != nil {

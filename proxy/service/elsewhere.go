@@ -1,0 +1,72 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// reservedFor is how long a step that another process hands out is left to it.
+// Its answer is being written; should that process die, the step is handed out
+// again after this time.
+const reservedFor = 30 * time.Second
+
+// refresh learns what other processes did with a task: what they handed out,
+// and a run they made first. Called by who has the session's turn.
+func (c *core) refresh(ctx context.Context, s *session) error {
+	if !c.st.Shared() {
+		return nil
+	}
+	task, err := c.st.Task(ctx, s.task.ID)
+	if err != nil {
+		return err
+	}
+	if task.Cursor != s.task.Cursor {
+		requests, err := c.st.Requests(ctx, task.ID)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.requests = requests
+		s.mu.Unlock()
+	}
+	s.mu.Lock()
+	s.task = task
+	none := len(s.runs) == 0
+	s.mu.Unlock()
+	if none {
+		_, err = c.others(ctx, s)
+	}
+	return err
+}
+
+// glance is refresh for readers: while a POST has the turn, that keeps the
+// session as it is.
+func (c *core) glance(ctx context.Context, s *session) error {
+	if !c.st.Shared() {
+		return nil
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+		return c.refresh(ctx, s)
+	default:
+		return nil
+	}
+}
+
+// reserve keeps other processes from handing out the same step. false: one of
+// them is about to.
+func (p *pull) reserve(ctx context.Context, step mapping.Step) (bool, error) {
+	if !p.st.Shared() || step.N < p.n {
+		return true, nil
+	}
+	return p.st.Reserve(ctx, p.ses.task.ID, step.N, p.now().Add(reservedFor))
+}
+
+func (p *pull) unreserve(ctx context.Context, step mapping.Step) {
+	if p.st.Shared() {
+		_ = p.st.Unreserve(ctx, p.ses.task.ID, step.N) // else it ends by itself
+	}
+}
