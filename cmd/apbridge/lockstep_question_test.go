@@ -185,9 +185,6 @@ func answeredElsewhere(t *testing.T) (b *bridge, agent *adaptertest.ThreadAgent,
 	at = b.task(`{"input":"hi"}`)
 	b.post(at+"/steps", "").ok()
 	b.post(at+"/steps", "").ok()
-	if n := len(b.get(at + "/steps").ok().list("steps")); n != 2 {
-		t.Errorf("%d steps by the question, want 2", n)
-	}
 	done := b.post(threadOfTask(at)+"/runs/wait", `{"assistant_id":"agent","command":{"resume":{"type":"accept"}}}`).ok()
 	if done.at("__error__") != nil {
 		t.Fatalf("the resume: %s", done.body)
