@@ -19,6 +19,9 @@ func (d *drive) replay() {
 
 func (d *drive) replayEvent(ev *mapping.Event) {
 	head := ev.Head
+	if ev.Kind == mapping.KindStarted {
+		d.ahead = head.Ahead
+	}
 	switch {
 	case ev.Kind == mapping.KindStarted && head.Attempt > 1:
 		d.replayAttempt()

@@ -27,6 +27,8 @@ type drive struct {
 	inRun   int      // steps logged in this run
 	here    int      // of them, in this call
 	queue   []remoteStep
+	ahead   bool // the process before asked for steps before it had logged the one before
+	unsure  bool // a step after the queued ones may have been sent by the process before
 	said    bool // the words of this run have reached the agent
 	lastLog *mapping.Event
 	former  map[string]bool // upstream tasks of failed attempts of this run
@@ -96,7 +98,7 @@ func (d *drive) prepare() error {
 		if err != nil {
 			return err
 		}
-		d.queue = steps
+		d.queue, d.unsure = steps, d.ahead && len(steps) > 0
 	}
 	if len(d.seen) == 0 && len(d.queue) == 0 {
 		return d.uploadAll()
