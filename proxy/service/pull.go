@@ -223,6 +223,9 @@ func (p *pull) first(ctx context.Context) error {
 // answer resumes the run with the client's words, or with the default answer
 // of a client that never says anything.
 func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
+	if err := p.stillAsked(ctx); err != nil {
+		return err
+	}
 	text, given := p.text()
 	tr := &taskRun{task: p.ses.task, stepping: p.ses.mode, asked: question}
 	if !given && p.spelled() == nil {
