@@ -102,6 +102,7 @@ func (a *app) serverOptions(svc adapter.Service, through map[string]http.Handler
 		Ready:   a.store.Ping,
 		Drain:   a.engine.Shutdown,
 		Metrics: a.metrics,
+		Public:  documents(version()),
 	}
 }
 
@@ -119,13 +120,25 @@ func (a *app) URL() string { return "http://" + a.server.Addr() }
 // the bridge has drained. Until it is called, connections wait.
 func (a *app) Run(ctx context.Context) error {
 	if err := a.engine.Start(ctx); err != nil {
-		return fmt.Errorf("picking up earlier runs: %w", err)
+		return a.unstarted(ctx, err)
 	}
 	defer a.deliver()()
 	a.log.Info("serving", zap.String("url", a.URL()), zap.Int("agents", len(a.cfg.Agents)), zap.String("version", version()))
 	err := a.server.Run(ctx)
 	a.log.Info("stopped", zap.Error(err))
 	return err
+}
+
+// unstarted hands over what was picked up before the start failed. To be
+// stopped meanwhile is no failure.
+func (a *app) unstarted(ctx context.Context, err error) error {
+	at, stop := context.WithCancel(context.Background())
+	stop()
+	a.engine.Shutdown(at)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("picking up earlier runs: %w", err)
 }
 
 // deliver sends webhooks until the returned stop is called: after the bridge has

@@ -167,7 +167,7 @@ func keeping(t *testing.T, path string, keep config.Retention) *bench {
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return &bench{e, st, log, path}
+	return &bench{Engine: e, st: st, log: log, path: path}
 }
 
 func withTokens(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
