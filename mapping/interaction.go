@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -318,14 +319,37 @@ func (d *dialogue) message(m json.RawMessage, run int) (Interaction, bool) {
 }
 
 // complete adds what came with the words of an interaction, where they started
-// a task or answered a question.
+// a task or answered a question. The words that a task was derived from keep
+// the id they were given then, even if the agent gave the message another one.
 func (d *dialogue) complete(said *Interaction, run int) {
+	if d.derived(said, run) {
+		said.ID = MessageID(said.TaskID, "input")
+	}
 	if t, ok := d.tasks[said.TaskID]; ok && said.ID == MessageID(t.ID, "input") {
 		said.AdditionalInput, said.CreatedAt = t.AdditionalInput, t.CreatedAt
 	}
 	if run != outside && said.ID == MessageID(d.Runs[run].ID, "answer") {
 		said.AdditionalInput = lookup(d.Runs[run].Kwargs, "additional_input")
 	}
+}
+
+// derived tells whether these are the words of the task that the run began,
+// under another id. A run that was not made for a task has its own as task.
+func (d *dialogue) derived(said *Interaction, run int) bool {
+	if run == outside || d.begun[said.TaskID] != run || d.Runs[run].ID == said.TaskID {
+		return false
+	}
+	t, ok := d.tasks[said.TaskID]
+	if !ok || !t.HasInput || t.Input != *said.Input {
+		return false
+	}
+	id := MessageID(t.ID, "input")
+	_, there := d.owner[id]
+	return !there && !hasInteraction(d.turns[run].messages, id)
+}
+
+func hasInteraction(list []Interaction, id string) bool {
+	return slices.ContainsFunc(list, func(said Interaction) bool { return said.ID == id })
 }
 
 // closing is an ai message of a run, if it is the run's last.

@@ -264,3 +264,30 @@ func TestLinkKnowsSteps(t *testing.T) {
 		t.Errorf("link before the question's end: %s", raw)
 	}
 }
+
+// TestPickUpOfARunAheadOfItsLog: the process had asked for a step before the
+// one before was logged. Where the agent does not list what it has received,
+// there may have been one more than it lists.
+func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
+	t.Parallel()
+	for _, kind := range adaptertest.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			agent := adaptertest.NewStepAgent(kind)
+			url := adaptertest.Serve(t, agent).URL
+			first := runFor(t, backendAt(t, url), adaptertest.NewTask(nil), 2) // the link and the first step
+			started := mapping.Event{Kind: mapping.KindStarted, Head: mapping.Head{Ahead: true}}
+			task := again(adaptertest.NewTask(nil), append([]mapping.Event{started}, first.Events[:1]...))
+			task.Open = true
+			rest := runTask(t, backendAt(t, url), task)
+			if receipt[kind] {
+				mustSucceed(t, rest)
+				return
+			}
+			mustFail(t, rest, mapping.CodeOutcomeUnknown)
+			if n := agent.Counts().Steps; n != 1 {
+				t.Errorf("%d steps executed, want the first only", n)
+			}
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -18,6 +19,8 @@ type backend struct {
 	http  *client
 	graph graphCache
 	pause pauses
+	// separate: the server was found not to make a thread with its first run.
+	separate atomic.Bool
 }
 
 // pauses are the waiting times of the backend; tests shorten them.

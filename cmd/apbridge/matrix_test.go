@@ -368,8 +368,13 @@ func checkCounts(t *testing.T, f face, who behind, peer adaptertest.Peer) {
 	agent, ok := peer.(*adaptertest.StepAgent)
 	if !ok {
 		upstream := peer.(*adaptertest.ThreadAgent)
-		if upstream.Work() != 2 || upstream.Calls("POST /threads") != 1 {
-			t.Errorf("%d runs on %d threads, want 2 on 1", upstream.Work(), upstream.Calls("POST /threads"))
+		if upstream.Work() != 2 || upstream.Threads() != 1 {
+			t.Errorf("%d runs on %d threads, want 2 on 1", upstream.Work(), upstream.Threads())
+		}
+		// The first run's request makes the thread; before the second it is
+		// looked whether somebody else used it.
+		if made, read := upstream.Calls("POST /threads"), upstream.Calls("GET /threads/{t}/state"); made != 0 || read != 1 {
+			t.Errorf("%d threads made beforehand, the state read %d times, want 0 and 1", made, read)
 		}
 		return
 	}

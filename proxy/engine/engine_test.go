@@ -44,9 +44,25 @@ func (s *script) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Even
 // bench is one engine over a real SQLite file.
 type bench struct {
 	*engine.Engine
-	st   *store.Store
-	log  *eventlog.Log
-	path string
+	st     *store.Store
+	log    *eventlog.Log
+	path   string
+	script *script
+}
+
+// agents has the agent do something else from now on.
+func (b *bench) agents(run func(context.Context, adapter.Task, func(mapping.Event, error) bool)) {
+	b.script.run = run
+}
+
+// cold is the log without what is in memory.
+func (b *bench) cold(t *testing.T) *eventlog.Log {
+	t.Helper()
+	log, err := eventlog.New(b.st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
 }
 
 type meter struct{}
@@ -55,6 +71,12 @@ func (meter) RunStarted(string)                  {}
 func (meter) RunEnded(string, mapping.RunStatus) {}
 
 func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.Agent)) *bench {
+	t.Helper()
+	return openAs(t, "a", path, b, change...)
+}
+
+// openAs is open with an agent of another name.
+func openAs(t *testing.T, name, path string, b adapter.Backend, change ...func(*config.Agent)) *bench {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
 	if err != nil {
@@ -69,12 +91,13 @@ func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.A
 	for _, c := range change {
 		c(&a)
 	}
-	agents := map[string]*engine.Agent{"a": engine.NewAgent("a", a, b)}
+	agents := map[string]*engine.Agent{name: engine.NewAgent(name, a, b)}
 	e := engine.New(st, log, cfg, agents, meter{}, nil, zap.NewNop())
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w := &bench{e, st, log, path}
+	own, _ := b.(*script)
+	w := &bench{e, st, log, path, own}
 	t.Cleanup(w.close)
 	return w
 }

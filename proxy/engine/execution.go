@@ -154,7 +154,7 @@ func (x *execution) begin(logged []mapping.Event) error {
 	if has(logged, mapping.KindStarted) {
 		return nil
 	}
-	ev := startedEvent(x.run)
+	ev := x.agent.start(x.run)
 	ev.At = x.now()
 	return x.rec.add(ev)
 }
@@ -181,11 +181,16 @@ func has(logged []mapping.Event, k mapping.Kind) bool {
 
 // drive consumes the backend's events until the end.
 func (x *execution) drive(ctx context.Context, b adapter.Backend, t adapter.Task) (*mapping.Outcome, error) {
+	asked := time.Now()
 	for ev, err := range b.Run(ctx, t) {
 		if err != nil {
 			return nil, err
 		}
+		if ev.Head.Step != nil {
+			x.agent.pace.took(time.Since(asked))
+		}
 		if ev.Kind == mapping.KindEnd {
+			x.rec.agree(ev)
 			return ev.Head.Outcome, nil
 		}
 		if err := x.rec.add(ev); err != nil {
@@ -197,6 +202,7 @@ func (x *execution) drive(ctx context.Context, b adapter.Backend, t adapter.Task
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {
 			x.remember(ctx, ev)
 		}
+		asked = time.Now()
 	}
 	return nil, nil
 }

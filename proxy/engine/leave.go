@@ -60,9 +60,6 @@ func (x *execution) finish(ctx context.Context, out mapping.Outcome) {
 		return
 	}
 	x.e.unpark(x.run.ID)
-	if x.run.Options.DeleteAfter {
-		x.e.deleteLater(x.run)
-	}
 }
 
 // handOver gives the lease back without ending the run.
@@ -125,18 +122,5 @@ func (e *Engine) tellAgent(r mapping.Run) {
 		if err != nil {
 			e.zap.Info("the agent could not be told of a cancellation", errField(err), runField(r.ID), agentField(r.Agent))
 		}
-	})
-}
-
-// deleteLater removes a run made with on_completion: delete, with its thread.
-func (e *Engine) deleteLater(r mapping.Run) {
-	e.later("delete "+r.ID, deleteAfter, func() {
-		ctx, stop := context.WithTimeout(e.scope(e.root, r), cancelGrace)
-		defer stop()
-		if err := e.st.DeleteThread(ctx, r.ThreadID); err != nil && e.root.Err() == nil && mapping.Classify(err).Class != mapping.NotFound {
-			e.zap.Warn("a stateless run could not be removed", errField(err), runField(r.ID))
-			return
-		}
-		e.forgotten(r)
 	})
 }

@@ -18,6 +18,7 @@ type recorder struct {
 
 	mark                 // after everything queued
 	updates int          // of this execution
+	ahead   bool         // steps are asked for before the one before is durable
 	steps   int          // steps of a task/step agent logged so far, by earlier executions too
 	asked   int          // questions so far
 	grown   int          // bytes of diffs since the last snapshot
@@ -67,6 +68,9 @@ func (r *recorder) noteLogged(ev mapping.Event) {
 	if ev.Head.Link != nil {
 		r.link, r.linked = *ev.Head.Link, true
 	}
+	if ev.Kind == mapping.KindStarted {
+		r.ahead = ev.Head.Ahead
+	}
 	if ev.Kind == mapping.KindStarted && ev.Head.Attempt > 1 && !r.x.run.Options.Resuming {
 		r.link, r.linked = mapping.Link{}, false // a new attempt begins with an upstream thread or task of its own
 	}
@@ -91,27 +95,46 @@ func (r *recorder) add(ev mapping.Event) error {
 	case mapping.KindInterrupt:
 		r.addInterrupt(&ev)
 	}
-	return r.queue(ev, urgencyOf(ev))
+	if ev.Kind == mapping.KindStarted {
+		r.ahead = ev.Head.Ahead
+	}
+	if ev.Head.Step == nil || r.ahead {
+		return r.queue(ev, patienceOf(ev))
+	}
+	return r.addStep(ev)
 }
 
-// urgencyOf: the end follows the last step closely; tokens come in crowds; and
-// what the agent calls the task is shown to nobody, so that it can wait for the
-// first step of a quick agent.
-func urgencyOf(ev mapping.Event) urgency {
-	last := ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && ev.Head.Step.IsLast
-	if last || ev.Kind == mapping.KindDelta || ev.Kind == mapping.KindLinked {
-		return soon
+// addStep records a step of an agent that is not quick: the next one is asked
+// for when it is durable. The last one may wait for the end, which follows.
+func (r *recorder) addStep(ev mapping.Event) error {
+	if ev.Head.Step.IsLast {
+		return r.queue(ev, steps)
 	}
-	return now
+	if err := r.queue(ev, 0); err != nil {
+		return err
+	}
+	return r.app.sync()
+}
+
+// patienceOf says how long an event may wait for company: what has happened
+// may, what somebody is asked may not.
+func patienceOf(ev mapping.Event) patience {
+	switch {
+	case ev.Kind == mapping.KindDelta:
+		return tokens
+	case ev.Kind == mapping.KindInterrupt, len(ev.Head.Interrupts) > 0:
+		return 0
+	}
+	return steps
 }
 
 // queue folds the event and hands it to the appender.
-func (r *recorder) queue(ev mapping.Event, u urgency) error {
+func (r *recorder) queue(ev mapping.Event, wait patience) error {
 	p, err := r.take(ev)
 	if err != nil {
 		return err
 	}
-	return r.app.push(p, u)
+	return r.app.push(p, wait)
 }
 
 // take folds the event and lays out what is written with it.
@@ -179,6 +202,13 @@ func (r *recorder) addLink(ev *mapping.Event) {
 	}
 	r.link, r.linked = l, true
 	ev.Head.Link = &l
+}
+
+// agree notes what the end says about the link; it is written with the end.
+func (r *recorder) agree(ev mapping.Event) {
+	if ev.Head.Link != nil {
+		r.addLink(&ev)
+	}
 }
 
 // addUpdate gives a step of an opaque agent its checkpoint.
@@ -277,12 +307,21 @@ func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 		p.snapshot = r.snapshot(head, 0)
 		r.x.e.log.Keep(head, after)
 	}
-	if r.linked && !r.opaque && r.link.RemoteCheckpoint != "" {
+	if r.linked && r.remembers() {
 		link := r.link
 		link.LocalCheckpoint = head
 		p.link = &link
 	}
 	return r.app.close(ctx, &p, r.endOf(out))
+}
+
+// remembers tells whether the agent has a memory of its own for the thread, so
+// that it matters up to where both sides agree.
+func (r *recorder) remembers() bool {
+	if r.opaque {
+		return r.link.Topic != ""
+	}
+	return r.link.Agreed()
 }
 
 func (r *recorder) fenced() bool { return r.app.fenced() }

@@ -21,6 +21,8 @@ const (
 // ends, and with NotFound when the run is deleted meanwhile.
 func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64) iter.Seq2[*mapping.Entry, error] {
 	return func(yield func(*mapping.Entry, error) bool) {
+		l.readers.enter(run.ThreadID)
+		defer l.readers.leave(run.ThreadID)
 		r := &reader{Log: l, run: run, tail: l.use(run), seq: after, poll: pollFirst}
 		defer l.leave(r.tail)
 		if err := l.fill(ctx, r.tail, run); err != nil {
@@ -34,6 +36,8 @@ func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64) iter.Seq
 // End waits until the run has ended and returns its end entry. Unlike Follow it
 // sleeps through everything before.
 func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
+	l.readers.enter(run.ThreadID)
+	defer l.readers.leave(run.ThreadID)
 	r := &reader{Log: l, run: run, tail: l.use(run), poll: pollFirst}
 	defer l.leave(r.tail)
 	if err := l.fill(ctx, r.tail, run); err != nil {

@@ -70,7 +70,7 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 		if err := p.interject(ctx, active); err != nil {
 			return mapping.Step{}, err
 		}
-		if step, ok := p.ses.step(p.n); ok {
+		if step, ok := p.released(); ok {
 			return step, nil
 		}
 		var err error
@@ -138,11 +138,18 @@ func (p *pull) follow(ctx context.Context, i int, run mapping.Run) error {
 			return err
 		}
 		p.ses.feed(i, e)
-		if _, ok := p.ses.step(p.n); ok {
+		if _, ok := p.released(); ok {
 			return nil
 		}
 	}
 	return nil
+}
+
+// released returns the step that is due when it may be handed out: a question
+// only when it can be answered.
+func (p *pull) released() (mapping.Step, bool) {
+	step, ok := p.ses.step(p.n)
+	return step, ok && !p.ses.winding(p.n)
 }
 
 // lockstep does one upstream step.
@@ -175,14 +182,14 @@ func (p *pull) begin(ctx context.Context) (again mapping.Step, done bool, err er
 	p.ses.mu.Lock()
 	ended, question, steps := p.ses.ended, p.ses.question, len(p.ses.steps)
 	p.ses.mu.Unlock()
-	switch {
-	case ended == nil:
+	if ended == nil {
 		return again, false, p.first(ctx)
-	case len(question) > 0:
-		return again, false, p.answer(ctx, question)
 	}
-	if found, err := p.others(ctx); found || err != nil {
+	if found, err := p.others(ctx, p.ses); found || err != nil {
 		return again, false, err
+	}
+	if len(question) > 0 {
+		return again, false, p.answer(ctx, question)
 	}
 	if text, ok := p.text(); ok && p.ses.agent.Config.Stepping.FollowUp && !ended.Cancelled {
 		p.said = true
@@ -265,17 +272,6 @@ func (p *pull) spelled() json.RawMessage {
 		return nil
 	}
 	return extra.Resume
-}
-
-// others looks for runs of the task that were made elsewhere: a resume through
-// the other face.
-func (p *pull) others(ctx context.Context) (bool, error) {
-	runs, err := p.st.Runs(ctx, store.RunQuery{ThreadID: p.ses.task.ThreadID, TaskID: p.ses.task.ID, OldestFirst: true})
-	if err != nil || len(runs) <= len(p.ses.runs) {
-		return false, err
-	}
-	p.ses.joined(runs[len(p.ses.runs)])
-	return true, nil
 }
 
 // handOut completes the step and moves the cursor once it was written.

@@ -144,6 +144,9 @@ func (s *Store) end(t *tx, at runKey, runID string, e End, last int64) error {
 	if err := s.hook(t, at, runID, e.Webhook); err != nil {
 		return err
 	}
+	if !e.Expire.IsZero() {
+		t.after(s.ringExpiry)
+	}
 	return e.leave(t, at)
 }
 
