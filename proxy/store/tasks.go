@@ -99,7 +99,7 @@ func taskFilter(tenant string, q TaskQuery) (where string, args in) {
 	}
 	if q.ThreadID != "" {
 		args = append(args, q.ThreadID)
-		where += ` AND h.thread_id = ` + list(len(args), 1)
+		where += ` AND k.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = ` + list(len(args), 1) + `)`
 	}
 	return where, args
 }
