@@ -25,7 +25,7 @@ func lasting(ctx context.Context, _ adapter.Task, yield func(mapping.Event, erro
 	}
 }
 
-func (b *bench) status(t *testing.T, r mapping.Run) mapping.RunStatus {
+func (b *bench) standing(t *testing.T, r mapping.Run) mapping.RunStatus {
 	t.Helper()
 	synctest.Wait()
 	fresh, err := b.st.Run(t.Context(), r.ThreadID, r.ID)
@@ -66,10 +66,10 @@ func TestFreeRunThatNobodyPullsAfterARestartIsCancelled(t *testing.T) {
 					b.Pulled(r.ID)
 				}
 				time.Sleep(c.left)
-				if got := b.status(t, r); got != c.want {
+				if got := b.standing(t, r); got != c.want {
 					t.Errorf("run is %s, want %s", got, c.want)
 				}
-				if got := b.status(t, other); got != mapping.RunRunning {
+				if got := b.standing(t, other); got != mapping.RunRunning {
 					t.Errorf("a run that is not pulled at all is %s", got)
 				}
 			})
