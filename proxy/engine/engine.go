@@ -63,7 +63,7 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 // Start picks up what an earlier process left behind, and begins to start runs
 // as their turn comes. It returns once the first sweep is done.
 func (e *Engine) Start(ctx context.Context) error {
-	if err := e.watchParked(ctx); err != nil {
+	if err := e.watchUnpulled(ctx); err != nil {
 		return err
 	}
 	due, err := e.sweep(ctx)

@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
 
 // Step hands out the next step of a task, doing whatever makes there be one:
@@ -25,7 +26,7 @@ func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepR
 	if err != nil {
 		return adapter.Handout{}, err
 	}
-	p := &pull{tasks: s, ses: ses, req: req, n: ses.task.Cursor + 1}
+	p := &pull{tasks: s, ses: ses, req: req, n: ses.its().Cursor + 1}
 	step, err := p.next(ctx)
 	if err == nil {
 		err = p.settle(ctx)
@@ -223,6 +224,9 @@ func (p *pull) first(ctx context.Context) error {
 // answer resumes the run with the client's words, or with the default answer
 // of a client that never says anything.
 func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
+	if err := p.stillAsked(ctx); err != nil {
+		return err
+	}
 	text, given := p.text()
 	tr := &taskRun{task: p.ses.task, stepping: p.ses.mode, asked: question}
 	if !given && p.spelled() == nil {
@@ -293,18 +297,29 @@ func (p *pull) handOut(ctx context.Context, step mapping.Step, leave func()) (ad
 	}}, nil
 }
 
-// confirm moves the task's cursor past a step that was written.
+// confirm moves the task's cursor past a step that was written. The store is
+// not waited for: the session, which stays as long, knows better than the
+// store until that is done.
 func (p *pull) confirm(ctx context.Context, step mapping.Step, req store.StepRequest) {
-	if err := p.st.Confirm(ctx, p.ses.task.ID, step.N, req); err != nil {
-		p.zap.Warn("a handed-out step could not be confirmed; it will be handed out again")
+	p.ses.moved(step.N)
+	p.hold(p.ses)
+	err := p.st.ConfirmLater(ctx, p.ses.task.ID, step.N, req, func(err error) { p.confirmed(step.N, err) })
+	if err != nil {
+		p.confirmed(step.N, err)
 		return
 	}
-	p.ses.mu.Lock()
-	p.ses.task.Cursor = step.N
-	p.ses.mu.Unlock()
 	if _, r, _, active := p.ses.current(); active && !step.IsLast {
 		p.engine.CancelIdle(r)
 	}
+}
+
+// confirmed hears how confirming step n went.
+func (p *pull) confirmed(n int, err error) {
+	if err != nil {
+		p.ses.unmoved(n)
+		p.zap.Warn("a handed-out step could not be confirmed; it will be handed out again", zap.Error(err))
+	}
+	p.letGo(p.ses)
 }
 
 func withRequest(step mapping.Step, r store.StepRequest) mapping.Step {
