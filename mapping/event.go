@@ -47,6 +47,9 @@ type Event struct {
 	At    time.Time
 	Head  Head
 	Data  json.RawMessage // verbatim; its meaning is the Kind's
+	// More: the backend has the next event, or the end, at hand, so that this
+	// one may be written together with it. Never logged.
+	More bool
 }
 
 // Head is the small, typed part of an event. It is stored as JSON.

@@ -83,12 +83,17 @@ func (r *recorder) add(ev mapping.Event) error {
 	return r.queue(ev, urgencyOf(ev))
 }
 
-// urgencyOf: the end follows the last step closely; tokens come in crowds; and
-// what the agent calls the task is shown to nobody, so that it can wait for the
-// first step of a quick agent.
+// urgencyOf: the end follows the last step closely; what the backend has got
+// together is written together; tokens come in crowds, and frames that are only
+// passed on between others; and what the agent calls the task is shown to
+// nobody, so that it can wait for the first step of a quick agent.
 func urgencyOf(ev mapping.Event) urgency {
 	last := ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && ev.Head.Step.IsLast
-	if last || ev.Kind == mapping.KindDelta || ev.Kind == mapping.KindLinked {
+	switch ev.Kind {
+	case mapping.KindDelta, mapping.KindLinked, mapping.KindChunk:
+		return soon
+	}
+	if last || ev.More {
 		return soon
 	}
 	return now
@@ -102,7 +107,8 @@ func (r *recorder) queue(ev mapping.Event, u urgency) error {
 		return fmt.Errorf("folding a %s event: %w", ev.Kind, err)
 	}
 	r.fold = after
-	p := piece{entry: &mapping.Entry{Event: ev, Before: before, After: after}}
+	ev.More = false
+	p := piece{entry: &mapping.Entry{Event: ev, Before: before, After: after}, again: ev.Kind == mapping.KindLinked && !r.opaque}
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head, r.dirty = c.ID, false
 		p.snapshot = r.snapshot(c.ID, len(ev.Data))
