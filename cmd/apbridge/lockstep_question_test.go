@@ -158,22 +158,8 @@ func TestQuestionOfAGraph(t *testing.T) {
 	})
 	t.Run("resumed through threads", func(t *testing.T) {
 		t.Parallel()
-		agent := asking(adaptertest.ChatPlay())
-		b := inFront(t, agent)
-		at := b.task(`{"input":"hi"}`)
-		b.post(at+"/steps", "").ok()
-		b.post(at+"/steps", "").ok()
-		if n := len(b.get(at + "/steps").ok().list("steps")); n != 2 {
-			t.Errorf("%d steps by the question, want 2", n)
-		}
-		done := b.post(threadOfTask(at)+"/runs/wait", `{"assistant_id":"agent","command":{"resume":{"type":"accept"}}}`).ok()
-		if done.at("__error__") != nil {
-			t.Fatalf("the resume: %s", done.body)
-		}
-		if n := len(b.get(at + "/steps").ok().list("steps")); n != 5 {
-			t.Errorf("%d steps after the answer, want 5", n)
-		}
-		steps := pullAll(t, b, at, "")
+		b, agent, at := answeredElsewhere(t)
+		steps := pullAll(t, b, at, "") // no default answer to what was answered
 		if last := steps[len(steps)-1]; last.text("output") != "the answer is 42" {
 			t.Errorf("the last step: %s", last.body)
 		}
@@ -181,6 +167,29 @@ func TestQuestionOfAGraph(t *testing.T) {
 			t.Errorf("%d runs, want 2", n)
 		}
 	})
+	t.Run("resumed through threads, and listed", func(t *testing.T) {
+		t.Parallel()
+		b, _, at := answeredElsewhere(t)
+		if n := len(b.get(at + "/steps").ok().list("steps")); n != 5 {
+			t.Errorf("%d steps after the answer, want 5", n)
+		}
+	})
+}
+
+// answeredElsewhere is a task whose graph asked in its second step and got its
+// answer through the thread's routes.
+func answeredElsewhere(t *testing.T) (b *bridge, agent *adaptertest.ThreadAgent, at string) {
+	t.Helper()
+	agent = asking(adaptertest.ChatPlay())
+	b = inFront(t, agent)
+	at = b.task(`{"input":"hi"}`)
+	b.post(at+"/steps", "").ok()
+	b.post(at+"/steps", "").ok()
+	done := b.post(threadOfTask(at)+"/runs/wait", `{"assistant_id":"agent","command":{"resume":{"type":"accept"}}}`).ok()
+	if done.at("__error__") != nil {
+		t.Fatalf("the resume: %s", done.body)
+	}
+	return b, agent, at
 }
 
 func modesWithSteps() map[string]func(*config.Agent) {

@@ -227,7 +227,10 @@ func TestLockstepConcurrentPosts(t *testing.T) {
 // not while it is being served, and not when it is done.
 func TestLockstepIdle(t *testing.T) {
 	t.Parallel()
-	idle := func(a *config.Agent) { a.Stepping.Idle = 150 * time.Millisecond }
+	after := func(d time.Duration) func(*config.Agent) {
+		return func(a *config.Agent) { a.Stepping.Idle = d }
+	}
+	idle := after(150 * time.Millisecond)
 	t.Run("parked", func(t *testing.T) {
 		t.Parallel()
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -245,7 +248,7 @@ func TestLockstepIdle(t *testing.T) {
 		t.Parallel()
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
 		agent.Script[2].Fault = adaptertest.Hang
-		b := inFront(t, agent, free, idle)
+		b := inFront(t, agent, free, after(700*time.Millisecond))
 		at := b.task(`{"input":"hi"}`)
 		b.post(at+"/steps", "").ok()
 		thread := threadOfTask(at)
@@ -258,7 +261,7 @@ func TestLockstepIdle(t *testing.T) {
 		t.Parallel()
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
 		g := newGate(agent, stepPosts, 2)
-		b := inFront(t, g, idle)
+		b := inFront(t, g, after(time.Second))
 		at := b.task(`{"input":"hi"}`)
 		b.post(at+"/steps", "").ok()
 		var rest []answer
@@ -270,7 +273,7 @@ func TestLockstepIdle(t *testing.T) {
 			}
 		})
 		g.await(t)
-		<-time.After(300 * time.Millisecond) // twice the time after which it would be given up
+		<-time.After(1200 * time.Millisecond) // longer than the time after which it would be given up
 		g.open()
 		all.Wait()
 		rest = append(rest, pullAll(t, b, at, "")...)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
-	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/examples/legacyagent"
 	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
@@ -102,28 +101,15 @@ var serverProofs = map[string]func(*testing.T){
 		rig(t, oneAgent, agents).wait("hi").want(t, 200, `"status":"success"`)
 		rig(t, "limits: {event: 4KiB}"+oneAgent, agents).wait("hi").want(t, 200, `"status":"error"`, "limits.event")
 	},
-	"retention.events":      warnedAbout("retention: {events: 1h}"),
-	"retention.checkpoints": warnedAbout("retention: {checkpoints: 1h}"),
-	"retention.threads":     warnedAbout("retention: {threads: 1h}"),
+	"retention.events":      provenBy("proxy/engine", "TestRetention"),
+	"retention.checkpoints": provenBy("proxy/engine", "TestRetention"),
+	"retention.threads":     provenBy("proxy/engine", "TestRetention"),
 	"webhooks.allow_private_networks": func(t *testing.T) {
 		const body = `{"input":"hi","webhook":"http://127.0.0.1:1/hook"}`
 		rig(t, oneAgent, legacy()).send("POST", "/runs/wait", body).want(t, 422, "webhook")
 		rig(t, "webhooks: {allow_private_networks: true}"+oneAgent, legacy()).send("POST", "/runs/wait", body).want(t, 200, `"status":"success"`)
 	},
 	"webhooks.secret": provenBy("proxy/webhook", "TestADeliveryIsSignedAndNamed"),
-}
-
-// warnedAbout: the key is read by nothing yet, and whoever sets it is told.
-func warnedAbout(text string) func(*testing.T) {
-	return func(t *testing.T) {
-		file := filepath.Join(t.TempDir(), "bridge.yaml")
-		write(t, file, text+"\nagents: {a: {url: 'http://a'}}")
-		var warned []string
-		_, err := config.Load(config.Options{File: file, Environ: []string{"SECRET=0123456789abcdef"}, Warn: func(c config.Complaint) { warned = append(warned, c.Key) }})
-		if key, _, _ := strings.Cut(text, ":"); err != nil || len(warned) == 0 || warned[0] != key {
-			t.Errorf("warned about %v, %v", warned, err)
-		}
-	}
 }
 
 // agentProofs are about how an agent is called.
@@ -282,4 +268,25 @@ func lastPrompt(t *testing.T, memory string, turns ...string) string {
 		t.Fatalf("%d tasks were made", len(c))
 	}
 	return c[len(c)-1]
+}
+
+// TestStoreSearchByText: without embeddings, query is a text search.
+func TestStoreSearchByText(t *testing.T) {
+	t.Parallel()
+	r := rig(t, oneAgent, legacy())
+	for key, rest := range map[string]string{"a": "", "b": `,"index":["title"]`, "c": `,"index":false`} {
+		r.send("PUT", "/store/items", `{"namespace":["n"],"key":"`+key+`","value":{"title":"tea","text":"strong coffee"}`+rest+`}`).want(t, 204)
+	}
+	for query, want := range map[string]string{"tea": `"key":"a" "key":"b"`, "coffee": `"key":"a"`, "milk": ""} {
+		got := r.send("POST", "/store/items/search", `{"namespace_prefix":["n"],"query":"`+query+`"}`).want(t, 200)
+		var keys []string
+		for _, key := range []string{"a", "b", "c"} {
+			if at := `"key":"` + key + `"`; strings.Contains(got.body, at) {
+				keys = append(keys, at)
+			}
+		}
+		if strings.Join(keys, " ") != want || len(keys) > 0 && !strings.Contains(got.body, `"score":1`) {
+			t.Errorf("%s: %s", query, got.body)
+		}
+	}
 }

@@ -29,7 +29,7 @@ func newEstate(t *testing.T) *estate {
 		{Output: `"` + secretOfA + ` one"`, Files: [][2]string{{secretOfA + ".txt", secretOfA}}}, {Output: `"two"`, Last: true},
 	}}
 	r := rig(t, strings.Replace(twoKeys, "$ONLY", "", 1), map[string]http.Handler{"a": agent}, keyEnviron...)
-	e := &estate{r, map[string]string{"agent": "a", "agent_id": "a", "assistant_id": "a", "namespace": "x", "cron_id": "0190e1f2-0000-7000-8000-00000000c407"}}
+	e := &estate{r, map[string]string{"agent": "a", "agent_id": "a", "assistant_id": "a", "namespace": "x"}}
 	v1 := "/ap/v1/agent/tasks"
 	e.ids["task"] = e.as(keyA, "POST", v1, `{"input":"`+secretOfA+`"}`).want(t, 200).member("task_id")
 	for range 2 {
@@ -41,6 +41,8 @@ func newEstate(t *testing.T) *estate {
 	e.ids["run_id"] = textBetween(e.as(keyA, "GET", "/threads/"+e.ids["task"]+"/runs", "").want(t, 200).body, `"run_id":"`, `"`)
 	e.ids["checkpoint_id"] = textBetween(e.as(keyA, "GET", "/threads/"+e.ids["task"]+"/state", "").want(t, 200, secretOfA).body, `"checkpoint_id":"`, `"`)
 	e.ids["interaction"] = textBetween(e.as(keyA, "GET", "/ap/v2/topics/"+e.ids["topic"]+"/interactions", "").want(t, 200).body, `"interaction_id":"`, `"`)
+	cron := `{"assistant_id":"a","schedule":"0 0 1 1 *","input":"` + secretOfA + `"}`
+	e.ids["cron_id"] = e.as(keyA, "POST", "/runs/crons", cron).want(t, 200).member("cron_id")
 	e.as(keyA, "PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"v":"`+secretOfA+`"}}`).want(t, 204)
 	for name, id := range e.ids {
 		if id == "" {
@@ -77,6 +79,9 @@ var asks = map[string]ask{
 	"POST /threads/{thread_id}/runs":             {body: `{"assistant_id":"a","input":"x"}`},
 	"POST /threads/{thread_id}/runs/wait":        {body: `{"assistant_id":"a","input":"x"}`},
 	"POST /threads/{thread_id}/runs/stream":      {body: `{"assistant_id":"a","input":"x"}`},
+	"POST /runs/crons":                           {body: `{"assistant_id":"a","schedule":"0 0 1 1 *"}`, own: true},
+	"POST /threads/{thread_id}/runs/crons":       {body: `{"assistant_id":"a","schedule":"0 0 1 1 *"}`},
+	"PATCH /runs/crons/{cron_id}":                {body: `{"enabled":false}`},
 	"GET /store/items":                           {query: "?namespace=n&key=k"},
 	"PUT /store/items":                           {body: `{"namespace":["n"],"key":"k","value":{"v":"of bob"}}`, own: true},
 	"DELETE /store/items":                        {body: `{"namespace":["n"],"key":"k"}`, own: true},

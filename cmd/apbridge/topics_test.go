@@ -302,6 +302,32 @@ func TestTopicQuestions(t *testing.T) {
 	}
 }
 
+// A task may be begun over an open question. An agent with one state for the
+// whole topic has then forgotten it; one that keeps tasks apart has not.
+func TestTopicQuestionLeftOpen(t *testing.T) {
+	t.Parallel()
+	b := startTopics(t)
+	for name, root := range kinds {
+		t.Run(name, func(t *testing.T) {
+			b := &topicBridge{t: t, url: b.url, doc: b.doc}
+			path := root + "/" + b.want(201, "POST", root, "").TopicID
+			asks := path + "/tasks/" + deref(b.want(201, "POST", path+"/interactions", `{"input":"ask me"}`).TaskID)
+			b.drive(asks)
+			other := b.want(201, "POST", path+"/interactions", `{"input":"never mind","additional_input":{"derive_task":true}}`)
+			if asks == path+"/tasks/"+deref(other.TaskID) {
+				t.Fatal("it is the same task")
+			}
+			if _, last := b.drive(path + "/tasks/" + deref(other.TaskID)); !last {
+				t.Error("the other task did not end")
+			}
+			late := b.ask("POST", asks+"/steps", `{"input":"hello"}`)
+			if want := map[string]int{"step agent": 200, "thread agent": 409}[name]; late.status != want {
+				t.Errorf("the late answer: %d %s, want %d", late.status, late.body, want)
+			}
+		})
+	}
+}
+
 // Tasks of a topic come one after the other; a task whose next step nobody has
 // asked for is in the way of the others, and one may say what becomes of it.
 func TestTopicStrategies(t *testing.T) {

@@ -44,8 +44,8 @@ type Engine struct {
 	live     map[string]*execution
 	timers   map[string]*appointment // what is due later, by what it is and for which run
 	lease    lease
-	draining bool                    // no new runs are taken
-	stopped  bool                    // nothing is started any more
+	draining bool // no new runs are taken
+	stopped  bool // nothing is started any more
 	removed  func(mapping.Run)
 }
 
@@ -69,7 +69,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.spawn(func() { e.keepLease(e.root) })
 		e.spawn(func() { e.hear(e.root) })
 	}
-	if err := e.watchParked(ctx); err != nil {
+	if err := e.watchUnpulled(ctx); err != nil {
 		return err
 	}
 	due, err := e.sweep(ctx)

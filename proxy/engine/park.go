@@ -11,11 +11,16 @@ import (
 // parked notes that a lockstep run waits for its next step, and cancels it when
 // nobody asks for one in time.
 func (e *Engine) parked(r mapping.Run, agent *Agent) {
-	e.later(idleOf(r.ID), agent.Config.Stepping.Idle, func() {
+	e.cancelIn(r, agent.Config.Stepping.Idle)
+}
+
+// cancelIn cancels the run after d, unless somebody asks for a step of it before.
+func (e *Engine) cancelIn(r mapping.Run, d time.Duration) {
+	e.later(idleOf(r.ID), d, func() {
 		ctx, stop := context.WithTimeout(e.scope(e.root, r), cancelGrace)
 		defer stop()
-		if e.pulledElsewhere(ctx, r, agent.Config.Stepping.Idle) {
-			e.parked(r, agent)
+		if rest := e.pulledElsewhere(ctx, r); rest > 0 {
+			e.cancelIn(r, rest)
 			return
 		}
 		if err := e.Cancel(ctx, r, false); err != nil && mapping.Classify(err).Class != mapping.Conflict {
@@ -24,35 +29,46 @@ func (e *Engine) parked(r mapping.Run, agent *Agent) {
 	})
 }
 
-// pulledElsewhere tells whether an active run went on, or a step of it was handed
-// out, in another process, which this one's clock does not know of.
-func (e *Engine) pulledElsewhere(ctx context.Context, r mapping.Run, idle time.Duration) bool {
-	if !e.st.Shared() {
-		return false
+// pulledElsewhere is how long an active run may still be left alone when it went
+// on, or a step of it was handed out, in another process, whose clocks this one
+// does not know of; 0: no longer.
+func (e *Engine) pulledElsewhere(ctx context.Context, r mapping.Run) time.Duration {
+	agent := e.agents[r.Agent]
+	if agent == nil || !e.st.Shared() {
+		return 0
 	}
 	fresh, err := e.st.Run(ctx, r.ThreadID, r.ID)
 	if err != nil || !fresh.Status.Active() {
-		return false
+		return 0
 	}
-	task, err := e.st.Task(ctx, r.TaskID)
 	since := fresh.UpdatedAt
-	if err == nil && task.UpdatedAt.After(since) {
+	if task, err := e.st.Task(ctx, r.TaskID); err == nil && task.UpdatedAt.After(since) {
 		since = task.UpdatedAt
 	}
-	return time.Since(since) < idle*9/10
+	idle := agent.Config.Stepping.Idle
+	if rest := idle - time.Since(since); rest > idle/10 { // less is what this process knew itself
+		return rest
+	}
+	return 0
 }
 
 func idleOf(runID string) string { return "idle " + runID }
 
-// watchParked starts the clocks of the runs that an earlier process parked.
-func (e *Engine) watchParked(ctx context.Context) error {
-	runs, err := e.st.Parked(ctx)
+// returning is how long a client has at least, after a start, to come back for the
+// steps of its run.
+const returning = time.Minute
+
+// watchUnpulled starts the clocks of the runs whose clients an earlier process
+// served. The time it was gone counts, but for a little to come back in.
+func (e *Engine) watchUnpulled(ctx context.Context) error {
+	runs, err := e.st.Unpulled(ctx)
 	for _, r := range runs {
-		if agent := e.agents[r.Agent]; agent != nil {
-			e.parked(r, agent)
-		} else {
-			e.parked(r, missing(r.Agent))
+		agent := e.agents[r.Agent]
+		if agent == nil {
+			agent = missing(r.Agent)
 		}
+		idle := agent.Config.Stepping.Idle
+		e.cancelIn(r, max(idle-time.Since(r.UpdatedAt), min(idle, returning)))
 	}
 	return err
 }

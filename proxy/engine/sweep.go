@@ -132,6 +132,11 @@ func (w *sweeper) retain(ctx context.Context, x store.Expiry) error {
 			return err
 		}
 	}
+	if keep.Checkpoints > 0 {
+		if err := w.compact(ctx, x.Before.Add(-keep.Checkpoints)); err != nil {
+			return err
+		}
+	}
 	for more := keep.Events > 0; more; {
 		var err error
 		if more, err = w.e.st.TrimTokens(ctx, x.Before.Add(-keep.Events)); err != nil {
@@ -139,6 +144,22 @@ func (w *sweeper) retain(ctx context.Context, x store.Expiry) error {
 		}
 	}
 	return nil
+}
+
+// compact forgets checkpoints made before.
+func (w *sweeper) compact(ctx context.Context, before time.Time) error {
+	var from store.Overdue
+	for {
+		list, err := w.e.st.OldHistories(ctx, before, from, sweptAtOnce)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, from = range list {
+			if _, err := w.e.st.ForgetHistory(ctx, from, before); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // idle deletes threads that were not changed since before.

@@ -180,13 +180,15 @@ func withTokens(ctx context.Context, task adapter.Task, yield func(mapping.Event
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		keep   config.Retention
-		there  bool
-		events int
+		keep        config.Retention
+		there       bool
+		events      int
+		checkpoints int
 	}{
-		"for ever": {config.Retention{}, true, 7},
-		"events":   {config.Retention{Events: 2 * time.Hour}, true, 5},
-		"threads":  {config.Retention{Threads: 2 * time.Hour}, false, 0},
+		"for ever":    {config.Retention{}, true, 7, 2},
+		"events":      {config.Retention{Events: 2 * time.Hour}, true, 5, 2},
+		"checkpoints": {config.Retention{Checkpoints: 2 * time.Hour}, true, 7, 1},
+		"threads":     {config.Retention{Threads: 2 * time.Hour}, false, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,6 +212,9 @@ func TestRetention(t *testing.T) {
 				b.want(t, young.ThreadID, true, "within its time")
 				if n := count(r); n != c.events {
 					t.Errorf("%d events after the time, want %d", n, c.events)
+				}
+				if list, _ := b.st.Checkpoints(t.Context(), r.ThreadID, store.CheckpointQuery{}); len(list) != c.checkpoints {
+					t.Errorf("%d checkpoints after the time, want %d", len(list), c.checkpoints)
 				}
 				if n := count(young); n != 7 {
 					t.Errorf("%d events of a young run, want 7", n)

@@ -109,7 +109,12 @@ func (l *Log) runBase(ctx context.Context, run mapping.Run) (*mapping.Fold, erro
 	if fresh.Status == mapping.RunPending {
 		return nil, nil
 	}
-	return l.Base(ctx, run.ThreadID, fresh.Base)
+	base, err := l.Base(ctx, run.ThreadID, fresh.Base)
+	if err != nil && mapping.Classify(err).Code == mapping.CodeCheckpointNotFound {
+		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
+			"Run %s cannot be replayed: the state it began on is not kept any more (retention.checkpoints).", run.ID)
+	}
+	return base, err
 }
 
 // read returns the next entries from the store, folded on from fold.

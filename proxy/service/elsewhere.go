@@ -18,24 +18,20 @@ func (c *core) refresh(ctx context.Context, s *session) error {
 	if !c.st.Shared() {
 		return nil
 	}
-	task, err := c.st.Task(ctx, s.task.ID)
+	task, err := c.st.Task(ctx, s.taskID)
 	if err != nil {
 		return err
 	}
-	if task.Cursor != s.task.Cursor {
+	if task.Cursor != s.its().Cursor {
 		requests, err := c.st.Requests(ctx, task.ID)
 		if err != nil {
 			return err
 		}
 		s.mu.Lock()
-		s.requests = requests
+		s.requests, s.task.Cursor = requests, task.Cursor
 		s.mu.Unlock()
 	}
-	s.mu.Lock()
-	s.task = task
-	none := len(s.runs) == 0
-	s.mu.Unlock()
-	if none {
+	if !s.begun() {
 		_, err = c.others(ctx, s)
 	}
 	return err
@@ -62,11 +58,11 @@ func (p *pull) reserve(ctx context.Context, step mapping.Step) (bool, error) {
 	if !p.st.Shared() || step.N < p.n {
 		return true, nil
 	}
-	return p.st.Reserve(ctx, p.ses.task.ID, step.N, p.now().Add(reservedFor))
+	return p.st.Reserve(ctx, p.ses.taskID, step.N, p.now().Add(reservedFor))
 }
 
 func (p *pull) unreserve(ctx context.Context, step mapping.Step) {
 	if p.st.Shared() {
-		_ = p.st.Unreserve(ctx, p.ses.task.ID, step.N) // else it ends by itself
+		_ = p.st.Unreserve(ctx, p.ses.taskID, step.N) // else it ends by itself
 	}
 }

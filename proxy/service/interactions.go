@@ -178,7 +178,8 @@ func (s *interactions) all(ctx context.Context, ref adapter.TopicRef) ([]mapping
 	slices.SortStableFunc(c.Runs, byStart)
 	c.Told = make([][]*mapping.Entry, len(c.Runs))
 	for i, r := range c.Runs {
-		if c.Told[i], err = s.log.Read(ctx, r, 0); err != nil {
+		c.Told[i], err = s.log.Read(ctx, r, 0)
+		if err != nil && mapping.Classify(err).Class != mapping.NotFound { // it may be rolled back meanwhile
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
 
 // Step hands out the next step of a task, doing whatever makes there be one:
@@ -41,11 +42,8 @@ func (s *tasks) due(ctx context.Context, ses *session, req adapter.StepRequest) 
 		if err := s.refresh(ctx, ses); err != nil {
 			return mapping.Step{}, p, err
 		}
-		p.n = ses.task.Cursor + 1
+		p.n = ses.its().Cursor + 1
 		step, err := p.next(ctx)
-		if err == nil {
-			err = p.settle(ctx)
-		}
 		if err != nil {
 			return step, p, err
 		}
@@ -115,22 +113,6 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 			return mapping.Step{}, err
 		}
 	}
-}
-
-// settle waits for the end of a run that has asked: whoever has the question
-// may look for it, and answer it, anywhere.
-func (p *pull) settle(ctx context.Context) error {
-	i, run, after, active := p.ses.current()
-	if !active || !p.ses.asks() {
-		return nil
-	}
-	for e, err := range p.log.Follow(ctx, run, after) {
-		if err != nil {
-			return err
-		}
-		p.ses.feed(i, e)
-	}
-	return nil
 }
 
 // interject makes a follow-up run of words that come while the run goes on.
@@ -244,6 +226,9 @@ func (p *pull) first(ctx context.Context) error {
 // answer resumes the run with the client's words, or with the default answer
 // of a client that never says anything.
 func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
+	if err := p.stillAsked(ctx); err != nil {
+		return err
+	}
 	text, given := p.text()
 	tr := &taskRun{task: p.ses.task, stepping: p.ses.mode, asked: question}
 	if !given && p.spelled() == nil {
@@ -319,18 +304,29 @@ func (p *pull) handOut(ctx context.Context, step mapping.Step, leave func()) (ad
 	}}, nil
 }
 
-// confirm moves the task's cursor past a step that was written.
+// confirm moves the task's cursor past a step that was written. The store is
+// not waited for: the session, which stays as long, knows better than the
+// store until that is done.
 func (p *pull) confirm(ctx context.Context, step mapping.Step, req store.StepRequest) {
-	if err := p.st.Confirm(ctx, p.ses.task.ID, step.N, req); err != nil {
-		p.zap.Warn("a handed-out step could not be confirmed; it will be handed out again")
+	p.ses.moved(step.N)
+	p.hold(p.ses)
+	err := p.st.ConfirmLater(ctx, p.ses.task.ID, step.N, req, func(err error) { p.confirmed(step.N, err) })
+	if err != nil {
+		p.confirmed(step.N, err)
 		return
 	}
-	p.ses.mu.Lock()
-	p.ses.task.Cursor = step.N
-	p.ses.mu.Unlock()
 	if _, r, _, active := p.ses.current(); active && !step.IsLast {
 		p.engine.CancelIdle(r)
 	}
+}
+
+// confirmed hears how confirming step n went.
+func (p *pull) confirmed(n int, err error) {
+	if err != nil {
+		p.ses.unmoved(n)
+		p.zap.Warn("a handed-out step could not be confirmed; it will be handed out again", zap.Error(err))
+	}
+	p.letGo(p.ses)
 }
 
 func withRequest(step mapping.Step, r store.StepRequest) mapping.Step {

@@ -27,7 +27,8 @@ type core struct {
 	byID   map[string]string // assistant id → config name
 
 	sessions *lru.Cache[string, *session]
-	mu       sync.Mutex // guards making sessions
+	mu       sync.Mutex          // guards making sessions, and what follows
+	held     map[string]*session // by task: those that the store is behind of
 }
 
 // New makes the service.
@@ -36,7 +37,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Confi
 	if err != nil {
 		return adapter.Service{}, err
 	}
-	c := &core{st: st, log: log, engine: e, cfg: cfg, zap: logger.Named("service"), byID: map[string]string{}, sessions: sessions}
+	c := &core{st: st, log: log, engine: e, cfg: cfg, zap: logger.Named("service"), byID: map[string]string{}, sessions: sessions, held: map[string]*session{}}
 	for name := range cfg.Agents {
 		c.byID[mapping.AssistantID(name)] = name
 	}

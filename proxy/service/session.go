@@ -13,8 +13,10 @@ import (
 // numbered steps. It is a fold of what is stored, and can be dropped at any
 // time when nobody uses it.
 type session struct {
-	agent *engine.Agent
-	turn  chan struct{} // one POST at a time, first come first served
+	agent  *engine.Agent
+	taskID string
+	tenant string
+	turn   chan struct{} // one POST at a time, first come first served
 
 	mu       sync.Mutex
 	task     mapping.Task
@@ -28,11 +30,12 @@ type session struct {
 	question []mapping.Interrupt
 	asking   bool // the newest run has asked and not ended yet
 	requests map[int]store.StepRequest
+	pending  int // cursors on their way to the store; guarded by core.mu
 }
 
 // session finds a task's session, making it from the store where there is none.
 func (c *core) session(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
-	if s, ok := c.sessions.Get(task.ID); ok && s.task.Tenant == task.Tenant {
+	if s, ok := c.known(task.ID, task.Tenant); ok {
 		return s, c.glance(ctx, s)
 	}
 	fresh, err := c.newSession(ctx, task, agent)
@@ -48,8 +51,53 @@ func (c *core) session(ctx context.Context, task mapping.Task, agent *engine.Age
 	return fresh, nil
 }
 
+// known finds a session in memory. One that the cache has dropped is still
+// there while the store is behind it.
+func (c *core) known(taskID, tenant string) (*session, bool) {
+	s, ok := c.sessions.Get(taskID)
+	if !ok {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if s, ok = c.held[taskID]; ok {
+			c.sessions.Add(taskID, s)
+		}
+	}
+	return s, ok && s.tenant == tenant
+}
+
+// hold keeps a session whose cursor is on its way to the store; letGo is called
+// when it is there.
+func (c *core) hold(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.pending++
+	c.held[s.taskID] = s
+}
+
+func (c *core) letGo(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.pending--; s.pending == 0 {
+		delete(c.held, s.taskID)
+	}
+}
+
+// moved notes that step n was written to its client; unmoved, that this could
+// not be stored.
+func (s *session) moved(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.task.Cursor = n
+}
+
+func (s *session) unmoved(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.task.Cursor = min(s.task.Cursor, n-1)
+}
+
 func (c *core) newSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
-	s := &session{agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
+	s := &session{agent: agent, task: task, taskID: task.ID, tenant: task.Tenant, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
 	runs, err := c.st.Runs(ctx, store.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
 	if err != nil {
 		return nil, err
@@ -191,11 +239,11 @@ func (s *session) fetched(n int, r store.StepRequest, again bool) store.StepRequ
 	return s.requests[n]
 }
 
-// own is the session's task if it belongs to the tenant.
-func (s *session) own(tenant string) (mapping.Task, bool) {
+// its is the session's task as it stands.
+func (s *session) its() mapping.Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.task, s.task.Tenant == tenant
+	return s.task
 }
 
 // asks tells whether a question is open, whose answer the client's next words

@@ -56,14 +56,10 @@ func (c *core) find(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *en
 		return mapping.Task{}, nil, err
 	}
 	var t mapping.Task
-	s, ok := c.sessions.Get(ref.ID)
-	if ok {
-		t, ok = s.own(mapping.PrincipalOf(ctx).Tenant)
-	}
-	if !ok {
-		if t, err = c.st.Task(ctx, ref.ID); err != nil {
-			return mapping.Task{}, nil, err
-		}
+	if s, ok := c.known(ref.ID, mapping.PrincipalOf(ctx).Tenant); ok {
+		t = s.its()
+	} else if t, err = c.st.Task(ctx, ref.ID); err != nil {
+		return mapping.Task{}, nil, err
 	}
 	if t.Agent != agent.Name || ref.Topic != "" && t.ThreadID != ref.Topic {
 		return mapping.Task{}, nil, mapping.Errorf(mapping.NotFound, mapping.CodeTaskNotFound, "There is no task %q of agent %s.", ref.ID, agent.Name)

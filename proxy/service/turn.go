@@ -73,6 +73,24 @@ func (p *pull) refused(ctx context.Context, parked string) error {
 	return e
 }
 
+// stillAsked refuses an answer that nobody waits for any more: an agent that
+// keeps one state for the whole topic has forgotten its question as soon as
+// another task of it began.
+func (p *pull) stillAsked(ctx context.Context) error {
+	task := p.ses.task
+	if traits, known := p.ses.agent.Known(); !known || traits.Opaque {
+		return nil
+	}
+	last, err := p.st.Runs(ctx, store.RunQuery{ThreadID: task.ThreadID, Limit: 1})
+	if err != nil || len(last) == 0 || last[0].TaskID == task.ID {
+		return err
+	}
+	e := mapping.Errorf(mapping.Conflict, "question_dropped",
+		"The question of this task was dropped when task %s of its topic began. Say what is to be done in a new task.", last[0].TaskID)
+	e.Detail = map[string]string{"task_id": last[0].TaskID}
+	return e
+}
+
 func wait(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,6 +25,7 @@ type postgres struct {
 	relaxed bool // no commit waits for the disk
 	time    clock
 	bell    *bell
+	closed  atomic.Bool
 }
 
 const (
@@ -108,6 +110,15 @@ func (p *postgres) write(ctx context.Context, relaxed bool, do func(*tx) error) 
 	})
 }
 
+// later does it now: what another process is asked next must know of it.
+func (p *postgres) later(ctx context.Context, do func(*tx) error, told func(error)) error {
+	if p.closed.Load() {
+		return errClosed
+	}
+	told(p.write(ctx, false, do))
+	return nil
+}
+
 // commit settles what a broken connection leaves open.
 func (p *postgres) commit(ctx context.Context, on *pgTx) error {
 	err := on.commit()
@@ -160,6 +171,9 @@ func (p *postgres) persist(ctx context.Context, do attempt) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if p.closed.Load() {
+			return errClosed
 		}
 		again, err := p.once(ctx, do)
 		if err == nil || !again || time.Now().Add(wait).After(end) {
@@ -218,6 +232,7 @@ func (p *postgres) clock() int64 { return p.time.micros() }
 func (p *postgres) notices() *notices { return p.bell.notices }
 
 func (p *postgres) close() error {
+	p.closed.Store(true)
 	p.bell.stop()
 	p.pool.Close()
 	return nil

@@ -147,6 +147,10 @@ func (d *sqlite) write(ctx context.Context, relaxed bool, do func(*tx) error) er
 	return d.writer.write(ctx, relaxed, do)
 }
 
+func (d *sqlite) later(ctx context.Context, do func(*tx) error, told func(error)) error {
+	return d.writer.later(ctx, do, told)
+}
+
 func (d *sqlite) view(ctx context.Context, do func(*tx) error) error {
 	return d.reading(ctx, func(s *session) error {
 		if err := d.exec(s, "BEGIN"); err != nil {

@@ -42,6 +42,9 @@ type database interface {
 	// when it outlives the process, though maybe not the machine. do may be
 	// called again when what it did is lost: it builds its results anew.
 	write(ctx context.Context, relaxed bool, do func(*tx) error) error
+	// later is a write that is not waited for, if that can be: told hears how it
+	// went, unless there is an error.
+	later(ctx context.Context, do func(*tx) error, told func(error)) error
 	// view runs do on one consistent view.
 	view(ctx context.Context, do func(*tx) error) error
 	// look is view for a single statement, which is consistent by itself.
