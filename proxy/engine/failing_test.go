@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 	_ "modernc.org/sqlite"
 )
 
@@ -62,6 +63,7 @@ func stepping(n int) (s *script, goOn chan struct{}) {
 
 func TestAStoreThatFailsForAWhileLosesNothing(t *testing.T) {
 	t.Parallel()
+	storetest.File(t)
 	s, goOn := stepping(3)
 	b := setup(t, s)
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
@@ -97,6 +99,7 @@ func TestAStoreThatFailsForAWhileLosesNothing(t *testing.T) {
 // history stays sound.
 func TestAnEventThatCannotBeWrittenFailsTheRun(t *testing.T) {
 	t.Parallel()
+	storetest.File(t)
 	s, goOn := stepping(3)
 	b := setup(t, s)
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))

@@ -37,6 +37,29 @@ func Databases(t *testing.T, test func(t *testing.T, fresh func(testing.TB) stri
 
 const unset = Variable + " is not set: it names a PostgreSQL server, as in postgres://user@127.0.0.1:5432/test"
 
+// Everywhere is the variable that has all tests that are not about one kind of
+// database run over PostgreSQL, when it is "postgres".
+const Everywhere = "APBRIDGE_TEST_DATABASE"
+
+// DSN is a new database of the kind that tests run over: SQLite, or what
+// Everywhere says.
+func DSN(t testing.TB) string {
+	t.Helper()
+	if os.Getenv(Everywhere) == "postgres" {
+		return Schema(t)
+	}
+	return filepath.Join(t.TempDir(), "bridge.db")
+}
+
+// File says that the test is about the file of SQLite: it is left out where
+// tests run over PostgreSQL.
+func File(t testing.TB) {
+	t.Helper()
+	if os.Getenv(Everywhere) == "postgres" {
+		t.Skip("about the file of SQLite; " + Everywhere + " is postgres")
+	}
+}
+
 // Schema makes an empty schema, which goes at the end of the test, and returns
 // the URL of the database with that schema in front. It skips the test when
 // Variable is not set.
