@@ -93,6 +93,11 @@ func (b *runBuilder) checkpoint(ctx context.Context) error {
 }
 
 func (b *runBuilder) parallel(context.Context) error {
+	switch b.out.Run.Multitask {
+	case mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback, mapping.StrategyConcurrent:
+	default:
+		return refuse("multitask_strategy %q is not known. Use reject, enqueue, interrupt or rollback.", b.out.Run.Multitask)
+	}
 	if b.out.Run.Multitask == mapping.StrategyConcurrent && !b.agent.Config.AllowConcurrent {
 		return refuse("multitask_strategy concurrent is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.", b.agent.Name)
 	}

@@ -3,16 +3,23 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
 
 // Step hands out the next step of a task, doing whatever makes there be one:
 // starting the run, letting it go on, answering its question, or waiting.
 func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepRequest) (adapter.Handout, error) {
+	if err := checkKey(req.IdempotencyKey); err != nil {
+		return adapter.Handout{}, err
+	}
 	task, agent, err := s.find(ctx, ref)
 	if err != nil {
 		return adapter.Handout{}, err
@@ -21,12 +28,14 @@ func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepR
 	if err != nil {
 		return adapter.Handout{}, err
 	}
-	leave, err := ses.enter(ctx)
-	if err != nil {
+	ses = s.sessions.hold(ses)
+	if err := ses.enter(ctx); err != nil {
+		s.sessions.letGo(ses)
 		return adapter.Handout{}, err
 	}
-	p := &pull{tasks: s, ses: ses, req: req, n: ses.task.Cursor + 1}
-	step, err := p.next(ctx)
+	p := &pull{tasks: s, ses: ses, req: req, n: ses.ofTask().Cursor + 1}
+	leave := sync.OnceFunc(p.leave)
+	step, err := p.due(ctx)
 	if err != nil {
 		leave()
 		return adapter.Handout{}, err
@@ -41,7 +50,38 @@ type pull struct {
 	ses  *session
 	req  adapter.StepRequest
 	n    int  // the step that is due
+	made int  // runs it made
 	said bool // the client's words went somewhere
+}
+
+// leave lets the next POST have its turn. A run that goes on by itself is
+// watched from now on: somebody has to ask for its steps.
+func (p *pull) leave() {
+	if _, r, _, active := p.ses.current(); active && p.ses.mode != mapping.SteppingLockstep {
+		p.engine.CancelIdle(r)
+	}
+	<-p.ses.turn
+	p.sessions.letGo(p.ses)
+}
+
+// due is the step that an earlier POST with the same key was given, else the
+// next one.
+func (p *pull) due(ctx context.Context) (mapping.Step, error) {
+	made, ok, err := p.st.Remembered(ctx, p.key(stepRoute))
+	if err != nil || !ok {
+		if err != nil {
+			return mapping.Step{}, err
+		}
+		return p.next(ctx)
+	}
+	if err := p.catchUp(ctx, p.ses); err != nil {
+		return mapping.Step{}, err
+	}
+	n, _ := strconv.Atoi(made)
+	if step, ok := p.ses.step(n); ok {
+		return step, nil
+	}
+	return mapping.Step{}, mapping.Errorf(mapping.NotFound, mapping.CodeStepNotFound, "The step that was handed out for this Idempotency-Key is not there any more.")
 }
 
 // text is what the client said, if it is more than "go on".
@@ -50,7 +90,7 @@ func (p *pull) text() (string, bool) {
 		return "", false
 	}
 	switch t := *p.req.Input; strings.TrimSpace(t) {
-	case "", "y", p.ses.task.Input:
+	case "", "y", p.ses.task.Input: // the task's input never changes
 		return "", false
 	default:
 		return t, true
@@ -90,11 +130,15 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 	}
 }
 
-// interject makes a follow-up run of words that come while the run goes on.
-// In lockstep they belong to the next upstream step instead.
+// interject makes a follow-up run of words that come while the run goes on, or
+// while the client still fetches its steps. In lockstep they belong to the next
+// upstream step instead.
 func (p *pull) interject(ctx context.Context, active bool) error {
 	text, ok := p.text()
-	if !ok || !active || p.ses.asks() || p.ses.mode == mapping.SteppingLockstep || !p.ses.agent.Config.Stepping.FollowUp {
+	if !ok || p.ses.asks() || p.ses.mode == mapping.SteppingLockstep || !p.ses.agent.Config.Stepping.FollowUp {
+		return nil
+	}
+	if _, behind := p.ses.step(p.n); !active && (!behind || p.ses.cancelled()) {
 		return nil
 	}
 	p.said = true
@@ -102,8 +146,15 @@ func (p *pull) interject(ctx context.Context, active bool) error {
 }
 
 func (p *pull) followUp(ctx context.Context, text string) error {
-	tr := &taskRun{task: p.ses.task, stepping: p.ses.mode, followUp: true}
-	_, err := p.startRun(ctx, p.ses, p.request(ctx, []string{text}), tr)
+	tr := &taskRun{task: p.ses.ofTask(), stepping: p.ses.mode, followUp: true, due: p.n}
+	return p.run(ctx, p.request(ctx, []string{text}), tr, nil)
+}
+
+// run makes a run of the task. A POST that is sent again with its key makes
+// none.
+func (p *pull) run(ctx context.Context, n adapter.NewRun, tr *taskRun, say *string) error {
+	p.made++
+	_, err := p.startStep(ctx, p.ses, n, tr, say, p.key(fmt.Sprintf("%s run %d", stepRoute, p.made)))
 	return err
 }
 
@@ -153,14 +204,14 @@ func (p *pull) begin(ctx context.Context) (again mapping.Step, done bool, err er
 	p.ses.mu.Lock()
 	ended, question, steps := p.ses.ended, p.ses.question, len(p.ses.steps)
 	p.ses.mu.Unlock()
-	switch {
-	case ended == nil:
+	if ended == nil {
 		return again, false, p.first(ctx)
-	case len(question) > 0:
-		return again, false, p.answer(ctx, question)
 	}
-	if found, err := p.others(ctx); found || err != nil {
+	if found, err := p.others(ctx, p.ses); found || err != nil {
 		return again, false, err
+	}
+	if len(question) > 0 {
+		return again, false, p.answer(ctx, question)
 	}
 	if text, ok := p.text(); ok && p.ses.agent.Config.Stepping.FollowUp && !ended.Cancelled {
 		p.said = true
@@ -187,15 +238,14 @@ func (p *pull) first(ctx context.Context) error {
 	if p.ses.mode != mapping.SteppingLockstep {
 		say = nil
 	}
-	_, err := p.startStep(ctx, p.ses, p.request(ctx, words), &taskRun{task: p.ses.task, stepping: p.ses.mode}, say)
-	return err
+	return p.run(ctx, p.request(ctx, words), &taskRun{task: p.ses.ofTask(), stepping: p.ses.mode}, say)
 }
 
 // answer resumes the run with the client's words, or with the default answer
 // of a client that never says anything.
 func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 	text, given := p.text()
-	tr := &taskRun{task: p.ses.task, stepping: p.ses.mode, asked: question}
+	tr := &taskRun{task: p.ses.ofTask(), stepping: p.ses.mode, asked: question}
 	if !given {
 		text = p.ses.agent.Config.Stepping.DefaultAnswer
 		if p.req.Input != nil && strings.TrimSpace(*p.req.Input) != "" {
@@ -209,8 +259,8 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 		ThreadID: p.ses.task.ThreadID, Flavour: mapping.FlavourTaskStep, Multitask: mapping.StrategyEnqueue,
 		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text)},
 	}
-	_, err := p.startRun(ctx, p.ses, n, tr)
-	return err
+	n.Kwargs = p.kwargs(nil, nil)
+	return p.run(ctx, n, tr, nil)
 }
 
 // resume is the resume value: what the client spelled out, or its words in the
@@ -233,35 +283,24 @@ func (p *pull) resume(question []mapping.Interrupt, text string) json.RawMessage
 	return raw
 }
 
-// others looks for runs of the task that were made elsewhere: a resume through
-// the other face.
-func (p *pull) others(ctx context.Context) (bool, error) {
-	runs, err := p.st.Runs(ctx, store.RunQuery{ThreadID: p.ses.task.ThreadID, TaskID: p.ses.task.ID, OldestFirst: true})
-	if err != nil || len(runs) <= len(p.ses.runs) {
-		return false, err
-	}
-	p.ses.joined(runs[len(p.ses.runs)])
-	return true, nil
-}
-
 // handOut completes the step and moves the cursor once it was written.
 func (p *pull) handOut(ctx context.Context, step mapping.Step, leave func()) (adapter.Handout, error) {
-	ses, req := p.ses, store.StepRequest{Input: p.req.Input, AdditionalInput: p.req.AdditionalInput}
+	req := store.StepRequest{Input: p.req.Input, AdditionalInput: p.req.AdditionalInput}
 	again := step.N < p.n
 	if again {
-		step = withRequest(step, ses.requests[step.N])
+		step = withRequest(step, p.ses.request(step.N))
 	} else {
 		step = withRequest(step, req)
 	}
 	list := []mapping.Step{step}
-	if err := p.withArtifacts(ctx, ses.task.ThreadID, list); err != nil {
+	if err := p.withArtifacts(ctx, p.ses.task.ThreadID, list); err != nil {
 		leave()
 		return adapter.Handout{}, err
 	}
 	detached := context.WithoutCancel(ctx)
-	return adapter.Handout{Step: list[0], Confirm: func() {
+	return adapter.Handout{Step: list[0], Losses: p.ses.lossesOf(step.RunID), Confirm: func() {
 		defer leave()
-		if !again {
+		if !again && ctx.Err() == nil { // else it may be another POST's by now
 			p.confirm(detached, step, req)
 		}
 	}}, nil
@@ -269,17 +308,12 @@ func (p *pull) handOut(ctx context.Context, step mapping.Step, leave func()) (ad
 
 // confirm moves the task's cursor past a step that was written.
 func (p *pull) confirm(ctx context.Context, step mapping.Step, req store.StepRequest) {
+	req.Key = p.key(stepRoute)
 	if err := p.st.Confirm(ctx, p.ses.task.ID, step.N, req); err != nil {
-		p.zap.Warn("a handed-out step could not be confirmed; it will be handed out again")
+		p.zap.Warn("a handed-out step could not be confirmed; it will be handed out again", zap.Error(err), zap.String("task", p.ses.task.ID))
 		return
 	}
-	p.ses.mu.Lock()
-	p.ses.task.Cursor = step.N
-	p.ses.requests[step.N] = req
-	p.ses.mu.Unlock()
-	if _, r, _, active := p.ses.current(); active && !step.IsLast {
-		p.engine.CancelIdle(r)
-	}
+	p.ses.moved(step.N, req)
 }
 
 func withRequest(step mapping.Step, r store.StepRequest) mapping.Step {

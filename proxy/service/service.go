@@ -1,7 +1,6 @@
 package service
 
 import (
-	"sync"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -10,12 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"go.uber.org/zap"
 )
-
-// keptSessions bounds the tasks whose folded steps are held in memory.
-const keptSessions = 4096
 
 // core is what the parts of the service share.
 type core struct {
@@ -26,13 +21,12 @@ type core struct {
 	zap    *zap.Logger
 	byID   map[string]string // assistant id → config name
 
-	sessions *lru.Cache[string, *session]
-	mu       sync.Mutex // guards making sessions
+	sessions *sessions
 }
 
-// New makes the service.
+// New makes the service. The engine must not have been started yet.
 func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Config, logger *zap.Logger) (adapter.Service, error) {
-	sessions, err := lru.New[string, *session](keptSessions)
+	sessions, err := newSessions()
 	if err != nil {
 		return adapter.Service{}, err
 	}
@@ -40,11 +34,18 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Confi
 	for name := range cfg.Agents {
 		c.byID[mapping.AssistantID(name)] = name
 	}
+	e.OnRemoved(c.forget)
 	return adapter.Service{
 		Threads: &threads{c}, Index: &index{c}, States: &states{c},
 		Runs: &runs{c}, RunIndex: &runIndex{c},
 		Tasks: &tasks{c}, Steps: &steps{c}, Items: &items{c}, Artifacts: &artifacts{c}, Agents: &agents{c},
 	}, nil
+}
+
+// forget drops what is held of a run that was removed.
+func (c *core) forget(r mapping.Run) {
+	c.log.Removed(r.ID)
+	c.sessions.forget(sessionKey{r.Tenant, r.TaskID})
 }
 
 func (c *core) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -13,6 +13,8 @@ import (
 // numbered steps. It is a fold of what is stored, and can be dropped at any
 // time when nobody uses it.
 type session struct {
+	key   sessionKey
+	users int // POSTs that hold it; guarded by sessions.mu
 	agent *engine.Agent
 	turn  chan struct{} // one POST at a time, first come first served
 
@@ -32,24 +34,18 @@ type session struct {
 
 // session finds a task's session, making it from the store where there is none.
 func (c *core) session(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
-	if s, ok := c.sessions.Get(task.ID); ok && s.task.Tenant == task.Tenant {
+	if s, ok := c.sessions.get(sessionKey{task.Tenant, task.ID}); ok {
 		return s, nil
 	}
 	fresh, err := c.newSession(ctx, task, agent)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s, ok := c.sessions.Get(task.ID); ok && s.task.Tenant == task.Tenant {
-		return s, nil
-	}
-	c.sessions.Add(task.ID, fresh)
-	return fresh, nil
+	return c.sessions.add(fresh), nil
 }
 
 func (c *core) newSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
-	s := &session{agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
+	s := &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
 	runs, err := c.st.Runs(ctx, store.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
 	if err != nil {
 		return nil, err
@@ -86,15 +82,62 @@ func (c *core) stepping(ctx context.Context, agent *engine.Agent, runs []mapping
 	return agent.Stepping(traits), nil
 }
 
-// enter waits for the POSTs that came before. The place is given back by leave.
-func (s *session) enter(ctx context.Context) (leave func(), err error) {
+// enter waits for the POSTs that came before.
+func (s *session) enter(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
+		return nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	var once sync.Once
-	return func() { once.Do(func() { <-s.turn }) }, nil
+}
+
+// ofTask is the task as it stands.
+func (s *session) ofTask() mapping.Task {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.task
+}
+
+// moved notes that a step was handed out.
+func (s *session) moved(n int, r store.StepRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.task.Cursor = n
+	s.requests[n] = r
+}
+
+// request is what a step was fetched with.
+func (s *session) request(n int) store.StepRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[n]
+}
+
+// lossesOf are those of one of the task's runs.
+func (s *session) lossesOf(runID string) []mapping.Loss {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.runs {
+		if s.runs[i].ID == runID {
+			return s.runs[i].Options.Losses
+		}
+	}
+	return nil
+}
+
+// cancelled tells whether the task's newest run was.
+func (s *session) cancelled() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended != nil && s.ended.Cancelled
+}
+
+// known is how many runs of the task are; ended tells that all of them have.
+func (s *session) known() (runs int, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.runs), s.ended != nil
 }
 
 // feed folds entries of the run at index i.
@@ -106,21 +149,26 @@ func (s *session) feed(i int, entries ...*mapping.Entry) {
 			continue
 		}
 		s.last = e.Seq
-		s.steps = append(s.steps, s.settle(i, e, s.folder.Add(e))...)
+		released := s.folder.Add(e)
+		if i+1 < len(s.runs) {
+			settle(released, s.runs[i+1])
+		}
+		s.steps = append(s.steps, released...)
 		s.note(i, e)
 	}
 }
 
-// settle takes is_last back from a step that another run of the task follows:
-// one that was asked for before this one had ended.
-func (s *session) settle(i int, e *mapping.Entry, steps []mapping.Step) []mapping.Step {
-	follows := i+1 < len(s.runs) && e.Kind == mapping.KindEnd && s.runs[i+1].CreatedAt.Before(e.At)
+// settle takes is_last back from steps that a follow-up run comes after. It was
+// asked for before they were handed out, so nobody has seen them as the last.
+func settle(steps []mapping.Step, next mapping.Run) {
+	if !next.Options.FollowUp {
+		return
+	}
 	for k := range steps {
-		if follows {
+		if steps[k].N >= next.Options.Due {
 			steps[k].IsLast = false
 		}
 	}
-	return steps
 }
 
 // note keeps how the newest run stands.
@@ -152,6 +200,7 @@ func (s *session) joined(r mapping.Run) {
 		}
 	}
 	s.runs = append(s.runs, r)
+	settle(s.steps, r)
 	if s.ended != nil || len(s.runs) == 1 {
 		s.feeding = len(s.runs) - 1
 		s.ended, s.question = nil, nil
@@ -193,6 +242,21 @@ func (s *session) release() {
 	if st := s.folder.Release(); st != nil {
 		s.steps = append(s.steps, *st)
 	}
+}
+
+// others looks for a run of the task that was made elsewhere once all known
+// ones have ended: an answer that came through another face.
+func (c *core) others(ctx context.Context, s *session) (bool, error) {
+	known, ended := s.known()
+	if !ended {
+		return false, nil
+	}
+	runs, err := c.st.Runs(ctx, store.RunQuery{ThreadID: s.task.ThreadID, TaskID: s.task.ID, OldestFirst: true, Limit: 1, Offset: known})
+	if err != nil || len(runs) == 0 {
+		return false, err
+	}
+	s.joined(runs[0])
+	return true, nil
 }
 
 // catchUp folds everything that is logged by now.

@@ -20,7 +20,12 @@ func (s *steps) open(ctx context.Context, ref adapter.TaskRef) (*session, error)
 	if err != nil {
 		return nil, err
 	}
-	return ses, s.catchUp(ctx, ses)
+	for more := true; more && err == nil; {
+		if err = s.catchUp(ctx, ses); err == nil {
+			more, err = s.others(ctx, ses)
+		}
+	}
+	return ses, err
 }
 
 // all are the released steps and the held one, with what fetched them.

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -89,23 +88,15 @@ func (m *maker) make() error {
 
 // replay looks for the run that an earlier request with the same key made.
 func (m *maker) replay() (bool, error) {
-	if m.n.IdempotencyKey == "" {
-		return false, nil
-	}
-	var sum []byte
-	var id string
-	err := m.get(`SELECT sum, made_id FROM idempotency WHERE tenant = $1 AND route = $2 AND key_text = $3 AND created_us > $4`,
-		in{m.principal.Tenant, m.n.IdempotencyRoute, m.n.IdempotencyKey, m.now - idempotencyKept.Microseconds()}, out{&sum, &id})
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	if err == nil && !bytes.Equal(sum, m.n.IdempotencySum) {
-		err = mapping.Errorf(mapping.Invalid, "idempotency_key_reused", "This Idempotency-Key was sent with another request before. Use a fresh key for a new request.")
-	}
-	if err != nil {
+	id, ok, err := recallKey(m.tx, m.principal.Tenant, m.key())
+	if err != nil || !ok {
 		return false, err
 	}
 	return true, m.found(id)
+}
+
+func (m *maker) key() Key {
+	return Key{m.n.IdempotencyKey, m.n.IdempotencyRoute, m.n.IdempotencySum}
 }
 
 func (m *maker) found(id string) error {
@@ -119,10 +110,7 @@ func (m *maker) found(id string) error {
 }
 
 func (m *maker) remember() error {
-	if m.n.IdempotencyKey == "" {
-		return nil
-	}
-	return rememberKey(m.tx, m.principal.Tenant, m.n.IdempotencyRoute, m.n.IdempotencyKey, m.n.IdempotencySum, m.made.Run.ID)
+	return rememberKey(m.tx, m.principal.Tenant, m.key(), m.made.Run.ID)
 }
 
 // place finds or makes the thread.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -125,7 +126,10 @@ func (s *Store) Confirm(ctx context.Context, taskID string, n int, r StepRequest
 		if err != nil || moved == 0 {
 			return err
 		}
-		return saveRequest(t, key, n, r)
+		if err := saveRequest(t, key, n, r); err != nil {
+			return err
+		}
+		return rememberKey(t, tenantOf(ctx), r.Key, strconv.Itoa(n))
 	})
 }
 
@@ -156,6 +160,7 @@ func taskKey(t *tx, tenant, id string) (key int64, err error) {
 type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
+	Key             Key // remembered with the step's number, not read back
 }
 
 func saveRequest(t *tx, task int64, n int, r StepRequest) error {
