@@ -277,3 +277,10 @@ func (b *bench) handout(t *testing.T, ctx context.Context, ref adapter.TaskRef, 
 	}
 	return h
 }
+
+func firstError(b *bench, ctx context.Context, ref adapter.RunRef) error {
+	for _, err := range b.Runs.Events(ctx, ref, adapter.Cursor{Start: true}) {
+		return err
+	}
+	return nil
+}
