@@ -80,6 +80,10 @@ type Prober interface {
 	Probe(ctx context.Context) error
 }
 
+// Profiled is a backend that can say in a few words what a Probe found out
+// about the agent, "" while nothing fits. Optional.
+type Profiled interface{ Profile() string }
+
 // Describer is a backend whose agent can tell about itself. Optional; a
 // task/step agent is described by the bridge.
 type Describer interface {
@@ -144,7 +148,9 @@ type Task struct {
 	Fork   string
 	// State is the local state at the start.
 	State *mapping.Fold
-	// After is what this run has logged already, when it is picked up again;
+	// After is what this run has logged already, when it is picked up again
+	// or tried again: a started event with an Attempt above 1 begins a new
+	// attempt, and what precedes it is of failed ones, to be left alone.
 	// Done is the number of steps logged for the whole task. Open tells that a
 	// call may have been sent whose result was never logged: ask the agent
 	// before sending it again.

@@ -24,6 +24,10 @@ type Service struct {
 	Items     Items
 	Artifacts Artifacts
 	Agents    Agents
+	Crons     Crons
+	Topics    Topics
+	// Interactions are what is said in topics.
+	Interactions Interactions
 }
 
 // Threads makes and changes threads.
@@ -147,6 +151,7 @@ type Cursor struct {
 	K     int  // -1: the whole event is behind
 	Start bool // from the run's start
 	Live  bool // only what comes from now on; an ended run ends at once
+	End   bool // only the end event: for those who wait and read nothing else
 }
 
 // NewRun is a request for a run, in whatever dialect it came.
@@ -173,7 +178,8 @@ type NewRun struct {
 	// InterruptBefore and After are node names, or "*".
 	InterruptBefore []string
 	InterruptAfter  []string
-	Retries         int
+	Retries         int  // how often a failed run is tried again
+	RetriesSaid     bool // the client said so; else the agent's configuration holds
 	IdempotencyKey  string
 	// Fields are the names of all documented fields the client sent, for the
 	// loss header.
@@ -249,16 +255,23 @@ type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
 	IdempotencyKey  string
+	// Retries and RetriesSaid as in NewRun, for a run that this request starts.
+	Retries     int
+	RetriesSaid bool
 }
 
 // Handout is a step on its way to a client. Confirm must be called once the
-// answer was written with the request's context still alive; a step that is
-// not confirmed is handed out again.
+// answer was written to a client that was still there when it was ready; a step
+// that is not confirmed is handed out again. Release must be called in any case
+// when the request is over: until Confirm or Release, nobody else is given a
+// step of the task. The end of the request's context does not do it, since many
+// clients close their connection while the answer is still being confirmed.
 type Handout struct {
 	Step mapping.Step
 	// Losses of the run that the step belongs to, for the loss header.
 	Losses  []mapping.Loss
 	Confirm func()
+	Release func() // may be nil
 }
 
 // Steps reads steps.
@@ -279,6 +292,54 @@ type Artifacts interface {
 	Open(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, io.ReadCloser, error)
 	// Save streams an upload; over limits.artifact it is TooLarge and nothing stays.
 	Save(ctx context.Context, ref TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error)
+}
+
+// TopicRef names a topic as a face sees it: a thread. One that another agent
+// uses is NotFound.
+type TopicRef struct{ Agent, ID string }
+
+// Topics are threads as the Topic RFC of the Agent Protocol has them: a topic
+// groups tasks, and what they have in common. Tasks, steps and artifacts of a
+// topic are found by TaskRef.Topic.
+type Topics interface {
+	// Create makes a topic. An AdditionalInput with a key that the bridge keeps
+	// for itself is Invalid.
+	Create(ctx context.Context, n NewTopic) (mapping.Topic, error)
+	// Get returns the topic with its Memory and Artifacts.
+	Get(ctx context.Context, ref TopicRef) (mapping.Topic, error)
+	// List returns an agent's topics, oldest first, as Get does.
+	List(ctx context.Context, agent string, p Page) (topics []mapping.Topic, total int, err error)
+}
+
+// NewTopic is a request for a topic.
+type NewTopic struct {
+	Agent           string
+	Name            *string
+	AdditionalInput json.RawMessage // an object; nil: none
+	IdempotencyKey  string
+}
+
+// Interactions are the messages of a topic.
+type Interactions interface {
+	// Create says something. Words of a user answer the open question of the
+	// topic, if there is one; else they derive a task, whose steps are asked
+	// for as those of any task. Derive true makes a task in any case, false
+	// never: the words are then appended to the topic's state, as those of
+	// other roles always are, and that is Conflict while a run is active.
+	Create(ctx context.Context, n NewInteraction) (mapping.Interaction, error)
+	Get(ctx context.Context, ref TopicRef, id string) (mapping.Interaction, error)
+	// List returns a topic's interactions, oldest first.
+	List(ctx context.Context, ref TopicRef, p Page) (interactions []mapping.Interaction, total int, err error)
+}
+
+// NewInteraction is something to be said in a topic.
+type NewInteraction struct {
+	Ref             TopicRef
+	Role            mapping.Role
+	Input           *string
+	AdditionalInput json.RawMessage // an object; nil: none
+	Derive          *bool           // nil: not said
+	IdempotencyKey  string
 }
 
 // Items is the long-term store.
@@ -333,6 +394,45 @@ type AgentQuery struct {
 	Graph    string
 	Metadata json.RawMessage
 	SortBy   string
+	Asc      bool
+	Limit    int
+	Offset   int
+}
+
+// Crons keeps requests for runs that are repeated by the clock.
+type Crons interface {
+	// Create keeps a cron. What could not be run now is refused as Runs.Start
+	// would refuse it, but for a thread that is busy. An unreadable schedule or
+	// time zone is Invalid.
+	Create(ctx context.Context, n NewCron) (mapping.Cron, error)
+	Get(ctx context.Context, id string) (mapping.Cron, error)
+	Search(ctx context.Context, q CronQuery) (crons []mapping.Cron, total int, err error)
+	// Update replaces all of a cron but its id, its thread and its agent.
+	Update(ctx context.Context, id string, n NewCron) (mapping.Cron, error)
+	// Delete removes a cron; runs it has made stay.
+	Delete(ctx context.Context, id string) error
+}
+
+// NewCron is a request for a cron.
+type NewCron struct {
+	// Run is made at every tick. Without a ThreadID it has a thread of its own,
+	// deleted after it unless Keep is set.
+	Run      NewRun
+	Payload  json.RawMessage // what the client sent of the run, verbatim
+	Schedule string          // crontab(5): minute, hour, day of month, month, day of week
+	Timezone string          // IANA name; "" is UTC
+	Enabled  bool
+	Keep     bool
+	End      time.Time // no ticks after it; zero: for ever
+}
+
+// CronQuery filters crons: all conditions must hold.
+type CronQuery struct {
+	Agent    string // config name or assistant UUID
+	ThreadID string
+	Enabled  *bool
+	Metadata json.RawMessage // containment
+	SortBy   string          // cron_id | assistant_id | thread_id | created_at (default) | updated_at | next_run_date
 	Asc      bool
 	Limit    int
 	Offset   int

@@ -16,8 +16,7 @@ func (l *loader) validate() {
 	l.checkAgents()
 	l.checkAuth()
 	l.checkOrigins()
-	l.checkEmbeddings()
-	l.warnUnused()
+	l.refuseUnbuilt()
 }
 
 func (l *loader) oneOf(key, value string, allowed ...string) {
@@ -51,19 +50,6 @@ func (l *loader) checkLimits() {
 	l.positive("limits.artifact", m.Artifact > 0)
 	l.positive("limits.event", m.Event > 0)
 	l.atLeast("limits.depth", int64(m.Depth), 1)
-}
-
-func (l *loader) checkEmbeddings() {
-	e := l.cfg.Store.Embeddings
-	switch {
-	case e.URL == "" && e.Model != "":
-		l.complain("store.embeddings.url", "is empty, but a model is named; give both or neither")
-	case e.URL != "" && e.Model == "":
-		l.complain("store.embeddings.model", "is empty; name the model to ask for")
-	}
-	if e.URL != "" {
-		l.checkURL("store.embeddings.url", e.URL)
-	}
 }
 
 // checkURL wants an address that can be called without further knowledge.

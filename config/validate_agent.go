@@ -1,16 +1,20 @@
 package config
 
 import (
+	"fmt"
 	"net/textproto"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 )
 
 var (
-	agentName  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	uuidShape  = regexp.MustCompile(`^(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+	agentName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	uuidShape = regexp.MustCompile(`^(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	// labels are text and {names}, of which only the latter may hold dots
+	namespaceTemplate = regexp.MustCompile(`^([^/.{}]|\{[^/{}]+\})+(/([^/.{}]|\{[^/{}]+\})+)*$`)
+	headerName        = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
 // ownHeaders are set by the bridge or by the transport and cannot be
@@ -63,11 +67,21 @@ func (l *loader) checkAgent(key string, a Agent) {
 	l.oneOf(key+".artifacts.style", a.Artifacts.Style, "object", "string")
 	l.oneOf(key+".memory.transcript", a.Memory.Transcript, "full", "last", "none")
 	l.oneOf(key+".memory.deliver", a.Memory.Deliver, "prompt", "additional_input", "both")
+	for i, p := range a.Artifacts.Exclude {
+		if _, err := path.Match(p, ""); err != nil || p == "" {
+			l.complain(fmt.Sprintf("%s.artifacts.exclude[%d]", key, i), "%q is not a pattern; write paths with * and ?, like build/*.log", p)
+		}
+	}
+	for i, n := range a.Memory.Namespaces {
+		if !namespaceTemplate.MatchString(n) {
+			l.complain(fmt.Sprintf("%s.memory.namespaces[%d]", key, i), "cannot be %q; write labels parted by slashes, like users/{user_id}", n)
+		}
+	}
 }
 
 func (l *loader) checkBounds(key string, a Agent) {
 	l.atLeast(key+".concurrency", int64(a.Concurrency), 1)
-	l.atLeast(key+".queue", int64(a.Queue), 0)
+	l.atLeast(key+".queue", int64(a.Queue), 1)
 	l.atLeast(key+".max_steps", int64(a.MaxSteps), 1)
 	l.atLeast(key+".retries", int64(a.Retries), 0)
 	l.positive(key+".step_timeout", a.StepTimeout > 0)

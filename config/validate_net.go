@@ -114,9 +114,6 @@ func (l *loader) checkAuth() {
 		}
 		ids[k.ID], keys[k.Key] = true, true
 	}
-	if j := l.cfg.Auth.JWT; j.Issuer != "" || j.JWKS != "" || j.Audience != "" {
-		l.complain("auth.jwt", "tokens of an identity provider are not checked by this version; use auth.keys and leave jwt empty")
-	}
 }
 
 // minKey is the shortest key that is allowed: shorter ones can be guessed.

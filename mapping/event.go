@@ -33,7 +33,8 @@ const (
 	// changed). Backends yield it with Data = the full values and Head.Full
 	// set; the engine turns that into a Diff before it is logged.
 	KindState Kind = "state"
-	// KindEnd is the last event of a run: Head.Outcome.
+	// KindEnd is the last event of a run: Head.Outcome. A backend may say with
+	// it, in Head.Link, how far both sides agree.
 	KindEnd Kind = "end"
 )
 
@@ -68,8 +69,12 @@ type Head struct {
 	Next []string `json:"next,omitempty"`
 	// Full: Data is the whole state, not a Diff. Never logged.
 	Full bool `json:"full,omitempty"`
-	// Attempt of a started event, from 1.
+	// Attempt of a started event, from 1; of an end event, when it was not the
+	// first.
 	Attempt int `json:"attempt,omitempty"`
+	// Ahead, on a started event: steps may have been asked for before the
+	// result of the one before was logged.
+	Ahead bool `json:"ahead,omitempty"`
 	// UpstreamID is the agent's own id of the frame, for rejoining.
 	UpstreamID string `json:"upstream_id,omitempty"`
 	// Artifacts are those written by or with this event.
@@ -127,4 +132,15 @@ func (o Outcome) Thread() ThreadStatus {
 	default:
 		return ThreadIdle
 	}
+}
+
+// NewestAttempt is what a run's log holds since the run was last begun: all of
+// it, unless a failed run was tried again.
+func NewestAttempt(logged []Event) []Event {
+	for i := len(logged) - 1; i >= 0; i-- {
+		if logged[i].Kind == KindStarted && logged[i].Head.Attempt > 1 {
+			return logged[i:]
+		}
+	}
+	return logged
 }

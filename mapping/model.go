@@ -252,8 +252,13 @@ type Link struct {
 	Remote           string   `json:"remote,omitempty"`            // upstream thread or task id
 	RemoteRun        string   `json:"remote_run,omitempty"`        // upstream run id, for rejoining
 	RemoteCheckpoint string   `json:"remote_checkpoint,omitempty"` // upstream head when both agreed
+	RemoteMark       string   `json:"remote_mark,omitempty"`       // by what the backend knows that head again, where it was not told its id
 	LocalCheckpoint  string   `json:"local_checkpoint,omitempty"`  // our head when both agreed
 	Profile          string   `json:"profile,omitempty"`           // what a probe found out about the server
 	Topic            string   `json:"topic,omitempty"`             // upstream topic, where it serves topics
 	Steps            []string `json:"steps,omitempty"`             // upstream step ids logged so far, in order
 }
+
+// Agreed tells whether the run that left the link so ended with both sides
+// holding the same state.
+func (l Link) Agreed() bool { return l.RemoteCheckpoint != "" || l.RemoteMark != "" }

@@ -46,6 +46,9 @@ type Canned struct {
 type ThreadAgent struct {
 	Plays  []ThreadPlay
 	Canned map[string]*Canned
+	// NoCreate: a thread must be there before its first run (if_not_exists is
+	// not known).
+	NoCreate bool
 
 	mu      sync.Mutex
 	threads map[string]*scriptedThread
@@ -87,6 +90,13 @@ func (a *ThreadAgent) Work() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.made
+}
+
+// Threads is the number of threads there are.
+func (a *ThreadAgent) Threads() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.threads)
 }
 
 // Drop forgets every thread, as a restart of a server in memory does.
@@ -176,21 +186,39 @@ func (a *ThreadAgent) createThread(w http.ResponseWriter, body []byte) {
 	_ = json.Unmarshal(body, &req)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.threads == nil {
-		a.threads = map[string]*scriptedThread{}
-	}
 	if req.ID == "" {
 		req.ID = fmt.Sprintf("3386cfa8-c845-408d-b5cf-%012d", len(a.threads)+1)
 	}
-	if a.threads[req.ID] == nil {
-		a.threads[req.ID] = &scriptedThread{state: `{"values":{},"next":[],"tasks":[],"created_at":null,"checkpoint":null,"parent_checkpoint":null}`}
-	}
+	a.open(req.ID)
 	jsonBody(w, `{"thread_id":"`+req.ID+`","created_at":"2026-11-21T05:04:01.644Z","updated_at":"2026-11-21T05:04:01.644Z","metadata":{},"status":"idle","config":{}}`)
+}
+
+// open returns a thread, making it where it is not there. The lock is held.
+func (a *ThreadAgent) open(id string) *scriptedThread {
+	if a.threads == nil {
+		a.threads = map[string]*scriptedThread{}
+	}
+	if a.threads[id] == nil {
+		a.threads[id] = &scriptedThread{state: `{"values":{},"next":[],"tasks":[],"created_at":null,"checkpoint":null,"parent_checkpoint":null}`}
+	}
+	return a.threads[id]
+}
+
+// toMake tells whether a request for a run is to make its thread.
+func (a *ThreadAgent) toMake(route string, body []byte) bool {
+	var req struct {
+		IfNotExists string `json:"if_not_exists"`
+	}
+	_ = json.Unmarshal(body, &req)
+	return route == "POST /threads/{t}/runs/stream" && req.IfNotExists == "create" && !a.NoCreate
 }
 
 func (a *ThreadAgent) inThread(w http.ResponseWriter, r *http.Request, route, thread, run string, body []byte) {
 	a.mu.Lock()
 	t := a.threads[thread]
+	if t == nil && a.toMake(route, body) {
+		t = a.open(thread)
+	}
 	a.mu.Unlock()
 	if t == nil {
 		a.noThread(w, route, thread)

@@ -12,7 +12,7 @@ func Dialect() adapter.Dialect {
 		Mount:    mountFace,
 		Dial:     dial,
 		Detect:   detect,
-		Flavours: []mapping.Flavour{mapping.FlavourTaskStep},
+		Flavours: []mapping.Flavour{mapping.FlavourTaskStep, mapping.FlavourTopic},
 		Webhook:  webhookBody,
 	}
 }

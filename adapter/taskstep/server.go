@@ -2,6 +2,7 @@ package taskstep
 
 import (
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -14,11 +15,15 @@ import (
 
 // style is how one version of the protocol answers where versions differ.
 type style struct {
-	invalid int // status of a request that cannot be
-	created int // status of a POST that made something
+	invalid int    // status of a request that cannot be
+	created int    // status of a POST that made something
+	root    string // where its first collection is, for messages
 }
 
-var v1 = style{invalid: http.StatusUnprocessableEntity, created: http.StatusOK}
+var (
+	v1 = style{invalid: http.StatusUnprocessableEntity, created: http.StatusOK, root: "/ap/v1/agent/tasks"}
+	v2 = style{invalid: http.StatusBadRequest, created: http.StatusCreated, root: "/ap/v2/topics"}
+)
 
 // server is the face. Safe for concurrent use; it keeps no state.
 type server struct {
@@ -44,6 +49,9 @@ func mountFace(r *mux.Router, svc adapter.Service, face adapter.Face) {
 	s := &server{svc: svc, face: face, style: v1}
 	s.mountV1(r.PathPrefix("/ap/v1").Subrouter())
 	s.mountV1(r.PathPrefix("/agents/{agent}/ap/v1").Subrouter())
+	t := &server{svc: svc, face: face, style: v2}
+	t.mountTopics(r.PathPrefix("/ap/v2").Subrouter())
+	t.mountTopics(r.PathPrefix("/agents/{agent}/ap/v2").Subrouter())
 	// The prefix of before September 2023.
 	old := r.PathPrefix("/agent/").Subrouter()
 	s.mountOperations(old, "", s.endpoints())
@@ -117,6 +125,9 @@ func (s *server) ref(r *http.Request) (adapter.TaskRef, error) {
 		return adapter.TaskRef{}, err
 	}
 	ref := adapter.TaskRef{Agent: agent, Topic: vars["topic"], ID: vars["task"]}
+	if !storable(ref.Topic) {
+		return ref, mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound, "There is no topic with this id.")
+	}
 	if !storable(ref.ID) {
 		return ref, mapping.Errorf(mapping.NotFound, mapping.CodeTaskNotFound, "There is no task with this id.")
 	}
@@ -134,7 +145,7 @@ func (s *server) agent(chosen string) (string, error) {
 	}
 	if s.face.DefaultAgent == "" {
 		return "", mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound,
-			"No agent is the default one here. Call /agents/{name}/ap/v1/agent/… instead, or set default_agent.")
+			"No agent is the default one here. Call /agents/{name}%s instead, or set default_agent.", s.style.root)
 	}
 	return s.face.DefaultAgent, nil
 }
@@ -158,7 +169,7 @@ func (s *server) refuseMethod(allowed []string) http.Handler {
 
 func (s *server) noRoute(w http.ResponseWriter, r *http.Request) {
 	s.fail(w, r, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound,
-		"There is nothing at this path. The tasks are at /ap/v1/agent/tasks."))
+		"There is nothing at this path. The %s are at %s.", path.Base(s.style.root), s.style.root))
 }
 
 func heartbeat(w http.ResponseWriter, _ *http.Request) {

@@ -29,16 +29,15 @@ func send(w http.ResponseWriter, status int, body []byte) error {
 }
 
 // deliver is send for an answer that must not be lost: it tells whether every
-// byte was handed to the connection while the client was still there.
+// byte was handed to the connection of a client that was still there when the
+// answer was ready. What happens to the connection afterwards proves nothing:
+// many clients close it as soon as they have read the answer.
 func deliver(w http.ResponseWriter, r *http.Request, status int, body []byte) bool {
-	if send(w, status, body) != nil {
+	if r.Context().Err() != nil || send(w, status, body) != nil {
 		return false
 	}
 	err := http.NewResponseController(w).Flush()
-	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return false
-	}
-	return r.Context().Err() == nil
+	return err == nil || errors.Is(err, http.ErrNotSupported)
 }
 
 // routeOf is the template of the route, which unlike the path holds no ids.

@@ -21,13 +21,21 @@ func (s *server) executeStep(w http.ResponseWriter, r *http.Request, ref adapter
 	if err != nil {
 		return err
 	}
+	retries, said, err := adapter.Retries(r.Header.Values(adapter.RetriesHeader))
+	if err != nil {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s.", err)
+	}
 	out, err := s.svc.Tasks.Step(r.Context(), ref, adapter.StepRequest{
+		Retries: retries, RetriesSaid: said,
 		Input:           req.Input,
 		AdditionalInput: req.AdditionalInput,
 		IdempotencyKey:  r.Header.Get(idempotencyKey),
 	})
 	if err != nil {
 		return err
+	}
+	if out.Release != nil {
+		defer out.Release()
 	}
 	if len(out.Losses) > 0 {
 		if v := mapping.LossHeader(out.Losses); v != "" {

@@ -161,7 +161,7 @@ func TestOtherPathsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	r := mux.NewRouter().SkipClean(true)
 	mountFace(r, newFake().service(), adapter.Face{Log: zaptest.NewLogger(t)})
-	for _, path := range []string{"/agents/search", "/agents/x", "/agent", "/agent/x", "/ap/v10", "/ap/v2/topics", "/threads", "/"} {
+	for _, path := range []string{"/agents/search", "/agents/x", "/agent", "/agent/x", "/ap/v10", "/ap/v3/topics", "/threads", "/"} {
 		var match mux.RouteMatch
 		if r.Match(httptest.NewRequest("GET", path, nil), &match) {
 			t.Errorf("%s is taken", path)

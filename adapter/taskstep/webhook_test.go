@@ -2,6 +2,8 @@ package taskstep
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,10 +50,19 @@ func TestWebhookBody(t *testing.T) {
 	}
 }
 
+func TestWebhookOfATopic(t *testing.T) {
+	t.Parallel()
+	run := mapping.Run{ID: "r", TaskID: "t", ThreadID: "h", Flavour: mapping.FlavourTopic}
+	got, err := webhookBody(run, mapping.Outcome{Status: mapping.RunSuccess}, nil)
+	if want := `{"task_id":"t","topic_id":"h","run_id":"r",`; err != nil || !strings.HasPrefix(string(got), want) {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
 func TestDialect(t *testing.T) {
 	t.Parallel()
 	d := Dialect()
-	if d.Name != "taskstep" || d.Mount == nil || d.Dial == nil || d.Detect == nil || d.Webhook == nil || len(d.Flavours) != 1 {
+	if d.Name != "taskstep" || d.Mount == nil || d.Dial == nil || d.Detect == nil || d.Webhook == nil || !slices.Equal(d.Flavours, []mapping.Flavour{mapping.FlavourTaskStep, mapping.FlavourTopic}) {
 		t.Errorf("got %+v", d)
 	}
 }

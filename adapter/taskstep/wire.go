@@ -21,16 +21,18 @@ const timeForm = "2006-01-02T15:04:05.000000Z"
 
 // writer holds what may differ between two agents' answers.
 type writer struct {
-	folders bool // relative_path is the folder only
+	folders bool   // relative_path is the folder only
+	topic   string // tasks and steps name the topic they were asked for in
 }
 
 func (s *server) writer(ref adapter.TaskRef) writer {
-	return writer{folders: s.face.Agents[ref.Agent].Artifacts.Path == "folder"}
+	return writer{folders: s.face.Agents[ref.Agent].Artifacts.Path == "folder", topic: ref.Topic}
 }
 
 func (w writer) task(b []byte, t *mapping.Task) []byte {
 	b = append(b, `{"task_id":`...)
 	b = appendString(b, t.ID)
+	b = w.ofTopic(b)
 	b = append(b, `,"input":`...)
 	if t.HasInput {
 		b = appendString(b, t.Input)
@@ -51,6 +53,7 @@ func (w writer) step(b []byte, s *mapping.Step) []byte {
 	b = appendString(b, s.ID)
 	b = append(b, `,"task_id":`...)
 	b = appendString(b, s.TaskID)
+	b = w.ofTopic(b)
 	b = append(b, `,"name":`...)
 	b = appendString(b, s.Name)
 	b = append(b, `,"status":`...)
@@ -69,6 +72,14 @@ func (w writer) step(b []byte, s *mapping.Step) []byte {
 	b = strconv.AppendBool(b, s.IsLast)
 	b = appendTime(b, "created_at", s.CreatedAt)
 	return append(b, '}')
+}
+
+func (w writer) ofTopic(b []byte) []byte {
+	if w.topic == "" {
+		return b
+	}
+	b = append(b, `,"topic_id":`...)
+	return appendString(b, w.topic)
 }
 
 func (w writer) artifacts(b []byte, list []mapping.Artifact) []byte {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -18,6 +19,8 @@ type backend struct {
 	http  *client
 	graph graphCache
 	pause pauses
+	// separate: the server was found not to make a thread with its first run.
+	separate atomic.Bool
 }
 
 // pauses are the waiting times of the backend; tests shorten them.
@@ -116,6 +119,18 @@ func (b *backend) Probe(ctx context.Context) error {
 	}
 	_, err := b.target(ctx)
 	return err
+}
+
+// Profile names the graph that is called, or the agent of a plain server.
+func (b *backend) Profile() string {
+	t := b.graph.get()
+	switch {
+	case t == nil:
+		return ""
+	case t.plain:
+		return "Agent Protocol, agent " + t.id
+	}
+	return "LangGraph Server, graph " + t.graph
 }
 
 // Run implements adapter.Backend; session has the parts.

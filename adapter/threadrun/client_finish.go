@@ -77,7 +77,7 @@ func (s *session) end(st stateWire) error {
 	if err := s.askUnasked(open); err != nil {
 		return err
 	}
-	s.link.RemoteCheckpoint = st.head()
+	s.link.RemoteCheckpoint, s.link.RemoteMark = st.head(), ""
 	if err := s.emitLink(); err != nil {
 		return err
 	}

@@ -44,6 +44,7 @@ func (s *session) frame(f sse.Event) error {
 	case "error":
 		return s.errorFrame(f.Data)
 	case "tasks":
+		s.over = false
 		s.noteAskers(f.Data)
 	}
 	return s.keep(name, head, f.Data)
@@ -140,6 +141,7 @@ func (s *session) checkpointFrame(head mapping.Head, data json.RawMessage) error
 	s.checkpoints++
 	s.step = meta.Step
 	s.told = len(cp.Next) == 0
+	s.over = s.told && meta.Source == "loop"
 	head.Name, head.Full, head.Next = "checkpoints", true, nonNil(cp.Next)
 	head.Checkpoint = &mapping.Checkpoint{Source: orElse(meta.Source, "loop"), Step: meta.Step,
 		Next: head.Next, RunID: s.t.Run.ID, Metadata: cp.Metadata}
@@ -176,6 +178,7 @@ func (s *session) update(head mapping.Head, nodes []member, data json.RawMessage
 	if more {
 		head.UpstreamID = "" // the event after it ends the frame
 	}
+	s.over = false
 	head.Node, data = nodeOf(nodes, data)
 	if !emptyDelta(data) {
 		s.outputs++

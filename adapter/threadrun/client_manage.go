@@ -59,12 +59,9 @@ func (b *backend) UpdateState(ctx context.Context, link mapping.Link, values jso
 	if err != nil {
 		return adapter.State{}, b.updateError(err)
 	}
-	var st stateWire
-	if err := b.http.getJSON(ctx, path, &st); err != nil {
+	st, err := b.head(ctx, link.Remote)
+	if err != nil {
 		return adapter.State{}, err
-	}
-	if object(st.Values) == nil {
-		return adapter.State{}, b.http.bad(http.MethodGet, path, "field values is not an object")
 	}
 	return adapter.State{Values: st.Values, Checkpoint: st.head(), Next: nonNil(st.Next), Tasks: st.Tasks}, nil
 }

@@ -90,7 +90,7 @@ func (s *session) linked() bool {
 
 // forget drops what belongs to the upstream run before.
 func (s *session) forget() {
-	s.lastID, s.checkpoints, s.outputs, s.paused, s.told, s.asked = "", 0, 0, false, false, nil
+	s.lastID, s.checkpoints, s.outputs, s.paused, s.told, s.over, s.asked = "", 0, 0, false, false, false, nil
 }
 
 // search looks for the upstream run of a request that may have been sent. The
@@ -103,6 +103,9 @@ func (s *session) search() (bool, error) {
 	}
 	run, err := s.findRun()
 	switch {
+	case status(err) == http.StatusNotFound && s.linked() && s.mayCreate():
+		s.creates = true // the request that makes the thread did not get there
+		return false, nil
 	case status(err) == http.StatusNotFound && linked:
 		return false, s.lost("thread")
 	case status(err) == http.StatusNotFound:

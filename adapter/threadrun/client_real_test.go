@@ -134,7 +134,7 @@ func TestRealChat(t *testing.T) {
 	for _, ev := range tr.Events {
 		kinds[ev.Kind]++
 	}
-	if kinds[mapping.KindDelta] < 10 || kinds[mapping.KindCustom] != 1 || kinds[mapping.KindLinked] != 3 {
+	if kinds[mapping.KindDelta] < 10 || kinds[mapping.KindCustom] != 1 || kinds[mapping.KindLinked] != 2 {
 		t.Errorf("events %v", kinds)
 	}
 	wantTexts(t, texts(t, tr), "one", "planning", "you said: one")
@@ -142,7 +142,10 @@ func TestRealChat(t *testing.T) {
 	again := adaptertest.Collect(ctx, b, then(tr, "two"), 0)
 	wantSuccess(t, again)
 	wantTexts(t, texts(t, again), "one", "planning", "you said: one", "two", "planning", "you said: two")
-	if a, b := linkOf(tr), linkOf(again); a.Remote != b.Remote || a.RemoteCheckpoint == b.RemoteCheckpoint || b.RemoteCheckpoint == "" {
+	if first := again.Events[0]; first.Kind != mapping.KindLinked {
+		t.Errorf("the thread was not known again: %+v", first)
+	}
+	if a, b := linkOf(tr), linkOf(again); a.Remote != b.Remote || !a.Agreed() || !b.Agreed() || a.RemoteMark == b.RemoteMark {
 		t.Errorf("links %+v and %+v", a, b)
 	}
 }
@@ -326,7 +329,11 @@ func TestRealSeedForkAndHeal(t *testing.T) {
 	wantSuccess(t, tr)
 	seeded := []string{"one", "answer one", "two", "planning", "you said: two"}
 	wantTexts(t, texts(t, tr), seeded...)
-	base := linkOf(tr).RemoteCheckpoint
+	head, err := b.head(ctx, linkOf(tr).Remote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := head.head()
 
 	wantSuccess(t, adaptertest.Collect(ctx, b, then(tr, "dropped"), 0))
 	fork := then(tr, "forked")
@@ -346,6 +353,50 @@ func TestRealSeedForkAndHeal(t *testing.T) {
 	healed := adaptertest.Collect(ctx, b, lost, 0)
 	wantSuccess(t, healed)
 	wantTexts(t, texts(t, healed), "one", "answer one", "healed", "planning", "you said: healed")
+}
+
+// A run of somebody else on a thread that a run of ours made: what the server
+// hands down to it does not make it ours.
+func TestRealForeignRun(t *testing.T) {
+	t.Parallel()
+	b, ctx := real(t, "chat")
+	tr := adaptertest.Collect(ctx, b, say("one"), 0)
+	wantSuccess(t, tr)
+	link := linkOf(tr)
+	foreign := map[string]any{"assistant_id": "chat", "input": map[string]any{"messages": []any{map[string]string{"role": "user", "content": "mine"}}}}
+	if err := b.http.writeJSON(ctx, http.MethodPost, threadPath(link.Remote)+"/runs/wait", foreign, nil); err != nil {
+		t.Fatal(err)
+	}
+	list, err := b.runs(ctx, link.Remote)
+	if err != nil || len(list) != 1 || list[0].ID != link.RemoteRun {
+		t.Errorf("our runs there: %+v, %v, want %s alone", list, err, link.RemoteRun)
+	}
+	again := adaptertest.Collect(ctx, b, then(tr, "two"), 0)
+	wantSuccess(t, again)
+	if first := again.Events[0]; first.Head.Checkpoint == nil || first.Head.Checkpoint.Source != "upstream" {
+		t.Errorf("first event %+v, want what the other run made", first)
+	}
+}
+
+// Agreement can be seen from the values alone, since frames and the state that
+// is read say the same.
+func TestRealValuesAreTheSame(t *testing.T) {
+	t.Parallel()
+	for _, graph := range []string{"chat", "files", "nested", "slow"} {
+		b, ctx := real(t, graph)
+		tr := adaptertest.Collect(ctx, b, say("20"), 0)
+		wantSuccess(t, tr)
+		var last json.RawMessage
+		for _, ev := range tr.Events {
+			if ev.Kind == mapping.KindState {
+				last = ev.Data
+			}
+		}
+		st, err := b.head(ctx, linkOf(tr).Remote)
+		if err != nil || !sameValues(last, st.Values) {
+			t.Errorf("%s: told %s, read %s, %v", graph, last, st.Values, err)
+		}
+	}
 }
 
 func TestRealSubgraph(t *testing.T) {

@@ -50,6 +50,9 @@ func (s *session) request(next bool) (runCreate, error) {
 		s.goOn(&body)
 		return body, nil
 	}
+	if s.creates {
+		body.IfNotExists = "create"
+	}
 	body.CheckpointID = s.t.Fork
 	s.tell(&body)
 	return body, nil
@@ -157,6 +160,12 @@ func (s *session) maxSteps() int {
 	return 100
 }
 
+// originKey is the member of metadata that says where a thread comes from.
+const originKey = "apbridge"
+
+// bridgeKeys are what the bridge says in a run's metadata about its own agent.
+var bridgeKeys = []string{"graph_id", "assistant_id", "created_by"}
+
 // metadata is the run's, without what the bridge says there about its own
 // agent, and by what a lost request is found again.
 func (s *session) metadata() (json.RawMessage, error) {
@@ -164,10 +173,19 @@ func (s *session) metadata() (json.RawMessage, error) {
 	if meta == nil {
 		meta = map[string]json.RawMessage{}
 	}
-	for _, key := range []string{"graph_id", "assistant_id", "created_by"} {
+	for _, key := range bridgeKeys {
 		delete(meta, key)
 	}
 	meta["apbridge_run_id"], _ = json.Marshal(s.t.Run.ID)
+	if s.creates {
+		origin := object(meta[originKey])
+		if origin == nil {
+			origin = map[string]json.RawMessage{}
+		}
+		origin["thread_id"], _ = json.Marshal(s.t.Thread.ID)
+		origin["run_id"] = meta["apbridge_run_id"]
+		meta[originKey], _ = json.Marshal(origin)
+	}
 	return json.Marshal(meta)
 }
 

@@ -32,6 +32,8 @@ func (s *session) start(next bool) error {
 	}
 	resp, err := s.create(body)
 	switch {
+	case errors.Is(err, errNotMade):
+		return s.makeFirst()
 	case lostUpstream(err) && !next && s.heal():
 		return s.restart()
 	case err != nil:
@@ -44,6 +46,19 @@ func (s *session) start(next bool) error {
 		return err
 	}
 	return s.follow(resp.Body)
+}
+
+// errNotMade: the request should have made the thread, and did not.
+var errNotMade = errors.New("the server has not made the thread")
+
+// makeFirst makes the thread by itself, on a server that does not do so on the
+// way, and begins again.
+func (s *session) makeFirst() error {
+	s.creates, s.unfused = false, true
+	if err := s.makeThread(); err != nil {
+		return err
+	}
+	return s.start(false)
 }
 
 // restart begins again on a fresh thread.
@@ -60,7 +75,10 @@ func (s *session) began(run string) error {
 	if run == "" || run == s.link.RemoteRun {
 		return nil
 	}
-	s.link.RemoteRun, s.link.RemoteCheckpoint = run, ""
+	s.link.RemoteRun, s.link.RemoteCheckpoint, s.link.RemoteMark, s.creates = run, "", "", false
+	if s.unfused {
+		s.b.separate.Store(true)
+	}
 	return s.emitLink()
 }
 
@@ -131,6 +149,9 @@ func busy(err error) bool {
 func (s *session) whyRefused(err error) error {
 	var th threadWire
 	if asked := s.b.http.getJSON(s.ctx, threadPath(s.link.Remote), &th); status(asked) == http.StatusNotFound {
+		if s.creates {
+			return errNotMade
+		}
 		return s.lost("thread")
 	}
 	if !busy(err) {
@@ -145,6 +166,8 @@ func (s *session) whyRefused(err error) error {
 func (s *session) lookup(broke error) (bool, error) {
 	run, err := s.findRun()
 	switch {
+	case status(err) == http.StatusNotFound && s.creates:
+		return false, nil // the request would have made the thread too
 	case err != nil:
 		return false, s.unknown(broke)
 	case run == nil:
@@ -233,6 +256,9 @@ func (s *session) readOnce(body io.ReadCloser) error {
 	}
 	if !s.told && s.frames > 0 && s.lastID != "" {
 		return nil // the server may have more of it
+	}
+	if s.done() {
+		return s.endTold()
 	}
 	return s.finish()
 }

@@ -26,6 +26,8 @@ type session struct {
 	stopped  bool // yield said false
 	further  bool // the next request asks for one more step, not for a beginning
 	healed   bool // a fresh thread stands in for one that was lost
+	creates  bool // the run's own request makes the thread
+	unfused  bool // the thread had to be made first, although the request should have made it
 	rejoined bool // frames may have been missed
 	empty    int  // steps without output, one after the other
 
@@ -35,6 +37,7 @@ type session struct {
 	step        int    // of the newest of them
 	frames      int    // read since the stream was opened
 	told        bool   // the newest frames are those of an end: nothing comes next, or a question
+	over        bool   // the newest state of the root has nothing behind it, and nothing came after it
 	outputs     int    // root updates that were not empty
 	paused      bool   // the graph was stopped before or after a node, as asked
 	cancelled   bool   // the upstream run says it was cancelled
@@ -43,6 +46,7 @@ type session struct {
 }
 
 func newSession(ctx context.Context, b *backend, t adapter.Task, yield func(mapping.Event, error) bool) *session {
+	t.After = mapping.NewestAttempt(t.After) // what a failed one left upstream is not gone back to
 	s := &session{b: b, t: t, yield: yield, outer: ctx, link: t.Link, askers: map[string]string{}}
 	s.ctx, s.stop = context.WithCancelCause(ctx)
 	if d := b.up.Config.StepTimeout; d > 0 {

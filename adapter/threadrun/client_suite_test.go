@@ -56,24 +56,35 @@ func failures() []adaptertest.Failure {
 			return a
 		}
 	}
+	making := func(c adaptertest.Canned) func() adaptertest.Peer {
+		return func() adaptertest.Peer {
+			a := canned(routeThread, c)().(*adaptertest.ThreadAgent)
+			a.NoCreate = true
+			return a
+		}
+	}
 	frames := func(list ...string) func() adaptertest.Peer {
 		return func() adaptertest.Peer { return playing(adaptertest.ThreadPlay{Frames: list}) }
 	}
 	return []adaptertest.Failure{
 		{Name: "A14_HTML500", Peer: canned(routeStart, adaptertest.Canned{Status: 500, Type: "text/html", Body: page}), Code: mapping.CodeUpstreamError},
-		{Name: "A14_401WithTheKey", Peer: canned(routeThread, adaptertest.Canned{Status: 401, Type: "text/plain", Body: "bad key Bearer " + adaptertest.Canary}), Code: mapping.CodeUpstreamError},
-		{Name: "A14_400WithTheKey", Peer: canned(routeThread, adaptertest.Canned{Status: 400, Type: "text/plain", Body: "who is " + adaptertest.Canary}), Code: mapping.CodeUpstreamError},
-		{Name: "A15_ThreadIsNotJSON", Peer: canned(routeThread, adaptertest.Canned{Status: 200, Type: "application/json", Body: "{"}), Code: mapping.CodeBadUpstream},
-		{Name: "A15_ThreadWithoutID", Peer: canned(routeThread, adaptertest.Canned{Status: 200, Type: "application/json", Body: `{}`}), Code: mapping.CodeBadUpstream},
-		{Name: "A15_ThreadIDIsANumber", Peer: canned(routeThread, adaptertest.Canned{Status: 200, Type: "application/json", Body: `{"thread_id":7}`}), Code: mapping.CodeBadUpstream},
+		{Name: "A14_401WithTheKey", Peer: making(adaptertest.Canned{Status: 401, Type: "text/plain", Body: "bad key Bearer " + adaptertest.Canary}), Code: mapping.CodeUpstreamError},
+		{Name: "A14_400WithTheKey", Peer: making(adaptertest.Canned{Status: 400, Type: "text/plain", Body: "who is " + adaptertest.Canary}), Code: mapping.CodeUpstreamError},
+		{Name: "A15_ThreadIsNotJSON", Peer: making(adaptertest.Canned{Status: 200, Type: "application/json", Body: "{"}), Code: mapping.CodeBadUpstream},
+		{Name: "A15_ThreadWithoutID", Peer: making(adaptertest.Canned{Status: 200, Type: "application/json", Body: `{}`}), Code: mapping.CodeBadUpstream},
+		{Name: "A15_ThreadIDIsANumber", Peer: making(adaptertest.Canned{Status: 200, Type: "application/json", Body: `{"thread_id":7}`}), Code: mapping.CodeBadUpstream},
 		{Name: "A15_StreamIsAPage", Peer: canned(routeStart, adaptertest.Canned{Status: 200, Type: "text/html", Body: page}), Code: mapping.CodeBadUpstream},
 		{Name: "A15_FrameIsNotJSON", Peer: frames(`metadata {"run_id":"{{run}}"}`, `values {"messages":`), Code: mapping.CodeBadUpstream},
 		{Name: "A15_ValuesIsAList", Peer: frames(`values [1]`), Code: mapping.CodeBadUpstream},
 		{Name: "A15_UpdatesIsAList", Peer: frames(`updates [1]`), Code: mapping.CodeBadUpstream},
 		{Name: "A15_CheckpointWithoutMetadata", Peer: frames(`checkpoints {"values":{},"metadata":7,"next":[]}`), Code: mapping.CodeBadUpstream},
-		{Name: "A15_StateIsNotJSON", Peer: canned(routeState, adaptertest.Canned{Status: 200, Type: "application/json", Body: "no"}), Code: mapping.CodeBadUpstream},
-		{Name: "E12_Redirect", Peer: canned(routeThread, adaptertest.Canned{Status: 307, Header: map[string]string{"Location": "http://127.0.0.1:1/"}}), Code: mapping.CodeUpstreamError},
-		{Name: "A13_Overloaded", Peer: canned(routeThread, adaptertest.Canned{Status: 429, Type: "text/plain", Body: "later"}), Code: mapping.CodeUpstreamError},
+		{Name: "A15_StateIsNotJSON", Peer: func() adaptertest.Peer {
+			a := playing(adaptertest.AskPlay())
+			a.Canned = map[string]*adaptertest.Canned{routeState: {Status: 200, Type: "application/json", Body: "no"}}
+			return a
+		}, Code: mapping.CodeBadUpstream},
+		{Name: "E12_Redirect", Peer: making(adaptertest.Canned{Status: 307, Header: map[string]string{"Location": "http://127.0.0.1:1/"}}), Code: mapping.CodeUpstreamError},
+		{Name: "A13_Overloaded", Peer: making(adaptertest.Canned{Status: 429, Type: "text/plain", Body: "later"}), Code: mapping.CodeUpstreamError},
 		{Name: "NoGraphs", Peer: canned(routeGraph, adaptertest.Canned{Status: 200, Type: "application/json", Body: `[]`}), Code: mapping.CodeUpstreamError},
 		{Name: "AgentFails", Peer: func() adaptertest.Peer { return playing(adaptertest.FailPlay()) }, Code: mapping.CodeUpstreamError},
 		{Name: "StepLimit", Peer: frames(`error {"error":"GraphRecursionError","message":"Recursion limit of 21 reached"}`), Code: mapping.CodeStepLimit},

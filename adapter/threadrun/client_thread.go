@@ -2,11 +2,13 @@ package threadrun
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -19,8 +21,8 @@ import (
 const profileForked = "forked"
 
 // openThread makes sure of an upstream thread that holds what our thread
-// holds. It costs nothing for a new thread beyond its POST, and one read for a
-// thread that was used before.
+// holds. It costs nothing for a new thread, which the run's own request makes,
+// and one read for a thread that was used before.
 func (s *session) openThread() error {
 	switch {
 	case s.t.Fork != "" && s.link.Remote != "":
@@ -41,6 +43,21 @@ func (s *session) freshThread() error {
 		return mapping.Errorf(mapping.Upstream, mapping.CodeNotPortable,
 			"The question of agent %q cannot be answered: the thread's state was changed after it was asked, so the agent's own thread no longer fits.", s.b.up.Name)
 	}
+	s.link = mapping.Link{Agent: s.t.Run.Agent, TaskID: s.link.TaskID, Remote: s.threadID()}
+	if s.creates = s.mayCreate(); s.creates {
+		return s.emitLink()
+	}
+	if err := s.makeThread(); err != nil {
+		return err
+	}
+	if err := s.emitLink(); err != nil {
+		return err
+	}
+	return s.seed()
+}
+
+// makeThread makes the thread of the link.
+func (s *session) makeThread() error {
 	meta, err := json.Marshal(map[string]any{
 		"graph_id": s.target.graph,
 		"apbridge": map[string]string{"thread_id": s.t.Thread.ID},
@@ -48,7 +65,7 @@ func (s *session) freshThread() error {
 	if err != nil {
 		return err
 	}
-	body := threadCreate{ID: s.threadID(), IfExists: "do_nothing", Metadata: meta}
+	body := threadCreate{ID: s.link.Remote, IfExists: "do_nothing", Metadata: meta}
 	var made threadWire
 	if err := s.createThread(body, &made); err != nil {
 		return err
@@ -56,11 +73,28 @@ func (s *session) freshThread() error {
 	if made.ID == "" {
 		return s.b.http.bad(http.MethodPost, "/threads", "thread_id is missing")
 	}
-	s.link = mapping.Link{Agent: s.t.Run.Agent, TaskID: s.link.TaskID, Remote: made.ID}
-	if err := s.emitLink(); err != nil {
-		return err
+	s.link.Remote = made.ID
+	return nil
+}
+
+// mayCreate tells whether the run's own request can make the thread
+// (if_not_exists "create"). Servers then give the run's metadata to the
+// thread, and the thread's to every later run, so that it must say nothing
+// that only this run means; a state has to be there before the run; and the
+// runs of one lockstep run could not be told from those of others.
+func (s *session) mayCreate() bool {
+	if s.t.OneStep || s.b.separate.Load() || len(object(s.t.Values)) > 0 {
+		return false
 	}
-	return s.seed()
+	if s.t.State != nil && s.t.State.Size() > len("{}") {
+		return false
+	}
+	for key, value := range object(s.t.Run.Metadata) {
+		if !slices.Contains(bridgeKeys, key) && (key != originKey || object(value) == nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // createThread may be sent again after a broken connection: the id is ours.
@@ -150,7 +184,7 @@ func join(a, b json.RawMessage) (json.RawMessage, bool) {
 // catchUp looks whether somebody used the upstream thread since our last run
 // there. What they did to it comes first, as a state of its own.
 func (s *session) catchUp() error {
-	if s.link.RemoteCheckpoint == "" {
+	if !s.link.Agreed() {
 		return nil
 	}
 	st, err := s.state()
@@ -160,10 +194,11 @@ func (s *session) catchUp() error {
 	if err != nil {
 		return err
 	}
-	if st.head() == s.link.RemoteCheckpoint || st.head() == "" {
+	agreed := s.agreed(st)
+	s.link.RemoteCheckpoint, s.link.RemoteMark = st.head(), ""
+	if agreed {
 		return nil
 	}
-	s.link.RemoteCheckpoint = st.head()
 	return s.emit(s.stateEvent(st, "upstream"))
 }
 
@@ -183,16 +218,21 @@ func lostUpstream(err error) bool {
 	return errors.As(err, &e) && e.Code == mapping.CodeUpstreamLost
 }
 
-// state reads the head of the upstream thread.
+// state reads the head of the session's upstream thread.
 func (s *session) state() (stateWire, error) {
-	var st stateWire
-	path := threadPath(s.link.Remote) + "/state"
-	err := s.b.http.getJSON(s.ctx, path, &st)
+	st, err := s.b.head(s.ctx, s.link.Remote)
 	if status(err) == http.StatusNotFound {
 		return st, s.lost("thread")
 	}
+	return st, err
+}
+
+// head reads the state of an upstream thread.
+func (b *backend) head(ctx context.Context, thread string) (st stateWire, err error) {
+	path := threadPath(thread) + "/state"
+	err = b.http.getJSON(ctx, path, &st)
 	if err == nil && object(st.Values) == nil {
-		err = s.b.http.bad(http.MethodGet, path, "field values is not an object")
+		err = b.http.bad(http.MethodGet, path, "field values is not an object")
 	}
 	return st, err
 }

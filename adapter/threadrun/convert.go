@@ -2,6 +2,7 @@ package threadrun
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -32,7 +33,7 @@ func encodeRun(e *enc, run mapping.Run, ap bool) {
 func runMembers(e *enc, run mapping.Run, ap bool) {
 	e.key("run_id").str(run.ID).key("thread_id").str(run.ThreadID)
 	e.key("assistant_id").str(run.AssistantID).key("agent_id").str(run.Agent)
-	e.key("metadata").raw(run.Metadata, "{}")
+	e.key("metadata").raw(runMetadata(run), "{}")
 	e.key("status").str(runStatus(run.Status, ap))
 	e.key("kwargs").raw(run.Kwargs, "{}")
 	e.key("multitask_strategy").str(strategyOf(run))
@@ -43,6 +44,19 @@ func runMembers(e *enc, run mapping.Run, ap bool) {
 	if run.Flavour == mapping.FlavourAgentProtocol {
 		requestMembers(e, run.Kwargs)
 	}
+}
+
+// runMetadata counts the attempts of a run that was retried, under the name that
+// LangGraph's servers have for it.
+func runMetadata(run mapping.Run) json.RawMessage {
+	if run.Attempt <= 1 {
+		return run.Metadata
+	}
+	counted, err := mapping.MergeMetadata(run.Metadata, json.RawMessage(fmt.Sprintf(`{"run_attempt":%d}`, run.Attempt)))
+	if err != nil {
+		return run.Metadata
+	}
+	return counted
 }
 
 func strategyOf(run mapping.Run) string {

@@ -33,6 +33,7 @@ type fake struct {
 	runs    map[string]*fakeRun
 	order   []string // run ids
 	items   []mapping.Item
+	crons   []mapping.Cron
 	agents  []mapping.Agent
 	written []string // calls that change something
 
@@ -41,6 +42,7 @@ type fake struct {
 	losses    []mapping.Loss
 	lastRun   adapter.NewRun
 	lastQuery any
+	lastCron  adapter.NewCron
 	cancelled chan string
 	breakAt   int // reading events fails behind so many
 	readers   int // how often events were read
@@ -70,7 +72,7 @@ func raw(s string) json.RawMessage { return json.RawMessage(s) }
 func (f *fake) service() adapter.Service {
 	return adapter.Service{
 		Threads: fakeThreads{f}, Index: fakeIndex{f}, States: fakeStates{f}, Runs: fakeRuns{f},
-		RunIndex: fakeRunIndex{f}, Items: fakeItems{f}, Agents: fakeAgents{f},
+		RunIndex: fakeRunIndex{f}, Items: fakeItems{f}, Agents: fakeAgents{f}, Crons: fakeCrons{f},
 	}
 }
 
@@ -245,7 +247,7 @@ func (f fakeStates) Get(_ context.Context, id, checkpoint string) (adapter.Threa
 	switch {
 	case !ok:
 		return adapter.ThreadState{}, notFound(mapping.CodeThreadNotFound, "thread")
-	case t.Values == nil || len(t.Values) == 0:
+	case len(t.Values) == 0:
 		return adapter.ThreadState{ThreadID: id, Values: raw(`{}`), Tasks: raw(`[]`), Metadata: raw(`{}`)}, nil
 	default:
 		return f.state(id), nil

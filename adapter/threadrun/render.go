@@ -188,10 +188,15 @@ func slotKey(slot int) string {
 	return "threadrun/" + strconv.Itoa(slot)
 }
 
+// started: what begins a run begins its stream; a further attempt of a run that
+// failed is not a second beginning.
 func (v *view) started() {
+	if v.e.Head.Attempt > 1 {
+		return
+	}
 	v.frame(startedMetadata, modeAlways, "metadata", func() []byte {
 		var e enc
-		e.open('{').key("run_id").str(v.e.RunID).key("attempt").int(max(v.e.Head.Attempt, 1)).close('}')
+		e.open('{').key("run_id").str(v.e.RunID).key("attempt").int(1).close('}')
 		return e.b
 	})
 	if v.opaque {

@@ -13,7 +13,7 @@ func (s *server) batchRuns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	batch, err := s.readBatch(raw)
+	batch, err := s.readBatch(raw, r.Header)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (s *server) batchRuns(w http.ResponseWriter, r *http.Request) error {
 
 const maxBatch = 1000
 
-func (s *server) readBatch(raw []byte) ([]*runRequest, error) {
+func (s *server) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	// The list is read as a member of an object, so that one parser checks it.
 	wrapped := append(append([]byte(`{"batch":`), raw...), '}')
 	if raw == nil {
@@ -55,7 +55,9 @@ func (s *server) readBatch(raw []byte) ([]*runRequest, error) {
 	var batch []*runRequest
 	for i, one := range list {
 		if run := (&fields{errs: o.errs}).element("batch", i, one); run != nil {
-			batch = append(batch, run.runRequest(""))
+			q := run.runRequest("")
+			q.Retries, q.RetriesSaid = run.retries(h)
+			batch = append(batch, q)
 		}
 	}
 	return batch, o.err()

@@ -51,20 +51,16 @@ func (s *server) readRun(w http.ResponseWriter, r *http.Request, thread string) 
 	}
 	q := o.runRequest(thread)
 	q.IdempotencyKey = r.Header.Get("Idempotency-Key")
-	q.Retries = o.retries(r.Header)
+	q.Retries, q.RetriesSaid = o.retries(r.Header)
 	return q, o.err()
 }
 
-func (o *fields) retries(h http.Header) int {
-	v := h.Get("X-Apbridge-Retries")
-	if v == "" {
-		return 0
+func (o *fields) retries(h http.Header) (n int, said bool) {
+	n, said, err := adapter.Retries(h.Values(adapter.RetriesHeader))
+	if err != nil {
+		*o.errs = append(*o.errs, complaint{adapter.RetriesHeader, err.Error()})
 	}
-	n, ok := wholeNumber(v)
-	if !ok || n < 0 || n > 100 {
-		*o.errs = append(*o.errs, complaint{"X-Apbridge-Retries", "X-Apbridge-Retries must be a whole number from 0 to 100"})
-	}
-	return n
+	return n, said
 }
 
 func (o *fields) runRequest(thread string) *runRequest {

@@ -82,6 +82,7 @@ const (
 // client that leaves earlier cancels the run only if it asked for that.
 func (s *server) wait(w http.ResponseWriter, r *http.Request, run mapping.Run, shape waitShape, cancel bool) error {
 	beat := &keepAlive{w: w}
+	defer beat.stop() // a beat after the handler returned would write to what is gone
 	if shape == bareValues {
 		beat.start(s.waitBeat)
 	}
@@ -114,7 +115,7 @@ func (s *server) wait(w http.ResponseWriter, r *http.Request, run mapping.Run, s
 func (s *server) lastEntry(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
 	var last *mapping.Entry
-	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true}) {
+	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true, End: true}) {
 		if err != nil {
 			return nil, err
 		}
@@ -169,6 +170,7 @@ func waitBody(run mapping.Run, end *mapping.Entry, shape waitShape) ([]byte, err
 // query and could find it deleted.
 func ended(run mapping.Run, end *mapping.Entry) mapping.Run {
 	run.Status, run.Fault = end.Head.Outcome.Status, end.Head.Outcome.Fault
+	run.Attempt = max(run.Attempt, end.Head.Attempt)
 	if !end.At.IsZero() {
 		run.EndedAt, run.UpdatedAt = end.At, end.At
 	}

@@ -37,7 +37,10 @@ type runWire struct {
 	Created  string `json:"created_at"`
 	Error    string `json:"error"`
 	Metadata struct {
-		RunID string `json:"apbridge_run_id"`
+		RunID  string `json:"apbridge_run_id"`
+		Origin struct {
+			RunID string `json:"run_id"`
+		} `json:"apbridge"`
 	} `json:"metadata"`
 }
 
@@ -148,6 +151,7 @@ type runCreate struct {
 	InterruptBefore json.RawMessage `json:"interrupt_before,omitempty"`
 	InterruptAfter  json.RawMessage `json:"interrupt_after,omitempty"`
 	CheckpointID    string          `json:"checkpoint_id,omitempty"`
+	IfNotExists     string          `json:"if_not_exists,omitempty"`
 	Durability      json.RawMessage `json:"durability,omitempty"`
 }
 

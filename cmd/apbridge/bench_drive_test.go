@@ -91,8 +91,9 @@ func benchTask(base string) benchRun {
 		if err != nil {
 			return 0, err
 		}
+		var step []byte
 		for range benchSteps {
-			step, err := benchPost(ctx, c, base+"/ap/v1/agent/tasks/"+id+"/steps", "")
+			step, err = benchPost(ctx, c, base+"/ap/v1/agent/tasks/"+id+"/steps", "")
 			if err != nil {
 				return 0, err
 			}
@@ -100,7 +101,7 @@ func benchTask(base string) benchRun {
 				return 0, nil
 			}
 		}
-		return 0, fmt.Errorf("the task did not end after %d steps", benchSteps)
+		return 0, fmt.Errorf("the task did not end after %d steps, the last of which was %s", benchSteps, step)
 	}
 }
 

@@ -3,9 +3,6 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,8 +17,8 @@ import (
 // machine does hits all of them: direct (a client drives the instant agent),
 // hop (the same through a bare reverse proxy) and the bridge, with both
 // settings of synchronous. Ratios are taken within a round; the median of the
-// rounds counts. Agent, proxy and clients share this process, the bridge is a
-// process of its own.
+// rounds counts. The clients share this process; agents, proxy and bridge are
+// processes of their own.
 func TestBench(t *testing.T) {
 	if os.Getenv("APBRIDGE_BENCH") == "" {
 		t.Skip("a measurement of some minutes; run it with: make bench")
@@ -56,19 +53,8 @@ type bench struct {
 }
 
 func newBench(t *testing.T) *bench {
-	agent := httptest.NewServer(newInstantAgent())
-	t.Cleanup(agent.Close)
-	threads := httptest.NewServer(newInstantThreads())
-	t.Cleanup(threads.Close)
-	target, err := url.Parse(agent.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(target)
-	proxy.Transport = pooledTransport()
-	hop := httptest.NewServer(proxy)
-	t.Cleanup(hop.Close)
-	b := &bench{binary: benchBuild(t), agent: agent.URL, threads: threads.URL, hop: hop.URL, table: &benchTable{}}
+	agent := benchPeer(t, "agent")
+	b := &bench{binary: benchBuild(t), agent: agent, threads: benchPeer(t, "threads"), hop: benchPeer(t, "hop "+agent), table: &benchTable{}}
 	b.normal = b.serve(t, t.TempDir(), "normal")
 	b.full = b.serve(t, t.TempDir(), "full")
 	return b

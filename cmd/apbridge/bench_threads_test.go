@@ -26,7 +26,7 @@ func newInstantThreads() *instantThreads {
 	}
 	messages := []any{instantMessage("human", 0)}
 	values := func() any { return map[string]any{"messages": messages} }
-	frame("metadata", map[string]any{"run_id": "00000000-0000-4000-a000-000000000000", "attempt": 1})
+	frame("metadata", map[string]any{"run_id": instantRun, "attempt": 1})
 	frame("values", values())
 	for n := 1; n <= benchSteps; n++ {
 		m := instantMessage("ai", n)
@@ -41,7 +41,7 @@ func newInstantThreads() *instantThreads {
 	}
 	a.stream = out.String()
 	state, _ := json.Marshal(map[string]any{
-		"values": values(), "next": []string{}, "tasks": []any{}, "metadata": map[string]any{"source": "loop", "step": benchSteps},
+		"values": values(), "next": []string{}, "tasks": []any{}, "metadata": map[string]any{"source": "loop", "step": benchSteps, "run_id": instantRun},
 		"created_at": "2026-01-01T00:00:00Z", "parent_checkpoint": nil,
 		"checkpoint": map[string]any{"checkpoint_id": "00000000-0000-4000-b000-000000000000", "checkpoint_ns": "", "thread_id": "t"},
 	})
@@ -52,6 +52,8 @@ func newInstantThreads() *instantThreads {
 func instantMessage(kind string, n int) any {
 	return map[string]any{"id": fmt.Sprintf("m%d", n), "type": kind, "content": fmt.Sprintf("did part %d of the work that was asked for", n)}
 }
+
+const instantRun = "00000000-0000-4000-a000-000000000000"
 
 const instantAssistant = `[{"assistant_id":"00000000-0000-4000-c000-000000000000","graph_id":"threads","name":"threads","config":{},"metadata":{},"version":1}]`
 

@@ -61,7 +61,12 @@ func TestStreamTellsBothNodes(t *testing.T) {
 		t.Errorf("events = %q, want %q", events(got), want)
 	}
 	_, state := call(t, "GET", thread+"/state", "")
-	for _, want := range []string{"/answer.txt", `"next":[]`, `"source":"loop"`, "The answer to hello."} {
+	_, run, _ := strings.Cut(got, `"run_id":"`)
+	run, _, _ = strings.Cut(run, `"`)
+	if status, body := call(t, "GET", thread+"/runs/"+run, ""); status != 200 || !strings.Contains(body, `"status":"success"`) {
+		t.Errorf("run = %d %s", status, body)
+	}
+	for _, want := range []string{"/answer.txt", `"next":[]`, `"source":"loop"`, `"run_id":"` + run + `"`, "The answer to hello."} {
 		if !strings.Contains(state, want) {
 			t.Errorf("state lacks %q: %s", want, state)
 		}
@@ -128,6 +133,7 @@ func TestRefusals(t *testing.T) {
 		want              int
 	}{
 		"unknown thread":    {"GET", base + "/threads/none", "", 404},
+		"unknown run":       {"GET", thread + "/runs/none", "", 404},
 		"unknown state":     {"GET", thread + "/state/none", "", 404},
 		"unknown assistant": {"GET", base + "/assistants/none", "", 404},
 		"bad body":          {"POST", thread + "/runs/wait", "{", 422},

@@ -107,7 +107,7 @@ func newThread(id string, metadata object) *thread {
 	if metadata == nil {
 		metadata = object{}
 	}
-	return &thread{ID: id, Metadata: metadata, Created: time.Now().UTC(), Runs: []map[string]any{}}
+	return &thread{ID: id, Metadata: metadata, Created: time.Now().UTC(), Runs: []object{}}
 }
 
 // view is a thread as clients see it.
@@ -192,15 +192,14 @@ func getRun(w http.ResponseWriter, r *http.Request, t *thread) {
 }
 
 // start notes a run and tells the client where it is.
-func start(w http.ResponseWriter, t *thread, body runRequest) string {
-	id := newID()
+func start(w http.ResponseWriter, t *thread, body *runRequest) {
+	body.id = newID()
 	if body.Metadata == nil {
 		body.Metadata = object{}
 	}
-	t.Runs = append(t.Runs, object{"run_id": id, "thread_id": t.ID, "assistant_id": assistant["assistant_id"], "metadata": body.Metadata,
+	t.Runs = append(t.Runs, object{"run_id": body.id, "thread_id": t.ID, "assistant_id": assistant["assistant_id"], "metadata": body.Metadata,
 		"status": "success", "kwargs": object{}, "multitask_strategy": "reject", "created_at": time.Now().UTC(), "updated_at": time.Now().UTC()})
-	w.Header().Set("Content-Location", "/threads/"+t.ID+"/runs/"+id)
-	return id
+	w.Header().Set("Content-Location", "/threads/"+t.ID+"/runs/"+body.id)
 }
 
 func stream(w http.ResponseWriter, r *http.Request, t *thread) {
@@ -208,7 +207,8 @@ func stream(w http.ResponseWriter, r *http.Request, t *thread) {
 	if !read(w, r, &body) {
 		return
 	}
-	run, frames := start(w, t, body), 0
+	start(w, t, &body)
+	frames := 0
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(event string, data any) {
 		text, _ := json.Marshal(data)
@@ -216,7 +216,7 @@ func stream(w http.ResponseWriter, r *http.Request, t *thread) {
 		w.(http.Flusher).Flush()
 		frames++
 	}
-	send("metadata", object{"run_id": run, "attempt": 1})
+	send("metadata", object{"run_id": body.id, "attempt": 1})
 	err := t.execute(body, func(mode string, data any) {
 		if len(body.StreamMode) == 0 && mode != "values" || len(body.StreamMode) > 0 && !slices.Contains(body.StreamMode, mode) {
 			return
@@ -236,7 +236,7 @@ func wait(w http.ResponseWriter, r *http.Request, t *thread) {
 	if !read(w, r, &body) {
 		return
 	}
-	start(w, t, body)
+	start(w, t, &body)
 	var last any
 	err := t.execute(body, func(mode string, data any) {
 		if mode == "values" {

@@ -13,12 +13,15 @@ type thread struct {
 	Created     time.Time
 	Busy        bool
 	Checkpoints []checkpoint // oldest first
-	Runs        []map[string]any
+	Runs        []object
+
+	run string // the one being executed
 }
 
 // checkpoint is the state after a step, and what comes next.
 type checkpoint struct {
 	ID, Source string
+	RunID      string
 	Step       int
 	State      state
 	Next       int // index into nodes; len(nodes) when the graph has ended
@@ -29,6 +32,7 @@ type checkpoint struct {
 
 // runRequest is what this agent understands of a run's body.
 type runRequest struct {
+	id             string
 	AssistantID    string          `json:"assistant_id"`
 	Input          json.RawMessage `json:"input"`
 	Metadata       map[string]any  `json:"metadata"`
@@ -62,7 +66,7 @@ func (t *thread) head() checkpoint {
 }
 
 func (t *thread) save(c checkpoint) checkpoint {
-	c.ID, c.TaskID, c.At, c.Step = newID(), newID(), time.Now().UTC(), t.head().Step+1
+	c.ID, c.TaskID, c.RunID, c.At, c.Step = newID(), newID(), t.run, time.Now().UTC(), t.head().Step+1
 	t.Checkpoints = append(t.Checkpoints, c)
 	return c
 }
@@ -70,6 +74,8 @@ func (t *thread) save(c checkpoint) checkpoint {
 // execute runs the graph from where the thread stands and tells emit every
 // frame: mode, then data.
 func (t *thread) execute(r runRequest, emit func(mode string, data any)) error {
+	t.run = r.id
+	defer func() { t.run = "" }()
 	now, resume, err := t.begin(r)
 	if err != nil {
 		return err
@@ -147,7 +153,7 @@ func (c checkpoint) frame() object {
 }
 
 func (c checkpoint) metadata() object {
-	return object{"source": c.Source, "step": c.Step, "parents": object{}}
+	return object{"source": c.Source, "step": c.Step, "run_id": c.RunID, "parents": object{}}
 }
 
 func (c checkpoint) next() []string {

@@ -18,6 +18,7 @@ type Agent struct {
 	dialled adapter.Backend
 	found   atomic.Pointer[found]
 	slots   chan struct{}
+	pace    pace
 }
 
 // found is a backend whose dialect is known.
@@ -87,5 +88,4 @@ func (a *Agent) tryAcquire() bool {
 	}
 }
 
-func (a *Agent) release()   { <-a.slots }
-func (a *Agent) full() bool { return len(a.slots) == cap(a.slots) }
+func (a *Agent) release() { <-a.slots }

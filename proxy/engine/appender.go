@@ -11,9 +11,19 @@ import (
 )
 
 const (
-	maxQueued  = 256                   // pieces; a backend that is faster waits
-	tokenBatch = 64                    // tokens that are written together
-	tokenDelay = 10 * time.Millisecond // how long a token waits for company
+	maxQueued  = 256 // pieces; a backend that is faster waits
+	tokenBatch = 64  // tokens that are written together
+)
+
+// patience says how long a piece may wait to be written together with others.
+// It is what a step costs a client that follows it at the most, and what an
+// agent that answers at once saves: its whole run is two transactions, not one
+// a step.
+type patience = time.Duration
+
+const (
+	steps  patience = 2 * time.Millisecond
+	tokens patience = 10 * time.Millisecond
 )
 
 // piece is one event on its way into the store, with what belongs to it.
@@ -35,8 +45,10 @@ type appender struct {
 
 	mu      sync.Mutex
 	queue   []piece
-	writing bool // a goroutine is writing
-	armed   bool // a timer will start one
+	writing bool        // a goroutine is writing
+	due     time.Time   // when timer starts one; zero: it does not
+	timer   *time.Timer // nil: never needed so far
+	closing bool        // the rest is written by close
 	err     error
 	durable mark      // where the recorder stood behind the last piece written
 	idle    sync.Cond // signalled when writing ends, or the queue shrinks
@@ -48,9 +60,8 @@ func newAppender(x *execution, at mark) *appender {
 	return a
 }
 
-// push queues a piece. With hold it is written with the next one at the
-// latest. It returns the error of an earlier write.
-func (a *appender) push(p piece, hold bool) error {
+// push queues a piece. It returns the error of an earlier write.
+func (a *appender) push(p piece, wait patience) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(a.queue) >= maxQueued && a.err == nil {
@@ -61,32 +72,37 @@ func (a *appender) push(p piece, hold bool) error {
 		return a.err
 	}
 	a.queue = append(a.queue, p)
-	switch {
-	case hold:
-	case p.entry.Kind == mapping.KindDelta && len(a.queue) < tokenBatch:
-		a.arm()
-	default:
+	if wait > 0 && len(a.queue) < tokenBatch {
+		a.startIn(wait)
+	} else {
 		a.start()
 	}
 	return nil
 }
 
-// arm and start must be called with the lock held.
-func (a *appender) arm() {
-	if a.armed || a.writing {
+// startIn and start must be called with the lock held.
+func (a *appender) startIn(wait patience) {
+	at := time.Now().Add(wait)
+	switch {
+	case a.writing || !a.due.IsZero() && a.due.Before(at):
 		return
+	case a.timer == nil:
+		a.timer = time.AfterFunc(wait, a.waited)
+	default:
+		a.timer.Reset(wait)
 	}
-	a.armed = true
-	time.AfterFunc(tokenDelay, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.armed = false
-		a.start()
-	})
+	a.due = at
+}
+
+func (a *appender) waited() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.due = time.Time{}
+	a.start()
 }
 
 func (a *appender) start() {
-	if a.writing || len(a.queue) == 0 || a.err != nil {
+	if a.writing || a.closing || len(a.queue) == 0 || a.err != nil {
 		return
 	}
 	a.writing = true
@@ -131,25 +147,37 @@ func (a *appender) drain() {
 	}
 }
 
+// sync is drain that tells whether everything was written.
+func (a *appender) sync() error {
+	a.drain()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
 // close writes what is queued together with the last piece, if any, and the
 // end of the run, and returns when that is durable. Where it fails it may be
 // called again.
 func (a *appender) close(ctx context.Context, last *piece, end *store.End) error {
 	a.mu.Lock()
+	a.closing = true // a timer that is still armed must not write the same pieces
 	for a.writing {
 		a.idle.Wait()
 	}
 	batch := a.queue
-	a.mu.Unlock() // nobody else writes: push is not called any more
+	a.writing = true // push is not called any more, but its timer may still go off
+	a.mu.Unlock()
 	if last != nil {
 		batch = append(batch[:len(batch):len(batch)], *last)
 	}
 	err := a.commit(ctx, batch, end)
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if err == nil {
-		a.mu.Lock()
 		a.queue = nil
-		a.mu.Unlock()
 	}
+	a.writing = false
+	a.idle.Broadcast()
 	return err
 }
 

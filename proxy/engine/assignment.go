@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -16,9 +17,9 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 	}
 	t := adapter.Task{
 		Run: x.run, Thread: x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
-		Resume: x.run.Options.Resuming && !hasUpdate(logged), OneStep: x.oneStep(), Say: x.order.Say,
+		Resume: x.run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.order.Say,
 		After: logged, Open: x.taken,
-		Files: &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact)},
+		Files: &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact), none: x.order.New.MustNotExist && len(in.Files) == 0},
 	}
 	x.rec.given(filesGiven(in))
 	if t.Link, err = x.link(ctx, traits, logged); err != nil {
@@ -69,24 +70,49 @@ func linkTask(t adapter.Traits, taskID string) string {
 }
 
 func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (mapping.Link, error) {
-	for i := len(logged) - 1; i >= 0; i-- {
-		if l := logged[i].Head.Link; l != nil {
+	afresh := x.run.Attempt > 1 && !x.run.Options.Resuming
+	own := logged
+	if afresh {
+		own = mapping.NewestAttempt(logged)
+	}
+	for _, ev := range slices.Backward(own) {
+		if l := ev.Head.Link; l != nil {
 			return *l, nil
 		}
 	}
-	if x.order.New.MustNotExist {
-		return mapping.Link{}, nil // the thread was made with this run
+	if x.order.New.MustNotExist || afresh {
+		return mapping.Link{}, nil // the thread was made with this run, or what a failed attempt left is not trusted
 	}
 	l, err := x.e.st.Link(ctx, x.run.ThreadID, x.run.Agent, linkTask(traits, x.run.TaskID))
 	if err == nil {
 		l.RemoteRun = ""
 	}
+	if err == nil && traits.Opaque && !x.run.Options.Resuming {
+		err = x.shareTopic(ctx, &l)
+	}
 	return l, err
+}
+
+// shareTopic finds the agent's topic that a new task of the thread goes into:
+// one that knows all of the conversation and nothing else. Any other is left,
+// and the agent told everything anew.
+func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
+	l.Topic = ""
+	if x.run.Base == "" {
+		return nil
+	}
+	links, err := x.e.st.Links(ctx, x.run.ThreadID)
+	for _, other := range links {
+		if other.Agent == x.run.Agent && other.Topic != "" && other.LocalCheckpoint == x.run.Base {
+			l.Agent, l.Topic, l.Profile = other.Agent, other.Topic, other.Profile
+		}
+	}
+	return err
 }
 
 // opaque fills in what a task/step agent is told.
 func (x *execution) opaque(ctx context.Context, t *adapter.Task) error {
-	if t.Resume || t.Link.Remote != "" {
+	if t.Resume || t.Link.Remote != "" || x.run.Attempt > 1 {
 		if err := x.goOn(ctx, t); err != nil || t.Resume {
 			return err
 		}
@@ -114,6 +140,9 @@ func (x *execution) brief(t *adapter.Task, earlier []json.RawMessage, memory []r
 		if len(earlier) > 0 && mode != mapping.TranscriptNone {
 			told["messages"] = mapping.AgentProtocolMessages(earlier)
 		}
+	}
+	if t.Link.Topic != "" {
+		mode = mapping.TranscriptNone // the agent's topic has it
 	}
 	if cfg.Deliver == "additional_input" {
 		mode, memory = mapping.TranscriptNone, nil
@@ -186,8 +215,8 @@ func (x *execution) additional(in mapping.Input, told map[string]any) (json.RawM
 // stateful decides what a thread/run agent is sent: only what is new when both
 // sides agree on the state, else the whole of it into a fresh upstream thread.
 func (x *execution) stateful(ctx context.Context, t *adapter.Task) error {
-	if len(t.After) > 1 {
-		return nil // picked up: the upstream run is under way
+	if len(mapping.NewestAttempt(t.After)) > 1 || x.run.Attempt > 1 && t.Resume {
+		return nil // picked up: the upstream run is under way; or an answer, which only the thread that asked can use
 	}
 	agreed := t.Link.Remote != "" && t.Link.LocalCheckpoint == x.run.Base
 	if agreed || x.run.Base == "" && t.Link.Remote == "" {

@@ -47,7 +47,7 @@ func (e *Engine) prepare(o *Order, agent *Agent) error {
 	if !o.New.Claim {
 		return nil
 	}
-	o.New.Events = []mapping.Event{startedEvent(*r)}
+	o.New.Events = []mapping.Event{agent.start(*r)}
 	traits, known := agent.Known()
 	if !known || !traits.Opaque {
 		return nil

@@ -73,8 +73,9 @@ func (e *Engine) askToStop(ctx context.Context, r mapping.Run, asked *bool) erro
 // endInactive ends a run that nobody executes.
 func (e *Engine) endInactive(ctx context.Context, r mapping.Run) error {
 	out := mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}
-	ev := mapping.Event{RunID: r.ID, Kind: mapping.KindEnd, At: time.Now(), Head: mapping.Head{Outcome: &out}}
-	_, err := e.st.EndInactive(ctx, r.ThreadID, r.ID, ev, store.End{Outcome: out, Thread: out.Thread()})
+	now := time.Now()
+	ev := mapping.Event{RunID: r.ID, Kind: mapping.KindEnd, At: now, Head: mapping.Head{Outcome: &out}}
+	_, err := e.st.EndInactive(ctx, r.ThreadID, r.ID, ev, *e.endOf(r, out, now, nil))
 	if err != nil {
 		return err
 	}

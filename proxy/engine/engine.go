@@ -30,12 +30,15 @@ type Engine struct {
 	meter  Meter
 	zap    *zap.Logger
 	hook   func(mapping.Run, mapping.Outcome, []byte) ([]byte, error)
+	tick   func(context.Context, mapping.Cron) error // nil: no crons
 
 	root    context.Context // of every execution; ends with errShutdown
 	stop    context.CancelCauseFunc
 	wake    chan struct{} // dispatcher's doorbell
 	waiting atomic.Bool   // there may be runs that the dispatcher has to start
 	running sync.WaitGroup
+
+	forgetting chan struct{} // one batch of deleted threads at a time
 
 	mu       sync.Mutex
 	live     map[string]*execution
@@ -53,13 +56,14 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	return &Engine{
 		st: st, log: log, cfg: cfg, agents: agents, meter: meter, hook: hook, zap: logger.Named("engine"),
 		root: root, stop: stop, wake: make(chan struct{}, 1), live: map[string]*execution{}, timers: map[string]*appointment{},
+		forgetting: make(chan struct{}, 1),
 	}
 }
 
 // Start picks up what an earlier process left behind, and begins to start runs
 // as their turn comes. It returns once the first sweep is done.
 func (e *Engine) Start(ctx context.Context) error {
-	if err := e.watchParked(ctx); err != nil {
+	if err := e.watchUnpulled(ctx); err != nil {
 		return err
 	}
 	due, err := e.sweep(ctx)
@@ -67,6 +71,10 @@ func (e *Engine) Start(ctx context.Context) error {
 		return err
 	}
 	e.spawn(func() { e.dispatch(due) })
+	e.spawn(func() { e.newSweeper().run(e.root) })
+	if e.tick != nil {
+		e.spawn(func() { e.watchCrons(e.root) })
+	}
 	return nil
 }
 

@@ -70,13 +70,13 @@ type meter struct{}
 func (meter) RunStarted(string)                  {}
 func (meter) RunEnded(string, mapping.RunStatus) {}
 
-func open(t *testing.T, path string, b *script, change ...func(*config.Agent)) *bench {
+func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.Agent)) *bench {
 	t.Helper()
 	return openAs(t, "a", path, b, change...)
 }
 
 // openAs is open with an agent of another name.
-func openAs(t *testing.T, name, path string, b *script, change ...func(*config.Agent)) *bench {
+func openAs(t *testing.T, name, path string, b adapter.Backend, change ...func(*config.Agent)) *bench {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
 	if err != nil {
@@ -96,7 +96,8 @@ func openAs(t *testing.T, name, path string, b *script, change ...func(*config.A
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w := &bench{e, st, log, path, b}
+	own, _ := b.(*script)
+	w := &bench{e, st, log, path, own}
 	t.Cleanup(w.close)
 	return w
 }
@@ -439,5 +440,32 @@ func TestAnAnswerInTextIsPartOfTheConversation(t *testing.T) {
 	}
 	if m := last.After.Messages(); len(m) != 2 || !strings.Contains(string(m[0]), `"blue"`) || !strings.Contains(string(m[0]), `"human"`) {
 		t.Errorf("messages = %s, want the answer before the step", last.After.JSON())
+	}
+}
+
+// TestInheritedQueue: a run that waits behind one of an earlier process starts
+// when that one ends.
+func TestInheritedQueue(t *testing.T) {
+	t.Parallel()
+	started := make(chan struct{}, 2)
+	s := &script{opaque: true, run: waiting(started)}
+	b := setup(t, s)
+	thread := mapping.NewID()
+	first := b.begin(t, order(thread, mapping.StrategyReject))
+	<-started
+	o := order(thread, mapping.StrategyEnqueue)
+	o.New.Thread = nil
+	queued := b.begin(t, o)
+	b.close()
+	s.run = func(_ context.Context, t adapter.Task, yield func(mapping.Event, error) bool) {
+		yield(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}, nil)
+	}
+	next := open(t, b.path, s)
+	for _, r := range []mapping.Run{first, queued} {
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		if got, err := next.Settled(ctx, r); err != nil || got.Status != mapping.RunSuccess {
+			t.Errorf("run %s: %s, %v", r.ID, got.Status, err)
+		}
+		stop()
 	}
 }

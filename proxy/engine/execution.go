@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -38,8 +39,10 @@ func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
 		e: e, agent: agent, run: c.Run, thread: c.Thread, task: c.Task, fence: c.Fence, taken: c.Taken,
 		order: o, cancel: cancel, done: make(chan struct{}),
 	}
+	x.tail = e.log.Adopt(c.Run) // before anybody hears of the run: its readers wait for us
 	if !e.enlist(x, func() { x.work(ctx, c.Logged) }) {
 		cancel(errShutdown) // it stays claimed: the next process takes it over
+		e.log.Disown(x.tail)
 		agent.release()
 	}
 }
@@ -84,25 +87,46 @@ func (x *execution) guarded(ctx context.Context, logged []mapping.Event) (out *m
 	return x.execute(ctx, logged)
 }
 
-// execute drives the backend. It returns the outcome the backend named, or why
-// there is none.
+// execute drives the backend, again where the run may be retried. It returns
+// the outcome the backend named, or why there is none.
 func (x *execution) execute(ctx context.Context, logged []mapping.Event) (*mapping.Outcome, error) {
 	if err := x.resume(ctx, logged); err != nil {
 		return nil, err
 	}
+	for {
+		traits, out, err := x.attempt(ctx, logged)
+		if !x.again(ctx, out, err) {
+			return out, err
+		}
+		failed := failure(out, err)
+		if logged, err = x.restart(ctx, traits); err != nil {
+			return nil, err
+		}
+		if err := x.tryAgain(ctx, failed); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// attempt executes the run once.
+func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (adapter.Traits, *mapping.Outcome, error) {
+	if err := x.begin(logged); err != nil {
+		return adapter.Traits{}, nil, err
+	}
 	backend, traits, err := x.agent.Backend(ctx)
 	if err != nil {
-		return nil, err
+		return traits, nil, err
 	}
 	x.rec.opaque = traits.Opaque
 	if err := x.opening(logged, traits); err != nil {
-		return nil, err
+		return traits, nil, err
 	}
 	t, err := x.assignment(ctx, traits, logged)
 	if err != nil {
-		return nil, err
+		return traits, nil, err
 	}
-	return x.drive(ctx, backend, t)
+	out, err := x.drive(ctx, backend, t)
+	return traits, out, err
 }
 
 // resume folds what is logged and takes the run's tail over.
@@ -116,7 +140,7 @@ func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 	if err != nil {
 		return err
 	}
-	x.tail = x.e.log.Own(x.run, base, entries)
+	x.tail.Begin(base, entries)
 	fold := base
 	if n := len(entries); n > 0 {
 		fold = entries[n-1].After
@@ -125,25 +149,19 @@ func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 	return nil
 }
 
-// opening logs the start and the input of a run that was not claimed at its
-// creation.
+// begin logs the start of a run that was not claimed at its creation.
+func (x *execution) begin(logged []mapping.Event) error {
+	if has(logged, mapping.KindStarted) {
+		return nil
+	}
+	ev := x.agent.start(x.run)
+	ev.At = x.now()
+	return x.rec.add(ev)
+}
+
+// opening logs the input of a run that was not claimed at its creation.
 func (x *execution) opening(logged []mapping.Event, traits adapter.Traits) error {
-	has := func(k mapping.Kind) bool {
-		for i := range logged {
-			if logged[i].Kind == k {
-				return true
-			}
-		}
-		return false
-	}
-	if !has(mapping.KindStarted) {
-		ev := startedEvent(x.run)
-		ev.At = x.now()
-		if err := x.rec.add(ev); err != nil {
-			return err
-		}
-	}
-	if !traits.Opaque || has(mapping.KindInput) || has(mapping.KindLinked) {
+	if !traits.Opaque || has(logged, mapping.KindInput) || has(logged, mapping.KindLinked) {
 		return nil
 	}
 	ev, ok, err := inputEvent(x.run)
@@ -157,13 +175,22 @@ func (x *execution) opening(logged []mapping.Event, traits adapter.Traits) error
 	return nil
 }
 
+func has(logged []mapping.Event, k mapping.Kind) bool {
+	return slices.ContainsFunc(logged, func(ev mapping.Event) bool { return ev.Kind == k })
+}
+
 // drive consumes the backend's events until the end.
 func (x *execution) drive(ctx context.Context, b adapter.Backend, t adapter.Task) (*mapping.Outcome, error) {
+	asked := time.Now()
 	for ev, err := range b.Run(ctx, t) {
 		if err != nil {
 			return nil, err
 		}
+		if ev.Head.Step != nil {
+			x.agent.pace.took(time.Since(asked))
+		}
 		if ev.Kind == mapping.KindEnd {
+			x.rec.agree(ev)
 			return ev.Head.Outcome, nil
 		}
 		if err := x.rec.add(ev); err != nil {
@@ -175,6 +202,7 @@ func (x *execution) drive(ctx context.Context, b adapter.Backend, t adapter.Task
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {
 			x.remember(ctx, ev)
 		}
+		asked = time.Now()
 	}
 	return nil, nil
 }

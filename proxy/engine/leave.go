@@ -47,9 +47,6 @@ func (x *execution) stopped(ctx context.Context, out *mapping.Outcome) bool {
 func (x *execution) finish(ctx context.Context, out mapping.Outcome) {
 	ctx = context.WithoutCancel(ctx)
 	out, err := x.settle(ctx, out)
-	if x.tail != nil {
-		x.e.log.Disown(x.tail)
-	}
 	switch {
 	case errors.Is(err, store.ErrFenced):
 		return
@@ -63,9 +60,6 @@ func (x *execution) finish(ctx context.Context, out mapping.Outcome) {
 		return
 	}
 	x.e.unpark(x.run.ID)
-	if x.run.Options.DeleteAfter {
-		x.e.deleteLater(x.run)
-	}
 }
 
 // handOver gives the lease back without ending the run.
@@ -73,7 +67,6 @@ func (x *execution) handOver(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	if x.rec != nil {
 		x.rec.flush()
-		x.e.log.Disown(x.tail)
 	}
 	if err := x.e.st.Release(ctx, x.run.ID, x.fence); err != nil && !errors.Is(err, store.ErrFenced) {
 		x.e.zap.Warn("a run could not be handed over", errField(err), runField(x.run.ID))
@@ -83,10 +76,11 @@ func (x *execution) handOver(ctx context.Context) {
 // free takes the execution off the books and lets the next run have its slot.
 func (x *execution) free() {
 	x.e.mu.Lock()
-	if x.e.live[x.run.ID] == x {
+	if x.e.live[x.run.ID] == x { // a parked run may be going on already
 		delete(x.e.live, x.run.ID)
 	}
 	x.e.mu.Unlock()
+	x.e.log.Disown(x.tail)
 	x.e.meter.RunEnded(x.agent.Name, x.left())
 	x.e.release(x.agent)
 	close(x.done)
@@ -128,18 +122,5 @@ func (e *Engine) tellAgent(r mapping.Run) {
 		if err != nil {
 			e.zap.Info("the agent could not be told of a cancellation", errField(err), runField(r.ID), agentField(r.Agent))
 		}
-	})
-}
-
-// deleteLater removes a run made with on_completion: delete, with its thread.
-func (e *Engine) deleteLater(r mapping.Run) {
-	e.later("delete "+r.ID, deleteAfter, func() {
-		ctx, stop := context.WithTimeout(e.scope(e.root, r), cancelGrace)
-		defer stop()
-		if err := e.st.DeleteThread(ctx, r.ThreadID); err != nil && e.root.Err() == nil && mapping.Classify(err).Class != mapping.NotFound {
-			e.zap.Warn("a stateless run could not be removed", errField(err), runField(r.ID))
-			return
-		}
-		e.forgotten(r)
 	})
 }

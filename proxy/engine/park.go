@@ -11,7 +11,12 @@ import (
 // parked notes that a lockstep run waits for its next step, and cancels it when
 // nobody asks for one in time.
 func (e *Engine) parked(r mapping.Run, agent *Agent) {
-	e.later(idleOf(r.ID), agent.Config.Stepping.Idle, func() {
+	e.cancelIn(r, agent.Config.Stepping.Idle)
+}
+
+// cancelIn cancels the run after d, unless somebody asks for a step of it before.
+func (e *Engine) cancelIn(r mapping.Run, d time.Duration) {
+	e.later(idleOf(r.ID), d, func() {
 		ctx, stop := context.WithTimeout(e.scope(e.root, r), cancelGrace)
 		defer stop()
 		if err := e.Cancel(ctx, r, false); err != nil && mapping.Classify(err).Class != mapping.Conflict {
@@ -22,15 +27,21 @@ func (e *Engine) parked(r mapping.Run, agent *Agent) {
 
 func idleOf(runID string) string { return "idle " + runID }
 
-// watchParked starts the clocks of the runs that an earlier process parked.
-func (e *Engine) watchParked(ctx context.Context) error {
-	runs, err := e.st.Parked(ctx)
+// returning is how long a client has at least, after a start, to come back for the
+// steps of its run.
+const returning = time.Minute
+
+// watchUnpulled starts the clocks of the runs whose clients an earlier process
+// served. The time it was gone counts, but for a little to come back in.
+func (e *Engine) watchUnpulled(ctx context.Context) error {
+	runs, err := e.st.Unpulled(ctx)
 	for _, r := range runs {
-		if agent := e.agents[r.Agent]; agent != nil {
-			e.parked(r, agent)
-		} else {
-			e.parked(r, missing(r.Agent))
+		agent := e.agents[r.Agent]
+		if agent == nil {
+			agent = missing(r.Agent)
 		}
+		idle := agent.Config.Stepping.Idle
+		e.cancelIn(r, max(idle-time.Since(r.UpdatedAt), min(idle, returning)))
 	}
 	return err
 }

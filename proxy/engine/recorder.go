@@ -18,6 +18,8 @@ type recorder struct {
 
 	mark                 // after everything queued
 	updates int          // of this execution
+	ahead   bool         // steps are asked for before the one before is durable
+	steps   int          // steps of a task/step agent logged so far, by earlier executions too
 	asked   int          // questions so far
 	grown   int          // bytes of diffs since the last snapshot
 	link    mapping.Link // newest link, merged
@@ -58,12 +60,19 @@ func (r *recorder) noteLogged(ev mapping.Event) {
 	}
 	if ev.Head.Step != nil {
 		r.asked++
+		r.steps++
 	}
 	if ev.Kind == mapping.KindInterrupt {
 		r.asked += len(ev.Head.Interrupts)
 	}
 	if ev.Head.Link != nil {
 		r.link, r.linked = *ev.Head.Link, true
+	}
+	if ev.Kind == mapping.KindStarted {
+		r.ahead = ev.Head.Ahead
+	}
+	if ev.Kind == mapping.KindStarted && ev.Head.Attempt > 1 && !r.x.run.Options.Resuming {
+		r.link, r.linked = mapping.Link{}, false // a new attempt begins with an upstream thread or task of its own
 	}
 }
 
@@ -86,21 +95,54 @@ func (r *recorder) add(ev mapping.Event) error {
 	case mapping.KindInterrupt:
 		r.addInterrupt(&ev)
 	}
-	return r.queue(ev, hold(ev))
+	if ev.Kind == mapping.KindStarted {
+		r.ahead = ev.Head.Ahead
+	}
+	if ev.Head.Step == nil || r.ahead {
+		return r.queue(ev, patienceOf(ev))
+	}
+	return r.addStep(ev)
 }
 
-// hold tells whether the event may wait to be written together with the next
-// one: the end follows the last step at once.
-func hold(ev mapping.Event) bool {
-	return ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && ev.Head.Step.IsLast
+// addStep records a step of an agent that is not quick: the next one is asked
+// for when it is durable. The last one may wait for the end, which follows.
+func (r *recorder) addStep(ev mapping.Event) error {
+	if ev.Head.Step.IsLast {
+		return r.queue(ev, steps)
+	}
+	if err := r.queue(ev, 0); err != nil {
+		return err
+	}
+	return r.app.sync()
+}
+
+// patienceOf says how long an event may wait for company: what has happened
+// may, what somebody is asked may not.
+func patienceOf(ev mapping.Event) patience {
+	switch {
+	case ev.Kind == mapping.KindDelta:
+		return tokens
+	case ev.Kind == mapping.KindInterrupt, len(ev.Head.Interrupts) > 0:
+		return 0
+	}
+	return steps
 }
 
 // queue folds the event and hands it to the appender.
-func (r *recorder) queue(ev mapping.Event, hold bool) error {
+func (r *recorder) queue(ev mapping.Event, wait patience) error {
+	p, err := r.take(ev)
+	if err != nil {
+		return err
+	}
+	return r.app.push(p, wait)
+}
+
+// take folds the event and lays out what is written with it.
+func (r *recorder) take(ev mapping.Event) (piece, error) {
 	before := r.fold
 	after, err := before.Apply(ev)
 	if err != nil {
-		return fmt.Errorf("folding a %s event: %w", ev.Kind, err)
+		return piece{}, fmt.Errorf("folding a %s event: %w", ev.Kind, err)
 	}
 	r.fold = after
 	p := piece{entry: &mapping.Entry{Event: ev, Before: before, After: after}}
@@ -114,7 +156,7 @@ func (r *recorder) queue(ev mapping.Event, hold bool) error {
 	}
 	p.files, p.drop, p.artifacts = r.filesOf(&p.entry.Event, before, after)
 	p.mark = r.mark
-	return r.app.push(p, hold)
+	return p, nil
 }
 
 func changesState(ev mapping.Event) bool {
@@ -160,6 +202,13 @@ func (r *recorder) addLink(ev *mapping.Event) {
 	}
 	r.link, r.linked = l, true
 	ev.Head.Link = &l
+}
+
+// agree notes what the end says about the link; it is written with the end.
+func (r *recorder) agree(ev mapping.Event) {
+	if ev.Head.Link != nil {
+		r.addLink(&ev)
+	}
 }
 
 // addUpdate gives a step of an opaque agent its checkpoint.
@@ -237,6 +286,9 @@ func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 		return r.app.close(ctx, nil, r.endOf(out))
 	}
 	ev := mapping.Event{RunID: r.x.run.ID, Kind: mapping.KindEnd, At: r.x.now(), Head: mapping.Head{Outcome: &out}}
+	if n := r.x.run.Attempt; n > 1 {
+		ev.Head.Attempt = n
+	}
 	head := r.head
 	if r.dirty {
 		next := r.next
@@ -255,12 +307,21 @@ func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 		p.snapshot = r.snapshot(head, 0)
 		r.x.e.log.Keep(head, after)
 	}
-	if r.linked && !r.opaque && r.link.RemoteCheckpoint != "" {
+	if r.linked && r.remembers() {
 		link := r.link
 		link.LocalCheckpoint = head
 		p.link = &link
 	}
 	return r.app.close(ctx, &p, r.endOf(out))
+}
+
+// remembers tells whether the agent has a memory of its own for the thread, so
+// that it matters up to where both sides agree.
+func (r *recorder) remembers() bool {
+	if r.opaque {
+		return r.link.Topic != ""
+	}
+	return r.link.Agreed()
 }
 
 func (r *recorder) fenced() bool { return r.app.fenced() }

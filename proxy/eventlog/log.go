@@ -23,6 +23,8 @@ type Log struct {
 	folds *cache[*mapping.Fold]
 	kept  *cache[*Tail] // tails that nobody uses
 
+	readers readers
+
 	mu   sync.Mutex
 	live map[string]*Tail // tails that are read or written to
 }
@@ -40,13 +42,11 @@ func New(st *store.Store) (*Log, error) {
 	return &Log{st: st, folds: folds, kept: kept, live: map[string]*Tail{}}, nil
 }
 
-// Own returns the tail that the execution of a run publishes to. base is the
-// state before the run's first event; entries already logged are given when
-// the run is picked up again. Disown must follow.
-func (l *Log) Own(run mapping.Run, base *mapping.Fold, logged []*mapping.Entry) *Tail {
+// Adopt returns the tail that the execution of a run publishes to. From then on
+// readers wait for what it publishes instead of looking into the store.
+// Tail.Begin and at last Disown must follow.
+func (l *Log) Adopt(run mapping.Run) *Tail {
 	t := l.use(run)
-	t.setBase(base)
-	t.Publish(logged)
 	t.own(1)
 	return t
 }

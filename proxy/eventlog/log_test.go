@@ -82,7 +82,8 @@ func (b *bench) own(r mapping.Run, fence int64, logged []mapping.Event) *writer 
 		w.fold = entries[n-1].After
 	}
 	base, _ := mapping.NewFold(nil)
-	w.tail = b.Own(r, base, entries)
+	w.tail = b.Adopt(r)
+	w.tail.Begin(base, entries)
 	return w
 }
 

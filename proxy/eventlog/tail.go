@@ -31,10 +31,19 @@ type Tail struct {
 	gone    bool          // the run was deleted
 	owners  int           // executions in this process that publish
 	changed chan struct{} // closed at every publication
+	settled chan struct{} // closed when the run ends or goes, or its execution leaves it
 }
 
 func newTail(run mapping.Run) *Tail {
-	return &Tail{run: run, changed: make(chan struct{})}
+	return &Tail{run: run, changed: make(chan struct{}), settled: make(chan struct{})}
+}
+
+// Begin says what there is before an execution publishes anything: the state
+// before the run's first event and, when the run is picked up again, the
+// entries already logged.
+func (t *Tail) Begin(base *mapping.Fold, logged []*mapping.Entry) {
+	t.setBase(base)
+	t.Publish(logged)
 }
 
 // Publish appends entries that are durable and wakes the readers. Entries that
@@ -56,6 +65,15 @@ func (t *Tail) Publish(entries []*mapping.Entry) {
 	}
 	t.cut()
 	t.wake()
+	if t.ended {
+		t.settle()
+	}
+}
+
+// settle must be called with the lock held.
+func (t *Tail) settle() {
+	close(t.settled)
+	t.settled = make(chan struct{})
 }
 
 // cut drops the older half when there is too much.
@@ -106,13 +124,14 @@ type view struct {
 	gone    bool
 	owned   bool
 	changed <-chan struct{}
+	settled <-chan struct{}
 }
 
 // after returns the entries with Seq > seq.
 func (t *Tail) after(seq int64) view {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	v := view{ended: t.ended, gone: t.gone, owned: t.owners > 0, changed: t.changed}
+	v := view{ended: t.ended, gone: t.gone, owned: t.owners > 0, changed: t.changed, settled: t.settled}
 	i := sort.Search(len(t.entries), func(i int) bool { return t.entries[i].Seq > seq })
 	v.gap = i == 0 && t.dropped
 	v.entries = t.entries[i:len(t.entries):len(t.entries)]
@@ -149,6 +168,9 @@ func (t *Tail) own(n int) {
 	defer t.mu.Unlock()
 	t.owners += n
 	t.wake()
+	if t.owners == 0 {
+		t.settle()
+	}
 }
 
 // weighs is what is kept when the tail is, and whether it is worth keeping.
@@ -164,4 +186,5 @@ func (t *Tail) remove() {
 	defer t.mu.Unlock()
 	t.gone = true
 	t.wake()
+	t.settle()
 }

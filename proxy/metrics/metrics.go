@@ -29,6 +29,7 @@ type Metrics struct {
 	queued   *prometheus.GaugeVec
 	upstream *prometheus.HistogramVec
 	panics   prometheus.Counter
+	webhooks *prometheus.CounterVec
 }
 
 // latencies are bucket bounds in seconds: from an answer out of memory to a
@@ -48,8 +49,9 @@ func New() *Metrics {
 		queued:    gauges("runs_queued", "Runs that wait for their turn.", "agent"),
 		upstream:  histograms("upstream_call_duration_seconds", "Time of calls to agents.", "agent", "operation", "outcome"),
 		panics:    prometheus.NewCounter(prometheus.CounterOpts{Namespace: "apbridge", Name: "panics_total", Help: "Requests that ended in a bug."}),
+		webhooks:  counters("webhook_attempts_total", "Attempts at webhooks.", "outcome"),
 	}
-	m.registry.MustRegister(m.requests, m.durations, m.inFlight, m.started, m.ended, m.running, m.queued, m.upstream, m.panics,
+	m.registry.MustRegister(m.requests, m.durations, m.inFlight, m.started, m.ended, m.running, m.queued, m.upstream, m.panics, m.webhooks,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -14,13 +14,10 @@ func (b *runBuilder) options(ctx context.Context) error {
 	r.Options = mapping.RunOptions{
 		StreamModes: n.StreamModes, Subgraphs: n.Subgraphs, Config: n.Config, Context: n.Context,
 		InterruptBefore: n.InterruptBefore, InterruptAfter: n.InterruptAfter, DeleteAfter: n.DeleteAfter,
-		Webhook: n.Webhook, MaxSteps: b.maxSteps(), Retries: max(n.Retries, b.agent.Config.Retries),
+		Webhook: n.Webhook, MaxSteps: b.maxSteps(), Retries: b.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
 		Losses: mapping.Losses(n.Flavour, b.traits.Opaque, n.Fields),
 	}
-	if n.Webhook != "" {
-		return refuse("webhook is not supported yet: this version delivers none. Poll GET /threads/{thread_id}/runs/{run_id}, or join the run.")
-	}
-	for _, check := range []func(context.Context) error{b.command, b.supervision, b.checkpoint, b.parallel} {
+	for _, check := range []func(context.Context) error{b.hook, b.command, b.supervision, b.checkpoint, b.parallel} {
 		if err := check(ctx); err != nil {
 			return err
 		}
@@ -28,8 +25,24 @@ func (b *runBuilder) options(ctx context.Context) error {
 	return nil
 }
 
+// retries is what the request says, else the agent's configuration.
+func (b *runBuilder) retries() int {
+	if b.n.RetriesSaid {
+		return b.n.Retries
+	}
+	return b.agent.Config.Retries
+}
+
 func refuse(format string, args ...any) error {
 	return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, format, args...)
+}
+
+// hook refuses a webhook that could never be called.
+func (b *runBuilder) hook(context.Context) error {
+	if b.n.Webhook == "" {
+		return nil
+	}
+	return mapping.CheckWebhook(b.n.Webhook, b.cfg.Webhooks.AllowPrivateNetworks)
 }
 
 func (b *runBuilder) command(context.Context) error {
@@ -93,15 +106,12 @@ func (b *runBuilder) checkpoint(ctx context.Context) error {
 }
 
 func (b *runBuilder) parallel(context.Context) error {
-	switch b.out.Run.Multitask {
-	case mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback, mapping.StrategyConcurrent:
+	switch m := b.out.Run.Multitask; m {
+	case mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback:
+		return nil
 	default:
-		return refuse("multitask_strategy %q is not known. Use reject, enqueue, interrupt or rollback.", b.out.Run.Multitask)
+		return refuse("multitask_strategy %q is not supported. Use reject, enqueue, interrupt or rollback.", m)
 	}
-	if b.out.Run.Multitask == mapping.StrategyConcurrent && !b.agent.Config.AllowConcurrent {
-		return refuse("multitask_strategy concurrent is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.", b.agent.Name)
-	}
-	return nil
 }
 
 // maxSteps is the lower of the agent's limit and config.recursion_limit.

@@ -28,19 +28,20 @@ func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepR
 	if err != nil {
 		return adapter.Handout{}, err
 	}
-	ses = s.sessions.hold(ses)
-	if err := ses.enter(ctx); err != nil {
-		s.sessions.letGo(ses)
+	ses, left, err := s.enter(ctx, ses)
+	if err != nil {
 		return adapter.Handout{}, err
 	}
-	p := &pull{tasks: s, ses: ses, req: req, n: ses.ofTask().Cursor + 1}
-	leave := sync.OnceFunc(p.leave)
+	p := &pull{tasks: s, ses: ses, req: req, n: ses.its().Cursor + 1}
+	leave := sync.OnceFunc(func() { p.watch(); left() })
 	step, err := p.due(ctx)
+	if err == nil {
+		err = p.settle(ctx)
+	}
 	if err != nil {
 		leave()
 		return adapter.Handout{}, err
 	}
-	context.AfterFunc(ctx, leave) // an answer that was never written: the next POST gets the step again
 	return p.handOut(ctx, step, leave)
 }
 
@@ -54,34 +55,45 @@ type pull struct {
 	said bool // the client's words went somewhere
 }
 
-// leave lets the next POST have its turn. A run that goes on by itself is
-// watched from now on: somebody has to ask for its steps.
-func (p *pull) leave() {
+// watch begins the idle clock of a run that goes on by itself when a POST is
+// over, whatever became of it: somebody has to ask for the run's steps.
+func (p *pull) watch() {
 	if _, r, _, active := p.ses.current(); active && p.ses.mode != mapping.SteppingLockstep {
 		p.engine.CancelIdle(r)
 	}
-	<-p.ses.turn
-	p.sessions.letGo(p.ses)
 }
 
 // due is the step that an earlier POST with the same key was given, else the
 // next one.
 func (p *pull) due(ctx context.Context) (mapping.Step, error) {
-	made, ok, err := p.st.Remembered(ctx, p.key(stepRoute))
-	if err != nil || !ok {
-		if err != nil {
-			return mapping.Step{}, err
-		}
+	n, err := p.handedOut(ctx)
+	if err != nil {
+		return mapping.Step{}, err
+	}
+	if n == 0 {
 		return p.next(ctx)
 	}
 	if err := p.catchUp(ctx, p.ses); err != nil {
 		return mapping.Step{}, err
 	}
-	n, _ := strconv.Atoi(made)
 	if step, ok := p.ses.step(n); ok {
 		return step, nil
 	}
 	return mapping.Step{}, mapping.Errorf(mapping.NotFound, mapping.CodeStepNotFound, "The step that was handed out for this Idempotency-Key is not there any more.")
+}
+
+// handedOut is the number of the step that an earlier POST with the same key
+// was given, 0 for none.
+func (p *pull) handedOut(ctx context.Context) (int, error) {
+	key := p.key(stepRoute)
+	if n := p.ses.handedOut(key); n > 0 {
+		return n, nil
+	}
+	made, ok, err := p.st.Remembered(ctx, key)
+	if err != nil || !ok {
+		return 0, err
+	}
+	return strconv.Atoi(made)
 }
 
 // text is what the client said, if it is more than "go on".
@@ -108,11 +120,15 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 		if err := p.interject(ctx, active); err != nil {
 			return mapping.Step{}, err
 		}
-		if step, ok := p.ses.step(p.n); ok {
+		if step, ok := p.released(); ok {
 			return step, nil
 		}
 		var err error
+		if active {
+			err = p.turn(ctx, i, run)
+		}
 		switch {
+		case err != nil:
 		case active && p.ses.mode == mapping.SteppingLockstep:
 			err = p.lockstep(ctx, run)
 		case active:
@@ -130,12 +146,28 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 	}
 }
 
+// settle waits for the end of a run that has asked: whoever has the question
+// may look for it, and answer it, anywhere.
+func (p *pull) settle(ctx context.Context) error {
+	i, run, after, active := p.ses.current()
+	if !active || !p.ses.asks() {
+		return nil
+	}
+	for e, err := range p.log.Follow(ctx, run, after) {
+		if err != nil {
+			return err
+		}
+		p.ses.feed(i, e)
+	}
+	return nil
+}
+
 // interject makes a follow-up run of words that come while the run goes on, or
 // while the client still fetches its steps. In lockstep they belong to the next
 // upstream step instead.
 func (p *pull) interject(ctx context.Context, active bool) error {
 	text, ok := p.text()
-	if !ok || p.ses.asks() || p.ses.mode == mapping.SteppingLockstep || !p.ses.agent.Config.Stepping.FollowUp {
+	if !ok || p.ses.asks() || p.ses.asked() || p.ses.mode == mapping.SteppingLockstep || !p.ses.agent.Config.Stepping.FollowUp {
 		return nil
 	}
 	if _, behind := p.ses.step(p.n); !active && (!behind || p.ses.cancelled()) {
@@ -146,7 +178,7 @@ func (p *pull) interject(ctx context.Context, active bool) error {
 }
 
 func (p *pull) followUp(ctx context.Context, text string) error {
-	tr := &taskRun{task: p.ses.ofTask(), stepping: p.ses.mode, followUp: true, due: p.n}
+	tr := &taskRun{task: p.ses.its(), stepping: p.ses.mode, followUp: true, due: p.n}
 	return p.run(ctx, p.request(ctx, []string{text}), tr, nil)
 }
 
@@ -167,11 +199,18 @@ func (p *pull) follow(ctx context.Context, i int, run mapping.Run) error {
 			return err
 		}
 		p.ses.feed(i, e)
-		if _, ok := p.ses.step(p.n); ok {
+		if _, ok := p.released(); ok {
 			return nil
 		}
 	}
 	return nil
+}
+
+// released returns the step that is due when it may be handed out: a question
+// only when it can be answered.
+func (p *pull) released() (mapping.Step, bool) {
+	step, ok := p.ses.step(p.n)
+	return step, ok && !p.ses.winding(p.n)
 }
 
 // lockstep does one upstream step.
@@ -238,15 +277,18 @@ func (p *pull) first(ctx context.Context) error {
 	if p.ses.mode != mapping.SteppingLockstep {
 		say = nil
 	}
-	return p.run(ctx, p.request(ctx, words), &taskRun{task: p.ses.ofTask(), stepping: p.ses.mode}, say)
+	return p.run(ctx, p.request(ctx, words), &taskRun{task: p.ses.its(), stepping: p.ses.mode}, say)
 }
 
 // answer resumes the run with the client's words, or with the default answer
 // of a client that never says anything.
 func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
+	if err := p.stillAsked(ctx); err != nil {
+		return err
+	}
 	text, given := p.text()
-	tr := &taskRun{task: p.ses.ofTask(), stepping: p.ses.mode, asked: question}
-	if !given {
+	tr := &taskRun{task: p.ses.its(), stepping: p.ses.mode, asked: question}
+	if !given && p.spelled() == nil {
 		text = p.ses.agent.Config.Stepping.DefaultAnswer
 		if p.req.Input != nil && strings.TrimSpace(*p.req.Input) != "" {
 			text = *p.req.Input
@@ -256,21 +298,21 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 	}
 	p.said = true
 	n := adapter.NewRun{
-		ThreadID: p.ses.task.ThreadID, Flavour: mapping.FlavourTaskStep, Multitask: mapping.StrategyEnqueue,
+		ThreadID: p.ses.task.ThreadID, Flavour: flavour(p.ses.task), Multitask: mapping.StrategyEnqueue,
 		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text)},
+		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
-	n.Kwargs = p.kwargs(nil, nil)
+	if p.req.AdditionalInput != nil {
+		n.Kwargs, _ = json.Marshal(map[string]json.RawMessage{"additional_input": p.req.AdditionalInput})
+	}
 	return p.run(ctx, n, tr, nil)
 }
 
 // resume is the resume value: what the client spelled out, or its words in the
 // form of the question.
 func (p *pull) resume(question []mapping.Interrupt, text string) json.RawMessage {
-	var extra struct {
-		Resume json.RawMessage `json:"resume"`
-	}
-	if json.Unmarshal(p.req.AdditionalInput, &extra) == nil && len(extra.Resume) > 0 {
-		return extra.Resume
+	if spelled := p.spelled(); spelled != nil {
+		return spelled
 	}
 	if len(question) == 1 {
 		return mapping.ResumeFor(question[0], text)
@@ -283,37 +325,59 @@ func (p *pull) resume(question []mapping.Interrupt, text string) json.RawMessage
 	return raw
 }
 
+// spelled is an answer in the question's own form, nil for none.
+func (p *pull) spelled() json.RawMessage {
+	var extra struct {
+		Resume json.RawMessage `json:"resume"`
+	}
+	if json.Unmarshal(object(p.req.AdditionalInput), &extra) != nil || len(extra.Resume) == 0 {
+		return nil
+	}
+	return extra.Resume
+}
+
 // handOut completes the step and moves the cursor once it was written.
 func (p *pull) handOut(ctx context.Context, step mapping.Step, leave func()) (adapter.Handout, error) {
-	req := store.StepRequest{Input: p.req.Input, AdditionalInput: p.req.AdditionalInput}
+	ses, req := p.ses, store.StepRequest{Input: p.req.Input, AdditionalInput: p.req.AdditionalInput}
 	again := step.N < p.n
-	if again {
-		step = withRequest(step, p.ses.request(step.N))
-	} else {
-		step = withRequest(step, req)
-	}
+	step = withRequest(step, ses.fetched(step.N, req, again))
 	list := []mapping.Step{step}
-	if err := p.withArtifacts(ctx, p.ses.task.ThreadID, list); err != nil {
+	if err := p.withArtifacts(ctx, ses.task.ThreadID, list); err != nil {
 		leave()
 		return adapter.Handout{}, err
 	}
 	detached := context.WithoutCancel(ctx)
-	return adapter.Handout{Step: list[0], Losses: p.ses.lossesOf(step.RunID), Confirm: func() {
+	return adapter.Handout{Step: list[0], Losses: ses.lossesOf(step.RunID), Release: leave, Confirm: func() {
 		defer leave()
-		if !again && ctx.Err() == nil { // else it may be another POST's by now
+		if !again {
 			p.confirm(detached, step, req)
 		}
 	}}, nil
 }
 
-// confirm moves the task's cursor past a step that was written.
+// confirm moves the task's cursor past a step that was written. The store is
+// not waited for: the session, which stays as long, knows better than the
+// store until that is done.
 func (p *pull) confirm(ctx context.Context, step mapping.Step, req store.StepRequest) {
 	req.Key = p.key(stepRoute)
-	if err := p.st.Confirm(ctx, p.ses.task.ID, step.N, req); err != nil {
-		p.zap.Warn("a handed-out step could not be confirmed; it will be handed out again", zap.Error(err), zap.String("task", p.ses.task.ID))
-		return
+	p.ses.moved(step.N, req.Key)
+	held := p.sessions.hold(p.ses)
+	told := func(err error) {
+		p.confirmed(step.N, req.Key, err)
+		p.sessions.letGo(held)
 	}
-	p.ses.moved(step.N, req)
+	if err := p.st.ConfirmLater(ctx, p.ses.task.ID, step.N, req, told); err != nil {
+		told(err)
+	}
+}
+
+// confirmed hears how confirming step n went.
+func (p *pull) confirmed(n int, key store.Key, err error) {
+	if err != nil {
+		p.ses.unmoved(n)
+		p.zap.Warn("a handed-out step could not be confirmed; it will be handed out again", zap.Error(err))
+	}
+	p.ses.stored(key)
 }
 
 func withRequest(step mapping.Step, r store.StepRequest) mapping.Step {

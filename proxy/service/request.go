@@ -24,14 +24,15 @@ func (p *pull) request(ctx context.Context, words []string) adapter.NewRun {
 		input = map[string]json.RawMessage{}
 	}
 	if _, own := input["messages"]; !own && len(words) > 0 {
-		input["messages"] = humanMessages(words)
+		input["messages"] = p.humanMessages(words)
 	}
 	if files := p.uploads(ctx); files != nil {
 		input["files"] = files
 	}
 	n := adapter.NewRun{
-		ThreadID: p.ses.task.ThreadID, Flavour: mapping.FlavourTaskStep, Multitask: mapping.StrategyEnqueue,
+		ThreadID: p.ses.task.ThreadID, Flavour: flavour(p.ses.task), Multitask: mapping.StrategyEnqueue,
 		Config: extra.Config, Context: extra.Context, HasInput: true,
+		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
 	if extra.Multi != "" {
 		n.Multitask = extra.Multi
@@ -50,7 +51,7 @@ func (p *pull) request(ctx context.Context, words []string) adapter.NewRun {
 // kwargs is what is told of a run that a task made: the task's own request.
 // What the run is given stands in its options.
 func (p *pull) kwargs(config, context json.RawMessage) json.RawMessage {
-	task := p.ses.ofTask()
+	task := p.ses.its()
 	fields := map[string]json.RawMessage{"additional_input": task.AdditionalInput}
 	if task.HasInput {
 		fields["input"], _ = json.Marshal(task.Input)
@@ -65,14 +66,20 @@ func (p *pull) kwargs(config, context json.RawMessage) json.RawMessage {
 	return raw
 }
 
-func humanMessages(words []string) json.RawMessage {
+// humanMessages are words as messages. The first of a task has the id that it
+// is known by before there is a run, whoever merges it into the state.
+func (p *pull) humanMessages(words []string) json.RawMessage {
 	type message struct {
+		ID      string `json:"id,omitempty"`
 		Type    string `json:"type"`
 		Content string `json:"content"`
 	}
 	list := make([]message, len(words))
 	for i, w := range words {
-		list[i] = message{"human", w}
+		list[i] = message{Type: "human", Content: w}
+	}
+	if !p.ses.begun() {
+		list[0].ID = mapping.MessageID(p.ses.task.ID, "input")
 	}
 	raw, _ := json.Marshal(list)
 	return raw

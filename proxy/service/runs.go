@@ -76,6 +76,11 @@ func (s *runs) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cur
 	return func(yield func(*mapping.Entry, error) bool) {
 		r, err := s.follow(ctx, ref)
 		if err == nil {
+			if after.End {
+				e, err := s.log.End(ctx, r)
+				yield(e, err)
+				return
+			}
 			var seq int64
 			if seq, err = s.position(ctx, r, after); err == nil {
 				s.log.Follow(ctx, r, seq)(yield)

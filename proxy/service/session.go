@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"sync"
 
@@ -28,8 +29,9 @@ type session struct {
 	steps    []mapping.Step
 	ended    *mapping.Outcome // of the newest run; nil while it is active
 	question []mapping.Interrupt
-	asking   bool // the newest run has asked and not been answered
+	asking   bool // the newest run has asked and not ended yet
 	requests map[int]store.StepRequest
+	keyed    map[string]keyedStep // by key: cursors on their way to the store
 }
 
 // session finds a task's session, making it from the store where there is none.
@@ -44,8 +46,64 @@ func (c *core) session(ctx context.Context, task mapping.Task, agent *engine.Age
 	return c.sessions.add(fresh), nil
 }
 
+// enter waits for the POSTs that came before. ses is the session to be used: the
+// task's one, until leave is called.
+func (c *core) enter(ctx context.Context, s *session) (ses *session, leave func(), err error) {
+	ses = c.sessions.hold(s)
+	select {
+	case ses.turn <- struct{}{}:
+	case <-ctx.Done():
+		c.sessions.letGo(ses)
+		return nil, nil, context.Cause(ctx)
+	}
+	return ses, sync.OnceFunc(func() {
+		<-ses.turn
+		c.sessions.letGo(ses)
+	}), nil
+}
+
+// moved notes that step n was written to its client; unmoved, that this could
+// not be stored.
+func (s *session) moved(n int, key store.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.task.Cursor = n
+	if key.Text != "" {
+		s.keyed[key.Text] = keyedStep{n, key.Sum}
+	}
+}
+
+func (s *session) unmoved(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.task.Cursor = min(s.task.Cursor, n-1)
+}
+
+// keyedStep is a step that was handed out for an Idempotency-Key.
+type keyedStep struct {
+	n   int
+	sum []byte
+}
+
+// handedOut is the step that an earlier request with the key was given, as far
+// as the store has not been told yet; 0 is none. The store knows the rest.
+func (s *session) handedOut(key store.Key) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k, ok := s.keyed[key.Text]; ok && bytes.Equal(k.sum, key.Sum) {
+		return k.n
+	}
+	return 0
+}
+
+func (s *session) stored(key store.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.keyed, key.Text)
+}
+
 func (c *core) newSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
-	s := &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
+	s := &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}, keyed: map[string]keyedStep{}}
 	runs, err := c.st.Runs(ctx, store.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
 	if err != nil {
 		return nil, err
@@ -82,38 +140,6 @@ func (c *core) stepping(ctx context.Context, agent *engine.Agent, runs []mapping
 	return agent.Stepping(traits), nil
 }
 
-// enter waits for the POSTs that came before.
-func (s *session) enter(ctx context.Context) error {
-	select {
-	case s.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// ofTask is the task as it stands.
-func (s *session) ofTask() mapping.Task {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.task
-}
-
-// moved notes that a step was handed out.
-func (s *session) moved(n int, r store.StepRequest) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.task.Cursor = n
-	s.requests[n] = r
-}
-
-// request is what a step was fetched with.
-func (s *session) request(n int) store.StepRequest {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.requests[n]
-}
-
 // lossesOf are those of one of the task's runs.
 func (s *session) lossesOf(runID string) []mapping.Loss {
 	s.mu.Lock()
@@ -131,13 +157,6 @@ func (s *session) cancelled() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ended != nil && s.ended.Cancelled
-}
-
-// known is how many runs of the task are; ended tells that all of them have.
-func (s *session) known() (runs int, ended bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.runs), s.ended != nil
 }
 
 // feed folds entries of the run at index i.
@@ -179,7 +198,7 @@ func (s *session) note(i int, e *mapping.Entry) {
 	case mapping.KindInterrupt, mapping.KindUpdate:
 		s.asking = s.asking || len(e.Head.Interrupts) > 0
 	case mapping.KindEnd:
-		s.ended = e.Head.Outcome
+		s.ended, s.asking = e.Head.Outcome, false
 		s.question = e.Head.Outcome.Interrupts
 		if len(s.question) == 0 && e.After != nil && e.Head.Outcome.Status == mapping.RunInterrupted && !e.Head.Outcome.Cancelled {
 			s.question = e.After.Interrupts()
@@ -227,12 +246,47 @@ func (s *session) step(n int) (mapping.Step, bool) {
 	return s.steps[n-1], true
 }
 
+// fetched is what a step is told to have been asked for with: what fetched it
+// first, where it was handed out before, else this request. It shows in reads
+// from now on: a client may read the step before its hand-out is confirmed.
+func (s *session) fetched(n int, r store.StepRequest, again bool) store.StepRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !again {
+		s.requests[n] = r
+	}
+	return s.requests[n]
+}
+
+// its is the session's task as it stands.
+func (s *session) its() mapping.Task {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.task
+}
+
 // asks tells whether a question is open, whose answer the client's next words
 // are, even while the run that asks is still being wound up.
 func (s *session) asks() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asking
+}
+
+// begun tells whether the task has had a run.
+func (s *session) begun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.runs) > 0
+}
+
+// winding tells that the newest step asks a question and the run that asks is
+// still being ended. Before that is done its answer could not be taken through
+// another face.
+func (s *session) winding(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asking && n == len(s.steps)
 }
 
 // release lets go of the held step: the run is parked, so there is more to come.
@@ -242,21 +296,6 @@ func (s *session) release() {
 	if st := s.folder.Release(); st != nil {
 		s.steps = append(s.steps, *st)
 	}
-}
-
-// others looks for a run of the task that was made elsewhere once all known
-// ones have ended: an answer that came through another face.
-func (c *core) others(ctx context.Context, s *session) (bool, error) {
-	known, ended := s.known()
-	if !ended {
-		return false, nil
-	}
-	runs, err := c.st.Runs(ctx, store.RunQuery{ThreadID: s.task.ThreadID, TaskID: s.task.ID, OldestFirst: true, Limit: 1, Offset: known})
-	if err != nil || len(runs) == 0 {
-		return false, err
-	}
-	s.joined(runs[0])
-	return true, nil
 }
 
 // catchUp folds everything that is logged by now.
@@ -272,4 +311,37 @@ func (c *core) catchUp(ctx context.Context, s *session) error {
 		}
 		s.feed(i, entries...)
 	}
+}
+
+// others looks for a run of the task that was made elsewhere, a resume through
+// another face, and adds the oldest one.
+func (c *core) others(ctx context.Context, s *session) (bool, error) {
+	s.mu.Lock()
+	known := len(s.runs)
+	s.mu.Unlock()
+	runs, err := c.st.Runs(ctx, store.RunQuery{ThreadID: s.task.ThreadID, TaskID: s.task.ID, OldestFirst: true, Limit: 1, Offset: known})
+	if err != nil || len(runs) == 0 {
+		return false, err
+	}
+	s.joined(runs[0])
+	return true, nil
+}
+
+// asked tells whether the task's newest run has ended with a question.
+func (s *session) asked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended != nil && len(s.question) > 0
+}
+
+// upToDate folds everything there is of the task, also what came of an answer
+// that was given through another face.
+func (c *core) upToDate(ctx context.Context, s *session) error {
+	err := c.catchUp(ctx, s)
+	for found := true; err == nil && found && s.asked(); {
+		if found, err = c.others(ctx, s); err == nil && found {
+			err = c.catchUp(ctx, s)
+		}
+	}
+	return err
 }

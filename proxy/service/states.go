@@ -204,7 +204,7 @@ func (c *core) change(ctx context.Context, t mapping.Thread, fold *mapping.Fold,
 		}
 		if read != nil {
 			ev, after, err := replaceEvent(fold, read.Values, step, c.now())
-			link.RemoteCheckpoint = read.Checkpoint
+			link.RemoteCheckpoint, link.RemoteMark = read.Checkpoint, ""
 			if err == nil {
 				ev.Head.Checkpoint.Next, ev.Head.Checkpoint.Remote = read.Next, read.Checkpoint
 				link.LocalCheckpoint = ev.Head.Checkpoint.ID

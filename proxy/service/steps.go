@@ -20,12 +20,7 @@ func (s *steps) open(ctx context.Context, ref adapter.TaskRef) (*session, error)
 	if err != nil {
 		return nil, err
 	}
-	for more := true; more && err == nil; {
-		if err = s.catchUp(ctx, ses); err == nil {
-			more, err = s.others(ctx, ses)
-		}
-	}
-	return ses, err
+	return ses, s.upToDate(ctx, ses)
 }
 
 // all are the released steps and the held one, with what fetched them.

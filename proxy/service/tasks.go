@@ -19,6 +19,9 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 	if err := checkKey(n.IdempotencyKey); err != nil {
 		return mapping.Task{}, err
 	}
+	if n.Topic != "" {
+		return s.topicTask(ctx, adapter.TopicRef{Agent: n.Agent, ID: n.Topic}, n.Input, n.AdditionalInput)
+	}
 	agent, err := s.agent(ctx, n.Agent)
 	if err != nil {
 		return mapping.Task{}, err
@@ -60,7 +63,7 @@ func (c *core) find(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *en
 	}
 	var t mapping.Task
 	if s, ok := c.sessions.get(sessionKey{mapping.PrincipalOf(ctx).Tenant, ref.ID}); ok {
-		t = s.ofTask()
+		t = s.its()
 	} else if t, err = c.st.Task(ctx, ref.ID); err != nil {
 		return mapping.Task{}, nil, err
 	}
@@ -83,6 +86,11 @@ func (s *tasks) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (
 	agent, err := s.agent(ctx, ref.Agent)
 	if err != nil {
 		return nil, 0, err
+	}
+	if ref.Topic != "" {
+		if _, _, err := s.findTopic(ctx, adapter.TopicRef{Agent: ref.Agent, ID: ref.Topic}); err != nil {
+			return nil, 0, err
+		}
 	}
 	list, total, err := s.st.Tasks(ctx, store.TaskQuery{Agent: agent.Name, ThreadID: ref.Topic, Limit: p.Size, Offset: (p.Number - 1) * p.Size})
 	for i := range list {
@@ -107,7 +115,7 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 	if err != nil {
 		return t, err
 	}
-	if known, _ := ses.known(); known == 0 && len(active) == 0 {
+	if !ses.begun() && len(active) == 0 {
 		r, err := s.never(ctx, ses)
 		if err != nil {
 			return t, err
@@ -126,8 +134,8 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 // never makes a run that does not start, for a task that is cancelled before
 // its first step: its end is what later steps answer.
 func (s *tasks) never(ctx context.Context, ses *session) (mapping.Run, error) {
-	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: mapping.FlavourTaskStep, Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
-	return s.startStep(ctx, ses, n, &taskRun{task: ses.task, stepping: ses.mode}, nil, store.Key{})
+	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour(ses.task), Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
+	return s.startStep(ctx, ses, n, &taskRun{task: ses.its(), stepping: ses.mode}, nil, store.Key{})
 }
 
 // startStep makes a run of the task. say is what its first upstream step is
@@ -145,4 +153,12 @@ func (c *core) startStep(ctx context.Context, ses *session, n adapter.NewRun, tr
 	}
 	ses.joined(created.Run)
 	return created.Run, nil
+}
+
+// flavour is the dialect that the task's runs are made in.
+func flavour(t mapping.Task) mapping.Flavour {
+	if t.Topic {
+		return mapping.FlavourTopic
+	}
+	return mapping.FlavourTaskStep
 }

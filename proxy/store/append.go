@@ -19,8 +19,7 @@ type Append struct {
 	Artifacts       []string    // ids of staged artifacts that become visible (see SaveArtifact)
 	Files           []FileWrite // small files of the state, written as artifacts
 	DropFiles       []string    // paths that are gone
-	Intent          *Intent
-	Relaxed         bool // tokens only: may commit without fsync
+	Relaxed         bool        // tokens only: may commit without fsync
 	End             *End
 }
 
@@ -30,13 +29,6 @@ type FileWrite struct {
 	Content  []byte
 }
 
-// Intent is what is about to be sent: "create" or "step" N. It is closed by
-// the next append of the same run.
-type Intent struct {
-	Op string
-	N  int
-}
-
 // End is how the run leaves this process: its end event is the last of Events,
 // or none when it is parked.
 type End struct {
@@ -44,12 +36,6 @@ type End struct {
 	Thread  mapping.ThreadStatus // when no further run is pending there
 	Webhook *Webhook
 	Expire  time.Time // delete thread (DeleteAfter) at
-}
-
-// Webhook is a row of the outbox.
-type Webhook struct {
-	URL  string
-	Body []byte
 }
 
 // AppendRun commits a or returns ErrFenced. Returned events carry Seq and
@@ -94,12 +80,9 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 	return events, files, s.settle(t, at, a, from.seq+int64(len(events)))
 }
 
-// settle writes what goes with the events: links, intent, attempt, end.
+// settle writes what goes with the events: links, attempt, end.
 func (s *Store) settle(t *tx, at runKey, a Append, last int64) error {
 	if err := putLinks(t, at.thread, a.Links); err != nil {
-		return err
-	}
-	if err := setIntent(t, at.run, a.Intent); err != nil {
 		return err
 	}
 	if err := begun(t, at, a.Events); err != nil {
@@ -108,7 +91,7 @@ func (s *Store) settle(t *tx, at runKey, a Append, last int64) error {
 	if a.End == nil {
 		return nil
 	}
-	return end(t, at, a.RunID, *a.End, last)
+	return s.end(t, at, a.RunID, *a.End, last)
 }
 
 // runKey finds a run's keys, in the cache or the table. A run that is gone is
@@ -123,30 +106,6 @@ func (s *Store) runKey(t *tx, id string) (k runKey, err error) {
 	}
 	t.after(func() { s.runs.Add(id, k) })
 	return k, err
-}
-
-// setIntent closes the open intent of a run and opens the next.
-func setIntent(t *tx, run int64, n *Intent) (err error) {
-	if n == nil {
-		_, err = t.exec(`DELETE FROM intents WHERE run = $1`, run)
-		return err
-	}
-	_, err = t.exec(`INSERT INTO intents (run, op, n) VALUES ($1, $2, $3) ON CONFLICT (run) DO UPDATE SET op = excluded.op, n = excluded.n`, run, n.Op, n.N)
-	return err
-}
-
-// OpenIntent is the run's intent that was never closed, or nil.
-func (s *Store) OpenIntent(ctx context.Context, runID string) (found *Intent, err error) {
-	err = s.read1(ctx, func(t *tx) error {
-		var n Intent
-		err := t.get(`SELECT i.op, i.n FROM intents i JOIN runs r ON r.id = i.run WHERE r.run_id = $1`, in{runID}, out{&n.Op, &n.N})
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		found = &n
-		return err
-	})
-	return found, err
 }
 
 // begun notes what a started event says about its run and thread.
@@ -167,7 +126,7 @@ func begun(t *tx, at runKey, events []mapping.Event) error {
 
 // end lets a run leave its process: ended, or parked until its next step is
 // asked for.
-func end(t *tx, at runKey, runID string, e End, last int64) error {
+func (s *Store) end(t *tx, at runKey, runID string, e End, last int64) error {
 	if e.Outcome.Parked {
 		if _, err := t.exec(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.run, t.now); err != nil {
 			return err
@@ -182,11 +141,11 @@ func end(t *tx, at runKey, runID string, e End, last int64) error {
 		at.run, string(e.Outcome.Status), blob(fault), last, t.now); err != nil {
 		return err
 	}
-	if _, err := t.exec(`DELETE FROM intents WHERE run = $1`, at.run); err != nil {
+	if err := s.hook(t, at, runID, e.Webhook); err != nil {
 		return err
 	}
-	if err := e.hook(t, at, runID); err != nil {
-		return err
+	if !e.Expire.IsZero() {
+		t.after(s.ringExpiry)
 	}
 	return e.leave(t, at)
 }
@@ -198,18 +157,10 @@ func (e End) leave(t *tx, at runKey) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(`UPDATE threads SET status = CASE WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'busy' ELSE $3 END,
+	_, err = t.exec(`UPDATE threads SET status = CASE WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND parked = 0 AND id <> $2) THEN 'busy'
+ WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
  interrupts = $4, updated_us = $5, expires_us = CASE WHEN $6 > 0 THEN $6 ELSE expires_us END WHERE id = $1`,
 		at.thread, at.run, string(e.Thread), blob(interrupts), t.now, micros(e.Expire))
-	return err
-}
-
-func (e End) hook(t *tx, at runKey, runID string) error {
-	if e.Webhook == nil {
-		return nil
-	}
-	_, err := t.exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
- SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.run, runID, e.Webhook.URL, nonNil(e.Webhook.Body), t.now)
 	return err
 }
 
@@ -236,7 +187,7 @@ func (s *Store) EndInactive(ctx context.Context, threadID, runID string, ev mapp
 		if _, err := t.exec(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END WHERE id = $1`, row.key, from.seq); err != nil {
 			return err
 		}
-		return end(t, at, runID, e, from.seq+1)
+		return s.end(t, at, runID, e, from.seq+1)
 	})
 	return events, err
 }

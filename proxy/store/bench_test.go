@@ -11,7 +11,7 @@ import (
 )
 
 // The writes of a run of three steps over a real file: made with its thread,
-// linked, three updates with checkpoints and intents, ended.
+// linked, three updates with checkpoints, ended.
 func benchRun(b *bench) {
 	n := newThreadRun()
 	n.Events = append(n.Events, mapping.Event{Kind: mapping.KindInput, Data: []byte(`{"messages":[{"id":"1","type":"human","content":"hi"}]}`),
@@ -25,14 +25,12 @@ func benchRun(b *bench) {
 	linked := a
 	link := mapping.Link{Agent: "echo", TaskID: c.Run.TaskID, Remote: id()}
 	linked.Events = []mapping.Event{{Kind: mapping.KindLinked, Head: mapping.Head{Link: &link}}}
-	linked.Links, linked.Intent = []mapping.Link{link}, &store.Intent{Op: "step", N: 1}
+	linked.Links = []mapping.Link{link}
 	send(linked)
 	for i := range 3 {
 		up := a
 		up.Events = []mapping.Event{update(`{"messages":[{"id":"2","type":"ai","content":"this is an answer of some length, as agents give them","additional_kwargs":{}}]}`)}
-		if i < 2 {
-			up.Intent = &store.Intent{Op: "step", N: i + 2}
-		} else {
+		if i == 2 {
 			e := ending(mapping.RunSuccess)
 			up.End = &e
 			up.Events = append(up.Events, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}})
@@ -84,7 +82,7 @@ func BenchmarkAppendUpdate(b *testing.B) {
 	b.ReportAllocs()
 	report := cpu(b)
 	for n := 0; b.Loop(); n++ {
-		_, _, err := s.AppendRun(s.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Intent: &store.Intent{Op: "step", N: n},
+		_, _, err := s.AppendRun(s.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence,
 			Events: []mapping.Event{update(`{"messages":[{"id":"2","type":"ai","content":"this is an answer of some length, as agents give them"}]}`)}})
 		s.ok(err)
 	}

@@ -197,7 +197,7 @@ func busy(threadID, runID string) error {
 // queue refuses what would make the agent's queue too long.
 func (m *maker) queue() error {
 	var waiting int
-	err := m.get(`SELECT count(*) FROM (SELECT 1 FROM runs WHERE status = 'pending' AND agent = $1 LIMIT $2) AS waiting`,
+	err := m.get(`SELECT count(*) FROM (SELECT 1 FROM runs WHERE status = 'pending' AND agent = $1 LIMIT $2 + 0) AS waiting`,
 		in{m.n.Run.Agent, m.n.MaxPending}, out{&waiting})
 	if err == nil && waiting >= m.n.MaxPending {
 		err = mapping.Errorf(mapping.Limited, mapping.CodeQueueFull, "The queue of agent %q is full: %d runs wait (agents.%s.queue). Try again later.", m.n.Run.Agent, waiting, m.n.Run.Agent)

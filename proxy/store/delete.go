@@ -35,7 +35,7 @@ var threadParts = []string{
 	`DELETE FROM blobs WHERE id IN (SELECT blob FROM artifacts WHERE thread = $1)`,
 	`DELETE FROM artifacts WHERE thread = $1`,
 	`DELETE FROM links WHERE thread = $1`,
-	`DELETE FROM intents WHERE run IN (SELECT id FROM runs WHERE thread = $1)`,
+	`DELETE FROM crons WHERE thread = $1`,
 	`DELETE FROM requests WHERE task IN (SELECT id FROM tasks WHERE thread = $1)`,
 	`DELETE FROM events WHERE thread = $1`,
 	`DELETE FROM runs WHERE thread = $1`,
@@ -80,7 +80,7 @@ func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
 		if err := deleteHistory(t, row); err != nil {
 			return err
 		}
-		if err := deleteAll(t, row.key, []string{`DELETE FROM intents WHERE run = $1`, `DELETE FROM runs WHERE id = $1`}); err != nil {
+		if err := deleteAll(t, row.key, []string{`DELETE FROM runs WHERE id = $1`}); err != nil {
 			return err
 		}
 		if err := deleteEmptyTask(t, row.task, row.TaskID == row.ID); err != nil {

@@ -242,14 +242,16 @@ func (s *Store) Waiting(ctx context.Context) (some bool, err error) {
 	return some, err
 }
 
-// Parked lists the runs that wait for their next step to be asked for. All
-// tenants.
-func (s *Store) Parked(ctx context.Context) (list []mapping.Run, err error) {
+// Unpulled lists the active runs whose steps a client has to ask for: parked ones,
+// and those that go on by themselves while their steps are handed out. All tenants.
+func (s *Store) Unpulled(ctx context.Context) (list []mapping.Run, err error) {
 	err = s.read1(ctx, func(t *tx) error {
-		return t.each(`SELECT `+runColumns+` WHERE r.ended_us = 0 AND r.parked = 1 ORDER BY r.id`, nil, func(scan func(...any) error) error {
+		return t.each(`SELECT `+runColumns+` WHERE r.ended_us = 0 ORDER BY r.id`, nil, func(scan func(...any) error) error {
 			var row runRow
 			err := row.scan(scan)
-			list = append(list, row.Run)
+			if row.Parked || row.Options.Stepping == mapping.SteppingFree {
+				list = append(list, row.Run)
+			}
 			return err
 		})
 	})

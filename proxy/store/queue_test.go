@@ -323,30 +323,6 @@ func TestEmptyBytesAreNoNull(t *testing.T) {
 	}
 }
 
-func TestIntentIsOpenUntilTheNextAppend(t *testing.T) {
-	t.Parallel()
-	b := open(t)
-	c := b.create(newThreadRun())
-	step := func(n *store.Intent) {
-		t.Helper()
-		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token(`1`)}, Intent: n})
-		b.ok(err)
-		got, err := b.OpenIntent(b.ctx, c.Run.ID)
-		b.ok(err)
-		if d := cmp.Diff(n, got); d != "" {
-			t.Fatal(d)
-		}
-	}
-	step(&store.Intent{Op: "create"})
-	step(&store.Intent{Op: "step", N: 1})
-	step(nil)
-	step(&store.Intent{Op: "step", N: 2})
-	b.end(c, mapping.RunSuccess)
-	if got, err := b.OpenIntent(b.ctx, c.Run.ID); got != nil || err != nil {
-		t.Fatal(got, err)
-	}
-}
-
 func TestInterruptStaysWithTheThreadUntilTheNextRun(t *testing.T) {
 	t.Parallel()
 	b := open(t)

@@ -108,12 +108,18 @@ func (s *Store) Runs(ctx context.Context, q RunQuery) (list []mapping.Run, err e
 	return list, err
 }
 
+// runFilter names threads and tasks by their keys: a join on their ids, with
+// runs in their order, has SQLite walk through all runs there are.
 func runFilter(tenant string, q RunQuery) (where string, args in) {
 	where, args = `r.tenant = $1`, in{tenant}
-	for _, f := range []struct{ column, value string }{{"h.thread_id", q.ThreadID}, {"k.task_id", q.TaskID}, {"r.agent", q.Agent}} {
+	for _, f := range []struct{ before, value, after string }{
+		{`r.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = `, q.ThreadID, `)`},
+		{`r.task = (SELECT id FROM tasks WHERE tenant = $1 AND task_id = `, q.TaskID, `)`},
+		{`r.agent = `, q.Agent, ``},
+	} {
 		if f.value != "" {
 			args = append(args, f.value)
-			where += ` AND ` + f.column + ` = ` + list(len(args), 1)
+			where += ` AND ` + f.before + list(len(args), 1) + f.after
 		}
 	}
 	if len(q.Status) > 0 {

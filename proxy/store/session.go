@@ -145,10 +145,13 @@ func list(from, n int) string {
 
 // page writes LIMIT and OFFSET with the parameters $at and $at+1.
 func page(at int) string {
-	return "LIMIT $" + strconv.Itoa(at) + " OFFSET $" + strconv.Itoa(at+1)
+	return "LIMIT $" + strconv.Itoa(at) + " + 0 OFFSET $" + strconv.Itoa(at+1) + " + 0"
 }
 
 // limitOf is a LIMIT parameter; 0 is none.
+//
+// Statements write LIMIT $1 + 0: SQLite looks at a bare bound LIMIT while it
+// plans, and for that plans anew at every execution.
 func limitOf(n int) int64 {
 	if n <= 0 {
 		return 1 << 62

@@ -33,6 +33,8 @@ type Store struct {
 	// number may be used again for another row.
 	threads *lru.Cache[threadName, int64]
 	runs    *lru.Cache[string, runKey]
+	// Doorbells: a delivery, a thread's time to go, a cron.
+	outbox, expiries, crons chan struct{}
 }
 
 type threadName struct{ tenant, id string }
@@ -52,7 +54,10 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
 		return nil, refuse(dsn[:strings.Index(dsn, ":")], "PostgreSQL is not supported by this version; set database to the path of a SQLite file")
 	}
-	s := &Store{owner: o.Owner, now: o.Now, log: log}
+	s := &Store{
+		owner: o.Owner, now: o.Now, log: log,
+		outbox: make(chan struct{}, 1), expiries: make(chan struct{}, 1), crons: make(chan struct{}, 1),
+	}
 	if s.owner == "" {
 		s.owner = newOwner()
 	}

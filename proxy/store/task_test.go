@@ -176,3 +176,29 @@ func TestLinksAndAgents(t *testing.T) {
 		t.Fatal(first, again)
 	}
 }
+
+func TestConfirmedLaterInOrder(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	task := b.create(newThreadRun()).Run.TaskID
+	told := make(chan error, 5)
+	for n := 1; n <= 3; n++ {
+		b.ok(b.ConfirmLater(b.ctx, task, n, store.StepRequest{}, func(err error) { told <- err }))
+	}
+	b.ok(b.ConfirmLater(b.ctx, "nothing", 1, store.StepRequest{}, func(err error) { told <- err }))
+	for range 3 {
+		b.ok(<-told)
+	}
+	if err := <-told; mapping.Classify(err).Class != mapping.NotFound {
+		t.Errorf("a task that is not there: %v", err)
+	}
+	k, err := b.Task(b.ctx, task)
+	b.ok(err)
+	if k.Cursor != 3 {
+		t.Errorf("cursor %d", k.Cursor)
+	}
+	b.ok(b.Close())
+	if err := b.ConfirmLater(b.ctx, task, 4, store.StepRequest{}, func(error) { t.Error("told of what was not taken") }); err == nil {
+		t.Error("taken by a closed store")
+	}
+}

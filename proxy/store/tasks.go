@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
@@ -100,7 +101,7 @@ func taskFilter(tenant string, q TaskQuery) (where string, args in) {
 	}
 	if q.ThreadID != "" {
 		args = append(args, q.ThreadID)
-		where += ` AND h.thread_id = ` + list(len(args), 1)
+		where += ` AND k.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = ` + list(len(args), 1) + `)`
 	}
 	return where, args
 }
@@ -120,17 +121,33 @@ func (s *Store) Reserve(ctx context.Context, taskID string, n int, until time.Ti
 // Confirm moves the cursor from n-1 to n, once, and keeps what the step was
 // fetched with: the step was written to its client.
 func (s *Store) Confirm(ctx context.Context, taskID string, n int, r StepRequest) error {
-	return s.changeTask(ctx, taskID, func(t *tx, key int64) error {
-		moved, err := t.exec(`UPDATE tasks SET cursor_n = $2, reserved_n = 0, reserved_until_us = 0, updated_us = $4 WHERE id = $1 AND cursor_n = $3`,
-			key, n, n-1, t.now)
-		if err != nil || moved == 0 {
+	return s.write(ctx, confirm(tenantOf(ctx), taskID, n, r))
+}
+
+// ConfirmLater is Confirm that does not wait: told is called once with the
+// outcome, and must not call the Store. Calls for one task are done in their
+// order. An error says that nothing will be done.
+func (s *Store) ConfirmLater(ctx context.Context, taskID string, n int, r StepRequest, told func(error)) error {
+	return s.classify(s.writer.later(ctx, confirm(tenantOf(ctx), taskID, n, r), func(err error) { told(s.classify(err)) }))
+}
+
+func confirm(tenant, taskID string, n int, r StepRequest) func(*tx) error {
+	return func(t *tx) error {
+		var key int64
+		err := t.get(`UPDATE tasks SET cursor_n = $3, reserved_n = 0, reserved_until_us = 0, updated_us = $5
+ WHERE tenant = $1 AND task_id = $2 AND cursor_n = $4 RETURNING id`, in{tenant, taskID, n, n - 1, t.now}, out{&key})
+		if errors.Is(err, sql.ErrNoRows) {
+			_, err = taskKey(t, tenant, taskID)
+			return err
+		}
+		if err != nil {
 			return err
 		}
 		if err := saveRequest(t, key, n, r); err != nil {
 			return err
 		}
-		return rememberKey(t, tenantOf(ctx), r.Key, strconv.Itoa(n))
-	})
+		return rememberKey(t, tenant, r.Key, strconv.Itoa(n))
+	}
 }
 
 // Unreserve gives a reservation of step n back.

@@ -62,12 +62,10 @@ func TestPatchThread(t *testing.T) {
 func TestThreadSearch(t *testing.T) {
 	t.Parallel()
 	b := open(t)
-	var made []string
 	for i := range 5 {
-		th, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: fmt.Sprint("t", i),
+		_, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: fmt.Sprint("t", i),
 			Metadata: fmt.Appendf(nil, `{"even":%t,"n":{"v":%d}}`, i%2 == 0, i)}})
 		b.ok(err)
-		made = append(made, th.ID)
 	}
 	b.create(newRun("t3", mapping.StrategyReject))
 	for name, c := range map[string]struct {

@@ -21,6 +21,7 @@ type op struct {
 	err     error
 	hooks   []func()
 	done    chan struct{}
+	told    func(error) // nil, or called when the operation is over: nobody waits for it
 }
 
 // engine is what the writer needs of a database: how transactions begin and end.
@@ -70,6 +71,12 @@ func (w *writer) write(ctx context.Context, relaxed bool, do func(*tx) error) er
 		<-o.done
 	}
 	return o.err
+}
+
+// later hands do over and does not wait: told hears how it went. Operations that
+// are handed over afterwards see it done. An error says that it was not taken.
+func (w *writer) later(ctx context.Context, do func(*tx) error, told func(error)) error {
+	return w.hand(ctx, &op{do: do, told: told, done: make(chan struct{})})
 }
 
 func (w *writer) hand(ctx context.Context, o *op) error {
@@ -141,6 +148,9 @@ func (w *writer) serve(group []*op) {
 	}
 	for _, o := range live {
 		close(o.done)
+		if o.told != nil {
+			o.told(o.err)
+		}
 	}
 }
 

@@ -139,12 +139,6 @@ CREATE TABLE links (
   PRIMARY KEY (thread, agent, task_id)
 );
 
-CREATE TABLE intents (
-  run {{key}},
-  op  TEXT NOT NULL,
-  n   INTEGER NOT NULL
-);
-
 CREATE TABLE requests (
   task       BIGINT NOT NULL,
   n          INTEGER NOT NULL,

@@ -1,0 +1,393 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/config"
+	"github.com/google/go-cmp/cmp"
+)
+
+// agentFault is an agent that goes wrong, and what its client must be told.
+type agentFault struct {
+	name   string // begins with the fault's id
+	peer   func() adaptertest.Peer
+	agent  func(*config.Agent)
+	status string   // of the run
+	code   string   // of its error
+	words  []string // that its message must have
+	works  int      // what the agent did in the failed run, all told
+	asked  int      // step POSTs it was sent for that, or requests for a run
+	heals  bool     // the next run works
+}
+
+// TestFaultyAgents: a run whose agent fails ends with a code and a message for
+// a person, everybody who looks is told the same, nothing was done twice, and
+// the thread is free for the next run.
+func TestFaultyAgents(t *testing.T) {
+	t.Parallel()
+	for _, f := range append(stepFaults(), threadFaults()...) {
+		t.Run(f.name+"/threadrun", func(t *testing.T) { t.Parallel(); f.throughThreads(t) })
+		t.Run(f.name+"/taskstep", func(t *testing.T) { t.Parallel(); f.throughTasks(t) })
+	}
+}
+
+func faultyStep(kind adaptertest.Kind, f adaptertest.Fault) func() adaptertest.Peer {
+	return func() adaptertest.Peer {
+		a := adaptertest.NewStepAgent(kind)
+		a.Script[1].Fault = f
+		return a
+	}
+}
+
+func neverEnding() adaptertest.Peer {
+	return &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"on and on"`, Repeat: true}}}
+}
+
+func quickly(a *config.Agent)   { a.StepTimeout = 150 * time.Millisecond }
+func quickRun(a *config.Agent)  { a.RunTimeout = 300 * time.Millisecond }
+func fourSteps(a *config.Agent) { a.MaxSteps = 4 }
+func credential(a *config.Agent) {
+	a.Headers = map[string]config.Secret{"Authorization": "Bearer " + adaptertest.Canary}
+}
+func asThreads(a *config.Agent)   { a.Dialect = "threadrun" }
+func quickThread(a *config.Agent) { asThreads(a); quickly(a) }
+
+func stepFaults() []agentFault {
+	plain := func(f adaptertest.Fault) func() adaptertest.Peer { return faultyStep(adaptertest.Plain, f) }
+	return []agentFault{
+		{name: "A12_HangsInAStep", peer: plain(adaptertest.Hang), agent: quickly, status: "timeout", code: "step_timeout",
+			words: []string{`"agent"`, "step_timeout", "150ms"}, works: 1, asked: 2, heals: true},
+		{name: "A12_RunTakesTooLong", peer: plain(adaptertest.Hang), agent: quickRun, status: "timeout", code: "run_timeout",
+			words: []string{"agent", "run_timeout"}, works: 1, asked: 2, heals: true},
+		{name: "A14_HTML500", peer: plain(adaptertest.HTML500), agent: credential, status: "error", code: "upstream_error",
+			words: []string{`"agent"`, "500", "Oh no"}, works: 1, asked: 2, heals: true},
+		{name: "A14_401WithTheKey", peer: plain(adaptertest.Unauthorized), agent: credential, status: "error", code: "upstream_error",
+			words: []string{`"agent"`, "401", "credentials"}, works: 1, asked: 2, heals: true},
+		{name: "A13_Overloaded", peer: plain(adaptertest.Overloaded), status: "error", code: "upstream_error",
+			words: []string{"overloaded", "429", "7"}, works: 1, asked: 2, heals: true},
+		{name: "A15_HalfADocument", peer: plain(adaptertest.BadJSON), status: "error", code: "bad_upstream_response",
+			words: []string{"POST steps", "not JSON"}, works: 2, asked: 2, heals: true},
+		{name: "A15_WrongType", peer: plain(adaptertest.WrongType), status: "error", code: "bad_upstream_response",
+			words: []string{"step_id"}, works: 2, asked: 2, heals: true},
+		{name: "A15_WithoutID", peer: plain(adaptertest.NoID), status: "error", code: "bad_upstream_response",
+			words: []string{"step_id"}, works: 2, asked: 2, heals: true},
+		{name: "A17_ForgetsTheTask", peer: plain(adaptertest.Forget), status: "error", code: "upstream_state_lost",
+			words: []string{"no longer knows", "Start a new run"}, works: 1, asked: 2, heals: true},
+		{name: "A17_ForgetsTheTaskWith500", peer: faultyStep(adaptertest.Forge, adaptertest.Forget), status: "error", code: "upstream_state_lost",
+			words: []string{"no longer knows"}, works: 1, asked: 2, heals: true},
+		{name: "A18_NeverEnds", peer: neverEnding, agent: fourSteps, status: "error", code: "step_limit",
+			words: []string{"4 steps", "max_steps"}, works: 4, asked: 4},
+		{name: "A19_StepOfAnotherTask", peer: plain(adaptertest.WrongTask), status: "error", code: "bad_upstream_response",
+			words: []string{"another task"}, works: 2, asked: 2, heals: true},
+		{name: "A10_DiesAndCannotTell", peer: faultyStep(adaptertest.JS, adaptertest.DieDone), status: "error", code: "outcome_unknown",
+			words: []string{"do a step", "not told again"}, works: 2, asked: 2, heals: true},
+		{name: "A10_DiesBeforeItHeard", peer: plain(adaptertest.DieUnheard), status: "error", code: "outcome_unknown",
+			words: []string{"do a step"}, works: 1, asked: 2, heals: true},
+		{name: "E12_RedirectsElsewhere", peer: plain(adaptertest.Redirect), status: "error", code: "upstream_error",
+			words: []string{"redirect", "302"}, works: 1, asked: 2, heals: true},
+	}
+}
+
+func threadFaults() []agentFault {
+	play := func(p adaptertest.ThreadPlay) func() adaptertest.Peer {
+		return func() adaptertest.Peer {
+			return &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{p, adaptertest.ChatPlay()}}
+		}
+	}
+	canned := func(route string, c adaptertest.Canned) func() adaptertest.Peer {
+		return func() adaptertest.Peer {
+			c := c
+			return &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}, Canned: map[string]*adaptertest.Canned{route: &c}}
+		}
+	}
+	page := "<html><body>Bad gateway " + adaptertest.Canary + "</body></html>"
+	return []agentFault{
+		{name: "A12_GraphHangs", peer: play(adaptertest.HangPlay()), agent: quickThread, status: "timeout", code: "step_timeout",
+			words: []string{`"agent"`, "step_timeout", "150ms"}, works: 1, asked: 1}, // on its fresh thread the next one hangs too
+		{name: "A14_GraphHTML500", peer: canned(startRoute, adaptertest.Canned{Status: 500, Type: "text/html", Body: page, Times: 1}), agent: credential,
+			status: "error", code: "upstream_error", words: []string{`"agent"`, "500", "HTML page"}, works: 0, asked: 1, heals: true},
+		{name: "A15_GraphFrameIsNoJSON", peer: play(adaptertest.ThreadPlay{Frames: []string{`metadata {"run_id":"{{run}}"}`, `values {"messages":`}}),
+			status: "error", code: "bad_upstream_response", words: []string{"values", "not valid JSON"}, works: 1, asked: 1, heals: true},
+		{name: "A15_GraphAnswersAPage", peer: canned(startRoute, adaptertest.Canned{Status: 200, Type: "text/html", Body: page, Times: 1}),
+			status: "error", code: "bad_upstream_response", words: []string{"text/html", "event stream"}, works: 0, asked: 1, heals: true},
+		{name: "A17_GraphForgetsTheRun", peer: forgetsTheRun, status: "error", code: "upstream_state_lost",
+			words: []string{"no longer knows the run"}, works: 1, asked: 1},
+		{name: "A14_GraphFails", peer: play(adaptertest.FailPlay()), status: "error", code: "upstream_error",
+			words: []string{"the agent failed on purpose"}, works: 1, asked: 1, heals: true},
+	}
+}
+
+const startRoute = "POST /threads/{t}/runs/stream"
+
+// cutShort is an agent whose stream breaks in its first run, and that answers
+// as given when it is gone back to.
+func cutShort(join adaptertest.Canned) *adaptertest.ThreadAgent {
+	p := adaptertest.ChatPlay()
+	p.CutAfter = []int{3}
+	return &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{p}, Canned: map[string]*adaptertest.Canned{
+		"GET /threads/{t}/runs/{r}/stream": &join,
+	}}
+}
+
+func forgetsTheRun() adaptertest.Peer {
+	return cutShort(adaptertest.Canned{Status: 404, Type: "text/plain", Body: "Run not found"})
+}
+
+// TestA11_GraphDiesForGood: nobody can say how the run ended.
+func TestA11_GraphDiesForGood(t *testing.T) {
+	t.Parallel()
+	agent := cutShort(adaptertest.Canned{})
+	b := inFront(t, agent)
+	failed := b.post("/runs/wait", `{"assistant_id":"agent",`+saysHi+`}`).ok()
+	if failed.at("__error__.error") != "outcome_unknown" || !says(failed.text("__error__.message"), "lost during the run") {
+		t.Errorf("wait: %s", failed.body)
+	}
+	if agent.Work() != 1 || agent.Calls(startRoute) != 1 {
+		t.Errorf("%d runs, %d requests for one; want 1", agent.Work(), agent.Calls(startRoute))
+	}
+}
+
+func (f agentFault) start(t *testing.T) (*bridge, adaptertest.Peer) {
+	t.Helper()
+	peer := f.peer()
+	if f.agent == nil {
+		return inFront(t, peer), peer
+	}
+	return inFront(t, peer, f.agent), peer
+}
+
+// throughThreads: stream, join, run and thread all tell of the failure.
+func (f agentFault) throughThreads(t *testing.T) {
+	b, peer := f.start(t)
+	at := "/threads/" + b.post("/threads", `{}`).ok().text("thread_id")
+	res, frames := b.stream("POST", at+"/runs/stream", `{"assistant_id":"agent","stream_mode":["updates","values"],`+saysHi+`}`, 0)
+	res.ok()
+	last := frames[len(frames)-1]
+	if last.event != "error" || last.at("error") != f.code {
+		t.Errorf("the last frame is %s %s", last.event, last.data)
+	}
+	message, _ := last.at("message").(string)
+	f.checkMessage(t, message)
+	run := frames[0].at("run_id").(string)
+	fault := map[string]any{"error": f.code, "message": message}
+	if diff := cmp.Diff(any(map[string]any{"__error__": fault}), b.get(at+"/runs/"+run+"/join").ok().at("")); diff != "" {
+		t.Errorf("join (-want +got):\n%s", diff)
+	}
+	waited := b.get("/runs/" + run + "/wait").ok()
+	if waited.text("run.status") != f.status || waited.text("run.error") != message || waited.text("run.error_code") != f.code {
+		t.Errorf("wait: %s", waited.body)
+	}
+	if got := b.get(at + "/runs/" + run).ok(); got.text("status") != f.status || got.text("error") != message {
+		t.Errorf("the run: %s", got.body)
+	}
+	f.checkThread(t, b, at, message)
+	f.checkWork(t, peer)
+	next := b.post(at+"/runs/wait", `{"assistant_id":"agent",`+saysMore+`}`).ok()
+	f.checkNext(t, next, next.at("__error__.error"))
+}
+
+// throughTasks: the last step tells of the failure, with 200, and nothing more
+// happens however often it is asked for.
+func (f agentFault) throughTasks(t *testing.T) {
+	b, peer := f.start(t)
+	task := b.post("/ap/v1/agent/tasks", `{"input":"hi"}`).ok().text("task_id")
+	at := "/ap/v1/agent/tasks/" + task
+	steps := pullAll(t, b, at, "")
+	last := steps[len(steps)-1]
+	if last.text("status") != "completed" || last.at("additional_output.error.type") != f.code {
+		t.Errorf("the last step: %s", last.body)
+	}
+	message, _ := last.at("additional_output.error.message").(string)
+	f.checkMessage(t, message)
+	if last.text("output") != "Error: "+message {
+		t.Errorf("output %q", last.text("output"))
+	}
+	same(t, "the last step and the one after it", b.post(at+"/steps", "").ok().body, last.body)
+	same(t, "the last step and what is read of it", b.get(at+"/steps/"+last.text("step_id")).ok().body, last.body)
+	f.checkThread(t, b, "/threads/"+task, message)
+	f.checkWork(t, peer)
+	again := pullAll(t, b, at, `{"input":"try it again"}`)
+	next := again[len(again)-1]
+	f.checkNext(t, next, next.at("additional_output.error.type"))
+}
+
+// steps tells whether the agent is known to be a task/step agent.
+func (f agentFault) steps() bool {
+	if f.peer == nil {
+		return false
+	}
+	_, ok := f.peer().(*adaptertest.StepAgent)
+	return ok
+}
+
+func (f agentFault) checkMessage(t *testing.T, message string) {
+	t.Helper()
+	if !says(message, f.words...) || says(message, "<") || says(message, adaptertest.Canary) {
+		t.Errorf("message %q, want one with %q and neither markup nor credentials", message, f.words)
+	}
+}
+
+// checkNext: the thread is free. The next run works where the agent is well
+// again, and fails the same way where it is not.
+func (f agentFault) checkNext(t *testing.T, next answer, code any) {
+	t.Helper()
+	want := any(f.code)
+	if f.heals {
+		want = nil
+	}
+	if code != want {
+		t.Errorf("the next run ended with %v, want %v: %.400s", code, want, next.body)
+	}
+}
+
+func (f agentFault) checkThread(t *testing.T, b *bridge, at, message string) {
+	t.Helper()
+	if got := b.get(at).ok().text("status"); got != "error" {
+		t.Errorf("the thread is %s", got)
+	}
+	state := b.get(at + "/state").ok()
+	if !f.steps() {
+		return // its own checkpoints say what was next
+	}
+	if len(state.list("next")) == 0 || dig(state.list("tasks"), "0.error") == nil {
+		t.Errorf("state after the failure: %s", state.body)
+	}
+}
+
+func (f agentFault) checkWork(t *testing.T, peer adaptertest.Peer) {
+	t.Helper()
+	asked := 0
+	switch p := peer.(type) {
+	case *adaptertest.StepAgent:
+		asked = len(p.Inputs())
+	case *adaptertest.ThreadAgent:
+		asked = p.Calls(startRoute)
+	}
+	if peer.Work() != f.works || asked != f.asked {
+		t.Errorf("the agent was asked %d times and did %d, want %d and %d", asked, peer.Work(), f.asked, f.works)
+	}
+}
+
+// TestA9_NobodyThere: in either dialect, and before the agent's dialect is
+// known, the message names the agent and where it should be.
+func TestA9_NobodyThere(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range []string{"auto", "taskstep", "threadrun"} {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			address := nowhere(t)
+			b := inFrontOf(t, "http://"+address, func(a *config.Agent) { a.Dialect = dialect })
+			f := agentFault{status: "error", code: "upstream_unreachable", words: []string{"agent", address}}
+			at := "/threads/" + b.post("/threads", `{}`).ok().text("thread_id")
+			for range 2 { // the second is no 409: the thread is free
+				failed := b.post(at+"/runs/wait", `{"assistant_id":"agent",`+saysHi+`}`).ok()
+				if failed.at("__error__.error") != f.code {
+					t.Fatalf("wait: %s", failed.body)
+				}
+				f.checkMessage(t, failed.text("__error__.message"))
+			}
+			f.checkThread(t, b, at, "")
+			task := b.post("/ap/v1/agent/tasks", `{"input":"hi"}`).ok().text("task_id")
+			step := b.post("/ap/v1/agent/tasks/"+task+"/steps", "").ok()
+			if step.at("is_last") != true || step.at("additional_output.error.type") != f.code {
+				t.Errorf("the step: %s", step.body)
+			}
+			f.checkMessage(t, strings.TrimPrefix(step.text("output"), "Error: "))
+		})
+	}
+}
+
+// TestA10_ResolvedByAsking: the connection breaks, and the agent can tell what
+// became of the call. The run succeeds and nothing was done twice.
+func TestA10_ResolvedByAsking(t *testing.T) {
+	t.Parallel()
+	type scene struct {
+		kind  adaptertest.Kind
+		fault adaptertest.Fault
+	}
+	for _, s := range []scene{
+		{adaptertest.Plain, adaptertest.DieDone}, {adaptertest.Plain, adaptertest.DieHalfway}, {adaptertest.Python, adaptertest.DieRunning},
+		{adaptertest.Python, adaptertest.DieUnheard}, {adaptertest.Forge, adaptertest.DieDone}, {adaptertest.Plain, adaptertest.CreateDies},
+		{adaptertest.JS, adaptertest.CreateDies}, {adaptertest.Plain, adaptertest.CreateUnsaid},
+	} {
+		for _, faceName := range []string{"threadrun", "taskstep"} {
+			t.Run(faceName+"/"+string(s.kind)+"/"+string(s.fault), func(t *testing.T) {
+				t.Parallel()
+				agent := adaptertest.NewStepAgent(s.kind)
+				if strings.HasPrefix(string(s.fault), "create") {
+					agent.CreateFault = s.fault
+				} else {
+					agent.Script[1].Fault = s.fault
+				}
+				b := inFront(t, agent)
+				who := behind{texts: []string{"one", "two", "three"}, steps: true}
+				if faceName == "taskstep" {
+					checkSteps(t, who, pullAll(t, b, "/ap/v1/agent/tasks/"+b.post("/ap/v1/agent/tasks", `{"input":"hi"}`).ok().text("task_id"), ""))
+				} else {
+					checkTurns(t, "wait", b.post("/runs/wait", `{"assistant_id":"agent",`+saysHi+`}`).ok().at(""), who, 1)
+				}
+				if c := agent.Counts(); c.Creates != 1 || c.Steps != 3 {
+					t.Errorf("%d tasks and %d steps, want 1 and 3", c.Creates, c.Steps)
+				}
+			})
+		}
+	}
+}
+
+// TestA11_StreamIsRejoined: a graph's stream that breaks is gone back to, and
+// an answer that was lost is looked for.
+func TestA11_StreamIsRejoined(t *testing.T) {
+	t.Parallel()
+	cut, lost := adaptertest.ChatPlay(), adaptertest.ChatPlay()
+	cut.CutAfter, lost.LoseAnswer = []int{7, 2}, true
+	for name, play := range map[string]adaptertest.ThreadPlay{"cut": cut, "lost answer": lost} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{play}}
+			b := inFront(t, agent)
+			res, frames := b.stream("POST", "/runs/stream", `{"assistant_id":"agent","stream_mode":["updates","values"],`+saysHi+`}`, 0)
+			res.ok()
+			who := behind{texts: []string{"planning", "thinking <b>", "the answer is 42"}}
+			checkFrames(t, frames, who)
+			checkTurns(t, "the last values", lastFrame(t, frames, "values").at(""), who, 1)
+			if agent.Work() != 1 || agent.Calls(startRoute) != 1 {
+				t.Errorf("%d runs, %d requests for one; want 1", agent.Work(), agent.Calls(startRoute))
+			}
+		})
+	}
+}
+
+// TestA17_GraphForgetsTheThread: the next run starts over on a fresh thread
+// upstream, out of the state that is kept here.
+func TestA17_GraphForgetsTheThread(t *testing.T) {
+	t.Parallel()
+	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
+	b := inFront(t, agent)
+	at := "/threads/" + b.post("/threads", `{}`).ok().text("thread_id")
+	b.post(at+"/runs/wait", `{"assistant_id":"agent",`+saysHi+`}`).ok()
+	agent.Drop()
+	next := b.post(at+"/runs/wait", `{"assistant_id":"agent",`+saysMore+`}`).ok()
+	if next.at("__error__") != nil {
+		t.Errorf("the next run: %s", next.body)
+	}
+	if n := agent.Work(); n != 2 {
+		t.Errorf("%d runs, want 2", n)
+	}
+}
+
+// TestA15_SpeaksNoDialect: something that is no agent.
+func TestA15_SpeaksNoDialect(t *testing.T) {
+	t.Parallel()
+	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<h1>It works!</h1>"))
+	}))
+	failed := b.post("/runs/wait", `{"assistant_id":"agent",`+saysHi+`}`).ok()
+	if failed.at("__error__.error") != "bad_upstream_response" || !says(failed.text("__error__.message"), "none of the dialects", "agents.agent.url") {
+		t.Errorf("wait: %s", failed.body)
+	}
+}

@@ -1,0 +1,123 @@
+package mapping
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Topic is a thread as clients of the Topic RFC see it.
+type Topic struct {
+	ID                   string
+	Name                 *string
+	AdditionalInput      json.RawMessage // an object
+	Status               ThreadStatus
+	Memory               json.RawMessage // an object: see TopicMemory
+	Artifacts            []Artifact
+	CreatedAt, UpdatedAt time.Time
+}
+
+// topicKeys are the keys of a thread's metadata that are no part of a topic's
+// additional_input.
+var topicKeys = [...]string{"name", "graph_id", "assistant_id", "apbridge"}
+
+// TopicMetadata is the metadata of a topic's thread: its name, and the keys of
+// additional_input (an object or nil) as they are. An additional_input that
+// has a key the bridge keeps for itself (name, graph_id, assistant_id,
+// apbridge) is an *Error of class Invalid.
+func TopicMetadata(name *string, additional json.RawMessage) (json.RawMessage, error) {
+	var o members
+	if name != nil {
+		o.put(newMember("name", quoted(*name)))
+	}
+	if len(additional) > 0 {
+		if err := eachMember(additional, o.put); err != nil {
+			return nil, invalidAt("additional_input", "must be an object")
+		}
+	}
+	for _, key := range topicKeys {
+		if lookup(additional, key) != nil {
+			return nil, invalidAt("additional_input", "the key %q is kept by the bridge; a topic's name goes beside additional_input, its agent into the path", key)
+		}
+	}
+	return joinObject(o.list), nil
+}
+
+// TopicOf is the thread as a topic, without Memory and Artifacts.
+func TopicOf(t Thread) Topic {
+	topic := Topic{ID: t.ID, Status: t.Status, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt}
+	if name, ok := stringOf(lookup(t.Metadata, "name")); ok {
+		topic.Name = &name
+	}
+	var o members
+	_ = eachMember(t.Metadata, o.put)
+	gone := map[string]bool{}
+	for _, key := range topicKeys {
+		if key != "name" || topic.Name != nil {
+			gone[key] = true
+		}
+	}
+	o.drop(gone)
+	topic.AdditionalInput = joinObject(o.list)
+	return topic
+}
+
+// OwnTopic tells whether a thread is a topic of this agent: one that has been
+// used by no agent yet is everybody's.
+func OwnTopic(metadata json.RawMessage, agent string) bool {
+	graph := lookup(metadata, "graph_id")
+	name, ok := stringOf(graph)
+	return isNull(graph) || ok && name == agent
+}
+
+// TopicNamespace is where the long-term store keeps what belongs to a topic.
+func TopicNamespace(topicID string) []string { return []string{"topics", topicID} }
+
+// TopicMemory is a topic's memory, to be read: the values of its state other
+// than messages and files, and the items of its namespace under their keys
+// (items of a namespace below it: labels and key joined by "/"). Where both
+// have a key, the state's value stands.
+func TopicMemory(values json.RawMessage, topicID string, items []Item) json.RawMessage {
+	var o members
+	skip := len(TopicNamespace(topicID))
+	for _, it := range items {
+		if len(it.Namespace) >= skip {
+			path := append(append([]string{}, it.Namespace[skip:]...), it.Key)
+			o.put(newMember(strings.Join(path, "/"), it.Value))
+		}
+	}
+	_ = eachMember(values, func(m member) {
+		if m.key != keyMessages && m.key != keyFiles {
+			o.put(m)
+		}
+	})
+	return joinObject(o.list)
+}
+
+// TopicMessage is an interaction that only adds to a topic's state, as a
+// message of the form that a state holds. id must not be empty.
+func TopicMessage(id string, role Role, text string, additional json.RawMessage) json.RawMessage {
+	m := message{kind: typeHuman, id: id, content: quoted(text)}
+	switch role {
+	case RoleAgent:
+		m.kind = typeAI
+	case RoleSystem:
+		m.kind = typeSystem
+	}
+	if kindOf(additional) == '{' {
+		m.rest = []member{newMember("additional_kwargs", rawObject("apbridge", additional))}
+	}
+	return m.json()
+}
+
+// MessageTime is when a message with an id of ours (see NewID) was made, to the
+// millisecond; zero for any other id.
+func MessageTime(id string) time.Time {
+	u, err := uuid.Parse(id)
+	if err != nil || u.Version() != 7 {
+		return time.Time{}
+	}
+	return time.Unix(u.Time().UnixTime()).UTC().Truncate(time.Millisecond)
+}

@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// The pause before attempt 2, and the longest one: it doubles in between.
+const (
+	retryPause    = 100 * time.Millisecond
+	retryPauseMax = 10 * time.Second
+)
+
+// hopeless are codes of failures that another attempt would only repeat.
+var hopeless = []string{
+	mapping.CodeStepLimit, mapping.CodeRunTimeout, mapping.CodeUnanswered, mapping.CodeNotPortable, mapping.CodeNotSupported,
+	mapping.CodeInvalid, mapping.CodeAgentNotFound,
+}
+
+// again tells whether a failed attempt is followed by another. Only failures of
+// the agent are worth one; a failure of the bridge or its store is not, and
+// whatever ended the context (a cancellation, run_timeout) stands.
+func (x *execution) again(ctx context.Context, out *mapping.Outcome, err error) bool {
+	if x.run.Attempt > x.run.Options.Retries || ctx.Err() != nil || x.rec == nil || x.rec.fenced() {
+		return false
+	}
+	code := failure(out, err)
+	switch {
+	case code == "" || slices.Contains(hopeless, code):
+		return false
+	case code == mapping.CodeOutcomeUnknown && !x.run.Options.RetryUnknown:
+		return false // it may have been done: only who asked for it wants it twice
+	case x.run.Options.Resuming && code == mapping.CodeUpstreamLost:
+		return false // the question is gone with the task
+	}
+	return !x.oneStep() || x.rec.updates == 0 && x.rec.steps == 0
+}
+
+// failure is the code of a failed attempt; "" when it did not fail, or not
+// because of the agent.
+func failure(out *mapping.Outcome, err error) string {
+	switch {
+	case err != nil:
+		e := mapping.Classify(err)
+		if slices.Contains([]mapping.Class{mapping.Upstream, mapping.Timeout, mapping.Unavailable, mapping.Limited}, e.Class) {
+			return e.Code
+		}
+		return ""
+	case out == nil:
+		return mapping.CodeBadUpstream
+	case (out.Status == mapping.RunError || out.Status == mapping.RunTimeout) && out.Fault != nil:
+		return out.Fault.Code
+	}
+	return ""
+}
+
+// restart begins the next attempt: the state is again what it was when the run
+// began, and the log says so in one write with the new start. It returns what
+// is logged of the run by then.
+func (x *execution) restart(ctx context.Context, traits adapter.Traits) ([]mapping.Event, error) {
+	fold, err := x.initial(ctx, traits)
+	if err != nil {
+		return nil, err
+	}
+	x.rec.flush()
+	x.run.Attempt++
+	x.taken = false // nothing of this attempt can have been sent
+	started := x.agent.start(x.run)
+	started.At = x.now()
+	if err := x.rec.rewind(fold, started); err != nil {
+		return nil, err
+	}
+	x.rec.flush()
+	return x.e.st.Events(ctx, x.run.ThreadID, x.run.ID, 0, 0)
+}
+
+// initial is the state a run begins with, its input merged in where the bridge
+// does that.
+func (x *execution) initial(ctx context.Context, traits adapter.Traits) (*mapping.Fold, error) {
+	base, err := x.e.log.Base(ctx, x.run.ThreadID, x.run.Base)
+	if err != nil || !traits.Opaque {
+		return base, err
+	}
+	ev, ok, err := inputEvent(x.run)
+	if err != nil || !ok {
+		return base, err
+	}
+	return base.Apply(ev)
+}
+
+// rewind writes the start of an attempt and, in one transaction with it, the
+// way back to the state it starts from.
+func (r *recorder) rewind(fold *mapping.Fold, started mapping.Event) error {
+	var both []piece
+	diff, _, err := r.fold.DiffTo(fold.JSON())
+	if err != nil {
+		return err
+	}
+	for _, ev := range []mapping.Event{{RunID: started.RunID, Kind: mapping.KindState, At: started.At, Data: diff}, started} {
+		if ev.Kind == mapping.KindState && diff == nil {
+			continue
+		}
+		p, err := r.take(ev)
+		if err != nil {
+			return err
+		}
+		both = append(both, p)
+	}
+	r.noteLogged(started)
+	return r.app.pushTogether(both)
+}
+
+// pushTogether queues pieces that must be durable together.
+func (a *appender) pushTogether(list []piece) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.queue = append(a.queue, list...)
+	a.start()
+	return a.err
+}
+
+// tryAgain waits its turn: an agent that is overloaded must not be hammered.
+func (x *execution) tryAgain(ctx context.Context, failed string) error {
+	d := min(retryPause<<min(x.run.Attempt-2, 10), retryPauseMax)
+	x.e.zap.Info("a failed run is tried again", runField(x.run.ID), agentField(x.agent.Name),
+		zap.Int("attempt", x.run.Attempt), zap.String("code", failed), zap.Duration("pause", d))
+	return pause(ctx, d)
+}

@@ -1,0 +1,94 @@
+// Package passthrough leads requests straight to an agent, for what no dialect
+// of ours carries: an agent's own routes, its documentation, its debug pages.
+// Nothing is translated, recorded or retried.
+package passthrough
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/metrics"
+)
+
+// Refuse answers in the place of an agent that cannot. status is 502, 504 or
+// 413; message is for the caller and holds no address and no secret, err is for
+// the log.
+type Refuse func(w http.ResponseWriter, r *http.Request, status int, message string, err error)
+
+// Proxy is the way to one agent. Safe for concurrent use.
+type Proxy struct {
+	agent   string
+	prefix  string // of our paths
+	target  *url.URL
+	headers map[string]config.Secret
+	metrics *metrics.Metrics
+	refuse  Refuse
+	reverse *httputil.ReverseProxy
+}
+
+// Prefix is the path below which an agent is found.
+func Prefix(agent string) string { return "/agents/" + agent + "/upstream" }
+
+// New makes the way to a configured agent. It does no I/O. The agent sees the
+// headers of its configuration in the place of every credential of the caller.
+func New(agent string, c config.Agent, m *metrics.Metrics, refuse Refuse) (*Proxy, error) {
+	target, err := base(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("agents.%s.url: %w", agent, err)
+	}
+	p := &Proxy{agent: agent, prefix: Prefix(agent), target: target, headers: c.Headers, metrics: m, refuse: refuse}
+	p.reverse = &httputil.ReverseProxy{
+		Rewrite:        p.rewrite,
+		ModifyResponse: p.modify,
+		ErrorHandler:   p.failed,
+		FlushInterval:  -1, // streams must not wait for a full buffer
+		Transport:      transport(c.StepTimeout),
+		ErrorLog:       log.New(io.Discard, "", 0), // it would quote what an agent sent
+	}
+	return p, nil
+}
+
+// ServeHTTP answers a request below Prefix. An answer that breaks off ends in
+// http.ErrAbortHandler, so that the caller does not take it as whole.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	begin := time.Now()
+	call := &outcome{name: "broken"}
+	defer func() { p.metrics.UpstreamCall(p.agent, "passthrough", call.name, time.Since(begin)) }()
+	p.reverse.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), outcomeKey{}, call)))
+}
+
+// outcome is how one call went, as the metrics name it.
+type outcome struct{ name string }
+
+type outcomeKey struct{}
+
+func note(ctx context.Context, name string) {
+	if call, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
+		call.name = name
+	}
+}
+
+// base is the agent's root: a configured URL may lead to the task routes.
+func base(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	u.RawQuery, u.Fragment, u.RawFragment, u.RawPath = "", "", "", ""
+	u.Path = strings.TrimRight(u.Path, "/")
+	for _, end := range []string{"/ap/v1/agent", "/ap/v1", "/agent"} {
+		if root, ok := strings.CutSuffix(u.Path, end); ok {
+			u.Path = strings.TrimRight(root, "/")
+			break
+		}
+	}
+	return u, nil
+}

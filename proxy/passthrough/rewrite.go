@@ -1,0 +1,77 @@
+package passthrough
+
+import (
+	"net/http"
+	"net/http/httputil"
+	"net/textproto"
+	"net/url"
+	"strings"
+)
+
+// The caller's credentials are for the bridge, or for nobody; where a page sent
+// the request from is between it and the bridge. Upgrades are not carried: the
+// deadlines of our connections would cut them.
+var notForwarded = []string{
+	"X-Api-Key", "Authorization", "Proxy-Authorization", "Cookie", "Origin", "Referer", "Connection", "Upgrade",
+}
+
+// What the bridge says itself, or what would give an agent a place among the
+// cookies and permissions of the bridge's own address.
+var notReturned = []string{
+	"Set-Cookie", "X-Request-Id", "X-Content-Type-Options", "Strict-Transport-Security", "Clear-Site-Data", "Alt-Svc", "Service-Worker-Allowed",
+	"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Allow-Headers", "Access-Control-Allow-Methods",
+	"Access-Control-Expose-Headers", "Access-Control-Max-Age", "Access-Control-Allow-Private-Network",
+}
+
+// rewrite turns our request into the agent's. Headers of one connection
+// (RFC 9110 section 7.6.1) and forwarding headers of the caller are gone by then.
+func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
+	out := r.Out.URL
+	out.RawPath = strings.TrimPrefix(out.EscapedPath(), p.prefix)
+	out.Path = strings.TrimPrefix(out.Path, p.prefix)
+	if plain, err := url.PathUnescape(out.RawPath); err != nil || plain != out.Path {
+		out.RawPath = "" // the prefix itself was escaped
+	}
+	r.SetURL(p.target)
+	for _, name := range notForwarded {
+		r.Out.Header.Del(name)
+	}
+	for name, value := range p.headers {
+		r.Out.Header[textproto.CanonicalMIMEHeaderKey(name)] = []string{value.Reveal()}
+	}
+}
+
+func (p *Proxy) modify(res *http.Response) error {
+	note(res.Request.Context(), "ok")
+	if res.StatusCode >= http.StatusInternalServerError {
+		note(res.Request.Context(), "error")
+	}
+	for _, name := range notReturned {
+		res.Header.Del(name)
+	}
+	for _, name := range []string{"Location", "Content-Location"} {
+		if v := res.Header.Get(name); v != "" {
+			res.Header.Set(name, p.ours(v))
+		}
+	}
+	return nil
+}
+
+// ours is a reference of the agent to itself as our callers reach it; a
+// reference to elsewhere stays.
+func (p *Proxy) ours(ref string) string {
+	u, err := url.Parse(ref)
+	if err != nil || u.Host != "" && (u.Host != p.target.Host || u.Scheme != "" && u.Scheme != p.target.Scheme) {
+		return ref
+	}
+	if u.Host == "" && !strings.HasPrefix(u.Path, "/") {
+		return ref
+	}
+	rest, ok := strings.CutPrefix(u.EscapedPath(), p.target.EscapedPath())
+	if !ok || rest != "" && rest[0] != '/' {
+		return ref
+	}
+	u.Scheme, u.Host, u.User = "", "", nil
+	u.Path, u.RawPath = p.prefix+strings.TrimPrefix(u.Path, p.target.Path), p.prefix+rest
+	return u.String()
+}

@@ -1,0 +1,230 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// interactions are the messages of a topic.
+type interactions struct{ *core }
+
+func (s *interactions) Create(ctx context.Context, n adapter.NewInteraction) (mapping.Interaction, error) {
+	_, t, err := s.findTopic(ctx, n.Ref)
+	if err != nil {
+		return mapping.Interaction{}, err
+	}
+	if n.Role != mapping.RoleUser && n.Role != "" || n.Derive != nil && !*n.Derive {
+		return s.add(ctx, t, n)
+	}
+	if !says(n) {
+		return mapping.Interaction{}, errNothingSaid()
+	}
+	if n.Derive == nil && len(t.Interrupts) > 0 {
+		if said, done, err := s.answer(ctx, t, n); done || err != nil {
+			return said, err
+		}
+	}
+	task, err := s.topicTask(ctx, n.Ref, n.Input, n.AdditionalInput)
+	return task.Interaction(), err
+}
+
+// says tells whether there is anything that an agent could be told: words, an
+// input for its graph, or a spelled-out answer.
+func says(n adapter.NewInteraction) bool {
+	var extra struct {
+		Input  json.RawMessage `json:"input"`
+		Resume json.RawMessage `json:"resume"`
+	}
+	_ = json.Unmarshal(object(n.AdditionalInput), &extra)
+	return n.Input != nil && *n.Input != "" || len(extra.Input) > 0 || len(extra.Resume) > 0
+}
+
+func errNothingSaid() error {
+	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "input must be a text that is not empty.")
+}
+
+// add appends words to the topic's state; no task comes of it.
+func (s *interactions) add(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (mapping.Interaction, error) {
+	if n.Input == nil || *n.Input == "" {
+		return mapping.Interaction{}, errNothingSaid()
+	}
+	said := mapping.Interaction{
+		ID: mapping.NewID(), TopicID: t.ID, Role: n.Role, Input: n.Input, AdditionalInput: n.AdditionalInput,
+	}
+	switch said.Role {
+	case "":
+		said.Role = mapping.RoleUser
+	case mapping.RoleAgent:
+		said.Input, said.Output, said.AdditionalInput, said.AdditionalOutput = nil, n.Input, nil, n.AdditionalInput
+	}
+	said.CreatedAt = mapping.MessageTime(said.ID)
+	message := mapping.TopicMessage(said.ID, said.Role, *n.Input, n.AdditionalInput)
+	delta, err := json.Marshal(map[string][]json.RawMessage{"messages": {message}})
+	if err != nil {
+		return said, err
+	}
+	_, err = s.update(ctx, t.ID, adapter.StateUpdate{Values: delta})
+	return said, errTopicBusy(err)
+}
+
+// errTopicBusy says in the words of topics that the state cannot be changed now.
+func errTopicBusy(err error) error {
+	known := mapping.Classify(err)
+	if err == nil || known.Class != mapping.Conflict {
+		return err
+	}
+	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy,
+		"A task of this topic has been begun and has not ended. Ask for its steps up to the last one, or cancel it, and say this again.")
+	e.Detail = known.Detail
+	return e
+}
+
+// answer gives the words to the task that asked. done is false when no task of
+// this agent waits for them.
+func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (said mapping.Interaction, done bool, err error) {
+	last, err := s.st.Runs(ctx, store.RunQuery{ThreadID: t.ID, Limit: 1})
+	if err != nil || len(last) == 0 || last[0].Status != mapping.RunInterrupted {
+		return said, false, err
+	}
+	ref := adapter.TaskRef{Agent: n.Ref.Agent, Topic: t.ID, ID: last[0].TaskID}
+	task, agent, err := s.find(ctx, ref)
+	if err != nil {
+		return said, false, err
+	}
+	ses, err := s.session(ctx, task, agent)
+	if err != nil {
+		return said, false, err
+	}
+	ses, leave, err := s.enter(ctx, ses)
+	if err != nil {
+		return said, false, err
+	}
+	defer leave()
+	p := &pull{tasks: &tasks{s.core}, ses: ses, req: adapter.StepRequest{Input: n.Input, AdditionalInput: n.AdditionalInput}}
+	run, ok, err := p.reply(ctx)
+	if !ok || err != nil {
+		return said, false, err
+	}
+	said = mapping.Interaction{
+		ID: mapping.MessageID(run.ID, "answer"), TopicID: t.ID, TaskID: task.ID, Role: mapping.RoleUser,
+		Input: n.Input, AdditionalInput: n.AdditionalInput, CreatedAt: run.CreatedAt,
+	}
+	return said, true, nil
+}
+
+// reply answers the task's open question; ok is false when there is none. The
+// steps that follow are handed out as any others.
+func (p *pull) reply(ctx context.Context) (run mapping.Run, ok bool, err error) {
+	if err := p.catchUp(ctx, p.ses); err != nil {
+		return run, false, err
+	}
+	if found, err := p.others(ctx, p.ses); found || err != nil {
+		return run, false, err
+	}
+	p.ses.mu.Lock()
+	question := p.ses.question
+	p.ses.mu.Unlock()
+	if len(question) == 0 {
+		return run, false, nil
+	}
+	if err := p.answer(ctx, question); err != nil {
+		return run, false, err
+	}
+	p.ses.mu.Lock()
+	defer p.ses.mu.Unlock()
+	return p.ses.runs[len(p.ses.runs)-1], true, nil
+}
+
+func (s *interactions) List(ctx context.Context, ref adapter.TopicRef, p adapter.Page) ([]mapping.Interaction, int, error) {
+	all, err := s.all(ctx, ref)
+	if err != nil {
+		return nil, 0, err
+	}
+	list := page(all, (p.Number-1)*p.Size, p.Size)
+	return list, len(all), s.withFiles(ctx, ref.ID, list)
+}
+
+func (s *interactions) Get(ctx context.Context, ref adapter.TopicRef, id string) (mapping.Interaction, error) {
+	all, err := s.all(ctx, ref)
+	if err != nil {
+		return mapping.Interaction{}, err
+	}
+	i := slices.IndexFunc(all, func(said mapping.Interaction) bool { return said.ID == id })
+	if i < 0 {
+		return mapping.Interaction{}, mapping.Errorf(mapping.NotFound, "interaction_not_found", "There is no interaction %q in topic %q.", id, ref.ID)
+	}
+	return all[i], s.withFiles(ctx, ref.ID, all[i:i+1])
+}
+
+// all reads the whole conversation of a topic.
+func (s *interactions) all(ctx context.Context, ref adapter.TopicRef) ([]mapping.Interaction, error) {
+	_, t, err := s.findTopic(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	c := mapping.Conversation{TopicID: t.ID}
+	if c.Tasks, _, err = s.st.Tasks(ctx, store.TaskQuery{ThreadID: t.ID}); err != nil {
+		return nil, err
+	}
+	if c.Runs, err = s.st.Runs(ctx, store.RunQuery{ThreadID: t.ID, OldestFirst: true}); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(c.Runs, byStart)
+	c.Told = make([][]*mapping.Entry, len(c.Runs))
+	for i, r := range c.Runs {
+		c.Told[i], err = s.log.Read(ctx, r, 0)
+		if err != nil && mapping.Classify(err).Class != mapping.NotFound { // it may be rolled back meanwhile
+			return nil, err
+		}
+	}
+	fold, err := s.head(ctx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	c.Messages = fold.Messages()
+	return c.Interactions(), nil
+}
+
+// head is the newest state, which may be newer than a thread read before.
+func (c *core) head(ctx context.Context, threadID string) (*mapping.Fold, error) {
+	t, err := c.st.Thread(ctx, threadID)
+	if err != nil {
+		return nil, err
+	}
+	return c.log.Base(ctx, t.ID, t.Head)
+}
+
+// byStart orders runs by when they began; those that have not come last, as
+// they were made.
+func byStart(a, b mapping.Run) int {
+	if a.StartedAt.IsZero() || b.StartedAt.IsZero() {
+		return cmp.Compare(later(a), later(b))
+	}
+	return a.StartedAt.Compare(b.StartedAt)
+}
+
+func later(r mapping.Run) int {
+	if r.StartedAt.IsZero() {
+		return 1
+	}
+	return 0
+}
+
+// withFiles fills in the artifacts of interactions, which carry only their ids.
+func (s *interactions) withFiles(ctx context.Context, topicID string, list []mapping.Interaction) error {
+	steps := make([]mapping.Step, len(list))
+	for i := range list {
+		steps[i].Artifacts = list[i].Artifacts
+	}
+	err := s.withArtifacts(ctx, topicID, steps)
+	for i := range list {
+		list[i].Artifacts = steps[i].Artifacts
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// topicItems bounds the items of the long-term store that a topic's memory shows.
+const topicItems = 1000
+
+// topics are threads as the topic face has them.
+type topics struct{ *core }
+
+func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (mapping.Topic, error) {
+	agent, err := s.agent(ctx, n.Agent)
+	if err != nil {
+		return mapping.Topic{}, err
+	}
+	meta, err := mapping.TopicMetadata(n.Name, n.AdditionalInput)
+	if err == nil {
+		ids := fmt.Sprintf(`{"graph_id":%q,"assistant_id":%q}`, agent.Name, mapping.AssistantID(agent.Name))
+		meta, err = mapping.MergeMetadata(meta, json.RawMessage(ids))
+	}
+	if err != nil {
+		return mapping.Topic{}, err
+	}
+	p, now := mapping.PrincipalOf(ctx), s.now()
+	t, _, err := s.st.CreateThread(ctx, store.NewThread{Thread: mapping.Thread{
+		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), Metadata: meta, Config: json.RawMessage(`{}`),
+		Status: mapping.ThreadIdle, CreatedAt: now, UpdatedAt: now,
+	}})
+	if err != nil {
+		return mapping.Topic{}, err
+	}
+	return s.topic(ctx, t)
+}
+
+func (s *topics) Get(ctx context.Context, ref adapter.TopicRef) (mapping.Topic, error) {
+	_, t, err := s.findTopic(ctx, ref)
+	if err != nil {
+		return mapping.Topic{}, err
+	}
+	return s.topic(ctx, t)
+}
+
+func (s *topics) List(ctx context.Context, name string, p adapter.Page) ([]mapping.Topic, int, error) {
+	agent, err := s.agent(ctx, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	own := func(t mapping.Thread) (bool, error) { return mapping.OwnTopic(t.Metadata, agent.Name), nil }
+	threads, total, err := s.st.Threads(ctx, store.ThreadQuery{Asc: true, Limit: p.Size, Offset: (p.Number - 1) * p.Size, Keep: own})
+	list := make([]mapping.Topic, len(threads))
+	for i := 0; i < len(threads) && err == nil; i++ {
+		list[i], err = s.topic(ctx, threads[i])
+	}
+	return list, total, err
+}
+
+// topic completes a thread with what it remembers.
+func (s *topics) topic(ctx context.Context, t mapping.Thread) (mapping.Topic, error) {
+	topic := mapping.TopicOf(t)
+	fold, err := s.log.Base(ctx, t.ID, t.Head)
+	if err != nil {
+		return topic, err
+	}
+	items, err := s.st.Items(ctx, store.ItemQuery{Prefix: mapping.TopicNamespace(t.ID), Limit: topicItems})
+	if err != nil {
+		return topic, err
+	}
+	topic.Memory = mapping.TopicMemory(fold.JSON(), t.ID, items)
+	topic.Artifacts, _, err = s.st.Artifacts(ctx, t.ID, 0, 0)
+	return topic, err
+}
+
+// findTopic reads a topic's thread; one of another agent does not exist.
+func (c *core) findTopic(ctx context.Context, ref adapter.TopicRef) (*engine.Agent, mapping.Thread, error) {
+	agent, err := c.agent(ctx, ref.Agent)
+	if err != nil {
+		return nil, mapping.Thread{}, err
+	}
+	t, err := c.st.Thread(ctx, ref.ID)
+	missing := err != nil && mapping.Classify(err).Class == mapping.NotFound
+	if missing || err == nil && !mapping.OwnTopic(t.Metadata, agent.Name) {
+		err = mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound, "There is no topic %q of agent %s.", ref.ID, agent.Name)
+	}
+	return agent, t, err
+}
+
+// topicTask makes a task on a topic's thread. Nothing runs before its first step.
+func (c *core) topicTask(ctx context.Context, ref adapter.TopicRef, input *string, additional json.RawMessage) (mapping.Task, error) {
+	agent, t, err := c.findTopic(ctx, ref)
+	if err != nil {
+		return mapping.Task{}, err
+	}
+	if err := checkStrategy(agent, additional); err != nil {
+		return mapping.Task{}, err
+	}
+	p, now := mapping.PrincipalOf(ctx), c.now()
+	k := mapping.Task{
+		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), ThreadID: t.ID, Agent: agent.Name, Topic: true,
+		AdditionalInput: object(additional), CreatedAt: now, UpdatedAt: now,
+	}
+	if input != nil {
+		k.Input, k.HasInput = *input, true
+	}
+	if k, err = c.st.CreateTask(ctx, k); err != nil {
+		return k, err
+	}
+	k.Artifacts, _, err = c.st.Artifacts(ctx, t.ID, 0, 0)
+	return k, err
+}
+
+// checkStrategy refuses, before anything is made, what a task's first step
+// would refuse.
+func checkStrategy(agent *engine.Agent, additional json.RawMessage) error {
+	var extra struct {
+		Multi json.RawMessage `json:"multitask_strategy"`
+	}
+	if json.Unmarshal(additional, &extra) != nil || len(extra.Multi) == 0 {
+		return nil
+	}
+	var name mapping.Strategy
+	_ = json.Unmarshal(extra.Multi, &name)
+	switch name {
+	case mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback:
+		return nil
+	case mapping.StrategyConcurrent:
+		if agent.Config.AllowConcurrent {
+			return nil
+		}
+		return refuse("additional_input.multitask_strategy concurrent is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.", agent.Name)
+	}
+	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
+		"additional_input.multitask_strategy must be reject, enqueue, interrupt, rollback or concurrent.")
+}

@@ -1,0 +1,167 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// Webhook is a row to be written to the outbox.
+type Webhook struct {
+	URL  string
+	Body []byte
+}
+
+// Delivery is a row of the outbox: one completion hook of one run.
+type Delivery struct {
+	// ID is the same at every attempt: uuid5(run id, "webhook"). A run has one end.
+	ID            string
+	Tenant, RunID string
+	URL           string
+	Body          []byte // nil in lists
+	Attempts      int    // begun so far
+	Error         string // of the newest failed attempt; "" after a success
+	CreatedAt     time.Time
+	Due           time.Time // of the next attempt; zero when there is none
+	Done          time.Time // delivered, or given up when Error is set
+	key           int64
+}
+
+// Dead tells whether the delivery was given up.
+func (d Delivery) Dead() bool { return !d.Done.IsZero() && d.Error != "" }
+
+// hook writes the outbox row of an ending run. The doorbell is rung once it is
+// committed.
+func (s *Store) hook(t *tx, at runKey, runID string, w *Webhook) error {
+	if w == nil {
+		return nil
+	}
+	_, err := t.exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
+ SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.run, runID, w.URL, nonNil(w.Body), t.now)
+	t.after(s.ringOutbox)
+	return err
+}
+
+func (s *Store) ringOutbox() {
+	select {
+	case s.outbox <- struct{}{}:
+	default:
+	}
+}
+
+// Outbox rings when there may be something new to deliver. It has one listener.
+func (s *Store) Outbox() <-chan struct{} { return s.outbox }
+
+// ClaimDeliveries takes up to limit due deliveries that accept (nil: all) wants,
+// the longest due first: each is due again after lease, should this process not
+// come back to it, and counts as attempted. wait is how long it is until the next
+// one is due (0: none, or those that accept left). All tenants.
+func (s *Store) ClaimDeliveries(ctx context.Context, limit int, lease time.Duration, accept func(url string) bool) (list []Delivery, wait time.Duration, err error) {
+	keys, wait, err := s.dueDeliveries(ctx, limit, accept)
+	if err != nil || len(keys) == 0 {
+		return nil, wait, err
+	}
+	err = s.write(ctx, func(t *tx) error {
+		list = list[:0]
+		for _, key := range keys {
+			d := Delivery{key: key}
+			err := t.each(`UPDATE outbox SET attempts = attempts + 1, due_us = $2 WHERE id = $1 AND done_us = 0 AND due_us <= $3
+ RETURNING tenant, run_id, url, body, attempts, error, created_us, due_us, done_us`, in{key, t.now + lease.Microseconds(), t.now}, d.scan)
+			if err != nil {
+				return err
+			}
+			if d.RunID != "" {
+				list = append(list, d)
+			}
+		}
+		return nil
+	})
+	return list, 0, err
+}
+
+// dueDeliveries looks without the writer.
+func (s *Store) dueDeliveries(ctx context.Context, limit int, accept func(url string) bool) (keys []int64, wait time.Duration, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		return t.until(`SELECT id, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
+			var key, due int64
+			var url string
+			if err := scan(&key, &url, &due); err != nil {
+				return false, err
+			}
+			if due > t.now {
+				wait = time.Duration(due-t.now) * time.Microsecond
+				return false, nil
+			}
+			if accept == nil || accept(url) {
+				keys = append(keys, key)
+			}
+			return len(keys) < limit, nil
+		})
+	})
+	return keys, wait, err
+}
+
+func (d *Delivery) scan(scan func(...any) error) error {
+	var created, due, done int64
+	err := scan(&d.Tenant, &d.RunID, &d.URL, &d.Body, &d.Attempts, &d.Error, &created, &due, &done)
+	d.CreatedAt, d.Done = timeOf(created), timeOf(done)
+	if done == 0 {
+		d.Due = timeOf(due)
+	}
+	d.ID = mapping.MessageID(d.RunID, "webhook")
+	return err
+}
+
+// Delivered notes a success. The body goes: nobody needs it again.
+func (s *Store) Delivered(ctx context.Context, d Delivery) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.micros(), []byte{})
+}
+
+// DeliveryFailed notes a failed attempt and why; the next one is due after wait.
+func (s *Store) DeliveryFailed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.micros()+wait.Microseconds(), why)
+}
+
+// DeliveryDead gives a delivery up. Its row stays, with the reason, for a while
+// (SweepOutbox).
+func (s *Store) DeliveryDead(ctx context.Context, d Delivery, why string) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.micros(), why)
+}
+
+// DeliveryReturned gives a claimed delivery back as if it had not been tried.
+func (s *Store) DeliveryReturned(ctx context.Context, d Delivery) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.micros(), d.Attempts)
+}
+
+func (s *Store) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
+	return s.write(ctx, func(t *tx) error {
+		_, err := t.exec(text, append(in{d.key}, args...)...)
+		return err
+	})
+}
+
+// Deliveries lists the caller's deliveries, the newest first, of one run when
+// runID is set; those of a run that was deleted too. limit 0: all.
+func (s *Store) Deliveries(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		return t.each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
+ WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, in{tenantOf(ctx), runID, limitOf(limit)}, func(scan func(...any) error) error {
+			var d Delivery
+			err := d.scan(scan)
+			list = append(list, d)
+			return err
+		})
+	})
+	return list, err
+}
+
+// SweepOutbox removes deliveries that succeeded longer than delivered ago, and
+// those that were given up longer than dead ago. All tenants.
+func (s *Store) SweepOutbox(ctx context.Context, delivered, dead time.Duration) error {
+	return s.write(ctx, func(t *tx) error {
+		_, err := t.exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,
+			t.now-delivered.Microseconds(), t.now-dead.Microseconds())
+		return err
+	})
+}

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+)
+
+// Lists of one thread's or task's rows must not cost more the more there are
+// of others.
+func TestListsOfOneThreadUseItsIndex(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s, err := Open(ctx, filepath.Join(t.TempDir(), "p.db"), Options{}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	runs := func(q RunQuery) (string, in) {
+		where, args := runFilter("", q)
+		return `SELECT ` + runColumns + ` WHERE ` + where + ` ORDER BY r.id ` + page(len(args)+1), append(args, limitOf(0), 0)
+	}
+	tasks := func(q TaskQuery) (string, in) {
+		where, args := taskFilter("", q)
+		return `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + page(len(args)+1), append(args, limitOf(0), 0)
+	}
+	for name, query := range map[string]func() (string, in){
+		"a task's runs":      func() (string, in) { return runs(RunQuery{ThreadID: "t", TaskID: "k"}) },
+		"a thread's runs":    func() (string, in) { return runs(RunQuery{ThreadID: "t"}) },
+		"an agent's in one":  func() (string, in) { return runs(RunQuery{ThreadID: "t", Agent: "a"}) },
+		"a thread's tasks":   func() (string, in) { return tasks(TaskQuery{ThreadID: "t"}) },
+		"an agent's tasks":   func() (string, in) { return tasks(TaskQuery{Agent: "a"}) },
+		"an agent's, in one": func() (string, in) { return tasks(TaskQuery{ThreadID: "t", Agent: "a"}) },
+	} {
+		text, args := query()
+		var plan []string
+		err := s.read1(ctx, func(x *tx) error {
+			return x.each(`EXPLAIN QUERY PLAN `+text, args, func(scan func(...any) error) error {
+				var id, parent, unused int
+				var detail string
+				err := scan(&id, &parent, &unused, &detail)
+				plan = append(plan, detail)
+				return err
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := strings.Join(plan, "; "); strings.Contains(all, "SCAN") || strings.Contains(all, "TEMP B-TREE") {
+			t.Errorf("%s: %s", name, all)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package store
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFillKeysAddsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ base, extra, want string }{
+		{``, ``, `{}`},
+		{`null`, `{"a":1}`, `{"a":1}`},
+		{`{}`, `{"a":"<b>"}`, `{"a":"<b>"}`},
+		{`{ "a" : {"x":{}} }`, `{"a":2}`, `{ "a" : {"x":{}} }`},
+		{`{"a":{"x":{}}} `, `{"b":2,"a":3}`, `{"a":{"x":{}},"b":2}`},
+	} {
+		got, err := fillKeys(json.RawMessage(c.base), json.RawMessage(c.extra))
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s + %s = %s %v, want %s", c.base, c.extra, got, err, c.want)
+		}
+	}
+	if _, err := fillKeys([]byte(`[1]`), []byte(`{"a":1}`)); err == nil {
+		t.Error("a list was filled")
+	}
+}
+
+func TestTimesComeBack(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678_000, time.UTC)
+	for _, want := range []time.Time{{}, at} {
+		if got := timeOf(micros(want)); !got.Equal(want) {
+			t.Errorf("%s came back as %s", want, got)
+		}
+	}
+}
+
+func FuzzNamespacePath(f *testing.F) {
+	f.Add("a", "b")
+	f.Add("a.b", "%2E%25")
+	f.Add("\x00é", "/")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		labels := []string{a, b}
+		if d := cmp.Diff(labels, labelsOf(string(pathOf(labels)))); d != "" {
+			t.Error(d)
+		}
+	})
+}

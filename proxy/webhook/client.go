@@ -1,0 +1,53 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/go-resty/resty/v2"
+)
+
+var errPrivate = errors.New("the URL leads to a private network, which this bridge does not call (webhooks.allow_private_networks)")
+
+// newClient makes a client that goes where a stranger's URL points, and nowhere
+// it should not: no proxy of the environment, no redirect, no cookie, and, unless
+// private networks are allowed, no connection to an address that is not public.
+// The address is looked at when the connection is made: what a name resolved to
+// before says nothing.
+func newClient(private bool, agent string) *resty.Client {
+	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
+	if !private {
+		dialer.ControlContext = onlyPublic
+	}
+	c := resty.NewWithClient(&http.Client{
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, TLSHandshakeTimeout: 5 * time.Second, ResponseHeaderTimeout: attemptTimeout,
+			MaxResponseHeaderBytes: 64 << 10, MaxIdleConns: atOnce, MaxIdleConnsPerHost: 1, IdleConnTimeout: 30 * time.Second,
+			DisableCompression: true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	})
+	return c.SetLogger(silent{}).SetDoNotParseResponse(true).SetHeader("User-Agent", agent)
+}
+
+// onlyPublic is called with the address that is about to be connected to.
+func onlyPublic(_ context.Context, network, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || network != "tcp4" && network != "tcp6" || !mapping.PublicAddr(at.Addr()) {
+		return errPrivate
+	}
+	return nil
+}
+
+// silent keeps resty from writing URLs to standard error.
+type silent struct{}
+
+func (silent) Errorf(string, ...any) {}
+func (silent) Warnf(string, ...any)  {}
+func (silent) Debugf(string, ...any) {}

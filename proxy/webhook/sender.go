@@ -1,0 +1,173 @@
+package webhook
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/metrics"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/go-resty/resty/v2"
+	"go.uber.org/zap"
+)
+
+const (
+	// tries is how often a delivery is attempted: with firstRetry doubled each
+	// time, over about an hour.
+	tries      = 8
+	firstRetry = 30 * time.Second
+	// attemptTimeout bounds one attempt, lease how long after a claim another
+	// process believes that ours is gone.
+	attemptTimeout = 15 * time.Second
+	lease          = 4 * attemptTimeout
+	// atOnce bounds attempts under way, atOnceHost those to one receiver, so that
+	// a slow one leaves room for others.
+	atOnce     = 16
+	atOnceHost = 4
+	// How long rows stay for people to look at.
+	deliveredKept = 24 * time.Hour
+	deadKept      = 30 * 24 * time.Hour
+	// longestWait bounds how long the outbox goes unlooked at.
+	longestWait = time.Minute
+	retryStore  = time.Second
+)
+
+// Sender delivers what is in the outbox. Safe for concurrent use.
+type Sender struct {
+	st      *store.Store
+	client  *resty.Client
+	secret  string
+	metrics *metrics.Metrics
+	log     *zap.Logger
+	backoff func(attempts int) time.Duration
+
+	mu    sync.Mutex
+	hosts map[string]int // attempts under way
+	all   int
+	freed chan struct{} // rung when an attempt is over
+}
+
+// New makes a Sender; nothing is sent before Run. agent is its User-Agent.
+func New(st *store.Store, cfg config.Webhooks, agent string, m *metrics.Metrics, log *zap.Logger) *Sender {
+	return &Sender{
+		st: st, client: newClient(cfg.AllowPrivateNetworks, agent), secret: cfg.Secret.Reveal(), metrics: m, log: log,
+		backoff: backoff, hosts: map[string]int{}, freed: make(chan struct{}, 1),
+	}
+}
+
+// backoff is the pause after so many failed attempts: exponential, and spread by
+// a fifth each way so that receivers are not met by everything at once.
+func backoff(attempts int) time.Duration {
+	d := firstRetry << min(attempts-1, tries)
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+}
+
+// Run delivers until ctx ends. Attempts under way are then given back and made
+// again by the next process.
+func (s *Sender) Run(ctx context.Context) {
+	var attempts sync.WaitGroup
+	defer attempts.Wait()
+	defer s.client.GetClient().CloseIdleConnections()
+	swept := time.Time{}
+	for ctx.Err() == nil {
+		if time.Since(swept) > time.Hour {
+			swept = time.Now()
+			s.sweep(ctx)
+		}
+		s.pause(ctx, s.start(ctx, &attempts))
+	}
+}
+
+// start begins attempts at what is due, and says how long there is nothing more
+// to begin.
+func (s *Sender) start(ctx context.Context, attempts *sync.WaitGroup) time.Duration {
+	room := s.room()
+	if room == 0 {
+		return longestWait // until one is over
+	}
+	picked := map[string]int{}
+	list, wait, err := s.st.ClaimDeliveries(ctx, room, lease, func(url string) bool { return s.pick(picked, hostOf(url)) })
+	if err != nil {
+		if ctx.Err() == nil {
+			s.log.Error("the outbox could not be read", zap.Error(err))
+		}
+		return retryStore
+	}
+	for _, d := range list {
+		s.enter(hostOf(d.URL))
+		attempts.Add(1)
+		go func() {
+			defer attempts.Done()
+			defer s.leave(hostOf(d.URL))
+			s.attempt(ctx, d)
+		}()
+	}
+	if len(list) > 0 {
+		return 0
+	}
+	if wait == 0 || wait > longestWait {
+		return longestWait
+	}
+	return wait
+}
+
+// pause waits for the doorbell, for room, or for d to pass.
+func (s *Sender) pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-s.st.Outbox():
+	case <-s.freed:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func (s *Sender) room() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return atOnce - s.all
+}
+
+// pick tells whether one more attempt at the host may begin, those in picked
+// included.
+func (s *Sender) pick(picked map[string]int, host string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hosts[host]+picked[host] >= atOnceHost {
+		return false
+	}
+	picked[host]++
+	return true
+}
+
+func (s *Sender) enter(host string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hosts[host]++
+	s.all++
+}
+
+func (s *Sender) leave(host string) {
+	s.mu.Lock()
+	s.all--
+	if s.hosts[host]--; s.hosts[host] == 0 {
+		delete(s.hosts, host)
+	}
+	s.mu.Unlock()
+	select {
+	case s.freed <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Sender) sweep(ctx context.Context) {
+	if err := s.st.SweepOutbox(ctx, deliveredKept, deadKept); err != nil && ctx.Err() == nil {
+		s.log.Warn("the outbox could not be swept", zap.Error(err))
+	}
+}

@@ -1,0 +1,292 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var local = config.Webhooks{AllowPrivateNetworks: true, Secret: "a secret of the receiver's"}
+
+type bench struct {
+	t    *testing.T
+	st   *store.Store
+	path string
+}
+
+func open(t *testing.T, path string) *bench {
+	t.Helper()
+	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t, st, path}
+	t.Cleanup(func() { _ = st.Close() })
+	return b
+}
+
+func setup(t *testing.T) *bench {
+	t.Helper()
+	return open(t, filepath.Join(t.TempDir(), "a.db"))
+}
+
+// hooked ends a run whose end is to be told to url, and returns the run's id.
+func (b *bench) hooked(url string) string {
+	b.t.Helper()
+	id, thread := mapping.NewID(), mapping.NewID()
+	c, err := b.st.CreateRun(b.t.Context(), store.NewRun{
+		Run: mapping.Run{ID: id, ThreadID: thread, TaskID: id, Agent: "a"}, Thread: &mapping.Thread{ID: thread},
+		Task: &mapping.Task{ID: id, Agent: "a"}, Claim: true,
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	out := mapping.Outcome{Status: mapping.RunSuccess}
+	_, _, err = b.st.AppendRun(b.t.Context(), store.Append{
+		ThreadID: thread, RunID: id, Fence: c.Fence, Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}}},
+		End: &store.End{Outcome: out, Thread: out.Thread(), Webhook: &store.Webhook{URL: url, Body: []byte(`{"run_id":"` + id + `"}`)}},
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return id
+}
+
+// send runs a sender until the returned stop is called, or the test ends.
+func (b *bench) send(cfg config.Webhooks, pause time.Duration) (stop func()) {
+	s := New(b.st, cfg, "apbridge/test", nil, zap.NewNop())
+	s.backoff = func(int) time.Duration { return pause }
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); s.Run(ctx) }()
+	stop = sync.OnceFunc(func() { cancel(); <-done })
+	b.t.Cleanup(stop)
+	return stop
+}
+
+func (b *bench) delivery(runID string) store.Delivery {
+	b.t.Helper()
+	list, err := b.st.Deliveries(context.Background(), runID, 0)
+	if err != nil || len(list) != 1 {
+		b.t.Fatalf("deliveries of the run: %v, %v", list, err)
+	}
+	return list[0]
+}
+
+// until waits for a delivery to be as wanted.
+func (b *bench) until(runID string, want func(store.Delivery) bool) store.Delivery {
+	b.t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(20 * time.Second)
+	for {
+		d := b.delivery(runID)
+		if want(d) {
+			return d
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			b.t.Fatalf("delivery stays %+v", d)
+		}
+	}
+}
+
+func done(d store.Delivery) bool { return !d.Done.IsZero() }
+
+type received struct {
+	header http.Header
+	body   string
+}
+
+// receiver notes what it gets, and answers as told.
+func receiver(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request)) (url string, got chan received) {
+	t.Helper()
+	got = make(chan received, 100)
+	var n atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- received{r.Header.Clone(), string(body)}
+		answer(int(n.Add(1)), w, r)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL + "/hook?token=canary", got
+}
+
+func status(code int) func(int, http.ResponseWriter, *http.Request) {
+	return func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+func TestADeliveryIsSignedAndNamed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	url, got := receiver(t, status(204))
+	b.send(local, time.Millisecond)
+	run := b.hooked(url)
+	r := <-got
+	if r.body != `{"run_id":"`+run+`"}` || r.header.Get("Content-Type") != "application/json" || r.header.Get("User-Agent") != "apbridge/test" {
+		t.Errorf("got %+v", r)
+	}
+	var seconds int64
+	if _, err := fmt.Sscanf(r.header.Get("X-Apbridge-Signature"), "t=%d,", &seconds); err != nil {
+		t.Fatal(err)
+	}
+	if want := Sign("a secret of the receiver's", time.Unix(seconds, 0), []byte(r.body)); r.header.Get("X-Apbridge-Signature") != want {
+		t.Errorf("signature %s, want %s", r.header.Get("X-Apbridge-Signature"), want)
+	}
+	d := b.until(run, done)
+	if d.Dead() || d.Attempts != 1 || d.ID != r.header.Get("X-Apbridge-Delivery") || r.header.Get("X-Apbridge-Attempt") != "1" {
+		t.Errorf("%+v, %v", d, r.header)
+	}
+}
+
+func TestSignatureIsWhatItSays(t *testing.T) {
+	t.Parallel()
+	// printf '1700000000.{}' | openssl dgst -sha256 -hmac key
+	want := "t=1700000000,v1=9d713ed406bb7076d4123f0dc2c39d2df5c654ed4b0cd56b52c8b4c940bd63ae"
+	got := Sign("key", time.Unix(1_700_000_000, 0), []byte("{}"))
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got == Sign("other", time.Unix(1_700_000_000, 0), []byte("{}")) || got == Sign("key", time.Unix(1_700_000_001, 0), []byte("{}")) || got == Sign("key", time.Unix(1_700_000_000, 0), []byte("[]")) {
+		t.Error("key, time or body do not matter")
+	}
+}
+
+func TestA23FailingReceiverIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	url, got := receiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n < 3 {
+			w.WriteHeader(500)
+		}
+	})
+	b.send(local, time.Millisecond)
+	d := b.until(b.hooked(url), done)
+	if d.Dead() || d.Attempts != 3 || d.Error != "" || len(got) != 3 {
+		t.Errorf("%+v, %d received", d, len(got))
+	}
+	for range 3 {
+		if r := <-got; r.header.Get("X-Apbridge-Delivery") != d.ID {
+			t.Errorf("an attempt under id %s, want %s", r.header.Get("X-Apbridge-Delivery"), d.ID)
+		}
+	}
+}
+
+func TestA23DeadReceiverIsGivenUpWithTheLastError(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	srv := httptest.NewServer(http.NotFoundHandler())
+	down := srv.URL + "/?token=canary"
+	srv.Close()
+	failing, _ := receiver(t, status(503))
+	gone, _ := receiver(t, status(410))
+	b.send(local, time.Millisecond)
+	for url, want := range map[string]struct {
+		attempts int
+		why      string
+	}{down: {tries, "connection refused"}, failing: {tries, "HTTP 503"}, gone: {1, "HTTP 410"}} {
+		d := b.until(b.hooked(url), done)
+		if !d.Dead() || d.Attempts != want.attempts || !strings.Contains(d.Error, want.why) || strings.Contains(d.Error, "canary") {
+			t.Errorf("%+v, want %+v", d, want)
+		}
+	}
+}
+
+func TestA23LastErrorIsVisibleBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	url, _ := receiver(t, status(500))
+	b.send(local, time.Hour)
+	d := b.until(b.hooked(url), func(d store.Delivery) bool { return d.Error != "" })
+	if done(d) || d.Error != "HTTP 500" || d.Due.Before(time.Now().Add(50*time.Minute)) {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestA23SlowReceiverHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	release := make(chan struct{})
+	slow, _ := receiver(t, func(int, http.ResponseWriter, *http.Request) { <-release })
+	quick, _ := receiver(t, status(200))
+	t.Cleanup(func() { close(release) })
+	for range atOnce + atOnceHost {
+		b.hooked(slow)
+	}
+	b.send(local, time.Hour)
+	b.until(b.hooked(quick), done)
+	list, err := b.st.Deliveries(t.Context(), "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := 0
+	for _, d := range list {
+		if d.URL == slow {
+			begun += d.Attempts
+		}
+	}
+	if begun > atOnceHost {
+		t.Errorf("%d attempts at the slow one at once", begun)
+	}
+}
+
+func TestA24LostReplyIsDeliveredAgainUnderTheSameID(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	url, got := receiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n == 1 { // took it, and is cut off before it can say so
+			conn, _, _ := http.NewResponseController(w).Hijack()
+			_ = conn.Close()
+		}
+	})
+	b.send(local, time.Millisecond)
+	d := b.until(b.hooked(url), done)
+	first, second := <-got, <-got
+	if d.Dead() || d.Attempts != 2 || len(got) != 0 {
+		t.Errorf("%+v", d)
+	}
+	if a, b := first.header.Get("X-Apbridge-Delivery"), second.header.Get("X-Apbridge-Delivery"); a != b || a == "" || first.body != second.body {
+		t.Errorf("%s %s", a, b)
+	}
+}
+
+func TestA24StoppedInAnAttemptGoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	url, got := receiver(t, func(n int, _ http.ResponseWriter, r *http.Request) {
+		if n == 1 {
+			<-r.Context().Done()
+		}
+	})
+	stop := b.send(local, time.Millisecond)
+	run := b.hooked(url)
+	first := <-got
+	stop()
+	if d := b.delivery(run); done(d) || d.Attempts != 0 {
+		t.Fatalf("%+v", d)
+	}
+	_ = b.st.Close()
+	b = open(t, b.path)
+	b.send(local, time.Millisecond)
+	second := <-got
+	if d := b.until(run, done); d.Dead() || second.header.Get("X-Apbridge-Delivery") != first.header.Get("X-Apbridge-Delivery") {
+		t.Errorf("%+v", d)
+	}
+}
