@@ -269,3 +269,24 @@ func lastPrompt(t *testing.T, memory string, turns ...string) string {
 	}
 	return c[len(c)-1]
 }
+
+// TestStoreSearchByText: without embeddings, query is a text search.
+func TestStoreSearchByText(t *testing.T) {
+	t.Parallel()
+	r := rig(t, oneAgent, legacy())
+	for key, rest := range map[string]string{"a": "", "b": `,"index":["title"]`, "c": `,"index":false`} {
+		r.send("PUT", "/store/items", `{"namespace":["n"],"key":"`+key+`","value":{"title":"tea","text":"strong coffee"}`+rest+`}`).want(t, 204)
+	}
+	for query, want := range map[string]string{"tea": `"key":"a" "key":"b"`, "coffee": `"key":"a"`, "milk": ""} {
+		got := r.send("POST", "/store/items/search", `{"namespace_prefix":["n"],"query":"`+query+`"}`).want(t, 200)
+		var keys []string
+		for _, key := range []string{"a", "b", "c"} {
+			if at := `"key":"` + key + `"`; strings.Contains(got.body, at) {
+				keys = append(keys, at)
+			}
+		}
+		if strings.Join(keys, " ") != want || len(keys) > 0 && !strings.Contains(got.body, `"score":1`) {
+			t.Errorf("%s: %s", query, got.body)
+		}
+	}
+}

@@ -55,7 +55,7 @@ type clockwork struct {
 	close func()
 }
 
-func wind(t *testing.T, path string, a cronAgent) *clockwork {
+func wind(t *testing.T, path string, a adapter.Backend) *clockwork {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
 	if err != nil {

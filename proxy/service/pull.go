@@ -35,9 +35,6 @@ func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepR
 	p := &pull{tasks: s, ses: ses, req: req, n: ses.its().Cursor + 1}
 	leave := sync.OnceFunc(func() { p.watch(); left() })
 	step, err := p.due(ctx)
-	if err == nil {
-		err = p.settle(ctx)
-	}
 	if err != nil {
 		leave()
 		return adapter.Handout{}, err
@@ -144,22 +141,6 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 			return mapping.Step{}, err
 		}
 	}
-}
-
-// settle waits for the end of a run that has asked: whoever has the question
-// may look for it, and answer it, anywhere.
-func (p *pull) settle(ctx context.Context) error {
-	i, run, after, active := p.ses.current()
-	if !active || !p.ses.asks() {
-		return nil
-	}
-	for e, err := range p.log.Follow(ctx, run, after) {
-		if err != nil {
-			return err
-		}
-		p.ses.feed(i, e)
-	}
-	return nil
 }
 
 // interject makes a follow-up run of words that come while the run goes on, or

@@ -32,7 +32,7 @@ func TestRunsThatAreRefused(t *testing.T) {
 		"after a node":          {func(n *adapter.NewRun) { n.InterruptAfter = []string{"plan"} }, mapping.Invalid, "plan"},
 		"webhook":               {func(n *adapter.NewRun) { n.Webhook = "http://127.0.0.1:1/" }, mapping.Invalid, "webhook"},
 		"unknown checkpoint":    {func(n *adapter.NewRun) { n.CheckpointID = mapping.NewID() }, mapping.NotFound, ""},
-		"concurrent":            {func(n *adapter.NewRun) { n.Multitask = mapping.StrategyConcurrent }, mapping.Invalid, "allow_concurrent"},
+		"concurrent":            {func(n *adapter.NewRun) { n.Multitask = mapping.StrategyConcurrent }, mapping.Invalid, "concurrent"},
 		"unknown strategy":      {func(n *adapter.NewRun) { n.Multitask = "whatever" }, mapping.Invalid, "whatever"},
 		"config of no object":   {func(n *adapter.NewRun) { n.Kwargs = json.RawMessage(`{"config":7}`) }, mapping.Invalid, "config"},
 		"a very long key":       {func(n *adapter.NewRun) { n.IdempotencyKey = strings.Repeat("k", 300) }, mapping.Invalid, "Idempotency-Key"},

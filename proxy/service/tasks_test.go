@@ -101,12 +101,12 @@ func TestAStepIsHandedOutUntilItIsConfirmed(t *testing.T) {
 		_, ref := b.task(t, t.Context(), agent, "hello")
 		ctx, leave := context.WithCancel(t.Context())
 		lost := b.handout(t, ctx, ref, adapter.StepRequest{Input: say("hello")})
-		leave() // the answer is not written
+		leave()
+		lost.Release() // the answer was not written
 		got := b.handout(t, t.Context(), ref, adapter.StepRequest{Input: say("hello")})
 		if cmp.Diff(lost.Step, got.Step) != "" {
 			t.Errorf("%s: the lost step came again as\n%s", agent, cmp.Diff(lost.Step, got.Step))
 		}
-		lost.Confirm() // too late to say anything
 		got.Confirm()
 		if s := b.step(t, t.Context(), ref, nil); s.N != 2 {
 			t.Errorf("%s: then came step %d", agent, s.N)
@@ -411,6 +411,7 @@ func TestAnIdleTaskIsCancelled(t *testing.T) {
 		if confirm {
 			h.Confirm()
 		}
+		h.Release()
 		leave()
 		<-started
 		eventually(t, "the cancellation", func() bool {
