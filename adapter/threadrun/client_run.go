@@ -281,6 +281,8 @@ func (s *session) rejoin() (*http.Response, error) {
 func (s *session) read(body io.Reader) error {
 	limit := int(s.b.up.Limits.Event)
 	r := sse.NewReader(body, limit)
+	s.stream = r
+	defer func() { s.stream = nil }()
 	for {
 		f, err := r.Next()
 		switch {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -32,15 +33,16 @@ type session struct {
 	empty    int  // steps without output, one after the other
 
 	// What the frames of the present upstream run told.
-	lastID      string // newest SSE id
-	checkpoints int    // state events of the root that made a checkpoint
-	step        int    // of the newest of them
-	frames      int    // read since the stream was opened
-	told        bool   // the newest frames are those of an end: nothing comes next, or a question
-	over        bool   // the newest state of the root has nothing behind it, and nothing came after it
-	outputs     int    // root updates that were not empty
-	paused      bool   // the graph was stopped before or after a node, as asked
-	cancelled   bool   // the upstream run says it was cancelled
+	lastID      string      // newest SSE id
+	checkpoints int         // state events of the root that made a checkpoint
+	step        int         // of the newest of them
+	stream      *sse.Reader // the open one, if any
+	frames      int         // read since the stream was opened
+	told        bool        // the newest frames are those of an end: nothing comes next, or a question
+	over        bool        // the newest state of the root has nothing behind it, and nothing came after it
+	outputs     int         // root updates that were not empty
+	paused      bool        // the graph was stopped before or after a node, as asked
+	cancelled   bool        // the upstream run says it was cancelled
 	asked       []mapping.Interrupt
 	askers      map[string]string // interrupt id to state task id
 }

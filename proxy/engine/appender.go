@@ -35,6 +35,7 @@ type piece struct {
 	drop      []string
 	artifacts []string
 	mark      mark // where the recorder stands behind it
+	again     bool // says all that one like it said that is queued right before
 }
 
 // appender writes a run's events in order, as many in one transaction as were
@@ -70,6 +71,9 @@ func (a *appender) push(p piece, wait patience) error {
 	}
 	if a.err != nil {
 		return a.err
+	}
+	if n := len(a.queue); n > 0 && p.again && a.queue[n-1].again {
+		a.queue = a.queue[:n-1]
 	}
 	a.queue = append(a.queue, p)
 	if wait > 0 && len(a.queue) < tokenBatch {
@@ -222,14 +226,25 @@ func gather(w *store.Append, p piece) {
 		w.Snapshots[ev.Head.Checkpoint.ID] = p.snapshot
 	}
 	if ev.Kind == mapping.KindLinked {
-		w.Links = append(w.Links, *ev.Head.Link)
+		w.Links = putLink(w.Links, *ev.Head.Link)
 	}
 	if p.link != nil {
-		w.Links = append(w.Links, *p.link)
+		w.Links = putLink(w.Links, *p.link)
 	}
 	w.Files = append(w.Files, p.files...)
 	w.DropFiles = append(w.DropFiles, p.drop...)
 	w.Artifacts = append(w.Artifacts, p.artifacts...)
+}
+
+// putLink adds a link in place of an older one of the same thread or task.
+func putLink(list []mapping.Link, l mapping.Link) []mapping.Link {
+	for i := range list {
+		if list[i].Agent == l.Agent && list[i].TaskID == l.TaskID {
+			list[i] = l
+			return list
+		}
+	}
+	return append(list, l)
 }
 
 func (a *appender) fenced() bool {

@@ -120,8 +120,8 @@ func (r *recorder) addStep(ev mapping.Event) error {
 // may, what somebody is asked may not.
 func patienceOf(ev mapping.Event) patience {
 	switch {
-	case ev.Kind == mapping.KindDelta:
-		return tokens
+	case ev.Kind == mapping.KindDelta, ev.Kind == mapping.KindChunk:
+		return tokens // they come in crowds, or stand between others
 	case ev.Kind == mapping.KindInterrupt, len(ev.Head.Interrupts) > 0:
 		return 0
 	}
@@ -145,7 +145,7 @@ func (r *recorder) take(ev mapping.Event) (piece, error) {
 		return piece{}, fmt.Errorf("folding a %s event: %w", ev.Kind, err)
 	}
 	r.fold = after
-	p := piece{entry: &mapping.Entry{Event: ev, Before: before, After: after}}
+	p := piece{entry: &mapping.Entry{Event: ev, Before: before, After: after}, again: ev.Kind == mapping.KindLinked && !r.opaque}
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head, r.dirty = c.ID, false
 		p.snapshot = r.snapshot(c.ID, len(ev.Data))
