@@ -18,7 +18,7 @@ func (c *core) refresh(ctx context.Context, s *session) error {
 	if !c.st.Shared() {
 		return nil
 	}
-	task, err := c.st.Task(ctx, s.taskID)
+	task, err := c.st.Task(ctx, s.key.task)
 	if err != nil {
 		return err
 	}
@@ -52,17 +52,37 @@ func (c *core) glance(ctx context.Context, s *session) error {
 	}
 }
 
+// mine is the step that is due and that no other process is handing out.
+func (p *pull) mine(ctx context.Context) (mapping.Step, error) {
+	for {
+		if err := p.refresh(ctx, p.ses); err != nil {
+			return mapping.Step{}, err
+		}
+		p.n = p.ses.its().Cursor + 1
+		step, err := p.due(ctx)
+		if err != nil {
+			return step, err
+		}
+		if ok, err := p.reserve(ctx, step); ok || err != nil {
+			return step, err
+		}
+		if err := wait(ctx, turnPoll); err != nil {
+			return step, err
+		}
+	}
+}
+
 // reserve keeps other processes from handing out the same step. false: one of
 // them is about to.
 func (p *pull) reserve(ctx context.Context, step mapping.Step) (bool, error) {
 	if !p.st.Shared() || step.N < p.n {
 		return true, nil
 	}
-	return p.st.Reserve(ctx, p.ses.taskID, step.N, p.now().Add(reservedFor))
+	return p.st.Reserve(ctx, p.ses.key.task, step.N, p.now().Add(reservedFor))
 }
 
 func (p *pull) unreserve(ctx context.Context, step mapping.Step) {
 	if p.st.Shared() {
-		_ = p.st.Unreserve(ctx, p.ses.taskID, step.N) // else it ends by itself
+		_ = p.st.Unreserve(ctx, p.ses.key.task, step.N) // else it ends by itself
 	}
 }

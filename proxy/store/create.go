@@ -93,15 +93,15 @@ func (m *maker) make() error {
 // key made. The note comes first, so that of two requests at once one waits for
 // the other.
 func (m *maker) replay() (bool, error) {
-	if m.n.IdempotencyKey == "" {
-		return false, nil
-	}
-	k := keyNote{tenant: m.principal.Tenant, route: m.n.IdempotencyRoute, key: m.n.IdempotencyKey, sum: m.n.IdempotencySum, made: m.n.Run.ID}
-	earlier, err := k.put(m.tx)
+	earlier, err := claimKey(m.tx, m.principal.Tenant, m.key(), m.n.Run.ID)
 	if err != nil || earlier == "" {
 		return false, err
 	}
 	return true, m.found(earlier)
+}
+
+func (m *maker) key() Key {
+	return Key{m.n.IdempotencyKey, m.n.IdempotencyRoute, m.n.IdempotencySum}
 }
 
 func (m *maker) found(id string) error {

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -56,6 +58,14 @@ func (s *Store) readLinks(ctx context.Context, threadID, rest string, more ...an
 // AgentSeen is when this database first saw a configured agent (now, the first
 // time). Agents belong to no tenant.
 func (s *Store) AgentSeen(ctx context.Context, name string) (at time.Time, err error) {
+	// Nearly always it is known: reading must not need a writable disk.
+	var us int64
+	err = s.read1(ctx, func(t *tx) error {
+		return t.get(`SELECT at_us FROM agents_seen WHERE name = $1`, in{name}, out{&us})
+	})
+	if !errors.Is(err, sql.ErrNoRows) {
+		return timeOf(us), err
+	}
 	err = s.write(ctx, func(t *tx) error {
 		if _, err := t.exec(`INSERT INTO agents_seen (name, at_us) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.now); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -142,7 +143,10 @@ func confirm(tenant, taskID string, n int, r StepRequest) func(*tx) error {
 		if err != nil {
 			return err
 		}
-		return saveRequest(t, key, n, r)
+		if err := saveRequest(t, key, n, r); err != nil {
+			return err
+		}
+		return rememberKey(t, tenant, r.Key, strconv.Itoa(n))
 	}
 }
 
@@ -173,6 +177,7 @@ func taskKey(t *tx, tenant, id string) (key int64, err error) {
 type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
+	Key             Key // remembered with the step's number, not read back
 }
 
 func saveRequest(t *tx, task int64, n int, r StepRequest) error {

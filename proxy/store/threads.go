@@ -16,11 +16,13 @@ type NewThread struct {
 	IfExists string          // raise | do_nothing
 	Events   []mapping.Event // state events with checkpoints (supersteps), may be empty
 	Task     *mapping.Task   // a v1 task makes its thread
+	Key      Key             // a request that is sent again gets the thread of the first
 }
 
 // CreateThread makes a thread with its first state and task. Thread.ID must be
 // set; Status defaults to idle. One that is there already is Conflict
-// thread_exists, or, with do_nothing, returned as it is.
+// thread_exists, or, with do_nothing, returned as it is. So is the one that an
+// earlier request with the same Key made.
 func (s *Store) CreateThread(ctx context.Context, n NewThread) (th mapping.Thread, existed bool, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.write(ctx, func(t *tx) error {
@@ -31,6 +33,14 @@ func (s *Store) CreateThread(ctx context.Context, n NewThread) (th mapping.Threa
 }
 
 func (s *Store) createThread(t *tx, p mapping.Principal, n NewThread) (mapping.Thread, bool, error) {
+	earlier, err := claimKey(t, p.Tenant, n.Key, n.Thread.ID)
+	if err != nil {
+		return mapping.Thread{}, false, err
+	}
+	if earlier != "" {
+		row, err := readThread(t, p.Tenant, earlier)
+		return row.Thread, true, noThread(err, earlier)
+	}
 	row, fresh, err := s.insertThread(t, p, n.Thread)
 	if err != nil {
 		return mapping.Thread{}, false, err
