@@ -190,10 +190,15 @@ func TestParkedAcrossARestart(t *testing.T) {
 		for _, kind := range []adaptertest.Kind{adaptertest.Plain, adaptertest.JS} {
 			agent := adaptertest.NewStepAgent(kind)
 			b := inFront(t, agent)
-			at := "/ap/v1/agent/tasks/" + b.post("/ap/v1/agent/tasks", `{"input":"hi"}`).ok().text("task_id")
+			id := b.post("/ap/v1/agent/tasks", `{"input":"hi"}`).ok().text("task_id")
+			at := "/ap/v1/agent/tasks/" + id
 			var steps []answer
 			for len(steps) < 3 {
 				steps = append(steps, b.post(at+"/steps", "").ok())
+				eventually(t, "the hand-out is confirmed", func() bool { // before that the step may be handed out again
+					task, err := b.app.store.Task(t.Context(), id)
+					return err == nil && task.Cursor == len(steps)
+				})
 				b.kill()
 				b = b.again()
 			}
