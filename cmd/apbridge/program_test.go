@@ -123,6 +123,8 @@ func TestCommandLines(t *testing.T) {
 		{"serve help", nil, []string{"serve", "--help"}, 0, "--agent stringArray", ""},
 		{"version", nil, []string{"version"}, 0, "apbridge devel", ""},
 		{"completion", nil, []string{"completion", "bash"}, 0, "bash completion", ""},
+		{"completion without a shell", nil, []string{"completion"}, 0, "Available Commands:", ""},
+		{"completion for an unknown shell", nil, []string{"completion", "nosh"}, 1, "", `unknown command "nosh" for "apbridge completion"`},
 		{"unknown command", nil, []string{"sing"}, 1, "", `unknown command "sing" for "apbridge"`},
 		{"unknown flag", nil, []string{"serve", "--lisen", "x"}, 1, "", "unknown flag: --lisen"},
 		{"valid", nil, []string{"validate", "--config", good}, 0, "The configuration is fine: 1 agent(s), listening on 127.0.0.1:8080.", "agents.a.headers.X-Key: holds a secret in plain"},
