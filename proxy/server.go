@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -132,16 +133,28 @@ func (s *Server) handler() http.Handler {
 func (s *Server) Listen() error {
 	l, err := net.Listen("tcp", s.cfg.Listen)
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return cannotListen("listen", s.cfg.Listen, err)
 	}
 	s.listener = l
 	if s.cfg.Admin == "" {
 		return nil
 	}
 	if s.private, err = net.Listen("tcp", s.cfg.Admin); err != nil {
-		return errors.Join(fmt.Errorf("admin: %w", err), l.Close())
+		return errors.Join(cannotListen("admin", s.cfg.Admin, err), l.Close())
 	}
 	return nil
+}
+
+// cannotListen says it once, with the key to change: the error of net repeats
+// the address and names system calls.
+func cannotListen(key, addr string, err error) error {
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		err = op.Err
+	}
+	if sys := (*os.SyscallError)(nil); errors.As(err, &sys) {
+		err = sys.Err
+	}
+	return fmt.Errorf("%s: %s cannot be listened on: %w. Set %s to another address, or free this one", key, addr, err, key)
 }
 
 // Addr is where the server listens, after Listen.

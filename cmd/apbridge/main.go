@@ -63,8 +63,6 @@ type program struct {
 func (p *program) run(ctx context.Context, args []string) int {
 	root := p.root()
 	root.SetArgs(args)
-	root.SetOut(p.out)
-	root.SetErr(p.err)
 	if err := root.ExecuteContext(ctx); err != nil {
 		p.complain(err)
 		return 1

@@ -110,6 +110,8 @@ func TestCommandLines(t *testing.T) {
 	t.Parallel()
 	good := filepath.Join(t.TempDir(), "good.yaml")
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	taken := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(taken.Close)
 	write(t, good, "agents: {a: {url: 'http://127.0.0.1:1', headers: {X-Key: in plain}}}\n")
 	write(t, bad, "listen: 0.0.0.0:80\nagents: {a: {url: 'http://127.0.0.1:1', dialect: soap}}\n")
 	for _, tt := range []struct {
@@ -123,6 +125,8 @@ func TestCommandLines(t *testing.T) {
 		{"serve help", nil, []string{"serve", "--help"}, 0, "--agent stringArray", ""},
 		{"version", nil, []string{"version"}, 0, "apbridge devel", ""},
 		{"completion", nil, []string{"completion", "bash"}, 0, "bash completion", ""},
+		{"completion without a shell", nil, []string{"completion"}, 0, "Available Commands:", ""},
+		{"completion for an unknown shell", nil, []string{"completion", "nosh"}, 1, "", `unknown command "nosh" for "apbridge completion"`},
 		{"unknown command", nil, []string{"sing"}, 1, "", `unknown command "sing" for "apbridge"`},
 		{"unknown flag", nil, []string{"serve", "--lisen", "x"}, 1, "", "unknown flag: --lisen"},
 		{"valid", nil, []string{"validate", "--config", good}, 0, "The configuration is fine: 1 agent(s), listening on 127.0.0.1:8080.", "agents.a.headers.X-Key: holds a secret in plain"},
@@ -133,6 +137,8 @@ func TestCommandLines(t *testing.T) {
 		{"bad agent name", nil, []string{"validate", "--agent", "a b=http://x"}, 1, "", `flag --agent: agents.a b: the name "a b" cannot be used`},
 		{"bad level", nil, []string{"serve", "--log-level", "loud"}, 1, "", `flag --log-level: "loud" is not one of`},
 		{"bad format", nil, []string{"serve", "--log-format", "xml"}, 1, "", `flag --log-format: "xml" is not one of`},
+		{"address in use", nil, []string{"serve", "--agent", "a=http://x", "--listen", taken.Listener.Addr().String(), "--database", filepath.Join(t.TempDir(), "a.db")}, 1, "",
+			"listen: " + taken.Listener.Addr().String() + " cannot be listened on: address already in use. Set listen to another address"},
 		{"database that cannot be", nil, []string{"serve", "--agent", "a=http://x", "--database", filepath.Join(good, "x.db")}, 1, "", "good.yaml"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -32,6 +33,43 @@ func TestReadmeCommands(t *testing.T) {
 	}
 	if !strings.Contains(string(raw), "http://127.0.0.1:8080") {
 		t.Error("the README does not name the URL")
+	}
+}
+
+// TestDocumentLinks: what a document links to is there, and the README leads to
+// every document.
+func TestDocumentLinks(t *testing.T) {
+	t.Parallel()
+	const root = "../.."
+	links, reached := regexp.MustCompile(`\]\(([^)#:]+)\)`), map[string]bool{}
+	documents, err := filepath.Glob(root + "/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob(root + "/docs/*.md")
+	if err != nil || len(documents) == 0 || len(more) == 0 {
+		t.Fatalf("%d and %d documents, %v", len(documents), len(more), err)
+	}
+	documents = append(documents, more...)
+	for _, doc := range documents {
+		raw, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range links.FindAllStringSubmatch(string(raw), -1) {
+			target := filepath.Join(filepath.Dir(doc), link[1])
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s leads nowhere: %s", doc, link[1])
+			}
+			if filepath.Base(doc) == "README.md" {
+				reached[target] = true
+			}
+		}
+	}
+	for _, doc := range documents {
+		if filepath.Base(doc) != "README.md" && !reached[filepath.Clean(doc)] {
+			t.Errorf("the README does not lead to %s", doc)
+		}
 	}
 }
 

@@ -16,5 +16,21 @@ or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
 		SilenceErrors: true,
 	}
 	root.AddCommand(p.serveCommand(), p.demoCommand(), p.runCommand(), p.doctorCommand(), p.initCommand(), p.validateCommand(), p.versionCommand())
+	root.SetOut(p.out) // before the completion command, which remembers it
+	root.SetErr(p.err)
+	strictCompletion(root)
 	return root
+}
+
+// strictCompletion makes the completion command that cobra adds refuse a shell
+// it does not know: by itself it would print its help and exit with 0, and an
+// installation that redirects the output would not notice.
+func strictCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.Args = cobra.NoArgs
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 }
