@@ -13,10 +13,11 @@ import (
 // numbered steps. It is a fold of what is stored, and can be dropped at any
 // time when nobody uses it.
 type session struct {
-	agent  *engine.Agent
-	taskID string
-	tenant string
-	turn   chan struct{} // one POST at a time, first come first served
+	agent    *engine.Agent
+	taskID   string
+	threadID string
+	tenant   string
+	turn     chan struct{} // one POST at a time, first come first served
 
 	mu       sync.Mutex
 	task     mapping.Task
@@ -82,6 +83,18 @@ func (c *core) letGo(s *session) {
 	}
 }
 
+// forget drops the sessions of a thread that is gone.
+func (c *core) forget(tenant, threadID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.sessions.Values() {
+		if s.threadID == threadID && s.tenant == tenant {
+			c.sessions.Remove(s.taskID)
+			delete(c.held, s.taskID)
+		}
+	}
+}
+
 // moved notes that step n was written to its client; unmoved, that this could
 // not be stored.
 func (s *session) moved(n int) {
@@ -96,8 +109,25 @@ func (s *session) unmoved(n int) {
 	s.task.Cursor = min(s.task.Cursor, n-1)
 }
 
+// expect makes the session of a task that was just made: there is nothing to
+// be read. It is left for later where the agent would have to be asked.
+func (c *core) expect(task mapping.Task, agent *engine.Agent) {
+	traits, known := agent.Known()
+	if !known {
+		return
+	}
+	s := emptySession(task, agent)
+	s.mode = agent.Stepping(traits)
+	s.folder = mapping.NewStepFolder(task.ID, s.mode)
+	c.sessions.Add(task.ID, s)
+}
+
+func emptySession(task mapping.Task, agent *engine.Agent) *session {
+	return &session{agent: agent, task: task, taskID: task.ID, threadID: task.ThreadID, tenant: task.Tenant, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
+}
+
 func (c *core) newSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
-	s := &session{agent: agent, task: task, taskID: task.ID, tenant: task.Tenant, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
+	s := emptySession(task, agent)
 	runs, err := c.st.Runs(ctx, store.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
 	if err != nil {
 		return nil, err

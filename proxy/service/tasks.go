@@ -32,10 +32,11 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 	if n.Input != nil {
 		t.Input, t.HasInput = *n.Input, true
 	}
-	if len(t.AdditionalInput) == 0 {
-		t.AdditionalInput = json.RawMessage(`{}`)
-	}
+	t.AdditionalInput = object(t.AdditionalInput)
 	_, _, err = s.st.CreateThread(ctx, store.NewThread{Thread: taskThread(t), Task: &t})
+	if err == nil {
+		s.expect(t, agent)
+	}
 	return t, err
 }
 

@@ -143,6 +143,7 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 	if err := s.st.DeleteThread(ctx, id); err != nil {
 		return err
 	}
+	s.forget(mapping.PrincipalOf(ctx).Tenant, id)
 	for _, r := range active {
 		s.log.Removed(r.ID)
 	}

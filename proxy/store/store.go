@@ -31,9 +31,10 @@ type Store struct {
 	// keys of rows that appends hit again and again. Only operations of the
 	// writer fill them, after their commit, and deletions empty them: a key
 	// number may be used again for another row.
-	threads *lru.Cache[threadName, int64]
-	runs    *lru.Cache[string, runKey]
-	outbox  chan struct{} // doorbell of deliveries
+	threads  *lru.Cache[threadName, int64]
+	runs     *lru.Cache[string, runKey]
+	confirms confirms
+	outbox   chan struct{} // doorbell of deliveries
 }
 
 type threadName struct{ tenant, id string }
