@@ -80,6 +80,10 @@ type Prober interface {
 	Probe(ctx context.Context) error
 }
 
+// Profiled is a backend that can say in a few words what a Probe found out
+// about the agent, "" while nothing fits. Optional.
+type Profiled interface{ Profile() string }
+
 // Describer is a backend whose agent can tell about itself. Optional; a
 // task/step agent is described by the bridge.
 type Describer interface {

@@ -24,6 +24,7 @@ type Service struct {
 	Items     Items
 	Artifacts Artifacts
 	Agents    Agents
+	Crons     Crons
 	Topics    Topics
 	// Interactions are what is said in topics.
 	Interactions Interactions
@@ -393,6 +394,45 @@ type AgentQuery struct {
 	Graph    string
 	Metadata json.RawMessage
 	SortBy   string
+	Asc      bool
+	Limit    int
+	Offset   int
+}
+
+// Crons keeps requests for runs that are repeated by the clock.
+type Crons interface {
+	// Create keeps a cron. What could not be run now is refused as Runs.Start
+	// would refuse it, but for a thread that is busy. An unreadable schedule or
+	// time zone is Invalid.
+	Create(ctx context.Context, n NewCron) (mapping.Cron, error)
+	Get(ctx context.Context, id string) (mapping.Cron, error)
+	Search(ctx context.Context, q CronQuery) (crons []mapping.Cron, total int, err error)
+	// Update replaces all of a cron but its id, its thread and its agent.
+	Update(ctx context.Context, id string, n NewCron) (mapping.Cron, error)
+	// Delete removes a cron; runs it has made stay.
+	Delete(ctx context.Context, id string) error
+}
+
+// NewCron is a request for a cron.
+type NewCron struct {
+	// Run is made at every tick. Without a ThreadID it has a thread of its own,
+	// deleted after it unless Keep is set.
+	Run      NewRun
+	Payload  json.RawMessage // what the client sent of the run, verbatim
+	Schedule string          // crontab(5): minute, hour, day of month, month, day of week
+	Timezone string          // IANA name; "" is UTC
+	Enabled  bool
+	Keep     bool
+	End      time.Time // no ticks after it; zero: for ever
+}
+
+// CronQuery filters crons: all conditions must hold.
+type CronQuery struct {
+	Agent    string // config name or assistant UUID
+	ThreadID string
+	Enabled  *bool
+	Metadata json.RawMessage // containment
+	SortBy   string          // cron_id | assistant_id | thread_id | created_at (default) | updated_at | next_run_date
 	Asc      bool
 	Limit    int
 	Offset   int

@@ -123,21 +123,3 @@ agents:
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }
-
-func TestKeysThatNothingUsesAreTold(t *testing.T) {
-	t.Parallel()
-	var warned []string
-	_, complaints := loadText(t, `
-retention: {events: 1h}
-webhooks: {allow_private_networks: true}
-agents:
-  a: {url: "http://127.0.0.1:1", passthrough: true, memory: {deliver: both, writes: true}}
-`, Options{Warn: func(c Complaint) { warned = append(warned, c.Where[len(c.Where)-1:]+" "+c.Key) }})
-	if complaints != "" {
-		t.Fatal(complaints)
-	}
-	want := []string{"2 retention", "3 webhooks"}
-	if diff := cmp.Diff(want, warned); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
-}

@@ -17,7 +17,6 @@ func (l *loader) validate() {
 	l.checkAuth()
 	l.checkOrigins()
 	l.refuseUnbuilt()
-	l.warnUnused()
 }
 
 func (l *loader) oneOf(key, value string, allowed ...string) {

@@ -81,7 +81,7 @@ func (l *loader) checkAgent(key string, a Agent) {
 
 func (l *loader) checkBounds(key string, a Agent) {
 	l.atLeast(key+".concurrency", int64(a.Concurrency), 1)
-	l.atLeast(key+".queue", int64(a.Queue), 0)
+	l.atLeast(key+".queue", int64(a.Queue), 1)
 	l.atLeast(key+".max_steps", int64(a.MaxSteps), 1)
 	l.atLeast(key+".retries", int64(a.Retries), 0)
 	l.positive(key+".step_timeout", a.StepTimeout > 0)

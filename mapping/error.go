@@ -48,6 +48,7 @@ const (
 	CodeStepNotFound        = "step_not_found"
 	CodeArtifactNotFound    = "artifact_not_found"
 	CodeItemNotFound        = "item_not_found"
+	CodeCronNotFound        = "cron_not_found"
 	CodeCheckpointNotFound  = "checkpoint_not_found"
 	CodeRouteNotFound       = "route_not_found"
 	CodeBadCursor           = "bad_cursor"

@@ -47,9 +47,6 @@ type Event struct {
 	At    time.Time
 	Head  Head
 	Data  json.RawMessage // verbatim; its meaning is the Kind's
-	// More: the backend has the next event, or the end, at hand, so that this
-	// one may be written together with it. Never logged.
-	More bool
 }
 
 // Head is the small, typed part of an event. It is stored as JSON.
@@ -72,8 +69,12 @@ type Head struct {
 	Next []string `json:"next,omitempty"`
 	// Full: Data is the whole state, not a Diff. Never logged.
 	Full bool `json:"full,omitempty"`
-	// Attempt of a started event, from 1.
+	// Attempt of a started event, from 1; of an end event, when it was not the
+	// first.
 	Attempt int `json:"attempt,omitempty"`
+	// Ahead, on a started event: steps may have been asked for before the
+	// result of the one before was logged.
+	Ahead bool `json:"ahead,omitempty"`
 	// UpstreamID is the agent's own id of the frame, for rejoining.
 	UpstreamID string `json:"upstream_id,omitempty"`
 	// Artifacts are those written by or with this event.

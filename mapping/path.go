@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"net/url"
+	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -126,4 +127,18 @@ func statePath(path string) string {
 		return path
 	}
 	return "/" + clean
+}
+
+// Excluded matches a canonical path, and every folder above it, against glob
+// patterns (path.Match); a pattern may begin with a slash, and end in "/**".
+func Excluded(name string, patterns []string) bool {
+	for _, p := range patterns {
+		p = strings.TrimSuffix(strings.TrimPrefix(p, "/"), "/**")
+		for at := name; at != "." && at != "/"; at = path.Dir(at) {
+			if ok, err := path.Match(p, at); ok && err == nil {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -74,3 +74,15 @@ func FuzzCleanPath(f *testing.F) {
 		}
 	})
 }
+
+func TestExcluded(t *testing.T) {
+	t.Parallel()
+	patterns := []string{"*.log", "build", "/tmp/**", "a/*/c"}
+	for name, want := range map[string]bool{
+		"x.log": true, "sub/x.log": false, "build": true, "build/x/y": true, "builds": false, "tmp/x": true, "a/b/c": true, "a/b/c/d": true, "a/b": false,
+	} {
+		if got := Excluded(name, patterns); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

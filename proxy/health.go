@@ -24,6 +24,9 @@ func (s *Server) opsHandlers() map[string]http.Handler {
 	if s.opt.Metrics != nil {
 		ops["/metrics"] = s.readOnly(s.opt.Metrics.Handler())
 	}
+	for path, h := range s.opt.Public {
+		ops[path] = s.readOnly(h)
+	}
 	return ops
 }
 

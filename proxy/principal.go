@@ -15,7 +15,7 @@ var open = map[string]bool{"/healthz": true, "/readyz": true, "/ok": true}
 // our own keys only, never from a header that a proxy could have set.
 func (s *Server) withPrincipal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if open[r.URL.Path] {
+		if open[r.URL.Path] || s.opt.Public[r.URL.Path] != nil {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -30,6 +30,9 @@ type Options struct {
 	Drain func(ctx context.Context)
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
+	// Public are exact paths that take GET from everybody, keys or not: what
+	// they show is the same for every bridge of this version.
+	Public map[string]http.Handler
 }
 
 // Server is the bridge's HTTP server. Make it with New; Run it once.

@@ -52,9 +52,6 @@ func (r *Reader) LastID() string { return r.lastID }
 // Retry is the newest reconnection time the stream has told, 0 before.
 func (r *Reader) Retry() time.Duration { return r.retry }
 
-// Buffered is how many bytes were received and not taken apart yet.
-func (r *Reader) Buffered() int { return r.r.Buffered() }
-
 // Next returns the next event. It skips comments and, as the standard says,
 // events without any data line. At the end of the stream it returns io.EOF, or
 // io.ErrUnexpectedEOF when the stream broke off within an event; that part is

@@ -81,6 +81,18 @@ func (b *backend) Probe(ctx context.Context) error {
 	return nil
 }
 
+// Profile names the family of the server and where its tasks are.
+func (b *backend) Profile() string {
+	s := b.site.Load()
+	switch {
+	case s == nil:
+		return ""
+	case s.kind == kindPlain:
+		return "tasks below " + s.prefix
+	}
+	return "tasks below " + s.prefix + ", in the manner of " + string(s.kind)
+}
+
 // Run creates a task, or goes on with the one it is linked to, and has steps
 // executed until one is the last, asks, or is the one step that was wanted.
 //

@@ -169,6 +169,9 @@ func (d *drive) newest(list []remoteArtifact) []wanted {
 			d.skipped(a.Name, err)
 			continue
 		}
+		if mapping.Excluded(at, d.up.Config.Artifacts.Exclude) {
+			continue
+		}
 		if _, again := last[at]; !again {
 			order = append(order, at)
 		}

@@ -9,14 +9,18 @@ import (
 // create makes the agent's task (Agent Protocol v1, POST /ap/v1/agent/tasks).
 // What is empty is left out: forge refuses nulls.
 func (d *drive) create() error {
-	body, moved, broke := d.createBody(), false, d.task.Open
+	moved, broke := false, d.task.Open
 	for try := 0; ; try++ {
 		if broke {
 			if found, err := d.findCreated(); found || err != nil {
+				d.found = found && try == 0
 				return err
 			}
 		}
-		ans, err := d.post(d.ctx, d.site.prefix+"/tasks", body)
+		if err := d.openTopic(); err != nil {
+			return err
+		}
+		ans, err := d.post(d.ctx, d.root()+"/tasks", d.createBody())
 		var broken *brokenError
 		switch {
 		case errors.As(err, &broken) && try < resends:
@@ -28,6 +32,10 @@ func (d *drive) create() error {
 			return d.tooLarge()
 		case err != nil:
 			return err
+		case ans.status == http.StatusNotFound && d.topic != "" && !moved:
+			moved = true
+			d.loseTopic()
+			continue
 		case ans.status == http.StatusNotFound && !moved:
 			if moved, err = d.relocate(); moved {
 				continue
@@ -82,13 +90,20 @@ func (d *drive) createBody() []byte {
 	if prompt := d.prompt(); prompt != "" {
 		body = append(append(append(body, `"input":`...), quote(prompt)...), ',')
 	}
-	body = append(body, `"additional_input":`...)
-	if len(value(d.task.Additional)) > 0 {
-		body = append(body, d.task.Additional...)
-	} else { // the mark by which a task is found whose creation was never answered
-		body = append(append(append(body, `{"apbridge":{"run_id":`...), quote(d.task.Run.ID)...), "}}"...)
+	return append(append(append(body, `"additional_input":`...), d.additional()...), '}')
+}
+
+// additional holds in any case the mark by which a task is found whose creation
+// was never answered.
+func (d *drive) additional() []byte {
+	given := d.task.Additional
+	if len(value(given)) == 0 {
+		given = append(append([]byte(`{"apbridge":{"run_id":`), quote(d.task.Run.ID)...), "}}"...)
 	}
-	return append(body, '}')
+	if d.topic != "" {
+		return displacing(given)
+	}
+	return given
 }
 
 // prompt is what a new task is told: without a prompt, which a run that went

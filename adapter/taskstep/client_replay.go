@@ -6,7 +6,7 @@ import (
 
 // replay takes in what is logged already.
 func (d *drive) replay() {
-	d.former = map[string]bool{}
+	d.former, d.topic = map[string]bool{}, d.task.Link.Topic
 	if d.task.Resume {
 		d.remote = d.task.Link.Remote
 		d.seen = append(d.seen, d.task.Link.Steps...)
@@ -19,10 +19,14 @@ func (d *drive) replay() {
 
 func (d *drive) replayEvent(ev *mapping.Event) {
 	head := ev.Head
+	if ev.Kind == mapping.KindStarted {
+		d.ahead = head.Ahead
+	}
 	switch {
 	case ev.Kind == mapping.KindStarted && head.Attempt > 1:
 		d.replayAttempt()
 	case ev.Kind == mapping.KindLinked && head.Link != nil:
+		d.topic = head.Link.Topic
 		d.remote, d.linked, d.seen = head.Link.Remote, true, append([]string(nil), head.Link.Steps...)
 		d.site, _ = parseProfile(head.Link.Profile)
 	case ev.Kind == mapping.KindUpdate && head.Step != nil:

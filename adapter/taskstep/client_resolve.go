@@ -176,7 +176,7 @@ func (d *drive) stage(s remoteStep) stage {
 // findCreated looks for the task that carries this run's id. found is false
 // where it was certainly never made.
 func (d *drive) findCreated() (found bool, err error) {
-	elems, certain, err := d.list(d.site.prefix+"/tasks", "tasks")
+	elems, certain, err := d.list(d.root()+"/tasks", "tasks")
 	if d.ctx.Err() != nil {
 		return false, ended(d.ctx)
 	}

@@ -155,12 +155,42 @@ func TestPickUpWithOpenCreate(t *testing.T) {
 				}
 				task := adaptertest.NewTask(nil)
 				task.Open = true
-				mustSucceed(t, runTask(t, backendAt(t, url), task))
+				tr := runTask(t, backendAt(t, url), task)
+				if made && !receipt[kind] { // a step may have been sent as well
+					mustFail(t, tr, mapping.CodeOutcomeUnknown)
+				} else {
+					mustSucceed(t, tr)
+				}
 				if n := agent.Counts().Creates; n != want {
 					t.Errorf("%d tasks made, want %d", n, want)
 				}
 			})
 		}
+	}
+}
+
+// TestPickUpWithUnloggedLink: the process died in its first step, before it
+// was logged what the agent calls the task.
+func TestPickUpWithUnloggedLink(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []adaptertest.Kind{adaptertest.Plain, adaptertest.Python, adaptertest.JS, adaptertest.Forge} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			agent := adaptertest.NewStepAgent(kind)
+			url := adaptertest.Serve(t, agent).URL
+			runFor(t, backendAt(t, url), adaptertest.NewTask(nil), 2) // the link and the first step
+			task := adaptertest.NewTask(nil)
+			task.Open = true
+			rest := runTask(t, backendAt(t, url), task)
+			if !listing[kind] {
+				mustFail(t, rest, mapping.CodeOutcomeUnknown)
+				return
+			}
+			mustSucceed(t, rest)
+			if c := agent.Counts(); len(rest.Outputs()) != 3 || c.Creates != 1 || c.Steps != 3 {
+				t.Errorf("%d outputs of %+v, want 3 of one task with 3 steps", len(rest.Outputs()), c)
+			}
+		})
 	}
 }
 
@@ -232,5 +262,32 @@ func TestLinkKnowsSteps(t *testing.T) {
 	if link == nil || len(link.Steps) != 2 || link.Agent != "agent" || link.TaskID != adaptertest.TaskID {
 		raw, _ := json.Marshal(link)
 		t.Errorf("link before the question's end: %s", raw)
+	}
+}
+
+// TestPickUpOfARunAheadOfItsLog: the process had asked for a step before the
+// one before was logged. Where the agent does not list what it has received,
+// there may have been one more than it lists.
+func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
+	t.Parallel()
+	for _, kind := range adaptertest.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			agent := adaptertest.NewStepAgent(kind)
+			url := adaptertest.Serve(t, agent).URL
+			first := runFor(t, backendAt(t, url), adaptertest.NewTask(nil), 2) // the link and the first step
+			started := mapping.Event{Kind: mapping.KindStarted, Head: mapping.Head{Ahead: true}}
+			task := again(adaptertest.NewTask(nil), append([]mapping.Event{started}, first.Events[:1]...))
+			task.Open = true
+			rest := runTask(t, backendAt(t, url), task)
+			if receipt[kind] {
+				mustSucceed(t, rest)
+				return
+			}
+			mustFail(t, rest, mapping.CodeOutcomeUnknown)
+			if n := agent.Counts().Steps; n != 1 {
+				t.Errorf("%d steps executed, want the first only", n)
+			}
+		})
 	}
 }

@@ -19,12 +19,16 @@ type drive struct {
 	yield func(mapping.Event, error) bool
 
 	site    site
+	topic   string   // the agent's topic that the task is in; "" for none
 	remote  string   // the agent's task id
 	linked  bool     // a link event of this run is in the log
+	found   bool     // the task was made by an earlier call whose link is not in the log; a step may have been sent too
 	seen    []string // the agent's ids of the logged steps of this task
 	inRun   int      // steps logged in this run
 	here    int      // of them, in this call
 	queue   []remoteStep
+	ahead   bool // the process before asked for steps before it had logged the one before
+	unsure  bool // a step after the queued ones may have been sent by the process before
 	said    bool // the words of this run have reached the agent
 	lastLog *mapping.Event
 	former  map[string]bool // upstream tasks of failed attempts of this run
@@ -89,12 +93,12 @@ func (d *drive) find() error {
 // prepare settles what an earlier call left open, and hands over the files of
 // a task that has not begun.
 func (d *drive) prepare() error {
-	if d.task.Open && d.linkedBefore() {
+	if d.task.Open && (d.linkedBefore() || d.found) {
 		steps, err := d.resolve(nil)
 		if err != nil {
 			return err
 		}
-		d.queue = steps
+		d.queue, d.unsure = steps, d.ahead && len(steps) > 0
 	}
 	if len(d.seen) == 0 && len(d.queue) == 0 {
 		return d.uploadAll()
@@ -169,7 +173,7 @@ func (d *drive) ask(questions []mapping.Interrupt) error {
 func (d *drive) link() error {
 	d.linked = true
 	link := &mapping.Link{
-		Agent: d.up.Name, TaskID: d.task.TaskID, Remote: d.remote, Profile: d.site.profile(),
+		Agent: d.up.Name, TaskID: d.task.TaskID, Remote: d.remote, Topic: d.topic, Profile: d.site.profile(),
 		Steps: append([]string(nil), d.seen...),
 	}
 	return d.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}})

@@ -41,14 +41,23 @@ const (
 type site struct {
 	prefix string
 	kind   kind
+	topics bool // tasks may share a topic (Topic RFC)
 }
 
 // profile is the site as it is kept in a link.
-func (s site) profile() string { return string(s.kind) + " " + s.prefix }
+func (s site) profile() string {
+	if s.topics {
+		return string(s.kind) + " " + s.prefix + withTopics
+	}
+	return string(s.kind) + " " + s.prefix
+}
+
+const withTopics = " topics"
 
 func parseProfile(p string) (site, bool) {
+	p, topics := strings.CutSuffix(p, withTopics)
 	k, prefix, ok := strings.Cut(p, " ")
-	return site{prefix: prefix, kind: kind(k)}, ok && (prefix == prefixV1 || prefix == prefixOld)
+	return site{prefix: prefix, kind: kind(k), topics: topics}, ok && (prefix == prefixV1 || prefix == prefixOld)
 }
 
 // address is a configured URL without what normalising takes off.
@@ -173,6 +182,7 @@ func (b *backend) settleSite(ctx context.Context) (site, error) {
 	if err != nil {
 		return site{}, err
 	}
+	s.topics = s.prefix == prefixV1 && b.servesTopics(ctx)
 	b.site.Store(&s)
 	return s, nil
 }

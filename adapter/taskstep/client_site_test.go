@@ -111,7 +111,7 @@ func TestReplacedServer(t *testing.T) {
 
 func TestProfile(t *testing.T) {
 	t.Parallel()
-	for _, s := range []site{{prefixV1, kindForge}, {prefixOld, kindPlain}} {
+	for _, s := range []site{{prefixV1, kindForge, false}, {prefixOld, kindPlain, false}, {prefixV1, kindPlain, true}} {
 		if got, ok := parseProfile(s.profile()); !ok || got != s {
 			t.Errorf("parseProfile(%q) = %v, %v", s.profile(), got, ok)
 		}

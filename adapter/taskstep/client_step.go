@@ -13,11 +13,14 @@ import (
 const resends = 2
 
 func (d *drive) taskPath(rest string) string {
-	return d.site.prefix + "/tasks/" + url.PathEscape(d.remote) + rest
+	return d.root() + "/tasks/" + url.PathEscape(d.remote) + rest
 }
 
 // next is the next step: one the agent did already, or one it does now.
 func (d *drive) next() (remoteStep, error) {
+	if err := d.reopen(); err != nil {
+		return remoteStep{}, err
+	}
 	for try := 0; len(d.queue) == 0; try++ {
 		words := d.words()
 		step, err := d.step(words)
@@ -39,6 +42,18 @@ func (d *drive) next() (remoteStep, error) {
 	step.input = d.words()
 	d.said = true
 	return step, nil
+}
+
+// reopen asks again once the steps that were done and not logged are taken: a
+// process that runs ahead of its log may have sent one more than the agent
+// lists.
+func (d *drive) reopen() (err error) {
+	if !d.unsure || len(d.queue) > 0 {
+		return nil
+	}
+	d.queue, err = d.resolve(nil)
+	d.unsure = len(d.queue) > 0
+	return err
 }
 
 // words is what the next step is driven with; nil is a POST without a body,

@@ -64,6 +64,7 @@ func TestWire(t *testing.T) {
 	create := `{"input":"hi","additional_input":{"apbridge":{"run_id":"` + adaptertest.RunID + `"}}}`
 	want := []seen{
 		{"GET /ap/v1/agent/tasks", "", "", ""},
+		{"GET /ap/v2/topics", "", "", ""},
 		{"POST /ap/v1/agent/tasks", "application/json", strconv.Itoa(len(create)), create},
 		step, step,
 		{"GET " + task + "/artifacts/00000000-dddd-4000-8000-000000000001", "", "", ""},

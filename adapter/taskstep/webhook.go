@@ -17,7 +17,7 @@ import (
 // status is the run's (success, error, timeout, interrupted); is_last is false
 // while the task waits for an answer; output is the last words of the agent or
 // null; error is null or {"type", "message"}, as in additional_output.error of
-// a failed step. Artifacts are to be asked for: they may be large in number.
+// a failed step; a task of a topic names it in topic_id. Artifacts are to be asked for: they may be large in number.
 func webhookBody(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error) {
 	input, err := kwargsOf(run)
 	if err != nil {
@@ -29,6 +29,10 @@ func webhookBody(run mapping.Run, out mapping.Outcome, values json.RawMessage) (
 	}
 	b := append([]byte(nil), `{"task_id":`...)
 	b = appendString(b, run.TaskID)
+	if run.Flavour == mapping.FlavourTopic {
+		b = append(b, `,"topic_id":`...)
+		b = appendString(b, run.ThreadID)
+	}
 	b = append(b, `,"run_id":`...)
 	b = appendString(b, run.ID)
 	b = append(b, `,"input":`...)

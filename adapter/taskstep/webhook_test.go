@@ -3,6 +3,7 @@ package taskstep
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +47,15 @@ func TestWebhookBody(t *testing.T) {
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: got %s, %v\nwant %s", c.name, got, err, c.want)
 		}
+	}
+}
+
+func TestWebhookOfATopic(t *testing.T) {
+	t.Parallel()
+	run := mapping.Run{ID: "r", TaskID: "t", ThreadID: "h", Flavour: mapping.FlavourTopic}
+	got, err := webhookBody(run, mapping.Outcome{Status: mapping.RunSuccess}, nil)
+	if want := `{"task_id":"t","topic_id":"h","run_id":"r",`; err != nil || !strings.HasPrefix(string(got), want) {
+		t.Errorf("got %s, %v", got, err)
 	}
 }
 

@@ -121,6 +121,18 @@ func (b *backend) Probe(ctx context.Context) error {
 	return err
 }
 
+// Profile names the graph that is called, or the agent of a plain server.
+func (b *backend) Profile() string {
+	t := b.graph.get()
+	switch {
+	case t == nil:
+		return ""
+	case t.plain:
+		return "Agent Protocol, agent " + t.id
+	}
+	return "LangGraph Server, graph " + t.graph
+}
+
 // Run implements adapter.Backend; session has the parts.
 func (b *backend) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {

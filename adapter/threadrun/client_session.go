@@ -97,7 +97,6 @@ func (s *session) run() error {
 // emit yields one event of the run.
 func (s *session) emit(ev mapping.Event) error {
 	ev.RunID, ev.At = s.t.Run.ID, time.Now()
-	ev.More = s.over || s.stream != nil && s.stream.Buffered() > 0
 	if s.yield(ev, nil) {
 		return nil
 	}

@@ -33,6 +33,7 @@ type fake struct {
 	runs    map[string]*fakeRun
 	order   []string // run ids
 	items   []mapping.Item
+	crons   []mapping.Cron
 	agents  []mapping.Agent
 	written []string // calls that change something
 
@@ -41,6 +42,7 @@ type fake struct {
 	losses    []mapping.Loss
 	lastRun   adapter.NewRun
 	lastQuery any
+	lastCron  adapter.NewCron
 	cancelled chan string
 	breakAt   int // reading events fails behind so many
 	readers   int // how often events were read
@@ -70,7 +72,7 @@ func raw(s string) json.RawMessage { return json.RawMessage(s) }
 func (f *fake) service() adapter.Service {
 	return adapter.Service{
 		Threads: fakeThreads{f}, Index: fakeIndex{f}, States: fakeStates{f}, Runs: fakeRuns{f},
-		RunIndex: fakeRunIndex{f}, Items: fakeItems{f}, Agents: fakeAgents{f},
+		RunIndex: fakeRunIndex{f}, Items: fakeItems{f}, Agents: fakeAgents{f}, Crons: fakeCrons{f},
 	}
 }
 

@@ -236,7 +236,7 @@ func (s *server) ok(w http.ResponseWriter, _ *http.Request) error {
 func (s *server) info(w http.ResponseWriter, _ *http.Request) error {
 	var e enc
 	e.open('{').key("version").str(s.face.Version).key("flags").open('{')
-	e.key("assistants").bool(true).key("crons").bool(false).key("langsmith").bool(false)
+	e.key("assistants").bool(true).key("crons").bool(true).key("langsmith").bool(false)
 	e.close('}').close('}')
 	reply(w, http.StatusOK, e.b)
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -190,21 +189,4 @@ func (s *server) findRuns(ctx context.Context, q adapter.RunQuery) ([]mapping.Ru
 	}
 	slices.SortStableFunc(all, func(a, b mapping.Run) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	return all[min(offset, len(all)):min(limit+offset, len(all))], nil
-}
-
-// Crons are not kept here: searching them finds none.
-func (s *server) searchCrons(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.request(w, r, false); err != nil {
-		return err
-	}
-	reply(w, http.StatusOK, []byte("[]"))
-	return nil
-}
-
-func (s *server) countCrons(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.request(w, r, false); err != nil {
-		return err
-	}
-	reply(w, http.StatusOK, []byte(strconv.Itoa(0)))
-	return nil
 }

@@ -170,6 +170,7 @@ func waitBody(run mapping.Run, end *mapping.Entry, shape waitShape) ([]byte, err
 // query and could find it deleted.
 func ended(run mapping.Run, end *mapping.Entry) mapping.Run {
 	run.Status, run.Fault = end.Head.Outcome.Status, end.Head.Outcome.Fault
+	run.Attempt = max(run.Attempt, end.Head.Attempt)
 	if !end.At.IsZero() {
 		run.EndedAt, run.UpdatedAt = end.At, end.At
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/service"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/webhook"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 )
@@ -30,6 +31,7 @@ type app struct {
 	metrics *metrics.Metrics
 	store   *store.Store
 	engine  *engine.Engine
+	hooks   *webhook.Sender
 	server  *proxy.Server
 }
 
@@ -57,6 +59,7 @@ func (a *app) open(ctx context.Context) error {
 		return err
 	}
 	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, webhookBody, a.log)
+	a.hooks = webhook.New(a.store, a.cfg.Webhooks, "apbridge/"+version(), a.metrics, a.log.Named("webhook"))
 	svc, err := service.New(a.store, events, a.engine, a.cfg, a.log)
 	if err != nil {
 		return err
@@ -99,6 +102,7 @@ func (a *app) serverOptions(svc adapter.Service, through map[string]http.Handler
 		Ready:   a.store.Ping,
 		Drain:   a.engine.Shutdown,
 		Metrics: a.metrics,
+		Public:  documents(version()),
 	}
 }
 
@@ -116,12 +120,40 @@ func (a *app) URL() string { return "http://" + a.server.Addr() }
 // the bridge has drained. Until it is called, connections wait.
 func (a *app) Run(ctx context.Context) error {
 	if err := a.engine.Start(ctx); err != nil {
-		return fmt.Errorf("picking up earlier runs: %w", err)
+		return a.unstarted(ctx, err)
 	}
+	defer a.deliver()()
 	a.log.Info("serving", zap.String("url", a.URL()), zap.Int("agents", len(a.cfg.Agents)), zap.String("version", version()))
 	err := a.server.Run(ctx)
 	a.log.Info("stopped", zap.Error(err))
 	return err
+}
+
+// unstarted hands over what was picked up before the start failed. To be
+// stopped meanwhile is no failure.
+func (a *app) unstarted(ctx context.Context, err error) error {
+	at, stop := context.WithCancel(context.Background())
+	stop()
+	a.engine.Shutdown(at)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("picking up earlier runs: %w", err)
+}
+
+// deliver sends webhooks until the returned stop is called: after the bridge has
+// drained, so that the last ends are still told.
+func (a *app) deliver() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.hooks.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 // Close releases listener and database. It may be called after a failed start.

@@ -55,6 +55,7 @@ func (s struck) throughThreads(t *testing.T, die func(*bridge)) {
 	at := b.thread()
 	run := b.begin(at, `"stream_mode":["updates","values"],`)
 	g.await(t)
+	eventually(t, "what was done before is durable", func() bool { return len(b.get(at+"/state").ok().list("values.messages")) == s.nth })
 	die(b)
 	eventually(t, "the agent is done with what it was asked for", func() bool { return len(agent.Inputs()) >= s.nth })
 	b = b.again()

@@ -15,6 +15,6 @@ or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(p.serveCommand(), p.demoCommand(), p.validateCommand(), p.versionCommand())
+	root.AddCommand(p.serveCommand(), p.demoCommand(), p.runCommand(), p.doctorCommand(), p.initCommand(), p.validateCommand(), p.versionCommand())
 	return root
 }

@@ -18,6 +18,7 @@ type Agent struct {
 	dialled adapter.Backend
 	found   atomic.Pointer[found]
 	slots   chan struct{}
+	pace    pace
 }
 
 // found is a backend whose dialect is known.

@@ -11,17 +11,19 @@ import (
 )
 
 const (
-	maxQueued  = 256                   // pieces; a backend that is faster waits
-	tokenBatch = 64                    // tokens that are written together
-	soonDelay  = 10 * time.Millisecond // how long a piece that may wait waits for company
+	maxQueued  = 256 // pieces; a backend that is faster waits
+	tokenBatch = 64  // tokens that are written together
 )
 
-// urgency says how long a piece may wait to be written together with others.
-type urgency int
+// patience says how long a piece may wait to be written together with others.
+// It is what a step costs a client that follows it at the most, and what an
+// agent that answers at once saves: its whole run is two transactions, not one
+// a step.
+type patience = time.Duration
 
 const (
-	now  urgency = iota
-	soon         // up to soonDelay
+	steps  patience = 2 * time.Millisecond
+	tokens patience = 10 * time.Millisecond
 )
 
 // piece is one event on its way into the store, with what belongs to it.
@@ -32,6 +34,7 @@ type piece struct {
 	files     []store.FileWrite
 	drop      []string
 	artifacts []string
+	mark      mark // where the recorder stands behind it
 	again     bool // says all that one like it said that is queued right before
 }
 
@@ -43,20 +46,23 @@ type appender struct {
 
 	mu      sync.Mutex
 	queue   []piece
-	writing bool // a goroutine is writing
-	armed   bool // a timer will start one
+	writing bool        // a goroutine is writing
+	due     time.Time   // when timer starts one; zero: it does not
+	timer   *time.Timer // nil: never needed so far
+	closing bool        // the rest is written by close
 	err     error
+	durable mark      // where the recorder stood behind the last piece written
 	idle    sync.Cond // signalled when writing ends, or the queue shrinks
 }
 
-func newAppender(x *execution) *appender {
-	a := &appender{x: x}
+func newAppender(x *execution, at mark) *appender {
+	a := &appender{x: x, durable: at}
 	a.idle.L = &a.mu
 	return a
 }
 
 // push queues a piece. It returns the error of an earlier write.
-func (a *appender) push(p piece, u urgency) error {
+func (a *appender) push(p piece, wait patience) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(a.queue) >= maxQueued && a.err == nil {
@@ -70,30 +76,37 @@ func (a *appender) push(p piece, u urgency) error {
 		a.queue = a.queue[:n-1]
 	}
 	a.queue = append(a.queue, p)
-	if u == soon && len(a.queue) < tokenBatch {
-		a.arm()
+	if wait > 0 && len(a.queue) < tokenBatch {
+		a.startIn(wait)
 	} else {
 		a.start()
 	}
 	return nil
 }
 
-// arm and start must be called with the lock held.
-func (a *appender) arm() {
-	if a.armed || a.writing {
+// startIn and start must be called with the lock held.
+func (a *appender) startIn(wait patience) {
+	at := time.Now().Add(wait)
+	switch {
+	case a.writing || !a.due.IsZero() && a.due.Before(at):
 		return
+	case a.timer == nil:
+		a.timer = time.AfterFunc(wait, a.waited)
+	default:
+		a.timer.Reset(wait)
 	}
-	a.armed = true
-	time.AfterFunc(soonDelay, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.armed = false
-		a.start()
-	})
+	a.due = at
+}
+
+func (a *appender) waited() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.due = time.Time{}
+	a.start()
 }
 
 func (a *appender) start() {
-	if a.writing || len(a.queue) == 0 || a.err != nil {
+	if a.writing || a.closing || len(a.queue) == 0 || a.err != nil {
 		return
 	}
 	a.writing = true
@@ -110,11 +123,22 @@ func (a *appender) write() {
 		a.mu.Unlock()
 		err := a.commit(a.x.e.scope(context.Background(), a.x.run), batch, nil)
 		a.mu.Lock()
-		a.err = errors.Join(a.err, err)
+		a.wrote(batch, err)
 	}
 	a.writing = false
 	a.idle.Broadcast()
 	a.mu.Unlock()
+}
+
+// wrote notes what became of a batch. One that could not be written stays the
+// first of the queue: what follows stands on it. The lock must be held.
+func (a *appender) wrote(batch []piece, err error) {
+	if err != nil {
+		a.err = err
+		a.queue = append(batch[:len(batch):len(batch)], a.queue...)
+	} else if n := len(batch); n > 0 {
+		a.durable = batch[n-1].mark
+	}
 }
 
 // drain returns when nothing is queued or being written.
@@ -127,26 +151,48 @@ func (a *appender) drain() {
 	}
 }
 
+// sync is drain that tells whether everything was written.
+func (a *appender) sync() error {
+	a.drain()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
 // close writes what is queued together with the last piece, if any, and the
-// end of the run, and returns when that is durable.
+// end of the run, and returns when that is durable. Where it fails it may be
+// called again.
 func (a *appender) close(ctx context.Context, last *piece, end *store.End) error {
 	a.mu.Lock()
+	a.closing = true // a timer that is still armed must not write the same pieces
 	for a.writing {
 		a.idle.Wait()
 	}
-	batch, err := a.queue, a.err
-	a.queue = nil
+	batch := a.queue
+	a.writing = true // push is not called any more, but its timer may still go off
 	a.mu.Unlock()
-	if err != nil && !storeFull(err) {
-		return err
-	}
 	if last != nil {
-		batch = append(batch, *last)
+		batch = append(batch[:len(batch):len(batch)], *last)
 	}
-	return a.commit(ctx, batch, end)
+	err := a.commit(ctx, batch, end)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err == nil {
+		a.queue = nil
+	}
+	a.writing = false
+	a.idle.Broadcast()
+	return err
 }
 
-func storeFull(err error) bool { return mapping.Classify(err).Class == mapping.StorageFull }
+// giveUp drops what could not be written, and tells where the recorder stood
+// before it.
+func (a *appender) giveUp() mark {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.queue = nil
+	return a.durable
+}
 
 // commit is one transaction; its entries are published after it.
 func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) error {

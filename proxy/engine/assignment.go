@@ -87,7 +87,27 @@ func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []ma
 	if err == nil {
 		l.RemoteRun = ""
 	}
+	if err == nil && traits.Opaque && !x.run.Options.Resuming {
+		err = x.shareTopic(ctx, &l)
+	}
 	return l, err
+}
+
+// shareTopic finds the agent's topic that a new task of the thread goes into:
+// one that knows all of the conversation and nothing else. Any other is left,
+// and the agent told everything anew.
+func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
+	l.Topic = ""
+	if x.run.Base == "" {
+		return nil
+	}
+	links, err := x.e.st.Links(ctx, x.run.ThreadID)
+	for _, other := range links {
+		if other.Agent == x.run.Agent && other.Topic != "" && other.LocalCheckpoint == x.run.Base {
+			l.Agent, l.Topic, l.Profile = other.Agent, other.Topic, other.Profile
+		}
+	}
+	return err
 }
 
 // opaque fills in what a task/step agent is told.
@@ -120,6 +140,9 @@ func (x *execution) brief(t *adapter.Task, earlier []json.RawMessage, memory []r
 		if len(earlier) > 0 && mode != mapping.TranscriptNone {
 			told["messages"] = mapping.AgentProtocolMessages(earlier)
 		}
+	}
+	if t.Link.Topic != "" {
+		mode = mapping.TranscriptNone // the agent's topic has it
 	}
 	if cfg.Deliver == "additional_input" {
 		mode, memory = mapping.TranscriptNone, nil

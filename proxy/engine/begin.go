@@ -47,7 +47,7 @@ func (e *Engine) prepare(o *Order, agent *Agent) error {
 	if !o.New.Claim {
 		return nil
 	}
-	o.New.Events = []mapping.Event{startedEvent(*r)}
+	o.New.Events = []mapping.Event{agent.start(*r)}
 	traits, known := agent.Known()
 	if !known || !traits.Opaque {
 		return nil
@@ -65,7 +65,16 @@ var filesKey = []byte(`"files"`)
 
 func (e *Engine) giveBack(agent *Agent, acquired bool) {
 	if acquired {
-		agent.release()
+		e.release(agent)
+	}
+}
+
+// release gives a slot back. Runs that had to wait, maybe for this very slot,
+// are looked at again.
+func (e *Engine) release(agent *Agent) {
+	agent.release()
+	if e.waiting.Load() {
+		e.ring()
 	}
 }
 
@@ -80,7 +89,7 @@ func (e *Engine) begun(agent *Agent, o Order, c store.Created) {
 	if c.Replayed {
 		return
 	}
-	e.waiting.Add(1)
+	e.waiting.Store(true)
 	if c.Active != nil {
 		e.stopActive(*c.Active, c.Run.Multitask)
 	}
@@ -90,12 +99,12 @@ func (e *Engine) begun(agent *Agent, o Order, c store.Created) {
 // stopActive ends the run that a newer one displaces.
 func (e *Engine) stopActive(r mapping.Run, s mapping.Strategy) {
 	ctx := e.scope(e.root, r)
-	go func() {
+	e.spawn(func() {
 		if err := e.Cancel(ctx, r, s == mapping.StrategyRollback); err != nil && mapping.Classify(err).Class != mapping.Conflict {
 			e.zap.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
 		}
 		e.ring()
-	}()
+	})
 }
 
 func taskOf(o Order) mapping.Task {

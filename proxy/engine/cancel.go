@@ -23,67 +23,66 @@ func (e *Engine) Cancel(ctx context.Context, r mapping.Run, rollback bool) error
 	if err := e.st.DeleteRun(ctx, r.ThreadID, r.ID); err != nil {
 		return err
 	}
-	e.log.Removed(r.ID)
+	e.forgotten(r)
 	return nil
 }
 
 // end stops the run wherever it is: executing here, pending or parked, or
 // executing elsewhere. It may move between these while we look.
 func (e *Engine) end(ctx context.Context, r mapping.Run) error {
-	for {
+	for asked := false; ; {
 		if x := e.executing(r.ID); x != nil {
-			return x.cancelled(ctx)
+			if parked, err := x.cancelled(ctx); !parked {
+				return err
+			}
 		}
 		fresh, err := e.st.Run(ctx, r.ThreadID, r.ID)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if !fresh.Status.Active() {
+		case asked && fresh.Status == mapping.RunInterrupted:
+			return nil
+		case !fresh.Status.Active():
 			return mapping.Errorf(mapping.Conflict, "run_ended", "Run %s has already ended with status %s.", r.ID, fresh.Status)
 		}
-		err = e.endInactive(ctx, fresh)
-		if !errors.Is(err, store.ErrFenced) {
+		if err = e.endInactive(ctx, fresh); !errors.Is(err, store.ErrFenced) {
 			return err
 		}
-		if x := e.executing(r.ID); x == nil {
-			return e.endElsewhere(ctx, fresh)
+		// Claimed: by this process, which is about to execute it, or by
+		// another, which is asked to stop it.
+		if e.executing(r.ID) == nil {
+			if err := e.askToStop(ctx, r, &asked); err != nil {
+				return err
+			}
 		}
 	}
+}
+
+// askToStop leaves a note for the process that executes the run, once, and
+// waits a moment. A run that has ended meanwhile is left to the caller to see.
+func (e *Engine) askToStop(ctx context.Context, r mapping.Run, asked *bool) error {
+	if !*asked {
+		if err := e.st.RequestStop(ctx, r.ID, "cancel"); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+			return err
+		}
+		*asked = true
+	}
+	return pause(ctx, settlePoll)
 }
 
 // endInactive ends a run that nobody executes.
 func (e *Engine) endInactive(ctx context.Context, r mapping.Run) error {
 	out := mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}
-	ev := mapping.Event{RunID: r.ID, Kind: mapping.KindEnd, At: time.Now(), Head: mapping.Head{Outcome: &out}}
-	_, err := e.st.EndInactive(ctx, r.ThreadID, r.ID, ev, store.End{Outcome: out, Thread: out.Thread()})
+	now := time.Now()
+	ev := mapping.Event{RunID: r.ID, Kind: mapping.KindEnd, At: now, Head: mapping.Head{Outcome: &out}}
+	_, err := e.st.EndInactive(ctx, r.ThreadID, r.ID, ev, *e.endOf(r, out, now, nil))
 	if err != nil {
 		return err
 	}
-	if r.Status == mapping.RunPending {
-		e.waiting.Add(-1)
-	}
 	e.unpark(r.ID)
-	e.meter.RunEnded(r.Agent, out.Status)
 	e.log.Ring(r.ID)
 	e.ring()
 	e.tellAgent(r)
-	return nil
-}
-
-// endElsewhere asks the owner in another process and waits until it has ended
-// the run.
-func (e *Engine) endElsewhere(ctx context.Context, r mapping.Run) error {
-	if err := e.st.RequestStop(ctx, r.ID, "cancel"); err != nil {
-		return err
-	}
-	for en, err := range e.log.Follow(ctx, r, 0) {
-		if err != nil {
-			return err
-		}
-		if en.Kind == mapping.KindEnd {
-			break
-		}
-	}
 	return nil
 }
 
@@ -94,17 +93,23 @@ func (e *Engine) executing(runID string) *execution {
 }
 
 // cancelled stops the execution and waits for the end event to be durable.
-func (x *execution) cancelled(ctx context.Context) error {
+// parked: it had just done its step, and the run is to be ended as a parked one.
+func (x *execution) cancelled(ctx context.Context) (parked bool, err error) {
 	x.cancel(errCancelled)
 	select {
 	case <-x.done:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	}
-	if out := x.outcome; !out.Cancelled {
-		return mapping.Errorf(mapping.Conflict, "run_ended", "Run %s ended with status %s before it could be cancelled.", x.run.ID, out.Status)
+	switch out := x.outcome; {
+	case out.Parked:
+		return true, nil
+	case out.Status == "":
+		return false, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "Run %s was handed over before it could be cancelled. Try again in a moment.", x.run.ID)
+	case !out.Cancelled:
+		return false, mapping.Errorf(mapping.Conflict, "run_ended", "Run %s ended with status %s before it could be cancelled.", x.run.ID, out.Status)
 	}
-	return nil
+	return false, nil
 }
 
 // CancelSoon asks for the end of an active run without waiting for it.
@@ -117,10 +122,10 @@ func (e *Engine) CancelSoon(ctx context.Context, r mapping.Run, rollback bool) e
 		return e.Cancel(ctx, r, rollback)
 	}
 	ctx = context.WithoutCancel(ctx)
-	go func() {
+	e.spawn(func() {
 		if err := e.Cancel(ctx, r, rollback); err != nil && mapping.Classify(err).Class != mapping.Conflict {
 			e.zap.Warn("a run could not be cancelled", errField(err), runField(r.ID))
 		}
-	}()
+	})
 	return nil
 }

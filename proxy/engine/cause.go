@@ -38,7 +38,8 @@ func outcomeOf(ctx context.Context, agent string, err error) mapping.Outcome {
 }
 
 // handedOver tells whether the execution must leave the run without ending it.
-func handedOver(ctx context.Context) bool {
+// A shutdown does not take back an outcome that the agent has named.
+func handedOver(ctx context.Context, out *mapping.Outcome) bool {
 	cause := context.Cause(ctx)
-	return errors.Is(cause, errShutdown) || errors.Is(cause, errLeaseLost)
+	return errors.Is(cause, errLeaseLost) || errors.Is(cause, errShutdown) && out == nil
 }

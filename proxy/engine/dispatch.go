@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"iter"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -33,29 +36,46 @@ func (e *Engine) dispatch(due time.Time) {
 	}
 }
 
+// lookAnyway is when the dispatcher looks although nobody rang: a doorbell may
+// be out of order.
+const lookAnyway = 15 * time.Second
+
 func untilDue(due time.Time) time.Duration {
 	if due.IsZero() {
-		return time.Hour
+		return lookAnyway
 	}
-	return max(0, time.Until(due))
+	return min(lookAnyway, max(0, time.Until(due)))
 }
 
 // sweep claims and starts what may start now, and says when the next delayed
 // run is due.
 func (e *Engine) sweep(ctx context.Context) (time.Time, error) {
 	for {
+		// Before looking, so that a run that ends right after rings.
+		e.waiting.Store(true)
 		c, ok, next, err := e.claim(ctx)
-		if err != nil || !ok {
+		if err != nil {
 			return next, err
 		}
-		e.waiting.Add(-1)
-		agent, known := e.agents[c.Run.Agent]
-		if !known {
-			e.endUnknown(ctx, c)
-			continue
+		if !ok {
+			return next, e.rest(ctx)
 		}
-		e.launch(agent, c, Order{})
+		if agent, known := e.agents[c.Run.Agent]; known {
+			e.launch(agent, c, Order{})
+		} else {
+			e.launch(missing(c.Run.Agent), c, Order{})
+		}
 	}
+}
+
+// rest ends the ringing when no run waits. One that is made meanwhile rings
+// itself.
+func (e *Engine) rest(ctx context.Context) error {
+	some, err := e.st.Waiting(ctx)
+	if err == nil && !some {
+		e.waiting.Store(false)
+	}
+	return err
 }
 
 // claim takes the next run and a slot of its agent. The slot is taken first
@@ -82,19 +102,19 @@ func (e *Engine) claim(ctx context.Context) (store.Claimed, bool, time.Time, err
 	return c, ok, next, err
 }
 
-// endUnknown ends a run whose agent is no longer configured.
-func (e *Engine) endUnknown(ctx context.Context, c store.Claimed) {
-	ctx = e.scope(ctx, c.Run)
-	fault := &mapping.Fault{Code: mapping.CodeAgentNotFound,
-		Message: "Agent " + c.Run.Agent + " is not in the configuration any more, so this run cannot go on."}
-	out := mapping.Outcome{Status: mapping.RunError, Fault: fault}
-	_, _, err := e.st.AppendRun(ctx, store.Append{
-		ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence,
-		Events: []mapping.Event{{RunID: c.Run.ID, Kind: mapping.KindEnd, At: time.Now(), Head: mapping.Head{Outcome: &out}}},
-		End:    &store.End{Outcome: out, Thread: out.Thread()},
-	})
-	if err != nil {
-		e.zap.Error("a run of an unknown agent could not be ended", errField(err), runField(c.Run.ID), agentField(c.Run.Agent))
+// missing stands in for an agent that is not configured any more, so that its
+// runs end like any other.
+func missing(name string) *Agent {
+	a := NewAgent(name, config.DefaultAgent(), absent(name))
+	a.tryAcquire()
+	return a
+}
+
+type absent string
+
+func (name absent) Run(context.Context, adapter.Task) iter.Seq2[mapping.Event, error] {
+	return func(yield func(mapping.Event, error) bool) {
+		yield(mapping.Event{}, mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound,
+			"Agent %s is not in the configuration any more, so this run cannot go on.", string(name)))
 	}
-	e.log.Ring(c.Run.ID)
 }

@@ -10,28 +10,44 @@ import (
 
 // endOf is what the store does together with the end event.
 func (r *recorder) endOf(out mapping.Outcome) *store.End {
+	return r.x.e.endOf(r.x.run, out, r.x.now(), r.fold)
+}
+
+// endOf is how a run leaves: with its webhook and, if asked for, the time its
+// thread goes. state may be nil when it has to be read for a webhook.
+func (e *Engine) endOf(r mapping.Run, out mapping.Outcome, now time.Time, state *mapping.Fold) *store.End {
 	end := &store.End{Outcome: out, Thread: out.Thread()}
-	if r.x.run.Options.DeleteAfter && !out.Parked {
-		end.Expire = r.x.now().Add(deleteAfter)
+	if out.Parked {
+		return end
 	}
-	if url := r.x.run.Options.Webhook; url != "" && !out.Parked {
-		end.Webhook = r.webhook(url, out)
+	if r.Options.DeleteAfter {
+		end.Expire = now.Add(deleteAfter)
+	}
+	if r.Options.Webhook != "" && e.hook != nil {
+		r.Status, r.Fault, r.EndedAt = out.Status, out.Fault, now
+		end.Webhook = e.webhook(r, out, state)
 	}
 	return end
 }
 
-func (r *recorder) webhook(url string, out mapping.Outcome) *store.Webhook {
-	if r.x.e.hook == nil {
-		return nil
+// webhook writes the body of a run's webhook. One that cannot be written does
+// not keep the run from ending.
+func (e *Engine) webhook(r mapping.Run, out mapping.Outcome, state *mapping.Fold) *store.Webhook {
+	var err error
+	if state == nil {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(e.scope(e.root, r)), 5*time.Second)
+		defer stop()
+		state, _, err = e.log.State(ctx, r.ThreadID, "")
 	}
-	run := r.x.run
-	run.Status, run.Fault, run.EndedAt = out.Status, out.Fault, r.x.now()
-	body, err := r.x.e.hook(run, out, r.fold.JSON())
+	var body []byte
+	if err == nil {
+		body, err = e.hook(r, out, state.JSON())
+	}
 	if err != nil {
-		r.x.e.zap.Error("a webhook body could not be written", errField(err), runField(run.ID))
+		e.zap.Error("a webhook body could not be written", errField(err), runField(r.ID))
 		return nil
 	}
-	return &store.Webhook{URL: url, Body: body}
+	return &store.Webhook{URL: r.Options.Webhook, Body: body}
 }
 
 // distance is how many bytes of diffs lie between the run's base and its

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/eventlog"
@@ -14,7 +13,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// Meter counts what the engine does; proxy/metrics implements it.
+// Meter counts what the engine does; proxy/metrics implements it. Every
+// RunStarted is followed by one RunEnded, whose status may also be "parked" or
+// "handed_over". Runs that end without having been started here are not told.
 type Meter interface {
 	RunStarted(agent string)
 	RunEnded(agent string, status mapping.RunStatus)
@@ -29,17 +30,22 @@ type Engine struct {
 	meter  Meter
 	zap    *zap.Logger
 	hook   func(mapping.Run, mapping.Outcome, []byte) ([]byte, error)
+	tick   func(context.Context, mapping.Cron) error // nil: no crons
 
 	root    context.Context // of every execution; ends with errShutdown
 	stop    context.CancelCauseFunc
 	wake    chan struct{} // dispatcher's doorbell
-	waiting atomic.Int64  // pending runs that this process may have to start
+	waiting atomic.Bool   // there may be runs that the dispatcher has to start
 	running sync.WaitGroup
+
+	forgetting chan struct{} // one batch of deleted threads at a time
 
 	mu       sync.Mutex
 	live     map[string]*execution
-	idling   map[string]*time.Timer // parked runs, by id
-	draining bool
+	timers   map[string]*appointment // what is due later, by what it is and for which run
+	draining bool                    // no new runs are taken
+	stopped  bool                    // nothing is started any more
+	removed  func(mapping.Run)
 }
 
 // New makes an Engine; nothing runs before Start. hook writes webhook bodies
@@ -49,22 +55,26 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	root, stop := context.WithCancelCause(context.Background())
 	return &Engine{
 		st: st, log: log, cfg: cfg, agents: agents, meter: meter, hook: hook, zap: logger.Named("engine"),
-		root: root, stop: stop, wake: make(chan struct{}, 1), live: map[string]*execution{}, idling: map[string]*time.Timer{},
+		root: root, stop: stop, wake: make(chan struct{}, 1), live: map[string]*execution{}, timers: map[string]*appointment{},
+		forgetting: make(chan struct{}, 1),
 	}
 }
 
 // Start picks up what an earlier process left behind, and begins to start runs
 // as their turn comes. It returns once the first sweep is done.
 func (e *Engine) Start(ctx context.Context) error {
+	if err := e.watchUnpulled(ctx); err != nil {
+		return err
+	}
 	due, err := e.sweep(ctx)
 	if err != nil {
 		return err
 	}
-	e.running.Add(1)
-	go func() {
-		defer e.running.Done()
-		e.dispatch(due)
-	}()
+	e.spawn(func() { e.dispatch(due) })
+	e.spawn(func() { e.newSweeper().run(e.root) })
+	if e.tick != nil {
+		e.spawn(func() { e.watchCrons(e.root) })
+	}
 	return nil
 }
 
@@ -77,6 +87,7 @@ func (e *Engine) Shutdown(ctx context.Context) {
 	e.mu.Unlock()
 	e.drain(ctx)
 	e.stop(errShutdown)
+	e.halt()
 	done := make(chan struct{})
 	go func() { e.running.Wait(); close(done) }()
 	select {
@@ -94,6 +105,39 @@ func (e *Engine) drain(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// halt sees to it that nothing new is started, now or by the clock.
+func (e *Engine) halt() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stopped = true
+	for what, t := range e.timers {
+		t.Stop()
+		delete(e.timers, what)
+	}
+}
+
+// spawn runs f beside everything else; Shutdown waits for it. false: too late.
+func (e *Engine) spawn(f func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopped {
+		return false
+	}
+	e.running.Go(f)
+	return true
+}
+
+// OnRemoved has f called for every run that the engine removes. Before Start.
+func (e *Engine) OnRemoved(f func(mapping.Run)) { e.removed = f }
+
+// forgotten tells everybody who holds something of a run that it is no more.
+func (e *Engine) forgotten(r mapping.Run) {
+	e.log.Removed(r.ID)
+	if e.removed != nil {
+		e.removed(r)
 	}
 }
 
@@ -134,5 +178,3 @@ func (e *Engine) scope(ctx context.Context, r mapping.Run) context.Context {
 
 var errDraining = mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown,
 	"The bridge is shutting down and takes no new runs; try again in a moment.")
-
-var _ = adapter.Traits{}

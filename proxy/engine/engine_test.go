@@ -44,9 +44,25 @@ func (s *script) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Even
 // bench is one engine over a real SQLite file.
 type bench struct {
 	*engine.Engine
-	st   *store.Store
-	log  *eventlog.Log
-	path string
+	st     *store.Store
+	log    *eventlog.Log
+	path   string
+	script *script
+}
+
+// agents has the agent do something else from now on.
+func (b *bench) agents(run func(context.Context, adapter.Task, func(mapping.Event, error) bool)) {
+	b.script.run = run
+}
+
+// cold is the log without what is in memory.
+func (b *bench) cold(t *testing.T) *eventlog.Log {
+	t.Helper()
+	log, err := eventlog.New(b.st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
 }
 
 type meter struct{}
@@ -55,6 +71,12 @@ func (meter) RunStarted(string)                  {}
 func (meter) RunEnded(string, mapping.RunStatus) {}
 
 func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.Agent)) *bench {
+	t.Helper()
+	return openAs(t, "a", path, b, change...)
+}
+
+// openAs is open with an agent of another name.
+func openAs(t *testing.T, name, path string, b adapter.Backend, change ...func(*config.Agent)) *bench {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
 	if err != nil {
@@ -69,12 +91,13 @@ func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.A
 	for _, c := range change {
 		c(&a)
 	}
-	agents := map[string]*engine.Agent{"a": engine.NewAgent("a", a, b)}
+	agents := map[string]*engine.Agent{name: engine.NewAgent(name, a, b)}
 	e := engine.New(st, log, cfg, agents, meter{}, nil, zap.NewNop())
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w := &bench{e, st, log, path}
+	own, _ := b.(*script)
+	w := &bench{e, st, log, path, own}
 	t.Cleanup(w.close)
 	return w
 }
@@ -417,5 +440,32 @@ func TestAnAnswerInTextIsPartOfTheConversation(t *testing.T) {
 	}
 	if m := last.After.Messages(); len(m) != 2 || !strings.Contains(string(m[0]), `"blue"`) || !strings.Contains(string(m[0]), `"human"`) {
 		t.Errorf("messages = %s, want the answer before the step", last.After.JSON())
+	}
+}
+
+// TestInheritedQueue: a run that waits behind one of an earlier process starts
+// when that one ends.
+func TestInheritedQueue(t *testing.T) {
+	t.Parallel()
+	started := make(chan struct{}, 2)
+	s := &script{opaque: true, run: waiting(started)}
+	b := setup(t, s)
+	thread := mapping.NewID()
+	first := b.begin(t, order(thread, mapping.StrategyReject))
+	<-started
+	o := order(thread, mapping.StrategyEnqueue)
+	o.New.Thread = nil
+	queued := b.begin(t, o)
+	b.close()
+	s.run = func(_ context.Context, t adapter.Task, yield func(mapping.Event, error) bool) {
+		yield(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}, nil)
+	}
+	next := open(t, b.path, s)
+	for _, r := range []mapping.Run{first, queued} {
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		if got, err := next.Settled(ctx, r); err != nil || got.Status != mapping.RunSuccess {
+			t.Errorf("run %s: %s, %v", r.ID, got.Status, err)
+		}
+		stop()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
 
 // execution is one run being executed by this process. Its goroutine is the
@@ -39,21 +40,31 @@ func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
 		order: o, cancel: cancel, done: make(chan struct{}),
 	}
 	x.tail = e.log.Adopt(c.Run) // before anybody hears of the run: its readers wait for us
+	if !e.enlist(x, func() { x.work(ctx, c.Logged) }) {
+		cancel(errShutdown) // it stays claimed: the next process takes it over
+		e.log.Disown(x.tail)
+		agent.release()
+	}
+}
+
+func (e *Engine) enlist(x *execution, work func()) bool {
 	e.mu.Lock()
-	e.live[c.Run.ID] = x
-	e.mu.Unlock()
-	e.running.Add(1)
-	e.meter.RunStarted(agent.Name)
-	go x.work(ctx, c.Logged)
+	defer e.mu.Unlock()
+	if e.stopped {
+		return false
+	}
+	e.live[x.run.ID] = x
+	e.meter.RunStarted(x.agent.Name)
+	e.running.Go(work)
+	return true
 }
 
 // work executes the run and leaves the process in order, whatever happened.
 func (x *execution) work(ctx context.Context, logged []mapping.Event) {
-	defer x.e.running.Done()
 	defer x.cancel(nil)
 	ctx, stop := x.withTimeout(ctx)
 	defer stop()
-	out, err := x.execute(ctx, logged)
+	out, err := x.guarded(ctx, logged)
 	x.leave(ctx, out, err)
 }
 
@@ -62,6 +73,18 @@ func (x *execution) withTimeout(ctx context.Context) (context.Context, context.C
 		return context.WithTimeoutCause(ctx, t, errTimeout)
 	}
 	return ctx, func() {}
+}
+
+// guarded is execute whose panic is the failure of this run, not of all.
+func (x *execution) guarded(ctx context.Context, logged []mapping.Event) (out *mapping.Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			x.e.zap.Error("a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.run.ID), agentField(x.agent.Name))
+			out, err = nil, mapping.Errorf(mapping.Internal, mapping.CodeInternal,
+				"The bridge itself failed while it drove agent %s. Its log has the cause.", x.agent.Name)
+		}
+	}()
+	return x.execute(ctx, logged)
 }
 
 // execute drives the backend, again where the run may be retried. It returns
@@ -108,7 +131,8 @@ func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (adapte
 
 // resume folds what is logged and takes the run's tail over.
 func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
-	base, err := x.e.log.Base(ctx, x.run.ThreadID, x.run.Base)
+	// Also for a run that is cancelled already: its end stands on its start.
+	base, err := x.e.log.Base(context.WithoutCancel(ctx), x.run.ThreadID, x.run.Base)
 	if err != nil {
 		return err
 	}
@@ -130,7 +154,7 @@ func (x *execution) begin(logged []mapping.Event) error {
 	if has(logged, mapping.KindStarted) {
 		return nil
 	}
-	ev := startedEvent(x.run)
+	ev := x.agent.start(x.run)
 	ev.At = x.now()
 	return x.rec.add(ev)
 }
@@ -157,9 +181,13 @@ func has(logged []mapping.Event, k mapping.Kind) bool {
 
 // drive consumes the backend's events until the end.
 func (x *execution) drive(ctx context.Context, b adapter.Backend, t adapter.Task) (*mapping.Outcome, error) {
+	asked := time.Now()
 	for ev, err := range b.Run(ctx, t) {
 		if err != nil {
 			return nil, err
+		}
+		if ev.Head.Step != nil {
+			x.agent.pace.took(time.Since(asked))
 		}
 		if ev.Kind == mapping.KindEnd {
 			x.rec.agree(ev)
@@ -174,8 +202,10 @@ func (x *execution) drive(ctx context.Context, b adapter.Backend, t adapter.Task
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {
 			x.remember(ctx, ev)
 		}
+		asked = time.Now()
 	}
 	return nil, nil
 }
 
-func (x *execution) now() time.Time { return time.Now().UTC() }
+// now is as precise as the store, so that what is told live and later is the same.
+func (x *execution) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

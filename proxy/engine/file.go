@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
-	"path"
-	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -68,7 +66,7 @@ func (r *recorder) filesOf(ev *mapping.Event, before, after *mapping.Fold) (writ
 func (r *recorder) writeFiles(ev *mapping.Event, list []mapping.File, made bool) (writes []store.FileWrite, drop, staged []string) {
 	for _, f := range list {
 		switch {
-		case f.Reference != "" || excluded(f.Path, r.x.agent.Config.Artifacts.Exclude):
+		case f.Reference != "" || mapping.Excluded(f.Path, r.x.agent.Config.Artifacts.Exclude):
 			continue
 		case f.Deleted:
 			drop = append(drop, f.Path)
@@ -106,18 +104,4 @@ func (r *recorder) given(files []mapping.File) {
 		digest := sha256.Sum256(f.Content)
 		r.files[f.Path] = hex.EncodeToString(digest[:])
 	}
-}
-
-// excluded matches a path, and every folder above it, against glob patterns;
-// a pattern may begin with a slash.
-func excluded(name string, patterns []string) bool {
-	for _, p := range patterns {
-		p = strings.TrimPrefix(p, "/")
-		for at := name; at != "." && at != "/"; at = path.Dir(at) {
-			if ok, err := path.Match(strings.TrimSuffix(p, "/**"), at); ok && err == nil {
-				return true
-			}
-		}
-	}
-	return false
 }

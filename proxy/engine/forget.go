@@ -5,7 +5,36 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
 )
+
+// forgets tells whether any of the links' agents is to be told.
+func (e *Engine) forgets(links []mapping.Link) bool {
+	for _, l := range links {
+		if a := e.agents[l.Agent]; a != nil && a.Config.UpstreamThreads == "delete" && l.Remote != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// forgetLater tells agents of threads that were swept, without holding up the
+// sweep. One batch is told after the other.
+func (e *Engine) forgetLater(gone []store.Gone) {
+	e.spawn(func() {
+		select {
+		case e.forgetting <- struct{}{}:
+			defer func() { <-e.forgetting }()
+		case <-e.root.Done():
+			return
+		}
+		for _, g := range gone {
+			ctx, stop := context.WithTimeout(mapping.WithPrincipal(e.root, mapping.Principal{Tenant: g.Tenant}), cancelGrace)
+			e.Forget(ctx, g.Links)
+			stop()
+		}
+	})
+}
 
 // Forget deletes an agent's copies of a deleted thread where its configuration
 // asks for that (upstream_threads: delete). Best effort: the thread is gone

@@ -23,7 +23,7 @@ func (x *execution) leave(ctx context.Context, out *mapping.Outcome, err error) 
 		x.cancel(errLeaseLost)
 	}
 	switch {
-	case handedOver(ctx):
+	case handedOver(ctx, out):
 		x.handOver(ctx)
 	case x.stopped(ctx, out):
 		x.finish(ctx, outcomeOf(ctx, x.agent.Name, err))
@@ -41,32 +41,25 @@ func (x *execution) stopped(ctx context.Context, out *mapping.Outcome) bool {
 	return out == nil && ctx.Err() != nil
 }
 
-// finish writes the end in one transaction. A failing store leaves the run as
-// it is: nobody was told that it ended, and the next process picks it up.
+// finish writes the end in one transaction. What could not be written leaves
+// the run as it is: nobody was told that it ended, and the next process picks
+// it up.
 func (x *execution) finish(ctx context.Context, out mapping.Outcome) {
 	ctx = context.WithoutCancel(ctx)
-	if x.rec == nil {
-		base, err := x.e.log.Base(ctx, x.run.ThreadID, "")
-		if err != nil {
-			x.e.zap.Error("a run could not be ended", errField(err), runField(x.run.ID))
-			return
-		}
-		x.tail.Begin(base, nil)
-		x.rec = newRecorder(x, base, nil)
-	}
-	x.outcome = out
-	if err := x.rec.end(ctx, out); err != nil {
+	out, err := x.settle(ctx, out)
+	switch {
+	case errors.Is(err, store.ErrFenced):
+		return
+	case err != nil:
 		x.e.zap.Error("the end of a run could not be written", errField(err), runField(x.run.ID))
 		return
 	}
+	x.outcome = out
 	if out.Parked {
 		x.e.parked(x.run, x.agent)
 		return
 	}
-	x.e.meter.RunEnded(x.agent.Name, out.Status)
-	if x.run.Options.DeleteAfter {
-		x.e.deleteLater(x.run)
-	}
+	x.e.unpark(x.run.ID)
 }
 
 // handOver gives the lease back without ending the run.
@@ -88,11 +81,21 @@ func (x *execution) free() {
 	}
 	x.e.mu.Unlock()
 	x.e.log.Disown(x.tail)
-	x.agent.release()
+	x.e.meter.RunEnded(x.agent.Name, x.left())
+	x.e.release(x.agent)
 	close(x.done)
-	if x.e.waiting.Load() > 0 {
-		x.e.ring()
+}
+
+// left is what is counted as the run's status: it may have left this process
+// without an end.
+func (x *execution) left() mapping.RunStatus {
+	switch {
+	case x.outcome.Parked:
+		return "parked"
+	case x.outcome.Status == "":
+		return "handed_over"
 	}
+	return x.outcome.Status
 }
 
 // tellAgent passes a cancellation on to an agent that can take it.
@@ -109,9 +112,7 @@ func (e *Engine) tellAgent(r mapping.Run) {
 	if !ok {
 		return
 	}
-	e.running.Add(1)
-	go func() {
-		defer e.running.Done()
+	e.spawn(func() {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(e.scope(e.root, r)), cancelGrace)
 		defer stop()
 		link, err := e.st.Link(ctx, r.ThreadID, r.Agent, linkTask(f.traits, r.TaskID))
@@ -121,18 +122,5 @@ func (e *Engine) tellAgent(r mapping.Run) {
 		if err != nil {
 			e.zap.Info("the agent could not be told of a cancellation", errField(err), runField(r.ID), agentField(r.Agent))
 		}
-	}()
-}
-
-// deleteLater removes a run made with on_completion: delete, with its thread.
-func (e *Engine) deleteLater(r mapping.Run) {
-	time.AfterFunc(deleteAfter, func() {
-		ctx, stop := context.WithTimeout(e.scope(e.root, r), cancelGrace)
-		defer stop()
-		if err := e.st.DeleteThread(ctx, r.ThreadID); err != nil && e.root.Err() == nil && mapping.Classify(err).Class != mapping.NotFound {
-			e.zap.Warn("a stateless run could not be removed", errField(err), runField(r.ID))
-			return
-		}
-		e.log.Removed(r.ID)
 	})
 }

@@ -11,7 +11,12 @@ import (
 // parked notes that a lockstep run waits for its next step, and cancels it when
 // nobody asks for one in time.
 func (e *Engine) parked(r mapping.Run, agent *Agent) {
-	e.idle(r.ID, agent.Config.Stepping.Idle, func() {
+	e.cancelIn(r, agent.Config.Stepping.Idle)
+}
+
+// cancelIn cancels the run after d, unless somebody asks for a step of it before.
+func (e *Engine) cancelIn(r mapping.Run, d time.Duration) {
+	e.later(idleOf(r.ID), d, func() {
 		ctx, stop := context.WithTimeout(e.scope(e.root, r), cancelGrace)
 		defer stop()
 		if err := e.Cancel(ctx, r, false); err != nil && mapping.Classify(err).Class != mapping.Conflict {
@@ -20,27 +25,71 @@ func (e *Engine) parked(r mapping.Run, agent *Agent) {
 	})
 }
 
-// idle calls f once after d, unless unpark is called for the id before.
-func (e *Engine) idle(id string, d time.Duration, f func()) {
+func idleOf(runID string) string { return "idle " + runID }
+
+// returning is how long a client has at least, after a start, to come back for the
+// steps of its run.
+const returning = time.Minute
+
+// watchUnpulled starts the clocks of the runs whose clients an earlier process
+// served. The time it was gone counts, but for a little to come back in.
+func (e *Engine) watchUnpulled(ctx context.Context) error {
+	runs, err := e.st.Unpulled(ctx)
+	for _, r := range runs {
+		agent := e.agents[r.Agent]
+		if agent == nil {
+			agent = missing(r.Agent)
+		}
+		idle := agent.Config.Stepping.Idle
+		e.cancelIn(r, max(idle-time.Since(r.UpdatedAt), min(idle, returning)))
+	}
+	return err
+}
+
+// later calls f once after d, in place of what was due under the same name.
+// Nothing is called after Shutdown. A d of 0 is never.
+func (e *Engine) later(what string, d time.Duration, f func()) {
 	if d <= 0 {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if old := e.idling[id]; old != nil {
+	if e.stopped {
+		return
+	}
+	if old := e.timers[what]; old != nil {
 		old.Stop()
 	}
-	if !e.draining {
-		e.idling[id] = time.AfterFunc(d, f)
+	at := &appointment{}
+	at.Timer = time.AfterFunc(d, func() {
+		if e.due(what, at) {
+			e.spawn(f)
+		}
+	})
+	e.timers[what] = at
+}
+
+// appointment is something to be done later.
+type appointment struct{ *time.Timer }
+
+// due takes an appointment that has come out of the books; false: it was called off
+// at the last moment.
+func (e *Engine) due(what string, at *appointment) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.timers[what] != at {
+		return false
 	}
+	delete(e.timers, what)
+	return true
 }
 
 func (e *Engine) unpark(id string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if t := e.idling[id]; t != nil {
+	if t := e.timers[idleOf(id)]; t != nil {
 		t.Stop()
-		delete(e.idling, id)
+		delete(e.timers, idleOf(id))
 	}
 }
 
@@ -59,7 +108,7 @@ func (e *Engine) Continue(ctx context.Context, r mapping.Run, say *string) error
 	}
 	c, err := e.st.ClaimParked(ctx, r.ID)
 	if err != nil {
-		agent.release()
+		e.release(agent)
 		return err
 	}
 	e.unpark(r.ID)

@@ -16,30 +16,36 @@ type recorder struct {
 	app    *appender
 	opaque bool
 
-	fold    *mapping.Fold // after everything queued
-	head    string        // newest checkpoint made by this run, or its base
-	step    int           // of the next loop checkpoint
-	updates int           // of this execution
-	steps   int           // steps of a task/step agent logged so far, by earlier executions too
-	asked   int           // questions so far
-	dirty   bool          // the state moved since the last checkpoint
-	grown   int           // bytes of diffs since the last snapshot
-	next    []string      // what the newest checkpoint said comes next
-	link    mapping.Link  // newest link, merged
+	mark                 // after everything queued
+	updates int          // of this execution
+	ahead   bool         // steps are asked for before the one before is durable
+	steps   int          // steps of a task/step agent logged so far, by earlier executions too
+	asked   int          // questions so far
+	grown   int          // bytes of diffs since the last snapshot
+	link    mapping.Link // newest link, merged
 	linked  bool
 	files   map[string]string // path → sum, of what this run wrote as artifacts
 	fault   error             // why the run must not go on
 }
 
+// mark is where a run's state stands.
+type mark struct {
+	fold  *mapping.Fold
+	head  string   // newest checkpoint made by this run, or its base
+	step  int      // of the next loop checkpoint
+	next  []string // what the newest checkpoint said comes next
+	dirty bool     // the state moved since the last checkpoint
+}
+
 func newRecorder(x *execution, fold *mapping.Fold, logged []mapping.Event) *recorder {
-	r := &recorder{x: x, fold: fold, head: x.run.Base, files: map[string]string{}, grown: unknownGrowth}
+	r := &recorder{x: x, mark: mark{fold: fold, head: x.run.Base}, files: map[string]string{}, grown: unknownGrowth}
 	if x.run.Base == "" {
 		r.grown = 0
 	}
 	for _, ev := range logged {
 		r.noteLogged(ev)
 	}
-	r.app = newAppender(x)
+	r.app = newAppender(x, r.mark)
 	return r
 }
 
@@ -48,13 +54,22 @@ func (r *recorder) noteLogged(ev mapping.Event) {
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head = c.ID
 		r.step = c.Step + 1
+		r.next, r.dirty = c.Next, false
+	} else if changesState(ev) {
+		r.dirty = true
 	}
 	if ev.Head.Step != nil {
 		r.asked++
 		r.steps++
 	}
+	if ev.Kind == mapping.KindInterrupt {
+		r.asked += len(ev.Head.Interrupts)
+	}
 	if ev.Head.Link != nil {
 		r.link, r.linked = *ev.Head.Link, true
+	}
+	if ev.Kind == mapping.KindStarted {
+		r.ahead = ev.Head.Ahead
 	}
 	if ev.Kind == mapping.KindStarted && ev.Head.Attempt > 1 && !r.x.run.Options.Resuming {
 		r.link, r.linked = mapping.Link{}, false // a new attempt begins with an upstream thread or task of its own
@@ -80,34 +95,56 @@ func (r *recorder) add(ev mapping.Event) error {
 	case mapping.KindInterrupt:
 		r.addInterrupt(&ev)
 	}
-	return r.queue(ev, urgencyOf(ev))
+	if ev.Kind == mapping.KindStarted {
+		r.ahead = ev.Head.Ahead
+	}
+	if ev.Head.Step == nil || r.ahead {
+		return r.queue(ev, patienceOf(ev))
+	}
+	return r.addStep(ev)
 }
 
-// urgencyOf: the end follows the last step closely; what the backend has got
-// together is written together; tokens come in crowds, and frames that are only
-// passed on between others; and what the agent calls the task is shown to
-// nobody, so that it can wait for the first step of a quick agent.
-func urgencyOf(ev mapping.Event) urgency {
-	last := ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && ev.Head.Step.IsLast
-	switch ev.Kind {
-	case mapping.KindDelta, mapping.KindLinked, mapping.KindChunk:
-		return soon
+// addStep records a step of an agent that is not quick: the next one is asked
+// for when it is durable. The last one may wait for the end, which follows.
+func (r *recorder) addStep(ev mapping.Event) error {
+	if ev.Head.Step.IsLast {
+		return r.queue(ev, steps)
 	}
-	if last || ev.More {
-		return soon
+	if err := r.queue(ev, 0); err != nil {
+		return err
 	}
-	return now
+	return r.app.sync()
+}
+
+// patienceOf says how long an event may wait for company: what has happened
+// may, what somebody is asked may not.
+func patienceOf(ev mapping.Event) patience {
+	switch {
+	case ev.Kind == mapping.KindDelta, ev.Kind == mapping.KindChunk:
+		return tokens // they come in crowds, or stand between others
+	case ev.Kind == mapping.KindInterrupt, len(ev.Head.Interrupts) > 0:
+		return 0
+	}
+	return steps
 }
 
 // queue folds the event and hands it to the appender.
-func (r *recorder) queue(ev mapping.Event, u urgency) error {
+func (r *recorder) queue(ev mapping.Event, wait patience) error {
+	p, err := r.take(ev)
+	if err != nil {
+		return err
+	}
+	return r.app.push(p, wait)
+}
+
+// take folds the event and lays out what is written with it.
+func (r *recorder) take(ev mapping.Event) (piece, error) {
 	before := r.fold
 	after, err := before.Apply(ev)
 	if err != nil {
-		return fmt.Errorf("folding a %s event: %w", ev.Kind, err)
+		return piece{}, fmt.Errorf("folding a %s event: %w", ev.Kind, err)
 	}
 	r.fold = after
-	ev.More = false
 	p := piece{entry: &mapping.Entry{Event: ev, Before: before, After: after}, again: ev.Kind == mapping.KindLinked && !r.opaque}
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head, r.dirty = c.ID, false
@@ -115,10 +152,11 @@ func (r *recorder) queue(ev mapping.Event, u urgency) error {
 		r.x.e.log.Keep(c.ID, after)
 	} else if after != before && changesState(ev) {
 		r.dirty = true
-		r.grown += len(ev.Data)
+		r.grow(len(ev.Data))
 	}
 	p.files, p.drop, p.artifacts = r.filesOf(&p.entry.Event, before, after)
-	return r.app.push(p, u)
+	p.mark = r.mark
+	return p, nil
 }
 
 func changesState(ev mapping.Event) bool {
@@ -132,15 +170,19 @@ const unknownGrowth = -1
 // snapshot is the full state to be kept with a checkpoint, once the diffs
 // since the last one are longer than a state.
 func (r *recorder) snapshot(id string, diff int) []byte {
-	if r.grown == unknownGrowth {
-		r.grown = r.x.e.distance(r.x)
-	}
-	r.grown += diff
+	r.grow(diff)
 	if size := r.fold.Size(); r.grown <= size || r.grown < 4096 {
 		return nil
 	}
 	r.grown = 0
 	return r.fold.JSON()
+}
+
+func (r *recorder) grow(diff int) {
+	if r.grown == unknownGrowth {
+		r.grown = r.x.e.distance(r.x)
+	}
+	r.grown += diff
 }
 
 func (r *recorder) addLink(ev *mapping.Event) {
@@ -237,35 +279,49 @@ func (r *recorder) guess(q mapping.Interrupt) {
 // refused is why the run must end although its agent would go on.
 func (r *recorder) refused() error { return r.fault }
 
-// end queues the end event and waits until it is durable.
+// end writes the end event, with all that is queued. Where it fails it may be
+// called again.
 func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 	if out.Parked {
 		return r.app.close(ctx, nil, r.endOf(out))
 	}
 	ev := mapping.Event{RunID: r.x.run.ID, Kind: mapping.KindEnd, At: r.x.now(), Head: mapping.Head{Outcome: &out}}
+	if n := r.x.run.Attempt; n > 1 {
+		ev.Head.Attempt = n
+	}
+	head := r.head
 	if r.dirty {
 		next := r.next
 		if out.Status == mapping.RunSuccess {
 			next = nil
 		}
 		ev.Head.Checkpoint = newCheckpoint(r.x.run, "loop", r.step, next, ev.At)
+		head = ev.Head.Checkpoint.ID
 	}
 	after, err := r.fold.Apply(ev)
 	if err != nil {
 		return err
 	}
 	p := piece{entry: &mapping.Entry{Event: ev, Before: r.fold, After: after}}
-	if c := ev.Head.Checkpoint; c != nil {
-		r.head = c.ID
-		p.snapshot = r.snapshot(c.ID, 0)
-		r.x.e.log.Keep(c.ID, after)
+	if r.dirty {
+		p.snapshot = r.snapshot(head, 0)
+		r.x.e.log.Keep(head, after)
 	}
-	r.fold = after
-	if r.linked && !r.opaque && r.link.Agreed() {
-		r.link.LocalCheckpoint = r.head
-		p.link = &r.link
+	if r.linked && r.remembers() {
+		link := r.link
+		link.LocalCheckpoint = head
+		p.link = &link
 	}
 	return r.app.close(ctx, &p, r.endOf(out))
+}
+
+// remembers tells whether the agent has a memory of its own for the thread, so
+// that it matters up to where both sides agree.
+func (r *recorder) remembers() bool {
+	if r.opaque {
+		return r.link.Topic != ""
+	}
+	return r.link.Agreed()
 }
 
 func (r *recorder) fenced() bool { return r.app.fenced() }

@@ -70,7 +70,7 @@ func (x *execution) restart(ctx context.Context, traits adapter.Traits) ([]mappi
 	x.rec.flush()
 	x.run.Attempt++
 	x.taken = false // nothing of this attempt can have been sent
-	started := startedEvent(x.run)
+	started := x.agent.start(x.run)
 	started.At = x.now()
 	if err := x.rec.rewind(fold, started); err != nil {
 		return nil, err
@@ -93,22 +93,35 @@ func (x *execution) initial(ctx context.Context, traits adapter.Traits) (*mappin
 	return base.Apply(ev)
 }
 
-// rewind queues the start of an attempt and, in front of it, the way back to
-// the state it starts from. The recorder is flushed.
+// rewind writes the start of an attempt and, in one transaction with it, the
+// way back to the state it starts from.
 func (r *recorder) rewind(fold *mapping.Fold, started mapping.Event) error {
-	back := mapping.Event{RunID: r.x.run.ID, Kind: mapping.KindState, At: started.At}
+	var both []piece
 	diff, _, err := r.fold.DiffTo(fold.JSON())
 	if err != nil {
 		return err
 	}
-	if diff != nil {
-		back.Data = diff
-		if err := r.queue(back, soon); err != nil {
+	for _, ev := range []mapping.Event{{RunID: started.RunID, Kind: mapping.KindState, At: started.At, Data: diff}, started} {
+		if ev.Kind == mapping.KindState && diff == nil {
+			continue
+		}
+		p, err := r.take(ev)
+		if err != nil {
 			return err
 		}
+		both = append(both, p)
 	}
 	r.noteLogged(started)
-	return r.queue(started, now)
+	return r.app.pushTogether(both)
+}
+
+// pushTogether queues pieces that must be durable together.
+func (a *appender) pushTogether(list []piece) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.queue = append(a.queue, list...)
+	a.start()
+	return a.err
 }
 
 // tryAgain waits its turn: an agent that is overloaded must not be hammered.

@@ -21,6 +21,8 @@ const (
 // ends, and with NotFound when the run is deleted meanwhile.
 func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64) iter.Seq2[*mapping.Entry, error] {
 	return func(yield func(*mapping.Entry, error) bool) {
+		l.readers.enter(run.ThreadID)
+		defer l.readers.leave(run.ThreadID)
 		r := &reader{Log: l, run: run, tail: l.use(run), seq: after, poll: pollFirst}
 		defer l.leave(r.tail)
 		if err := l.fill(ctx, r.tail, run); err != nil {
@@ -34,6 +36,8 @@ func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64) iter.Seq
 // End waits until the run has ended and returns its end entry. Unlike Follow it
 // sleeps through everything before.
 func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
+	l.readers.enter(run.ThreadID)
+	defer l.readers.leave(run.ThreadID)
 	r := &reader{Log: l, run: run, tail: l.use(run), poll: pollFirst}
 	defer l.leave(r.tail)
 	if err := l.fill(ctx, r.tail, run); err != nil {
@@ -105,7 +109,12 @@ func (l *Log) runBase(ctx context.Context, run mapping.Run) (*mapping.Fold, erro
 	if fresh.Status == mapping.RunPending {
 		return nil, nil
 	}
-	return l.Base(ctx, run.ThreadID, fresh.Base)
+	base, err := l.Base(ctx, run.ThreadID, fresh.Base)
+	if err != nil && mapping.Classify(err).Code == mapping.CodeCheckpointNotFound {
+		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
+			"Run %s cannot be replayed: the state it began on is not kept any more (retention.checkpoints).", run.ID)
+	}
+	return base, err
 }
 
 // read returns the next entries from the store, folded on from fold.

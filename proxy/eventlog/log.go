@@ -23,6 +23,8 @@ type Log struct {
 	folds *cache[*mapping.Fold]
 	kept  *cache[*Tail] // tails that nobody uses
 
+	readers readers
+
 	mu   sync.Mutex
 	live map[string]*Tail // tails that are read or written to
 }

@@ -70,7 +70,19 @@ func (s *interactions) add(ctx context.Context, t mapping.Thread, n adapter.NewI
 		return said, err
 	}
 	_, err = s.update(ctx, t.ID, adapter.StateUpdate{Values: delta})
-	return said, err
+	return said, errTopicBusy(err)
+}
+
+// errTopicBusy says in the words of topics that the state cannot be changed now.
+func errTopicBusy(err error) error {
+	known := mapping.Classify(err)
+	if err == nil || known.Class != mapping.Conflict {
+		return err
+	}
+	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy,
+		"A task of this topic has been begun and has not ended. Ask for its steps up to the last one, or cancel it, and say this again.")
+	e.Detail = known.Detail
+	return e
 }
 
 // answer gives the words to the task that asked. done is false when no task of
@@ -112,7 +124,7 @@ func (p *pull) reply(ctx context.Context) (run mapping.Run, ok bool, err error) 
 	if err := p.catchUp(ctx, p.ses); err != nil {
 		return run, false, err
 	}
-	if found, err := p.others(ctx); found || err != nil {
+	if found, err := p.others(ctx, p.ses); found || err != nil {
 		return run, false, err
 	}
 	p.ses.mu.Lock()
@@ -166,7 +178,8 @@ func (s *interactions) all(ctx context.Context, ref adapter.TopicRef) ([]mapping
 	slices.SortStableFunc(c.Runs, byStart)
 	c.Told = make([][]*mapping.Entry, len(c.Runs))
 	for i, r := range c.Runs {
-		if c.Told[i], err = s.log.Read(ctx, r, 0); err != nil {
+		c.Told[i], err = s.log.Read(ctx, r, 0)
+		if err != nil && mapping.Classify(err).Class != mapping.NotFound { // it may be rolled back meanwhile
 			return nil, err
 		}
 	}

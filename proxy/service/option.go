@@ -17,10 +17,7 @@ func (b *runBuilder) options(ctx context.Context) error {
 		Webhook: n.Webhook, MaxSteps: b.maxSteps(), Retries: b.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
 		Losses: mapping.Losses(n.Flavour, b.traits.Opaque, n.Fields),
 	}
-	if n.Webhook != "" {
-		return refuse("webhook is not supported yet: this version delivers none. Poll GET /threads/{thread_id}/runs/{run_id}, or join the run.")
-	}
-	for _, check := range []func(context.Context) error{b.command, b.supervision, b.checkpoint, b.parallel} {
+	for _, check := range []func(context.Context) error{b.hook, b.command, b.supervision, b.checkpoint, b.parallel} {
 		if err := check(ctx); err != nil {
 			return err
 		}
@@ -38,6 +35,14 @@ func (b *runBuilder) retries() int {
 
 func refuse(format string, args ...any) error {
 	return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, format, args...)
+}
+
+// hook refuses a webhook that could never be called.
+func (b *runBuilder) hook(context.Context) error {
+	if b.n.Webhook == "" {
+		return nil
+	}
+	return mapping.CheckWebhook(b.n.Webhook, b.cfg.Webhooks.AllowPrivateNetworks)
 }
 
 func (b *runBuilder) command(context.Context) error {

@@ -68,11 +68,15 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 		if err := p.interject(ctx, active); err != nil {
 			return mapping.Step{}, err
 		}
-		if step, ok := p.ses.step(p.n); ok {
+		if step, ok := p.released(); ok {
 			return step, nil
 		}
 		var err error
+		if active {
+			err = p.turn(ctx, i, run)
+		}
 		switch {
+		case err != nil:
 		case active && p.ses.mode == mapping.SteppingLockstep:
 			err = p.lockstep(ctx, run)
 		case active:
@@ -102,7 +106,7 @@ func (p *pull) interject(ctx context.Context, active bool) error {
 }
 
 func (p *pull) followUp(ctx context.Context, text string) error {
-	tr := &taskRun{task: p.ses.task, stepping: p.ses.mode, followUp: true}
+	tr := &taskRun{task: p.ses.its(), stepping: p.ses.mode, followUp: true}
 	_, err := p.startRun(ctx, p.ses, p.request(ctx, []string{text}), tr)
 	return err
 }
@@ -116,11 +120,18 @@ func (p *pull) follow(ctx context.Context, i int, run mapping.Run) error {
 			return err
 		}
 		p.ses.feed(i, e)
-		if _, ok := p.ses.step(p.n); ok {
+		if _, ok := p.released(); ok {
 			return nil
 		}
 	}
 	return nil
+}
+
+// released returns the step that is due when it may be handed out: a question
+// only when it can be answered.
+func (p *pull) released() (mapping.Step, bool) {
+	step, ok := p.ses.step(p.n)
+	return step, ok && !p.ses.winding(p.n)
 }
 
 // lockstep does one upstream step.
@@ -153,14 +164,14 @@ func (p *pull) begin(ctx context.Context) (again mapping.Step, done bool, err er
 	p.ses.mu.Lock()
 	ended, question, steps := p.ses.ended, p.ses.question, len(p.ses.steps)
 	p.ses.mu.Unlock()
-	switch {
-	case ended == nil:
+	if ended == nil {
 		return again, false, p.first(ctx)
-	case len(question) > 0:
-		return again, false, p.answer(ctx, question)
 	}
-	if found, err := p.others(ctx); found || err != nil {
+	if found, err := p.others(ctx, p.ses); found || err != nil {
 		return again, false, err
+	}
+	if len(question) > 0 {
+		return again, false, p.answer(ctx, question)
 	}
 	if text, ok := p.text(); ok && p.ses.agent.Config.Stepping.FollowUp && !ended.Cancelled {
 		p.said = true
@@ -187,15 +198,18 @@ func (p *pull) first(ctx context.Context) error {
 	if p.ses.mode != mapping.SteppingLockstep {
 		say = nil
 	}
-	_, err := p.startStep(ctx, p.ses, p.request(ctx, words), &taskRun{task: p.ses.task, stepping: p.ses.mode}, say)
+	_, err := p.startStep(ctx, p.ses, p.request(ctx, words), &taskRun{task: p.ses.its(), stepping: p.ses.mode}, say)
 	return err
 }
 
 // answer resumes the run with the client's words, or with the default answer
 // of a client that never says anything.
 func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
+	if err := p.stillAsked(ctx); err != nil {
+		return err
+	}
 	text, given := p.text()
-	tr := &taskRun{task: p.ses.task, stepping: p.ses.mode, asked: question}
+	tr := &taskRun{task: p.ses.its(), stepping: p.ses.mode, asked: question}
 	if !given && p.spelled() == nil {
 		text = p.ses.agent.Config.Stepping.DefaultAnswer
 		if p.req.Input != nil && strings.TrimSpace(*p.req.Input) != "" {
@@ -243,17 +257,6 @@ func (p *pull) spelled() json.RawMessage {
 		return nil
 	}
 	return extra.Resume
-}
-
-// others looks for runs of the task that were made elsewhere: a resume through
-// the other face.
-func (p *pull) others(ctx context.Context) (bool, error) {
-	runs, err := p.st.Runs(ctx, store.RunQuery{ThreadID: p.ses.task.ThreadID, TaskID: p.ses.task.ID, OldestFirst: true})
-	if err != nil || len(runs) <= len(p.ses.runs) {
-		return false, err
-	}
-	p.ses.joined(runs[len(p.ses.runs)])
-	return true, nil
 }
 
 // handOut completes the step and moves the cursor once it was written.

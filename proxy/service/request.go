@@ -24,7 +24,7 @@ func (p *pull) request(ctx context.Context, words []string) adapter.NewRun {
 		input = map[string]json.RawMessage{}
 	}
 	if _, own := input["messages"]; !own && len(words) > 0 {
-		input["messages"] = humanMessages(p.ses.task, words)
+		input["messages"] = p.humanMessages(words)
 	}
 	if files := p.uploads(ctx); files != nil {
 		input["files"] = files
@@ -46,9 +46,9 @@ func (p *pull) request(ctx context.Context, words []string) adapter.NewRun {
 	return n
 }
 
-// humanMessages are words as messages. The task's own input keeps the id that
-// it is known by before there is a run, whatever words follow it.
-func humanMessages(task mapping.Task, words []string) json.RawMessage {
+// humanMessages are words as messages. The first of a task has the id that it
+// is known by before there is a run, whoever merges it into the state.
+func (p *pull) humanMessages(words []string) json.RawMessage {
 	type message struct {
 		ID      string `json:"id,omitempty"`
 		Type    string `json:"type"`
@@ -58,8 +58,8 @@ func humanMessages(task mapping.Task, words []string) json.RawMessage {
 	for i, w := range words {
 		list[i] = message{Type: "human", Content: w}
 	}
-	if len(words) > 1 && task.HasInput && words[0] == task.Input {
-		list[0].ID = mapping.MessageID(task.ID, "input")
+	if !p.ses.begun() {
+		list[0].ID = mapping.MessageID(p.ses.task.ID, "input")
 	}
 	raw, _ := json.Marshal(list)
 	return raw

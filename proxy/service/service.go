@@ -41,10 +41,12 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Confi
 	for name := range cfg.Agents {
 		c.byID[mapping.AssistantID(name)] = name
 	}
+	e.OnTick(c.tick)
 	return adapter.Service{
 		Threads: &threads{c}, Index: &index{c}, States: &states{c},
 		Runs: &runs{c}, RunIndex: &runIndex{c},
 		Tasks: &tasks{c}, Steps: &steps{c}, Items: &items{c}, Artifacts: &artifacts{c}, Agents: &agents{c},
+		Crons:  &crons{c},
 		Topics: &topics{c}, Interactions: &interactions{c},
 	}, nil
 }

@@ -29,7 +29,7 @@ type session struct {
 	steps    []mapping.Step
 	ended    *mapping.Outcome // of the newest run; nil while it is active
 	question []mapping.Interrupt
-	asking   bool // the newest run has asked and not been answered
+	asking   bool // the newest run has asked and not ended yet
 	requests map[int]store.StepRequest
 	pending  int // cursors on their way to the store; guarded by core.mu
 }
@@ -190,9 +190,10 @@ func (s *session) feed(i int, entries ...*mapping.Entry) {
 }
 
 // settle takes is_last back from a step that another run of the task follows:
-// one that was asked for before this one had ended.
+// one that was asked for before this one had ended. A task/step agent says with
+// the step itself that it is the last, others by ending.
 func (s *session) settle(i int, e *mapping.Entry, steps []mapping.Step) []mapping.Step {
-	follows := i+1 < len(s.runs) && e.Kind == mapping.KindEnd && s.runs[i+1].CreatedAt.Before(e.At)
+	follows := i+1 < len(s.runs) && s.runs[i+1].CreatedAt.Before(e.At)
 	for k := range steps {
 		if follows {
 			steps[k].IsLast = false
@@ -209,7 +210,7 @@ func (s *session) note(i int, e *mapping.Entry) {
 	case mapping.KindInterrupt, mapping.KindUpdate:
 		s.asking = s.asking || len(e.Head.Interrupts) > 0
 	case mapping.KindEnd:
-		s.ended = e.Head.Outcome
+		s.ended, s.asking = e.Head.Outcome, false
 		s.question = e.Head.Outcome.Interrupts
 		if len(s.question) == 0 && e.After != nil && e.Head.Outcome.Status == mapping.RunInterrupted && !e.Head.Outcome.Cancelled {
 			s.question = e.After.Interrupts()
@@ -283,6 +284,22 @@ func (s *session) asks() bool {
 	return s.asking
 }
 
+// begun tells whether the task has had a run.
+func (s *session) begun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.runs) > 0
+}
+
+// winding tells that the newest step asks a question and the run that asks is
+// still being ended. Before that is done its answer could not be taken through
+// another face.
+func (s *session) winding(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asking && n == len(s.steps)
+}
+
 // release lets go of the held step: the run is parked, so there is more to come.
 func (s *session) release() {
 	s.mu.Lock()
@@ -305,4 +322,40 @@ func (c *core) catchUp(ctx context.Context, s *session) error {
 		}
 		s.feed(i, entries...)
 	}
+}
+
+// others looks for a run of the task that was made elsewhere, a resume through
+// another face, and adds the oldest one.
+func (c *core) others(ctx context.Context, s *session) (bool, error) {
+	runs, err := c.st.Runs(ctx, store.RunQuery{ThreadID: s.task.ThreadID, TaskID: s.task.ID, OldestFirst: true})
+	if err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	known := len(s.runs)
+	s.mu.Unlock()
+	if len(runs) <= known {
+		return false, nil
+	}
+	s.joined(runs[known])
+	return true, nil
+}
+
+// asked tells whether the task's newest run has ended with a question.
+func (s *session) asked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended != nil && len(s.question) > 0
+}
+
+// upToDate folds everything there is of the task, also what came of an answer
+// that was given through another face.
+func (c *core) upToDate(ctx context.Context, s *session) error {
+	err := c.catchUp(ctx, s)
+	for found := true; err == nil && found && s.asked(); {
+		if found, err = c.others(ctx, s); err == nil && found {
+			err = c.catchUp(ctx, s)
+		}
+	}
+	return err
 }

@@ -20,7 +20,7 @@ func (s *steps) open(ctx context.Context, ref adapter.TaskRef) (*session, error)
 	if err != nil {
 		return nil, err
 	}
-	return ses, s.catchUp(ctx, ses)
+	return ses, s.upToDate(ctx, ses)
 }
 
 // all are the released steps and the held one, with what fetched them.

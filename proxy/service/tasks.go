@@ -129,7 +129,7 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 // its first step: its end is what later steps answer.
 func (s *tasks) never(ctx context.Context, ses *session) (mapping.Run, error) {
 	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour(ses.task), RunAfter: time.Hour}
-	return s.startRun(ctx, ses, n, &taskRun{task: ses.task, stepping: ses.mode})
+	return s.startRun(ctx, ses, n, &taskRun{task: ses.its(), stepping: ses.mode})
 }
 
 // startRun makes a run of the task.

@@ -144,6 +144,9 @@ func (s *Store) end(t *tx, at runKey, runID string, e End, last int64) error {
 	if err := s.hook(t, at, runID, e.Webhook); err != nil {
 		return err
 	}
+	if !e.Expire.IsZero() {
+		t.after(s.ringExpiry)
+	}
 	return e.leave(t, at)
 }
 
@@ -154,7 +157,8 @@ func (e End) leave(t *tx, at runKey) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(`UPDATE threads SET status = CASE WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'busy' ELSE $3 END,
+	_, err = t.exec(`UPDATE threads SET status = CASE WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND parked = 0 AND id <> $2) THEN 'busy'
+ WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
  interrupts = $4, updated_us = $5, expires_us = CASE WHEN $6 > 0 THEN $6 ELSE expires_us END WHERE id = $1`,
 		at.thread, at.run, string(e.Thread), blob(interrupts), t.now, micros(e.Expire))
 	return err

@@ -35,6 +35,7 @@ var threadParts = []string{
 	`DELETE FROM blobs WHERE id IN (SELECT blob FROM artifacts WHERE thread = $1)`,
 	`DELETE FROM artifacts WHERE thread = $1`,
 	`DELETE FROM links WHERE thread = $1`,
+	`DELETE FROM crons WHERE thread = $1`,
 	`DELETE FROM requests WHERE task IN (SELECT id FROM tasks WHERE thread = $1)`,
 	`DELETE FROM events WHERE thread = $1`,
 	`DELETE FROM runs WHERE thread = $1`,

@@ -2,23 +2,227 @@ package store
 
 import (
 	"context"
+	"strings"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// ExpiredThreads lists threads whose time is over and that no run is active on,
-// the longest expired first. All tenants: who deletes them does so as a
-// principal of their tenant. limit 0: all.
-func (s *Store) ExpiredThreads(ctx context.Context, limit int) (list []mapping.Thread, err error) {
+// Overdue is a thread that may be deleted: its time is over, and no run was
+// active on it when it was looked at.
+type Overdue struct {
+	Tenant, ThreadID string
+	Due              time.Time // when its time was over
+	key              int64
+	updated, expires int64
+}
+
+// Expiry says what is overdue. A clock that jumped forward must not end a
+// thread's time early: threads made before the jump are judged by Before.
+type Expiry struct {
+	Now    time.Time // for threads made at Since or later
+	Since  time.Time // when the clock jumped last; zero: it did not
+	Before time.Time // for older ones; not after Now
+}
+
+// OverdueThreads lists expired threads that no run is active on, the longest
+// expired first, and tells when the next one expires (zero: none will). All
+// tenants.
+func (s *Store) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
 	err = s.read1(ctx, func(t *tx) error {
-		return t.each(`SELECT `+threadColumns+` WHERE h.expires_us > 0 AND h.expires_us <= $1
- AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) ORDER BY h.expires_us LIMIT $2`,
-			in{t.now, limitOf(limit)}, func(scan func(...any) error) error {
-				var row threadRow
-				err := row.scan(scan)
-				list = append(list, row.Thread)
+		return t.until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us,
+ EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) FROM threads h WHERE h.expires_us > 0 ORDER BY h.expires_us`, nil,
+			func(scan func(...any) error) (bool, error) {
+				var o Overdue
+				var created int64
+				var busy bool
+				if err := scan(&o.key, &o.Tenant, &o.ThreadID, &o.updated, &o.expires, &created, &busy); err != nil {
+					return false, err
+				}
+				o.Due = timeOf(o.expires)
+				if o.Due.After(e.Now) {
+					next = o.Due
+					return false, nil
+				}
+				if !busy && e.over(o.Due, timeOf(created)) {
+					list = append(list, o)
+				}
+				return len(list) < limit, nil
+			})
+	})
+	return list, next, err
+}
+
+func (e Expiry) over(due, created time.Time) bool {
+	return !due.After(e.Before) || !e.Since.IsZero() && !created.Before(e.Since) && !due.After(e.Now)
+}
+
+// IdleThreads lists threads that were not changed since before and that no run is
+// active on, in the order they were made, beginning after the thread that from
+// names (zero: the first). All tenants.
+func (s *Store) IdleThreads(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		return t.each(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us FROM threads h WHERE h.id > $1 AND h.updated_us <= $2
+ AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) ORDER BY h.id LIMIT $3`,
+			in{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
+				var o Overdue
+				err := scan(&o.key, &o.Tenant, &o.ThreadID, &o.updated, &o.expires)
+				o.Due = timeOf(o.updated)
+				list = append(list, o)
 				return err
 			})
 	})
 	return list, err
+}
+
+// Gone is a deleted thread with what others may hold of it.
+type Gone struct {
+	Tenant, ThreadID string
+	Runs             []mapping.Run // their ids only
+	Links            []mapping.Link
+}
+
+// deletedAtOnce bounds the threads of one transaction, and of one statement.
+const deletedAtOnce = 64
+
+// DeleteThreads removes threads with everything of them, many in a transaction.
+// One that has changed since it was listed, or that a run is active on by now,
+// stays. All tenants.
+func (s *Store) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone, err error) {
+	for len(list) > 0 && err == nil {
+		part := list[:min(len(list), deletedAtOnce)]
+		list = list[len(part):]
+		var removed []Gone
+		err = s.write(ctx, func(t *tx) error {
+			removed, err = s.deleteThreads(t, part)
+			return err
+		})
+		if err == nil {
+			gone = append(gone, removed...)
+		}
+	}
+	return gone, err
+}
+
+func (s *Store) deleteThreads(t *tx, list []Overdue) (gone []Gone, err error) {
+	at := map[int64]int{}
+	var keys in
+	for _, o := range list {
+		var same bool
+		if err := t.get(`SELECT EXISTS (SELECT 1 FROM threads h WHERE h.id = $1 AND h.thread_id = $2 AND h.updated_us = $3 AND h.expires_us = $4
+ AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0))`, in{o.key, o.ThreadID, o.updated, o.expires}, out{&same}); err != nil {
+			return nil, err
+		}
+		if same {
+			at[o.key] = len(gone)
+			keys, gone = append(keys, o.key), append(gone, Gone{Tenant: o.Tenant, ThreadID: o.ThreadID})
+			t.after(func() { s.threads.Remove(threadName{o.Tenant, o.ThreadID}) })
+		}
+	}
+	if len(gone) == 0 {
+		return nil, nil
+	}
+	for len(keys) < deletedAtOnce { // one text for any number
+		keys = append(keys, keys[0])
+	}
+	if err := s.holdings(t, keys, gone, at); err != nil {
+		return nil, err
+	}
+	for _, text := range manyParts {
+		if _, err := t.exec(text, keys...); err != nil {
+			return nil, err
+		}
+	}
+	return gone, nil
+}
+
+// manyParts are threadParts for deletedAtOnce threads.
+var manyParts = func() (texts []string) {
+	for _, text := range threadParts {
+		texts = append(texts, strings.Replace(text, "= $1", "IN ("+list(1, deletedAtOnce)+")", 1))
+	}
+	return texts
+}()
+
+var (
+	runsOfMany  = `SELECT r.thread, r.run_id, k.task_id FROM runs r JOIN tasks k ON k.id = r.task WHERE r.thread IN (` + list(1, deletedAtOnce) + `)`
+	linksOfMany = `SELECT thread, body FROM links WHERE thread IN (` + list(1, deletedAtOnce) + `)`
+)
+
+// holdings notes the runs and links of threads that are about to go.
+func (s *Store) holdings(t *tx, keys in, gone []Gone, at map[int64]int) error {
+	var thread int64
+	err := t.each(runsOfMany, keys, func(scan func(...any) error) error {
+		var r mapping.Run
+		err := scan(&thread, &r.ID, &r.TaskID)
+		g := &gone[at[thread]]
+		r.Tenant, r.ThreadID = g.Tenant, g.ThreadID
+		g.Runs = append(g.Runs, r)
+		t.after(func() { s.runs.Remove(r.ID) })
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return t.each(linksOfMany, keys, func(scan func(...any) error) error {
+		var body []byte
+		var l mapping.Link
+		if err := scan(&thread, &body); err != nil {
+			return err
+		}
+		if err := decode(body, &l); err != nil {
+			return err
+		}
+		gone[at[thread]].Links = append(gone[at[thread]].Links, l)
+		return nil
+	})
+}
+
+// Expiries rings when a thread was given a time to go. It has one listener.
+func (s *Store) Expiries() <-chan struct{} { return s.expiries }
+
+func (s *Store) ringExpiry() {
+	select {
+	case s.expiries <- struct{}{}:
+	default:
+	}
+}
+
+// tokensAtOnce bounds the tokens that one transaction removes.
+const tokensAtOnce = 2000
+
+// TrimTokens removes tokens (delta events) of runs that ended at before or
+// earlier: what they added up to stays. It does some of it, and says whether
+// there is more to do. All tenants.
+func (s *Store) TrimTokens(ctx context.Context, before time.Time) (more bool, err error) {
+	var todo []runKey
+	err = s.read1(ctx, func(t *tx) error {
+		return t.each(`SELECT id, thread FROM runs WHERE ended_us > 0 AND trimmed = 0 AND ended_us <= $1 ORDER BY ended_us LIMIT $2`,
+			in{before.UnixMicro(), deletedAtOnce}, func(scan func(...any) error) error {
+				var k runKey
+				err := scan(&k.run, &k.thread)
+				todo = append(todo, k)
+				return err
+			})
+	})
+	if err != nil || len(todo) == 0 {
+		return false, err
+	}
+	return true, s.writeRelaxed(ctx, func(t *tx) error {
+		room := int64(tokensAtOnce)
+		for _, k := range todo {
+			n, err := t.exec(`DELETE FROM events WHERE id IN (SELECT e.id FROM events e JOIN runs r ON r.id = e.run WHERE r.id = $1 AND r.thread = $2
+ AND r.ended_us > 0 AND e.thread = $2 AND e.seq > r.from_seq AND e.seq <= r.last_seq AND e.kind = 'delta' ORDER BY e.seq LIMIT $3)`, k.run, k.thread, room)
+			if err != nil {
+				return err
+			}
+			if room -= n; room <= 0 {
+				return nil
+			}
+			if _, err := t.exec(`UPDATE runs SET trimmed = 1 WHERE id = $1 AND thread = $2 AND ended_us > 0`, k.run, k.thread); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -145,3 +145,17 @@ func BenchmarkItems(b *testing.B) {
 		}
 	})
 }
+
+func TestTextSearchLooksWhereTheIndexSays(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	for key, index := range map[string]string{"all": "", "title": `["title"]`, "none": "false"} {
+		it := mapping.Item{Namespace: []string{"n"}, Key: key, Value: []byte(`{"title":"gr\u00fcn","body":{"text":"a red fox"}}`)}
+		b.ok(b.PutItem(b.ctx, store.PutItem{Item: it, Index: []byte(index)}))
+	}
+	for query, want := range map[string][]string{"": {"all", "none", "title"}, "grün": {"all", "title"}, "fox": {"all"}, "title": nil} {
+		if d := cmp.Diff(want, b.search(store.ItemQuery{Prefix: []string{"n"}, Query: query})); d != "" {
+			t.Errorf("%q: %s", query, d)
+		}
+	}
+}

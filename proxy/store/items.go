@@ -14,7 +14,7 @@ import (
 // PutItem is an item to be kept.
 type PutItem struct {
 	Item  mapping.Item
-	Index json.RawMessage // which fields a vector search looks at; kept for it
+	Index json.RawMessage // which fields a search by text looks at: mapping.ItemTexts
 }
 
 // ItemQuery selects items below a prefix.
@@ -54,18 +54,19 @@ func sweepItems(t *tx) error {
 	return err
 }
 
-const itemColumns = `i.id, i.ttl_us, i.tenant, i.owner, i.namespace, i.item_key, i.value, i.created_us, i.updated_us, i.expires_us FROM items i`
+const itemColumns = `i.id, i.ttl_us, i.tenant, i.owner, i.namespace, i.item_key, i.value, i.created_us, i.updated_us, i.expires_us, i.fields FROM items i`
 
 // itemRow is an item with its key and time to live.
 type itemRow struct {
 	key, ttl int64
+	index    json.RawMessage
 	mapping.Item
 }
 
 func (r *itemRow) scan(scan func(...any) error) error {
 	var path []byte
 	var created, updated, expires int64
-	err := scan(&r.key, &r.ttl, &r.Tenant, &r.Owner, &path, &r.Key, rawOf(&r.Value), &created, &updated, &expires)
+	err := scan(&r.key, &r.ttl, &r.Tenant, &r.Owner, &path, &r.Key, rawOf(&r.Value), &created, &updated, &expires, rawOf(&r.index))
 	r.Namespace = labelsOf(string(path))
 	r.CreatedAt, r.UpdatedAt, r.Expires = timeOf(created), timeOf(updated), timeOf(expires)
 	return err
@@ -162,7 +163,7 @@ func (s *Store) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err
 
 func (q ItemQuery) passes(row *itemRow, words []string) (bool, error) {
 	if q.Query != "" {
-		if score := share(words, row.Value); score > 0 {
+		if score := share(words, mapping.ItemTexts(row.Value, row.index)); score > 0 {
 			row.Score = &score
 		} else {
 			return false, nil
@@ -193,9 +194,9 @@ func ranked(rows []*itemRow, q ItemQuery) []*itemRow {
 
 func wordsOf(query string) []string { return strings.Fields(strings.ToLower(query)) }
 
-// share is how many of the words stand in the value.
-func share(words []string, value json.RawMessage) float64 {
-	text, found := strings.ToLower(string(value)), 0
+// share is how many of the words stand in the texts.
+func share(words, texts []string) float64 {
+	text, found := strings.ToLower(strings.Join(texts, "\n")), 0
 	for _, w := range words {
 		if strings.Contains(text, w) {
 			found++

@@ -232,3 +232,28 @@ func (s *Store) StopRequests(ctx context.Context) (map[string]string, error) {
 	})
 	return found, err
 }
+
+// Waiting tells whether any run waits to be claimed, now or later. All tenants.
+func (s *Store) Waiting(ctx context.Context) (some bool, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		return t.get(`SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'pending') OR EXISTS (SELECT 1 FROM runs WHERE status = 'running' AND parked = 0 AND holder = '')`,
+			nil, out{&some})
+	})
+	return some, err
+}
+
+// Unpulled lists the active runs whose steps a client has to ask for: parked ones,
+// and those that go on by themselves while their steps are handed out. All tenants.
+func (s *Store) Unpulled(ctx context.Context) (list []mapping.Run, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		return t.each(`SELECT `+runColumns+` WHERE r.ended_us = 0 ORDER BY r.id`, nil, func(scan func(...any) error) error {
+			var row runRow
+			err := row.scan(scan)
+			if row.Parked || row.Options.Stepping == mapping.SteppingFree {
+				list = append(list, row.Run)
+			}
+			return err
+		})
+	})
+	return list, err
+}

@@ -34,7 +34,8 @@ type Store struct {
 	threads  *lru.Cache[threadName, int64]
 	runs     *lru.Cache[string, runKey]
 	confirms confirms
-	outbox   chan struct{} // doorbell of deliveries
+	// Doorbells: a delivery, a thread's time to go, a cron.
+	outbox, expiries, crons chan struct{}
 }
 
 type threadName struct{ tenant, id string }
@@ -54,7 +55,10 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
 		return nil, refuse(dsn[:strings.Index(dsn, ":")], "PostgreSQL is not supported by this version; set database to the path of a SQLite file")
 	}
-	s := &Store{owner: o.Owner, now: o.Now, log: log, outbox: make(chan struct{}, 1)}
+	s := &Store{
+		owner: o.Owner, now: o.Now, log: log,
+		outbox: make(chan struct{}, 1), expiries: make(chan struct{}, 1), crons: make(chan struct{}, 1),
+	}
 	if s.owner == "" {
 		s.owner = newOwner()
 	}

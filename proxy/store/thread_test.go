@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -184,32 +183,5 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 	b.ok(err)
 	if got, err := a.Thread(a.ctx, th); err != nil || got.Head == "" {
 		t.Error(got, err)
-	}
-}
-
-func TestExpiredThreadsAreListedOnceTheyAreFree(t *testing.T) {
-	t.Parallel()
-	clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
-	b := openAt(t, filepath.Join(t.TempDir(), "a.db"), store.Options{Now: clock.now})
-	c := b.as("a").create(newThreadRun())
-	e := ending(mapping.RunSuccess)
-	e.Expire = clock.at.Add(time.Second)
-	b.thread()
-	busy := clock.at
-	_, err := b.as("a").PatchThread(b.as("a").ctx, c.Thread.ID, nil, &busy)
-	b.ok(err)
-	if list, err := b.ExpiredThreads(b.ctx, 0); err != nil || len(list) != 0 {
-		t.Fatal(list, err)
-	}
-	_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
-	b.ok(err)
-	if list, err := b.ExpiredThreads(b.ctx, 0); err != nil || len(list) != 0 {
-		t.Fatal("before its time:", list, err)
-	}
-	clock.at = clock.at.Add(2 * time.Second)
-	list, err := b.ExpiredThreads(b.ctx, 9)
-	b.ok(err)
-	if len(list) != 1 || list[0].ID != c.Thread.ID || list[0].Tenant != "a" {
-		t.Fatal(list)
 	}
 }

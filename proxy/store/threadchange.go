@@ -25,6 +25,7 @@ func (s *Store) PatchThread(ctx context.Context, id string, metadata json.RawMes
 		}
 		if expires != nil {
 			row.Expires = timeOf(micros(*expires))
+			t.after(s.ringExpiry)
 		}
 		row.UpdatedAt = timeOf(t.now)
 		_, err = t.exec(`UPDATE threads SET metadata = $2, expires_us = $3, updated_us = $4 WHERE id = $1`,
@@ -120,7 +121,7 @@ func touch(t *tx, thread int64, clear bool) error {
 
 // CopyThread copies a thread with its checkpoints, the events they are folded
 // from, and its artifacts, all under the numbers and ids they have; not its
-// links, tasks and runs: the copy is idle.
+// links, tasks, runs and time to go: the copy is idle, and stays.
 func (s *Store) CopyThread(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.write(ctx, func(t *tx) error {
@@ -128,7 +129,7 @@ func (s *Store) CopyThread(ctx context.Context, id, newID string) (th mapping.Th
 		if err != nil {
 			return noThread(err, id)
 		}
-		row, fresh, err := s.insertThread(t, p, mapping.Thread{ID: newID, Metadata: old.Metadata, Config: old.Config, Expires: old.Expires})
+		row, fresh, err := s.insertThread(t, p, mapping.Thread{ID: newID, Metadata: old.Metadata, Config: old.Config})
 		if err != nil {
 			return err
 		}

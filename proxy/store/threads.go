@@ -81,6 +81,9 @@ func (s *Store) insertThread(t *tx, p mapping.Principal, th mapping.Thread) (row
 		return row, false, err
 	}
 	t.after(func() { s.threads.Add(threadName{row.Tenant, row.ID}, row.key) })
+	if !row.Expires.IsZero() {
+		t.after(s.ringExpiry)
+	}
 	return row, err == nil, err
 }
 

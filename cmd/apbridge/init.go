@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	text "text/template"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/spf13/cobra"
+)
+
+// starterFile is a configuration to begin with: what one changes first.
+//
+//go:embed starter.yaml.tmpl
+var starterFile string
+
+func (p *program) initCommand() *cobra.Command {
+	var file string
+	var agents []string
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Write a configuration to begin with",
+		Long: `init writes a commented configuration file for the given agents, with what one
+changes first. Every key and its default is in config.example.yaml. A file that
+is there is left alone.`,
+		Example: `  apbridge init --agent legacy=http://127.0.0.1:8000
+  apbridge init --agent legacy=http://127.0.0.1:8000 --config -     # to the terminal`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			written, err := starter(agents)
+			if err != nil {
+				return err
+			}
+			if file == "-" {
+				_, err := p.out.Write(written)
+				return err
+			}
+			if err := writeNew(file, written, force); err != nil {
+				return err
+			}
+			fmt.Fprintf(p.out, "%s is written. Next:\n\n  apbridge doctor --config %s\n  apbridge serve --config %s\n", file, file, file)
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&file, "config", "c", "apbridge.yaml", "the file to write; - is the terminal")
+	cmd.Flags().StringArrayVar(&agents, "agent", nil, "an agent to stand in front of, as NAME=URL; may be repeated")
+	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
+	return cmd
+}
+
+// starter is the file for the given agents, checked as serve would.
+func starter(flags []string) ([]byte, error) {
+	type agent struct{ Name, URL string }
+	var list []agent
+	for _, f := range flags {
+		name, url, ok := strings.Cut(f, "=")
+		if !ok {
+			return nil, fmt.Errorf("flag --agent: %q is not NAME=URL, for instance legacy=http://127.0.0.1:8000", f)
+		}
+		list = append(list, agent{name, url})
+	}
+	if len(list) == 0 {
+		list = append(list, agent{"legacy", "http://127.0.0.1:8000"})
+	}
+	given := configFlags{agents: flags}
+	if len(flags) > 0 {
+		if _, err := given.load(nil, func(config.Complaint) {}); err != nil {
+			return nil, err
+		}
+	}
+	var b bytes.Buffer
+	t, err := text.New("starter").Parse(starterFile)
+	if err != nil {
+		return nil, err
+	}
+	err = t.Execute(&b, struct {
+		Agents []agent
+		First  string
+	}{list, list[0].Name})
+	return b.Bytes(), err
+}
+
+func writeNew(file string, content []byte, force bool) error {
+	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if force {
+		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	f, err := os.OpenFile(file, how, 0o600) // it may come to hold secrets
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already; name another with --config, or write over it with --force", file)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}

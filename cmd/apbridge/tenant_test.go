@@ -1,0 +1,231 @@
+package main
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+)
+
+// secretOfA stands in everything that belongs to tenant A.
+const secretOfA = "belongs-to-alice"
+
+// estate is what tenant A has, by the names of the routes' variables.
+type estate struct {
+	*rigged
+	ids map[string]string
+}
+
+func (e *estate) as(key, method, path, body string, headers ...string) told {
+	e.t.Helper()
+	return e.send(method, path, body, append([]string{"X-Api-Key", key}, headers...)...)
+}
+
+func newEstate(t *testing.T) *estate {
+	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
+		{Output: `"` + secretOfA + ` one"`, Files: [][2]string{{secretOfA + ".txt", secretOfA}}}, {Output: `"two"`, Last: true},
+	}}
+	r := rig(t, strings.Replace(twoKeys, "$ONLY", "", 1), map[string]http.Handler{"a": agent}, keyEnviron...)
+	e := &estate{r, map[string]string{"agent": "a", "agent_id": "a", "assistant_id": "a", "namespace": "x"}}
+	v1 := "/ap/v1/agent/tasks"
+	e.ids["task"] = e.as(keyA, "POST", v1, `{"input":"`+secretOfA+`"}`).want(t, 200).member("task_id")
+	for range 2 {
+		e.ids["step"] = e.as(keyA, "POST", v1+"/"+e.ids["task"]+"/steps", "").want(t, 200).member("step_id")
+	}
+	arts := e.as(keyA, "GET", v1+"/"+e.ids["task"]+"/artifacts", "").want(t, 200, secretOfA)
+	e.ids["artifact"] = textBetween(arts.body, `"artifact_id":"`, `"`)
+	e.ids["thread_id"], e.ids["topic"] = e.ids["task"], e.ids["task"]
+	e.ids["run_id"] = textBetween(e.as(keyA, "GET", "/threads/"+e.ids["task"]+"/runs", "").want(t, 200).body, `"run_id":"`, `"`)
+	e.ids["checkpoint_id"] = textBetween(e.as(keyA, "GET", "/threads/"+e.ids["task"]+"/state", "").want(t, 200, secretOfA).body, `"checkpoint_id":"`, `"`)
+	e.ids["interaction"] = textBetween(e.as(keyA, "GET", "/ap/v2/topics/"+e.ids["topic"]+"/interactions", "").want(t, 200).body, `"interaction_id":"`, `"`)
+	cron := `{"assistant_id":"a","schedule":"0 0 1 1 *","input":"` + secretOfA + `"}`
+	e.ids["cron_id"] = e.as(keyA, "POST", "/runs/crons", cron).want(t, 200).member("cron_id")
+	e.as(keyA, "PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"v":"`+secretOfA+`"}}`).want(t, 204)
+	for name, id := range e.ids {
+		if id == "" {
+			t.Fatalf("tenant A has no %s", name)
+		}
+	}
+	return e
+}
+
+// ask is how a route is asked for something of tenant A's.
+type ask struct {
+	query, body string
+	headers     []string
+	// own: the request names nothing that is A's, or what it names would become
+	// the caller's own: it succeeds and shows nothing.
+	own bool
+}
+
+// asks are the routes that need more than their path. Ids stand in braces.
+var asks = map[string]ask{
+	"POST /runs":                                 {body: `{"thread_id":"{thread_id}","input":"x"}`},
+	"POST /runs/wait":                            {body: `{"thread_id":"{thread_id}","input":"x"}`},
+	"POST /runs/stream":                          {body: `{"thread_id":"{thread_id}","input":"x"}`},
+	"POST /runs/batch":                           {body: `[{"assistant_id":"a","thread_id":"{thread_id}","input":"x"}]`},
+	"POST /runs/cancel":                          {body: `{"thread_id":"{thread_id}","run_ids":["{run_id}"]}`},
+	"POST /runs/search":                          {body: `{"thread_id":"{thread_id}"}`},
+	"POST /threads":                              {body: `{"thread_id":"{thread_id}","if_exists":"do_nothing"}`, own: true},
+	"POST /threads/search":                       {body: `{"ids":["{thread_id}"]}`, own: true},
+	"POST /threads/count":                        {body: `{"metadata":{"graph_id":"a"}}`, own: true},
+	"POST /threads/prune":                        {body: `{"thread_ids":["{thread_id}"]}`, own: true},
+	"POST /threads/{thread_id}/state":            {body: `{"values":{"k":1}}`},
+	"POST /threads/{thread_id}/state/checkpoint": {body: `{"checkpoint":{"checkpoint_id":"{checkpoint_id}"}}`},
+	"PATCH /threads/{thread_id}":                 {body: `{"metadata":{"k":1}}`},
+	"POST /threads/{thread_id}/runs":             {body: `{"assistant_id":"a","input":"x"}`},
+	"POST /threads/{thread_id}/runs/wait":        {body: `{"assistant_id":"a","input":"x"}`},
+	"POST /threads/{thread_id}/runs/stream":      {body: `{"assistant_id":"a","input":"x"}`},
+	"POST /runs/crons":                           {body: `{"assistant_id":"a","schedule":"0 0 1 1 *"}`, own: true},
+	"POST /threads/{thread_id}/runs/crons":       {body: `{"assistant_id":"a","schedule":"0 0 1 1 *"}`},
+	"PATCH /runs/crons/{cron_id}":                {body: `{"enabled":false}`},
+	"GET /store/items":                           {query: "?namespace=n&key=k"},
+	"PUT /store/items":                           {body: `{"namespace":["n"],"key":"k","value":{"v":"of bob"}}`, own: true},
+	"DELETE /store/items":                        {body: `{"namespace":["n"],"key":"k"}`, own: true},
+	"POST /store/items/search":                   {body: `{"namespace_prefix":["n"]}`, own: true},
+	"POST /assistants/{assistant_id}/latest":     {body: `{"version":1}`, own: true},
+	"POST /store/namespaces":                     {own: true},
+	"GET /ok":                                    {own: true},
+	"GET /info":                                  {own: true},
+}
+
+// expectation of a route that is not in asks.
+func askOf(m mounted) ask {
+	if a, ok := asks[m.method+" "+m.path]; ok {
+		return a
+	}
+	tail := m.path
+	if _, after, ok := strings.Cut(m.path, "{agent}"); ok {
+		tail = after
+	}
+	switch {
+	case strings.HasPrefix(tail, "/assistants"), strings.HasPrefix(tail, "/agents/"), strings.HasSuffix(tail, "/heartbeat"):
+		return ask{own: true} // agents are everybody's
+	case strings.Contains(tail, "{"):
+	default:
+		return ask{own: true} // a list, or a creation
+	}
+	switch {
+	case m.method == "POST" && strings.HasSuffix(tail, "/interactions"):
+		return ask{body: `{"input":"x"}`}
+	case m.method == "POST" && strings.HasSuffix(tail, "/artifacts"):
+		return ask{
+			body:    "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.txt\"\r\n\r\nx\r\n--b--\r\n",
+			headers: []string{"Content-Type", "multipart/form-data; boundary=b"},
+		}
+	}
+	return ask{}
+}
+
+// TestE20_TenantsNeverMeet asks every route, as tenant B, for what is tenant
+// A's: it is not there. Then A asks the same, to show that the question was
+// well put.
+func TestE20_TenantsNeverMeet(t *testing.T) {
+	t.Parallel()
+	e := newEstate(t)
+	routes := mountedRoutes(t)
+	slices.SortStableFunc(routes, func(a, b mounted) int { return cmp.Compare(weight(a), weight(b)) })
+	for _, m := range routes {
+		e.asB(t, m)
+	}
+	e.unharmed(t)
+	for _, m := range routes {
+		e.asA(t, m)
+	}
+}
+
+// weight puts first what changes nothing, and last what removes.
+func weight(m mounted) int {
+	switch {
+	case m.method == "DELETE", strings.HasSuffix(m.path, "/prune"):
+		return 2
+	case m.method != "GET":
+		return 1
+	}
+	return 0
+}
+
+func (e *estate) fill(t *testing.T, m mounted) (path string, a ask) {
+	t.Helper()
+	a = askOf(m)
+	path, missing := m.fill(e.ids)
+	if missing != "" {
+		t.Fatalf("%s %s: nothing is known of {%s}; add it to the estate", m.method, m.path, missing)
+	}
+	for name, id := range e.ids {
+		a.body = strings.ReplaceAll(a.body, "{"+name+"}", id)
+	}
+	if a.body == "" && m.method != "GET" && !strings.HasSuffix(m.path, "/steps") {
+		a.body = "{}"
+	}
+	return path + a.query, a
+}
+
+func (e *estate) asB(t *testing.T, m mounted) {
+	t.Helper()
+	path, a := e.fill(t, m)
+	if strings.HasPrefix(m.path, "/threads") && a.own && strings.Contains(a.body, "do_nothing") {
+		return // would give B a thread of that name; see unharmed
+	}
+	got := e.as(keyB, m.method, path, a.body, a.headers...)
+	what := m.method + " " + path
+	if strings.Contains(got.body, secretOfA) {
+		t.Errorf("%s shows what is A's: %d %s", what, got.status, got.body)
+	}
+	if !a.own && got.status != 404 && !emptyList(got) {
+		t.Errorf("%s: %d %s, want 404", what, got.status, got.body)
+	}
+	if a.own {
+		for _, name := range []string{"run_id", "step", "artifact", "checkpoint_id"} {
+			if strings.Contains(got.body, e.ids[name]) {
+				t.Errorf("%s shows A's %s: %s", what, name, got.body)
+			}
+		}
+	}
+}
+
+func emptyList(got told) bool {
+	return got.status == 200 && (got.body == "[]" || got.body == `{"runs":[]}`)
+}
+
+// unharmed: what is A's is as it was, and B may have things of the same name.
+func (e *estate) unharmed(t *testing.T) {
+	t.Helper()
+	th := "/threads/" + e.ids["thread_id"]
+	e.as(keyA, "GET", th+"/state", "").want(t, 200, secretOfA)
+	if got := e.as(keyA, "GET", th+"/state", ""); strings.Contains(got.body, `"k":1`) {
+		t.Errorf("B changed A's state: %s", got.body)
+	}
+	e.as(keyA, "GET", "/ap/v1/agent/tasks/"+e.ids["task"]+"/artifacts/"+e.ids["artifact"], "").want(t, 200, secretOfA)
+	e.as(keyA, "GET", "/store/items?namespace=n&key=k", "").want(t, 200, secretOfA)
+	first := e.as(keyA, "POST", "/runs", `{"input":"x"}`, "Idempotency-Key", "same").want(t, 200).member("run_id")
+	second := e.as(keyB, "POST", "/runs", `{"input":"x"}`, "Idempotency-Key", "same").want(t, 200).member("run_id")
+	if first == second || first == "" {
+		t.Errorf("an idempotency key of A's gave B run %s", second)
+	}
+	got := e.as(keyB, "POST", "/threads", `{"thread_id":"`+e.ids["thread_id"]+`","if_exists":"do_nothing"}`)
+	if strings.Contains(got.body, secretOfA) || got.status != 200 {
+		t.Errorf("a thread of the same name: %d %s", got.status, got.body)
+	}
+	e.as(keyB, "DELETE", th, "").want(t, 204)
+	e.as(keyA, "GET", th, "").want(t, 200, secretOfA)
+}
+
+func (e *estate) asA(t *testing.T, m mounted) {
+	t.Helper()
+	path, a := e.fill(t, m)
+	if a.own {
+		return
+	}
+	got := e.as(keyA, m.method, path, a.body, a.headers...)
+	if got.status == 404 && strings.Contains(got.body, "not_supported") {
+		return // refused to everybody
+	}
+	gone := weight(m) == 2 // an earlier DELETE took it along
+	if got.status/100 != 2 && got.status != 409 && !gone {
+		t.Errorf("%s %s: even A is answered %d %s", m.method, path, got.status, got.body)
+	}
+}

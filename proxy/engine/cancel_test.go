@@ -1,0 +1,189 @@
+package engine_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+func TestCancelOfARunThatWaits(t *testing.T) {
+	t.Parallel()
+	started := make(chan struct{}, 2)
+	b := setup(t, &script{opaque: true, run: waiting(started)})
+	thread := mapping.NewID()
+	first := b.begin(t, order(thread, mapping.StrategyReject))
+	<-started
+	queued := b.begin(t, order(thread, mapping.StrategyEnqueue))
+	delayed := order(mapping.NewID(), mapping.StrategyReject)
+	delayed.New.Run.RunAfter = time.Now().Add(time.Hour)
+	later := b.begin(t, delayed)
+	for _, r := range []mapping.Run{queued, later} {
+		if r.Status != mapping.RunPending {
+			t.Fatalf("the run is %s", r.Status)
+		}
+		if err := b.Cancel(t.Context(), r, false); err != nil {
+			t.Fatal(err)
+		}
+		if out := b.end(t, r); out.Status != mapping.RunInterrupted || !out.Cancelled {
+			t.Errorf("outcome %+v", out)
+		}
+	}
+	if s := b.status(t, first); s != mapping.RunRunning {
+		t.Errorf("the run before is %s", s)
+	}
+	if err := b.Cancel(t.Context(), first, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.st.Run(t.Context(), thread, first.ID); mapping.Classify(err).Class != mapping.NotFound {
+		t.Errorf("a rolled back run is still there: %v", err)
+	}
+}
+
+// Whichever wins, there is one end, it is what the canceller was told, and the
+// thread is free.
+func TestCancelRacesTheEnd(t *testing.T) {
+	t.Parallel()
+	var n int
+	var mu sync.Mutex
+	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+		mu.Lock()
+		n++
+		spin := n % 40 * 500
+		mu.Unlock()
+		for i := range spin {
+			if i%500 == 0 && ctx.Err() != nil {
+				yield(mapping.Event{}, context.Cause(ctx))
+				return
+			}
+		}
+		twoSteps(ctx, task, yield)
+	}})
+	told := map[bool]int{}
+	for range 150 {
+		r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+		err := b.Cancel(t.Context(), r, false)
+		if err != nil && mapping.Classify(err).Class != mapping.Conflict {
+			t.Fatalf("cancel said %v", err)
+		}
+		ends := 0
+		var out mapping.Outcome
+		for _, e := range b.read(t, r) {
+			if e.Kind == mapping.KindEnd {
+				ends++
+				out = *e.Head.Outcome
+			}
+		}
+		if ends != 1 || out.Cancelled != (err == nil) {
+			t.Fatalf("%d ends, the last %+v; cancel said %v", ends, out, err)
+		}
+		told[out.Cancelled]++
+		if th, err := b.st.Thread(t.Context(), r.ThreadID); err != nil || th.Status != mapping.ThreadIdle {
+			t.Fatalf("thread %s, %v", th.Status, err)
+		}
+	}
+	t.Logf("%d cancelled, %d ended before", told[true], told[false])
+}
+
+// A run may be claimed by the dispatcher at the moment it is cancelled.
+func TestCancelRacesTheStart(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &script{opaque: true, run: twoSteps}, func(a *config.Agent) { a.Concurrency = 2 })
+	for range 40 {
+		thread := mapping.NewID()
+		first := b.begin(t, order(thread, mapping.StrategyReject))
+		c, err := b.Begin(t.Context(), order(thread, mapping.StrategyEnqueue))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		if err := b.Cancel(ctx, c.Run, false); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+			t.Fatalf("cancel said %v", err)
+		}
+		stop()
+		b.end(t, first)
+		b.end(t, c.Run)
+	}
+}
+
+func TestRollbackPutsTheThreadBack(t *testing.T) {
+	t.Parallel()
+	started := make(chan struct{}, 1)
+	s := &script{opaque: true, run: twoSteps}
+	b := setup(t, s)
+	thread := mapping.NewID()
+	b.end(t, b.begin(t, order(thread, mapping.StrategyReject)))
+	before, err := b.st.Thread(t.Context(), thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.run = func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+		if yield(linked("up"), nil) && yield(step(task, 1, "half", false), nil) {
+			waiting(started)(ctx, task, yield)
+		}
+	}
+	half := b.begin(t, order(thread, mapping.StrategyReject))
+	<-started
+	s.run = twoSteps
+	c, err := b.Begin(t.Context(), order(thread, mapping.StrategyRollback))
+	if err != nil {
+		t.Fatal(err)
+	}
+	es := b.read(t, c.Run)
+	if got, want := len(es[len(es)-1].After.Messages()), 6; got != want {
+		t.Errorf("%d messages, want %d: those of the run before and of this one", got, want)
+	}
+	if fresh, err := b.st.Run(t.Context(), thread, c.Run.ID); err != nil || fresh.Base != before.Head {
+		t.Errorf("it began at %q, want %q (%v)", fresh.Base, before.Head, err)
+	}
+	if _, err := b.st.Run(t.Context(), thread, half.ID); mapping.Classify(err).Class != mapping.NotFound {
+		t.Errorf("the displaced run is still there: %v", err)
+	}
+}
+
+func TestRunTimeout(t *testing.T) {
+	t.Parallel()
+	started := make(chan struct{}, 1)
+	b := setup(t, &script{opaque: true, run: waiting(started)}, func(a *config.Agent) { a.RunTimeout = 30 * time.Millisecond })
+	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+	out := b.end(t, r)
+	if out.Status != mapping.RunTimeout || out.Fault == nil || out.Fault.Code != mapping.CodeRunTimeout {
+		t.Errorf("outcome %+v", out)
+	}
+	if th, _ := b.st.Thread(t.Context(), r.ThreadID); th.Status != mapping.ThreadError {
+		t.Errorf("thread %s", th.Status)
+	}
+}
+
+func TestBackendsThatMisbehave(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]func(context.Context, adapter.Task, func(mapping.Event, error) bool){
+		"stops without an end": func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+			yield(linked("up"), nil)
+		},
+		"panics": func(context.Context, adapter.Task, func(mapping.Event, error) bool) { panic("an index out of range") },
+		"sends a state that is no object": func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+			yield(mapping.Event{Kind: mapping.KindState, Data: []byte(`[1]`), Head: mapping.Head{Full: true}}, nil)
+		},
+		"ends with nothing": func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+			yield(mapping.Event{Kind: mapping.KindEnd}, nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, &script{opaque: true, run: run})
+			r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+			out := b.end(t, r)
+			if out.Status != mapping.RunError || out.Fault == nil || out.Fault.Message == "" {
+				t.Errorf("outcome %+v", out)
+			}
+			if th, _ := b.st.Thread(t.Context(), r.ThreadID); th.Status != mapping.ThreadError {
+				t.Errorf("thread %s", th.Status)
+			}
+		})
+	}
+}

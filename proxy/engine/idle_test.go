@@ -1,0 +1,75 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+)
+
+// freely is a run whose steps are handed out while it goes on.
+func freely(o engine.Order) engine.Order {
+	o.New.Run.Options.Stepping = mapping.SteppingFree
+	return o
+}
+
+func lasting(ctx context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+	if yield(linked("up"), nil) {
+		<-ctx.Done()
+		yield(mapping.Event{}, context.Cause(ctx))
+	}
+}
+
+// settled is the run's status once nothing moves any more in the bubble.
+func (b *bench) settled(t *testing.T, r mapping.Run) mapping.RunStatus {
+	t.Helper()
+	synctest.Wait()
+	return b.status(t, r)
+}
+
+func TestFreeRunThatNobodyPullsAfterARestartIsCancelled(t *testing.T) {
+	t.Parallel()
+	idle := func(a *config.Agent) { a.Stepping.Idle, a.RunTimeout = 10*time.Minute, 0 }
+	for name, c := range map[string]struct {
+		away, left time.Duration
+		pulled     bool
+		want       mapping.RunStatus
+	}{
+		"at once":                      {0, 9 * time.Minute, false, mapping.RunRunning},
+		"after its time":               {0, 11 * time.Minute, false, mapping.RunInterrupted},
+		"the time without us counts":   {5 * time.Minute, 6 * time.Minute, false, mapping.RunInterrupted},
+		"but there is time to return":  {time.Hour, 50 * time.Second, false, mapping.RunRunning},
+		"which is short":               {time.Hour, 70 * time.Second, false, mapping.RunInterrupted},
+		"somebody asks for a step":     {0, time.Hour, true, mapping.RunRunning},
+		"somebody returns at the last": {time.Hour, time.Hour, true, mapping.RunRunning},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, path string) {
+				b := open(t, path, &script{opaque: true, run: lasting}, idle)
+				r := b.begin(t, freely(order(mapping.NewID(), mapping.StrategyReject)))
+				other := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+				synctest.Wait()
+				b.close()
+				time.Sleep(c.away)
+				b = open(t, path, &script{opaque: true, run: lasting}, idle)
+				defer b.close()
+				if c.pulled {
+					b.Pulled(r.ID)
+				}
+				time.Sleep(c.left)
+				if got := b.settled(t, r); got != c.want {
+					t.Errorf("run is %s, want %s", got, c.want)
+				}
+				if got := b.settled(t, other); got != mapping.RunRunning {
+					t.Errorf("a run that is not pulled at all is %s", got)
+				}
+			})
+		})
+	}
+}

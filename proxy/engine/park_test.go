@@ -1,0 +1,229 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+)
+
+// lockstep does one step a call, n in all, and answers with what was said.
+func lockstep(n int) *script {
+	s := &script{opaque: true}
+	s.run = func(_ context.Context, t adapter.Task, yield func(mapping.Event, error) bool) {
+		done := 0
+		for _, ev := range t.After {
+			if ev.Kind == mapping.KindUpdate {
+				done++
+			}
+		}
+		if done == 0 && !yield(linked("up"), nil) {
+			return
+		}
+		said := "nothing"
+		if t.Say != nil {
+			said = *t.Say
+		}
+		last := done+1 == n
+		if !yield(step(t, done+1, fmt.Sprintf("%d %s", done+1, said), last), nil) {
+			return
+		}
+		out := mapping.Outcome{Parked: true}
+		if last {
+			out = mapping.Outcome{Status: mapping.RunSuccess}
+		}
+		yield(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}}, nil)
+	}
+	return s
+}
+
+func lockstepOrder() engine.Order {
+	o := order(mapping.NewID(), mapping.StrategyReject)
+	o.New.Run.Options.Stepping = mapping.SteppingLockstep
+	o.OneStep = true
+	return o
+}
+
+// parked waits until the run is.
+func (b *bench) parked(t *testing.T, r mapping.Run) mapping.Run {
+	t.Helper()
+	fresh, err := b.Settled(t.Context(), r)
+	if err != nil || !fresh.Parked {
+		t.Fatalf("the run is %+v, %v; want it parked", fresh, err)
+	}
+	return fresh
+}
+
+// eventually looks until something holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+func (b *bench) status(t *testing.T, r mapping.Run) mapping.RunStatus {
+	t.Helper()
+	fresh, err := b.st.Run(t.Context(), r.ThreadID, r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fresh.Status
+}
+
+func TestALockstepRunGoesOnStepByStep(t *testing.T) {
+	t.Parallel()
+	b := setup(t, lockstep(3), func(a *config.Agent) { a.Concurrency = 1 })
+	r := b.begin(t, lockstepOrder())
+	th := func() mapping.ThreadStatus {
+		th, err := b.st.Thread(t.Context(), r.ThreadID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return th.Status
+	}
+	r = b.parked(t, r)
+	if th() != mapping.ThreadInterrupted || b.Live() != 0 {
+		t.Errorf("a parked run leaves its thread %s and %d executions", th(), b.Live())
+	}
+	b.parked(t, b.begin(t, lockstepOrder())) // the agent's only slot is free
+	words := "two words"
+	if err := b.Continue(t.Context(), r, &words); err != nil {
+		t.Fatal(err)
+	}
+	b.parked(t, r)
+	if err := b.Continue(t.Context(), r, nil); err != nil {
+		t.Fatal(err)
+	}
+	es := b.read(t, r)
+	last := es[len(es)-1]
+	if last.Head.Outcome.Status != mapping.RunSuccess || th() != mapping.ThreadIdle {
+		t.Errorf("outcome %+v, thread %s", last.Head.Outcome, th())
+	}
+	var outputs []string
+	for _, e := range es {
+		if e.Head.Step != nil {
+			said, _ := mapping.StepSaid(e.Event)
+			outputs = append(outputs, string(said))
+		}
+	}
+	if got, want := fmt.Sprint(outputs), `["1 nothing" "2 two words" "3 nothing"]`; got != want {
+		t.Errorf("steps %s, want %s", got, want)
+	}
+	if err := b.Continue(t.Context(), r, nil); mapping.Classify(err).Class != mapping.Conflict {
+		t.Errorf("a step of an ended run said %v", err)
+	}
+}
+
+func TestAParkedRunIsCancelled(t *testing.T) {
+	t.Parallel()
+	b := setup(t, lockstep(3))
+	r := b.parked(t, b.begin(t, lockstepOrder()))
+	if err := b.Cancel(t.Context(), r, false); err != nil {
+		t.Fatal(err)
+	}
+	if out := b.end(t, r); out.Status != mapping.RunInterrupted || !out.Cancelled {
+		t.Errorf("outcome %+v", out)
+	}
+}
+
+func TestAParkedRunThatNobodyAsksForIsCancelled(t *testing.T) {
+	t.Parallel()
+	b := setup(t, lockstep(3), func(a *config.Agent) { a.Stepping.Idle = 20 * time.Millisecond })
+	if out := b.end(t, b.begin(t, lockstepOrder())); !out.Cancelled {
+		t.Errorf("outcome %+v", out)
+	}
+}
+
+func TestARunParkedByAnEarlierProcessIsWatched(t *testing.T) {
+	t.Parallel()
+	b := setup(t, lockstep(3))
+	r := b.parked(t, b.begin(t, lockstepOrder()))
+	path := b.path
+	b.close()
+	again := open(t, path, lockstep(3), func(a *config.Agent) { a.Stepping.Idle = 20 * time.Millisecond })
+	if out := again.end(t, r); !out.Cancelled {
+		t.Errorf("outcome %+v", out)
+	}
+}
+
+func TestAFreeRunThatNobodyPullsIsCancelled(t *testing.T) {
+	t.Parallel()
+	started := make(chan struct{}, 1)
+	b := setup(t, &script{opaque: true, run: waiting(started)}, func(a *config.Agent) { a.Stepping.Idle = 30 * time.Millisecond })
+	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+	<-started
+	b.CancelIdle(r)
+	b.Pulled(r.ID) // in time
+	b.CancelIdle(r)
+	if out := b.end(t, r); !out.Cancelled {
+		t.Errorf("outcome %+v", out)
+	}
+}
+
+// A cancellation ends a run wherever it meets it between two steps.
+func TestCancelMeetsTheParking(t *testing.T) {
+	t.Parallel()
+	b := setup(t, lockstep(1000))
+	for range 40 {
+		r := b.begin(t, lockstepOrder())
+		var both sync.WaitGroup
+		both.Go(func() {
+			for range 3 {
+				fresh, err := b.Settled(t.Context(), r)
+				if err != nil || !fresh.Parked || b.Continue(t.Context(), fresh, nil) != nil {
+					return
+				}
+			}
+		})
+		if err := b.Cancel(t.Context(), r, false); err != nil {
+			t.Fatalf("cancel said %v", err)
+		}
+		both.Wait()
+		if out := b.end(t, r); !out.Cancelled {
+			t.Fatalf("outcome %+v", out)
+		}
+		if th, err := b.st.Thread(t.Context(), r.ThreadID); err != nil || th.Status != mapping.ThreadIdle {
+			t.Fatalf("thread %s, %v", th.Status, err)
+		}
+	}
+	if b.Live() != 0 {
+		t.Errorf("%d executions are left", b.Live())
+	}
+}
+
+func TestAParkedRunSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	b := setup(t, lockstep(2))
+	r := b.parked(t, b.begin(t, lockstepOrder()))
+	path := b.path
+	b.close()
+	again := open(t, path, lockstep(2))
+	if n := again.Live(); n != 0 {
+		t.Errorf("%d executions after a restart: a parked run waits for its client", n)
+	}
+	words := "go"
+	if err := again.Continue(t.Context(), r, &words); err != nil {
+		t.Fatal(err)
+	}
+	es := again.read(t, r)
+	var m struct{ Content json.RawMessage }
+	messages := es[len(es)-1].After.Messages()
+	_ = json.Unmarshal(messages[len(messages)-1], &m)
+	if string(m.Content) != `"2 go"` {
+		t.Errorf("the last message is %s", m.Content)
+	}
+}

@@ -1,0 +1,121 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// crons keeps requests for runs that the engine's clock repeats.
+type crons struct{ *core }
+
+func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, error) {
+	agent, err := s.agent(ctx, n.Run.Agent)
+	if err != nil {
+		return mapping.Cron{}, err
+	}
+	c := mapping.Cron{ID: mapping.NewID(), ThreadID: n.Run.ThreadID, Agent: agent.Name, AssistantID: mapping.AssistantID(agent.Name)}
+	if err := s.fill(ctx, &c, n); err != nil {
+		return c, err
+	}
+	if c.Next, err = engine.NextTick(c, s.now()); err != nil {
+		return c, err
+	}
+	return s.st.CreateCron(ctx, c)
+}
+
+// fill sets what a request says of a cron. The run it asks for is laid out once,
+// so that what could never run is refused now.
+func (s *crons) fill(ctx context.Context, c *mapping.Cron, n adapter.NewCron) (err error) {
+	n.Run.Agent, n.Run.ThreadID = c.Agent, c.ThreadID
+	if _, _, err := s.order(ctx, n.Run); err != nil {
+		return err
+	}
+	c.Schedule, c.Timezone, c.Enabled, c.Keep, c.End = n.Schedule, n.Timezone, n.Enabled, n.Keep, n.End
+	c.Metadata, c.Payload = object(n.Run.Metadata), object(n.Payload)
+	c.Run, err = json.Marshal(n.Run)
+	return err
+}
+
+func (s *crons) Get(ctx context.Context, id string) (mapping.Cron, error) { return s.st.Cron(ctx, id) }
+
+func (s *crons) Update(ctx context.Context, id string, n adapter.NewCron) (mapping.Cron, error) {
+	old, err := s.st.Cron(ctx, id)
+	if err != nil {
+		return old, err
+	}
+	c := old
+	if err := s.fill(ctx, &c, n); err != nil {
+		return c, err
+	}
+	next, err := engine.NextTick(c, s.now())
+	if err != nil {
+		return c, err
+	}
+	if c.Schedule != old.Schedule || c.Timezone != old.Timezone || c.Enabled != old.Enabled || !c.End.Equal(old.End) {
+		c.Next = next
+	}
+	return s.st.UpdateCron(ctx, c)
+}
+
+func (s *crons) Delete(ctx context.Context, id string) error { return s.st.DeleteCron(ctx, id) }
+
+func (s *crons) Search(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron, int, error) {
+	out := store.CronQuery{
+		Agent: q.Agent, ThreadID: q.ThreadID, Enabled: q.Enabled, Metadata: q.Metadata, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset,
+	}
+	if name, ok := s.byID[q.Agent]; ok {
+		out.Agent = name
+	}
+	return s.st.Crons(ctx, out)
+}
+
+// tick makes the run of a cron's tick, the same way as a request for it. The tick
+// is its idempotency key: made twice, it is one run.
+func (c *core) tick(ctx context.Context, cr mapping.Cron) error {
+	n, err := runOf(cr)
+	if err != nil {
+		return err
+	}
+	o, _, err := c.order(ctx, n)
+	if err != nil {
+		return err
+	}
+	o.New.IdempotencyRoute, o.New.IdempotencyKey = "cron", cr.ID+"/"+strconv.FormatInt(cr.Next.UnixMicro(), 10)
+	_, err = c.engine.Begin(ctx, o)
+	return err
+}
+
+// runOf reads back the request that a cron's runs are made by.
+func runOf(cr mapping.Cron) (n adapter.NewRun, err error) {
+	if err := json.Unmarshal(cr.Run, &n); err != nil {
+		return n, err
+	}
+	for _, raw := range []*json.RawMessage{&n.Kwargs, &n.Input, &n.Messages, &n.Metadata, &n.Config, &n.Context} {
+		absent(raw)
+	}
+	if n.Command != nil {
+		absent(&n.Command.Resume)
+		absent(&n.Command.Update)
+		absent(&n.Command.Goto)
+	}
+	n.ThreadID, n.Agent = cr.ThreadID, cr.Agent
+	n.DeleteAfter = cr.ThreadID == "" && !cr.Keep
+	n.Metadata, err = mapping.MergeMetadata(object(n.Metadata), json.RawMessage(fmt.Sprintf(`{"cron_id":%q}`, cr.ID)))
+	return n, err
+}
+
+// absent undoes what encoding did: nothing was written as null.
+func absent(raw *json.RawMessage) {
+	if string(*raw) == "null" {
+		*raw = nil
+	}
+}
+
+var _ adapter.Crons = (*crons)(nil)

@@ -1,0 +1,345 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/service"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
+)
+
+// cronAgent answers at once, unless it is told to hold.
+type cronAgent struct{ hold chan struct{} }
+
+func (cronAgent) Traits() adapter.Traits {
+	return adapter.Traits{Opaque: true, Stepping: mapping.SteppingFree}
+}
+
+func (a cronAgent) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
+	return func(yield func(mapping.Event, error) bool) {
+		if a.hold != nil {
+			select {
+			case <-a.hold:
+			case <-ctx.Done():
+				yield(mapping.Event{}, context.Cause(ctx))
+				return
+			}
+		}
+		step := mapping.StepUpdate(t.Run.ID, t.TaskID, 1, mapping.StepInfo{Output: json.RawMessage(`"done"`), IsLast: true}, nil, mapping.ApprovalAuto)
+		end := mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}
+		_ = yield(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &mapping.Link{Remote: "up"}}}, nil) && yield(step, nil) && yield(end, nil)
+	}
+}
+
+type cronMeter struct{}
+
+func (cronMeter) RunStarted(string)                  {}
+func (cronMeter) RunEnded(string, mapping.RunStatus) {}
+
+// clockwork is a whole bridge but for its faces, on a clock of its own: sleeping
+// costs nothing.
+type clockwork struct {
+	adapter.Service
+	st    *store.Store
+	close func()
+}
+
+func wind(t *testing.T, path string, a adapter.Backend) *clockwork {
+	t.Helper()
+	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := eventlog.New(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.DefaultAgent = "a"
+	cfg.Agents["a"] = config.DefaultAgent()
+	e := engine.New(st, log, cfg, map[string]*engine.Agent{"a": engine.NewAgent("a", cfg.Agents["a"], a)}, cronMeter{}, nil, zap.NewNop())
+	svc, err := service.New(st, log, e, cfg, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return &clockwork{svc, st, func() {
+		ctx, stop := context.WithCancel(context.Background())
+		stop()
+		e.Shutdown(ctx)
+		_ = st.Close()
+	}}
+}
+
+func inBubble(t *testing.T, f func(t *testing.T, path string)) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.db")
+	synctest.Test(t, func(t *testing.T) { f(t, path) })
+}
+
+func everyHour() adapter.NewCron {
+	return adapter.NewCron{
+		Run: adapter.NewRun{
+			Agent: "a", Flavour: mapping.FlavourLangGraph, Input: json.RawMessage(`{"messages":[{"role":"user","content":"hi"}]}`), HasInput: true,
+			Kwargs: json.RawMessage(`{"input":{"messages":[{"role":"user","content":"hi"}]}}`), Metadata: json.RawMessage(`{"m":1}`),
+		},
+		Payload: json.RawMessage(`{"assistant_id":"a"}`), Schedule: "0 * * * *", Enabled: true, Keep: true,
+	}
+}
+
+func (w *clockwork) cron(t *testing.T, n adapter.NewCron) mapping.Cron {
+	t.Helper()
+	c, err := w.Crons.Create(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (w *clockwork) runs(t *testing.T) []mapping.Run {
+	t.Helper()
+	synctest.Wait()
+	list, err := w.RunIndex.List(t.Context(), adapter.RunQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func (w *clockwork) want(t *testing.T, n int, when string) {
+	t.Helper()
+	if got := len(w.runs(t)); got != n {
+		t.Fatalf("%s: %d runs, want %d", when, got, n)
+	}
+}
+
+func TestCronMakesARunAtEveryTick(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, path string) {
+		w := wind(t, path, cronAgent{})
+		defer w.close()
+		c := w.cron(t, everyHour())
+		if want := time.Now().Truncate(time.Hour).Add(time.Hour).UTC(); !c.Next.Equal(want) {
+			t.Errorf("next %s, want %s", c.Next, want)
+		}
+		w.want(t, 0, "before the first tick")
+		time.Sleep(time.Hour + time.Second)
+		w.want(t, 1, "after the first tick")
+		time.Sleep(2 * time.Hour)
+		w.want(t, 3, "after two more")
+		r := w.runs(t)[0]
+		var m map[string]any
+		_ = json.Unmarshal(r.Metadata, &m)
+		if r.Status != mapping.RunSuccess || m["cron_id"] != c.ID || m["m"] != 1.0 {
+			t.Errorf("run %s, metadata %s", r.Status, r.Metadata)
+		}
+		if err := w.Crons.Delete(t.Context(), c.ID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		w.want(t, 3, "after it was deleted")
+	})
+}
+
+func TestCronOutlivesARestartAndCatchesUpOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, path string) {
+		w := wind(t, path, cronAgent{})
+		c := w.cron(t, everyHour())
+		time.Sleep(time.Hour + time.Second)
+		w.want(t, 1, "before the restart")
+		w.close()
+		time.Sleep(10 * time.Hour)
+		w = wind(t, path, cronAgent{})
+		defer w.close()
+		time.Sleep(time.Second)
+		w.want(t, 2, "after ten missed ticks")
+		time.Sleep(time.Hour)
+		w.want(t, 3, "after the next tick")
+		got, err := w.Crons.Get(t.Context(), c.ID)
+		if err != nil || !got.Next.After(time.Now()) || got.Error != "" {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+func TestCronThreadsGoUnlessTheyAreKept(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, path string) {
+		w := wind(t, path, cronAgent{})
+		defer w.close()
+		n := everyHour()
+		n.Keep = false
+		w.cron(t, n)
+		time.Sleep(time.Hour + time.Second)
+		w.want(t, 1, "right after the tick")
+		time.Sleep(10 * time.Second)
+		w.want(t, 0, "once the thread is swept")
+	})
+}
+
+func TestCronOnAThread(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, path string) {
+		hold := make(chan struct{})
+		w := wind(t, path, cronAgent{hold: hold})
+		defer w.close()
+		th, err := w.Threads.Create(t.Context(), adapter.NewThread{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := everyHour()
+		n.Schedule, n.Run.ThreadID = "*/10 * * * *", th.ID
+		c := w.cron(t, n)
+		time.Sleep(25 * time.Minute)
+		w.want(t, 1, "while its first run lasts")
+		if got, err := w.Crons.Get(t.Context(), c.ID); err != nil || got.Error == "" {
+			t.Errorf("a tick on a busy thread is not told: %+v, %v", got, err)
+		}
+		close(hold)
+		if r := w.runs(t)[0]; r.ThreadID != th.ID || r.Status != mapping.RunSuccess {
+			t.Errorf("run %s on thread %s", r.Status, r.ThreadID)
+		}
+		time.Sleep(10 * time.Minute)
+		w.want(t, 2, "after another tick")
+		if got, err := w.Crons.Get(t.Context(), c.ID); err != nil || got.Error != "" {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if err := w.Threads.Delete(t.Context(), th.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Crons.Get(t.Context(), c.ID); mapping.Classify(err).Class != mapping.NotFound {
+			t.Errorf("the cron of a deleted thread: %v", err)
+		}
+	})
+}
+
+func TestCronIsChanged(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, path string) {
+		w := wind(t, path, cronAgent{})
+		defer w.close()
+		n := everyHour()
+		c := w.cron(t, n)
+		change := func() mapping.Cron {
+			t.Helper()
+			got, err := w.Crons.Update(t.Context(), c.ID, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		n.Enabled = false
+		if got := change(); !got.Next.IsZero() || got.Enabled {
+			t.Errorf("switched off: %+v", got)
+		}
+		time.Sleep(3 * time.Hour)
+		w.want(t, 0, "while it is off")
+		n.Enabled, n.Schedule = true, "*/10 * * * *"
+		change()
+		time.Sleep(10*time.Minute + time.Second)
+		w.want(t, 1, "after a tick of the new schedule")
+		n.End = time.Now().Add(15 * time.Minute)
+		change()
+		time.Sleep(time.Hour)
+		w.want(t, 2, "after its end")
+		if got, _ := w.Crons.Get(t.Context(), c.ID); !got.Next.IsZero() || !got.Enabled {
+			t.Errorf("over: %+v", got)
+		}
+	})
+}
+
+func TestCronIsRefusedWhereItsRunsWouldBe(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, path string) {
+		w := wind(t, path, cronAgent{})
+		defer w.close()
+		for name, c := range map[string]struct {
+			change func(*adapter.NewCron)
+			class  mapping.Class
+		}{
+			"agent":    {func(n *adapter.NewCron) { n.Run.Agent = "nobody" }, mapping.NotFound},
+			"thread":   {func(n *adapter.NewCron) { n.Run.ThreadID = mapping.NewID() }, mapping.NotFound},
+			"webhook":  {func(n *adapter.NewCron) { n.Run.Webhook = "http://169.254.169.254/" }, mapping.Invalid},
+			"goto":     {func(n *adapter.NewCron) { n.Run.Command = &adapter.Command{Goto: json.RawMessage(`"x"`)} }, mapping.Invalid},
+			"schedule": {func(n *adapter.NewCron) { n.Schedule = "now and then" }, mapping.Invalid},
+			"timezone": {func(n *adapter.NewCron) { n.Timezone = "Mars/Olympus" }, mapping.Invalid},
+		} {
+			n := everyHour()
+			c.change(&n)
+			if _, err := w.Crons.Create(t.Context(), n); mapping.Classify(err).Class != c.class {
+				t.Errorf("%s: %v, want %s", name, err, c.class)
+			}
+		}
+		if _, total, err := w.Crons.Search(t.Context(), adapter.CronQuery{}); total != 0 || err != nil {
+			t.Errorf("%d crons were kept, %v", total, err)
+		}
+	})
+}
+
+func TestE20CronsOfAnotherTenant(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, path string) {
+		w := wind(t, path, cronAgent{})
+		defer w.close()
+		mine := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "me", Tenant: "a"})
+		other := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "you", Tenant: "b"})
+		c, err := w.Crons.Create(mine, everyHour())
+		if err != nil || c.Owner != "me" {
+			t.Fatal(c, err)
+		}
+		_, got := w.Crons.Get(other, c.ID)
+		_, updated := w.Crons.Update(other, c.ID, everyHour())
+		for name, err := range map[string]error{"get": got, "update": updated, "delete": w.Crons.Delete(other, c.ID)} {
+			if mapping.Classify(err).Class != mapping.NotFound {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if list, total, err := w.Crons.Search(other, adapter.CronQuery{}); len(list)+total != 0 || err != nil {
+			t.Errorf("%v %d %v", list, total, err)
+		}
+		time.Sleep(time.Hour + time.Second)
+		w.want(t, 0, "seen without a tenant")
+		if list, err := w.RunIndex.List(mine, adapter.RunQuery{}); err != nil || len(list) != 1 || list[0].Tenant != "a" || list[0].Owner != "me" {
+			t.Errorf("%+v %v", list, err)
+		}
+	})
+}
+
+// A process that dies after it made a tick's run, and before it noted so, leaves
+// the tick to be served again.
+func TestCronTickThatIsServedTwiceIsOneRun(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, path string) {
+		w := wind(t, path, cronAgent{})
+		defer w.close()
+		c := w.cron(t, everyHour())
+		time.Sleep(time.Hour + time.Second)
+		w.want(t, 1, "after the tick")
+		now, err := w.Crons.Get(t.Context(), c.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.st.CronTicked(t.Context(), now, c.Next, ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		w.want(t, 1, "after it was served again")
+		if again, _ := w.Crons.Get(t.Context(), c.ID); !again.Next.Equal(now.Next) {
+			t.Errorf("next %s, want %s", again.Next, now.Next)
+		}
+	})
+}

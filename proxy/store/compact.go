@@ -1,0 +1,139 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// OldHistories lists threads that no run is active on and whose oldest checkpoint
+// was made at before or earlier, in the order the threads were made, beginning
+// after from (zero: the first). All tenants.
+func (s *Store) OldHistories(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		return t.each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1
+ AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
+ AND (SELECT e.at_us FROM events e WHERE e.thread = h.id AND e.line IS NOT NULL AND e.checkpoint IS NOT NULL ORDER BY e.seq LIMIT 1) <= $2
+ ORDER BY h.id LIMIT $3`, in{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
+			var o Overdue
+			err := scan(&o.key, &o.Tenant, &o.ThreadID)
+			list = append(list, o)
+			return err
+		})
+	})
+	return list, err
+}
+
+// ForgetHistory drops checkpoints made at before or earlier, but not the head and
+// what comes after it: their states can be read, forked and run from no more, and
+// neither can runs be replayed that began on one of them. The events stay. n is how
+// many were dropped; 0 while a run is active.
+func (s *Store) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		c := compaction{tx: t, thread: o.key}
+		ok, err := c.find(o, before)
+		if err != nil || !ok {
+			return err
+		}
+		if err := c.stand(); err != nil {
+			return err
+		}
+		n, err = c.drop()
+		return err
+	})
+	return n, err
+}
+
+// compaction is one ForgetHistory on its way.
+type compaction struct {
+	*tx
+	thread int64
+	floor  int64 // number of the oldest checkpoint that stays
+}
+
+// find looks for the floor; ok is false when there is nothing to drop.
+func (c *compaction) find(o Overdue, before time.Time) (ok bool, err error) {
+	var head int64
+	err = c.get(`SELECT e.seq FROM threads h JOIN thread_seq q ON q.thread = h.id JOIN events e ON e.thread = h.id AND e.checkpoint = q.head
+ WHERE h.id = $1 AND h.tenant = $2 AND h.thread_id = $3 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)`,
+		in{o.key, o.Tenant, o.ThreadID}, out{&head})
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	err = c.get(`SELECT coalesce(min(seq), $3) FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND at_us > $2`,
+		in{c.thread, before.UnixMicro(), head}, out{&c.floor})
+	c.floor = min(c.floor, head)
+	return err == nil, err
+}
+
+// stand gives every line that stays, but stands on something that goes, a
+// snapshot to stand on.
+func (c *compaction) stand() error {
+	type row struct {
+		spot
+		id string
+	}
+	var rows []row
+	err := c.each(`SELECT seq, line, base, checkpoint FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL
+ AND seq >= $2 AND base < $2 AND base > -$2 ORDER BY seq`, in{c.thread, c.floor}, func(scan func(...any) error) error {
+		var r row
+		err := scan(&r.seq, &r.line, &r.base, &r.id)
+		rows = append(rows, r)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	line := int64(-1)
+	for _, r := range rows {
+		if r.line == line {
+			continue
+		}
+		line = r.line
+		if err := c.snapshot(r.spot); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// snapshot keeps the full state with a checkpoint, for all of its line after it.
+func (c *compaction) snapshot(at spot) error {
+	base, events, err := matter(c.tx, c.thread, at)
+	if err != nil {
+		return err
+	}
+	fold, err := mapping.NewFold(base)
+	for i := 0; i < len(events) && err == nil; i++ {
+		fold, err = fold.Apply(events[i])
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := c.exec(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, c.thread, at.seq, []byte(fold.JSON())); err != nil {
+		return err
+	}
+	if _, err := c.exec(`UPDATE events SET base = $3 WHERE thread = $1 AND line = $2 AND checkpoint IS NOT NULL AND seq >= $3 AND base < $3`,
+		c.thread, at.line, at.seq); err != nil {
+		return err
+	}
+	_, err = c.exec(`UPDATE thread_seq SET base = $3 WHERE thread = $1 AND line = $2 AND base < $3`, c.thread, at.line, at.seq)
+	return err
+}
+
+// drop takes what is below the floor out of the history.
+func (c *compaction) drop() (int64, error) {
+	n, err := c.exec(`UPDATE events SET checkpoint = NULL, snapshot = NULL, base = NULL, line = NULL WHERE thread = $1 AND line IS NOT NULL
+ AND checkpoint IS NOT NULL AND seq < $2`, c.thread, c.floor)
+	if err != nil {
+		return 0, err
+	}
+	_, err = c.exec(`UPDATE events SET line = NULL WHERE thread = $1 AND line IS NOT NULL AND seq < $2`, c.thread, c.floor)
+	return n, err
+}
