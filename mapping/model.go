@@ -118,6 +118,7 @@ type RunOptions struct {
 	DeleteAfter     bool            `json:"delete_after,omitempty"` // on_completion: delete
 	Webhook         string          `json:"webhook,omitempty"`
 	FollowUp        bool            `json:"follow_up,omitempty"`  // further run of a task that has one
+	Due             int             `json:"due,omitempty"`        // with FollowUp: the step that was due when it was asked for
 	Checkpoint      string          `json:"checkpoint,omitempty"` // the client asked to start here
 	Losses          []Loss          `json:"losses,omitempty"`
 }

@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/zap"
 )
 
 // TestC8_SecondProcess on one file is refused, and does the first no harm.
 func TestC8_SecondProcess(t *testing.T) {
 	t.Parallel()
+	storetest.File(t)
 	b := inFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	at := b.thread()
 	second, err := newApp(t.Context(), b.cfg, zap.NewNop())
@@ -33,6 +35,7 @@ func TestC8_SecondProcess(t *testing.T) {
 // and what to do, and leaves the file as it is.
 func TestD3_DamagedDatabase(t *testing.T) {
 	t.Parallel()
+	storetest.File(t)
 	for _, tt := range []struct {
 		name   string
 		damage func(file string) error

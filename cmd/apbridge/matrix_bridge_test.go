@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/zap"
 )
 
@@ -53,7 +53,7 @@ func inFrontOf(t *testing.T, url string, change ...func(*config.Agent)) *bridge 
 func configFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 	t.Helper()
 	cfg := config.Default()
-	cfg.Listen, cfg.Database = "127.0.0.1:0", filepath.Join(t.TempDir(), "bridge.db")
+	cfg.Listen, cfg.Database = "127.0.0.1:0", storetest.DSN(t)
 	cfg.Synchronous, cfg.ShutdownGrace = "normal", 100*time.Millisecond
 	cfg.Agents, cfg.DefaultAgent = agents, "agent"
 	return cfg

@@ -25,7 +25,7 @@ func (e *Engine) Begin(ctx context.Context, o Order) (store.Created, error) {
 		return store.Created{}, errDraining
 	}
 	agent := e.agents[o.New.Run.Agent]
-	o.New.Claim = o.New.Run.RunAfter.IsZero() && agent.tryAcquire()
+	o.New.Claim = o.New.Run.RunAfter.IsZero() && e.holds() && agent.tryAcquire()
 	if err := e.prepare(&o, agent); err != nil {
 		e.giveBack(agent, o.New.Claim)
 		return store.Created{}, err

@@ -81,7 +81,7 @@ func (e *Engine) rest(ctx context.Context) error {
 // claim takes the next run and a slot of its agent. The slot is taken first
 // where that can be: only this goroutine and Begin take slots.
 func (e *Engine) claim(ctx context.Context) (store.Claimed, bool, time.Time, error) {
-	if e.isDraining() {
+	if e.isDraining() || !e.holds() {
 		return store.Claimed{}, false, time.Time{}, nil
 	}
 	var full []string

@@ -43,8 +43,9 @@ type Engine struct {
 	mu       sync.Mutex
 	live     map[string]*execution
 	timers   map[string]*appointment // what is due later, by what it is and for which run
-	draining bool                    // no new runs are taken
-	stopped  bool                    // nothing is started any more
+	lease    lease
+	draining bool // no new runs are taken
+	stopped  bool // nothing is started any more
 	removed  func(mapping.Run)
 }
 
@@ -63,6 +64,11 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 // Start picks up what an earlier process left behind, and begins to start runs
 // as their turn comes. It returns once the first sweep is done.
 func (e *Engine) Start(ctx context.Context) error {
+	if e.st.Shared() {
+		e.beat(ctx)
+		e.spawn(func() { e.keepLease(e.root) })
+		e.spawn(func() { e.hear(e.root) })
+	}
 	if err := e.watchUnpulled(ctx); err != nil {
 		return err
 	}

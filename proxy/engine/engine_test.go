@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 )
@@ -115,7 +115,7 @@ func (b *bench) close() {
 
 func setup(t *testing.T, s *script, change ...func(*config.Agent)) *bench {
 	t.Helper()
-	return open(t, filepath.Join(t.TempDir(), "bridge.db"), s, change...)
+	return open(t, storetest.DSN(t), s, change...)
 }
 
 func order(threadID string, s mapping.Strategy) engine.Order {

@@ -186,6 +186,10 @@ func (x *execution) drive(ctx context.Context, b adapter.Backend, t adapter.Task
 		if err != nil {
 			return nil, err
 		}
+		if !x.e.holds() {
+			x.cancel(errLeaseLost)
+			return nil, errLeaseLost
+		}
 		if ev.Head.Step != nil {
 			x.agent.pace.took(time.Since(asked))
 		}

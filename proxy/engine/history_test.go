@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
 // written is how many bytes of diffs and snapshots a thread's history holds.
@@ -35,6 +36,7 @@ func chat(n int) json.RawMessage {
 
 func TestAChatIsKeptAsItsGrowth(t *testing.T) {
 	t.Parallel()
+	storetest.File(t)
 	const steps = 300
 	for name, s := range map[string]*script{
 		"states of a thread/run agent": {run: func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {

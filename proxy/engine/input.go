@@ -8,7 +8,12 @@ import (
 
 // InputOf reads a run's input back from what was kept with the run, so that a
 // run starts the same way at once, from the queue, or after a crash.
+//
+// What answers a question is no input.
 func InputOf(r mapping.Run) (mapping.Input, error) {
+	if r.Options.Resuming {
+		return mapping.ParseInput(nil, nil, "")
+	}
 	var k struct {
 		Input    json.RawMessage `json:"input"`
 		Messages json.RawMessage `json:"messages"`

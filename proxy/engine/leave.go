@@ -70,6 +70,7 @@ func (x *execution) handOver(ctx context.Context) {
 	}
 	if err := x.e.st.Release(ctx, x.run.ID, x.fence); err != nil && !errors.Is(err, store.ErrFenced) {
 		x.e.zap.Warn("a run could not be handed over", errField(err), runField(x.run.ID))
+		x.e.leftBehind(x.run.ID, x.fence)
 	}
 }
 

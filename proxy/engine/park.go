@@ -19,10 +19,37 @@ func (e *Engine) cancelIn(r mapping.Run, d time.Duration) {
 	e.later(idleOf(r.ID), d, func() {
 		ctx, stop := context.WithTimeout(e.scope(e.root, r), cancelGrace)
 		defer stop()
+		if rest := e.pulledElsewhere(ctx, r); rest > 0 {
+			e.cancelIn(r, rest)
+			return
+		}
 		if err := e.Cancel(ctx, r, false); err != nil && mapping.Classify(err).Class != mapping.Conflict {
 			e.zap.Warn("an idle run could not be cancelled", errField(err), runField(r.ID))
 		}
 	})
+}
+
+// pulledElsewhere is how long an active run may still be left alone when it went
+// on, or a step of it was handed out, in another process, whose clocks this one
+// does not know of; 0: no longer.
+func (e *Engine) pulledElsewhere(ctx context.Context, r mapping.Run) time.Duration {
+	agent := e.agents[r.Agent]
+	if agent == nil || !e.st.Shared() {
+		return 0
+	}
+	fresh, err := e.st.Run(ctx, r.ThreadID, r.ID)
+	if err != nil || !fresh.Status.Active() {
+		return 0
+	}
+	since := fresh.UpdatedAt
+	if task, err := e.st.Task(ctx, r.TaskID); err == nil && task.UpdatedAt.After(since) {
+		since = task.UpdatedAt
+	}
+	idle := agent.Config.Stepping.Idle
+	if rest := idle - time.Since(since); rest > idle/10 { // less is what this process knew itself
+		return rest
+	}
+	return 0
 }
 
 func idleOf(runID string) string { return "idle " + runID }

@@ -112,6 +112,19 @@ func (l *Log) Ring(runID string) {
 	}
 }
 
+// RingAll is Ring for every run that is followed.
+func (l *Log) RingAll() {
+	l.mu.Lock()
+	tails := make([]*Tail, 0, len(l.live))
+	for _, t := range l.live {
+		tails = append(tails, t)
+	}
+	l.mu.Unlock()
+	for _, t := range tails {
+		t.ring()
+	}
+}
+
 // Known returns a run whose tail is in memory, as it was when it began; its
 // status may have changed since.
 func (l *Log) Known(runID string) (mapping.Run, bool) {

@@ -3,7 +3,6 @@ package eventlog_test
 import (
 	"context"
 	"encoding/json"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 )
@@ -27,7 +27,7 @@ type bench struct {
 
 func setup(t *testing.T) *bench {
 	t.Helper()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "bridge.db"), store.Options{Synchronous: "normal"}, zap.NewNop())
+	st, err := store.Open(t.Context(), storetest.DSN(t), store.Options{Synchronous: "normal"}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.N
 	if err != nil {
 		return said, false, err
 	}
-	leave, err := ses.enter(ctx)
+	ses, leave, err := s.enter(ctx, ses)
 	if err != nil {
 		return said, false, err
 	}

@@ -56,6 +56,7 @@ type taskRun struct {
 	task     mapping.Task
 	stepping mapping.Stepping
 	followUp bool
+	due      int                 // the step that is due; with followUp
 	guessed  string              // the question that is answered by default
 	asked    []mapping.Interrupt // the questions that are answered
 }
@@ -141,8 +142,11 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 	r := &b.out.Run
 	if b.task != nil {
 		r.TaskID = b.task.task.ID
-		r.Options.Stepping, r.Options.FollowUp = b.task.stepping, b.task.followUp
+		r.Options.Stepping, r.Options.FollowUp, r.Options.Due = b.task.stepping, b.task.followUp, b.task.due
 		r.Options.Guessed, r.Options.Asked = b.task.guessed, b.task.asked
+		if !r.Options.Resuming {
+			r.Options.Input = b.n.Input
+		}
 		return nil
 	}
 	if !r.Options.Resuming {
@@ -204,11 +208,10 @@ func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
 			return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config must be an object.")
 		}
 	}
-	own := json.RawMessage(`{}`)
-	if c, ok := config["configurable"]; ok {
-		own = c
+	if config == nil { // it was null
+		config = map[string]json.RawMessage{}
 	}
-	merged, err := mapping.MergeMetadata(own, json.RawMessage(ids))
+	merged, err := mapping.MergeMetadata(object(config["configurable"]), json.RawMessage(ids))
 	if err != nil {
 		return nil, err
 	}

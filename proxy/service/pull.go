@@ -3,7 +3,10 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -14,6 +17,9 @@ import (
 // Step hands out the next step of a task, doing whatever makes there be one:
 // starting the run, letting it go on, answering its question, or waiting.
 func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepRequest) (adapter.Handout, error) {
+	if err := checkKey(req.IdempotencyKey); err != nil {
+		return adapter.Handout{}, err
+	}
 	task, agent, err := s.find(ctx, ref)
 	if err != nil {
 		return adapter.Handout{}, err
@@ -22,12 +28,13 @@ func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepR
 	if err != nil {
 		return adapter.Handout{}, err
 	}
-	leave, err := ses.enter(ctx)
+	ses, left, err := s.enter(ctx, ses)
 	if err != nil {
 		return adapter.Handout{}, err
 	}
-	p := &pull{tasks: s, ses: ses, req: req, n: ses.its().Cursor + 1}
-	step, err := p.next(ctx)
+	p := &pull{tasks: s, ses: ses, req: req}
+	leave := sync.OnceFunc(func() { p.watch(); left() })
+	step, err := p.mine(ctx)
 	if err != nil {
 		leave()
 		return adapter.Handout{}, err
@@ -41,7 +48,49 @@ type pull struct {
 	ses  *session
 	req  adapter.StepRequest
 	n    int  // the step that is due
+	made int  // runs it made
 	said bool // the client's words went somewhere
+}
+
+// watch begins the idle clock of a run that goes on by itself when a POST is
+// over, whatever became of it: somebody has to ask for the run's steps.
+func (p *pull) watch() {
+	if _, r, _, active := p.ses.current(); active && p.ses.mode != mapping.SteppingLockstep {
+		p.engine.CancelIdle(r)
+	}
+}
+
+// due is the step that an earlier POST with the same key was given, else the
+// next one.
+func (p *pull) due(ctx context.Context) (mapping.Step, error) {
+	n, err := p.handedOut(ctx)
+	if err != nil {
+		return mapping.Step{}, err
+	}
+	if n == 0 {
+		return p.next(ctx)
+	}
+	if err := p.catchUp(ctx, p.ses); err != nil {
+		return mapping.Step{}, err
+	}
+	if step, ok := p.ses.step(n); ok {
+		return step, nil
+	}
+	return mapping.Step{}, mapping.Errorf(mapping.NotFound, mapping.CodeStepNotFound, "The step that was handed out for this Idempotency-Key is not there any more.")
+}
+
+// handedOut is the number of the step that an earlier POST with the same key
+// was given, 0 for none.
+func (p *pull) handedOut(ctx context.Context) (int, error) {
+	key := p.key(stepRoute)
+	if n := p.ses.handedOut(key); n > 0 {
+		return n, nil
+	}
+	made, ok, err := p.st.Remembered(ctx, key)
+	if err != nil || !ok {
+		return 0, err
+	}
+	return strconv.Atoi(made)
 }
 
 // text is what the client said, if it is more than "go on".
@@ -50,7 +99,7 @@ func (p *pull) text() (string, bool) {
 		return "", false
 	}
 	switch t := *p.req.Input; strings.TrimSpace(t) {
-	case "", "y", p.ses.task.Input:
+	case "", "y", p.ses.task.Input: // the task's input never changes
 		return "", false
 	default:
 		return t, true
@@ -94,11 +143,15 @@ func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 	}
 }
 
-// interject makes a follow-up run of words that come while the run goes on.
-// In lockstep they belong to the next upstream step instead.
+// interject makes a follow-up run of words that come while the run goes on, or
+// while the client still fetches its steps. In lockstep they belong to the next
+// upstream step instead.
 func (p *pull) interject(ctx context.Context, active bool) error {
 	text, ok := p.text()
-	if !ok || !active || p.ses.asks() || p.ses.mode == mapping.SteppingLockstep || !p.ses.agent.Config.Stepping.FollowUp {
+	if !ok || p.ses.asks() || p.ses.asked() || p.ses.mode == mapping.SteppingLockstep || !p.ses.agent.Config.Stepping.FollowUp {
+		return nil
+	}
+	if _, behind := p.ses.step(p.n); !active && (!behind || p.ses.cancelled()) {
 		return nil
 	}
 	p.said = true
@@ -106,8 +159,15 @@ func (p *pull) interject(ctx context.Context, active bool) error {
 }
 
 func (p *pull) followUp(ctx context.Context, text string) error {
-	tr := &taskRun{task: p.ses.its(), stepping: p.ses.mode, followUp: true}
-	_, err := p.startRun(ctx, p.ses, p.request(ctx, []string{text}), tr)
+	tr := &taskRun{task: p.ses.its(), stepping: p.ses.mode, followUp: true, due: p.n}
+	return p.run(ctx, p.request(ctx, []string{text}), tr, nil)
+}
+
+// run makes a run of the task. A POST that is sent again with its key makes
+// none.
+func (p *pull) run(ctx context.Context, n adapter.NewRun, tr *taskRun, say *string) error {
+	p.made++
+	_, err := p.startStep(ctx, p.ses, n, tr, say, p.key(fmt.Sprintf("%s run %d", stepRoute, p.made)))
 	return err
 }
 
@@ -198,8 +258,7 @@ func (p *pull) first(ctx context.Context) error {
 	if p.ses.mode != mapping.SteppingLockstep {
 		say = nil
 	}
-	_, err := p.startStep(ctx, p.ses, p.request(ctx, words), &taskRun{task: p.ses.its(), stepping: p.ses.mode}, say)
-	return err
+	return p.run(ctx, p.request(ctx, words), &taskRun{task: p.ses.its(), stepping: p.ses.mode}, say)
 }
 
 // answer resumes the run with the client's words, or with the default answer
@@ -227,8 +286,7 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 	if p.req.AdditionalInput != nil {
 		n.Kwargs, _ = json.Marshal(map[string]json.RawMessage{"additional_input": p.req.AdditionalInput})
 	}
-	_, err := p.startRun(ctx, p.ses, n, tr)
-	return err
+	return p.run(ctx, n, tr, nil)
 }
 
 // resume is the resume value: what the client spelled out, or its words in the
@@ -270,7 +328,12 @@ func (p *pull) handOut(ctx context.Context, step mapping.Step, leave func()) (ad
 		return adapter.Handout{}, err
 	}
 	detached := context.WithoutCancel(ctx)
-	return adapter.Handout{Step: list[0], Release: leave, Confirm: func() {
+	return adapter.Handout{Step: list[0], Losses: ses.lossesOf(step.RunID), Release: func() {
+		defer leave()
+		if !again {
+			p.unreserve(detached, step)
+		}
+	}, Confirm: func() {
 		defer leave()
 		if !again {
 			p.confirm(detached, step, req)
@@ -282,25 +345,25 @@ func (p *pull) handOut(ctx context.Context, step mapping.Step, leave func()) (ad
 // not waited for: the session, which stays as long, knows better than the
 // store until that is done.
 func (p *pull) confirm(ctx context.Context, step mapping.Step, req store.StepRequest) {
-	p.ses.moved(step.N)
-	p.hold(p.ses)
-	err := p.st.ConfirmLater(ctx, p.ses.task.ID, step.N, req, func(err error) { p.confirmed(step.N, err) })
-	if err != nil {
-		p.confirmed(step.N, err)
-		return
+	req.Key = p.key(stepRoute)
+	p.ses.moved(step.N, req.Key)
+	held := p.sessions.hold(p.ses)
+	told := func(err error) {
+		p.confirmed(step.N, req.Key, err)
+		p.sessions.letGo(held)
 	}
-	if _, r, _, active := p.ses.current(); active && !step.IsLast {
-		p.engine.CancelIdle(r)
+	if err := p.st.ConfirmLater(ctx, p.ses.task.ID, step.N, req, told); err != nil {
+		told(err)
 	}
 }
 
 // confirmed hears how confirming step n went.
-func (p *pull) confirmed(n int, err error) {
+func (p *pull) confirmed(n int, key store.Key, err error) {
 	if err != nil {
 		p.ses.unmoved(n)
 		p.zap.Warn("a handed-out step could not be confirmed; it will be handed out again", zap.Error(err))
 	}
-	p.letGo(p.ses)
+	p.ses.stored(key)
 }
 
 func withRequest(step mapping.Step, r store.StepRequest) mapping.Step {

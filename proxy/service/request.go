@@ -38,12 +38,32 @@ func (p *pull) request(ctx context.Context, words []string) adapter.NewRun {
 		n.Multitask = extra.Multi
 	}
 	n.Input, _ = json.Marshal(input)
-	kwargs := map[string]json.RawMessage{"input": n.Input}
-	if len(extra.Config) > 0 {
-		kwargs["config"] = extra.Config
+	n.Kwargs = p.kwargs(extra.Config, extra.Context)
+	if p.ses.task.HasInput {
+		n.Fields = append(n.Fields, "input")
 	}
-	n.Kwargs, _ = json.Marshal(kwargs)
+	if len(p.ses.task.AdditionalInput) > len("{}") {
+		n.Fields = append(n.Fields, "additional_input")
+	}
 	return n
+}
+
+// kwargs is what is told of a run that a task made: the task's own request.
+// What the run is given stands in its options.
+func (p *pull) kwargs(config, context json.RawMessage) json.RawMessage {
+	task := p.ses.its()
+	fields := map[string]json.RawMessage{"additional_input": task.AdditionalInput}
+	if task.HasInput {
+		fields["input"], _ = json.Marshal(task.Input)
+	}
+	if len(config) > 0 {
+		fields["config"] = config
+	}
+	if len(context) > 0 {
+		fields["context"] = context
+	}
+	raw, _ := json.Marshal(fields)
+	return raw
 }
 
 // humanMessages are words as messages. The first of a task has the id that it

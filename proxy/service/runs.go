@@ -6,16 +6,22 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // runs starts, follows and stops runs.
 type runs struct{ *core }
 
 func (s *runs) Start(ctx context.Context, n adapter.NewRun) (adapter.Started, error) {
+	key := keyOfRun(n)
+	if again, ok, err := s.again(ctx, n, key); ok || err != nil {
+		return again, err
+	}
 	o, losses, err := s.order(ctx, n)
 	if err != nil {
 		return adapter.Started{}, err
 	}
+	o.New.IdempotencyKey, o.New.IdempotencyRoute, o.New.IdempotencySum = key.Text, key.Route, key.Sum
 	created, err := s.engine.Begin(ctx, o)
 	if err != nil {
 		return adapter.Started{}, err
@@ -24,6 +30,20 @@ func (s *runs) Start(ctx context.Context, n adapter.NewRun) (adapter.Started, er
 		losses = created.Run.Options.Losses
 	}
 	return adapter.Started{Run: created.Run, Losses: losses}, nil
+}
+
+// again finds the run that the same request has made before. It is asked for
+// before anything is refused: by now the thread may be busy with that very run.
+func (s *runs) again(ctx context.Context, n adapter.NewRun, key store.Key) (adapter.Started, bool, error) {
+	if err := checkKey(n.IdempotencyKey); err != nil {
+		return adapter.Started{}, false, err
+	}
+	made, ok, err := s.st.Remembered(ctx, key)
+	if err != nil || !ok {
+		return adapter.Started{}, false, err
+	}
+	r, err := s.st.Run(ctx, "", made)
+	return adapter.Started{Run: r, Losses: r.Options.Losses}, true, err
 }
 
 func (s *runs) Get(ctx context.Context, ref adapter.RunRef) (mapping.Run, error) {

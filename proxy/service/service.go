@@ -1,7 +1,6 @@
 package service
 
 import (
-	"sync"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -10,12 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"go.uber.org/zap"
 )
-
-// keptSessions bounds the tasks whose folded steps are held in memory.
-const keptSessions = 4096
 
 // core is what the parts of the service share.
 type core struct {
@@ -26,21 +21,20 @@ type core struct {
 	zap    *zap.Logger
 	byID   map[string]string // assistant id → config name
 
-	sessions *lru.Cache[string, *session]
-	mu       sync.Mutex          // guards making sessions, and what follows
-	held     map[string]*session // by task: those that the store is behind of
+	sessions *sessions
 }
 
-// New makes the service.
+// New makes the service. The engine must not have been started yet.
 func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Config, logger *zap.Logger) (adapter.Service, error) {
-	sessions, err := lru.New[string, *session](keptSessions)
+	sessions, err := newSessions()
 	if err != nil {
 		return adapter.Service{}, err
 	}
-	c := &core{st: st, log: log, engine: e, cfg: cfg, zap: logger.Named("service"), byID: map[string]string{}, sessions: sessions, held: map[string]*session{}}
+	c := &core{st: st, log: log, engine: e, cfg: cfg, zap: logger.Named("service"), byID: map[string]string{}, sessions: sessions}
 	for name := range cfg.Agents {
 		c.byID[mapping.AssistantID(name)] = name
 	}
+	e.OnRemoved(c.forget)
 	e.OnTick(c.tick)
 	return adapter.Service{
 		Threads: &threads{c}, Index: &index{c}, States: &states{c},
@@ -49,6 +43,12 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Confi
 		Crons:  &crons{c},
 		Topics: &topics{c}, Interactions: &interactions{c},
 	}, nil
+}
+
+// forget drops what is held of a run that was removed.
+func (c *core) forget(r mapping.Run) {
+	c.log.Removed(r.ID)
+	c.sessions.forget(sessionKey{r.Tenant, r.TaskID})
 }
 
 func (c *core) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

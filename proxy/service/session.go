@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"sync"
 
@@ -13,11 +14,10 @@ import (
 // numbered steps. It is a fold of what is stored, and can be dropped at any
 // time when nobody uses it.
 type session struct {
-	agent    *engine.Agent
-	taskID   string
-	threadID string
-	tenant   string
-	turn     chan struct{} // one POST at a time, first come first served
+	key   sessionKey
+	users int // POSTs that hold it; guarded by sessions.mu
+	agent *engine.Agent
+	turn  chan struct{} // one POST at a time, first come first served
 
 	mu       sync.Mutex
 	task     mapping.Task
@@ -31,82 +31,75 @@ type session struct {
 	question []mapping.Interrupt
 	asking   bool // the newest run has asked and not ended yet
 	requests map[int]store.StepRequest
-	pending  int // cursors on their way to the store; guarded by core.mu
+	keyed    map[string]keyedStep // by key: cursors on their way to the store
 }
 
 // session finds a task's session, making it from the store where there is none.
 func (c *core) session(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
-	if s, ok := c.known(task.ID, task.Tenant); ok {
-		return s, nil
+	if s, ok := c.sessions.get(sessionKey{task.Tenant, task.ID}); ok {
+		return s, c.glance(ctx, s)
 	}
 	fresh, err := c.newSession(ctx, task, agent)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s, ok := c.sessions.Get(task.ID); ok && s.task.Tenant == task.Tenant {
-		return s, nil
-	}
-	c.sessions.Add(task.ID, fresh)
-	return fresh, nil
+	return c.sessions.add(fresh), nil
 }
 
-// known finds a session in memory. One that the cache has dropped is still
-// there while the store is behind it.
-func (c *core) known(taskID, tenant string) (*session, bool) {
-	s, ok := c.sessions.Get(taskID)
-	if !ok {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if s, ok = c.held[taskID]; ok {
-			c.sessions.Add(taskID, s)
-		}
+// enter waits for the POSTs that came before. ses is the session to be used: the
+// task's one, until leave is called.
+func (c *core) enter(ctx context.Context, s *session) (ses *session, leave func(), err error) {
+	ses = c.sessions.hold(s)
+	select {
+	case ses.turn <- struct{}{}:
+	case <-ctx.Done():
+		c.sessions.letGo(ses)
+		return nil, nil, context.Cause(ctx)
 	}
-	return s, ok && s.tenant == tenant
-}
-
-// hold keeps a session whose cursor is on its way to the store; letGo is called
-// when it is there.
-func (c *core) hold(s *session) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s.pending++
-	c.held[s.taskID] = s
-}
-
-func (c *core) letGo(s *session) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s.pending--; s.pending == 0 {
-		delete(c.held, s.taskID)
-	}
-}
-
-// forget drops the sessions of a thread that is gone.
-func (c *core) forget(tenant, threadID string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range c.sessions.Values() {
-		if s.threadID == threadID && s.tenant == tenant {
-			c.sessions.Remove(s.taskID)
-			delete(c.held, s.taskID)
-		}
-	}
+	return ses, sync.OnceFunc(func() {
+		<-ses.turn
+		c.sessions.letGo(ses)
+	}), nil
 }
 
 // moved notes that step n was written to its client; unmoved, that this could
 // not be stored.
-func (s *session) moved(n int) {
+func (s *session) moved(n int, key store.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.task.Cursor = n
+	if key.Text != "" {
+		s.keyed[key.Text] = keyedStep{n, key.Sum}
+	}
 }
 
 func (s *session) unmoved(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.task.Cursor = min(s.task.Cursor, n-1)
+}
+
+// keyedStep is a step that was handed out for an Idempotency-Key.
+type keyedStep struct {
+	n   int
+	sum []byte
+}
+
+// handedOut is the step that an earlier request with the key was given, as far
+// as the store has not been told yet; 0 is none. The store knows the rest.
+func (s *session) handedOut(key store.Key) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k, ok := s.keyed[key.Text]; ok && bytes.Equal(k.sum, key.Sum) {
+		return k.n
+	}
+	return 0
+}
+
+func (s *session) stored(key store.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.keyed, key.Text)
 }
 
 // expect makes the session of a task that was just made: there is nothing to
@@ -119,11 +112,11 @@ func (c *core) expect(task mapping.Task, agent *engine.Agent) {
 	s := emptySession(task, agent)
 	s.mode = agent.Stepping(traits)
 	s.folder = mapping.NewStepFolder(task.ID, s.mode)
-	c.sessions.Add(task.ID, s)
+	c.sessions.add(s)
 }
 
 func emptySession(task mapping.Task, agent *engine.Agent) *session {
-	return &session{agent: agent, task: task, taskID: task.ID, threadID: task.ThreadID, tenant: task.Tenant, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
+	return &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}, keyed: map[string]keyedStep{}}
 }
 
 func (c *core) newSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
@@ -164,15 +157,23 @@ func (c *core) stepping(ctx context.Context, agent *engine.Agent, runs []mapping
 	return agent.Stepping(traits), nil
 }
 
-// enter waits for the POSTs that came before. The place is given back by leave.
-func (s *session) enter(ctx context.Context) (leave func(), err error) {
-	select {
-	case s.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+// lossesOf are those of one of the task's runs.
+func (s *session) lossesOf(runID string) []mapping.Loss {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.runs {
+		if s.runs[i].ID == runID {
+			return s.runs[i].Options.Losses
+		}
 	}
-	var once sync.Once
-	return func() { once.Do(func() { <-s.turn }) }, nil
+	return nil
+}
+
+// cancelled tells whether the task's newest run was.
+func (s *session) cancelled() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended != nil && s.ended.Cancelled
 }
 
 // feed folds entries of the run at index i.
@@ -184,22 +185,26 @@ func (s *session) feed(i int, entries ...*mapping.Entry) {
 			continue
 		}
 		s.last = e.Seq
-		s.steps = append(s.steps, s.settle(i, e, s.folder.Add(e))...)
+		released := s.folder.Add(e)
+		if i+1 < len(s.runs) {
+			settle(released, s.runs[i+1])
+		}
+		s.steps = append(s.steps, released...)
 		s.note(i, e)
 	}
 }
 
-// settle takes is_last back from a step that another run of the task follows:
-// one that was asked for before this one had ended. A task/step agent says with
-// the step itself that it is the last, others by ending.
-func (s *session) settle(i int, e *mapping.Entry, steps []mapping.Step) []mapping.Step {
-	follows := i+1 < len(s.runs) && s.runs[i+1].CreatedAt.Before(e.At)
+// settle takes is_last back from steps that a follow-up run comes after. It was
+// asked for before they were handed out, so nobody has seen them as the last.
+func settle(steps []mapping.Step, next mapping.Run) {
+	if !next.Options.FollowUp {
+		return
+	}
 	for k := range steps {
-		if follows {
+		if steps[k].N >= next.Options.Due {
 			steps[k].IsLast = false
 		}
 	}
-	return steps
 }
 
 // note keeps how the newest run stands.
@@ -231,6 +236,7 @@ func (s *session) joined(r mapping.Run) {
 		}
 	}
 	s.runs = append(s.runs, r)
+	settle(s.steps, r)
 	if s.ended != nil || len(s.runs) == 1 {
 		s.feeding = len(s.runs) - 1
 		s.ended, s.question = nil, nil
@@ -327,17 +333,14 @@ func (c *core) catchUp(ctx context.Context, s *session) error {
 // others looks for a run of the task that was made elsewhere, a resume through
 // another face, and adds the oldest one.
 func (c *core) others(ctx context.Context, s *session) (bool, error) {
-	runs, err := c.st.Runs(ctx, store.RunQuery{ThreadID: s.task.ThreadID, TaskID: s.task.ID, OldestFirst: true})
-	if err != nil {
-		return false, err
-	}
 	s.mu.Lock()
 	known := len(s.runs)
 	s.mu.Unlock()
-	if len(runs) <= known {
-		return false, nil
+	runs, err := c.st.Runs(ctx, store.RunQuery{ThreadID: s.task.ThreadID, TaskID: s.task.ID, OldestFirst: true, Limit: 1, Offset: known})
+	if err != nil || len(runs) == 0 {
+		return false, err
 	}
-	s.joined(runs[known])
+	s.joined(runs[0])
 	return true, nil
 }
 

@@ -16,6 +16,9 @@ import (
 type tasks struct{ *core }
 
 func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, error) {
+	if err := checkKey(n.IdempotencyKey); err != nil {
+		return mapping.Task{}, err
+	}
 	if n.Topic != "" {
 		return s.topicTask(ctx, adapter.TopicRef{Agent: n.Agent, ID: n.Topic}, n.Input, n.AdditionalInput)
 	}
@@ -33,7 +36,10 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 		t.Input, t.HasInput = *n.Input, true
 	}
 	t.AdditionalInput = object(t.AdditionalInput)
-	_, _, err = s.st.CreateThread(ctx, store.NewThread{Thread: taskThread(t), Task: &t})
+	th, existed, err := s.st.CreateThread(ctx, store.NewThread{Thread: taskThread(t), Task: &t, Key: keyOfTask(n)})
+	if err == nil && existed {
+		return s.Get(ctx, adapter.TaskRef{Agent: agent.Name, ID: th.ID})
+	}
 	if err == nil {
 		s.expect(t, agent)
 	}
@@ -57,7 +63,7 @@ func (c *core) find(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *en
 		return mapping.Task{}, nil, err
 	}
 	var t mapping.Task
-	if s, ok := c.known(ref.ID, mapping.PrincipalOf(ctx).Tenant); ok {
+	if s, ok := c.sessions.get(sessionKey{mapping.PrincipalOf(ctx).Tenant, ref.ID}); ok && !c.st.Shared() {
 		t = s.its()
 	} else if t, err = c.st.Task(ctx, ref.ID); err != nil {
 		return mapping.Task{}, nil, err
@@ -106,19 +112,20 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 	if err != nil {
 		return t, err
 	}
-	if err := s.catchUp(ctx, ses); err != nil {
+	active, err := s.st.Runs(ctx, store.RunQuery{ThreadID: t.ThreadID, TaskID: t.ID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}})
+	if err != nil {
 		return t, err
 	}
-	_, r, _, active := ses.current()
-	if !active && len(ses.runs) == 0 {
-		if r, err = s.never(ctx, ses); err != nil {
+	if !ses.begun() && len(active) == 0 {
+		r, err := s.never(ctx, ses)
+		if err != nil {
 			return t, err
 		}
-		active = true
+		active = append(active, r)
 	}
-	if active {
-		err = s.engine.Cancel(ctx, r, false)
-		if err != nil && mapping.Classify(err).Class != mapping.Conflict {
+	for _, r := range active { // newest first: none that waits gets its turn
+		err := s.engine.Cancel(ctx, r, false)
+		if class := mapping.Classify(err).Class; err != nil && class != mapping.Conflict && class != mapping.NotFound {
 			return t, err
 		}
 	}
@@ -128,21 +135,19 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 // never makes a run that does not start, for a task that is cancelled before
 // its first step: its end is what later steps answer.
 func (s *tasks) never(ctx context.Context, ses *session) (mapping.Run, error) {
-	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour(ses.task), RunAfter: time.Hour}
-	return s.startRun(ctx, ses, n, &taskRun{task: ses.its(), stepping: ses.mode})
+	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour(ses.task), Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
+	return s.startStep(ctx, ses, n, &taskRun{task: ses.its(), stepping: ses.mode}, nil, store.Key{})
 }
 
-// startRun makes a run of the task.
-func (c *core) startRun(ctx context.Context, ses *session, n adapter.NewRun, tr *taskRun) (mapping.Run, error) {
-	return c.startStep(ctx, ses, n, tr, nil)
-}
-
-func (c *core) startStep(ctx context.Context, ses *session, n adapter.NewRun, tr *taskRun, say *string) (mapping.Run, error) {
+// startStep makes a run of the task. say is what its first upstream step is
+// told verbatim, where each is asked for.
+func (c *core) startStep(ctx context.Context, ses *session, n adapter.NewRun, tr *taskRun, say *string, key store.Key) (mapping.Run, error) {
 	o, _, err := c.orderFor(ctx, ses.agent, n, tr)
 	if err != nil {
 		return mapping.Run{}, err
 	}
 	o.Say = say
+	o.New.IdempotencyKey, o.New.IdempotencyRoute, o.New.IdempotencySum = key.Text, key.Route, key.Sum
 	created, err := c.engine.Begin(ctx, o)
 	if err != nil {
 		return mapping.Run{}, err

@@ -127,28 +127,44 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 	if _, err := s.st.Thread(ctx, id); err != nil {
 		return err
 	}
-	active, err := s.st.Runs(ctx, store.RunQuery{ThreadID: id, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}})
+	links, err := s.st.Links(ctx, id)
 	if err != nil {
 		return err
 	}
-	for _, r := range active {
-		if err := s.engine.Cancel(ctx, r, false); err != nil && mapping.Classify(err).Class != mapping.Conflict {
-			return err
-		}
+	runs, err := s.clear(ctx, id)
+	if err != nil {
+		return err
 	}
-	links, err := s.st.Links(ctx, id)
+	tasks, _, err := s.st.Tasks(ctx, store.TaskQuery{ThreadID: id})
 	if err != nil {
 		return err
 	}
 	if err := s.st.DeleteThread(ctx, id); err != nil {
 		return err
 	}
-	s.forget(mapping.PrincipalOf(ctx).Tenant, id)
-	for _, r := range active {
-		s.log.Removed(r.ID)
+	for _, r := range runs {
+		s.forget(r)
+	}
+	for _, t := range tasks { // those without runs
+		s.sessions.forget(sessionKey{t.Tenant, t.ID})
 	}
 	s.engine.Forget(ctx, links)
 	return nil
+}
+
+// clear cancels what is active on the thread and returns all its runs. They are
+// listed newest first, so that none that waits gets its turn.
+func (s *threads) clear(ctx context.Context, id string) ([]mapping.Run, error) {
+	runs, err := s.st.Runs(ctx, store.RunQuery{ThreadID: id})
+	for _, r := range runs {
+		if !r.Status.Active() {
+			continue
+		}
+		if err := s.engine.Cancel(ctx, r, false); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+			return nil, err
+		}
+	}
+	return runs, err
 }
 
 func (s *threads) Copy(ctx context.Context, id string) (mapping.Thread, error) {

@@ -61,6 +61,9 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := t.hold(at.thread); err != nil {
+		return nil, nil, err
+	}
 	part := stretch{thread: at.thread, run: at.run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
 	from, ok, err := part.take(t, advanceHeld, at.run, s.owner, a.Fence)
 	if err != nil {
@@ -73,6 +76,7 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 	if err != nil {
 		return nil, nil, err
 	}
+	s.tell(t, NoticeLogged, a.RunID)
 	files, err := publish(t, at.thread, a)
 	if err != nil {
 		return nil, nil, err
@@ -115,7 +119,7 @@ func begun(t *tx, at runKey, events []mapping.Event) error {
 			continue
 		}
 		if n := events[i].Head.Attempt; n > 1 {
-			if _, err := t.exec(`UPDATE runs SET attempt = $2, updated_us = $3 WHERE id = $1`, at.run, n, t.now); err != nil {
+			if err := t.put(`UPDATE runs SET attempt = $2, updated_us = $3 WHERE id = $1`, at.run, n, t.now); err != nil {
 				return err
 			}
 		}
@@ -128,16 +132,16 @@ func begun(t *tx, at runKey, events []mapping.Event) error {
 // asked for.
 func (s *Store) end(t *tx, at runKey, runID string, e End, last int64) error {
 	if e.Outcome.Parked {
-		if _, err := t.exec(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.run, t.now); err != nil {
+		if err := t.put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.run, t.now); err != nil {
 			return err
 		}
-		return e.leave(t, at)
+		return s.free(t, at, e)
 	}
 	fault, err := encodeFault(e.Outcome.Fault)
 	if err != nil {
 		return err
 	}
-	if _, err := t.exec(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = '', last_seq = $4, ended_us = $5, updated_us = $5 WHERE id = $1`,
+	if err := t.put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = '', last_seq = $4, ended_us = $5, updated_us = $5 WHERE id = $1`,
 		at.run, string(e.Outcome.Status), blob(fault), last, t.now); err != nil {
 		return err
 	}
@@ -147,20 +151,28 @@ func (s *Store) end(t *tx, at runKey, runID string, e End, last int64) error {
 	if !e.Expire.IsZero() {
 		t.after(s.ringExpiry)
 	}
-	return e.leave(t, at)
+	return s.free(t, at, e)
 }
 
-// leave gives the thread the status the run left it in; one with a further run
+// free gives the thread the status the run left it in; one with a further run
 // stays busy.
-func (e End) leave(t *tx, at runKey) error {
+func (s *Store) free(t *tx, at runKey, e End) error {
 	interrupts, err := encodeInterrupts(e.Outcome.Interrupts)
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(`UPDATE threads SET status = CASE WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND parked = 0 AND id <> $2) THEN 'busy'
+	const text = `UPDATE threads SET status = CASE WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND parked = 0 AND id <> $2) THEN 'busy'
  WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
- interrupts = $4, updated_us = $5, expires_us = CASE WHEN $6 > 0 THEN $6 ELSE expires_us END WHERE id = $1`,
-		at.thread, at.run, string(e.Thread), blob(interrupts), t.now, micros(e.Expire))
+ interrupts = $4, updated_us = $5, expires_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN $6 ELSE expires_us END WHERE id = $1`
+	args := in{at.thread, at.run, string(e.Thread), blob(interrupts), t.now, micros(e.Expire)}
+	if !t.on.shared() {
+		return t.put(text, args...)
+	}
+	var status string
+	err = t.get(text+` RETURNING status`, args, out{&status})
+	if status == string(mapping.ThreadBusy) {
+		s.tell(t, NoticePending, "")
+	}
 	return err
 }
 
@@ -172,6 +184,10 @@ func (s *Store) EndInactive(ctx context.Context, threadID, runID string, ev mapp
 		if err != nil {
 			return err
 		}
+		if err := t.hold(row.thread); err != nil {
+			return err
+		}
+		s.tell(t, NoticeLogged, runID)
 		part := stretch{thread: row.thread, run: row.key, runID: runID, events: []mapping.Event{ev}}
 		from, ok, err := part.take(t, advanceIdle, row.key)
 		if err != nil {
@@ -184,7 +200,7 @@ func (s *Store) EndInactive(ctx context.Context, threadID, runID string, ev mapp
 			return err
 		}
 		at := runKey{row.key, row.thread}
-		if _, err := t.exec(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END WHERE id = $1`, row.key, from.seq); err != nil {
+		if err := t.put(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END WHERE id = $1`, row.key, from.seq); err != nil {
 			return err
 		}
 		return s.end(t, at, runID, e, from.seq+1)

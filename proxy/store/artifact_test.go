@@ -48,105 +48,113 @@ func (b *bench) paths(thread string) (paths []string) {
 
 func TestUploadIsKeptInChunks(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	th := b.thread().ID
-	content := bytes.Repeat([]byte("0123456789"), 70_000)
-	a, err := b.SaveArtifact(b.ctx, mapping.Artifact{ThreadID: th, Path: "dir/big.bin", MIMEType: "x/y", TaskID: "k"},
-		iotest.HalfReader(bytes.NewReader(content)), int64(len(content)), false)
-	b.ok(err)
-	sum := sha256.Sum256(content)
-	if a.Size != int64(len(content)) || a.Sum != hex.EncodeToString(sum[:]) || a.ID == "" {
-		t.Fatalf("%+v", a)
-	}
-	if b.file(th, a.ID) != string(content) {
-		t.Fatal("the bytes differ")
-	}
-	got, err := b.Artifact(b.ctx, th, a.ID)
-	b.ok(err)
-	if d := cmp.Diff(a, got); d != "" {
-		t.Fatal(d)
-	}
-	again := b.save(th, "dir/big.bin", "small", false)
-	if again.ID != a.ID || !again.CreatedAt.Equal(a.CreatedAt) || again.TaskID != "k" || b.file(th, a.ID) != "small" {
-		t.Fatalf("%+v", again)
-	}
-	empty := b.save(th, "empty", "", false)
-	if b.file(th, empty.ID) != "" {
-		t.Fatal("an empty file has bytes")
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		th := b.thread().ID
+		content := bytes.Repeat([]byte("0123456789"), 70_000)
+		a, err := b.SaveArtifact(b.ctx, mapping.Artifact{ThreadID: th, Path: "dir/big.bin", MIMEType: "x/y", TaskID: "k"},
+			iotest.HalfReader(bytes.NewReader(content)), int64(len(content)), false)
+		b.ok(err)
+		sum := sha256.Sum256(content)
+		if a.Size != int64(len(content)) || a.Sum != hex.EncodeToString(sum[:]) || a.ID == "" {
+			t.Fatalf("%+v", a)
+		}
+		if b.file(th, a.ID) != string(content) {
+			t.Fatal("the bytes differ")
+		}
+		got, err := b.Artifact(b.ctx, th, a.ID)
+		b.ok(err)
+		if d := cmp.Diff(a, got); d != "" {
+			t.Fatal(d)
+		}
+		again := b.save(th, "dir/big.bin", "small", false)
+		if again.ID != a.ID || !again.CreatedAt.Equal(a.CreatedAt) || again.TaskID != "k" || b.file(th, a.ID) != "small" {
+			t.Fatalf("%+v", again)
+		}
+		empty := b.save(th, "empty", "", false)
+		if b.file(th, empty.ID) != "" {
+			t.Fatal("an empty file has bytes")
+		}
+	})
 }
 
 func TestBrokenUploadLeavesNothing(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	th := b.thread().ID
-	for name, c := range map[string]struct {
-		body  io.Reader
-		limit int64
-		class mapping.Class
-	}{
-		"too large": {strings.NewReader(strings.Repeat("x", 300<<10)), 256 << 10, mapping.TooLarge},
-		"broken":    {io.MultiReader(strings.NewReader(strings.Repeat("x", 300<<10)), iotest.ErrReader(errors.New("gone"))), 0, mapping.Internal},
-	} {
-		_, err := b.SaveArtifact(b.ctx, mapping.Artifact{ThreadID: th, Path: "a"}, c.body, c.limit, false)
-		if mapping.Classify(err).Class != c.class {
-			t.Errorf("%s: %v", name, err)
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		th := b.thread().ID
+		for name, c := range map[string]struct {
+			body  io.Reader
+			limit int64
+			class mapping.Class
+		}{
+			"too large": {strings.NewReader(strings.Repeat("x", 300<<10)), 256 << 10, mapping.TooLarge},
+			"broken":    {io.MultiReader(strings.NewReader(strings.Repeat("x", 300<<10)), iotest.ErrReader(errors.New("gone"))), 0, mapping.Internal},
+		} {
+			_, err := b.SaveArtifact(b.ctx, mapping.Artifact{ThreadID: th, Path: "a"}, c.body, c.limit, false)
+			if mapping.Classify(err).Class != c.class {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
-	}
-	if p := b.paths(th); len(p) != 0 {
-		t.Fatal(p)
-	}
+		if p := b.paths(th); len(p) != 0 {
+			t.Fatal(p)
+		}
+	})
 }
 
 func TestStagedArtifactAppearsWithItsEvent(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	c := b.create(newThreadRun())
-	th := c.Thread.ID
-	old := b.save(th, "a.txt", "old", false)
-	staged := b.save(th, "a.txt", "new", true)
-	fresh, twice := b.save(th, "b.txt", "b", true), b.save(th, "b.txt", "bb", true)
-	if staged.ID != old.ID || fresh.ID != twice.ID || b.file(th, old.ID) != "old" {
-		t.Fatal("a staged file shows")
-	}
-	_, err := b.Artifact(b.ctx, th, fresh.ID)
-	wantClass(t, err, mapping.NotFound, mapping.CodeArtifactNotFound)
-	_, list, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Artifacts: []string{staged.ID, fresh.ID},
-		Files: []store.FileWrite{{Artifact: mapping.Artifact{Path: "c/d.txt", AgentCreated: true, MIMEType: "text/plain"}, Content: []byte("cd")}}})
-	b.ok(err)
-	if len(list) != 3 || b.file(th, list[0].ID) != "new" || b.file(th, list[1].ID) != "bb" || b.file(th, list[2].ID) != "cd" || list[2].ThreadID != th {
-		t.Fatalf("%+v", list)
-	}
-	if d := cmp.Diff([]string{"c/d.txt", "a.txt", "b.txt"}, b.paths(th)); d != "" {
-		t.Fatal(d)
-	}
-	_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, DropFiles: []string{"c/d.txt", "unknown"}, Artifacts: []string{old.ID}})
-	b.ok(err)
-	if d := cmp.Diff([]string{"a.txt", "b.txt"}, b.paths(th)); d != "" {
-		t.Fatal(d)
-	}
-	_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Artifacts: []string{"nope"}, Events: []mapping.Event{token("1")}})
-	wantClass(t, err, mapping.NotFound, mapping.CodeArtifactNotFound)
-	if seq, _ := b.LastSeq(b.ctx, th); seq != 1 {
-		t.Fatalf("seq %d: half an append was written", seq)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		c := b.create(newThreadRun())
+		th := c.Thread.ID
+		old := b.save(th, "a.txt", "old", false)
+		staged := b.save(th, "a.txt", "new", true)
+		fresh, twice := b.save(th, "b.txt", "b", true), b.save(th, "b.txt", "bb", true)
+		if staged.ID != old.ID || fresh.ID != twice.ID || b.file(th, old.ID) != "old" {
+			t.Fatal("a staged file shows")
+		}
+		_, err := b.Artifact(b.ctx, th, fresh.ID)
+		wantClass(t, err, mapping.NotFound, mapping.CodeArtifactNotFound)
+		_, list, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Artifacts: []string{staged.ID, fresh.ID},
+			Files: []store.FileWrite{{Artifact: mapping.Artifact{Path: "c/d.txt", AgentCreated: true, MIMEType: "text/plain"}, Content: []byte("cd")}}})
+		b.ok(err)
+		if len(list) != 3 || b.file(th, list[0].ID) != "new" || b.file(th, list[1].ID) != "bb" || b.file(th, list[2].ID) != "cd" || list[2].ThreadID != th {
+			t.Fatalf("%+v", list)
+		}
+		if d := cmp.Diff([]string{"c/d.txt", "a.txt", "b.txt"}, b.paths(th)); d != "" {
+			t.Fatal(d)
+		}
+		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, DropFiles: []string{"c/d.txt", "unknown"}, Artifacts: []string{old.ID}})
+		b.ok(err)
+		if d := cmp.Diff([]string{"a.txt", "b.txt"}, b.paths(th)); d != "" {
+			t.Fatal(d)
+		}
+		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Artifacts: []string{"nope"}, Events: []mapping.Event{token("1")}})
+		wantClass(t, err, mapping.NotFound, mapping.CodeArtifactNotFound)
+		if seq, _ := b.LastSeq(b.ctx, th); seq != 1 {
+			t.Fatalf("seq %d: half an append was written", seq)
+		}
+	})
 }
 
 func TestArtifactsAreListedAgentMadeFirstRootFirst(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	th := b.thread().ID
-	for _, a := range []mapping.Artifact{{Path: "z"}, {Path: "a/b"}, {Path: "b"}, {Path: "m/n", AgentCreated: true}, {Path: "y", AgentCreated: true}} {
-		a.ThreadID = th
-		_, err := b.SaveArtifact(b.ctx, a, strings.NewReader(a.Path), 0, false)
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		th := b.thread().ID
+		for _, a := range []mapping.Artifact{{Path: "z"}, {Path: "a/b"}, {Path: "b"}, {Path: "m/n", AgentCreated: true}, {Path: "y", AgentCreated: true}} {
+			a.ThreadID = th
+			_, err := b.SaveArtifact(b.ctx, a, strings.NewReader(a.Path), 0, false)
+			b.ok(err)
+		}
+		if d := cmp.Diff([]string{"y", "m/n", "b", "z", "a/b"}, b.paths(th)); d != "" {
+			t.Fatal(d)
+		}
+		list, total, err := b.Artifacts(b.ctx, th, 2, 3)
 		b.ok(err)
-	}
-	if d := cmp.Diff([]string{"y", "m/n", "b", "z", "a/b"}, b.paths(th)); d != "" {
-		t.Fatal(d)
-	}
-	list, total, err := b.Artifacts(b.ctx, th, 2, 3)
-	b.ok(err)
-	if len(list) != 2 || list[0].Path != "z" || total != 5 {
-		t.Fatal(list, total)
-	}
+		if len(list) != 2 || list[0].Path != "z" || total != 5 {
+			t.Fatal(list, total)
+		}
+	})
 }

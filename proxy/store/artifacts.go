@@ -59,7 +59,7 @@ func (s *Store) Artifacts(ctx context.Context, threadID string, limit, offset in
 			return err
 		}
 		return t.each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0
- ORDER BY a.agent_created DESC, a.nested, a.path LIMIT $2 + 0 OFFSET $3 + 0`, in{key, limitOf(limit), offset}, func(scan func(...any) error) error {
+ ORDER BY a.agent_created DESC, a.nested, a.path LIMIT CAST($2 AS BIGINT) OFFSET CAST($3 AS BIGINT)`, in{key, limitOf(limit), offset}, func(scan func(...any) error) error {
 			var row artifactRow
 			err := row.scan(scan)
 			found = append(found, row.Artifact)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
 // The writes of a run of three steps over a real file: made with its thread,
@@ -39,31 +40,41 @@ func benchRun(b *bench) {
 	}
 }
 
+func BenchmarkRunPostgres(b *testing.B) {
+	for _, clients := range []int{1, 16} {
+		b.Run(fmt.Sprint(clients), func(b *testing.B) { benchRuns(b, storetest.Schema(b), "full", clients) })
+	}
+}
+
 func BenchmarkRun(b *testing.B) {
 	for _, mode := range []string{"normal", "full"} {
 		for _, clients := range []int{1, 64} {
 			b.Run(fmt.Sprintf("%s/%d", mode, clients), func(b *testing.B) {
-				s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: mode})
-				b.ReportAllocs()
-				report := cpu(b)
-				var wg sync.WaitGroup
-				work := make(chan struct{})
-				for range clients {
-					wg.Go(func() {
-						for range work {
-							benchRun(s)
-						}
-					})
-				}
-				for b.Loop() {
-					work <- struct{}{}
-				}
-				close(work)
-				wg.Wait()
-				report()
+				benchRuns(b, filepath.Join(b.TempDir(), "b.db"), mode, clients)
 			})
 		}
 	}
+}
+
+func benchRuns(b *testing.B, dsn, mode string, clients int) {
+	s := openAt(b, dsn, store.Options{Synchronous: mode})
+	b.ReportAllocs()
+	report := cpu(b)
+	var wg sync.WaitGroup
+	work := make(chan struct{})
+	for range clients {
+		wg.Go(func() {
+			for range work {
+				benchRun(s)
+			}
+		})
+	}
+	for b.Loop() {
+		work <- struct{}{}
+	}
+	close(work)
+	wg.Wait()
+	report()
 }
 
 func BenchmarkCreateRun(b *testing.B) {

@@ -55,8 +55,7 @@ func insertBlob(t *tx, loose bool) (blob int64, err error) {
 
 // fasten notes that a visible artifact has these bytes.
 func fasten(t *tx, blob int64) error {
-	_, err := t.exec(`UPDATE blobs SET loose = 0 WHERE id = $1`, blob)
-	return err
+	return t.put(`UPDATE blobs SET loose = 0 WHERE id = $1`, blob)
 }
 
 // pour stores the chunks. They may be lost with the machine until finish.
@@ -85,8 +84,7 @@ func (s *Store) pour(ctx context.Context, blob int64, body io.Reader, limit int6
 }
 
 func insertChunk(t *tx, blob int64, n int, data []byte) error {
-	_, err := t.exec(`INSERT INTO chunks (blob, n, data) VALUES ($1, $2, $3)`, blob, n, data)
-	return err
+	return t.put(`INSERT INTO chunks (blob, n, data) VALUES ($1, $2, $3)`, blob, n, data)
 }
 
 // finish writes the row that makes the file one.
@@ -94,6 +92,9 @@ func (s *Store) finish(ctx context.Context, blob int64, a mapping.Artifact, stag
 	err = s.write(ctx, func(t *tx) error {
 		thread, err := s.threadKey(t, a.Tenant, a.ThreadID)
 		if err != nil {
+			return err
+		}
+		if err := t.hold(thread); err != nil {
 			return err
 		}
 		made = a

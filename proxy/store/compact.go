@@ -33,6 +33,9 @@ func (s *Store) OldHistories(ctx context.Context, before time.Time, from Overdue
 // many were dropped; 0 while a run is active.
 func (s *Store) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
 	err = s.write(ctx, func(t *tx) error {
+		if err := t.hold(o.key); err != nil {
+			return err
+		}
 		c := compaction{tx: t, thread: o.key}
 		ok, err := c.find(o, before)
 		if err != nil || !ok {

@@ -56,63 +56,65 @@ func (b *bench) forget(before time.Time) (n int64) {
 
 func TestOldHistoryIsForgottenAndTheRestStands(t *testing.T) {
 	t.Parallel()
-	b, clock := clocked(t)
-	start := clock.at
-	c := b.create(newThreadRun())
-	th := c.Thread.ID
-	var at []string
-	states := map[string]string{}
-	for n := range 6 {
-		at = append(at, b.say(c, n))
-		states[at[n]] = b.whole(th, at[n])
-		clock.at = clock.at.Add(time.Hour)
-	}
-	if n := b.forget(start.Add(2 * time.Hour)); n != 0 {
-		t.Fatalf("%d forgotten during a run", n)
-	}
-	b.end(c, mapping.RunSuccess)
-	// A further run forks from an old state, and goes on there.
-	f := newRun(th, mapping.StrategyReject)
-	f.Run.Options.Checkpoint = at[1]
-	fork := b.create(f)
-	forked := b.say(fork, 7)
-	states[forked] = b.whole(th, forked)
-	b.end(fork, mapping.RunSuccess)
-
-	if n := b.forget(start.Add(2 * time.Hour)); n != 3 {
-		t.Errorf("%d forgotten, want 3", n)
-	}
-	want := []string{forked, at[5], at[4], at[3]}
-	if d := cmp.Diff(want, b.history(th)); d != "" {
-		t.Error(d)
-	}
-	for _, id := range want {
-		if d := cmp.Diff(states[id], b.whole(th, id)); d != "" {
-			t.Errorf("state of %s changed: %s", id, d)
+	onBoth(t, func(t *testing.T, open opener) {
+		b, clock := clocked(t, open)
+		start := clock.at
+		c := b.create(newThreadRun())
+		th := c.Thread.ID
+		var at []string
+		states := map[string]string{}
+		for n := range 6 {
+			at = append(at, b.say(c, n))
+			states[at[n]] = b.whole(th, at[n])
+			clock.at = clock.at.Add(time.Hour)
 		}
-	}
-	_, err := b.StateAt(b.ctx, th, at[0])
-	wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
-	if evs, err := b.Events(b.ctx, th, c.Run.ID, 0, 0); err != nil || len(evs) != 14 {
-		t.Errorf("%d events of the first run are left, %v", len(evs), err)
-	}
-	if n := b.forget(start.Add(2 * time.Hour)); n != 0 {
-		t.Errorf("%d forgotten the second time", n)
-	}
-	// What comes next builds on what is left.
-	next := b.create(newRun(th, mapping.StrategyReject))
-	last := b.say(next, 8)
-	b.end(next, mapping.RunSuccess)
-	if got := b.whole(th, last); got != `{"k0":0,"k1":1,"k7":7,"k8":8}` {
-		t.Errorf("state %s", got)
-	}
-	if n := b.forget(clock.at.Add(time.Hour)); n != 4 {
-		t.Errorf("%d forgotten, want all but the head", n)
-	}
-	if got := b.whole(th, ""); got != `{"k0":0,"k1":1,"k7":7,"k8":8}` {
-		t.Errorf("state of the head %s", got)
-	}
-	if d := cmp.Diff([]string{last}, b.history(th)); d != "" {
-		t.Error(d)
-	}
+		if n := b.forget(start.Add(2 * time.Hour)); n != 0 {
+			t.Fatalf("%d forgotten during a run", n)
+		}
+		b.end(c, mapping.RunSuccess)
+		// A further run forks from an old state, and goes on there.
+		f := newRun(th, mapping.StrategyReject)
+		f.Run.Options.Checkpoint = at[1]
+		fork := b.create(f)
+		forked := b.say(fork, 7)
+		states[forked] = b.whole(th, forked)
+		b.end(fork, mapping.RunSuccess)
+
+		if n := b.forget(start.Add(2 * time.Hour)); n != 3 {
+			t.Errorf("%d forgotten, want 3", n)
+		}
+		want := []string{forked, at[5], at[4], at[3]}
+		if d := cmp.Diff(want, b.history(th)); d != "" {
+			t.Error(d)
+		}
+		for _, id := range want {
+			if d := cmp.Diff(states[id], b.whole(th, id)); d != "" {
+				t.Errorf("state of %s changed: %s", id, d)
+			}
+		}
+		_, err := b.StateAt(b.ctx, th, at[0])
+		wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
+		if evs, err := b.Events(b.ctx, th, c.Run.ID, 0, 0); err != nil || len(evs) != 14 {
+			t.Errorf("%d events of the first run are left, %v", len(evs), err)
+		}
+		if n := b.forget(start.Add(2 * time.Hour)); n != 0 {
+			t.Errorf("%d forgotten the second time", n)
+		}
+		// What comes next builds on what is left.
+		next := b.create(newRun(th, mapping.StrategyReject))
+		last := b.say(next, 8)
+		b.end(next, mapping.RunSuccess)
+		if got := b.whole(th, last); got != `{"k0":0,"k1":1,"k7":7,"k8":8}` {
+			t.Errorf("state %s", got)
+		}
+		if n := b.forget(clock.at.Add(time.Hour)); n != 4 {
+			t.Errorf("%d forgotten, want all but the head", n)
+		}
+		if got := b.whole(th, ""); got != `{"k0":0,"k1":1,"k7":7,"k8":8}` {
+			t.Errorf("state of the head %s", got)
+		}
+		if d := cmp.Diff([]string{last}, b.history(th)); d != "" {
+			t.Error(d)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strconv"
 	"sync"
 )
 
@@ -25,9 +26,9 @@ func (s *Store) ConfirmLater(ctx context.Context, taskID string, n int, r StepRe
 	if !fresh {
 		return nil
 	}
-	err := s.writer.later(ctx, func(t *tx) error { return confirm(t, whose, s.confirms.take(whose, b)) }, func(err error) {
+	err := s.db.later(ctx, func(t *tx) error { return confirm(t, whose, s.confirms.take(whose, b)) }, func(err error) {
 		for _, c := range s.confirms.take(whose, b) {
-			c.told(s.classify(err))
+			c.told(s.db.classify(err))
 		}
 	})
 	if err == nil {
@@ -36,7 +37,7 @@ func (s *Store) ConfirmLater(ctx context.Context, taskID string, n int, r StepRe
 	for _, c := range s.confirms.take(whose, b)[1:] { // others that relied on this one
 		c.told(err)
 	}
-	return s.classify(err)
+	return s.db.classify(err)
 }
 
 // confirmed names a task, confirmation one step of it.
@@ -97,7 +98,7 @@ func confirm(t *tx, whose confirmed, steps []confirmation) error {
 	}
 	for len(steps) > 0 && err == nil {
 		n := min(len(steps), rowsAtOnce)
-		err = saveRequests(t, key, steps[:n])
+		err = saveRequests(t, key, whose.tenant, steps[:n])
 		steps = steps[n:]
 	}
 	return err
@@ -113,7 +114,7 @@ func onConflictNothing(texts [rowsAtOnce + 1]string) [rowsAtOnce + 1]string {
 	return texts
 }
 
-func saveRequests(t *tx, task int64, steps []confirmation) error {
+func saveRequests(t *tx, task int64, tenant string, steps []confirmation) error {
 	args := make(in, 0, 5*len(steps))
 	for _, c := range steps {
 		var input []byte
@@ -123,5 +124,8 @@ func saveRequests(t *tx, task int64, steps []confirmation) error {
 		args = append(args, task, c.n, number(c.request.Input != nil), blob(input), blob(c.request.AdditionalInput))
 	}
 	_, err := t.exec(requestRows[len(steps)], args...)
+	for i := 0; i < len(steps) && err == nil; i++ {
+		err = rememberKey(t, tenant, steps[i].request.Key, strconv.Itoa(steps[i].n))
+	}
 	return err
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -76,36 +75,33 @@ func (m *maker) make() error {
 	if done, err := m.replay(); done || err != nil {
 		return err
 	}
-	for _, step := range []func() error{m.place, m.admit, m.lineage, m.base, m.insert, m.begin, m.remember} {
+	for _, step := range []func() error{m.place, m.admit, m.lineage, m.base, m.insert, m.begin} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
 	m.made.Thread = m.thread.Thread
+	if !m.made.Claimed {
+		m.s.tell(m.tx, NoticePending, "")
+	}
 	name, key := m.made.Run.ID, runKey{m.run, m.thread.key}
 	m.after(func() { m.s.runs.Add(name, key) })
 	return nil
 }
 
-// replay looks for the run that an earlier request with the same key made.
+// replay notes the key, or finds the run that an earlier request with the same
+// key made. The note comes first, so that of two requests at once one waits for
+// the other.
 func (m *maker) replay() (bool, error) {
-	if m.n.IdempotencyKey == "" {
-		return false, nil
-	}
-	var sum []byte
-	var id string
-	err := m.get(`SELECT sum, made_id FROM idempotency WHERE tenant = $1 AND route = $2 AND key_text = $3 AND created_us > $4`,
-		in{m.principal.Tenant, m.n.IdempotencyRoute, m.n.IdempotencyKey, m.now - idempotencyKept.Microseconds()}, out{&sum, &id})
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	if err == nil && !bytes.Equal(sum, m.n.IdempotencySum) {
-		err = mapping.Errorf(mapping.Invalid, "idempotency_key_reused", "This Idempotency-Key was sent with another request before. Use a fresh key for a new request.")
-	}
-	if err != nil {
+	earlier, err := claimKey(m.tx, m.principal.Tenant, m.key(), m.n.Run.ID)
+	if err != nil || earlier == "" {
 		return false, err
 	}
-	return true, m.found(id)
+	return true, m.found(earlier)
+}
+
+func (m *maker) key() Key {
+	return Key{m.n.IdempotencyKey, m.n.IdempotencyRoute, m.n.IdempotencySum}
 }
 
 func (m *maker) found(id string) error {
@@ -118,17 +114,10 @@ func (m *maker) found(id string) error {
 	return err
 }
 
-func (m *maker) remember() error {
-	if m.n.IdempotencyKey == "" {
-		return nil
-	}
-	return rememberKey(m.tx, m.principal.Tenant, m.n.IdempotencyRoute, m.n.IdempotencyKey, m.n.IdempotencySum, m.made.Run.ID)
-}
-
 // place finds or makes the thread.
 func (m *maker) place() (err error) {
 	if m.n.Thread == nil {
-		m.thread, err = readThread(m.tx, m.principal.Tenant, m.n.Run.ThreadID)
+		m.thread, err = holdThread(m.tx, m.principal.Tenant, m.n.Run.ThreadID)
 		return noThread(err, m.n.Run.ThreadID)
 	}
 	th := *m.n.Thread
@@ -194,7 +183,7 @@ func (m *maker) yield(active *runRow, strategy mapping.Strategy) error {
 		if strategy == mapping.StrategyRollback {
 			action = "rollback"
 		}
-		return noteStop(m.tx, active.key, action)
+		return m.s.noteStop(m.tx, *active, action)
 	default:
 		return busy(m.thread.ID, active.ID)
 	}
@@ -209,7 +198,7 @@ func busy(threadID, runID string) error {
 // queue refuses what would make the agent's queue too long.
 func (m *maker) queue() error {
 	var waiting int
-	err := m.get(`SELECT count(*) FROM (SELECT 1 FROM runs WHERE status = 'pending' AND agent = $1 LIMIT $2 + 0) AS waiting`,
+	err := m.get(`SELECT count(*) FROM (SELECT 1 FROM runs WHERE status = 'pending' AND agent = $1 LIMIT CAST($2 AS BIGINT)) AS waiting`,
 		in{m.n.Run.Agent, m.n.MaxPending}, out{&waiting})
 	if err == nil && waiting >= m.n.MaxPending {
 		err = mapping.Errorf(mapping.Limited, mapping.CodeQueueFull, "The queue of agent %q is full: %d runs wait (agents.%s.queue). Try again later.", m.n.Run.Agent, waiting, m.n.Run.Agent)
@@ -353,6 +342,5 @@ func started(events []mapping.Event) bool {
 
 // closeQuestion: a run has started, so what was asked is answered or moot.
 func closeQuestion(t *tx, thread int64) error {
-	_, err := t.exec(`UPDATE threads SET interrupts = NULL WHERE id = $1`, thread)
-	return err
+	return t.put(`UPDATE threads SET interrupts = NULL WHERE id = $1`, thread)
 }

@@ -10,7 +10,7 @@ import (
 // while a run is active: cancel it first.
 func (s *Store) DeleteThread(ctx context.Context, id string) error {
 	return s.write(ctx, func(t *tx) error {
-		row, err := readThread(t, tenantOf(ctx), id)
+		row, err := holdThread(t, tenantOf(ctx), id)
 		if err != nil {
 			return noThread(err, id)
 		}
@@ -46,7 +46,7 @@ var threadParts = []string{
 
 func deleteAll(t *tx, key int64, parts []string) error {
 	for _, text := range parts {
-		if _, err := t.exec(text, key); err != nil {
+		if err := t.put(text, key); err != nil {
 			return err
 		}
 	}
@@ -58,9 +58,14 @@ func (s *Store) forgetRuns(t *tx, thread int64) error {
 	return t.each(`SELECT run_id FROM runs WHERE thread = $1`, in{thread}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
-		t.after(func() { s.runs.Remove(id) })
+		s.forgetRun(t, id)
 		return err
 	})
+}
+
+func (s *Store) forgetRun(t *tx, id string) {
+	t.after(func() { s.runs.Remove(id) })
+	s.tell(t, NoticeGone, id)
 }
 
 // DeleteRun removes an ended run with its events and checkpoints; the head goes
@@ -70,7 +75,7 @@ func (s *Store) forgetRuns(t *tx, thread int64) error {
 // the run is active.
 func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
 	return s.write(ctx, func(t *tx) error {
-		row, err := findRun(t, tenantOf(ctx), threadID, runID)
+		row, err := holdRun(t, tenantOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}
@@ -86,7 +91,7 @@ func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
 		if err := deleteEmptyTask(t, row.task, row.TaskID == row.ID); err != nil {
 			return err
 		}
-		t.after(func() { s.runs.Remove(runID) })
+		s.forgetRun(t, runID)
 		return nil
 	})
 }
@@ -118,7 +123,7 @@ func rewind(t *tx, thread int64) error {
 	_, err := t.exec(`UPDATE thread_seq SET line = seq + 1,
  head = coalesce((SELECT checkpoint FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC LIMIT 1), ''),
  base = -coalesce((SELECT seq FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC LIMIT 1), 0)
- WHERE thread = $1 AND head <> '' AND NOT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND checkpoint = head)`, thread)
+ WHERE thread = $1 AND head <> '' AND NOT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND checkpoint = thread_seq.head)`, thread)
 	return err
 }
 

@@ -45,14 +45,15 @@ func codeOf(err error) int {
 	return 0
 }
 
+// duplicate tells whether a row was refused because of another one.
 func duplicate(err error) bool {
 	code := codeOf(err)
-	return code == sqliteDuplicate || code == sqliteSameKey
+	return code == sqliteDuplicate || code == sqliteSameKey || stateOf(err) == pgDuplicate
 }
 
 // classify gives errors of the database the class by which callers are
 // answered. Others pass as they are.
-func (s *Store) classify(err error) error {
+func (d *sqlite) classify(err error) error {
 	switch codeOf(err) & 0xff {
 	case sqliteFull:
 		return caused(err, mapping.StorageFull, codeStorageFull, "The bridge's database cannot grow: its disk is full. Nothing was written; reading still works. Free some space and try again.")

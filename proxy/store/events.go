@@ -18,7 +18,7 @@ const (
 // 0 is all.
 func readEvents(t *tx, thread, after int64, limit int, part string, args ...any) (events []mapping.Event, err error) {
 	text := `SELECT e.seq, coalesce(r.run_id, ''), e.kind, e.at_us, e.head, e.data FROM events e LEFT JOIN runs r ON r.id = e.run
- WHERE e.thread = $1 AND e.seq > $2` + part + ` ORDER BY e.seq LIMIT $3 + 0`
+ WHERE e.thread = $1 AND e.seq > $2` + part + ` ORDER BY e.seq LIMIT CAST($3 AS BIGINT)`
 	err = t.each(text, append(in{thread, after, limitOf(limit)}, args...), func(scan func(...any) error) error {
 		events = append(events, mapping.Event{})
 		return scanEvent(&events[len(events)-1], scan)

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,8 +109,13 @@ func (s *Store) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone,
 func (s *Store) deleteThreads(t *tx, list []Overdue) (gone []Gone, err error) {
 	at := map[int64]int{}
 	var keys in
+	// In one order, so that nobody waits in a circle.
+	list = slices.SortedFunc(slices.Values(list), func(a, b Overdue) int { return cmp.Compare(a.key, b.key) })
 	for _, o := range list {
 		var same bool
+		if err := t.hold(o.key); err != nil {
+			return nil, err
+		}
 		if err := t.get(`SELECT EXISTS (SELECT 1 FROM threads h WHERE h.id = $1 AND h.thread_id = $2 AND h.updated_us = $3 AND h.expires_us = $4
  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0))`, in{o.key, o.ThreadID, o.updated, o.expires}, out{&same}); err != nil {
 			return nil, err
@@ -129,7 +136,7 @@ func (s *Store) deleteThreads(t *tx, list []Overdue) (gone []Gone, err error) {
 		return nil, err
 	}
 	for _, text := range manyParts {
-		if _, err := t.exec(text, keys...); err != nil {
+		if err := t.put(text, keys...); err != nil {
 			return nil, err
 		}
 	}
@@ -158,7 +165,7 @@ func (s *Store) holdings(t *tx, keys in, gone []Gone, at map[int64]int) error {
 		g := &gone[at[thread]]
 		r.Tenant, r.ThreadID = g.Tenant, g.ThreadID
 		g.Runs = append(g.Runs, r)
-		t.after(func() { s.runs.Remove(r.ID) })
+		s.forgetRun(t, r.ID)
 		return err
 	})
 	if err != nil {

@@ -28,165 +28,179 @@ func (b *bench) expiring(expires time.Time) mapping.Thread {
 
 func TestD7ThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
 	t.Parallel()
-	b, clock := clocked(t)
-	start := clock.at
-	c := b.as("a").create(newThreadRun())
-	b.thread()
-	over := start
-	_, err := b.PatchThread(b.as("a").ctx, c.Thread.ID, nil, &over)
-	b.ok(err)
-	if list, next := b.overdue(at(start.Add(time.Hour))); len(list) != 0 || !next.IsZero() {
-		t.Fatal("during a run:", list, next)
-	}
-	e := ending(mapping.RunSuccess)
-	e.Expire = start.Add(time.Second)
-	_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
-	b.ok(err)
-	select {
-	case <-b.Expiries():
-	default:
-		t.Error("nobody was told")
-	}
-	if list, next := b.overdue(at(start)); len(list) != 0 || !next.Equal(e.Expire) {
-		t.Fatal("before its time:", list, next)
-	}
-	list, next := b.overdue(at(e.Expire))
-	if len(list) != 1 || list[0].ThreadID != c.Thread.ID || list[0].Tenant != "a" || !next.IsZero() {
-		t.Fatal(list, next)
-	}
-	gone, err := b.DeleteThreads(b.ctx, list)
-	b.ok(err)
-	if d := cmp.Diff([]store.Gone{{Tenant: "a", ThreadID: c.Thread.ID, Runs: []mapping.Run{{Tenant: "a", ID: c.Run.ID, ThreadID: c.Thread.ID, TaskID: c.Run.TaskID}}}}, gone); d != "" {
-		t.Error(d)
-	}
-	_, err = b.Thread(b.as("a").ctx, c.Thread.ID)
-	wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
-	_, err = b.Run(b.as("a").ctx, "", c.Run.ID)
-	wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
+	onBoth(t, func(t *testing.T, open opener) {
+		b, clock := clocked(t, open)
+		start := clock.at
+		c := b.as("a").create(newThreadRun())
+		b.thread()
+		over := start
+		_, err := b.PatchThread(b.as("a").ctx, c.Thread.ID, nil, &over)
+		b.ok(err)
+		if list, next := b.overdue(at(start.Add(time.Hour))); len(list) != 0 || !next.IsZero() {
+			t.Fatal("during a run:", list, next)
+		}
+		e := ending(mapping.RunSuccess)
+		e.Expire = start.Add(time.Second)
+		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
+		b.ok(err)
+		select {
+		case <-b.Expiries():
+		default:
+			t.Error("nobody was told")
+		}
+		if list, next := b.overdue(at(start)); len(list) != 0 || !next.Equal(e.Expire) {
+			t.Fatal("before its time:", list, next)
+		}
+		list, next := b.overdue(at(e.Expire))
+		if len(list) != 1 || list[0].ThreadID != c.Thread.ID || list[0].Tenant != "a" || !next.IsZero() {
+			t.Fatal(list, next)
+		}
+		gone, err := b.DeleteThreads(b.ctx, list)
+		b.ok(err)
+		if d := cmp.Diff([]store.Gone{{Tenant: "a", ThreadID: c.Thread.ID, Runs: []mapping.Run{{Tenant: "a", ID: c.Run.ID, ThreadID: c.Thread.ID, TaskID: c.Run.TaskID}}}}, gone); d != "" {
+			t.Error(d)
+		}
+		_, err = b.Thread(b.as("a").ctx, c.Thread.ID)
+		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
+		_, err = b.Run(b.as("a").ctx, "", c.Run.ID)
+		wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
+	})
 }
 
 func TestD7AThreadThatIsUsedAgainStays(t *testing.T) {
 	t.Parallel()
-	b, clock := clocked(t)
-	past := clock.at.Add(-time.Hour)
-	busy, longer, rest := b.expiring(past), b.expiring(past), b.expiring(past)
-	list, _ := b.overdue(at(clock.at))
-	if len(list) != 3 {
-		t.Fatal(list)
-	}
-	b.create(newRun(busy.ID, mapping.StrategyReject))
-	future := clock.at.Add(time.Hour)
-	_, err := b.PatchThread(b.ctx, longer.ID, nil, &future)
-	b.ok(err)
-	gone, err := b.DeleteThreads(b.ctx, list)
-	b.ok(err)
-	if len(gone) != 1 || gone[0].ThreadID != rest.ID {
-		t.Errorf("deleted %+v", gone)
-	}
-	left, n, err := b.Threads(b.ctx, store.ThreadQuery{})
-	b.ok(err)
-	if n != 2 || len(left) != 2 {
-		t.Errorf("left %+v", left)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b, clock := clocked(t, open)
+		past := clock.at.Add(-time.Hour)
+		busy, longer, rest := b.expiring(past), b.expiring(past), b.expiring(past)
+		list, _ := b.overdue(at(clock.at))
+		if len(list) != 3 {
+			t.Fatal(list)
+		}
+		b.create(newRun(busy.ID, mapping.StrategyReject))
+		future := clock.at.Add(time.Hour)
+		_, err := b.PatchThread(b.ctx, longer.ID, nil, &future)
+		b.ok(err)
+		gone, err := b.DeleteThreads(b.ctx, list)
+		b.ok(err)
+		if len(gone) != 1 || gone[0].ThreadID != rest.ID {
+			t.Errorf("deleted %+v", gone)
+		}
+		left, n, err := b.Threads(b.ctx, store.ThreadQuery{})
+		b.ok(err)
+		if n != 2 || len(left) != 2 {
+			t.Errorf("left %+v", left)
+		}
+	})
 }
 
 func TestD7ACopyOfAnExpiringThreadStays(t *testing.T) {
 	t.Parallel()
-	b, clock := clocked(t)
-	th := b.expiring(clock.at)
-	copied, err := b.CopyThread(b.ctx, th.ID, id())
-	b.ok(err)
-	list, _ := b.overdue(at(clock.at.Add(time.Hour)))
-	if len(list) != 1 || list[0].ThreadID != th.ID || !copied.Expires.IsZero() {
-		t.Errorf("%+v, copy %+v", list, copied)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b, clock := clocked(t, open)
+		th := b.expiring(clock.at)
+		copied, err := b.CopyThread(b.ctx, th.ID, id())
+		b.ok(err)
+		list, _ := b.overdue(at(clock.at.Add(time.Hour)))
+		if len(list) != 1 || list[0].ThreadID != th.ID || !copied.Expires.IsZero() {
+			t.Errorf("%+v, copy %+v", list, copied)
+		}
+	})
 }
 
 func TestC6ExpiryIsJudgedByTheClockThatWasThere(t *testing.T) {
 	t.Parallel()
-	b, clock := clocked(t)
-	start := clock.at
-	old := b.expiring(start.Add(time.Hour))
-	clock.at = start.AddDate(10, 0, 0) // jumps
-	e := store.Expiry{Now: clock.at.Add(time.Minute), Since: clock.at, Before: start.Add(time.Minute)}
-	young := b.expiring(clock.at.Add(30 * time.Second))
-	list, _ := b.overdue(e)
-	if len(list) != 1 || list[0].ThreadID != young.ID {
-		t.Fatalf("%+v", list)
-	}
-	e.Before = start.Add(time.Hour)
-	if list, _ = b.overdue(e); len(list) != 2 || list[0].ThreadID != old.ID {
-		t.Fatalf("%+v", list)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b, clock := clocked(t, open)
+		start := clock.at
+		old := b.expiring(start.Add(time.Hour))
+		clock.at = start.AddDate(10, 0, 0) // jumps
+		e := store.Expiry{Now: clock.at.Add(time.Minute), Since: clock.at, Before: start.Add(time.Minute)}
+		young := b.expiring(clock.at.Add(30 * time.Second))
+		list, _ := b.overdue(e)
+		if len(list) != 1 || list[0].ThreadID != young.ID {
+			t.Fatalf("%+v", list)
+		}
+		e.Before = start.Add(time.Hour)
+		if list, _ = b.overdue(e); len(list) != 2 || list[0].ThreadID != old.ID {
+			t.Fatalf("%+v", list)
+		}
+	})
 }
 
 func TestManyThreadsAreDeletedInFewTransactions(t *testing.T) {
 	t.Parallel()
-	b, clock := clocked(t)
-	for range 150 {
-		b.expiring(clock.at)
-	}
-	kept := b.thread()
-	list, _ := b.overdue(at(clock.at))
-	gone, err := b.DeleteThreads(b.ctx, list)
-	b.ok(err)
-	left, _, err := b.Threads(b.ctx, store.ThreadQuery{})
-	b.ok(err)
-	if len(gone) != 150 || len(left) != 1 || left[0].ID != kept.ID {
-		t.Errorf("%d gone, left %+v", len(gone), left)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b, clock := clocked(t, open)
+		for range 150 {
+			b.expiring(clock.at)
+		}
+		kept := b.thread()
+		list, _ := b.overdue(at(clock.at))
+		gone, err := b.DeleteThreads(b.ctx, list)
+		b.ok(err)
+		left, _, err := b.Threads(b.ctx, store.ThreadQuery{})
+		b.ok(err)
+		if len(gone) != 150 || len(left) != 1 || left[0].ID != kept.ID {
+			t.Errorf("%d gone, left %+v", len(gone), left)
+		}
+	})
 }
 
 func TestIdleThreadsAreListedPageByPage(t *testing.T) {
 	t.Parallel()
-	b, clock := clocked(t)
-	start := clock.at
-	first, second := b.thread(), b.thread()
-	b.create(newThreadRun())
-	clock.at = start.Add(time.Hour)
-	b.thread()
-	page, err := b.IdleThreads(b.ctx, start, store.Overdue{}, 1)
-	b.ok(err)
-	if len(page) != 1 || page[0].ThreadID != first.ID {
-		t.Fatalf("%+v", page)
-	}
-	page, err = b.IdleThreads(b.ctx, start, page[0], 9)
-	b.ok(err)
-	if len(page) != 1 || page[0].ThreadID != second.ID {
-		t.Fatalf("%+v", page)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b, clock := clocked(t, open)
+		start := clock.at
+		first, second := b.thread(), b.thread()
+		b.create(newThreadRun())
+		clock.at = start.Add(time.Hour)
+		b.thread()
+		page, err := b.IdleThreads(b.ctx, start, store.Overdue{}, 1)
+		b.ok(err)
+		if len(page) != 1 || page[0].ThreadID != first.ID {
+			t.Fatalf("%+v", page)
+		}
+		page, err = b.IdleThreads(b.ctx, start, page[0], 9)
+		b.ok(err)
+		if len(page) != 1 || page[0].ThreadID != second.ID {
+			t.Fatalf("%+v", page)
+		}
+	})
 }
 
 func TestTokensOfOldRunsGo(t *testing.T) {
 	t.Parallel()
-	b, clock := clocked(t)
-	old, open := b.create(newThreadRun()), b.create(newThreadRun())
-	for range 1200 {
-		b.append(old, token("1"), token("2"))
-	}
-	b.append(old, update(`{"a":1}`))
-	b.append(open, token("1"))
-	b.end(old, mapping.RunSuccess)
-	ended := clock.at
-	clock.at = clock.at.Add(time.Hour)
-	young := b.create(newThreadRun())
-	b.append(young, token("1"))
-	b.end(young, mapping.RunSuccess)
-	kinds := func(c store.Created) (n int) {
-		evs, err := b.Events(b.ctx, c.Thread.ID, c.Run.ID, 0, 0)
-		b.ok(err)
-		return len(evs)
-	}
-	rounds := 0
-	for more := true; more; rounds++ {
-		var err error
-		more, err = b.TrimTokens(b.ctx, ended)
-		b.ok(err)
-	}
-	if got := []int{kinds(old), kinds(open), kinds(young)}; !cmp.Equal(got, []int{3, 2, 3}) || rounds != 3 {
-		t.Errorf("events left: %v, after %d rounds", got, rounds)
-	}
-	if st, err := b.StateAt(b.ctx, old.Thread.ID, ""); err != nil || len(st.Events) != 1 {
-		t.Errorf("%+v, %v", st, err)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b, clock := clocked(t, open)
+		old, active := b.create(newThreadRun()), b.create(newThreadRun())
+		for range 1200 {
+			b.append(old, token("1"), token("2"))
+		}
+		b.append(old, update(`{"a":1}`))
+		b.append(active, token("1"))
+		b.end(old, mapping.RunSuccess)
+		ended := clock.at
+		clock.at = clock.at.Add(time.Hour)
+		young := b.create(newThreadRun())
+		b.append(young, token("1"))
+		b.end(young, mapping.RunSuccess)
+		kinds := func(c store.Created) (n int) {
+			evs, err := b.Events(b.ctx, c.Thread.ID, c.Run.ID, 0, 0)
+			b.ok(err)
+			return len(evs)
+		}
+		rounds := 0
+		for more := true; more; rounds++ {
+			var err error
+			more, err = b.TrimTokens(b.ctx, ended)
+			b.ok(err)
+		}
+		if got := []int{kinds(old), kinds(active), kinds(young)}; !cmp.Equal(got, []int{3, 2, 3}) || rounds != 3 {
+			t.Errorf("events left: %v, after %d rounds", got, rounds)
+		}
+		if st, err := b.StateAt(b.ctx, old.Thread.ID, ""); err != nil || len(st.Events) != 1 {
+			t.Errorf("%+v, %v", st, err)
+		}
+	})
 }

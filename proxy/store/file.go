@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/pressly/goose/v3"
 )
 
 // applicationID marks a database file as ours ("PRAGMA application_id").
@@ -60,7 +62,7 @@ func build(ctx context.Context, draft string) error {
 	if _, err := pool.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
 		return unreadable(draft, err)
 	}
-	return migrate(ctx, draft, pool)
+	return migrate(ctx, draft, pool, goose.DialectSQLite3, sqliteWords)
 }
 
 // checkFile looks at what SQLite itself would notice late or not at all.

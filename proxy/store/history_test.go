@@ -44,139 +44,145 @@ func (b *bench) push(c store.Created, n int, snapshot string) string {
 
 func TestStateIsSnapshotAndWhatFollows(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	c := b.create(newThreadRun())
-	var at []string
-	for n := 1; n <= 5; n++ {
-		snapshot := ""
-		if n == 3 {
-			snapshot = "three"
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		c := b.create(newThreadRun())
+		var at []string
+		for n := 1; n <= 5; n++ {
+			snapshot := ""
+			if n == 3 {
+				snapshot = "three"
+			}
+			at = append(at, b.push(c, n, snapshot))
 		}
-		at = append(at, b.push(c, n, snapshot))
-	}
-	for i, want := range [][]string{{"1"}, {"1", "2"}, {"snap:three"}, {"snap:three", "4"}, {"snap:three", "4", "5"}} {
-		if d := cmp.Diff(want, b.state(c.Thread.ID, at[i])); d != "" {
-			t.Errorf("checkpoint %d: %s", i+1, d)
+		for i, want := range [][]string{{"1"}, {"1", "2"}, {"snap:three"}, {"snap:three", "4"}, {"snap:three", "4", "5"}} {
+			if d := cmp.Diff(want, b.state(c.Thread.ID, at[i])); d != "" {
+				t.Errorf("checkpoint %d: %s", i+1, d)
+			}
+			st, err := b.StateAt(b.ctx, c.Thread.ID, at[i])
+			b.ok(err)
+			if st.Checkpoint.ID != at[i] || st.Checkpoint.Seq == 0 || st.Checkpoint.RunID != c.Run.ID || i > 0 && st.Checkpoint.Parent != at[i-1] {
+				t.Errorf("checkpoint %+v", st.Checkpoint)
+			}
 		}
-		st, err := b.StateAt(b.ctx, c.Thread.ID, at[i])
+		states, err := b.StatesOf(b.ctx, c.Thread.ID, []string{at[1], at[2], at[4], at[0]})
 		b.ok(err)
-		if st.Checkpoint.ID != at[i] || st.Checkpoint.Seq == 0 || st.Checkpoint.RunID != c.Run.ID || i > 0 && st.Checkpoint.Parent != at[i-1] {
-			t.Errorf("checkpoint %+v", st.Checkpoint)
+		var cont []bool
+		for _, st := range states {
+			cont = append(cont, st.Continues)
 		}
-	}
-	states, err := b.StatesOf(b.ctx, c.Thread.ID, []string{at[1], at[2], at[4], at[0]})
-	b.ok(err)
-	var cont []bool
-	for _, st := range states {
-		cont = append(cont, st.Continues)
-	}
-	if d := cmp.Diff([]bool{false, true, true, false}, cont); d != "" {
-		t.Error(d)
-	}
-	if d := cmp.Diff([]string{"1", "2", "3", "4", "5"}, folded(folded(folded(nil, states[0]), states[1]), states[2])); d != "" {
-		t.Error(d)
-	}
-	_, err = b.StateAt(b.ctx, c.Thread.ID, id())
-	wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
-	if st, err := b.StateAt(b.ctx, b.thread().ID, ""); err != nil || st.Checkpoint.ID != "" || st.Events != nil {
-		t.Errorf("empty thread: %+v %v", st, err)
-	}
+		if d := cmp.Diff([]bool{false, true, true, false}, cont); d != "" {
+			t.Error(d)
+		}
+		if d := cmp.Diff([]string{"1", "2", "3", "4", "5"}, folded(folded(folded(nil, states[0]), states[1]), states[2])); d != "" {
+			t.Error(d)
+		}
+		_, err = b.StateAt(b.ctx, c.Thread.ID, id())
+		wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
+		if st, err := b.StateAt(b.ctx, b.thread().ID, ""); err != nil || st.Checkpoint.ID != "" || st.Events != nil {
+			t.Errorf("empty thread: %+v %v", st, err)
+		}
+	})
 }
 
 func TestForksHaveLinesOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	c := b.create(newThreadRun())
-	one, two := b.push(c, 1, ""), b.push(c, 2, "")
-	b.end(c, mapping.RunSuccess)
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		c := b.create(newThreadRun())
+		one, two := b.push(c, 1, ""), b.push(c, 2, "")
+		b.end(c, mapping.RunSuccess)
 
-	n := newRun(c.Thread.ID, mapping.StrategyReject)
-	n.Run.Options.Checkpoint = one
-	f := b.create(n)
-	if f.Run.Base != one || f.Thread.Head != one {
-		t.Fatalf("%+v", f.Run)
-	}
-	three, four := b.push(f, 3, ""), b.push(f, 4, "")
-	b.end(f, mapping.RunSuccess)
-
-	up := update("5")
-	_, err := b.AppendState(b.ctx, c.Thread.ID, four, []mapping.Event{up}, store.StateOptions{ForkFrom: three})
-	b.ok(err)
-	five := up.Head.Checkpoint.ID
-	snap := update("6")
-	got, err := b.AppendState(b.ctx, c.Thread.ID, five, []mapping.Event{snap}, store.StateOptions{ForkFrom: two, Snapshot: []byte("126")})
-	b.ok(err)
-	if got[0].Head.Checkpoint.Parent != two {
-		t.Fatalf("parent %s", got[0].Head.Checkpoint.Parent)
-	}
-	next := b.create(newRun(c.Thread.ID, mapping.StrategyReject))
-	if next.Run.Base != snap.Head.Checkpoint.ID {
-		t.Fatalf("base %s", next.Run.Base)
-	}
-	seven := b.push(next, 7, "")
-	for name, w := range map[string]struct {
-		id   string
-		want []string
-	}{
-		"two": {two, []string{"1", "2"}}, "three": {three, []string{"1", "3"}}, "four": {four, []string{"1", "3", "4"}},
-		"five": {five, []string{"1", "3", "5"}}, "six": {snap.Head.Checkpoint.ID, []string{"snap:126"}}, "seven": {seven, []string{"snap:126", "7"}},
-	} {
-		if d := cmp.Diff(w.want, b.state(c.Thread.ID, w.id)); d != "" {
-			t.Errorf("%s: %s", name, d)
+		n := newRun(c.Thread.ID, mapping.StrategyReject)
+		n.Run.Options.Checkpoint = one
+		f := b.create(n)
+		if f.Run.Base != one || f.Thread.Head != one {
+			t.Fatalf("%+v", f.Run)
 		}
-	}
-	line, err := b.Checkpoints(b.ctx, c.Thread.ID, store.CheckpointQuery{At: five})
-	b.ok(err)
-	if d := cmp.Diff([]string{five, three, one}, ids(line)); d != "" {
-		t.Error("ancestors:", d)
-	}
-	line, err = b.Checkpoints(b.ctx, c.Thread.ID, store.CheckpointQuery{At: five, Before: three})
-	b.ok(err)
-	if d := cmp.Diff([]string{one}, ids(line)); d != "" {
-		t.Error("ancestors before:", d)
-	}
-	all, err := b.Checkpoints(b.ctx, c.Thread.ID, store.CheckpointQuery{Limit: 2, Before: five, Metadata: []byte(`{"source":"loop"}`)})
-	b.ok(err)
-	if d := cmp.Diff([]string{four, three}, ids(all)); d != "" {
-		t.Error("page:", d)
-	}
-	_, err = b.Checkpoints(b.ctx, c.Thread.ID, store.CheckpointQuery{Before: "nope"})
-	wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
+		three, four := b.push(f, 3, ""), b.push(f, 4, "")
+		b.end(f, mapping.RunSuccess)
+
+		up := update("5")
+		_, err := b.AppendState(b.ctx, c.Thread.ID, four, []mapping.Event{up}, store.StateOptions{ForkFrom: three})
+		b.ok(err)
+		five := up.Head.Checkpoint.ID
+		snap := update("6")
+		got, err := b.AppendState(b.ctx, c.Thread.ID, five, []mapping.Event{snap}, store.StateOptions{ForkFrom: two, Snapshot: []byte("126")})
+		b.ok(err)
+		if got[0].Head.Checkpoint.Parent != two {
+			t.Fatalf("parent %s", got[0].Head.Checkpoint.Parent)
+		}
+		next := b.create(newRun(c.Thread.ID, mapping.StrategyReject))
+		if next.Run.Base != snap.Head.Checkpoint.ID {
+			t.Fatalf("base %s", next.Run.Base)
+		}
+		seven := b.push(next, 7, "")
+		for name, w := range map[string]struct {
+			id   string
+			want []string
+		}{
+			"two": {two, []string{"1", "2"}}, "three": {three, []string{"1", "3"}}, "four": {four, []string{"1", "3", "4"}},
+			"five": {five, []string{"1", "3", "5"}}, "six": {snap.Head.Checkpoint.ID, []string{"snap:126"}}, "seven": {seven, []string{"snap:126", "7"}},
+		} {
+			if d := cmp.Diff(w.want, b.state(c.Thread.ID, w.id)); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+		}
+		line, err := b.Checkpoints(b.ctx, c.Thread.ID, store.CheckpointQuery{At: five})
+		b.ok(err)
+		if d := cmp.Diff([]string{five, three, one}, ids(line)); d != "" {
+			t.Error("ancestors:", d)
+		}
+		line, err = b.Checkpoints(b.ctx, c.Thread.ID, store.CheckpointQuery{At: five, Before: three})
+		b.ok(err)
+		if d := cmp.Diff([]string{one}, ids(line)); d != "" {
+			t.Error("ancestors before:", d)
+		}
+		all, err := b.Checkpoints(b.ctx, c.Thread.ID, store.CheckpointQuery{Limit: 2, Before: five, Metadata: []byte(`{"source":"loop"}`)})
+		b.ok(err)
+		if d := cmp.Diff([]string{four, three}, ids(all)); d != "" {
+			t.Error("page:", d)
+		}
+		_, err = b.Checkpoints(b.ctx, c.Thread.ID, store.CheckpointQuery{Before: "nope"})
+		wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
+	})
 }
 
 // A queued run that asked for an older checkpoint forks when it is claimed.
 func TestQueuedRunForksAtItsClaim(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	c := b.create(newThreadRun())
-	one, two := b.push(c, 1, ""), b.push(c, 2, "")
-	queued := newRun(c.Thread.ID, mapping.StrategyEnqueue)
-	queued.Run.Base = one
-	plain := newRun(c.Thread.ID, mapping.StrategyEnqueue)
-	b.create(queued)
-	b.create(plain)
-	bad := newRun(c.Thread.ID, mapping.StrategyEnqueue)
-	bad.Run.Base = "nope"
-	_, err := b.CreateRun(b.ctx, bad)
-	wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
-	b.end(c, mapping.RunSuccess)
-	_, first, _ := b.claims()
-	if first.Run.Base != one || first.Thread.Head != one {
-		t.Fatalf("%+v", first.Run)
-	}
-	three := b.push(created(first), 3, "")
-	b.end(created(first), mapping.RunSuccess)
-	_, second, _ := b.claims()
-	if second.Run.Base != three {
-		t.Fatalf("base %s", second.Run.Base)
-	}
-	four := b.push(created(second), 4, "")
-	if d := cmp.Diff([]string{"1", "3", "4"}, b.state(c.Thread.ID, four)); d != "" {
-		t.Error(d)
-	}
-	if d := cmp.Diff([]string{"1", "2"}, b.state(c.Thread.ID, two)); d != "" {
-		t.Error(d)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		c := b.create(newThreadRun())
+		one, two := b.push(c, 1, ""), b.push(c, 2, "")
+		queued := newRun(c.Thread.ID, mapping.StrategyEnqueue)
+		queued.Run.Base = one
+		plain := newRun(c.Thread.ID, mapping.StrategyEnqueue)
+		b.create(queued)
+		b.create(plain)
+		bad := newRun(c.Thread.ID, mapping.StrategyEnqueue)
+		bad.Run.Base = "nope"
+		_, err := b.CreateRun(b.ctx, bad)
+		wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
+		b.end(c, mapping.RunSuccess)
+		_, first, _ := b.claims()
+		if first.Run.Base != one || first.Thread.Head != one {
+			t.Fatalf("%+v", first.Run)
+		}
+		three := b.push(created(first), 3, "")
+		b.end(created(first), mapping.RunSuccess)
+		_, second, _ := b.claims()
+		if second.Run.Base != three {
+			t.Fatalf("base %s", second.Run.Base)
+		}
+		four := b.push(created(second), 4, "")
+		if d := cmp.Diff([]string{"1", "3", "4"}, b.state(c.Thread.ID, four)); d != "" {
+			t.Error(d)
+		}
+		if d := cmp.Diff([]string{"1", "2"}, b.state(c.Thread.ID, two)); d != "" {
+			t.Error(d)
+		}
+	})
 }
 
 func ids(list []mapping.Checkpoint) (out []string) {
@@ -188,102 +194,108 @@ func ids(list []mapping.Checkpoint) (out []string) {
 
 func TestAppendStateGuardsTheHead(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	th := b.thread()
-	up := update("1")
-	_, err := b.AppendState(b.ctx, th.ID, "", []mapping.Event{up}, store.StateOptions{Links: []mapping.Link{{Agent: "a", Remote: "r"}}})
-	b.ok(err)
-	_, err = b.AppendState(b.ctx, th.ID, "", []mapping.Event{update("2")}, store.StateOptions{})
-	wantClass(t, err, mapping.Conflict, "head_moved")
-	_, err = b.AppendState(b.ctx, th.ID, up.Head.Checkpoint.ID, []mapping.Event{update("2")}, store.StateOptions{ForkFrom: "nope"})
-	wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
-	if l, err := b.Link(b.ctx, th.ID, "a", ""); err != nil || l.Remote != "r" {
-		t.Fatal(l, err)
-	}
-	b.create(newRun(th.ID, mapping.StrategyReject))
-	_, err = b.AppendState(b.ctx, th.ID, up.Head.Checkpoint.ID, []mapping.Event{update("2")}, store.StateOptions{})
-	wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
-	_, err = b.AppendState(b.ctx, id(), "", nil, store.StateOptions{})
-	wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		th := b.thread()
+		up := update("1")
+		_, err := b.AppendState(b.ctx, th.ID, "", []mapping.Event{up}, store.StateOptions{Links: []mapping.Link{{Agent: "a", Remote: "r"}}})
+		b.ok(err)
+		_, err = b.AppendState(b.ctx, th.ID, "", []mapping.Event{update("2")}, store.StateOptions{})
+		wantClass(t, err, mapping.Conflict, "head_moved")
+		_, err = b.AppendState(b.ctx, th.ID, up.Head.Checkpoint.ID, []mapping.Event{update("2")}, store.StateOptions{ForkFrom: "nope"})
+		wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
+		if l, err := b.Link(b.ctx, th.ID, "a", ""); err != nil || l.Remote != "r" {
+			t.Fatal(l, err)
+		}
+		b.create(newRun(th.ID, mapping.StrategyReject))
+		_, err = b.AppendState(b.ctx, th.ID, up.Head.Checkpoint.ID, []mapping.Event{update("2")}, store.StateOptions{})
+		wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
+		_, err = b.AppendState(b.ctx, id(), "", nil, store.StateOptions{})
+		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
+	})
 }
 
 func TestDeletedRunRewindsTheHead(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	c := b.create(newThreadRun())
-	one := b.push(c, 1, "")
-	wantClass(t, b.DeleteRun(b.ctx, c.Thread.ID, c.Run.ID), mapping.Conflict, "")
-	b.end(c, mapping.RunSuccess)
-	second := b.create(newRun(c.Thread.ID, mapping.StrategyReject))
-	b.push(second, 2, "")
-	b.push(second, 3, "snap")
-	b.end(second, mapping.RunSuccess)
-	last, err := b.LastSeq(b.ctx, c.Thread.ID)
-	b.ok(err)
-	b.ok(b.DeleteRun(b.ctx, "", second.Run.ID))
-	th, err := b.Thread(b.ctx, c.Thread.ID)
-	b.ok(err)
-	if th.Head != one {
-		t.Fatalf("head %s", th.Head)
-	}
-	_, err = b.Run(b.ctx, "", second.Run.ID)
-	wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
-	_, err = b.Events(b.ctx, c.Thread.ID, second.Run.ID, 0, 0)
-	wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
-	_, err = b.Task(b.ctx, second.Run.TaskID)
-	wantClass(t, err, mapping.NotFound, mapping.CodeTaskNotFound)
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		c := b.create(newThreadRun())
+		one := b.push(c, 1, "")
+		wantClass(t, b.DeleteRun(b.ctx, c.Thread.ID, c.Run.ID), mapping.Conflict, "")
+		b.end(c, mapping.RunSuccess)
+		second := b.create(newRun(c.Thread.ID, mapping.StrategyReject))
+		b.push(second, 2, "")
+		b.push(second, 3, "snap")
+		b.end(second, mapping.RunSuccess)
+		last, err := b.LastSeq(b.ctx, c.Thread.ID)
+		b.ok(err)
+		b.ok(b.DeleteRun(b.ctx, "", second.Run.ID))
+		th, err := b.Thread(b.ctx, c.Thread.ID)
+		b.ok(err)
+		if th.Head != one {
+			t.Fatalf("head %s", th.Head)
+		}
+		_, err = b.Run(b.ctx, "", second.Run.ID)
+		wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
+		_, err = b.Events(b.ctx, c.Thread.ID, second.Run.ID, 0, 0)
+		wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
+		_, err = b.Task(b.ctx, second.Run.TaskID)
+		wantClass(t, err, mapping.NotFound, mapping.CodeTaskNotFound)
 
-	third := b.create(newRun(c.Thread.ID, mapping.StrategyReject))
-	if third.Events[0].Seq != last+1 {
-		t.Fatalf("number %d after %d: a number was given again", third.Events[0].Seq, last)
-	}
-	four := b.push(third, 4, "")
-	if d := cmp.Diff([]string{"1", "4"}, b.state(c.Thread.ID, four)); d != "" {
-		t.Error(d)
-	}
-	b.end(third, mapping.RunSuccess)
-	// The first run has history standing on it: its states stay readable.
-	b.ok(b.DeleteRun(b.ctx, "", c.Run.ID))
-	if d := cmp.Diff([]string{"1", "4"}, b.state(c.Thread.ID, "")); d != "" {
-		t.Error(d)
-	}
-	b.ok(b.DeleteRun(b.ctx, "", third.Run.ID))
-	if d := cmp.Diff([]string{"1"}, b.state(c.Thread.ID, "")); d != "" {
-		t.Error(d)
-	}
+		third := b.create(newRun(c.Thread.ID, mapping.StrategyReject))
+		if third.Events[0].Seq != last+1 {
+			t.Fatalf("number %d after %d: a number was given again", third.Events[0].Seq, last)
+		}
+		four := b.push(third, 4, "")
+		if d := cmp.Diff([]string{"1", "4"}, b.state(c.Thread.ID, four)); d != "" {
+			t.Error(d)
+		}
+		b.end(third, mapping.RunSuccess)
+		// The first run has history standing on it: its states stay readable.
+		b.ok(b.DeleteRun(b.ctx, "", c.Run.ID))
+		if d := cmp.Diff([]string{"1", "4"}, b.state(c.Thread.ID, "")); d != "" {
+			t.Error(d)
+		}
+		b.ok(b.DeleteRun(b.ctx, "", third.Run.ID))
+		if d := cmp.Diff([]string{"1"}, b.state(c.Thread.ID, "")); d != "" {
+			t.Error(d)
+		}
+	})
 }
 
 func TestCopiedThreadStandsAlone(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	c := b.create(newThreadRun())
-	b.push(c, 1, "")
-	two := b.push(c, 2, "snap")
-	three := b.push(c, 3, "")
-	_, files, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence,
-		Files: []store.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
-	b.ok(err)
-	b.end(c, mapping.RunSuccess)
-	copied, err := b.CopyThread(b.ctx, c.Thread.ID, id())
-	b.ok(err)
-	b.ok(b.DeleteThread(b.ctx, c.Thread.ID))
-	if copied.Head != three || copied.Status != mapping.ThreadIdle {
-		t.Fatalf("%+v", copied)
-	}
-	if d := cmp.Diff([]string{"snap:snap", "3"}, b.state(copied.ID, "")); d != "" {
-		t.Error(d)
-	}
-	if d := cmp.Diff([]string{"snap:snap"}, b.state(copied.ID, two)); d != "" {
-		t.Error(d)
-	}
-	if got := b.file(copied.ID, files[0].ID); got != "hello" {
-		t.Errorf("file %q", got)
-	}
-	d := b.create(newRun(copied.ID, mapping.StrategyReject))
-	four := b.push(d, 4, "")
-	if d := cmp.Diff([]string{"snap:snap", "3", "4"}, b.state(copied.ID, four)); d != "" {
-		t.Error(d)
-	}
-	_, err = b.CopyThread(b.ctx, c.Thread.ID, id())
-	wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		c := b.create(newThreadRun())
+		b.push(c, 1, "")
+		two := b.push(c, 2, "snap")
+		three := b.push(c, 3, "")
+		_, files, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence,
+			Files: []store.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
+		b.ok(err)
+		b.end(c, mapping.RunSuccess)
+		copied, err := b.CopyThread(b.ctx, c.Thread.ID, id())
+		b.ok(err)
+		b.ok(b.DeleteThread(b.ctx, c.Thread.ID))
+		if copied.Head != three || copied.Status != mapping.ThreadIdle {
+			t.Fatalf("%+v", copied)
+		}
+		if d := cmp.Diff([]string{"snap:snap", "3"}, b.state(copied.ID, "")); d != "" {
+			t.Error(d)
+		}
+		if d := cmp.Diff([]string{"snap:snap"}, b.state(copied.ID, two)); d != "" {
+			t.Error(d)
+		}
+		if got := b.file(copied.ID, files[0].ID); got != "hello" {
+			t.Errorf("file %q", got)
+		}
+		d := b.create(newRun(copied.ID, mapping.StrategyReject))
+		four := b.push(d, 4, "")
+		if d := cmp.Diff([]string{"snap:snap", "3", "4"}, b.state(copied.ID, four)); d != "" {
+			t.Error(d)
+		}
+		_, err = b.CopyThread(b.ctx, c.Thread.ID, id())
+		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
+	})
 }

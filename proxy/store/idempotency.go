@@ -1,21 +1,90 @@
 package store
 
-import "time"
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
 
 // idempotencyKept is how long the outcome of a request with an Idempotency-Key
 // is remembered.
 const idempotencyKept = 24 * time.Hour
 
-// rememberKey notes what a request made, in place of an expired note.
-func rememberKey(t *tx, tenant, route, key string, sum []byte, made string) error {
-	_, err := t.exec(`INSERT INTO idempotency (tenant, route, key_text, sum, made_id, created_us) VALUES ($1, $2, $3, $4, $5, $6)
- ON CONFLICT (tenant, route, key_text) DO UPDATE SET sum = excluded.sum, made_id = excluded.made_id, created_us = excluded.created_us`,
-		tenant, route, key, nonNil(sum), made, t.now)
+// Key is an Idempotency-Key with what it is bound to beside the tenant: what
+// kind of thing is made where, and the sum of the request. The zero Key is none.
+type Key struct {
+	Text, Route string
+	Sum         []byte
+}
+
+// Remembered tells what an earlier request with the key made. Another request
+// under the same key is Invalid.
+func (s *Store) Remembered(ctx context.Context, k Key) (made string, ok bool, err error) {
+	if k.Text == "" {
+		return "", false, nil
+	}
+	err = s.read1(ctx, func(t *tx) error {
+		made, ok, err = recallKey(t, tenantOf(ctx), k)
+		return err
+	})
+	return made, ok, err
+}
+
+func recallKey(t *tx, tenant string, k Key) (made string, ok bool, err error) {
+	if k.Text == "" {
+		return "", false, nil
+	}
+	var sum []byte
+	err = t.get(`SELECT sum, made_id FROM idempotency WHERE tenant = $1 AND route = $2 AND key_text = $3 AND created_us > $4`,
+		in{tenant, k.Route, k.Text, t.now - idempotencyKept.Microseconds()}, out{&sum, &made})
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", false, nil
+	}
+	if err == nil && !bytes.Equal(sum, k.Sum) {
+		err = mapping.Errorf(mapping.Invalid, "idempotency_key_reused", "This Idempotency-Key was sent with another request before. Use a fresh key for a new request.")
+	}
+	return made, err == nil, err
+}
+
+// claimKey notes what a request is about to make, in place of an expired note,
+// and returns "". Where there is a note of an earlier request it returns what
+// that one made. Of two requests at once one waits for the other.
+func claimKey(t *tx, tenant string, k Key, making string) (made string, err error) {
+	if k.Text == "" {
+		return "", nil
+	}
+	past := t.now - idempotencyKept.Microseconds()
+	n, err := t.exec(noteKey+` WHERE idempotency.created_us <= $7`, tenant, k.Route, k.Text, nonNil(k.Sum), making, t.now, past)
 	if err != nil {
+		return "", err
+	}
+	if n == 1 {
+		return "", forgetKeys(t)
+	}
+	made, _, err = recallKey(t, tenant, k)
+	return made, err
+}
+
+// rememberKey notes what a request made, in place of any earlier note.
+func rememberKey(t *tx, tenant string, k Key, made string) error {
+	if k.Text == "" {
+		return nil
+	}
+	if err := t.put(noteKey, tenant, k.Route, k.Text, nonNil(k.Sum), made, t.now); err != nil {
 		return err
 	}
-	_, err = t.exec(`DELETE FROM idempotency WHERE created_us < $1`, t.now-idempotencyKept.Microseconds())
-	return err
+	return forgetKeys(t)
+}
+
+const noteKey = `INSERT INTO idempotency (tenant, route, key_text, sum, made_id, created_us) VALUES ($1, $2, $3, $4, $5, $6)
+ ON CONFLICT (tenant, route, key_text) DO UPDATE SET sum = excluded.sum, made_id = excluded.made_id, created_us = excluded.created_us`
+
+func forgetKeys(t *tx) error {
+	return t.put(`DELETE FROM idempotency WHERE created_us <= $1`, t.now-idempotencyKept.Microseconds())
 }
 
 func nonNil(b []byte) []byte {

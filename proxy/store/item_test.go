@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -28,97 +27,103 @@ func (b *bench) search(q store.ItemQuery) (keys []string) {
 
 func TestItemsArePutGotAndDeleted(t *testing.T) {
 	t.Parallel()
-	clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
-	b := openAt(t, filepath.Join(t.TempDir(), "a.db"), store.Options{Now: clock.now})
-	b.put("k", `{"a": 1.0, "b":"\u0000"}`, "users", "u.1%2E")
-	made := clock.at
-	clock.at = clock.at.Add(time.Second)
-	b.put("k", `{"a": 2.0}`, "users", "u.1%2E")
-	it, err := b.Item(b.ctx, []string{"users", "u.1%2E"}, "k", false)
-	b.ok(err)
-	want := mapping.Item{Namespace: []string{"users", "u.1%2E"}, Key: "k", Value: []byte(`{"a": 2.0}`), CreatedAt: made, UpdatedAt: clock.at}
-	if d := cmp.Diff(want, it); d != "" {
-		t.Fatal(d)
-	}
-	b.ok(b.DeleteItem(b.ctx, it.Namespace, "k"))
-	b.ok(b.DeleteItem(b.ctx, it.Namespace, "k"))
-	_, err = b.Item(b.ctx, it.Namespace, "k", false)
-	wantClass(t, err, mapping.NotFound, mapping.CodeItemNotFound)
+	onBoth(t, func(t *testing.T, open opener) {
+		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
+		b := open(t, store.Options{Now: clock.now})
+		b.put("k", `{"a": 1.0, "b":"\u0000"}`, "users", "u.1%2E")
+		made := clock.at
+		clock.at = clock.at.Add(time.Second)
+		b.put("k", `{"a": 2.0}`, "users", "u.1%2E")
+		it, err := b.Item(b.ctx, []string{"users", "u.1%2E"}, "k", false)
+		b.ok(err)
+		want := mapping.Item{Namespace: []string{"users", "u.1%2E"}, Key: "k", Value: []byte(`{"a": 2.0}`), CreatedAt: made, UpdatedAt: clock.at}
+		if d := cmp.Diff(want, it); d != "" {
+			t.Fatal(d)
+		}
+		b.ok(b.DeleteItem(b.ctx, it.Namespace, "k"))
+		b.ok(b.DeleteItem(b.ctx, it.Namespace, "k"))
+		_, err = b.Item(b.ctx, it.Namespace, "k", false)
+		wantClass(t, err, mapping.NotFound, mapping.CodeItemNotFound)
+	})
 }
 
 func TestItemSearch(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	b.put("1", `{"text":"the red fox"}`, "a")
-	b.put("2", `{"text":"the blue fox"}`, "a", "b")
-	b.put("3", `{"text":"a whale"}`, "a", "b", "c")
-	b.put("4", `{"text":"Red Fox and blue fox"}`, "a!")
-	b.put("5", `{"text":"nothing"}`, "ab")
-	only := func(keys ...string) func(mapping.Item) (bool, error) {
-		return func(it mapping.Item) (bool, error) {
-			for _, k := range keys {
-				if it.Key == k {
-					return true, nil
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		b.put("1", `{"text":"the red fox"}`, "a")
+		b.put("2", `{"text":"the blue fox"}`, "a", "b")
+		b.put("3", `{"text":"a whale"}`, "a", "b", "c")
+		b.put("4", `{"text":"Red Fox and blue fox"}`, "a!")
+		b.put("5", `{"text":"nothing"}`, "ab")
+		only := func(keys ...string) func(mapping.Item) (bool, error) {
+			return func(it mapping.Item) (bool, error) {
+				for _, k := range keys {
+					if it.Key == k {
+						return true, nil
+					}
 				}
+				return false, nil
 			}
-			return false, nil
 		}
-	}
-	for name, c := range map[string]struct {
-		q    store.ItemQuery
-		want []string
-	}{
-		"all":              {store.ItemQuery{}, []string{"1", "4", "2", "3", "5"}},
-		"prefix by label":  {store.ItemQuery{Prefix: []string{"a"}}, []string{"1", "2", "3"}},
-		"deeper prefix":    {store.ItemQuery{Prefix: []string{"a", "b"}}, []string{"2", "3"}},
-		"unknown prefix":   {store.ItemQuery{Prefix: []string{"z"}}, nil},
-		"page":             {store.ItemQuery{Prefix: []string{"a"}, Limit: 1, Offset: 1}, []string{"2"}},
-		"filter":           {store.ItemQuery{Keep: only("3", "5"), Limit: 1, Offset: 1}, []string{"5"}},
-		"text, best first": {store.ItemQuery{Query: "blue fox red", Limit: 2}, []string{"4", "1"}},
-		"text and filter":  {store.ItemQuery{Query: "fox", Keep: only("2", "3")}, []string{"2"}},
-		"text, next page":  {store.ItemQuery{Query: "blue fox red", Limit: 2, Offset: 2}, []string{"2"}},
-	} {
-		if d := cmp.Diff(c.want, b.search(c.q)); d != "" {
-			t.Errorf("%s: %s", name, d)
+		for name, c := range map[string]struct {
+			q    store.ItemQuery
+			want []string
+		}{
+			"all":              {store.ItemQuery{}, []string{"1", "4", "2", "3", "5"}},
+			"prefix by label":  {store.ItemQuery{Prefix: []string{"a"}}, []string{"1", "2", "3"}},
+			"deeper prefix":    {store.ItemQuery{Prefix: []string{"a", "b"}}, []string{"2", "3"}},
+			"unknown prefix":   {store.ItemQuery{Prefix: []string{"z"}}, nil},
+			"page":             {store.ItemQuery{Prefix: []string{"a"}, Limit: 1, Offset: 1}, []string{"2"}},
+			"filter":           {store.ItemQuery{Keep: only("3", "5"), Limit: 1, Offset: 1}, []string{"5"}},
+			"text, best first": {store.ItemQuery{Query: "blue fox red", Limit: 2}, []string{"4", "1"}},
+			"text and filter":  {store.ItemQuery{Query: "fox", Keep: only("2", "3")}, []string{"2"}},
+			"text, next page":  {store.ItemQuery{Query: "blue fox red", Limit: 2, Offset: 2}, []string{"2"}},
+		} {
+			if d := cmp.Diff(c.want, b.search(c.q)); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
 		}
-	}
-	got, err := b.Namespaces(b.ctx, []string{"a"})
-	b.ok(err)
-	if d := cmp.Diff([][]string{{"a"}, {"a", "b"}, {"a", "b", "c"}}, got); d != "" {
-		t.Error(d)
-	}
+		got, err := b.Namespaces(b.ctx, []string{"a"})
+		b.ok(err)
+		if d := cmp.Diff([][]string{{"a"}, {"a", "b"}, {"a", "b", "c"}}, got); d != "" {
+			t.Error(d)
+		}
+	})
 }
 
 func TestItemsExpire(t *testing.T) {
 	t.Parallel()
-	clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
-	b := openAt(t, filepath.Join(t.TempDir(), "a.db"), store.Options{Now: clock.now})
-	b.ok(b.PutItem(b.ctx, store.PutItem{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`), Expires: clock.at.Add(time.Minute)}}))
-	clock.at = clock.at.Add(40 * time.Second)
-	it, err := b.Item(b.ctx, []string{"n"}, "k", true)
-	b.ok(err)
-	if want := clock.at.Add(time.Minute); !it.Expires.Equal(want) {
-		t.Fatalf("expires %s, want %s", it.Expires, want)
-	}
-	clock.at = clock.at.Add(40 * time.Second)
-	if keys := b.search(store.ItemQuery{RefreshTTL: true}); len(keys) != 1 {
-		t.Fatal("a refreshed item is gone")
-	}
-	clock.at = clock.at.Add(50 * time.Second)
-	if keys := b.search(store.ItemQuery{}); len(keys) != 1 {
-		t.Fatal("a search did not refresh")
-	}
-	clock.at = clock.at.Add(20 * time.Second)
-	if keys := b.search(store.ItemQuery{}); len(keys) != 0 {
-		t.Fatal("an expired item is found")
-	}
-	if ns, _ := b.Namespaces(b.ctx, nil); len(ns) != 0 {
-		t.Fatal("an expired item has a namespace")
-	}
-	b.put("k", `{}`, "n")
-	if it, err = b.Item(b.ctx, []string{"n"}, "k", false); err != nil || !it.CreatedAt.Equal(clock.at) || !it.Expires.IsZero() {
-		t.Fatalf("%+v %v", it, err)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
+		b := open(t, store.Options{Now: clock.now})
+		b.ok(b.PutItem(b.ctx, store.PutItem{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`), Expires: clock.at.Add(time.Minute)}}))
+		clock.at = clock.at.Add(40 * time.Second)
+		it, err := b.Item(b.ctx, []string{"n"}, "k", true)
+		b.ok(err)
+		if want := clock.at.Add(time.Minute); !it.Expires.Equal(want) {
+			t.Fatalf("expires %s, want %s", it.Expires, want)
+		}
+		clock.at = clock.at.Add(40 * time.Second)
+		if keys := b.search(store.ItemQuery{RefreshTTL: true}); len(keys) != 1 {
+			t.Fatal("a refreshed item is gone")
+		}
+		clock.at = clock.at.Add(50 * time.Second)
+		if keys := b.search(store.ItemQuery{}); len(keys) != 1 {
+			t.Fatal("a search did not refresh")
+		}
+		clock.at = clock.at.Add(20 * time.Second)
+		if keys := b.search(store.ItemQuery{}); len(keys) != 0 {
+			t.Fatal("an expired item is found")
+		}
+		if ns, _ := b.Namespaces(b.ctx, nil); len(ns) != 0 {
+			t.Fatal("an expired item has a namespace")
+		}
+		b.put("k", `{}`, "n")
+		if it, err = b.Item(b.ctx, []string{"n"}, "k", false); err != nil || !it.CreatedAt.Equal(clock.at) || !it.Expires.IsZero() {
+			t.Fatalf("%+v %v", it, err)
+		}
+	})
 }
 
 func BenchmarkItems(b *testing.B) {
@@ -148,14 +153,16 @@ func BenchmarkItems(b *testing.B) {
 
 func TestTextSearchLooksWhereTheIndexSays(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	for key, index := range map[string]string{"all": "", "title": `["title"]`, "none": "false"} {
-		it := mapping.Item{Namespace: []string{"n"}, Key: key, Value: []byte(`{"title":"gr\u00fcn","body":{"text":"a red fox"}}`)}
-		b.ok(b.PutItem(b.ctx, store.PutItem{Item: it, Index: []byte(index)}))
-	}
-	for query, want := range map[string][]string{"": {"all", "none", "title"}, "grün": {"all", "title"}, "fox": {"all"}, "title": nil} {
-		if d := cmp.Diff(want, b.search(store.ItemQuery{Prefix: []string{"n"}, Query: query})); d != "" {
-			t.Errorf("%q: %s", query, d)
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		for key, index := range map[string]string{"all": "", "title": `["title"]`, "none": "false"} {
+			it := mapping.Item{Namespace: []string{"n"}, Key: key, Value: []byte(`{"title":"gr\u00fcn","body":{"text":"a red fox"}}`)}
+			b.ok(b.PutItem(b.ctx, store.PutItem{Item: it, Index: []byte(index)}))
 		}
-	}
+		for query, want := range map[string][]string{"": {"all", "none", "title"}, "grün": {"all", "title"}, "fox": {"all"}, "title": nil} {
+			if d := cmp.Diff(want, b.search(store.ItemQuery{Prefix: []string{"n"}, Query: query})); d != "" {
+				t.Errorf("%q: %s", query, d)
+			}
+		}
+	})
 }

@@ -15,23 +15,13 @@ import (
 // of an earlier one is mistaken for its own.
 func newOwner() string { return rand.Text() }
 
-// takeOver frees the runs of processes that are gone. On SQLite these are all
-// others: this process holds the file's lock.
-func (s *Store) takeOver(t *tx) error {
-	if _, err := t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> ''`); err != nil {
-		return err
-	}
-	_, err := t.exec(`DELETE FROM processes WHERE owner <> $1`, s.owner)
-	return err
-}
-
-// Beat renews this process's lease until ttl from now. It belongs to no tenant.
+// Beat renews this process's lease until ttl from now, by the clock of the
+// database. Other processes may take its runs once that is over, so it is to be
+// called well before. ErrLapsed says that it came too late: the lease is new,
+// and every run that was held under the old one is free. Where no other process
+// can use the database a lease never ends. It belongs to no tenant.
 func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
-	return s.writeRelaxed(ctx, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO processes (owner, until_us) VALUES ($1, $2) ON CONFLICT (owner) DO UPDATE SET until_us = excluded.until_us`,
-			s.owner, t.now+ttl.Microseconds())
-		return err
-	})
+	return s.db.classify(s.db.beat(ctx, ttl))
 }
 
 // Claimed is a run this process now owns.
@@ -65,7 +55,7 @@ func (s *Store) ClaimNext(ctx context.Context, full []string) (c Claimed, ok boo
 		return Claimed{}, false, timeOf(due), err
 	}
 	err = s.write(ctx, func(t *tx) error {
-		key, taken, err := claimable(t, full)
+		key, taken, err := holdClaimable(t, full)
 		if err != nil || key == 0 {
 			ok = false
 			return err
@@ -77,6 +67,53 @@ func (s *Store) ClaimNext(ctx context.Context, full []string) (c Claimed, ok boo
 	return c, ok, time.Time{}, err
 }
 
+// holdClaimable finds the run to be claimed next and holds its thread. Whoever
+// was faster there leaves the next one to us.
+func holdClaimable(t *tx, full []string) (key int64, taken bool, err error) {
+	for {
+		if key, taken, err = claimable(t, full); err != nil || key == 0 || !t.on.shared() {
+			return key, taken, err
+		}
+		if still, err := holdIf(t, key, taken); err != nil || still {
+			return key, taken, err
+		}
+	}
+}
+
+// holdIf holds the thread of a run, and tells whether it may be claimed still.
+func holdIf(t *tx, key int64, taken bool) (still bool, err error) {
+	var thread int64
+	if err := t.get(`SELECT thread FROM runs WHERE id = $1`, in{key}, out{&thread}); err != nil {
+		return false, ifAny(err)
+	}
+	if err := t.hold(thread); err != nil {
+		return false, err
+	}
+	var id int64
+	if taken {
+		err = t.get(`SELECT id FROM runs WHERE id = $1 AND `+orphaned, in{key}, out{&id})
+	} else {
+		err = t.get(`SELECT r.id FROM runs r WHERE r.id = $1 AND `+startable, in{key, t.now}, out{&id})
+	}
+	return err == nil, ifAny(err)
+}
+
+func ifAny(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return err
+}
+
+const (
+	// orphaned: it runs, and nobody runs it.
+	orphaned = `status = 'running' AND parked = 0 AND holder = ''`
+	// startable: it waits for nothing but a slot, at $2.
+	startable = `r.status = 'pending' AND r.run_after_us <= $2 AND NOT EXISTS (
+ SELECT 1 FROM runs o WHERE o.thread = r.thread AND o.ended_us = 0 AND o.id <> r.id AND (o.concurrent = 0 OR r.concurrent = 0)
+ AND (o.status = 'running' OR (o.id < r.id AND o.run_after_us <= $2)))`
+)
+
 func nextDue(t *tx) (due int64, err error) {
 	err = t.get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > $1`, in{t.now}, out{&due})
 	return due, err
@@ -84,7 +121,7 @@ func nextDue(t *tx) (due int64, err error) {
 
 // claimable finds the run to be claimed next: orphans before pending ones.
 func claimable(t *tx, full []string) (key int64, taken bool, err error) {
-	err = t.until(`SELECT id, agent FROM runs WHERE status = 'running' AND parked = 0 AND holder = '' ORDER BY id`, nil,
+	err = t.until(`SELECT id, agent FROM runs WHERE `+orphaned+` ORDER BY id`, nil,
 		func(scan func(...any) error) (bool, error) {
 			var id int64
 			var agent string
@@ -117,9 +154,7 @@ func oldestPending(t *tx, full []string) (oldest int64, err error) {
 			continue
 		}
 		var id int64
-		err = t.get(`SELECT r.id FROM runs r WHERE r.status = 'pending' AND r.agent = $1 AND r.run_after_us <= $2 AND NOT EXISTS (
- SELECT 1 FROM runs o WHERE o.thread = r.thread AND o.ended_us = 0 AND o.id <> r.id AND (o.concurrent = 0 OR r.concurrent = 0)
- AND (o.status = 'running' OR (o.id < r.id AND o.run_after_us <= $2))) ORDER BY r.id LIMIT 1`, in{agent, t.now}, out{&id})
+		err = t.get(`SELECT r.id FROM runs r WHERE r.agent = $1 AND `+startable+` ORDER BY r.id LIMIT 1`, in{agent, t.now}, out{&id})
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return 0, err
 		}
@@ -172,7 +207,7 @@ func (s *Store) claim(t *tx, key int64, taken bool) (c Claimed, err error) {
 // parked any more.
 func (s *Store) ClaimParked(ctx context.Context, runID string) (c Claimed, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		row, err := findRun(t, tenantOf(ctx), "", runID)
+		row, err := holdRun(t, tenantOf(ctx), "", runID)
 		if err != nil {
 			return err
 		}
@@ -194,6 +229,7 @@ func (s *Store) Release(ctx context.Context, runID string, fence int64) error {
 		if err == nil && n == 0 {
 			return ErrFenced
 		}
+		s.tell(t, NoticePending, "")
 		return err
 	})
 }
@@ -203,20 +239,20 @@ func (s *Store) Release(ctx context.Context, runID string, fence int64) error {
 // ended.
 func (s *Store) RequestStop(ctx context.Context, runID, action string) error {
 	return s.write(ctx, func(t *tx) error {
-		row, err := findRun(t, tenantOf(ctx), "", runID)
+		row, err := holdRun(t, tenantOf(ctx), "", runID)
 		if err != nil {
 			return err
 		}
 		if !row.Status.Active() {
 			return mapping.Errorf(mapping.Conflict, "run_ended", "Run %q has ended already (%s).", runID, row.Status)
 		}
-		return noteStop(t, row.key, action)
+		return s.noteStop(t, row, action)
 	})
 }
 
-func noteStop(t *tx, run int64, action string) error {
-	_, err := t.exec(`UPDATE runs SET stop = $2 WHERE id = $1`, run, action)
-	return err
+func (s *Store) noteStop(t *tx, row runRow, action string) error {
+	s.tell(t, NoticeStop, row.ID)
+	return t.put(`UPDATE runs SET stop = $2 WHERE id = $1`, row.key, action)
 }
 
 // StopRequests is run id → action of the runs held by this process. All tenants.

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -13,7 +15,7 @@ func putLinks(t *tx, thread int64, links []mapping.Link) error {
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(`INSERT INTO links (thread, agent, task_id, remote, body) VALUES ($1, $2, $3, $4, $5)
+		if err := t.put(`INSERT INTO links (thread, agent, task_id, remote, body) VALUES ($1, $2, $3, $4, $5)
  ON CONFLICT (thread, agent, task_id) DO UPDATE SET remote = excluded.remote, body = excluded.body`,
 			thread, links[i].Agent, links[i].TaskID, links[i].Remote, body); err != nil {
 			return err
@@ -56,6 +58,14 @@ func (s *Store) readLinks(ctx context.Context, threadID, rest string, more ...an
 // AgentSeen is when this database first saw a configured agent (now, the first
 // time). Agents belong to no tenant.
 func (s *Store) AgentSeen(ctx context.Context, name string) (at time.Time, err error) {
+	// Nearly always it is known: reading must not need a writable disk.
+	var us int64
+	err = s.read1(ctx, func(t *tx) error {
+		return t.get(`SELECT at_us FROM agents_seen WHERE name = $1`, in{name}, out{&us})
+	})
+	if !errors.Is(err, sql.ErrNoRows) {
+		return timeOf(us), err
+	}
 	err = s.write(ctx, func(t *tx) error {
 		if _, err := t.exec(`INSERT INTO agents_seen (name, at_us) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.now); err != nil {
 			return err

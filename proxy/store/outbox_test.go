@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -30,101 +29,107 @@ func (b *bench) due(limit int, accept func(string) bool) ([]store.Delivery, time
 	return list, wait
 }
 
-func clocked(t *testing.T) (*bench, *later) {
+func clocked(t *testing.T, open opener) (*bench, *later) {
 	clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
-	return openAt(t, filepath.Join(t.TempDir(), "a.db"), store.Options{Now: clock.now, Synchronous: "normal"}), clock
+	return open(t, store.Options{Now: clock.now, Synchronous: "normal"}), clock
 }
 
 func TestADeliveryIsClaimedOnceAndComesBack(t *testing.T) {
 	t.Parallel()
-	b, clock := clocked(t)
-	c := b.as("a").hooked("http://h/1")
-	select {
-	case <-b.Outbox():
-	default:
-		t.Error("nobody was told")
-	}
-	list, _ := b.due(9, nil)
-	if len(list) != 1 || list[0].Attempts != 1 || list[0].Tenant != "a" || list[0].RunID != c.Run.ID || !strings.Contains(string(list[0].Body), c.Run.ID) {
-		t.Fatalf("%+v", list)
-	}
-	first := list[0]
-	list, wait := b.due(9, nil)
-	if len(list) != 0 || wait != time.Minute {
-		t.Fatalf("claimed twice: %v, %s", list, wait)
-	}
-	clock.at = clock.at.Add(time.Minute) // whoever had it never came back
-	list, _ = b.due(9, nil)
-	if len(list) != 1 || list[0].ID != first.ID || list[0].Attempts != 2 {
-		t.Fatalf("%+v", list)
-	}
-	b.ok(b.DeliveryFailed(b.ctx, list[0], "HTTP 500", 10*time.Second))
-	if list, wait = b.due(9, nil); len(list) != 0 || wait != 10*time.Second {
-		t.Fatalf("%v %s", list, wait)
-	}
-	clock.at = clock.at.Add(10 * time.Second)
-	list, _ = b.due(9, nil)
-	b.ok(b.DeliveryReturned(b.ctx, list[0]))
-	list, _ = b.due(9, nil)
-	if len(list) != 1 || list[0].Attempts != 3 || list[0].Error != "HTTP 500" {
-		t.Fatalf("%+v", list)
-	}
-	b.ok(b.Delivered(b.ctx, list[0]))
-	b.ok(b.DeliveryFailed(b.ctx, list[0], "too late", 0))
-	if list, wait = b.due(9, nil); len(list) != 0 || wait != 0 {
-		t.Fatalf("%v %s", list, wait)
-	}
-	got, err := b.Deliveries(b.as("a").ctx, c.Run.ID, 0)
-	b.ok(err)
-	if len(got) != 1 || got[0].Error != "" || got[0].Done.IsZero() || got[0].Dead() || got[0].Attempts != 3 {
-		t.Fatalf("%+v", got)
-	}
-	if other, _ := b.Deliveries(b.as("b").ctx, c.Run.ID, 0); len(other) != 0 {
-		t.Errorf("another tenant sees %+v", other)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b, clock := clocked(t, open)
+		c := b.as("a").hooked("http://h/1")
+		select {
+		case <-b.Outbox():
+		default:
+			t.Error("nobody was told")
+		}
+		list, _ := b.due(9, nil)
+		if len(list) != 1 || list[0].Attempts != 1 || list[0].Tenant != "a" || list[0].RunID != c.Run.ID || !strings.Contains(string(list[0].Body), c.Run.ID) {
+			t.Fatalf("%+v", list)
+		}
+		first := list[0]
+		list, wait := b.due(9, nil)
+		if len(list) != 0 || wait != time.Minute {
+			t.Fatalf("claimed twice: %v, %s", list, wait)
+		}
+		clock.at = clock.at.Add(time.Minute) // whoever had it never came back
+		list, _ = b.due(9, nil)
+		if len(list) != 1 || list[0].ID != first.ID || list[0].Attempts != 2 {
+			t.Fatalf("%+v", list)
+		}
+		b.ok(b.DeliveryFailed(b.ctx, list[0], "HTTP 500", 10*time.Second))
+		if list, wait = b.due(9, nil); len(list) != 0 || wait != 10*time.Second {
+			t.Fatalf("%v %s", list, wait)
+		}
+		clock.at = clock.at.Add(10 * time.Second)
+		list, _ = b.due(9, nil)
+		b.ok(b.DeliveryReturned(b.ctx, list[0]))
+		list, _ = b.due(9, nil)
+		if len(list) != 1 || list[0].Attempts != 3 || list[0].Error != "HTTP 500" {
+			t.Fatalf("%+v", list)
+		}
+		b.ok(b.Delivered(b.ctx, list[0]))
+		b.ok(b.DeliveryFailed(b.ctx, list[0], "too late", 0))
+		if list, wait = b.due(9, nil); len(list) != 0 || wait != 0 {
+			t.Fatalf("%v %s", list, wait)
+		}
+		got, err := b.Deliveries(b.as("a").ctx, c.Run.ID, 0)
+		b.ok(err)
+		if len(got) != 1 || got[0].Error != "" || got[0].Done.IsZero() || got[0].Dead() || got[0].Attempts != 3 {
+			t.Fatalf("%+v", got)
+		}
+		if other, _ := b.Deliveries(b.as("b").ctx, c.Run.ID, 0); len(other) != 0 {
+			t.Errorf("another tenant sees %+v", other)
+		}
+	})
 }
 
 func TestDeliveriesThatNobodyWantsNowDoNotHoldUpOthers(t *testing.T) {
 	t.Parallel()
-	b, _ := clocked(t)
-	for _, u := range []string{"http://slow/", "http://slow/", "http://quick/", "http://slow/"} {
-		b.hooked(u)
-	}
-	list, _ := b.due(2, func(url string) bool { return url != "http://slow/" })
-	if len(list) != 1 || list[0].URL != "http://quick/" {
-		t.Fatalf("%+v", list)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b, _ := clocked(t, open)
+		for _, u := range []string{"http://slow/", "http://slow/", "http://quick/", "http://slow/"} {
+			b.hooked(u)
+		}
+		list, _ := b.due(2, func(url string) bool { return url != "http://slow/" })
+		if len(list) != 1 || list[0].URL != "http://quick/" {
+			t.Fatalf("%+v", list)
+		}
+	})
 }
 
 func TestTheOutboxIsSwept(t *testing.T) {
 	t.Parallel()
-	b, clock := clocked(t)
-	for _, u := range []string{"http://good/", "http://bad/", "http://open/"} {
-		b.hooked(u)
-	}
-	list, _ := b.due(9, nil)
-	b.ok(b.Delivered(b.ctx, list[0]))
-	b.ok(b.DeliveryDead(b.ctx, list[1], "gave up"))
-	left := func() (urls []string) {
-		list, err := b.Deliveries(b.ctx, "", 0)
-		b.ok(err)
-		for _, d := range list {
-			urls = append(urls, d.URL)
+	onBoth(t, func(t *testing.T, open opener) {
+		b, clock := clocked(t, open)
+		for _, u := range []string{"http://good/", "http://bad/", "http://open/"} {
+			b.hooked(u)
 		}
-		return urls
-	}
-	b.ok(b.SweepOutbox(b.ctx, time.Hour, 2*time.Hour))
-	if d := cmp.Diff([]string{"http://open/", "http://bad/", "http://good/"}, left()); d != "" {
-		t.Error(d)
-	}
-	clock.at = clock.at.Add(time.Hour)
-	b.ok(b.SweepOutbox(b.ctx, time.Hour, 2*time.Hour))
-	if d := cmp.Diff([]string{"http://open/", "http://bad/"}, left()); d != "" {
-		t.Error(d)
-	}
-	clock.at = clock.at.Add(time.Hour)
-	b.ok(b.SweepOutbox(b.ctx, time.Hour, 2*time.Hour))
-	if d := cmp.Diff([]string{"http://open/"}, left()); d != "" {
-		t.Error(d)
-	}
+		list, _ := b.due(9, nil)
+		b.ok(b.Delivered(b.ctx, list[0]))
+		b.ok(b.DeliveryDead(b.ctx, list[1], "gave up"))
+		left := func() (urls []string) {
+			list, err := b.Deliveries(b.ctx, "", 0)
+			b.ok(err)
+			for _, d := range list {
+				urls = append(urls, d.URL)
+			}
+			return urls
+		}
+		b.ok(b.SweepOutbox(b.ctx, time.Hour, 2*time.Hour))
+		if d := cmp.Diff([]string{"http://open/", "http://bad/", "http://good/"}, left()); d != "" {
+			t.Error(d)
+		}
+		clock.at = clock.at.Add(time.Hour)
+		b.ok(b.SweepOutbox(b.ctx, time.Hour, 2*time.Hour))
+		if d := cmp.Diff([]string{"http://open/", "http://bad/"}, left()); d != "" {
+			t.Error(d)
+		}
+		clock.at = clock.at.Add(time.Hour)
+		b.ok(b.SweepOutbox(b.ctx, time.Hour, 2*time.Hour))
+		if d := cmp.Diff([]string{"http://open/"}, left()); d != "" {
+			t.Error(d)
+		}
+	})
 }

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"errors"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -31,321 +30,343 @@ func created(c store.Claimed) store.Created {
 
 func TestStrategiesOnABusyThread(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		strategy mapping.Strategy
-		conflict bool
-		claimed  bool
-		active   bool
-		stop     string
-	}{
-		"reject":     {strategy: mapping.StrategyReject, conflict: true},
-		"default":    {strategy: "", conflict: true},
-		"enqueue":    {strategy: mapping.StrategyEnqueue},
-		"interrupt":  {strategy: mapping.StrategyInterrupt, active: true, stop: "cancel"},
-		"rollback":   {strategy: mapping.StrategyRollback, active: true, stop: "rollback"},
-		"concurrent": {strategy: mapping.StrategyConcurrent, claimed: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := open(t)
-			first := b.create(newThreadRun())
-			second, err := b.CreateRun(b.ctx, newRun(first.Thread.ID, c.strategy))
-			if c.conflict {
-				wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
-				if runs, _ := b.Runs(b.ctx, store.RunQuery{ThreadID: first.Thread.ID}); len(runs) != 1 {
-					t.Fatalf("%d runs after a refusal", len(runs))
+	onBoth(t, func(t *testing.T, open opener) {
+		for name, c := range map[string]struct {
+			strategy mapping.Strategy
+			conflict bool
+			claimed  bool
+			active   bool
+			stop     string
+		}{
+			"reject":     {strategy: mapping.StrategyReject, conflict: true},
+			"default":    {strategy: "", conflict: true},
+			"enqueue":    {strategy: mapping.StrategyEnqueue},
+			"interrupt":  {strategy: mapping.StrategyInterrupt, active: true, stop: "cancel"},
+			"rollback":   {strategy: mapping.StrategyRollback, active: true, stop: "rollback"},
+			"concurrent": {strategy: mapping.StrategyConcurrent, claimed: true},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				b := open(t)
+				first := b.create(newThreadRun())
+				second, err := b.CreateRun(b.ctx, newRun(first.Thread.ID, c.strategy))
+				if c.conflict {
+					wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
+					if runs, _ := b.Runs(b.ctx, store.RunQuery{ThreadID: first.Thread.ID}); len(runs) != 1 {
+						t.Fatalf("%d runs after a refusal", len(runs))
+					}
+					return
 				}
-				return
-			}
-			b.ok(err)
-			if second.Claimed != c.claimed || (second.Active != nil) != c.active {
-				t.Fatalf("created %+v", second)
-			}
-			if c.active && second.Active.ID != first.Run.ID {
-				t.Fatalf("active %+v", second.Active)
-			}
-			stops, err := b.StopRequests(b.ctx)
-			b.ok(err)
-			if stops[first.Run.ID] != c.stop {
-				t.Fatalf("stops %v", stops)
-			}
-			if c.claimed {
-				return
-			}
-			if ids, _, _ := b.claims(); len(ids) != 0 {
-				t.Fatalf("claimed %v beside an active run", ids)
-			}
-			b.end(first, mapping.RunSuccess)
-			if th, _ := b.Thread(b.ctx, first.Thread.ID); th.Status != mapping.ThreadBusy {
-				t.Fatalf("thread %s while a run is pending", th.Status)
-			}
-			ids, next, _ := b.claims()
-			if d := cmp.Diff([]string{second.Run.ID}, ids); d != "" {
-				t.Fatal(d)
-			}
-			if next.Taken || next.Fence != 1 || len(next.Logged) != 0 || next.Run.StartedAt.IsZero() {
-				t.Fatalf("claimed %+v", next)
-			}
-		})
-	}
+				b.ok(err)
+				if second.Claimed != c.claimed || (second.Active != nil) != c.active {
+					t.Fatalf("created %+v", second)
+				}
+				if c.active && second.Active.ID != first.Run.ID {
+					t.Fatalf("active %+v", second.Active)
+				}
+				stops, err := b.StopRequests(b.ctx)
+				b.ok(err)
+				if stops[first.Run.ID] != c.stop {
+					t.Fatalf("stops %v", stops)
+				}
+				if c.claimed {
+					return
+				}
+				if ids, _, _ := b.claims(); len(ids) != 0 {
+					t.Fatalf("claimed %v beside an active run", ids)
+				}
+				b.end(first, mapping.RunSuccess)
+				if th, _ := b.Thread(b.ctx, first.Thread.ID); th.Status != mapping.ThreadBusy {
+					t.Fatalf("thread %s while a run is pending", th.Status)
+				}
+				ids, next, _ := b.claims()
+				if d := cmp.Diff([]string{second.Run.ID}, ids); d != "" {
+					t.Fatal(d)
+				}
+				if next.Taken || next.Fence != 1 || len(next.Logged) != 0 || next.Run.StartedAt.IsZero() {
+					t.Fatalf("claimed %+v", next)
+				}
+			})
+		}
+	})
 }
 
 func TestClaimsAreFirstInFirstOut(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	var want []string
-	busy := b.thread().ID
-	for i := range 6 {
-		n := newRun(busy, mapping.StrategyEnqueue)
-		if i%2 == 1 {
-			n = newThreadRun()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		var want []string
+		busy := b.thread().ID
+		for i := range 6 {
+			n := newRun(busy, mapping.StrategyEnqueue)
+			if i%2 == 1 {
+				n = newThreadRun()
+			}
+			n.Claim = false
+			want = append(want, b.create(n).Run.ID)
 		}
-		n.Claim = false
-		want = append(want, b.create(n).Run.ID)
-	}
-	other := newThreadRun()
-	other.Run.Agent, other.Task.Agent, other.Claim = "zulu", "zulu", false
-	want = append(want, b.create(other).Run.ID)
+		other := newThreadRun()
+		other.Run.Agent, other.Task.Agent, other.Claim = "zulu", "zulu", false
+		want = append(want, b.create(other).Run.ID)
 
-	if ids, _, _ := b.claims("echo", "zulu"); len(ids) != 0 {
-		t.Fatalf("full agents got %v", ids)
-	}
-	ids, _, _ := b.claims("echo")
-	if d := cmp.Diff(want[6:], ids); d != "" {
-		t.Fatal(d)
-	}
-	ids, _, _ = b.claims()
-	if d := cmp.Diff([]string{want[0], want[1], want[3], want[5]}, ids); d != "" {
-		t.Fatal("one of the busy thread at a time:", d)
-	}
-	b.end(store.Created{Run: mapping.Run{ID: want[0]}, Fence: 1}, mapping.RunSuccess)
-	ids, _, _ = b.claims()
-	if d := cmp.Diff([]string{want[2]}, ids); d != "" {
-		t.Fatal(d)
-	}
+		if ids, _, _ := b.claims("echo", "zulu"); len(ids) != 0 {
+			t.Fatalf("full agents got %v", ids)
+		}
+		ids, _, _ := b.claims("echo")
+		if d := cmp.Diff(want[6:], ids); d != "" {
+			t.Fatal(d)
+		}
+		ids, _, _ = b.claims()
+		if d := cmp.Diff([]string{want[0], want[1], want[3], want[5]}, ids); d != "" {
+			t.Fatal("one of the busy thread at a time:", d)
+		}
+		b.end(store.Created{Run: mapping.Run{ID: want[0]}, Fence: 1}, mapping.RunSuccess)
+		ids, _, _ = b.claims()
+		if d := cmp.Diff([]string{want[2]}, ids); d != "" {
+			t.Fatal(d)
+		}
+	})
 }
 
 func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 	t.Parallel()
-	clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
-	b := openAt(t, filepath.Join(t.TempDir(), "a.db"), store.Options{Now: clock.now})
-	n := newThreadRun()
-	n.Run.RunAfter = clock.at.Add(time.Minute)
-	delayed := b.create(n)
-	if delayed.Claimed || delayed.Run.Status != mapping.RunPending {
-		t.Fatalf("%+v", delayed)
-	}
-	after := newRun(delayed.Thread.ID, mapping.StrategyEnqueue)
-	after.Claim = false
-	pass := b.create(after)
-	ids, _, next := b.claims()
-	if d := cmp.Diff([]string{pass.Run.ID}, ids); d != "" || !next.Equal(n.Run.RunAfter) {
-		t.Fatal(d, next)
-	}
-	clock.at = clock.at.Add(2 * time.Minute)
-	if ids, _, _ = b.claims(); len(ids) != 0 {
-		t.Fatal("two at once on a thread")
-	}
-	b.end(store.Created{Run: pass.Run, Fence: 1}, mapping.RunError)
-	if ids, _, next = b.claims(); len(ids) != 1 || ids[0] != delayed.Run.ID || !next.IsZero() {
-		t.Fatal(ids, next)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
+		b := open(t, store.Options{Now: clock.now})
+		n := newThreadRun()
+		n.Run.RunAfter = clock.at.Add(time.Minute)
+		delayed := b.create(n)
+		if delayed.Claimed || delayed.Run.Status != mapping.RunPending {
+			t.Fatalf("%+v", delayed)
+		}
+		after := newRun(delayed.Thread.ID, mapping.StrategyEnqueue)
+		after.Claim = false
+		pass := b.create(after)
+		ids, _, next := b.claims()
+		if d := cmp.Diff([]string{pass.Run.ID}, ids); d != "" || !next.Equal(n.Run.RunAfter) {
+			t.Fatal(d, next)
+		}
+		clock.at = clock.at.Add(2 * time.Minute)
+		if ids, _, _ = b.claims(); len(ids) != 0 {
+			t.Fatal("two at once on a thread")
+		}
+		b.end(store.Created{Run: pass.Run, Fence: 1}, mapping.RunError)
+		if ids, _, next = b.claims(); len(ids) != 1 || ids[0] != delayed.Run.ID || !next.IsZero() {
+			t.Fatal(ids, next)
+		}
+	})
 }
 
 func TestQueueLimitIsSaidByName(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	for i := range 3 {
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		for i := range 3 {
+			n := newThreadRun()
+			n.Claim, n.MaxPending = false, 2
+			_, err := b.CreateRun(b.ctx, n)
+			if i < 2 {
+				b.ok(err)
+				continue
+			}
+			wantClass(t, err, mapping.Limited, mapping.CodeQueueFull)
+			if _, err := b.Thread(b.ctx, n.Thread.ID); mapping.Classify(err).Class != mapping.NotFound {
+				t.Fatal("a refused run left its thread behind")
+			}
+		}
 		n := newThreadRun()
-		n.Claim, n.MaxPending = false, 2
-		_, err := b.CreateRun(b.ctx, n)
-		if i < 2 {
-			b.ok(err)
-			continue
+		n.MaxPending = 2
+		if c := b.create(n); !c.Claimed {
+			t.Fatal("a run that need not wait was counted as waiting")
 		}
-		wantClass(t, err, mapping.Limited, mapping.CodeQueueFull)
-		if _, err := b.Thread(b.ctx, n.Thread.ID); mapping.Classify(err).Class != mapping.NotFound {
-			t.Fatal("a refused run left its thread behind")
-		}
-	}
-	n := newThreadRun()
-	n.MaxPending = 2
-	if c := b.create(n); !c.Claimed {
-		t.Fatal("a run that need not wait was counted as waiting")
-	}
+	})
 }
 
 // INV3 under load: many at once on one thread, one runs.
 func TestOneActiveRunPerThread(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	thread := b.thread().ID
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	claimed, refusals := 0, 0
-	for range 32 {
-		wg.Go(func() {
-			c, err := b.CreateRun(b.ctx, newRun(thread, mapping.StrategyReject))
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil && c.Claimed:
-				claimed++
-			case mapping.Classify(err).Code == mapping.CodeThreadBusy:
-				refusals++
-			}
-		})
-	}
-	wg.Wait()
-	if claimed != 1 || refusals != 31 {
-		t.Fatalf("%d claimed, %d refused", claimed, refusals)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		thread := b.thread().ID
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		claimed, refusals := 0, 0
+		for range 32 {
+			wg.Go(func() {
+				c, err := b.CreateRun(b.ctx, newRun(thread, mapping.StrategyReject))
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err == nil && c.Claimed:
+					claimed++
+				case mapping.Classify(err).Code == mapping.CodeThreadBusy:
+					refusals++
+				}
+			})
+		}
+		wg.Wait()
+		if claimed != 1 || refusals != 31 {
+			t.Fatalf("%d claimed, %d refused", claimed, refusals)
+		}
+	})
 }
 
 func TestParkedRunGivesUpItsLease(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	c := b.create(newThreadRun())
-	_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{update(`{"a":1}`)},
-		End: &store.End{Outcome: mapping.Outcome{Parked: true}, Thread: mapping.ThreadInterrupted}})
-	b.ok(err)
-	r, err := b.Run(b.ctx, c.Thread.ID, c.Run.ID)
-	b.ok(err)
-	th, err := b.Thread(b.ctx, c.Thread.ID)
-	b.ok(err)
-	if r.Status != mapping.RunRunning || !r.Parked || !r.EndedAt.IsZero() || th.Status != mapping.ThreadInterrupted {
-		t.Fatalf("run %+v thread %+v", r, th)
-	}
-	if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence}); !errors.Is(err, store.ErrFenced) {
-		t.Fatal(err)
-	}
-	if ids, _, _ := b.claims(); len(ids) != 0 {
-		t.Fatal("a parked run was claimed as an orphan")
-	}
-	_, err = b.CreateRun(b.ctx, newRun(c.Thread.ID, mapping.StrategyReject))
-	wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
-	cl, err := b.ClaimParked(b.ctx, c.Run.ID)
-	b.ok(err)
-	if cl.Fence != 2 || len(cl.Logged) != 2 || cl.Run.Parked || cl.Thread.Status != mapping.ThreadBusy {
-		t.Fatalf("%+v", cl)
-	}
-	_, err = b.ClaimParked(b.ctx, c.Run.ID)
-	wantClass(t, err, mapping.Conflict, "")
-	b.end(created(cl), mapping.RunSuccess)
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		c := b.create(newThreadRun())
+		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{update(`{"a":1}`)},
+			End: &store.End{Outcome: mapping.Outcome{Parked: true}, Thread: mapping.ThreadInterrupted}})
+		b.ok(err)
+		r, err := b.Run(b.ctx, c.Thread.ID, c.Run.ID)
+		b.ok(err)
+		th, err := b.Thread(b.ctx, c.Thread.ID)
+		b.ok(err)
+		if r.Status != mapping.RunRunning || !r.Parked || !r.EndedAt.IsZero() || th.Status != mapping.ThreadInterrupted {
+			t.Fatalf("run %+v thread %+v", r, th)
+		}
+		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence}); !errors.Is(err, store.ErrFenced) {
+			t.Fatal(err)
+		}
+		if ids, _, _ := b.claims(); len(ids) != 0 {
+			t.Fatal("a parked run was claimed as an orphan")
+		}
+		_, err = b.CreateRun(b.ctx, newRun(c.Thread.ID, mapping.StrategyReject))
+		wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
+		cl, err := b.ClaimParked(b.ctx, c.Run.ID)
+		b.ok(err)
+		if cl.Fence != 2 || len(cl.Logged) != 2 || cl.Run.Parked || cl.Thread.Status != mapping.ThreadBusy {
+			t.Fatalf("%+v", cl)
+		}
+		_, err = b.ClaimParked(b.ctx, c.Run.ID)
+		wantClass(t, err, mapping.Conflict, "")
+		b.end(created(cl), mapping.RunSuccess)
+	})
 }
 
 func TestEndInactive(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	running := b.create(newThreadRun())
-	pending := b.create(newRun(running.Thread.ID, mapping.StrategyEnqueue))
-	e := store.End{Outcome: mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}, Thread: mapping.ThreadIdle,
-		Webhook: &store.Webhook{URL: "http://127.0.0.1:1/", Body: []byte(`{}`)}}
-	ev := mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}
-	_, err := b.EndInactive(b.ctx, running.Thread.ID, running.Run.ID, ev, e)
-	if !errors.Is(err, store.ErrFenced) {
-		t.Fatal(err)
-	}
-	got, err := b.EndInactive(b.ctx, "", pending.Run.ID, ev, e)
-	b.ok(err)
-	if len(got) != 1 || got[0].Seq != 2 {
-		t.Fatalf("%+v", got)
-	}
-	own, err := b.Events(b.ctx, "", pending.Run.ID, 0, 0)
-	b.ok(err)
-	if d := cmp.Diff(got, own); d != "" {
-		t.Fatal(d)
-	}
-	if _, err = b.EndInactive(b.ctx, "", pending.Run.ID, ev, e); !errors.Is(err, store.ErrFenced) {
-		t.Fatal(err)
-	}
-	if th, _ := b.Thread(b.ctx, running.Thread.ID); th.Status != mapping.ThreadBusy {
-		t.Fatalf("thread %s while its run runs", th.Status)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		running := b.create(newThreadRun())
+		pending := b.create(newRun(running.Thread.ID, mapping.StrategyEnqueue))
+		e := store.End{Outcome: mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}, Thread: mapping.ThreadIdle,
+			Webhook: &store.Webhook{URL: "http://127.0.0.1:1/", Body: []byte(`{}`)}}
+		ev := mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}
+		_, err := b.EndInactive(b.ctx, running.Thread.ID, running.Run.ID, ev, e)
+		if !errors.Is(err, store.ErrFenced) {
+			t.Fatal(err)
+		}
+		got, err := b.EndInactive(b.ctx, "", pending.Run.ID, ev, e)
+		b.ok(err)
+		if len(got) != 1 || got[0].Seq != 2 {
+			t.Fatalf("%+v", got)
+		}
+		own, err := b.Events(b.ctx, "", pending.Run.ID, 0, 0)
+		b.ok(err)
+		if d := cmp.Diff(got, own); d != "" {
+			t.Fatal(d)
+		}
+		if _, err = b.EndInactive(b.ctx, "", pending.Run.ID, ev, e); !errors.Is(err, store.ErrFenced) {
+			t.Fatal(err)
+		}
+		if th, _ := b.Thread(b.ctx, running.Thread.ID); th.Status != mapping.ThreadBusy {
+			t.Fatalf("thread %s while its run runs", th.Status)
+		}
+	})
 }
 
 func TestStopRequestsReachTheHolder(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	c := b.create(newThreadRun())
-	b.ok(b.RequestStop(b.ctx, c.Run.ID, "cancel"))
-	stops, err := b.StopRequests(b.ctx)
-	b.ok(err)
-	if d := cmp.Diff(map[string]string{c.Run.ID: "cancel"}, stops); d != "" {
-		t.Fatal(d)
-	}
-	b.end(c, mapping.RunInterrupted)
-	if stops, _ = b.StopRequests(b.ctx); len(stops) != 0 {
-		t.Fatal(stops)
-	}
-	wantClass(t, b.RequestStop(b.ctx, c.Run.ID, "cancel"), mapping.Conflict, "")
-	wantClass(t, b.RequestStop(b.ctx, id(), "cancel"), mapping.NotFound, mapping.CodeRunNotFound)
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		c := b.create(newThreadRun())
+		b.ok(b.RequestStop(b.ctx, c.Run.ID, "cancel"))
+		stops, err := b.StopRequests(b.ctx)
+		b.ok(err)
+		if d := cmp.Diff(map[string]string{c.Run.ID: "cancel"}, stops); d != "" {
+			t.Fatal(d)
+		}
+		b.end(c, mapping.RunInterrupted)
+		if stops, _ = b.StopRequests(b.ctx); len(stops) != 0 {
+			t.Fatal(stops)
+		}
+		wantClass(t, b.RequestStop(b.ctx, c.Run.ID, "cancel"), mapping.Conflict, "")
+		wantClass(t, b.RequestStop(b.ctx, id(), "cancel"), mapping.NotFound, mapping.CodeRunNotFound)
+	})
 }
 
 func TestIdempotencyKeyNamesTheFirstRun(t *testing.T) {
 	t.Parallel()
-	clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
-	b := openAt(t, filepath.Join(t.TempDir(), "a.db"), store.Options{Now: clock.now})
-	keyed := func(sum string) store.NewRun {
-		n := newThreadRun()
-		n.IdempotencyKey, n.IdempotencyRoute, n.IdempotencySum = "k", "POST /runs", []byte(sum)
-		return n
-	}
-	first := b.create(keyed("one"))
-	again := b.create(keyed("one"))
-	if !again.Replayed || again.Run.ID != first.Run.ID || again.Thread.ID != first.Thread.ID {
-		t.Fatalf("%+v", again)
-	}
-	_, err := b.CreateRun(b.ctx, keyed("two"))
-	wantClass(t, err, mapping.Invalid, "idempotency_key_reused")
-	if c := b.as("other").create(keyed("two")); c.Replayed {
-		t.Fatal("a key crossed tenants")
-	}
-	clock.at = clock.at.Add(25 * time.Hour)
-	if c := b.create(keyed("two")); c.Replayed {
-		t.Fatal("a key outlived its day")
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
+		b := open(t, store.Options{Now: clock.now})
+		keyed := func(sum string) store.NewRun {
+			n := newThreadRun()
+			n.IdempotencyKey, n.IdempotencyRoute, n.IdempotencySum = "k", "POST /runs", []byte(sum)
+			return n
+		}
+		first := b.create(keyed("one"))
+		again := b.create(keyed("one"))
+		if !again.Replayed || again.Run.ID != first.Run.ID || again.Thread.ID != first.Thread.ID {
+			t.Fatalf("%+v", again)
+		}
+		_, err := b.CreateRun(b.ctx, keyed("two"))
+		wantClass(t, err, mapping.Invalid, "idempotency_key_reused")
+		if c := b.as("other").create(keyed("two")); c.Replayed {
+			t.Fatal("a key crossed tenants")
+		}
+		clock.at = clock.at.Add(25 * time.Hour)
+		if c := b.create(keyed("two")); c.Replayed {
+			t.Fatal("a key outlived its day")
+		}
+	})
 }
 
 // A key without a sum, a webhook without a body: empty bytes are not NULL.
 func TestEmptyBytesAreNoNull(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	n := newThreadRun()
-	n.IdempotencyKey = "k"
-	c := b.create(n)
-	e := ending(mapping.RunSuccess)
-	e.Webhook = &store.Webhook{URL: "http://127.0.0.1:1/"}
-	_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
-	b.ok(err)
-	if again := b.create(n); !again.Replayed {
-		t.Fatal("not replayed")
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		n := newThreadRun()
+		n.IdempotencyKey = "k"
+		c := b.create(n)
+		e := ending(mapping.RunSuccess)
+		e.Webhook = &store.Webhook{URL: "http://127.0.0.1:1/"}
+		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
+		b.ok(err)
+		if again := b.create(n); !again.Replayed {
+			t.Fatal("not replayed")
+		}
+	})
 }
 
 func TestInterruptStaysWithTheThreadUntilTheNextRun(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	c := b.create(newThreadRun())
-	o := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: "q", Value: []byte(`{"q":"<why>"}`)}}}
-	_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, End: &store.End{Outcome: o, Thread: o.Thread()},
-		Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}}}})
-	b.ok(err)
-	th, err := b.Thread(b.ctx, c.Thread.ID)
-	b.ok(err)
-	if d := cmp.Diff(o.Interrupts, th.Interrupts); d != "" || th.Status != mapping.ThreadInterrupted {
-		t.Fatal(d, th.Status)
-	}
-	next := newRun(c.Thread.ID, mapping.StrategyReject)
-	next.Task, next.Run.TaskID = nil, c.Run.TaskID
-	r := b.create(next)
-	if th, err = b.Thread(b.ctx, c.Thread.ID); err != nil || th.Interrupts != nil || th.Status != mapping.ThreadBusy || r.Thread.Interrupts != nil {
-		t.Fatalf("%+v %v", th, err)
-	}
-	b.end(r, mapping.RunSuccess)
-	evs, err := b.TaskEvents(b.ctx, c.Run.TaskID, 0, 0)
-	b.ok(err)
-	if len(evs) != 4 || evs[0].RunID != c.Run.ID || evs[3].RunID != r.Run.ID {
-		t.Fatalf("%+v", evs)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		c := b.create(newThreadRun())
+		o := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: "q", Value: []byte(`{"q":"<why>"}`)}}}
+		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, End: &store.End{Outcome: o, Thread: o.Thread()},
+			Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}}}})
+		b.ok(err)
+		th, err := b.Thread(b.ctx, c.Thread.ID)
+		b.ok(err)
+		if d := cmp.Diff(o.Interrupts, th.Interrupts); d != "" || th.Status != mapping.ThreadInterrupted {
+			t.Fatal(d, th.Status)
+		}
+		next := newRun(c.Thread.ID, mapping.StrategyReject)
+		next.Task, next.Run.TaskID = nil, c.Run.TaskID
+		r := b.create(next)
+		if th, err = b.Thread(b.ctx, c.Thread.ID); err != nil || th.Interrupts != nil || th.Status != mapping.ThreadBusy || r.Thread.Interrupts != nil {
+			t.Fatalf("%+v %v", th, err)
+		}
+		b.end(r, mapping.RunSuccess)
+		evs, err := b.TaskEvents(b.ctx, c.Run.TaskID, 0, 0)
+		b.ok(err)
+		if len(evs) != 4 || evs[0].RunID != c.Run.ID || evs[3].RunID != r.Run.ID {
+			t.Fatalf("%+v", evs)
+		}
+	})
 }

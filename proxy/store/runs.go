@@ -68,6 +68,18 @@ func findRun(t *tx, tenant, threadID, runID string) (runRow, error) {
 	return row, noRun(err, runID)
 }
 
+// holdRun is findRun with the run's thread held.
+func holdRun(t *tx, tenant, threadID, runID string) (runRow, error) {
+	row, err := findRun(t, tenant, threadID, runID)
+	if err != nil || !t.on.shared() {
+		return row, err
+	}
+	if err := t.hold(row.thread); err != nil {
+		return row, err
+	}
+	return findRun(t, tenant, threadID, runID)
+}
+
 // RunQuery selects runs; empty fields select all.
 type RunQuery struct {
 	ThreadID, TaskID, Agent string

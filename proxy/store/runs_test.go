@@ -11,118 +11,126 @@ import (
 
 func TestRunFromFirstToLastEvent(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	n := newThreadRun()
-	n.ThreadMeta = []byte(`{"graph_id":"echo"}`)
-	n.Events = append(n.Events, mapping.Event{Kind: mapping.KindInput, Data: []byte(`{"messages":["hi"]}`),
-		Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: id(), Source: "input"}}})
-	c := b.create(n)
-	if !c.Claimed || c.Fence != 1 || c.Run.Status != mapping.RunRunning || c.Thread.Status != mapping.ThreadBusy {
-		t.Fatalf("created %+v", c)
-	}
-	first := update(`{"messages":["one"]}`)
-	b.append(c, token(`"t"`), first)
-	b.end(c, mapping.RunSuccess)
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		n := newThreadRun()
+		n.ThreadMeta = []byte(`{"graph_id":"echo"}`)
+		n.Events = append(n.Events, mapping.Event{Kind: mapping.KindInput, Data: []byte(`{"messages":["hi"]}`),
+			Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: id(), Source: "input"}}})
+		c := b.create(n)
+		if !c.Claimed || c.Fence != 1 || c.Run.Status != mapping.RunRunning || c.Thread.Status != mapping.ThreadBusy {
+			t.Fatalf("created %+v", c)
+		}
+		first := update(`{"messages":["one"]}`)
+		b.append(c, token(`"t"`), first)
+		b.end(c, mapping.RunSuccess)
 
-	events, err := b.Events(b.ctx, c.Thread.ID, c.Run.ID, 0, 0)
-	b.ok(err)
-	var seqs []int64
-	var kinds []mapping.Kind
-	for _, e := range events {
-		seqs, kinds = append(seqs, e.Seq), append(kinds, e.Kind)
-	}
-	want := []mapping.Kind{mapping.KindStarted, mapping.KindInput, mapping.KindDelta, mapping.KindUpdate, mapping.KindEnd}
-	if d := cmp.Diff(want, kinds); d != "" {
-		t.Error(d)
-	}
-	if d := cmp.Diff([]int64{1, 2, 3, 4, 5}, seqs); d != "" {
-		t.Error(d)
-	}
-	if parent := events[3].Head.Checkpoint.Parent; parent != events[1].Head.Checkpoint.ID {
-		t.Errorf("parent %q", parent)
-	}
-	th, err := b.Thread(b.ctx, c.Thread.ID)
-	b.ok(err)
-	if th.Status != mapping.ThreadIdle || th.Head != first.Head.Checkpoint.ID || string(th.Metadata) != `{"graph_id":"echo"}` {
-		t.Errorf("thread %+v", th)
-	}
-	r, err := b.Run(b.ctx, "", c.Run.ID)
-	b.ok(err)
-	if r.Status != mapping.RunSuccess || r.EndedAt.IsZero() {
-		t.Errorf("run %+v", r)
-	}
-	st, err := b.StateAt(b.ctx, c.Thread.ID, "")
-	b.ok(err)
-	if len(st.Events) != 2 || st.Snapshot != nil || st.Checkpoint.ID != th.Head || st.DiffBytes == 0 {
-		t.Errorf("state %+v", st)
-	}
+		events, err := b.Events(b.ctx, c.Thread.ID, c.Run.ID, 0, 0)
+		b.ok(err)
+		var seqs []int64
+		var kinds []mapping.Kind
+		for _, e := range events {
+			seqs, kinds = append(seqs, e.Seq), append(kinds, e.Kind)
+		}
+		want := []mapping.Kind{mapping.KindStarted, mapping.KindInput, mapping.KindDelta, mapping.KindUpdate, mapping.KindEnd}
+		if d := cmp.Diff(want, kinds); d != "" {
+			t.Error(d)
+		}
+		if d := cmp.Diff([]int64{1, 2, 3, 4, 5}, seqs); d != "" {
+			t.Error(d)
+		}
+		if parent := events[3].Head.Checkpoint.Parent; parent != events[1].Head.Checkpoint.ID {
+			t.Errorf("parent %q", parent)
+		}
+		th, err := b.Thread(b.ctx, c.Thread.ID)
+		b.ok(err)
+		if th.Status != mapping.ThreadIdle || th.Head != first.Head.Checkpoint.ID || string(th.Metadata) != `{"graph_id":"echo"}` {
+			t.Errorf("thread %+v", th)
+		}
+		r, err := b.Run(b.ctx, "", c.Run.ID)
+		b.ok(err)
+		if r.Status != mapping.RunSuccess || r.EndedAt.IsZero() {
+			t.Errorf("run %+v", r)
+		}
+		st, err := b.StateAt(b.ctx, c.Thread.ID, "")
+		b.ok(err)
+		if len(st.Events) != 2 || st.Snapshot != nil || st.Checkpoint.ID != th.Head || st.DiffBytes == 0 {
+			t.Errorf("state %+v", st)
+		}
+	})
 }
 
 func TestRunReadsBackAsCreated(t *testing.T) {
 	t.Parallel()
-	b := open(t).as("acme")
-	n := newThreadRun()
-	n.Run.Metadata, n.Run.Kwargs = []byte(`{"a":1.0}`), []byte(`{ "input" : "<b>" }`)
-	n.Run.Flavour = mapping.FlavourAgentProtocol
-	n.Run.Options = mapping.RunOptions{Input: []byte(`"<x>"`), MaxSteps: 3, StreamModes: []string{"values"}}
-	c := b.create(n)
-	got, err := b.Run(b.ctx, c.Thread.ID, c.Run.ID)
-	b.ok(err)
-	if d := cmp.Diff(c.Run, got); d != "" {
-		t.Error(d)
-	}
-	th, err := b.Thread(b.ctx, c.Thread.ID)
-	b.ok(err)
-	if d := cmp.Diff(c.Thread, th); d != "" {
-		t.Error(d)
-	}
-	k, err := b.Task(b.ctx, c.Run.TaskID)
-	b.ok(err)
-	if k.Input != "hi" || !k.HasInput || k.ThreadID != c.Thread.ID || k.Owner != "key-acme" {
-		t.Errorf("task %+v", k)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t).as("acme")
+		n := newThreadRun()
+		n.Run.Metadata, n.Run.Kwargs = []byte(`{"a":1.0}`), []byte(`{ "input" : "<b>" }`)
+		n.Run.Flavour = mapping.FlavourAgentProtocol
+		n.Run.Options = mapping.RunOptions{Input: []byte(`"<x>"`), MaxSteps: 3, StreamModes: []string{"values"}}
+		c := b.create(n)
+		got, err := b.Run(b.ctx, c.Thread.ID, c.Run.ID)
+		b.ok(err)
+		if d := cmp.Diff(c.Run, got); d != "" {
+			t.Error(d)
+		}
+		th, err := b.Thread(b.ctx, c.Thread.ID)
+		b.ok(err)
+		if d := cmp.Diff(c.Thread, th); d != "" {
+			t.Error(d)
+		}
+		k, err := b.Task(b.ctx, c.Run.TaskID)
+		b.ok(err)
+		if k.Input != "hi" || !k.HasInput || k.ThreadID != c.Thread.ID || k.Owner != "key-acme" {
+			t.Errorf("task %+v", k)
+		}
+	})
 }
 
 func TestEventsReadBackAsReturned(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	c := b.create(newThreadRun())
-	var many []mapping.Event
-	for range 40 {
-		many = append(many, token(`[{"content":"é<>&"},{}]`))
-	}
-	many = append(many, update(`{"x":1}`), mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: []mapping.Interrupt{{ID: "q", Value: []byte(`"why?"`)}}}})
-	got := b.append(c, many...)
-	read, err := b.Events(b.ctx, c.Thread.ID, "", c.Events[len(c.Events)-1].Seq, 0)
-	b.ok(err)
-	if d := cmp.Diff(got, read); d != "" {
-		t.Error(d)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		c := b.create(newThreadRun())
+		var many []mapping.Event
+		for range 40 {
+			many = append(many, token(`[{"content":"é<>&"},{}]`))
+		}
+		many = append(many, update(`{"x":1}`), mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: []mapping.Interrupt{{ID: "q", Value: []byte(`"why?"`)}}}})
+		got := b.append(c, many...)
+		read, err := b.Events(b.ctx, c.Thread.ID, "", c.Events[len(c.Events)-1].Seq, 0)
+		b.ok(err)
+		if d := cmp.Diff(got, read); d != "" {
+			t.Error(d)
+		}
+	})
 }
 
 func TestFenceKeepsOthersOut(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	c := b.create(newThreadRun())
-	_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence + 1, Events: []mapping.Event{token(`1`)}})
-	if !errors.Is(err, store.ErrFenced) {
-		t.Fatalf("wrong fence: %v", err)
-	}
-	b.ok(b.Release(b.ctx, c.Run.ID, c.Fence))
-	again, ok, _, err := b.ClaimNext(b.ctx, nil)
-	b.ok(err)
-	if !ok || !again.Taken || again.Fence != c.Fence+1 || len(again.Logged) != 1 {
-		t.Fatalf("claim %+v %v", again, ok)
-	}
-	if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token(`1`)}}); !errors.Is(err, store.ErrFenced) {
-		t.Fatalf("stale fence: %v", err)
-	}
-	c.Fence = again.Fence
-	b.end(c, mapping.RunSuccess)
-	if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence}); !errors.Is(err, store.ErrFenced) {
-		t.Fatalf("ended: %v", err)
-	}
-	if seq, err := b.LastSeq(b.ctx, c.Thread.ID); err != nil || seq != 2 {
-		t.Fatalf("last %d %v: a fenced append took numbers", seq, err)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		c := b.create(newThreadRun())
+		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence + 1, Events: []mapping.Event{token(`1`)}})
+		if !errors.Is(err, store.ErrFenced) {
+			t.Fatalf("wrong fence: %v", err)
+		}
+		b.ok(b.Release(b.ctx, c.Run.ID, c.Fence))
+		again, ok, _, err := b.ClaimNext(b.ctx, nil)
+		b.ok(err)
+		if !ok || !again.Taken || again.Fence != c.Fence+1 || len(again.Logged) != 1 {
+			t.Fatalf("claim %+v %v", again, ok)
+		}
+		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token(`1`)}}); !errors.Is(err, store.ErrFenced) {
+			t.Fatalf("stale fence: %v", err)
+		}
+		c.Fence = again.Fence
+		b.end(c, mapping.RunSuccess)
+		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence}); !errors.Is(err, store.ErrFenced) {
+			t.Fatalf("ended: %v", err)
+		}
+		if seq, err := b.LastSeq(b.ctx, c.Thread.ID); err != nil || seq != 2 {
+			t.Fatalf("last %d %v: a fenced append took numbers", seq, err)
+		}
+	})
 }

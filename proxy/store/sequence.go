@@ -142,7 +142,7 @@ func fork(t *tx, thread int64, parent, expect string) (ok bool, err error) {
 // begin writes the numbers of a thread that is being made.
 func (s *stretch) begin(t *tx) (from tip, err error) {
 	head, snapshot := s.newest()
-	_, err = t.exec(`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base) VALUES ($1, $2, $3, '', 0, $4, 0)`,
+	err = t.put(`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base) VALUES ($1, $2, $3, '', 0, $4, 0)`,
 		s.thread, len(s.events), head, snapshot)
 	return tip{}, err
 }
@@ -178,7 +178,7 @@ func (s *stretch) insert(t *tx, line int64, events []mapping.Event, marks []mark
 				return err
 			}
 		}
-		if _, err := t.exec(eventRows[n], args...); err != nil {
+		if err := t.put(eventRows[n], args...); err != nil {
 			return err
 		}
 		events, marks = events[n:], marks[n:]

@@ -8,12 +8,6 @@ import (
 	"sync/atomic"
 )
 
-// in and out are the parameters of a statement and where its columns go.
-type (
-	in  = []any
-	out = []any
-)
-
 // session is one database connection with the statements prepared on it. Not
 // for concurrent use.
 type session struct {
@@ -58,16 +52,9 @@ func (s *session) close() error {
 	return s.conn.Close()
 }
 
-// tx is what an operation works with. Its statements see each other's effects.
-type tx struct {
-	*session
-	now       int64    // microseconds, one value for the whole operation
-	committed []func() // run after the commit, before the caller hears of it
-}
-
 // exec runs a statement and tells how many rows it changed.
-func (t *tx) exec(text string, args ...any) (int64, error) {
-	st, err := t.stmt(text)
+func (s *session) exec(text string, args in) (int64, error) {
+	st, err := s.stmt(text)
 	if err != nil {
 		return 0, err
 	}
@@ -78,23 +65,21 @@ func (t *tx) exec(text string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
-// get reads one row, also of a statement that writes and returns; sql.ErrNoRows when there is none.
-func (t *tx) get(text string, args in, dest out) error {
-	st, err := t.stmt(text)
+func (s *session) put(text string, args in) error {
+	_, err := s.exec(text, args)
+	return err
+}
+
+func (s *session) get(text string, args in, dest out) error {
+	st, err := s.stmt(text)
 	if err != nil {
 		return err
 	}
 	return st.QueryRowContext(context.Background(), args...).Scan(dest...)
 }
 
-// each calls row for every row. row must not use the same tx.
-func (t *tx) each(text string, args in, row func(scan func(...any) error) error) error {
-	return t.until(text, args, func(scan func(...any) error) (bool, error) { return true, row(scan) })
-}
-
-// until is each that goes on while row says so.
-func (t *tx) until(text string, args in, row func(scan func(...any) error) (more bool, err error)) error {
-	st, err := t.stmt(text)
+func (s *session) until(text string, args in, row func(scan func(...any) error) (more bool, err error)) error {
+	st, err := s.stmt(text)
 	if err != nil {
 		return err
 	}
@@ -111,8 +96,8 @@ func (t *tx) until(text string, args in, row func(scan func(...any) error) (more
 	return rows.Err()
 }
 
-// after has f run once the operation is committed.
-func (t *tx) after(f func()) { t.committed = append(t.committed, f) }
+// shared: the writer is the only one who changes anything.
+func (s *session) shared() bool { return false }
 
 // tuples writes rows × width parameters as "($1,$2),($3,$4)".
 func tuples(rows, width int) string {
@@ -145,13 +130,13 @@ func list(from, n int) string {
 
 // page writes LIMIT and OFFSET with the parameters $at and $at+1.
 func page(at int) string {
-	return "LIMIT $" + strconv.Itoa(at) + " + 0 OFFSET $" + strconv.Itoa(at+1) + " + 0"
+	return "LIMIT CAST($" + strconv.Itoa(at) + " AS BIGINT) OFFSET CAST($" + strconv.Itoa(at+1) + " AS BIGINT)"
 }
 
 // limitOf is a LIMIT parameter; 0 is none.
 //
-// Statements write LIMIT $1 + 0: SQLite looks at a bare bound LIMIT while it
-// plans, and for that plans anew at every execution.
+// Statements write LIMIT CAST($1 AS BIGINT): SQLite looks at a bare bound LIMIT
+// while it plans, and for that plans anew at every execution.
 func limitOf(n int) int64 {
 	if n <= 0 {
 		return 1 << 62

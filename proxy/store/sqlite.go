@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"time"
+
+	"github.com/pressly/goose/v3"
 )
 
 // sqlite is what is particular to SQLite: the file, its lock, its pragmas and
@@ -13,31 +16,52 @@ import (
 // for PostgreSQL too.
 type sqlite struct {
 	path  string
+	owner string
 	lock  *fileLock
 	pool  *sql.DB
 	file  os.FileInfo // of the database when it was opened
 	full  bool        // commits wait for the disk
-	now   func() int64
+	now   func() time.Time
 	level string // what "synchronous" is set to on the writer's connection
+
+	writer  *writer
+	readers *readers
 }
 
 // openSQLite takes the lock, checks or makes the file, and migrates it.
-func openSQLite(ctx context.Context, path string, full bool, now func() int64) (_ *sqlite, err error) {
+func openSQLite(ctx context.Context, path, owner string, o Options) (_ *sqlite, err error) {
 	if path == "" || path == ":memory:" {
 		return nil, refuse(`"`+path+`"`, "a path to a file is needed: the record must outlive the process")
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	d := &sqlite{path: path, full: full, now: now}
+	d := &sqlite{path: path, owner: owner, full: o.Synchronous != "normal", now: o.Now}
+	if d.now == nil {
+		d.now = time.Now
+	}
 	if d.lock, err = lockDatabase(path); err != nil {
 		return nil, err
 	}
-	if err = d.prepare(ctx); err != nil {
+	if err = d.prepare(ctx); err == nil {
+		err = d.serve(ctx)
+	}
+	if err != nil {
 		_ = d.close()
 		return nil, err
 	}
 	return d, nil
+}
+
+// serve starts the writer and the pool of readers.
+func (d *sqlite) serve(ctx context.Context) error {
+	conn, err := d.session(ctx, false)
+	if err != nil {
+		return err
+	}
+	d.writer = startWriter(d, conn)
+	d.readers = newReaders(4, func(ctx context.Context) (*session, error) { return d.session(ctx, true) })
+	return nil
 }
 
 func (d *sqlite) prepare(ctx context.Context) error {
@@ -51,7 +75,7 @@ func (d *sqlite) prepare(ctx context.Context) error {
 	if _, err := d.pool.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 		return unreadable(d.path, err)
 	}
-	if err := migrate(ctx, d.path, d.pool); err != nil {
+	if err := migrate(ctx, d.path, d.pool, goose.DialectSQLite3, sqliteWords); err != nil {
 		return err
 	}
 	info, err := os.Stat(d.path)
@@ -117,18 +141,40 @@ func (d *sqlite) exec(s *session, text string) error {
 	return err
 }
 
-func (d *sqlite) clock() int64 { return d.now() }
+func (d *sqlite) clock() int64 { return d.now().UnixMicro() }
 
-// view runs do in a read transaction.
-func (d *sqlite) view(s *session, do func() error) error {
-	if err := d.exec(s, "BEGIN"); err != nil {
+func (d *sqlite) write(ctx context.Context, relaxed bool, do func(*tx) error) error {
+	return d.writer.write(ctx, relaxed, do)
+}
+
+func (d *sqlite) later(ctx context.Context, do func(*tx) error, told func(error)) error {
+	return d.writer.later(ctx, do, told)
+}
+
+func (d *sqlite) view(ctx context.Context, do func(*tx) error) error {
+	return d.reading(ctx, func(s *session) error {
+		if err := d.exec(s, "BEGIN"); err != nil {
+			return err
+		}
+		err := do(&tx{on: s, now: d.clock()})
+		if e := d.exec(s, "COMMIT"); e != nil && err == nil {
+			err = e
+		}
+		return err
+	})
+}
+
+func (d *sqlite) look(ctx context.Context, do func(*tx) error) error {
+	return d.reading(ctx, func(s *session) error { return do(&tx{on: s, now: d.clock()}) })
+}
+
+func (d *sqlite) reading(ctx context.Context, do func(*session) error) error {
+	s, err := d.readers.take(ctx)
+	if err != nil {
 		return err
 	}
-	err := do()
-	if e := d.exec(s, "COMMIT"); e != nil && err == nil {
-		err = e
-	}
-	return err
+	defer func() { d.readers.free <- s }()
+	return do(s)
 }
 
 // broken: after a failed write or flush nobody can say what the disk holds, so
@@ -151,7 +197,46 @@ func (d *sqlite) present() error {
 	return refuse(d.path, "the file was moved or deleted while in use; stop the bridge, put the file back and start again")
 }
 
+// ping also notices a file that is gone.
+func (d *sqlite) ping(ctx context.Context) error {
+	if err := d.present(); err != nil {
+		return err
+	}
+	return d.beat(ctx, time.Minute)
+}
+
+// arrive frees the runs of all other processes: they are gone, since this one
+// holds the file's lock.
+func (d *sqlite) arrive(ctx context.Context) error {
+	return d.write(ctx, false, func(t *tx) error {
+		if _, err := t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> ''`); err != nil {
+			return err
+		}
+		_, err := t.exec(`DELETE FROM processes WHERE owner <> $1`, d.owner)
+		return err
+	})
+}
+
+// beat notes that this process lives. Nobody else could take its runs.
+func (d *sqlite) beat(ctx context.Context, ttl time.Duration) error {
+	return d.write(ctx, true, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO processes (owner, until_us) VALUES ($1, $2) ON CONFLICT (owner) DO UPDATE SET until_us = excluded.until_us`,
+			d.owner, t.now+ttl.Microseconds())
+		return err
+	})
+}
+
+// notices: there is nobody to hear or to tell.
+func (d *sqlite) notices() *notices { return nil }
+
+func (d *sqlite) leave(context.Context) {}
+
 func (d *sqlite) close() (err error) {
+	if d.writer != nil {
+		d.writer.close()
+		d.readers.close()
+		_ = d.writer.session.close()
+	}
 	if d.pool != nil {
 		err = d.pool.Close()
 	}

@@ -15,27 +15,53 @@ type Options struct {
 	Synchronous string // full (default) | normal
 	// Owner is the id of this process in leases; "" makes one.
 	Owner string
-	Now   func() time.Time // nil: time.Now
+	Now   func() time.Time // nil: time.Now; PostgreSQL: the time of the database
 }
 
 // Store is the record of everything. Safe for concurrent use. Every method is
 // scoped to the tenant of the principal in ctx (mapping.PrincipalOf), unless
 // its comment says otherwise. Errors the caller may show are *mapping.Error.
 type Store struct {
-	db      *sqlite
-	writer  *writer
-	readers *readers
-	owner   string
-	now     func() time.Time
-	log     *zap.Logger
-	// keys of rows that appends hit again and again. Only operations of the
-	// writer fill them, after their commit, and deletions empty them: a key
-	// number may be used again for another row.
+	db    database
+	owner string
+	log   *zap.Logger
+	// keys of rows that appends hit again and again. Only operations that write
+	// fill them, after their commit, and deletions empty them: on SQLite a key
+	// number may be used again for another row. Threads are kept there only:
+	// another process over the same database may put a new thread in the place
+	// of one it deleted, while the id of a run is never used again.
 	threads  *lru.Cache[threadName, int64]
 	runs     *lru.Cache[string, runKey]
 	confirms confirms
 	// Doorbells: a delivery, a thread's time to go, a cron.
 	outbox, expiries, crons chan struct{}
+}
+
+// database is what differs between SQLite and PostgreSQL.
+type database interface {
+	// write runs do as one operation and returns when it is durable; relaxed:
+	// when it outlives the process, though maybe not the machine. do may be
+	// called again when what it did is lost: it builds its results anew.
+	write(ctx context.Context, relaxed bool, do func(*tx) error) error
+	// later is a write that is not waited for, if that can be: told hears how it
+	// went, unless there is an error.
+	later(ctx context.Context, do func(*tx) error, told func(error)) error
+	// view runs do on one consistent view.
+	view(ctx context.Context, do func(*tx) error) error
+	// look is view for a single statement, which is consistent by itself.
+	look(ctx context.Context, do func(*tx) error) error
+	// clock is the present in microseconds.
+	clock() int64
+	// arrive is done once, before anything else is: what processes that are gone
+	// have left behind is free. beat renews the lease of this process.
+	arrive(ctx context.Context) error
+	beat(ctx context.Context, ttl time.Duration) error
+	ping(ctx context.Context) error
+	classify(err error) error
+	notices() *notices
+	// leave gives up what this process holds; close closes.
+	leave(ctx context.Context)
+	close() error
 }
 
 type threadName struct{ tenant, id string }
@@ -46,30 +72,34 @@ type runKey struct{ run, thread int64 }
 // keysKept bounds each of the two caches of keys: about 2 MB when full.
 const keysKept = 8192
 
-// Open opens the database at dsn, a path, and brings its tables up to date. A
-// missing file is created if its folder exists. What cannot be used (in use by
-// another process, not a database, truncated, read-only, newer than this
-// program, gone where one was) is refused with an error that names the path and
-// says what to do.
+// Open opens the database at dsn and brings its tables up to date.
+//
+// A path is a SQLite file. A missing one is created if its folder exists. What
+// cannot be used (in use by another process, not a database, truncated,
+// read-only, newer than this program, gone where one was) is refused with an
+// error that names the path and says what to do.
+//
+// postgres://… is a PostgreSQL database, version 13 or later, which any number
+// of processes may use at once; the tables are made in the first schema of its
+// search_path that exists. It tells the time: Options.Now is for tests.
 func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, error) {
-	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
-		return nil, refuse(dsn[:strings.Index(dsn, ":")], "PostgreSQL is not supported by this version; set database to the path of a SQLite file")
-	}
 	s := &Store{
-		owner: o.Owner, now: o.Now, log: log,
+		owner: o.Owner, log: log,
 		outbox: make(chan struct{}, 1), expiries: make(chan struct{}, 1), crons: make(chan struct{}, 1),
 	}
 	if s.owner == "" {
 		s.owner = newOwner()
 	}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	db, err := openSQLite(ctx, dsn, o.Synchronous != "normal", s.micros)
-	if err != nil {
+	var err error
+	if s.threads, err = lru.New[threadName, int64](keysKept); err != nil {
 		return nil, err
 	}
-	s.db = db
+	if s.runs, err = lru.New[string, runKey](keysKept); err != nil {
+		return nil, err
+	}
+	if s.db, err = connect(ctx, dsn, s.owner, o, log); err != nil {
+		return nil, err
+	}
 	if err := s.start(ctx); err != nil {
 		_ = s.Close()
 		return nil, err
@@ -77,80 +107,59 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 	return s, nil
 }
 
-func (s *Store) start(ctx context.Context) (err error) {
-	if s.threads, err = lru.New[threadName, int64](keysKept); err != nil {
-		return err
+func connect(ctx context.Context, dsn, owner string, o Options, log *zap.Logger) (database, error) {
+	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
+		return openPostgres(ctx, dsn, owner, o, log)
 	}
-	if s.runs, err = lru.New[string, runKey](keysKept); err != nil {
-		return err
-	}
-	conn, err := s.db.session(ctx, false)
-	if err != nil {
-		return err
-	}
-	s.writer = startWriter(s.db, conn)
-	s.readers = newReaders(4, func(ctx context.Context) (*session, error) { return s.db.session(ctx, true) })
-	if err := s.write(ctx, s.takeOver); err != nil {
-		return err
+	return openSQLite(ctx, dsn, owner, o)
+}
+
+func (s *Store) start(ctx context.Context) error {
+	if err := s.db.arrive(ctx); err != nil {
+		return s.db.classify(err)
 	}
 	return s.write(ctx, sweepBlobs)
 }
 
-// Close waits for operations under way and closes the database.
+// Close waits for operations under way, gives up what this process holds where
+// others may take it, and closes the database.
 func (s *Store) Close() error {
-	if s.writer != nil {
-		s.writer.close()
-		s.readers.close()
-		_ = s.writer.session.close()
-	}
+	s.db.leave(context.Background())
 	return s.db.close()
 }
 
 // Owner is the id of this process in leases.
 func (s *Store) Owner() string { return s.owner }
 
+// Shared tells whether other processes may use the database at the same time,
+// so that leases end and Notices come.
+func (s *Store) Shared() bool { return s.db.notices() != nil }
+
 // Ping tells whether the database answers and can be written to. It belongs to
 // no tenant.
-func (s *Store) Ping(ctx context.Context) error {
-	if err := s.db.present(); err != nil {
-		return err
-	}
-	return s.Beat(ctx, time.Minute)
-}
+func (s *Store) Ping(ctx context.Context) error { return s.db.classify(s.db.ping(ctx)) }
 
 // write runs do as one operation and returns when it is durable.
 func (s *Store) write(ctx context.Context, do func(*tx) error) error {
-	return s.classify(s.writer.write(ctx, false, do))
+	return s.db.classify(s.db.write(ctx, false, do))
 }
 
 // writeRelaxed is write for what may be lost when the machine fails, though not
 // when the process does.
 func (s *Store) writeRelaxed(ctx context.Context, do func(*tx) error) error {
-	return s.classify(s.writer.write(ctx, true, do))
+	return s.db.classify(s.db.write(ctx, true, do))
 }
 
 // read runs do on one consistent view.
 func (s *Store) read(ctx context.Context, do func(*tx) error) error {
-	session, err := s.readers.take(ctx)
-	if err != nil {
-		return s.classify(err)
-	}
-	defer func() { s.readers.free <- session }()
-	return s.classify(s.db.view(session, func() error {
-		return do(&tx{session: session, now: s.micros()})
-	}))
+	return s.db.classify(s.db.view(ctx, do))
 }
 
 // read1 is read of a single statement, which is consistent by itself.
 func (s *Store) read1(ctx context.Context, do func(*tx) error) error {
-	session, err := s.readers.take(ctx)
-	if err != nil {
-		return s.classify(err)
-	}
-	defer func() { s.readers.free <- session }()
-	return s.classify(do(&tx{session: session, now: s.micros()}))
+	return s.db.classify(s.db.look(ctx, do))
 }
 
-func (s *Store) micros() int64 { return s.now().UnixMicro() }
+func (s *Store) micros() int64 { return s.db.clock() }
 
 func tenantOf(ctx context.Context) string { return mapping.PrincipalOf(ctx).Tenant }

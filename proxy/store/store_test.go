@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 )
@@ -22,6 +23,20 @@ type bench struct {
 func open(t testing.TB) *bench {
 	t.Helper()
 	return openAt(t, filepath.Join(t.TempDir(), "apbridge.db"), store.Options{Synchronous: "normal"})
+}
+
+// opener opens an empty database.
+type opener func(t testing.TB, o ...store.Options) *bench
+
+// onBoth runs a test over both kinds of databases.
+func onBoth(t *testing.T, test func(t *testing.T, open opener)) {
+	t.Helper()
+	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
+		test(t, func(t testing.TB, o ...store.Options) *bench {
+			t.Helper()
+			return openAt(t, fresh(t), append(o, store.Options{Synchronous: "normal"})[0])
+		})
+	})
 }
 
 func openAt(t testing.TB, path string, o store.Options) *bench {

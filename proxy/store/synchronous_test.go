@@ -22,8 +22,8 @@ func TestSynchronousIsAsConfigured(t *testing.T) {
 		if err := s.Close(); err != nil { // the writer has stopped: what it used can be read
 			t.Error(err)
 		}
-		if s.db.level != want {
-			t.Errorf("%s: the last write was done at level %s", configured, s.db.level)
+		if level := s.db.(*sqlite).level; level != want {
+			t.Errorf("%s: the last write was done at level %s", configured, level)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 func (s *Store) CreateTask(ctx context.Context, k mapping.Task) (made mapping.Task, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.write(ctx, func(t *tx) error {
-		row, err := readThread(t, p.Tenant, k.ThreadID)
+		row, err := holdThread(t, p.Tenant, k.ThreadID)
 		if err != nil {
 			return noThread(err, k.ThreadID)
 		}

@@ -143,6 +143,7 @@ func taskKey(t *tx, tenant, id string) (key int64, err error) {
 type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
+	Key             Key // remembered with the step's number, not read back
 }
 
 // Requests reads back what the confirmed steps of a task were fetched with, by n.

@@ -12,176 +12,186 @@ import (
 
 func TestCreateThread(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	up := update(`{"files":{}}`)
-	task := &mapping.Task{ID: id(), Agent: "echo", HasInput: true, AdditionalInput: []byte(`{"a": 1}`)}
-	n := store.NewThread{Thread: mapping.Thread{ID: task.ID, Metadata: []byte(`{"k": "v"}`), Expires: time.Now().Add(time.Hour)},
-		Events: []mapping.Event{up}, Task: task}
-	th, existed, err := b.CreateThread(b.ctx, n)
-	b.ok(err)
-	got, err := b.Thread(b.ctx, th.ID)
-	b.ok(err)
-	if d := cmp.Diff(th, got); d != "" || existed || th.Head != up.Head.Checkpoint.ID || th.Status != mapping.ThreadIdle {
-		t.Fatal(d, existed, th)
-	}
-	k, err := b.Task(b.ctx, task.ID)
-	b.ok(err)
-	if k.ThreadID != th.ID || !k.HasInput || k.Input != "" || string(k.AdditionalInput) != `{"a": 1}` {
-		t.Fatalf("%+v", k)
-	}
-	n.Task = nil
-	_, existed, err = b.CreateThread(b.ctx, n)
-	wantClass(t, err, mapping.Conflict, "thread_exists")
-	if !existed {
-		t.Fatal("existed is false")
-	}
-	n.IfExists, n.Thread.Metadata = "do_nothing", []byte(`{"other":1}`)
-	again, existed, err := b.CreateThread(b.ctx, n)
-	b.ok(err)
-	if d := cmp.Diff(th, again); d != "" || !existed {
-		t.Fatal(d, existed)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		up := update(`{"files":{}}`)
+		task := &mapping.Task{ID: id(), Agent: "echo", HasInput: true, AdditionalInput: []byte(`{"a": 1}`)}
+		n := store.NewThread{Thread: mapping.Thread{ID: task.ID, Metadata: []byte(`{"k": "v"}`), Expires: time.Now().Add(time.Hour)},
+			Events: []mapping.Event{up}, Task: task}
+		th, existed, err := b.CreateThread(b.ctx, n)
+		b.ok(err)
+		got, err := b.Thread(b.ctx, th.ID)
+		b.ok(err)
+		if d := cmp.Diff(th, got); d != "" || existed || th.Head != up.Head.Checkpoint.ID || th.Status != mapping.ThreadIdle {
+			t.Fatal(d, existed, th)
+		}
+		k, err := b.Task(b.ctx, task.ID)
+		b.ok(err)
+		if k.ThreadID != th.ID || !k.HasInput || k.Input != "" || string(k.AdditionalInput) != `{"a": 1}` {
+			t.Fatalf("%+v", k)
+		}
+		n.Task = nil
+		_, existed, err = b.CreateThread(b.ctx, n)
+		wantClass(t, err, mapping.Conflict, "thread_exists")
+		if !existed {
+			t.Fatal("existed is false")
+		}
+		n.IfExists, n.Thread.Metadata = "do_nothing", []byte(`{"other":1}`)
+		again, existed, err := b.CreateThread(b.ctx, n)
+		b.ok(err)
+		if d := cmp.Diff(th, again); d != "" || !existed {
+			t.Fatal(d, existed)
+		}
+	})
 }
 
 func TestPatchThread(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	th := b.thread()
-	at := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
-	_, err := b.PatchThread(b.ctx, th.ID, []byte(`{"a":1,"b":{"c":2}}`), &at)
-	b.ok(err)
-	got, err := b.PatchThread(b.ctx, th.ID, []byte(`{"b":3}`), nil)
-	b.ok(err)
-	if string(got.Metadata) != `{"a":1,"b":3}` || !got.Expires.Equal(at) || got.UpdatedAt.Before(th.UpdatedAt) {
-		t.Fatalf("%+v", got)
-	}
-	_, err = b.PatchThread(b.ctx, id(), nil, nil)
-	wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		th := b.thread()
+		at := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
+		_, err := b.PatchThread(b.ctx, th.ID, []byte(`{"a":1,"b":{"c":2}}`), &at)
+		b.ok(err)
+		got, err := b.PatchThread(b.ctx, th.ID, []byte(`{"b":3}`), nil)
+		b.ok(err)
+		if string(got.Metadata) != `{"a":1,"b":3}` || !got.Expires.Equal(at) || got.UpdatedAt.Before(th.UpdatedAt) {
+			t.Fatalf("%+v", got)
+		}
+		_, err = b.PatchThread(b.ctx, id(), nil, nil)
+		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
+	})
 }
 
 func TestThreadSearch(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	for i := range 5 {
-		_, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: fmt.Sprint("t", i),
-			Metadata: fmt.Appendf(nil, `{"even":%t,"n":{"v":%d}}`, i%2 == 0, i)}})
-		b.ok(err)
-	}
-	b.create(newRun("t3", mapping.StrategyReject))
-	for name, c := range map[string]struct {
-		q     store.ThreadQuery
-		want  []string
-		total int
-	}{
-		"all, newest first":     {store.ThreadQuery{}, []string{"t4", "t3", "t2", "t1", "t0"}, 5},
-		"page":                  {store.ThreadQuery{Limit: 2, Offset: 1}, []string{"t3", "t2"}, 5},
-		"metadata":              {store.ThreadQuery{Metadata: []byte(`{"even":true}`), Limit: 2}, []string{"t4", "t2"}, 3},
-		"nested metadata":       {store.ThreadQuery{Metadata: []byte(`{"n":{"v":1}}`)}, []string{"t1"}, 1},
-		"status":                {store.ThreadQuery{Status: mapping.ThreadBusy}, []string{"t3"}, 1},
-		"ids, ascending by id":  {store.ThreadQuery{IDs: []string{"t4", "t0", "x"}, SortBy: "thread_id", Asc: true}, []string{"t0", "t4"}, 2},
-		"by update":             {store.ThreadQuery{SortBy: "updated_at", Limit: 1}, []string{"t3"}, 5},
-		"kept by what is asked": {store.ThreadQuery{Keep: func(th mapping.Thread) (bool, error) { return th.ID > "t2", nil }, Limit: 1, Offset: 1}, []string{"t3"}, 2},
-	} {
-		list, total, err := b.Threads(b.ctx, c.q)
-		b.ok(err)
-		var got []string
-		for _, th := range list {
-			got = append(got, th.ID)
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		for i := range 5 {
+			_, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: fmt.Sprint("t", i),
+				Metadata: fmt.Appendf(nil, `{"even":%t,"n":{"v":%d}}`, i%2 == 0, i)}})
+			b.ok(err)
 		}
-		if d := cmp.Diff(c.want, got); d != "" || total != c.total {
-			t.Errorf("%s: total %d %s", name, total, d)
+		b.create(newRun("t3", mapping.StrategyReject))
+		for name, c := range map[string]struct {
+			q     store.ThreadQuery
+			want  []string
+			total int
+		}{
+			"all, newest first":     {store.ThreadQuery{}, []string{"t4", "t3", "t2", "t1", "t0"}, 5},
+			"page":                  {store.ThreadQuery{Limit: 2, Offset: 1}, []string{"t3", "t2"}, 5},
+			"metadata":              {store.ThreadQuery{Metadata: []byte(`{"even":true}`), Limit: 2}, []string{"t4", "t2"}, 3},
+			"nested metadata":       {store.ThreadQuery{Metadata: []byte(`{"n":{"v":1}}`)}, []string{"t1"}, 1},
+			"status":                {store.ThreadQuery{Status: mapping.ThreadBusy}, []string{"t3"}, 1},
+			"ids, ascending by id":  {store.ThreadQuery{IDs: []string{"t4", "t0", "x"}, SortBy: "thread_id", Asc: true}, []string{"t0", "t4"}, 2},
+			"by update":             {store.ThreadQuery{SortBy: "updated_at", Limit: 1}, []string{"t3"}, 5},
+			"kept by what is asked": {store.ThreadQuery{Keep: func(th mapping.Thread) (bool, error) { return th.ID > "t2", nil }, Limit: 1, Offset: 1}, []string{"t3"}, 2},
+		} {
+			list, total, err := b.Threads(b.ctx, c.q)
+			b.ok(err)
+			var got []string
+			for _, th := range list {
+				got = append(got, th.ID)
+			}
+			if d := cmp.Diff(c.want, got); d != "" || total != c.total {
+				t.Errorf("%s: total %d %s", name, total, d)
+			}
 		}
-	}
-	if _, _, err := b.Threads(b.ctx, store.ThreadQuery{IDs: make([]string, 1001)}); mapping.Classify(err).Class != mapping.Invalid {
-		t.Error(err)
-	}
+		if _, _, err := b.Threads(b.ctx, store.ThreadQuery{IDs: make([]string, 1001)}); mapping.Classify(err).Class != mapping.Invalid {
+			t.Error(err)
+		}
+	})
 }
 
 func TestDeleteThreadTakesEverything(t *testing.T) {
 	t.Parallel()
-	b := open(t)
-	c := b.create(newThreadRun())
-	wantClass(t, b.DeleteThread(b.ctx, c.Thread.ID), mapping.Conflict, mapping.CodeThreadBusy)
-	b.push(c, 1, "snap")
-	b.end(c, mapping.RunSuccess)
-	b.ok(b.DeleteThread(b.ctx, c.Thread.ID))
-	_, err := b.Thread(b.ctx, c.Thread.ID)
-	wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
-	_, err = b.Events(b.ctx, c.Thread.ID, "", 0, 0)
-	wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
-	_, err = b.Run(b.ctx, "", c.Run.ID)
-	wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
-	wantClass(t, b.DeleteThread(b.ctx, c.Thread.ID), mapping.NotFound, mapping.CodeThreadNotFound)
-	// Keys are used again: nothing old may shine through.
-	next := b.create(newThreadRun())
-	if evs, err := b.Events(b.ctx, next.Thread.ID, "", 0, 0); err != nil || len(evs) != 1 {
-		t.Fatal(evs, err)
-	}
-	n := newThreadRun()
-	n.Thread.ID, n.Run.ThreadID = c.Thread.ID, c.Thread.ID
-	if again := b.create(n); again.Events[0].Seq != 1 {
-		t.Fatalf("%+v", again)
-	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		c := b.create(newThreadRun())
+		wantClass(t, b.DeleteThread(b.ctx, c.Thread.ID), mapping.Conflict, mapping.CodeThreadBusy)
+		b.push(c, 1, "snap")
+		b.end(c, mapping.RunSuccess)
+		b.ok(b.DeleteThread(b.ctx, c.Thread.ID))
+		_, err := b.Thread(b.ctx, c.Thread.ID)
+		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
+		_, err = b.Events(b.ctx, c.Thread.ID, "", 0, 0)
+		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
+		_, err = b.Run(b.ctx, "", c.Run.ID)
+		wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
+		wantClass(t, b.DeleteThread(b.ctx, c.Thread.ID), mapping.NotFound, mapping.CodeThreadNotFound)
+		// Keys are used again: nothing old may shine through.
+		next := b.create(newThreadRun())
+		if evs, err := b.Events(b.ctx, next.Thread.ID, "", 0, 0); err != nil || len(evs) != 1 {
+			t.Fatal(evs, err)
+		}
+		n := newThreadRun()
+		n.Thread.ID, n.Run.ThreadID = c.Thread.ID, c.Thread.ID
+		if again := b.create(n); again.Events[0].Seq != 1 {
+			t.Fatalf("%+v", again)
+		}
+	})
 }
 
 // E20 for the store: what belongs to another tenant is not there.
 func TestTenantsDoNotSeeEachOther(t *testing.T) {
 	t.Parallel()
-	base := open(t)
-	a, b := base.as("a"), base.as("b")
-	c := a.create(newThreadRun())
-	head := a.push(c, 1, "")
-	_, files, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Links: []mapping.Link{{Agent: "echo", Remote: "x"}},
-		Files: []store.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
-	a.ok(err)
-	a.end(c, mapping.RunSuccess)
-	a.ok(a.PutItem(a.ctx, store.PutItem{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`)}}))
-	th, run, file := c.Thread.ID, c.Run.ID, files[0].ID
-	errs := map[string]error{}
-	_, errs["Thread"] = b.Thread(b.ctx, th)
-	_, errs["PatchThread"] = b.PatchThread(b.ctx, th, []byte(`{}`), nil)
-	errs["DeleteThread"] = b.DeleteThread(b.ctx, th)
-	_, errs["CopyThread"] = b.CopyThread(b.ctx, th, id())
-	_, errs["AppendState"] = b.AppendState(b.ctx, th, head, []mapping.Event{update("2")}, store.StateOptions{})
-	_, errs["CreateRun"] = b.CreateRun(b.ctx, newRun(th, mapping.StrategyReject))
-	_, errs["Run"] = b.Run(b.ctx, th, run)
-	errs["DeleteRun"] = b.DeleteRun(b.ctx, th, run)
-	errs["RequestStop"] = b.RequestStop(b.ctx, run, "cancel")
-	_, errs["ClaimParked"] = b.ClaimParked(b.ctx, run)
-	_, errs["EndInactive"] = b.EndInactive(b.ctx, th, run, mapping.Event{Kind: mapping.KindEnd}, store.End{})
-	_, errs["Events"] = b.Events(b.ctx, th, "", 0, 0)
-	_, errs["Events of a run"] = b.Events(b.ctx, th, run, 0, 0)
-	_, errs["TaskEvents"] = b.TaskEvents(b.ctx, c.Run.TaskID, 0, 0)
-	_, errs["LastSeq"] = b.LastSeq(b.ctx, th)
-	_, errs["StateAt"] = b.StateAt(b.ctx, th, head)
-	_, errs["StatesOf"] = b.StatesOf(b.ctx, th, []string{head})
-	_, errs["Checkpoints"] = b.Checkpoints(b.ctx, th, store.CheckpointQuery{})
-	_, errs["Task"] = b.Task(b.ctx, c.Run.TaskID)
-	_, errs["Reserve"] = b.Reserve(b.ctx, c.Run.TaskID, 1, time.Now())
-	_, errs["Requests"] = b.Requests(b.ctx, c.Run.TaskID)
-	_, errs["Artifact"] = b.Artifact(b.ctx, th, file)
-	_, _, errs["Artifacts"] = b.Artifacts(b.ctx, th, 0, 0)
-	_, _, errs["OpenArtifact"] = b.OpenArtifact(b.ctx, th, file)
-	_, errs["SaveArtifact"] = b.SaveArtifact(b.ctx, mapping.Artifact{ThreadID: th, Path: "b"}, nil, 0, false)
-	_, errs["Item"] = b.Item(b.ctx, []string{"n"}, "k", false)
-	for name, err := range errs {
-		if mapping.Classify(err).Class != mapping.NotFound {
-			t.Errorf("%s: %v", name, err)
+	onBoth(t, func(t *testing.T, open opener) {
+		base := open(t)
+		a, b := base.as("a"), base.as("b")
+		c := a.create(newThreadRun())
+		head := a.push(c, 1, "")
+		_, files, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Links: []mapping.Link{{Agent: "echo", Remote: "x"}},
+			Files: []store.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
+		a.ok(err)
+		a.end(c, mapping.RunSuccess)
+		a.ok(a.PutItem(a.ctx, store.PutItem{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`)}}))
+		th, run, file := c.Thread.ID, c.Run.ID, files[0].ID
+		errs := map[string]error{}
+		_, errs["Thread"] = b.Thread(b.ctx, th)
+		_, errs["PatchThread"] = b.PatchThread(b.ctx, th, []byte(`{}`), nil)
+		errs["DeleteThread"] = b.DeleteThread(b.ctx, th)
+		_, errs["CopyThread"] = b.CopyThread(b.ctx, th, id())
+		_, errs["AppendState"] = b.AppendState(b.ctx, th, head, []mapping.Event{update("2")}, store.StateOptions{})
+		_, errs["CreateRun"] = b.CreateRun(b.ctx, newRun(th, mapping.StrategyReject))
+		_, errs["Run"] = b.Run(b.ctx, th, run)
+		errs["DeleteRun"] = b.DeleteRun(b.ctx, th, run)
+		errs["RequestStop"] = b.RequestStop(b.ctx, run, "cancel")
+		_, errs["ClaimParked"] = b.ClaimParked(b.ctx, run)
+		_, errs["EndInactive"] = b.EndInactive(b.ctx, th, run, mapping.Event{Kind: mapping.KindEnd}, store.End{})
+		_, errs["Events"] = b.Events(b.ctx, th, "", 0, 0)
+		_, errs["Events of a run"] = b.Events(b.ctx, th, run, 0, 0)
+		_, errs["TaskEvents"] = b.TaskEvents(b.ctx, c.Run.TaskID, 0, 0)
+		_, errs["LastSeq"] = b.LastSeq(b.ctx, th)
+		_, errs["StateAt"] = b.StateAt(b.ctx, th, head)
+		_, errs["StatesOf"] = b.StatesOf(b.ctx, th, []string{head})
+		_, errs["Checkpoints"] = b.Checkpoints(b.ctx, th, store.CheckpointQuery{})
+		_, errs["Task"] = b.Task(b.ctx, c.Run.TaskID)
+		_, errs["Reserve"] = b.Reserve(b.ctx, c.Run.TaskID, 1, time.Now())
+		_, errs["Requests"] = b.Requests(b.ctx, c.Run.TaskID)
+		_, errs["Artifact"] = b.Artifact(b.ctx, th, file)
+		_, _, errs["Artifacts"] = b.Artifacts(b.ctx, th, 0, 0)
+		_, _, errs["OpenArtifact"] = b.OpenArtifact(b.ctx, th, file)
+		_, errs["SaveArtifact"] = b.SaveArtifact(b.ctx, mapping.Artifact{ThreadID: th, Path: "b"}, nil, 0, false)
+		_, errs["Item"] = b.Item(b.ctx, []string{"n"}, "k", false)
+		for name, err := range errs {
+			if mapping.Classify(err).Class != mapping.NotFound {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
-	}
-	threads, n, _ := b.Threads(b.ctx, store.ThreadQuery{})
-	runs, _ := b.Runs(b.ctx, store.RunQuery{})
-	tasks, m, _ := b.Tasks(b.ctx, store.TaskQuery{})
-	links, _ := b.Links(b.ctx, th)
-	items, _ := b.Items(b.ctx, store.ItemQuery{})
-	spaces, _ := b.Namespaces(b.ctx, nil)
-	if len(threads)+n+len(runs)+len(tasks)+m+len(links)+len(items)+len(spaces) != 0 {
-		t.Errorf("lists: %v %v %v %v %v %v", threads, runs, tasks, links, items, spaces)
-	}
-	// The same ids are free for others.
-	_, _, err = b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: th}, Task: &mapping.Task{ID: c.Run.TaskID}})
-	b.ok(err)
-	if got, err := a.Thread(a.ctx, th); err != nil || got.Head == "" {
-		t.Error(got, err)
-	}
+		threads, n, _ := b.Threads(b.ctx, store.ThreadQuery{})
+		runs, _ := b.Runs(b.ctx, store.RunQuery{})
+		tasks, m, _ := b.Tasks(b.ctx, store.TaskQuery{})
+		links, _ := b.Links(b.ctx, th)
+		items, _ := b.Items(b.ctx, store.ItemQuery{})
+		spaces, _ := b.Namespaces(b.ctx, nil)
+		if len(threads)+n+len(runs)+len(tasks)+m+len(links)+len(items)+len(spaces) != 0 {
+			t.Errorf("lists: %v %v %v %v %v %v", threads, runs, tasks, links, items, spaces)
+		}
+		// The same ids are free for others.
+		_, _, err = b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: th}, Task: &mapping.Task{ID: c.Run.TaskID}})
+		b.ok(err)
+		if got, err := a.Thread(a.ctx, th); err != nil || got.Head == "" {
+			t.Error(got, err)
+		}
+	})
 }

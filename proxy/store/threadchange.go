@@ -14,7 +14,7 @@ import (
 // leave; the zero time: never).
 func (s *Store) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *time.Time) (th mapping.Thread, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		row, err := readThread(t, tenantOf(ctx), id)
+		row, err := holdThread(t, tenantOf(ctx), id)
 		if err != nil {
 			return noThread(err, id)
 		}
@@ -53,6 +53,9 @@ func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, ev
 	err = s.write(ctx, func(t *tx) error {
 		key, err := s.threadKey(t, tenantOf(ctx), threadID)
 		if err != nil {
+			return err
+		}
+		if err := t.hold(key); err != nil {
 			return err
 		}
 		if err := mustBeFree(t, key, threadID); err != nil {
@@ -125,7 +128,7 @@ func touch(t *tx, thread int64, clear bool) error {
 func (s *Store) CopyThread(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.write(ctx, func(t *tx) error {
-		old, err := readThread(t, p.Tenant, id)
+		old, err := holdThread(t, p.Tenant, id)
 		if err != nil {
 			return noThread(err, id)
 		}

@@ -16,11 +16,13 @@ type NewThread struct {
 	IfExists string          // raise | do_nothing
 	Events   []mapping.Event // state events with checkpoints (supersteps), may be empty
 	Task     *mapping.Task   // a v1 task makes its thread
+	Key      Key             // a request that is sent again gets the thread of the first
 }
 
 // CreateThread makes a thread with its first state and task. Thread.ID must be
 // set; Status defaults to idle. One that is there already is Conflict
-// thread_exists, or, with do_nothing, returned as it is.
+// thread_exists, or, with do_nothing, returned as it is. So is the one that an
+// earlier request with the same Key made.
 func (s *Store) CreateThread(ctx context.Context, n NewThread) (th mapping.Thread, existed bool, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.write(ctx, func(t *tx) error {
@@ -31,6 +33,14 @@ func (s *Store) CreateThread(ctx context.Context, n NewThread) (th mapping.Threa
 }
 
 func (s *Store) createThread(t *tx, p mapping.Principal, n NewThread) (mapping.Thread, bool, error) {
+	earlier, err := claimKey(t, p.Tenant, n.Key, n.Thread.ID)
+	if err != nil {
+		return mapping.Thread{}, false, err
+	}
+	if earlier != "" {
+		row, err := readThread(t, p.Tenant, earlier)
+		return row.Thread, true, noThread(err, earlier)
+	}
 	row, fresh, err := s.insertThread(t, p, n.Thread)
 	if err != nil {
 		return mapping.Thread{}, false, err
@@ -77,14 +87,21 @@ func (s *Store) insertThread(t *tx, p mapping.Principal, th mapping.Thread) (row
 		in{row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), []byte(row.Config), blob(interrupts),
 			micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires)}, out{&row.key})
 	if errors.Is(err, sql.ErrNoRows) {
-		row, err = readThread(t, p.Tenant, th.ID)
+		row, err = holdThread(t, p.Tenant, th.ID)
 		return row, false, err
 	}
-	t.after(func() { s.threads.Add(threadName{row.Tenant, row.ID}, row.key) })
+	s.keepThread(t, threadName{row.Tenant, row.ID}, row.key)
 	if !row.Expires.IsZero() {
 		t.after(s.ringExpiry)
 	}
 	return row, err == nil, err
+}
+
+// keepThread remembers a thread's key once the operation is committed.
+func (s *Store) keepThread(t *tx, name threadName, key int64) {
+	if !t.on.shared() {
+		t.after(func() { s.threads.Add(name, key) })
+	}
 }
 
 // newThread fills in what a new thread has in any case.
@@ -115,6 +132,14 @@ func (s *Store) Thread(ctx context.Context, id string) (th mapping.Thread, err e
 		return noThread(err, id)
 	})
 	return th, err
+}
+
+// holdThread is readThread of a thread that is held from then on.
+func holdThread(t *tx, tenant, id string) (threadRow, error) {
+	if err := t.holdNamed(tenant, id); err != nil {
+		return threadRow{}, err
+	}
+	return readThread(t, tenant, id)
 }
 
 const threadColumns = `h.id, h.tenant, h.thread_id, h.owner, h.status, h.metadata, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, q.head
@@ -151,7 +176,7 @@ func (r *threadRow) scan(scan func(...any) error) error {
 
 // threadKey finds a thread's key, in the cache or the table.
 func (s *Store) threadKey(t *tx, tenant, id string) (key int64, err error) {
-	if key, ok := s.threads.Get(threadName{tenant, id}); ok {
+	if key, ok := s.threads.Get(threadName{tenant, id}); ok { // never on PostgreSQL
 		return key, nil
 	}
 	err = t.get(`SELECT id FROM threads WHERE tenant = $1 AND thread_id = $2`, in{tenant, id}, out{&key})
@@ -160,7 +185,6 @@ func (s *Store) threadKey(t *tx, tenant, id string) (key int64, err error) {
 
 // setThread changes what a run changes of its thread. A nil metadata stays.
 func setThread(t *tx, key int64, status mapping.ThreadStatus, metadata json.RawMessage) error {
-	_, err := t.exec(`UPDATE threads SET status = $2, metadata = coalesce($3, metadata), updated_us = $4 WHERE id = $1`,
+	return t.put(`UPDATE threads SET status = $2, metadata = coalesce($3, metadata), updated_us = $4 WHERE id = $1`,
 		key, string(status), blob(metadata), t.now)
-	return err
 }

@@ -198,7 +198,7 @@ func (w *writer) run(o *op, savepoint bool) (lost error) {
 			return lost
 		}
 	}
-	t := &tx{session: w.session, now: w.db.clock()}
+	t := &tx{on: w.session, now: w.db.clock()}
 	o.err = guard(o.do, t)
 	o.hooks = t.committed
 	if !savepoint {

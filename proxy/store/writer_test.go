@@ -39,7 +39,7 @@ func group(t *testing.T, s *Store, ops ...func(*tx) error) []error {
 	errs := make([]error, len(ops))
 	for i, do := range ops {
 		wg.Go(func() { errs[i] = s.write(context.Background(), do) })
-		until(t, func() bool { return len(s.writer.ops) == i+1 })
+		until(t, func() bool { return len(s.db.(*sqlite).writer.ops) == i+1 })
 	}
 	close(leave)
 	wg.Wait()
@@ -149,7 +149,7 @@ func TestCallerThatGivesUpInTimeLeavesNothing(t *testing.T) {
 	<-entered
 	gave := make(chan error)
 	go func() { gave <- s.write(ctx, note("late", nil)) }()
-	until(t, func() bool { return len(s.writer.ops) == 1 })
+	until(t, func() bool { return len(s.db.(*sqlite).writer.ops) == 1 })
 	cancel()
 	if err := <-gave; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// hear is woken by what other processes have committed. Everything it does is
+// done now and then anyway: notices may be lost.
+func (e *Engine) hear(ctx context.Context) {
+	for {
+		select {
+		case n := <-e.st.Notices():
+			e.heard(ctx, n)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (e *Engine) heard(ctx context.Context, n store.Notice) {
+	switch n.Kind {
+	case store.NoticeLogged:
+		e.log.Ring(n.RunID)
+	case store.NoticePending:
+		e.ring()
+	case store.NoticeStop:
+		if e.executing(n.RunID) != nil {
+			e.stopAsked(ctx)
+		}
+	case store.NoticeGone:
+		e.log.Removed(n.RunID)
+	default:
+		e.log.RingAll()
+		e.stopAsked(ctx)
+		e.ring()
+	}
+}
+
+// stopAsked stops the executions that another process wants stopped.
+func (e *Engine) stopAsked(ctx context.Context) {
+	asked, err := e.st.StopRequests(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			e.zap.Warn("requests to stop runs could not be read", errField(err))
+		}
+		return
+	}
+	for id := range asked {
+		if x := e.executing(id); x != nil {
+			x.cancel(errCancelled)
+		}
+	}
+}

@@ -1,0 +1,320 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRunsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	thread := mapping.NewID()
+	b.start(t, t.Context(), newRun(thread, "legacy", "hi"))
+	for name, tc := range map[string]struct {
+		change func(*adapter.NewRun)
+		class  mapping.Class
+		says   string
+	}{
+		"unknown agent":         {func(n *adapter.NewRun) { n.Agent = "nobody" }, mapping.NotFound, "legacy"},
+		"unknown thread":        {func(n *adapter.NewRun) { n.ThreadID, n.IfNotExists = mapping.NewID(), "" }, mapping.NotFound, ""},
+		"goto":                  {func(n *adapter.NewRun) { n.Command = &adapter.Command{Goto: json.RawMessage(`"x"`)} }, mapping.Invalid, "goto"},
+		"update of no state":    {func(n *adapter.NewRun) { n.Command = &adapter.Command{Update: json.RawMessage(`{}`)} }, mapping.Invalid, "update"},
+		"nothing to resume":     {func(n *adapter.NewRun) { n.Command = &adapter.Command{HasResume: true} }, mapping.Conflict, "resume"},
+		"node of no graph":      {func(n *adapter.NewRun) { n.InterruptBefore = []string{"plan"} }, mapping.Invalid, "plan"},
+		"after a node":          {func(n *adapter.NewRun) { n.InterruptAfter = []string{"plan"} }, mapping.Invalid, "plan"},
+		"webhook":               {func(n *adapter.NewRun) { n.Webhook = "http://127.0.0.1:1/" }, mapping.Invalid, "webhook"},
+		"unknown checkpoint":    {func(n *adapter.NewRun) { n.CheckpointID = mapping.NewID() }, mapping.NotFound, ""},
+		"concurrent":            {func(n *adapter.NewRun) { n.Multitask = mapping.StrategyConcurrent }, mapping.Invalid, "concurrent"},
+		"unknown strategy":      {func(n *adapter.NewRun) { n.Multitask = "whatever" }, mapping.Invalid, "whatever"},
+		"config of no object":   {func(n *adapter.NewRun) { n.Kwargs = json.RawMessage(`{"config":7}`) }, mapping.Invalid, "config"},
+		"a very long key":       {func(n *adapter.NewRun) { n.IdempotencyKey = strings.Repeat("k", 300) }, mapping.Invalid, "Idempotency-Key"},
+		"messages of no object": {func(n *adapter.NewRun) { n.Input = json.RawMessage(`{"messages":[7]}`) }, mapping.Invalid, ""},
+	} {
+		n := newRun(thread, "legacy", "again")
+		tc.change(&n)
+		_, err := b.Runs.Start(t.Context(), n)
+		if class(err) != tc.class || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: got %v, want class %v and %q", name, err, tc.class, tc.says)
+		}
+	}
+	if runs, err := b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: thread}); err != nil || len(runs) != 1 {
+		t.Errorf("%d runs after only refusals, %v", len(runs), err)
+	}
+	if _, out := b.start(t, t.Context(), func() adapter.NewRun {
+		n := newRun(thread, "legacy", "null config")
+		n.Kwargs = json.RawMessage(`{"config":null,"input":"x"}`)
+		return n
+	}()); out.Status != mapping.RunSuccess {
+		t.Errorf("a config of null ended %+v", out)
+	}
+}
+
+func TestABusyThreadSaysWithWhat(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	started := make(chan struct{}, 1)
+	goOn := make(chan struct{})
+	b.graph.does(held(started, goOn, nodes("a")))
+	thread := mapping.NewID()
+	first, err := b.Runs.Start(t.Context(), newRun(thread, "graph", "hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-started
+	if _, err := b.Runs.Start(t.Context(), newRun(thread, "graph", "hi")); class(err) != mapping.Conflict || !strings.Contains(err.Error(), first.Run.ID) {
+		t.Errorf("a second run: %v", err)
+	}
+	if _, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: json.RawMessage(`{"a":1}`)}); class(err) != mapping.Conflict {
+		t.Errorf("a state update: %v", err)
+	}
+	close(goOn)
+	b.wait(t, t.Context(), first.Run)
+	if err := b.Runs.Cancel(t.Context(), adapter.RunRef{RunID: first.Run.ID}, adapter.CancelOptions{Wait: true}); class(err) != mapping.Conflict {
+		t.Errorf("a cancel of an ended run: %v", err)
+	}
+	if err := b.Runs.Delete(t.Context(), adapter.RunRef{ThreadID: thread, RunID: first.Run.ID}); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Runs.Get(t.Context(), adapter.RunRef{RunID: first.Run.ID}); class(err) != mapping.NotFound {
+		t.Errorf("a deleted run: %v", err)
+	}
+}
+
+func TestCursors(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	thread := mapping.NewID()
+	first, _ := b.start(t, t.Context(), newRun(thread, "graph", "one"))
+	second, _ := b.start(t, t.Context(), newRun(thread, "graph", "two"))
+	read := func(r mapping.Run, c adapter.Cursor) (seqs []int64, err error) {
+		for e, failed := range b.Runs.Events(t.Context(), adapter.RunRef{ThreadID: thread, RunID: r.ID}, c) {
+			if failed != nil {
+				return seqs, failed
+			}
+			seqs = append(seqs, e.Seq)
+		}
+		return seqs, nil
+	}
+	all, err := read(first, adapter.Cursor{Start: true})
+	if err != nil || len(all) < 5 {
+		t.Fatal(all, err)
+	}
+	for _, tc := range []struct {
+		run  mapping.Run
+		c    adapter.Cursor
+		want []int64
+		code string
+	}{
+		{first, adapter.Cursor{Seq: all[2], K: -1}, all[3:], ""},
+		{first, adapter.Cursor{Seq: all[2], K: 1}, all[2:], ""},
+		{first, adapter.Cursor{Live: true}, nil, ""},
+		{first, adapter.Cursor{Seq: all[len(all)-1], K: -1}, nil, ""},
+		{second, adapter.Cursor{Seq: all[2], K: -1}, nil, mapping.CodeCursorExpired},
+		{first, adapter.Cursor{Seq: 9999, K: -1}, nil, mapping.CodeBadCursor},
+	} {
+		got, err := read(tc.run, tc.c)
+		code := ""
+		if err != nil {
+			code = mapping.Classify(err).Code
+		}
+		if code != tc.code || cmp.Diff(tc.want, got) != "" {
+			t.Errorf("%+v gave %v, %v; want %v, %q", tc.c, got, err, tc.want, tc.code)
+		}
+	}
+}
+
+func TestIdempotentRuns(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	started, goOn := make(chan struct{}, 8), make(chan struct{})
+	b.graph.does(held(started, goOn, nodes("a")))
+	keyed := func(thread, words string) adapter.NewRun {
+		n := newRun(thread, "graph", words)
+		n.IdempotencyKey = "k1"
+		return n
+	}
+	thread := mapping.NewID()
+	first, err := b.Runs.Start(t.Context(), keyed(thread, "hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-started
+	if again, err := b.Runs.Start(t.Context(), keyed(thread, "hi")); err != nil || again.Run.ID != first.Run.ID {
+		t.Errorf("while it runs: %v, %v", again.Run.ID, err)
+	}
+	close(goOn)
+	b.wait(t, t.Context(), first.Run)
+	b.again(t)
+	if again, err := b.Runs.Start(t.Context(), keyed(thread, "hi")); err != nil || again.Run.ID != first.Run.ID {
+		t.Errorf("after a restart: %v, %v", again.Run.ID, err)
+	}
+	if _, err := b.Runs.Start(t.Context(), keyed(thread, "other words")); class(err) != mapping.Invalid {
+		t.Errorf("another request under the key: %v", err)
+	}
+	if other, err := b.Runs.Start(t.Context(), keyed(mapping.NewID(), "hi")); err != nil || other.Run.ID == first.Run.ID {
+		t.Errorf("the key on another thread: %v, %v", other.Run.ID, err)
+	}
+	if foreign, err := b.Runs.Start(as(t.Context(), "b"), keyed(thread, "hi")); err != nil || foreign.Run.ID == first.Run.ID {
+		t.Errorf("another tenant's key: %v, %v", foreign.Run.ID, err)
+	}
+}
+
+func TestIdempotentTasksAndSteps(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	n := adapter.NewTask{Agent: "legacy", Input: say("hello"), IdempotencyKey: "k1"}
+	first, err := b.Tasks.Create(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := b.Tasks.Create(t.Context(), n); err != nil || again.ID != first.ID {
+		t.Errorf("again: %v, %v", again.ID, err)
+	}
+	n.Input = say("other words")
+	if _, err := b.Tasks.Create(t.Context(), n); class(err) != mapping.Invalid {
+		t.Errorf("another request under the key: %v", err)
+	}
+	ref := adapter.TaskRef{Agent: "legacy", ID: first.ID}
+	req := adapter.StepRequest{Input: say("one"), IdempotencyKey: "s1"}
+	h := b.handout(t, t.Context(), ref, req)
+	h.Confirm()
+	again := b.handout(t, t.Context(), ref, req)
+	again.Confirm()
+	if cmp.Diff(h.Step, again.Step) != "" {
+		t.Errorf("the same POST gave\n%s", cmp.Diff(h.Step, again.Step))
+	}
+	b.again(t)
+	again = b.handout(t, t.Context(), ref, req)
+	again.Confirm()
+	if again.Step.ID != h.Step.ID {
+		t.Errorf("after a restart it gave step %d", again.Step.N)
+	}
+	if _, err := b.Tasks.Step(t.Context(), ref, adapter.StepRequest{Input: say("two"), IdempotencyKey: "s1"}); class(err) != mapping.Invalid {
+		t.Errorf("another request under the key: %v", err)
+	}
+	if s := b.step(t, t.Context(), ref, say("two")); s.N != 2 {
+		t.Errorf("then came step %d", s.N)
+	}
+	if c := b.legacy.calls.Load(); c != 2 {
+		t.Errorf("the agent was called %d times", c)
+	}
+}
+
+// A step POST whose answer was lost makes its follow-up once.
+func TestARepeatedPostMakesOneFollowUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, ref := b.task(t, t.Context(), "graph", "hello")
+	b.step(t, t.Context(), ref, nil)
+	req := adapter.StepRequest{Input: say("and more"), IdempotencyKey: "s1"}
+	b.handout(t, t.Context(), ref, req) // cut off before it was written
+	eventually(t, "the follow-up", func() bool {
+		runs, err := b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: ref.ID})
+		return err == nil && len(runs) == 2
+	})
+	b.again(t) // the bridge died too
+	h := b.handout(t, t.Context(), ref, req)
+	h.Confirm()
+	if runs, err := b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: ref.ID}); err != nil || len(runs) != 2 {
+		t.Errorf("%d runs, %v", len(runs), err)
+	}
+}
+
+func TestWhatIsToldOfATasksRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	task, err := b.Tasks.Create(t.Context(), adapter.NewTask{Agent: "graph", Input: say("hello"), AdditionalInput: json.RawMessage(`{"config":{"tags":["x"]},"input":{"depth":2}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var given json.RawMessage
+	b.graph.does(func(ctx context.Context, t adapter.Task, yield yielder) {
+		given = t.Input.Raw
+		nodes("a")(ctx, t, yield)
+	})
+	h := b.handout(t, t.Context(), adapter.TaskRef{Agent: "graph", ID: task.ID}, adapter.StepRequest{})
+	h.Confirm()
+	if want := []mapping.Loss{{Field: "additional_input", Fate: mapping.Approximated}}; cmp.Diff(want, h.Losses) != "" {
+		t.Errorf("losses %v", h.Losses)
+	}
+	runs, err := b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: task.ThreadID})
+	if err != nil || len(runs) != 1 {
+		t.Fatal(runs, err)
+	}
+	var kwargs struct {
+		Input           string
+		AdditionalInput struct{ Input struct{ Depth int } } `json:"additional_input"`
+	}
+	if err := json.Unmarshal(runs[0].Kwargs, &kwargs); err != nil || kwargs.Input != "hello" || kwargs.AdditionalInput.Input.Depth != 2 {
+		t.Errorf("kwargs %s, %v", runs[0].Kwargs, err)
+	}
+	if !strings.Contains(string(given), `"depth":2`) || !strings.Contains(string(given), "hello") {
+		t.Errorf("the agent was given %s", given)
+	}
+}
+
+func TestAgents(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a, err := b.Agents.Resolve(t.Context(), "")
+	if err != nil || a.Name != "legacy" || !a.Opaque {
+		t.Errorf("the default agent is %+v, %v", a, err)
+	}
+	byID, err := b.Agents.Resolve(t.Context(), mapping.AssistantID("graph"))
+	if err != nil || byID.Name != "graph" || byID.Opaque {
+		t.Errorf("by id: %+v, %v", byID, err)
+	}
+	list, total, err := b.Agents.Search(t.Context(), adapter.AgentQuery{Name: "GRA", Limit: 10})
+	if err != nil || total != 1 || list[0].Name != "graph" {
+		t.Errorf("search: %v, %v", list, err)
+	}
+	only := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "k", Agents: []string{"graph"}})
+	if _, err := b.Agents.Resolve(only, "legacy"); class(err) != mapping.NotFound || strings.Contains(err.Error(), "Known agents: graph, legacy") {
+		t.Errorf("an agent that is not allowed: %v", err)
+	}
+	if _, total, err := b.Agents.Search(only, adapter.AgentQuery{Limit: 10}); err != nil || total != 1 {
+		t.Errorf("%d agents are shown, %v", total, err)
+	}
+	if _, err := b.Runs.Start(only, newRun(mapping.NewID(), "legacy", "hi")); class(err) != mapping.NotFound {
+		t.Errorf("a run of it: %v", err)
+	}
+	if g, err := b.Agents.Graph(t.Context(), "legacy"); err != nil || !json.Valid(g) {
+		t.Errorf("graph %s, %v", g, err)
+	}
+	if s, err := b.Agents.Schemas(t.Context(), "legacy"); err != nil || !json.Valid(s.State) {
+		t.Errorf("schemas %+v, %v", s, err)
+	}
+}
+
+func TestAFullQueueIsTheCallersToKnow(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config.Config) {
+		a := c.Agents["graph"]
+		a.Concurrency, a.Queue = 1, 1
+		c.Agents["graph"] = a
+	})
+	started := make(chan struct{}, 1)
+	b.graph.does(held(started, nil, nil))
+	for i := range 3 {
+		_, err := b.Runs.Start(t.Context(), newRun(mapping.NewID(), "graph", "hi"))
+		if i < 2 && err != nil || i == 2 && class(err) != mapping.Limited {
+			t.Errorf("run %d: %v", i, err)
+		}
+		if i == 0 {
+			<-started
+		}
+	}
+	n := newRun(mapping.NewID(), "legacy", "later")
+	n.RunAfter = time.Hour
+	if st, err := b.Runs.Start(t.Context(), n); err != nil || st.Run.Status != mapping.RunPending {
+		t.Errorf("%v, %v", st.Run.Status, err)
+	}
+}

@@ -1,0 +1,363 @@
+package service_test
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+func TestThreadsAreMadeChangedCopiedAndFound(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	th, err := b.Threads.Create(t.Context(), adapter.NewThread{Metadata: raw(`{"user":"u1"}`), TTL: time.Hour,
+		Supersteps: []adapter.Superstep{{Updates: []adapter.StateUpdate{{Values: raw(`{"a":1}`)}}}, {Updates: []adapter.StateUpdate{{Values: raw(`{"b":2}`)}}}}})
+	if err != nil || string(th.Values) != `{"a":1,"b":2}` || th.Expires.IsZero() {
+		t.Fatalf("%+v, %v", th, err)
+	}
+	if _, err := b.Threads.Create(t.Context(), adapter.NewThread{ID: th.ID}); class(err) != mapping.Conflict {
+		t.Errorf("a second of the name: %v", err)
+	}
+	if same, err := b.Threads.Create(t.Context(), adapter.NewThread{ID: th.ID, IfExists: "do_nothing"}); err != nil || string(same.Values) != string(th.Values) {
+		t.Errorf("do_nothing: %s, %v", same.Values, err)
+	}
+	patched, err := b.Threads.Patch(t.Context(), th.ID, adapter.ThreadPatch{Metadata: raw(`{"mood":"good"}`), Values: raw(`{"a":7}`),
+		Messages: []json.RawMessage{raw(`{"type":"human","content":"hi","id":"m1"}`)}})
+	var values struct {
+		A, B     int
+		Messages []struct{ ID, Content string }
+	}
+	if err != nil || json.Unmarshal(patched.Values, &values) != nil || values.A != 7 || values.B != 2 || len(values.Messages) != 1 {
+		t.Errorf("patched to %s, %v", patched.Values, err)
+	}
+	if !mapping.Contains(patched.Metadata, raw(`{"user":"u1","mood":"good"}`)) {
+		t.Errorf("metadata %s", patched.Metadata)
+	}
+	twin, err := b.Threads.Copy(t.Context(), th.ID)
+	if err != nil || twin.ID == th.ID || string(twin.Values) != string(patched.Values) {
+		t.Fatalf("copy %s, %v", twin.Values, err)
+	}
+	if _, err := b.Threads.Patch(t.Context(), twin.ID, adapter.ThreadPatch{Values: raw(`{"a":8}`)}); err != nil {
+		t.Error(err)
+	}
+	found, total, err := b.Index.Search(t.Context(), adapter.ThreadQuery{Values: raw(`{"a":7}`), Metadata: raw(`{"user":"u1"}`), Limit: 10})
+	if err != nil || total != 1 || found[0].ID != th.ID {
+		t.Errorf("found %d, %v", total, err)
+	}
+	if n, err := b.Index.Count(t.Context(), adapter.ThreadQuery{}); err != nil || n != 2 {
+		t.Errorf("counted %d, %v", n, err)
+	}
+	if err := b.Threads.Delete(t.Context(), th.ID); err != nil {
+		t.Error(err)
+	}
+	if err := b.Threads.Delete(t.Context(), th.ID); class(err) != mapping.NotFound {
+		t.Errorf("a second delete: %v", err)
+	}
+}
+
+func TestDeletingAThreadEndsWhatRunsThere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	started := make(chan struct{}, 1)
+	b.graph.does(held(started, nil, nil))
+	thread := mapping.NewID()
+	first, err := b.Runs.Start(t.Context(), newRun(thread, "graph", "hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-started
+	n := newRun(thread, "graph", "later")
+	n.Multitask = mapping.StrategyEnqueue
+	if _, err := b.Runs.Start(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan bool)
+	go func() {
+		last := mapping.Kind("")
+		for e, err := range b.Runs.Events(t.Context(), adapter.RunRef{RunID: first.Run.ID}, adapter.Cursor{Start: true}) {
+			if err == nil {
+				last = e.Kind
+			}
+		}
+		ended <- last == mapping.KindEnd
+	}()
+	if err := b.Threads.Delete(t.Context(), thread); err != nil {
+		t.Fatal(err)
+	}
+	if !<-ended {
+		t.Error("a reader did not see the run's end")
+	}
+	if b.graph.calls.Load() != 1 {
+		t.Error("a queued run of a deleted thread was started")
+	}
+}
+
+func TestStatesAndHistory(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	thread := mapping.NewID()
+	if _, err := b.Threads.Create(t.Context(), adapter.NewThread{ID: thread}); err != nil {
+		t.Fatal(err)
+	}
+	empty, err := b.States.Get(t.Context(), thread, "")
+	if err != nil || string(empty.Values) != `{}` || len(empty.Next) != 0 || string(empty.Tasks) != `[]` || empty.Checkpoint != "" || !empty.CreatedAt.IsZero() {
+		t.Errorf("an empty thread: %+v, %v", empty, err)
+	}
+	b.start(t, t.Context(), newRun(thread, "legacy", "hi")) // an input and three steps
+	before, err := b.States.Get(t.Context(), thread, "")
+	if err != nil || len(before.Next) != 0 {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	made, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: raw(`{"note":"n"}`)})
+	if err != nil || made.Parent != before.Checkpoint || made.Source != "update" {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	check := func() {
+		t.Helper()
+		list, err := b.States.History(t.Context(), thread, adapter.HistoryQuery{})
+		if err != nil || len(list) != 5 || list[0].Checkpoint != made.ID {
+			t.Fatalf("history of %d, %v", len(list), err)
+		}
+		for i, s := range list {
+			one, err := b.States.Get(t.Context(), thread, s.Checkpoint)
+			if err != nil || string(one.Values) != string(s.Values) {
+				t.Errorf("state %d alone reads %s, %v\nin the history %s", i, one.Values, err, s.Values)
+			}
+			if i > 0 && list[i-1].Parent != s.Checkpoint {
+				t.Errorf("state %d is not the parent of the one before", i)
+			}
+		}
+		page, err := b.States.History(t.Context(), thread, adapter.HistoryQuery{Before: list[1].Checkpoint, Limit: 2})
+		if err != nil || len(page) != 2 || page[0].Checkpoint != list[2].Checkpoint {
+			t.Errorf("a page of %d, %v", len(page), err)
+		}
+		loops, err := b.States.History(t.Context(), thread, adapter.HistoryQuery{Metadata: raw(`{"source":"loop"}`)})
+		if err != nil || len(loops) != 3 {
+			t.Errorf("%d loops, %v", len(loops), err)
+		}
+	}
+	check()
+	b.again(t)
+	check()
+}
+
+func TestForksOfAState(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	thread := mapping.NewID()
+	b.start(t, t.Context(), newRun(thread, "legacy", "hi"))
+	list, err := b.States.History(t.Context(), thread, adapter.HistoryQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := list[2] // after the first step
+	fork, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: raw(`{"forked":true}`), CheckpointID: old.Checkpoint})
+	if err != nil || fork.Source != "fork" || fork.Parent != old.Checkpoint {
+		t.Fatalf("%+v, %v", fork, err)
+	}
+	n := newRun(thread, "legacy", "go on")
+	if _, out := b.start(t, t.Context(), n); out.Status != mapping.RunSuccess {
+		t.Fatalf("%+v", out)
+	}
+	b.again(t)
+	s, err := b.States.Get(t.Context(), thread, "")
+	var values struct {
+		Forked   bool
+		Messages []json.RawMessage
+	}
+	if err != nil || json.Unmarshal(s.Values, &values) != nil || !values.Forked || len(values.Messages) != 6 {
+		t.Errorf("the head has %d messages and forked %v, %v", len(values.Messages), values.Forked, err)
+	}
+	line, err := b.States.History(t.Context(), thread, adapter.HistoryQuery{At: s.Checkpoint})
+	if err != nil || len(line) != 7 { // input, step, fork, input, three steps
+		t.Errorf("its line has %d states, %v", len(line), err)
+	}
+	if _, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: raw(`{}`), CheckpointID: mapping.NewID()}); class(err) != mapping.NotFound {
+		t.Errorf("a fork from nowhere: %v", err)
+	}
+	if _, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: raw(`[1]`)}); class(err) != mapping.Invalid {
+		t.Errorf("a state that is a list: %v", err)
+	}
+}
+
+func TestAParkedRunHoldsItsThread(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	task, ref := b.task(t, t.Context(), "legacy", "hello")
+	b.step(t, t.Context(), ref, nil)
+	if _, err := b.States.Update(t.Context(), task.ThreadID, adapter.StateUpdate{Values: raw(`{"a":1}`)}); class(err) != mapping.Conflict {
+		t.Errorf("a state update: %v", err)
+	}
+	s, err := b.States.Get(t.Context(), task.ThreadID, "")
+	if err != nil || len(s.Next) != 1 || s.Next[0] != "step" {
+		t.Errorf("next %v, %v", s.Next, err)
+	}
+	n := newRun(task.ThreadID, "legacy", "instead")
+	n.Multitask = mapping.StrategyInterrupt
+	if _, out := b.start(t, t.Context(), n); out.Status != mapping.RunSuccess {
+		t.Errorf("a run that displaces it: %+v", out)
+	}
+	if s := b.step(t, t.Context(), ref, nil); !s.IsLast {
+		t.Errorf("the displaced task's next step: %+v", s)
+	}
+}
+
+// Two tenants with the same requests never see each other's things.
+func TestTenantsDoNotMeet(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	mine, theirs := as(t.Context(), "a"), as(t.Context(), "b")
+	task, ref := b.task(t, mine, "graph", "secret")
+	file, err := b.Artifacts.Save(mine, ref, "a.txt", "text/plain", strings.NewReader("secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := b.step(t, mine, ref, nil)
+	thread := mapping.NewID()
+	run, _ := b.start(t, mine, newRun(thread, "graph", "secret"))
+	if err := b.Items.Put(mine, adapter.PutItem{Namespace: []string{"n"}, Key: "k", Value: raw(`{"s":"secret"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	runRef := adapter.RunRef{ThreadID: thread, RunID: run.ID}
+	for name, do := range map[string]func() error{
+		"Threads.Get": func() error { _, err := b.Threads.Get(theirs, thread); return err },
+		"Threads.Patch": func() error {
+			_, err := b.Threads.Patch(theirs, thread, adapter.ThreadPatch{Metadata: raw(`{}`)})
+			return err
+		},
+		"Threads.Delete": func() error { return b.Threads.Delete(theirs, thread) },
+		"Threads.Copy":   func() error { _, err := b.Threads.Copy(theirs, thread); return err },
+		"States.Get":     func() error { _, err := b.States.Get(theirs, thread, ""); return err },
+		"States.History": func() error { _, err := b.States.History(theirs, thread, adapter.HistoryQuery{}); return err },
+		"States.Update": func() error {
+			_, err := b.States.Update(theirs, thread, adapter.StateUpdate{Values: raw(`{}`)})
+			return err
+		},
+		"Runs.Start": func() error {
+			n := newRun(thread, "graph", "x")
+			n.IfNotExists = ""
+			_, err := b.Runs.Start(theirs, n)
+			return err
+		},
+		"Runs.Get":         func() error { _, err := b.Runs.Get(theirs, adapter.RunRef{RunID: run.ID}); return err },
+		"Runs.Cancel":      func() error { return b.Runs.Cancel(theirs, runRef, adapter.CancelOptions{Wait: true}) },
+		"Runs.Delete":      func() error { return b.Runs.Delete(theirs, runRef) },
+		"RunIndex.List":    func() error { _, err := b.RunIndex.List(theirs, adapter.RunQuery{ThreadID: thread}); return err },
+		"Tasks.Get":        func() error { _, err := b.Tasks.Get(theirs, ref); return err },
+		"Tasks.Step":       func() error { _, err := b.Tasks.Step(theirs, ref, adapter.StepRequest{}); return err },
+		"Tasks.Cancel":     func() error { _, err := b.Tasks.Cancel(theirs, ref); return err },
+		"Steps.List":       func() error { _, _, err := b.Steps.List(theirs, ref, adapter.Page{Number: 1, Size: 9}); return err },
+		"Steps.Get":        func() error { _, err := b.Steps.Get(theirs, ref, step.ID); return err },
+		"Artifacts.List":   func() error { _, _, err := b.Artifacts.List(theirs, ref, adapter.Page{Number: 1, Size: 9}); return err },
+		"Artifacts.Get":    func() error { _, err := b.Artifacts.Get(theirs, ref, file.ID); return err },
+		"Artifacts.Open":   func() error { _, _, err := b.Artifacts.Open(theirs, ref, file.ID); return err },
+		"Artifacts.Save":   func() error { _, err := b.Artifacts.Save(theirs, ref, "a.txt", "", strings.NewReader("x")); return err },
+		"Items.Get":        func() error { _, err := b.Items.Get(theirs, []string{"n"}, "k", false); return err },
+		"Runs.Events":      func() error { return firstError(b, theirs, adapter.RunRef{RunID: run.ID}) },
+		"Runs.Events here": func() error { return firstError(b, theirs, runRef) },
+		"Steps.Follow": func() (err error) {
+			for _, err = range b.Steps.Follow(theirs, ref, 0) {
+				break
+			}
+			return err
+		},
+	} {
+		if err := do(); class(err) != mapping.NotFound {
+			t.Errorf("%s of another tenant's: %v", name, err)
+		}
+	}
+	if list, total, err := b.Index.Search(theirs, adapter.ThreadQuery{Limit: 9}); err != nil || total != 0 || len(list) != 0 {
+		t.Errorf("threads: %d, %v", total, err)
+	}
+	if n, err := b.Index.Count(theirs, adapter.ThreadQuery{}); err != nil || n != 0 {
+		t.Errorf("counted threads: %d, %v", n, err)
+	}
+	if list, err := b.RunIndex.List(theirs, adapter.RunQuery{}); err != nil || len(list) != 0 {
+		t.Errorf("runs: %d, %v", len(list), err)
+	}
+	if list, total, err := b.Tasks.List(theirs, adapter.TaskRef{Agent: "graph"}, adapter.Page{Number: 1, Size: 9}); err != nil || total != 0 || len(list) != 0 {
+		t.Errorf("tasks: %d, %v", total, err)
+	}
+	if list, err := b.Items.Search(theirs, adapter.ItemQuery{Prefix: []string{"n"}, Limit: 9}); err != nil || len(list) != 0 {
+		t.Errorf("items: %d, %v", len(list), err)
+	}
+	if list, err := b.Items.Namespaces(theirs, adapter.NamespaceQuery{Limit: 9}); err != nil || len(list) != 0 {
+		t.Errorf("namespaces: %d, %v", len(list), err)
+	}
+	if err := b.Items.Delete(theirs, []string{"n"}, "k"); err != nil && class(err) != mapping.NotFound {
+		t.Errorf("deleting an item: %v", err)
+	}
+	// and nothing of it did any harm
+	if it, err := b.Items.Get(mine, []string{"n"}, "k", false); err != nil || !strings.Contains(string(it.Value), "secret") {
+		t.Errorf("my item: %s, %v", it.Value, err)
+	}
+	if got, err := b.Tasks.Get(mine, ref); err != nil || got.ID != task.ID || len(got.Artifacts) != 1 {
+		t.Errorf("my task: %+v, %v", got, err)
+	}
+	_, body, err := b.Artifacts.Open(mine, ref, file.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	if text, err := io.ReadAll(body); err != nil || string(text) != "secret" {
+		t.Errorf("my file: %q, %v", text, err)
+	}
+	// the same names may be used by both
+	if _, out := b.start(t, theirs, newRun(thread, "graph", "mine")); out.Status != mapping.RunSuccess {
+		t.Errorf("a thread of the same id: %+v", out)
+	}
+	if th, err := b.Threads.Get(mine, thread); err != nil || strings.Contains(string(th.Values), "mine") {
+		t.Errorf("my thread: %s, %v", th.Values, err)
+	}
+}
+
+func TestItems(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	put := func(value string, ttl time.Duration, ns ...string) error {
+		return b.Items.Put(t.Context(), adapter.PutItem{Namespace: ns, Key: "k" + value[5:6], Value: raw(value), TTL: ttl})
+	}
+	for _, err := range []error{put(`{"n":1,"on":true}`, 0, "users", "u1"), put(`{"n":2}`, time.Hour, "users", "u1"), put(`{"n":3}`, 0, "users", "u2"), put(`{"n":4}`, 0, "teams", "t", "x")} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := put(`{"n":5}`, 0); class(err) != mapping.Invalid {
+		t.Errorf("an empty namespace: %v", err)
+	}
+	if err := b.Items.Put(t.Context(), adapter.PutItem{Namespace: []string{"a"}, Value: raw(`{}`)}); class(err) != mapping.Invalid {
+		t.Errorf("an empty key: %v", err)
+	}
+	for filter, want := range map[string]int{``: 3, `{"n":{"$gt":1}}`: 2, `{"on":true}`: 1, `{"n":{"$ne":2}}`: 2, `{"none":1}`: 0} {
+		list, err := b.Items.Search(t.Context(), adapter.ItemQuery{Prefix: []string{"users"}, Filter: raw(filter), Limit: 10})
+		if err != nil || len(list) != want {
+			t.Errorf("filter %s found %d, %v; want %d", filter, len(list), err, want)
+		}
+	}
+	if _, err := b.Items.Search(t.Context(), adapter.ItemQuery{Filter: raw(`{"n":{"$like":1}}`)}); class(err) != mapping.Invalid {
+		t.Errorf("an unknown operator: %v", err)
+	}
+	for _, tc := range []struct {
+		q    adapter.NamespaceQuery
+		want int
+	}{
+		{adapter.NamespaceQuery{}, 3}, {adapter.NamespaceQuery{MaxDepth: 1}, 2}, {adapter.NamespaceQuery{Prefix: []string{"users"}}, 2},
+		{adapter.NamespaceQuery{Suffix: []string{"x"}}, 1}, {adapter.NamespaceQuery{Prefix: []string{"*", "u2"}}, 1}, {adapter.NamespaceQuery{Limit: 1, Offset: 2}, 1},
+	} {
+		if list, err := b.Items.Namespaces(t.Context(), tc.q); err != nil || len(list) != tc.want {
+			t.Errorf("%+v found %v, %v", tc.q, list, err)
+		}
+	}
+	if err := b.Items.Delete(t.Context(), []string{"users", "u2"}, "k3"); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Items.Get(t.Context(), []string{"users", "u2"}, "k3", false); class(err) != mapping.NotFound {
+		t.Errorf("a deleted item: %v", err)
+	}
+}

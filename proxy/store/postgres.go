@@ -1,0 +1,239 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/zap"
+)
+
+// postgres is what is particular to PostgreSQL: its pool, how its transactions
+// run, and that others use it too. Keep it small: the SQL of the other files is
+// meant for SQLite too.
+type postgres struct {
+	name    string // host and database, for messages
+	owner   string
+	schema  string
+	pool    *pgxpool.Pool
+	relaxed bool // no commit waits for the disk
+	time    clock
+	bell    *bell
+	closed  atomic.Bool
+}
+
+const (
+	// patience is how long an operation is tried again while the database cannot
+	// be reached, as when a standby takes over.
+	patience = 10 * time.Second
+	// operationMost ends an operation whose connection has gone silent.
+	operationMost = time.Minute
+	// idleMost is how long the server keeps a transaction whose process says
+	// nothing, and what it locks: shorter than a lease, so that a process which is
+	// stopped amid one is not waited for.
+	idleMost = 5 * time.Second
+	poolMost = 16
+)
+
+func openPostgres(ctx context.Context, dsn, owner string, o Options, log *zap.Logger) (*postgres, error) {
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, refuse("PostgreSQL", "its URL cannot be read; write it as postgres://user:password@host:5432/name")
+	}
+	p := &postgres{name: nameOf(cfg.ConnConfig), owner: owner, relaxed: o.Synchronous == "normal"}
+	p.time.fixed = o.Now
+	configure(cfg, dsn, p.relaxed)
+	if p.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
+		return nil, refuse(p.name, "%v", err)
+	}
+	p.bell = newBell(cfg.ConnConfig, owner, log)
+	if err := p.prepare(ctx); err != nil {
+		_ = p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// nameOf leaves out what is secret.
+func nameOf(c *pgx.ConnConfig) string {
+	return net.JoinHostPort(c.Host, itoa(int64(c.Port))) + "/" + c.Database
+}
+
+func configure(cfg *pgxpool.Config, dsn string, relaxed bool) {
+	if !strings.Contains(dsn, "pool_max_conns") {
+		cfg.MaxConns = poolMost
+	}
+	c := cfg.ConnConfig
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = 5 * time.Second
+	}
+	set := func(key, value string) {
+		if _, given := c.RuntimeParams[key]; !given {
+			c.RuntimeParams[key] = value
+		}
+	}
+	set("application_name", "apbridge")
+	set("idle_in_transaction_session_timeout", itoa(idleMost.Milliseconds()))
+	if relaxed {
+		set("synchronous_commit", "off")
+	}
+}
+
+// write runs do as one transaction, again where what it did is lost: the
+// connection broke, the server went away, or two operations waited for each
+// other. Whether a commit took place whose answer never came is asked for.
+func (p *postgres) write(ctx context.Context, relaxed bool, do func(*tx) error) error {
+	begin := []string{"BEGIN ISOLATION LEVEL READ COMMITTED", "SELECT pg_current_xact_id()::text"}
+	if relaxed && !p.relaxed {
+		begin = []string{begin[0], "SET LOCAL synchronous_commit = off", begin[1]}
+	}
+	return p.persist(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+		on := &pgTx{ctx: ctx, conn: conn, begin: begin}
+		t := &tx{on: on, now: p.clock()}
+		if err := guard(do, t); err != nil {
+			on.rollback()
+			return true, err
+		}
+		if err := p.commit(ctx, on); err != nil {
+			return !errors.Is(err, errAmbiguous), err
+		}
+		for _, f := range t.committed {
+			f()
+		}
+		return false, nil
+	})
+}
+
+// later does it now: what another process is asked next must know of it.
+func (p *postgres) later(ctx context.Context, do func(*tx) error, told func(error)) error {
+	if p.closed.Load() {
+		return errClosed
+	}
+	told(p.write(ctx, false, do))
+	return nil
+}
+
+// commit settles what a broken connection leaves open.
+func (p *postgres) commit(ctx context.Context, on *pgTx) error {
+	err := on.commit()
+	if err == nil {
+		return nil
+	}
+	if !on.conn.IsClosed() {
+		on.rollback()
+		return err
+	}
+	if on.xid == "" {
+		return err
+	}
+	done, known := p.committed(ctx, on.xid)
+	switch {
+	case done:
+		return nil
+	case !known:
+		return errors.Join(errAmbiguous, err)
+	}
+	return err
+}
+
+// view's transaction sees the database as it was when it began.
+func (p *postgres) view(ctx context.Context, do func(*tx) error) error {
+	return p.persist(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+		on := &pgTx{ctx: ctx, conn: conn, begin: []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}, xid: "none"}
+		defer on.rollback()
+		err := guard(do, &tx{on: on, now: p.clock()})
+		return !on.gave, err
+	})
+}
+
+func (p *postgres) look(ctx context.Context, do func(*tx) error) error {
+	return p.persist(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+		on := &pgTx{ctx: ctx, conn: conn}
+		err := guard(do, &tx{on: on, now: p.clock()})
+		return !on.gave, err
+	})
+}
+
+// attempt is one try of an operation on a connection; again: when it failed it
+// left nothing behind and may be tried anew.
+type attempt func(context.Context, *pgx.Conn) (again bool, err error)
+
+// persist tries while that is worth it. A caller that gives up does not keep
+// what was begun from being finished: half of an operation is no use.
+func (p *postgres) persist(ctx context.Context, do attempt) error {
+	end := time.Now().Add(patience)
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if p.closed.Load() {
+			return errClosed
+		}
+		again, err := p.once(ctx, do)
+		if err == nil || !again || time.Now().Add(wait).After(end) {
+			return err
+		}
+		if pause(ctx, wait/2+rand.N(wait)) != nil {
+			return err
+		}
+	}
+}
+
+func (p *postgres) once(ctx context.Context, do attempt) (again bool, err error) {
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return passing(err), err
+	}
+	defer conn.Release()
+	inner, stop := context.WithTimeout(context.WithoutCancel(ctx), operationMost)
+	defer stop()
+	again, err = do(inner, conn.Conn())
+	return again && err != nil && (conn.Conn().IsClosed() || passing(err)), err
+}
+
+// committed asks what became of a transaction whose commit was never answered.
+func (p *postgres) committed(ctx context.Context, xid string) (done, known bool) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer stop()
+	for {
+		var status *string
+		err := p.pool.QueryRow(ctx, `SELECT pg_xact_status($1::text::xid8)`, xid).Scan(&status)
+		switch {
+		case err == nil && status != nil && *status != "in progress":
+			return *status == "committed", true
+		case err != nil && stateOf(err) == pgOutOfRange:
+			return false, true // the transaction never got to this server, a standby that took over
+		case err == nil && status == nil:
+			return false, false // so long ago that the server has forgotten
+		}
+		if pause(ctx, 100*time.Millisecond) != nil {
+			return false, false
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *postgres) clock() int64 { return p.time.micros() }
+
+func (p *postgres) notices() *notices { return p.bell.notices }
+
+func (p *postgres) close() error {
+	p.closed.Store(true)
+	p.bell.stop()
+	p.pool.Close()
+	return nil
+}

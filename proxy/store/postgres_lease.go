@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"time"
+)
+
+// firstLease lasts until the process begins to renew it.
+const firstLease = time.Minute
+
+// present is the time of the database, in microseconds: leases of several
+// processes must end by one clock.
+const present = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`
+
+func (p *postgres) beat(ctx context.Context, ttl time.Duration) error {
+	var lapsed bool
+	var freed int64
+	err := p.write(ctx, true, func(t *tx) (err error) {
+		if lapsed, err = p.ended(t); err != nil {
+			return err
+		}
+		if lapsed {
+			if err := p.giveUp(t); err != nil {
+				return err
+			}
+		}
+		if err := p.renew(t, ttl); err != nil {
+			return err
+		}
+		freed, err = reap(t)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if freed > 0 || lapsed {
+		p.bell.tell(Notice{Kind: NoticePending})
+	}
+	if lapsed {
+		return ErrLapsed
+	}
+	return nil
+}
+
+// ended tells whether the lease was over before now, and keeps others from
+// ending it meanwhile.
+func (p *postgres) ended(t *tx) (over bool, err error) {
+	err = t.get(`SELECT until_us <= `+present+` FROM processes WHERE owner = $1 FOR UPDATE`, in{p.owner}, out{&over})
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	}
+	return over, err
+}
+
+// giveUp frees everything this process holds.
+func (p *postgres) giveUp(t *tx) error {
+	return t.put(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, p.owner)
+}
+
+// renew writes the lease, and sets the clock by the way.
+func (p *postgres) renew(t *tx, ttl time.Duration) error {
+	var now int64
+	err := t.get(`INSERT INTO processes (owner, until_us) VALUES ($1, `+present+` + $2)
+ ON CONFLICT (owner) DO UPDATE SET until_us = excluded.until_us RETURNING until_us - $2`, in{p.owner, ttl.Microseconds()}, out{&now})
+	if err == nil {
+		p.time.set(now)
+	}
+	return err
+}
+
+// reap frees the runs of processes whose leases have ended. A process that is
+// only slow finds that out at its next write: the fence names it.
+func reap(t *tx) (freed int64, err error) {
+	if _, err := t.exec(`DELETE FROM processes WHERE until_us <= ` + present); err != nil {
+		return 0, err
+	}
+	return t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> ''
+ AND NOT EXISTS (SELECT 1 FROM processes p WHERE p.owner = runs.holder)`)
+}
+
+// leave ends the lease at once, so that nobody has to wait for its end.
+func (p *postgres) leave(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, 2*time.Second)
+	defer stop()
+	err := p.write(ctx, false, func(t *tx) error {
+		if err := p.giveUp(t); err != nil {
+			return err
+		}
+		return t.put(`DELETE FROM processes WHERE owner = $1`, p.owner)
+	})
+	if err == nil {
+		p.bell.tell(Notice{Kind: NoticePending})
+	}
+}
+
+func (p *postgres) ping(ctx context.Context) error {
+	var standby bool
+	err := p.pool.QueryRow(ctx, `SELECT pg_is_in_recovery()`).Scan(&standby)
+	if err == nil && standby {
+		return refuse(p.name, "this server has become a standby, which cannot be written to")
+	}
+	return err
+}
+
+// clock is the time of the database as this process knows it without asking:
+// what it was at the last renewal, and what has passed here since. It does not
+// follow when somebody sets the clock of this machine. Safe for concurrent use.
+type clock struct {
+	fixed func() time.Time // of tests
+
+	mu sync.Mutex
+	at int64 // of the database, in microseconds
+	by time.Time
+}
+
+func (c *clock) set(at int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at, c.by = at, time.Now()
+}
+
+func (c *clock) micros() int64 {
+	if c.fixed != nil {
+		return c.fixed().UnixMicro()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by.IsZero() {
+		return time.Now().UnixMicro()
+	}
+	return c.at + time.Since(c.by).Microseconds()
+}

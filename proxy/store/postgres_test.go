@@ -1,0 +1,355 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/zap"
+)
+
+// pair is two processes over one database.
+func pair(t *testing.T) (a, b *bench) {
+	t.Helper()
+	dsn := storetest.Schema(t)
+	return openAt(t, dsn, store.Options{Synchronous: "normal"}), openAt(t, dsn, store.Options{Synchronous: "normal"})
+}
+
+// behind runs a statement behind the bridge's back.
+func behind(t testing.TB, dsn, text string, args ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(context.Background(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(context.Background(), text, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestManyProcessesMayOpenAtOnce(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.Schema(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			s, err := store.Open(t.Context(), dsn, store.Options{}, zap.NewNop())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(func() { _ = s.Close() })
+		})
+	}
+	wg.Wait()
+}
+
+func TestNewerSchemaIsRefused(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.Schema(t)
+	openAt(t, dsn, store.Options{})
+	behind(t, dsn, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, true)`)
+	_, err := store.Open(t.Context(), dsn, store.Options{}, zap.NewNop())
+	wantClass(t, err, mapping.Unavailable, "")
+}
+
+// C1: two processes make runs on one thread at once.
+func TestC1OneActiveRunPerThreadOverProcesses(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []mapping.Strategy{mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyConcurrent} {
+		t.Run(string(strategy), func(t *testing.T) {
+			t.Parallel()
+			a, b := pair(t)
+			thread := a.thread().ID
+			var wg sync.WaitGroup
+			var mu sync.Mutex
+			claimed, pending, refused := 0, 0, 0
+			for i := range 16 {
+				wg.Go(func() {
+					s := []*bench{a, b}[i%2]
+					c, err := s.CreateRun(s.ctx, newRun(thread, strategy))
+					mu.Lock()
+					defer mu.Unlock()
+					switch {
+					case mapping.Classify(err).Class == mapping.Conflict && err != nil:
+						refused++
+					case err != nil:
+						t.Error(err)
+					case c.Claimed:
+						claimed++
+					default:
+						pending++
+					}
+				})
+			}
+			wg.Wait()
+			want := [3]int{1, 15, 0}
+			switch strategy {
+			case mapping.StrategyReject:
+				want = [3]int{1, 0, 15}
+			case mapping.StrategyConcurrent:
+				want = [3]int{16, 0, 0}
+			}
+			if got := [3]int{claimed, pending, refused}; got != want {
+				t.Fatalf("claimed, pending, refused: %v, want %v", got, want)
+			}
+			if last, err := a.LastSeq(a.ctx, thread); err != nil || last != int64(claimed) {
+				t.Fatalf("%d events, %v", last, err)
+			}
+		})
+	}
+}
+
+func TestPendingRunsAreClaimedOnceOverProcesses(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	for range 20 {
+		n := newThreadRun()
+		n.Claim = false
+		a.create(n)
+	}
+	var mu sync.Mutex
+	got := map[string]int{}
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			ids, _, _ := []*bench{a, b}[i%2].claims()
+			mu.Lock()
+			defer mu.Unlock()
+			for _, id := range ids {
+				got[id]++
+			}
+		})
+	}
+	wg.Wait()
+	for id, n := range got {
+		if n != 1 {
+			t.Errorf("run %s was claimed %d times", id, n)
+		}
+	}
+	if len(got) != 20 {
+		t.Errorf("%d of 20 were claimed", len(got))
+	}
+}
+
+// C2, C3: a lease that ended is another's, and its old holder can change nothing.
+func TestC2LeaseThatEndedIsTakenOver(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	c := a.create(newThreadRun())
+	a.append(c, update(`{"a":1}`))
+	a.ok(a.Beat(a.ctx, time.Minute))
+	b.ok(b.Beat(b.ctx, time.Minute))
+	if ids, _, _ := b.claims(); len(ids) != 0 {
+		t.Fatal("a run was taken whose lease holds")
+	}
+	a.ok(a.Beat(a.ctx, time.Microsecond))
+	b.ok(b.Beat(b.ctx, time.Minute))
+	ids, taken, _ := b.claims()
+	if d := cmp.Diff([]string{c.Run.ID}, ids); d != "" || !taken.Taken || len(taken.Logged) != 2 || taken.Fence != 2 {
+		t.Fatal(d, taken)
+	}
+	_, _, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{update(`{"a":2}`)}})
+	if !errors.Is(err, store.ErrFenced) {
+		t.Fatal(err)
+	}
+	if err := a.Release(a.ctx, c.Run.ID, c.Fence); !errors.Is(err, store.ErrFenced) {
+		t.Fatal(err)
+	}
+	if err := a.Beat(a.ctx, time.Minute); !errors.Is(err, store.ErrLapsed) {
+		t.Fatal(err)
+	}
+	a.ok(a.Beat(a.ctx, time.Minute))
+	b.end(created(taken), mapping.RunSuccess)
+	if n, _ := a.LastSeq(a.ctx, c.Thread.ID); n != 3 {
+		t.Fatalf("%d events", n)
+	}
+}
+
+// C3: the same process takes up again what it had lost.
+func TestC3OwnLapsedRunHasANewFence(t *testing.T) {
+	t.Parallel()
+	a, _ := pair(t)
+	c := a.create(newThreadRun())
+	a.ok(a.Beat(a.ctx, -time.Second))
+	if err := a.Beat(a.ctx, time.Minute); !errors.Is(err, store.ErrLapsed) {
+		t.Fatal(err)
+	}
+	ids, taken, _ := a.claims()
+	if d := cmp.Diff([]string{c.Run.ID}, ids); d != "" || taken.Fence != 2 {
+		t.Fatal(d, taken.Fence)
+	}
+	_, _, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token("1")}})
+	if !errors.Is(err, store.ErrFenced) {
+		t.Fatal(err)
+	}
+}
+
+func TestClosedProcessLeavesItsRunsAtOnce(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	c := a.create(newThreadRun())
+	a.ok(a.Close())
+	if ids, _, _ := b.claims(); len(ids) != 1 || ids[0] != c.Run.ID {
+		t.Fatal(ids)
+	}
+}
+
+// INV5 under load: appends of two processes to one thread, with the numbers
+// without gap and in the order of commits.
+func TestNumbersAreGaplessOverProcesses(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	thread := a.thread().ID
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			s := []*bench{a, b}[i%2]
+			c := s.create(newRun(thread, mapping.StrategyConcurrent))
+			for range 20 {
+				s.append(c, token("1"), token("2"))
+			}
+			s.end(c, mapping.RunSuccess)
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	for after, running := int64(0), true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		evs, err := b.Events(b.ctx, thread, "", after, 0)
+		b.ok(err)
+		for _, ev := range evs {
+			if ev.Seq != after+1 {
+				t.Fatalf("%d came after %d", ev.Seq, after)
+			}
+			after = ev.Seq
+		}
+		if !running && after != 4*(1+40+1) {
+			t.Fatalf("%d events", after)
+		}
+	}
+}
+
+// C9: connections die at any moment, also during a commit.
+func TestC9KilledConnectionsLoseAndDoubleNothing(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.Schema(t)
+	a := openAt(t, dsn, store.Options{})
+	c := a.create(newThreadRun())
+	stop := make(chan struct{})
+	var killer sync.WaitGroup
+	killer.Go(func() {
+		conn, err := pgx.Connect(context.Background(), dsn)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close(context.Background())
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(30 * time.Millisecond):
+			}
+			_, _ = conn.Exec(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid IN (
+ SELECT l.pid FROM pg_locks l WHERE l.relation = 'thread_seq'::regclass) AND pid <> pg_backend_pid()`)
+		}
+	})
+	for i := range 150 {
+		a.append(c, token(fmt.Sprint(i)))
+	}
+	close(stop)
+	killer.Wait()
+	evs, err := a.Events(a.ctx, c.Thread.ID, "", 1, 0)
+	a.ok(err)
+	if len(evs) != 150 {
+		t.Fatalf("%d events", len(evs))
+	}
+	for i, ev := range evs {
+		if ev.Seq != int64(i+2) || string(ev.Data) != fmt.Sprint(i) {
+			t.Fatalf("event %d: %d %s", i, ev.Seq, ev.Data)
+		}
+	}
+}
+
+func TestNoticesReachOtherProcessesOnly(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	for _, s := range []*bench{a, b} {
+		if n := <-s.Notices(); n.Kind != store.NoticeAll {
+			t.Fatalf("%+v", n)
+		}
+	}
+	c := a.create(newThreadRun())
+	want := func(kind store.NoticeKind) {
+		t.Helper()
+		deadline := time.After(10 * time.Second)
+		for {
+			select {
+			case n := <-b.Notices():
+				if n.Kind == kind && (n.RunID == c.Run.ID || n.RunID == "") {
+					return
+				}
+			case <-deadline:
+				t.Fatalf("no notice %c", kind)
+			}
+		}
+	}
+	a.append(c, token("1"))
+	want(store.NoticeLogged)
+	next := a.create(newRun(c.Thread.ID, mapping.StrategyEnqueue))
+	want(store.NoticePending)
+	a.ok(a.RequestStop(a.ctx, c.Run.ID, "cancel"))
+	want(store.NoticeStop)
+	a.end(c, mapping.RunInterrupted)
+	want(store.NoticePending)
+	a.ok(a.DeleteRun(a.ctx, c.Thread.ID, c.Run.ID))
+	want(store.NoticeGone)
+	select {
+	case n := <-a.Notices():
+		t.Fatalf("a process heard itself: %+v", n)
+	default:
+	}
+	_ = next
+}
+
+// One key, two requests at once on two processes: one run.
+func TestIdempotencyKeyHoldsOverProcesses(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	var wg sync.WaitGroup
+	made := make([]store.Created, 8)
+	for i := range made {
+		wg.Go(func() {
+			s, n := []*bench{a, b}[i%2], newThreadRun()
+			n.IdempotencyKey, n.IdempotencyRoute, n.IdempotencySum = "k", "POST /runs", []byte("sum")
+			made[i] = s.create(n)
+		})
+	}
+	wg.Wait()
+	fresh := 0
+	for _, c := range made {
+		if c.Run.ID != made[0].Run.ID {
+			t.Errorf("runs %s and %s", c.Run.ID, made[0].Run.ID)
+		}
+		if !c.Replayed {
+			fresh++
+		}
+	}
+	if fresh != 1 {
+		t.Errorf("%d runs were made", fresh)
+	}
+}

@@ -1,0 +1,96 @@
+// Package storetest gives tests databases of both kinds. Test support only.
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Variable names the URL of a PostgreSQL server for tests.
+const Variable = "APBRIDGE_TEST_POSTGRES"
+
+// Databases runs a test twice, as subtests that run in parallel: over SQLite,
+// and over PostgreSQL where Variable is set. fresh returns the path of a file
+// that is not there yet, or the URL of an empty schema.
+func Databases(t *testing.T, test func(t *testing.T, fresh func(testing.TB) string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, func(t testing.TB) string { return filepath.Join(t.TempDir(), "bridge.db") })
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		if os.Getenv(Variable) == "" {
+			t.Skip(unset)
+		}
+		test(t, Schema)
+	})
+}
+
+const unset = Variable + " is not set: it names a PostgreSQL server, as in postgres://user@127.0.0.1:5432/test"
+
+// Everywhere is the variable that has all tests that are not about one kind of
+// database run over PostgreSQL, when it is "postgres".
+const Everywhere = "APBRIDGE_TEST_DATABASE"
+
+// DSN is a new database of the kind that tests run over: SQLite, or what
+// Everywhere says.
+func DSN(t testing.TB) string {
+	t.Helper()
+	if os.Getenv(Everywhere) == "postgres" {
+		return Schema(t)
+	}
+	return filepath.Join(t.TempDir(), "bridge.db")
+}
+
+// File says that the test is about the file of SQLite: it is left out where
+// tests run over PostgreSQL.
+func File(t testing.TB) {
+	t.Helper()
+	if os.Getenv(Everywhere) == "postgres" {
+		t.Skip("about the file of SQLite; " + Everywhere + " is postgres")
+	}
+}
+
+// Schema makes an empty schema, which goes at the end of the test, and returns
+// the URL of the database with that schema in front. It skips the test when
+// Variable is not set.
+func Schema(t testing.TB) string {
+	t.Helper()
+	server := os.Getenv(Variable)
+	if server == "" {
+		t.Skip(unset)
+	}
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(Variable, err)
+	}
+	name := "apbridge_test_" + strings.ToLower(rand.Text()[:16])
+	execute(t, server, "CREATE SCHEMA "+name)
+	t.Cleanup(func() { execute(t, server, "DROP SCHEMA "+name+" CASCADE") })
+	q := u.Query()
+	q.Set("search_path", name)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+func execute(t testing.TB, server, text string) {
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, text); err != nil {
+		t.Error(err)
+	}
+}
