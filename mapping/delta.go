@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 )
@@ -41,6 +42,9 @@ func NodeDeltas(node string, data json.RawMessage) []NodeDelta {
 // FilesOfDelta is the files object of an update's data: those of all its
 // nodes, the later one's where two wrote the same. nil when there are none.
 func FilesOfDelta(data json.RawMessage, node string) json.RawMessage {
+	if !bytes.Contains(data, []byte(keyFiles)) && !bytes.Contains(data, []byte(`\u`)) { // the name may be escaped
+		return nil
+	}
 	var found []json.RawMessage
 	for _, part := range NodeDeltas(node, data) {
 		if files := lookup(part.Delta, keyFiles); kindOf(files) == '{' {

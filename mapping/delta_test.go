@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,5 +32,19 @@ func TestNodeDeltas(t *testing.T) {
 	}
 	if a, b := ArtifactID(someRun, "a"), ArtifactID(someRun, "b"); a == b || !IsUUID(a) || a != ArtifactID(someRun, "a") {
 		t.Errorf("artifact ids %s, %s", a, b)
+	}
+}
+
+func TestFilesOfDeltaUnderAnEscapedName(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]string{
+		`{"files":{"/a":"x"}}`:      `{"/a":"x"}`,
+		`{"\u0066iles":{"/a":"x"}}`: `{"/a":"x"}`,
+		`{"messages":["files"]}`:    ``,
+		`{"messages":["\u0041"]}`:   ``,
+	} {
+		if got := FilesOfDelta(json.RawMessage(data), "node"); string(got) != want {
+			t.Errorf("%s: %s, want %s", data, got, want)
+		}
 	}
 }

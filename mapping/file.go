@@ -110,7 +110,7 @@ func DecodeFiles(files json.RawMessage) (list []File, bad []string) {
 // Deleted those that it does not have any more. Either fold may be nil.
 func ChangedFiles(before, after *Fold) []File {
 	was, now := before.files(), after.files()
-	if was == now {
+	if was == now || len(was.list) == 0 && len(now.list) == 0 {
 		return nil
 	}
 	var changed objectWriter

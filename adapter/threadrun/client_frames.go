@@ -20,7 +20,7 @@ func (s *session) frame(f sse.Event) error {
 	if f.Name == "" || len(f.Data) == 0 || f.Name == "end" {
 		return nil // heartbeats, and the end of older servers
 	}
-	if !json.Valid(f.Data) {
+	if !mapping.ValidJSON(f.Data) {
 		return s.badFrame(f.Name, "it is not valid JSON")
 	}
 	s.frames++

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // member is one member of a JSON object, in its place and with its bytes.
@@ -14,24 +16,11 @@ type member struct {
 
 // membersOf reads an object without losing the order of its members.
 func membersOf(data json.RawMessage) ([]member, bool) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
-		return nil, false
-	}
 	var list []member
-	for dec.More() {
-		tok, err := dec.Token()
-		name, ok := tok.(string)
-		if err != nil || !ok {
-			return nil, false
-		}
-		m := member{name: name}
-		if err := dec.Decode(&m.value); err != nil {
-			return nil, false
-		}
-		list = append(list, m)
-	}
-	return list, true
+	err := mapping.EachMember(data, func(name string, value json.RawMessage) {
+		list = append(list, member{name, value})
+	})
+	return list, err == nil
 }
 
 // objectOf writes members as an object.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter/sse"
@@ -82,14 +81,13 @@ func (s *session) began(run string) error {
 	return s.emitLink()
 }
 
-var runInPath = regexp.MustCompile(`/runs/([^/?#]+)`)
-
 // runOf reads the run's id from Content-Location: /threads/{t}/runs/{r}.
 func runOf(h http.Header) string {
-	if m := runInPath.FindStringSubmatch(h.Get("Content-Location")); m != nil {
-		return m[1]
+	_, run, _ := strings.Cut(h.Get("Content-Location"), "/runs/")
+	if end := strings.IndexAny(run, "/?#"); end >= 0 {
+		run = run[:end]
 	}
-	return ""
+	return run
 }
 
 // create sends the POST that makes the upstream run. It is sent once; again

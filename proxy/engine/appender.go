@@ -18,12 +18,14 @@ const (
 // patience says how long a piece may wait to be written together with others.
 // It is what a step costs a client that follows it at the most, and what an
 // agent that answers at once saves: its whole run is two transactions, not one
-// a step.
+// a step. What a thread/run agent calls things is needed by nobody before its
+// first output, with which it is written.
 type patience = time.Duration
 
 const (
 	steps  patience = 2 * time.Millisecond
 	tokens patience = 10 * time.Millisecond
+	links  patience = 100 * time.Millisecond
 )
 
 // piece is one event on its way into the store, with what belongs to it.

@@ -53,7 +53,11 @@ func (r *recorder) filesOf(ev *mapping.Event, before, after *mapping.Fold) (writ
 	case ev.Kind == mapping.KindUpdate && ev.Head.Step != nil:
 		return nil, nil, ev.Head.Artifacts
 	case ev.Kind == mapping.KindUpdate:
-		list, _ := mapping.DecodeFiles(mapping.FilesOfDelta(ev.Data, ev.Head.Node))
+		files := mapping.FilesOfDelta(ev.Data, ev.Head.Node)
+		if files == nil {
+			return nil, nil, nil
+		}
+		list, _ := mapping.DecodeFiles(files)
 		return r.writeFiles(ev, list, true)
 	case ev.Kind == mapping.KindInput:
 		return r.writeFiles(ev, mapping.ChangedFiles(before, after), false)

@@ -99,7 +99,7 @@ func (r *recorder) add(ev mapping.Event) error {
 		r.ahead = ev.Head.Ahead
 	}
 	if ev.Head.Step == nil || r.ahead {
-		return r.queue(ev, patienceOf(ev))
+		return r.queue(ev, r.patienceOf(ev))
 	}
 	return r.addStep(ev)
 }
@@ -118,8 +118,10 @@ func (r *recorder) addStep(ev mapping.Event) error {
 
 // patienceOf says how long an event may wait for company: what has happened
 // may, what somebody is asked may not.
-func patienceOf(ev mapping.Event) patience {
+func (r *recorder) patienceOf(ev mapping.Event) patience {
 	switch {
+	case ev.Kind == mapping.KindLinked && !r.opaque:
+		return links // its run is found again by its mark; it goes with the first output
 	case ev.Kind == mapping.KindDelta, ev.Kind == mapping.KindChunk:
 		return tokens // they come in crowds, or stand between others
 	case ev.Kind == mapping.KindInterrupt, len(ev.Head.Interrupts) > 0:

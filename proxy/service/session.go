@@ -102,8 +102,25 @@ func (s *session) stored(key store.Key) {
 	delete(s.keyed, key.Text)
 }
 
+// expect makes the session of a task that was just made: there is nothing to
+// be read. It is left for later where the agent would have to be asked.
+func (c *core) expect(task mapping.Task, agent *engine.Agent) {
+	traits, known := agent.Known()
+	if !known {
+		return
+	}
+	s := emptySession(task, agent)
+	s.mode = agent.Stepping(traits)
+	s.folder = mapping.NewStepFolder(task.ID, s.mode)
+	c.sessions.add(s)
+}
+
+func emptySession(task mapping.Task, agent *engine.Agent) *session {
+	return &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}, keyed: map[string]keyedStep{}}
+}
+
 func (c *core) newSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
-	s := &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}, keyed: map[string]keyedStep{}}
+	s := emptySession(task, agent)
 	runs, err := c.st.Runs(ctx, store.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
 	if err != nil {
 		return nil, err

@@ -35,12 +35,13 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 	if n.Input != nil {
 		t.Input, t.HasInput = *n.Input, true
 	}
-	if len(t.AdditionalInput) == 0 {
-		t.AdditionalInput = json.RawMessage(`{}`)
-	}
+	t.AdditionalInput = object(t.AdditionalInput)
 	th, existed, err := s.st.CreateThread(ctx, store.NewThread{Thread: taskThread(t), Task: &t, Key: keyOfTask(n)})
 	if err == nil && existed {
 		return s.Get(ctx, adapter.TaskRef{Agent: agent.Name, ID: th.ID})
+	}
+	if err == nil {
+		s.expect(t, agent)
 	}
 	return t, err
 }

@@ -62,7 +62,7 @@ func (p *pull) ahead(ctx context.Context, run mapping.Run) (parked string, alone
 
 // refused forgets the run that was taken back and says why.
 func (p *pull) refused(ctx context.Context, parked string) error {
-	fresh, err := p.newSession(ctx, p.ses.task, p.ses.agent)
+	fresh, err := p.newSession(ctx, p.ses.its(), p.ses.agent)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (p *pull) refused(ctx context.Context, parked string) error {
 // keeps one state for the whole topic has forgotten its question as soon as
 // another task of it began.
 func (p *pull) stillAsked(ctx context.Context) error {
-	task := p.ses.task
+	task := p.ses.its()
 	if traits, known := p.ses.agent.Known(); !known || traits.Opaque {
 		return nil
 	}
@@ -111,11 +111,12 @@ func (s *session) renew(i int, r mapping.Run) {
 	}
 }
 
-// restart folds the task anew, from what is stored.
+// restart folds the task anew, from what is stored. What steps were fetched
+// with stays: the store may not have all of it yet.
 func (s *session) restart(fresh *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.folder, s.runs, s.requests = fresh.folder, fresh.runs, fresh.requests
+	s.folder, s.runs = fresh.folder, fresh.runs
 	s.feeding, s.last, s.steps = 0, 0, nil
 	s.ended, s.question, s.asking = nil, nil, false
 }

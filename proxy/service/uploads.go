@@ -14,13 +14,13 @@ import (
 // uploaded since its last run. A file that cannot be read is left out, not
 // fatal: the artifact itself stays.
 func (p *pull) uploads(ctx context.Context) json.RawMessage {
-	list, _, err := p.st.Artifacts(ctx, p.ses.task.ThreadID, 0, 0)
+	list, err := p.st.Uploads(ctx, p.ses.task.ThreadID)
 	if err != nil || len(list) == 0 {
 		return nil
 	}
 	files := map[string]json.RawMessage{}
 	for _, a := range list {
-		if a.AgentCreated || !p.fresh(a) {
+		if !p.fresh(a) {
 			continue
 		}
 		value, err := p.encode(ctx, a)

@@ -69,6 +69,21 @@ func (s *Store) Artifacts(ctx context.Context, threadID string, limit, offset in
 	return found, total, err
 }
 
+// Uploads lists the visible ones of a thread that were not made by an agent,
+// root before nested, then by path. A thread that is not there has none.
+func (s *Store) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		return t.each(`SELECT `+artifactColumns+` WHERE a.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = $2)
+ AND a.staged = 0 AND a.agent_created = 0 ORDER BY a.nested, a.path`, in{tenantOf(ctx), threadID}, func(scan func(...any) error) error {
+			var row artifactRow
+			err := row.scan(scan)
+			found = append(found, row.Artifact)
+			return err
+		})
+	})
+	return found, err
+}
+
 // known finds the row of a path, visible or staged: it has the id.
 func known(t *tx, thread int64, path string) (artifactRow, bool, error) {
 	row, err := readArtifact(t, `a.thread = $1 AND a.path = $2 ORDER BY a.staged, a.id`, thread, path)

@@ -30,8 +30,9 @@ type Store struct {
 	// number may be used again for another row. Threads are kept there only:
 	// another process over the same database may put a new thread in the place
 	// of one it deleted, while the id of a run is never used again.
-	threads *lru.Cache[threadName, int64]
-	runs    *lru.Cache[string, runKey]
+	threads  *lru.Cache[threadName, int64]
+	runs     *lru.Cache[string, runKey]
+	confirms confirms
 	// Doorbells: a delivery, a thread's time to go, a cron.
 	outbox, expiries, crons chan struct{}
 }

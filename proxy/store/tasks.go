@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
-	"strconv"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -118,38 +116,6 @@ func (s *Store) Reserve(ctx context.Context, taskID string, n int, until time.Ti
 	return ok, err
 }
 
-// Confirm moves the cursor from n-1 to n, once, and keeps what the step was
-// fetched with: the step was written to its client.
-func (s *Store) Confirm(ctx context.Context, taskID string, n int, r StepRequest) error {
-	return s.write(ctx, confirm(tenantOf(ctx), taskID, n, r))
-}
-
-// ConfirmLater is Confirm that does not wait: told is called once with the
-// outcome, and must not call the Store. Calls for one task are done in their
-// order. An error says that nothing will be done.
-func (s *Store) ConfirmLater(ctx context.Context, taskID string, n int, r StepRequest, told func(error)) error {
-	return s.db.classify(s.db.later(ctx, confirm(tenantOf(ctx), taskID, n, r), func(err error) { told(s.db.classify(err)) }))
-}
-
-func confirm(tenant, taskID string, n int, r StepRequest) func(*tx) error {
-	return func(t *tx) error {
-		var key int64
-		err := t.get(`UPDATE tasks SET cursor_n = $3, reserved_n = 0, reserved_until_us = 0, updated_us = $5
- WHERE tenant = $1 AND task_id = $2 AND cursor_n = $4 RETURNING id`, in{tenant, taskID, n, n - 1, t.now}, out{&key})
-		if errors.Is(err, sql.ErrNoRows) {
-			_, err = taskKey(t, tenant, taskID)
-			return err
-		}
-		if err != nil {
-			return err
-		}
-		if err := saveRequest(t, key, n, r); err != nil {
-			return err
-		}
-		return rememberKey(t, tenant, r.Key, strconv.Itoa(n))
-	}
-}
-
 // Unreserve gives a reservation of step n back.
 func (s *Store) Unreserve(ctx context.Context, taskID string, n int) error {
 	return s.changeTask(ctx, taskID, func(t *tx, key int64) error {
@@ -178,16 +144,6 @@ type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
 	Key             Key // remembered with the step's number, not read back
-}
-
-func saveRequest(t *tx, task int64, n int, r StepRequest) error {
-	var input []byte
-	if r.Input != nil {
-		input = []byte(*r.Input)
-	}
-	_, err := t.exec(`INSERT INTO requests (task, n, has_input, input, additional) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (task, n) DO NOTHING`,
-		task, n, number(r.Input != nil), blob(input), blob(r.AdditionalInput))
-	return err
 }
 
 // Requests reads back what the confirmed steps of a task were fetched with, by n.
