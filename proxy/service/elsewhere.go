@@ -7,10 +7,10 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// reservedFor is how long a step that another process hands out is left to it.
-// Its answer is being written; should that process die, the step is handed out
-// again after this time.
-const reservedFor = 30 * time.Second
+// reservedFor is how long a step that another process hands out is left to it
+// while its answer is being written. Should that process die, or take longer, the
+// step is handed out again.
+const reservedFor = 5 * time.Second
 
 // refresh learns what other processes did with a task: what they handed out,
 // and a run they made first. Called by who has the session's turn.

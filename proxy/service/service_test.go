@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/service"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 )
@@ -65,7 +65,7 @@ type bench struct {
 func setup(t *testing.T, change ...func(*config.Config)) *bench {
 	t.Helper()
 	b := &bench{
-		path:   filepath.Join(t.TempDir(), "bridge.db"),
+		path:   storetest.DSN(t),
 		legacy: &agent{traits: adapter.Traits{Opaque: true, Stepping: mapping.SteppingLockstep}, run: lockstep(3)},
 		graph:  &agent{traits: adapter.Traits{Stepping: mapping.SteppingFree}, run: nodes("a", "b", "c")},
 		change: func(c *config.Config) {
