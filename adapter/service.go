@@ -108,8 +108,8 @@ type HistoryQuery struct {
 	At       string // only this checkpoint and its ancestors
 }
 
-// ThreadState is a thread's state at a checkpoint, as DESIGN section 4a
-// defines it for GET /threads/{t}/state.
+// ThreadState is a thread's state at a checkpoint, as LangGraph Server answers
+// GET /threads/{thread_id}/state.
 type ThreadState struct {
 	ThreadID   string
 	Values     json.RawMessage
