@@ -91,17 +91,23 @@ func (e *Engine) begun(agent *Agent, o Order, c store.Created) {
 	}
 	e.waiting.Store(true)
 	if c.Active != nil {
-		e.stopActive(*c.Active, c.Run.Multitask)
+		e.displace(*c.Active, c.Run, o.New.Run.RunAfter.IsZero())
 	}
 	e.ring()
 }
 
-// stopActive ends the run that a newer one displaces.
-func (e *Engine) stopActive(r mapping.Run, s mapping.Strategy) {
-	ctx := e.scope(e.root, r)
+// displace ends the run that a newer one takes the place of. One that has it
+// rolled back starts when that is done, unless it was to start later anyway.
+func (e *Engine) displace(r, newer mapping.Run, due bool) {
+	ctx, rollback := e.scope(e.root, r), newer.Multitask == mapping.StrategyRollback
 	e.spawn(func() {
-		if err := e.Cancel(ctx, r, s == mapping.StrategyRollback); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+		if err := e.Cancel(ctx, r, rollback); err != nil && mapping.Classify(err).Class != mapping.Conflict {
 			e.zap.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
+		}
+		if rollback && due {
+			if err := e.st.MakeDue(ctx, newer.ID); err != nil {
+				e.zap.Warn("a run waits longer than it would have to", errField(err), runField(newer.ID))
+			}
 		}
 		e.ring()
 	})

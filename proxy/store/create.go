@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -176,6 +177,9 @@ func (m *maker) yield(active *runRow, strategy mapping.Strategy) error {
 		return nil
 	case mapping.StrategyInterrupt, mapping.StrategyRollback:
 		m.made.Active = &active.Run
+		if strategy == mapping.StrategyRollback && m.n.Run.RunAfter.IsZero() {
+			m.n.Run.RunAfter = timeOf(m.now + rollbackTime.Microseconds())
+		}
 		if active.Status != mapping.RunRunning || active.Parked {
 			return nil
 		}
@@ -187,6 +191,19 @@ func (m *maker) yield(active *runRow, strategy mapping.Strategy) error {
 	default:
 		return busy(m.thread.ID, active.ID)
 	}
+}
+
+// rollbackTime is when a run starts at the latest that has another one rolled
+// back. Its turn comes with MakeDue, when what the other did is gone: between
+// the end of that run and its removal it would start from the wrong state.
+const rollbackTime = 30 * time.Second
+
+// MakeDue lets a pending run start as soon as its thread is free.
+func (s *Store) MakeDue(ctx context.Context, runID string) error {
+	return s.write(ctx, func(t *tx) error {
+		_, err := t.exec(`UPDATE runs SET run_after_us = 0 WHERE tenant = $1 AND run_id = $2 AND status = 'pending'`, tenantOf(ctx), runID)
+		return err
+	})
 }
 
 func busy(threadID, runID string) error {

@@ -79,6 +79,12 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 				if th, _ := b.Thread(b.ctx, first.Thread.ID); th.Status != mapping.ThreadBusy {
 					t.Fatalf("thread %s while a run is pending", th.Status)
 				}
+				if c.stop == "rollback" { // it starts when the other one is gone
+					if ids, _, _ := b.claims(); len(ids) != 0 {
+						t.Fatalf("claimed %v before the rollback was done", ids)
+					}
+					b.ok(b.MakeDue(b.ctx, second.Run.ID))
+				}
 				ids, next, _ := b.claims()
 				if d := cmp.Diff([]string{second.Run.ID}, ids); d != "" {
 					t.Fatal(d)
