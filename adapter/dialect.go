@@ -69,10 +69,11 @@ type Backend interface {
 	Run(ctx context.Context, t Task) iter.Seq2[mapping.Event, error]
 }
 
-// Canceler is a backend that can tell the agent to stop. It is called after
-// Run was stopped, with a fresh context. Optional.
+// Canceler is a backend that can tell the agent to stop what it does for a run.
+// It is called after Run was stopped, with a fresh context; by then the link may
+// be that of a newer run, which is to go on. Optional.
 type Canceler interface {
-	Cancel(ctx context.Context, link mapping.Link) error
+	Cancel(ctx context.Context, link mapping.Link, runID string) error
 }
 
 // Prober is a backend that can be asked whether the agent is there. Optional.
@@ -88,7 +89,9 @@ type Profiled interface{ Profile() string }
 // task/step agent is described by the bridge.
 type Describer interface {
 	Schemas(ctx context.Context) (mapping.Schemas, error)
-	Graph(ctx context.Context) (json.RawMessage, error)
+	// Graph and Subgraphs are as Agents has them.
+	Graph(ctx context.Context, xray string) (json.RawMessage, error)
+	Subgraphs(ctx context.Context, namespace string, recurse bool) (json.RawMessage, error)
 }
 
 // StateWriter is a backend whose agent keeps a state that can be changed
@@ -161,11 +164,12 @@ type Task struct {
 	// Say is the client's words for that step, verbatim; nil: no body.
 	OneStep bool
 	Say     *string
-	// Files are the thread's artifacts.
+	// Files are those of the state the run stands on, and the thread's uploads.
 	Files Files
 }
 
-// Files gives a backend the artifacts of its thread. Bytes are streamed.
+// Files gives a backend the files of its run. Bytes are streamed. Not for use by
+// several goroutines.
 type Files interface {
 	// List returns what an agent that starts a new task should be given.
 	List(ctx context.Context) ([]mapping.Artifact, error)

@@ -18,14 +18,18 @@ type Service struct {
 	Index     ThreadIndex
 	States    States
 	Runs      Runs
+	ThreadLog ThreadLog
 	RunIndex  RunIndex
+	Explainer Explainer
 	Tasks     Tasks
 	Steps     Steps
 	Items     Items
 	Artifacts Artifacts
 	Agents    Agents
-	Crons     Crons
-	Topics    Topics
+	// Assistants are what is made over agents.
+	Assistants Assistants
+	Crons      Crons
+	Topics     Topics
 	// Interactions are what is said in topics.
 	Interactions Interactions
 }
@@ -50,6 +54,8 @@ type NewThread struct {
 	// Supersteps are states to start from: {updates: [{values, as_node}]} each.
 	Supersteps []Superstep
 	TTL        time.Duration
+
+	IdempotencyKey string
 }
 
 // Superstep is one step of a history that is brought along.
@@ -91,6 +97,9 @@ type States interface {
 	History(ctx context.Context, threadID string, q HistoryQuery) ([]ThreadState, error)
 	// Update reduces values into a new checkpoint; 409 while a run is active.
 	Update(ctx context.Context, threadID string, u StateUpdate) (mapping.Checkpoint, error)
+	// Forget drops the checkpoints before the head, and says how many there were:
+	// 0 while a run is active. Runs and what they have logged stay.
+	Forget(ctx context.Context, threadID string) (int, error)
 }
 
 // StateUpdate is a change of a thread's state from outside of a run.
@@ -126,6 +135,9 @@ type ThreadState struct {
 type Runs interface {
 	// Start makes a run durable and, when its thread is free, begins it.
 	Start(ctx context.Context, n NewRun) (Started, error)
+	// StartAll is Start for several runs. What is refused of one refuses all,
+	// with none started, but for a thread that is busy.
+	StartAll(ctx context.Context, list []NewRun) ([]Started, error)
 	// Get finds a run; ThreadID may be empty.
 	Get(ctx context.Context, ref RunRef) (mapping.Run, error)
 	// Cancel ends the run as interrupted. With opt.Wait it returns when the
@@ -140,6 +152,18 @@ type Runs interface {
 	Events(ctx context.Context, ref RunRef, after Cursor) iter.Seq2[*mapping.Entry, error]
 }
 
+// ThreadLog reads what happens on a thread, whichever run it belongs to.
+type ThreadLog interface {
+	// Position checks a cursor, and makes one that is Live stand for what is
+	// logged by now, so that nothing is missed that happens before Events is read.
+	Position(ctx context.Context, threadID string, after Cursor) (Cursor, error)
+	// Events yields the thread's entries after a Position, those of all its runs
+	// and of updates between them (without a RunID), in order, and follows the
+	// thread until ctx ends. A thread that is deleted ends the iterator with
+	// NotFound; of a run that is deleted nothing more comes.
+	Events(ctx context.Context, threadID string, after Cursor) iter.Seq2[*mapping.Entry, error]
+}
+
 // RunRef names a run. An empty ThreadID means wherever it is.
 type RunRef struct{ ThreadID, RunID string }
 
@@ -149,7 +173,7 @@ type RunRef struct{ ThreadID, RunID string }
 type Cursor struct {
 	Seq   int64
 	K     int  // -1: the whole event is behind
-	Start bool // from the run's start
+	Start bool // from the start of the run, or of the thread
 	Live  bool // only what comes from now on; an ended run ends at once
 	End   bool // only the end event: for those who wait and read nothing else
 }
@@ -157,7 +181,7 @@ type Cursor struct {
 // NewRun is a request for a run, in whatever dialect it came.
 type NewRun struct {
 	ThreadID     string // "": a stateless run on a thread of its own
-	Agent        string // config name or assistant UUID; "": the default agent
+	Agent        string // config name or UUID of an agent or assistant; "": the default agent
 	Flavour      mapping.Flavour
 	Kwargs       json.RawMessage // what the client sent of the kept keys, verbatim
 	Input        json.RawMessage
@@ -178,9 +202,14 @@ type NewRun struct {
 	// InterruptBefore and After are node names, or "*".
 	InterruptBefore []string
 	InterruptAfter  []string
-	Retries         int  // how often a failed run is tried again
-	RetriesSaid     bool // the client said so; else the agent's configuration holds
-	IdempotencyKey  string
+	// Background: the answer leaves before the run has done anything, so that the
+	// run may give way to other requests for a moment. No part of what is asked
+	// for: a repeated request may differ in it.
+	Background     bool `json:"-"`
+	Retries        int  // how often a failed run is tried again
+	RetriesSaid    bool // the client said so; else the agent's configuration holds
+	IdempotencyKey string
+	Batch          string // "i/n": run i of n that were asked for together, under one key
 	// Fields are the names of all documented fields the client sent, for the
 	// loss header.
 	Fields []string
@@ -260,12 +289,14 @@ type StepRequest struct {
 	RetriesSaid bool
 }
 
-// Handout is a step on its way to a client. Confirm must be called once the
-// answer was written to a client that was still there when it was ready; a step
-// that is not confirmed is handed out again. Release must be called in any case
-// when the request is over: until Confirm or Release, nobody else is given a
-// step of the task. The end of the request's context does not do it, since many
-// clients close their connection while the answer is still being confirmed.
+// Handout is a step on its way to a client. That it is handed out is durable by
+// now, so that a process that dies does not hand it out twice. Confirm must be
+// called once the answer was written to a client that was still there when it was
+// ready. Release must be called in any case when the request is over; before
+// Confirm it takes the hand-out back, and the step is handed out again. Until
+// either is called, nobody else is given a step of the task. The end of the
+// request's context does not do it, since many clients close their connection as
+// soon as they have read the answer.
 type Handout struct {
 	Step mapping.Step
 	// Losses of the run that the step belongs to, for the loss header.
@@ -377,14 +408,59 @@ type NamespaceQuery struct {
 	Limit, Offset  int
 }
 
-// Agents describes the configured agents.
+// Agents describes the configured agents, and the assistants made over them.
 type Agents interface {
-	// Resolve finds an agent by config name or UUID; "" is the default agent.
+	// Resolve finds an agent by config name or UUID, or an assistant by its
+	// UUID; "" is the default agent.
 	Resolve(ctx context.Context, idOrName string) (mapping.Agent, error)
 	Search(ctx context.Context, q AgentQuery) (agents []mapping.Agent, total int, err error)
 	Schemas(ctx context.Context, idOrName string) (mapping.Schemas, error)
-	// Graph is {nodes, edges} as LangGraph draws it.
-	Graph(ctx context.Context, idOrName string) (json.RawMessage, error)
+	// Graph is {nodes, edges} as LangGraph draws it; xray, "" or "true" or a
+	// number, says how deep it shows what nodes are made of.
+	Graph(ctx context.Context, idOrName, xray string) (json.RawMessage, error)
+	// Subgraphs is an object of schemas by namespace; namespace "" names all,
+	// recurse those within them too.
+	Subgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error)
+}
+
+// Assistants are made over configured agents: the same agent under an id, a name
+// and with settings of their own. Configured agents are assistants too, which
+// cannot be changed: that is Invalid.
+type Assistants interface {
+	// Create makes version 1 of an assistant.
+	Create(ctx context.Context, n NewAssistant) (mapping.Agent, error)
+	// Update makes a further version and makes it the current one.
+	Update(ctx context.Context, id string, p AssistantPatch) (mapping.Agent, error)
+	// Delete removes an assistant with its versions and crons, and with threads
+	// the threads whose metadata.assistant_id it is. Its runs stay.
+	Delete(ctx context.Context, id string, threads bool) error
+	// Versions lists versions, newest first.
+	Versions(ctx context.Context, idOrName string, q VersionQuery) ([]mapping.Agent, error)
+	// SetLatest makes a version the current one.
+	SetLatest(ctx context.Context, idOrName string, version int) (mapping.Agent, error)
+}
+
+// NewAssistant is a request for an assistant.
+type NewAssistant struct {
+	ID                        string // "": a fresh one
+	Graph                     string // config name or UUID of an agent
+	Name                      string // "": that of the agent
+	Description               string
+	Metadata, Config, Context json.RawMessage // objects; nil: {}
+	IfExists                  string          // raise (default, 409) | do_nothing
+}
+
+// AssistantPatch changes an assistant; nil fields stay.
+type AssistantPatch struct {
+	Graph, Name, Description *string
+	Metadata                 json.RawMessage // merged key by key
+	Config, Context          json.RawMessage // instead of what was there
+}
+
+// VersionQuery filters the versions of an assistant.
+type VersionQuery struct {
+	Metadata      json.RawMessage // containment
+	Limit, Offset int
 }
 
 // AgentQuery filters agents.

@@ -103,9 +103,8 @@ bridge.yaml:7: auth.keys[4].key: is missing; write env:NAME, file:PATH or sha256
 			nil, `bridge.yaml:1: hosts[0]: cannot be "http://x"; write a name without scheme and port, like bridge.local
 bridge.yaml:2: trusted_proxies[1]: cannot be "x"; write an address or a network, like 10.0.0.0/8
 bridge.yaml:3: auth.jwt: tokens of an identity provider are not checked by this version; use auth.keys and leave jwt empty`},
-		{"what this version does not do", "store: {embeddings: {key: 'env:SECRET'}}\nagents:\n  a: {url: 'http://127.0.0.1:1', allow_concurrent: true}\nauth: {jwt: {methods: [RS256]}}",
+		{"what this version does not do", "store: {embeddings: {key: 'env:SECRET'}}\nagents:\n  a: {url: 'http://127.0.0.1:1'}\nauth: {jwt: {methods: [RS256]}}",
 			[]string{"SECRET=x"}, `bridge.yaml:1: store.embeddings: vector search is not in this version; leave it out, and the query of a store search is a text search
-bridge.yaml:3: agents.a.allow_concurrent: several runs at a time on one thread are not in this version; leave it out, and clients use enqueue, interrupt or rollback
 bridge.yaml:4: auth.jwt: tokens of an identity provider are not checked by this version; use auth.keys and leave jwt empty`},
 		{"patterns and templates", "agents:\n  a: {url: 'http://127.0.0.1:1', artifacts: {exclude: ['*.log', '[']}, memory: {namespaces: ['users/{id}', 'a.b', '', 'x/{id']}}",
 			nil, `bridge.yaml:2: agents.a.artifacts.exclude[1]: "[" is not a pattern; write paths with * and ?, like build/*.log

@@ -10,10 +10,6 @@ func (l *loader) refuseUnbuilt() {
 		"vector search is not in this version; leave it out, and the query of a store search is a text search")
 	l.refuseIfSet("auth.jwt", l.cfg.Auth.JWT, def.Auth.JWT,
 		"tokens of an identity provider are not checked by this version; use auth.keys and leave jwt empty")
-	for _, name := range sortedNames(l.cfg.Agents) {
-		l.refuseIfSet("agents."+name+".allow_concurrent", l.cfg.Agents[name].AllowConcurrent, DefaultAgent().AllowConcurrent,
-			"several runs at a time on one thread are not in this version; leave it out, and clients use enqueue, interrupt or rollback")
-	}
 }
 
 func (l *loader) refuseIfSet(key string, value, usual any, why string) {

@@ -189,7 +189,7 @@ func (f *Fold) applyDiff(diff json.RawMessage) (*Fold, error) {
 	for _, part := range []struct {
 		name  string
 		apply func(*edit, member) error
-	}{{"set", applySet}, {"list", applyList}, {"merge", applyMerge}} {
+	}{{"set", applySet}, {"list", applyList}, {"merge", applyMerge}, {"join", applyJoin}} {
 		if err := eachPart(lookup(diff, part.name), func(m member) error { return part.apply(e, m) }); err != nil {
 			return nil, diffError(err)
 		}

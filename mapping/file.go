@@ -66,13 +66,17 @@ func EncodeReference(a Artifact) json.RawMessage {
 	return w.done()
 }
 
+// octets is what clients call a file whose type they do not know.
+const octets = "application/octet-stream"
+
+// writeFileFacts calls text a text even where nobody knew its type: agents that
+// go by it would not show its content to their model.
 func writeFileFacts(w *objectWriter, a Artifact, text bool) {
 	switch {
-	case a.MIMEType != "":
-	case text:
+	case text && (a.MIMEType == "" || a.MIMEType == octets):
 		a.MIMEType = "text/plain"
-	default:
-		a.MIMEType = "application/octet-stream"
+	case a.MIMEType == "":
+		a.MIMEType = octets
 	}
 	w.text("mimeType", a.MIMEType)
 	w.text("created_at", a.CreatedAt.UTC().Format(fileTime))
@@ -107,11 +111,12 @@ func DecodeFiles(files json.RawMessage) (list []File, bad []string) {
 }
 
 // ChangedFiles are the files that are new or different in after, and as
-// Deleted those that it does not have any more. Either fold may be nil.
-func ChangedFiles(before, after *Fold) []File {
+// Deleted those that it does not have any more. Either fold may be nil. Entries
+// that cannot be read are named in bad, as by DecodeFiles.
+func ChangedFiles(before, after *Fold) (list []File, bad []string) {
 	was, now := before.files(), after.files()
 	if was == now || len(was.list) == 0 && len(now.list) == 0 {
-		return nil
+		return nil, nil
 	}
 	var changed objectWriter
 	for _, m := range now.list {
@@ -120,8 +125,8 @@ func ChangedFiles(before, after *Fold) []File {
 			changed.buf = append(changed.buf, m.val...)
 		}
 	}
-	list, _ := DecodeFiles(changed.done())
-	return append(list, goneFiles(was, now)...)
+	list, bad = DecodeFiles(changed.done())
+	return append(list, goneFiles(was, now)...), bad
 }
 
 func goneFiles(was, now *members) []File {

@@ -25,6 +25,10 @@ func TestEncodeFile(t *testing.T) {
 			t.Errorf("%s: %s\nwant %s", c.what, c.got, c.want)
 		}
 	}
+	a.MIMEType = "application/octet-stream"
+	if got := string(EncodeFile(a, []byte("hi"), FileObject)); got != `{"content":"hi","encoding":"utf-8","mimeType":"text/plain",`+times {
+		t.Errorf("text of an unknown type: %s", got)
+	}
 	a.MIMEType = "text/markdown"
 	for _, content := range []string{"text", "\xff\x00"} {
 		list, bad := DecodeFiles(joinObject([]member{newMember("/d/x", EncodeFile(a, []byte(content), FileObject))}))
@@ -67,21 +71,26 @@ func TestDecodeFiles(t *testing.T) {
 	}
 }
 
+func changedFiles(before, after *Fold) []File {
+	list, _ := ChangedFiles(before, after)
+	return list
+}
+
 func TestChangedFiles(t *testing.T) {
 	t.Parallel()
 	before := mustFold(t, `{"files":{"/same":"1","/changed":"1","/gone":"1","/bare":"1"}}`)
 	after := mustFold(t, `{"files":{"/same":"1","/changed":"2","bare":"1","/new":{"content":["x"]},"/../bad":"x"}}`)
 	want := []File{{Path: "changed", Content: []byte("2")}, {Path: "bare", Content: []byte("1")}, {Path: "new", Content: []byte("x")}, {Path: "gone", Deleted: true}}
-	if diff := cmp.Diff(want, ChangedFiles(before, after)); diff != "" {
+	if diff := cmp.Diff(want, changedFiles(before, after)); diff != "" {
 		t.Error(diff)
 	}
-	if got := ChangedFiles(after, after); got != nil {
+	if got := changedFiles(after, after); got != nil {
 		t.Errorf("no change: %v", got)
 	}
-	if got := ChangedFiles(nil, before); len(got) != 4 {
+	if got := changedFiles(nil, before); len(got) != 4 {
 		t.Errorf("from nothing: %v", got)
 	}
-	if got := ChangedFiles(before, nil); len(got) != 4 || !got[0].Deleted {
+	if got := changedFiles(before, nil); len(got) != 4 || !got[0].Deleted {
 		t.Errorf("to nothing: %v", got)
 	}
 }

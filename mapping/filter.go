@@ -5,51 +5,93 @@ import (
 	"strings"
 )
 
-// MatchFilter tells whether an item's value passes a store filter: an object
-// of keys with what each must be, all of which must hold. A wanted value is
-// compared by Contains; an object of operators ($eq $ne $gt $gte $lt $lte) by
-// each of them. Order is defined between two numbers and between two strings;
-// any other pair, and a missing key, has none and does not match, save $ne. A
-// filter that cannot be read, or an unknown operator, is an *Error of class
-// Invalid, whatever the value is.
-func MatchFilter(value, filter json.RawMessage) (bool, error) {
+// Filter is what a store filter wants of an item's value: an object of keys
+// with what each must be, all of which must hold. A wanted value is compared by
+// Contains; an object of operators ($eq $ne $gt $gte $lt $lte) by each of them.
+// Order is defined between two numbers and between two strings; any other pair,
+// and a missing key, has none and does not match, save $ne. The zero Filter
+// passes everything. Safe for concurrent use.
+type Filter struct{ wanted []condition }
+
+type condition struct {
+	member
+	operators []member // nil: the member's value is compared
+}
+
+// ParseFilter reads a filter; null and nothing pass everything. One that cannot
+// be read, or an unknown operator, is an *Error of class Invalid.
+func ParseFilter(filter json.RawMessage) (Filter, error) {
 	if isNull(filter) {
-		return true, nil
+		return Filter{}, nil
 	}
 	wanted, err := splitObject(filter)
 	if err != nil {
-		return false, invalidAt("filter", "must be an object")
+		return Filter{}, invalidAt("filter", "must be an object")
 	}
-	var have members
-	if kindOf(value) == '{' {
-		_ = eachMember(value, have.put)
-	}
-	all := true
-	for _, m := range wanted {
-		ok, err := matchMember(m, have.get(m.key))
+	f := Filter{make([]condition, len(wanted))}
+	for i, m := range wanted {
+		operators, err := operatorsOf(m)
 		if err != nil {
-			return false, err
+			return Filter{}, err
 		}
-		all = all && ok
+		f.wanted[i] = condition{m, operators}
 	}
-	return all, nil
+	return f, nil
 }
 
-func matchMember(m member, have json.RawMessage) (bool, error) {
-	operators, err := operatorsOf(m)
-	if err != nil {
-		return false, err
+// Match tells whether a value passes. One that is no object has no keys.
+func (f Filter) Match(value json.RawMessage) bool {
+	have := make([]json.RawMessage, len(f.wanted))
+	if kindOf(value) == '{' {
+		_ = walkObject(value, func(b []byte, i int, name []byte) (int, bool) {
+			end, ok := scanValue(b, i, 1)
+			if at := f.find(name); ok && at >= 0 {
+				have[at] = b[i:end:end]
+			}
+			return end, ok
+		})
 	}
-	if operators == nil {
-		return have != nil && Contains(have, m.val), nil
-	}
-	for _, op := range operators {
-		ok, err := matchOperator(m.key, op, have)
-		if err != nil || !ok {
-			return false, err
+	for i := range f.wanted {
+		if !f.wanted[i].holds(have[i]) {
+			return false
 		}
 	}
-	return true, nil
+	return true
+}
+
+// find is the index of the condition on a key, as it is written; -1 for none.
+func (f Filter) find(name []byte) int {
+	if !plain(name) {
+		name = []byte(`"` + unquote(name) + `"`)
+	}
+	for i := range f.wanted {
+		if string(name[1:len(name)-1]) == f.wanted[i].key {
+			return i
+		}
+	}
+	return -1
+}
+
+// plain tells that a JSON string is written as it reads.
+func plain(name []byte) bool {
+	for _, c := range name {
+		if c == '\\' || c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *condition) holds(have json.RawMessage) bool {
+	if c.operators == nil {
+		return have != nil && Contains(have, c.val)
+	}
+	for _, op := range c.operators {
+		if ok, _ := matchOperator(c.key, op, have); !ok { // errors were found by operatorsOf
+			return false
+		}
+	}
+	return true
 }
 
 // operatorsOf are the operators of a condition; nil when it is a value. All of

@@ -34,6 +34,9 @@ func StateTaskID(checkpointID string) string { return derive(checkpointID, "step
 // artifacts. Those made by one process grow.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
+// NewAssistantID returns a random UUID, as LangGraph gives assistants that are made.
+func NewAssistantID() string { return uuid.NewString() }
+
 // IsUUID tells whether s is a UUID in its canonical, hyphenated form (either
 // case).
 func IsUUID(s string) bool {

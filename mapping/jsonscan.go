@@ -199,11 +199,9 @@ func kindOf(b json.RawMessage) byte {
 
 // unquote decodes a JSON string that was scanned.
 func unquote(b []byte) string {
-	for _, c := range b {
-		if c == '\\' || c >= 0x80 {
-			s, _ := jsontext.AppendUnquote(nil, b)
-			return string(s)
-		}
+	if !plain(b) {
+		s, _ := jsontext.AppendUnquote(nil, b)
+		return string(s)
 	}
 	return string(b[1 : len(b)-1])
 }

@@ -102,6 +102,7 @@ type RunOptions struct {
 	Resuming        bool            `json:"resuming,omitempty"`
 	Asked           []Interrupt     `json:"asked,omitempty"`   // the questions that were open when it was answered
 	Guessed         string          `json:"guessed,omitempty"` // text of the question a default answer was given to
+	Spent           []string        `json:"spent,omitempty"`   // texts of questions that get no default answer any more
 	Update          json.RawMessage `json:"update,omitempty"`  // command.update
 	Input           json.RawMessage `json:"input,omitempty"`   // instead of the input in Kwargs; nil: that one
 	StreamModes     []string        `json:"stream_modes,omitempty"`
@@ -120,6 +121,7 @@ type RunOptions struct {
 	FollowUp        bool            `json:"follow_up,omitempty"`  // further run of a task that has one
 	Due             int             `json:"due,omitempty"`        // with FollowUp: the step that was due when it was asked for
 	Checkpoint      string          `json:"checkpoint,omitempty"` // the client asked to start here
+	Shared          bool            `json:"shared,omitempty"`     // others may run beside it on its thread: what it changes is logged so that it can be merged
 	Losses          []Loss          `json:"losses,omitempty"`
 }
 
@@ -216,6 +218,8 @@ type Item struct {
 // known by their name; assistants made by clients over them have an id of
 // their own.
 type Agent struct {
+	Tenant      string // of one that was made; configured agents are everybody's
+	Owner       string
 	ID          string // assistant_id, a UUID
 	Graph       string // config name of the agent
 	Name        string

@@ -43,26 +43,26 @@ func TestMergeMetadata(t *testing.T) {
 	}
 }
 
-func TestMatchFilter(t *testing.T) {
+func TestFilter(t *testing.T) {
 	t.Parallel()
-	const value = `{"n":5,"s":"m","o":{"a":1,"b":2},"z":null}`
+	const value = `{"n":4,"\u00e9\n":1,"é":2,"n":5,"s":"m","o":{"a":1,"b":2},"z":null}`
 	for _, c := range []struct {
 		filter string
 		ok     bool
 	}{
-		{``, true}, {`null`, true}, {`{}`, true}, {`{"n":5}`, true}, {`{"n":5.0}`, true}, {`{"n":6}`, false}, {`{"x":5}`, false},
+		{`{"é\n":1,"\u00e9":2}`, true}, {`{"\\u00e9":2}`, false}, {``, true}, {`null`, true}, {`{}`, true}, {`{"n":5}`, true}, {`{"n":5.0}`, true}, {`{"n":6}`, false}, {`{"x":5}`, false},
 		{`{"o":{"a":1}}`, true}, {`{"n":5,"s":"x"}`, false}, {`{"z":null}`, true}, {`{"x":null}`, false},
 		{`{"n":{"$eq":5}}`, true}, {`{"n":{"$ne":5}}`, false}, {`{"x":{"$ne":5}}`, true}, {`{"x":{"$eq":null}}`, false},
 		{`{"n":{"$gt":4,"$lt":6}}`, true}, {`{"n":{"$gt":5}}`, false}, {`{"n":{"$gte":5}}`, true}, {`{"n":{"$lte":4.5}}`, false}, {`{"n":{"$lte":5}}`, true},
 		{`{"s":{"$gt":"a"}}`, true}, {`{"s":{"$lt":"a"}}`, false}, {`{"s":{"$gt":1}}`, false}, {`{"n":{"$gt":"1"}}`, false}, {`{"x":{"$gt":1}}`, false},
 	} {
-		if got, err := MatchFilter(raw(value), raw(c.filter)); err != nil || got != c.ok {
-			t.Errorf("MatchFilter(%s) = %v, %v", c.filter, got, err)
+		if f, err := ParseFilter(raw(c.filter)); err != nil || f.Match(raw(value)) != c.ok {
+			t.Errorf("%s: %v, %v", c.filter, !c.ok, err)
 		}
 	}
 	for _, filter := range []string{`[]`, `{"x":{"$regex":"a"}}`, `{"x":{"$eq":1,"a":2}}`, `{"n":{"$lt":1,"$in":[5]}}`, `{"a":`} {
-		if _, err := MatchFilter(raw(value), raw(filter)); Classify(err).Class != Invalid {
-			t.Errorf("MatchFilter(%s): %v, want Invalid", filter, err)
+		if _, err := ParseFilter(raw(filter)); Classify(err).Class != Invalid {
+			t.Errorf("ParseFilter(%s): %v, want Invalid", filter, err)
 		}
 	}
 }

@@ -121,3 +121,16 @@ func MessageTime(id string) time.Time {
 	}
 	return time.Unix(u.Time().UnixTime()).UTC().Truncate(time.Millisecond)
 }
+
+// TaskStrategy reads the multitask_strategy of a task. Beside the strategies'
+// names it takes the words of the Topic RFC ("Interaction Flow", 3): tasks are
+// executed in sequence or parallel.
+func TaskStrategy(said string) Strategy {
+	switch said {
+	case "sequence":
+		return StrategyEnqueue
+	case "parallel":
+		return StrategyConcurrent
+	}
+	return Strategy(said)
+}

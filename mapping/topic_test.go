@@ -305,3 +305,14 @@ func TestAskingStepIsOneInteraction(t *testing.T) {
 		}
 	}
 }
+
+func TestTaskStrategy(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]Strategy{
+		"sequence": StrategyEnqueue, "parallel": StrategyConcurrent, "enqueue": StrategyEnqueue, "interrupt": StrategyInterrupt, "": "", "other": "other",
+	} {
+		if got := TaskStrategy(said); got != want {
+			t.Errorf("%q is %q, want %q", said, got, want)
+		}
+	}
+}

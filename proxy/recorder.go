@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/apbridge/apbridge/mapping/failpoint"
 )
 
 const unmatched = "unmatched"
@@ -25,6 +27,7 @@ type recorder struct {
 
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 && status >= http.StatusOK { // not 1xx
+		failpoint.Hit(failpoint.ReplyBegun)
 		r.status = status
 	}
 	r.ResponseWriter.WriteHeader(status)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
 )
@@ -37,30 +38,10 @@ func (s *Server) faceOf(path string) Face {
 	return plain
 }
 
-var statuses = map[mapping.Class]int{
-	mapping.Invalid:      http.StatusUnprocessableEntity,
-	mapping.Malformed:    http.StatusBadRequest,
-	mapping.NotFound:     http.StatusNotFound,
-	mapping.Conflict:     http.StatusConflict,
-	mapping.TooLarge:     http.StatusRequestEntityTooLarge,
-	mapping.Unsupported:  http.StatusUnsupportedMediaType,
-	mapping.NotAllowed:   http.StatusMethodNotAllowed,
-	mapping.Unauthorized: http.StatusUnauthorized,
-	mapping.Forbidden:    http.StatusForbidden,
-	mapping.Limited:      http.StatusTooManyRequests,
-	mapping.Unavailable:  http.StatusServiceUnavailable,
-	mapping.StorageFull:  http.StatusInsufficientStorage,
-	mapping.Upstream:     http.StatusBadGateway,
-	mapping.Timeout:      http.StatusGatewayTimeout,
-}
-
 // refuse answers in the words of the dialect that owns the path.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e := mapping.Classify(err)
-	status, ok := statuses[e.Class]
-	if !ok {
-		status = http.StatusInternalServerError
-	}
+	status := adapter.Status(e.Class)
 	if e.Class == mapping.Unauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/google/uuid"
 	"github.com/gorilla/mux"
@@ -53,6 +54,7 @@ func (s *Server) withRecord(next http.Handler) http.Handler {
 		// Deferred: an aborted answer is counted too.
 		defer func() {
 			rec.extend()
+			failpoint.Hit(failpoint.ReplyWritten)
 			s.record(rec, r, time.Since(start))
 		}()
 		next.ServeHTTP(rec, r.WithContext(withRecorder(r.Context(), rec)))

@@ -20,10 +20,28 @@ const (
 	AutoGPT Kind = "autogpt" // forge with proposals; its last step has status created
 	Bee     Kind = "bee"     // beebot: numbers as ids, objects as output, no statuses
 	Old     Kind = "old"     // before September 2023: /agent/tasks, lists of ids, uri
+
+	OldForge Kind = "forge 2023" // forge with uri, empty lists of what it does not know, errors as {"error"}
+	Smol     Kind = "smol"       // on the Python SDK: all steps are planned after the first, no empty input
+	Evo      Kind = "evo"        // evo.ninja, on the JavaScript SDK: quoted outputs, a new artifact at every write and read
 )
 
 // Kinds are all of them.
-var Kinds = []Kind{Plain, Python, JS, Forge, AutoGPT, Bee, Old}
+var Kinds = []Kind{Plain, Python, JS, Forge, AutoGPT, Bee, Old, OldForge, Smol, Evo}
+
+// Family is the server a kind is built on, with whose habits it shares all
+// that is not said of it.
+func (k Kind) Family() Kind {
+	switch k {
+	case OldForge:
+		return Forge
+	case Smol:
+		return Python
+	case Evo:
+		return JS
+	}
+	return k
+}
 
 // Fault is what goes wrong at a step.
 type Fault string
@@ -66,6 +84,9 @@ type Counts struct{ Creates, Steps, Uploads, Downloads, Lists, Probes int }
 type StepAgent struct {
 	Kind   Kind
 	Script []ScriptStep
+	// Choose, if set, gives a task a script of its own when its first step is
+	// asked for; files are the contents of its uploads by path.
+	Choose func(input string, files map[string]string) []ScriptStep
 	// CreateFault happens at the first creation of a task.
 	CreateFault Fault
 
@@ -85,6 +106,7 @@ type stepTask struct {
 	additional string // JSON
 	steps      []*stepRow
 	artifacts  []*fileRow
+	script     []ScriptStep
 }
 
 type stepRow struct {
@@ -156,10 +178,10 @@ func (a *StepAgent) prefix() string {
 
 // ServeHTTP answers as the kind does.
 func (a *StepAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if a.Kind == JS {
+	if a.Kind.Family() == JS {
 		w.Header().Set("X-Powered-By", "Express")
 	}
-	if a.Kind == JS && r.Method == http.MethodPost && r.Header.Get("Content-Type") == "" {
+	if a.Kind.Family() == JS && r.Method == http.MethodPost && r.Header.Get("Content-Type") == "" {
 		write(w, http.StatusUnsupportedMediaType, "text/html", "<pre>Unsupported Media Type</pre>")
 		return
 	}
@@ -217,7 +239,11 @@ func (a *StepAgent) create(w http.ResponseWriter, r *http.Request) {
 	a.counts.Creates++
 	task, problem := a.newTask(body)
 	if problem != "" {
-		write(w, http.StatusUnprocessableEntity, "application/json", problem)
+		status := http.StatusUnprocessableEntity
+		if a.Kind == Smol {
+			status = http.StatusInternalServerError
+		}
+		write(w, status, "application/json", problem)
 		return
 	}
 	a.tasks = append(a.tasks, task)
@@ -234,14 +260,34 @@ func (a *StepAgent) create(w http.ResponseWriter, r *http.Request) {
 func (a *StepAgent) newTask(body []byte) (*stepTask, string) {
 	var in struct{ Input, Additional_input json.RawMessage }
 	_ = json.Unmarshal(body, &in)
-	if len(in.Input) == 0 && (a.Kind == Forge || a.Kind == AutoGPT) {
+	if len(in.Input) == 0 && (a.Kind.Family() == Forge || a.Kind == AutoGPT) {
 		return nil, `{"detail":[{"loc":["body","input"],"msg":"field required","type":"value_error.missing"}]}`
 	}
+	if len(in.Input) == 0 && a.Kind == Smol {
+		return nil, "Internal Server Error"
+	}
 	t := &stepTask{id: a.id("00000000-aaaa-4000-8000-%012d", len(a.tasks)+1), input: orNull(string(in.Input)), additional: orNull(string(in.Additional_input))}
-	if a.Kind == Python {
-		t.steps = append(t.steps, a.plan(0))
+	if a.Kind.Family() == Python {
+		t.steps = append(t.steps, a.plan(t, 0))
 	}
 	return t, ""
+}
+
+// scriptOf is what a task's steps bring about.
+func (a *StepAgent) scriptOf(t *stepTask) []ScriptStep {
+	if a.Choose == nil {
+		return a.Script
+	}
+	if t.script == nil {
+		var input string
+		_ = json.Unmarshal([]byte(t.input), &input)
+		files := map[string]string{}
+		for _, f := range t.artifacts {
+			files[f.path] = f.content
+		}
+		t.script = a.Choose(input, files)
+	}
+	return t.script
 }
 
 // id is in the kind's own form.
@@ -254,8 +300,9 @@ func (a *StepAgent) id(format string, n int) string {
 
 // plan is a step that waits to be asked for; the Python SDK lists those too,
 // with is_last already told.
-func (a *StepAgent) plan(n int) *stepRow {
-	s := a.Script[min(n, len(a.Script)-1)]
+func (a *StepAgent) plan(t *stepTask, n int) *stepRow {
+	script := a.scriptOf(t)
+	s := script[min(n, len(script)-1)]
 	return &stepRow{id: a.id("00000000-bbbb-4000-8000-%012d", n+1), status: "created", output: "null", additional: "null", input: "null", last: s.Last}
 }
 

@@ -31,7 +31,7 @@ func (a *StepAgent) getTask(w http.ResponseWriter, id string) {
 }
 
 func (a *StepAgent) taskJSON(t *stepTask) string {
-	switch a.Kind {
+	switch a.Kind.Family() {
 	case JS, Plain:
 		additional := t.additional
 		if additional == "null" {
@@ -65,7 +65,7 @@ func (a *StepAgent) idJSON(id string) string {
 func (a *StepAgent) writeList(w http.ResponseWriter, r *http.Request, key string, objects, ids []string) {
 	q := r.URL.Query()
 	page, size := number(q.Get("current_page"), 1), number(q.Get("page_size"), 10)
-	switch a.Kind {
+	switch a.Kind.Family() {
 	case Bee, Old:
 		write(w, 200, "application/json", "["+strings.Join(ids, ",")+"]")
 		return
@@ -105,10 +105,10 @@ func (a *StepAgent) listArtifacts(w http.ResponseWriter, r *http.Request, id str
 	a.counts.Lists++
 	t := a.find(id)
 	if t == nil {
-		a.unknownTask(w, id)
+		a.unknownList(w, r, id, "artifacts")
 		return
 	}
-	if a.Kind == Python || a.Kind == Old {
+	if a.Kind.Family() == Python || a.Kind == Old {
 		write(w, 200, "application/json", "["+a.filesJSON(t.artifacts)+"]")
 		return
 	}
@@ -135,16 +135,23 @@ func (a *StepAgent) upload(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	at := path.Join(r.FormValue("relative_path"), header.Filename)
-	if a.Kind == Forge || a.Kind == AutoGPT {
+	if a.Kind.Family() == Forge || a.Kind == AutoGPT {
 		// only the query counts, and it may be the whole path
 		if at = r.URL.Query().Get("relative_path"); !strings.HasSuffix(at, header.Filename) {
 			at = path.Join(at, header.Filename)
 		}
-	} else if len(r.URL.RawQuery) > 0 && a.Kind == JS {
+	} else if len(r.URL.RawQuery) > 0 && a.Kind.Family() == JS {
 		write(w, 400, "text/html", "<pre>Bad Request: Unknown query parameter</pre>")
 		return
 	}
 	write(w, 200, "application/json", a.fileJSON(t.put(at, string(content), false)))
+}
+
+// again registers a file anew, as evo.ninja does whenever it touches one.
+func (t *stepTask) again(at, content string) *fileRow {
+	f := &fileRow{id: fmt.Sprintf("00000000-dddd-4000-8000-%012d", len(t.artifacts)+1), path: at, content: content, byAgent: true}
+	t.artifacts = append(t.artifacts, f)
+	return f
 }
 
 func (t *stepTask) put(at, content string, byAgent bool) *fileRow {
@@ -165,7 +172,7 @@ func (a *StepAgent) download(w http.ResponseWriter, taskID, id string) {
 	a.counts.Downloads++
 	if t := a.find(taskID); t != nil {
 		for _, f := range t.artifacts {
-			hidden := a.Kind == JS && strings.HasPrefix(path.Base(f.path), ".")
+			hidden := a.Kind.Family() == JS && strings.HasPrefix(path.Base(f.path), ".")
 			if f.id == id && !hidden {
 				write(w, 200, "application/octet-stream", f.content)
 				return
@@ -186,7 +193,7 @@ func (a *StepAgent) filesJSON(files []*fileRow) string {
 func (a *StepAgent) fileJSON(f *fileRow) string {
 	dir, name := path.Split(f.path)
 	dir = strings.TrimSuffix(dir, "/")
-	switch a.Kind {
+	switch a.Kind.Family() {
 	case JS:
 		folder := "null"
 		if dir != "" {
@@ -194,6 +201,9 @@ func (a *StepAgent) fileJSON(f *fileRow) string {
 		}
 		return fmt.Sprintf(`{"artifact_id":"%s","agent_created":%t,"file_name":%q,"relative_path":%s,"created_at":"1767323045000"}`, f.id, f.byAgent, name, folder)
 	case Forge, AutoGPT:
+		if a.Kind == OldForge {
+			return fmt.Sprintf(`{"created_at":"2026-01-02T03:04:05.1","artifact_id":"%s","file_name":%q,"agent_created":%t,"uri":%q}`, f.id, name, f.byAgent, "file://"+f.path)
+		}
 		return fmt.Sprintf(`{"created_at":"2026-01-02T03:04:05.1","modified_at":"2026-01-02T03:04:05.1","artifact_id":"%s","agent_created":%t,"relative_path":%q,"file_name":%q}`, f.id, f.byAgent, f.path, name)
 	case Old:
 		return fmt.Sprintf(`{"artifact_id":"%s","file_name":%q,"uri":%q}`, f.id, name, f.path)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -19,16 +20,16 @@ func (a *StepAgent) step(w http.ResponseWriter, r *http.Request, taskID string) 
 		a.unknownTask(w, taskID)
 		return
 	}
-	if a.Kind == Forge && string(body) == "{}" {
+	if a.Kind.Family() == Forge && string(body) == "{}" {
 		write(w, http.StatusUnprocessableEntity, "application/json", `{"detail":[{"loc":["body","input"],"msg":"field required"}]}`)
 		return
 	}
-	n := t.done()
-	if n >= len(a.Script) && !a.Script[len(a.Script)-1].Repeat {
+	n, script := t.done(), a.scriptOf(t)
+	if n >= len(script) && !script[len(script)-1].Repeat {
 		a.afterEnd(w, t)
 		return
 	}
-	s := a.Script[min(n, len(a.Script)-1)]
+	s := script[min(n, len(script)-1)]
 	if fault := s.Fault; fault != "" && !a.faulted[n] {
 		if a.faulted == nil {
 			a.faulted = map[int]bool{}
@@ -109,10 +110,11 @@ func (t *stepTask) done() int {
 // execute does step n.
 func (a *StepAgent) execute(t *stepTask, n int, body string) *stepRow {
 	a.counts.Steps++
-	s := a.Script[min(n, len(a.Script)-1)]
-	row := a.plan(n)
-	if a.Kind == Python {
-		row = t.steps[len(t.steps)-1]
+	script := a.scriptOf(t)
+	s := script[min(n, len(script)-1)]
+	row := a.plan(t, n)
+	if a.Kind.Family() == Python {
+		row = t.steps[n]
 	} else {
 		t.steps = append(t.steps, row)
 	}
@@ -120,27 +122,40 @@ func (a *StepAgent) execute(t *stepTask, n int, body string) *stepRow {
 	if a.Kind == AutoGPT && s.Last {
 		row.status = "created"
 	}
-	row.input = a.inputOf(body)
-	for _, f := range s.Files {
-		row.files = append(row.files, t.put(f[0], f[1], true))
+	if a.Kind == Evo && s.Output != "" {
+		row.output = strconv.Quote(s.Output)
 	}
-	if a.Kind == Python && !s.Last {
-		t.steps = append(t.steps, a.plan(n+1))
+	row.input = a.inputOf(body)
+	a.touch(t, row, s.Files)
+	for k := n + 1; a.Kind.Family() == Python && !s.Last && k == len(t.steps) && (k == n+1 || a.Kind == Smol && k < len(script)); k++ {
+		t.steps = append(t.steps, a.plan(t, k))
 	}
 	return row
+}
+
+// touch writes the files of a step.
+func (a *StepAgent) touch(t *stepTask, row *stepRow, files [][2]string) {
+	for _, f := range files {
+		if a.Kind != Evo {
+			row.files = append(row.files, t.put(f[0], f[1], true))
+			continue
+		}
+		t.again(f[0], "not yet") // created empty, written, and read once more
+		row.files = append(row.files, t.again(f[0], f[1]), t.again(f[0], f[1]))
+	}
 }
 
 func (a *StepAgent) inputOf(body string) string {
 	var in struct{ Input json.RawMessage }
 	_ = json.Unmarshal([]byte(body), &in)
-	if len(in.Input) == 0 && (a.Kind == Forge || a.Kind == AutoGPT) {
+	if len(in.Input) == 0 && (a.Kind.Family() == Forge || a.Kind == AutoGPT) {
 		return `"y"`
 	}
 	return orNull(string(in.Input))
 }
 
 func (a *StepAgent) afterEnd(w http.ResponseWriter, t *stepTask) {
-	switch a.Kind {
+	switch a.Kind.Family() {
 	case Python:
 		write(w, 500, "text/plain", "Internal Server Error")
 	case Bee:
@@ -150,9 +165,20 @@ func (a *StepAgent) afterEnd(w http.ResponseWriter, t *stepTask) {
 	}
 }
 
+// unknownList is a list of a task that is not there.
+func (a *StepAgent) unknownList(w http.ResponseWriter, r *http.Request, id, key string) {
+	if a.Kind == OldForge {
+		a.writeList(w, r, key, nil, nil)
+		return
+	}
+	a.unknownTask(w, id)
+}
+
 func (a *StepAgent) unknownTask(w http.ResponseWriter, id string) {
 	switch a.Kind {
-	case JS:
+	case OldForge:
+		write(w, 404, "application/json", `{"error":"Task not found"}`)
+	case JS, Evo:
 		write(w, 500, "application/json", `{"error":"Task with id `+id+` not found"}`)
 	case Forge, AutoGPT:
 		write(w, 500, "text/plain; charset=utf-8", "Internal Server Error")
@@ -169,11 +195,11 @@ func (a *StepAgent) listSteps(w http.ResponseWriter, r *http.Request, id string)
 	a.counts.Lists++
 	t := a.find(id)
 	switch {
-	case a.Kind == JS:
+	case a.Kind.Family() == JS:
 		write(w, 500, "text/html", "<pre>Internal Server Error: response should be object</pre>")
 		return
 	case t == nil:
-		a.unknownTask(w, id)
+		a.unknownList(w, r, id, "steps")
 		return
 	}
 	a.settle(t)
@@ -206,7 +232,7 @@ func (a *StepAgent) getStep(w http.ResponseWriter, taskID, stepID string) {
 		return
 	}
 	for _, s := range t.steps {
-		if s.id == stepID || a.Kind == Python {
+		if s.id == stepID || a.Kind.Family() == Python {
 			write(w, 200, "application/json", a.stepJSON(t, s))
 			return
 		}
@@ -216,7 +242,7 @@ func (a *StepAgent) getStep(w http.ResponseWriter, taskID, stepID string) {
 
 func (a *StepAgent) stepJSON(t *stepTask, s *stepRow) string {
 	status, _, _ := strings.Cut(s.status, ":")
-	switch a.Kind {
+	switch a.Kind.Family() {
 	case JS:
 		return fmt.Sprintf(`{"task_id":"%s","step_id":"%s","input":%s,"status":"completed","output":%s,"artifacts":[%s],"is_last":%t}`,
 			t.id, s.id, s.input, s.output, a.filesJSON(s.files), s.last)

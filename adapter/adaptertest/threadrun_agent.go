@@ -44,7 +44,9 @@ type Canned struct {
 // answers go before everything and are named "METHOD /route" with {t} and {r}
 // for ids. Safe for concurrent use once it serves.
 type ThreadAgent struct {
-	Plays  []ThreadPlay
+	Plays []ThreadPlay
+	// Choose, if set, gives the play of a run from the body that asked for it.
+	Choose func(body []byte) ThreadPlay
 	Canned map[string]*Canned
 	// NoCreate: a thread must be there before its first run (if_not_exists is
 	// not known).
@@ -104,6 +106,13 @@ func (a *ThreadAgent) Drop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.threads = nil
+}
+
+// Play replaces the plays of runs made from now on.
+func (a *ThreadAgent) Play(plays ...ThreadPlay) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.Plays = plays
 }
 
 // Use sets the state of a thread, as somebody does who uses the server

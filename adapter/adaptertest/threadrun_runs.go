@@ -38,7 +38,7 @@ func (a *ThreadAgent) startRun(w http.ResponseWriter, r *http.Request, t *script
 		}
 	}
 	a.made++
-	play := a.Plays[min(len(t.runs), len(a.Plays)-1)]
+	play := a.nextPlay(t, body)
 	run := &scriptedRun{id: fmt.Sprintf("01a1fc7d-bb54-710b-addd-%012d", a.made), thread: thread, play: play,
 		metadata: req.Metadata, status: "running", stopped: make(chan struct{})}
 	t.runs = append(t.runs, run)
@@ -55,6 +55,13 @@ func (a *ThreadAgent) startRun(w http.ResponseWriter, r *http.Request, t *script
 	}
 	w.Header().Set("Content-Location", "/threads/"+thread+"/runs/"+run.id)
 	a.play(w, r, run, 0)
+}
+
+func (a *ThreadAgent) nextPlay(t *scriptedThread, body []byte) ThreadPlay {
+	if a.Choose != nil {
+		return a.Choose(body)
+	}
+	return a.Plays[min(len(t.runs), len(a.Plays)-1)]
 }
 
 func (a *ThreadAgent) inRun(w http.ResponseWriter, r *http.Request, route string, t *scriptedThread, id string) {

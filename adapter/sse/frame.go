@@ -1,6 +1,12 @@
 package sse
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
+
+// frameWords is what a frame of one data line has beside what it carries.
+const frameWords = len("event: \ndata: \nid: \n\n")
 
 // AppendFrame appends one frame to dst: event, data, id, each on a line of its
 // own, and the empty line that ends it. An empty event or id leaves its line
@@ -10,6 +16,7 @@ import "bytes"
 // further data lines, which a reader joins with LF again. Line breaks and NUL
 // in event or id cannot be carried and are left out.
 func AppendFrame(dst []byte, event string, data []byte, id string) []byte {
+	dst = slices.Grow(dst, len(event)+len(data)+len(id)+frameWords)
 	if event != "" {
 		dst = appendField(dst, "event: ", event)
 	}

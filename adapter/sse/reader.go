@@ -37,13 +37,22 @@ type Reader struct {
 	retry  time.Duration
 }
 
+// readBuffer is kept small: there may be thousands of streams, and a longer line
+// is read in pieces.
+const readBuffer = 2 << 10
+
 // NewReader reads from r. max bounds one event in bytes, all of its lines
 // together; 0 means 16 MiB.
+//
+// Not inlined, so that what it is put together from does not lie on the stacks of
+// those who read.
+//
+//go:noinline
 func NewReader(r io.Reader, max int) *Reader {
 	if max <= 0 {
 		max = 16 << 20
 	}
-	return &Reader{r: bufio.NewReaderSize(r, 8<<10), max: max}
+	return &Reader{r: bufio.NewReaderSize(r, readBuffer), max: max}
 }
 
 // LastID is the newest id the stream has told, "" before the first.

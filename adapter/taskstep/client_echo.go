@@ -39,7 +39,7 @@ func (e *echo) stuck() string {
 }
 
 func readsAsError(s string) bool {
-	s = strings.ToLower(strings.TrimSpace(s))
+	s = strings.ToLower(strings.TrimLeft(s, " \t\r\n\"")) // some agents quote their output
 	for _, start := range []string{"error", "an error", "exception", "traceback", "failed"} {
 		if strings.HasPrefix(s, start) {
 			return true

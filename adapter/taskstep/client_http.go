@@ -13,6 +13,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/go-resty/resty/v2"
 )
 
@@ -26,6 +27,7 @@ const (
 	readIdle     = 30 * time.Second
 	defaultEvent = 16 << 20
 	idleFloor    = 16
+	connBuffer   = 2 << 10 // of a connection; there may be thousands, and what is larger goes past it
 )
 
 // pauses are the waits before a call is tried again, where that is safe.
@@ -55,6 +57,8 @@ func newTransport(up adapter.Upstream, idle time.Duration) *http.Transport {
 		MaxIdleConnsPerHost: max(up.Config.Concurrency, idleFloor),
 		IdleConnTimeout:     idle,
 		DisableCompression:  true,
+		ReadBufferSize:      connBuffer,
+		WriteBufferSize:     connBuffer,
 	}
 }
 
@@ -169,8 +173,10 @@ func (b *backend) post(ctx context.Context, path string, body []byte) (*response
 func (b *backend) postOnce(ctx context.Context, req *resty.Request, path string) (*response, error) {
 	limited, cancel := context.WithTimeout(ctx, b.stepTimeout())
 	defer cancel()
+	failpoint.Hit(failpoint.AgentAsked)
 	res, err := req.SetContext(limited).Post(b.base.root + path)
 	ans, err := b.read(res, err)
+	failpoint.Hit(failpoint.AgentAnswered)
 	switch {
 	case err == nil || errors.Is(err, errTooLarge):
 		return ans, err

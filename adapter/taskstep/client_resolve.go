@@ -147,7 +147,11 @@ func (d *drive) listedStep(elem json.RawMessage) (remoteStep, error) {
 	if ans.status/100 != 2 {
 		return remoteStep{}, errNoList
 	}
-	return parseStep(ans.body, "")
+	s, err := parseStep(ans.body, "")
+	if err == nil && s.ID != id { // the Python SDK gives the task's first step whatever is asked for
+		return remoteStep{}, errNoList
+	}
+	return s, err
 }
 
 type stage int

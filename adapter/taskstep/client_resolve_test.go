@@ -26,15 +26,15 @@ func TestA10BrokenStep(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
 		for fault, able := range map[adaptertest.Fault]bool{
-			adaptertest.DieDone:    listing[kind],
-			adaptertest.DieHalfway: listing[kind],
-			adaptertest.DieRunning: listing[kind] && kind != adaptertest.Bee && kind != adaptertest.Old,
-			adaptertest.DieUnheard: receipt[kind],
+			adaptertest.DieDone:    listing[kind.Family()],
+			adaptertest.DieHalfway: listing[kind.Family()],
+			adaptertest.DieRunning: listing[kind.Family()] && kind != adaptertest.Bee && kind != adaptertest.Old,
+			adaptertest.DieUnheard: receipt[kind.Family()],
 		} {
 			t.Run(fmt.Sprintf("%s/%s", kind, fault), func(t *testing.T) {
 				t.Parallel()
 				agent := faulty(kind, fault)
-				if fault == adaptertest.DieRunning && !able && listing[kind] {
+				if fault == adaptertest.DieRunning && !able && listing[kind.Family()] {
 					t.Skip("its lists have no statuses to be scripted with")
 				}
 				tr := runTask(t, backendOf(t, agent), adaptertest.NewTask(nil))
@@ -71,7 +71,7 @@ func TestPickUpWithOpenStep(t *testing.T) {
 				task := again(adaptertest.NewTask(nil), first.Events[:logged]) // the last step was never logged
 				task.Open = true
 				rest := runTask(t, backendAt(t, url), task)
-				if !listing[kind] {
+				if !listing[kind.Family()] {
 					mustFail(t, rest, mapping.CodeOutcomeUnknown)
 					return
 				}
@@ -98,7 +98,7 @@ func TestPickUpBeforeFirstStep(t *testing.T) {
 		task := again(adaptertest.NewTask(files), first.Events)
 		task.Open = true
 		rest := runTask(t, backendAt(t, url), task)
-		if !receipt[kind] {
+		if !receipt[kind.Family()] {
 			mustFail(t, rest, mapping.CodeOutcomeUnknown)
 			continue
 		}
@@ -156,7 +156,7 @@ func TestPickUpWithOpenCreate(t *testing.T) {
 				task := adaptertest.NewTask(nil)
 				task.Open = true
 				tr := runTask(t, backendAt(t, url), task)
-				if made && !receipt[kind] { // a step may have been sent as well
+				if made && !receipt[kind.Family()] { // a step may have been sent as well
 					mustFail(t, tr, mapping.CodeOutcomeUnknown)
 				} else {
 					mustSucceed(t, tr)
@@ -182,7 +182,7 @@ func TestPickUpWithUnloggedLink(t *testing.T) {
 			task := adaptertest.NewTask(nil)
 			task.Open = true
 			rest := runTask(t, backendAt(t, url), task)
-			if !listing[kind] {
+			if !listing[kind.Family()] {
 				mustFail(t, rest, mapping.CodeOutcomeUnknown)
 				return
 			}
@@ -280,7 +280,7 @@ func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
 			task := again(adaptertest.NewTask(nil), append([]mapping.Event{started}, first.Events[:1]...))
 			task.Open = true
 			rest := runTask(t, backendAt(t, url), task)
-			if receipt[kind] {
+			if receipt[kind.Family()] {
 				mustSucceed(t, rest)
 				return
 			}

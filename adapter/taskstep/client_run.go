@@ -90,8 +90,8 @@ func (d *drive) find() error {
 	return d.link()
 }
 
-// prepare settles what an earlier call left open, and hands over the files of
-// a task that has not begun.
+// prepare settles what an earlier call left open, and hands over the files: all
+// of them to a task that has not begun, else those that came since.
 func (d *drive) prepare() error {
 	if d.task.Open && (d.linkedBefore() || d.found) {
 		steps, err := d.resolve(nil)
@@ -103,7 +103,7 @@ func (d *drive) prepare() error {
 	if len(d.seen) == 0 && len(d.queue) == 0 {
 		return d.uploadAll()
 	}
-	return nil
+	return d.uploadLate()
 }
 
 // mayGoOn is the guard against agents that never end.
@@ -116,7 +116,7 @@ func (d *drive) mayGoOn() error {
 		limit = d.up.Config.MaxSteps
 	}
 	if limit > 0 && d.inRun >= limit && len(d.queue) == 0 {
-		return d.fail(mapping.CodeStepLimit, "was stopped after %d steps (max_steps); it never said that it was done.", limit)
+		return d.fail(mapping.CodeStepLimit, "was stopped after %d steps (max_steps, or the request's recursion_limit); it never said that it was done.", limit)
 	}
 	if text := d.echo.stuck(); text != "" && !d.task.OneStep {
 		return d.fail(mapping.CodeUpstreamError, "reported the same error %d times in a row and would go on for ever: %s",

@@ -29,7 +29,7 @@ func TestCallsOfARun(t *testing.T) {
 			mustSucceed(t, runTask(t, b, adaptertest.NewTask(nil)))
 		}
 		c := agent.Counts()
-		if c.Creates != 2 || c.Steps != 6 || c.Lists != 2*lists[kind] || c.Probes != 1 {
+		if c.Creates != 2 || c.Steps != 6 || c.Lists != 2*lists[kind.Family()] || c.Probes != 1 {
 			t.Errorf("%s: %+v", kind, c)
 		}
 	}

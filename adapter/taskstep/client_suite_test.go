@@ -18,7 +18,7 @@ func TestBackend(t *testing.T) {
 				Hangs: func() adaptertest.Peer { return faulty(kind, adaptertest.Hang) },
 				Fails: failures(kind),
 			}
-			if kind == adaptertest.JS || kind == adaptertest.Bee {
+			if kind.Family() == adaptertest.JS || kind == adaptertest.Bee {
 				suite.Asks = nil // their steps have no additional_output to ask with
 			}
 			adaptertest.TestBackend(t, suite)

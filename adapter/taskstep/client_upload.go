@@ -10,6 +10,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -29,6 +30,10 @@ func (d *drive) uploadAll() error {
 	if d.linkedBefore() {
 		present = d.present()
 	}
+	return d.uploadExcept(list, present)
+}
+
+func (d *drive) uploadExcept(list []mapping.Artifact, present map[string]bool) error {
 	for _, a := range list {
 		if present[a.Path] {
 			continue
@@ -38,6 +43,30 @@ func (d *drive) uploadAll() error {
 		}
 	}
 	return nil
+}
+
+// uploadLate hands over what clients uploaded since the newest logged step. Of
+// the run before an answer no step is known here: the agent is asked what it
+// has, and gets what it does not.
+func (d *drive) uploadLate() error {
+	if d.lastLog == nil && !d.task.Resume {
+		return nil
+	}
+	list, err := d.task.Files.List(d.ctx)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(a mapping.Artifact) bool {
+		return a.AgentCreated || d.lastLog != nil && !a.ModifiedAt.After(d.lastLog.At)
+	})
+	if len(list) == 0 {
+		return nil
+	}
+	present := map[string]bool{}
+	if d.lastLog == nil {
+		present = d.present()
+	}
+	return d.uploadExcept(list, present)
 }
 
 // present are the paths the agent has; none when it does not say.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
 )
@@ -30,7 +31,11 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case mapping.TooLarge:
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 	}
-	_ = send(w, s.style.status(e.Class), appendError(nil, e))
+	status := s.style.status(e.Class)
+	if e.Code == mapping.CodeKeyReused {
+		status = http.StatusUnprocessableEntity // in every style: the request may be right, its key is not
+	}
+	_ = send(w, status, appendError(nil, e))
 }
 
 func (s *server) logInternal(r *http.Request, e *mapping.Error) {
@@ -53,39 +58,13 @@ func classify(err error) *mapping.Error {
 	return mapping.Classify(err)
 }
 
-// status is the one place where a class becomes an HTTP status. The document
-// fixes 404 and 422 and leaves the rest to its default response.
+// status is the HTTP status of a class. The documents fix 404, and one status
+// for all that cannot be: 422 in v1, 400 in the Topic RFC.
 func (s style) status(c mapping.Class) int {
-	switch c {
-	case mapping.Invalid, mapping.Malformed:
+	if c == mapping.Invalid || c == mapping.Malformed {
 		return s.invalid
-	case mapping.NotFound:
-		return http.StatusNotFound
-	case mapping.NotAllowed:
-		return http.StatusMethodNotAllowed
-	case mapping.Conflict:
-		return http.StatusConflict
-	case mapping.TooLarge:
-		return http.StatusRequestEntityTooLarge
-	case mapping.Unsupported:
-		return http.StatusUnsupportedMediaType
-	case mapping.Unauthorized:
-		return http.StatusUnauthorized
-	case mapping.Forbidden:
-		return http.StatusForbidden
-	case mapping.Limited:
-		return http.StatusTooManyRequests
-	case mapping.Unavailable:
-		return http.StatusServiceUnavailable
-	case mapping.StorageFull:
-		return http.StatusInsufficientStorage
-	case mapping.Upstream:
-		return http.StatusBadGateway
-	case mapping.Timeout:
-		return http.StatusGatewayTimeout
-	default:
-		return http.StatusInternalServerError
 	}
+	return adapter.Status(c)
 }
 
 // appendError writes {"message"} for 404, as the document's NotFound has it,

@@ -46,48 +46,42 @@ func mountFace(r *mux.Router, svc adapter.Service, face adapter.Face) {
 	if face.Heartbeat <= 0 {
 		face.Heartbeat = 15 * time.Second
 	}
-	s := &server{svc: svc, face: face, style: v1}
-	s.mountV1(r.PathPrefix("/ap/v1").Subrouter())
-	s.mountV1(r.PathPrefix("/agents/{agent}/ap/v1").Subrouter())
-	t := &server{svc: svc, face: face, style: v2}
-	t.mountTopics(r.PathPrefix("/ap/v2").Subrouter())
-	t.mountTopics(r.PathPrefix("/agents/{agent}/ap/v2").Subrouter())
+	tasks, topics := &server{svc: svc, face: face, style: v1}, &server{svc: svc, face: face, style: v2}
+	for _, chosen := range []string{"", "/agents/{agent}"} {
+		below := r.PathPrefix(chosen + "/ap/v1").Subrouter()
+		tasks.mountOperations(below, tasks.endpoints("/agent"))
+		tasks.mountHeartbeat(below)
+		tasks.mountRest(below)
+		below = r.PathPrefix(chosen + "/ap/v2").Subrouter()
+		topics.mountOperations(below, topics.topicEndpoints())
+		topics.mountRest(below)
+	}
 	// The prefix of before September 2023.
 	old := r.PathPrefix("/agent/").Subrouter()
-	s.mountOperations(old, "", s.endpoints())
-	old.PathPrefix("/tasks/").HandlerFunc(s.noRoute)
+	tasks.mountOperations(old, tasks.endpoints(""))
+	old.PathPrefix("/tasks/").HandlerFunc(tasks.noRoute)
 }
 
-// mountV1 answers everything below the prefix of v1, so that no client of it
-// ever sees another dialect's error or a page of text. A subrouter per prefix
-// costs the routes of other dialects one comparison instead of forty.
-func (s *server) mountV1(r *mux.Router) {
-	s.mountOperations(r, "/agent", s.endpoints())
-	r.Path("/heartbeat").Methods(http.MethodGet, http.MethodHead).HandlerFunc(heartbeat)
-	r.Path("/heartbeat").Handler(s.refuseMethod([]string{http.MethodGet, http.MethodHead}))
-	r.Path("").HandlerFunc(s.noRoute)
-	r.PathPrefix("/").HandlerFunc(s.noRoute)
-}
-
-// endpoints lists the operations, those that clients call most first: the
-// router tries them in this order.
-func (s *server) endpoints() []endpoint {
+// endpoints lists the operations on tasks below a prefix, those that clients
+// call most first: the router tries them in this order.
+func (s *server) endpoints(prefix string) []endpoint {
+	all, one := prefix+"/tasks", prefix+"/tasks/{task}"
 	return []endpoint{
-		{http.MethodPost, "/tasks/{task}/steps", s.executeStep},
-		{http.MethodPost, "/tasks", s.createTask},
-		{http.MethodGet, "/tasks/{task}", s.getTask},
-		{http.MethodGet, "/tasks/{task}/steps", s.listSteps},
-		{http.MethodGet, "/tasks/{task}/artifacts", s.listArtifacts},
-		{http.MethodGet, "/tasks/{task}/artifacts/{artifact}", s.downloadArtifact},
-		{http.MethodPost, "/tasks/{task}/artifacts", s.uploadArtifact},
-		{http.MethodGet, "/tasks/{task}/steps/{step}", s.getStep},
-		{http.MethodGet, "/tasks", s.listTasks},
-		{http.MethodPost, "/tasks/{task}/cancel", s.cancelTask},
+		{http.MethodPost, one + "/steps", s.executeStep},
+		{http.MethodPost, all, s.createTask},
+		{http.MethodGet, one, s.getTask},
+		{http.MethodGet, one + "/steps", s.listSteps},
+		{http.MethodGet, one + "/artifacts", s.listArtifacts},
+		{http.MethodGet, one + "/artifacts/{artifact}", s.downloadArtifact},
+		{http.MethodPost, one + "/artifacts", s.uploadArtifact},
+		{http.MethodGet, one + "/steps/{step}", s.getStep},
+		{http.MethodGet, all, s.listTasks},
+		{http.MethodPost, one + "/cancel", s.cancelTask},
 	}
 }
 
 // mountOperations adds the endpoints, and 405 for other methods on their paths.
-func (s *server) mountOperations(r *mux.Router, prefix string, list []endpoint) {
+func (s *server) mountOperations(r *mux.Router, list []endpoint) {
 	allowed := map[string][]string{}
 	for _, e := range list {
 		methods := []string{e.method}
@@ -95,14 +89,28 @@ func (s *server) mountOperations(r *mux.Router, prefix string, list []endpoint) 
 			methods = append(methods, http.MethodHead)
 		}
 		allowed[e.path] = append(allowed[e.path], methods...)
-		r.Path(prefix + e.path).Methods(methods...).Handler(s.handle(e.op))
+		r.Path(e.path).Methods(methods...).Handler(s.handle(e.op))
 	}
 	for _, e := range list {
 		if methods, ok := allowed[e.path]; ok {
-			r.Path(prefix + e.path).Handler(s.refuseMethod(methods))
+			r.Path(e.path).Handler(s.refuseMethod(methods))
 			delete(allowed, e.path)
 		}
 	}
+}
+
+// mountHeartbeat answers for the server itself, whatever its agents do.
+func (s *server) mountHeartbeat(r *mux.Router) {
+	r.Path("/heartbeat").Methods(http.MethodGet, http.MethodHead).HandlerFunc(heartbeat)
+	r.Path("/heartbeat").Handler(s.refuseMethod([]string{http.MethodGet, http.MethodHead}))
+}
+
+// mountRest answers everything else below a prefix, so that no client of it
+// ever sees another dialect's error or a page of text. A subrouter per prefix
+// costs the routes of other dialects one comparison instead of forty.
+func (s *server) mountRest(r *mux.Router) {
+	r.Path("").HandlerFunc(s.noRoute)
+	r.PathPrefix("/").HandlerFunc(s.noRoute)
 }
 
 func (s *server) handle(op operation) http.Handler {

@@ -1,6 +1,7 @@
 package taskstep
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -10,16 +11,9 @@ import (
 
 // listArtifacts is listAgentTaskArtifacts.
 func (s *server) listArtifacts(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	page, err := pageOf(r)
-	if err != nil {
-		return err
-	}
-	list, total, err := s.svc.Artifacts.List(r.Context(), ref, page)
-	if err != nil {
-		return err
-	}
-	_ = send(w, http.StatusOK, appendPage(nil, "artifacts", list, s.writer(ref).artifact, page, total))
-	return nil
+	return list(w, r, "artifacts", func(ctx context.Context, p adapter.Page) ([]mapping.Artifact, int, error) {
+		return s.svc.Artifacts.List(ctx, ref, p)
+	}, s.writer(ref).artifact)
 }
 
 // downloadArtifact is downloadAgentTaskArtifact.

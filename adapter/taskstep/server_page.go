@@ -1,6 +1,7 @@
 package taskstep
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -69,3 +70,17 @@ func parseCount(s string) (int, bool) {
 
 // pageCount is the number of pages total items fill.
 func pageCount(total, size int) int { return (total + size - 1) / size }
+
+// list answers a page of what read has; a page behind the last one is empty.
+func list[T any](w http.ResponseWriter, r *http.Request, name string, read func(context.Context, adapter.Page) ([]T, int, error), write func([]byte, *T) []byte) error {
+	page, err := pageOf(r)
+	if err != nil {
+		return err
+	}
+	items, total, err := read(r.Context(), page)
+	if err != nil {
+		return err
+	}
+	_ = send(w, http.StatusOK, appendPage(nil, name, items, write, page, total))
+	return nil
+}

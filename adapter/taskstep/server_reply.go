@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/gorilla/mux"
 )
 
@@ -37,6 +38,7 @@ func deliver(w http.ResponseWriter, r *http.Request, status int, body []byte) bo
 		return false
 	}
 	err := http.NewResponseController(w).Flush()
+	failpoint.Hit(failpoint.StepWritten)
 	return err == nil || errors.Is(err, http.ErrNotSupported)
 }
 

@@ -1,6 +1,7 @@
 package taskstep
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -57,16 +58,9 @@ func (s *server) listSteps(w http.ResponseWriter, r *http.Request, ref adapter.T
 	if stream {
 		return s.followSteps(w, r, ref)
 	}
-	page, err := pageOf(r)
-	if err != nil {
-		return err
-	}
-	steps, total, err := s.svc.Steps.List(r.Context(), ref, page)
-	if err != nil {
-		return err
-	}
-	_ = send(w, http.StatusOK, appendPage(nil, "steps", steps, s.writer(ref).step, page, total))
-	return nil
+	return list(w, r, "steps", func(ctx context.Context, p adapter.Page) ([]mapping.Step, int, error) {
+		return s.svc.Steps.List(ctx, ref, p)
+	}, s.writer(ref).step)
 }
 
 // getStep is getAgentTaskStep.

@@ -1,9 +1,11 @@
 package taskstep
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
 )
 
 const idempotencyKey = "Idempotency-Key"
@@ -38,18 +40,11 @@ func (s *server) getTask(w http.ResponseWriter, r *http.Request, ref adapter.Tas
 	return nil
 }
 
-// listTasks is listAgentTasks. A page behind the last one is empty.
+// listTasks is listAgentTasks.
 func (s *server) listTasks(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	page, err := pageOf(r)
-	if err != nil {
-		return err
-	}
-	tasks, total, err := s.svc.Tasks.List(r.Context(), ref, page)
-	if err != nil {
-		return err
-	}
-	_ = send(w, http.StatusOK, appendPage(nil, "tasks", tasks, s.writer(ref).task, page, total))
-	return nil
+	return list(w, r, "tasks", func(ctx context.Context, p adapter.Page) ([]mapping.Task, int, error) {
+		return s.svc.Tasks.List(ctx, ref, p)
+	}, s.writer(ref).task)
 }
 
 // cancelTask is an extension of ours: it stops what the task is doing. A body

@@ -1,6 +1,7 @@
 package taskstep
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -8,25 +9,18 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// mountTopics answers everything below a prefix of the Topic RFC ("Endpoint
-// Specifications"). Tasks, steps and artifacts below a topic are those of v1:
-// the same handlers, which find the topic in the reference.
-func (s *server) mountTopics(r *mux.Router) {
-	s.mountOperations(r, "/topics/{topic}", s.endpoints())
-	s.mountOperations(r, "/topics", s.topicEndpoints())
-	r.Path("").HandlerFunc(s.noRoute)
-	r.PathPrefix("/").HandlerFunc(s.noRoute)
-}
-
+// topicEndpoints lists the operations of the Topic RFC ("Endpoint
+// Specifications") below its prefix. Tasks, steps and artifacts below a topic
+// are those of v1: the same handlers, which find the topic in the reference.
 func (s *server) topicEndpoints() []endpoint {
-	return []endpoint{
-		{http.MethodPost, "/{topic}/interactions", s.createInteraction},
-		{http.MethodGet, "/{topic}/interactions", s.listInteractions},
-		{http.MethodGet, "/{topic}/interactions/{interaction}", s.getInteraction},
-		{http.MethodGet, "/{topic}", s.getTopic},
-		{http.MethodPost, "", s.createTopic},
-		{http.MethodGet, "", s.listTopics},
-	}
+	return append(s.endpoints("/topics/{topic}"),
+		endpoint{http.MethodPost, "/topics/{topic}/interactions", s.createInteraction},
+		endpoint{http.MethodGet, "/topics/{topic}/interactions", s.listInteractions},
+		endpoint{http.MethodGet, "/topics/{topic}/interactions/{interaction}", s.getInteraction},
+		endpoint{http.MethodGet, "/topics/{topic}", s.getTopic},
+		endpoint{http.MethodPost, "/topics", s.createTopic},
+		endpoint{http.MethodGet, "/topics", s.listTopics},
+	)
 }
 
 // createTopic is createTopic.
@@ -55,18 +49,11 @@ func (s *server) getTopic(w http.ResponseWriter, r *http.Request, ref adapter.Ta
 	return nil
 }
 
-// listTopics is listTopics. A page behind the last one is empty.
+// listTopics is listTopics.
 func (s *server) listTopics(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	page, err := pageOf(r)
-	if err != nil {
-		return err
-	}
-	list, total, err := s.svc.Topics.List(r.Context(), ref.Agent, page)
-	if err != nil {
-		return err
-	}
-	_ = send(w, http.StatusOK, appendPage(nil, "topics", list, s.writer(ref).topicObject, page, total))
-	return nil
+	return list(w, r, "topics", func(ctx context.Context, p adapter.Page) ([]mapping.Topic, int, error) {
+		return s.svc.Topics.List(ctx, ref.Agent, p)
+	}, s.writer(ref).topicObject)
 }
 
 // createInteraction is createInteraction. The words of a user answer the
@@ -88,16 +75,9 @@ func (s *server) createInteraction(w http.ResponseWriter, r *http.Request, ref a
 
 // listInteractions is listTopicInteractions.
 func (s *server) listInteractions(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	page, err := pageOf(r)
-	if err != nil {
-		return err
-	}
-	list, total, err := s.svc.Interactions.List(r.Context(), topicRef(ref), page)
-	if err != nil {
-		return err
-	}
-	_ = send(w, http.StatusOK, appendPage(nil, "interactions", list, s.writer(ref).interaction, page, total))
-	return nil
+	return list(w, r, "interactions", func(ctx context.Context, p adapter.Page) ([]mapping.Interaction, int, error) {
+		return s.svc.Interactions.List(ctx, topicRef(ref), p)
+	}, s.writer(ref).interaction)
 }
 
 // getInteraction is getTopicInteraction.

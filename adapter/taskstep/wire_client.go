@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // This file reads what real v1 servers answer. It is lenient where they are
@@ -48,23 +50,47 @@ type remoteArtifact struct {
 	Content  *string // some servers hand the text over inline and have no ids
 }
 
-type taskEnvelope struct {
-	ID         json.RawMessage `json:"task_id"`
-	Additional json.RawMessage `json:"additional_input"`
-	Artifacts  json.RawMessage `json:"artifacts"`
-	Steps      json.RawMessage `json:"steps"`
-	Created    json.RawMessage `json:"created_at"`
+type taskEnvelope struct{ ID, Additional, Artifacts, Steps, Created json.RawMessage }
+
+// member is where a member of the answer belongs; nil: nobody asks for it.
+func (e *taskEnvelope) member(name string) *json.RawMessage {
+	switch name {
+	case "task_id":
+		return &e.ID
+	case "additional_input":
+		return &e.Additional
+	case "artifacts":
+		return &e.Artifacts
+	case "steps":
+		return &e.Steps
+	case "created_at":
+		return &e.Created
+	}
+	return nil
 }
 
-type stepEnvelope struct {
-	ID         json.RawMessage `json:"step_id"`
-	TaskID     json.RawMessage `json:"task_id"`
-	Name       json.RawMessage `json:"name"`
-	Status     json.RawMessage `json:"status"`
-	Output     json.RawMessage `json:"output"`
-	Additional json.RawMessage `json:"additional_output"`
-	Artifacts  json.RawMessage `json:"artifacts"`
-	IsLast     json.RawMessage `json:"is_last"`
+type stepEnvelope struct{ ID, TaskID, Name, Status, Output, Additional, Artifacts, IsLast json.RawMessage }
+
+func (e *stepEnvelope) member(name string) *json.RawMessage {
+	switch name {
+	case "step_id":
+		return &e.ID
+	case "task_id":
+		return &e.TaskID
+	case "name":
+		return &e.Name
+	case "status":
+		return &e.Status
+	case "output":
+		return &e.Output
+	case "additional_output":
+		return &e.Additional
+	case "artifacts":
+		return &e.Artifacts
+	case "is_last":
+		return &e.IsLast
+	}
+	return nil
 }
 
 type artifactEnvelope struct {
@@ -86,7 +112,7 @@ func (e *fieldError) Error() string { return e.path + " " + e.problem }
 // parseTask reads a task; path names the place it stands at in the answer.
 func parseTask(raw json.RawMessage, path string) (remoteTask, error) {
 	var env taskEnvelope
-	if err := object(raw, path, &env); err != nil {
+	if err := members(raw, path, env.member); err != nil {
 		return remoteTask{}, err
 	}
 	id, err := requiredText(env.ID, path+"task_id")
@@ -116,7 +142,7 @@ func kindOfTask(env taskEnvelope) kind {
 
 func parseStep(raw json.RawMessage, path string) (remoteStep, error) {
 	var env stepEnvelope
-	if err := object(raw, path, &env); err != nil {
+	if err := members(raw, path, env.member); err != nil {
 		return remoteStep{}, err
 	}
 	s := remoteStep{Output: value(env.Output), Additional: asObject(env.Additional), Told: isList(env.Artifacts)}
@@ -187,18 +213,35 @@ func parseArtifact(raw json.RawMessage, path string) (remoteArtifact, error) {
 	return a, nil
 }
 
-// object decodes an object; anything else is a fieldError at path.
-func object(raw json.RawMessage, path string, into any) error {
+// members puts an object's members where they belong, as parts of raw: what
+// object does, without reflection, for what every step is read with.
+func members(raw json.RawMessage, path string, place func(name string) *json.RawMessage) error {
 	if first(raw) != '{' {
-		return &fieldError{place(path), "is not an object"}
+		return &fieldError{placeOf(path), "is not an object"}
 	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return &fieldError{place(path), "cannot be read: " + err.Error()}
+	err := mapping.EachMember(raw, func(name string, value json.RawMessage) {
+		if at := place(name); at != nil {
+			*at = value
+		}
+	})
+	if err != nil {
+		return &fieldError{placeOf(path), "cannot be read: " + err.Error()}
 	}
 	return nil
 }
 
-func place(path string) string {
+// object decodes an object; anything else is a fieldError at path.
+func object(raw json.RawMessage, path string, into any) error {
+	if first(raw) != '{' {
+		return &fieldError{placeOf(path), "is not an object"}
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return &fieldError{placeOf(path), "cannot be read: " + err.Error()}
+	}
+	return nil
+}
+
+func placeOf(path string) string {
 	if path = strings.TrimSuffix(path, "."); path == "" {
 		return "the answer"
 	}

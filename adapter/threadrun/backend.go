@@ -13,11 +13,12 @@ import (
 
 // backend calls a server of the thread/run dialect. It implements every
 // optional interface of package adapter. Between runs it keeps only what it
-// can ask again: which graph it calls. Safe for concurrent use.
+// can ask again: which graph it calls, and what that is. Safe for concurrent use.
 type backend struct {
 	up    adapter.Upstream
 	http  *client
 	graph graphCache
+	told  descriptions
 	pause pauses
 	// separate: the server was found not to make a thread with its first run.
 	separate atomic.Bool
@@ -48,7 +49,7 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{up: up, http: c, pause: defaultPauses()}, nil
+	return &backend{up: up, http: c, told: descriptions{age: descriptionAge}, pause: defaultPauses()}, nil
 }
 
 func defaultPauses() pauses {
@@ -136,10 +137,11 @@ func (b *backend) Profile() string {
 // Run implements adapter.Backend; session has the parts.
 func (b *backend) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
-		s := newSession(ctx, b, t, yield)
+		own := t // on the heap, where it does not make a stack large that waits
+		s := newSession(ctx, b, &own, yield)
 		defer s.close()
 		if err := s.run(); err != nil && !s.stopped {
-			yield(mapping.Event{}, s.fault(err))
+			s.fail(err)
 		}
 	}
 }

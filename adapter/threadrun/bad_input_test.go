@@ -43,7 +43,7 @@ func badRunInputs(path string) []badInput {
 		{"config.configurable", "POST", path, `{"config":{"configurable":[]}}`, 422, "config.configurable must be an object"},
 		{"command", "POST", path, `{"command":"go"}`, 422, "command must be an object"},
 		{"command.update", "POST", path, `{"command":{"update":3}}`, 422, "command.update must be an object"},
-		{"stream_mode", "POST", path, `{"assistant_id":"a","stream_mode":"loud"}`, 422, `unknown mode "loud"`},
+		{"stream_mode", "POST", path, `{"assistant_id":"a","stream_mode":"loud"}`, 422, `unknown mode "loud"; there are values, updates, messages, messages-tuple,`},
 		{"stream_mode's type", "POST", path, `{"stream_mode":{}}`, 422, "stream_mode must be a string or a list"},
 		{"stream_mode's elements", "POST", path, `{"stream_mode":[1]}`, 422, "stream_mode.0 must be a string"},
 		{"stream_subgraphs", "POST", path, `{"stream_subgraphs":"yes"}`, 422, "stream_subgraphs must be true or false"},
@@ -68,7 +68,7 @@ func badRunInputs(path string) []badInput {
 	if strings.HasPrefix(path, "/threads") {
 		list = append(list, badInput{"deleting a thread that was named", "POST", path, `{"on_completion":"delete"}`, 422, "on_completion can be delete only"})
 	} else {
-		list = append(list, badInput{"a mode of the other flavour", "POST", path, `{"agent_id":"a","stream_mode":"messages-tuple"}`, 422, `unknown mode "messages-tuple"`})
+		list = append(list, badInput{"a mode of the other flavour", "POST", path, `{"agent_id":"a","stream_mode":"messages-tuple"}`, 422, `unknown mode "messages-tuple"; there are values, messages, updates, custom.`})
 	}
 	return list
 }
@@ -105,7 +105,7 @@ func otherBadInputs() []badInput {
 		{"search: sort_order", "POST", "/threads/search", `{"sort_order":"up"}`, 422, "sort_order must be one of"},
 		{"search: ids", "POST", "/threads/search", `{"ids":["x"]}`, 422, "ids must be a list of UUIDs"},
 		{"search: select", "POST", "/threads/search", `{"select":["soul"]}`, 422, `unknown field "soul"`},
-		{"search: extract", "POST", "/threads/search", `{"extract":{"a":"values.b"}}`, 422, "extract is not supported"},
+		{"search: extract", "POST", "/threads/search", `{"extract":{"a":"soul.b"}}`, 422, "extract.a must be a path"},
 		{"count: values", "POST", "/threads/count", `{"values":1}`, 422, "values must be an object"},
 		{"prune: nothing", "POST", "/threads/prune", `{}`, 422, "thread_ids is needed"},
 		{"state: checkpoint", "GET", aThread + "/state/x", ``, 422, "checkpoint_id must be a UUID"},
@@ -127,7 +127,7 @@ func otherBadInputs() []badInput {
 		{"batch: one of two", "POST", "/runs/batch", `[{"assistant_id":"legacy"},{"assistant_id":1}]`, 422, "batch.1.assistant_id must be a string"},
 		{"batch: break-out", "POST", "/runs/batch", `[]},{"x":[]`, 422, ""},
 		{"batch: more than a list", "POST", "/runs/batch", `[{"assistant_id":"legacy"}],"x":1`, 422, "a list of 1 to"},
-		{"join: mode", "GET", aThread + aRun + "/stream?stream_mode=loud", ``, 422, `unknown mode "loud"`},
+		{"join: mode", "GET", aThread + aRun + "/stream?stream_mode=loud", ``, 422, `unknown mode "loud"; there are values, updates, messages, messages-tuple,`},
 		{"join: JSON modes", "GET", aThread + aRun + "/stream?stream_mode=%5B1%5D", ``, 422, "stream_mode must be a list of strings"},
 		{"join: unknown run", "GET", aThread + "/runs/00000000-0000-7000-8000-000000000699/join", ``, 404, "no such run"},
 		{"cancel: action", "POST", aThread + aRun + "/cancel?action=shout", ``, 422, "action must be one of"},

@@ -142,6 +142,7 @@ func (s *session) checkpointFrame(head mapping.Head, data json.RawMessage) error
 	s.step = meta.Step
 	s.told = len(cp.Next) == 0
 	s.over = s.told && meta.Source == "loop"
+	s.made.checkpoint()
 	head.Name, head.Full, head.Next = "checkpoints", true, nonNil(cp.Next)
 	head.Checkpoint = &mapping.Checkpoint{Source: orElse(meta.Source, "loop"), Step: meta.Step,
 		Next: head.Next, RunID: s.t.Run.ID, Metadata: cp.Metadata}
@@ -177,6 +178,9 @@ func (s *session) updatesFrame(head mapping.Head, data json.RawMessage) error {
 func (s *session) update(head mapping.Head, nodes []member, data json.RawMessage, more bool) error {
 	if more {
 		head.UpstreamID = "" // the event after it ends the frame
+	}
+	if err := s.mayMake(); err != nil {
+		return err
 	}
 	s.over = false
 	head.Node, data = nodeOf(nodes, data)

@@ -22,7 +22,8 @@ func framesIn(t testing.TB, list ...sse.Event) (tr adaptertest.Trace) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // an error frame would ask for the state
-	s := newSession(ctx, b, adaptertest.NewTask(nil), func(ev mapping.Event, _ error) bool {
+	task := adaptertest.NewTask(nil)
+	s := newSession(ctx, b, &task, func(ev mapping.Event, _ error) bool {
 		tr.Events = append(tr.Events, ev)
 		return true
 	})

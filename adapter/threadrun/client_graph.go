@@ -152,18 +152,36 @@ func (b *backend) Schemas(ctx context.Context) (mapping.Schemas, error) {
 		Config  json.RawMessage `json:"config_schema"`
 		Context json.RawMessage `json:"context_schema"`
 	}
-	err := b.describe(ctx, "schemas", &s)
+	err := b.describe(ctx, "schemas", nil, &s)
 	return mapping.Schemas{Input: s.Input, Output: s.Output, State: s.State, Config: s.Config, Context: s.Context}, err
 }
 
 // Graph asks for the graph's nodes and edges.
-func (b *backend) Graph(ctx context.Context) (json.RawMessage, error) {
+func (b *backend) Graph(ctx context.Context, xray string) (json.RawMessage, error) {
+	query := url.Values{}
+	if xray != "" {
+		query.Set("xray", xray)
+	}
 	var raw json.RawMessage
-	err := b.describe(ctx, "graph", &raw)
+	err := b.describe(ctx, "graph", query, &raw)
 	return raw, err
 }
 
-func (b *backend) describe(ctx context.Context, what string, v any) error {
+// Subgraphs asks for the schemas of the graphs within the graph.
+func (b *backend) Subgraphs(ctx context.Context, namespace string, recurse bool) (json.RawMessage, error) {
+	what, query := "subgraphs", url.Values{}
+	if namespace != "" {
+		what += "/" + url.PathEscape(namespace)
+	}
+	if recurse {
+		query.Set("recurse", "true")
+	}
+	var raw json.RawMessage
+	err := b.describe(ctx, what, query, &raw)
+	return raw, err
+}
+
+func (b *backend) describe(ctx context.Context, what string, query url.Values, v any) error {
 	t, err := b.target(ctx)
 	if err != nil {
 		return err
@@ -172,7 +190,10 @@ func (b *backend) describe(ctx context.Context, what string, v any) error {
 	if t.plain {
 		root = "/agents/"
 	}
-	return b.http.getJSON(ctx, root+url.PathEscape(t.id)+"/"+what, v)
+	if len(query) > 0 {
+		what += "?" + query.Encode()
+	}
+	return b.told.read(ctx, b.http, root+url.PathEscape(t.id)+"/"+what, v)
 }
 
 // entry is the node a whole state is written as: one that leads to the end, so
@@ -183,7 +204,7 @@ func (b *backend) entry(ctx context.Context, t target) string {
 		return t.entry
 	}
 	t.entry = "__start__"
-	if raw, err := b.Graph(ctx); err == nil {
+	if raw, err := b.Graph(ctx, ""); err == nil {
 		t.entry = lastNode(raw)
 		b.graph.set(&t)
 	}

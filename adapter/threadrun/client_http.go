@@ -14,6 +14,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/go-resty/resty/v2"
 )
 
@@ -23,6 +24,7 @@ const (
 	retryTries   = 3
 	retryMaxWait = 5 * time.Second // longest Retry-After that is honoured
 	maxAnswer    = 64 << 20        // of one JSON answer: a whole state
+	connBuffer   = 2 << 10         // of a connection; there may be thousands, and what is larger goes past it
 )
 
 // client is the HTTP side of the backend. Reads may be asked again, so they
@@ -62,6 +64,8 @@ func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
 			MaxIdleConnsPerHost: conns,
 			IdleConnTimeout:     idle,
 			DisableCompression:  true,
+			ReadBufferSize:      connBuffer,
+			WriteBufferSize:     connBuffer,
 			ForceAttemptHTTP2:   true,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -168,7 +172,9 @@ func (c *client) send(ctx context.Context, rc *resty.Client, method, path string
 		}
 		req.SetHeader("Content-Type", "application/json").SetBody(raw)
 	}
+	asking(method)
 	resp, err := req.Execute(method, path)
+	asked(method)
 	if err != nil {
 		if resp != nil && resp.RawResponse != nil {
 			resp.RawResponse.Body.Close()
@@ -216,4 +222,17 @@ func retryAfter(h http.Header) time.Duration {
 		return max(time.Until(at), 0)
 	}
 	return 0
+}
+
+// asking and asked are the fail points of requests that change something.
+func asking(method string) {
+	if method != http.MethodGet {
+		failpoint.Hit(failpoint.AgentAsked)
+	}
+}
+
+func asked(method string) {
+	if method != http.MethodGet {
+		failpoint.Hit(failpoint.AgentAnswered)
+	}
 }

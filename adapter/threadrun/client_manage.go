@@ -10,22 +10,28 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Cancel stops what runs upstream for the link: its run, and any other that
-// this bridge began on that thread, since the newest may have been begun
-// without our hearing its id. Nothing to stop is no error.
-func (b *backend) Cancel(ctx context.Context, link mapping.Link) error {
+// Cancel stops what was begun on the link's upstream thread for a run of ours,
+// also where its id was never heard. Nothing to stop is no error.
+func (b *backend) Cancel(ctx context.Context, link mapping.Link, runID string) error {
 	if link.Remote == "" {
 		return nil
 	}
 	if link.Profile == profilePlain {
 		return b.cancelPlain(ctx, link)
 	}
-	var first error
-	if link.RemoteRun != "" {
-		first = b.cancelRun(ctx, link.Remote, link.RemoteRun)
+	list, err := b.runs(ctx, link.Remote)
+	switch {
+	case err != nil && link.RemoteRun != "": // it keeps no list: the link is all there is
+		return b.cancelRun(ctx, link.Remote, link.RemoteRun)
+	case status(err) == http.StatusNotFound:
+		return nil
 	}
-	b.stopStale(ctx, link.Remote, "")
-	return first
+	for _, r := range list {
+		if r.active() && r.Metadata.RunID == runID {
+			err = errors.Join(err, b.cancelRun(ctx, link.Remote, r.ID))
+		}
+	}
+	return err
 }
 
 // Forget deletes the upstream thread. One that is gone is no error.
@@ -83,6 +89,8 @@ func (b *backend) updateError(err error) error {
 	switch status(err) {
 	case http.StatusNotFound:
 		return &mapping.Error{Class: e.Class, Code: mapping.CodeUpstreamLost, Message: e.Message, Err: err}
+	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return &mapping.Error{Class: e.Class, Code: mapping.CodeNotSupported, Message: e.Message, Err: err}
 	case http.StatusConflict:
 		return &mapping.Error{Class: mapping.Conflict, Code: mapping.CodeThreadBusy, Message: e.Message, Err: err}
 	}

@@ -55,6 +55,7 @@ func (s *session) note(ev mapping.Event) {
 	if ev.Head.UpstreamID != "" {
 		s.lastID = ev.Head.UpstreamID
 	}
+	s.made.note(ev)
 	switch {
 	case ev.Kind == mapping.KindUpdate && ev.Head.NS == nil && !emptyDelta(ev.Data):
 		s.outputs++

@@ -124,7 +124,7 @@ func TestPlainServer(t *testing.T) {
 			if string(c.agent.last["agent_id"]) != `"helper"` || string(c.agent.last["thread_id"]) != `"t1"` {
 				t.Errorf("request %s", c.agent.last)
 			}
-			if err := b.Cancel(within(t), link); err != nil {
+			if err := b.Cancel(within(t), link, ""); err != nil {
 				t.Error(err)
 			}
 		})

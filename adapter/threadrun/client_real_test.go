@@ -242,7 +242,8 @@ func TestRealCancel(t *testing.T) {
 	mine, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var tr adaptertest.Trace
-	for ev, err := range b.Run(mine, say("6000")) {
+	task := say("6000")
+	for ev, err := range b.Run(mine, task) {
 		if tr.Err = err; err != nil {
 			break
 		}
@@ -255,7 +256,7 @@ func TestRealCancel(t *testing.T) {
 		t.Fatalf("error %v", tr.Err)
 	}
 	link := linkOf(tr)
-	if err := b.Cancel(ctx, link); err != nil {
+	if err := b.Cancel(ctx, link, task.Run.ID); err != nil {
 		t.Fatal(err)
 	}
 	var run runWire
@@ -420,7 +421,7 @@ func TestRealDescriptions(t *testing.T) {
 	if ok, err := detect(ctx, b.up); !ok || err != nil {
 		t.Errorf("detect: %v, %v", ok, err)
 	}
-	graph, err := b.Graph(ctx)
+	graph, err := b.Graph(ctx, "")
 	if err != nil || lastNode(graph) != "answer" {
 		t.Errorf("graph %s, %v", graph, err)
 	}

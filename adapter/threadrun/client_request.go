@@ -119,7 +119,7 @@ func (s *session) questionOpen() bool {
 
 // config is the client's config without names of ours, and always with a
 // recursion_limit: the server's own default of 25 is no limit of ours. It lies
-// one above max_steps, so that the bridge's own limit is met first.
+// one above max_steps, so that the bridge's own limit is met first (see mayMake).
 func (s *session) config(next bool) (json.RawMessage, error) {
 	config := object(s.t.Run.Options.Config)
 	if config == nil {
@@ -149,15 +149,6 @@ func (s *session) config(next bool) (json.RawMessage, error) {
 		config["configurable"] = raw
 	}
 	return json.Marshal(config)
-}
-
-func (s *session) maxSteps() int {
-	for _, n := range []int{s.t.Run.Options.MaxSteps, s.b.up.Config.MaxSteps} {
-		if n > 0 {
-			return n
-		}
-	}
-	return 100
 }
 
 // originKey is the member of metadata that says where a thread comes from.

@@ -25,26 +25,35 @@ func (s *session) begin() error {
 // start sends the run's request, or the one for its next step, and follows
 // what comes of it.
 func (s *session) start(next bool) error {
+	body, done, err := s.open(next)
+	if done || err != nil {
+		return err
+	}
+	return s.follow(body)
+}
+
+// open has the upstream run made, and returns its stream, nil if it has none. done:
+// there is nothing to follow. What it needs has left the stack when the
+// stream is waited for.
+func (s *session) open(next bool) (stream io.ReadCloser, done bool, err error) {
 	body, err := s.request(next)
 	if err != nil {
-		return err
+		return nil, false, err
 	}
 	resp, err := s.create(body)
 	switch {
 	case errors.Is(err, errNotMade):
-		return s.makeFirst()
+		return nil, true, s.makeFirst()
 	case lostUpstream(err) && !next && s.heal():
-		return s.restart()
-	case err != nil:
-		return err
-	case resp == nil:
-		return s.follow(nil)
+		return nil, true, s.restart()
+	case err != nil || resp == nil:
+		return nil, false, err
 	}
 	if err := s.began(runOf(resp.Header)); err != nil {
 		resp.Body.Close()
-		return err
+		return nil, false, err
 	}
-	return s.follow(resp.Body)
+	return resp.Body, false, nil
 }
 
 // errNotMade: the request should have made the thread, and did not.
@@ -277,8 +286,7 @@ func (s *session) rejoin() (*http.Response, error) {
 
 // read takes frames until the stream closes.
 func (s *session) read(body io.Reader) error {
-	limit := int(s.b.up.Limits.Event)
-	r := sse.NewReader(body, limit)
+	r := sse.NewReader(body, int(s.b.up.Limits.Event))
 	s.stream = r
 	defer func() { s.stream = nil }()
 	for {
@@ -286,15 +294,21 @@ func (s *session) read(body io.Reader) error {
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
-		case errors.Is(err, sse.ErrTooLong):
-			return mapping.Errorf(mapping.TooLarge, mapping.CodeBadUpstream,
-				"Agent %q sent an event longer than limits.event (%d bytes).", s.b.up.Name, limit)
 		case err != nil:
-			return s.b.http.broken(s.ctx, http.MethodGet, "its event stream", err)
+			return s.unreadable(err)
 		}
 		s.alive()
 		if err := s.frame(f); err != nil {
 			return err
 		}
 	}
+}
+
+// unreadable is why a stream could not be read on.
+func (s *session) unreadable(err error) error {
+	if errors.Is(err, sse.ErrTooLong) {
+		return mapping.Errorf(mapping.TooLarge, mapping.CodeBadUpstream,
+			"Agent %q sent an event longer than limits.event (%d bytes).", s.b.up.Name, int(s.b.up.Limits.Event))
+	}
+	return s.b.http.broken(s.ctx, http.MethodGet, "its event stream", err)
 }

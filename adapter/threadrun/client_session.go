@@ -15,7 +15,7 @@ import (
 // session is one call of Backend.Run. It is used by one goroutine.
 type session struct {
 	b     *backend
-	t     adapter.Task
+	t     *adapter.Task // its own: it is changed as the run goes on
 	yield func(mapping.Event, error) bool
 	outer context.Context // the caller's
 	ctx   context.Context // ends with outer, or when the agent is silent too long
@@ -31,6 +31,7 @@ type session struct {
 	unfused  bool // the thread had to be made first, although the request should have made it
 	rejoined bool // frames may have been missed
 	empty    int  // steps without output, one after the other
+	made     supersteps
 
 	// What the frames of the present upstream run told.
 	lastID      string      // newest SSE id
@@ -47,7 +48,7 @@ type session struct {
 	askers      map[string]string // interrupt id to state task id
 }
 
-func newSession(ctx context.Context, b *backend, t adapter.Task, yield func(mapping.Event, error) bool) *session {
+func newSession(ctx context.Context, b *backend, t *adapter.Task, yield func(mapping.Event, error) bool) *session {
 	t.After = mapping.NewestAttempt(t.After) // what a failed one left upstream is not gone back to
 	s := &session{b: b, t: t, yield: yield, outer: ctx, link: t.Link, askers: map[string]string{}}
 	s.ctx, s.stop = context.WithCancelCause(ctx)
@@ -56,6 +57,11 @@ func newSession(ctx context.Context, b *backend, t adapter.Task, yield func(mapp
 	}
 	return s
 }
+
+// fail tells why there is no outcome.
+//
+//go:noinline
+func (s *session) fail(err error) { s.yield(mapping.Event{}, s.fault(err)) } // an event would lie on the stack meanwhile
 
 func (s *session) close() {
 	if s.alarm != nil {
@@ -123,18 +129,18 @@ func (s *session) fault(err error) error {
 		return s.gone()
 	}
 	if errors.Is(context.Cause(s.ctx), errIdle) {
-		s.cancelIdle()
+		s.cancelThere()
 		return &mapping.Error{Class: mapping.Timeout, Code: mapping.CodeStepTimeout, Err: errIdle,
 			Message: fmt.Sprintf("Agent %q said nothing for %s (step_timeout). The run was cancelled there.", s.b.up.Name, s.b.up.Config.StepTimeout)}
 	}
 	return mapping.Classify(err)
 }
 
-// cancelIdle tells an agent that was silent for too long to stop.
-func (s *session) cancelIdle() {
+// cancelThere tells an agent that took too long, or too many steps, to stop.
+func (s *session) cancelThere() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.outer), dialTimeout)
 	defer cancel()
-	_ = s.b.Cancel(ctx, s.link)
+	_ = s.b.Cancel(ctx, s.link, s.t.Run.ID)
 }
 
 // lost is the error for a thread or run that the server no longer knows.

@@ -401,12 +401,20 @@ func TestCancelForgetAndUpdate(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.HangPlay())
 	b := scripted(t, a).(*backend)
-	tr := adaptertest.Collect(within(t), b, adaptertest.NewTask(nil), 2)
+	task := adaptertest.NewTask(nil)
+	tr := adaptertest.Collect(within(t), b, task, 2)
 	link := linkOf(tr)
+	const cancel = "POST /threads/{t}/runs/{r}/cancel"
+	if err := b.Cancel(within(t), link, "an older run"); err != nil || a.Calls(cancel) != 0 {
+		t.Errorf("for an older run %d were cancelled, %v", a.Calls(cancel), err)
+	}
 	for range 2 {
-		if err := b.Cancel(within(t), link); err != nil {
+		if err := b.Cancel(within(t), link, task.Run.ID); err != nil {
 			t.Error(err)
 		}
+	}
+	if n := a.Calls(cancel); n != 1 {
+		t.Errorf("cancelled %d times, want once", n)
 	}
 	if _, err := b.UpdateState(within(t), link, json.RawMessage(`{"n":1}`), "plan"); err != nil {
 		t.Error(err)
@@ -420,7 +428,7 @@ func TestCancelForgetAndUpdate(t *testing.T) {
 	if mapping.Classify(err).Code != mapping.CodeUpstreamLost {
 		t.Errorf("update of a forgotten thread: %v", err)
 	}
-	if err := b.Cancel(within(t), link); err != nil {
+	if err := b.Cancel(within(t), link, task.Run.ID); err != nil {
 		t.Errorf("cancelling on a forgotten thread: %v", err)
 	}
 }

@@ -4,55 +4,10 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
 )
-
-// statusOf is the dialect's table of error classes (Agent Protocol 0.1.6,
-// responses of the operations; LangGraph answers the same with other bodies).
-// 501 is never used: SDKs retry it.
-func statusOf(c mapping.Class) int {
-	switch c {
-	case mapping.Invalid:
-		return http.StatusUnprocessableEntity
-	case mapping.Malformed:
-		return http.StatusBadRequest
-	case mapping.NotFound:
-		return http.StatusNotFound
-	case mapping.Conflict:
-		return http.StatusConflict
-	case mapping.TooLarge:
-		return http.StatusRequestEntityTooLarge
-	case mapping.Unsupported:
-		return http.StatusUnsupportedMediaType
-	case mapping.NotAllowed:
-		return http.StatusMethodNotAllowed
-	case mapping.Unauthorized:
-		return http.StatusUnauthorized
-	case mapping.Forbidden:
-		return http.StatusForbidden
-	default:
-		return statusOfFailure(c)
-	}
-}
-
-// statusOfFailure is for what is not the client's fault.
-func statusOfFailure(c mapping.Class) int {
-	switch c {
-	case mapping.Limited:
-		return http.StatusTooManyRequests
-	case mapping.Unavailable:
-		return http.StatusServiceUnavailable
-	case mapping.StorageFull:
-		return http.StatusInsufficientStorage
-	case mapping.Upstream:
-		return http.StatusBadGateway
-	case mapping.Timeout:
-		return http.StatusGatewayTimeout
-	default:
-		return http.StatusInternalServerError
-	}
-}
 
 // fail answers a request with an error: always {code, message, detail}. The
 // cause goes to the log only.
@@ -61,7 +16,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return // nobody is there to read it
 	}
 	e := mapping.Classify(err)
-	status := statusOf(e.Class)
+	status := adapter.Status(e.Class)
 	if status >= http.StatusInternalServerError {
 		s.log.Error("request failed", zap.String("route", routeOf(r)), zap.String("code", e.Code),
 			zap.String("request_id", w.Header().Get("X-Request-Id")), zap.Error(err))

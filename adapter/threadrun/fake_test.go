@@ -72,7 +72,8 @@ func raw(s string) json.RawMessage { return json.RawMessage(s) }
 func (f *fake) service() adapter.Service {
 	return adapter.Service{
 		Threads: fakeThreads{f}, Index: fakeIndex{f}, States: fakeStates{f}, Runs: fakeRuns{f},
-		RunIndex: fakeRunIndex{f}, Items: fakeItems{f}, Agents: fakeAgents{f}, Crons: fakeCrons{f},
+		RunIndex: fakeRunIndex{f}, Explainer: fakeRuns{f}, Items: fakeItems{f}, Agents: fakeAgents{f}, ThreadLog: fakeThreadLog{f},
+		Assistants: fakeAssistants{f}, Crons: fakeCrons{f},
 	}
 }
 
@@ -271,6 +272,14 @@ func (f fakeStates) Update(_ context.Context, id string, u adapter.StateUpdate) 
 	return mapping.Checkpoint{ID: uuid(52)}, nil
 }
 
+func (f fakeStates) Forget(_ context.Context, id string) (int, error) {
+	if _, ok := f.threads[id]; !ok {
+		return 0, notFound(mapping.CodeThreadNotFound, "thread")
+	}
+	f.note("states.forget")
+	return 2, nil
+}
+
 type fakeRuns struct{ *fake }
 
 func (f fakeRuns) Start(_ context.Context, n adapter.NewRun) (adapter.Started, error) {
@@ -298,12 +307,31 @@ func (f fakeRuns) Start(_ context.Context, n adapter.NewRun) (adapter.Started, e
 	return adapter.Started{Run: run, Losses: f.losses}, nil
 }
 
+func (f fakeRuns) StartAll(ctx context.Context, list []adapter.NewRun) (out []adapter.Started, err error) {
+	for _, n := range list {
+		st, err := f.Start(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, st)
+	}
+	return out, nil
+}
+
 func (f fakeRuns) find(ref adapter.RunRef) (*fakeRun, error) {
 	fr, ok := f.runs[ref.RunID]
 	if !ok || ref.ThreadID != "" && fr.run.ThreadID != ref.ThreadID {
 		return nil, notFound(mapping.CodeRunNotFound, "run")
 	}
 	return fr, nil
+}
+
+func (f fakeRuns) Explain(_ context.Context, ref adapter.RunRef) (adapter.Explanation, error) {
+	r, err := f.find(ref)
+	if err != nil {
+		return adapter.Explanation{}, err
+	}
+	return adapter.Explanation{RunID: r.run.ID, ThreadID: r.run.ThreadID, Status: r.run.Status, Reason: adapter.ReasonFinished}, nil
 }
 
 func (f fakeRuns) Get(_ context.Context, ref adapter.RunRef) (mapping.Run, error) {
@@ -491,6 +519,12 @@ func (f fakeAgents) Schemas(context.Context, string) (mapping.Schemas, error) {
 	return mapping.Schemas{Input: s, Output: s, State: s, Config: s, Context: s}, nil
 }
 
-func (f fakeAgents) Graph(context.Context, string) (json.RawMessage, error) {
+func (f fakeAgents) Graph(_ context.Context, _, xray string) (json.RawMessage, error) {
+	f.lastQuery = xray
 	return raw(`{"nodes":[],"edges":[]}`), nil
+}
+
+func (f fakeAgents) Subgraphs(_ context.Context, _, namespace string, recurse bool) (json.RawMessage, error) {
+	f.lastQuery = [2]any{namespace, recurse}
+	return raw(`{}`), nil
 }

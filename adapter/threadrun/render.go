@@ -51,9 +51,12 @@ const (
 	stateCheckpoint = 0
 	stateValues     = 1
 	stateComplete   = 2
+	stateChanged    = 3
 
 	endEvent = 0
 	endError = 1
+	endDone  = 2
+	endState = 3
 )
 
 // modeMask is a set of stream modes.
@@ -104,8 +107,8 @@ type view struct {
 	e    *mapping.Entry
 }
 
-func newView(run mapping.Run, set modeMask, after adapter.Cursor) *view {
-	v := &view{run: run, modes: set, subgraphs: run.Options.Subgraphs, after: after}
+func newView(run *mapping.Run, set modeMask, after adapter.Cursor) *view {
+	v := &view{run: *run, modes: set, subgraphs: run.Options.Subgraphs, after: after}
 	if set&modeMessages != 0 {
 		v.partials = newPartials()
 	}
@@ -165,9 +168,11 @@ func (v *view) encode(slot int, name string, data func() []byte) []byte {
 	return sse.AppendFrame(nil, nameWithin(name, v.e.Head.NS), data(), id)
 }
 
-// nameWithin is how a nested graph's frames are called: mode|outer|inner.
+// nameWithin is how a nested graph's frames are called: mode|outer|inner. Those
+// of the mode messages keep their name: servers tell messages by id alone, and
+// clients look for these names as they are.
 func nameWithin(name string, ns []string) string {
-	if len(ns) == 0 {
+	if len(ns) == 0 || strings.HasPrefix(name, "messages/") {
 		return name
 	}
 	return name + "|" + strings.Join(ns, "|")

@@ -118,6 +118,22 @@ func TestFlavours(t *testing.T) {
 	}
 }
 
+func TestRunsThatNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	for path, background := range map[string]bool{
+		"/runs": true, "/runs/batch": true, aThread + "/runs": true, "/runs/wait": false, aThread + "/runs/wait": false, "/runs/stream": false, aThread + "/runs/stream": false,
+	} {
+		f := newFake()
+		body := `{}`
+		if path == "/runs/batch" {
+			body = `[{}]`
+		}
+		if st := send(t, "POST", f.serve(t).URL+path, body); st != 200 || f.lastRun.Background != background {
+			t.Errorf("%s: %d, background %t", path, st, f.lastRun.Background)
+		}
+	}
+}
+
 func TestQueriesReachTheService(t *testing.T) {
 	t.Parallel()
 	minute := 90 * time.Second

@@ -2,6 +2,7 @@ package threadrun
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -85,13 +86,33 @@ func (s *server) getAssistant(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// deepest is how far xray may look into a graph.
+const deepest = 100
+
 func (s *server) assistantGraph(w http.ResponseWriter, r *http.Request) error {
-	graph, err := s.svc.Agents.Graph(r.Context(), mux.Vars(r)["assistant_id"])
+	q := queryOf(r)
+	xray := q.xray()
+	if err := q.err(); err != nil {
+		return err
+	}
+	graph, err := s.svc.Agents.Graph(r.Context(), mux.Vars(r)["assistant_id"], xray)
 	if err != nil {
 		return err
 	}
 	reply(w, http.StatusOK, graph)
 	return nil
+}
+
+// xray is true, false, or a depth: "", "true" or the number.
+func (q *query) xray() string {
+	switch s := strings.ToLower(q.text("xray")); s {
+	case "", "false", "0":
+		return ""
+	case "true":
+		return s
+	default:
+		return itoa(q.whole("xray", 1, 1, deepest))
+	}
 }
 
 func (s *server) assistantSchemas(w http.ResponseWriter, r *http.Request) error {
@@ -116,65 +137,18 @@ func schemaMembers(e *enc, sc mapping.Schemas) {
 	e.key("state_schema").raw(sc.State, "{}").key("config_schema").raw(sc.Config, "{}")
 }
 
-// assistantSubgraphs: what an agent is made of inside is not known here.
 func (s *server) assistantSubgraphs(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	q.flag("recurse")
+	recurse := q.flag("recurse")
 	if err := q.err(); err != nil {
 		return err
 	}
-	if _, err := s.assistantOf(r); err != nil {
-		return err
-	}
-	reply(w, http.StatusOK, []byte("{}"))
-	return nil
-}
-
-// assistantVersions: a configured agent has the one version it is configured in.
-func (s *server) assistantVersions(w http.ResponseWriter, r *http.Request) error {
-	o, err := s.request(w, r, false)
+	vars := mux.Vars(r)
+	graphs, err := s.svc.Agents.Subgraphs(r.Context(), vars["assistant_id"], vars["namespace"], recurse)
 	if err != nil {
 		return err
 	}
-	p := o.page(10)
-	o.object("metadata")
-	if err := o.err(); err != nil {
-		return err
-	}
-	a, err := s.assistantOf(r)
-	if err != nil {
-		return err
-	}
-	list := []mapping.Agent{a}
-	if p.offset > 0 {
-		list = nil
-	}
-	replyAgents(w, list, encodeAssistant, nil)
-	return nil
-}
-
-func (s *server) assistantLatest(w http.ResponseWriter, r *http.Request) error {
-	o, err := s.request(w, r, true)
-	if err != nil {
-		return err
-	}
-	version := o.whole("version", 0, 1, 1<<30)
-	if o.get("version") == nil {
-		o.complain("version", "is needed")
-	}
-	if err := o.err(); err != nil {
-		return err
-	}
-	a, err := s.assistantOf(r)
-	if err != nil {
-		return err
-	}
-	if version != max(a.Version, 1) {
-		return mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "This assistant has no version %d.", version)
-	}
-	var e enc
-	encodeAssistant(&e, a)
-	reply(w, http.StatusOK, e.b)
+	reply(w, http.StatusOK, graphs)
 	return nil
 }
 

@@ -1,13 +1,14 @@
 package threadrun
 
 import (
+	"fmt"
 	"net/http"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// batchRuns starts several stateless runs. All are read before the first is
-// started, so that a mistake in one starts none.
+// batchRuns starts several stateless runs. A mistake in one starts none.
 func (s *server) batchRuns(w http.ResponseWriter, r *http.Request) error {
 	raw, err := s.readBody(w, r)
 	if err != nil {
@@ -17,13 +18,18 @@ func (s *server) batchRuns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	runs := make([]mapping.Run, 0, len(batch))
-	for _, q := range batch {
-		st, err := s.svc.Runs.Start(r.Context(), q.NewRun)
-		if err != nil {
-			return err
-		}
-		runs = append(runs, asCreated(st.Run))
+	list := make([]adapter.NewRun, len(batch))
+	for i, q := range batch {
+		list[i] = q.NewRun
+		list[i].Background = true
+	}
+	started, err := s.svc.Runs.StartAll(r.Context(), list)
+	if err != nil {
+		return err
+	}
+	runs := make([]mapping.Run, len(started))
+	for i, st := range started {
+		runs[i] = asCreated(st.Run)
 	}
 	replyRuns(w, runs, false, nil)
 	return nil
@@ -57,6 +63,7 @@ func (s *server) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 		if run := (&fields{errs: o.errs}).element("batch", i, one); run != nil {
 			q := run.runRequest("")
 			q.Retries, q.RetriesSaid = run.retries(h)
+			q.IdempotencyKey, q.Batch = h.Get(idempotencyKey), fmt.Sprintf("%d/%d", i, len(list))
 			batch = append(batch, q)
 		}
 	}

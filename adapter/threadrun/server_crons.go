@@ -3,6 +3,7 @@ package threadrun
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -38,6 +39,7 @@ func (s *server) newCron(w http.ResponseWriter, r *http.Request, thread string) 
 		return err
 	}
 	n := o.cron(thread)
+	n.Run.IdempotencyKey = r.Header.Get(idempotencyKey)
 	if err := o.err(); err != nil {
 		return err
 	}
@@ -143,8 +145,10 @@ func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// over lays the request over what the cron was made of.
+// over lays the request over what the cron was made of. There is no cron without
+// a schedule: null leaves the one there is.
 func (o *fields) over(c mapping.Cron) error {
+	o.members = slices.DeleteFunc(o.members, func(m member) bool { return m.name == "schedule" && kindOf(m.value) == 'n' })
 	was, err := splitObject(c.Payload)
 	if err != nil {
 		return err

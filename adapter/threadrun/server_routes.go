@@ -37,6 +37,7 @@ var endpoints = []endpoint{
 	on("GET", "/threads/{thread_id}/state/{checkpoint_id}", (*server).stateAt),
 	on("GET", "/threads/{thread_id}/history", (*server).getHistory),
 	on("POST", "/threads/{thread_id}/history", (*server).postHistory),
+	on("GET", "/threads/{thread_id}/stream", (*server).streamThreadWide),
 
 	on("GET", "/threads/{thread_id}/runs", (*server).listRuns),
 	on("DELETE", "/threads/{thread_id}/runs/{run_id}", (*server).deleteRun),
@@ -45,6 +46,7 @@ var endpoints = []endpoint{
 	on("GET", "/threads/{thread_id}/runs/{run_id}/join", (*server).joinRun),
 	on("GET", "/threads/{thread_id}/runs/{run_id}/wait", (*server).waitRunThread),
 	on("POST", "/threads/{thread_id}/runs/{run_id}/cancel", (*server).cancelRunThread),
+	on("GET", "/threads/{thread_id}/runs/{run_id}/explain", (*server).explainRun),
 
 	on("POST", "/runs", (*server).createRunStateless),
 	on("POST", "/runs/search", (*server).searchRuns),
@@ -62,6 +64,7 @@ var endpoints = []endpoint{
 	on("GET", "/runs/{run_id}/join", (*server).joinRun),
 	on("GET", "/runs/{run_id}/stream", (*server).joinStream),
 	on("POST", "/runs/{run_id}/cancel", (*server).cancelRunAP),
+	on("GET", "/runs/{run_id}/explain", (*server).explainRun),
 
 	on("POST", "/assistants/search", (*server).searchAssistants),
 	on("POST", "/assistants/count", (*server).countAssistants),
@@ -72,9 +75,9 @@ var endpoints = []endpoint{
 	on("GET", "/assistants/{assistant_id}/subgraphs/{namespace}", (*server).assistantSubgraphs),
 	on("POST", "/assistants/{assistant_id}/versions", (*server).assistantVersions),
 	on("POST", "/assistants/{assistant_id}/latest", (*server).assistantLatest),
-	refuse("POST", "/assistants", "making assistants"),
-	refuse("PATCH", "/assistants/{assistant_id}", "changing assistants"),
-	refuse("DELETE", "/assistants/{assistant_id}", "deleting assistants"),
+	on("POST", "/assistants", (*server).createAssistant),
+	on("PATCH", "/assistants/{assistant_id}", (*server).patchAssistant),
+	on("DELETE", "/assistants/{assistant_id}", (*server).deleteAssistant),
 
 	on("POST", "/agents/search", (*server).searchAgents),
 	on("GET", "/agents/{agent_id}", (*server).getAgent),
@@ -90,7 +93,6 @@ var endpoints = []endpoint{
 	on("GET", "/info", (*server).info),
 
 	refuse("PATCH", "/threads/{thread_id}/state", "patching a state's metadata"),
-	refuse("GET", "/threads/{thread_id}/stream", "streaming a whole thread"),
 	refuse("POST", "/threads/{thread_id}/stream", "the streaming protocol"),
 	refuse("GET", "/threads/{thread_id}/stream/events", "the streaming protocol"),
 	refuse("POST", "/threads/{thread_id}/stream/events", "the streaming protocol"),
@@ -103,7 +105,9 @@ func on(method, path string, serve handler) endpoint { return endpoint{method, p
 // refuse answers a known operation that is not there with 404 and its name;
 // SDKs take that as final, while they retry 501.
 func refuse(method, path, what string) endpoint {
-	return endpoint{method, path, func(*server, http.ResponseWriter, *http.Request) error {
-		return mapping.Errorf(mapping.NotFound, mapping.CodeNotSupported, "Not supported here: %s.", what)
-	}, true}
+	return endpoint{method, path, func(*server, http.ResponseWriter, *http.Request) error { return notSupported(what) }, true}
+}
+
+func notSupported(what string) error {
+	return mapping.Errorf(mapping.NotFound, mapping.CodeNotSupported, "Not supported here: %s.", what)
 }

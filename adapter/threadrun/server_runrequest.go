@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -42,6 +43,9 @@ var (
 	protocolModes  = []string{"values", "messages", "updates", "custom"}
 )
 
+// idempotencyKey is honoured by every POST that makes something.
+const idempotencyKey = "Idempotency-Key"
+
 // readRun reads the body of a request for a run; thread is that of the path,
 // or "".
 func (s *server) readRun(w http.ResponseWriter, r *http.Request, thread string) (*runRequest, error) {
@@ -50,7 +54,7 @@ func (s *server) readRun(w http.ResponseWriter, r *http.Request, thread string) 
 		return nil, err
 	}
 	q := o.runRequest(thread)
-	q.IdempotencyKey = r.Header.Get("Idempotency-Key")
+	q.IdempotencyKey = r.Header.Get(idempotencyKey)
 	q.Retries, q.RetriesSaid = o.retries(r.Header)
 	return q, o.err()
 }
@@ -84,11 +88,12 @@ func (o *fields) runRequest(thread string) *runRequest {
 // LangGraph's, agent_id the Agent Protocol's. Neither means the default agent:
 // on a thread in LangGraph's shape, else in the Agent Protocol's.
 func (o *fields) agent(onThread bool) (string, mapping.Flavour) {
-	if id := o.name("assistant_id"); id != "" {
-		return id, mapping.FlavourLangGraph
+	assistant, agent := o.name("assistant_id"), o.name("agent_id")
+	if assistant != "" {
+		return assistant, mapping.FlavourLangGraph
 	}
-	if id := o.name("agent_id"); id != "" {
-		return id, mapping.FlavourAgentProtocol
+	if agent != "" {
+		return agent, mapping.FlavourAgentProtocol
 	}
 	if onThread {
 		return "", mapping.FlavourLangGraph
@@ -179,7 +184,7 @@ func (o *fields) textOrTexts(name string, allowed []string) []string {
 	}
 	for _, s := range list {
 		if allowed != nil && !oneOf(s, allowed) {
-			o.complain(name, "names the unknown mode %q", s)
+			o.complain(name, "names the unknown mode %q; there are %s", s, strings.Join(allowed, ", "))
 		}
 	}
 	return list

@@ -16,8 +16,9 @@ var (
 )
 
 // start reads a request for a run and starts it; the answer's headers are set.
-// tail is what a client that lost the answer may GET below the run's path.
-func (s *server) start(w http.ResponseWriter, r *http.Request, tail string) (*runRequest, mapping.Run, error) {
+// tail is what a client that lost the answer may GET below the run's path; background
+// says that the answer does not wait for the run.
+func (s *server) start(w http.ResponseWriter, r *http.Request, tail string, background bool) (*runRequest, mapping.Run, error) {
 	thread := ""
 	if !isStateless(r) {
 		var err error
@@ -29,6 +30,7 @@ func (s *server) start(w http.ResponseWriter, r *http.Request, tail string) (*ru
 	if err != nil {
 		return nil, mapping.Run{}, err
 	}
+	q.Background = background
 	started, err := s.svc.Runs.Start(r.Context(), q.NewRun)
 	if err != nil {
 		return nil, mapping.Run{}, err
@@ -63,7 +65,7 @@ func (s *server) createRunStateless(w http.ResponseWriter, r *http.Request) erro
 }
 
 func (s *server) createRun(w http.ResponseWriter, r *http.Request) error {
-	q, run, err := s.start(w, r, "")
+	q, run, err := s.start(w, r, "", true)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package threadrun
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"time"
 
@@ -12,100 +13,16 @@ import (
 	"go.uber.org/zap"
 )
 
-func (s *server) streamThread(w http.ResponseWriter, r *http.Request) error {
-	return s.startAndStream(w, r)
-}
-
-func (s *server) streamStateless(w http.ResponseWriter, r *http.Request) error {
-	return s.startAndStream(w, r)
-}
-
-func (s *server) startAndStream(w http.ResponseWriter, r *http.Request) error {
-	q, run, err := s.start(w, r, "stream")
-	if err != nil {
-		return err
-	}
-	run.Options.Subgraphs = q.Subgraphs
-	return s.stream(w, r, run, modeSet(q.StreamModes), adapter.Cursor{K: -1, Start: true}, q.cancel)
-}
-
-// joinStream follows a run that was started elsewhere, in the modes asked for,
-// or in those it was made with.
-func (s *server) joinStream(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	names := q.texts("stream_mode")
-	cancel := q.flag("cancel_on_disconnect")
-	if err := firstOf(q.err(), checkModes(names)); err != nil {
-		return err
-	}
-	after, err := cursorOf(r.Header)
-	if err != nil {
-		return err
-	}
-	return s.follow(w, r, names, after, cancel)
-}
-
-// resumeStream is joinStream with what it needs in the body.
-func (s *server) resumeStream(w http.ResponseWriter, r *http.Request) error {
-	o, err := s.request(w, r, false)
-	if err != nil {
-		return err
-	}
-	names := o.textOrTexts("stream_mode", langGraphModes)
-	cancel := o.flag("cancel_on_disconnect", false)
-	id, given := o.text("last_event_id"), o.get("last_event_id") != nil
-	if err := o.err(); err != nil {
-		return err
-	}
-	after, err := cursorOf(r.Header)
-	if given {
-		after, err = parseCursor(id)
-	}
-	if err != nil {
-		return err
-	}
-	return s.follow(w, r, names, after, cancel)
-}
-
-func checkModes(names []string) error {
-	for _, n := range names {
-		if !oneOf(n, langGraphModes) {
-			return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "stream_mode names the unknown mode %q.", n)
-		}
-	}
-	return nil
-}
-
-func (s *server) follow(w http.ResponseWriter, r *http.Request, names []string, after adapter.Cursor, cancel bool) error {
-	ref, err := refOf(r)
-	if err != nil {
-		return err
-	}
-	run, err := s.svc.Runs.Get(r.Context(), ref)
-	if err != nil {
-		return err
-	}
-	if len(names) == 0 {
-		names = run.Options.StreamModes
-	}
-	at := "/runs/" + run.ID + "/stream"
-	if !isStateless(r) {
-		at = "/threads/" + run.ThreadID + at
-	}
-	w.Header().Set("Location", at)
-	return s.stream(w, r, run, modeSet(names), after, cancel)
-}
-
 // arrival is an entry of a run, or why there are no more.
 type arrival struct {
 	entry *mapping.Entry
 	err   error
 }
 
-// arrivals pulls a run's entries in a goroutine of its own, which ends when
-// the run does or ctx ends. The reader must drain or cancel.
-func (s *server) arrivals(ctx context.Context, ref adapter.RunRef, after adapter.Cursor) <-chan arrival {
-	ch := make(chan arrival, 64)
+// arrivals pulls entries in a goroutine of its own, which ends when they do or
+// ctx ends. The reader must drain or cancel.
+func (s *server) arrivals(ctx context.Context, entries iter.Seq2[*mapping.Entry, error]) <-chan arrival {
+	ch := make(chan arrival, 16)
 	go func() {
 		defer close(ch)
 		defer func() {
@@ -114,7 +31,7 @@ func (s *server) arrivals(ctx context.Context, ref adapter.RunRef, after adapter
 				offer(ctx, ch, arrival{err: fmt.Errorf("reading events panicked: %v", p)})
 			}
 		}()
-		for e, err := range s.svc.Runs.Events(ctx, ref, after) {
+		for e, err := range entries {
 			if !offer(ctx, ch, arrival{e, err}) || err != nil {
 				return
 			}
@@ -133,23 +50,22 @@ func offer(ctx context.Context, ch chan<- arrival, a arrival) bool {
 }
 
 // stream sends a run's frames until its end.
-func (s *server) stream(w http.ResponseWriter, r *http.Request, run mapping.Run, set modeMask, after adapter.Cursor, cancel bool) error {
+func (s *server) stream(w http.ResponseWriter, r *http.Request, v *view, cancel bool) error {
 	ctx, stop := context.WithCancel(r.Context())
-	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
-	v := newView(run, set, after)
+	ref := adapter.RunRef{ThreadID: v.run.ThreadID, RunID: v.run.ID}
 	if err := s.describe(ctx, v); err != nil {
 		stop()
 		return err
 	}
-	in := s.arrivals(ctx, ref, after)
+	in := s.arrivals(ctx, s.svc.Runs.Events(ctx, ref, v.after))
 	defer func() { // the goroutine must not outlive the request
 		stop()
 		for range in {
 		}
 	}()
-	first, ok, err := awaitFirst(ctx, in, after)
+	first, ok, err := awaitFirst(ctx, in, v.after)
 	if r.Context().Err() != nil {
-		s.left(r.Context(), run, cancel)
+		s.left(r.Context(), &v.run, cancel)
 		return nil
 	}
 	if err != nil {
@@ -215,11 +131,7 @@ func (st *streaming) pump(ctx context.Context, first arrival, ok bool) error {
 			return err
 		}
 	}
-	every := st.s.face.Heartbeat
-	if every <= 0 {
-		every = 15 * time.Second
-	}
-	beat := time.NewTicker(every)
+	beat := time.NewTicker(st.s.beat())
 	defer beat.Stop()
 	for {
 		select {
@@ -236,6 +148,14 @@ func (st *streaming) pump(ctx context.Context, first arrival, ok bool) error {
 			}
 		}
 	}
+}
+
+// beat is the interval between heartbeats.
+func (s *server) beat() time.Duration {
+	if s.face.Heartbeat <= 0 {
+		return 15 * time.Second
+	}
+	return s.face.Heartbeat
 }
 
 // send writes an entry's frames and flushes when no further entry waits.
@@ -258,11 +178,20 @@ func (st *streaming) send(ctx context.Context, e *mapping.Entry) error {
 // prime reads the tokens before the first entry of a reader that does not
 // start at the run's start: messages/partial tells the whole text so far.
 func (st *streaming) prime(ctx context.Context, first *mapping.Entry) error {
-	if st.primed || st.v.partials == nil || st.v.after.Start {
+	if st.primed || st.v.after.Start {
 		return nil
 	}
 	st.primed = true
-	for e, err := range st.s.svc.Runs.Events(ctx, st.ref, adapter.Cursor{K: -1, Start: true}) {
+	return st.s.tokensBefore(ctx, st.v, first)
+}
+
+// tokensBefore gives a view the tokens of its run before an entry.
+func (s *server) tokensBefore(ctx context.Context, v *view, first *mapping.Entry) error {
+	if v.partials == nil || first.Kind == mapping.KindStarted && first.Head.Attempt <= 1 {
+		return nil
+	}
+	ref := adapter.RunRef{ThreadID: v.run.ThreadID, RunID: v.run.ID}
+	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true}) {
 		if err != nil {
 			return err
 		}
@@ -270,7 +199,7 @@ func (st *streaming) prime(ctx context.Context, first *mapping.Entry) error {
 			break
 		}
 		if e.Kind == mapping.KindDelta {
-			st.v.partials.add(e)
+			v.partials.add(e)
 		}
 	}
 	return nil
@@ -284,10 +213,10 @@ func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 		return nil
 	}
 	if ctx.Err() != nil || st.out.Failed() {
-		st.s.left(ctx, st.v.run, cancel)
+		st.s.left(ctx, &st.v.run, cancel)
 		return nil
 	}
-	if isNotFound(err) { // deleted meanwhile
+	if isNotFound(err) || isExpired(err) { // deleted meanwhile; coming back would not help
 		_ = st.out.Write(sse.AppendFrame(nil, "error", faultObject(mapping.FaultOf(err)), ""))
 		return nil
 	}
@@ -303,4 +232,9 @@ func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 func (st *streaming) stillActive(ctx context.Context) bool {
 	run, err := st.s.svc.Runs.Get(ctx, st.ref)
 	return err == nil && run.Status.Active()
+}
+
+// isExpired: the log does not keep any more what the reader asks for.
+func isExpired(err error) bool {
+	return err != nil && mapping.Classify(err).Code == mapping.CodeCursorExpired
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,8 @@ func (s *server) createThread(w http.ResponseWriter, r *http.Request) error {
 		Metadata:   o.object("metadata"),
 		IfExists:   o.enum("if_exists", "raise", "do_nothing"),
 		Supersteps: o.supersteps(),
+
+		IdempotencyKey: r.Header.Get(idempotencyKey),
 	}
 	if ttl := o.ttl(); ttl != nil {
 		n.TTL = *ttl
@@ -185,9 +188,7 @@ func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 	q.SortBy, q.Asc = o.sortOf("thread_id", "status", "created_at", "updated_at")
 	q.Limit, q.Offset = p.limit, p.offset
 	names := o.texts("select")
-	if o.get("extract") != nil {
-		o.complain("extract", "is not supported; select values instead")
-	}
+	wanted := o.extract()
 	if err := o.err(); err != nil {
 		return err
 	}
@@ -195,16 +196,16 @@ func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q.NoValues = set != nil && !set["values"] && !set["messages"]
+	q.NoValues = set != nil && !set["values"] && !set["messages"] && !slices.ContainsFunc(wanted, extraction.withValues)
 	list, total, err := s.svc.Index.Search(r.Context(), q)
 	if err != nil {
 		return err
 	}
 	paginate(w, p, len(list), total)
-	return replyThreads(w, list, set)
+	return replyThreads(w, list, set, wanted)
 }
 
-func replyThreads(w http.ResponseWriter, list []mapping.Thread, set fieldSet) error {
+func replyThreads(w http.ResponseWriter, list []mapping.Thread, set fieldSet, wanted []extraction) error {
 	var e enc
 	e.open('[')
 	for _, t := range list {
@@ -212,7 +213,12 @@ func replyThreads(w http.ResponseWriter, list []mapping.Thread, set fieldSet) er
 		if err := encodeThread(&one, t); err != nil {
 			return err
 		}
-		set.pick(&e, one.b)
+		if set.pick(&e, one.b); len(wanted) > 0 {
+			e.b = e.b[:len(e.b)-1] // into the object that was just closed
+			e.key("extracted")
+			extracted(&e, one.b, wanted)
+			e.close('}')
+		}
 	}
 	e.close(']')
 	reply(w, http.StatusOK, e.b)
@@ -234,47 +240,6 @@ func (s *server) countThreads(w http.ResponseWriter, r *http.Request) error {
 	}
 	replyNumber(w, n)
 	return nil
-}
-
-// pruneThreads deletes many threads; those that are gone already count for
-// nothing.
-func (s *server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
-	o, err := s.request(w, r, true)
-	if err != nil {
-		return err
-	}
-	o.enum("strategy", "delete")
-	ids := o.texts("thread_ids")
-	if o.get("thread_ids") == nil {
-		o.complain("thread_ids", "is needed")
-	}
-	for i, id := range ids {
-		if ids[i] = strings.ToLower(id); !mapping.IsUUID(ids[i]) {
-			o.complain("thread_ids", "must be a list of UUIDs")
-		}
-	}
-	if err := o.err(); err != nil {
-		return err
-	}
-	n, err := s.prune(r, ids)
-	if err != nil {
-		return err
-	}
-	var e enc
-	reply(w, http.StatusOK, e.open('{').key("pruned_count").int(n).close('}').b)
-	return nil
-}
-
-func (s *server) prune(r *http.Request, ids []string) (n int, err error) {
-	for _, id := range ids {
-		switch err := s.svc.Threads.Delete(r.Context(), id); {
-		case err == nil:
-			n++
-		case !isNotFound(err):
-			return n, err
-		}
-	}
-	return n, nil
 }
 
 func isNotFound(err error) bool { return isClass(err, mapping.NotFound) }

@@ -25,7 +25,7 @@ func (s *server) waitStateless(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) startAndWait(w http.ResponseWriter, r *http.Request) error {
-	q, run, err := s.start(w, r, "")
+	q, run, err := s.start(w, r, "", false)
 	if err != nil {
 		return err
 	}
@@ -62,11 +62,20 @@ func (s *server) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape)
 	if err := q.err(); err != nil {
 		return err
 	}
-	run, err := s.svc.Runs.Get(r.Context(), ref)
+	run, err := s.svc.Runs.Get(readerContext(r, cancel), ref)
 	if err != nil {
 		return err
 	}
 	return s.wait(w, r, run, shape, cancel)
+}
+
+// readerContext is the request's, which a reader that takes the run along may have
+// ended by now: it is cancelled all the same.
+func readerContext(r *http.Request, cancel bool) context.Context {
+	if cancel {
+		return context.WithoutCancel(r.Context())
+	}
+	return r.Context()
 }
 
 // waitShape is how the answer of a wait looks.
@@ -89,7 +98,7 @@ func (s *server) wait(w http.ResponseWriter, r *http.Request, run mapping.Run, s
 	end, err := s.lastEntry(r.Context(), run)
 	if r.Context().Err() != nil {
 		beat.stop()
-		s.left(r.Context(), run, cancel)
+		s.left(r.Context(), &run, cancel)
 		return nil
 	}
 	if err != nil {
@@ -129,7 +138,7 @@ func (s *server) lastEntry(ctx context.Context, run mapping.Run) (*mapping.Entry
 
 // left: the client has gone before the end. A bridge that shuts down ends its
 // requests with a cause of its own, which is no wish of the client's.
-func (s *server) left(ctx context.Context, run mapping.Run, cancel bool) {
+func (s *server) left(ctx context.Context, run *mapping.Run, cancel bool) {
 	if !cancel || ctx.Err() != nil && context.Cause(ctx) != context.Canceled {
 		return
 	}

@@ -29,11 +29,18 @@ func benchBuild(t *testing.T) string {
 	return binary
 }
 
-// benchBridge is a bridge process before the instant agent.
+// benchBridge is a bridge in a process of its own.
 type benchBridge struct {
 	url   string
 	cmd   *exec.Cmd
 	start time.Duration // from exec to ready
+}
+
+// benchSetup is what the bridges of the benchmark differ in.
+type benchSetup struct {
+	folder      string // of the bridge's files
+	database    string // "": a file in the folder
+	synchronous string
 }
 
 const benchConfig = `
@@ -43,20 +50,38 @@ default_agent: instant
 agents:
   instant: {url: %q, dialect: taskstep, concurrency: 4096}
   threads: {url: %q, dialect: threadrun, concurrency: 4096}
+  ticks: {url: %q, dialect: taskstep, concurrency: 4096}
+  tickthreads: {url: %q, dialect: threadrun, concurrency: 4096}
 `
 
-// serve starts a bridge on the database in folder and stops it with the test.
-func (b *bench) serve(t *testing.T, folder, synchronous string) *benchBridge {
+// serve starts a bridge before all agents and stops it with the test.
+func (b *bench) serve(t *testing.T, s benchSetup) *benchBridge {
+	t.Helper()
+	if s.database == "" {
+		s.database = filepath.Join(s.folder, "bench.db")
+	}
+	p := b.peers
+	return startBridge(t, b.binary, s.folder, fmt.Sprintf(benchConfig, s.database, s.synchronous, p.agent, p.threads, p.ticks, p.tickThreads))
+}
+
+// fresh is serve with a new folder and synchronous full.
+func (b *bench) fresh(t *testing.T) *benchBridge {
+	t.Helper()
+	return b.serve(t, benchSetup{folder: t.TempDir(), synchronous: "full"})
+}
+
+// startBridge runs the binary with a configuration, its files and its
+// temporary files in folder, and stops it with the test.
+func startBridge(t *testing.T, binary, folder, text string) *benchBridge {
 	t.Helper()
 	file := filepath.Join(folder, "apbridge.yaml")
-	text := fmt.Sprintf(benchConfig, filepath.Join(folder, "bench.db"), synchronous, b.agent, b.threads)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	address := freeAddress(t)
 	output := &bytes.Buffer{}
-	p := &benchBridge{url: "http://" + address, cmd: exec.Command(b.binary, "serve", "--config", file, "--listen", address, "--log-level", "error")}
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = output, output, plainEnvironment()
+	p := &benchBridge{url: "http://" + address, cmd: exec.Command(binary, "serve", "--config", file, "--listen", address, "--log-level", "error")}
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = output, output, append(plainEnvironment(), "TMPDIR="+folder)
 	begin := time.Now()
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -128,12 +153,18 @@ func (b *benchBridge) cpu() time.Duration {
 }
 
 // rss is the memory the process holds now, in MB; 0 where /proc does not tell.
-func (b *benchBridge) rss() float64 {
+func (b *benchBridge) rss() float64 { return b.memory("VmRSS:") }
+
+// peak is the most memory the process has held, in MB; 0 where /proc does not
+// tell.
+func (b *benchBridge) peak() float64 { return b.memory("VmHWM:") }
+
+func (b *benchBridge) memory(field string) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.cmd.Process.Pid))
 	if err != nil {
 		return 0
 	}
-	kb, err := between(status, "VmRSS:", "kB")
+	kb, err := between(status, field, "kB")
 	if err != nil {
 		return 0
 	}

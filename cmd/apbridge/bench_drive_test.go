@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -40,20 +42,35 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 // benchLoad lets clients do work, each as fast as it can, for about d. A run
 // that was begun is finished and counted, and so is its time.
 func benchLoad(ctx context.Context, clients int, d time.Duration, work benchRun) benchSample {
-	transport := &http.Transport{MaxIdleConns: clients, MaxIdleConnsPerHost: clients, DisableCompression: true}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 30 * time.Second}
+	until := time.Now().Add(d)
+	return benchWhile(ctx, clients, func() bool { return time.Now().Before(until) }, work)
+}
+
+// benchNumber lets clients do work n times together, each as fast as it can.
+func benchNumber(ctx context.Context, clients, n int, work benchRun) benchSample {
+	var begun atomic.Int64
+	return benchWhile(ctx, clients, func() bool { return begun.Add(1) <= int64(n) }, work)
+}
+
+func benchWhile(ctx context.Context, clients int, more func() bool, work benchRun) benchSample {
+	client := benchClients(clients)
+	defer client.CloseIdleConnections()
 	start, parts := time.Now(), make([]benchSample, clients)
 	var wg sync.WaitGroup
 	for i := range parts {
-		wg.Go(func() { parts[i] = benchClient(ctx, client, start.Add(d), work) })
+		wg.Go(func() { parts[i] = benchClient(ctx, client, more, work) })
 	}
 	wg.Wait()
 	return benchJoin(parts, time.Since(start))
 }
 
-func benchClient(ctx context.Context, c *http.Client, until time.Time, work benchRun) (s benchSample) {
-	for time.Now().Before(until) && ctx.Err() == nil {
+// benchClients is a client for so many requests at a time.
+func benchClients(n int) *http.Client {
+	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConns: n, MaxIdleConnsPerHost: n, DisableCompression: true}}
+}
+
+func benchClient(ctx context.Context, c *http.Client, more func() bool, work benchRun) (s benchSample) {
+	for ctx.Err() == nil && more() {
 		begin := time.Now()
 		first, err := work(ctx, c)
 		if err != nil {
@@ -80,40 +97,43 @@ func benchJoin(parts []benchSample, elapsed time.Duration) benchSample {
 	return all
 }
 
-// benchTask drives a task itself, as a client without a bridge has to.
+// benchTask drives a task itself, as a client without a bridge has to: it reads
+// every answer, since the next call depends on it.
 func benchTask(base string) benchRun {
 	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
-		made, err := benchPost(ctx, c, base+"/ap/v1/agent/tasks", `{"input":"hi"}`)
-		if err != nil {
+		var task instantTask
+		if err := benchPost(ctx, c, base+"/ap/v1/agent/tasks", `{"input":"hi"}`, &task); err != nil {
 			return 0, err
 		}
-		id, err := between(made, `"task_id":"`, `"`)
-		if err != nil {
-			return 0, err
-		}
-		var step []byte
+		var step instantStep
 		for range benchSteps {
-			step, err = benchPost(ctx, c, base+"/ap/v1/agent/tasks/"+id+"/steps", "")
-			if err != nil {
+			step = instantStep{}
+			if err := benchPost(ctx, c, base+"/ap/v1/agent/tasks/"+task.ID+"/steps", "", &step); err != nil {
 				return 0, err
 			}
-			if bytes.Contains(step, []byte(`"is_last":true`)) {
+			if step.IsLast {
 				return 0, nil
 			}
 		}
-		return 0, fmt.Errorf("the task did not end after %d steps, the last of which was %s", benchSteps, step)
+		return 0, fmt.Errorf("the task did not end after %d steps, the last of which was %+v", benchSteps, step)
 	}
+}
+
+// benchAnswer is what a client of a run reads (Agent Protocol, RunWaitResponse).
+type benchAnswer struct {
+	Run      struct{ Status string }
+	Messages []struct{ Content string }
 }
 
 // benchWait is one run through the bridge.
 func benchWait(base string) benchRun {
 	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
-		body, err := benchPost(ctx, c, base+"/runs/wait", `{"agent_id":"instant","input":"hi"}`)
-		if err != nil {
+		var answer benchAnswer
+		if err := benchPost(ctx, c, base+"/runs/wait", `{"agent_id":"instant","input":"hi"}`, &answer); err != nil {
 			return 0, err
 		}
-		if !bytes.Contains(body, []byte("did part 3")) {
-			return 0, fmt.Errorf("the run did not end well: %.200s", body)
+		if n := len(answer.Messages); answer.Run.Status != "success" || n == 0 || answer.Messages[n-1].Content != instantWork(benchSteps) {
+			return 0, fmt.Errorf("the run did not end well: %+v", answer)
 		}
 		return 0, nil
 	}
@@ -122,8 +142,7 @@ func benchWait(base string) benchRun {
 // benchCreate is one small POST.
 func benchCreate(url, body string) benchRun {
 	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
-		_, err := benchPost(ctx, c, url, body)
-		return 0, err
+		return 0, benchPost(ctx, c, url, body, &struct{}{})
 	}
 }
 
@@ -131,7 +150,7 @@ func benchCreate(url, body string) benchRun {
 func benchStream(base string) benchRun {
 	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
 		begin := time.Now()
-		res, err := benchSend(ctx, c, base+"/runs/stream", `{"agent_id":"instant","input":"hi","stream_mode":["updates"]}`)
+		res, err := benchOpen(ctx, c, base+"/runs/stream", `{"agent_id":"instant","input":"hi","stream_mode":["updates"]}`)
 		if err != nil {
 			return 0, err
 		}
@@ -151,8 +170,25 @@ func benchStream(base string) benchRun {
 	}
 }
 
-func benchPost(ctx context.Context, c *http.Client, url, body string) ([]byte, error) {
-	res, err := benchSend(ctx, c, url, body)
+// benchPost posts JSON and reads the JSON that comes back.
+func benchPost(ctx context.Context, c *http.Client, url, body string, into any) error {
+	text, err := benchCall(ctx, c, http.MethodPost, url, body)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
+
+func benchGet(ctx context.Context, c *http.Client, url string) ([]byte, error) {
+	return benchCall(ctx, c, http.MethodGet, url, "")
+}
+
+func benchCall(ctx context.Context, c *http.Client, method, url, body string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	res, err := benchSend(c, req, "application/json")
 	if err != nil {
 		return nil, err
 	}
@@ -160,21 +196,26 @@ func benchPost(ctx context.Context, c *http.Client, url, body string) ([]byte, e
 	return io.ReadAll(res.Body)
 }
 
-// benchSend posts JSON and refuses any status but 200.
-func benchSend(ctx context.Context, c *http.Client, url, body string) (*http.Response, error) {
+// benchOpen posts JSON and leaves the answer to be read.
+func benchOpen(ctx context.Context, c *http.Client, url, body string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Content-Type", "application/json")
+	return benchSend(c, req, "application/json")
+}
+
+// benchSend refuses any status but 200 and 204.
+func benchSend(c *http.Client, req *http.Request, contentType string) (*http.Response, error) {
+	req.Header.Set("Content-Type", contentType)
 	res, err := c.Do(req)
 	if err != nil {
 		return nil, err
 	}
-	if res.StatusCode != http.StatusOK {
+	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusNoContent {
 		defer res.Body.Close()
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 200))
-		return nil, fmt.Errorf("%s answered %d: %s", url, res.StatusCode, text)
+		return nil, fmt.Errorf("%s answered %d: %s", req.URL, res.StatusCode, text)
 	}
 	return res, nil
 }

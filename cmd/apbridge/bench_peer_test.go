@@ -18,7 +18,7 @@ import (
 // crosses one process more would look slower than it is.
 
 // peerVariable names what a process started by benchPeer is to be: "agent",
-// "threads", or "hop URL".
+// "threads", "ticks", "tickthreads", or "hop URL".
 const peerVariable = "APBRIDGE_BENCH_PEER"
 
 // TestBenchPeer is the other end of benchPeer: it serves until its standard
@@ -42,6 +42,10 @@ func peerHandler(t *testing.T, kind, target string) http.Handler {
 		return newInstantAgent()
 	case "threads":
 		return newInstantThreads()
+	case "ticks":
+		return newTickAgent()
+	case "tickthreads":
+		return newTickThreads()
 	}
 	to, err := url.Parse(target)
 	if err != nil {
@@ -50,6 +54,17 @@ func peerHandler(t *testing.T, kind, target string) http.Handler {
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.Transport = pooledTransport()
 	return proxy
+}
+
+// benchPeers are the URLs of everything that is measured against.
+type benchPeers struct{ agent, threads, ticks, tickThreads, hop string }
+
+func startPeers(t *testing.T) benchPeers {
+	agent := benchPeer(t, "agent")
+	return benchPeers{
+		agent: agent, threads: benchPeer(t, "threads"), ticks: benchPeer(t, "ticks"), tickThreads: benchPeer(t, "tickthreads"),
+		hop: benchPeer(t, "hop "+agent),
+	}
 }
 
 // benchPeer starts a peer and returns its URL.

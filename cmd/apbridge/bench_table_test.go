@@ -83,7 +83,7 @@ type benchRaw struct {
 
 type benchRow struct {
 	What, Unit, Verdict string
-	Value, Floor, Goal  float64 // Floor 0: there is none
+	Value, Floor, Goal  float64 // Floor 0: there is none; Goal 0: the value is not judged
 	smallerIsBetter     bool
 }
 
@@ -102,6 +102,16 @@ func (t *benchTable) atLeast(what string, value float64, unit string, floor, goa
 	t.add(benchRow{What: what, Unit: unit, Value: value, Floor: floor, Goal: goal})
 }
 
+// figure is a value that nothing is asked of.
+func (t *benchTable) figure(what string, value float64, unit string) {
+	t.add(benchRow{What: what, Unit: unit, Value: value})
+}
+
+// skip says what could not be measured.
+func (t *benchTable) skip(what, why string) {
+	t.Rows = append(t.Rows, benchRow{What: what, Verdict: "skipped: " + why})
+}
+
 // add judges a row: GOAL, OK (only the floor is kept) or MISS. A row that has
 // no floor misses its goal.
 func (t *benchTable) add(r benchRow) {
@@ -112,6 +122,8 @@ func (t *benchTable) add(r benchRow) {
 		return r.Value >= bound
 	}
 	switch {
+	case r.Goal == 0:
+		r.Verdict = "–"
 	case keeps(r.Goal):
 		r.Verdict = "GOAL"
 	case r.Floor != 0 && keeps(r.Floor):
@@ -136,17 +148,26 @@ func (t *benchTable) print(w io.Writer) {
 	tab = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "what\tmeasured\tfloor\tgoal\tverdict")
 	for _, r := range t.Rows {
-		bound := "≥ "
-		if r.smallerIsBetter {
-			bound = "≤ "
-		}
-		floor := "–"
-		if r.Floor != 0 {
-			floor = fmt.Sprintf("%s%g %s", bound, r.Floor, r.Unit)
-		}
-		fmt.Fprintf(tab, "%s\t%.3g %s\t%s\t%s%g %s\t%s\n", r.What, r.Value, r.Unit, floor, bound, r.Goal, r.Unit, r.Verdict)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", r.What, r.measured(), r.bound(r.Floor), r.bound(r.Goal), r.Verdict)
 	}
 	tab.Flush()
+}
+
+func (r benchRow) measured() string {
+	if r.Unit == "" {
+		return "–"
+	}
+	return fmt.Sprintf("%.3g %s", r.Value, r.Unit)
+}
+
+func (r benchRow) bound(at float64) string {
+	switch {
+	case at == 0:
+		return "–"
+	case r.smallerIsBetter:
+		return fmt.Sprintf("≤ %g %s", at, r.Unit)
+	}
+	return fmt.Sprintf("≥ %g %s", at, r.Unit)
 }
 
 func orDash(v float64) string {

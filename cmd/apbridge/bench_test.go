@@ -5,30 +5,36 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
 // TestBench measures the bridge and prints the result beside its floors and
 // goals. It is no check: it fails only when runs fail. "make bench" sets
-// APBRIDGE_BENCH; APBRIDGE_BENCH_JSON names a file for the numbers.
+// APBRIDGE_BENCH; APBRIDGE_BENCH_ROWS chooses among the measurements, by names
+// with commas between; APBRIDGE_BENCH_JSON names a file for the numbers.
 //
-// Three ways of working alternate within one round, so that whatever else the
-// machine does hits all of them: direct (a client drives the instant agent),
-// hop (the same through a bare reverse proxy) and the bridge, with both
-// settings of synchronous. Ratios are taken within a round; the median of the
-// rounds counts. The clients share this process; agents, proxy and bridge are
-// processes of their own.
+// Where a ratio is printed, the ways of working that it compares alternate
+// within one round, so that whatever else the machine does hits all of them:
+// direct (a client drives the instant agent), hop (the same through a bare
+// reverse proxy) and the bridge, with both settings of synchronous and, where
+// APBRIDGE_TEST_POSTGRES is set, over PostgreSQL. Ratios are taken within a
+// round; the median of the rounds counts. The clients share this process;
+// agents, proxy and bridge are processes of their own.
 func TestBench(t *testing.T) {
 	if os.Getenv("APBRIDGE_BENCH") == "" {
 		t.Skip("a measurement of some minutes; run it with: make bench")
 	}
 	b := newBench(t)
-	b.runs(t)
-	b.streams(t)
-	b.creates(t)
-	b.tasks(t)
-	b.process(t)
+	for _, m := range b.chosen(t) {
+		begin := time.Now()
+		m.measure(t)
+		t.Logf("%s took %s", m.name, time.Since(begin).Round(time.Second))
+	}
 	b.table.print(os.Stdout)
 	if file := os.Getenv("APBRIDGE_BENCH_JSON"); file != "" {
 		text, err := json.MarshalIndent(b.table, "", "  ")
@@ -47,17 +53,54 @@ const (
 )
 
 type bench struct {
-	binary, agent, threads, hop string
-	normal, full                *benchBridge
-	table                       *benchTable
+	binary       string
+	peers        benchPeers
+	normal, full *benchBridge
+	postgres     *benchBridge // nil: no server to measure with
+	table        *benchTable
 }
 
 func newBench(t *testing.T) *bench {
-	agent := benchPeer(t, "agent")
-	b := &bench{binary: benchBuild(t), agent: agent, threads: benchPeer(t, "threads"), hop: benchPeer(t, "hop "+agent), table: &benchTable{}}
-	b.normal = b.serve(t, t.TempDir(), "normal")
-	b.full = b.serve(t, t.TempDir(), "full")
+	b := &bench{binary: benchBuild(t), peers: startPeers(t), table: &benchTable{}}
+	b.normal = b.serve(t, benchSetup{folder: t.TempDir(), synchronous: "normal"})
+	b.full = b.fresh(t)
+	if os.Getenv(storetest.Variable) == "" {
+		b.table.skip("PostgreSQL", storetest.Variable+" is not set")
+	} else {
+		b.postgres = b.serve(t, benchSetup{folder: t.TempDir(), database: storetest.Schema(t), synchronous: "full"})
+	}
 	return b
+}
+
+// measurement is a part of the benchmark that can be made by itself.
+type measurement struct {
+	name    string
+	measure func(*testing.T)
+}
+
+func (b *bench) measurements() []measurement {
+	return []measurement{
+		{"run", b.runs}, {"stream", b.streams}, {"create", b.creates}, {"task", b.tasks}, {"burst", b.bursts}, {"open", b.openStreams},
+		{"history", b.history}, {"store", b.items}, {"artifact", b.artifacts}, {"process", b.process},
+	}
+}
+
+// chosen are the measurements that APBRIDGE_BENCH_ROWS names; all without it.
+func (b *bench) chosen(t *testing.T) []measurement {
+	all := b.measurements()
+	names := strings.FieldsFunc(os.Getenv("APBRIDGE_BENCH_ROWS"), func(r rune) bool { return r == ',' || r == ' ' })
+	if len(names) == 0 {
+		return all
+	}
+	var list []measurement
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(m measurement) bool { return m.name == name })
+		if i < 0 {
+			t.Fatalf("APBRIDGE_BENCH_ROWS: there is no %q", name)
+		}
+		list = append(list, all[i])
+	}
+	return list
 }
 
 // way is one of the compared ways of working.
@@ -98,9 +141,9 @@ func (b *bench) compare(t *testing.T, what string, clients int, ways ...way) *co
 
 func (b *bench) runs(t *testing.T) {
 	for _, clients := range []int{1, 16, 64} {
-		c := b.compare(t, "run", clients,
-			way{"direct", benchTask(b.agent), nil}, way{"hop", benchTask(b.hop), nil},
-			way{"normal", benchWait(b.normal.url), b.normal}, way{"full", benchWait(b.full.url), b.full})
+		c := b.compare(t, "run", clients, b.overPostgres(benchWait,
+			way{"direct", benchTask(b.peers.agent), nil}, way{"hop", benchTask(b.peers.hop), nil},
+			way{"normal", benchWait(b.normal.url), b.normal}, way{"full", benchWait(b.full.url), b.full})...)
 		switch clients {
 		case 1:
 			const calls = benchSteps + 1
@@ -113,6 +156,7 @@ func (b *bench) runs(t *testing.T) {
 			b.table.atLeast("runs/s, 64 clients, full ÷ hop", c.ratio("full", "hop", benchSample.rate), "×", 0.7, 1.0)
 			b.table.atLeast("runs/s, 64 clients, full ÷ normal", c.ratio("full", "normal", benchSample.rate), "×", 0.85, 0.95)
 			b.table.atMost("CPU of the bridge per run", c.cpuPerRun("full"), "ms", 1.0, 0.5)
+			b.besidePostgres(c, "runs/s, 64 clients")
 		}
 	}
 }
@@ -120,23 +164,49 @@ func (b *bench) runs(t *testing.T) {
 func (b *bench) streams(t *testing.T) {
 	one := b.compare(t, "stream", 1, way{"full", benchStream(b.full.url), b.full})
 	b.table.atMost("first event p50, 1 client", one.median("full", firstEvent(0.5)), "ms", 1.5, 0.8)
-	many := b.compare(t, "stream", 64, way{"direct", benchTask(b.agent), nil}, way{"full", benchStream(b.full.url), b.full})
+	many := b.compare(t, "stream", 64, b.overPostgres(benchStream,
+		way{"direct", benchTask(b.peers.agent), nil}, way{"full", benchStream(b.full.url), b.full})...)
 	b.table.atMost("first event p99, 64 clients", many.median("full", firstEvent(0.99)), "ms", 80, 45)
 	b.table.atLeast("streamed runs/s, 64 clients, full ÷ direct", many.ratio("full", "direct", benchSample.rate), "×", 0.25, 0.33)
+	b.besidePostgres(many, "streamed runs/s, 64 clients")
 }
 
 func (b *bench) creates(t *testing.T) {
-	c := b.compare(t, "create", 64,
-		way{"hop", benchCreate(b.hop+"/ap/v1/agent/tasks", `{"input":"hi"}`), nil},
-		way{"full", benchCreate(b.full.url+"/threads", `{}`), b.full})
+	create := func(base string) benchRun { return benchCreate(base+"/threads", `{}`) }
+	c := b.compare(t, "create", 64, b.overPostgres(create,
+		way{"hop", benchCreate(b.peers.hop+"/ap/v1/agent/tasks", `{"input":"hi"}`), nil},
+		way{"full", create(b.full.url), b.full})...)
 	b.table.atLeast("threads made/s, 64 clients, full ÷ hop", c.ratio("full", "hop", benchSample.rate), "×", 0.9, 1.2)
+	b.besidePostgres(c, "threads made/s, 64 clients")
 }
 
 // tasks drives tasks through the bridge onto a thread/run agent.
 func (b *bench) tasks(t *testing.T) {
-	c := b.compare(t, "task onto threads", 64,
-		way{"direct", benchTask(b.agent), nil}, way{"full", benchTask(b.full.url + "/agents/threads"), b.full})
-	b.table.atLeast("tasks/s onto a thread/run agent, 64 clients, ÷ direct", c.ratio("full", "direct", benchSample.rate), "×", 0.18, 0.25)
+	for _, clients := range []int{1, 16, 64} {
+		c := b.compare(t, "task onto threads", clients,
+			way{"direct", benchTask(b.peers.agent), nil}, way{"full", benchTask(b.full.url + "/agents/threads"), b.full})
+		what, ratio := fmt.Sprintf("tasks/s onto a thread/run agent, %d clients, ÷ direct", clients), c.ratio("full", "direct", benchSample.rate)
+		if clients == 64 {
+			b.table.atLeast(what, ratio, "×", 0.18, 0.25)
+		} else {
+			b.table.figure(what, ratio, "×")
+		}
+	}
+}
+
+// overPostgres adds the same work over PostgreSQL, where there is a server.
+func (b *bench) overPostgres(work func(base string) benchRun, ways ...way) []way {
+	if b.postgres == nil {
+		return ways
+	}
+	return append(ways, way{"postgres", work(b.postgres.url), b.postgres})
+}
+
+// besidePostgres says how PostgreSQL compares with SQLite.
+func (b *bench) besidePostgres(c *comparison, what string) {
+	if b.postgres != nil {
+		b.table.figure(what+", PostgreSQL ÷ SQLite", c.ratio("postgres", "full", benchSample.rate), "×")
+	}
 }
 
 // process measures what a bridge costs that nobody uses.
@@ -144,12 +214,12 @@ func (b *bench) process(t *testing.T) {
 	fresh, again, idle := []float64{}, []float64{}, []float64{}
 	for range benchRounds {
 		folder := t.TempDir()
-		first := b.serve(t, folder, "full")
+		first := b.serve(t, benchSetup{folder: folder, synchronous: "full"})
 		fresh = append(fresh, ms(first.start))
 		<-time.After(300 * time.Millisecond) // what idle means
 		idle = append(idle, first.rss())
 		first.stop()
-		second := b.serve(t, folder, "full")
+		second := b.serve(t, benchSetup{folder: folder, synchronous: "full"})
 		again = append(again, ms(second.start))
 		second.stop()
 	}

@@ -50,30 +50,39 @@ func newInstantThreads() *instantThreads {
 }
 
 func instantMessage(kind string, n int) any {
-	return map[string]any{"id": fmt.Sprintf("m%d", n), "type": kind, "content": fmt.Sprintf("did part %d of the work that was asked for", n)}
+	return map[string]any{"id": fmt.Sprintf("m%d", n), "type": kind, "content": instantWork(n)}
+}
+
+func instantWork(n int) string {
+	return fmt.Sprintf("did part %d of the work that was asked for", n)
 }
 
 const instantRun = "00000000-0000-4000-a000-000000000000"
 
 const instantAssistant = `[{"assistant_id":"00000000-0000-4000-c000-000000000000","graph_id":"threads","name":"threads","config":{},"metadata":{},"version":1}]`
 
+func instantText(w http.ResponseWriter, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	io.WriteString(w, body)
+}
+
 func (a *instantThreads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.Copy(io.Discard, r.Body)
 	post, path := r.Method == http.MethodPost, r.URL.Path
 	switch {
 	case path == "/ok":
-		instantReply(w, `{"ok":true}`)
+		instantText(w, `{"ok":true}`)
 	case path == "/info":
-		instantReply(w, `{"version":"0","flags":{"assistants":true}}`)
+		instantText(w, `{"version":"0","flags":{"assistants":true}}`)
 	case path == "/assistants/search":
-		instantReply(w, instantAssistant)
+		instantText(w, instantAssistant)
 	case post && path == "/threads":
-		instantReply(w, fmt.Sprintf(`{"thread_id":"00000000-0000-4000-8000-%012d","metadata":{},"status":"idle","values":{}}`, a.next.Add(1)))
+		instantText(w, fmt.Sprintf(`{"thread_id":"00000000-0000-4000-8000-%012d","metadata":{},"status":"idle","values":{}}`, a.next.Add(1)))
 	case post && strings.HasSuffix(path, "/runs/stream"):
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, a.stream)
 	case strings.HasSuffix(path, "/state"):
-		instantReply(w, a.state)
+		instantText(w, a.state)
 	default:
 		http.NotFound(w, r)
 	}

@@ -116,7 +116,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			continue
 		}
 		target, a := e.fill(t, m)
-		got := e.as(keyA, m.method, target, a.body, a.headers...)
+		got := e.put(keyA, m.method, target, a)
 		if got.status == http.StatusConflict || got.status == http.StatusNotFound {
 			continue // TestE20 tells which may
 		}

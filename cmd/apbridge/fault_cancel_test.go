@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptrace"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -171,34 +173,87 @@ func TestA21_CancelRacesTheEnd(t *testing.T) {
 	}
 }
 
-// TestA20_ClientThatLeaves: cancel_on_disconnect is honoured where it is
-// asked for, and else the run goes on.
+// TestA20_ClientThatLeaves: the run of a client that goes away is cancelled or
+// goes on, as it was asked for, or as its flavour has it.
 func TestA20_ClientThatLeaves(t *testing.T) {
 	t.Parallel()
-	for body, want := range map[string]string{
-		`"on_disconnect":"cancel",`:   "interrupted",
-		`"on_disconnect":"continue",`: "success",
-		``:                            "success",
+	for _, c := range []struct{ flavour, said, want string }{
+		{"thread-scoped agent_id", `"on_disconnect":"cancel",`, "interrupted"},
+		{"thread-scoped agent_id", `"on_disconnect":"continue",`, "success"},
+		{"assistant_id", `"on_disconnect":"cancel",`, "interrupted"},
+		{"assistant_id", `"on_disconnect":"continue",`, "success"},
+		{"assistant_id", ``, "success"},
+		{"agent_id", `"on_disconnect":"cancel",`, "interrupted"},
+		{"agent_id", `"on_disconnect":"continue",`, "success"},
+		{"agent_id", ``, "interrupted"},
 	} {
-		t.Run(fmt.Sprintf("%q", body), func(t *testing.T) {
-			t.Parallel()
-			agent := adaptertest.NewStepAgent(adaptertest.Plain)
-			g := newGate(agent, stepPosts, 2)
-			b := inFront(t, g)
-			at := b.thread()
-			ctx, leave := context.WithCancel(t.Context())
-			var left sync.WaitGroup
-			left.Go(func() { _, _ = b.try(ctx, "POST", at+"/runs/wait", `{"assistant_id":"agent",`+body+saysHi+`}`) })
-			g.await(t)
-			run := at + "/runs/" + dig(b.get(at+"/runs").ok().list(""), "0.run_id").(string)
-			leave()
-			left.Wait()
-			if want == "success" {
-				g.open()
+		for _, how := range []string{"wait", "stream"} {
+			t.Run(fmt.Sprintf("%s %s %q", c.flavour, how, c.said), func(t *testing.T) {
+				t.Parallel()
+				g := newGate(adaptertest.NewStepAgent(adaptertest.Plain), stepPosts, 2)
+				b := inFront(t, g)
+				at := b.thread()
+				path, named := at+"/runs/"+how, ""
+				flavour := strings.TrimPrefix(c.flavour, "thread-scoped ")
+				if c.flavour == "agent_id" {
+					path, named = "/runs/"+how, `"thread_id":"`+at[len("/threads/"):]+`",`
+				}
+				ctx, leave := context.WithCancel(t.Context())
+				var left sync.WaitGroup
+				left.Go(func() {
+					_, _ = b.try(ctx, "POST", path, `{"`+flavour+`":"agent",`+named+c.said+saysHi+`}`)
+				})
+				g.await(t)
+				run := at + "/runs/" + dig(b.get(at+"/runs").ok().list(""), "0.run_id").(string)
+				leave()
+				left.Wait()
+				if c.want == "success" {
+					g.open()
+				}
+				b.get(run + "/join").ok()
+				b.expect(run, "status", c.want)
+				b.expect(at, "status", "idle")
+			})
+		}
+	}
+}
+
+// A reader of somebody else's run takes it along only where it says so, however it
+// reads.
+func TestB10_ReaderThatLeaves(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{"": "success", "?cancel_on_disconnect=0": "success", "?cancel_on_disconnect=1": "interrupted"} {
+		for _, route := range []string{"stream", "join", "wait"} {
+			for _, scoped := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s%s %v", route, query, scoped), func(t *testing.T) {
+					t.Parallel()
+					g := newGate(adaptertest.NewStepAgent(adaptertest.Plain), stepPosts, 2)
+					b := inFront(t, g)
+					run := b.begin(b.thread(), "")
+					g.await(t)
+					at := run
+					if !scoped {
+						at = run[strings.Index(run, "/runs/"):]
+					}
+					b.readAndLeave(at + "/" + route + query)
+					if want == "success" {
+						g.open()
+					}
+					b.get(run + "/join").ok()
+					b.expect(run, "status", want)
+				})
 			}
-			b.get(run + "/join").ok()
-			b.expect(run, "status", want)
-			b.expect(at, "status", "idle")
-		})
+		}
+	}
+}
+
+// readAndLeave is gone as soon as the request is written.
+func (b *bridge) readAndLeave(path string) {
+	b.t.Helper()
+	ctx, leave := context.WithCancel(b.t.Context())
+	defer leave()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { leave() }})
+	if a, err := b.try(ctx, "GET", path, ""); err == nil {
+		b.t.Fatalf("%s was answered: %s", path, a.body)
 	}
 }

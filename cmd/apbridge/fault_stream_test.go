@@ -124,6 +124,30 @@ func TestB2_Cursors(t *testing.T) {
 	}
 }
 
+// A run whose first state was pruned cannot be replayed, ever: its stream ends with
+// an error that says so, and is not cut off, after which a client would come back.
+func TestB2_ReplayOfAPrunedRun(t *testing.T) {
+	t.Parallel()
+	b := inFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
+	run, _ := streamed(t, b)
+	thread := run[:len("/threads/")+36]
+	for range 2 {
+		b.post(thread+"/runs/wait", `{"assistant_id":"agent",`+saysMore+`}`).ok()
+	}
+	middle := thread + "/runs/" + dig(b.get(thread+"/runs").ok().list(""), "1.run_id").(string)
+	b.post("/threads/prune", `{"thread_ids":["`+thread[len("/threads/"):]+`"],"strategy":"keep_latest"}`).ok()
+	b.end()
+	b = b.again() // which has nothing of it in memory
+	res, frames, err := b.tryStream("GET", middle+"/stream", "", 0, "Last-Event-ID", "-1")
+	if err != nil || res.status != http.StatusOK {
+		t.Fatalf("%d after %d frames: %v", res.status, len(frames), err)
+	}
+	last := frames[len(frames)-1]
+	if last.event != "error" || !says(string(last.data), "cannot be replayed") {
+		t.Errorf("it ends with %s %s", last.event, last.data)
+	}
+}
+
 // TestB12_StreamOfAQueuedRun opens before the run starts and brings all of it.
 func TestB12_StreamOfAQueuedRun(t *testing.T) {
 	t.Parallel()

@@ -115,6 +115,35 @@ func TestDefaultAnswer(t *testing.T) {
 	}
 }
 
+// TestQuestionInOneStep: where one step is the whole run, a question is a step
+// of its own, and its answer brings the rest in one.
+func TestQuestionInOneStep(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		agent    adaptertest.Peer
+		question string
+		last     string
+	}{
+		"step agent": {curious(1), "I need to know more.", "blue it is"},
+		"graph":      {asking(adaptertest.ChatPlay()), "Send this mail?", "the answer is 42"},
+	} {
+		for _, words := range []string{"", `{"input":"blue"}`} {
+			t.Run(name+words, func(t *testing.T) {
+				t.Parallel()
+				b := inFront(t, x.agent, whole)
+				at := b.task(`{"input":"hi"}`)
+				asks := b.post(at+"/steps", "").ok()
+				if asks.at("is_last") != false || asks.text("output") != x.question {
+					t.Errorf("the question: %s", asks.body)
+				}
+				if last := b.post(at+"/steps", words).ok(); last.at("is_last") != true || last.text("output") != x.last {
+					t.Errorf("the rest: %s", last.body)
+				}
+			})
+		}
+	}
+}
+
 // TestQuestionOfAGraph: an interrupt is a step, not the last; words resume it.
 func TestQuestionOfAGraph(t *testing.T) {
 	t.Parallel()
@@ -156,6 +185,36 @@ func TestQuestionOfAGraph(t *testing.T) {
 			t.Errorf("%d runs, want 2: the question, and once more after the default answer", n)
 		}
 	})
+	t.Run("never answered, with work in between", func(t *testing.T) {
+		t.Parallel()
+		agent := asking() // asks again and again, each time after an update
+		b := inFront(t, agent)
+		steps := pullAtMost(t, b, b.task(`{"input":"hi"}`), "", 40)
+		checkUnanswered(t, steps, "Send this mail?")
+		if n := agent.Work(); n != 11 {
+			t.Errorf("%d runs, want 11: ten default answers", n)
+		}
+	})
+	t.Run("never answered, two questions in turns", func(t *testing.T) {
+		t.Parallel()
+		b := inFront(t, inTurns(40))
+		checkUnanswered(t, pullAtMost(t, b, b.task(`{"input":"hi"}`), "", 90), "Send this mail?")
+	})
+	t.Run("an answer begins anew", func(t *testing.T) {
+		t.Parallel()
+		agent := asking()
+		b := inFront(t, agent)
+		at := b.task(`{"input":"hi"}`)
+		for n := range 24 { // a step and a question each
+			if n == 12 {
+				b.say(at, "not today")
+				continue
+			}
+			if step := b.post(at+"/steps", "").ok(); step.at("is_last") == true {
+				t.Fatalf("step %d: %s", n+1, step.body)
+			}
+		}
+	})
 	t.Run("resumed through threads", func(t *testing.T) {
 		t.Parallel()
 		b, agent, at := answeredElsewhere(t)
@@ -194,4 +253,28 @@ func answeredElsewhere(t *testing.T) (b *bridge, agent *adaptertest.ThreadAgent,
 
 func modesWithSteps() map[string]func(*config.Agent) {
 	return map[string]func(*config.Agent){"lockstep": lockstep, "free": free}
+}
+
+// inTurns is a graph that asks two questions for ever, working before each.
+func inTurns(plays int) *adaptertest.ThreadAgent {
+	other := strings.NewReplacer("Send this mail?", "Send it now?")
+	agent := &adaptertest.ThreadAgent{}
+	for n := range plays {
+		play := adaptertest.AskPlay()
+		if n%2 == 1 {
+			play.State = other.Replace(play.State)
+			for i, f := range play.Frames {
+				play.Frames[i] = other.Replace(f)
+			}
+		}
+		agent.Plays = append(agent.Plays, play)
+	}
+	return agent
+}
+
+func checkUnanswered(t *testing.T, steps []answer, question string) {
+	t.Helper()
+	if last := steps[len(steps)-1]; last.at("additional_output.error.type") != "unanswered_question" || !says(last.text("output"), question) {
+		t.Errorf("the last step: %s", last.body)
+	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"net/http"
 	"sort"
 	"sync"
@@ -150,35 +149,6 @@ func TestFollowUps(t *testing.T) {
 			t.Errorf("more words brought %s", again.body)
 		}
 	})
-}
-
-// TestLockstepRedelivery: a client that leaves before its answer is written
-// gets the same step at its next POST, and the agent is not asked again.
-func TestLockstepRedelivery(t *testing.T) {
-	t.Parallel()
-	for name, mode := range map[string]func(*config.Agent){"lockstep": lockstep, "free": free} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			agent := adaptertest.NewStepAgent(adaptertest.Plain)
-			g := newGate(agent, stepPosts, 2)
-			b := inFront(t, g, mode)
-			at := b.task(`{"input":"hi"}`)
-			steps := []answer{b.post(at+"/steps", "").ok()}
-			ctx, leave := context.WithCancel(t.Context())
-			var left sync.WaitGroup
-			left.Go(func() { _, _ = b.try(ctx, "POST", at+"/steps", "") })
-			g.await(t)
-			leave()
-			left.Wait()
-			g.open()
-			eventually(t, "the step is done", func() bool { return agent.Work() >= 2 })
-			steps = append(steps, pullAll(t, b, at, "")...)
-			checkSteps(t, behind{texts: []string{"one", "two", "three"}}, steps)
-			if n := agent.Work(); n != 3 {
-				t.Errorf("%d steps, want 3", n)
-			}
-		})
-	}
 }
 
 // TestLockstepConcurrentPosts: first come, first served, each its own step.

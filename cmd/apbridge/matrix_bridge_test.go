@@ -25,6 +25,8 @@ type bridge struct {
 	stop context.CancelFunc
 	done chan error
 	once *sync.Once
+	// judge holds every answer of the task/step face against its documents.
+	judge *judge
 }
 
 // agentAt is an agent named "agent" at url, with settings that keep tests
@@ -61,12 +63,17 @@ func configFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 
 func startBridge(t *testing.T, cfg *config.Config) *bridge {
 	t.Helper()
-	app, err := newApp(t.Context(), cfg, zap.NewNop())
+	return startLogging(t, cfg, zap.NewNop())
+}
+
+func startLogging(t *testing.T, cfg *config.Config, log *zap.Logger) *bridge {
+	t.Helper()
+	app, err := newApp(t.Context(), cfg, log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	b := &bridge{t: t, cfg: cfg, app: app, url: app.URL(), stop: stop, done: make(chan error, 1), once: &sync.Once{}}
+	b := &bridge{t: t, cfg: cfg, app: app, url: app.URL(), stop: stop, done: make(chan error, 1), once: &sync.Once{}, judge: newJudge(t)}
 	go func() { b.done <- app.Run(ctx) }()
 	t.Cleanup(b.end)
 	return b

@@ -53,6 +53,9 @@ func (b *bridge) try(ctx context.Context, method, path, body string, headers ...
 	}
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
+	if err == nil {
+		b.judge.check(b.t, method, path, res.StatusCode, res.Header, raw)
+	}
 	return answer{t: b.t, name: method + " " + path, status: res.StatusCode, header: res.Header, body: raw}, err
 }
 
@@ -198,6 +201,16 @@ func (l *lineReader) next() (string, error) {
 // stream reads a whole event stream, or its first n frames and then leaves.
 func (b *bridge) stream(method, path, body string, n int, headers ...string) (answer, []frame) {
 	b.t.Helper()
+	a, frames, err := b.tryStream(method, path, body, n, headers...)
+	if err != nil {
+		b.t.Fatalf("%s: the stream broke after %d frames: %v", a.name, len(frames), err)
+	}
+	return a, frames
+}
+
+// tryStream is stream that tells when the stream broke.
+func (b *bridge) tryStream(method, path, body string, n int, headers ...string) (answer, []frame, error) {
+	b.t.Helper()
 	ctx, leave := context.WithTimeout(context.Background(), 30*time.Second)
 	defer leave()
 	req, err := http.NewRequestWithContext(ctx, method, b.url+path, strings.NewReader(body))
@@ -218,13 +231,10 @@ func (b *bridge) stream(method, path, body string, n int, headers ...string) (an
 	a := answer{t: b.t, name: method + " " + path, status: res.StatusCode, header: res.Header}
 	if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
 		a.body, _ = io.ReadAll(res.Body)
-		return a, nil
+		return a, nil, nil
 	}
 	frames, err := readFrames(res.Body, n)
-	if err != nil {
-		b.t.Fatalf("%s: the stream broke after %d frames: %v", a.name, len(frames), err)
-	}
-	return a, frames
+	return a, frames, err
 }
 
 // lastFrame is the newest frame of a kind.

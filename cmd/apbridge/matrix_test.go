@@ -55,8 +55,11 @@ func agentsBehind() []behind {
 	var list []behind
 	for _, kind := range adaptertest.Kinds {
 		texts := []string{"one", "two", "three"}
-		if kind == adaptertest.Bee {
+		switch kind {
+		case adaptertest.Bee:
 			texts = []string{`{"text":"one"}`, `{"text":"two"}`, `{"text":"three"}`}
+		case adaptertest.Evo:
+			texts = []string{`"one"`, `"two"`, `"three"`}
 		}
 		peer := func() adaptertest.Peer { return adaptertest.NewStepAgent(kind) }
 		list = append(list, behind{string(kind), peer, texts, kind != adaptertest.Bee, true})
@@ -168,8 +171,13 @@ func talkTaskStep(t *testing.T, b *bridge, who behind) {
 // pullAll posts for steps until the last one; the first POST has a body.
 func pullAll(t *testing.T, b *bridge, at, body string) []answer {
 	t.Helper()
+	return pullAtMost(t, b, at, body, 12)
+}
+
+func pullAtMost(t *testing.T, b *bridge, at, body string, most int) []answer {
+	t.Helper()
 	var steps []answer
-	for len(steps) < 12 {
+	for len(steps) < most {
 		step := b.post(at+"/steps", body).ok()
 		steps, body = append(steps, step), ""
 		if step.at("is_last") == true {

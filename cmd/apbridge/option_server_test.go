@@ -114,6 +114,7 @@ var serverProofs = map[string]func(*testing.T){
 
 // agentProofs are about how an agent is called.
 var agentProofs = map[string]func(*testing.T){
+	"agents.*.allow_concurrent": provenBy("cmd/apbridge", "TestStrategies"),
 	"agents.*.url": func(t *testing.T) {
 		rig(t, oneAgent, legacy()).wait("hi").want(t, 200, `"status":"success"`)
 		rig(t, "agents: {a: {url: 'http://127.0.0.1:1'}}", nil).wait("hi").want(t, 200, mapping.CodeUpstreamUnreachable)

@@ -64,16 +64,15 @@ func optionKeys(at string, typ reflect.Type) (keys []string) {
 func refusedOptions() map[string]func(*testing.T) {
 	proofs := map[string]func(*testing.T){}
 	for key, text := range map[string]string{
-		"agents.*.allow_concurrent": "agents: {a: {url: 'http://a', allow_concurrent: true}}",
-		"store.embeddings.url":      "store: {embeddings: {url: 'http://e'}}",
-		"store.embeddings.model":    "store: {embeddings: {model: m}}",
-		"store.embeddings.key":      "store: {embeddings: {key: 'env:SECRET'}}",
-		"auth.jwt.issuer":           "auth: {jwt: {issuer: 'https://id'}}",
-		"auth.jwt.audience":         "auth: {jwt: {audience: bridge}}",
-		"auth.jwt.jwks":             "auth: {jwt: {jwks: 'https://id/keys'}}",
-		"auth.jwt.tenant_claim":     "auth: {jwt: {tenant_claim: org}}",
-		"auth.jwt.methods":          "auth: {jwt: {methods: [RS256]}}",
-		"auth.keys[].rights":        "auth: {keys: [{id: a, key: 'env:SECRET', rights: [read]}]}",
+		"store.embeddings.url":   "store: {embeddings: {url: 'http://e'}}",
+		"store.embeddings.model": "store: {embeddings: {model: m}}",
+		"store.embeddings.key":   "store: {embeddings: {key: 'env:SECRET'}}",
+		"auth.jwt.issuer":        "auth: {jwt: {issuer: 'https://id'}}",
+		"auth.jwt.audience":      "auth: {jwt: {audience: bridge}}",
+		"auth.jwt.jwks":          "auth: {jwt: {jwks: 'https://id/keys'}}",
+		"auth.jwt.tenant_claim":  "auth: {jwt: {tenant_claim: org}}",
+		"auth.jwt.methods":       "auth: {jwt: {methods: [RS256]}}",
+		"auth.keys[].rights":     "auth: {keys: [{id: a, key: 'env:SECRET', rights: [read]}]}",
 	} {
 		proofs[key] = func(t *testing.T) { wantRefused(t, key, text) }
 	}

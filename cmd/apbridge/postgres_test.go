@@ -204,6 +204,36 @@ func TestC4RunsOfADeadProcessAreTakenOver(t *testing.T) {
 	}
 }
 
+// C4: the same before a graph: another process goes back to its stream, after the
+// last frame that was logged, and its run is not made again.
+func TestC4GraphRunOfADeadProcessIsRejoined(t *testing.T) {
+	t.Parallel()
+	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
+	g := newGate(agent, runPosts, 1)
+	g.flushes = 13
+	p := replicas(t, 2, g, "APBRIDGE_AGENTS__AGENT__DIALECT=threadrun")
+	run := p[0].begin()
+	g.await(t)
+	stream := p[1].follow(run)
+	p[0].signal(syscall.SIGKILL)
+	p[1].await(run, "success")
+	select {
+	case text := <-stream:
+		wantUpdates(t, text, `data: {"plan":`, `data: {"think":`, `data: {"answer":`)
+		if _, again := p[1].send("GET", run+"/stream", ""); again != text {
+			t.Errorf("read across the death:\n%s\nread again:\n%s", text, again)
+		}
+	case <-time.After(takeOverMost):
+		t.Error("the stream did not end")
+	}
+	if agent.Work() != 1 || agent.Calls(startRoute) != 1 {
+		t.Errorf("%d runs, %d requests for one; want 1", agent.Work(), agent.Calls(startRoute))
+	}
+	if s := p[1].ask("GET", strings.Split(run, "/runs/")[0], "")["status"]; s != "idle" {
+		t.Errorf("the thread is %v", s)
+	}
+}
+
 // C2: the process that executes a run is stopped for longer than its lease, and
 // wakes when another one has gone on. It changes nothing, there and here.
 func TestC2WokenProcessChangesNothing(t *testing.T) {

@@ -237,7 +237,7 @@ func TestDemo(t *testing.T) {
 		"bridge → legacy agent  POST /ap/v1/agent/tasks\n",
 		`"Conversation so far:`,
 		"client → bridge  POST /agents/graph/ap/v1/agent/tasks\n",
-		"bridge → graph agent  POST /threads\n",
+		"bridge → graph agent  POST /threads/",
 		"(last: true)",
 	} {
 		if !strings.Contains(p.out.String(), want) {

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"runtime/debug"
-	"strings"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/spf13/cobra"
@@ -38,8 +36,7 @@ so they may be started later.`,
 			if err != nil {
 				return err
 			}
-			p.collectLess()
-			return serve(cmd.Context(), cfg, log)
+			return p.serve(cmd.Context(), cfg, log)
 		},
 	}
 	from.add(cmd.Flags())
@@ -47,22 +44,13 @@ so they may be started later.`,
 	return cmd
 }
 
-// collectLess trades memory for processor time: what lives is small beside
-// what passes through, so collecting at five times of it costs a few megabytes
-// and saves a tenth of the work. GOGC and GOMEMLIMIT are obeyed when set.
-func (p *program) collectLess() {
-	for _, v := range p.environ {
-		if strings.HasPrefix(v, "GOGC=") || strings.HasPrefix(v, "GOMEMLIMIT=") {
-			return
-		}
-	}
-	debug.SetGCPercent(400)
-}
-
-func serve(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
+func (p *program) serve(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
 	app, err := newApp(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
+	watched, stop := context.WithCancel(ctx)
+	defer stop()
+	go p.keepHeadroom(watched)
 	return errors.Join(app.Run(ctx), app.Close())
 }

@@ -24,12 +24,31 @@ func (e *estate) as(key, method, path, body string, headers ...string) told {
 	return e.send(method, path, body, append([]string{"X-Api-Key", key}, headers...)...)
 }
 
+// put asks a question.
+func (e *estate) put(key, method, path string, a ask) told {
+	e.t.Helper()
+	if !a.endless {
+		return e.as(key, method, path, a.body, a.headers...)
+	}
+	req, err := http.NewRequestWithContext(e.t.Context(), method, e.url+path, nil)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	req.Header.Set("X-Api-Key", key)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	res.Body.Close()
+	return told{status: res.StatusCode, header: res.Header}
+}
+
 func newEstate(t *testing.T) *estate {
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
 		{Output: `"` + secretOfA + ` one"`, Files: [][2]string{{secretOfA + ".txt", secretOfA}}}, {Output: `"two"`, Last: true},
 	}}
 	r := rig(t, strings.Replace(twoKeys, "$ONLY", "", 1), map[string]http.Handler{"a": agent}, keyEnviron...)
-	e := &estate{r, map[string]string{"agent": "a", "agent_id": "a", "assistant_id": "a", "namespace": "x"}}
+	e := &estate{r, map[string]string{"agent": "a", "agent_id": "a", "namespace": "x"}}
 	v1 := "/ap/v1/agent/tasks"
 	e.ids["task"] = e.as(keyA, "POST", v1, `{"input":"`+secretOfA+`"}`).want(t, 200).member("task_id")
 	for range 2 {
@@ -43,6 +62,7 @@ func newEstate(t *testing.T) *estate {
 	e.ids["interaction"] = textBetween(e.as(keyA, "GET", "/ap/v2/topics/"+e.ids["topic"]+"/interactions", "").want(t, 200).body, `"interaction_id":"`, `"`)
 	cron := `{"assistant_id":"a","schedule":"0 0 1 1 *","input":"` + secretOfA + `"}`
 	e.ids["cron_id"] = e.as(keyA, "POST", "/runs/crons", cron).want(t, 200).member("cron_id")
+	e.ids["assistant_id"] = e.as(keyA, "POST", "/assistants", `{"graph_id":"a","name":"`+secretOfA+`"}`).want(t, 200).member("assistant_id")
 	e.as(keyA, "PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"v":"`+secretOfA+`"}}`).want(t, 204)
 	for name, id := range e.ids {
 		if id == "" {
@@ -59,6 +79,8 @@ type ask struct {
 	// own: the request names nothing that is A's, or what it names would become
 	// the caller's own: it succeeds and shows nothing.
 	own bool
+	// endless: the answer goes on until the client leaves, which it does at once.
+	endless bool
 }
 
 // asks are the routes that need more than their path. Ids stand in braces.
@@ -73,6 +95,7 @@ var asks = map[string]ask{
 	"POST /threads/search":                       {body: `{"ids":["{thread_id}"]}`, own: true},
 	"POST /threads/count":                        {body: `{"metadata":{"graph_id":"a"}}`, own: true},
 	"POST /threads/prune":                        {body: `{"thread_ids":["{thread_id}"]}`, own: true},
+	"GET /threads/{thread_id}/stream":            {endless: true},
 	"POST /threads/{thread_id}/state":            {body: `{"values":{"k":1}}`},
 	"POST /threads/{thread_id}/state/checkpoint": {body: `{"checkpoint":{"checkpoint_id":"{checkpoint_id}"}}`},
 	"PATCH /threads/{thread_id}":                 {body: `{"metadata":{"k":1}}`},
@@ -86,7 +109,9 @@ var asks = map[string]ask{
 	"PUT /store/items":                           {body: `{"namespace":["n"],"key":"k","value":{"v":"of bob"}}`, own: true},
 	"DELETE /store/items":                        {body: `{"namespace":["n"],"key":"k"}`, own: true},
 	"POST /store/items/search":                   {body: `{"namespace_prefix":["n"]}`, own: true},
-	"POST /assistants/{assistant_id}/latest":     {body: `{"version":1}`, own: true},
+	"POST /assistants":                           {body: `{"graph_id":"a"}`, own: true},
+	"POST /assistants/{assistant_id}/latest":     {body: `{"version":1}`},
+	"PATCH /assistants/{assistant_id}":           {body: `{"description":"x"}`},
 	"POST /store/namespaces":                     {own: true},
 	"GET /ok":                                    {own: true},
 	"GET /info":                                  {own: true},
@@ -102,7 +127,7 @@ func askOf(m mounted) ask {
 		tail = after
 	}
 	switch {
-	case strings.HasPrefix(tail, "/assistants"), strings.HasPrefix(tail, "/agents/"), strings.HasSuffix(tail, "/heartbeat"):
+	case strings.HasPrefix(tail, "/agents/"), strings.HasSuffix(tail, "/heartbeat"):
 		return ask{own: true} // agents are everybody's
 	case strings.Contains(tail, "{"):
 	default:
@@ -170,7 +195,7 @@ func (e *estate) asB(t *testing.T, m mounted) {
 	if strings.HasPrefix(m.path, "/threads") && a.own && strings.Contains(a.body, "do_nothing") {
 		return // would give B a thread of that name; see unharmed
 	}
-	got := e.as(keyB, m.method, path, a.body, a.headers...)
+	got := e.put(keyB, m.method, path, a)
 	what := m.method + " " + path
 	if strings.Contains(got.body, secretOfA) {
 		t.Errorf("%s shows what is A's: %d %s", what, got.status, got.body)
@@ -220,7 +245,7 @@ func (e *estate) asA(t *testing.T, m mounted) {
 	if a.own {
 		return
 	}
-	got := e.as(keyA, m.method, path, a.body, a.headers...)
+	got := e.put(keyA, m.method, path, a)
 	if got.status == 404 && strings.Contains(got.body, "not_supported") {
 		return // refused to everybody
 	}

@@ -55,6 +55,7 @@ func TestTopicsRefused(t *testing.T) {
 		{"interaction: unknown strategy", "POST", topic + "/interactions", `{"input":"x","additional_input":{"multitask_strategy":"merge"}}`, 400},
 		{"interaction: strategy is a number", "POST", topic + "/interactions", `{"input":"x","additional_input":{"multitask_strategy":1}}`, 400},
 		{"interaction: concurrent is off", "POST", topic + "/interactions", `{"input":"x","additional_input":{"multitask_strategy":"concurrent"}}`, 400},
+		{"interaction: parallel is off", "POST", topic + "/interactions", `{"input":"x","additional_input":{"multitask_strategy":"parallel"}}`, 400},
 		{"interaction: a system that says nothing", "POST", topic + "/interactions", `{"role":"system"}`, 400},
 		{"interaction: unknown topic", "POST", root + "/nothing/interactions", `{"input":"x"}`, 404},
 		{"interaction: unknown", "GET", topic + "/interactions/nothing", "", 404},

@@ -21,7 +21,7 @@ import (
 type topicBridge struct {
 	t   *testing.T
 	url string // of the bridge
-	doc *topicDocument
+	doc *judge
 }
 
 func startTopics(t *testing.T, environ ...string) *topicBridge {
@@ -31,7 +31,7 @@ func startTopics(t *testing.T, environ ...string) *topicBridge {
 	t.Cleanup(graph.Close)
 	p := startProgram(t, append(environ, "APBRIDGE_DEFAULT_AGENT=legacy"), "serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db"),
 		"--agent", "legacy="+legacy.URL, "--agent", "graph="+graph.URL)
-	return &topicBridge{t: t, url: p.err.await(t, `"msg":"serving","url":"([^"]+)"`), doc: loadTopicDocument(t)}
+	return &topicBridge{t: t, url: p.err.await(t, `"msg":"serving","url":"([^"]+)"`), doc: newJudge(t)}
 }
 
 // topicSaid is what these tests look at in any answer.
@@ -103,7 +103,7 @@ func (b *topicBridge) ask(method, path, body string) topicSaid {
 			b.t.Fatalf("%s %s: %v in %s", method, path, err, raw)
 		}
 	}
-	b.doc.check(b.t, method, path, res, raw)
+	b.doc.check(b.t, method, path, res.StatusCode, res.Header, raw)
 	return said
 }
 
@@ -336,7 +336,7 @@ func TestTopicStrategies(t *testing.T) {
 	const root = "/ap/v2/topics"
 	path := root + "/" + b.want(201, "POST", root, "").TopicID
 	first := path + "/tasks/" + deref(b.want(201, "POST", path+"/tasks", `{"input":"one"}`).TaskID)
-	second := path + "/tasks/" + deref(b.want(201, "POST", path+"/tasks", `{"input":"two"}`).TaskID)
+	second := path + "/tasks/" + deref(b.want(201, "POST", path+"/tasks", `{"input":"two","additional_input":{"multitask_strategy":"sequence"}}`).TaskID)
 	third := path + "/tasks/" + deref(b.want(201, "POST", path+"/tasks", `{"input":"three","additional_input":{"multitask_strategy":"interrupt"}}`).TaskID)
 	b.want(200, "POST", first+"/steps", "")
 	for range 2 {
@@ -357,7 +357,7 @@ func TestTopicStrategies(t *testing.T) {
 		t.Errorf("the displaced task: %s", got.body)
 	}
 	outputs, _ := b.drive(second)
-	want := []string{"user: one", "agent: I was asked: one. I will write answer.txt.", "agent: Error: The run was cancelled.",
+	want := []string{"user: one", "agent: I was asked: one. I was given 0 file(s). I will write answer.txt.", "agent: Error: The run was cancelled.",
 		"user: three", "agent: Done: three", "user: two", "agent: " + outputs[len(outputs)-1]}
 	if diff := cmp.Diff(want, b.conversation(path)); diff != "" {
 		t.Errorf("the conversation (-want +got):\n%s", diff)

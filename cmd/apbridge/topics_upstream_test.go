@@ -14,7 +14,7 @@ func topicsInFront(t *testing.T, url string) *topicBridge {
 	t.Helper()
 	p := startProgram(t, []string{"APBRIDGE_AGENTS__UP__DIALECT=taskstep", "APBRIDGE_AGENTS__UP__STEPPING__MODE=free"},
 		"serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "b.db"), "--agent", "up="+url)
-	return &topicBridge{t: t, url: p.err.await(t, `"msg":"serving","url":"([^"]+)"`), doc: loadTopicDocument(t)}
+	return &topicBridge{t: t, url: p.err.await(t, `"msg":"serving","url":"([^"]+)"`), doc: newJudge(t)}
 }
 
 // run has the agent answer on a thread, and returns the last words.

@@ -1,105 +1,144 @@
 // Package legacyagent is a small agent in the manner of AutoGPT: it serves the
 // Agent Protocol v1 (tasks, steps, artifacts) and forgets everything when it
-// stops. It needs no model: it thinks aloud, writes a file and finishes.
-//
-// A task whose input says "ask me" begins with a question, told the way AutoGPT
-// tells it: a step that is not the last, with use_tool ask_user.
+// stops. It needs no model: it thinks aloud, writes a file and finishes. A task
+// that says "ask me" begins with a question, told the way AutoGPT tells it.
 package legacyagent
 
 import (
+	"crypto/rand"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
+	"sync"
 )
 
+type object = map[string]any
+
 type task struct {
-	ID              string         `json:"task_id"`
-	Input           string         `json:"input"`
-	AdditionalInput map[string]any `json:"additional_input"`
-	Artifacts       []*artifact    `json:"artifacts"`
-
-	steps  []*step
-	answer string // what the person said when asked
-}
-
-type step struct {
-	ID               string         `json:"step_id"`
-	TaskID           string         `json:"task_id"`
-	Name             string         `json:"name"`
-	Status           string         `json:"status"`
-	Input            string         `json:"input"`
-	Output           string         `json:"output"`
-	AdditionalOutput map[string]any `json:"additional_output"`
-	Artifacts        []*artifact    `json:"artifacts"`
-	IsLast           bool           `json:"is_last"`
+	ID         string     `json:"task_id"`
+	Input      string     `json:"input"`
+	Additional any        `json:"additional_input"`
+	Artifacts  []artifact `json:"artifacts"`
+	steps      []object
 }
 
 type artifact struct {
-	ID           string `json:"artifact_id"`
-	FileName     string `json:"file_name"`
-	RelativePath string `json:"relative_path,omitempty"`
-	AgentCreated bool   `json:"agent_created"`
-
+	ID      string `json:"artifact_id"`
+	Name    string `json:"file_name"`
+	Path    string `json:"relative_path,omitempty"`
+	ByAgent bool   `json:"agent_created"`
 	content []byte
 }
 
-// request is what the person wants now: a bridge may put the conversation so
-// far in front of it.
-func (t *task) request() string {
-	if _, now, ok := strings.Cut(t.Input, "Current request:\n"); ok {
-		return strings.TrimSpace(now)
+// next does one step; after the last one it gives that one again.
+func (t *task) next(input string) object {
+	_, words, told := strings.Cut(t.Input, "Current request:\n")
+	if !told { // else a bridge has put the conversation so far in front of it
+		words = t.Input
 	}
-	return t.Input
-}
-
-// next does one step. After the last one it gives that one again.
-func (t *task) next(input string) *step {
-	if n := len(t.steps); n > 0 && t.steps[n-1].IsLast {
-		return t.steps[n-1]
+	s := object{"step_id": rand.Text(), "task_id": t.ID, "status": "completed", "input": input, "is_last": false, "artifacts": []artifact{}}
+	n, asks := len(t.steps), strings.Contains(strings.ToLower(words), "ask me")
+	if !asks {
+		n++ // no question
 	}
-	s := &step{ID: newID(), TaskID: t.ID, Status: "completed", Input: input, Artifacts: []*artifact{}}
-	t.plan()[len(t.steps)](t, s)
+	switch n {
+	case 0:
+		s["name"], s["output"] = "ask_user", "What shall the file say?"
+		s["additional_output"] = object{"use_tool": object{"name": "ask_user", "arguments": object{"question": s["output"]}}}
+	case 1:
+		s["name"], s["output"] = "think", fmt.Sprintf("I was asked: %s. I was given %d file(s). I will write answer.txt.", words, len(t.Artifacts))
+	case 2:
+		text := "Answer to: " + words + "\n"
+		if asks {
+			text += fmt.Sprintf("You told me: %s\n", t.steps[1]["input"])
+		}
+		for _, a := range t.Artifacts {
+			text += "--- " + a.Name + " ---\n" + string(a.content) + "\n"
+		}
+		made := artifact{ID: rand.Text(), Name: "answer.txt", ByAgent: true, content: []byte(text)}
+		t.Artifacts = append(t.Artifacts, made)
+		s["name"], s["output"], s["artifacts"] = "write_file", "I wrote answer.txt.", []artifact{made}
+	case 3:
+		s["name"], s["output"], s["is_last"] = "finish", "Done: "+words, true
+	default:
+		return t.steps[len(t.steps)-1]
+	}
 	t.steps = append(t.steps, s)
 	return s
 }
 
-// plan is the list of steps this task takes.
-func (t *task) plan() []func(*task, *step) {
-	if strings.Contains(strings.ToLower(t.request()), "ask me") {
-		return []func(*task, *step){ask, think, write, finish}
+// Handler serves a new agent, with no tasks yet. Steps are instant: one lock
+// around everything is enough.
+func Handler() http.Handler {
+	var mu sync.Mutex
+	tasks, mux := []*task{}, http.NewServeMux()
+	handle := func(pattern string, do func(r *http.Request, t *task) (status int, reply any)) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			t, status, reply := &task{}, http.StatusNotFound, no("no such task")
+			for _, known := range tasks {
+				if known.ID == r.PathValue("task") {
+					t = known
+				}
+			}
+			if t.ID == r.PathValue("task") {
+				status, reply = do(r, t)
+			}
+			if content, ok := reply.([]byte); ok {
+				_, _ = w.Write(content)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			_ = json.NewEncoder(w).Encode(reply)
+		})
 	}
-	return []func(*task, *step){think, write, finish}
+	const all, one = "/ap/v1/agent/tasks", "/ap/v1/agent/tasks/{task}"
+	handle("GET "+all, func(*http.Request, *task) (int, any) { return list("tasks", tasks) })
+	handle("GET "+one, func(_ *http.Request, t *task) (int, any) { return 200, t })
+	handle("GET "+one+"/steps", func(_ *http.Request, t *task) (int, any) { return list("steps", t.steps) })
+	handle("GET "+one+"/artifacts", func(_ *http.Request, t *task) (int, any) { return list("artifacts", t.Artifacts) })
+	handle("POST "+all, func(r *http.Request, t *task) (int, any) {
+		if json.NewDecoder(r.Body).Decode(t) != nil {
+			return 422, no("the body is not a task")
+		}
+		t.ID, t.Artifacts, tasks = rand.Text(), []artifact{}, append(tasks, t)
+		return 200, t
+	})
+	handle("POST "+one+"/steps", func(r *http.Request, t *task) (int, any) {
+		var said struct{ Input string }
+		if err := json.NewDecoder(r.Body).Decode(&said); err != nil && err != io.EOF {
+			return 422, no("the body is not a step")
+		}
+		return 200, t.next(said.Input)
+	})
+	handle("POST "+one+"/artifacts", func(r *http.Request, t *task) (int, any) {
+		file, header, err := r.FormFile("file")
+		if err != nil {
+			return 422, no("no file in the form")
+		}
+		content, _ := io.ReadAll(file)
+		t.Artifacts = append(t.Artifacts, artifact{rand.Text(), header.Filename, r.FormValue("relative_path"), false, content})
+		return 200, t.Artifacts[len(t.Artifacts)-1]
+	})
+	handle("GET "+one+"/artifacts/{artifact}", func(r *http.Request, t *task) (int, any) {
+		for _, a := range t.Artifacts {
+			if a.ID == r.PathValue("artifact") {
+				return 200, a.content
+			}
+		}
+		return 404, no("no such artifact")
+	})
+	return mux
 }
 
-func ask(_ *task, s *step) {
-	s.Name, s.Output = "ask_user", "What shall the file say?"
-	s.AdditionalOutput = map[string]any{"use_tool": map[string]any{
-		"name": "ask_user", "arguments": map[string]string{"question": s.Output},
-	}}
-}
+func no(why string) any { return object{"message": why} }
 
-func think(t *task, s *step) {
-	if len(t.steps) > 0 {
-		t.answer = s.Input
-	}
-	s.Name, s.Output = "think", "I was asked: "+t.request()+". I will write answer.txt."
-	for _, a := range t.Artifacts {
-		s.Output += fmt.Sprintf(" I was given %s (%d bytes).", a.FileName, len(a.content))
-	}
-}
-
-func write(t *task, s *step) {
-	text := "Answer to: " + t.request() + "\n"
-	if t.answer != "" {
-		text += "You told me: " + t.answer + "\n"
-	}
-	for _, a := range t.Artifacts {
-		text += fmt.Sprintf("--- %s ---\n%s\n", a.FileName, a.content)
-	}
-	made := &artifact{ID: newID(), FileName: "answer.txt", AgentCreated: true, content: []byte(text)}
-	t.Artifacts = append(t.Artifacts, made)
-	s.Name, s.Output, s.Artifacts = "write_file", "I wrote answer.txt.", []*artifact{made}
-}
-
-func finish(t *task, s *step) {
-	s.Name, s.Output, s.IsLast = "finish", "Done: "+t.request(), true
+// list is everything on one page, whatever page was asked for.
+func list[T any](name string, all []T) (int, any) {
+	n := len(all)
+	return 200, object{name: append([]T{}, all...), "pagination": object{"total_items": n, "total_pages": 1, "current_page": 1, "page_size": max(n, 1)}}
 }

@@ -1,136 +1,174 @@
-// Package threadagent is a small agent in the manner of a LangGraph server: it
-// serves assistants, threads and runs with event streams, keeps the state of
-// its threads in memory, and has one graph of two nodes, plan → answer. It
-// needs no model.
+// Package threadagent is a small agent in the manner of a LangGraph server: runs
+// on threads, told as event streams, the state of its threads in memory. It needs
+// no model: of its graph's two nodes, plan says what answer will do, and answer
+// writes a file. A request that says "ask me" is interrupted before the answer.
 //
-// A request that says "ask me" is interrupted before the answer; the run that
-// resumes it brings what the person said.
+// Of a LangGraph server's routes it has those a bridge cannot do without.
 package threadagent
 
 import (
+	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// state is a value: nodes and updates make a new one, so that checkpoints can
-// keep the old.
-type state struct {
-	Messages []message      `json:"messages"`
-	Files    map[string]any `json:"files,omitempty"`
-}
+type object = map[string]any
 
 type message struct {
-	ID      string          `json:"id"`
-	Type    string          `json:"type"`
-	Role    string          `json:"role,omitempty"` // another spelling of Type, read only
-	Content json.RawMessage `json:"content"`
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Content any    `json:"content"`
 }
 
-type interrupt struct {
-	ID    string `json:"id"`
-	Value any    `json:"value"`
+type state struct {
+	Messages []message `json:"messages"`
+	Files    object    `json:"files,omitempty"`
+	request  string    // the newest message of a person
 }
 
-// nodes of the graph, in the order they run in.
-var nodes = []struct {
-	name string
-	run  func(s state, resume *string) (delta state, ask *interrupt)
-}{{"plan", plan}, {"answer", answer}}
-
-func plan(s state, _ *string) (state, *interrupt) {
-	text := fmt.Sprintf("I will answer %q", s.request())
-	if len(s.Files) > 0 {
-		text += fmt.Sprintf(" with %d file(s) at hand", len(s.Files))
-	}
-	return state{Messages: []message{said("ai", text+".")}}, nil
-}
-
-func answer(s state, resume *string) (state, *interrupt) {
-	text := "The answer to " + s.request()
-	if strings.Contains(strings.ToLower(s.request()), "ask me") {
-		if resume == nil {
-			return state{}, &interrupt{ID: newID(), Value: map[string]string{"question": "What shall the answer say?"}}
-		}
-		text += ": you told me " + *resume
-	}
-	file := map[string]string{"content": text + "\n", "encoding": "utf-8", "mimeType": "text/plain"}
-	return state{
-		Messages: []message{said("ai", text+".")},
-		Files:    map[string]any{"/answer.txt": file},
-	}, nil
-}
-
-// merge is the graph's reducer: messages by id, files by path (null deletes).
-func (s state) merge(delta state) state {
-	next := state{Messages: slices.Clone(s.Messages), Files: maps.Clone(s.Files)}
+// merge is the reducer: messages by id, files by path.
+func (s *state) merge(delta state) {
 	for _, m := range delta.Messages {
-		m = m.normal()
-		at := slices.IndexFunc(next.Messages, func(old message) bool { return old.ID == m.ID })
-		if at >= 0 {
-			next.Messages[at] = m
-		} else {
-			next.Messages = append(next.Messages, m)
-		}
-	}
-	for path, file := range delta.Files {
-		if next.Files == nil {
-			next.Files = map[string]any{}
-		}
-		if next.Files[path] = file; file == nil {
-			delete(next.Files, path)
-		}
-	}
-	return next
-}
-
-// request is the text of the last human message.
-func (s state) request() string {
-	for _, m := range slices.Backward(s.Messages) {
+		m.ID, m.Type = cmp.Or(m.ID, rand.Text()), cmp.Or(m.Type, "human")
 		if m.Type == "human" {
-			return m.text()
+			s.request = fmt.Sprint(m.Content)
+		}
+		if i := slices.IndexFunc(s.Messages, func(old message) bool { return old.ID == m.ID }); i >= 0 {
+			s.Messages[i] = m
+		} else {
+			s.Messages = append(s.Messages, m)
 		}
 	}
-	return "nothing"
+	maps.Copy(s.Files, delta.Files)
 }
 
-func said(kind, text string) message {
-	content, _ := json.Marshal(text)
-	return message{ID: newID(), Type: kind, Content: content}
+// run runs a node: what it says and changes, or else what it asks.
+func (s *state) run(node string, resume any) (delta state, question string) {
+	text, ask := "The answer to "+s.request+".", strings.Contains(strings.ToLower(s.request), "ask me")
+	switch {
+	case node == "plan":
+		text = fmt.Sprintf("I will answer %q with %d file(s) at hand.", s.request, len(s.Files))
+	case ask && resume == nil:
+		return state{}, "What shall the answer say?"
+	case ask:
+		text = fmt.Sprintf("The answer to %s: you told me %v.", s.request, resume)
+	}
+	if node == "answer" {
+		delta.Files = object{"/answer.txt": object{"content": text + "\n", "encoding": "utf-8", "mimeType": "text/plain"}}
+	}
+	delta.Messages = []message{{ID: rand.Text(), Type: "ai", Content: text}}
+	return delta, ""
 }
 
-// normal gives a client's message an id and one spelling of its type.
-func (m message) normal() message {
-	if m.Type == "" {
-		m.Type = m.Role
-	}
-	switch m.Role = ""; m.Type {
-	case "user", "":
-		m.Type = "human"
-	case "assistant":
-		m.Type = "ai"
-	}
-	if m.ID == "" {
-		m.ID = newID()
-	}
-	return m
+// thread is where a conversation stands: its state and the nodes still to run.
+type thread struct {
+	state
+	runID, checkpoint string // the newest ones
+	step              int
+	next              []string
+	asks              []object
 }
 
-// text reads content as a string, as a list of parts, or as it stands.
-func (m message) text() string {
-	var plain string
-	if json.Unmarshal(m.Content, &plain) == nil {
-		return plain
+// stream runs the graph and tells every frame: what kind it is, then its data.
+func (t *thread) stream(input *state, resume any, tell func(kind string, data any)) {
+	if input != nil {
+		t.merge(*input)
+		t.next = []string{"plan", "answer"}
 	}
-	var parts []struct{ Text string }
-	json.Unmarshal(m.Content, &parts)
-	for _, p := range parts {
-		plain += p.Text
+	t.told(tell)
+	for t.asks = nil; len(t.next) > 0; t.told(tell) {
+		node := t.next[0]
+		delta, question := t.run(node, resume)
+		if question != "" {
+			t.asks = []object{{"id": rand.Text(), "value": object{"question": question}}}
+			tell("updates", object{"__interrupt__": t.asks})
+			return
+		}
+		t.merge(delta)
+		t.next = t.next[1:]
+		tell("messages", []any{delta.Messages[0], object{"langgraph_node": node}})
+		tell("updates", object{node: delta})
 	}
-	if plain == "" {
-		return string(m.Content)
+}
+
+// told makes a checkpoint of the state.
+func (t *thread) told(tell func(kind string, data any)) {
+	t.checkpoint, t.step = rand.Text(), t.step+1
+	tell("values", t.state)
+	tell("checkpoints", t.view())
+}
+
+func (t *thread) view() object {
+	tasks := []object{}
+	if len(t.next) > 0 {
+		tasks = append(tasks, object{"id": t.checkpoint, "name": t.next[0], "interrupts": t.asks})
 	}
-	return plain
+	return object{"values": t.state, "next": t.next, "tasks": tasks, "metadata": object{"run_id": t.runID, "step": t.step, "source": "loop"},
+		"checkpoint": object{"checkpoint_id": t.checkpoint, "checkpoint_ns": ""}}
+}
+
+// Handler serves a new agent, with no threads yet. Runs are instant: one lock
+// around everything is enough.
+func Handler() http.Handler {
+	var mu sync.Mutex
+	threads, mux := map[string]*thread{}, http.NewServeMux()
+	open := func(id string) *thread {
+		if threads[id] == nil {
+			threads[id] = &thread{state: state{Messages: []message{}, Files: object{}}, next: []string{}}
+		}
+		return threads[id]
+	}
+	mux.HandleFunc("GET /ok", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, object{"ok": true}) })
+	mux.HandleFunc("POST /assistants/search", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, 200, []object{{"assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca", "graph_id": "agent", "name": "agent"}})
+	})
+	mux.HandleFunc("POST /threads", func(w http.ResponseWriter, _ *http.Request) {
+		id := rand.Text()
+		open(id)
+		reply(w, 200, object{"thread_id": id})
+	})
+	mux.HandleFunc("GET /threads/{thread}/state", func(w http.ResponseWriter, r *http.Request) {
+		if t := threads[r.PathValue("thread")]; t != nil {
+			reply(w, 200, t.view())
+		} else {
+			reply(w, 404, object{"detail": "no such thread"})
+		}
+	})
+	mux.HandleFunc("POST /threads/{thread}/runs/stream", func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Input   *state
+			Command struct{ Resume any }
+		}
+		if json.NewDecoder(r.Body).Decode(&body) != nil {
+			reply(w, 422, object{"detail": "the body is not a run"})
+			return
+		}
+		t := open(r.PathValue("thread"))
+		t.runID = rand.Text()
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Content-Location", "/threads/"+r.PathValue("thread")+"/runs/"+t.runID)
+		tell := func(kind string, data any) {
+			text, _ := json.Marshal(data)
+			fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, text)
+		}
+		tell("metadata", object{"run_id": t.runID, "attempt": 1})
+		t.stream(body.Input, body.Command.Resume, tell)
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
 }

@@ -89,3 +89,6 @@ func (a *Agent) tryAcquire() bool {
 }
 
 func (a *Agent) release() { <-a.slots }
+
+// Slots is how many runs of the agent this process executes, and how many it may.
+func (a *Agent) Slots() (used, all int) { return len(a.slots), cap(a.slots) }

@@ -166,7 +166,10 @@ func (a *appender) sync() error {
 // called again.
 func (a *appender) close(ctx context.Context, last *piece, end *store.End) error {
 	a.mu.Lock()
-	a.closing = true // a timer that is still armed must not write the same pieces
+	a.closing = true // a timer that goes off by now must not write the same pieces
+	if a.timer != nil {
+		a.timer.Stop()
+	}
 	for a.writing {
 		a.idle.Wait()
 	}

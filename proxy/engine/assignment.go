@@ -17,11 +17,12 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 	}
 	t := adapter.Task{
 		Run: x.run, Thread: x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
-		Resume: x.run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.order.Say,
+		Resume: x.run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,
 		After: logged, Open: x.taken,
-		Files: &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact), none: x.order.New.MustNotExist && len(in.Files) == 0},
+		Files: &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact), none: x.alone && len(in.Files) == 0},
 	}
-	x.rec.given(filesGiven(in))
+	x.rec.given(filesGiven(in.Files))
+	x.rec.given(x.filesOfAnswer())
 	if t.Link, err = x.link(ctx, traits, logged); err != nil {
 		return t, err
 	}
@@ -50,11 +51,11 @@ func (x *execution) oneStep() bool {
 	return x.run.Options.Stepping == mapping.SteppingLockstep
 }
 
-func filesGiven(in mapping.Input) []mapping.File {
-	if len(in.Files) == 0 {
+func filesGiven(files map[string]json.RawMessage) []mapping.File {
+	if len(files) == 0 {
 		return nil
 	}
-	raw, err := json.Marshal(in.Files)
+	raw, err := json.Marshal(files)
 	if err != nil {
 		return nil
 	}
@@ -62,11 +63,19 @@ func filesGiven(in mapping.Input) []mapping.File {
 	return list
 }
 
-func linkTask(t adapter.Traits, taskID string) string {
-	if t.Opaque {
-		return taskID
+// filesOfAnswer are the uploads that a task's answer brings along. Those of a
+// thread/run client's update are not artifacts yet, and become some.
+func (x *execution) filesOfAnswer() []mapping.File {
+	if f := x.run.Flavour; f != mapping.FlavourTaskStep && f != mapping.FlavourTopic {
+		return nil
 	}
-	return ""
+	var update struct {
+		Files map[string]json.RawMessage `json:"files"`
+	}
+	if json.Unmarshal(x.run.Options.Update, &update) != nil {
+		return nil
+	}
+	return filesGiven(update.Files)
 }
 
 func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (mapping.Link, error) {
@@ -80,10 +89,10 @@ func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []ma
 			return *l, nil
 		}
 	}
-	if x.order.New.MustNotExist || afresh {
+	if x.alone || afresh {
 		return mapping.Link{}, nil // the thread was made with this run, or what a failed attempt left is not trusted
 	}
-	l, err := x.e.st.Link(ctx, x.run.ThreadID, x.run.Agent, linkTask(traits, x.run.TaskID))
+	l, err := x.e.linkOf(ctx, x.run, traits.Opaque)
 	if err == nil {
 		l.RemoteRun = ""
 	}
@@ -167,19 +176,14 @@ func (x *execution) goOn(ctx context.Context, t *adapter.Task) error {
 
 // stepsDone counts the steps logged for the task, over all its runs.
 func (x *execution) stepsDone(ctx context.Context) (int, error) {
-	done, after := 0, int64(0)
-	for {
-		evs, err := x.e.st.TaskEvents(ctx, x.run.TaskID, after, 512)
-		if err != nil || len(evs) == 0 {
-			return done, err
+	done := 0
+	err := x.e.eachOfTask(ctx, x.run.TaskID, func(ev mapping.Event) error {
+		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil {
+			done++
 		}
-		for _, ev := range evs {
-			if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil {
-				done++
-			}
-			after = ev.Seq
-		}
-	}
+		return nil
+	})
+	return done, err
 }
 
 // additional is the additional_input of a new upstream task: what the client
@@ -215,7 +219,10 @@ func (x *execution) additional(in mapping.Input, told map[string]any) (json.RawM
 // stateful decides what a thread/run agent is sent: only what is new when both
 // sides agree on the state, else the whole of it into a fresh upstream thread.
 func (x *execution) stateful(ctx context.Context, t *adapter.Task) error {
-	if len(mapping.NewestAttempt(t.After)) > 1 || x.run.Attempt > 1 && t.Resume {
+	if err := x.shared(ctx); err != nil {
+		return err
+	}
+	if len(mapping.NewestAttempt(t.After)) > 1 || (x.run.Attempt > 1 || x.run.Options.Shared && t.Link.Remote != "") && t.Resume {
 		return nil // picked up: the upstream run is under way; or an answer, which only the thread that asked can use
 	}
 	agreed := t.Link.Remote != "" && t.Link.LocalCheckpoint == x.run.Base

@@ -16,6 +16,8 @@ type Order struct {
 	New     store.NewRun // Run, Thread, Task, strategy and idempotency are filled in
 	Say     *string
 	OneStep bool
+	// Background: nobody waits for what the run does, so it may begin a moment later.
+	Background bool
 }
 
 // Begin makes the run durable and, when its thread and agent are free, starts
@@ -30,7 +32,9 @@ func (e *Engine) Begin(ctx context.Context, o Order) (store.Created, error) {
 		e.giveBack(agent, o.New.Claim)
 		return store.Created{}, err
 	}
+	made := e.starters.make()
 	created, err := e.st.CreateRun(ctx, o.New)
+	made()
 	if err != nil {
 		e.giveBack(agent, o.New.Claim)
 		return created, err
@@ -91,18 +95,20 @@ func (e *Engine) begun(agent *Agent, o Order, c store.Created) {
 	}
 	e.waiting.Store(true)
 	if c.Active != nil {
-		e.displace(*c.Active, c.Run, o.New.Run.RunAfter.IsZero())
+		e.displace(c.Active, c.Run, o.New.Run.RunAfter.IsZero())
 	}
 	e.ring()
 }
 
-// displace ends the run that a newer one takes the place of. One that has it
+// displace ends the runs that a newer one takes the place of. One that has them
 // rolled back starts when that is done, unless it was to start later anyway.
-func (e *Engine) displace(r, newer mapping.Run, due bool) {
-	ctx, rollback := e.scope(e.root, r), newer.Multitask == mapping.StrategyRollback
+func (e *Engine) displace(active []mapping.Run, newer mapping.Run, due bool) {
+	ctx, rollback := e.scope(e.root, newer), newer.Multitask == mapping.StrategyRollback
 	e.spawn(func() {
-		if err := e.Cancel(ctx, r, rollback); err != nil && mapping.Classify(err).Class != mapping.Conflict {
-			e.zap.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
+		for _, r := range active {
+			if err := e.Cancel(ctx, r, rollback); err != nil && !settled(err) {
+				e.zap.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
+			}
 		}
 		if rollback && due {
 			if err := e.st.MakeDue(ctx, newer.ID); err != nil {

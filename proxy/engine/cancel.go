@@ -81,8 +81,11 @@ func (e *Engine) endInactive(ctx context.Context, r mapping.Run) error {
 	}
 	e.unpark(r.ID)
 	e.log.Ring(r.ID)
+	e.log.RingThread(r.ThreadID)
 	e.ring()
-	e.tellAgent(r)
+	if r.Parked { // of one that never began the agent knows nothing: what it does is another's
+		e.tellAgent(r)
+	}
 	return nil
 }
 

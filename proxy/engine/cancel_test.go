@@ -3,12 +3,14 @@ package engine_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
 func TestCancelOfARunThatWaits(t *testing.T) {
@@ -185,5 +187,50 @@ func TestBackendsThatMisbehave(t *testing.T) {
 				t.Errorf("thread %s", th.Status)
 			}
 		})
+	}
+}
+
+// told is a backend that can pass a cancellation on.
+type told struct {
+	*script
+	cancelled atomic.Int64
+}
+
+var _ adapter.Canceler = (*told)(nil)
+
+func (b *told) Cancel(context.Context, mapping.Link, string) error {
+	b.cancelled.Add(1)
+	return nil
+}
+
+// TestA20_CancelOfAQueuedRunIsNotTold: the agent knows nothing of it, and would stop
+// the run in front of it.
+func TestA20_CancelOfAQueuedRunIsNotTold(t *testing.T) {
+	t.Parallel()
+	started := make(chan struct{}, 1)
+	backend := &told{script: &script{run: waiting(started)}}
+	b := open(t, storetest.DSN(t), backend)
+	thread := mapping.NewID()
+	first := b.begin(t, order(thread, mapping.StrategyReject))
+	<-started
+	for e, err := range b.log.Follow(t.Context(), first, 0) { // what the agent calls its run is known
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == mapping.KindLinked {
+			break
+		}
+	}
+	for range 3 {
+		if err := b.Cancel(t.Context(), b.begin(t, order(thread, mapping.StrategyEnqueue)), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Cancel(t.Context(), first, false); err != nil {
+		t.Fatal(err)
+	}
+	b.close() // waits for what is being told
+	if n := backend.cancelled.Load(); n != 1 {
+		t.Errorf("the agent was told of %d cancellations, want 1", n)
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -50,16 +51,20 @@ func untilDue(due time.Time) time.Duration {
 // sweep claims and starts what may start now, and says when the next delayed
 // run is due.
 func (e *Engine) sweep(ctx context.Context) (time.Time, error) {
-	for {
+	for anothers := false; ; {
 		// Before looking, so that a run that ends right after rings.
 		e.waiting.Store(true)
 		c, ok, next, err := e.claim(ctx)
 		if err != nil {
 			return next, err
 		}
-		if !ok {
-			return next, e.rest(ctx)
+		if !ok && anothers && e.st.Shared() {
+			err = e.displaced(ctx)
 		}
+		if !ok {
+			return next, errors.Join(err, e.rest(ctx))
+		}
+		anothers = anothers || c.Taken
 		if agent, known := e.agents[c.Run.Agent]; known {
 			e.launch(agent, c, Order{})
 		} else {

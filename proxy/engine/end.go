@@ -51,13 +51,13 @@ func (e *Engine) webhook(r mapping.Run, out mapping.Outcome, state *mapping.Fold
 }
 
 // distance is how many bytes of diffs lie between the run's base and its
-// snapshot.
-func (e *Engine) distance(x *execution) int {
+// snapshot, and how many those are.
+func (e *Engine) distance(x *execution) (bytes, rows int) {
 	ctx, stop := context.WithTimeout(e.scope(e.root, x.run), 5*time.Second)
 	defer stop()
 	s, err := e.st.StateAt(ctx, x.run.ThreadID, x.run.Base)
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return s.DiffBytes
+	return s.DiffBytes, len(s.Events)
 }

@@ -32,11 +32,12 @@ type Engine struct {
 	hook   func(mapping.Run, mapping.Outcome, []byte) ([]byte, error)
 	tick   func(context.Context, mapping.Cron) error // nil: no crons
 
-	root    context.Context // of every execution; ends with errShutdown
-	stop    context.CancelCauseFunc
-	wake    chan struct{} // dispatcher's doorbell
-	waiting atomic.Bool   // there may be runs that the dispatcher has to start
-	running sync.WaitGroup
+	root     context.Context // of every execution; ends with errShutdown
+	stop     context.CancelCauseFunc
+	wake     chan struct{} // dispatcher's doorbell
+	waiting  atomic.Bool   // there may be runs that the dispatcher has to start
+	running  sync.WaitGroup
+	starters starters
 
 	forgetting chan struct{} // one batch of deleted threads at a time
 
@@ -70,6 +71,9 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.spawn(func() { e.hear(e.root) })
 	}
 	if err := e.watchUnpulled(ctx); err != nil {
+		return err
+	}
+	if err := e.displaced(ctx); err != nil {
 		return err
 	}
 	due, err := e.sweep(ctx)

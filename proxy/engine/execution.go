@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
@@ -21,8 +23,10 @@ type execution struct {
 	thread mapping.Thread
 	task   mapping.Task
 	fence  int64
-	taken  bool // was executed before: here before a restart, or by another process
-	order  Order
+	taken  bool    // was executed before: here before a restart, or by another process
+	say    *string // Order.Say
+	alone  bool    // the thread was made with this run
+	waits  bool    // Order.Background
 
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
@@ -37,7 +41,7 @@ func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
 	ctx, cancel := context.WithCancelCause(e.scope(e.root, c.Run))
 	x := &execution{
 		e: e, agent: agent, run: c.Run, thread: c.Thread, task: c.Task, fence: c.Fence, taken: c.Taken,
-		order: o, cancel: cancel, done: make(chan struct{}),
+		say: o.Say, alone: o.New.MustNotExist, waits: o.Background, cancel: cancel, done: make(chan struct{}),
 	}
 	x.tail = e.log.Adopt(c.Run) // before anybody hears of the run: its readers wait for us
 	if !e.enlist(x, func() { x.work(ctx, c.Logged) }) {
@@ -62,6 +66,9 @@ func (e *Engine) enlist(x *execution, work func()) bool {
 // work executes the run and leaves the process in order, whatever happened.
 func (x *execution) work(ctx context.Context, logged []mapping.Event) {
 	defer x.cancel(nil)
+	if x.waits {
+		defer x.e.starters.await(ctx)()
+	}
 	ctx, stop := x.withTimeout(ctx)
 	defer stop()
 	out, err := x.guarded(ctx, logged)
@@ -110,23 +117,33 @@ func (x *execution) execute(ctx context.Context, logged []mapping.Event) (*mappi
 
 // attempt executes the run once.
 func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (adapter.Traits, *mapping.Outcome, error) {
+	events, traits, err := x.prepare(ctx, logged)
+	if err != nil {
+		return traits, nil, err
+	}
+	out, err := x.drive(ctx, events)
+	return traits, out, err
+}
+
+// prepare lays out what the backend is to do. That is large, and has left the
+// stack when the backend waits for its agent: there are thousands of runs.
+func (x *execution) prepare(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], adapter.Traits, error) {
 	if err := x.begin(logged); err != nil {
-		return adapter.Traits{}, nil, err
+		return nil, adapter.Traits{}, err
 	}
 	backend, traits, err := x.agent.Backend(ctx)
 	if err != nil {
-		return traits, nil, err
+		return nil, traits, err
 	}
 	x.rec.opaque = traits.Opaque
 	if err := x.opening(logged, traits); err != nil {
-		return traits, nil, err
+		return nil, traits, err
 	}
 	t, err := x.assignment(ctx, traits, logged)
 	if err != nil {
-		return traits, nil, err
+		return nil, traits, err
 	}
-	out, err := x.drive(ctx, backend, t)
-	return traits, out, err
+	return backend.Run(ctx, t), traits, nil
 }
 
 // resume folds what is logged and takes the run's tail over.
@@ -180,9 +197,9 @@ func has(logged []mapping.Event, k mapping.Kind) bool {
 }
 
 // drive consumes the backend's events until the end.
-func (x *execution) drive(ctx context.Context, b adapter.Backend, t adapter.Task) (*mapping.Outcome, error) {
+func (x *execution) drive(ctx context.Context, events iter.Seq2[mapping.Event, error]) (*mapping.Outcome, error) {
 	asked := time.Now()
-	for ev, err := range b.Run(ctx, t) {
+	for ev, err := range events {
 		if err != nil {
 			return nil, err
 		}
@@ -197,9 +214,11 @@ func (x *execution) drive(ctx context.Context, b adapter.Backend, t adapter.Task
 			x.rec.agree(ev)
 			return ev.Head.Outcome, nil
 		}
+		failpoint.Hit(failpoint.EventTaken)
 		if err := x.rec.add(ev); err != nil {
 			return nil, err
 		}
+		failpoint.Hit(failpoint.EventQueued)
 		if err := x.rec.refused(); err != nil {
 			return nil, err
 		}

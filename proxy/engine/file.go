@@ -1,33 +1,85 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
 
-// runFiles gives a backend the artifacts of its run's thread.
+// runFiles gives a backend the files its run has: those of the state it stands
+// on, and what clients uploaded. It belongs to the execution's goroutine.
 type runFiles struct {
-	x     *execution
-	limit int64
-	none  bool // the thread was made with this run, which brought no files
+	x      *execution
+	limit  int64
+	none   bool              // the thread was made with this run, which brought no files
+	stated map[string][]byte // artifact id → bytes, where the state has others than the artifact
 }
 
-// List returns every artifact of the thread: an agent that starts a new task
-// has none of them.
+// List returns what an agent that starts a new task should be given.
 func (f *runFiles) List(ctx context.Context) ([]mapping.Artifact, error) {
 	if f.none {
 		return nil, nil
 	}
 	list, _, err := f.x.e.st.Artifacts(ctx, f.x.run.ThreadID, 0, 0)
-	return list, err
+	if err != nil {
+		return nil, err
+	}
+	files, _ := mapping.ChangedFiles(nil, f.x.rec.fold) // what is no file there was named when it came
+	return f.ofState(list, files), nil
+}
+
+// ofState brings the thread's artifacts, of which there is one for each path, to
+// the state the run stands on: artifacts also hold what runs made that were rolled
+// back, deleted or left by a fork, and lack what clients wrote into the state.
+func (f *runFiles) ofState(list []mapping.Artifact, files []mapping.File) []mapping.Artifact {
+	f.stated = map[string][]byte{}
+	in := make(map[string]mapping.File, len(files))
+	for _, file := range files {
+		in[file.Path] = file
+	}
+	kept := make([]mapping.Artifact, 0, len(list))
+	for _, a := range list {
+		file, ok := in[a.Path]
+		delete(in, a.Path)
+		switch {
+		case file.Deleted, !ok && a.AgentCreated:
+		case !ok, file.Reference != "":
+			kept = append(kept, a)
+		default:
+			kept = append(kept, f.asStated(a, file))
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(in)) {
+		if file := in[path]; !file.Deleted && file.Reference == "" && !mapping.Excluded(path, f.x.agent.Config.Artifacts.Exclude) {
+			kept = append(kept, f.asStated(mapping.Artifact{
+				ID: mapping.ArtifactID(f.x.run.ThreadID, path), ThreadID: f.x.run.ThreadID, TaskID: f.x.run.TaskID, Path: path, MIMEType: file.MIMEType,
+			}, file))
+		}
+	}
+	return kept
+}
+
+// asStated is the artifact with the bytes that the state has.
+func (f *runFiles) asStated(a mapping.Artifact, file mapping.File) mapping.Artifact {
+	if sum := sumOf(file.Content); a.Sum != sum {
+		a.Sum, a.Size = sum, int64(len(file.Content))
+		f.stated[a.ID] = file.Content
+	}
+	return a
 }
 
 func (f *runFiles) Open(ctx context.Context, artifactID string) (io.ReadCloser, error) {
+	if content, ok := f.stated[artifactID]; ok {
+		return io.NopCloser(bytes.NewReader(content)), nil
+	}
 	_, body, err := f.x.e.st.OpenArtifact(ctx, f.x.run.ThreadID, artifactID)
 	return body, err
 }
@@ -57,14 +109,37 @@ func (r *recorder) filesOf(ev *mapping.Event, before, after *mapping.Fold) (writ
 		if files == nil {
 			return nil, nil, nil
 		}
-		list, _ := mapping.DecodeFiles(files)
+		list, bad := mapping.DecodeFiles(files)
+		r.skipped(bad)
 		return r.writeFiles(ev, list, true)
 	case ev.Kind == mapping.KindInput:
-		return r.writeFiles(ev, mapping.ChangedFiles(before, after), false)
+		list, _ := mapping.ChangedFiles(before, after) // what a client gave was checked
+		return r.writeFiles(ev, list, false)
 	case ev.Kind == mapping.KindState:
-		return r.writeFiles(ev, mapping.ChangedFiles(before, after), true)
+		list, bad := mapping.ChangedFiles(before, after)
+		r.skipped(bad)
+		return r.writeFiles(ev, list, true)
 	}
 	return nil, nil, nil
+}
+
+// maxOdd bounds what one run may have logged about its files.
+const maxOdd = 20
+
+// skipped says once per run which files become no artifacts, as their names or
+// contents cannot be used. They stay in the state; the run has not failed.
+func (r *recorder) skipped(names []string) {
+	for _, name := range names {
+		if r.odd[name] || len(r.odd) == maxOdd {
+			continue
+		}
+		if r.odd == nil {
+			r.odd = map[string]bool{}
+		}
+		r.odd[name] = true
+		r.x.e.zap.Warn("a file of the agent was skipped: its name or its content cannot be used",
+			agentField(r.x.run.Agent), zap.String("run", r.x.run.ID), zap.String("file", name[:min(len(name), 120)]))
+	}
 }
 
 func (r *recorder) writeFiles(ev *mapping.Event, list []mapping.File, made bool) (writes []store.FileWrite, drop, staged []string) {
@@ -89,8 +164,7 @@ func (r *recorder) writeFiles(ev *mapping.Event, list []mapping.File, made bool)
 // fileWrite is fresh unless this run wrote the same bytes under the path, or
 // gave them to the agent itself.
 func (r *recorder) fileWrite(ev *mapping.Event, f mapping.File, made bool) (store.FileWrite, bool) {
-	digest := sha256.Sum256(f.Content)
-	sum := hex.EncodeToString(digest[:])
+	sum := sumOf(f.Content)
 	if r.files[f.Path] == sum {
 		return store.FileWrite{}, false
 	}
@@ -101,11 +175,16 @@ func (r *recorder) fileWrite(ev *mapping.Event, f mapping.File, made bool) (stor
 	}}, true
 }
 
+// sumOf is how artifacts name their bytes, see mapping.Artifact.Sum.
+func sumOf(content []byte) string {
+	digest := sha256.Sum256(content)
+	return hex.EncodeToString(digest[:])
+}
+
 // given notes files that the run's input brought, so that their coming back in
 // the agent's state does not make them the agent's.
 func (r *recorder) given(files []mapping.File) {
 	for _, f := range files {
-		digest := sha256.Sum256(f.Content)
-		r.files[f.Path] = hex.EncodeToString(digest[:])
+		r.files[f.Path] = sumOf(f.Content)
 	}
 }

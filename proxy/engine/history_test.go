@@ -80,9 +80,41 @@ func TestAChatIsKeptAsItsGrowth(t *testing.T) {
 			if checkpoints < steps || per > 0.1 {
 				t.Errorf("%d checkpoints, %.3f of a state each; want at most 0.1", checkpoints, per)
 			}
+			file := float64(b.grownBy(t, r.ThreadID)) / float64(checkpoints) / float64(state)
+			t.Logf("in the file: %.4f", file)
+			if file > 0.1 {
+				t.Errorf("the file grew by %.3f of a state for each checkpoint; want at most 0.1", file)
+			}
 			b.sameCold(t, r)
 		})
 	}
+}
+
+// grownBy is how much shorter the database file is without a thread.
+func (b *bench) grownBy(t *testing.T, thread string) (bytes int64) {
+	t.Helper()
+	db := b.direct(t)
+	size := func() (n int64) {
+		t.Helper()
+		if _, err := db.ExecContext(t.Context(), `PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.QueryRowContext(t.Context(), `SELECT (pc.page_count - fc.freelist_count) * ps.page_size
+ FROM pragma_page_count() pc, pragma_freelist_count() fc, pragma_page_size() ps`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	with := size()
+	copied, err := b.st.CopyThread(t.Context(), thread, mapping.NewID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice := size()
+	if err := b.st.DeleteThread(t.Context(), copied.ID); err != nil {
+		t.Fatal(err)
+	}
+	return max(twice-with, twice-size())
 }
 
 // A state that is rewritten at every step is kept whole now and then, so that

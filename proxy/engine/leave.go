@@ -116,9 +116,9 @@ func (e *Engine) tellAgent(r mapping.Run) {
 	e.spawn(func() {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(e.scope(e.root, r)), cancelGrace)
 		defer stop()
-		link, err := e.st.Link(ctx, r.ThreadID, r.Agent, linkTask(f.traits, r.TaskID))
+		link, err := e.linkOf(ctx, r, f.traits.Opaque)
 		if err == nil && link.Remote != "" {
-			err = c.Cancel(ctx, link)
+			err = c.Cancel(ctx, link, r.ID)
 		}
 		if err != nil {
 			e.zap.Info("the agent could not be told of a cancellation", errField(err), runField(r.ID), agentField(r.Agent))

@@ -31,7 +31,10 @@ func (e *Engine) heard(ctx context.Context, n store.Notice) {
 		}
 	case store.NoticeGone:
 		e.log.Removed(n.RunID)
+	case store.NoticeDue:
+		e.st.RingDue(n.RunID)
 	default:
+		e.st.RingDue("")
 		e.log.RingAll()
 		e.stopAsked(ctx)
 		e.ring()

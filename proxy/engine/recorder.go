@@ -3,9 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // recorder turns what a backend yields into what is logged: it folds the
@@ -22,10 +24,13 @@ type recorder struct {
 	steps   int          // steps of a task/step agent logged so far, by earlier executions too
 	asked   int          // questions so far
 	grown   int          // bytes of diffs since the last snapshot
+	rows    int          // how many those are
 	link    mapping.Link // newest link, merged
 	linked  bool
 	files   map[string]string // path → sum, of what this run wrote as artifacts
+	odd     map[string]bool   // files that were skipped, and said to be
 	fault   error             // why the run must not go on
+	told    told
 }
 
 // mark is where a run's state stands.
@@ -151,7 +156,7 @@ func (r *recorder) take(ev mapping.Event) (piece, error) {
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head, r.dirty = c.ID, false
 		p.snapshot = r.snapshot(c.ID, len(ev.Data))
-		r.x.e.log.Keep(c.ID, after)
+		r.keep(c.ID, after)
 	} else if after != before && changesState(ev) {
 		r.dirty = true
 		r.grow(len(ev.Data))
@@ -170,21 +175,23 @@ func changesState(ev mapping.Event) bool {
 const unknownGrowth = -1
 
 // snapshot is the full state to be kept with a checkpoint, once the diffs
-// since the last one are longer than a state.
+// since the last one are longer than a state, or too many to be read as quickly
+// as one.
 func (r *recorder) snapshot(id string, diff int) []byte {
 	r.grow(diff)
-	if size := r.fold.Size(); r.grown <= size || r.grown < 4096 {
+	if size := r.fold.Size(); r.rows <= store.RowsBetween(size) && (r.grown <= size || r.grown < 4096) {
 		return nil
 	}
-	r.grown = 0
+	r.grown, r.rows = 0, 0
 	return r.fold.JSON()
 }
 
 func (r *recorder) grow(diff int) {
 	if r.grown == unknownGrowth {
-		r.grown = r.x.e.distance(r.x)
+		r.grown, r.rows = r.x.e.distance(r.x)
 	}
 	r.grown += diff
+	r.rows++
 }
 
 func (r *recorder) addLink(ev *mapping.Event) {
@@ -238,7 +245,7 @@ func (r *recorder) addUpdate(ev *mapping.Event) {
 // says nothing new and no frame was asked for.
 func (r *recorder) addState(ev *mapping.Event) (skip bool, err error) {
 	if ev.Head.Full {
-		diff, _, err := r.fold.DiffTo(ev.Data)
+		diff, err := r.difference(ev.Data)
 		if err != nil {
 			return false, mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream,
 				"Agent %s sent a state that is not a JSON object.", r.x.agent.Name)
@@ -269,12 +276,17 @@ func (r *recorder) addInterrupt(ev *mapping.Event) {
 	}
 }
 
-// guess refuses the question that a default answer has just been given to:
-// answering it again would go round for ever.
+// guess refuses the question that a default answer has just been given to, and
+// one that was given it too often: answering it again would go round for ever.
 func (r *recorder) guess(q mapping.Interrupt) {
-	if g := r.x.run.Options.Guessed; g != "" && g == mapping.QuestionText(q.Value) && r.updates == 0 {
+	o := &r.x.run.Options
+	if o.Guessed == "" {
+		return
+	}
+	text := mapping.QuestionText(q.Value)
+	if text == o.Guessed && r.updates == 0 || slices.Contains(o.Spent, text) {
 		r.fault = mapping.Errorf(mapping.Upstream, mapping.CodeUnanswered,
-			"Agent %s asked the same question again after the default answer: %s", r.x.agent.Name, g)
+			"Agent %s asked the same question again after the default answer: %s", r.x.agent.Name, text)
 	}
 }
 
@@ -307,11 +319,13 @@ func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 	p := piece{entry: &mapping.Entry{Event: ev, Before: r.fold, After: after}}
 	if r.dirty {
 		p.snapshot = r.snapshot(head, 0)
-		r.x.e.log.Keep(head, after)
+		r.keep(head, after)
 	}
 	if r.linked && r.remembers() {
 		link := r.link
-		link.LocalCheckpoint = head
+		if r.told.start == nil { // else the agent has what the task did alone, not all of the thread
+			link.LocalCheckpoint = head
+		}
 		p.link = &link
 	}
 	return r.app.close(ctx, &p, r.endOf(out))

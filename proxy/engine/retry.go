@@ -97,7 +97,7 @@ func (x *execution) initial(ctx context.Context, traits adapter.Traits) (*mappin
 // way back to the state it starts from.
 func (r *recorder) rewind(fold *mapping.Fold, started mapping.Event) error {
 	var both []piece
-	diff, _, err := r.fold.DiffTo(fold.JSON())
+	diff, err := r.difference(r.wayBack(fold).JSON())
 	if err != nil {
 		return err
 	}

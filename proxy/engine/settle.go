@@ -52,6 +52,7 @@ func (x *execution) writeEnd(ctx context.Context, out mapping.Outcome) error {
 		Events: []mapping.Event{ev}, End: &store.End{Outcome: out, Thread: out.Thread()},
 	})
 	x.e.log.Ring(x.run.ID)
+	x.e.log.RingThread(x.run.ThreadID)
 	return err
 }
 

@@ -21,11 +21,9 @@ const (
 // ends, and with NotFound when the run is deleted meanwhile.
 func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64) iter.Seq2[*mapping.Entry, error] {
 	return func(yield func(*mapping.Entry, error) bool) {
-		l.readers.enter(run.ThreadID)
-		defer l.readers.leave(run.ThreadID)
-		r := &reader{Log: l, run: run, tail: l.use(run), seq: after, poll: pollFirst}
-		defer l.leave(r.tail)
-		if err := l.fill(ctx, r.tail, run); err != nil {
+		r := l.reader(&run, after)
+		defer r.leave()
+		if err := l.fill(ctx, r.tail); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -36,11 +34,9 @@ func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64) iter.Seq
 // End waits until the run has ended and returns its end entry. Unlike Follow it
 // sleeps through everything before.
 func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
-	l.readers.enter(run.ThreadID)
-	defer l.readers.leave(run.ThreadID)
-	r := &reader{Log: l, run: run, tail: l.use(run), poll: pollFirst}
-	defer l.leave(r.tail)
-	if err := l.fill(ctx, r.tail, run); err != nil {
+	r := l.reader(&run, 0)
+	defer r.leave()
+	if err := l.fill(ctx, r.tail); err != nil {
 		return nil, err
 	}
 	for {
@@ -49,7 +45,7 @@ func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) 
 			return v.entries[len(v.entries)-1], nil
 		}
 		v.changed = v.settled
-		if _, err := r.wait(ctx, v); err != nil {
+		if _, err := r.wait(ctx, v, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -57,9 +53,9 @@ func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) 
 
 // Read returns what is logged of a run after a position now, without waiting.
 func (l *Log) Read(ctx context.Context, run mapping.Run, after int64) (list []*mapping.Entry, err error) {
-	r := &reader{Log: l, run: run, tail: l.use(run), seq: after}
+	r := &reader{Log: l, tail: l.use(&run), seq: after}
 	defer l.leave(r.tail)
-	if err := l.fill(ctx, r.tail, run); err != nil {
+	if err := l.fill(ctx, r.tail); err != nil {
 		return nil, err
 	}
 	v, ok := r.look(ctx, func(e *mapping.Entry, failed error) bool {
@@ -76,20 +72,20 @@ func (l *Log) Read(ctx context.Context, run mapping.Run, after int64) (list []*m
 
 // fill publishes what the store has beyond the tail. A no-op while an
 // execution of this process publishes, and once the run has ended.
-func (l *Log) fill(ctx context.Context, t *Tail, run mapping.Run) error {
+func (l *Log) fill(ctx context.Context, t *Tail) error {
 	fold, last, needed := t.newest()
 	if !needed {
 		return nil
 	}
 	if fold == nil {
-		base, err := l.runBase(ctx, run)
+		base, err := l.runBase(ctx, &t.run)
 		if err != nil || base == nil {
 			return err
 		}
 		fold = t.setBase(base)
 	}
 	for {
-		entries, err := l.read(ctx, run, fold, last)
+		entries, err := l.read(ctx, &t.run, fold, last)
 		if err != nil || len(entries) == 0 {
 			return err
 		}
@@ -101,7 +97,7 @@ func (l *Log) fill(ctx context.Context, t *Tail, run mapping.Run) error {
 
 // runBase reads the state a run starts from; nil while it is pending, since
 // that is only fixed when it starts.
-func (l *Log) runBase(ctx context.Context, run mapping.Run) (*mapping.Fold, error) {
+func (l *Log) runBase(ctx context.Context, run *mapping.Run) (*mapping.Fold, error) {
 	fresh, err := l.st.Run(ctx, run.ThreadID, run.ID)
 	if err != nil {
 		return nil, l.lost(run, err)
@@ -118,7 +114,7 @@ func (l *Log) runBase(ctx context.Context, run mapping.Run) (*mapping.Fold, erro
 }
 
 // read returns the next entries from the store, folded on from fold.
-func (l *Log) read(ctx context.Context, run mapping.Run, fold *mapping.Fold, after int64) ([]*mapping.Entry, error) {
+func (l *Log) read(ctx context.Context, run *mapping.Run, fold *mapping.Fold, after int64) ([]*mapping.Entry, error) {
 	evs, err := l.st.Events(ctx, run.ThreadID, run.ID, after, readBatch)
 	if err != nil {
 		return nil, l.lost(run, err)
@@ -127,7 +123,7 @@ func (l *Log) read(ctx context.Context, run mapping.Run, fold *mapping.Fold, aft
 }
 
 // lost lets every reader know of a run that turns out to be gone.
-func (l *Log) lost(run mapping.Run, err error) error {
+func (l *Log) lost(run *mapping.Run, err error) error {
 	if mapping.Classify(err).Class != mapping.NotFound {
 		return err
 	}

@@ -297,3 +297,19 @@ func TestStatesAreReadFromMemoryAndFromTheStoreAlike(t *testing.T) {
 		t.Errorf("an unknown checkpoint gave %v", err)
 	}
 }
+
+// C5: nobody rings for a run that another process executes: its reader looks at
+// the store by itself, later but completely.
+func TestC5ReaderThatNobodyRingsFor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.create(true)
+	rd := b.follow(c.Run, 0)
+	first := <-rd.got
+	w := b.elsewhere(c.Run, c.Fence)
+	w.add(some(3, 5)...)
+	w.end()
+	if list := rd.all(1); first.Kind != mapping.KindStarted || len(list) != 4 || list[3].Kind != mapping.KindEnd {
+		t.Errorf("after %s it read %d entries", first.Kind, len(list))
+	}
+}

@@ -24,6 +24,7 @@ type Log struct {
 	kept  *cache[*Tail] // tails that nobody uses
 
 	readers readers
+	bells   bells
 
 	mu   sync.Mutex
 	live map[string]*Tail // tails that are read or written to
@@ -46,7 +47,7 @@ func New(st *store.Store) (*Log, error) {
 // readers wait for what it publishes instead of looking into the store.
 // Tail.Begin and at last Disown must follow.
 func (l *Log) Adopt(run mapping.Run) *Tail {
-	t := l.use(run)
+	t := l.use(&run)
 	t.own(1)
 	return t
 }
@@ -60,13 +61,15 @@ func (l *Log) Disown(t *Tail) {
 
 // use returns the run's tail, which stays the run's one tail until everybody
 // who used it has left.
-func (l *Log) use(run mapping.Run) *Tail {
+func (l *Log) use(run *mapping.Run) *Tail {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t, ok := l.live[run.ID]
 	if !ok {
 		if t, ok = l.kept.take(run.ID); !ok {
 			t = newTail(run)
+			thread := run.ThreadID // not all of the run, which the tail has
+			t.published = func() { l.bells.ring(thread) }
 		}
 		l.live[run.ID] = t
 	}

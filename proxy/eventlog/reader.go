@@ -7,14 +7,30 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// reader is one that follows a run. Used by one goroutine.
+// reader is one that follows a run. Used by one goroutine. There are thousands
+// of them, each with a stack of its own: what lies on it while they wait must be
+// small, which a mapping.Run is not.
 type reader struct {
 	*Log
-	run  mapping.Run
 	tail *Tail
 	seq  int64         // everything up to here was yielded or not asked for
 	fold *mapping.Fold // the state at seq; nil: not known
 	poll time.Duration // until the next look at the store
+
+	// aside is asked before every wait, if there is one, and may say what else
+	// ends the wait. It is asked again pollThread later at the latest.
+	aside func() (<-chan struct{}, error)
+}
+
+// reader begins to follow a run after a position; leave must follow.
+func (l *Log) reader(run *mapping.Run, after int64) *reader {
+	l.readers.enter(run.ThreadID)
+	return &reader{Log: l, tail: l.use(run), seq: after, poll: pollFirst}
+}
+
+func (r *reader) leave() {
+	r.Log.leave(r.tail)
+	r.readers.leave(r.tail.run.ThreadID)
 }
 
 type yielder = func(*mapping.Entry, error) bool
@@ -30,7 +46,7 @@ func (r *reader) follow(ctx context.Context, yield yielder) {
 				return
 			}
 		}
-		done, err := r.wait(ctx, v)
+		done, err := r.pause(ctx, v)
 		if err != nil {
 			yield(nil, err)
 		}
@@ -63,14 +79,26 @@ func (r *reader) give(e *mapping.Entry, yield yielder) bool {
 	return yield(e, nil) && e.Kind != mapping.KindEnd
 }
 
+// pause waits, after a look aside.
+func (r *reader) pause(ctx context.Context, v view) (done bool, err error) {
+	var rung <-chan struct{}
+	if r.aside != nil {
+		if rung, err = r.aside(); err != nil {
+			return false, err
+		}
+	}
+	return r.wait(ctx, v, rung)
+}
+
 // wait returns when there may be more to read. done: there never will be.
-func (r *reader) wait(ctx context.Context, v view) (done bool, err error) {
+// rung, which may be nil, ends it too.
+func (r *reader) wait(ctx context.Context, v view, rung <-chan struct{}) (done bool, err error) {
 	switch {
 	case v.gone:
-		return true, errDeleted(r.run.ID)
+		return true, errDeleted(r.tail.run.ID)
 	case v.ended:
 		return true, nil
-	case v.owned:
+	case v.owned && rung == nil:
 		select {
 		case <-v.changed:
 			return false, nil
@@ -78,16 +106,21 @@ func (r *reader) wait(ctx context.Context, v view) (done bool, err error) {
 			return false, context.Cause(ctx)
 		}
 	}
-	timer := time.NewTimer(r.poll)
+	poll := r.poll
+	if rung != nil {
+		poll = min(poll, pollThread)
+	}
+	timer := time.NewTimer(poll)
 	defer timer.Stop()
 	select {
 	case <-v.changed:
+	case <-rung:
 	case <-timer.C:
 		r.poll = min(2*r.poll, pollMost)
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}
-	return false, r.fill(ctx, r.tail, r.run)
+	return false, r.fill(ctx, r.tail)
 }
 
 // readGap yields from the store what the tail has dropped, and all that follows
@@ -97,7 +130,7 @@ func (r *reader) readGap(ctx context.Context, yield yielder) bool {
 	fold, seq := r.fold, r.seq
 	if fold == nil {
 		var err error
-		if fold, err = r.runBase(ctx, r.run); err != nil {
+		if fold, err = r.runBase(ctx, &r.tail.run); err != nil {
 			yield(nil, err)
 		}
 		if fold == nil {
@@ -106,7 +139,7 @@ func (r *reader) readGap(ctx context.Context, yield yielder) bool {
 		seq = 0
 	}
 	for {
-		entries, err := r.read(ctx, r.run, fold, seq)
+		entries, err := r.read(ctx, &r.tail.run, fold, seq)
 		if err != nil {
 			yield(nil, err)
 			return false

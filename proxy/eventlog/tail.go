@@ -18,8 +18,9 @@ const (
 // entry. One writer publishes, any number of readers follow. Safe for
 // concurrent use.
 type Tail struct {
-	run   mapping.Run // as it was when the tail was made
-	users int         // readers and executions; guarded by Log.mu
+	run       mapping.Run // as it was when the tail was made
+	published func()      // called when entries are published, without the lock; nil: nobody
+	users     int         // readers and executions; guarded by Log.mu
 
 	mu      sync.Mutex
 	base    *mapping.Fold // state before the run's first event; nil until known
@@ -34,8 +35,8 @@ type Tail struct {
 	settled chan struct{} // closed when the run ends or goes, or its execution leaves it
 }
 
-func newTail(run mapping.Run) *Tail {
-	return &Tail{run: run, changed: make(chan struct{}), settled: make(chan struct{})}
+func newTail(run *mapping.Run) *Tail {
+	return &Tail{run: *run, changed: make(chan struct{}), settled: make(chan struct{})}
 }
 
 // Begin says what there is before an execution publishes anything: the state
@@ -52,6 +53,13 @@ func (t *Tail) Publish(entries []*mapping.Entry) {
 	if len(entries) == 0 {
 		return
 	}
+	t.publish(entries)
+	if t.published != nil {
+		t.published()
+	}
+}
+
+func (t *Tail) publish(entries []*mapping.Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range entries {

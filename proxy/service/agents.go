@@ -1,8 +1,10 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"sort"
 	"strings"
 
@@ -11,8 +13,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// agents describes the configured agents.
-type agents struct{ *core }
+// agents describes the configured agents, and the assistants made over them.
+type agents struct {
+	*core
+	asked asked
+}
 
 // agent finds a configured agent by name or assistant id; "" is the default
 // one. An agent the principal may not use does not exist for it.
@@ -25,7 +30,7 @@ func (c *core) agent(ctx context.Context, idOrName string) (*engine.Agent, error
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeAgentNotFound,
 			"No agent was named and there is no default one. Name one of: %s (or set default_agent in the bridge's configuration).", c.names(ctx))
 	}
-	if known, ok := c.byID[name]; ok {
+	if known, ok := c.byID[strings.ToLower(name)]; ok {
 		name = known
 	}
 	a, ok := c.engine.Agent(name)
@@ -50,7 +55,71 @@ func (c *core) names(ctx context.Context) string {
 	return strings.Join(list, ", ")
 }
 
+// assistant finds what a request for a run names: a configured agent, as
+// c.agent does, or an assistant that was made over one.
+func (c *core) assistant(ctx context.Context, idOrName string) (*engine.Agent, mapping.Agent, error) {
+	if made, ok, err := c.made(ctx, idOrName); ok || err != nil {
+		if err != nil {
+			return nil, made, err
+		}
+		a, err := c.agent(ctx, made.Graph)
+		return a, made, err
+	}
+	a, err := c.agent(ctx, idOrName)
+	if err != nil {
+		return nil, mapping.Agent{}, err
+	}
+	return a, c.itself(a), nil
+}
+
+// itself is the assistant that a configured agent is, but for its times.
+func (c *core) itself(a *engine.Agent) mapping.Agent {
+	return c.traits(mapping.Agent{
+		ID: mapping.AssistantID(a.Name), Graph: a.Name, Name: a.Name, Version: 1, Configured: true,
+		Metadata: json.RawMessage(`{"created_by":"system"}`), Config: json.RawMessage(`{}`), Context: json.RawMessage(`{}`),
+	})
+}
+
+// made finds an assistant that was made; ok is false for everything else. One
+// whose agent the principal may not use does not exist for it.
+func (c *core) made(ctx context.Context, id string) (a mapping.Agent, ok bool, err error) {
+	id = strings.ToLower(id)
+	if _, configured := c.byID[id]; configured || !mapping.IsUUID(id) {
+		return a, false, nil
+	}
+	a, err = c.st.Assistant(ctx, id)
+	if mapping.Classify(err).Class == mapping.NotFound || err == nil && !mapping.PrincipalOf(ctx).May(a.Graph) {
+		return mapping.Agent{}, false, nil
+	}
+	return c.traits(a), err == nil, err
+}
+
+// named tells what a filter by agent means, as the two columns have it: a
+// configured agent under its own id, or an assistant over whichever agent.
+func (c *core) named(idOrName string) (agent, assistant string) {
+	id := strings.ToLower(idOrName)
+	if name, ok := c.byID[id]; ok {
+		return name, id
+	}
+	if idOrName == "" || mapping.IsUUID(id) {
+		return "", id
+	}
+	return idOrName, mapping.AssistantID(idOrName)
+}
+
+// traits fills in what is known of the agent that an assistant is made over.
+func (c *core) traits(a mapping.Agent) mapping.Agent {
+	if agent, ok := c.engine.Agent(a.Graph); ok {
+		traits, known := agent.Known()
+		a.Opaque = known && traits.Opaque
+	}
+	return a
+}
+
 func (s *agents) Resolve(ctx context.Context, idOrName string) (mapping.Agent, error) {
+	if made, ok, err := s.made(ctx, idOrName); ok || err != nil {
+		return made, err
+	}
 	a, err := s.agent(ctx, idOrName)
 	if err != nil {
 		return mapping.Agent{}, err
@@ -58,21 +127,32 @@ func (s *agents) Resolve(ctx context.Context, idOrName string) (mapping.Agent, e
 	return s.describe(ctx, a)
 }
 
-func (s *agents) describe(ctx context.Context, a *engine.Agent) (mapping.Agent, error) {
-	seen, err := s.st.AgentSeen(ctx, a.Name)
-	if err != nil {
-		return mapping.Agent{}, err
-	}
-	traits, known := a.Known()
-	return mapping.Agent{
-		ID: mapping.AssistantID(a.Name), Graph: a.Name, Name: a.Name, Version: 1, Configured: true,
-		Metadata: json.RawMessage(`{"created_by":"system"}`), Config: json.RawMessage(`{}`), Context: json.RawMessage(`{}`),
-		CreatedAt: seen, UpdatedAt: seen, Opaque: known && traits.Opaque,
-	}, nil
+func (c *core) describe(ctx context.Context, a *engine.Agent) (mapping.Agent, error) {
+	seen, err := c.st.AgentSeen(ctx, a.Name)
+	d := c.itself(a)
+	d.CreatedAt, d.UpdatedAt = seen, seen
+	return d, err
 }
 
 func (s *agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.Agent, int, error) {
+	all, err := s.all(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
 	var list []mapping.Agent
+	for _, a := range all {
+		if matches(a, q) {
+			list = append(list, a)
+		}
+	}
+	sortAgents(list, q)
+	total := len(list)
+	return page(list, q.Offset, q.Limit), total, nil
+}
+
+// all are the configured agents and the assistants made over them, as far as the
+// principal may use them.
+func (s *agents) all(ctx context.Context) (list []mapping.Agent, err error) {
 	for name := range s.cfg.Agents {
 		a, ok := s.engine.Agent(name)
 		if !ok || !mapping.PrincipalOf(ctx).May(name) {
@@ -80,15 +160,17 @@ func (s *agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.Ag
 		}
 		d, err := s.describe(ctx, a)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		if matches(d, q) {
-			list = append(list, d)
+		list = append(list, d)
+	}
+	made, err := s.st.Assistants(ctx)
+	for _, a := range made {
+		if mapping.PrincipalOf(ctx).May(a.Graph) {
+			list = append(list, s.traits(a))
 		}
 	}
-	sortAgents(list, q)
-	total := len(list)
-	return page(list, q.Offset, q.Limit), total, nil
+	return list, err
 }
 
 func matches(a mapping.Agent, q adapter.AgentQuery) bool {
@@ -104,25 +186,26 @@ func matches(a mapping.Agent, q adapter.AgentQuery) bool {
 	return len(q.Metadata) == 0 || mapping.Contains(a.Metadata, q.Metadata)
 }
 
+// sortAgents sorts by what is asked for, then by name and id: newest first, where
+// nothing is said.
 func sortAgents(list []mapping.Agent, q adapter.AgentQuery) {
-	less := func(a, b mapping.Agent) bool {
+	slices.SortFunc(list, func(a, b mapping.Agent) (n int) {
 		switch q.SortBy {
-		case "name", "graph_id":
-			return a.Name < b.Name
+		case "name":
+			n = strings.Compare(a.Name, b.Name)
+		case "graph_id":
+			n = strings.Compare(a.Graph, b.Graph)
 		case "assistant_id":
-			return a.ID < b.ID
-		case "updated_at", "created_at", "":
-			if !a.CreatedAt.Equal(b.CreatedAt) {
-				return a.CreatedAt.Before(b.CreatedAt)
-			}
+			n = strings.Compare(a.ID, b.ID)
+		case "updated_at":
+			n = a.UpdatedAt.Compare(b.UpdatedAt)
+		default:
+			n = a.CreatedAt.Compare(b.CreatedAt)
 		}
-		return a.Name > b.Name
-	}
-	sort.Slice(list, func(i, j int) bool {
-		if q.Asc {
-			return less(list[i], list[j])
+		if !q.Asc {
+			n = -n
 		}
-		return less(list[j], list[i])
+		return cmp.Or(n, strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
 	})
 }
 
@@ -136,53 +219,4 @@ func page[T any](list []T, offset, limit int) []T {
 		list = list[:limit]
 	}
 	return list
-}
-
-func (s *agents) Schemas(ctx context.Context, idOrName string) (mapping.Schemas, error) {
-	a, err := s.agent(ctx, idOrName)
-	if err != nil {
-		return mapping.Schemas{}, err
-	}
-	if d, ok := s.describer(ctx, a); ok {
-		if schemas, err := d.Schemas(ctx); err == nil {
-			return schemas, nil
-		}
-	}
-	return bridgeSchemas(), nil
-}
-
-func (s *agents) Graph(ctx context.Context, idOrName string) (json.RawMessage, error) {
-	a, err := s.agent(ctx, idOrName)
-	if err != nil {
-		return nil, err
-	}
-	if d, ok := s.describer(ctx, a); ok {
-		if g, err := d.Graph(ctx); err == nil {
-			return g, nil
-		}
-	}
-	return json.RawMessage(bridgeGraph), nil
-}
-
-func (s *agents) describer(ctx context.Context, a *engine.Agent) (adapter.Describer, bool) {
-	b, _, err := a.Backend(ctx)
-	if err != nil {
-		return nil, false
-	}
-	d, ok := b.(adapter.Describer)
-	return d, ok
-}
-
-const (
-	bridgeState = `{"type":"object","properties":{"messages":{"type":"array","items":{"type":"object"}},"files":{"type":"object"}}}`
-	bridgeEmpty = `{"type":"object","properties":{}}`
-	bridgeGraph = `{"nodes":[{"id":"__start__","type":"schema","data":"__start__"},{"id":"step","type":"runnable","data":{"id":["step"],"name":"step"}},{"id":"__end__","type":"schema","data":"__end__"}],` +
-		`"edges":[{"source":"__start__","target":"step"},{"source":"step","target":"step","conditional":true},{"source":"step","target":"__end__","conditional":true}]}`
-)
-
-// bridgeSchemas describes the one-node graph that the bridge is before a
-// task/step agent.
-func bridgeSchemas() mapping.Schemas {
-	state, empty := json.RawMessage(bridgeState), json.RawMessage(bridgeEmpty)
-	return mapping.Schemas{Input: state, Output: state, State: state, Config: empty, Context: empty}
 }

@@ -16,24 +16,29 @@ import (
 type crons struct{ *core }
 
 func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, error) {
-	agent, err := s.agent(ctx, n.Run.Agent)
+	if err := checkKey(n.Run.IdempotencyKey); err != nil {
+		return mapping.Cron{}, err
+	}
+	key := keyOfCron(n)
+	n.Run.IdempotencyKey = "" // each tick has its own
+	agent, assistant, err := s.assistant(ctx, n.Run.Agent)
 	if err != nil {
 		return mapping.Cron{}, err
 	}
-	c := mapping.Cron{ID: mapping.NewID(), ThreadID: n.Run.ThreadID, Agent: agent.Name, AssistantID: mapping.AssistantID(agent.Name)}
+	c := mapping.Cron{ID: mapping.NewID(), ThreadID: n.Run.ThreadID, Agent: agent.Name, AssistantID: assistant.ID}
 	if err := s.fill(ctx, &c, n); err != nil {
 		return c, err
 	}
 	if c.Next, err = engine.NextTick(c, s.now()); err != nil {
 		return c, err
 	}
-	return s.st.CreateCron(ctx, c)
+	return s.st.CreateCron(ctx, c, key)
 }
 
 // fill sets what a request says of a cron. The run it asks for is laid out once,
 // so that what could never run is refused now.
 func (s *crons) fill(ctx context.Context, c *mapping.Cron, n adapter.NewCron) (err error) {
-	n.Run.Agent, n.Run.ThreadID = c.Agent, c.ThreadID
+	n.Run.Agent, n.Run.ThreadID = c.AssistantID, c.ThreadID
 	if _, _, err := s.order(ctx, n.Run); err != nil {
 		return err
 	}
@@ -68,11 +73,9 @@ func (s *crons) Delete(ctx context.Context, id string) error { return s.st.Delet
 
 func (s *crons) Search(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron, int, error) {
 	out := store.CronQuery{
-		Agent: q.Agent, ThreadID: q.ThreadID, Enabled: q.Enabled, Metadata: q.Metadata, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset,
+		ThreadID: q.ThreadID, Enabled: q.Enabled, Metadata: q.Metadata, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset,
 	}
-	if name, ok := s.byID[q.Agent]; ok {
-		out.Agent = name
-	}
+	out.Agent, out.Assistant = s.named(q.Agent)
 	return s.st.Crons(ctx, out)
 }
 
@@ -87,6 +90,7 @@ func (c *core) tick(ctx context.Context, cr mapping.Cron) error {
 	if err != nil {
 		return err
 	}
+	o.Background = true
 	o.New.IdempotencyRoute, o.New.IdempotencyKey = "cron", cr.ID+"/"+strconv.FormatInt(cr.Next.UnixMicro(), 10)
 	_, err = c.engine.Begin(ctx, o)
 	return err
@@ -105,7 +109,7 @@ func runOf(cr mapping.Cron) (n adapter.NewRun, err error) {
 		absent(&n.Command.Update)
 		absent(&n.Command.Goto)
 	}
-	n.ThreadID, n.Agent = cr.ThreadID, cr.Agent
+	n.ThreadID, n.Agent = cr.ThreadID, cr.AssistantID // what the assistant says is read at each tick
 	n.DeleteAfter = cr.ThreadID == "" && !cr.Keep
 	n.Metadata, err = mapping.MergeMetadata(object(n.Metadata), json.RawMessage(fmt.Sprintf(`{"cron_id":%q}`, cr.ID)))
 	return n, err

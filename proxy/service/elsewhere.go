@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
 )
 
-// reservedFor is how long a step that another process hands out is left to it
-// while its answer is being written. Should that process die, or take longer, the
-// step is handed out again.
+// reservedFor is how long other processes hand out nothing of a task while one of
+// them writes an answer, which it may have to take back. Should that process die,
+// or take longer, they go on with the next step.
 const reservedFor = 5 * time.Second
 
 // refresh learns what other processes did with a task: what they handed out,
@@ -18,6 +19,18 @@ func (c *core) refresh(ctx context.Context, s *session) error {
 	if !c.st.Shared() {
 		return nil
 	}
+	if err := c.learn(ctx, s); err != nil {
+		return err
+	}
+	if s.begun() {
+		return nil
+	}
+	_, err := c.others(ctx, s)
+	return err
+}
+
+// learn reads how far the task's steps are handed out.
+func (c *core) learn(ctx context.Context, s *session) error {
 	task, err := c.st.Task(ctx, s.key.task)
 	if err != nil {
 		return err
@@ -31,10 +44,7 @@ func (c *core) refresh(ctx context.Context, s *session) error {
 		s.requests, s.task.Cursor = requests, task.Cursor
 		s.mu.Unlock()
 	}
-	if !s.begun() {
-		_, err = c.others(ctx, s)
-	}
-	return err
+	return nil
 }
 
 // glance is refresh for readers: while a POST has the turn, that keeps the
@@ -52,7 +62,8 @@ func (c *core) glance(ctx context.Context, s *session) error {
 	}
 }
 
-// mine is the step that is due and that no other process is handing out.
+// mine is the step that is due and that no other process is handing out. When it
+// returns, the cursor stands behind the step.
 func (p *pull) mine(ctx context.Context) (mapping.Step, error) {
 	for {
 		if err := p.refresh(ctx, p.ses); err != nil {
@@ -60,29 +71,46 @@ func (p *pull) mine(ctx context.Context) (mapping.Step, error) {
 		}
 		p.n = p.ses.its().Cursor + 1
 		step, err := p.due(ctx)
-		if err != nil {
+		if err != nil || step.N < p.n { // it was handed out before
 			return step, err
 		}
-		if ok, err := p.reserve(ctx, step); ok || err != nil {
+		if ok, err := p.take(ctx, step.N); ok || err != nil {
 			return step, err
 		}
 		if err := wait(ctx, turnPoll); err != nil {
 			return step, err
 		}
+		if err := p.learn(ctx, p.ses); err != nil {
+			return step, err
+		}
 	}
 }
 
-// reserve keeps other processes from handing out the same step. false: one of
-// them is about to.
-func (p *pull) reserve(ctx context.Context, step mapping.Step) (bool, error) {
-	if !p.st.Shared() || step.N < p.n {
-		return true, nil
-	}
-	return p.st.Reserve(ctx, p.ses.key.task, step.N, p.now().Add(reservedFor))
-}
-
-func (p *pull) unreserve(ctx context.Context, step mapping.Step) {
+// take notes that step n is handed out, before a byte of it leaves: a process that
+// dies afterwards must not hand it out again. false: another process is about to.
+func (p *pull) take(ctx context.Context, n int) (ok bool, err error) {
+	var until time.Time
 	if p.st.Shared() {
-		_ = p.st.Unreserve(ctx, p.ses.key.task, step.N) // else it ends by itself
+		until = p.now().Add(reservedFor)
 	}
+	if ok, err = p.st.HandOut(ctx, p.ses.key.task, n, p.asked(), until); ok {
+		p.ses.moved(n)
+	}
+	return ok, err
+}
+
+// handedOut tells other processes that the step was written.
+func (p *pull) handedOut(ctx context.Context, n int) {
+	if p.st.Shared() {
+		_ = p.st.HandedOut(ctx, p.ses.key.task, n) // else they wait until reservedFor is over
+	}
+}
+
+// takeBack is done when the step could not be written: the next POST gets it.
+func (p *pull) takeBack(ctx context.Context, n int) {
+	if err := p.st.TakeBack(ctx, p.ses.key.task, n); err != nil {
+		p.zap.Warn("a step that was not written could not be taken back; it is in the list of steps", zap.Error(err))
+		return
+	}
+	p.ses.unmoved(n)
 }

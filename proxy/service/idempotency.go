@@ -3,6 +3,7 @@ package service
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -40,7 +41,35 @@ func keyOf(key, route string, request any) store.Key {
 func keyOfRun(n adapter.NewRun) store.Key {
 	key := n.IdempotencyKey
 	n.IdempotencyKey, n.Fields = "", nil // the names of fields come in no order
-	return keyOf(key, "run "+n.ThreadID, n)
+	route := "run " + n.ThreadID
+	if i, _, ok := strings.Cut(n.Batch, "/"); ok {
+		route = "batch " + i
+	}
+	return keyOf(key, route, n)
+}
+
+func keyOfThread(n adapter.NewThread) store.Key {
+	key := n.IdempotencyKey
+	n.IdempotencyKey = ""
+	return keyOf(key, "thread", n)
+}
+
+func keyOfCron(n adapter.NewCron) store.Key {
+	key := n.Run.IdempotencyKey
+	n.Run.IdempotencyKey, n.Run.Fields = "", nil
+	return keyOf(key, "cron "+n.Run.ThreadID, n)
+}
+
+func keyOfTopic(n adapter.NewTopic) store.Key {
+	key := n.IdempotencyKey
+	n.IdempotencyKey = ""
+	return keyOf(key, "topic "+n.Agent, n)
+}
+
+func keyOfInteraction(n adapter.NewInteraction) store.Key {
+	key := n.IdempotencyKey
+	n.IdempotencyKey = ""
+	return keyOf(key, "interaction "+n.Ref.Agent+" "+n.Ref.ID, n)
 }
 
 func keyOfTask(n adapter.NewTask) store.Key {

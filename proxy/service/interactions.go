@@ -15,9 +15,15 @@ import (
 type interactions struct{ *core }
 
 func (s *interactions) Create(ctx context.Context, n adapter.NewInteraction) (mapping.Interaction, error) {
+	if err := checkKey(n.IdempotencyKey); err != nil {
+		return mapping.Interaction{}, err
+	}
 	_, t, err := s.findTopic(ctx, n.Ref)
 	if err != nil {
 		return mapping.Interaction{}, err
+	}
+	if said, ok, err := s.again(ctx, n); ok || err != nil {
+		return said, err
 	}
 	if n.Role != mapping.RoleUser && n.Role != "" || n.Derive != nil && !*n.Derive {
 		return s.add(ctx, t, n)
@@ -30,8 +36,57 @@ func (s *interactions) Create(ctx context.Context, n adapter.NewInteraction) (ma
 			return said, err
 		}
 	}
-	task, err := s.topicTask(ctx, n.Ref, n.Input, n.AdditionalInput)
+	task, earlier, err := s.topicTask(ctx, n.Ref, n.Input, n.AdditionalInput, keyOfInteraction(n))
+	if err == nil && earlier != "" {
+		return s.made(ctx, n, earlier)
+	}
 	return task.Interaction(), err
+}
+
+// again finds what the same request has said before.
+func (s *interactions) again(ctx context.Context, n adapter.NewInteraction) (said mapping.Interaction, ok bool, err error) {
+	made, ok, err := s.st.Remembered(ctx, keyOfInteraction(n))
+	if err != nil || !ok {
+		return said, false, err
+	}
+	said, err = s.made(ctx, n, made)
+	return said, true, err
+}
+
+// made tells of an interaction by what it has made: a task, the run that an
+// answer began, or nothing but itself.
+func (s *interactions) made(ctx context.Context, n adapter.NewInteraction, id string) (mapping.Interaction, error) {
+	none := func(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }
+	task, err := s.st.Task(ctx, id)
+	if !none(err) {
+		return task.Interaction(), err
+	}
+	run, err := s.st.Run(ctx, "", id)
+	if !none(err) {
+		return answered(n, run), err
+	}
+	return spoken(n, id), nil
+}
+
+// answered is the interaction that answered a question with a run.
+func answered(n adapter.NewInteraction, run mapping.Run) mapping.Interaction {
+	return mapping.Interaction{
+		ID: mapping.MessageID(run.ID, "answer"), TopicID: run.ThreadID, TaskID: run.TaskID, Role: mapping.RoleUser,
+		Input: n.Input, AdditionalInput: n.AdditionalInput, CreatedAt: run.CreatedAt,
+	}
+}
+
+// spoken is an interaction that no task comes of.
+func spoken(n adapter.NewInteraction, id string) mapping.Interaction {
+	said := mapping.Interaction{ID: id, TopicID: n.Ref.ID, Role: n.Role, Input: n.Input, AdditionalInput: n.AdditionalInput}
+	switch said.Role {
+	case "":
+		said.Role = mapping.RoleUser
+	case mapping.RoleAgent:
+		said.Input, said.Output, said.AdditionalInput, said.AdditionalOutput = nil, n.Input, nil, n.AdditionalInput
+	}
+	said.CreatedAt = mapping.MessageTime(said.ID)
+	return said
 }
 
 // says tells whether there is anything that an agent could be told: words, an
@@ -54,22 +109,16 @@ func (s *interactions) add(ctx context.Context, t mapping.Thread, n adapter.NewI
 	if n.Input == nil || *n.Input == "" {
 		return mapping.Interaction{}, errNothingSaid()
 	}
-	said := mapping.Interaction{
-		ID: mapping.NewID(), TopicID: t.ID, Role: n.Role, Input: n.Input, AdditionalInput: n.AdditionalInput,
-	}
-	switch said.Role {
-	case "":
-		said.Role = mapping.RoleUser
-	case mapping.RoleAgent:
-		said.Input, said.Output, said.AdditionalInput, said.AdditionalOutput = nil, n.Input, nil, n.AdditionalInput
-	}
-	said.CreatedAt = mapping.MessageTime(said.ID)
+	said := spoken(n, mapping.NewID())
 	message := mapping.TopicMessage(said.ID, said.Role, *n.Input, n.AdditionalInput)
 	delta, err := json.Marshal(map[string][]json.RawMessage{"messages": {message}})
 	if err != nil {
 		return said, err
 	}
-	_, err = s.update(ctx, t.ID, adapter.StateUpdate{Values: delta})
+	_, err = s.update(ctx, t.ID, adapter.StateUpdate{Values: delta}, note{keyOfInteraction(n), said.ID})
+	if err != nil && mapping.Classify(err).Code == store.CodeRepeated {
+		said, _, err = s.again(ctx, n)
+	}
 	return said, errTopicBusy(err)
 }
 
@@ -106,16 +155,15 @@ func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.N
 		return said, false, err
 	}
 	defer leave()
-	p := &pull{tasks: &tasks{s.core}, ses: ses, req: adapter.StepRequest{Input: n.Input, AdditionalInput: n.AdditionalInput}}
+	if said, done, err := s.again(ctx, n); done || err != nil { // while we waited for our turn
+		return said, done, err
+	}
+	p := &pull{tasks: &tasks{s.core}, ses: ses, runKey: keyOfInteraction(n), req: adapter.StepRequest{Input: n.Input, AdditionalInput: n.AdditionalInput}}
 	run, ok, err := p.reply(ctx)
 	if !ok || err != nil {
 		return said, false, err
 	}
-	said = mapping.Interaction{
-		ID: mapping.MessageID(run.ID, "answer"), TopicID: t.ID, TaskID: task.ID, Role: mapping.RoleUser,
-		Input: n.Input, AdditionalInput: n.AdditionalInput, CreatedAt: run.CreatedAt,
-	}
-	return said, true, nil
+	return answered(n, run), true, nil
 }
 
 // reply answers the task's open question; ok is false when there is none. The

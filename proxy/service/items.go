@@ -40,10 +40,11 @@ func (s *items) Delete(ctx context.Context, namespace []string, key string) erro
 func (s *items) Search(ctx context.Context, q adapter.ItemQuery) ([]mapping.Item, error) {
 	out := store.ItemQuery{Prefix: q.Prefix, Query: q.Query, Limit: q.Limit, Offset: q.Offset, RefreshTTL: q.RefreshTTL}
 	if len(q.Filter) > 0 && string(q.Filter) != "null" && string(q.Filter) != "{}" {
-		if _, err := mapping.MatchFilter([]byte(`{}`), q.Filter); err != nil {
+		filter, err := mapping.ParseFilter(q.Filter)
+		if err != nil {
 			return nil, err
 		}
-		out.Keep = func(it mapping.Item) (bool, error) { return mapping.MatchFilter(it.Value, q.Filter) }
+		out.Keep = filter.Match
 	}
 	return s.st.Items(ctx, out)
 }

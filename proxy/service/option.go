@@ -15,7 +15,7 @@ func (b *runBuilder) options(ctx context.Context) error {
 		StreamModes: n.StreamModes, Subgraphs: n.Subgraphs, Config: n.Config, Context: n.Context,
 		InterruptBefore: n.InterruptBefore, InterruptAfter: n.InterruptAfter, DeleteAfter: n.DeleteAfter,
 		Webhook: n.Webhook, MaxSteps: b.maxSteps(), Retries: b.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
-		Losses: mapping.Losses(n.Flavour, b.traits.Opaque, n.Fields),
+		Losses: mapping.Losses(n.Flavour, b.traits.Opaque, n.Fields), Shared: b.agent.Config.AllowConcurrent,
 	}
 	for _, check := range []func(context.Context) error{b.hook, b.command, b.supervision, b.checkpoint, b.parallel} {
 		if err := check(ctx); err != nil {
@@ -109,9 +109,23 @@ func (b *runBuilder) parallel(context.Context) error {
 	switch m := b.out.Run.Multitask; m {
 	case mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback:
 		return nil
+	case mapping.StrategyConcurrent:
+		return b.concurrent()
 	default:
 		return refuse("multitask_strategy %q is not supported. Use reject, enqueue, interrupt or rollback.", m)
 	}
+}
+
+// concurrent refuses a run beside others where its agent's configuration does
+// not allow it, and one that would move the head away under them.
+func (b *runBuilder) concurrent() error {
+	if !b.agent.Config.AllowConcurrent {
+		return refuse("multitask_strategy concurrent is off for agent %s (agents.%s.allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.", b.agent.Name, b.agent.Name)
+	}
+	if b.out.Run.Options.Checkpoint != "" {
+		return refuse("multitask_strategy concurrent merges into the newest state, so such a run cannot begin at an older checkpoint. Use another strategy, or copy the thread.")
+	}
+	return nil
 }
 
 // maxSteps is the lower of the agent's limit and config.recursion_limit.

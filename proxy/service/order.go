@@ -15,16 +15,19 @@ import (
 // order turns a request for a run into a run to be made, or says what is
 // wrong with it. Nothing is written.
 func (c *core) order(ctx context.Context, n adapter.NewRun) (engine.Order, []mapping.Loss, error) {
-	agent, err := c.agent(ctx, n.Agent)
+	agent, assistant, err := c.assistant(ctx, n.Agent)
 	if err != nil {
 		return engine.Order{}, nil, err
 	}
-	return c.orderFor(ctx, agent, n, nil)
+	return c.orderFor(ctx, agent, assistant, n, nil)
 }
 
-func (c *core) orderFor(ctx context.Context, agent *engine.Agent, n adapter.NewRun, task *taskRun) (engine.Order, []mapping.Loss, error) {
-	b := &runBuilder{core: c, agent: agent, n: n, now: c.now(), task: task}
-	var err error
+func (c *core) orderFor(ctx context.Context, agent *engine.Agent, assistant mapping.Agent, n adapter.NewRun, task *taskRun) (engine.Order, []mapping.Loss, error) {
+	n, err := over(n, assistant)
+	if err != nil {
+		return engine.Order{}, nil, err
+	}
+	b := &runBuilder{core: c, agent: agent, assistant: assistant, n: n, now: c.now(), task: task}
 	b.traits, b.known = agent.Known()
 	if !b.known {
 		if _, b.traits, err = agent.Backend(ctx); err == nil {
@@ -34,21 +37,23 @@ func (c *core) orderFor(ctx context.Context, agent *engine.Agent, n adapter.NewR
 	if err := b.build(ctx); err != nil {
 		return engine.Order{}, nil, err
 	}
-	return engine.Order{New: b.out}, b.out.Run.Options.Losses, nil
+	return engine.Order{New: b.out, Background: n.Background}, b.out.Run.Options.Losses, nil
 }
 
 // runBuilder gathers what a new run is made of.
 type runBuilder struct {
 	*core
-	agent  *engine.Agent
-	traits adapter.Traits
-	known  bool // the agent's dialect is known; else it is away and the run will say so
-	n      adapter.NewRun
-	now    time.Time
-	thread mapping.Thread // the existing one; zero when it is to be made
-	task   *taskRun       // the run belongs to a task of the task/step face
-	in     mapping.Input
-	out    store.NewRun
+	agent *engine.Agent
+	// assistant is the agent itself, or what was made over it and is named.
+	assistant mapping.Agent
+	traits    adapter.Traits
+	known     bool // the agent's dialect is known; else it is away and the run will say so
+	n         adapter.NewRun
+	now       time.Time
+	thread    mapping.Thread // the existing one; zero when it is to be made
+	task      *taskRun       // the run belongs to a task of the task/step face
+	in        mapping.Input
+	out       store.NewRun
 }
 
 // taskRun is what the task/step face adds to a run.
@@ -58,6 +63,7 @@ type taskRun struct {
 	followUp bool
 	due      int                 // the step that is due; with followUp
 	guessed  string              // the question that is answered by default
+	spent    []string            // the questions that were, as often as may be
 	asked    []mapping.Interrupt // the questions that are answered
 }
 
@@ -66,7 +72,7 @@ func (b *runBuilder) build(ctx context.Context) error {
 	r := &b.out.Run
 	*r = mapping.Run{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), ThreadID: b.n.ThreadID, Agent: b.agent.Name,
-		AssistantID: mapping.AssistantID(b.agent.Name), Status: mapping.RunPending, Multitask: b.strategy(),
+		AssistantID: b.assistant.ID, Status: mapping.RunPending, Multitask: b.strategy(),
 		Flavour: b.n.Flavour, Attempt: 1, CreatedAt: b.now, UpdatedAt: b.now,
 	}
 	if b.n.RunAfter > 0 {
@@ -143,7 +149,7 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 	if b.task != nil {
 		r.TaskID = b.task.task.ID
 		r.Options.Stepping, r.Options.FollowUp, r.Options.Due = b.task.stepping, b.task.followUp, b.task.due
-		r.Options.Guessed, r.Options.Asked = b.task.guessed, b.task.asked
+		r.Options.Guessed, r.Options.Spent, r.Options.Asked = b.task.guessed, b.task.spent, b.task.asked
 		if !r.Options.Resuming {
 			r.Options.Input = b.n.Input
 		}
@@ -157,15 +163,15 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 		}
 		return nil
 	}
-	last, err := b.st.Runs(ctx, store.RunQuery{ThreadID: r.ThreadID, Agent: r.Agent, Limit: 1})
+	last, err := b.asker(ctx)
 	if err != nil {
 		return err
 	}
-	if len(last) == 0 || len(b.thread.Interrupts) == 0 && last[0].Status != mapping.RunInterrupted {
+	if last.ID == "" || len(b.thread.Interrupts) == 0 && last.Status != mapping.RunInterrupted {
 		return mapping.Errorf(mapping.Conflict, "nothing_to_resume",
 			"Thread %s has no open question for command.resume to answer. Send input instead.", r.ThreadID)
 	}
-	r.TaskID = last[0].TaskID
+	r.TaskID = last.TaskID
 	r.Options.Asked = b.thread.Interrupts
 	if b.traits.Opaque {
 		_, err = mapping.ParseAnswer(r.Options.Resume, r.Options.Asked)
@@ -179,7 +185,7 @@ func (b *runBuilder) describe(context.Context) error {
 	ids := json.RawMessage(fmt.Sprintf(`{"graph_id":%q,"assistant_id":%q}`, r.Agent, r.AssistantID))
 	b.out.ThreadMeta = ids
 	var err error
-	r.Metadata = json.RawMessage(`{"created_by":"system"}`)
+	r.Metadata = object(b.assistant.Metadata)
 	for _, m := range []json.RawMessage{b.thread.Metadata, b.n.Metadata, ids} {
 		if len(m) == 0 {
 			continue
@@ -224,9 +230,7 @@ func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
 
 func runQuery(c *core, q adapter.RunQuery) store.RunQuery {
 	out := store.RunQuery{ThreadID: q.ThreadID, Agent: q.Agent, Metadata: q.Metadata, Limit: q.Limit, Offset: q.Offset}
-	if name, ok := c.byID[q.Agent]; ok {
-		out.Agent = name
-	}
+	out.Agent, out.Assistant = c.named(q.Agent)
 	if q.Status != "" {
 		out.Status = []mapping.RunStatus{q.Status}
 	}

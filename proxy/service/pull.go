@@ -11,7 +11,6 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"go.uber.org/zap"
 )
 
 // Step hands out the next step of a task, doing whatever makes there be one:
@@ -50,6 +49,8 @@ type pull struct {
 	n    int  // the step that is due
 	made int  // runs it made
 	said bool // the client's words went somewhere
+
+	runKey store.Key // of the run it makes, where that is not the step's
 }
 
 // watch begins the idle clock of a run that goes on by itself when a POST is
@@ -63,7 +64,7 @@ func (p *pull) watch() {
 // due is the step that an earlier POST with the same key was given, else the
 // next one.
 func (p *pull) due(ctx context.Context) (mapping.Step, error) {
-	n, err := p.handedOut(ctx)
+	n, err := p.earlier(ctx)
 	if err != nil {
 		return mapping.Step{}, err
 	}
@@ -79,14 +80,10 @@ func (p *pull) due(ctx context.Context) (mapping.Step, error) {
 	return mapping.Step{}, mapping.Errorf(mapping.NotFound, mapping.CodeStepNotFound, "The step that was handed out for this Idempotency-Key is not there any more.")
 }
 
-// handedOut is the number of the step that an earlier POST with the same key
-// was given, 0 for none.
-func (p *pull) handedOut(ctx context.Context) (int, error) {
-	key := p.key(stepRoute)
-	if n := p.ses.handedOut(key); n > 0 {
-		return n, nil
-	}
-	made, ok, err := p.st.Remembered(ctx, key)
+// earlier is the number of the step that an earlier POST with the same key was
+// given, 0 for none.
+func (p *pull) earlier(ctx context.Context) (int, error) {
+	made, ok, err := p.st.Remembered(ctx, p.key(stepRoute))
 	if err != nil || !ok {
 		return 0, err
 	}
@@ -167,7 +164,11 @@ func (p *pull) followUp(ctx context.Context, text string) error {
 // none.
 func (p *pull) run(ctx context.Context, n adapter.NewRun, tr *taskRun, say *string) error {
 	p.made++
-	_, err := p.startStep(ctx, p.ses, n, tr, say, p.key(fmt.Sprintf("%s run %d", stepRoute, p.made)))
+	key := p.runKey
+	if key.Text == "" {
+		key = p.key(fmt.Sprintf("%s run %d", stepRoute, p.made))
+	}
+	_, err := p.startStep(ctx, p.ses, n, tr, say, key)
 	return err
 }
 
@@ -275,12 +276,13 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 			text = *p.req.Input
 		} else {
 			tr.guessed = mapping.QuestionText(question[0].Value)
+			tr.spent = p.ses.spent(tr.guessed)
 		}
 	}
 	p.said = true
 	n := adapter.NewRun{
 		ThreadID: p.ses.task.ThreadID, Flavour: flavour(p.ses.task), Multitask: mapping.StrategyEnqueue,
-		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text)},
+		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text), Update: p.uploadsToAnswer(ctx)},
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
 	if p.req.AdditionalInput != nil {
@@ -317,53 +319,32 @@ func (p *pull) spelled() json.RawMessage {
 	return extra.Resume
 }
 
-// handOut completes the step and moves the cursor once it was written.
+// handOut completes a step whose hand-out is noted: the cursor stands behind it.
 func (p *pull) handOut(ctx context.Context, step mapping.Step, leave func()) (adapter.Handout, error) {
-	ses, req := p.ses, store.StepRequest{Input: p.req.Input, AdditionalInput: p.req.AdditionalInput}
-	again := step.N < p.n
-	step = withRequest(step, ses.fetched(step.N, req, again))
-	list := []mapping.Step{step}
+	ses, again := p.ses, step.N < p.n
+	detached, over := context.WithoutCancel(ctx), sync.Once{}
+	settle := func(do func(context.Context, int)) func() {
+		return func() {
+			over.Do(func() {
+				defer leave()
+				if !again {
+					do(detached, step.N)
+				}
+			})
+		}
+	}
+	release := settle(p.takeBack)
+	list := []mapping.Step{withRequest(step, ses.fetched(step.N, p.asked(), again))}
 	if err := p.withArtifacts(ctx, ses.task.ThreadID, list); err != nil {
-		leave()
+		release()
 		return adapter.Handout{}, err
 	}
-	detached := context.WithoutCancel(ctx)
-	return adapter.Handout{Step: list[0], Losses: ses.lossesOf(step.RunID), Release: func() {
-		defer leave()
-		if !again {
-			p.unreserve(detached, step)
-		}
-	}, Confirm: func() {
-		defer leave()
-		if !again {
-			p.confirm(detached, step, req)
-		}
-	}}, nil
+	return adapter.Handout{Step: list[0], Losses: ses.lossesOf(step.RunID), Release: release, Confirm: settle(p.handedOut)}, nil
 }
 
-// confirm moves the task's cursor past a step that was written. The store is
-// not waited for: the session, which stays as long, knows better than the
-// store until that is done.
-func (p *pull) confirm(ctx context.Context, step mapping.Step, req store.StepRequest) {
-	req.Key = p.key(stepRoute)
-	p.ses.moved(step.N, req.Key)
-	held := p.sessions.hold(p.ses)
-	told := func(err error) {
-		p.confirmed(step.N, req.Key, err)
-		p.sessions.letGo(held)
-	}
-	if err := p.st.ConfirmLater(ctx, p.ses.task.ID, step.N, req, told); err != nil {
-		told(err)
-	}
-}
-
-// confirmed hears how confirming step n went.
-func (p *pull) confirmed(n int, key store.Key, err error) {
-	if err != nil {
-		p.ses.unmoved(n)
-		p.zap.Warn("a handed-out step could not be confirmed; it will be handed out again", zap.Error(err))
-	}
-	p.ses.stored(key)
+// asked is what the step is fetched with.
+func (p *pull) asked() store.StepRequest {
+	return store.StepRequest{Input: p.req.Input, AdditionalInput: p.req.AdditionalInput, Key: p.key(stepRoute)}
 }
 
 func withRequest(step mapping.Step, r store.StepRequest) mapping.Step {

@@ -16,7 +16,7 @@ func (p *pull) request(ctx context.Context, words []string) adapter.NewRun {
 		Input   map[string]json.RawMessage `json:"input"`
 		Config  json.RawMessage            `json:"config"`
 		Context json.RawMessage            `json:"context"`
-		Multi   mapping.Strategy           `json:"multitask_strategy"`
+		Multi   string                     `json:"multitask_strategy"`
 	}
 	_ = json.Unmarshal(p.ses.task.AdditionalInput, &extra) // a client's own keys of other types are its own affair
 	input := extra.Input
@@ -35,7 +35,7 @@ func (p *pull) request(ctx context.Context, words []string) adapter.NewRun {
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
 	if extra.Multi != "" {
-		n.Multitask = extra.Multi
+		n.Multitask = mapping.TaskStrategy(extra.Multi)
 	}
 	n.Input, _ = json.Marshal(input)
 	n.Kwargs = p.kwargs(extra.Config, extra.Context)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -13,23 +14,68 @@ import (
 type runs struct{ *core }
 
 func (s *runs) Start(ctx context.Context, n adapter.NewRun) (adapter.Started, error) {
-	key := keyOfRun(n)
-	if again, ok, err := s.again(ctx, n, key); ok || err != nil {
-		return again, err
-	}
-	o, losses, err := s.order(ctx, n)
+	p, err := s.prepare(ctx, n)
 	if err != nil {
 		return adapter.Started{}, err
 	}
-	o.New.IdempotencyKey, o.New.IdempotencyRoute, o.New.IdempotencySum = key.Text, key.Route, key.Sum
-	created, err := s.engine.Begin(ctx, o)
+	return s.begin(ctx, p)
+}
+
+func (s *runs) StartAll(ctx context.Context, list []adapter.NewRun) ([]adapter.Started, error) {
+	prepared := make([]prepared, len(list))
+	for i, n := range list {
+		var err error
+		if prepared[i], err = s.prepare(ctx, n); err != nil {
+			return nil, err
+		}
+	}
+	started := make([]adapter.Started, len(list))
+	for i, p := range prepared {
+		var err error
+		if started[i], err = s.begin(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return started, nil
+}
+
+// prepared is a run that may begin, or one that the same request has made before.
+type prepared struct {
+	order  engine.Order
+	losses []mapping.Loss
+	made   bool
+	before adapter.Started
+}
+
+func (s *runs) prepare(ctx context.Context, n adapter.NewRun) (p prepared, err error) {
+	key := keyOfRun(n)
+	if p.before, p.made, err = s.again(ctx, n, key); p.made || err != nil {
+		return p, err
+	}
+	if p.order, p.losses, err = s.order(ctx, n); err != nil {
+		// The same request may have been served meanwhile: what it was to
+		// answer, or to begin on, is gone then.
+		if before, ok, failed := s.again(ctx, n, key); ok && failed == nil {
+			return prepared{made: true, before: before}, nil
+		}
+		return p, err
+	}
+	p.order.New.IdempotencyKey, p.order.New.IdempotencyRoute, p.order.New.IdempotencySum = key.Text, key.Route, key.Sum
+	return p, nil
+}
+
+func (s *runs) begin(ctx context.Context, p prepared) (adapter.Started, error) {
+	if p.made {
+		return p.before, nil
+	}
+	created, err := s.engine.Begin(ctx, p.order)
 	if err != nil {
 		return adapter.Started{}, err
 	}
 	if created.Replayed {
-		losses = created.Run.Options.Losses
+		p.losses = created.Run.Options.Losses
 	}
-	return adapter.Started{Run: created.Run, Losses: losses}, nil
+	return adapter.Started{Run: created.Run, Losses: p.losses}, nil
 }
 
 // again finds the run that the same request has made before. It is asked for
@@ -74,21 +120,26 @@ func (s *runs) Delete(ctx context.Context, ref adapter.RunRef) error {
 
 func (s *runs) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor) iter.Seq2[*mapping.Entry, error] {
 	return func(yield func(*mapping.Entry, error) bool) {
-		r, err := s.follow(ctx, ref)
-		if err == nil {
-			if after.End {
-				e, err := s.log.End(ctx, r)
-				yield(e, err)
-				return
-			}
-			var seq int64
-			if seq, err = s.position(ctx, r, after); err == nil {
-				s.log.Follow(ctx, r, seq)(yield)
-				return
-			}
+		entries, err := s.entries(ctx, ref, after)
+		if err != nil {
+			yield(nil, err)
+			return
 		}
-		yield(nil, err)
+		entries(yield)
 	}
+}
+
+// entries finds what is to be read.
+func (s *runs) entries(ctx context.Context, ref adapter.RunRef, after adapter.Cursor) (iter.Seq2[*mapping.Entry, error], error) {
+	r, err := s.follow(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if after.End {
+		return func(yield func(*mapping.Entry, error) bool) { yield(s.log.End(ctx, r)) }, nil
+	}
+	seq, err := s.position(ctx, r, after)
+	return s.log.Follow(ctx, r, seq), err
 }
 
 // follow finds the run to be read; a run whose tail is in memory costs no

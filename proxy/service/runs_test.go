@@ -286,7 +286,7 @@ func TestAgents(t *testing.T) {
 	if _, err := b.Runs.Start(only, newRun(mapping.NewID(), "legacy", "hi")); class(err) != mapping.NotFound {
 		t.Errorf("a run of it: %v", err)
 	}
-	if g, err := b.Agents.Graph(t.Context(), "legacy"); err != nil || !json.Valid(g) {
+	if g, err := b.Agents.Graph(t.Context(), "legacy", ""); err != nil || !json.Valid(g) {
 		t.Errorf("graph %s, %v", g, err)
 	}
 	if s, err := b.Agents.Schemas(t.Context(), "legacy"); err != nil || !json.Valid(s.State) {

@@ -38,9 +38,9 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Confi
 	e.OnTick(c.tick)
 	return adapter.Service{
 		Threads: &threads{c}, Index: &index{c}, States: &states{c},
-		Runs: &runs{c}, RunIndex: &runIndex{c},
-		Tasks: &tasks{c}, Steps: &steps{c}, Items: &items{c}, Artifacts: &artifacts{c}, Agents: &agents{c},
-		Crons:  &crons{c},
+		Runs: &runs{c}, ThreadLog: &threadLog{c}, RunIndex: &runIndex{c}, Explainer: &explainer{c},
+		Tasks: &tasks{c}, Steps: &steps{c}, Items: &items{c}, Artifacts: &artifacts{c}, Agents: &agents{core: c},
+		Assistants: &assistants{c}, Crons: &crons{c},
 		Topics: &topics{c}, Interactions: &interactions{c},
 	}, nil
 }

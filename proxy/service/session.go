@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"sync"
 
@@ -31,7 +30,6 @@ type session struct {
 	question []mapping.Interrupt
 	asking   bool // the newest run has asked and not ended yet
 	requests map[int]store.StepRequest
-	keyed    map[string]keyedStep // by key: cursors on their way to the store
 }
 
 // session finds a task's session, making it from the store where there is none.
@@ -62,44 +60,19 @@ func (c *core) enter(ctx context.Context, s *session) (ses *session, leave func(
 	}), nil
 }
 
-// moved notes that step n was written to its client; unmoved, that this could
-// not be stored.
-func (s *session) moved(n int, key store.Key) {
+// moved notes that step n is being handed out; unmoved, that its answer was not
+// written and that this is undone.
+func (s *session) moved(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.task.Cursor = n
-	if key.Text != "" {
-		s.keyed[key.Text] = keyedStep{n, key.Sum}
-	}
 }
 
 func (s *session) unmoved(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.task.Cursor = min(s.task.Cursor, n-1)
-}
-
-// keyedStep is a step that was handed out for an Idempotency-Key.
-type keyedStep struct {
-	n   int
-	sum []byte
-}
-
-// handedOut is the step that an earlier request with the key was given, as far
-// as the store has not been told yet; 0 is none. The store knows the rest.
-func (s *session) handedOut(key store.Key) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k, ok := s.keyed[key.Text]; ok && bytes.Equal(k.sum, key.Sum) {
-		return k.n
-	}
-	return 0
-}
-
-func (s *session) stored(key store.Key) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.keyed, key.Text)
+	delete(s.requests, n)
 }
 
 // expect makes the session of a task that was just made: there is nothing to
@@ -116,7 +89,7 @@ func (c *core) expect(task mapping.Task, agent *engine.Agent) {
 }
 
 func emptySession(task mapping.Task, agent *engine.Agent) *session {
-	return &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}, keyed: map[string]keyedStep{}}
+	return &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
 }
 
 func (c *core) newSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
@@ -265,7 +238,7 @@ func (s *session) step(n int) (mapping.Step, bool) {
 
 // fetched is what a step is told to have been asked for with: what fetched it
 // first, where it was handed out before, else this request. It shows in reads
-// from now on: a client may read the step before its hand-out is confirmed.
+// from now on: a client may read the step before the POST is over.
 func (s *session) fetched(n int, r store.StepRequest, again bool) store.StepRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -136,16 +136,22 @@ func foldOn(before *mapping.Fold, st store.State) (*mapping.Fold, error) {
 }
 
 func (s *states) Update(ctx context.Context, threadID string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
-	return s.update(ctx, threadID, u)
+	return s.update(ctx, threadID, u, note{})
 }
 
 // headRetries bounds how often an update is tried that others overtake.
 const headRetries = 8
 
+// note is what a request with a key is remembered to have made.
+type note struct {
+	key   store.Key
+	makes string
+}
+
 // update reduces values into a new checkpoint of the thread.
-func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
+func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdate, n note) (mapping.Checkpoint, error) {
 	for try := 0; ; try++ {
-		made, err := c.tryUpdate(ctx, threadID, u)
+		made, err := c.tryUpdate(ctx, threadID, u, n)
 		if err != nil && mapping.Classify(err).Code == "head_moved" && try < headRetries {
 			continue
 		}
@@ -153,7 +159,7 @@ func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdat
 	}
 }
 
-func (c *core) tryUpdate(ctx context.Context, threadID string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
+func (c *core) tryUpdate(ctx context.Context, threadID string, u adapter.StateUpdate, n note) (mapping.Checkpoint, error) {
 	t, err := c.st.Thread(ctx, threadID)
 	if err != nil {
 		return mapping.Checkpoint{}, err
@@ -169,7 +175,7 @@ func (c *core) tryUpdate(ctx context.Context, threadID string, u adapter.StateUp
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}
-	source, opt := "update", store.StateOptions{}
+	source, opt := "update", store.StateOptions{Key: n.key, Makes: n.makes}
 	if from != t.Head {
 		source, opt.ForkFrom = "fork", from
 	}
@@ -189,9 +195,15 @@ func (c *core) tryUpdate(ctx context.Context, threadID string, u adapter.StateUp
 		return mapping.Checkpoint{}, err
 	}
 	c.log.Keep(ev.Head.Checkpoint.ID, after)
+	c.log.RingThread(threadID)
 	made := *logged[0].Head.Checkpoint
 	made.Seq = logged[0].Seq
 	return made, nil
+}
+
+func (s *states) Forget(ctx context.Context, threadID string) (int, error) {
+	n, err := s.st.ForgetPast(ctx, threadID)
+	return int(n), err
 }
 
 // change is the event of a state update: reduced by the agent itself where
@@ -212,7 +224,7 @@ func (c *core) change(ctx context.Context, t mapping.Thread, fold *mapping.Fold,
 			return ev, after, []mapping.Link{link}, err
 		}
 	}
-	ev, after, err := updateEvent(fold, u.Values, source, step, c.now())
+	ev, after, err := updateEvent(fold, u, source, step, c.now())
 	return ev, after, nil, err
 }
 
@@ -235,12 +247,32 @@ func (c *core) upstream(ctx context.Context, t mapping.Thread, u adapter.StateUp
 		if err != nil {
 			continue // it is away: the bridge reduces, and seeds the agent anew at the next run
 		}
-		if w, ok := b.(adapter.StateWriter); ok {
-			read, err := w.UpdateState(ctx, l, u.Values, u.AsNode)
-			return l, &read, err
+		w, ok := b.(adapter.StateWriter)
+		if !ok {
+			continue
 		}
+		read, err := w.UpdateState(ctx, l, u.Values, u.AsNode)
+		if cannotUpdate(err) {
+			continue
+		}
+		return l, &read, err
 	}
 	return mapping.Link{}, nil, nil
+}
+
+// cannotUpdate tells an agent that has no way to take a state update, or not
+// now, from one that refused this one. The bridge then reduces by itself, and
+// the next run there starts from what it made: whether the agent has taken the
+// update all the same does not matter, since a new thread is made there.
+func cannotUpdate(err error) bool {
+	if err == nil {
+		return false
+	}
+	switch mapping.Classify(err).Code {
+	case mapping.CodeNotSupported, mapping.CodeUpstreamLost, mapping.CodeUpstreamUnreachable:
+		return true
+	}
+	return false
 }
 
 // replaceEvent says that the state became what an agent says it is.
@@ -253,13 +285,11 @@ func replaceEvent(fold *mapping.Fold, values json.RawMessage, step int, now time
 	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, nil
 }
 
-// updateEvent reduces values onto a state and returns the event that says so.
-func updateEvent(fold *mapping.Fold, values json.RawMessage, source string, step int, now time.Time) (mapping.Event, *mapping.Fold, error) {
-	if len(values) == 0 || string(values) == "null" {
-		values = json.RawMessage(`{}`)
-	}
+// updateEvent reduces values onto a state and returns the event that says so. The
+// node that is named as their author is kept with the checkpoint.
+func updateEvent(fold *mapping.Fold, u adapter.StateUpdate, source string, step int, now time.Time) (mapping.Event, *mapping.Fold, error) {
 	id := mapping.NewID()
-	values, err := mapping.NormalValues(values, id)
+	values, err := mapping.NormalValues(object(u.Values), id)
 	if err != nil {
 		return mapping.Event{}, nil, err
 	}
@@ -272,6 +302,11 @@ func updateEvent(fold *mapping.Fold, values json.RawMessage, source string, step
 		return mapping.Event{}, nil, err
 	}
 	cp := &mapping.Checkpoint{ID: id, Source: source, Step: step, CreatedAt: now}
+	if u.AsNode != "" {
+		if cp.Metadata, err = json.Marshal(map[string]string{"as_node": u.AsNode}); err != nil {
+			return mapping.Event{}, nil, err
+		}
+	}
 	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, nil
 }
 

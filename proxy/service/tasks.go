@@ -20,7 +20,11 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 		return mapping.Task{}, err
 	}
 	if n.Topic != "" {
-		return s.topicTask(ctx, adapter.TopicRef{Agent: n.Agent, ID: n.Topic}, n.Input, n.AdditionalInput)
+		t, earlier, err := s.topicTask(ctx, adapter.TopicRef{Agent: n.Agent, ID: n.Topic}, n.Input, n.AdditionalInput, keyOfTask(n))
+		if err == nil && earlier != "" {
+			return s.Get(ctx, adapter.TaskRef{Agent: n.Agent, Topic: n.Topic, ID: earlier})
+		}
+		return t, err
 	}
 	agent, err := s.agent(ctx, n.Agent)
 	if err != nil {
@@ -142,7 +146,7 @@ func (s *tasks) never(ctx context.Context, ses *session) (mapping.Run, error) {
 // startStep makes a run of the task. say is what its first upstream step is
 // told verbatim, where each is asked for.
 func (c *core) startStep(ctx context.Context, ses *session, n adapter.NewRun, tr *taskRun, say *string, key store.Key) (mapping.Run, error) {
-	o, _, err := c.orderFor(ctx, ses.agent, n, tr)
+	o, _, err := c.orderFor(ctx, ses.agent, c.itself(ses.agent), n, tr)
 	if err != nil {
 		return mapping.Run{}, err
 	}

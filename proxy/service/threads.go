@@ -14,6 +14,9 @@ import (
 type threads struct{ *core }
 
 func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thread, error) {
+	if err := checkKey(n.IdempotencyKey); err != nil {
+		return mapping.Thread{}, err
+	}
 	p, now := mapping.PrincipalOf(ctx), s.now()
 	t := mapping.Thread{
 		Tenant: p.Tenant, Owner: p.ID, ID: n.ID, Metadata: object(n.Metadata), Config: json.RawMessage(`{}`),
@@ -29,7 +32,7 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 	if err != nil {
 		return t, err
 	}
-	t, _, err = s.st.CreateThread(ctx, store.NewThread{Thread: t, IfExists: n.IfExists, Events: events})
+	t, _, err = s.st.CreateThread(ctx, store.NewThread{Thread: t, IfExists: n.IfExists, Events: events, Key: keyOfThread(n)})
 	if err != nil {
 		return t, err
 	}
@@ -46,7 +49,7 @@ func superstepEvents(threadID string, list []adapter.Superstep, now time.Time) (
 	step := -1
 	for _, super := range list {
 		for _, u := range super.Updates {
-			ev, next, err := updateEvent(fold, u.Values, "update", step, now)
+			ev, next, err := updateEvent(fold, u, "update", step, now)
 			if err != nil {
 				return nil, err
 			}
@@ -93,7 +96,7 @@ func (s *threads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (
 		if err != nil {
 			return mapping.Thread{}, err
 		}
-		if _, err := s.update(ctx, id, adapter.StateUpdate{Values: delta, CheckpointID: p.Checkpoint}); err != nil {
+		if _, err := s.update(ctx, id, adapter.StateUpdate{Values: delta, CheckpointID: p.Checkpoint}, note{}); err != nil {
 			return mapping.Thread{}, err
 		}
 	}
@@ -142,6 +145,7 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 	if err := s.st.DeleteThread(ctx, id); err != nil {
 		return err
 	}
+	s.log.RingThread(id)
 	for _, r := range runs {
 		s.forget(r)
 	}

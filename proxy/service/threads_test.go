@@ -77,16 +77,21 @@ func TestDeletingAThreadEndsWhatRunsThere(t *testing.T) {
 	if _, err := b.Runs.Start(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan bool)
+	reading, ended := make(chan struct{}, 1), make(chan bool)
 	go func() {
 		last := mapping.Kind("")
 		for e, err := range b.Runs.Events(t.Context(), adapter.RunRef{RunID: first.Run.ID}, adapter.Cursor{Start: true}) {
 			if err == nil {
 				last = e.Kind
 			}
+			select {
+			case reading <- struct{}{}:
+			default:
+			}
 		}
 		ended <- last == mapping.KindEnd
 	}()
+	<-reading
 	if err := b.Threads.Delete(t.Context(), thread); err != nil {
 		t.Fatal(err)
 	}

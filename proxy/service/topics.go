@@ -19,6 +19,9 @@ type topics struct{ *core }
 
 func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (mapping.Topic, error) {
 	agent, err := s.agent(ctx, n.Agent)
+	if err == nil {
+		err = checkKey(n.IdempotencyKey)
+	}
 	if err != nil {
 		return mapping.Topic{}, err
 	}
@@ -34,7 +37,7 @@ func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (mapping.Topic,
 	t, _, err := s.st.CreateThread(ctx, store.NewThread{Thread: mapping.Thread{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), Metadata: meta, Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: now, UpdatedAt: now,
-	}})
+	}, Key: keyOfTopic(n)})
 	if err != nil {
 		return mapping.Topic{}, err
 	}
@@ -93,14 +96,15 @@ func (c *core) findTopic(ctx context.Context, ref adapter.TopicRef) (*engine.Age
 	return agent, t, err
 }
 
-// topicTask makes a task on a topic's thread. Nothing runs before its first step.
-func (c *core) topicTask(ctx context.Context, ref adapter.TopicRef, input *string, additional json.RawMessage) (mapping.Task, error) {
+// topicTask makes a task on a topic's thread. Nothing runs before its first
+// step. earlier is what the same request has made before.
+func (c *core) topicTask(ctx context.Context, ref adapter.TopicRef, input *string, additional json.RawMessage, key store.Key) (_ mapping.Task, earlier string, err error) {
 	agent, t, err := c.findTopic(ctx, ref)
 	if err != nil {
-		return mapping.Task{}, err
+		return mapping.Task{}, "", err
 	}
 	if err := checkStrategy(agent, additional); err != nil {
-		return mapping.Task{}, err
+		return mapping.Task{}, "", err
 	}
 	p, now := mapping.PrincipalOf(ctx), c.now()
 	k := mapping.Task{
@@ -110,11 +114,11 @@ func (c *core) topicTask(ctx context.Context, ref adapter.TopicRef, input *strin
 	if input != nil {
 		k.Input, k.HasInput = *input, true
 	}
-	if k, err = c.st.CreateTask(ctx, k); err != nil {
-		return k, err
+	if k, earlier, err = c.st.CreateTask(ctx, k, key); err != nil || earlier != "" {
+		return k, earlier, err
 	}
 	k.Artifacts, _, err = c.st.Artifacts(ctx, t.ID, 0, 0)
-	return k, err
+	return k, "", err
 }
 
 // checkStrategy refuses, before anything is made, what a task's first step
@@ -126,17 +130,17 @@ func checkStrategy(agent *engine.Agent, additional json.RawMessage) error {
 	if json.Unmarshal(additional, &extra) != nil || len(extra.Multi) == 0 {
 		return nil
 	}
-	var name mapping.Strategy
-	_ = json.Unmarshal(extra.Multi, &name)
-	switch name {
+	var said string
+	_ = json.Unmarshal(extra.Multi, &said)
+	switch mapping.TaskStrategy(said) {
 	case mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback:
 		return nil
 	case mapping.StrategyConcurrent:
 		if agent.Config.AllowConcurrent {
 			return nil
 		}
-		return refuse("additional_input.multitask_strategy concurrent is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.", agent.Name)
+		return refuse("additional_input.multitask_strategy %s is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.", said, agent.Name)
 	}
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
-		"additional_input.multitask_strategy must be reject, enqueue, interrupt, rollback or concurrent.")
+		"additional_input.multitask_strategy must be sequence or parallel, or reject, enqueue, interrupt, rollback or concurrent.")
 }

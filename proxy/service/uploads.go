@@ -37,6 +37,21 @@ func (p *pull) uploads(ctx context.Context) json.RawMessage {
 	return raw
 }
 
+// uploadsToAnswer is the update of the state that goes with an answer: what was
+// uploaded since the question. Nil for none, and before a task/step agent, which
+// has no state that could be updated.
+func (p *pull) uploadsToAnswer(ctx context.Context) json.RawMessage {
+	files := p.uploads(ctx)
+	if files == nil {
+		return nil
+	}
+	if _, traits, err := p.ses.agent.Backend(ctx); err != nil || traits.Opaque {
+		return nil
+	}
+	raw, _ := json.Marshal(map[string]json.RawMessage{"files": files})
+	return raw
+}
+
 // fresh tells whether the upload is newer than the task's newest run.
 func (p *pull) fresh(a mapping.Artifact) bool {
 	p.ses.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -65,6 +66,10 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 		return nil, nil, err
 	}
 	part := stretch{thread: at.thread, run: at.run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
+	beside, err := part.beside(t, at, a)
+	if err != nil {
+		return nil, nil, err
+	}
 	from, ok, err := part.take(t, advanceHeld, at.run, s.owner, a.Fence)
 	if err != nil {
 		return nil, nil, err
@@ -76,12 +81,31 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 	if err != nil {
 		return nil, nil, err
 	}
+	if beside {
+		if err := keepFolded(t, at.thread, events, a.Snapshots); err != nil {
+			return nil, nil, err
+		}
+		a.Links = apart(a.Links)
+	}
 	s.tell(t, NoticeLogged, a.RunID)
+	if err := s.noteTokens(t, a, at); err != nil {
+		return nil, nil, err
+	}
 	files, err := publish(t, at.thread, a)
 	if err != nil {
 		return nil, nil, err
 	}
 	return events, files, s.settle(t, at, a, from.seq+int64(len(events)))
+}
+
+// noteTokens marks a run as one that has tokens to trim, once.
+func (s *Store) noteTokens(t *tx, a Append, at runKey) error {
+	if at.tokens || !slices.ContainsFunc(a.Events, func(e mapping.Event) bool { return e.Kind == mapping.KindDelta }) {
+		return nil
+	}
+	at.tokens = true
+	t.after(func() { s.runs.Add(a.RunID, at) })
+	return t.put(`UPDATE runs SET trimmed = 0 WHERE id = $1`, at.run)
 }
 
 // settle writes what goes with the events: links, attempt, end.
@@ -104,7 +128,7 @@ func (s *Store) runKey(t *tx, id string) (k runKey, err error) {
 	if k, ok := s.runs.Get(id); ok {
 		return k, nil
 	}
-	err = t.get(`SELECT id, thread FROM runs WHERE run_id = $1`, in{id}, out{&k.run, &k.thread})
+	err = t.get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, in{id}, out{&k.run, &k.thread, &k.shared})
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, ErrFenced
 	}
@@ -141,7 +165,7 @@ func (s *Store) end(t *tx, at runKey, runID string, e End, last int64) error {
 	if err != nil {
 		return err
 	}
-	if err := t.put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = '', last_seq = $4, ended_us = $5, updated_us = $5 WHERE id = $1`,
+	if err := t.put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = CASE WHEN stop LIKE 'rollback%' THEN stop ELSE '' END, last_seq = $4, ended_us = $5, updated_us = $5 WHERE id = $1`,
 		at.run, string(e.Outcome.Status), blob(fault), last, t.now); err != nil {
 		return err
 	}
@@ -149,7 +173,7 @@ func (s *Store) end(t *tx, at runKey, runID string, e End, last int64) error {
 		return err
 	}
 	if !e.Expire.IsZero() {
-		t.after(s.ringExpiry)
+		s.due(t, dueExpiry)
 	}
 	return s.free(t, at, e)
 }
@@ -157,6 +181,11 @@ func (s *Store) end(t *tx, at runKey, runID string, e End, last int64) error {
 // free gives the thread the status the run left it in; one with a further run
 // stays busy.
 func (s *Store) free(t *tx, at runKey, e End) error {
+	if at.shared {
+		if err := openQuestions(t, at.thread, &e); err != nil {
+			return err
+		}
+	}
 	interrupts, err := encodeInterrupts(e.Outcome.Interrupts)
 	if err != nil {
 		return err
@@ -177,7 +206,8 @@ func (s *Store) free(t *tx, at runKey, e End) error {
 }
 
 // EndInactive ends a run nobody executes (pending or parked) with the end
-// event; ErrFenced when it is running by now, or has ended.
+// event; ErrFenced when it is running by now, or has ended. One that never began
+// leaves the state that its thread has now.
 func (s *Store) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
 	err = s.write(ctx, func(t *tx) error {
 		row, err := findRun(t, tenantOf(ctx), threadID, runID)
@@ -199,8 +229,9 @@ func (s *Store) EndInactive(ctx context.Context, threadID, runID string, ev mapp
 		if events, err = part.write(t, from); err != nil {
 			return err
 		}
-		at := runKey{row.key, row.thread}
-		if err := t.put(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END WHERE id = $1`, row.key, from.seq); err != nil {
+		at := runKey{run: row.key, thread: row.thread, shared: row.Options.Shared}
+		if err := t.put(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END,
+ base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END WHERE id = $1`, row.key, from.seq); err != nil {
 			return err
 		}
 		return s.end(t, at, runID, e, from.seq+1)

@@ -40,9 +40,33 @@ func benchRun(b *bench) {
 	}
 }
 
+// benchQuickRun is benchRun of an agent that answers at once: what it does in
+// its two milliseconds goes into one append.
+func benchQuickRun(b *bench) {
+	n := newThreadRun()
+	n.Events = append(n.Events, mapping.Event{Kind: mapping.KindInput, Data: []byte(`{"messages":[{"id":"1","type":"human","content":"hi"}]}`),
+		Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: id(), Source: "input"}}})
+	c := b.create(n)
+	link := mapping.Link{Agent: "echo", TaskID: c.Run.TaskID, Remote: id()}
+	e := ending(mapping.RunSuccess)
+	up := `{"messages":[{"id":"2","type":"ai","content":"this is an answer of some length, as agents give them","additional_kwargs":{}}]}`
+	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, End: &e, Links: []mapping.Link{link},
+		Events: []mapping.Event{{Kind: mapping.KindLinked, Head: mapping.Head{Link: &link}}, update(up), update(up), update(up),
+			{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}}})
+	b.ok(err)
+}
+
+func BenchmarkQuickRun(b *testing.B) {
+	for _, clients := range []int{1, 64} {
+		b.Run(fmt.Sprint(clients), func(b *testing.B) {
+			benchRuns(b, filepath.Join(b.TempDir(), "b.db"), "full", clients, benchQuickRun)
+		})
+	}
+}
+
 func BenchmarkRunPostgres(b *testing.B) {
 	for _, clients := range []int{1, 16} {
-		b.Run(fmt.Sprint(clients), func(b *testing.B) { benchRuns(b, storetest.Schema(b), "full", clients) })
+		b.Run(fmt.Sprint(clients), func(b *testing.B) { benchRuns(b, storetest.Schema(b), "full", clients, benchRun) })
 	}
 }
 
@@ -50,29 +74,29 @@ func BenchmarkRun(b *testing.B) {
 	for _, mode := range []string{"normal", "full"} {
 		for _, clients := range []int{1, 64} {
 			b.Run(fmt.Sprintf("%s/%d", mode, clients), func(b *testing.B) {
-				benchRuns(b, filepath.Join(b.TempDir(), "b.db"), mode, clients)
+				benchRuns(b, filepath.Join(b.TempDir(), "b.db"), mode, clients, benchRun)
 			})
 		}
 	}
 }
 
-func benchRuns(b *testing.B, dsn, mode string, clients int) {
+func benchRuns(b *testing.B, dsn, mode string, clients int, work func(*bench)) {
 	s := openAt(b, dsn, store.Options{Synchronous: mode})
 	b.ReportAllocs()
 	report := cpu(b)
 	var wg sync.WaitGroup
-	work := make(chan struct{})
+	turns := make(chan struct{})
 	for range clients {
 		wg.Go(func() {
-			for range work {
-				benchRun(s)
+			for range turns {
+				work(s)
 			}
 		})
 	}
 	for b.Loop() {
-		work <- struct{}{}
+		turns <- struct{}{}
 	}
-	close(work)
+	close(turns)
 	wg.Wait()
 	report()
 }

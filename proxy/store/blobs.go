@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -49,7 +50,7 @@ func (s *Store) newBlob(ctx context.Context, tenant, threadID string) (blob int6
 }
 
 func insertBlob(t *tx, loose bool) (blob int64, err error) {
-	err = t.get(`INSERT INTO blobs (created_us, loose) VALUES ($1, $2) RETURNING id`, in{t.now, number(loose)}, out{&blob})
+	blob, err = t.insert(`INSERT INTO blobs (created_us, loose) VALUES ($1, $2)`, t.now, number(loose))
 	return blob, err
 }
 
@@ -162,7 +163,21 @@ type chunks struct {
 	blob int64
 	n    int
 	left int64
-	buf  bytes.Reader
+	held held
+	buf  bytes.Reader // over held
+}
+
+// held takes a column's bytes into memory that is used again for the next.
+type held []byte
+
+// Scan implements sql.Scanner.
+func (h *held) Scan(column any) error {
+	data, ok := column.([]byte)
+	if !ok {
+		return fmt.Errorf("store: bytes expected, not %T", column)
+	}
+	*h = append((*h)[:0], data...)
+	return nil
 }
 
 func (c *chunks) Read(p []byte) (int, error) {
@@ -178,16 +193,15 @@ func (c *chunks) Read(p []byte) (int, error) {
 }
 
 func (c *chunks) next() error {
-	var data []byte
-	err := c.s.read1(c.ctx, func(t *tx) error {
-		return t.get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2`, in{c.blob, c.n}, out{&data})
+	err := c.s.db.fetch(c.ctx, func(t *tx) error {
+		return t.get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2`, in{c.blob, c.n}, out{&c.held})
 	})
 	if err != nil {
-		return missing(err, mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
+		return missing(c.s.db.classify(err), mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
 	}
 	c.n++
-	c.left -= int64(len(data))
-	c.buf.Reset(data)
+	c.left -= int64(len(c.held))
+	c.buf.Reset(c.held)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -48,6 +49,18 @@ func (s *Store) ForgetHistory(ctx context.Context, o Overdue, before time.Time) 
 		return err
 	})
 	return n, err
+}
+
+// ForgetPast is ForgetHistory of one thread up to its head, whatever its age.
+func (s *Store) ForgetPast(ctx context.Context, threadID string) (n int64, err error) {
+	o := Overdue{Tenant: tenantOf(ctx), ThreadID: threadID}
+	if err := s.read1(ctx, func(t *tx) error {
+		o.key, err = s.threadKey(t, o.Tenant, threadID)
+		return err
+	}); err != nil {
+		return 0, err
+	}
+	return s.ForgetHistory(ctx, o, time.UnixMicro(math.MaxInt64))
 }
 
 // compaction is one ForgetHistory on its way.

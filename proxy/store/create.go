@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -33,16 +31,17 @@ type Created struct {
 	Replayed bool
 	Fence    int64
 	Events   []mapping.Event // as logged: with Seq, At, checkpoint parents
-	// Active is the run that held the thread when the strategy was interrupt
-	// or rollback and that its owner must now stop; the new run is pending.
-	Active *mapping.Run
+	// Active are the runs that held the thread when the strategy was interrupt
+	// or rollback and that their owners must now stop; the new run is pending.
+	Active []mapping.Run
 }
 
 // CreateRun is one transaction: thread, task, run, first events, claim. A busy
 // thread (any run of it pending or running, parked ones included): reject →
 // Conflict thread_busy naming the run; enqueue → pending; interrupt, rollback →
-// pending, Created.Active set and a stop request noted on the active run.
-// concurrent runs do not mind others.
+// pending, Created.Active set and stop requests noted on the active runs.
+// concurrent: beside those that let others run beside them (Options.Shared, which
+// a concurrent run must have itself), pending while there is another.
 //
 // Run.Base is where the run starts: what is given there or in
 // Options.Checkpoint (unknown: NotFound), else the head at its first claim. A run
@@ -85,7 +84,7 @@ func (m *maker) make() error {
 	if !m.made.Claimed {
 		m.s.tell(m.tx, NoticePending, "")
 	}
-	name, key := m.made.Run.ID, runKey{m.run, m.thread.key}
+	name, key := m.made.Run.ID, runKey{run: m.run, thread: m.thread.key, shared: m.made.Run.Options.Shared}
 	m.after(func() { m.s.runs.Add(name, key) })
 	return nil
 }
@@ -140,61 +139,87 @@ func (m *maker) admit() error {
 		return err
 	}
 	strategy := m.n.Run.Multitask
-	if active != nil && strategy != mapping.StrategyConcurrent {
+	free := len(active) == 0
+	if !free && strategy == mapping.StrategyConcurrent {
+		if free, err = m.amongShared(); err != nil {
+			return err
+		}
+	} else if !free {
 		if err := m.yield(active, strategy); err != nil {
 			return err
 		}
 	}
-	m.made.Claimed = m.n.Claim && m.n.Run.RunAfter.IsZero() && (active == nil || strategy == mapping.StrategyConcurrent)
+	m.made.Claimed = m.n.Claim && m.n.Run.RunAfter.IsZero() && free
 	if m.made.Claimed || m.n.MaxPending <= 0 {
 		return nil
 	}
 	return m.queue()
 }
 
-// active is the run that holds the thread: the running one, else the oldest
+// active are the runs that hold the thread: the running ones, else the oldest
 // pending one.
-func (m *maker) active() (*runRow, error) {
+func (m *maker) active() (list []runRow, err error) {
 	if m.fresh {
 		return nil, nil
 	}
-	var id int64
-	err := m.get(`SELECT id FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id LIMIT 1`, in{m.thread.key}, out{&id})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+	var keys []int64
+	err = m.until(`SELECT id, status FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id`, in{m.thread.key},
+		func(scan func(...any) error) (bool, error) {
+			var key int64
+			var status string
+			err := scan(&key, &status)
+			running := status == string(mapping.RunRunning)
+			if len(keys) == 0 || running {
+				keys = append(keys, key)
+			}
+			return err == nil && running, err
+		})
+	for _, key := range keys {
+		row, err := readRun(m.tx, `r.id = $1`, key)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, row)
 	}
-	if err != nil {
-		return nil, err
-	}
-	row, err := readRun(m.tx, `r.id = $1`, id)
-	return &row, err
+	return list, err
 }
 
-// yield is what a strategy does about an active run.
-func (m *maker) yield(active *runRow, strategy mapping.Strategy) error {
+// amongShared tells whether every run of the thread lets others run beside it.
+func (m *maker) amongShared() (ok bool, err error) {
+	err = m.get(`SELECT NOT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND concurrent = 0)`, in{m.thread.key}, out{&ok})
+	return ok, err
+}
+
+// yield is what a strategy does about active runs.
+func (m *maker) yield(active []runRow, strategy mapping.Strategy) error {
 	switch strategy {
 	case mapping.StrategyEnqueue:
 		return nil
 	case mapping.StrategyInterrupt, mapping.StrategyRollback:
-		m.made.Active = &active.Run
+		note := displacing(m.n.Run, m.n.Run.RunAfter.IsZero())
 		if strategy == mapping.StrategyRollback && m.n.Run.RunAfter.IsZero() {
 			m.n.Run.RunAfter = timeOf(m.now + rollbackTime.Microseconds())
 		}
-		if active.Status != mapping.RunRunning || active.Parked {
-			return nil
-		}
-		action := "cancel"
-		if strategy == mapping.StrategyRollback {
-			action = "rollback"
-		}
-		return m.s.noteStop(m.tx, *active, action)
+		return m.displace(active, note)
 	default:
-		return busy(m.thread.ID, active.ID)
+		return busy(m.thread.ID, active[0].ID)
 	}
 }
 
+// displace has the active runs stopped, by who executes them or by whoever reads
+// the note.
+func (m *maker) displace(active []runRow, note string) error {
+	for _, r := range active {
+		m.made.Active = append(m.made.Active, r.Run)
+		if err := m.s.noteStop(m.tx, r, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // rollbackTime is when a run starts at the latest that has another one rolled
-// back. Its turn comes with MakeDue, when what the other did is gone: between
+// back. Its turn comes when what the other did is gone (DeleteRun): between
 // the end of that run and its removal it would start from the wrong state.
 const rollbackTime = 30 * time.Second
 
@@ -272,17 +297,29 @@ func (m *maker) insert() error {
 			return err
 		}
 	}
-	err = m.get(`INSERT INTO runs (tenant, run_id, owner, thread, task, agent, assistant_id, status, parked, holder, fence, attempt, strategy, concurrent,
- flavour, metadata, kwargs, options, base, fault, stop, from_seq, last_seq, created_us, updated_us, started_us, ended_us, run_after_us)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, NULL, '', $19, 0, $20, $21, $22, 0, $23) RETURNING id`,
-		in{r.Tenant, r.ID, r.Owner, m.thread.key, m.task, r.Agent, r.AssistantID, string(r.Status), holder, m.made.Fence, r.Attempt,
-			string(r.Multitask), number(r.Multitask == mapping.StrategyConcurrent), string(r.Flavour), []byte(r.Metadata), []byte(r.Kwargs),
-			options, r.Base, from, micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.StartedAt), micros(r.RunAfter)}, out{&m.run})
+	m.run, err = m.tx.insert(`INSERT INTO runs (tenant, run_id, owner, thread, task, agent, assistant_id, status, parked, holder, fence, attempt, strategy, concurrent,
+ flavour, metadata, kwargs, options, base, fault, stop, from_seq, last_seq, created_us, updated_us, started_us, ended_us, run_after_us, trimmed)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, NULL, '', $19, 0, $20, $21, $22, 0, $23, 1)`,
+		r.Tenant, r.ID, r.Owner, m.thread.key, m.task, r.Agent, r.AssistantID, string(r.Status), holder, m.made.Fence, r.Attempt,
+		string(r.Multitask), company(r), string(r.Flavour), []byte(r.Metadata), []byte(r.Kwargs),
+		options, r.Base, from, micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.StartedAt), micros(r.RunAfter))
 	if duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "run_exists", "There is a run %q already.", r.ID)
 	}
 	m.made.Run = r
 	return err
+}
+
+// company is the column concurrent: see the table.
+func company(r mapping.Run) int {
+	switch {
+	case !r.Options.Shared:
+		return 0
+	case r.Multitask == mapping.StrategyConcurrent:
+		return 1
+	default:
+		return 2
+	}
 }
 
 func (m *maker) newRun() mapping.Run {
@@ -294,6 +331,7 @@ func (m *maker) newRun() mapping.Run {
 	if r.Multitask == "" {
 		r.Multitask = mapping.StrategyReject
 	}
+	r.Options.Shared = r.Options.Shared || r.Multitask == mapping.StrategyConcurrent
 	r.Attempt = max(r.Attempt, 1)
 	r.Metadata, r.Kwargs = object(r.Metadata), object(r.Kwargs)
 	r.RunAfter = timeOf(micros(r.RunAfter))

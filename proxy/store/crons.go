@@ -29,10 +29,19 @@ func (r *cronRow) scan(scan func(...any) error) error {
 }
 
 // CreateCron keeps a cron. Its thread, if it names one, must be there (NotFound),
-// and takes it along when it is deleted.
-func (s *Store) CreateCron(ctx context.Context, c mapping.Cron) (made mapping.Cron, err error) {
+// and takes it along when it is deleted. A request with a key that came before
+// gets the cron it made.
+func (s *Store) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made mapping.Cron, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.write(ctx, func(t *tx) error {
+		if earlier, err := claimKey(t, p.Tenant, key, c.ID); err != nil || earlier != "" {
+			if err == nil {
+				var row cronRow
+				row, err = readCron(t, p.Tenant, earlier)
+				made = row.Cron
+			}
+			return err
+		}
 		made = c
 		made.Tenant, made.Owner = p.Tenant, p.ID
 		made.Metadata, made.Payload = object(c.Metadata), object(c.Payload)
@@ -44,7 +53,7 @@ func (s *Store) CreateCron(ctx context.Context, c mapping.Cron) (made mapping.Cr
 				return err
 			}
 		}
-		t.after(s.ringCrons)
+		s.due(t, dueCron)
 		_, err := t.exec(`INSERT INTO crons (tenant, cron_id, owner, thread, agent, assistant_id, schedule, timezone, enabled, keep, metadata, payload, run,
  error, end_us, next_us, created_us, updated_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $16)`,
 			made.Tenant, made.ID, made.Owner, thread, made.Agent, made.AssistantID, made.Schedule, made.Timezone, number(made.Enabled), number(made.Keep),
@@ -84,7 +93,7 @@ func (s *Store) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping
 		changed.Schedule, changed.Timezone, changed.Enabled, changed.Keep = c.Schedule, c.Timezone, c.Enabled, c.Keep
 		changed.Metadata, changed.Payload, changed.Run = object(c.Metadata), object(c.Payload), c.Run
 		changed.End, changed.Next, changed.UpdatedAt = timeOf(micros(c.End)), timeOf(micros(c.Next)), timeOf(t.now)
-		t.after(s.ringCrons)
+		s.due(t, dueCron)
 		_, err = t.exec(`UPDATE crons SET schedule = $2, timezone = $3, enabled = $4, keep = $5, metadata = $6, payload = $7, run = $8, end_us = $9,
  next_us = $10, updated_us = $11 WHERE id = $1`, row.key, c.Schedule, c.Timezone, number(c.Enabled), number(c.Keep),
 			[]byte(changed.Metadata), []byte(changed.Payload), nonNil(c.Run), micros(c.End), micros(c.Next), t.now)
@@ -106,12 +115,12 @@ func (s *Store) DeleteCron(ctx context.Context, id string) error {
 
 // CronQuery selects crons; empty fields select all.
 type CronQuery struct {
-	Agent, ThreadID string
-	Enabled         *bool
-	Metadata        json.RawMessage // containment
-	SortBy          string          // cron_id | assistant_id | thread_id | created_at (default) | updated_at | next_run_date
-	Asc             bool
-	Limit, Offset   int // Limit 0: all
+	Agent, Assistant, ThreadID string
+	Enabled                    *bool
+	Metadata                   json.RawMessage // containment
+	SortBy                     string          // cron_id | assistant_id | thread_id | created_at (default) | updated_at | next_run_date
+	Asc                        bool
+	Limit, Offset              int // Limit 0: all
 }
 
 // Crons lists crons, and says how many there are on all pages.
@@ -119,7 +128,7 @@ func (s *Store) Crons(ctx context.Context, q CronQuery) (page []mapping.Cron, to
 	var all []mapping.Cron
 	keep := containing(q.Metadata)
 	err = s.read1(ctx, func(t *tx) error {
-		return t.each(`SELECT `+cronColumns+` WHERE c.tenant = $1 AND ($2 = '' OR c.agent = $2) ORDER BY c.id`, in{tenantOf(ctx), q.Agent}, func(scan func(...any) error) error {
+		return t.each(`SELECT `+cronColumns+` WHERE c.tenant = $1 AND ($2 = '' OR c.agent = $2) AND ($3 = '' OR c.assistant_id = $3) ORDER BY c.id`, in{tenantOf(ctx), q.Agent, q.Assistant}, func(scan func(...any) error) error {
 			var row cronRow
 			if err := row.scan(scan); err != nil {
 				return err
@@ -194,10 +203,3 @@ func (s *Store) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, 
 
 // CronsChanged rings when a cron was made or changed. It has one listener.
 func (s *Store) CronsChanged() <-chan struct{} { return s.crons }
-
-func (s *Store) ringCrons() {
-	select {
-	case s.crons <- struct{}{}:
-	default:
-	}
-}

@@ -70,9 +70,10 @@ func (s *Store) forgetRun(t *tx, id string) {
 
 // DeleteRun removes an ended run with its events and checkpoints; the head goes
 // back to the newest checkpoint left when it was the run's. Its numbers are not
-// given again. Where later checkpoints stand on the run's, those stay, with the
-// events their states are folded from, as history without a run. Conflict while
-// the run is active.
+// given again. Where later checkpoints or other runs stand on the run's, those
+// stay, with the events their states are folded from, as history without a run; what it did
+// beside other runs is then taken out of the newest state by a checkpoint of its
+// own. A newer run that waited for this may start. Conflict while the run is active.
 func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
 	return s.write(ctx, func(t *tx) error {
 		row, err := holdRun(t, tenantOf(ctx), threadID, runID)
@@ -83,6 +84,9 @@ func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
 			return mapping.Errorf(mapping.Conflict, "run_active", "Run %q has not ended. Cancel it first.", runID)
 		}
 		if err := deleteHistory(t, row); err != nil {
+			return err
+		}
+		if err := release(t, row.key); err != nil {
 			return err
 		}
 		if err := deleteAll(t, row.key, []string{`DELETE FROM runs WHERE id = $1`}); err != nil {
@@ -99,15 +103,21 @@ func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
 // deleteHistory removes what a run logged and rewinds the thread's tip.
 func deleteHistory(t *tx, row runRow) error {
 	span := in{row.thread, row.key, row.from, row.to()}
-	var standing bool
-	if err := t.get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND (run IS NULL OR run <> $2)
- AND seq > (SELECT min(seq) FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL))`, span, out{&standing}); err != nil {
+	undo := func(*tx) error { return nil }
+	standing, err := stoodOn(t, span)
+	if err != nil {
 		return err
 	}
 	parts := []string{`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
 	if standing {
+		if row.Options.Shared {
+			undo = func(t *tx) error { return withdraw(t, row) }
+		}
 		parts = []string{`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NULL`,
 			`UPDATE events SET run = NULL WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
+	}
+	if err := undo(t); err != nil {
+		return err
 	}
 	for _, text := range parts {
 		if _, err := t.exec(text, span...); err != nil {
@@ -115,6 +125,17 @@ func deleteHistory(t *tx, row runRow) error {
 		}
 	}
 	return rewind(t, row.thread)
+}
+
+// stoodOn: later checkpoints were folded on those of a run, or another run began on
+// one of them, even if it left none of its own: without its base it could not be
+// replayed. The span is the run's.
+func stoodOn(t *tx, span in) (yes bool, err error) {
+	err = t.get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND (run IS NULL OR run <> $2)
+ AND seq > (SELECT min(seq) FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL))
+ OR EXISTS (SELECT 1 FROM runs o JOIN events e ON e.thread = o.thread AND e.checkpoint = o.base
+ WHERE o.thread = $1 AND o.id <> $2 AND o.base <> '' AND e.run = $2 AND e.seq > $3 AND e.seq <= $4)`, span, out{&yes})
+	return yes, err
 }
 
 // rewind makes the newest checkpoint left the head, if the head is gone. What

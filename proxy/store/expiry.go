@@ -188,13 +188,6 @@ func (s *Store) holdings(t *tx, keys in, gone []Gone, at map[int64]int) error {
 // Expiries rings when a thread was given a time to go. It has one listener.
 func (s *Store) Expiries() <-chan struct{} { return s.expiries }
 
-func (s *Store) ringExpiry() {
-	select {
-	case s.expiries <- struct{}{}:
-	default:
-	}
-}
-
 // tokensAtOnce bounds the tokens that one transaction removes.
 const tokensAtOnce = 2000
 

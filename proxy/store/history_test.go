@@ -263,6 +263,28 @@ func TestDeletedRunRewindsTheHead(t *testing.T) {
 	})
 }
 
+// A run that left no state behind began on one all the same, and is replayed from it.
+func TestDeletedRunLeavesTheStateOthersBeganOn(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		first := b.create(newThreadRun())
+		one := b.push(first, 1, "")
+		b.end(first, mapping.RunSuccess)
+		second := b.create(newRun(first.Thread.ID, mapping.StrategyReject))
+		b.end(second, mapping.RunInterrupted)
+		b.ok(b.DeleteRun(b.ctx, "", first.Run.ID))
+		left, err := b.Run(b.ctx, "", second.Run.ID)
+		b.ok(err)
+		if left.Base != one {
+			t.Fatalf("it began on %q, not on %q", left.Base, one)
+		}
+		if d := cmp.Diff([]string{"1"}, b.state(first.Thread.ID, left.Base)); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
 func TestCopiedThreadStandsAlone(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -297,5 +319,30 @@ func TestCopiedThreadStandsAlone(t *testing.T) {
 		}
 		_, err = b.CopyThread(b.ctx, c.Thread.ID, id())
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
+	})
+}
+
+// A history of state updates is kept as one of runs is: no checkpoint stands on
+// more differences than are read quickly.
+func TestStatesThatAreUpdatedOftenAreKeptWholeNowAndThen(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		thread, head := b.thread().ID, ""
+		for n := range 200 {
+			made := mapping.Checkpoint{ID: id(), Source: "update", Step: n}
+			data := []byte(fmt.Sprintf(`{"set":{"k%d":%d}}`, n%3, n))
+			_, err := b.AppendState(b.ctx, thread, head, []mapping.Event{{Kind: mapping.KindState, Data: data, Head: mapping.Head{Checkpoint: &made}}}, store.StateOptions{})
+			b.ok(err)
+			head = made.ID
+			s, err := b.StateAt(b.ctx, thread, head)
+			b.ok(err)
+			if len(s.Events) > store.RowsBetween(0) {
+				t.Fatalf("update %d stands on %d rows", n, len(s.Events))
+			}
+			if s.Checkpoint.ID != head || n > 2 && len(s.Snapshot)+s.DiffBytes < 20 {
+				t.Fatalf("update %d: %+v", n, s)
+			}
+		}
 	})
 }

@@ -21,6 +21,10 @@ type Key struct {
 	Sum         []byte
 }
 
+// ErrKeyReused refuses another request under a key.
+var ErrKeyReused error = mapping.Errorf(mapping.Invalid, mapping.CodeKeyReused,
+	"This Idempotency-Key was sent with another request before. Use a fresh key for a new request.")
+
 // Remembered tells what an earlier request with the key made. Another request
 // under the same key is Invalid.
 func (s *Store) Remembered(ctx context.Context, k Key) (made string, ok bool, err error) {
@@ -45,7 +49,7 @@ func recallKey(t *tx, tenant string, k Key) (made string, ok bool, err error) {
 		return "", false, nil
 	}
 	if err == nil && !bytes.Equal(sum, k.Sum) {
-		err = mapping.Errorf(mapping.Invalid, "idempotency_key_reused", "This Idempotency-Key was sent with another request before. Use a fresh key for a new request.")
+		err = ErrKeyReused
 	}
 	return made, err == nil, err
 }
@@ -85,6 +89,17 @@ const noteKey = `INSERT INTO idempotency (tenant, route, key_text, sum, made_id,
 
 func forgetKeys(t *tx) error {
 	return t.put(`DELETE FROM idempotency WHERE created_us <= $1`, t.now-idempotencyKept.Microseconds())
+}
+
+// CodeRepeated is what a change is refused with that the same request has made
+// before.
+const CodeRepeated = "repeated"
+
+func repeated(earlier string, err error) error {
+	if err == nil {
+		err = mapping.Errorf(mapping.Conflict, CodeRepeated, "This request was sent before. It made %q.", earlier)
+	}
+	return err
 }
 
 func nonNil(b []byte) []byte {

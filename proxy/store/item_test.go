@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,14 +58,9 @@ func TestItemSearch(t *testing.T) {
 		b.put("3", `{"text":"a whale"}`, "a", "b", "c")
 		b.put("4", `{"text":"Red Fox and blue fox"}`, "a!")
 		b.put("5", `{"text":"nothing"}`, "ab")
-		only := func(keys ...string) func(mapping.Item) (bool, error) {
-			return func(it mapping.Item) (bool, error) {
-				for _, k := range keys {
-					if it.Key == k {
-						return true, nil
-					}
-				}
-				return false, nil
+		only := func(texts ...string) func(json.RawMessage) bool {
+			return func(value json.RawMessage) bool {
+				return slices.ContainsFunc(texts, func(text string) bool { return string(value) == `{"text":"`+text+`"}` })
 			}
 		}
 		for name, c := range map[string]struct {
@@ -75,9 +72,9 @@ func TestItemSearch(t *testing.T) {
 			"deeper prefix":    {store.ItemQuery{Prefix: []string{"a", "b"}}, []string{"2", "3"}},
 			"unknown prefix":   {store.ItemQuery{Prefix: []string{"z"}}, nil},
 			"page":             {store.ItemQuery{Prefix: []string{"a"}, Limit: 1, Offset: 1}, []string{"2"}},
-			"filter":           {store.ItemQuery{Keep: only("3", "5"), Limit: 1, Offset: 1}, []string{"5"}},
+			"filter":           {store.ItemQuery{Keep: only("a whale", "nothing"), Limit: 1, Offset: 1}, []string{"5"}},
 			"text, best first": {store.ItemQuery{Query: "blue fox red", Limit: 2}, []string{"4", "1"}},
-			"text and filter":  {store.ItemQuery{Query: "fox", Keep: only("2", "3")}, []string{"2"}},
+			"text and filter":  {store.ItemQuery{Query: "fox", Keep: only("the blue fox", "a whale")}, []string{"2"}},
 			"text, next page":  {store.ItemQuery{Query: "blue fox red", Limit: 2, Offset: 2}, []string{"2"}},
 		} {
 			if d := cmp.Diff(c.want, b.search(c.q)); d != "" {
@@ -129,11 +126,11 @@ func TestItemsExpire(t *testing.T) {
 func BenchmarkItems(b *testing.B) {
 	s := open(b)
 	for i := range 10_000 {
-		s.put(fmt.Sprint(i), fmt.Sprintf(`{"n":%d,"text":"some words about a thing"}`, i), "users", fmt.Sprint(i%100))
+		s.put(fmt.Sprint(i), fmt.Sprintf(`{"n":%d,"text":"some words about a thing"}`, i/100%10), "users", fmt.Sprint(i%100))
 	}
 	b.Run("put", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
-			s.put(fmt.Sprint(i%10_000), `{"n":1}`, "users", fmt.Sprint(i%100))
+			s.put(fmt.Sprint(i%100), `{"n":1}`, "others", fmt.Sprint(i%100))
 		}
 	})
 	b.Run("get", func(b *testing.B) {
@@ -143,10 +140,10 @@ func BenchmarkItems(b *testing.B) {
 		}
 	})
 	b.Run("prefix and filter", func(b *testing.B) {
+		filter, err := mapping.ParseFilter([]byte(`{"n":5}`))
+		s.ok(err)
 		for b.Loop() {
-			s.search(store.ItemQuery{Prefix: []string{"users", "7"}, Limit: 10, Keep: func(it mapping.Item) (bool, error) {
-				return mapping.MatchFilter(it.Value, []byte(`{"n":{"$gt":5}}`))
-			}})
+			s.search(store.ItemQuery{Prefix: []string{"users", "7"}, Limit: 10, Keep: filter.Match})
 		}
 	})
 }

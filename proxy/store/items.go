@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ type PutItem struct {
 // ItemQuery selects items below a prefix.
 type ItemQuery struct {
 	Prefix        []string
-	Keep          func(mapping.Item) (bool, error) // filter decided in Go, must not use the store; nil: all
+	Keep          func(value json.RawMessage) bool // filter decided in Go, must not use the store; nil: all
 	Query         string                           // text search
 	Limit, Offset int                              // Limit 0: all
 	RefreshTTL    bool
@@ -123,9 +122,6 @@ func (s *Store) Items(ctx context.Context, q ItemQuery) ([]mapping.Item, error) 
 	if err != nil {
 		return nil, err
 	}
-	if q.Query != "" {
-		rows = ranked(rows, q)
-	}
 	if q.RefreshTTL {
 		if err := s.refresh(ctx, slices.Clone(rows)); err != nil {
 			return nil, err
@@ -136,73 +132,6 @@ func (s *Store) Items(ctx context.Context, q ItemQuery) ([]mapping.Item, error) 
 		list[i] = r.Item
 	}
 	return list, nil
-}
-
-func (s *Store) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err error) {
-	where, args := below(tenantOf(ctx), q.Prefix)
-	pick := picker{limit: q.Limit, offset: q.Offset}
-	if q.Query != "" {
-		pick = picker{} // the best are known at the end
-	}
-	words := wordsOf(q.Query)
-	err = s.read1(ctx, func(t *tx) error {
-		return t.until(`SELECT `+itemColumns+` WHERE `+where+` ORDER BY i.namespace, i.item_key`, append(args, t.now), func(scan func(...any) error) (bool, error) {
-			row := new(itemRow)
-			if err := row.scan(scan); err != nil {
-				return false, err
-			}
-			ok, err := q.passes(row, words)
-			if ok && pick.take() {
-				rows = append(rows, row)
-			}
-			return !pick.full(), errors.Join(err, ctx.Err())
-		})
-	})
-	return rows, err
-}
-
-func (q ItemQuery) passes(row *itemRow, words []string) (bool, error) {
-	if q.Query != "" {
-		if score := share(words, mapping.ItemTexts(row.Value, row.index)); score > 0 {
-			row.Score = &score
-		} else {
-			return false, nil
-		}
-	}
-	if q.Keep == nil {
-		return true, nil
-	}
-	return q.Keep(row.Item)
-}
-
-func ranked(rows []*itemRow, q ItemQuery) []*itemRow {
-	slices.SortStableFunc(rows, func(a, b *itemRow) int {
-		switch {
-		case *a.Score > *b.Score:
-			return -1
-		case *a.Score < *b.Score:
-			return 1
-		}
-		return 0
-	})
-	rows = rows[min(q.Offset, len(rows)):]
-	if q.Limit > 0 {
-		rows = rows[:min(q.Limit, len(rows))]
-	}
-	return rows
-}
-
-func wordsOf(query string) []string { return strings.Fields(strings.ToLower(query)) }
-
-// share is how many of the words stand in the texts.
-func share(words, texts []string) float64 {
-	text, found := strings.ToLower(strings.Join(texts, "\n")), 0
-	for _, w := range words {
-		if strings.Contains(text, w) {
-			found++
-		}
-	}
-	return float64(found) / float64(max(len(words), 1))
 }
 
 // Namespaces lists the distinct namespaces that hold live items, sorted by label.

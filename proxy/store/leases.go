@@ -110,7 +110,7 @@ const (
 	orphaned = `status = 'running' AND parked = 0 AND holder = ''`
 	// startable: it waits for nothing but a slot, at $2.
 	startable = `r.status = 'pending' AND r.run_after_us <= $2 AND NOT EXISTS (
- SELECT 1 FROM runs o WHERE o.thread = r.thread AND o.ended_us = 0 AND o.id <> r.id AND (o.concurrent = 0 OR r.concurrent = 0)
+ SELECT 1 FROM runs o WHERE o.thread = r.thread AND o.ended_us = 0 AND o.id <> r.id AND (o.concurrent = 0 OR r.concurrent <> 1)
  AND (o.status = 'running' OR (o.id < r.id AND o.run_after_us <= $2)))`
 )
 
@@ -198,7 +198,7 @@ func (s *Store) claim(t *tx, key int64, taken bool) (c Claimed, err error) {
 		return c, err
 	}
 	logged, err := readEvents(t, row.thread, row.from, 0, runsOwn, row.key, row.to())
-	name, at := row.ID, runKey{row.key, row.thread}
+	name, at := row.ID, runKey{run: row.key, thread: row.thread, shared: row.Options.Shared}
 	t.after(func() { s.runs.Add(name, at) })
 	return Claimed{Run: row.Run, Thread: th.Thread, Task: task.Task, Fence: row.fence, Logged: logged, Taken: taken}, err
 }
@@ -234,8 +234,7 @@ func (s *Store) Release(ctx context.Context, runID string, fence int64) error {
 	})
 }
 
-// RequestStop notes on a running run that its owner must stop it ("cancel" or
-// "rollback"); the owner learns it by StopRequests. Conflict when the run has
+// RequestStop notes on a running run that its owner must stop it ("cancel"); the owner learns it by StopRequests. Conflict when the run has
 // ended.
 func (s *Store) RequestStop(ctx context.Context, runID, action string) error {
 	return s.write(ctx, func(t *tx) error {
@@ -252,7 +251,7 @@ func (s *Store) RequestStop(ctx context.Context, runID, action string) error {
 
 func (s *Store) noteStop(t *tx, row runRow, action string) error {
 	s.tell(t, NoticeStop, row.ID)
-	return t.put(`UPDATE runs SET stop = $2 WHERE id = $1`, row.key, action)
+	return t.put(`UPDATE runs SET stop = $2 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action)
 }
 
 // StopRequests is run id → action of the runs held by this process. All tenants.

@@ -10,6 +10,7 @@ const (
 	NoticePending NoticeKind = 'p' // a run may be claimable that was not
 	NoticeStop    NoticeKind = 's' // the run's holder is asked to stop it: see StopRequests
 	NoticeGone    NoticeKind = 'g' // the run was deleted
+	NoticeDue     NoticeKind = 'd' // something is to be done by the clock: see RingDue
 	NoticeAll     NoticeKind = 'a' // notices were lost: look at everything
 )
 
@@ -18,7 +19,41 @@ const (
 // it looks at the database now and then, too.
 type Notice struct {
 	Kind  NoticeKind
-	RunID string // of NoticeLogged, NoticeStop and NoticeGone
+	RunID string // of NoticeLogged, NoticeStop and NoticeGone; of NoticeDue what it is
+}
+
+// What may be due by the clock.
+const (
+	dueExpiry  = "expiry"
+	dueCron    = "cron"
+	dueWebhook = "webhook"
+)
+
+// RingDue rings for what a NoticeDue says is due, or for all: whoever waits for
+// Expiries, CronsChanged or Outbox looks again.
+func (s *Store) RingDue(what string) {
+	for name, bell := range s.bells() {
+		if what == "" || what == name {
+			ring(bell)
+		}
+	}
+}
+
+func (s *Store) bells() map[string]chan struct{} {
+	return map[string]chan struct{}{dueExpiry: s.expiries, dueCron: s.crons, dueWebhook: s.outbox}
+}
+
+func ring(bell chan struct{}) {
+	select {
+	case bell <- struct{}{}:
+	default:
+	}
+}
+
+// due rings once the operation is committed, in this process and the others.
+func (s *Store) due(t *tx, what string) {
+	t.after(func() { s.RingDue(what) })
+	s.tell(t, NoticeDue, what)
 }
 
 // Notices is where notices of other processes come. It has one listener, and is

@@ -191,4 +191,8 @@ func TestPingNoticesThatTheFileIsGone(t *testing.T) {
 	if err := b.Ping(b.ctx); err == nil || !strings.Contains(err.Error(), "moved or deleted") {
 		t.Fatal(err)
 	}
+	_, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: id()}})
+	wantClass(t, err, mapping.Unavailable, "")
+	b.ok(os.Rename(path+".away", path))
+	b.thread()
 }

@@ -39,15 +39,8 @@ func (s *Store) hook(t *tx, at runKey, runID string, w *Webhook) error {
 	}
 	_, err := t.exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
  SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.run, runID, w.URL, nonNil(w.Body), t.now)
-	t.after(s.ringOutbox)
+	s.due(t, dueWebhook)
 	return err
-}
-
-func (s *Store) ringOutbox() {
-	select {
-	case s.outbox <- struct{}{}:
-	default:
-	}
 }
 
 // Outbox rings when there may be something new to deliver. It has one listener.

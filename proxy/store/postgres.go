@@ -89,6 +89,7 @@ func configure(cfg *pgxpool.Config, dsn string, relaxed bool) {
 // connection broke, the server went away, or two operations waited for each
 // other. Whether a commit took place whose answer never came is asked for.
 func (p *postgres) write(ctx context.Context, relaxed bool, do func(*tx) error) error {
+	do = failing(do)
 	begin := []string{"BEGIN ISOLATION LEVEL READ COMMITTED", "SELECT pg_current_xact_id()::text"}
 	if relaxed && !p.relaxed {
 		begin = []string{begin[0], "SET LOCAL synchronous_commit = off", begin[1]}
@@ -108,15 +109,6 @@ func (p *postgres) write(ctx context.Context, relaxed bool, do func(*tx) error) 
 		}
 		return false, nil
 	})
-}
-
-// later does it now: what another process is asked next must know of it.
-func (p *postgres) later(ctx context.Context, do func(*tx) error, told func(error)) error {
-	if p.closed.Load() {
-		return errClosed
-	}
-	told(p.write(ctx, false, do))
-	return nil
 }
 
 // commit settles what a broken connection leaves open.
@@ -151,6 +143,8 @@ func (p *postgres) view(ctx context.Context, do func(*tx) error) error {
 		return !on.gave, err
 	})
 }
+
+func (p *postgres) fetch(ctx context.Context, do func(*tx) error) error { return p.look(ctx, do) }
 
 func (p *postgres) look(ctx context.Context, do func(*tx) error) error {
 	return p.persist(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {

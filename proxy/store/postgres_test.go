@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -53,19 +54,23 @@ func TestManyProcessesMayOpenAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-func TestNewerSchemaIsRefused(t *testing.T) {
+// C7: an older program does not touch what a newer one has made.
+func TestC7NewerSchemaIsRefused(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
 	openAt(t, dsn, store.Options{})
 	behind(t, dsn, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, true)`)
 	_, err := store.Open(t.Context(), dsn, store.Options{}, zap.NewNop())
 	wantClass(t, err, mapping.Unavailable, "")
+	if !strings.Contains(err.Error(), "newer apbridge (schema 999") || !strings.Contains(err.Error(), "Use that version") {
+		t.Errorf("refused with %v", err)
+	}
 }
 
 // C1: two processes make runs on one thread at once.
 func TestC1OneActiveRunPerThreadOverProcesses(t *testing.T) {
 	t.Parallel()
-	for _, strategy := range []mapping.Strategy{mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyConcurrent} {
+	for _, strategy := range []mapping.Strategy{mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback, mapping.StrategyConcurrent} {
 		t.Run(string(strategy), func(t *testing.T) {
 			t.Parallel()
 			a, b := pair(t)
@@ -351,5 +356,93 @@ func TestIdempotencyKeyHoldsOverProcesses(t *testing.T) {
 	}
 	if fresh != 1 {
 		t.Errorf("%d runs were made", fresh)
+	}
+}
+
+// What is due by the clock is heard of everywhere: the process that wrote it
+// down may be gone by then.
+func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	if n := <-b.Notices(); n.Kind != store.NoticeAll {
+		t.Fatalf("%+v", n)
+	}
+	go func() { // as the engine does
+		for n := range b.Notices() {
+			if n.Kind == store.NoticeDue {
+				b.RingDue(n.RunID)
+			}
+		}
+	}()
+	heard := func(what string, bell <-chan struct{}) {
+		t.Helper()
+		select {
+		case <-bell:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("nothing was heard of %s", what)
+		}
+	}
+	th := a.thread()
+	soon := time.Now().Add(time.Hour)
+	_, err := a.PatchThread(a.ctx, th.ID, nil, &soon)
+	a.ok(err)
+	heard("an expiry", b.Expiries())
+	_, err = a.CreateCron(a.ctx, mapping.Cron{ID: id(), Agent: "echo", AssistantID: "a", Enabled: true, Next: soon}, store.Key{})
+	a.ok(err)
+	heard("a cron", b.CronsChanged())
+	c := a.create(newThreadRun())
+	_, _, err = a.AppendRun(a.ctx, store.Append{
+		ThreadID: c.Thread.ID, RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}},
+		End: &store.End{Outcome: mapping.Outcome{Status: mapping.RunSuccess}, Webhook: &store.Webhook{URL: "http://127.0.0.1:1/", Body: []byte("{}")}},
+	})
+	a.ok(err)
+	heard("a webhook", b.Outbox())
+}
+
+// C5: the connection that notices come on breaks. What was missed meanwhile is
+// made up for by one notice that says to look at everything.
+func TestC5LostNoticesAreMadeUpFor(t *testing.T) {
+	t.Parallel()
+	dsn, name := storetest.Schema(t), "c5-"+id()
+	a := openAt(t, dsn+"&application_name="+name, store.Options{})
+	all := func() {
+		t.Helper()
+		deadline := time.After(20 * time.Second)
+		for {
+			select {
+			case n := <-a.Notices():
+				if n.Kind == store.NoticeAll {
+					return
+				}
+			case <-deadline:
+				t.Fatal("it does not listen any more")
+			}
+		}
+	}
+	all()
+	for range 2 {
+		behind(t, dsn, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND query LIKE 'LISTEN %'`, name)
+		all()
+	}
+}
+
+// C6: what the clock of a process says is nothing to the leases of others, nor
+// to its own.
+func TestC6ClocksThatJumpEndNoLease(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.Schema(t)
+	clock := &later{at: time.Now()}
+	jumpy, steady := openAt(t, dsn, store.Options{Now: clock.now}), openAt(t, dsn, store.Options{})
+	mine, theirs := jumpy.create(newThreadRun()), steady.create(newThreadRun())
+	for _, jump := range []time.Duration{time.Hour, -2 * time.Hour, 10 * 365 * 24 * time.Hour, -20 * 365 * 24 * time.Hour} {
+		clock.at = clock.at.Add(jump)
+		for _, s := range []*bench{jumpy, steady} {
+			s.ok(s.Beat(s.ctx, time.Minute))
+			if ids, _, _ := s.claims(); len(ids) != 0 {
+				t.Fatalf("after a jump of %v runs are taken over: %v", jump, ids)
+			}
+		}
+		jumpy.append(mine, token(jump.String()))
+		steady.append(theirs, token(jump.String()))
 	}
 }

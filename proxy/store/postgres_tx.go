@@ -55,6 +55,11 @@ func (c *pgTx) get(text string, args in, dest out) error {
 	return err
 }
 
+func (c *pgTx) insert(text string, args in) (key int64, err error) {
+	err = c.get(text+" RETURNING id", args, out{&key})
+	return key, err
+}
+
 func (c *pgTx) until(text string, args in, row func(scan func(...any) error) (more bool, err error)) error {
 	a, err := c.send(text, args)
 	if err != nil {

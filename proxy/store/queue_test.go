@@ -37,18 +37,24 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 			claimed  bool
 			active   bool
 			stop     string
+			shared   bool // the first run lets others run beside it
 		}{
 			"reject":     {strategy: mapping.StrategyReject, conflict: true},
 			"default":    {strategy: "", conflict: true},
 			"enqueue":    {strategy: mapping.StrategyEnqueue},
 			"interrupt":  {strategy: mapping.StrategyInterrupt, active: true, stop: "cancel"},
 			"rollback":   {strategy: mapping.StrategyRollback, active: true, stop: "rollback"},
-			"concurrent": {strategy: mapping.StrategyConcurrent, claimed: true},
+			"concurrent": {strategy: mapping.StrategyConcurrent, claimed: true, shared: true},
+			"concurrent, beside one that wants to be alone": {strategy: mapping.StrategyConcurrent},
+			"reject, beside one that shares":                {strategy: mapping.StrategyReject, conflict: true, shared: true},
+			"enqueue, behind one that shares":               {strategy: mapping.StrategyEnqueue, shared: true},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				b := open(t)
-				first := b.create(newThreadRun())
+				begun := newThreadRun()
+				begun.Run.Options.Shared = c.shared
+				first := b.create(begun)
 				second, err := b.CreateRun(b.ctx, newRun(first.Thread.ID, c.strategy))
 				if c.conflict {
 					wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
@@ -61,12 +67,16 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 				if second.Claimed != c.claimed || (second.Active != nil) != c.active {
 					t.Fatalf("created %+v", second)
 				}
-				if c.active && second.Active.ID != first.Run.ID {
+				if c.active && second.Active[0].ID != first.Run.ID {
 					t.Fatalf("active %+v", second.Active)
 				}
 				stops, err := b.StopRequests(b.ctx)
 				b.ok(err)
-				if stops[first.Run.ID] != c.stop {
+				want := c.stop
+				if want == "rollback" {
+					want += " " + second.Run.ID
+				}
+				if stops[first.Run.ID] != want {
 					t.Fatalf("stops %v", stops)
 				}
 				if c.claimed {

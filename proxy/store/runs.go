@@ -82,11 +82,11 @@ func holdRun(t *tx, tenant, threadID, runID string) (runRow, error) {
 
 // RunQuery selects runs; empty fields select all.
 type RunQuery struct {
-	ThreadID, TaskID, Agent string
-	Status                  []mapping.RunStatus
-	Metadata                json.RawMessage
-	OldestFirst             bool
-	Limit, Offset           int
+	ThreadID, TaskID, Agent, Assistant string
+	Status                             []mapping.RunStatus
+	Metadata                           json.RawMessage
+	OldestFirst                        bool
+	Limit, Offset                      int
 }
 
 // Runs lists runs, newest first unless asked otherwise. Limit 0: all. Metadata
@@ -128,6 +128,7 @@ func runFilter(tenant string, q RunQuery) (where string, args in) {
 		{`r.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = `, q.ThreadID, `)`},
 		{`r.task = (SELECT id FROM tasks WHERE tenant = $1 AND task_id = `, q.TaskID, `)`},
 		{`r.agent = `, q.Agent, ``},
+		{`r.assistant_id = `, q.Assistant, ``},
 	} {
 		if f.value != "" {
 			args = append(args, f.value)

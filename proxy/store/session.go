@@ -3,6 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -11,8 +14,9 @@ import (
 // session is one database connection with the statements prepared on it. Not
 // for concurrent use.
 type session struct {
-	conn *sql.Conn
-	kept map[string]*sql.Stmt
+	conn  *sql.Conn
+	kept  map[string]*prepared
+	wrote bool // something was run since this was reset that is no SELECT
 }
 
 // keptMost bounds the prepared statements of a session: all fixed texts fit,
@@ -20,10 +24,11 @@ type session struct {
 const keptMost = 400
 
 func newSession(conn *sql.Conn) *session {
-	return &session{conn: conn, kept: make(map[string]*sql.Stmt)}
+	return &session{conn: conn, kept: make(map[string]*prepared)}
 }
 
-func (s *session) stmt(text string) (*sql.Stmt, error) {
+func (s *session) stmt(text string) (*prepared, error) {
+	s.wrote = s.wrote || !strings.HasPrefix(text, "SELECT")
 	if st := s.kept[text]; st != nil {
 		return st, nil
 	}
@@ -32,12 +37,61 @@ func (s *session) stmt(text string) (*sql.Stmt, error) {
 	}
 	// Statements outlive the operation that needed them first, and a driver
 	// that watches a context starts a goroutine per call: none is passed on.
-	st, err := s.conn.PrepareContext(context.Background(), text)
+	plain, order := nameless(text)
+	st, err := s.conn.PrepareContext(context.Background(), plain)
 	if err != nil {
 		return nil, err
 	}
-	s.kept[text] = st
-	return st, nil
+	p := &prepared{Stmt: st, order: order}
+	if order != nil {
+		p.needs = slices.Max(order) + 1
+	}
+	s.kept[text] = p
+	return p, nil
+}
+
+// prepared is a statement with the arguments that its parameters stand for, one
+// after the other; no order: as they come.
+type prepared struct {
+	*sql.Stmt
+	order []int
+	needs int // arguments
+}
+
+// arranged are the arguments in the order of the statement's parameters; none
+// where there are too few, which the driver refuses.
+func (p *prepared) arranged(args in) in {
+	switch {
+	case p.order == nil:
+		return args
+	case len(args) < p.needs:
+		return nil
+	}
+	list := make(in, len(p.order))
+	for i, from := range p.order {
+		list[i] = args[from]
+	}
+	return list
+}
+
+// parameter is one as statements write it.
+var parameter = regexp.MustCompile(`\$[0-9]+`)
+
+// nameless writes "?" for parameters: SQLite holds $1 for a name, and the driver
+// asks for the names of all of them at every execution, each by a search from the
+// first on. order tells which argument each stands for, nil where they come in
+// their order, each once.
+func nameless(text string) (plain string, order []int) {
+	inOrder := true
+	for i, name := range parameter.FindAllString(text, -1) {
+		n, _ := strconv.Atoi(name[1:])
+		order = append(order, n-1)
+		inOrder = inOrder && n-1 == i
+	}
+	if inOrder {
+		order = nil
+	}
+	return parameter.ReplaceAllLiteralString(text, "?"), order
 }
 
 func (s *session) forget() {
@@ -54,15 +108,32 @@ func (s *session) close() error {
 
 // exec runs a statement and tells how many rows it changed.
 func (s *session) exec(text string, args in) (int64, error) {
-	st, err := s.stmt(text)
-	if err != nil {
-		return 0, err
-	}
-	res, err := st.ExecContext(context.Background(), args...)
+	res, err := s.run(text, args)
 	if err != nil {
 		return 0, err
 	}
 	return res.RowsAffected()
+}
+
+func (s *session) run(text string, args in) (sql.Result, error) {
+	st, err := s.stmt(text)
+	if err != nil {
+		return nil, err
+	}
+	return st.ExecContext(context.Background(), st.arranged(args)...)
+}
+
+// insert asks the connection for the key: reading it as a row costs the driver
+// three times the statement.
+func (s *session) insert(text string, args in) (key int64, err error) {
+	res, err := s.run(text, args)
+	if err != nil {
+		return 0, err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return 0, errors.Join(err, sql.ErrNoRows)
+	}
+	return res.LastInsertId()
 }
 
 func (s *session) put(text string, args in) error {
@@ -75,7 +146,7 @@ func (s *session) get(text string, args in, dest out) error {
 	if err != nil {
 		return err
 	}
-	return st.QueryRowContext(context.Background(), args...).Scan(dest...)
+	return st.QueryRowContext(context.Background(), st.arranged(args)...).Scan(dest...)
 }
 
 func (s *session) until(text string, args in, row func(scan func(...any) error) (more bool, err error)) error {
@@ -83,7 +154,7 @@ func (s *session) until(text string, args in, row func(scan func(...any) error) 
 	if err != nil {
 		return err
 	}
-	rows, err := st.QueryContext(context.Background(), args...)
+	rows, err := st.QueryContext(context.Background(), st.arranged(args)...)
 	if err != nil {
 		return err
 	}
@@ -177,6 +248,16 @@ func (r *readers) take(ctx context.Context) (*session, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// lend has do use a session.
+func (r *readers) lend(ctx context.Context, do func(*session) error) error {
+	s, err := r.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { r.free <- s }()
+	return do(s)
 }
 
 // close waits for the sessions in use and closes all.

@@ -26,6 +26,7 @@ type sqlite struct {
 
 	writer  *writer
 	readers *readers
+	fetcher *readers // of files, which would fill the others' caches and be of no use there
 }
 
 // openSQLite takes the lock, checks or makes the file, and migrates it.
@@ -53,14 +54,14 @@ func openSQLite(ctx context.Context, path, owner string, o Options) (_ *sqlite, 
 	return d, nil
 }
 
-// serve starts the writer and the pool of readers.
+// serve opens the writer and the pool of readers.
 func (d *sqlite) serve(ctx context.Context) error {
-	conn, err := d.session(ctx, false)
+	conn, err := d.session(ctx, "PRAGMA cache_size = -8000", "PRAGMA wal_autocheckpoint = 4000", "PRAGMA journal_size_limit = 67108864")
 	if err != nil {
 		return err
 	}
-	d.writer = startWriter(d, conn)
-	d.readers = newReaders(4, func(ctx context.Context) (*session, error) { return d.session(ctx, true) })
+	d.writer = newWriter(d, conn)
+	d.readers, d.fetcher = newReaders(4, d.reader("PRAGMA cache_size = -4000")), newReaders(1, d.reader("PRAGMA cache_size = -256"))
 	return nil
 }
 
@@ -97,23 +98,23 @@ func openPool(path string) *sql.DB {
 
 // session opens a connection of its own. Memory-mapped reading stays off: a
 // file that shrinks under a map kills the process instead of failing a read.
-func (d *sqlite) session(ctx context.Context, readOnly bool) (*session, error) {
+func (d *sqlite) session(ctx context.Context, pragmas ...string) (*session, error) {
 	conn, err := d.pool.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	pragmas := []string{"PRAGMA temp_store = MEMORY", "PRAGMA cache_size = -8000",
-		"PRAGMA wal_autocheckpoint = 4000", "PRAGMA journal_size_limit = 67108864"}
-	if readOnly {
-		pragmas = []string{"PRAGMA temp_store = MEMORY", "PRAGMA cache_size = -4000", "PRAGMA query_only = 1"}
-	}
-	for _, p := range pragmas {
+	for _, p := range append(pragmas, "PRAGMA temp_store = MEMORY") {
 		if _, err := conn.ExecContext(ctx, p); err != nil {
 			_ = conn.Close()
 			return nil, err
 		}
 	}
 	return newSession(conn), nil
+}
+
+// reader opens sessions that change nothing.
+func (d *sqlite) reader(cache string) func(context.Context) (*session, error) {
+	return func(ctx context.Context) (*session, error) { return d.session(ctx, cache, "PRAGMA query_only = 1") }
 }
 
 // begin starts a transaction of the writer. With synchronous NORMAL a commit is
@@ -144,15 +145,11 @@ func (d *sqlite) exec(s *session, text string) error {
 func (d *sqlite) clock() int64 { return d.now().UnixMicro() }
 
 func (d *sqlite) write(ctx context.Context, relaxed bool, do func(*tx) error) error {
-	return d.writer.write(ctx, relaxed, do)
-}
-
-func (d *sqlite) later(ctx context.Context, do func(*tx) error, told func(error)) error {
-	return d.writer.later(ctx, do, told)
+	return d.writer.write(ctx, relaxed, failing(do))
 }
 
 func (d *sqlite) view(ctx context.Context, do func(*tx) error) error {
-	return d.reading(ctx, func(s *session) error {
+	return d.readers.lend(ctx, func(s *session) error {
 		if err := d.exec(s, "BEGIN"); err != nil {
 			return err
 		}
@@ -165,16 +162,11 @@ func (d *sqlite) view(ctx context.Context, do func(*tx) error) error {
 }
 
 func (d *sqlite) look(ctx context.Context, do func(*tx) error) error {
-	return d.reading(ctx, func(s *session) error { return do(&tx{on: s, now: d.clock()}) })
+	return d.readers.lend(ctx, func(s *session) error { return do(&tx{on: s, now: d.clock()}) })
 }
 
-func (d *sqlite) reading(ctx context.Context, do func(*session) error) error {
-	s, err := d.readers.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { d.readers.free <- s }()
-	return do(s)
+func (d *sqlite) fetch(ctx context.Context, do func(*tx) error) error {
+	return d.fetcher.lend(ctx, func(s *session) error { return do(&tx{on: s, now: d.clock()}) })
 }
 
 // broken: after a failed write or flush nobody can say what the disk holds, so
@@ -235,6 +227,7 @@ func (d *sqlite) close() (err error) {
 	if d.writer != nil {
 		d.writer.close()
 		d.readers.close()
+		d.fetcher.close()
 		_ = d.writer.session.close()
 	}
 	if d.pool != nil {

@@ -30,9 +30,8 @@ type Store struct {
 	// number may be used again for another row. Threads are kept there only:
 	// another process over the same database may put a new thread in the place
 	// of one it deleted, while the id of a run is never used again.
-	threads  *lru.Cache[threadName, int64]
-	runs     *lru.Cache[string, runKey]
-	confirms confirms
+	threads *lru.Cache[threadName, int64]
+	runs    *lru.Cache[string, runKey]
 	// Doorbells: a delivery, a thread's time to go, a cron.
 	outbox, expiries, crons chan struct{}
 }
@@ -43,13 +42,12 @@ type database interface {
 	// when it outlives the process, though maybe not the machine. do may be
 	// called again when what it did is lost: it builds its results anew.
 	write(ctx context.Context, relaxed bool, do func(*tx) error) error
-	// later is a write that is not waited for, if that can be: told hears how it
-	// went, unless there is an error.
-	later(ctx context.Context, do func(*tx) error, told func(error)) error
 	// view runs do on one consistent view.
 	view(ctx context.Context, do func(*tx) error) error
 	// look is view for a single statement, which is consistent by itself.
 	look(ctx context.Context, do func(*tx) error) error
+	// fetch is look for a piece of a file: large, and not soon read again.
+	fetch(ctx context.Context, do func(*tx) error) error
 	// clock is the present in microseconds.
 	clock() int64
 	// arrive is done once, before anything else is: what processes that are gone
@@ -66,8 +64,12 @@ type database interface {
 
 type threadName struct{ tenant, id string }
 
-// runKey is where a run's rows are.
-type runKey struct{ run, thread int64 }
+// runKey is where a run's rows are. tokens: its row says that it has some;
+// shared: others may run on its thread meanwhile.
+type runKey struct {
+	run, thread    int64
+	tokens, shared bool
+}
 
 // keysKept bounds each of the two caches of keys: about 2 MB when full.
 const keysKept = 8192

@@ -17,44 +17,50 @@ func TestStepIsHandedOutOnce(t *testing.T) {
 		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
 		b := open(t, store.Options{Now: clock.now})
 		task := b.create(newThreadRun()).Run.TaskID
-		reserve := func(n int) bool {
+		text, other, empty := "hi", "ho", ""
+		until := func() time.Time { return clock.at.Add(time.Minute) }
+		take := func(n int, r store.StepRequest, until time.Time) bool {
 			t.Helper()
-			ok, err := b.Reserve(b.ctx, task, n, clock.at.Add(time.Minute))
+			ok, err := b.HandOut(b.ctx, task, n, r, until)
 			b.ok(err)
 			return ok
 		}
-		if reserve(2) || !reserve(1) || reserve(1) {
-			t.Fatal("reserved out of turn")
+		first := store.StepRequest{Input: &text, AdditionalInput: []byte(`{"a":1}`)}
+		if take(2, first, until()) || !take(1, store.StepRequest{Input: &other}, until()) || take(1, first, until()) || take(2, first, until()) {
+			t.Fatal("handed out of turn")
 		}
-		b.ok(b.Unreserve(b.ctx, task, 1))
-		if !reserve(1) {
-			t.Fatal("a step given back is not free")
+		b.ok(b.TakeBack(b.ctx, task, 1))
+		b.ok(b.TakeBack(b.ctx, task, 1)) // nothing is left to take back
+		if !take(1, first, until()) {
+			t.Fatal("a step taken back is not handed out again")
 		}
+		b.ok(b.HandedOut(b.ctx, task, 1))
+		if !take(2, store.StepRequest{Input: &empty}, until()) {
+			t.Fatal("a hand-out that is over holds up the next")
+		}
+		b.ok(b.TakeBack(b.ctx, task, 1)) // too late
 		clock.at = clock.at.Add(2 * time.Minute)
-		if !reserve(1) {
-			t.Fatal("an expired reservation holds")
+		if !take(3, store.StepRequest{}, time.Time{}) {
+			t.Fatal("a hand-out that nobody ended holds up the next for ever")
 		}
-		text, other := "hi", "ho"
-		b.ok(b.Confirm(b.ctx, task, 1, store.StepRequest{Input: &text, AdditionalInput: []byte(`{"a":1}`)}))
-		b.ok(b.Confirm(b.ctx, task, 1, store.StepRequest{Input: &other}))
-		empty := ""
-		b.ok(b.Confirm(b.ctx, task, 2, store.StepRequest{Input: &empty}))
-		b.ok(b.Confirm(b.ctx, task, 3, store.StepRequest{}))
 		k, err := b.Task(b.ctx, task)
 		b.ok(err)
-		if k.Cursor != 3 || reserve(3) || !reserve(4) {
+		if k.Cursor != 3 || take(3, first, until()) || take(5, first, until()) {
 			t.Fatalf("cursor %d", k.Cursor)
+		}
+		if _, err := b.HandOut(b.ctx, "nothing", 1, first, time.Time{}); mapping.Classify(err).Class != mapping.NotFound {
+			t.Errorf("a task that is not there: %v", err)
 		}
 		got, err := b.Requests(b.ctx, task)
 		b.ok(err)
-		want := map[int]store.StepRequest{1: {Input: &text, AdditionalInput: []byte(`{"a":1}`)}, 2: {Input: &empty}, 3: {}}
+		want := map[int]store.StepRequest{1: {Input: &text, AdditionalInput: []byte(`{"a":1}`)}, 2: {Input: &empty}}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatal(d)
 		}
 	})
 }
 
-func TestReservationsRaceToOne(t *testing.T) {
+func TestHandOutsRaceToOne(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -63,7 +69,7 @@ func TestReservationsRaceToOne(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 16 {
 			wg.Go(func() {
-				if ok, err := b.Reserve(b.ctx, task, 1, time.Now().Add(time.Hour)); ok && err == nil {
+				if ok, err := b.HandOut(b.ctx, task, 1, store.StepRequest{}, time.Now().Add(time.Hour)); ok && err == nil {
 					won.Add(1)
 				}
 			})
@@ -182,34 +188,6 @@ func TestLinksAndAgents(t *testing.T) {
 		b.ok(err)
 		if !first.Equal(again) {
 			t.Fatal(first, again)
-		}
-	})
-}
-
-func TestConfirmedLaterInOrder(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, open opener) {
-		b := open(t)
-		task := b.create(newThreadRun()).Run.TaskID
-		told := make(chan error, 5)
-		for n := 1; n <= 3; n++ {
-			b.ok(b.ConfirmLater(b.ctx, task, n, store.StepRequest{}, func(err error) { told <- err }))
-		}
-		b.ok(b.ConfirmLater(b.ctx, "nothing", 1, store.StepRequest{}, func(err error) { told <- err }))
-		for range 3 {
-			b.ok(<-told)
-		}
-		if err := <-told; mapping.Classify(err).Class != mapping.NotFound {
-			t.Errorf("a task that is not there: %v", err)
-		}
-		k, err := b.Task(b.ctx, task)
-		b.ok(err)
-		if k.Cursor != 3 {
-			t.Errorf("cursor %d", k.Cursor)
-		}
-		b.ok(b.Close())
-		if err := b.ConfirmLater(b.ctx, task, 4, store.StepRequest{}, func(error) { t.Error("told of what was not taken") }); err == nil {
-			t.Error("taken by a closed store")
 		}
 	})
 }

@@ -7,10 +7,14 @@ import (
 )
 
 // CreateTask makes a task on a thread that is there (NotFound otherwise): a
-// task of a topic, whose first run is still to come.
-func (s *Store) CreateTask(ctx context.Context, k mapping.Task) (made mapping.Task, err error) {
+// task of a topic, whose first run is still to come. earlier is what a request
+// with the same key has made before; then nothing is made.
+func (s *Store) CreateTask(ctx context.Context, k mapping.Task, key Key) (made mapping.Task, earlier string, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.write(ctx, func(t *tx) error {
+		if earlier, err = claimKey(t, p.Tenant, key, k.ID); err != nil || earlier != "" {
+			return err
+		}
 		row, err := holdThread(t, p.Tenant, k.ThreadID)
 		if err != nil {
 			return noThread(err, k.ThreadID)
@@ -18,5 +22,5 @@ func (s *Store) CreateTask(ctx context.Context, k mapping.Task) (made mapping.Ta
 		_, made, err = insertTask(t, p, row.key, row.ID, k)
 		return err
 	})
-	return made, err
+	return made, earlier, err
 }

@@ -20,10 +20,10 @@ func insertTask(t *tx, p mapping.Principal, thread int64, threadID string, k map
 	}
 	k.CreatedAt = k.CreatedAt.UTC().Truncate(time.Microsecond)
 	k.UpdatedAt, k.AdditionalInput = timeOf(t.now), object(k.AdditionalInput)
-	err = t.get(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12) RETURNING id`,
-		in{k.Tenant, k.ID, k.Owner, thread, k.Agent, number(k.HasInput), []byte(k.Input), []byte(k.AdditionalInput), number(k.Topic), k.Cursor,
-			micros(k.CreatedAt), micros(k.UpdatedAt)}, out{&key})
+	key, err = t.insert(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12)`,
+		k.Tenant, k.ID, k.Owner, thread, k.Agent, number(k.HasInput), []byte(k.Input), []byte(k.AdditionalInput), number(k.Topic), k.Cursor,
+		micros(k.CreatedAt), micros(k.UpdatedAt))
 	if duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "task_exists", "There is a task %q already.", k.ID)
 	}
@@ -104,36 +104,6 @@ func taskFilter(tenant string, q TaskQuery) (where string, args in) {
 	return where, args
 }
 
-// Reserve takes step n of a task for hand-out until the deadline: false when
-// the cursor is not n-1 or another reservation is open.
-func (s *Store) Reserve(ctx context.Context, taskID string, n int, until time.Time) (ok bool, err error) {
-	err = s.changeTask(ctx, taskID, func(t *tx, key int64) error {
-		changed, err := t.exec(`UPDATE tasks SET reserved_n = $2, reserved_until_us = $3
- WHERE id = $1 AND cursor_n = $4 AND (reserved_n = 0 OR reserved_until_us <= $5)`, key, n, micros(until), n-1, t.now)
-		ok = changed == 1
-		return err
-	})
-	return ok, err
-}
-
-// Unreserve gives a reservation of step n back.
-func (s *Store) Unreserve(ctx context.Context, taskID string, n int) error {
-	return s.changeTask(ctx, taskID, func(t *tx, key int64) error {
-		_, err := t.exec(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE id = $1 AND reserved_n = $2`, key, n)
-		return err
-	})
-}
-
-func (s *Store) changeTask(ctx context.Context, taskID string, do func(*tx, int64) error) error {
-	return s.write(ctx, func(t *tx) error {
-		key, err := taskKey(t, tenantOf(ctx), taskID)
-		if err != nil {
-			return err
-		}
-		return do(t, key)
-	})
-}
-
 func taskKey(t *tx, tenant, id string) (key int64, err error) {
 	err = t.get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, in{tenant, id}, out{&key})
 	return key, noTask(err, id)
@@ -146,7 +116,8 @@ type StepRequest struct {
 	Key             Key // remembered with the step's number, not read back
 }
 
-// Requests reads back what the confirmed steps of a task were fetched with, by n.
+// Requests reads back what the handed out steps of a task were fetched with, by n:
+// those whose request said something.
 func (s *Store) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
 	found := make(map[int]StepRequest)
 	err := s.read(ctx, func(t *tx) error {

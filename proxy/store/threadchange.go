@@ -25,7 +25,7 @@ func (s *Store) PatchThread(ctx context.Context, id string, metadata json.RawMes
 		}
 		if expires != nil {
 			row.Expires = timeOf(micros(*expires))
-			t.after(s.ringExpiry)
+			s.due(t, dueExpiry)
 		}
 		row.UpdatedAt = timeOf(t.now)
 		_, err = t.exec(`UPDATE threads SET metadata = $2, expires_us = $3, updated_us = $4 WHERE id = $1`,
@@ -42,18 +42,24 @@ type StateOptions struct {
 	Snapshot        []byte // full state at the last event, kept with its checkpoint; nil: none
 	Links           []mapping.Link
 	ClearInterrupts bool
+	Key             Key    // of the request that asks for it
+	Makes           string // what a repeated request with the Key is told to have made
 }
 
 // AppendState appends state events outside of a run (state update, PATCH, fork,
 // import): Conflict thread_busy while a run is active (parked ones too).
 // expectHead guards against a head that moved since the caller folded it ("":
 // thread has no head): on a mismatch it returns Conflict head_moved and the
-// caller tries again. Returned events carry Seq and parents.
+// caller tries again. A request with the Key that came before is Conflict
+// CodeRepeated. Returned events carry Seq and parents.
 func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
 	err = s.write(ctx, func(t *tx) error {
 		key, err := s.threadKey(t, tenantOf(ctx), threadID)
 		if err != nil {
 			return err
+		}
+		if earlier, err := claimKey(t, tenantOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
+			return repeated(earlier, err)
 		}
 		if err := t.hold(key); err != nil {
 			return err
@@ -69,6 +75,9 @@ func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, ev
 			return err
 		}
 		if err := putLinks(t, key, opt.Links); err != nil {
+			return err
+		}
+		if err := keepOften(t, key, events); err != nil {
 			return err
 		}
 		return touch(t, key, opt.ClearInterrupts)

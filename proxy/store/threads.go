@@ -82,17 +82,17 @@ func (s *Store) insertThread(t *tx, p mapping.Principal, th mapping.Thread) (row
 	if err != nil {
 		return row, false, err
 	}
-	err = t.get(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (tenant, thread_id) DO NOTHING RETURNING id`,
-		in{row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), []byte(row.Config), blob(interrupts),
-			micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires)}, out{&row.key})
+	row.key, err = t.insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (tenant, thread_id) DO NOTHING`,
+		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), []byte(row.Config), blob(interrupts),
+		micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires))
 	if errors.Is(err, sql.ErrNoRows) {
 		row, err = holdThread(t, p.Tenant, th.ID)
 		return row, false, err
 	}
 	s.keepThread(t, threadName{row.Tenant, row.ID}, row.key)
 	if !row.Expires.IsZero() {
-		t.after(s.ringExpiry)
+		s.due(t, dueExpiry)
 	}
 	return row, err == nil, err
 }

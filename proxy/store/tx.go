@@ -12,6 +12,7 @@ type statements interface {
 	exec(text string, args in) (int64, error)
 	put(text string, args in) error
 	get(text string, args in, dest out) error
+	insert(text string, args in) (key int64, err error)
 	until(text string, args in, row func(scan func(...any) error) (more bool, err error)) error
 	// shared tells whether others may change the database meanwhile.
 	shared() bool
@@ -33,6 +34,12 @@ func (t *tx) put(text string, args ...any) error { return t.on.put(text, args) }
 
 // get reads one row, also of a statement that writes and returns; sql.ErrNoRows when there is none.
 func (t *tx) get(text string, args in, dest out) error { return t.on.get(text, args, dest) }
+
+// insert adds one row and tells the key it was given (the column id);
+// sql.ErrNoRows when the text says that a conflict adds none.
+func (t *tx) insert(text string, args ...any) (key int64, err error) {
+	return t.on.insert(text, args)
+}
 
 // each calls row for every row. row must not use the same tx.
 func (t *tx) each(text string, args in, row func(scan func(...any) error) error) error {

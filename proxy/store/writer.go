@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -17,12 +18,18 @@ const groupMost = 512
 type op struct {
 	do      func(*tx) error
 	relaxed bool
-	taken   atomic.Bool // by the writer, or by a caller that gave up
 	err     error
 	hooks   []func()
-	done    chan struct{}
-	told    func(error) // nil, or called when the operation is over: nobody waits for it
+	turn    chan turn // one value: what its caller waits for
 }
+
+// turn is what becomes of an operation that waited.
+type turn int
+
+const (
+	done  turn = iota // it was run
+	leads             // its caller is to run it, with all that waits by then
+)
 
 // engine is what the writer needs of a database: how transactions begin and end.
 type engine interface {
@@ -31,24 +38,30 @@ type engine interface {
 	clock() int64
 	// broken is asked about every failed commit; true: accept no more writes.
 	broken(err error) bool
+	present() error // nil while the file is where it was opened
 }
 
-// writer is the one goroutine that changes the database. It takes whatever
-// operations wait as one transaction; one that fails leaves its neighbours
-// alone.
+// writer changes the database: one transaction at a time, made of whatever
+// operations wait by then; one that fails leaves its neighbours alone.
+//
+// It has no goroutine of its own. The caller that comes first runs its operation
+// itself, together with those that wait, and then has the first of the ones that
+// came meanwhile go on: where there is one caller, nobody is woken.
 type writer struct {
 	db      engine
-	session *session
-	ops     chan *op
-	mu      sync.RWMutex // held for reading while an op is handed over
-	closed  bool
+	session *session              // of who leads
 	failed  atomic.Pointer[error] // why no writes are accepted any more
-	done    chan struct{}
+
+	mu     sync.Mutex
+	queue  []*op // in the order of their coming
+	led    bool  // somebody leads, or has been told to
+	closed bool
+	idle   sync.Cond // signalled when nobody leads any more
 }
 
-func startWriter(db engine, s *session) *writer {
-	w := &writer{db: db, session: s, ops: make(chan *op, groupMost), done: make(chan struct{})}
-	go w.loop()
+func newWriter(db engine, s *session) *writer {
+	w := &writer{db: db, session: s}
+	w.idle.L = &w.mu
 	return w
 }
 
@@ -58,106 +71,119 @@ func (w *writer) write(ctx context.Context, relaxed bool, do func(*tx) error) er
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	o := &op{do: do, relaxed: relaxed, done: make(chan struct{})}
-	if err := w.hand(ctx, o); err != nil {
+	o := &op{do: do, relaxed: relaxed, turn: make(chan turn, 1)}
+	if err := w.join(o); err != nil {
 		return err
 	}
 	select {
-	case <-o.done:
+	case is := <-o.turn:
+		return w.follow(o, is)
 	case <-ctx.Done():
-		if o.taken.CompareAndSwap(false, true) {
+		if w.withdraw(o) {
 			return ctx.Err()
 		}
-		<-o.done
+		return w.follow(o, <-o.turn)
+	}
+}
+
+// join queues an operation, which leads if nobody does.
+func (w *writer) join(o *op) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return errClosed
+	}
+	w.queue = append(w.queue, o)
+	if !w.led {
+		w.led = true
+		o.turn <- leads
+	}
+	return nil
+}
+
+// withdraw takes back an operation that nobody has begun with.
+func (w *writer) withdraw(o *op) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := slices.Index(w.queue, o)
+	if at < 0 || len(o.turn) > 0 {
+		return false
+	}
+	w.queue = slices.Delete(w.queue, at, at+1)
+	return true
+}
+
+func (w *writer) follow(o *op, is turn) error {
+	if is == leads {
+		w.lead()
 	}
 	return o.err
 }
 
-// later hands do over and does not wait: told hears how it went. Operations that
-// are handed over afterwards see it done. An error says that it was not taken.
-func (w *writer) later(ctx context.Context, do func(*tx) error, told func(error)) error {
-	return w.hand(ctx, &op{do: do, told: told, done: make(chan struct{})})
+// lead runs what waits and passes the lead on.
+func (w *writer) lead() {
+	// Whoever was answered by the last commit and is about to write again gets to
+	// queue its operation first. Nobody waits on a clock.
+	runtime.Gosched()
+	group := w.take()
+	defer w.pass(group)
+	w.serve(group)
 }
 
-func (w *writer) hand(ctx context.Context, o *op) error {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	if w.closed {
-		return errClosed
-	}
-	select {
-	case w.ops <- o:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// close lets what was handed over finish.
-func (w *writer) close() {
+func (w *writer) take() []*op {
 	w.mu.Lock()
-	if !w.closed {
-		w.closed = true
-		close(w.ops)
-	}
-	w.mu.Unlock()
-	<-w.done
-}
-
-func (w *writer) loop() {
-	defer close(w.done)
-	group := make([]*op, 0, groupMost)
-	for o := range w.ops {
-		group = append(group[:0], o)
-		// Whoever was answered by the last commit and is about to write again
-		// gets to hand its operation over first. Nobody waits on a clock.
-		runtime.Gosched()
-		group = w.fill(group)
-		w.serve(group)
-		clear(group)
-	}
-}
-
-// fill takes what waits, without waiting for more.
-func (w *writer) fill(group []*op) []*op {
-	for len(group) < groupMost {
-		select {
-		case o, ok := <-w.ops:
-			if !ok {
-				return group
-			}
-			group = append(group, o)
-		default:
-			return group
-		}
-	}
+	defer w.mu.Unlock()
+	n := min(len(w.queue), groupMost)
+	group := slices.Clone(w.queue[:n])
+	w.queue = slices.Delete(w.queue, 0, n)
 	return group
 }
 
+// pass answers the group, but for its first, who led it, and lets the next one
+// lead. A panic between operations is nobody's own: nothing more is written then.
+func (w *writer) pass(group []*op) {
+	if p := recover(); p != nil {
+		err := fmt.Errorf("store: panic in the writer: %v", p)
+		w.failed.CompareAndSwap(nil, &err)
+		w.fail(group, err)
+	}
+	for _, o := range group[1:] {
+		o.turn <- done
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.led = len(w.queue) > 0; w.led {
+		w.queue[0].turn <- leads
+		return
+	}
+	w.idle.Broadcast()
+}
+
+// close lets what was queued finish.
+func (w *writer) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	for w.led {
+		w.idle.Wait()
+	}
+}
+
 func (w *writer) serve(group []*op) {
-	live := group[:0]
-	for _, o := range group {
-		if o.taken.CompareAndSwap(false, true) {
-			live = append(live, o)
-		}
-	}
-	if again := w.commit(live); again {
-		for _, o := range live {
-			w.commit([]*op{o})
-		}
-	}
-	for _, o := range live {
-		close(o.done)
-		if o.told != nil {
-			o.told(o.err)
+	// Savepoints cost about a tenth of a transaction, and operations seldom fail
+	// after they have written: first it is tried without.
+	if w.commit(group, false) && w.commit(group, true) {
+		for _, o := range group {
+			w.commit([]*op{o}, false)
 		}
 	}
 }
 
-// commit runs a group as one transaction. It returns true when the database
-// undid the whole transaction because of one operation: nothing happened and
-// each must be run alone.
-func (w *writer) commit(group []*op) (again bool) {
+// commit runs a group as one transaction, its operations held apart by
+// savepoints or not. It returns true when one of them cost the others the
+// transaction: nothing happened, and they must be run again, better apart. With
+// savepoints that is so only when the database itself undid everything.
+func (w *writer) commit(group []*op, apart bool) (again bool) {
 	if err := w.failed.Load(); err != nil {
 		return w.fail(group, *err)
 	}
@@ -165,7 +191,7 @@ func (w *writer) commit(group []*op) (again bool) {
 		return w.fail(group, w.notice(err))
 	}
 	for _, o := range group {
-		if err := w.run(o, len(group) > 1); err != nil {
+		if lost := w.run(o, apart); lost && len(group) > 1 {
 			_ = w.db.exec(w.session, "ROLLBACK")
 			return true
 		}
@@ -176,7 +202,13 @@ func (w *writer) commit(group []*op) (again bool) {
 		}
 		return false
 	}
-	if err := w.db.exec(w.session, "COMMIT"); err != nil {
+	// What is written to a file that was deleted or moved is lost to whoever
+	// opens the path next: it must not be acknowledged.
+	err := w.db.present()
+	if err == nil {
+		err = w.db.exec(w.session, "COMMIT")
+	}
+	if err != nil {
 		_ = w.db.exec(w.session, "ROLLBACK")
 		return w.fail(group, w.notice(err))
 	}
@@ -190,26 +222,23 @@ func (w *writer) commit(group []*op) (again bool) {
 	return false
 }
 
-// run runs one operation, with a savepoint around it when it has neighbours.
-// Its own error stays in o; the returned one says that the transaction is lost.
-func (w *writer) run(o *op, savepoint bool) (lost error) {
-	if savepoint {
-		if lost = w.db.exec(w.session, "SAVEPOINT op"); lost != nil {
-			return lost
-		}
+// run runs one operation. Its error stays in o; lost says that the transaction
+// must not be committed because of it.
+func (w *writer) run(o *op, apart bool) (lost bool) {
+	if apart && w.db.exec(w.session, "SAVEPOINT op") != nil {
+		return true
 	}
+	w.session.wrote = false
 	t := &tx{on: w.session, now: w.db.clock()}
 	o.err = guard(o.do, t)
 	o.hooks = t.committed
-	if !savepoint {
-		return nil
+	if !apart {
+		return o.err != nil && w.session.wrote
 	}
-	if o.err != nil {
-		if lost = w.db.exec(w.session, "ROLLBACK TO op"); lost != nil {
-			return lost
-		}
+	if o.err != nil && w.db.exec(w.session, "ROLLBACK TO op") != nil {
+		return true
 	}
-	return w.db.exec(w.session, "RELEASE op")
+	return w.db.exec(w.session, "RELEASE op") != nil
 }
 
 // guard turns a panic of an operation into its error: the writer serves

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -39,11 +40,19 @@ func group(t *testing.T, s *Store, ops ...func(*tx) error) []error {
 	errs := make([]error, len(ops))
 	for i, do := range ops {
 		wg.Go(func() { errs[i] = s.write(context.Background(), do) })
-		until(t, func() bool { return len(s.db.(*sqlite).writer.ops) == i+1 })
+		until(t, func() bool { return waiting(s) == i+1 })
 	}
 	close(leave)
 	wg.Wait()
 	return errs
+}
+
+// waiting tells how many operations wait for their turn.
+func waiting(s *Store) int {
+	w := s.db.(*sqlite).writer
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.queue)
 }
 
 func until(t *testing.T, holds func() bool) {
@@ -109,6 +118,34 @@ func TestFailingOperationLeavesNeighboursAlone(t *testing.T) {
 	}
 }
 
+// An operation that fails after it wrote costs its neighbours one more try; one
+// that had not written yet costs them nothing.
+func TestOnlyWhatWasWrittenIsRunAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		fails func(*tx) error
+		runs  int
+	}{
+		{"after a look", func(t *tx) error {
+			return t.get(`SELECT name FROM agents_seen WHERE name = 'nobody'`, nil, out{new(string)})
+		}, 1},
+		{"after a write", note("x", errors.New("boom")), 2},
+	} {
+		s, runs := openInside(t), 0
+		counted := func(t *tx) error {
+			runs++
+			return note("a", nil)(t)
+		}
+		if errs := group(t, s, counted, c.fails, note("b", nil)); errs[0] != nil || errs[1] == nil || errs[2] != nil {
+			t.Fatalf("%s: errors %v", c.name, errs)
+		}
+		if got := noted(t, s); !sameNames(got, []string{"a", "b"}) || runs != c.runs {
+			t.Errorf("%s: got %v after %d runs", c.name, got, runs)
+		}
+	}
+}
+
 // The database may undo a whole transaction for one operation's sake (a full
 // disk): the neighbours must then run again, alone.
 func TestLostTransactionIsRunAgainOneByOne(t *testing.T) {
@@ -126,7 +163,7 @@ func TestLostTransactionIsRunAgainOneByOne(t *testing.T) {
 	if errs[0] != nil || errs[1] == nil || errs[2] != nil {
 		t.Fatalf("errors %v", errs)
 	}
-	if got := noted(t, s); !sameNames(got, []string{"a", "b"}) || runs != 2 {
+	if got := noted(t, s); !sameNames(got, []string{"a", "b"}) || runs != 3 {
 		t.Fatalf("got %v after %d runs", got, runs)
 	}
 	if err := s.write(context.Background(), note("c", nil)); err != nil {
@@ -149,7 +186,7 @@ func TestCallerThatGivesUpInTimeLeavesNothing(t *testing.T) {
 	<-entered
 	gave := make(chan error)
 	go func() { gave <- s.write(ctx, note("late", nil)) }()
-	until(t, func() bool { return len(s.db.(*sqlite).writer.ops) == 1 })
+	until(t, func() bool { return waiting(s) == 1 })
 	cancel()
 	if err := <-gave; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
@@ -221,5 +258,22 @@ func TestD1FullDiskIsSaidAndPasses(t *testing.T) {
 	limit(0)
 	if err := s.PutItem(ctx, PutItem{Item: big}); err != nil {
 		t.Fatalf("with room again: %v", err)
+	}
+}
+
+// panicking is a database whose transactions do not even begin.
+type panicking struct{ *sqlite }
+
+func (panicking) begin(*session, bool) error { panic("ouch") }
+
+func TestPanicOfTheWriterLeavesNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	s := openInside(t)
+	w := s.db.(*sqlite).writer
+	w.db = panicking{s.db.(*sqlite)}
+	for range 2 {
+		if err := s.write(context.Background(), note("a", nil)); err == nil || !strings.Contains(err.Error(), "panic in the writer") {
+			t.Fatalf("got %v", err)
+		}
 	}
 }

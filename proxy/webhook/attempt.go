@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -76,7 +77,9 @@ func (s *Sender) post(ctx context.Context, d store.Delivery) verdict {
 	if s.secret != "" {
 		req.SetHeader(headerSignature, Sign(s.secret, time.Now(), d.Body))
 	}
+	failpoint.Hit(failpoint.HookSent)
 	res, err := req.Post(d.URL)
+	failpoint.Hit(failpoint.HookAnswered)
 	if err != nil {
 		return failure(ctx, err)
 	}

@@ -61,7 +61,7 @@ CREATE INDEX tasks_agent ON tasks (tenant, agent, id);
 CREATE INDEX tasks_thread ON tasks (thread, id);
 
 -- holder is the process that executes a running run: '' when nobody does.
--- concurrent runs share their thread. from_seq is the thread's newest number when
+-- concurrent: see 00003_shared.sql. from_seq is the thread's newest number when
 -- the run was claimed first: its events are above it, and last_seq ends them.
 CREATE TABLE runs (
   id           {{serial}},

@@ -30,7 +30,7 @@ CREATE UNIQUE INDEX crons_name ON crons (tenant, cron_id);
 CREATE INDEX crons_thread ON crons (thread) WHERE thread > 0;
 CREATE INDEX crons_due ON crons (next_us) WHERE next_us > 0;
 
--- trimmed: the run's tokens are gone, or were found to be.
+-- trimmed: the run has no tokens, or they are gone.
 ALTER TABLE runs ADD COLUMN trimmed INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX runs_untrimmed ON runs (ended_us) WHERE ended_us > 0 AND trimmed = 0;
 

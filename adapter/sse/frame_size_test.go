@@ -1,0 +1,17 @@
+// The race detector allocates too.
+//go:build !race
+
+package sse
+
+import "testing"
+
+// Frames are kept for as long as somebody may read them again.
+func TestAFrameIsWrittenInOnePiece(t *testing.T) {
+	data := make([]byte, 300)
+	if n := testing.AllocsPerRun(100, func() { AppendFrame(nil, "updates", data, "1234-0") }); n != 1 {
+		t.Errorf("a frame takes %g allocations", n)
+	}
+	if f := AppendFrame(nil, "updates", data, "1234-0"); cap(f)-len(f) > len(f)/8 {
+		t.Errorf("a frame of %d bytes takes %d", len(f), cap(f))
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+)
+
+// usedDatabase is the file of a bridge that has worked and ended.
+func usedDatabase(t *testing.T) string {
+	t.Helper()
+	cfg := configFor(t, agentsAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL))
+	cfg.Database = filepath.Join(t.TempDir(), "bridge.db")
+	b := startBridge(t, cfg)
+	for range 8 {
+		b.post(b.thread()+"/runs/wait", `{"assistant_id":"agent",`+saysHi+`}`).ok()
+	}
+	b.end()
+	return cfg.Database
+}
+
+// flip inverts a bit of the first byte of each page from the second on, which
+// says what kind of page it is.
+func flip(file string) error {
+	data, err := os.ReadFile(file)
+	for at := 4096; at < len(data); at += 4096 {
+		data[at] ^= 1
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o600)
+}
+
+func sqlOn(file, text string) error {
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	_, err = db.Exec(text)
+	return err
+}
+
+// TestD3_DatabaseThatCannotBeUsed: apbridge serve ends with 1, and says which
+// file is meant, what is wrong with it and what to do.
+func TestD3_DatabaseThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		harm  func(t *testing.T, file string) error
+		words []string
+	}{
+		"bits flipped": {func(_ *testing.T, file string) error { return flip(file) }, []string{"damaged", "backup"}},
+		"truncated":    {func(_ *testing.T, file string) error { return os.Truncate(file, 5*4096) }, []string{"truncated", "backup"}},
+		"read-only":    {func(_ *testing.T, file string) error { return os.Chmod(file, 0o444) }, []string{"read-only", "writable"}},
+		"newer": {func(_ *testing.T, file string) error {
+			return sqlOn(file, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)")
+		}, []string{"newer", "999", "Use that version"}},
+		"missing": {func(_ *testing.T, file string) error { return os.Remove(file) }, []string{"missing", "backup"}},
+		"in use": {func(t *testing.T, file string) error {
+			cfg := configFor(t, agentsAt("http://127.0.0.1:1"))
+			cfg.Database = file
+			startBridge(t, cfg)
+			return nil
+		}, []string{"another process", "Stop that one first"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := usedDatabase(t)
+			if err := tt.harm(t, file); err != nil {
+				t.Fatal(err)
+			}
+			var out, errs bytes.Buffer
+			p := &program{out: &out, err: &errs}
+			if code := p.run(t.Context(), []string{"serve", "--listen", "127.0.0.1:0", "--agent", "a=http://127.0.0.1:1", "--database", file}); code != 1 {
+				t.Errorf("exit code %d", code)
+			}
+			if !says(errs.String(), append(tt.words, file)...) {
+				t.Errorf("it said %s", &errs)
+			}
+		})
+	}
+}

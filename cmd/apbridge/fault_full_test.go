@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"modernc.org/sqlite"
+)
+
+// smallDisks are databases that may not grow: path → pages. SQLite then says
+// that the disk is full.
+var smallDisks struct {
+	once  sync.Once
+	pages sync.Map
+}
+
+// smallDisk bounds the database at path, which is not open yet.
+func smallDisk(path string, pages int) {
+	smallDisks.once.Do(func() {
+		sqlite.RegisterConnectionHook(func(c sqlite.ExecQuerierContext, dsn string) (err error) {
+			smallDisks.pages.Range(func(path, pages any) bool {
+				if strings.Contains(dsn, path.(string)) {
+					_, err = c.ExecContext(context.Background(), fmt.Sprintf("PRAGMA max_page_count = %d", pages), nil)
+				}
+				return err == nil
+			})
+			return err
+		})
+	})
+	smallDisks.pages.Store(path, pages)
+}
+
+// TestD1_FullDisk: nothing is accepted that could not be kept, what runs fails
+// with the reason, reading works, and all goes on when there is room again.
+func TestD1_FullDisk(t *testing.T) {
+	t.Parallel()
+	storetest.File(t)
+	long := strings.Repeat("long ", 20_000)
+	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"` + long + `"`, Last: true}}}
+	g := newGate(agent, stepPosts, 1)
+	cfg := configFor(t, nil)
+	smallDisk(cfg.Database, 400)
+	cfg.Agents = agentsAt(adaptertest.Serve(t, g).URL)
+	b := startBridge(t, cfg)
+	at := b.thread()
+	run := b.begin(at, "")
+	g.await(t)
+	item := func(n int) string {
+		return fmt.Sprintf(`{"namespace":["n"],"key":"%d","value":{"text":"%s"}}`, n, long)
+	}
+	kept := 0
+	for ; kept < 100; kept++ {
+		if a := b.do("PUT", "/store/items", item(kept)); a.status != http.StatusNoContent {
+			a.is(http.StatusInsufficientStorage)
+			if a.text("code") != "storage_full" {
+				t.Errorf("refused with %s", a.body)
+			}
+			break
+		}
+	}
+	if kept < 3 || kept == 100 {
+		t.Fatalf("%d items were kept", kept)
+	}
+	b.post("/ap/v1/agent/tasks", `{"input":"`+long+`"}`).is(http.StatusInsufficientStorage)
+	g.open() // the run's step is too long for what is left
+	for i := range kept {
+		b.get(fmt.Sprintf("/store/items?namespace=n&key=%d", i)).ok()
+	}
+	b.get(run + "/join").ok() // its end is short
+	if got := b.get(run).ok(); got.at("status") != "error" || !strings.Contains(string(got.body), "storage_full") {
+		t.Errorf("the run: %s", got.body)
+	}
+	b.expect(at, "status", "error")
+	for i := range kept {
+		b.do("DELETE", "/store/items", fmt.Sprintf(`{"namespace":["n"],"key":"%d"}`, i)).ok()
+	}
+	if next := b.post(at+"/runs/wait", `{"assistant_id":"agent",`+saysMore+`}`).ok(); next.at("__error__") != nil {
+		t.Errorf("with room again: %s", next.body)
+	}
+	b.end()
+	smallDisks.pages.Delete(cfg.Database)
+	b = b.again() // it looks for damage first
+	b.expect(at, "status", "idle")
+	if n := len(b.get(at + "/runs").ok().list("")); n != 2 {
+		t.Errorf("%d runs", n)
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/config"
+)
+
+// crowd is an agent that holds its steps back at first, and tells how many it was
+// asked for at once.
+type crowd struct {
+	http.Handler
+	free      chan struct{}
+	now, peak atomic.Int64
+}
+
+func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/steps") {
+		n := c.now.Add(1)
+		defer c.now.Add(-1)
+		for p := c.peak.Load(); n > p && !c.peak.CompareAndSwap(p, n); p = c.peak.Load() {
+		}
+		<-c.free
+	}
+	c.Handler.ServeHTTP(w, r)
+}
+
+// TestA8_ManyRunsAcrossADeath: a process dies over a thousand runs, a few of them
+// running. The next one is ready at once, asks the agent for no more at a time than
+// it may, and every run is done once.
+func TestA8_ManyRunsAcrossADeath(t *testing.T) {
+	t.Parallel()
+	const runs, atOnce = 1000, 8
+	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"done"`, Last: true}}}
+	c := &crowd{Handler: agent, free: make(chan struct{})}
+	b := inFront(t, c, func(a *config.Agent) { a.Concurrency = atOnce })
+	for range runs {
+		b.post("/runs", `{"assistant_id":"agent","on_completion":"keep",`+saysHi+`}`).ok()
+	}
+	eventually(t, "as many runs as may are with the agent", func() bool { return c.now.Load() == atOnce })
+	b.kill()
+	close(c.free)
+	eventually(t, "the agent is done with what it was asked for", func() bool { return c.now.Load() == 0 })
+	b = b.again()
+	b.get("/readyz").ok()
+	eventually(t, "every thread is free", func() bool { return string(b.post("/threads/count", `{"status":"idle"}`).ok().body) == "1000" })
+	if n := agent.Work(); n != runs {
+		t.Errorf("the agent did %d steps for %d runs", n, runs)
+	}
+	if n := c.peak.Load(); n > atOnce {
+		t.Errorf("it was asked for %d steps at once; %d is allowed", n, atOnce)
+	}
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+)
+
+// whim is what becomes of one POST to an agent.
+type whim string
+
+const (
+	well     whim = "well"
+	unheard  whim = "unheard"  // the connection closes before anything is done
+	unsaid   whim = "unsaid"   // it is done, and the connection closes
+	garbage  whim = "garbage"  // it is done, and half an answer comes
+	broken   whim = "broken"   // an error page, and nothing is done
+	silent   whim = "silent"   // nothing is done, and nothing comes
+	thinking whim = "thinking" // it is done when somebody lets it
+)
+
+// whimsical is a step agent that has its whims with the POSTs it gets, in turn, and
+// is well when it has had them all.
+type whimsical struct {
+	*adaptertest.StepAgent
+	mu    sync.Mutex
+	plan  []whim
+	think chan struct{} // closed: nobody thinks any longer
+}
+
+func newWhimsical(kind adaptertest.Kind) *whimsical {
+	return &whimsical{StepAgent: adaptertest.NewStepAgent(kind), think: make(chan struct{})}
+}
+
+// expect adds whims.
+func (w *whimsical) expect(plan ...whim) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.plan = append(w.plan, plan...)
+}
+
+// recover ends all whims, also those that are being had.
+func (w *whimsical) recover() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.plan = nil
+	close(w.think)
+	w.think = make(chan struct{})
+}
+
+func (w *whimsical) next(r *http.Request) (whim, chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.Method != http.MethodPost || len(w.plan) == 0 || strings.HasSuffix(r.URL.Path, "/artifacts") {
+		return well, w.think
+	}
+	is := w.plan[0]
+	w.plan = w.plan[1:]
+	return is, w.think
+}
+
+func (w *whimsical) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	is, think := w.next(r)
+	body, _ := io.ReadAll(r.Body) // before that a server does not see its client leave
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	switch is {
+	case unheard:
+		panic(http.ErrAbortHandler)
+	case broken:
+		http.Error(rw, "<h1>Internal Server Error</h1>", http.StatusInternalServerError)
+		return
+	case silent:
+		<-r.Context().Done()
+		return
+	case thinking:
+		select {
+		case <-think:
+		case <-r.Context().Done():
+			return // it never came to it
+		}
+	}
+	if is != unsaid && is != garbage {
+		w.StepAgent.ServeHTTP(rw, r)
+		return
+	}
+	w.StepAgent.ServeHTTP(httptest.NewRecorder(), r)
+	if is == unsaid {
+		panic(http.ErrAbortHandler)
+	}
+	rw.Header().Set("Content-Type", "application/json")
+	_, _ = rw.Write([]byte(`{"step_id":`))
+}

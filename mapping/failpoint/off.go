@@ -1,0 +1,12 @@
+//go:build !failpoint
+
+package failpoint
+
+// Enabled tells whether this build has fail points.
+const Enabled = false
+
+// Hit is where a point is reached.
+func Hit(Point) {}
+
+// Caller is never asked for in this build.
+func Caller(...string) string { return "" }

@@ -1,0 +1,75 @@
+//go:build failpoint
+
+package failpoint
+
+import (
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Enabled tells whether this build has fail points.
+const Enabled = true
+
+// plan is what the environment asked for. It is the one global of the program,
+// and only in builds that are made to die.
+var plan = struct {
+	sync.Mutex
+	point Point
+	left  int
+	trace *os.File
+}{}
+
+func init() {
+	name, n, _ := strings.Cut(os.Getenv("FAILPOINT"), "#")
+	plan.point = Point(name)
+	plan.left, _ = strconv.Atoi(n)
+	if path := os.Getenv("FAILPOINT_TRACE"); path != "" {
+		plan.trace, _ = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	}
+}
+
+// Hit is where a point is reached. It does not return when the process is to die
+// here, and while it dies no other goroutine gets past a point.
+func Hit(p Point) {
+	plan.Lock()
+	defer plan.Unlock()
+	if plan.trace != nil {
+		_, _ = plan.trace.WriteString(string(p) + "\n")
+	}
+	if p != plan.point {
+		return
+	}
+	if plan.left--; plan.left == 0 {
+		self, _ := os.FindProcess(os.Getpid())
+		_ = self.Kill() // SIGKILL: no handler runs, nothing is flushed
+		select {}
+	}
+}
+
+// closure is what Go appends to the name of a function literal.
+var closure = regexp.MustCompile(`(\.func\d+|\.gowrap\d+|\.\d+|-range\d+)+$`)
+
+// Caller is the function that is being run, as in "Store.CreateRun": the
+// nearest caller that is none of those to be passed by, nor of this package.
+func Caller(pass ...string) string {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		frame, more := frames.Next()
+		name := frame.Function[strings.LastIndexByte(frame.Function, '/')+1:]
+		name = closure.ReplaceAllString(name, "")
+		_, name, _ = strings.Cut(name, ".") // the package
+		name = strings.NewReplacer("(*", "", ")", "").Replace(name)
+		if method := name[strings.LastIndexByte(name, '.')+1:]; !slices.Contains(pass, method) {
+			return name
+		}
+		if !more {
+			return "unknown"
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package mapping
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// A Diff of a run that others may run beside stands on no positions: what it
+// changes inside an array or object is said under "join", and may be applied to
+// a state that others have changed meanwhile:
+//
+//	{"join": {"k": {"add": [e, …], "gone": ["id", …]}}}             array: elements with these ids go; these come
+//	{"join": {"k": {"set": {"m": value}, "del": ["m", …]}}}         object: one level deep
+//
+// Elements of an array that have an id replace the one with the same id, others
+// come behind. A key that is no array (object) by then counts as an empty one.
+
+// JoinTo is DiffTo for a run that others may run beside: the difference can be
+// applied to any state, and keeps what others did to it. Where both changed the
+// same scalar, member or element, the later one stands. An array that did not
+// only grow and whose elements have no ids is replaced as a whole.
+func (f *Fold) JoinTo(full json.RawMessage) (diff json.RawMessage, err error) {
+	e, gone, err := f.become(full)
+	if err != nil {
+		return nil, err
+	}
+	var out, set, join objectWriter
+	old := f.edit()
+	for _, fd := range e.fields {
+		writeJoin(old.get(fd.key), fd, &set, &join)
+	}
+	if len(gone) > 0 {
+		out.name("del")
+		out.buf = appendNames(out.buf, f.fields, gone)
+	}
+	if len(set.buf) > 0 {
+		out.raw("set", set.done())
+	}
+	if len(join.buf) > 0 {
+		out.raw("join", join.done())
+	}
+	if len(out.buf) == 0 {
+		return nil, nil
+	}
+	return out.done(), nil
+}
+
+// writeJoin writes how one field came to its value, in a way that others' changes
+// to it survive.
+func writeJoin(old value, fd field, set, join *objectWriter) {
+	var change json.RawMessage
+	switch now := fd.val; {
+	case old.list != nil && now.list != nil:
+		if slices.EqualFunc(old.list.elems, now.list.elems, sameBytes) {
+			return
+		}
+		change = listJoin(old.list, now.list)
+	case old.obj != nil && now.obj != nil:
+		if change = objectChange(old.obj, now.obj); change == nil {
+			return
+		}
+	case !old.none() && now.raw != nil && string(old.raw) == string(now.raw):
+		return
+	}
+	if change == nil {
+		setField(set, fd)
+		return
+	}
+	join.spliced(fd.name)
+	join.buf = append(join.buf, change...)
+}
+
+func sameBytes(a, b json.RawMessage) bool { return string(a) == string(b) }
+
+// listJoin says how one list became the other; nil where only the whole can.
+func listJoin(old, now *list) json.RawMessage {
+	keep := commonPrefix(old.elems, now.elems)
+	var out objectWriter
+	if keep == len(old.elems) {
+		out.raw("add", joinArray(now.elems[keep:]))
+		return out.done()
+	}
+	was, ok := byID(old.elems)
+	is, known := byID(now.elems)
+	if !ok || !known {
+		return nil
+	}
+	var add, gone []json.RawMessage
+	for _, e := range now.elems {
+		if string(was[messageID(e)]) != string(e) {
+			add = append(add, e)
+		}
+	}
+	for _, e := range old.elems {
+		if is[messageID(e)] == nil {
+			gone = append(gone, lookup(e, "id"))
+		}
+	}
+	if len(add) == 0 && len(gone) == 0 {
+		return nil // another order
+	}
+	if len(gone) > 0 {
+		out.raw("gone", joinArray(gone))
+	}
+	if len(add) > 0 {
+		out.raw("add", joinArray(add))
+	}
+	return out.done()
+}
+
+// byID is false when an element has no id.
+func byID(elems []json.RawMessage) (map[string]json.RawMessage, bool) {
+	m := make(map[string]json.RawMessage, len(elems))
+	for _, e := range elems {
+		id := messageID(e)
+		if id == "" {
+			return nil, false
+		}
+		m[id] = e
+	}
+	return m, true
+}
+
+// applyJoin merges a change into what the key holds by now.
+func applyJoin(e *edit, m member) error {
+	was := e.get(m.key)
+	if kindOf(m.val) != '{' {
+		return errNotObject
+	}
+	if lookup(m.val, "set") != nil || lookup(m.val, "del") != nil {
+		if was.obj == nil {
+			e.put(field{m.key, m.name, value{obj: &members{}}})
+		}
+		return applyMerge(e, m)
+	}
+	gone, err := nameSet(lookup(m.val, "gone"))
+	if err != nil {
+		return err
+	}
+	list := was.asList()
+	if len(gone) > 0 {
+		list = newList(slices.DeleteFunc(slices.Clone(list.elems), func(el json.RawMessage) bool { return gone[messageID(el)] }))
+	}
+	if add := lookup(m.val, "add"); add != nil {
+		elems, err := splitArray(add)
+		if err != nil {
+			return err
+		}
+		list = list.merge(elems)
+	}
+	e.put(field{m.key, m.name, value{list: list}})
+	return nil
+}

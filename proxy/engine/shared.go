@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// A run that others run beside knows the thread's state as it was when the run
+// began, and what it did itself; a thread/run agent keeps that state on an
+// upstream thread of the run's own. What the agent tells is compared with what it
+// told before, never with what the thread has become.
+
+// told is the state as a thread/run agent has it, of a run that others may run
+// beside.
+type told struct {
+	start *mapping.Fold // when the run began
+	now   *mapping.Fold
+}
+
+// difference is how the state becomes the full one, said so that it can be
+// merged where others may have changed the thread's state meanwhile.
+func (r *recorder) difference(full []byte) (diff []byte, err error) {
+	if !r.x.run.Options.Shared {
+		diff, _, err = r.fold.DiffTo(full)
+		return diff, err
+	}
+	from := r.told.now
+	if from == nil {
+		from = r.fold
+	}
+	if diff, err = from.JoinTo(full); err == nil {
+		r.told.now, err = mapping.NewFold(full)
+	}
+	return diff, err
+}
+
+// wayBack is the state that another attempt starts from.
+func (r *recorder) wayBack(initial *mapping.Fold) *mapping.Fold {
+	if r.told.start != nil {
+		return r.told.start
+	}
+	return initial
+}
+
+// keep remembers the state of a checkpoint, unless others may have a part in it.
+func (r *recorder) keep(checkpoint string, f *mapping.Fold) {
+	if !r.x.run.Options.Shared {
+		r.x.e.log.Keep(checkpoint, f)
+	}
+}
+
+// shared finds out what the agent of a run that others may run beside has: an
+// answer goes to the upstream thread that asked, and to the state that is there.
+func (x *execution) shared(ctx context.Context) error {
+	if !x.run.Options.Shared || !x.run.Options.Resuming || x.rec.told.start != nil {
+		return nil
+	}
+	first, err := x.e.st.Runs(ctx, store.RunQuery{TaskID: x.run.TaskID, OldestFirst: true, Limit: 1})
+	if err != nil || len(first) == 0 {
+		return err
+	}
+	fold, err := x.e.log.Base(ctx, x.run.ThreadID, first[0].Base)
+	if err != nil {
+		return err
+	}
+	err = x.e.eachOfTask(ctx, x.run.TaskID, func(ev mapping.Event) (err error) {
+		fold, err = fold.Apply(ev)
+		return err
+	})
+	x.rec.told = told{start: fold, now: fold}
+	return err
+}
+
+// taskLink is the newest link that the runs of a task have logged.
+func (e *Engine) taskLink(ctx context.Context, taskID string) (l mapping.Link, err error) {
+	err = e.eachOfTask(ctx, taskID, func(ev mapping.Event) error {
+		if ev.Head.Link != nil {
+			l = *ev.Head.Link
+		}
+		return nil
+	})
+	return l, err
+}
+
+// linkOf is what an agent calls the thread or task of a run.
+func (e *Engine) linkOf(ctx context.Context, r mapping.Run, opaque bool) (mapping.Link, error) {
+	switch {
+	case opaque:
+		return e.st.Link(ctx, r.ThreadID, r.Agent, r.TaskID)
+	case r.Options.Shared && (r.Multitask == mapping.StrategyConcurrent || r.Options.Resuming):
+		return e.taskLink(ctx, r.TaskID)
+	default:
+		return e.st.Link(ctx, r.ThreadID, r.Agent, "")
+	}
+}
+
+// eachOfTask goes through what is logged for a task, over all its runs.
+func (e *Engine) eachOfTask(ctx context.Context, taskID string, visit func(mapping.Event) error) error {
+	for after := int64(0); ; {
+		evs, err := e.st.TaskEvents(ctx, taskID, after, 512)
+		if err != nil || len(evs) == 0 {
+			return err
+		}
+		for _, ev := range evs {
+			if err := visit(ev); err != nil {
+				return err
+			}
+			after = ev.Seq
+		}
+	}
+}

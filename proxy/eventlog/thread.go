@@ -1,0 +1,205 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// pollThread bounds how long a run that another process began, or a deletion,
+// goes unnoticed by who follows a thread on which nothing happens.
+const pollThread = 2 * time.Second
+
+// FollowThread yields the entries of a thread with Seq > after, of all its runs
+// and of updates between them, in order, and waits for more. It ends with ctx's
+// error when ctx ends, and with NotFound when the thread is deleted. Of a run that
+// is deleted meanwhile nothing more is yielded.
+func (l *Log) FollowThread(ctx context.Context, threadID string, after int64) iter.Seq2[*mapping.Entry, error] {
+	return func(yield func(*mapping.Entry, error) bool) {
+		r := &threadReader{Log: l, thread: threadID, seq: after, bell: l.bells.enter(threadID)}
+		defer l.bells.leave(threadID)
+		for {
+			rung := l.bells.next(r.bell)
+			more, err := r.advance(ctx, yield)
+			if r.left {
+				return
+			}
+			if err == nil && !more {
+				err = await(ctx, rung)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+func await(ctx context.Context, rung <-chan struct{}) error {
+	timer := time.NewTimer(pollThread)
+	defer timer.Stop()
+	select {
+	case <-rung:
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// errLeft ends what a reader does that is not wanted any more; nobody sees it.
+var errLeft = errors.New("no more is wanted")
+
+// threadReader is one that follows a thread. Used by one goroutine.
+type threadReader struct {
+	*Log
+	thread string
+	bell   *bell
+	seq    int64         // everything up to here was yielded or not asked for
+	fold   *mapping.Fold // the state at seq; nil: not known
+	left   bool          // no more is wanted
+
+	heard  <-chan struct{} // nothing of others was there when it had not rung yet,
+	looked time.Time       // at that time
+}
+
+// advance yields what begins with the next event: an update, or a run to its end.
+// more is false when there is none yet.
+func (r *threadReader) advance(ctx context.Context, yield yielder) (more bool, err error) {
+	evs, err := r.st.Events(ctx, r.thread, "", r.seq, 1)
+	if err != nil || len(evs) == 0 {
+		return false, err
+	}
+	if evs[0].RunID == "" {
+		return true, r.between(ctx, evs[0], yield)
+	}
+	run, err := r.st.Run(ctx, r.thread, evs[0].RunID)
+	if mapping.Classify(err).Class == mapping.NotFound {
+		return true, nil // deleted between the two looks, with its events
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, r.through(ctx, run, yield)
+}
+
+// through yields a run to its end, and in their places events of others that lie
+// between its own: a run that was cancelled while it waited, an update.
+func (r *threadReader) through(ctx context.Context, run mapping.Run, yield yielder) error {
+	var failed error
+	rd := r.reader(&run, r.seq)
+	defer rd.leave()
+	rd.aside = func() (<-chan struct{}, error) { return r.aside(ctx, run.ID, yield) }
+	if err := r.fill(ctx, rd.tail); err != nil {
+		return r.unlessGone(ctx, err)
+	}
+	rd.follow(ctx, func(e *mapping.Entry, err error) bool {
+		if failed = err; err == nil && e.Seq > r.seq+1 {
+			failed = r.gap(ctx, e, yield)
+		}
+		if failed != nil || r.left {
+			return false
+		}
+		r.give(e, yield)
+		return !r.left
+	})
+	return r.unlessGone(ctx, failed)
+}
+
+// unlessGone is err, unless it says that a run was deleted: the thread goes on.
+func (r *threadReader) unlessGone(ctx context.Context, err error) error {
+	if ctx.Err() == nil && err != nil && mapping.Classify(err).Code == mapping.CodeRunNotFound {
+		return nil
+	}
+	return err
+}
+
+// aside yields what was logged behind the position by others than the run that is
+// followed, when somebody rang or pollThread after the last look, and returns what
+// the next ring closes. It stops before an event of the run itself: that is about
+// to be published, and what follows it has its turn afterwards.
+func (r *threadReader) aside(ctx context.Context, runID string, yield yielder) (<-chan struct{}, error) {
+	rung := r.bells.next(r.bell)
+	if rung == r.heard && time.Since(r.looked) < pollThread {
+		return rung, nil
+	}
+	for !r.left {
+		evs, err := r.st.Events(ctx, r.thread, "", r.seq, 1)
+		if err != nil || len(evs) > 0 && evs[0].RunID == runID {
+			return rung, err
+		}
+		if len(evs) == 0 {
+			r.heard, r.looked = rung, time.Now()
+			return rung, nil
+		}
+		if err := r.between(ctx, evs[0], yield); err != nil {
+			return rung, err
+		}
+	}
+	return nil, errLeft
+}
+
+// gap yields what lies between the position and an entry of a run. It is seldom
+// anything: what a number is missing for is mostly gone.
+func (r *threadReader) gap(ctx context.Context, until *mapping.Entry, yield yielder) error {
+	for !r.left {
+		evs, err := r.st.Events(ctx, r.thread, "", r.seq, 1)
+		if err != nil || len(evs) == 0 || evs[0].Seq >= until.Seq {
+			return err
+		}
+		if err := r.between(ctx, evs[0], yield); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// between yields an event that is not of the run that is followed.
+func (r *threadReader) between(ctx context.Context, ev mapping.Event, yield yielder) error {
+	e, err := r.entry(ctx, ev)
+	if err == nil {
+		r.give(e, yield)
+	}
+	return err
+}
+
+// entry folds an event by itself: as its run does, where it has one that began.
+func (r *threadReader) entry(ctx context.Context, ev mapping.Event) (*mapping.Entry, error) {
+	if ev.RunID != "" {
+		run, err := r.st.Run(ctx, r.thread, ev.RunID)
+		if err == nil {
+			var list []*mapping.Entry
+			if list, err = r.Read(ctx, run, ev.Seq-1); err == nil && len(list) > 0 && list[0].Seq == ev.Seq {
+				return list[0], nil
+			}
+		}
+		if err != nil && mapping.Classify(err).Class != mapping.NotFound {
+			return nil, err
+		}
+	}
+	before := r.fold
+	if before == nil {
+		var err error
+		if before, err = mapping.NewFold(nil); err != nil {
+			return nil, err
+		}
+	}
+	after := before
+	if c := ev.Head.Checkpoint; c != nil {
+		switch f, err := r.Base(ctx, r.thread, c.ID); {
+		case err == nil:
+			after = f
+		case mapping.Classify(err).Class != mapping.NotFound: // else it is not kept any more
+			return nil, err
+		}
+	}
+	return &mapping.Entry{Event: ev, Before: before, After: after}, nil
+}
+
+func (r *threadReader) give(e *mapping.Entry, yield yielder) {
+	r.seq, r.fold = e.Seq, e.After
+	r.left = !yield(e, nil)
+}

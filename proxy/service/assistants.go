@@ -1,0 +1,181 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// assistants are made over configured agents and kept in the store.
+type assistants struct{ *core }
+
+func (s *assistants) Create(ctx context.Context, n adapter.NewAssistant) (mapping.Agent, error) {
+	agent, err := s.agent(ctx, n.Graph)
+	if err != nil {
+		return mapping.Agent{}, err
+	}
+	if name, configured := s.byID[n.ID]; configured {
+		return s.configured(ctx, name, n.IfExists)
+	}
+	a := mapping.Agent{
+		ID: n.ID, Graph: agent.Name, Name: n.Name, Description: n.Description,
+		Metadata: object(n.Metadata), Config: object(n.Config), Context: object(n.Context),
+	}
+	if a.ID == "" {
+		a.ID = mapping.NewAssistantID()
+	}
+	if a.Name == "" {
+		a.Name = agent.Name
+	}
+	a, made, err := s.st.CreateAssistant(ctx, a, n.IfExists == "do_nothing")
+	if err == nil && !made && !mapping.PrincipalOf(ctx).May(a.Graph) {
+		return mapping.Agent{}, errTaken(a.ID)
+	}
+	return s.traits(a), err
+}
+
+// configured answers the making of an assistant under the id of a configured agent.
+func (s *assistants) configured(ctx context.Context, name, ifExists string) (mapping.Agent, error) {
+	agent, err := s.agent(ctx, name)
+	if err != nil || ifExists != "do_nothing" {
+		return mapping.Agent{}, errTaken(mapping.AssistantID(name))
+	}
+	return s.describe(ctx, agent)
+}
+
+func errTaken(id string) error {
+	return mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already.", id)
+}
+
+// mine finds an assistant that may be changed.
+func (s *assistants) mine(ctx context.Context, id, doing string) (mapping.Agent, error) {
+	a, ok, err := s.made(ctx, id)
+	if ok || err != nil {
+		return a, err
+	}
+	agent, err := s.agent(ctx, id)
+	if err != nil {
+		return a, err
+	}
+	return a, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
+		"Assistant %q is agent %q of the bridge's configuration; %s it is not possible here. Make an assistant over it with POST /assistants.", id, agent.Name, doing)
+}
+
+func (s *assistants) Update(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Agent, error) {
+	a, err := s.mine(ctx, id, "changing")
+	if err != nil {
+		return a, err
+	}
+	graph := ""
+	if p.Graph != nil {
+		agent, err := s.agent(ctx, *p.Graph)
+		if err != nil {
+			return a, err
+		}
+		graph = agent.Name
+	}
+	a, err = s.st.UpdateAssistant(ctx, a.ID, func(a *mapping.Agent) error { return patchAssistant(a, p, graph) })
+	return s.traits(a), err
+}
+
+func patchAssistant(a *mapping.Agent, p adapter.AssistantPatch, graph string) (err error) {
+	if graph != "" {
+		a.Graph = graph
+	}
+	if p.Name != nil {
+		a.Name = *p.Name
+	}
+	if p.Description != nil {
+		a.Description = *p.Description
+	}
+	if p.Config != nil {
+		a.Config = p.Config
+	}
+	if p.Context != nil {
+		a.Context = p.Context
+	}
+	if p.Metadata != nil {
+		a.Metadata, err = mapping.MergeMetadata(a.Metadata, p.Metadata)
+	}
+	return err
+}
+
+func (s *assistants) Delete(ctx context.Context, id string, threads bool) error {
+	a, err := s.mine(ctx, id, "deleting")
+	if err != nil {
+		return err
+	}
+	if err := s.st.DeleteAssistant(ctx, a.ID); err != nil || !threads {
+		return err
+	}
+	return s.deleteThreads(ctx, a.ID)
+}
+
+// deleteThreads removes the threads that an assistant was used on.
+func (s *assistants) deleteThreads(ctx context.Context, id string) error {
+	threads := &threads{s.core}
+	list, _, err := (&index{s.core}).Search(ctx, adapter.ThreadQuery{Metadata: json.RawMessage(fmt.Sprintf(`{"assistant_id":%q}`, id)), NoValues: true})
+	for _, t := range list {
+		if err := threads.Delete(ctx, t.ID); err != nil && mapping.Classify(err).Class != mapping.NotFound {
+			return err
+		}
+	}
+	return err
+}
+
+// Versions: a configured agent has the one version that it is configured in.
+func (s *assistants) Versions(ctx context.Context, idOrName string, q adapter.VersionQuery) ([]mapping.Agent, error) {
+	made, ok, err := s.made(ctx, idOrName)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		return s.st.AssistantVersions(ctx, made.ID, q.Metadata, q.Limit, q.Offset)
+	}
+	a, err := (&agents{core: s.core}).Resolve(ctx, idOrName)
+	if err != nil || !matches(a, adapter.AgentQuery{Metadata: q.Metadata}) {
+		return nil, err
+	}
+	return page([]mapping.Agent{a}, q.Offset, q.Limit), nil
+}
+
+func (s *assistants) SetLatest(ctx context.Context, idOrName string, version int) (mapping.Agent, error) {
+	made, ok, err := s.made(ctx, idOrName)
+	if err != nil {
+		return made, err
+	}
+	if ok {
+		a, err := s.st.SetAssistantVersion(ctx, made.ID, version)
+		return s.traits(a), err
+	}
+	a, err := (&agents{core: s.core}).Resolve(ctx, idOrName)
+	if err == nil && version != a.Version {
+		err = mapping.Errorf(mapping.NotFound, mapping.CodeVersionNotFound, "Assistant %q has no version %d; it is configured, and has version 1 only.", idOrName, version)
+	}
+	return a, err
+}
+
+// over lays a request for a run over the assistant it names: what the request
+// does not say, the assistant does.
+func over(n adapter.NewRun, a mapping.Agent) (adapter.NewRun, error) {
+	var err error
+	if n.Config, err = mapping.MergeConfig(unlessEmpty(a.Config), n.Config); err != nil {
+		return n, err
+	}
+	n.Context, err = mapping.MergeContext(unlessEmpty(a.Context), n.Context)
+	return n, err
+}
+
+// unlessEmpty is nil for an object without members, so that what was not said
+// stays unsaid.
+func unlessEmpty(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "{}" {
+		return nil
+	}
+	return raw
+}
+
+var _ adapter.Assistants = (*assistants)(nil)

@@ -1,0 +1,71 @@
+package service_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// A cron's runs are made with what the assistant says at the tick, not with what
+// it said when the cron was made.
+func TestCronOfAnAssistant(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, path string) {
+		w := wind(t, path, cronAgent{})
+		defer w.close()
+		a, err := w.Assistants.Create(t.Context(), adapter.NewAssistant{Graph: "a", Config: json.RawMessage(`{"configurable":{"user":"old"}}`), Metadata: json.RawMessage(`{"team":"x"}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := everyHour()
+		n.Run.Agent, n.Run.Config = a.ID, json.RawMessage(`{"tags":["mine"]}`)
+		w.cron(t, n)
+		if _, err := w.Assistants.Update(t.Context(), a.ID, adapter.AssistantPatch{Config: json.RawMessage(`{"configurable":{"user":"new"}}`)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour + time.Second)
+		list := w.runs(t)
+		if len(list) != 1 || list[0].AssistantID != a.ID || list[0].Agent != "a" || string(list[0].Options.Config) != `{"configurable":{"user":"new"},"tags":["mine"]}` ||
+			!mapping.Contains(list[0].Metadata, json.RawMessage(`{"team":"x"}`)) {
+			t.Fatalf("%+v", list)
+		}
+		if err := w.Assistants.Delete(t.Context(), a.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		w.want(t, 1, "after its assistant was deleted")
+	})
+}
+
+// A principal sees no assistants over agents that it may not use.
+func TestAssistantOfAnAgentThatMayNotBeUsed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a, err := b.Assistants.Create(t.Context(), adapter.NewAssistant{Graph: "legacy"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "p", Agents: []string{"graph"}})
+	_, getting := b.Agents.Resolve(ctx, a.ID)
+	_, changing := b.Assistants.Update(ctx, a.ID, adapter.AssistantPatch{})
+	_, setting := b.Assistants.SetLatest(ctx, a.ID, 1)
+	_, listing := b.Assistants.Versions(ctx, a.ID, adapter.VersionQuery{})
+	_, running := b.Runs.Start(ctx, adapter.NewRun{Agent: a.ID})
+	_, taking := b.Assistants.Create(ctx, adapter.NewAssistant{Graph: "graph", ID: a.ID, IfExists: "do_nothing"})
+	for what, err := range map[string]error{
+		"getting": getting, "changing": changing, "setting": setting, "listing": listing, "running": running, "deleting": b.Assistants.Delete(ctx, a.ID, false),
+	} {
+		if mapping.Classify(err).Class != mapping.NotFound {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if mapping.Classify(taking).Class != mapping.Conflict {
+		t.Errorf("taking its id: %v", taking)
+	}
+	if list, _, err := b.Agents.Search(ctx, adapter.AgentQuery{}); err != nil || len(list) != 1 || list[0].Graph != "graph" {
+		t.Errorf("%+v %v", list, err)
+	}
+}

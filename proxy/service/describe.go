@@ -1,0 +1,133 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"sync"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+)
+
+// What a thread/run agent says of itself is asked for once by each process and
+// kept in the database, from where it is told while the agent is away. An agent
+// that cannot say is described as what the bridge is before a task/step agent:
+// a graph of one node.
+
+// asked remembers which questions this process has put to agents. Safe for
+// concurrent use.
+type asked struct {
+	mu   sync.Mutex
+	done map[[2]string]bool
+}
+
+func (a *asked) has(agent, what string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.done[[2]string{agent, what}]
+}
+
+func (a *asked) set(agent, what string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.done == nil {
+		a.done = map[[2]string]bool{}
+	}
+	a.done[[2]string{agent, what}] = true
+}
+
+func (s *agents) Schemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
+	body, err := s.fact(ctx, idOrName, "schemas", func(d adapter.Describer) (json.RawMessage, error) {
+		schemas, err := d.Schemas(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(schemas)
+	})
+	if err != nil || body == nil || json.Unmarshal(body, &out) != nil {
+		return bridgeSchemas(), err
+	}
+	return out, nil
+}
+
+func (s *agents) Graph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
+	body, err := s.fact(ctx, idOrName, "graph?xray="+xray, func(d adapter.Describer) (json.RawMessage, error) {
+		return d.Graph(ctx, xray)
+	})
+	if err == nil && body == nil {
+		body = json.RawMessage(bridgeGraph)
+	}
+	return body, err
+}
+
+func (s *agents) Subgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error) {
+	what := "subgraphs/" + url.PathEscape(namespace)
+	if recurse {
+		what += "?recurse"
+	}
+	body, err := s.fact(ctx, idOrName, what, func(d adapter.Describer) (json.RawMessage, error) {
+		return d.Subgraphs(ctx, namespace, recurse)
+	})
+	if err == nil && body == nil {
+		body = json.RawMessage(`{}`)
+	}
+	return body, err
+}
+
+// fact is what an agent says of itself; nil where it cannot say.
+func (s *agents) fact(ctx context.Context, idOrName, what string, ask func(adapter.Describer) (json.RawMessage, error)) (json.RawMessage, error) {
+	a, _, err := s.assistant(ctx, idOrName)
+	if err != nil {
+		return nil, err
+	}
+	if !s.asked.has(a.Name, what) {
+		if d, ok := s.describer(ctx, a); ok {
+			if body, err := ask(d); err == nil && bytes.HasPrefix(body, []byte("{")) {
+				return body, s.keepFact(ctx, a.Name, what, body)
+			}
+		}
+	}
+	body, err := s.st.AgentFact(ctx, a.Name, what)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return body, err
+}
+
+// keepFact keeps an answer. Those that say nothing are not kept: a client may ask
+// for any namespace.
+func (s *agents) keepFact(ctx context.Context, agent, what string, body json.RawMessage) error {
+	if string(body) == "{}" {
+		return nil
+	}
+	s.asked.set(agent, what)
+	return s.st.KeepAgentFact(ctx, agent, what, body)
+}
+
+func (s *agents) describer(ctx context.Context, a *engine.Agent) (adapter.Describer, bool) {
+	b, _, err := a.Backend(ctx)
+	if err != nil {
+		return nil, false
+	}
+	d, ok := b.(adapter.Describer)
+	return d, ok
+}
+
+const (
+	bridgeState = `{"type":"object","properties":{"messages":{"type":"array","items":{"type":"object"}},"files":{"type":"object"}}}`
+	bridgeEmpty = `{"type":"object","properties":{}}`
+	bridgeGraph = `{"nodes":[{"id":"__start__","type":"schema","data":"__start__"},{"id":"step","type":"runnable","data":{"id":["step"],"name":"step"}},{"id":"__end__","type":"schema","data":"__end__"}],` +
+		`"edges":[{"source":"__start__","target":"step"},{"source":"step","target":"step","conditional":true},{"source":"step","target":"__end__","conditional":true}]}`
+)
+
+// bridgeSchemas describes the one-node graph that the bridge is before a
+// task/step agent.
+func bridgeSchemas() mapping.Schemas {
+	state, empty := json.RawMessage(bridgeState), json.RawMessage(bridgeEmpty)
+	return mapping.Schemas{Input: state, Output: state, State: state, Config: empty, Context: empty}
+}

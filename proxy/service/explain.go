@@ -1,0 +1,143 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// explainer says why runs wait.
+type explainer struct{ *core }
+
+func (s *explainer) Explain(ctx context.Context, ref adapter.RunRef) (adapter.Explanation, error) {
+	st, err := s.st.Standing(ctx, ref.ThreadID, ref.RunID)
+	if err != nil {
+		return adapter.Explanation{}, err
+	}
+	e := adapter.Explanation{RunID: st.Run.ID, ThreadID: st.Run.ThreadID, Agent: st.Run.Agent, Status: st.Run.Status}
+	switch st.Run.Status {
+	case mapping.RunPending:
+		s.pending(&e, st)
+	case mapping.RunRunning:
+		s.running(&e, st)
+	default:
+		if err = s.ended(&e, st); err == nil && st.Run.Options.Webhook != "" {
+			e.Webhook, err = s.webhook(ctx, st.Run.ID)
+		}
+	}
+	return e, err
+}
+
+// webhook is nil once the delivery is forgotten.
+func (s *explainer) webhook(ctx context.Context, runID string) (*adapter.WebhookState, error) {
+	list, err := s.st.Deliveries(ctx, runID, 1)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	d := list[0]
+	w := &adapter.WebhookState{State: "waiting", Attempts: d.Attempts, Error: d.Error}
+	switch {
+	case d.Dead():
+		w.State, w.Done = "given_up", &d.Done
+	case !d.Done.IsZero():
+		w.State, w.Done = "delivered", &d.Done
+	default:
+		w.Next = &d.Due
+	}
+	return w, nil
+}
+
+// pending: the runs before it come first, then the time, then the agent.
+func (s *explainer) pending(e *adapter.Explanation, st store.Standing) {
+	used, slots := s.slots(st.Run.Agent)
+	wait := st.Run.RunAfter.Sub(st.Now)
+	makesRoom := st.Run.Multitask == mapping.StrategyRollback && st.Ahead > 0
+	switch {
+	case wait > 0 && !makesRoom:
+		e.Reason, e.Delayed = adapter.ReasonDelayed, &adapter.DelayedReason{Due: st.Run.RunAfter, AfterSeconds: wait.Seconds()}
+		e.Message = fmt.Sprintf("It was asked to start later: in %s.", wait.Round(time.Second))
+	case st.Ahead > 0:
+		e.Reason, e.Queue = adapter.ReasonQueue, &adapter.QueueReason{Place: st.Ahead, Before: queued(st.Before)}
+		e.Message = fmt.Sprintf("%d runs are before it on its thread, first run %s (%s).", st.Ahead, st.Before[0].ID, st.Before[0].Status)
+	case used >= slots:
+		name := "agents." + st.Run.Agent + ".concurrency"
+		e.Reason, e.Limit = adapter.ReasonLimit, &adapter.LimitReason{Name: name, Value: slots, Used: used, Place: st.Behind + 1}
+		e.Message = fmt.Sprintf("Agent %s has as many runs at a time as it may (%s: %d).", st.Run.Agent, name, slots)
+	default:
+		e.Reason, e.Message = adapter.ReasonStarting, "Nothing is before it: a bridge is about to start it."
+	}
+}
+
+func (s *explainer) slots(agent string) (used, slots int) {
+	if a, ok := s.engine.Agent(agent); ok {
+		return a.Slots()
+	}
+	return 0, 1
+}
+
+func queued(list []mapping.Run) []adapter.QueuedRun {
+	out := make([]adapter.QueuedRun, len(list))
+	for i, r := range list {
+		out[i] = adapter.QueuedRun{RunID: r.ID, Status: r.Status, Parked: r.Parked}
+	}
+	return out
+}
+
+func (s *explainer) running(e *adapter.Explanation, st store.Standing) {
+	if st.Run.Parked {
+		p := &adapter.ParkedReason{Step: st.Steps + 1, Since: st.Run.UpdatedAt}
+		if a, ok := s.engine.Agent(st.Run.Agent); ok {
+			p.Until = p.Since.Add(a.Config.Stepping.Idle)
+		}
+		e.Reason, e.Parked = adapter.ReasonParked, p
+		e.Message = fmt.Sprintf("It waits for a client to ask for step %d.", p.Step)
+		return
+	}
+	e.Lease = &adapter.LeaseReason{Owner: st.Holder, Here: st.Here}
+	if !st.Until.IsZero() {
+		e.Lease.Until = &st.Until
+	}
+	if st.Holder == "" || !st.Until.IsZero() && !st.Until.After(st.Now) {
+		e.Reason, e.Message = adapter.ReasonLease, "The bridge that executed it is gone or silent. Another one takes it over."
+		return
+	}
+	up := &adapter.UpstreamReason{Step: st.Steps + 1, Since: st.Last.At, Attempt: st.Run.Attempt}
+	e.Reason, e.Upstream = adapter.ReasonUpstream, up
+	e.Message = fmt.Sprintf("It waits for agent %s: nothing has come of step %d for %s.", st.Run.Agent, up.Step, max(0, st.Now.Sub(up.Since)).Round(time.Second))
+}
+
+func (s *explainer) ended(e *adapter.Explanation, st store.Standing) (err error) {
+	if open, ok := unanswered(st); ok {
+		e.Reason, e.Question = adapter.ReasonQuestion, &adapter.QuestionReason{Interrupts: open, Since: st.Run.EndedAt}
+		e.Message = "It has stopped to be answered: start a run with command.resume on its thread, or fetch its task's next step."
+		return nil
+	}
+	e.Reason, e.Finished = adapter.ReasonFinished, &adapter.FinishedReason{EndedAt: st.Run.EndedAt}
+	e.Message = fmt.Sprintf("It has ended with status %s.", st.Run.Status)
+	if f := st.Run.Fault; f != nil {
+		e.Message += " " + f.Message
+		e.Finished.Error, err = json.Marshal(map[string]string{"code": f.Code, "message": f.Message})
+	}
+	return err
+}
+
+// unanswered are the questions of a run that are open still. A run that was
+// stopped before or after a node asks nothing, and waits all the same.
+func unanswered(st store.Standing) ([]mapping.Interrupt, bool) {
+	o := st.Last.Head.Outcome
+	if o == nil || o.Status != mapping.RunInterrupted || o.Cancelled {
+		return nil, false
+	}
+	open := slices.Clone(st.Thread.Interrupts)
+	if len(o.Interrupts) > 0 {
+		open = slices.DeleteFunc(open, func(q mapping.Interrupt) bool { return !has(o.Interrupts, q.ID) })
+		return open, len(open) > 0
+	}
+	return []mapping.Interrupt{}, len(open) == 0 && st.Thread.Status == mapping.ThreadInterrupted
+}

@@ -1,0 +1,37 @@
+package service_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// What nobody can bring about from outside: a run that no process holds, and one
+// that nobody has looked at yet.
+func TestExplainWhatABridgeLeftBehind(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for reason, claim := range map[adapter.Reason]bool{adapter.ReasonStarting: false, adapter.ReasonLease: true} {
+		id, thread := mapping.NewID(), mapping.NewID()
+		n := store.NewRun{
+			Run:    mapping.Run{ID: id, ThreadID: thread, TaskID: id, Agent: "legacy", AssistantID: mapping.AssistantID("legacy"), Kwargs: json.RawMessage(`{}`)},
+			Thread: &mapping.Thread{ID: thread, Metadata: json.RawMessage(`{}`), Config: json.RawMessage(`{}`)},
+			Task:   &mapping.Task{ID: id, ThreadID: thread, Agent: "legacy", AdditionalInput: json.RawMessage(`{}`)},
+			Claim:  claim,
+		}
+		c, err := b.st.CreateRun(t.Context(), n)
+		if err == nil && claim {
+			err = b.st.Release(t.Context(), id, c.Fence)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		why, err := b.Explainer.Explain(t.Context(), adapter.RunRef{RunID: id})
+		if err != nil || why.Reason != reason || claim && (why.Lease == nil || why.Lease.Owner != "") {
+			t.Errorf("want %s: %+v, %v", reason, why, err)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package service_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// An item with a ttl goes when nobody has read it for so long; who only looks does
+// not keep it.
+func TestItemsGoAtTheirTime(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, path string) {
+		w := wind(t, path, cronAgent{})
+		defer w.close()
+		space := []string{"n"}
+		for key, ttl := range map[string]time.Duration{"short": time.Hour, "for ever": 0} {
+			if err := w.Items.Put(t.Context(), adapter.PutItem{Namespace: space, Key: key, Value: raw(`{"v":1}`), TTL: ttl}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found := func(refresh bool) int {
+			list, err := w.Items.Search(t.Context(), adapter.ItemQuery{Prefix: space, Limit: 10, RefreshTTL: refresh})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(list)
+		}
+		get := func(refresh bool) mapping.Class {
+			_, err := w.Items.Get(t.Context(), space, "short", refresh)
+			if err == nil {
+				return ""
+			}
+			return mapping.Classify(err).Class
+		}
+		pass := func(d time.Duration) {
+			time.Sleep(d) // of the bubble's clock
+			synctest.Wait()
+		}
+		for _, refresh := range []func(){func() { get(true) }, func() { found(true) }} {
+			pass(50 * time.Minute)
+			refresh()
+		}
+		pass(50 * time.Minute)
+		if get(false) != "" || found(false) != 2 {
+			t.Error("what was read again has gone")
+		}
+		pass(11 * time.Minute)
+		if class := get(false); class != mapping.NotFound || found(false) != 1 {
+			t.Errorf("what was only looked at is still there: %q, %d", class, found(false))
+		}
+	})
+}

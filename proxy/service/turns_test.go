@@ -1,0 +1,43 @@
+package service
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// POSTs of one task are served first come, first served, however many wait.
+func TestTurnsAreTakenInTheirOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all, err := newSessions()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &core{sessions: all}
+		_, leave, err := c.enter(t.Context(), emptySession(mapping.Task{ID: "t"}, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var served []int
+		for n := range 50 {
+			go func() {
+				_, leave, err := c.enter(t.Context(), emptySession(mapping.Task{ID: "t"}, nil))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				served = append(served, n)
+				leave()
+			}()
+			synctest.Wait() // it is in the queue
+		}
+		leave()
+		synctest.Wait()
+		if len(served) != 50 || !slices.IsSorted(served) {
+			t.Errorf("served in the order %v", served)
+		}
+	})
+}

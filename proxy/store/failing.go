@@ -1,0 +1,20 @@
+package store
+
+import "github.com/apbridge/apbridge/mapping/failpoint"
+
+// failing puts the two fail points of an operation around its commit. It does
+// nothing in builds without them.
+func failing(do func(*tx) error) func(*tx) error {
+	if !failpoint.Enabled {
+		return do
+	}
+	name := failpoint.Caller("failing", "write", "writeRelaxed")
+	return func(t *tx) error {
+		if err := do(t); err != nil {
+			return err
+		}
+		t.after(func() { failpoint.Hit(failpoint.After(name)) })
+		failpoint.Hit(failpoint.Before(name))
+		return nil
+	}
+}

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"time"
+)
+
+// HandOut moves the cursor of a task from n-1 to n, keeps what step n is fetched
+// with and remembers its key: the step may leave for its client when that is
+// done, which outlives the process, though maybe not the machine. false: the
+// cursor stands elsewhere, or another hand-out is not over.
+//
+// With until, nothing further is handed out before HandedOut, TakeBack or that
+// time: other processes cannot know what becomes of the answer. The zero time is
+// for a task that only one process hands out steps of.
+func (s *Store) HandOut(ctx context.Context, taskID string, n int, r StepRequest, until time.Time) (ok bool, err error) {
+	tenant := tenantOf(ctx)
+	err = s.writeRelaxed(ctx, func(t *tx) error {
+		var key int64
+		if key, ok, err = moveCursor(t, r, tenant, taskID, n, number(!until.IsZero())*int64(n), micros(until), t.now, n-1); err != nil {
+			return err
+		}
+		if !ok {
+			_, err = taskKey(t, tenant, taskID)
+			return err
+		}
+		return saveRequest(t, key, tenant, n, r)
+	})
+	return ok, err
+}
+
+const cursorMove = `UPDATE tasks SET cursor_n = $3, reserved_n = $4, reserved_until_us = $5, updated_us = $6
+ WHERE tenant = $1 AND task_id = $2 AND cursor_n = $7 AND (reserved_n = 0 OR reserved_until_us <= $6)`
+
+// moveCursor asks for the task's key only where something is kept beside it: a
+// row that comes back costs more than the statement.
+func moveCursor(t *tx, r StepRequest, args ...any) (key int64, ok bool, err error) {
+	if !r.says() {
+		moved, err := t.exec(cursorMove, args...)
+		return 0, moved == 1, err
+	}
+	err = t.get(cursorMove+` RETURNING id`, args, out{&key})
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, false, nil
+	}
+	return key, err == nil, err
+}
+
+// HandedOut tells that step n was written to its client.
+func (s *Store) HandedOut(ctx context.Context, taskID string, n int) error {
+	return s.writeRelaxed(ctx, func(t *tx) error {
+		return t.put(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND reserved_n = $3`, tenantOf(ctx), taskID, n)
+	})
+}
+
+// TakeBack undoes HandOut, where nothing was handed out since: the answer was not
+// written. The key of the request still names the step.
+func (s *Store) TakeBack(ctx context.Context, taskID string, n int) error {
+	return s.writeRelaxed(ctx, func(t *tx) error {
+		var key int64
+		err := t.get(`UPDATE tasks SET cursor_n = $4, reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND cursor_n = $3 RETURNING id`,
+			in{tenantOf(ctx), taskID, n, n - 1}, out{&key})
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return t.put(`DELETE FROM requests WHERE task = $1 AND n = $2`, key, n)
+	})
+}
+
+// says tells whether there is anything of the request to be read back. Most
+// POSTs for a step say nothing: no row says so too.
+func (r *StepRequest) says() bool { return r.Input != nil || r.AdditionalInput != nil }
+
+func saveRequest(t *tx, task int64, tenant string, n int, r StepRequest) error {
+	if r.says() {
+		var input []byte
+		if r.Input != nil {
+			input = []byte(*r.Input)
+		}
+		if err := t.put(`INSERT INTO requests (task, n, has_input, input, additional) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (task, n) DO NOTHING`,
+			task, n, number(r.Input != nil), blob(input), blob(r.AdditionalInput)); err != nil {
+			return err
+		}
+	}
+	return rememberKey(t, tenant, r.Key, strconv.Itoa(n))
+}

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// keepFolded keeps a snapshot of the thread's own state where the run wanted to
+// keep one of what it knows: with the last of those checkpoints.
+func keepFolded(t *tx, thread int64, events []mapping.Event, wanted map[string][]byte) error {
+	for _, e := range slices.Backward(events) {
+		if e.Head.Checkpoint == nil || wanted[e.Head.Checkpoint.ID] == nil {
+			continue
+		}
+		at, err := findSpot(t, thread, e.Head.Checkpoint.ID)
+		if err != nil {
+			return err
+		}
+		fold, err := foldAt(t, thread, at)
+		if err != nil {
+			return err
+		}
+		return keepAt(t, thread, e.Seq, fold.JSON())
+	}
+	return nil
+}
+
+func foldAt(t *tx, thread int64, at spot) (*mapping.Fold, error) {
+	snapshot, events, err := matter(t, thread, at)
+	if err != nil {
+		return nil, err
+	}
+	fold, err := mapping.NewFold(snapshot)
+	for i := 0; i < len(events) && err == nil; i++ {
+		fold, err = fold.Apply(events[i])
+	}
+	return fold, err
+}
+
+// keepAt makes the newest checkpoints, from a number on, stand on a snapshot
+// there.
+func keepAt(t *tx, thread, seq int64, state []byte) error {
+	if err := t.put(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, thread, seq, state); err != nil {
+		return err
+	}
+	if err := t.put(`UPDATE events SET base = $2 WHERE thread = $1 AND seq >= $2 AND checkpoint IS NOT NULL`, thread, seq); err != nil {
+		return err
+	}
+	return t.put(`UPDATE thread_seq SET base = $2 WHERE thread = $1`, thread, seq)
+}
+
+// keepOften keeps a snapshot with the last of the events where too many
+// differences have come since the one before: see RowsBetween.
+func keepOften(t *tx, thread int64, events []mapping.Event) error {
+	var rows int
+	if err := t.get(`SELECT count(*) FROM events e JOIN thread_seq q ON q.thread = e.thread
+ WHERE e.thread = $1 AND e.line IS NOT NULL AND e.seq > q.base AND e.seq >= q.line`, in{thread}, out{&rows}); err != nil || rows <= RowsBetween(0) {
+		return err
+	}
+	last := events[len(events)-1].Head.Checkpoint
+	if last == nil {
+		return nil
+	}
+	at, err := findSpot(t, thread, last.ID)
+	if err != nil {
+		return err
+	}
+	fold, err := foldAt(t, thread, at)
+	if err != nil || rows <= RowsBetween(fold.Size()) {
+		return err
+	}
+	return keepAt(t, thread, at.seq, fold.JSON())
+}

@@ -1,0 +1,100 @@
+package store_test
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/jackc/pgx/v5"
+)
+
+// before takes the newest migrations back: the tables are those of version 2.
+const before = `DELETE FROM goose_db_version WHERE version_id > 2;
+ DROP TABLE agent_facts; DROP TABLE assistant_versions; DROP TABLE assistants;
+ DROP INDEX runs_stopped; DROP INDEX runs_one;
+ CREATE UNIQUE INDEX runs_one ON runs (thread) WHERE status = 'running' AND concurrent = 0`
+
+// C7: what an older version has written is there after the upgrade, and its
+// running runs are picked up.
+func TestC7OlderDatabaseIsBroughtUpToDate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "old.db")
+	b := openAt(t, path, store.Options{})
+	c := b.create(newThreadRun())
+	b.append(c, update(`{"a":1}`))
+	b.ok(b.Close())
+	b.ok(execOn(path, before))
+	b = openAt(t, path, store.Options{})
+	next, ok, _, err := b.ClaimNext(b.ctx, nil)
+	b.ok(err)
+	if !ok || next.Run.ID != c.Run.ID || len(next.Logged) != 2 {
+		t.Fatalf("claimed %+v, %v", next, ok)
+	}
+	upgraded(t, b)
+	if err := execOn(path, holds); err == nil || !strings.Contains(err.Error(), "UNIQUE") {
+		t.Errorf("the index is the old one: %v", err)
+	}
+}
+
+// holds makes two runs of one thread active that cannot be.
+const holds = `UPDATE runs SET status = 'running', concurrent = 2, thread = (SELECT min(thread) FROM runs) WHERE id IN (SELECT id FROM runs LIMIT 2)`
+
+// C7: a newer version migrates while an older one serves: nothing that the older
+// one does fails, and what it runs goes on there.
+func TestC7MigratedWhileAnotherProcessServes(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.Schema(t)
+	older := openAt(t, dsn, store.Options{})
+	behind(t, dsn, before)
+	c := older.create(newThreadRun())
+	stop, done := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		defer func() { done <- n }()
+		for ; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+				older.append(c, token(strconv.Itoa(n)))
+				older.end(older.create(newThreadRun()), mapping.RunSuccess)
+			}
+		}
+	}()
+	newer := openAt(t, dsn, store.Options{})
+	upgraded(t, newer)
+	if ids, _, _ := newer.claims(); len(ids) != 0 {
+		t.Errorf("runs were taken over: %v", ids)
+	}
+	close(stop)
+	n := <-done
+	if evs, err := newer.Events(newer.ctx, c.Thread.ID, c.Run.ID, 0, 0); err != nil || len(evs) != n+1 {
+		t.Errorf("%d events, want %d, %v", len(evs), n+1, err)
+	}
+	older.end(c, mapping.RunSuccess)
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), holds); err == nil || !strings.Contains(err.Error(), "runs_one") {
+		t.Errorf("the index is the old one: %v", err)
+	}
+}
+
+// upgraded shows that the newest migration is in place.
+func upgraded(t *testing.T, b *bench) {
+	t.Helper()
+	n := newThreadRun()
+	n.Run.Options.Shared = true
+	first := b.create(n)
+	if c := b.create(newRun(first.Thread.ID, mapping.StrategyConcurrent)); !c.Claimed {
+		t.Error("a run beside another is not claimed")
+	}
+	b.end(first, mapping.RunSuccess)
+}
