@@ -68,8 +68,8 @@ export async function bridge(binary, args, port) {
 }
 
 /** Runs a command with our own output and gives its exit code. */
-export async function run(command, args, env) {
-  const child = spawn(command, args, { stdio: "inherit", env: { ...process.env, ...env } });
+export async function run(command, args, env, cwd) {
+  const child = spawn(command, args, { stdio: "inherit", env: { ...process.env, ...env }, cwd });
   running.add(child);
   const [code] = await once(child, "exit");
   running.delete(child);

@@ -3,6 +3,7 @@
 //
 //   node run.mjs BINARY [TEST FILE…]
 //
+// Without files all tests run, those of Go against the LangGraph server first.
 // E2E_VERBOSE=1 shows what peers and bridge print.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +13,7 @@ import { bridge, freePort, peer, run, stop, stopAll } from "./peers.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const [binary, ...only] = process.argv.slice(2);
-const tests = only.length > 0 ? only : ["forward.mjs", "plain.mjs", "reverse.mjs", "same.mjs"].map((f) => join(here, f));
+const tests = only.length > 0 ? only : ["forward.mjs", "methods.mjs", "modes.mjs", "plain.mjs", "reverse.mjs", "same.mjs", "subagents.mjs", "challenge.mjs"].map((f) => join(here, f));
 const folder = mkdtempSync(join(tmpdir(), "apbridge-e2e-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
@@ -28,6 +29,7 @@ function config({ js, autogpt, langgraph }) {
     ask: graph("ask"),
     fail: graph("fail"),
     slow: graph("slow"),
+    nested: graph("nested"),
     lockstep: graph("files", { stepping: { mode: "lockstep" } }),
     whole: graph("files", { stepping: { mode: "run" } }),
     away: { url: "http://127.0.0.1:9", dialect: "taskstep" },
@@ -44,7 +46,12 @@ async function main() {
   const file = join(folder, "apbridge.yaml");
   writeFileSync(file, JSON.stringify(config({ js, autogpt, langgraph }), null, 2)); // JSON is YAML
   const { url, child } = await bridge(binary, ["--config", file], await freePort());
-  const env = { E2E_BRIDGE: url, E2E_JSAGENT: js, E2E_AUTOGPT: autogpt, E2E_LANGGRAPH: langgraph };
+  const env = { E2E_BRIDGE: url, E2E_JSAGENT: js, E2E_AUTOGPT: autogpt, E2E_LANGGRAPH: langgraph, E2E_BENCHMARK: join(here, "tmp/benchmark") };
+  if (only.length === 0) {
+    const packages = ["./adapter/threadrun", "./cmd/apbridge"];
+    const tested = await run("go", ["test", "-count=1", "-run", "^TestReal", ...packages], { APBRIDGE_E2E_LANGGRAPH: langgraph }, join(here, ".."));
+    if (tested !== 0) return tested;
+  }
   const reporter = process.stdout.isTTY ? "spec" : "tap";
   const args = ["--test", "--test-concurrency=1", "--test-timeout=60000", `--test-reporter=${reporter}`, ...tests];
   const code = await run(process.execPath, args, env);

@@ -1,0 +1,55 @@
+// The example benchmark, with challenges in agbenchmark's format, before the
+// real JavaScript SDK and the real LangGraph server.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+const bridge = process.env.E2E_BRIDGE;
+
+function challenge(folder, name, task, files, more = {}) {
+  const at = join(folder, name);
+  mkdirSync(join(at, "artifacts_in", "in"), { recursive: true });
+  writeFileSync(join(at, "artifacts_in", "in", "given.txt"), "given");
+  const ground = { answer: "its own words", should_contain: ["Harbour"], should_not_contain: ["undefined"], files, eval: { type: "file" } };
+  const info = { difficulty: "interface", description: "Tests if the agent can write a file", side_effects: [] };
+  writeFileSync(join(at, "data.json"), JSON.stringify({ name, category: ["interface"], task, dependencies: [], cutoff: 60, ground, info, ...more }));
+}
+
+async function benchmark(agent, make) {
+  const folder = mkdtempSync(join(tmpdir(), "apbridge-challenges-"));
+  try {
+    make(folder);
+    const report = join(folder, "report.json");
+    const child = spawn(process.env.E2E_BENCHMARK, ["-url", `${bridge}/agents/${agent}`, "-challenges", folder, "-report", report], {
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+    const [code] = await once(child, "exit");
+    return { code, ...JSON.parse(readFileSync(report, "utf8")) };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+for (const [agent, file, steps] of [["jsagent", "out/result.txt", 3], ["files", "output.txt", 2], ["whole", "output.txt", 1]]) {
+  test(`challenges before ${agent}`, async () => {
+    const report = await benchmark(agent, (folder) => {
+      challenge(folder, "Word", "Write the word 'Harbour' to a file", [file]);
+      challenge(folder, "Missing", "Write the word 'Harbour' to a file", ["missing.txt"], { dependencies: ["Word"] });
+      challenge(folder, "Never", "Never tried", [file], { dependencies: ["Missing"] });
+    });
+    assert.equal(report.code, 1, "a challenge failed");
+    const results = Object.fromEntries(report.challenges.map((c) => [c.name, c]));
+    assert.deepEqual([results.Word.status, results.Missing.status, results.Never.status], ["passed", "failed", "skipped"], JSON.stringify(report));
+    assert.equal(results.Word.steps, steps);
+    assert.match(results.Missing.reason, /there is no file missing\.txt/);
+  });
+}
+
+test("an agent that is away fails its challenge, not the program", async () => {
+  const report = await benchmark("away", (folder) => challenge(folder, "Word", "Write the word 'Harbour' to a file", ["a.txt"]));
+  assert.deepEqual([report.code, report.challenges[0].status], [1, "failed"]);
+});

@@ -1,0 +1,85 @@
+// Every method of every client class of the LangGraph SDK, in both of its
+// lines, before agents of all kinds. The methods are found by reflection: one
+// without a row in methods/ fails, so that a new version of the SDK cannot
+// bring what nobody looked at.
+import assert from "node:assert/strict";
+import { before, describe, test } from "node:test";
+import { Client as Client1 } from "@langchain/langgraph-sdk";
+import { Client as Client2 } from "sdk2";
+import { refusals, refused } from "./methods/refused.mjs";
+import * as assistants from "./methods/assistants.mjs";
+import * as crons from "./methods/crons.mjs";
+import * as runs from "./methods/runs.mjs";
+import * as store from "./methods/store.mjs";
+import * as threads from "./methods/threads.mjs";
+
+const clients = { "1.12.0": Client1, "2.0.0": Client2 };
+const tables = { assistants, crons, runs, store, threads };
+
+/** The agents, and what a run with the input "hello" says last and writes. */
+const agents = [
+  { agent: "jsagent", last: /^done$/, messages: 4, file: "/out/result.txt", opaque: true },
+  { agent: "autogpt", last: /^All done$/, messages: 4, file: "/src/output.txt", opaque: true },
+  { agent: "chat", last: /^you said: hello$/, messages: 3, opaque: false },
+];
+
+const rows = { ...refusals };
+for (const [client, table] of Object.entries(tables)) {
+  for (const [method, row] of Object.entries(table)) rows[`${client}.${method}`] = row;
+}
+
+/** The names of a client's methods: those of its class and of what that extends, up to the SDK's base. */
+function methodsOf(client) {
+  const names = [];
+  for (let p = Object.getPrototypeOf(client); p && p.constructor.name !== "BaseClient" && p !== Object.prototype; p = Object.getPrototypeOf(p)) {
+    names.push(...Object.getOwnPropertyNames(p).filter((name) => name !== "constructor" && typeof p[name] === "function"));
+  }
+  return names;
+}
+
+/** All methods of an SDK as "client.method". */
+function enumerate(sdk) {
+  return Object.entries(sdk)
+    .filter(([, client]) => client !== null && typeof client === "object")
+    .flatMap(([name, client]) => methodsOf(client).map((method) => `${name}.${method}`));
+}
+
+const open = (Client) => new Client({ apiUrl: process.env.E2E_BRIDGE, apiKey: null, callerOptions: { maxRetries: 0 } });
+
+describe("methods of the SDK", () => {
+  const all = Object.fromEntries(Object.entries(clients).map(([version, Client]) => [version, enumerate(open(Client))]));
+
+  for (const [version, methods] of Object.entries(all)) {
+    test(`every method of ${version} has a row`, () => {
+      assert.ok(methods.length >= 40, `only ${methods.length} were found: ${methods}`);
+      assert.deepEqual(methods.filter((method) => !rows[method]), []);
+    });
+  }
+
+  test("every row is a method of one of them", () => {
+    const known = new Set(Object.values(all).flat());
+    assert.deepEqual(Object.keys(rows).filter((row) => !known.has(row)), []);
+  });
+
+  for (const [version, Client] of Object.entries(clients)) {
+    for (const about of agents) {
+      describe(`${version} before ${about.agent}`, { concurrency: 8 }, () => {
+        const sdk = open(Client);
+        const ctx = { sdk, version, ...about };
+        // One finished run on a thread, for the rows that only read.
+        before(async () => {
+          ctx.done = await sdk.threads.create({ metadata: { mark: crypto.randomUUID() } });
+          ctx.values = await sdk.runs.wait(ctx.done.thread_id, ctx.agent, { input: ctx.says("hello") });
+        });
+        ctx.says = (content) => ({ messages: [{ role: "user", content }] });
+        for (const method of all[version]) {
+          const row = rows[method];
+          if (!row) continue; // said above
+          if (row.later) test(method, { skip: row.later }, () => {});
+          else if (row.status) test(`${method} is refused with ${row.status}`, () => refused(row, ctx));
+          else test(method, { timeout: 20_000 }, () => row(ctx));
+        }
+      });
+    }
+  }
+});
