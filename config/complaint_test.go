@@ -29,7 +29,7 @@ func TestE26Complaints(t *testing.T) {
 			nil, `bridge.yaml:4: agents.a.max_step: there is no such key; did you mean "max_steps"?`},
 		{"wrong types, all at once", "listen: [a]\nlimits: 3\nhosts: x\nretention: {events: soon, threads: -1h}\nlimits2: 1" + agentLine,
 			nil, `bridge.yaml:1: listen: wants text, not a list
-bridge.yaml:2: limits: wants keys with values (known here: artifact, body, depth, event), not a single value
+bridge.yaml:2: limits: wants keys with values (known here: artifact, body, database, depth, event), not a single value
 bridge.yaml:3: hosts: wants a list such as [a, b], not a single value
 bridge.yaml:4: retention.events: wants a duration such as 30s, 10m, 168h or 7d, not "soon"
 bridge.yaml:4: retention.threads: wants a duration such as 30s, 10m, 168h or 7d, not "-1h"
@@ -55,6 +55,10 @@ bridge.yaml:2: synchronous: cannot be "sometimes"; choose one of full, normal
 bridge.yaml:3: database: is empty; write the path of a SQLite file, like apbridge.db
 bridge.yaml:4: limits.body: cannot be 0; leave the key out for the default
 bridge.yaml:4: limits.depth: cannot be 0; the least is 1`},
+		{"a bound that is no file's", "database: postgres://127.0.0.1/db\nlimits: {database: 1GiB}" + agentLine,
+			nil, `bridge.yaml:2: limits.database: bounds a SQLite file; give PostgreSQL a quota of its own, and leave this out`},
+		{"a bound that is too tight", "limits: {database: 1KiB}" + agentLine,
+			nil, `bridge.yaml:1: limits.database: cannot be 1024; the least is 1048576`},
 		{"open to others without keys", "listen: 0.0.0.0:8080" + agentLine,
 			nil, `bridge.yaml:1: listen: 0.0.0.0:8080 can be reached from other machines, but auth.keys is empty, so everybody there could use the agents; listen on 127.0.0.1, or add a key`},
 		{"all interfaces without keys", "listen: ':8080'\nadmin: ':6060'" + agentLine,

@@ -76,6 +76,7 @@ type Limits struct {
 	Depth    int   `yaml:"depth"`
 	Artifact Bytes `yaml:"artifact"`
 	Event    Bytes `yaml:"event"`
+	Database Bytes `yaml:"database"` // 0: what the disk holds
 }
 
 // Retention says how long what is no longer needed is kept; 0 is for ever.

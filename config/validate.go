@@ -50,6 +50,12 @@ func (l *loader) checkLimits() {
 	l.positive("limits.artifact", m.Artifact > 0)
 	l.positive("limits.event", m.Event > 0)
 	l.atLeast("limits.depth", int64(m.Depth), 1)
+	if m.Database != 0 {
+		l.atLeast("limits.database", int64(m.Database), 1<<20)
+		if strings.Contains(l.cfg.Database, "://") {
+			l.complain("limits.database", "bounds a SQLite file; give PostgreSQL a quota of its own, and leave this out")
+		}
+	}
 }
 
 // checkURL wants an address that can be called without further knowledge.

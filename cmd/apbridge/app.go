@@ -47,7 +47,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *zap.Logger) (*app, err
 
 func (a *app) open(ctx context.Context) error {
 	var err error
-	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{Synchronous: a.cfg.Synchronous}, a.log.Named("store")); err != nil {
+	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{Synchronous: a.cfg.Synchronous, Limit: int64(a.cfg.Limits.Database)}, a.log.Named("store")); err != nil {
 		return err
 	}
 	events, err := eventlog.New(a.store)

@@ -1,42 +1,16 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
-	"modernc.org/sqlite"
 )
 
-// smallDisks are databases that may not grow: path → pages. SQLite then says
-// that the disk is full.
-var smallDisks struct {
-	once  sync.Once
-	pages sync.Map
-}
-
-// smallDisk bounds the database at path, which is not open yet.
-func smallDisk(path string, pages int) {
-	smallDisks.once.Do(func() {
-		sqlite.RegisterConnectionHook(func(c sqlite.ExecQuerierContext, dsn string) (err error) {
-			smallDisks.pages.Range(func(path, pages any) bool {
-				if strings.Contains(dsn, path.(string)) {
-					_, err = c.ExecContext(context.Background(), fmt.Sprintf("PRAGMA max_page_count = %d", pages), nil)
-				}
-				return err == nil
-			})
-			return err
-		})
-	})
-	smallDisks.pages.Store(path, pages)
-}
-
-// TestD1_FullDisk: nothing is accepted that could not be kept, what runs fails
+// TestD1_FullDisk: on a disk with room for 400 pages nothing is accepted that could not be kept, what runs fails
 // with the reason, reading works, and all goes on when there is room again.
 func TestD1_FullDisk(t *testing.T) {
 	t.Parallel()
@@ -45,7 +19,7 @@ func TestD1_FullDisk(t *testing.T) {
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"` + long + `"`, Last: true}}}
 	g := newGate(agent, stepPosts, 1)
 	cfg := configFor(t, nil)
-	smallDisk(cfg.Database, 400)
+	cfg.Limits.Database = 400 * 4096
 	cfg.Agents = agentsAt(adaptertest.Serve(t, g).URL)
 	b := startBridge(t, cfg)
 	at := b.thread()
@@ -84,7 +58,7 @@ func TestD1_FullDisk(t *testing.T) {
 		t.Errorf("with room again: %s", next.body)
 	}
 	b.end()
-	smallDisks.pages.Delete(cfg.Database)
+	b.cfg.Limits.Database = 0
 	b = b.again() // it looks for damage first
 	b.expect(at, "status", "idle")
 	if n := len(b.get(at + "/runs").ok().list("")); n != 2 {

@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/examples/legacyagent"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/zap"
 )
 
@@ -100,6 +101,13 @@ var serverProofs = map[string]func(*testing.T){
 		agents := map[string]http.Handler{"a": long}
 		rig(t, oneAgent, agents).wait("hi").want(t, 200, `"status":"success"`)
 		rig(t, "limits: {event: 4KiB}"+oneAgent, agents).wait("hi").want(t, 200, `"status":"error"`, "limits.event")
+	},
+	"limits.database": func(t *testing.T) {
+		storetest.File(t)
+		r := rig(t, "limits: {database: 1MiB}"+oneAgent, legacy())
+		item := `{"namespace":["n"],"key":"k","value":{"text":"` + strings.Repeat("x", 1<<20) + `"}}`
+		r.send("PUT", "/store/items", item).want(t, 507, "storage_full")
+		r.wait("hi").want(t, 200, `"status":"success"`)
 	},
 	"retention.events":      provenBy("proxy/engine", "TestRetention"),
 	"retention.checkpoints": provenBy("proxy/engine", "TestRetention"),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	driver "modernc.org/sqlite"
+	sqlite3 "zombiezen.com/go/sqlite"
 )
 
 // ErrFenced: the run's lease belongs to another process by now, or the run has
@@ -41,6 +42,9 @@ func codeOf(err error) int {
 	var e *driver.Error
 	if errors.As(err, &e) {
 		return e.Code()
+	}
+	if code := sqlite3.ErrCode(err); code != sqlite3.ResultError { // which is also what it says of other errors
+		return int(code)
 	}
 	return 0
 }

@@ -3,137 +3,143 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
+	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
+
+	sqlite3 "zombiezen.com/go/sqlite"
 )
 
 // session is one database connection with the statements prepared on it. Not
 // for concurrent use.
+//
+// It stands on SQLite's own interface, not on database/sql: that asks for the
+// names of parameters and the declared types of columns at every execution, which
+// cost an eighth of a transaction.
 type session struct {
-	conn  *sql.Conn
+	conn  *sqlite3.Conn
 	kept  map[string]*prepared
 	wrote bool // something was run since this was reset that is no SELECT
+}
+
+// prepared is a statement, and whether somebody is reading from it.
+type prepared struct {
+	*sqlite3.Stmt
+	busy  bool
+	heavy bool // it holds on to a large argument
+	spare bool // beside the kept one of its text, while that is busy
 }
 
 // keptMost bounds the prepared statements of a session: all fixed texts fit,
 // the rest are lists of varying length.
 const keptMost = 400
 
-func newSession(conn *sql.Conn) *session {
+// heavyMost is the size of arguments that a kept statement may hold on to.
+const heavyMost = 64 << 10
+
+func newSession(conn *sqlite3.Conn) *session {
 	return &session{conn: conn, kept: make(map[string]*prepared)}
 }
 
-func (s *session) stmt(text string) (*prepared, error) {
+// stmt is the statement for a text, with its arguments. The caller lets it go.
+func (s *session) stmt(text string, args in) (*prepared, error) {
 	s.wrote = s.wrote || !strings.HasPrefix(text, "SELECT")
-	if st := s.kept[text]; st != nil {
-		return st, nil
+	p := s.kept[text]
+	if p == nil || p.busy {
+		var err error
+		if p, err = s.prepare(text, p == nil); err != nil {
+			return nil, err
+		}
 	}
-	if len(s.kept) >= keptMost {
-		s.forget()
-	}
-	// Statements outlive the operation that needed them first, and a driver
-	// that watches a context starts a goroutine per call: none is passed on.
-	plain, order := nameless(text)
-	st, err := s.conn.PrepareContext(context.Background(), plain)
-	if err != nil {
+	p.busy = true
+	if err := p.bind(args); err != nil {
+		s.letGo(p)
 		return nil, err
 	}
-	p := &prepared{Stmt: st, order: order}
-	if order != nil {
-		p.needs = slices.Max(order) + 1
-	}
-	s.kept[text] = p
 	return p, nil
 }
 
-// prepared is a statement with the arguments that its parameters stand for, one
-// after the other; no order: as they come.
-type prepared struct {
-	*sql.Stmt
-	order []int
-	needs int // arguments
+// prepare makes a statement, which is kept where it is the only one of its text.
+func (s *session) prepare(text string, keep bool) (*prepared, error) {
+	if keep && len(s.kept) >= keptMost {
+		s.forget()
+	}
+	st, trailing, err := s.conn.PrepareTransient(numbered(text))
+	switch {
+	case err != nil:
+		return nil, err
+	case trailing > 0:
+		_ = st.Finalize()
+		return nil, fmt.Errorf("store: more than one statement: %s", text)
+	}
+	p := &prepared{Stmt: st, spare: !keep}
+	if keep {
+		s.kept[text] = p
+	}
+	return p, nil
 }
 
-// arranged are the arguments in the order of the statement's parameters; none
-// where there are too few, which the driver refuses.
-func (p *prepared) arranged(args in) in {
-	switch {
-	case p.order == nil:
-		return args
-	case len(args) < p.needs:
-		return nil
+// letGo makes a statement ready for its next use.
+func (s *session) letGo(p *prepared) {
+	if p.spare {
+		_ = p.Finalize()
+		return
 	}
-	list := make(in, len(p.order))
-	for i, from := range p.order {
-		list[i] = args[from]
+	_ = p.Reset() // it repeats the error of the last step
+	if p.heavy {
+		_ = p.ClearBindings()
+		p.heavy = false
 	}
-	return list
+	p.busy = false
 }
 
 // parameter is one as statements write it.
-var parameter = regexp.MustCompile(`\$[0-9]+`)
+var parameter = regexp.MustCompile(`\$([0-9]+)`)
 
-// nameless writes "?" for parameters: SQLite holds $1 for a name, and the driver
-// asks for the names of all of them at every execution, each by a search from the
-// first on. order tells which argument each stands for, nil where they come in
-// their order, each once.
-func nameless(text string) (plain string, order []int) {
-	inOrder := true
-	for i, name := range parameter.FindAllString(text, -1) {
-		n, _ := strconv.Atoi(name[1:])
-		order = append(order, n-1)
-		inOrder = inOrder && n-1 == i
-	}
-	if inOrder {
-		order = nil
-	}
-	return parameter.ReplaceAllLiteralString(text, "?"), order
-}
+// numbered writes "?1" for the parameter $1, which SQLite would hold for a name.
+func numbered(text string) string { return parameter.ReplaceAllString(text, "?$1") }
 
 func (s *session) forget() {
 	for text, st := range s.kept {
-		_ = st.Close()
-		delete(s.kept, text)
+		if !st.busy {
+			_ = st.Finalize()
+			delete(s.kept, text)
+		}
 	}
 }
 
-func (s *session) close() error {
-	s.forget()
-	return s.conn.Close()
+func (s *session) close() (err error) {
+	if s.forget(); s.conn != nil {
+		err, s.conn = s.conn.Close(), nil
+	}
+	return err
 }
 
 // exec runs a statement and tells how many rows it changed.
 func (s *session) exec(text string, args in) (int64, error) {
-	res, err := s.run(text, args)
+	st, err := s.stmt(text, args)
 	if err != nil {
 		return 0, err
 	}
-	return res.RowsAffected()
-}
-
-func (s *session) run(text string, args in) (sql.Result, error) {
-	st, err := s.stmt(text)
-	if err != nil {
-		return nil, err
+	defer s.letGo(st)
+	for more := true; more && err == nil; {
+		more, err = st.Step()
 	}
-	return st.ExecContext(context.Background(), st.arranged(args)...)
+	return int64(s.conn.Changes()), err
 }
 
-// insert asks the connection for the key: reading it as a row costs the driver
-// three times the statement.
+// insert asks the connection for the key: reading it as a row costs more.
 func (s *session) insert(text string, args in) (key int64, err error) {
-	res, err := s.run(text, args)
+	n, err := s.exec(text, args)
+	if err == nil && n == 0 {
+		err = sql.ErrNoRows
+	}
 	if err != nil {
 		return 0, err
 	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return 0, errors.Join(err, sql.ErrNoRows)
-	}
-	return res.LastInsertId()
+	return s.conn.LastInsertRowID(), nil
 }
 
 func (s *session) put(text string, args in) error {
@@ -142,29 +148,35 @@ func (s *session) put(text string, args in) error {
 }
 
 func (s *session) get(text string, args in, dest out) error {
-	st, err := s.stmt(text)
+	st, err := s.stmt(text, args)
 	if err != nil {
 		return err
 	}
-	return st.QueryRowContext(context.Background(), st.arranged(args)...).Scan(dest...)
+	defer s.letGo(st)
+	switch found, err := st.Step(); {
+	case err != nil:
+		return err
+	case !found:
+		return sql.ErrNoRows
+	}
+	return st.scan(dest...)
 }
 
 func (s *session) until(text string, args in, row func(scan func(...any) error) (more bool, err error)) error {
-	st, err := s.stmt(text)
+	st, err := s.stmt(text, args)
 	if err != nil {
 		return err
 	}
-	rows, err := st.QueryContext(context.Background(), st.arranged(args)...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if more, err := row(rows.Scan); err != nil || !more {
+	defer s.letGo(st)
+	for {
+		found, err := st.Step()
+		if err != nil || !found {
+			return err
+		}
+		if more, err := row(st.scan); err != nil || !more {
 			return err
 		}
 	}
-	return rows.Err()
 }
 
 // shared: the writer is the only one who changes anything.
@@ -217,12 +229,12 @@ func limitOf(n int) int64 {
 
 // readers is a pool of sessions that only read.
 type readers struct {
-	open   func(context.Context) (*session, error)
+	open   func() (*session, error)
 	free   chan *session // nil entries are sessions not opened yet
 	closed atomic.Bool
 }
 
-func newReaders(n int, open func(context.Context) (*session, error)) *readers {
+func newReaders(n int, open func() (*session, error)) *readers {
 	r := &readers{open: open, free: make(chan *session, n)}
 	for range n {
 		r.free <- nil
@@ -240,7 +252,7 @@ func (r *readers) take(ctx context.Context) (*session, error) {
 			r.free <- nil
 			return nil, errClosed
 		}
-		s, err := r.open(ctx)
+		s, err := r.open()
 		if err != nil {
 			r.free <- nil
 		}

@@ -3,13 +3,20 @@ package store
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/pressly/goose/v3"
+	sqlite3 "zombiezen.com/go/sqlite"
 )
+
+// busyTimeout is how long connections wait for each other where SQLite has them
+// wait at all: at checkpoints and recovery.
+const busyTimeout = 5 * time.Second
 
 // sqlite is what is particular to SQLite: the file, its lock, its pragmas and
 // how transactions begin. Keep it small: the SQL of the other files is meant
@@ -18,9 +25,9 @@ type sqlite struct {
 	path  string
 	owner string
 	lock  *fileLock
-	pool  *sql.DB
 	file  os.FileInfo // of the database when it was opened
 	full  bool        // commits wait for the disk
+	limit int64       // bytes of the file; 0 for none
 	now   func() time.Time
 	level string // what "synchronous" is set to on the writer's connection
 
@@ -37,7 +44,7 @@ func openSQLite(ctx context.Context, path, owner string, o Options) (_ *sqlite, 
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	d := &sqlite{path: path, owner: owner, full: o.Synchronous != "normal", now: o.Now}
+	d := &sqlite{path: path, owner: owner, full: o.Synchronous != "normal", limit: o.Limit, now: o.Now}
 	if d.now == nil {
 		d.now = time.Now
 	}
@@ -45,7 +52,7 @@ func openSQLite(ctx context.Context, path, owner string, o Options) (_ *sqlite, 
 		return nil, err
 	}
 	if err = d.prepare(ctx); err == nil {
-		err = d.serve(ctx)
+		err = d.serve()
 	}
 	if err != nil {
 		_ = d.close()
@@ -55,28 +62,37 @@ func openSQLite(ctx context.Context, path, owner string, o Options) (_ *sqlite, 
 }
 
 // serve opens the writer and the pool of readers.
-func (d *sqlite) serve(ctx context.Context) error {
-	conn, err := d.session(ctx, "PRAGMA cache_size = -8000", "PRAGMA wal_autocheckpoint = 4000", "PRAGMA journal_size_limit = 67108864")
+func (d *sqlite) serve() error {
+	first, err := d.session("PRAGMA cache_size = -8000", "PRAGMA wal_autocheckpoint = 4000", "PRAGMA journal_size_limit = 67108864")
 	if err != nil {
 		return err
 	}
-	d.writer = newWriter(d, conn)
+	if err := bound(first, d.limit); err != nil {
+		_ = first.close()
+		return err
+	}
+	d.writer = newWriter(d, first)
 	d.readers, d.fetcher = newReaders(4, d.reader("PRAGMA cache_size = -4000")), newReaders(1, d.reader("PRAGMA cache_size = -256"))
 	return nil
+}
+
+// bound has a session's writes fail where the file would grow beyond a limit.
+func bound(s *session, limit int64) error {
+	if limit <= 0 {
+		return nil
+	}
+	var page int64
+	if err := s.get("PRAGMA page_size", nil, out{&page}); err != nil {
+		return err
+	}
+	return s.put("PRAGMA max_page_count = "+strconv.FormatInt(max(limit/page, 1), 10), nil)
 }
 
 func (d *sqlite) prepare(ctx context.Context) error {
 	if err := d.ensureFile(ctx); err != nil {
 		return err
 	}
-	d.pool = openPool(d.path)
-	if err := checkTables(ctx, d.path, d.pool); err != nil {
-		return err
-	}
-	if _, err := d.pool.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
-		return unreadable(d.path, err)
-	}
-	if err := migrate(ctx, d.path, d.pool, goose.DialectSQLite3, sqliteWords); err != nil {
+	if err := d.upgrade(ctx); err != nil {
 		return err
 	}
 	info, err := os.Stat(d.path)
@@ -84,37 +100,50 @@ func (d *sqlite) prepare(ctx context.Context) error {
 	return err
 }
 
-// openPool makes the pool all sessions are taken from. The connections wait for
-// each other where SQLite has them wait at all: at checkpoints and recovery.
+// upgrade looks at the tables and brings them up to date, by the driver that
+// migrations are written for.
+func (d *sqlite) upgrade(ctx context.Context) error {
+	pool := openPool(d.path)
+	defer pool.Close()
+	if err := checkTables(ctx, d.path, pool); err != nil {
+		return err
+	}
+	if _, err := pool.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
+		return unreadable(d.path, err)
+	}
+	return migrate(ctx, d.path, pool, goose.DialectSQLite3, sqliteWords)
+}
+
 func openPool(path string) *sql.DB {
-	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: "_pragma=busy_timeout(5000)"}
+	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: fmt.Sprintf("_pragma=busy_timeout(%d)", busyTimeout.Milliseconds())}
 	pool, err := sql.Open("sqlite", u.String())
 	if err != nil {
 		panic(err) // the driver is linked in
 	}
-	pool.SetMaxIdleConns(8)
 	return pool
 }
 
 // session opens a connection of its own. Memory-mapped reading stays off: a
 // file that shrinks under a map kills the process instead of failing a read.
-func (d *sqlite) session(ctx context.Context, pragmas ...string) (*session, error) {
-	conn, err := d.pool.Conn(ctx)
+func (d *sqlite) session(pragmas ...string) (*session, error) {
+	conn, err := sqlite3.OpenConn(d.path, sqlite3.OpenReadWrite)
 	if err != nil {
 		return nil, err
 	}
+	conn.SetBusyTimeout(busyTimeout)
+	s := newSession(conn)
 	for _, p := range append(pragmas, "PRAGMA temp_store = MEMORY") {
-		if _, err := conn.ExecContext(ctx, p); err != nil {
-			_ = conn.Close()
+		if err := s.put(p, nil); err != nil {
+			_ = s.close()
 			return nil, err
 		}
 	}
-	return newSession(conn), nil
+	return s, nil
 }
 
 // reader opens sessions that change nothing.
-func (d *sqlite) reader(cache string) func(context.Context) (*session, error) {
-	return func(ctx context.Context) (*session, error) { return d.session(ctx, cache, "PRAGMA query_only = 1") }
+func (d *sqlite) reader(cache string) func() (*session, error) {
+	return func() (*session, error) { return d.session(cache, "PRAGMA query_only = 1") }
 }
 
 // begin starts a transaction of the writer. With synchronous NORMAL a commit is
@@ -125,7 +154,7 @@ func (d *sqlite) begin(s *session, relaxed bool) error {
 		level = "FULL"
 	}
 	if level != d.level {
-		if _, err := s.conn.ExecContext(context.Background(), "PRAGMA synchronous = "+level); err != nil {
+		if err := d.exec(s, "PRAGMA synchronous = "+level); err != nil {
 			return err
 		}
 		d.level = level
@@ -133,14 +162,7 @@ func (d *sqlite) begin(s *session, relaxed bool) error {
 	return d.exec(s, "BEGIN IMMEDIATE")
 }
 
-func (d *sqlite) exec(s *session, text string) error {
-	st, err := s.stmt(text)
-	if err != nil {
-		return err
-	}
-	_, err = st.ExecContext(context.Background())
-	return err
-}
+func (d *sqlite) exec(s *session, text string) error { return s.put(text, nil) }
 
 func (d *sqlite) clock() int64 { return d.now().UnixMicro() }
 
@@ -228,10 +250,7 @@ func (d *sqlite) close() (err error) {
 		d.writer.close()
 		d.readers.close()
 		d.fetcher.close()
-		_ = d.writer.session.close()
-	}
-	if d.pool != nil {
-		err = d.pool.Close()
+		err = d.writer.session.close()
 	}
 	d.lock.release()
 	return err

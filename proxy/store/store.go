@@ -13,6 +13,10 @@ import (
 // Options of Open.
 type Options struct {
 	Synchronous string // full (default) | normal
+	// Limit is how many bytes a SQLite file may grow to, 0 for as many as the disk
+	// holds; a larger one keeps its size. What does not fit is refused as
+	// mapping.StorageFull. PostgreSQL does not look at it.
+	Limit int64
 	// Owner is the id of this process in leases; "" makes one.
 	Owner string
 	Now   func() time.Time // nil: time.Now; PostgreSQL: the time of the database
