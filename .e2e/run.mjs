@@ -53,7 +53,7 @@ async function main() {
     if (tested !== 0) return tested;
   }
   const reporter = process.stdout.isTTY ? "spec" : "tap";
-  const args = ["--test", "--test-concurrency=1", "--test-timeout=60000", `--test-reporter=${reporter}`, ...tests];
+  const args = ["--test", "--test-concurrency=1", "--test-timeout=240000", `--test-reporter=${reporter}`, ...tests];
   const code = await run(process.execPath, args, env);
   const left = await stop(child);
   if (left !== 0) {

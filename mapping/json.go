@@ -12,3 +12,33 @@ func ValidJSON(b []byte) bool { return validJSON(b) }
 func EachMember(b json.RawMessage, visit func(name string, value json.RawMessage)) error {
 	return eachMember(b, func(m member) { visit(m.key, m.val) })
 }
+
+// Member is the value of a member of an object, the last one where a name stands
+// there twice; nil where there is none or it is null, and where b is null.
+func Member(b json.RawMessage, name string) (value json.RawMessage, err error) {
+	if isNull(b) {
+		return nil, nil
+	}
+	err = eachMember(b, func(m member) {
+		if m.key == name {
+			value = m.val
+		}
+	})
+	if isNull(value) {
+		value = nil
+	}
+	return value, err
+}
+
+// WithMember is an object with a member set, in the place of one of that name or
+// behind the others; null counts as an empty object.
+func WithMember(b json.RawMessage, name string, value json.RawMessage) (json.RawMessage, error) {
+	var o members
+	if !isNull(b) {
+		if err := eachMember(b, o.put); err != nil {
+			return nil, err
+		}
+	}
+	o.put(member{key: name, name: quoted(name), val: value})
+	return joinObject(o.list), nil
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -134,12 +133,7 @@ func lastLink(evs []mapping.Event) mapping.Link {
 
 func (s Suite) testRefused(t *testing.T) {
 	noLeaks(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	host := l.Addr().String()
-	l.Close()
+	host := Nowhere(t)
 	tr := Collect(bounded(t), s.dial(t, "http://"+host), NewTask(nil), 0)
 	checkShape(t, tr)
 	if tr.Code() != mapping.CodeUpstreamUnreachable {

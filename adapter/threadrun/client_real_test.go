@@ -20,7 +20,7 @@ import (
 // The tests of this file run against a real LangGraph server with the graphs
 // of .e2e/langgraph; APBRIDGE_E2E_LANGGRAPH is its URL.
 
-const realPatience = 60 * time.Second
+const realPatience = 4 * time.Minute
 
 // real dials one graph of the server.
 func real(t *testing.T, graph string) (*backend, context.Context) {

@@ -240,7 +240,7 @@ func TestA12SilenceEndsTheRunAndIsToldUpstream(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.HangPlay())
 	up := adaptertest.Upstream(adaptertest.Serve(t, a).URL)
-	up.Config.StepTimeout = 100 * time.Millisecond
+	up.Config.StepTimeout = time.Second
 	b, err := quick(up)
 	if err != nil {
 		t.Fatal(err)

@@ -278,7 +278,7 @@ func TestMissingAgent(t *testing.T) {
 	t.Parallel()
 	agents := map[string]config.Agent{
 		"agent": agentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL),
-		"other": agentAt("http://" + nowhere(t)),
+		"other": agentAt("http://" + adaptertest.Nowhere(t)),
 	}
 	cfg := configFor(t, agents)
 	with := startBridge(t, cfg)

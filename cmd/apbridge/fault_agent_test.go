@@ -47,8 +47,8 @@ func neverEnding() adaptertest.Peer {
 	return &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"on and on"`, Repeat: true}}}
 }
 
-func quickly(a *config.Agent)   { a.StepTimeout = 150 * time.Millisecond }
-func quickRun(a *config.Agent)  { a.RunTimeout = 300 * time.Millisecond }
+func quickly(a *config.Agent)   { a.StepTimeout = time.Second }
+func quickRun(a *config.Agent)  { a.RunTimeout = 2 * time.Second }
 func fourSteps(a *config.Agent) { a.MaxSteps = 4 }
 func credential(a *config.Agent) {
 	a.Headers = map[string]config.Secret{"Authorization": "Bearer " + adaptertest.Canary}
@@ -60,7 +60,7 @@ func stepFaults() []agentFault {
 	plain := func(f adaptertest.Fault) func() adaptertest.Peer { return faultyStep(adaptertest.Plain, f) }
 	return []agentFault{
 		{name: "A12_HangsInAStep", peer: plain(adaptertest.Hang), agent: quickly, status: "timeout", code: "step_timeout",
-			words: []string{`"agent"`, "step_timeout", "150ms"}, works: 1, asked: 2, heals: true},
+			words: []string{`"agent"`, "step_timeout", "1s"}, works: 1, asked: 2, heals: true},
 		{name: "A12_RunTakesTooLong", peer: plain(adaptertest.Hang), agent: quickRun, status: "timeout", code: "run_timeout",
 			words: []string{"agent", "run_timeout"}, works: 1, asked: 2, heals: true},
 		{name: "A14_HTML500", peer: plain(adaptertest.HTML500), agent: credential, status: "error", code: "upstream_error",
@@ -107,7 +107,7 @@ func threadFaults() []agentFault {
 	page := "<html><body>Bad gateway " + adaptertest.Canary + "</body></html>"
 	return []agentFault{
 		{name: "A12_GraphHangs", peer: play(adaptertest.HangPlay()), agent: quickThread, status: "timeout", code: "step_timeout",
-			words: []string{`"agent"`, "step_timeout", "150ms"}, works: 1, asked: 1}, // on its fresh thread the next one hangs too
+			words: []string{`"agent"`, "step_timeout", "1s"}, works: 1, asked: 1}, // on its fresh thread the next one hangs too
 		{name: "A14_GraphHTML500", peer: canned(startRoute, adaptertest.Canned{Status: 500, Type: "text/html", Body: page, Times: 1}), agent: credential,
 			status: "error", code: "upstream_error", words: []string{`"agent"`, "500", "HTML page"}, works: 0, asked: 1, heals: true},
 		{name: "A15_GraphFrameIsNoJSON", peer: play(adaptertest.ThreadPlay{Frames: []string{`metadata {"run_id":"{{run}}"}`, `values {"messages":`}}),
@@ -279,7 +279,7 @@ func TestA9_NobodyThere(t *testing.T) {
 	for _, dialect := range []string{"auto", "taskstep", "threadrun"} {
 		t.Run(dialect, func(t *testing.T) {
 			t.Parallel()
-			address := nowhere(t)
+			address := adaptertest.Nowhere(t)
 			b := inFrontOf(t, "http://"+address, func(a *config.Agent) { a.Dialect = dialect })
 			f := agentFault{status: "error", code: "upstream_unreachable", words: []string{"agent", address}}
 			at := "/threads/" + b.post("/threads", `{}`).ok().text("thread_id")

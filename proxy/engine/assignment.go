@@ -3,6 +3,9 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -191,29 +194,22 @@ func (x *execution) stepsDone(ctx context.Context) (int, error) {
 // our own mark, by which a task is found again whose creation was never
 // answered.
 func (x *execution) additional(in mapping.Input, told map[string]any) (json.RawMessage, error) {
-	fields := map[string]json.RawMessage{}
-	if len(x.task.AdditionalInput) > 0 {
-		if err := json.Unmarshal(x.task.AdditionalInput, &fields); err != nil {
-			return nil, err
-		}
-	}
+	fields, err := x.task.AdditionalInput, error(nil)
 	if in.Other != nil {
-		fields["input"] = in.Other
-	}
-	mark, err := json.Marshal(struct {
-		RunID    string `json:"run_id"`
-		ThreadID string `json:"thread_id"`
-	}{x.run.ID, x.run.ThreadID})
-	if err != nil {
-		return nil, err
-	}
-	fields["apbridge"] = mark
-	for key, value := range told {
-		if fields[key], err = json.Marshal(value); err != nil {
+		if fields, err = mapping.WithMember(fields, "input", in.Other); err != nil {
 			return nil, err
 		}
 	}
-	return json.Marshal(fields)
+	mark := fmt.Sprintf(`{"run_id":%q,"thread_id":%q}`, x.run.ID, x.run.ThreadID)
+	fields, err = mapping.WithMember(fields, "apbridge", json.RawMessage(mark))
+	for _, key := range slices.Sorted(maps.Keys(told)) {
+		value, failed := json.Marshal(told[key])
+		if err = errors.Join(err, failed); err != nil {
+			return nil, err
+		}
+		fields, err = mapping.WithMember(fields, key, value)
+	}
+	return fields, err
 }
 
 // stateful decides what a thread/run agent is sent: only what is new when both

@@ -150,7 +150,7 @@ func TestRollbackPutsTheThreadBack(t *testing.T) {
 func TestRunTimeout(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
-	b := setup(t, &script{opaque: true, run: waiting(started)}, func(a *config.Agent) { a.RunTimeout = 30 * time.Millisecond })
+	b := setup(t, &script{opaque: true, run: waiting(started)}, func(a *config.Agent) { a.RunTimeout = 500 * time.Millisecond })
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	out := b.end(t, r)
 	if out.Status != mapping.RunTimeout || out.Fault == nil || out.Fault.Code != mapping.CodeRunTimeout {

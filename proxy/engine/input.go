@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"encoding/json"
-
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -14,17 +12,18 @@ func InputOf(r mapping.Run) (mapping.Input, error) {
 	if r.Options.Resuming {
 		return mapping.ParseInput(nil, nil, "")
 	}
-	var k struct {
-		Input    json.RawMessage `json:"input"`
-		Messages json.RawMessage `json:"messages"`
+	if r.Options.Input != nil {
+		return mapping.ParseInput(r.Options.Input, nil, InputBase(r))
 	}
-	if err := json.Unmarshal(r.Kwargs, &k); err != nil {
+	input, err := mapping.Member(r.Kwargs, "input")
+	if err != nil {
 		return mapping.Input{}, err
 	}
-	if r.Options.Input != nil {
-		k.Input, k.Messages = r.Options.Input, nil
+	messages, err := mapping.Member(r.Kwargs, "messages")
+	if err != nil {
+		return mapping.Input{}, err
 	}
-	return mapping.ParseInput(k.Input, k.Messages, InputBase(r))
+	return mapping.ParseInput(input, messages, InputBase(r))
 }
 
 // InputBase is what ids of the run's input messages are made from: the task

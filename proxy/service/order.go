@@ -201,31 +201,23 @@ func (b *runBuilder) describe(context.Context) error {
 // kwargs is what the client sent, with config.configurable extended by the
 // ids of the run.
 func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
-	fields := map[string]json.RawMessage{}
-	if len(sent) > 0 {
-		if err := json.Unmarshal(sent, &fields); err != nil {
-			return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request is not a JSON object.")
-		}
+	config, err := mapping.Member(sent, "config")
+	if err != nil {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request is not a JSON object.")
+	}
+	given, err := mapping.Member(config, "configurable")
+	if err != nil {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config must be an object.")
 	}
 	ids := fmt.Sprintf(`{"thread_id":%q,"run_id":%q,"graph_id":%q,"assistant_id":%q}`, r.ThreadID, r.ID, r.Agent, r.AssistantID)
-	config := map[string]json.RawMessage{}
-	if c, ok := fields["config"]; ok {
-		if err := json.Unmarshal(c, &config); err != nil {
-			return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config must be an object.")
-		}
-	}
-	if config == nil { // it was null
-		config = map[string]json.RawMessage{}
-	}
-	merged, err := mapping.MergeMetadata(object(config["configurable"]), json.RawMessage(ids))
+	configurable, err := mapping.MergeMetadata(given, json.RawMessage(ids))
 	if err != nil {
 		return nil, err
 	}
-	config["configurable"] = merged
-	if fields["config"], err = json.Marshal(config); err != nil {
+	if config, err = mapping.WithMember(config, "configurable", configurable); err != nil {
 		return nil, err
 	}
-	return json.Marshal(fields)
+	return mapping.WithMember(sent, "config", config)
 }
 
 func runQuery(c *core, q adapter.RunQuery) store.RunQuery {

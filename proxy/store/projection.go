@@ -71,7 +71,7 @@ func encode(v any) ([]byte, error) {
 
 // encodeHead is nil for a head that says nothing, as that of a token does.
 func encodeHead(h *mapping.Head) ([]byte, error) {
-	b, err := encode(h)
+	b, err := h.AppendJSON(nil)
 	if len(b) == 2 {
 		return nil, err
 	}
