@@ -73,10 +73,11 @@ func (s *session) nested(mode string, head mapping.Head, data json.RawMessage) e
 
 // keep passes on a frame whose meaning the bridge does not need.
 func (s *session) keep(mode string, head mapping.Head, data json.RawMessage) error {
-	ev := mapping.Event{Kind: mapping.KindChunk, Head: head, Data: data}
+	if mode == "custom" {
+		return s.emit(mapping.Event{Kind: mapping.KindCustom, Head: head, Data: data})
+	}
+	ev := mapping.Event{Kind: mapping.KindChunk, Head: head, Data: s.own(data)}
 	switch {
-	case mode == "custom":
-		ev.Kind = mapping.KindCustom
 	case mode == "messages" && isTuple(data):
 		ev.Kind = mapping.KindDelta
 	default:
@@ -145,7 +146,7 @@ func (s *session) checkpointFrame(head mapping.Head, data json.RawMessage) error
 	s.made.checkpoint()
 	head.Name, head.Full, head.Next = "checkpoints", true, nonNil(cp.Next)
 	head.Checkpoint = &mapping.Checkpoint{Source: orElse(meta.Source, "loop"), Step: meta.Step,
-		Next: head.Next, RunID: s.t.Run.ID, Metadata: cp.Metadata}
+		Next: head.Next, RunID: s.t.Run.ID, Metadata: s.own(cp.Metadata)}
 	return s.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: cp.Values})
 }
 

@@ -245,7 +245,7 @@ func (s *session) stateEvent(st stateWire, source string) mapping.Event {
 	return mapping.Event{Kind: mapping.KindState, Data: st.Values, Head: mapping.Head{
 		Full: true, Next: next,
 		Checkpoint: &mapping.Checkpoint{Source: orElse(source, orElse(meta.Source, "loop")), Step: meta.Step, Next: next,
-			Tasks: st.Tasks, Remote: st.head(), RunID: s.t.Run.ID, Metadata: st.Metadata},
+			Tasks: s.own(bytes.Clone(st.Tasks)), Remote: st.head(), RunID: s.t.Run.ID, Metadata: s.own(bytes.Clone(st.Metadata))},
 	}}
 }
 
