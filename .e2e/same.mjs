@@ -166,6 +166,26 @@ for (const [version, Client] of Object.entries({ "sdk 1.12.0": Client1, "sdk 2.0
       assert.equal((await threads.get(thread_id)).status, "error");
     });
 
+    test("ids in every mode are the bridge's own, and can be handed back", async () => {
+      const { thread_id } = await threads.create();
+      const streamMode = ["values", "updates", "messages", "messages-tuple", "custom", "events", "debug", "tasks", "checkpoints"];
+      const told = { thread_id: new Set([thread_id]), run_id: new Set(), assistant_id: new Set(), checkpoint_id: new Set() };
+      const note = (data) => JSON.stringify(data, (key, value) => (typeof value === "string" && told[key]?.add(value), value));
+      for (const input of [says("one"), says("two")]) {
+        for (const { event, data } of await collect(runs.stream(thread_id, "nested", { input, streamMode, streamSubgraphs: true }))) {
+          if (event !== "events" || data.name === "LangGraph" && !data.metadata.langgraph_node) note(data);
+          else note(data.metadata); // runs of single nodes have ids of their own
+        }
+      }
+      const own = await runs.list(thread_id);
+      assert.deepEqual([...told.run_id].sort(), own.map((r) => r.run_id).sort());
+      assert.deepEqual([...told.thread_id], [thread_id]);
+      assert.deepEqual([...told.assistant_id], [own[0].assistant_id]);
+      const rooted = [...told.checkpoint_id];
+      const history = await threads.getHistory(thread_id, { limit: 100 });
+      for (const { checkpoint } of history) assert.ok(rooted.includes(checkpoint.checkpoint_id));
+    });
+
     test("a joined stream replays exactly what was streamed", async () => {
       const { thread_id } = await threads.create();
       const streamMode = ["values", "messages-tuple"];

@@ -96,7 +96,7 @@ type StepInfo struct {
 // Checkpoint is a point in a thread's history that can be read, and run from,
 // again.
 type Checkpoint struct {
-	ID        string          `json:"id"`               // a UUIDv7, made at the append
+	ID        string          `json:"id"`               // a UUIDv7, made at the append unless the event's maker gave it one
 	Parent    string          `json:"parent,omitempty"` // filled by the store: the head before it
 	Source    string          `json:"source"`           // input, loop, update, fork or upstream
 	Step      int             `json:"step"`

@@ -78,6 +78,8 @@ func (s *session) keep(mode string, head mapping.Head, data json.RawMessage) err
 	}
 	ev := mapping.Event{Kind: mapping.KindChunk, Head: head, Data: s.own(data)}
 	switch {
+	case mode == "debug":
+		ev.Head.Name, ev.Data = mode, s.ownPoints(len(head.NS) == 0, ev.Data)
 	case mode == "messages" && isTuple(data):
 		ev.Kind = mapping.KindDelta
 	default:
@@ -145,7 +147,7 @@ func (s *session) checkpointFrame(head mapping.Head, data json.RawMessage) error
 	s.over = s.told && meta.Source == "loop"
 	s.made.checkpoint()
 	head.Name, head.Full, head.Next = "checkpoints", true, nonNil(cp.Next)
-	head.Checkpoint = &mapping.Checkpoint{Source: orElse(meta.Source, "loop"), Step: meta.Step,
+	head.Checkpoint = &mapping.Checkpoint{ID: s.pointID(), Source: orElse(meta.Source, "loop"), Step: meta.Step,
 		Next: head.Next, RunID: s.t.Run.ID, Metadata: s.own(cp.Metadata)}
 	return s.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: cp.Values})
 }

@@ -3,6 +3,9 @@ package threadrun
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // idKey ends the members that name a run, thread, assistant or graph.
@@ -74,4 +77,53 @@ func skipSpace(data []byte, at int) int {
 func isText(data []byte, text string) bool {
 	n := len(text)
 	return len(data) > n+1 && data[0] == '"' && string(data[1:n+1]) == text && data[n+1] == '"'
+}
+
+// points are pairs of ids of one checkpoint, the agent's and the bridge's, the
+// newest last. Frames name none but the newest few.
+type points [][2]string
+
+const pointsKept = 4
+
+func (p *points) note(theirs, ours string) {
+	if theirs == "" || ours == "" {
+		return
+	}
+	if *p = append(*p, [2]string{theirs, ours}); len(*p) > pointsKept {
+		*p = (*p)[1:]
+	}
+}
+
+// ownPoints is a debug frame in which checkpoints of the root are called as
+// the bridge calls them. The frame of a checkpoint follows the state there, so
+// that it tells what the agent calls the newest one; no other frame does.
+func (s *session) ownPoints(root bool, data json.RawMessage) json.RawMessage {
+	var told struct {
+		Type    string `json:"type"`
+		Step    int    `json:"step"`
+		Payload struct {
+			Checkpoint struct {
+				ID string `json:"checkpoint_id"`
+			} `json:"checkpoint"`
+		} `json:"payload"`
+	}
+	if root && json.Unmarshal(data, &told) == nil && told.Type == "checkpoint" && told.Step == s.step {
+		s.points.note(told.Payload.Checkpoint.ID, s.newest)
+	}
+	for _, p := range s.points {
+		data = bytes.ReplaceAll(data, quoted(p[0]), quoted(p[1]))
+	}
+	return data
+}
+
+func quoted(id string) []byte { return []byte(`"` + id + `"`) }
+
+// pointID is the id of a checkpoint that frames of debug will name; "" leaves
+// it to the engine.
+func (s *session) pointID() string {
+	s.newest = ""
+	if slices.Contains(s.t.Run.Options.StreamModes, "debug") {
+		s.newest = mapping.NewID()
+	}
+	return s.newest
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -133,4 +134,38 @@ func namesOf(tr adaptertest.Trace) []string {
 		}
 	}
 	return []string{link.Remote, link.RemoteRun, "fe096781-5601-53d2-b2f6-0d3403f7e9ca"}
+}
+
+// A checkpoint in a debug frame is the one that the state before it made.
+func TestDebugFramesNameTheBridgesCheckpoints(t *testing.T) {
+	t.Parallel()
+	const debug = `debug {"type":"checkpoint","step":-1,"payload":{"checkpoint":{"checkpoint_id":"1f1e5b64-c196"},"parent_checkpoint":null}}`
+	const later = `debug {"type":"checkpoint","step":0,"payload":{"checkpoint":{"checkpoint_id":"1f1e5b64-c1a5"},"parent_checkpoint":{"checkpoint_id":"1f1e5b64-c196"}}}`
+	const inner = `debug|inner:1 {"type":"checkpoint","step":0,"payload":{"checkpoint":{"checkpoint_id":"deep","checkpoint_map":{"":"1f1e5b64-c1a5"}}}}`
+	play := adaptertest.ChatPlay()
+	play.Frames = slices.Insert(play.Frames, 4, later, inner)
+	play.Frames = slices.Insert(play.Frames, 2, debug)
+	task := adaptertest.NewTask(nil)
+	task.Run.Options.StreamModes = []string{"debug"}
+	tr := run(t, playing(play), task)
+	if tr.Err != nil {
+		t.Fatal(tr.Err)
+	}
+	var made, told []string
+	for _, ev := range tr.Events {
+		if ev.Head.Checkpoint != nil && len(made) < 2 {
+			made = append(made, ev.Head.Checkpoint.ID)
+		}
+		if ev.Head.Name == "debug" {
+			told = append(told, string(ev.Data))
+		}
+	}
+	want := []string{
+		`{"type":"checkpoint","step":-1,"payload":{"checkpoint":{"checkpoint_id":"` + made[0] + `"},"parent_checkpoint":null}}`,
+		`{"type":"checkpoint","step":0,"payload":{"checkpoint":{"checkpoint_id":"` + made[1] + `"},"parent_checkpoint":{"checkpoint_id":"` + made[0] + `"}}}`,
+		`{"type":"checkpoint","step":0,"payload":{"checkpoint":{"checkpoint_id":"deep","checkpoint_map":{"":"` + made[1] + `"}}}}`,
+	}
+	if diff := cmp.Diff(want, told); diff != "" || made[0] == "" || made[0] == made[1] {
+		t.Errorf("of %q (-want +got):\n%s", made, diff)
+	}
 }

@@ -44,6 +44,8 @@ type session struct {
 	outputs     int         // root updates that were not empty
 	paused      bool        // the graph was stopped before or after a node, as asked
 	cancelled   bool        // the upstream run says it was cancelled
+	newest      string      // what the bridge calls the newest of them, where it was given here
+	points      points
 	asked       []mapping.Interrupt
 	askers      map[string]string // interrupt id to state task id
 }

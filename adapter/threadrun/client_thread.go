@@ -197,9 +197,13 @@ func (s *session) catchUp() error {
 	agreed := s.agreed(st)
 	s.link.RemoteCheckpoint, s.link.RemoteMark = st.head(), ""
 	if agreed {
+		s.points.note(st.head(), s.link.LocalCheckpoint)
 		return nil
 	}
-	return s.emit(s.stateEvent(st, "upstream"))
+	drift := s.stateEvent(st, "upstream")
+	drift.Head.Checkpoint.ID = s.pointID()
+	s.points.note(st.head(), s.newest)
+	return s.emit(drift)
 }
 
 // heal prepares a fresh thread in place of one that the server has forgotten:

@@ -257,6 +257,9 @@ func (r *recorder) addState(ev *mapping.Event) (skip bool, err error) {
 		return ev.Data == nil && ev.Head.Name == "", nil
 	}
 	made := newCheckpoint(r.x.run, c.Source, c.Step, c.Next, ev.At)
+	if c.ID != "" {
+		made.ID = c.ID
+	}
 	made.Tasks, made.Remote, made.Metadata = c.Tasks, c.Remote, c.Metadata
 	ev.Head.Checkpoint = made
 	r.step = c.Step + 1
