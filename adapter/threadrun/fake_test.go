@@ -459,6 +459,12 @@ func (f fakeRunIndex) List(_ context.Context, q adapter.RunQuery) ([]mapping.Run
 
 type fakeItems struct{ *fake }
 
+type itemRead struct {
+	Namespace []string
+	Key       string
+	Refresh   bool
+}
+
 func (f fakeItems) Put(_ context.Context, p adapter.PutItem) error {
 	f.note("items.put")
 	f.lastQuery = p
@@ -466,7 +472,8 @@ func (f fakeItems) Put(_ context.Context, p adapter.PutItem) error {
 	return nil
 }
 
-func (f fakeItems) Get(_ context.Context, namespace []string, key string, _ bool) (mapping.Item, error) {
+func (f fakeItems) Get(_ context.Context, namespace []string, key string, refresh bool) (mapping.Item, error) {
+	f.lastQuery = itemRead{namespace, key, refresh}
 	for _, it := range f.items {
 		if it.Key == key && slices.Equal(it.Namespace, namespace) {
 			return it, nil

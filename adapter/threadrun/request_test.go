@@ -163,11 +163,14 @@ func TestQueriesReachTheService(t *testing.T) {
 			adapter.PutItem{Namespace: []string{"a", "b"}, Key: "k", Value: raw(`{"v":1}`), Index: raw(`["v"]`), TTL: minute}},
 		{"POST", "/store/items/search", `{"namespace_prefix":["a"],"filter":{"v":{"$gt":0}},"query":"q","limit":2,"offset":1,"refresh_ttl":true}`,
 			adapter.ItemQuery{Prefix: []string{"a"}, Filter: raw(`{"v":{"$gt":0}}`), Query: "q", Limit: 2, Offset: 1, RefreshTTL: true}},
+		{"GET", "/store/items?namespace=a.b&key=k&refresh_ttl=true", ``, itemRead{[]string{"a", "b"}, "k", true}},
+		{"GET", "/store/items?namespace=a.b&key=k", ``, itemRead{[]string{"a", "b"}, "k", false}},
 		{"POST", "/store/namespaces", `{"prefix":["a","*"],"suffix":["z"],"max_depth":2}`,
 			adapter.NamespaceQuery{Prefix: []string{"a", "*"}, Suffix: []string{"z"}, MaxDepth: 2, Limit: 100}},
 	} {
 		f := newFake()
 		f.prepare("thread: {}\nrun: legacy")
+		f.items = []mapping.Item{{Namespace: []string{"a", "b"}, Key: "k", Value: raw(`{}`)}}
 		st := send(t, c.method, f.serve(t).URL+c.path, c.body)
 		if d := cmp.Diff(c.want, f.lastQuery); d != "" || st >= 300 {
 			t.Errorf("%s %s: %d %s", c.method, c.path, st, d)
@@ -296,5 +299,20 @@ func TestWebhook(t *testing.T) {
 		`"run_started_at":"2026-11-21T08:00:00.000Z","run_ended_at":"2026-11-21T08:00:01.000Z","webhook_sent_at":"2026-11-21T08:00:01.000Z","values":{"messages":[]}}`
 	if d := cmp.Diff(want, string(got)); d != "" || err != nil {
 		t.Error(d, err)
+	}
+}
+
+// All means all, however many there are.
+func TestCancelOfMoreRunsThanAPage(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.script = func(mapping.Run) []mapping.Event { return nil }
+	const many = 2100
+	f.cancelled = make(chan string, many)
+	for range many {
+		f.addRun(mapping.Run{ID: mapping.NewID(), ThreadID: uuid(50), Status: mapping.RunPending}, -1)
+	}
+	if st := send(t, "POST", f.serve(t).URL+"/runs/cancel", `{"status":"all"}`); st != 204 || len(f.cancelled) != many {
+		t.Errorf("%d, and %d of %d runs cancelled", st, len(f.cancelled), many)
 	}
 }

@@ -3,6 +3,7 @@ package threadrun
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ func mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 func (s *server) mount(r *mux.Router) {
 	for _, e := range endpoints {
 		route := r.Handle(e.path, s.handle(e.serve)).Methods(e.method)
-		if strings.HasSuffix(e.path, "/{thread_id}") || strings.HasSuffix(e.path, "/{run_id}") {
+		if endsInID(e.path) {
 			route.MatcherFunc(isNoWord)
 		}
 	}
@@ -46,10 +47,31 @@ func (s *server) mount(r *mux.Router) {
 
 func (s *server) handle(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := h(s, w, r); err != nil {
+		err := queryFault(r.URL.RawQuery)
+		if err == nil {
+			err = h(s, w, r)
+		}
+		if err != nil {
 			s.fail(w, r, err)
 		}
 	})
+}
+
+// queryFault refuses what Go's reader of queries would leave out in silence, as
+// if the parameter had not been sent.
+func queryFault(raw string) error {
+	if raw == "" {
+		return nil
+	}
+	if _, err := url.ParseQuery(raw); err != nil {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
+			"The query behind the ? cannot be read: parameters are name=value, joined by &, with other signs as %%XX. Encode the values.")
+	}
+	return nil
+}
+
+func endsInID(template string) bool {
+	return strings.HasSuffix(template, "/{thread_id}") || strings.HasSuffix(template, "/{run_id}")
 }
 
 // isNoWord keeps templates that end in an id from taking fixed paths: GET
@@ -83,7 +105,7 @@ func isOurs(r *http.Request, _ *mux.RouteMatch) bool {
 func (s *server) unknown(w http.ResponseWriter, r *http.Request) error {
 	var allowed []string
 	for _, e := range endpoints {
-		if !e.refused && matches(e.path, r.URL.Path) {
+		if !e.refused && matches(e.path, r.URL.Path) && !(words[r.URL.Path] && endsInID(e.path)) {
 			allowed = append(allowed, e.method)
 		}
 	}

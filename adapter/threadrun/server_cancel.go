@@ -3,6 +3,7 @@ package threadrun
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -63,8 +64,8 @@ func (s *server) cancelMany(w http.ResponseWriter, r *http.Request) error {
 	if status == "" && (thread == "" || len(ids) == 0) {
 		o.complain("run_ids", "and thread_id are needed, or a status")
 	}
-	for _, id := range ids {
-		if !mapping.IsUUID(id) {
+	for i, id := range ids {
+		if ids[i] = strings.ToLower(id); !mapping.IsUUID(ids[i]) {
 			o.complain("run_ids", "must be a list of UUIDs")
 		}
 	}
@@ -89,15 +90,30 @@ func (s *server) activeRuns(ctx context.Context, thread, status string) ([]strin
 		if status != "all" && status != string(st) {
 			continue
 		}
-		list, err := s.svc.RunIndex.List(ctx, adapter.RunQuery{ThreadID: thread, Status: st, Limit: 1000})
+		some, err := s.runsIn(ctx, adapter.RunQuery{ThreadID: thread, Status: st, Limit: 1000})
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, some...)
+	}
+	return ids, nil
+}
+
+// runsIn are the ids of all runs that a query finds, page by page.
+func (s *server) runsIn(ctx context.Context, q adapter.RunQuery) (ids []string, err error) {
+	for {
+		list, err := s.svc.RunIndex.List(ctx, q)
 		if err != nil {
 			return nil, err
 		}
 		for _, run := range list {
 			ids = append(ids, run.ID)
 		}
+		if len(list) < q.Limit {
+			return ids, nil
+		}
+		q.Offset += q.Limit
 	}
-	return ids, nil
 }
 
 func (s *server) cancelAll(ctx context.Context, thread string, ids []string, opt adapter.CancelOptions) error {

@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"path"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
@@ -219,7 +221,9 @@ func TestAgentIsAskedWhatItIs(t *testing.T) {
 		"GET /assistants/{a}/subgraphs/child": {Status: 200, Type: "application/json", Body: `{"child":{"state":{"title":"one"}}}`},
 	}}
 	away := make(chan struct{})
+	var asked sync.Map
 	srv := adaptertest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Store(path.Base(r.URL.Path)+"?"+r.URL.RawQuery, true)
 		select {
 		case <-away:
 			panic(http.ErrAbortHandler)
@@ -252,6 +256,11 @@ func TestAgentIsAskedWhatItIs(t *testing.T) {
 	for route, n := range map[string]int{"GET /assistants/{a}/schemas": 1, "GET /assistants/{a}/graph": 2, "GET /assistants/{a}/subgraphs": 2, "GET /assistants/{a}/subgraphs/child": 1} {
 		if got := agent.Calls(route); got != n {
 			t.Errorf("%s was asked %d times", route, got)
+		}
+	}
+	for _, want := range []string{"graph?", "graph?xray=2", "subgraphs?", "subgraphs?recurse=true"} {
+		if _, ok := asked.Load(want); !ok {
+			t.Errorf("the agent was never asked for %s", want)
 		}
 	}
 	b.end()

@@ -223,8 +223,11 @@ func TestA20_ClientThatLeaves(t *testing.T) {
 func TestB10_ReaderThatLeaves(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{"": "success", "?cancel_on_disconnect=0": "success", "?cancel_on_disconnect=1": "interrupted"} {
-		for _, route := range []string{"stream", "join", "wait"} {
+		for _, route := range []string{"stream", "join", "wait", "resume"} {
 			for _, scoped := range []bool{true, false} {
+				if route == "resume" && !scoped {
+					continue // there is no such route
+				}
 				t.Run(fmt.Sprintf("%s%s %v", route, query, scoped), func(t *testing.T) {
 					t.Parallel()
 					g := newGate(adaptertest.NewStepAgent(adaptertest.Plain), stepPosts, 2)
@@ -235,7 +238,11 @@ func TestB10_ReaderThatLeaves(t *testing.T) {
 					if !scoped {
 						at = run[strings.Index(run, "/runs/"):]
 					}
-					b.readAndLeave(at + "/" + route + query)
+					if route == "resume" {
+						b.sendAndLeave("POST", at+"/stream", bodyOf(query))
+					} else {
+						b.sendAndLeave("GET", at+"/"+route+query, "")
+					}
 					if want == "success" {
 						g.open()
 					}
@@ -247,13 +254,48 @@ func TestB10_ReaderThatLeaves(t *testing.T) {
 	}
 }
 
-// readAndLeave is gone as soon as the request is written.
-func (b *bridge) readAndLeave(path string) {
+// bodyOf is a query's one parameter as a request's body.
+func bodyOf(query string) string {
+	name, value, found := strings.Cut(strings.TrimPrefix(query, "?"), "=")
+	if !found {
+		return `{}`
+	}
+	return `{"` + name + `":` + map[string]string{"0": "false", "1": "true"}[value] + `}`
+}
+
+// TestCancelWaitsForTheEnd: whoever asked to wait sees an ended run at once, on
+// both routes.
+func TestCancelWaitsForTheEnd(t *testing.T) {
+	t.Parallel()
+	for path, statuses := range map[string][2]int{"thread": {http.StatusAccepted, http.StatusNoContent}, "run": {http.StatusNoContent, http.StatusNoContent}} {
+		for i, wait := range []string{"", "?wait=true"} {
+			t.Run(path+wait, func(t *testing.T) {
+				t.Parallel()
+				g := newGate(adaptertest.NewStepAgent(adaptertest.Plain), stepPosts, 2)
+				b := inFront(t, g)
+				run := b.begin(b.thread(), "")
+				g.await(t)
+				at := run
+				if path == "run" {
+					at = run[strings.Index(run, "/runs/"):]
+				}
+				b.post(at+"/cancel"+wait, "").is(statuses[i])
+				if wait == "" {
+					b.get(run + "/join").ok()
+				}
+				b.expect(run, "status", "interrupted")
+			})
+		}
+	}
+}
+
+// sendAndLeave is gone as soon as the request is written.
+func (b *bridge) sendAndLeave(method, path, body string) {
 	b.t.Helper()
 	ctx, leave := context.WithCancel(b.t.Context())
 	defer leave()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { leave() }})
-	if a, err := b.try(ctx, "GET", path, ""); err == nil {
+	if a, err := b.try(ctx, method, path, body); err == nil {
 		b.t.Fatalf("%s was answered: %s", path, a.body)
 	}
 }

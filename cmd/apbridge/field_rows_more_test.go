@@ -196,11 +196,11 @@ func (w *fieldWorld) otherRows() map[string]row {
 		"GET /threads/{thread_id}/runs/{run_id}/stream stream_mode":    {w.joined},
 		"GET /runs/{run_id}/stream stream_mode":                        {w.joined},
 		"CANCEL reason":                                                w.hint("tired", "it is told to nobody, and changes nothing"),
-		"POST /threads/{thread_id}/runs/{run_id}/cancel wait":          w.differs("", "?wait=true", "204"),
-		"POST /runs/{run_id}/cancel wait":                              proven("proxy/engine", "TestCancelEndsOnceAndFreesTheThread"),
+		"POST /threads/{thread_id}/runs/{run_id}/cancel wait":          proven("cmd/apbridge", "TestCancelWaitsForTheEnd"),
+		"POST /runs/{run_id}/cancel wait":                              proven("cmd/apbridge", "TestCancelWaitsForTheEnd"),
 		"CANCEL action":                                                {w.rolledBack},
 		cancel + "status":                                              {w.cancelledAll(`{"status":"pending"}`)}, cancel + "thread_id": {w.cancelledAll(`{"thread_id":"{t}","status":"all"}`)},
-		cancel + "run_ids":                    {w.cancelledAll(`{"thread_id":"{t}","run_ids":["{r}"]}`)},
+		cancel + "run_ids":                    {w.cancelledAll(`{"thread_id":"{t}","run_ids":["{R}"]}`)},
 		"POST /runs/crons/count assistant_id": w.counted(`{"assistant_id":"agent","metadata":{"probe":"one"}}`, "0"), "POST /runs/crons/count thread_id": w.counted(`{"thread_id":"{thread one}"}`, "1"),
 		"POST /runs/crons/count metadata": w.counted(`{"metadata":{"probe":"one"}}`, "1"),
 		crons + "assistant_id":            w.listed(`{"thread_id":"{thread two}"}`, `{"thread_id":"{thread two}","assistant_id":"agent"}`, "cron_id"),
@@ -229,9 +229,9 @@ func (w *fieldWorld) otherRows() map[string]row {
 		"POST /agents/search limit": w.shortens(`{"metadata":{"second":"yes"}}`, `{"metadata":{"second":"yes"},"limit":1}`), "POST /agents/search offset": w.differs(`{"metadata":{"probe":"two"}}`, `{"metadata":{"probe":"two"},"offset":1}`, "!Probe two"),
 		item + "namespace": w.differs(`{"namespace":["a.b"],"key":"k","value":{}}`, `{"namespace":["a","b"],"key":"k","value":{}}`, "204"),
 		item + "key":       {w.stored}, item + "value": {w.stored}, item + "index": proven("cmd/apbridge", "TestStoreSearchByText"),
-		item + "ttl":                 proven("proxy/service", "TestItemsGoAtTheirTime"),
+		item + "ttl":                 {w.itemGoes},
 		"GET /store/items namespace": w.differs("?namespace=n&key=two", "?namespace=probe&namespace=two&key=two", `"word":"two"`), "GET /store/items key": w.differs("?namespace=probe.two&key=x", "?namespace=probe.two&key=two", `"word":"two"`),
-		"ANY refresh_ttl": proven("proxy/service", "TestItemsGoAtTheirTime"), "DELETE /store/items key": {w.stored}, "DELETE /store/items namespace": {w.stored},
+		"ANY refresh_ttl": proven("adapter/threadrun", "TestQueriesReachTheService", "proxy/service", "TestItemsGoAtTheirTime"), "DELETE /store/items key": {w.stored}, "DELETE /store/items namespace": {w.stored},
 		items + "namespace_prefix": w.differs(`{"namespace_prefix":["probe"]}`, `{"namespace_prefix":["probe","two"]}`, `!"word":"one"`), items + "filter": w.differs(`{"namespace_prefix":["probe"]}`, `{"filter":{"word":"two"}}`, `!"word":"one"`),
 		items + "limit": w.differs(`{"namespace_prefix":["probe"]}`, `{"namespace_prefix":["probe"],"limit":1}`, `!"word":"two"`), items + "offset": w.differs(`{"namespace_prefix":["probe"]}`, `{"namespace_prefix":["probe"],"offset":2}`, `!"word"`),
 		items + "query":   w.differs(`{"namespace_prefix":["probe"]}`, `{"namespace_prefix":["probe"],"query":"two"}`, `!"word":"one"`),
@@ -267,7 +267,16 @@ func (w *fieldWorld) cancelledAll(body string) func(*testing.T, string, field) {
 		th := w.busyThread()
 		run := str(dig(w.get(th + "/runs").ok().list("")[0], "run_id"))
 		method, path := split(op)
-		w.do(method, path, strings.NewReplacer("{t}", strings.TrimPrefix(th, "/threads/"), "{r}", run).Replace(body)).ok()
+		w.do(method, path, strings.NewReplacer("{t}", strings.TrimPrefix(th, "/threads/"), "{r}", run, "{R}", strings.ToUpper(run)).Replace(body)).ok()
 		soon(t, "its end", func() bool { return w.get(th+"/runs/"+run).text("status") == "interrupted" })
 	}
+}
+
+// itemGoes: an item with a time to live goes, one without stays.
+func (w *fieldWorld) itemGoes(t *testing.T, op string, _ field) {
+	for _, c := range []struct{ key, more string }{{"stays", ``}, {"goes", `,"ttl":0.0001`}} {
+		w.send(t, op, `{"namespace":["times"],"key":"`+c.key+`","value":{}`+c.more+`}`).is(204)
+	}
+	soon(t, "the item that goes", func() bool { return w.get("/store/items?namespace=times&key=goes").status == 404 })
+	w.get("/store/items?namespace=times&key=stays").ok()
 }
