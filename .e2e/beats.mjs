@@ -1,0 +1,72 @@
+// A run that says nothing for long: its readers get signs of life through
+// whatever lies between, and no client takes one for data.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Client as Client1 } from "@langchain/langgraph-sdk";
+import { Client as Client2 } from "sdk2";
+import { call } from "./http.mjs";
+
+const bridge = process.env.E2E_BRIDGE;
+const silence = 18_000; // the bridge speaks after 15 s
+const body = JSON.stringify({
+  assistant_id: "slow", stream_mode: ["custom"], input: { messages: [{ role: "user", content: String(silence) }] },
+});
+
+async function text(path, options) {
+  const res = await fetch(bridge + path, options);
+  assert.equal(res.status, 200);
+  return { text: await res.text(), type: res.headers.get("content-type"), at: res.headers.get("content-location") };
+}
+
+async function thread() {
+  const { body: made } = await call("POST", `${bridge}/threads`, {});
+  return `/threads/${made.thread_id}`;
+}
+
+const post = { method: "POST", headers: { "content-type": "application/json" }, body };
+
+describe("heartbeats", { concurrency: true }, () => {
+  test("a silent stream has comments, behind which no empty line makes an event", async () => {
+    const stream = await text(`${await thread()}/runs/stream`, post);
+    assert.match(stream.text, /\n: heartbeat\n/);
+    assert.doesNotMatch(stream.text, /: heartbeat\n\n/);
+    assert.deepEqual(stream.text.match(/^event: .*$/gm), ["event: metadata"]);
+  });
+
+  test("a silent stream of a whole thread has them too", async () => {
+    const at = await thread();
+    const leave = new AbortController();
+    const res = await fetch(`${bridge}${at}/stream`, { signal: leave.signal });
+    let seen = "";
+    for await (const piece of res.body.pipeThrough(new TextDecoderStream())) {
+      seen += piece;
+      if (seen.includes(": heartbeat\n")) break;
+    }
+    leave.abort();
+    assert.equal(seen, ": heartbeat\n");
+  });
+
+  test("a silent wait has white space, which is nothing before JSON", async () => {
+    const waited = await text(`${await thread()}/runs/wait`, post);
+    assert.match(waited.text, /^\s+\{/);
+    assert.equal(JSON.parse(waited.text).messages.at(-1).content, "third done");
+  });
+
+  for (const [version, Client] of Object.entries({ "sdk 1.12.0": Client1, "sdk 2.0.0": Client2 })) {
+    const { threads, runs } = new Client({ apiUrl: bridge, callerOptions: { maxRetries: 0 } });
+    const input = { messages: [{ role: "user", content: String(silence) }] };
+
+    test(`${version} streams, joins and waits across the silence`, async () => {
+      const [{ thread_id }, other] = await Promise.all([threads.create(), threads.create()]);
+      const waited = runs.wait(other.thread_id, "slow", { input });
+      const frames = [];
+      let joined;
+      for await (const frame of runs.stream(thread_id, "slow", { input, streamMode: ["updates"] })) {
+        frames.push(frame.event);
+        if (frame.event === "metadata") joined = runs.join(thread_id, frame.data.run_id);
+      }
+      assert.deepEqual(frames, ["metadata", "updates", "updates", "updates"]);
+      for (const values of await Promise.all([joined, waited])) assert.equal(values.messages.at(-1).content, "third done");
+    });
+  }
+});
