@@ -169,3 +169,16 @@ func TestDebugFramesNameTheBridgesCheckpoints(t *testing.T) {
 		t.Errorf("of %q (-want +got):\n%s", made, diff)
 	}
 }
+
+func FuzzOwn(f *testing.F) {
+	for _, seed := range []string{`_id"`, `"run_id":`, `{"run_id":"` + theirRun + `"}`, `{"graph_id" :` + "\n" + `"nested"}`, `[{"thread_id":"` + theirThread + `","_id":{}}]`} {
+		f.Add([]byte(seed))
+	}
+	s := sessionWithIDs(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		valid := json.Valid(data)
+		if got := s.own(slices.Clone(data)); valid != json.Valid(got) {
+			t.Errorf("%q became %q", data, got)
+		}
+	})
+}
