@@ -93,6 +93,8 @@ func otherBadInputs() []badInput {
 		{"create: supersteps", "POST", "/threads", `{"supersteps":[1]}`, 422, "supersteps.0 must be an object"},
 		{"create: superstep values", "POST", "/threads", `{"supersteps":[{"updates":[{"values":[]}]}]}`, 422, "supersteps.0.updates.0.values must be an object"},
 		{"create: superstep command", "POST", "/threads", `{"supersteps":[{"updates":[{"command":{"goto":"x"}}]}]}`, 422, "goto and resume are not supported"},
+		{"create: a byte order mark", "POST", "/threads", "\xef\xbb\xbf{}", 422, "byte order mark"},
+		{"create: UTF-16", "POST", "/threads", "\xff\xfe{\x00}\x00", 422, "byte order mark"},
 		{"create: bad JSON", "POST", "/threads", `{`, 422, "not valid JSON"},
 		{"patch: empty", "PATCH", aThread, ``, 422, "empty"},
 		{"patch: values", "PATCH", aThread, `{"values":[]}`, 422, "values must be an object"},

@@ -32,7 +32,19 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessa
 	if err := checkContentType(r.Header); err != nil {
 		return nil, err
 	}
-	return raw, nil
+	return raw, checkEncoding(raw)
+}
+
+// checkEncoding tells of what some editors and shells put before a text: nobody
+// sees it, so that "not valid JSON" would be a riddle.
+func checkEncoding(raw []byte) error {
+	for _, mark := range []string{"\xef\xbb\xbf", "\xfe\xff", "\xff\xfe"} {
+		if bytes.HasPrefix(raw, []byte(mark)) {
+			return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
+				"The request body begins with a byte order mark, which JSON does not allow. Send it as UTF-8 without one.")
+		}
+	}
+	return nil
 }
 
 func readAll(r *http.Request) ([]byte, error) {
