@@ -162,8 +162,14 @@ type Task struct {
 	Open  bool
 	// OneStep: stop after one step with Outcome.Parked unless the run ended.
 	// Say is the client's words for that step, verbatim; nil: no body.
+	// Update is laid over the agent's state before that step, as by a state
+	// update; thread/run agents only, nil for none.
 	OneStep bool
 	Say     *string
+	Update  json.RawMessage
+	// Uploaded says which of the uploads an upstream task has been given; those
+	// after it are due. Task/step agents only.
+	Uploaded mapping.Uploaded
 	// Files are those of the state the run stands on, and the thread's uploads.
 	Files Files
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"reflect"
 	"strings"
@@ -38,8 +39,8 @@ type Setting struct {
 // as good as none.
 func Load(o Options) (*Config, error) {
 	l := newLoader(o)
-	if o.File != "" {
-		l.readFile(o.File)
+	if o.File != "" && !l.readFile(o.File) {
+		return nil, l.complaints // whatever else is missing may stand in it
 	}
 	l.readEnviron(o.Environ)
 	for _, s := range o.Flags {
@@ -76,13 +77,18 @@ func newLoader(o Options) *loader {
 
 func (l *loader) add(c Complaint) { l.complaints = append(l.complaints, c) }
 
-func (l *loader) readFile(name string) {
+// readFile returns false when there is nothing to be read.
+func (l *loader) readFile(name string) bool {
 	raw, err := os.ReadFile(name)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		l.add(Complaint{Where: name, Text: "cannot be read: no such file; name another, or have one written by: apbridge init --config " + name})
+	case err != nil:
 		l.add(Complaint{Where: name, Text: "cannot be read: " + reason(err)})
-		return
+	default:
+		l.readYAML(name, raw)
 	}
-	l.readYAML(name, raw)
+	return err == nil
 }
 
 func reason(err error) string {

@@ -79,6 +79,9 @@ type Head struct {
 	UpstreamID string `json:"upstream_id,omitempty"`
 	// Artifacts are those written by or with this event.
 	Artifacts []string `json:"artifacts,omitempty"`
+	// Uploaded, on an update of a step or on a linked event: what clients
+	// uploaded up to this mark the agent had been given by then (see Uploaded).
+	Uploaded Uploaded `json:"uploaded,omitempty"`
 }
 
 // StepInfo is what a task/step agent said about one of its steps, beyond what

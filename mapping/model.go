@@ -122,6 +122,7 @@ type RunOptions struct {
 	Due             int             `json:"due,omitempty"`        // with FollowUp: the step that was due when it was asked for
 	Checkpoint      string          `json:"checkpoint,omitempty"` // the client asked to start here
 	Shared          bool            `json:"shared,omitempty"`     // others may run beside it on its thread: what it changes is logged so that it can be merged
+	Uploaded        Uploaded        `json:"uploaded,omitempty"`   // up to where its input or update holds the task's uploads
 	Losses          []Loss          `json:"losses,omitempty"`
 }
 

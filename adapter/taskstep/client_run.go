@@ -2,6 +2,7 @@ package taskstep
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -34,6 +35,8 @@ type drive struct {
 	former  map[string]bool // upstream tasks of failed attempts of this run
 	echo    echo
 	files   tracker
+	given   mapping.Uploaded           // which uploads the task has; not logged yet
+	late    map[string]json.RawMessage // of them, those that came after its beginning: by path in the state
 }
 
 func (d *drive) run() error {
@@ -138,14 +141,14 @@ func (d *drive) deliver(step remoteStep) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if files != nil {
+	if files = d.withLate(files); files != nil {
 		ev = d.update(n, info, files)
 	}
-	ev.Head.Artifacts = ids
+	ev.Head.Artifacts, ev.Head.Uploaded = ids, d.given
 	if err := d.emit(ev); err != nil {
 		return false, err
 	}
-	d.here++
+	d.here, d.given, d.late = d.here+1, 0, nil
 	d.note(step.ID)
 	d.echo.add(info.Output, info.IsLast)
 	switch {

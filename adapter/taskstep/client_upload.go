@@ -10,7 +10,6 @@ import (
 	"net/textproto"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -26,6 +25,7 @@ func (d *drive) uploadAll() error {
 		return err
 	}
 	d.files.load(list)
+	d.given = d.given.With(list...)
 	present := map[string]bool{}
 	if d.linkedBefore() {
 		present = d.present()
@@ -43,30 +43,6 @@ func (d *drive) uploadExcept(list []mapping.Artifact, present map[string]bool) e
 		}
 	}
 	return nil
-}
-
-// uploadLate hands over what clients uploaded since the newest logged step. Of
-// the run before an answer no step is known here: the agent is asked what it
-// has, and gets what it does not.
-func (d *drive) uploadLate() error {
-	if d.lastLog == nil && !d.task.Resume {
-		return nil
-	}
-	list, err := d.task.Files.List(d.ctx)
-	if err != nil {
-		return err
-	}
-	list = slices.DeleteFunc(list, func(a mapping.Artifact) bool {
-		return a.AgentCreated || d.lastLog != nil && !a.ModifiedAt.After(d.lastLog.At)
-	})
-	if len(list) == 0 {
-		return nil
-	}
-	present := map[string]bool{}
-	if d.lastLog == nil {
-		present = d.present()
-	}
-	return d.uploadExcept(list, present)
 }
 
 // present are the paths the agent has; none when it does not say.

@@ -109,7 +109,7 @@ func (s *session) goFurther() error {
 			"Agent %q made %d steps without any output; max_steps is %d.", s.b.up.Name, s.empty, s.maxSteps())
 	}
 	s.forget()
-	s.t.Say = nil
+	s.t.Say, s.t.Update = nil, nil
 	return errGoOn
 }
 

@@ -93,22 +93,38 @@ func (s *session) answer() json.RawMessage {
 	return objectOf(byID)
 }
 
-// goOn asks for the next step of a run that was stopped after one. Words of
-// the client that are not just "go on" are put into the state on the way, as a
-// human message: an input would start the graph from its beginning.
+// goOn asks for the next step of a run that was stopped after one. What is to be
+// in the state before it is put there on the way: an input would start the graph
+// from its beginning.
 func (s *session) goOn(body *runCreate) {
+	update := object(s.t.Update)
+	if words := s.words(); words != nil {
+		if update == nil {
+			update = map[string]json.RawMessage{}
+		}
+		update["messages"] = words
+	}
 	body.Input = orNull(nil)
+	if raw, err := json.Marshal(update); err == nil && len(update) > 0 {
+		body.Input, body.Command = nil, &commandWire{Update: raw}
+	}
+}
+
+// words are what the client said with the step, as messages; nil when it only
+// said to go on.
+func (s *session) words() json.RawMessage {
 	if s.t.Say == nil {
-		return
+		return nil
 	}
 	say := strings.TrimSpace(*s.t.Say)
 	if say == "" || strings.EqualFold(say, "y") || say == strings.TrimSpace(s.t.Input.Text) {
-		return
+		return nil
 	}
-	update, err := json.Marshal(map[string]any{"messages": []any{map[string]string{"type": "human", "content": *s.t.Say}}})
-	if err == nil {
-		body.Input, body.Command = nil, &commandWire{Update: update}
+	raw, err := json.Marshal([]any{map[string]string{"type": "human", "content": *s.t.Say}})
+	if err != nil {
+		return nil
 	}
+	return raw
 }
 
 // questionOpen tells whether the thread waited for an answer, not just for

@@ -113,7 +113,7 @@ func TestInit(t *testing.T) {
 		t.Errorf("on the terminal:\n%s", out)
 	}
 	for _, bad := range []string{"x", "a b=http://x", "a=ftp://x"} {
-		if code, _, _ := command(t, nil, "init", "-c", "-", "--agent", bad); code != 1 {
+		if code, _, _ := command(t, nil, "init", "-c", "-", "--agent", bad); code == 0 {
 			t.Errorf("--agent %s: exit code %d", bad, code)
 		}
 	}
@@ -164,7 +164,6 @@ func TestRunCommand(t *testing.T) {
 		{"the agent asks: What shall the file say?", []string{legacy, "ask me"}},
 		{"the run failed: ", []string{"http://127.0.0.1:1", "hi"}},
 		{`there is no agent "other"`, []string{"other", "hi", "--agent", "legacy=" + legacy}},
-		{"accepts 2 arg(s)", []string{legacy}},
 	} {
 		code, _, errs := command(t, nil, append([]string{"run"}, tt.args...)...)
 		if code != 1 {

@@ -61,7 +61,7 @@ func starter(flags []string) ([]byte, error) {
 	for _, f := range flags {
 		name, url, ok := strings.Cut(f, "=")
 		if !ok {
-			return nil, fmt.Errorf("flag --agent: %q is not NAME=URL, for instance legacy=http://127.0.0.1:8000", f)
+			return nil, misuse(fmt.Sprintf("flag --agent: %q is not NAME=URL, for instance legacy=http://127.0.0.1:8000", f))
 		}
 		list = append(list, agent{name, url})
 	}

@@ -23,7 +23,7 @@ func (f *logFlags) add(set *pflag.FlagSet) {
 func (f *logFlags) open(w io.Writer) (*zap.Logger, error) {
 	level, err := zapcore.ParseLevel(f.level)
 	if err != nil {
-		return nil, fmt.Errorf("flag --log-level: %q is not one of debug, info, warn, error", f.level)
+		return nil, misuse(fmt.Sprintf("flag --log-level: %q is not one of debug, info, warn, error", f.level))
 	}
 	encoder, err := f.encoder(w)
 	if err != nil {
@@ -50,6 +50,6 @@ func (f *logFlags) encoder(w io.Writer) (zapcore.Encoder, error) {
 		c.EncodeTime, c.CallerKey = zapcore.TimeEncoderOfLayout("15:04:05.000"), zapcore.OmitKey
 		return zapcore.NewConsoleEncoder(c), nil
 	default:
-		return nil, fmt.Errorf("flag --log-format: %q is not one of json, console, auto", f.format)
+		return nil, misuse(fmt.Sprintf("flag --log-format: %q is not one of json, console, auto", f.format))
 	}
 }

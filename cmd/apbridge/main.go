@@ -58,13 +58,17 @@ type program struct {
 	environ  []string
 }
 
-// run executes a command line and returns the exit code. It returns soon after
-// ctx ends; commands that serve drain first.
+// run executes a command line and returns the exit code: 0, 1 for what failed,
+// 2 for a command line that is wrong. It returns soon after ctx ends; commands
+// that serve drain first.
 func (p *program) run(ctx context.Context, args []string) int {
 	root := p.root()
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
 		p.complain(err)
+		if errors.As(err, new(misuse)) {
+			return exitMisuse
+		}
 		return 1
 	}
 	return 0

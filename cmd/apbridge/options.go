@@ -57,7 +57,7 @@ func (f *configFlags) settings() ([]config.Setting, error) {
 	for _, a := range f.agents {
 		name, url, ok := strings.Cut(a, "=")
 		if !ok {
-			return nil, fmt.Errorf("flag --agent: %q is not NAME=URL, for instance legacy=http://127.0.0.1:8000", a)
+			return nil, misuse(fmt.Sprintf("flag --agent: %q is not NAME=URL, for instance legacy=http://127.0.0.1:8000", a))
 		}
 		list = append(list, config.Setting{Path: []string{"agents", name, "url"}, Value: url, From: "flag --agent"})
 	}

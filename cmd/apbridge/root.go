@@ -12,6 +12,8 @@ or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
 		Example: `  apbridge demo
   apbridge serve --agent legacy=http://127.0.0.1:8000
   apbridge serve --config apbridge.yaml`,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -19,6 +21,7 @@ or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
 	root.SetOut(p.out) // before the completion command, which remembers it
 	root.SetErr(p.err)
 	strictCompletion(root)
+	strict(root)
 	return root
 }
 

@@ -13,8 +13,10 @@ package benchmark
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"time"
 )
@@ -66,13 +68,20 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	python, err := findPython(o.Python)
+	if err != nil {
+		return Report{}, err
+	}
 	r := runner{
-		Options: o, python: findPython(o.Python), done: map[string]Status{},
+		Options: o, python: python, done: map[string]Status{},
 		agent: &client{tasks: base + "/ap/v1/agent/tasks", key: o.Key, http: &http.Client{Timeout: o.StepTimeout}},
 	}
 	report := Report{URL: o.URL, Began: time.Now().UTC()}
 	for i, c := range order {
-		result := r.one(ctx, c)
+		result, err := r.one(ctx, c)
+		if i == 0 && unreachable(err) {
+			return Report{}, fmt.Errorf("nothing answers at %s: %w. Start the agent or the bridge, or name another with -url", o.URL, err)
+		}
 		r.done[c.Name] = result.Status
 		report.Challenges = append(report.Challenges, result)
 		fmt.Fprintf(o.Progress, "[%d/%d] %s\n", i+1, len(order), result.line())
@@ -89,12 +98,19 @@ type runner struct {
 	done   map[string]Status // by name
 }
 
-// one runs a challenge, unless something it needs is missing.
-func (r *runner) one(ctx context.Context, c Challenge) Result {
-	result := Result{Name: c.Name, Category: c.Category, Difficulty: c.Info.Difficulty}
+// unreachable tells that no connection could be made.
+func unreachable(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// one runs a challenge, unless something it needs is missing. err is why the
+// agent or its work could not be judged; it is in the result, too.
+func (r *runner) one(ctx context.Context, c Challenge) (result Result, err error) {
+	result = Result{Name: c.Name, Category: c.Category, Difficulty: c.Info.Difficulty}
 	if why := r.missing(ctx, c); why != "" {
 		result.Status, result.Reason = Skipped, why
-		return result
+		return result, nil
 	}
 	began := time.Now()
 	w, err := r.attempt(ctx, c, &result)
@@ -102,11 +118,14 @@ func (r *runner) one(ctx context.Context, c Challenge) Result {
 		defer w.remove()
 		err = r.judge(ctx, c, w, &result)
 	}
-	if err != nil {
+	switch {
+	case ctx.Err() != nil: // that is not the agent's fault
+		result.Status, result.Reason, result.Files = Skipped, "stopped in its middle", nil
+	case err != nil:
 		result.Status, result.Reason = Failed, err.Error()
 	}
 	result.Seconds = time.Since(began).Seconds()
-	return result
+	return result, err
 }
 
 // missing is why a challenge cannot be run; "" for nothing.

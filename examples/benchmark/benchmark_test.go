@@ -286,10 +286,10 @@ func TestPytest(t *testing.T) {
 
 // Without an interpreter nothing is asked of the agent.
 func TestNoPython(t *testing.T) {
-	t.Parallel()
+	t.Setenv("PATH", t.TempDir())
 	for _, kind := range []string{"python", "pytest"} {
 		a := &agent{last: 1}
-		result := try(t, a, Options{Python: "no-such-python"}, data(`{"files":["a.py"],"eval":{"type":"`+kind+`"}}`))
+		result := try(t, a, Options{}, data(`{"files":["a.py"],"eval":{"type":"`+kind+`"}}`))
 		if result.Status != Skipped || result.Reason != "python3 is not installed" || len(a.calls) > 0 {
 			t.Errorf("%s: %+v, calls %q", kind, result, a.calls)
 		}
@@ -396,17 +396,61 @@ func TestCommand(t *testing.T) {
 		})
 	}
 	for says, args := range map[string][]string{
-		"-what": {"-what"}, "ftp://x": {"-url", "ftp://x"}, "/nowhere": {"-challenges", "/nowhere"}, "Nobody": {"-only", "Nobody"}, "http://stray": {"http://stray"},
+		"-what": {"-what"}, "interpreter /none": {"-python", "/none"}, "report cannot be written": {"-report", "/nowhere/report.json"},
+		"is a directory": {"-report", folder}, "from 0 on": {"-cutoff", "-5s"}, "nothing answers at http://127.0.0.1:1:": {"-url", "http://127.0.0.1:1"},
+		"ftp://x": {"-url", "ftp://x"}, "/nowhere": {"-challenges", "/nowhere"}, "Nobody": {"-only", "Nobody"}, "http://stray": {"http://stray"},
 	} {
 		var complaints bytes.Buffer
 		if code := Command(t.Context(), args, io.Discard, &complaints); code != 2 || !strings.Contains(complaints.String(), says) {
 			t.Errorf("%v: exit %d, want 2, and %q in: %s", args, code, says, &complaints)
 		}
 	}
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	if code := Command(stopped, nil, io.Discard, io.Discard); code != 1 {
-		t.Errorf("stopped: exit %d, want 1", code)
+	var help bytes.Buffer
+	if code := Command(t.Context(), []string{"-h"}, &help, io.Discard); code != 0 || !strings.Contains(help.String(), "-python-timeout") || !strings.Contains(help.String(), "Exit code") {
+		t.Errorf("-h: exit %d\n%s", code, &help)
+	}
+}
+
+// What was done before it was stopped is reported; the challenge that was under
+// way has not failed.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for _, name := range []string{"A", "B", "C"} {
+		if err := os.WriteFile(filepath.Join(folder, "data.json"), []byte(named(name, "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		folder = filepath.Join(folder, "deeper")
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder = filepath.Dir(filepath.Dir(filepath.Dir(folder)))
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	agent, tasks := &agent{last: 1, files: map[string]string{"a.txt": "Hi"}}, 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/tasks") {
+			if tasks++; tasks == 2 {
+				_, _ = io.Copy(io.Discard, r.Body) // before that nobody notices that the client has left
+				stop()
+				<-r.Context().Done()
+				return
+			}
+		}
+		agent.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	var out, complaints bytes.Buffer
+	to := filepath.Join(t.TempDir(), "report.json")
+	code := Command(ctx, []string{"-url", server.URL, "-challenges", folder, "-report", to}, &out, &complaints)
+	var report Report
+	raw, err := os.ReadFile(to)
+	if err == nil {
+		err = json.Unmarshal(raw, &report)
+	}
+	if err != nil || code != 1 || report.Count(Passed) != 1 || report.Count(Skipped) != 2 {
+		t.Errorf("exit %d, %v, report %s\n%s%s", code, err, raw, &out, &complaints)
 	}
 }
 

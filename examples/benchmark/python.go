@@ -16,15 +16,18 @@ const maxPrinted = 1 << 20
 // interpreter runs what agents wrote; "" is none.
 type interpreter string
 
-func findPython(named string) interpreter {
+// findPython finds the interpreter. One that was named must be there; without
+// python3 what needs it is skipped.
+func findPython(named string) (interpreter, error) {
 	if named == "" {
-		named = "python3"
+		found, _ := exec.LookPath("python3")
+		return interpreter(found), nil
 	}
 	found, err := exec.LookPath(named)
 	if err != nil {
-		return ""
+		return "", fmt.Errorf("there is no Python interpreter %s (-python): %w", named, err)
 	}
-	return interpreter(found)
+	return interpreter(found), nil
 }
 
 // missing is why challenges of this type cannot be judged here.

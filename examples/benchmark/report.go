@@ -14,7 +14,7 @@ type Status string
 const (
 	Passed    Status = "passed"
 	Failed    Status = "failed"
-	Skipped   Status = "skipped"    // it was not tried
+	Skipped   Status = "skipped"    // it was not tried, or not to its end
 	NotJudged Status = "not judged" // it was done, and nobody here can say how well
 )
 

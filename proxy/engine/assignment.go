@@ -18,14 +18,19 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 	if err != nil {
 		return adapter.Task{}, err
 	}
+	files := &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact), none: x.alone && len(in.Files) == 0}
 	t := adapter.Task{
 		Run: x.run, Thread: x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
 		Resume: x.run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,
 		After: logged, Open: x.taken,
-		Files: &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact), none: x.alone && len(in.Files) == 0},
+		Files: files,
 	}
 	x.rec.given(filesGiven(in.Files))
 	x.rec.given(x.filesOfAnswer())
+	if x.next != nil {
+		t.Update = x.next.Update
+		x.rec.given(filesOfUpdate(t.Update))
+	}
 	if t.Link, err = x.link(ctx, traits, logged); err != nil {
 		return t, err
 	}
@@ -34,6 +39,7 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 	} else {
 		err = x.stateful(ctx, &t)
 	}
+	files.goesOn, files.given = t.Done > 0, t.Uploaded
 	return t, err
 }
 
@@ -72,10 +78,14 @@ func (x *execution) filesOfAnswer() []mapping.File {
 	if f := x.run.Flavour; f != mapping.FlavourTaskStep && f != mapping.FlavourTopic {
 		return nil
 	}
+	return filesOfUpdate(x.run.Options.Update)
+}
+
+func filesOfUpdate(raw json.RawMessage) []mapping.File {
 	var update struct {
 		Files map[string]json.RawMessage `json:"files"`
 	}
-	if json.Unmarshal(x.run.Options.Update, &update) != nil {
+	if json.Unmarshal(raw, &update) != nil {
 		return nil
 	}
 	return filesGiven(update.Files)
@@ -168,7 +178,7 @@ func (x *execution) brief(t *adapter.Task, earlier []json.RawMessage, memory []r
 // answer to its question means.
 func (x *execution) goOn(ctx context.Context, t *adapter.Task) error {
 	var err error
-	if t.Done, err = x.stepsDone(ctx); err != nil {
+	if t.Done, t.Uploaded, err = x.stepsDone(ctx); err != nil {
 		return err
 	}
 	if t.Resume {
@@ -177,16 +187,17 @@ func (x *execution) goOn(ctx context.Context, t *adapter.Task) error {
 	return err
 }
 
-// stepsDone counts the steps logged for the task, over all its runs.
-func (x *execution) stepsDone(ctx context.Context) (int, error) {
-	done := 0
-	err := x.e.eachOfTask(ctx, x.run.TaskID, func(ev mapping.Event) error {
+// stepsDone counts the steps logged for the task, over all its runs, and tells
+// which uploads the agent was given with them.
+func (x *execution) stepsDone(ctx context.Context) (done int, given mapping.Uploaded, err error) {
+	err = x.e.eachOfTask(ctx, x.run.TaskID, func(ev mapping.Event) error {
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil {
 			done++
+			given = max(given, ev.Head.Uploaded)
 		}
 		return nil
 	})
-	return done, err
+	return done, given, err
 }
 
 // additional is the additional_input of a new upstream task: what the client

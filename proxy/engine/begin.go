@@ -18,6 +18,8 @@ type Order struct {
 	OneStep bool
 	// Background: nobody waits for what the run does, so it may begin a moment later.
 	Background bool
+
+	further *Next // it is a further step of a parked run
 }
 
 // Begin makes the run durable and, when its thread and agent are free, starts

@@ -27,6 +27,7 @@ type execution struct {
 	say    *string // Order.Say
 	alone  bool    // the thread was made with this run
 	waits  bool    // Order.Background
+	next   *Next   // Order.further
 
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
@@ -41,7 +42,7 @@ func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
 	ctx, cancel := context.WithCancelCause(e.scope(e.root, c.Run))
 	x := &execution{
 		e: e, agent: agent, run: c.Run, thread: c.Thread, task: c.Task, fence: c.Fence, taken: c.Taken,
-		say: o.Say, alone: o.New.MustNotExist, waits: o.Background, cancel: cancel, done: make(chan struct{}),
+		say: o.Say, alone: o.New.MustNotExist, waits: o.Background, next: o.further, cancel: cancel, done: make(chan struct{}),
 	}
 	x.tail = e.log.Adopt(c.Run) // before anybody hears of the run: its readers wait for us
 	if !e.enlist(x, func() { x.work(ctx, c.Logged) }) {

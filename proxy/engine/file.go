@@ -20,6 +20,8 @@ type runFiles struct {
 	x      *execution
 	limit  int64
 	none   bool              // the thread was made with this run, which brought no files
+	goesOn bool              // the agent's task has done steps; it was given the uploads up to given
+	given  mapping.Uploaded  //
 	stated map[string][]byte // artifact id → bytes, where the state has others than the artifact
 }
 
@@ -51,7 +53,7 @@ func (f *runFiles) ofState(list []mapping.Artifact, files []mapping.File) []mapp
 		delete(in, a.Path)
 		switch {
 		case file.Deleted, !ok && a.AgentCreated:
-		case !ok, file.Reference != "":
+		case !ok, file.Reference != "", f.late(a):
 			kept = append(kept, a)
 		default:
 			kept = append(kept, f.asStated(a, file))
@@ -65,6 +67,12 @@ func (f *runFiles) ofState(list []mapping.Artifact, files []mapping.File) []mapp
 		}
 	}
 	return kept
+}
+
+// late tells whether an upload came since the agent was last given files: it will
+// be in the state with the step that it is given before.
+func (f *runFiles) late(a mapping.Artifact) bool {
+	return f.goesOn && !a.AgentCreated && !f.given.Has(a)
 }
 
 // asStated is the artifact with the bytes that the state has.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -120,8 +121,15 @@ func (e *Engine) unpark(id string) {
 	}
 }
 
-// Continue does the next step of a parked run with the client's words, or none.
-func (e *Engine) Continue(ctx context.Context, r mapping.Run, say *string) error {
+// Next is what the next step of a parked run is to begin with.
+type Next struct {
+	Say      *string          // the client's words, verbatim; nil for none
+	Update   json.RawMessage  // of the state of a thread/run agent; nil for none
+	Uploaded mapping.Uploaded // up to where Update brings the uploads along
+}
+
+// Continue does the next step of a parked run.
+func (e *Engine) Continue(ctx context.Context, r mapping.Run, n Next) error {
 	agent := e.agents[r.Agent]
 	if agent == nil {
 		return mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "Agent %s is not in the configuration any more.", r.Agent)
@@ -139,7 +147,7 @@ func (e *Engine) Continue(ctx context.Context, r mapping.Run, say *string) error
 		return err
 	}
 	e.unpark(r.ID)
-	e.launch(agent, c, Order{Say: say, OneStep: true, New: store.NewRun{}})
+	e.launch(agent, c, Order{Say: n.Say, OneStep: true, New: store.NewRun{}, further: &n})
 	return nil
 }
 

@@ -101,11 +101,11 @@ func TestALockstepRunGoesOnStepByStep(t *testing.T) {
 	}
 	b.parked(t, b.begin(t, lockstepOrder())) // the agent's only slot is free
 	words := "two words"
-	if err := b.Continue(t.Context(), r, &words); err != nil {
+	if err := b.Continue(t.Context(), r, engine.Next{Say: &words}); err != nil {
 		t.Fatal(err)
 	}
 	b.parked(t, r)
-	if err := b.Continue(t.Context(), r, nil); err != nil {
+	if err := b.Continue(t.Context(), r, engine.Next{}); err != nil {
 		t.Fatal(err)
 	}
 	es := b.read(t, r)
@@ -123,7 +123,7 @@ func TestALockstepRunGoesOnStepByStep(t *testing.T) {
 	if got, want := fmt.Sprint(outputs), `["1 nothing" "2 two words" "3 nothing"]`; got != want {
 		t.Errorf("steps %s, want %s", got, want)
 	}
-	if err := b.Continue(t.Context(), r, nil); mapping.Classify(err).Class != mapping.Conflict {
+	if err := b.Continue(t.Context(), r, engine.Next{}); mapping.Classify(err).Class != mapping.Conflict {
 		t.Errorf("a step of an ended run said %v", err)
 	}
 }
@@ -184,7 +184,7 @@ func TestCancelMeetsTheParking(t *testing.T) {
 		both.Go(func() {
 			for range 3 {
 				fresh, err := b.Settled(t.Context(), r)
-				if err != nil || !fresh.Parked || b.Continue(t.Context(), fresh, nil) != nil {
+				if err != nil || !fresh.Parked || b.Continue(t.Context(), fresh, engine.Next{}) != nil {
 					return
 				}
 			}
@@ -216,7 +216,7 @@ func TestAParkedRunSurvivesARestart(t *testing.T) {
 		t.Errorf("%d executions after a restart: a parked run waits for its client", n)
 	}
 	words := "go"
-	if err := again.Continue(t.Context(), r, &words); err != nil {
+	if err := again.Continue(t.Context(), r, engine.Next{Say: &words}); err != nil {
 		t.Fatal(err)
 	}
 	es := again.read(t, r)

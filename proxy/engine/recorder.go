@@ -211,6 +211,9 @@ func (r *recorder) addLink(ev *mapping.Event) {
 	}
 	r.link, r.linked = l, true
 	ev.Head.Link = &l
+	if r.x.next != nil && !r.opaque {
+		ev.Head.Uploaded = r.x.next.Uploaded // the agent has taken the step, and the update with it
+	}
 }
 
 // agree notes what the end says about the link; it is written with the end.

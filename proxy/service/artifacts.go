@@ -44,10 +44,8 @@ func (s *artifacts) Save(ctx context.Context, ref adapter.TaskRef, path, mimeTyp
 	if err != nil {
 		return mapping.Artifact{}, err
 	}
-	now := s.now()
-	a := mapping.Artifact{
-		Tenant: t.Tenant, ID: mapping.ArtifactID(t.ThreadID, clean), ThreadID: t.ThreadID, TaskID: t.ID, Path: clean,
-		MIMEType: mimeType, CreatedAt: now, ModifiedAt: now,
+	a := mapping.Artifact{ // the store gives it its times, when all of it is there: see mapping.Uploaded
+		Tenant: t.Tenant, ID: mapping.ArtifactID(t.ThreadID, clean), ThreadID: t.ThreadID, TaskID: t.ID, Path: clean, MIMEType: mimeType,
 	}
 	return s.st.SaveArtifact(ctx, a, body, int64(s.cfg.Limits.Artifact), false)
 }

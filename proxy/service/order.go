@@ -65,6 +65,7 @@ type taskRun struct {
 	guessed  string              // the question that is answered by default
 	spent    []string            // the questions that were, as often as may be
 	asked    []mapping.Interrupt // the questions that are answered
+	uploaded mapping.Uploaded    // up to where it brings the uploads along
 }
 
 func (b *runBuilder) build(ctx context.Context) error {
@@ -150,6 +151,7 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 		r.TaskID = b.task.task.ID
 		r.Options.Stepping, r.Options.FollowUp, r.Options.Due = b.task.stepping, b.task.followUp, b.task.due
 		r.Options.Guessed, r.Options.Spent, r.Options.Asked = b.task.guessed, b.task.spent, b.task.asked
+		r.Options.Uploaded = b.task.uploaded
 		if !r.Options.Resuming {
 			r.Options.Input = b.n.Input
 		}

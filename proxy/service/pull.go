@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -157,7 +158,7 @@ func (p *pull) interject(ctx context.Context, active bool) error {
 
 func (p *pull) followUp(ctx context.Context, text string) error {
 	tr := &taskRun{task: p.ses.its(), stepping: p.ses.mode, followUp: true, due: p.n}
-	return p.run(ctx, p.request(ctx, []string{text}), tr, nil)
+	return p.run(ctx, p.request(ctx, []string{text}, tr), tr, nil)
 }
 
 // run makes a run of the task. A POST that is sent again with its key makes
@@ -211,9 +212,10 @@ func (p *pull) lockstep(ctx context.Context, run mapping.Run) error {
 	if _, ok := p.ses.step(p.n); ok {
 		return nil
 	}
-	say := p.req.Input
+	next := engine.Next{Say: p.req.Input}
+	next.Update, next.Uploaded = p.uploadsAsUpdate(ctx)
 	p.said = true
-	if err := p.engine.Continue(ctx, fresh, say); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+	if err := p.engine.Continue(ctx, fresh, next); err != nil && mapping.Classify(err).Class != mapping.Conflict {
 		return err
 	}
 	return nil
@@ -259,7 +261,8 @@ func (p *pull) first(ctx context.Context) error {
 	if p.ses.mode != mapping.SteppingLockstep {
 		say = nil
 	}
-	return p.run(ctx, p.request(ctx, words), &taskRun{task: p.ses.its(), stepping: p.ses.mode}, say)
+	tr := &taskRun{task: p.ses.its(), stepping: p.ses.mode}
+	return p.run(ctx, p.request(ctx, words, tr), tr, say)
 }
 
 // answer resumes the run with the client's words, or with the default answer
@@ -280,9 +283,11 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 		}
 	}
 	p.said = true
+	update, upTo := p.uploadsAsUpdate(ctx)
+	tr.uploaded = upTo
 	n := adapter.NewRun{
 		ThreadID: p.ses.task.ThreadID, Flavour: flavour(p.ses.task), Multitask: mapping.StrategyEnqueue,
-		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text), Update: p.uploadsToAnswer(ctx)},
+		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text), Update: update},
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
 	if p.req.AdditionalInput != nil {

@@ -11,7 +11,7 @@ import (
 // request is the run that a task's words ask for: a message each, the files
 // that were uploaded, and what additional_input says in the terms of the other
 // dialect (input, config, context).
-func (p *pull) request(ctx context.Context, words []string) adapter.NewRun {
+func (p *pull) request(ctx context.Context, words []string, tr *taskRun) adapter.NewRun {
 	var extra struct {
 		Input   map[string]json.RawMessage `json:"input"`
 		Config  json.RawMessage            `json:"config"`
@@ -26,7 +26,8 @@ func (p *pull) request(ctx context.Context, words []string) adapter.NewRun {
 	if _, own := input["messages"]; !own && len(words) > 0 {
 		input["messages"] = p.humanMessages(words)
 	}
-	if files := p.uploads(ctx); files != nil {
+	var files json.RawMessage
+	if files, tr.uploaded = p.uploads(ctx); files != nil {
 		input["files"] = files
 	}
 	n := adapter.NewRun{

@@ -28,7 +28,8 @@ type session struct {
 	steps    []mapping.Step
 	ended    *mapping.Outcome // of the newest run; nil while it is active
 	question []mapping.Interrupt
-	asking   bool // the newest run has asked and not ended yet
+	asking   bool             // the newest run has asked and not ended yet
+	uploaded mapping.Uploaded // up to where uploads were given to a thread/run agent with its steps
 	requests map[int]store.StepRequest
 }
 
@@ -183,6 +184,8 @@ func settle(steps []mapping.Step, next mapping.Run) {
 // note keeps how the newest run stands.
 func (s *session) note(i int, e *mapping.Entry) {
 	switch e.Kind {
+	case mapping.KindLinked:
+		s.uploaded = max(s.uploaded, e.Head.Uploaded)
 	case mapping.KindStarted:
 		s.ended, s.question, s.asking = nil, nil, false
 	case mapping.KindInterrupt, mapping.KindUpdate:

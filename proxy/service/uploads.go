@@ -10,17 +10,18 @@ import (
 	"go.uber.org/zap"
 )
 
-// uploads is the files object of a run's input: everything the task's client
-// uploaded since its last run. A file that cannot be read is left out, not
-// fatal: the artifact itself stays.
-func (p *pull) uploads(ctx context.Context) json.RawMessage {
+// uploads is the files object of everything that was uploaded and that the task's
+// agent has not been given yet, nil for none, and the mark behind it. A file that
+// cannot be read is left out, not fatal: the artifact itself stays.
+func (p *pull) uploads(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
+	given := p.ses.given()
 	list, err := p.st.Uploads(ctx, p.ses.task.ThreadID)
 	if err != nil || len(list) == 0 {
-		return nil
+		return nil, given
 	}
 	files := map[string]json.RawMessage{}
 	for _, a := range list {
-		if !p.fresh(a) {
+		if given.Has(a) {
 			continue
 		}
 		value, err := p.encode(ctx, a)
@@ -31,35 +32,37 @@ func (p *pull) uploads(ctx context.Context) json.RawMessage {
 		files["/"+a.Path] = value
 	}
 	if len(files) == 0 {
-		return nil
+		return nil, given
 	}
 	raw, _ := json.Marshal(files)
-	return raw
+	return raw, given.With(list...)
 }
 
-// uploadsToAnswer is the update of the state that goes with an answer: what was
-// uploaded since the question. Nil for none, and before a task/step agent, which
-// has no state that could be updated.
-func (p *pull) uploadsToAnswer(ctx context.Context) json.RawMessage {
-	files := p.uploads(ctx)
-	if files == nil {
-		return nil
-	}
+// uploadsAsUpdate is the update of the state that goes with an answer or a further
+// step: what was uploaded since the step before. Nil for none, and before a
+// task/step agent, which has no state that could be updated: it is given the files
+// themselves.
+func (p *pull) uploadsAsUpdate(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
 	if _, traits, err := p.ses.agent.Backend(ctx); err != nil || traits.Opaque {
-		return nil
+		return nil, p.ses.given()
+	}
+	files, upTo := p.uploads(ctx)
+	if files == nil {
+		return nil, upTo
 	}
 	raw, _ := json.Marshal(map[string]json.RawMessage{"files": files})
-	return raw
+	return raw, upTo
 }
 
-// fresh tells whether the upload is newer than the task's newest run.
-func (p *pull) fresh(a mapping.Artifact) bool {
-	p.ses.mu.Lock()
-	defer p.ses.mu.Unlock()
-	if n := len(p.ses.runs); n > 0 {
-		return a.ModifiedAt.After(p.ses.runs[n-1].CreatedAt)
+// given is up to where uploads are in the inputs and updates of the task's runs.
+func (s *session) given() mapping.Uploaded {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	given := s.uploaded
+	for i := range s.runs {
+		given = max(given, s.runs[i].Options.Uploaded)
 	}
-	return true
+	return given
 }
 
 func (p *pull) encode(ctx context.Context, a mapping.Artifact) (json.RawMessage, error) {

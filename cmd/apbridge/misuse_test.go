@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A command line that is wrong ends with 2 and says what is unknown, what there
+// is, and where to read on; what was tried and failed ends with 1. Nothing of
+// that is on standard output.
+func TestMisuse(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	binary, odd := filepath.Join(folder, "apbridge"), filepath.Join(folder, "odd.yaml")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	write(t, odd, "lisen: x\nagents: {a: {url: 'http://127.0.0.1:1', concurrency: many}}\n")
+	for line, want := range map[string]struct {
+		code int
+		says []string
+	}{
+		"serv":                  {2, []string{`unknown command "serv"`, "Did you mean serve?", "demo, doctor, init", "apbridge --help"}},
+		"nonsense":              {2, []string{`unknown command "nonsense". There are `}},
+		"serve extra":           {2, []string{"apbridge serve takes no arguments", `"extra"`, "--config", "apbridge serve --help"}},
+		"serve --nope":          {2, []string{"unknown flag: --nope", "--agent, --config, --database", "apbridge serve --help"}},
+		"serve --listen":        {2, []string{"flag needs an argument: --listen"}},
+		"serve --agent x":       {2, []string{`"x" is not NAME=URL`}},
+		"completion fishy":      {2, []string{"Did you mean fish?", "bash, fish, powershell, zsh"}},
+		"run x":                 {2, []string{"apbridge run AGENT TEXT", "there were 1 arguments"}},
+		"serve -c NO.yaml":      {1, []string{"NO.yaml: cannot be read: no such file", "apbridge init --config NO.yaml"}},
+		"validate -c " + folder: {1, []string{folder + ": cannot be read: is a directory"}},
+		"validate -c " + odd: {1, []string{`odd.yaml:1: lisen: there is no such key; did you mean "listen"?`,
+			`odd.yaml:2: agents.a.concurrency: wants a whole number, not "many"`}},
+	} {
+		t.Run(strings.Fields(line)[0], func(t *testing.T) {
+			t.Parallel()
+			var out, errs bytes.Buffer
+			cmd := exec.CommandContext(t.Context(), binary, strings.Fields(line)...)
+			cmd.Dir, cmd.Stdout, cmd.Stderr = folder, &out, &errs
+			var exit *exec.ExitError
+			if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != want.code || out.Len() > 0 {
+				t.Errorf("%s: %v, want %d; printed %s", line, err, want.code, &out)
+			}
+			holds(t, errs.String(), want.says...)
+		})
+	}
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/google/go-cmp/cmp"
+)
+
+// filer is a graph of four steps, each of which keeps the files it is given in
+// its state.
+type filer struct {
+	adaptertest.ThreadAgent
+
+	mu    sync.Mutex
+	files map[string]json.RawMessage
+	steps []string // the files that came with each step, sorted
+}
+
+func newFiler() *filer {
+	f := &filer{files: map[string]json.RawMessage{}}
+	f.Choose = f.step
+	return f
+}
+
+func (f *filer) step(body []byte) adaptertest.ThreadPlay {
+	var run struct {
+		Input   struct{ Files map[string]json.RawMessage }
+		Command struct {
+			Update struct{ Files map[string]json.RawMessage }
+		}
+	}
+	_ = json.Unmarshal(body, &run)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	came := run.Input.Files
+	if len(f.steps) > 0 {
+		came = run.Command.Update.Files
+	}
+	maps.Copy(f.files, came)
+	f.steps = append(f.steps, strings.Join(slices.Sorted(maps.Keys(came)), " "))
+	return keptPlay(len(f.steps), f.files)
+}
+
+func (f *filer) came() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.steps)
+}
+
+func keptPlay(n int, files map[string]json.RawMessage) adaptertest.ThreadPlay {
+	kept, _ := json.Marshal(files)
+	said := `{"id":"run-` + string(rune('0'+n)) + `","type":"ai","content":"step"}`
+	values := `{"messages":[` + said + `],"files":` + string(kept) + `}`
+	next := `["work"]`
+	if n == 4 {
+		next = `[]`
+	}
+	return adaptertest.ThreadPlay{
+		Frames: []string{`metadata {"run_id":"{{run}}","attempt":1}`, `updates {"work":{"messages":[` + said + `]}}`, `values ` + values,
+			`updates {"__interrupt__":[]}`, `values {"__interrupt__":[]}`},
+		State: `{"values":` + values + `,"next":` + next + `,"tasks":[],"metadata":{"thread_id":"{{thread}}","run_id":"{{run}}","source":"loop","step":` + string(rune('0'+n)) + `,"parents":{}},` +
+			`"created_at":"2026-11-21T05:04:19.726Z","checkpoint":{"thread_id":"{{thread}}","checkpoint_id":"{{checkpoint}}","checkpoint_ns":""},"parent_checkpoint":null}`,
+	}
+}
+
+// taker is a task/step agent of four steps that notes which files it is given
+// before each.
+type taker struct {
+	*adaptertest.StepAgent
+
+	mu    sync.Mutex
+	news  int
+	steps []int
+	forms []string // the uploads, as they came
+}
+
+func newTaker() *taker {
+	script := []adaptertest.ScriptStep{{Output: `"1"`}, {Output: `"2"`}, {Output: `"3"`}, {Output: `"4"`, Last: true}}
+	return &taker{StepAgent: &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: script}}
+}
+
+func (a *taker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	switch {
+	case stepPosts(r):
+		a.steps, a.news = append(a.steps, a.news), 0
+	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/artifacts"):
+		a.news++
+		form, _ := io.ReadAll(r.Body)
+		a.forms, r.Body = append(a.forms, string(form)), io.NopCloser(bytes.NewReader(form))
+	}
+	a.mu.Unlock()
+	a.StepAgent.ServeHTTP(w, r)
+}
+
+func (a *taker) came() []int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.steps)
+}
+
+// duringSecond uploads before every step of a task in lockstep, and while the
+// second is under way.
+func duringSecond(t *testing.T, b *bridge, g *gate) string {
+	t.Helper()
+	at := b.task(`{"input":"hi"}`)
+	b.upload(at+"/artifacts", "first.txt", "", "1").ok()
+	b.post(at+"/steps", "").ok()
+	b.upload(at+"/artifacts", "between.txt", "", "2").ok()
+	var second sync.WaitGroup
+	second.Go(func() { _, _ = b.try(t.Context(), "POST", at+"/steps", "") })
+	g.await(t)
+	b.upload(at+"/artifacts", "during.txt", "in", "3").ok()
+	g.open()
+	second.Wait()
+	b.upload(at+"/artifacts", "first.txt", "", "1, mended").ok()
+	b.post(at+"/steps", "").ok()
+	if last := b.post(at+"/steps", "").ok(); last.at("is_last") != true {
+		t.Errorf("the fourth step: %s", last.body)
+	}
+	return at
+}
+
+// hasLate checks that the thread's state has the files as they were uploaded.
+func (b *bridge) hasLate(at string) {
+	b.t.Helper()
+	files, _ := b.get(threadOfTask(at) + "/state").ok().at("values.files").(map[string]any)
+	got := map[string]any{}
+	for path, f := range files {
+		got[path] = dig(f, "content")
+	}
+	want := map[string]any{"/first.txt": "1, mended", "/between.txt": "2", "/in/during.txt": "3"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		b.t.Errorf("files in the state (-want +got):\n%s", diff)
+	}
+}
+
+// What is uploaded between two steps, or while one is under way, is in the state
+// of the agent before it does the next: each version once, and as the client's own.
+func TestUploadsInLockstep(t *testing.T) {
+	t.Parallel()
+	own := []string{"between.txt <nil> false 2", "first.txt <nil> false 1, mended", "during.txt in/during.txt false 3"}
+	t.Run("graph", func(t *testing.T) {
+		t.Parallel()
+		agent := newFiler()
+		g := newGate(agent, runPosts, 2)
+		b := inFront(t, g, lockstep)
+		at := duringSecond(t, b, g)
+		if diff := cmp.Diff([]string{"/first.txt", "/between.txt", "/first.txt /in/during.txt", ""}, agent.came()); diff != "" {
+			t.Errorf("files that came with the steps (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(own, b.filesAt(at)); diff != "" {
+			t.Errorf("artifacts (-want +got):\n%s", diff)
+		}
+		b.hasLate(at)
+	})
+	t.Run("step agent", func(t *testing.T) {
+		t.Parallel()
+		agent := newTaker()
+		g := newGate(agent, stepPosts, 2)
+		b := inFront(t, g, lockstep)
+		at := duringSecond(t, b, g)
+		if diff := cmp.Diff([]int{1, 1, 2, 0}, agent.came()); diff != "" {
+			t.Errorf("files that came before the steps (-want +got):\n%s", diff)
+		}
+		if forms := agent.forms; len(forms) != 4 || !says(strings.Join(forms[2:], ""), "1, mended") {
+			t.Errorf("the agent was not given the mended file: %q", forms)
+		}
+		b.hasLate(at)
+		if diff := cmp.Diff(own, b.filesAt(at)); diff != "" {
+			t.Errorf("artifacts (-want +got):\n%s", diff)
+		}
+	})
+}

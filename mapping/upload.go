@@ -1,0 +1,20 @@
+package mapping
+
+// Uploaded is a mark in the uploads of a thread: the time of the newest one, as
+// the store told it, in microseconds; 0 stands before all. Uploads are compared
+// with each other only, never with the clock of a process: one that came in
+// while a step was under way would fall before that step's end.
+type Uploaded int64
+
+// Has tells whether the mark stands at or behind the artifact.
+func (m Uploaded) Has(a Artifact) bool { return a.ModifiedAt.UnixMicro() <= int64(m) }
+
+// With is the mark behind the uploads of a list as well.
+func (m Uploaded) With(list ...Artifact) Uploaded {
+	for _, a := range list {
+		if !a.AgentCreated && !m.Has(a) {
+			m = Uploaded(a.ModifiedAt.UnixMicro())
+		}
+	}
+	return m
+}
