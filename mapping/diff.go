@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 )
 
 // A Diff is the change from one state to the next as a JSON object; parts that
@@ -41,12 +42,17 @@ func (f *Fold) become(full json.RawMessage) (e *edit, gone map[string]bool, err 
 		full = json.RawMessage("{}")
 	}
 	e, gone = f.edit(), make(map[string]bool, len(f.fields))
+	was := sync.OnceValue(f.edit)
 	for i := range f.fields {
 		gone[f.fields[i].key] = true
 	}
 	err = walkObject(full, func(b []byte, i int, name []byte) (int, bool) {
 		key := unquote(name)
-		val, end, ok := readValue(b, i, e.get(key))
+		old := e.get(key)
+		if !gone[key] { // new, or there twice: the later one counts, and is compared with what the state had
+			old = was().get(key)
+		}
+		val, end, ok := readValue(b, i, old)
 		if ok {
 			e.put(field{key, name, val})
 			delete(gone, key)

@@ -29,10 +29,11 @@ func (h *Head) AppendJSON(dst []byte) ([]byte, error) {
 	}
 	w.seldom("next", h.Next, len(h.Next) > 0)
 	w.flag("full", h.Full)
-	w.number("attempt", h.Attempt, h.Attempt != 0)
+	w.number("attempt", int64(h.Attempt), h.Attempt != 0)
 	w.flag("ahead", h.Ahead)
 	w.text("upstream_id", h.UpstreamID)
 	w.seldom("artifacts", h.Artifacts, len(h.Artifacts) > 0)
+	w.number("uploaded", int64(h.Uploaded), h.Uploaded != 0)
 	return append(w.b, '}'), w.err
 }
 
@@ -61,7 +62,7 @@ func (w *headWriter) checkpoint(c *Checkpoint) {
 	w.text("parent", c.Parent)
 	w.name("source")
 	w.b = appendQuoted(w.b, c.Source)
-	w.number("step", c.Step, true)
+	w.number("step", int64(c.Step), true)
 	w.seldom("next", c.Next, len(c.Next) > 0)
 	w.raw("tasks", c.Tasks)
 	w.text("remote", c.Remote)
@@ -98,10 +99,10 @@ func (w *headWriter) flag(key string, set bool) {
 	}
 }
 
-func (w *headWriter) number(key string, n int, there bool) {
+func (w *headWriter) number(key string, n int64, there bool) {
 	if there {
 		w.name(key)
-		w.b = strconv.AppendInt(w.b, int64(n), 10)
+		w.b = strconv.AppendInt(w.b, n, 10)
 	}
 }
 
