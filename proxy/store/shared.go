@@ -55,25 +55,25 @@ func openQuestions(t *tx, thread int64, e *End) error {
 
 // withdraw takes out of the newest state what a run has done beside others that
 // go on, or have: what they did is folded again without it. A run that another
-// began after is not taken out: that one had what it did for its start.
-func withdraw(t *tx, row runRow) error {
+// began after is not taken out (false): that one had what it did for its start.
+func withdraw(t *tx, row runRow) (taken bool, err error) {
 	var at spot
 	var follows bool
 	if err := t.get(`SELECT q.seq, q.line, q.base, q.line > r.from_seq + 1 OR EXISTS (SELECT 1 FROM runs n WHERE n.thread = r.thread AND n.from_seq >= r.last_seq AND n.started_us > 0 AND n.id <> r.id)
  FROM thread_seq q JOIN runs r ON r.thread = q.thread WHERE r.id = $1`, in{row.key}, out{&at.seq, &at.line, &at.base, &follows}); err != nil || follows {
-		return err
+		return false, err
 	}
 	now, err := foldAt(t, row.thread, at)
 	if err != nil {
-		return err
+		return false, err
 	}
 	without, err := foldWithout(t, row, at.seq)
 	if err != nil {
-		return err
+		return false, err
 	}
 	diff, _, err := now.DiffTo(without.JSON())
 	if err != nil || diff == nil {
-		return err
+		return err == nil, err
 	}
 	made := mapping.Checkpoint{ID: mapping.NewID(), Source: "update", CreatedAt: timeOf(t.now)}
 	part := stretch{thread: row.thread, events: []mapping.Event{{Kind: mapping.KindState, Data: diff, Head: mapping.Head{Checkpoint: &made}}}}
@@ -81,7 +81,7 @@ func withdraw(t *tx, row runRow) error {
 	if err == nil {
 		_, err = part.write(t, from)
 	}
-	return err
+	return err == nil, err
 }
 
 // foldWithout is the state at a number without what one run did.
