@@ -55,6 +55,7 @@ type ThreadAgent struct {
 	mu      sync.Mutex
 	threads map[string]*scriptedThread
 	made    int
+	updates int
 	calls   map[string]int
 	bodies  map[string][]json.RawMessage
 }
@@ -273,9 +274,11 @@ func (a *ThreadAgent) updateState(w http.ResponseWriter, t *scriptedThread, thre
 	}
 	_ = json.Unmarshal(body, &req)
 	a.mu.Lock()
-	t.state = fill(`{"values":`+string(req.Values)+`,"next":[],"tasks":[],"metadata":{"source":"update","step":0,"parents":{}},"created_at":"2026-11-21T05:04:19.726Z","checkpoint":{"thread_id":"{{thread}}","checkpoint_ns":"","checkpoint_id":"1f1e5690-34be-6bb0-8004-728dfabeb732"},"parent_checkpoint":null}`, thread, "")
+	a.updates++
+	id := fmt.Sprintf("1f1e5690-34be-6bb0-8004-%012d", a.updates)
+	t.state = fill(`{"values":`+string(req.Values)+`,"next":[],"tasks":[],"metadata":{"source":"update","step":0,"parents":{}},"created_at":"2026-11-21T05:04:19.726Z","checkpoint":{"thread_id":"{{thread}}","checkpoint_ns":"","checkpoint_id":"`+id+`"},"parent_checkpoint":null}`, thread, "")
 	a.mu.Unlock()
-	jsonBody(w, `{"checkpoint":{"thread_id":"`+thread+`","checkpoint_ns":"","checkpoint_id":"1f1e5690-34be-6bb0-8004-728dfabeb732"}}`)
+	jsonBody(w, `{"checkpoint":{"thread_id":"`+thread+`","checkpoint_ns":"","checkpoint_id":"`+id+`"}}`)
 }
 
 func fill(text, thread, run string) string {

@@ -31,6 +31,11 @@ var failingBinary = sync.OnceValues(func() (string, error) {
 	return path, joinOutput(err, out)
 })
 
+// crashPatience bounds what a scene waits for, on a machine that does much else: a
+// process that died with a renewal of its lease under way is waited for until that
+// is over, and some seconds more.
+const crashPatience = 3 * time.Minute
+
 // doomed is a bridge that dies at a point, and the ones that come after it over
 // the same database, at the same address. Safe for concurrent use.
 type doomed struct {
@@ -80,7 +85,7 @@ func (d *doomed) begin(doom bool) *life {
 	l := &life{gone: make(chan struct{}), doom: doom}
 	l.cmd = exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--database", d.dsn, "--agent", "agent="+d.agent)
 	l.cmd.Env = append(os.Environ(), "APBRIDGE_SYNCHRONOUS=normal", "APBRIDGE_SHUTDOWN_GRACE=2s", "APBRIDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS=true",
-		"APBRIDGE_AGENTS__AGENT__STEP_TIMEOUT=20s", "APBRIDGE_AGENTS__AGENT__RUN_TIMEOUT=30s")
+		"APBRIDGE_AGENTS__AGENT__STEP_TIMEOUT=2m", "APBRIDGE_AGENTS__AGENT__RUN_TIMEOUT=5m")
 	l.cmd.Env = append(l.cmd.Env, d.environ...)
 	if doom && d.point != "" {
 		l.cmd.Env = append(l.cmd.Env, "FAILPOINT="+d.point)
@@ -118,7 +123,7 @@ func (d *doomed) serving() *life {
 
 // await tells whether the process came to serve.
 func (d *doomed) await(l *life) bool {
-	late := time.After(60 * time.Second)
+	late := time.After(crashPatience)
 	for {
 		if m := servingAt.FindStringSubmatch(l.said.String()); m != nil {
 			l.url = m[1]
@@ -142,7 +147,7 @@ func (d *doomed) buried() bool {
 	l := d.now
 	select {
 	case <-l.gone:
-	case <-time.After(20 * time.Second):
+	case <-time.After(crashPatience):
 		return false
 	}
 	status, _ := l.cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -159,7 +164,7 @@ func (d *doomed) lapse() {
 	if !strings.HasPrefix(d.dsn, "postgres") {
 		return
 	}
-	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), crashPatience)
 	defer stop()
 	conn, err := pgx.Connect(ctx, d.dsn)
 	if err != nil {
@@ -196,7 +201,7 @@ func (d *doomed) end() {
 	_ = d.now.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-d.now.gone:
-	case <-time.After(20 * time.Second):
+	case <-time.After(crashPatience):
 		_ = d.now.cmd.Process.Kill()
 		<-d.now.gone
 	}
@@ -208,7 +213,7 @@ func (d *doomed) end() {
 	d.now = nil
 }
 
-var longClient = &http.Client{Timeout: 60 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+var longClient = &http.Client{Timeout: crashPatience, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // try sends a request; false: the process died before it was answered.
 func (d *doomed) try(method, path, body string, headers ...string) (answer, bool) {

@@ -7,8 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-
-	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
 // whim is what becomes of one POST to an agent.
@@ -24,17 +22,22 @@ const (
 	thinking whim = "thinking" // it is done when somebody lets it
 )
 
-// whimsical is a step agent that has its whims with the POSTs it gets, in turn, and
-// is well when it has had them all.
+// whimsical is an agent that has its whims with the POSTs for work it gets, in turn,
+// and is well when it has had them all.
 type whimsical struct {
-	*adaptertest.StepAgent
+	agent http.Handler
+	work  func(path string) bool
 	mu    sync.Mutex
 	plan  []whim
 	think chan struct{} // closed: nobody thinks any longer
 }
 
-func newWhimsical(kind adaptertest.Kind) *whimsical {
-	return &whimsical{StepAgent: adaptertest.NewStepAgent(kind), think: make(chan struct{})}
+func newWhimsical(agent http.Handler) *whimsical {
+	work := func(path string) bool { return !strings.HasSuffix(path, "/artifacts") }
+	if _, ok := agent.(*memoryGraph); ok {
+		work = func(path string) bool { return strings.HasSuffix(path, "/runs/stream") }
+	}
+	return &whimsical{agent: agent, work: work, think: make(chan struct{})}
 }
 
 // expect adds whims.
@@ -56,7 +59,7 @@ func (w *whimsical) recover() {
 func (w *whimsical) next(r *http.Request) (whim, chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r.Method != http.MethodPost || len(w.plan) == 0 || strings.HasSuffix(r.URL.Path, "/artifacts") {
+	if r.Method != http.MethodPost || len(w.plan) == 0 || !w.work(r.URL.Path) {
 		return well, w.think
 	}
 	is := w.plan[0]
@@ -85,10 +88,10 @@ func (w *whimsical) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if is != unsaid && is != garbage {
-		w.StepAgent.ServeHTTP(rw, r)
+		w.agent.ServeHTTP(rw, r)
 		return
 	}
-	w.StepAgent.ServeHTTP(httptest.NewRecorder(), r)
+	w.agent.ServeHTTP(httptest.NewRecorder(), r)
 	if is == unsaid {
 		panic(http.ErrAbortHandler)
 	}

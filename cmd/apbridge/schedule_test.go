@@ -1,13 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -37,7 +35,7 @@ func TestSchedules(t *testing.T) {
 		s := newSchedule(t, r)
 		defer s.leave()
 		r.Repeat(map[string]func(*rapid.T){
-			"": s.look, "run": s.run, "run again": s.again, "cancel": s.cancel, "delete": s.remove, "read": s.read,
+			"": s.look, "run": s.run, "fork": s.fork, "run again": s.again, "cancel": s.cancel, "delete": s.remove, "read": s.read,
 			"update": s.update, "task": s.task, "step": s.step, "whim": s.whim, "restart": s.restart, "settle": s.settle,
 		})
 		s.settle(r)
@@ -49,7 +47,9 @@ type schedule struct {
 	t      *testing.T
 	b      *bridge
 	agent  *whimsical
-	kind   adaptertest.Kind
+	shares bool              // the agent lets runs run beside each other
+	work   func() (int, int) // tasks or runs that the agent made, and steps it did
+	forked bool              // a run began elsewhere than where the last one ended
 	runs   []*knownRun
 	posted int      // requests for runs, of which each has words of its own
 	said   []string // messages of state updates, in their order
@@ -73,11 +73,19 @@ type knownTask struct {
 }
 
 func newSchedule(t *testing.T, r *rapid.T) *schedule {
-	kind := rapid.SampledFrom([]adaptertest.Kind{adaptertest.Python, adaptertest.JS, adaptertest.Plain}).Draw(r, "kind")
-	mode := rapid.SampledFrom([]func(*config.Agent){lockstep, free, whole}).Draw(r, "mode")
-	s := &schedule{t: t, kind: kind, agent: newWhimsical(kind)}
-	s.b = inFront(t, s.agent, mode, func(a *config.Agent) {
-		a.StepTimeout, a.Concurrency = 400*time.Millisecond, 4
+	s := &schedule{t: t, shares: rapid.Bool().Draw(r, "shares")}
+	kind := rapid.SampledFrom([]adaptertest.Kind{adaptertest.Python, adaptertest.JS, adaptertest.Plain, "graph"}).Draw(r, "kind")
+	modes := []func(*config.Agent){free, whole, lockstep}
+	if kind == "graph" {
+		agent := newMemoryGraph()
+		s.agent, s.work = newWhimsical(agent), func() (int, int) { return agent.Work(), 0 }
+		modes = modes[:2]
+	} else {
+		agent := adaptertest.NewStepAgent(kind)
+		s.agent, s.work = newWhimsical(agent), func() (int, int) { c := agent.Counts(); return c.Creates, c.Steps }
+	}
+	s.b = inFront(t, s.agent, rapid.SampledFrom(modes).Draw(r, "mode"), func(a *config.Agent) {
+		a.StepTimeout, a.Concurrency, a.AllowConcurrent = 400*time.Millisecond, 4, s.shares
 	})
 	s.b.post("/threads", `{"thread_id":"`+crashThread[9:]+`"}`).ok()
 	return s
@@ -105,28 +113,50 @@ var (
 	orBusy = []int{200, 409}
 )
 
-func (s *schedule) run(r *rapid.T) {
-	strategy := rapid.SampledFrom([]string{"reject", "enqueue", "enqueue", "interrupt", "rollback"}).Draw(r, "strategy")
+func (s *schedule) run(r *rapid.T) { s.order(r, "", orBusy) }
+
+// fork begins a run at any checkpoint there is.
+func (s *schedule) fork(r *rapid.T) {
+	list := s.ask(r, fine, "GET", crashThread+"/history?limit=1000", "").list("")
+	if len(list) == 0 {
+		r.Skip("there is no checkpoint")
+	}
+	at := list[rapid.IntRange(0, len(list)-1).Draw(r, "at")]
+	allowed := orBusy
+	if slices.ContainsFunc(s.runs, func(k *knownRun) bool { return k.mayGo && !k.gone }) {
+		allowed = []int{200, 404, 409} // it may just have gone
+	}
+	s.order(r, `"checkpoint_id":"`+dig(at, "checkpoint.checkpoint_id").(string)+`",`, allowed)
+}
+
+// order asks for a run that begins where the thread is, or elsewhere.
+func (s *schedule) order(r *rapid.T, where string, allowed []int) {
+	strategies := []string{"reject", "enqueue", "enqueue", "interrupt", "rollback", "concurrent"}
+	if !s.shares || where != "" { // what runs beside others begins where the thread is
+		strategies = strategies[:5]
+	}
+	strategy := rapid.SampledFrom(strategies).Draw(r, "strategy")
 	s.posted++
 	k := &knownRun{words: fmt.Sprintf("run %d", s.posted)}
-	k.body = `{"assistant_id":"agent","multitask_strategy":"` + strategy + `","stream_mode":["updates","values"],"input":{"messages":[{"role":"user","content":"` + k.words + `"}]}}`
+	k.body = `{"assistant_id":"agent",` + where + `"multitask_strategy":"` + strategy + `","stream_mode":["updates","values"],"input":{"messages":[{"role":"user","content":"` + k.words + `"}]}}`
 	var headers []string
 	if rapid.Bool().Draw(r, "key") {
 		k.key = k.words
 		headers = []string{"Idempotency-Key", k.key}
 	}
-	a := s.ask(r, orBusy, "POST", crashThread+"/runs", k.body, headers...)
-	if a.status == http.StatusConflict {
-		if strategy != "reject" {
-			r.Fatalf("%s was refused: %s", strategy, a.body)
-		}
-		return
+	a := s.ask(r, allowed, "POST", crashThread+"/runs", k.body, headers...)
+	if a.status == http.StatusConflict && strategy != "reject" {
+		r.Fatalf("%s was refused: %s", strategy, a.body)
 	}
-	k.id = a.text("run_id")
-	if strategy == "rollback" {
-		for _, old := range s.runs {
-			old.mayGo = old.mayGo || !final(old.status)
-		}
+	if a.status == http.StatusOK {
+		k.id, s.forked = a.text("run_id"), s.forked || where != ""
+		s.add(k, strategy)
+	}
+}
+
+func (s *schedule) add(k *knownRun, strategy string) {
+	for _, old := range s.runs {
+		old.mayGo = old.mayGo || strategy == "rollback" && !final(old.status)
 	}
 	s.runs = append(s.runs, k)
 }
@@ -201,11 +231,17 @@ func (s *schedule) see(r *rapid.T, k *knownRun) {
 	k.status = now
 }
 
-// look is done after everything: no thread has two runs at work.
+// look is done after everything: no thread has two runs at work, unless they asked
+// for that.
 func (s *schedule) look(r *rapid.T) {
-	list := s.ask(r, fine, "GET", crashThread+"/runs?status=running", "").list("")
-	if len(list) > 1 {
-		r.Fatalf("%d runs are running on one thread", len(list))
+	alone := 0
+	for _, run := range s.ask(r, fine, "GET", crashThread+"/runs?status=running", "").list("") {
+		if !s.shares || dig(run, "multitask_strategy") != "concurrent" {
+			alone++
+		}
+	}
+	if alone > 1 {
+		r.Fatalf("%d runs are running on one thread", alone)
 	}
 }
 
@@ -347,60 +383,6 @@ func (s *schedule) settle(r *rapid.T) {
 		r.Fatal("the thread is busy, and nothing runs")
 	}
 	s.compare(r)
+	s.checkHistory(r)
 	s.checkWork(r)
-}
-
-// compare reads the messages of the thread: what each run and each update left, in
-// one piece, nothing twice, and all of what succeeded.
-func (s *schedule) compare(r *rapid.T) {
-	var state struct {
-		Values struct {
-			Messages []struct{ Type, Content string }
-		}
-	}
-	a := s.ask(r, fine, "GET", crashThread+"/state", "")
-	if err := json.Unmarshal(a.body, &state); err != nil {
-		r.Fatal(err)
-	}
-	left := map[string][]string{}
-	at, updates := "", []string{}
-	for _, m := range state.Values.Messages {
-		switch {
-		case m.Type == "human" && left[m.Content] != nil:
-			r.Fatalf("%q stands twice in %s", m.Content, a.body)
-		case m.Type == "human":
-			at = m.Content
-			left[at] = []string{}
-			if strings.HasPrefix(at, "update") {
-				updates = append(updates, at)
-			}
-		default:
-			left[at] = append(left[at], m.Content)
-		}
-	}
-	for words, outputs := range left {
-		if !slices.Equal(outputs, []string{"one", "two", "three"}[:min(len(outputs), 3)]) {
-			r.Fatalf("%q left %q", words, outputs)
-		}
-	}
-	if !s.rolledBack() && !slices.Equal(updates, s.said) {
-		r.Fatalf("updates %q, of which there are %q", s.said, updates)
-	}
-	for _, k := range s.runs {
-		if outputs, ok := left[k.words]; !k.gone && k.status == "success" && len(outputs) != 3 || ok && k.gone && !k.deleted {
-			r.Fatalf("%s is %s (gone: %t) and left %q", k.words, k.status, k.gone, outputs)
-		}
-	}
-}
-
-func (s *schedule) rolledBack() bool {
-	return slices.ContainsFunc(s.runs, func(k *knownRun) bool { return k.gone })
-}
-
-// checkWork: the agent made one task for a run at the most, and did no step twice.
-func (s *schedule) checkWork(r *rapid.T) {
-	c := s.agent.Counts()
-	if most := len(s.runs) + len(s.tasks); c.Creates > most || c.Steps > 3*c.Creates {
-		r.Fatalf("%d tasks and %d steps for %d runs", c.Creates, c.Steps, most)
-	}
 }

@@ -273,6 +273,10 @@ func TestAllRunsBesideEachOtherAreDisplaced(t *testing.T) {
 			b := newTable(t, true)
 			first, _ := b.start(t, mapping.StrategyConcurrent, "q1")
 			second, _ := b.start(t, mapping.StrategyConcurrent, "q2")
+			b.says(t, first, "a1")
+			b.says(t, second, "b1")
+			b.says(t, first, "a2")
+			left := map[mapping.Strategy][]string{mapping.StrategyInterrupt: {"q1", "q2", "a1", "b1", "a2", "q3"}, mapping.StrategyRollback: {"q3"}}[s]
 			third, _ := b.start(t, s, "q3")
 			for _, r := range []mapping.Run{first, second} {
 				got, err := b.st.Run(t.Context(), b.thread, r.ID)
@@ -281,6 +285,7 @@ func TestAllRunsBesideEachOtherAreDisplaced(t *testing.T) {
 				}
 			}
 			b.ends(t, third, mapping.RunSuccess)
+			b.wants(t, left...)
 			b.status(t, mapping.ThreadIdle)
 		})
 	}

@@ -83,11 +83,7 @@ func (s *states) History(ctx context.Context, threadID string, q adapter.History
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.st.Checkpoints(ctx, threadID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	folds, err := s.folds(ctx, threadID, list)
+	list, folds, err := s.page(ctx, threadID, q)
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +94,21 @@ func (s *states) History(ctx context.Context, threadID string, q adapter.History
 		}
 	}
 	return out, nil
+}
+
+// page reads checkpoints with their states, newest first. Where one goes between the
+// two, as its run is rolled back or deleted, the page is read anew.
+func (s *states) page(ctx context.Context, threadID string, q adapter.HistoryQuery) ([]mapping.Checkpoint, []*mapping.Fold, error) {
+	for try := 1; ; try++ {
+		list, err := s.st.Checkpoints(ctx, threadID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
+		if err != nil || len(list) == 0 {
+			return nil, nil, err
+		}
+		folds, err := s.folds(ctx, threadID, list)
+		if err == nil || try == headRetries || mapping.Classify(err).Code != mapping.CodeCheckpointNotFound {
+			return list, folds, err
+		}
+	}
 }
 
 // folds reads the states of a page of checkpoints, newest first, sharing what
@@ -139,7 +150,8 @@ func (s *states) Update(ctx context.Context, threadID string, u adapter.StateUpd
 	return s.update(ctx, threadID, u, note{})
 }
 
-// headRetries bounds how often an update is tried that others overtake.
+// headRetries bounds how often an update, or the reading of a page, is tried that
+// others overtake.
 const headRetries = 8
 
 // note is what a request with a key is remembered to have made.

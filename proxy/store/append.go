@@ -91,7 +91,7 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 	if err := s.noteTokens(t, a, at); err != nil {
 		return nil, nil, err
 	}
-	files, err := publish(t, at.thread, a)
+	files, err := publish(t, at.thread, at.run, a)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,18 +9,19 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-const artifactColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_id, a.path, a.size, a.mime, a.sum, a.agent_created, a.created_us, a.modified_us, a.remote_id
+const artifactColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_id, a.path, a.size, a.mime, a.sum, a.agent_created, a.created_us, a.modified_us, a.remote_id, a.run
  FROM artifacts a JOIN threads h ON h.id = a.thread`
 
-// artifactRow is an artifact with its key and its bytes'.
+// artifactRow is an artifact with its key, its bytes' and that of the run that wrote
+// it (see version).
 type artifactRow struct {
-	key, blob int64
+	key, blob, run int64
 	mapping.Artifact
 }
 
 func (r *artifactRow) scan(scan func(...any) error) error {
 	var created, modified int64
-	err := scan(&r.key, &r.blob, &r.Tenant, &r.ID, &r.ThreadID, &r.TaskID, &r.Path, &r.Size, &r.MIMEType, &r.Sum, &r.AgentCreated, &created, &modified, &r.RemoteID)
+	err := scan(&r.key, &r.blob, &r.Tenant, &r.ID, &r.ThreadID, &r.TaskID, &r.Path, &r.Size, &r.MIMEType, &r.Sum, &r.AgentCreated, &created, &modified, &r.RemoteID, &r.run)
 	r.CreatedAt, r.ModifiedAt = timeOf(created), timeOf(modified)
 	return err
 }
@@ -84,7 +85,7 @@ func (s *Store) Uploads(ctx context.Context, threadID string) (found []mapping.A
 	return found, err
 }
 
-// known finds the row of a path, visible or staged: it has the id.
+// known finds a row of a path, whether visible, staged or replaced: it has the id.
 func known(t *tx, thread int64, path string) (artifactRow, bool, error) {
 	row, err := readArtifact(t, `a.thread = $1 AND a.path = $2 ORDER BY a.staged, a.id`, thread, path)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -94,11 +95,11 @@ func known(t *tx, thread int64, path string) (artifactRow, bool, error) {
 }
 
 // insertArtifact adds a row; an earlier visible row of the path must be gone.
-func insertArtifact(t *tx, thread, blob int64, a mapping.Artifact, staged bool) error {
-	_, err := t.exec(`INSERT INTO artifacts (thread, artifact_id, task_id, path, nested, size, mime, sum, agent_created, remote_id, staged, blob, created_us, modified_us)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+func insertArtifact(t *tx, thread, run, blob int64, a mapping.Artifact, staged bool) error {
+	_, err := t.exec(`INSERT INTO artifacts (thread, artifact_id, task_id, path, nested, size, mime, sum, agent_created, remote_id, staged, blob, created_us, modified_us, run)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		thread, a.ID, a.TaskID, a.Path, number(strings.Contains(a.Path, "/")), a.Size, a.MIMEType, a.Sum, number(a.AgentCreated), a.RemoteID,
-		number(staged), blob, micros(a.CreatedAt), micros(a.ModifiedAt))
+		number(staged), blob, micros(a.CreatedAt), micros(a.ModifiedAt), run)
 	return err
 }
 
@@ -127,31 +128,48 @@ func adopt(t *tx, a *mapping.Artifact, old artifactRow, there bool) {
 	a.CreatedAt, a.ModifiedAt = timeOf(micros(a.CreatedAt)), timeOf(micros(a.ModifiedAt))
 }
 
-// show makes a row the visible one of its path, in place of an earlier one,
-// whose bytes go.
-func show(t *tx, thread, blob int64, a mapping.Artifact) error {
-	if err := dropPath(t, thread, a.Path); err != nil {
+// show makes a row the visible one of its path, written by a run (0: by a client).
+// The same bytes again are still what whoever wrote them first has written.
+func show(t *tx, thread, run, blob int64, a mapping.Artifact) error {
+	old, there, err := visibleAt(t, thread, a.Path)
+	if err != nil {
 		return err
 	}
-	return insertArtifact(t, thread, blob, a, false)
-}
-
-func dropPath(t *tx, thread int64, path string) error {
-	old, err := readArtifact(t, `a.thread = $1 AND a.path = $2 AND a.staged = 0`, thread, path)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
+	if there && run != 0 && old.Sum == a.Sum {
+		run = old.run
+		err = dropArtifact(t, old.key, old.blob)
+	} else if there {
+		err = giveWay(t, thread, old, run)
+	} else if run == 0 {
+		err = dropVersions(t, thread, a.Path)
 	}
 	if err != nil {
 		return err
 	}
-	return dropArtifact(t, old)
+	return insertArtifact(t, thread, run, blob, a, false)
 }
 
-func dropArtifact(t *tx, row artifactRow) error {
-	if _, err := t.exec(`DELETE FROM artifacts WHERE id = $1`, row.key); err != nil {
+func visibleAt(t *tx, thread int64, path string) (artifactRow, bool, error) {
+	row, err := readArtifact(t, `a.thread = $1 AND a.path = $2 AND a.staged = 0`, thread, path)
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, false, nil
+	}
+	return row, err == nil, err
+}
+
+func dropPath(t *tx, thread, run int64, path string) error {
+	old, there, err := visibleAt(t, thread, path)
+	if err != nil || !there {
 		return err
 	}
-	return dropBlob(t, row.blob)
+	return giveWay(t, thread, old, run)
+}
+
+func dropArtifact(t *tx, key, blob int64) error {
+	if err := t.put(`DELETE FROM artifacts WHERE id = $1`, key); err != nil {
+		return err
+	}
+	return dropBlob(t, blob)
 }
 
 func dropBlob(t *tx, blob int64) error {
@@ -160,7 +178,7 @@ func dropBlob(t *tx, blob int64) error {
 
 // publish makes staged artifacts visible, writes small files and drops paths,
 // in the transaction of the events that tell of them.
-func publish(t *tx, thread int64, a Append) (list []mapping.Artifact, err error) {
+func publish(t *tx, thread, run int64, a Append) (list []mapping.Artifact, err error) {
 	if len(a.Artifacts)+len(a.Files)+len(a.DropFiles) == 0 {
 		return nil, nil
 	}
@@ -169,7 +187,7 @@ func publish(t *tx, thread int64, a Append) (list []mapping.Artifact, err error)
 		return nil, err
 	}
 	for _, id := range a.Artifacts {
-		art, err := unstage(t, thread, id)
+		art, err := unstage(t, thread, run, id)
 		if err != nil {
 			return nil, err
 		}
@@ -177,14 +195,14 @@ func publish(t *tx, thread int64, a Append) (list []mapping.Artifact, err error)
 	}
 	for _, f := range a.Files {
 		f.Artifact.Tenant, f.Artifact.ThreadID = tenant, threadID
-		art, err := writeFile(t, thread, f)
+		art, err := writeFile(t, thread, run, f)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, art)
 	}
 	for _, path := range a.DropFiles {
-		if err := dropPath(t, thread, path); err != nil {
+		if err := dropPath(t, thread, run, path); err != nil {
 			return nil, err
 		}
 	}
@@ -193,8 +211,8 @@ func publish(t *tx, thread int64, a Append) (list []mapping.Artifact, err error)
 
 // unstage shows the newest staged row of an id. One that is visible already,
 // with nothing staged, stays as it is.
-func unstage(t *tx, thread int64, id string) (mapping.Artifact, error) {
-	row, err := readArtifact(t, `a.thread = $1 AND a.artifact_id = $2 ORDER BY a.staged DESC, a.id DESC`, thread, id)
+func unstage(t *tx, thread, run int64, id string) (mapping.Artifact, error) {
+	row, err := readArtifact(t, `a.thread = $1 AND a.artifact_id = $2 AND a.staged >= 0 ORDER BY a.staged DESC, a.id DESC`, thread, id)
 	if err != nil {
 		return row.Artifact, missing(err, mapping.CodeArtifactNotFound, "artifact", id)
 	}
@@ -208,5 +226,5 @@ func unstage(t *tx, thread int64, id string) (mapping.Artifact, error) {
 	if err := fasten(t, row.blob); err != nil {
 		return row.Artifact, err
 	}
-	return row.Artifact, show(t, thread, row.blob, row.Artifact)
+	return row.Artifact, show(t, thread, run, row.blob, row.Artifact)
 }

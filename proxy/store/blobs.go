@@ -105,12 +105,12 @@ func (s *Store) finish(ctx context.Context, blob int64, a mapping.Artifact, stag
 		}
 		adopt(t, &made, old, there)
 		if staged {
-			return insertArtifact(t, thread, blob, made, true)
+			return insertArtifact(t, thread, 0, blob, made, true)
 		}
 		if err := fasten(t, blob); err != nil {
 			return err
 		}
-		return show(t, thread, blob, made)
+		return show(t, thread, 0, blob, made)
 	})
 	return made, err
 }
@@ -124,7 +124,7 @@ func (s *Store) spill(ctx context.Context, blob int64) {
 }
 
 // writeFile is SaveArtifact of a small file within an operation.
-func writeFile(t *tx, thread int64, f FileWrite) (mapping.Artifact, error) {
+func writeFile(t *tx, thread, run int64, f FileWrite) (mapping.Artifact, error) {
 	a, sum := f.Artifact, sha256.Sum256(f.Content)
 	a.Size, a.Sum = int64(len(f.Content)), hex.EncodeToString(sum[:])
 	old, there, err := known(t, thread, a.Path)
@@ -143,7 +143,7 @@ func writeFile(t *tx, thread int64, f FileWrite) (mapping.Artifact, error) {
 		}
 		rest = rest[size:]
 	}
-	return a, show(t, thread, blob, a)
+	return a, show(t, thread, run, blob, a)
 }
 
 // OpenArtifact reads a visible artifact with its bytes, which are fetched chunk
@@ -244,7 +244,7 @@ func copyArtifacts(t *tx, from, to int64) error {
 		if _, err := t.exec(`INSERT INTO chunks (blob, n, data) SELECT $2, n, data FROM chunks WHERE blob = $1`, row.blob, blob); err != nil {
 			return err
 		}
-		if err := insertArtifact(t, to, blob, row.Artifact, false); err != nil {
+		if err := insertArtifact(t, to, 0, blob, row.Artifact, false); err != nil {
 			return err
 		}
 	}

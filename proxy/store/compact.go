@@ -30,7 +30,8 @@ func (s *Store) OldHistories(ctx context.Context, before time.Time, from Overdue
 
 // ForgetHistory drops checkpoints made at before or earlier, but not the head and
 // what comes after it: their states can be read, forked and run from no more, and
-// neither can runs be replayed that began on one of them. The events stay. n is how
+// neither can runs be replayed that began on one of them. So do the files that runs
+// replaced until then. The events stay. n is how
 // many were dropped; 0 while a run is active.
 func (s *Store) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
 	err = s.write(ctx, func(t *tx) error {
@@ -45,8 +46,10 @@ func (s *Store) ForgetHistory(ctx context.Context, o Overdue, before time.Time) 
 		if err := c.stand(); err != nil {
 			return err
 		}
-		n, err = c.drop()
-		return err
+		if n, err = c.drop(); err != nil {
+			return err
+		}
+		return forgetVersions(t, o.key, before.UnixMicro())
 	})
 	return n, err
 }

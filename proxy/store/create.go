@@ -37,8 +37,8 @@ type Created struct {
 }
 
 // CreateRun is one transaction: thread, task, run, first events, claim. A busy
-// thread (any run of it pending or running, parked ones included): reject →
-// Conflict thread_busy naming the run; enqueue → pending; interrupt, rollback →
+// thread (any run of it pending or running, parked and delayed ones included):
+// reject → Conflict thread_busy naming the run; enqueue → pending; interrupt, rollback →
 // pending, Created.Active set and stop requests noted on the active runs.
 // concurrent: beside those that let others run beside them (Options.Shared, which
 // a concurrent run must have itself), pending while there is another.
@@ -202,7 +202,7 @@ func (m *maker) yield(active []runRow, strategy mapping.Strategy) error {
 		}
 		return m.displace(active, note)
 	default:
-		return busy(m.thread.ID, active[0].ID)
+		return busy(m.thread.ID, active[0].ID, m.waitsFor(active[0].Run))
 	}
 }
 
@@ -231,8 +231,17 @@ func (s *Store) MakeDue(ctx context.Context, runID string) error {
 	})
 }
 
-func busy(threadID, runID string) error {
-	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "Thread %q is busy with run %q. Wait for it, cancel it, or send multitask_strategy enqueue, interrupt or rollback.", threadID, runID)
+// waitsFor says of a run that holds the thread when it is to start, if it only waits
+// for that.
+func (m *maker) waitsFor(r mapping.Run) string {
+	if r.Status != mapping.RunPending || r.Multitask == mapping.StrategyRollback || micros(r.RunAfter) <= m.now {
+		return ""
+	}
+	return ", which is to start at " + r.RunAfter.UTC().Format(time.RFC3339)
+}
+
+func busy(threadID, runID, when string) error {
+	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "Thread %q is busy with run %q%s. Wait for it, cancel it, or send multitask_strategy enqueue, interrupt or rollback.", threadID, runID, when)
 	e.Detail = map[string]string{"thread_id": threadID, "run_id": runID}
 	return e
 }

@@ -73,7 +73,8 @@ func (s *Store) forgetRun(t *tx, id string) {
 // given again. Where later checkpoints or other runs stand on the run's, those
 // stay, with the events their states are folded from, as history without a run; what it did
 // beside other runs is then taken out of the newest state by a checkpoint of its
-// own. A newer run that waited for this may start. Conflict while the run is active.
+// own. Files are again what they were before the run where the state is. A newer run
+// that waited for this may start. Conflict while the run is active.
 func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
 	return s.write(ctx, func(t *tx) error {
 		row, err := holdRun(t, tenantOf(ctx), threadID, runID)
@@ -103,21 +104,17 @@ func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
 // deleteHistory removes what a run logged and rewinds the thread's tip.
 func deleteHistory(t *tx, row runRow) error {
 	span := in{row.thread, row.key, row.from, row.to()}
-	undo := func(*tx) error { return nil }
 	standing, err := stoodOn(t, span)
 	if err != nil {
 		return err
 	}
+	if err := deleteFiles(t, row, standing); err != nil {
+		return err
+	}
 	parts := []string{`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
 	if standing {
-		if row.Options.Shared {
-			undo = func(t *tx) error { return withdraw(t, row) }
-		}
 		parts = []string{`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NULL`,
 			`UPDATE events SET run = NULL WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
-	}
-	if err := undo(t); err != nil {
-		return err
 	}
 	for _, text := range parts {
 		if _, err := t.exec(text, span...); err != nil {
@@ -125,6 +122,22 @@ func deleteHistory(t *tx, row runRow) error {
 		}
 	}
 	return rewind(t, row.thread)
+}
+
+// deleteFiles brings the thread's files to where its state will be: without what the
+// run did, unless that stays. What a shared run did is taken out of the state here.
+func deleteFiles(t *tx, row runRow, standing bool) error {
+	taken := !standing
+	if standing && row.Options.Shared {
+		var err error
+		if taken, err = withdraw(t, row); err != nil {
+			return err
+		}
+	}
+	if taken {
+		return undoFiles(t, row.thread, row.key)
+	}
+	return keepFiles(t, row.thread, row.key)
 }
 
 // stoodOn: later checkpoints were folded on those of a run, or another run began on

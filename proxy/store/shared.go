@@ -55,52 +55,131 @@ func openQuestions(t *tx, thread int64, e *End) error {
 
 // withdraw takes out of the newest state what a run has done beside others that
 // go on, or have: what they did is folded again without it. A run that another
-// began after is not taken out: that one had what it did for its start.
-func withdraw(t *tx, row runRow) error {
+// began after, or a client changed the state after, is not taken out (false): they had
+// what it did for their start.
+func withdraw(t *tx, row runRow) (taken bool, err error) {
 	var at spot
 	var follows bool
 	if err := t.get(`SELECT q.seq, q.line, q.base, q.line > r.from_seq + 1 OR EXISTS (SELECT 1 FROM runs n WHERE n.thread = r.thread AND n.from_seq >= r.last_seq AND n.started_us > 0 AND n.id <> r.id)
  FROM thread_seq q JOIN runs r ON r.thread = q.thread WHERE r.id = $1`, in{row.key}, out{&at.seq, &at.line, &at.base, &follows}); err != nil || follows {
-		return err
+		return false, err
+	}
+	if changed, err := changedAfter(t, row, at.seq); err != nil || changed {
+		return false, err
 	}
 	now, err := foldAt(t, row.thread, at)
 	if err != nil {
-		return err
+		return false, err
 	}
-	without, err := foldWithout(t, row, at.seq)
+	without, err := foldWithout(t, row, at)
 	if err != nil {
-		return err
+		return false, err
 	}
 	diff, _, err := now.DiffTo(without.JSON())
 	if err != nil || diff == nil {
-		return err
+		return err == nil, err
 	}
-	made := mapping.Checkpoint{ID: mapping.NewID(), Source: "update", CreatedAt: timeOf(t.now)}
+	made := mapping.Checkpoint{ID: mapping.NewID(), Source: withdrawn, RunID: row.ID, CreatedAt: timeOf(t.now)}
 	part := stretch{thread: row.thread, events: []mapping.Event{{Kind: mapping.KindState, Data: diff, Head: mapping.Head{Checkpoint: &made}}}}
 	from, _, err := part.take(t, advanceFree)
 	if err == nil {
 		_, err = part.write(t, from)
 	}
-	return err
+	return err == nil, err
 }
 
-// foldWithout is the state at a number without what one run did.
-func foldWithout(t *tx, row runRow, seq int64) (*mapping.Fold, error) {
-	fold, err := mapping.NewFold(nil)
-	var base spot
-	if row.Base != "" && err == nil {
-		if base, err = findSpot(t, row.thread, row.Base); err == nil {
-			fold, err = foldAt(t, row.thread, base)
-		}
+// changedAfter tells whether a client changed the state after a run. What takes out
+// another run (withdraw) names that one, and is none.
+func changedAfter(t *tx, row runRow, until int64) (bool, error) {
+	events, err := readEvents(t, row.thread, row.to(), 0, stateOnly, until)
+	return slices.ContainsFunc(events, func(e mapping.Event) bool {
+		return e.RunID == "" && e.Head.Checkpoint != nil && e.Head.Checkpoint.RunID == ""
+	}), err
+}
+
+// foldWithout is the state at a spot without what one run of its line did, nor those
+// that were taken out before it. A run that began at an older checkpoint began the
+// line: what lies between the two is none of its history.
+func foldWithout(t *tx, row runRow, at spot) (*mapping.Fold, error) {
+	base, err := baseOf(t, row)
+	if err != nil {
+		return nil, err
+	}
+	events, err := readEvents(t, row.thread, max(base.seq, at.line-1), 0, stateOnly, at.seq)
+	if err != nil {
+		return nil, err
+	}
+	out := takenOut(events)
+	for err == nil && base.seq > 0 && out[base.run] {
+		base, err = base.before(t, row.thread)
+	}
+	if err == nil {
+		events, err = readEvents(t, row.thread, max(base.seq, at.line-1), 0, stateOnly, at.seq)
 	}
 	if err != nil {
 		return nil, err
 	}
-	events, err := readEvents(t, row.thread, base.seq, 0, stateOnly, seq)
+	fold, err := base.fold(t, row.thread)
 	for i := 0; i < len(events) && err == nil; i++ {
-		if events[i].RunID != row.ID {
+		if doer := doerOf(events[i]); doer != row.ID && !out[doer] {
 			fold, err = fold.Apply(events[i])
 		}
 	}
 	return fold, err
+}
+
+// doerOf is the run that an event is of, also when that is removed; "" for a client.
+func doerOf(e mapping.Event) string {
+	if e.RunID == "" && e.Head.Checkpoint != nil {
+		return e.Head.Checkpoint.RunID
+	}
+	return e.RunID
+}
+
+// takenOut are the runs that withdraw has taken out of the state.
+func takenOut(events []mapping.Event) map[string]bool {
+	out := map[string]bool{}
+	for _, e := range events {
+		if c := e.Head.Checkpoint; e.RunID == "" && c != nil && c.RunID != "" && c.Source == withdrawn {
+			out[c.RunID], out[""] = true, true // what such a run logged between its checkpoints is nobody's
+		}
+	}
+	return out
+}
+
+// withdrawn is the source of the checkpoint that takes a run out: to clients it is
+// an update.
+const withdrawn = "update"
+
+// footing is a checkpoint that a run stands on.
+type footing struct {
+	spot
+	run, parent string
+}
+
+func baseOf(t *tx, row runRow) (footing, error) {
+	return footing{parent: row.Base}.before(t, row.thread)
+}
+
+// before is the checkpoint before one; without any it is zero: the empty state.
+func (f footing) before(t *tx, thread int64) (footing, error) {
+	if f.parent == "" {
+		return footing{}, nil
+	}
+	at, err := findSpot(t, thread, f.parent)
+	if err != nil {
+		return footing{}, err
+	}
+	made, err := readEvents(t, thread, at.seq-1, 1, everything)
+	if err != nil || len(made) == 0 || made[0].Head.Checkpoint == nil {
+		return footing{spot: at}, err
+	}
+	return footing{at, doerOf(made[0]), made[0].Head.Checkpoint.Parent}, nil
+}
+
+func (f footing) fold(t *tx, thread int64) (*mapping.Fold, error) {
+	if f.seq == 0 {
+		return mapping.NewFold(nil)
+	}
+	return foldAt(t, thread, f.spot)
 }

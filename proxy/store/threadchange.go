@@ -117,7 +117,7 @@ func mustBeFree(t *tx, thread int64, threadID string) error {
 	if err != nil {
 		return err
 	}
-	return busy(threadID, run)
+	return busy(threadID, run, "")
 }
 
 // touch notes that a thread's state changed. One whose question is withdrawn is

@@ -15,6 +15,7 @@ import (
 
 // before takes the newest migrations back: the tables are those of version 2.
 const before = `DELETE FROM goose_db_version WHERE version_id > 2;
+ DROP INDEX artifacts_versions; ALTER TABLE artifacts DROP COLUMN run; ALTER TABLE artifacts DROP COLUMN until_run;
  DROP TABLE agent_facts; DROP TABLE assistant_versions; DROP TABLE assistants;
  DROP INDEX runs_stopped; DROP INDEX runs_one;
  CREATE UNIQUE INDEX runs_one ON runs (thread) WHERE status = 'running' AND concurrent = 0`

@@ -1,0 +1,148 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/google/go-cmp/cmp"
+)
+
+// writes has a run leave files; content "" drops one.
+func (b *bench) writes(c store.Created, files ...string) {
+	b.t.Helper()
+	a := store.Append{ThreadID: c.Thread.ID, RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{update(`{"n":1}`)}}
+	for i := 0; i < len(files); i += 2 {
+		if files[i+1] == "" {
+			a.DropFiles = append(a.DropFiles, files[i])
+			continue
+		}
+		a.Files = append(a.Files, store.FileWrite{Content: []byte(files[i+1]), Artifact: mapping.Artifact{Path: files[i], AgentCreated: true}})
+	}
+	_, _, err := b.AppendRun(b.ctx, a)
+	b.ok(err)
+}
+
+// kept are the visible files of a thread.
+func (b *bench) kept(thread string) map[string]string {
+	b.t.Helper()
+	list, _, err := b.Artifacts(b.ctx, thread, 0, 0)
+	b.ok(err)
+	files := map[string]string{}
+	for _, a := range list {
+		files[a.Path] = b.file(thread, a.ID)
+	}
+	return files
+}
+
+// A deleted run leaves no files: what it replaced or removed is there again, and
+// keeps its id, whoever has written it.
+func TestFilesFollowADeletedRun(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		first := b.create(newThreadRun())
+		th := first.Thread.ID
+		upload := b.save(th, "given", "by a client", false)
+		b.writes(first, "a", "a1", "b", "b1", "same", "same")
+		b.end(first, mapping.RunSuccess)
+		second := b.create(newRun(th, mapping.StrategyReject))
+		b.writes(second, "a", "a2", "b", "", "given", "changed", "new", "n2", "same", "same")
+		b.writes(second, "a", "a2, again", "b", "b2")
+		b.writes(second, "b", "", "c", "c2")
+		b.end(second, mapping.RunSuccess)
+		third := b.create(newRun(th, mapping.StrategyReject))
+		b.writes(third, "a", "a3", "new", "", "same", "other")
+		b.end(third, mapping.RunSuccess)
+		want := map[string]string{"a": "a3", "given": "changed", "same": "other", "c": "c2"}
+		for _, step := range []struct {
+			gone store.Created
+			then map[string]string
+		}{
+			{third, map[string]string{"a": "a2, again", "given": "changed", "new": "n2", "same": "same", "c": "c2"}},
+			{second, map[string]string{"a": "a1", "b": "b1", "given": "by a client", "same": "same"}},
+			{first, map[string]string{"given": "by a client"}},
+		} {
+			if diff := cmp.Diff(want, b.kept(th)); diff != "" {
+				t.Fatalf("files (-want +got):\n%s", diff)
+			}
+			b.ok(b.DeleteRun(b.ctx, th, step.gone.Run.ID))
+			want = step.then
+		}
+		if diff := cmp.Diff(want, b.kept(th)); diff != "" {
+			t.Fatalf("files (-want +got):\n%s", diff)
+		}
+		if a, err := b.Artifact(b.ctx, th, upload.ID); err != nil || a.AgentCreated {
+			t.Errorf("the upload is %+v, %v", a, err)
+		}
+	})
+}
+
+// What other runs stand on stays, and with it the files; a file that a client
+// brought meanwhile is the client's.
+func TestFilesOthersStandOnStay(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		first := b.create(newThreadRun())
+		th := first.Thread.ID
+		b.writes(first, "a", "a1", "b", "b1", "mine", "m1")
+		b.end(first, mapping.RunSuccess)
+		second := b.create(newRun(th, mapping.StrategyReject))
+		b.writes(second, "a", "a2", "b", "", "mine", "m2")
+		b.save(th, "mine", "by a client", false)
+		b.end(second, mapping.RunSuccess)
+		b.ok(b.DeleteRun(b.ctx, th, first.Run.ID))
+		if diff := cmp.Diff(map[string]string{"a": "a2", "mine": "by a client"}, b.kept(th)); diff != "" {
+			t.Errorf("without the first (-want +got):\n%s", diff)
+		}
+		b.ok(b.DeleteRun(b.ctx, th, second.Run.ID))
+		if diff := cmp.Diff(map[string]string{"a": "a1", "b": "b1", "mine": "by a client"}, b.kept(th)); diff != "" {
+			t.Errorf("without the second (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Runs beside each other: each path goes back to what the others made of it.
+func TestFilesOfASharedRunAreTakenOut(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		n := newThreadRun()
+		n.Run.Options.Shared = true
+		first := b.create(n)
+		th := first.Thread.ID
+		second := b.create(newRun(th, mapping.StrategyConcurrent))
+		b.writes(first, "x", "x1", "y", "y1")
+		b.writes(second, "x", "x2", "z", "z2")
+		b.writes(first, "x", "x3")
+		b.writes(second, "y", "y2")
+		b.end(first, mapping.RunSuccess)
+		b.end(second, mapping.RunSuccess)
+		b.ok(b.DeleteRun(b.ctx, th, first.Run.ID))
+		if diff := cmp.Diff(map[string]string{"x": "x2", "y": "y2", "z": "z2"}, b.kept(th)); diff != "" {
+			t.Errorf("without the first (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Replaced files go with the checkpoints that had them, not before.
+func TestReplacedFilesGoWithTheirHistory(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		first := b.create(newThreadRun())
+		th := first.Thread.ID
+		b.writes(first, "a", "a1")
+		b.end(first, mapping.RunSuccess)
+		second := b.create(newRun(th, mapping.StrategyReject))
+		b.writes(second, "a", "a2")
+		b.end(second, mapping.RunSuccess)
+		_, err := b.ForgetPast(b.ctx, th)
+		b.ok(err)
+		b.ok(b.DeleteRun(b.ctx, th, second.Run.ID))
+		if diff := cmp.Diff(map[string]string{}, b.kept(th)); diff != "" {
+			t.Errorf("files (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,116 @@
+package store
+
+// version is one of the files that a path had, visible or out of sight.
+type version struct {
+	key, blob  int64
+	path       string
+	run, until int64 // who wrote it, and who took it out of sight; 0: no run
+	visible    bool
+}
+
+// giveWay takes a visible file out of the way of what comes in its place (nothing,
+// if it is removed). A run's doing can be taken back, so what was there before it is
+// kept; what a client does cannot, and nothing before it is needed any more.
+func giveWay(t *tx, thread int64, old artifactRow, run int64) error {
+	switch {
+	case run == 0:
+		return dropVersions(t, thread, old.Path)
+	case old.run == run:
+		return dropArtifact(t, old.key, old.blob)
+	}
+	return t.put(`UPDATE artifacts SET staged = -1, until_run = $2 WHERE id = $1`, old.key, run)
+}
+
+// dropVersions removes a path with all it was.
+func dropVersions(t *tx, thread int64, path string) error {
+	list, err := readVersions(t, `thread = $1 AND path = $2`, thread, path)
+	for i := 0; i < len(list) && err == nil; i++ {
+		err = dropArtifact(t, list[i].key, list[i].blob)
+	}
+	return err
+}
+
+func readVersions(t *tx, where string, args ...any) (list []version, err error) {
+	err = t.each(`SELECT id, blob, path, run, until_run, staged = 0 FROM artifacts WHERE staged <> 1 AND `+where+` ORDER BY path, id`, args,
+		func(scan func(...any) error) error {
+			var v version
+			err := scan(&v.key, &v.blob, &v.path, &v.run, &v.until, &v.visible)
+			list = append(list, v)
+			return err
+		})
+	return list, err
+}
+
+// undoFiles takes back what a run did to the files of its thread: each is what it
+// would be without it.
+func undoFiles(t *tx, thread, run int64) error {
+	list, err := readVersions(t, `thread = $1 AND path IN (SELECT path FROM artifacts WHERE thread = $1 AND staged <> 1 AND (run = $2 OR until_run = $2))`, thread, run)
+	for len(list) > 0 && err == nil {
+		n := 1
+		for n < len(list) && list[n].path == list[0].path {
+			n++
+		}
+		err, list = undoFile(t, list[:n], run), list[n:]
+	}
+	return err
+}
+
+// undoFile takes a run's versions out of those of a path and joins the others.
+func undoFile(t *tx, list []version, run int64) error {
+	last := list[len(list)-1]
+	if last.visible || last.until == run {
+		last.visible, last.until = true, 0
+	}
+	var kept []version
+	for _, v := range list {
+		if v.run != run {
+			kept = append(kept, v)
+		} else if err := dropArtifact(t, v.key, v.blob); err != nil {
+			return err
+		}
+	}
+	for i, v := range kept {
+		if err := join(t, v, kept[i+1:], last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join has a version followed by the next one that is left, the newest by what
+// followed the last. One that nothing can bring back goes.
+func join(t *tx, v version, after []version, last version) error {
+	visible, until := last.visible, last.until
+	if len(after) > 0 {
+		visible, until = false, after[0].run
+		if until == 0 || until == v.run {
+			return dropArtifact(t, v.key, v.blob)
+		}
+	}
+	if visible == v.visible && until == v.until {
+		return nil
+	}
+	return t.put(`UPDATE artifacts SET staged = $2, until_run = $3 WHERE id = $1`, v.key, number(visible)-1, until)
+}
+
+// keepFiles lets what a run did to files stay when the run goes: others stand on it.
+func keepFiles(t *tx, thread, run int64) error {
+	list, err := readVersions(t, `thread = $1 AND until_run = $2`, thread, run)
+	for i := 0; i < len(list) && err == nil; i++ {
+		err = dropArtifact(t, list[i].key, list[i].blob)
+	}
+	if err != nil {
+		return err
+	}
+	return t.put(`UPDATE artifacts SET run = 0 WHERE thread = $1 AND run = $2`, thread, run)
+}
+
+// forgetVersions drops what runs replaced that ended at before or earlier: it goes
+// with the checkpoints that had it.
+func forgetVersions(t *tx, thread, before int64) error {
+	list, err := readVersions(t, `thread = $1 AND staged = -1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = until_run AND (r.ended_us = 0 OR r.ended_us > $2))`, thread, before)
+	for i := 0; i < len(list) && err == nil; i++ {
+		err = dropArtifact(t, list[i].key, list[i].blob)
+	}
+	return err
+}
