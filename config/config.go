@@ -77,6 +77,10 @@ type Limits struct {
 	Artifact Bytes `yaml:"artifact"`
 	Event    Bytes `yaml:"event"`
 	Database Bytes `yaml:"database"` // 0: what the disk holds
+
+	// Runs that wait, of all agents and on one thread; 0: any number.
+	Queue       int `yaml:"queue"`
+	ThreadQueue int `yaml:"thread_queue"`
 }
 
 // Retention says how long what is no longer needed is kept; 0 is for ever.
@@ -118,6 +122,7 @@ type Key struct {
 	Tenant string   `yaml:"tenant"`
 	Agents []string `yaml:"agents"` // empty: all
 	Rights []string `yaml:"rights"` // empty: all
+	Queue  int      `yaml:"queue"`  // of its runs that wait; 0: any number
 }
 
 // JWT configures tokens of an identity provider.

@@ -50,6 +50,8 @@ func (l *loader) checkLimits() {
 	l.positive("limits.artifact", m.Artifact > 0)
 	l.positive("limits.event", m.Event > 0)
 	l.atLeast("limits.depth", int64(m.Depth), 1)
+	l.atLeast("limits.queue", int64(m.Queue), 0)
+	l.atLeast("limits.thread_queue", int64(m.ThreadQueue), 0)
 	if m.Database != 0 {
 		l.atLeast("limits.database", int64(m.Database), 1<<20)
 		if strings.Contains(l.cfg.Database, "://") {

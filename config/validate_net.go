@@ -109,6 +109,7 @@ func (l *loader) checkAuth() {
 		}
 		l.checkKey(at+".key", k.Key, keys)
 		l.checkKeyAgents(at+".agents", k.Agents)
+		l.atLeast(at+".queue", int64(k.Queue), 0)
 		if len(k.Rights) > 0 {
 			l.complain(at+".rights", "are not checked by this version, so the key could do more than is written here; leave them out")
 		}

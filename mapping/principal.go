@@ -9,6 +9,7 @@ type Principal struct {
 	Tenant string   // every row belongs to one
 	Agents []string // config names it may use; nil: all
 	Rights []string // nil: all
+	Queue  int      // how many of its runs may wait; 0: any number
 }
 
 // May tells whether the principal may use the named agent.

@@ -51,3 +51,37 @@ func TestD6_QueueFull(t *testing.T) {
 		t.Errorf("the agent was given %d tasks, want 5", c.Creates)
 	}
 }
+
+// TestD6_FurtherQueues: all agents together, a thread and a key have limits of their
+// own, each refused by its name.
+func TestD6_FurtherQueues(t *testing.T) {
+	t.Parallel()
+	const key = "a key of sixteen characters"
+	for name, limit := range map[string]func(*config.Config){
+		"limits.queue":        func(c *config.Config) { c.Limits.Queue = 1 },
+		"limits.thread_queue": func(c *config.Config) { c.Limits.ThreadQueue = 1 },
+		"auth.keys[].queue":   func(c *config.Config) { c.Auth.Keys = []config.Key{{ID: "alice", Key: key, Queue: 1}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGate(adaptertest.NewStepAgent(adaptertest.Plain), stepPosts, 1)
+			cfg := configFor(t, agentsAt(adaptertest.Serve(t, g).URL))
+			limit(cfg)
+			b := startBridge(t, cfg)
+			start := func() answer {
+				return b.do("POST", crashThread+"/runs", enqueuedRun, "X-Api-Key", key)
+			}
+			b.do("POST", "/threads", `{"thread_id":"`+crashThread[len("/threads/"):]+`"}`, "X-Api-Key", key).ok()
+			start().ok()
+			g.await(t)
+			start().ok()
+			a := start().is(http.StatusTooManyRequests)
+			if a.header.Get("Retry-After") == "" || a.text("code") != "queue_full" || !says(a.text("message"), name) {
+				t.Errorf("%s: %s", a.header.Get("Retry-After"), a.body)
+			}
+			g.open()
+		})
+	}
+}
+
+const enqueuedRun = `{"assistant_id":"agent","multitask_strategy":"enqueue",` + saysHi + `}`

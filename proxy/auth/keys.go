@@ -48,7 +48,7 @@ func NewKeys(keys []config.Key) (*Keys, error) {
 }
 
 func principal(c config.Key) mapping.Principal {
-	return mapping.Principal{ID: c.ID, Tenant: c.Tenant, Agents: allIfEmpty(c.Agents), Rights: allIfEmpty(c.Rights)}
+	return mapping.Principal{ID: c.ID, Tenant: c.Tenant, Agents: allIfEmpty(c.Agents), Rights: allIfEmpty(c.Rights), Queue: c.Queue}
 }
 
 // allIfEmpty: an empty list in the file means all, which a principal says by nil.

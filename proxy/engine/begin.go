@@ -49,7 +49,7 @@ func (e *Engine) Begin(ctx context.Context, o Order) (store.Created, error) {
 // at once.
 func (e *Engine) prepare(o *Order, agent *Agent) error {
 	r := &o.New.Run
-	o.New.MaxPending = agent.Config.Queue
+	o.New.Room = store.Room{Agent: agent.Config.Queue, Thread: e.cfg.Limits.ThreadQueue, All: e.cfg.Limits.Queue}
 	if !o.New.Claim {
 		return nil
 	}

@@ -17,10 +17,15 @@ type NewRun struct {
 	Task                             *mapping.Task   // a new lineage; nil: Run.TaskID exists
 	Events                           []mapping.Event // started (+ input): appended at once if the run is claimed
 	Claim                            bool            // run it here if its thread is free now
-	MaxPending                       int             // pending runs of this agent in this database; more is Limited queue_full (0: no limit)
+	Room                             Room            // for it to wait in; Limited queue_full where there is none
 	IdempotencyKey, IdempotencyRoute string
 	IdempotencySum                   []byte // of the request body; another sum under the same key is Invalid
 }
+
+// Room is how many runs may wait in this database before another one is refused, by
+// whose they are; 0 is any number. How many a principal may have waiting, it says
+// itself (mapping.Principal).
+type Room struct{ Agent, Thread, All int }
 
 // Created is what became of a NewRun. Replayed: an idempotency key named an
 // earlier run, which is returned instead.
@@ -150,7 +155,7 @@ func (m *maker) admit() error {
 		}
 	}
 	m.made.Claimed = m.n.Claim && m.n.Run.RunAfter.IsZero() && free
-	if m.made.Claimed || m.n.MaxPending <= 0 {
+	if m.made.Claimed {
 		return nil
 	}
 	return m.queue()
@@ -244,17 +249,6 @@ func busy(threadID, runID, when string) error {
 	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "Thread %q is busy with run %q%s. Wait for it, cancel it, or send multitask_strategy enqueue, interrupt or rollback.", threadID, runID, when)
 	e.Detail = map[string]string{"thread_id": threadID, "run_id": runID}
 	return e
-}
-
-// queue refuses what would make the agent's queue too long.
-func (m *maker) queue() error {
-	var waiting int
-	err := m.get(`SELECT count(*) FROM (SELECT 1 FROM runs WHERE status = 'pending' AND agent = $1 LIMIT CAST($2 AS BIGINT)) AS waiting`,
-		in{m.n.Run.Agent, m.n.MaxPending}, out{&waiting})
-	if err == nil && waiting >= m.n.MaxPending {
-		err = mapping.Errorf(mapping.Limited, mapping.CodeQueueFull, "The queue of agent %q is full: %d runs wait (agents.%s.queue). Try again later.", m.n.Run.Agent, waiting, m.n.Run.Agent)
-	}
-	return err
 }
 
 // lineage finds or makes the task.

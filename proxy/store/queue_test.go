@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -173,13 +174,58 @@ func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 	})
 }
 
+// TestEveryQueueLimitHolds: with one run waiting, each limit of one alone refuses
+// another by its name, and one of two lets it wait.
+func TestEveryQueueLimitHolds(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]func(*store.NewRun, *mapping.Principal, int){
+		"agents.echo.queue":   func(n *store.NewRun, _ *mapping.Principal, most int) { n.Room.Agent = most },
+		"limits.thread_queue": func(n *store.NewRun, _ *mapping.Principal, most int) { n.Room.Thread = most },
+		"limits.queue":        func(n *store.NewRun, _ *mapping.Principal, most int) { n.Room.All = most },
+		"auth.keys[].queue":   func(_ *store.NewRun, p *mapping.Principal, most int) { p.Queue = most },
+	} {
+		onBoth(t, func(t *testing.T, open opener) {
+			b := open(t)
+			thread := b.create(newThreadRun()).Thread.ID
+			b.create(newRun(thread, mapping.StrategyEnqueue))
+			for most := 1; most <= 2; most++ {
+				n, p := newRun(thread, mapping.StrategyEnqueue), mapping.PrincipalOf(b.ctx)
+				limit(&n, &p, most)
+				_, err := b.CreateRun(mapping.WithPrincipal(b.ctx, p), n)
+				if most == 2 {
+					b.ok(err)
+					continue
+				}
+				wantClass(t, err, mapping.Limited, mapping.CodeQueueFull)
+				if !strings.Contains(err.Error(), "("+name+")") {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
+}
+
+// TestQueueOfAKeyIsItsOwn: what waits for others does not count.
+func TestQueueOfAKeyIsItsOwn(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		thread := b.create(newThreadRun()).Thread.ID
+		b.create(newRun(thread, mapping.StrategyEnqueue))
+		other := mapping.PrincipalOf(b.ctx)
+		other.ID, other.Queue = "another", 1
+		_, err := b.CreateRun(mapping.WithPrincipal(b.ctx, other), newRun(thread, mapping.StrategyEnqueue))
+		b.ok(err)
+	})
+}
+
 func TestQueueLimitIsSaidByName(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		for i := range 3 {
 			n := newThreadRun()
-			n.Claim, n.MaxPending = false, 2
+			n.Claim, n.Room.Agent = false, 2
 			_, err := b.CreateRun(b.ctx, n)
 			if i < 2 {
 				b.ok(err)
@@ -191,7 +237,7 @@ func TestQueueLimitIsSaidByName(t *testing.T) {
 			}
 		}
 		n := newThreadRun()
-		n.MaxPending = 2
+		n.Room.Agent = 2
 		if c := b.create(n); !c.Claimed {
 			t.Fatal("a run that need not wait was counted as waiting")
 		}
