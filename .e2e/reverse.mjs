@@ -111,6 +111,21 @@ describe("a benchmark harness before a LangGraph server", () => {
     assert.deepEqual([second.name, second.is_last], ["finish", true]);
   });
 
+  test("lockstep: a file that comes between two steps is in the agent's state with the next", async () => {
+    const harness = before("lockstep");
+    const { task_id } = await harness.create("wait for the file");
+    await harness.step(task_id);
+    await harness.upload(task_id, "late.txt", "it came late");
+    const last = await harness.step(task_id);
+    assert.deepEqual([last.name, last.is_last], ["finish", true]);
+    const { body: thread } = await call("GET", `${bridge}/threads/${task_id}`);
+    assert.equal(thread.values.files["/late.txt"].content, "it came late");
+    assert.ok(thread.values.files["/output.txt"], "the graph went on from where it was");
+    assert.equal((await harness.download(task_id)).get("late.txt").toString(), "it came late");
+    const { artifacts } = await harness.get(task_id, "/artifacts");
+    assert.equal(artifacts.find((a) => a.file_name === "late.txt").agent_created, false);
+  });
+
   test("run: one step is the whole run", async () => {
     const harness = before("whole");
     const { task_id } = await harness.create("at once");
