@@ -99,17 +99,20 @@ type StepInfo struct {
 // Checkpoint is a point in a thread's history that can be read, and run from,
 // again.
 type Checkpoint struct {
-	ID        string          `json:"id"`               // a UUIDv7, made at the append unless the event's maker gave it one
-	Parent    string          `json:"parent,omitempty"` // filled by the store: the head before it
-	Source    string          `json:"source"`           // input, loop, update, fork or upstream
-	Step      int             `json:"step"`
-	Next      []string        `json:"next,omitempty"`
-	Tasks     json.RawMessage `json:"tasks,omitempty"` // state tasks as an upstream told them; nil: derived
-	Remote    string          `json:"remote,omitempty"`
-	RunID     string          `json:"run_id,omitempty"`
-	Metadata  json.RawMessage `json:"metadata,omitempty"` // further metadata of an upstream
-	CreatedAt time.Time       `json:"-"`
-	Seq       int64           `json:"-"` // of the event that made it
+	ID       string          `json:"id"`               // a UUIDv7, made at the append unless the event's maker gave it one
+	Parent   string          `json:"parent,omitempty"` // filled by the store: the head before it
+	Source   string          `json:"source"`           // input, loop, update, fork or upstream
+	Step     int             `json:"step"`
+	Next     []string        `json:"next,omitempty"`
+	Tasks    json.RawMessage `json:"tasks,omitempty"`  // state tasks as an upstream told them; nil: derived
+	Remote   string          `json:"remote,omitempty"` // the same one upstream, by its id there
+	RunID    string          `json:"run_id,omitempty"`
+	Metadata json.RawMessage `json:"metadata,omitempty"` // further metadata of an upstream
+	// RemoteThread is the upstream thread that Remote is of: our thread may be given
+	// another one, which knows nothing of it.
+	RemoteThread string    `json:"remote_thread,omitempty"`
+	CreatedAt    time.Time `json:"-"`
+	Seq          int64     `json:"-"` // of the event that made it
 }
 
 // Outcome is how a run ended.

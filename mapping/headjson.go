@@ -68,6 +68,7 @@ func (w *headWriter) checkpoint(c *Checkpoint) {
 	w.text("remote", c.Remote)
 	w.text("run_id", c.RunID)
 	w.raw("metadata", c.Metadata)
+	w.text("remote_thread", c.RemoteThread)
 }
 
 func (w *headWriter) outcome(o *Outcome) {

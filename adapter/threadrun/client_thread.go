@@ -249,7 +249,7 @@ func (s *session) stateEvent(st stateWire, source string) mapping.Event {
 	return mapping.Event{Kind: mapping.KindState, Data: st.Values, Head: mapping.Head{
 		Full: true, Next: next,
 		Checkpoint: &mapping.Checkpoint{Source: orElse(source, orElse(meta.Source, "loop")), Step: meta.Step, Next: next,
-			Tasks: s.own(bytes.Clone(st.Tasks)), Remote: st.head(), RunID: s.t.Run.ID, Metadata: s.own(bytes.Clone(st.Metadata))},
+			Tasks: s.own(bytes.Clone(st.Tasks)), Remote: st.head(), RemoteThread: s.link.Remote, RunID: s.t.Run.ID, Metadata: s.own(bytes.Clone(st.Metadata))},
 	}}
 }
 

@@ -247,25 +247,11 @@ func (x *execution) stateful(ctx context.Context, t *adapter.Task) error {
 	return nil
 }
 
-// remoteOf is the upstream checkpoint of the run's base, where it has one on the
-// upstream thread that is linked now: a thread may have been given a fresh one since,
-// which knows nothing of it. Whose it is, the run tells that made it.
+// remoteOf is the checkpoint of the run's base on the upstream thread that is linked
+// now, where it has one.
 func (x *execution) remoteOf(ctx context.Context, linked string) string {
 	s, err := x.e.st.StateAt(ctx, x.run.ThreadID, x.run.Base)
-	if err != nil || s.Checkpoint.Remote == "" || s.Checkpoint.RunID == "" {
-		return ""
-	}
-	events, err := x.e.st.Events(ctx, x.run.ThreadID, s.Checkpoint.RunID, 0, 0)
-	if err != nil {
-		return ""
-	}
-	remote := ""
-	for _, ev := range events {
-		if ev.Seq <= s.Checkpoint.Seq && ev.Head.Link != nil && ev.Head.Link.Agent == x.run.Agent {
-			remote = ev.Head.Link.Remote
-		}
-	}
-	if remote != linked {
+	if err != nil || s.Checkpoint.RemoteThread != linked {
 		return ""
 	}
 	return s.Checkpoint.Remote

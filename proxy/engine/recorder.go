@@ -263,7 +263,7 @@ func (r *recorder) addState(ev *mapping.Event) (skip bool, err error) {
 	if c.ID != "" {
 		made.ID = c.ID
 	}
-	made.Tasks, made.Remote, made.Metadata = c.Tasks, c.Remote, c.Metadata
+	made.Tasks, made.Remote, made.RemoteThread, made.Metadata = c.Tasks, c.Remote, c.RemoteThread, c.Metadata
 	ev.Head.Checkpoint = made
 	r.step = c.Step + 1
 	r.next = c.Next

@@ -230,7 +230,8 @@ func (c *core) change(ctx context.Context, t mapping.Thread, fold *mapping.Fold,
 			ev, after, err := replaceEvent(fold, read.Values, step, c.now())
 			link.RemoteCheckpoint, link.RemoteMark = read.Checkpoint, ""
 			if err == nil {
-				ev.Head.Checkpoint.Next, ev.Head.Checkpoint.Remote = read.Next, read.Checkpoint
+				c := ev.Head.Checkpoint
+				c.Next, c.Remote, c.RemoteThread = read.Next, read.Checkpoint, link.Remote
 				link.LocalCheckpoint = ev.Head.Checkpoint.ID
 			}
 			return ev, after, []mapping.Link{link}, err
