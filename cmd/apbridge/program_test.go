@@ -124,6 +124,7 @@ func TestCommandLines(t *testing.T) {
 		{"help", nil, []string{"--help"}, 0, "apbridge serve --agent legacy=http://127.0.0.1:8000", ""},
 		{"serve help", nil, []string{"serve", "--help"}, 0, "--agent stringArray", ""},
 		{"version", nil, []string{"version"}, 0, "apbridge devel", ""},
+		{"version, as a flag", nil, []string{"--version"}, 0, "apbridge devel", ""},
 		{"completion", nil, []string{"completion", "bash"}, 0, "bash completion", ""},
 		{"completion without a shell", nil, []string{"completion"}, 0, "Available Commands:", ""},
 		{"completion for an unknown shell", nil, []string{"completion", "nosh"}, 2, "", `unknown command "nosh". Did you mean`},

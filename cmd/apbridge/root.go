@@ -14,10 +14,12 @@ or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
   apbridge serve --config apbridge.yaml`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.AddCommand(p.serveCommand(), p.demoCommand(), p.runCommand(), p.doctorCommand(), p.initCommand(), p.validateCommand(), p.versionCommand())
+	root.SetVersionTemplate(builtFrom())
 	root.SetOut(p.out) // before the completion command, which remembers it
 	root.SetErr(p.err)
 	strictCompletion(root)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -14,17 +15,22 @@ func (p *program) versionCommand() *cobra.Command {
 		Short: "Print the version and what it was built from",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			revision, modified := buildSetting("vcs.revision"), ""
-			if revision == "" {
-				revision = "unknown"
-			}
-			if buildSetting("vcs.modified") == "true" {
-				modified = " (modified)"
-			}
-			fmt.Fprintf(p.out, "apbridge %s\nrevision %s%s\n%s %s/%s\n", version(), revision, modified, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return nil
+			_, err := io.WriteString(p.out, builtFrom())
+			return err
 		},
 	}
+}
+
+// builtFrom is what "version" and --version print.
+func builtFrom() string {
+	revision, modified := buildSetting("vcs.revision"), ""
+	if revision == "" {
+		revision = "unknown"
+	}
+	if buildSetting("vcs.modified") == "true" {
+		modified = " (modified)"
+	}
+	return fmt.Sprintf("apbridge %s\nrevision %s%s\n%s %s/%s\n", version(), revision, modified, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // version is the module's version as the go command stamped it, or "devel".
