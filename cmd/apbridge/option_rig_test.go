@@ -41,7 +41,7 @@ func rig(t *testing.T, text string, agents map[string]http.Handler, environ ...s
 	if !strings.Contains(text, "listen:") {
 		text += "\nlisten: 127.0.0.1:0"
 	}
-	if !strings.Contains(text, "database:") {
+	if !strings.HasPrefix(text, "database:") {
 		text += "\ndatabase: " + filepath.Join(folder, "bridge.db")
 	}
 	if !strings.Contains(text, "shutdown_grace:") {
