@@ -45,7 +45,7 @@ func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) 
 			return v.entries[len(v.entries)-1], nil
 		}
 		v.changed = v.settled
-		if _, err := r.wait(ctx, v, nil); err != nil {
+		if _, err := r.wait(ctx, &v, nil); err != nil {
 			return nil, err
 		}
 	}

@@ -37,16 +37,11 @@ type yielder = func(*mapping.Entry, error) bool
 
 func (r *reader) follow(ctx context.Context, yield yielder) {
 	for {
-		v, ok := r.look(ctx, yield)
+		v, ok := r.deliver(ctx, yield)
 		if !ok {
 			return
 		}
-		for _, e := range v.entries {
-			if !r.give(e, yield) {
-				return
-			}
-		}
-		done, err := r.pause(ctx, v)
+		done, err := r.pause(ctx, &v)
 		if err != nil {
 			yield(nil, err)
 		}
@@ -54,6 +49,17 @@ func (r *reader) follow(ctx context.Context, yield yielder) {
 			return
 		}
 	}
+}
+
+// deliver yields what there is; what to wait for next is in the view. ok is as of
+// readGap.
+func (r *reader) deliver(ctx context.Context, yield yielder) (v view, ok bool) {
+	v, ok = r.look(ctx, yield)
+	for i := 0; ok && i < len(v.entries); i++ {
+		ok = r.give(v.entries[i], yield)
+	}
+	v.entries = nil
+	return v, ok
 }
 
 // look returns a view of the tail that follows the reader's position, yielding
@@ -80,7 +86,7 @@ func (r *reader) give(e *mapping.Entry, yield yielder) bool {
 }
 
 // pause waits, after a look aside.
-func (r *reader) pause(ctx context.Context, v view) (done bool, err error) {
+func (r *reader) pause(ctx context.Context, v *view) (done bool, err error) {
 	var rung <-chan struct{}
 	if r.aside != nil {
 		if rung, err = r.aside(); err != nil {
@@ -92,20 +98,33 @@ func (r *reader) pause(ctx context.Context, v view) (done bool, err error) {
 
 // wait returns when there may be more to read. done: there never will be.
 // rung, which may be nil, ends it too.
-func (r *reader) wait(ctx context.Context, v view, rung <-chan struct{}) (done bool, err error) {
+//
+// Thousands of readers stand here at a time, most of them in attend: what lies on
+// their stacks then decides whether the runtime may halve these.
+func (r *reader) wait(ctx context.Context, v *view, rung <-chan struct{}) (done bool, err error) {
 	switch {
 	case v.gone:
 		return true, errDeleted(r.tail.run.ID)
 	case v.ended:
 		return true, nil
 	case v.owned && rung == nil:
-		select {
-		case <-v.changed:
-			return false, nil
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		}
+		return false, attend(ctx, v.changed)
 	}
+	return false, r.watch(ctx, v, rung)
+}
+
+// attend waits for the one who publishes.
+func attend(ctx context.Context, changed <-chan struct{}) error {
+	select {
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// watch looks into the store from time to time, too.
+func (r *reader) watch(ctx context.Context, v *view, rung <-chan struct{}) error {
 	poll := r.poll
 	if rung != nil {
 		poll = min(poll, pollThread)
@@ -118,9 +137,9 @@ func (r *reader) wait(ctx context.Context, v view, rung <-chan struct{}) (done b
 	case <-timer.C:
 		r.poll = min(2*r.poll, pollMost)
 	case <-ctx.Done():
-		return false, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return false, r.fill(ctx, r.tail)
+	return r.fill(ctx, r.tail)
 }
 
 // readGap yields from the store what the tail has dropped, and all that follows
