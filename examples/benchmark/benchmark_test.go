@@ -172,7 +172,12 @@ func TestAgentsThatFail(t *testing.T) {
 		"no list of artifacts":  {"POST ", `{"task_id":"task-1","artifacts":null}`, "no list of artifacts"},
 		"unknown status":        {"POST /TASK/steps", `{"status":"done","is_last":true,"artifacts":[]}`, `the status "done"`},
 		"is_last of wrong type": {"POST /TASK/steps", `{"status":"completed","is_last":"yes"}`, "is_last"},
-		"null for artifacts":    {"POST /TASK/steps", `{"status":"completed","is_last":true,"artifacts":null}`, "null for its artifacts"},
+		"null for artifacts":    {"POST /TASK/steps", `{"step_id":"1","task_id":"task-1","status":"completed","is_last":true,"artifacts":null}`, "a step has no list of artifacts"},
+		"no artifacts":          {"POST /TASK/steps", `{"step_id":"1","task_id":"task-1","status":"completed","is_last":true}`, "a step has no list of artifacts"},
+		"no step id":            {"POST /TASK/steps", `{"task_id":"task-1","status":"completed","is_last":true,"artifacts":[]}`, "a step has no step_id"},
+		"an object as output":   {"POST /TASK/steps", `{"step_id":"1","task_id":"task-1","status":"completed","output":{},"is_last":true,"artifacts":[]}`, "output"},
+		"a text as more output": {"POST /TASK/steps", `{"step_id":"1","task_id":"task-1","status":"completed","additional_output":"","is_last":true,"artifacts":[]}`, "additional_output"},
+		"ids as artifacts":      {"POST /TASK/steps", `{"step_id":"1","task_id":"task-1","status":"completed","is_last":true,"artifacts":["a"]}`, "artifacts"},
 		"lost the task":         {"POST /TASK/steps", "404|{}", "answered 404"},
 		"no JSON":               {"GET /TASK/artifacts", "<html>", "invalid character"},
 		"no download":           {"GET /TASK/artifacts/a.txt", "404|gone", "answered 404: gone"},
@@ -324,11 +329,23 @@ func TestDependencies(t *testing.T) {
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}
-	if some, err := Select(list, []string{"B"}); err != nil || len(some) != 3 {
+	if some, err := Select(list, []string{" B"}); err != nil || len(some) != 3 {
 		t.Errorf("B needs three challenges: %v, %v", some, err)
 	}
 	if _, err := Select(list, []string{"Nobody"}); err == nil {
 		t.Error("an unknown challenge was selected")
+	}
+}
+
+// Nothing answers, also where what comes first is not even tried.
+func TestNobodyThere(t *testing.T) {
+	t.Parallel()
+	list, err := Load(fstest.MapFS{"a/data.json": {Data: []byte(named("A", `"Gone"`))}, "b/data.json": {Data: []byte(named("B", ``))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), Options{URL: "http://127.0.0.1:1", Challenges: list}); err == nil || !strings.Contains(err.Error(), "nothing answers at") {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -398,7 +415,7 @@ func TestCommand(t *testing.T) {
 	for says, args := range map[string][]string{
 		"-what": {"-what"}, "interpreter /none": {"-python", "/none"}, "report cannot be written": {"-report", "/nowhere/report.json"},
 		"is a directory": {"-report", folder}, "from 0 on": {"-cutoff", "-5s"}, "nothing answers at http://127.0.0.1:1:": {"-url", "http://127.0.0.1:1"},
-		"ftp://x": {"-url", "ftp://x"}, "/nowhere": {"-challenges", "/nowhere"}, "Nobody": {"-only", "Nobody"}, "http://stray": {"http://stray"},
+		"ftp://x": {"-url", "ftp://x"}, "/nowhere": {"-challenges", "/nowhere"}, "there are CopyNote, Describe": {"-only", "Nobody"}, "u:xxxxx@h": {"-url", "http://u:secret@h"}, "http://stray": {"http://stray"},
 	} {
 		var complaints bytes.Buffer
 		if code := Command(t.Context(), args, io.Discard, &complaints); code != 2 || !strings.Contains(complaints.String(), says) {
@@ -477,7 +494,7 @@ func TestParseBase(t *testing.T) {
 	for in, want := range map[string]string{
 		"http://h:1": "http://h:1", "http://h:1/": "http://h:1", "http://h/ap/v1": "http://h", "http://h/ap/v1/agent/tasks": "http://h",
 		"https://h/agents/graph": "https://h/agents/graph", "http://h/agents/graph/ap/v1/": "http://h/agents/graph",
-		"h:1": "", "": "", "/x": "",
+		"h:1": "", "": "", "/x": "", "http://u:p@h": "", "http://h?key=x": "", "http://h#x": "",
 	} {
 		if got, err := parseBase(in); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v, want %q", in, got, err, want)
