@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -499,5 +501,27 @@ func TestParseBase(t *testing.T) {
 		if got, err := parseBase(in); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v, want %q", in, got, err, want)
 		}
+	}
+}
+
+// The document lists every flag, and no other.
+func TestDocumentedFlags(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../docs/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var help bytes.Buffer
+	Command(t.Context(), []string{"-h"}, &help, io.Discard)
+	listed := func(of string, row *regexp.Regexp) (flags []string) {
+		for _, line := range row.FindAllString(of, -1) {
+			flags = append(flags, regexp.MustCompile(`-[a-z-]+`).FindAllString(line, -1)...)
+		}
+		slices.Sort(flags)
+		return flags
+	}
+	has, told := listed(help.String(), regexp.MustCompile(`(?m)^  -[a-z-]+`)), listed(string(raw), regexp.MustCompile("(?m)^\\| `-[^|]+"))
+	if len(has) == 0 || !slices.Equal(has, told) {
+		t.Errorf("the program has %v, the document %v", has, told)
 	}
 }
