@@ -205,3 +205,31 @@ func TestUploadThatCannotBeReadForAWhile(t *testing.T) {
 		t.Errorf("files that came with the steps (-want +got):\n%s", diff)
 	}
 }
+
+// A file that a client replaces while the agent is sent it reaches the agent as
+// it is then.
+func TestUploadThatIsReplacedUnderWay(t *testing.T) {
+	t.Parallel()
+	agent := newTaker()
+	g := newGate(agent, func(r *http.Request) bool {
+		return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/artifacts")
+	}, 1)
+	b := inFront(t, g)
+	at := b.task(`{"input":"hi"}`)
+	b.upload(at+"/artifacts", "big.bin", "", strings.Repeat("old", 5<<20)).ok()
+	var first sync.WaitGroup
+	var step answer
+	first.Go(func() { step, _ = b.try(t.Context(), "POST", at+"/steps", "") })
+	g.await(t)
+	b.upload(at+"/artifacts", "big.bin", "", "new").ok()
+	g.open()
+	first.Wait()
+	if step.status != 200 || step.at("output") != "1" {
+		t.Errorf("the step: %d %.300s", step.status, step.body)
+	}
+	agent.mu.Lock() // the upload that broke may still be taken in
+	defer agent.mu.Unlock()
+	if !says(strings.Join(agent.forms, ""), "\r\n\r\nnew\r\n") {
+		t.Errorf("the agent was not given the new bytes, in %d uploads", len(agent.forms))
+	}
+}
