@@ -18,3 +18,8 @@ func (m Uploaded) With(list ...Artifact) Uploaded {
 	}
 	return m
 }
+
+// Before is the mark that stands before the artifact at the latest.
+func (m Uploaded) Before(a Artifact) Uploaded {
+	return min(m, Uploaded(a.ModifiedAt.UnixMicro()-1))
+}

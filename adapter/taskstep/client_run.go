@@ -103,10 +103,15 @@ func (d *drive) prepare() error {
 		}
 		d.queue, d.unsure = steps, d.ahead && len(steps) > 0
 	}
+	hand := d.uploadLate
 	if len(d.seen) == 0 && len(d.queue) == 0 {
-		return d.uploadAll()
+		hand = d.uploadAll
 	}
-	return d.uploadLate()
+	err := hand()
+	for try := 0; try < resends && replaced(err); try++ {
+		err = hand()
+	}
+	return err
 }
 
 // mayGoOn is the guard against agents that never end.

@@ -33,6 +33,13 @@ func (d *drive) uploadAll() error {
 	return d.uploadExcept(list, present)
 }
 
+// replaced tells that a file got other bytes, or was removed, while it was read.
+// The agent was sent none of it, or not to its end.
+func replaced(err error) bool {
+	var e *mapping.Error
+	return errors.As(err, &e) && e.Code == mapping.CodeArtifactNotFound
+}
+
 func (d *drive) uploadExcept(list []mapping.Artifact, present map[string]bool) error {
 	for _, a := range list {
 		if present[a.Path] {
@@ -72,7 +79,9 @@ func (d *drive) upload(a mapping.Artifact) (taken bool, err error) {
 	req := d.steps.R().SetHeader("Content-Type", contentType).SetHeader("Accept", "application/json")
 	ans, err := d.postOnce(context.WithValue(d.ctx, uploadKey{}, form), req, d.uploadPath(a))
 	var broken *brokenError
-	if errors.As(err, &broken) {
+	if replaced(err) {
+		return false, err
+	} else if errors.As(err, &broken) {
 		return false, d.away(broken)
 	} else if err != nil && !errors.Is(err, errTooLarge) {
 		return false, err

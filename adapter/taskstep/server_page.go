@@ -45,6 +45,9 @@ func intParam(q url.Values, name string, absent, most int) (int, error) {
 	if !q.Has(name) {
 		return absent, nil
 	}
+	if len(q[name]) > 1 {
+		return 0, invalid("query", name, "said once")
+	}
 	n, ok := parseCount(q.Get(name))
 	if !ok || n < 1 || n > most {
 		return 0, invalid("query", name, "a whole number from 1 to "+strconv.Itoa(most))

@@ -164,6 +164,7 @@ func TestPages(t *testing.T) {
 		{"?page_size=1001", 422, 0, [4]int{}},
 		{"?page_size=1000000000", 422, 0, [4]int{}},
 		{"?page_size=%zz", 422, 0, [4]int{}},
+		{"?current_page=1&current_page=2", 422, 0, [4]int{}},
 	} {
 		a := s.do("GET", v1Path+"/tasks"+c.query, "", "")
 		if a.status != c.status {

@@ -43,7 +43,7 @@ func wrongArguments(cmd *cobra.Command, args []string) error {
 	case !strings.Contains(cmd.Use, " "):
 		return misuse(fmt.Sprintf("%s takes no arguments: %q is one too many; it has %s.%s", cmd.CommandPath(), args[0], flagsOf(cmd), seeHelp(cmd)))
 	}
-	return misuse(fmt.Sprintf("write it as %s; there were %d arguments.%s", cmd.UseLine(), len(args), seeHelp(cmd)))
+	return misuse(fmt.Sprintf("write it as %s; the number of arguments was %d.%s", cmd.UseLine(), len(args), seeHelp(cmd)))
 }
 
 // unknownCommand names the nearest command, and all of them.

@@ -31,7 +31,7 @@ func TestMisuse(t *testing.T) {
 		"serve --listen":        {2, []string{"flag needs an argument: --listen"}},
 		"serve --agent x":       {2, []string{`"x" is not NAME=URL`}},
 		"completion fishy":      {2, []string{"Did you mean fish?", "bash, fish, powershell, zsh"}},
-		"run x":                 {2, []string{"apbridge run AGENT TEXT", "there were 1 arguments"}},
+		"run x":                 {2, []string{"apbridge run AGENT TEXT", "the number of arguments was 1"}},
 		"serve -c NO.yaml":      {1, []string{"NO.yaml: cannot be read: no such file", "apbridge init --config NO.yaml"}},
 		"validate -c " + folder: {1, []string{folder + ": cannot be read: is a directory"}},
 		"validate -c " + odd: {1, []string{`odd.yaml:1: lisen: there is no such key; did you mean "listen"?`,

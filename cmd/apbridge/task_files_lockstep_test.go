@@ -6,12 +6,14 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/config"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -180,4 +182,54 @@ func TestUploadsInLockstep(t *testing.T) {
 			t.Errorf("artifacts (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// An upload that cannot be read when a step begins comes with the next.
+func TestUploadThatCannotBeReadForAWhile(t *testing.T) {
+	t.Parallel()
+	agent := newFiler()
+	cfg := configFor(t, map[string]config.Agent{"agent": agentAt(adaptertest.Serve(t, agent).URL, lockstep)})
+	cfg.Database = filepath.Join(t.TempDir(), "a.db")
+	b := startBridge(t, cfg)
+	at := b.task(`{"input":"hi"}`)
+	b.upload(at+"/artifacts", "hidden.txt", "", "1").ok()
+	b.upload(at+"/artifacts", "later.txt", "", "2").ok()
+	for _, change := range []string{"n + 1000 WHERE CAST(data AS TEXT) = '1'", "n - 1000 WHERE n >= 1000"} {
+		if err := sqlOn("file:"+cfg.Database+"?_pragma=busy_timeout(60000)", "UPDATE chunks SET n = "+change); err != nil {
+			t.Fatal(err)
+		}
+		b.post(at+"/steps", "").ok()
+	}
+	b.post(at+"/steps", "").ok()
+	if diff := cmp.Diff([]string{"/later.txt", "/hidden.txt /later.txt", ""}, agent.came()); diff != "" {
+		t.Errorf("files that came with the steps (-want +got):\n%s", diff)
+	}
+}
+
+// A file that a client replaces while the agent is sent it reaches the agent as
+// it is then.
+func TestUploadThatIsReplacedUnderWay(t *testing.T) {
+	t.Parallel()
+	agent := newTaker()
+	g := newGate(agent, func(r *http.Request) bool {
+		return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/artifacts")
+	}, 1)
+	b := inFront(t, g)
+	at := b.task(`{"input":"hi"}`)
+	b.upload(at+"/artifacts", "big.bin", "", strings.Repeat("old", 5<<20)).ok()
+	var first sync.WaitGroup
+	var step answer
+	first.Go(func() { step, _ = b.try(t.Context(), "POST", at+"/steps", "") })
+	g.await(t)
+	b.upload(at+"/artifacts", "big.bin", "", "new").ok()
+	g.open()
+	first.Wait()
+	if step.status != 200 || step.at("output") != "1" {
+		t.Errorf("the step: %d %.300s", step.status, step.body)
+	}
+	agent.mu.Lock() // the upload that broke may still be taken in
+	defer agent.mu.Unlock()
+	if !says(strings.Join(agent.forms, ""), "\r\n\r\nnew\r\n") {
+		t.Errorf("the agent was not given the new bytes, in %d uploads", len(agent.forms))
+	}
 }

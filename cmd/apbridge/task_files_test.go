@@ -82,6 +82,20 @@ func TestUploadsReachAGraph(t *testing.T) {
 	}
 }
 
+// Files that additional_input names itself reach the graph beside the uploads.
+func TestUploadsBesideNamedFiles(t *testing.T) {
+	t.Parallel()
+	agent := writer(`{}`)
+	b := inFront(t, agent, func(a *config.Agent) { a.Artifacts.Style = "string" })
+	at := b.task(`{"input":"hi","additional_input":{"input":{"files":{"/named.txt":"named","/both.txt":"named"}}}}`)
+	b.upload(at+"/artifacts", "both.txt", "", "uploaded").ok()
+	pullAll(t, b, at, "")
+	want := map[string]any{"/named.txt": "named", "/both.txt": "uploaded"}
+	if diff := cmp.Diff(want, given(t, agent, 0)); diff != "" {
+		t.Errorf("the state it began with (-want +got):\n%s", diff)
+	}
+}
+
 // Every shape that graphs give files in becomes an artifact; what cannot be a
 // name does not.
 func TestFilesOfAGraphAreArtifacts(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -172,7 +174,12 @@ func TestAgentsThatFail(t *testing.T) {
 		"no list of artifacts":  {"POST ", `{"task_id":"task-1","artifacts":null}`, "no list of artifacts"},
 		"unknown status":        {"POST /TASK/steps", `{"status":"done","is_last":true,"artifacts":[]}`, `the status "done"`},
 		"is_last of wrong type": {"POST /TASK/steps", `{"status":"completed","is_last":"yes"}`, "is_last"},
-		"null for artifacts":    {"POST /TASK/steps", `{"status":"completed","is_last":true,"artifacts":null}`, "null for its artifacts"},
+		"null for artifacts":    {"POST /TASK/steps", `{"step_id":"1","task_id":"task-1","status":"completed","is_last":true,"artifacts":null}`, "a step has no list of artifacts"},
+		"no artifacts":          {"POST /TASK/steps", `{"step_id":"1","task_id":"task-1","status":"completed","is_last":true}`, "a step has no list of artifacts"},
+		"no step id":            {"POST /TASK/steps", `{"task_id":"task-1","status":"completed","is_last":true,"artifacts":[]}`, "a step has no step_id"},
+		"an object as output":   {"POST /TASK/steps", `{"step_id":"1","task_id":"task-1","status":"completed","output":{},"is_last":true,"artifacts":[]}`, "output"},
+		"a text as more output": {"POST /TASK/steps", `{"step_id":"1","task_id":"task-1","status":"completed","additional_output":"","is_last":true,"artifacts":[]}`, "additional_output"},
+		"ids as artifacts":      {"POST /TASK/steps", `{"step_id":"1","task_id":"task-1","status":"completed","is_last":true,"artifacts":["a"]}`, "artifacts"},
 		"lost the task":         {"POST /TASK/steps", "404|{}", "answered 404"},
 		"no JSON":               {"GET /TASK/artifacts", "<html>", "invalid character"},
 		"no download":           {"GET /TASK/artifacts/a.txt", "404|gone", "answered 404: gone"},
@@ -222,8 +229,8 @@ func TestStepTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := Run(t.Context(), Options{URL: server.URL, Challenges: list, StepTimeout: 50 * time.Millisecond})
-	if err != nil || report.Challenges[0].Status != Failed {
+	report, err := Run(t.Context(), Options{URL: server.URL, Challenges: list, StepTimeout: 3 * time.Second})
+	if err != nil || report.Challenges[0].Status != Failed || !strings.Contains(report.Challenges[0].Reason, "/steps") {
 		t.Errorf("%v, %+v", err, report)
 	}
 }
@@ -249,7 +256,7 @@ func TestPython(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := &agent{last: 1, files: map[string]string{"twice.py": x.program}}
-			o := Options{PythonTimeout: 20 * time.Second}
+			o := Options{PythonTimeout: 5 * time.Minute}
 			if name == "for ever" {
 				o.PythonTimeout = 200 * time.Millisecond
 			}
@@ -324,11 +331,23 @@ func TestDependencies(t *testing.T) {
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}
-	if some, err := Select(list, []string{"B"}); err != nil || len(some) != 3 {
+	if some, err := Select(list, []string{" B"}); err != nil || len(some) != 3 {
 		t.Errorf("B needs three challenges: %v, %v", some, err)
 	}
 	if _, err := Select(list, []string{"Nobody"}); err == nil {
 		t.Error("an unknown challenge was selected")
+	}
+}
+
+// Nothing answers, also where what comes first is not even tried.
+func TestNobodyThere(t *testing.T) {
+	t.Parallel()
+	list, err := Load(fstest.MapFS{"a/data.json": {Data: []byte(named("A", `"Gone"`))}, "b/data.json": {Data: []byte(named("B", ``))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), Options{URL: "http://127.0.0.1:1", Challenges: list}); err == nil || !strings.Contains(err.Error(), "nothing answers at") {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -398,7 +417,7 @@ func TestCommand(t *testing.T) {
 	for says, args := range map[string][]string{
 		"-what": {"-what"}, "interpreter /none": {"-python", "/none"}, "report cannot be written": {"-report", "/nowhere/report.json"},
 		"is a directory": {"-report", folder}, "from 0 on": {"-cutoff", "-5s"}, "nothing answers at http://127.0.0.1:1:": {"-url", "http://127.0.0.1:1"},
-		"ftp://x": {"-url", "ftp://x"}, "/nowhere": {"-challenges", "/nowhere"}, "Nobody": {"-only", "Nobody"}, "http://stray": {"http://stray"},
+		"ftp://x": {"-url", "ftp://x"}, "/nowhere": {"-challenges", "/nowhere"}, "there are CopyNote, Describe": {"-only", "Nobody"}, "u:xxxxx@h": {"-url", "http://u:secret@h"}, "http://stray": {"http://stray"},
 	} {
 		var complaints bytes.Buffer
 		if code := Command(t.Context(), args, io.Discard, &complaints); code != 2 || !strings.Contains(complaints.String(), says) {
@@ -477,10 +496,32 @@ func TestParseBase(t *testing.T) {
 	for in, want := range map[string]string{
 		"http://h:1": "http://h:1", "http://h:1/": "http://h:1", "http://h/ap/v1": "http://h", "http://h/ap/v1/agent/tasks": "http://h",
 		"https://h/agents/graph": "https://h/agents/graph", "http://h/agents/graph/ap/v1/": "http://h/agents/graph",
-		"h:1": "", "": "", "/x": "",
+		"h:1": "", "": "", "/x": "", "http://u:p@h": "", "http://h?key=x": "", "http://h#x": "",
 	} {
 		if got, err := parseBase(in); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v, want %q", in, got, err, want)
 		}
+	}
+}
+
+// The document lists every flag, and no other.
+func TestDocumentedFlags(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../docs/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var help bytes.Buffer
+	Command(t.Context(), []string{"-h"}, &help, io.Discard)
+	listed := func(of string, row *regexp.Regexp) (flags []string) {
+		for _, line := range row.FindAllString(of, -1) {
+			flags = append(flags, regexp.MustCompile(`-[a-z-]+`).FindAllString(line, -1)...)
+		}
+		slices.Sort(flags)
+		return flags
+	}
+	has, told := listed(help.String(), regexp.MustCompile(`(?m)^  -[a-z-]+`)), listed(string(raw), regexp.MustCompile("(?m)^\\| `-[^|]+"))
+	if len(has) == 0 || !slices.Equal(has, told) {
+		t.Errorf("the program has %v, the document %v", has, told)
 	}
 }

@@ -200,10 +200,19 @@ func Select(all []Challenge, names []string) ([]Challenge, error) {
 		}
 	}
 	for _, name := range names {
+		name = strings.TrimSpace(name)
 		if !slices.ContainsFunc(all, func(c Challenge) bool { return c.Name == challengeName(name) }) {
-			return nil, fmt.Errorf("there is no challenge %s", name)
+			return nil, fmt.Errorf("there is no challenge %q; there are %s", name, namesOf(all))
 		}
 		want(name)
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(c Challenge) bool { return !wanted[c.Name] }), nil
+}
+
+func namesOf(all []Challenge) string {
+	names := make([]string, 0, len(all))
+	for _, c := range all {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, ", ")
 }

@@ -29,8 +29,11 @@ type client struct {
 // parseBase accepts a server's address, also with the protocol's prefix.
 func parseBase(address string) (string, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return "", fmt.Errorf("%q is no URL of a server, as http://127.0.0.1:8080 is", address)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return "", fmt.Errorf("%q has more than a host and a path, which would not be sent; a key goes into BENCHMARK_KEY", u.Redacted())
 	}
 	base := strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/")
 	for _, tail := range []string{"/tasks", "/agent", "/ap/v1"} {
@@ -46,13 +49,15 @@ func (c *client) create(ctx context.Context, input string) (string, error) {
 		return "", err
 	}
 	var task struct {
-		ID        *string         `json:"task_id"`
-		Artifacts json.RawMessage `json:"artifacts"`
+		ID         *string                    `json:"task_id"`
+		Input      *string                    `json:"input"`
+		Additional map[string]json.RawMessage `json:"additional_input"`
+		Artifacts  []artifact                 `json:"artifacts"`
 	}
 	if err := c.call(ctx, http.MethodPost, c.tasks, "application/json", body, &task); err != nil {
 		return "", err
 	}
-	if task.ID == nil || task.Artifacts == nil || string(task.Artifacts) == "null" {
+	if task.ID == nil || task.Artifacts == nil {
 		return "", fmt.Errorf("the task that was made has no task_id or no list of artifacts")
 	}
 	return *task.ID, nil
@@ -91,28 +96,46 @@ func (c *client) upload(ctx context.Context, task string, f file) error {
 
 // step asks for the next step: JSON by its type, and no body.
 func (c *client) step(ctx context.Context, task string) (last bool, err error) {
-	var step struct {
-		Status    string          `json:"status"`
-		IsLast    bool            `json:"is_last"`
-		Artifacts json.RawMessage `json:"artifacts"`
-	}
+	var step answeredStep
 	if err := c.call(ctx, http.MethodPost, c.tasks+"/"+task+"/steps", "application/json", nil, &step); err != nil {
 		return false, err
 	}
-	switch step.Status {
+	return step.IsLast, step.check()
+}
+
+// answeredStep has the types that the harness's client insists on.
+type answeredStep struct {
+	ID               *string                    `json:"step_id"`
+	TaskID           *string                    `json:"task_id"`
+	Name             *string                    `json:"name"`
+	Input            *string                    `json:"input"`
+	Output           *string                    `json:"output"`
+	AdditionalInput  map[string]json.RawMessage `json:"additional_input"`
+	AdditionalOutput map[string]json.RawMessage `json:"additional_output"`
+	Status           string                     `json:"status"`
+	IsLast           bool                       `json:"is_last"`
+	Artifacts        []artifact                 `json:"artifacts"`
+}
+
+func (s answeredStep) check() error {
+	switch s.Status {
 	case "created", "running", "completed":
 	default:
-		return false, fmt.Errorf("a step has the status %q", step.Status)
+		return fmt.Errorf("a step has the status %q", s.Status)
 	}
-	if string(step.Artifacts) == "null" {
-		return false, fmt.Errorf("a step has null for its artifacts")
+	switch {
+	case s.ID == nil || s.TaskID == nil:
+		return fmt.Errorf("a step has no step_id or no task_id")
+	case s.Artifacts == nil:
+		return fmt.Errorf("a step has no list of artifacts")
 	}
-	return step.IsLast, nil
+	return nil
 }
 
 // artifact is a file of a task.
 type artifact struct {
 	ID       string  `json:"artifact_id"`
+	ByAgent  bool    `json:"agent_created"`
 	FileName string  `json:"file_name"`
 	Folder   *string `json:"relative_path"` // of some servers the whole path
 }

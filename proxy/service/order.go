@@ -214,7 +214,7 @@ func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
 	ids := fmt.Sprintf(`{"thread_id":%q,"run_id":%q,"graph_id":%q,"assistant_id":%q}`, r.ThreadID, r.ID, r.Agent, r.AssistantID)
 	configurable, err := mapping.MergeMetadata(given, json.RawMessage(ids))
 	if err != nil {
-		return nil, err
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config.configurable must be an object.")
 	}
 	if config, err = mapping.WithMember(config, "configurable", configurable); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -28,7 +29,7 @@ func (p *pull) request(ctx context.Context, words []string, tr *taskRun) adapter
 	}
 	var files json.RawMessage
 	if files, tr.uploaded = p.uploads(ctx); files != nil {
-		input["files"] = files
+		input["files"] = besides(files, input["files"])
 	}
 	n := adapter.NewRun{
 		ThreadID: p.ses.task.ThreadID, Flavour: flavour(p.ses.task), Multitask: mapping.StrategyEnqueue,
@@ -47,6 +48,18 @@ func (p *pull) request(ctx context.Context, words []string, tr *taskRun) adapter
 		n.Fields = append(n.Fields, "additional_input")
 	}
 	return n
+}
+
+// besides adds to uploads the files that additional_input names itself. Of two
+// with one path the upload counts, which came later.
+func besides(uploads, named json.RawMessage) json.RawMessage {
+	var all, over map[string]json.RawMessage
+	if json.Unmarshal(named, &all) != nil || all == nil || json.Unmarshal(uploads, &over) != nil {
+		return uploads
+	}
+	maps.Copy(all, over)
+	raw, _ := json.Marshal(all)
+	return raw
 }
 
 // kwargs is what is told of a run that a task made: the task's own request.

@@ -12,14 +12,15 @@ import (
 
 // uploads is the files object of everything that was uploaded and that the task's
 // agent has not been given yet, nil for none, and the mark behind it. A file that
-// cannot be read is left out, not fatal: the artifact itself stays.
+// cannot be read is left out, not fatal: the artifact itself stays, and the mark
+// before it, so that it is tried again with the next step.
 func (p *pull) uploads(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
 	given := p.ses.given()
 	list, err := p.st.Uploads(ctx, p.ses.task.ThreadID)
 	if err != nil || len(list) == 0 {
 		return nil, given
 	}
-	files := map[string]json.RawMessage{}
+	files, upTo := map[string]json.RawMessage{}, given.With(list...)
 	for _, a := range list {
 		if given.Has(a) {
 			continue
@@ -27,6 +28,7 @@ func (p *pull) uploads(ctx context.Context) (json.RawMessage, mapping.Uploaded) 
 		value, err := p.encode(ctx, a)
 		if err != nil {
 			p.zap.Warn("an uploaded file could not be given to the agent", zap.Error(err), zap.String("artifact", a.ID))
+			upTo = upTo.Before(a)
 			continue
 		}
 		files["/"+a.Path] = value
@@ -35,7 +37,7 @@ func (p *pull) uploads(ctx context.Context) (json.RawMessage, mapping.Uploaded) 
 		return nil, given
 	}
 	raw, _ := json.Marshal(files)
-	return raw, given.With(list...)
+	return raw, upTo
 }
 
 // uploadsAsUpdate is the update of the state that goes with an answer or a further

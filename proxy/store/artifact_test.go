@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -74,6 +76,27 @@ func TestUploadIsKeptInChunks(t *testing.T) {
 		empty := b.save(th, "empty", "", false)
 		if b.file(th, empty.ID) != "" {
 			t.Fatal("an empty file has bytes")
+		}
+	})
+}
+
+// Who has been given the uploads up to one of them has not been given the next,
+// whatever the clock says: not moving, or set back.
+func TestUploadsAreInTheOrderOfTheirTimes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b, clock := clocked(t, open)
+		th := b.thread().ID
+		var given mapping.Uploaded
+		for i, back := range []time.Duration{0, 0, time.Hour, 0} {
+			clock.at = clock.at.Add(-back)
+			for _, path := range []string{"same.txt", fmt.Sprintf("%d.txt", i)} {
+				a := b.save(th, path, path, false)
+				if given.Has(a) {
+					t.Errorf("upload %d of %s seems to have been given: %v", i, path, a.ModifiedAt)
+				}
+				given = given.With(a)
+			}
 		}
 	})
 }

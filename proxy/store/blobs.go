@@ -107,12 +107,24 @@ func (s *Store) finish(ctx context.Context, blob int64, a mapping.Artifact, stag
 		if staged {
 			return insertArtifact(t, thread, 0, blob, made, true)
 		}
+		if made.ModifiedAt, err = afterOthers(t, thread, made.ModifiedAt); err != nil {
+			return err
+		}
 		if err := fasten(t, blob); err != nil {
 			return err
 		}
 		return show(t, thread, 0, blob, made)
 	})
 	return made, err
+}
+
+// afterOthers is a time behind that of every file of the thread: at, unless two
+// came at once, a clock was set back, or an upload that began later was done
+// earlier. Uploads are told apart by their times, see mapping.Uploaded.
+func afterOthers(t *tx, thread int64, at time.Time) (time.Time, error) {
+	var newest int64
+	err := t.get(`SELECT coalesce(max(modified_us), 0) FROM artifacts WHERE thread = $1`, in{thread}, out{&newest})
+	return timeOf(max(micros(at), newest+1)), err
 }
 
 // spill removes the chunks of a file that came to nothing. What it misses is
