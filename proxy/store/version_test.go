@@ -78,6 +78,41 @@ func TestFilesFollowADeletedRun(t *testing.T) {
 	})
 }
 
+// A file that one run removed and another made anew is removed again without the
+// other, and what was there before both comes back only without the one that removed it.
+func TestFilesRemovedBeforeADeletedRunStayRemoved(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		first := b.create(newThreadRun())
+		th := first.Thread.ID
+		b.writes(first, "a", "a1", "b", "b1")
+		b.end(first, mapping.RunSuccess)
+		second := b.create(newRun(th, mapping.StrategyReject))
+		b.writes(second, "a", "", "b", "")
+		b.end(second, mapping.RunSuccess)
+		third := b.create(newRun(th, mapping.StrategyReject))
+		b.writes(third, "a", "a3", "b", "b3")
+		b.end(third, mapping.RunSuccess)
+		fourth := b.create(newRun(th, mapping.StrategyReject))
+		b.writes(fourth, "a", "a4", "b", "")
+		b.end(fourth, mapping.RunSuccess)
+		for _, step := range []struct {
+			gone store.Created
+			then map[string]string
+		}{
+			{fourth, map[string]string{"a": "a3", "b": "b3"}},
+			{third, map[string]string{}},
+			{second, map[string]string{"a": "a1", "b": "b1"}},
+		} {
+			b.ok(b.DeleteRun(b.ctx, th, step.gone.Run.ID))
+			if diff := cmp.Diff(step.then, b.kept(th)); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+		}
+	})
+}
+
 // What other runs stand on stays, and with it the files; a file that a client
 // brought meanwhile is the client's.
 func TestFilesOthersStandOnStay(t *testing.T) {
