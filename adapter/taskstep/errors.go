@@ -23,9 +23,8 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	e := classify(err)
+	s.logCause(w, r, e)
 	switch e.Class {
-	case mapping.Internal:
-		s.logInternal(r, e)
 	case mapping.Limited, mapping.Unavailable:
 		w.Header().Set("Retry-After", "1")
 	case mapping.TooLarge:
@@ -38,8 +37,16 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_ = send(w, status, appendError(nil, e))
 }
 
-func (s *server) logInternal(r *http.Request, e *mapping.Error) {
-	s.face.Log.Error("request failed", zap.String("route", routeOf(r)), zap.Error(e.Err))
+// logCause logs what is not the client's fault and has a cause that it is not told.
+func (s *server) logCause(w http.ResponseWriter, r *http.Request, e *mapping.Error) {
+	if e.Class == mapping.Internal || e.Err != nil && adapter.Status(e.Class) >= http.StatusInternalServerError {
+		s.logFailure(w, r, e)
+	}
+}
+
+func (s *server) logFailure(w http.ResponseWriter, r *http.Request, e *mapping.Error) {
+	s.face.Log.Error("request failed", zap.String("route", routeOf(r)), zap.String("code", e.Code),
+		zap.String("request_id", w.Header().Get("X-Request-Id")), zap.Error(e))
 }
 
 // classify adds the errors of net/http to those of the bridge.

@@ -34,7 +34,7 @@ func (s *server) downloadArtifact(w http.ResponseWriter, r *http.Request, ref ad
 	if err := copyBody(w, body); err != nil && r.Context().Err() == nil {
 		// Fewer bytes than Content-Length: the server closes the connection
 		// and the client sees that the file is cut.
-		s.logInternal(r, mapping.Classify(err))
+		s.logFailure(w, r, mapping.Classify(err))
 	}
 	return nil
 }

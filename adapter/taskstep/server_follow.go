@@ -92,7 +92,7 @@ func (s *server) streamSteps(w http.ResponseWriter, r *http.Request, wire writer
 		select {
 		case f, more := <-steps:
 			if !more || f.err != nil {
-				s.endStream(out, r, done, f.err)
+				s.endStream(out, w, r, done, f.err)
 				return
 			}
 			done = f.step.IsLast
@@ -117,16 +117,14 @@ func stepFrame(wire writer, step *mapping.Step) []byte {
 }
 
 // endStream says how the stream ended. A client that left is told nothing.
-func (s *server) endStream(out *sse.Writer, r *http.Request, done bool, err error) {
+func (s *server) endStream(out *sse.Writer, w http.ResponseWriter, r *http.Request, done bool, err error) {
 	var frame []byte
 	switch {
 	case r.Context().Err() != nil:
 		return
 	case err != nil:
 		e := classify(err)
-		if e.Class == mapping.Internal {
-			s.logInternal(r, e)
-		}
+		s.logCause(w, r, e)
 		frame = sse.AppendFrame(nil, "error", appendStreamError(nil, e), "")
 	case done:
 		frame = sse.AppendFrame(nil, "end", []byte("{}"), "")

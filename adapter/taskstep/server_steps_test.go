@@ -12,7 +12,11 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 // patience bounds what must happen soon.
@@ -134,6 +138,37 @@ func TestInternalErrorsHideTheirText(t *testing.T) {
 	a := serve(t, f).do("POST", v1Path+"/tasks/t/steps", plain, "")
 	if a.status != 500 || strings.Contains(a.body, "disk") || !strings.Contains(a.body, `"code":"internal_error"`) {
 		t.Errorf("got %d %s", a.status, a.body)
+	}
+}
+
+// What a client is told of the bridge's own trouble sends an operator to the log: the
+// cause is there.
+func TestCausesAreLogged(t *testing.T) {
+	t.Parallel()
+	for class, logged := range map[mapping.Class]bool{
+		mapping.Unavailable: true, mapping.StorageFull: true, mapping.Internal: true, mapping.NotFound: false, mapping.Limited: false,
+	} {
+		f := newFake()
+		f.onStep = func(context.Context, adapter.StepRequest) (adapter.Handout, error) {
+			return adapter.Handout{}, &mapping.Error{Class: class, Code: "some_code", Message: "Some words.", Err: errFakeBroken}
+		}
+		core, logs := observer.New(zap.ErrorLevel)
+		r := mux.NewRouter()
+		mountFace(r, f.service(), adapter.Face{Log: zap.New(core), DefaultAgent: "main", Agents: map[string]config.Agent{"main": {}}})
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequest("POST", v1Path+"/tasks/t/steps", nil))
+		if strings.Contains(w.Body.String(), "disk") {
+			t.Errorf("%s: the client is told %s", class, w.Body)
+		}
+		said := 0
+		for _, entry := range logs.All() {
+			if cause, _ := entry.ContextMap()["error"].(string); strings.Contains(cause, errFakeBroken.Error()) {
+				said++
+			}
+		}
+		if (said == 1) != logged || logs.Len() != said {
+			t.Errorf("%s: logged %v", class, logs.All())
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func TestD1_FullDisk(t *testing.T) {
 	for ; kept < 100; kept++ {
 		if a := b.do("PUT", "/store/items", item(kept)); a.status != http.StatusNoContent {
 			a.is(http.StatusInsufficientStorage)
-			if a.text("code") != "storage_full" {
+			if a.text("code") != "storage_full" || !says(a.text("message"), "limits.database") {
 				t.Errorf("refused with %s", a.body)
 			}
 			break

@@ -237,9 +237,9 @@ func (x *execution) stateful(ctx context.Context, t *adapter.Task) error {
 		return nil
 	}
 	if t.Link.Remote != "" {
-		t.Fork = x.remoteOf(ctx, t.Link.Remote)
-		if t.Fork != "" {
-			return nil
+		fork, err := x.remoteOf(ctx, t.Link.Remote)
+		if t.Fork = fork; err != nil || fork != "" {
+			return err
 		}
 	}
 	t.Link = mapping.Link{}
@@ -249,10 +249,10 @@ func (x *execution) stateful(ctx context.Context, t *adapter.Task) error {
 
 // remoteOf is the checkpoint of the run's base on the upstream thread that is linked
 // now, where it has one.
-func (x *execution) remoteOf(ctx context.Context, linked string) string {
+func (x *execution) remoteOf(ctx context.Context, linked string) (string, error) {
 	s, err := x.e.st.StateAt(ctx, x.run.ThreadID, x.run.Base)
 	if err != nil || s.Checkpoint.RemoteThread != linked {
-		return ""
+		return "", err
 	}
-	return s.Checkpoint.Remote
+	return s.Checkpoint.Remote, nil
 }

@@ -71,9 +71,9 @@ func (s *Store) forgetRun(t *tx, id string) {
 // DeleteRun removes an ended run with its events and checkpoints; the head goes
 // back to the newest checkpoint left when it was the run's. Its numbers are not
 // given again. Where later checkpoints or other runs stand on the run's, those
-// stay, with the events their states are folded from, as history without a run; what it did
-// beside other runs is then taken out of the newest state by a checkpoint of its
-// own. Files are again what they were before the run where the state is. A newer run
+// stay, with the events their states are folded from, as history without a run, and so do
+// those of one that ran beside others; what it did beside them is taken out of the newest
+// state by a checkpoint of its own. Files are again what they were before the run where the state is. A newer run
 // that waited for this may start. Conflict while the run is active.
 func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
 	return s.write(ctx, func(t *tx) error {
@@ -108,7 +108,7 @@ func deleteHistory(t *tx, row runRow) error {
 	if err != nil {
 		return err
 	}
-	if err := deleteFiles(t, row, standing); err != nil {
+	if standing, err = deleteFiles(t, row, standing); err != nil {
 		return err
 	}
 	parts := []string{`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
@@ -125,19 +125,28 @@ func deleteHistory(t *tx, row runRow) error {
 }
 
 // deleteFiles brings the thread's files to where its state will be: without what the
-// run did, unless that stays. What a shared run did is taken out of the state here.
-func deleteFiles(t *tx, row runRow, standing bool) error {
-	taken := !standing
-	if standing && row.Options.Shared {
-		var err error
-		if taken, err = withdraw(t, row); err != nil {
-			return err
+// run did, unless that stays. What a run did beside others is taken out of the state
+// here, and its checkpoints stay also where nothing stands on them: without them the
+// line would end, and none of the others could be taken out of it any more.
+func deleteFiles(t *tx, row runRow, standing bool) (stays bool, err error) {
+	beside := standing
+	if row.Options.Shared && !standing {
+		if beside, err = hadCompany(t, row); err != nil {
+			return false, err
 		}
 	}
-	if taken {
-		return undoFiles(t, row.thread, row.key)
+	taken := !standing
+	if beside && row.Options.Shared {
+		out, err := withdraw(t, row)
+		if err != nil {
+			return false, err
+		}
+		taken, standing = taken || out, standing || out
 	}
-	return keepFiles(t, row.thread, row.key)
+	if taken {
+		return standing, undoFiles(t, row.thread, row.key)
+	}
+	return standing, keepFiles(t, row.thread, row.key)
 }
 
 // stoodOn: later checkpoints were folded on those of a run, or another run began on

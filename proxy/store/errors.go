@@ -60,13 +60,21 @@ func duplicate(err error) bool {
 func (d *sqlite) classify(err error) error {
 	switch codeOf(err) & 0xff {
 	case sqliteFull:
-		return caused(err, mapping.StorageFull, codeStorageFull, "The bridge's database cannot grow: its disk is full. Nothing was written; reading still works. Free some space and try again.")
+		return caused(err, mapping.StorageFull, codeStorageFull, "The bridge's database cannot grow: "+d.fullness()+" Nothing was written; reading still works. Free some space and try again.")
 	case sqliteBusy:
 		return caused(err, mapping.Unavailable, codeUnavailable, "The bridge's database is busy with another program. Try again.")
 	case sqliteReadonly, sqliteIOErr, sqliteCorrupt, sqliteCantOpen, sqliteNotADB:
 		return caused(err, mapping.Unavailable, codeUnavailable, "The bridge's database cannot be used. Its log has the cause; an operator must look at the file and the disk.")
 	}
 	return err
+}
+
+// fullness says what bounds the file: SQLite does not tell which of two it was.
+func (d *sqlite) fullness() string {
+	if d.limit > 0 {
+		return fmt.Sprintf("it has reached limits.database (%d bytes), or its disk is full.", d.limit)
+	}
+	return "its disk is full."
 }
 
 func caused(err error, class mapping.Class, code, message string) error {

@@ -76,9 +76,11 @@ func withdraw(t *tx, row runRow) (taken bool, err error) {
 		return false, err
 	}
 	diff, _, err := now.DiffTo(without.JSON())
-	if err != nil || diff == nil {
-		return err == nil, err
+	if err != nil {
+		return false, err
 	}
+	// Made also where nothing changes now: it tells that the run is out, when what hid
+	// its doing goes, too.
 	made := mapping.Checkpoint{ID: mapping.NewID(), Source: withdrawn, RunID: row.ID, CreatedAt: timeOf(t.now)}
 	part := stretch{thread: row.thread, events: []mapping.Event{{Kind: mapping.KindState, Data: diff, Head: mapping.Head{Checkpoint: &made}}}}
 	from, _, err := part.take(t, advanceFree)
@@ -86,6 +88,14 @@ func withdraw(t *tx, row runRow) (taken bool, err error) {
 		_, err = part.write(t, from)
 	}
 	return err == nil, err
+}
+
+// hadCompany tells whether a run has changed the state beside another that is still
+// there.
+func hadCompany(t *tx, row runRow) (yes bool, err error) {
+	err = t.get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL) AND EXISTS (SELECT 1 FROM runs n WHERE n.thread = $1 AND n.id <> $2 AND n.started_us > 0
+ AND n.from_seq < $4 AND (n.ended_us = 0 OR n.last_seq > $3))`, in{row.thread, row.key, row.from, row.to()}, out{&yes})
+	return yes, err
 }
 
 // changedAfter tells whether a client changed the state after a run. What takes out

@@ -175,7 +175,7 @@ func (d *sqlite) view(ctx context.Context, do func(*tx) error) error {
 		if err := d.exec(s, "BEGIN"); err != nil {
 			return err
 		}
-		err := do(&tx{on: s, now: d.clock()})
+		err := guard(do, &tx{on: s, now: d.clock()}) // the session must not stay in a transaction
 		if e := d.exec(s, "COMMIT"); e != nil && err == nil {
 			err = e
 		}

@@ -1,17 +1,21 @@
 package store_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // writes has a run leave files; content "" drops one.
 func (b *bench) writes(c store.Created, files ...string) {
 	b.t.Helper()
-	a := store.Append{ThreadID: c.Thread.ID, RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{update(`{"n":1}`)}}
+	did := update(`{"n":1}`)
+	did.Head.Checkpoint.RunID = c.Run.ID
+	a := store.Append{ThreadID: c.Thread.ID, RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{did}}
 	for i := 0; i < len(files); i += 2 {
 		if files[i+1] == "" {
 			a.DropFiles = append(a.DropFiles, files[i])
@@ -74,6 +78,137 @@ func TestFilesFollowADeletedRun(t *testing.T) {
 		}
 		if a, err := b.Artifact(b.ctx, th, upload.ID); err != nil || a.AgentCreated {
 			t.Errorf("the upload is %+v, %v", a, err)
+		}
+	})
+}
+
+// A file that one run removed and another made anew is removed again without the
+// other, and what was there before both comes back only without the one that removed it.
+func TestFilesRemovedBeforeADeletedRunStayRemoved(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		first := b.create(newThreadRun())
+		th := first.Thread.ID
+		b.writes(first, "a", "a1", "b", "b1")
+		b.end(first, mapping.RunSuccess)
+		second := b.create(newRun(th, mapping.StrategyReject))
+		b.writes(second, "a", "", "b", "")
+		b.end(second, mapping.RunSuccess)
+		third := b.create(newRun(th, mapping.StrategyReject))
+		b.writes(third, "a", "a3", "b", "b3")
+		b.end(third, mapping.RunSuccess)
+		fourth := b.create(newRun(th, mapping.StrategyReject))
+		b.writes(fourth, "a", "a4", "b", "")
+		b.end(fourth, mapping.RunSuccess)
+		for _, step := range []struct {
+			gone store.Created
+			then map[string]string
+		}{
+			{fourth, map[string]string{"a": "a3", "b": "b3"}},
+			{third, map[string]string{}},
+			{second, map[string]string{"a": "a1", "b": "b1"}},
+		} {
+			b.ok(b.DeleteRun(b.ctx, th, step.gone.Run.ID))
+			if diff := cmp.Diff(step.then, b.kept(th)); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+		}
+	})
+}
+
+// pathDeed is what a run (by its number, 0: a client) did to a path; "" removed it.
+type pathDeed struct {
+	run           int
+	path, content string
+}
+
+// filesAfter is what is left of deeds without those of some runs.
+func filesAfter(deeds []pathDeed, without map[int]bool) map[string]string {
+	files := map[string]string{}
+	for _, d := range deeds {
+		switch {
+		case without[d.run]:
+		case d.content == "":
+			delete(files, d.path)
+		default:
+			files[d.path] = d.content
+		}
+	}
+	return files
+}
+
+// doDeed adds a deed to others. What changes nothing is none, and what a run made and
+// removed itself was never there.
+func doDeed(deeds []pathDeed, d pathDeed) ([]pathDeed, bool) {
+	if d.run == 0 && d.content == "" {
+		return deeds, false // clients only upload
+	}
+	if d.run > 0 && filesAfter(deeds, nil)[d.path] == d.content {
+		return deeds, false
+	}
+	last := len(deeds) - 1
+	for ; d.content == "" && deeds[last].path != d.path; last-- {
+		continue
+	}
+	if d.content == "" && deeds[last].run == d.run {
+
+		if deeds = slices.Delete(slices.Clone(deeds), last, last+1); filesAfter(deeds, nil)[d.path] == "" {
+			return deeds, true
+		}
+	}
+	return append(deeds, d), true
+}
+
+// fileTale is what runs 1 to 3 and clients do to files, and the order in which the
+// runs are deleted.
+type fileTale struct {
+	deeds []pathDeed
+	gone  []int
+}
+
+var fileTales = rapid.Custom(func(r *rapid.T) fileTale {
+	deed := rapid.Custom(func(r *rapid.T) pathDeed {
+		return pathDeed{rapid.IntRange(0, 3).Draw(r, "run"), rapid.SampledFrom([]string{"a", "b"}).Draw(r, "path"), rapid.SampledFrom([]string{"", "x", "y", "z"}).Draw(r, "content")}
+	})
+	return fileTale{rapid.SliceOfN(deed, 6, 12).Draw(r, "deeds"), rapid.Permutation([]int{1, 2, 3}).Draw(r, "gone")}
+})
+
+// Whatever runs beside each other and clients do to files: without some of the runs
+// they are what the others made of them.
+func TestFilesAreWhatTheRunsLeftDid(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		for seed := range 20 {
+			tale := fileTales.Example(seed)
+			n := newThreadRun()
+			n.Run.Options.Shared = true
+			runs := []store.Created{b.create(n)}
+			th := runs[0].Thread.ID
+			for range 2 {
+				runs = append(runs, b.create(newRun(th, mapping.StrategyConcurrent)))
+			}
+			var deeds []pathDeed
+			for _, d := range tale.deeds {
+				var done bool
+				if deeds, done = doDeed(deeds, d); done && d.run == 0 {
+					b.save(th, d.path, d.content, false)
+				} else if done {
+					b.writes(runs[d.run-1], d.path, d.content)
+				}
+			}
+			for _, c := range runs {
+				b.end(c, mapping.RunSuccess)
+			}
+			gone := map[int]bool{}
+			for _, run := range tale.gone {
+				b.ok(b.DeleteRun(b.ctx, th, runs[run-1].Run.ID))
+				gone[run] = true
+				if diff := cmp.Diff(filesAfter(deeds, gone), b.kept(th)); diff != "" {
+					t.Fatalf("tale %d: %v, gone %v up to %d (-want +got):\n%s", seed, tale.deeds, tale.gone, run, diff)
+				}
+			}
 		}
 	})
 }

@@ -1,11 +1,14 @@
 package store
 
+import "slices"
+
 // version is one of the files that a path had, visible or out of sight.
 type version struct {
 	key, blob  int64
 	path       string
 	run, until int64 // who wrote it, and who took it out of sight; 0: no run
 	visible    bool
+	gone       bool // nothing can bring it back: it is to be deleted
 }
 
 // giveWay takes a visible file out of the way of what comes in its place (nothing,
@@ -55,42 +58,64 @@ func undoFiles(t *tx, thread, run int64) error {
 	return err
 }
 
-// undoFile takes a run's versions out of those of a path and joins the others.
+// undoFile has what became of a path happen again without what a run did.
 func undoFile(t *tx, list []version, run int64) error {
-	last := list[len(list)-1]
-	if last.visible || last.until == run {
-		last.visible, last.until = true, 0
-	}
-	var kept []version
+	was := slices.Clone(list)
+	replay(list, run)
 	for _, v := range list {
-		if v.run != run {
-			kept = append(kept, v)
-		} else if err := dropArtifact(t, v.key, v.blob); err != nil {
-			return err
+		if v.gone {
+			if err := dropArtifact(t, v.key, v.blob); err != nil {
+				return err
+			}
 		}
 	}
-	for i, v := range kept {
-		if err := join(t, v, kept[i+1:], last); err != nil {
-			return err
+	for i, v := range list {
+		if !v.gone && v != was[i] {
+			if err := t.put(`UPDATE artifacts SET staged = $2, until_run = $3 WHERE id = $1`, v.key, number(v.visible)-1, v.until); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// join has a version followed by the next one that is left, the newest by what
-// followed the last. One that nothing can bring back goes.
-func join(t *tx, v version, after []version, last version) error {
-	visible, until := last.visible, last.until
-	if len(after) > 0 {
-		visible, until = false, after[0].run
-		if until == 0 || until == v.run {
-			return dropArtifact(t, v.key, v.blob)
+// replay works out what the versions of a path are without a run's: the rules are
+// those of giveWay.
+func replay(list []version, without int64) {
+	var now *version
+	for _, d := range deeds(list) {
+		switch {
+		case d.run == without && d.put != nil:
+			d.put.gone = true
+			continue
+		case d.run == without:
+			continue
+		case now != nil:
+			now.gone, now.visible, now.until = d.run == 0 || d.run == now.run, false, d.run
+		}
+		if now = d.put; now != nil {
+			now.visible, now.until = true, 0
 		}
 	}
-	if visible == v.visible && until == v.until {
-		return nil
+}
+
+// deed is what somebody did to a path: put a version there, or removed it (nil).
+type deed struct {
+	run int64
+	put *version
+}
+
+// deeds are told by the versions: one that was not taken out of sight by the run that
+// wrote the next was removed, and the path was free until then.
+func deeds(list []version) (done []deed) {
+	for i := range list {
+		v := &list[i]
+		done = append(done, deed{v.run, v})
+		if !v.visible && (i+1 == len(list) || list[i+1].run != v.until) {
+			done = append(done, deed{v.until, nil})
+		}
 	}
-	return t.put(`UPDATE artifacts SET staged = $2, until_run = $3 WHERE id = $1`, v.key, number(visible)-1, until)
+	return done
 }
 
 // keepFiles lets what a run did to files stay when the run goes: others stand on it.

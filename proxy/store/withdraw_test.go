@@ -1,6 +1,9 @@
 package store_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -43,4 +46,59 @@ func TestSharedRunIsRemovedFromUnderAChange(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Runs beside each other that are removed one after the other, in any order: the state
+// is what those did that are left, whoever wrote last.
+func TestSharedRunsAreTakenOutInAnyOrder(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		for _, did := range [][]int{{0, 1, 2}, {0, 1, 2, 0}, {0, 1, 0, 2, 1}} {
+			for _, gone := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+				n := newThreadRun()
+				n.Run.Options.Shared = true
+				runs := []store.Created{b.create(n)}
+				th := runs[0].Thread.ID
+				for range 2 {
+					runs = append(runs, b.create(newRun(th, mapping.StrategyConcurrent)))
+				}
+				for i, run := range did {
+					ev := update(fmt.Sprintf(`{"last":%d,"of%d":%d}`, i, run%2, i))
+					ev.Head.Checkpoint.RunID = runs[run].Run.ID
+					b.append(runs[run], ev)
+				}
+				for _, c := range runs {
+					b.end(c, mapping.RunSuccess)
+				}
+				for n, run := range gone {
+					b.ok(b.DeleteRun(b.ctx, th, runs[run].Run.ID))
+					want := map[string]any{}
+					for i, doer := range did {
+						if !slices.Contains(gone[:n+1], doer) {
+							want["last"], want[fmt.Sprintf("of%d", doer%2)] = float64(i), float64(i)
+						}
+					}
+					got := map[string]any{}
+					b.ok(json.Unmarshal(b.values(th), &got))
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("%v did, without %v (-want +got):\n%s", did, gone[:n+1], diff)
+					}
+				}
+			}
+		}
+	})
+}
+
+// values is the state of a thread as a whole.
+func (b *bench) values(thread string) json.RawMessage {
+	b.t.Helper()
+	st, err := b.StateAt(b.ctx, thread, "")
+	b.ok(err)
+	fold, err := mapping.NewFold(st.Snapshot)
+	for i := 0; i < len(st.Events) && err == nil; i++ {
+		fold, err = fold.Apply(st.Events[i])
+	}
+	b.ok(err)
+	return fold.JSON()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
+	sqlite3 "zombiezen.com/go/sqlite"
 )
 
 func openInside(t testing.TB) *Store {
@@ -258,6 +259,81 @@ func TestD1FullDiskIsSaidAndPasses(t *testing.T) {
 	limit(0)
 	if err := s.PutItem(ctx, PutItem{Item: big}); err != nil {
 		t.Fatalf("with room again: %v", err)
+	}
+}
+
+// flaky is a database one of whose commits does not come through.
+type flaky struct {
+	*sqlite
+	fails error // of the next commit
+}
+
+func (f *flaky) exec(s *session, text string) error {
+	if err := f.fails; text == "COMMIT" && err != nil {
+		f.fails = nil
+		return err
+	}
+	return f.sqlite.exec(s, text)
+}
+
+// D2: after a commit that the disk failed nobody knows what the file holds, so nothing
+// more is acknowledged, though the next commit might come through; reading goes on.
+func TestD2FailedFlushEndsWriting(t *testing.T) {
+	t.Parallel()
+	for code, last := range map[sqlite3.ResultCode]bool{
+		sqlite3.ResultIOErrFsync: true, sqlite3.ResultIOErrWrite: true, sqlite3.ResultCorrupt: true,
+		sqlite3.ResultFull: false, sqlite3.ResultBusy: false,
+	} {
+		t.Run(code.String(), func(t *testing.T) {
+			t.Parallel()
+			s, ctx := openInside(t), context.Background()
+			if err := s.write(ctx, note("before", nil)); err != nil {
+				t.Fatal(err)
+			}
+			db := &flaky{sqlite: s.db.(*sqlite)}
+			db.writer.db = db
+			failing := func(t *tx) error {
+				db.fails = code.ToError()
+				return note("a", nil)(t)
+			}
+			for i, err := range group(t, s, failing, note("b", nil)) {
+				if sqlite3.ErrCode(err) != code {
+					t.Errorf("operation %d: %v", i, err)
+				}
+			}
+			err := s.write(ctx, note("after", nil))
+			if ping := s.Ping(ctx); (ping != nil) != last || (err != nil) != last {
+				t.Errorf("afterwards: write %v, ping %v", err, ping)
+			}
+			if e := mapping.Classify(err); last && (e.Class != mapping.Unavailable || e.Code != codeUnavailable) {
+				t.Errorf("refused with %v", err)
+			}
+			want := []string{"before"}
+			if !last {
+				want = []string{"after", "before"}
+			}
+			if got := noted(t, s); !sameNames(got, want) {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+// A panic in a read leaves its session as it was: all of them go on reading.
+func TestPanicOfAReadHarmsNoOther(t *testing.T) {
+	t.Parallel()
+	s, ctx := openInside(t), context.Background()
+	sessions := cap(s.db.(*sqlite).readers.free)
+	for range sessions {
+		func() {
+			defer func() { _ = recover() }()
+			_ = s.read(ctx, func(*tx) error { panic("ouch") })
+		}()
+	}
+	for range sessions {
+		if err := s.read(ctx, func(*tx) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
