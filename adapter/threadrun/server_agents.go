@@ -77,13 +77,7 @@ func (s *server) assistantOf(r *http.Request) (mapping.Agent, error) {
 
 func (s *server) getAssistant(w http.ResponseWriter, r *http.Request) error {
 	a, err := s.assistantOf(r)
-	if err != nil {
-		return err
-	}
-	var e enc
-	encodeAssistant(&e, a)
-	reply(w, http.StatusOK, e.b)
-	return nil
+	return replyAssistant(w, a, err)
 }
 
 // deepest is how far xray may look into a graph.

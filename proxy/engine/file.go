@@ -20,8 +20,8 @@ type runFiles struct {
 	x      *execution
 	limit  int64
 	none   bool              // the thread was made with this run, which brought no files
-	goesOn bool              // the agent's task has done steps; it was given the uploads up to given
-	given  mapping.Uploaded  //
+	goesOn bool              // the agent's task has done steps,
+	given  mapping.Uploaded  // with which it was given the uploads up to here
 	stated map[string][]byte // artifact id → bytes, where the state has others than the artifact
 }
 

@@ -71,10 +71,11 @@ func (s *Store) forgetRun(t *tx, id string) {
 // DeleteRun removes an ended run with its events and checkpoints; the head goes
 // back to the newest checkpoint left when it was the run's. Its numbers are not
 // given again. Where later checkpoints or other runs stand on the run's, those
-// stay, with the events their states are folded from, as history without a run, and so do
-// those of one that ran beside others; what it did beside them is taken out of the newest
-// state by a checkpoint of its own. Files are again what they were before the run where the state is. A newer run
-// that waited for this may start. Conflict while the run is active.
+// stay, with the events their states are folded from, as history without a run,
+// and so do those of one that ran beside others; what it did beside them is taken
+// out of the newest state by a checkpoint of its own. Files are again what they
+// were before the run where the state is. A newer run that waited for this may
+// start. Conflict while the run is active.
 func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
 	return s.write(ctx, func(t *tx) error {
 		row, err := holdRun(t, tenantOf(ctx), threadID, runID)

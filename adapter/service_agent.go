@@ -1,0 +1,150 @@
+package adapter
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// Items is the long-term store.
+type Items interface {
+	Put(ctx context.Context, p PutItem) error
+	Get(ctx context.Context, namespace []string, key string, refreshTTL bool) (mapping.Item, error)
+	Delete(ctx context.Context, namespace []string, key string) error
+	Search(ctx context.Context, q ItemQuery) ([]mapping.Item, error)
+	Namespaces(ctx context.Context, q NamespaceQuery) ([][]string, error)
+}
+
+// PutItem is an item to be written.
+type PutItem struct {
+	Namespace []string
+	Key       string
+	Value     json.RawMessage // an object
+	Index     json.RawMessage // nil: default; false: none; or a list of paths
+	TTL       time.Duration   // 0: none
+}
+
+// ItemQuery searches items. Filter is an object of equalities and operators
+// ($eq $ne $gt $gte $lt $lte).
+type ItemQuery struct {
+	Prefix        []string
+	Filter        json.RawMessage
+	Query         string
+	Limit, Offset int
+	RefreshTTL    bool
+}
+
+// NamespaceQuery lists namespaces; "*" matches one label.
+type NamespaceQuery struct {
+	Prefix, Suffix []string
+	MaxDepth       int // 0: no limit
+	Limit, Offset  int
+}
+
+// Agents describes the configured agents, and the assistants made over them.
+type Agents interface {
+	// Resolve finds an agent by config name or UUID, or an assistant by its
+	// UUID; "" is the default agent.
+	Resolve(ctx context.Context, idOrName string) (mapping.Agent, error)
+	Search(ctx context.Context, q AgentQuery) (agents []mapping.Agent, total int, err error)
+	Schemas(ctx context.Context, idOrName string) (mapping.Schemas, error)
+	// Graph is {nodes, edges} as LangGraph draws it; xray, "" or "true" or a
+	// number, says how deep it shows what nodes are made of.
+	Graph(ctx context.Context, idOrName, xray string) (json.RawMessage, error)
+	// Subgraphs is an object of schemas by namespace; namespace "" names all,
+	// recurse those within them too.
+	Subgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error)
+}
+
+// Assistants are made over configured agents: the same agent under an id, a name
+// and with settings of their own. Configured agents are assistants too, which
+// cannot be changed: that is Invalid.
+type Assistants interface {
+	// Create makes version 1 of an assistant.
+	Create(ctx context.Context, n NewAssistant) (mapping.Agent, error)
+	// Update makes a further version and makes it the current one.
+	Update(ctx context.Context, id string, p AssistantPatch) (mapping.Agent, error)
+	// Delete removes an assistant with its versions and crons, and with threads
+	// the threads whose metadata.assistant_id it is. Its runs stay.
+	Delete(ctx context.Context, id string, threads bool) error
+	// Versions lists versions, newest first.
+	Versions(ctx context.Context, idOrName string, q VersionQuery) ([]mapping.Agent, error)
+	// SetLatest makes a version the current one.
+	SetLatest(ctx context.Context, idOrName string, version int) (mapping.Agent, error)
+}
+
+// NewAssistant is a request for an assistant.
+type NewAssistant struct {
+	ID                        string // "": a fresh one
+	Graph                     string // config name or UUID of an agent
+	Name                      string // "": that of the agent
+	Description               string
+	Metadata, Config, Context json.RawMessage // objects; nil: {}
+	IfExists                  string          // raise (default, 409) | do_nothing
+}
+
+// AssistantPatch changes an assistant; nil fields stay.
+type AssistantPatch struct {
+	Graph, Name, Description *string
+	Metadata                 json.RawMessage // merged key by key
+	Config, Context          json.RawMessage // instead of what was there
+}
+
+// VersionQuery filters the versions of an assistant.
+type VersionQuery struct {
+	Metadata      json.RawMessage // containment
+	Limit, Offset int
+}
+
+// AgentQuery filters agents.
+type AgentQuery struct {
+	Name     string // case-insensitive substring
+	Exact    bool   // Name must match whole
+	Graph    string
+	Metadata json.RawMessage
+	SortBy   string
+	Asc      bool
+	Limit    int
+	Offset   int
+}
+
+// Crons keeps requests for runs that are repeated by the clock.
+type Crons interface {
+	// Create keeps a cron. What could not be run now is refused as Runs.Start
+	// would refuse it, but for a thread that is busy. An unreadable schedule or
+	// time zone is Invalid.
+	Create(ctx context.Context, n NewCron) (mapping.Cron, error)
+	Get(ctx context.Context, id string) (mapping.Cron, error)
+	Search(ctx context.Context, q CronQuery) (crons []mapping.Cron, total int, err error)
+	// Update replaces all of a cron but its id, its thread and its agent.
+	Update(ctx context.Context, id string, n NewCron) (mapping.Cron, error)
+	// Delete removes a cron; runs it has made stay.
+	Delete(ctx context.Context, id string) error
+}
+
+// NewCron is a request for a cron.
+type NewCron struct {
+	// Run is made at every tick. Without a ThreadID it has a thread of its own,
+	// deleted after it unless Keep is set.
+	Run      NewRun
+	Payload  json.RawMessage // what the client sent of the run, verbatim
+	Schedule string          // crontab(5): minute, hour, day of month, month, day of week
+	Timezone string          // IANA name; "" is UTC
+	Enabled  bool
+	Keep     bool
+	End      time.Time // no ticks after it; zero: for ever
+}
+
+// CronQuery filters crons: all conditions must hold.
+type CronQuery struct {
+	Agent    string // config name or assistant UUID
+	ThreadID string
+	Enabled  *bool
+	Metadata json.RawMessage // containment
+	SortBy   string          // cron_id | assistant_id | thread_id | created_at (default) | updated_at | next_run_date
+	Asc      bool
+	Limit    int
+	Offset   int
+}

@@ -1,0 +1,132 @@
+package adapter
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// TaskRef names a task as a face sees it. A task of another agent, or of
+// another topic when Topic is set, is NotFound.
+type TaskRef struct{ Agent, Topic, ID string }
+
+// Page is a page of a list, from 1.
+type Page struct{ Number, Size int }
+
+// Tasks is the task/step side of the bridge.
+type Tasks interface {
+	Create(ctx context.Context, n NewTask) (mapping.Task, error)
+	// Get returns the task with its Artifacts.
+	Get(ctx context.Context, ref TaskRef) (mapping.Task, error)
+	// List returns an agent's tasks, oldest first, with their Artifacts.
+	List(ctx context.Context, ref TaskRef, p Page) (tasks []mapping.Task, total int, err error)
+	// Step executes, or waits for, the next step of a task.
+	Step(ctx context.Context, ref TaskRef, r StepRequest) (Handout, error)
+	Cancel(ctx context.Context, ref TaskRef) (mapping.Task, error)
+}
+
+// NewTask is a request for a task.
+type NewTask struct {
+	Agent           string
+	Topic           string // "": a thread of its own
+	Input           *string
+	AdditionalInput json.RawMessage // an object; nil: none
+	IdempotencyKey  string
+}
+
+// StepRequest is what a step POST said.
+type StepRequest struct {
+	Input           *string
+	AdditionalInput json.RawMessage
+	IdempotencyKey  string
+	// Retries and RetriesSaid as in NewRun, for a run that this request starts.
+	Retries     int
+	RetriesSaid bool
+}
+
+// Handout is a step on its way to a client. That it is handed out is durable by
+// now, so that a process that dies does not hand it out twice. Confirm must be
+// called once the answer was written to a client that was still there when it was
+// ready. Release must be called in any case when the request is over; before
+// Confirm it takes the hand-out back, and the step is handed out again. Until
+// either is called, nobody else is given a step of the task. The end of the
+// request's context does not do it, since many clients close their connection as
+// soon as they have read the answer.
+type Handout struct {
+	Step mapping.Step
+	// Losses of the run that the step belongs to, for the loss header.
+	Losses  []mapping.Loss
+	Confirm func()
+	Release func() // may be nil
+}
+
+// Steps reads steps.
+type Steps interface {
+	// List returns released steps as completed and the held one as running.
+	List(ctx context.Context, ref TaskRef, p Page) (steps []mapping.Step, total int, err error)
+	Get(ctx context.Context, ref TaskRef, stepID string) (mapping.Step, error)
+	// Follow yields steps with N > after as they are released, until the last.
+	Follow(ctx context.Context, ref TaskRef, after int) iter.Seq2[mapping.Step, error]
+}
+
+// Artifacts are the files of a task's thread.
+type Artifacts interface {
+	// List: agent-created first, root before nested, then by path.
+	List(ctx context.Context, ref TaskRef, p Page) (artifacts []mapping.Artifact, total int, err error)
+	Get(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, error)
+	// Open returns the bytes; the caller closes.
+	Open(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, io.ReadCloser, error)
+	// Save streams an upload; over limits.artifact it is TooLarge and nothing stays.
+	Save(ctx context.Context, ref TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error)
+}
+
+// TopicRef names a topic as a face sees it: a thread. One that another agent
+// uses is NotFound.
+type TopicRef struct{ Agent, ID string }
+
+// Topics are threads as the Topic RFC of the Agent Protocol has them: a topic
+// groups tasks, and what they have in common. Tasks, steps and artifacts of a
+// topic are found by TaskRef.Topic.
+type Topics interface {
+	// Create makes a topic. An AdditionalInput with a key that the bridge keeps
+	// for itself is Invalid.
+	Create(ctx context.Context, n NewTopic) (mapping.Topic, error)
+	// Get returns the topic with its Memory and Artifacts.
+	Get(ctx context.Context, ref TopicRef) (mapping.Topic, error)
+	// List returns an agent's topics, oldest first, as Get does.
+	List(ctx context.Context, agent string, p Page) (topics []mapping.Topic, total int, err error)
+}
+
+// NewTopic is a request for a topic.
+type NewTopic struct {
+	Agent           string
+	Name            *string
+	AdditionalInput json.RawMessage // an object; nil: none
+	IdempotencyKey  string
+}
+
+// Interactions are the messages of a topic.
+type Interactions interface {
+	// Create says something. Words of a user answer the open question of the
+	// topic, if there is one; else they derive a task, whose steps are asked
+	// for as those of any task. Derive true makes a task in any case, false
+	// never: the words are then appended to the topic's state, as those of
+	// other roles always are, and that is Conflict while a run is active.
+	Create(ctx context.Context, n NewInteraction) (mapping.Interaction, error)
+	Get(ctx context.Context, ref TopicRef, id string) (mapping.Interaction, error)
+	// List returns a topic's interactions, oldest first.
+	List(ctx context.Context, ref TopicRef, p Page) (interactions []mapping.Interaction, total int, err error)
+}
+
+// NewInteraction is something to be said in a topic.
+type NewInteraction struct {
+	Ref             TopicRef
+	Role            mapping.Role
+	Input           *string
+	AdditionalInput json.RawMessage // an object; nil: none
+	Derive          *bool           // nil: not said
+	IdempotencyKey  string
+}
