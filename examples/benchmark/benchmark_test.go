@@ -291,6 +291,31 @@ func TestPytest(t *testing.T) {
 	}
 }
 
+// TestRealPytest asks pytest itself, where an interpreter has it.
+func TestRealPytest(t *testing.T) {
+	t.Parallel()
+	python := withPytest(t)
+	const check = "from twice import double\n\ndef test_double():\n    assert double(2) == 4\n"
+	for program, want := range map[string]Status{"def double(n): return 2 * n": Passed, "def double(n): return n": Failed} {
+		a := &agent{last: 1, files: map[string]string{"twice.py": program}}
+		result := try(t, a, Options{Python: python, PythonTimeout: 5 * time.Minute}, data(`{"files":["twice.py"],"eval":{"type":"pytest"}}`), "custom_python/test_twice.py", check)
+		if result.Status != want || want == Failed && !strings.Contains(result.Reason, "assert 2 == 4") {
+			t.Errorf("%s: %s: %q, want %s", program, result.Status, result.Reason, want)
+		}
+	}
+}
+
+func withPytest(t *testing.T) string {
+	t.Helper()
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.CommandContext(t.Context(), python, "-c", "import pytest").Run() == nil {
+			return python
+		}
+	}
+	t.Skip("no python3 here has pytest")
+	return ""
+}
+
 // Without an interpreter nothing is asked of the agent.
 func TestNoPython(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
