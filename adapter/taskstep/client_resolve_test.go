@@ -31,12 +31,12 @@ func TestA10BrokenStep(t *testing.T) {
 			adaptertest.DieRunning: listing[kind.Family()] && kind != adaptertest.Bee && kind != adaptertest.Old,
 			adaptertest.DieUnheard: receipt[kind.Family()],
 		} {
+			if fault == adaptertest.DieRunning && !able && listing[kind.Family()] {
+				continue // its lists have no statuses to be scripted with
+			}
 			t.Run(fmt.Sprintf("%s/%s", kind, fault), func(t *testing.T) {
 				t.Parallel()
 				agent := faulty(kind, fault)
-				if fault == adaptertest.DieRunning && !able && listing[kind.Family()] {
-					t.Skip("its lists have no statuses to be scripted with")
-				}
 				tr := runTask(t, backendOf(t, agent), adaptertest.NewTask(nil))
 				if !able {
 					mustFail(t, tr, mapping.CodeOutcomeUnknown)
