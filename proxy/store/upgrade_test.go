@@ -17,8 +17,10 @@ import (
 const before = `DELETE FROM goose_db_version WHERE version_id > 2;
  DROP INDEX artifacts_versions; ALTER TABLE artifacts DROP COLUMN run; ALTER TABLE artifacts DROP COLUMN until_run;
  DROP TABLE agent_facts; DROP TABLE assistant_versions; DROP TABLE assistants;
- DROP INDEX runs_stopped; DROP INDEX runs_one;
- CREATE UNIQUE INDEX runs_one ON runs (thread) WHERE status = 'running' AND concurrent = 0`
+ DROP INDEX runs_stopped; DROP INDEX runs_open; CREATE INDEX runs_open ON runs (thread, id) WHERE ended_us = 0;
+ CREATE UNIQUE INDEX runs_one ON runs (thread) WHERE status = 'running' AND concurrent = 0;
+ DROP INDEX events_seq; CREATE UNIQUE INDEX events_seq ON events (thread, seq);
+ CREATE INDEX events_state ON events (thread, seq) WHERE line IS NOT NULL`
 
 // C7: what an older version has written is there after the upgrade, and its
 // running runs are picked up.
@@ -43,7 +45,7 @@ func TestC7OlderDatabaseIsBroughtUpToDate(t *testing.T) {
 }
 
 // holds makes two runs of one thread active that cannot be.
-const holds = `UPDATE runs SET status = 'running', concurrent = 2, thread = (SELECT min(thread) FROM runs) WHERE id IN (SELECT id FROM runs LIMIT 2)`
+const holds = `UPDATE runs SET status = 'running', ended_us = 0, concurrent = 2, thread = (SELECT min(thread) FROM runs) WHERE id IN (SELECT id FROM runs LIMIT 2)`
 
 // C7: a newer version migrates while an older one serves: nothing that the older
 // one does fails, and what it runs goes on there.
@@ -83,7 +85,7 @@ func TestC7MigratedWhileAnotherProcessServes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), holds); err == nil || !strings.Contains(err.Error(), "runs_one") {
+	if _, err := conn.Exec(t.Context(), holds); err == nil || !strings.Contains(err.Error(), "runs_open") {
 		t.Errorf("the index is the old one: %v", err)
 	}
 }
