@@ -147,8 +147,9 @@ type Runs interface {
 	Delete(ctx context.Context, ref RunRef) error
 	// Events yields the run's entries after the cursor, then follows it live
 	// until its end event, which is the last. A run that was deleted
-	// meanwhile ends the iterator with NotFound.
-	Events(ctx context.Context, ref RunRef, after Cursor) iter.Seq2[*mapping.Entry, error]
+	// meanwhile ends the iterator with NotFound. idle, which may be nil, is
+	// called by the iterator before each wait for more.
+	Events(ctx context.Context, ref RunRef, after Cursor, idle func()) iter.Seq2[*mapping.Entry, error]
 }
 
 // ThreadLog reads what happens on a thread, whichever run it belongs to.
@@ -159,8 +160,8 @@ type ThreadLog interface {
 	// Events yields the thread's entries after a Position, those of all its runs
 	// and of updates between them (without a RunID), in order, and follows the
 	// thread until ctx ends. A thread that is deleted ends the iterator with
-	// NotFound; of a run that is deleted nothing more comes.
-	Events(ctx context.Context, threadID string, after Cursor) iter.Seq2[*mapping.Entry, error]
+	// NotFound; of a run that is deleted nothing more comes. idle is as of a run's.
+	Events(ctx context.Context, threadID string, after Cursor, idle func()) iter.Seq2[*mapping.Entry, error]
 }
 
 // RunRef names a run. An empty ThreadID means wherever it is.

@@ -23,6 +23,13 @@ type Writer struct {
 // the client knows it is connected before the first event. Further headers
 // must have been set on w before.
 func Start(w http.ResponseWriter) *Writer {
+	s := open(w)
+	_ = s.Flush()
+	return s
+}
+
+// open is Start whose headers leave with the first flush.
+func open(w http.ResponseWriter) *Writer {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
@@ -31,7 +38,6 @@ func Start(w http.ResponseWriter) *Writer {
 	s := &Writer{w: w, rc: http.NewResponseController(w)}
 	s.deadline()
 	w.WriteHeader(http.StatusOK)
-	_ = s.Flush()
 	return s
 }
 

@@ -374,7 +374,7 @@ func (f fakeRuns) Delete(_ context.Context, ref adapter.RunRef) error {
 	return nil
 }
 
-func (f fakeRuns) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor) iter.Seq2[*mapping.Entry, error] {
+func (f fakeRuns) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*mapping.Entry, error] {
 	return func(yield func(*mapping.Entry, error) bool) {
 		f.mu.Lock()
 		f.readers++
@@ -407,6 +407,9 @@ func (f fakeRuns) Events(ctx context.Context, ref adapter.RunRef, after adapter.
 			if gone {
 				yield(nil, notFound(mapping.CodeRunNotFound, "run"))
 				return
+			}
+			if idle != nil {
+				idle()
 			}
 			select {
 			case <-changed:

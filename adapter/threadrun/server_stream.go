@@ -2,8 +2,6 @@ package threadrun
 
 import (
 	"context"
-	"fmt"
-	"iter"
 	"net/http"
 	"time"
 
@@ -13,67 +11,27 @@ import (
 	"go.uber.org/zap"
 )
 
-// arrival is an entry of a run, or why there are no more.
-type arrival struct {
-	entry *mapping.Entry
-	err   error
-}
-
-// arrivals pulls entries in a goroutine of its own, which ends when they do or
-// ctx ends. The reader must drain or cancel.
-func (s *server) arrivals(ctx context.Context, entries iter.Seq2[*mapping.Entry, error]) <-chan arrival {
-	ch := make(chan arrival, 16)
-	go func() {
-		defer close(ch)
-		defer func() {
-			if p := recover(); p != nil {
-				s.log.Error("reading events panicked", zap.Any("panic", p), zap.Stack("stack"))
-				offer(ctx, ch, arrival{err: fmt.Errorf("reading events panicked: %v", p)})
-			}
-		}()
-		for e, err := range entries {
-			if !offer(ctx, ch, arrival{e, err}) || err != nil {
-				return
-			}
-		}
-	}()
-	return ch
-}
-
-func offer(ctx context.Context, ch chan<- arrival, a arrival) bool {
-	select {
-	case ch <- a:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // stream sends a run's frames until its end.
 func (s *server) stream(w http.ResponseWriter, r *http.Request, v *view, cancel bool) error {
 	ctx, stop := context.WithCancel(r.Context())
-	ref := adapter.RunRef{ThreadID: v.run.ThreadID, RunID: v.run.ID}
+	defer stop()
 	if err := s.describe(ctx, v); err != nil {
-		stop()
 		return err
 	}
-	in := s.arrivals(ctx, s.svc.Runs.Events(ctx, ref, v.after))
-	defer func() { // the goroutine must not outlive the request
-		stop()
-		for range in {
-		}
-	}()
-	first, ok, err := awaitFirst(ctx, in, v.after)
-	if r.Context().Err() != nil {
+	st := &streaming{s: s, v: v, ref: adapter.RunRef{ThreadID: v.run.ThreadID, RunID: v.run.ID}, out: sse.NewStream(w, s.beat(), stop)}
+	defer st.out.Close()
+	if !v.after.Start && !v.after.Live {
+		st.out.Hold(cursorGrace)
+	}
+	err := st.pump(ctx)
+	switch {
+	case st.out.Begun():
+		return st.finish(r.Context(), err, cancel)
+	case r.Context().Err() != nil:
 		s.left(r.Context(), &v.run, cancel)
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	st := &streaming{s: s, v: v, ref: ref, in: in, out: sse.Start(w)}
-	defer st.out.Close()
-	return st.finish(r.Context(), st.pump(ctx, first, ok), cancel)
+	return err
 }
 
 // describe fills in what a view must know of the agent, where it matters.
@@ -94,60 +52,39 @@ func (s *server) describe(ctx context.Context, v *view) error {
 // and the log says so at once.
 const cursorGrace = time.Second
 
-// awaitFirst waits for the first entry where the cursor may be refused.
-func awaitFirst(ctx context.Context, in <-chan arrival, after adapter.Cursor) (first arrival, ok bool, err error) {
-	if after.Start || after.Live {
-		return first, false, nil
-	}
-	timer := time.NewTimer(cursorGrace)
-	defer timer.Stop()
-	select {
-	case first, ok = <-in:
-		return first, ok, first.err
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return first, false, nil
-}
-
-// streaming is one answer under way.
+// streaming is one answer under way. Used by one goroutine: while nothing comes,
+// the stream keeps itself alive.
 type streaming struct {
 	s   *server
 	v   *view
 	ref adapter.RunRef
-	in  <-chan arrival
-	out *sse.Writer
+	out *sse.Stream
 	err error // of writing
 
 	primed bool
 	ended  bool
 }
 
-// pump sends what arrives; it returns nil after the run's end, and when there
-// is nothing more to come.
-func (st *streaming) pump(ctx context.Context, first arrival, ok bool) error {
-	if ok && first.entry != nil {
-		if err := st.send(ctx, first.entry); err != nil {
-			return err
+// pump sends what comes; it returns nil after the run's end, and when there is
+// nothing more to come.
+func (st *streaming) pump(ctx context.Context) error {
+	for e, err := range st.s.svc.Runs.Events(ctx, st.ref, st.v.after, st.out.Idle) {
+		if err == nil {
+			err = st.send(ctx, e)
+		}
+		if err != nil {
+			return firstOf(err, flushed(st.out))
 		}
 	}
-	beat := time.NewTicker(st.s.beat())
-	defer beat.Stop()
-	for {
-		select {
-		case a, ok := <-st.in:
-			if !ok || a.err != nil {
-				return firstOf(a.err, st.out.Flush())
-			}
-			if err := st.send(ctx, a.entry); err != nil {
-				return err
-			}
-		case <-beat.C:
-			if err := st.out.Heartbeat(); err != nil {
-				return err
-			}
-		}
+	return st.out.Flush()
+}
+
+// flushed sends what is buffered of an answer that has begun.
+func flushed(out *sse.Stream) error {
+	if !out.Begun() {
+		return nil
 	}
+	return out.Flush()
 }
 
 // beat is the interval between heartbeats.
@@ -158,7 +95,7 @@ func (s *server) beat() time.Duration {
 	return s.face.Heartbeat
 }
 
-// send writes an entry's frames and flushes when no further entry waits.
+// send writes an entry's frames.
 func (st *streaming) send(ctx context.Context, e *mapping.Entry) error {
 	if err := st.prime(ctx, e); err != nil {
 		return err
@@ -169,9 +106,6 @@ func (st *streaming) send(ctx context.Context, e *mapping.Entry) error {
 		}
 	})
 	st.ended = st.ended || e.Kind == mapping.KindEnd
-	if st.err == nil && len(st.in) == 0 {
-		st.err = st.out.Flush()
-	}
 	return st.err
 }
 
@@ -191,7 +125,7 @@ func (s *server) tokensBefore(ctx context.Context, v *view, first *mapping.Entry
 		return nil
 	}
 	ref := adapter.RunRef{ThreadID: v.run.ThreadID, RunID: v.run.ID}
-	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true}) {
+	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true}, nil) {
 		if err != nil {
 			return err
 		}

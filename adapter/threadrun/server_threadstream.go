@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
@@ -63,21 +62,16 @@ type threadStream struct {
 	names  []string
 	after  adapter.Cursor
 	views  map[string]*view // of runs that have not ended
-	out    *sse.Writer
+	out    *sse.Stream
 	err    error // of writing
 }
 
 func (ts *threadStream) serve(w http.ResponseWriter, r *http.Request) error {
 	ctx, stop := context.WithCancel(r.Context())
-	in := ts.s.arrivals(ctx, ts.s.svc.ThreadLog.Events(ctx, ts.thread, ts.after))
-	defer func() { // the goroutine must not outlive the request
-		stop()
-		for range in {
-		}
-	}()
-	ts.out = sse.Start(w)
+	defer stop()
+	ts.out = sse.NewStream(w, ts.s.beat(), stop)
 	defer ts.out.Close()
-	err := ts.pump(ctx, in)
+	err := ts.pump(ctx)
 	if err == nil || ctx.Err() != nil || ts.out.Failed() || isNotFound(err) {
 		return nil
 	}
@@ -85,31 +79,23 @@ func (ts *threadStream) serve(w http.ResponseWriter, r *http.Request) error {
 	panic(http.ErrAbortHandler)
 }
 
-func (ts *threadStream) pump(ctx context.Context, in <-chan arrival) error {
+func (ts *threadStream) pump(ctx context.Context) error {
 	if err := ts.out.Flush(); err != nil {
 		return err
 	}
-	beat := time.NewTicker(ts.s.beat())
-	defer beat.Stop()
-	for {
-		select {
-		case a, ok := <-in:
-			if !ok || a.err != nil {
-				return firstOf(a.err, ts.out.Flush())
-			}
-			if err := ts.send(ctx, a.entry, len(in) == 0); err != nil {
-				return err
-			}
-		case <-beat.C:
-			if err := ts.out.Heartbeat(); err != nil {
-				return err
-			}
+	for e, err := range ts.s.svc.ThreadLog.Events(ctx, ts.thread, ts.after, ts.out.Idle) {
+		if err == nil {
+			err = ts.send(ctx, e)
+		}
+		if err != nil {
+			return firstOf(err, ts.out.Flush())
 		}
 	}
+	return ts.out.Flush()
 }
 
-// send writes an entry's frames; idle says that no further entry waits.
-func (ts *threadStream) send(ctx context.Context, e *mapping.Entry, idle bool) error {
+// send writes an entry's frames.
+func (ts *threadStream) send(ctx context.Context, e *mapping.Entry) error {
 	v, err := ts.view(ctx, e)
 	if err != nil {
 		return err
@@ -123,9 +109,6 @@ func (ts *threadStream) send(ctx context.Context, e *mapping.Entry, idle bool) e
 		v.frames(e, write)
 	}
 	ts.beyond(e, write)
-	if ts.err == nil && idle {
-		ts.err = ts.out.Flush()
-	}
 	return ts.err
 }
 

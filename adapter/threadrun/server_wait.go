@@ -124,7 +124,7 @@ func (s *server) wait(w http.ResponseWriter, r *http.Request, run mapping.Run, s
 func (s *server) lastEntry(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
 	var last *mapping.Entry
-	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true, End: true}) {
+	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true, End: true}, nil) {
 		if err != nil {
 			return nil, err
 		}
@@ -149,6 +149,9 @@ func (s *server) left(ctx context.Context, run *mapping.Run, cancel bool) {
 	}
 }
 
+// runSize is about what a run with little input takes.
+const runSize = 1 << 10
+
 func waitBody(run mapping.Run, end *mapping.Entry, shape waitShape) ([]byte, error) {
 	out := *end.Head.Outcome
 	values := end.After.JSON()
@@ -156,7 +159,7 @@ func waitBody(run mapping.Run, end *mapping.Entry, shape waitShape) ([]byte, err
 		return bareBody(out, values), nil
 	}
 	run = ended(run, end)
-	var e enc
+	e := enc{make([]byte, 0, 2*len(values)+runSize)} // the messages once more
 	e.open('{')
 	if shape == waitWithStatus {
 		e.key("status").str(runStatus(run.Status, true))

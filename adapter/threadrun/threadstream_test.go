@@ -19,7 +19,7 @@ func (f fakeThreadLog) Position(_ context.Context, id string, after adapter.Curs
 	return after, nil
 }
 
-func (f fakeThreadLog) Events(_ context.Context, id string, _ adapter.Cursor) iter.Seq2[*mapping.Entry, error] {
+func (f fakeThreadLog) Events(_ context.Context, id string, _ adapter.Cursor, _ func()) iter.Seq2[*mapping.Entry, error] {
 	return func(yield func(*mapping.Entry, error) bool) {
 		for _, run := range f.order {
 			fr := f.runs[run]

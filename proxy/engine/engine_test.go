@@ -145,7 +145,7 @@ func (b *bench) begin(t *testing.T, o engine.Order) mapping.Run {
 // read follows a run to its end.
 func (b *bench) read(t *testing.T, r mapping.Run) (entries []*mapping.Entry) {
 	t.Helper()
-	for e, err := range b.log.Follow(t.Context(), r, 0) {
+	for e, err := range b.log.Follow(t.Context(), r, 0, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,7 @@ func TestAQueueSurvivesARestart(t *testing.T) {
 	for i, r := range runs {
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 		n := 0
-		for e, err := range again.log.Follow(ctx, r, 0) {
+		for e, err := range again.log.Follow(ctx, r, 0, nil) {
 			if err != nil {
 				t.Fatalf("run %d: %v", i, err)
 			}

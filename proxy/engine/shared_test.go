@@ -77,7 +77,7 @@ func (b *table) does(t *testing.T, r mapping.Run, ev mapping.Event) {
 		t.Fatal(err)
 	}
 	b.next.of(r.ID) <- ev
-	for e, err := range b.log.Follow(t.Context(), r, last) {
+	for e, err := range b.log.Follow(t.Context(), r, last, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestRunsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 	b.status(t, mapping.ThreadIdle)
 	b.wants(t, "q1", "q2", "b1", "a1", "b2")
 	live, cold := b.read(t, second), []*mapping.Entry{}
-	for e, err := range b.cold(t).Follow(t.Context(), second, 0) {
+	for e, err := range b.cold(t).Follow(t.Context(), second, 0, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,10 +18,11 @@ const (
 
 // Follow yields the entries of a run with Seq > after, then waits for more,
 // until the end event, which is the last. It ends with ctx's error when ctx
-// ends, and with NotFound when the run is deleted meanwhile.
-func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64) iter.Seq2[*mapping.Entry, error] {
+// ends, and with NotFound when the run is deleted meanwhile. idle, which may be
+// nil, is called whenever all that there is was yielded.
+func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64, idle func()) iter.Seq2[*mapping.Entry, error] {
 	return func(yield func(*mapping.Entry, error) bool) {
-		r := l.reader(&run, after)
+		r := l.reader(&run, after, idle)
 		defer r.leave()
 		if err := l.fill(ctx, r.tail); err != nil {
 			yield(nil, err)
@@ -34,7 +35,7 @@ func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64) iter.Seq
 // End waits until the run has ended and returns its end entry. Unlike Follow it
 // sleeps through everything before.
 func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
-	r := l.reader(&run, 0)
+	r := l.reader(&run, 0, nil)
 	defer r.leave()
 	if err := l.fill(ctx, r.tail); err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ type reader struct {
 	seq  int64         // everything up to here was yielded or not asked for
 	fold *mapping.Fold // the state at seq; nil: not known
 	poll time.Duration // until the next look at the store
+	idle func()        // called before every wait; nil: nothing
 
 	// aside is asked before every wait, if there is one, and may say what else
 	// ends the wait. It is asked again pollThread later at the latest.
@@ -23,9 +24,9 @@ type reader struct {
 }
 
 // reader begins to follow a run after a position; leave must follow.
-func (l *Log) reader(run *mapping.Run, after int64) *reader {
+func (l *Log) reader(run *mapping.Run, after int64, idle func()) *reader {
 	l.readers.enter(run.ThreadID)
-	return &reader{Log: l, tail: l.use(run), seq: after, poll: pollFirst}
+	return &reader{Log: l, tail: l.use(run), seq: after, poll: pollFirst, idle: idle}
 }
 
 func (r *reader) leave() {
@@ -36,10 +37,15 @@ func (r *reader) leave() {
 type yielder = func(*mapping.Entry, error) bool
 
 func (r *reader) follow(ctx context.Context, yield yielder) {
+	r.tail.follow(1)
+	defer r.tail.follow(-1)
 	for {
 		v, ok := r.deliver(ctx, yield)
 		if !ok {
 			return
+		}
+		if r.idle != nil {
+			r.idle()
 		}
 		done, err := r.pause(ctx, &v)
 		if err != nil {

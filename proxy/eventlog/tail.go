@@ -31,6 +31,7 @@ type Tail struct {
 	ended   bool          // the end event is published
 	gone    bool          // the run was deleted
 	owners  int           // executions in this process that publish
+	readers int           // who of this process follows entry by entry
 	changed chan struct{} // closed at every publication
 	settled chan struct{} // closed when the run ends or goes, or its execution leaves it
 }
@@ -179,6 +180,21 @@ func (t *Tail) own(n int) {
 	if t.owners == 0 {
 		t.settle()
 	}
+}
+
+// follow counts readers that want every entry as it comes.
+func (t *Tail) follow(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.readers += n
+}
+
+// Followed tells whether somebody of this process wants every entry as it comes,
+// and not just the end.
+func (t *Tail) Followed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.readers > 0
 }
 
 // weighs is what is kept when the tail is, and whether it is worth keeping.

@@ -16,10 +16,10 @@ const pollThread = 2 * time.Second
 // FollowThread yields the entries of a thread with Seq > after, of all its runs
 // and of updates between them, in order, and waits for more. It ends with ctx's
 // error when ctx ends, and with NotFound when the thread is deleted. Of a run that
-// is deleted meanwhile nothing more is yielded.
-func (l *Log) FollowThread(ctx context.Context, threadID string, after int64) iter.Seq2[*mapping.Entry, error] {
+// is deleted meanwhile nothing more is yielded. idle is as of Follow.
+func (l *Log) FollowThread(ctx context.Context, threadID string, after int64, idle func()) iter.Seq2[*mapping.Entry, error] {
 	return func(yield func(*mapping.Entry, error) bool) {
-		r := &threadReader{Log: l, thread: threadID, seq: after, bell: l.bells.enter(threadID)}
+		r := &threadReader{Log: l, thread: threadID, seq: after, bell: l.bells.enter(threadID), idle: idle}
 		defer l.bells.leave(threadID)
 		for {
 			rung := l.bells.next(r.bell)
@@ -28,6 +28,9 @@ func (l *Log) FollowThread(ctx context.Context, threadID string, after int64) it
 				return
 			}
 			if err == nil && !more {
+				if idle != nil {
+					idle()
+				}
 				err = await(ctx, rung)
 			}
 			if err != nil {
@@ -61,6 +64,7 @@ type threadReader struct {
 	seq    int64         // everything up to here was yielded or not asked for
 	fold   *mapping.Fold // the state at seq; nil: not known
 	left   bool          // no more is wanted
+	idle   func()        // as of reader
 
 	heard  <-chan struct{} // nothing of others was there when it had not rung yet,
 	looked time.Time       // at that time
@@ -90,7 +94,7 @@ func (r *threadReader) advance(ctx context.Context, yield yielder) (more bool, e
 // between its own: a run that was cancelled while it waited, an update.
 func (r *threadReader) through(ctx context.Context, run mapping.Run, yield yielder) error {
 	var failed error
-	rd := r.reader(&run, r.seq)
+	rd := r.reader(&run, r.seq, r.idle)
 	defer rd.leave()
 	rd.aside = func() (<-chan struct{}, error) { return r.aside(ctx, run.ID, yield) }
 	if err := r.fill(ctx, rd.tail); err != nil {

@@ -177,7 +177,7 @@ func (p *pull) run(ctx context.Context, n adapter.NewRun, tr *taskRun, say *stri
 func (p *pull) follow(ctx context.Context, i int, run mapping.Run) error {
 	p.engine.Pulled(run.ID)
 	_, _, after, _ := p.ses.current()
-	for e, err := range p.log.Follow(ctx, run, after) {
+	for e, err := range p.log.Follow(ctx, run, after, nil) {
 		if err != nil {
 			return err
 		}

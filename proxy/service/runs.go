@@ -118,9 +118,9 @@ func (s *runs) Delete(ctx context.Context, ref adapter.RunRef) error {
 	return s.engine.Cancel(ctx, r, true)
 }
 
-func (s *runs) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor) iter.Seq2[*mapping.Entry, error] {
+func (s *runs) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*mapping.Entry, error] {
 	return func(yield func(*mapping.Entry, error) bool) {
-		entries, err := s.entries(ctx, ref, after)
+		entries, err := s.entries(ctx, ref, after, idle)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -130,7 +130,7 @@ func (s *runs) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cur
 }
 
 // entries finds what is to be read.
-func (s *runs) entries(ctx context.Context, ref adapter.RunRef, after adapter.Cursor) (iter.Seq2[*mapping.Entry, error], error) {
+func (s *runs) entries(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) (iter.Seq2[*mapping.Entry, error], error) {
 	r, err := s.follow(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (s *runs) entries(ctx context.Context, ref adapter.RunRef, after adapter.Cu
 		return func(yield func(*mapping.Entry, error) bool) { yield(s.log.End(ctx, r)) }, nil
 	}
 	seq, err := s.position(ctx, r, after)
-	return s.log.Follow(ctx, r, seq), err
+	return s.log.Follow(ctx, r, seq, idle), err
 }
 
 // follow finds the run to be read; a run whose tail is in memory costs no

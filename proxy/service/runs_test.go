@@ -95,7 +95,7 @@ func TestCursors(t *testing.T) {
 	first, _ := b.start(t, t.Context(), newRun(thread, "graph", "one"))
 	second, _ := b.start(t, t.Context(), newRun(thread, "graph", "two"))
 	read := func(r mapping.Run, c adapter.Cursor) (seqs []int64, err error) {
-		for e, failed := range b.Runs.Events(t.Context(), adapter.RunRef{ThreadID: thread, RunID: r.ID}, c) {
+		for e, failed := range b.Runs.Events(t.Context(), adapter.RunRef{ThreadID: thread, RunID: r.ID}, c, nil) {
 			if failed != nil {
 				return seqs, failed
 			}

@@ -239,7 +239,7 @@ func (b *bench) wait(t *testing.T, ctx context.Context, r mapping.Run) (out mapp
 	t.Helper()
 	ctx, stop := context.WithTimeout(ctx, 20*time.Second)
 	defer stop()
-	for e, err := range b.Runs.Events(ctx, adapter.RunRef{ThreadID: r.ThreadID, RunID: r.ID}, adapter.Cursor{Start: true}) {
+	for e, err := range b.Runs.Events(ctx, adapter.RunRef{ThreadID: r.ThreadID, RunID: r.ID}, adapter.Cursor{Start: true}, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +279,7 @@ func (b *bench) handout(t *testing.T, ctx context.Context, ref adapter.TaskRef, 
 }
 
 func firstError(b *bench, ctx context.Context, ref adapter.RunRef) error {
-	for _, err := range b.Runs.Events(ctx, ref, adapter.Cursor{Start: true}) {
+	for _, err := range b.Runs.Events(ctx, ref, adapter.Cursor{Start: true}, nil) {
 		return err
 	}
 	return nil

@@ -104,7 +104,7 @@ func (s *steps) await(ctx context.Context, ses *session, n int) (mapping.Step, b
 		if !active {
 			return mapping.Step{}, false, nil
 		}
-		for e, err := range s.log.Follow(ctx, run, seq) {
+		for e, err := range s.log.Follow(ctx, run, seq, nil) {
 			if err != nil {
 				return mapping.Step{}, false, err
 			}

@@ -439,7 +439,7 @@ func TestADeletedThreadTakesItsTaskAlong(t *testing.T) {
 	if list, _, err := b.Steps.List(t.Context(), ref, adapter.Page{Number: 1, Size: 10}); class(err) != mapping.NotFound {
 		t.Errorf("its steps: %d, %v", len(list), err)
 	}
-	for _, err := range b.Runs.Events(t.Context(), adapter.RunRef{RunID: runs[0].ID}, adapter.Cursor{Start: true}) {
+	for _, err := range b.Runs.Events(t.Context(), adapter.RunRef{RunID: runs[0].ID}, adapter.Cursor{Start: true}, nil) {
 		if class(err) != mapping.NotFound {
 			t.Errorf("its run's events: %v", err)
 		}

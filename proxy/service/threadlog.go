@@ -32,12 +32,12 @@ func (s *threadLog) Position(ctx context.Context, threadID string, c adapter.Cur
 	return c, err
 }
 
-func (s *threadLog) Events(ctx context.Context, threadID string, after adapter.Cursor) iter.Seq2[*mapping.Entry, error] {
+func (s *threadLog) Events(ctx context.Context, threadID string, after adapter.Cursor, idle func()) iter.Seq2[*mapping.Entry, error] {
 	seq := after.Seq
 	if after.K >= 0 {
 		seq-- // the event may hold further frames
 	}
-	return s.log.FollowThread(ctx, threadID, max(seq, 0))
+	return s.log.FollowThread(ctx, threadID, max(seq, 0), idle)
 }
 
 var _ adapter.ThreadLog = (*threadLog)(nil)

@@ -29,7 +29,7 @@ func TestThreadIsFollowedAtOnce(t *testing.T) {
 		defer stop()
 		got, failed := make(chan *mapping.Entry, 100), make(chan error, 1)
 		go func() {
-			for e, err := range w.ThreadLog.Events(ctx, th.ID, at) {
+			for e, err := range w.ThreadLog.Events(ctx, th.ID, at, nil) {
 				if err != nil {
 					failed <- err
 					return

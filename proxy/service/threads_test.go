@@ -80,7 +80,7 @@ func TestDeletingAThreadEndsWhatRunsThere(t *testing.T) {
 	reading, ended := make(chan struct{}, 1), make(chan bool)
 	go func() {
 		last := mapping.Kind("")
-		for e, err := range b.Runs.Events(t.Context(), adapter.RunRef{RunID: first.Run.ID}, adapter.Cursor{Start: true}) {
+		for e, err := range b.Runs.Events(t.Context(), adapter.RunRef{RunID: first.Run.ID}, adapter.Cursor{Start: true}, nil) {
 			if err == nil {
 				last = e.Kind
 			}

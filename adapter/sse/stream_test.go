@@ -1,0 +1,184 @@
+package sse_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/sse"
+)
+
+const every = 15 * time.Second
+
+// flushes is a client that counts what reaches it in one piece.
+type flushes struct {
+	deadlineRecorder
+	mu   sync.Mutex
+	text strings.Builder
+	all  []string
+	fail error
+}
+
+func newFlushes() *flushes {
+	return &flushes{deadlineRecorder: deadlineRecorder{ResponseWriter: httptest.NewRecorder()}}
+}
+
+func (f *flushes) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.text.Write(p)
+}
+
+func (f *flushes) FlushError() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, f.text.String())
+	f.text.Reset()
+	return f.fail
+}
+
+func (f *flushes) sent() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.all)
+}
+
+func (f *flushes) breaks() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = io.ErrClosedPipe
+}
+
+func TestAStreamIsNeverSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rec := newFlushes()
+		s := sse.NewStream(rec, every, func() { t.Error("lost") })
+		_ = s.Write([]byte("data: 1\n\n"))
+		s.Idle()
+		s.Idle() // nothing new
+		time.Sleep(2*every + time.Second)
+		s.Close()
+		time.Sleep(10 * every)
+		if want := "data: 1\n\n|: heartbeat\n|: heartbeat\n"; strings.Join(rec.sent(), "|") != want {
+			t.Errorf("sent %q, want %q", strings.Join(rec.sent(), "|"), want)
+		}
+	})
+}
+
+// Headers and first frames are one write to the network.
+func TestTheBeginningOfAStreamGoesWithItsFirstFrames(t *testing.T) {
+	t.Parallel()
+	rec := newFlushes()
+	s := sse.NewStream(rec, every, func() { t.Error("lost") })
+	defer s.Close()
+	_, _ = s.Write([]byte("data: 1\n\n")), s.Write([]byte("data: 2\n\n"))
+	if len(rec.sent()) != 0 || !s.Begun() {
+		t.Errorf("sent %q before anybody had to wait", rec.sent())
+	}
+	s.Idle()
+	if len(rec.sent()) != 1 {
+		t.Errorf("sent %q", rec.sent())
+	}
+}
+
+func TestAStreamBeginsBeforeItsReaderWaits(t *testing.T) {
+	t.Parallel()
+	rec := newFlushes()
+	s := sse.NewStream(rec, every, func() { t.Error("lost") })
+	defer s.Close()
+	if s.Begun() {
+		t.Error("it has begun by itself")
+	}
+	if s.Idle(); !s.Begun() || len(rec.sent()) != 1 {
+		t.Error("the client does not learn that it is connected")
+	}
+}
+
+func TestAHeldStreamBeginsWithAFrameOrInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rec := newFlushes()
+		s := sse.NewStream(rec, every, func() { t.Error("lost") })
+		s.Hold(time.Second)
+		if s.Idle(); s.Begun() {
+			t.Error("a held answer has begun: the request cannot be refused any more")
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !s.Begun() || len(rec.sent()) != 1 {
+			t.Error("it has not begun in time")
+		}
+		time.Sleep(every)
+		synctest.Wait()
+		if len(rec.sent()) != 2 {
+			t.Errorf("sent %q", rec.sent())
+		}
+		s.Close()
+		framed := sse.NewStream(newFlushes(), every, func() { t.Error("lost") })
+		framed.Hold(time.Second)
+		if _ = framed.Write([]byte("data: x\n\n")); !framed.Begun() {
+			t.Error("a frame does not begin it")
+		}
+		framed.Close()
+	})
+}
+
+// Who waits for the next frame learns that nobody takes it.
+func TestALostStreamIsSaidToBe(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for name, wait := range map[string]func(*sse.Stream){
+			"idle":      (*sse.Stream).Idle,
+			"heartbeat": func(*sse.Stream) { time.Sleep(every); synctest.Wait() },
+		} {
+			rec, lost := newFlushes(), 0
+			s := sse.NewStream(rec, every, func() { lost++ })
+			_ = s.Flush()
+			_ = s.Write([]byte("data: x\n\n"))
+			rec.breaks()
+			wait(s)
+			if lost != 1 || !s.Failed() {
+				t.Errorf("%s: lost %d times, failed %v", name, lost, s.Failed())
+			}
+			s.Close()
+		}
+	})
+}
+
+// A heartbeat never stands within a frame, whoever writes it.
+func TestHeartbeatsStandBetweenFrames(t *testing.T) {
+	t.Parallel()
+	const frames = 300
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := sse.NewStream(w, time.Microsecond, func() {})
+		defer s.Close()
+		for range frames {
+			_ = s.Write(sse.AppendFrame(nil, "a", []byte(strings.Repeat("1", 100)), "1.0"))
+			s.Idle()
+		}
+	}))
+	defer srv.Close()
+	req, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, srv.URL, nil)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	r, n := sse.NewReader(res.Body, 0), 0
+	for ev, err := r.Next(); err == nil; ev, err = r.Next() {
+		if n++; ev.Name != "a" || len(ev.Data) != 100 {
+			t.Fatalf("frame %d: %+v", n, ev)
+		}
+	}
+	if n != frames {
+		t.Errorf("%d frames, want %d", n, frames)
+	}
+}
