@@ -18,13 +18,15 @@ const (
 // patience says how long a piece may wait to be written together with others.
 // It is what a step costs a client that follows it at the most, and what an
 // agent that answers at once saves: its whole run is two transactions, not one
-// a step. What a thread/run agent calls things is needed by nobody before its
+// a step. Where nobody follows, as long as steps of a quick agent take may be
+// waited. What a thread/run agent calls things is needed by nobody before its
 // first output, with which it is written.
 type patience = time.Duration
 
 const (
 	steps  patience = 2 * time.Millisecond
 	tokens patience = 10 * time.Millisecond
+	unseen patience = quickStep
 	links  patience = 100 * time.Millisecond
 )
 
@@ -202,6 +204,7 @@ func (a *appender) giveUp() mark {
 // commit is one transaction; its entries are published after it.
 func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) error {
 	w := store.Append{ThreadID: a.x.run.ThreadID, RunID: a.x.run.ID, Fence: a.x.fence, End: end, Relaxed: end == nil}
+	w.Events = make([]mapping.Event, 0, len(batch))
 	for _, p := range batch {
 		gather(&w, p)
 	}

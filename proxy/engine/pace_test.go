@@ -51,3 +51,48 @@ func TestStepsOfASlowAgentAreDurableBeforeTheNextOne(t *testing.T) {
 		t.Error("a quick agent's run says that it does not run ahead of its log")
 	}
 }
+
+// TestStepsThatNobodyFollowsAreWrittenTogether: a transaction for each of an agent's
+// quick steps is for those who want each as it comes.
+func TestStepsThatNobodyFollowsAreWrittenTogether(t *testing.T) {
+	t.Parallel()
+	var b *bench
+	var written bool // before the step after it was asked for
+	s := &script{opaque: true}
+	s.run = func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+		_ = yield(linked("up"), nil)
+		if !yield(step(task, 1, "x", false), nil) {
+			return
+		}
+		<-time.After(8 * time.Millisecond) // a quick agent's step; far longer than who follows waits
+		evs, err := b.st.Events(ctx, task.Run.ThreadID, task.Run.ID, 0, 0)
+		written = err == nil && len(evs) > 0 && evs[len(evs)-1].Kind == mapping.KindUpdate
+		_ = yield(step(task, 2, "x", true), nil) && yield(ended(mapping.RunSuccess), nil)
+	}
+	b = setup(t, s)
+	run := func(follow bool) bool {
+		r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+		if follow {
+			b.read(t, r)
+		} else if _, err := b.log.End(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		return written
+	}
+	run(false) // the agent is quick from here on
+	together, apart := 0, 0
+	for range 20 { // what a busy machine delays is not what is looked for
+		if !run(false) {
+			together++
+		}
+		if run(true) {
+			apart++
+		}
+	}
+	if together == 0 {
+		t.Error("a step that nobody waits for was never written with the one after it")
+	}
+	if apart == 0 {
+		t.Error("a step that somebody follows always waited for the one after it")
+	}
+}

@@ -131,6 +131,8 @@ func (r *recorder) patienceOf(ev mapping.Event) patience {
 		return tokens // they come in crowds, or stand between others
 	case ev.Kind == mapping.KindInterrupt, len(ev.Head.Interrupts) > 0:
 		return 0
+	case r.ahead && !r.x.tail.Followed():
+		return unseen
 	}
 	return steps
 }
