@@ -23,7 +23,7 @@ type member struct {
 // splitObject returns the members of an object in their order. Of two members
 // with one name the later value counts, at the earlier place.
 func splitObject(b json.RawMessage) ([]member, error) {
-	var o members
+	o := members{list: make([]member, 0, 8)}
 	err := eachMember(b, o.put)
 	return o.list, err
 }
