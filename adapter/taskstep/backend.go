@@ -59,7 +59,7 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 		b.log = zap.NewNop()
 	}
 	b.reads = newClient(up, newTransport(up, readIdle))
-	b.steps = newClient(up, newTransport(up, stepIdle))
+	b.steps = newClient(up, newTransport(up, stepIdle)).SetHeader("Content-Type", jsonType).SetHeader("Accept", jsonType)
 	b.secrets = secretsOf(b)
 	return b, nil
 }

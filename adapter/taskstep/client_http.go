@@ -28,6 +28,7 @@ const (
 	defaultEvent = 16 << 20
 	idleFloor    = 16
 	connBuffer   = 2 << 10 // of a connection; there may be thousands, and what is larger goes past it
+	jsonType     = "application/json"
 )
 
 // pauses are the waits before a call is tried again, where that is safe.
@@ -127,7 +128,7 @@ func worthAgain(ans *response, err error) bool {
 func (b *backend) getOnce(ctx context.Context, path, query string) (*response, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.readTimeout())
 	defer cancel()
-	req := b.reads.R().SetContext(ctx).SetHeader("Accept", "application/json")
+	req := b.reads.R().SetContext(ctx).SetHeader("Accept", jsonType)
 	if query != "" {
 		path += "?" + query
 	}
@@ -152,15 +153,9 @@ func (b *backend) open(ctx context.Context, path string) (*response, io.ReadClos
 // the connection was never made. What was sent and came to no answer is a
 // brokenError.
 func (b *backend) post(ctx context.Context, path string, body []byte) (*response, error) {
-	req := func() *resty.Request {
-		r := b.steps.R().SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json")
-		if body != nil {
-			r.SetBody(body)
-		}
-		return r
-	}
 	for try := 0; ; try++ {
-		ans, err := b.postOnce(ctx, req(), path)
+		// resty would copy bytes, and read a body that is none; it hands a reader on.
+		ans, err := b.postOnce(ctx, b.steps.R().SetBody(bytes.NewReader(body)), path)
 		if !isDial(err) || try == len(pauses) {
 			return ans, err
 		}
@@ -232,10 +227,12 @@ func (b *backend) freshConnection() {
 }
 
 func readAll(r io.Reader, limit, expect int64) ([]byte, error) {
-	var buf bytes.Buffer
 	if expect > 0 && expect <= limit {
-		buf.Grow(int(expect) + bytes.MinRead)
+		buf := make([]byte, expect)
+		n, err := io.ReadFull(r, buf)
+		return buf[:n], err
 	}
+	var buf bytes.Buffer
 	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
 	if err == nil && n > limit {
 		buf.Truncate(int(limit))

@@ -76,7 +76,7 @@ func (d *drive) upload(a mapping.Artifact) (taken bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	req := d.steps.R().SetHeader("Content-Type", contentType).SetHeader("Accept", "application/json")
+	req := d.steps.R().SetHeader("Content-Type", contentType)
 	ans, err := d.postOnce(context.WithValue(d.ctx, uploadKey{}, form), req, d.uploadPath(a))
 	var broken *brokenError
 	if replaced(err) {

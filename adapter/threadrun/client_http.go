@@ -1,6 +1,7 @@
 package threadrun
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -170,7 +171,7 @@ func (c *client) send(ctx context.Context, rc *resty.Client, method, path string
 		if err != nil {
 			return nil, mapping.Classify(err)
 		}
-		req.SetHeader("Content-Type", "application/json").SetBody(raw)
+		req.SetHeader("Content-Type", "application/json").SetBody(bytes.NewReader(raw)) // bytes would be copied
 	}
 	asking(method)
 	resp, err := req.Execute(method, path)
