@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/transport"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/go-resty/resty/v2"
@@ -50,8 +51,8 @@ func (e *brokenError) Unwrap() error { return e.err }
 
 var errTooLarge = errors.New("the answer is over the limit")
 
-func newTransport(up adapter.Upstream, idle time.Duration) *http.Transport {
-	return &http.Transport{
+func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
+	return transport.NewDirect(&http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSHandshakeTimeout: dialTimeout,
@@ -60,12 +61,12 @@ func newTransport(up adapter.Upstream, idle time.Duration) *http.Transport {
 		DisableCompression:  true,
 		ReadBufferSize:      connBuffer,
 		WriteBufferSize:     connBuffer,
-	}
+	})
 }
 
-func newClient(up adapter.Upstream, transport http.RoundTripper) *resty.Client {
+func newClient(up adapter.Upstream, by http.RoundTripper) *resty.Client {
 	c := resty.NewWithClient(&http.Client{
-		Transport:     transport,
+		Transport:     by,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})
 	c.SetLogger(silent{}).SetDoNotParseResponse(true).SetPreRequestHook(setBody)
