@@ -124,8 +124,8 @@ func TestB2_Cursors(t *testing.T) {
 	}
 }
 
-// A run whose first state was pruned cannot be replayed, ever: its stream ends with
-// an error that says so, and is not cut off, after which a client would come back.
+// A run whose first state was pruned cannot be replayed, ever: its stream is refused
+// and says so, and is not cut off, after which a client would come back.
 func TestB2_ReplayOfAPrunedRun(t *testing.T) {
 	t.Parallel()
 	b := inFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -138,13 +138,9 @@ func TestB2_ReplayOfAPrunedRun(t *testing.T) {
 	b.post("/threads/prune", `{"thread_ids":["`+thread[len("/threads/"):]+`"],"strategy":"keep_latest"}`).ok()
 	b.end()
 	b = b.again() // which has nothing of it in memory
-	res, frames, err := b.tryStream("GET", middle+"/stream", "", 0, "Last-Event-ID", "-1")
-	if err != nil || res.status != http.StatusOK {
-		t.Fatalf("%d after %d frames: %v", res.status, len(frames), err)
-	}
-	last := frames[len(frames)-1]
-	if last.event != "error" || !says(string(last.data), "cannot be replayed") {
-		t.Errorf("it ends with %s %s", last.event, last.data)
+	res := b.do("GET", middle+"/stream", "", "Last-Event-ID", "-1").is(http.StatusBadRequest)
+	if res.text("code") != "cursor_expired" || !says(res.text("message"), "cannot be replayed") {
+		t.Errorf("refused with %s", res.body)
 	}
 }
 
