@@ -102,8 +102,8 @@ func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []ma
 			return *l, nil
 		}
 	}
-	if x.alone || afresh {
-		return mapping.Link{}, nil // the thread was made with this run, or what a failed attempt left is not trusted
+	if x.alone || x.first(logged) || afresh {
+		return mapping.Link{}, nil // there is none, or what a failed attempt left is not trusted
 	}
 	l, err := x.e.linkOf(ctx, x.run, traits.Opaque)
 	if err == nil {
@@ -113,6 +113,12 @@ func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []ma
 		err = x.shareTopic(ctx, &l)
 	}
 	return l, err
+}
+
+// first tells whether nothing was logged on the thread before this run, links
+// least of all.
+func (x *execution) first(logged []mapping.Event) bool {
+	return !x.taken && len(logged) > 0 && logged[0].Seq == 1
 }
 
 // shareTopic finds the agent's topic that a new task of the thread goes into:
