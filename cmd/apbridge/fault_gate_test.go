@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -62,6 +64,8 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case held && g.flushes > 0:
 		w = &heldWriter{ResponseWriter: w, gate: g, left: g.flushes, gone: r.Context().Done()}
 	case held:
+		body, _ := io.ReadAll(r.Body) // before that a server does not see its client leave
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		g.hold(r.Context().Done())
 	}
 	g.agent.ServeHTTP(w, r)
