@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -29,7 +30,7 @@ func IsYes(text string) bool {
 // the questions it may answer; an unknown interrupt id is an *Error of class
 // Invalid that names the pending ids.
 func ParseAnswer(resume json.RawMessage, open []Interrupt) (Answer, error) {
-	value, err := answerByID(resume, open)
+	value, err := answerByID(resume, open, looksLikeID)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -56,9 +57,56 @@ func textAnswer(text string) Answer {
 	return Answer{Text: text}
 }
 
+// CheckAnswer refuses what a thread/run agent could not tell the question of: an
+// id that is not open, and a bare value where several questions are. LangGraph
+// drops the one without a word, and fails at the other ("you must specify the
+// interrupt id when resuming"). A value that says nothing answers all of them.
+func CheckAnswer(resume json.RawMessage, open []Interrupt) error {
+	if _, err := answerByID(resume, open, isDigest); err != nil || len(open) < 2 {
+		return err
+	}
+	switch string(trimJSON(resume)) {
+	case "", "null", "false", "0", `""`:
+		return nil
+	}
+	nameless := slices.ContainsFunc(open, func(in Interrupt) bool { return in.ID == "" })
+	if nameless || len(Named(resume, open)) > 0 {
+		return nil
+	}
+	e := invalid("%d questions are open: %s. Say which is answered: {id: value}.", len(open), strings.Join(idsOf(open), ", "))
+	e.Detail = map[string]any{"pending": idsOf(open)}
+	return e
+}
+
+// NothingToResume refuses an answer that nobody waits for: there is no question, it
+// is being answered, or its run was cancelled. open are the questions that remain.
+func NothingToResume(threadID string, open []Interrupt) *Error {
+	what := "has no open question for command.resume to answer. Send input instead."
+	if len(open) > 0 {
+		what = "waits for other answers only. Open: " + strings.Join(idsOf(open), ", ") + "."
+	}
+	e := Errorf(Conflict, CodeNothingToResume, "Thread %s %s", threadID, what)
+	e.Detail = map[string]any{"pending": idsOf(open)}
+	return e
+}
+
+// Named are the open questions that an answer names by their ids.
+func Named(resume json.RawMessage, open []Interrupt) (named []Interrupt) {
+	list, err := splitObject(resume)
+	if err != nil {
+		return nil
+	}
+	for _, in := range open {
+		if slices.ContainsFunc(list, func(m member) bool { return m.key == in.ID }) {
+			named = append(named, in)
+		}
+	}
+	return named
+}
+
 // answerByID unpacks {interrupt_id: value}. An object counts as one when it
 // names an open question, or when all its keys look like ids.
-func answerByID(resume json.RawMessage, open []Interrupt) (json.RawMessage, error) {
+func answerByID(resume json.RawMessage, open []Interrupt, isID func(string) bool) (json.RawMessage, error) {
 	list, err := splitObject(resume)
 	if err != nil || len(list) == 0 {
 		return resume, nil
@@ -72,7 +120,7 @@ func answerByID(resume json.RawMessage, open []Interrupt) (json.RawMessage, erro
 			continue
 		}
 		unknown = append(unknown, m.key)
-		ids = ids && looksLikeID(m.key)
+		ids = ids && isID(m.key)
 	}
 	switch {
 	case len(unknown) == 0:
@@ -96,24 +144,30 @@ func isOpen(open []Interrupt, id string) bool {
 // looksLikeID knows our ids, which are UUIDs, and those of LangGraph, which
 // are 32 hexadecimal digits.
 func looksLikeID(s string) bool {
-	if IsUUID(s) {
-		return true
-	}
+	return IsUUID(s) || isDigest(s)
+}
+
+// isDigest knows the ids of LangGraph's questions.
+func isDigest(s string) bool {
 	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 func unknownInterrupt(unknown []string, open []Interrupt) *Error {
-	pending := make([]string, 0, len(open))
-	for _, in := range open {
-		pending = append(pending, in.ID)
-	}
-	what := "none is open"
+	pending, what := idsOf(open), "none is open"
 	if len(pending) > 0 {
 		what = "open: " + strings.Join(pending, ", ")
 	}
 	e := invalid("There is no open question %s (%s). Answer one that is open, or send the bare value.", strings.Join(unknown, ", "), what)
 	e.Detail = map[string]any{"pending": pending}
 	return e
+}
+
+func idsOf(open []Interrupt) []string {
+	ids := make([]string, 0, len(open))
+	for _, in := range open {
+		ids = append(ids, in.ID)
+	}
+	return ids
 }
 
 // typedAnswer reads a HumanResponse {type, args}, a list of them, or

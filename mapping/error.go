@@ -41,6 +41,7 @@ const (
 	CodeNotPortable         = "state_not_portable"
 	CodeNotSupported        = "not_supported"
 	CodeThreadBusy          = "thread_busy"
+	CodeNothingToResume     = "nothing_to_resume"
 	CodeKeyReused           = "idempotency_key_reused"
 	CodeThreadNotFound      = "thread_not_found"
 	CodeRunNotFound         = "run_not_found"

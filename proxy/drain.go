@@ -103,12 +103,16 @@ func (i *intake) close() <-chan struct{} {
 	return i.closed
 }
 
-// withIntake refuses requests while the bridge shuts down. Those that watch it
-// are let in always.
+// withIntake refuses requests while the bridge shuts down, or has more connections
+// than it can serve. Those that watch it are let in always.
 func (s *Server) withIntake(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, ops := s.ops[r.URL.Path]; ops {
 			next.ServeHTTP(w, r)
+			return
+		}
+		if s.crowd.full() {
+			s.tooMany(w, r)
 			return
 		}
 		if !s.intake.enter() {

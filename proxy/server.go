@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	stdlog "log"
 	"net"
 	"net/http"
 	"os"
@@ -53,6 +54,7 @@ type Server struct {
 	listener net.Listener
 	private  net.Listener // the admin listener, or nil
 	intake   intake
+	crowd    crowd
 	draining atomic.Bool
 	cut      context.CancelCauseFunc // ends the contexts of all requests
 }
@@ -97,6 +99,7 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 		cfg: cfg, opt: o, log: log, keys: keys, peers: proxies, times: usualTimes,
 		hosts: newHosts(cfg), origins: newOrigins(cfg.CORS.Origins),
 	}
+	s.crowd.most = mostConnections(openFiles())
 	s.ops = s.opsHandlers()
 	s.router = s.newRouter()
 	s.http = s.newHTTP()
@@ -112,7 +115,8 @@ func (s *Server) newHTTP() *http.Server {
 		IdleTimeout:       s.times.idle,
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ErrorLog:          zap.NewStdLog(s.log.Named("http")),
+		ConnState:         s.crowd.watch,
+		ErrorLog:          stdlog.New(&complaints{log: s.log.Named("http")}, "", 0),
 	}
 }
 

@@ -50,6 +50,9 @@ func (a *app) open(ctx context.Context) error {
 	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{Synchronous: a.cfg.Synchronous, Limit: int64(a.cfg.Limits.Database)}, a.log.Named("store")); err != nil {
 		return err
 	}
+	if _, ok := a.store.LogSize(); ok {
+		a.metrics.DatabaseLog(func() int64 { n, _ := a.store.LogSize(); return n })
+	}
 	events, err := eventlog.New(a.store)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -46,6 +47,7 @@ type doomed struct {
 	point   string // NAME#N; "" for none
 	spared  int    // lives before the one that is to die
 	trace   string // file that points are noted in, "" for none
+	files   int    // that a process may have open; 0: as many as the system lets it
 	said    *console
 
 	mu    sync.Mutex
@@ -83,7 +85,11 @@ func (d *doomed) begin(doom bool) *life {
 		d.t.Fatal(err)
 	}
 	l := &life{gone: make(chan struct{}), doom: doom}
-	l.cmd = exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--database", d.dsn, "--agent", "agent="+d.agent)
+	args := []string{binary, "serve", "--listen", "127.0.0.1:0", "--database", d.dsn, "--agent", "agent=" + d.agent}
+	if d.files > 0 {
+		args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, d.files)}, args...)
+	}
+	l.cmd = exec.Command(args[0], args[1:]...)
 	l.cmd.Env = append(os.Environ(), "APBRIDGE_SYNCHRONOUS=normal", "APBRIDGE_SHUTDOWN_GRACE=2s", "APBRIDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS=true",
 		"APBRIDGE_AGENTS__AGENT__STEP_TIMEOUT=2m", "APBRIDGE_AGENTS__AGENT__RUN_TIMEOUT=5m")
 	l.cmd.Env = append(l.cmd.Env, d.environ...)

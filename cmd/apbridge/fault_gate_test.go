@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -62,9 +64,19 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case held && g.flushes > 0:
 		w = &heldWriter{ResponseWriter: w, gate: g, left: g.flushes, gone: r.Context().Done()}
 	case held:
-		g.hold(r.Context().Done())
+		g.hold(gone(r))
 	}
 	g.agent.ServeHTTP(w, r)
+}
+
+// gone is closed when who asked has left, which a server does not see before it has
+// read the body. Uploads are left unread: they are sent as they are taken.
+func gone(r *http.Request) <-chan struct{} {
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return r.Context().Done()
 }
 
 func (g *gate) hold(gone <-chan struct{}) {

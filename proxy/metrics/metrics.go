@@ -138,6 +138,16 @@ func (m *Metrics) UpstreamCall(agent, operation, outcome string, d time.Duration
 	}
 }
 
+// DatabaseLog shows what size says, when somebody looks: the bytes of SQLite's
+// write-ahead log. Call it once.
+func (m *Metrics) DatabaseLog(size func() int64) {
+	if m != nil {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: "apbridge", Name: "database_log_bytes", Help: "Size of SQLite's write-ahead log. It grows while another program reads the database.",
+		}, func() float64 { return float64(size()) }))
+	}
+}
+
 // knownMethod bounds the label: clients may invent methods.
 func knownMethod(m string) string {
 	switch m {

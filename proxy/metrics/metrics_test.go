@@ -20,6 +20,7 @@ func TestHandlerTellsWhatWasCounted(t *testing.T) {
 	m.InFlight(2)
 	m.InFlight(-1)
 	m.Panicked()
+	m.DatabaseLog(func() int64 { return 4096 })
 
 	srv := httptest.NewServer(m.Handler())
 	defer srv.Close()
@@ -41,6 +42,7 @@ func TestHandlerTellsWhatWasCounted(t *testing.T) {
 		`apbridge_upstream_call_duration_seconds_count{agent="legacy",operation="step",outcome="ok"} 1`,
 		`apbridge_requests_in_flight 1`,
 		`apbridge_panics_total 1`,
+		`apbridge_database_log_bytes 4096`,
 		`go_goroutines`,
 	} {
 		if !strings.Contains(string(body), want) {
@@ -59,4 +61,5 @@ func TestNilMetricsCountNothing(t *testing.T) {
 	m.UpstreamCall("a", "step", "ok", 0)
 	m.InFlight(1)
 	m.Panicked()
+	m.DatabaseLog(nil)
 }

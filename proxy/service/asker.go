@@ -27,7 +27,7 @@ func (b *runBuilder) asker(ctx context.Context) (mapping.Run, error) {
 	if q.Limit == 1 {
 		return last[0], nil
 	}
-	wanted := named(b.out.Run.Options.Resume, b.thread.Interrupts)
+	wanted := answeredBy(b.out.Run.Options.Resume, b.thread.Interrupts)
 	for _, r := range last {
 		if asked, err := b.asked(ctx, r, wanted); err != nil || asked {
 			return r, err
@@ -48,18 +48,52 @@ func (b *runBuilder) asked(ctx context.Context, r mapping.Run, wanted []mapping.
 	}), err
 }
 
-// named are the open questions that an answer names by their ids; all of them
-// where it names none.
-func named(answer []byte, open []mapping.Interrupt) []mapping.Interrupt {
-	var by map[string]any
-	if json.Unmarshal(answer, &by) != nil {
-		return open
+// awaited refuses an answer that the thread does not wait for. A run that was
+// stopped before or after a node waits, though it has asked nothing; one that was
+// cancelled does not.
+func (b *runBuilder) awaited(ctx context.Context, last mapping.Run) error {
+	open := b.thread.Interrupts
+	switch {
+	case last.ID == "":
+	case last.Options.Resuming && (last.Status == mapping.RunRunning || last.Status == mapping.RunPending && !b.displaces()):
+		open = without(open, answeredBy(last.Options.Resume, open))
+	case len(open) > 0:
+		return nil
+	case last.Status == mapping.RunInterrupted:
+		st, err := b.st.Standing(ctx, last.ThreadID, last.ID)
+		if o := st.Last.Head.Outcome; err != nil || o == nil || !o.Cancelled {
+			return err
+		}
 	}
-	chosen := slices.DeleteFunc(slices.Clone(open), func(q mapping.Interrupt) bool { _, ok := by[q.ID]; return !ok })
-	if len(chosen) == 0 {
-		return open
+	return mapping.NothingToResume(b.out.Run.ThreadID, open)
+}
+
+// displaces: what holds the thread is stopped first.
+func (b *runBuilder) displaces() bool {
+	s := b.strategy()
+	return s == mapping.StrategyInterrupt || s == mapping.StrategyRollback
+}
+
+func (b *runBuilder) checkAnswer() error {
+	o := b.out.Run.Options
+	if !b.traits.Opaque {
+		return mapping.CheckAnswer(o.Resume, o.Asked)
 	}
-	return chosen
+	_, err := mapping.ParseAnswer(o.Resume, o.Asked)
+	return err
+}
+
+// answeredBy are the open questions that an answer names by their ids; all of
+// them where it names none.
+func answeredBy(answer json.RawMessage, open []mapping.Interrupt) []mapping.Interrupt {
+	if named := mapping.Named(answer, open); len(named) > 0 {
+		return named
+	}
+	return open
+}
+
+func without(list, some []mapping.Interrupt) []mapping.Interrupt {
+	return slices.DeleteFunc(slices.Clone(list), func(q mapping.Interrupt) bool { return has(some, q.ID) })
 }
 
 func has(list []mapping.Interrupt, id string) bool {

@@ -62,6 +62,7 @@ type taskRun struct {
 	stepping mapping.Stepping
 	followUp bool
 	due      int                 // the step that is due; with followUp
+	asker    string              // the run whose question is answered
 	guessed  string              // the question that is answered by default
 	spent    []string            // the questions that were, as often as may be
 	asked    []mapping.Interrupt // the questions that are answered
@@ -154,8 +155,10 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 		r.Options.Uploaded = b.task.uploaded
 		if !r.Options.Resuming {
 			r.Options.Input = b.n.Input
+			return nil
 		}
-		return nil
+		b.out.Answers.Run = b.task.asker
+		return b.checkAnswer()
 	}
 	if !r.Options.Resuming {
 		r.TaskID = r.ID
@@ -169,16 +172,12 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if last.ID == "" || len(b.thread.Interrupts) == 0 && last.Status != mapping.RunInterrupted {
-		return mapping.Errorf(mapping.Conflict, "nothing_to_resume",
-			"Thread %s has no open question for command.resume to answer. Send input instead.", r.ThreadID)
+	if err := b.awaited(ctx, last); err != nil {
+		return err
 	}
-	r.TaskID = last.TaskID
-	r.Options.Asked = b.thread.Interrupts
-	if b.traits.Opaque {
-		_, err = mapping.ParseAnswer(r.Options.Resume, r.Options.Asked)
-	}
-	return err
+	r.TaskID, r.Options.Asked = last.TaskID, b.thread.Interrupts
+	b.out.Answers = store.Answers{Run: last.ID, Open: answeredBy(r.Options.Resume, r.Options.Asked)}
+	return b.checkAnswer()
 }
 
 // describe fills in what is told about the run: metadata and kwargs.

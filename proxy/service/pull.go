@@ -272,12 +272,14 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 		return err
 	}
 	text, given := p.text()
-	tr := &taskRun{task: p.ses.its(), stepping: p.ses.mode, asked: question}
+	silent := false // the client said nothing
+	tr := &taskRun{task: p.ses.its(), stepping: p.ses.mode, asked: question, asker: p.ses.newest()}
 	if !given && p.spelled() == nil {
 		text = p.ses.agent.Config.Stepping.DefaultAnswer
 		if p.req.Input != nil && strings.TrimSpace(*p.req.Input) != "" {
 			text = *p.req.Input
 		} else {
+			silent = true
 			tr.guessed = mapping.QuestionText(question[0].Value)
 			tr.spent = p.ses.spent(tr.guessed)
 		}
@@ -293,7 +295,11 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 	if p.req.AdditionalInput != nil {
 		n.Kwargs, _ = json.Marshal(map[string]json.RawMessage{"additional_input": p.req.AdditionalInput})
 	}
-	return p.run(ctx, n, tr, nil)
+	err := p.run(ctx, n, tr, nil)
+	if silent && mapping.Classify(err).Code == mapping.CodeNothingToResume {
+		return nil // somebody else answered meanwhile; the steps come of that
+	}
+	return err
 }
 
 // resume is the resume value: what the client spelled out, or its words in the

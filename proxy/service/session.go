@@ -229,6 +229,16 @@ func (s *session) current() (i int, r mapping.Run, after int64, ok bool) {
 	return s.feeding, s.runs[s.feeding], s.last, true
 }
 
+// newest is the id of the task's newest run that this session knows.
+func (s *session) newest() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.runs) == 0 {
+		return ""
+	}
+	return s.runs[len(s.runs)-1].ID
+}
+
 // step returns step n if it is released.
 func (s *session) step(n int) (mapping.Step, bool) {
 	s.mu.Lock()

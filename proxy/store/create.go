@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -16,6 +17,7 @@ type NewRun struct {
 	ThreadMeta                       json.RawMessage // merged into the thread's metadata (graph_id, assistant_id) where those keys are missing
 	Task                             *mapping.Task   // a new lineage; nil: Run.TaskID exists
 	Events                           []mapping.Event // started (+ input): appended at once if the run is claimed
+	Answers                          Answers         // what the run answers, if it does
 	Claim                            bool            // run it here if its thread is free now
 	Room                             Room            // for it to wait in; Limited queue_full where there is none
 	IdempotencyKey, IdempotencyRoute string
@@ -26,6 +28,15 @@ type NewRun struct {
 // whose they are; 0 is any number. How many a principal may have waiting, it says
 // itself (mapping.Principal).
 type Room struct{ Agent, Thread, All int }
+
+// Answers is what an answer was given to: the run that asked, which must still be the
+// newest of its task, and those of its questions that must still be open on the thread.
+// Else it is a Conflict nothing_to_resume: a question is answered once. The zero
+// value asks for nothing.
+type Answers struct {
+	Run  string
+	Open []mapping.Interrupt
+}
 
 // Created is what became of a NewRun. Replayed: an idempotency key named an
 // earlier run, which is returned instead.
@@ -80,7 +91,7 @@ func (m *maker) make() error {
 	if done, err := m.replay(); done || err != nil {
 		return err
 	}
-	for _, step := range []func() error{m.place, m.admit, m.lineage, m.base, m.insert, m.begin} {
+	for _, step := range []func() error{m.place, m.admit, m.lineage, m.answers, m.base, m.insert, m.begin} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -260,6 +271,30 @@ func (m *maker) lineage() (err error) {
 	}
 	m.task, err = taskKey(m.tx, m.principal.Tenant, m.n.Run.TaskID)
 	return err
+}
+
+// answers refuses an answer to what was answered, or dropped, since it was looked
+// at. A run that is stopped for this one has answered nothing.
+func (m *maker) answers() error {
+	a := m.n.Answers
+	if a.Run == "" {
+		return nil
+	}
+	late := slices.ContainsFunc(a.Open, func(q mapping.Interrupt) bool { return !asks(m.thread.Interrupts, q) })
+	var newest string
+	if err := m.get(`SELECT run_id FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, in{m.task}, out{&newest}); err != nil {
+		return err
+	}
+	displaced := slices.ContainsFunc(m.made.Active, func(r mapping.Run) bool { return r.ID == newest })
+	if !late && (newest == a.Run || displaced) {
+		return nil
+	}
+	left := slices.DeleteFunc(slices.Clone(m.thread.Interrupts), func(q mapping.Interrupt) bool { return asks(a.Open, q) })
+	return mapping.NothingToResume(m.thread.ID, left)
+}
+
+func asks(open []mapping.Interrupt, q mapping.Interrupt) bool {
+	return slices.ContainsFunc(open, func(o mapping.Interrupt) bool { return o.ID == q.ID })
 }
 
 // base settles where the run starts.

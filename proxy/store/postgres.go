@@ -225,6 +225,8 @@ func (p *postgres) clock() int64 { return p.time.micros() }
 
 func (p *postgres) notices() *notices { return p.bell.notices }
 
+func (p *postgres) logSize() (int64, bool) { return 0, false }
+
 func (p *postgres) close() error {
 	p.closed.Store(true)
 	p.bell.stop()

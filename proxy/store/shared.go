@@ -45,7 +45,7 @@ func openQuestions(t *tx, thread int64, e *End) error {
 		return err
 	}
 	for _, q := range e.Outcome.Interrupts {
-		if !slices.ContainsFunc(open, func(o mapping.Interrupt) bool { return o.ID == q.ID }) {
+		if !asks(open, q) {
 			open = append(open, q)
 		}
 	}

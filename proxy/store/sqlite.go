@@ -171,7 +171,7 @@ func (d *sqlite) write(ctx context.Context, relaxed bool, do func(*tx) error) er
 }
 
 func (d *sqlite) view(ctx context.Context, do func(*tx) error) error {
-	return d.readers.lend(ctx, func(s *session) error {
+	return d.reading(ctx, d.readers, func(s *session) error {
 		if err := d.exec(s, "BEGIN"); err != nil {
 			return err
 		}
@@ -184,22 +184,47 @@ func (d *sqlite) view(ctx context.Context, do func(*tx) error) error {
 }
 
 func (d *sqlite) look(ctx context.Context, do func(*tx) error) error {
-	return d.readers.lend(ctx, func(s *session) error { return do(&tx{on: s, now: d.clock()}) })
+	return d.reading(ctx, d.readers, func(s *session) error { return do(&tx{on: s, now: d.clock()}) })
 }
 
 func (d *sqlite) fetch(ctx context.Context, do func(*tx) error) error {
-	return d.fetcher.lend(ctx, func(s *session) error { return do(&tx{on: s, now: d.clock()}) })
+	return d.reading(ctx, d.fetcher, func(s *session) error { return do(&tx{on: s, now: d.clock()}) })
 }
 
-// broken: after a failed write or flush nobody can say what the disk holds, so
-// no further write is acknowledged. A full disk is not that: it may have room
-// again.
+// reading lends a session. A reader that finds the file damaged ends writing, too:
+// the writer would only find it later, with more acknowledged by then.
+func (d *sqlite) reading(ctx context.Context, of *readers, do func(*session) error) error {
+	err := of.lend(ctx, do)
+	switch codeOf(err) & 0xff {
+	case sqliteCorrupt, sqliteNotADB:
+		return d.writer.notice(err)
+	}
+	return err
+}
+
+// broken: after a failed write or flush nobody can say what the disk holds, and
+// what was written on top of a damaged page is lost with it, so no further write is
+// acknowledged until somebody has looked and started again. A full disk is not
+// that: it may have room again.
 func (d *sqlite) broken(err error) bool {
 	switch codeOf(err) & 0xff {
 	case sqliteIOErr, sqliteCorrupt, sqliteNotADB:
 		return true
 	}
 	return false
+}
+
+// logSize is the size of the write-ahead log. It is written anew from its beginning
+// when a checkpoint has seen all of it, which needs that nobody reads what is older: our own
+// readers are brief, but another program may hold it up for as long as it likes.
+// Nothing waits for that; the log grows meanwhile, and is cut to
+// journal_size_limit when it can be.
+func (d *sqlite) logSize() (bytes int64, ok bool) {
+	info, err := os.Stat(d.path + "-wal")
+	if err != nil {
+		return 0, true
+	}
+	return info.Size(), true
 }
 
 // present tells whether the file at the path is still the one that is open.

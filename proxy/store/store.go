@@ -60,6 +60,7 @@ type database interface {
 	beat(ctx context.Context, ttl time.Duration) error
 	ping(ctx context.Context) error
 	classify(err error) error
+	logSize() (bytes int64, ok bool)
 	notices() *notices
 	// leave gives up what this process holds; close closes.
 	leave(ctx context.Context)
@@ -144,6 +145,10 @@ func (s *Store) Shared() bool { return s.db.notices() != nil }
 // Ping tells whether the database answers and can be written to. It belongs to
 // no tenant.
 func (s *Store) Ping(ctx context.Context) error { return s.db.classify(s.db.ping(ctx)) }
+
+// LogSize is how large SQLite's write-ahead log is; ok is false where there is none
+// of ours, on PostgreSQL.
+func (s *Store) LogSize() (bytes int64, ok bool) { return s.db.logSize() }
 
 // write runs do as one operation and returns when it is durable.
 func (s *Store) write(ctx context.Context, do func(*tx) error) error {

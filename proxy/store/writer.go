@@ -36,7 +36,7 @@ type engine interface {
 	begin(s *session, relaxed bool) error
 	exec(s *session, text string) error
 	clock() int64
-	// broken is asked about every failed commit; true: accept no more writes.
+	// broken is asked about every failed statement; true: accept no more writes.
 	broken(err error) bool
 	present() error // nil while the file is where it was opened
 }
@@ -191,7 +191,13 @@ func (w *writer) commit(group []*op, apart bool) (again bool) {
 		return w.fail(group, w.notice(err))
 	}
 	for _, o := range group {
-		if lost := w.run(o, apart); lost && len(group) > 1 {
+		lost := w.run(o, apart)
+		if w.db.broken(o.err) {
+			// What the others did stands on pages that cannot be trusted either.
+			_ = w.db.exec(w.session, "ROLLBACK")
+			return w.fail(group, w.notice(o.err))
+		}
+		if lost && len(group) > 1 {
 			_ = w.db.exec(w.session, "ROLLBACK")
 			return true
 		}

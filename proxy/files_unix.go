@@ -1,0 +1,17 @@
+//go:build unix
+
+package proxy
+
+import (
+	"math"
+	"syscall"
+)
+
+// openFiles is how many files this process may have open; 0 if nobody can tell.
+func openFiles() int64 {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || uint64(limit.Cur) > math.MaxInt64 {
+		return 0
+	}
+	return int64(limit.Cur)
+}

@@ -1,0 +1,138 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	sqlite3 "zombiezen.com/go/sqlite"
+)
+
+// beside is a connection of another program to the store's file.
+func beside(t *testing.T, s *Store) *session {
+	t.Helper()
+	conn, err := sqlite3.OpenConn(s.db.(*sqlite).path, sqlite3.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := newSession(conn)
+	t.Cleanup(func() { _ = other.close() })
+	return other
+}
+
+func (s *session) must(t *testing.T, text string) {
+	t.Helper()
+	if err := s.put(text, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// D4: while another program writes, everybody who wants to waits, for a time; then
+// they are refused, and nothing of theirs is there. Later all is well again.
+func TestD4AnotherProgramHoldsTheFile(t *testing.T) {
+	t.Parallel()
+	s, ctx := openInside(t), context.Background()
+	writer := s.db.(*sqlite).writer.session
+	var usual int64
+	if err := writer.get("PRAGMA busy_timeout", nil, out{&usual}); err != nil || usual != 5000 {
+		t.Fatalf("it waits for %d ms, %v", usual, err)
+	}
+	const patience = 200 * time.Millisecond // so that the test does not take long
+	writer.conn.SetBusyTimeout(patience)
+	other := beside(t, s)
+	other.must(t, "BEGIN IMMEDIATE")
+	begin := time.Now()
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			if e := mapping.Classify(s.write(ctx, note("a", nil))); e.Class != mapping.Unavailable || e.Code != codeUnavailable {
+				t.Errorf("refused with %v", e)
+			}
+		})
+	}
+	if _, err := s.Items(ctx, ItemQuery{}); err != nil {
+		t.Errorf("reading meanwhile: %v", err)
+	}
+	all.Wait()
+	if took := time.Since(begin); took < patience || took > 20*patience {
+		t.Errorf("all were refused after %v; they wait together, not one after the other", took)
+	}
+	other.must(t, "ROLLBACK")
+	if err := s.write(ctx, note("b", nil)); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	if got := noted(t, s); !sameNames(got, []string{"b"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// D4: who holds the file for less than that is waited for.
+func TestD4BusyForAMoment(t *testing.T) {
+	t.Parallel()
+	s, ctx := openInside(t), context.Background()
+	other := beside(t, s)
+	other.must(t, "BEGIN IMMEDIATE")
+	gave := make(chan error)
+	go func() { gave <- s.write(ctx, note("a", nil)) }()
+	until(t, func() bool { return leading(s) })
+	other.must(t, "ROLLBACK")
+	if err := <-gave; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// leading tells whether somebody leads.
+func leading(s *Store) bool {
+	w := s.db.(*sqlite).writer
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.led && len(w.queue) == 0
+}
+
+// D4: another program that reads for long keeps the log from beginning anew. Nobody
+// waits for it; the size of the log is told; and when it is gone the log is cut.
+func TestD4LongReaderHoldsTheLog(t *testing.T) {
+	t.Parallel()
+	s := openInside(t)
+	const limit = 64 << 20 // journal_size_limit
+	grow := func(n int) {  // by another text each time: the same one is not written again
+		t.Helper()
+		for i := range n {
+			value := append(append([]byte(`{"a":"`), bytes.Repeat([]byte{'a' + byte(i%2)}, 1<<20)...), `"}`...)
+			err := s.PutItem(context.Background(), PutItem{Item: mapping.Item{Namespace: []string{"n"}, Key: "one", Value: value}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	size := func() int64 {
+		n, ok := s.LogSize()
+		if !ok {
+			t.Fatal("there is no log")
+		}
+		return n
+	}
+	grow(30)
+	if n := size(); n > 24<<20 {
+		t.Errorf("a log that nobody holds has %d bytes", n)
+	}
+	other := beside(t, s)
+	other.must(t, "BEGIN")
+	other.must(t, "SELECT count(*) FROM items")
+	begin := time.Now()
+	grow(80)
+	if took := time.Since(begin); took > busyTimeout {
+		t.Errorf("the reader was waited for: %v", took)
+	}
+	if n := size(); n < 80<<20 {
+		t.Errorf("the log has %d bytes", n)
+	}
+	other.must(t, "COMMIT")
+	grow(2)
+	if n := size(); n > limit {
+		t.Errorf("the log still has %d bytes", n)
+	}
+}
