@@ -259,3 +259,34 @@ func TestA22_ThroughSteps(t *testing.T) {
 		}
 	}
 }
+
+// TestA22_TaskCancelledAtItsQuestion: nobody waits for the answer any more.
+func TestA22_TaskCancelledAtItsQuestion(t *testing.T) {
+	t.Parallel()
+	for name, q := range questionable() {
+		for modeName, mode := range modesWithSteps() {
+			t.Run(name+"/"+modeName, func(t *testing.T) {
+				t.Parallel()
+				peer := q.peer()
+				b := inFront(t, peer, mode)
+				at := b.task(`{"input":"hi"}`)
+				b.post(at+"/steps", "").ok()
+				b.post(at+"/steps", "").ok()
+				b.expect(threadOfTask(at), "status", "interrupted")
+				before := asked(peer)
+				b.cancelTask(at)
+				b.checkCancelled(b.post(at+"/steps", `{"additional_input":{"resume":`+q.answer+`}}`))
+				b.checkCancelled(b.post(at+"/steps", ""))
+				b.cancelTask(at) // again
+				b.expect(threadOfTask(at), "status", "idle")
+				if left := b.get(threadOfTask(at)).ok().at("interrupts").(map[string]any); len(left) != 0 {
+					t.Errorf("still open: %v", left)
+				}
+				b.resume(threadOfTask(at), q.answer).is(http.StatusConflict)
+				if asked(peer) != before {
+					t.Error("the agent was asked for more")
+				}
+			})
+		}
+	}
+}

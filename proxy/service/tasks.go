@@ -116,11 +116,14 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 	if err != nil {
 		return t, err
 	}
+	if err := s.upToDate(ctx, ses); err != nil {
+		return t, err
+	}
 	active, err := s.st.Runs(ctx, store.RunQuery{ThreadID: t.ThreadID, TaskID: t.ID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}})
 	if err != nil {
 		return t, err
 	}
-	if !ses.begun() && len(active) == 0 {
+	if len(active) == 0 && (!ses.begun() || ses.asked()) {
 		r, err := s.never(ctx, ses)
 		if err != nil {
 			return t, err
@@ -137,7 +140,7 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 }
 
 // never makes a run that does not start, for a task that is cancelled before
-// its first step: its end is what later steps answer.
+// its first step or while it waits for an answer: its end is what later steps answer.
 func (s *tasks) never(ctx context.Context, ses *session) (mapping.Run, error) {
 	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour(ses.task), Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
 	return s.startStep(ctx, ses, n, &taskRun{task: ses.its(), stepping: ses.mode}, nil, store.Key{})
