@@ -16,7 +16,7 @@ import (
 // make little garbage. Nor does it cost much where what lives is mostly plain
 // bytes, as with pieces of large files: only pointers are followed.
 const (
-	headroom     = 64 << 20 // bytes that may wait to be collected, at most
+	headroom     = 80 << 20 // bytes that may wait to be collected, at most
 	perScanned   = 3        // and for each byte that may hold pointers
 	mostPercent  = 400      // of what lives
 	leastPercent = 30
