@@ -55,6 +55,7 @@ type writer struct {
 	mu     sync.Mutex
 	queue  []*op // in the order of their coming
 	led    bool  // somebody leads, or has been told to
+	crowd  bool  // the newest group was of several
 	closed bool
 	idle   sync.Cond // signalled when nobody leads any more
 }
@@ -123,17 +124,27 @@ func (w *writer) follow(o *op, is turn) error {
 // lead runs what waits and passes the lead on.
 func (w *writer) lead() {
 	// Whoever was answered by the last commit and is about to write again gets to
-	// queue its operation first. Nobody waits on a clock.
-	runtime.Gosched()
+	// queue its operation first. Nobody waits on a clock; and where everybody comes
+	// alone, nobody else is woken to look for work.
+	if w.crowded() {
+		runtime.Gosched()
+	}
 	group := w.take()
 	defer w.pass(group)
 	w.serve(group)
+}
+
+func (w *writer) crowded() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.crowd || len(w.queue) > 1
 }
 
 func (w *writer) take() []*op {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := min(len(w.queue), groupMost)
+	w.crowd = n > 1
 	group := slices.Clone(w.queue[:n])
 	w.queue = slices.Delete(w.queue, 0, n)
 	return group
