@@ -44,9 +44,7 @@ func (r *reader) follow(ctx context.Context, yield yielder) {
 		if !ok {
 			return
 		}
-		if r.idle != nil {
-			r.idle()
-		}
+		r.rest()
 		done, err := r.pause(ctx, &v)
 		if err != nil {
 			yield(nil, err)
@@ -98,8 +96,16 @@ func (r *reader) pause(ctx context.Context, v *view) (done bool, err error) {
 		if rung, err = r.aside(); err != nil {
 			return false, err
 		}
+		r.rest() // it may have yielded something
 	}
 	return r.wait(ctx, v, rung)
+}
+
+// rest tells that a wait begins.
+func (r *reader) rest() {
+	if r.idle != nil {
+		r.idle()
+	}
 }
 
 // wait returns when there may be more to read. done: there never will be.
