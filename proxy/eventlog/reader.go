@@ -37,8 +37,8 @@ func (r *reader) leave() {
 type yielder = func(*mapping.Entry, error) bool
 
 func (r *reader) follow(ctx context.Context, yield yielder) {
-	r.tail.follow(1)
-	defer r.tail.follow(-1)
+	r.tail.follow()
+	defer r.tail.unfollow()
 	for {
 		v, ok := r.deliver(ctx, yield)
 		if !ok {
