@@ -43,16 +43,22 @@ func (s *Stream) Hold(most time.Duration) {
 
 // tick begins an answer that was held, or sends a heartbeat.
 func (s *Stream) tick() {
+	if s.beats() != nil {
+		s.lost()
+	}
+}
+
+func (s *Stream) beats() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return
+		return nil
 	}
-	if s.send() != nil {
-		s.lost()
-		return
+	err := s.send()
+	if err == nil {
+		s.beat.Reset(s.every)
 	}
-	s.beat.Reset(s.every)
+	return err
 }
 
 func (s *Stream) send() error {
@@ -125,6 +131,18 @@ func (s *Stream) Begun() bool {
 	return s.out != nil
 }
 
+// Withdraw is Close for a request that is to be refused; false: the answer has begun,
+// and goes on.
+func (s *Stream) Withdraw() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.out != nil {
+		return false
+	}
+	s.close()
+	return true
+}
+
 // Failed tells whether the client could not be written to: it has gone, or it took
 // nothing for WriteTimeout.
 func (s *Stream) Failed() bool {
@@ -138,6 +156,11 @@ func (s *Stream) Failed() bool {
 func (s *Stream) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.close()
+}
+
+// close must be called with the lock held.
+func (s *Stream) close() {
 	s.closed = true
 	if s.beat != nil {
 		s.beat.Stop()

@@ -153,6 +153,47 @@ func TestALostStreamIsSaidToBe(t *testing.T) {
 	})
 }
 
+// Whoever hears that a stream is lost may ask it what it likes.
+func TestTheLossOfAStreamIsSaidWithNothingHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rec, failed := newFlushes(), false
+		var s *sse.Stream
+		s = sse.NewStream(rec, every, func() { failed = s.Failed() })
+		_ = s.Flush()
+		rec.breaks()
+		time.Sleep(every)
+		synctest.Wait()
+		if !failed {
+			t.Error("it does not know")
+		}
+		s.Close()
+	})
+}
+
+// A request is either refused or answered: when it was withdrawn no timer says 200.
+func TestAWithdrawnStreamSaysNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rec := newFlushes()
+		s := sse.NewStream(rec, every, func() { t.Error("lost") })
+		s.Hold(time.Second)
+		if !s.Withdraw() {
+			t.Error("it has begun by itself")
+		}
+		time.Sleep(2 * time.Second)
+		s.Close()
+		if s.Begun() || len(rec.sent()) != 0 {
+			t.Errorf("sent %q", rec.sent())
+		}
+		begun := sse.NewStream(rec, every, func() { t.Error("lost") })
+		defer begun.Close()
+		if begun.Idle(); begun.Withdraw() {
+			t.Error("what the client has cannot be withdrawn")
+		}
+	})
+}
+
 // A heartbeat never stands within a frame, whoever writes it.
 func TestHeartbeatsStandBetweenFrames(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, v *view, cancel 
 	}
 	err := st.pump(ctx)
 	switch {
-	case st.out.Begun():
+	case !st.out.Withdraw(): // from here on no timer begins it
 		return st.finish(r.Context(), err, cancel)
 	case r.Context().Err() != nil:
 		s.left(r.Context(), &v.run, cancel)

@@ -13,12 +13,8 @@ import (
 	"time"
 )
 
-// mostInterim is how many interim answers (RFC 9110, section 15.2) are passed by.
-const mostInterim = 5
-
 var (
 	errLongHeader = errors.New("transport: the header of the answer is too long")
-	errInterim    = errors.New("transport: too many interim answers")
 	errSwitching  = errors.New("transport: the peer switches protocols, which nobody asked for")
 )
 
@@ -69,7 +65,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// call writes a request and reads the answer's header.
+// call writes a request and reads the answer's header. Interim answers (RFC 9110,
+// section 15.2) are passed by, however many come while an agent thinks: all of them
+// together are as long as a header may be.
 func (c *conn) call(req *http.Request, header int64) (*http.Response, error) {
 	c.wrote, c.heard, c.left = false, false, header
 	if err := req.Write(c.w); err != nil {
@@ -78,7 +76,7 @@ func (c *conn) call(req *http.Request, header int64) (*http.Response, error) {
 	if err := c.w.Flush(); err != nil {
 		return nil, err
 	}
-	for range mostInterim {
+	for {
 		res, err := http.ReadResponse(c.r, req)
 		switch {
 		case err != nil:
@@ -90,7 +88,6 @@ func (c *conn) call(req *http.Request, header int64) (*http.Response, error) {
 			return res, nil
 		}
 	}
-	return nil, errInterim
 }
 
 // mayRepeat tells of a failed call that the peer cannot have acted on it, or that it

@@ -47,14 +47,19 @@ func (d *Direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !d.suits(req) {
 		return d.rest.RoundTrip(req)
 	}
+	ctx := req.Context()
 	for {
-		c, err := d.connect(req.Context(), addressOf(req))
+		if ctx.Err() != nil { // a request that is written at once would be quicker than its end
+			closeBody(req)
+			return nil, context.Cause(ctx)
+		}
+		c, err := d.connect(ctx, addressOf(req))
 		if err != nil {
 			closeBody(req)
 			return nil, err
 		}
 		res, err := d.exchange(c, req)
-		if err == nil || !c.mayRepeat(req) || req.Context().Err() != nil {
+		if err == nil || !c.mayRepeat(req) || ctx.Err() != nil {
 			return res, err
 		}
 		again, rewound := rewind(req)
@@ -70,6 +75,9 @@ func (d *Direct) suits(req *http.Request) bool {
 	if !canTellStale || req.URL.Scheme != "http" || req.URL.Host == "" || req.Header == nil ||
 		req.Close || len(req.TransferEncoding) > 0 || req.Trailer != nil {
 		return false
+	}
+	if !isASCII(req.URL.Host) || !isValid(req.Header) {
+		return false // the name has another form on the wire; the header is refused
 	}
 	if hasBody(req) && (req.ContentLength <= 0 || req.ContentLength > mostBody) {
 		return false
@@ -137,7 +145,7 @@ func (d *Direct) exchange(c *conn, req *http.Request) (*http.Response, error) {
 // causeOf is why a call failed: that its connection was closed under it is none.
 func causeOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	return err
 }

@@ -139,6 +139,8 @@ func TestAnswers(t *testing.T) {
 		{name: "empty", answer: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", status: 200},
 		{name: "to HEAD", method: http.MethodHead, answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", status: 200},
 		{name: "after interim ones", answer: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + hi, status: 200, body: "hi"},
+		{name: "after many that only say that the peer is at it", answer: strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 100) + hi, status: 200, body: "hi"},
+		{name: "after interim ones without end", answer: strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 4<<10), fails: true, once: true},
 		{name: "with more than was asked for", answer: hi + "HTTP/1.1 200 OK\r\n\r\n", status: 200, body: "hi", once: true},
 		{name: "too short", answer: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi", fails: true, once: true},
 		{name: "that is none", answer: "SSH-2.0-OpenSSH_9.2\r\n\r\n", fails: true, once: true},
@@ -318,6 +320,75 @@ func TestCancelled(t *testing.T) {
 				<-gone
 			})
 		})
+	}
+}
+
+// Who has left before the call does not make it: nobody could tell any more what
+// came of it.
+func TestNothingIsSentForWhoHasLeft(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, rt http.RoundTripper) {
+		var seen atomic.Int64
+		p := listen(t, func(w *wire, _ int64) {
+			for _, ok := w.request(); ok; _, ok = w.request() {
+				seen.Add(1)
+				w.say(hi)
+			}
+		})
+		why := errors.New("not wanted any more")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(why)
+		for range 20 {
+			if _, _, err := call(t, rt, http.MethodPost, p.url, "x"); err != nil { // there is a connection
+				t.Fatal(err)
+			}
+			req, _ := http.NewRequestWithContext(ctx, http.MethodPost, p.url, strings.NewReader("y"))
+			if _, err := rt.RoundTrip(req); !errors.Is(err, why) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		if _, _, err := call(t, rt, http.MethodPost, p.url, "x"); err != nil || seen.Load() != 21 {
+			t.Errorf("the peer saw %d requests, want 21; %v", seen.Load(), err)
+		}
+	})
+}
+
+// A header that cannot be said as it is is refused, and not said in another way.
+func TestInvalidHeaders(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, rt http.RoundTripper) {
+		p := listen(t, func(w *wire, _ int64) { _, _ = w.request(); w.say(hi) })
+		for name, value := range map[string]string{"X-Id": "a\nb", "X-Nul": "\x00", "X Space": "a", "": "a"} {
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url, nil)
+			req.Header[name] = []string{value}
+			if res, err := rt.RoundTrip(req); err == nil {
+				res.Body.Close()
+				t.Errorf("%q: %q was said", name, value)
+			}
+		}
+		if n := p.conns.Load(); n != 0 {
+			t.Errorf("%d connections", n)
+		}
+	})
+}
+
+// Names of other scripts have a form of their own on the wire (RFC 5890).
+func TestInternationalNames(t *testing.T) {
+	t.Parallel()
+	dialed := make(chan string, 2)
+	by := func() *http.Transport {
+		tr := configured()
+		tr.DialContext = func(_ context.Context, _, address string) (net.Conn, error) {
+			dialed <- address
+			return nil, io.ErrClosedPipe
+		}
+		return tr
+	}
+	for _, rt := range []http.RoundTripper{transport.NewDirect(by()), by()} {
+		_, _, _ = call(t, rt, http.MethodGet, "http://b\u00fccher.example/", "")
+	}
+	if ours, theirs := <-dialed, <-dialed; ours != theirs || ours != "xn--bcher-kva.example:80" {
+		t.Errorf("dialed %q, net/http dials %q", ours, theirs)
 	}
 }
 

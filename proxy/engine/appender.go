@@ -51,6 +51,7 @@ type appender struct {
 	mu      sync.Mutex
 	queue   []piece
 	writing bool        // a goroutine is writing
+	lonely  bool        // something waits longer because nobody follows
 	due     time.Time   // when timer starts one; zero: it does not
 	timer   *time.Timer // nil: never needed so far
 	closing bool        // the rest is written by close
@@ -62,6 +63,7 @@ type appender struct {
 func newAppender(x *execution, at mark) *appender {
 	a := &appender{x: x, durable: at}
 	a.idle.L = &a.mu
+	x.tail.OnFollow(a.hurry)
 	return a
 }
 
@@ -80,12 +82,22 @@ func (a *appender) push(p piece, wait patience) error {
 		a.queue = a.queue[:n-1]
 	}
 	a.queue = append(a.queue, p)
+	a.lonely = a.lonely || wait == unseen
 	if wait > 0 && len(a.queue) < tokenBatch {
 		a.startIn(wait)
 	} else {
 		a.start()
 	}
 	return nil
+}
+
+// hurry is for somebody who begins to follow.
+func (a *appender) hurry() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.lonely && len(a.queue) > 0 && !a.closing {
+		a.startIn(steps)
+	}
 }
 
 // startIn and start must be called with the lock held.
@@ -113,7 +125,7 @@ func (a *appender) start() {
 	if a.writing || a.closing || len(a.queue) == 0 || a.err != nil {
 		return
 	}
-	a.writing = true
+	a.writing, a.lonely = true, false
 	go a.write()
 }
 

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -94,5 +95,48 @@ func TestStepsThatNobodyFollowsAreWrittenTogether(t *testing.T) {
 	}
 	if apart == 0 {
 		t.Error("a step that somebody follows always waited for the one after it")
+	}
+}
+
+// TestWhoBeginsToFollowDoesNotWaitLikeNobody: a step that was to wait for others,
+// because nobody followed, is written soon when somebody does. A v1 client follows
+// from one POST for a step to its answer only.
+func TestWhoBeginsToFollowDoesNotWaitLikeNobody(t *testing.T) {
+	t.Parallel()
+	queued, seen := make(chan time.Time, 1), make(chan struct{})
+	s := &script{opaque: true}
+	s.run = func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+		_ = yield(linked("up"), nil)
+		if !yield(step(task, 1, "x", false), nil) {
+			return
+		}
+		queued <- time.Now()
+		<-seen
+		_ = yield(step(task, 2, "x", true), nil) && yield(ended(mapping.RunSuccess), nil)
+	}
+	b := setup(t, s)
+	run := func() (took time.Duration, ahead bool) {
+		r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+		began := <-queued
+		for e, err := range b.log.Follow(t.Context(), r, 0, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			ahead = ahead || e.Head.Ahead
+			if e.Kind == mapping.KindUpdate && took == 0 {
+				took = time.Since(began)
+				seen <- struct{}{}
+			}
+		}
+		return took, ahead
+	}
+	var all []time.Duration
+	for range 10 { // what a busy machine delays is not what is looked for
+		if took, ahead := run(); ahead {
+			all = append(all, took)
+		}
+	}
+	if len(all) < 5 || slices.Min(all) > 15*time.Millisecond {
+		t.Errorf("the step came after %v", all)
 	}
 }

@@ -37,16 +37,14 @@ func (r *reader) leave() {
 type yielder = func(*mapping.Entry, error) bool
 
 func (r *reader) follow(ctx context.Context, yield yielder) {
-	r.tail.follow(1)
-	defer r.tail.follow(-1)
+	r.tail.follow()
+	defer r.tail.unfollow()
 	for {
 		v, ok := r.deliver(ctx, yield)
 		if !ok {
 			return
 		}
-		if r.idle != nil {
-			r.idle()
-		}
+		r.rest()
 		done, err := r.pause(ctx, &v)
 		if err != nil {
 			yield(nil, err)
@@ -98,8 +96,16 @@ func (r *reader) pause(ctx context.Context, v *view) (done bool, err error) {
 		if rung, err = r.aside(); err != nil {
 			return false, err
 		}
+		r.rest() // it may have yielded something
 	}
 	return r.wait(ctx, v, rung)
+}
+
+// rest tells that a wait begins.
+func (r *reader) rest() {
+	if r.idle != nil {
+		r.idle()
+	}
 }
 
 // wait returns when there may be more to read. done: there never will be.

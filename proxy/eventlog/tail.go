@@ -32,6 +32,7 @@ type Tail struct {
 	gone    bool          // the run was deleted
 	owners  int           // executions in this process that publish
 	readers int           // who of this process follows entry by entry
+	joined  func()        // called when somebody begins to; nil: nobody executes the run here
 	changed chan struct{} // closed at every publication
 	settled chan struct{} // closed when the run ends or goes, or its execution leaves it
 }
@@ -178,15 +179,35 @@ func (t *Tail) own(n int) {
 	t.owners += n
 	t.wake()
 	if t.owners == 0 {
+		t.joined = nil
 		t.settle()
 	}
 }
 
-// follow counts readers that want every entry as it comes.
-func (t *Tail) follow(n int) {
+// follow is called by a reader that wants every entry as it comes; unfollow must
+// follow.
+func (t *Tail) follow() {
+	t.mu.Lock()
+	t.readers++
+	joined := t.joined
+	t.mu.Unlock()
+	if joined != nil {
+		joined()
+	}
+}
+
+func (t *Tail) unfollow() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.readers += n
+	t.readers--
+}
+
+// OnFollow says what is called, with nothing held, whenever somebody begins to
+// follow a run that this process executes.
+func (t *Tail) OnFollow(joined func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.joined = joined
 }
 
 // Followed tells whether somebody of this process wants every entry as it comes,
