@@ -178,6 +178,7 @@ func TestClientLeavesMidStep(t *testing.T) {
 		g.await(t)
 		leave()
 		left.Wait()
+		eventually(t, "the client's leaving is noticed", func() bool { return says(string(b.get("/metrics").ok().body), "apbridge_requests_in_flight 0\n") })
 		g.open()
 		eventually(t, "the step is done", func() bool { return peer.Work() >= nth })
 		checkSteps(t, behind{texts: w.texts}, append(steps, pullAll(t, b, at, "")...))
