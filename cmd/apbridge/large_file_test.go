@@ -146,6 +146,7 @@ func (l *leaving) Read(p []byte) (int, error) {
 	n, err := l.Reader.Read(p)
 	if l.left -= int64(n); l.left < 0 {
 		l.leave()
+		return n, context.Canceled // a quick client would have sent the rest before it left
 	}
 	return n, err
 }
