@@ -30,12 +30,12 @@ func TestBench(t *testing.T) {
 		t.Skip("a measurement of some minutes; run it with: make bench")
 	}
 	b := newBench(t)
+	defer b.table.print(os.Stdout) // what was measured, also where something then fails
 	for _, m := range b.chosen(t) {
 		begin := time.Now()
 		m.measure(t)
 		t.Logf("%s took %s", m.name, time.Since(begin).Round(time.Second))
 	}
-	b.table.print(os.Stdout)
 	if file := os.Getenv("APBRIDGE_BENCH_JSON"); file != "" {
 		text, err := json.MarshalIndent(b.table, "", "  ")
 		if err != nil {
