@@ -37,7 +37,8 @@ type Direct struct {
 }
 
 // NewDirect makes plain calls the way rest is configured to: its Proxy, DialContext,
-// IdleConnTimeout, MaxIdleConnsPerHost, MaxResponseHeaderBytes and buffer sizes.
+// IdleConnTimeout, MaxIdleConnsPerHost, MaxResponseHeaderBytes and buffer sizes. One
+// without a DialContext makes them all itself.
 func NewDirect(rest *http.Transport) *Direct {
 	return &Direct{rest: rest, idle: map[string][]*conn{}}
 }
@@ -72,7 +73,7 @@ func (d *Direct) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // suits tells whether a call is plain.
 func (d *Direct) suits(req *http.Request) bool {
-	if !canTellStale || req.URL.Scheme != "http" || req.URL.Host == "" || req.Header == nil ||
+	if !canTellStale || d.rest.DialContext == nil || req.URL.Scheme != "http" || req.URL.Host == "" || req.Header == nil ||
 		req.Close || len(req.TransferEncoding) > 0 || req.Trailer != nil {
 		return false
 	}
@@ -127,7 +128,7 @@ func addressOf(req *http.Request) string {
 func (d *Direct) exchange(c *conn, req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	stop := context.AfterFunc(ctx, func() { _ = c.Conn.Close() })
-	res, err := c.call(req, int64(cmp.Or(d.rest.MaxResponseHeaderBytes, mostHeader)))
+	res, err := c.call(req, cmp.Or(d.rest.MaxResponseHeaderBytes, mostHeader))
 	if err != nil {
 		stop()
 		_ = c.Conn.Close()

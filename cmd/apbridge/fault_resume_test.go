@@ -224,11 +224,9 @@ func TestA22_AnsweredAfterACancel(t *testing.T) {
 	}
 }
 
-// TestA22_ThroughSteps: v1 answers with its next step. One that names another question
-// is refused; of several at once the agent is told one, and the others are the steps
-// after it.
-func TestA22_ThroughSteps(t *testing.T) {
-	t.Parallel()
+// eachAtItsQuestion is a task that waits for an answer, of either kind of agent and
+// with either kind of steps.
+func eachAtItsQuestion(t *testing.T, test func(t *testing.T, q questioned, peer adaptertest.Peer, b *bridge, at string)) {
 	for name, q := range questionable() {
 		for modeName, mode := range modesWithSteps() {
 			t.Run(name+"/"+modeName, func(t *testing.T) {
@@ -238,55 +236,55 @@ func TestA22_ThroughSteps(t *testing.T) {
 				at := b.task(`{"input":"hi"}`)
 				b.post(at+"/steps", "").ok()
 				b.post(at+"/steps", "").ok()
-				wrong := b.post(at+"/steps", `{"additional_input":{"resume":{"`+unknownQuestion+`":`+q.answer+`}}}`).is(http.StatusUnprocessableEntity)
-				for _, list := range b.get(threadOfTask(at)).ok().at("interrupts").(map[string]any) {
-					if id := dig(list, "0.id").(string); !says(string(wrong.body), unknownQuestion, id) {
-						t.Errorf("refused with %s", wrong.body)
-					}
-				}
-				if n := answers(peer); n != 0 {
-					t.Errorf("the agent was told %d answers to another question", n)
-				}
-				var all sync.WaitGroup
-				for range 3 {
-					all.Go(func() { b.post(at+"/steps", `{"additional_input":{"resume":`+q.answer+`}}`).ok() })
-				}
-				all.Wait()
-				if n := answers(peer); n != 1 {
-					t.Errorf("the agent was told %d answers, want 1", n)
-				}
+				test(t, q, peer, b, at)
 			})
 		}
 	}
 }
 
+// TestA22_ThroughSteps: v1 answers with its next step. One that names another question
+// is refused; of several at once the agent is told one, and the others are the steps
+// after it.
+func TestA22_ThroughSteps(t *testing.T) {
+	t.Parallel()
+	eachAtItsQuestion(t, func(t *testing.T, q questioned, peer adaptertest.Peer, b *bridge, at string) {
+		wrong := b.post(at+"/steps", `{"additional_input":{"resume":{"`+unknownQuestion+`":`+q.answer+`}}}`).is(http.StatusUnprocessableEntity)
+		for _, list := range b.get(threadOfTask(at)).ok().at("interrupts").(map[string]any) {
+			if id := dig(list, "0.id").(string); !says(string(wrong.body), unknownQuestion, id) {
+				t.Errorf("refused with %s", wrong.body)
+			}
+		}
+		if n := answers(peer); n != 0 {
+			t.Errorf("the agent was told %d answers to another question", n)
+		}
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() { b.post(at+"/steps", `{"additional_input":{"resume":`+q.answer+`}}`).ok() })
+		}
+		all.Wait()
+		if n := answers(peer); n != 1 {
+			t.Errorf("the agent was told %d answers, want 1", n)
+		}
+	})
+}
+
 // TestA22_TaskCancelledAtItsQuestion: nobody waits for the answer any more.
 func TestA22_TaskCancelledAtItsQuestion(t *testing.T) {
 	t.Parallel()
-	for name, q := range questionable() {
-		for modeName, mode := range modesWithSteps() {
-			t.Run(name+"/"+modeName, func(t *testing.T) {
-				t.Parallel()
-				peer := q.peer()
-				b := inFront(t, peer, mode)
-				at := b.task(`{"input":"hi"}`)
-				b.post(at+"/steps", "").ok()
-				b.post(at+"/steps", "").ok()
-				b.expect(threadOfTask(at), "status", "interrupted")
-				before := asked(peer)
-				b.cancelTask(at)
-				b.checkCancelled(b.post(at+"/steps", `{"additional_input":{"resume":`+q.answer+`}}`))
-				b.checkCancelled(b.post(at+"/steps", ""))
-				b.cancelTask(at) // again
-				b.expect(threadOfTask(at), "status", "idle")
-				if left := b.get(threadOfTask(at)).ok().at("interrupts").(map[string]any); len(left) != 0 {
-					t.Errorf("still open: %v", left)
-				}
-				b.resume(threadOfTask(at), q.answer).is(http.StatusConflict)
-				if asked(peer) != before {
-					t.Error("the agent was asked for more")
-				}
-			})
+	eachAtItsQuestion(t, func(t *testing.T, q questioned, peer adaptertest.Peer, b *bridge, at string) {
+		b.expect(threadOfTask(at), "status", "interrupted")
+		before := asked(peer)
+		b.cancelTask(at)
+		b.checkCancelled(b.post(at+"/steps", `{"additional_input":{"resume":`+q.answer+`}}`))
+		b.checkCancelled(b.post(at+"/steps", ""))
+		b.cancelTask(at) // again
+		b.expect(threadOfTask(at), "status", "idle")
+		if left := b.get(threadOfTask(at)).ok().at("interrupts").(map[string]any); len(left) != 0 {
+			t.Errorf("still open: %v", left)
 		}
-	}
+		b.resume(threadOfTask(at), q.answer).is(http.StatusConflict)
+		if asked(peer) != before {
+			t.Error("the agent was asked for more")
+		}
+	})
 }
