@@ -18,7 +18,7 @@ type Stream struct {
 
 	mu     sync.Mutex
 	w      http.ResponseWriter
-	out    *Writer // nil: nothing was said yet
+	out    *writer // nil: nothing was said yet
 	beat   *time.Timer
 	held   bool // Idle does not begin the answer
 	fresh  bool // headers or frames wait to be flushed

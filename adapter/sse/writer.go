@@ -10,39 +10,31 @@ import (
 // that takes nothing for so long is cut off; its last id lets it come back.
 const WriteTimeout = 30 * time.Second
 
-// Writer writes a stream to a client under a deadline that moves along with
+// writer writes a stream to a client under a deadline that moves along with
 // every write. Not for concurrent use. Errors are final.
-type Writer struct {
+type writer struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
 	set time.Time // when the deadline was set last
 	err error
 }
 
-// Start sends status 200 and the headers of an event stream, at once, so that
-// the client knows it is connected before the first event. Further headers
-// must have been set on w before.
-func Start(w http.ResponseWriter) *Writer {
-	s := open(w)
-	_ = s.Flush()
-	return s
-}
-
-// open is Start whose headers leave with the first flush.
-func open(w http.ResponseWriter) *Writer {
+// open says status 200 and the headers of an event stream, which leave with the
+// first flush. Further headers must have been set on w before.
+func open(w http.ResponseWriter) *writer {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	h.Del("Content-Length")
-	s := &Writer{w: w, rc: http.NewResponseController(w)}
+	s := &writer{w: w, rc: http.NewResponseController(w)}
 	s.deadline()
 	w.WriteHeader(http.StatusOK)
 	return s
 }
 
 // Write buffers encoded frames, whole ones only; Flush sends them.
-func (s *Writer) Write(frames []byte) error {
+func (s *writer) Write(frames []byte) error {
 	if s.err != nil || len(frames) == 0 {
 		return s.err
 	}
@@ -52,7 +44,7 @@ func (s *Writer) Write(frames []byte) error {
 }
 
 // Flush sends what is buffered.
-func (s *Writer) Flush() error {
+func (s *writer) Flush() error {
 	if s.err != nil {
 		return s.err
 	}
@@ -64,7 +56,7 @@ func (s *Writer) Flush() error {
 }
 
 // Heartbeat sends a comment and whatever else is buffered.
-func (s *Writer) Heartbeat() error {
+func (s *writer) Heartbeat() error {
 	if err := s.Write(AppendHeartbeat(nil)); err != nil {
 		return err
 	}
@@ -73,16 +65,16 @@ func (s *Writer) Heartbeat() error {
 
 // Failed tells whether the client could not be written to: it has gone, or it
 // took nothing for WriteTimeout.
-func (s *Writer) Failed() bool { return s.err != nil }
+func (s *writer) Failed() bool { return s.err != nil }
 
 // Close lifts the deadline, so that the connection can serve further requests.
 // It sends nothing.
-func (s *Writer) Close() { _ = s.rc.SetWriteDeadline(time.Time{}) }
+func (s *writer) Close() { _ = s.rc.SetWriteDeadline(time.Time{}) }
 
 // deadline moves the deadline on, at most once a second: in a burst of frames
 // setting it costs more than writing. It fails on writers that have none
 // (tests); those cannot hang either.
-func (s *Writer) deadline() {
+func (s *writer) deadline() {
 	if now := time.Now(); now.Sub(s.set) >= time.Second {
 		s.set = now
 		_ = s.rc.SetWriteDeadline(now.Add(WriteTimeout))

@@ -15,11 +15,12 @@ func TestWriterSendsHeadersBeforeEvents(t *testing.T) {
 	t.Parallel()
 	goOn := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		s := sse.Start(w)
+		s := sse.NewStream(w, time.Hour, func() {})
 		defer s.Close()
+		_ = s.Flush()
 		<-goOn
 		_ = s.Write(sse.AppendFrame(nil, "a", []byte("1"), "1.0"))
-		_ = s.Heartbeat()
+		_ = s.Flush()
 	}))
 	defer srv.Close()
 	res, err := http.Get(srv.URL)
@@ -32,7 +33,7 @@ func TestWriterSendsHeadersBeforeEvents(t *testing.T) {
 	}
 	close(goOn)
 	body, _ := io.ReadAll(res.Body)
-	if want := "event: a\ndata: 1\nid: 1.0\n\n: heartbeat\n"; string(body) != want {
+	if want := "event: a\ndata: 1\nid: 1.0\n\n"; string(body) != want {
 		t.Errorf("got %q, want %q", body, want)
 	}
 }
@@ -57,7 +58,8 @@ func TestWriterMovesTheDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rec := &deadlineRecorder{ResponseWriter: httptest.NewRecorder()}
-		s := sse.Start(rec)
+		s := sse.NewStream(rec, time.Hour, func() {})
+		_ = s.Flush()
 		first := rec.deadline
 		time.Sleep(sse.WriteTimeout / 2) // bubble time
 		if err := s.Write([]byte("data: x\n\n")); err != nil {
@@ -79,11 +81,12 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestWriterErrorsAreFinal(t *testing.T) {
 	t.Parallel()
-	s := sse.Start(brokenWriter{httptest.NewRecorder()})
+	s := sse.NewStream(brokenWriter{httptest.NewRecorder()}, time.Hour, func() {})
+	defer s.Close()
 	if err := s.Write([]byte("data: x\n\n")); err == nil {
 		t.Fatal("no error")
 	}
-	if s.Flush() == nil || s.Heartbeat() == nil {
+	if s.Flush() == nil || s.Write([]byte("data: y\n\n")) == nil || !s.Failed() {
 		t.Error("the stream goes on after an error")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
@@ -39,73 +38,30 @@ func (s *server) followSteps(w http.ResponseWriter, r *http.Request, ref adapter
 		w.Header().Set("Content-Type", "text/event-stream")
 		return nil
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	steps := s.pullSteps(ctx, ref, after)
-	defer drain(cancel, steps)
-	done := after > 0 && len(known) > 0 && known[0].IsLast
-	s.streamSteps(w, r, s.writer(ref), steps, done)
+	s.streamSteps(w, r, ref, after, after > 0 && len(known) > 0 && known[0].IsLast)
 	return nil
 }
 
-// followed is a step, or why there are no more.
-type followed struct {
-	step mapping.Step
-	err  error
-}
-
-// pullSteps follows the task on a goroutine of its own, so that heartbeats can
-// be sent meanwhile. It ends, and closes the channel, soon after ctx.
-func (s *server) pullSteps(ctx context.Context, ref adapter.TaskRef, after int) <-chan followed {
-	steps := make(chan followed, 16)
-	go func() {
-		defer close(steps)
-		for step, err := range s.svc.Steps.Follow(ctx, ref, after) {
-			select {
-			case steps <- followed{step, err}:
-			case <-ctx.Done():
-				return
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return steps
-}
-
-// drain stops the goroutine of pullSteps and waits for its end.
-func drain(cancel context.CancelFunc, steps <-chan followed) {
-	cancel()
-	for range steps {
-		continue
-	}
-}
-
 // streamSteps writes the stream; done tells that the client has the last step.
-func (s *server) streamSteps(w http.ResponseWriter, r *http.Request, wire writer, steps <-chan followed, done bool) {
-	out := sse.Start(w)
+func (s *server) streamSteps(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef, after int, done bool) {
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	out := sse.NewStream(w, s.face.Heartbeat, stop)
 	defer out.Close()
-	beat := time.NewTicker(s.face.Heartbeat)
-	defer beat.Stop()
-	for {
-		var err error
-		select {
-		case f, more := <-steps:
-			if !more || f.err != nil {
-				s.endStream(out, w, r, done, f.err)
-				return
-			}
-			done = f.step.IsLast
-			if err = out.Write(stepFrame(wire, &f.step)); err == nil && len(steps) == 0 {
-				err = out.Flush()
-			}
-		case <-beat.C:
-			err = out.Heartbeat()
+	wire, err := s.writer(ref), out.Flush()
+	if err != nil {
+		return
+	}
+	for step, failed := range s.svc.Steps.Follow(ctx, ref, after) {
+		if err = failed; err != nil {
+			break
 		}
-		if err != nil {
+		if out.Write(stepFrame(wire, &step)) != nil || out.Flush() != nil {
 			return
 		}
+		done = step.IsLast
 	}
+	s.endStream(out, w, r, done, err)
 }
 
 func stepFrame(wire writer, step *mapping.Step) []byte {
@@ -117,10 +73,10 @@ func stepFrame(wire writer, step *mapping.Step) []byte {
 }
 
 // endStream says how the stream ended. A client that left is told nothing.
-func (s *server) endStream(out *sse.Writer, w http.ResponseWriter, r *http.Request, done bool, err error) {
+func (s *server) endStream(out *sse.Stream, w http.ResponseWriter, r *http.Request, done bool, err error) {
 	var frame []byte
 	switch {
-	case r.Context().Err() != nil:
+	case r.Context().Err() != nil || out.Failed():
 		return
 	case err != nil:
 		e := classify(err)
