@@ -205,7 +205,11 @@ type NewRun struct {
 	// Background: the answer leaves before the run has done anything, so that the
 	// run may give way to other requests for a moment. No part of what is asked
 	// for: a repeated request may differ in it.
-	Background     bool `json:"-"`
+	Background bool `json:"-"`
+	// Stays: the caller waits for the run's end and does nothing else until then, so
+	// that it may be left to the caller to execute the run (Started.Work). No part of
+	// what is asked for either.
+	Stays          bool `json:"-"`
 	Retries        int  // how often a failed run is tried again
 	RetriesSaid    bool // the client said so; else the agent's configuration holds
 	IdempotencyKey string
@@ -227,6 +231,10 @@ type Command struct {
 type Started struct {
 	Run    mapping.Run
 	Losses []mapping.Loss
+	// Work, which is nil but for some runs with NewRun.Stays, executes the run on the
+	// caller's goroutine: the caller must call it at once. It returns when the run has
+	// ended or left this process; no request's context ends it, cancelling the run does.
+	Work func()
 }
 
 // CancelOptions of a cancellation.

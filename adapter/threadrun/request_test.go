@@ -118,18 +118,19 @@ func TestFlavours(t *testing.T) {
 	}
 }
 
-func TestRunsThatNobodyWaitsFor(t *testing.T) {
+func TestWhatRequestsWantOfTheirRuns(t *testing.T) {
 	t.Parallel()
-	for path, background := range map[string]bool{
-		"/runs": true, "/runs/batch": true, aThread + "/runs": true, "/runs/wait": false, aThread + "/runs/wait": false, "/runs/stream": false, aThread + "/runs/stream": false,
+	for path, wants := range map[string]struct{ background, stays bool }{
+		"/runs": {background: true}, "/runs/batch": {background: true}, aThread + "/runs": {background: true},
+		"/runs/wait": {stays: true}, aThread + "/runs/wait": {stays: true}, "/runs/stream": {}, aThread + "/runs/stream": {},
 	} {
 		f := newFake()
 		body := `{}`
 		if path == "/runs/batch" {
 			body = `[{}]`
 		}
-		if st := send(t, "POST", f.serve(t).URL+path, body); st != 200 || f.lastRun.Background != background {
-			t.Errorf("%s: %d, background %t", path, st, f.lastRun.Background)
+		if st := send(t, "POST", f.serve(t).URL+path, body); st != 200 || f.lastRun.Background != wants.background || f.lastRun.Stays != wants.stays {
+			t.Errorf("%s: %d, background %t, stays %t", path, st, f.lastRun.Background, f.lastRun.Stays)
 		}
 	}
 }

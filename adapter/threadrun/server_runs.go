@@ -15,28 +15,36 @@ var (
 	runKeys     = []string{"run_id", "thread_id", "assistant_id", "agent_id", "metadata", "status", "kwargs", "multitask_strategy", "created_at", "updated_at", "error"}
 )
 
+// interest is what a request wants of the run that it makes.
+type interest int
+
+const (
+	itsMaking interest = iota // the run may begin a moment later
+	itsEvents                 // as they come
+	itsEnd
+)
+
 // start reads a request for a run and starts it; the answer's headers are set.
-// tail is what a client that lost the answer may GET below the run's path; background
-// says that the answer does not wait for the run.
-func (s *server) start(w http.ResponseWriter, r *http.Request, tail string, background bool) (*runRequest, mapping.Run, error) {
+// tail is what a client that lost the answer may GET below the run's path.
+func (s *server) start(w http.ResponseWriter, r *http.Request, tail string, of interest) (*runRequest, adapter.Started, error) {
 	thread := ""
 	if !isStateless(r) {
 		var err error
 		if thread, err = threadOf(r); err != nil {
-			return nil, mapping.Run{}, err
+			return nil, adapter.Started{}, err
 		}
 	}
 	q, err := s.readRun(w, r, thread)
 	if err != nil {
-		return nil, mapping.Run{}, err
+		return nil, adapter.Started{}, err
 	}
-	q.Background = background
+	q.Background, q.Stays = of == itsMaking, of == itsEnd
 	started, err := s.svc.Runs.Start(r.Context(), q.NewRun)
 	if err != nil {
-		return nil, mapping.Run{}, err
+		return nil, adapter.Started{}, err
 	}
 	startedHeaders(w.Header(), q, started, tail)
-	return q, started.Run, nil
+	return q, started, nil
 }
 
 // startedHeaders say where the run is. SDKs take both ids out of
@@ -65,11 +73,11 @@ func (s *server) createRunStateless(w http.ResponseWriter, r *http.Request) erro
 }
 
 func (s *server) createRun(w http.ResponseWriter, r *http.Request) error {
-	q, run, err := s.start(w, r, "", true)
+	q, started, err := s.start(w, r, "", itsMaking)
 	if err != nil {
 		return err
 	}
-	replyRun(w, asCreated(run), q.ap())
+	replyRun(w, asCreated(started.Run), q.ap())
 	return nil
 }
 

@@ -29,10 +29,11 @@ func (s *server) startAndStream(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) startView(w http.ResponseWriter, r *http.Request) (v *view, cancel bool, err error) {
-	q, run, err := s.start(w, r, "stream", false)
+	q, started, err := s.start(w, r, "stream", itsEvents)
 	if err != nil {
 		return nil, false, err
 	}
+	run := started.Run
 	run.Options.Subgraphs = q.Subgraphs
 	return newView(&run, modeSet(q.StreamModes), adapter.Cursor{K: -1, Start: true}), q.cancel, nil
 }

@@ -25,7 +25,7 @@ func (s *server) waitStateless(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) startAndWait(w http.ResponseWriter, r *http.Request) error {
-	q, run, err := s.start(w, r, "", false)
+	q, started, err := s.start(w, r, "", itsEnd)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (s *server) startAndWait(w http.ResponseWriter, r *http.Request) error {
 		tail, shape = "wait", waitResponse
 	}
 	w.Header().Set("Location", w.Header().Get("Content-Location")+"/"+tail)
-	return s.wait(w, r, run, shape, q.cancel)
+	return s.wait(w, r, started, shape, q.cancel)
 }
 
 // joinRun answers with the values of a run that was started elsewhere.
@@ -66,7 +66,7 @@ func (s *server) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape)
 	if err != nil {
 		return err
 	}
-	return s.wait(w, r, run, shape, cancel)
+	return s.wait(w, r, adapter.Started{Run: run}, shape, cancel)
 }
 
 // readerContext is the request's, which a reader that takes the run along may have
@@ -87,13 +87,17 @@ const (
 	waitWithStatus                  // the same with a status at the top
 )
 
-// wait reads the run's events to their end and answers what came of it. A
+// wait waits for the run's end, or brings it about, and answers what came of it. A
 // client that leaves earlier cancels the run only if it asked for that.
-func (s *server) wait(w http.ResponseWriter, r *http.Request, run mapping.Run, shape waitShape, cancel bool) error {
+func (s *server) wait(w http.ResponseWriter, r *http.Request, started adapter.Started, shape waitShape, cancel bool) error {
+	run := started.Run
 	beat := &keepAlive{w: w}
 	defer beat.stop() // a beat after the handler returned would write to what is gone
 	if shape == bareValues {
 		beat.start(s.waitBeat)
+	}
+	if started.Work != nil {
+		s.work(r.Context(), started, cancel)
 	}
 	end, err := s.lastEntry(r.Context(), run)
 	if r.Context().Err() != nil {
@@ -118,6 +122,15 @@ func (s *server) wait(w http.ResponseWriter, r *http.Request, run mapping.Run, s
 		reply(w, http.StatusOK, body)
 	}
 	return err
+}
+
+// work executes the run here. That its client leaves is only noticed beside it.
+func (s *server) work(ctx context.Context, started adapter.Started, cancel bool) {
+	if cancel {
+		stop := context.AfterFunc(ctx, func() { s.left(ctx, &started.Run, cancel) })
+		defer stop()
+	}
+	started.Work()
 }
 
 // lastEntry is the run's end.

@@ -174,7 +174,8 @@ func TestA21_CancelRacesTheEnd(t *testing.T) {
 }
 
 // TestA20_ClientThatLeaves: the run of a client that goes away is cancelled or
-// goes on, as it was asked for, or as its flavour has it.
+// goes on, as it was asked for, or as its flavour has it; also where the agent was
+// quick so far, and the request itself executes the run.
 func TestA20_ClientThatLeaves(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ flavour, said, want string }{
@@ -187,11 +188,19 @@ func TestA20_ClientThatLeaves(t *testing.T) {
 		{"agent_id", `"on_disconnect":"continue",`, "success"},
 		{"agent_id", ``, "interrupted"},
 	} {
-		for _, how := range []string{"wait", "stream"} {
+		for _, how := range []string{"wait", "stream", "quick wait"} {
 			t.Run(fmt.Sprintf("%s %s %q", c.flavour, how, c.said), func(t *testing.T) {
 				t.Parallel()
-				g := newGate(adaptertest.NewStepAgent(adaptertest.Plain), stepPosts, 2)
+				how, quick := strings.CutPrefix(how, "quick ")
+				before := 0 // steps until it is known to be
+				if quick {
+					before = 30
+				}
+				g := newGate(adaptertest.NewStepAgent(adaptertest.Plain), stepPosts, before+2)
 				b := inFront(t, g)
+				for range before / 3 {
+					b.post("/runs/wait", `{"agent_id":"agent",`+saysHi+`}`).ok()
+				}
 				at := b.thread()
 				path, named := at+"/runs/"+how, ""
 				flavour := strings.TrimPrefix(c.flavour, "thread-scoped ")

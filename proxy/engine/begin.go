@@ -18,31 +18,46 @@ type Order struct {
 	OneStep bool
 	// Background: nobody waits for what the run does, so it may begin a moment later.
 	Background bool
+	// Stays: who begins the run waits for its end on this goroutine (Begun.Work).
+	Stays bool
 
 	further *Next // it is a further step of a parked run
 }
 
+// Begun is a run that was made.
+type Begun struct {
+	store.Created
+	// Work executes the run where Order.Stays leaves that to the caller, and returns
+	// when it has left this process; the caller must call it, once. nil: the run is
+	// executed already, or has to wait.
+	//
+	// The run of a quick agent (see pace) takes about as long as handing it to another
+	// goroutine and its end back: both wake a thread, mostly on another core. An agent
+	// that takes its time is another matter: there the request's goroutine, which
+	// would outlive a client that leaves, had better only wait.
+	Work func()
+}
+
 // Begin makes the run durable and, when its thread and agent are free, starts
 // it. It returns before the run has done anything.
-func (e *Engine) Begin(ctx context.Context, o Order) (store.Created, error) {
+func (e *Engine) Begin(ctx context.Context, o Order) (Begun, error) {
 	if e.isDraining() {
-		return store.Created{}, errDraining
+		return Begun{}, errDraining
 	}
 	agent := e.agents[o.New.Run.Agent]
 	o.New.Claim = o.New.Run.RunAfter.IsZero() && e.holds() && agent.tryAcquire()
 	if err := e.prepare(&o, agent); err != nil {
 		e.giveBack(agent, o.New.Claim)
-		return store.Created{}, err
+		return Begun{}, err
 	}
 	made := e.starters.make()
 	created, err := e.st.CreateRun(ctx, o.New)
 	made()
 	if err != nil {
 		e.giveBack(agent, o.New.Claim)
-		return created, err
+		return Begun{Created: created}, err
 	}
-	e.begun(agent, o, created)
-	return created, nil
+	return Begun{Created: created, Work: e.begun(agent, o, created)}, nil
 }
 
 // prepare adds the events that are logged with the run itself, when it starts
@@ -84,22 +99,27 @@ func (e *Engine) release(agent *Agent) {
 	}
 }
 
-// begun starts the execution of a claimed run, or sees to it that somebody
-// looks at the pending one.
-func (e *Engine) begun(agent *Agent, o Order, c store.Created) {
+// begun starts the execution of a claimed run, or leaves that to the caller, or sees
+// to it that somebody looks at the pending one.
+func (e *Engine) begun(agent *Agent, o Order, c store.Created) (work func()) {
 	if c.Claimed {
-		e.launch(agent, store.Claimed{Run: c.Run, Thread: c.Thread, Fence: c.Fence, Logged: c.Events, Task: taskOf(o)}, o)
-		return
+		claimed := store.Claimed{Run: c.Run, Thread: c.Thread, Fence: c.Fence, Logged: c.Events, Task: taskOf(o)}
+		if work = e.admit(agent, claimed, o); work == nil || o.Stays && agent.pace.quick() {
+			return work
+		}
+		go work()
+		return nil
 	}
 	e.giveBack(agent, o.New.Claim)
 	if c.Replayed {
-		return
+		return nil
 	}
 	e.waiting.Store(true)
 	if c.Active != nil {
 		e.displace(c.Active, c.Run, o.New.Run.RunAfter.IsZero())
 	}
 	e.ring()
+	return nil
 }
 
 // displace ends the runs that a newer one takes the place of. One that has them

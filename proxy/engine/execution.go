@@ -39,20 +39,35 @@ type execution struct {
 
 // launch starts the execution of a claimed run. The agent's slot is held.
 func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
+	if work := e.admit(agent, c, o); work != nil {
+		go work()
+	}
+}
+
+// admit takes a claimed run up. The agent's slot is held. The result, which must be
+// called, executes the run and returns when it has left this process; nil: too late.
+func (e *Engine) admit(agent *Agent, c store.Claimed, o Order) (work func()) {
 	ctx, cancel := context.WithCancelCause(e.scope(e.root, c.Run))
 	x := &execution{
 		e: e, agent: agent, run: c.Run, thread: c.Thread, task: c.Task, fence: c.Fence, taken: c.Taken,
 		say: o.Say, alone: o.New.MustNotExist, waits: o.Background, next: o.further, cancel: cancel, done: make(chan struct{}),
 	}
 	x.tail = e.log.Adopt(c.Run) // before anybody hears of the run: its readers wait for us
-	if !e.enlist(x, func() { x.work(ctx, c.Logged) }) {
+	if !e.enlist(x) {
 		cancel(errShutdown) // it stays claimed: the next process takes it over
 		e.log.Disown(x.tail)
 		agent.release()
+		return nil
+	}
+	return func() {
+		defer e.running.Done()
+		x.work(ctx, c.Logged)
 	}
 }
 
-func (e *Engine) enlist(x *execution, work func()) bool {
+// enlist puts an execution on the books, which Shutdown waits for: running.Done must
+// follow.
+func (e *Engine) enlist(x *execution) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stopped {
@@ -60,7 +75,7 @@ func (e *Engine) enlist(x *execution, work func()) bool {
 	}
 	e.live[x.run.ID] = x
 	e.meter.RunStarted(x.agent.Name)
-	e.running.Go(work)
+	e.running.Add(1)
 	return true
 }
 

@@ -75,7 +75,7 @@ func (s *runs) begin(ctx context.Context, p prepared) (adapter.Started, error) {
 	if created.Replayed {
 		p.losses = created.Run.Options.Losses
 	}
-	return adapter.Started{Run: created.Run, Losses: p.losses}, nil
+	return adapter.Started{Run: created.Run, Losses: p.losses, Work: created.Work}, nil
 }
 
 // again finds the run that the same request has made before. It is asked for
