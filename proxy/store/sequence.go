@@ -101,18 +101,21 @@ func (s *stretch) checkpoint(e *mapping.Event, at *tip) mark {
 // The one statement that gives numbers, under a condition. What it returns is
 // the tip before the stretch, but for seq, which the caller puts back. $5 and
 // more belong to the condition.
+//
+// PostgreSQL answers at once. SQLite keeps what a statement returns in a table of its
+// own until the end, which takes longer than to ask once more.
 const advance = `UPDATE thread_seq SET seq = seq + $2,
  prev_head = head, head = CASE WHEN $3 <> '' THEN $3 ELSE head END,
  prev_base = base, base = CASE WHEN $4 > 0 THEN seq + $4 ELSE base END
  WHERE thread = $1`
 
 const (
-	advanceHeld = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $5 AND holder = $6 AND fence = $7 AND status = 'running' AND parked = 0)
- RETURNING seq, prev_head, line, prev_base`
-	advanceIdle = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $5 AND (status = 'pending' OR (status = 'running' AND parked = 1)))
- RETURNING seq, prev_head, line, prev_base`
-	advanceFrom = advance + ` AND head = $5 RETURNING seq, prev_head, line, prev_base`
-	advanceFree = advance + ` RETURNING seq, prev_head, line, prev_base`
+	advanceHeld = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $5 AND holder = $6 AND fence = $7 AND status = 'running' AND parked = 0)`
+	advanceIdle = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $5 AND (status = 'pending' OR (status = 'running' AND parked = 1)))`
+	advanceFrom = advance + ` AND head = $5`
+	advanceFree = advance
+
+	advanced = ` seq, prev_head, line, prev_base `
 )
 
 // take numbers the stretch under the condition of text (advance…). ok is false
@@ -120,12 +123,25 @@ const (
 func (s *stretch) take(t *tx, text string, more ...any) (from tip, ok bool, err error) {
 	head, snapshot := s.newest()
 	args := append(in{s.thread, len(s.events), head, snapshot}, more...)
-	err = t.get(text, args, out{&from.seq, &from.head, &from.line, &from.base})
+	was := out{&from.seq, &from.head, &from.line, &from.base}
+	if t.on.shared() {
+		err = t.get(text+` RETURNING`+advanced, args, was)
+	} else if err = only(t.exec(text, args...)); err == nil {
+		err = t.get(`SELECT`+advanced+`FROM thread_seq WHERE thread = $1`, args[:1], was)
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return tip{}, false, nil
 	}
 	from.seq -= int64(len(s.events))
 	return from, err == nil, err
+}
+
+// only is the result of a statement that has to change something.
+func only(n int64, err error) error {
+	if err == nil && n == 0 {
+		err = sql.ErrNoRows
+	}
+	return err
 }
 
 // fork begins a new line at an older checkpoint, which becomes the head. ok is

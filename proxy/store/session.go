@@ -132,11 +132,7 @@ func (s *session) exec(text string, args in) (int64, error) {
 
 // insert asks the connection for the key: reading it as a row costs more.
 func (s *session) insert(text string, args in) (key int64, err error) {
-	n, err := s.exec(text, args)
-	if err == nil && n == 0 {
-		err = sql.ErrNoRows
-	}
-	if err != nil {
+	if err := only(s.exec(text, args)); err != nil {
 		return 0, err
 	}
 	return s.conn.LastInsertRowID(), nil
