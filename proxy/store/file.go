@@ -17,6 +17,12 @@ import (
 // applicationID marks a database file as ours ("PRAGMA application_id").
 const applicationID = 0x41504247
 
+// pageSize is that of new files, in bytes. Every commit writes each page that it
+// changes as a whole, and a run changes thirty for five kilobytes of its own: with
+// SQLite's usual 4 KiB that takes a seventh longer. Larger rows go to pages of their
+// own either way, in as many bytes.
+const pageSize = 2048
+
 // ensureFile leaves a complete database at the path or says why not. A new one
 // is made under another name first, so that a file at the path is never half
 // made.
@@ -59,8 +65,10 @@ func build(ctx context.Context, draft string) error {
 	pool := openPool(draft)
 	defer pool.Close()
 	pool.SetMaxOpenConns(1)
-	if _, err := pool.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
-		return unreadable(draft, err)
+	for _, first := range []string{fmt.Sprintf("PRAGMA page_size = %d", pageSize), fmt.Sprintf("PRAGMA application_id = %d", applicationID)} {
+		if _, err := pool.ExecContext(ctx, first); err != nil {
+			return unreadable(draft, err)
+		}
 	}
 	return migrate(ctx, draft, pool, goose.DialectSQLite3, sqliteWords)
 }

@@ -63,7 +63,7 @@ func openSQLite(ctx context.Context, path, owner string, o Options) (_ *sqlite, 
 
 // serve opens the writer and the pool of readers.
 func (d *sqlite) serve() error {
-	first, err := d.session("PRAGMA cache_size = -8000", "PRAGMA wal_autocheckpoint = 4000", "PRAGMA journal_size_limit = 67108864")
+	first, err := d.session("PRAGMA cache_size = -8000", "PRAGMA journal_size_limit = 67108864")
 	if err != nil {
 		return err
 	}
@@ -76,13 +76,19 @@ func (d *sqlite) serve() error {
 	return nil
 }
 
-// bound has a session's writes fail where the file would grow beyond a limit.
+// logUsual is how much of the log is gathered, in bytes, before it is taken over into
+// the file.
+const logUsual = 16 << 20
+
+// bound says how much of the log a session gathers, and has its writes fail where the
+// file would grow beyond a limit. SQLite counts both in pages, which are as large as
+// the program had them that made the file.
 func bound(s *session, limit int64) error {
-	if limit <= 0 {
-		return nil
-	}
 	var page int64
 	if err := s.get("PRAGMA page_size", nil, out{&page}); err != nil {
+		return err
+	}
+	if err := s.put("PRAGMA wal_autocheckpoint = "+strconv.FormatInt(logUsual/page, 10), nil); err != nil || limit <= 0 {
 		return err
 	}
 	return s.put("PRAGMA max_page_count = "+strconv.FormatInt(max(limit/page, 1), 10), nil)
