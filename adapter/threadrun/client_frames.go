@@ -127,8 +127,8 @@ func (s *session) valuesFrame(head mapping.Head, data json.RawMessage) error {
 // checkpointFrame is the state at a checkpoint, with what comes next. The
 // short form, which servers send beside values, has no state: it is kept.
 func (s *session) checkpointFrame(head mapping.Head, data json.RawMessage) error {
-	var cp checkpointWire
-	if err := json.Unmarshal(data, &cp); err != nil {
+	cp, err := checkpointOf(data)
+	if err != nil {
 		return s.badFrame("checkpoints", jsonComplaint(err))
 	}
 	if cp.Values == nil {
@@ -150,6 +150,26 @@ func (s *session) checkpointFrame(head mapping.Head, data json.RawMessage) error
 	head.Checkpoint = &mapping.Checkpoint{ID: s.pointID(), Source: orElse(meta.Source, "loop"), Step: meta.Step,
 		Next: head.Next, RunID: s.t.Run.ID, Metadata: s.own(cp.Metadata)}
 	return s.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: cp.Values})
+}
+
+// checkpointOf reads a checkpoint, without going over its values more than once.
+func checkpointOf(data json.RawMessage) (cp checkpointWire, err error) {
+	var next json.RawMessage
+	whole := mapping.EachMember(data, func(name string, value json.RawMessage) {
+		switch name {
+		case "values":
+			cp.Values = value
+		case "metadata":
+			cp.Metadata = value
+		case "next":
+			next = value
+		}
+	})
+	if whole == nil && (next == nil || json.Unmarshal(next, &cp.Next) == nil) {
+		return cp, nil
+	}
+	err = json.Unmarshal(data, &cp) // says what is wrong
+	return cp, err
 }
 
 // updatesFrame is what one node put out, or several of one superstep, or a

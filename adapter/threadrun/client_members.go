@@ -3,6 +3,7 @@ package threadrun
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -57,4 +58,25 @@ func find(list []member, name string) (json.RawMessage, bool) {
 
 func isObject(data json.RawMessage) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(data), []byte("{"))
+}
+
+// object is raw as the members of a JSON object, nil when it is none. The values are
+// parts of raw.
+func object(raw json.RawMessage) map[string]json.RawMessage {
+	m := map[string]json.RawMessage{}
+	if mapping.EachMember(raw, func(name string, value json.RawMessage) { m[name] = slices.Clip(value) }) != nil {
+		return nil
+	}
+	return m
+}
+
+// textOf writes an object, its names in order. Its values were checked when they came
+// in: encoding/json would check them once more.
+func textOf(m map[string]json.RawMessage) json.RawMessage {
+	var e enc
+	e.open('{')
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		e.anyKey(name).raw(m[name], "null")
+	}
+	return e.close('}').b
 }

@@ -94,10 +94,7 @@ func (b *backend) patchPlain(ctx context.Context, link mapping.Link, values json
 // startPlain sends the run once. A server without /runs/stream is asked to
 // answer when the run has ended.
 func (s *session) startPlain() error {
-	body, err := s.plainRequest()
-	if err != nil {
-		return err
-	}
+	body := s.plainRequest()
 	resp, err := s.b.http.stream(s.ctx, http.MethodPost, "/runs/stream", body, "")
 	switch code := status(err); {
 	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed:
@@ -117,17 +114,12 @@ func (s *session) startPlain() error {
 	return s.waitPlain()
 }
 
-func (s *session) plainRequest() (plainCreate, error) {
-	config, err := s.config(false)
-	if err != nil {
-		return plainCreate{}, err
-	}
-	meta, err := s.metadata()
+func (s *session) plainRequest() plainCreate {
 	return plainCreate{
-		Agent: s.target.id, Thread: s.link.Remote, Input: set(s.t.Input.Raw), Config: config, Metadata: meta,
+		Agent: s.target.id, Thread: s.link.Remote, Input: set(s.t.Input.Raw), Config: s.config(false), Metadata: s.metadata(),
 		StreamMode:   []string{"values", "messages", "updates", "custom"},
 		OnCompletion: "keep", OnDisconnect: "continue", IfNotExists: "create",
-	}, err
+	}
 }
 
 // waitForPlain runs by POST /runs/wait.

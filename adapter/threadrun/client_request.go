@@ -26,36 +26,29 @@ var ownKeys = []string{"thread_id", "run_id", "graph_id", "assistant_id", "check
 // the server's default to go on when the connection breaks and to keep the
 // frames only if asked; both are said, since getting back to a broken stream
 // rests on them.
-func (s *session) request(next bool) (runCreate, error) {
+func (s *session) request(next bool) runCreate {
 	o := s.t.Run.Options
-	config, err := s.config(next)
-	if err != nil {
-		return runCreate{}, err
-	}
-	meta, err := s.metadata()
-	if err != nil {
-		return runCreate{}, err
-	}
+	durability, _ := mapping.Member(s.t.Run.Kwargs, "durability")
 	body := runCreate{
-		Assistant: s.target.id, Config: config, Metadata: meta,
+		Assistant: s.target.id, Config: s.config(next), Metadata: s.metadata(),
 		Context: set(o.Context), StreamMode: modes(o.StreamModes), Subgraphs: o.Subgraphs,
 		Resumable: true, OnDisconnect: "continue", Multitask: "reject",
 		InterruptBefore: nodes(o.InterruptBefore), InterruptAfter: nodes(o.InterruptAfter),
-		Durability: set(object(s.t.Run.Kwargs)["durability"]),
+		Durability: durability,
 	}
 	if s.t.OneStep || (o.Approval == mapping.ApprovalStep && len(o.InterruptAfter) == 0) {
 		body.InterruptAfter = nodes([]string{"*"})
 	}
 	if next {
 		s.goOn(&body)
-		return body, nil
+		return body
 	}
 	if s.creates {
 		body.IfNotExists = "create"
 	}
 	body.CheckpointID = s.t.Fork
 	s.tell(&body)
-	return body, nil
+	return body
 }
 
 // tell puts what the client said into the first request of a run: an answer,
@@ -136,7 +129,7 @@ func (s *session) questionOpen() bool {
 // config is the client's config without names of ours, and always with a
 // recursion_limit: the server's own default of 25 is no limit of ours. It lies
 // one above max_steps, so that the bridge's own limit is met first (see mayMake).
-func (s *session) config(next bool) (json.RawMessage, error) {
+func (s *session) config(next bool) json.RawMessage {
 	config := object(s.t.Run.Options.Config)
 	if config == nil {
 		config = map[string]json.RawMessage{}
@@ -158,13 +151,9 @@ func (s *session) config(next bool) (json.RawMessage, error) {
 		configurable["checkpoint_id"] = orNull(nil)
 	}
 	if configurable != nil {
-		raw, err := json.Marshal(configurable)
-		if err != nil {
-			return nil, err
-		}
-		config["configurable"] = raw
+		config["configurable"] = textOf(configurable)
 	}
-	return json.Marshal(config)
+	return textOf(config)
 }
 
 // originKey is the member of metadata that says where a thread comes from.
@@ -175,7 +164,7 @@ var bridgeKeys = []string{"graph_id", "assistant_id", "created_by"}
 
 // metadata is the run's, without what the bridge says there about its own
 // agent, and by what a lost request is found again.
-func (s *session) metadata() (json.RawMessage, error) {
+func (s *session) metadata() json.RawMessage {
 	meta := object(s.t.Run.Metadata)
 	if meta == nil {
 		meta = map[string]json.RawMessage{}
@@ -191,9 +180,9 @@ func (s *session) metadata() (json.RawMessage, error) {
 		}
 		origin["thread_id"], _ = json.Marshal(s.t.Thread.ID)
 		origin["run_id"] = meta["apbridge_run_id"]
-		meta[originKey], _ = json.Marshal(origin)
+		meta[originKey] = textOf(origin)
 	}
-	return json.Marshal(meta)
+	return textOf(meta)
 }
 
 func modes(asked []string) []string {

@@ -36,11 +36,7 @@ func (s *session) start(next bool) error {
 // there is nothing to follow. What it needs has left the stack when the
 // stream is waited for.
 func (s *session) open(next bool) (stream io.ReadCloser, done bool, err error) {
-	body, err := s.request(next)
-	if err != nil {
-		return nil, false, err
-	}
-	resp, err := s.create(body)
+	resp, err := s.create(s.request(next))
 	switch {
 	case errors.Is(err, errNotMade):
 		return nil, true, s.makeFirst()

@@ -2,7 +2,6 @@ package threadrun
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -157,13 +156,4 @@ func (s *session) unknown(cause error) error {
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeOutcomeUnknown, Err: cause,
 		Message: fmt.Sprintf("The connection to agent %q at %s was lost during the run, and it could not be asked how the run ended (%s).",
 			s.b.up.Name, s.b.http.host, mapping.Classify(cause).Message)}
-}
-
-// object is raw as the members of a JSON object, nil when it is none.
-func object(raw json.RawMessage) map[string]json.RawMessage {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(raw, &m) != nil {
-		return nil
-	}
-	return m
 }

@@ -106,25 +106,23 @@ func fillKeys(base, extra json.RawMessage) (json.RawMessage, error) {
 	if len(extra) == 0 {
 		return object(base), nil
 	}
-	var have, add map[string]json.RawMessage
-	if err := json.Unmarshal(object(base), &have); err != nil {
+	base = object(base)
+	have := map[string]bool{}
+	if err := mapping.EachMember(base, func(name string, _ json.RawMessage) { have[name] = true }); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(object(extra), &add); err != nil {
-		return nil, err
-	}
-	for k := range have {
-		delete(add, k)
-	}
-	if len(add) == 0 {
-		return object(base), nil
-	}
-	more, err := encode(add)
-	if err != nil || len(have) == 0 {
-		return more, err
-	}
-	end := bytes.LastIndexByte(base, '}')
-	return append(append(bytes.Clone(base[:end]), ','), more[1:]...), nil
+	all, first := bytes.Clone(base[:bytes.LastIndexByte(base, '}')]), len(have) == 0
+	err := mapping.EachMember(object(extra), func(name string, value json.RawMessage) {
+		if have[name] {
+			return
+		}
+		if !first {
+			all = append(all, ',')
+		}
+		quoted, _ := json.Marshal(name) // a string cannot fail
+		all, first, have[name] = append(append(append(all, quoted...), ':'), value...), false, true
+	})
+	return append(all, '}'), err
 }
 
 // rawOf lets a scan fill a json.RawMessage without a conversion.
