@@ -36,6 +36,9 @@ type Store struct {
 	// of one it deleted, while the id of a run is never used again.
 	threads *lru.Cache[threadName, int64]
 	runs    *lru.Cache[string, runKey]
+	// bare are threads, of those in threads, that nothing was ever uploaded to: each
+	// task of a thread/run agent asks.
+	bare *lru.Cache[int64, struct{}]
 	// Doorbells: a delivery, a thread's time to go, a cron.
 	outbox, expiries, crons chan struct{}
 }
@@ -76,7 +79,7 @@ type runKey struct {
 	tokens, shared bool
 }
 
-// keysKept bounds each of the two caches of keys: about 2 MB when full.
+// keysKept bounds each of the caches of keys: about 2 MB when full.
 const keysKept = 8192
 
 // Open opens the database at dsn and brings its tables up to date.
@@ -102,6 +105,9 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 		return nil, err
 	}
 	if s.runs, err = lru.New[string, runKey](keysKept); err != nil {
+		return nil, err
+	}
+	if s.bare, err = lru.New[int64, struct{}](keysKept); err != nil {
 		return nil, err
 	}
 	if s.db, err = connect(ctx, dsn, s.owner, o, log); err != nil {
@@ -152,13 +158,24 @@ func (s *Store) LogSize() (bytes int64, ok bool) { return s.db.logSize() }
 
 // write runs do as one operation and returns when it is durable.
 func (s *Store) write(ctx context.Context, do func(*tx) error) error {
-	return s.db.classify(s.db.write(ctx, false, do))
+	return s.db.classify(s.db.write(ctx, false, s.noting(do)))
 }
 
 // writeRelaxed is write for what may be lost when the machine fails, though not
 // when the process does.
 func (s *Store) writeRelaxed(ctx context.Context, do func(*tx) error) error {
-	return s.db.classify(s.db.write(ctx, true, do))
+	return s.db.classify(s.db.write(ctx, true, s.noting(do)))
+}
+
+// noting forgets of threads that were uploaded to that nothing was.
+func (s *Store) noting(do func(*tx) error) func(*tx) error {
+	return func(t *tx) error {
+		err := do(t)
+		for _, thread := range t.uploaded {
+			t.after(func() { s.bare.Remove(thread) })
+		}
+		return err
+	}
 }
 
 // read runs do on one consistent view.

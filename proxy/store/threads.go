@@ -97,10 +97,13 @@ func (s *Store) insertThread(t *tx, p mapping.Principal, th mapping.Thread) (row
 	return row, err == nil, err
 }
 
-// keepThread remembers a thread's key once the operation is committed.
+// keepThread remembers a new thread once the operation is committed.
 func (s *Store) keepThread(t *tx, name threadName, key int64) {
 	if !t.on.shared() {
-		t.after(func() { s.threads.Add(name, key) })
+		t.after(func() {
+			s.threads.Add(name, key)
+			s.bare.Add(key, struct{}{})
+		})
 	}
 }
 

@@ -23,6 +23,7 @@ type tx struct {
 	on        statements
 	now       int64    // microseconds, one value for the whole operation
 	committed []func() // run after the commit, before the caller hears of it
+	uploaded  []int64  // threads that were given files by a client
 }
 
 // exec runs a statement and tells how many rows it changed.

@@ -1,0 +1,59 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// Whether anything was uploaded to a thread is kept in memory: every way by which
+// something may come to be there has to be seen, by whoever asked before.
+func TestUploadsAreSeenHoweverTheyCome(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		see := func(thread string, want ...string) {
+			t.Helper()
+			list, err := b.Uploads(b.ctx, thread)
+			b.ok(err)
+			var got []string
+			for _, a := range list {
+				got = append(got, a.Path)
+			}
+			if strings.Join(got, " ") != strings.Join(want, " ") {
+				t.Errorf("uploads %v, want %v", got, want)
+			}
+		}
+		byClient := b.thread().ID
+		see(byClient)
+		b.save(byClient, "a", "1", false)
+		see(byClient, "a")
+
+		withInput := b.create(newThreadRun())
+		see(withInput.Thread.ID)
+		files := func(made bool, path string) {
+			_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: withInput.Thread.ID, RunID: withInput.Run.ID, Fence: withInput.Fence,
+				Events: []mapping.Event{update(`{"a":1}`)}, Files: []store.FileWrite{{Artifact: mapping.Artifact{Path: path, AgentCreated: made}, Content: []byte("x")}}})
+			b.ok(err)
+		}
+		files(true, "made")
+		see(withInput.Thread.ID)
+		files(false, "given")
+		see(withInput.Thread.ID, "given")
+
+		copied, err := b.CopyThread(b.ctx, byClient, id())
+		b.ok(err)
+		see(copied.ID, "a")
+
+		staged := b.thread().ID
+		see(staged)
+		b.save(staged, "later", "1", true)
+		see(staged)
+
+		b.ok(b.DeleteThread(b.ctx, byClient))
+		see(byClient)
+		see(b.thread().ID)
+	})
+}
