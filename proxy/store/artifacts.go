@@ -73,7 +73,7 @@ func (s *Store) Artifacts(ctx context.Context, threadID string, limit, offset in
 // Uploads lists the visible ones of a thread that were not made by an agent,
 // root before nested, then by path. A thread that is not there has none.
 func (s *Store) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
-	if key, ok := s.threads.Get(threadName{tenantOf(ctx), threadID}); ok && s.bare.Contains(key) {
+	if s.isBare(tenantOf(ctx), threadID) {
 		return nil, nil
 	}
 	err = s.read1(ctx, func(t *tx) error {

@@ -36,9 +36,7 @@ type Store struct {
 	// of one it deleted, while the id of a run is never used again.
 	threads *lru.Cache[threadName, int64]
 	runs    *lru.Cache[string, runKey]
-	// bare are threads, of those in threads, that nothing was ever uploaded to: each
-	// task of a thread/run agent asks.
-	bare *lru.Cache[int64, struct{}]
+	recent  recent
 	// Doorbells: a delivery, a thread's time to go, a cron.
 	outbox, expiries, crons chan struct{}
 }
@@ -107,7 +105,7 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 	if s.runs, err = lru.New[string, runKey](keysKept); err != nil {
 		return nil, err
 	}
-	if s.bare, err = lru.New[int64, struct{}](keysKept); err != nil {
+	if s.recent, err = newRecent(); err != nil {
 		return nil, err
 	}
 	if s.db, err = connect(ctx, dsn, s.owner, o, log); err != nil {
@@ -165,17 +163,6 @@ func (s *Store) write(ctx context.Context, do func(*tx) error) error {
 // when the process does.
 func (s *Store) writeRelaxed(ctx context.Context, do func(*tx) error) error {
 	return s.db.classify(s.db.write(ctx, true, s.noting(do)))
-}
-
-// noting forgets of threads that were uploaded to that nothing was.
-func (s *Store) noting(do func(*tx) error) func(*tx) error {
-	return func(t *tx) error {
-		err := do(t)
-		for _, thread := range t.uploaded {
-			t.after(func() { s.bare.Remove(thread) })
-		}
-		return err
-	}
 }
 
 // read runs do on one consistent view.

@@ -65,6 +65,7 @@ func (s *Store) createThread(t *tx, p mapping.Principal, n NewThread) (mapping.T
 		return mapping.Thread{}, false, err
 	}
 	row.Head, _ = part.newest()
+	s.keepFresh(t, row)
 	return row.Thread, false, nil
 }
 
@@ -102,7 +103,7 @@ func (s *Store) keepThread(t *tx, name threadName, key int64) {
 	if !t.on.shared() {
 		t.after(func() {
 			s.threads.Add(name, key)
-			s.bare.Add(key, struct{}{})
+			s.recent.bare.Add(key, struct{}{})
 		})
 	}
 }
@@ -129,6 +130,9 @@ func newThread(t *tx, p mapping.Principal, th mapping.Thread) mapping.Thread {
 
 // Thread reads a thread, without Values.
 func (s *Store) Thread(ctx context.Context, id string) (th mapping.Thread, err error) {
+	if th, ok := s.freshThread(tenantOf(ctx), id); ok {
+		return th, nil
+	}
 	err = s.read1(ctx, func(t *tx) error {
 		row, err := readThread(t, tenantOf(ctx), id)
 		th = row.Thread
@@ -142,7 +146,9 @@ func holdThread(t *tx, tenant, id string) (threadRow, error) {
 	if err := t.holdNamed(tenant, id); err != nil {
 		return threadRow{}, err
 	}
-	return readThread(t, tenant, id)
+	row, err := readThread(t, tenant, id)
+	t.held = append(t.held, row.key)
+	return row, err
 }
 
 const threadColumns = `h.id, h.tenant, h.thread_id, h.owner, h.status, h.metadata, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, q.head

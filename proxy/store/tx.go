@@ -23,6 +23,7 @@ type tx struct {
 	on        statements
 	now       int64    // microseconds, one value for the whole operation
 	committed []func() // run after the commit, before the caller hears of it
+	held      []int64  // threads that something is done with
 	uploaded  []int64  // threads that were given files by a client
 }
 
@@ -58,16 +59,18 @@ func (t *tx) after(f func()) { t.committed = append(t.committed, f) }
 // hold keeps other operations away from a thread until this one is over. What
 // decides about a thread and its runs is read after it. The row of a thread's
 // numbers stands for the thread; it is taken before rows of runs, by everybody,
-// so that nobody waits in a circle. A single writer needs none of this.
+// so that nobody waits in a circle. A single writer needs none of this, but notes it:
+// see recent.
 func (t *tx) hold(thread int64) error {
 	if !t.on.shared() {
+		t.held = append(t.held, thread)
 		return nil
 	}
 	return t.put(`SELECT 1 FROM thread_seq WHERE thread = $1 FOR UPDATE`, thread)
 }
 
-// holdNamed is hold of a thread whose key is not known. One that is not there
-// is no error.
+// holdNamed is hold of a thread whose key is not known, and is read next. One that is
+// not there is no error.
 func (t *tx) holdNamed(tenant, id string) error {
 	if !t.on.shared() {
 		return nil
