@@ -152,7 +152,9 @@ func (s *session) checkpointFrame(head mapping.Head, data json.RawMessage) error
 	return s.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: cp.Values})
 }
 
-// checkpointOf reads a checkpoint, without going over its values more than once.
+// checkpointOf reads a checkpoint, without going over its values more than once;
+// encoding/json says what is wrong with one that cannot be read. The values are parts
+// of data.
 func checkpointOf(data json.RawMessage) (cp checkpointWire, err error) {
 	var next json.RawMessage
 	whole := mapping.EachMember(data, func(name string, value json.RawMessage) {
@@ -168,7 +170,8 @@ func checkpointOf(data json.RawMessage) (cp checkpointWire, err error) {
 	if whole == nil && (next == nil || json.Unmarshal(next, &cp.Next) == nil) {
 		return cp, nil
 	}
-	err = json.Unmarshal(data, &cp) // says what is wrong
+	cp = checkpointWire{} // its values are parts of data, which would be written over
+	err = json.Unmarshal(data, &cp)
 	return cp, err
 }
 

@@ -95,6 +95,21 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// What is wrong with a checkpoint is said, whatever it has twice.
+func TestBadCheckpoints(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{
+		`[1]`, `{"values":7,"metadata":{}}`, `{"values":{},"metadata":7}`, `{"values":{},"metadata":{},"next":7}`,
+		`{"values":{},"next":7,"values":{"a":1},"metadata":{}}`,
+		`{"metadata":{},"values":{},"next":7,"metadata":{"a":1}}`,
+	} {
+		e := mapping.Classify(framesIn(t, sse.Event{Name: "checkpoints", Data: []byte(data)}).Err)
+		if e.Code != mapping.CodeBadUpstream {
+			t.Errorf("%s: %s %q", data, e.Code, e.Message)
+		}
+	}
+}
+
 func TestStopsAtNodesAreShownToThoseWhoAsked(t *testing.T) {
 	t.Parallel()
 	tr := framesIn(t, sse.Event{Name: "updates", Data: []byte(`{"__interrupt__":[]}`)}, sse.Event{Name: "values", Data: []byte(`{"__interrupt__":[]}`)})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"sync"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -96,10 +97,7 @@ func (s *server) wait(w http.ResponseWriter, r *http.Request, started adapter.St
 	if shape == bareValues {
 		beat.start(s.waitBeat)
 	}
-	if started.Work != nil {
-		s.work(r.Context(), started, cancel)
-	}
-	end, err := s.lastEntry(r.Context(), run)
+	end, err := s.endOf(r.Context(), started, cancel)
 	if r.Context().Err() != nil {
 		beat.stop()
 		s.left(r.Context(), &run, cancel)
@@ -124,6 +122,18 @@ func (s *server) wait(w http.ResponseWriter, r *http.Request, started adapter.St
 	return err
 }
 
+// endOf is the run's end. Where the run is left to us it is executed while it is read:
+// a run that nobody reads may be deleted as soon as it has ended.
+func (s *server) endOf(ctx context.Context, started adapter.Started, cancel bool) (*mapping.Entry, error) {
+	if started.Work == nil {
+		return s.lastEntry(ctx, started.Run, nil)
+	}
+	work := sync.OnceFunc(func() { s.work(ctx, started, cancel) })
+	end, err := s.lastEntry(ctx, started.Run, work)
+	work() // also where the run could not be read
+	return end, err
+}
+
 // work executes the run here. That its client leaves is only noticed beside it.
 func (s *server) work(ctx context.Context, started adapter.Started, cancel bool) {
 	if cancel {
@@ -133,11 +143,11 @@ func (s *server) work(ctx context.Context, started adapter.Started, cancel bool)
 	started.Work()
 }
 
-// lastEntry is the run's end.
-func (s *server) lastEntry(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
+// lastEntry reads the run's end. idle is called before it is waited for.
+func (s *server) lastEntry(ctx context.Context, run mapping.Run, idle func()) (*mapping.Entry, error) {
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
 	var last *mapping.Entry
-	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true, End: true}, nil) {
+	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true, End: true}, idle) {
 		if err != nil {
 			return nil, err
 		}

@@ -29,10 +29,27 @@ func TestWhoStaysDoesTheWork(t *testing.T) {
 		"/runs/wait": `{"agent_id":"legacy"}`, aThread + "/runs/wait": `{"assistant_id":"legacy"}`,
 	} {
 		f := newFake()
-		f.script, f.stays = begun, f.finish
+		f.script, f.stays = begun, func(run mapping.Run) {
+			if f.mu.Lock(); f.readers == 0 {
+				t.Errorf("%s: nobody reads the run meanwhile", path)
+			}
+			f.mu.Unlock()
+			f.finish(run)
+		}
 		if st := send(t, "POST", f.serve(t).URL+path, body); st != 200 {
 			t.Errorf("%s: %d", path, st)
 		}
+	}
+}
+
+// Work that was left to a request is done also where the run cannot be read.
+func TestTheWorkIsDoneThoughTheRunCannotBeRead(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	done := 0
+	f.script, f.breakAt, f.stays = begun, 1, func(mapping.Run) { done++ }
+	if st := send(t, "POST", f.serve(t).URL+"/runs/wait", `{"agent_id":"legacy"}`); st != 500 || done != 1 {
+		t.Errorf("%d, and the work was done %d times", st, done)
 	}
 }
 

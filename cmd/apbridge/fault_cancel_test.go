@@ -308,3 +308,27 @@ func (b *bridge) sendAndLeave(method, path, body string) {
 		b.t.Fatalf("%s was answered: %s", path, a.body)
 	}
 }
+
+// TestA7_ShutdownDuringTheWorkOfARequest: a run that its request executes is handed
+// over when the bridge stops, like any other: nobody wanted it cancelled.
+func TestA7_ShutdownDuringTheWorkOfARequest(t *testing.T) {
+	t.Parallel()
+	const before = 30 // steps until the agent is known for a quick one
+	g := newGate(adaptertest.NewStepAgent(adaptertest.Python), stepPosts, before+2)
+	b := inFront(t, g)
+	for range before / 3 {
+		b.post("/runs/wait", `{"agent_id":"agent",`+saysHi+`}`).ok()
+	}
+	at := b.thread()
+	var left sync.WaitGroup
+	left.Go(func() {
+		_, _ = b.try(t.Context(), "POST", at+"/runs/wait", `{"assistant_id":"agent","on_disconnect":"cancel",`+saysHi+`}`)
+	})
+	g.await(t)
+	run := at + "/runs/" + dig(b.get(at+"/runs").ok().list(""), "0.run_id").(string)
+	b.end()
+	left.Wait()
+	b = b.again()
+	b.get(run + "/join").ok()
+	b.expect(run, "status", "success")
+}

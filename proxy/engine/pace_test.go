@@ -75,7 +75,7 @@ func TestStepsThatNobodyFollowsAreWrittenTogether(t *testing.T) {
 		r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 		if follow {
 			b.read(t, r)
-		} else if _, err := b.log.End(t.Context(), r); err != nil {
+		} else if _, err := b.log.End(t.Context(), r, nil); err != nil {
 			t.Fatal(err)
 		}
 		return written

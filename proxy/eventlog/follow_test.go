@@ -313,3 +313,32 @@ func TestC5ReaderThatNobodyRingsFor(t *testing.T) {
 		t.Errorf("after %s it read %d entries", first.Kind, len(list))
 	}
 }
+
+// Who waits for the end reads the run from before it waits: neither the run nor what
+// is in memory of it goes meanwhile.
+func TestWhoWaitsForTheEndReads(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.create(true)
+	w := b.own(c.Run, c.Fence, c.Events)
+	waits := 0
+	e, err := b.End(t.Context(), c.Run, func() {
+		if waits++; waits > 1 {
+			return
+		}
+		if !b.Reading(c.Thread.ID) {
+			t.Error("nobody reads the run")
+		}
+		w.add(some(3, 400<<10)...) // more than is kept of a run that nobody reads
+		w.end()
+		if b.Live() == 0 {
+			t.Error("the run is not in memory any more")
+		}
+	})
+	if err != nil || e.Kind != mapping.KindEnd || waits != 1 {
+		t.Errorf("%v, %v after %d waits", e, err, waits)
+	}
+	if b.Reading(c.Thread.ID) || b.Live() != 0 {
+		t.Error("it is still read")
+	}
+}

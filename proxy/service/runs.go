@@ -136,7 +136,7 @@ func (s *runs) entries(ctx context.Context, ref adapter.RunRef, after adapter.Cu
 		return nil, err
 	}
 	if after.End {
-		return func(yield func(*mapping.Entry, error) bool) { yield(s.log.End(ctx, r)) }, nil
+		return func(yield func(*mapping.Entry, error) bool) { yield(s.log.End(ctx, r, idle)) }, nil
 	}
 	seq, err := s.position(ctx, r, after)
 	return s.log.Follow(ctx, r, seq, idle), err

@@ -101,7 +101,8 @@ func decode(b []byte, v any) error {
 	return json.Unmarshal(b, v)
 }
 
-// fillKeys adds those keys of extra that base lacks; base keeps its bytes.
+// fillKeys adds those keys of extra that base lacks; base keeps its bytes. A key that
+// extra has twice is added twice, so that its later value counts, as everywhere.
 func fillKeys(base, extra json.RawMessage) (json.RawMessage, error) {
 	if len(extra) == 0 {
 		return object(base), nil
@@ -120,7 +121,7 @@ func fillKeys(base, extra json.RawMessage) (json.RawMessage, error) {
 			all = append(all, ',')
 		}
 		quoted, _ := json.Marshal(name) // a string cannot fail
-		all, first, have[name] = append(append(append(all, quoted...), ':'), value...), false, true
+		all, first = append(append(append(all, quoted...), ':'), value...), false
 	})
 	return append(all, '}'), err
 }

@@ -32,7 +32,8 @@ func newRecent() (r recent, err error) {
 }
 
 // noting has an operation forget what it makes untrue. Whatever is done with a thread
-// begins with holding it.
+// begins with holding it; what is done with a run of its does not always, but making
+// the run did.
 func (s *Store) noting(do func(*tx) error) func(*tx) error {
 	return func(t *tx) error {
 		err := do(t)
