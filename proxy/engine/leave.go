@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
 
 const (
@@ -17,8 +18,15 @@ const (
 	deleteAfter = 5 * time.Second
 )
 
-// leave ends the run, parks it or hands it over, and frees what it held.
+// leave ends the run, parks it or hands it over, and frees what it held, also where
+// that panics: then the run is left as it is, as where its end cannot be written.
 func (x *execution) leave(ctx context.Context, out *mapping.Outcome, err error) {
+	defer x.free()
+	defer func() {
+		if p := recover(); p != nil {
+			x.e.zap.Error("the end of a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.run.ID), agentField(x.agent.Name))
+		}
+	}()
 	if x.rec != nil && x.rec.fenced() || errors.Is(err, store.ErrFenced) {
 		x.cancel(errLeaseLost)
 	}
@@ -33,7 +41,6 @@ func (x *execution) leave(ctx context.Context, out *mapping.Outcome, err error) 
 	default:
 		x.finish(ctx, *out)
 	}
-	x.free()
 }
 
 // stopped tells whether the run was stopped from here rather than by its agent.
