@@ -52,7 +52,7 @@ func (s *Store) visible(ctx context.Context, threadID, id string) (row artifactR
 // by path. limit 0: all.
 func (s *Store) Artifacts(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
 	err = s.read(ctx, func(t *tx) error {
-		key, err := s.threadKey(t, tenantOf(ctx), threadID)
+		key, err := threadKey(t, tenantOf(ctx), threadID)
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ func (s *Store) SaveArtifact(ctx context.Context, a mapping.Artifact, body io.Re
 
 func (s *Store) newBlob(ctx context.Context, tenant, threadID string) (blob int64, err error) {
 	err = s.writeRelaxed(ctx, func(t *tx) error {
-		if _, err := s.threadKey(t, tenant, threadID); err != nil {
+		if _, err := threadKey(t, tenant, threadID); err != nil {
 			return err
 		}
 		blob, err = insertBlob(t, true)
@@ -91,7 +91,7 @@ func insertChunk(t *tx, blob int64, n int, data []byte) error {
 // finish writes the row that makes the file one.
 func (s *Store) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		thread, err := s.threadKey(t, a.Tenant, a.ThreadID)
+		thread, err := threadKey(t, a.Tenant, a.ThreadID)
 		if err != nil {
 			return err
 		}

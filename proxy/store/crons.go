@@ -49,7 +49,7 @@ func (s *Store) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 		made.UpdatedAt = made.CreatedAt
 		var thread int64
 		if c.ThreadID != "" {
-			if thread, err = s.threadKey(t, p.Tenant, c.ThreadID); err != nil {
+			if thread, err = threadKey(t, p.Tenant, c.ThreadID); err != nil {
 				return err
 			}
 		}

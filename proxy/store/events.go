@@ -48,7 +48,7 @@ func (s *Store) Events(ctx context.Context, threadID, runID string, after int64,
 	tenant := tenantOf(ctx)
 	err = s.read(ctx, func(t *tx) error {
 		if runID == "" {
-			key, err := s.threadKey(t, tenant, threadID)
+			key, err := threadKey(t, tenant, threadID)
 			if err != nil {
 				return err
 			}

@@ -123,3 +123,31 @@ func TestAThreadIsNotRememberedAsItWas(t *testing.T) {
 		})
 	}
 }
+
+// A thread's key may be another thread's once it is deleted, and be so before those who
+// know it by name have heard of it: in the transaction that deletes it, and for whoever
+// reads meanwhile.
+func TestAKeyIsNotRememberedBeyondItsThread(t *testing.T) {
+	t.Parallel()
+	s, ctx := openInside(t), context.Background()
+	th := made(t, s, mapping.Thread{})
+	err := s.write(ctx, func(x *tx) error {
+		key, err := threadKey(x, "", th.ID)
+		if err == nil {
+			err = deleteAll(x, key, threadParts)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := threadKey(x, "", th.ID); mapping.Classify(err).Class != mapping.NotFound {
+			t.Errorf("behind its deletion the thread has a key (%v)", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Artifacts(ctx, th.ID, 0, 0); mapping.Classify(err).Class != mapping.NotFound {
+		t.Errorf("files are listed of a thread that is gone (%v)", err)
+	}
+}

@@ -29,11 +29,12 @@ type Store struct {
 	db    database
 	owner string
 	log   *zap.Logger
-	// keys of rows that appends hit again and again. Only operations that write
-	// fill them, after their commit, and deletions empty them: on SQLite a key
-	// number may be used again for another row. Threads are kept there only:
-	// another process over the same database may put a new thread in the place
-	// of one it deleted, while the id of a run is never used again.
+	// keys of rows: of runs, which appends hit again and again, and of threads that
+	// something recent is known of. Only operations that write fill them, after their
+	// commit, and deletions empty them: on SQLite a key number may be used again for
+	// another row. Threads are kept there only: another process over the same
+	// database may put a new thread in the place of one it deleted, while the id of
+	// a run is never used again.
 	threads *lru.Cache[threadName, int64]
 	runs    *lru.Cache[string, runKey]
 	recent  recent

@@ -54,7 +54,7 @@ type StateOptions struct {
 // CodeRepeated. Returned events carry Seq and parents.
 func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		key, err := s.threadKey(t, tenantOf(ctx), threadID)
+		key, err := threadKey(t, tenantOf(ctx), threadID)
 		if err != nil {
 			return err
 		}

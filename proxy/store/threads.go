@@ -183,11 +183,9 @@ func (r *threadRow) scan(scan func(...any) error) error {
 	return decode(interrupts, &r.Interrupts)
 }
 
-// threadKey finds a thread's key, in the cache or the table.
-func (s *Store) threadKey(t *tx, tenant, id string) (key int64, err error) {
-	if key, ok := s.threads.Get(threadName{tenant, id}); ok { // never on PostgreSQL
-		return key, nil
-	}
+// threadKey finds a thread's key. It is not kept in memory: what is, may be the key of
+// another thread by now, for a reader, and behind a deletion in the same transaction.
+func threadKey(t *tx, tenant, id string) (key int64, err error) {
 	err = t.get(`SELECT id FROM threads WHERE tenant = $1 AND thread_id = $2`, in{tenant, id}, out{&key})
 	return key, noThread(err, id)
 }
