@@ -181,3 +181,31 @@ func TestArtifactsAreListedAgentMadeFirstRootFirst(t *testing.T) {
 		}
 	})
 }
+
+// A slow reader of a file that goes meanwhile gets an error, never the bytes of the
+// file that comes into its place: that may be somebody else's.
+func TestAReaderIsNotGivenAnotherFile(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		alice, bob := b.as("a"), b.as("b")
+		content := func(x string) string { return strings.Repeat(x, 600<<10) }
+		th := alice.thread().ID
+		a := alice.save(th, "big", content("a"), false)
+		_, r, err := b.OpenArtifact(alice.ctx, th, a.ID)
+		b.ok(err)
+		defer r.Close()
+		first := make([]byte, 1000)
+		_, err = io.ReadFull(r, first)
+		b.ok(err)
+		b.ok(b.DeleteThread(alice.ctx, th))
+		bob.save(bob.thread().ID, "big", content("b"), false)
+		rest, err := io.ReadAll(r)
+		if bytes.Contains(rest, []byte("b")) {
+			t.Error("the reader has got bytes of another file")
+		}
+		if mapping.Classify(err).Class != mapping.NotFound {
+			t.Errorf("%d bytes and %v", len(rest), err)
+		}
+	})
+}

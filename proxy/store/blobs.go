@@ -165,14 +165,18 @@ func (s *Store) OpenArtifact(ctx context.Context, threadID, id string) (mapping.
 	if err != nil {
 		return mapping.Artifact{}, nil, err
 	}
-	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, s: s, blob: row.blob, left: row.Size}), nil
+	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, s: s, key: row.key, blob: row.blob, sum: row.Sum, left: row.Size}), nil
 }
 
-// chunks reads a blob.
+// chunks reads the bytes of an artifact. Readers may take minutes: on SQLite both of
+// its keys may be those of somebody else's file by then, but the sum of its bytes is
+// not.
 type chunks struct {
 	ctx  context.Context
 	s    *Store
+	key  int64
 	blob int64
+	sum  string
 	n    int
 	left int64
 	held held
@@ -206,7 +210,8 @@ func (c *chunks) Read(p []byte) (int, error) {
 
 func (c *chunks) next() error {
 	err := c.s.db.fetch(c.ctx, func(t *tx) error {
-		return t.get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2`, in{c.blob, c.n}, out{&c.held})
+		return t.get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2 AND EXISTS (SELECT 1 FROM artifacts WHERE id = $3 AND blob = $1 AND sum = $4)`,
+			in{c.blob, c.n, c.key, c.sum}, out{&c.held})
 	})
 	if err != nil {
 		return missing(c.s.db.classify(err), mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
