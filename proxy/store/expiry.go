@@ -208,18 +208,20 @@ func (s *Store) TrimTokens(ctx context.Context, before time.Time) (more bool, er
 	if err != nil || len(todo) == 0 {
 		return false, err
 	}
+	// The run is asked for its end once more: on SQLite its keys may be another's by now.
 	return true, s.writeRelaxed(ctx, func(t *tx) error {
 		room := int64(tokensAtOnce)
 		for _, k := range todo {
 			n, err := t.exec(`DELETE FROM events WHERE id IN (SELECT e.id FROM events e JOIN runs r ON r.id = e.run WHERE r.id = $1 AND r.thread = $2
- AND r.ended_us > 0 AND e.thread = $2 AND e.seq > r.from_seq AND e.seq <= r.last_seq AND e.kind = 'delta' ORDER BY e.seq LIMIT $3)`, k.run, k.thread, room)
+ AND r.ended_us > 0 AND r.ended_us <= $4 AND e.thread = $2 AND e.seq > r.from_seq AND e.seq <= r.last_seq AND e.kind = 'delta' ORDER BY e.seq LIMIT $3)`,
+				k.run, k.thread, room, before.UnixMicro())
 			if err != nil {
 				return err
 			}
 			if room -= n; room <= 0 {
 				return nil
 			}
-			if _, err := t.exec(`UPDATE runs SET trimmed = 1 WHERE id = $1 AND thread = $2 AND ended_us > 0`, k.run, k.thread); err != nil {
+			if _, err := t.exec(`UPDATE runs SET trimmed = 1 WHERE id = $1 AND thread = $2 AND ended_us > 0 AND ended_us <= $3`, k.run, k.thread, before.UnixMicro()); err != nil {
 				return err
 			}
 		}
