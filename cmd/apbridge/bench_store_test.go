@@ -17,9 +17,6 @@ const (
 	storeNamespaces = 1000
 )
 
-// langgraphVariable names the URL of a LangGraph server to compare with.
-const langgraphVariable = "APBRIDGE_E2E_LANGGRAPH"
-
 // items writes to and reads from a store of 100,000 items, beside a LangGraph
 // server's where there is one.
 func (b *bench) items(t *testing.T) {

@@ -82,6 +82,7 @@ func (b *bench) measurements() []measurement {
 	return []measurement{
 		{"run", b.runs}, {"stream", b.streams}, {"create", b.creates}, {"task", b.tasks}, {"burst", b.bursts}, {"open", b.openStreams},
 		{"history", b.history}, {"store", b.items}, {"artifact", b.artifacts}, {"process", b.process},
+		{"langgraph", b.beside},
 	}
 }
 
