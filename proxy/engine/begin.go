@@ -31,10 +31,10 @@ type Begun struct {
 	// when it has left this process; the caller must call it, once. nil: the run is
 	// executed already, or has to wait.
 	//
-	// The run of a quick agent (see pace) takes about as long as handing it to another
-	// goroutine and its end back: both wake a thread, mostly on another core. An agent
-	// that takes its time is another matter: there the request's goroutine, which
-	// would outlive a client that leaves, had better only wait.
+	// Handing the run of a quick agent (see pace) to another goroutine and its end back
+	// takes as long as one of its steps: both wake a thread, mostly on another core. An
+	// agent that takes its time is another matter: there the request's goroutine,
+	// which outlives a client that leaves, had better only wait.
 	Work func()
 }
 
