@@ -207,8 +207,8 @@ type NewRun struct {
 	// for: a repeated request may differ in it.
 	Background bool `json:"-"`
 	// Stays: the caller waits for the run's end and does nothing else until then, so
-	// that it may be left to the caller to execute the run (Started.Work). No part of
-	// what is asked for either.
+	// that it may be left to the caller to execute the run (Started.Work). For Start
+	// alone; no part of what is asked for either.
 	Stays          bool `json:"-"`
 	Retries        int  // how often a failed run is tried again
 	RetriesSaid    bool // the client said so; else the agent's configuration holds

@@ -26,15 +26,12 @@ func membersOf(data json.RawMessage) ([]member, bool) {
 
 // objectOf writes members as an object.
 func objectOf(list []member) json.RawMessage {
-	out := []byte{'{'}
-	for i, m := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		name, _ := json.Marshal(m.name)
-		out = append(append(append(out, name...), ':'), m.value...)
+	var e enc
+	e.open('{')
+	for _, m := range list {
+		e.anyKey(m.name).raw(m.value, "null")
 	}
-	return append(out, '}')
+	return e.close('}').b
 }
 
 func without(list []member, names ...string) []member {

@@ -39,7 +39,8 @@ type Begun struct {
 }
 
 // Begin makes the run durable and, when its thread and agent are free, starts
-// it. It returns before the run has done anything.
+// it or leaves that to the caller (Begun.Work). It returns before the run has done
+// anything.
 func (e *Engine) Begin(ctx context.Context, o Order) (Begun, error) {
 	if e.isDraining() {
 		return Begun{}, errDraining

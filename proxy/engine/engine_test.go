@@ -78,6 +78,19 @@ func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.A
 // openAs is open with an agent of another name.
 func openAs(t *testing.T, name, path string, b adapter.Backend, change ...func(*config.Agent)) *bench {
 	t.Helper()
+	a := config.DefaultAgent()
+	for _, c := range change {
+		c(&a)
+	}
+	w := assemble(t, path, config.Default(), engine.NewAgent(name, a, b), nil)
+	w.script, _ = b.(*script)
+	t.Cleanup(w.close)
+	return w
+}
+
+// assemble starts an engine with one agent; hook writes the bodies of webhooks.
+func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent, hook func(mapping.Run, mapping.Outcome, []byte) ([]byte, error)) *bench {
+	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
@@ -86,20 +99,11 @@ func openAs(t *testing.T, name, path string, b adapter.Backend, change ...func(*
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := config.Default()
-	a := config.DefaultAgent()
-	for _, c := range change {
-		c(&a)
-	}
-	agents := map[string]*engine.Agent{name: engine.NewAgent(name, a, b)}
-	e := engine.New(st, log, cfg, agents, meter{}, nil, zap.NewNop())
+	e := engine.New(st, log, cfg, map[string]*engine.Agent{a.Name: a}, meter{}, hook, zap.NewNop())
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	own, _ := b.(*script)
-	w := &bench{e, st, log, path, own}
-	t.Cleanup(w.close)
-	return w
+	return &bench{Engine: e, st: st, log: log, path: path}
 }
 
 func (b *bench) close() {

@@ -7,34 +7,17 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/eventlog"
-	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
-	"go.uber.org/zap"
 )
 
 // TestAPanicAtTheEndOfARunFreesWhatItHeld: the run itself is left as it is, for the
 // next process; its agent's only slot is the next run's, and nothing else ends.
 func TestAPanicAtTheEndOfARunFreesWhatItHeld(t *testing.T) {
 	t.Parallel()
-	path := storetest.DSN(t)
-	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := eventlog.New(st)
-	if err != nil {
-		t.Fatal(err)
-	}
 	one := config.DefaultAgent()
 	one.Concurrency = 1
-	agents := map[string]*engine.Agent{"a": engine.NewAgent("a", one, &script{opaque: true, run: twoSteps})}
 	hook := func(mapping.Run, mapping.Outcome, []byte) ([]byte, error) { panic(errors.New("no body")) }
-	e := engine.New(st, log, config.Default(), agents, meter{}, hook, zap.NewNop())
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{Engine: e, st: st, log: log, path: path}
+	b := assemble(t, storetest.DSN(t), config.Default(), engine.NewAgent("a", one, &script{opaque: true, run: twoSteps}), hook)
 	t.Cleanup(b.close)
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Run.Options.Webhook = "http://127.0.0.1:1/"

@@ -11,9 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
-	"go.uber.org/zap"
 )
 
 // These tests run on a clock of their own (testing/synctest): sleeping costs
@@ -152,22 +150,9 @@ func TestD7ReadersGetTheEndFirst(t *testing.T) {
 // keeping opens an engine with a retention.
 func keeping(t *testing.T, path string, keep config.Retention) *bench {
 	t.Helper()
-	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := eventlog.New(st)
-	if err != nil {
-		t.Fatal(err)
-	}
 	cfg := config.Default()
 	cfg.Retention = keep
-	agents := map[string]*engine.Agent{"a": engine.NewAgent("a", config.DefaultAgent(), &script{opaque: true, run: withTokens})}
-	e := engine.New(st, log, cfg, agents, meter{}, nil, zap.NewNop())
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return &bench{Engine: e, st: st, log: log, path: path}
+	return assemble(t, path, cfg, engine.NewAgent("a", config.DefaultAgent(), &script{opaque: true, run: withTokens}), nil)
 }
 
 func withTokens(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {

@@ -37,7 +37,7 @@ func (c *core) orderFor(ctx context.Context, agent *engine.Agent, assistant mapp
 	if err := b.build(ctx); err != nil {
 		return engine.Order{}, nil, err
 	}
-	return engine.Order{New: b.out, Background: n.Background, Stays: n.Stays}, b.out.Run.Options.Losses, nil
+	return engine.Order{New: b.out, Background: n.Background}, b.out.Run.Options.Losses, nil
 }
 
 // runBuilder gathers what a new run is made of.

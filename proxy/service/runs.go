@@ -18,6 +18,7 @@ func (s *runs) Start(ctx context.Context, n adapter.NewRun) (adapter.Started, er
 	if err != nil {
 		return adapter.Started{}, err
 	}
+	p.order.Stays = n.Stays // here alone: who begins several, or a step, cannot execute them
 	return s.begin(ctx, p)
 }
 

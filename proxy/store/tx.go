@@ -59,11 +59,11 @@ func (t *tx) after(f func()) { t.committed = append(t.committed, f) }
 // hold keeps other operations away from a thread until this one is over. What
 // decides about a thread and its runs is read after it. The row of a thread's
 // numbers stands for the thread; it is taken before rows of runs, by everybody,
-// so that nobody waits in a circle. A single writer needs none of this, but notes it:
-// see recent.
+// so that nobody waits in a circle. A single writer needs none of that. What is held
+// is noted: see recent.
 func (t *tx) hold(thread int64) error {
+	t.held = append(t.held, thread)
 	if !t.on.shared() {
-		t.held = append(t.held, thread)
 		return nil
 	}
 	return t.put(`SELECT 1 FROM thread_seq WHERE thread = $1 FOR UPDATE`, thread)
