@@ -51,6 +51,7 @@ func (e *Engine) Begin(ctx context.Context, o Order) (Begun, error) {
 		e.giveBack(agent, o.New.Claim)
 		return Begun{}, err
 	}
+	o.New.Brief = o.Stays && agent.pace.quick()
 	made := e.starters.make()
 	created, err := e.st.CreateRun(ctx, o.New)
 	made()

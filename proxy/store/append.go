@@ -43,6 +43,9 @@ type End struct {
 // parents; artifacts are the visible rows of a.Artifacts and a.Files, in that
 // order. The fence is what it is allowed by: the tenant is not looked at.
 func (s *Store) AppendRun(ctx context.Context, a Append) (events []mapping.Event, artifacts []mapping.Artifact, err error) {
+	if events, ok := s.appendAhead(a); ok {
+		return events, nil, nil
+	}
 	write := s.write
 	if a.Relaxed && a.End == nil {
 		write = s.writeRelaxed
@@ -77,6 +80,11 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 	if !ok {
 		return nil, nil, ErrFenced
 	}
+	return s.appended(t, at, part, from, a, beside)
+}
+
+// appended writes a stretch that was given its numbers, and what goes with it.
+func (s *Store) appended(t *tx, at runKey, part stretch, from tip, a Append, beside bool) ([]mapping.Event, []mapping.Artifact, error) {
 	events, err := part.write(t, from)
 	if err != nil {
 		return nil, nil, err
@@ -100,12 +108,20 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 
 // noteTokens marks a run as one that has tokens to trim, once.
 func (s *Store) noteTokens(t *tx, a Append, at runKey) error {
-	if at.tokens || !slices.ContainsFunc(a.Events, func(e mapping.Event) bool { return e.Kind == mapping.KindDelta }) {
+	if at.tokens || !a.tokens() {
 		return nil
 	}
 	at.tokens = true
 	t.after(func() { s.runs.Add(a.RunID, at) })
-	return t.put(`UPDATE runs SET trimmed = 0 WHERE id = $1`, at.run)
+	return hasTokens(t, at.run)
+}
+
+func (a *Append) tokens() bool {
+	return slices.ContainsFunc(a.Events, func(e mapping.Event) bool { return e.Kind == mapping.KindDelta })
+}
+
+func hasTokens(t *tx, run int64) error {
+	return t.put(`UPDATE runs SET trimmed = 0 WHERE id = $1`, run)
 }
 
 // settle writes what goes with the events: links, attempt, end.

@@ -121,8 +121,7 @@ const (
 // take numbers the stretch under the condition of text (advance…). ok is false
 // when the condition does not hold.
 func (s *stretch) take(t *tx, text string, more ...any) (from tip, ok bool, err error) {
-	head, snapshot := s.newest()
-	args := append(in{s.thread, len(s.events), head, snapshot}, more...)
+	args := append(s.advance(), more...)
 	was := out{&from.seq, &from.head, &from.line, &from.base}
 	if t.on.shared() {
 		err = t.get(text+` RETURNING`+advanced, args, was)
@@ -135,6 +134,15 @@ func (s *stretch) take(t *tx, text string, more ...any) (from tip, ok bool, err 
 	from.seq -= int64(len(s.events))
 	return from, err == nil, err
 }
+
+// advance are the parameters of the text of that name.
+func (s *stretch) advance() in {
+	head, snapshot := s.newest()
+	return in{s.thread, len(s.events), head, snapshot}
+}
+
+// number is take where the tip is known and nobody else can have moved it.
+func (s *stretch) number(t *tx) error { return t.put(advanceFree, s.advance()...) }
 
 // only is the result of a statement that has to change something.
 func only(n int64, err error) error {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+	"go.uber.org/zap"
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
@@ -28,6 +29,8 @@ type sqlite struct {
 	file  os.FileInfo // of the database when it was opened
 	full  bool        // commits wait for the disk
 	limit int64       // bytes of the file; 0 for none
+	ahead *ahead      // nil: nothing waits
+	zap   *zap.Logger
 	now   func() time.Time
 	level string // what "synchronous" is set to on the writer's connection
 
@@ -37,14 +40,14 @@ type sqlite struct {
 }
 
 // openSQLite takes the lock, checks or makes the file, and migrates it.
-func openSQLite(ctx context.Context, path, owner string, o Options) (_ *sqlite, err error) {
+func openSQLite(ctx context.Context, path, owner string, o Options, log *zap.Logger) (_ *sqlite, err error) {
 	if path == "" || path == ":memory:" {
 		return nil, refuse(`"`+path+`"`, "a path to a file is needed: the record must outlive the process")
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	d := &sqlite{path: path, owner: owner, full: o.Synchronous != "normal", limit: o.Limit, now: o.Now}
+	d := &sqlite{path: path, owner: owner, full: o.Synchronous != "normal", limit: o.Limit, now: o.Now, zap: log}
 	if d.now == nil {
 		d.now = time.Now
 	}
@@ -70,6 +73,14 @@ func (d *sqlite) serve() error {
 	if err := bound(first, d.limit); err != nil {
 		_ = first.close()
 		return err
+	}
+	if !d.full && d.limit == 0 {
+		number, err := first.number()
+		if err != nil {
+			_ = first.close()
+			return err
+		}
+		d.ahead = newAhead(d, number, d.zap)
 	}
 	d.writer = newWriter(d, first)
 	d.readers, d.fetcher = newReaders(4, d.reader("PRAGMA cache_size = -4000")), newReaders(1, d.reader("PRAGMA cache_size = -256"))
@@ -116,6 +127,9 @@ func (d *sqlite) upgrade(ctx context.Context) error {
 	}
 	if _, err := pool.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 		return unreadable(d.path, err)
+	}
+	if err := d.recover(); err != nil {
+		return err
 	}
 	return migrate(ctx, d.path, pool, goose.DialectSQLite3, sqliteWords)
 }
@@ -173,6 +187,9 @@ func (d *sqlite) exec(s *session, text string) error { return s.put(text, nil) }
 func (d *sqlite) clock() int64 { return d.now().UnixMicro() }
 
 func (d *sqlite) write(ctx context.Context, relaxed bool, do func(*tx) error) error {
+	if err := d.ahead.catchUp(ctx); err != nil {
+		return err
+	}
 	return d.writer.write(ctx, relaxed, failing(do))
 }
 
@@ -200,6 +217,9 @@ func (d *sqlite) fetch(ctx context.Context, do func(*tx) error) error {
 // reading lends a session. A reader that finds the file damaged ends writing, too:
 // the writer would only find it later, with more acknowledged by then.
 func (d *sqlite) reading(ctx context.Context, of *readers, do func(*session) error) error {
+	if err := d.ahead.catchUp(ctx); err != nil {
+		return err
+	}
 	err := of.lend(ctx, do)
 	switch codeOf(err) & 0xff {
 	case sqliteCorrupt, sqliteNotADB:
@@ -278,6 +298,7 @@ func (d *sqlite) leave(context.Context) {}
 
 func (d *sqlite) close() (err error) {
 	if d.writer != nil {
+		d.ahead.close()
 		d.writer.close()
 		d.readers.close()
 		d.fetcher.close()

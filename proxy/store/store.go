@@ -38,6 +38,7 @@ type Store struct {
 	threads *lru.Cache[threadName, int64]
 	runs    *lru.Cache[string, runKey]
 	recent  recent
+	ahead   *ahead // nil: nothing waits
 	// Doorbells: a delivery, a thread's time to go, a cron.
 	outbox, expiries, crons chan struct{}
 }
@@ -64,6 +65,9 @@ type database interface {
 	classify(err error) error
 	logSize() (bytes int64, ok bool)
 	notices() *notices
+	// gather lets runs wait on their way into the database, keep being told of their
+	// keys; nil where that must not be.
+	gather(keep func(*briefRun, runKey)) *ahead
 	// leave gives up what this process holds; close closes.
 	leave(ctx context.Context)
 	close() error
@@ -112,6 +116,7 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 	if s.db, err = connect(ctx, dsn, s.owner, o, log); err != nil {
 		return nil, err
 	}
+	s.ahead = s.db.gather(s.keepBrief)
 	if err := s.start(ctx); err != nil {
 		_ = s.Close()
 		return nil, err
@@ -123,7 +128,7 @@ func connect(ctx context.Context, dsn, owner string, o Options, log *zap.Logger)
 	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
 		return openPostgres(ctx, dsn, owner, o, log)
 	}
-	return openSQLite(ctx, dsn, owner, o)
+	return openSQLite(ctx, dsn, owner, o, log)
 }
 
 func (s *Store) start(ctx context.Context) error {

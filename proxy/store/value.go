@@ -39,32 +39,46 @@ func (p *prepared) bindOne(at int, arg any) error {
 	case []byte:
 		p.bytes(at, a)
 	default:
-		return p.bindKind(at, reflect.ValueOf(arg))
+		simple, err := plain(arg)
+		if err != nil {
+			return err
+		}
+		return p.bindOne(at, simple)
 	}
 	return nil
 }
 
-// bindKind binds a type of its own by what it is underneath.
-func (p *prepared) bindKind(at int, v reflect.Value) error {
+// plain is an argument as one of the types that SQLite knows: nil, int64, float64,
+// bool, string, []byte.
+func plain(arg any) (any, error) {
+	switch a := arg.(type) {
+	case nil, string, int64, bool, float64, []byte:
+		return arg, nil
+	case int:
+		return int64(a), nil
+	}
+	return kind(reflect.ValueOf(arg))
+}
+
+// kind takes a type of its own for what it is underneath.
+func kind(v reflect.Value) (any, error) {
 	switch {
 	case v.Kind() == reflect.String:
-		p.text(at, v.String())
+		return v.String(), nil
 	case v.Kind() == reflect.Bool:
-		p.BindBool(at, v.Bool())
+		return v.Bool(), nil
 	case v.CanInt():
-		p.BindInt64(at, v.Int())
+		return v.Int(), nil
 	case v.CanFloat():
-		p.BindFloat(at, v.Float())
+		return v.Float(), nil
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
-		p.bytes(at, v.Bytes())
+		return v.Bytes(), nil
 	case v.Kind() == reflect.Pointer && v.IsNil():
-		p.BindNull(at)
+		return nil, nil
 	case v.Kind() == reflect.Pointer:
-		return p.bindOne(at, v.Elem().Interface())
-	default:
-		return fmt.Errorf("store: argument %d is a %s", at, v.Type())
+		return plain(v.Elem().Interface())
 	}
-	return nil
+	return nil, fmt.Errorf("store: an argument is a %s", v.Type())
 }
 
 func (p *prepared) text(at int, s string) {
