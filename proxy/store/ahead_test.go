@@ -1,0 +1,465 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/redo"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+)
+
+// openFor opens a database at path whose clock stands still.
+func openFor(t *testing.T, path string, o Options) *Store {
+	t.Helper()
+	o.Owner, o.Now = "this", func() time.Time { return time.UnixMicro(1_790_000_000_000_001) }
+	s, err := Open(context.Background(), path, o, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func openWaiting(t *testing.T) *Store {
+	t.Helper()
+	return openFor(t, filepath.Join(t.TempDir(), "a.db"), Options{Synchronous: "normal"})
+}
+
+// brief is a run that makes its thread.
+func brief(name string) NewRun {
+	run := mapping.Run{ID: "run " + name, ThreadID: "thread " + name, Agent: "a", Kwargs: []byte(`{"input":"é<"}`), Metadata: []byte(`{"m":1}`)}
+	return NewRun{
+		Run: run, Thread: &mapping.Thread{ID: run.ThreadID}, MustNotExist: true, Claim: true, Brief: true,
+		ThreadMeta: []byte(`{"graph_id":"a"}`), Task: &mapping.Task{ID: "task " + name, Agent: "a", Input: "hi", HasInput: true},
+		Events: []mapping.Event{
+			{Kind: mapping.KindStarted, Head: mapping.Head{Attempt: 1}},
+			{Kind: mapping.KindInput, Data: []byte(`{"a":0}`), Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: name + " input", Source: "input"}}},
+		},
+	}
+}
+
+func begin(t *testing.T, s *Store, n NewRun) Created {
+	t.Helper()
+	c, err := s.CreateRun(context.Background(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// waits tells whether a run's rows are not in the database yet.
+func waits(s *Store, id string) bool { return s.ahead.find(id) != nil }
+
+func ended(c Created, out mapping.Outcome) Append {
+	return Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, End: &End{Outcome: out, Thread: out.Thread()},
+		Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}}}}
+}
+
+// endings are the ways a run may leave, and what it may do before.
+func endings(c Created, name string) map[string][]Append {
+	does := func(events ...mapping.Event) Append {
+		return Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, Events: events}
+	}
+	changes := func(id string) mapping.Event {
+		return mapping.Event{Kind: mapping.KindUpdate, Data: []byte(`{"a":[1]}`), Head: mapping.Head{Node: "n", Reduce: true, Checkpoint: &mapping.Checkpoint{ID: name + id, Source: "loop"}}}
+	}
+	token := mapping.Event{Kind: mapping.KindDelta, Data: []byte(`{"t":"x"}`)}
+	linked, kept, hooked, expires := does(changes("1")), does(changes("1"), changes("2")), ended(c, mapping.Outcome{Status: mapping.RunSuccess}), ended(c, mapping.Outcome{Status: mapping.RunSuccess})
+	linked.Links = []mapping.Link{{Agent: "a", Remote: "r"}, {Agent: "a", TaskID: c.Run.TaskID, Remote: "s"}}
+	kept.Snapshots = map[string][]byte{name + "1": []byte(`{"a":[0,1]}`)}
+	hooked.End.Webhook = &Webhook{URL: "http://127.0.0.1/", Body: []byte(`{}`)}
+	expires.End.Expire = time.UnixMicro(1_890_000_000_000_000)
+	asks := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: "q", Value: []byte(`"?"`)}}}
+	fails := mapping.Outcome{Status: mapping.RunError, Fault: &mapping.Fault{Code: "agent_failed", Message: "It <broke>."}}
+	return map[string][]Append{
+		"success":       {ended(c, mapping.Outcome{Status: mapping.RunSuccess})},
+		"in pieces":     {linked, does(token), does(token, token), does(changes("3")), ended(c, mapping.Outcome{Status: mapping.RunSuccess})},
+		"a snapshot":    {kept, does(changes("3")), ended(c, mapping.Outcome{Status: mapping.RunSuccess})},
+		"a failure":     {ended(c, fails)},
+		"a question":    {does(changes("1")), ended(c, asks)},
+		"a webhook":     {hooked},
+		"to be removed": {expires},
+		"parked":        {does(changes("1")), {ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, End: &End{Outcome: mapping.Outcome{Parked: true}, Thread: mapping.ThreadInterrupted}}},
+		"not at all":    {does(changes("1"))},
+	}
+}
+
+// TestABriefRunIsLikeAnyOther: row by row, and in what its callers are told.
+func TestABriefRunIsLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	for name := range endings(Created{}, "") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			waiting, usual := openWaiting(t), openFor(t, filepath.Join(t.TempDir(), "b.db"), Options{})
+			var told [2][]any
+			for i, s := range []*Store{waiting, usual} {
+				for _, of := range []string{"one", "two"} {
+					c := begin(t, s, brief(of))
+					told[i] = append(told[i], c)
+					for _, a := range endings(c, of)[name] {
+						if waits(s, c.Run.ID) != (s == waiting) {
+							t.Errorf("store %d: the run waits: %t", i, waits(s, c.Run.ID))
+						}
+						events, files, err := s.AppendRun(context.Background(), a)
+						told[i] = append(told[i], events, files, err)
+					}
+				}
+			}
+			if d := cmp.Diff(told[1], told[0]); d != "" {
+				t.Errorf("callers are told (-usual +waiting):\n%s", d)
+			}
+			if d := cmp.Diff(rows(t, usual), rows(t, waiting)); d != "" {
+				t.Errorf("rows (-usual +waiting):\n%s", d)
+			}
+		})
+	}
+}
+
+// rows is all that is in a database, by table.
+func rows(t *testing.T, s *Store) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	err := s.read(context.Background(), func(x *tx) error {
+		var tables []string
+		err := x.each(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'goose%' AND name NOT LIKE 'sqlite%'`, nil, func(scan func(...any) error) error {
+			tables = append(tables, "")
+			return scan(&tables[len(tables)-1])
+		})
+		for _, table := range tables {
+			if err == nil {
+				all[table], err = tableRows(x.on.(*session), table)
+			}
+		}
+		return err
+	})
+	if err != nil || len(all["runs"]) == 0 {
+		t.Fatal("no runs", err)
+	}
+	return all
+}
+
+func tableRows(s *session, table string) (list []string, err error) {
+	st, err := s.stmt("SELECT * FROM "+table, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer s.letGo(st)
+	for {
+		more, err := st.Step()
+		if err != nil || !more {
+			return list, err
+		}
+		var b strings.Builder
+		for i := range st.ColumnCount() {
+			fmt.Fprintf(&b, "%s=%T %v|", st.ColumnName(i), st.value(i), text(st.value(i)))
+		}
+		list = append(list, b.String())
+	}
+}
+
+func text(v any) any {
+	if b, ok := v.([]byte); ok {
+		return string(b)
+	}
+	return v
+}
+
+// image copies the files of a database as they would be found after a kill.
+func image(t *testing.T, path string) (copied string) {
+	t.Helper()
+	copied = filepath.Join(t.TempDir(), "copy.db")
+	for _, suffix := range []string{"", "-wal", "-redo"} {
+		from, err := os.Open(path + suffix)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer from.Close()
+		to, err := os.Create(copied + suffix)
+		if err == nil {
+			_, err = io.Copy(to, from)
+		}
+		if err := errors.Join(err, to.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return copied
+}
+
+// TestWhatWaitsIsTakenOverOnce: from the log that a process has left, whatever of it the
+// database has already, and however often it is begun with.
+func TestWhatWaitsIsTakenOverOnce(t *testing.T) {
+	t.Parallel()
+	s := openWaiting(t)
+	path := s.db.(*sqlite).path
+	want := map[string]bool{}
+	for round, read := range []bool{true, false, true, true, false} {
+		for _, of := range []string{"a", "b"} {
+			c := begin(t, s, brief(fmt.Sprint(of, round)))
+			want[c.Run.ID] = true
+			if _, _, err := s.AppendRun(context.Background(), ended(c, mapping.Outcome{Status: mapping.RunSuccess})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left := image(t, path) // before it is read, and after an earlier one was
+		for _, mode := range []string{"normal", "full"} {
+			again := openFor(t, left, Options{Synchronous: mode})
+			checkRuns(t, again, want)
+			if err := again.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if exists(left + "-redo") {
+				t.Error("its log was left behind")
+			}
+		}
+		if read {
+			checkRuns(t, s, want)
+		}
+	}
+}
+
+func checkRuns(t *testing.T, s *Store, want map[string]bool) {
+	t.Helper()
+	list, err := s.Runs(context.Background(), RunQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, r := range list {
+		got[r.ID] = r.Status == mapping.RunSuccess
+	}
+	if d := cmp.Diff(want, got); d != "" || len(got) != len(list) {
+		t.Errorf("runs that have ended (-want +got):\n%s", d)
+	}
+}
+
+// TestWhatWaitsIsTakenOverByItself: also when nobody reads.
+func TestWhatWaitsIsTakenOverByItself(t *testing.T) {
+	t.Parallel()
+	s := openWaiting(t)
+	id := begin(t, s, brief("x")).Run.ID
+	late, tick := time.After(10*time.Second), time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for s.ahead.some.Load() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatal("it still waits")
+		}
+	}
+	if _, ok := s.runs.Get(id); !ok || waits(s, id) {
+		t.Error("its keys are not known")
+	}
+}
+
+// TestWhatIsDoneToAWaitingRun is in force for its owner.
+func TestWhatIsDoneToAWaitingRun(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, do := range map[string]func(s *Store, c Created) error{
+		"it was parked, and ended by somebody": func(s *Store, c Created) error {
+			_, _, err := s.AppendRun(ctx, Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, End: &End{Outcome: mapping.Outcome{Parked: true}, Thread: mapping.ThreadInterrupted}})
+			if err == nil {
+				a := ended(c, mapping.Outcome{Status: mapping.RunInterrupted})
+				_, err = s.EndInactive(ctx, c.Run.ThreadID, c.Run.ID, a.Events[0], *a.End)
+			}
+			return err
+		},
+		"it has ended": func(s *Store, c Created) error {
+			_, _, err := s.AppendRun(ctx, ended(c, mapping.Outcome{Status: mapping.RunSuccess}))
+			return err
+		},
+		"another fence": func(*Store, Created) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openWaiting(t)
+			c := begin(t, s, brief("x"))
+			if err := do(s, c); err != nil {
+				t.Fatal(err)
+			}
+			a := ended(c, mapping.Outcome{Status: mapping.RunSuccess})
+			if name == "another fence" {
+				a.Fence++
+			}
+			if _, _, err := s.AppendRun(ctx, a); !errors.Is(err, ErrFenced) {
+				t.Errorf("got %v, want it fenced", err)
+			}
+		})
+	}
+}
+
+// TestNothingWaits where a commit must have happened before it is acknowledged, and
+// where something would have to be read.
+func TestNothingWaits(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]Options{"full": {}, "a limit": {Synchronous: "normal", Limit: 1 << 30}} {
+		s := openFor(t, filepath.Join(t.TempDir(), "a.db"), o)
+		if id := begin(t, s, brief("x")).Run.ID; waits(s, id) || exists(s.db.(*sqlite).redoPath()) {
+			t.Errorf("%s: it waits", name)
+		}
+	}
+	for name, change := range map[string]func(*NewRun){
+		"not brief":                  func(n *NewRun) { n.Brief = false },
+		"a key":                      func(n *NewRun) { n.IdempotencyKey, n.IdempotencyRoute = "k", "r" },
+		"not claimed":                func(n *NewRun) { n.Claim = false },
+		"a thread that may be there": func(n *NewRun) { n.MustNotExist = false },
+		"one that expires":           func(n *NewRun) { n.Thread.Expires = time.Now().Add(time.Hour) },
+		"a later start":              func(n *NewRun) { n.Run.RunAfter = time.UnixMicro(1_890_000_000_000_000) },
+		"others beside it":           func(n *NewRun) { n.Run.Multitask = mapping.StrategyConcurrent },
+		"too large":                  func(n *NewRun) { n.Run.Kwargs = []byte(`"` + strings.Repeat("x", 600<<10) + `"`) },
+	} {
+		s, n := openWaiting(t), brief("x")
+		change(&n)
+		if id := begin(t, s, n).Run.ID; waits(s, id) {
+			t.Errorf("%s: it waits", name)
+		}
+	}
+}
+
+// TestMoreThanALogHolds: what does not fit is written at once, behind what does.
+func TestMoreThanALogHolds(t *testing.T) {
+	t.Parallel()
+	s, want := openWaiting(t), map[string]bool{}
+	for i := range 40 {
+		n := brief(fmt.Sprint(i))
+		n.Run.Kwargs = []byte(`"` + strings.Repeat("x", 30<<10) + `"`)
+		c := begin(t, s, n)
+		if _, _, err := s.AppendRun(context.Background(), ended(c, mapping.Outcome{Status: mapping.RunSuccess})); err != nil {
+			t.Fatal(err)
+		}
+		want[c.Run.ID] = true
+	}
+	checkRuns(t, s, want)
+}
+
+// TestWhatWaitsIsKeptWhenItCannotBeWritten: nobody is told that there is no such run, and
+// the next process has it.
+func TestWhatWaitsIsKeptWhenItCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), openWaiting(t)
+	path := s.db.(*sqlite).path
+	c := begin(t, s, brief("x"))
+	if _, _, err := s.AppendRun(ctx, ended(c, mapping.Outcome{Status: mapping.RunSuccess})); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := s.Run(ctx, "", c.Run.ID); err == nil || mapping.Classify(err).Class != mapping.Unavailable {
+			t.Errorf("reading it gives %v", err)
+		}
+	}
+	if _, err := s.CreateRun(ctx, brief("y")); err == nil {
+		t.Error("another run was acknowledged")
+	}
+	_ = s.Close()
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	checkRuns(t, openFor(t, path, Options{}), map[string]bool{c.Run.ID: true})
+}
+
+// TestWaitingIsNotNoticed by many who begin runs and read at the same time.
+func TestWaitingIsNotNoticed(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), openWaiting(t)
+	var all sync.WaitGroup
+	for worker := range 8 {
+		all.Go(func() {
+			for i := range 30 {
+				c, err := s.CreateRun(ctx, brief(fmt.Sprint(worker, "/", i)))
+				if err == nil && i%3 == 0 {
+					_, err = s.Run(ctx, "", c.Run.ID)
+				}
+				if err == nil {
+					_, _, err = s.AppendRun(ctx, ended(c, mapping.Outcome{Status: mapping.RunSuccess}))
+				}
+				if err == nil && i%2 == 0 {
+					err = has(ctx, s, c)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	list, err := s.Runs(ctx, RunQuery{})
+	if err != nil || len(list) != 8*30 {
+		t.Errorf("%d runs, %v", len(list), err)
+	}
+}
+
+func has(ctx context.Context, s *Store, c Created) error {
+	r, err := s.Run(ctx, c.Thread.ID, c.Run.ID)
+	if err != nil {
+		return err
+	}
+	events, err := s.Events(ctx, c.Thread.ID, c.Run.ID, 0, 0)
+	if err == nil && (r.Status != mapping.RunSuccess || len(events) != 3) {
+		err = fmt.Errorf("the run is %s with %d events", r.Status, len(events))
+	}
+	return err
+}
+
+// TestABatchThatIsFullTakesNoMore: its encoder has called texts by numbers that are
+// not in the log.
+func TestABatchThatIsFullTakesNoMore(t *testing.T) {
+	t.Parallel()
+	s := openWaiting(t)
+	c := begin(t, s, brief("x"))
+	run := s.ahead.find(c.Run.ID)
+	const text = `UPDATE runs SET agent = $1 WHERE run_id = $2`
+	for _, agent := range []string{strings.Repeat("x", redo.AreaSize), "b"} {
+		if s.ahead.add([]redo.Statement{{Text: text, Args: []any{agent, c.Run.ID}}}, run) {
+			t.Errorf("it took %d bytes", len(agent))
+		}
+	}
+	if r, err := s.Run(context.Background(), "", c.Run.ID); err != nil || r.Agent != "a" {
+		t.Errorf("what it had taken before became %+v, %v", r, err)
+	}
+	if id := begin(t, s, brief("y")).Run.ID; !waits(s, id) {
+		t.Error("the next batch takes nothing either")
+	}
+}
+
+// TestNothingMoreWaitsBehindAFailure: what is acknowledged must not pile up.
+func TestNothingMoreWaitsBehindAFailure(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), openWaiting(t)
+	c := begin(t, s, brief("x"))
+	failure := refuse("", "the disk is on fire")
+	s.db.(*sqlite).writer.failed.Store(&failure)
+	for _, do := range []func() error{
+		func() error { _, err := s.Run(ctx, "", c.Run.ID); return err },
+		func() error { _, err := s.CreateRun(ctx, brief("y")); return err },
+		func() error {
+			_, _, err := s.AppendRun(ctx, ended(c, mapping.Outcome{Status: mapping.RunSuccess}))
+			return err
+		},
+	} {
+		if err := do(); err == nil || !strings.Contains(err.Error(), "on fire") {
+			t.Errorf("got %v", err)
+		}
+	}
+	s.db.(*sqlite).writer.failed.Store(nil)
+	if _, _, err := s.AppendRun(ctx, ended(c, mapping.Outcome{Status: mapping.RunSuccess})); err != nil {
+		t.Error(err)
+	}
+	checkRuns(t, s, map[string]bool{c.Run.ID: true})
+}
