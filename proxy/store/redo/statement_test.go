@@ -134,6 +134,30 @@ func TestAnUnknownTypeIsRefused(t *testing.T) {
 	}
 }
 
+// Texts that stand in no record must not be called by their numbers, nor be counted:
+// another statement would be run.
+func TestARefusedRecordLeavesNoTexts(t *testing.T) {
+	t.Parallel()
+	var e redo.Encoder
+	var d redo.Decoder
+	for _, list := range [][]redo.Statement{
+		{{Text: "a"}},
+		{{Text: "a"}, {Text: "b"}, {Text: "c", Args: []any{1}}},
+		{{Text: "d"}, {Text: "b"}, {Text: "a"}},
+		{{Text: "b", Args: []any{1}}},
+		{{Text: "c"}, {Text: "b"}, {Text: "d"}},
+	} {
+		record, err := e.Encode(nil, list)
+		if err != nil {
+			continue
+		}
+		got, err := decode(&d, record)
+		if diff := cmp.Diff(list, got); err != nil || diff != "" {
+			t.Errorf("error %v, statements (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
 func TestAnErrorEndsDecoding(t *testing.T) {
 	t.Parallel()
 	own, calls := errors.New("own"), 0
