@@ -70,7 +70,7 @@ func readArea(area []byte, at int) (b Batch) {
 	var last uint32
 	for len(area) >= headSize {
 		size, number := int(binary.LittleEndian.Uint32(area)), binary.LittleEndian.Uint32(area[4:])
-		if size == 0 || size > len(area)-headSize || len(b.Records) > 0 && number != b.Number {
+		if size < 1 || size > len(area)-headSize || len(b.Records) > 0 && number != b.Number {
 			return b
 		}
 		record := area[headSize : headSize+size]

@@ -270,6 +270,10 @@ func TestWhatIsReadOfAnArea(t *testing.T) {
 	second := func(before, number uint32, place int) []byte {
 		return append(bytes.Clone(first), entry(before, number, place, "second")...)
 	}
+	long := entry(0, 4, 0, "first")
+	for i := range 4 {
+		long[i] = 0xff // negative where an int has 32 bits
+	}
 	for name, tt := range map[string]struct {
 		text []byte
 		want []redo.Batch
@@ -282,6 +286,7 @@ func TestWhatIsReadOfAnArea(t *testing.T) {
 		"an empty one":          {append(bytes.Clone(first), entry(sumOf(first), 4, at, "")...), whole(batch(4, "first"))},
 		"half a head":           {first[:head/2], nil},
 		"a head alone":          {first[:head], nil},
+		"the longest length":    {long, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
