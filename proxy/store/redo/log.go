@@ -127,9 +127,14 @@ func Open(path string) (*Log, error) {
 func (l *Log) Begin(number uint32) error {
 	l.number, l.start = number, int(number%2)*AreaSize
 	l.at, l.last = l.start, 0
+	return l.present()
+}
+
+// present is an error when the file is not at its path.
+func (l *Log) present() error {
 	info, err := os.Stat(l.path)
 	if err == nil && !os.SameFile(info, l.info) {
-		err = &fs.PathError{Op: "append", Path: l.path, Err: fs.ErrNotExist}
+		err = &fs.PathError{Op: "find", Path: l.path, Err: fs.ErrNotExist}
 	}
 	return err
 }
@@ -156,7 +161,12 @@ func (l *Log) Append(record []byte) error {
 // Close closes the file and leaves it there.
 func (l *Log) Close() error { return l.file.Close() }
 
-// Remove closes and deletes the file: everything in it was run.
+// Remove closes and deletes the file: everything in it was run. Another one that is
+// in its place by now is somebody else's, and stays: that is an error.
 func (l *Log) Remove() error {
-	return errors.Join(l.file.Close(), os.Remove(l.path))
+	err := errors.Join(l.present(), l.file.Close())
+	if err != nil {
+		return err
+	}
+	return os.Remove(l.path)
 }

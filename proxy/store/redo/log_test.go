@@ -427,7 +427,7 @@ func TestRemoveDeletesTheFile(t *testing.T) {
 	}
 }
 
-// A log goes on where its file is.
+// A log goes on where its file is, and nothing is done to another one in its place.
 func TestTheFileIsNotAtItsPath(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -448,8 +448,19 @@ func TestTheFileIsNotAtItsPath(t *testing.T) {
 			if err := do(path); err != nil {
 				t.Fatal(err)
 			}
+			there, err := redo.Read(path)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if err := l.Begin(2); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("begin: %v", err)
+			}
+			if err := l.Remove(); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("remove: %v", err)
+			}
+			finds(t, path, there...)
+			if err := l.Close(); !errors.Is(err, os.ErrClosed) {
+				t.Errorf("the log was not closed: %v", err)
 			}
 		})
 	}
