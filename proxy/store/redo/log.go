@@ -24,7 +24,10 @@ import (
 const AreaSize = 512 << 10
 
 // headSize is what stands before each record: its length, the number of its batch
-// and a checksum over both, its place and itself, four bytes each, little endian.
+// and a checksum over both, its place and itself, four bytes each, little endian. The
+// checksum goes on from that of the record before it in the area. So what a client has
+// sent as a part of a longer, older record cannot pass for the next one: that would
+// take a checksum which nobody outside knows.
 const headSize = 12
 
 // ErrFull: the record does not fit into what is left of the area.
@@ -64,13 +67,15 @@ func Read(path string) ([]Batch, error) {
 }
 
 func readArea(area []byte, at int) (b Batch) {
+	var last uint32
 	for len(area) >= headSize {
 		size, number := int(binary.LittleEndian.Uint32(area)), binary.LittleEndian.Uint32(area[4:])
-		if size == 0 || size > len(area)-headSize || len(b.Records) > 0 && number != b.Number {
+		if size < 1 || size > len(area)-headSize || len(b.Records) > 0 && number != b.Number {
 			return b
 		}
 		record := area[headSize : headSize+size]
-		if binary.LittleEndian.Uint32(area[8:]) != sum(number, at, record) {
+		last = sum(last, number, at, record)
+		if binary.LittleEndian.Uint32(area[8:]) != last {
 			return b
 		}
 		b.Number, b.Records = number, append(b.Records, record)
@@ -79,11 +84,14 @@ func readArea(area []byte, at int) (b Batch) {
 	return b
 }
 
-func sum(number uint32, at int, record []byte) uint32 {
-	var place [8]byte
-	binary.LittleEndian.PutUint32(place[:], number)
-	binary.LittleEndian.PutUint32(place[4:], uint32(at))
-	return crc32.Update(crc32.Checksum(place[:], castagnoli), castagnoli, record)
+// sum is the checksum of a record. last is that of the one before it, 0 for the first one
+// of an area.
+func sum(last, number uint32, at int, record []byte) uint32 {
+	var head [12]byte
+	binary.LittleEndian.PutUint32(head[:], uint32(len(record)))
+	binary.LittleEndian.PutUint32(head[4:], number)
+	binary.LittleEndian.PutUint32(head[8:], uint32(at))
+	return crc32.Update(crc32.Update(last, castagnoli, head[:]), castagnoli, record)
 }
 
 // Log is the file that batches are written to. Not for concurrent use.
@@ -94,6 +102,7 @@ type Log struct {
 	number uint32 // of the batch that is being filled
 	start  int    // of its area
 	at     int    // where its next record goes
+	last   uint32 // the checksum of the record before that
 	buffer []byte
 }
 
@@ -116,12 +125,17 @@ func Open(path string) (*Log, error) {
 // run: this one takes its place. It is an error when the file is not at its path any
 // more, where somebody would find it: nothing is to be written to it then.
 func (l *Log) Begin(number uint32) error {
+	l.number, l.start = number, int(number%2)*AreaSize
+	l.at, l.last = l.start, 0
+	return l.present()
+}
+
+// present is an error when the file is not at its path.
+func (l *Log) present() error {
 	info, err := os.Stat(l.path)
 	if err == nil && !os.SameFile(info, l.info) {
-		err = &fs.PathError{Op: "append", Path: l.path, Err: fs.ErrNotExist}
+		err = &fs.PathError{Op: "find", Path: l.path, Err: fs.ErrNotExist}
 	}
-	l.number, l.start = number, int(number%2)*AreaSize
-	l.at = l.start
 	return err
 }
 
@@ -132,21 +146,27 @@ func (l *Log) Append(record []byte) error {
 	if l.at+headSize+len(record) > l.start+AreaSize {
 		return ErrFull
 	}
+	last := sum(l.last, l.number, l.at, record)
 	b := binary.LittleEndian.AppendUint32(l.buffer[:0], uint32(len(record)))
 	b = binary.LittleEndian.AppendUint32(b, l.number)
-	b = binary.LittleEndian.AppendUint32(b, sum(l.number, l.at, record))
+	b = binary.LittleEndian.AppendUint32(b, last)
 	l.buffer = append(b, record...)
 	if _, err := l.file.WriteAt(l.buffer, int64(l.at)); err != nil {
 		return err
 	}
-	l.at += len(l.buffer)
+	l.at, l.last = l.at+len(l.buffer), last
 	return nil
 }
 
 // Close closes the file and leaves it there.
 func (l *Log) Close() error { return l.file.Close() }
 
-// Remove closes and deletes the file: everything in it was run.
+// Remove closes and deletes the file: everything in it was run. Another one that is
+// in its place by now is somebody else's, and stays: that is an error.
 func (l *Log) Remove() error {
-	return errors.Join(l.file.Close(), os.Remove(l.path))
+	err := errors.Join(l.present(), l.file.Close())
+	if err != nil {
+		return err
+	}
+	return os.Remove(l.path)
 }

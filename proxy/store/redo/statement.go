@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 )
 
@@ -39,11 +40,12 @@ const (
 // batch ended. Not for concurrent use.
 type Encoder struct{ texts map[string]int }
 
-// Encode appends statements to b.
+// Encode appends statements to b. After an error it is as if they had not been there.
 func (e *Encoder) Encode(b []byte, list []Statement) ([]byte, error) {
 	if e.texts == nil {
 		e.texts = make(map[string]int)
 	}
+	known := len(e.texts)
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for i := range list {
 		s := &list[i]
@@ -58,6 +60,7 @@ func (e *Encoder) Encode(b []byte, list []Statement) ([]byte, error) {
 		for _, a := range s.Args {
 			var err error
 			if b, err = appendArg(b, a); err != nil {
+				maps.DeleteFunc(e.texts, func(_ string, at int) bool { return at > known })
 				return nil, err
 			}
 		}
