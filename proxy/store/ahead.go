@@ -41,11 +41,14 @@ type ahead struct {
 	failed  bool      // the newest attempt did; nothing more may wait until one succeeds
 	closed  bool
 	timer   *time.Timer
+	calm    time.Time // no run begins to wait before
 }
 
 const (
-	aheadLatest = 20 * time.Millisecond // so long statements wait if nobody reads
-	aheadAgain  = time.Second           // a failed attempt is repeated
+	aheadLatest = 20 * time.Millisecond  // so long statements wait if nobody reads
+	aheadAgain  = time.Second            // a failed attempt is repeated
+	aheadCrowd  = 16                     // of so many runs at a time, one transaction has several anyway: they need not wait,
+	aheadCalm   = 250 * time.Millisecond // nor do those that come so soon after
 )
 
 // batch is what is run in one transaction.
@@ -54,6 +57,7 @@ type batch struct {
 	encoder redo.Encoder
 	records [][]byte
 	runs    map[string]*briefRun // by id
+	open    int                  // of them, those that have not left this process
 	sealed  bool                 // takes no more
 }
 
@@ -85,8 +89,35 @@ func (a *ahead) add(list []redo.Statement, run *briefRun) bool {
 		return false
 	}
 	failpoint.Hit(failpoint.RedoWritten)
-	b.records, b.runs[run.id], run.batch = append(b.records, record), run, b
+	b.records = append(b.records, record)
+	b.note(run)
 	return true
+}
+
+// note counts a run when it comes and when it leaves.
+func (b *batch) note(run *briefRun) {
+	if run.batch == nil {
+		b.runs[run.id], run.batch = run, b
+		b.open++
+	}
+	if run.leaves {
+		b.open--
+	}
+}
+
+// welcome tells whether a further run had better wait: not where there are so many at a
+// time.
+func (a *ahead) welcome() bool {
+	if a == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.filling != nil && a.filling.open >= aheadCrowd {
+		a.calm = time.Now().Add(aheadCalm)
+		return false
+	}
+	return a.calm.IsZero() || !time.Now().Before(a.calm)
 }
 
 // begin begins a batch, if the files are still where they were opened. One that goes

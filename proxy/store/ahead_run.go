@@ -21,13 +21,14 @@ type briefRun struct {
 	mu   sync.Mutex // of an append
 	key  runKey     // names of keys: see recording
 	from tip
-	left bool // it has left this process
+	// It has left this process, as soon as what says so waits.
+	leaves, left bool
 }
 
 // createAhead is CreateRun for a run whose statements can wait. It makes everything
 // itself, under ids that nobody has used.
 func (s *Store) createAhead(ctx context.Context, n NewRun) (c Created, ok bool) {
-	if s.ahead == nil || !n.canWait() {
+	if !n.canWait() || !s.ahead.welcome() {
 		return c, false
 	}
 	rec := &recording{keys: &s.ahead.keys}
@@ -71,6 +72,7 @@ func (s *Store) appendAhead(a Append) (events []mapping.Event, ok bool) {
 	if err == nil {
 		events, _, err = s.appended(t, at, part, run.from, a, false)
 	}
+	run.leaves = a.End != nil
 	if err != nil || !s.ahead.add(rec.list, run) {
 		return nil, false
 	}
@@ -78,7 +80,7 @@ func (s *Store) appendAhead(a Append) (events []mapping.Event, ok bool) {
 		f()
 	}
 	run.advance(&part)
-	run.key.tokens, run.left = run.key.tokens || a.tokens(), a.End != nil
+	run.key.tokens, run.left = run.key.tokens || a.tokens(), run.leaves
 	return events, true
 }
 

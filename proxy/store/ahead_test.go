@@ -463,3 +463,25 @@ func TestNothingMoreWaitsBehindAFailure(t *testing.T) {
 	}
 	checkRuns(t, s, map[string]bool{c.Run.ID: true})
 }
+
+// TestACrowdDoesNotWait: it shares transactions as it is.
+func TestACrowdDoesNotWait(t *testing.T) {
+	t.Parallel()
+	s := openWaiting(t)
+	for i := range 3 * aheadCrowd { // one after the other is no crowd
+		c := begin(t, s, brief(fmt.Sprint("alone ", i)))
+		if _, _, err := s.AppendRun(context.Background(), ended(c, mapping.Outcome{Status: mapping.RunSuccess})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !s.ahead.welcome() {
+		t.Error("runs one after the other are taken for a crowd")
+	}
+	stopped := s.ahead.timer.Stop() // so that all are of one batch
+	for i := range aheadCrowd {
+		begin(t, s, brief(fmt.Sprint(i)))
+	}
+	if id := begin(t, s, brief("one more")).Run.ID; stopped && waits(s, id) {
+		t.Error("a run waits behind a crowd")
+	}
+}
