@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+func begins(t testing.TB, s *Store, n int) Created {
+	t.Helper()
+	c, err := s.CreateRun(context.Background(), briefly(n, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// has tells whether a run is in the database.
+func has(t testing.TB, s *Store, n int) bool {
+	t.Helper()
+	_, err := s.Run(context.Background(), "", briefly(n, true).Run.ID)
+	if err != nil && mapping.Classify(err).Class != mapping.NotFound {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// Two batches may be on their way when the process dies: both are run, in order.
+func TestBothBatchesAreTakenOver(t *testing.T) {
+	t.Parallel()
+	s := openBeside(t, filepath.Join(t.TempDir(), "apbridge.db"))
+	letGo := hold(s)
+	begins(t, s, 1)
+	if b, _ := s.ahead.next(); b == nil {
+		t.Fatal("nothing waits")
+	}
+	c := begins(t, s, 2)
+	end, ended := leaving(mapping.Outcome{Status: mapping.RunSuccess})
+	if _, _, err := s.AppendRun(context.Background(), Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: 1, Events: []mapping.Event{end}, End: ended}); err != nil {
+		t.Fatal(err)
+	}
+	if n := waits(s); n != 2 {
+		t.Fatalf("%d wait", n)
+	}
+	path := killed(t, s)
+	letGo()
+	for range 2 { // what is taken over twice is there once
+		after := openBeside(t, path)
+		r, err := after.Run(context.Background(), "", c.Run.ID)
+		if err != nil || r.Status != mapping.RunSuccess || !has(t, after, 1) || len(allRows(t, after)) != len(allRows(t, s)) {
+			t.Errorf("%v %v", r.Status, err)
+		}
+		if err := after.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
