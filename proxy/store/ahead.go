@@ -211,9 +211,11 @@ func (a *ahead) close() {
 	if a.log == nil {
 		return
 	}
+	log := a.log
+	a.log = nil // who closes twice must not remove what the next store has there
 	if err != nil {
-		_ = a.log.Close()
+		_ = log.Close()
 		return
 	}
-	_ = a.log.Remove()
+	_ = log.Remove()
 }

@@ -27,6 +27,27 @@ func has(t testing.TB, s *Store, n int) bool {
 	return err == nil
 }
 
+// A store may be closed twice, and another one may have the file by then: what waits
+// in that one's log is not the first one's to remove.
+func TestSecondCloseLeavesTheLogOfTheNextStore(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "apbridge.db")
+	first := openBeside(t, path)
+	begins(t, first, 1)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := openBeside(t, path)
+	defer hold(second)()
+	begins(t, second, 2)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := openBeside(t, killed(t, second)); !has(t, after, 1) || !has(t, after, 2) {
+		t.Error("a run is lost")
+	}
+}
+
 // Two batches may be on their way when the process dies: both are run, in order.
 func TestBothBatchesAreTakenOver(t *testing.T) {
 	t.Parallel()
