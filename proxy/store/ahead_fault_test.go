@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -45,6 +46,25 @@ func TestSecondCloseLeavesTheLogOfTheNextStore(t *testing.T) {
 	}
 	if after := openBeside(t, killed(t, second)); !has(t, after, 1) || !has(t, after, 2) {
 		t.Error("a run is lost")
+	}
+}
+
+// Who has left gets nothing made, and an execution that was told to end writes
+// nothing, whether or not it could have waited.
+func TestWhoHasLeftMakesNothingWait(t *testing.T) {
+	t.Parallel()
+	s := openBeside(t, filepath.Join(t.TempDir(), "apbridge.db"))
+	left, leave := context.WithCancel(context.Background())
+	leave()
+	if _, err := s.CreateRun(left, briefly(1, true)); !errors.Is(err, context.Canceled) || has(t, s, 1) {
+		t.Errorf("made: %v", err)
+	}
+	letGo := hold(s)
+	c := begins(t, s, 2)
+	_, _, err := s.AppendRun(left, Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: 1, Events: []mapping.Event{{Kind: mapping.KindDelta}}})
+	letGo()
+	if last, e := s.LastSeq(context.Background(), c.Run.ThreadID); !errors.Is(err, context.Canceled) || e != nil || last != 2 {
+		t.Errorf("appended: %v; the newest is %d, %v", err, last, e)
 	}
 }
 

@@ -27,7 +27,7 @@ type briefRun struct {
 // createAhead is CreateRun for a run whose statements can wait. It makes everything
 // itself, under ids that nobody has used.
 func (s *Store) createAhead(ctx context.Context, n NewRun) (c Created, ok bool) {
-	if s.ahead == nil || !n.canWait() {
+	if s.ahead == nil || !n.canWait() || ctx.Err() != nil { // who has left is told so by the other way
 		return c, false
 	}
 	rec := &recording{keys: &s.ahead.keys}
@@ -49,9 +49,9 @@ func (n *NewRun) canWait() bool {
 
 // appendAhead is AppendRun for such a run, as long as it waits. The fence is what
 // createAhead gave: to take the run away, one has the batch run first.
-func (s *Store) appendAhead(a Append) (events []mapping.Event, ok bool) {
+func (s *Store) appendAhead(ctx context.Context, a Append) (events []mapping.Event, ok bool) {
 	run := s.ahead.find(a.RunID)
-	if run == nil || !a.canWait() {
+	if run == nil || !a.canWait() || ctx.Err() != nil {
 		return nil, false
 	}
 	run.mu.Lock()
