@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
 )
 
 func begins(t testing.TB, s *Store, n int) Created {
@@ -65,6 +67,25 @@ func TestWhoHasLeftMakesNothingWait(t *testing.T) {
 	letGo()
 	if last, e := s.LastSeq(context.Background(), c.Run.ThreadID); !errors.Is(err, context.Canceled) || e != nil || last != 2 {
 		t.Errorf("appended: %v; the newest is %d, %v", err, last, e)
+	}
+}
+
+// Runs that were acknowledged and whose database is gone are not put into a new one.
+func TestNewDatabaseDoesNotTakeRunsOfAnother(t *testing.T) {
+	t.Parallel()
+	s := openBeside(t, filepath.Join(t.TempDir(), "apbridge.db"))
+	defer hold(s)()
+	begins(t, s, 1)
+	path := killed(t, s)
+	if err := removeAll(path, path+"-wal"); err != nil {
+		t.Fatal(err)
+	}
+	other, err := Open(context.Background(), path, Options{}, zap.NewNop())
+	if err == nil {
+		_ = other.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), path+"-redo") {
+		t.Errorf("opened: %v", err)
 	}
 }
 
