@@ -153,6 +153,7 @@ func (a *ahead) next() (b *batch, again bool) {
 	a.running, a.filling = a.filling, nil
 	if b = a.running; b != nil && len(b.records) == 0 { // not even its first record could be written
 		a.running = nil
+		a.number-- // no number is left out: see sqlite.redo
 		a.some.Store(false)
 		return nil, false
 	}

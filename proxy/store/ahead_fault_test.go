@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -86,6 +87,53 @@ func TestNewDatabaseDoesNotTakeRunsOfAnother(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), path+"-redo") {
 		t.Errorf("opened: %v", err)
+	}
+}
+
+// A backup that is put in the place of the database does not take what was left by the
+// later one: it is not a state that follows on the backup's, and a run of it may have
+// ended in a transaction that the backup does not have.
+func TestBackupDoesNotTakeWhatDoesNotFollowOnIt(t *testing.T) {
+	t.Parallel()
+	s := openBeside(t, filepath.Join(t.TempDir(), "apbridge.db"))
+	begins(t, s, 1)
+	if !has(t, s, 1) {
+		t.Fatal("it is not there")
+	}
+	backup := killed(t, s)
+	for n := 2; n < 6; n++ {
+		begins(t, s, n)
+		has(t, s, n)
+	}
+	log, err := os.ReadFile(s.db.(*sqlite).redoPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(backup+"-redo", log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if after := openBeside(t, backup); !has(t, after, 1) || has(t, after, 4) || has(t, after, 5) {
+		t.Error("it has runs that were made long after it")
+	}
+}
+
+// What could not be written to the log takes no number: nothing that follows it would
+// be run after a crash.
+func TestNoNumberIsLeftOut(t *testing.T) {
+	t.Parallel()
+	s := openBeside(t, filepath.Join(t.TempDir(), "apbridge.db"))
+	large := briefly(1, true)
+	large.Events[1].Data = []byte(`"` + strings.Repeat("a", 600<<10) + `"`)
+	if _, err := s.CreateRun(context.Background(), large); err != nil || !has(t, s, 1) {
+		t.Fatal(err)
+	}
+	defer hold(s)()
+	begins(t, s, 2)
+	if waits(s) != 1 {
+		t.Fatal("it does not wait")
+	}
+	if after := openBeside(t, killed(t, s)); !has(t, after, 2) {
+		t.Error("a run is lost")
 	}
 }
 
