@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
@@ -165,5 +167,41 @@ func TestBothBatchesAreTakenOver(t *testing.T) {
 		if err := after.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// While another program writes, all who want what waits are refused together, not one
+// after the other, and later all is there.
+func TestD4AllAreRefusedTogetherForWhatWaits(t *testing.T) {
+	t.Parallel()
+	s, ctx := openBeside(t, filepath.Join(t.TempDir(), "apbridge.db")), context.Background()
+	const patience = 200 * time.Millisecond
+	s.db.(*sqlite).writer.session.conn.SetBusyTimeout(patience)
+	letGo := hold(s)
+	begins(t, s, 1)
+	other := beside(t, s)
+	other.must(t, "BEGIN IMMEDIATE")
+	letGo()
+	begin := time.Now()
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			if e := mapping.Classify(s.write(ctx, note("a", nil))); e.Class != mapping.Unavailable {
+				t.Errorf("writing: %v", e)
+			}
+		})
+		all.Go(func() {
+			if _, err := s.Run(ctx, "", briefly(1, true).Run.ID); mapping.Classify(err).Class != mapping.Unavailable {
+				t.Errorf("reading: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if took := time.Since(begin); took > 20*patience {
+		t.Errorf("all were refused after %v", took)
+	}
+	other.must(t, "ROLLBACK")
+	if !has(t, s, 1) {
+		t.Error("it is lost")
 	}
 }
