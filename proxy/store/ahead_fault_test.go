@@ -12,6 +12,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
+	sqlite3 "zombiezen.com/go/sqlite"
 )
 
 func begins(t testing.TB, s *Store, n int) Created {
@@ -204,4 +205,163 @@ func TestD4AllAreRefusedTogetherForWhatWaits(t *testing.T) {
 	if !has(t, s, 1) {
 		t.Error("it is lost")
 	}
+}
+
+// room bounds the file, or no more, behind the back of what waits.
+func room(t testing.TB, s *Store, pages string) {
+	t.Helper()
+	err := s.db.(*sqlite).writer.write(context.Background(), true, func(x *tx) error {
+		var now int64
+		return x.get("PRAGMA max_page_count = "+pages, nil, out{&now})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// heavy is a run that does not fit into a full file.
+func heavy(n int) NewRun {
+	r := briefly(n, true)
+	r.Events[1].Data = []byte(`"` + strings.Repeat("a", 200<<10) + `"`)
+	return r
+}
+
+// D1: on a full disk what waits stays in the log. It is said so to everybody, nothing
+// more is let wait, and once there is room everything is there, or at the next start.
+func TestD1FullDiskKeepsWhatWaits(t *testing.T) {
+	t.Parallel()
+	for _, closed := range []bool{false, true} {
+		s, ctx := openBeside(t, filepath.Join(t.TempDir(), "apbridge.db")), context.Background()
+		letGo := hold(s)
+		if _, err := s.CreateRun(ctx, heavy(1)); err != nil || waits(s) != 1 {
+			t.Fatal(err)
+		}
+		room(t, s, "1")
+		letGo()
+		_, err := s.Run(ctx, "", heavy(1).Run.ID)
+		if mapping.Classify(err).Class != mapping.StorageFull {
+			t.Errorf("reading: %v", err)
+		}
+		if _, err := s.CreateRun(ctx, briefly(2, true)); mapping.Classify(err).Class != mapping.StorageFull || waits(s) != 1 {
+			t.Errorf("a further run: %v", err)
+		}
+		if closed {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = openBeside(t, s.db.(*sqlite).path)
+		} else {
+			room(t, s, "1000000")
+		}
+		if !has(t, s, 1) || has(t, s, 2) {
+			t.Error("not what was acknowledged")
+		}
+		defer hold(s)()
+		if begins(t, s, 3); waits(s) != 1 {
+			t.Error("nothing waits any more")
+		}
+	}
+}
+
+// D2: a commit of what waits that the disk failed ends writing, and the next start has
+// the runs, once.
+func TestD2FailedFlushKeepsWhatWaits(t *testing.T) {
+	t.Parallel()
+	s, ctx := openBeside(t, filepath.Join(t.TempDir(), "apbridge.db")), context.Background()
+	letGo := hold(s)
+	begins(t, s, 1)
+	db := &flaky{sqlite: s.db.(*sqlite), fails: sqlite3.ResultIOErrFsync.ToError()}
+	db.writer.db = db
+	letGo()
+	for range 2 {
+		if _, err := s.Run(ctx, "", briefly(1, true).Run.ID); mapping.Classify(err).Class != mapping.Unavailable {
+			t.Errorf("reading what is not there: %v", err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := openBeside(t, s.db.(*sqlite).path); !has(t, after, 1) {
+		t.Error("it is lost")
+	}
+}
+
+// Whoever stops waiting while others have what waits run is let go.
+func TestCallerNeedNotWaitForWhatWaits(t *testing.T) {
+	t.Parallel()
+	s := openBeside(t, filepath.Join(t.TempDir(), "apbridge.db"))
+	defer hold(s)()
+	begins(t, s, 1)
+	ctx, leave := context.WithCancel(context.Background())
+	gave := make(chan error)
+	go func() {
+		_, err := s.Run(ctx, "", briefly(1, true).Run.ID)
+		gave <- err
+	}()
+	leave()
+	if err := <-gave; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// Runs that are made, go on and end while others read, stop and delete them lose and
+// double nothing.
+func TestManyAtOnceSeeOneRunEach(t *testing.T) {
+	t.Parallel()
+	s := openBeside(t, filepath.Join(t.TempDir(), "apbridge.db"))
+	ctx := context.Background()
+	var all sync.WaitGroup
+	for w := range 8 {
+		all.Go(func() {
+			for i := range 40 {
+				n := 1000*w + i
+				c := begins(t, s, n)
+				a := Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: 1}
+				var both sync.WaitGroup
+				both.Go(func() { // somebody looks, or takes the run away
+					switch n % 4 {
+					case 0:
+						_, _ = s.Events(ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
+					case 1:
+						_ = s.RequestStop(ctx, c.Run.ID, "cancel")
+					case 2:
+						_ = s.Release(ctx, c.Run.ID, 1)
+						_, _, _, _ = s.ClaimNext(ctx, nil)
+					}
+				})
+				var fenced bool
+				var logged int
+				for p := range 3 {
+					b := a
+					b.Events = []mapping.Event{{Kind: mapping.KindDelta, Data: []byte(`1`)}}
+					if p == 2 {
+						end, ended := leaving(mapping.Outcome{Status: mapping.RunSuccess})
+						b.Events, b.End = append(b.Events, end), ended
+					}
+					events, _, err := s.AppendRun(ctx, b)
+					if fenced = errors.Is(err, ErrFenced); fenced {
+						break
+					}
+					if err != nil || events[0].Seq != int64(3+p) {
+						t.Errorf("append %d: %v %v", p, events, err)
+					}
+					logged += len(events)
+				}
+				both.Wait()
+				got, err := s.Events(ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
+				if err != nil || len(got) != 2+logged || fenced && n%4 != 2 {
+					t.Errorf("%d events, %d were logged, fenced %v, %v", len(got), logged, fenced, err)
+				}
+				if _, _, err := s.AppendRun(ctx, a); !fenced && !errors.Is(err, ErrFenced) {
+					t.Errorf("after the end: %v", err)
+				}
+				if n%3 == 0 && !fenced {
+					if err := s.DeleteThread(ctx, c.Run.ThreadID); err != nil || has(t, s, n) {
+						t.Errorf("deleting: %v", err)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
 }
