@@ -365,3 +365,51 @@ func TestManyAtOnceSeeOneRunEach(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// A checkpoint that a run makes a second time is refused to it, at once, and is in
+// nobody's way: found when what waits is run, it would be in everybody's.
+func TestWhatTheDatabaseWouldRefuseDoesNotWait(t *testing.T) {
+	t.Parallel()
+	point := mapping.Event{Kind: mapping.KindUpdate, Data: []byte(`{}`), Head: mapping.Head{Reduce: true, Checkpoint: &mapping.Checkpoint{ID: "twice"}}}
+	for name, appends := range map[string][][]mapping.Event{
+		"in one append":       {{point, point}},
+		"in two":              {{point}, {point}},
+		"as at its beginning": {{{Kind: mapping.KindUpdate, Data: []byte(`{}`), Head: briefly(1, true).Events[1].Head}}},
+	} {
+		s := openBeside(t, filepath.Join(t.TempDir(), "apbridge.db"))
+		c := begins(t, s, 1)
+		var err error
+		for _, events := range appends {
+			_, _, err = s.AppendRun(context.Background(), Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: 1, Events: events})
+		}
+		if err == nil {
+			t.Errorf("%s: it was taken", name)
+		}
+		if !has(t, s, 1) {
+			t.Errorf("%s: the run is lost", name)
+		}
+	}
+}
+
+// What waited is taken over by any start, also one that lets nothing wait itself or may
+// not have the file grow.
+func TestEveryStartTakesOver(t *testing.T) {
+	t.Parallel()
+	s := openBeside(t, filepath.Join(t.TempDir(), "apbridge.db"))
+	defer hold(s)()
+	begins(t, s, 1)
+	for _, o := range []Options{{}, {Limit: 4 << 20}, {Synchronous: "normal", Limit: 1 << 30}} {
+		path := killed(t, s)
+		after, err := Open(context.Background(), path, o, zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, ok, _, err := after.ClaimNext(context.Background(), nil)
+		if err != nil || !ok || next.Run.ID != briefly(1, true).Run.ID || !next.Taken || next.Fence != 2 || len(next.Logged) != 2 || exists(path+"-redo") {
+			t.Errorf("claimed %+v %v %v", next, ok, err)
+		}
+		if err := after.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -21,7 +21,8 @@ type briefRun struct {
 	mu   sync.Mutex // of an append
 	key  runKey     // names of keys: see recording
 	from tip
-	left bool // it has left this process
+	left bool            // it has left this process
+	made map[string]bool // the checkpoints, by id
 }
 
 // createAhead is CreateRun for a run whose statements can wait. It makes everything
@@ -35,7 +36,10 @@ func (s *Store) createAhead(ctx context.Context, n NewRun) (c Created, ok bool) 
 	if m.make() != nil || !m.made.Claimed {
 		return c, false
 	}
-	run := &briefRun{id: n.Run.ID, thread: threadName{m.thread.Tenant, m.thread.ID}, key: runKey{run: m.run, thread: m.thread.key}}
+	run := &briefRun{id: n.Run.ID, thread: threadName{m.thread.Tenant, m.thread.ID}, key: runKey{run: m.run, thread: m.thread.key}, made: map[string]bool{}}
+	if !run.makes(n.Events) {
+		return c, false
+	}
 	run.advance(&stretch{events: n.Events})
 	return m.made, s.ahead.add(rec.list, run)
 }
@@ -56,7 +60,7 @@ func (s *Store) appendAhead(ctx context.Context, a Append) (events []mapping.Eve
 	}
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	if run.left {
+	if run.left || !run.makes(a.Events) {
 		return nil, false
 	}
 	rec := &recording{keys: &s.ahead.keys}
@@ -97,6 +101,22 @@ func (a *ahead) find(id string) *briefRun {
 		return nil
 	}
 	return a.filling.runs[id]
+}
+
+// makes notes the checkpoints of events; false: one was made before. That is refused by the
+// database, where it must not be found only when it is in the way of all that waits.
+func (r *briefRun) makes(events []mapping.Event) bool {
+	for i := range events {
+		c := events[i].Head.Checkpoint
+		if c == nil {
+			continue
+		}
+		if r.made[c.ID] {
+			return false
+		}
+		r.made[c.ID] = true
+	}
+	return true
 }
 
 // advance moves the tip behind a stretch, as the statement that numbers it does.

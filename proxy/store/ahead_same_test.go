@@ -152,7 +152,7 @@ func lives(t testing.TB, s *Store, n int, way []Append, brief bool) (told []any)
 		}
 		told = append(told, events, files)
 	}
-	return told
+	return append(told, len(s.Outbox()), len(s.Expiries())) // who has rung
 }
 
 // A run whose statements wait leaves the very rows that it leaves otherwise, whether
@@ -179,6 +179,18 @@ func TestWhatWaitsLeavesTheSameRows(t *testing.T) {
 			letGo()
 			if diff := cmp.Diff(want, allRows(t, ahead)); diff != "" {
 				t.Errorf("rows (-otherwise +waiting):\n%s", diff)
+			}
+			for _, name := range plain.threads.Keys() {
+				key, _ := plain.threads.Get(name)
+				if known, _ := ahead.threads.Get(name); known != key || ahead.recent.bare.Contains(key) != plain.recent.bare.Contains(key) {
+					t.Errorf("thread %v is remembered as %d, not %d", name, known, key)
+				}
+			}
+			for _, id := range plain.runs.Keys() {
+				key, _ := plain.runs.Get(id)
+				if known, _ := ahead.runs.Get(id); known.run != key.run || known.thread != key.thread {
+					t.Errorf("run %s is remembered as %v, not %v", id, known, key)
+				}
 			}
 			again := openBeside(t, killed(t, plain)) // a start frees runs
 			if diff := cmp.Diff(allRows(t, again), allRows(t, after)); diff != "" {
