@@ -38,7 +38,8 @@ type ahead struct {
 	number  uint32    // of the newest batch
 	filling *batch    // nil: nothing waits
 	running *batch    // is being run, or could not be
-	failed  bool      // the newest attempt did; nothing more may wait until one succeeds
+	tries   uint64    // how often next was asked
+	fault   error     // of the newest attempt; nothing more may wait until one succeeds
 	closed  bool
 	timer   *time.Timer
 	calm    time.Time // no run begins to wait before
@@ -72,7 +73,7 @@ func newAhead(db *sqlite, number uint32, log *zap.Logger) *ahead {
 func (a *ahead) add(list []redo.Statement, run *briefRun) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed || a.failed || run.batch != nil && run.batch != a.filling {
+	if a.closed || a.fault != nil || run.batch != nil && run.batch != a.filling {
 		return false
 	}
 	if a.filling == nil && !a.begin() || a.filling.sealed {
@@ -155,12 +156,16 @@ func (a *ahead) catchUp(ctx context.Context) error {
 	if a == nil || !a.some.Load() {
 		return nil
 	}
+	came := a.tried()
 	select {
 	case a.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { <-a.turn }()
+	if done, err := a.since(came); done {
+		return err
+	}
 	for again := true; again; {
 		var b *batch
 		if b, again = a.next(); b == nil {
@@ -173,17 +178,34 @@ func (a *ahead) catchUp(ctx context.Context) error {
 	return nil
 }
 
+func (a *ahead) tried() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.tries
+}
+
+// since tells whether others have begun an attempt since it was so many, which took all
+// that waited by then, and what became of it. Whoever waited for his turn meanwhile
+// need not try again: where another program holds the file, that takes each of them seconds.
+func (a *ahead) since(came uint64) (done bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.tries > came, a.fault
+}
+
 // next is the batch to be run. again: it is one that could not be, so that there
 // may be another one behind it.
 func (a *ahead) next() (b *batch, again bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.tries++
 	if a.running != nil {
 		return a.running, true
 	}
 	a.running, a.filling = a.filling, nil
 	if b = a.running; b != nil && len(b.records) == 0 { // not even its first record could be written
 		a.running = nil
+		a.number-- // no number is left out: see sqlite.redo
 		a.some.Store(false)
 		return nil, false
 	}
@@ -211,18 +233,18 @@ func (a *ahead) done(b *batch, err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err == nil {
-		a.running, a.failed = nil, false
+		a.running, a.fault = nil, nil
 		a.some.Store(a.filling != nil)
 		return nil
 	}
-	if !a.failed {
+	if a.fault == nil {
 		a.zap.Error("runs that have been acknowledged are not in the database yet; they are in its redo log, and are tried again", zap.Int("runs", len(b.runs)), zap.Error(err))
 	}
-	a.failed = true
+	a.fault = behind(err)
 	if !a.closed {
 		a.wake(aheadAgain)
 	}
-	return behind(err)
+	return a.fault
 }
 
 // close has what waits run, and leaves the log only where that failed.
@@ -242,9 +264,11 @@ func (a *ahead) close() {
 	if a.log == nil {
 		return
 	}
+	log := a.log
+	a.log = nil // who closes twice must not remove what the next store has there
 	if err != nil {
-		_ = a.log.Close()
+		_ = log.Close()
 		return
 	}
-	_ = a.log.Remove()
+	_ = log.Remove()
 }

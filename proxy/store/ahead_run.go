@@ -21,6 +21,7 @@ type briefRun struct {
 	mu   sync.Mutex // of an append
 	key  runKey     // names of keys: see recording
 	from tip
+	made map[string]bool // the checkpoints, by id
 	// It has left this process, as soon as what says so waits.
 	leaves, left bool
 }
@@ -28,7 +29,7 @@ type briefRun struct {
 // createAhead is CreateRun for a run whose statements can wait. It makes everything
 // itself, under ids that nobody has used.
 func (s *Store) createAhead(ctx context.Context, n NewRun) (c Created, ok bool) {
-	if !n.canWait() || !s.ahead.welcome() {
+	if !n.canWait() || ctx.Err() != nil || !s.ahead.welcome() { // who has left is told so by the other way
 		return c, false
 	}
 	rec := &recording{keys: &s.ahead.keys}
@@ -36,7 +37,10 @@ func (s *Store) createAhead(ctx context.Context, n NewRun) (c Created, ok bool) 
 	if m.make() != nil || !m.made.Claimed {
 		return c, false
 	}
-	run := &briefRun{id: n.Run.ID, thread: threadName{m.thread.Tenant, m.thread.ID}, key: runKey{run: m.run, thread: m.thread.key}}
+	run := &briefRun{id: n.Run.ID, thread: threadName{m.thread.Tenant, m.thread.ID}, key: runKey{run: m.run, thread: m.thread.key}, made: map[string]bool{}}
+	if !run.makes(n.Events) {
+		return c, false
+	}
 	run.advance(&stretch{events: n.Events})
 	return m.made, s.ahead.add(rec.list, run)
 }
@@ -50,14 +54,14 @@ func (n *NewRun) canWait() bool {
 
 // appendAhead is AppendRun for such a run, as long as it waits. The fence is what
 // createAhead gave: to take the run away, one has the batch run first.
-func (s *Store) appendAhead(a Append) (events []mapping.Event, ok bool) {
+func (s *Store) appendAhead(ctx context.Context, a Append) (events []mapping.Event, ok bool) {
 	run := s.ahead.find(a.RunID)
-	if run == nil || !a.canWait() {
+	if run == nil || !a.canWait() || ctx.Err() != nil {
 		return nil, false
 	}
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	if run.left {
+	if run.left || !run.makes(a.Events) {
 		return nil, false
 	}
 	rec := &recording{keys: &s.ahead.keys}
@@ -99,6 +103,22 @@ func (a *ahead) find(id string) *briefRun {
 		return nil
 	}
 	return a.filling.runs[id]
+}
+
+// makes notes the checkpoints of events; false: one was made before. That is refused by the
+// database, where it must not be found only when it is in the way of all that waits.
+func (r *briefRun) makes(events []mapping.Event) bool {
+	for i := range events {
+		c := events[i].Head.Checkpoint
+		if c == nil {
+			continue
+		}
+		if r.made[c.ID] {
+			return false
+		}
+		r.made[c.ID] = true
+	}
+	return true
 }
 
 // advance moves the tip behind a stretch, as the statement that numbers it does.

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -57,145 +55,12 @@ func begin(t *testing.T, s *Store, n NewRun) Created {
 	return c
 }
 
-// waits tells whether a run's rows are not in the database yet.
-func waits(s *Store, id string) bool { return s.ahead.find(id) != nil }
+// isWaiting tells whether a run's rows are not in the database yet.
+func isWaiting(s *Store, id string) bool { return s.ahead.find(id) != nil }
 
 func ended(c Created, out mapping.Outcome) Append {
 	return Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, End: &End{Outcome: out, Thread: out.Thread()},
 		Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}}}}
-}
-
-// endings are the ways a run may leave, and what it may do before.
-func endings(c Created, name string) map[string][]Append {
-	does := func(events ...mapping.Event) Append {
-		return Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, Events: events}
-	}
-	changes := func(id string) mapping.Event {
-		return mapping.Event{Kind: mapping.KindUpdate, Data: []byte(`{"a":[1]}`), Head: mapping.Head{Node: "n", Reduce: true, Checkpoint: &mapping.Checkpoint{ID: name + id, Source: "loop"}}}
-	}
-	token := mapping.Event{Kind: mapping.KindDelta, Data: []byte(`{"t":"x"}`)}
-	linked, kept, hooked, expires := does(changes("1")), does(changes("1"), changes("2")), ended(c, mapping.Outcome{Status: mapping.RunSuccess}), ended(c, mapping.Outcome{Status: mapping.RunSuccess})
-	linked.Links = []mapping.Link{{Agent: "a", Remote: "r"}, {Agent: "a", TaskID: c.Run.TaskID, Remote: "s"}}
-	kept.Snapshots = map[string][]byte{name + "1": []byte(`{"a":[0,1]}`)}
-	hooked.End.Webhook = &Webhook{URL: "http://127.0.0.1/", Body: []byte(`{}`)}
-	expires.End.Expire = time.UnixMicro(1_890_000_000_000_000)
-	asks := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: "q", Value: []byte(`"?"`)}}}
-	fails := mapping.Outcome{Status: mapping.RunError, Fault: &mapping.Fault{Code: "agent_failed", Message: "It <broke>."}}
-	return map[string][]Append{
-		"success":       {ended(c, mapping.Outcome{Status: mapping.RunSuccess})},
-		"in pieces":     {linked, does(token), does(token, token), does(changes("3")), ended(c, mapping.Outcome{Status: mapping.RunSuccess})},
-		"a snapshot":    {kept, does(changes("3")), ended(c, mapping.Outcome{Status: mapping.RunSuccess})},
-		"a failure":     {ended(c, fails)},
-		"a question":    {does(changes("1")), ended(c, asks)},
-		"a webhook":     {hooked},
-		"to be removed": {expires},
-		"parked":        {does(changes("1")), {ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, End: &End{Outcome: mapping.Outcome{Parked: true}, Thread: mapping.ThreadInterrupted}}},
-		"not at all":    {does(changes("1"))},
-	}
-}
-
-// TestABriefRunIsLikeAnyOther: row by row, and in what its callers are told.
-func TestABriefRunIsLikeAnyOther(t *testing.T) {
-	t.Parallel()
-	for name := range endings(Created{}, "") {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			waiting, usual := openWaiting(t), openFor(t, filepath.Join(t.TempDir(), "b.db"), Options{})
-			var told [2][]any
-			for i, s := range []*Store{waiting, usual} {
-				for _, of := range []string{"one", "two"} {
-					c := begin(t, s, brief(of))
-					told[i] = append(told[i], c)
-					for _, a := range endings(c, of)[name] {
-						if waits(s, c.Run.ID) != (s == waiting) {
-							t.Errorf("store %d: the run waits: %t", i, waits(s, c.Run.ID))
-						}
-						events, files, err := s.AppendRun(context.Background(), a)
-						told[i] = append(told[i], events, files, err)
-					}
-				}
-			}
-			if d := cmp.Diff(told[1], told[0]); d != "" {
-				t.Errorf("callers are told (-usual +waiting):\n%s", d)
-			}
-			if d := cmp.Diff(rows(t, usual), rows(t, waiting)); d != "" {
-				t.Errorf("rows (-usual +waiting):\n%s", d)
-			}
-		})
-	}
-}
-
-// rows is all that is in a database, by table.
-func rows(t *testing.T, s *Store) map[string][]string {
-	t.Helper()
-	all := map[string][]string{}
-	err := s.read(context.Background(), func(x *tx) error {
-		var tables []string
-		err := x.each(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'goose%' AND name NOT LIKE 'sqlite%'`, nil, func(scan func(...any) error) error {
-			tables = append(tables, "")
-			return scan(&tables[len(tables)-1])
-		})
-		for _, table := range tables {
-			if err == nil {
-				all[table], err = tableRows(x.on.(*session), table)
-			}
-		}
-		return err
-	})
-	if err != nil || len(all["runs"]) == 0 {
-		t.Fatal("no runs", err)
-	}
-	return all
-}
-
-func tableRows(s *session, table string) (list []string, err error) {
-	st, err := s.stmt("SELECT * FROM "+table, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer s.letGo(st)
-	for {
-		more, err := st.Step()
-		if err != nil || !more {
-			return list, err
-		}
-		var b strings.Builder
-		for i := range st.ColumnCount() {
-			fmt.Fprintf(&b, "%s=%T %v|", st.ColumnName(i), st.value(i), text(st.value(i)))
-		}
-		list = append(list, b.String())
-	}
-}
-
-func text(v any) any {
-	if b, ok := v.([]byte); ok {
-		return string(b)
-	}
-	return v
-}
-
-// image copies the files of a database as they would be found after a kill.
-func image(t *testing.T, path string) (copied string) {
-	t.Helper()
-	copied = filepath.Join(t.TempDir(), "copy.db")
-	for _, suffix := range []string{"", "-wal", "-redo"} {
-		from, err := os.Open(path + suffix)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer from.Close()
-		to, err := os.Create(copied + suffix)
-		if err == nil {
-			_, err = io.Copy(to, from)
-		}
-		if err := errors.Join(err, to.Close()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return copied
 }
 
 // TestWhatWaitsIsTakenOverOnce: from the log that a process has left, whatever of it the
@@ -203,7 +68,6 @@ func image(t *testing.T, path string) (copied string) {
 func TestWhatWaitsIsTakenOverOnce(t *testing.T) {
 	t.Parallel()
 	s := openWaiting(t)
-	path := s.db.(*sqlite).path
 	want := map[string]bool{}
 	for round, read := range []bool{true, false, true, true, false} {
 		for _, of := range []string{"a", "b"} {
@@ -213,7 +77,7 @@ func TestWhatWaitsIsTakenOverOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		left := image(t, path) // before it is read, and after an earlier one was
+		left := killed(t, s) // before it is read, and after an earlier one was
 		for _, mode := range []string{"normal", "full"} {
 			again := openFor(t, left, Options{Synchronous: mode})
 			checkRuns(t, again, want)
@@ -259,7 +123,7 @@ func TestWhatWaitsIsTakenOverByItself(t *testing.T) {
 			t.Fatal("it still waits")
 		}
 	}
-	if _, ok := s.runs.Get(id); !ok || waits(s, id) {
+	if _, ok := s.runs.Get(id); !ok || isWaiting(s, id) {
 		t.Error("its keys are not known")
 	}
 }
@@ -307,7 +171,7 @@ func TestNothingWaits(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{"full": {}, "a limit": {Synchronous: "normal", Limit: 1 << 30}} {
 		s := openFor(t, filepath.Join(t.TempDir(), "a.db"), o)
-		if id := begin(t, s, brief("x")).Run.ID; waits(s, id) || exists(s.db.(*sqlite).redoPath()) {
+		if id := begin(t, s, brief("x")).Run.ID; isWaiting(s, id) || exists(s.db.(*sqlite).redoPath()) {
 			t.Errorf("%s: it waits", name)
 		}
 	}
@@ -323,7 +187,7 @@ func TestNothingWaits(t *testing.T) {
 	} {
 		s, n := openWaiting(t), brief("x")
 		change(&n)
-		if id := begin(t, s, n).Run.ID; waits(s, id) {
+		if id := begin(t, s, n).Run.ID; isWaiting(s, id) {
 			t.Errorf("%s: it waits", name)
 		}
 	}
@@ -373,50 +237,6 @@ func TestWhatWaitsIsKeptWhenItCannotBeWritten(t *testing.T) {
 	checkRuns(t, openFor(t, path, Options{}), map[string]bool{c.Run.ID: true})
 }
 
-// TestWaitingIsNotNoticed by many who begin runs and read at the same time.
-func TestWaitingIsNotNoticed(t *testing.T) {
-	t.Parallel()
-	ctx, s := context.Background(), openWaiting(t)
-	var all sync.WaitGroup
-	for worker := range 8 {
-		all.Go(func() {
-			for i := range 30 {
-				c, err := s.CreateRun(ctx, brief(fmt.Sprint(worker, "/", i)))
-				if err == nil && i%3 == 0 {
-					_, err = s.Run(ctx, "", c.Run.ID)
-				}
-				if err == nil {
-					_, _, err = s.AppendRun(ctx, ended(c, mapping.Outcome{Status: mapping.RunSuccess}))
-				}
-				if err == nil && i%2 == 0 {
-					err = has(ctx, s, c)
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	list, err := s.Runs(ctx, RunQuery{})
-	if err != nil || len(list) != 8*30 {
-		t.Errorf("%d runs, %v", len(list), err)
-	}
-}
-
-func has(ctx context.Context, s *Store, c Created) error {
-	r, err := s.Run(ctx, c.Thread.ID, c.Run.ID)
-	if err != nil {
-		return err
-	}
-	events, err := s.Events(ctx, c.Thread.ID, c.Run.ID, 0, 0)
-	if err == nil && (r.Status != mapping.RunSuccess || len(events) != 3) {
-		err = fmt.Errorf("the run is %s with %d events", r.Status, len(events))
-	}
-	return err
-}
-
 // TestABatchThatIsFullTakesNoMore: its encoder has called texts by numbers that are
 // not in the log.
 func TestABatchThatIsFullTakesNoMore(t *testing.T) {
@@ -433,7 +253,7 @@ func TestABatchThatIsFullTakesNoMore(t *testing.T) {
 	if r, err := s.Run(context.Background(), "", c.Run.ID); err != nil || r.Agent != "a" {
 		t.Errorf("what it had taken before became %+v, %v", r, err)
 	}
-	if id := begin(t, s, brief("y")).Run.ID; !waits(s, id) {
+	if id := begin(t, s, brief("y")).Run.ID; !isWaiting(s, id) {
 		t.Error("the next batch takes nothing either")
 	}
 }
@@ -481,7 +301,7 @@ func TestACrowdDoesNotWait(t *testing.T) {
 	for i := range aheadCrowd {
 		begin(t, s, brief(fmt.Sprint(i)))
 	}
-	if id := begin(t, s, brief("one more")).Run.ID; stopped && waits(s, id) {
+	if id := begin(t, s, brief("one more")).Run.ID; stopped && isWaiting(s, id) {
 		t.Error("a run waits behind a crowd")
 	}
 }

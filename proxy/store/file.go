@@ -43,8 +43,9 @@ func (d *sqlite) ensureFile(ctx context.Context) error {
 }
 
 func (d *sqlite) create(ctx context.Context) error {
-	if d.lock.marked() || exists(d.path+"-wal") {
-		return refuse(d.path, "the file is missing, though a database was here before. Put it back, or restore a backup; to start with an empty one delete %s-lock and %s-wal", d.path, d.path)
+	// What waits in a redo log would be run on the new one.
+	if d.lock.marked() || exists(d.path+"-wal") || exists(d.redoPath()) {
+		return refuse(d.path, "the file is missing, though a database was here before. Put it back, or restore a backup; to start with an empty one delete %s-lock, %s-wal and %s", d.path, d.path, d.redoPath())
 	}
 	draft := d.path + ".new"
 	if err := removeAll(draft, draft+"-journal"); err != nil {

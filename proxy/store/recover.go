@@ -33,7 +33,10 @@ func (d *sqlite) recover() error {
 	return removeAll(d.redoPath())
 }
 
-// redo runs a batch in a transaction of its own, unless the database has it.
+// redo runs a batch in a transaction of its own, unless the database has it. One that
+// does not follow on what the database has is left out: a backup was put in its
+// place, or the machine failed and took newer commits with it. What a run of that batch
+// did later is gone then, its end too, and it would be executed a second time.
 func (d *sqlite) redo(b redo.Batch) error {
 	s, err := d.session()
 	if err != nil {
@@ -46,6 +49,10 @@ func (d *sqlite) redo(b redo.Batch) error {
 	number, err := s.number()
 	if err != nil || !redo.Newer(b.Number, number) {
 		return err
+	}
+	if b.Number != number+1 {
+		d.zap.Warn("what an earlier process had acknowledged does not follow on what is in the database, and is left out", zap.Uint32("has", number), zap.Uint32("found", b.Number), zap.Int("transactions", len(b.Records)))
+		return nil
 	}
 	if _, err := rerun(&tx{on: s, now: d.clock()}, b.Number, b.Records); err != nil {
 		return err
