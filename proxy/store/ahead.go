@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -43,6 +44,7 @@ type ahead struct {
 	closed  bool
 	timer   *time.Timer
 	calm    time.Time // no run begins to wait before
+	scratch []byte    // for one record
 }
 
 const (
@@ -51,6 +53,9 @@ const (
 	aheadCrowd  = 16                     // of so many runs at a time, one transaction has several anyway: they need not wait,
 	aheadCalm   = 250 * time.Millisecond // nor do those that come so soon after
 )
+
+// scratchMost bounds what is kept in memory for writing records.
+const scratchMost = 64 << 10
 
 // batch is what is run in one transaction.
 type batch struct {
@@ -80,8 +85,11 @@ func (a *ahead) add(list []redo.Statement, run *briefRun) bool {
 		return false
 	}
 	b := a.filling
-	record, err := b.encoder.Encode(nil, list)
+	record, err := b.encoder.Encode(a.scratch[:0], list)
 	if err == nil {
+		if a.scratch = record[:0]; cap(record) > scratchMost {
+			a.scratch = nil
+		}
 		failpoint.Hit(failpoint.RedoBegun)
 		err = a.log.Append(record)
 	}
@@ -90,7 +98,7 @@ func (a *ahead) add(list []redo.Statement, run *briefRun) bool {
 		return false
 	}
 	failpoint.Hit(failpoint.RedoWritten)
-	b.records = append(b.records, record)
+	b.records = append(b.records, bytes.Clone(record))
 	b.note(run)
 	return true
 }

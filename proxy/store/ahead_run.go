@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -21,7 +22,7 @@ type briefRun struct {
 	mu   sync.Mutex // of an append
 	key  runKey     // names of keys: see recording
 	from tip
-	made map[string]bool // the checkpoints, by id
+	made []string // ids of the checkpoints
 	// It has left this process, as soon as what says so waits.
 	leaves, left bool
 }
@@ -32,12 +33,12 @@ func (s *Store) createAhead(ctx context.Context, n NewRun) (c Created, ok bool) 
 	if !n.canWait() || ctx.Err() != nil || !s.ahead.welcome() { // who has left is told so by the other way
 		return c, false
 	}
-	rec := &recording{keys: &s.ahead.keys}
+	rec := newRecording(&s.ahead.keys)
 	m := maker{s: s, tx: &tx{on: rec, now: s.db.clock()}, principal: mapping.PrincipalOf(ctx), n: n}
 	if m.make() != nil || !m.made.Claimed {
 		return c, false
 	}
-	run := &briefRun{id: n.Run.ID, thread: threadName{m.thread.Tenant, m.thread.ID}, key: runKey{run: m.run, thread: m.thread.key}, made: map[string]bool{}}
+	run := &briefRun{id: n.Run.ID, thread: threadName{m.thread.Tenant, m.thread.ID}, key: runKey{run: m.run, thread: m.thread.key}}
 	if !run.makes(n.Events) {
 		return c, false
 	}
@@ -64,7 +65,7 @@ func (s *Store) appendAhead(ctx context.Context, a Append) (events []mapping.Eve
 	if run.left || !run.makes(a.Events) {
 		return nil, false
 	}
-	rec := &recording{keys: &s.ahead.keys}
+	rec := newRecording(&s.ahead.keys)
 	t := &tx{on: rec, now: s.db.clock()}
 	part := stretch{thread: run.key.thread, run: run.key.run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
 	at := run.key
@@ -113,10 +114,10 @@ func (r *briefRun) makes(events []mapping.Event) bool {
 		if c == nil {
 			continue
 		}
-		if r.made[c.ID] {
+		if slices.Contains(r.made, c.ID) {
 			return false
 		}
-		r.made[c.ID] = true
+		r.made = append(r.made, c.ID)
 	}
 	return true
 }
@@ -149,6 +150,10 @@ var errReads = errors.New("store: this cannot wait, it has to read")
 type recording struct {
 	keys *atomic.Uint64
 	list []redo.Statement
+}
+
+func newRecording(keys *atomic.Uint64) *recording {
+	return &recording{keys: keys, list: make([]redo.Statement, 0, 8)}
 }
 
 // keyNames is where names of keys begin. No column holds as large a number: times, in
