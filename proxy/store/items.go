@@ -76,7 +76,7 @@ func (r *itemRow) scan(scan func(...any) error) error {
 func (s *Store) Item(ctx context.Context, namespace []string, key string, refreshTTL bool) (it mapping.Item, err error) {
 	var row itemRow
 	err = s.read1(ctx, func(t *tx) error {
-		err := t.each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND (i.expires_us = 0 OR i.expires_us > $4)`,
+		err := t.each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND (i.expires_us = 0 OR i.expires_us > CAST($4 AS BIGINT))`,
 			in{tenantOf(ctx), pathOf(namespace), key, t.now}, row.scan)
 		if err == nil && row.key == 0 {
 			err = missing(sql.ErrNoRows, mapping.CodeItemNotFound, "item", key)
@@ -153,13 +153,13 @@ func (s *Store) Namespaces(ctx context.Context, prefix []string) (found [][]stri
 // parameter, the present, is left to the caller.
 func below(tenant string, prefix []string) (where string, args in) {
 	if len(prefix) == 0 {
-		return `i.tenant = $1 AND (i.expires_us = 0 OR i.expires_us > $2)`, in{tenant}
+		return `i.tenant = $1 AND (i.expires_us = 0 OR i.expires_us > CAST($2 AS BIGINT))`, in{tenant}
 	}
 	path := string(pathOf(prefix))
 	// "/" follows "." in ASCII: the range holds the path and all below it, and
 	// what lies between them, such as "a!", which the second line leaves out.
 	return `i.tenant = $1 AND i.namespace >= $2 AND i.namespace < $4
- AND (i.namespace = $2 OR i.namespace >= $3) AND (i.expires_us = 0 OR i.expires_us > $5)`,
+ AND (i.namespace = $2 OR i.namespace >= $3) AND (i.expires_us = 0 OR i.expires_us > CAST($5 AS BIGINT))`,
 		in{tenant, []byte(path), []byte(path + "."), []byte(path + "/")}
 }
 

@@ -115,7 +115,7 @@ const (
 )
 
 func nextDue(t *tx) (due int64, err error) {
-	err = t.get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > $1`, in{t.now}, out{&due})
+	err = t.get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > CAST($1 AS BIGINT)`, in{t.now}, out{&due})
 	return due, err
 }
 
