@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -9,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// matching finds the items: the rows to choose from are read with what decides
-// alone, since a row costs by its columns, and only those that are taken whole.
+// matching finds the items. Of a row that is looked at only what decides is read,
+// since a row costs by its columns, and the whole of one that is taken.
 func (s *Store) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err error) {
 	where, args := below(tenantOf(ctx), q.Prefix)
 	pick := picker{limit: q.Limit, offset: q.Offset}
@@ -18,23 +19,21 @@ func (s *Store) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err
 		pick = picker{} // the best are known at the end
 	}
 	choice := chooser{ItemQuery: q, words: wordsOf(q.Query)}
-	err = s.read(ctx, func(t *tx) error {
+	err = s.read1(ctx, func(t *tx) error {
 		rows = nil
-		err := t.until(`SELECT `+choice.columns()+` WHERE `+where+` ORDER BY i.namespace, i.item_key`, append(args, t.now), func(scan func(...any) error) (bool, error) {
+		return t.until(`SELECT `+itemColumns+` WHERE `+where+` ORDER BY i.namespace, i.item_key`, append(args, t.now), func(scan func(...any) error) (bool, error) {
 			ok, err := choice.passes(scan)
 			if ok && pick.take() {
-				rows = append(rows, choice.take())
+				var row *itemRow
+				row, err = choice.take(scan)
+				rows = append(rows, row)
 			}
 			return !pick.full(), errors.Join(err, ctx.Err())
 		})
-		if err != nil {
-			return err
-		}
-		if q.Query != "" {
-			rows = ranked(rows, q)
-		}
-		return choice.complete(t, rows)
 	})
+	if q.Query != "" {
+		rows = ranked(rows, q)
+	}
 	return rows, err
 }
 
@@ -42,78 +41,34 @@ func (s *Store) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err
 type chooser struct {
 	ItemQuery
 	words []string
-	row   itemRow // the one that is being looked at
+	// Of the row that is being looked at:
+	value held
+	index json.RawMessage
+	score float64
 }
 
-// take returns the row that was looked at last.
-func (c *chooser) take() *itemRow {
-	row := c.row
-	return &row
-}
-
-// columns are what the decision needs beside the key; all of them where there is
-// nothing to decide.
-func (c *chooser) columns() string {
-	switch {
-	case c.Query != "":
-		return `i.id, i.value, i.fields FROM items i`
-	case c.Keep != nil:
-		return `i.id, i.value FROM items i`
-	default:
-		return itemColumns
+// take reads the row that was looked at last.
+func (c *chooser) take(scan func(...any) error) (*itemRow, error) {
+	row := new(itemRow)
+	if c.Query != "" {
+		score := c.score
+		row.Score = &score
 	}
+	return row, row.scan(scan)
 }
 
 func (c *chooser) passes(scan func(...any) error) (ok bool, err error) {
-	r := &c.row
-	*r = itemRow{}
-	switch {
-	case c.Query != "":
-		err = scan(&r.key, rawOf(&r.Value), rawOf(&r.index))
-	case c.Keep != nil:
-		err = scan(&r.key, rawOf(&r.Value))
-	default:
-		return true, r.scan(scan)
+	if c.Query == "" && c.Keep == nil {
+		return true, nil
 	}
-	if err != nil || c.Keep != nil && !c.Keep(r.Value) {
+	if err := scan(&c.value, rawOf(&c.index), nil, nil, nil, nil, nil, nil, nil, nil); err != nil || c.Keep != nil && !c.Keep(json.RawMessage(c.value)) {
 		return false, err
 	}
 	if c.Query == "" {
 		return true, nil
 	}
-	score := share(c.words, mapping.ItemTexts(r.Value, r.index))
-	r.Score = &score
-	return score > 0, nil
-}
-
-// complete reads the rows whole, of which the key and what decided is known.
-func (c *chooser) complete(t *tx, rows []*itemRow) error {
-	if c.Query == "" && c.Keep == nil {
-		return nil
-	}
-	byKey := make(map[int64]*itemRow, len(rows))
-	for _, r := range rows {
-		byKey[r.key] = r
-	}
-	for part := range slices.Chunk(rows, rowsAtOnce) {
-		keys := make(in, len(part))
-		for i, r := range part {
-			keys[i] = r.key
-		}
-		err := t.each(`SELECT `+itemColumns+` WHERE i.id IN (`+list(1, len(keys))+`)`, keys, func(scan func(...any) error) error {
-			var whole itemRow
-			err := whole.scan(scan)
-			if r := byKey[whole.key]; r != nil {
-				whole.Score = r.Score
-				*r = whole
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	c.score = share(c.words, mapping.ItemTexts(json.RawMessage(c.value), c.index))
+	return c.score > 0, nil
 }
 
 func ranked(rows []*itemRow, q ItemQuery) []*itemRow {

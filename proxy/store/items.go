@@ -19,7 +19,7 @@ type PutItem struct {
 // ItemQuery selects items below a prefix.
 type ItemQuery struct {
 	Prefix        []string
-	Keep          func(value json.RawMessage) bool // filter decided in Go, must not use the store; nil: all
+	Keep          func(value json.RawMessage) bool // filter decided in Go, must neither use the store nor keep the value; nil: all
 	Query         string                           // text search
 	Limit, Offset int                              // Limit 0: all
 	RefreshTTL    bool
@@ -53,19 +53,19 @@ func sweepItems(t *tx) error {
 	return err
 }
 
-const itemColumns = `i.id, i.ttl_us, i.tenant, i.owner, i.namespace, i.item_key, i.value, i.created_us, i.updated_us, i.expires_us, i.fields FROM items i`
+const itemColumns = `i.value, i.fields, i.ttl_us, i.tenant, i.owner, i.namespace, i.item_key, i.created_us, i.updated_us, i.expires_us FROM items i`
 
-// itemRow is an item with its key and time to live.
+// itemRow is an item with its time to live.
 type itemRow struct {
-	key, ttl int64
-	index    json.RawMessage
+	ttl   int64
+	index json.RawMessage
 	mapping.Item
 }
 
 func (r *itemRow) scan(scan func(...any) error) error {
 	var path []byte
 	var created, updated, expires int64
-	err := scan(&r.key, &r.ttl, &r.Tenant, &r.Owner, &path, &r.Key, rawOf(&r.Value), &created, &updated, &expires, rawOf(&r.index))
+	err := scan(rawOf(&r.Value), rawOf(&r.index), &r.ttl, &r.Tenant, &r.Owner, &path, &r.Key, &created, &updated, &expires)
 	r.Namespace = labelsOf(string(path))
 	r.CreatedAt, r.UpdatedAt, r.Expires = timeOf(created), timeOf(updated), timeOf(expires)
 	return err
@@ -76,9 +76,10 @@ func (r *itemRow) scan(scan func(...any) error) error {
 func (s *Store) Item(ctx context.Context, namespace []string, key string, refreshTTL bool) (it mapping.Item, err error) {
 	var row itemRow
 	err = s.read1(ctx, func(t *tx) error {
+		row = itemRow{}
 		err := t.each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND (i.expires_us = 0 OR i.expires_us > CAST($4 AS BIGINT))`,
 			in{tenantOf(ctx), pathOf(namespace), key, t.now}, row.scan)
-		if err == nil && row.key == 0 {
+		if err == nil && row.CreatedAt.IsZero() {
 			err = missing(sql.ErrNoRows, mapping.CodeItemNotFound, "item", key)
 		}
 		return err
@@ -89,8 +90,8 @@ func (s *Store) Item(ctx context.Context, namespace []string, key string, refres
 	return row.Item, err
 }
 
-// refresh starts the time to live of items anew. The index of one that was
-// replaced meanwhile is another row's or nobody's: its own time holds.
+// refresh starts the time to live of items anew. One that was written with another
+// meanwhile keeps that.
 func (s *Store) refresh(ctx context.Context, rows []*itemRow) error {
 	rows = slices.DeleteFunc(rows, func(r *itemRow) bool { return r.ttl == 0 })
 	if len(rows) == 0 {
@@ -98,7 +99,8 @@ func (s *Store) refresh(ctx context.Context, rows []*itemRow) error {
 	}
 	return s.writeRelaxed(ctx, func(t *tx) error {
 		for _, r := range rows {
-			if _, err := t.exec(`UPDATE items SET expires_us = $2 WHERE id = $1 AND ttl_us = $3`, r.key, t.now+r.ttl, r.ttl); err != nil {
+			if _, err := t.exec(`UPDATE items SET expires_us = $5 WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND ttl_us = $4`,
+				r.Tenant, pathOf(r.Namespace), r.Key, r.ttl, t.now+r.ttl); err != nil {
 				return err
 			}
 			r.Expires = timeOf(t.now + r.ttl)

@@ -6,10 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -21,6 +23,48 @@ const before = `DELETE FROM goose_db_version WHERE version_id > 2;
  CREATE UNIQUE INDEX runs_one ON runs (thread) WHERE status = 'running' AND concurrent = 0;
  DROP INDEX events_seq; CREATE UNIQUE INDEX events_seq ON events (thread, seq);
  CREATE INDEX events_state ON events (thread, seq) WHERE line IS NOT NULL`
+
+// itemsBefore is the table of items as it was on SQLite before they stood beside each other.
+const itemsBefore = `CREATE TABLE items_before (id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, owner TEXT NOT NULL, namespace BLOB NOT NULL, item_key TEXT NOT NULL,
+ value BLOB NOT NULL, fields BLOB, ttl_us BIGINT NOT NULL, created_us BIGINT NOT NULL, updated_us BIGINT NOT NULL, expires_us BIGINT NOT NULL);
+ INSERT INTO items_before (tenant, owner, namespace, item_key, value, fields, ttl_us, created_us, updated_us, expires_us)
+ SELECT tenant, owner, namespace, item_key, value, fields, ttl_us, created_us, updated_us, expires_us FROM items ORDER BY item_key DESC;
+ DROP TABLE items; ALTER TABLE items_before RENAME TO items;
+ CREATE UNIQUE INDEX items_name ON items (tenant, namespace, item_key); CREATE INDEX items_expiry ON items (expires_us) WHERE expires_us > 0`
+
+// C7: items of every kind are the same after the upgrade, and are written over.
+func TestC7ItemsAreTheSameAfterTheUpgrade(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "old.db")
+	b := openAt(t, path, store.Options{})
+	for i, it := range []mapping.Item{
+		{Namespace: []string{"a"}, Key: "k", Value: []byte(`{"n":1}`)},
+		{Namespace: []string{"a", "b.c"}, Key: "k", Value: []byte(`{"n":"` + strings.Repeat("x", 100_000) + `"}`)},
+		{Namespace: []string{"a", "b"}, Key: "", Value: []byte(`{}`), Expires: time.Now().Add(time.Hour)},
+		{Namespace: []string{"é"}, Key: "\x00", Value: []byte(`{"deep":{"n":2}}`)},
+	} {
+		b.ok(b.as([]string{"", "other"}[i%2]).PutItem(b.as([]string{"", "other"}[i%2]).ctx, store.PutItem{Item: it, Index: []byte(`["deep.n"]`)}))
+	}
+	all := func() (list [][]mapping.Item) {
+		for _, tenant := range []string{"", "other"} {
+			found, err := b.Items(b.as(tenant).ctx, store.ItemQuery{})
+			b.ok(err)
+			list = append(list, found)
+		}
+		return list
+	}
+	want := all()
+	b.ok(b.Close())
+	b.ok(execOn(path, before+";"+itemsBefore))
+	b = openAt(t, path, store.Options{})
+	if diff := cmp.Diff(want, all()); diff != "" || len(want[0])+len(want[1]) != 4 {
+		t.Errorf("items (-before +after):\n%s", diff)
+	}
+	b.ok(b.PutItem(b.ctx, store.PutItem{Item: mapping.Item{Namespace: []string{"a"}, Key: "k", Value: []byte(`{"n":3}`)}}))
+	if again := all(); len(again[0]) != len(want[0]) || string(again[0][0].Value) != `{"n":3}` || !again[0][0].CreatedAt.Equal(want[0][0].CreatedAt) {
+		t.Errorf("written over, the items are %+v", again[0])
+	}
+}
 
 // C7: what an older version has written is there after the upgrade, and its
 // running runs are picked up.

@@ -109,8 +109,11 @@ func (p *prepared) scan(dest ...any) error {
 	return nil
 }
 
+// scanOne: a column with a nil place is passed over.
 func (p *prepared) scanOne(at int, dest any) error {
 	switch d := dest.(type) {
+	case nil:
+		return nil
 	case *[]byte:
 		*d = p.fresh(at, nil)
 		return nil
