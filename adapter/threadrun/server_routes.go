@@ -25,6 +25,9 @@ var endpoints = []endpoint{
 	on("GET", "/threads/{thread_id}", (*server).getThread),
 	on("GET", "/threads/{thread_id}/runs/{run_id}", (*server).getRun),
 	on("GET", "/threads/{thread_id}/state", (*server).getState),
+	on("PUT", "/store/items", (*server).putItem),
+	on("GET", "/store/items", (*server).getItem),
+	on("POST", "/store/items/search", (*server).searchItems),
 
 	on("POST", "/threads/search", (*server).searchThreads),
 	on("POST", "/threads/count", (*server).countThreads),
@@ -83,10 +86,7 @@ var endpoints = []endpoint{
 	on("GET", "/agents/{agent_id}", (*server).getAgent),
 	on("GET", "/agents/{agent_id}/schemas", (*server).agentSchemas),
 
-	on("PUT", "/store/items", (*server).putItem),
-	on("GET", "/store/items", (*server).getItem),
 	on("DELETE", "/store/items", (*server).deleteItem),
-	on("POST", "/store/items/search", (*server).searchItems),
 	on("POST", "/store/namespaces", (*server).listNamespaces),
 
 	on("GET", "/ok", (*server).ok),
