@@ -123,6 +123,32 @@ func TestItemsExpire(t *testing.T) {
 	})
 }
 
+// An expired item that nobody has removed yet is gone for whoever writes its key, too.
+func TestAnExpiredItemIsWrittenAnew(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
+		b := open(t, store.Options{Now: clock.now})
+		brief := store.PutItem{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`), Expires: clock.at.Add(100 * time.Millisecond)}}
+		b.ok(b.PutItem(b.ctx, brief))
+		for _, step := range []struct {
+			after time.Duration
+			made  time.Duration // when the item of that time was
+		}{{50 * time.Millisecond, 0}, {150 * time.Millisecond, 200 * time.Millisecond}, {10 * time.Second, 200 * time.Millisecond}} {
+			clock.at = clock.at.Add(step.after)
+			b.put("k", `{"again":true}`, "n")
+			it, err := b.Item(b.ctx, []string{"n"}, "k", false)
+			if want := time.UnixMicro(1_700_000_000_000_000).Add(step.made); err != nil || !it.CreatedAt.Equal(want) || !it.Expires.IsZero() {
+				t.Fatalf("%+v, %v; want it made at %v", it, err, want)
+			}
+			if step.after == 50*time.Millisecond {
+				brief.Item.Expires = clock.at.Add(100 * time.Millisecond)
+				b.ok(b.PutItem(b.ctx, brief))
+			}
+		}
+	})
+}
+
 func BenchmarkItems(b *testing.B) {
 	s := open(b)
 	for i := range 10_000 {

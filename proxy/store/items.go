@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -31,7 +32,7 @@ type ItemQuery struct {
 func (s *Store) PutItem(ctx context.Context, p PutItem) error {
 	who, it := mapping.PrincipalOf(ctx), p.Item
 	return s.write(ctx, func(t *tx) error {
-		if err := sweepItems(t); err != nil {
+		if err := s.sweepItems(t); err != nil {
 			return err
 		}
 		ttl := int64(0)
@@ -41,14 +42,22 @@ func (s *Store) PutItem(ctx context.Context, p PutItem) error {
 		_, err := t.exec(`INSERT INTO items (tenant, owner, namespace, item_key, value, fields, ttl_us, created_us, updated_us, expires_us)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)
  ON CONFLICT (tenant, namespace, item_key) DO UPDATE SET owner = excluded.owner, value = excluded.value, fields = excluded.fields,
+ created_us = CASE WHEN items.expires_us > 0 AND items.expires_us <= excluded.updated_us THEN excluded.created_us ELSE items.created_us END,
  ttl_us = excluded.ttl_us, updated_us = excluded.updated_us, expires_us = excluded.expires_us`,
 			who.Tenant, who.ID, pathOf(it.Namespace), it.Key, object(it.Value), blob(p.Index), ttl, t.now, micros(it.Expires))
 		return err
 	})
 }
 
-// sweepItems removes what has expired: its keys may be written anew.
-func sweepItems(t *tx) error {
+// sweepEvery is how often writing an item removes what has expired, in microseconds.
+const sweepEvery = int64(time.Second / time.Microsecond)
+
+// sweepItems removes what has expired, which nobody is shown any more.
+func (s *Store) sweepItems(t *tx) error {
+	if last := s.swept.Load(); t.now >= last && t.now < last+sweepEvery {
+		return nil
+	}
+	t.after(func() { s.swept.Store(t.now) })
 	_, err := t.exec(`DELETE FROM items WHERE expires_us > 0 AND expires_us <= $1`, t.now)
 	return err
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -38,7 +39,8 @@ type Store struct {
 	threads *lru.Cache[threadName, int64]
 	runs    *lru.Cache[string, runKey]
 	recent  recent
-	ahead   *ahead // nil: nothing waits
+	ahead   *ahead       // nil: nothing waits
+	swept   atomic.Int64 // when expired items were removed last
 	// Doorbells: a delivery, a thread's time to go, a cron.
 	outbox, expiries, crons chan struct{}
 }
