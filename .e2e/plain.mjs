@@ -19,6 +19,24 @@ describe("Agent Protocol", () => {
     assert.equal(body.values.messages.length, 4);
   });
 
+  test("every run is there as soon as it was answered, one after the other and many at once", async () => {
+    const once = async (n) => {
+      const { body } = await post("/runs/wait", { agent_id: "jsagent", input: `number ${n}`, on_completion: "keep" });
+      if (n % 3 === 0) return body.run.run_id; // read later
+      const again = await get(`/runs/${body.run.run_id}`);
+      assert.equal(again.status, 200);
+      assert.equal(again.body.status, "success");
+      const state = await get(`/threads/${body.run.thread_id}`);
+      assert.equal(state.body.messages[0].content, `number ${n}`);
+      return body.run.run_id;
+    };
+    const ids = [];
+    for (let n = 0; n < 10; n++) ids.push(await once(n));
+    ids.push(...(await Promise.all(Array.from({ length: 20 }, (_, n) => once(n)))));
+    assert.equal(new Set(ids).size, 30);
+    for (const id of ids) assert.equal((await get(`/runs/${id}`)).body.status, "success");
+  });
+
   test("messages of the request are the input", async () => {
     const { body } = await post("/runs/wait", { agent_id: "jsagent", messages: [{ role: "user", content: "by messages" }] });
     assert.match(body.messages[1].content, /asked: by messages/);
