@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// detectTimeout bounds one round of asking an agent what it speaks.
+// detectTimeout bounds one round of asking an agent what it speaks; a shorter
+// step_timeout does, too.
 const detectTimeout = 10 * time.Second
 
 // Auto is the backend of an agent whose dialect is not configured: the agent is
@@ -39,7 +40,7 @@ func (a *Auto) Resolve(ctx context.Context) (Backend, error) {
 	}
 	answer := a.asking.DoChan("", func() (any, error) {
 		// The first to ask may leave; the others still want the answer.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), detectTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.patience())
 		defer cancel()
 		return a.ask(ctx)
 	})
@@ -50,6 +51,13 @@ func (a *Auto) Resolve(ctx context.Context) (Backend, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+func (a *Auto) patience() time.Duration {
+	if t := a.up.Config.StepTimeout; t > 0 {
+		return min(t, detectTimeout)
+	}
+	return detectTimeout
 }
 
 func (a *Auto) ask(ctx context.Context) (Backend, error) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
@@ -140,5 +141,28 @@ func TestAutoLetsTheImpatientGo(t *testing.T) {
 	close(out)
 	if b, err := a.Resolve(t.Context()); err != nil || b != named("slow") {
 		t.Errorf("got %v, %v", b, err)
+	}
+}
+
+// A hanging agent is not asked for longer than a step of it may take.
+func TestAutoAsksNoLongerThanAStepMayTake(t *testing.T) {
+	t.Parallel()
+	for step, want := range map[time.Duration]time.Duration{0: detectTimeout, time.Hour: detectTimeout, 3 * time.Second: 3 * time.Second} {
+		var left time.Duration
+		d := Dialect{
+			Name: "hangs",
+			Detect: func(ctx context.Context, _ Upstream) (bool, error) {
+				end, _ := ctx.Deadline()
+				left = time.Until(end)
+				return false, context.DeadlineExceeded
+			},
+			Dial: func(Upstream) (Backend, error) { return named("hangs"), nil },
+		}
+		if _, err := NewAuto(Upstream{Config: config.Agent{StepTimeout: step}}, []Dialect{d}).Resolve(t.Context()); err == nil {
+			t.Error("it was found")
+		}
+		if left > want || left < want-time.Second {
+			t.Errorf("step_timeout %v: asked for %v, want %v", step, left, want)
+		}
 	}
 }
