@@ -78,7 +78,10 @@ func (d *drive) page(path, key, query string) (remoteList, error) {
 	}
 	if ans.status/100 != 2 {
 		if strings.HasSuffix(path, "/steps") && d.notThere(ans) {
-			return remoteList{}, d.lost(d.remote)
+			// It may only have no such list.
+			if known, err := d.known(); err == nil && !known {
+				return remoteList{}, d.lost(d.remote)
+			}
 		}
 		return remoteList{}, errNoList
 	}

@@ -255,6 +255,21 @@ func TestA17Forgotten(t *testing.T) {
 	}
 }
 
+// An agent without a list of steps has not forgotten the task: what became of the call
+// that broke cannot be asked, and that is what is said.
+func TestA10NoListIsNoLoss(t *testing.T) {
+	t.Parallel()
+	agent := faulty(adaptertest.Python, adaptertest.DieDone)
+	url := adaptertest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/steps") {
+			http.NotFound(w, r)
+			return
+		}
+		agent.ServeHTTP(w, r)
+	})).URL
+	mustFail(t, runTask(t, backendAt(t, url), adaptertest.NewTask(nil)), mapping.CodeOutcomeUnknown)
+}
+
 func TestLinkKnowsSteps(t *testing.T) {
 	t.Parallel()
 	tr := runTask(t, backendOf(t, asking(adaptertest.Plain)), adaptertest.NewTask(nil))
