@@ -54,6 +54,10 @@ func (d *sqlite) create(ctx context.Context) error {
 	if err := build(ctx, draft); err != nil {
 		return err
 	}
+	// Conversations are their user's own. SQLite gives the files beside it the same mode.
+	if err := os.Chmod(draft, 0o600); err != nil {
+		return refuse(d.path, "%v", err)
+	}
 	if err := os.Rename(draft, d.path); err != nil {
 		return refuse(d.path, "%v", err)
 	}

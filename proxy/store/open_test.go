@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -195,4 +196,24 @@ func TestPingNoticesThatTheFileIsGone(t *testing.T) {
 	wantClass(t, err, mapping.Unavailable, "")
 	b.ok(os.Rename(path+".away", path))
 	b.thread()
+}
+
+// What people told their agents is nobody else's to read.
+func TestANewDatabaseIsItsUsersOwn(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("its files have no modes")
+	}
+	path := filepath.Join(t.TempDir(), "own.db")
+	b := openAt(t, path, store.Options{Synchronous: "normal"})
+	b.create(newThreadRun())
+	files, err := filepath.Glob(path + "*")
+	if err != nil || len(files) < 4 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	for _, f := range files {
+		if info, err := os.Stat(f); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, %v", f, info.Mode(), err)
+		}
+	}
 }
