@@ -17,7 +17,12 @@ import (
 
 func begins(t testing.TB, s *Store, n int) Created {
 	t.Helper()
-	c, err := s.CreateRun(context.Background(), briefly(n, true))
+	return makes(t, s, briefly(n, true))
+}
+
+func makes(t testing.TB, s *Store, n NewRun) Created {
+	t.Helper()
+	c, err := s.CreateRun(context.Background(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +244,7 @@ func TestD1FullDiskKeepsWhatWaits(t *testing.T) {
 		room(t, s, "1")
 		letGo()
 		_, err := s.Run(ctx, "", heavy(1).Run.ID)
-		if mapping.Classify(err).Class != mapping.StorageFull {
+		if e := mapping.Classify(err); e.Class != mapping.StorageFull || !strings.Contains(e.Message, "They are not lost") {
 			t.Errorf("reading: %v", err)
 		}
 		if _, err := s.CreateRun(ctx, briefly(2, true)); mapping.Classify(err).Class != mapping.StorageFull || waits(s) != 1 {

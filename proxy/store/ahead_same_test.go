@@ -14,11 +14,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// openBeside opens a store on which statements may wait. Two with the same owner and
-// clock give the same rows for the same operations.
-func openBeside(t testing.TB, path string) *Store {
+// openBeside opens a store on which statements may wait, unless options are given that
+// say otherwise. Two with the same owner and clock give the same rows for the same
+// operations.
+func openBeside(t testing.TB, path string, options ...Options) *Store {
 	t.Helper()
-	s, err := Open(context.Background(), path, Options{Synchronous: "normal", Owner: "us", Now: func() time.Time { return time.UnixMicro(1_700_000_000_000_000) }}, zap.NewNop())
+	o := append(options, Options{Synchronous: "normal"})[0]
+	o.Owner, o.Now = "us", func() time.Time { return time.UnixMicro(1_700_000_000_000_000) }
+	s, err := Open(context.Background(), path, o, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,54 +12,30 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/redo"
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/zap"
 )
-
-// openFor opens a database at path whose clock stands still.
-func openFor(t *testing.T, path string, o Options) *Store {
-	t.Helper()
-	o.Owner, o.Now = "this", func() time.Time { return time.UnixMicro(1_790_000_000_000_001) }
-	s, err := Open(context.Background(), path, o, zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
 
 func openWaiting(t *testing.T) *Store {
 	t.Helper()
-	return openFor(t, filepath.Join(t.TempDir(), "a.db"), Options{Synchronous: "normal"})
-}
-
-// brief is a run that makes its thread.
-func brief(name string) NewRun {
-	run := mapping.Run{ID: "run " + name, ThreadID: "thread " + name, Agent: "a", Kwargs: []byte(`{"input":"é<"}`), Metadata: []byte(`{"m":1}`)}
-	return NewRun{
-		Run: run, Thread: &mapping.Thread{ID: run.ThreadID}, MustNotExist: true, Claim: true, Brief: true,
-		ThreadMeta: []byte(`{"graph_id":"a"}`), Task: &mapping.Task{ID: "task " + name, Agent: "a", Input: "hi", HasInput: true},
-		Events: []mapping.Event{
-			{Kind: mapping.KindStarted, Head: mapping.Head{Attempt: 1}},
-			{Kind: mapping.KindInput, Data: []byte(`{"a":0}`), Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: name + " input", Source: "input"}}},
-		},
-	}
-}
-
-func begin(t *testing.T, s *Store, n NewRun) Created {
-	t.Helper()
-	c, err := s.CreateRun(context.Background(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return openBeside(t, filepath.Join(t.TempDir(), "a.db"))
 }
 
 // isWaiting tells whether a run's rows are not in the database yet.
 func isWaiting(s *Store, id string) bool { return s.ahead.find(id) != nil }
 
-func ended(c Created, out mapping.Outcome) Append {
-	return Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, End: &End{Outcome: out, Thread: out.Thread()},
-		Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}}}}
+// ended is the end of a run.
+func ended(c Created, status mapping.RunStatus) Append {
+	ev, end := leaving(mapping.Outcome{Status: status})
+	return Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{ev}, End: end}
+}
+
+// lived is a run that was begun and ended.
+func lived(t *testing.T, s *Store, n NewRun) Created {
+	t.Helper()
+	c := makes(t, s, n)
+	if _, _, err := s.AppendRun(context.Background(), ended(c, mapping.RunSuccess)); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // TestWhatWaitsIsTakenOverOnce: from the log that a process has left, whatever of it the
@@ -70,16 +45,12 @@ func TestWhatWaitsIsTakenOverOnce(t *testing.T) {
 	s := openWaiting(t)
 	want := map[string]bool{}
 	for round, read := range []bool{true, false, true, true, false} {
-		for _, of := range []string{"a", "b"} {
-			c := begin(t, s, brief(fmt.Sprint(of, round)))
-			want[c.Run.ID] = true
-			if _, _, err := s.AppendRun(context.Background(), ended(c, mapping.Outcome{Status: mapping.RunSuccess})); err != nil {
-				t.Fatal(err)
-			}
+		for n := range 2 {
+			want[lived(t, s, briefly(2*round+n, true)).Run.ID] = true
 		}
 		left := killed(t, s) // before it is read, and after an earlier one was
 		for _, mode := range []string{"normal", "full"} {
-			again := openFor(t, left, Options{Synchronous: mode})
+			again := openBeside(t, left, Options{Synchronous: mode})
 			checkRuns(t, again, want)
 			if err := again.Close(); err != nil {
 				t.Fatal(err)
@@ -113,7 +84,7 @@ func checkRuns(t *testing.T, s *Store, want map[string]bool) {
 func TestWhatWaitsIsTakenOverByItself(t *testing.T) {
 	t.Parallel()
 	s := openWaiting(t)
-	id := begin(t, s, brief("x")).Run.ID
+	id := begins(t, s, 1).Run.ID
 	late, tick := time.After(10*time.Second), time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for s.ahead.some.Load() {
@@ -136,13 +107,13 @@ func TestWhatIsDoneToAWaitingRun(t *testing.T) {
 		"it was parked, and ended by somebody": func(s *Store, c Created) error {
 			_, _, err := s.AppendRun(ctx, Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, End: &End{Outcome: mapping.Outcome{Parked: true}, Thread: mapping.ThreadInterrupted}})
 			if err == nil {
-				a := ended(c, mapping.Outcome{Status: mapping.RunInterrupted})
+				a := ended(c, mapping.RunInterrupted)
 				_, err = s.EndInactive(ctx, c.Run.ThreadID, c.Run.ID, a.Events[0], *a.End)
 			}
 			return err
 		},
 		"it has ended": func(s *Store, c Created) error {
-			_, _, err := s.AppendRun(ctx, ended(c, mapping.Outcome{Status: mapping.RunSuccess}))
+			_, _, err := s.AppendRun(ctx, ended(c, mapping.RunSuccess))
 			return err
 		},
 		"another fence": func(*Store, Created) error { return nil },
@@ -150,11 +121,11 @@ func TestWhatIsDoneToAWaitingRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := openWaiting(t)
-			c := begin(t, s, brief("x"))
+			c := begins(t, s, 1)
 			if err := do(s, c); err != nil {
 				t.Fatal(err)
 			}
-			a := ended(c, mapping.Outcome{Status: mapping.RunSuccess})
+			a := ended(c, mapping.RunSuccess)
 			if name == "another fence" {
 				a.Fence++
 			}
@@ -170,8 +141,8 @@ func TestWhatIsDoneToAWaitingRun(t *testing.T) {
 func TestNothingWaits(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{"full": {}, "a limit": {Synchronous: "normal", Limit: 1 << 30}} {
-		s := openFor(t, filepath.Join(t.TempDir(), "a.db"), o)
-		if id := begin(t, s, brief("x")).Run.ID; isWaiting(s, id) || exists(s.db.(*sqlite).redoPath()) {
+		s := openBeside(t, filepath.Join(t.TempDir(), "a.db"), o)
+		if id := begins(t, s, 1).Run.ID; isWaiting(s, id) || exists(s.db.(*sqlite).redoPath()) {
 			t.Errorf("%s: it waits", name)
 		}
 	}
@@ -185,9 +156,9 @@ func TestNothingWaits(t *testing.T) {
 		"others beside it":           func(n *NewRun) { n.Run.Multitask = mapping.StrategyConcurrent },
 		"too large":                  func(n *NewRun) { n.Run.Kwargs = []byte(`"` + strings.Repeat("x", 600<<10) + `"`) },
 	} {
-		s, n := openWaiting(t), brief("x")
+		s, n := openWaiting(t), briefly(1, true)
 		change(&n)
-		if id := begin(t, s, n).Run.ID; isWaiting(s, id) {
+		if id := makes(t, s, n).Run.ID; isWaiting(s, id) {
 			t.Errorf("%s: it waits", name)
 		}
 	}
@@ -198,13 +169,9 @@ func TestMoreThanALogHolds(t *testing.T) {
 	t.Parallel()
 	s, want := openWaiting(t), map[string]bool{}
 	for i := range 40 {
-		n := brief(fmt.Sprint(i))
+		n := briefly(i, true)
 		n.Run.Kwargs = []byte(`"` + strings.Repeat("x", 30<<10) + `"`)
-		c := begin(t, s, n)
-		if _, _, err := s.AppendRun(context.Background(), ended(c, mapping.Outcome{Status: mapping.RunSuccess})); err != nil {
-			t.Fatal(err)
-		}
-		want[c.Run.ID] = true
+		want[lived(t, s, n).Run.ID] = true
 	}
 	checkRuns(t, s, want)
 }
@@ -215,10 +182,7 @@ func TestWhatWaitsIsKeptWhenItCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), openWaiting(t)
 	path := s.db.(*sqlite).path
-	c := begin(t, s, brief("x"))
-	if _, _, err := s.AppendRun(ctx, ended(c, mapping.Outcome{Status: mapping.RunSuccess})); err != nil {
-		t.Fatal(err)
-	}
+	c := lived(t, s, briefly(1, true))
 	if err := os.Rename(path, path+".away"); err != nil {
 		t.Fatal(err)
 	}
@@ -227,14 +191,14 @@ func TestWhatWaitsIsKeptWhenItCannotBeWritten(t *testing.T) {
 			t.Errorf("reading it gives %v", err)
 		}
 	}
-	if _, err := s.CreateRun(ctx, brief("y")); err == nil {
+	if _, err := s.CreateRun(ctx, briefly(2, true)); err == nil {
 		t.Error("another run was acknowledged")
 	}
 	_ = s.Close()
 	if err := os.Rename(path+".away", path); err != nil {
 		t.Fatal(err)
 	}
-	checkRuns(t, openFor(t, path, Options{}), map[string]bool{c.Run.ID: true})
+	checkRuns(t, openBeside(t, path, Options{}), map[string]bool{c.Run.ID: true})
 }
 
 // TestABatchThatIsFullTakesNoMore: its encoder has called texts by numbers that are
@@ -242,7 +206,7 @@ func TestWhatWaitsIsKeptWhenItCannotBeWritten(t *testing.T) {
 func TestABatchThatIsFullTakesNoMore(t *testing.T) {
 	t.Parallel()
 	s := openWaiting(t)
-	c := begin(t, s, brief("x"))
+	c := begins(t, s, 1)
 	run := s.ahead.find(c.Run.ID)
 	const text = `UPDATE runs SET agent = $1 WHERE run_id = $2`
 	for _, agent := range []string{strings.Repeat("x", redo.AreaSize), "b"} {
@@ -253,7 +217,7 @@ func TestABatchThatIsFullTakesNoMore(t *testing.T) {
 	if r, err := s.Run(context.Background(), "", c.Run.ID); err != nil || r.Agent != "a" {
 		t.Errorf("what it had taken before became %+v, %v", r, err)
 	}
-	if id := begin(t, s, brief("y")).Run.ID; !isWaiting(s, id) {
+	if id := begins(t, s, 2).Run.ID; !isWaiting(s, id) {
 		t.Error("the next batch takes nothing either")
 	}
 }
@@ -262,14 +226,14 @@ func TestABatchThatIsFullTakesNoMore(t *testing.T) {
 func TestNothingMoreWaitsBehindAFailure(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), openWaiting(t)
-	c := begin(t, s, brief("x"))
+	c := begins(t, s, 1)
 	failure := refuse("", "the disk is on fire")
 	s.db.(*sqlite).writer.failed.Store(&failure)
 	for _, do := range []func() error{
 		func() error { _, err := s.Run(ctx, "", c.Run.ID); return err },
-		func() error { _, err := s.CreateRun(ctx, brief("y")); return err },
+		func() error { _, err := s.CreateRun(ctx, briefly(2, true)); return err },
 		func() error {
-			_, _, err := s.AppendRun(ctx, ended(c, mapping.Outcome{Status: mapping.RunSuccess}))
+			_, _, err := s.AppendRun(ctx, ended(c, mapping.RunSuccess))
 			return err
 		},
 	} {
@@ -278,7 +242,7 @@ func TestNothingMoreWaitsBehindAFailure(t *testing.T) {
 		}
 	}
 	s.db.(*sqlite).writer.failed.Store(nil)
-	if _, _, err := s.AppendRun(ctx, ended(c, mapping.Outcome{Status: mapping.RunSuccess})); err != nil {
+	if _, _, err := s.AppendRun(ctx, ended(c, mapping.RunSuccess)); err != nil {
 		t.Error(err)
 	}
 	checkRuns(t, s, map[string]bool{c.Run.ID: true})
@@ -289,19 +253,16 @@ func TestACrowdDoesNotWait(t *testing.T) {
 	t.Parallel()
 	s := openWaiting(t)
 	for i := range 3 * aheadCrowd { // one after the other is no crowd
-		c := begin(t, s, brief(fmt.Sprint("alone ", i)))
-		if _, _, err := s.AppendRun(context.Background(), ended(c, mapping.Outcome{Status: mapping.RunSuccess})); err != nil {
-			t.Fatal(err)
-		}
+		lived(t, s, briefly(100+i, true))
 	}
 	if !s.ahead.welcome() {
 		t.Error("runs one after the other are taken for a crowd")
 	}
 	stopped := s.ahead.timer.Stop() // so that all are of one batch
 	for i := range aheadCrowd {
-		begin(t, s, brief(fmt.Sprint(i)))
+		begins(t, s, i)
 	}
-	if id := begin(t, s, brief("one more")).Run.ID; stopped && isWaiting(s, id) {
+	if id := begins(t, s, aheadCrowd).Run.ID; stopped && isWaiting(s, id) {
 		t.Error("a run waits behind a crowd")
 	}
 }

@@ -56,8 +56,11 @@ func duplicate(err error) bool {
 }
 
 // classify gives errors of the database the class by which callers are
-// answered. Others pass as they are.
+// answered. Others pass as they are, and so does what has a class already.
 func (d *sqlite) classify(err error) error {
+	if e := (*mapping.Error)(nil); errors.As(err, &e) {
+		return err
+	}
 	switch codeOf(err) & 0xff {
 	case sqliteFull:
 		return caused(err, mapping.StorageFull, codeStorageFull, "The bridge's database cannot grow: "+d.fullness()+" Nothing was written; reading still works. Free some space and try again.")
