@@ -21,13 +21,13 @@ describe("Agent Protocol", () => {
 
   test("every run is there as soon as it was answered, one after the other and many at once", async () => {
     const once = async (n) => {
-      const { body } = await post("/runs/wait", { agent_id: "jsagent", input: `number ${n}`, on_completion: "keep" });
+      const { body } = await post("/runs/wait", { agent_id: "jsagent", input: `no file, number ${n}`, on_completion: "keep" });
       if (n % 3 === 0) return body.run.run_id; // read later
       const again = await get(`/runs/${body.run.run_id}`);
       assert.equal(again.status, 200);
       assert.equal(again.body.status, "success");
       const state = await get(`/threads/${body.run.thread_id}`);
-      assert.equal(state.body.messages[0].content, `number ${n}`);
+      assert.equal(state.body.messages[0].content, `no file, number ${n}`);
       return body.run.run_id;
     };
     const ids = [];

@@ -4,7 +4,7 @@
 //   node agent.mjs [PORT]
 //
 // The request decides further: "fail" breaks at the second step, "slow N" lets
-// the second step take N milliseconds, "forever" never ends.
+// the second step take N milliseconds, "forever" never ends, "no file" writes none.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -50,6 +50,7 @@ async function taskHandler(taskID, input) {
       if (now.includes("fail")) throw new Error("the agent failed on purpose");
       const ms = Number(/slow (\d+)/.exec(now)?.[1] ?? 0);
       if (ms > 0) await pause(ms);
+      if (now.includes("no file")) return { name: "write", output: "wrote nothing" };
       const file = write(taskID, "result.txt", `result of ${now}`);
       return { name: "write", output: `wrote ${file.file_name}`, artifacts: [file] };
     }
