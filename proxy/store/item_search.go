@@ -31,10 +31,10 @@ func (s *Store) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err
 			return !pick.full(), errors.Join(err, ctx.Err())
 		})
 	})
-	if q.Query != "" {
-		rows = ranked(rows, q)
+	if err != nil || q.Query == "" {
+		return rows, err
 	}
-	return rows, err
+	return ranked(rows, q), nil
 }
 
 // chooser decides which items a query finds.

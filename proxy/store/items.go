@@ -100,7 +100,7 @@ func (s *Store) Item(ctx context.Context, namespace []string, key string, refres
 }
 
 // refresh starts the time to live of items anew. One that was written with another
-// meanwhile keeps that.
+// time meanwhile keeps that.
 func (s *Store) refresh(ctx context.Context, rows []*itemRow) error {
 	rows = slices.DeleteFunc(rows, func(r *itemRow) bool { return r.ttl == 0 })
 	if len(rows) == 0 {
