@@ -193,7 +193,7 @@ type NewRun struct {
 	Context      json.RawMessage
 	StreamModes  []string
 	Subgraphs    bool
-	Multitask    mapping.Strategy // "": reject
+	Multitask    mapping.Strategy // "": the default of the agent, else of the flavour
 	IfNotExists  string           // reject (default) | create
 	RunAfter     time.Duration
 	DeleteAfter  bool // on_completion: delete (stateless runs)

@@ -37,7 +37,8 @@ type Agent struct {
 	StepTimeout     time.Duration     `yaml:"step_timeout"`
 	RunTimeout      time.Duration     `yaml:"run_timeout"`
 	Retries         int               `yaml:"retries"`
-	Approval        string            `yaml:"approval"` // auto | ask | step
+	Approval        string            `yaml:"approval"`          // auto | ask | step
+	Multitask       string            `yaml:"multitask_default"` // auto | reject | enqueue | interrupt | rollback
 	AllowConcurrent bool              `yaml:"allow_concurrent"`
 	Passthrough     bool              `yaml:"passthrough"`
 	UpstreamThreads string            `yaml:"upstream_threads"` // keep | delete

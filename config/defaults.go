@@ -36,6 +36,7 @@ func DefaultAgent() Agent {
 		StepTimeout:     10 * time.Minute,
 		RunTimeout:      time.Hour,
 		Approval:        "auto",
+		Multitask:       "auto",
 		UpstreamThreads: "keep",
 		Stepping: Stepping{
 			Mode:          "auto",

@@ -61,6 +61,7 @@ func (l *loader) checkAgent(key string, a Agent) {
 	l.checkHeaders(key+".headers", a.Headers)
 	l.checkBounds(key, a)
 	l.oneOf(key+".approval", a.Approval, "auto", "ask", "step")
+	l.oneOf(key+".multitask_default", a.Multitask, "auto", "reject", "enqueue", "interrupt", "rollback")
 	l.oneOf(key+".upstream_threads", a.UpstreamThreads, "keep", "delete")
 	l.oneOf(key+".stepping.mode", a.Stepping.Mode, "auto", "free", "lockstep", "run")
 	l.oneOf(key+".artifacts.path", a.Artifacts.Path, "whole", "folder")

@@ -95,6 +95,16 @@ const (
 	StrategyConcurrent Strategy = "concurrent"
 )
 
+// DefaultStrategy is the strategy of a run whose request names none. LangGraph's
+// documents say that enqueue is their default (Double Texting); the Agent
+// Protocol's schema RunCreate says reject.
+func DefaultStrategy(f Flavour) Strategy {
+	if f == FlavourLangGraph {
+		return StrategyEnqueue
+	}
+	return StrategyReject
+}
+
 // RunOptions is the part of a request that changes how the run is executed;
 // it is kept with the run, so that another process can pick it up.
 type RunOptions struct {

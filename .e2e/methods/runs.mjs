@@ -35,11 +35,11 @@ export async function create(ctx) {
   isUUID(run.run_id);
   recent(run.created_at);
   assert.deepEqual([run.thread_id, run.assistant_id, run.status, run.metadata.k, run.multitask_strategy],
-    [thread_id, assistant_id, "pending", "v", "reject"]);
+    [thread_id, assistant_id, "pending", "v", "enqueue"]);
   assert.deepEqual({ ...created }, { run_id: run.run_id, thread_id });
   assert.deepEqual(run.kwargs.input, ctx.says("hello"));
   assert.equal(run.kwargs.config.configurable.user, "ada");
-  await refuses(ctx.sdk.runs.create(thread_id, ctx.agent, { input: ctx.says("hello") }), 409, "thread_busy");
+  await refuses(ctx.sdk.runs.create(thread_id, ctx.agent, { input: ctx.says("hello"), multitaskStrategy: "reject" }), 409, "thread_busy");
   await refuses(ctx.sdk.runs.create(thread_id, "nobody", {}), 404, "agent_not_found");
   await refuses(ctx.sdk.runs.create(nobody, ctx.agent, { input: ctx.says("hello") }), 404, "thread_not_found");
   const id = crypto.randomUUID();

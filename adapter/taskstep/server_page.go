@@ -9,14 +9,17 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// Bounds of a page. The document has 10 items by default and only lower bounds.
+// Bounds of a page. The document has 10 items by default and only lower bounds;
+// AutoGPT's web app asks for 10,000 at a time.
 const (
 	defaultPageSize = 10
-	maxPageSize     = 1000
+	maxPageSize     = 10000
 	maxPage         = 1<<31 - 1
 )
 
-// pageOf reads current_page (from 1) and page_size (1 to 1000).
+// pageOf reads current_page (from 1) and page_size (from 1). A page holds at most
+// maxPageSize items; a client that asks for more is told by the page_size of the
+// answer how many it got.
 func pageOf(r *http.Request) (adapter.Page, error) {
 	p := adapter.Page{Number: 1, Size: defaultPageSize}
 	if r.URL.RawQuery == "" {
@@ -29,7 +32,8 @@ func pageOf(r *http.Request) (adapter.Page, error) {
 	if p.Number, err = intParam(q, "current_page", p.Number, maxPage); err != nil {
 		return p, err
 	}
-	p.Size, err = intParam(q, "page_size", p.Size, maxPageSize)
+	p.Size, err = intParam(q, "page_size", p.Size, maxPage)
+	p.Size = min(p.Size, maxPageSize)
 	return p, err
 }
 

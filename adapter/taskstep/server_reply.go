@@ -15,10 +15,14 @@ import (
 // not cut off, only one that takes nothing.
 const pieceSize = 128 << 10
 
+// jsonAnswer names the charset, which RFC 8259 does not need: AutoGPT's web app
+// is one of the clients that take JSON without it for Latin-1.
+const jsonAnswer = "application/json; charset=utf-8"
+
 // send writes a whole JSON answer.
 func send(w http.ResponseWriter, status int, body []byte) error {
 	h := w.Header()
-	h.Set("Content-Type", "application/json")
+	h.Set("Content-Type", jsonAnswer)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	for piece := range slices.Chunk(body, pieceSize) {

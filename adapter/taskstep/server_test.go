@@ -152,7 +152,7 @@ func checkOnlyMessage(t *testing.T, what string, a gotten) {
 	t.Helper()
 	var body map[string]string
 	err := json.Unmarshal([]byte(a.body), &body)
-	if err != nil || len(body) != 1 || body["message"] == "" || a.header.Get("Content-Type") != "application/json" {
+	if err != nil || len(body) != 1 || body["message"] == "" || a.header.Get("Content-Type") != jsonAnswer {
 		t.Errorf("%s: want only a message in JSON, got %s %q", what, a.header.Get("Content-Type"), a.body)
 	}
 }
@@ -236,7 +236,7 @@ func TestHeadAnswersLikeGet(t *testing.T) {
 	task := s.newTask("hi")
 	s.do("POST", task+"/steps", plain, "")
 	for path, kind := range map[string]string{
-		task: plain, task + "/steps": plain, task + "/steps?stream=true": "text/event-stream", "/ap/v1/heartbeat": "text/plain; charset=utf-8",
+		task: jsonAnswer, task + "/steps": jsonAnswer, task + "/steps?stream=true": "text/event-stream", "/ap/v1/heartbeat": "text/plain; charset=utf-8",
 	} {
 		a := s.do("HEAD", path, "", "")
 		if a.status != 200 || a.body != "" || a.header.Get("Content-Type") != kind {

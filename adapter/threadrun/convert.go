@@ -178,7 +178,18 @@ func encodeState(e *enc, st adapter.ThreadState) {
 	encodeCheckpoint(e, st.ThreadID, st.Checkpoint)
 	e.key("parent_checkpoint")
 	encodeCheckpoint(e, st.ThreadID, st.Parent)
+	e.key("interrupts").raws(interruptsOf(st.Tasks))
 	e.close('}')
+}
+
+// interruptsOf are the questions of a state's tasks, one list: the SDKs' type
+// ThreadState has them beside the tasks.
+func interruptsOf(tasks json.RawMessage) []json.RawMessage {
+	list := []json.RawMessage{}
+	for _, task := range splitList(tasks) {
+		list = append(list, splitList(memberOf(task, "interrupts"))...)
+	}
+	return list
 }
 
 func encodeCheckpoint(e *enc, thread, id string) {

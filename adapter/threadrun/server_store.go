@@ -85,7 +85,15 @@ func (s *server) getItem(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+	flavour, err := flavourOf(r)
+	if err != nil {
+		return err
+	}
 	it, err := s.svc.Items.Get(r.Context(), namespace, key, refresh)
+	if isNotFound(err) && missingIsNull(flavour, q) {
+		reply(w, http.StatusOK, []byte("null"))
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -93,6 +101,14 @@ func (s *server) getItem(w http.ResponseWriter, r *http.Request) error {
 	encodeItem(&e, it)
 	reply(w, http.StatusOK, e.b)
 	return nil
+}
+
+// missingIsNull reports whether an item that is not there is answered by null,
+// as LangGraph's servers do and their SDKs' own tests expect; the Agent
+// Protocol's document wants 404. A client that does not say its flavour is known
+// by its namespace: LangGraph's SDKs send one parameter with dots.
+func missingIsNull(f mapping.Flavour, q *query) bool {
+	return f == mapping.FlavourLangGraph || f == "" && len(q.values["namespace"]) == 1
 }
 
 // namespace: the Agent Protocol repeats the parameter, the SDKs join the
@@ -157,10 +173,14 @@ func replyItems(w http.ResponseWriter, list []mapping.Item) {
 }
 
 // listNamespaces answers a bare list to the Agent Protocol and {namespaces} to
-// LangGraph SDKs. Nothing tells them apart for sure; the SDKs always send both
-// limit and offset, others seldom do. X-Apbridge-Flavour settles it.
+// LangGraph SDKs. A client that does not say its flavour is taken for a
+// LangGraph SDK when it sends both limit and offset, which those always do.
 func (s *server) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
+	if err != nil {
+		return err
+	}
+	flavour, err := flavourOf(r)
 	if err != nil {
 		return err
 	}
@@ -176,13 +196,7 @@ func (s *server) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	wrapped := o.get("limit") != nil && o.get("offset") != nil
-	switch mapping.Flavour(r.Header.Get("X-Apbridge-Flavour")) {
-	case mapping.FlavourLangGraph:
-		wrapped = true
-	case mapping.FlavourAgentProtocol:
-		wrapped = false
-	}
+	wrapped := flavour == mapping.FlavourLangGraph || flavour == "" && o.get("limit") != nil && o.get("offset") != nil
 	replyNamespaces(w, list, wrapped)
 	return nil
 }

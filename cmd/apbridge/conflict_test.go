@@ -87,7 +87,11 @@ func checkWaitShape(t *testing.T, b *bridge, f flavour) {
 // checkRunShape: the union of both, pending in either.
 func checkRunShape(t *testing.T, b *bridge, f flavour) {
 	got := b.post("/runs", `{`+f.agent+`"after_seconds":600,`+saysHi+`}`).ok()
-	for path, want := range map[string]any{"status": "pending", "agent_id": "agent", "assistant_id": mapping.AssistantID("agent"), "multitask_strategy": "reject"} {
+	strategy := "reject"
+	if f.langGraph() {
+		strategy = "enqueue"
+	}
+	for path, want := range map[string]any{"status": "pending", "agent_id": "agent", "assistant_id": mapping.AssistantID("agent"), "multitask_strategy": strategy} {
 		if got.at(path) != want {
 			t.Errorf("%s is %v, want %v", path, got.at(path), want)
 		}
@@ -220,9 +224,10 @@ func TestBusyAndRunningByFlavour(t *testing.T) {
 	run := b.begin(at, "")
 	g.await(t)
 	id := run[strings.LastIndex(run, "/")+1:]
+	const reject = `"multitask_strategy":"reject",`
 	for _, f := range flavours {
 		for _, tail := range []string{"", "/wait", "/stream"} {
-			for path, body := range map[string]string{at + "/runs" + tail: `{` + f.agent + saysHi + `}`, "/runs" + tail: `{` + f.agent + `"thread_id":"` + thread + `",` + saysHi + `}`} {
+			for path, body := range map[string]string{at + "/runs" + tail: `{` + f.agent + reject + saysHi + `}`, "/runs" + tail: `{` + f.agent + reject + `"thread_id":"` + thread + `",` + saysHi + `}`} {
 				if got := b.post(path, body).is(http.StatusConflict); got.text("code") != "thread_busy" || got.text("detail.run_id") != id {
 					t.Errorf("%s, %s: %s", f.name, path, got.body)
 				}

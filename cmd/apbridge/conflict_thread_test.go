@@ -165,7 +165,7 @@ func checkNamespaceLists(t *testing.T, b *bridge, _ flavour) {
 
 func checkItemsThatAreMissing(t *testing.T, b *bridge, _ flavour) {
 	b.do("DELETE", "/store/items", `{"namespace":["`+mapping.NewID()+`"],"key":"k"}`).is(http.StatusNoContent)
-	if got := b.get("/store/items?namespace=nothing&key=k").is(http.StatusNotFound); got.text("code") != "item_not_found" {
+	if got := b.get("/store/items?namespace=nothing&key=k&flavour=agentprotocol").is(http.StatusNotFound); got.text("code") != "item_not_found" {
 		t.Errorf("%s", got.body)
 	}
 }

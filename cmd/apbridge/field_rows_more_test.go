@@ -277,6 +277,6 @@ func (w *fieldWorld) itemGoes(t *testing.T, op string, _ field) {
 	for _, c := range []struct{ key, more string }{{"stays", ``}, {"goes", `,"ttl":0.0001`}} {
 		w.send(t, op, `{"namespace":["times"],"key":"`+c.key+`","value":{}`+c.more+`}`).is(204)
 	}
-	soon(t, "the item that goes", func() bool { return w.get("/store/items?namespace=times&key=goes").status == 404 })
+	soon(t, "the item that goes", func() bool { return string(w.get("/store/items?namespace=times&key=goes").ok().body) == "null" })
 	w.get("/store/items?namespace=times&key=stays").ok()
 }

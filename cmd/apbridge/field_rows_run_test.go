@@ -186,6 +186,6 @@ func (w *fieldWorld) stored(t *testing.T, op string, _ field) {
 	}
 	if method == "DELETE" {
 		w.do("DELETE", "/store/items", at+"}").is(204)
-		w.get(path).is(404)
+		w.get(path + "&flavour=agentprotocol").is(404)
 	}
 }

@@ -293,7 +293,7 @@ func (w *fieldWorld) runRows() map[string]row {
 		"RUN stream_subgraphs":   w.framesHave(`{"assistant_id":"graph","input":"hi","stream_mode":["updates"]}`, `{"stream_subgraphs":true}`, "updates|inner:1"),
 		"RUN checkpoint":         w.forks(`{"assistant_id":"agent","input":"hi"}`, `{"checkpoint":{"checkpoint_id":"{first}"}}`),
 		"RUN checkpoint_id":      w.forks(`{"assistant_id":"agent","input":"hi"}`, `{"checkpoint_id":"{first}"}`),
-		"RUN multitask_strategy": w.statuses(409, `{"multitask_strategy":"interrupt"}`, 200, w.busyThread),
+		"RUN multitask_strategy": w.statuses(200, `{"multitask_strategy":"reject"}`, 409, w.busyThread),
 		"RUN if_not_exists":      w.statuses(404, `{"if_not_exists":"create"}`, 200, w.noThread),
 		"RUN webhook":            w.runRow(w.hooked),
 		"RUN on_completion":      w.runRow(w.kept),

@@ -44,7 +44,7 @@ func journeys() map[string][]journeyStep {
 			{"GET", "/store/items?key=profile_jane_doe&namespace=user_profiles", "", 200,
 				map[string]any{"value.displayName": "Jane Doe", "value.role": "customer"}, nil},
 			{"DELETE", "/store/items", `{"namespace":["user_profiles"],"key":"profile_jane_doe"}`, 204, nil, nil},
-			{"GET", "/store/items?key=profile_jane_doe&namespace=user_profiles", "", 404, map[string]any{"code": "item_not_found"}, nil},
+			{"GET", "/store/items?key=profile_jane_doe&namespace=user_profiles&flavour=agentprotocol", "", 404, map[string]any{"code": "item_not_found"}, nil},
 		},
 	}
 }

@@ -44,6 +44,11 @@ func TestQuestionOfAnAgent(t *testing.T) {
 		if th := b.get(at).ok(); len(th.at("interrupts").(map[string]any)) != 1 {
 			t.Errorf("the thread's interrupts: %s", th.body)
 		}
+		for path, list := range map[string]string{"/state": "interrupts", "/history": "0.interrupts"} {
+			if got := b.get(at + path).ok(); got.at(list+".0.id") != asked.at("__interrupt__.0.id") || got.at(list+".1") != nil {
+				t.Errorf("%s of GET %s: %s", list, path, got.body)
+			}
+		}
 		done := b.post(at+"/runs/wait", `{"assistant_id":"agent","command":{"resume":"blue"}}`).ok()
 		if diff := cmp.Diff([]any{"hi", "one", "I need to know more.", "blue", "blue it is"}, pluck(done.list("messages"), "content")); diff != "" {
 			t.Errorf("messages (-want +got):\n%s", diff)

@@ -261,7 +261,7 @@ func TestLockstepParkedThread(t *testing.T) {
 	b.post(at+"/steps", "").ok()
 	thread := threadOfTask(at)
 	parked := thread + "/runs/" + dig(b.get(thread+"/runs").ok().list(""), "0.run_id").(string)
-	refused := b.post(thread+"/runs", `{"assistant_id":"agent",`+saysMore+`}`).is(http.StatusConflict)
+	refused := b.post(thread+"/runs", `{"assistant_id":"agent","multitask_strategy":"reject",`+saysMore+`}`).is(http.StatusConflict)
 	if refused.text("code") != "thread_busy" {
 		t.Errorf("refused with %s", refused.body)
 	}

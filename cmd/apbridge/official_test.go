@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"mime"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -127,7 +128,7 @@ func (j *judge) check(t *testing.T, method, path string, status int, header http
 	j.seen[what] = true
 	j.mu.Unlock()
 	pointer := "/paths/" + escaped(where) + "/" + strings.ToLower(method) + "/responses/" + strconv.Itoa(status)
-	media := header.Get("Content-Type")
+	media, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
 	if ref, ok := answer["$ref"].(string); ok {
 		pointer = strings.TrimPrefix(ref, "#")
 	} else if content, ok := answer["content"].(map[string]any); ok && content[media] == nil && media != "text/event-stream" {

@@ -124,7 +124,8 @@ var serverProofs = map[string]func(*testing.T){
 
 // agentProofs are about how an agent is called.
 var agentProofs = map[string]func(*testing.T){
-	"agents.*.allow_concurrent": provenBy("cmd/apbridge", "TestStrategies"),
+	"agents.*.allow_concurrent":  provenBy("cmd/apbridge", "TestStrategies"),
+	"agents.*.multitask_default": provenBy("cmd/apbridge", "TestDefaultStrategyOfAnAgent"),
 	"agents.*.url": func(t *testing.T) {
 		rig(t, oneAgent, legacy()).wait("hi").want(t, 200, `"status":"success"`)
 		rig(t, "agents: {a: {url: 'http://127.0.0.1:1'}}", nil).wait("hi").want(t, 200, mapping.CodeUpstreamUnreachable)
@@ -260,7 +261,7 @@ var agentProofs = map[string]func(*testing.T){
 			}}
 			r := rig(t, "agents: {a: {url: $A, memory: {writes: "+writes+"}}}", map[string]http.Handler{"a": agent})
 			r.wait("hi").want(t, 200)
-			r.send("GET", "/store/items?namespace=notes&key=k", "").want(t, status)
+			r.send("GET", "/store/items?namespace=notes&key=k&flavour=agentprotocol", "").want(t, status)
 		}
 	},
 }

@@ -33,7 +33,7 @@ func TestRunThatIsToStartLater(t *testing.T) {
 	run := b.begin(at, `"after_seconds":3600,`)
 	b.expect(run, "status", "pending")
 	b.expect(at, "status", "busy")
-	b.post(at+"/runs", `{"assistant_id":"agent",`+saysHi+`}`).is(http.StatusConflict)
+	b.post(at+"/runs", `{"assistant_id":"agent","multitask_strategy":"reject",`+saysHi+`}`).is(http.StatusConflict)
 	b.post(run+"/cancel?wait=true", "").ok()
 	b.expect(run, "status", "interrupted")
 	b.expect(at, "status", "idle")

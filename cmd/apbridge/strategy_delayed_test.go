@@ -16,7 +16,7 @@ func TestStrategiesBesideADelayedRun(t *testing.T) {
 	t.Parallel()
 	for kind, peer := range eitherKind() {
 		for strategy, want := range map[string]string{
-			"enqueue": "pending success", "interrupt": "interrupted success", "rollback": "success", "": "pending", "reject": "pending",
+			"enqueue": "pending success", "interrupt": "interrupted success", "rollback": "success", "": "pending success", "reject": "pending",
 		} {
 			t.Run(kind+"/"+strategy, func(t *testing.T) {
 				t.Parallel()

@@ -21,9 +21,9 @@ type creator struct {
 const strategyBody = `{"assistant_id":"agent","multitask_strategy":{s},` + saysHi + `}`
 
 var creators = []creator{
-	{name: "threadrun, create", path: "/threads/{t}/runs", body: strategyBody, fallback: "reject"},
-	{name: "threadrun, wait", path: "/threads/{t}/runs/wait", body: strategyBody, fallback: "reject"},
-	{name: "threadrun, stream", path: "/threads/{t}/runs/stream", body: strategyBody, fallback: "reject"},
+	{name: "threadrun, create", path: "/threads/{t}/runs", body: strategyBody, fallback: "enqueue"},
+	{name: "threadrun, wait", path: "/threads/{t}/runs/wait", body: strategyBody, fallback: "enqueue"},
+	{name: "threadrun, stream", path: "/threads/{t}/runs/stream", body: strategyBody, fallback: "enqueue"},
 	{name: "Agent Protocol, create", path: "/runs", body: `{"agent_id":"agent","thread_id":"{t}","multitask_strategy":{s},` + saysHi + `}`, fallback: "reject"},
 	{name: "Agent Protocol, wait", path: "/runs/wait", body: `{"agent_id":"agent","thread_id":"{t}","multitask_strategy":{s},` + saysHi + `}`, fallback: "reject"},
 	{name: "Agent Protocol, stream", path: "/runs/stream", body: `{"agent_id":"agent","thread_id":"{t}","multitask_strategy":{s},` + saysHi + `}`, fallback: "reject"},
@@ -163,6 +163,25 @@ func TestStrategies(t *testing.T) {
 			d.runs("success")
 		})
 	}
+}
+
+// A run whose request names no strategy follows its agent's configuration, and
+// a request that names one does not.
+func TestDefaultStrategyOfAnAgent(t *testing.T) {
+	t.Parallel()
+	protocol := creators[3] // whose clients' documents say reject
+	for set, effect := range map[string]string{"enqueue": "enqueue", "interrupt": "interrupt", "auto": "reject"} {
+		t.Run(set, func(t *testing.T) {
+			t.Parallel()
+			d := newDuel(t, protocol, "", func(a *config.Agent) { a.Multitask = set })
+			outcomes[effect](d)
+		})
+	}
+	t.Run("a request that says reject", func(t *testing.T) {
+		t.Parallel()
+		d := newDuel(t, protocol, "reject", func(a *config.Agent) { a.Multitask = "enqueue" })
+		outcomes["reject"](d)
+	})
 }
 
 // A batch makes its runs one by one, each as it would be alone.

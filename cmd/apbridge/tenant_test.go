@@ -105,7 +105,7 @@ var asks = map[string]ask{
 	"POST /runs/crons":                           {body: `{"assistant_id":"a","schedule":"0 0 1 1 *"}`, own: true},
 	"POST /threads/{thread_id}/runs/crons":       {body: `{"assistant_id":"a","schedule":"0 0 1 1 *"}`},
 	"PATCH /runs/crons/{cron_id}":                {body: `{"enabled":false}`},
-	"GET /store/items":                           {query: "?namespace=n&key=k"},
+	"GET /store/items":                           {query: "?namespace=n&key=k&flavour=agentprotocol"},
 	"PUT /store/items":                           {body: `{"namespace":["n"],"key":"k","value":{"v":"of bob"}}`, own: true},
 	"DELETE /store/items":                        {body: `{"namespace":["n"],"key":"k"}`, own: true},
 	"POST /store/items/search":                   {body: `{"namespace_prefix":["n"]}`, own: true},

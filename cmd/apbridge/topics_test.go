@@ -98,7 +98,7 @@ func (b *topicBridge) ask(method, path, body string) topicSaid {
 		b.t.Fatal(err)
 	}
 	said := topicSaid{status: res.StatusCode, body: string(raw)}
-	if res.Header.Get("Content-Type") == "application/json" {
+	if isJSON(res.Header) {
 		if err := json.Unmarshal(raw, &said); err != nil {
 			b.t.Fatalf("%s %s: %v in %s", method, path, err, raw)
 		}

@@ -111,6 +111,9 @@ func runOf(cr mapping.Cron) (n adapter.NewRun, err error) {
 	}
 	n.ThreadID, n.Agent = cr.ThreadID, cr.AssistantID // what the assistant says is read at each tick
 	n.DeleteAfter = cr.ThreadID == "" && !cr.Keep
+	if n.Multitask == "" {
+		n.Multitask = mapping.StrategyReject // a tick is left out while its thread is busy: runs do not pile up
+	}
 	n.Metadata, err = mapping.MergeMetadata(object(n.Metadata), json.RawMessage(fmt.Sprintf(`{"cron_id":%q}`, cr.ID)))
 	return n, err
 }

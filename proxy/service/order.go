@@ -88,11 +88,16 @@ func (b *runBuilder) build(ctx context.Context) error {
 	return nil
 }
 
+// strategy is what the request says, else what its agent is configured to, else
+// what the documents of the request's flavour have as their default.
 func (b *runBuilder) strategy() mapping.Strategy {
-	if b.n.Multitask == "" {
-		return mapping.StrategyReject
+	switch set := b.agent.Config.Multitask; {
+	case b.n.Multitask != "":
+		return b.n.Multitask
+	case set != "" && set != "auto":
+		return mapping.Strategy(set)
 	}
-	return b.n.Multitask
+	return mapping.DefaultStrategy(b.n.Flavour)
 }
 
 // ownThread finds the run's thread, or lays out the one to be made.

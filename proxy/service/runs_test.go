@@ -69,7 +69,9 @@ func TestABusyThreadSaysWithWhat(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-started
-	if _, err := b.Runs.Start(t.Context(), newRun(thread, "graph", "hi")); class(err) != mapping.Conflict || !strings.Contains(err.Error(), first.Run.ID) {
+	second := newRun(thread, "graph", "hi")
+	second.Multitask = mapping.StrategyReject
+	if _, err := b.Runs.Start(t.Context(), second); class(err) != mapping.Conflict || !strings.Contains(err.Error(), first.Run.ID) {
 		t.Errorf("a second run: %v", err)
 	}
 	if _, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: json.RawMessage(`{"a":1}`)}); class(err) != mapping.Conflict {
