@@ -22,6 +22,8 @@ type backend struct {
 	steps   *resty.Client // POSTs, which are never repeated
 	site    atomic.Pointer[site]
 	probing chan struct{} // held by whoever probes
+	created longest       // how long creations of tasks took
+	settle  time.Duration // the shortest time for which is looked for what a lost answer was about
 	secrets []string
 	log     *zap.Logger
 }
@@ -54,7 +56,7 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{up: up, base: base, log: up.Log, probing: make(chan struct{}, 1)}
+	b := &backend{up: up, base: base, log: up.Log, probing: make(chan struct{}, 1), settle: settle}
 	if b.log == nil {
 		b.log = zap.NewNop()
 	}

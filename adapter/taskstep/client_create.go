@@ -4,30 +4,28 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"sync/atomic"
+	"time"
 )
 
-// create makes the agent's task (Agent Protocol v1, POST /ap/v1/agent/tasks).
-// What is empty is left out: forge refuses nulls.
+// create makes the agent's task (Agent Protocol v1, POST /ap/v1/agent/tasks), or finds
+// the one that a process before may have had made. What is empty is left out: forge
+// refuses nulls.
 func (d *drive) create() error {
-	moved, broke := false, d.task.Open
-	for try := 0; ; try++ {
-		if broke {
-			if found, err := d.findCreated(); found || err != nil {
-				d.found = found && try == 0
-				return err
-			}
-		}
+	if d.task.Open {
+		d.found = true
+		return d.findCreated(nil)
+	}
+	for moved := false; ; {
 		if err := d.openTopic(); err != nil {
 			return err
 		}
+		begun := time.Now()
 		ans, err := d.post(d.ctx, d.root()+"/tasks", d.createBody())
 		var broken *brokenError
 		switch {
-		case errors.As(err, &broken) && try < resends:
-			broke = true
-			continue
 		case errors.As(err, &broken):
-			return d.unknown("create a task", broken)
+			return d.findCreated(broken)
 		case errors.Is(err, errTooLarge):
 			return d.tooLarge()
 		case err != nil:
@@ -43,9 +41,20 @@ func (d *drive) create() error {
 				return err
 			}
 		}
+		d.backend.created.took(time.Since(begun))
 		return d.created(ans)
 	}
 }
+
+// longest is the longest time that something took so far. Safe for concurrent use.
+type longest struct{ atomic.Int64 }
+
+func (l *longest) took(d time.Duration) {
+	for before := l.Load(); int64(d) > before && !l.CompareAndSwap(before, int64(d)); before = l.Load() {
+	}
+}
+
+func (l *longest) longest() time.Duration { return time.Duration(l.Load()) }
 
 // relocate asks anew where the routes are; a server may have been replaced by
 // another since the first run.

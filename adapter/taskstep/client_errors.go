@@ -68,11 +68,16 @@ func (b *backend) lost(task string) *mapping.Error {
 		"Start a new run: the thread is kept, and the agent is told of it.", clip(task, 80))
 }
 
-// unknown: a call was sent, and nobody can tell what became of it.
-func (b *backend) unknown(what string, cause error) *mapping.Error {
-	e := b.fail(mapping.CodeOutcomeUnknown, "was told to %s, but the answer never came and it cannot be asked whether it did. "+
-		"It was not told again, so that nothing happens twice.", what)
-	e.Err = cause
+// unknown: a call was sent, or, where nothing broke, may have been sent by a process
+// that died, and nobody can tell what became of it. asked says what asking came to.
+func (b *backend) unknown(what, asked string, broke, err error) *mapping.Error {
+	told := "was told to " + what + ", but the connection broke before it answered"
+	if broke == nil {
+		told = "may have been told to " + what + " by a process of the bridge that was stopped meanwhile"
+	}
+	e := b.fail(mapping.CodeOutcomeUnknown, "%s, and %s. It was not told again, so that nothing happens twice. "+
+		"Look what the agent has done, then start a new run.", told, asked)
+	e.Err = errors.Join(broke, err)
 	return e
 }
 

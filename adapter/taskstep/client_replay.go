@@ -13,7 +13,11 @@ func (d *drive) replay() {
 		d.site, _ = parseProfile(d.task.Link.Profile)
 	}
 	for i := range d.task.After {
-		d.replayEvent(&d.task.After[i])
+		ev := &d.task.After[i]
+		d.replayEvent(ev)
+		if i > 0 && ev.Kind == mapping.KindUpdate && !d.task.OneStep { // else the client's pauses lie between
+			d.longest = max(d.longest, ev.At.Sub(d.task.After[i-1].At))
+		}
 	}
 }
 

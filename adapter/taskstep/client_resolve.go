@@ -11,53 +11,65 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Asking what became of a POST whose answer never came. The rules:
+// Asking what became of a POST whose answer never came. A POST is never sent a second
+// time, whatever the agent looks like: a server may list nothing of a step, or a task,
+// before it is done with it. The rules:
 //   - steps the agent lists beyond the logged ones were done and are taken;
 //   - a listed step that has no output yet is waited for;
-//   - a step that is not listed was never received, where the agent is known
-//     to list a step on receipt: it may be sent again;
-//   - elsewhere nobody knows, and the run says so.
+//   - a step that is not listed is looked for as long as one was seen to take;
+//   - then nobody knows, and the run says so.
 
 const (
-	settle  = 250 * time.Millisecond // between two looks at a list that lacks the step
+	settle  = 3 * time.Second // the shortest time for which is looked, whatever was seen
 	pollMin = 100 * time.Millisecond
 	pollMax = 2 * time.Second
 )
 
-// resolve returns the steps that were done and not logged. None and no error
-// means that the POST may be sent again. cause is what broke, nil at a pick-up.
+// resolve returns the steps that were done and not logged, one at least. cause is what
+// broke, nil at a pick-up.
 func (d *drive) resolve(cause error) ([]remoteStep, error) {
-	for look := 1; ; look++ {
-		steps, err := d.unlogged()
-		if err != nil {
-			return nil, d.unresolved(err, cause)
+	var steps []remoteStep
+	found, err := d.lookFor(d.longest, func() (bool, error) {
+		var err error
+		steps, err = d.unlogged()
+		return len(steps) > 0, err
+	})
+	switch {
+	case err != nil:
+		return nil, d.unresolved(err, cause)
+	case !found:
+		return nil, d.notListed(cause)
+	}
+	return steps, nil
+}
+
+// lookFor asks until something is found, or for as long as it was seen to take. What is
+// seen over a restart of the bridge may be its time, and is bounded by step_timeout.
+func (d *drive) lookFor(longest time.Duration, look func() (found bool, err error)) (found bool, err error) {
+	over := time.Now().Add(min(max(longest, d.settle), d.stepTimeout()))
+	for wait := pollMin; ; wait = min(wait*2, pollMax) {
+		if found, err = look(); found || err != nil {
+			return found, err
 		}
-		if len(steps) > 0 {
-			return steps, nil
+		rest := time.Until(over)
+		if rest <= 0 {
+			return false, nil
 		}
-		if !d.site.kind.listsOnReceipt() {
-			return nil, d.unknown("do a step", cause)
-		}
-		if look == 2 {
-			return nil, d.mustKnow(cause)
-		}
-		if err := pause(d.ctx, settle); err != nil {
-			return nil, err
+		if err := pause(d.ctx, min(wait, rest)); err != nil {
+			return false, err
 		}
 	}
 }
 
-// mustKnow guards the repetition: old servers answer for a task they forgot
-// with an empty list of steps.
-func (d *drive) mustKnow(cause error) error {
-	known, err := d.known()
-	if err != nil {
-		return d.unresolved(err, cause)
-	}
-	if !known {
+// notListed is what a run ends with whose step did not show up. Old servers answer for
+// a task that they forgot with an empty list of steps.
+func (d *drive) notListed(cause error) error {
+	if known, err := d.known(); err == nil && !known {
 		return d.lost(d.remote)
+	} else if d.ctx.Err() != nil {
+		return ended(d.ctx)
 	}
-	return nil
+	return d.unknown("do a step", "its list of steps does not show it", cause, nil)
 }
 
 // errNoList: the agent cannot list what it was asked for.
@@ -77,7 +89,7 @@ func (d *drive) unresolved(err, cause error) error {
 			return d.lost(d.remote)
 		}
 	}
-	return d.unknown("do a step", errors.Join(cause, err))
+	return d.unknown("do a step", "it cannot be asked whether it did", cause, err)
 }
 
 // unlogged lists the steps that were done beyond the logged ones, waiting for
@@ -177,31 +189,31 @@ func (d *drive) stage(s remoteStep) stage {
 	return stageRunning
 }
 
-// findCreated looks for the task that carries this run's id. found is false
-// where it was certainly never made.
-func (d *drive) findCreated() (found bool, err error) {
-	elems, certain, err := d.list(d.root()+"/tasks", "tasks")
-	if d.ctx.Err() != nil {
-		return false, ended(d.ctx)
+// findCreated looks for the task that carries this run's id, of a creation that was, or
+// may have been, sent. cause is what broke, nil at a pick-up.
+func (d *drive) findCreated(cause error) error {
+	found, err := d.lookFor(d.backend.created.longest(), d.lookCreated)
+	switch {
+	case d.ctx.Err() != nil:
+		return ended(d.ctx)
+	case err != nil:
+		return d.unknown("create a task", "it cannot be asked whether it did", cause, err)
+	case !found:
+		return d.unknown("create a task", "its list of tasks does not show it", cause, nil)
 	}
-	if err != nil {
-		return false, d.unknown("create a task", err)
-	}
+	return nil
+}
+
+// lookCreated looks once.
+func (d *drive) lookCreated() (found bool, err error) {
+	elems, _, err := d.list(d.root()+"/tasks", "tasks")
 	for _, elem := range slices.Backward(elems) {
-		t, err := parseTask(elem, "tasks[].")
-		if err != nil || t.Additional == nil {
-			certain = false
-			continue
-		}
-		if d.made(t) {
+		if t, err := parseTask(elem, "tasks[]."); err == nil && d.made(t) {
 			d.adopt(t)
 			return true, nil
 		}
 	}
-	if !certain {
-		return false, d.unknown("create a task", errNoList)
-	}
-	return false, nil
+	return false, err
 }
 
 // made tells whether a listed task is this run's.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -11,6 +12,10 @@ import (
 
 // errUnwanted: whoever ranged over the run does not want more of it.
 var errUnwanted = errors.New("yield said false")
+
+// rereads bounds how often an upload is begun anew whose file was replaced while it was
+// read: the agent was sent none of it, or not to its end.
+const rereads = 2
 
 // drive is one call of Run.
 type drive struct {
@@ -20,13 +25,14 @@ type drive struct {
 	yield func(mapping.Event, error) bool
 
 	site    site
-	topic   string   // the agent's topic that the task is in; "" for none
-	remote  string   // the agent's task id
-	linked  bool     // a link event of this run is in the log
-	found   bool     // the task was made by an earlier call whose link is not in the log; a step may have been sent too
-	seen    []string // the agent's ids of the logged steps of this task
-	inRun   int      // steps logged in this run
-	here    int      // of them, in this call
+	topic   string        // the agent's topic that the task is in; "" for none
+	remote  string        // the agent's task id
+	linked  bool          // a link event of this run is in the log
+	found   bool          // the task was made by an earlier call whose link is not in the log; a step may have been sent too
+	longest time.Duration // that a step of this run took
+	seen    []string      // the agent's ids of the logged steps of this task
+	inRun   int           // steps logged in this run
+	here    int           // of them, in this call
 	queue   []remoteStep
 	ahead   bool // the process before asked for steps before it had logged the one before
 	unsure  bool // a step after the queued ones may have been sent by the process before
@@ -108,7 +114,7 @@ func (d *drive) prepare() error {
 		hand = d.uploadAll
 	}
 	err := hand()
-	for try := 0; try < resends && replaced(err); try++ {
+	for try := 0; try < rereads && replaced(err); try++ {
 		err = hand()
 	}
 	return err

@@ -19,10 +19,6 @@ const (
 	kindForge  kind = "forge"  // AutoGPT and its forge
 )
 
-// listsOnReceipt tells whether a server of this kind lists a step as soon as
-// it was asked for, so that an unlisted step was never received.
-func (k kind) listsOnReceipt() bool { return k == kindPython || k == kindForge }
-
 // plansAhead tells whether steps of status created are plans and not work.
 func (k kind) plansAhead() bool { return k == kindPython }
 

@@ -4,13 +4,10 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 )
-
-// resends bounds how often a POST is sent again after the agent proved that it
-// never received it.
-const resends = 2
 
 func (d *drive) taskPath(rest string) string {
 	return d.root() + "/tasks/" + url.PathEscape(d.remote) + rest
@@ -21,17 +18,13 @@ func (d *drive) next() (remoteStep, error) {
 	if err := d.reopen(); err != nil {
 		return remoteStep{}, err
 	}
-	for try := 0; len(d.queue) == 0; try++ {
-		words := d.words()
-		step, err := d.step(words)
+	if len(d.queue) == 0 {
+		begun := time.Now()
+		step, err := d.step(d.words())
 		var broken *brokenError
-		switch {
-		case err == nil:
-			return step, nil
-		case !errors.As(err, &broken):
-			return remoteStep{}, err
-		case try >= resends:
-			return remoteStep{}, d.unknown("do a step", broken)
+		if !errors.As(err, &broken) {
+			d.longest = max(d.longest, time.Since(begun))
+			return step, err
 		}
 		if d.queue, err = d.resolve(broken); err != nil {
 			return remoteStep{}, err

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/adaptertest"
@@ -20,10 +21,19 @@ func backendAt(t *testing.T, url string) adapter.Backend {
 
 func backendWith(t *testing.T, up adapter.Upstream) adapter.Backend {
 	t.Helper()
-	b, err := dial(up)
+	b, err := newBackend(up)
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.settle = 200 * time.Millisecond // many tests wait for it
+	return b
+}
+
+// patientAt is a backend that looks for what became of a call as long as in use.
+func patientAt(t *testing.T, url string) adapter.Backend {
+	t.Helper()
+	b := backendAt(t, url)
+	b.(*backend).settle = settle
 	return b
 }
 

@@ -42,19 +42,15 @@ func (d *drive) openTopic() error {
 	if d.topic != "" || !d.site.topics || d.task.Run.Multitask == mapping.StrategyConcurrent {
 		return nil
 	}
-	for try := 0; ; try++ {
-		ans, err := d.post(d.ctx, topicsPath, d.topicBody())
-		var broken *brokenError
-		switch {
-		case errors.As(err, &broken) && try < resends:
-			continue
-		case errors.As(err, &broken):
-			return d.away(broken)
-		case err != nil:
-			return err
-		}
-		return d.opened(ans)
+	ans, err := d.post(d.ctx, topicsPath, d.topicBody())
+	var broken *brokenError
+	switch {
+	case errors.As(err, &broken):
+		return d.away(broken)
+	case err != nil:
+		return err
 	}
+	return d.opened(ans)
 }
 
 func (d *drive) opened(ans *response) error {

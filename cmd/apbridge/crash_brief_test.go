@@ -35,20 +35,32 @@ func playBrief(t *testing.T, d *doomed, peer adaptertest.Peer) {
 }
 
 // checkBrief: whether a run whose request broke off is there, depends on when; but
-// the agent has done the work of every run that is there, once.
+// the agent has done the work of every run that is there, once, or the run says that
+// its outcome is unknown.
 func checkBrief(t *testing.T, d *doomed, peer adaptertest.Peer, asked, told int) {
 	t.Helper()
 	found := d.sure("POST", "/runs/search", `{"limit":100}`).ok().list("")
+	lost := 0
 	for _, r := range found {
-		d.get("/runs/" + dig(r, "run_id").(string) + "/wait") // what died is taken up again
+		id := dig(r, "run_id").(string)
+		if dig(r, "status") == "success" {
+			continue // and may be deleted by the time that the lost one ends
+		}
+		if joined := d.get("/runs/" + id + "/wait"); d.get("/runs/"+id).at("status") != "success" { // what died is taken up again
+			lost++
+			if !strings.Contains(string(joined.body), "outcome_unknown") {
+				t.Errorf("a run failed: %.300s", joined.body)
+			}
+		}
 	}
 	there := len(found)
 	if there < told || there > asked || told < asked-1 {
 		t.Errorf("%d runs were asked for, %d acknowledged, %d are there", asked, told, there)
 	}
-	if c := peer.(*adaptertest.StepAgent).Counts(); c.Creates != there || c.Steps != 3*there {
-		t.Errorf("the agent made %d tasks and did %d steps for %d runs", c.Creates, c.Steps, there)
+	if lost > asked-told {
+		t.Errorf("%d of %d runs have an unknown outcome, though %d were acknowledged", lost, there, told)
 	}
+	checkWork(t, peer, there, lost)
 }
 
 // TestA5_BriefRunsWait makes sure that the scene is about what it is meant to be.

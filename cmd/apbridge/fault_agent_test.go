@@ -87,6 +87,8 @@ func stepFaults() []agentFault {
 			words: []string{"do a step", "not told again"}, works: 2, asked: 2, heals: true},
 		{name: "A10_DiesBeforeItHeard", peer: plain(adaptertest.DieUnheard), status: "error", code: "outcome_unknown",
 			words: []string{"do a step"}, works: 1, asked: 2, heals: true},
+		{name: "A10_DiesBeforeItListed", peer: faultyStep(adaptertest.Python, adaptertest.DieUnheard), status: "error", code: "outcome_unknown",
+			words: []string{"do a step", "not told again", "start a new run"}, works: 1, asked: 2, heals: true},
 		{name: "E12_RedirectsElsewhere", peer: plain(adaptertest.Redirect), status: "error", code: "upstream_error",
 			words: []string{"redirect", "302"}, works: 1, asked: 2, heals: true},
 	}
@@ -311,8 +313,7 @@ func TestA10_ResolvedByAsking(t *testing.T) {
 	}
 	for _, s := range []scene{
 		{adaptertest.Plain, adaptertest.DieDone}, {adaptertest.Plain, adaptertest.DieHalfway}, {adaptertest.Python, adaptertest.DieRunning},
-		{adaptertest.Python, adaptertest.DieUnheard}, {adaptertest.Forge, adaptertest.DieDone}, {adaptertest.Plain, adaptertest.CreateDies},
-		{adaptertest.JS, adaptertest.CreateDies}, {adaptertest.Plain, adaptertest.CreateUnsaid},
+		{adaptertest.Forge, adaptertest.DieDone}, {adaptertest.Plain, adaptertest.CreateDies}, {adaptertest.JS, adaptertest.CreateDies},
 	} {
 		for _, faceName := range []string{"threadrun", "taskstep"} {
 			t.Run(faceName+"/"+string(s.kind)+"/"+string(s.fault), func(t *testing.T) {

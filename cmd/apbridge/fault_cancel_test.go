@@ -310,7 +310,8 @@ func (b *bridge) sendAndLeave(method, path, body string) {
 }
 
 // TestA7_ShutdownDuringTheWorkOfARequest: a run that its request executes is handed
-// over when the bridge stops, like any other: nobody wanted it cancelled.
+// over when the bridge stops, like any other: nobody wanted it cancelled. It was ahead of
+// its log, so that the next process cannot know whether one more step was asked for.
 func TestA7_ShutdownDuringTheWorkOfARequest(t *testing.T) {
 	t.Parallel()
 	const before = 30 // steps until the agent is known for a quick one
@@ -329,6 +330,7 @@ func TestA7_ShutdownDuringTheWorkOfARequest(t *testing.T) {
 	b.end()
 	left.Wait()
 	b = b.again()
-	b.get(run + "/join").ok()
-	b.expect(run, "status", "success")
+	if joined := b.get(run + "/join").ok(); joined.at("__error__.error") != "outcome_unknown" {
+		t.Errorf("the run: %s", joined.body)
+	}
 }

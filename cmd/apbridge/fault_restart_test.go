@@ -27,7 +27,7 @@ func strikes() []struck {
 		{"A2_ListsWhatItDidLast", adaptertest.Forge, "", 3, "", 3, 3},
 		{"A2_CannotTell", adaptertest.JS, "", 2, "outcome_unknown", 2, 2},
 		{"A2_NeverHeardAndCannotTell", adaptertest.Plain, adaptertest.Hang, 2, "outcome_unknown", 1, 2},
-		{"A2_NeverHeardAndCanTell", adaptertest.Python, adaptertest.Hang, 2, "", 3, 4},
+		{"A2_NeverHeardByAListingAgent", adaptertest.Python, adaptertest.Hang, 2, "outcome_unknown", 1, 2},
 	}
 }
 
