@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// askUser is the command by which AutoGPT's agents ask their user.
+// askUser is the command by which AutoGPT's agents ask their user, and the name of a
+// step by which an agent does that whose SDK drops additional_output.
 const askUser = "ask_user"
 
 // stepQuestion is what a person is asked after a step that is not the last:
@@ -16,7 +17,7 @@ func stepQuestion(runID string, n int, s StepInfo, ask Approval) []Interrupt {
 	card := humanInterrupt{Description: outputText(s.Output)}
 	name, args := proposedCommand(s.Additional)
 	switch {
-	case name == askUser:
+	case name == askUser, name == "" && asksByName(s):
 		card.Description = askedQuestion(args, card.Description)
 		card.Action, card.Args = askUser, rawObject("question", quoted(card.Description))
 	case ask == ApprovalAsk && name != "":
@@ -27,6 +28,12 @@ func stepQuestion(runID string, n int, s StepInfo, ask Approval) []Interrupt {
 		return nil
 	}
 	return []Interrupt{{ID: InterruptID(runID, n), Value: card.json()}}
+}
+
+// asksByName tells whether the step's name and output are a question. A name that only
+// copies the step's input says nothing.
+func asksByName(s StepInfo) bool {
+	return s.Name == askUser && outputText(s.Output) != "" && (s.Input == nil || *s.Input != askUser)
 }
 
 // humanInterrupt is the payload of LangGraph's agent inbox.

@@ -107,6 +107,33 @@ func TestStepQuestions(t *testing.T) {
 	}
 }
 
+// The SDKs of the v1 protocol drop additional_output: the name of a step is all by which
+// their agents can say that it asks.
+func TestStepNamedAskUserAsks(t *testing.T) {
+	t.Parallel()
+	asked, other := "ask_user", "hi"
+	for name, c := range map[string]struct {
+		step StepInfo
+		asks bool
+	}{
+		"the name and an output":    {StepInfo{Name: "ask_user", Output: raw(`"Which one?"`), Additional: raw(`{}`)}, true},
+		"after words":               {StepInfo{Name: "ask_user", Output: raw(`"Which one?"`), Input: &other}, true},
+		"no output":                 {StepInfo{Name: "ask_user", Output: raw(`""`)}, false},
+		"the last step":             {StepInfo{Name: "ask_user", Output: raw(`"Which one?"`), IsLast: true}, false},
+		"a name copied from input":  {StepInfo{Name: "ask_user", Output: raw(`"done"`), Input: &asked}, false},
+		"another command is next":   {StepInfo{Name: "ask_user", Output: raw(`"done"`), Additional: raw(`{"use_tool":{"name":"ls"}}`)}, false},
+		"another name":              {StepInfo{Name: "ask", Output: raw(`"Which one?"`)}, false},
+		"a question without a name": {StepInfo{Output: raw(`"Which one?"`)}, false},
+	} {
+		ev := StepUpdate(someRun, someTask, 2, c.step, nil, ApprovalAuto)
+		if asks := len(ev.Head.Interrupts) == 1; asks != c.asks {
+			t.Errorf("%s: asks %v, want %v", name, asks, c.asks)
+		} else if asks && (QuestionText(ev.Head.Interrupts[0].Value) != "Which one?" || ev.Head.Node != "ask_user") {
+			t.Errorf("%s: %s asks %s", name, ev.Head.Node, ev.Head.Interrupts[0].Value)
+		}
+	}
+}
+
 func TestAnswerDelta(t *testing.T) {
 	t.Parallel()
 	if got := AnswerDelta(someRun, Answer{Continue: true}); got != nil {
