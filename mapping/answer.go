@@ -104,6 +104,40 @@ func Named(resume json.RawMessage, open []Interrupt) (named []Interrupt) {
 	return named
 }
 
+// AnswerAsAsked is an answer that names open questions by their ids as they were asked
+// with: an id of 32 hexadecimal digits may also be named as a UUID, and the other way
+// round.
+func AnswerAsAsked(resume json.RawMessage, open []Interrupt) json.RawMessage {
+	list, err := splitObject(resume)
+	if err != nil {
+		return resume
+	}
+	changed := false
+	for i, m := range list {
+		if isOpen(open, m.key) {
+			continue
+		}
+		for _, in := range open {
+			if sameID(m.key, in.ID) {
+				list[i], changed = newMember(in.ID, m.val), true
+			}
+		}
+	}
+	if !changed {
+		return resume
+	}
+	var w objectWriter
+	for _, m := range list {
+		w.raw(m.key, m.val)
+	}
+	return w.done()
+}
+
+// sameID tells whether two ids are the same 128 bits, written as a UUID or as digits.
+func sameID(a, b string) bool {
+	return looksLikeID(a) && looksLikeID(b) && strings.ReplaceAll(a, "-", "") == strings.ReplaceAll(b, "-", "")
+}
+
 // answerByID unpacks {interrupt_id: value}. An object counts as one when it
 // names an open question, or when all its keys look like ids.
 func answerByID(resume json.RawMessage, open []Interrupt, isID func(string) bool) (json.RawMessage, error) {
@@ -141,13 +175,13 @@ func isOpen(open []Interrupt, id string) bool {
 	return false
 }
 
-// looksLikeID knows our ids, which are UUIDs, and those of LangGraph, which
-// are 32 hexadecimal digits.
+// looksLikeID knows ids of 32 hexadecimal digits, as LangGraph and the bridge make
+// them, and UUIDs, which the bridge made before.
 func looksLikeID(s string) bool {
 	return IsUUID(s) || isDigest(s)
 }
 
-// isDigest knows the ids of LangGraph's questions.
+// isDigest knows ids of 32 hexadecimal digits.
 func isDigest(s string) bool {
 	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
 }

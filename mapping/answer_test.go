@@ -44,3 +44,25 @@ func TestCheckAnswer(t *testing.T) {
 		}
 	}
 }
+
+// Ids of questions that a database holds from before have dashes; clients may write
+// either form.
+func TestAnswerNamesEitherSpelling(t *testing.T) {
+	t.Parallel()
+	const dashed, digits = "b93f4bd6-44d2-5c28-ac2a-1bfa61d8dbfa", "b93f4bd644d25c28ac2a1bfa61d8dbfa"
+	for asked, named := range map[string]string{dashed: digits, digits: dashed} {
+		open := []Interrupt{{ID: asked}, {ID: "b0b513ed256784dcf1127144a9e81c61"}}
+		for in, want := range map[string]string{
+			`{"` + named + `":"blue"}`:         `{"` + asked + `":"blue"}`,
+			`{"` + asked + `": "blue"}`:        `{"` + asked + `": "blue"}`,
+			`{"colour":"blue"}`:                `{"colour":"blue"}`,
+			`"` + named + `"`:                  `"` + named + `"`,
+			`{"` + named[:30] + `00":"blue"}`:  `{"` + named[:30] + `00":"blue"}`,
+			`{"` + named + `":{"a":1},"x":[]}`: `{"` + asked + `":{"a":1},"x":[]}`,
+		} {
+			if got := string(AnswerAsAsked(raw(in), open)); got != want {
+				t.Errorf("asked as %s: %s becomes %s, want %s", asked, in, got, want)
+			}
+		}
+	}
+}

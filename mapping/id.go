@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -23,9 +24,14 @@ func StepID(taskID string, n int) string { return derive(taskID, strconv.Itoa(n)
 // or "answer".
 func MessageID(base, name string) string { return derive(base, name) }
 
-// InterruptID is uuid5(runID, ordinal of the question in its run, decimal).
-// Questions of a task/step agent take the step's number as their ordinal.
-func InterruptID(runID string, n int) string { return derive(runID, strconv.Itoa(n)) }
+// InterruptID is uuid5(runID, ordinal of the question in its run, decimal), written as
+// 32 hexadecimal digits: LangGraph takes the keys of a resume map for ids of questions
+// only in that form (langgraph, is_xxh3_128_hexdigest). Questions of a task/step agent
+// take the step's number as their ordinal. Versions before wrote it as a UUID; see
+// AnswerAsAsked.
+func InterruptID(runID string, n int) string {
+	return strings.ReplaceAll(derive(runID, strconv.Itoa(n)), "-", "")
+}
 
 // StateTaskID is the id of the one state task of an opaque agent at a checkpoint.
 func StateTaskID(checkpointID string) string { return derive(checkpointID, "step") }

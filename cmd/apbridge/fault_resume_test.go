@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -287,4 +288,24 @@ func TestA22_TaskCancelledAtItsQuestion(t *testing.T) {
 			t.Error("the agent was asked for more")
 		}
 	})
+}
+
+// TestAnswerNamesTheQuestionEitherWay: the id of a question is 32 hexadecimal digits, as
+// LangGraph's are, and may be named as the UUID that it was in earlier versions.
+func TestAnswerNamesTheQuestionEitherWay(t *testing.T) {
+	t.Parallel()
+	digits := regexp.MustCompile(`^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$`)
+	for _, spelling := range []string{"$1$2$3$4$5", "$1-$2-$3-$4-$5"} {
+		peer := curious(1)
+		b := inFront(t, peer)
+		at, _, question := b.stopped()
+		if !digits.MatchString(question) {
+			t.Fatalf("the question is %q, which LangGraph does not take for an id", question)
+		}
+		named := digits.ReplaceAllString(question, spelling)
+		if said := b.resume(at, `{"`+named+`":"blue"}`).ok(); said.at("__error__") != nil || answers(peer) != 1 {
+			t.Errorf("answered as %s: %.300s, and the agent was told %d answers", named, said.body, answers(peer))
+		}
+		b.expect(at, "status", "idle")
+	}
 }

@@ -136,8 +136,10 @@ func (m modesOf) checkSaid(t *testing.T, mode string, frames []frame) {
 
 var (
 	anyUUID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	anyPort = regexp.MustCompile(`127\.0\.0\.1:\d+`)
-	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)`)
+	// anyDigits is such an id as the bridge's questions have: a UUID of version 5 without dashes.
+	anyDigits = regexp.MustCompile(`\b[0-9a-f]{12}5[0-9a-f]{3}[89ab][0-9a-f]{15}\b`)
+	anyPort   = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	anyTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)`)
 )
 
 // shown is a stream with what changes from run to run replaced: every id by a
@@ -153,12 +155,16 @@ func shown(frames []frame) string {
 // plain replaces what changes from run to run; names are those of the ids so
 // far.
 func plain(text string, names map[string]string) string {
-	text = anyUUID.ReplaceAllStringFunc(text, func(id string) string {
-		if names[id] == "" {
-			names[id] = fmt.Sprintf("uuid %d", len(names)+1)
+	name := func(form string) func(id string) string {
+		return func(id string) string {
+			if names[id] == "" {
+				names[id] = fmt.Sprintf("%s %d", form, len(names)+1)
+			}
+			return names[id]
 		}
-		return names[id]
-	})
+	}
+	text = anyUUID.ReplaceAllStringFunc(text, name("uuid"))
+	text = anyDigits.ReplaceAllStringFunc(text, name("digits"))
 	return anyTime.ReplaceAllString(anyPort.ReplaceAllString(text, "127.0.0.1:port"), "time")
 }
 

@@ -173,6 +173,7 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 		}
 		return nil
 	}
+	r.Options.Resume = mapping.AnswerAsAsked(r.Options.Resume, b.thread.Interrupts)
 	last, err := b.asker(ctx)
 	if err != nil {
 		return err
