@@ -62,7 +62,8 @@ type Backend interface {
 	// timed out, by its class and the cause of ctx). It stops soon after ctx
 	// ends, telling the agent so where it can, and at once when yield says
 	// false. No goroutine outlives it. Given t.After, nothing already logged
-	// is asked for twice.
+	// is asked for twice. What must not happen twice is sent under the permit of
+	// ctx (see Permitted).
 	//
 	// yield returns when the event is queued, not when it is durable; a failed
 	// append ends the next yield.

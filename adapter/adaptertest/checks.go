@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -118,6 +121,44 @@ func (s Suite) testAfter(t *testing.T) {
 				t.Errorf("%d pieces of work, want %d", got, whole.Work())
 			}
 		})
+	}
+}
+
+// testPermit takes the permit back at each question in turn, of which there are two to
+// a call: nothing is sent after that, and the run ends with the reason.
+func (s Suite) testPermit(t *testing.T) {
+	reason := errors.New("the lease is over")
+	for granted := int64(0); ; granted++ {
+		var sent, asked atomic.Int64
+		peer := s.Works()
+		url := Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet {
+				sent.Add(1)
+			}
+			peer.ServeHTTP(w, r)
+		})).URL
+		ctx, cancel := context.WithCancelCause(bounded(t))
+		may := func() error {
+			if asked.Add(1) <= granted {
+				return nil
+			}
+			cancel(reason)
+			return reason
+		}
+		tr := Collect(adapter.WithPermit(ctx, may), s.dial(t, url), NewTask(nil), 0)
+		checkShape(t, tr)
+		if sent.Load() > granted/2 {
+			t.Errorf("%d calls were sent, want %d", sent.Load(), granted/2)
+		}
+		if asked.Load() <= granted { // it was enough for the whole run
+			if asked.Load() == 0 || tr.Err != nil {
+				t.Errorf("the permit was asked %d times; error %v", asked.Load(), tr.Err)
+			}
+			return
+		}
+		if !errors.Is(tr.Err, reason) {
+			t.Errorf("error %v does not say why nothing more was sent", tr.Err)
+		}
 	}
 }
 

@@ -46,6 +46,7 @@ func TestBackend(t *testing.T, s Suite) {
 	t.Run("StopsWithContext", s.testContext)
 	t.Run("EndedContext", s.testEndedContext)
 	t.Run("PickedUpAsksNothingTwice", s.testAfter)
+	t.Run("C2SendsNothingWithoutAPermit", s.testPermit)
 	t.Run("A9NobodyThere", s.testRefused)
 	t.Run("Fails", s.testFails)
 	t.Run("Concurrent", s.testConcurrent)

@@ -52,7 +52,7 @@ func (e *brokenError) Unwrap() error { return e.err }
 var errTooLarge = errors.New("the answer is over the limit")
 
 func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
-	return transport.NewDirect(&http.Transport{
+	return adapter.Permitted(transport.NewDirect(&http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSHandshakeTimeout: dialTimeout,
@@ -61,7 +61,7 @@ func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
 		DisableCompression:  true,
 		ReadBufferSize:      connBuffer,
 		WriteBufferSize:     connBuffer,
-	})
+	}))
 }
 
 func newClient(up adapter.Upstream, by http.RoundTripper) *resty.Client {

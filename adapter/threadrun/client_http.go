@@ -58,7 +58,7 @@ func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
 	conns := max(up.Config.Concurrency, 16)
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
 	hc := &http.Client{
-		Transport: transport.NewDirect(&http.Transport{
+		Transport: adapter.Permitted(transport.NewDirect(&http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         dialer.DialContext,
 			TLSHandshakeTimeout: 10 * time.Second,
@@ -69,7 +69,7 @@ func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
 			ReadBufferSize:      connBuffer,
 			WriteBufferSize:     connBuffer,
 			ForceAttemptHTTP2:   true,
-		}),
+		})),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	rc := resty.NewWithClient(hc).SetBaseURL(up.Config.URL).SetRetryCount(0).

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
 	"time"
 )
@@ -58,6 +59,9 @@ func (d *Direct) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			closeBody(req)
 			return nil, err
+		}
+		if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil {
+			trace.GotConn(httptrace.GotConnInfo{Conn: c.Conn, Reused: c.reused})
 		}
 		res, err := d.exchange(c, req)
 		if err == nil || !c.mayRepeat(req) || ctx.Err() != nil {

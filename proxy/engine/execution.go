@@ -59,6 +59,7 @@ func (e *Engine) admit(agent *Agent, c store.Claimed, o Order) (work func()) {
 		agent.release()
 		return nil
 	}
+	ctx = adapter.WithPermit(ctx, x.stillHolds)
 	return func() {
 		defer e.running.Done()
 		x.work(ctx, c.Logged)
@@ -219,9 +220,8 @@ func (x *execution) drive(ctx context.Context, events iter.Seq2[mapping.Event, e
 		if err != nil {
 			return nil, err
 		}
-		if !x.e.holds() {
-			x.cancel(errLeaseLost)
-			return nil, errLeaseLost
+		if err := x.stillHolds(); err != nil {
+			return nil, err
 		}
 		if ev.Head.Step != nil {
 			x.agent.pace.took(time.Since(asked))

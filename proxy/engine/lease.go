@@ -20,12 +20,13 @@ const (
 	leaveMost = 2 * time.Second
 )
 
-// lease is what this process knows of its right to execute runs, by its
-// monotonic clock: that goes on while the process is stopped. Guarded by
+// lease is what this process knows of its right to execute runs, by a clock that
+// goes on while the process is stopped and while the machine is suspended. Guarded by
 // Engine.mu.
 type lease struct {
-	until  time.Time   // zero: it never ends
-	lapse  *time.Timer // goes off at until
+	clock  func() time.Duration // sinceBoot
+	until  time.Duration        // by clock; 0: it never ends
+	lapse  *time.Timer          // goes off at until, later by the time that the machine was suspended
 	behind map[string]int64
 }
 
@@ -38,7 +39,7 @@ func (e *Engine) keepLease(ctx context.Context) {
 }
 
 func (e *Engine) beat(ctx context.Context) {
-	asked := time.Now()
+	asked := e.sinceBoot()
 	short, stop := context.WithTimeout(ctx, beatEvery)
 	defer stop()
 	err := e.st.Beat(short, leaseTTL)
@@ -52,31 +53,54 @@ func (e *Engine) beat(ctx context.Context) {
 		}
 		return
 	}
-	e.leased(asked.Add(leaseTTL))
+	e.leased(asked + leaseTTL)
 	e.letGo(ctx)
 	e.stopAsked(ctx)
 	e.ring() // what nobody rang for
 }
 
+// monotonic is Go's monotonic clock.
+func monotonic() func() time.Duration {
+	start := time.Now()
+	return func() time.Duration { return time.Since(start) + 1 } // never 0
+}
+
+func (e *Engine) sinceBoot() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lease.clock()
+}
+
 // leased notes how long the lease lasts at least.
-func (e *Engine) leased(until time.Time) {
+func (e *Engine) leased(until time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.lease.until = until
+	rest := until - e.lease.clock()
 	if e.lease.lapse == nil {
-		e.lease.lapse = time.AfterFunc(time.Until(until), func() { e.leaseLost() })
+		e.lease.lapse = time.AfterFunc(rest, func() { e.leaseLost() })
 		return
 	}
-	e.lease.lapse.Reset(time.Until(until))
+	e.lease.lapse.Reset(rest)
 }
 
-// holds tells whether the lease lasts. It is asked before every piece of an
-// agent's answer is taken: a process that was stopped for a while must not go
-// on to the next call with what it then finds in its buffers.
+// holds tells whether the lease lasts.
 func (e *Engine) holds() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.lease.until.IsZero() || time.Now().Before(e.lease.until)
+	return e.lease.until == 0 || e.lease.clock() < e.lease.until
+}
+
+// stillHolds ends the execution when the lease is over. It is asked before every piece
+// of an agent's answer is taken and right before every call of the agent that must not
+// be made twice (adapter.Permitted): a process that was stopped for a while must not go
+// on with what it then finds in its buffers.
+func (x *execution) stillHolds() error {
+	if x.e.holds() {
+		return nil
+	}
+	x.cancel(errLeaseLost)
+	return errLeaseLost
 }
 
 // leaseLost stops all executions: they may be going on elsewhere.

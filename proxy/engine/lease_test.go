@@ -1,0 +1,80 @@
+package engine_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// TestC2NothingIsSentAfterTheLease: the machine is suspended, or the process stopped,
+// when a step is committed and the next one not yet asked for. Another process may be at
+// it by now: nothing is sent, and the run is left as it is.
+func TestC2NothingIsSentAfterTheLease(t *testing.T) {
+	t.Parallel()
+	var posts atomic.Int64
+	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
+	t.Cleanup(agent.Close)
+	client := &http.Client{Transport: adapter.Permitted(&http.Transport{DisableKeepAlives: true})}
+	post := func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, agent.URL, nil)
+		if err != nil {
+			return err
+		}
+		res, err := client.Do(req)
+		if err == nil {
+			res.Body.Close()
+		}
+		return err
+	}
+	s := &script{opaque: true}
+	b := setup(t, s)
+	b.Lease(time.Minute)
+	before, after := make(chan error, 1), make(chan error, 1)
+	s.run = func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+		before <- post(ctx)
+		link := &mapping.Link{Agent: "a", TaskID: task.TaskID, Remote: "t"}
+		yield(mapping.Event{RunID: task.Run.ID, Kind: mapping.KindLinked, Head: mapping.Head{Link: link}}, nil)
+		yield(mapping.StepUpdate(task.Run.ID, task.TaskID, 1, mapping.StepInfo{ID: "1", Output: []byte(`"one"`)}, nil, mapping.ApprovalAuto), nil)
+		eventually(t, "the step is committed", func() bool {
+			logged, err := b.st.Events(context.WithoutCancel(ctx), task.Run.ThreadID, task.Run.ID, 0, 0)
+			return err == nil && len(logged) > 0 && logged[len(logged)-1].Head.Step != nil
+		})
+		b.Suspend(2 * time.Minute)
+		err := post(ctx)
+		after <- err
+		yield(mapping.Event{}, mapping.Classify(err))
+	}
+	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+	if err := <-before; err != nil || posts.Load() != 1 {
+		t.Fatalf("under the lease: %v, %d calls arrived", err, posts.Load())
+	}
+	if err := <-after; err == nil || posts.Load() != 1 {
+		t.Errorf("after the lease: %v, %d calls arrived", err, posts.Load())
+	}
+	eventually(t, "the run leaving", func() bool { return b.Live() == 0 })
+	if s := b.status(t, r); s == mapping.RunError || s == mapping.RunInterrupted {
+		t.Errorf("the run is %s, though another process may be executing it", s)
+	}
+}
+
+// TestSuspendedMachineHoldsNoLease: Go's monotonic clock stands still meanwhile.
+func TestSuspendedMachineHoldsNoLease(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &script{opaque: true, run: twoSteps})
+	b.Lease(time.Minute)
+	b.Suspend(59 * time.Second)
+	if out := b.end(t, b.begin(t, order(mapping.NewID(), mapping.StrategyReject))); out.Status != mapping.RunSuccess {
+		t.Fatalf("a run under the lease ended with %s", out.Status)
+	}
+	b.Suspend(2 * time.Second)
+	if r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject)); b.Live() != 0 || b.status(t, r) != mapping.RunPending {
+		t.Errorf("a run is %s after the lease, want pending", b.status(t, r))
+	}
+	b.Lease(time.Minute)
+}
