@@ -23,11 +23,12 @@ type execution struct {
 	thread mapping.Thread
 	task   mapping.Task
 	fence  int64
-	taken  bool    // was executed before: here before a restart, or by another process
-	say    *string // Order.Say
-	alone  bool    // the thread was made with this run
-	waits  bool    // Order.Background
-	next   *Next   // Order.further
+	taken  bool          // was executed before: here before a restart, or by another process
+	before time.Duration // how long ago the run began, when it was taken up here
+	say    *string       // Order.Say
+	alone  bool          // the thread was made with this run
+	waits  bool          // Order.Background
+	next   *Next         // Order.further
 
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
@@ -50,7 +51,7 @@ func (e *Engine) admit(agent *Agent, c store.Claimed, o Order) (work func()) {
 	ctx, cancel := context.WithCancelCause(e.scope(e.root, c.Run))
 	x := &execution{
 		e: e, agent: agent, run: c.Run, thread: c.Thread, task: c.Task, fence: c.Fence, taken: c.Taken,
-		say: o.Say, alone: o.New.MustNotExist, waits: o.Background, next: o.further, cancel: cancel, done: make(chan struct{}),
+		before: c.Running, say: o.Say, alone: o.New.MustNotExist, waits: o.Background, next: o.further, cancel: cancel, done: make(chan struct{}),
 	}
 	x.tail = e.log.Adopt(c.Run) // before anybody hears of the run: its readers wait for us
 	if !e.enlist(x) {
@@ -92,11 +93,17 @@ func (x *execution) work(ctx context.Context, logged []mapping.Event) {
 	x.leave(ctx, out, err)
 }
 
+// withTimeout ends ctx run_timeout after the start of the run, whichever process that
+// was. A lockstep run, which waits for its client in between, has that time for each step.
 func (x *execution) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	if t := x.agent.Config.RunTimeout; t > 0 {
-		return context.WithTimeoutCause(ctx, t, errTimeout)
+	t := x.agent.Config.RunTimeout
+	if t <= 0 {
+		return ctx, func() {}
 	}
-	return ctx, func() {}
+	if x.taken && !x.oneStep() {
+		t -= max(0, x.before) // below 0 only where the clock was set back
+	}
+	return context.WithTimeoutCause(ctx, t, errTimeout)
 }
 
 // guarded is execute whose panic is the failure of this run, not of all.

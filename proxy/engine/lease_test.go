@@ -2,13 +2,16 @@ package engine_test
 
 import (
 	"context"
+	"database/sql"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -77,4 +80,46 @@ func TestSuspendedMachineHoldsNoLease(t *testing.T) {
 		t.Errorf("a run is %s after the lease, want pending", b.status(t, r))
 	}
 	b.Lease(time.Minute)
+}
+
+// TestRunTimeoutCountsOverTakeOvers: the time of a run does not begin anew with each
+// process that takes it over.
+func TestRunTimeoutCountsOverTakeOvers(t *testing.T) {
+	t.Parallel()
+	hour := func(a *config.Agent) { a.RunTimeout = time.Hour }
+	for ago, over := range map[time.Duration]bool{59 * time.Minute: false, 61 * time.Minute: true, -time.Hour: false} {
+		t.Run(ago.String(), func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "bridge.db")
+			started := make(chan struct{}, 1)
+			b := open(t, path, &script{opaque: true, run: waiting(started)}, hour)
+			r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+			<-started
+			b.close()
+			db, err := sql.Open("sqlite", "file:"+path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.Exec(`UPDATE runs SET started_us = started_us - ?`, ago.Microseconds()); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			again := open(t, path, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+				if ctx.Err() != nil {
+					yield(mapping.Event{}, mapping.Classify(context.Cause(ctx)))
+					return
+				}
+				twoSteps(ctx, task, yield)
+			}}, hour)
+			want := mapping.RunSuccess
+			if over {
+				want = mapping.RunTimeout
+			}
+			if out := again.end(t, r); out.Status != want {
+				t.Errorf("the run ended with %s, want %s", out.Status, want)
+			}
+		})
+	}
 }

@@ -32,6 +32,9 @@ type Claimed struct {
 	Fence  int64
 	Logged []mapping.Event // state so far: events of this run, in order (empty: never started)
 	Taken  bool            // was running elsewhere, or here before a restart: pick up
+	// Running is how long ago the run was first claimed, by the clock of the database,
+	// where that was not just now.
+	Running time.Duration
 }
 
 // ClaimNext claims the oldest run that may start now: pending and due, first in
@@ -200,7 +203,8 @@ func (s *Store) claim(t *tx, key int64, taken bool) (c Claimed, err error) {
 	logged, err := readEvents(t, row.thread, row.from, 0, runsOwn, row.key, row.to())
 	name, at := row.ID, runKey{run: row.key, thread: row.thread, shared: row.Options.Shared}
 	t.after(func() { s.runs.Add(name, at) })
-	return Claimed{Run: row.Run, Thread: th.Thread, Task: task.Task, Fence: row.fence, Logged: logged, Taken: taken}, err
+	running := time.Duration(t.now-micros(row.StartedAt)) * time.Microsecond
+	return Claimed{Run: row.Run, Thread: th.Thread, Task: task.Task, Fence: row.fence, Logged: logged, Taken: taken, Running: running}, err
 }
 
 // ClaimParked takes a parked run for its next step. Conflict when it is not
