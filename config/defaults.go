@@ -9,7 +9,7 @@ func Default() *Config {
 		Listen:         "127.0.0.1:8080",
 		Database:       "apbridge.db",
 		Synchronous:    "full",
-		ShutdownGrace:  5 * time.Second,
+		ShutdownGrace:  30 * time.Second,
 		Hosts:          []string{},
 		TrustedProxies: []string{},
 		Agents:         map[string]Agent{},
