@@ -256,7 +256,7 @@ func (d *drive) stepsTell() bool { return d.files.told && d.site.kind.listsFiles
 
 func (d *drive) encode(a mapping.Artifact, content []byte) json.RawMessage {
 	if content == nil {
-		return mapping.EncodeReference(a)
+		return mapping.EncodeReference(a, mapping.ArtifactURL(d.up.Name, d.task.TaskID, a.ID))
 	}
 	return mapping.EncodeFile(a, content, mapping.FileStyle(d.up.Config.Artifacts.Style))
 }
