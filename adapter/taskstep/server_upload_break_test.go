@@ -6,8 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // TestUploadThatBreaksOff cuts real connections: before the closing boundary, at it
@@ -97,4 +101,25 @@ func (s *served) sendHalf(path, framing, body string) gotten {
 		s.t.Fatal(err)
 	}
 	return gotten{res.StatusCode, res.Header, string(b)}
+}
+
+// TestUploadThatIsTooSlow: what the server around the face says of a body reaches the
+// client, with the path known before and behind the file.
+func TestUploadThatIsTooSlow(t *testing.T) {
+	t.Parallel()
+	for what, head := range map[string]string{"path first": fieldPart("relative_path", "src"), "path last": ""} {
+		s := serve(t, newFake())
+		task := s.newTask("hi")
+		before := s.written()
+		slow := mapping.Errorf(mapping.TooSlow, "body_too_slow", "The upload was too slow.")
+		body := io.MultiReader(strings.NewReader(head+strings.TrimSuffix(filePart(`filename="a.txt"`, "half"), "\r\n")), iotest.ErrReader(slow))
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodPost, task+"/artifacts", body)
+		r.Header.Set("Content-Type", formType)
+		faceOver(t, s.fake).ServeHTTP(w, r)
+		if w.Code != http.StatusRequestTimeout || !strings.Contains(w.Body.String(), slow.Message) {
+			t.Errorf("%s: got %d %s", what, w.Code, w.Body)
+		}
+		checkRefused(t, s, gotten{status: w.Code, header: w.Header(), body: w.Body.String()}, before)
+	}
 }
