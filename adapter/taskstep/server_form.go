@@ -23,6 +23,11 @@ const (
 	maxHeld = 1 << 20
 )
 
+// TemporaryUploads is the pattern of the names of temporary files that uploads go
+// through, in the system's folder for them (os.CreateTemp). One that no process has
+// open was left behind.
+const TemporaryUploads = "apbridge-upload-*"
+
 // form reads a multipart upload (RFC 7578) part by part, in whatever order the
 // parts come.
 type form struct {
@@ -91,10 +96,13 @@ func (f *form) setAside(up *incoming, limit int64) error {
 		up.Reader = &held
 		return nil
 	}
-	tmp, err := os.CreateTemp("", "apbridge-upload-*")
+	tmp, err := os.CreateTemp("", TemporaryUploads)
 	if err != nil {
 		return storageError(err)
 	}
+	// Without a name the file goes with the process, however that ends. Where an open
+	// file keeps its name (Windows), it is removed when it is closed.
+	_ = os.Remove(tmp.Name())
 	up.close = func() { _, _ = tmp.Close(), os.Remove(tmp.Name()) }
 	return spool(up, tmp, io.MultiReader(&held, src), limit)
 }
