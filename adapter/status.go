@@ -14,6 +14,7 @@ var statuses = map[mapping.Class]int{
 	mapping.NotFound:     http.StatusNotFound,
 	mapping.Conflict:     http.StatusConflict,
 	mapping.TooLarge:     http.StatusRequestEntityTooLarge,
+	mapping.TooSlow:      http.StatusRequestTimeout,
 	mapping.Unsupported:  http.StatusUnsupportedMediaType,
 	mapping.NotAllowed:   http.StatusMethodNotAllowed,
 	mapping.Unauthorized: http.StatusUnauthorized,

@@ -76,8 +76,10 @@ type Limits struct {
 	Body     Bytes `yaml:"body"`
 	Depth    int   `yaml:"depth"`
 	Artifact Bytes `yaml:"artifact"`
-	Event    Bytes `yaml:"event"`
-	Database Bytes `yaml:"database"` // 0: what the disk holds
+	// UploadRate is how many bytes a second an upload must bring; 0: any number.
+	UploadRate Bytes `yaml:"upload_rate"`
+	Event      Bytes `yaml:"event"`
+	Database   Bytes `yaml:"database"` // 0: what the disk holds
 
 	// Runs that wait, of all agents and on one thread; 0: any number.
 	Queue       int `yaml:"queue"`

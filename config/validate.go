@@ -48,6 +48,7 @@ func (l *loader) checkLimits() {
 	m := l.cfg.Limits
 	l.positive("limits.body", m.Body > 0)
 	l.positive("limits.artifact", m.Artifact > 0)
+	l.atLeast("limits.upload_rate", int64(m.UploadRate), 0)
 	l.positive("limits.event", m.Event > 0)
 	l.atLeast("limits.depth", int64(m.Depth), 1)
 	l.atLeast("limits.queue", int64(m.Queue), 0)

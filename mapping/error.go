@@ -15,6 +15,7 @@ const (
 	NotFound     Class = "not_found"    // 404
 	Conflict     Class = "conflict"     // 409
 	TooLarge     Class = "too_large"    // 413
+	TooSlow      Class = "too_slow"     // the request's body does not come (408)
 	Unsupported  Class = "unsupported"  // content type (415)
 	NotAllowed   Class = "not_allowed"  // method (405)
 	Unauthorized Class = "unauthorized" // 401

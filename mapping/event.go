@@ -94,6 +94,7 @@ type StepInfo struct {
 	Additional json.RawMessage `json:"additional,omitempty"`
 	IsLast     bool            `json:"is_last,omitempty"`
 	Input      *string         `json:"input,omitempty"` // what it was driven with
+	Skipped    []SkippedFile   `json:"-"`               // StepUpdate puts them into the step's message
 }
 
 // Checkpoint is a point in a thread's history that can be read, and run from,

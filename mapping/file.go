@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,11 +57,18 @@ func EncodeFile(a Artifact, content []byte, style FileStyle) json.RawMessage {
 	return w.done()
 }
 
-// EncodeReference is the value for a file whose bytes stay out of the state:
-// {artifact_id, size, mimeType, created_at, modified_at}.
-func EncodeReference(a Artifact) json.RawMessage {
+// ArtifactURL is where a client of the bridge finds the bytes of an artifact of the
+// task's thread: a path on the bridge itself, on the task/step face of the agent.
+func ArtifactURL(agent, taskID, artifactID string) string {
+	return "/agents/" + url.PathEscape(agent) + "/ap/v1/agent/tasks/" + url.PathEscape(taskID) + "/artifacts/" + url.PathEscape(artifactID)
+}
+
+// EncodeReference is the value for a file whose bytes stay out of the state and are
+// found at url: {artifact_id, url, size, mimeType, created_at, modified_at}.
+func EncodeReference(a Artifact, url string) json.RawMessage {
 	var w objectWriter
 	w.text("artifact_id", a.ID)
+	w.text("url", url)
 	w.raw("size", json.RawMessage(strconv.FormatInt(a.Size, 10)))
 	writeFileFacts(&w, a, false)
 	return w.done()

@@ -12,6 +12,9 @@ import (
 // {messages?, files?} with the ai message StepID(taskID, n), and, when the
 // step asks, its Interrupts. files is the object of changed files or nil.
 //
+// A step without words that skipped files has a message, too, with no text and
+// the names of the files.
+//
 // What the message holds is not kept a second time: Head.Step has Output only
 // when it is no text, and Additional only when there is no message. StepSaid
 // reads both back.
@@ -22,10 +25,10 @@ func StepUpdate(runID, taskID string, n int, s StepInfo, files json.RawMessage, 
 		ev.Head.Interrupts = stepQuestion(runID, n, s, ask)
 	}
 	var delta objectWriter
-	if text := outputText(s.Output); text != "" {
-		delta.raw(keyMessages, joinArray([]json.RawMessage{stepMessage(StepID(taskID, n), text, s.Additional)}))
-		s.Additional = nil
-		if kindOf(s.Output) == '"' {
+	if text := outputText(s.Output); text != "" || len(s.Skipped) > 0 {
+		delta.raw(keyMessages, joinArray([]json.RawMessage{stepMessage(StepID(taskID, n), text, withSkipped(s.Additional, s.Skipped))}))
+		s.Additional, s.Skipped = nil, nil
+		if text != "" && kindOf(s.Output) == '"' {
 			s.Output = nil
 		}
 	}
@@ -37,7 +40,8 @@ func StepUpdate(runID, taskID string, n int, s StepInfo, files json.RawMessage, 
 }
 
 // StepSaid is the output of a task/step agent's step and its additional
-// output, as the agent gave them; nil for what it did not give.
+// output, as the agent gave them; nil for what it did not give. The additional
+// output names the files that were skipped, see SkippedFile.
 func StepSaid(ev Event) (output, additional json.RawMessage) {
 	if ev.Head.Step == nil {
 		return nil, nil
@@ -47,8 +51,8 @@ func StepSaid(ev Event) (output, additional json.RawMessage) {
 	if len(list) == 0 || kindOf(list[0]) != '{' {
 		return output, additional
 	}
-	if output == nil {
-		output = lookup(list[0], "content")
+	if said := lookup(list[0], "content"); output == nil && string(said) != `""` {
+		output = said
 	}
 	if additional == nil {
 		additional = lookup(lookup(list[0], "additional_kwargs"), "apbridge")

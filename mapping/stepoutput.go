@@ -171,7 +171,7 @@ func lastAnswer(f *Fold) string {
 	}
 	list := f.Messages()
 	for i := len(list) - 1; i >= 0; i-- {
-		if kindOf(list[i]) == '{' && messageKind(list[i]) == typeAI {
+		if kindOf(list[i]) == '{' && messageKind(list[i]) == typeAI && !SaysOnlySkipped(list[i]) {
 			return MessageText(list[i])
 		}
 	}

@@ -5,13 +5,17 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 )
 
-const codeTooLarge = "body_too_large"
+const (
+	codeTooLarge = "body_too_large"
+	codeTooSlow  = "body_too_slow"
+)
 
 // multipartOverhead is allowed for the form around an upload, whose own size
 // is the face's to judge.
@@ -45,41 +49,74 @@ func (s *Server) bodyLimit(r *http.Request) (limit int64, upload bool) {
 	return int64(s.cfg.Limits.Body), false
 }
 
-// paceBody gives every piece of the body a deadline, and the whole one too
-// unless it is an upload. The first is set before the body is read: if nobody
-// reads it, net/http does, to keep the connection.
+// paceBody bounds how long the bridge waits for the body. The first deadline is set
+// before the body is read: if nobody reads it, net/http does, to keep the connection.
 func (s *Server) paceBody(w http.ResponseWriter, r *http.Request, upload bool) {
-	p := &pacedBody{ReadCloser: r.Body, control: http.NewResponseController(w), patience: s.times.read}
-	if !upload {
+	p := &pacedBody{ReadCloser: r.Body, control: http.NewResponseController(w), patience: s.times.read, left: s.times.read}
+	if upload {
+		p.rate = int64(s.cfg.Limits.UploadRate)
+	} else {
 		p.latest = time.Now().Add(s.times.body)
 	}
-	p.extend()
+	p.extend(time.Now())
 	r.Body = p
 }
 
-// pacedBody moves the connection's read deadline on with every read.
+// pacedBody moves the connection's read deadline on with every read. Every piece of
+// a body has a deadline, and a body that is no upload has one for the whole. An upload
+// has a least rate instead: the time that the bridge waits for it is taken off an
+// allowance, which is full at the start, and each byte gives a part of it back. Time in
+// which the bridge itself does not read is not counted.
 type pacedBody struct {
 	io.ReadCloser
 	control  *http.ResponseController
-	patience time.Duration
-	latest   time.Time // zero: no bound on the whole
+	patience time.Duration // for a piece; the whole of an upload's allowance
+	latest   time.Time     // zero: no bound on the whole
+	rate     int64         // bytes a second that an upload must bring; 0: any number
+	left     time.Duration // of an upload's allowance
 }
 
 func (p *pacedBody) Read(b []byte) (int, error) {
-	p.extend()
+	began := time.Now()
+	p.extend(began)
 	n, err := p.ReadCloser.Read(b)
+	p.spend(time.Since(began), n)
 	if errors.Is(err, io.EOF) {
 		// net/http goes on reading to learn that the client left; a deadline
 		// that ran out there would end the request's context.
 		_ = p.control.SetReadDeadline(time.Time{})
 	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = p.tooSlow(err)
+	}
 	return n, err
 }
 
-func (p *pacedBody) extend() {
-	deadline := time.Now().Add(p.patience)
+func (p *pacedBody) extend(now time.Time) {
+	deadline := now.Add(p.patience)
+	if p.rate > 0 {
+		deadline = now.Add(p.left)
+	}
 	if !p.latest.IsZero() && p.latest.Before(deadline) {
 		deadline = p.latest
 	}
 	_ = p.control.SetReadDeadline(deadline) // not every writer has one
+}
+
+// spend takes the time that n bytes were waited for off an upload's allowance.
+func (p *pacedBody) spend(waited time.Duration, n int) {
+	if p.rate > 0 {
+		brought := time.Duration(float64(n) / float64(p.rate) * float64(time.Second))
+		p.left = min(p.patience, max(0, p.left-waited)+brought)
+	}
+}
+
+func (p *pacedBody) tooSlow(err error) error {
+	e := mapping.Errorf(mapping.TooSlow, codeTooSlow, "The rest of the request's body did not come in time. Send the request again.")
+	if p.rate > 0 {
+		e = mapping.Errorf(mapping.TooSlow, codeTooSlow,
+			"The upload was too slow: it must bring %d bytes a second (limits.upload_rate). Nothing of it was kept; send it again.", p.rate)
+	}
+	e.Err = err
+	return e
 }

@@ -72,6 +72,7 @@ type ScriptStep struct {
 	Additional string // additional_output as JSON; "" is null
 	Last       bool
 	Files      [][2]string // path, content
+	Rewrites   [][2]string // the same of files that exist: neither the step nor their ids and times tell of it
 	Fault      Fault       // happens once, the first time the step is asked for
 	Repeat     bool        // again and again
 }

@@ -127,6 +127,9 @@ func (a *StepAgent) execute(t *stepTask, n int, body string) *stepRow {
 	}
 	row.input = a.inputOf(body)
 	a.touch(t, row, s.Files)
+	for _, f := range s.Rewrites {
+		t.put(f[0], f[1], false)
+	}
 	for k := n + 1; a.Kind.Family() == Python && !s.Last && k == len(t.steps) && (k == n+1 || a.Kind == Smol && k < len(script)); k++ {
 		t.steps = append(t.steps, a.plan(t, k))
 	}

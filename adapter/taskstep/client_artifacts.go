@@ -1,29 +1,14 @@
 package taskstep
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"path"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
-	"go.uber.org/zap"
 )
-
-// tracker knows which files of the thread are where they should be.
-type tracker struct {
-	sums   map[string]string // by path
-	loaded bool
-	got    map[string]bool // versions downloaded in this run
-	told   bool            // the agent lists files in its steps
-}
-
-func (tr *tracker) load(list []mapping.Artifact) {
-	tr.sums, tr.loaded = make(map[string]string, len(list)), true
-	for _, a := range list {
-		tr.sums[a.Path] = a.Sum
-	}
-}
 
 // path is the canonical path of the artifact.
 func (a remoteArtifact) path() (string, error) {
@@ -38,31 +23,65 @@ func (a remoteArtifact) path() (string, error) {
 	return mapping.ArtifactPath(name, rel)
 }
 
+// words are how the agent names the file.
+func (a remoteArtifact) words() string {
+	if a.Relative == "" || strings.HasSuffix(a.Relative, a.Name) {
+		return cmp.Or(a.Relative, a.Name)
+	}
+	return strings.TrimSuffix(a.Relative, "/") + "/" + a.Name
+}
+
 // version tells two states of a file apart, as far as the agent does.
 func (a remoteArtifact) version() string { return a.ID + " " + a.Modified }
 
 // collect downloads what a step made. files is the object of changed files
-// for the state, ids are the artifacts written. At the end of a run the
-// agent's list is asked for, unless its steps were seen to tell.
+// for the state, ids are the artifacts written. At the end of a run the agent's
+// list is asked for, and what the thread has already is compared with it: agents
+// write a file again without a word about it.
 //
-// A file that cannot be had is noted and no failure of the run.
+// A file that cannot be had is noted (see tracker.skipped) and no failure of the run.
 func (d *drive) collect(step remoteStep, final bool) (files json.RawMessage, ids []string, err error) {
 	d.files.told = d.files.told || step.Told
+	lists := anyNameless(step.Artifacts)
+	if final && !lists {
+		if lists, err = d.mayHaveMore(); err != nil {
+			return nil, nil, err
+		}
+	}
 	list := step.Artifacts
-	if (final && !(d.files.told && d.site.kind.listsFilesInSteps())) || anyNameless(list) {
-		all, err := d.listArtifacts()
-		if d.ctx.Err() != nil {
-			return nil, nil, ended(d.ctx)
+	if lists {
+		if list, err = d.withListed(list, final); err != nil {
+			return nil, nil, err
 		}
-		if err != nil {
-			d.skipped("list of artifacts", err)
-		}
-		list = merge(list, all, final)
 	}
 	if len(list) == 0 {
 		return nil, nil, nil
 	}
-	return d.fetchAll(list)
+	return d.fetchAll(list, final)
+}
+
+// mayHaveMore reports whether the agent's list is worth a question at the end of a
+// run: always, unless its steps tell of files and there is none that it could have
+// written again.
+func (d *drive) mayHaveMore() (bool, error) {
+	if !d.stepsTell() || len(d.files.missed) > 0 {
+		return true, nil
+	}
+	err := d.loadSums()
+	return len(d.files.sums) > 0, err
+}
+
+// withListed completes the artifacts of a step from the agent's list.
+func (d *drive) withListed(list []remoteArtifact, final bool) ([]remoteArtifact, error) {
+	all, err := d.listArtifacts()
+	if d.ctx.Err() != nil {
+		return nil, ended(d.ctx)
+	}
+	delete(d.files.missed, "")
+	if err != nil && !errors.Is(err, errNoList) {
+		d.skip(mapping.SkippedFile{Reason: "The agent's list of files cannot be read, so files may be missing or older than the agent's."}, err)
+	}
+	return merge(list, all, final), nil
 }
 
 func anyNameless(list []remoteArtifact) bool {
@@ -91,7 +110,10 @@ func merge(list, all []remoteArtifact, final bool) []remoteArtifact {
 		merged = append(merged, a)
 	}
 	if final {
-		merged = append(merged, all...)
+		for _, a := range all {
+			a.Listed = true
+			merged = append(merged, a)
+		}
 	}
 	return merged
 }
@@ -118,13 +140,13 @@ func (d *drive) listArtifacts() ([]remoteArtifact, error) {
 }
 
 // fetchAll takes the newest entry of each path.
-func (d *drive) fetchAll(list []remoteArtifact) (json.RawMessage, []string, error) {
+func (d *drive) fetchAll(list []remoteArtifact, final bool) (json.RawMessage, []string, error) {
 	if err := d.loadSums(); err != nil {
 		return nil, nil, err
 	}
 	var changed changes
 	var ids []string
-	for _, entry := range d.newest(list) {
+	for _, entry := range d.newest(list, final) {
 		saved, content, err := d.fetch(entry)
 		if err != nil {
 			return nil, nil, err
@@ -149,60 +171,94 @@ func (d *drive) loadSums() error {
 	if err != nil {
 		return err
 	}
-	d.files.load(list)
+	d.files.load(list, max(d.task.Uploaded, d.given))
 	return nil
+}
+
+// entries are what the agent says of one path.
+type entries struct {
+	step   *remoteArtifact // the last one that the step names
+	listed *remoteArtifact // the last one of the task's list
+	many   bool            // the list has several artifacts of the path
+}
+
+func (e *entries) add(a remoteArtifact) {
+	if !a.Listed {
+		e.step = &a
+		return
+	}
+	e.many = e.many || e.listed != nil && e.listed.ID != a.ID
+	e.listed = &a
 }
 
 // wanted is an artifact together with its path.
 type wanted struct {
 	remoteArtifact
-	at string
+	at      string
+	compare bool // the thread may have these bytes already
 }
 
-// newest drops uploads, versions that were downloaded already, and all but
-// the last entry of a path.
-func (d *drive) newest(list []remoteArtifact) []wanted {
-	last, order := map[string]wanted{}, []string{}
+// newest is the newest entry of each path, without those that need no download.
+func (d *drive) newest(list []remoteArtifact, final bool) []wanted {
+	paths, order := map[string]*entries{}, []string{}
 	for _, a := range list {
 		at, err := a.path()
 		if err != nil {
-			d.skipped(a.Name, err)
+			d.skip(mapping.SkippedFile{Path: clip(a.words(), 200), Remote: a.ID, Reason: mapping.Classify(err).Message}, err)
 			continue
 		}
 		if mapping.Excluded(at, d.up.Config.Artifacts.Exclude) {
 			continue
 		}
-		if _, again := last[at]; !again {
-			order = append(order, at)
+		if paths[at] == nil {
+			paths[at], order = &entries{}, append(order, at)
 		}
-		last[at] = wanted{a, at}
+		paths[at].add(a)
 	}
 	picked := make([]wanted, 0, len(order))
 	for _, at := range order {
-		if w := last[at]; d.wants(w) {
+		if w, ok := d.wants(at, paths[at], final); ok {
 			picked = append(picked, w)
 		}
 	}
 	return picked
 }
 
-func (d *drive) wants(w wanted) bool {
-	if w.ByAgent != nil && !*w.ByAgent || d.files.got[w.version()] && w.Content == nil {
-		return false
+// wants decides what becomes of a path. A version that was downloaded is left alone
+// until the end of the run, where it is compared with what the thread has, as uploads
+// are: an agent may write a file again and say nothing. So each file is downloaded
+// once more at the most, and not at every step.
+func (d *drive) wants(at string, e *entries, final bool) (wanted, bool) {
+	a := e.listed
+	if a == nil || e.many && d.stepsTell() {
+		a = e.step
 	}
-	return w.ID != "" || w.Content != nil
+	if a == nil || a.ID == "" && a.Content == nil {
+		return wanted{}, false
+	}
+	w := wanted{remoteArtifact: *a, at: at}
+	upload, got := a.ByAgent != nil && !*a.ByAgent, d.files.got[a.version()]
+	_, there := d.files.sums[at]
+	switch {
+	case !final:
+		return w, a.Content != nil || !upload && !got
+	case e.step != nil && a.version() == e.step.version() && !upload && !got:
+		return w, true // the step says that it made it
+	case e.many && got:
+		return w, false // a new artifact at every write: none is written again
+	}
+	w.compare = there
+	return w, !d.files.unsent[at] && (there || !upload)
 }
+
+// stepsTell reports whether the agent names every file that it makes in a step.
+func (d *drive) stepsTell() bool { return d.files.told && d.site.kind.listsFilesInSteps() }
 
 func (d *drive) encode(a mapping.Artifact, content []byte) json.RawMessage {
 	if content == nil {
-		return mapping.EncodeReference(a)
+		return mapping.EncodeReference(a, mapping.ArtifactURL(d.up.Name, d.task.TaskID, a.ID))
 	}
 	return mapping.EncodeFile(a, content, mapping.FileStyle(d.up.Config.Artifacts.Style))
-}
-
-func (d *drive) skipped(what string, err error) {
-	d.log.Warn("a file of the agent was skipped", zap.String("agent", d.up.Name), zap.String("run", d.task.Run.ID),
-		zap.String("file", clip(what, 120)), zap.String("reason", clip(d.redact(err.Error()), errorText)))
 }
 
 // changes builds the files object of a delta.

@@ -94,7 +94,7 @@ func TestLargeFilesStayOut(t *testing.T) {
 
 // TestBadFilesAreSkipped: names that would leave the folder, files that cannot
 // be downloaded and those over the limit fail no run.
-func TestBadFilesAreSkipped(t *testing.T) {
+func TestE13BadFilesAreSkipped(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.JS)
 	agent.Script[0].Files = [][2]string{

@@ -139,15 +139,27 @@ func (b *backend) getOnce(ctx context.Context, path, query string) (*response, e
 
 func (b *backend) readTimeout() time.Duration { return min(readTimeout, b.stepTimeout()) }
 
-// open starts a download; the caller closes the body.
+// open starts a download, as get does; the caller closes the body.
 func (b *backend) open(ctx context.Context, path string) (*response, io.ReadCloser, error) {
+	for try := 0; ; try++ {
+		ans, body, err := b.openOnce(ctx, path)
+		if body != nil || try == len(pauses) || !worthAgain(ans, err) {
+			return ans, body, b.unreachable(ctx, err)
+		}
+		if err := pause(ctx, pauses[try]); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+func (b *backend) openOnce(ctx context.Context, path string) (*response, io.ReadCloser, error) {
 	req := b.reads.R().SetContext(ctx).SetHeader("Accept", "application/octet-stream, */*")
 	res, err := req.Get(b.base.root + path)
 	if err == nil && res.StatusCode()/100 == 2 {
 		return nil, res.RawBody(), nil
 	}
 	ans, err := b.read(res, err)
-	return ans, nil, b.unreachable(ctx, err)
+	return ans, nil, err
 }
 
 // post sends a JSON body, or none, exactly once: it is sent again only when

@@ -19,6 +19,7 @@ func (d *drive) uploadLate() error {
 	if err != nil {
 		return err
 	}
+	d.files.load(list, d.task.Uploaded.With(list...))
 	list = slices.DeleteFunc(list, func(a mapping.Artifact) bool { return a.AgentCreated || d.task.Uploaded.Has(a) })
 	d.given = d.task.Uploaded.With(list...)
 	if err := d.uploadExcept(list, nil); err != nil {

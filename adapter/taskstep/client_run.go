@@ -125,10 +125,7 @@ func (d *drive) mayGoOn() error {
 	if d.ctx.Err() != nil {
 		return ended(d.ctx)
 	}
-	limit := d.task.Run.Options.MaxSteps
-	if limit <= 0 {
-		limit = d.up.Config.MaxSteps
-	}
+	limit := d.stepLimit()
 	if limit > 0 && d.inRun >= limit && len(d.queue) == 0 {
 		return d.fail(mapping.CodeStepLimit, "was stopped after %d steps (max_steps, or the request's recursion_limit); it never said that it was done.", limit)
 	}
@@ -137,6 +134,14 @@ func (d *drive) mayGoOn() error {
 			echoLimit, clip(d.redact(text), errorText))
 	}
 	return nil
+}
+
+// stepLimit is how many steps the run may have, 0 for any number.
+func (d *drive) stepLimit() int {
+	if limit := d.task.Run.Options.MaxSteps; limit > 0 {
+		return limit
+	}
+	return max(0, d.up.Config.MaxSteps)
 }
 
 // deliver yields a step, and the end of the run when it is the last or asks.
@@ -148,11 +153,13 @@ func (d *drive) deliver(step remoteStep) (done bool, err error) {
 	n := d.task.Done + d.here + 1
 	ev := d.update(n, info, nil)
 	asks := !info.IsLast && len(ev.Head.Interrupts) > 0
-	files, ids, err := d.collect(step, info.IsLast || asks)
+	final := info.IsLast || asks || d.inRun+1 == d.stepLimit()
+	files, ids, err := d.collect(step, final)
 	if err != nil {
 		return false, err
 	}
-	if files = d.withLate(files); files != nil {
+	info.Skipped = d.files.skipped(final)
+	if files = d.withLate(files); files != nil || info.Skipped != nil {
 		ev = d.update(n, info, files)
 	}
 	ev.Head.Artifacts, ev.Head.Uploaded = ids, d.given

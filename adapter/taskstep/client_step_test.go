@@ -19,19 +19,38 @@ import (
 )
 
 // TestCallsOfARun counts what a run of three steps costs, per kind: the probe
-// once per process, and a list of files at the end only where it is needed.
+// once per process, one list of files at the end, and each file twice at the most.
 func TestCallsOfARun(t *testing.T) {
 	t.Parallel()
-	lists := map[adaptertest.Kind]int{adaptertest.Python: 1, adaptertest.Forge: 1, adaptertest.AutoGPT: 1, adaptertest.Bee: 0}
 	for _, kind := range adaptertest.Kinds {
 		agent := adaptertest.NewStepAgent(kind)
 		b := backendOf(t, agent)
 		for range 2 {
 			mustSucceed(t, runTask(t, b, adaptertest.NewTask(nil)))
 		}
-		c := agent.Counts()
-		if c.Creates != 2 || c.Steps != 6 || c.Lists != 2*lists[kind.Family()] || c.Probes != 1 {
-			t.Errorf("%s: %+v", kind, c)
+		want := adaptertest.Counts{Creates: 2, Steps: 6, Lists: 2, Downloads: 4, Probes: 1}
+		switch kind {
+		case adaptertest.Bee:
+			want.Lists, want.Downloads = 0, 0 // the task holds its files
+		case adaptertest.Evo:
+			want.Downloads = 2 // a new artifact at every write: none is written again
+		}
+		if got := agent.Counts(); got != want {
+			t.Errorf("%s: %+v, want %+v", kind, got, want)
+		}
+	}
+}
+
+// TestCallsOfARunWithoutFiles: where steps tell of files and there are none, the list
+// is not asked for.
+func TestCallsOfARunWithoutFiles(t *testing.T) {
+	t.Parallel()
+	for kind, lists := range map[adaptertest.Kind]int{adaptertest.Plain: 0, adaptertest.JS: 0, adaptertest.Python: 1, adaptertest.Forge: 1} {
+		agent := adaptertest.NewStepAgent(kind)
+		agent.Script[1].Files = nil
+		mustSucceed(t, runTask(t, backendOf(t, agent), adaptertest.NewTask(nil)))
+		if c := agent.Counts(); c.Lists != lists || c.Downloads != 0 {
+			t.Errorf("%s: %+v, want %d lists", kind, c, lists)
 		}
 	}
 }
@@ -70,6 +89,8 @@ func TestWire(t *testing.T) {
 		step, step,
 		{"GET " + task + "/artifacts/00000000-dddd-4000-8000-000000000001", "", "", ""},
 		step,
+		{"GET " + task + "/artifacts", "", "", ""},
+		{"GET " + task + "/artifacts/00000000-dddd-4000-8000-000000000001", "", "", ""},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(seen{})); diff != "" {
 		t.Error(diff)

@@ -21,11 +21,14 @@ import (
 // there already are left alone.
 func (d *drive) uploadAll() error {
 	list, err := d.task.Files.List(d.ctx)
-	if err != nil || len(list) == 0 {
+	if err != nil {
 		return err
 	}
-	d.files.load(list)
 	d.given = d.given.With(list...)
+	d.files.load(list, d.given)
+	if len(list) == 0 {
+		return nil
+	}
 	present := map[string]bool{}
 	if d.linkedBefore() {
 		present = d.present()

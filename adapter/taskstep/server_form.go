@@ -23,9 +23,15 @@ const (
 	maxHeld = 1 << 20
 )
 
+// TemporaryUploads is the pattern of the names of temporary files that uploads go
+// through, in the system's folder for them (os.CreateTemp). One that no process has
+// open was left behind.
+const TemporaryUploads = "apbridge-upload-*"
+
 // form reads a multipart upload (RFC 7578) part by part, in whatever order the
 // parts come.
 type form struct {
+	body   io.Reader
 	parts  *multipart.Reader
 	count  int
 	folder *string // relative_path, once it was said
@@ -33,7 +39,7 @@ type form struct {
 }
 
 func newForm(body io.Reader, boundary string) *form {
-	return &form{parts: multipart.NewReader(body, boundary)}
+	return &form{body: body, parts: multipart.NewReader(body, boundary)}
 }
 
 // formBoundary refuses everything but multipart/form-data.
@@ -90,10 +96,13 @@ func (f *form) setAside(up *incoming, limit int64) error {
 		up.Reader = &held
 		return nil
 	}
-	tmp, err := os.CreateTemp("", "apbridge-upload-*")
+	tmp, err := os.CreateTemp("", TemporaryUploads)
 	if err != nil {
 		return storageError(err)
 	}
+	// Without a name the file goes with the process, however that ends. Where an open
+	// file keeps its name (Windows), it is removed when it is closed.
+	_ = os.Remove(tmp.Name())
 	up.close = func() { _, _ = tmp.Close(), os.Remove(tmp.Name()) }
 	return spool(up, tmp, io.MultiReader(&held, src), limit)
 }
@@ -128,7 +137,7 @@ func (f *form) next() (*multipart.Part, error) {
 	for {
 		part, err := f.parts.NextPart()
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a missing end boundary
-			return nil, nil
+			return nil, f.end()
 		}
 		if err == nil {
 			if f.count++; f.count > maxParts {
@@ -143,6 +152,20 @@ func (f *form) next() (*multipart.Part, error) {
 			return nil, f.fail(formError(err))
 		}
 	}
+}
+
+// end reads what follows the closing boundary, an epilogue for nobody, up to the
+// request's own end: a message that breaks off is incomplete, whatever of it has
+// come (RFC 9112, section 8).
+func (f *form) end() error {
+	_, err := io.Copy(io.Discard, f.body)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return f.fail(malformed("The request broke off behind the form: its announced length, or its last chunk, is missing."))
+	}
+	if err != nil {
+		return f.fail(formError(err))
+	}
+	return nil
 }
 
 func (f *form) skip(part *multipart.Part) error {

@@ -105,7 +105,7 @@ func TestStepErrors(t *testing.T) {
 		status int
 	}{
 		{mapping.Invalid, 422}, {mapping.Malformed, 422}, {mapping.NotFound, 404}, {mapping.Conflict, 409},
-		{mapping.TooLarge, 413}, {mapping.Unsupported, 415}, {mapping.Unauthorized, 401}, {mapping.Forbidden, 403},
+		{mapping.TooLarge, 413}, {mapping.TooSlow, 408}, {mapping.Unsupported, 415}, {mapping.Unauthorized, 401}, {mapping.Forbidden, 403},
 		{mapping.Limited, 429}, {mapping.Unavailable, 503}, {mapping.StorageFull, 507}, {mapping.Upstream, 502},
 		{mapping.Timeout, 504}, {mapping.Internal, 500},
 	} {

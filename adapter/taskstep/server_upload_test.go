@@ -35,7 +35,7 @@ func fieldPart(name, value string) string {
 const closing = "--" + boundary + "--\r\n"
 
 // Every way to say where a file goes.
-func TestUploadPaths(t *testing.T) {
+func TestE13UploadPaths(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
 	named := func(name string) string { return filePart(`filename="`+name+`"`, "x") }
@@ -93,7 +93,7 @@ func (f *fake) pathOf(id string) string {
 	return ""
 }
 
-func TestUploadRefusals(t *testing.T) {
+func TestE13UploadRefusals(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
 	task := s.newTask("hi")
@@ -268,7 +268,7 @@ func TestRelativePathInAnswers(t *testing.T) {
 	}
 }
 
-func TestDownloadHeaders(t *testing.T) {
+func TestE14DownloadHeaders(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
 	task := s.newTask("hi")

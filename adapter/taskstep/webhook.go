@@ -99,7 +99,7 @@ func lastWords(values json.RawMessage) (*string, error) {
 			Type string `json:"type"`
 			Role string `json:"role"`
 		}
-		if json.Unmarshal(messages[i], &kind) != nil {
+		if json.Unmarshal(messages[i], &kind) != nil || mapping.SaysOnlySkipped(messages[i]) {
 			continue
 		}
 		if kind.Type == "ai" || kind.Type == "AIMessageChunk" || kind.Role == "assistant" {

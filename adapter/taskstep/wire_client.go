@@ -48,6 +48,7 @@ type remoteArtifact struct {
 	Modified string  // modified_at, verbatim: tells two versions of one id apart
 	ByAgent  *bool   // agent_created; nil when absent
 	Content  *string // some servers hand the text over inline and have no ids
+	Listed   bool    // from the task's list, not from a step
 }
 
 type taskEnvelope struct{ ID, Additional, Artifacts, Steps, Created json.RawMessage }

@@ -12,11 +12,11 @@ import (
 // fail answers a request with an error: always {code, message, detail}. The
 // cause goes to the log only.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
-		return // nobody is there to read it
-	}
 	e := mapping.Classify(err)
 	status := adapter.Status(e.Class)
+	if r.Context().Err() != nil && status >= http.StatusInternalServerError {
+		return // the client left, which is why it failed; a body that broke off is the client's fault, and it may still read
+	}
 	if status >= http.StatusInternalServerError {
 		s.log.Error("request failed", zap.String("route", routeOf(r)), zap.String("code", e.Code),
 			zap.String("request_id", w.Header().Get("X-Request-Id")), zap.Error(err))

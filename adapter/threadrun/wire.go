@@ -57,6 +57,10 @@ func readAll(r *http.Request) ([]byte, error) {
 }
 
 func bodyError(err error) error {
+	var known *mapping.Error
+	if errors.As(err, &known) {
+		return known
+	}
 	var tooLong *http.MaxBytesError
 	if errors.As(err, &tooLong) {
 		return mapping.Errorf(mapping.TooLarge, "body_too_large", "The request body is longer than %d bytes, the limit of limits.body.", tooLong.Limit)

@@ -33,7 +33,8 @@ leaves nothing behind: its database is in a temporary folder.`,
 }
 
 func (p *program) demo(ctx context.Context, listen string) (err error) {
-	folder, err := os.MkdirTemp("", "apbridge-demo-")
+	sweepTemporary(os.TempDir())
+	folder, err := os.MkdirTemp("", temporaryDemo)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (p *program) demo(ctx context.Context, listen string) (err error) {
 		return err
 	}
 	defer graph.Close()
-	cfg, err := demoConfig(listen, filepath.Join(folder, "demo.db"), legacy.url, graph.url)
+	cfg, err := demoConfig(listen, filepath.Join(folder, demoDatabase), legacy.url, graph.url)
 	if err != nil {
 		return err
 	}

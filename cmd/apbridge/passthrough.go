@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/passthrough"
 	"github.com/gorilla/mux"
@@ -53,6 +55,9 @@ func (a *app) refusePassthrough(w http.ResponseWriter, r *http.Request, status i
 		e.Class, e.Code = mapping.TooLarge, "body_too_large"
 	case http.StatusGatewayTimeout:
 		e.Class, e.Code = mapping.Timeout, mapping.CodeStepTimeout
+	}
+	if known := (*mapping.Error)(nil); errors.As(err, &known) { // of the request's own body, not of the agent
+		e, status = known, adapter.Status(known.Class)
 	}
 	a.log.Info("a request could not be passed through", zap.String("request_id", r.Header.Get("X-Request-Id")), zap.String("code", e.Code), zap.Error(err))
 	say(w, status, e)

@@ -57,7 +57,8 @@ agent asks something back.`,
 
 // once does a run through a bridge of its own, which leaves nothing behind.
 func (p *program) once(ctx context.Context, cfg *config.Config, log *zap.Logger, agent, text string) (err error) {
-	folder, err := os.MkdirTemp("", "apbridge-run-")
+	sweepTemporary(os.TempDir())
+	folder, err := os.MkdirTemp("", temporaryRun)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (p *program) once(ctx context.Context, cfg *config.Config, log *zap.Logger,
 // private is the configuration of a bridge that only this process uses.
 func private(cfg *config.Config, folder string) *config.Config {
 	c := *cfg
-	c.Listen, c.Admin, c.Database = "127.0.0.1:0", "", filepath.Join(folder, "run.db")
+	c.Listen, c.Admin, c.Database = "127.0.0.1:0", "", filepath.Join(folder, runDatabase)
 	c.Auth, c.CORS, c.Hosts = config.Auth{}, config.CORS{}, nil
 	return &c
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/spf13/cobra"
@@ -45,6 +46,7 @@ so they may be started later.`,
 }
 
 func (p *program) serve(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
+	sweepTemporary(os.TempDir())
 	app, err := newApp(ctx, cfg, log)
 	if err != nil {
 		return err

@@ -155,7 +155,7 @@ func (b *bridge) filesAt(at string) (list []string) {
 }
 
 // A task/step agent may call its files what it likes, too.
-func TestNamesOfAStepAgentsFiles(t *testing.T) {
+func TestE13NamesOfAStepAgentsFiles(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"done"`, Last: true, Files: [][2]string{
 		{"../../climbs", "x"}, {"CON", "x"}, {"C:/drive", "x"}, {"a\nb", "x"}, {"in/good ü.txt", "good"}, {"page.html", "<script>"},

@@ -70,7 +70,7 @@ func (s *session) given() mapping.Uploaded {
 func (p *pull) encode(ctx context.Context, a mapping.Artifact) (json.RawMessage, error) {
 	cfg := p.ses.agent.Config.Artifacts
 	if a.Size > int64(cfg.MaxInline) {
-		return mapping.EncodeReference(a), nil
+		return mapping.EncodeReference(a, mapping.ArtifactURL(p.ses.agent.Name, p.ses.task.ID, a.ID)), nil
 	}
 	_, body, err := p.st.OpenArtifact(ctx, a.ThreadID, a.ID)
 	if err != nil {

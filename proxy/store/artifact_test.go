@@ -112,7 +112,12 @@ func TestBrokenUploadLeavesNothing(t *testing.T) {
 			class mapping.Class
 		}{
 			"too large": {strings.NewReader(strings.Repeat("x", 300<<10)), 256 << 10, mapping.TooLarge},
-			"broken":    {io.MultiReader(strings.NewReader(strings.Repeat("x", 300<<10)), iotest.ErrReader(errors.New("gone"))), 0, mapping.Internal},
+			"broken":    {brokenAt(300<<10, errors.New("gone")), 0, mapping.Internal},
+			// net/http reports a body that ends early so, for Content-Length and for chunks.
+			"cut off":                     {brokenAt(300<<10, io.ErrUnexpectedEOF), 0, mapping.Internal},
+			"cut off between two chunks":  {brokenAt(256<<10, io.ErrUnexpectedEOF), 0, mapping.Internal},
+			"cut off at once":             {brokenAt(0, io.ErrUnexpectedEOF), 0, mapping.Internal},
+			"an end that another carries": {brokenAt(300<<10, fmt.Errorf("reading the form: %w", io.EOF)), 0, mapping.Internal},
 		} {
 			_, err := b.SaveArtifact(b.ctx, mapping.Artifact{ThreadID: th, Path: "a"}, c.body, c.limit, false)
 			if mapping.Classify(err).Class != c.class {
@@ -123,6 +128,11 @@ func TestBrokenUploadLeavesNothing(t *testing.T) {
 			t.Fatal(p)
 		}
 	})
+}
+
+// brokenAt is a body that breaks off after n bytes.
+func brokenAt(n int, err error) io.Reader {
+	return io.MultiReader(strings.NewReader(strings.Repeat("x", n)), iotest.ErrReader(err))
 }
 
 func TestStagedArtifactAppearsWithItsEvent(t *testing.T) {

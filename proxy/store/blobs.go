@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -63,9 +62,8 @@ func fasten(t *tx, blob int64) error {
 func (s *Store) pour(ctx context.Context, blob int64, body io.Reader, limit int64) (size int64, sum string, err error) {
 	hash, buf := sha256.New(), make([]byte, chunkSize)
 	for n := 0; ; n++ {
-		got, err := io.ReadFull(body, buf)
-		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		if err != nil && !ended {
+		got, ended, err := fill(body, buf)
+		if err != nil {
 			return 0, "", err
 		}
 		size += int64(got)
@@ -82,6 +80,21 @@ func (s *Store) pour(ctx context.Context, blob int64, body io.Reader, limit int6
 			return size, hex.EncodeToString(hash.Sum(nil)), nil
 		}
 	}
+}
+
+// fill reads until buf is full or the body has ended. Only a bare io.EOF is the end
+// of a body: io.ErrUnexpectedEOF, which io.ReadFull returns for a short last chunk,
+// is what net/http returns for a body that broke off.
+func fill(body io.Reader, buf []byte) (n int, ended bool, err error) {
+	for n < len(buf) && err == nil {
+		var more int
+		more, err = body.Read(buf[n:])
+		n += more
+	}
+	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a body that broke off
+		return n, true, nil
+	}
+	return n, false, err
 }
 
 func insertChunk(t *tx, blob int64, n int, data []byte) error {

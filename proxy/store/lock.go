@@ -32,6 +32,17 @@ func lockDatabase(path string) (*fileLock, error) {
 	return &fileLock{file: f}, nil
 }
 
+// Abandoned reports whether the SQLite database at path has been used and no process
+// uses it now.
+func Abandoned(path string) bool {
+	f, err := os.OpenFile(path+"-lock", os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return tryLock(f) == nil
+}
+
 func (l *fileLock) marked() bool {
 	info, err := l.file.Stat()
 	return err == nil && info.Size() > 0

@@ -1,0 +1,61 @@
+package mapping
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// SkippedFile is a file of a task/step agent that the bridge could not take over.
+type SkippedFile struct {
+	Path   string // as far as it is known, else what the agent calls the file
+	Remote string // the agent's own artifact id; "" when it gave none
+	Reason string // what happened, for the client
+}
+
+const (
+	// keySkipped is where clients find the files that were skipped: a member of
+	// additional_kwargs.apbridge of a step's message, and of a v1 step's
+	// additional_output.
+	keySkipped = "skipped_files"
+	maxSkipped = 100 // of them that one step names
+)
+
+// withSkipped adds the list of skipped files to a step's additional output, an
+// object or nil. What is in a list of the same name stays: the agent is a bridge, too.
+func withSkipped(additional json.RawMessage, files []SkippedFile) json.RawMessage {
+	if len(files) == 0 {
+		return additional
+	}
+	var o members
+	_ = eachMember(additional, o.put)
+	list, _ := splitArray(o.get(keySkipped))
+	for _, f := range files[:min(len(files), maxSkipped)] {
+		list = append(list, f.json())
+	}
+	if more := len(files) - maxSkipped; more > 0 {
+		list = append(list, SkippedFile{Reason: fmt.Sprintf("%d more files were skipped.", more)}.json())
+	}
+	o.put(newMember(keySkipped, joinArray(list)))
+	return joinObject(o.list)
+}
+
+func (f SkippedFile) json() json.RawMessage {
+	var w objectWriter
+	if f.Path != "" {
+		w.text("path", f.Path)
+	}
+	if f.Remote != "" {
+		w.text("upstream_artifact_id", f.Remote)
+	}
+	w.text("reason", f.Reason)
+	return w.done()
+}
+
+// SaysOnlySkipped reports whether a message of a state has no words and was made
+// to name skipped files. It is not what the agent said last.
+func SaysOnlySkipped(message json.RawMessage) bool {
+	if kindOf(message) != '{' || MessageText(message) != "" {
+		return false
+	}
+	return lookup(lookup(lookup(message, "additional_kwargs"), "apbridge"), keySkipped) != nil
+}
