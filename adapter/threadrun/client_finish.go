@@ -39,7 +39,7 @@ func (s *session) settled(st stateWire) (bool, error) {
 	case "pending", "running":
 		return false, nil
 	case "error":
-		return false, s.failed(errorWire{Message: run.Error})
+		return false, s.failed(errorWire{Message: orElse(run.Error, run.OldError)})
 	case "timeout":
 		return false, mapping.Errorf(mapping.Timeout, mapping.CodeRunTimeout, "Agent %q ended the run for taking too long.", s.b.up.Name)
 	case "interrupted", "cancelled":

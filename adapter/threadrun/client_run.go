@@ -36,7 +36,11 @@ func (s *session) start(next bool) error {
 // there is nothing to follow. What it needs has left the stack when the
 // stream is waited for.
 func (s *session) open(next bool) (stream io.ReadCloser, done bool, err error) {
-	resp, err := s.create(s.request(next))
+	body := s.request(next)
+	resp, err := s.create(body)
+	if wantsPoint(body, err) {
+		resp, err = s.createAtHead(body, err)
+	}
 	switch {
 	case errors.Is(err, errNotMade):
 		return nil, true, s.makeFirst()
@@ -50,6 +54,25 @@ func (s *session) open(next bool) (stream io.ReadCloser, done bool, err error) {
 		return nil, false, err
 	}
 	return resp.Body, false, nil
+}
+
+// wantsPoint reports whether the server may have refused the request because it says nothing.
+// Aegra wants input, a command or a checkpoint; LangGraph goes on without. The checkpoint
+// is not named to every server: version 1.4.6 of the JavaScript one would begin all later runs
+// of the thread there, and LangGraph does the finished tasks of a superstep again.
+func wantsPoint(body runCreate, err error) bool {
+	return status(err) == http.StatusUnprocessableEntity && !busy(err) && body.saysNothing()
+}
+
+// createAtHead is create that names the thread's newest checkpoint as the place to go on
+// from. refused is why the request without it was not taken.
+func (s *session) createAtHead(body runCreate, refused error) (*http.Response, error) {
+	st, err := s.state()
+	if err != nil || st.head() == "" {
+		return nil, refused
+	}
+	body.at(st.head())
+	return s.create(body)
 }
 
 // errNotMade: the request should have made the thread, and did not.
