@@ -1,6 +1,7 @@
 package threadrun
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -132,18 +133,31 @@ func (o *fields) documented() []string {
 	return out
 }
 
-// command reads {resume, update, goto}.
+// command reads {resume, update, goto}. RemoteGraph sends every member of LangGraph's Command,
+// those that say nothing too: graph null, update null, goto [] or "".
 func (o *fields) command() *adapter.Command {
 	c := o.sub("command")
 	if c == nil {
 		return nil
 	}
-	cmd := &adapter.Command{Resume: c.sent("resume"), Update: c.get("update"), Goto: c.get("goto")}
+	cmd := &adapter.Command{Resume: c.sent("resume"), Update: c.get("update"), Goto: c.unlessEmpty("goto")}
 	cmd.HasResume = cmd.Resume != nil
+	if c.unlessEmpty("graph") != nil {
+		c.complain("graph", "is not supported: a run cannot command another graph than its own")
+	}
 	if k := kindOf(cmd.Update); k != 0 && k != '{' && k != '[' {
 		c.complain("update", "must be an object, not %s", kindName(cmd.Update))
 	}
 	return cmd
+}
+
+// unlessEmpty is get, with an empty list or string for nothing.
+func (o *fields) unlessEmpty(name string) json.RawMessage {
+	v := o.get(name)
+	if k := kindOf(v); (k == '[' || k == '"') && len(bytes.Trim(v, "[]\" \t\r\n")) == 0 {
+		return nil
+	}
+	return v
 }
 
 // config reads {tags, recursion_limit, configurable}; further keys pass.
