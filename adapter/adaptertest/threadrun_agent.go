@@ -25,6 +25,8 @@ type ThreadPlay struct {
 	// Hang: after the frames nothing comes, and the run stays running until it
 	// is cancelled.
 	Hang bool
+	// Linger: when the run has ended its stream stays open until the client leaves.
+	Linger bool
 	// LoseAnswer: the run is made, but the connection breaks before the answer.
 	LoseAnswer bool
 }

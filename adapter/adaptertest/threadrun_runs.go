@@ -135,11 +135,14 @@ func (a *ThreadAgent) play(w http.ResponseWriter, r *http.Request, run *scripted
 		fmt.Fprintf(w, "event: %s\ndata: %s\nid: %d\n\n", name, fill(data, run.thread, run.id), i)
 		_ = flush.Flush()
 	}
-	if run.play.Hang {
+	switch {
+	case run.play.Hang:
 		select {
 		case <-r.Context().Done():
 		case <-run.stopped:
 		}
+	case run.play.Linger:
+		<-r.Context().Done()
 	}
 }
 

@@ -92,7 +92,7 @@ func (s *session) linked() bool {
 
 // forget drops what belongs to the upstream run before.
 func (s *session) forget() {
-	s.lastID, s.checkpoints, s.outputs, s.paused, s.told, s.over, s.asked = "", 0, 0, false, false, false, nil
+	s.lastID, s.checkpoints, s.outputs, s.paused, s.told, s.over, s.asked, s.held = "", 0, 0, false, false, false, nil, nil
 }
 
 // search looks for the upstream run of a request that may have been sent. The

@@ -91,7 +91,7 @@ func (b *backend) patchPlain(ctx context.Context, link mapping.Link, values json
 // answer when the run has ended.
 func (s *session) startPlain() error {
 	body := s.plainRequest()
-	resp, err := s.b.http.stream(s.ctx, http.MethodPost, "/runs/stream", body, "")
+	resp, err := s.openStream(http.MethodPost, "/runs/stream", body, "")
 	switch code := status(err); {
 	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed:
 		return s.waitForPlain(body)

@@ -125,7 +125,7 @@ func runOf(h http.Header) string {
 func (s *session) create(body runCreate) (*http.Response, error) {
 	path := threadPath(s.link.Remote) + "/runs/stream"
 	for try := 0; ; try++ {
-		resp, err := s.b.http.stream(s.ctx, http.MethodPost, path, body, "")
+		resp, err := s.openStream(http.MethodPost, path, body, "")
 		if err == nil || s.ctx.Err() != nil {
 			return resp, err
 		}
@@ -296,22 +296,22 @@ func (s *session) rejoin() (*http.Response, error) {
 		return nil, s.unknown(orSilent(nil))
 	}
 	path := runPath(s.link.Remote, s.link.RemoteRun) + "/stream"
-	resp, err := s.b.http.stream(s.ctx, http.MethodGet, path, nil, orElse(s.lastID, "-1"))
+	resp, err := s.openStream(http.MethodGet, path, nil, orElse(s.lastID, "-1"))
 	if status(err) == http.StatusNotFound {
 		return nil, s.lost("run")
 	}
 	return resp, err
 }
 
-// read takes frames until the stream closes.
+// read takes frames until the stream closes, or its run has ended.
 func (s *session) read(body io.Reader) error {
 	r := sse.NewReader(body, int(s.b.up.Limits.Event))
-	s.stream = r
-	defer func() { s.stream = nil }()
+	w := s.watch()
+	defer w.close()
 	for {
 		f, err := r.Next()
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF), err != nil && w.ended():
 			return nil
 		case err != nil:
 			return s.unreadable(err)
@@ -320,6 +320,7 @@ func (s *session) read(body io.Reader) error {
 		if err := s.frame(f); err != nil {
 			return err
 		}
+		w.noted(s)
 	}
 }
 
