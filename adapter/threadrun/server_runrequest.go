@@ -78,6 +78,7 @@ func (o *fields) runRequest(thread string) *runRequest {
 	q.Command = o.command()
 	q.Metadata, q.Context = o.object("metadata"), o.object("context")
 	q.Config = o.config()
+	q.ParentAnswers = o.parentAnswers(q.Config)
 	o.streaming(q)
 	o.scheduling(q)
 	o.completion(q)
@@ -169,6 +170,29 @@ func (o *fields) config() json.RawMessage {
 		c.whole("recursion_limit", 0, 1, 1<<30)
 	}
 	return raw
+}
+
+// Members of config.configurable by which LangGraph tells the graphs within a graph that it has
+// been resumed. RemoteGraph sends them where it is a node (langgraph, pregel/remote.py).
+const (
+	resumingKey  = "__pregel_resuming"
+	resumeMapKey = "__pregel_resume_map"
+)
+
+// parentAnswers are the answers of a parent graph that has been resumed; nil where the
+// request is not made for one.
+func (o *fields) parentAnswers(config json.RawMessage) map[string]json.RawMessage {
+	if !bytes.Contains(config, []byte(resumingKey)) {
+		return nil
+	}
+	configurable := object(object(config)["configurable"])
+	if string(configurable[resumingKey]) != "true" {
+		return nil
+	}
+	if answers := object(configurable[resumeMapKey]); answers != nil {
+		return answers
+	}
+	return map[string]json.RawMessage{}
 }
 
 func (o *fields) streaming(q *runRequest) {
