@@ -18,6 +18,9 @@ func Default() *Config {
 			Depth:    1000,
 			Artifact: 1 << 30,
 			Event:    16 << 20,
+
+			RunEvents: 1_000_000,
+			RunBytes:  1 << 30,
 		},
 		Retention: Retention{Events: 168 * time.Hour},
 		Auth:      Auth{Keys: []Key{}, JWT: JWT{Methods: []string{}}},

@@ -45,6 +45,9 @@ func (s *session) frame(f sse.Event) error {
 		return s.errorFrame(f.Data)
 	case "tasks":
 		s.over = false
+		if begins(f.Data) {
+			s.made.task()
+		}
 		s.noteAskers(f.Data)
 	}
 	return s.keep(name, head, f.Data)
@@ -160,7 +163,7 @@ func (s *session) checkpointFrame(head mapping.Head, data json.RawMessage) error
 	s.step = meta.Step
 	s.told = len(cp.Next) == 0
 	s.over = s.told && meta.Source == "loop"
-	s.made.checkpoint()
+	s.made.checkpoint(len(cp.Next))
 	head.Name, head.Full, head.Next = "checkpoints", true, nonNil(cp.Next)
 	head.Checkpoint = &mapping.Checkpoint{ID: s.pointID(), Source: orElse(meta.Source, "loop"), Step: meta.Step,
 		Next: head.Next, RunID: s.t.Run.ID, Metadata: s.own(cp.Metadata)}

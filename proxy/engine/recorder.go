@@ -29,7 +29,8 @@ type recorder struct {
 	linked  bool
 	files   map[string]string // path → sum, of what this run wrote as artifacts
 	odd     map[string]bool   // files that were skipped, and said to be
-	fault   error             // why the run must not go on
+	logged  measure
+	fault   error // why the run must not go on
 	told    told
 }
 
@@ -56,6 +57,7 @@ func newRecorder(x *execution, fold *mapping.Fold, logged []mapping.Event) *reco
 
 // noteLogged brings the counters to where an earlier execution left them.
 func (r *recorder) noteLogged(ev mapping.Event) {
+	r.logged.add(ev)
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head = c.ID
 		r.step = c.Step + 1
@@ -146,6 +148,7 @@ func (r *recorder) queue(ev mapping.Event, wait patience) error {
 
 // take folds the event and lays out what is written with it.
 func (r *recorder) take(ev mapping.Event) (piece, error) {
+	r.measure(ev)
 	late := ev.Asks() || ev.WithEnd
 	ev.WithEnd = false
 	before := r.fold
@@ -295,6 +298,14 @@ func (r *recorder) guess(q mapping.Interrupt) {
 	if text == o.Guessed && r.updates == 0 || slices.Contains(o.Spent, text) {
 		r.fault = mapping.Errorf(mapping.Upstream, mapping.CodeUnanswered,
 			"Agent %s asked the same question again after the default answer: %s", r.x.agent.Name, text)
+	}
+}
+
+// measure stops a run that has logged more than it may.
+func (r *recorder) measure(ev mapping.Event) {
+	r.logged.add(ev)
+	if r.fault == nil {
+		r.fault = r.logged.exceeds(r.x.e.cfg.Limits, r.x.agent.Name)
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 
 // hopeless are codes of failures that another attempt would only repeat.
 var hopeless = []string{
-	mapping.CodeStepLimit, mapping.CodeRunTimeout, mapping.CodeUnanswered, mapping.CodeNotPortable, mapping.CodeNotSupported,
+	mapping.CodeStepLimit, mapping.CodeEventLimit, mapping.CodeRunTimeout, mapping.CodeUnanswered, mapping.CodeNotPortable, mapping.CodeNotSupported,
 	mapping.CodeInvalid, mapping.CodeAgentNotFound,
 }
 
