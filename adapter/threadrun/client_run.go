@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -135,10 +136,10 @@ func (s *session) create(body runCreate) (*http.Response, error) {
 			return nil, again
 		case found:
 			return nil, nil
-		case try == len(s.b.pause.busy), notAnswered(err) && try+1 == retryTries:
+		case try == len(s.b.pause.busy), !busy(err) && try+1 == retryTries:
 			return nil, s.gaveUp(err)
 		}
-		wait := s.b.pause.busy[try]
+		wait := adapter.Spread(s.b.pause.busy[try])
 		if untouched(err) && status(err) != 0 {
 			wait = retryWait(err, try+1)
 		}
