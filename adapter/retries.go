@@ -2,7 +2,9 @@ package adapter
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strconv"
+	"time"
 )
 
 // RetriesHeader asks, for one request, how often a failed run is to be tried
@@ -21,4 +23,14 @@ func Retries(values []string) (n int, said bool, err error) {
 		return 0, false, fmt.Errorf("%s must be one whole number from 0 to %d", RetriesHeader, maxRetries)
 	}
 	return n, true, nil
+}
+
+// Spread is a pause before something is tried again: d, and up to half of it more by chance. Runs
+// that an agent refused in the same moment do not come back in the same moment, and none
+// comes back before d.
+func Spread(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return d + rand.N(d/2+1)
 }

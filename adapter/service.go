@@ -180,25 +180,29 @@ type Cursor struct {
 
 // NewRun is a request for a run, in whatever dialect it came.
 type NewRun struct {
-	ThreadID     string // "": a stateless run on a thread of its own
-	Agent        string // config name or UUID of an agent or assistant; "": the default agent
-	Flavour      mapping.Flavour
-	Kwargs       json.RawMessage // what the client sent of the kept keys, verbatim
-	Input        json.RawMessage
-	Messages     json.RawMessage // Agent Protocol
-	HasInput     bool            // input or messages were sent, and not null
-	Command      *Command
-	Metadata     json.RawMessage
-	Config       json.RawMessage
-	Context      json.RawMessage
-	StreamModes  []string
-	Subgraphs    bool
-	Multitask    mapping.Strategy // "": the default of the agent, else of the flavour
-	IfNotExists  string           // reject (default) | create
-	RunAfter     time.Duration
-	DeleteAfter  bool // on_completion: delete (stateless runs)
-	Webhook      string
-	CheckpointID string
+	ThreadID string // "": a stateless run on a thread of its own
+	Agent    string // config name or UUID of an agent or assistant; "": the default agent
+	Flavour  mapping.Flavour
+	Kwargs   json.RawMessage // what the client sent of the kept keys, verbatim
+	Input    json.RawMessage
+	Messages json.RawMessage // Agent Protocol
+	HasInput bool            // input or messages were sent, and not null
+	Command  *Command
+	// ParentAnswers: the caller is a graph that has been resumed and calls the agent once more
+	// from one of its nodes. They are the answers it was given, by the ids of questions. nil: it
+	// is no such call.
+	ParentAnswers map[string]json.RawMessage `json:"-"`
+	Metadata      json.RawMessage
+	Config        json.RawMessage
+	Context       json.RawMessage
+	StreamModes   []string
+	Subgraphs     bool
+	Multitask     mapping.Strategy // "": the default of the agent, else of the flavour
+	IfNotExists   string           // reject (default) | create
+	RunAfter      time.Duration
+	DeleteAfter   bool // on_completion: delete (stateless runs)
+	Webhook       string
+	CheckpointID  string
 	// InterruptBefore and After are node names, or "*".
 	InterruptBefore []string
 	InterruptAfter  []string

@@ -81,6 +81,10 @@ type Limits struct {
 	Event      Bytes `yaml:"event"`
 	Database   Bytes `yaml:"database"` // 0: what the disk holds
 
+	// What one run may log, all attempts together; 0: any number.
+	RunEvents int   `yaml:"run_events"`
+	RunBytes  Bytes `yaml:"run_bytes"`
+
 	// Runs that wait, of all agents and on one thread; 0: any number.
 	Queue       int `yaml:"queue"`
 	ThreadQueue int `yaml:"thread_queue"`

@@ -19,6 +19,8 @@ func Default() *Config {
 			Artifact:   1 << 30,
 			UploadRate: 1 << 10,
 			Event:      16 << 20,
+			RunEvents:  1_000_000,
+			RunBytes:   1 << 30,
 		},
 		Retention: Retention{Events: 168 * time.Hour},
 		Auth:      Auth{Keys: []Key{}, JWT: JWT{Methods: []string{}}},

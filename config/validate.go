@@ -50,6 +50,8 @@ func (l *loader) checkLimits() {
 	l.positive("limits.artifact", m.Artifact > 0)
 	l.atLeast("limits.upload_rate", int64(m.UploadRate), 0)
 	l.positive("limits.event", m.Event > 0)
+	l.atLeast("limits.run_events", int64(m.RunEvents), 0)
+	l.atLeast("limits.run_bytes", int64(m.RunBytes), 0)
 	l.atLeast("limits.depth", int64(m.Depth), 1)
 	l.atLeast("limits.queue", int64(m.Queue), 0)
 	l.atLeast("limits.thread_queue", int64(m.ThreadQueue), 0)

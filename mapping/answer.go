@@ -90,6 +90,15 @@ func NothingToResume(threadID string, open []Interrupt) *Error {
 	return e
 }
 
+// UnansweredByParent refuses the call of a parent graph that was resumed without an answer to
+// the question that is open here: it would ask again, for ever.
+func UnansweredByParent(threadID string, open []Interrupt) *Error {
+	e := invalid("Thread %s waits for an answer to %s, and the graph that calls was resumed without one. Resume it by the id of the question: Command(resume={id: value}).",
+		threadID, strings.Join(idsOf(open), ", "))
+	e.Detail = map[string]any{"pending": idsOf(open)}
+	return e
+}
+
 // Named are the open questions that an answer names by their ids.
 func Named(resume json.RawMessage, open []Interrupt) (named []Interrupt) {
 	list, err := splitObject(resume)

@@ -35,6 +35,7 @@ const (
 	CodeBadUpstream         = "bad_upstream_response"
 	CodeUpstreamLost        = "upstream_state_lost"
 	CodeStepLimit           = "step_limit"
+	CodeEventLimit          = "event_limit"
 	CodeStepTimeout         = "step_timeout"
 	CodeRunTimeout          = "run_timeout"
 	CodeOutcomeUnknown      = "outcome_unknown"

@@ -47,7 +47,13 @@ type Event struct {
 	At    time.Time
 	Head  Head
 	Data  json.RawMessage // verbatim; its meaning is the Kind's
+	// WithEnd: clients take the event for the end of the run, so that it is written together with
+	// the end. Said by backends; not stored. A question is such an event without saying so.
+	WithEnd bool
 }
+
+// Asks reports whether the event holds a question.
+func (e *Event) Asks() bool { return len(e.Head.Interrupts) > 0 }
 
 // Head is the small, typed part of an event. It is stored as JSON.
 type Head struct {

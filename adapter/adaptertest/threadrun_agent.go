@@ -25,6 +25,8 @@ type ThreadPlay struct {
 	// Hang: after the frames nothing comes, and the run stays running until it
 	// is cancelled.
 	Hang bool
+	// Linger: when the run has ended its stream stays open until the client leaves.
+	Linger bool
 	// LoseAnswer: the run is made, but the connection breaks before the answer.
 	LoseAnswer bool
 }
@@ -48,6 +50,8 @@ type ThreadAgent struct {
 	// Choose, if set, gives the play of a run from the body that asked for it.
 	Choose func(body []byte) ThreadPlay
 	Canned map[string]*Canned
+	// Aegra refuses what that server refuses, and leaves out what it leaves out.
+	Aegra bool
 	// NoCreate: a thread must be there before its first run (if_not_exists is
 	// not known).
 	NoCreate bool
@@ -129,6 +133,10 @@ func (a *ThreadAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	if c := a.record(route, body); c != nil {
 		c.write(w)
+		return
+	}
+	if complaint := aegraRefuses(route, r.URL.Query(), body); a.Aegra && complaint != "" {
+		refuseAegra(w, complaint)
 		return
 	}
 	switch route {

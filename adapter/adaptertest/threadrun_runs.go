@@ -14,9 +14,17 @@ func (a *ThreadAgent) listRuns(w http.ResponseWriter, t *scriptedThread) {
 	defer a.mu.Unlock()
 	var list []string
 	for _, r := range t.runs {
-		list = append(list, r.json())
+		list = append(list, a.shown(r))
 	}
 	jsonBody(w, "["+strings.Join(list, ",")+"]")
+}
+
+// shown is a run as the server tells it.
+func (a *ThreadAgent) shown(r *scriptedRun) string {
+	if a.Aegra {
+		return strings.Replace(r.json(), `"metadata":`+string(r.metadata)+",", "", 1)
+	}
+	return r.json()
 }
 
 func (r *scriptedRun) json() string {
@@ -82,7 +90,7 @@ func (a *ThreadAgent) inRun(w http.ResponseWriter, r *http.Request, route string
 	case route == "GET /threads/{t}/runs/{r}":
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		jsonBody(w, run.json())
+		jsonBody(w, a.shown(run))
 	case route == "GET /threads/{t}/runs/{r}/stream":
 		after, err := strconv.Atoi(r.Header.Get("Last-Event-ID"))
 		if err != nil {
@@ -127,11 +135,14 @@ func (a *ThreadAgent) play(w http.ResponseWriter, r *http.Request, run *scripted
 		fmt.Fprintf(w, "event: %s\ndata: %s\nid: %d\n\n", name, fill(data, run.thread, run.id), i)
 		_ = flush.Flush()
 	}
-	if run.play.Hang {
+	switch {
+	case run.play.Hang:
 		select {
 		case <-r.Context().Done():
 		case <-run.stopped:
 		}
+	case run.play.Linger:
+		<-r.Context().Done()
 	}
 }
 

@@ -111,7 +111,7 @@ func (b *backend) get(ctx context.Context, path, query string) (*response, error
 		if try == len(pauses) || !worthAgain(ans, err) {
 			return ans, b.unreachable(ctx, err)
 		}
-		if err := pause(ctx, pauses[try]); err != nil {
+		if err := pause(ctx, adapter.Spread(pauses[try])); err != nil {
 			return nil, err
 		}
 	}
@@ -172,7 +172,7 @@ func (b *backend) post(ctx context.Context, path string, body []byte) (*response
 		if !isDial(err) || try == len(pauses) {
 			return ans, err
 		}
-		if err := pause(ctx, pauses[try]); err != nil {
+		if err := pause(ctx, adapter.Spread(pauses[try])); err != nil {
 			return nil, err
 		}
 	}

@@ -3,6 +3,7 @@ package threadrun
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -33,6 +34,9 @@ func (s *session) endTold() error {
 
 // mark names the last checkpoint of an upstream run.
 func mark(run string, step int) string { return run + "@" + strconv.Itoa(step) }
+
+// markOf reports whether a mark names a checkpoint of the upstream run.
+func markOf(text, run string) bool { return run != "" && strings.HasPrefix(text, run+"@") }
 
 // agreed tells whether the upstream thread still holds what both sides agreed
 // on: the checkpoint that was noted, or the one with the mark, or at least a

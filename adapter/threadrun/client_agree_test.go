@@ -123,7 +123,7 @@ func TestTheRunMakesItsThread(t *testing.T) {
 	if string(body["if_not_exists"]) != `"create"` || a.Calls(routeThread) != 0 {
 		t.Errorf("if_not_exists %s, %d threads made before", body["if_not_exists"], a.Calls(routeThread))
 	}
-	sameJSON(t, body["metadata"], `{"apbridge_run_id":"`+adaptertest.RunID+`","apbridge":{"task_id":"t","thread_id":"`+adaptertest.ThreadID+`","run_id":"`+adaptertest.RunID+`"}}`)
+	sameJSON(t, body["metadata"], `{"apbridge_run_id":"`+adaptertest.RunID+`","apbridge_task_id":"t","apbridge_thread_id":"`+adaptertest.ThreadID+`","apbridge_first_run_id":"`+adaptertest.RunID+`"}`)
 }
 
 // A server that wants the thread before its first run is found out once.
@@ -141,7 +141,7 @@ func TestServersThatDoNotMakeThreads(t *testing.T) {
 	if a.Calls(routeThread) != 3 || a.Calls(routeStart) != 4 {
 		t.Errorf("%d threads, %d POSTs of runs", a.Calls(routeThread), a.Calls(routeStart))
 	}
-	if m := object(object(a.Bodies(routeStart)[1])["metadata"]); m[originKey] != nil {
+	if m := object(object(a.Bodies(routeStart)[1])["metadata"]); m[firstKey] != nil {
 		t.Errorf("a run on a thread that was there says where the thread comes from: %s", m)
 	}
 }
@@ -157,28 +157,36 @@ func TestLostRequestOfAThreadThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestOurs(t *testing.T) {
+// TestRunsOfOthers: whose run an upstream run is, by the marks of this version and of those
+// before it.
+func TestRunsOfOthers(t *testing.T) {
 	t.Parallel()
-	entry := func(id, created, run, origin string) runWire {
-		r := runWire{ID: id, Created: created}
-		r.Metadata.RunID, r.Metadata.Origin.RunID = run, origin
-		return r
+	entry := func(id, metadata string) string {
+		return `{"run_id":"` + id + `","created_at":"` + id + `","metadata":` + metadata + `}`
 	}
-	list := []runWire{
-		entry("5", "5", "B", "A"),                          // ours, later
-		entry("4", "4", "A", "A"),                          // somebody's: the mark is the thread's
-		entry("3", "3", "", ""),                            // somebody's
-		entry("1", "1", "A", "A"),                          // the one that made the thread
-		entry("6", "6", "C", ""), entry("7", "7", "C", ""), // steps of one run
-	}
-	var got []string
-	for _, r := range ours(list) {
-		got = append(got, r.ID)
-	}
-	if diff := cmp.Diff([]string{"5", "1", "6", "7"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if len(list) != 6 || list[2].ID != "3" {
-		t.Error("the list itself was changed")
+	for name, first := range map[string]string{
+		"flat":   `"apbridge_first_run_id":"A"`,
+		"nested": `"apbridge":{"run_id":"A","thread_id":"t"}`,
+	} {
+		text := "[" + strings.Join([]string{
+			entry("5", `{"apbridge_run_id":"B",`+first+`}`), // ours, later
+			entry("4", `{"apbridge_run_id":"A",`+first+`}`), // somebody's: the mark is the thread's
+			entry("3", `{}`), // somebody's
+			entry("1", `{"apbridge_run_id":"A",`+first+`}`),                              // the one that made the thread
+			entry("6", `{"apbridge_run_id":"C"}`), entry("7", `{"apbridge_run_id":"C"}`), // steps of one run
+		}, ",") + "]"
+		var list []runWire
+		if err := json.Unmarshal([]byte(text), &list); err != nil {
+			t.Fatal(err)
+		}
+		unmark(list)
+		got := map[string]string{}
+		for _, r := range list {
+			got[r.ID] = r.ours()
+		}
+		want := map[string]string{"5": "B", "4": "", "3": "", "1": "A", "6": "C", "7": "C"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

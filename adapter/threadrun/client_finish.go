@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -39,7 +40,7 @@ func (s *session) settled(st stateWire) (bool, error) {
 	case "pending", "running":
 		return false, nil
 	case "error":
-		return false, s.failed(errorWire{Message: run.Error})
+		return false, s.failed(errorWire{Message: orElse(run.Error, run.OldError)})
 	case "timeout":
 		return false, mapping.Errorf(mapping.Timeout, mapping.CodeRunTimeout, "Agent %q ended the run for taking too long.", s.b.up.Name)
 	case "interrupted", "cancelled":
@@ -74,7 +75,7 @@ func (s *session) end(st stateWire) error {
 	if err := s.settleState(st); err != nil {
 		return err
 	}
-	if err := s.askUnasked(open); err != nil {
+	if err := s.tellHeld(slices.Clone(open)); err != nil {
 		return err
 	}
 	s.link.RemoteCheckpoint, s.link.RemoteMark = st.head(), ""
@@ -127,23 +128,24 @@ func (s *session) outcome(st stateWire, open []mapping.Interrupt) mapping.Outcom
 	return mapping.Outcome{Status: mapping.RunSuccess}
 }
 
-// askUnasked yields the questions of the state that no frame of the root has
-// asked, as those of a subgraph.
-func (s *session) askUnasked(open []mapping.Interrupt) error {
+// tellHeld yields what was held back, and then the questions of the state that no frame of the
+// root has asked, as those of a subgraph.
+func (s *session) tellHeld(open []mapping.Interrupt) error {
 	asked := map[string]bool{}
 	for _, in := range s.asked {
 		asked[in.ID] = true
 	}
-	var rest []mapping.Interrupt
-	for _, in := range open {
-		if !asked[in.ID] {
-			rest = append(rest, in)
+	rest := slices.DeleteFunc(open, func(in mapping.Interrupt) bool { return asked[in.ID] })
+	if len(rest) > 0 {
+		s.hold(mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: rest}})
+	}
+	for _, ev := range s.held {
+		if err := s.emit(ev); err != nil {
+			return err
 		}
 	}
-	if len(rest) == 0 {
-		return nil
-	}
-	return s.emit(mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: rest}})
+	s.held = nil
+	return nil
 }
 
 // questions are the open questions of a state, with the state tasks that ask.
@@ -168,6 +170,9 @@ func (s *session) failed(e errorWire) error {
 		return s.agentError(e)
 	}
 	if err := s.noteState(); err != nil {
+		return err
+	}
+	if err := s.tellHeld(nil); err != nil {
 		return err
 	}
 	return s.agentError(e)

@@ -45,6 +45,9 @@ func (s *session) frame(f sse.Event) error {
 		return s.errorFrame(f.Data)
 	case "tasks":
 		s.over = false
+		if begins(f.Data) {
+			s.made.task()
+		}
 		s.noteAskers(f.Data)
 	}
 	return s.keep(name, head, f.Data)
@@ -68,13 +71,28 @@ func (s *session) nested(mode string, head mapping.Head, data json.RawMessage) e
 			return s.emit(mapping.Event{Kind: mapping.KindUpdate, Head: head, Data: data})
 		}
 	}
+	if (mode == "updates" || mode == "values") && bytes.Contains(data, []byte(interruptKey)) {
+		s.hold(s.kept(mode, head, data))
+		return nil
+	}
 	return s.keep(mode, head, data)
+}
+
+// hold keeps an event back until the run has ended. Clients leave at a frame with
+// __interrupt__ (RemoteGraph also at one of a subgraph) and go on at once.
+func (s *session) hold(ev mapping.Event) {
+	ev.Head.UpstreamID, ev.WithEnd = "", true // a stream that breaks is gone back to behind what was logged
+	s.held = append(s.held, ev)
 }
 
 // keep passes on a frame whose meaning the bridge does not need.
 func (s *session) keep(mode string, head mapping.Head, data json.RawMessage) error {
+	return s.emit(s.kept(mode, head, data))
+}
+
+func (s *session) kept(mode string, head mapping.Head, data json.RawMessage) mapping.Event {
 	if mode == "custom" {
-		return s.emit(mapping.Event{Kind: mapping.KindCustom, Head: head, Data: data})
+		return mapping.Event{Kind: mapping.KindCustom, Head: head, Data: data}
 	}
 	ev := mapping.Event{Kind: mapping.KindChunk, Head: head, Data: s.own(data)}
 	switch {
@@ -85,7 +103,7 @@ func (s *session) keep(mode string, head mapping.Head, data json.RawMessage) err
 	default:
 		ev.Head.Name = mode
 	}
-	return s.emit(ev)
+	return ev
 }
 
 func isTuple(data json.RawMessage) bool {
@@ -145,7 +163,7 @@ func (s *session) checkpointFrame(head mapping.Head, data json.RawMessage) error
 	s.step = meta.Step
 	s.told = len(cp.Next) == 0
 	s.over = s.told && meta.Source == "loop"
-	s.made.checkpoint()
+	s.made.checkpoint(len(cp.Next))
 	head.Name, head.Full, head.Next = "checkpoints", true, nonNil(cp.Next)
 	head.Checkpoint = &mapping.Checkpoint{ID: s.pointID(), Source: orElse(meta.Source, "loop"), Step: meta.Step,
 		Next: head.Next, RunID: s.t.Run.ID, Metadata: s.own(cp.Metadata)}
@@ -191,7 +209,7 @@ func (s *session) updatesFrame(head mapping.Head, data json.RawMessage) error {
 		if len(nodes) < len(members) {
 			data = objectOf(nodes)
 		}
-		if err := s.update(head, nodes, data, asks); err != nil {
+		if err := s.update(head, nodes, data); err != nil {
 			return err
 		}
 	}
@@ -201,10 +219,7 @@ func (s *session) updatesFrame(head mapping.Head, data json.RawMessage) error {
 	return nil
 }
 
-func (s *session) update(head mapping.Head, nodes []member, data json.RawMessage, more bool) error {
-	if more {
-		head.UpstreamID = "" // the event after it ends the frame
-	}
+func (s *session) update(head mapping.Head, nodes []member, data json.RawMessage) error {
 	if err := s.mayMake(); err != nil {
 		return err
 	}
@@ -234,8 +249,9 @@ func emptyDelta(data json.RawMessage) bool {
 	return text == "null" || text == "{}" || text == "[]"
 }
 
-// question is the value of __interrupt__. An empty list says that the graph
-// was stopped before or after a node, as the client asked.
+// question is the value of __interrupt__. It is told when the run has ended: a client that is
+// shown a question may answer at once, while the rest of its superstep still runs. An
+// empty list says that the graph was stopped before or after a node, as the client asked.
 func (s *session) question(head mapping.Head, raw json.RawMessage) error {
 	var list []interruptWire
 	if err := json.Unmarshal(raw, &list); err != nil {
@@ -248,7 +264,8 @@ func (s *session) question(head mapping.Head, raw json.RawMessage) error {
 		head.Interrupts = append(head.Interrupts, s.interrupt(list[i], i))
 	}
 	s.asked, s.told = append(s.asked, head.Interrupts...), true
-	return s.emit(mapping.Event{Kind: mapping.KindInterrupt, Head: head})
+	s.hold(mapping.Event{Kind: mapping.KindInterrupt, Head: head})
+	return nil
 }
 
 func (s *session) interrupt(w interruptWire, i int) mapping.Interrupt {
@@ -266,10 +283,10 @@ func (s *session) stoppedAtNode(mode string, head mapping.Head, data json.RawMes
 	if mode == "updates" {
 		s.paused, s.told = true, true
 	}
-	if s.t.OneStep || !s.paused {
-		return nil
+	if !s.t.OneStep && s.paused {
+		s.hold(s.kept(mode, head, data))
 	}
-	return s.keep(mode, head, data)
+	return nil
 }
 
 // noteAskers remembers which state task asks which question.

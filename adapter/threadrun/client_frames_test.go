@@ -33,6 +33,7 @@ func framesIn(t testing.TB, list ...sse.Event) (tr adaptertest.Trace) {
 			break
 		}
 	}
+	tr.Events = append(tr.Events, s.held...)
 	return tr
 }
 
@@ -68,15 +69,15 @@ func TestFrames(t *testing.T) {
 		{"custom of a subgraph", "custom|a:1|b:2", `"x"`, []headed{{"custom", mapping.Head{NS: []string{"a:1", "b:2"}, UpstreamID: "7"}, `"x"`}}},
 		{"values of a subgraph", "values|a:1", `{"n":1}`, []headed{{"chunk", mapping.Head{NS: []string{"a:1"}, Name: "values", UpstreamID: "7"}, `{"n":1}`}}},
 		{"updates of a subgraph", "updates|a:1", `{"n":{"x":1}}`, []headed{{"update", mapping.Head{NS: []string{"a:1"}, Node: "n", UpstreamID: "7"}, `{"x":1}`}}},
-		{"question of a subgraph", "updates|a:1", `{"__interrupt__":[]}`, []headed{{"chunk", mapping.Head{NS: []string{"a:1"}, Name: "updates", UpstreamID: "7"}, `{"__interrupt__":[]}`}}},
+		{"question of a subgraph", "updates|a:1", `{"__interrupt__":[]}`, []headed{{"chunk", mapping.Head{NS: []string{"a:1"}, Name: "updates"}, `{"__interrupt__":[]}`}}},
 		{"update keeps its bytes", "updates", `{"n":{"b":1.50,  "a":"<"}}`, []headed{{"update", mapping.Head{Node: "n", UpstreamID: "7"}, `{"b":1.50,  "a":"<"}`}}},
 		{"update of nothing", "updates", `{"n":null}`, []headed{{"update", mapping.Head{Node: "n", UpstreamID: "7"}, `null`}}},
 		{"updates of several nodes", "updates", `{"b":{},"a":{"x":1}}`, []headed{{"update", mapping.Head{Node: "b+a", UpstreamID: "7"}, `{"b":{},"a":{"x":1}}`}}},
 		{"node with a plus", "updates", `{"a+b":{}}`, []headed{{"update", mapping.Head{Node: "a+b", UpstreamID: "7"}, `{"a+b":{}}`}}},
 		{"cached write", "updates", `{"a":{"x":1},"__metadata__":{"cached":true}}`, []headed{{"update", mapping.Head{Node: "a", UpstreamID: "7"}, `{"x":1}`}}},
-		{"question", "updates", `{"__interrupt__":[{"interrupt_id":"i1","value":"sure?"}]}`, []headed{{"interrupt", mapping.Head{Interrupts: q, UpstreamID: "7"}, ""}}},
+		{"question", "updates", `{"__interrupt__":[{"interrupt_id":"i1","value":"sure?"}]}`, []headed{{"interrupt", mapping.Head{Interrupts: q}, ""}}},
 		{"update and question", "updates", `{"a":{},"__interrupt__":[{"id":"i1","value":"sure?"}]}`, []headed{
-			{"update", mapping.Head{Node: "a"}, `{}`}, {"interrupt", mapping.Head{Interrupts: q, UpstreamID: "7"}, ""}}},
+			{"update", mapping.Head{Node: "a", UpstreamID: "7"}, `{}`}, {"interrupt", mapping.Head{Interrupts: q}, ""}}},
 		{"values with a question alone", "values", `{"__interrupt__":[{"id":"i1","value":1}]}`, nil},
 		{"values with state and question", "values", `{"n":1.0,"__interrupt__":[{"id":"i1","value":1}]}`, []headed{{"state", mapping.Head{Name: "values", Full: true, UpstreamID: "7"}, `{"n":1.0}`}}},
 		{"a text that looks like a question", "values", `{"n":"\"__interrupt__\""}`, []headed{{"state", mapping.Head{Name: "values", Full: true, UpstreamID: "7"}, `{"n":"\"__interrupt__\""}`}}},

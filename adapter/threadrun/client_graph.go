@@ -55,8 +55,9 @@ func (b *backend) target(ctx context.Context) (target, error) {
 }
 
 func (b *backend) findTarget(ctx context.Context) (target, error) {
-	var list []assistantWire
-	err := b.http.askJSON(ctx, "/assistants/search", map[string]int{"limit": 1000}, &list)
+	list, err := pages(func(offset, limit int) (page []assistantWire, err error) {
+		return page, b.http.askJSON(ctx, "/assistants/search", map[string]int{"limit": limit, "offset": offset}, &page)
+	}, func(a assistantWire) string { return a.ID })
 	switch status(err) {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		return b.findAgent(ctx)
@@ -125,8 +126,10 @@ func (b *backend) noGraph(names []string) error {
 
 // findAgent is findTarget for a plain Agent Protocol server.
 func (b *backend) findAgent(ctx context.Context) (target, error) {
-	var list []agentWire
-	if err := b.http.askJSON(ctx, "/agents/search", map[string]int{"limit": 1000}, &list); err != nil {
+	list, err := pages(func(offset, limit int) (page []agentWire, err error) {
+		return page, b.http.askJSON(ctx, "/agents/search", map[string]int{"limit": limit, "offset": offset}, &page)
+	}, func(a agentWire) string { return a.ID })
+	if err != nil {
 		return target{}, err
 	}
 	names := make([]string, len(list))

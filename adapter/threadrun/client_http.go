@@ -24,7 +24,7 @@ const (
 	dialTimeout  = 5 * time.Second
 	callTimeout  = 30 * time.Second // of a call that is answered at once
 	retryTries   = 3
-	retryMaxWait = 5 * time.Second // longest Retry-After that is honoured
+	retryMaxWait = 5 * time.Second // longest Retry-After that is honoured, before it is spread
 	maxAnswer    = 64 << 20        // of one JSON answer: a whole state
 	connBuffer   = 2 << 10         // of a connection; there may be thousands, and what is larger goes past it
 )
@@ -208,9 +208,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 func retryWait(err error, try int) time.Duration {
 	var a *answerError
 	if errors.As(err, &a) && a.retryAfter > 0 {
-		return min(a.retryAfter, retryMaxWait)
+		return adapter.Spread(min(a.retryAfter, retryMaxWait))
 	}
-	return time.Duration(try*try) * 50 * time.Millisecond
+	return adapter.Spread(time.Duration(try*try) * 50 * time.Millisecond)
 }
 
 // retryAfter reads the header of that name in both of its forms (RFC 9110,
@@ -218,7 +218,7 @@ func retryWait(err error, try int) time.Duration {
 func retryAfter(h http.Header) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if n, err := strconv.Atoi(value); err == nil && n > 0 {
-		return time.Duration(n) * time.Second
+		return time.Duration(min(n, 1<<30)) * time.Second // no overflow
 	}
 	if at, err := http.ParseTime(value); err == nil {
 		return max(time.Until(at), 0)

@@ -27,7 +27,8 @@ func (b *backend) Cancel(ctx context.Context, link mapping.Link, runID string) e
 		return nil
 	}
 	for _, r := range list {
-		if r.active() && r.Metadata.RunID == runID {
+		mine := r.ours() == runID || r.Metadata == nil && r.ID == link.RemoteRun
+		if r.active() && mine {
 			err = errors.Join(err, b.cancelRun(ctx, link.Remote, r.ID))
 		}
 	}

@@ -2,6 +2,7 @@ package threadrun
 
 import (
 	"net/http"
+	"strconv"
 
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -91,7 +92,7 @@ func (s *session) linked() bool {
 
 // forget drops what belongs to the upstream run before.
 func (s *session) forget() {
-	s.lastID, s.checkpoints, s.outputs, s.paused, s.told, s.over, s.asked = "", 0, 0, false, false, false, nil
+	s.lastID, s.checkpoints, s.outputs, s.paused, s.told, s.over, s.asked, s.held = "", 0, 0, false, false, false, nil, nil
 }
 
 // search looks for the upstream run of a request that may have been sent. The
@@ -150,11 +151,38 @@ func (s *session) findRun() (*runWire, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ours []runWire
+	var ours, unmarked []runWire
 	for _, r := range list {
-		if r.ID != "" && r.Metadata.RunID == s.t.Run.ID {
+		switch {
+		case r.ID == "":
+		case r.Metadata == nil:
+			unmarked = append(unmarked, r)
+		case r.ours() == s.t.Run.ID:
 			ours = append(ours, r)
 		}
 	}
+	if len(unmarked) > 0 {
+		return s.judge(newest(unmarked))
+	}
 	return newest(ours), nil
+}
+
+// errUnmarked is why a run cannot be told from those of others.
+var errUnmarked = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "its list of runs does not say for whom each was made")
+
+// judge is findRun for a server that does not repeat the metadata of its runs. The newest
+// run is this one's where the log names it, or where nobody else knows the thread.
+func (s *session) judge(r *runWire) (*runWire, error) {
+	switch {
+	case s.logged(r.ID), s.ownThread():
+		return r, nil
+	case markOf(s.t.Link.RemoteMark, r.ID):
+		return nil, nil // of the run before, and nothing came after it
+	}
+	return nil, s.unknown(errUnmarked)
+}
+
+// ownThread reports whether the upstream thread was made for this attempt of this run.
+func (s *session) ownThread() bool {
+	return s.link.Remote == mapping.MessageID(s.t.Run.ID, "thread/"+strconv.Itoa(s.t.Run.Attempt))
 }

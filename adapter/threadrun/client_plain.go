@@ -54,12 +54,8 @@ func (s *session) threadPlain() error {
 	if s.link.Remote != "" && s.t.Values == nil {
 		return nil
 	}
-	meta, err := json.Marshal(map[string]any{"apbridge": map[string]string{"thread_id": s.t.Thread.ID}})
-	if err != nil {
-		return err
-	}
 	var made threadWire
-	if err := s.createThread(threadCreate{ID: s.threadID(), IfExists: "do_nothing", Metadata: meta}, &made); err != nil {
+	if err := s.createThread(threadCreate{ID: s.threadID(), IfExists: "do_nothing", Metadata: s.threadMetadata()}, &made); err != nil {
 		return err
 	}
 	if made.ID == "" {
@@ -69,7 +65,7 @@ func (s *session) threadPlain() error {
 	if err := s.emitLink(); err != nil || len(object(s.t.Values)) == 0 {
 		return err
 	}
-	_, err = s.b.patchPlain(s.ctx, s.link, s.t.Values)
+	_, err := s.b.patchPlain(s.ctx, s.link, s.t.Values)
 	if status(err) == 0 {
 		return err
 	}
@@ -95,7 +91,7 @@ func (b *backend) patchPlain(ctx context.Context, link mapping.Link, values json
 // answer when the run has ended.
 func (s *session) startPlain() error {
 	body := s.plainRequest()
-	resp, err := s.b.http.stream(s.ctx, http.MethodPost, "/runs/stream", body, "")
+	resp, err := s.openStream(http.MethodPost, "/runs/stream", body, "")
 	switch code := status(err); {
 	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed:
 		return s.waitForPlain(body)
@@ -151,12 +147,12 @@ func (s *session) lostPlain(broke error) error {
 
 func (s *session) searchPlain() (bool, error) {
 	var list []runWire
-	body := map[string]any{"metadata": map[string]string{"apbridge_run_id": s.t.Run.ID}, "limit": 10}
+	body := map[string]any{"metadata": map[string]string{runKey: s.t.Run.ID}, "limit": 10}
 	if err := s.b.http.askJSON(s.ctx, "/runs/search", body, &list); err != nil {
 		return false, err
 	}
 	for _, r := range list {
-		if r.ID != "" && r.Metadata.RunID == s.t.Run.ID {
+		if r.ID != "" && r.ours() == s.t.Run.ID {
 			s.link.Remote, s.link.Profile = orElse(r.Thread, s.link.Remote), profilePlain
 			return true, s.began(r.ID)
 		}

@@ -46,7 +46,7 @@ func (s *session) request(next bool) runCreate {
 	if s.creates {
 		body.IfNotExists = "create"
 	}
-	body.CheckpointID = s.t.Fork
+	body.at(s.t.Fork)
 	s.tell(&body)
 	return body
 }
@@ -156,8 +156,16 @@ func (s *session) config(next bool) json.RawMessage {
 	return textOf(config)
 }
 
-// originKey is the member of metadata that says where a thread comes from.
+// originKey is the member of metadata in which the bridge, and earlier versions of this
+// backend, say where a thread comes from.
 const originKey = "apbridge"
+
+// Keys of the bridge's own in the metadata of upstream threads and runs.
+const (
+	runKey    = "apbridge_run_id"       // of a run: the bridge's run
+	threadKey = "apbridge_thread_id"    // the bridge's thread
+	firstKey  = "apbridge_first_run_id" // of a thread that was made by a run's request: that run
+)
 
 // bridgeKeys are what the bridge says in a run's metadata about its own agent.
 var bridgeKeys = []string{"graph_id", "assistant_id", "created_by"}
@@ -172,15 +180,32 @@ func (s *session) metadata() json.RawMessage {
 	for _, key := range bridgeKeys {
 		delete(meta, key)
 	}
-	meta["apbridge_run_id"], _ = json.Marshal(s.t.Run.ID)
+	flatten(meta)
+	meta[runKey] = quoted(s.t.Run.ID)
 	if s.creates {
-		origin := object(meta[originKey])
-		if origin == nil {
-			origin = map[string]json.RawMessage{}
-		}
-		origin["thread_id"], _ = json.Marshal(s.t.Thread.ID)
-		origin["run_id"] = meta["apbridge_run_id"]
-		meta[originKey] = textOf(origin)
+		meta[threadKey], meta[firstKey] = quoted(s.t.Thread.ID), meta[runKey]
+	}
+	return textOf(meta)
+}
+
+// flatten replaces the nested object of the bridge by flat members: servers may refuse
+// a nested value in the metadata of a run (Aegra does).
+func flatten(meta map[string]json.RawMessage) {
+	origin := object(meta[originKey])
+	if origin == nil {
+		return
+	}
+	delete(meta, originKey)
+	for name, value := range origin {
+		meta[originKey+"_"+name] = value
+	}
+}
+
+// threadMetadata is what a thread that is made for this one is marked with.
+func (s *session) threadMetadata() json.RawMessage {
+	meta := map[string]json.RawMessage{threadKey: quoted(s.t.Thread.ID)}
+	if s.target.graph != "" {
+		meta["graph_id"], _ = json.Marshal(s.target.graph)
 	}
 	return textOf(meta)
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -36,7 +37,11 @@ func (s *session) start(next bool) error {
 // there is nothing to follow. What it needs has left the stack when the
 // stream is waited for.
 func (s *session) open(next bool) (stream io.ReadCloser, done bool, err error) {
-	resp, err := s.create(s.request(next))
+	body := s.request(next)
+	resp, err := s.create(body)
+	if wantsPoint(body, err) {
+		resp, err = s.createAtHead(body, err)
+	}
 	switch {
 	case errors.Is(err, errNotMade):
 		return nil, true, s.makeFirst()
@@ -50,6 +55,25 @@ func (s *session) open(next bool) (stream io.ReadCloser, done bool, err error) {
 		return nil, false, err
 	}
 	return resp.Body, false, nil
+}
+
+// wantsPoint reports whether the server may have refused the request because it says nothing.
+// Aegra wants input, a command or a checkpoint; LangGraph goes on without. The checkpoint
+// is not named to every server: version 1.4.6 of the JavaScript one would begin all later runs
+// of the thread there, and LangGraph does the finished tasks of a superstep again.
+func wantsPoint(body runCreate, err error) bool {
+	return status(err) == http.StatusUnprocessableEntity && !busy(err) && body.saysNothing()
+}
+
+// createAtHead is create that names the thread's newest checkpoint as the place to go on
+// from. refused is why the request without it was not taken.
+func (s *session) createAtHead(body runCreate, refused error) (*http.Response, error) {
+	st, err := s.state()
+	if err != nil || st.head() == "" {
+		return nil, refused
+	}
+	body.at(st.head())
+	return s.create(body)
 }
 
 // errNotMade: the request should have made the thread, and did not.
@@ -102,7 +126,7 @@ func runOf(h http.Header) string {
 func (s *session) create(body runCreate) (*http.Response, error) {
 	path := threadPath(s.link.Remote) + "/runs/stream"
 	for try := 0; ; try++ {
-		resp, err := s.b.http.stream(s.ctx, http.MethodPost, path, body, "")
+		resp, err := s.openStream(http.MethodPost, path, body, "")
 		if err == nil || s.ctx.Err() != nil {
 			return resp, err
 		}
@@ -112,10 +136,10 @@ func (s *session) create(body runCreate) (*http.Response, error) {
 			return nil, again
 		case found:
 			return nil, nil
-		case try == len(s.b.pause.busy), notAnswered(err) && try+1 == retryTries:
+		case try == len(s.b.pause.busy), !busy(err) && try+1 == retryTries:
 			return nil, s.gaveUp(err)
 		}
-		wait := s.b.pause.busy[try]
+		wait := adapter.Spread(s.b.pause.busy[try])
 		if untouched(err) && status(err) != 0 {
 			wait = retryWait(err, try+1)
 		}
@@ -273,22 +297,22 @@ func (s *session) rejoin() (*http.Response, error) {
 		return nil, s.unknown(orSilent(nil))
 	}
 	path := runPath(s.link.Remote, s.link.RemoteRun) + "/stream"
-	resp, err := s.b.http.stream(s.ctx, http.MethodGet, path, nil, orElse(s.lastID, "-1"))
+	resp, err := s.openStream(http.MethodGet, path, nil, orElse(s.lastID, "-1"))
 	if status(err) == http.StatusNotFound {
 		return nil, s.lost("run")
 	}
 	return resp, err
 }
 
-// read takes frames until the stream closes.
+// read takes frames until the stream closes, or its run has ended.
 func (s *session) read(body io.Reader) error {
 	r := sse.NewReader(body, int(s.b.up.Limits.Event))
-	s.stream = r
-	defer func() { s.stream = nil }()
+	w := s.watch()
+	defer w.close()
 	for {
 		f, err := r.Next()
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF), err != nil && w.ended():
 			return nil
 		case err != nil:
 			return s.unreadable(err)
@@ -297,6 +321,7 @@ func (s *session) read(body io.Reader) error {
 		if err := s.frame(f); err != nil {
 			return err
 		}
+		w.noted(s)
 	}
 }
 

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -20,6 +20,9 @@ type session struct {
 	ctx   context.Context // ends with outer, or when the agent is silent too long
 	stop  context.CancelCauseFunc
 	alarm *time.Timer
+	// streaming is the context of the stream that was opened last, leave ends it.
+	streaming context.Context
+	leave     context.CancelCauseFunc
 
 	target   target
 	link     mapping.Link
@@ -33,19 +36,19 @@ type session struct {
 	made     supersteps
 
 	// What the frames of the present upstream run told.
-	lastID      string      // newest SSE id
-	checkpoints int         // state events of the root that made a checkpoint
-	step        int         // of the newest of them
-	stream      *sse.Reader // the open one, if any
-	frames      int         // read since the stream was opened
-	told        bool        // the newest frames are those of an end: nothing comes next, or a question
-	over        bool        // the newest state of the root has nothing behind it, and nothing came after it
-	outputs     int         // root updates that were not empty
-	paused      bool        // the graph was stopped before or after a node, as asked
-	cancelled   bool        // the upstream run says it was cancelled
-	newest      string      // what the bridge calls the newest of them, where it was given here
+	lastID      string // newest SSE id
+	checkpoints int    // state events of the root that made a checkpoint
+	step        int    // of the newest of them
+	frames      int    // read since the stream was opened
+	told        bool   // the newest frames are those of an end: nothing comes next, or a question
+	over        bool   // the newest state of the root has nothing behind it, and nothing came after it
+	outputs     int    // root updates that were not empty
+	paused      bool   // the graph was stopped before or after a node, as asked
+	cancelled   bool   // the upstream run says it was cancelled
+	newest      string // what the bridge calls the newest of them, where it was given here
 	points      points
 	asked       []mapping.Interrupt
+	held        []mapping.Event   // told with the end
 	askers      map[string]string // interrupt id to state task id
 }
 
@@ -57,6 +60,16 @@ func newSession(ctx context.Context, b *backend, t *adapter.Task, yield func(map
 		s.alarm = time.AfterFunc(d, func() { s.stop(errIdle) })
 	}
 	return s
+}
+
+// openStream opens an event stream. It takes the place of the one before.
+func (s *session) openStream(method, path string, body any, lastID string) (*http.Response, error) {
+	s.streaming, s.leave = context.WithCancelCause(s.ctx)
+	resp, err := s.b.http.stream(s.streaming, method, path, body, lastID)
+	if err != nil {
+		s.leave(nil)
+	}
+	return resp, err
 }
 
 // fail tells why there is no outcome.

@@ -112,7 +112,7 @@ func TestRequestBodies(t *testing.T) {
 		t.Fatal(tr.Err)
 	}
 	sameJSON(t, a.Bodies(routeThread)[0], `{"thread_id":"`+mapping.MessageID(adaptertest.RunID, "thread/1")+`","if_exists":"do_nothing",
-		"metadata":{"graph_id":"agent","apbridge":{"thread_id":"`+adaptertest.ThreadID+`"}}}`)
+		"metadata":{"graph_id":"agent","apbridge_thread_id":"`+adaptertest.ThreadID+`"}}`)
 	sameJSON(t, a.Bodies(routeStart)[0], `{"assistant_id":"fe096781-5601-53d2-b2f6-0d3403f7e9ca",
 		"input":`+string(task.Input.Raw)+`,"config":{"tags":["x"],"recursion_limit":21,"configurable":{"model":"m"}},"context":{"user":1},
 		"metadata":{"team":"a","apbridge_run_id":"`+adaptertest.RunID+`"},

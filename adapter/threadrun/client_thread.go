@@ -58,14 +58,7 @@ func (s *session) freshThread() error {
 
 // makeThread makes the thread of the link.
 func (s *session) makeThread() error {
-	meta, err := json.Marshal(map[string]any{
-		"graph_id": s.target.graph,
-		"apbridge": map[string]string{"thread_id": s.t.Thread.ID},
-	})
-	if err != nil {
-		return err
-	}
-	body := threadCreate{ID: s.link.Remote, IfExists: "do_nothing", Metadata: meta}
+	body := threadCreate{ID: s.link.Remote, IfExists: "do_nothing", Metadata: s.threadMetadata()}
 	var made threadWire
 	if err := s.createThread(body, &made); err != nil {
 		return err

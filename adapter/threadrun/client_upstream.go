@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -35,34 +35,33 @@ func (c *client) stream(ctx context.Context, method, path string, body any, last
 	return resp, nil
 }
 
-// runs lists the runs of an upstream thread that are ours, by their
-// apbridge_run_id. One page: the JavaScript server of version 1.4.6 cannot
-// page.
+// runs lists the runs of an upstream thread. Those of others have no mark of ours.
 func (b *backend) runs(ctx context.Context, thread string) ([]runWire, error) {
-	var list []runWire
-	q := url.Values{"limit": {"1000"}}
-	err := b.http.getJSON(ctx, threadPath(thread)+"/runs?"+q.Encode(), &list)
-	return ours(list), err
+	list, err := pages(func(offset, limit int) (page []runWire, err error) {
+		q := url.Values{"limit": {strconv.Itoa(limit)}}
+		if offset > 0 {
+			q.Set("offset", strconv.Itoa(offset))
+		}
+		return page, b.http.getJSON(ctx, threadPath(thread)+"/runs?"+q.Encode(), &page)
+	}, func(r runWire) string { return r.ID })
+	unmark(list)
+	return list, err
 }
 
-// ours leaves out what others began. Their runs may carry the mark of the run
-// that made the thread: servers hand a thread's metadata down to its runs. The
-// oldest with that mark is the one that made it.
-func ours(list []runWire) []runWire {
+// unmark takes our mark off runs of others that inherited it from the run that made the
+// thread. The oldest run with that mark is the one that made it.
+func unmark(list []runWire) {
 	var maker *runWire
 	for i, r := range list {
-		if r.inherits() && (maker == nil || r.Created < maker.Created || r.Created == maker.Created && r.ID < maker.ID) {
+		if r.inherited() && (maker == nil || r.Created < maker.Created || r.Created == maker.Created && r.ID < maker.ID) {
 			maker = &list[i]
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(r runWire) bool {
-		return r.Metadata.RunID == "" || r.inherits() && r.ID != maker.ID
-	})
-}
-
-// inherits tells whether the run's mark may be its thread's.
-func (r runWire) inherits() bool {
-	return r.Metadata.RunID != "" && r.Metadata.RunID == r.Metadata.Origin.RunID
+	for i, r := range list {
+		if r.inherited() && r.ID != maker.ID {
+			list[i].Metadata = &runMark{}
+		}
+	}
 }
 
 // stopStale cancels what still runs on an upstream thread for a run of ours
@@ -73,7 +72,7 @@ func (b *backend) stopStale(ctx context.Context, thread, except string) {
 		return
 	}
 	for _, r := range list {
-		if r.active() && r.Metadata.RunID != except {
+		if r.active() && r.ours() != "" && r.ours() != except {
 			_ = b.cancelRun(ctx, thread, r.ID)
 		}
 	}

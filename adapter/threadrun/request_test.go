@@ -317,3 +317,32 @@ func TestCancelOfMoreRunsThanAPage(t *testing.T) {
 		t.Errorf("%d, and %d of %d runs cancelled", st, len(f.cancelled), many)
 	}
 }
+
+// TestCommandOfRemoteGraph: RemoteGraph sends every member of a Command, those that say
+// nothing too.
+func TestCommandOfRemoteGraph(t *testing.T) {
+	t.Parallel()
+	for body, goesTo := range map[string]string{
+		`{"resume":"forty-two","goto":[]}`:                              "",
+		`{"lg_name":"Command","resume":"forty-two","goto":[]}`:          "",
+		`{"graph":null,"update":null,"resume":"forty-two","goto":""}`:   "",
+		`{"graph":null,"update":null,"resume":"forty-two","goto":null}`: "",
+		`{"resume":"forty-two","goto":[ ]}`:                             "",
+		`{"resume":"forty-two","goto":["act"]}`:                         `["act"]`,
+		`{"resume":"forty-two","goto":{"node":"act","input":[]}}`:       `{"node":"act","input":[]}`,
+	} {
+		f := newFake()
+		f.addThread(uuid(8), "")
+		srv := f.serve(t)
+		code := send(t, "POST", srv.URL+"/threads/"+uuid(8)+"/runs/wait", `{"assistant_id":"graph","command":`+body+`}`)
+		cmd := f.lastRun.Command
+		if code != 200 || cmd == nil || string(cmd.Resume) != `"forty-two"` || cmd.Update != nil || string(cmd.Goto) != goesTo {
+			t.Errorf("%s: %d, %+v", body, code, cmd)
+		}
+	}
+	f := newFake()
+	f.addThread(uuid(8), "")
+	if code := send(t, "POST", f.serve(t).URL+"/threads/"+uuid(8)+"/runs/wait", `{"command":{"resume":1,"graph":"__parent__"}}`); code != 422 {
+		t.Errorf("a command to another graph: %d", code)
+	}
+}

@@ -1,6 +1,7 @@
 package threadrun
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -77,6 +78,7 @@ func (o *fields) runRequest(thread string) *runRequest {
 	q.Command = o.command()
 	q.Metadata, q.Context = o.object("metadata"), o.object("context")
 	q.Config = o.config()
+	q.ParentAnswers = o.parentAnswers(q.Config)
 	o.streaming(q)
 	o.scheduling(q)
 	o.completion(q)
@@ -132,18 +134,31 @@ func (o *fields) documented() []string {
 	return out
 }
 
-// command reads {resume, update, goto}.
+// command reads {resume, update, goto}. RemoteGraph sends every member of LangGraph's Command,
+// those that say nothing too: graph null, update null, goto [] or "".
 func (o *fields) command() *adapter.Command {
 	c := o.sub("command")
 	if c == nil {
 		return nil
 	}
-	cmd := &adapter.Command{Resume: c.sent("resume"), Update: c.get("update"), Goto: c.get("goto")}
+	cmd := &adapter.Command{Resume: c.sent("resume"), Update: c.get("update"), Goto: c.unlessEmpty("goto")}
 	cmd.HasResume = cmd.Resume != nil
+	if c.unlessEmpty("graph") != nil {
+		c.complain("graph", "is not supported: a run cannot command another graph than its own")
+	}
 	if k := kindOf(cmd.Update); k != 0 && k != '{' && k != '[' {
 		c.complain("update", "must be an object, not %s", kindName(cmd.Update))
 	}
 	return cmd
+}
+
+// unlessEmpty is get, with an empty list or string for nothing.
+func (o *fields) unlessEmpty(name string) json.RawMessage {
+	v := o.get(name)
+	if k := kindOf(v); (k == '[' || k == '"') && len(bytes.Trim(v, "[]\" \t\r\n")) == 0 {
+		return nil
+	}
+	return v
 }
 
 // config reads {tags, recursion_limit, configurable}; further keys pass.
@@ -155,6 +170,29 @@ func (o *fields) config() json.RawMessage {
 		c.whole("recursion_limit", 0, 1, 1<<30)
 	}
 	return raw
+}
+
+// Members of config.configurable by which LangGraph tells the graphs within a graph that it has
+// been resumed. RemoteGraph sends them where it is a node (langgraph, pregel/remote.py).
+const (
+	resumingKey  = "__pregel_resuming"
+	resumeMapKey = "__pregel_resume_map"
+)
+
+// parentAnswers are the answers of a parent graph that has been resumed; nil where the
+// request is not made for one.
+func (o *fields) parentAnswers(config json.RawMessage) map[string]json.RawMessage {
+	if !bytes.Contains(config, []byte(resumingKey)) {
+		return nil
+	}
+	configurable := object(object(config)["configurable"])
+	if string(configurable[resumingKey]) != "true" {
+		return nil
+	}
+	if answers := object(configurable[resumeMapKey]); answers != nil {
+		return answers
+	}
+	return map[string]json.RawMessage{}
 }
 
 func (o *fields) streaming(q *runRequest) {

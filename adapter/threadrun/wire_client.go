@@ -30,21 +30,45 @@ type threadWire struct {
 
 // runWire is the part of a run that is read. Servers of the Agent Protocol
 // know no status "running". Created is compared as text: it is in UTC.
+// Metadata is nil where the server does not repeat it (Aegra).
 type runWire struct {
-	ID       string `json:"run_id"`
-	Thread   string `json:"thread_id"`
-	Status   string `json:"status"`
-	Created  string `json:"created_at"`
-	Error    string `json:"error"`
-	Metadata struct {
-		RunID  string `json:"apbridge_run_id"`
-		Origin struct {
-			RunID string `json:"run_id"`
-		} `json:"apbridge"`
-	} `json:"metadata"`
+	ID       string   `json:"run_id"`
+	Thread   string   `json:"thread_id"`
+	Status   string   `json:"status"`
+	Created  string   `json:"created_at"`
+	Error    string   `json:"error"`
+	OldError string   `json:"error_message"` // Aegra's name for it
+	Metadata *runMark `json:"metadata"`
 }
 
 func (r runWire) active() bool { return r.Status == "pending" || r.Status == "running" }
+
+// ours is the id of the bridge's run that the upstream run was made for; "" where it is
+// not known to be one of ours.
+func (r runWire) ours() string {
+	if r.Metadata == nil {
+		return ""
+	}
+	return r.Metadata.RunID
+}
+
+// runMark is what the bridge writes into the metadata of an upstream run. The values
+// are flat, because some servers refuse nested ones (Aegra). Old is what versions of
+// the bridge before that wrote.
+type runMark struct {
+	RunID string `json:"apbridge_run_id"`
+	First string `json:"apbridge_first_run_id"` // the run whose request made the thread
+	Old   struct {
+		First string `json:"run_id"`
+	} `json:"apbridge"`
+}
+
+// inherited reports whether the mark may be that of the thread: servers hand the metadata
+// of the request that made a thread down to all its runs.
+func (r runWire) inherited() bool {
+	m := r.Metadata
+	return m != nil && m.RunID != "" && (m.RunID == m.First || m.RunID == m.Old.First)
+}
 
 // stateWire is GET /threads/{thread_id}/state.
 type stateWire struct {
@@ -151,8 +175,28 @@ type runCreate struct {
 	InterruptBefore json.RawMessage `json:"interrupt_before,omitempty"`
 	InterruptAfter  json.RawMessage `json:"interrupt_after,omitempty"`
 	CheckpointID    string          `json:"checkpoint_id,omitempty"`
+	Checkpoint      *pointWire      `json:"checkpoint,omitempty"`
 	IfNotExists     string          `json:"if_not_exists,omitempty"`
 	Durability      json.RawMessage `json:"durability,omitempty"`
+}
+
+// pointWire names a checkpoint of the root graph.
+type pointWire struct {
+	ID string `json:"checkpoint_id"`
+	NS string `json:"checkpoint_ns"`
+}
+
+// at has the run begin at a checkpoint. There are two fields for that in LangGraph's
+// API; Aegra knows the second one alone.
+func (r *runCreate) at(checkpoint string) {
+	if checkpoint != "" {
+		r.CheckpointID, r.Checkpoint = checkpoint, &pointWire{ID: checkpoint}
+	}
+}
+
+// saysNothing reports whether the request only asks to go on.
+func (r *runCreate) saysNothing() bool {
+	return isNull(r.Input) && r.Command == nil && r.CheckpointID == ""
 }
 
 // commandWire is LangGraph's command object.

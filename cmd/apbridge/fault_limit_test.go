@@ -71,3 +71,43 @@ func TestRecursionLimitOfARequest(t *testing.T) {
 		})
 	}
 }
+
+// babbling is a graph that writes custom frames, which are no steps, and does not end.
+func babbling() *adaptertest.ThreadAgent {
+	play := adaptertest.HangPlay()
+	for range 200 {
+		play.Frames = append(play.Frames, `custom {"text":"0123456789012345678901234567890123456789"}`)
+	}
+	return &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{play}}
+}
+
+// TestA18_RunThatLogsForEver: max_steps counts no tokens and no custom frames. A run of either kind of
+// agent is stopped when it has logged as much as it may, and the agent is told.
+func TestA18_RunThatLogsForEver(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		agent  adaptertest.Peer
+		limits func(*config.Limits)
+		says   string
+	}{
+		"events of a graph": {babbling(), func(l *config.Limits) { l.RunEvents = 100 }, "100 events of one run (limits.run_events)"},
+		"bytes of a graph":  {babbling(), func(l *config.Limits) { l.RunBytes = 4000 }, "4000 bytes of events of one run (limits.run_bytes)"},
+		"events of steps":   {adaptertest.NewStepAgent(adaptertest.Plain), func(l *config.Limits) { l.RunEvents = 3 }, "3 events of one run (limits.run_events)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := configFor(t, map[string]config.Agent{"agent": agentAt(adaptertest.Serve(t, tt.agent).URL, func(a *config.Agent) { a.Retries = 3 })})
+			tt.limits(&cfg.Limits)
+			b := startBridge(t, cfg)
+			at := b.thread()
+			got := b.post(at+"/runs/wait", `{"assistant_id":"agent",`+saysHi+`}`).ok()
+			if got.at("__error__.error") != "event_limit" || !says(got.text("__error__.message"), tt.says) {
+				t.Errorf("answered %s", got.body)
+			}
+			b.expect(at, "status", "error")
+			if graph, ok := tt.agent.(*adaptertest.ThreadAgent); ok {
+				eventually(t, "the graph is told to stop", func() bool { return graph.Calls("POST /threads/{t}/runs/{r}/cancel") == 1 })
+			}
+		})
+	}
+}

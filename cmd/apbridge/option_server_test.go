@@ -110,6 +110,8 @@ var serverProofs = map[string]func(*testing.T){
 		r.wait("hi").want(t, 200, `"status":"success"`)
 	},
 	"limits.upload_rate":    provenBy("proxy", "TestE17SlowUploadIsAnswered"),
+	"limits.run_events":     provenBy("cmd/apbridge", "TestA18_RunThatLogsForEver"),
+	"limits.run_bytes":      provenBy("cmd/apbridge", "TestA18_RunThatLogsForEver"),
 	"limits.queue":          provenBy("cmd/apbridge", "TestD6_FurtherQueues"),
 	"limits.thread_queue":   provenBy("cmd/apbridge", "TestD6_FurtherQueues"),
 	"retention.events":      provenBy("proxy/engine", "TestRetention"),

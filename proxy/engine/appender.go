@@ -39,6 +39,7 @@ type piece struct {
 	drop      []string
 	artifacts []string
 	mark      mark // where the recorder stands behind it
+	late      bool // is written with the end
 	again     bool // says all that one like it said that is queued right before
 }
 
@@ -55,6 +56,7 @@ type appender struct {
 	due     time.Time   // when timer starts one; zero: it does not
 	timer   *time.Timer // nil: never needed so far
 	closing bool        // the rest is written by close
+	all     bool        // also a question whose run has not ended is written
 	err     error
 	durable mark      // where the recorder stood behind the last piece written
 	idle    sync.Cond // signalled when writing ends, or the queue shrinks
@@ -122,7 +124,7 @@ func (a *appender) waited() {
 }
 
 func (a *appender) start() {
-	if a.writing || a.closing || len(a.queue) == 0 || a.err != nil {
+	if a.writing || a.closing || a.ready() == 0 || a.err != nil {
 		return
 	}
 	a.writing, a.lonely = true, false
@@ -132,9 +134,13 @@ func (a *appender) start() {
 // write empties the queue.
 func (a *appender) write() {
 	a.mu.Lock()
-	for len(a.queue) > 0 && a.err == nil {
-		batch := a.queue
-		a.queue = nil
+	for a.err == nil {
+		n := a.ready()
+		if n == 0 {
+			break
+		}
+		batch := a.queue[:n:n]
+		a.queue = a.queue[n:]
 		a.idle.Broadcast()
 		a.mu.Unlock()
 		err := a.commit(a.x.e.scope(context.Background(), a.x.run), batch, nil)
@@ -144,6 +150,26 @@ func (a *appender) write() {
 	a.writing = false
 	a.idle.Broadcast()
 	a.mu.Unlock()
+}
+
+// ready is how many pieces may be written. A question, with the links behind it, waits
+// for the end of its run and is written with that: a client that is shown a question may answer at
+// once, and finds the run ended. What else follows a question shows that the run goes on. The
+// lock must be held.
+func (a *appender) ready() int {
+	n := len(a.queue)
+	if a.all || n >= maxQueued {
+		return n
+	}
+	for i := n - 1; i >= 0; i-- {
+		switch p := &a.queue[i]; {
+		case p.late:
+			n = i
+		case p.entry.Kind != mapping.KindLinked:
+			return n
+		}
+	}
+	return n
 }
 
 // wrote notes what became of a batch. One that could not be written stays the
@@ -161,6 +187,8 @@ func (a *appender) wrote(batch []piece, err error) {
 func (a *appender) drain() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.all = true
+	defer func() { a.all = false }()
 	a.start()
 	for a.writing {
 		a.idle.Wait()

@@ -38,6 +38,9 @@ func (x *execution) leave(ctx context.Context, out *mapping.Outcome, err error) 
 		x.e.tellAgent(x.run)
 	case out == nil:
 		x.finish(ctx, outcomeOf(ctx, x.agent.Name, err))
+		if x.rec != nil && x.rec.refused() != nil {
+			x.e.tellAgent(x.run) // it would go on
+		}
 	default:
 		x.finish(ctx, *out)
 	}

@@ -29,7 +29,8 @@ type recorder struct {
 	linked  bool
 	files   map[string]string // path → sum, of what this run wrote as artifacts
 	odd     map[string]bool   // files that were skipped, and said to be
-	fault   error             // why the run must not go on
+	logged  measure
+	fault   error // why the run must not go on
 	told    told
 }
 
@@ -56,6 +57,7 @@ func newRecorder(x *execution, fold *mapping.Fold, logged []mapping.Event) *reco
 
 // noteLogged brings the counters to where an earlier execution left them.
 func (r *recorder) noteLogged(ev mapping.Event) {
+	r.logged.add(ev)
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head = c.ID
 		r.step = c.Step + 1
@@ -110,9 +112,9 @@ func (r *recorder) add(ev mapping.Event) error {
 }
 
 // addStep records a step of an agent that is not quick: the next one is asked
-// for when it is durable. The last one may wait for the end, which follows.
+// for when it is durable. The last one, and one that asks, wait for the end, which follows.
 func (r *recorder) addStep(ev mapping.Event) error {
-	if ev.Head.Step.IsLast {
+	if ev.Head.Step.IsLast || ev.Asks() {
 		return r.queue(ev, steps)
 	}
 	if err := r.queue(ev, 0); err != nil {
@@ -121,16 +123,14 @@ func (r *recorder) addStep(ev mapping.Event) error {
 	return r.app.sync()
 }
 
-// patienceOf says how long an event may wait for company: what has happened
-// may, what somebody is asked may not.
+// patienceOf says how long an event may wait to be written with others. A question
+// waits for the end of its run in any case (appender.ready).
 func (r *recorder) patienceOf(ev mapping.Event) patience {
 	switch {
 	case ev.Kind == mapping.KindLinked && !r.opaque:
 		return links // its run is found again by its mark; it goes with the first output
 	case ev.Kind == mapping.KindDelta, ev.Kind == mapping.KindChunk:
 		return tokens // they come in crowds, or stand between others
-	case ev.Kind == mapping.KindInterrupt, len(ev.Head.Interrupts) > 0:
-		return 0
 	case r.ahead && !r.x.tail.Followed():
 		return unseen
 	}
@@ -148,13 +148,16 @@ func (r *recorder) queue(ev mapping.Event, wait patience) error {
 
 // take folds the event and lays out what is written with it.
 func (r *recorder) take(ev mapping.Event) (piece, error) {
+	r.measure(ev)
+	late := ev.Asks() || ev.WithEnd
+	ev.WithEnd = false
 	before := r.fold
 	after, err := before.Apply(ev)
 	if err != nil {
 		return piece{}, fmt.Errorf("folding a %s event: %w", ev.Kind, err)
 	}
 	r.fold = after
-	p := piece{entry: &mapping.Entry{Event: ev, Before: before, After: after}, again: ev.Kind == mapping.KindLinked && !r.opaque}
+	p := piece{entry: &mapping.Entry{Event: ev, Before: before, After: after}, late: late, again: ev.Kind == mapping.KindLinked && !r.opaque}
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head, r.dirty = c.ID, false
 		p.snapshot = r.snapshot(c.ID, len(ev.Data))
@@ -295,6 +298,14 @@ func (r *recorder) guess(q mapping.Interrupt) {
 	if text == o.Guessed && r.updates == 0 || slices.Contains(o.Spent, text) {
 		r.fault = mapping.Errorf(mapping.Upstream, mapping.CodeUnanswered,
 			"Agent %s asked the same question again after the default answer: %s", r.x.agent.Name, text)
+	}
+}
+
+// measure stops a run that has logged more than it may.
+func (r *recorder) measure(ev mapping.Event) {
+	r.logged.add(ev)
+	if r.fault == nil {
+		r.fault = r.logged.exceeds(r.x.e.cfg.Limits, r.x.agent.Name)
 	}
 }
 

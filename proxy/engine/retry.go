@@ -18,7 +18,7 @@ const (
 
 // hopeless are codes of failures that another attempt would only repeat.
 var hopeless = []string{
-	mapping.CodeStepLimit, mapping.CodeRunTimeout, mapping.CodeUnanswered, mapping.CodeNotPortable, mapping.CodeNotSupported,
+	mapping.CodeStepLimit, mapping.CodeEventLimit, mapping.CodeRunTimeout, mapping.CodeUnanswered, mapping.CodeNotPortable, mapping.CodeNotSupported,
 	mapping.CodeInvalid, mapping.CodeAgentNotFound,
 }
 
@@ -126,7 +126,7 @@ func (a *appender) pushTogether(list []piece) error {
 
 // tryAgain waits its turn: an agent that is overloaded must not be hammered.
 func (x *execution) tryAgain(ctx context.Context, failed string) error {
-	d := min(retryPause<<min(x.run.Attempt-2, 10), retryPauseMax)
+	d := adapter.Spread(min(retryPause<<min(x.run.Attempt-2, 10), retryPauseMax))
 	x.e.zap.Info("a failed run is tried again", runField(x.run.ID), agentField(x.agent.Name),
 		zap.Int("attempt", x.run.Attempt), zap.String("code", failed), zap.Duration("pause", d))
 	return pause(ctx, d)

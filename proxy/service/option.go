@@ -48,7 +48,7 @@ func (b *runBuilder) hook(context.Context) error {
 func (b *runBuilder) command(context.Context) error {
 	c, o := b.n.Command, &b.out.Run.Options
 	if c == nil {
-		return nil
+		return b.parent()
 	}
 	if len(c.Goto) > 0 && string(c.Goto) != "null" {
 		return refuse("command.goto is not supported: the bridge cannot move an agent to another node. Send input or command.resume.")

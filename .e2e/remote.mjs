@@ -1,0 +1,83 @@
+// RemoteGraph of the JavaScript package, which leaves its stream at the frame
+// that asks and is answered in the same moment, before a LangGraph server and before a
+// task/step agent; and the same requests sent by hand, without the pause that
+// the package needs to close its stream.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Command, MessagesAnnotation, START, END, MemorySaver, StateGraph, isGraphInterrupt } from "@langchain/langgraph";
+import { RemoteGraph } from "@langchain/langgraph/remote";
+import { call } from "./http.mjs";
+
+const url = process.env.E2E_BRIDGE;
+const rounds = 10;
+const agents = {
+  "a LangGraph server": { agent: "ask", input: "hi", answer: [{ type: "accept", args: null }], says: "done" },
+  "a task/step agent": { agent: "autogpt", input: "ask about colours", answer: "blue", says: "All done" },
+};
+const says = (content) => ({ messages: [{ role: "user", content }] });
+
+/** Runs until RemoteGraph is asked something; gives the questions. */
+async function question(running) {
+  try {
+    await running;
+  } catch (err) {
+    if (isGraphInterrupt(err)) return err.interrupts;
+    throw err;
+  }
+  return [];
+}
+
+/** Reads a stream up to the frame that asks, and leaves. true: it asked. */
+async function leaveAtQuestion(at, body) {
+  const response = await fetch(`${at}/runs/stream`, {
+    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
+  });
+  assert.equal(response.status, 200, response.status === 200 ? "" : await response.text());
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const piece of response.body) {
+    text += decoder.decode(piece, { stream: true });
+    if (text.includes('"__interrupt__"')) return true; // leaving the loop closes the connection
+  }
+  return false;
+}
+
+for (const [name, { agent, input, answer, says: last }] of Object.entries(agents)) {
+  describe(`RemoteGraph before ${name}`, () => {
+    test("a question is answered as soon as it is asked", async () => {
+      for (let i = 0; i < rounds; i++) {
+        const graph = new RemoteGraph({ graphId: agent, url });
+        const { body: thread } = await call("POST", `${url}/threads`, {});
+        const config = { configurable: { thread_id: thread.thread_id } };
+        const asked = await question(graph.invoke(says(input), config));
+        assert.equal(asked.length, 1, `round ${i}: one question`);
+        const values = await graph.invoke(new Command({ resume: answer }), config);
+        assert.equal(values.messages.at(-1).content, last, `round ${i}`);
+        const state = await graph.getState(config);
+        assert.deepEqual(state.next, []);
+      }
+    });
+
+    test("a client that leaves at the question and answers at once is not refused", async () => {
+      const fields = { assistant_id: agent, stream_mode: ["values", "updates"], if_not_exists: "create" };
+      for (let i = 0; i < rounds; i++) {
+        const at = `${url}/threads/${crypto.randomUUID()}`;
+        assert.ok(await leaveAtQuestion(at, { ...fields, input: says(input) }), `round ${i}: asked`);
+        assert.ok(!await leaveAtQuestion(at, { ...fields, command: { resume: answer, goto: [] } }), `round ${i}: asked again`);
+        const { body: state } = await call("GET", `${at}/state`);
+        assert.equal(state.values.messages.at(-1).content, last, `round ${i}`);
+      }
+    });
+
+    test("it runs as a node of another graph", async () => {
+      const remote = new RemoteGraph({ graphId: agent === "ask" ? "chat" : agent, url });
+      const parent = new StateGraph(MessagesAnnotation)
+        .addNode("remote", remote)
+        .addEdge(START, "remote")
+        .addEdge("remote", END)
+        .compile({ checkpointer: new MemorySaver() });
+      const values = await parent.invoke(says("write it"), { configurable: { thread_id: crypto.randomUUID() } });
+      assert.match(String(values.messages.at(-1).content), agent === "ask" ? /you said: write it/ : /All done/);
+    });
+  });
+}

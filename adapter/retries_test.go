@@ -1,0 +1,27 @@
+package adapter
+
+import (
+	"testing"
+	"time"
+)
+
+// TestA13Spread: pauses of runs that were refused together differ, and none is shorter than what
+// the agent asked for.
+func TestA13Spread(t *testing.T) {
+	t.Parallel()
+	const d = time.Second
+	seen := map[time.Duration]bool{}
+	for range 100 {
+		got := Spread(d)
+		if got < d || got > d+d/2 {
+			t.Fatalf("%s for %s", got, d)
+		}
+		seen[got] = true
+	}
+	if len(seen) < 50 {
+		t.Errorf("%d different pauses of 100", len(seen))
+	}
+	if Spread(0) != 0 || Spread(-d) != 0 {
+		t.Error("no pause became one")
+	}
+}

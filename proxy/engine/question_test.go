@@ -1,0 +1,86 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+var question = []mapping.Interrupt{{ID: "q1", Value: json.RawMessage(`"really?"`)}}
+
+// TestQuestionIsShownWithTheEnd: whoever is shown a question may answer at once, so its run has
+// ended by then, however long the agent takes from the question to the end.
+func TestQuestionIsShownWithTheEnd(t *testing.T) {
+	t.Parallel()
+	asksAs := map[string]func(adapter.Task) mapping.Event{
+		"event": func(adapter.Task) mapping.Event {
+			return mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: question}}
+		},
+		"step": func(t adapter.Task) mapping.Event {
+			ev := step(t, 1, "one", false)
+			ev.Head.Interrupts = question
+			return ev
+		},
+	}
+	for name, asks := range asksAs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shown := make(chan struct{})
+			b := setup(t, &script{opaque: name == "step", run: func(_ context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+				if !yield(asks(task), nil) || !yield(linked("up"), nil) {
+					return
+				}
+				select {
+				case <-shown:
+				case <-time.After(200 * time.Millisecond): // long enough for every pause before a write
+				}
+				yield(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: question}}}, nil)
+			}})
+			r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+			for e, err := range b.log.Follow(t.Context(), r, 0, nil) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(e.Head.Interrupts) == 0 {
+					continue
+				}
+				if now, err := b.st.Run(t.Context(), r.ThreadID, r.ID); err != nil || now.Status != mapping.RunInterrupted {
+					t.Errorf("the question is shown while the run is %s (error %v)", now.Status, err)
+				}
+				close(shown)
+			}
+		})
+	}
+}
+
+// TestQuestionOfARunThatGoesOn: what follows a question shows that its run has not ended, and
+// takes it along.
+func TestQuestionOfARunThatGoesOn(t *testing.T) {
+	t.Parallel()
+	shown := make(chan struct{})
+	b := setup(t, &script{run: func(ctx context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+		ok := yield(mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: question}}, nil) &&
+			yield(mapping.Event{Kind: mapping.KindCustom, Data: json.RawMessage(`1`)}, nil)
+		if !ok {
+			return
+		}
+		select {
+		case <-shown:
+			yield(ended(mapping.RunSuccess), nil)
+		case <-ctx.Done():
+		}
+	}})
+	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+	for e, err := range b.log.Follow(t.Context(), r, 0, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == mapping.KindInterrupt {
+			close(shown)
+		}
+	}
+}
