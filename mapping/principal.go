@@ -25,6 +25,10 @@ func (p Principal) May(agent string) bool {
 	return false
 }
 
+// Limited reports whether the principal may use some agents only, and so sees a part of
+// its tenant's threads.
+func (p Principal) Limited() bool { return p.Agents != nil }
+
 type principalKey struct{}
 
 // WithPrincipal returns a context that carries p.
