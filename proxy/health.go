@@ -22,7 +22,7 @@ func (s *Server) opsHandlers() map[string]http.Handler {
 		"/readyz":  s.readOnly(http.HandlerFunc(s.readyz)),
 	}
 	if s.opt.Metrics != nil {
-		ops["/metrics"] = s.readOnly(s.opt.Metrics.Handler())
+		ops[pathMetrics] = s.readOnly(s.opt.Metrics.Handler())
 	}
 	for path, h := range s.opt.Public {
 		ops[path] = s.readOnly(h)

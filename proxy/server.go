@@ -42,7 +42,7 @@ type Server struct {
 	cfg      *config.Config
 	opt      Options
 	log      *zap.Logger
-	keys     *auth.Keys
+	gate     *auth.Gate
 	hosts    hosts
 	origins  origins
 	peers    peers
@@ -91,12 +91,16 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	gate, err := auth.NewGate(keys)
+	if err != nil {
+		return nil, err
+	}
 	proxies, err := newPeers(cfg.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, opt: o, log: log, keys: keys, peers: proxies, times: usualTimes,
+		cfg: cfg, opt: o, log: log, gate: gate, peers: proxies, times: usualTimes,
 		hosts: newHosts(cfg), origins: newOrigins(cfg.CORS.Origins),
 	}
 	s.crowd.most = mostConnections(openFiles())
