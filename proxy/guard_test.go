@@ -57,7 +57,14 @@ func TestE2E3Origins(t *testing.T) {
 		{"star", "POST", []string{"Origin", "*"}, 403, ""},
 		{"two origins", "POST", []string{"Origin", page, "Origin", "https://evil.com"}, 403, ""},
 		{"cross-site form without Origin", "POST", []string{"Sec-Fetch-Site", "cross-site"}, 403, ""},
-		{"cross-site link", "GET", []string{"Sec-Fetch-Site", "cross-site"}, 200, ""},
+		{"cross-site link", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200, ""},
+		{"cross-site frame", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403, ""},
+		{"cross-site picture", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image", "Referer", "https://evil.com/"}, 403, ""},
+		{"cross-site picture, suffix", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Referer", page + ".evil.com/"}, 403, ""},
+		{"cross-site picture without Referer", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}, 403, ""},
+		{"listed page's picture", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Referer", page + "/x"}, 200, ""},
+		{"picture of a page of ours in a sandbox", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Referer", "http://localhost:1/", "Host", "localhost:1"}, 200, ""},
+		{"own picture", "GET", []string{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "no-cors"}, 200, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
