@@ -46,6 +46,7 @@ func TestE2E3Origins(t *testing.T) {
 		{"listed, text/plain", "POST", []string{"Origin", page, "Content-Type", "text/plain"}, 200, page},
 		{"own", "POST", []string{"Origin", "http://localhost:1", "Host", "localhost:1"}, 200, "http://localhost:1"},
 		{"foreign, text/plain", "POST", []string{"Origin", "https://evil.com", "Content-Type", "text/plain"}, 403, ""},
+		{"E4 foreign WebSocket", "GET", []string{"Origin", "https://evil.com", "Upgrade", "websocket", "Connection", "Upgrade", "Sec-Fetch-Mode", "websocket"}, 403, ""},
 		{"foreign stream", "GET", []string{"Origin", "https://evil.com"}, 403, ""},
 		{"foreign preflight", "OPTIONS", []string{"Origin", "https://evil.com", "Access-Control-Request-Method", "POST"}, 403, ""},
 		{"null", "POST", []string{"Origin", "null"}, 403, ""},
