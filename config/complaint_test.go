@@ -98,7 +98,7 @@ bridge.yaml:1: cors.origins[3]: "*" allows every origin, so the others say nothi
 			nil, `bridge.yaml:3: auth.keys[0].id: is missing; the id stands in logs in the key's place
 bridge.yaml:3: auth.keys[0].key: is shorter than 16 characters and could be guessed; try openssl rand -hex 24
 bridge.yaml:4: auth.keys[1].agents[0]: there is no agent called "b"; known here: a
-bridge.yaml:4: auth.keys[1].rights: are not checked by this version, so the key could do more than is written here; leave them out
+bridge.yaml:4: auth.keys[1].rights[0]: there is no right called "read" in this version; write metrics for a key that reads /metrics and nothing else, or leave rights out
 bridge.yaml:5: auth.keys[2].id: "a" is taken by a key above; ids must differ
 bridge.yaml:5: auth.keys[2].key: is the same as a key above; keys must differ
 bridge.yaml:6: auth.keys[3].key: sha256: wants 64 hexadecimal digits after it

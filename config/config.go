@@ -128,7 +128,7 @@ type Key struct {
 	Key    Secret   `yaml:"key"` // the key, or sha256:HEX of it
 	Tenant string   `yaml:"tenant"`
 	Agents []string `yaml:"agents"` // empty: all
-	Rights []string `yaml:"rights"` // empty: all
+	Rights []string `yaml:"rights"` // the only ones it has: metrics; empty: all that concern its tenant
 	Queue  int      `yaml:"queue"`  // of its runs that wait; 0: any number
 }
 

@@ -79,8 +79,10 @@ func (l *loader) add(c Complaint) { l.complaints = append(l.complaints, c) }
 
 // readFile returns false when there is nothing to be read.
 func (l *loader) readFile(name string) bool {
-	raw, err := os.ReadFile(name)
+	raw, err := readBounded(name, maxFile)
 	switch {
+	case errors.Is(err, errTooLarge):
+		l.add(Complaint{Where: name, Text: "is larger than 4 MiB; is it the right one?"})
 	case errors.Is(err, fs.ErrNotExist):
 		l.add(Complaint{Where: name, Text: "cannot be read: no such file; name another, or have one written by: apbridge init --config " + name})
 	case err != nil:

@@ -1,8 +1,8 @@
 package config
 
 import (
+	"errors"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,9 +13,6 @@ func (s Secret) GoString() string { return s.String() }
 
 // MarshalText hides the secret from encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// maxSecret is the longest secret a file may hold, in bytes.
-const maxSecret = 64 << 10
 
 // resolveSecrets replaces env:NAME and file:PATH by what they name.
 func (l *loader) resolveSecrets() {
@@ -67,15 +64,18 @@ func (l *loader) secretFromEnv(key, name string) Secret {
 }
 
 func (l *loader) secretFromFile(key, path string) Secret {
-	raw, err := os.ReadFile(path)
+	raw, mode, err := readRegular(path, maxSecret)
 	switch {
+	case errors.Is(err, errTooLarge):
+		l.complain(key, "the secret's file %s is larger than 64 KiB; is it the right one?", path)
 	case err != nil:
 		l.complain(key, "the secret's file %s cannot be read: %s", path, reason(err))
-	case len(raw) > maxSecret:
-		l.complain(key, "the secret's file %s is larger than 64 KiB; is it the right one?", path)
 	case strings.TrimRight(string(raw), "\r\n") == "":
 		l.complain(key, "the secret's file %s is empty", path)
 	default:
+		if lax := laxity(mode); lax != "" {
+			l.warn(l.placeOf(key).complain(key, "the secret's file %s %s; chmod 600 %s keeps it to the bridge", path, lax, path))
+		}
 		return Secret(strings.TrimRight(string(raw), "\r\n"))
 	}
 	return ""

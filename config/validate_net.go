@@ -110,10 +110,18 @@ func (l *loader) checkAuth() {
 		l.checkKey(at+".key", k.Key, keys)
 		l.checkKeyAgents(at+".agents", k.Agents)
 		l.atLeast(at+".queue", int64(k.Queue), 0)
-		if len(k.Rights) > 0 {
-			l.complain(at+".rights", "are not checked by this version, so the key could do more than is written here; leave them out")
-		}
+		l.checkRights(at+".rights", k.Rights)
 		ids[k.ID], keys[k.Key] = true, true
+	}
+}
+
+// checkRights refuses rights that this version does not know: a key could do more, or
+// less, than is written.
+func (l *loader) checkRights(at string, rights []string) {
+	for i, r := range rights {
+		if r != "metrics" {
+			l.complain(fmt.Sprintf("%s[%d]", at, i), "there is no right called %q in this version; write metrics for a key that reads /metrics and nothing else, or leave rights out", r)
+		}
 	}
 }
 

@@ -47,6 +47,9 @@ func ParseInput(input, messages json.RawMessage, idBase string) (Input, error) {
 	case kindOf(input) == '{':
 		return parseInputObject(input, given, idBase)
 	case len(given) > 0:
+		if !validJSON(input) {
+			return Input{}, invalid("The input is not valid JSON.")
+		}
 		object := members{}
 		object.put(newMember("input", trimJSON(input)))
 		return inputOf(given, object, idBase), nil

@@ -14,8 +14,8 @@ const maxPath = 1024
 // "/" between parts. One leading "/" is taken off; "//x" is refused. It
 // refuses, with an *Error of class Invalid, what could leave a folder or name
 // a device: "..", drives, backslashes, NUL and control characters, invalid
-// UTF-8, empty names, names of dots or spaces alone, reserved device names,
-// more than 1024 bytes. Percent-encoding is not decoded: see DecodeName.
+// UTF-8, empty names, names that end with a dot or a space, reserved device
+// names, more than 1024 bytes. Percent-encoding is not decoded: see DecodeName.
 func CleanPath(p string) (string, error) {
 	if len(p) > maxPath {
 		return "", badPath(p[:64]+"…", "it is longer than 1024 bytes")
@@ -39,21 +39,22 @@ func CleanPath(p string) (string, error) {
 	if len(parts) == 0 {
 		return "", badPath(p, "it names no file")
 	}
-	if isDrive(parts[0]) {
-		return "", badPath(p, "it begins with a drive")
-	}
 	return strings.Join(parts, "/"), nil
 }
 
 // badPart says what is wrong with one part of a path.
 func badPart(part string) string {
-	// Windows drops dots and spaces at the end of a name.
+	// Windows drops dots and spaces at the end of a name: it would be another file's.
 	bare := strings.TrimRight(part, ". ")
 	switch {
 	case part == "":
 		return "one of its parts is empty"
 	case bare == "":
 		return "one of its parts is made of dots or spaces"
+	case bare != part:
+		return "one of its parts ends with a dot or a space"
+	case isDrive(part):
+		return "one of its parts begins with a drive"
 	case isDevice(bare):
 		return "it names a device"
 	default:

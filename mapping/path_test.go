@@ -10,7 +10,7 @@ func TestCleanPath(t *testing.T) {
 	for in, want := range map[string]string{
 		"a.txt": "a.txt", "/a.txt": "a.txt", "./a.txt": "a.txt", "/./a": "a", "././a": "a", "src/a.py": "src/a.py", "/src/./a.py": "src/a.py",
 		"hello wörld.txt": "hello wörld.txt", ".env": ".env", "a..b": "a..b", "..a": "..a", "a:b/c": "", "ab:c": "ab:c", "notes 10:30.md": "notes 10:30.md",
-		"console.log": "console.log", "com10": "com10", "lpt": "lpt", "%2e%2e/x": "%2e%2e/x", "a.": "a.", "x/y:z": "x/y:z",
+		"console.log": "console.log", "com10": "com10", "lpt": "lpt", "%2e%2e/x": "%2e%2e/x", "a.": "", "a ": "", "a./b": "", "a .": "", "x/y. ": "", "10:30.txt": "10:30.txt", "x/10:30": "x/10:30", "x/y:z": "", "x/C:": "", "/x/c:/y": "",
 		strings.Repeat("a", 1024): strings.Repeat("a", 1024),
 
 		"": "", "/": "", ".": "", "./": "", "..": "", "../x": "", "/../x": "", "a/../b": "", "a/..": "", "//x": "", "a//b": "", "a/": "",

@@ -46,6 +46,7 @@ func TestE2E3Origins(t *testing.T) {
 		{"listed, text/plain", "POST", []string{"Origin", page, "Content-Type", "text/plain"}, 200, page},
 		{"own", "POST", []string{"Origin", "http://localhost:1", "Host", "localhost:1"}, 200, "http://localhost:1"},
 		{"foreign, text/plain", "POST", []string{"Origin", "https://evil.com", "Content-Type", "text/plain"}, 403, ""},
+		{"E4 foreign WebSocket", "GET", []string{"Origin", "https://evil.com", "Upgrade", "websocket", "Connection", "Upgrade", "Sec-Fetch-Mode", "websocket"}, 403, ""},
 		{"foreign stream", "GET", []string{"Origin", "https://evil.com"}, 403, ""},
 		{"foreign preflight", "OPTIONS", []string{"Origin", "https://evil.com", "Access-Control-Request-Method", "POST"}, 403, ""},
 		{"null", "POST", []string{"Origin", "null"}, 403, ""},
@@ -57,7 +58,14 @@ func TestE2E3Origins(t *testing.T) {
 		{"star", "POST", []string{"Origin", "*"}, 403, ""},
 		{"two origins", "POST", []string{"Origin", page, "Origin", "https://evil.com"}, 403, ""},
 		{"cross-site form without Origin", "POST", []string{"Sec-Fetch-Site", "cross-site"}, 403, ""},
-		{"cross-site link", "GET", []string{"Sec-Fetch-Site", "cross-site"}, 200, ""},
+		{"cross-site link", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200, ""},
+		{"cross-site frame", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403, ""},
+		{"cross-site picture", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image", "Referer", "https://evil.com/"}, 403, ""},
+		{"cross-site picture, suffix", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Referer", page + ".evil.com/"}, 403, ""},
+		{"cross-site picture without Referer", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}, 403, ""},
+		{"listed page's picture", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Referer", page + "/x"}, 200, ""},
+		{"picture of a page of ours in a sandbox", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Referer", "http://localhost:1/", "Host", "localhost:1"}, 200, ""},
+		{"own picture", "GET", []string{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "no-cors"}, 200, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,7 @@ func (s *Server) opsHandlers() map[string]http.Handler {
 		"/readyz":  s.readOnly(http.HandlerFunc(s.readyz)),
 	}
 	if s.opt.Metrics != nil {
-		ops["/metrics"] = s.readOnly(s.opt.Metrics.Handler())
+		ops[pathMetrics] = s.readOnly(s.opt.Metrics.Handler())
 	}
 	for path, h := range s.opt.Public {
 		ops[path] = s.readOnly(h)
@@ -82,6 +82,19 @@ func publicReason(err error) string {
 	return "the database does not answer; the log has the cause"
 }
 
+// fromPage reports whether a browser says that a page of another origin makes the
+// request (Fetch Metadata section 2.3): a picture or a script needs no permission to be
+// asked for, and no answer to cost. Nothing of a browser but an address that a person
+// has typed, or a page of the listener itself, is let in.
+func fromPage(r *http.Request) bool {
+	for _, site := range r.Header.Values("Sec-Fetch-Site") {
+		if site != "none" && site != "same-origin" {
+			return true
+		}
+	}
+	return len(r.Header.Values("Origin")) > 0
+}
+
 // newAdmin serves what shows the inside of the process; on loopback only, and
 // with the same Host guard.
 func (s *Server) newAdmin() *http.Server {
@@ -97,7 +110,7 @@ func (s *Server) newAdmin() *http.Server {
 	guard.guarded = true
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !guard.allow(r.Host) || r.Header.Get("Origin") != "" {
+			if !guard.allow(r.Host) || fromPage(r) {
 				s.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeHost, "The admin listener is for this machine's own tools."))
 				return
 			}

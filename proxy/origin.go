@@ -47,7 +47,7 @@ func (s *Server) withOrigin(next http.Handler) http.Handler {
 		case origin != "":
 			allowed = s.origins.allow(origin) || sameOrigin(origin, r.Host)
 		default:
-			allowed = !foreignWrite(r)
+			allowed = !s.origins.foreign(r)
 		}
 		if !allowed {
 			s.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeOrigin,
@@ -71,10 +71,26 @@ func sameOrigin(origin, host string) bool {
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
 }
 
-// foreignWrite tells what browsers say of requests without Origin (Fetch
-// Metadata, Sec-Fetch-Site).
-func foreignWrite(r *http.Request) bool {
-	return r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Method != http.MethodGet && r.Method != http.MethodHead
+// foreign judges what browsers say of requests without Origin (Fetch Metadata). A page of
+// another site may lead a person here by a link. It may not change anything, and may not
+// fetch anything as a picture, a script or a frame, which it could not read but the bridge
+// would work for; unless it is listed, or the bridge's own, by its Referer.
+func (o origins) foreign(r *http.Request) bool {
+	if r.Header.Get("Sec-Fetch-Site") != "cross-site" {
+		return false
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return true
+	}
+	if r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" {
+		return false
+	}
+	page, err := url.Parse(r.Header.Get("Referer"))
+	if err != nil || page.Host == "" {
+		return true
+	}
+	from := page.Scheme + "://" + page.Host
+	return !o.allow(from) && !sameOrigin(from, r.Host)
 }
 
 func (s *Server) share(h http.Header, origin string) {

@@ -10,7 +10,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// peers are the proxies whose X-Forwarded-For is believed, for the log only.
+// peers are the proxies whose X-Forwarded-For is believed, for the log and for the
+// counting of wrong keys.
 type peers []netip.Prefix
 
 func newPeers(list []string) (peers, error) {

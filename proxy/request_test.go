@@ -274,3 +274,32 @@ func TestAdminListener(t *testing.T) {
 		t.Errorf("foreign host: %d", got.status)
 	}
 }
+
+// E25: no page of a browser has the admin listener work, though it could not read the
+// answer.
+func TestE25PagesDoNotReachTheAdminListener(t *testing.T) {
+	t.Parallel()
+	g := start(t, func(c *config.Config, _ *Options) { c.Admin = "127.0.0.1:0" }, nil)
+	g.url = "http://" + g.private.Addr().String()
+	for _, tt := range []struct {
+		name    string
+		headers []string
+		want    int
+	}{
+		{"a tool", nil, 200},
+		{"an address that is typed", []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate"}, 200},
+		{"a link on a page of its own", []string{"Sec-Fetch-Site", "same-origin"}, 200},
+		{"a picture on a page", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}, 403},
+		{"a picture on a page of another port", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "no-cors"}, 403},
+		{"a link on a page", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, 403},
+		{"said twice", []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Site", "cross-site"}, 403},
+		{"a page's own call", []string{"Origin", "http://evil.com"}, 403},
+		{"an origin of none", []string{"Origin", "null"}, 403},
+	} {
+		for _, path := range []string{"/debug/pprof/symbol", "/metrics"} {
+			if got := g.do(t, "GET", path, "", tt.headers...); got.status != tt.want {
+				t.Errorf("%s, %s: %d, want %d", tt.name, path, got.status, tt.want)
+			}
+		}
+	}
+}

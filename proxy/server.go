@@ -42,7 +42,7 @@ type Server struct {
 	cfg      *config.Config
 	opt      Options
 	log      *zap.Logger
-	keys     *auth.Keys
+	gate     *auth.Gate
 	hosts    hosts
 	origins  origins
 	peers    peers
@@ -91,12 +91,16 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	gate, err := auth.NewGate(keys)
+	if err != nil {
+		return nil, err
+	}
 	proxies, err := newPeers(cfg.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, opt: o, log: log, keys: keys, peers: proxies, times: usualTimes,
+		cfg: cfg, opt: o, log: log, gate: gate, peers: proxies, times: usualTimes,
 		hosts: newHosts(cfg), origins: newOrigins(cfg.CORS.Origins),
 	}
 	s.crowd.most = mostConnections(openFiles())
@@ -115,8 +119,11 @@ func (s *Server) newHTTP() *http.Server {
 		IdleTimeout:       s.times.idle,
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       withHeads,
 		ConnState:         s.crowd.watch,
-		ErrorLog:          stdlog.New(&complaints{log: s.log.Named("http")}, "", 0),
+		// Every request is to pass the handler: withFraming counts them.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     stdlog.New(&complaints{log: s.log.Named("http")}, "", 0),
 	}
 }
 
@@ -126,7 +133,7 @@ func (s *Server) newHTTP() *http.Server {
 func (s *Server) handler() http.Handler {
 	h := http.Handler(http.HandlerFunc(s.route))
 	for _, wrap := range []func(http.Handler) http.Handler{
-		s.withIntake, s.withPrincipal, s.withOrigin, s.withHost, s.withPath, s.withLimits, s.withRecover, s.withRecord, s.withRequestID,
+		s.withIntake, s.withPrincipal, s.withOrigin, s.withHost, s.withPath, s.withFraming, s.withLimits, s.withRecover, s.withRecord, s.withRequestID,
 	} {
 		h = wrap(h)
 	}
@@ -174,7 +181,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	failed := make(chan error, 2)
-	go func() { failed <- s.http.Serve(s.listener) }()
+	go func() { failed <- s.http.Serve(framedListener{s.listener}) }()
 	if s.private != nil {
 		s.admin = s.newAdmin()
 		go func() { failed <- s.admin.Serve(s.private) }()

@@ -3,9 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -19,7 +17,8 @@ func (f *logFlags) add(set *pflag.FlagSet) {
 }
 
 // open makes the log. Nothing is sampled away: a log that leaves out what is
-// frequent leaves out what went wrong.
+// frequent leaves out what went wrong. Wherever it goes, it is looked at on a terminal
+// one day, so that it is plain text in any case.
 func (f *logFlags) open(w io.Writer) (*zap.Logger, error) {
 	level, err := zapcore.ParseLevel(f.level)
 	if err != nil {
@@ -29,14 +28,14 @@ func (f *logFlags) open(w io.Writer) (*zap.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)), nil
+	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(plainText{w})), level)), nil
 }
 
 func (f *logFlags) encoder(w io.Writer) (zapcore.Encoder, error) {
 	format := f.format
 	if format == "auto" {
 		format = "json"
-		if file, ok := w.(*os.File); ok && isatty.IsTerminal(file.Fd()) {
+		if _, ok := w.(terminal); ok {
 			format = "console"
 		}
 	}

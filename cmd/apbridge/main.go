@@ -30,7 +30,7 @@ func main() {
 			os.Exit(1)
 		}
 	}()
-	p := &program{out: os.Stdout, err: os.Stderr, environ: os.Environ()}
+	p := &program{out: consoleOf(os.Stdout), err: consoleOf(os.Stderr), environ: os.Environ()}
 	os.Exit(p.run(ctx, os.Args[1:]))
 }
 

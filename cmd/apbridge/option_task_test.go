@@ -139,6 +139,7 @@ var guardProofs = map[string]func(*testing.T){
 		r.send("GET", "/info", "", "Authorization", "Bearer "+keyA).want(t, 200)
 	},
 	"auth.keys[].queue":  provenBy("cmd/apbridge", "TestD6_FurtherQueues"),
+	"auth.keys[].rights": provenBy("proxy", "TestMetricsNeedTheirRight"),
 	"auth.keys[].tenant": provenBy("cmd/apbridge", "TestE20_TenantsNeverMeet"),
 	"auth.keys[].agents": func(t *testing.T) {
 		r := rig(t, strings.Replace(twoKeys, "$ONLY", ", agents: [a, b]", 1)+"\n  b: {url: $A, passthrough: true}\n  c: {url: $A, passthrough: true}", legacy(), keyEnviron...)

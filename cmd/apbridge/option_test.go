@@ -72,7 +72,6 @@ func refusedOptions() map[string]func(*testing.T) {
 		"auth.jwt.jwks":          "auth: {jwt: {jwks: 'https://id/keys'}}",
 		"auth.jwt.tenant_claim":  "auth: {jwt: {tenant_claim: org}}",
 		"auth.jwt.methods":       "auth: {jwt: {methods: [RS256]}}",
-		"auth.keys[].rights":     "auth: {keys: [{id: a, key: 'env:SECRET', rights: [read]}]}",
 	} {
 		proofs[key] = func(t *testing.T) { wantRefused(t, key, text) }
 	}

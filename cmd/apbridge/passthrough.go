@@ -53,6 +53,8 @@ func (a *app) refusePassthrough(w http.ResponseWriter, r *http.Request, status i
 	switch status {
 	case http.StatusRequestEntityTooLarge:
 		e.Class, e.Code = mapping.TooLarge, "body_too_large"
+	case http.StatusForbidden:
+		e.Class, e.Code = mapping.Forbidden, mapping.CodeNotSupported
 	case http.StatusGatewayTimeout:
 		e.Class, e.Code = mapping.Timeout, mapping.CodeStepTimeout
 	}

@@ -23,6 +23,9 @@ func (p *program) runCommand() *cobra.Command {
 of the configuration, or the URL of an agent. The bridge it goes through lives
 only as long as the run, over a database of its own that is removed afterwards.
 
+On a terminal, control characters in what the agent says are shown as \u001b and the
+like; a file or a pipe gets every character as it is.
+
 The exit code is 0 when the run succeeded. It is 1 when it failed, and when the
 agent asks something back.`,
 		Example: `  apbridge run http://127.0.0.1:8000 "Write the word Washington"

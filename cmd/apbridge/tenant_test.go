@@ -43,12 +43,13 @@ func (e *estate) put(key, method, path string, a ask) told {
 	return told{status: res.StatusCode, header: res.Header}
 }
 
-func newEstate(t *testing.T) *estate {
+// newEstate is under a configuration in which A's key may use agent a.
+func newEstate(t *testing.T, yaml string) *estate {
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
 		{Output: `"` + secretOfA + ` one"`, Files: [][2]string{{secretOfA + ".txt", secretOfA}}}, {Output: `"two"`, Last: true},
 	}}
-	r := rig(t, strings.Replace(twoKeys, "$ONLY", "", 1), map[string]http.Handler{"a": agent}, keyEnviron...)
-	e := &estate{r, map[string]string{"agent": "a", "agent_id": "a", "namespace": "x"}}
+	r := rig(t, yaml, map[string]http.Handler{"a": agent}, keyEnviron...)
+	e := &estate{r, map[string]string{"agent": "a", "agent_id": "a", "namespace": "x", "mine": "a"}}
 	v1 := "/ap/v1/agent/tasks"
 	e.ids["task"] = e.as(keyA, "POST", v1, `{"input":"`+secretOfA+`"}`).want(t, 200).member("task_id")
 	for range 2 {
@@ -83,12 +84,13 @@ type ask struct {
 	endless bool
 }
 
-// asks are the routes that need more than their path. Ids stand in braces.
+// asks are the routes that need more than their path. Ids stand in braces, and {mine} is
+// an agent that the caller may use.
 var asks = map[string]ask{
-	"POST /runs":                                 {body: `{"thread_id":"{thread_id}","input":"x"}`},
-	"POST /runs/wait":                            {body: `{"thread_id":"{thread_id}","input":"x"}`},
-	"POST /runs/stream":                          {body: `{"thread_id":"{thread_id}","input":"x"}`},
-	"POST /runs/batch":                           {body: `[{"assistant_id":"a","thread_id":"{thread_id}","input":"x"}]`},
+	"POST /runs":                                 {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
+	"POST /runs/wait":                            {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
+	"POST /runs/stream":                          {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
+	"POST /runs/batch":                           {body: `[{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}]`},
 	"POST /runs/cancel":                          {body: `{"thread_id":"{thread_id}","run_ids":["{run_id}"]}`},
 	"POST /runs/search":                          {body: `{"thread_id":"{thread_id}"}`},
 	"POST /threads":                              {body: `{"thread_id":"{thread_id}","if_exists":"do_nothing"}`, own: true},
@@ -99,17 +101,17 @@ var asks = map[string]ask{
 	"POST /threads/{thread_id}/state":            {body: `{"values":{"k":1}}`},
 	"POST /threads/{thread_id}/state/checkpoint": {body: `{"checkpoint":{"checkpoint_id":"{checkpoint_id}"}}`},
 	"PATCH /threads/{thread_id}":                 {body: `{"metadata":{"k":1}}`},
-	"POST /threads/{thread_id}/runs":             {body: `{"assistant_id":"a","input":"x"}`},
-	"POST /threads/{thread_id}/runs/wait":        {body: `{"assistant_id":"a","input":"x"}`},
-	"POST /threads/{thread_id}/runs/stream":      {body: `{"assistant_id":"a","input":"x"}`},
-	"POST /runs/crons":                           {body: `{"assistant_id":"a","schedule":"0 0 1 1 *"}`, own: true},
-	"POST /threads/{thread_id}/runs/crons":       {body: `{"assistant_id":"a","schedule":"0 0 1 1 *"}`},
+	"POST /threads/{thread_id}/runs":             {body: `{"assistant_id":"{mine}","input":"x"}`},
+	"POST /threads/{thread_id}/runs/wait":        {body: `{"assistant_id":"{mine}","input":"x"}`},
+	"POST /threads/{thread_id}/runs/stream":      {body: `{"assistant_id":"{mine}","input":"x"}`},
+	"POST /runs/crons":                           {body: `{"assistant_id":"{mine}","schedule":"0 0 1 1 *"}`, own: true},
+	"POST /threads/{thread_id}/runs/crons":       {body: `{"assistant_id":"{mine}","schedule":"0 0 1 1 *"}`},
 	"PATCH /runs/crons/{cron_id}":                {body: `{"enabled":false}`},
 	"GET /store/items":                           {query: "?namespace=n&key=k&flavour=agentprotocol"},
 	"PUT /store/items":                           {body: `{"namespace":["n"],"key":"k","value":{"v":"of bob"}}`, own: true},
 	"DELETE /store/items":                        {body: `{"namespace":["n"],"key":"k"}`, own: true},
 	"POST /store/items/search":                   {body: `{"namespace_prefix":["n"]}`, own: true},
-	"POST /assistants":                           {body: `{"graph_id":"a"}`, own: true},
+	"POST /assistants":                           {body: `{"graph_id":"{mine}"}`, own: true},
 	"POST /assistants/{assistant_id}/latest":     {body: `{"version":1}`},
 	"PATCH /assistants/{assistant_id}":           {body: `{"description":"x"}`},
 	"POST /store/namespaces":                     {own: true},
@@ -150,9 +152,8 @@ func askOf(m mounted) ask {
 // well put.
 func TestE20_TenantsNeverMeet(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
-	routes := mountedRoutes(t)
-	slices.SortStableFunc(routes, func(a, b mounted) int { return cmp.Compare(weight(a), weight(b)) })
+	e := newEstate(t, strings.Replace(twoKeys, "$ONLY", "", 1))
+	routes := inOrder(mountedRoutes(t))
 	for _, m := range routes {
 		e.asB(t, m)
 	}
@@ -160,6 +161,11 @@ func TestE20_TenantsNeverMeet(t *testing.T) {
 	for _, m := range routes {
 		e.asA(t, m)
 	}
+}
+
+func inOrder(routes []mounted) []mounted {
+	slices.SortStableFunc(routes, func(a, b mounted) int { return cmp.Compare(weight(a), weight(b)) })
+	return routes
 }
 
 // weight puts first what changes nothing, and last what removes.

@@ -42,12 +42,12 @@ func NewKeys(keys []config.Key) (*Keys, error) {
 		if err != nil {
 			return nil, fmt.Errorf("key %s: %w", c.ID, err)
 		}
-		k.known = append(k.known, known{sum, principal(c)})
+		k.known = append(k.known, known{sum, principalOf(c)})
 	}
 	return k, nil
 }
 
-func principal(c config.Key) mapping.Principal {
+func principalOf(c config.Key) mapping.Principal {
 	return mapping.Principal{ID: c.ID, Tenant: c.Tenant, Agents: allIfEmpty(c.Agents), Rights: allIfEmpty(c.Rights), Queue: c.Queue}
 }
 
@@ -62,7 +62,7 @@ func allIfEmpty(list []string) []string {
 func sumOf(key string) (digest, error) {
 	encoded, hashed := strings.CutPrefix(key, "sha256:")
 	if !hashed {
-		return sha256.Sum256([]byte(key)), nil
+		return digestOf(key), nil
 	}
 	raw, err := hex.DecodeString(encoded)
 	if err != nil || len(raw) != sha256.Size {
@@ -71,13 +71,15 @@ func sumOf(key string) (digest, error) {
 	return digest(raw), nil
 }
 
+func digestOf(key string) digest { return sha256.Sum256([]byte(key)) }
+
 // Required tells whether callers need a key.
 func (k *Keys) Required() bool { return len(k.known) > 0 }
 
 // Verify returns who a key stands for. It takes the same time for every key
 // that was not seen lately: all known ones are compared, and as digests.
 func (k *Keys) Verify(key string) (mapping.Principal, bool) {
-	sum := digest(sha256.Sum256([]byte(key)))
+	sum := digestOf(key)
 	if who, ok := k.verified.Get(sum); ok {
 		return who, true
 	}

@@ -9,6 +9,13 @@ import (
 
 const codeUnauthorized = "unauthorized"
 
+// Why a request is refused before its key is looked at.
+var (
+	errMissing error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
+		"This bridge wants an API key. Send it as x-api-key, or as Authorization: Bearer.")
+	errTwice error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized, "The request holds its credentials twice. Send one.")
+)
+
 // Authenticate returns who the request is made for, by x-api-key or else
 // Authorization: Bearer (RFC 6750 section 2.1). Without configured keys that is
 // the zero principal, whatever the request holds. The error is an
@@ -24,6 +31,10 @@ func (k *Keys) Authenticate(r *http.Request) (mapping.Principal, error) {
 	if err != nil {
 		return mapping.Principal{}, err
 	}
+	return k.principal(key)
+}
+
+func (k *Keys) principal(key string) (mapping.Principal, error) {
 	who, ok := k.Verify(key)
 	if !ok {
 		return mapping.Principal{}, mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
@@ -40,7 +51,7 @@ func Strip(h http.Header) {
 
 func presented(h http.Header) (string, error) {
 	if len(h.Values("X-Api-Key")) > 1 || len(h.Values("Authorization")) > 1 {
-		return "", mapping.Errorf(mapping.Unauthorized, codeUnauthorized, "The request holds its credentials twice. Send one.")
+		return "", errTwice
 	}
 	if key := h.Get("X-Api-Key"); key != "" {
 		return key, nil
@@ -49,6 +60,5 @@ func presented(h http.Header) (string, error) {
 	if token = strings.TrimSpace(token); strings.EqualFold(scheme, "Bearer") && token != "" {
 		return token, nil
 	}
-	return "", mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
-		"This bridge wants an API key. Send it as x-api-key, or as Authorization: Bearer.")
+	return "", errMissing
 }

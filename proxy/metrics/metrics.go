@@ -30,6 +30,7 @@ type Metrics struct {
 	upstream *prometheus.HistogramVec
 	panics   prometheus.Counter
 	webhooks *prometheus.CounterVec
+	refused  *prometheus.CounterVec
 }
 
 // latencies are bucket bounds in seconds: from an answer out of memory to a
@@ -50,8 +51,9 @@ func New() *Metrics {
 		upstream:  histograms("upstream_call_duration_seconds", "Time of calls to agents.", "agent", "operation", "outcome"),
 		panics:    prometheus.NewCounter(prometheus.CounterOpts{Namespace: "apbridge", Name: "panics_total", Help: "Requests that ended in a bug."}),
 		webhooks:  counters("webhook_attempts_total", "Attempts at webhooks.", "outcome"),
+		refused:   counters("auth_failures_total", "Requests refused for their API key: missing, twice, wrong, slowed (too many wrong ones came from the address) or right (the key has no right to it).", "reason"),
 	}
-	m.registry.MustRegister(m.requests, m.durations, m.inFlight, m.started, m.ended, m.running, m.queued, m.upstream, m.panics, m.webhooks,
+	m.registry.MustRegister(m.requests, m.durations, m.inFlight, m.started, m.ended, m.running, m.queued, m.upstream, m.panics, m.webhooks, m.refused,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -103,6 +105,14 @@ func (m *Metrics) InFlight(n int) {
 func (m *Metrics) Panicked() {
 	if m != nil {
 		m.panics.Inc()
+	}
+}
+
+// AuthFailed counts a request that was refused for its API key, by reason: missing,
+// twice, wrong, slowed or right.
+func (m *Metrics) AuthFailed(reason string) {
+	if m != nil {
+		m.refused.WithLabelValues(reason).Inc()
 	}
 }
 

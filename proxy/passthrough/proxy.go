@@ -18,8 +18,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/metrics"
 )
 
-// Refuse answers in the place of an agent that cannot. status is 502, 504 or
-// 413; message is for the caller and holds no address and no secret, err is for
+// Refuse answers in the place of an agent that cannot, or must not. status is 502, 504,
+// 413 or 403; message is for the caller and holds no address and no secret, err is for
 // the log.
 type Refuse func(w http.ResponseWriter, r *http.Request, status int, message string, err error)
 
@@ -29,6 +29,7 @@ type Proxy struct {
 	prefix  string // of our paths
 	target  *url.URL
 	headers map[string]config.Secret
+	own     map[string]bool // their names, folded
 	metrics *metrics.Metrics
 	refuse  Refuse
 	reverse *httputil.ReverseProxy
@@ -44,7 +45,10 @@ func New(agent string, c config.Agent, m *metrics.Metrics, refuse Refuse) (*Prox
 	if err != nil {
 		return nil, fmt.Errorf("agents.%s.url: %w", agent, err)
 	}
-	p := &Proxy{agent: agent, prefix: Prefix(agent), target: target, headers: c.Headers, metrics: m, refuse: refuse}
+	p := &Proxy{agent: agent, prefix: Prefix(agent), target: target, headers: c.Headers, own: map[string]bool{}, metrics: m, refuse: refuse}
+	for name := range c.Headers {
+		p.own[folded(name)] = true
+	}
 	p.reverse = &httputil.ReverseProxy{
 		Rewrite:        p.rewrite,
 		ModifyResponse: p.modify,
@@ -59,6 +63,10 @@ func New(agent string, c config.Agent, m *metrics.Metrics, refuse Refuse) (*Prox
 // ServeHTTP answers a request below Prefix. An answer that breaks off ends in
 // http.ErrAbortHandler, so that the caller does not take it as whole.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Service-Worker") != "" { // Service Workers section 4.1: a script for all that is below a path
+		p.refuse(w, r, http.StatusForbidden, "Service workers of an agent are not let through: they would answer in the bridge's place.", nil)
+		return
+	}
 	begin := time.Now()
 	call := &outcome{name: "broken"}
 	defer func() { p.metrics.UpstreamCall(p.agent, "passthrough", call.name, time.Since(begin)) }()

@@ -8,21 +8,6 @@ import (
 	"strings"
 )
 
-// The caller's credentials are for the bridge, or for nobody; where a page sent
-// the request from is between it and the bridge. Upgrades are not carried: the
-// deadlines of our connections would cut them.
-var notForwarded = []string{
-	"X-Api-Key", "Authorization", "Proxy-Authorization", "Cookie", "Origin", "Referer", "Connection", "Upgrade",
-}
-
-// What the bridge says itself, or what would give an agent a place among the
-// cookies and permissions of the bridge's own address.
-var notReturned = []string{
-	"Set-Cookie", "X-Request-Id", "X-Content-Type-Options", "Strict-Transport-Security", "Clear-Site-Data", "Alt-Svc", "Service-Worker-Allowed",
-	"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Allow-Headers", "Access-Control-Allow-Methods",
-	"Access-Control-Expose-Headers", "Access-Control-Max-Age", "Access-Control-Allow-Private-Network",
-}
-
 // rewrite turns our request into the agent's. Headers of one connection
 // (RFC 9110 section 7.6.1) and forwarding headers of the caller are gone by then.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
@@ -33,9 +18,8 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 		out.RawPath = "" // the prefix itself was escaped
 	}
 	r.SetURL(p.target)
-	for _, name := range notForwarded {
-		r.Out.Header.Del(name)
-	}
+	withhold(r.Out.Header, p.own)
+	r.Out.Trailer = nil // would be read as headers by some
 	for name, value := range p.headers {
 		r.Out.Header[textproto.CanonicalMIMEHeaderKey(name)] = []string{value.Reveal()}
 	}
@@ -46,9 +30,7 @@ func (p *Proxy) modify(res *http.Response) error {
 	if res.StatusCode >= http.StatusInternalServerError {
 		note(res.Request.Context(), "error")
 	}
-	for _, name := range notReturned {
-		res.Header.Del(name)
-	}
+	confine(res.Header)
 	for _, name := range []string{"Location", "Content-Location"} {
 		if v := res.Header.Get(name); v != "" {
 			res.Header.Set(name, p.ours(v))

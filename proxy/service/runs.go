@@ -90,6 +90,9 @@ func (s *runs) again(ctx context.Context, n adapter.NewRun, key store.Key) (adap
 		return adapter.Started{}, false, err
 	}
 	r, err := s.st.Run(ctx, "", made)
+	if err != nil && mapping.Classify(err).Class == mapping.NotFound && mapping.PrincipalOf(ctx).Limited() {
+		return adapter.Started{}, false, nil // maybe another agent's: the request is refused for what it asks for
+	}
 	return adapter.Started{Run: r, Losses: r.Options.Losses}, true, err
 }
 
@@ -147,7 +150,8 @@ func (s *runs) entries(ctx context.Context, ref adapter.RunRef, after adapter.Cu
 // query.
 func (s *runs) follow(ctx context.Context, ref adapter.RunRef) (mapping.Run, error) {
 	r, ok := s.log.Known(ref.RunID)
-	if ok && r.Tenant == mapping.PrincipalOf(ctx).Tenant && (ref.ThreadID == "" || ref.ThreadID == r.ThreadID) {
+	p := mapping.PrincipalOf(ctx)
+	if ok && r.Tenant == p.Tenant && !p.Limited() && (ref.ThreadID == "" || ref.ThreadID == r.ThreadID) {
 		return r, nil
 	}
 	return s.st.Run(ctx, ref.ThreadID, ref.RunID)

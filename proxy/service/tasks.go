@@ -67,7 +67,8 @@ func (c *core) find(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *en
 		return mapping.Task{}, nil, err
 	}
 	var t mapping.Task
-	if s, ok := c.sessions.get(sessionKey{mapping.PrincipalOf(ctx).Tenant, ref.ID}); ok && !c.st.Shared() {
+	p := mapping.PrincipalOf(ctx)
+	if s, ok := c.sessions.get(sessionKey{p.Tenant, ref.ID}); ok && !c.st.Shared() && !p.Limited() {
 		t = s.its()
 	} else if t, err = c.st.Task(ctx, ref.ID); err != nil {
 		return mapping.Task{}, nil, err

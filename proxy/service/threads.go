@@ -28,15 +28,38 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 	if n.TTL > 0 {
 		t.Expires = now.Add(n.TTL)
 	}
+	agent, err := s.namedBy(ctx, n.Metadata)
+	if err != nil {
+		return t, err
+	}
 	events, err := superstepEvents(t.ID, n.Supersteps, now)
 	if err != nil {
 		return t, err
 	}
-	t, _, err = s.st.CreateThread(ctx, store.NewThread{Thread: t, IfExists: n.IfExists, Events: events, Key: keyOfThread(n)})
+	t, _, err = s.st.CreateThread(ctx, store.NewThread{Thread: t, IfExists: n.IfExists, Events: events, Agent: agent, Key: keyOfThread(n)})
 	if err != nil {
 		return t, err
 	}
 	return s.withValues(ctx, t)
+}
+
+// namedBy is the configured agent that the metadata of a new thread names as graph_id,
+// which is how LangGraph's SDKs say whose it is to be; "" for none.
+func (c *core) namedBy(ctx context.Context, metadata json.RawMessage) (string, error) {
+	var said struct {
+		Graph string `json:"graph_id"`
+	}
+	if json.Unmarshal(object(metadata), &said) != nil {
+		return "", nil // the metadata is the client's: graph_id may be anything there
+	}
+	if _, ok := c.engine.Agent(said.Graph); !ok {
+		return "", nil
+	}
+	a, err := c.agent(ctx, said.Graph)
+	if err != nil {
+		return "", err
+	}
+	return a.Name, nil
 }
 
 // superstepEvents are the states a new thread is brought along with.

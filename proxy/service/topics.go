@@ -37,7 +37,7 @@ func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (mapping.Topic,
 	t, _, err := s.st.CreateThread(ctx, store.NewThread{Thread: mapping.Thread{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), Metadata: meta, Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: now, UpdatedAt: now,
-	}, Key: keyOfTopic(n)})
+	}, Agent: agent.Name, Key: keyOfTopic(n)})
 	if err != nil {
 		return mapping.Topic{}, err
 	}

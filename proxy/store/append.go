@@ -226,7 +226,7 @@ func (s *Store) free(t *tx, at runKey, e End) error {
 // leaves the state that its thread has now.
 func (s *Store) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		row, err := findRun(t, tenantOf(ctx), threadID, runID)
+		row, err := findRun(t, scopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,9 @@ func (s *Store) Artifact(ctx context.Context, threadID, id string) (mapping.Arti
 
 func (s *Store) visible(ctx context.Context, threadID, id string) (row artifactRow, err error) {
 	err = s.read1(ctx, func(t *tx) error {
-		row, err = readArtifact(t, `h.tenant = $1 AND h.thread_id = $2 AND a.artifact_id = $3 AND a.staged = 0`, tenantOf(ctx), threadID, id)
+		sc := scopeOf(ctx)
+		where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2 AND a.artifact_id = $3 AND a.staged = 0`, sc.tenant, threadID, id)
+		row, err = readArtifact(t, where, args...)
 		return missing(err, mapping.CodeArtifactNotFound, "artifact", id)
 	})
 	return row, err
@@ -52,7 +54,7 @@ func (s *Store) visible(ctx context.Context, threadID, id string) (row artifactR
 // by path. limit 0: all.
 func (s *Store) Artifacts(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
 	err = s.read(ctx, func(t *tx) error {
-		key, err := threadKey(t, tenantOf(ctx), threadID)
+		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -76,9 +78,11 @@ func (s *Store) Uploads(ctx context.Context, threadID string) (found []mapping.A
 	if s.isBare(tenantOf(ctx), threadID) {
 		return nil, nil
 	}
+	sc := scopeOf(ctx)
+	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, threadID)
 	err = s.read1(ctx, func(t *tx) error {
-		return t.each(`SELECT `+artifactColumns+` WHERE a.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = $2)
- AND a.staged = 0 AND a.agent_created = 0 ORDER BY a.nested, a.path`, in{tenantOf(ctx), threadID}, func(scan func(...any) error) error {
+		return t.each(`SELECT `+artifactColumns+` WHERE a.thread = (SELECT h.id FROM threads h WHERE `+where+`)
+ AND a.staged = 0 AND a.agent_created = 0 ORDER BY a.nested, a.path`, args, func(scan func(...any) error) error {
 			var row artifactRow
 			err := row.scan(scan)
 			found = append(found, row.Artifact)

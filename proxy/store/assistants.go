@@ -165,11 +165,11 @@ func (s *Store) SetAssistantVersion(ctx context.Context, id string, version int)
 		}
 		var body []byte
 		err = t.get(`SELECT body FROM assistant_versions WHERE assistant = $1 AND version = $2`, in{row.key, version}, out{&body})
-		if errors.Is(err, sql.ErrNoRows) {
-			return mapping.Errorf(mapping.NotFound, mapping.CodeVersionNotFound, "Assistant %q has no version %d.", id, version)
-		}
 		if err == nil {
 			err = row.read(body)
+		}
+		if errors.Is(err, sql.ErrNoRows) || err == nil && !mapping.PrincipalOf(ctx).May(row.Graph) {
+			return mapping.Errorf(mapping.NotFound, mapping.CodeVersionNotFound, "Assistant %q has no version %d.", id, version)
 		}
 		if err != nil {
 			return err
@@ -181,10 +181,11 @@ func (s *Store) SetAssistantVersion(ctx context.Context, id string, version int)
 	return changed, err
 }
 
-// AssistantVersions lists the versions of an assistant, newest first; the times
-// of each are when it was made.
+// AssistantVersions lists the versions of an assistant that are over agents the
+// principal may use, newest first; the times of each are when it was made.
 func (s *Store) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Agent, err error) {
 	keep, pick := containing(metadata), picker{limit: limit, offset: offset}
+	may := mapping.PrincipalOf(ctx).May
 	err = s.read1(ctx, func(t *tx) error {
 		row, err := readAssistant(t, tenantOf(ctx), id)
 		if err != nil {
@@ -200,7 +201,7 @@ func (s *Store) AssistantVersions(ctx context.Context, id string, metadata json.
 			one.CreatedAt = timeOf(created)
 			one.UpdatedAt = one.CreatedAt
 			err := one.read(body)
-			if err == nil && (keep == nil || keep(one.Metadata)) && pick.take() {
+			if err == nil && may(one.Graph) && (keep == nil || keep(one.Metadata)) && pick.take() {
 				list = append(list, one.Agent)
 			}
 			return !pick.full(), err

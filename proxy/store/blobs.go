@@ -21,13 +21,12 @@ const chunkSize = 256 << 10
 // More than limit bytes (0: no limit): TooLarge, and nothing stays. Size and Sum
 // are worked out here; the rest comes from a, whose Path must be canonical.
 func (s *Store) SaveArtifact(ctx context.Context, a mapping.Artifact, body io.Reader, limit int64, staged bool) (mapping.Artifact, error) {
-	tenant := tenantOf(ctx)
-	blob, err := s.newBlob(ctx, tenant, a.ThreadID)
+	blob, err := s.newBlob(ctx, a.ThreadID)
 	if err != nil {
 		return mapping.Artifact{}, err
 	}
 	if a.Size, a.Sum, err = s.pour(ctx, blob, body, limit); err == nil {
-		a.Tenant = tenant
+		a.Tenant = tenantOf(ctx)
 		a, err = s.finish(ctx, blob, a, staged)
 	}
 	if err != nil {
@@ -37,9 +36,9 @@ func (s *Store) SaveArtifact(ctx context.Context, a mapping.Artifact, body io.Re
 	return a, nil
 }
 
-func (s *Store) newBlob(ctx context.Context, tenant, threadID string) (blob int64, err error) {
+func (s *Store) newBlob(ctx context.Context, threadID string) (blob int64, err error) {
 	err = s.writeRelaxed(ctx, func(t *tx) error {
-		if _, err := threadKey(t, tenant, threadID); err != nil {
+		if _, err := threadKey(t, scopeOf(ctx), threadID); err != nil {
 			return err
 		}
 		blob, err = insertBlob(t, true)
@@ -104,7 +103,7 @@ func insertChunk(t *tx, blob int64, n int, data []byte) error {
 // finish writes the row that makes the file one.
 func (s *Store) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		thread, err := threadKey(t, a.Tenant, a.ThreadID)
+		thread, err := threadKey(t, scope{tenant: a.Tenant}, a.ThreadID)
 		if err != nil {
 			return err
 		}

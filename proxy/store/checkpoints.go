@@ -40,7 +40,7 @@ func findSpot(t *tx, thread int64, id string) (at spot, err error) {
 // State; an unknown id is NotFound.
 func (s *Store) StateAt(ctx context.Context, threadID, checkpointID string) (st State, err error) {
 	err = s.read(ctx, func(t *tx) error {
-		key, err := threadKey(t, tenantOf(ctx), threadID)
+		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (st *State) tell(t *tx, thread int64, at spot) error {
 // says what came since (Continues).
 func (s *Store) StatesOf(ctx context.Context, threadID string, ids []string) (states []State, err error) {
 	err = s.read(ctx, func(t *tx) error {
-		key, err := threadKey(t, tenantOf(ctx), threadID)
+		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ type CheckpointQuery struct {
 func (s *Store) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
 	err = s.read(ctx, func(t *tx) error {
 		list = nil
-		key, err := threadKey(t, tenantOf(ctx), threadID)
+		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}

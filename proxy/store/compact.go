@@ -58,7 +58,7 @@ func (s *Store) ForgetHistory(ctx context.Context, o Overdue, before time.Time) 
 func (s *Store) ForgetPast(ctx context.Context, threadID string) (n int64, err error) {
 	o := Overdue{Tenant: tenantOf(ctx), ThreadID: threadID}
 	if err := s.read1(ctx, func(t *tx) error {
-		o.key, err = threadKey(t, o.Tenant, threadID)
+		o.key, err = threadKey(t, scopeOf(ctx), threadID)
 		return err
 	}); err != nil {
 		return 0, err

@@ -125,9 +125,9 @@ func (m *maker) key() Key {
 }
 
 func (m *maker) found(id string) error {
-	row, err := readRun(m.tx, `r.tenant = $1 AND r.run_id = $2`, m.principal.Tenant, id)
+	row, err := findRun(m.tx, scopeFor(m.principal), "", id)
 	if err != nil {
-		return noRun(err, id)
+		return err
 	}
 	th, err := readThreadByKey(m.tx, row.thread)
 	m.made = Created{Run: row.Run, Thread: th.Thread, Replayed: true, Fence: row.fence}
@@ -137,7 +137,7 @@ func (m *maker) found(id string) error {
 // place finds or makes the thread.
 func (m *maker) place() (err error) {
 	if m.n.Thread == nil {
-		m.thread, err = holdThread(m.tx, m.principal.Tenant, m.n.Run.ThreadID)
+		m.thread, err = holdThread(m.tx, scopeFor(m.principal), m.n.Run.ThreadID)
 		return noThread(err, m.n.Run.ThreadID)
 	}
 	th := *m.n.Thread
@@ -145,11 +145,11 @@ func (m *maker) place() (err error) {
 		return err
 	}
 	th.Status, th.Interrupts = mapping.ThreadBusy, nil
-	m.thread, m.fresh, err = m.s.insertThread(m.tx, m.principal, th)
+	m.thread, m.fresh, err = m.s.insertThread(m.tx, m.principal, th, withAgent("", m.n.Run.Agent))
 	if err == nil && !m.fresh && m.n.MustNotExist {
 		err = mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already.", th.ID)
 	}
-	return err
+	return noThread(err, th.ID)
 }
 
 // admit decides between now, later and not at all.
@@ -273,7 +273,7 @@ func (m *maker) lineage() (err error) {
 		m.n.Run.TaskID = m.n.Task.ID
 		return err
 	}
-	m.task, err = taskKey(m.tx, m.principal.Tenant, m.n.Run.TaskID)
+	m.task, err = taskKey(m.tx, scopeFor(m.principal), m.n.Run.TaskID)
 	return err
 }
 
@@ -416,6 +416,9 @@ func (m *maker) occupy() error {
 	}
 	metadata, err := fillKeys(m.thread.Metadata, m.n.ThreadMeta)
 	if err != nil {
+		return err
+	}
+	if err := noteAgent(m.tx, &m.thread, m.n.Run.Agent); err != nil {
 		return err
 	}
 	m.thread.Metadata, m.thread.Status, m.thread.UpdatedAt = metadata, mapping.ThreadBusy, timeOf(m.now)

@@ -37,7 +37,7 @@ func (s *Store) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 		if earlier, err := claimKey(t, p.Tenant, key, c.ID); err != nil || earlier != "" {
 			if err == nil {
 				var row cronRow
-				row, err = readCron(t, p.Tenant, earlier)
+				row, err = readCron(t, scopeFor(p), earlier)
 				made = row.Cron
 			}
 			return err
@@ -49,7 +49,7 @@ func (s *Store) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 		made.UpdatedAt = made.CreatedAt
 		var thread int64
 		if c.ThreadID != "" {
-			if thread, err = threadKey(t, p.Tenant, c.ThreadID); err != nil {
+			if thread, err = threadKey(t, scopeFor(p), c.ThreadID); err != nil {
 				return err
 			}
 		}
@@ -66,15 +66,16 @@ func (s *Store) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 // Cron finds a cron.
 func (s *Store) Cron(ctx context.Context, id string) (c mapping.Cron, err error) {
 	err = s.read1(ctx, func(t *tx) error {
-		row, err := readCron(t, tenantOf(ctx), id)
+		row, err := readCron(t, scopeOf(ctx), id)
 		c = row.Cron
 		return err
 	})
 	return c, err
 }
 
-func readCron(t *tx, tenant, id string) (row cronRow, err error) {
-	err = t.each(`SELECT `+cronColumns+` WHERE c.tenant = $1 AND c.cron_id = $2`, in{tenant, id}, row.scan)
+func readCron(t *tx, sc scope, id string) (row cronRow, err error) {
+	where, args := sc.crons(`c.tenant = $1 AND c.cron_id = $2`, sc.tenant, id)
+	err = t.each(`SELECT `+cronColumns+` WHERE `+where, args, row.scan)
 	if err == nil && row.key == 0 {
 		err = sql.ErrNoRows
 	}
@@ -85,7 +86,7 @@ func readCron(t *tx, tenant, id string) (row cronRow, err error) {
 // and agent.
 func (s *Store) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		row, err := readCron(t, tenantOf(ctx), c.ID)
+		row, err := readCron(t, scopeOf(ctx), c.ID)
 		if err != nil {
 			return err
 		}
@@ -105,11 +106,11 @@ func (s *Store) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping
 // DeleteCron removes a cron. Runs it has made stay.
 func (s *Store) DeleteCron(ctx context.Context, id string) error {
 	return s.write(ctx, func(t *tx) error {
-		n, err := t.exec(`DELETE FROM crons WHERE tenant = $1 AND cron_id = $2`, tenantOf(ctx), id)
-		if err == nil && n == 0 {
-			err = sql.ErrNoRows
+		row, err := readCron(t, scopeOf(ctx), id)
+		if err != nil {
+			return err
 		}
-		return missing(err, mapping.CodeCronNotFound, "cron", id)
+		return t.put(`DELETE FROM crons WHERE id = $1`, row.key)
 	})
 }
 
@@ -127,8 +128,10 @@ type CronQuery struct {
 func (s *Store) Crons(ctx context.Context, q CronQuery) (page []mapping.Cron, total int, err error) {
 	var all []mapping.Cron
 	keep := containing(q.Metadata)
+	sc := scopeOf(ctx)
+	where, args := sc.crons(`c.tenant = $1 AND ($2 = '' OR c.agent = $2) AND ($3 = '' OR c.assistant_id = $3)`, sc.tenant, q.Agent, q.Assistant)
 	err = s.read1(ctx, func(t *tx) error {
-		return t.each(`SELECT `+cronColumns+` WHERE c.tenant = $1 AND ($2 = '' OR c.agent = $2) AND ($3 = '' OR c.assistant_id = $3) ORDER BY c.id`, in{tenantOf(ctx), q.Agent, q.Assistant}, func(scan func(...any) error) error {
+		return t.each(`SELECT `+cronColumns+` WHERE `+where+` ORDER BY c.id`, args, func(scan func(...any) error) error {
 			var row cronRow
 			if err := row.scan(scan); err != nil {
 				return err

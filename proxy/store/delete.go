@@ -10,7 +10,7 @@ import (
 // while a run is active: cancel it first.
 func (s *Store) DeleteThread(ctx context.Context, id string) error {
 	return s.write(ctx, func(t *tx) error {
-		row, err := holdThread(t, tenantOf(ctx), id)
+		row, err := holdThread(t, scopeOf(ctx), id)
 		if err != nil {
 			return noThread(err, id)
 		}
@@ -78,7 +78,7 @@ func (s *Store) forgetRun(t *tx, id string) {
 // start. Conflict while the run is active.
 func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
 	return s.write(ctx, func(t *tx) error {
-		row, err := holdRun(t, tenantOf(ctx), threadID, runID)
+		row, err := holdRun(t, scopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}

@@ -45,17 +45,17 @@ func scanEvent(e *mapping.Event, scan func(...any) error) error {
 // Events reads a thread's events with Seq > after, of one run when runID is
 // set, in order. limit 0: all.
 func (s *Store) Events(ctx context.Context, threadID, runID string, after int64, limit int) (events []mapping.Event, err error) {
-	tenant := tenantOf(ctx)
+	sc := scopeOf(ctx)
 	err = s.read(ctx, func(t *tx) error {
 		if runID == "" {
-			key, err := threadKey(t, tenant, threadID)
+			key, err := threadKey(t, sc, threadID)
 			if err != nil {
 				return err
 			}
 			events, err = readEvents(t, key, after, limit, everything)
 			return err
 		}
-		at, err := runSpan(t, tenant, threadID, runID)
+		at, err := runSpan(t, sc, threadID, runID)
 		if err != nil || at.Status == mapping.RunPending {
 			return err
 		}
@@ -66,10 +66,10 @@ func (s *Store) Events(ctx context.Context, threadID, runID string, after int64,
 }
 
 // runSpan finds where a run's events are.
-func runSpan(t *tx, tenant, threadID, runID string) (row runRow, err error) {
-	err = t.get(`SELECT r.id, r.thread, r.from_seq, r.last_seq, r.status FROM runs r JOIN threads h ON h.id = r.thread
- WHERE r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`,
-		in{runID, tenant, threadID}, out{&row.key, &row.thread, &row.from, &row.last, (*string)(&row.Status)})
+func runSpan(t *tx, sc scope, threadID, runID string) (row runRow, err error) {
+	where, args := sc.narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.tenant, threadID)
+	err = t.get(`SELECT r.id, r.thread, r.from_seq, r.last_seq, r.status FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where,
+		args, out{&row.key, &row.thread, &row.from, &row.last, (*string)(&row.Status)})
 	return row, noRun(err, runID)
 }
 
@@ -87,9 +87,9 @@ func lastOf(last int64) int64 {
 // limit 0: all.
 func (s *Store) TaskEvents(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
 	err = s.read(ctx, func(t *tx) error {
-		row, err := readTask(t, `k.tenant = $1 AND k.task_id = $2`, tenantOf(ctx), taskID)
+		row, err := findTask(t, scopeOf(ctx), taskID)
 		if err != nil {
-			return noTask(err, taskID)
+			return err
 		}
 		var from int64
 		if err := t.get(`SELECT coalesce(min(from_seq), 0) FROM runs WHERE task = $1 AND started_us > 0`, in{row.key}, out{&from}); err != nil {
@@ -104,8 +104,9 @@ func (s *Store) TaskEvents(ctx context.Context, taskID string, after int64, limi
 // LastSeq is the newest number given on a thread; 0 when none was.
 func (s *Store) LastSeq(ctx context.Context, threadID string) (seq int64, err error) {
 	err = s.read1(ctx, func(t *tx) error {
-		err := t.get(`SELECT q.seq FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE h.tenant = $1 AND h.thread_id = $2`,
-			in{tenantOf(ctx), threadID}, out{&seq})
+		sc := scopeOf(ctx)
+		where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, threadID)
+		err := t.get(`SELECT q.seq FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE `+where, args, out{&seq})
 		return noThread(err, threadID)
 	})
 	return seq, err

@@ -28,7 +28,7 @@ const standingBefore = 10
 // Standing reads how a run stands; threadID may be "".
 func (s *Store) Standing(ctx context.Context, threadID, runID string) (st Standing, err error) {
 	err = s.read(ctx, func(t *tx) error {
-		row, err := findRun(t, tenantOf(ctx), threadID, runID)
+		row, err := findRun(t, scopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}

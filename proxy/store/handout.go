@@ -24,7 +24,7 @@ func (s *Store) HandOut(ctx context.Context, taskID string, n int, r StepRequest
 			return err
 		}
 		if !ok {
-			_, err = taskKey(t, tenant, taskID)
+			_, err = taskKey(t, scopeOf(ctx), taskID)
 			return err
 		}
 		return saveRequest(t, key, tenant, n, r)

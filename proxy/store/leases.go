@@ -211,7 +211,7 @@ func (s *Store) claim(t *tx, key int64, taken bool) (c Claimed, err error) {
 // parked any more.
 func (s *Store) ClaimParked(ctx context.Context, runID string) (c Claimed, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		row, err := holdRun(t, tenantOf(ctx), "", runID)
+		row, err := holdRun(t, scopeOf(ctx), "", runID)
 		if err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func (s *Store) Release(ctx context.Context, runID string, fence int64) error {
 // ended.
 func (s *Store) RequestStop(ctx context.Context, runID, action string) error {
 	return s.write(ctx, func(t *tx) error {
-		row, err := holdRun(t, tenantOf(ctx), "", runID)
+		row, err := holdRun(t, scopeOf(ctx), "", runID)
 		if err != nil {
 			return err
 		}

@@ -36,13 +36,15 @@ func (s *Store) Link(ctx context.Context, threadID, agent, taskID string) (l map
 
 // Links reads all links of a thread.
 func (s *Store) Links(ctx context.Context, threadID string) ([]mapping.Link, error) {
-	return s.readLinks(ctx, threadID, ` ORDER BY l.agent, l.task_id`)
+	return s.readLinks(ctx, threadID, ``)
 }
 
 func (s *Store) readLinks(ctx context.Context, threadID, rest string, more ...any) (list []mapping.Link, err error) {
+	sc := scopeOf(ctx)
+	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`+rest, append(in{sc.tenant, threadID}, more...)...)
 	err = s.read1(ctx, func(t *tx) error {
-		return t.each(`SELECT l.body FROM links l JOIN threads h ON h.id = l.thread WHERE h.tenant = $1 AND h.thread_id = $2`+rest,
-			append(in{tenantOf(ctx), threadID}, more...), func(scan func(...any) error) error {
+		return t.each(`SELECT l.body FROM links l JOIN threads h ON h.id = l.thread WHERE `+where+` ORDER BY l.agent, l.task_id`,
+			args, func(scan func(...any) error) error {
 				var body []byte
 				var l mapping.Link
 				if err := scan(&body); err != nil {

@@ -20,11 +20,11 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 	}
 	defer s.Close()
 	runs := func(q RunQuery) (string, in) {
-		where, args := runFilter("", q)
+		where, args := runFilter(scope{}, q)
 		return `SELECT ` + runColumns + ` WHERE ` + where + ` ORDER BY r.id ` + page(len(args)+1), append(args, limitOf(0), 0)
 	}
 	tasks := func(q TaskQuery) (string, in) {
-		where, args := taskFilter("", q)
+		where, args := taskFilter(scope{}, q)
 		return `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + page(len(args)+1), append(args, limitOf(0), 0)
 	}
 	items := func(prefix ...string) (string, in) {

@@ -28,7 +28,7 @@ func read(t *testing.T, s *Store, id string) (th mapping.Thread, there bool) {
 	t.Helper()
 	var row threadRow
 	err := s.read1(context.Background(), func(x *tx) (err error) {
-		row, err = readThread(x, "", id)
+		row, err = readThread(x, scope{}, id)
 		return noThread(err, id)
 	})
 	if err != nil && mapping.Classify(err).Class != mapping.NotFound {
@@ -132,14 +132,14 @@ func TestAKeyIsNotRememberedBeyondItsThread(t *testing.T) {
 	s, ctx := openInside(t), context.Background()
 	th := made(t, s, mapping.Thread{})
 	err := s.write(ctx, func(x *tx) error {
-		key, err := threadKey(x, "", th.ID)
+		key, err := threadKey(x, scope{}, th.ID)
 		if err == nil {
 			err = deleteAll(x, key, threadParts)
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := threadKey(x, "", th.ID); mapping.Classify(err).Class != mapping.NotFound {
+		if _, err := threadKey(x, scope{}, th.ID); mapping.Classify(err).Class != mapping.NotFound {
 			t.Errorf("behind its deletion the thread has a key (%v)", err)
 		}
 		return nil

@@ -53,15 +53,16 @@ func (r *runRow) scan(scan func(...any) error) error {
 // Run finds a run; threadID may be "".
 func (s *Store) Run(ctx context.Context, threadID, runID string) (r mapping.Run, err error) {
 	err = s.read1(ctx, func(t *tx) error {
-		row, err := findRun(t, tenantOf(ctx), threadID, runID)
+		row, err := findRun(t, scopeOf(ctx), threadID, runID)
 		r = row.Run
 		return err
 	})
 	return r, err
 }
 
-func findRun(t *tx, tenant, threadID, runID string) (runRow, error) {
-	row, err := readRun(t, `r.run_id = $1 AND r.tenant = $2`, runID, tenant)
+func findRun(t *tx, sc scope, threadID, runID string) (runRow, error) {
+	where, args := sc.narrow(`r.run_id = $1 AND r.tenant = $2`, runID, sc.tenant)
+	row, err := readRun(t, where, args...)
 	if err == nil && threadID != "" && row.ThreadID != threadID {
 		err = sql.ErrNoRows
 	}
@@ -69,15 +70,15 @@ func findRun(t *tx, tenant, threadID, runID string) (runRow, error) {
 }
 
 // holdRun is findRun with the run's thread held.
-func holdRun(t *tx, tenant, threadID, runID string) (runRow, error) {
-	row, err := findRun(t, tenant, threadID, runID)
+func holdRun(t *tx, sc scope, threadID, runID string) (runRow, error) {
+	row, err := findRun(t, sc, threadID, runID)
 	if err != nil || !t.on.shared() {
 		return row, err
 	}
 	if err := t.hold(row.thread); err != nil {
 		return row, err
 	}
-	return findRun(t, tenant, threadID, runID)
+	return findRun(t, sc, threadID, runID)
 }
 
 // RunQuery selects runs; empty fields select all.
@@ -92,7 +93,7 @@ type RunQuery struct {
 // Runs lists runs, newest first unless asked otherwise. Limit 0: all. Metadata
 // is matched by containment.
 func (s *Store) Runs(ctx context.Context, q RunQuery) (list []mapping.Run, err error) {
-	where, args := runFilter(tenantOf(ctx), q)
+	where, args := runFilter(scopeOf(ctx), q)
 	order := ` ORDER BY r.id DESC `
 	if q.OldestFirst {
 		order = ` ORDER BY r.id `
@@ -122,8 +123,8 @@ func (s *Store) Runs(ctx context.Context, q RunQuery) (list []mapping.Run, err e
 
 // runFilter names threads and tasks by their keys: a join on their ids, with
 // runs in their order, has SQLite walk through all runs there are.
-func runFilter(tenant string, q RunQuery) (where string, args in) {
-	where, args = `r.tenant = $1`, in{tenant}
+func runFilter(sc scope, q RunQuery) (where string, args in) {
+	where, args = sc.narrow(`r.tenant = $1`, sc.tenant)
 	for _, f := range []struct{ before, value, after string }{
 		{`r.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = `, q.ThreadID, `)`},
 		{`r.task = (SELECT id FROM tasks WHERE tenant = $1 AND task_id = `, q.TaskID, `)`},

@@ -30,7 +30,7 @@ func (s *Store) Threads(ctx context.Context, q ThreadQuery) (found []mapping.Thr
 	if len(q.IDs) > idsMost {
 		return nil, 0, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "At most %d ids may be asked for at once.", idsMost)
 	}
-	where, args := q.filter(tenantOf(ctx))
+	where, args := q.filter(scopeOf(ctx))
 	keep := containing(q.Metadata)
 	switch {
 	case keep == nil && q.Keep == nil:
@@ -118,8 +118,8 @@ func (s *Store) threadPage(ctx context.Context, q ThreadQuery, where string, arg
 	return rows, err
 }
 
-func (q ThreadQuery) filter(tenant string) (where string, args in) {
-	where, args = `h.tenant = $1`, in{tenant}
+func (q ThreadQuery) filter(sc scope) (where string, args in) {
+	where, args = sc.narrow(`h.tenant = $1`, sc.tenant)
 	if len(q.IDs) > 0 {
 		where += ` AND h.thread_id IN (` + list(len(args)+1, len(q.IDs)) + `)`
 		for _, id := range q.IDs {

@@ -24,8 +24,8 @@ type Options struct {
 }
 
 // Store is the record of everything. Safe for concurrent use. Every method is
-// scoped to the tenant of the principal in ctx (mapping.PrincipalOf), unless
-// its comment says otherwise. Errors the caller may show are *mapping.Error.
+// scoped to what the principal in ctx (mapping.PrincipalOf) may see (see scope),
+// unless its comment says otherwise. Errors the caller may show are *mapping.Error.
 type Store struct {
 	db    database
 	owner string

@@ -15,9 +15,12 @@ func (s *Store) CreateTask(ctx context.Context, k mapping.Task, key Key) (made m
 		if earlier, err = claimKey(t, p.Tenant, key, k.ID); err != nil || earlier != "" {
 			return err
 		}
-		row, err := holdThread(t, p.Tenant, k.ThreadID)
+		row, err := holdThread(t, scopeFor(p), k.ThreadID)
 		if err != nil {
 			return noThread(err, k.ThreadID)
+		}
+		if err := noteAgent(t, &row, k.Agent); err != nil {
+			return err
 		}
 		_, made, err = insertTask(t, p, row.key, row.ID, k)
 		return err

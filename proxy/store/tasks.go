@@ -33,11 +33,17 @@ func insertTask(t *tx, p mapping.Principal, thread int64, threadID string, k map
 // Task reads a task, without Artifacts.
 func (s *Store) Task(ctx context.Context, id string) (k mapping.Task, err error) {
 	err = s.read1(ctx, func(t *tx) error {
-		row, err := readTask(t, `k.tenant = $1 AND k.task_id = $2`, tenantOf(ctx), id)
+		row, err := findTask(t, scopeOf(ctx), id)
 		k = row.Task
-		return noTask(err, id)
+		return err
 	})
 	return k, err
+}
+
+func findTask(t *tx, sc scope, id string) (taskRow, error) {
+	where, args := sc.narrow(`k.tenant = $1 AND k.task_id = $2`, sc.tenant, id)
+	row, err := readTask(t, where, args...)
+	return row, noTask(err, id)
 }
 
 const taskColumns = `k.id, k.thread, k.tenant, k.task_id, k.owner, h.thread_id, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.created_us, k.updated_us
@@ -75,7 +81,7 @@ type TaskQuery struct {
 
 // Tasks lists tasks, oldest first. Limit 0: all.
 func (s *Store) Tasks(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
-	where, args := taskFilter(tenantOf(ctx), q)
+	where, args := taskFilter(scopeOf(ctx), q)
 	err = s.read(ctx, func(t *tx) error {
 		if err := t.get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, out{&total}); err != nil {
 			return err
@@ -91,8 +97,8 @@ func (s *Store) Tasks(ctx context.Context, q TaskQuery) (list []mapping.Task, to
 	return list, total, err
 }
 
-func taskFilter(tenant string, q TaskQuery) (where string, args in) {
-	where, args = `k.tenant = $1`, in{tenant}
+func taskFilter(sc scope, q TaskQuery) (where string, args in) {
+	where, args = sc.narrow(`k.tenant = $1`, sc.tenant)
 	if q.Agent != "" {
 		args = append(args, q.Agent)
 		where += ` AND k.agent = ` + list(len(args), 1)
@@ -104,9 +110,13 @@ func taskFilter(tenant string, q TaskQuery) (where string, args in) {
 	return where, args
 }
 
-func taskKey(t *tx, tenant, id string) (key int64, err error) {
-	err = t.get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, in{tenant, id}, out{&key})
-	return key, noTask(err, id)
+func taskKey(t *tx, sc scope, id string) (key int64, err error) {
+	if sc.whole() {
+		err = t.get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, in{sc.tenant, id}, out{&key})
+		return key, noTask(err, id)
+	}
+	row, err := findTask(t, sc, id)
+	return row.key, err
 }
 
 // StepRequest is what a step was fetched with.
@@ -121,7 +131,7 @@ type StepRequest struct {
 func (s *Store) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
 	found := make(map[int]StepRequest)
 	err := s.read(ctx, func(t *tx) error {
-		key, err := taskKey(t, tenantOf(ctx), taskID)
+		key, err := taskKey(t, scopeOf(ctx), taskID)
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 // leave; the zero time: never).
 func (s *Store) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *time.Time) (th mapping.Thread, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		row, err := holdThread(t, tenantOf(ctx), id)
+		row, err := holdThread(t, scopeOf(ctx), id)
 		if err != nil {
 			return noThread(err, id)
 		}
@@ -54,7 +54,7 @@ type StateOptions struct {
 // CodeRepeated. Returned events carry Seq and parents.
 func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		key, err := threadKey(t, tenantOf(ctx), threadID)
+		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -132,16 +132,16 @@ func touch(t *tx, thread int64, clear bool) error {
 }
 
 // CopyThread copies a thread with its checkpoints, the events they are folded
-// from, and its artifacts, all under the numbers and ids they have; not its
+// from, its artifacts, all under the numbers and ids they have, and its agents; not its
 // links, tasks, runs and time to go: the copy is idle, and stays.
 func (s *Store) CopyThread(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.write(ctx, func(t *tx) error {
-		old, err := holdThread(t, p.Tenant, id)
+		old, err := holdThread(t, scopeFor(p), id)
 		if err != nil {
 			return noThread(err, id)
 		}
-		row, fresh, err := s.insertThread(t, p, mapping.Thread{ID: newID, Metadata: old.Metadata, Config: old.Config})
+		row, fresh, err := s.insertThread(t, p, mapping.Thread{ID: newID, Metadata: old.Metadata, Config: old.Config}, old.agents)
 		if err != nil {
 			return err
 		}

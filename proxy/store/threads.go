@@ -16,6 +16,7 @@ type NewThread struct {
 	IfExists string          // raise | do_nothing
 	Events   []mapping.Event // state events with checkpoints (supersteps), may be empty
 	Task     *mapping.Task   // a v1 task makes its thread
+	Agent    string          // the thread is for this agent, as if a run of it had been made; "": for none yet
 	Key      Key             // a request that is sent again gets the thread of the first
 }
 
@@ -38,10 +39,16 @@ func (s *Store) createThread(t *tx, p mapping.Principal, n NewThread) (mapping.T
 		return mapping.Thread{}, false, err
 	}
 	if earlier != "" {
-		row, err := readThread(t, p.Tenant, earlier)
+		row, err := readThread(t, scopeFor(p), earlier)
+		if errors.Is(err, sql.ErrNoRows) && p.Limited() { // maybe one that another key made
+			return mapping.Thread{}, false, ErrKeyReused
+		}
 		return row.Thread, true, noThread(err, earlier)
 	}
-	row, fresh, err := s.insertThread(t, p, n.Thread)
+	row, fresh, err := s.insertThread(t, p, n.Thread, n.agents())
+	if errors.Is(err, sql.ErrNoRows) { // it is there, and out of the caller's sight
+		err = mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
+	}
 	if err != nil {
 		return mapping.Thread{}, false, err
 	}
@@ -69,26 +76,36 @@ func (s *Store) createThread(t *tx, p mapping.Principal, n NewThread) (mapping.T
 	return row.Thread, false, nil
 }
 
+func (n *NewThread) agents() string {
+	agents := withAgent("", n.Agent)
+	if n.Task != nil {
+		agents = withAgent(agents, n.Task.Agent)
+	}
+	return agents
+}
+
 // threadRow is a thread with its key.
 type threadRow struct {
-	key int64
+	key    int64
+	agents string // see scope
 	mapping.Thread
 }
 
-// insertThread makes the row of a thread, or reads the one that is there. The
-// row of its numbers is left to the caller.
-func (s *Store) insertThread(t *tx, p mapping.Principal, th mapping.Thread) (row threadRow, fresh bool, err error) {
-	row.Thread = newThread(t, p, th)
+// insertThread makes the row of a thread of these agents, or reads the one that is
+// there: sql.ErrNoRows when that is out of the principal's sight. The row of its numbers
+// is left to the caller.
+func (s *Store) insertThread(t *tx, p mapping.Principal, th mapping.Thread, agents string) (row threadRow, fresh bool, err error) {
+	row.Thread, row.agents = newThread(t, p, th), agents
 	interrupts, err := encodeInterrupts(row.Interrupts)
 	if err != nil {
 		return row, false, err
 	}
-	row.key, err = t.insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (tenant, thread_id) DO NOTHING`,
+	row.key, err = t.insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (tenant, thread_id) DO NOTHING`,
 		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), []byte(row.Config), blob(interrupts),
-		micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires))
+		micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires), agents)
 	if errors.Is(err, sql.ErrNoRows) {
-		row, err = holdThread(t, p.Tenant, th.ID)
+		row, err = holdThread(t, scopeFor(p), th.ID)
 		return row, false, err
 	}
 	s.keepThread(t, threadName{row.Tenant, row.ID}, row.key)
@@ -130,11 +147,12 @@ func newThread(t *tx, p mapping.Principal, th mapping.Thread) mapping.Thread {
 
 // Thread reads a thread, without Values.
 func (s *Store) Thread(ctx context.Context, id string) (th mapping.Thread, err error) {
-	if th, ok := s.freshThread(tenantOf(ctx), id); ok {
+	sc := scopeOf(ctx)
+	if th, ok := s.freshThread(sc.tenant, id); ok && sc.whole() {
 		return th, nil
 	}
 	err = s.read1(ctx, func(t *tx) error {
-		row, err := readThread(t, tenantOf(ctx), id)
+		row, err := readThread(t, sc, id)
 		th = row.Thread
 		return noThread(err, id)
 	})
@@ -142,20 +160,21 @@ func (s *Store) Thread(ctx context.Context, id string) (th mapping.Thread, err e
 }
 
 // holdThread is readThread of a thread that is held from then on.
-func holdThread(t *tx, tenant, id string) (threadRow, error) {
-	if err := t.holdNamed(tenant, id); err != nil {
+func holdThread(t *tx, sc scope, id string) (threadRow, error) {
+	if err := t.holdNamed(sc.tenant, id); err != nil {
 		return threadRow{}, err
 	}
-	row, err := readThread(t, tenant, id)
+	row, err := readThread(t, sc, id)
 	t.held = append(t.held, row.key)
 	return row, err
 }
 
-const threadColumns = `h.id, h.tenant, h.thread_id, h.owner, h.status, h.metadata, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, q.head
+const threadColumns = `h.id, h.tenant, h.thread_id, h.owner, h.status, h.metadata, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, h.agents, q.head
  FROM threads h JOIN thread_seq q ON q.thread = h.id`
 
-func readThread(t *tx, tenant, id string) (row threadRow, err error) {
-	err = t.each(`SELECT `+threadColumns+` WHERE h.tenant = $1 AND h.thread_id = $2`, in{tenant, id}, row.scan)
+func readThread(t *tx, sc scope, id string) (row threadRow, err error) {
+	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, id)
+	err = t.each(`SELECT `+threadColumns+` WHERE `+where, args, row.scan)
 	return row, row.found(err)
 }
 
@@ -175,7 +194,7 @@ func (r *threadRow) scan(scan func(...any) error) error {
 	var interrupts []byte
 	var created, updated, expires int64
 	err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, (*string)(&r.Status), rawOf(&r.Metadata), rawOf(&r.Config), &interrupts,
-		&created, &updated, &expires, &r.Head)
+		&created, &updated, &expires, &r.agents, &r.Head)
 	if err != nil {
 		return err
 	}
@@ -185,8 +204,9 @@ func (r *threadRow) scan(scan func(...any) error) error {
 
 // threadKey finds a thread's key. It is not kept in memory: what is, may be the key of
 // another thread by now, for a reader, and behind a deletion in the same transaction.
-func threadKey(t *tx, tenant, id string) (key int64, err error) {
-	err = t.get(`SELECT id FROM threads WHERE tenant = $1 AND thread_id = $2`, in{tenant, id}, out{&key})
+func threadKey(t *tx, sc scope, id string) (key int64, err error) {
+	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, id)
+	err = t.get(`SELECT h.id FROM threads h WHERE `+where, args, out{&key})
 	return key, noThread(err, id)
 }
 

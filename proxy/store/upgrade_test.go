@@ -15,7 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// before takes the newest migrations back: the tables are those of version 2.
+// before takes the newest migrations back: the tables are those of version 2, but for
+// the agents of threads, which this version, in the place of an older one, goes on to write.
 const before = `DELETE FROM goose_db_version WHERE version_id > 2;
  DROP INDEX artifacts_versions; ALTER TABLE artifacts DROP COLUMN run; ALTER TABLE artifacts DROP COLUMN until_run;
  DROP TABLE agent_facts; DROP TABLE assistant_versions; DROP TABLE assistants;
@@ -23,6 +24,9 @@ const before = `DELETE FROM goose_db_version WHERE version_id > 2;
  CREATE UNIQUE INDEX runs_one ON runs (thread) WHERE status = 'running' AND concurrent = 0;
  DROP INDEX events_seq; CREATE UNIQUE INDEX events_seq ON events (thread, seq);
  CREATE INDEX events_state ON events (thread, seq) WHERE line IS NOT NULL`
+
+// agentless are threads before their agents were noted.
+const agentless = `ALTER TABLE threads DROP COLUMN agents`
 
 // itemsBefore is the table of items as it was on SQLite before they stood beside each other.
 const itemsBefore = `CREATE TABLE items_before (id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, owner TEXT NOT NULL, namespace BLOB NOT NULL, item_key TEXT NOT NULL,
@@ -55,7 +59,7 @@ func TestC7ItemsAreTheSameAfterTheUpgrade(t *testing.T) {
 	}
 	want := all()
 	b.ok(b.Close())
-	b.ok(execOn(path, before+";"+itemsBefore))
+	b.ok(execOn(path, before+";"+agentless+";"+itemsBefore))
 	b = openAt(t, path, store.Options{})
 	if diff := cmp.Diff(want, all()); diff != "" || len(want[0])+len(want[1]) != 4 {
 		t.Errorf("items (-before +after):\n%s", diff)
@@ -75,7 +79,7 @@ func TestC7OlderDatabaseIsBroughtUpToDate(t *testing.T) {
 	c := b.create(newThreadRun())
 	b.append(c, update(`{"a":1}`))
 	b.ok(b.Close())
-	b.ok(execOn(path, before))
+	b.ok(execOn(path, before+";"+agentless))
 	b = openAt(t, path, store.Options{})
 	next, ok, _, err := b.ClaimNext(b.ctx, nil)
 	b.ok(err)

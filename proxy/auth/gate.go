@@ -1,0 +1,136 @@
+package auth
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/time/rate"
+)
+
+// What an address may get wrong: so many keys at once, and one more each interval. A
+// client with a wrong key in its configuration notices it long before.
+const (
+	wrongBurst    = 20
+	wrongInterval = 6 * time.Second
+)
+
+// keptAddresses bounds what is remembered of addresses: of those that sent wrong keys,
+// and of those that sent right ones.
+const keptAddresses = 4096
+
+// Gate slows down the guessing of keys. An address that has sent too many wrong keys
+// is refused before its key is looked at, so that a right guess is not told from a wrong
+// one. A key that was right from that address before still is: clients that share an
+// address with a guesser go on. Safe for concurrent use.
+type Gate struct {
+	keys  *Keys
+	wrong *lru.Cache[string, *rate.Limiter]
+	right *lru.Cache[visit, struct{}]
+}
+
+// visit is a right key from an address.
+type visit struct {
+	from string
+	key  digest
+}
+
+// NewGate stands before keys.
+func NewGate(keys *Keys) (*Gate, error) {
+	wrong, err := lru.New[string, *rate.Limiter](keptAddresses)
+	if err != nil {
+		return nil, err
+	}
+	right, err := lru.New[visit, struct{}](keptAddresses)
+	return &Gate{keys: keys, wrong: wrong, right: right}, err
+}
+
+// Authenticate is Keys.Authenticate of a request that comes from an address. The error
+// is of class Limited when the address has to wait; RetryAfter says how long.
+func (g *Gate) Authenticate(r *http.Request, from string) (mapping.Principal, error) {
+	if !g.keys.Required() {
+		return mapping.Principal{}, nil
+	}
+	key, err := presented(r.Header)
+	if err != nil {
+		return mapping.Principal{}, err
+	}
+	from = network(from)
+	v := visit{from, digestOf(key)}
+	if wait := g.wait(from); wait > 0 && !g.right.Contains(v) {
+		return mapping.Principal{}, &Slowed{wait}
+	}
+	who, err := g.keys.principal(key)
+	if err != nil {
+		g.note(from)
+		return who, err
+	}
+	g.right.Add(v, struct{}{})
+	return who, nil
+}
+
+// wait is how long the address has to wait before it may send a key that is new from it.
+func (g *Gate) wait(from string) time.Duration {
+	l, ok := g.wrong.Get(from)
+	if !ok {
+		return 0
+	}
+	return time.Duration(math.Ceil(max(0, 1-l.Tokens()) * float64(wrongInterval)))
+}
+
+// note counts a wrong key.
+func (g *Gate) note(from string) {
+	fresh := rate.NewLimiter(rate.Every(wrongInterval), wrongBurst)
+	l, ok, _ := g.wrong.PeekOrAdd(from, fresh)
+	if !ok {
+		l = fresh
+	}
+	l.Allow()
+}
+
+// network is what counts as one address: of IPv6 the first 64 bits, which is what a
+// single host is given.
+func network(from string) string {
+	ip, err := netip.ParseAddr(from)
+	if err != nil || ip.Unmap().Is4() {
+		return from
+	}
+	p, err := ip.WithZone("").Prefix(64)
+	if err != nil {
+		return from
+	}
+	return p.String()
+}
+
+// Slowed refuses an address that has sent too many wrong keys.
+type Slowed struct{ wait time.Duration }
+
+func (e *Slowed) Error() string { return "too many wrong API keys" }
+
+// Unwrap gives the error as callers see it.
+func (e *Slowed) Unwrap() error {
+	return mapping.Errorf(mapping.Limited, "too_many_wrong_keys",
+		"Too many wrong API keys came from this address. Check the key, and try again in %d seconds.", e.Seconds())
+}
+
+// Seconds is how long to wait, at least one.
+func (e *Slowed) Seconds() int { return max(1, int(math.Ceil(e.wait.Seconds()))) }
+
+// Reason names why Authenticate refused a request, for counters: missing, twice, wrong
+// or slowed.
+func Reason(err error) string {
+	switch slowed := (*Slowed)(nil); {
+	case errors.As(err, &slowed):
+		return "slowed"
+	case errors.Is(err, errMissing):
+		return "missing"
+	case errors.Is(err, errTwice):
+		return "twice"
+	default:
+		return "wrong"
+	}
+}

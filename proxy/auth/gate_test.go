@@ -1,0 +1,113 @@
+package auth
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// asking is a gate as callers meet it.
+type asking struct {
+	*testing.T
+	gate *Gate
+}
+
+func newAsking(t *testing.T) asking {
+	t.Helper()
+	g, err := NewGate(keys(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asking{t, g}
+}
+
+// try is "" for a key that is let in, or the reason why not.
+func (a asking) try(from, key string) string {
+	r := httptest.NewRequest("GET", "/threads", nil)
+	r.Header = http.Header{"X-Api-Key": {key}}
+	who, err := a.gate.Authenticate(r, from)
+	if err == nil && who.ID == "" || err != nil && who.ID != "" {
+		a.Errorf("key %s from %s: %v, %v", key, from, who, err)
+	}
+	if err == nil {
+		return ""
+	}
+	return Reason(err)
+}
+
+func (a asking) want(from, key, reason string) {
+	a.Helper()
+	if got := a.try(from, key); got != reason {
+		a.Errorf("key %s from %s: %q, want %q", key, from, got, reason)
+	}
+}
+
+func (a asking) guess(from string, times int) {
+	for i := range times {
+		a.try(from, fmt.Sprintf("guess-%d", i))
+	}
+}
+
+// E18: an address that guesses is refused without its guess being looked at, while keys
+// that were right from it before go on, and so do other addresses.
+func TestE18WrongKeysAreSlowed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t)
+		const here, there = "192.0.2.1", "192.0.2.2"
+		a.want(here, alicesKey, "")
+		a.guess(here, wrongBurst-1)
+		a.want(here, "one more", "wrong")
+		a.want(here, "one too many", "slowed")
+		a.want(here, bobsKey, "slowed") // or a right guess could be told
+		a.want(here, alicesKey, "")
+		a.want(there, bobsKey, "")
+		time.Sleep(wrongInterval)
+		a.want(here, "later", "wrong")
+		a.want(here, bobsKey, "slowed")
+		time.Sleep(wrongInterval)
+		a.want(here, bobsKey, "")
+	})
+}
+
+// E18: right keys cost no tries, and neither do requests without a key.
+func TestE18RightKeysAreNotCounted(t *testing.T) {
+	t.Parallel()
+	a := newAsking(t)
+	for range 3 * wrongBurst {
+		a.want("192.0.2.1", alicesKey, "")
+		a.want("192.0.2.1", "", "missing")
+	}
+	a.want("192.0.2.1", "wrong", "wrong")
+}
+
+// E18: a host has as many IPv6 addresses as it likes.
+func TestE18AddressesOfOneHost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t)
+		for i := range wrongBurst {
+			a.want(fmt.Sprintf("2001:db8:1:2:%x::1", i), "wrong", "wrong")
+		}
+		a.want("2001:db8:1:2:ffff::1", "wrong", "slowed")
+		a.want("2001:db8:1:3::1", "wrong", "wrong")
+		a.want("::ffff:192.0.2.1", "wrong", "wrong")
+	})
+}
+
+// E18: what is remembered has a bound, however many addresses there are.
+func TestE18MemoryOfAddressesIsBounded(t *testing.T) {
+	t.Parallel()
+	a := newAsking(t)
+	for i := range keptAddresses + 500 {
+		from := fmt.Sprintf("10.%d.%d.1", i/256, i%256)
+		a.try(from, "wrong")
+		a.try(from, alicesKey)
+	}
+	if wrong, right := a.gate.wrong.Len(), a.gate.right.Len(); wrong > keptAddresses || right > keptAddresses {
+		t.Errorf("%d addresses with wrong keys and %d with right ones are kept", wrong, right)
+	}
+}

@@ -1,0 +1,186 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+const codeFraming = "bad_framing"
+
+// withFraming refuses a request whose end another program could see elsewhere
+// (RFC 9112 section 6.1), and gives up the connection after each chunked one: whatever
+// follows it is never read as a request.
+func (s *Server) withFraming(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, ok := r.Context().Value(headsKey{}).(*heads)
+		if !ok { // not one of our connections
+			next.ServeHTTP(w, r)
+			return
+		}
+		f := h.next()
+		if f != (framing{}) {
+			w.Header().Set("Connection", "close")
+		}
+		if why := f.fault(r); why != "" {
+			s.refuse(w, r, mapping.Errorf(mapping.Malformed, codeFraming, "The request is refused, since it could be read in two ways: %s.", why))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// framing is what the head of a request says of where the request ends; zero for what is
+// plain.
+type framing struct {
+	coded  bool // Transfer-Encoding
+	length bool // Content-Length, of interest beside another oddity only
+	unread bool // a Content-Length that is no plain number
+	bare   bool // a line ends without a carriage return
+}
+
+func (f framing) plain() bool { return !f.coded && !f.unread && !f.bare }
+
+// fault says why a request is refused, or "".
+func (f framing) fault(r *http.Request) string {
+	switch {
+	case f.coded && f.length:
+		return "it has Transfer-Encoding and Content-Length"
+	case f.coded && !r.ProtoAtLeast(1, 1):
+		return "it has Transfer-Encoding in HTTP/1.0"
+	case f.unread:
+		return "its Content-Length is no plain number"
+	case f.bare:
+		return "a line of its head ends without a carriage return"
+	}
+	return ""
+}
+
+// framedListener has the heads of requests looked at as they are read. net/http removes
+// Content-Length beside Transfer-Encoding before a handler could see it.
+type framedListener struct{ net.Listener }
+
+func (l framedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if tcp, ok := c.(*net.TCPConn); ok && err == nil {
+		return &framedConn{TCPConn: tcp}, nil
+	}
+	return c, err
+}
+
+type framedConn struct {
+	*net.TCPConn
+	heads heads
+}
+
+func (c *framedConn) Read(b []byte) (int, error) {
+	n, err := c.TCPConn.Read(b)
+	c.heads.take(b[:n])
+	return n, err
+}
+
+type headsKey struct{}
+
+// withHeads lets handlers find the heads of their connection.
+func withHeads(ctx context.Context, c net.Conn) context.Context {
+	if framed, ok := c.(*framedConn); ok {
+		return context.WithValue(ctx, headsKey{}, &framed.heads)
+	}
+	return ctx
+}
+
+// lineMost is how much of a line is kept: enough for the fields that are looked at.
+const lineMost = 1 << 10
+
+// heads follows the heads of the requests on a connection up to the first that is not
+// plain, which is the last one that is served. net/http feeds it what it reads, and
+// handlers ask it.
+type heads struct {
+	mu    sync.Mutex
+	line  []byte // of the line that has begun, no more than lineMost
+	tail  byte   // the last byte of that line so far
+	begun bool   // a request line was read, and the end of its head was not
+	head  framing
+	body  int64 // bytes of the body behind the head that are still to come
+	read  int   // complete heads
+	asked int   // requests that handlers have asked about
+	over  bool  // the last head was not plain: nothing more is looked at
+}
+
+// next is the framing of the request whose turn it is.
+func (h *heads) next() framing {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked++
+	if h.over && h.asked == h.read {
+		return h.head
+	}
+	return framing{}
+}
+
+// take looks at what was read from the connection.
+func (h *heads) take(b []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for len(b) > 0 && !h.over {
+		if h.body > 0 && !h.begun {
+			n := min(h.body, int64(len(b)))
+			h.body, b = h.body-n, b[n:]
+			continue
+		}
+		piece, rest, ended := bytes.Cut(b, []byte{'\n'})
+		h.line = append(h.line, piece[:min(len(piece), lineMost-len(h.line))]...)
+		if len(piece) > 0 {
+			h.tail = piece[len(piece)-1]
+		}
+		if ended {
+			h.endLine()
+			h.line, h.tail = h.line[:0], 0
+		}
+		b = rest
+	}
+}
+
+// endLine reads a line, as net/http does: empty ones before a request are nothing.
+func (h *heads) endLine() {
+	line := bytes.TrimSuffix(h.line, []byte{'\r'})
+	if len(line) == 0 && !h.begun {
+		return
+	}
+	h.head.bare = h.head.bare || h.tail != '\r'
+	switch {
+	case !h.begun:
+		h.begun = true
+	case len(line) > 0:
+		h.field(line)
+	default:
+		h.endHead()
+	}
+}
+
+func (h *heads) field(line []byte) {
+	name, value, _ := bytes.Cut(line, []byte{':'})
+	switch {
+	case bytes.EqualFold(name, []byte("Transfer-Encoding")):
+		h.head.coded = true
+	case bytes.EqualFold(name, []byte("Content-Length")):
+		n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
+		h.head.length, h.body = true, n
+		h.head.unread = h.head.unread || err != nil || n < 0 || len(line) == lineMost
+	}
+}
+
+func (h *heads) endHead() {
+	h.read++
+	h.begun = false
+	if h.head.plain() {
+		h.head = framing{}
+		return
+	}
+	h.over, h.line = true, nil
+}

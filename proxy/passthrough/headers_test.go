@@ -1,0 +1,92 @@
+package passthrough_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/config"
+)
+
+// sendRaw sends a request as it stands: net/http would put names into their usual form.
+func sendRaw(t *testing.T, address string, header ...string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET /agents/legacy/upstream/x HTTP/1.1\r\nHost: bridge\r\nConnection: close\r\n%s\r\n\r\n", strings.Join(header, "\r\n"))
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+}
+
+// E7: no spelling of a header that says who is calling, or what for, reaches the agent.
+func TestE7IdentityHeadersInAnySpelling(t *testing.T) {
+	t.Parallel()
+	seen := make(chan http.Header, 1)
+	srv := way(t, func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Clone() }, func(c *config.Agent) {
+		c.Headers = map[string]config.Secret{"X-Tenant": "acme", "X-Scope-OrgID": "1"}
+	})
+	address := strings.TrimPrefix(srv.URL, "http://")
+	for _, name := range []string{
+		"X-Tenant", "x-tenant", "X_Tenant", "x_tenant", "X.Tenant", "X-TENANT", "X_Scope_OrgID", "X-Scope_OrgID",
+		"X-Api-Key", "x_api_key", "X_API_KEY", "Authorization", "Proxy_Authorization", "Cookie",
+		"X-Forwarded-User", "X_Forwarded_User", "x-forwarded_user", "X-Forwarded-Email", "X-Forwarded-Groups", "X-Forwarded-Preferred-Username",
+		"X-Forwarded-For", "X_Forwarded_For", "X-Forwarded-Prefix", "X-Forwarded-Client-Cert", "Forwarded", "X-Real-IP",
+		"X-Remote-User", "X_Remote_User", "Remote-User", "REMOTE_USER", "X-Remote-Group", "X-Original-URL", "X_Original_URL", "X-Rewrite-URL",
+		"X-Auth-Request-Email", "X-WebAuth-User", "X-HTTP-Method-Override",
+	} {
+		sendRaw(t, address, name+": forged", "X-Kept: yes", "X_Kept_Too: yes")
+		got := <-seen
+		for sent, values := range got {
+			if strings.Contains(strings.Join(values, ","), "forged") {
+				t.Errorf("%s arrives as %s: %q", name, sent, values)
+			}
+		}
+		if got.Get("X-Tenant") != "acme" || got.Get("X-Scope-OrgID") != "1" || got.Get("X-Kept") != "yes" || len(got["X_kept_too"]) != 1 {
+			t.Errorf("beside %s the agent gets %v", name, got)
+		}
+	}
+}
+
+// An agent's page is shown as one of no origin, which the bridge refuses as a caller,
+// whatever the agent says of itself.
+func TestPagesOfAgentsAreConfined(t *testing.T) {
+	t.Parallel()
+	srv := way(t, func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "text/html")
+		for _, name := range []string{"X-Content-Type-Options", "Set-Cookie", "Service-Worker-Allowed", "NEL", "Report-To", "Reporting-Endpoints", "Clear-Site-Data", "Accept-CH"} {
+			h.Set(name, "theirs")
+		}
+		if r.URL.Query().Has("policy") {
+			h.Set("Content-Security-Policy", "sandbox allow-scripts allow-same-origin; default-src *")
+		}
+		fmt.Fprint(w, "<script>fetch('/threads/search', {method: 'POST'})</script>")
+	})
+	for _, path := range []string{"/page", "/page?policy"} {
+		res, _ := send(t, request(t, "GET", srv.URL+"/agents/legacy/upstream"+path, ""))
+		policies := res.Header.Values("Content-Security-Policy")
+		ours := policies[len(policies)-1]
+		if !strings.HasPrefix(ours, "sandbox ") || strings.Contains(ours, "allow-same-origin") || strings.Contains(ours, "escape") || strings.Contains(ours, "top-navigation") {
+			t.Errorf("%s: policies %q", path, policies)
+		}
+		for name, values := range res.Header {
+			if strings.Contains(strings.Join(values, ","), "theirs") {
+				t.Errorf("%s: %s is passed on", path, name)
+			}
+		}
+	}
+	worker := request(t, "GET", srv.URL+"/agents/legacy/upstream/worker.js", "")
+	worker.Header.Set("Service-Worker", "script")
+	if res, body := send(t, worker); res.StatusCode != http.StatusForbidden {
+		t.Errorf("a service worker's script: %d %s", res.StatusCode, body)
+	}
+}

@@ -1,0 +1,107 @@
+package store_test
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// only is the same database as a key sees it that may use these agents alone.
+func (b *bench) only(key string, agents ...string) *bench {
+	limited := *b
+	limited.ctx = mapping.WithPrincipal(b.ctx, mapping.Principal{ID: key, Agents: agents})
+	return &limited
+}
+
+func (b *bench) sees(thread string) bool {
+	b.t.Helper()
+	_, err := b.Thread(b.ctx, thread)
+	if err != nil && mapping.Classify(err).Class != mapping.NotFound {
+		b.t.Fatal(err)
+	}
+	listed, total, failed := b.Threads(b.ctx, store.ThreadQuery{IDs: []string{thread}})
+	b.ok(failed)
+	if (err == nil) != (total == 1) || len(listed) != total {
+		b.t.Errorf("thread %s is read with %v and listed %d times", thread, err, total)
+	}
+	return total == 1
+}
+
+// runOf makes a run of an agent, on a thread or a new one.
+func (b *bench) runOf(agent, thread string) store.Created {
+	b.t.Helper()
+	n := newThreadRun()
+	if thread != "" {
+		n = newRun(thread, mapping.StrategyReject)
+	}
+	n.Run.Agent = agent
+	if n.Task != nil {
+		n.Task.Agent = agent
+	}
+	c := b.create(n)
+	b.end(c, mapping.RunSuccess)
+	return c
+}
+
+// TestKeysSeeTheThreadsOfTheirAgents: a thread is seen by keys that may use all agents
+// which have worked on it.
+func TestKeysSeeTheThreadsOfTheirAgents(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		mine := b.runOf("one", "").Thread.ID
+		both := b.runOf("one", "").Thread.ID
+		b.runOf("two", both)
+		b.runOf("one", both)
+		copied, err := b.CopyThread(b.ctx, both, id())
+		b.ok(err)
+		empty, _, err := b.only("first", "one").CreateThread(b.only("first", "one").ctx, store.NewThread{Thread: mapping.Thread{ID: id()}})
+		b.ok(err)
+		meant, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: id()}, Agent: "one"})
+		b.ok(err)
+		ids := []string{mine, both, copied.ID, empty.ID, meant.ID}
+		for _, tt := range []struct {
+			key    string
+			agents []string
+			want   []bool
+		}{
+			{"first", []string{"one"}, []bool{true, false, false, true, true}},
+			{"second", []string{"one"}, []bool{true, false, false, false, true}},
+			{"first", []string{"two"}, []bool{false, false, false, true, false}},
+			{"first", []string{"one", "two"}, []bool{true, true, true, true, true}},
+			{"second", []string{"on", "e", "/one/", ""}, []bool{false, false, false, false, false}},
+			{"second", []string{}, []bool{false, false, false, false, false}},
+			{"second", nil, []bool{true, true, true, true, true}},
+		} {
+			as := b.only(tt.key, tt.agents...)
+			var got []bool
+			for _, id := range ids {
+				got = append(got, as.sees(id))
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("key %s for %v sees %v, want %v", tt.key, tt.agents, got, tt.want)
+			}
+		}
+	})
+}
+
+// TestAgentsOfThreadsAfterTheUpgrade: what an older version wrote belongs to the agents
+// that its runs were for.
+func TestAgentsOfThreadsAfterTheUpgrade(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "old.db")
+	b := openAt(t, path, store.Options{})
+	mine := b.runOf("one", "").Thread.ID
+	both := b.runOf("one", "").Thread.ID
+	b.runOf("two", both)
+	b.ok(b.Close())
+	b.ok(execOn(path, `DELETE FROM goose_db_version WHERE version_id > 8;`+agentless))
+	b = openAt(t, path, store.Options{})
+	one := b.only("k", "one")
+	if !one.sees(mine) || one.sees(both) || !b.only("k", "two", "one").sees(both) {
+		t.Error("the threads are not those of their runs' agents")
+	}
+}
