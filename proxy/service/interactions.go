@@ -172,7 +172,7 @@ func (p *pull) reply(ctx context.Context) (run mapping.Run, ok bool, err error) 
 	if err := p.catchUp(ctx, p.ses); err != nil {
 		return run, false, err
 	}
-	if found, err := p.others(ctx, p.ses); found || err != nil {
+	if moved, err := p.sync(ctx, p.ses); moved || err != nil {
 		return run, false, err
 	}
 	p.ses.mu.Lock()

@@ -61,7 +61,7 @@ type taskRun struct {
 	task     mapping.Task
 	stepping mapping.Stepping
 	followUp bool
-	due      int                 // the step that is due; with followUp
+	newest   string              // the newest run of the task that is known, "" for none
 	asker    string              // the run whose question is answered
 	guessed  string              // the question that is answered by default
 	spent    []string            // the questions that were, as often as may be
@@ -155,7 +155,7 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 	r := &b.out.Run
 	if b.task != nil {
 		r.TaskID = b.task.task.ID
-		r.Options.Stepping, r.Options.FollowUp, r.Options.Due = b.task.stepping, b.task.followUp, b.task.due
+		r.Options.Stepping, r.Options.FollowUp = b.task.stepping, b.task.followUp
 		r.Options.Guessed, r.Options.Spent, r.Options.Asked = b.task.guessed, b.task.spent, b.task.asked
 		r.Options.Uploaded = b.task.uploaded
 		if !r.Options.Resuming {

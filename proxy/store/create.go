@@ -18,6 +18,7 @@ type NewRun struct {
 	Task                             *mapping.Task   // a new lineage; nil: Run.TaskID exists
 	Events                           []mapping.Event // started (+ input): appended at once if the run is claimed
 	Answers                          Answers         // what the run answers, if it does
+	Newest                           *string         // the run that must still be the newest of its task, "" for none; else Conflict CodeTaskMoved. nil: any
 	Claim                            bool            // run it here if its thread is free now
 	Brief                            bool            // it will end in a moment and, if it makes its thread, is under ids that were made for it: see ahead
 	Room                             Room            // for it to wait in; Limited queue_full where there is none
@@ -95,7 +96,7 @@ func (m *maker) make() error {
 	if done, err := m.replay(); done || err != nil {
 		return err
 	}
-	for _, step := range []func() error{m.place, m.admit, m.lineage, m.answers, m.base, m.insert, m.begin} {
+	for _, step := range []func() error{m.place, m.admit, m.lineage, m.answers, m.follows, m.base, m.insert, m.begin} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -285,8 +286,8 @@ func (m *maker) answers() error {
 		return nil
 	}
 	late := slices.ContainsFunc(a.Open, func(q mapping.Interrupt) bool { return !asks(m.thread.Interrupts, q) })
-	var newest string
-	if err := m.get(`SELECT run_id FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, in{m.task}, out{&newest}); err != nil {
+	newest, err := newestOf(m.tx, m.task)
+	if err != nil {
 		return err
 	}
 	displaced := slices.ContainsFunc(m.made.Active, func(r mapping.Run) bool { return r.ID == newest })
@@ -295,6 +296,37 @@ func (m *maker) answers() error {
 	}
 	left := slices.DeleteFunc(slices.Clone(m.thread.Interrupts), func(q mapping.Interrupt) bool { return asks(a.Open, q) })
 	return mapping.NothingToResume(m.thread.ID, left)
+}
+
+// follows refuses a run of a task that has moved on since its maker looked: two
+// processes that each see a task without a run make one run, not two. A follow-up
+// run begins to count with the first step that nobody was given; while another
+// process writes a step, which it may have to take back, that is not known.
+func (m *maker) follows() error {
+	if m.n.Newest == nil {
+		return nil
+	}
+	newest, err := newestOf(m.tx, m.task)
+	if err == nil && newest != *m.n.Newest {
+		err = taskMoved(m.n.Run.TaskID)
+	}
+	if err != nil || !m.n.Run.Options.FollowUp {
+		return err
+	}
+	var given int
+	var reserved bool
+	if err := m.get(`SELECT cursor_n, reserved_n <> 0 AND reserved_until_us > $2 FROM tasks WHERE id = $1`, in{m.task, m.now}, out{&given, &reserved}); err != nil {
+		return err
+	}
+	if reserved {
+		return taskMoved(m.n.Run.TaskID)
+	}
+	m.n.Run.Options.Due = given + 1
+	return nil
+}
+
+func taskMoved(taskID string) error {
+	return mapping.Errorf(mapping.Conflict, CodeTaskMoved, "Task %q changed meanwhile. Try again.", taskID)
 }
 
 func asks(open []mapping.Interrupt, q mapping.Interrupt) bool {

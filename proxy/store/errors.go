@@ -24,6 +24,9 @@ const (
 	codeThreadThere = "thread_exists"
 )
 
+// CodeTaskMoved refuses a run whose maker does not know the newest run of its task.
+const CodeTaskMoved = "task_moved"
+
 // Primary result codes of SQLite ("Result and Error Codes"). An extended code
 // has them in its low byte.
 const (
