@@ -96,6 +96,11 @@ func (e *Engine) giveBack(agent *Agent, acquired bool) {
 // are looked at again.
 func (e *Engine) release(agent *Agent) {
 	agent.release()
+	e.Freed()
+}
+
+// Freed has the runs that wait looked at: a thread, or a slot, may be free for them.
+func (e *Engine) Freed() {
 	if e.waiting.Load() {
 		e.ring()
 	}

@@ -57,7 +57,8 @@ type Created struct {
 // CreateRun is one transaction: thread, task, run, first events, claim. A busy
 // thread (any run of it pending or running, parked and delayed ones included):
 // reject → Conflict thread_busy naming the run; enqueue → pending; interrupt, rollback →
-// pending, Created.Active set and stop requests noted on the active runs.
+// pending, Created.Active set and stop requests noted on the active runs. While the
+// thread is held for an update of its state (HoldUpdate), a run is pending.
 // concurrent: beside those that let others run beside them (Options.Shared, which
 // a concurrent run must have itself), pending while there is another.
 //
@@ -88,6 +89,7 @@ type maker struct {
 	n         NewRun
 	thread    threadRow
 	fresh     bool // the thread was made by this operation
+	updating  bool // it is held for an update of its state: see HoldUpdate
 	task, run int64
 	made      Created
 }
@@ -160,12 +162,13 @@ func (m *maker) admit() error {
 		return err
 	}
 	strategy := m.n.Run.Multitask
-	free := len(active) == 0
-	if !free && strategy == mapping.StrategyConcurrent {
+	free := len(active) == 0 && !m.updating
+	if len(active) > 0 && strategy == mapping.StrategyConcurrent {
 		if free, err = m.amongShared(); err != nil {
 			return err
 		}
-	} else if !free {
+		free = free && !m.updating
+	} else if len(active) > 0 {
 		if err := m.yield(active, strategy); err != nil {
 			return err
 		}
@@ -178,17 +181,22 @@ func (m *maker) admit() error {
 }
 
 // active are the runs that hold the thread: the running ones, else the oldest
-// pending one.
+// pending one. It notes by the way whether the thread is held for an update.
 func (m *maker) active() (list []runRow, err error) {
 	if m.fresh {
 		return nil, nil
 	}
 	var keys []int64
-	err = m.until(`SELECT id, status FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id`, in{m.thread.key},
+	err = m.until(`SELECT 0 AS id, '~' AS status FROM updates WHERE thread = $1
+ UNION ALL SELECT id, status FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id`, in{m.thread.key},
 		func(scan func(...any) error) (bool, error) {
 			var key int64
 			var status string
 			err := scan(&key, &status)
+			if key == 0 {
+				m.updating = true
+				return err == nil, err
+			}
 			running := status == string(mapping.RunRunning)
 			if len(keys) == 0 || running {
 				keys = append(keys, key)

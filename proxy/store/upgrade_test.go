@@ -18,7 +18,7 @@ import (
 // before takes the newest migrations back: the tables are those of version 2.
 const before = `DELETE FROM goose_db_version WHERE version_id > 2;
  DROP INDEX artifacts_versions; ALTER TABLE artifacts DROP COLUMN run; ALTER TABLE artifacts DROP COLUMN until_run;
- DROP TABLE agent_facts; DROP TABLE assistant_versions; DROP TABLE assistants;
+ DROP TABLE updates; DROP TABLE agent_facts; DROP TABLE assistant_versions; DROP TABLE assistants;
  DROP INDEX runs_stopped; DROP INDEX runs_open; CREATE INDEX runs_open ON runs (thread, id) WHERE ended_us = 0;
  CREATE UNIQUE INDEX runs_one ON runs (thread) WHERE status = 'running' AND concurrent = 0;
  DROP INDEX events_seq; CREATE UNIQUE INDEX events_seq ON events (thread, seq);
