@@ -245,7 +245,8 @@ func (c *core) head(ctx context.Context, threadID string) (*mapping.Fold, error)
 	if err != nil {
 		return nil, err
 	}
-	return c.log.Base(ctx, t.ID, t.Head)
+	_, fold, err := c.atHead(ctx, t)
+	return fold, err
 }
 
 // byStart orders runs by when they began; those that have not come last, as

@@ -137,7 +137,7 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 	if err := b.in.CheckFiles(); err != nil || b.thread.Head == "" {
 		return err
 	}
-	fold, err := b.log.Base(ctx, b.thread.ID, b.thread.Head)
+	_, fold, err := b.atHead(ctx, b.thread)
 	if err != nil {
 		return err
 	}

@@ -147,3 +147,50 @@ func TestWordsInMidRunOnAnotherReplica(t *testing.T) {
 		}
 	}
 }
+
+// C9: who reads a thread while another replica rolls its runs back sees it as it was or
+// as it is.
+func TestReadsBesideRollbacksOnAnotherReplica(t *testing.T) {
+	t.Parallel()
+	all := replicas(t, 2)
+	here, there, ctx := all[0], all[1], t.Context()
+	var threads []string
+	for range 3 {
+		r, _ := here.start(t, ctx, newRun(mapping.NewID(), "graph", "hi"))
+		threads = append(threads, r.ThreadID)
+	}
+	looks := map[string]func(thread string) error{
+		"search": func(string) error { _, _, err := there.Index.Search(ctx, adapter.ThreadQuery{Limit: 10}); return err },
+		"topics": func(string) error {
+			_, _, err := there.Topics.List(ctx, "graph", adapter.Page{Number: 1, Size: 10})
+			return err
+		},
+		"thread": func(thread string) error { _, err := there.Threads.Get(ctx, thread); return err },
+		"state":  func(thread string) error { _, err := there.States.Get(ctx, thread, ""); return err },
+	}
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	for name, look := range looks {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				if err := look(threads[i%len(threads)]); err != nil {
+					t.Errorf("%s: %v", name, err)
+					return
+				}
+				select {
+				case <-over:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for i := range 60 {
+		r, _ := here.start(t, ctx, newRun(threads[i%len(threads)], "graph", "again"))
+		if err := here.Runs.Delete(ctx, adapter.RunRef{ThreadID: r.ThreadID, RunID: r.ID}); err != nil {
+			t.Error(err)
+		}
+	}
+	close(over)
+	wg.Wait()
+}

@@ -15,15 +15,19 @@ import (
 type states struct{ *core }
 
 func (s *states) Get(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
-	t, err := s.st.Thread(ctx, threadID)
-	if err != nil {
-		return adapter.ThreadState{}, err
+	for try := 1; ; try++ {
+		t, err := s.st.Thread(ctx, threadID)
+		if err != nil {
+			return adapter.ThreadState{}, err
+		}
+		fold, c, err := s.log.State(ctx, threadID, checkpointID)
+		if err != nil {
+			return adapter.ThreadState{}, err
+		}
+		if checkpointID != "" || c.ID == t.Head || try == headRetries { // else the head moved in between
+			return s.state(ctx, t, c, fold)
+		}
 	}
-	fold, c, err := s.log.State(ctx, threadID, checkpointID)
-	if err != nil {
-		return adapter.ThreadState{}, err
-	}
-	return s.state(ctx, t, c, fold)
 }
 
 // state is what GET state says of a checkpoint. The head also tells how the

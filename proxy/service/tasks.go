@@ -98,12 +98,14 @@ func (s *tasks) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (
 		}
 	}
 	list, total, err := s.st.Tasks(ctx, store.TaskQuery{Agent: agent.Name, ThreadID: ref.Topic, Limit: p.Size, Offset: (p.Number - 1) * p.Size})
-	for i := range list {
-		if err != nil {
-			break
-		}
-		list[i].Artifacts, _, err = s.st.Artifacts(ctx, list[i].ThreadID, 0, 0)
+	if err != nil {
+		return nil, 0, err
 	}
+	list, err = those(list, func(t mapping.Task) (mapping.Task, error) {
+		var err error
+		t.Artifacts, _, err = s.st.Artifacts(ctx, t.ThreadID, 0, 0)
+		return t, err
+	})
 	return list, total, err
 }
 
