@@ -134,8 +134,8 @@ type ThreadState struct {
 type Runs interface {
 	// Start makes a run durable and, when its thread is free, begins it.
 	Start(ctx context.Context, n NewRun) (Started, error)
-	// StartAll is Start for several runs. What is refused of one refuses all,
-	// with none started, but for a thread that is busy.
+	// StartAll is Start for several runs. What is refused of one refuses all: none is
+	// made.
 	StartAll(ctx context.Context, list []NewRun) ([]Started, error)
 	// Get finds a run; ThreadID may be empty.
 	Get(ctx context.Context, ref RunRef) (mapping.Run, error)

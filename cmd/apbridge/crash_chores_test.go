@@ -93,6 +93,16 @@ func playRecords(t *testing.T, d *doomed, _ adaptertest.Peer) {
 	run := d.keyed(crashThread+"/runs", `{"assistant_id":"agent",`+saysHi+`}`, "run").text("run_id")
 	d.get(crashThread + "/runs/" + run + "/join")
 	d.gone("DELETE", crashThread+"/runs/"+run, "")
+	const one = `{"assistant_id":"agent","on_completion":"keep",` + saysHi + `}`
+	batch := func() []any { return d.keyed("/runs/batch", `[`+one+`,`+one+`]`, "batch").list("") }
+	first := batch()
+	for i, r := range batch() {
+		if id := dig(r, "run_id"); i >= len(first) || id != dig(first[i], "run_id") {
+			t.Errorf("run %d of the batch is another one the second time: %v", i, id)
+		}
+		d.get("/threads/" + dig(r, "thread_id").(string) + "/runs/" + dig(r, "run_id").(string) + "/join")
+	}
+	d.expect("runs of the batch", len(first), 2)
 	d.get("/readyz")
 	d.end()
 }

@@ -81,6 +81,24 @@ func (s *Store) CreateRun(ctx context.Context, n NewRun) (c Created, err error) 
 	return c, err
 }
 
+// CreateRuns is CreateRun for several runs in one transaction: what is refused of one
+// refuses all, and none of them begins before all are there.
+func (s *Store) CreateRuns(ctx context.Context, list []NewRun) (made []Created, err error) {
+	p := mapping.PrincipalOf(ctx)
+	err = s.write(ctx, func(t *tx) error {
+		made = make([]Created, len(list))
+		for i, n := range list {
+			m := maker{s: s, tx: t, principal: p, n: n}
+			if err := m.make(); err != nil {
+				return err
+			}
+			made[i] = m.made
+		}
+		return nil
+	})
+	return made, err
+}
+
 // maker carries one CreateRun through its operation.
 type maker struct {
 	s *Store
