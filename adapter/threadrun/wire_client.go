@@ -159,4 +159,5 @@ type runCreate struct {
 type commandWire struct {
 	Resume json.RawMessage `json:"resume,omitempty"`
 	Update json.RawMessage `json:"update,omitempty"`
+	Goto   json.RawMessage `json:"goto,omitempty"`
 }

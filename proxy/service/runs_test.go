@@ -380,3 +380,15 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}
 }
+
+// P B17: where to go on is the agent's affair, before one that has nodes.
+func TestGotoIsPassedToAGraph(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	n := newRun("", "graph", "")
+	n.Command = &adapter.Command{Update: json.RawMessage(`{"k":1}`), Goto: json.RawMessage(`"act"`)}
+	r, out := b.start(t, t.Context(), n)
+	if out.Status != mapping.RunSuccess || string(r.Options.Goto) != `"act"` || string(r.Options.Update) != `{"k":1}` {
+		t.Errorf("%+v, options %+v", out, r.Options)
+	}
+}
