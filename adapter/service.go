@@ -104,9 +104,13 @@ type States interface {
 // StateUpdate is a change of a thread's state from outside of a run.
 type StateUpdate struct {
 	Values       json.RawMessage
+	Then         []json.RawMessage // further values, reduced after those, in order; one checkpoint comes of all
 	AsNode       string
 	CheckpointID string // "": the head; an older one forks
 }
+
+// All are the values in the order in which they are reduced.
+func (u StateUpdate) All() []json.RawMessage { return append([]json.RawMessage{u.Values}, u.Then...) }
 
 // HistoryQuery selects checkpoints.
 type HistoryQuery struct {

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -123,12 +124,12 @@ func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint
 	if w == nil {
 		return u.reduce(ctx)
 	}
-	read, err := w.UpdateState(ctx, link, u.asked.Values, u.asked.AsNode)
-	if cannotUpdate(err) {
+	read, taken, refused := u.tell(ctx, w, link)
+	switch {
+	case cannotUpdate(refused):
 		return u.reduce(ctx)
-	}
-	if err != nil {
-		return made, err
+	case refused != nil && taken == 0:
+		return made, refused
 	}
 	made, err = u.follow(ctx, link, read)
 	for try := 0; err != nil && mapping.Classify(err).Code == store.CodeHeadMoved && try < headRetries; try++ {
@@ -138,7 +139,33 @@ func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint
 			made, err = u.reduce(ctx)
 		}
 	}
+	if err == nil {
+		err = refused // what the agent took before it is the state now
+	}
 	return made, err
+}
+
+// tell gives the agent the values one after the other, and returns the state that came
+// of those it took.
+func (u *stateUpdate) tell(ctx context.Context, w adapter.StateWriter, link mapping.Link) (read adapter.State, taken int, err error) {
+	for _, values := range u.asked.All() {
+		next, err := w.UpdateState(ctx, link, values, u.asked.AsNode)
+		if err != nil {
+			return read, taken, partly(err, taken)
+		}
+		read, taken = next, taken+1
+	}
+	return read, taken, nil
+}
+
+// partly says of a refusal how many values the agent had taken before.
+func partly(err error, taken int) error {
+	e := mapping.Classify(err)
+	if taken == 0 || cannotUpdate(err) {
+		return err
+	}
+	return &mapping.Error{Class: e.Class, Code: e.Code, Err: err, Detail: e.Detail,
+		Message: fmt.Sprintf("The first %d of the values are in the state, the next was refused: %s", taken, e.Message)}
 }
 
 // free lets others go on with the thread.
@@ -242,14 +269,19 @@ func replaceEvent(fold *mapping.Fold, values json.RawMessage, step int, now time
 // updateEvent reduces values onto a state and returns the event that says so. The
 // node that is named as their author is kept with the checkpoint.
 func updateEvent(fold *mapping.Fold, u adapter.StateUpdate, source string, step int, now time.Time) (mapping.Event, *mapping.Fold, error) {
-	id := mapping.NewID()
-	values, err := mapping.NormalValues(object(u.Values), id)
-	if err != nil {
-		return mapping.Event{}, nil, err
-	}
-	reduced, err := fold.Reduce(values)
-	if err != nil {
-		return mapping.Event{}, nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "values must be an object of state keys: %v.", err)
+	id, reduced := mapping.NewID(), fold
+	for i, given := range u.All() {
+		base := id // of the ids of messages that have none
+		if i > 0 {
+			base = mapping.NewID()
+		}
+		values, err := mapping.NormalValues(object(given), base)
+		if err != nil {
+			return mapping.Event{}, nil, err
+		}
+		if reduced, err = reduced.Reduce(values); err != nil {
+			return mapping.Event{}, nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "values must be an object of state keys: %v.", err)
+		}
 	}
 	diff, after, err := fold.DiffTo(reduced.JSON())
 	if err != nil {

@@ -184,3 +184,49 @@ func TestKeyedWordsAtOnceAreToldOnce(t *testing.T) {
 		t.Errorf("told %d times, %s", k.told, d)
 	}
 }
+
+// P B14: a list of values is reduced in order into one checkpoint, by the bridge and by
+// an agent; what an agent refuses in the middle leaves what came before.
+func TestAListOfValuesIsOneUpdate(t *testing.T) {
+	t.Parallel()
+	two := adds("one.")
+	two.Then = []json.RawMessage{adds("two.").Values}
+	for name, agent := range map[string]string{"by the bridge": "legacy", "by an agent": "graph"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, k := setup(t), &keeper{}
+			thread := b.keeps(t, k)
+			if agent == "legacy" {
+				r, _ := b.start(t, t.Context(), newRun(mapping.NewID(), agent, "hi"))
+				thread = r.ThreadID
+			}
+			before := len(b.history(t, thread))
+			if _, err := b.States.Update(t.Context(), thread, two); err != nil {
+				t.Fatal(err)
+			}
+			states := b.history(t, thread)
+			s := string(states[0].Values)
+			if one, second := strings.Index(s, `"one."`), strings.Index(s, `"two."`); one < 0 || second < one || len(states) != before+1 {
+				t.Errorf("%d checkpoints more, the state: %s", len(states)-before, s)
+			}
+			if agent == "legacy" {
+				return
+			}
+			bad := adds("three.")
+			bad.Then = []json.RawMessage{json.RawMessage(`{"messages":7}`)}
+			_, err := b.States.Update(t.Context(), thread, bad)
+			if s := string(b.history(t, thread)[0].Values); err == nil || !strings.Contains(s, `"three."`) {
+				t.Errorf("refused in the middle: %v, the state: %s", err, s)
+			}
+		})
+	}
+}
+
+func (b *bench) history(t *testing.T, thread string) []adapter.ThreadState {
+	t.Helper()
+	list, err := b.States.History(t.Context(), thread, adapter.HistoryQuery{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
