@@ -96,8 +96,10 @@ type Describer interface {
 }
 
 // StateWriter is a backend whose agent keeps a state that can be changed
-// between runs. Update sends values through the agent's reducers and returns
-// the state read back. Optional.
+// between runs. UpdateState sends values through the agent's reducers and returns
+// the state read back. It fails with upstream_lost where the agent's copy of the
+// thread is not known to be as it was and cannot be read: the next run makes a new
+// one. Optional.
 type StateWriter interface {
 	UpdateState(ctx context.Context, link mapping.Link, values json.RawMessage, asNode string) (State, error)
 }

@@ -104,9 +104,13 @@ type States interface {
 // StateUpdate is a change of a thread's state from outside of a run.
 type StateUpdate struct {
 	Values       json.RawMessage
+	Then         []json.RawMessage // further values, reduced after those, in order; one checkpoint comes of all
 	AsNode       string
 	CheckpointID string // "": the head; an older one forks
 }
+
+// All are the values in the order in which they are reduced.
+func (u StateUpdate) All() []json.RawMessage { return append([]json.RawMessage{u.Values}, u.Then...) }
 
 // HistoryQuery selects checkpoints.
 type HistoryQuery struct {
@@ -134,8 +138,8 @@ type ThreadState struct {
 type Runs interface {
 	// Start makes a run durable and, when its thread is free, begins it.
 	Start(ctx context.Context, n NewRun) (Started, error)
-	// StartAll is Start for several runs. What is refused of one refuses all,
-	// with none started, but for a thread that is busy.
+	// StartAll is Start for several runs. What is refused of one refuses all: none is
+	// made.
 	StartAll(ctx context.Context, list []NewRun) ([]Started, error)
 	// Get finds a run; ThreadID may be empty.
 	Get(ctx context.Context, ref RunRef) (mapping.Run, error)

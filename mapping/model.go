@@ -114,6 +114,7 @@ type RunOptions struct {
 	Guessed         string          `json:"guessed,omitempty"` // text of the question a default answer was given to
 	Spent           []string        `json:"spent,omitempty"`   // texts of questions that get no default answer any more
 	Update          json.RawMessage `json:"update,omitempty"`  // command.update
+	Goto            json.RawMessage `json:"goto,omitempty"`    // command.goto
 	Input           json.RawMessage `json:"input,omitempty"`   // instead of the input in Kwargs; nil: that one
 	StreamModes     []string        `json:"stream_modes,omitempty"`
 	Subgraphs       bool            `json:"subgraphs,omitempty"`

@@ -276,11 +276,19 @@ func (a *ThreadAgent) noThread(w http.ResponseWriter, route, thread string) {
 	http.Error(w, "Thread with ID "+thread+" not found", http.StatusNotFound)
 }
 
+// NoNode is a node that the agent does not have: it refuses a state update as that.
+const NoNode = "nowhere"
+
 func (a *ThreadAgent) updateState(w http.ResponseWriter, t *scriptedThread, thread string, body []byte) {
 	var req struct {
 		Values json.RawMessage `json:"values"`
+		AsNode string          `json:"as_node"`
 	}
 	_ = json.Unmarshal(body, &req)
+	if req.AsNode == NoNode {
+		http.Error(w, "Node "+NoNode+" does not exist", http.StatusUnprocessableEntity)
+		return
+	}
 	a.mu.Lock()
 	a.updates++
 	id := fmt.Sprintf("1f1e5690-34be-6bb0-8004-%012d", a.updates)

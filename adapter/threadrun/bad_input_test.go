@@ -118,6 +118,7 @@ func otherBadInputs() []badInput {
 		{"state: subgraphs", "GET", aThread + "/state?subgraphs=perhaps", ``, 422, "subgraphs must be true or false"},
 		{"state update: empty", "POST", aThread + "/state", ``, 422, "empty"},
 		{"state update: values", "POST", aThread + "/state", `{"values":"x"}`, 422, "values must be an object"},
+		{"state update: a list of values", "POST", aThread + "/state", `{"values":[{"a":1},7]}`, 422, "values.1 must be an object"},
 		{"state update: as_node", "POST", aThread + "/state", `{"as_node":1}`, 422, "as_node must be a string"},
 		{"history: limit", "GET", aThread + "/history?limit=x", ``, 422, "limit must be a whole number"},
 		{"history: before", "GET", aThread + "/history?before=x", ``, 422, "before must be a checkpoint's UUID"},

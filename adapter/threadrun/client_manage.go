@@ -67,8 +67,9 @@ func (b *backend) UpdateState(ctx context.Context, link mapping.Link, values jso
 		return adapter.State{}, b.updateError(err)
 	}
 	st, err := b.head(ctx, link.Remote)
-	if err != nil {
-		return adapter.State{}, err
+	if err != nil { // it has taken the update all the same: see adapter.StateWriter
+		return adapter.State{}, &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamLost, Err: err,
+			Message: "Agent \"" + b.up.Name + "\" took the state update, but its state could not be read."}
 	}
 	return adapter.State{Values: st.Values, Checkpoint: st.head(), Next: nonNil(st.Next), Tasks: st.Tasks}, nil
 }

@@ -22,7 +22,7 @@ const profilePlain = "agentprotocol"
 
 func (s *session) runPlain() error {
 	o := s.t.Run.Options
-	if s.t.Resume || set(o.Update) != nil || len(o.InterruptBefore)+len(o.InterruptAfter) > 0 {
+	if s.t.Resume || set(o.Update) != nil || set(o.Goto) != nil || len(o.InterruptBefore)+len(o.InterruptAfter) > 0 {
 		return mapping.Errorf(mapping.Upstream, mapping.CodeNotSupported,
 			"Agent %q is a plain Agent Protocol server: it has no way to take an answer or a command, or to stop at a node.", s.b.up.Name)
 	}

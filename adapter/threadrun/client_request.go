@@ -52,14 +52,14 @@ func (s *session) request(next bool) runCreate {
 }
 
 // tell puts what the client said into the first request of a run: an answer,
-// an update, or an input.
+// an update, a node to go on with, or an input.
 func (s *session) tell(body *runCreate) {
 	o := s.t.Run.Options
 	switch {
 	case s.t.Resume && (set(o.Resume) != nil || s.questionOpen()):
-		body.Command = &commandWire{Resume: s.answer(), Update: set(o.Update)}
-	case set(o.Update) != nil:
-		body.Command = &commandWire{Update: o.Update}
+		body.Command = &commandWire{Resume: s.answer(), Update: set(o.Update), Goto: set(o.Goto)}
+	case set(o.Update) != nil || set(o.Goto) != nil:
+		body.Command = &commandWire{Update: set(o.Update), Goto: set(o.Goto)}
 	default:
 		body.Input = orNull(s.t.Input.Raw)
 	}

@@ -151,6 +151,10 @@ func TestInputAndCommand(t *testing.T) {
 		}, `{"command":{"resume":{"q1":""}}}`},
 		{"leave to go on", func(t *adapter.Task) { t.Resume, t.Input = true, mapping.Input{} }, `{"input":null}`},
 		{"update", func(t *adapter.Task) { t.Run.Options.Update = json.RawMessage(`{"k":2}`) }, `{"command":{"update":{"k":2}}}`},
+		{"goto", func(t *adapter.Task) { t.Run.Options.Goto = json.RawMessage(`"act"`) }, `{"command":{"goto":"act"}}`},
+		{"update and goto", func(t *adapter.Task) {
+			t.Run.Options.Update, t.Run.Options.Goto = json.RawMessage(`{"k":2}`), json.RawMessage(`["act",{"node":"see","input":1}]`)
+		}, `{"command":{"update":{"k":2},"goto":["act",{"node":"see","input":1}]}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

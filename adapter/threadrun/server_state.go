@@ -1,6 +1,7 @@
 package threadrun
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -103,7 +104,8 @@ func (s *server) updateState(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	u := adapter.StateUpdate{Values: o.object("values"), AsNode: o.text("as_node"), CheckpointID: o.checkpoint()}
+	u := adapter.StateUpdate{AsNode: o.text("as_node"), CheckpointID: o.checkpoint()}
+	u.Values, u.Then = o.updates("values")
 	if err := o.err(); err != nil {
 		return err
 	}
@@ -116,6 +118,22 @@ func (s *server) updateState(w http.ResponseWriter, r *http.Request) error {
 	e.key("checkpoint_id").str(cp.ID).close('}').close('}')
 	reply(w, http.StatusOK, e.b)
 	return nil
+}
+
+// updates reads a member that is an object or a list of objects, as LangGraph's SDK for
+// Python types the values of update_state (dict | Sequence[dict]).
+func (o *fields) updates(name string) (first json.RawMessage, then []json.RawMessage) {
+	if kindOf(o.get(name)) != '[' {
+		return o.object(name), nil
+	}
+	list := splitList(o.get(name))
+	for i, raw := range list {
+		o.element(name, i, raw)
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return list[0], list[1:]
 }
 
 func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {

@@ -203,4 +203,5 @@ func (r *runCreate) saysNothing() bool {
 type commandWire struct {
 	Resume json.RawMessage `json:"resume,omitempty"`
 	Update json.RawMessage `json:"update,omitempty"`
+	Goto   json.RawMessage `json:"goto,omitempty"`
 }

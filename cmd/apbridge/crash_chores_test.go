@@ -20,6 +20,7 @@ func choreScenes() []scene {
 		briefScene,
 		{name: "items, threads and crons", peer: plain, play: playRecords},
 		{name: "topics and files", peer: plain, environ: []string{"APBRIDGE_LIMITS__ARTIFACT=4KiB"}, play: playFiles},
+		{name: "state updates before a graph", peer: chats, play: playUpdates},
 		{name: "assistants", peer: chats, play: playAssistants},
 		{name: "runs that are stopped", peer: hangsOnce, deletes: true, play: playStops},
 		{name: "runs that are handed over", peer: hangsInAStep, environ: []string{"APBRIDGE_SHUTDOWN_GRACE=50ms"}, play: playHandover},
@@ -92,7 +93,40 @@ func playRecords(t *testing.T, d *doomed, _ adaptertest.Peer) {
 	run := d.keyed(crashThread+"/runs", `{"assistant_id":"agent",`+saysHi+`}`, "run").text("run_id")
 	d.get(crashThread + "/runs/" + run + "/join")
 	d.gone("DELETE", crashThread+"/runs/"+run, "")
+	const one = `{"assistant_id":"agent","on_completion":"keep",` + saysHi + `}`
+	batch := func() []any { return d.keyed("/runs/batch", `[`+one+`,`+one+`]`, "batch").list("") }
+	first := batch()
+	for i, r := range batch() {
+		if id := dig(r, "run_id"); i >= len(first) || id != dig(first[i], "run_id") {
+			t.Errorf("run %d of the batch is another one the second time: %v", i, id)
+		}
+		d.get("/threads/" + dig(r, "thread_id").(string) + "/runs/" + dig(r, "run_id").(string) + "/join")
+	}
+	d.expect("runs of the batch", len(first), 2)
 	d.get("/readyz")
+	d.end()
+}
+
+// playUpdates: an agent takes an update of a thread's state and refuses another one;
+// neither keeps the thread from a run.
+func playUpdates(t *testing.T, d *doomed, _ adaptertest.Peer) {
+	d.sure("POST", "/threads", `{"thread_id":"`+crashThread[9:]+`","if_exists":"do_nothing"}`).ok()
+	run := func(key string) {
+		id := d.keyed(crashThread+"/runs", `{"assistant_id":"agent",`+saysHi+`}`, key).text("run_id")
+		d.get(crashThread + "/runs/" + id + "/join")
+		d.expect("the run", d.get(crashThread+"/runs/"+id).text("status"), "success")
+	}
+	run("first")
+	const update = `{"values":{"messages":[{"id":"m","type":"human","content":"hi"}]}`
+	messages := func() int { return len(d.get(crashThread + "/state").list("values.messages")) }
+	d.either(func() bool { return messages() == 1 }, "POST", crashThread+"/state", update+`}`)
+	d.expect("messages", messages(), 1)
+	if a := d.sure("POST", crashThread+"/state", update+`,"as_node":"`+adaptertest.NoNode+`"}`); a.status/100 == 2 {
+		t.Errorf("an update as a node that is not there: %d %s", a.status, a.body)
+	}
+	d.expect("messages after a refusal", messages(), 1)
+	run("second")
+	d.expect("the thread", d.get(crashThread).text("status"), "idle")
 	d.end()
 }
 

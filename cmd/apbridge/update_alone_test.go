@@ -56,3 +56,20 @@ func TestStateIsUpdatedWithoutTheAgent(t *testing.T) {
 		})
 	}
 }
+
+// P B14: update_state of LangGraph's SDK for Python may send a list of values.
+func TestStateTakesAListOfValues(t *testing.T) {
+	t.Parallel()
+	b := inFront(t, threadagent.Handler(), asThreads)
+	for name, known := range map[string]bool{"a thread that the agent knows": true, "a thread that it does not know": false} {
+		thread := "/threads/" + b.post("/threads", `{}`).ok().text("thread_id")
+		if known {
+			b.post(thread+"/runs/wait", `{"assistant_id":"agent",`+saysHi+`}`).ok()
+		}
+		b.post(thread+"/state", `{"values":[{"messages":[{"role":"user","content":"one"}]},{"messages":[{"role":"user","content":"two"}]}]}`).ok()
+		if got := string(b.get(thread + "/state").ok().body); !says(got, "one", "two") {
+			t.Errorf("%s: %s", name, got)
+		}
+		b.post(thread+"/state", `{"values":[]}`).ok()
+	}
+}

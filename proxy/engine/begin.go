@@ -45,10 +45,8 @@ func (e *Engine) Begin(ctx context.Context, o Order) (Begun, error) {
 	if e.isDraining() {
 		return Begun{}, errDraining
 	}
-	agent := e.agents[o.New.Run.Agent]
-	o.New.Claim = o.New.Run.RunAfter.IsZero() && e.holds() && agent.tryAcquire()
-	if err := e.prepare(&o, agent); err != nil {
-		e.giveBack(agent, o.New.Claim)
+	agent, err := e.ready(&o)
+	if err != nil {
 		return Begun{}, err
 	}
 	o.New.Brief = o.Stays && agent.pace.quick()
@@ -60,6 +58,53 @@ func (e *Engine) Begin(ctx context.Context, o Order) (Begun, error) {
 		return Begun{Created: created}, err
 	}
 	return Begun{Created: created, Work: e.begun(agent, o, created)}, nil
+}
+
+// BeginAll is Begin for several runs, all or none: none begins before all are durable.
+func (e *Engine) BeginAll(ctx context.Context, list []Order) ([]Begun, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	if e.isDraining() {
+		return nil, errDraining
+	}
+	agents, runs := make([]*Agent, 0, len(list)), make([]store.NewRun, 0, len(list))
+	refused := func(err error) ([]Begun, error) {
+		for i, agent := range agents {
+			e.giveBack(agent, runs[i].Claim)
+		}
+		return nil, err
+	}
+	for i := range list {
+		agent, err := e.ready(&list[i])
+		if err != nil {
+			return refused(err)
+		}
+		agents, runs = append(agents, agent), append(runs, list[i].New)
+	}
+	made := e.starters.make()
+	created, err := e.st.CreateRuns(ctx, runs)
+	made()
+	if err != nil {
+		return refused(err)
+	}
+	begun := make([]Begun, len(list))
+	for i, c := range created {
+		begun[i] = Begun{Created: c, Work: e.begun(agents[i], list[i], c)}
+	}
+	return begun, nil
+}
+
+// ready completes an order. It takes a slot of the agent for a run that may start at
+// once.
+func (e *Engine) ready(o *Order) (*Agent, error) {
+	agent := e.agents[o.New.Run.Agent]
+	o.New.Claim = o.New.Run.RunAfter.IsZero() && e.holds() && agent.tryAcquire()
+	err := e.prepare(o, agent)
+	if err != nil {
+		e.giveBack(agent, o.New.Claim)
+	}
+	return agent, err
 }
 
 // prepare adds the events that are logged with the run itself, when it starts
@@ -96,6 +141,11 @@ func (e *Engine) giveBack(agent *Agent, acquired bool) {
 // are looked at again.
 func (e *Engine) release(agent *Agent) {
 	agent.release()
+	e.Freed()
+}
+
+// Freed has the runs that wait looked at: a thread, or a slot, may be free for them.
+func (e *Engine) Freed() {
 	if e.waiting.Load() {
 		e.ring()
 	}

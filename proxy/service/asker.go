@@ -39,6 +39,9 @@ func (b *runBuilder) asker(ctx context.Context) (mapping.Run, error) {
 // asked tells whether one of the questions is the run's.
 func (b *runBuilder) asked(ctx context.Context, r mapping.Run, wanted []mapping.Interrupt) (bool, error) {
 	events, err := b.st.Events(ctx, r.ThreadID, r.ID, 0, 0)
+	if notFound(err) { // it was rolled back meanwhile
+		return false, nil
+	}
 	return slices.ContainsFunc(events, func(ev mapping.Event) bool {
 		own := ev.Head.Interrupts
 		if ev.Head.Outcome != nil {
@@ -61,6 +64,9 @@ func (b *runBuilder) awaited(ctx context.Context, last mapping.Run) error {
 		return nil
 	case last.Status == mapping.RunInterrupted:
 		st, err := b.st.Standing(ctx, last.ThreadID, last.ID)
+		if notFound(err) {
+			break // it was rolled back meanwhile
+		}
 		if o := st.Last.Head.Outcome; err != nil || o == nil || !o.Cancelled {
 			return err
 		}

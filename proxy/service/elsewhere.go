@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
 
@@ -13,42 +14,57 @@ import (
 // or take longer, they go on with the next step.
 const reservedFor = 5 * time.Second
 
-// refresh learns what other processes did with a task: what they handed out,
-// and a run they made first. Called by who has the session's turn.
+// refresh learns what other processes did with a task, where there are any. The
+// caller has the session's turn.
 func (c *core) refresh(ctx context.Context, s *session) error {
 	if !c.st.Shared() {
 		return nil
 	}
-	if err := c.learn(ctx, s); err != nil {
-		return err
-	}
-	if s.begun() {
-		return nil
-	}
-	_, err := c.others(ctx, s)
+	_, err := c.sync(ctx, s)
 	return err
 }
 
-// learn reads how far the task's steps are handed out.
-func (c *core) learn(ctx context.Context, s *session) error {
-	task, err := c.st.Task(ctx, s.key.task)
+// sync learns what was done with a task without this session: steps that other
+// processes handed out, and runs that were made there or through another face. It
+// reports whether the task's runs are others than before. The caller has the
+// session's turn.
+func (c *core) sync(ctx context.Context, s *session) (moved bool, err error) {
+	tip, err := c.st.TaskTip(ctx, s.key.task)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if task.Cursor != s.its().Cursor {
-		requests, err := c.st.Requests(ctx, task.ID)
+	if tip.Cursor != s.its().Cursor {
+		requests, err := c.st.Requests(ctx, s.key.task)
 		if err != nil {
-			return err
+			return false, err
 		}
-		s.mu.Lock()
-		s.requests, s.task.Cursor = requests, task.Cursor
-		s.mu.Unlock()
+		s.learn(tip.Cursor, requests)
 	}
-	return nil
+	if s.knows(tip) {
+		return false, nil
+	}
+	fresh, err := c.newSession(ctx, s.its(), s.agent)
+	if err == nil && !s.extend(fresh.runs) {
+		s.restart(fresh)
+	}
+	return true, err
+}
+
+// newRuns adds the runs that were made without this session. It is for readers, who
+// do not have the session's turn: they leave its cursor alone, and runs that are gone
+// to a POST, since what they have read may be older than what the session knows.
+func (c *core) newRuns(ctx context.Context, s *session) (found bool, err error) {
+	tip, err := c.st.TaskTip(ctx, s.key.task)
+	if err != nil || s.knows(tip) {
+		return false, err
+	}
+	task := s.its()
+	runs, err := c.st.Runs(ctx, store.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
+	return err == nil && s.extend(runs), err
 }
 
 // glance is refresh for readers: while a POST has the turn, that keeps the
-// session as it is.
+// session's cursor as it is.
 func (c *core) glance(ctx context.Context, s *session) error {
 	if !c.st.Shared() {
 		return nil
@@ -58,7 +74,8 @@ func (c *core) glance(ctx context.Context, s *session) error {
 		defer func() { <-s.turn }()
 		return c.refresh(ctx, s)
 	default:
-		return nil
+		_, err := c.newRuns(ctx, s)
+		return err
 	}
 }
 
@@ -74,27 +91,28 @@ func (p *pull) mine(ctx context.Context) (mapping.Step, error) {
 		if err != nil || step.N < p.n { // it was handed out before
 			return step, err
 		}
-		if ok, err := p.take(ctx, step.N); ok || err != nil {
+		if ok, err := p.take(ctx, step); ok || err != nil {
 			return step, err
 		}
 		if err := wait(ctx, turnPoll); err != nil {
 			return step, err
 		}
-		if err := p.learn(ctx, p.ses); err != nil {
-			return step, err
-		}
 	}
 }
 
-// take notes that step n is handed out, before a byte of it leaves: a process that
-// dies afterwards must not hand it out again. false: another process is about to.
-func (p *pull) take(ctx context.Context, n int) (ok bool, err error) {
-	var until time.Time
+// take notes that a step is handed out, before a byte of it leaves: a process that
+// dies afterwards must not hand it out again. false: another process is about to, or
+// has made a run that more steps come of than this last one.
+func (p *pull) take(ctx context.Context, step mapping.Step) (ok bool, err error) {
+	var by store.Reservation
 	if p.st.Shared() {
-		until = p.now().Add(reservedFor)
+		by.Until = p.now().Add(reservedFor)
+		if step.IsLast {
+			by.Newest = p.ses.newest()
+		}
 	}
-	if ok, err = p.st.HandOut(ctx, p.ses.key.task, n, p.asked(), until); ok {
-		p.ses.moved(n)
+	if ok, err = p.st.HandOut(ctx, p.ses.key.task, step.N, p.asked(), by); ok {
+		p.ses.moved(step.N)
 	}
 	return ok, err
 }

@@ -172,7 +172,7 @@ func (p *pull) reply(ctx context.Context) (run mapping.Run, ok bool, err error) 
 	if err := p.catchUp(ctx, p.ses); err != nil {
 		return run, false, err
 	}
-	if found, err := p.others(ctx, p.ses); found || err != nil {
+	if moved, err := p.sync(ctx, p.ses); moved || err != nil {
 		return run, false, err
 	}
 	p.ses.mu.Lock()
@@ -245,7 +245,8 @@ func (c *core) head(ctx context.Context, threadID string) (*mapping.Fold, error)
 	if err != nil {
 		return nil, err
 	}
-	return c.log.Base(ctx, t.ID, t.Head)
+	_, fold, err := c.atHead(ctx, t)
+	return fold, err
 }
 
 // byStart orders runs by when they began; those that have not come last, as

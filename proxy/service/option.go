@@ -51,7 +51,10 @@ func (b *runBuilder) command(context.Context) error {
 		return b.parent()
 	}
 	if len(c.Goto) > 0 && string(c.Goto) != "null" {
-		return refuse("command.goto is not supported: the bridge cannot move an agent to another node. Send input or command.resume.")
+		if b.traits.Opaque {
+			return refuse("command.goto is not supported before a task/step agent: it shows no nodes to go to. Send input or command.resume.")
+		}
+		o.Goto = c.Goto
 	}
 	if len(c.Update) > 0 && string(c.Update) != "null" {
 		if b.traits.Opaque {

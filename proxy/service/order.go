@@ -61,7 +61,7 @@ type taskRun struct {
 	task     mapping.Task
 	stepping mapping.Stepping
 	followUp bool
-	due      int                 // the step that is due; with followUp
+	newest   string              // the newest run of the task that is known, "" for none
 	asker    string              // the run whose question is answered
 	guessed  string              // the question that is answered by default
 	spent    []string            // the questions that were, as often as may be
@@ -137,7 +137,7 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 	if err := b.in.CheckFiles(); err != nil || b.thread.Head == "" {
 		return err
 	}
-	fold, err := b.log.Base(ctx, b.thread.ID, b.thread.Head)
+	_, fold, err := b.atHead(ctx, b.thread)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 	r := &b.out.Run
 	if b.task != nil {
 		r.TaskID = b.task.task.ID
-		r.Options.Stepping, r.Options.FollowUp, r.Options.Due = b.task.stepping, b.task.followUp, b.task.due
+		r.Options.Stepping, r.Options.FollowUp = b.task.stepping, b.task.followUp
 		r.Options.Guessed, r.Options.Spent, r.Options.Asked = b.task.guessed, b.task.spent, b.task.asked
 		r.Options.Uploaded = b.task.uploaded
 		if !r.Options.Resuming {

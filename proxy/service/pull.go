@@ -108,37 +108,48 @@ func (p *pull) text() (string, bool) {
 // when there will be none.
 func (p *pull) next(ctx context.Context) (mapping.Step, error) {
 	for {
-		if err := p.catchUp(ctx, p.ses); err != nil {
-			return mapping.Step{}, err
+		step, done, err := p.round(ctx)
+		if err != nil && mapping.Classify(err).Code == store.CodeTaskMoved {
+			err = p.overtaken(ctx)
 		}
-		i, run, _, active := p.ses.current()
-		if err := p.interject(ctx, active); err != nil {
-			return mapping.Step{}, err
-		}
-		if step, ok := p.released(); ok {
-			return step, nil
-		}
-		var err error
-		if active {
-			err = p.turn(ctx, i, run)
-		}
-		switch {
-		case err != nil:
-		case active && p.ses.mode == mapping.SteppingLockstep:
-			err = p.lockstep(ctx, run)
-		case active:
-			err = p.follow(ctx, i, run)
-		default:
-			var again mapping.Step
-			var done bool
-			if again, done, err = p.begin(ctx); done {
-				return again, err
-			}
-		}
-		if err != nil {
-			return mapping.Step{}, err
+		if done || err != nil {
+			return step, err
 		}
 	}
+}
+
+// round does what comes next for there to be a step.
+func (p *pull) round(ctx context.Context) (step mapping.Step, done bool, err error) {
+	if err := p.catchUp(ctx, p.ses); err != nil {
+		return step, false, err
+	}
+	i, run, _, active := p.ses.current()
+	if err := p.interject(ctx, active); err != nil {
+		return step, false, err
+	}
+	if step, ok := p.released(); ok {
+		return step, true, nil
+	}
+	if !active {
+		return p.begin(ctx)
+	}
+	if err := p.turn(ctx, i, run); err != nil {
+		return step, false, err
+	}
+	if p.ses.mode == mapping.SteppingLockstep {
+		return step, false, p.lockstep(ctx, run)
+	}
+	return step, false, p.follow(ctx, i, run)
+}
+
+// overtaken: another process made a run of the task, or gives one of its steps to a
+// client, before this POST could make its run. The client's words go on from there.
+func (p *pull) overtaken(ctx context.Context) error {
+	moved, err := p.sync(ctx, p.ses)
+	if moved || err != nil {
+		return err
+	}
+	return wait(ctx, turnPoll)
 }
 
 // interject makes a follow-up run of words that come while the run goes on, or
@@ -157,7 +168,7 @@ func (p *pull) interject(ctx context.Context, active bool) error {
 }
 
 func (p *pull) followUp(ctx context.Context, text string) error {
-	tr := &taskRun{task: p.ses.its(), stepping: p.ses.mode, followUp: true, due: p.n}
+	tr := &taskRun{task: p.ses.its(), stepping: p.ses.mode, followUp: true, newest: p.ses.newest()}
 	return p.run(ctx, p.request(ctx, []string{text}, tr), tr, nil)
 }
 
@@ -170,6 +181,9 @@ func (p *pull) run(ctx context.Context, n adapter.NewRun, tr *taskRun, say *stri
 		key = p.key(fmt.Sprintf("%s run %d", stepRoute, p.made))
 	}
 	_, err := p.startStep(ctx, p.ses, n, tr, say, key)
+	if err != nil && mapping.Classify(err).Code == store.CodeTaskMoved { // nothing was made, and nobody told
+		p.made, p.said = p.made-1, false
+	}
 	return err
 }
 
@@ -230,7 +244,7 @@ func (p *pull) begin(ctx context.Context) (again mapping.Step, done bool, err er
 	if ended == nil {
 		return again, false, p.first(ctx)
 	}
-	if found, err := p.others(ctx, p.ses); found || err != nil {
+	if moved, err := p.sync(ctx, p.ses); moved || err != nil {
 		return again, false, err
 	}
 	if len(question) > 0 {

@@ -30,12 +30,28 @@ func (s *runs) StartAll(ctx context.Context, list []adapter.NewRun) ([]adapter.S
 			return nil, err
 		}
 	}
-	started := make([]adapter.Started, len(list))
-	for i, p := range prepared {
-		var err error
-		if started[i], err = s.begin(ctx, p); err != nil {
-			return nil, err
+	return s.beginAll(ctx, prepared)
+}
+
+// beginAll begins those that are not there yet, all or none.
+func (s *runs) beginAll(ctx context.Context, list []prepared) ([]adapter.Started, error) {
+	var orders []engine.Order
+	for i := range list {
+		if !list[i].made {
+			orders = append(orders, list[i].order)
 		}
+	}
+	begun, err := s.engine.BeginAll(ctx, orders)
+	if err != nil {
+		return nil, err
+	}
+	started := make([]adapter.Started, len(list))
+	for i := range list {
+		if list[i].made {
+			started[i] = list[i].before
+			continue
+		}
+		started[i], begun = list[i].started(begun[0]), begun[1:]
 	}
 	return started, nil
 }
@@ -73,10 +89,15 @@ func (s *runs) begin(ctx context.Context, p prepared) (adapter.Started, error) {
 	if err != nil {
 		return adapter.Started{}, err
 	}
-	if created.Replayed {
-		p.losses = created.Run.Options.Losses
+	return p.started(created), nil
+}
+
+func (p *prepared) started(b engine.Begun) adapter.Started {
+	losses := p.losses
+	if b.Replayed {
+		losses = b.Run.Options.Losses
 	}
-	return adapter.Started{Run: created.Run, Losses: p.losses, Work: created.Work}, nil
+	return adapter.Started{Run: b.Run, Losses: losses, Work: b.Work}
 }
 
 // again finds the run that the same request has made before. It is asked for

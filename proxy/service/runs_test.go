@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -318,5 +320,75 @@ func TestAFullQueueIsTheCallersToKnow(t *testing.T) {
 	n.RunAfter = time.Hour
 	if st, err := b.Runs.Start(t.Context(), n); err != nil || st.Run.Status != mapping.RunPending {
 		t.Errorf("%v, %v", st.Run.Status, err)
+	}
+}
+
+// C14: a batch that is refused for one of its runs executes none, and makes none twice
+// when it is sent again.
+func TestARefusedBatchExecutesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config.Config) {
+		a := c.Agents["graph"]
+		a.Concurrency, a.Queue = 1, 1
+		c.Agents["graph"] = a
+	})
+	ctx := t.Context()
+	busy, free := newRun(mapping.NewID(), "graph", "busy"), newRun(mapping.NewID(), "legacy", "free")
+	begun, goOn := make(chan struct{}, 1), make(chan struct{})
+	b.graph.does(held(begun, goOn, nodes("a")))
+	holder, err := b.Runs.Start(ctx, busy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	for name, c := range map[string]struct {
+		last adapter.NewRun
+		want mapping.Class
+	}{
+		"no room":       {newRun("", "graph", "room"), mapping.Limited},
+		"a busy thread": {busy, mapping.Conflict},
+	} {
+		list := []adapter.NewRun{free, newRun("", "legacy", "first"), newRun("", "graph", "second"), c.last}
+		for i := range list {
+			list[i].IdempotencyKey, list[i].Batch = name, fmt.Sprintf("%d/%d", i, len(list))
+		}
+		for range 2 {
+			if _, err := b.Runs.StartAll(ctx, list); class(err) != c.want {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if runs, err := b.st.Runs(ctx, store.RunQuery{}); err != nil || len(runs) != 1 || b.legacy.calls.Load() != 0 {
+		t.Errorf("%d runs, %d calls, %v", len(runs), b.legacy.calls.Load(), err)
+	}
+	close(goOn)
+	b.wait(t, ctx, holder.Run)
+	list := []adapter.NewRun{free, newRun("", "legacy", "first")}
+	for i := range list {
+		list[i].IdempotencyKey, list[i].Batch = "fits", fmt.Sprintf("%d/%d", i, len(list))
+	}
+	for range 2 {
+		started, err := b.Runs.StartAll(ctx, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, st := range started {
+			b.wait(t, ctx, st.Run)
+		}
+	}
+	if runs, err := b.st.Runs(ctx, store.RunQuery{}); err != nil || len(runs) != 3 {
+		t.Errorf("%d runs, %v", len(runs), err)
+	}
+}
+
+// P B17: where to go on is the agent's affair, before one that has nodes.
+func TestGotoIsPassedToAGraph(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	n := newRun("", "graph", "")
+	n.Command = &adapter.Command{Update: json.RawMessage(`{"k":1}`), Goto: json.RawMessage(`"act"`)}
+	r, out := b.start(t, t.Context(), n)
+	if out.Status != mapping.RunSuccess || string(r.Options.Goto) != `"act"` || string(r.Options.Update) != `{"k":1}` {
+		t.Errorf("%+v, options %+v", out, r.Options)
 	}
 }

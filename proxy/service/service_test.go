@@ -56,6 +56,7 @@ func (a *agent) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event
 type bench struct {
 	adapter.Service
 	legacy, graph *agent
+	taker         adapter.Backend // in the place of graph, if set
 	st            *store.Store
 	path          string
 	change        func(*config.Config)
@@ -93,9 +94,13 @@ func (b *bench) open(t *testing.T) {
 	cfg.Agents = map[string]config.Agent{"legacy": config.DefaultAgent(), "graph": config.DefaultAgent()}
 	cfg.DefaultAgent = "legacy"
 	b.change(cfg)
+	graph := adapter.Backend(b.graph)
+	if b.taker != nil {
+		graph = b.taker
+	}
 	agents := map[string]*engine.Agent{
 		"legacy": engine.NewAgent("legacy", cfg.Agents["legacy"], b.legacy),
-		"graph":  engine.NewAgent("graph", cfg.Agents["graph"], b.graph),
+		"graph":  engine.NewAgent("graph", cfg.Agents["graph"], graph),
 	}
 	e := engine.New(st, log, cfg, agents, meter{}, nil, zap.NewNop())
 	if b.Service, err = service.New(st, log, e, cfg, zap.NewNop()); err != nil {

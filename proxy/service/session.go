@@ -155,7 +155,7 @@ func (s *session) feed(i int, entries ...*mapping.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range entries {
-		if i != s.feeding || e.Seq <= s.last {
+		if i != s.feeding || e.Seq <= s.last || s.runs[i].ID != e.RunID {
 			continue
 		}
 		s.last = e.Seq
@@ -202,15 +202,54 @@ func (s *session) note(i int, e *mapping.Entry) {
 	}
 }
 
-// joined adds a run that was just made for the task.
+// learn notes what other processes handed out.
+func (s *session) learn(cursor int, requests map[int]store.StepRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests, s.task.Cursor = requests, cursor
+}
+
+// knows reports whether the session has the runs that the task has.
+func (s *session) knows(tip store.TaskTip) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.runs) == tip.Runs && (tip.Runs == 0 || s.runs[tip.Runs-1].ID == tip.Newest)
+}
+
+// extend adds what a list of all the task's runs has beyond those that are known. It
+// reports false when a known one is missing from the list, and changes nothing then.
+func (s *session) extend(all []mapping.Run) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(all) < len(s.runs) {
+		return false
+	}
+	for i := range s.runs {
+		if s.runs[i].ID != all[i].ID {
+			return false
+		}
+	}
+	for _, r := range all[len(s.runs):] {
+		s.add(r)
+	}
+	return true
+}
+
+// joined adds a run that was just made for the task, unless a reader has found it
+// already.
 func (s *session) joined(r mapping.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, old := range s.runs {
-		if old.ID == r.ID {
+	for i := range s.runs {
+		if s.runs[i].ID == r.ID {
 			return
 		}
 	}
+	s.add(r)
+}
+
+// add must be called with the lock held.
+func (s *session) add(r mapping.Run) {
 	s.runs = append(s.runs, r)
 	settle(s.steps, r)
 	if s.ended != nil || len(s.runs) == 1 {
@@ -316,20 +355,6 @@ func (c *core) catchUp(ctx context.Context, s *session) error {
 	}
 }
 
-// others looks for a run of the task that was made elsewhere, a resume through
-// another face, and adds the oldest one.
-func (c *core) others(ctx context.Context, s *session) (bool, error) {
-	s.mu.Lock()
-	known := len(s.runs)
-	s.mu.Unlock()
-	runs, err := c.st.Runs(ctx, store.RunQuery{ThreadID: s.task.ThreadID, TaskID: s.task.ID, OldestFirst: true, Limit: 1, Offset: known})
-	if err != nil || len(runs) == 0 {
-		return false, err
-	}
-	s.joined(runs[0])
-	return true, nil
-}
-
 // asked tells whether the task's newest run has ended with a question.
 func (s *session) asked() bool {
 	s.mu.Lock()
@@ -338,13 +363,23 @@ func (s *session) asked() bool {
 }
 
 // upToDate folds everything there is of the task, also what came of an answer
-// that was given through another face.
+// that was given through another face, and of words that another process was told.
 func (c *core) upToDate(ctx context.Context, s *session) error {
-	err := c.catchUp(ctx, s)
-	for found := true; err == nil && found && s.asked(); {
-		if found, err = c.others(ctx, s); err == nil && found {
-			err = c.catchUp(ctx, s)
+	for {
+		if err := c.catchUp(ctx, s); err != nil {
+			return err
+		}
+		if found, err := c.more(ctx, s); !found || err != nil {
+			return err
 		}
 	}
-	return err
+}
+
+// more looks for runs behind the last one, once that has ended: before then, no step
+// is told to be the last.
+func (c *core) more(ctx context.Context, s *session) (found bool, err error) {
+	if _, _, _, active := s.current(); active || !c.st.Shared() && !s.asked() {
+		return false, nil
+	}
+	return c.newRuns(ctx, s)
 }

@@ -16,11 +16,16 @@ func (s *steps) open(ctx context.Context, ref adapter.TaskRef) (*session, error)
 	if err != nil {
 		return nil, err
 	}
-	ses, err := s.session(ctx, t, agent)
-	if err != nil {
-		return nil, err
+	for try := 1; ; try++ {
+		ses, err := s.session(ctx, t, agent)
+		if err == nil {
+			err = s.upToDate(ctx, ses)
+		}
+		if err == nil || try == headRetries || mapping.Classify(err).Code != mapping.CodeRunNotFound {
+			return ses, err
+		}
+		s.sessions.forget(ses.key) // a run of it was rolled back or deleted
 	}
-	return ses, s.upToDate(ctx, ses)
 }
 
 // all are the released steps and the held one, with what fetched them.
@@ -97,12 +102,16 @@ func (s *steps) Follow(ctx context.Context, ref adapter.TaskRef, after int) iter
 // have ended without it.
 func (s *steps) await(ctx context.Context, ses *session, n int) (mapping.Step, bool, error) {
 	for {
-		if step, ok := ses.step(n); ok {
+		i, run, seq, active := ses.current()
+		step, ok := ses.step(n)
+		if ok && (active || !step.IsLast) {
 			return step, true, nil
 		}
-		i, run, seq, active := ses.current()
 		if !active {
-			return mapping.Step{}, false, nil
+			if found, err := s.more(ctx, ses); !found || err != nil {
+				return step, ok && err == nil, err
+			}
+			continue
 		}
 		for e, err := range s.log.Follow(ctx, run, seq, nil) {
 			if err != nil {

@@ -99,12 +99,14 @@ func (s *tasks) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (
 		}
 	}
 	list, total, err := s.st.Tasks(ctx, store.TaskQuery{Agent: agent.Name, ThreadID: ref.Topic, Limit: p.Size, Offset: (p.Number - 1) * p.Size})
-	for i := range list {
-		if err != nil {
-			break
-		}
-		list[i].Artifacts, _, err = s.st.Artifacts(ctx, list[i].ThreadID, 0, 0)
+	if err != nil {
+		return nil, 0, err
 	}
+	list, err = those(list, func(t mapping.Task) (mapping.Task, error) {
+		var err error
+		t.Artifacts, _, err = s.st.Artifacts(ctx, t.ThreadID, 0, 0)
+		return t, err
+	})
 	return list, total, err
 }
 
@@ -120,12 +122,19 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 	if err := s.upToDate(ctx, ses); err != nil {
 		return t, err
 	}
+	newest := ses.newest()
 	active, err := s.st.Runs(ctx, store.RunQuery{ThreadID: t.ThreadID, TaskID: t.ID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}})
 	if err != nil {
 		return t, err
 	}
 	if len(active) == 0 && (!ses.begun() || ses.asked()) {
-		r, err := s.never(ctx, ses)
+		r, err := s.never(ctx, ses, newest)
+		if err != nil && mapping.Classify(err).Code == store.CodeTaskMoved { // a run was made meanwhile: that one is cancelled
+			if err := wait(ctx, turnPoll); err != nil {
+				return t, err
+			}
+			return s.Cancel(ctx, ref)
+		}
 		if err != nil {
 			return t, err
 		}
@@ -142,9 +151,9 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 
 // never makes a run that does not start, for a task that is cancelled before
 // its first step or while it waits for an answer: its end is what later steps answer.
-func (s *tasks) never(ctx context.Context, ses *session) (mapping.Run, error) {
+func (s *tasks) never(ctx context.Context, ses *session, newest string) (mapping.Run, error) {
 	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour(ses.task), Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
-	return s.startStep(ctx, ses, n, &taskRun{task: ses.its(), stepping: ses.mode}, nil, store.Key{})
+	return s.startStep(ctx, ses, n, &taskRun{task: ses.its(), stepping: ses.mode, newest: newest}, nil, store.Key{})
 }
 
 // startStep makes a run of the task. say is what its first upstream step is
@@ -156,6 +165,9 @@ func (c *core) startStep(ctx context.Context, ses *session, n adapter.NewRun, tr
 	}
 	o.Say = say
 	o.New.IdempotencyKey, o.New.IdempotencyRoute, o.New.IdempotencySum = key.Text, key.Route, key.Sum
+	if tr.asked == nil {
+		o.New.Newest = &tr.newest
+	}
 	created, err := c.engine.Begin(ctx, o)
 	if err != nil {
 		return mapping.Run{}, err

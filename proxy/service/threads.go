@@ -98,15 +98,48 @@ func (s *threads) Get(ctx context.Context, id string) (mapping.Thread, error) {
 	return s.withValues(ctx, t)
 }
 
-// withValues fills in the state at the thread's head.
+// withValues fills in the state at the thread's head. The thread may be newer than the
+// one that was given: see atHead.
 func (c *core) withValues(ctx context.Context, t mapping.Thread) (mapping.Thread, error) {
-	fold, err := c.log.Base(ctx, t.ID, t.Head)
+	t, fold, err := c.atHead(ctx, t)
 	if err != nil {
 		return t, err
 	}
 	t.Values = fold.JSON()
 	return t, nil
 }
+
+// atHead reads the state at a thread's head. When that head was rolled back since the
+// thread was read, the thread is read again; NotFound says that the thread is gone.
+func (c *core) atHead(ctx context.Context, t mapping.Thread) (mapping.Thread, *mapping.Fold, error) {
+	for try := 1; ; try++ {
+		fold, err := c.log.Base(ctx, t.ID, t.Head)
+		if err == nil || try == headRetries || mapping.Classify(err).Code != mapping.CodeCheckpointNotFound {
+			return t, fold, err
+		}
+		if t, err = c.st.Thread(ctx, t.ID); err != nil {
+			return t, nil, err
+		}
+	}
+}
+
+// those completes the entries of a list, each in a look of its own, and leaves out what
+// has gone since the list was read.
+func those[T, R any](list []T, complete func(T) (R, error)) ([]R, error) {
+	out := make([]R, 0, len(list))
+	for _, one := range list {
+		done, err := complete(one)
+		switch {
+		case err == nil:
+			out = append(out, done)
+		case !notFound(err):
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func notFound(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }
 
 func (s *threads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {
 	var expires *time.Time
@@ -187,7 +220,7 @@ func (s *threads) clear(ctx context.Context, id string) ([]mapping.Run, error) {
 		if !r.Status.Active() {
 			continue
 		}
-		if err := s.engine.Cancel(ctx, r, false); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+		if err := s.engine.Cancel(ctx, r, false); err != nil && mapping.Classify(err).Class != mapping.Conflict && !notFound(err) {
 			return nil, err
 		}
 	}
@@ -210,12 +243,8 @@ func (s *index) Search(ctx context.Context, q adapter.ThreadQuery) ([]mapping.Th
 	if err != nil || q.NoValues {
 		return list, total, err
 	}
-	for i := range list {
-		if list[i], err = s.withValues(ctx, list[i]); err != nil {
-			return nil, 0, err
-		}
-	}
-	return list, total, nil
+	list, err = those(list, func(t mapping.Thread) (mapping.Thread, error) { return s.withValues(ctx, t) })
+	return list, total, err
 }
 
 func (s *index) Count(ctx context.Context, q adapter.ThreadQuery) (int, error) {
@@ -230,7 +259,10 @@ func (s *index) query(ctx context.Context, q adapter.ThreadQuery) store.ThreadQu
 	}
 	if len(q.Values) > 0 && string(q.Values) != "{}" {
 		out.Keep = func(t mapping.Thread) (bool, error) {
-			fold, err := s.log.Base(ctx, t.ID, t.Head)
+			_, fold, err := s.atHead(ctx, t)
+			if notFound(err) {
+				return false, nil
+			}
 			if err != nil {
 				return false, err
 			}

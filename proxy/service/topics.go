@@ -59,20 +59,20 @@ func (s *topics) List(ctx context.Context, name string, p adapter.Page) ([]mappi
 	}
 	own := func(t mapping.Thread) (bool, error) { return mapping.OwnTopic(t.Metadata, agent.Name), nil }
 	threads, total, err := s.st.Threads(ctx, store.ThreadQuery{Asc: true, Limit: p.Size, Offset: (p.Number - 1) * p.Size, Keep: own})
-	list := make([]mapping.Topic, len(threads))
-	for i := 0; i < len(threads) && err == nil; i++ {
-		list[i], err = s.topic(ctx, threads[i])
+	if err != nil {
+		return nil, 0, err
 	}
+	list, err := those(threads, func(t mapping.Thread) (mapping.Topic, error) { return s.topic(ctx, t) })
 	return list, total, err
 }
 
 // topic completes a thread with what it remembers.
 func (s *topics) topic(ctx context.Context, t mapping.Thread) (mapping.Topic, error) {
-	topic := mapping.TopicOf(t)
-	fold, err := s.log.Base(ctx, t.ID, t.Head)
+	t, fold, err := s.atHead(ctx, t)
 	if err != nil {
-		return topic, err
+		return mapping.Topic{}, err
 	}
+	topic := mapping.TopicOf(t)
 	items, err := s.st.Items(ctx, store.ItemQuery{Prefix: mapping.TopicNamespace(t.ID), Limit: topicItems})
 	if err != nil {
 		return topic, err

@@ -18,6 +18,7 @@ type NewRun struct {
 	Task                             *mapping.Task   // a new lineage; nil: Run.TaskID exists
 	Events                           []mapping.Event // started (+ input): appended at once if the run is claimed
 	Answers                          Answers         // what the run answers, if it does
+	Newest                           *string         // the run that must still be the newest of its task, "" for none; else Conflict CodeTaskMoved. nil: any
 	Claim                            bool            // run it here if its thread is free now
 	Brief                            bool            // it will end in a moment and, if it makes its thread, is under ids that were made for it: see ahead
 	Room                             Room            // for it to wait in; Limited queue_full where there is none
@@ -56,7 +57,8 @@ type Created struct {
 // CreateRun is one transaction: thread, task, run, first events, claim. A busy
 // thread (any run of it pending or running, parked and delayed ones included):
 // reject → Conflict thread_busy naming the run; enqueue → pending; interrupt, rollback →
-// pending, Created.Active set and stop requests noted on the active runs.
+// pending, Created.Active set and stop requests noted on the active runs. While the
+// thread is held for an update of its state (HoldUpdate), a run is pending.
 // concurrent: beside those that let others run beside them (Options.Shared, which
 // a concurrent run must have itself), pending while there is another.
 //
@@ -79,6 +81,24 @@ func (s *Store) CreateRun(ctx context.Context, n NewRun) (c Created, err error) 
 	return c, err
 }
 
+// CreateRuns is CreateRun for several runs in one transaction: what is refused of one
+// refuses all, and none of them begins before all are there.
+func (s *Store) CreateRuns(ctx context.Context, list []NewRun) (made []Created, err error) {
+	p := mapping.PrincipalOf(ctx)
+	err = s.write(ctx, func(t *tx) error {
+		made = make([]Created, len(list))
+		for i, n := range list {
+			m := maker{s: s, tx: t, principal: p, n: n}
+			if err := m.make(); err != nil {
+				return err
+			}
+			made[i] = m.made
+		}
+		return nil
+	})
+	return made, err
+}
+
 // maker carries one CreateRun through its operation.
 type maker struct {
 	s *Store
@@ -87,6 +107,7 @@ type maker struct {
 	n         NewRun
 	thread    threadRow
 	fresh     bool // the thread was made by this operation
+	updating  bool // it is held for an update of its state: see HoldUpdate
 	task, run int64
 	made      Created
 }
@@ -95,7 +116,7 @@ func (m *maker) make() error {
 	if done, err := m.replay(); done || err != nil {
 		return err
 	}
-	for _, step := range []func() error{m.place, m.admit, m.lineage, m.answers, m.base, m.insert, m.begin} {
+	for _, step := range []func() error{m.place, m.admit, m.lineage, m.answers, m.follows, m.base, m.insert, m.begin} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -159,12 +180,13 @@ func (m *maker) admit() error {
 		return err
 	}
 	strategy := m.n.Run.Multitask
-	free := len(active) == 0
-	if !free && strategy == mapping.StrategyConcurrent {
+	free := len(active) == 0 && !m.updating
+	if len(active) > 0 && strategy == mapping.StrategyConcurrent {
 		if free, err = m.amongShared(); err != nil {
 			return err
 		}
-	} else if !free {
+		free = free && !m.updating
+	} else if len(active) > 0 {
 		if err := m.yield(active, strategy); err != nil {
 			return err
 		}
@@ -177,17 +199,22 @@ func (m *maker) admit() error {
 }
 
 // active are the runs that hold the thread: the running ones, else the oldest
-// pending one.
+// pending one. It notes by the way whether the thread is held for an update.
 func (m *maker) active() (list []runRow, err error) {
 	if m.fresh {
 		return nil, nil
 	}
 	var keys []int64
-	err = m.until(`SELECT id, status FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id`, in{m.thread.key},
+	err = m.until(`SELECT 0 AS id, '~' AS status FROM updates WHERE thread = $1
+ UNION ALL SELECT id, status FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id`, in{m.thread.key},
 		func(scan func(...any) error) (bool, error) {
 			var key int64
 			var status string
 			err := scan(&key, &status)
+			if key == 0 {
+				m.updating = true
+				return err == nil, err
+			}
 			running := status == string(mapping.RunRunning)
 			if len(keys) == 0 || running {
 				keys = append(keys, key)
@@ -285,8 +312,8 @@ func (m *maker) answers() error {
 		return nil
 	}
 	late := slices.ContainsFunc(a.Open, func(q mapping.Interrupt) bool { return !asks(m.thread.Interrupts, q) })
-	var newest string
-	if err := m.get(`SELECT run_id FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, in{m.task}, out{&newest}); err != nil {
+	newest, err := newestOf(m.tx, m.task)
+	if err != nil {
 		return err
 	}
 	displaced := slices.ContainsFunc(m.made.Active, func(r mapping.Run) bool { return r.ID == newest })
@@ -295,6 +322,37 @@ func (m *maker) answers() error {
 	}
 	left := slices.DeleteFunc(slices.Clone(m.thread.Interrupts), func(q mapping.Interrupt) bool { return asks(a.Open, q) })
 	return mapping.NothingToResume(m.thread.ID, left)
+}
+
+// follows refuses a run of a task that has moved on since its maker looked: two
+// processes that each see a task without a run make one run, not two. A follow-up
+// run begins to count with the first step that nobody was given; while another
+// process writes a step, which it may have to take back, that is not known.
+func (m *maker) follows() error {
+	if m.n.Newest == nil {
+		return nil
+	}
+	newest, err := newestOf(m.tx, m.task)
+	if err == nil && newest != *m.n.Newest {
+		err = taskMoved(m.n.Run.TaskID)
+	}
+	if err != nil || !m.n.Run.Options.FollowUp {
+		return err
+	}
+	var given int
+	var reserved bool
+	if err := m.get(`SELECT cursor_n, reserved_n <> 0 AND reserved_until_us > $2 FROM tasks WHERE id = $1`, in{m.task, m.now}, out{&given, &reserved}); err != nil {
+		return err
+	}
+	if reserved {
+		return taskMoved(m.n.Run.TaskID)
+	}
+	m.n.Run.Options.Due = given + 1
+	return nil
+}
+
+func taskMoved(taskID string) error {
+	return mapping.Errorf(mapping.Conflict, CodeTaskMoved, "Task %q changed meanwhile. Try again.", taskID)
 }
 
 func asks(open []mapping.Interrupt, q mapping.Interrupt) bool {

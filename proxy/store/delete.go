@@ -40,6 +40,7 @@ var threadParts = []string{
 	`DELETE FROM events WHERE thread = $1`,
 	`DELETE FROM runs WHERE thread = $1`,
 	`DELETE FROM tasks WHERE thread = $1`,
+	`DELETE FROM updates WHERE thread = $1`,
 	`DELETE FROM thread_seq WHERE thread = $1`,
 	`DELETE FROM threads WHERE id = $1`,
 }

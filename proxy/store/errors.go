@@ -20,9 +20,14 @@ var errClosed = mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "The b
 const (
 	codeStorageFull = "storage_full"
 	codeUnavailable = "database_unavailable"
-	codeHeadMoved   = "head_moved"
 	codeThreadThere = "thread_exists"
 )
+
+// CodeHeadMoved refuses an update of a state that is not the thread's newest any more.
+const CodeHeadMoved = "head_moved"
+
+// CodeTaskMoved refuses a run whose maker does not know the newest run of its task.
+const CodeTaskMoved = "task_moved"
 
 // Primary result codes of SQLite ("Result and Error Codes"). An extended code
 // has them in its low byte.

@@ -12,15 +12,14 @@ import (
 // with and remembers its key: the step may leave for its client when that is
 // done, which outlives the process, though maybe not the machine. false: the
 // cursor stands elsewhere, or another hand-out is not over.
-//
-// With until, nothing further is handed out before HandedOut, TakeBack or that
-// time: other processes cannot know what becomes of the answer. The zero time is
-// for a task that only one process hands out steps of.
-func (s *Store) HandOut(ctx context.Context, taskID string, n int, r StepRequest, until time.Time) (ok bool, err error) {
+func (s *Store) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
 	tenant := tenantOf(ctx)
 	err = s.writeRelaxed(ctx, func(t *tx) error {
+		if ok, err = by.last(t, tenant, taskID); !ok || err != nil {
+			return err
+		}
 		var key int64
-		if key, ok, err = moveCursor(t, r, tenant, taskID, n, number(!until.IsZero())*int64(n), micros(until), t.now, n-1); err != nil {
+		if key, ok, err = moveCursor(t, r, tenant, taskID, n, number(!by.Until.IsZero())*int64(n), micros(by.Until), t.now, n-1); err != nil {
 			return err
 		}
 		if !ok {
@@ -30,6 +29,34 @@ func (s *Store) HandOut(ctx context.Context, taskID string, n int, r StepRequest
 		return saveRequest(t, key, tenant, n, r)
 	})
 	return ok, err
+}
+
+// Reservation is what several processes that hand out the steps of a task agree on.
+// The zero value is for a task that only one process hands out steps of.
+type Reservation struct {
+	// Until is when the next step may be handed out at the latest. Before, HandedOut
+	// and TakeBack allow it: other processes cannot know what becomes of the answer.
+	Until time.Time
+	// Newest is the run that must still be the newest of the task: a step that is told
+	// to be the last is refused when another run was made meanwhile. "": any.
+	Newest string
+}
+
+// last reports whether no run was made behind the newest one. None is before the
+// operation is over: the thread is held.
+func (r Reservation) last(t *tx, tenant, taskID string) (bool, error) {
+	if r.Newest == "" {
+		return true, nil
+	}
+	var key, thread int64
+	if err := t.get(`SELECT id, thread FROM tasks WHERE tenant = $1 AND task_id = $2`, in{tenant, taskID}, out{&key, &thread}); err != nil {
+		return false, noTask(err, taskID)
+	}
+	if err := t.hold(thread); err != nil {
+		return false, err
+	}
+	newest, err := newestOf(t, key)
+	return newest == r.Newest, err
 }
 
 const cursorMove = `UPDATE tasks SET cursor_n = $3, reserved_n = $4, reserved_until_us = $5, updated_us = $6

@@ -114,7 +114,8 @@ const (
 	// startable: it waits for nothing but a slot, at $2.
 	startable = `r.status = 'pending' AND r.run_after_us <= $2 AND NOT EXISTS (
  SELECT 1 FROM runs o WHERE o.thread = r.thread AND o.ended_us = 0 AND o.id <> r.id AND (o.concurrent = 0 OR r.concurrent <> 1)
- AND (o.status = 'running' OR (o.id < r.id AND o.run_after_us <= $2)))`
+ AND (o.status = 'running' OR (o.id < r.id AND o.run_after_us <= $2)))
+ AND NOT EXISTS (SELECT 1 FROM updates u WHERE u.thread = r.thread)`
 )
 
 func nextDue(t *tx) (due int64, err error) {

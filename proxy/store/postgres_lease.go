@@ -57,6 +57,9 @@ func (p *postgres) ended(t *tx) (over bool, err error) {
 
 // giveUp frees everything this process holds.
 func (p *postgres) giveUp(t *tx) error {
+	if err := t.put(`DELETE FROM updates WHERE holder = $1`, p.owner); err != nil {
+		return err
+	}
 	return t.put(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, p.owner)
 }
 
@@ -77,8 +80,13 @@ func reap(t *tx) (freed int64, err error) {
 	if _, err := t.exec(`DELETE FROM processes WHERE until_us <= ` + present); err != nil {
 		return 0, err
 	}
-	return t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> ''
+	held, err := t.exec(`DELETE FROM updates WHERE NOT EXISTS (SELECT 1 FROM processes p WHERE p.owner = updates.holder)`)
+	if err != nil {
+		return 0, err
+	}
+	freed, err = t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> ''
  AND NOT EXISTS (SELECT 1 FROM processes p WHERE p.owner = runs.holder)`)
+	return held + freed, err
 }
 
 // leave ends the lease at once, so that nobody has to wait for its end.

@@ -277,6 +277,9 @@ func (d *sqlite) arrive(ctx context.Context) error {
 		if _, err := t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> ''`); err != nil {
 			return err
 		}
+		if _, err := t.exec(`DELETE FROM updates`); err != nil {
+			return err
+		}
 		_, err := t.exec(`DELETE FROM processes WHERE owner <> $1`, d.owner)
 		return err
 	})

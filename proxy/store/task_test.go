@@ -21,7 +21,7 @@ func TestStepIsHandedOutOnce(t *testing.T) {
 		until := func() time.Time { return clock.at.Add(time.Minute) }
 		take := func(n int, r store.StepRequest, until time.Time) bool {
 			t.Helper()
-			ok, err := b.HandOut(b.ctx, task, n, r, until)
+			ok, err := b.HandOut(b.ctx, task, n, r, store.Reservation{Until: until})
 			b.ok(err)
 			return ok
 		}
@@ -48,7 +48,7 @@ func TestStepIsHandedOutOnce(t *testing.T) {
 		if k.Cursor != 3 || take(3, first, until()) || take(5, first, until()) {
 			t.Fatalf("cursor %d", k.Cursor)
 		}
-		if _, err := b.HandOut(b.ctx, "nothing", 1, first, time.Time{}); mapping.Classify(err).Class != mapping.NotFound {
+		if _, err := b.HandOut(b.ctx, "nothing", 1, first, store.Reservation{}); mapping.Classify(err).Class != mapping.NotFound {
 			t.Errorf("a task that is not there: %v", err)
 		}
 		got, err := b.Requests(b.ctx, task)
@@ -69,7 +69,7 @@ func TestHandOutsRaceToOne(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 16 {
 			wg.Go(func() {
-				if ok, err := b.HandOut(b.ctx, task, 1, store.StepRequest{}, time.Now().Add(time.Hour)); ok && err == nil {
+				if ok, err := b.HandOut(b.ctx, task, 1, store.StepRequest{}, store.Reservation{Until: time.Now().Add(time.Hour)}); ok && err == nil {
 					won.Add(1)
 				}
 			})
@@ -188,6 +188,81 @@ func TestLinksAndAgents(t *testing.T) {
 		b.ok(err)
 		if !first.Equal(again) {
 			t.Fatal(first, again)
+		}
+	})
+}
+
+// C3: of runs that are made for a task at once by processes that each see it without a
+// run, one is made. So it is with runs behind the same newest one.
+func TestRunsOfATaskRaceToOne(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		task := mapping.Task{ID: id(), Agent: "echo"}
+		_, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: task.ID}, Task: &task})
+		b.ok(err)
+		newest := ""
+		for range 2 {
+			var wg sync.WaitGroup
+			var made atomic.Int32
+			for range 8 {
+				wg.Go(func() {
+					n := newRun(task.ID, mapping.StrategyEnqueue)
+					n.Task, n.Run.TaskID, n.Newest = nil, task.ID, &newest
+					if _, err := b.CreateRun(b.ctx, n); err == nil {
+						made.Add(1)
+					} else if mapping.Classify(err).Code != store.CodeTaskMoved {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			if made.Load() != 1 {
+				t.Fatalf("%d runs behind %q", made.Load(), newest)
+			}
+			tip, err := b.TaskTip(b.ctx, task.ID)
+			b.ok(err)
+			newest = tip.Newest
+		}
+		if tip, err := b.TaskTip(b.ctx, task.ID); err != nil || tip.Runs != 2 {
+			t.Fatal(tip, err)
+		}
+	})
+}
+
+// C4: a step is handed out as the last one, or a run is made behind it; which came
+// first, the other one learns.
+func TestLastStepOrFollowUp(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		first := b.create(newThreadRun())
+		b.end(first, mapping.RunSuccess)
+		task, newest := first.Run.TaskID, first.Run.ID
+		followUp := func() (store.Created, error) {
+			n := newRun(first.Run.ThreadID, mapping.StrategyEnqueue)
+			n.Task, n.Run.TaskID, n.Newest = nil, task, &newest
+			n.Run.Options.FollowUp, n.Run.Options.Due = true, 1
+			return b.CreateRun(b.ctx, n)
+		}
+		last := store.Reservation{Until: time.Now().Add(time.Hour), Newest: newest}
+		ok, err := b.HandOut(b.ctx, task, 1, store.StepRequest{}, last)
+		if b.ok(err); !ok {
+			t.Fatal("the last step is not handed out")
+		}
+		_, err = followUp()
+		wantClass(t, err, mapping.Conflict, store.CodeTaskMoved) // it may be taken back
+		b.ok(b.HandedOut(b.ctx, task, 1))
+		second, err := followUp()
+		if b.ok(err); second.Run.Options.Due != 2 {
+			t.Fatalf("a step that was told to be the last is due: %d", second.Run.Options.Due)
+		}
+		if ok, err := b.HandOut(b.ctx, task, 2, store.StepRequest{}, last); ok || err != nil {
+			t.Fatal("told to be the last with a run behind it", err)
+		}
+		last.Newest = second.Run.ID
+		if ok, err := b.HandOut(b.ctx, task, 2, store.StepRequest{}, last); !ok || err != nil {
+			t.Fatal("the last step is not handed out", err)
 		}
 	})
 }

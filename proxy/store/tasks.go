@@ -119,6 +119,30 @@ func taskKey(t *tx, sc scope, id string) (key int64, err error) {
 	return row.key, err
 }
 
+// TaskTip is how far a task has come: all that a process needs to know whether
+// others did something with it.
+type TaskTip struct {
+	Cursor int    // steps handed out
+	Runs   int    // how many there are
+	Newest string // run, "" for none
+}
+
+// TaskTip reads how far a task has come.
+func (s *Store) TaskTip(ctx context.Context, id string) (tip TaskTip, err error) {
+	err = s.read1(ctx, func(t *tx) error {
+		return noTask(t.get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
+ coalesce((SELECT r.run_id FROM runs r WHERE r.task = k.id ORDER BY r.id DESC LIMIT 1), '')
+ FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, in{tenantOf(ctx), id}, out{&tip.Cursor, &tip.Runs, &tip.Newest}), id)
+	})
+	return tip, err
+}
+
+// newestOf is the id of a task's newest run, "" for none.
+func newestOf(t *tx, task int64) (id string, err error) {
+	err = t.get(`SELECT run_id FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, in{task}, out{&id})
+	return id, ifAny(err)
+}
+
 // StepRequest is what a step was fetched with.
 type StepRequest struct {
 	Input           *string

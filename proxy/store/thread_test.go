@@ -166,7 +166,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 		_, errs["StatesOf"] = b.StatesOf(b.ctx, th, []string{head})
 		_, errs["Checkpoints"] = b.Checkpoints(b.ctx, th, store.CheckpointQuery{})
 		_, errs["Task"] = b.Task(b.ctx, c.Run.TaskID)
-		_, errs["HandOut"] = b.HandOut(b.ctx, c.Run.TaskID, 1, store.StepRequest{}, time.Now())
+		_, errs["HandOut"] = b.HandOut(b.ctx, c.Run.TaskID, 1, store.StepRequest{}, store.Reservation{Until: time.Now()})
 		_, errs["Requests"] = b.Requests(b.ctx, c.Run.TaskID)
 		_, errs["Artifact"] = b.Artifact(b.ctx, th, file)
 		_, _, errs["Artifacts"] = b.Artifacts(b.ctx, th, 0, 0)

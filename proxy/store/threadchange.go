@@ -42,12 +42,14 @@ type StateOptions struct {
 	Snapshot        []byte // full state at the last event, kept with its checkpoint; nil: none
 	Links           []mapping.Link
 	ClearInterrupts bool
+	Held            string // the token of HoldUpdate, where the thread is held for this update
 	Key             Key    // of the request that asks for it
 	Makes           string // what a repeated request with the Key is told to have made
 }
 
 // AppendState appends state events outside of a run (state update, PATCH, fork,
-// import): Conflict thread_busy while a run is active (parked ones too).
+// import): Conflict thread_busy while a run is active (parked ones too), CodeUpdating
+// while the thread is held for another update.
 // expectHead guards against a head that moved since the caller folded it ("":
 // thread has no head): on a mismatch it returns Conflict head_moved and the
 // caller tries again. A request with the Key that came before is Conflict
@@ -64,7 +66,7 @@ func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, ev
 		if err := t.hold(key); err != nil {
 			return err
 		}
-		if err := mustBeFree(t, key, threadID); err != nil {
+		if err := s.mayUpdate(t, key, threadID, opt.Held); err != nil {
 			return err
 		}
 		part := stretch{thread: key, events: evs}
@@ -87,14 +89,13 @@ func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, ev
 
 // onHead appends under the condition that the head did not move.
 func (s *stretch) onHead(t *tx, expect, forkFrom string) ([]mapping.Event, error) {
-	moved := mapping.Errorf(mapping.Conflict, codeHeadMoved, "The thread's state changed meanwhile. Try again.")
 	if forkFrom != "" && forkFrom != expect {
 		ok, err := fork(t, s.thread, forkFrom, expect)
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
-			return nil, moved
+			return nil, HeadMoved()
 		}
 		expect = forkFrom
 	}
@@ -103,7 +104,7 @@ func (s *stretch) onHead(t *tx, expect, forkFrom string) ([]mapping.Event, error
 		return nil, err
 	}
 	if !ok {
-		return nil, moved
+		return nil, HeadMoved()
 	}
 	return s.write(t, from)
 }

@@ -19,7 +19,7 @@ import (
 // the agents of threads, which this version, in the place of an older one, goes on to write.
 const before = `DELETE FROM goose_db_version WHERE version_id > 2;
  DROP INDEX artifacts_versions; ALTER TABLE artifacts DROP COLUMN run; ALTER TABLE artifacts DROP COLUMN until_run;
- DROP TABLE agent_facts; DROP TABLE assistant_versions; DROP TABLE assistants;
+ DROP TABLE updates; DROP TABLE agent_facts; DROP TABLE assistant_versions; DROP TABLE assistants;
  DROP INDEX runs_stopped; DROP INDEX runs_open; CREATE INDEX runs_open ON runs (thread, id) WHERE ended_us = 0;
  CREATE UNIQUE INDEX runs_one ON runs (thread) WHERE status = 'running' AND concurrent = 0;
  DROP INDEX events_seq; CREATE UNIQUE INDEX events_seq ON events (thread, seq);

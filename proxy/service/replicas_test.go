@@ -1,0 +1,196 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/google/go-cmp/cmp"
+)
+
+// replicas are bridges over one database, before the same agents.
+func replicas(t *testing.T, n int, change ...func(*config.Config)) []*bench {
+	t.Helper()
+	list := []*bench{{
+		path:   storetest.Schema(t),
+		legacy: &agent{traits: adapter.Traits{Opaque: true, Stepping: mapping.SteppingLockstep}, run: lockstep(3)},
+		graph:  &agent{traits: adapter.Traits{Stepping: mapping.SteppingFree}, run: nodes("a", "b", "c")},
+		change: func(c *config.Config) {
+			for _, f := range change {
+				f(c)
+			}
+		},
+	}}
+	for len(list) < n {
+		next := *list[0]
+		list = append(list, &next)
+	}
+	for _, b := range list {
+		b.open(t)
+		t.Cleanup(func() { b.close() })
+	}
+	return list
+}
+
+// steps are the steps of a task as a replica lists them.
+func (b *bench) steps(t *testing.T, ctx context.Context, ref adapter.TaskRef) (list []string) {
+	t.Helper()
+	steps, _, err := b.Steps.List(ctx, ref, adapter.Page{Number: 1, Size: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps {
+		list = append(list, told(s))
+	}
+	return list
+}
+
+func told(s mapping.Step) string {
+	return fmt.Sprintf("%d %s last=%t", s.N, s.ID, s.IsLast)
+}
+
+func (b *bench) runsOf(t *testing.T, ctx context.Context, task string) int {
+	t.Helper()
+	runs, err := b.st.Runs(ctx, store.RunQuery{TaskID: task})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(runs)
+}
+
+// C3: POSTs for a task's first step that come at once, on several replicas and several
+// on each, make one run, and each gets a step of its own.
+func TestFirstStepsOnSeveralReplicasMakeOneRun(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"graph", "legacy"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := replicas(t, 3)
+			for range 4 {
+				task, ref := all[0].task(t, t.Context(), name, "do it")
+				var mu sync.Mutex
+				got := map[int]int{}
+				var wg sync.WaitGroup
+				for i := range 3 {
+					b := all[i%len(all)]
+					wg.Go(func() {
+						ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+						defer stop()
+						h, err := b.Tasks.Step(ctx, ref, adapter.StepRequest{})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						h.Confirm()
+						mu.Lock()
+						defer mu.Unlock()
+						got[h.Step.N]++
+					})
+				}
+				wg.Wait()
+				if d := cmp.Diff(map[int]int{1: 1, 2: 1, 3: 1}, got); d != "" {
+					t.Errorf("steps handed out: %s", d)
+				}
+				if n := all[0].runsOf(t, t.Context(), task.ID); n != 1 {
+					t.Errorf("%d runs of the task", n)
+				}
+			}
+		})
+	}
+}
+
+// C4: words that come while a run goes on are answered, whichever replica is told:
+// no step before the answer is the last, and all replicas list the same steps.
+func TestWordsInMidRunOnAnotherReplica(t *testing.T) {
+	t.Parallel()
+	all := replicas(t, 2)
+	here, there := all[0], all[1]
+	goOn := make(chan struct{})
+	here.graph.does(func(ctx context.Context, task adapter.Task, yield yielder) {
+		if len(task.State.Messages()) > 0 {
+			nodes("more")(ctx, task, yield)
+			return
+		}
+		nodes("a", "b", "c")(ctx, task, func(ev mapping.Event, err error) bool {
+			if ev.Kind == mapping.KindEnd {
+				<-goOn
+			}
+			return yield(ev, err)
+		})
+	})
+	task, ref := here.task(t, t.Context(), "graph", "do it")
+	got := []mapping.Step{here.step(t, t.Context(), ref, nil), there.step(t, t.Context(), ref, say("and this"))}
+	if n := here.runsOf(t, t.Context(), task.ID); n != 2 {
+		t.Fatalf("%d runs", n)
+	}
+	close(goOn)
+	for len(got) < 4 && !got[len(got)-1].IsLast {
+		got = append(got, here.step(t, t.Context(), ref, nil))
+	}
+	var list []string
+	for _, s := range got {
+		list = append(list, told(s))
+	}
+	if len(got) != 4 || !got[3].IsLast {
+		t.Errorf("handed out: %v", list)
+	}
+	for _, b := range all {
+		if d := cmp.Diff(list, b.steps(t, t.Context(), ref)); d != "" {
+			t.Errorf("the list of steps (-handed out +listed): %s", d)
+		}
+	}
+}
+
+// C9: who reads a thread while another replica rolls its runs back sees it as it was or
+// as it is.
+func TestReadsBesideRollbacksOnAnotherReplica(t *testing.T) {
+	t.Parallel()
+	all := replicas(t, 2)
+	here, there, ctx := all[0], all[1], t.Context()
+	var threads []string
+	for range 3 {
+		r, _ := here.start(t, ctx, newRun(mapping.NewID(), "graph", "hi"))
+		threads = append(threads, r.ThreadID)
+	}
+	looks := map[string]func(thread string) error{
+		"search": func(string) error { _, _, err := there.Index.Search(ctx, adapter.ThreadQuery{Limit: 10}); return err },
+		"topics": func(string) error {
+			_, _, err := there.Topics.List(ctx, "graph", adapter.Page{Number: 1, Size: 10})
+			return err
+		},
+		"thread": func(thread string) error { _, err := there.Threads.Get(ctx, thread); return err },
+		"state":  func(thread string) error { _, err := there.States.Get(ctx, thread, ""); return err },
+	}
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	for name, look := range looks {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				if err := look(threads[i%len(threads)]); err != nil {
+					t.Errorf("%s: %v", name, err)
+					return
+				}
+				select {
+				case <-over:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for i := range 60 {
+		r, _ := here.start(t, ctx, newRun(threads[i%len(threads)], "graph", "again"))
+		if err := here.Runs.Delete(ctx, adapter.RunRef{ThreadID: r.ThreadID, RunID: r.ID}); err != nil {
+			t.Error(err)
+		}
+	}
+	close(over)
+	wg.Wait()
+}

@@ -1,0 +1,302 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
+)
+
+// headRetries bounds how often an update, or a read in several looks, is tried that
+// others overtake.
+const headRetries = 8
+
+// note is what a request with a key is remembered to have made.
+type note struct {
+	key   store.Key
+	makes string
+}
+
+// update reduces values into a new checkpoint of the thread. It waits for an update
+// that an agent is being told of, and is tried again when another one overtakes it.
+func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdate, n note) (mapping.Checkpoint, error) {
+	for try := 0; ; {
+		made, err := c.tryUpdate(ctx, threadID, u, n)
+		switch code := mapping.Classify(err).Code; {
+		case err != nil && code == store.CodeHeadMoved && try < headRetries:
+			try++
+		case err != nil && code == store.CodeUpdating:
+			if err := wait(ctx, turnPoll); err != nil {
+				return made, err
+			}
+		default:
+			return made, err
+		}
+	}
+}
+
+// stateUpdate is one attempt at an update of a thread's state.
+type stateUpdate struct {
+	*core
+	asked adapter.StateUpdate
+	note
+	thread mapping.Thread
+	held   string // the token of store.HoldUpdate; "": the thread is not held
+}
+
+func (c *core) tryUpdate(ctx context.Context, threadID string, asked adapter.StateUpdate, n note) (mapping.Checkpoint, error) {
+	u := stateUpdate{core: c, asked: asked, note: n}
+	if err := u.look(ctx, threadID); err != nil {
+		return mapping.Checkpoint{}, err
+	}
+	if u.thread.Status == mapping.ThreadBusy {
+		return mapping.Checkpoint{}, errBusy(threadID)
+	}
+	_, w, err := u.writer(ctx)
+	switch {
+	case err != nil:
+		return mapping.Checkpoint{}, err
+	case w == nil:
+		return u.reduce(ctx)
+	default:
+		return u.throughAgent(ctx)
+	}
+}
+
+func (u *stateUpdate) look(ctx context.Context, threadID string) (err error) {
+	u.thread, err = u.st.Thread(ctx, threadID)
+	return err
+}
+
+// forks reports whether the update begins elsewhere than at the newest state.
+func (u *stateUpdate) forks() bool {
+	return u.asked.CheckpointID != "" && u.asked.CheckpointID != u.thread.Head
+}
+
+// writer is the agent that can take the update: its state is the thread's, and it has
+// a way to change it. nil: the bridge reduces the update itself, and the next run at
+// an agent starts from what it made.
+func (u *stateUpdate) writer(ctx context.Context) (mapping.Link, adapter.StateWriter, error) {
+	if u.forks() || u.thread.Head == "" {
+		return mapping.Link{}, nil, nil
+	}
+	links, err := u.st.Links(ctx, u.thread.ID)
+	if err != nil {
+		return mapping.Link{}, nil, err
+	}
+	for _, l := range links {
+		if l.TaskID != "" || l.Remote == "" || l.LocalCheckpoint != u.thread.Head {
+			continue
+		}
+		agent, ok := u.engine.Agent(l.Agent)
+		if !ok {
+			continue
+		}
+		b, _, err := agent.Backend(ctx)
+		if err != nil {
+			continue // it is away
+		}
+		if w, ok := b.(adapter.StateWriter); ok {
+			return l, w, nil
+		}
+	}
+	return mapping.Link{}, nil, nil
+}
+
+// throughAgent has the agent reduce the update. The thread is held meanwhile, so that
+// nothing that would refuse the update comes between the agent and the log, and the
+// agent is told once. A client that leaves does not end it half done.
+func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint, err error) {
+	if u.held, err = u.st.HoldUpdate(ctx, u.thread.ID, u.thread.Head, u.key); err != nil {
+		return made, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	defer func() { u.free(ctx, err) }()
+	link, w, err := u.writer(ctx) // a run may have come and gone before the thread was held
+	if err != nil {
+		return made, err
+	}
+	if w == nil {
+		return u.reduce(ctx)
+	}
+	read, taken, refused := u.tell(ctx, w, link)
+	switch {
+	case cannotUpdate(refused):
+		return u.reduce(ctx)
+	case refused != nil && taken == 0:
+		return made, refused
+	}
+	made, err = u.follow(ctx, link, read)
+	for try := 0; err != nil && mapping.Classify(err).Code == store.CodeHeadMoved && try < headRetries; try++ {
+		// A run was rolled back meanwhile. The agent is not told again: the next run
+		// there starts from the thread's state.
+		if err = u.look(ctx, u.thread.ID); err == nil {
+			made, err = u.reduce(ctx)
+		}
+	}
+	if err == nil {
+		err = refused // what the agent took before it is the state now
+	}
+	return made, err
+}
+
+// tell gives the agent the values one after the other, and returns the state that came
+// of those it took.
+func (u *stateUpdate) tell(ctx context.Context, w adapter.StateWriter, link mapping.Link) (read adapter.State, taken int, err error) {
+	for _, values := range u.asked.All() {
+		next, err := w.UpdateState(ctx, link, values, u.asked.AsNode)
+		if err != nil {
+			return read, taken, partly(err, taken)
+		}
+		read, taken = next, taken+1
+	}
+	return read, taken, nil
+}
+
+// partly says of a refusal how many values the agent had taken before.
+func partly(err error, taken int) error {
+	e := mapping.Classify(err)
+	if taken == 0 || cannotUpdate(err) {
+		return err
+	}
+	return &mapping.Error{Class: e.Class, Code: e.Code, Err: err, Detail: e.Detail,
+		Message: fmt.Sprintf("The first %d of the values are in the state, the next was refused: %s", taken, e.Message)}
+}
+
+// free lets others go on with the thread.
+func (u *stateUpdate) free(ctx context.Context, failed error) {
+	if failed != nil {
+		if err := u.st.FreeUpdate(ctx, u.thread.ID, u.held); err != nil {
+			u.zap.Warn("a thread stays held for a state update until this process ends", zap.Error(err), zap.String("thread", u.thread.ID))
+		}
+	}
+	u.engine.Freed()
+}
+
+// follow logs the state that an agent made of the update.
+func (u *stateUpdate) follow(ctx context.Context, link mapping.Link, read adapter.State) (mapping.Checkpoint, error) {
+	fold, at, err := u.log.State(ctx, u.thread.ID, u.thread.Head)
+	if err != nil {
+		return mapping.Checkpoint{}, u.gone(err)
+	}
+	ev, after, err := replaceEvent(fold, read.Values, at.Step+1, u.now())
+	if err != nil {
+		return mapping.Checkpoint{}, err
+	}
+	made := ev.Head.Checkpoint
+	made.Next, made.Remote, made.RemoteThread = read.Next, read.Checkpoint, link.Remote
+	link.RemoteCheckpoint, link.RemoteMark, link.LocalCheckpoint = read.Checkpoint, "", made.ID
+	return u.append(ctx, ev, after, store.StateOptions{Links: []mapping.Link{link}})
+}
+
+// reduce has the bridge itself make the new state.
+func (u *stateUpdate) reduce(ctx context.Context) (mapping.Checkpoint, error) {
+	from, source, opt := u.thread.Head, "update", store.StateOptions{}
+	if u.forks() {
+		from, source = u.asked.CheckpointID, "fork"
+	}
+	fold, at, err := u.log.State(ctx, u.thread.ID, from)
+	if err != nil {
+		if !u.forks() {
+			err = u.gone(err)
+		}
+		return mapping.Checkpoint{}, err
+	}
+	ev, after, err := updateEvent(fold, u.asked, source, at.Step+1, u.now())
+	if err != nil {
+		return mapping.Checkpoint{}, err
+	}
+	if u.forks() {
+		opt.ForkFrom, opt.Snapshot = from, after.JSON()
+	}
+	if len(at.Next) > 0 {
+		ev.Head.Checkpoint.Next = at.Next
+	}
+	return u.append(ctx, ev, after, opt)
+}
+
+// gone: the head that was looked at was rolled back, so that it has moved.
+func (u *stateUpdate) gone(err error) error {
+	if mapping.Classify(err).Code == mapping.CodeCheckpointNotFound {
+		return store.HeadMoved()
+	}
+	return err
+}
+
+func (u *stateUpdate) append(ctx context.Context, ev mapping.Event, after *mapping.Fold, opt store.StateOptions) (mapping.Checkpoint, error) {
+	opt.Key, opt.Makes, opt.Held = u.key, u.makes, u.held
+	logged, err := u.st.AppendState(ctx, u.thread.ID, u.thread.Head, []mapping.Event{ev}, opt)
+	if err != nil {
+		return mapping.Checkpoint{}, err
+	}
+	u.log.Keep(ev.Head.Checkpoint.ID, after)
+	u.log.RingThread(u.thread.ID)
+	made := *logged[0].Head.Checkpoint
+	made.Seq = logged[0].Seq
+	return made, nil
+}
+
+// cannotUpdate tells an agent that has no way to take a state update, or not
+// now, from one that refused this one. The bridge then reduces by itself, and
+// the next run there starts from what it made: whether the agent has taken the
+// update all the same does not matter, since a new thread is made there.
+func cannotUpdate(err error) bool {
+	if err == nil {
+		return false
+	}
+	switch mapping.Classify(err).Code {
+	case mapping.CodeNotSupported, mapping.CodeUpstreamLost, mapping.CodeUpstreamUnreachable:
+		return true
+	}
+	return false
+}
+
+// replaceEvent says that the state became what an agent says it is.
+func replaceEvent(fold *mapping.Fold, values json.RawMessage, step int, now time.Time) (mapping.Event, *mapping.Fold, error) {
+	diff, after, err := fold.DiffTo(values)
+	if err != nil {
+		return mapping.Event{}, nil, mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "The agent answered the state update with a state that is not an object.")
+	}
+	cp := &mapping.Checkpoint{ID: mapping.NewID(), Source: "update", Step: step, CreatedAt: now}
+	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, nil
+}
+
+// updateEvent reduces values onto a state and returns the event that says so. The
+// node that is named as their author is kept with the checkpoint.
+func updateEvent(fold *mapping.Fold, u adapter.StateUpdate, source string, step int, now time.Time) (mapping.Event, *mapping.Fold, error) {
+	id, reduced := mapping.NewID(), fold
+	for i, given := range u.All() {
+		base := id // of the ids of messages that have none
+		if i > 0 {
+			base = mapping.NewID()
+		}
+		values, err := mapping.NormalValues(object(given), base)
+		if err != nil {
+			return mapping.Event{}, nil, err
+		}
+		if reduced, err = reduced.Reduce(values); err != nil {
+			return mapping.Event{}, nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "values must be an object of state keys: %v.", err)
+		}
+	}
+	diff, after, err := fold.DiffTo(reduced.JSON())
+	if err != nil {
+		return mapping.Event{}, nil, err
+	}
+	cp := &mapping.Checkpoint{ID: id, Source: source, Step: step, CreatedAt: now}
+	if u.AsNode != "" {
+		if cp.Metadata, err = json.Marshal(map[string]string{"as_node": u.AsNode}); err != nil {
+			return mapping.Event{}, nil, err
+		}
+	}
+	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, nil
+}
+
+func errBusy(threadID string) error {
+	return mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy,
+		"Thread %s has an active run, so its state cannot be changed now. Wait for the run or cancel it.", threadID)
+}

@@ -1,0 +1,232 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
+)
+
+// keeper is a thread/run agent that takes state updates and counts them.
+type keeper struct {
+	*agent
+	before func() // called when an update comes in
+
+	mu       sync.Mutex
+	messages []json.RawMessage
+	told     int
+}
+
+func (k *keeper) UpdateState(_ context.Context, _ mapping.Link, values json.RawMessage, _ string) (adapter.State, error) {
+	if k.before != nil {
+		k.before()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var given struct {
+		Messages []json.RawMessage `json:"messages"`
+	}
+	if err := json.Unmarshal(values, &given); err != nil {
+		return adapter.State{}, err
+	}
+	k.told++
+	k.messages = append(k.messages, given.Messages...)
+	state, err := json.Marshal(map[string]any{"messages": k.messages})
+	return adapter.State{Values: state, Checkpoint: fmt.Sprint("up", k.told)}, err
+}
+
+// keeps puts an agent that takes state updates in the place of graph, and makes a thread
+// whose state it has.
+func (b *bench) keeps(t *testing.T, k *keeper, others ...*bench) (thread string) {
+	t.Helper()
+	k.agent = b.graph
+	b.graph.does(func(ctx context.Context, task adapter.Task, yield yielder) {
+		nodes("a")(ctx, task, func(ev mapping.Event, err error) bool {
+			if ev.Head.Link != nil {
+				ev.Head.Link = &mapping.Link{Remote: "up", RemoteMark: "mark"}
+			}
+			return yield(ev, err)
+		})
+	})
+	for _, o := range append(others, b) {
+		o.close()
+		o.taker = k
+		o.open(t)
+	}
+	r, _ := b.start(t, t.Context(), newRun(mapping.NewID(), "graph", "hi"))
+	st, err := b.States.Get(t.Context(), r.ThreadID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var has struct {
+		Messages []json.RawMessage `json:"messages"`
+	}
+	if err := json.Unmarshal(st.Values, &has); err != nil {
+		t.Fatal(err)
+	}
+	k.messages = has.Messages
+	return r.ThreadID
+}
+
+func adds(words string) adapter.StateUpdate {
+	return adapter.StateUpdate{Values: json.RawMessage(fmt.Sprintf(`{"messages":[{"id":%q,"type":"human","content":%[1]q}]}`, words))}
+}
+
+// C6: state updates that come at once, over several bridges too, are each told to the
+// agent once and stand in the state once.
+func TestStateUpdatesAtOnceAreToldOnce(t *testing.T) {
+	t.Parallel()
+	test := func(t *testing.T, all []*bench) {
+		k := &keeper{}
+		thread := all[0].keeps(t, k, all[1:]...)
+		var wg sync.WaitGroup
+		var want []string
+		for i := range 8 {
+			words := fmt.Sprintf("word %d.", i)
+			want = append(want, words)
+			wg.Go(func() {
+				if _, err := all[i%len(all)].States.Update(t.Context(), thread, adds(words)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if k.told != len(want) {
+			t.Errorf("the agent was told of %d updates, %d times", len(want), k.told)
+		}
+		for i, b := range all {
+			st, err := b.States.Get(t.Context(), thread, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, words := range want {
+				if n := strings.Count(string(st.Values), `"content":"`+words); n != 1 {
+					t.Errorf("bridge %d: %q stands in the state %d times", i, words, n)
+				}
+			}
+		}
+	}
+	t.Run("one bridge", func(t *testing.T) { t.Parallel(); test(t, []*bench{setup(t)}) })
+	t.Run("replicas", func(t *testing.T) { t.Parallel(); test(t, replicas(t, 2)) })
+}
+
+// C19: an update that is refused because a run is active is not told to the agent, and
+// a run that is made while the agent is told waits for the update and begins with it.
+func TestStateUpdateAndRunDoNotMeet(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	asked, goOn := make(chan struct{}), make(chan struct{})
+	k := &keeper{before: func() { asked <- struct{}{}; <-goOn }}
+	thread := b.keeps(t, k)
+	updated := make(chan error)
+	go func() {
+		_, err := b.States.Update(t.Context(), thread, adds("between"))
+		updated <- err
+	}()
+	<-asked
+	begun, release := make(chan struct{}, 1), make(chan struct{})
+	b.graph.does(held(begun, release, nodes("later")))
+	st, err := b.Runs.Start(t.Context(), newRun(thread, "graph", "go on"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.Run.Status != mapping.RunPending {
+		t.Errorf("a run is %s while the state is being changed", st.Run.Status)
+	}
+	close(goOn)
+	if err := <-updated; err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	_, err = b.States.Update(t.Context(), thread, adds("too late"))
+	if class(err) != mapping.Conflict || k.told != 1 {
+		t.Errorf("told %d times, %v", k.told, err)
+	}
+	close(release)
+	b.wait(t, t.Context(), st.Run)
+	last, err := b.States.Get(t.Context(), thread, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := string(last.Values); !strings.Contains(s, "between") || !strings.Contains(s, "go on") || strings.Contains(s, "too late") {
+		t.Errorf("the state: %s", s)
+	}
+}
+
+// A state update with a key that is sent twice at once is told to the agent once.
+func TestKeyedWordsAtOnceAreToldOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	k := &keeper{}
+	thread := b.keeps(t, k)
+	words, no := "only once", false
+	var wg sync.WaitGroup
+	ids := make([]string, 4)
+	for i := range ids {
+		wg.Go(func() {
+			said, err := b.Interactions.Create(t.Context(), adapter.NewInteraction{
+				Ref: adapter.TopicRef{Agent: "graph", ID: thread}, Input: &words, Derive: &no, IdempotencyKey: "k",
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			ids[i] = said.ID
+		})
+	}
+	wg.Wait()
+	if d := cmp.Diff([]string{ids[0], ids[0], ids[0], ids[0]}, ids); d != "" || k.told != 1 {
+		t.Errorf("told %d times, %s", k.told, d)
+	}
+}
+
+// P B14: a list of values is reduced in order into one checkpoint, by the bridge and by
+// an agent; what an agent refuses in the middle leaves what came before.
+func TestAListOfValuesIsOneUpdate(t *testing.T) {
+	t.Parallel()
+	two := adds("one.")
+	two.Then = []json.RawMessage{adds("two.").Values}
+	for name, agent := range map[string]string{"by the bridge": "legacy", "by an agent": "graph"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, k := setup(t), &keeper{}
+			thread := b.keeps(t, k)
+			if agent == "legacy" {
+				r, _ := b.start(t, t.Context(), newRun(mapping.NewID(), agent, "hi"))
+				thread = r.ThreadID
+			}
+			before := len(b.history(t, thread))
+			if _, err := b.States.Update(t.Context(), thread, two); err != nil {
+				t.Fatal(err)
+			}
+			states := b.history(t, thread)
+			s := string(states[0].Values)
+			if one, second := strings.Index(s, `"one."`), strings.Index(s, `"two."`); one < 0 || second < one || len(states) != before+1 {
+				t.Errorf("%d checkpoints more, the state: %s", len(states)-before, s)
+			}
+			if agent == "legacy" {
+				return
+			}
+			bad := adds("three.")
+			bad.Then = []json.RawMessage{json.RawMessage(`{"messages":7}`)}
+			_, err := b.States.Update(t.Context(), thread, bad)
+			if s := string(b.history(t, thread)[0].Values); err == nil || !strings.Contains(s, `"three."`) {
+				t.Errorf("refused in the middle: %v, the state: %s", err, s)
+			}
+		})
+	}
+}
+
+func (b *bench) history(t *testing.T, thread string) []adapter.ThreadState {
+	t.Helper()
+	list, err := b.States.History(t.Context(), thread, adapter.HistoryQuery{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
