@@ -73,7 +73,7 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 	if err != nil {
 		return nil, nil, err
 	}
-	from, ok, err := part.take(t, advanceHeld, at.run, s.owner, a.Fence)
+	from, ok, err := part.take(t, advanceHeld, at.run, a.RunID, s.owner, a.Fence)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -139,7 +139,9 @@ func (s *Store) settle(t *tx, at runKey, a Append, last int64) error {
 }
 
 // runKey finds a run's keys, in the cache or the table. A run that is gone is
-// fenced: whoever appends to it has lost it.
+// fenced: whoever appends to it has lost it. A database that went back in time, as a standby
+// does that took over, may give a key of the cache to another run: an append names
+// the run as well.
 func (s *Store) runKey(t *tx, id string) (k runKey, err error) {
 	if k, ok := s.runs.Get(id); ok {
 		return k, nil

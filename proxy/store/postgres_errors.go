@@ -13,7 +13,6 @@ import (
 const (
 	pgDuplicate   = "23505"
 	pgDiskFull    = "53100"
-	pgOutOfRange  = "22023" // invalid_parameter_value: a transaction of the future
 	pgSerialize   = "40001"
 	pgDeadlock    = "40P01"
 	pgIdle        = "25P03" // idle_in_transaction_session_timeout
