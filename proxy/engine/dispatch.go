@@ -54,7 +54,7 @@ func (e *Engine) sweep(ctx context.Context) (time.Time, error) {
 	for anothers := false; ; {
 		// Before looking, so that a run that ends right after rings.
 		e.waiting.Store(true)
-		c, ok, next, err := e.claim(ctx)
+		c, ok, next, err := e.claimNext(ctx)
 		if err != nil {
 			return next, err
 		}
@@ -65,12 +65,22 @@ func (e *Engine) sweep(ctx context.Context) (time.Time, error) {
 			return next, errors.Join(err, e.rest(ctx))
 		}
 		anothers = anothers || c.Taken
-		if agent, known := e.agents[c.Run.Agent]; known {
-			e.launch(agent, c, Order{})
-		} else {
-			e.launch(missing(c.Run.Agent), c, Order{})
-		}
 	}
+}
+
+// claimNext claims the next run, if there is one, and launches it.
+func (e *Engine) claimNext(ctx context.Context) (c store.Claimed, ok bool, next time.Time, err error) {
+	claimed := e.claims.begin()
+	defer claimed()
+	if c, ok, next, err = e.claim(ctx); err != nil || !ok {
+		return c, ok, next, err
+	}
+	if agent, known := e.agents[c.Run.Agent]; known {
+		e.launch(agent, c, Order{})
+	} else {
+		e.launch(missing(c.Run.Agent), c, Order{})
+	}
+	return c, ok, next, err
 }
 
 // rest ends the ringing when no run waits. One that is made meanwhile rings

@@ -24,9 +24,8 @@ const (
 // monotonic clock: that goes on while the process is stopped. Guarded by
 // Engine.mu.
 type lease struct {
-	until  time.Time   // zero: it never ends
-	lapse  *time.Timer // goes off at until
-	behind map[string]int64
+	until time.Time   // zero: it never ends
+	lapse *time.Timer // goes off at until
 }
 
 // keepLease renews the lease as long as ctx lasts, where other processes could
@@ -53,7 +52,6 @@ func (e *Engine) beat(ctx context.Context) {
 		return
 	}
 	e.leased(asked.Add(leaseTTL))
-	e.letGo(ctx)
 	e.stopAsked(ctx)
 	e.ring() // what nobody rang for
 }
@@ -98,30 +96,6 @@ func await(list []*execution, most time.Duration) {
 		case <-x.done:
 		case <-over:
 			return
-		}
-	}
-}
-
-// leftBehind notes a run that could not be handed over: nobody executes it, and
-// it is held as long as this process lives.
-func (e *Engine) leftBehind(runID string, fence int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.lease.behind == nil {
-		e.lease.behind = map[string]int64{}
-	}
-	e.lease.behind[runID] = fence
-}
-
-// letGo hands over what could not be handed over before.
-func (e *Engine) letGo(ctx context.Context) {
-	e.mu.Lock()
-	behind := e.lease.behind
-	e.lease.behind = nil
-	e.mu.Unlock()
-	for id, fence := range behind {
-		if err := e.st.Release(ctx, id, fence); err != nil && !errors.Is(err, store.ErrFenced) {
-			e.leftBehind(id, fence)
 		}
 	}
 }

@@ -25,6 +25,7 @@ func (x *execution) leave(ctx context.Context, out *mapping.Outcome, err error) 
 	defer func() {
 		if p := recover(); p != nil {
 			x.e.zap.Error("the end of a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.run.ID), agentField(x.agent.Name))
+			x.e.leaveBroken(x.run.ID)
 		}
 	}()
 	if x.rec != nil && x.rec.fenced() || errors.Is(err, store.ErrFenced) {
@@ -41,6 +42,13 @@ func (x *execution) leave(ctx context.Context, out *mapping.Outcome, err error) 
 	default:
 		x.finish(ctx, *out)
 	}
+}
+
+// leaveBroken leaves a run to the next process: this one would fail at it again and again.
+func (e *Engine) leaveBroken(runID string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.broken[runID] = true
 }
 
 // stopped tells whether the run was stopped from here rather than by its agent.
@@ -76,8 +84,7 @@ func (x *execution) handOver(ctx context.Context) {
 		x.rec.flush()
 	}
 	if err := x.e.st.Release(ctx, x.run.ID, x.fence); err != nil && !errors.Is(err, store.ErrFenced) {
-		x.e.zap.Warn("a run could not be handed over", errField(err), runField(x.run.ID))
-		x.e.leftBehind(x.run.ID, x.fence)
+		x.e.zap.Warn("a run could not be handed over; it is at one of the next beats", errField(err), runField(x.run.ID))
 	}
 }
 

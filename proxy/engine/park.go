@@ -141,6 +141,8 @@ func (e *Engine) Continue(ctx context.Context, r mapping.Run, n Next) error {
 	case <-e.root.Done():
 		return errDraining
 	}
+	claimed := e.claims.begin()
+	defer claimed()
 	c, err := e.st.ClaimParked(ctx, r.ID)
 	if err != nil {
 		e.release(agent)

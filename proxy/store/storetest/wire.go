@@ -18,6 +18,7 @@ type Wire struct {
 	answer bool          // the next answer to a COMMIT is not passed on, and its connection cut
 	hold   int           // so many COMMITs are kept back still
 	held   chan struct{} // closed when they were
+	reply  chan struct{} // closed when the answer to a COMMIT was kept back; nil: none is to be
 	commit []byte        // name of the prepared statement COMMIT, once it was seen
 	cuts   int
 }
@@ -27,7 +28,8 @@ type line struct {
 	client, server net.Conn
 	mu             sync.Mutex
 	silent         bool
-	kept           []byte // what was kept back from the server
+	to             net.Conn // with kept: whom it was kept back from
+	kept           []byte
 }
 
 // Through starts a Wire to the server of dsn, and returns the URL that leads over it.
@@ -109,6 +111,23 @@ func (c *line) silence() {
 	c.silent = true
 }
 
+// keep has the connection fall silent in the middle of something.
+func (c *line) keep(to net.Conn, b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.silent, c.to, c.kept = true, to, bytes.Clone(b)
+}
+
+// deliver ends what keep began.
+func (c *line) deliver() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.to != nil {
+		_, _ = c.to.Write(c.kept)
+		c.silent, c.to, c.kept = false, nil, nil
+	}
+}
+
 func (w *Wire) drop(c *line) {
 	w.mu.Lock()
 	delete(w.lines, c)
@@ -130,8 +149,7 @@ func (w *Wire) ask(c *line, b []byte) bool {
 	if w.hold == 0 || len(w.commit) == 0 || !bytes.Contains(b, w.commit) {
 		return true
 	}
-	c.silence()
-	c.kept = bytes.Clone(b)
+	c.keep(c.server, b)
 	if w.hold--; w.hold == 0 {
 		close(w.held)
 	}
@@ -141,16 +159,23 @@ func (w *Wire) ask(c *line, b []byte) bool {
 // tell judges what the server sends.
 func (w *Wire) tell(c *line, b []byte) bool {
 	w.mu.Lock()
-	cut := w.answer && bytes.Contains(b, []byte("COMMIT\x00"))
-	if cut {
+	defer w.mu.Unlock()
+	if !bytes.Contains(b, []byte("COMMIT\x00")) {
+		return true
+	}
+	switch {
+	case w.answer:
 		w.answer = false
 		w.cuts++
+		go w.drop(c)
+	case w.reply != nil:
+		c.keep(c.client, b)
+		close(w.reply)
+		w.reply = nil
+	default:
+		return true
 	}
-	w.mu.Unlock()
-	if cut {
-		w.drop(c)
-	}
-	return !cut
+	return false
 }
 
 // CutAnswer lets the next commit happen, and cuts the connection instead of
@@ -195,12 +220,19 @@ func (w *Wire) HangUp() {
 	}
 }
 
-// Deliver gives the server what was kept back from it, late.
+// HoldAnswer lets the next commit happen and keeps its answer back. The channel is
+// closed when that has happened.
+func (w *Wire) HoldAnswer() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reply = make(chan struct{})
+	return w.reply
+}
+
+// Deliver passes on what was kept back, late, and all that follows.
 func (w *Wire) Deliver() {
 	for _, c := range w.all() {
-		if c.isSilent() {
-			_, _ = c.server.Write(c.kept)
-		}
+		c.deliver()
 	}
 }
 
