@@ -21,23 +21,39 @@ const (
 // stops: a disk may be full for a while, and a run that never ended would hold
 // its thread until the next start. It returns the outcome that was written.
 func (x *execution) settle(ctx context.Context, out mapping.Outcome) (mapping.Outcome, error) {
-	wait := firstPause
+	wait, unknown, whole := firstPause, false, true
 	for try := 1; ; try++ {
 		err := x.writeEnd(ctx, out)
+		if unknown && errors.Is(err, store.ErrFenced) && x.hasLeft(ctx, out) {
+			return out, nil
+		}
 		if err == nil || errors.Is(err, store.ErrFenced) {
 			return out, err
 		}
+		unknown = unknown || errors.Is(err, store.ErrUnknown)
 		if try == 1 {
 			x.e.zap.Error("the end of a run could not be written; it is tried again", errField(err), runField(x.run.ID))
 		}
-		if try == wholeTries && x.rec != nil {
-			out = x.rec.giveUp(out, err)
+		if whole && try >= wholeTries && x.rec != nil && x.rec.certain() {
+			out, whole = x.rec.giveUp(out, err), false
 		}
 		if pause(x.e.root, wait) != nil {
 			return out, err
 		}
 		wait = min(2*wait, longPause)
 	}
+}
+
+// hasLeft tells whether the run left this process as it was to, by a commit that was never answered.
+func (x *execution) hasLeft(ctx context.Context, out mapping.Outcome) bool {
+	r, err := x.e.st.Run(ctx, x.run.ThreadID, x.run.ID)
+	if err != nil {
+		return false
+	}
+	if out.Parked {
+		return r.Status == mapping.RunRunning && r.Parked
+	}
+	return r.Status == out.Status
 }
 
 func (x *execution) writeEnd(ctx context.Context, out mapping.Outcome) error {
@@ -55,6 +71,9 @@ func (x *execution) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	x.e.log.RingThread(x.run.ThreadID)
 	return err
 }
+
+// certain tells whether it is known what is durable.
+func (r *recorder) certain() bool { return !r.app.unsure() }
 
 // giveUp goes back to what is durable: the events that follow it cannot be
 // written. The run has failed then, if it had not anyway.

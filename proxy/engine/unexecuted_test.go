@@ -34,9 +34,10 @@ func TestClaimUnderWayIsNotTakenForANobodys(t *testing.T) {
 	b := open(t, dsn, &script{opaque: true, run: twoSteps})
 	b.end(t, b.begin(t, order(mapping.NewID(), mapping.StrategyReject)))
 	eventually(t, "the first run leaving", func() bool { return b.Live() == 0 })
-	held := w.HoldAnswer()
+	o := order(mapping.NewID(), mapping.StrategyReject)
+	held := w.HoldAnswer(o.New.Run.ID)
 	began := make(chan mapping.Run, 1)
-	go func() { began <- b.begin(t, order(mapping.NewID(), mapping.StrategyReject)) }()
+	go func() { began <- b.begin(t, o) }()
 	select {
 	case <-held:
 	case <-t.Context().Done():

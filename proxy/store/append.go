@@ -83,6 +83,32 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 	return s.appended(t, at, part, from, a, beside)
 }
 
+// Logged returns the events of a running run with Seq > after, for who does not know what became
+// of an append to it (ErrUnknown). It waits for one that is still under way. ErrFenced when the run is not held any more,
+// also because that append ended it. The fence is what it is allowed by: the tenant is not looked at.
+func (s *Store) Logged(ctx context.Context, runID string, fence, after int64) (events []mapping.Event, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		at, err := s.runKey(t, runID)
+		if err != nil {
+			return err
+		}
+		if err := t.hold(at.thread); err != nil {
+			return err
+		}
+		var held bool
+		if err := t.get(`SELECT EXISTS (SELECT 1 FROM runs WHERE id = $1 AND run_id = $2 AND holder = $3 AND fence = $4 AND status = 'running' AND parked = 0)`,
+			in{at.run, runID, s.owner, fence}, out{&held}); err != nil {
+			return err
+		}
+		if !held {
+			return ErrFenced
+		}
+		events, err = readEvents(t, at.thread, after, 0, runsOwn, at.run, lastOf(0))
+		return err
+	})
+	return events, err
+}
+
 // appended writes a stretch that was given its numbers, and what goes with it.
 func (s *Store) appended(t *tx, at runKey, part stretch, from tip, a Append, beside bool) ([]mapping.Event, []mapping.Artifact, error) {
 	events, err := part.write(t, from)

@@ -117,7 +117,7 @@ func (p *postgres) transact(ctx context.Context, begin []string, do func(*tx) er
 	if unanswered {
 		switch done, known := p.settle(ctx, r); {
 		case !known:
-			return false, errors.Join(errAmbiguous, err)
+			return false, errors.Join(ErrUnknown, err)
 		case done:
 			err = nil
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // A transaction's number, written by the transaction into the table commits, is the one
@@ -74,13 +76,17 @@ const askReceipt = `INSERT INTO commits (owner, slot, n, at_us) VALUES ($1, $2, 
 // settle finds out what became of a transaction whose COMMIT was never answered. known is false where
 // the database does not say in time; then nothing may be done again, nor be called done.
 // The connection of the transaction must have been given back: all of the pool's may have broken.
-func (p *postgres) settle(ctx context.Context, m receipt) (done, known bool) {
+func (p *postgres) settle(ctx context.Context, r receipt) (done, known bool) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer stop()
-	for time.Now().Round(0).Sub(m.began) < commitsAsked {
+	for time.Now().Round(0).Sub(r.began) < commitsAsked {
 		var n int64
-		if err := p.pool.QueryRow(ctx, askReceipt, p.owner, m.slot, m.n).Scan(&n); err == nil {
-			return n == m.n, true
+		err := p.pool.QueryRow(ctx, askReceipt, p.owner, r.slot, r.n).Scan(&n)
+		switch {
+		case err == nil:
+			return n == r.n, true
+		case !passing(err) && !pgconn.Timeout(err):
+			return false, false // the server refuses, and will
 		}
 		if pause(ctx, 100*time.Millisecond) != nil {
 			break

@@ -19,6 +19,7 @@ type Wire struct {
 	hold   int           // so many COMMITs are kept back still
 	held   chan struct{} // closed when they were
 	reply  chan struct{} // closed when the answer to a COMMIT was kept back; nil: none is to be
+	of     []byte        // what was sent with that COMMIT
 	commit []byte        // name of the prepared statement COMMIT, once it was seen
 	cuts   int
 }
@@ -28,6 +29,7 @@ type line struct {
 	client, server net.Conn
 	mu             sync.Mutex
 	silent         bool
+	said           []byte   // what the client sent last; guarded by Wire.mu
 	to             net.Conn // with kept: whom it was kept back from
 	kept           []byte
 }
@@ -140,6 +142,7 @@ func (w *Wire) drop(c *line) {
 func (w *Wire) ask(c *line, b []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	c.said = bytes.Clone(b)
 	if at := bytes.Index(b, []byte("\x00COMMIT\x00")); at >= 0 {
 		name := b[:at]
 		w.commit = bytes.Clone(name[bytes.LastIndexByte(name, 0)+2:]) // behind the type and the length of the message
@@ -168,7 +171,7 @@ func (w *Wire) tell(c *line, b []byte) bool {
 		w.answer = false
 		w.cuts++
 		go w.drop(c)
-	case w.reply != nil:
+	case w.reply != nil && bytes.Contains(c.said, w.of):
 		c.keep(c.client, b)
 		close(w.reply)
 		w.reply = nil
@@ -220,12 +223,12 @@ func (w *Wire) HangUp() {
 	}
 }
 
-// HoldAnswer lets the next commit happen and keeps its answer back. The channel is
-// closed when that has happened.
-func (w *Wire) HoldAnswer() <-chan struct{} {
+// HoldAnswer lets the next commit happen that is sent together with of, and keeps its answer
+// back. The channel is closed when that has happened.
+func (w *Wire) HoldAnswer(of string) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.reply = make(chan struct{})
+	w.reply, w.of = make(chan struct{}), []byte(of)
 	return w.reply
 }
 
