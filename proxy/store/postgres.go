@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net"
-	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,11 +21,16 @@ type postgres struct {
 	owner    string
 	schema   string
 	pool     *pgxpool.Pool
+	lines    *lines          // of the pool
+	apart    *pgx.ConnConfig // for connections beside the pool
+	log      *zap.Logger
 	receipts receipts
 	relaxed  bool // no commit waits for the disk
 	time     clock
 	bell     *bell
 	closed   atomic.Bool
+	unwatch  context.CancelFunc
+	watching sync.WaitGroup
 }
 
 const (
@@ -47,43 +51,23 @@ func openPostgres(ctx context.Context, dsn, owner string, o Options, log *zap.Lo
 	if err != nil {
 		return nil, refuse("PostgreSQL", "its URL cannot be read; write it as postgres://user:password@host:5432/name")
 	}
-	p := &postgres{name: nameOf(cfg.ConnConfig), owner: owner, relaxed: o.Synchronous == "normal"}
+	p := &postgres{name: nameOf(cfg.ConnConfig), owner: owner, relaxed: o.Synchronous == "normal", lines: newLines(), log: log}
 	p.time.fixed = o.Now
-	configure(cfg, dsn, p.relaxed)
+	configure(cfg, dsn)
+	p.apart = cfg.ConnConfig.Copy()
+	p.keepLines(cfg)
 	if p.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, refuse(p.name, "%v", err)
 	}
-	p.bell = newBell(cfg.ConnConfig, owner, log)
+	p.bell = newBell(p.apart, owner, log)
+	var watched context.Context
+	watched, p.unwatch = context.WithCancel(context.WithoutCancel(ctx))
+	p.watching.Go(func() { p.watch(watched) })
 	if err := p.prepare(ctx); err != nil {
 		_ = p.close()
 		return nil, err
 	}
 	return p, nil
-}
-
-// nameOf leaves out what is secret.
-func nameOf(c *pgx.ConnConfig) string {
-	return net.JoinHostPort(c.Host, itoa(int64(c.Port))) + "/" + c.Database
-}
-
-func configure(cfg *pgxpool.Config, dsn string, relaxed bool) {
-	if !strings.Contains(dsn, "pool_max_conns") {
-		cfg.MaxConns = poolMost
-	}
-	c := cfg.ConnConfig
-	if c.ConnectTimeout == 0 {
-		c.ConnectTimeout = 5 * time.Second
-	}
-	set := func(key, value string) {
-		if _, given := c.RuntimeParams[key]; !given {
-			c.RuntimeParams[key] = value
-		}
-	}
-	set("application_name", "apbridge")
-	set("idle_in_transaction_session_timeout", itoa(idleMost.Milliseconds()))
-	if relaxed {
-		set("synchronous_commit", "off")
-	}
 }
 
 // write runs do as one transaction, again where what it did is lost: the
@@ -212,6 +196,8 @@ func (p *postgres) logSize() (int64, bool) { return 0, false }
 
 func (p *postgres) close() error {
 	p.closed.Store(true)
+	p.unwatch()
+	p.watching.Wait()
 	p.bell.stop()
 	p.pool.Close()
 	return nil

@@ -22,6 +22,7 @@ type Wire struct {
 	of     []byte        // what was sent with that COMMIT
 	commit []byte        // name of the prepared statement COMMIT, once it was seen
 	cuts   int
+	made   int
 }
 
 // line is one connection.
@@ -71,6 +72,7 @@ func (w *Wire) accept(l net.Listener) {
 		c := &line{client: client, server: server}
 		w.mu.Lock()
 		w.lines[c] = struct{}{}
+		w.made++
 		w.mu.Unlock()
 		go w.carry(c, c.server, c.client, w.ask)
 		go w.carry(c, c.client, c.server, w.tell)
@@ -194,6 +196,13 @@ func (w *Wire) Cuts() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cuts
+}
+
+// Connections is how many connections were made.
+func (w *Wire) Connections() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.made
 }
 
 // HoldCommits keeps the next n COMMITs from the server, and what belongs to
