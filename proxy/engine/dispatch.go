@@ -18,6 +18,7 @@ const retryDispatch = time.Second
 // dispatch starts pending runs as their turn comes: rung when a run ended or
 // was queued, by the clock when a delayed one is due.
 func (e *Engine) dispatch(due time.Time) {
+	var said complaint
 	for {
 		timer := time.NewTimer(untilDue(due))
 		select {
@@ -29,8 +30,12 @@ func (e *Engine) dispatch(due time.Time) {
 		}
 		timer.Stop()
 		next, err := e.sweep(e.root)
-		if err != nil && e.root.Err() == nil {
-			e.zap.Error("pending runs could not be claimed", errField(err))
+		if err == nil {
+			said.over()
+		} else if e.root.Err() == nil {
+			if said.due() {
+				e.zap.Error("pending runs could not be claimed", errField(err))
+			}
 			next = time.Now().Add(retryDispatch)
 		}
 		due = next

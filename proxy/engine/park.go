@@ -159,6 +159,8 @@ func (e *Engine) Settled(ctx context.Context, r mapping.Run) (mapping.Run, error
 		if x := e.executing(r.ID); x != nil {
 			select {
 			case <-x.done:
+			case <-x.stalled:
+				return r, x.fault
 			case <-ctx.Done():
 				return r, context.Cause(ctx)
 			}

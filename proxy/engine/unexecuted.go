@@ -66,8 +66,11 @@ type comparison struct {
 
 // keepComparing goes on beside the beats, which must not wait for it.
 func (e *Engine) keepComparing(ctx context.Context) {
+	var said complaint
 	for pause(ctx, beatEvery) == nil {
-		if err := e.freeUnexecuted(ctx); err != nil && ctx.Err() == nil {
+		if err := e.freeUnexecuted(ctx); err == nil {
+			said.over()
+		} else if ctx.Err() == nil && said.due() {
 			e.zap.Warn("what this process holds could not be compared with what it executes", errField(err))
 		}
 	}
