@@ -55,6 +55,10 @@ bridge.yaml:2: synchronous: cannot be "sometimes"; choose one of full, normal
 bridge.yaml:3: database: is empty; write the path of a SQLite file, like apbridge.db
 bridge.yaml:4: limits.body: cannot be 0; leave the key out for the default
 bridge.yaml:4: limits.depth: cannot be 0; the least is 1`},
+		{"a server without a database", "database: postgres://" + agentLine,
+			nil, `bridge.yaml:1: database: names no database of the PostgreSQL server; write it like postgres://user:password@host:5432/name`},
+		{"a server alone", "database: postgresql://user:secret@db.example.com?sslmode=require" + agentLine,
+			nil, `bridge.yaml:1: database: names no database of the PostgreSQL server; write it like postgres://user:password@host:5432/name`},
 		{"a bound that is no file's", "database: postgres://127.0.0.1/db\nlimits: {database: 1GiB}" + agentLine,
 			nil, `bridge.yaml:2: limits.database: bounds a SQLite file; give PostgreSQL a quota of its own, and leave this out`},
 		{"a bound that is too tight", "limits: {database: 1KiB}" + agentLine,

@@ -41,7 +41,27 @@ func (l *loader) checkDatabase() {
 	if l.cfg.Database == "" {
 		l.complain("database", "is empty; write the path of a SQLite file, like apbridge.db")
 	}
+	if scheme, rest, _ := strings.Cut(l.cfg.Database, "://"); scheme == "postgres" || scheme == "postgresql" {
+		l.checkServer(rest)
+	}
 	l.oneOf("synchronous", l.cfg.Synchronous, "full", "normal")
+}
+
+// checkServer wants the URL of a PostgreSQL database to name it: else the tables would be made in
+// whatever the environment, or the name of the user, has for a default. The complaint does not show the
+// URL, which may hold a password. It is taken apart by hand: one of several servers
+// (host:5432,other:5432) is none for net/url.
+func (l *loader) checkServer(rest string) {
+	rest, query, _ := strings.Cut(rest, "?")
+	_, name, _ := strings.Cut(rest, "/")
+	for pair := range strings.SplitSeq(query, "&") {
+		if key, value, _ := strings.Cut(pair, "="); key == "dbname" || key == "database" || key == "service" {
+			name += value
+		}
+	}
+	if name == "" {
+		l.complain("database", "names no database of the PostgreSQL server; write it like postgres://user:password@host:5432/name")
+	}
 }
 
 func (l *loader) checkLimits() {

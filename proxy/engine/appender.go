@@ -59,11 +59,13 @@ type appender struct {
 	all     bool        // also a question whose run has not ended is written
 	err     error
 	durable mark      // where the recorder stood behind the last piece written
+	logged  int64     // number of that piece's event, or of the newest one found in the log
+	unknown bool      // whether the first pieces of the queue were written is not known
 	idle    sync.Cond // signalled when writing ends, or the queue shrinks
 }
 
-func newAppender(x *execution, at mark) *appender {
-	a := &appender{x: x, durable: at}
+func newAppender(x *execution, at mark, logged int64) *appender {
+	a := &appender{x: x, durable: at, logged: logged}
 	a.idle.L = &a.mu
 	x.tail.OnFollow(a.hurry)
 	return a
@@ -176,7 +178,7 @@ func (a *appender) ready() int {
 // first of the queue: what follows stands on it. The lock must be held.
 func (a *appender) wrote(batch []piece, err error) {
 	if err != nil {
-		a.err = err
+		a.err, a.unknown = err, errors.Is(err, store.ErrUnknown)
 		a.queue = append(batch[:len(batch):len(batch)], a.queue...)
 	} else if n := len(batch); n > 0 {
 		a.durable = batch[n-1].mark
@@ -215,13 +217,16 @@ func (a *appender) close(ctx context.Context, last *piece, end *store.End) error
 	for a.writing {
 		a.idle.Wait()
 	}
-	batch := a.queue
 	a.writing = true // push is not called any more, but its timer may still go off
 	a.mu.Unlock()
-	if last != nil {
-		batch = append(batch[:len(batch):len(batch)], *last)
+	err := a.leaveOut(ctx)
+	if err == nil {
+		batch := a.queue
+		if last != nil {
+			batch = append(batch[:len(batch):len(batch)], *last)
+		}
+		err = a.commit(ctx, batch, end)
 	}
-	err := a.commit(ctx, batch, end)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err == nil {
@@ -230,6 +235,33 @@ func (a *appender) close(ctx context.Context, last *piece, end *store.End) error
 	a.writing = false
 	a.idle.Broadcast()
 	return err
+}
+
+// leaveOut takes out of the queue what a write with an unknown end has logged: all of
+// its pieces, or none. Called while nothing else touches the queue.
+func (a *appender) leaveOut(ctx context.Context) error {
+	if !a.unknown {
+		return nil
+	}
+	logged, err := a.x.e.st.Logged(ctx, a.x.run.ID, a.x.fence, a.logged)
+	if err != nil {
+		return err
+	}
+	there := a.queue[:min(len(logged), len(a.queue))]
+	a.publish(there, logged)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := len(there); n > 0 {
+		a.durable = there[n-1].mark
+	}
+	a.queue, a.unknown = a.queue[len(there):], false
+	return nil
+}
+
+func (a *appender) unsure() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.unknown
 }
 
 // giveUp drops what could not be written, and tells where the recorder stood
@@ -252,15 +284,21 @@ func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) er
 	if err != nil {
 		return err
 	}
+	a.publish(batch, logged)
+	return nil
+}
+
+// publish shows readers what was logged.
+func (a *appender) publish(batch []piece, logged []mapping.Event) {
 	entries := make([]*mapping.Entry, len(batch))
 	for i := range batch {
 		e := batch[i].entry
 		e.Seq = logged[i].Seq
 		e.Head.Checkpoint = logged[i].Head.Checkpoint
 		entries[i] = e
+		a.logged = e.Seq
 	}
 	a.x.tail.Publish(entries)
-	return nil
 }
 
 func gather(w *store.Append, p piece) {

@@ -50,6 +50,8 @@ func (e *Engine) Begin(ctx context.Context, o Order) (Begun, error) {
 		return Begun{}, err
 	}
 	o.New.Brief = o.Stays && agent.pace.quick()
+	claimed := e.claims.begin()
+	defer claimed()
 	made := e.starters.make()
 	created, err := e.st.CreateRun(ctx, o.New)
 	made()

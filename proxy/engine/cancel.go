@@ -101,6 +101,8 @@ func (x *execution) cancelled(ctx context.Context) (parked bool, err error) {
 	x.cancel(errCancelled)
 	select {
 	case <-x.done:
+	case <-x.stalled:
+		return false, x.fault
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}

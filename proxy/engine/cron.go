@@ -40,10 +40,15 @@ func NextTick(c mapping.Cron, after time.Time) (time.Time, error) {
 // watchCrons makes the runs of crons as they are due. Ticks that were missed,
 // while no process ran or because the clock was set, make one run together.
 func (e *Engine) watchCrons(ctx context.Context) {
+	var said complaint
 	for ctx.Err() == nil {
 		next, err := e.serveCrons(ctx)
-		if err != nil && ctx.Err() == nil {
-			e.zap.Error("crons could not be served", errField(err))
+		if err == nil {
+			said.over()
+		} else if ctx.Err() == nil {
+			if said.due() {
+				e.zap.Error("crons could not be served", errField(err))
+			}
 			next = time.Now().Add(retryDispatch)
 		}
 		e.awaitCron(ctx, next)

@@ -18,6 +18,7 @@ const retryDispatch = time.Second
 // dispatch starts pending runs as their turn comes: rung when a run ended or
 // was queued, by the clock when a delayed one is due.
 func (e *Engine) dispatch(due time.Time) {
+	var said complaint
 	for {
 		timer := time.NewTimer(untilDue(due))
 		select {
@@ -29,8 +30,12 @@ func (e *Engine) dispatch(due time.Time) {
 		}
 		timer.Stop()
 		next, err := e.sweep(e.root)
-		if err != nil && e.root.Err() == nil {
-			e.zap.Error("pending runs could not be claimed", errField(err))
+		if err == nil {
+			said.over()
+		} else if e.root.Err() == nil {
+			if said.due() {
+				e.zap.Error("pending runs could not be claimed", errField(err))
+			}
 			next = time.Now().Add(retryDispatch)
 		}
 		due = next
@@ -54,7 +59,7 @@ func (e *Engine) sweep(ctx context.Context) (time.Time, error) {
 	for anothers := false; ; {
 		// Before looking, so that a run that ends right after rings.
 		e.waiting.Store(true)
-		c, ok, next, err := e.claim(ctx)
+		c, ok, next, err := e.claimNext(ctx)
 		if err != nil {
 			return next, err
 		}
@@ -65,12 +70,22 @@ func (e *Engine) sweep(ctx context.Context) (time.Time, error) {
 			return next, errors.Join(err, e.rest(ctx))
 		}
 		anothers = anothers || c.Taken
-		if agent, known := e.agents[c.Run.Agent]; known {
-			e.launch(agent, c, Order{})
-		} else {
-			e.launch(missing(c.Run.Agent), c, Order{})
-		}
 	}
+}
+
+// claimNext claims the next run, if there is one, and launches it.
+func (e *Engine) claimNext(ctx context.Context) (c store.Claimed, ok bool, next time.Time, err error) {
+	claimed := e.claims.begin()
+	defer claimed()
+	if c, ok, next, err = e.claim(ctx); err != nil || !ok {
+		return c, ok, next, err
+	}
+	if agent, known := e.agents[c.Run.Agent]; known {
+		e.launch(agent, c, Order{})
+	} else {
+		e.launch(missing(c.Run.Agent), c, Order{})
+	}
+	return c, ok, next, err
 }
 
 // rest ends the ringing when no run waits. One that is made meanwhile rings

@@ -39,11 +39,15 @@ type Engine struct {
 	running  sync.WaitGroup
 	starters starters
 
+	claims   claims
+	compared comparison
+
 	forgetting chan struct{} // one batch of deleted threads at a time
 
 	mu       sync.Mutex
 	live     map[string]*execution
 	timers   map[string]*appointment // what is due later, by what it is and for which run
+	broken   map[string]bool         // runs whose end panicked
 	lease    lease
 	draining bool // no new runs are taken
 	stopped  bool // nothing is started any more
@@ -57,7 +61,7 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	root, stop := context.WithCancelCause(context.Background())
 	return &Engine{
 		st: st, log: log, cfg: cfg, agents: agents, meter: meter, hook: hook, zap: logger.Named("engine"),
-		root: root, stop: stop, wake: make(chan struct{}, 1), live: map[string]*execution{}, timers: map[string]*appointment{},
+		root: root, stop: stop, wake: make(chan struct{}, 1), live: map[string]*execution{}, broken: map[string]bool{}, timers: map[string]*appointment{},
 		forgetting: make(chan struct{}, 1), lease: lease{clock: sinceBoot()},
 	}
 }
@@ -68,6 +72,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if e.st.Shared() {
 		e.beat(ctx)
 		e.spawn(func() { e.keepLease(e.root) })
+		e.spawn(func() { e.keepComparing(e.root) })
 		e.spawn(func() { e.hear(e.root) })
 	}
 	if err := e.watchUnpulled(ctx); err != nil {

@@ -33,6 +33,8 @@ type execution struct {
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
 	outcome mapping.Outcome // valid once done is closed
+	stalled chan struct{}   // closed when the end could not be written for a while, and is tried on
+	fault   error           // why; valid once stalled is closed
 
 	tail *eventlog.Tail
 	rec  *recorder
@@ -51,7 +53,7 @@ func (e *Engine) admit(agent *Agent, c store.Claimed, o Order) (work func()) {
 	ctx, cancel := context.WithCancelCause(e.scope(e.root, c.Run))
 	x := &execution{
 		e: e, agent: agent, run: c.Run, thread: c.Thread, task: c.Task, fence: c.Fence, taken: c.Taken,
-		before: c.Running, say: o.Say, alone: o.New.MustNotExist, waits: o.Background, next: o.further, cancel: cancel, done: make(chan struct{}),
+		before: c.Running, say: o.Say, alone: o.New.MustNotExist, waits: o.Background, next: o.further, cancel: cancel, done: make(chan struct{}), stalled: make(chan struct{}),
 	}
 	x.tail = e.log.Adopt(c.Run) // before anybody hears of the run: its readers wait for us
 	if !e.enlist(x) {
@@ -61,13 +63,10 @@ func (e *Engine) admit(agent *Agent, c store.Claimed, o Order) (work func()) {
 		return nil
 	}
 	ctx = adapter.WithPermit(ctx, x.stillHolds)
-	return func() {
-		defer e.running.Done()
-		x.work(ctx, c.Logged)
-	}
+	return func() { x.work(ctx, c.Logged) }
 }
 
-// enlist puts an execution on the books, which Shutdown waits for: running.Done must
+// enlist puts an execution on the books, which Shutdown waits for: free must
 // follow.
 func (e *Engine) enlist(x *execution) bool {
 	e.mu.Lock()

@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Lease gives the engine a lease that lasts for d, as one over PostgreSQL has.
 func (e *Engine) Lease(d time.Duration) {
@@ -18,3 +21,6 @@ func (e *Engine) Suspend(d time.Duration) {
 	clock := e.lease.clock
 	e.lease.clock = func() time.Duration { return clock() + d }
 }
+
+// Compare has the engine compare what it holds with what it executes, now.
+func (e *Engine) Compare(ctx context.Context) error { return e.freeUnexecuted(ctx) }

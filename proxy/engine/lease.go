@@ -24,10 +24,9 @@ const (
 // goes on while the process is stopped and while the machine is suspended. Guarded by
 // Engine.mu.
 type lease struct {
-	clock  func() time.Duration // sinceBoot
-	until  time.Duration        // by clock; 0: it never ends
-	lapse  *time.Timer          // goes off at until, later by the time that the machine was suspended
-	behind map[string]int64
+	clock func() time.Duration // sinceBoot
+	until time.Duration        // by clock; 0: it never ends
+	lapse *time.Timer          // goes off at until, later by the time that the machine was suspended
 }
 
 // keepLease renews the lease as long as ctx lasts, where other processes could
@@ -54,7 +53,6 @@ func (e *Engine) beat(ctx context.Context) {
 		return
 	}
 	e.leased(asked + leaseTTL)
-	e.letGo(ctx)
 	e.stopAsked(ctx)
 	e.ring() // what nobody rang for
 }
@@ -122,30 +120,6 @@ func await(list []*execution, most time.Duration) {
 		case <-x.done:
 		case <-over:
 			return
-		}
-	}
-}
-
-// leftBehind notes a run that could not be handed over: nobody executes it, and
-// it is held as long as this process lives.
-func (e *Engine) leftBehind(runID string, fence int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.lease.behind == nil {
-		e.lease.behind = map[string]int64{}
-	}
-	e.lease.behind[runID] = fence
-}
-
-// letGo hands over what could not be handed over before.
-func (e *Engine) letGo(ctx context.Context) {
-	e.mu.Lock()
-	behind := e.lease.behind
-	e.lease.behind = nil
-	e.mu.Unlock()
-	for id, fence := range behind {
-		if err := e.st.Release(ctx, id, fence); err != nil && !errors.Is(err, store.ErrFenced) {
-			e.leftBehind(id, fence)
 		}
 	}
 }

@@ -20,30 +20,54 @@ const (
 
 // leave ends the run, parks it or hands it over, and frees what it held, also where
 // that panics: then the run is left as it is, as where its end cannot be written.
+//
+// An end that cannot be written is tried on by a goroutine of its own: then leave returns before the run has left.
 func (x *execution) leave(ctx context.Context, out *mapping.Outcome, err error) {
-	defer x.free()
+	x.leaving(func() (left bool) { return x.left(ctx, out, err) })
+}
+
+// leaving frees what the run held when it has left, or when that panics.
+func (x *execution) leaving(leave func() (left bool)) {
+	left := true
 	defer func() {
 		if p := recover(); p != nil {
 			x.e.zap.Error("the end of a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.run.ID), agentField(x.agent.Name))
+			x.e.leaveBroken(x.run.ID)
+		}
+		if left {
+			x.free()
 		}
 	}()
+	left = leave()
+}
+
+func (x *execution) left(ctx context.Context, out *mapping.Outcome, err error) bool {
 	if x.rec != nil && x.rec.fenced() || errors.Is(err, store.ErrFenced) {
 		x.cancel(errLeaseLost)
 	}
 	switch {
 	case handedOver(ctx, out):
 		x.handOver(ctx)
+		return true
 	case x.stopped(ctx, out):
-		x.finish(ctx, outcomeOf(ctx, x.agent.Name, err))
-		x.e.tellAgent(x.run)
+		defer x.e.tellAgent(x.run)
+		return x.finish(ctx, outcomeOf(ctx, x.agent.Name, err))
 	case out == nil:
-		x.finish(ctx, outcomeOf(ctx, x.agent.Name, err))
+		done := x.finish(ctx, outcomeOf(ctx, x.agent.Name, err))
 		if x.rec != nil && x.rec.refused() != nil {
 			x.e.tellAgent(x.run) // it would go on
 		}
+		return done
 	default:
-		x.finish(ctx, *out)
+		return x.finish(ctx, *out)
 	}
+}
+
+// leaveBroken leaves a run to the next process: this one would fail at it again and again.
+func (e *Engine) leaveBroken(runID string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.broken[runID] = true
 }
 
 // stopped tells whether the run was stopped from here rather than by its agent.
@@ -53,10 +77,33 @@ func (x *execution) stopped(ctx context.Context, out *mapping.Outcome) bool {
 
 // finish writes the end in one transaction. What could not be written leaves
 // the run as it is: nobody was told that it ended, and the next process picks
-// it up.
-func (x *execution) finish(ctx context.Context, out mapping.Outcome) {
+// it up. false: it is being tried on, and those who wait have been told.
+func (x *execution) finish(ctx context.Context, out mapping.Outcome) (left bool) {
 	ctx = context.WithoutCancel(ctx)
-	out, err := x.settle(ctx, out)
+	s := x.settling(out)
+	if over, err := s.until(ctx, s.overdue); over || x.e.root.Err() != nil {
+		x.finished(s, err)
+		return true
+	} else {
+		x.stall(err)
+	}
+	go x.leaving(func() bool {
+		_, err := s.until(ctx, func() bool { return false })
+		x.finished(s, err)
+		return true
+	})
+	return false
+}
+
+// stall tells all who wait for the run why its end does not come.
+func (x *execution) stall(err error) {
+	x.fault = err
+	close(x.stalled)
+	x.tail.Stall(err)
+}
+
+// finished notes what became of the end.
+func (x *execution) finished(s *settling, err error) {
 	switch {
 	case errors.Is(err, store.ErrFenced):
 		return
@@ -64,8 +111,8 @@ func (x *execution) finish(ctx context.Context, out mapping.Outcome) {
 		x.e.zap.Error("the end of a run could not be written", errField(err), runField(x.run.ID))
 		return
 	}
-	x.outcome = out
-	if out.Parked {
+	x.outcome = s.out
+	if s.out.Parked {
 		x.e.parked(x.run, x.agent)
 		return
 	}
@@ -79,8 +126,7 @@ func (x *execution) handOver(ctx context.Context) {
 		x.rec.flush()
 	}
 	if err := x.e.st.Release(ctx, x.run.ID, x.fence); err != nil && !errors.Is(err, store.ErrFenced) {
-		x.e.zap.Warn("a run could not be handed over", errField(err), runField(x.run.ID))
-		x.e.leftBehind(x.run.ID, x.fence)
+		x.e.zap.Warn("a run could not be handed over; it is at one of the next beats", errField(err), runField(x.run.ID))
 	}
 }
 
@@ -92,14 +138,15 @@ func (x *execution) free() {
 	}
 	x.e.mu.Unlock()
 	x.e.log.Disown(x.tail)
-	x.e.meter.RunEnded(x.agent.Name, x.left())
+	x.e.meter.RunEnded(x.agent.Name, x.counted())
 	x.e.release(x.agent)
 	close(x.done)
+	x.e.running.Done()
 }
 
-// left is what is counted as the run's status: it may have left this process
+// counted is what is counted as the run's status: it may have left this process
 // without an end.
-func (x *execution) left() mapping.RunStatus {
+func (x *execution) counted() mapping.RunStatus {
 	switch {
 	case x.outcome.Parked:
 		return "parked"

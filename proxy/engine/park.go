@@ -141,6 +141,8 @@ func (e *Engine) Continue(ctx context.Context, r mapping.Run, n Next) error {
 	case <-e.root.Done():
 		return errDraining
 	}
+	claimed := e.claims.begin()
+	defer claimed()
 	c, err := e.st.ClaimParked(ctx, r.ID)
 	if err != nil {
 		e.release(agent)
@@ -157,6 +159,8 @@ func (e *Engine) Settled(ctx context.Context, r mapping.Run) (mapping.Run, error
 		if x := e.executing(r.ID); x != nil {
 			select {
 			case <-x.done:
+			case <-x.stalled:
+				return r, x.fault
 			case <-ctx.Done():
 				return r, context.Cause(ctx)
 			}

@@ -51,7 +51,11 @@ func newRecorder(x *execution, fold *mapping.Fold, logged []mapping.Event) *reco
 	for _, ev := range logged {
 		r.noteLogged(ev)
 	}
-	r.app = newAppender(x, r.mark)
+	last := int64(0)
+	if n := len(logged); n > 0 {
+		last = logged[n-1].Seq
+	}
+	r.app = newAppender(x, r.mark, last)
 	return r
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
 
 const (
@@ -15,29 +16,82 @@ const (
 	wholeTries = 4
 	firstPause = 50 * time.Millisecond
 	longPause  = 5 * time.Second
+	// Who waits for the end is told that it cannot be written when that has lasted for tellAfter, and it was tried alone as
+	// well; after tellAnyway in any case.
+	tellAfter  = 3 * time.Second
+	tellAnyway = 10 * time.Second
 )
 
-// settle writes the run's end, and tries until that works or the process
+// settling is a run's end on its way into the store. It is tried until that works or the process
 // stops: a disk may be full for a while, and a run that never ended would hold
-// its thread until the next start. It returns the outcome that was written.
-func (x *execution) settle(ctx context.Context, out mapping.Outcome) (mapping.Outcome, error) {
-	wait := firstPause
-	for try := 1; ; try++ {
-		err := x.writeEnd(ctx, out)
-		if err == nil || errors.Is(err, store.ErrFenced) {
-			return out, err
-		}
-		if try == 1 {
-			x.e.zap.Error("the end of a run could not be written; it is tried again", errField(err), runField(x.run.ID))
-		}
-		if try == wholeTries && x.rec != nil {
-			out = x.rec.giveUp(out, err)
-		}
-		if pause(x.e.root, wait) != nil {
-			return out, err
-		}
-		wait = min(2*wait, longPause)
+// its thread until the next start.
+type settling struct {
+	x       *execution
+	out     mapping.Outcome // that is to be written, in the end the one that was
+	began   time.Time
+	tries   int
+	wait    time.Duration
+	unknown bool // a try may have been committed
+	alone   bool // without what waits to be written
+	said    complaint
+}
+
+func (x *execution) settling(out mapping.Outcome) *settling {
+	return &settling{x: x, out: out, began: time.Now(), wait: firstPause}
+}
+
+// try writes the end once. over: it is written, or (ErrFenced) the run is not this process's any more.
+func (s *settling) try(ctx context.Context) (over bool, err error) {
+	err = s.x.writeEnd(ctx, s.out)
+	if s.unknown && errors.Is(err, store.ErrFenced) && s.x.hasLeft(ctx, s.out) {
+		return true, nil
 	}
+	if err == nil || errors.Is(err, store.ErrFenced) {
+		return true, err
+	}
+	s.tries++
+	s.unknown = s.unknown || errors.Is(err, store.ErrUnknown)
+	if s.said.due() {
+		s.x.e.zap.Error("the end of a run cannot be written; it is tried again", errField(err), runField(s.x.run.ID), zap.Int("tries", s.tries))
+	}
+	if !s.alone && s.tries >= wholeTries && s.x.rec != nil && s.x.rec.certain() {
+		s.out, s.alone = s.x.rec.giveUp(s.out, err), true
+	}
+	return false, err
+}
+
+// overdue tells whether those who wait for the end should hear why it does not come.
+func (s *settling) overdue() bool {
+	since := time.Since(s.began)
+	return since > tellAnyway || since > tellAfter && s.tries > wholeTries
+}
+
+// rest is the pause before the next try; false: the process stops.
+func (s *settling) rest() bool {
+	wait := s.wait
+	s.wait = min(2*s.wait, longPause)
+	return pause(s.x.e.root, wait) == nil
+}
+
+// until tries until the end is written, the process stops, or giveUp says so. over is as of try.
+func (s *settling) until(ctx context.Context, giveUp func() bool) (over bool, err error) {
+	for {
+		if over, err = s.try(ctx); over || giveUp() || !s.rest() {
+			return over, err
+		}
+	}
+}
+
+// hasLeft tells whether the run left this process as it was to, by a commit that was never answered.
+func (x *execution) hasLeft(ctx context.Context, out mapping.Outcome) bool {
+	r, err := x.e.st.Run(ctx, x.run.ThreadID, x.run.ID)
+	if err != nil {
+		return false
+	}
+	if out.Parked {
+		return r.Status == mapping.RunRunning && r.Parked
+	}
+	return r.Status == out.Status
 }
 
 func (x *execution) writeEnd(ctx context.Context, out mapping.Outcome) error {
@@ -55,6 +109,9 @@ func (x *execution) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	x.e.log.RingThread(x.run.ThreadID)
 	return err
 }
+
+// certain tells whether it is known what is durable.
+func (r *recorder) certain() bool { return !r.app.unsure() }
 
 // giveUp goes back to what is durable: the events that follow it cannot be
 // written. The run has failed then, if it had not anyway.

@@ -27,6 +27,7 @@ type sweeper struct {
 	e     *Engine
 	guard *guard
 	kept  time.Time // when retention was looked at last
+	said  complaint
 }
 
 func (e *Engine) newSweeper() *sweeper { return &sweeper{e: e, guard: newGuard()} }
@@ -67,7 +68,9 @@ func (w *sweeper) pass(ctx context.Context) time.Time {
 		err = w.retain(ctx, x)
 		w.kept = time.Now()
 	}
-	if err != nil && ctx.Err() == nil {
+	if err == nil {
+		w.said.over()
+	} else if ctx.Err() == nil && w.said.due() {
 		w.e.zap.Error("what is no longer kept could not be deleted", errField(err))
 	}
 	return next

@@ -119,6 +119,8 @@ func (r *reader) wait(ctx context.Context, v *view, rung <-chan struct{}) (done 
 		return true, errDeleted(r.tail.run.ID)
 	case v.ended:
 		return true, nil
+	case v.stalled != nil:
+		return false, v.stalled
 	case v.owned && rung == nil:
 		return false, attend(ctx, v.changed)
 	}

@@ -30,6 +30,7 @@ type Tail struct {
 	last    int64         // newest Seq published
 	ended   bool          // the end event is published
 	gone    bool          // the run was deleted
+	stalled error         // why the run's end cannot be written at the moment; nil: nothing is known of that
 	owners  int           // executions in this process that publish
 	readers int           // who of this process follows entry by entry
 	joined  func()        // called when somebody begins to; nil: nobody executes the run here
@@ -73,11 +74,22 @@ func (t *Tail) publish(entries []*mapping.Entry) {
 		t.last = e.Seq
 		t.ended = t.ended || e.Kind == mapping.KindEnd
 	}
+	t.stalled = nil
 	t.cut()
 	t.wake()
 	if t.ended {
 		t.settle()
 	}
+}
+
+// Stall tells readers why the end of the run, which its execution goes on trying to write, does not come: they get
+// what there is, and then err. It is over with what is published next, or when the execution leaves.
+func (t *Tail) Stall(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stalled = err
+	t.wake()
+	t.settle()
 }
 
 // settle must be called with the lock held.
@@ -132,6 +144,7 @@ type view struct {
 	gap     bool             // entries between the position and those may be in the store only
 	ended   bool
 	gone    bool
+	stalled error
 	owned   bool
 	changed <-chan struct{}
 	settled <-chan struct{}
@@ -141,7 +154,7 @@ type view struct {
 func (t *Tail) after(seq int64) view {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	v := view{ended: t.ended, gone: t.gone, owned: t.owners > 0, changed: t.changed, settled: t.settled}
+	v := view{ended: t.ended, gone: t.gone, stalled: t.stalled, owned: t.owners > 0, changed: t.changed, settled: t.settled}
 	i := sort.Search(len(t.entries), func(i int) bool { return t.entries[i].Seq > seq })
 	v.gap = i == 0 && t.dropped
 	v.entries = t.entries[i:len(t.entries):len(t.entries)]
@@ -179,7 +192,7 @@ func (t *Tail) own(n int) {
 	t.owners += n
 	t.wake()
 	if t.owners == 0 {
-		t.joined = nil
+		t.joined, t.stalled = nil, nil
 		t.settle()
 	}
 }

@@ -73,7 +73,7 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 	if err != nil {
 		return nil, nil, err
 	}
-	from, ok, err := part.take(t, advanceHeld, at.run, s.owner, a.Fence)
+	from, ok, err := part.take(t, advanceHeld, at.run, a.RunID, s.owner, a.Fence)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,6 +81,32 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 		return nil, nil, ErrFenced
 	}
 	return s.appended(t, at, part, from, a, beside)
+}
+
+// Logged returns the events of a running run with Seq > after, for who does not know what became
+// of an append to it (ErrUnknown). It waits for one that is still under way. ErrFenced when the run is not held any more,
+// also because that append ended it. The fence is what it is allowed by: the tenant is not looked at.
+func (s *Store) Logged(ctx context.Context, runID string, fence, after int64) (events []mapping.Event, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		at, err := s.runKey(t, runID)
+		if err != nil {
+			return err
+		}
+		if err := t.hold(at.thread); err != nil {
+			return err
+		}
+		var held bool
+		if err := t.get(`SELECT EXISTS (SELECT 1 FROM runs WHERE id = $1 AND run_id = $2 AND holder = $3 AND fence = $4 AND status = 'running' AND parked = 0)`,
+			in{at.run, runID, s.owner, fence}, out{&held}); err != nil {
+			return err
+		}
+		if !held {
+			return ErrFenced
+		}
+		events, err = readEvents(t, at.thread, after, 0, runsOwn, at.run, lastOf(0))
+		return err
+	})
+	return events, err
 }
 
 // appended writes a stretch that was given its numbers, and what goes with it.
@@ -139,7 +165,9 @@ func (s *Store) settle(t *tx, at runKey, a Append, last int64) error {
 }
 
 // runKey finds a run's keys, in the cache or the table. A run that is gone is
-// fenced: whoever appends to it has lost it.
+// fenced: whoever appends to it has lost it. A database that went back in time, as a standby
+// does that took over, may give a key of the cache to another run: an append names
+// the run as well.
 func (s *Store) runKey(t *tx, id string) (k runKey, err error) {
 	if k, ok := s.runs.Get(id); ok {
 		return k, nil

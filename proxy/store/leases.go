@@ -259,6 +259,22 @@ func (s *Store) noteStop(t *tx, row runRow, action string) error {
 	return t.put(`UPDATE runs SET stop = $2 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action)
 }
 
+// Held is run id → fence of the runs that this process holds: those it executes,
+// or should. All tenants.
+func (s *Store) Held(ctx context.Context) (map[string]int64, error) {
+	found := make(map[string]int64)
+	err := s.read1(ctx, func(t *tx) error {
+		return t.each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, in{s.owner}, func(scan func(...any) error) error {
+			var id string
+			var fence int64
+			err := scan(&id, &fence)
+			found[id] = fence
+			return err
+		})
+	})
+	return found, err
+}
+
 // StopRequests is run id → action of the runs held by this process. All tenants.
 func (s *Store) StopRequests(ctx context.Context) (map[string]string, error) {
 	found := make(map[string]string)

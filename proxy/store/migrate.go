@@ -21,6 +21,7 @@ var sqliteWords = strings.NewReplacer(
 	"{{bytes}}", "BLOB",
 	"{{sqlite}}", "",
 	"{{unless there}}", "",
+	"{{postgres}}", "-- ",
 )
 
 // postgresWords are the same for PostgreSQL. Texts are compared by their bytes
@@ -31,6 +32,7 @@ var postgresWords = strings.NewReplacer(
 	"{{bytes}}", "BYTEA",
 	"{{sqlite}}", "-- ",
 	"{{unless there}}", "IF NOT EXISTS",
+	"{{postgres}}", "",
 	" TEXT ", ` TEXT COLLATE "C" `,
 )
 

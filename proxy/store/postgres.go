@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net"
-	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,14 +17,20 @@ import (
 // run, and that others use it too. Keep it small: the SQL of the other files is
 // meant for SQLite too.
 type postgres struct {
-	name    string // host and database, for messages
-	owner   string
-	schema  string
-	pool    *pgxpool.Pool
-	relaxed bool // no commit waits for the disk
-	time    clock
-	bell    *bell
-	closed  atomic.Bool
+	name     string // host and database, for messages
+	owner    string
+	schema   string
+	pool     *pgxpool.Pool
+	lines    *lines          // of the pool
+	apart    *pgx.ConnConfig // for connections beside the pool
+	log      *zap.Logger
+	receipts receipts
+	relaxed  bool // no commit waits for the disk
+	time     clock
+	bell     *bell
+	closed   atomic.Bool
+	unwatch  context.CancelFunc
+	watching sync.WaitGroup
 }
 
 const (
@@ -46,13 +51,18 @@ func openPostgres(ctx context.Context, dsn, owner string, o Options, log *zap.Lo
 	if err != nil {
 		return nil, refuse("PostgreSQL", "its URL cannot be read; write it as postgres://user:password@host:5432/name")
 	}
-	p := &postgres{name: nameOf(cfg.ConnConfig), owner: owner, relaxed: o.Synchronous == "normal"}
+	p := &postgres{name: nameOf(cfg.ConnConfig), owner: owner, relaxed: o.Synchronous == "normal", lines: newLines(), log: log}
 	p.time.fixed = o.Now
-	configure(cfg, dsn, p.relaxed)
+	configure(cfg, dsn)
+	p.apart = cfg.ConnConfig.Copy()
+	p.keepLines(cfg)
 	if p.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, refuse(p.name, "%v", err)
 	}
-	p.bell = newBell(cfg.ConnConfig, owner, log)
+	p.bell = newBell(p.apart, owner, log)
+	var watched context.Context
+	watched, p.unwatch = context.WithCancel(context.WithoutCancel(ctx))
+	p.watching.Go(func() { p.watch(watched) })
 	if err := p.prepare(ctx); err != nil {
 		_ = p.close()
 		return nil, err
@@ -60,84 +70,55 @@ func openPostgres(ctx context.Context, dsn, owner string, o Options, log *zap.Lo
 	return p, nil
 }
 
-// nameOf leaves out what is secret.
-func nameOf(c *pgx.ConnConfig) string {
-	return net.JoinHostPort(c.Host, itoa(int64(c.Port))) + "/" + c.Database
-}
-
-func configure(cfg *pgxpool.Config, dsn string, relaxed bool) {
-	if !strings.Contains(dsn, "pool_max_conns") {
-		cfg.MaxConns = poolMost
-	}
-	c := cfg.ConnConfig
-	if c.ConnectTimeout == 0 {
-		c.ConnectTimeout = 5 * time.Second
-	}
-	set := func(key, value string) {
-		if _, given := c.RuntimeParams[key]; !given {
-			c.RuntimeParams[key] = value
-		}
-	}
-	set("application_name", "apbridge")
-	set("idle_in_transaction_session_timeout", itoa(idleMost.Milliseconds()))
-	if relaxed {
-		set("synchronous_commit", "off")
-	}
-}
-
 // write runs do as one transaction, again where what it did is lost: the
 // connection broke, the server went away, or two operations waited for each
 // other. Whether a commit took place whose answer never came is asked for.
 func (p *postgres) write(ctx context.Context, relaxed bool, do func(*tx) error) error {
 	do = failing(do)
-	begin := []string{"BEGIN ISOLATION LEVEL READ COMMITTED", "SELECT pg_current_xact_id()::text"}
+	begin := []string{"BEGIN ISOLATION LEVEL READ COMMITTED"}
 	if relaxed && !p.relaxed {
-		begin = []string{begin[0], "SET LOCAL synchronous_commit = off", begin[1]}
+		begin = append(begin, "SET LOCAL synchronous_commit = off")
 	}
-	return p.persist(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
-		on := &pgTx{ctx: ctx, conn: conn, begin: begin}
-		t := &tx{on: on, now: p.clock()}
-		if err := guard(do, t); err != nil {
+	return p.persist(ctx, func(ctx context.Context) (bool, error) { return p.transact(ctx, begin, do) })
+}
+
+// transact tries once. again: nothing was written, and the next try may succeed.
+func (p *postgres) transact(ctx context.Context, begin []string, do func(*tx) error) (again bool, err error) {
+	t, r, unanswered := (*tx)(nil), p.receipts.take(), false
+	again, err = p.once(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+		on := &pgTx{ctx: ctx, conn: conn, begin: begin, owner: p.owner, receipt: r}
+		t = &tx{on: on, now: p.clock()}
+		err := guard(do, t)
+		if err == nil {
+			err = on.commit()
+			unanswered = err != nil && conn.IsClosed()
+		}
+		if err != nil {
 			on.rollback()
-			return true, err
 		}
-		if err := p.commit(ctx, on); err != nil {
-			return !errors.Is(err, errAmbiguous), err
+		return true, err
+	})
+	if unanswered {
+		switch done, known := p.settle(ctx, r); {
+		case !known:
+			return false, errors.Join(ErrUnknown, err)
+		case done:
+			err = nil
 		}
+	}
+	p.receipts.give(r)
+	if err == nil {
 		for _, f := range t.committed {
 			f()
 		}
-		return false, nil
-	})
-}
-
-// commit settles what a broken connection leaves open.
-func (p *postgres) commit(ctx context.Context, on *pgTx) error {
-	err := on.commit()
-	if err == nil {
-		return nil
 	}
-	if !on.conn.IsClosed() {
-		on.rollback()
-		return err
-	}
-	if on.xid == "" {
-		return err
-	}
-	done, known := p.committed(ctx, on.xid)
-	switch {
-	case done:
-		return nil
-	case !known:
-		return errors.Join(errAmbiguous, err)
-	}
-	return err
+	return again, err
 }
 
 // view's transaction sees the database as it was when it began.
 func (p *postgres) view(ctx context.Context, do func(*tx) error) error {
-	return p.persist(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
-		on := &pgTx{ctx: ctx, conn: conn, begin: []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}, xid: "none"}
+	return p.read(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+		on := &pgTx{ctx: ctx, conn: conn, begin: []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}}
 		defer on.rollback()
 		err := guard(do, &tx{on: on, now: p.clock()})
 		return !on.gave, err
@@ -147,7 +128,7 @@ func (p *postgres) view(ctx context.Context, do func(*tx) error) error {
 func (p *postgres) fetch(ctx context.Context, do func(*tx) error) error { return p.look(ctx, do) }
 
 func (p *postgres) look(ctx context.Context, do func(*tx) error) error {
-	return p.persist(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+	return p.read(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		on := &pgTx{ctx: ctx, conn: conn}
 		err := guard(do, &tx{on: on, now: p.clock()})
 		return !on.gave, err
@@ -158,9 +139,13 @@ func (p *postgres) look(ctx context.Context, do func(*tx) error) error {
 // left nothing behind and may be tried anew.
 type attempt func(context.Context, *pgx.Conn) (again bool, err error)
 
+func (p *postgres) read(ctx context.Context, do attempt) error {
+	return p.persist(ctx, func(ctx context.Context) (bool, error) { return p.once(ctx, do) })
+}
+
 // persist tries while that is worth it. A caller that gives up does not keep
 // what was begun from being finished: half of an operation is no use.
-func (p *postgres) persist(ctx context.Context, do attempt) error {
+func (p *postgres) persist(ctx context.Context, try func(context.Context) (again bool, err error)) error {
 	end := time.Now().Add(patience)
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		if err := ctx.Err(); err != nil {
@@ -169,7 +154,7 @@ func (p *postgres) persist(ctx context.Context, do attempt) error {
 		if p.closed.Load() {
 			return errClosed
 		}
-		again, err := p.once(ctx, do)
+		again, err := try(ctx)
 		if err == nil || !again || time.Now().Add(wait).After(end) {
 			return err
 		}
@@ -189,27 +174,6 @@ func (p *postgres) once(ctx context.Context, do attempt) (again bool, err error)
 	defer stop()
 	again, err = do(inner, conn.Conn())
 	return again && err != nil && (conn.Conn().IsClosed() || passing(err)), err
-}
-
-// committed asks what became of a transaction whose commit was never answered.
-func (p *postgres) committed(ctx context.Context, xid string) (done, known bool) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer stop()
-	for {
-		var status *string
-		err := p.pool.QueryRow(ctx, `SELECT pg_xact_status($1::text::xid8)`, xid).Scan(&status)
-		switch {
-		case err == nil && status != nil && *status != "in progress":
-			return *status == "committed", true
-		case err != nil && stateOf(err) == pgOutOfRange:
-			return false, true // the transaction never got to this server, a standby that took over
-		case err == nil && status == nil:
-			return false, false // so long ago that the server has forgotten
-		}
-		if pause(ctx, 100*time.Millisecond) != nil {
-			return false, false
-		}
-	}
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -232,6 +196,8 @@ func (p *postgres) logSize() (int64, bool) { return 0, false }
 
 func (p *postgres) close() error {
 	p.closed.Store(true)
+	p.unwatch()
+	p.watching.Wait()
 	p.bell.stop()
 	p.pool.Close()
 	return nil

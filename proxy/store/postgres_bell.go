@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/zap"
 )
 
@@ -30,6 +31,7 @@ const (
 	bellPause = 5 * time.Millisecond // between two NOTIFYs, while notices gather
 	bellMost  = 7900                 // bytes of one; the server takes less than 8000
 	bellRetry = time.Second
+	bellQuiet = 10 * time.Second // after which the connection that listens is tried
 )
 
 func newBell(cfg *pgx.ConnConfig, owner string, log *zap.Logger) *bell {
@@ -97,6 +99,25 @@ func (b *bell) send(conn *pgx.Conn, channel string) error {
 	return nil
 }
 
+// next is the next notification. A connection that has nothing to tell for a while is asked whether
+// it is still there: one that fell silent would never break.
+func (b *bell) next(conn *pgx.Conn) (*pgconn.Notification, error) {
+	for {
+		ctx, stop := context.WithTimeout(b.ctx, bellQuiet)
+		n, err := conn.WaitForNotification(ctx)
+		stop()
+		if err == nil || b.ctx.Err() != nil || !pgconn.Timeout(err) {
+			return n, err
+		}
+		ctx, stop = context.WithTimeout(b.ctx, askMost)
+		err = conn.Ping(ctx)
+		stop()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
 // payloads write notices as "owner kind-and-id kind-and-id …".
 func payloads(owner string, told map[Notice]struct{}) (texts []string) {
 	var b strings.Builder
@@ -124,7 +145,7 @@ func (b *bell) listen(conn *pgx.Conn, channel string) error {
 	}
 	b.hear(Notice{Kind: NoticeAll})
 	for {
-		n, err := conn.WaitForNotification(b.ctx)
+		n, err := b.next(conn)
 		if err != nil {
 			return err
 		}

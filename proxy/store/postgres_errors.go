@@ -13,7 +13,6 @@ import (
 const (
 	pgDuplicate   = "23505"
 	pgDiskFull    = "53100"
-	pgOutOfRange  = "22023" // invalid_parameter_value: a transaction of the future
 	pgSerialize   = "40001"
 	pgDeadlock    = "40P01"
 	pgIdle        = "25P03" // idle_in_transaction_session_timeout
@@ -25,8 +24,9 @@ const (
 // is free, and may be another's by now.
 var ErrLapsed = errors.New("store: the lease had ended")
 
-// errAmbiguous: whether an operation was committed could not be found out.
-var errAmbiguous = mapping.Errorf(mapping.Unavailable, codeUnavailable, "The bridge's database went away while it was writing, and whether it has written is not known. Look before you send the request again.")
+// ErrUnknown: whether an operation was committed could not be found out. It must not be
+// done again before the database was looked at.
+var ErrUnknown = mapping.Errorf(mapping.Unavailable, codeUnavailable, "The bridge's database went away while it was writing, and whether it has written is not known. Look before you send the request again.")
 
 func stateOf(err error) string {
 	var e *pgconn.PgError

@@ -30,8 +30,10 @@ func (p *postgres) beat(ctx context.Context, ttl time.Duration) error {
 		if err := p.renew(t, ttl); err != nil {
 			return err
 		}
-		freed, err = reap(t)
-		return err
+		if freed, err = reap(t); err != nil {
+			return err
+		}
+		return forgetCommits(t)
 	})
 	if err != nil {
 		return err

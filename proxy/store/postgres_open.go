@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"strconv"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -29,6 +30,9 @@ func (p *postgres) prepare(ctx context.Context) error {
 		return err
 	}
 	p.schema = schema
+	if err := p.refusePooler(ctx, conn); err != nil {
+		return err
+	}
 	lock := int64(hashOf("apbridge migrations " + schema))
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, lock); err != nil {
 		return p.refused(err)
@@ -60,6 +64,34 @@ func (p *postgres) inspect(ctx context.Context, conn *pgxpool.Conn) (schema stri
 		return "", refuse(p.name, "this server is a standby, which cannot be written to; connect to the primary")
 	}
 	return *found, nil
+}
+
+// refusePooler refuses a pooler that gives connections a session of the server for a transaction only: prepared
+// statements, LISTEN and the lock of migrations need one of their own. Then another connection, which comes while
+// this one is idle, is given its session; this one goes on in another, too.
+func (p *postgres) refusePooler(ctx context.Context, conn *pgxpool.Conn) error {
+	const whose = `SELECT pg_backend_pid()`
+	ours, err := first(ctx, conn.Conn(), whose)
+	if err != nil {
+		return p.refused(err)
+	}
+	other, err := pgx.ConnectConfig(ctx, p.apart.Copy())
+	if err != nil {
+		return p.refused(err)
+	}
+	defer closeSoon(other)
+	theirs, err := first(ctx, other, `BEGIN; `+whose)
+	if err != nil {
+		return p.refused(err)
+	}
+	again, err := first(ctx, conn.Conn(), whose)
+	if err != nil {
+		return p.refused(err)
+	}
+	if theirs == ours || again != ours {
+		return refuse(p.name, "a pooler in between gives connections a session of the server for a transaction only, and apbridge needs sessions of its own. Have the pooler work by sessions (PgBouncer: pool_mode = session), or name the server itself")
+	}
+	return nil
 }
 
 // refused is why there is no connection: without the URL, which has a password.

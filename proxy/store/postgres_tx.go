@@ -15,12 +15,13 @@ import (
 // transaction, locks, and whatever was put. They are run in order, each on its
 // own and with a view of its own, as if they had been sent one by one.
 type pgTx struct {
-	ctx   context.Context
-	conn  *pgx.Conn
-	begin []string    // how the transaction starts, the last of it asks for its number; nil once it has
-	kept  []statement // not sent yet
-	xid   string      // of the transaction, once it has started
-	gave  bool        // a row was handed out
+	ctx     context.Context
+	conn    *pgx.Conn
+	begin   []string    // how the transaction starts; nil once it has
+	kept    []statement // not sent yet
+	gave    bool        // a row was handed out
+	owner   string      // with receipt, what the transaction leaves in commits
+	receipt receipt
 }
 
 type statement struct {
@@ -120,25 +121,12 @@ func (c *pgTx) flush(last statement) (pgx.BatchResults, error) {
 	begin, put := c.begin, c.kept
 	c.begin, c.kept = nil, nil
 	results := c.conn.SendBatch(c.ctx, &b)
-	for i := range begin {
-		if err := c.started(results, i == len(begin)-1); err != nil {
-			return nil, errors.Join(err, results.Close())
-		}
-	}
-	for range put {
+	for range len(begin) + len(put) {
 		if _, err := results.Exec(); err != nil {
 			return nil, errors.Join(err, results.Close())
 		}
 	}
 	return results, nil
-}
-
-func (c *pgTx) started(results pgx.BatchResults, last bool) error {
-	if last && c.xid == "" {
-		return results.QueryRow().Scan(&c.xid)
-	}
-	_, err := results.Exec()
-	return err
 }
 
 // untouched: nothing has been sent.
@@ -149,6 +137,7 @@ func (c *pgTx) commit() error {
 	if c.untouched() {
 		return nil
 	}
+	_ = c.put(putReceipt, in{c.owner, c.receipt.slot, c.receipt.n})
 	a, err := c.send("COMMIT", nil)
 	if err != nil {
 		return err

@@ -110,7 +110,7 @@ const advance = `UPDATE thread_seq SET seq = seq + $2,
  WHERE thread = $1`
 
 const (
-	advanceHeld = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $5 AND holder = $6 AND fence = $7 AND status = 'running' AND parked = 0)`
+	advanceHeld = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $5 AND run_id = $6 AND holder = $7 AND fence = $8 AND status = 'running' AND parked = 0)`
 	advanceIdle = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $5 AND (status = 'pending' OR (status = 'running' AND parked = 1)))`
 	advanceFrom = advance + ` AND head = $5`
 	advanceFree = advance

@@ -26,7 +26,7 @@ const codeUpdateLost = "state_update_lost"
 func (s *Store) HoldUpdate(ctx context.Context, threadID, expectHead string, k Key) (token string, err error) {
 	token = rand.Text()
 	err = s.write(ctx, func(t *tx) error {
-		key, err := threadKey(t, tenantOf(ctx), threadID)
+		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,83 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+)
+
+// TestD3_EndThatCannotBeWrittenIsAnswered: who waits for a run whose end cannot be written hears why; a run that the
+// caller's own goroutine executes lets that go on. When the store works again the run ends as it would have.
+func TestD3_EndThatCannotBeWrittenIsAnswered(t *testing.T) {
+	t.Parallel()
+	storetest.File(t)
+	waits := map[string]func(*bench, *testing.T, mapping.Run) error{
+		"follow": func(b *bench, t *testing.T, r mapping.Run) error {
+			for _, err := range b.log.Follow(t.Context(), r, 0, nil) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"end": func(b *bench, t *testing.T, r mapping.Run) error {
+			_, err := b.log.End(t.Context(), r, nil)
+			return err
+		},
+		"settled": func(b *bench, t *testing.T, r mapping.Run) error { _, err := b.Settled(t.Context(), r); return err },
+		"cancel":  func(b *bench, t *testing.T, r mapping.Run) error { return b.Cancel(t.Context(), r, false) },
+	}
+	for name, wait := range waits {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, goOn := stepping(1)
+			b := setup(t, s)
+			r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+			eventually(t, "the start", func() bool { return len(logged(t, b, r)) > 0 })
+			lift := b.fault(t, `BEFORE INSERT ON events`)
+			goOn <- struct{}{}
+			answer := make(chan error, 1)
+			go func() { answer <- wait(b, t, r) }()
+			select {
+			case err := <-answer:
+				if err == nil {
+					t.Error("the wait ended without an error")
+				}
+			case <-time.After(30 * time.Second):
+				t.Fatal("no answer within half a minute")
+			}
+			lift()
+			eventually(t, "the end", func() bool { return !b.status(t, r).Active() && b.Live() == 0 })
+			if _, err := b.log.End(t.Context(), r, nil); err != nil {
+				t.Errorf("the end, afterwards: %v", err)
+			}
+		})
+	}
+}
+
+// TestD3_WorkOnTheCallersGoroutineReturns where the run's end cannot be written.
+func TestD3_WorkOnTheCallersGoroutineReturns(t *testing.T) {
+	t.Parallel()
+	storetest.File(t)
+	p := newPaced()
+	b := setup(t, &p.script)
+	c := b.untilLeft(t)
+	lift := b.fault(t, `BEFORE INSERT ON events`)
+	worked := make(chan struct{})
+	go func() {
+		c.Work()
+		close(worked)
+	}()
+	select {
+	case <-worked:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the work goes on after half a minute")
+	}
+	if _, err := b.log.End(t.Context(), c.Run, nil); err == nil {
+		t.Error("the wait ended without an error")
+	}
+	lift()
+	eventually(t, "the end", func() bool { return !b.status(t, c.Run).Active() })
+}

@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// A run that this process holds in the database and does not execute is nobody's: as long
+// as the process lives no other one takes it. A claim whose answer was lost leaves such a run, a
+// run that could not be handed over, an end that a failover lost. So what is held is compared with
+// what is executed, as often as the lease is renewed.
+
+// claims are the calls under way that may make this process the holder of a run,
+// each until its execution is on the books. Safe for concurrent use.
+type claims struct {
+	mu   sync.Mutex
+	next int64
+	open map[int64]struct{}
+}
+
+// begin notes a claim; over must be called when its execution is on the books, or it has failed.
+func (c *claims) begin() (over func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.next
+	c.next++
+	if c.open == nil {
+		c.open = map[int64]struct{}{}
+	}
+	c.open[n] = struct{}{}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.open, n)
+	}
+}
+
+// upTo is what separates the claims that have begun from those that will.
+func (c *claims) upTo() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.next
+}
+
+// overBefore tells whether all claims that had begun before an upTo are over.
+func (c *claims) overBefore(upTo int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n := range c.open {
+		if n < upTo {
+			return false
+		}
+	}
+	return true
+}
+
+// comparison is what one look found held and not executed.
+type comparison struct {
+	mu     sync.Mutex       // held from look to look, which follow each other
+	fences map[string]int64 // by run
+	upTo   int64            // of the claims that may have made them so
+}
+
+// keepComparing goes on beside the beats, which must not wait for it.
+func (e *Engine) keepComparing(ctx context.Context) {
+	var said complaint
+	for pause(ctx, beatEvery) == nil {
+		if err := e.freeUnexecuted(ctx); err == nil {
+			said.over()
+		} else if ctx.Err() == nil && said.due() {
+			e.zap.Warn("what this process holds could not be compared with what it executes", errField(err))
+		}
+	}
+}
+
+// freeUnexecuted hands back what this process holds and does not execute. A run
+// is judged only when two looks saw it so under the same fence, and every claim that had begun
+// when the first one was over is over too: the answer to a claim that took place may still be
+// on its way.
+func (e *Engine) freeUnexecuted(ctx context.Context) error {
+	e.compared.mu.Lock()
+	defer e.compared.mu.Unlock()
+	before := e.compared.fences
+	certain := e.claims.overBefore(e.compared.upTo)
+	held, err := e.st.Held(ctx)
+	if err != nil {
+		return err
+	}
+	e.compared.fences, e.compared.upTo = e.withoutExecution(held), e.claims.upTo()
+	if !certain {
+		return nil
+	}
+	for id, fence := range e.compared.fences {
+		if was, seen := before[id]; !seen || was != fence {
+			continue
+		}
+		e.zap.Warn("this process holds a run that it does not execute; the run is handed back", runField(id))
+		if err := e.st.Release(ctx, id, fence); err != nil && !errors.Is(err, store.ErrFenced) {
+			return err
+		}
+	}
+	return nil
+}
+
+// withoutExecution leaves out what is executed, and what is to be left as it is.
+func (e *Engine) withoutExecution(held map[string]int64) map[string]int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id := range held {
+		if e.live[id] != nil || e.broken[id] {
+			delete(held, id)
+		}
+	}
+	return held
+}
