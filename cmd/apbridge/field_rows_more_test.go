@@ -147,7 +147,7 @@ func (w *fieldWorld) stateRows() map[string]row {
 		post + "checkpoint": onOne("POST /threads/{thread_id}/state/checkpoint", func(string) row {
 			return w.differs(`{"checkpoint":{"checkpoint_id":"{last one}"}}`, `{"checkpoint":{"checkpoint_id":"{first one}"}}`, `!"size"`)
 		}),
-		update + "values":        w.differs(`{}`, `{"values":[]}`, "422 "),
+		update + "values":        w.differs(`{}`, `{"values":3}`, "422 "),
 		update + "checkpoint_id": w.forks(`{"values":{"x":1}}`, `{"checkpoint_id":"{first}"}`),
 		update + "checkpoint":    w.forks(`{"values":{"x":1}}`, `{"checkpoint":{"checkpoint_id":"{first}"}}`),
 		update + "as_node": {func(t *testing.T, op string, _ field) {

@@ -334,6 +334,7 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 	})
 	ctx := t.Context()
 	busy, free := newRun(mapping.NewID(), "graph", "busy"), newRun(mapping.NewID(), "legacy", "free")
+	busy.Multitask = mapping.StrategyReject
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})
 	b.graph.does(held(begun, goOn, nodes("a")))
 	holder, err := b.Runs.Start(ctx, busy)
