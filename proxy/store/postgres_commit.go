@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // A transaction's number, written by the transaction into the table commits, is the one
@@ -85,8 +83,8 @@ func (p *postgres) settle(ctx context.Context, r receipt) (done, known bool) {
 		switch {
 		case err == nil:
 			return n == r.n, true
-		case !passing(err) && !pgconn.Timeout(err):
-			return false, false // the server refuses, and will
+		case stateOf(err) != "" && !passing(err):
+			return false, false // the server refuses, and will; a connection that breaks says nothing
 		}
 		if pause(ctx, 100*time.Millisecond) != nil {
 			break
