@@ -24,15 +24,19 @@ const (
 	headerSignature = "X-Apbridge-Signature" // with a secret: see Sign
 )
 
-// Sign is the value of X-Apbridge-Signature: "t=SECONDS,v1=HEX", HEX being the
-// HMAC-SHA256 under secret of SECONDS, a dot and the body. A receiver computes
-// the same, and refuses times long past, so that nobody can send it again later.
-func Sign(secret string, at time.Time, body []byte) string {
+// Sign is the value of X-Apbridge-Signature: "t=SECONDS,v1=HEX,v2=HEX", the HMAC-SHA256
+// under secret of SECONDS, a dot and the body, and of SECONDS, a dot, the delivery, a dot
+// and the body. A receiver computes the same, and refuses times long past, so that nobody
+// can send it again later; with v2, nor under the name of another delivery before that.
+func Sign(secret string, at time.Time, delivery string, body []byte) string {
 	seconds := strconv.FormatInt(at.Unix(), 10)
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write([]byte(seconds + "."))
-	mac.Write(body)
-	return "t=" + seconds + ",v1=" + hex.EncodeToString(mac.Sum(nil))
+	sum := func(before string) string {
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write([]byte(before))
+		mac.Write(body)
+		return hex.EncodeToString(mac.Sum(nil))
+	}
+	return "t=" + seconds + ",v1=" + sum(seconds+".") + ",v2=" + sum(seconds+"."+delivery+".")
 }
 
 // verdict is what came of an attempt: why is "" after a success; final says that
@@ -75,7 +79,7 @@ func (s *Sender) post(ctx context.Context, d store.Delivery) verdict {
 		SetHeader(headerDelivery, d.ID).
 		SetHeader(headerAttempt, strconv.Itoa(d.Attempts))
 	if s.secret != "" {
-		req.SetHeader(headerSignature, Sign(s.secret, time.Now(), d.Body))
+		req.SetHeader(headerSignature, Sign(s.secret, time.Now(), d.ID, d.Body))
 	}
 	failpoint.Hit(failpoint.HookSent)
 	res, err := req.Post(d.URL)

@@ -147,7 +147,7 @@ func TestADeliveryIsSignedAndNamed(t *testing.T) {
 	if _, err := fmt.Sscanf(r.header.Get("X-Apbridge-Signature"), "t=%d,", &seconds); err != nil {
 		t.Fatal(err)
 	}
-	if want := Sign("a secret of the receiver's", time.Unix(seconds, 0), []byte(r.body)); r.header.Get("X-Apbridge-Signature") != want {
+	if want := Sign("a secret of the receiver's", time.Unix(seconds, 0), r.header.Get("X-Apbridge-Delivery"), []byte(r.body)); r.header.Get("X-Apbridge-Signature") != want {
 		t.Errorf("signature %s, want %s", r.header.Get("X-Apbridge-Signature"), want)
 	}
 	d := b.until(run, done)
@@ -159,13 +159,15 @@ func TestADeliveryIsSignedAndNamed(t *testing.T) {
 func TestSignatureIsWhatItSays(t *testing.T) {
 	t.Parallel()
 	// printf '1700000000.{}' | openssl dgst -sha256 -hmac key
-	want := "t=1700000000,v1=9d713ed406bb7076d4123f0dc2c39d2df5c654ed4b0cd56b52c8b4c940bd63ae"
-	got := Sign("key", time.Unix(1_700_000_000, 0), []byte("{}"))
+	// printf '1700000000.7.{}' | openssl dgst -sha256 -hmac key
+	want := "t=1700000000,v1=9d713ed406bb7076d4123f0dc2c39d2df5c654ed4b0cd56b52c8b4c940bd63ae,v2=7d77906aa04e21e7594d136aeb6a5f54936f92be467435916bcc94485b6bca93"
+	at := time.Unix(1_700_000_000, 0)
+	got := Sign("key", at, "7", []byte("{}"))
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got == Sign("other", time.Unix(1_700_000_000, 0), []byte("{}")) || got == Sign("key", time.Unix(1_700_000_001, 0), []byte("{}")) || got == Sign("key", time.Unix(1_700_000_000, 0), []byte("[]")) {
-		t.Error("key, time or body do not matter")
+	if got == Sign("other", at, "7", []byte("{}")) || got == Sign("key", at.Add(time.Second), "7", []byte("{}")) || got == Sign("key", at, "8", []byte("{}")) || got == Sign("key", at, "7", []byte("[]")) {
+		t.Error("key, time, delivery or body do not matter")
 	}
 }
 
