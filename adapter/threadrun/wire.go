@@ -47,8 +47,10 @@ func checkEncoding(raw []byte) error {
 	return nil
 }
 
+// readAll trusts an announced length: it was found to be within the limit, and is
+// counted with all bodies under way.
 func readAll(r *http.Request) ([]byte, error) {
-	if n := r.ContentLength; n > 0 && n <= 1<<20 {
+	if n := r.ContentLength; n > 0 {
 		raw := make([]byte, n)
 		_, err := io.ReadFull(r.Body, raw)
 		return raw, err
@@ -94,13 +96,17 @@ func parseObject(raw json.RawMessage, depth int) (*fields, error) {
 	if err != nil {
 		return nil, err
 	}
+	if at, found := mapping.RepeatedName(raw); found {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body has an object that names one key twice (at byte %d).", at)
+	}
 	o.members = members
 	return o, nil
 }
 
-// splitObject checks and splits a whole object.
+// splitObject checks and splits a whole object. It does not look for names that
+// occur twice.
 func splitObject(raw json.RawMessage) ([]member, error) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
 	if dec.PeekKind() != '{' {
 		if err := onlyValue(dec); err != nil {
 			return nil, err
@@ -150,9 +156,6 @@ func syntaxError(err error) error {
 	var syn *jsontext.SyntacticError
 	if errors.As(err, &syn) {
 		msg += fmt.Sprintf(" (at byte %d)", syn.ByteOffset)
-		if errors.Is(err, jsontext.ErrDuplicateName) {
-			msg = fmt.Sprintf("The request body has an object that names one key twice (at byte %d)", syn.ByteOffset)
-		}
 	}
 	return &mapping.Error{Class: mapping.Invalid, Code: mapping.CodeInvalid, Message: msg + ".", Err: err}
 }
