@@ -74,6 +74,7 @@ type Memory struct {
 // Limits bound what one request or event may be.
 type Limits struct {
 	Body     Bytes `yaml:"body"`
+	Bodies   Bytes `yaml:"bodies"` // of all requests under way together
 	Depth    int   `yaml:"depth"`
 	Artifact Bytes `yaml:"artifact"`
 	Event    Bytes `yaml:"event"`

@@ -15,6 +15,7 @@ func Default() *Config {
 		Agents:         map[string]Agent{},
 		Limits: Limits{
 			Body:     16 << 20,
+			Bodies:   128 << 20,
 			Depth:    1000,
 			Artifact: 1 << 30,
 			Event:    16 << 20,

@@ -47,6 +47,9 @@ func (l *loader) checkDatabase() {
 func (l *loader) checkLimits() {
 	m := l.cfg.Limits
 	l.positive("limits.body", m.Body > 0)
+	if m.Bodies < m.Body {
+		l.complain("limits.bodies", "cannot be less than limits.body: a body of that length could never be taken")
+	}
 	l.positive("limits.artifact", m.Artifact > 0)
 	l.positive("limits.event", m.Event > 0)
 	l.atLeast("limits.depth", int64(m.Depth), 1)
