@@ -36,7 +36,7 @@ func TestRepeatedName(t *testing.T) {
 
 // Folds of states with many keys, split or not, say the same as those that took them
 // one by one.
-func TestManyMembers(t *testing.T) {
+func TestStatesOfManyMembers(t *testing.T) {
 	t.Parallel()
 	object := func(n int, value string) string {
 		var b strings.Builder

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
 )
 
 // answerPiece is how much of an answer is gathered before it is sent.
@@ -13,7 +14,7 @@ const answerPiece = 64 << 10
 // answer writes a JSON answer that may be long, piece by piece, so that it takes no
 // memory of its own size. What fits into one piece is sent with its length.
 //
-// An error behind the first byte cannot be told any more: see fail.
+// An error behind the first byte cannot be told any more: see breakOff.
 type answer struct {
 	enc
 	w     http.ResponseWriter
@@ -59,13 +60,16 @@ func (a *answer) end() {
 	}
 }
 
-// fail returns an error that can still be told, or cuts the connection, so that
-// what was sent is not taken for the whole.
-func (a *answer) fail(err error) error {
-	if a.began {
-		panic(http.ErrAbortHandler)
+// breakOff returns an error that can still be told; else it is logged and the connection
+// is cut, so that what was sent is not taken for the whole.
+func (s *server) breakOff(a *answer, r *http.Request, err error) error {
+	if !a.began {
+		return err
 	}
-	return err
+	if r.Context().Err() == nil {
+		s.log.Error("an answer was broken off", zap.String("route", routeOf(r)), zap.Error(err))
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // values writes a state.
