@@ -83,6 +83,9 @@ type Limits struct {
 	// Runs that wait, of all agents and on one thread; 0: any number.
 	Queue       int `yaml:"queue"`
 	ThreadQueue int `yaml:"thread_queue"`
+
+	Files int `yaml:"files"` // of one input or state update
+	Crons int `yaml:"crons"` // of a tenant
 }
 
 // Retention says how long what is no longer needed is kept; 0 is for ever.

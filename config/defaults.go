@@ -19,6 +19,8 @@ func Default() *Config {
 			Depth:    1000,
 			Artifact: 1 << 30,
 			Event:    16 << 20,
+			Files:    1000,
+			Crons:    1000,
 		},
 		Retention: Retention{Events: 168 * time.Hour},
 		Auth:      Auth{Keys: []Key{}, JWT: JWT{Methods: []string{}}},

@@ -55,6 +55,8 @@ func (l *loader) checkLimits() {
 	l.atLeast("limits.depth", int64(m.Depth), 1)
 	l.atLeast("limits.queue", int64(m.Queue), 0)
 	l.atLeast("limits.thread_queue", int64(m.ThreadQueue), 0)
+	l.atLeast("limits.files", int64(m.Files), 1)
+	l.atLeast("limits.crons", int64(m.Crons), 1)
 	if m.Database != 0 {
 		l.atLeast("limits.database", int64(m.Database), 1<<20)
 		if strings.Contains(l.cfg.Database, "://") {

@@ -30,6 +30,8 @@ type Options struct {
 	// Drain lets running work end until ctx is over and hands the rest over;
 	// nil: there is nothing to wait for.
 	Drain func(ctx context.Context)
+	// Hop is what this process calls itself in mapping.HopsHeader; "": it does not look.
+	Hop string
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
 	// Public are exact paths that take GET from everybody, keys or not: what
@@ -130,7 +132,7 @@ func (s *Server) newHTTP() *http.Server {
 func (s *Server) handler() http.Handler {
 	h := http.Handler(http.HandlerFunc(s.route))
 	for _, wrap := range []func(http.Handler) http.Handler{
-		s.withMemory, s.withIntake, s.withPrincipal, s.withOrigin, s.withHost, s.withPath, s.withLimits, s.withRecover, s.withRecord, s.withRequestID,
+		s.withMemory, s.withLoop, s.withIntake, s.withPrincipal, s.withOrigin, s.withHost, s.withPath, s.withLimits, s.withRecover, s.withRecord, s.withRequestID,
 	} {
 		h = wrap(h)
 	}

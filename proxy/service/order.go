@@ -135,7 +135,10 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 	if b.out.Run.Options.Resuming {
 		return nil
 	}
-	if b.in, err = engine.InputOf(b.out.Run); err != nil || !b.traits.Opaque {
+	if b.in, err = engine.InputOf(b.out.Run); err != nil {
+		return err
+	}
+	if err = b.checkFiles(len(b.in.Files)); err != nil || !b.traits.Opaque {
 		return err
 	}
 	if err := b.in.CheckFiles(); err != nil || b.thread.Head == "" {
@@ -155,8 +158,9 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 
 // ofTask fills in what the task says about the run; one without a task begins its
 // own, unless it resumes another (see lineage).
-func (b *runBuilder) ofTask(context.Context) error {
+func (b *runBuilder) ofTask(ctx context.Context) error {
 	r := &b.out.Run
+	r.Options.Hops = mapping.HopsOf(ctx)
 	if b.task == nil {
 		r.TaskID = r.ID
 		return nil
@@ -167,6 +171,14 @@ func (b *runBuilder) ofTask(context.Context) error {
 	r.Options.Uploaded = b.task.uploaded
 	if !r.Options.Resuming {
 		r.Options.Input = b.n.Input
+	}
+	return nil
+}
+
+// checkFiles refuses more files than one request may bring along.
+func (c *core) checkFiles(n int) error {
+	if most := c.cfg.Limits.Files; most > 0 && n > most {
+		return mapping.Errorf(mapping.Invalid, "too_many_files", "The request brings %d files along, and limits.files of this bridge allows %d. Send fewer at a time.", n, most)
 	}
 	return nil
 }

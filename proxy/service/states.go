@@ -124,6 +124,9 @@ func (c *core) tryUpdate(ctx context.Context, threadID string, u adapter.StateUp
 	if t.Status == mapping.ThreadBusy {
 		return mapping.Checkpoint{}, errBusy(threadID)
 	}
+	if err := c.checkFiles(filesIn(u.Values)); err != nil {
+		return mapping.Checkpoint{}, err
+	}
 	from := u.CheckpointID
 	if from == "" {
 		from = t.Head
@@ -271,4 +274,13 @@ func updateEvent(fold *mapping.Fold, u adapter.StateUpdate, source string, step 
 func errBusy(threadID string) error {
 	return mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy,
 		"Thread %s has an active run, so its state cannot be changed now. Wait for the run or cancel it.", threadID)
+}
+
+// filesIn counts the files of a state update.
+func filesIn(values json.RawMessage) (n int) {
+	files, err := mapping.Member(values, "files")
+	if err == nil {
+		_ = mapping.EachMember(files, func(string, json.RawMessage) { n++ })
+	}
+	return n
 }
