@@ -19,7 +19,13 @@ import (
 // clients send; whoever guards Origin keeps browsers from using them across
 // sites.
 func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
+	if err := checkContentType(r.Header); err != nil {
+		return nil, unlessEmpty(r, err)
+	}
 	if max := int64(s.face.Limits.Body); max > 0 {
+		if r.ContentLength > max {
+			return nil, bodyError(&http.MaxBytesError{Limit: max})
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, max)
 	}
 	raw, err := readAll(r)
@@ -29,10 +35,16 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessa
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, nil
 	}
-	if err := checkContentType(r.Header); err != nil {
-		return nil, err
-	}
 	return raw, checkEncoding(raw)
+}
+
+// unlessEmpty is refused, unless there is no body that the content type could be of. The
+// body is not read: other types may be as long as an upload.
+func unlessEmpty(r *http.Request, refused error) error {
+	if n, err := io.ReadFull(r.Body, make([]byte, 1)); n == 0 && errors.Is(err, io.EOF) {
+		return nil
+	}
+	return refused
 }
 
 // checkEncoding tells of what some editors and shells put before a text: nobody

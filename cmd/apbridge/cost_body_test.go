@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"runtime"
 	"runtime/metrics"
@@ -145,4 +148,28 @@ func costOf(t *testing.T, b *bridge, path, body string) (cost, float64) {
 			t.Fatalf("%s answered %d, %v", path, res.StatusCode, err)
 		}
 	}), float64(len(body))
+}
+
+// TestE15LengthsThatAreOnlyAnnounced: nothing is held for a body that calls itself an upload
+// where none is taken, however long it says it is.
+func TestE15LengthsThatAreOnlyAnnounced(t *testing.T) {
+	b := inFrontOf(t, "http://127.0.0.1:9")
+	for _, kind := range []string{"multipart/form-data; boundary=x", "application/json"} {
+		for _, path := range []string{"/threads", "/ap/v1/agent/tasks"} {
+			got := measure(func() {
+				conn, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n{", path, kind, 1<<29)
+				if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, " 41") {
+					t.Errorf("%s of %s is answered %q, %v", path, kind, line, err)
+				}
+			})
+			if got.allocated > 32<<20 {
+				t.Errorf("%s of %s allocates %.0f bytes", path, kind, got.allocated)
+			}
+		}
+	}
 }
