@@ -49,6 +49,7 @@ type Upstream struct {
 	Limits config.Limits
 	Log    *zap.Logger
 	Agent  string // user agent: apbridge/VERSION
+	Hop    string // what calls add to mapping.HopsHeader; "": nothing
 }
 
 // Backend calls an agent. It keeps no state of its own between runs; what must

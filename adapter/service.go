@@ -71,7 +71,9 @@ type ThreadPatch struct {
 
 // ThreadIndex searches threads.
 type ThreadIndex interface {
-	Search(ctx context.Context, q ThreadQuery) (threads []mapping.Thread, total int, err error)
+	// Search finds the threads of a page, and how many match in all. Their values are read
+	// as they are ranged over; a thread that has gone by then is left out.
+	Search(ctx context.Context, q ThreadQuery) (threads iter.Seq2[mapping.Thread, error], total int, err error)
 	Count(ctx context.Context, q ThreadQuery) (int, error)
 }
 
@@ -92,8 +94,9 @@ type ThreadQuery struct {
 type States interface {
 	// Get returns the state at a checkpoint; "" is the head.
 	Get(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
-	// History lists states, newest first.
-	History(ctx context.Context, threadID string, q HistoryQuery) ([]ThreadState, error)
+	// History ranges over states, newest first, of which it holds few at a time. An error
+	// ends it, also behind the first state.
+	History(ctx context.Context, threadID string, q HistoryQuery) iter.Seq2[ThreadState, error]
 	// Update reduces values into a new checkpoint; 409 while a run is active.
 	Update(ctx context.Context, threadID string, u StateUpdate) (mapping.Checkpoint, error)
 	// Forget drops the checkpoints before the head, and says how many there were:

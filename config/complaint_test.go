@@ -29,7 +29,7 @@ func TestE26Complaints(t *testing.T) {
 			nil, `bridge.yaml:4: agents.a.max_step: there is no such key; did you mean "max_steps"?`},
 		{"wrong types, all at once", "listen: [a]\nlimits: 3\nhosts: x\nretention: {events: soon, threads: -1h}\nlimits2: 1" + agentLine,
 			nil, `bridge.yaml:1: listen: wants text, not a list
-bridge.yaml:2: limits: wants keys with values (known here: artifact, body, database, depth, event, queue, run_bytes, run_events, thread_queue, upload_rate), not a single value
+bridge.yaml:2: limits: wants keys with values (known here: artifact, bodies, body, crons, database, depth, event, files, queue, run_bytes, run_events, thread_queue, upload_rate), not a single value
 bridge.yaml:3: hosts: wants a list such as [a, b], not a single value
 bridge.yaml:4: retention.events: wants a duration such as 30s, 10m, 168h or 7d, not "soon"
 bridge.yaml:4: retention.threads: wants a duration such as 30s, 10m, 168h or 7d, not "-1h"
@@ -38,7 +38,9 @@ bridge.yaml:5: limits2: there is no such key; did you mean "limits"?`},
 			nil, `bridge.yaml:4: agents.a.concurrency: wants a whole number, not "many"
 bridge.yaml:5: agents.a.passthrough: wants true or false, not "yes"
 bridge.yaml:6: agents.a.artifacts.max_inline: wants a size such as 64KiB, 16MiB or 1GiB, not "3 apples"`},
-		{"written twice", "listen: 127.0.0.1:1\nlisten: 127.0.0.1:2" + agentLine,
+		{"an agent that is the bridge", "listen: 127.0.0.1:1" + agentLine,
+			nil, `bridge.yaml:2: agents.a.url: is where this bridge listens itself (listen: 127.0.0.1:1), so that each request would come back to it; write the agent's own address`},
+		{"written twice", "listen: 127.0.0.1:3\nlisten: 127.0.0.1:2" + agentLine,
 			nil, `bridge.yaml:2: listen: is written twice, first in line 1; keep one`},
 		{"merge keys", "agents:\n  a: &a {url: 'http://127.0.0.1:1'}\n  b: {<<: *a, url: 'http://127.0.0.1:1'}\n",
 			nil, `bridge.yaml:3: agents.b: merge keys (<<) are not read; write the keys out`},

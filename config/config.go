@@ -74,6 +74,7 @@ type Memory struct {
 // Limits bound what one request or event may be.
 type Limits struct {
 	Body     Bytes `yaml:"body"`
+	Bodies   Bytes `yaml:"bodies"` // of all requests under way together
 	Depth    int   `yaml:"depth"`
 	Artifact Bytes `yaml:"artifact"`
 	// UploadRate is how many bytes a second an upload must bring; 0: any number.
@@ -88,6 +89,9 @@ type Limits struct {
 	// Runs that wait, of all agents and on one thread; 0: any number.
 	Queue       int `yaml:"queue"`
 	ThreadQueue int `yaml:"thread_queue"`
+
+	Files int `yaml:"files"` // of one input or state update
+	Crons int `yaml:"crons"` // of a tenant
 }
 
 // Retention says how long what is no longer needed is kept; 0 is for ever.

@@ -67,6 +67,9 @@ func (l *loader) checkServer(rest string) {
 func (l *loader) checkLimits() {
 	m := l.cfg.Limits
 	l.positive("limits.body", m.Body > 0)
+	if m.Bodies < m.Body {
+		l.complain("limits.bodies", "cannot be less than limits.body: a body of that length could never be taken")
+	}
 	l.positive("limits.artifact", m.Artifact > 0)
 	l.atLeast("limits.upload_rate", int64(m.UploadRate), 0)
 	l.positive("limits.event", m.Event > 0)
@@ -75,6 +78,8 @@ func (l *loader) checkLimits() {
 	l.atLeast("limits.depth", int64(m.Depth), 1)
 	l.atLeast("limits.queue", int64(m.Queue), 0)
 	l.atLeast("limits.thread_queue", int64(m.ThreadQueue), 0)
+	l.atLeast("limits.files", int64(m.Files), 1)
+	l.atLeast("limits.crons", int64(m.Crons), 1)
 	if m.Database != 0 {
 		l.atLeast("limits.database", int64(m.Database), 1<<20)
 		if strings.Contains(l.cfg.Database, "://") {

@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"net/textproto"
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -49,11 +51,25 @@ func (l *loader) checkAgentName(key, name string) {
 	}
 }
 
+// checkLoop refuses an agent that is this bridge itself. A way that leads back here from
+// elsewhere is found at the first request (mapping.HopsHeader).
+func (l *loader) checkLoop(key, raw string) {
+	u, err := url.Parse(raw)
+	host, port, err2 := net.SplitHostPort(l.cfg.Listen)
+	if err != nil || err2 != nil || port == "0" || u.Port() != port {
+		return
+	}
+	if strings.EqualFold(u.Hostname(), host) || Loopback(u.Host) && (Loopback(l.cfg.Listen) || host == "" || net.ParseIP(host).IsUnspecified()) {
+		l.complain(key, "is where this bridge listens itself (listen: %s), so that each request would come back to it; write the agent's own address", l.cfg.Listen)
+	}
+}
+
 func (l *loader) checkAgent(key string, a Agent) {
 	if a.URL == "" {
 		l.complain(key+".url", "is missing; where does the agent listen?")
 	} else {
 		l.checkURL(key+".url", a.URL)
+		l.checkLoop(key+".url", a.URL)
 	}
 	if l.opt.Dialects != nil {
 		l.oneOf(key+".dialect", a.Dialect, append([]string{"auto"}, l.opt.Dialects...)...)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 )
 
 // A Diff is the change from one state to the next as a JSON object; parts that
@@ -26,56 +25,79 @@ import (
 // cost is that of comparing what is equal and scanning what is not. The bytes
 // of full are kept, not copied. The open question stays.
 func (f *Fold) DiffTo(full json.RawMessage) (diff json.RawMessage, next *Fold, err error) {
-	e, gone, err := f.become(full)
+	b, err := f.become(full)
 	if err != nil {
 		return nil, nil, err
 	}
-	if diff = writeDiff(f, e, gone); diff == nil {
+	if diff = b.diff(); diff == nil {
 		return nil, f, nil
 	}
-	return diff, e.fold(f.asks), nil
+	return diff, b.fold(), nil
 }
 
-// become edits f into the full state; gone are the keys it lost.
-func (f *Fold) become(full json.RawMessage) (e *edit, gone map[string]bool, err error) {
+// becoming is a fold on its way into another full state. Fields stay where the fold
+// has them until the end, so that what was is found by position.
+type becoming struct {
+	f    *Fold
+	e    *edit
+	kept []bool // of the fold's fields: the full state has them
+	gone int    // how many it lacks
+}
+
+func (f *Fold) become(full json.RawMessage) (*becoming, error) {
 	if isNull(full) {
 		full = json.RawMessage("{}")
 	}
-	e, gone = f.edit(), make(map[string]bool, len(f.fields))
-	was := sync.OnceValue(f.edit)
-	for i := range f.fields {
-		gone[f.fields[i].key] = true
+	b := &becoming{f: f, e: f.edit(max(0, memberCount(full)-len(f.fields))), kept: make([]bool, len(f.fields)), gone: len(f.fields)}
+	if err := walkObject(full, b.take); err != nil {
+		return nil, stateError(err)
 	}
-	err = walkObject(full, func(b []byte, i int, name []byte) (int, bool) {
-		key := unquote(name)
-		old := e.get(key)
-		if !gone[key] { // new, or there twice: the later one counts, and is compared with what the state had
-			old = was().get(key)
-		}
-		val, end, ok := readValue(b, i, old)
-		if ok {
-			e.put(field{key, name, val})
-			delete(gone, key)
-		}
-		return end, ok
-	})
-	if err != nil {
-		return nil, nil, stateError(err)
-	}
-	e.drop(gone)
-	return e, gone, nil
+	return b, nil
 }
 
-func writeDiff(f *Fold, e *edit, gone map[string]bool) json.RawMessage {
+// take reads a member of the full state. Of one that is there twice the later counts.
+func (b *becoming) take(text []byte, i int, name []byte) (int, bool) {
+	key := unquote(name)
+	at := b.e.find(key)
+	val, end, ok := readValue(text, i, b.was(at))
+	if !ok {
+		return end, false
+	}
+	b.e.putAt(at, field{key, name, val})
+	if at >= 0 && at < len(b.kept) && !b.kept[at] {
+		b.kept[at] = true
+		b.gone--
+	}
+	return end, true
+}
+
+// was is what the fold has at a position; none for fields that are new.
+func (b *becoming) was(at int) value {
+	if at < 0 || at >= len(b.kept) {
+		return value{}
+	}
+	return b.f.fields[at].val
+}
+
+// lost reports whether the full state lacks the field at a position.
+func (b *becoming) lost(at int) bool { return at < len(b.kept) && !b.kept[at] }
+
+// fold ends it.
+func (b *becoming) fold() *Fold {
+	if b.gone > 0 {
+		b.e.keep(func(i int) bool { return !b.lost(i) })
+	}
+	return b.e.fold(b.f.asks)
+}
+
+func (b *becoming) diff() json.RawMessage {
 	var out, set, list, merge objectWriter
-	old := f.edit()
-	for _, fd := range e.fields {
-		writeChange(old.get(fd.key), fd, &set, &list, &merge)
+	for at, fd := range b.e.fields {
+		if !b.lost(at) {
+			writeChange(b.was(at), fd, &set, &list, &merge)
+		}
 	}
-	if len(gone) > 0 {
-		out.name("del")
-		out.buf = appendNames(out.buf, f.fields, gone)
-	}
+	b.writeLost(&out)
 	for _, part := range []struct {
 		name string
 		w    *objectWriter
@@ -90,15 +112,19 @@ func writeDiff(f *Fold, e *edit, gone map[string]bool) json.RawMessage {
 	return out.done()
 }
 
-func appendNames(dst []byte, fields []field, gone map[string]bool) []byte {
-	dst = append(dst, '[')
-	for _, fd := range fields {
-		if gone[fd.key] {
-			dst = append(append(dst, fd.name...), ',')
+// writeLost writes the names of the keys that are gone, if any.
+func (b *becoming) writeLost(out *objectWriter) {
+	if b.gone == 0 {
+		return
+	}
+	var names []json.RawMessage
+	for at, fd := range b.f.fields {
+		if b.lost(at) {
+			names = append(names, fd.name)
 		}
 	}
-	dst[len(dst)-1] = ']'
-	return dst
+	out.name("del")
+	out.buf = appendArray(out.buf, names)
 }
 
 // writeChange writes how one field came to its value.
@@ -186,7 +212,7 @@ func (f *Fold) applyDiff(diff json.RawMessage) (*Fold, error) {
 	if isNull(diff) {
 		return f, nil
 	}
-	e := f.edit()
+	e := f.edit(2)
 	gone, err := nameSet(lookup(diff, "del"))
 	if err != nil || kindOf(diff) != '{' {
 		return nil, diffError(errNotObject)
@@ -237,7 +263,7 @@ func applyList(e *edit, m member) error {
 }
 
 func applyMerge(e *edit, m member) error {
-	was := e.get(m.key).obj
+	was := e.get(m.key).object()
 	gone, err := nameSet(lookup(m.val, "del"))
 	if err != nil || was == nil {
 		return fmt.Errorf("%s: no object to merge into", m.key)

@@ -154,7 +154,7 @@ func goneFiles(was, now *members) []File {
 
 func (f *Fold) files() *members {
 	if f != nil {
-		if obj := f.value(keyFiles).obj; obj != nil {
+		if obj := f.value(keyFiles).object(); obj != nil {
 			return obj
 		}
 	}

@@ -1,8 +1,10 @@
 package mapping
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -36,11 +38,11 @@ const (
 // NewFold makes a fold of a full state, which must be a JSON object; nil or
 // empty bytes are the empty state. The bytes are kept, not copied.
 func NewFold(values json.RawMessage) (*Fold, error) {
-	e, _, err := (&Fold{}).become(values)
+	b, err := (&Fold{}).become(values)
 	if err != nil {
 		return nil, err
 	}
-	return e.fold(nil), nil
+	return b.fold(), nil
 }
 
 // Apply returns the fold after ev. Input events, and updates with Reduce, are
@@ -84,11 +86,11 @@ func (f *Fold) applyState(ev Event) (*Fold, error) {
 	if !ev.Head.Full {
 		return f.applyDiff(ev.Data)
 	}
-	e, _, err := f.become(ev.Data)
+	b, err := f.become(ev.Data)
 	if err != nil {
 		return nil, err
 	}
-	return e.fold(f.asks), nil
+	return b.fold(), nil
 }
 
 func (f *Fold) applyEnd(o *Outcome) *Fold {
@@ -135,19 +137,19 @@ func (f *Fold) Reduce(delta json.RawMessage) (*Fold, error) {
 	if isNull(delta) {
 		return f, nil
 	}
-	changes, err := splitObject(delta)
-	if err != nil {
+	next, failed := f.edit(max(0, memberCount(delta)-len(f.fields))), error(nil)
+	err := eachMember(delta, func(m member) {
+		at := next.find(m.key)
+		val, err := reduceValue(m.key, next.at(at), m.val)
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("%s: %w", m.key, err)
+		}
+		if failed == nil && !val.none() {
+			next.putAt(at, field{m.key, m.name, val})
+		}
+	})
+	if err = cmp.Or(err, failed); err != nil {
 		return nil, stateError(err)
-	}
-	next := f.edit()
-	for _, m := range changes {
-		val, err := reduceValue(m.key, next.get(m.key), m.val)
-		if err != nil {
-			return nil, stateError(fmt.Errorf("%s: %w", m.key, err))
-		}
-		if !val.none() {
-			next.put(field{m.key, m.name, val})
-		}
 	}
 	return next.fold(f.asks), nil
 }
@@ -165,7 +167,7 @@ func reduceValue(key string, old value, change json.RawMessage) (value, error) {
 		}
 		return value{list: old.asList().merge(add)}, nil
 	case key == keyFiles && kindOf(change) == '{':
-		obj, err := mergeFiles(old.obj, change)
+		obj, err := mergeFiles(old.object(), change)
 		return value{obj: obj}, err
 	default:
 		return newValue(change)
@@ -225,6 +227,28 @@ func (f *Fold) JSON() json.RawMessage {
 	b = append(b, '}')
 	f.text.CompareAndSwap(nil, &b)
 	return *f.text.Load()
+}
+
+// Pieces is JSON in parts, for readers that write it somewhere: unlike JSON it
+// keeps no copy of the whole. Callers must not change or keep them.
+func (f *Fold) Pieces() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		if b := f.text.Load(); b != nil {
+			yield(*b)
+			return
+		}
+		sep := byte('{')
+		for _, fd := range f.fields {
+			if !yield(append(append([]byte{sep}, fd.name...), ':')) || !fd.val.pieces(yield) {
+				return
+			}
+			sep = ','
+		}
+		if len(f.fields) == 0 {
+			yield([]byte("{"))
+		}
+		yield([]byte("}"))
+	}
 }
 
 // Get returns one top-level value, or nil.

@@ -3,13 +3,15 @@ package mapping
 // edit is the fields of a fold while a new fold is made of them.
 type edit struct {
 	fields []field
-	index  map[string]int // nil while there are few
+	index  *places // nil while there are few
 }
 
-func (f *Fold) edit() *edit {
-	e := &edit{fields: make([]field, len(f.fields), len(f.fields)+2)}
+// edit begins an edit that brings about n further fields.
+func (f *Fold) edit(n int) *edit {
+	n += len(f.fields)
+	e := &edit{fields: make([]field, len(f.fields), n)}
 	copy(e.fields, f.fields)
-	if len(e.fields) > manyMembers {
+	if n > manyMembers {
 		e.reindex()
 	}
 	return e
@@ -17,10 +19,7 @@ func (f *Fold) edit() *edit {
 
 func (e *edit) find(key string) int {
 	if e.index != nil {
-		if i, ok := e.index[key]; ok {
-			return i
-		}
-		return -1
+		return e.index.find(e.index.text(key), func(at int) bool { return e.fields[at].key == key })
 	}
 	for i := range e.fields {
 		if e.fields[i].key == key {
@@ -30,32 +29,38 @@ func (e *edit) find(key string) int {
 	return -1
 }
 
-func (e *edit) get(key string) value {
-	if i := e.find(key); i >= 0 {
-		return e.fields[i].val
+func (e *edit) get(key string) value { return e.at(e.find(key)) }
+
+// at is the value at a position that find gave; none at -1.
+func (e *edit) at(i int) value {
+	if i < 0 {
+		return value{}
 	}
-	return value{}
+	return e.fields[i].val
 }
 
 // put sets a field: in its place, or at the end.
-func (e *edit) put(fd field) {
-	if i := e.find(fd.key); i >= 0 {
+func (e *edit) put(fd field) { e.putAt(e.find(fd.key), fd) }
+
+// putAt is put for a field that find has found, or not (-1).
+func (e *edit) putAt(i int, fd field) {
+	if i >= 0 {
 		e.fields[i].val = fd.val
 		return
 	}
 	e.fields = append(e.fields, fd)
 	switch {
 	case e.index != nil:
-		e.index[fd.key] = len(e.fields) - 1
+		e.index.put(e.index.text(fd.key), len(e.fields)-1, nothing)
 	case len(e.fields) > manyMembers:
 		e.reindex()
 	}
 }
 
 func (e *edit) reindex() {
-	e.index = make(map[string]int, 2*len(e.fields))
+	e.index = newPlaces(cap(e.fields))
 	for i := range e.fields {
-		e.index[e.fields[i].key] = i
+		e.index.put(e.index.text(e.fields[i].key), i, nothing)
 	}
 }
 
@@ -63,9 +68,14 @@ func (e *edit) drop(gone map[string]bool) {
 	if len(gone) == 0 {
 		return
 	}
+	e.keep(func(i int) bool { return !gone[e.fields[i].key] })
+}
+
+// keep removes the fields at all other positions.
+func (e *edit) keep(wanted func(i int) bool) {
 	kept := e.fields[:0]
-	for _, fd := range e.fields {
-		if !gone[fd.key] {
+	for i, fd := range e.fields {
+		if wanted(i) {
 			kept = append(kept, fd)
 		}
 	}

@@ -5,20 +5,26 @@ import "encoding/json"
 // value is one top-level value of a state, split one level deep where that
 // makes merging and comparing cheap. Exactly one field is set.
 type value struct {
-	raw  json.RawMessage // scalars, and arrays of very many very small elements
+	raw  json.RawMessage // scalars, and arrays and objects of very many very small elements
 	list *list
 	obj  *members // never changed after it was put into a fold
 }
 
-// Arrays of more elements than tinyList that are on average smaller than
-// tinyElement stay text: split, they would take many times their size.
+// Arrays and objects of more elements than tinyList that are on average smaller than
+// this stay text: split, they would take many times their size.
 const (
 	tinyList    = 4096
-	tinyElement = 16
+	tinyElement = 16 // of an array
+	tinyMember  = 32 // of an object, its name included
 )
 
 func tooTiny(elements, bytes int) bool {
 	return elements > tinyList && bytes/elements < tinyElement
+}
+
+// tooTiny is that of objects.
+func (o *members) tooTiny() bool {
+	return len(o.list) > tinyList && o.size/len(o.list) < tinyMember
 }
 
 // newValue splits a JSON value.
@@ -38,6 +44,16 @@ func (v value) asList() *list {
 		return newList(nil)
 	}
 	return v.list
+}
+
+// object is the value as an object; nil where it is none.
+func (v value) object() *members {
+	if v.obj != nil || kindOf(v.raw) != '{' {
+		return v.obj
+	}
+	obj := &members{}
+	_ = eachMember(v.raw, obj.put)
+	return obj
 }
 
 func (v value) length() int {
@@ -62,6 +78,26 @@ func (v value) appendTo(dst []byte) []byte {
 	}
 }
 
+// pieces yields the value's text in parts, and reports whether more is wanted.
+func (v value) pieces(yield func([]byte) bool) bool {
+	switch {
+	case v.obj != nil:
+		return yield(v.appendTo(make([]byte, 0, v.length())))
+	case v.list == nil:
+		return yield(v.raw)
+	}
+	if !yield([]byte("[")) {
+		return false
+	}
+	comma := []byte(",")
+	for i, e := range v.list.elems {
+		if i > 0 && !yield(comma) || !yield(e) {
+			return false
+		}
+	}
+	return yield([]byte("]"))
+}
+
 // readValue reads the value at i and returns the index behind it. Where it is
 // the same as old, or begins as old does, bytes are compared instead of
 // scanned, and memory of old is shared.
@@ -73,7 +109,7 @@ func readValue(b []byte, i int, old value) (value, int, bool) {
 	case '[':
 		return readList(b, i, old)
 	case '{':
-		return readObject(b, i, old.obj)
+		return readObject(b, i, old)
 	}
 	end, ok := scanOrMatch(b, i, old.raw)
 	return value{raw: b[i:end:end]}, end, ok
@@ -130,24 +166,81 @@ func readList(b []byte, i int, old value) (value, int, bool) {
 
 // readObject keeps the order that old has; new members come behind. It returns
 // old itself when nothing changed, so that the new text can be forgotten.
-func readObject(b []byte, i int, old *members) (value, int, bool) {
-	if old == nil {
-		old = &members{}
+func readObject(b []byte, i int, old value) (value, int, bool) {
+	if old.obj == nil {
+		return readNewObject(b, i, old.raw)
 	}
-	obj, gone, changed := old.clone(), old.keys(), len(old.list) == 0
-	end, ok := walkMembers(b, i, func(b []byte, i int, name []byte) (int, bool) {
-		key := unquote(name)
-		known := obj.get(key)
-		end, ok := scanOrMatch(b, i, known)
-		if delete(gone, key); known == nil || string(known) != string(b[i:end]) {
-			obj.put(member{key, name, b[i:end:end]})
-			changed = true
+	r := objectReader{old: old.obj, obj: old.obj, kept: make([]bool, len(old.obj.list)), gone: len(old.obj.list)}
+	end, ok := walkMembers(b, i, r.take)
+	switch {
+	case !ok && r.obj.tooTiny():
+		end, ok = scanValue(b, i, 1)
+		return value{raw: b[i:end:end]}, end, ok
+	case !ok:
+		return value{}, end, false
+	}
+	return value{obj: r.object()}, end, true
+}
+
+// objectReader reads an object that was old.
+type objectReader struct {
+	old, obj *members // the same until something changes
+	kept     []bool   // of old's members
+	gone     int      // how many there are no more
+}
+
+func (r *objectReader) take(b []byte, i int, name []byte) (int, bool) {
+	key := unquote(name)
+	at := r.obj.find(key)
+	var known json.RawMessage
+	if at >= 0 {
+		known = r.obj.list[at].val
+	}
+	end, ok := scanOrMatch(b, i, known)
+	if !ok {
+		return end, false
+	}
+	if at >= 0 && at < len(r.kept) && !r.kept[at] {
+		r.kept[at] = true
+		r.gone--
+	}
+	if at < 0 || string(known) != string(b[i:end]) {
+		if r.obj == r.old {
+			r.obj = r.old.clone()
 		}
-		return end, ok
-	})
-	if ok && !changed && len(gone) == 0 {
-		return value{obj: old}, end, true
+		r.obj.put(member{key, name, b[i:end:end]})
 	}
-	obj.drop(gone)
+	return end, !r.obj.tooTiny()
+}
+
+func (r *objectReader) object() *members {
+	if r.gone == 0 {
+		return r.obj
+	}
+	if r.obj == r.old {
+		r.obj = r.old.clone()
+	}
+	r.obj.keep(func(i int) bool { return i >= len(r.kept) || r.kept[i] })
+	return r.obj
+}
+
+// readNewObject reads an object that was none, or the text known.
+func readNewObject(b []byte, i int, known json.RawMessage) (value, int, bool) {
+	if matches(b, i, known) {
+		end := i + len(known)
+		return value{raw: known}, end, true
+	}
+	obj := &members{}
+	end, ok := walkMembers(b, i, func(b []byte, i int, name []byte) (int, bool) {
+		end, ok := scanValue(b, i, 1)
+		if ok {
+			obj.put(member{unquote(name), name, b[i:end:end]})
+		}
+		return end, ok && !obj.tooTiny()
+	})
+	if !ok && obj.tooTiny() {
+		end, ok = scanValue(b, i, 1)
+		return value{raw: b[i:end:end]}, end, ok
+	}
 	return value{obj: obj}, end, ok
 }

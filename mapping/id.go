@@ -1,6 +1,8 @@
 package mapping
 
 import (
+	"crypto/sha1"
+	"hash"
 	"strconv"
 	"strings"
 
@@ -50,10 +52,24 @@ func IsUUID(s string) bool {
 	return err == nil && len(s) == 36
 }
 
-func derive(base, name string) string {
-	space := uuid.NewSHA1
-	if !IsUUID(base) {
-		return space(space(assistants, []byte(base)), []byte(name)).String()
+func derive(base, name string) string { return newIDMaker(base).make(name) }
+
+// idMaker derives many ids from one base.
+type idMaker struct {
+	hash  hash.Hash
+	space uuid.UUID
+}
+
+func newIDMaker(base string) idMaker {
+	m := idMaker{hash: sha1.New()}
+	if IsUUID(base) {
+		m.space = uuid.MustParse(base)
+	} else {
+		m.space = uuid.NewHash(m.hash, assistants, []byte(base), 5)
 	}
-	return space(uuid.MustParse(base), []byte(name)).String()
+	return m
+}
+
+func (m idMaker) make(name string) string {
+	return uuid.NewHash(m.hash, m.space, []byte(name), 5).String()
 }

@@ -3,6 +3,7 @@ package mapping
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Input is what a client gave a run, in normal form (dialects: Agent Protocol
@@ -37,101 +38,186 @@ func ParseInput(input, messages json.RawMessage, idBase string) (Input, error) {
 	if isNull(input) && isNull(messages) {
 		return Input{Raw: json.RawMessage("null")}, nil
 	}
-	given, err := parseProtocolMessages(messages)
+	given, err := protocolMessages(messages)
 	if err != nil {
 		return Input{}, err
 	}
 	switch {
-	case isNull(input):
-		return inputOf(given, members{}, idBase), nil
 	case kindOf(input) == '{':
 		return parseInputObject(input, given, idBase)
+	case isNull(input):
+		return inputOf(inputParts{}, messageSource{}, given, idBase)
 	case len(given) > 0:
 		if !validJSON(input) {
 			return Input{}, invalid("The input is not valid JSON.")
 		}
-		object := members{}
-		object.put(newMember("input", trimJSON(input)))
-		return inputOf(given, object, idBase), nil
+		return inputOf(inputParts{text: rawObject("input", trimJSON(input)), others: 1}, messageSource{}, given, idBase)
 	}
 	text, err := inputText(input)
-	return TextInput(text, idBase), err
+	if err != nil {
+		return Input{}, err
+	}
+	return TextInput(text, idBase), nil
 }
 
 // TextInput is the Input of a plain text: one human message. An empty text is
 // an Input with nothing to say.
 func TextInput(text, idBase string) Input {
 	if text == "" {
-		return inputOf(nil, members{}, idBase)
+		return Input{Raw: json.RawMessage("{}")}
 	}
-	return inputOf([]message{humanMessage(text)}, members{}, idBase)
+	in := Input{Messages: []json.RawMessage{saidMessage(quoted(text), idBase)}, Text: text, HasText: true}
+	in.Raw = rawObject(keyMessages, joinArray(in.Messages))
+	return in
 }
 
-func parseInputObject(input json.RawMessage, given []message, idBase string) (Input, error) {
-	var object members
-	if err := eachMember(input, object.put); err != nil {
+func saidMessage(content json.RawMessage, idBase string) json.RawMessage {
+	return message{kind: typeHuman, id: MessageID(idBase, "input"), content: content}.json()
+}
+
+// inputParts is what an input object holds, as parts of its text. Of a name that
+// stands there twice the later value counts.
+type inputParts struct {
+	text     json.RawMessage // the whole object
+	messages json.RawMessage
+	files    json.RawMessage // an object, or nil
+	said     [len(textKeys)]json.RawMessage
+	others   int // members but messages and files
+}
+
+func readParts(input json.RawMessage) (p inputParts, err error) {
+	p.text = input
+	err = walkObject(input, func(b []byte, i int, name []byte) (int, bool) {
+		end, ok := scanValue(b, i, 1)
+		if ok {
+			p.take(name, b[i:end:end])
+		}
+		return end, ok
+	})
+	return p, err
+}
+
+func (p *inputParts) take(name, value []byte) {
+	switch {
+	case nameIs(name, keyMessages):
+		p.messages = value
+		return
+	case nameIs(name, keyFiles) && kindOf(value) == '{':
+		p.files = value
+		return
+	}
+	p.others++
+	for i, key := range textKeys {
+		if nameIs(name, key) {
+			p.said[i] = value
+		}
+	}
+}
+
+func parseInputObject(input json.RawMessage, given []json.RawMessage, idBase string) (Input, error) {
+	parts, err := readParts(input)
+	if err != nil {
 		return Input{}, invalid("The input cannot be read: %v.", err)
 	}
-	own, err := parseMessages(object.get(keyMessages), "input.messages")
+	own, err := inputSource(parts.messages, "input.messages")
 	if err != nil {
 		return Input{}, err
 	}
-	all := append(own, given...)
-	rest := object.clone()
-	rest.drop(map[string]bool{keyMessages: true})
-	if len(all) == 0 {
-		all = objectText(rest)
+	return inputOf(parts, own, given, idBase)
+}
+
+// inputOf puts an Input together: messages, and the other members.
+func inputOf(parts inputParts, own messageSource, given []json.RawMessage, idBase string) (in Input, err error) {
+	var spoken json.RawMessage
+	in.Messages, spoken, err = normalMessages(idBase, own, messageSource{name: "messages", list: given})
+	if err != nil {
+		return Input{}, err
 	}
-	in := inputOf(all, *rest, idBase)
-	if len(given) == 0 {
-		in.Raw = trimJSON(input)
+	said := ""
+	if len(in.Messages) == 0 {
+		said, in.Text = parts.words()
+		if in.Text != "" {
+			in.Messages = []json.RawMessage{saidMessage(quoted(in.Text), idBase)}
+		}
+	} else {
+		in.Text = contentText(spoken)
+	}
+	in.HasText = in.Text != ""
+	in.takeRest(parts, said)
+	if in.Raw = trimJSON(parts.text); len(given) > 0 {
+		in.Raw = withMessages(parts.text, in.Messages)
 	}
 	return in, nil
 }
 
-// objectText takes the text out of an input object without messages.
-func objectText(rest *members) []message {
-	for _, key := range textKeys {
-		if text, ok := stringOf(rest.get(key)); ok {
-			rest.drop(map[string]bool{key: true})
-			if text == "" {
-				return nil
-			}
-			return []message{humanMessage(text)}
+// words takes the text out of an input object without messages: that of a member,
+// or all of them but its files as compact JSON.
+func (p *inputParts) words() (member, text string) {
+	for i, key := range textKeys {
+		if text, ok := stringOf(p.said[i]); ok {
+			return key, text
 		}
 	}
-	said := rest.clone()
-	said.drop(map[string]bool{keyFiles: true})
-	if len(said.list) == 0 {
-		return nil
+	if p.others == 0 {
+		return "", ""
 	}
-	return []message{humanMessage(string(compactJSON(joinObject(said.list))))}
+	return "", string(compactJSON(without(p.text, keyMessages, p.filesKey())))
 }
 
-// inputOf puts an Input together: messages, and the other members.
-func inputOf(all []message, rest members, idBase string) Input {
-	in := Input{Messages: completeMessages(all, idBase)}
-	for i := len(all) - 1; i >= 0 && in.Text == ""; i-- {
-		if all[i].kind == typeHuman {
-			in.Text = contentText(all[i].content)
-			break
-		}
+func (p *inputParts) filesKey() string {
+	if p.files == nil {
+		return keyMessages
 	}
-	in.HasText = in.Text != ""
-	raw := rest.clone()
-	if len(in.Messages) > 0 {
-		raw.put(newMember(keyMessages, joinArray(in.Messages)))
-	}
-	in.Raw = joinObject(raw.list)
-	if files := rest.get(keyFiles); kindOf(files) == '{' {
+	return keyFiles
+}
+
+// takeRest fills in the files, and what is left of the object beside the messages and
+// the member that was said.
+func (in *Input) takeRest(p inputParts, said string) {
+	if p.files != nil {
 		in.Files = map[string]json.RawMessage{}
-		_ = eachMember(files, func(m member) { in.Files[m.key] = m.val })
-		rest.drop(map[string]bool{keyFiles: true})
+		_ = eachMember(p.files, func(m member) { in.Files[m.key] = m.val })
 	}
-	if len(rest.list) > 0 {
-		in.Other = joinObject(rest.list)
+	if said == "" {
+		said = keyMessages
+	} else {
+		p.others--
 	}
-	return in
+	if p.others > 0 {
+		in.Other = without(p.text, keyMessages, p.filesKey(), said)
+	}
+}
+
+// withMessages is an input object with all messages in normal form behind its
+// other members.
+func withMessages(object json.RawMessage, messages []json.RawMessage) json.RawMessage {
+	w := objectWriter{buf: make([]byte, 0, len(object)+sizeOf(messages)+16)}
+	w.without(object, keyMessages)
+	w.name(keyMessages)
+	w.buf = appendArray(w.buf, messages)
+	return w.done()
+}
+
+// without is an object without members of some names.
+func without(object json.RawMessage, names ...string) json.RawMessage {
+	w := objectWriter{buf: make([]byte, 0, len(object))}
+	w.without(object, names...)
+	return w.done()
+}
+
+// without copies the members of an object but those of some names.
+func (w *objectWriter) without(object json.RawMessage, names ...string) {
+	if object == nil {
+		return
+	}
+	_ = walkObject(object, func(b []byte, i int, name []byte) (int, bool) {
+		end, ok := scanValue(b, i, 1)
+		if ok && !slices.ContainsFunc(names, func(key string) bool { return nameIs(name, key) }) {
+			w.spliced(name)
+			w.buf = append(w.buf, b[i:end]...)
+		}
+		return end, ok
+	})
 }
 
 func inputText(input json.RawMessage) (string, error) {
@@ -150,7 +236,9 @@ func inputText(input json.RawMessage) (string, error) {
 func (in Input) Delta() json.RawMessage {
 	var w objectWriter
 	if len(in.Messages) > 0 {
-		w.raw(keyMessages, joinArray(in.Messages))
+		w.buf = make([]byte, 0, sizeOf(in.Messages)+16)
+		w.name(keyMessages)
+		w.buf = appendArray(w.buf, in.Messages)
 	}
 	if len(in.Files) > 0 {
 		var files objectWriter

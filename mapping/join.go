@@ -20,19 +20,17 @@ import (
 // same scalar, member or element, the later one stands. An array that did not
 // only grow and whose elements have no ids is replaced as a whole.
 func (f *Fold) JoinTo(full json.RawMessage) (diff json.RawMessage, err error) {
-	e, gone, err := f.become(full)
+	b, err := f.become(full)
 	if err != nil {
 		return nil, err
 	}
 	var out, set, join objectWriter
-	old := f.edit()
-	for _, fd := range e.fields {
-		writeJoin(old.get(fd.key), fd, &set, &join)
+	for at, fd := range b.e.fields {
+		if !b.lost(at) {
+			writeJoin(b.was(at), fd, &set, &join)
+		}
 	}
-	if len(gone) > 0 {
-		out.name("del")
-		out.buf = appendNames(out.buf, f.fields, gone)
-	}
+	b.writeLost(&out)
 	if len(set.buf) > 0 {
 		out.raw("set", set.done())
 	}
@@ -128,7 +126,7 @@ func applyJoin(e *edit, m member) error {
 		return errNotObject
 	}
 	if lookup(m.val, "set") != nil || lookup(m.val, "del") != nil {
-		if was.obj == nil {
+		if was.object() == nil {
 			e.put(field{m.key, m.name, value{obj: &members{}}})
 		}
 		return applyMerge(e, m)

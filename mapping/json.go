@@ -31,14 +31,32 @@ func Member(b json.RawMessage, name string) (value json.RawMessage, err error) {
 }
 
 // WithMember is an object with a member set, in the place of one of that name or
-// behind the others; null counts as an empty object.
+// behind the others; null counts as an empty object. An error says that b is not one
+// object.
 func WithMember(b json.RawMessage, name string, value json.RawMessage) (json.RawMessage, error) {
-	var o members
-	if !isNull(b) {
-		if err := eachMember(b, o.put); err != nil {
-			return nil, err
-		}
+	if isNull(b) {
+		return rawObject(name, value), nil
 	}
-	o.put(member{key: name, name: quoted(name), val: value})
-	return joinObject(o.list), nil
+	w := objectWriter{buf: make([]byte, 0, len(b)+len(name)+len(value)+4)}
+	written := false
+	err := walkObject(b, func(b []byte, i int, key []byte) (int, bool) {
+		end, ok := scanValue(b, i, 1)
+		switch {
+		case !ok:
+		case !nameIs(key, name):
+			w.spliced(key)
+			w.buf = append(w.buf, b[i:end]...)
+		case !written: // a second one of that name goes
+			w.raw(name, value)
+			written = true
+		}
+		return end, ok
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !written {
+		w.raw(name, value)
+	}
+	return w.done(), nil
 }

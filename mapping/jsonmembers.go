@@ -9,16 +9,22 @@ const manyMembers = 16
 // they first came. The zero value is ready; copy it with clone.
 type members struct {
 	list  []member
-	index map[string]int // nil while there are few
-	size  int            // bytes of names, values and colons
+	index *places // nil while there are few
+	size  int     // bytes of names, values and colons
+}
+
+// newMembers has room for n members, and grows.
+func newMembers(n int) *members {
+	o := &members{list: make([]member, 0, n)}
+	if n > manyMembers {
+		o.index = newPlaces(n)
+	}
+	return o
 }
 
 func (o *members) find(key string) int {
 	if o.index != nil {
-		if i, ok := o.index[key]; ok {
-			return i
-		}
-		return -1
+		return o.index.find(o.index.text(key), func(at int) bool { return o.list[at].key == key })
 	}
 	for i := range o.list {
 		if o.list[i].key == key {
@@ -46,16 +52,16 @@ func (o *members) put(m member) {
 	o.size += len(m.name) + len(m.val) + 1
 	switch {
 	case o.index != nil:
-		o.index[m.key] = len(o.list) - 1
+		o.index.put(o.index.text(m.key), len(o.list)-1, nothing)
 	case len(o.list) > manyMembers:
 		o.reindex()
 	}
 }
 
 func (o *members) reindex() {
-	o.index = make(map[string]int, 2*len(o.list))
+	o.index = newPlaces(len(o.list))
 	for i := range o.list {
-		o.index[o.list[i].key] = i
+		o.index.put(o.index.text(o.list[i].key), i, nothing)
 	}
 }
 
@@ -64,9 +70,14 @@ func (o *members) drop(gone map[string]bool) {
 	if len(gone) == 0 {
 		return
 	}
+	o.keep(func(i int) bool { return !gone[o.list[i].key] })
+}
+
+// keep removes the members at all other positions.
+func (o *members) keep(wanted func(i int) bool) {
 	kept := o.list[:0]
-	for _, m := range o.list {
-		if gone[m.key] {
+	for i, m := range o.list {
+		if !wanted(i) {
 			o.size -= len(m.name) + len(m.val) + 1
 			continue
 		}
@@ -79,22 +90,9 @@ func (o *members) drop(gone map[string]bool) {
 	}
 }
 
-// keys is the set of the names.
-func (o *members) keys() map[string]bool {
-	set := make(map[string]bool, len(o.list))
-	for i := range o.list {
-		set[o.list[i].key] = true
-	}
-	return set
-}
-
 // clone is a copy that may be changed.
 func (o *members) clone() *members {
-	c := &members{list: append(make([]member, 0, len(o.list)+1), o.list...), size: o.size}
-	if len(c.list) > manyMembers {
-		c.reindex()
-	}
-	return c
+	return &members{list: append(make([]member, 0, len(o.list)+1), o.list...), size: o.size, index: o.index.clone()}
 }
 
 // length is that of the object's text.

@@ -23,7 +23,7 @@ type member struct {
 // splitObject returns the members of an object in their order. Of two members
 // with one name the later value counts, at the earlier place.
 func splitObject(b json.RawMessage) ([]member, error) {
-	o := members{list: make([]member, 0, 8)}
+	o := newMembers(memberCount(b))
 	err := eachMember(b, o.put)
 	return o.list, err
 }
@@ -126,7 +126,7 @@ func walkElements(b []byte, i int, value func(b []byte, i int) (int, bool)) (int
 
 // splitArray returns the elements of an array.
 func splitArray(b json.RawMessage) ([]json.RawMessage, error) {
-	var list []json.RawMessage
+	list := roomFor(b)
 	err := walkArray(b, func(b []byte, i int) (int, bool) {
 		end, ok := scanValue(b, i, 1)
 		if ok {
@@ -135,6 +135,42 @@ func splitArray(b json.RawMessage) ([]json.RawMessage, error) {
 		return end, ok
 	})
 	return list, err
+}
+
+// manyBytes is where counting elements or members beats letting a list grow.
+const manyBytes = 16 << 10
+
+// roomFor is an empty list with room for the elements of a long array; nil for a
+// short one, and for what is none.
+func roomFor(b json.RawMessage) []json.RawMessage {
+	if len(b) < manyBytes {
+		return nil
+	}
+	n := 0
+	if walkArray(b, func(b []byte, i int) (int, bool) {
+		n++
+		return scanValue(b, i, 1)
+	}) != nil {
+		return nil
+	}
+	return make([]json.RawMessage, 0, n)
+}
+
+// memberCount is how many members a long object has; a few for a short one, and
+// for what is none.
+func memberCount(b json.RawMessage) int {
+	const few = 8
+	if len(b) < manyBytes {
+		return few
+	}
+	n := 0
+	if walkObject(b, func(b []byte, i int, _ []byte) (int, bool) {
+		n++
+		return scanValue(b, i, 1)
+	}) != nil {
+		return few
+	}
+	return n
 }
 
 // lookup returns the value of an object's member, or nil: also when b is no

@@ -26,8 +26,12 @@ func quoted(s string) json.RawMessage {
 	return appendQuoted(make([]byte, 0, len(s)+2), s)
 }
 
-// objectWriter writes an object member by member; the zero value is ready.
-type objectWriter struct{ buf []byte }
+// objectWriter writes an object member by member; the zero value is ready. One
+// that writes behind other text of buf says where it starts.
+type objectWriter struct {
+	buf   []byte
+	start int
+}
 
 // name starts a member: its value must be appended to buf next.
 func (w *objectWriter) name(key string) {
@@ -42,7 +46,7 @@ func (w *objectWriter) spliced(name json.RawMessage) {
 }
 
 func (w *objectWriter) separate() {
-	if len(w.buf) == 0 {
+	if len(w.buf) == w.start {
 		w.buf = append(w.buf, '{')
 	} else {
 		w.buf = append(w.buf, ',')
@@ -61,19 +65,24 @@ func (w *objectWriter) text(key, val string) {
 
 // done closes the object.
 func (w *objectWriter) done() json.RawMessage {
-	if len(w.buf) == 0 {
-		return json.RawMessage("{}")
+	if len(w.buf) == w.start {
+		return append(w.buf, '{', '}')
 	}
 	return append(w.buf, '}')
 }
 
 // joinArray is an array of raw elements.
 func joinArray(list []json.RawMessage) json.RawMessage {
+	return appendArray(make([]byte, 0, sizeOf(list)), list)
+}
+
+// sizeOf is at least the length of an array of raw elements.
+func sizeOf(list []json.RawMessage) int {
 	n := 2
 	for _, e := range list {
 		n += len(e) + 1
 	}
-	return appendArray(make([]byte, 0, n), list)
+	return n
 }
 
 func appendArray(dst []byte, list []json.RawMessage) []byte {

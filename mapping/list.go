@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -18,8 +19,8 @@ type list struct {
 // listStore is what lists of one line of growth share.
 type listStore struct {
 	mu    sync.Mutex
-	n     int            // length of the newest list
-	index map[string]int // message id → its last position; nil until asked for
+	n     int     // length of the newest list
+	index *places // of message ids, each where it stands last; nil until asked for
 }
 
 func newList(elems []json.RawMessage) *list {
@@ -47,7 +48,7 @@ func (l *list) append(add []json.RawMessage) *list {
 	for i, e := range add {
 		next.size += len(e)
 		if l.store.index != nil {
-			addToIndex(l.store.index, e, len(l.elems)+i)
+			addToIndex(l.store.index, next.elems, len(l.elems)+i)
 		}
 	}
 	l.store.n = len(next.elems)
@@ -77,31 +78,28 @@ func (l *list) find(id string) int {
 		return l.scanFor(id)
 	}
 	if l.store.index == nil {
-		l.store.index = make(map[string]int, 2*len(l.elems))
-		for i, e := range l.elems {
-			addToIndex(l.store.index, e, i)
+		l.store.index = newPlaces(len(l.elems))
+		for i := range l.elems {
+			addToIndex(l.store.index, l.elems, i)
 		}
 	}
-	if i, ok := l.store.index[id]; ok {
-		return i
-	}
-	return -1
+	return l.store.index.find(l.store.index.text(id), func(at int) bool { return hasID(l.elems[at], id) })
 }
 
 // scanFor is find for a list that is not the newest of its line, which the
 // index speaks of.
 func (l *list) scanFor(id string) int {
 	for i := len(l.elems) - 1; i >= 0; i-- {
-		if messageID(l.elems[i]) == id {
+		if hasID(l.elems[i], id) {
 			return i
 		}
 	}
 	return -1
 }
 
-func addToIndex(index map[string]int, e json.RawMessage, i int) {
-	if id := messageID(e); id != "" {
-		index[id] = i
+func addToIndex(index *places, elems []json.RawMessage, i int) {
+	if id := idBytes(elems[i]); len(id) > 0 {
+		index.put(index.hash(id), i, func(at int) bool { return bytes.Equal(idBytes(elems[at]), id) })
 	}
 }
 
@@ -111,27 +109,67 @@ func (l *list) merge(messages []json.RawMessage) *list {
 	if l.old() {
 		l = newList(slices.Clone(l.elems))
 	}
-	var fresh []json.RawMessage
-	place := map[string]int{}
-	out := l
+	out, fresh := l, freshMessages{elems: make([]json.RawMessage, 0, len(messages))}
 	for _, m := range messages {
-		id := messageID(m)
-		if at, ok := place[id]; ok {
-			fresh[at] = m
-			continue
-		}
-		if id == "" {
-			fresh = append(fresh, m)
-			continue
-		}
-		if at := l.find(id); at >= 0 {
+		id := idBytes(m)
+		if at := fresh.find(id); at >= 0 {
+			fresh.elems[at] = m
+		} else if at := l.findOld(id); at >= 0 {
 			out = out.replace(at, m, out != l)
-			continue
+		} else {
+			fresh.add(m)
 		}
-		place[id] = len(fresh)
-		fresh = append(fresh, m)
 	}
-	return out.append(fresh)
+	return out.append(fresh.elems)
+}
+
+// findOld is find by an id that may be empty, of no message then.
+func (l *list) findOld(id []byte) int {
+	if len(id) == 0 || len(l.elems) == 0 {
+		return -1
+	}
+	return l.find(string(id))
+}
+
+// freshMessages are those of a merge that no message before it has the id of.
+type freshMessages struct {
+	elems []json.RawMessage
+	index *places // nil while there are few
+}
+
+func (f *freshMessages) find(id []byte) int {
+	is := func(at int) bool { return bytes.Equal(idBytes(f.elems[at]), id) }
+	if len(id) == 0 {
+		return -1
+	}
+	if f.index != nil {
+		return f.index.find(f.index.hash(id), is)
+	}
+	for at := range f.elems {
+		if is(at) {
+			return at
+		}
+	}
+	return -1
+}
+
+func (f *freshMessages) add(m json.RawMessage) {
+	f.elems = append(f.elems, m)
+	switch n := len(f.elems); {
+	case f.index != nil:
+		f.note(n - 1)
+	case n > manyMembers:
+		f.index = newPlaces(cap(f.elems))
+		for at := range f.elems {
+			f.note(at)
+		}
+	}
+}
+
+func (f *freshMessages) note(at int) {
+	if id := idBytes(f.elems[at]); len(id) > 0 {
+		f.index.put(f.index.hash(id), at, nothing)
+	}
 }
 
 // replace returns the list with another element at i; own says that nobody
@@ -149,10 +187,18 @@ func (l *list) replace(i int, m json.RawMessage, own bool) *list {
 }
 
 // messageID is the id of a message element, "" for none.
-func messageID(message json.RawMessage) string {
+func messageID(message json.RawMessage) string { return string(idBytes(message)) }
+
+func hasID(message json.RawMessage, id string) bool { return string(idBytes(message)) == id }
+
+// idBytes is messageID as a part of the message, where it is written as it reads.
+func idBytes(message json.RawMessage) []byte {
 	if kindOf(message) != '{' {
-		return ""
+		return nil
 	}
-	id, _ := stringOf(lookup(message, "id"))
-	return id
+	id := lookup(message, "id")
+	if kindOf(id) != '"' {
+		return nil
+	}
+	return keyBytes(id)
 }

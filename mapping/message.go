@@ -2,7 +2,7 @@ package mapping
 
 import (
 	"encoding/json"
-	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -20,16 +20,29 @@ type message struct {
 	kind    string
 	id      string
 	content json.RawMessage
-	rest    []member // further members, verbatim
+	rest    members // further members, verbatim
 }
 
 func humanMessage(text string) message {
 	return message{kind: typeHuman, content: quoted(text)}
 }
 
-// parseProtocolMessages reads RunCreate.messages of the Agent Protocol, whose
-// schema Message requires role and content.
-func parseProtocolMessages(b json.RawMessage) ([]message, error) {
+// place is where a message stands in a request, worded only for a complaint.
+type place struct {
+	list string
+	at   int // in the list; -1: it is no list
+}
+
+func (p place) String() string {
+	if p.at < 0 {
+		return p.list
+	}
+	return p.list + "[" + strconv.Itoa(p.at) + "]"
+}
+
+// protocolMessages splits RunCreate.messages of the Agent Protocol, whose schema
+// Message requires role and content.
+func protocolMessages(b json.RawMessage) ([]json.RawMessage, error) {
 	if isNull(b) {
 		return nil, nil
 	}
@@ -37,140 +50,116 @@ func parseProtocolMessages(b json.RawMessage) ([]message, error) {
 	if err != nil {
 		return nil, invalidAt("messages", "must be a list of messages")
 	}
-	out := make([]message, len(list))
 	for i, e := range list {
-		where := fmt.Sprintf("messages[%d]", i)
 		for _, key := range [...]string{"role", "content"} {
 			if isNull(lookup(e, key)) {
-				return nil, invalidAt(where, "a message needs a role and content; %s is missing", key)
+				return nil, invalidAt(place{"messages", i}.String(), "a message needs a role and content; %s is missing", key)
 			}
 		}
-		if out[i], err = parseMessage(e, where); err != nil {
-			return nil, err
-		}
 	}
-	return out, nil
-}
-
-// parseMessages reads the messages of a LangGraph input or state update: a
-// list, or one message.
-func parseMessages(b json.RawMessage, where string) ([]message, error) {
-	switch {
-	case isNull(b):
-		return nil, nil
-	case kindOf(b) != '[':
-		m, err := parseMessage(trimJSON(b), where)
-		return []message{m}, err
-	}
-	list, err := splitArray(b)
-	if err != nil {
-		return nil, invalidAt(where, "%v", err)
-	}
-	out := make([]message, len(list))
-	for i, e := range list {
-		if out[i], err = parseMessage(e, fmt.Sprintf("%s[%d]", where, i)); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return list, nil
 }
 
 // parseMessage reads {role|type, content, id?}, [role, content] or a string.
-func parseMessage(b json.RawMessage, where string) (message, error) {
+func parseMessage(b json.RawMessage, at place) (message, error) {
 	switch kindOf(b) {
 	case '"':
-		if _, ok := stringOf(b); ok {
+		if end, ok := scanString(b, 0); ok && end == len(b) {
 			return message{kind: typeHuman, content: b}, nil
 		}
 	case '[':
-		return parsePair(b, where)
+		return parsePair(b, at)
 	case '{':
-		return parseMessageObject(b, where)
+		return parseMessageObject(b, at)
 	}
-	return message{}, invalidAt(where, "a message is an object, a [role, content] pair or a string")
+	return message{}, invalidAt(at.String(), "a message is an object, a [role, content] pair or a string")
 }
 
-func parsePair(b json.RawMessage, where string) (message, error) {
+func parsePair(b json.RawMessage, at place) (message, error) {
 	pair, err := splitArray(b)
 	if err == nil && len(pair) == 2 {
 		if role, ok := stringOf(pair[0]); ok && role != "" {
 			m := message{kind: messageType(role), content: pair[1]}
-			return m, checkContent(m, where)
+			return m, checkContent(m, at)
 		}
 	}
-	return message{}, invalidAt(where, "a message that is a list must be [role, content]")
+	return message{}, invalidAt(at.String(), "a message that is a list must be [role, content]")
 }
 
-func parseMessageObject(b json.RawMessage, where string) (message, error) {
-	list, err := splitObject(b)
+func parseMessageObject(b json.RawMessage, at place) (message, error) {
+	m, err := messageOf(b)
 	if err != nil {
-		return message{}, invalidAt(where, "%v", err)
+		return message{}, invalidAt(at.String(), "%v", err)
 	}
-	if m, ok := parseConstructor(list); ok {
-		return m, checkContent(m, where)
+	if class, ok := parseConstructor(b, m); ok {
+		return class, checkContent(class, at)
 	}
-	m := messageOf(list)
 	if m.kind == "" {
-		return message{}, invalidAt(where, "a message needs a role (or type)")
+		return message{}, invalidAt(at.String(), "a message needs a role (or type)")
 	}
-	return m, checkContent(m, where)
+	return m, checkContent(m, at)
 }
 
 // messageOf sorts the members of a message object. A role that is there
 // decides; type may then be something else ("message").
-func messageOf(list []member) message {
-	var m message
+func messageOf(b json.RawMessage) (m message, err error) {
 	var role, kind string
-	for _, e := range list {
-		switch e.key {
-		case "role":
-			role, _ = stringOf(e.val)
-		case "type":
-			kind, _ = stringOf(e.val)
-		case "content":
-			m.content = e.val
-		case "id":
-			m.id, _ = stringOf(e.val)
-		default:
-			m.rest = append(m.rest, e)
+	err = walkObject(b, func(b []byte, i int, name []byte) (int, bool) {
+		end, ok := scanValue(b, i, 1)
+		if !ok {
+			return end, false
 		}
-	}
+		switch val := b[i:end:end]; {
+		case nameIs(name, "role"):
+			role, _ = stringOf(val)
+		case nameIs(name, "type"):
+			kind, _ = stringOf(val)
+		case nameIs(name, "content"):
+			m.content = val
+		case nameIs(name, "id"):
+			m.id, _ = stringOf(val)
+		default:
+			m.rest.put(member{unquote(name), name, val})
+		}
+		return end, true
+	})
 	if role == "" {
 		role = kind
 	}
 	m.kind = messageType(role)
-	return m
+	return m, err
 }
 
 // parseConstructor reads the form in which LangChain's message classes write
 // themselves to JSON: {lc: 1, type: "constructor", id: [… "HumanMessage"],
 // kwargs}. It is only read: nothing is constructed by name.
-func parseConstructor(list []member) (message, bool) {
-	o := members{list: list}
-	if kind, _ := stringOf(o.get("type")); kind != "constructor" || o.get("lc") == nil {
+func parseConstructor(b json.RawMessage, m message) (message, bool) {
+	if m.rest.get("lc") == nil {
 		return message{}, false
 	}
-	path, err := splitArray(o.get("id"))
-	kwargs, err2 := splitObject(o.get("kwargs"))
+	if kind, _ := stringOf(lookup(b, "type")); kind != "constructor" {
+		return message{}, false
+	}
+	path, err := splitArray(lookup(b, "id"))
+	class, err2 := messageOf(m.rest.get("kwargs"))
 	if err != nil || err2 != nil || len(path) == 0 {
 		return message{}, false
 	}
-	class, _ := stringOf(path[len(path)-1])
-	m := messageOf(kwargs)
-	m.kind = messageType(strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(class, "Chunk"), "Message")))
-	return m, m.kind != ""
+	name, _ := stringOf(path[len(path)-1])
+	class.kind = messageType(strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(name, "Chunk"), "Message")))
+	return class, class.kind != ""
 }
 
 // checkContent wants a string or a list of parts; what an agent or a tool said
 // may be nothing.
-func checkContent(m message, where string) error {
+func checkContent(m message, at place) error {
 	switch kind := kindOf(m.content); {
 	case kind == '"', kind == '[':
 		return nil
 	case isNull(m.content) && m.kind != typeHuman && m.kind != typeSystem:
 		return nil
 	default:
-		return invalidAt(where, "the content of a message is a string or a list of parts")
+		return invalidAt(at.String(), "the content of a message is a string or a list of parts")
 	}
 }
 
@@ -201,36 +190,20 @@ func messageRole(kind string) string {
 	}
 }
 
-// completeMessages writes messages in normal form and gives ids to those
-// without one.
-func completeMessages(list []message, idBase string) []json.RawMessage {
-	if len(list) == 0 {
-		return nil
-	}
-	out := make([]json.RawMessage, len(list))
-	for i, m := range list {
-		if m.id == "" {
-			m.id = MessageID(idBase, inputName(i, len(list)))
-		}
-		out[i] = m.json()
-	}
-	return out
-}
-
-func inputName(i, n int) string {
-	if n == 1 {
-		return "input"
-	}
-	return fmt.Sprintf("input/%d", i+1)
-}
-
 // json is the normal form: what LangGraph's own messages have, then whatever
 // else was sent.
 func (m message) json() json.RawMessage {
-	w := objectWriter{buf: make([]byte, 0, len(m.content)+160)}
-	if m.content == nil || isNull(m.content) {
+	return m.appendTo(make([]byte, 0, len(m.content)+normalSize))
+}
+
+// normalSize is about what the normal form adds to a message.
+const normalSize = 160
+
+func (m message) appendTo(dst []byte) []byte {
+	if isNull(m.content) {
 		m.content = json.RawMessage(`""`)
 	}
+	w := objectWriter{buf: dst, start: len(dst)}
 	w.raw("content", m.content)
 	m.raw(&w, "additional_kwargs", "{}")
 	m.raw(&w, "response_metadata", "{}")
@@ -240,7 +213,7 @@ func (m message) json() json.RawMessage {
 		m.raw(&w, "tool_calls", "[]")
 		m.raw(&w, "invalid_tool_calls", "[]")
 	}
-	for _, e := range m.rest {
+	for _, e := range m.rest.list {
 		if !m.standard(e.key) {
 			w.spliced(e.name)
 			w.buf = append(w.buf, e.val...)
@@ -251,13 +224,12 @@ func (m message) json() json.RawMessage {
 
 // raw writes a standard member: as sent, else its default.
 func (m message) raw(w *objectWriter, key, otherwise string) {
-	for _, e := range m.rest {
-		if e.key == key && !isNull(e.val) {
-			w.raw(key, e.val)
-			return
-		}
+	if val := m.rest.get(key); !isNull(val) {
+		w.raw(key, val)
+		return
 	}
-	w.raw(key, json.RawMessage(otherwise))
+	w.name(key)
+	w.buf = append(w.buf, otherwise...)
 }
 
 func (m message) standard(key string) bool {
@@ -279,21 +251,18 @@ func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error
 	if isNull(values) {
 		return json.RawMessage("{}"), nil
 	}
-	list, err := splitObject(values)
-	if err != nil {
+	if kindOf(values) != '{' || !validJSON(values) {
 		return nil, invalidAt("values", "must be an object")
 	}
-	for i := range list {
-		if list[i].key != keyMessages || isNull(list[i].val) {
-			continue
-		}
-		parsed, err := parseMessages(list[i].val, "values.messages")
-		if err != nil {
-			return nil, err
-		}
-		list[i].val = joinArray(completeMessages(parsed, idBase))
+	given, err := inputSource(lookup(values, keyMessages), "values.messages")
+	if err != nil || given.list == nil {
+		return trimJSON(values), err
 	}
-	return joinObject(list), nil
+	messages, _, err := normalMessages(idBase, given)
+	if err != nil {
+		return nil, err
+	}
+	return WithMember(values, keyMessages, joinArray(messages))
 }
 
 // AgentProtocolMessages renders messages (values.messages elements) in the
@@ -302,7 +271,7 @@ func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error
 func AgentProtocolMessages(messages []json.RawMessage) []json.RawMessage {
 	out := make([]json.RawMessage, 0, len(messages))
 	for _, b := range messages {
-		m, err := parseMessage(b, keyMessages)
+		m, err := parseMessage(b, place{keyMessages, -1})
 		if err != nil {
 			continue
 		}
@@ -321,10 +290,8 @@ func (m message) protocol() json.RawMessage {
 	if m.id != "" {
 		w.text("id", m.id)
 	}
-	for _, e := range m.rest {
-		if e.key == "metadata" && kindOf(e.val) == '{' {
-			w.raw("metadata", e.val)
-		}
+	if metadata := m.rest.get("metadata"); kindOf(metadata) == '{' {
+		w.raw("metadata", metadata)
 	}
 	return w.done()
 }

@@ -135,6 +135,7 @@ type RunOptions struct {
 	Shared          bool            `json:"shared,omitempty"`     // others may run beside it on its thread: what it changes is logged so that it can be merged
 	Uploaded        Uploaded        `json:"uploaded,omitempty"`   // up to where its input or update holds the task's uploads
 	Losses          []Loss          `json:"losses,omitempty"`
+	Hops            string          `json:"hops,omitempty"` // of the request (HopsHeader)
 }
 
 // Approval says when a task/step agent is stopped to ask a person.

@@ -5,15 +5,41 @@ import (
 	"strings"
 )
 
+// What the name of an item may be. LangGraph's documents set no bounds; names are a
+// user's id and a few words, and these leave room for far more.
+const (
+	MostLabels = 32   // of a namespace
+	LabelBytes = 256  // of a label
+	KeyBytes   = 1024 // of a key
+)
+
+// CheckKey refuses, with an *Error of class Invalid, a key that no item can have.
+func CheckKey(key string) error {
+	if key == "" {
+		return invalidAt("key", "must not be empty")
+	}
+	if len(key) > KeyBytes {
+		return invalidAt("key", "has %d bytes; %d are allowed", len(key), KeyBytes)
+	}
+	return nil
+}
+
 // CheckNamespace refuses, with an *Error of class Invalid, a namespace that no
-// item can be in: the root, or one with a label that is empty or holds a dot.
+// item can be in: the root, one with a label that is empty, holds a dot or is too
+// long, or one with too many labels.
 func CheckNamespace(ns []string) error {
 	if len(ns) == 0 {
 		return invalidAt("namespace", "an item needs a namespace of at least one label")
 	}
+	if len(ns) > MostLabels {
+		return invalidAt("namespace", "has %d labels; %d are allowed", len(ns), MostLabels)
+	}
 	for _, label := range ns {
 		if label == "" || strings.Contains(label, ".") {
-			return invalidAt("namespace", "the label %q is not allowed: labels are not empty and hold no dots", label)
+			return invalidAt("namespace", "the label %.64q is not allowed: labels are not empty and hold no dots", label)
+		}
+		if len(label) > LabelBytes {
+			return invalidAt("namespace", "a label has %d bytes; %d are allowed", len(label), LabelBytes)
 		}
 	}
 	return nil
@@ -139,6 +165,9 @@ func memoryWrite(e json.RawMessage) (MemoryWrite, error) {
 	}
 	if w.Key, _ = stringOf(lookup(e, "key")); w.Key == "" {
 		return w, invalidAt("additional_output.memory", "an item needs a key")
+	}
+	if err := CheckKey(w.Key); err != nil {
+		return w, err
 	}
 	switch val := lookup(e, "value"); {
 	case val == nil:

@@ -65,7 +65,7 @@ func stepMessage(id, text string, additional json.RawMessage) json.RawMessage {
 	if !isNull(additional) {
 		var kwargs objectWriter
 		kwargs.raw("apbridge", additional)
-		m.rest = []member{newMember("additional_kwargs", kwargs.done())}
+		m.rest.put(newMember("additional_kwargs", kwargs.done()))
 	}
 	return m.json()
 }

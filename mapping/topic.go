@@ -107,7 +107,7 @@ func TopicMessage(id string, role Role, text string, additional json.RawMessage)
 		m.kind = typeSystem
 	}
 	if kindOf(additional) == '{' {
-		m.rest = []member{newMember("additional_kwargs", rawObject("apbridge", additional))}
+		m.rest.put(newMember("additional_kwargs", rawObject("apbridge", additional)))
 	}
 	return m.json()
 }

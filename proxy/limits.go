@@ -42,11 +42,17 @@ func (s *Server) withLimits(next http.Handler) http.Handler {
 }
 
 func (s *Server) bodyLimit(r *http.Request) (limit int64, upload bool) {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if strings.HasPrefix(kind, "multipart/") {
+	if streamed(r) {
 		return int64(s.cfg.Limits.Artifact) + multipartOverhead, true
 	}
 	return int64(s.cfg.Limits.Body), false
+}
+
+// streamed reports whether the body is an upload, which is written to the database as
+// it comes.
+func streamed(r *http.Request) bool {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return strings.HasPrefix(kind, "multipart/")
 }
 
 // paceBody bounds how long the bridge waits for the body. The first deadline is set

@@ -30,6 +30,8 @@ type Options struct {
 	// Drain lets running work end until ctx is over and hands the rest over;
 	// nil: there is nothing to wait for.
 	Drain func(ctx context.Context)
+	// Hop is what this process calls itself in mapping.HopsHeader; "": it does not look.
+	Hop string
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
 	// Public are exact paths that take GET from everybody, keys or not: what
@@ -55,6 +57,7 @@ type Server struct {
 	private  net.Listener // the admin listener, or nil
 	intake   intake
 	crowd    crowd
+	memory   *memory
 	draining atomic.Bool
 	cut      context.CancelCauseFunc // ends the contexts of all requests
 }
@@ -67,6 +70,7 @@ type times struct {
 	body    time.Duration // for all of a body that is no upload
 	write   time.Duration // for a piece of an answer to be taken
 	idle    time.Duration // between two requests
+	room    time.Duration // to wait for memory for a body
 	winding time.Duration // for running work to be handed over once the grace is past
 }
 
@@ -76,6 +80,7 @@ var usualTimes = times{
 	body:    5 * time.Minute,
 	write:   time.Minute,
 	idle:    2 * time.Minute,
+	room:    5 * time.Second,
 	winding: 2 * time.Second,
 }
 
@@ -103,6 +108,7 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 		cfg: cfg, opt: o, log: log, gate: gate, peers: proxies, times: usualTimes,
 		hosts: newHosts(cfg), origins: newOrigins(cfg.CORS.Origins),
 	}
+	s.memory = newMemory(int64(cfg.Limits.Bodies))
 	s.crowd.most = mostConnections(openFiles())
 	s.ops = s.opsHandlers()
 	s.router = s.newRouter()
@@ -133,7 +139,7 @@ func (s *Server) newHTTP() *http.Server {
 func (s *Server) handler() http.Handler {
 	h := http.Handler(http.HandlerFunc(s.route))
 	for _, wrap := range []func(http.Handler) http.Handler{
-		s.withIntake, s.withPrincipal, s.withOrigin, s.withHost, s.withPath, s.withFraming, s.withLimits, s.withRecover, s.withRecord, s.withRequestID,
+		s.withMemory, s.withLoop, s.withIntake, s.withPrincipal, s.withOrigin, s.withHost, s.withPath, s.withFraming, s.withLimits, s.withRecover, s.withRecord, s.withRequestID,
 	} {
 		h = wrap(h)
 	}

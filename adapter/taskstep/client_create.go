@@ -1,11 +1,13 @@
 package taskstep
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // create makes the agent's task (Agent Protocol v1, POST /ap/v1/agent/tasks), or finds
@@ -94,12 +96,13 @@ func (d *drive) adopt(t remoteTask) {
 }
 
 func (d *drive) createBody() []byte {
-	body := make([]byte, 0, len(d.task.Prompt)+len(d.task.Additional)+96)
-	body = append(body, '{')
-	if prompt := d.prompt(); prompt != "" {
-		body = append(append(append(body, `"input":`...), quote(prompt)...), ',')
+	prompt, additional := d.prompt(), d.additional()
+	escapes := strings.Count(prompt, `"`) + strings.Count(prompt, `\`) + strings.Count(prompt, "\n")
+	body := append(make([]byte, 0, len(prompt)+escapes+len(additional)+96), '{')
+	if prompt != "" {
+		body = append(appendQuoted(append(body, `"input":`...), prompt), ',')
 	}
-	return append(append(append(body, `"additional_input":`...), d.additional()...), '}')
+	return append(append(append(body, `"additional_input":`...), additional...), '}')
 }
 
 // additional holds in any case the mark by which a task is found whose creation
@@ -124,7 +127,10 @@ func (d *drive) prompt() string {
 	return d.task.Prompt
 }
 
-func quote(s string) []byte {
-	b, _ := json.Marshal(s) // a string cannot fail
-	return b
+func quote(s string) []byte { return appendQuoted(nil, s) }
+
+// appendQuoted writes a JSON string; bytes that are not UTF-8 become U+FFFD.
+func appendQuoted(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s)
+	return dst
 }

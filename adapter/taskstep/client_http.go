@@ -69,7 +69,10 @@ func newClient(up adapter.Upstream, by http.RoundTripper) *resty.Client {
 		Transport:     by,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})
-	c.SetLogger(silent{}).SetDoNotParseResponse(true).SetPreRequestHook(setBody)
+	c.SetLogger(silent{}).SetDoNotParseResponse(true).SetPreRequestHook(func(c *resty.Client, r *http.Request) error {
+		adapter.AddHop(r, up.Hop)
+		return setBody(c, r)
+	})
 	c.SetHeader("User-Agent", cmp.Or(up.Agent, "apbridge"))
 	for name, secret := range up.Config.Headers {
 		c.SetHeader(name, secret.Reveal())

@@ -106,7 +106,7 @@ func TestCreateLeavesOutWhatIsEmpty(t *testing.T) {
 		{"x", "", "", `{"input":"x",` + mark + `}`},
 		{"", "words", "null", `{"input":"words",` + mark + `}`},
 		{"", "", `{"a":1}`, `{"additional_input":{"a":1}}`},
-		{"<&>\"\n", "words", `{"a":1}`, `{"input":"\u003c\u0026\u003e\"\n","additional_input":{"a":1}}`},
+		{"<&>\"\n", "words", `{"a":1}`, `{"input":"<&>\"\n","additional_input":{"a":1}}`},
 	} {
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
 		task := adaptertest.NewTask(nil)
@@ -149,7 +149,7 @@ func TestLockstep(t *testing.T) {
 			}
 			task = again(task, tr.Events[:len(tr.Events)-1])
 		}
-		if diff := cmp.Diff([]string{`{"input":""}`, `{"input":"go \u003con\u003e\n"}`, ""}, agent.Inputs()); diff != "" {
+		if diff := cmp.Diff([]string{`{"input":""}`, `{"input":"go <on>\n"}`, ""}, agent.Inputs()); diff != "" {
 			t.Errorf("%s: %s", kind, diff)
 		}
 	}

@@ -132,7 +132,7 @@ func decodeObject(body []byte, depth int, take func(name string, v jsontext.Valu
 	if deeper(body, depth) {
 		return malformed("The body is nested deeper than %d levels.", depth)
 	}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(body))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
 	if kind := dec.PeekKind(); kind != '{' && kind > 0 {
 		return malformed("The body must be a JSON object.")
 	}
@@ -149,6 +149,9 @@ func decodeObject(body []byte, depth int, take func(name string, v jsontext.Valu
 	}
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return malformed("There is something behind the JSON object of the body.")
+	}
+	if at, found := mapping.RepeatedName(body); found {
+		return malformed("The body says the same name twice in one object (near byte %d).", at)
 	}
 	return nil
 }
@@ -173,10 +176,7 @@ func unreadable(err error) error {
 	if errors.As(err, &syntax) {
 		where = " (near byte " + strconv.FormatInt(syntax.ByteOffset, 10) + ")"
 	}
-	switch {
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		what = "says the same name twice in one object"
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		what = "ends too early to be JSON"
 	}
 	return malformed("The body %s%s.", what, where)

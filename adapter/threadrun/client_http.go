@@ -77,6 +77,10 @@ func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
 	if up.Agent != "" {
 		rc.SetHeader("User-Agent", up.Agent)
 	}
+	rc.SetPreRequestHook(func(_ *resty.Client, r *http.Request) error {
+		adapter.AddHop(r, up.Hop)
+		return nil
+	})
 	for name, value := range up.Config.Headers {
 		rc.SetHeader(name, value.Reveal())
 	}

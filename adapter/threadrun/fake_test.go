@@ -208,7 +208,7 @@ func (f fakeThreads) Copy(ctx context.Context, id string) (mapping.Thread, error
 
 type fakeIndex struct{ *fake }
 
-func (f fakeIndex) Search(_ context.Context, q adapter.ThreadQuery) ([]mapping.Thread, int, error) {
+func (f fakeIndex) Search(_ context.Context, q adapter.ThreadQuery) (iter.Seq2[mapping.Thread, error], int, error) {
 	f.lastQuery = q
 	var out []mapping.Thread
 	for _, t := range f.threads {
@@ -216,7 +216,13 @@ func (f fakeIndex) Search(_ context.Context, q adapter.ThreadQuery) ([]mapping.T
 	}
 	slices.SortFunc(out, func(a, b mapping.Thread) int { return compare(a.ID, b.ID) })
 	total := len(out)
-	return out[min(q.Offset, total):min(q.Offset+q.Limit, total)], total, nil
+	return func(yield func(mapping.Thread, error) bool) {
+		for _, t := range out[min(q.Offset, total):min(q.Offset+q.Limit, total)] {
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}, total, nil
 }
 
 func compare(a, b string) int {
@@ -256,12 +262,15 @@ func (f fakeStates) Get(_ context.Context, id, checkpoint string) (adapter.Threa
 	}
 }
 
-func (f fakeStates) History(_ context.Context, id string, q adapter.HistoryQuery) ([]adapter.ThreadState, error) {
-	f.lastQuery = q
-	if _, ok := f.threads[id]; !ok {
-		return nil, notFound(mapping.CodeThreadNotFound, "thread")
+func (f fakeStates) History(_ context.Context, id string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
+	return func(yield func(adapter.ThreadState, error) bool) {
+		f.lastQuery = q
+		if _, ok := f.threads[id]; !ok {
+			yield(adapter.ThreadState{}, notFound(mapping.CodeThreadNotFound, "thread"))
+			return
+		}
+		yield(f.state(id), nil)
 	}
-	return []adapter.ThreadState{f.state(id)}, nil
 }
 
 func (f fakeStates) Update(_ context.Context, id string, u adapter.StateUpdate) (mapping.Checkpoint, error) {

@@ -19,6 +19,13 @@ type runRequest struct {
 	cancel    bool // on_disconnect: cancel
 }
 
+// forget lets go of the request's body once the run was made: a client may wait for
+// hours.
+func (q *runRequest) forget() {
+	q.Input, q.Messages, q.Kwargs, q.Command = nil, nil, nil, nil
+	q.Metadata, q.Config, q.Context = nil, nil, nil
+}
+
 func (q *runRequest) ap() bool { return q.Flavour == mapping.FlavourAgentProtocol }
 
 // runFields are the documented fields of a request for a run, in all flavours
@@ -114,7 +121,13 @@ func (o *fields) name(name string) string {
 
 // kept splices together what a run repeats, in the order it was sent.
 func (o *fields) kept() json.RawMessage {
-	e := enc{b: make([]byte, 0, 64)}
+	size := 2
+	for _, m := range o.members {
+		if oneOf(m.name, keptFields) {
+			size += len(m.name) + len(m.value) + 4
+		}
+	}
+	e := enc{b: make([]byte, 0, size)}
 	e.open('{')
 	for _, m := range o.members {
 		if oneOf(m.name, keptFields) {

@@ -44,6 +44,7 @@ func (s *server) start(w http.ResponseWriter, r *http.Request, tail string, of i
 		return nil, adapter.Started{}, err
 	}
 	startedHeaders(w.Header(), q, started, tail)
+	q.forget()
 	return q, started, nil
 }
 

@@ -187,16 +187,18 @@ func (s *server) history(w http.ResponseWriter, r *http.Request, q adapter.Histo
 	if err != nil {
 		return err
 	}
-	list, err := s.svc.States.History(r.Context(), thread, q)
-	if err != nil {
-		return err
+	a := &answer{w: w}
+	a.open('[')
+	for st, err := range s.svc.States.History(r.Context(), thread, q) {
+		if err != nil {
+			return s.breakOff(a, r, err)
+		}
+		encodeState(&a.enc, st)
+		if a.spill() != nil {
+			return nil
+		}
 	}
-	var e enc
-	e.open('[')
-	for _, st := range list {
-		encodeState(&e, st)
-	}
-	e.close(']')
-	reply(w, http.StatusOK, e.b)
+	a.close(']')
+	a.end()
 	return nil
 }

@@ -201,27 +201,37 @@ func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	paginate(w, p, len(list), total)
-	return replyThreads(w, list, set, wanted)
-}
-
-func replyThreads(w http.ResponseWriter, list []mapping.Thread, set fieldSet, wanted []extraction) error {
-	var e enc
-	e.open('[')
-	for _, t := range list {
-		var one enc
-		if err := encodeThread(&one, t); err != nil {
-			return err
+	paginate(w, p, min(p.limit, max(total-p.offset, 0)), total)
+	a := &answer{w: w}
+	a.open('[')
+	for t, err := range list {
+		if err == nil {
+			err = encodePicked(&a.enc, t, set, wanted)
 		}
-		if set.pick(&e, one.b); len(wanted) > 0 {
-			e.b = e.b[:len(e.b)-1] // into the object that was just closed
-			e.key("extracted")
-			extracted(&e, one.b, wanted)
-			e.close('}')
+		if err != nil {
+			return s.breakOff(a, r, err)
+		}
+		if a.spill() != nil {
+			return nil
 		}
 	}
-	e.close(']')
-	reply(w, http.StatusOK, e.b)
+	a.close(']')
+	a.end()
+	return nil
+}
+
+// encodePicked writes what is wanted of a thread.
+func encodePicked(e *enc, t mapping.Thread, set fieldSet, wanted []extraction) error {
+	var one enc
+	if err := encodeThread(&one, t); err != nil {
+		return err
+	}
+	if set.pick(e, one.b); len(wanted) > 0 {
+		e.b = e.b[:len(e.b)-1] // into the object that was just closed
+		e.key("extracted")
+		extracted(e, one.b, wanted)
+		e.close('}')
+	}
 	return nil
 }
 

@@ -111,15 +111,11 @@ func (s *server) wait(w http.ResponseWriter, r *http.Request, started adapter.St
 		}
 		return err
 	}
-	body, err := waitBody(run, end, shape)
 	if beat.stop() {
-		beat.finish(body)
-		return err
+		beat.finish(bareBody(*end.Head.Outcome, end.After.JSON()))
+		return nil
 	}
-	if err == nil {
-		reply(w, http.StatusOK, body)
-	}
-	return err
+	return replyWait(w, run, end, shape)
 }
 
 // endOf is the run's end. Where the run is left to us it is executed while it is read:
@@ -172,33 +168,46 @@ func (s *server) left(ctx context.Context, run *mapping.Run, cancel bool) {
 	}
 }
 
-// runSize is about what a run with little input takes.
-const runSize = 1 << 10
+// replyWait answers what came of a run.
+func replyWait(w http.ResponseWriter, run mapping.Run, end *mapping.Entry, shape waitShape) error {
+	out, a := *end.Head.Outcome, &answer{w: w}
+	var err error
+	switch {
+	case shape != bareValues:
+		err = a.waitResponse(ended(run, end), end, shape)
+	case out.Fault == nil && len(out.Interrupts) == 0:
+		err = a.values(end.After)
+	default:
+		a.b = bareBody(out, nil)
+	}
+	if err == nil {
+		a.end()
+	}
+	return nil // an error says that the client has gone
+}
 
-func waitBody(run mapping.Run, end *mapping.Entry, shape waitShape) ([]byte, error) {
-	out := *end.Head.Outcome
-	values := end.After.JSON()
-	if shape == bareValues {
-		return bareBody(out, values), nil
-	}
-	run = ended(run, end)
-	e := enc{make([]byte, 0, 2*len(values)+runSize)} // the messages once more
-	e.open('{')
+func (a *answer) waitResponse(run mapping.Run, end *mapping.Entry, shape waitShape) error {
+	a.open('{')
 	if shape == waitWithStatus {
-		e.key("status").str(runStatus(run.Status, true))
+		a.key("status").str(runStatus(run.Status, true))
 	}
-	e.key("run")
-	encodeRun(&e, run, true)
-	e.key("values").raw(values, "{}")
-	if err := messagesMember(&e, values); err != nil {
-		return nil, err
+	a.key("run")
+	encodeRun(&a.enc, run, true)
+	a.key("values")
+	if err := a.values(end.After); err != nil {
+		return err
+	}
+	if messages := end.After.Messages(); messages != nil || end.After.Get("messages") != nil {
+		if err := a.protocolMessages(messages); err != nil {
+			return err
+		}
 	}
 	if run.Status == mapping.RunInterrupted {
-		e.key("interrupts")
-		encodeInterrupts(&e, out.Interrupts)
+		a.key("interrupts")
+		encodeInterrupts(&a.enc, end.Head.Outcome.Interrupts)
 	}
-	e.close('}')
-	return e.b, nil
+	a.close('}')
+	return nil
 }
 
 // ended is the run as its end event left it; reading it again would cost a

@@ -19,7 +19,13 @@ import (
 // clients send; whoever guards Origin keeps browsers from using them across
 // sites.
 func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
+	if err := checkContentType(r.Header); err != nil {
+		return nil, unlessEmpty(r, err)
+	}
 	if max := int64(s.face.Limits.Body); max > 0 {
+		if r.ContentLength > max {
+			return nil, bodyError(&http.MaxBytesError{Limit: max})
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, max)
 	}
 	raw, err := readAll(r)
@@ -29,10 +35,16 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessa
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, nil
 	}
-	if err := checkContentType(r.Header); err != nil {
-		return nil, err
-	}
 	return raw, checkEncoding(raw)
+}
+
+// unlessEmpty is refused, unless there is no body that the content type could be of. The
+// body is not read: other types may be as long as an upload.
+func unlessEmpty(r *http.Request, refused error) error {
+	if n, err := io.ReadFull(r.Body, make([]byte, 1)); n == 0 && errors.Is(err, io.EOF) {
+		return nil
+	}
+	return refused
 }
 
 // checkEncoding tells of what some editors and shells put before a text: nobody
@@ -47,8 +59,10 @@ func checkEncoding(raw []byte) error {
 	return nil
 }
 
+// readAll trusts an announced length: it was found to be within the limit, and is
+// counted with all bodies under way.
 func readAll(r *http.Request) ([]byte, error) {
-	if n := r.ContentLength; n > 0 && n <= 1<<20 {
+	if n := r.ContentLength; n > 0 {
 		raw := make([]byte, n)
 		_, err := io.ReadFull(r.Body, raw)
 		return raw, err
@@ -98,13 +112,17 @@ func parseObject(raw json.RawMessage, depth int) (*fields, error) {
 	if err != nil {
 		return nil, err
 	}
+	if at, found := mapping.RepeatedName(raw); found {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body has an object that names one key twice (at byte %d).", at)
+	}
 	o.members = members
 	return o, nil
 }
 
-// splitObject checks and splits a whole object.
+// splitObject checks and splits a whole object. It does not look for names that
+// occur twice.
 func splitObject(raw json.RawMessage) ([]member, error) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
 	if dec.PeekKind() != '{' {
 		if err := onlyValue(dec); err != nil {
 			return nil, err
@@ -154,9 +172,6 @@ func syntaxError(err error) error {
 	var syn *jsontext.SyntacticError
 	if errors.As(err, &syn) {
 		msg += fmt.Sprintf(" (at byte %d)", syn.ByteOffset)
-		if errors.Is(err, jsontext.ErrDuplicateName) {
-			msg = fmt.Sprintf("The request body has an object that names one key twice (at byte %d)", syn.ByteOffset)
-		}
 	}
 	return &mapping.Error{Class: mapping.Invalid, Code: mapping.CodeInvalid, Message: msg + ".", Err: err}
 }

@@ -33,12 +33,13 @@ type app struct {
 	engine  *engine.Engine
 	hooks   *webhook.Sender
 	server  *proxy.Server
+	hop     string // this process, in mapping.HopsHeader
 }
 
 // newApp opens the database and the listener; nothing is served or run yet.
 // Close must follow.
 func newApp(ctx context.Context, cfg *config.Config, log *zap.Logger) (*app, error) {
-	a := &app{cfg: cfg, log: log, metrics: metrics.New()}
+	a := &app{cfg: cfg, log: log, metrics: metrics.New(), hop: "apbridge;id=" + mapping.NewID()}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -47,7 +48,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *zap.Logger) (*app, err
 
 func (a *app) open(ctx context.Context) error {
 	var err error
-	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{Synchronous: a.cfg.Synchronous, Limit: int64(a.cfg.Limits.Database)}, a.log.Named("store")); err != nil {
+	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{Synchronous: a.cfg.Synchronous, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons}, a.log.Named("store")); err != nil {
 		return err
 	}
 	if _, ok := a.store.LogSize(); ok {
@@ -81,7 +82,7 @@ func (a *app) agents() (map[string]*engine.Agent, error) {
 	agents := make(map[string]*engine.Agent, len(a.cfg.Agents))
 	for name, c := range a.cfg.Agents {
 		backend, err := dial(adapter.Upstream{
-			Name: name, Config: c, Limits: a.cfg.Limits, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + version(),
+			Name: name, Config: c, Limits: a.cfg.Limits, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + version(), Hop: a.hop,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("agent %s: %w", name, err)
@@ -104,6 +105,7 @@ func (a *app) serverOptions(svc adapter.Service, through map[string]http.Handler
 		Faces:   faces(),
 		Ready:   a.store.Ping,
 		Drain:   a.engine.Shutdown,
+		Hop:     a.hop,
 		Metrics: a.metrics,
 		Public:  documents(version()),
 	}

@@ -3,8 +3,10 @@ package main_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -18,17 +20,59 @@ func (b *bench) history(t *testing.T) {
 	}
 	first := `{"messages":[` + strings.Join(messages, ",") + `]}`
 	next := func(n int) string { return fmt.Sprintf(`{"number":%d}`, n) }
-	short, long := b.checkpoints(t, 10, first, next), b.checkpoints(t, 1000, first, next)
+	short, long := b.full.checkpoints(t, 10, first, next)+"?limit=10", b.full.checkpoints(t, 1000, first, next)+"?limit=10"
+	defer b.longHistories(t)
 	c := b.compare(t, "history, 10 newest", 1, way{"of 10", benchHistory(short), b.full}, way{"of 1,000", benchHistory(long), b.full})
 	b.table.atMost("history limit=10: 1,000 checkpoints ÷ 10", c.ratio("of 1,000", "of 10", p50), "×", 1.5, 1.1)
 }
 
+// longHistories has 8 clients read a whole history of 1,000 large states at a time, and
+// measures what the bridge holds meanwhile.
+func (b *bench) longHistories(t *testing.T) {
+	const states, size, clients = 1000, 200_000, 8
+	bridge := b.fresh(t)
+	defer bridge.stop()
+	next := func(n int) string { return fmt.Sprintf(`{"number":%d}`, n) }
+	url := bridge.checkpoints(t, states, fmt.Sprintf(`{"text":"%0*d"}`, size, 0), next) + "?limit=1000"
+	client := benchClients(clients)
+	idle, begin := bridge.rss(), time.Now()
+	var most float64
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			res, err := client.Get(url)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer res.Body.Close()
+			if n, err := io.Copy(io.Discard, res.Body); err != nil || n < states*size {
+				t.Errorf("%d bytes, %v", n, err)
+			}
+		})
+	}
+	read := make(chan struct{})
+	go func() { all.Wait(); close(read) }()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for open := true; open; {
+		select {
+		case <-tick.C:
+			most = max(most, bridge.rss())
+		case <-read:
+			open = false
+		}
+	}
+	b.table.atMost("history limit=1000, states of 200 kB, 8 clients: memory above idle", most-idle, "MB", 200, 64)
+	b.table.figure("history limit=1000, states of 200 kB, 8 clients: answers a second", clients/time.Since(begin).Seconds(), "/s")
+}
+
 // checkpoints makes a thread with n checkpoints and returns its history's URL.
-func (b *bench) checkpoints(t *testing.T, n int, first string, next func(int) string) string {
+func (b *benchBridge) checkpoints(t *testing.T, n int, first string, next func(int) string) string {
 	t.Helper()
 	client := benchClients(1)
 	post := func(path, body string) []byte {
-		text, err := benchCall(t.Context(), client, http.MethodPost, b.full.url+path, body)
+		text, err := benchCall(t.Context(), client, http.MethodPost, b.url+path, body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +86,7 @@ func (b *bench) checkpoints(t *testing.T, n int, first string, next func(int) st
 	for i := 1; i < n; i++ {
 		post("/threads/"+thread+"/state", `{"values":`+next(i)+`}`)
 	}
-	return b.full.url + "/threads/" + thread + "/history?limit=10"
+	return b.url + "/threads/" + thread + "/history"
 }
 
 func benchHistory(url string) benchRun {

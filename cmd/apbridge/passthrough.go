@@ -23,7 +23,7 @@ func (a *app) passthrough() (map[string]http.Handler, error) {
 		if err != nil {
 			return nil, err
 		}
-		ways[name] = allowedOnly(name, way)
+		ways[name] = a.allowedOnly(name, way)
 	}
 	return ways, nil
 }
@@ -38,9 +38,10 @@ func mountThrough(r *mux.Router, ways map[string]http.Handler) {
 }
 
 // allowedOnly hides an agent from callers who may not use it.
-func allowedOnly(name string, way http.Handler) http.Handler {
+func (a *app) allowedOnly(name string, way http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if mapping.PrincipalOf(r.Context()).May(name) {
+			r.Header.Set(mapping.HopsHeader, mapping.HopsTo(r.Context(), a.hop))
 			way.ServeHTTP(w, r)
 			return
 		}

@@ -14,7 +14,7 @@ import (
 
 // assignment is everything the backend gets for the run.
 func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (adapter.Task, error) {
-	in, err := InputOf(x.run)
+	in, err := inputOnce(x.run, x.input)
 	if err != nil {
 		return adapter.Task{}, err
 	}

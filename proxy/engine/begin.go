@@ -13,7 +13,8 @@ import (
 // Order is a run to be made. Run carries everything that must survive; Say and
 // OneStep belong to the first step only.
 type Order struct {
-	New     store.NewRun // Run, Thread, Task, strategy and idempotency are filled in
+	New     store.NewRun   // Run, Thread, Task, strategy and idempotency are filled in
+	Input   *mapping.Input // InputOf(New.Run), so that it is read once; nil: it is read again
 	Say     *string
 	OneStep bool
 	// Background: nobody waits for what the run does, so it may begin a moment later.
@@ -122,7 +123,7 @@ func (e *Engine) prepare(o *Order, agent *Agent) error {
 	if !known || !traits.Opaque {
 		return nil
 	}
-	ev, ok, err := inputEvent(*r)
+	ev, ok, err := inputEvent(*r, o.Input)
 	if ok && !bytes.Contains(ev.Data, filesKey) { // files are written by the execution
 		o.New.Events = append(o.New.Events, ev)
 	}
@@ -214,8 +215,8 @@ func startedEvent(r mapping.Run) mapping.Event {
 
 // inputEvent is what a run's input, or an answer in words, does to the state of
 // an opaque agent's thread; ok is false when there is none.
-func inputEvent(r mapping.Run) (ev mapping.Event, ok bool, err error) {
-	delta, err := inputDelta(r)
+func inputEvent(r mapping.Run, in *mapping.Input) (ev mapping.Event, ok bool, err error) {
+	delta, err := inputDelta(r, in)
 	if err != nil || delta == nil {
 		return mapping.Event{}, false, err
 	}
@@ -225,7 +226,7 @@ func inputEvent(r mapping.Run) (ev mapping.Event, ok bool, err error) {
 	}, true, nil
 }
 
-func inputDelta(r mapping.Run) (json.RawMessage, error) {
+func inputDelta(r mapping.Run, read *mapping.Input) (json.RawMessage, error) {
 	if r.Options.Resuming {
 		answer, err := mapping.ParseAnswer(r.Options.Resume, r.Options.Asked)
 		if err != nil {
@@ -233,7 +234,7 @@ func inputDelta(r mapping.Run) (json.RawMessage, error) {
 		}
 		return mapping.AnswerDelta(r.ID, answer), nil
 	}
-	in, err := InputOf(r)
+	in, err := inputOnce(r, read)
 	if err != nil || len(in.Messages) == 0 && len(in.Files) == 0 {
 		return nil, err
 	}

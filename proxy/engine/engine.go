@@ -188,6 +188,7 @@ func (e *Engine) ring() {
 
 // scope is the context of work done for a run outside of any request.
 func (e *Engine) scope(ctx context.Context, r mapping.Run) context.Context {
+	ctx = mapping.WithHops(ctx, r.Options.Hops)
 	return mapping.WithPrincipal(ctx, mapping.Principal{ID: r.Owner, Tenant: r.Tenant})
 }
 

@@ -23,12 +23,13 @@ type execution struct {
 	thread mapping.Thread
 	task   mapping.Task
 	fence  int64
-	taken  bool          // was executed before: here before a restart, or by another process
-	before time.Duration // how long ago the run began, when it was taken up here
-	say    *string       // Order.Say
-	alone  bool          // the thread was made with this run
-	waits  bool          // Order.Background
-	next   *Next         // Order.further
+	taken  bool           // was executed before: here before a restart, or by another process
+	before time.Duration  // how long ago the run began, when it was taken up here
+	say    *string        // Order.Say
+	alone  bool           // the thread was made with this run
+	waits  bool           // Order.Background
+	next   *Next          // Order.further
+	input  *mapping.Input // Order.Input
 
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
@@ -53,7 +54,7 @@ func (e *Engine) admit(agent *Agent, c store.Claimed, o Order) (work func()) {
 	ctx, cancel := context.WithCancelCause(e.scope(e.root, c.Run))
 	x := &execution{
 		e: e, agent: agent, run: c.Run, thread: c.Thread, task: c.Task, fence: c.Fence, taken: c.Taken,
-		before: c.Running, say: o.Say, alone: o.New.MustNotExist, waits: o.Background, next: o.further, cancel: cancel, done: make(chan struct{}), stalled: make(chan struct{}),
+		before: c.Running, say: o.Say, input: o.Input, alone: o.New.MustNotExist, waits: o.Background, next: o.further, cancel: cancel, done: make(chan struct{}), stalled: make(chan struct{}),
 	}
 	x.tail = e.log.Adopt(c.Run) // before anybody hears of the run: its readers wait for us
 	if !e.enlist(x) {
@@ -204,7 +205,7 @@ func (x *execution) opening(logged []mapping.Event, traits adapter.Traits) error
 	if !traits.Opaque || has(logged, mapping.KindInput) || has(logged, mapping.KindLinked) {
 		return nil
 	}
-	ev, ok, err := inputEvent(x.run)
+	ev, ok, err := inputEvent(x.run, x.input)
 	if err != nil || !ok {
 		return err
 	}

@@ -26,6 +26,14 @@ func InputOf(r mapping.Run) (mapping.Input, error) {
 	return mapping.ParseInput(input, messages, InputBase(r))
 }
 
+// inputOnce is the run's input, which may have been read already.
+func inputOnce(r mapping.Run, read *mapping.Input) (mapping.Input, error) {
+	if read != nil {
+		return *read, nil
+	}
+	return InputOf(r)
+}
+
 // InputBase is what ids of the run's input messages are made from: the task
 // for the run that starts one, the run itself for a follow-up.
 func InputBase(r mapping.Run) string {

@@ -86,7 +86,7 @@ func (x *execution) initial(ctx context.Context, traits adapter.Traits) (*mappin
 	if err != nil || !traits.Opaque {
 		return base, err
 	}
-	ev, ok, err := inputEvent(x.run)
+	ev, ok, err := inputEvent(x.run, x.input)
 	if err != nil || !ok {
 		return base, err
 	}

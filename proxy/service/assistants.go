@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // assistants are made over configured agents and kept in the store.
@@ -117,7 +118,7 @@ func (s *assistants) Delete(ctx context.Context, id string, threads bool) error 
 // deleteThreads removes the threads that an assistant was used on.
 func (s *assistants) deleteThreads(ctx context.Context, id string) error {
 	threads := &threads{s.core}
-	list, _, err := (&index{s.core}).Search(ctx, adapter.ThreadQuery{Metadata: json.RawMessage(fmt.Sprintf(`{"assistant_id":%q}`, id)), NoValues: true})
+	list, _, err := s.st.Threads(ctx, store.ThreadQuery{Metadata: json.RawMessage(fmt.Sprintf(`{"assistant_id":%q}`, id))})
 	for _, t := range list {
 		if err := threads.Delete(ctx, t.ID); err != nil && mapping.Classify(err).Class != mapping.NotFound {
 			return err

@@ -16,8 +16,8 @@ func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
 	if err := mapping.CheckNamespace(p.Namespace); err != nil {
 		return err
 	}
-	if p.Key == "" {
-		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "key must not be empty.")
+	if err := mapping.CheckKey(p.Key); err != nil {
+		return err
 	}
 	who, now := mapping.PrincipalOf(ctx), s.now()
 	it := mapping.Item{

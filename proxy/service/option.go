@@ -62,6 +62,9 @@ func (b *runBuilder) command(context.Context) error {
 		}
 		o.Update = c.Update
 	}
+	if err := b.checkFiles(filesIn(c.Update)); err != nil {
+		return err
+	}
 	o.Resuming = c.HasResume
 	if c.HasResume {
 		o.Resume = c.Resume

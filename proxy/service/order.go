@@ -37,7 +37,11 @@ func (c *core) orderFor(ctx context.Context, agent *engine.Agent, assistant mapp
 	if err := b.build(ctx); err != nil {
 		return engine.Order{}, nil, err
 	}
-	return engine.Order{New: b.out, Background: n.Background}, b.out.Run.Options.Losses, nil
+	o := engine.Order{New: b.out, Background: n.Background}
+	if !b.out.Run.Options.Resuming {
+		o.Input = &b.in
+	}
+	return o, b.out.Run.Options.Losses, nil
 }
 
 // runBuilder gathers what a new run is made of.
@@ -80,7 +84,7 @@ func (b *runBuilder) build(ctx context.Context) error {
 	if b.n.RunAfter > 0 {
 		r.RunAfter = b.now.Add(b.n.RunAfter)
 	}
-	for _, part := range []func(context.Context) error{b.ownThread, b.options, b.input, b.lineage, b.describe} {
+	for _, part := range []func(context.Context) error{b.ownThread, b.options, b.ofTask, b.describe, b.input, b.lineage} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -131,7 +135,10 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 	if b.out.Run.Options.Resuming {
 		return nil
 	}
-	if b.in, err = mapping.ParseInput(b.n.Input, b.n.Messages, b.out.Run.ID); err != nil || !b.traits.Opaque {
+	if b.in, err = engine.InputOf(b.out.Run); err != nil {
+		return err
+	}
+	if err = b.checkFiles(len(b.in.Files)); err != nil || !b.traits.Opaque {
 		return err
 	}
 	if err := b.in.CheckFiles(); err != nil || b.thread.Head == "" {
@@ -149,24 +156,45 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 	return nil
 }
 
+// ofTask fills in what the task says about the run; one without a task begins its
+// own, unless it resumes another (see lineage).
+func (b *runBuilder) ofTask(ctx context.Context) error {
+	r := &b.out.Run
+	r.Options.Hops = mapping.HopsOf(ctx)
+	if b.task == nil {
+		r.TaskID = r.ID
+		return nil
+	}
+	r.TaskID = b.task.task.ID
+	r.Options.Stepping, r.Options.FollowUp = b.task.stepping, b.task.followUp
+	r.Options.Guessed, r.Options.Spent, r.Options.Asked = b.task.guessed, b.task.spent, b.task.asked
+	r.Options.Uploaded = b.task.uploaded
+	if !r.Options.Resuming {
+		r.Options.Input = b.n.Input
+	}
+	return nil
+}
+
+// checkFiles refuses more files than one request may bring along.
+func (c *core) checkFiles(n int) error {
+	if most := c.cfg.Limits.Files; most > 0 && n > most {
+		return mapping.Errorf(mapping.Invalid, "too_many_files", "The request brings %d files along, and limits.files of this bridge allows %d. Send fewer at a time.", n, most)
+	}
+	return nil
+}
+
 // lineage decides which task the run belongs to: a resume keeps the task of
 // the question, any other run begins one.
 func (b *runBuilder) lineage(ctx context.Context) error {
 	r := &b.out.Run
 	if b.task != nil {
-		r.TaskID = b.task.task.ID
-		r.Options.Stepping, r.Options.FollowUp = b.task.stepping, b.task.followUp
-		r.Options.Guessed, r.Options.Spent, r.Options.Asked = b.task.guessed, b.task.spent, b.task.asked
-		r.Options.Uploaded = b.task.uploaded
 		if !r.Options.Resuming {
-			r.Options.Input = b.n.Input
 			return nil
 		}
 		b.out.Answers.Run = b.task.asker
 		return b.checkAnswer()
 	}
 	if !r.Options.Resuming {
-		r.TaskID = r.ID
 		b.out.Task = &mapping.Task{
 			Tenant: r.Tenant, Owner: r.Owner, ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Input: b.in.Text, HasInput: b.in.HasText,
 			AdditionalInput: json.RawMessage(`{}`), CreatedAt: b.now, UpdatedAt: b.now,

@@ -38,7 +38,7 @@ func TestRunsThatAreRefused(t *testing.T) {
 		"unknown strategy":      {func(n *adapter.NewRun) { n.Multitask = "whatever" }, mapping.Invalid, "whatever"},
 		"config of no object":   {func(n *adapter.NewRun) { n.Kwargs = json.RawMessage(`{"config":7}`) }, mapping.Invalid, "config"},
 		"a very long key":       {func(n *adapter.NewRun) { n.IdempotencyKey = strings.Repeat("k", 300) }, mapping.Invalid, "Idempotency-Key"},
-		"messages of no object": {func(n *adapter.NewRun) { n.Input = json.RawMessage(`{"messages":[7]}`) }, mapping.Invalid, ""},
+		"messages of no object": {func(n *adapter.NewRun) { n.Kwargs = json.RawMessage(`{"input":{"messages":[7]}}`) }, mapping.Invalid, ""},
 	} {
 		n := newRun(thread, "legacy", "again")
 		tc.change(&n)

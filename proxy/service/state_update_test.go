@@ -224,7 +224,7 @@ func TestAListOfValuesIsOneUpdate(t *testing.T) {
 
 func (b *bench) history(t *testing.T, thread string) []adapter.ThreadState {
 	t.Helper()
-	list, err := b.States.History(t.Context(), thread, adapter.HistoryQuery{Limit: 100})
+	list, err := gathered(b.States.History(t.Context(), thread, adapter.HistoryQuery{Limit: 100}))
 	if err != nil {
 		t.Fatal(err)
 	}

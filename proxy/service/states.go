@@ -81,61 +81,6 @@ func checkpointMetadata(threadID string, c mapping.Checkpoint) (json.RawMessage,
 	return mapping.MergeMetadata(object(c.Metadata), json.RawMessage(own+`}`))
 }
 
-func (s *states) History(ctx context.Context, threadID string, q adapter.HistoryQuery) ([]adapter.ThreadState, error) {
-	t, err := s.st.Thread(ctx, threadID)
-	if err != nil {
-		return nil, err
-	}
-	list, folds, err := s.page(ctx, threadID, q)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]adapter.ThreadState, len(list))
-	for i, c := range list {
-		if out[i], err = s.state(ctx, t, c, folds[i]); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// page reads checkpoints with their states, newest first. Where one goes between the
-// two, as its run is rolled back or deleted, the page is read anew.
-func (s *states) page(ctx context.Context, threadID string, q adapter.HistoryQuery) ([]mapping.Checkpoint, []*mapping.Fold, error) {
-	for try := 1; ; try++ {
-		list, err := s.st.Checkpoints(ctx, threadID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
-		if err != nil || len(list) == 0 {
-			return nil, nil, err
-		}
-		folds, err := s.folds(ctx, threadID, list)
-		if err == nil || try == headRetries || mapping.Classify(err).Code != mapping.CodeCheckpointNotFound {
-			return list, folds, err
-		}
-	}
-}
-
-// folds reads the states of a page of checkpoints, newest first, sharing what
-// they share.
-func (s *states) folds(ctx context.Context, threadID string, list []mapping.Checkpoint) ([]*mapping.Fold, error) {
-	ids := make([]string, len(list))
-	for i, c := range list {
-		ids[len(list)-1-i] = c.ID // oldest first
-	}
-	read, err := s.st.StatesOf(ctx, threadID, ids)
-	if err != nil {
-		return nil, err
-	}
-	folds := make([]*mapping.Fold, len(list))
-	var f *mapping.Fold
-	for i, st := range read {
-		if f, err = foldOn(f, st); err != nil {
-			return nil, err
-		}
-		folds[len(list)-1-i] = f
-	}
-	return folds, nil
-}
-
 // foldOn folds a state that says what came since the one before (Continues),
 // or one that stands alone.
 func foldOn(before *mapping.Fold, st store.State) (*mapping.Fold, error) {
@@ -156,4 +101,13 @@ func (s *states) Update(ctx context.Context, threadID string, u adapter.StateUpd
 func (s *states) Forget(ctx context.Context, threadID string) (int, error) {
 	n, err := s.st.ForgetPast(ctx, threadID)
 	return int(n), err
+}
+
+// filesIn counts the files of a state update.
+func filesIn(values json.RawMessage) (n int) {
+	files, err := mapping.Member(values, "files")
+	if err == nil {
+		_ = mapping.EachMember(files, func(string, json.RawMessage) { n++ })
+	}
+	return n
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -238,13 +239,25 @@ func (s *threads) Copy(ctx context.Context, id string) (mapping.Thread, error) {
 // index searches threads.
 type index struct{ *core }
 
-func (s *index) Search(ctx context.Context, q adapter.ThreadQuery) ([]mapping.Thread, int, error) {
+func (s *index) Search(ctx context.Context, q adapter.ThreadQuery) (iter.Seq2[mapping.Thread, error], int, error) {
 	list, total, err := s.st.Threads(ctx, s.query(ctx, q))
-	if err != nil || q.NoValues {
-		return list, total, err
+	if err != nil {
+		return nil, 0, err
 	}
-	list, err = those(list, func(t mapping.Thread) (mapping.Thread, error) { return s.withValues(ctx, t) })
-	return list, total, err
+	return func(yield func(mapping.Thread, error) bool) {
+		for _, t := range list {
+			var err error
+			if !q.NoValues {
+				t, err = s.withValues(ctx, t)
+			}
+			if notFound(err) {
+				continue
+			}
+			if !yield(t, err) || err != nil {
+				return
+			}
+		}
+	}, total, nil
 }
 
 func (s *index) Count(ctx context.Context, q adapter.ThreadQuery) (int, error) {

@@ -3,6 +3,7 @@ package service_test
 import (
 	"encoding/json"
 	"io"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,11 @@ func TestThreadsAreMadeChangedCopiedAndFound(t *testing.T) {
 	if _, err := b.Threads.Patch(t.Context(), twin.ID, adapter.ThreadPatch{Values: raw(`{"a":8}`)}); err != nil {
 		t.Error(err)
 	}
-	found, total, err := b.Index.Search(t.Context(), adapter.ThreadQuery{Values: raw(`{"a":7}`), Metadata: raw(`{"user":"u1"}`), Limit: 10})
+	threads, total, err := b.Index.Search(t.Context(), adapter.ThreadQuery{Values: raw(`{"a":7}`), Metadata: raw(`{"user":"u1"}`), Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := gathered(threads)
 	if err != nil || total != 1 || found[0].ID != th.ID {
 		t.Errorf("found %d, %v", total, err)
 	}
@@ -125,7 +130,7 @@ func TestStatesAndHistory(t *testing.T) {
 	}
 	check := func() {
 		t.Helper()
-		list, err := b.States.History(t.Context(), thread, adapter.HistoryQuery{})
+		list, err := gathered(b.States.History(t.Context(), thread, adapter.HistoryQuery{}))
 		if err != nil || len(list) != 5 || list[0].Checkpoint != made.ID {
 			t.Fatalf("history of %d, %v", len(list), err)
 		}
@@ -138,11 +143,11 @@ func TestStatesAndHistory(t *testing.T) {
 				t.Errorf("state %d is not the parent of the one before", i)
 			}
 		}
-		page, err := b.States.History(t.Context(), thread, adapter.HistoryQuery{Before: list[1].Checkpoint, Limit: 2})
+		page, err := gathered(b.States.History(t.Context(), thread, adapter.HistoryQuery{Before: list[1].Checkpoint, Limit: 2}))
 		if err != nil || len(page) != 2 || page[0].Checkpoint != list[2].Checkpoint {
 			t.Errorf("a page of %d, %v", len(page), err)
 		}
-		loops, err := b.States.History(t.Context(), thread, adapter.HistoryQuery{Metadata: raw(`{"source":"loop"}`)})
+		loops, err := gathered(b.States.History(t.Context(), thread, adapter.HistoryQuery{Metadata: raw(`{"source":"loop"}`)}))
 		if err != nil || len(loops) != 3 {
 			t.Errorf("%d loops, %v", len(loops), err)
 		}
@@ -157,7 +162,7 @@ func TestForksOfAState(t *testing.T) {
 	b := setup(t)
 	thread := mapping.NewID()
 	b.start(t, t.Context(), newRun(thread, "legacy", "hi"))
-	list, err := b.States.History(t.Context(), thread, adapter.HistoryQuery{})
+	list, err := gathered(b.States.History(t.Context(), thread, adapter.HistoryQuery{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +184,7 @@ func TestForksOfAState(t *testing.T) {
 	if err != nil || json.Unmarshal(s.Values, &values) != nil || !values.Forked || len(values.Messages) != 6 {
 		t.Errorf("the head has %d messages and forked %v, %v", len(values.Messages), values.Forked, err)
 	}
-	line, err := b.States.History(t.Context(), thread, adapter.HistoryQuery{At: s.Checkpoint})
+	line, err := gathered(b.States.History(t.Context(), thread, adapter.HistoryQuery{At: s.Checkpoint}))
 	if err != nil || len(line) != 7 { // input, step, fork, input, three steps
 		t.Errorf("its line has %d states, %v", len(line), err)
 	}
@@ -239,7 +244,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 		"Threads.Delete": func() error { return b.Threads.Delete(theirs, thread) },
 		"Threads.Copy":   func() error { _, err := b.Threads.Copy(theirs, thread); return err },
 		"States.Get":     func() error { _, err := b.States.Get(theirs, thread, ""); return err },
-		"States.History": func() error { _, err := b.States.History(theirs, thread, adapter.HistoryQuery{}); return err },
+		"States.History": func() error { _, err := gathered(b.States.History(theirs, thread, adapter.HistoryQuery{})); return err },
 		"States.Update": func() error {
 			_, err := b.States.Update(theirs, thread, adapter.StateUpdate{Values: raw(`{}`)})
 			return err
@@ -277,7 +282,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 			t.Errorf("%s of another tenant's: %v", name, err)
 		}
 	}
-	if list, total, err := b.Index.Search(theirs, adapter.ThreadQuery{Limit: 9}); err != nil || total != 0 || len(list) != 0 {
+	if list, total, err := b.Index.Search(theirs, adapter.ThreadQuery{Limit: 9}); err != nil || total != 0 || counted(list) != 0 {
 		t.Errorf("threads: %d, %v", total, err)
 	}
 	if n, err := b.Index.Count(theirs, adapter.ThreadQuery{}); err != nil || n != 0 {
@@ -365,4 +370,20 @@ func TestItems(t *testing.T) {
 	if _, err := b.Items.Get(t.Context(), []string{"users", "u2"}, "k3", false); class(err) != mapping.NotFound {
 		t.Errorf("a deleted item: %v", err)
 	}
+}
+
+// gathered is all that is ranged over, up to an error.
+func gathered[T any](seq iter.Seq2[T, error]) (list []T, err error) {
+	for one, err := range seq {
+		if err != nil {
+			return list, err
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+func counted[T any](seq iter.Seq2[T, error]) int {
+	list, _ := gathered(seq)
+	return len(list)
 }

@@ -42,6 +42,9 @@ func (s *Store) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 			}
 			return err
 		}
+		if err := s.roomForCron(t, p.Tenant); err != nil {
+			return err
+		}
 		made = c
 		made.Tenant, made.Owner = p.Tenant, p.ID
 		made.Metadata, made.Payload = object(c.Metadata), object(c.Payload)
@@ -206,3 +209,15 @@ func (s *Store) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, 
 
 // CronsChanged rings when a cron was made or changed. It has one listener.
 func (s *Store) CronsChanged() <-chan struct{} { return s.crons }
+
+// roomForCron refuses one cron too many of a tenant: each makes runs for ever.
+func (s *Store) roomForCron(t *tx, tenant string) error {
+	if s.mostCrons == 0 {
+		return nil
+	}
+	var n int
+	if err := t.get(`SELECT count(*) FROM crons WHERE tenant = $1`, in{tenant}, out{&n}); err != nil || n < s.mostCrons {
+		return err
+	}
+	return mapping.Errorf(mapping.Limited, "too_many_crons", "There are %d crons already, the limit of limits.crons. Delete one that is not needed.", n)
+}

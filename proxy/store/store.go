@@ -18,6 +18,8 @@ type Options struct {
 	// holds; a larger one keeps its size. What does not fit is refused as
 	// mapping.StorageFull. PostgreSQL does not look at it.
 	Limit int64
+	// Crons is how many a tenant may have; 0: any number.
+	Crons int
 	// Owner is the id of this process in leases; "" makes one.
 	Owner string
 	Now   func() time.Time // nil: time.Now; PostgreSQL: the time of the database
@@ -27,9 +29,10 @@ type Options struct {
 // scoped to what the principal in ctx (mapping.PrincipalOf) may see (see scope),
 // unless its comment says otherwise. Errors the caller may show are *mapping.Error.
 type Store struct {
-	db    database
-	owner string
-	log   *zap.Logger
+	db        database
+	owner     string
+	mostCrons int // of a tenant; 0: any number
+	log       *zap.Logger
 	// keys of rows: of runs, which appends hit again and again, and of threads that
 	// something recent is known of. Only operations that write fill them, after their
 	// commit, and deletions empty them: on SQLite a key number may be used again for
@@ -99,7 +102,7 @@ const keysKept = 8192
 // search_path that exists. It tells the time: Options.Now is for tests.
 func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, error) {
 	s := &Store{
-		owner: o.Owner, log: log,
+		owner: o.Owner, log: log, mostCrons: o.Crons,
 		outbox: make(chan struct{}, 1), expiries: make(chan struct{}, 1), crons: make(chan struct{}, 1),
 	}
 	if s.owner == "" {

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/config"
+)
+
+// TestE24Quotas: what makes more work than its length says is bounded by name, and
+// refused in the words of its dialect with a status that no client tries again by itself;
+// what is within is served.
+func TestE24Quotas(t *testing.T) {
+	t.Parallel()
+	cfg := configFor(t, map[string]config.Agent{"agent": agentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})
+	cfg.Limits.Files, cfg.Limits.Crons = 3, 2
+	b := startBridge(t, cfg)
+	files := func(n int) string {
+		var list []string
+		for i := range n {
+			list = append(list, fmt.Sprintf(`"/f%d.txt":"x"`, i))
+		}
+		return `{"files":{` + strings.Join(list, ",") + `}`
+	}
+	quoted := func(list ...string) string {
+		text, err := json.Marshal(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	item := func(namespace, key string) string {
+		return `{"namespace":` + namespace + `,"key":"` + key + `","value":{}}`
+	}
+	b.post("/runs/wait", `{"assistant_id":"agent","input":`+files(3)+`,"input":"hi"}}`).ok()
+	b.post(b.thread()+"/state", `{"values":`+files(3)+`}}`).ok()
+	for range 2 {
+		b.post("/runs/crons", `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"hi"}`).ok()
+	}
+	b.do("PUT", "/store/items", item(quoted(strings.Split(strings.Repeat("a,", 31)+"a", ",")...), strings.Repeat("k", 1024))).ok()
+	for what, tt := range map[string]struct {
+		method, path, body string
+		status             int
+		says               string
+	}{
+		"files of an input":  {"POST", "/runs/wait", `{"assistant_id":"agent","input":` + files(4) + `}}`, 422, "limits.files"},
+		"files of a state":   {"POST", b.thread() + "/state", `{"values":` + files(4) + `}}`, 422, "limits.files"},
+		"crons":              {"POST", "/runs/crons", `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"hi"}`, 429, "limits.crons"},
+		"labels":             {"PUT", "/store/items", item(quoted(strings.Split(strings.Repeat("a,", 32)+"a", ",")...), "k"), 422, "33 labels"},
+		"a label's length":   {"PUT", "/store/items", item(quoted(strings.Repeat("a", 257)), "k"), 422, "257 bytes"},
+		"the length of keys": {"PUT", "/store/items", item(quoted("a"), strings.Repeat("k", 1025)), 422, "1025 bytes"},
+	} {
+		if got := b.do(tt.method, tt.path, tt.body); got.status != tt.status || !says(string(got.body), tt.says) {
+			t.Errorf("%s: %d %.300s, want %d saying %q", what, got.status, got.body, tt.status, tt.says)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package proxy
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+const (
+	codeLoop = "loop_detected"
+	// mostHops is how many bridges a request may have come through. Replicas do not know
+	// each other's names, so that a loop through them is known by its length.
+	mostHops = 8
+)
+
+// withLoop refuses a request that has come through this bridge before: an agent's URL
+// leads back here, and each turn would hold a slot of that agent until its timeout.
+// 422 is the answer that no client tries again.
+func (s *Server) withLoop(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		hops := strings.Join(r.Header.Values(mapping.HopsHeader), ", ")
+		if own := s.opt.Hop; own != "" && strings.Contains(hops, own) {
+			s.refuse(w, r, mapping.Errorf(mapping.Invalid, codeLoop,
+				"This request has come through this bridge before: the url of one of its agents leads back to the bridge itself, maybe by way of another one. Set agents.NAME.url to the agent's own address."))
+			return
+		}
+		if strings.Count(hops, ",") >= mostHops {
+			s.refuse(w, r, mapping.Errorf(mapping.Invalid, codeLoop,
+				"This request has come through %d servers (header %s), which is taken for a loop. Set agents.NAME.url to the agent's own address.", mostHops, mapping.HopsHeader))
+			return
+		}
+		if hops != "" {
+			r = r.WithContext(mapping.WithHops(r.Context(), hops))
+		}
+		next.ServeHTTP(w, r)
+	})
+}

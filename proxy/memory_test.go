@@ -1,0 +1,138 @@
+package proxy
+
+import (
+	"io"
+	"math"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/gorilla/mux"
+)
+
+// holding answers POST /held once it may: the body was read by then, its memory is
+// still held.
+type holding struct{ read, may chan struct{} }
+
+func newHolding() *holding { return &holding{make(chan struct{}, 16), make(chan struct{})} }
+
+func (h *holding) mount(r *mux.Router) {
+	r.HandleFunc("/held", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		h.read <- struct{}{}
+		<-h.may
+	}).Methods("POST")
+}
+
+// D5: all bodies together are bounded. What is more than that waits, is refused in the
+// words of its dialect after a while, and is taken again once there is room; what is
+// small, streamed, or watches the bridge is served all the while.
+func TestD5BodiesTogether(t *testing.T) {
+	t.Parallel()
+	held := newHolding()
+	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.Bodies = 64<<10, 128<<10 }, held.mount)
+	g.times.room = 50 * time.Millisecond
+	g.run(t)
+	large := strings.Repeat("x", 60<<10)
+	done := make(chan reply, 2)
+	for range 2 {
+		go func() { done <- g.do(t, "POST", "/held", large) }()
+		<-held.read
+	}
+	for path, says := range map[string]string{"/threads": `"code":"overloaded"`, "/ap/v1/agent/tasks": `{"message":"The bodies`} {
+		got := g.do(t, "POST", path, large)
+		if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, says) || !strings.Contains(got.body, "limits.bodies") {
+			t.Errorf("%s while there is no room: %d %s %v", path, got.status, got.body, got.header)
+		}
+	}
+	for what, got := range map[string]reply{
+		"a small body":      g.do(t, "POST", "/threads", "{}"),
+		"no body":           g.do(t, "GET", "/ok", ""),
+		"a body of a guard": g.do(t, "GET", "/readyz", ""),
+		"an upload":         g.do(t, "POST", "/ap/v1/agent/tasks", large, "Content-Type", "multipart/form-data; boundary=x"),
+	} {
+		if got.status != http.StatusOK {
+			t.Errorf("%s while there is no room: %d %s", what, got.status, got.body)
+		}
+	}
+	close(held.may)
+	for range 2 {
+		if got := <-done; got.status != http.StatusOK {
+			t.Errorf("one that held its room: %d %s", got.status, got.body)
+		}
+	}
+	if got := g.do(t, "POST", "/threads", large); got.status != http.StatusOK {
+		t.Errorf("with room again: %d %s", got.status, got.body)
+	}
+}
+
+// D5: a body of unknown length counts as what may be until it was read, then as what it
+// was; one whose client left counts no more.
+func TestD5BodiesOfUnknownLength(t *testing.T) {
+	t.Parallel()
+	held := newHolding()
+	defer close(held.may)
+	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.Bodies = 64<<10, 128<<10 }, held.mount)
+	g.times.room = 20 * time.Second // nobody waits for that
+	g.run(t)
+	chunked := func(body io.Reader) *http.Request {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+"/held", io.MultiReader(body)) // of a type whose length net/http does not know
+		if err != nil {
+			t.Fatal(err)
+		}
+		return req
+	}
+	for range 3 {
+		go func() {
+			res, err := http.DefaultClient.Do(chunked(strings.NewReader(strings.Repeat("x", 20<<10))))
+			if err == nil {
+				res.Body.Close()
+			}
+		}()
+		<-held.read // the third finds room, as these take 20 kB each of 128
+	}
+	broken, begun := io.Pipe()
+	go func() {
+		_, _ = begun.Write([]byte("x"))
+		_ = begun.CloseWithError(io.ErrUnexpectedEOF)
+	}()
+	if res, err := http.DefaultClient.Do(chunked(broken)); err == nil {
+		res.Body.Close()
+	}
+}
+
+// D5: near GOMEMLIMIT new work is refused, and what watches, reads or ends work is
+// served. Not parallel: the limit is of the process.
+func TestD5NearTheMemoryLimit(t *testing.T) {
+	runtime.GC()
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(int64(now.HeapAlloc) + 64<<20))
+	g := start(t, nil, nil)
+	debug.SetMemoryLimit(math.MaxInt64) // for the collector: it shall not work for nothing
+	if got := g.do(t, "POST", "/threads", "{}"); got.status != http.StatusOK {
+		t.Fatalf("with memory left: %d %s", got.status, got.body)
+	}
+	ballast := make([]byte, 128<<20)
+	runtime.GC()
+	for path, says := range map[string]string{"/threads": `"code":"overloaded"`, "/ap/v1/agent/tasks": `{"message":"The bridge is near`} {
+		if got := g.do(t, "POST", path, "{}"); got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, says) {
+			t.Errorf("POST %s: %d %s %v", path, got.status, got.body, got.header)
+		}
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/ok", "/threads/t"} {
+		if got := g.do(t, "GET", path, ""); got.status != http.StatusOK {
+			t.Errorf("GET %s: %d %s", path, got.status, got.body)
+		}
+	}
+	runtime.KeepAlive(ballast)
+	ballast = nil
+	runtime.GC()
+	if got := g.do(t, "POST", "/threads", "{}"); got.status != http.StatusOK {
+		t.Errorf("with memory again: %d %s", got.status, got.body)
+	}
+}

@@ -1,0 +1,126 @@
+package service
+
+import (
+	"context"
+	"iter"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+const (
+	// firstStates are read together before it is known how large they are.
+	firstStates = 4
+	// heldStates is about how many bytes of states a history holds at a time. To read some
+	// costs up to two states besides, so that a few should be read together.
+	heldStates = 2 << 20
+	mostStates = 64
+)
+
+// History reads some states at a time, as many as are about heldStates long.
+func (s *states) History(ctx context.Context, threadID string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
+	return func(yield func(adapter.ThreadState, error) bool) {
+		t, err := s.st.Thread(ctx, threadID)
+		if err != nil {
+			yield(adapter.ThreadState{}, err)
+			return
+		}
+		h := &history{states: s, thread: t, query: q, some: firstStates}
+		for st, err := range h.all(ctx) {
+			if !yield(st, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// history is a reading of a thread's checkpoints, newest first.
+type history struct {
+	*states
+	thread mapping.Thread
+	query  adapter.HistoryQuery
+	left   []mapping.Checkpoint // to be read
+	read   int
+	last   int64 // the number of the last one read; 0: none was
+	some   int   // how many to read at a time
+	tries  int
+}
+
+func (h *history) all(ctx context.Context) iter.Seq2[adapter.ThreadState, error] {
+	return func(yield func(adapter.ThreadState, error) bool) {
+		for err := h.list(ctx); len(h.left) > 0 || err != nil; {
+			var page []mapping.Checkpoint
+			var folds []*mapping.Fold
+			if err == nil {
+				page, folds, err = h.next(ctx)
+			}
+			for i := 0; i < len(page) && err == nil; i++ {
+				var st adapter.ThreadState
+				if st, err = h.state(ctx, h.thread, page[i], folds[i]); err == nil && !yield(st, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(adapter.ThreadState{}, err)
+				return
+			}
+		}
+	}
+}
+
+// list finds the checkpoints that are still to be read.
+func (h *history) list(ctx context.Context) error {
+	q := h.query
+	list, err := h.st.Checkpoints(ctx, h.thread.ID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
+	h.left = nil
+	for _, c := range list {
+		if (h.last == 0 || c.Seq < h.last) && (q.Limit == 0 || h.read+len(h.left) < q.Limit) {
+			h.left = append(h.left, c)
+		}
+	}
+	return err
+}
+
+// next reads some states. Where a checkpoint has gone meanwhile, as its run was rolled
+// back or deleted, the rest is looked for anew.
+func (h *history) next(ctx context.Context) ([]mapping.Checkpoint, []*mapping.Fold, error) {
+	page := h.left[:min(h.some, len(h.left))]
+	folds, err := h.folds(ctx, h.thread.ID, page)
+	if err != nil && h.tries < headRetries && mapping.Classify(err).Code == mapping.CodeCheckpointNotFound {
+		h.tries++
+		return nil, nil, h.list(ctx)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	size := 1
+	for _, f := range folds {
+		size = max(size, f.Size())
+	}
+	h.left, h.read, h.last = h.left[len(page):], h.read+len(page), page[len(page)-1].Seq
+	h.some = min(max(heldStates/size, 1), mostStates)
+	return page, folds, nil
+}
+
+// folds reads the states of a page of checkpoints, newest first, sharing what
+// they share.
+func (s *states) folds(ctx context.Context, threadID string, list []mapping.Checkpoint) ([]*mapping.Fold, error) {
+	ids := make([]string, len(list))
+	for i, c := range list {
+		ids[len(list)-1-i] = c.ID // oldest first
+	}
+	read, err := s.st.StatesOf(ctx, threadID, ids)
+	if err != nil {
+		return nil, err
+	}
+	folds := make([]*mapping.Fold, len(list))
+	var f *mapping.Fold
+	for i, st := range read {
+		if f, err = foldOn(f, st); err != nil {
+			return nil, err
+		}
+		folds[len(list)-1-i] = f
+	}
+	return folds, nil
+}
