@@ -44,7 +44,7 @@ func openSQLite(ctx context.Context, path, owner string, o Options, log *zap.Log
 	if path == "" || path == ":memory:" {
 		return nil, refuse(`"`+path+`"`, "a path to a file is needed: the record must outlive the process")
 	}
-	if path, err = filepath.Abs(path); err != nil {
+	if path, err = realPath(path); err != nil {
 		return nil, err
 	}
 	d := &sqlite{path: path, owner: owner, full: o.Synchronous != "normal", limit: o.Limit, now: o.Now, zap: log}
