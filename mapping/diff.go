@@ -36,6 +36,37 @@ func (f *Fold) DiffTo(full json.RawMessage) (diff json.RawMessage, next *Fold, e
 	return diff, e.fold(f.asks), nil
 }
 
+// DiffToReduced is DiffTo of a state that Reduce has made of f. It costs what the
+// reduction changed: what both folds share is not read.
+func (f *Fold) DiffToReduced(reduced *Fold) (diff json.RawMessage, next *Fold) {
+	e, old := reduced.edit(), f.edit()
+	for i := range e.fields {
+		fd := &e.fields[i]
+		if was := old.get(fd.key).obj; was != nil && fd.val.obj != nil && was != fd.val.obj {
+			fd.val.obj = fd.val.obj.inOrderOf(was) // as it is when the difference was applied
+		}
+	}
+	if diff = writeDiff(f, e, nil); diff == nil { // Reduce takes no top-level keys away
+		return nil, f
+	}
+	return diff, e.fold(reduced.asks)
+}
+
+// inOrderOf is the object with the members that another has too in that one's order,
+// before all others.
+func (o *members) inOrderOf(other *members) *members {
+	ordered := &members{list: make([]member, 0, len(o.list))}
+	for _, m := range other.list {
+		if i := o.find(m.key); i >= 0 {
+			ordered.put(member{m.key, m.name, o.list[i].val})
+		}
+	}
+	for _, m := range o.list {
+		ordered.put(m)
+	}
+	return ordered
+}
+
 // become edits f into the full state; gone are the keys it lost.
 func (f *Fold) become(full json.RawMessage) (e *edit, gone map[string]bool, err error) {
 	if isNull(full) {
@@ -187,9 +218,17 @@ func (f *Fold) applyDiff(diff json.RawMessage) (*Fold, error) {
 		return f, nil
 	}
 	e := f.edit()
+	if err := e.apply(diff); err != nil {
+		return nil, err
+	}
+	return e.fold(f.asks), nil
+}
+
+// apply changes the fields as a diff says.
+func (e *edit) apply(diff json.RawMessage) error {
 	gone, err := nameSet(lookup(diff, "del"))
 	if err != nil || kindOf(diff) != '{' {
-		return nil, diffError(errNotObject)
+		return diffError(errNotObject)
 	}
 	e.drop(gone)
 	for _, part := range []struct {
@@ -197,10 +236,10 @@ func (f *Fold) applyDiff(diff json.RawMessage) (*Fold, error) {
 		apply func(*edit, member) error
 	}{{"set", applySet}, {"list", applyList}, {"merge", applyMerge}, {"join", applyJoin}} {
 		if err := eachPart(lookup(diff, part.name), func(m member) error { return part.apply(e, m) }); err != nil {
-			return nil, diffError(err)
+			return diffError(err)
 		}
 	}
-	return e.fold(f.asks), nil
+	return nil
 }
 
 func eachPart(b json.RawMessage, apply func(member) error) error {
@@ -242,7 +281,7 @@ func applyMerge(e *edit, m member) error {
 	if err != nil || was == nil {
 		return fmt.Errorf("%s: no object to merge into", m.key)
 	}
-	obj := was.clone()
+	obj := e.own(was)
 	obj.drop(gone)
 	if set := lookup(m.val, "set"); set != nil {
 		err = eachMember(set, obj.put)

@@ -183,7 +183,7 @@ func (c *core) tryUpdate(ctx context.Context, threadID string, u adapter.StateUp
 	if from == "" {
 		from = t.Head
 	}
-	fold, at, err := c.log.State(ctx, threadID, from)
+	fold, at, far, err := c.log.Distance(ctx, threadID, from)
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}
@@ -196,8 +196,8 @@ func (c *core) tryUpdate(ctx context.Context, threadID string, u adapter.StateUp
 		return mapping.Checkpoint{}, err
 	}
 	opt.Links = links
-	if opt.ForkFrom != "" {
-		opt.Snapshot = after.JSON()
+	if far = far.Plus(len(ev.Data)); opt.ForkFrom != "" || far.SnapshotDue(after.Size()) {
+		opt.Snapshot, far = after.JSON(), store.Distance{}
 	}
 	if len(at.Next) > 0 && links == nil {
 		ev.Head.Checkpoint.Next = at.Next
@@ -206,7 +206,7 @@ func (c *core) tryUpdate(ctx context.Context, threadID string, u adapter.StateUp
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}
-	c.log.Keep(ev.Head.Checkpoint.ID, after)
+	c.log.Keep(ev.Head.Checkpoint.ID, after, far)
 	c.log.RingThread(threadID)
 	made := *logged[0].Head.Checkpoint
 	made.Seq = logged[0].Seq
@@ -310,10 +310,7 @@ func updateEvent(fold *mapping.Fold, u adapter.StateUpdate, source string, step 
 	if err != nil {
 		return mapping.Event{}, nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "values must be an object of state keys: %v.", err)
 	}
-	diff, after, err := fold.DiffTo(reduced.JSON())
-	if err != nil {
-		return mapping.Event{}, nil, err
-	}
+	diff, after := fold.DiffToReduced(reduced)
 	cp := &mapping.Checkpoint{ID: id, Source: source, Step: step, CreatedAt: now}
 	if u.AsNode != "" {
 		if cp.Metadata, err = json.Marshal(map[string]string{"as_node": u.AsNode}); err != nil {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"math"
 	"time"
-
-	"github.com/apbridge/apbridge/mapping"
 )
 
 // OldHistories lists threads that no run is active on and whose oldest checkpoint
@@ -124,14 +122,7 @@ func (c *compaction) stand() error {
 
 // snapshot keeps the full state with a checkpoint, for all of its line after it.
 func (c *compaction) snapshot(at spot) error {
-	base, events, err := matter(c.tx, c.thread, at)
-	if err != nil {
-		return err
-	}
-	fold, err := mapping.NewFold(base)
-	for i := 0; i < len(events) && err == nil; i++ {
-		fold, err = fold.Apply(events[i])
-	}
+	fold, err := foldAt(c.tx, c.thread, at)
 	if err != nil {
 		return err
 	}

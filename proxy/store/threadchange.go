@@ -39,7 +39,7 @@ func (s *Store) PatchThread(ctx context.Context, id string, metadata json.RawMes
 // StateOptions of AppendState.
 type StateOptions struct {
 	ForkFrom        string // parent checkpoint, when it is not the head: a new line begins there
-	Snapshot        []byte // full state at the last event, kept with its checkpoint; nil: none
+	Snapshot        []byte // full state at the last event, kept with its checkpoint; nil: none. See Distance
 	Links           []mapping.Link
 	ClearInterrupts bool
 	Key             Key    // of the request that asks for it
@@ -75,9 +75,6 @@ func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, ev
 			return err
 		}
 		if err := putLinks(t, key, opt.Links); err != nil {
-			return err
-		}
-		if err := keepOften(t, key, events); err != nil {
 			return err
 		}
 		return touch(t, key, opt.ClearInterrupts)
