@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/pressly/goose/v3"
 	"go.uber.org/zap"
 )
@@ -145,6 +146,9 @@ func readOnly(path string) error {
 }
 
 func unreadable(path string, err error) error {
+	if code := codeOf(err); code == sqliteShmSize || code&0xff == sqliteFull {
+		return caused(err, mapping.StorageFull, codeStorageFull, "database "+path+": its disk is full, and there is no room for the files beside it that SQLite needs to read it. Nothing is lost; free some space and start again")
+	}
 	return caused(err, "unavailable", codeUnavailable, "database "+path+": it cannot be read and is probably damaged. Restore a backup; \"sqlite3 "+path+" .recover\" may save what is left")
 }
 
