@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// OldHistories lists threads that no run is active on and whose oldest checkpoint
-// was made at before or earlier, in the order the threads were made, beginning
-// after from (zero: the first). All tenants.
+// OldHistories lists threads that no run is active on, whose newest run does not wait
+// for an answer (going on may need the state it began with), and whose oldest
+// checkpoint was made at before or earlier, in the order the threads were made,
+// beginning after from (zero: the first). All tenants.
 func (s *Store) OldHistories(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
 	err = s.read1(ctx, func(t *tx) error {
-		return t.each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1
+		return t.each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1 AND h.status <> 'interrupted'
  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
  AND (SELECT e.at_us FROM events e WHERE e.thread = h.id AND e.line IS NOT NULL AND e.checkpoint IS NOT NULL ORDER BY e.seq LIMIT 1) <= $2
  ORDER BY h.id LIMIT $3`, in{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {

@@ -17,6 +17,7 @@ type Overdue struct {
 	Due              time.Time // when its time was over
 	key              int64
 	updated, expires int64
+	idle             bool // listed because nothing uses it
 }
 
 // Expiry says what is overdue. A clock that jumped forward must not end a
@@ -59,15 +60,21 @@ func (e Expiry) over(due, created time.Time) bool {
 	return !due.After(e.Before) || !e.Since.IsZero() && !created.Before(e.Since) && !due.After(e.Now)
 }
 
-// IdleThreads lists threads that were not changed since before and that no run is
-// active on, in the order they were made, beginning after the thread that from
-// names (zero: the first). All tenants.
+// unused says of thread h that nothing is to come of it: no run is active on it, no
+// cron of it ticks or may be enabled again, and nobody is waited for.
+const unused = ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
+ AND NOT EXISTS (SELECT 1 FROM crons c WHERE c.thread = h.id AND c.thread > 0 AND (c.next_us > 0 OR c.enabled = 0))
+ AND h.status <> 'interrupted'`
+
+// IdleThreads lists threads that were not changed since before and that nothing
+// uses: no active run, no cron, no open question. In the order they were made,
+// beginning after the thread that from names (zero: the first). All tenants.
 func (s *Store) IdleThreads(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
 	err = s.read1(ctx, func(t *tx) error {
 		return t.each(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us FROM threads h WHERE h.id > $1 AND h.updated_us <= $2
- AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) ORDER BY h.id LIMIT $3`,
+ AND`+unused+` ORDER BY h.id LIMIT $3`,
 			in{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
-				var o Overdue
+				o := Overdue{idle: true}
 				err := scan(&o.key, &o.Tenant, &o.ThreadID, &o.updated, &o.expires)
 				o.Due = timeOf(o.updated)
 				list = append(list, o)
@@ -89,7 +96,7 @@ const deletedAtOnce = 64
 
 // DeleteThreads removes threads with everything of them, many in a transaction.
 // One that has changed since it was listed, or that a run is active on by now,
-// stays. All tenants.
+// stays, and so does an idle one that is used by now. All tenants.
 func (s *Store) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone, err error) {
 	for len(list) > 0 && err == nil {
 		part := list[:min(len(list), deletedAtOnce)]
@@ -116,8 +123,12 @@ func (s *Store) deleteThreads(t *tx, list []Overdue) (gone []Gone, err error) {
 		if err := t.hold(o.key); err != nil {
 			return nil, err
 		}
-		if err := t.get(`SELECT EXISTS (SELECT 1 FROM threads h WHERE h.id = $1 AND h.thread_id = $2 AND h.updated_us = $3 AND h.expires_us = $4
- AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0))`, in{o.key, o.ThreadID, o.updated, o.expires}, out{&same}); err != nil {
+		over := ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)`
+		if o.idle {
+			over = unused
+		}
+		if err := t.get(`SELECT EXISTS (SELECT 1 FROM threads h WHERE h.id = $1 AND h.thread_id = $2 AND h.updated_us = $3 AND h.expires_us = $4 AND`+over+`)`,
+			in{o.key, o.ThreadID, o.updated, o.expires}, out{&same}); err != nil {
 			return nil, err
 		}
 		if same {
