@@ -26,7 +26,7 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 		t.ID = mapping.NewID()
 	}
 	if n.TTL > 0 {
-		t.Expires = now.Add(n.TTL)
+		t.Expires, t.KeepLatest = now.Add(n.TTL), n.KeepLatest
 	}
 	events, err := superstepEvents(t.ID, n.Supersteps, now)
 	if err != nil {
@@ -86,10 +86,9 @@ func (c *core) withValues(ctx context.Context, t mapping.Thread) (mapping.Thread
 }
 
 func (s *threads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {
-	var expires *time.Time
+	var expires *store.Expire
 	if p.TTL != nil {
-		at := s.now().Add(*p.TTL)
-		expires = &at
+		expires = &store.Expire{At: s.now().Add(*p.TTL), KeepLatest: p.KeepLatest}
 	}
 	if p.Values != nil || p.Messages != nil {
 		delta, err := patchDelta(p)

@@ -37,20 +37,44 @@ func (s *Store) ForgetHistory(ctx context.Context, o Overdue, before time.Time) 
 		if err := t.hold(o.key); err != nil {
 			return err
 		}
-		c := compaction{tx: t, thread: o.key}
-		ok, err := c.find(o, before)
-		if err != nil || !ok {
-			return err
-		}
-		if err := c.stand(); err != nil {
-			return err
-		}
-		if n, err = c.drop(); err != nil {
-			return err
-		}
-		return forgetVersions(t, o.key, before.UnixMicro())
+		n, err = forgetHistory(t, o, before)
+		return err
 	})
 	return n, err
+}
+
+// forgetHistory is ForgetHistory of a thread that is held.
+func forgetHistory(t *tx, o Overdue, before time.Time) (n int64, err error) {
+	c := compaction{tx: t, thread: o.key}
+	ok, err := c.find(o, before)
+	if err != nil || !ok {
+		return 0, err
+	}
+	if err := c.stand(); err != nil {
+		return 0, err
+	}
+	if n, err = c.drop(); err != nil {
+		return 0, err
+	}
+	return n, forgetVersions(t, o.key, before.UnixMicro())
+}
+
+// KeepLatest drops the states of an overdue thread but the newest, and its time to
+// go: it stays. One that has changed since it was listed, or that a run is active on
+// by now, is left as it is.
+func (s *Store) KeepLatest(ctx context.Context, o Overdue) error {
+	return s.write(ctx, func(t *tx) error {
+		if err := t.hold(o.key); err != nil {
+			return err
+		}
+		n, err := t.exec(`UPDATE threads SET expires_us = 0, keep_latest = 0 WHERE id = $1 AND thread_id = $2 AND updated_us = $3 AND expires_us = $4 AND keep_latest = 1
+ AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = threads.id AND r.ended_us = 0)`, o.key, o.ThreadID, o.updated, o.expires)
+		if err != nil || n == 0 {
+			return err
+		}
+		_, err = forgetHistory(t, o, time.UnixMicro(math.MaxInt64))
+		return err
+	})
 }
 
 // ForgetPast is ForgetHistory of one thread up to its head, whatever its age.

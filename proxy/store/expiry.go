@@ -15,6 +15,7 @@ import (
 type Overdue struct {
 	Tenant, ThreadID string
 	Due              time.Time // when its time was over
+	KeepLatest       bool      // it is not deleted, but its older states are: see KeepLatest
 	key              int64
 	updated, expires int64
 	idle             bool // listed because nothing uses it
@@ -29,17 +30,18 @@ type Expiry struct {
 }
 
 // OverdueThreads lists expired threads that no run is active on, the longest
-// expired first, and tells when the next one expires (zero: none will). All
-// tenants.
+// expired first, and tells when the next one expires (zero: none will). One that is to
+// keep its newest state waits for the answer to an open question, too, since
+// going on may need the state that its run began with. All tenants.
 func (s *Store) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
 	err = s.read1(ctx, func(t *tx) error {
-		return t.until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us,
- EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) FROM threads h WHERE h.expires_us > 0 ORDER BY h.expires_us`, nil,
+		return t.until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us, h.keep_latest,
+ h.keep_latest = 1 AND h.status = 'interrupted' OR EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) FROM threads h WHERE h.expires_us > 0 ORDER BY h.expires_us`, nil,
 			func(scan func(...any) error) (bool, error) {
 				var o Overdue
 				var created int64
 				var busy bool
-				if err := scan(&o.key, &o.Tenant, &o.ThreadID, &o.updated, &o.expires, &created, &busy); err != nil {
+				if err := scan(&o.key, &o.Tenant, &o.ThreadID, &o.updated, &o.expires, &created, &o.KeepLatest, &busy); err != nil {
 					return false, err
 				}
 				o.Due = timeOf(o.expires)

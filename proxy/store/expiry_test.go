@@ -34,7 +34,7 @@ func TestD7ThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
 		c := b.as("a").create(newThreadRun())
 		b.thread()
 		over := start
-		_, err := b.PatchThread(b.as("a").ctx, c.Thread.ID, nil, &over)
+		_, err := b.PatchThread(b.as("a").ctx, c.Thread.ID, nil, &store.Expire{At: over})
 		b.ok(err)
 		if list, next := b.overdue(at(start.Add(time.Hour))); len(list) != 0 || !next.IsZero() {
 			t.Fatal("during a run:", list, next)
@@ -79,7 +79,7 @@ func TestD7AThreadThatIsUsedAgainStays(t *testing.T) {
 		}
 		b.create(newRun(busy.ID, mapping.StrategyReject))
 		future := clock.at.Add(time.Hour)
-		_, err := b.PatchThread(b.ctx, longer.ID, nil, &future)
+		_, err := b.PatchThread(b.ctx, longer.ID, nil, &store.Expire{At: future})
 		b.ok(err)
 		gone, err := b.DeleteThreads(b.ctx, list)
 		b.ok(err)

@@ -20,6 +20,7 @@ var sqliteWords = strings.NewReplacer(
 	"{{key}}", "INTEGER PRIMARY KEY",
 	"{{bytes}}", "BLOB",
 	"{{sqlite}}", "",
+	"{{absent}}", "",
 )
 
 // postgresWords are the same for PostgreSQL. Texts are compared by their bytes
@@ -29,6 +30,7 @@ var postgresWords = strings.NewReplacer(
 	"{{key}}", "BIGINT PRIMARY KEY",
 	"{{bytes}}", "BYTEA",
 	"{{sqlite}}", "-- ",
+	"{{absent}}", "IF NOT EXISTS",
 	" TEXT ", ` TEXT COLLATE "C" `,
 )
 
