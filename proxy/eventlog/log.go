@@ -20,7 +20,7 @@ const (
 // Log reads runs and states. Safe for concurrent use.
 type Log struct {
 	st    *store.Store
-	folds *cache[kept]
+	folds *cache[keptState]
 	kept  *cache[*Tail] // tails that nobody uses
 
 	readers readers
@@ -30,15 +30,15 @@ type Log struct {
 	live map[string]*Tail // tails that are read or written to
 }
 
-// kept is a checkpoint's state, and how far it is from a snapshot.
-type kept struct {
+// keptState is a checkpoint's state, and how far it is from a snapshot.
+type keptState struct {
 	fold     *mapping.Fold
 	distance store.Distance
 }
 
 // New makes a Log over st.
 func New(st *store.Store) (*Log, error) {
-	folds, err := newCache[kept](keptFolds, keptFoldBytes)
+	folds, err := newCache[keptState](keptFolds, keptFoldBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (l *Log) Base(ctx context.Context, threadID, checkpointID string) (*mapping
 // Keep remembers the state of a checkpoint that was just made, at a distance from
 // the newest snapshot of its line: zero where one is kept with it.
 func (l *Log) Keep(checkpointID string, f *mapping.Fold, d store.Distance) {
-	l.folds.add(checkpointID, kept{f, d}, f.Size())
+	l.folds.add(checkpointID, keptState{f, d}, f.Size())
 }
 
 // FoldState folds a stored state.

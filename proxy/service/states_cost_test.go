@@ -24,7 +24,9 @@ var updates = map[string]struct {
 	},
 	"a message behind many": {
 		`{"messages":[` + manyMessages + `]}`,
-		func(n int) string { return fmt.Sprintf(`{"messages":[{"id":"new%d","type":"human","content":"hi"}]}`, n) },
+		func(n int) string {
+			return fmt.Sprintf(`{"messages":[{"id":"new%d","type":"human","content":"hi"}]}`, n)
+		},
 	},
 	"all of it": {
 		`{"large":"` + strings.Repeat("x", 1<<20) + `"}`,
