@@ -53,6 +53,7 @@ type NewThread struct {
 	// Supersteps are states to start from: {updates: [{values, as_node}]} each.
 	Supersteps []Superstep
 	TTL        time.Duration
+	KeepLatest bool // when TTL is over its older states are deleted, and not the thread
 
 	IdempotencyKey string
 }
@@ -67,6 +68,7 @@ type ThreadPatch struct {
 	Messages   []json.RawMessage // the same, in neutral form (type, content, id)
 	Checkpoint string            // with Values or Messages: start from there
 	TTL        *time.Duration
+	KeepLatest bool // with TTL: as of NewThread
 }
 
 // ThreadIndex searches threads.

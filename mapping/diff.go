@@ -35,6 +35,38 @@ func (f *Fold) DiffTo(full json.RawMessage) (diff json.RawMessage, next *Fold, e
 	return diff, b.fold(), nil
 }
 
+// DiffToReduced is DiffTo of a state that Reduce has made of f. It costs what the
+// reduction changed: what both folds share is not read.
+func (f *Fold) DiffToReduced(reduced *Fold) (diff json.RawMessage, next *Fold) {
+	// Reduce takes no top-level keys away, and leaves them in their places.
+	b := &becoming{f: f, e: reduced.edit(0), kept: slices.Repeat([]bool{true}, len(f.fields))}
+	for at := range f.fields {
+		val := &b.e.fields[at].val
+		if was := b.was(at).obj; was != nil && val.obj != nil && was != val.obj {
+			val.obj = val.obj.inOrderOf(was) // as it is when the difference was applied
+		}
+	}
+	if diff = b.diff(); diff == nil {
+		return nil, f
+	}
+	return diff, b.e.fold(reduced.asks)
+}
+
+// inOrderOf is the object with the members that another has too in that one's order,
+// before all others.
+func (o *members) inOrderOf(other *members) *members {
+	ordered := newMembers(len(o.list))
+	for _, m := range other.list {
+		if i := o.find(m.key); i >= 0 {
+			ordered.put(member{m.key, m.name, o.list[i].val})
+		}
+	}
+	for _, m := range o.list {
+		ordered.put(m)
+	}
+	return ordered
+}
+
 // becoming is a fold on its way into another full state. Fields stay where the fold
 // has them until the end, so that what was is found by position.
 type becoming struct {
@@ -213,9 +245,17 @@ func (f *Fold) applyDiff(diff json.RawMessage) (*Fold, error) {
 		return f, nil
 	}
 	e := f.edit(2)
+	if err := e.apply(diff); err != nil {
+		return nil, err
+	}
+	return e.fold(f.asks), nil
+}
+
+// apply changes the fields as a diff says.
+func (e *edit) apply(diff json.RawMessage) error {
 	gone, err := nameSet(lookup(diff, "del"))
 	if err != nil || kindOf(diff) != '{' {
-		return nil, diffError(errNotObject)
+		return diffError(errNotObject)
 	}
 	e.drop(gone)
 	for _, part := range []struct {
@@ -223,10 +263,10 @@ func (f *Fold) applyDiff(diff json.RawMessage) (*Fold, error) {
 		apply func(*edit, member) error
 	}{{"set", applySet}, {"list", applyList}, {"merge", applyMerge}, {"join", applyJoin}} {
 		if err := eachPart(lookup(diff, part.name), func(m member) error { return part.apply(e, m) }); err != nil {
-			return nil, diffError(err)
+			return diffError(err)
 		}
 	}
-	return e.fold(f.asks), nil
+	return nil
 }
 
 func eachPart(b json.RawMessage, apply func(member) error) error {
@@ -268,7 +308,7 @@ func applyMerge(e *edit, m member) error {
 	if err != nil || was == nil {
 		return fmt.Errorf("%s: no object to merge into", m.key)
 	}
-	obj := was.clone()
+	obj := e.own(was)
 	obj.drop(gone)
 	if set := lookup(m.val, "set"); set != nil {
 		err = eachMember(set, obj.put)

@@ -68,6 +68,44 @@ func (f *Fold) Apply(ev Event) (*Fold, error) {
 	}
 }
 
+// ApplyAll is Apply of one event after the other. The states between are not made, so
+// that many small differences cost what they change and not a part of the state each.
+func (f *Fold) ApplyAll(events []Event) (*Fold, error) {
+	for len(events) > 0 {
+		n := 0
+		for n < len(events) && isDiff(&events[n]) {
+			n++
+		}
+		var err error
+		if n > 1 {
+			f, err = f.applyDiffs(events[:n])
+		} else {
+			n = 1
+			f, err = f.Apply(events[0])
+		}
+		if err != nil {
+			return nil, err
+		}
+		events = events[n:]
+	}
+	return f, nil
+}
+
+func isDiff(ev *Event) bool { return ev.Kind == KindState && !ev.Head.Full }
+
+func (f *Fold) applyDiffs(events []Event) (*Fold, error) {
+	e := f.edit(2)
+	for i := range events {
+		if isNull(events[i].Data) {
+			continue
+		}
+		if err := e.apply(events[i].Data); err != nil {
+			return nil, err
+		}
+	}
+	return e.fold(f.asks), nil
+}
+
 func (f *Fold) applyUpdate(ev Event) (*Fold, error) {
 	next := f
 	if ev.Head.Reduce {

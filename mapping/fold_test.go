@@ -3,6 +3,7 @@ package mapping
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -270,5 +271,34 @@ func TestOldListFinds(t *testing.T) {
 		if got := c.l.find(c.id); got != c.want {
 			t.Errorf("find(%s) of %d = %d, want %d", c.id, len(c.l.elems), got, c.want)
 		}
+	}
+}
+
+// Small differences on a large object cost what they change, where the states between
+// are not wanted: a state that was changed often is read about as quickly as any.
+func TestManyDifferencesCostWhatTheyChange(t *testing.T) { // not parallel: it counts what is allocated
+	files := []byte(`{"files":{`)
+	for n := range 10_000 {
+		files = fmt.Appendf(files, `"/f%d":"x",`, n)
+	}
+	files = append(files, `"/last":"x"}}`...)
+	fold := mustFold(t, string(files))
+	cost := func(diffs int) uint64 {
+		var events []Event
+		for n := range diffs {
+			events = append(events, Event{Kind: KindState, Data: fmt.Appendf(nil, `{"merge":{"files":{"set":{"/f%d":"y%d"}}}}`, n, n)})
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := fold.ApplyAll(events); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	few, many := cost(2), cost(1000)
+	t.Logf("%d kB for two differences, %d kB for a thousand", few>>10, many>>10)
+	if many > 3*few {
+		t.Errorf("a thousand differences cost %d kB, two %d kB", many>>10, few>>10)
 	}
 }

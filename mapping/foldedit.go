@@ -3,7 +3,8 @@ package mapping
 // edit is the fields of a fold while a new fold is made of them.
 type edit struct {
 	fields []field
-	index  *places // nil while there are few
+	index  *places           // nil while there are few
+	owned  map[*members]bool // objects that were made in this edit, and that it may change
 }
 
 // edit begins an edit that brings about n further fields.
@@ -55,6 +56,19 @@ func (e *edit) putAt(i int, fd field) {
 	case len(e.fields) > manyMembers:
 		e.reindex()
 	}
+}
+
+// own is an object that may be changed: a copy, the first time.
+func (e *edit) own(o *members) *members {
+	if e.owned[o] {
+		return o
+	}
+	if e.owned == nil {
+		e.owned = map[*members]bool{}
+	}
+	o = o.clone()
+	e.owned[o] = true
+	return o
 }
 
 func (e *edit) reindex() {

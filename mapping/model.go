@@ -57,6 +57,7 @@ type Thread struct {
 	Interrupts           []Interrupt     // the open question, if any
 	CreatedAt, UpdatedAt time.Time
 	Expires              time.Time // zero: never
+	KeepLatest           bool      // when it expires its older states go, and the thread stays
 }
 
 // Run is one execution of an agent on a thread.

@@ -142,3 +142,66 @@ func TestStepRoundTrip(t *testing.T) {
 		}
 	})
 }
+
+// Many events at once come to what they come to one by one, and leave the fold before
+// them as it was.
+func TestApplyAll(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		first, err := NewFold(states().Draw(t, "first"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		was, live := string(first.JSON()), first
+		var events []Event
+		for range rapid.IntRange(0, 8).Draw(t, "changes") {
+			ev := Event{Kind: KindState}
+			if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
+				ev = Event{Kind: KindInput, Data: raw(`{"a":[1],"b":{"x":1,"y":2}}`)}
+			} else if ev.Data, _, err = live.DiffTo(states().Draw(t, "full")); err != nil {
+				t.Fatal(err)
+			}
+			if live, err = live.Apply(ev); err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, ev)
+		}
+		before, err := NewFold(raw(was))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := before.ApplyAll(events)
+		if err != nil || string(got.JSON()) != string(live.JSON()) || got.Size() != live.Size() {
+			t.Fatalf("%s, %v, want %s", got.JSON(), err, live.JSON())
+		}
+		if again := before.edit(0).fold(nil); string(again.JSON()) != was {
+			t.Fatalf("the fold before became %s, it was %s", again.JSON(), was)
+		}
+	})
+}
+
+// The difference to a fold that was reduced from another is the one to its text.
+func TestDiffOfWhatWasReduced(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		live, err := NewFold(states().Draw(t, "first"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range rapid.IntRange(1, 6).Draw(t, "changes") {
+			next, err := live.Reduce(states().Draw(t, "change"))
+			if err != nil {
+				t.Skip(err)
+			}
+			want, after, err := live.DiffTo(next.JSON())
+			if err != nil {
+				t.Fatal(err)
+			}
+			diff, got := live.DiffToReduced(next)
+			if string(diff) != string(want) || string(got.JSON()) != string(after.JSON()) || got.Size() != after.Size() {
+				t.Fatalf("%s to %s is %s by %s, want %s by %s", live.JSON(), next.JSON(), got.JSON(), diff, after.JSON(), want)
+			}
+			live = got
+		}
+	})
+}

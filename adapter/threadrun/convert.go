@@ -90,7 +90,11 @@ func encodeThread(e *enc, t mapping.Thread) error {
 	e.key("interrupts")
 	encodeInterruptMap(e, t.Interrupts, t.Head)
 	if !t.Expires.IsZero() {
-		e.key("ttl").open('{').key("strategy").str("delete").key("expires_at").time(t.Expires).close('}')
+		strategy := ttlDelete
+		if t.KeepLatest {
+			strategy = ttlKeepLatest
+		}
+		e.key("ttl").open('{').key("strategy").str(strategy).key("expires_at").time(t.Expires).close('}')
 	}
 	if err := messagesMember(e, t.Values); err != nil {
 		return err

@@ -209,15 +209,22 @@ func (o *fields) sortOf(keys ...string) (by string, asc bool) {
 	return o.enum("sort_by", keys...), o.enum("sort_order", "asc", "desc") == "asc"
 }
 
-// ttl reads a time to live: a number of minutes, or {ttl, strategy: delete}.
-func (o *fields) ttl() *time.Duration {
+// The strategies of a time to live (LangGraph, "How to add TTLs to your application").
+const (
+	ttlDelete     = "delete"
+	ttlKeepLatest = "keep_latest"
+)
+
+// ttl reads a time to live: a number of minutes, or {ttl, strategy}. Without a
+// strategy the thread is deleted when it is over.
+func (o *fields) ttl() (d *time.Duration, keepLatest bool) {
 	v := o.get("ttl")
 	if kindOf(v) == '{' {
 		in := o.sub("ttl")
-		in.enum("strategy", "delete")
-		return in.minutes("ttl")
+		keepLatest = in.enum("strategy", ttlDelete, ttlKeepLatest) == ttlKeepLatest
+		return in.minutes("ttl"), keepLatest
 	}
-	return o.minutes("ttl")
+	return o.minutes("ttl"), false
 }
 
 func (o *fields) minutes(name string) *time.Duration {

@@ -30,8 +30,8 @@ func (s *server) createThread(w http.ResponseWriter, r *http.Request) error {
 
 		IdempotencyKey: r.Header.Get(idempotencyKey),
 	}
-	if ttl := o.ttl(); ttl != nil {
-		n.TTL = *ttl
+	if ttl, keepLatest := o.ttl(); ttl != nil {
+		n.TTL, n.KeepLatest = *ttl, keepLatest
 	}
 	if err := o.err(); err != nil {
 		return err
@@ -114,7 +114,8 @@ func (s *server) patchThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := adapter.ThreadPatch{Metadata: o.object("metadata"), Values: o.object("values"), TTL: o.ttl()}
+	p := adapter.ThreadPatch{Metadata: o.object("metadata"), Values: o.object("values")}
+	p.TTL, p.KeepLatest = o.ttl()
 	p.Checkpoint = o.checkpoint()
 	messages := o.list("messages")
 	if err := o.err(); err != nil {
@@ -185,7 +186,10 @@ func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q, p := o.threadQuery(), o.page(10)
-	q.SortBy, q.Asc = o.sortOf("thread_id", "status", "created_at", "updated_at")
+	q.SortBy, q.Asc = o.sortOf("thread_id", "status", "created_at", "updated_at", "state_updated_at")
+	if q.SortBy == "state_updated_at" { // of the SDKs' ThreadSortBy; a thread has one time of change here
+		q.SortBy = "updated_at"
+	}
 	q.Limit, q.Offset = p.limit, p.offset
 	names := o.texts("select")
 	wanted := o.extract()

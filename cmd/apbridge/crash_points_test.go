@@ -20,6 +20,7 @@ var elsewhere = map[string]map[string]string{
 		"postgres.beat": "PostgreSQL only", "postgres.leave": "PostgreSQL only",
 		"postgres.arrive": "PostgreSQL only", "Store.HandedOut": "there are no other processes to be told",
 		"Store.RequestStop": "no other process has the run", "Store.TakeBack": leaves,
+		"sqlite.beat": "written only after a write was refused",
 	},
 	"postgres": {
 		"sqlite.arrive": "SQLite only", "sqlite.beat": "SQLite only", "ahead.run": "SQLite only", "Store.RequestStop": "no other process has the run",

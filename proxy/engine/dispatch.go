@@ -16,8 +16,9 @@ import (
 const retryDispatch = time.Second
 
 // dispatch starts pending runs as their turn comes: rung when a run ended or
-// was queued, by the clock when a delayed one is due.
-func (e *Engine) dispatch(due time.Time) {
+// was queued, by the clock when a delayed one is due. look is resume where that has
+// not succeeded yet, else sweep.
+func (e *Engine) dispatch(due time.Time, look func(context.Context) (time.Time, error)) {
 	var said complaint
 	for {
 		timer := time.NewTimer(untilDue(due))
@@ -29,7 +30,7 @@ func (e *Engine) dispatch(due time.Time) {
 		case <-timer.C:
 		}
 		timer.Stop()
-		next, err := e.sweep(e.root)
+		next, err := look(e.root)
 		if err == nil {
 			said.over()
 		} else if e.root.Err() == nil {
@@ -38,8 +39,22 @@ func (e *Engine) dispatch(due time.Time) {
 			}
 			next = time.Now().Add(retryDispatch)
 		}
-		due = next
+		if due = next; err == nil {
+			look = e.sweep
+		}
 	}
+}
+
+// resume is the first sweep, before which everything that an earlier process left
+// behind is free, and its displaced runs are ended.
+func (e *Engine) resume(ctx context.Context) (time.Time, error) {
+	if err := e.st.Recover(ctx); err != nil {
+		return time.Time{}, err
+	}
+	if err := e.displaced(ctx); err != nil {
+		return time.Time{}, err
+	}
+	return e.sweep(ctx)
 }
 
 // lookAnyway is when the dispatcher looks although nobody rang: a doorbell may

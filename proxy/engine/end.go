@@ -50,14 +50,13 @@ func (e *Engine) webhook(r mapping.Run, out mapping.Outcome, state *mapping.Fold
 	return &store.Webhook{URL: r.Options.Webhook, Body: body}
 }
 
-// distance is how many bytes of diffs lie between the run's base and its
-// snapshot, and how many those are.
-func (e *Engine) distance(x *execution) (bytes, rows int) {
+// distance is how far the run's base is from its snapshot.
+func (e *Engine) distance(x *execution) store.Distance {
 	ctx, stop := context.WithTimeout(e.scope(e.root, x.run), 5*time.Second)
 	defer stop()
-	s, err := e.st.StateAt(ctx, x.run.ThreadID, x.run.Base)
+	_, _, d, err := e.log.Distance(ctx, x.run.ThreadID, x.run.Base)
 	if err != nil {
-		return 0, 0
+		return store.Distance{}
 	}
-	return s.DiffBytes, len(s.Events)
+	return d
 }

@@ -67,7 +67,8 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 }
 
 // Start picks up what an earlier process left behind, and begins to start runs
-// as their turn comes. It returns once the first sweep is done.
+// as their turn comes. It returns once the first sweep is done, or cannot be done
+// because the disk is full: reading works then, and the dispatcher tries again.
 func (e *Engine) Start(ctx context.Context) error {
 	if e.st.Shared() {
 		e.beat(ctx)
@@ -78,14 +79,16 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.watchUnpulled(ctx); err != nil {
 		return err
 	}
-	if err := e.displaced(ctx); err != nil {
-		return err
+	look := e.sweep
+	due, err := e.resume(ctx)
+	if mapping.Classify(err).Class == mapping.StorageFull {
+		e.zap.Warn("what an earlier process left behind is picked up when there is room", errField(err))
+		look, due, err = e.resume, time.Now().Add(retryDispatch), nil
 	}
-	due, err := e.sweep(ctx)
 	if err != nil {
 		return err
 	}
-	e.spawn(func() { e.dispatch(due) })
+	e.spawn(func() { e.dispatch(due, look) })
 	e.spawn(func() { e.newSweeper().run(e.root) })
 	if e.tick != nil {
 		e.spawn(func() { e.watchCrons(e.root) })

@@ -18,20 +18,20 @@ type recorder struct {
 	app    *appender
 	opaque bool
 
-	mark                 // after everything queued
-	updates int          // of this execution
-	ahead   bool         // steps are asked for before the one before is durable
-	steps   int          // steps of a task/step agent logged so far, by earlier executions too
-	asked   int          // questions so far
-	grown   int          // bytes of diffs since the last snapshot
-	rows    int          // how many those are
-	link    mapping.Link // newest link, merged
-	linked  bool
-	files   map[string]string // path → sum, of what this run wrote as artifacts
-	odd     map[string]bool   // files that were skipped, and said to be
-	logged  measure
-	fault   error // why the run must not go on
-	told    told
+	mark                    // after everything queued
+	updates  int            // of this execution
+	ahead    bool           // steps are asked for before the one before is durable
+	steps    int            // steps of a task/step agent logged so far, by earlier executions too
+	asked    int            // questions so far
+	measured bool           // distance is known
+	distance store.Distance // of the newest state from its snapshot
+	link     mapping.Link   // newest link, merged
+	linked   bool
+	files    map[string]string // path → sum, of what this run wrote as artifacts
+	odd      map[string]bool   // files that were skipped, and said to be
+	logged   measure
+	fault    error // why the run must not go on
+	told     told
 }
 
 // mark is where a run's state stands.
@@ -44,10 +44,7 @@ type mark struct {
 }
 
 func newRecorder(x *execution, fold *mapping.Fold, logged []mapping.Event) *recorder {
-	r := &recorder{x: x, mark: mark{fold: fold, head: x.run.Base}, files: map[string]string{}, grown: unknownGrowth}
-	if x.run.Base == "" {
-		r.grown = 0
-	}
+	r := &recorder{x: x, mark: mark{fold: fold, head: x.run.Base}, files: map[string]string{}, measured: x.run.Base == ""}
 	for _, ev := range logged {
 		r.noteLogged(ev)
 	}
@@ -179,28 +176,23 @@ func changesState(ev mapping.Event) bool {
 	return ev.Kind == mapping.KindInput || ev.Kind == mapping.KindState || ev.Kind == mapping.KindUpdate && ev.Head.Reduce
 }
 
-// unknownGrowth makes the first checkpoint of a run on an existing thread
-// decide by the stored distance instead of by what this run added.
-const unknownGrowth = -1
-
-// snapshot is the full state to be kept with a checkpoint, once the diffs
-// since the last one are longer than a state, or too many to be read as quickly
-// as one.
+// snapshot is the full state to be kept with a checkpoint, where one is due.
 func (r *recorder) snapshot(id string, diff int) []byte {
 	r.grow(diff)
-	if size := r.fold.Size(); r.rows <= store.RowsBetween(size) && (r.grown <= size || r.grown < 4096) {
+	if !r.distance.SnapshotDue(r.fold.Size()) {
 		return nil
 	}
-	r.grown, r.rows = 0, 0
+	r.distance = store.Distance{}
 	return r.fold.JSON()
 }
 
+// grow counts an event that changes the state. A run on a thread that has a history
+// starts from the distance which is stored.
 func (r *recorder) grow(diff int) {
-	if r.grown == unknownGrowth {
-		r.grown, r.rows = r.x.e.distance(r.x)
+	if !r.measured {
+		r.distance, r.measured = r.x.e.distance(r.x), true
 	}
-	r.grown += diff
-	r.rows++
+	r.distance = r.distance.Plus(diff)
 }
 
 func (r *recorder) addLink(ev *mapping.Event) {

@@ -47,7 +47,7 @@ func (r *recorder) wayBack(initial *mapping.Fold) *mapping.Fold {
 // keep remembers the state of a checkpoint, unless others may have a part in it.
 func (r *recorder) keep(checkpoint string, f *mapping.Fold) {
 	if !r.x.run.Options.Shared {
-		r.x.e.log.Keep(checkpoint, f)
+		r.x.e.log.Keep(checkpoint, f, r.distance)
 	}
 }
 

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -76,7 +78,8 @@ func (w *sweeper) pass(ctx context.Context) time.Time {
 	return next
 }
 
-// expired deletes the threads whose time is over and that nobody uses.
+// expired deletes the threads whose time is over and that nobody uses, or what is
+// not the newest of them.
 func (w *sweeper) expired(ctx context.Context, x store.Expiry) (time.Time, error) {
 	list, next, err := w.e.st.OverdueThreads(ctx, x, sweptAtOnce)
 	if err != nil {
@@ -86,7 +89,13 @@ func (w *sweeper) expired(ctx context.Context, x store.Expiry) (time.Time, error
 	if held || len(list) == sweptAtOnce {
 		next = x.Now
 	}
-	return next, w.delete(ctx, free)
+	for _, o := range free {
+		if o.KeepLatest {
+			err = errors.Join(err, w.e.st.KeepLatest(ctx, o))
+		}
+	}
+	free = slices.DeleteFunc(free, func(o store.Overdue) bool { return o.KeepLatest })
+	return next, errors.Join(err, w.delete(ctx, free))
 }
 
 // unread leaves out threads of which a run is being read.

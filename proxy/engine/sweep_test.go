@@ -208,3 +208,46 @@ func TestRetention(t *testing.T) {
 		})
 	}
 }
+
+// A time to live with keep_latest takes the older states and leaves the thread, after
+// its run has ended and its question is answered.
+func TestKeepLatestTakesOlderStatesOnly(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, path string) {
+		b := open(t, path, &script{opaque: true, run: twoSteps})
+		defer b.close()
+		thread := mapping.NewID()
+		b.end(t, b.begin(t, order(thread, mapping.StrategyReject)))
+		checkpoints := func() int {
+			list, err := b.st.Checkpoints(t.Context(), thread, store.CheckpointQuery{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(list)
+		}
+		th, err := b.st.PatchThread(t.Context(), thread, nil, &store.Expire{At: time.Now().Add(time.Minute), KeepLatest: true})
+		if err != nil || !th.KeepLatest {
+			t.Fatalf("%+v, %v", th, err)
+		}
+		before, was := b.cold(t), checkpoints()
+		state, _, err := before.State(t.Context(), thread, "")
+		if err != nil || was < 2 {
+			t.Fatalf("%d checkpoints, %v", was, err)
+		}
+		b.close()
+		b = open(t, path, &script{opaque: true, run: twoSteps})
+		time.Sleep(2 * time.Minute)
+		b.want(t, thread, true, "after its time")
+		if n := checkpoints(); n != 1 {
+			t.Errorf("%d of %d checkpoints are left, want the newest", n, was)
+		}
+		after, _, err := b.cold(t).State(t.Context(), thread, "")
+		if err != nil || string(after.JSON()) != string(state.JSON()) {
+			t.Errorf("the state was %s and is %s, %v", state.JSON(), after.JSON(), err)
+		}
+		if th, err := b.st.Thread(t.Context(), thread); err != nil || !th.Expires.IsZero() || th.KeepLatest {
+			t.Errorf("its time is over: %+v, %v", th, err)
+		}
+		b.end(t, b.begin(t, order(thread, mapping.StrategyReject)))
+	})
+}

@@ -20,7 +20,7 @@ const (
 // Log reads runs and states. Safe for concurrent use.
 type Log struct {
 	st    *store.Store
-	folds *cache[*mapping.Fold]
+	folds *cache[keptState]
 	kept  *cache[*Tail] // tails that nobody uses
 
 	readers readers
@@ -30,9 +30,15 @@ type Log struct {
 	live map[string]*Tail // tails that are read or written to
 }
 
+// keptState is a checkpoint's state, and how far it is from a snapshot.
+type keptState struct {
+	fold     *mapping.Fold
+	distance store.Distance
+}
+
 // New makes a Log over st.
 func New(st *store.Store) (*Log, error) {
-	folds, err := newCache[*mapping.Fold](keptFolds, keptFoldBytes)
+	folds, err := newCache[keptState](keptFolds, keptFoldBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -145,12 +151,29 @@ func (l *Log) Known(runID string) (mapping.Run, bool) {
 // State returns the fold of a checkpoint; "" is the head. An empty thread
 // gives an empty fold and a zero checkpoint.
 func (l *Log) State(ctx context.Context, threadID, checkpointID string) (*mapping.Fold, mapping.Checkpoint, error) {
+	f, c, _, err := l.Distance(ctx, threadID, checkpointID)
+	return f, c, err
+}
+
+// Distance is State that also says how far the state is from a snapshot. A state
+// that is in memory costs a look at its checkpoint.
+func (l *Log) Distance(ctx context.Context, threadID, checkpointID string) (*mapping.Fold, mapping.Checkpoint, store.Distance, error) {
+	c, err := l.st.CheckpointAt(ctx, threadID, checkpointID)
+	if err != nil {
+		return nil, mapping.Checkpoint{}, store.Distance{}, err
+	}
+	if k, ok := l.folds.get(c.ID); ok {
+		return k.fold, c, k.distance, nil
+	}
 	s, err := l.st.StateAt(ctx, threadID, checkpointID)
 	if err != nil {
-		return nil, mapping.Checkpoint{}, err
+		return nil, mapping.Checkpoint{}, store.Distance{}, err
 	}
-	f, err := l.fold(s)
-	return f, s.Checkpoint, err
+	f, err := FoldState(s)
+	if err == nil && s.Checkpoint.ID != "" {
+		l.Keep(s.Checkpoint.ID, f, s.Distance())
+	}
+	return f, s.Checkpoint, s.Distance(), err
 }
 
 // Base returns the fold of a checkpoint whose id is known, from memory where
@@ -159,28 +182,17 @@ func (l *Log) Base(ctx context.Context, threadID, checkpointID string) (*mapping
 	if checkpointID == "" {
 		return mapping.NewFold(nil)
 	}
-	if f, ok := l.folds.get(checkpointID); ok {
-		return f, nil
+	if k, ok := l.folds.get(checkpointID); ok {
+		return k.fold, nil
 	}
 	f, _, err := l.State(ctx, threadID, checkpointID)
 	return f, err
 }
 
-// Keep remembers the fold of a checkpoint that was just made.
-func (l *Log) Keep(checkpointID string, f *mapping.Fold) { l.folds.add(checkpointID, f, f.Size()) }
-
-func (l *Log) fold(s store.State) (*mapping.Fold, error) {
-	if s.Checkpoint.ID == "" {
-		return mapping.NewFold(nil)
-	}
-	if f, ok := l.folds.get(s.Checkpoint.ID); ok {
-		return f, nil
-	}
-	f, err := FoldState(s)
-	if err == nil {
-		l.Keep(s.Checkpoint.ID, f)
-	}
-	return f, err
+// Keep remembers the state of a checkpoint that was just made, at a distance from
+// the newest snapshot of its line: zero where one is kept with it.
+func (l *Log) Keep(checkpointID string, f *mapping.Fold, d store.Distance) {
+	l.folds.add(checkpointID, keptState{f, d}, f.Size())
 }
 
 // FoldState folds a stored state.
@@ -189,10 +201,5 @@ func FoldState(s store.State) (*mapping.Fold, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, ev := range s.Events {
-		if f, err = f.Apply(ev); err != nil {
-			return nil, err
-		}
-	}
-	return f, nil
+	return f.ApplyAll(s.Events)
 }

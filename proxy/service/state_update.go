@@ -187,7 +187,7 @@ func (u *stateUpdate) free(ctx context.Context, failed error) {
 
 // follow logs the state that an agent made of the update.
 func (u *stateUpdate) follow(ctx context.Context, link mapping.Link, read adapter.State) (mapping.Checkpoint, error) {
-	fold, at, err := u.log.State(ctx, u.thread.ID, u.thread.Head)
+	fold, at, far, err := u.log.Distance(ctx, u.thread.ID, u.thread.Head)
 	if err != nil {
 		return mapping.Checkpoint{}, u.gone(err)
 	}
@@ -198,7 +198,7 @@ func (u *stateUpdate) follow(ctx context.Context, link mapping.Link, read adapte
 	made := ev.Head.Checkpoint
 	made.Next, made.Remote, made.RemoteThread = read.Next, read.Checkpoint, link.Remote
 	link.RemoteCheckpoint, link.RemoteMark, link.LocalCheckpoint = read.Checkpoint, "", made.ID
-	return u.append(ctx, ev, after, store.StateOptions{Links: []mapping.Link{link}})
+	return u.append(ctx, ev, after, far, store.StateOptions{Links: []mapping.Link{link}})
 }
 
 // reduce has the bridge itself make the new state.
@@ -207,7 +207,7 @@ func (u *stateUpdate) reduce(ctx context.Context) (mapping.Checkpoint, error) {
 	if u.forks() {
 		from, source = u.asked.CheckpointID, "fork"
 	}
-	fold, at, err := u.log.State(ctx, u.thread.ID, from)
+	fold, at, far, err := u.log.Distance(ctx, u.thread.ID, from)
 	if err != nil {
 		if !u.forks() {
 			err = u.gone(err)
@@ -219,12 +219,12 @@ func (u *stateUpdate) reduce(ctx context.Context) (mapping.Checkpoint, error) {
 		return mapping.Checkpoint{}, err
 	}
 	if u.forks() {
-		opt.ForkFrom, opt.Snapshot = from, after.JSON()
+		opt.ForkFrom = from
 	}
 	if len(at.Next) > 0 {
 		ev.Head.Checkpoint.Next = at.Next
 	}
-	return u.append(ctx, ev, after, opt)
+	return u.append(ctx, ev, after, far, opt)
 }
 
 // gone: the head that was looked at was rolled back, so that it has moved.
@@ -235,13 +235,18 @@ func (u *stateUpdate) gone(err error) error {
 	return err
 }
 
-func (u *stateUpdate) append(ctx context.Context, ev mapping.Event, after *mapping.Fold, opt store.StateOptions) (mapping.Checkpoint, error) {
+// append logs the update. far is how far the state before it is from a snapshot: a fork
+// and a state that is too far away get one of their own.
+func (u *stateUpdate) append(ctx context.Context, ev mapping.Event, after *mapping.Fold, far store.Distance, opt store.StateOptions) (mapping.Checkpoint, error) {
+	if far = far.Plus(len(ev.Data)); opt.ForkFrom != "" || far.SnapshotDue(after.Size()) {
+		opt.Snapshot, far = after.JSON(), store.Distance{}
+	}
 	opt.Key, opt.Makes, opt.Held = u.key, u.makes, u.held
 	logged, err := u.st.AppendState(ctx, u.thread.ID, u.thread.Head, []mapping.Event{ev}, opt)
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}
-	u.log.Keep(ev.Head.Checkpoint.ID, after)
+	u.log.Keep(ev.Head.Checkpoint.ID, after, far)
 	u.log.RingThread(u.thread.ID)
 	made := *logged[0].Head.Checkpoint
 	made.Seq = logged[0].Seq
@@ -290,12 +295,10 @@ func updateEvent(fold *mapping.Fold, u adapter.StateUpdate, source string, step 
 			return mapping.Event{}, nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "values must be an object of state keys: %v.", err)
 		}
 	}
-	diff, after, err := fold.DiffTo(reduced.JSON())
-	if err != nil {
-		return mapping.Event{}, nil, err
-	}
+	diff, after := fold.DiffToReduced(reduced)
 	cp := &mapping.Checkpoint{ID: id, Source: source, Step: step, CreatedAt: now}
 	if u.AsNode != "" {
+		var err error
 		if cp.Metadata, err = json.Marshal(map[string]string{"as_node": u.AsNode}); err != nil {
 			return mapping.Event{}, nil, err
 		}

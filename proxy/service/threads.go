@@ -27,7 +27,7 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 		t.ID = mapping.NewID()
 	}
 	if n.TTL > 0 {
-		t.Expires = now.Add(n.TTL)
+		t.Expires, t.KeepLatest = now.Add(n.TTL), n.KeepLatest
 	}
 	agent, err := s.namedBy(ctx, n.Metadata)
 	if err != nil {
@@ -143,10 +143,9 @@ func those[T, R any](list []T, complete func(T) (R, error)) ([]R, error) {
 func notFound(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }
 
 func (s *threads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {
-	var expires *time.Time
+	var expires *store.Expire
 	if p.TTL != nil {
-		at := s.now().Add(*p.TTL)
-		expires = &at
+		expires = &store.Expire{At: s.now().Add(*p.TTL), KeepLatest: p.KeepLatest}
 	}
 	if p.Values != nil || p.Messages != nil {
 		delta, err := patchDelta(p)

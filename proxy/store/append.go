@@ -236,7 +236,8 @@ func (s *Store) free(t *tx, at runKey, e End) error {
 	}
 	const text = `UPDATE threads SET status = CASE WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND parked = 0 AND id <> $2) THEN 'busy'
  WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
- interrupts = $4, updated_us = $5, expires_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN $6 ELSE expires_us END WHERE id = $1`
+ interrupts = $4, updated_us = $5, expires_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN $6 ELSE expires_us END,
+ keep_latest = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE keep_latest END WHERE id = $1`
 	args := in{at.thread, at.run, string(e.Thread), blob(interrupts), t.now, micros(e.Expire)}
 	if !t.on.shared() {
 		return t.put(text, args...)

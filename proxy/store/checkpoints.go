@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -13,18 +14,11 @@ type State struct {
 	Checkpoint mapping.Checkpoint // zero on an empty thread
 	Snapshot   []byte             // nil: empty state
 	Events     []mapping.Event
-	DiffBytes  int // bytes of Events
+	DiffBytes  int // bytes of the Data of Events
 	// Continues: Events is only what came since the state before this one in
 	// the list (StatesOf), and Snapshot is not set.
 	Continues bool
 }
-
-// RowsBetween is how many differences may follow a snapshot before there is to
-// be another one, for a state of so many bytes. Reading a difference costs about
-// as much as reading 2 KiB of a state, on both databases: so no checkpoint takes
-// much longer to read than its state alone, and a snapshot costs each of the
-// checkpoints before it less than a sixteenth of a state.
-func RowsBetween(stateSize int) int { return 16 + stateSize/4096 }
 
 // spot is a checkpoint's place: its number, its line, and what its state is
 // folded on: base > 0 the snapshot kept with that number, 0 the empty state,
@@ -61,6 +55,35 @@ func (s *Store) StateAt(ctx context.Context, threadID, checkpointID string) (st 
 		return err
 	})
 	return st, err
+}
+
+// CheckpointAt reads a checkpoint without its state; "" is the head. An empty
+// thread gives a zero Checkpoint; an unknown id is NotFound.
+func (s *Store) CheckpointAt(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
+	err = s.read(ctx, func(t *tx) error {
+		c = mapping.Checkpoint{}
+		key, err := threadKey(t, scopeOf(ctx), threadID)
+		if err != nil {
+			return err
+		}
+		id := checkpointID
+		if id == "" {
+			if err := t.get(`SELECT head FROM thread_seq WHERE thread = $1`, in{key}, out{&id}); err != nil || id == "" {
+				return noThread(err, threadID)
+			}
+		}
+		found := false
+		err = t.each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND checkpoint = $2`, in{key, id}, func(scan func(...any) error) error {
+			row, err := scanCheckpoint(scan)
+			c, found = row.Checkpoint, true
+			return err
+		})
+		if err == nil && !found {
+			err = sql.ErrNoRows
+		}
+		return missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
+	})
+	return c, err
 }
 
 func readState(t *tx, thread int64, at spot) (st State, err error) {

@@ -6,16 +6,15 @@ import (
 	"errors"
 	"math"
 	"time"
-
-	"github.com/apbridge/apbridge/mapping"
 )
 
-// OldHistories lists threads that no run is active on and whose oldest checkpoint
-// was made at before or earlier, in the order the threads were made, beginning
-// after from (zero: the first). All tenants.
+// OldHistories lists threads that no run is active on, whose newest run does not wait
+// for an answer (going on may need the state it began with), and whose oldest
+// checkpoint was made at before or earlier, in the order the threads were made,
+// beginning after from (zero: the first). All tenants.
 func (s *Store) OldHistories(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
 	err = s.read1(ctx, func(t *tx) error {
-		return t.each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1
+		return t.each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1 AND h.status <> 'interrupted'
  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
  AND (SELECT e.at_us FROM events e WHERE e.thread = h.id AND e.line IS NOT NULL AND e.checkpoint IS NOT NULL ORDER BY e.seq LIMIT 1) <= $2
  ORDER BY h.id LIMIT $3`, in{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
@@ -38,20 +37,44 @@ func (s *Store) ForgetHistory(ctx context.Context, o Overdue, before time.Time) 
 		if err := t.hold(o.key); err != nil {
 			return err
 		}
-		c := compaction{tx: t, thread: o.key}
-		ok, err := c.find(o, before)
-		if err != nil || !ok {
-			return err
-		}
-		if err := c.stand(); err != nil {
-			return err
-		}
-		if n, err = c.drop(); err != nil {
-			return err
-		}
-		return forgetVersions(t, o.key, before.UnixMicro())
+		n, err = forgetHistory(t, o, before)
+		return err
 	})
 	return n, err
+}
+
+// forgetHistory is ForgetHistory of a thread that is held.
+func forgetHistory(t *tx, o Overdue, before time.Time) (n int64, err error) {
+	c := compaction{tx: t, thread: o.key}
+	ok, err := c.find(o, before)
+	if err != nil || !ok {
+		return 0, err
+	}
+	if err := c.stand(); err != nil {
+		return 0, err
+	}
+	if n, err = c.drop(); err != nil {
+		return 0, err
+	}
+	return n, forgetVersions(t, o.key, before.UnixMicro())
+}
+
+// KeepLatest drops the states of an overdue thread but the newest, and its time to
+// go: it stays. One that has changed since it was listed, or that a run is active on
+// by now, is left as it is.
+func (s *Store) KeepLatest(ctx context.Context, o Overdue) error {
+	return s.write(ctx, func(t *tx) error {
+		if err := t.hold(o.key); err != nil {
+			return err
+		}
+		n, err := t.exec(`UPDATE threads SET expires_us = 0, keep_latest = 0 WHERE id = $1 AND thread_id = $2 AND updated_us = $3 AND expires_us = $4 AND keep_latest = 1
+ AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = threads.id AND r.ended_us = 0)`, o.key, o.ThreadID, o.updated, o.expires)
+		if err != nil || n == 0 {
+			return err
+		}
+		_, err = forgetHistory(t, o, time.UnixMicro(math.MaxInt64))
+		return err
+	})
 }
 
 // ForgetPast is ForgetHistory of one thread up to its head, whatever its age.
@@ -124,14 +147,7 @@ func (c *compaction) stand() error {
 
 // snapshot keeps the full state with a checkpoint, for all of its line after it.
 func (c *compaction) snapshot(at spot) error {
-	base, events, err := matter(c.tx, c.thread, at)
-	if err != nil {
-		return err
-	}
-	fold, err := mapping.NewFold(base)
-	for i := 0; i < len(events) && err == nil; i++ {
-		fold, err = fold.Apply(events[i])
-	}
+	fold, err := foldAt(c.tx, c.thread, at)
 	if err != nil {
 		return err
 	}

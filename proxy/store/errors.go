@@ -39,6 +39,7 @@ const (
 	sqliteBusy      = 5
 	sqliteCantOpen  = 14
 	sqliteNotADB    = 26
+	sqliteShmSize   = 4874 // SQLITE_IOERR_SHMSIZE
 	sqliteDuplicate = 2067 // SQLITE_CONSTRAINT_UNIQUE
 	sqliteSameKey   = 1555 // SQLITE_CONSTRAINT_PRIMARYKEY
 )
@@ -58,6 +59,16 @@ func codeOf(err error) int {
 func duplicate(err error) bool {
 	code := codeOf(err)
 	return code == sqliteDuplicate || code == sqliteSameKey || stateOf(err) == pgDuplicate
+}
+
+// ofStorage tells errors of the disk, the files, and of other programs that use them,
+// from those of an operation itself.
+func ofStorage(err error) bool {
+	switch codeOf(err) & 0xff {
+	case sqliteFull, sqliteBusy, sqliteReadonly, sqliteIOErr, sqliteCorrupt, sqliteCantOpen, sqliteNotADB:
+		return true
+	}
+	return mapping.Classify(err).Code == codeUnavailable
 }
 
 // classify gives errors of the database the class by which callers are

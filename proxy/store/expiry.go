@@ -15,8 +15,10 @@ import (
 type Overdue struct {
 	Tenant, ThreadID string
 	Due              time.Time // when its time was over
+	KeepLatest       bool      // it is not deleted, but its older states are: see KeepLatest
 	key              int64
 	updated, expires int64
+	idle             bool // listed because nothing uses it
 }
 
 // Expiry says what is overdue. A clock that jumped forward must not end a
@@ -28,17 +30,18 @@ type Expiry struct {
 }
 
 // OverdueThreads lists expired threads that no run is active on, the longest
-// expired first, and tells when the next one expires (zero: none will). All
-// tenants.
+// expired first, and tells when the next one expires (zero: none will). One that is to
+// keep its newest state waits for the answer to an open question, too, since
+// going on may need the state that its run began with. All tenants.
 func (s *Store) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
 	err = s.read1(ctx, func(t *tx) error {
-		return t.until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us,
- EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) FROM threads h WHERE h.expires_us > 0 ORDER BY h.expires_us`, nil,
+		return t.until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us, h.keep_latest,
+ h.keep_latest = 1 AND h.status = 'interrupted' OR EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) FROM threads h WHERE h.expires_us > 0 ORDER BY h.expires_us`, nil,
 			func(scan func(...any) error) (bool, error) {
 				var o Overdue
 				var created int64
 				var busy bool
-				if err := scan(&o.key, &o.Tenant, &o.ThreadID, &o.updated, &o.expires, &created, &busy); err != nil {
+				if err := scan(&o.key, &o.Tenant, &o.ThreadID, &o.updated, &o.expires, &created, &o.KeepLatest, &busy); err != nil {
 					return false, err
 				}
 				o.Due = timeOf(o.expires)
@@ -59,15 +62,21 @@ func (e Expiry) over(due, created time.Time) bool {
 	return !due.After(e.Before) || !e.Since.IsZero() && !created.Before(e.Since) && !due.After(e.Now)
 }
 
-// IdleThreads lists threads that were not changed since before and that no run is
-// active on, in the order they were made, beginning after the thread that from
-// names (zero: the first). All tenants.
+// unused says of thread h that nothing is to come of it: no run is active on it, no
+// cron of it ticks or may be enabled again, and nobody is waited for.
+const unused = ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
+ AND NOT EXISTS (SELECT 1 FROM crons c WHERE c.thread = h.id AND c.thread > 0 AND (c.next_us > 0 OR c.enabled = 0))
+ AND h.status <> 'interrupted'`
+
+// IdleThreads lists threads that were not changed since before and that nothing
+// uses: no active run, no cron, no open question. In the order they were made,
+// beginning after the thread that from names (zero: the first). All tenants.
 func (s *Store) IdleThreads(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
 	err = s.read1(ctx, func(t *tx) error {
 		return t.each(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us FROM threads h WHERE h.id > $1 AND h.updated_us <= $2
- AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) ORDER BY h.id LIMIT $3`,
+ AND`+unused+` ORDER BY h.id LIMIT $3`,
 			in{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
-				var o Overdue
+				o := Overdue{idle: true}
 				err := scan(&o.key, &o.Tenant, &o.ThreadID, &o.updated, &o.expires)
 				o.Due = timeOf(o.updated)
 				list = append(list, o)
@@ -89,7 +98,7 @@ const deletedAtOnce = 64
 
 // DeleteThreads removes threads with everything of them, many in a transaction.
 // One that has changed since it was listed, or that a run is active on by now,
-// stays. All tenants.
+// stays, and so does an idle one that is used by now. All tenants.
 func (s *Store) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone, err error) {
 	for len(list) > 0 && err == nil {
 		part := list[:min(len(list), deletedAtOnce)]
@@ -116,8 +125,12 @@ func (s *Store) deleteThreads(t *tx, list []Overdue) (gone []Gone, err error) {
 		if err := t.hold(o.key); err != nil {
 			return nil, err
 		}
-		if err := t.get(`SELECT EXISTS (SELECT 1 FROM threads h WHERE h.id = $1 AND h.thread_id = $2 AND h.updated_us = $3 AND h.expires_us = $4
- AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0))`, in{o.key, o.ThreadID, o.updated, o.expires}, out{&same}); err != nil {
+		over := ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)`
+		if o.idle {
+			over = unused
+		}
+		if err := t.get(`SELECT EXISTS (SELECT 1 FROM threads h WHERE h.id = $1 AND h.thread_id = $2 AND h.updated_us = $3 AND h.expires_us = $4 AND`+over+`)`,
+			in{o.key, o.ThreadID, o.updated, o.expires}, out{&same}); err != nil {
 			return nil, err
 		}
 		if same {

@@ -34,7 +34,7 @@ func TestD7ThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
 		c := b.as("a").create(newThreadRun())
 		b.thread()
 		over := start
-		_, err := b.PatchThread(b.as("a").ctx, c.Thread.ID, nil, &over)
+		_, err := b.PatchThread(b.as("a").ctx, c.Thread.ID, nil, &store.Expire{At: over})
 		b.ok(err)
 		if list, next := b.overdue(at(start.Add(time.Hour))); len(list) != 0 || !next.IsZero() {
 			t.Fatal("during a run:", list, next)
@@ -79,7 +79,7 @@ func TestD7AThreadThatIsUsedAgainStays(t *testing.T) {
 		}
 		b.create(newRun(busy.ID, mapping.StrategyReject))
 		future := clock.at.Add(time.Hour)
-		_, err := b.PatchThread(b.ctx, longer.ID, nil, &future)
+		_, err := b.PatchThread(b.ctx, longer.ID, nil, &store.Expire{At: future})
 		b.ok(err)
 		gone, err := b.DeleteThreads(b.ctx, list)
 		b.ok(err)
@@ -202,5 +202,58 @@ func TestTokensOfOldRunsGo(t *testing.T) {
 		if st, err := b.StateAt(b.ctx, old.Thread.ID, ""); err != nil || len(st.Events) != 1 {
 			t.Errorf("%+v, %v", st, err)
 		}
+	})
+}
+
+// A thread that a cron will use, or whose question a person is to answer, is not idle,
+// and keeps its history.
+func TestRetentionKeepsThreadsInUse(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b, clock := clocked(t, open)
+		start := clock.at
+		idle, ticking, disabled, over, later := b.thread(), b.thread(), b.thread(), b.thread(), b.thread()
+		cron := func(thread string, next time.Time, enabled bool) mapping.Cron {
+			c, err := b.CreateCron(b.ctx, mapping.Cron{ID: id(), ThreadID: thread, Agent: "agent", AssistantID: id(), Schedule: "@daily", Enabled: enabled, Next: next}, store.Key{})
+			b.ok(err)
+			return c
+		}
+		cron(ticking.ID, start.Add(24*time.Hour), true)
+		cron(disabled.ID, time.Time{}, false)
+		cron(over.ID, time.Time{}, true) // beyond its end
+		asking := b.create(newThreadRun())
+		b.say(asking, 1)
+		first := b.history(asking.Thread.ID)[0]
+		b.say(asking, 2)
+		question := ending(mapping.RunInterrupted)
+		question.Outcome.Interrupts = []mapping.Interrupt{{ID: "q", Value: []byte(`"which?"`)}}
+		question.Thread = question.Outcome.Thread()
+		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: asking.Run.ID, Fence: asking.Fence, End: &question, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
+		b.ok(err)
+
+		now := start.Add(time.Hour)
+		clock.at = now
+		list, err := b.IdleThreads(b.ctx, now, store.Overdue{}, 100)
+		b.ok(err)
+		var ids []string
+		for _, o := range list {
+			ids = append(ids, o.ThreadID)
+		}
+		if d := cmp.Diff([]string{idle.ID, over.ID, later.ID}, ids); d != "" {
+			t.Errorf("idle are (-want +got):\n%s", d)
+		}
+		cron(later.ID, now.Add(time.Hour), true) // between the look and the deletion
+		gone, err := b.DeleteThreads(b.ctx, list)
+		b.ok(err)
+		if len(gone) != 2 {
+			t.Errorf("gone: %+v", gone)
+		}
+		_, err = b.Thread(b.ctx, later.ID)
+		b.ok(err)
+		if n := b.forget(now); n != 0 {
+			t.Errorf("%d checkpoints of a run that waits for an answer were dropped", n)
+		}
+		_, err = b.StateAt(b.ctx, asking.Thread.ID, first)
+		b.ok(err)
 	})
 }

@@ -11,7 +11,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/pressly/goose/v3"
+	"go.uber.org/zap"
 )
 
 // applicationID marks a database file as ours ("PRAGMA application_id").
@@ -30,16 +32,35 @@ func (d *sqlite) ensureFile(ctx context.Context) error {
 	info, err := os.Stat(d.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return d.create(ctx)
+		if err := d.create(ctx); err != nil {
+			return err
+		}
+		return d.holdFile()
 	case err != nil:
 		return refuse(d.path, "%v", err)
 	case info.IsDir():
 		return refuse(d.path, "this is a folder; set database to the path of a file in it")
+	case info.Mode().Perm()&0o222 == 0:
+		return readOnly(d.path)
 	}
-	if err := checkFile(d.path, info); err != nil {
+	if err := d.holdFile(); err != nil {
+		return err
+	}
+	// What SQLite itself would notice late or not at all.
+	if err := checkHeader(d.path, d.lock.file, info.Size()); err != nil {
 		return err
 	}
 	return d.lock.mark()
+}
+
+// holdFile takes the lock of the file itself.
+func (d *sqlite) holdFile() error {
+	err := d.lock.hold(d.path)
+	if errors.Is(err, errUnlocked) {
+		d.zap.Warn("the database's file is locked by its name only: its file system, or this kind of system, has no lock of open files. Do not use it under another name or mount at the same time, and do not delete the -lock file beside it while a bridge runs", zap.String("database", d.path))
+		return nil
+	}
+	return err
 }
 
 func (d *sqlite) create(ctx context.Context) error {
@@ -76,22 +97,6 @@ func build(ctx context.Context, draft string) error {
 		}
 	}
 	return migrate(ctx, draft, pool, goose.DialectSQLite3, sqliteWords)
-}
-
-// checkFile looks at what SQLite itself would notice late or not at all.
-func checkFile(path string, info fs.FileInfo) error {
-	if info.Mode().Perm()&0o222 == 0 {
-		return readOnly(path)
-	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrPermission) {
-		return readOnly(path)
-	}
-	if err != nil {
-		return refuse(path, "%v", err)
-	}
-	defer f.Close()
-	return checkHeader(path, f, info.Size())
 }
 
 // checkHeader reads the first 100 bytes ("Database File Format", section 1.3).
@@ -141,6 +146,9 @@ func readOnly(path string) error {
 }
 
 func unreadable(path string, err error) error {
+	if code := codeOf(err); code == sqliteShmSize || code&0xff == sqliteFull {
+		return caused(err, mapping.StorageFull, codeStorageFull, "database "+path+": its disk is full, and there is no room for the files beside it that SQLite needs to read it. Nothing is lost; free some space and start again")
+	}
 	return caused(err, "unavailable", codeUnavailable, "database "+path+": it cannot be read and is probably damaged. Restore a backup; \"sqlite3 "+path+" .recover\" may save what is left")
 }
 

@@ -321,28 +321,3 @@ func TestCopiedThreadStandsAlone(t *testing.T) {
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
 	})
 }
-
-// A history of state updates is kept as one of runs is: no checkpoint stands on
-// more differences than are read quickly.
-func TestStatesThatAreUpdatedOftenAreKeptWholeNowAndThen(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, open opener) {
-		b := open(t)
-		thread, head := b.thread().ID, ""
-		for n := range 200 {
-			made := mapping.Checkpoint{ID: id(), Source: "update", Step: n}
-			data := []byte(fmt.Sprintf(`{"set":{"k%d":%d}}`, n%3, n))
-			_, err := b.AppendState(b.ctx, thread, head, []mapping.Event{{Kind: mapping.KindState, Data: data, Head: mapping.Head{Checkpoint: &made}}}, store.StateOptions{})
-			b.ok(err)
-			head = made.ID
-			s, err := b.StateAt(b.ctx, thread, head)
-			b.ok(err)
-			if len(s.Events) > store.RowsBetween(0) {
-				t.Fatalf("update %d stands on %d rows", n, len(s.Events))
-			}
-			if s.Checkpoint.ID != head || n > 2 && len(s.Snapshot)+s.DiffBytes < 20 {
-				t.Fatalf("update %d: %+v", n, s)
-			}
-		}
-	})
-}

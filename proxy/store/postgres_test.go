@@ -384,7 +384,7 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	}
 	th := a.thread()
 	soon := time.Now().Add(time.Hour)
-	_, err := a.PatchThread(a.ctx, th.ID, nil, &soon)
+	_, err := a.PatchThread(a.ctx, th.ID, nil, &store.Expire{At: soon})
 	a.ok(err)
 	heard("an expiry", b.Expiries())
 	_, err = a.CreateCron(a.ctx, mapping.Cron{ID: id(), Agent: "echo", AssistantID: "a", Enabled: true, Next: soon}, store.Key{})

@@ -94,7 +94,7 @@ func TestAThreadIsNotRememberedAsItWas(t *testing.T) {
 		"deleted": func(th mapping.Thread) error { return s.DeleteThread(ctx, th.ID) },
 		"expired": func(th mapping.Thread) error {
 			soon := time.Now().Add(-time.Hour)
-			if _, err := s.PatchThread(ctx, th.ID, nil, &soon); err != nil {
+			if _, err := s.PatchThread(ctx, th.ID, nil, &Expire{At: soon}); err != nil {
 				return err
 			}
 			list, _, err := s.OverdueThreads(ctx, Expiry{Now: time.Now(), Before: time.Now()}, 10)

@@ -32,10 +32,10 @@ func foldAt(t *tx, thread int64, at spot) (*mapping.Fold, error) {
 		return nil, err
 	}
 	fold, err := mapping.NewFold(snapshot)
-	for i := 0; i < len(events) && err == nil; i++ {
-		fold, err = fold.Apply(events[i])
+	if err != nil {
+		return nil, err
 	}
-	return fold, err
+	return fold.ApplyAll(events)
 }
 
 // keepAt makes the newest checkpoints, from a number on, stand on a snapshot
@@ -48,27 +48,4 @@ func keepAt(t *tx, thread, seq int64, state []byte) error {
 		return err
 	}
 	return t.put(`UPDATE thread_seq SET base = $2 WHERE thread = $1`, thread, seq)
-}
-
-// keepOften keeps a snapshot with the last of the events where too many
-// differences have come since the one before: see RowsBetween.
-func keepOften(t *tx, thread int64, events []mapping.Event) error {
-	var rows int
-	if err := t.get(`SELECT count(*) FROM events e JOIN thread_seq q ON q.thread = e.thread
- WHERE e.thread = $1 AND e.line IS NOT NULL AND e.seq > q.base AND e.seq >= q.line`, in{thread}, out{&rows}); err != nil || rows <= RowsBetween(0) {
-		return err
-	}
-	last := events[len(events)-1].Head.Checkpoint
-	if last == nil {
-		return nil
-	}
-	at, err := findSpot(t, thread, last.ID)
-	if err != nil {
-		return err
-	}
-	fold, err := foldAt(t, thread, at)
-	if err != nil || rows <= RowsBetween(fold.Size()) {
-		return err
-	}
-	return keepAt(t, thread, at.seq, fold.JSON())
 }

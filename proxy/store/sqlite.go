@@ -33,6 +33,8 @@ type sqlite struct {
 	zap   *zap.Logger
 	now   func() time.Time
 	level string // what "synchronous" is set to on the writer's connection
+	seen  seen   // of the files, to notice when they are harmed
+	probe probe
 
 	writer  *writer
 	readers *readers
@@ -44,7 +46,7 @@ func openSQLite(ctx context.Context, path, owner string, o Options, log *zap.Log
 	if path == "" || path == ":memory:" {
 		return nil, refuse(`"`+path+`"`, "a path to a file is needed: the record must outlive the process")
 	}
-	if path, err = filepath.Abs(path); err != nil {
+	if path, err = realPath(path); err != nil {
 		return nil, err
 	}
 	d := &sqlite{path: path, owner: owner, full: o.Synchronous != "normal", limit: o.Limit, now: o.Now, zap: log}
@@ -113,8 +115,12 @@ func (d *sqlite) prepare(ctx context.Context) error {
 		return err
 	}
 	info, err := os.Stat(d.path)
+	if err != nil {
+		return err
+	}
 	d.file = info
-	return err
+	d.seen.size.Store(info.Size())
+	return nil
 }
 
 // upgrade looks at the tables and brings them up to date, by the driver that
@@ -253,28 +259,12 @@ func (d *sqlite) logSize() (bytes int64, ok bool) {
 	return info.Size(), true
 }
 
-// present tells whether the file at the path is still the one that is open.
-func (d *sqlite) present() error {
-	info, err := os.Stat(d.path)
-	if err == nil && os.SameFile(info, d.file) {
-		return nil
-	}
-	return refuse(d.path, "the file was moved or deleted while in use; stop the bridge, put the file back and start again")
-}
-
-// ping also notices a file that is gone.
-func (d *sqlite) ping(ctx context.Context) error {
-	if err := d.present(); err != nil {
-		return err
-	}
-	return d.beat(ctx, time.Minute)
-}
-
 // arrive frees the runs of all other processes: they are gone, since this one
-// holds the file's lock.
+// holds the file's lock. This one may hold some already: on a full disk it arrives
+// when there is room.
 func (d *sqlite) arrive(ctx context.Context) error {
 	return d.write(ctx, false, func(t *tx) error {
-		if _, err := t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> ''`); err != nil {
+		if _, err := t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> '' AND holder <> $1`, d.owner); err != nil {
 			return err
 		}
 		if _, err := t.exec(`DELETE FROM updates`); err != nil {

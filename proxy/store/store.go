@@ -42,8 +42,9 @@ type Store struct {
 	threads *lru.Cache[threadName, int64]
 	runs    *lru.Cache[string, runKey]
 	recent  recent
-	ahead   *ahead       // nil: nothing waits
-	swept   atomic.Int64 // when expired items were removed last
+	ahead   *ahead                // nil: nothing waits
+	swept   atomic.Int64          // when expired items were removed last
+	behind  atomic.Pointer[error] // why Recover has not succeeded; nil once it has
 	// Doorbells: a delivery, a thread's time to go, a cron.
 	outbox, expiries, crons chan struct{}
 }
@@ -136,11 +137,34 @@ func connect(ctx context.Context, dsn, owner string, o Options, log *zap.Logger)
 	return openSQLite(ctx, dsn, owner, o, log)
 }
 
+// start recovers. A file on a full disk can be read all the same; see Recover.
 func (s *Store) start(ctx context.Context) error {
-	if err := s.db.arrive(ctx); err != nil {
-		return s.db.classify(err)
+	s.behind.Store(&errNotRecovered)
+	err := s.Recover(ctx)
+	if err != nil && !s.Shared() && mapping.Classify(err).Class == mapping.StorageFull {
+		s.log.Warn("the database can be read, but not written to", zap.Error(err))
+		return nil
 	}
-	return s.write(ctx, sweepBlobs)
+	return err
+}
+
+// Recover frees what processes that are gone have left behind. Open has done that,
+// unless the disk of a SQLite file was full (mapping.StorageFull): then it is to be
+// called until it succeeds. Later calls do nothing. It belongs to no tenant.
+func (s *Store) Recover(ctx context.Context) error {
+	if s.behind.Load() == nil {
+		return nil
+	}
+	err := s.db.classify(s.db.arrive(ctx))
+	if err == nil {
+		err = s.write(ctx, sweepBlobs)
+	}
+	if err != nil {
+		s.behind.Store(&err)
+		return err
+	}
+	s.behind.Store(nil)
+	return nil
 }
 
 // Close waits for operations under way, gives up what this process holds where
@@ -157,9 +181,19 @@ func (s *Store) Owner() string { return s.owner }
 // so that leases end and Notices come.
 func (s *Store) Shared() bool { return s.db.notices() != nil }
 
-// Ping tells whether the database answers and can be written to. It belongs to
-// no tenant.
-func (s *Store) Ping(ctx context.Context) error { return s.db.classify(s.db.ping(ctx)) }
+// Ping tells whether the database answers, whether it could be written to when
+// that was tried last, and whether Recover has succeeded. It belongs to no tenant.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.db.classify(s.db.ping(ctx)); err != nil {
+		return err
+	}
+	if err := s.behind.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+var errNotRecovered error = mapping.Errorf(mapping.Unavailable, codeUnavailable, "What an earlier process left behind is not picked up yet. Try again in a moment.")
 
 // LogSize is how large SQLite's write-ahead log is; ok is false where there is none
 // of ours, on PostgreSQL.

@@ -51,7 +51,7 @@ func TestPatchThread(t *testing.T) {
 		b := open(t)
 		th := b.thread()
 		at := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
-		_, err := b.PatchThread(b.ctx, th.ID, []byte(`{"a":1,"b":{"c":2}}`), &at)
+		_, err := b.PatchThread(b.ctx, th.ID, []byte(`{"a":1,"b":{"c":2}}`), &store.Expire{At: at})
 		b.ok(err)
 		got, err := b.PatchThread(b.ctx, th.ID, []byte(`{"b":3}`), nil)
 		b.ok(err)

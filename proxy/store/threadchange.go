@@ -10,9 +10,16 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
+// Expire is when a thread's time is over (zero: never), and what happens then: it is
+// deleted, or its states but the newest are.
+type Expire struct {
+	At         time.Time
+	KeepLatest bool
+}
+
 // PatchThread merges metadata key by key (nil: none) and sets the expiry (nil:
-// leave; the zero time: never).
-func (s *Store) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *time.Time) (th mapping.Thread, err error) {
+// leave).
+func (s *Store) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
 	err = s.write(ctx, func(t *tx) error {
 		row, err := holdThread(t, scopeOf(ctx), id)
 		if err != nil {
@@ -24,12 +31,12 @@ func (s *Store) PatchThread(ctx context.Context, id string, metadata json.RawMes
 			}
 		}
 		if expires != nil {
-			row.Expires = timeOf(micros(*expires))
+			row.Expires, row.KeepLatest = timeOf(micros(expires.At)), expires.KeepLatest
 			s.due(t, dueExpiry)
 		}
 		row.UpdatedAt = timeOf(t.now)
-		_, err = t.exec(`UPDATE threads SET metadata = $2, expires_us = $3, updated_us = $4 WHERE id = $1`,
-			row.key, []byte(row.Metadata), micros(row.Expires), t.now)
+		_, err = t.exec(`UPDATE threads SET metadata = $2, expires_us = $3, keep_latest = $4, updated_us = $5 WHERE id = $1`,
+			row.key, []byte(row.Metadata), micros(row.Expires), number(row.KeepLatest), t.now)
 		th = row.Thread
 		return err
 	})
@@ -39,7 +46,7 @@ func (s *Store) PatchThread(ctx context.Context, id string, metadata json.RawMes
 // StateOptions of AppendState.
 type StateOptions struct {
 	ForkFrom        string // parent checkpoint, when it is not the head: a new line begins there
-	Snapshot        []byte // full state at the last event, kept with its checkpoint; nil: none
+	Snapshot        []byte // full state at the last event, kept with its checkpoint; nil: none. See Distance
 	Links           []mapping.Link
 	ClearInterrupts bool
 	Held            string // the token of HoldUpdate, where the thread is held for this update
@@ -77,9 +84,6 @@ func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, ev
 			return err
 		}
 		if err := putLinks(t, key, opt.Links); err != nil {
-			return err
-		}
-		if err := keepOften(t, key, events); err != nil {
 			return err
 		}
 		return touch(t, key, opt.ClearInterrupts)

@@ -100,10 +100,10 @@ func (s *Store) insertThread(t *tx, p mapping.Principal, th mapping.Thread, agen
 	if err != nil {
 		return row, false, err
 	}
-	row.key, err = t.insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (tenant, thread_id) DO NOTHING`,
+	row.key, err = t.insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents, keep_latest)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant, thread_id) DO NOTHING`,
 		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), []byte(row.Config), blob(interrupts),
-		micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires), agents)
+		micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires), agents, number(row.KeepLatest))
 	if errors.Is(err, sql.ErrNoRows) {
 		row, err = holdThread(t, scopeFor(p), th.ID)
 		return row, false, err
@@ -169,7 +169,7 @@ func holdThread(t *tx, sc scope, id string) (threadRow, error) {
 	return row, err
 }
 
-const threadColumns = `h.id, h.tenant, h.thread_id, h.owner, h.status, h.metadata, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, h.agents, q.head
+const threadColumns = `h.id, h.tenant, h.thread_id, h.owner, h.status, h.metadata, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, h.agents, h.keep_latest, q.head
  FROM threads h JOIN thread_seq q ON q.thread = h.id`
 
 func readThread(t *tx, sc scope, id string) (row threadRow, err error) {
@@ -194,7 +194,7 @@ func (r *threadRow) scan(scan func(...any) error) error {
 	var interrupts []byte
 	var created, updated, expires int64
 	err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, (*string)(&r.Status), rawOf(&r.Metadata), rawOf(&r.Config), &interrupts,
-		&created, &updated, &expires, &r.agents, &r.Head)
+		&created, &updated, &expires, &r.agents, &r.KeepLatest, &r.Head)
 	if err != nil {
 		return err
 	}

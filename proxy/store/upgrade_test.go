@@ -25,8 +25,9 @@ const before = `DELETE FROM goose_db_version WHERE version_id > 2;
  DROP INDEX events_seq; CREATE UNIQUE INDEX events_seq ON events (thread, seq);
  CREATE INDEX events_state ON events (thread, seq) WHERE line IS NOT NULL`
 
-// agentless are threads before their agents were noted.
-const agentless = `ALTER TABLE threads DROP COLUMN agents`
+// threadsBefore takes back what migrations have added to threads. On PostgreSQL it stays: there the process
+// that plays the older one is of this version, and needs it.
+const threadsBefore = `ALTER TABLE threads DROP COLUMN agents; ALTER TABLE threads DROP COLUMN keep_latest`
 
 // itemsBefore is the table of items as it was on SQLite before they stood beside each other.
 const itemsBefore = `CREATE TABLE items_before (id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, owner TEXT NOT NULL, namespace BLOB NOT NULL, item_key TEXT NOT NULL,
@@ -59,7 +60,7 @@ func TestC7ItemsAreTheSameAfterTheUpgrade(t *testing.T) {
 	}
 	want := all()
 	b.ok(b.Close())
-	b.ok(execOn(path, before+";"+agentless+";"+itemsBefore))
+	b.ok(execOn(path, before+";"+threadsBefore+";"+itemsBefore))
 	b = openAt(t, path, store.Options{})
 	if diff := cmp.Diff(want, all()); diff != "" || len(want[0])+len(want[1]) != 4 {
 		t.Errorf("items (-before +after):\n%s", diff)
@@ -79,7 +80,7 @@ func TestC7OlderDatabaseIsBroughtUpToDate(t *testing.T) {
 	c := b.create(newThreadRun())
 	b.append(c, update(`{"a":1}`))
 	b.ok(b.Close())
-	b.ok(execOn(path, before+";"+agentless))
+	b.ok(execOn(path, before+";"+threadsBefore))
 	b = openAt(t, path, store.Options{})
 	next, ok, _, err := b.ClaimNext(b.ctx, nil)
 	b.ok(err)

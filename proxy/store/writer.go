@@ -39,6 +39,9 @@ type engine interface {
 	// broken is asked about every failed statement; true: accept no more writes.
 	broken(err error) bool
 	present() error // nil while the file is where it was opened
+	// intact is asked at the start of each transaction. lasting: the files are harmed,
+	// and nothing more may be written.
+	intact(s *session) (lasting bool, err error)
 }
 
 // writer changes the database: one transaction at a time, made of whatever
@@ -51,6 +54,7 @@ type writer struct {
 	db      engine
 	session *session              // of who leads
 	failed  atomic.Pointer[error] // why no writes are accepted any more
+	refused atomic.Pointer[error] // why the newest transaction was not written, where the reason may pass
 
 	mu     sync.Mutex
 	queue  []*op // in the order of their coming
@@ -181,12 +185,27 @@ func (w *writer) close() {
 }
 
 func (w *writer) serve(group []*op) {
+	defer w.look(group)
 	// Savepoints cost about a tenth of a transaction, and operations seldom fail
 	// after they have written: first it is tried without.
 	if w.commit(group, false) && w.commit(group, true) {
 		for _, o := range group {
 			w.commit([]*op{o}, false)
 		}
+	}
+}
+
+// look notes whether the disk, or another program, kept something of a group from
+// being written, or else that all of it was.
+func (w *writer) look(group []*op) {
+	for _, o := range group {
+		if err := o.err; err != nil && ofStorage(err) {
+			w.refused.Store(&err)
+			return
+		}
+	}
+	if slices.ContainsFunc(group, func(o *op) bool { return o.err == nil }) {
+		w.refused.Store(nil)
 	}
 }
 
@@ -199,6 +218,13 @@ func (w *writer) commit(group []*op, apart bool) (again bool) {
 		return w.fail(group, *err)
 	}
 	if err := w.db.begin(w.session, relaxed(group)); err != nil {
+		return w.fail(group, w.notice(err))
+	}
+	if lasting, err := w.db.intact(w.session); err != nil {
+		_ = w.db.exec(w.session, "ROLLBACK")
+		if lasting {
+			w.failed.CompareAndSwap(nil, &err)
+		}
 		return w.fail(group, w.notice(err))
 	}
 	for _, o := range group {

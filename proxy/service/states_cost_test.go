@@ -1,0 +1,133 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// updates are a thread's states of about a megabyte, and what changes them.
+var updates = map[string]struct {
+	first  string
+	update func(n int) string
+}{
+	"a small key beside a large one": {
+		`{"large":"` + strings.Repeat("x", 1<<20) + `","n":0}`,
+		func(n int) string { return fmt.Sprintf(`{"n":%d}`, n) },
+	},
+	"a message behind many": {
+		`{"messages":[` + manyMessages + `]}`,
+		func(n int) string {
+			return fmt.Sprintf(`{"messages":[{"id":"new%d","type":"human","content":"hi"}]}`, n)
+		},
+	},
+	"all of it": {
+		`{"large":"` + strings.Repeat("x", 1<<20) + `"}`,
+		func(n int) string { return fmt.Sprintf(`{"large":"%d%s"}`, n, strings.Repeat("x", 1<<20)) },
+	},
+}
+
+var manyMessages = func() string {
+	var list []string
+	for n := range 1000 {
+		list = append(list, fmt.Sprintf(`{"id":"m%d","type":"human","content":"%s"}`, n, strings.Repeat("y", 1000)))
+	}
+	return strings.Join(list, ",")
+}()
+
+// Updates of a state cost what they change: the hundredth as much as the tenth,
+// counted in what is allocated, with the states in memory and without. Nor does
+// reading one take more than about two states.
+func TestStateUpdateCostsTheSameHoweverManyCameBefore(t *testing.T) {
+	for name, u := range updates {
+		for _, warm := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/warm %t", name, warm), func(t *testing.T) {
+				b := setup(t)
+				thread := b.threadWith(t, u.first)
+				cost := func(from, to int) (bytes uint64) {
+					var before, after runtime.MemStats
+					for n := from; n < to; n++ {
+						if !warm && (n < 10 || n >= 100) {
+							b.again(t)
+						}
+						runtime.ReadMemStats(&before)
+						if _, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: raw(u.update(n))}); err != nil {
+							t.Fatal(err)
+						}
+						runtime.ReadMemStats(&after)
+						bytes += after.TotalAlloc - before.TotalAlloc
+						if n < 10 || n >= 100 {
+							b.readsLittle(t, thread)
+						}
+					}
+					return bytes / uint64(to-from)
+				}
+				early := cost(2, 10)
+				cost(10, 100)
+				late := cost(100, 108)
+				t.Logf("%d kB allocated for an update, %d kB for one a hundred updates later", early>>10, late>>10)
+				if late > early*5/4+64<<10 {
+					t.Errorf("an update costs %d kB of memory in the beginning, and %d kB after a hundred", early>>10, late>>10)
+				}
+			})
+		}
+	}
+}
+
+func (b *bench) threadWith(t *testing.T, values string) string {
+	t.Helper()
+	th, err := b.Threads.Create(t.Context(), adapter.NewThread{ID: mapping.NewID()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.States.Update(t.Context(), th.ID, adapter.StateUpdate{Values: raw(values)}); err != nil {
+		t.Fatal(err)
+	}
+	return th.ID
+}
+
+// readsLittle fails where a thread's state stands on more than about two states.
+func (b *bench) readsLittle(t *testing.T, thread string) {
+	t.Helper()
+	s, err := b.st.StateAt(context.Background(), thread, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := eventlog.FoldState(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes := len(s.Snapshot) + s.DiffBytes; bytes > f.Size()*9/4 || len(s.Events) > store.RowsBetween(f.Size()) {
+		t.Fatalf("a state of %d bytes is folded from %d bytes and %d rows", f.Size(), bytes, len(s.Events))
+	}
+}
+
+// A history of state updates is kept as one of runs is: no checkpoint stands on
+// more differences than are read quickly.
+func TestStatesThatAreUpdatedOftenAreKeptWholeNowAndThen(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	thread := b.threadWith(t, `{}`)
+	for n := range 200 {
+		if n%60 == 59 {
+			b.again(t)
+		}
+		if _, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: raw(fmt.Sprintf(`{"k%d":%d}`, n%3, n))}); err != nil {
+			t.Fatal(err)
+		}
+		s, err := b.st.StateAt(t.Context(), thread, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Events) > store.RowsBetween(0) {
+			t.Fatalf("update %d stands on %d rows", n, len(s.Events))
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package store_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
+)
+
+// D3: bits that are flipped anywhere in the file have it refused, or what stands on
+// them; nothing panics or hangs, and a file that was found damaged is written to no
+// more. A bit that breaks no structure is not noticed: there are no checksums.
+func TestD3BitsFlippedAnywhere(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filled(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	found := 0
+	for n := range 24 {
+		harmed := append([]byte(nil), data...)
+		for range 1 + n%17 {
+			page := 2048 * random.IntN(len(data)/2048)
+			at := page + random.IntN(2048)
+			if n%2 == 0 { // the page's header, and where its cells begin
+				at = page + random.IntN(24)
+			}
+			harmed[at] ^= 1 << random.IntN(8)
+		}
+		path := filepath.Join(t.TempDir(), strconv.Itoa(n)+".db")
+		if err := os.WriteFile(path, harmed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if damageFound(t, path) {
+			found++
+		}
+	}
+	t.Logf("%d of 24 files were found damaged", found)
+	if found < 8 {
+		t.Errorf("only %d of 24 files were found damaged", found)
+	}
+}
+
+// damageFound opens a file and uses it in every way.
+func damageFound(t *testing.T, path string) bool {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	s, err := store.Open(ctx, path, store.Options{}, zap.NewNop())
+	if err != nil {
+		return true
+	}
+	defer s.Close()
+	damaged := false
+	note := func(err error) {
+		if e := mapping.Classify(err); err != nil && e.Class == mapping.Unavailable {
+			damaged = true
+		}
+		if ctx.Err() != nil {
+			t.Error("it hangs")
+		}
+	}
+	list, _, err := s.Threads(ctx, store.ThreadQuery{})
+	note(err)
+	for _, th := range list {
+		_, err := s.StateAt(ctx, th.ID, "")
+		note(err)
+		_, err = s.Events(ctx, th.ID, "", 0, 0)
+		note(err)
+		_, err = s.Runs(ctx, store.RunQuery{ThreadID: th.ID})
+		note(err)
+		_, err = s.PatchThread(ctx, th.ID, []byte(`{"a":1}`), nil)
+		note(err)
+		note(s.DeleteThread(ctx, th.ID))
+	}
+	if _, _, err := s.CreateThread(ctx, store.NewThread{Thread: mapping.Thread{ID: id()}}); damaged && err == nil {
+		t.Errorf("%s is damaged, and written to", filepath.Base(path))
+	}
+	return damaged
+}
