@@ -110,6 +110,9 @@ var serverProofs = map[string]func(*testing.T){
 		r.wait("hi").want(t, 200, `"status":"success"`)
 	},
 	"limits.queue":          provenBy("cmd/apbridge", "TestD6_FurtherQueues"),
+	"limits.files":          provenBy("cmd/apbridge", "TestE24Quotas"),
+	"limits.crons":          provenBy("cmd/apbridge", "TestE24Quotas"),
+	"limits.bodies":         provenBy("proxy", "TestD5BodiesTogether"),
 	"limits.thread_queue":   provenBy("cmd/apbridge", "TestD6_FurtherQueues"),
 	"retention.events":      provenBy("proxy/engine", "TestRetention"),
 	"retention.checkpoints": provenBy("proxy/engine", "TestRetention"),
