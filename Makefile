@@ -3,7 +3,7 @@
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test race lint e2e bench clean
+.PHONY: build test race lint e2e soak bench clean
 
 # The one binary: static, without the machine's paths.
 build:
@@ -25,6 +25,13 @@ lint:
 # Real peers on free loopback ports.
 e2e:
 	./.e2e/run
+
+# Three bridges over one PostgreSQL of their own, killed, stopped and cut off from it
+# while clients work; make soak SOAK=1h lasts longer.
+SOAK = 5m
+soak:
+	APBRIDGE_TEST_POSTGRES=$${APBRIDGE_TEST_POSTGRES:-private} APBRIDGE_TEST_SOAK=$(SOAK) \
+		go test ./cmd/apbridge -run '^TestSoak$$' -count=1 -timeout 3h -v
 
 # Direct, through a bare proxy, and through the bridge; prints a table.
 bench:
