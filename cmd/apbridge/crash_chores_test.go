@@ -240,6 +240,8 @@ func playHandover(t *testing.T, d *doomed, peer adaptertest.Peer) {
 func playTime(t *testing.T, d *doomed, peer adaptertest.Peer) {
 	d.sure("POST", "/threads", `{"thread_id":"`+crashThread[9:]+`","if_exists":"do_nothing"}`).ok()
 	short := "/threads/" + d.sure("POST", "/threads", `{"ttl":{"ttl":0.0001,"strategy":"delete"}}`).ok().text("thread_id")
+	const latest = "/threads/11111111-2222-4333-8444-777777777777" // keeps its newest state only
+	d.sure("POST", "/threads", `{"thread_id":"`+latest[9:]+`","if_exists":"do_nothing","ttl":{"ttl":0.0001,"strategy":"keep_latest"}}`).ok()
 	for _, key := range []string{"one", "two"} {
 		d.keyed(crashThread+"/runs/wait", `{"assistant_id":"agent","stream_mode":["messages-tuple","values"],`+saysHi+`}`, key)
 	}
@@ -271,6 +273,7 @@ func playTime(t *testing.T, d *doomed, peer adaptertest.Peer) {
 	})
 	eventually(t, "the thread is gone", func() bool { return d.sure("GET", short, "").status == http.StatusNotFound })
 	eventually(t, "the oldest state is forgotten", func() bool { return !says(string(d.get(crashThread+"/history?limit=100").body), oldest) })
+	eventually(t, "the time of the thread that stays is over", func() bool { return d.get(latest).ok().at("ttl") == nil })
 	d.expect("the state", fmt.Sprint(d.get(crashThread+"/state").at("values.messages.0")), fmt.Sprint(dig(before, "messages.0")))
 	d.expect("runs of the graph", peer.Work(), 3)
 	d.expect("runs of the cron", len(runs()), 1)

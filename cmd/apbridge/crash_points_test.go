@@ -20,15 +20,17 @@ var elsewhere = map[string]map[string]string{
 		"postgres.beat": "PostgreSQL only", "postgres.leave": "PostgreSQL only",
 		"postgres.arrive": "PostgreSQL only", "Store.HandedOut": "there are no other processes to be told",
 		"Store.RequestStop": "no other process has the run", "Store.TakeBack": leaves,
-		"sqlite.beat": "written only after a write was refused",
+		"sqlite.beat": "written only after a write was refused", "Store.Logged": unknown,
 	},
 	"postgres": {
 		"sqlite.arrive": "SQLite only", "sqlite.beat": "SQLite only", "ahead.run": "SQLite only", "Store.RequestStop": "no other process has the run",
-		"Store.TakeBack": leaves,
+		"Store.TakeBack": leaves, "Store.Logged": unknown,
 	},
 }
 
 const leaves = "needs a client that leaves in the moment between a hand-out's being noted and its being written"
+
+const unknown = "asked only where it is not known whether a commit took place"
 
 // allPoints are the fail points there are: two for each operation of the store
 // that commits, found in its source, and those that package failpoint names.
