@@ -21,9 +21,9 @@ type backend struct {
 	reads   *resty.Client // GETs, which may be repeated
 	steps   *resty.Client // POSTs, which are never repeated
 	site    atomic.Pointer[site]
-	probing chan struct{} // held by whoever probes
-	created longest       // how long creations of tasks took
-	settle  time.Duration // the shortest time for which is looked for what a lost answer was about
+	probing chan struct{}   // held by whoever probes
+	created adapter.Longest // how long creations of tasks took
+	settle  time.Duration   // the shortest time for which is looked for what a lost answer was about
 	secrets []string
 	log     *zap.Logger
 }

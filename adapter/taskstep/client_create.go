@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -43,20 +42,10 @@ func (d *drive) create() error {
 				return err
 			}
 		}
-		d.backend.created.took(time.Since(begun))
+		d.backend.created.Took(time.Since(begun))
 		return d.created(ans)
 	}
 }
-
-// longest is the longest time that something took so far. Safe for concurrent use.
-type longest struct{ atomic.Int64 }
-
-func (l *longest) took(d time.Duration) {
-	for before := l.Load(); int64(d) > before && !l.CompareAndSwap(before, int64(d)); before = l.Load() {
-	}
-}
-
-func (l *longest) longest() time.Duration { return time.Duration(l.Load()) }
 
 // relocate asks anew where the routes are; a server may have been replaced by
 // another since the first run.

@@ -192,7 +192,7 @@ func (d *drive) stage(s remoteStep) stage {
 // findCreated looks for the task that carries this run's id, of a creation that was, or
 // may have been, sent. cause is what broke, nil at a pick-up.
 func (d *drive) findCreated(cause error) error {
-	found, err := d.lookFor(d.backend.created.longest(), d.lookCreated)
+	found, err := d.lookFor(d.backend.created.Longest(), d.lookCreated)
 	switch {
 	case d.ctx.Err() != nil:
 		return ended(d.ctx)

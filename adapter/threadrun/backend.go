@@ -22,12 +22,14 @@ type backend struct {
 	pause pauses
 	// separate: the server was found not to make a thread with its first run.
 	separate atomic.Bool
+	created  adapter.Longest // from a request for a run to the beginning of its answer
 }
 
 // pauses are the waiting times of the backend; tests shorten them.
 type pauses struct {
 	rejoin []time.Duration // before each try to get back to a broken stream
 	busy   []time.Duration // before each try to start on a busy thread
+	settle time.Duration   // the shortest time for which a run is looked for whose request was not answered
 }
 
 var (
@@ -57,6 +59,7 @@ func defaultPauses() pauses {
 	return pauses{
 		rejoin: []time.Duration{50 * ms, 200 * ms, 500 * ms, 1000 * ms, 2000 * ms, 4000 * ms},
 		busy:   []time.Duration{50 * ms, 100 * ms, 250 * ms, 500 * ms, 1000 * ms, 2000 * ms, 4000 * ms},
+		settle: 3 * time.Second,
 	}
 }
 

@@ -146,17 +146,6 @@ func TestServersThatDoNotMakeThreads(t *testing.T) {
 	}
 }
 
-// The POST that makes the thread breaks before the server has seen it.
-func TestLostRequestOfAThreadThatIsNotThere(t *testing.T) {
-	t.Parallel()
-	a := playing(adaptertest.ChatPlay())
-	a.Canned = map[string]*adaptertest.Canned{routeStart: {Times: 2}}
-	tr := run(t, a, adaptertest.NewTask(nil))
-	if tr.Err != nil || a.Work() != 1 || a.Calls(routeStart) != 3 || a.Calls(routeThread) != 0 {
-		t.Errorf("error %v, %d runs, %d POSTs", tr.Err, a.Work(), a.Calls(routeStart))
-	}
-}
-
 // TestRunsOfOthers: whose run an upstream run is, by the marks of this version and of those
 // before it.
 func TestRunsOfOthers(t *testing.T) {

@@ -72,6 +72,12 @@ func untouched(err error) bool {
 	return false
 }
 
+// lostAnswer reports whether the server may have acted on a call that came to no answer
+// of its own: the exchange broke, or a gateway says that it got none.
+func lostAnswer(err error) bool {
+	return notAnswered(err) && !untouched(err) || status(err) == http.StatusBadGateway || status(err) == http.StatusGatewayTimeout
+}
+
 // notAnswered tells an exchange that broke from an answer.
 func notAnswered(err error) bool {
 	var tr *transportError

@@ -60,7 +60,7 @@ func (b *backend) UpdateState(ctx context.Context, link mapping.Link, values jso
 	}
 	path := threadPath(link.Remote) + "/state"
 	err := b.http.writeJSON(ctx, http.MethodPost, path, stateUpdate{Values: values, AsNode: asNode}, nil)
-	if asNode == "" && answered(err) && status(err) != http.StatusNotFound && status(err) != http.StatusConflict {
+	if asNode == "" && answered(err) && !lostAnswer(err) && status(err) != http.StatusNotFound && status(err) != http.StatusConflict {
 		err = b.updateAsEntry(ctx, path, values)
 	}
 	if err != nil {

@@ -1,7 +1,7 @@
 package threadrun
 
 import (
-	"net/http"
+	"context"
 	"strconv"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -10,8 +10,8 @@ import (
 // pickUp gets back to what an earlier call of Run began and did not end. It
 // returns false when there is nothing: then the run is begun. What the log
 // holds is not asked for twice: the stream is continued after the last frame
-// that was logged, and a request whose result is missing is looked for before
-// it is sent again.
+// that was logged, and a request whose result is missing is looked for, never
+// sent again.
 func (s *session) pickUp() (bool, error) {
 	s.replay()
 	switch {
@@ -22,6 +22,7 @@ func (s *session) pickUp() (bool, error) {
 	case !s.t.Open && !s.linked():
 		return false, nil // nothing was sent
 	case !s.t.OneStep && s.logged(s.link.RemoteRun):
+		s.took = s.link.RemoteRun
 		return true, nil
 	}
 	return s.search()
@@ -95,35 +96,33 @@ func (s *session) forget() {
 	s.lastID, s.checkpoints, s.outputs, s.paused, s.told, s.over, s.asked, s.held = "", 0, 0, false, false, false, nil, nil
 }
 
-// search looks for the upstream run of a request that may have been sent. The
-// server lists a run before it answers the request, so a run that is not in
-// the list was never made.
+// search looks for the upstream run of a request that may have been sent. Where the
+// process may have died behind that request, false is no answer: the run is found, or
+// its outcome is unknown.
 func (s *session) search() (bool, error) {
 	linked := s.linked() || s.link.Remote != "" && s.t.Values == nil
 	if !linked {
 		s.link = mapping.Link{Remote: s.threadID()}
 	}
-	run, err := s.findRun()
-	switch {
-	case status(err) == http.StatusNotFound && s.linked() && s.mayCreate():
-		s.creates = true // the request that makes the thread did not get there
-		return false, nil
-	case status(err) == http.StatusNotFound && linked:
-		return false, s.lost("thread")
-	case status(err) == http.StatusNotFound:
-		s.link = s.t.Link // it was never made
-		return false, nil
-	case err != nil:
-		return false, err
-	case run == nil:
-		s.reseed()
-		return false, nil
-	case run.ID == s.link.RemoteRun && s.link.RemoteCheckpoint != "" && s.t.OneStep:
-		s.further = true // that step was read to its end
-		s.forget()
-		return false, nil
+	mustBeThere := linked && !(s.linked() && s.mayCreate())
+	before := ""
+	if s.t.OneStep && s.link.RemoteCheckpoint != "" {
+		before = s.link.RemoteRun // that step was read to its end
 	}
-	return true, s.found(run.ID)
+	run, err := s.lookForRun(before, mustBeThere)
+	switch {
+	case err != nil:
+		return false, s.unresolved(nil, err)
+	case run != nil:
+		s.took = run.ID
+		return true, s.found(run.ID)
+	case s.t.Open:
+		return false, s.unresolved(nil, nil)
+	}
+	if !linked {
+		s.link = s.t.Link
+	}
+	return false, nil
 }
 
 // found goes back to an upstream run whose id the log may not have.
@@ -135,19 +134,10 @@ func (s *session) found(run string) error {
 	return s.began(run)
 }
 
-// reseed makes sure that a run that never came to be sent is given the state
-// once more, if its thread was made for it: whether the state got there is not
-// known. The fold at the start of such a run is that state.
-func (s *session) reseed() {
-	if s.t.Values == nil && s.link.RemoteRun == "" && s.linked() && !s.t.Resume && s.t.State != nil {
-		s.t.Values = s.t.State.JSON()
-	}
-}
-
 // findRun looks for the newest upstream run that was made for this run; nil
 // when there is none. In lockstep there is one for every step.
-func (s *session) findRun() (*runWire, error) {
-	list, err := s.b.runs(s.ctx, s.link.Remote)
+func (s *session) findRun(ctx context.Context) (*runWire, error) {
+	list, err := s.b.runs(ctx, s.link.Remote)
 	if err != nil {
 		return nil, err
 	}

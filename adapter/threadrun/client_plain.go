@@ -3,7 +3,6 @@ package threadrun
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 
@@ -30,23 +29,13 @@ func (s *session) runPlain() error {
 	switch {
 	case s.logged(s.link.RemoteRun):
 		return s.waitPlain()
-	case s.t.Open || s.linked():
-		found, err := s.searchPlain()
-		if err != nil || found {
-			return errOr(err, s.waitPlain)
-		}
+	case s.t.Open:
+		return s.lostPlain(nil)
 	}
 	if err := s.threadPlain(); err != nil {
 		return err
 	}
 	return s.startPlain()
-}
-
-func errOr(err error, next func() error) error {
-	if err != nil {
-		return err
-	}
-	return next()
 }
 
 // threadPlain is openThread: the state goes in by PATCH, else with the input.
@@ -66,7 +55,7 @@ func (s *session) threadPlain() error {
 		return err
 	}
 	_, err := s.b.patchPlain(s.ctx, s.link, s.t.Values)
-	if status(err) == 0 {
+	if status(err) == 0 || lostAnswer(err) {
 		return err
 	}
 	return s.seedByInput(err)
@@ -95,7 +84,7 @@ func (s *session) startPlain() error {
 	switch code := status(err); {
 	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed:
 		return s.waitForPlain(body)
-	case err != nil && notAnswered(err) && !untouched(err) && s.ctx.Err() == nil:
+	case lostAnswer(err) && s.ctx.Err() == nil:
 		return s.lostPlain(err)
 	case err != nil:
 		return err
@@ -121,34 +110,35 @@ func (s *session) plainRequest() plainCreate {
 // waitForPlain runs by POST /runs/wait.
 func (s *session) waitForPlain(body plainCreate) error {
 	body.StreamMode = nil
-	resp, err := s.b.http.send(s.ctx, s.b.http.writes, http.MethodPost, "/runs/wait", body, nil)
-	if err != nil {
-		if notAnswered(err) && !untouched(err) && s.ctx.Err() == nil {
-			return s.lostPlain(err)
-		}
-		return err
-	}
-	defer resp.Body.Close()
 	var res plainResult
-	if err := s.b.http.decode(s.ctx, http.MethodPost, "/runs/wait", resp.Body, &res); err != nil {
+	resp, err := s.b.http.send(s.ctx, s.b.http.writes, http.MethodPost, "/runs/wait", body, nil)
+	if err == nil {
+		defer resp.Body.Close()
+		err = s.b.http.decode(s.ctx, http.MethodPost, "/runs/wait", resp.Body, &res)
+	}
+	switch {
+	case lostAnswer(err) && s.ctx.Err() == nil:
+		return s.lostPlain(err)
+	case err != nil:
 		return err
 	}
 	return s.endPlain(res)
 }
 
-// lostPlain looks for the run of a POST whose answer was lost.
+// lostPlain looks for the run of a POST whose answer was lost, or, where nothing broke,
+// that a process may have sent before it died.
 func (s *session) lostPlain(broke error) error {
-	found, err := s.searchPlain()
+	found, err := s.lookFor(s.searchPlain)
 	if err != nil || !found {
-		return s.unknown(broke)
+		return s.unresolved(broke, err)
 	}
 	return s.waitPlain()
 }
 
-func (s *session) searchPlain() (bool, error) {
+func (s *session) searchPlain(ctx context.Context) (bool, error) {
 	var list []runWire
 	body := map[string]any{"metadata": map[string]string{runKey: s.t.Run.ID}, "limit": 10}
-	if err := s.b.http.askJSON(s.ctx, "/runs/search", body, &list); err != nil {
+	if err := s.b.http.askJSON(ctx, "/runs/search", body, &list); err != nil {
 		return false, err
 	}
 	for _, r := range list {
@@ -164,8 +154,8 @@ func (s *session) searchPlain() (bool, error) {
 // answer may be cut off by whatever stands between.
 func (s *session) waitPlain() error {
 	if s.link.RemoteRun == "" {
-		if found, err := s.searchPlain(); err != nil || !found {
-			return s.unknown(errors.Join(orSilent(nil), err))
+		if found, err := s.lookFor(s.searchPlain); err != nil || !found {
+			return s.unresolved(orSilent(nil), err)
 		}
 	}
 	path := "/runs/" + url.PathEscape(s.link.RemoteRun) + "/wait"

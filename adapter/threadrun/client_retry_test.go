@@ -41,7 +41,7 @@ func TestA13RetriesOfManyRuns(t *testing.T) {
 	}{
 		"overloaded": {adaptertest.Canned{Status: 429, Type: "text/plain", Body: "later"}, mapping.CodeUpstreamError},
 		"starting":   {adaptertest.Canned{Status: 503, Header: map[string]string{"Retry-After": "0"}}, mapping.CodeUpstreamError},
-		"breaking":   {adaptertest.Canned{}, mapping.CodeUpstreamUnreachable},
+		"breaking":   {adaptertest.Canned{}, mapping.CodeOutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

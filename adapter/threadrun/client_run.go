@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
@@ -37,6 +38,10 @@ func (s *session) start(next bool) error {
 // there is nothing to follow. What it needs has left the stack when the
 // stream is waited for.
 func (s *session) open(next bool) (stream io.ReadCloser, done bool, err error) {
+	if next && s.inDoubt() {
+		_, err := s.lookup(nil)
+		return nil, false, err
+	}
 	body := s.request(next)
 	resp, err := s.create(body)
 	if wantsPoint(body, err) {
@@ -120,14 +125,16 @@ func runOf(h http.Header) string {
 }
 
 // create sends the POST that makes the upstream run. It is sent once; again
-// only when the server has certainly not taken it: it could not be reached, it
-// refused, or it was asked and does not have the run. A nil response says that
-// an answer was lost and the run was found: it is followed from its start.
+// only when the server has certainly not taken it: it could not be reached, or it
+// refused. A nil response says that an answer was lost and the run was found: it is
+// followed from its start.
 func (s *session) create(body runCreate) (*http.Response, error) {
 	path := threadPath(s.link.Remote) + "/runs/stream"
 	for try := 0; ; try++ {
+		begun := time.Now()
 		resp, err := s.openStream(http.MethodPost, path, body, "")
 		if err == nil || s.ctx.Err() != nil {
+			s.b.created.Took(time.Since(begun))
 			return resp, err
 		}
 		found, again := s.afterRefusal(err)
@@ -157,7 +164,7 @@ func (s *session) afterRefusal(err error) (found bool, final error) {
 		return false, nil
 	case busy(err), status(err) == http.StatusNotFound:
 		return false, s.whyRefused(err)
-	case notAnswered(err), status(err) == http.StatusBadGateway, status(err) == http.StatusGatewayTimeout:
+	case lostAnswer(err):
 		return s.lookup(err)
 	}
 	return false, err
@@ -187,20 +194,6 @@ func (s *session) whyRefused(err error) error {
 	}
 	s.b.stopStale(s.ctx, s.link.Remote, s.t.Run.ID)
 	return nil
-}
-
-// lookup asks whether the run of a POST that broke was made.
-func (s *session) lookup(broke error) (bool, error) {
-	run, err := s.findRun()
-	switch {
-	case status(err) == http.StatusNotFound && s.creates:
-		return false, nil // the request would have made the thread too
-	case err != nil:
-		return false, s.unknown(broke)
-	case run == nil:
-		return false, nil
-	}
-	return true, s.began(run.ID)
 }
 
 func (s *session) gaveUp(err error) error {

@@ -26,13 +26,14 @@ type session struct {
 
 	target   target
 	link     mapping.Link
-	stopped  bool // yield said false
-	further  bool // the next request asks for one more step, not for a beginning
-	healed   bool // a fresh thread stands in for one that was lost
-	creates  bool // the run's own request makes the thread
-	unfused  bool // the thread had to be made first, although the request should have made it
-	rejoined bool // frames may have been missed
-	empty    int  // steps without output, one after the other
+	stopped  bool   // yield said false
+	further  bool   // the next request asks for one more step, not for a beginning
+	took     string // the upstream run that was picked up; "" for none
+	healed   bool   // a fresh thread stands in for one that was lost
+	creates  bool   // the run's own request makes the thread
+	unfused  bool   // the thread had to be made first, although the request should have made it
+	rejoined bool   // frames may have been missed
+	empty    int    // steps without output, one after the other
 	made     supersteps
 
 	// What the frames of the present upstream run told.

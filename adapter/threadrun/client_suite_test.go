@@ -27,7 +27,7 @@ func quick(up adapter.Upstream) (adapter.Backend, error) {
 		return nil, err
 	}
 	ms := time.Millisecond
-	b.pause = pauses{rejoin: []time.Duration{ms, ms, ms}, busy: []time.Duration{ms, ms, ms}}
+	b.pause = pauses{rejoin: []time.Duration{ms, ms, ms}, busy: []time.Duration{ms, ms, ms}, settle: 20 * ms}
 	return b, nil
 }
 

@@ -221,16 +221,6 @@ func TestA3BrokenStreamsAreContinued(t *testing.T) {
 	}
 }
 
-func TestA10UnansweredPOSTIsSentAgainOnlyWhenItWasNotTaken(t *testing.T) {
-	t.Parallel()
-	a := playing(adaptertest.ChatPlay())
-	a.Canned = map[string]*adaptertest.Canned{routeStart: {Times: 1}}
-	tr := run(t, a, adaptertest.NewTask(nil))
-	if tr.Err != nil || a.Work() != 1 || a.Calls(routeStart) != 2 || a.Calls(routeList) != 1 {
-		t.Errorf("error %v, %d runs, %d POSTs, %d lists", tr.Err, a.Work(), a.Calls(routeStart), a.Calls(routeList))
-	}
-}
-
 func TestA10OutcomeIsUnknownWhenTheServerCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())
@@ -375,10 +365,8 @@ func TestLockstepPickedUpInMidStep(t *testing.T) {
 		runs int
 		want string
 	}{
-		{"nothing was sent", 0, 2, "think"},
 		{"the run is known", 1, 2, "think"},
 		{"its output is logged", 2, 2, ""},
-		{"all but the end is logged", 5, 3, "answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
