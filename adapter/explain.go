@@ -20,6 +20,7 @@ type Reason string
 
 const (
 	ReasonQueue    Reason = "queue"    // runs before it on its thread
+	ReasonUpdate   Reason = "update"   // an agent that is being told of an update of the thread's state
 	ReasonLimit    Reason = "limit"    // a slot of its agent
 	ReasonDelayed  Reason = "delayed"  // the time it was asked to start at
 	ReasonStarting Reason = "starting" // nothing: a bridge is about to take it
@@ -40,6 +41,7 @@ type Explanation struct {
 	Reason   Reason            `json:"reason"`
 	Message  string            `json:"message"` // for people
 	Queue    *QueueReason      `json:"queue,omitempty"`
+	Update   *UpdateReason     `json:"update,omitempty"`
 	Limit    *LimitReason      `json:"limit,omitempty"`
 	Delayed  *DelayedReason    `json:"delayed,omitempty"`
 	Lease    *LeaseReason      `json:"lease,omitempty"`
@@ -71,6 +73,12 @@ type QueuedRun struct {
 	RunID  string            `json:"run_id"`
 	Status mapping.RunStatus `json:"status"`
 	Parked bool              `json:"parked,omitempty"`
+}
+
+// UpdateReason is which bridge tells an agent of an update of the thread's state.
+type UpdateReason struct {
+	Owner string `json:"owner"`
+	Here  bool   `json:"here"` // the one that answers
 }
 
 // LimitReason is the setting that holds a run back.

@@ -38,6 +38,23 @@ var waits = map[string]func(*testing.T) (explained, map[string]string){
 			"queue.place": "2", "queue.before.0.run_id": id(first), "queue.before.0.status": "running", "queue.before.1.run_id": id(second), "status": "pending",
 		}
 	},
+	"update": func(t *testing.T) (explained, map[string]string) {
+		g := newGate(chats(), func(r *http.Request) bool {
+			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/state")
+		}, 1)
+		b := inFront(t, g, asThreads)
+		at := b.thread()
+		b.post(at+"/runs/wait", `{"assistant_id":"agent",`+saysHi+`}`).ok()
+		updated := make(chan struct{})
+		go func() {
+			defer close(updated)
+			b.post(at+"/state", `{"values":{"messages":[]}}`)
+		}()
+		t.Cleanup(func() { g.open(); <-updated })
+		g.await(t)
+		run := b.begin(at, "")
+		return explained{b, run}, map[string]string{"status": "pending", "update.here": "true", "queue": "<nil>"}
+	},
 	"limit": func(t *testing.T) (explained, map[string]string) {
 		b, g := hanging(t, func(a *config.Agent) { a.Concurrency = 1 })
 		b.begin(b.thread(), "")

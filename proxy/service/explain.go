@@ -53,7 +53,8 @@ func (s *explainer) webhook(ctx context.Context, runID string) (*adapter.Webhook
 	return w, nil
 }
 
-// pending: the runs before it come first, then the time, then the agent.
+// pending: the time comes first, then the runs before it, then an update of its thread's
+// state, then the agent.
 func (s *explainer) pending(e *adapter.Explanation, st store.Standing) {
 	used, slots := s.slots(st.Run.Agent)
 	wait := st.Run.RunAfter.Sub(st.Now)
@@ -65,6 +66,9 @@ func (s *explainer) pending(e *adapter.Explanation, st store.Standing) {
 	case st.Ahead > 0:
 		e.Reason, e.Queue = adapter.ReasonQueue, &adapter.QueueReason{Place: st.Ahead, Before: queued(st.Before)}
 		e.Message = fmt.Sprintf("%d runs are before it on its thread, first run %s (%s).", st.Ahead, st.Before[0].ID, st.Before[0].Status)
+	case st.Update != "":
+		e.Reason, e.Update = adapter.ReasonUpdate, &adapter.UpdateReason{Owner: st.Update, Here: st.Update == st.Owner}
+		e.Message = "An update of its thread's state is being told to an agent. It starts when the agent has answered, or when the lease of the bridge that tells it is over."
 	case used >= slots:
 		name := "agents." + st.Run.Agent + ".concurrency"
 		e.Reason, e.Limit = adapter.ReasonLimit, &adapter.LimitReason{Name: name, Value: slots, Used: used, Place: st.Behind + 1}

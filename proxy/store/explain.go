@@ -14,9 +14,11 @@ type Standing struct {
 	Now    time.Time // of the database
 	Holder string    // the process that has it; "": none
 	Here   bool      // that is this one
+	Owner  string    // this process
 	Until  time.Time // the end of that process's lease; zero: it never ends, or there is no holder
 	Before []mapping.Run
 	Ahead  int           // how many runs of the thread it waits for; Before are the first
+	Update string        // the process that holds the thread for a state update (HoldUpdate); "": none
 	Behind int           // pending runs of the agent that were made before it
 	Steps  int           // updates it has logged
 	Last   mapping.Event // the newest it has logged, without data
@@ -36,7 +38,7 @@ func (s *Store) Standing(ctx context.Context, threadID, runID string) (st Standi
 		if err != nil {
 			return err
 		}
-		st = Standing{Run: row.Run, Thread: th.Thread, Now: timeOf(t.now), Holder: row.holder, Here: row.holder != "" && row.holder == s.owner}
+		st = Standing{Run: row.Run, Thread: th.Thread, Now: timeOf(t.now), Holder: row.holder, Here: row.holder != "" && row.holder == s.owner, Owner: s.owner}
 		for _, part := range []func(*tx, runRow) error{st.queue, st.lease, st.progress} {
 			if err := part(t, row); err != nil {
 				return err
@@ -71,6 +73,9 @@ func (st *Standing) queue(t *tx, row runRow) error {
 			return err
 		}
 		st.Before = append(st.Before, before.Run)
+	}
+	if err := ifAny(t.get(`SELECT holder FROM updates WHERE thread = $1`, in{row.thread}, out{&st.Update})); err != nil {
+		return err
 	}
 	return t.get(`SELECT count(*) FROM runs WHERE status = 'pending' AND agent = $1 AND id < $2`, in{row.Agent, row.key}, out{&st.Behind})
 }
