@@ -32,20 +32,17 @@ func scenes() []scene {
 	return []scene{
 		{name: "threads before steps that are listed", peer: steps(adaptertest.Python), play: threadScene{}.play},
 		{name: "threads before steps that are not", peer: steps(adaptertest.JS), play: threadScene{}.play},
-		{name: "threads before a graph", peer: graph, play: threadScene{tells: true, graph: true}.play},
+		{name: "threads before a graph", peer: graph, play: threadScene{}.play},
 		{name: "tasks in lockstep, with keys", peer: steps(adaptertest.Python), environ: pulled("lockstep"), play: taskScene{keys: true}.play},
 		{name: "tasks in lockstep, without keys", peer: steps(adaptertest.Python), environ: pulled("lockstep"), play: taskScene{}.play},
 		{name: "tasks before steps that are not listed", peer: steps(adaptertest.JS), environ: pulled("lockstep"), play: taskScene{keys: true}.play},
-		{name: "tasks before a graph", peer: graph, play: taskScene{tells: true, graph: true, keys: true}.play},
+		{name: "tasks before a graph", peer: graph, play: taskScene{keys: true}.play},
 	}
 }
 
 // threadScene is a client of threads and runs: two runs one after the other, the
 // first of which is followed, and two more to see that the thread is free.
-type threadScene struct {
-	tells bool // the agent can tell of every call whether it came
-	graph bool
-}
+type threadScene struct{}
 
 const crashThread = "/threads/11111111-2222-4333-8444-555555555555"
 
@@ -97,7 +94,7 @@ func (s threadScene) checkRuns(t *testing.T, d *doomed, peer adaptertest.Peer) {
 		joined := d.get(crashThread + "/runs/" + id + "/join")
 		switch status := dig(r, "status"); {
 		case status == "success":
-		case !s.tells && status == "error" && joined.at("__error__.error") == "outcome_unknown":
+		case status == "error" && joined.at("__error__.error") == "outcome_unknown":
 			lost++
 		default:
 			t.Errorf("a run is %v: %.300s", status, joined.body)
@@ -117,8 +114,8 @@ func (s threadScene) checkRuns(t *testing.T, d *doomed, peer adaptertest.Peer) {
 func checkWork(t *testing.T, peer adaptertest.Peer, runs, lost int) {
 	t.Helper()
 	if a, ok := peer.(*adaptertest.ThreadAgent); ok {
-		if a.Work() != runs {
-			t.Errorf("the graph made %d runs, want %d", a.Work(), runs)
+		if a.Work() > runs || a.Work() < runs-lost {
+			t.Errorf("the graph made %d runs of %d, %d of them with unknown outcome", a.Work(), runs, lost)
 		}
 		return
 	}
@@ -130,7 +127,7 @@ func checkWork(t *testing.T, peer adaptertest.Peer, runs, lost int) {
 
 // taskScene is a client of tasks and steps, and a second task to see that
 // everything goes on.
-type taskScene struct{ tells, graph, keys bool }
+type taskScene struct{ keys bool }
 
 func (s taskScene) play(t *testing.T, d *doomed, peer adaptertest.Peer) {
 	lost := 0
@@ -186,7 +183,7 @@ func (s taskScene) checkTask(t *testing.T, d *doomed, at string, steps []answer)
 	last := steps[len(steps)-1]
 	switch code := last.at("additional_output.error.type"); {
 	case code == nil && len(listed) == 3:
-	case !s.tells && code == "outcome_unknown":
+	case code == "outcome_unknown":
 		lost = 1
 	default:
 		t.Errorf("%d steps, the last one %.300s", len(listed), last.body)
