@@ -62,7 +62,7 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	return &Engine{
 		st: st, log: log, cfg: cfg, agents: agents, meter: meter, hook: hook, zap: logger.Named("engine"),
 		root: root, stop: stop, wake: make(chan struct{}, 1), live: map[string]*execution{}, broken: map[string]bool{}, timers: map[string]*appointment{},
-		forgetting: make(chan struct{}, 1), lease: lease{clock: sinceBoot()},
+		forgetting: make(chan struct{}, 1), lease: newLease(sinceBoot()),
 	}
 }
 

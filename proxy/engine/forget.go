@@ -38,7 +38,8 @@ func (e *Engine) forgetLater(gone []store.Gone) {
 
 // Forget deletes an agent's copies of a deleted thread where its configuration
 // asks for that (upstream_threads: delete). Best effort: the thread is gone
-// here either way.
+// here either way. It needs no permit: an agent's copy belongs to one thread, so that
+// deleting it late, or twice, is deleting it once.
 func (e *Engine) Forget(ctx context.Context, links []mapping.Link) {
 	for _, l := range links {
 		agent := e.agents[l.Agent]

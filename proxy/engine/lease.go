@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -27,6 +28,14 @@ type lease struct {
 	clock func() time.Duration // sinceBoot
 	until time.Duration        // by clock; 0: it never ends
 	lapse *time.Timer          // goes off at until, later by the time that the machine was suspended
+	lasts context.Context      // ends when the lease is found to be over; the next lease has one of its own
+	end   context.CancelFunc   // of lasts
+}
+
+func newLease(clock func() time.Duration) lease {
+	l := lease{clock: clock}
+	l.lasts, l.end = context.WithCancel(context.Background())
+	return l
 }
 
 // keepLease renews the lease as long as ctx lasts, where other processes could
@@ -101,8 +110,33 @@ func (x *execution) stillHolds() error {
 	return errLeaseLost
 }
 
-// leaseLost stops all executions: they may be going on elsewhere.
+// UnderLease puts calls of agents that belong to no execution under a permit: none that
+// must not be made twice is sent when the lease of this process is over, nor under a later
+// lease, as another process may have acted meanwhile. The context ends with the lease, and
+// with the function, which must be called. It is to be asked for before the process writes
+// down that it is about to make the calls.
+func (e *Engine) UnderLease(ctx context.Context) (context.Context, context.CancelFunc) {
+	e.mu.Lock()
+	lasts := e.lease.lasts
+	e.mu.Unlock()
+	ctx, end := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(lasts, func() { end(errLeaseLost) })
+	may := func() error {
+		if lasts.Err() != nil || !e.holds() {
+			end(errLeaseLost)
+		}
+		return context.Cause(ctx)
+	}
+	return adapter.WithPermit(ctx, may), func() { stop(); end(nil) }
+}
+
+// leaseLost stops all executions, and what else is done under the lease: it may be going
+// on elsewhere.
 func (e *Engine) leaseLost() []*execution {
+	e.mu.Lock()
+	e.lease.end()
+	e.lease.lasts, e.lease.end = context.WithCancel(context.Background())
+	e.mu.Unlock()
 	list := e.executions()
 	for _, x := range list {
 		x.cancel(errLeaseLost)

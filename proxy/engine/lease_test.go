@@ -66,6 +66,46 @@ func TestC2NothingIsSentAfterTheLease(t *testing.T) {
 	}
 }
 
+// TestC2NothingIsSentUnderALaterLease: a call that belongs to no execution, as a state
+// update, is not sent when the lease is over that it was begun under, though there is a new one.
+func TestC2NothingIsSentUnderALaterLease(t *testing.T) {
+	t.Parallel()
+	var posts atomic.Int64
+	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
+	t.Cleanup(agent.Close)
+	client := &http.Client{Transport: adapter.Permitted(&http.Transport{DisableKeepAlives: true})}
+	post := func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, agent.URL, nil)
+		if err != nil {
+			return err
+		}
+		res, err := client.Do(req)
+		if err == nil {
+			res.Body.Close()
+		}
+		return err
+	}
+	b := setup(t, &script{opaque: true, run: twoSteps})
+	b.Lease(time.Minute)
+	ctx, stop := b.UnderLease(t.Context())
+	defer stop()
+	if err := post(ctx); err != nil || posts.Load() != 1 {
+		t.Fatalf("under the lease: %v, %d calls arrived", err, posts.Load())
+	}
+	for name, lose := range map[string]func(){
+		"suspended": func() { b.Suspend(2 * time.Minute) },
+		"renewed":   func() { b.Lapse(); b.Lease(time.Minute) },
+	} {
+		b.Lease(time.Minute)
+		ctx, stop := b.UnderLease(t.Context())
+		lose()
+		if err := post(ctx); err == nil || posts.Load() != 1 || ctx.Err() == nil {
+			t.Errorf("%s: %v, %d calls arrived", name, err, posts.Load())
+		}
+		stop()
+	}
+}
+
 // TestSuspendedMachineHoldsNoLease: Go's monotonic clock stands still meanwhile.
 func TestSuspendedMachineHoldsNoLease(t *testing.T) {
 	t.Parallel()

@@ -117,8 +117,11 @@ func (u *stateUpdate) writer(ctx context.Context) (mapping.Link, adapter.StateWr
 
 // throughAgent has the agent reduce the update. The thread is held meanwhile, so that
 // nothing that would refuse the update comes between the agent and the log, and the
-// agent is told once. A client that leaves does not end it half done.
+// agent is told once, under the lease that the thread is held by. A client that leaves does
+// not end it half done.
 func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint, err error) {
+	leased, stop := u.engine.UnderLease(context.WithoutCancel(ctx))
+	defer stop()
 	if u.held, err = u.st.HoldUpdate(ctx, u.thread.ID, u.thread.Head, u.key); err != nil {
 		return made, err
 	}
@@ -131,8 +134,10 @@ func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint
 	if w == nil {
 		return u.reduce(ctx)
 	}
-	read, taken, refused := u.tell(ctx, w, link)
+	read, taken, refused := u.tell(leased, w, link)
 	switch {
+	case leased.Err() != nil:
+		return made, store.UpdateLost(u.thread.ID)
 	case cannotUpdate(refused):
 		return u.reduce(ctx)
 	case refused != nil && taken == 0:

@@ -16,16 +16,22 @@ import (
 // keeper is a thread/run agent that takes state updates and counts them.
 type keeper struct {
 	*agent
-	before func() // called when an update comes in
+	before func()                      // called when an update comes in
+	call   func(context.Context) error // made before the update is taken
 
 	mu       sync.Mutex
 	messages []json.RawMessage
 	told     int
 }
 
-func (k *keeper) UpdateState(_ context.Context, _ mapping.Link, values json.RawMessage, _ string) (adapter.State, error) {
+func (k *keeper) UpdateState(ctx context.Context, _ mapping.Link, values json.RawMessage, _ string) (adapter.State, error) {
 	if k.before != nil {
 		k.before()
+	}
+	if k.call != nil {
+		if err := k.call(ctx); err != nil {
+			return adapter.State{}, mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable, "The call was not made: %v.", err)
+		}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

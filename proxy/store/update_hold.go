@@ -75,8 +75,7 @@ func (s *Store) mayUpdate(t *tx, key int64, threadID, token string) error {
 	if token != "" {
 		ended, err := t.exec(`DELETE FROM updates WHERE thread = $1 AND token = $2`, key, token)
 		if err == nil && ended == 0 {
-			err = mapping.Errorf(mapping.Conflict, codeUpdateLost,
-				"Thread %q was not held for the update until its end: this bridge was cut off from its database for too long. The agent may have taken the update; then the thread's next run begins with it.", threadID)
+			err = UpdateLost(threadID)
 		}
 		s.tell(t, NoticePending, "")
 		return err
@@ -90,6 +89,12 @@ func (s *Store) mayUpdate(t *tx, key int64, threadID, token string) error {
 		err = errUpdating(threadID)
 	}
 	return err
+}
+
+// UpdateLost is the Conflict of an update that this process had no time to end.
+func UpdateLost(threadID string) error {
+	return mapping.Errorf(mapping.Conflict, codeUpdateLost,
+		"Thread %q was not held for the update until its end: this bridge was cut off from its database for too long. The agent may have taken the update; then the thread's next run begins with it.", threadID)
 }
 
 func errUpdating(threadID string) error {

@@ -1,0 +1,63 @@
+package service_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/jackc/pgx/v5"
+)
+
+// TestC2StateUpdateIsNotSentAfterTheLease: the lease of a process ends when it holds a thread
+// for a state update and has not told the agent. Another process may have gone on with the thread by then.
+func TestC2StateUpdateIsNotSentAfterTheLease(t *testing.T) {
+	t.Parallel()
+	b := replicas(t, 1)[0]
+	var posts atomic.Int64
+	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
+	t.Cleanup(agent.Close)
+	client := &http.Client{Transport: adapter.Permitted(&http.Transport{DisableKeepAlives: true})}
+	k := &keeper{call: func(ctx context.Context) error {
+		endLeases(t, b.path)
+		select {
+		case <-ctx.Done(): // at the next beat
+		case <-time.After(time.Minute):
+		}
+		req, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodPost, agent.URL, nil)
+		if err != nil {
+			return err
+		}
+		res, err := client.Do(req)
+		if err == nil {
+			res.Body.Close()
+		}
+		return err
+	}}
+	thread := b.keeps(t, k)
+	_, err := b.States.Update(t.Context(), thread, adds("one"))
+	if code := mapping.Classify(err).Code; code != "state_update_lost" || posts.Load() != 0 || k.told != 0 {
+		t.Errorf("%v; %d calls arrived, %d updates were taken", err, posts.Load(), k.told)
+	}
+	k.call = nil
+	if _, err := b.States.Update(t.Context(), thread, adds("two")); err != nil || k.told != 1 {
+		t.Errorf("under the next lease: %v, %d updates were taken", err, k.told)
+	}
+}
+
+func endLeases(t *testing.T, dsn string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if _, err := conn.Exec(t.Context(), "UPDATE processes SET until_us = 0"); err != nil {
+		t.Error(err)
+	}
+}
