@@ -182,8 +182,16 @@ func dropArtifact(t *tx, key, blob int64) error {
 	return dropBlob(t, blob)
 }
 
+// dropBlob removes bytes that no artifact refers to any more: a copied thread shares those
+// of its files. The row is locked first, so that of two threads that leave the bytes at
+// once the second one finds that it is the last.
 func dropBlob(t *tx, blob int64) error {
-	return deleteAll(t, blob, []string{`DELETE FROM chunks WHERE blob = $1`, `DELETE FROM blobs WHERE id = $1`})
+	const unused = ` AND NOT EXISTS (SELECT 1 FROM artifacts WHERE blob = $1)`
+	return deleteAll(t, blob, []string{
+		`UPDATE blobs SET loose = loose WHERE id = $1`,
+		`DELETE FROM chunks WHERE blob = $1` + unused,
+		`DELETE FROM blobs WHERE id = $1` + unused,
+	})
 }
 
 // publish makes staged artifacts visible, writes small files and drops paths,

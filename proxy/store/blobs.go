@@ -253,7 +253,8 @@ func sweepBlobs(t *tx) error {
 	return nil
 }
 
-// copyArtifacts gives a copied thread its own bytes under the same ids.
+// copyArtifacts gives a copied thread the same files under the same ids. They share their
+// bytes, which stay until the last thread has left them (dropBlob).
 func copyArtifacts(t *tx, from, to int64) error {
 	var rows []artifactRow
 	err := t.each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0`, in{from}, func(scan func(...any) error) error {
@@ -266,14 +267,7 @@ func copyArtifacts(t *tx, from, to int64) error {
 		return err
 	}
 	for _, row := range rows {
-		blob, err := insertBlob(t, false)
-		if err != nil {
-			return err
-		}
-		if _, err := t.exec(`INSERT INTO chunks (blob, n, data) SELECT $2, n, data FROM chunks WHERE blob = $1`, row.blob, blob); err != nil {
-			return err
-		}
-		if err := insertArtifact(t, to, 0, blob, row.Artifact, false); err != nil {
+		if err := insertArtifact(t, to, 0, row.blob, row.Artifact, false); err != nil {
 			return err
 		}
 	}

@@ -29,10 +29,12 @@ func (s *Store) DeleteThread(ctx context.Context, id string) error {
 }
 
 // threadParts remove what hangs on a thread, children first. Rows of the outbox
-// stay: they have their own body.
+// stay: they have their own body. The bytes of files stay that another thread refers to;
+// their rows are locked first, see dropBlob.
 var threadParts = []string{
-	`DELETE FROM chunks WHERE blob IN (SELECT blob FROM artifacts WHERE thread = $1)`,
-	`DELETE FROM blobs WHERE id IN (SELECT blob FROM artifacts WHERE thread = $1)`,
+	`UPDATE blobs SET loose = loose WHERE id IN (SELECT blob FROM artifacts WHERE thread = $1)`,
+	`DELETE FROM chunks WHERE blob IN (SELECT blob FROM artifacts a WHERE a.thread = $1` + ofNoOther + `)`,
+	`DELETE FROM blobs WHERE id IN (SELECT blob FROM artifacts a WHERE a.thread = $1` + ofNoOther + `)`,
 	`DELETE FROM artifacts WHERE thread = $1`,
 	`DELETE FROM links WHERE thread = $1`,
 	`DELETE FROM crons WHERE thread = $1`,
@@ -44,6 +46,8 @@ var threadParts = []string{
 	`DELETE FROM thread_seq WHERE thread = $1`,
 	`DELETE FROM threads WHERE id = $1`,
 }
+
+const ofNoOther = ` AND NOT EXISTS (SELECT 1 FROM artifacts o WHERE o.blob = a.blob AND o.thread <> $1)`
 
 func deleteAll(t *tx, key int64, parts []string) error {
 	for _, text := range parts {

@@ -159,7 +159,8 @@ func (s *Store) deleteThreads(t *tx, list []Overdue) (gone []Gone, err error) {
 // manyParts are threadParts for deletedAtOnce threads.
 var manyParts = func() (texts []string) {
 	for _, text := range threadParts {
-		texts = append(texts, strings.Replace(text, "= $1", "IN ("+list(1, deletedAtOnce)+")", 1))
+		many := list(1, deletedAtOnce)
+		texts = append(texts, strings.NewReplacer("= $1", "IN ("+many+")", "<> $1", "NOT IN ("+many+")").Replace(text))
 	}
 	return texts
 }()

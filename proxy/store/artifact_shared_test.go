@@ -1,0 +1,211 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/zap"
+)
+
+// bytesKept is how many bytes of files a database holds, and of how many.
+func bytesKept(t *testing.T, dsn string) (size, blobs int) {
+	t.Helper()
+	const total = `SELECT (SELECT coalesce(sum(length(data)), 0) FROM chunks), (SELECT count(*) FROM blobs)`
+	if !strings.HasPrefix(dsn, "postgres") {
+		db, err := sql.Open("sqlite", "file:"+dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if err := db.QueryRow(total).Scan(&size, &blobs); err != nil {
+			t.Fatal(err)
+		}
+		return size, blobs
+	}
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if err := conn.QueryRow(t.Context(), total).Scan(&size, &blobs); err != nil {
+		t.Fatal(err)
+	}
+	return size, blobs
+}
+
+// sharing is a thread with a large file and one that a run has written, and copies of it.
+type sharing struct {
+	*bench
+	dsn    string
+	run    store.Created
+	copies []string
+}
+
+const largeFile = 1 << 20
+
+func shared(t *testing.T, dsn string, copies int) sharing {
+	t.Helper()
+	b := openAt(t, dsn, store.Options{Synchronous: "normal"})
+	s := sharing{bench: b, dsn: dsn, run: b.create(newThreadRun())}
+	b.save(s.run.Thread.ID, "large", strings.Repeat("x", largeFile), false)
+	b.writes(s.run, "small", "of the run")
+	b.end(s.run, mapping.RunSuccess)
+	for range copies {
+		th, err := b.CopyThread(b.ctx, s.run.Thread.ID, id())
+		b.ok(err)
+		s.copies = append(s.copies, th.ID)
+	}
+	return s
+}
+
+func (s sharing) wantWhole(what, thread string) {
+	s.t.Helper()
+	if d := cmp.Diff(map[string]string{"large": strings.Repeat("x", largeFile), "small": "of the run"}, s.kept(thread)); d != "" {
+		s.t.Errorf("%s: the files are not whole: %.200s", what, d)
+	}
+}
+
+// sweep has threads deleted whose time is over, all at once.
+func (s sharing) sweep(threads ...string) {
+	s.t.Helper()
+	for _, th := range threads {
+		_, err := s.PatchThread(s.ctx, th, nil, &store.Expire{At: time.Now().Add(time.Second)})
+		s.ok(err)
+	}
+	list, _ := s.overdue(at(time.Now().Add(time.Hour)))
+	gone, err := s.DeleteThreads(s.ctx, list)
+	s.ok(err)
+	if len(gone) != len(threads) {
+		s.t.Errorf("%d threads are deleted, want %d", len(gone), len(threads))
+	}
+}
+
+// onEach runs a test over a database of each kind.
+func onEach(t *testing.T, test func(t *testing.T, dsn string)) {
+	t.Helper()
+	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) { test(t, fresh(t)) })
+}
+
+// TestE24CopiedThreadsShareTheirBytes: copying a thread writes no bytes of its files again,
+// and the bytes are gone when the last thread is.
+func TestE24CopiedThreadsShareTheirBytes(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, dsn string) {
+		s := shared(t, dsn, 0)
+		size, blobs := bytesKept(t, dsn)
+		for range 5 {
+			th, err := s.CopyThread(s.ctx, s.run.Thread.ID, id())
+			s.ok(err)
+			s.copies = append(s.copies, th.ID)
+		}
+		of, err := s.CopyThread(s.ctx, s.copies[0], id())
+		s.ok(err)
+		s.copies = append(s.copies, of.ID)
+		if after, n := bytesKept(t, dsn); after != size || n != blobs {
+			t.Errorf("%d bytes in %d files after six copies, %d in %d before", after, n, size, blobs)
+		}
+		s.ok(s.DeleteThread(s.ctx, s.run.Thread.ID))
+		for len(s.copies) > 0 {
+			s.wantWhole("a copy", s.copies[0])
+			s.ok(s.DeleteThread(s.ctx, s.copies[0]))
+			s.copies = s.copies[1:]
+		}
+		if size, blobs = bytesKept(t, dsn); size != 0 || blobs != 0 {
+			t.Errorf("%d bytes in %d files are left of threads that are gone", size, blobs)
+		}
+	})
+}
+
+// TestFilesOutliveWhatHappensToAThreadThatSharesThem: whatever takes bytes from one thread
+// leaves them to the other.
+func TestFilesOutliveWhatHappensToAThreadThatSharesThem(t *testing.T) {
+	t.Parallel()
+	for name, happens := range map[string]func(s sharing, thread string){
+		"a client writes again": func(s sharing, thread string) {
+			s.save(thread, "large", "now small", false)
+			s.save(thread, "small", "of a client", false)
+		},
+		"a run writes again and is deleted": func(s sharing, thread string) {
+			second := s.create(newRun(thread, mapping.StrategyReject))
+			s.writes(second, "large", "changed", "small", "")
+			s.end(second, mapping.RunSuccess)
+			s.ok(s.DeleteRun(s.ctx, thread, second.Run.ID))
+			s.wantWhole("after the rollback", thread)
+		},
+		"a run writes the same and removes it": func(s sharing, thread string) {
+			second := s.create(newRun(thread, mapping.StrategyReject))
+			s.writes(second, "small", "of the run")
+			s.writes(second, "small", "")
+			s.end(second, mapping.RunSuccess)
+		},
+		"the run is deleted": func(s sharing, thread string) {
+			if thread == s.run.Thread.ID {
+				s.ok(s.DeleteRun(s.ctx, thread, s.run.Run.ID))
+			}
+		},
+		"the thread is deleted": func(s sharing, thread string) { s.ok(s.DeleteThread(s.ctx, thread)) },
+		"retention deletes it":  func(s sharing, thread string) { s.sweep(thread) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onEach(t, func(t *testing.T, dsn string) {
+				s := shared(t, dsn, 2)
+				all := []string{s.run.Thread.ID, s.copies[0], s.copies[1]}
+				happens(s, all[0])
+				s.wantWhole("a copy", all[1])
+				happens(s, all[1])
+				s.wantWhole("the other copy", all[2])
+			})
+		})
+	}
+}
+
+// TestSweptThreadsLeaveSharedBytes: many are deleted in one statement, and some stay.
+func TestSweptThreadsLeaveSharedBytes(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, dsn string) {
+		s := shared(t, dsn, 4)
+		s.sweep(s.run.Thread.ID, s.copies[0], s.copies[1])
+		s.wantWhole("a copy", s.copies[2])
+		s.sweep(s.copies[2:]...)
+		if size, blobs := bytesKept(t, dsn); size != 0 || blobs != 0 {
+			t.Errorf("%d bytes in %d files are left", size, blobs)
+		}
+	})
+}
+
+// TestBytesGoWithTheLastOfThreadsThatAreDeletedAtOnce: by several processes on PostgreSQL.
+func TestBytesGoWithTheLastOfThreadsThatAreDeletedAtOnce(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, dsn string) {
+		s := shared(t, dsn, 8)
+		replicas := []*store.Store{s.Store}
+		if strings.HasPrefix(dsn, "postgres") {
+			other, err := store.Open(t.Context(), dsn, store.Options{Synchronous: "normal"}, zap.NewNop())
+			s.ok(err)
+			t.Cleanup(func() { _ = other.Close() })
+			replicas = append(replicas, other)
+		}
+		var all sync.WaitGroup
+		for i, thread := range append(s.copies, s.run.Thread.ID) {
+			all.Go(func() {
+				if err := replicas[i%len(replicas)].DeleteThread(s.ctx, thread); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if size, blobs := bytesKept(t, dsn); size != 0 || blobs != 0 {
+			t.Errorf("%d bytes in %d files are left", size, blobs)
+		}
+	})
+}

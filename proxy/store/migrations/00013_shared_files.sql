@@ -1,0 +1,6 @@
+-- Threads that were copied share the bytes of their files: those of a blob go with the last
+-- row that refers to it.
+
+-- +goose Up
+DROP INDEX artifacts_staged;
+CREATE INDEX artifacts_blob ON artifacts (blob);
