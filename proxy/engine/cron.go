@@ -98,7 +98,7 @@ func (e *Engine) serveCrons(ctx context.Context) (time.Time, error) {
 // serveCron makes the run of a tick and moves the cron on. false: neither could be
 // done for now.
 func (e *Engine) serveCron(ctx context.Context, c mapping.Cron, now time.Time) bool {
-	ctx, stop := context.WithTimeout(mapping.WithPrincipal(ctx, mapping.Principal{ID: c.Owner, Tenant: c.Tenant}), cronTimeout)
+	ctx, stop := context.WithTimeout(mapping.WithPrincipal(ctx, e.ownerOf(c)), cronTimeout)
 	defer stop()
 	why := ""
 	if err := e.tick(ctx, c); err != nil {
@@ -118,6 +118,23 @@ func (e *Engine) serveCron(ctx context.Context, c mapping.Cron, now time.Time) b
 		return false
 	}
 	return true
+}
+
+// ownerOf is for whom a cron's runs are made: the key that made it, with the agents it may use
+// now. Of a key that is not configured any more nobody knows which these were, so that its
+// cron has its own agent alone. Without keys nobody is confined.
+func (e *Engine) ownerOf(c mapping.Cron) mapping.Principal {
+	p := mapping.Principal{ID: c.Owner, Tenant: c.Tenant}
+	for _, k := range e.cfg.Auth.Keys {
+		if k.ID == c.Owner && k.Tenant == c.Tenant {
+			p.Agents = append(p.Agents, k.Agents...) // nil for none: all
+			return p
+		}
+	}
+	if len(e.cfg.Auth.Keys) > 0 {
+		p.Agents = []string{c.Agent}
+	}
+	return p
 }
 
 // passes tells whether a refusal is of the moment, so that the same tick is worth

@@ -82,6 +82,9 @@ func (s *crons) Search(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron
 // tick makes the run of a cron's tick, the same way as a request for it. The tick
 // is its idempotency key: made twice, it is one run.
 func (c *core) tick(ctx context.Context, cr mapping.Cron) error {
+	if err := c.seesThread(ctx, cr); err != nil {
+		return err
+	}
 	n, err := runOf(cr)
 	if err != nil {
 		return err
@@ -93,6 +96,21 @@ func (c *core) tick(ctx context.Context, cr mapping.Cron) error {
 	o.Background = true
 	o.New.IdempotencyRoute, o.New.IdempotencyKey = "cron", cr.ID+"/"+strconv.FormatInt(cr.Next.UnixMicro(), 10)
 	_, err = c.engine.Begin(ctx, o)
+	return err
+}
+
+// seesThread refuses a tick on a thread that is out of its key's sight, which it goes when
+// another agent is set to work on it. A cron of a thread that is deleted is deleted with it.
+func (c *core) seesThread(ctx context.Context, cr mapping.Cron) error {
+	if cr.ThreadID == "" {
+		return nil
+	}
+	_, err := c.st.Thread(ctx, cr.ThreadID)
+	if notFound(err) {
+		return mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound,
+			"The key %q, which made this cron, may not see thread %s any more: an agent has worked on it that the key may not use. "+
+				"Make the cron on another thread, or with a key that may use all of the thread's agents.", cr.Owner, cr.ThreadID)
+	}
 	return err
 }
 

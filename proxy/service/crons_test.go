@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,7 +56,7 @@ type clockwork struct {
 	close func()
 }
 
-func wind(t *testing.T, path string, a adapter.Backend) *clockwork {
+func wind(t *testing.T, path string, a adapter.Backend, keys ...config.Key) *clockwork {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
 	if err != nil {
@@ -67,8 +68,13 @@ func wind(t *testing.T, path string, a adapter.Backend) *clockwork {
 	}
 	cfg := config.Default()
 	cfg.DefaultAgent = "a"
-	cfg.Agents["a"] = config.DefaultAgent()
-	e := engine.New(st, log, cfg, map[string]*engine.Agent{"a": engine.NewAgent("a", cfg.Agents["a"], a)}, cronMeter{}, nil, zap.NewNop())
+	cfg.Auth.Keys = keys
+	agents := map[string]*engine.Agent{}
+	for _, name := range []string{"a", "b"} {
+		cfg.Agents[name] = config.DefaultAgent()
+		agents[name] = engine.NewAgent(name, cfg.Agents[name], a)
+	}
+	e := engine.New(st, log, cfg, agents, cronMeter{}, nil, zap.NewNop())
 	svc, err := service.New(st, log, e, cfg, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
@@ -317,6 +323,62 @@ func TestE20CronsOfAnotherTenant(t *testing.T) {
 			t.Errorf("%+v %v", list, err)
 		}
 	})
+}
+
+// TestCronStopsWhereItsKeySeesNoMore: another agent is set to work on the thread of a cron.
+// Keys that may not use that agent see the thread no more, nor do the ticks of their crons, also
+// once the key is gone; a key that may use it, and a bridge without keys, go on.
+func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
+	t.Parallel()
+	whole := config.Key{ID: "whole"}
+	for name, c := range map[string]struct {
+		key   string
+		keys  []config.Key // when it ticks
+		stops bool
+	}{
+		"a key for one agent":            {"limited", []config.Key{whole, {ID: "limited", Agents: []string{"a"}}}, true},
+		"a key for both agents":          {"limited", []config.Key{whole, {ID: "limited", Agents: []string{"a", "b"}}}, false},
+		"a key for all":                  {"whole", []config.Key{whole}, false},
+		"a key that is there no more":    {"limited", []config.Key{whole}, true},
+		"a key of another tenant by now": {"limited", []config.Key{whole, {ID: "limited", Tenant: "t"}}, true},
+		"without keys":                   {"", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, path string) {
+				w := wind(t, path, cronAgent{}, c.keys...)
+				defer w.close()
+				made := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: c.key})
+				th, err := w.Threads.Create(made, adapter.NewThread{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := everyHour()
+				n.Run.ThreadID = th.ID
+				cr, err := w.Crons.Create(made, n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour + time.Second)
+				w.want(t, 1, "while the cron's agent is alone")
+				join := everyHour().Run
+				join.Agent, join.ThreadID = "b", th.ID
+				if _, err := w.Runs.Start(t.Context(), join); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2 * time.Hour)
+				runs := 4
+				if c.stops {
+					runs = 2
+				}
+				w.want(t, runs, "after two more ticks")
+				got, err := w.Crons.Get(t.Context(), cr.ID)
+				if err != nil || (got.Error != "") != c.stops || c.stops && !strings.Contains(got.Error, `"`+c.key+`"`) || !got.Next.After(time.Now()) {
+					t.Errorf("the cron says %q, its next tick is %s, %v", got.Error, got.Next, err)
+				}
+			})
+		})
+	}
 }
 
 // A process that dies after it made a tick's run, and before it noted so, leaves
