@@ -49,8 +49,9 @@ type Engine struct {
 	timers   map[string]*appointment // what is due later, by what it is and for which run
 	broken   map[string]bool         // runs whose end panicked
 	lease    lease
-	draining bool // no new runs are taken
-	stopped  bool // nothing is started any more
+	under    map[*context.CancelCauseFunc]struct{} // what UnderLease has given and not ended
+	draining bool                                  // no new runs are taken
+	stopped  bool                                  // nothing is started any more
 	removed  func(mapping.Run)
 }
 
@@ -62,6 +63,7 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	return &Engine{
 		st: st, log: log, cfg: cfg, agents: agents, meter: meter, hook: hook, zap: logger.Named("engine"),
 		root: root, stop: stop, wake: make(chan struct{}, 1), live: map[string]*execution{}, broken: map[string]bool{}, timers: map[string]*appointment{},
+		under:      map[*context.CancelCauseFunc]struct{}{},
 		forgetting: make(chan struct{}, 1), lease: lease{clock: sinceBoot()},
 	}
 }
@@ -73,9 +75,9 @@ func (e *Engine) Start(ctx context.Context) error {
 	if e.st.Shared() {
 		e.beat(ctx)
 		e.spawn(func() { e.keepLease(e.root) })
-		e.spawn(func() { e.keepComparing(e.root) })
 		e.spawn(func() { e.hear(e.root) })
 	}
+	e.spawn(func() { e.keepComparing(e.root) })
 	if err := e.watchUnpulled(ctx); err != nil {
 		return err
 	}

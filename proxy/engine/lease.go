@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -101,8 +102,36 @@ func (x *execution) stillHolds() error {
 	return errLeaseLost
 }
 
+// UnderLease is for calls of an agent that belong to no run and must not be made twice, or
+// late. The context ends with the lease of this process, and from then on no such call
+// is written (adapter.Permitted), whatever lease comes after. It is to be begun before
+// others are kept away by what ends with the lease (store.HoldUpdate); end must be called.
+func (e *Engine) UnderLease(ctx context.Context) (under context.Context, end func()) {
+	under, cancel := context.WithCancelCause(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.under[&cancel] = struct{}{}
+	may := func() error {
+		if !e.holds() {
+			cancel(errLeaseLost)
+		}
+		return context.Cause(under)
+	}
+	return adapter.WithPermit(under, may), func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.under, &cancel)
+		cancel(nil)
+	}
+}
+
 // leaseLost stops all executions: they may be going on elsewhere.
 func (e *Engine) leaseLost() []*execution {
+	e.mu.Lock()
+	for cancel := range e.under {
+		(*cancel)(errLeaseLost)
+	}
+	e.mu.Unlock()
 	list := e.executions()
 	for _, x := range list {
 		x.cancel(errLeaseLost)
