@@ -160,7 +160,7 @@ func TestReadsBesideRollbacksOnAnotherReplica(t *testing.T) {
 		threads = append(threads, r.ThreadID)
 	}
 	looks := map[string]func(thread string) error{
-		"search": func(string) error { _, _, err := there.Index.Search(ctx, adapter.ThreadQuery{Limit: 10}); return err },
+		"search": func(string) error { return there.searched(ctx) },
 		"topics": func(string) error {
 			_, _, err := there.Topics.List(ctx, "graph", adapter.Page{Number: 1, Size: 10})
 			return err
