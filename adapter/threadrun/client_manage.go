@@ -60,7 +60,7 @@ func (b *backend) UpdateState(ctx context.Context, link mapping.Link, values jso
 	}
 	path := threadPath(link.Remote) + "/state"
 	err := b.http.writeJSON(ctx, http.MethodPost, path, stateUpdate{Values: values, AsNode: asNode}, nil)
-	if asNode == "" && answered(err) && !lostAnswer(err) && status(err) != http.StatusNotFound && status(err) != http.StatusConflict {
+	if asNode == "" && wantsNode(err) {
 		err = b.updateAsEntry(ctx, path, values)
 	}
 	if err != nil {
@@ -72,6 +72,17 @@ func (b *backend) UpdateState(ctx context.Context, link mapping.Link, values jso
 			Message: "Agent \"" + b.up.Name + "\" took the state update, but its state could not be read."}
 	}
 	return adapter.State{Values: st.Values, Checkpoint: st.head(), Next: nonNil(st.Next), Tasks: st.Tasks}, nil
+}
+
+// wantsNode reports whether the server may have refused an update because it names no
+// node: servers say so with 400, 422 or 500. What a proxy answers for its server, 502 or
+// 504, says nothing of the update, which may have taken place.
+func wantsNode(err error) bool {
+	switch status(err) {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+		return true
+	}
+	return false
 }
 
 func (b *backend) updateAsEntry(ctx context.Context, path string, values json.RawMessage) error {

@@ -73,9 +73,9 @@ func (e *Engine) Start(ctx context.Context) error {
 	if e.st.Shared() {
 		e.beat(ctx)
 		e.spawn(func() { e.keepLease(e.root) })
-		e.spawn(func() { e.keepComparing(e.root) })
 		e.spawn(func() { e.hear(e.root) })
 	}
+	e.spawn(func() { e.keepComparing(e.root) })
 	if err := e.watchUnpulled(ctx); err != nil {
 		return err
 	}

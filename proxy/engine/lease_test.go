@@ -163,3 +163,41 @@ func TestRunTimeoutCountsOverTakeOvers(t *testing.T) {
 		})
 	}
 }
+
+// TestCallsOfNoRunEndWithTheLease: an agent is told something that belongs to no run, a
+// state update, while the lease ends. Nothing more of it is sent, also when there is a
+// new lease: what kept others away is gone.
+func TestCallsOfNoRunEndWithTheLease(t *testing.T) {
+	t.Parallel()
+	var posts atomic.Int64
+	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
+	t.Cleanup(agent.Close)
+	client := &http.Client{Transport: adapter.Permitted(&http.Transport{DisableKeepAlives: true})}
+	b := setup(t, &script{opaque: true})
+	b.Lease(time.Minute)
+	under, end := b.UnderLease(t.Context())
+	defer end()
+	tell := func() error {
+		// The context itself may have ended; the permit alone must do.
+		req, err := http.NewRequestWithContext(context.WithoutCancel(under), http.MethodPost, agent.URL, nil)
+		if err != nil {
+			return err
+		}
+		res, err := client.Do(req)
+		if err == nil {
+			res.Body.Close()
+		}
+		return err
+	}
+	if err := tell(); err != nil || posts.Load() != 1 {
+		t.Fatalf("under the lease: %v, %d calls arrived", err, posts.Load())
+	}
+	b.Suspend(2 * time.Minute)
+	if err := tell(); err == nil || posts.Load() != 1 {
+		t.Errorf("after the lease: %v, %d calls arrived", err, posts.Load())
+	}
+	b.Lease(time.Minute)
+	if err := tell(); err == nil || under.Err() == nil || posts.Load() != 1 {
+		t.Errorf("under a new lease: %v, %d calls arrived", err, posts.Load())
+	}
+}

@@ -6,12 +6,14 @@ import (
 	"sync"
 
 	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
 
 // A run that this process holds in the database and does not execute is nobody's: as long
 // as the process lives no other one takes it. A claim whose answer was lost leaves such a run, a
 // run that could not be handed over, an end that a failover lost. So what is held is compared with
-// what is executed, as often as the lease is renewed.
+// what is executed, as often as the lease is renewed. The same goes for a thread that is held for a
+// state update (store.HoldUpdate) which is over.
 
 // claims are the calls under way that may make this process the holder of a run,
 // each until its execution is on the books. Safe for concurrent use.
@@ -68,12 +70,25 @@ type comparison struct {
 func (e *Engine) keepComparing(ctx context.Context) {
 	var said complaint
 	for pause(ctx, beatEvery) == nil {
-		if err := e.freeUnexecuted(ctx); err == nil {
+		if err := e.compare(ctx); err == nil {
 			said.over()
 		} else if ctx.Err() == nil && said.due() {
 			e.zap.Warn("what this process holds could not be compared with what it executes", errField(err))
 		}
 	}
+}
+
+// compare looks at all that this process may hold for nothing.
+func (e *Engine) compare(ctx context.Context) error {
+	freed, err := e.st.FreeLeftUpdates(ctx)
+	if freed > 0 && err == nil {
+		e.zap.Warn("this process held threads for state updates that are over; the threads are free", zap.Int("threads", freed))
+		e.Freed()
+	}
+	if !e.st.Shared() { // a SQLite file always says what became of a claim
+		return err
+	}
+	return errors.Join(err, e.freeUnexecuted(ctx))
 }
 
 // freeUnexecuted hands back what this process holds and does not execute. A run

@@ -1,9 +1,11 @@
 package engine_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
@@ -55,4 +57,36 @@ func TestClaimUnderWayIsNotTakenForANobodys(t *testing.T) {
 	if out := b.end(t, <-began); out.Status != mapping.RunSuccess {
 		t.Errorf("the run ended with %s", out.Status)
 	}
+}
+
+// TestRunBehindAnUpdateThatIsOver: the thread that a state update held could not be freed
+// when it was over. The run that waits for that starts all the same.
+func TestRunBehindAnUpdateThatIsOver(t *testing.T) {
+	t.Parallel()
+	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
+		b := open(t, fresh(t), &script{opaque: true, run: twoSteps})
+		th, _, err := b.st.CreateThread(t.Context(), store.NewThread{Thread: mapping.Thread{ID: mapping.NewID()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := b.st.HoldUpdate(t.Context(), th.ID, "", store.Key{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := b.begin(t, order(th.ID, mapping.StrategyReject))
+		gone, stop := context.WithCancel(t.Context())
+		stop()
+		if err := b.st.FreeUpdate(gone, th.ID, token); err == nil {
+			t.Fatal("it was freed by a caller that is gone")
+		}
+		if s := b.status(t, r); s != mapping.RunPending {
+			t.Fatalf("the run is %s, want pending", s)
+		}
+		if err := b.Compare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if out := b.end(t, r); out.Status != mapping.RunSuccess {
+			t.Errorf("the run ended with %s", out.Status)
+		}
+	})
 }

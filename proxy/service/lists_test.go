@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"encoding/json"
 	"sync"
 	"testing"
@@ -25,6 +26,53 @@ func TestListsBesideRollbacksAndDeletes(t *testing.T) {
 	})
 }
 
+// searched reads the threads and their states, which are read as the list is.
+func (b *bench) searched(ctx context.Context) error {
+	list, _, err := b.Index.Search(ctx, adapter.ThreadQuery{Limit: 1000})
+	if err != nil {
+		return err
+	}
+	for _, err := range list {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// C9: a thread that is deleted while a search is being answered is left out of it.
+func TestThreadDeletedWhileASearchIsAnswered(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ids := map[string]bool{}
+	for range 3 {
+		r, _ := b.start(t, t.Context(), newRun(mapping.NewID(), "graph", "hi"))
+		ids[r.ThreadID] = true
+	}
+	b.again(t) // no state is in memory
+	list, _, err := b.Index.Search(t.Context(), adapter.ThreadQuery{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for th, err := range list {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, th.ID)
+		delete(ids, th.ID)
+		for id := range ids {
+			if err := b.Threads.Delete(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		clear(ids)
+	}
+	if len(found) != 1 {
+		t.Errorf("found %v, want the one that is left", found)
+	}
+}
+
 // listsBeside lists threads while the newest run of each is taken away.
 func listsBeside(t *testing.T, take func(b *bench, newest mapping.Run) error) {
 	t.Helper()
@@ -38,10 +86,7 @@ func listsBeside(t *testing.T, take func(b *bench, newest mapping.Run) error) {
 	}
 	b.again(t)
 	looks := map[string]func() error{
-		"search": func() error {
-			_, _, err := b.Index.Search(ctx, adapter.ThreadQuery{Limit: 1000})
-			return err
-		},
+		"search": func() error { return b.searched(ctx) },
 		"search by values": func() error {
 			_, _, err := b.Index.Search(ctx, adapter.ThreadQuery{Limit: 1000, NoValues: true, Values: json.RawMessage(`{"no":"such"}`)})
 			return err

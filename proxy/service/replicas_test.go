@@ -160,7 +160,7 @@ func TestReadsBesideRollbacksOnAnotherReplica(t *testing.T) {
 		threads = append(threads, r.ThreadID)
 	}
 	looks := map[string]func(thread string) error{
-		"search": func(string) error { _, _, err := there.Index.Search(ctx, adapter.ThreadQuery{Limit: 10}); return err },
+		"search": func(string) error { return there.searched(ctx) },
 		"topics": func(string) error {
 			_, _, err := there.Topics.List(ctx, "graph", adapter.Page{Number: 1, Size: 10})
 			return err
@@ -193,4 +193,36 @@ func TestReadsBesideRollbacksOnAnotherReplica(t *testing.T) {
 	}
 	close(over)
 	wg.Wait()
+}
+
+// TestLastStepAndWordsAtOnce: a client fetches the last step at one replica while another
+// replica is told more words. Either the step is not the last, or the words come after
+// it: what was told of a step is what the lists say of it.
+func TestLastStepAndWordsAtOnce(t *testing.T) {
+	t.Parallel()
+	all := replicas(t, 2)
+	here, there := all[0], all[1]
+	here.graph.does(nodes("a", "b"))
+	for range 20 {
+		task, ref := here.task(t, t.Context(), "graph", "do it")
+		here.step(t, t.Context(), ref, nil)
+		eventually(t, "the run's end", func() bool {
+			runs, err := here.st.Runs(t.Context(), store.RunQuery{TaskID: task.ID})
+			return err == nil && len(runs) == 1 && !runs[0].Status.Active()
+		})
+		there.steps(t, t.Context(), ref)
+		var given [2]mapping.Step
+		var wg sync.WaitGroup
+		wg.Go(func() { given[0] = here.step(t, t.Context(), ref, nil) })
+		wg.Go(func() { given[1] = there.step(t, t.Context(), ref, say("and this")) })
+		wg.Wait()
+		for _, b := range all {
+			list := b.steps(t, t.Context(), ref)
+			for _, s := range given {
+				if s.N > len(list) || list[s.N-1] != told(s) {
+					t.Errorf("told %q, listed %q", told(s), list)
+				}
+			}
+		}
+	}
 }

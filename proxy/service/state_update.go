@@ -120,13 +120,13 @@ func (u *stateUpdate) writer(ctx context.Context) (mapping.Link, adapter.StateWr
 // agent is told once, under the lease that the thread is held by. A client that leaves does
 // not end it half done.
 func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint, err error) {
-	leased, stop := u.engine.UnderLease(context.WithoutCancel(ctx))
-	defer stop()
+	under, end := u.engine.UnderLease(context.WithoutCancel(ctx)) // from before the thread is held
+	defer end()
 	if u.held, err = u.st.HoldUpdate(ctx, u.thread.ID, u.thread.Head, u.key); err != nil {
 		return made, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	defer func() { u.free(ctx, err) }()
+	defer func() { u.free(ctx, made.ID != "") }()
 	link, w, err := u.writer(ctx) // a run may have come and gone before the thread was held
 	if err != nil {
 		return made, err
@@ -134,10 +134,10 @@ func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint
 	if w == nil {
 		return u.reduce(ctx)
 	}
-	read, taken, refused := u.tell(leased, w, link)
+	read, taken, refused := u.tell(under, w, link)
 	switch {
-	case leased.Err() != nil:
-		return made, store.UpdateLost(u.thread.ID)
+	case refused != nil && under.Err() != nil:
+		return made, errUpdateLost(u.thread.ID)
 	case cannotUpdate(refused):
 		return u.reduce(ctx)
 	case refused != nil && taken == 0:
@@ -180,11 +180,11 @@ func partly(err error, taken int) error {
 		Message: fmt.Sprintf("The first %d of the values are in the state, the next was refused: %s", taken, e.Message)}
 }
 
-// free lets others go on with the thread.
-func (u *stateUpdate) free(ctx context.Context, failed error) {
-	if failed != nil {
+// free lets others go on with the thread. A logged update has freed it.
+func (u *stateUpdate) free(ctx context.Context, logged bool) {
+	if !logged {
 		if err := u.st.FreeUpdate(ctx, u.thread.ID, u.held); err != nil {
-			u.zap.Warn("a thread stays held for a state update until this process ends", zap.Error(err), zap.String("thread", u.thread.ID))
+			u.zap.Warn("a thread that was held for a state update cannot be freed; that is tried again", zap.Error(err), zap.String("thread", u.thread.ID))
 		}
 	}
 	u.engine.Freed()
@@ -309,6 +309,11 @@ func updateEvent(fold *mapping.Fold, u adapter.StateUpdate, source string, step 
 		}
 	}
 	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, nil
+}
+
+func errUpdateLost(threadID string) error {
+	return mapping.Errorf(mapping.Unavailable, store.CodeUpdateLost,
+		"This bridge was cut off from its database for too long to go on with the update of thread %q. Look at the thread's state before you send it again: the agent may have taken the update, then the thread's next run begins with it.", threadID)
 }
 
 func errBusy(threadID string) error {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/jackc/pgx/v5"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
 // TestC2StateUpdateIsNotSentAfterTheLease: the lease of a process ends when it holds a thread
@@ -22,8 +22,8 @@ func TestC2StateUpdateIsNotSentAfterTheLease(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
 	t.Cleanup(agent.Close)
 	client := &http.Client{Transport: adapter.Permitted(&http.Transport{DisableKeepAlives: true})}
-	k := &keeper{call: func(ctx context.Context) error {
-		endLeases(t, b.path)
+	k := &keeper{asked: func(ctx context.Context) error {
+		storetest.Exec(t, b.path, `UPDATE processes SET until_us = 0`)
 		select {
 		case <-ctx.Done(): // at the next beat
 		case <-time.After(time.Minute):
@@ -43,21 +43,8 @@ func TestC2StateUpdateIsNotSentAfterTheLease(t *testing.T) {
 	if code := mapping.Classify(err).Code; code != "state_update_lost" || posts.Load() != 0 || k.told != 0 {
 		t.Errorf("%v; %d calls arrived, %d updates were taken", err, posts.Load(), k.told)
 	}
-	k.call = nil
+	k.asked = nil
 	if _, err := b.States.Update(t.Context(), thread, adds("two")); err != nil || k.told != 1 {
 		t.Errorf("under the next lease: %v, %d updates were taken", err, k.told)
-	}
-}
-
-func endLeases(t *testing.T, dsn string) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	if _, err := conn.Exec(t.Context(), "UPDATE processes SET until_us = 0"); err != nil {
-		t.Error(err)
 	}
 }

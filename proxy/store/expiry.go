@@ -63,8 +63,10 @@ func (e Expiry) over(due, created time.Time) bool {
 }
 
 // unused says of thread h that nothing is to come of it: no run is active on it, no
-// cron of it ticks or may be enabled again, and nobody is waited for.
+// update of its state is under way, no cron of it ticks or may be enabled again, and
+// nobody is waited for.
 const unused = ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
+ AND NOT EXISTS (SELECT 1 FROM updates u WHERE u.thread = h.id)
  AND NOT EXISTS (SELECT 1 FROM crons c WHERE c.thread = h.id AND c.thread > 0 AND (c.next_us > 0 OR c.enabled = 0))
  AND h.status <> 'interrupted'`
 

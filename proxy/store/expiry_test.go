@@ -205,14 +205,17 @@ func TestTokensOfOldRunsGo(t *testing.T) {
 	})
 }
 
-// A thread that a cron will use, or whose question a person is to answer, is not idle,
+// A thread that a cron will use, whose state is being updated, or whose question a
+// person is to answer, is not idle,
 // and keeps its history.
 func TestRetentionKeepsThreadsInUse(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)
 		start := clock.at
-		idle, ticking, disabled, over, later := b.thread(), b.thread(), b.thread(), b.thread(), b.thread()
+		idle, ticking, disabled, over, later, updating := b.thread(), b.thread(), b.thread(), b.thread(), b.thread(), b.thread()
+		_, err := b.HoldUpdate(b.ctx, updating.ID, "", store.Key{})
+		b.ok(err)
 		cron := func(thread string, next time.Time, enabled bool) mapping.Cron {
 			c, err := b.CreateCron(b.ctx, mapping.Cron{ID: id(), ThreadID: thread, Agent: "agent", AssistantID: id(), Schedule: "@daily", Enabled: enabled, Next: next}, store.Key{})
 			b.ok(err)
@@ -228,7 +231,7 @@ func TestRetentionKeepsThreadsInUse(t *testing.T) {
 		question := ending(mapping.RunInterrupted)
 		question.Outcome.Interrupts = []mapping.Interrupt{{ID: "q", Value: []byte(`"which?"`)}}
 		question.Thread = question.Outcome.Thread()
-		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: asking.Run.ID, Fence: asking.Fence, End: &question, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
+		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: asking.Run.ID, Fence: asking.Fence, End: &question, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
 		b.ok(err)
 
 		now := start.Add(time.Hour)

@@ -267,7 +267,7 @@ func (d *sqlite) arrive(ctx context.Context) error {
 		if _, err := t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> '' AND holder <> $1`, d.owner); err != nil {
 			return err
 		}
-		if _, err := t.exec(`DELETE FROM updates`); err != nil {
+		if _, err := t.exec(`DELETE FROM updates WHERE holder <> $1`, d.owner); err != nil {
 			return err
 		}
 		_, err := t.exec(`DELETE FROM processes WHERE owner <> $1`, d.owner)

@@ -45,6 +45,7 @@ type Store struct {
 	ahead   *ahead                // nil: nothing waits
 	swept   atomic.Int64          // when expired items were removed last
 	behind  atomic.Pointer[error] // why Recover has not succeeded; nil once it has
+	holds   updateHolds
 	// Doorbells: a delivery, a thread's time to go, a cron.
 	outbox, expiries, crons chan struct{}
 }

@@ -88,6 +88,9 @@ func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, ev
 		}
 		return touch(t, key, opt.ClearInterrupts)
 	})
+	if err == nil && opt.Held != "" {
+		s.holds.over(opt.Held, false)
+	}
 	return events, err
 }
 

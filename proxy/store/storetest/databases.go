@@ -82,6 +82,12 @@ func Schema(t testing.TB) string {
 	return u.String()
 }
 
+// Exec runs a statement on a PostgreSQL database, beside whatever uses it.
+func Exec(t testing.TB, dsn, text string) {
+	t.Helper()
+	execute(t, dsn, text)
+}
+
 func execute(t testing.TB, server, text string) {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()

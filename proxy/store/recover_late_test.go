@@ -1,0 +1,43 @@
+package store
+
+import (
+	"context"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// TestD1LateRecoveryLeavesUpdatesAlone: a process that started on a full disk frees what
+// an earlier one held when there is room, and not what it holds itself by then.
+func TestD1LateRecoveryLeavesUpdatesAlone(t *testing.T) {
+	t.Parallel()
+	s, ctx := openInside(t), context.Background()
+	s.behind.Store(&errNotRecovered)
+	var threads []string
+	for range 2 {
+		th, _, err := s.CreateThread(ctx, NewThread{Thread: mapping.Thread{ID: mapping.NewID()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		threads = append(threads, th.ID)
+	}
+	token, err := s.HoldUpdate(ctx, threads[0], "", Key{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := s.owner
+	s.owner = "an earlier process"
+	if _, err := s.HoldUpdate(ctx, threads[1], "", Key{}); err != nil {
+		t.Fatal(err)
+	}
+	s.owner = owner
+	if err := s.Recover(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for i, held := range []string{token, ""} {
+		ev := mapping.Event{Kind: mapping.KindState, Data: []byte(`{"a":1}`), Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: mapping.NewID(), Source: "update"}}}
+		if _, err := s.AppendState(ctx, threads[i], "", []mapping.Event{ev}, StateOptions{Held: held}); err != nil {
+			t.Errorf("thread %d: %v", i, err)
+		}
+	}
+}

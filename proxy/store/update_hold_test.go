@@ -1,0 +1,51 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// TestUpdateThatIsOverHoldsNoThread: a thread that was held for a state update, and could
+// not be freed when that was over, is free at one of the next looks. An update under
+// way keeps its thread.
+func TestUpdateThatIsOverHoldsNoThread(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		freed := func(want int) {
+			t.Helper()
+			if n, err := b.FreeLeftUpdates(b.ctx); n != want || err != nil {
+				t.Errorf("%d threads were freed, want %d; %v", n, want, err)
+			}
+		}
+		change := func(thread, held string) error {
+			_, err := b.AppendState(b.ctx, thread, "", []mapping.Event{update(`{"a":1}`)}, store.StateOptions{Held: held})
+			return err
+		}
+		over, underWay := b.thread().ID, b.thread().ID
+		token, err := b.HoldUpdate(b.ctx, over, "", store.Key{})
+		b.ok(err)
+		goesOn, err := b.HoldUpdate(b.ctx, underWay, "", store.Key{})
+		b.ok(err)
+		freed(0)
+		if err := b.FreeUpdate(gone(b.ctx), over, token); err == nil {
+			t.Fatal("it was freed by a caller that is gone")
+		}
+		if err := change(over, ""); mapping.Classify(err).Code != store.CodeUpdating {
+			t.Fatalf("the thread is not held: %v", err)
+		}
+		freed(1)
+		b.ok(change(over, ""))
+		b.ok(change(underWay, goesOn))
+		freed(0)
+	})
+}
+
+func gone(ctx context.Context) context.Context {
+	ctx, stop := context.WithCancel(ctx)
+	stop()
+	return ctx
+}
