@@ -2,5 +2,5 @@
 -- row that refers to it.
 
 -- +goose Up
-DROP INDEX artifacts_staged;
-CREATE INDEX artifacts_blob ON artifacts (blob);
+DROP INDEX IF EXISTS artifacts_staged;
+CREATE INDEX IF NOT EXISTS artifacts_blob ON artifacts (blob);
