@@ -3,8 +3,10 @@ package threadrun
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -80,6 +82,7 @@ func (b *backend) patchPlain(ctx context.Context, link mapping.Link, values json
 // answer when the run has ended.
 func (s *session) startPlain() error {
 	body := s.plainRequest()
+	begun := time.Now()
 	resp, err := s.openStream(http.MethodPost, "/runs/stream", body, "")
 	switch code := status(err); {
 	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed:
@@ -90,6 +93,7 @@ func (s *session) startPlain() error {
 		return err
 	}
 	defer resp.Body.Close()
+	s.b.created.Took(time.Since(begun))
 	if err := s.began(runOf(resp.Header)); err != nil {
 		return err
 	}
@@ -111,6 +115,7 @@ func (s *session) plainRequest() plainCreate {
 func (s *session) waitForPlain(body plainCreate) error {
 	body.StreamMode = nil
 	var res plainResult
+	begun := time.Now()
 	resp, err := s.b.http.send(s.ctx, s.b.http.writes, http.MethodPost, "/runs/wait", body, nil)
 	if err == nil {
 		defer resp.Body.Close()
@@ -122,6 +127,7 @@ func (s *session) waitForPlain(body plainCreate) error {
 	case err != nil:
 		return err
 	}
+	s.b.created.Took(time.Since(begun))
 	return s.endPlain(res)
 }
 
@@ -155,7 +161,7 @@ func (s *session) searchPlain(ctx context.Context) (bool, error) {
 func (s *session) waitPlain() error {
 	if s.link.RemoteRun == "" {
 		if found, err := s.lookFor(s.searchPlain); err != nil || !found {
-			return s.unresolved(orSilent(nil), err)
+			return s.unknown(errors.Join(orSilent(nil), err))
 		}
 	}
 	path := "/runs/" + url.PathEscape(s.link.RemoteRun) + "/wait"

@@ -32,7 +32,7 @@ func (s *session) lookFor(look func(context.Context) (bool, error)) (found bool,
 		s.alarm.Stop()
 		defer s.alive()
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(s.ctx, most)
+		ctx, stop = context.WithTimeout(s.ctx, most+pollMax) // of a look that is not answered
 		defer stop()
 		d = min(d, most)
 	}
@@ -96,12 +96,16 @@ func (s *session) unresolved(broke, asked error) error {
 	if errors.As(asked, &e) && (e.Code == mapping.CodeUpstreamLost || e.Code == mapping.CodeOutcomeUnknown) {
 		return e
 	}
-	told, looked := "was told to start the run, but the connection broke before it answered", "its list of runs does not show it"
+	what, looked := "start the run", "its list of runs does not show it"
+	if s.t.OneStep && s.link.RemoteRun != "" {
+		what = "go on with the run"
+	}
+	told := "was told to " + what + ", but the connection broke before it answered"
 	switch code := status(broke); {
 	case broke == nil:
-		told = "may have been told to start the run by a process of the bridge that was stopped meanwhile"
+		told = "may have been told to " + what + " by a process of the bridge that was stopped meanwhile"
 	case code != 0:
-		told = fmt.Sprintf("was told to start the run, but a gateway answered %d in its place", code)
+		told = fmt.Sprintf("was told to %s, but a gateway answered %d in its place", what, code)
 	}
 	if asked != nil {
 		looked = "it cannot be asked whether it did"

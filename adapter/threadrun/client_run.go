@@ -133,9 +133,12 @@ func (s *session) create(body runCreate) (*http.Response, error) {
 	for try := 0; ; try++ {
 		begun := time.Now()
 		resp, err := s.openStream(http.MethodPost, path, body, "")
-		if err == nil || s.ctx.Err() != nil {
+		switch {
+		case err == nil:
 			s.b.created.Took(time.Since(begun))
-			return resp, err
+			return resp, nil
+		case s.ctx.Err() != nil:
+			return nil, err
 		}
 		found, again := s.afterRefusal(err)
 		switch {
