@@ -21,16 +21,19 @@ var elsewhere = map[string]map[string]string{
 		"postgres.arrive": "PostgreSQL only", "Store.HandedOut": "there are no other processes to be told",
 		"Store.RequestStop": "no other process has the run", "Store.TakeBack": leaves,
 		"sqlite.beat": "written only after a write was refused", "Store.Logged": unknown,
+		"Store.FreeLeftUpdates": unfreed,
 	},
 	"postgres": {
 		"sqlite.arrive": "SQLite only", "sqlite.beat": "SQLite only", "ahead.run": "SQLite only", "Store.RequestStop": "no other process has the run",
-		"Store.TakeBack": leaves, "Store.Logged": unknown,
+		"Store.TakeBack": leaves, "Store.Logged": unknown, "Store.FreeLeftUpdates": unfreed,
 	},
 }
 
 const leaves = "needs a client that leaves in the moment between a hand-out's being noted and its being written"
 
 const unknown = "asked only where it is not known whether a commit took place"
+
+const unfreed = "done only where a hold of a thread could not be freed, or it is not known whether it took place"
 
 // allPoints are the fail points there are: two for each operation of the store
 // that commits, found in its source, and those that package failpoint names.

@@ -98,15 +98,18 @@ func (s *Store) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 		return 0, err
 	}
 	err = s.write(ctx, func(t *tx) error {
+		freed = 0
 		for _, token := range tokens {
-			if _, err := t.exec(`DELETE FROM updates WHERE token = $1`, token); err != nil {
+			n, err := t.exec(`DELETE FROM updates WHERE token = $1`, token) // 0: it has ended since
+			if err != nil {
 				return err
 			}
+			freed += int(n)
 		}
 		s.tell(t, NoticePending, "")
 		return nil
 	})
-	return len(tokens), err
+	return freed, err
 }
 
 // leftUpdates are the tokens of holds that nobody has. An update is noted before it
