@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/metrics"
@@ -103,11 +105,14 @@ func answer(w http.ResponseWriter, r *http.Request) {
 // echo reads the body the way faces do.
 func echo(w http.ResponseWriter, r *http.Request) {
 	b, err := io.ReadAll(r.Body)
-	if err != nil {
+	switch known := (*mapping.Error)(nil); {
+	case errors.As(err, &known):
+		http.Error(w, known.Message, adapter.Status(known.Class))
+	case err != nil:
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
-		return
+	default:
+		fmt.Fprintf(w, "%d bytes", len(b))
 	}
-	fmt.Fprintf(w, "%d bytes", len(b))
 }
 
 type reply struct {

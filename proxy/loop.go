@@ -25,9 +25,9 @@ func (s *Server) withLoop(next http.Handler) http.Handler {
 				"This request has come through this bridge before: the url of one of its agents leads back to the bridge itself, maybe by way of another one. Set agents.NAME.url to the agent's own address."))
 			return
 		}
-		if strings.Count(hops, ",") >= mostHops {
+		if n := strings.Count(hops, ",") + 1; n > mostHops {
 			s.refuse(w, r, mapping.Errorf(mapping.Invalid, codeLoop,
-				"This request has come through %d servers (header %s), which is taken for a loop. Set agents.NAME.url to the agent's own address.", mostHops, mapping.HopsHeader))
+				"This request has come through %d servers (header %s); more than %d are taken for a loop. Set agents.NAME.url to the agent's own address.", n, mapping.HopsHeader, mostHops))
 			return
 		}
 		if hops != "" {

@@ -5,9 +5,12 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"golang.org/x/sync/semaphore"
@@ -17,9 +20,13 @@ const (
 	// smallBody is not counted: what asks for little, such as a cancellation, need not
 	// wait behind what asks for much.
 	smallBody = 4 << 10
+	// bodyPiece is what a body may bring before it is counted.
+	bodyPiece = 64 << 10
 	// shortOf is the part of the memory limit that may live, in percent. Above it the
 	// collector takes more and more of the processor.
 	shortOf = 80
+	// lookAgain is how often at most a collection is made to see what lives.
+	lookAgain = time.Second
 )
 
 // memory bounds what requests take together: the bytes of their bodies, each until its
@@ -27,26 +34,44 @@ const (
 // more lives than the process may use.
 type memory struct {
 	bodies *semaphore.Weighted
-	size   int64
 	limit  uint64 // of the process (GOMEMLIMIT); 0: there is none
+
+	looking sync.Mutex
+	looked  time.Time // when the last collection was made to see what lives
 }
 
 func newMemory(bodies int64) *memory {
-	m := &memory{bodies: semaphore.NewWeighted(bodies), size: bodies}
+	m := &memory{bodies: semaphore.NewWeighted(bodies)}
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		m.limit = uint64(limit)
 	}
 	return m
 }
 
-// short reports whether so much lives that new work would make things worse.
+// short reports whether so much lives that new work would make things worse. What lives
+// is counted by the collector, which may not run for minutes in a process that refuses
+// all work: so it is made to run before anything is refused.
 func (m *memory) short() bool {
-	if m.limit == 0 {
+	if m.limit == 0 || !m.over() {
 		return false
 	}
+	m.look()
+	return m.over()
+}
+
+func (m *memory) over() bool {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	return live[0].Value.Uint64() > m.limit/100*shortOf
+}
+
+func (m *memory) look() {
+	m.looking.Lock()
+	defer m.looking.Unlock()
+	if time.Since(m.looked) >= lookAgain {
+		runtime.GC()
+		m.looked = time.Now()
+	}
 }
 
 // withMemory refuses requests that there is no memory for. A body that is streamed,
@@ -57,25 +82,22 @@ func (s *Server) withMemory(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if makesWork(r.Method) && s.memory.short() {
+		if makesWork(r) && s.memory.short() {
 			s.overloaded(w, r, "The bridge is near its memory limit (GOMEMLIMIT), so that it takes no new work. Try again in a moment.")
 			return
 		}
-		held, err := s.holdBody(r)
-		if err != nil {
-			w.Header().Set("Connection", "close") // rather than reading what nobody wants
-			s.overloaded(w, r, "The bodies of the requests under way take all of limits.bodies of this bridge. Try again in a moment.")
-			return
-		}
+		held := s.holdBody(r)
 		defer held.release()
 		next.ServeHTTP(w, r)
 	})
 }
 
-func makesWork(method string) bool {
-	switch method {
+// makesWork reports whether a request may begin something. One that ends a run gives
+// memory back.
+func makesWork(r *http.Request) bool {
+	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
-		return true
+		return !strings.HasSuffix(r.URL.Path, "/cancel")
 	}
 	return false
 }
@@ -85,59 +107,71 @@ func (s *Server) overloaded(w http.ResponseWriter, r *http.Request, message stri
 	s.refuse(w, r, mapping.Errorf(mapping.Unavailable, codeOverloaded, "%s", message))
 }
 
-// holdBody waits a while for room for the request's body. One of unknown length is
-// taken for as long as may be until it was read.
-func (s *Server) holdBody(r *http.Request) (*heldBody, error) {
+// holdBody has memory held for the request's body as it comes; nil: it is not counted.
+func (s *Server) holdBody(r *http.Request) *heldBody {
 	if r.Body == nil || r.Body == http.NoBody || streamed(r) {
-		return nil, nil
+		return nil
 	}
-	size := r.ContentLength
-	if size < 0 {
-		size = int64(s.cfg.Limits.Body)
-	}
-	if size <= smallBody {
-		return nil, nil
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), s.times.room)
-	defer cancel()
-	h := &heldBody{ReadCloser: r.Body, of: s.memory, held: min(size, s.memory.size)}
-	if err := s.memory.bodies.Acquire(ctx, h.held); err != nil {
-		return nil, err
-	}
+	h := &heldBody{ReadCloser: r.Body, of: s.memory, ctx: r.Context(), patience: s.times.room}
 	r.Body = h
-	return h, nil
+	return h
 }
 
-// heldBody is a body that memory is held for.
+// heldBody is a body that memory is held for: as much as has come of it, so that an
+// announced length, or a client that sends nothing, takes no room from others.
 type heldBody struct {
 	io.ReadCloser
-	of   *memory
+	of       *memory
+	ctx      context.Context // of the request
+	patience time.Duration   // to wait for room
+
 	mu   sync.Mutex
 	held int64
 	read int64
+	over bool // the request was answered
 }
 
-// Read gives back at the end of the body what it turned out not to need.
+// Read waits a while for room for what has come, and fails with an error of class
+// Unavailable when there is none.
 func (h *heldBody) Read(b []byte) (int, error) {
-	n, err := h.ReadCloser.Read(b)
-	h.read += int64(n)
-	if err != nil {
-		h.keep(h.read)
+	n, err := h.ReadCloser.Read(b[:min(len(b), bodyPiece)])
+	if full := h.hold(int64(n)); full != nil {
+		return 0, full
 	}
 	return n, err
 }
 
-func (h *heldBody) keep(n int64) {
+func (h *heldBody) hold(n int64) error {
+	h.mu.Lock()
+	h.read += n
+	more := h.read - smallBody - h.held
+	h.mu.Unlock()
+	if more <= 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(h.ctx, h.patience)
+	defer cancel()
+	if err := h.of.bodies.Acquire(ctx, more); err != nil {
+		return mapping.Errorf(mapping.Unavailable, codeOverloaded,
+			"The bodies of the requests under way take all of limits.bodies of this bridge. Try again in a moment.")
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if more := h.held - n; more > 0 {
-		h.held = n
+	if h.over {
 		h.of.bodies.Release(more)
+		return nil
 	}
+	h.held += more
+	return nil
 }
 
 func (h *heldBody) release() {
-	if h != nil {
-		h.keep(0)
+	if h == nil {
+		return
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over = true
+	h.of.bodies.Release(h.held)
+	h.held = 0
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -84,11 +85,11 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 	if !plainJSON(r.Header) {
 		return nil, refuseUnlessEmpty(body)
 	}
-	buf := bytes.NewBuffer(make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead))
-	if _, err := buf.ReadFrom(body); err != nil {
+	raw, err := adapter.ReadBody(body, r.ContentLength)
+	if err != nil {
 		return nil, bodyError(err)
 	}
-	return bytes.TrimLeft(buf.Bytes(), " \t\r\n"), nil
+	return bytes.TrimLeft(raw, " \t\r\n"), nil
 }
 
 // plainJSON tells whether a body is to be read as JSON. A missing content type

@@ -91,7 +91,7 @@ func otherBadInputs() []badInput {
 		{"create: ttl", "POST", "/threads", `{"ttl":{"ttl":-1}}`, 422, "ttl.ttl must be a number of minutes"},
 		{"create: ttl strategy", "POST", "/threads", `{"ttl":{"ttl":1,"strategy":"burn"}}`, 422, "ttl.strategy must be one of"},
 		{"create: supersteps", "POST", "/threads", `{"supersteps":[1]}`, 422, "supersteps.0 must be an object"},
-		{"create: superstep values", "POST", "/threads", `{"supersteps":[{"updates":[{"values":[]}]}]}`, 422, "supersteps.0.updates.0.values must be an object"},
+		{"create: superstep values", "POST", "/threads", `{"supersteps":[{"updates":[{"values":[1]}]}]}`, 422, "values.0 must be an object"},
 		{"create: superstep command", "POST", "/threads", `{"supersteps":[{"updates":[{"command":{"goto":"x"}}]}]}`, 422, "goto and resume are not supported"},
 		{"create: a byte order mark", "POST", "/threads", "\xef\xbb\xbf{}", 422, "byte order mark"},
 		{"create: UTF-16", "POST", "/threads", "\xff\xfe{\x00}\x00", 422, "byte order mark"},

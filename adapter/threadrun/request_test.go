@@ -144,6 +144,8 @@ func TestQueriesReachTheService(t *testing.T) {
 	}{
 		{"POST", "/threads", `{"ttl":1.5,"supersteps":[{"updates":[{"values":{"a":1},"as_node":"n"},{"command":{"update":{"b":2}}}]}]}`,
 			adapter.NewThread{TTL: minute, Supersteps: []adapter.Superstep{{Updates: []adapter.StateUpdate{{Values: raw(`{"a":1}`), AsNode: "n"}, {Values: raw(`{"b":2}`)}}}}}},
+		{"POST", "/threads", `{"supersteps":[{"updates":[{"values":[{"a":1},{"b":2}],"command":{"graph":null,"update":null,"resume":null,"goto":[]}}]}]}`,
+			adapter.NewThread{Supersteps: []adapter.Superstep{{Updates: []adapter.StateUpdate{{Values: raw(`{"a":1}`), Then: []json.RawMessage{raw(`{"b":2}`)}}}}}}},
 		{"PATCH", aThread, `{"metadata":{"a":1},"values":{"b":2},"checkpoint":{"checkpoint_id":"` + uuid(3) + `"},"ttl":{"ttl":1.5,"strategy":"delete"}}`,
 			adapter.ThreadPatch{Metadata: raw(`{"a":1}`), Values: raw(`{"b":2}`), Checkpoint: uuid(3), TTL: &minute}},
 		{"POST", "/threads/search", `{"metadata":{"a":1},"values":{"b":1},"status":"idle","ids":["` + uuid(1) + `"],"limit":5,"offset":2,"sort_by":"status","sort_order":"asc","select":["thread_id"]}`,

@@ -70,11 +70,13 @@ func (o *fields) element(list string, i int, raw json.RawMessage) *fields {
 }
 
 // superstepUpdate reads {values, as_node}. A command may stand for values with
-// what it updates; to jump or to resume makes no sense in a history.
+// what it updates; to jump or to resume makes no sense in a history, but a Command of
+// LangGraph's is sent with all its members.
 func (o *fields) superstepUpdate() adapter.StateUpdate {
-	up := adapter.StateUpdate{Values: o.object("values"), AsNode: o.text("as_node")}
+	up := adapter.StateUpdate{AsNode: o.text("as_node")}
+	up.Values, up.Then = o.updates("values")
 	if c := o.sub("command"); c != nil {
-		if c.get("goto") != nil || c.sent("resume") != nil {
+		if c.unlessEmpty("goto") != nil || c.get("resume") != nil {
 			o.complain("command", "may hold only update here; goto and resume are not supported in supersteps")
 		}
 		if up.Values == nil {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -28,7 +29,7 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessa
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, max)
 	}
-	raw, err := readAll(r)
+	raw, err := adapter.ReadBody(r.Body, r.ContentLength)
 	if err != nil {
 		return nil, bodyError(err)
 	}
@@ -57,17 +58,6 @@ func checkEncoding(raw []byte) error {
 		}
 	}
 	return nil
-}
-
-// readAll trusts an announced length: it was found to be within the limit, and is
-// counted with all bodies under way.
-func readAll(r *http.Request) ([]byte, error) {
-	if n := r.ContentLength; n > 0 {
-		raw := make([]byte, n)
-		_, err := io.ReadFull(r.Body, raw)
-		return raw, err
-	}
-	return io.ReadAll(r.Body)
 }
 
 func bodyError(err error) error {

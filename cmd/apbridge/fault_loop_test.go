@@ -65,7 +65,7 @@ func TestE24LongWays(t *testing.T) {
 	b := inFrontOf(t, "http://127.0.0.1:9")
 	far := "apbridge;id=1, apbridge;id=2, apbridge;id=3, apbridge;id=4, apbridge;id=5, apbridge;id=6, apbridge;id=7, apbridge;id=8, apbridge;id=9"
 	for _, path := range []string{"/threads", "/ap/v1/agent/tasks"} {
-		if got := b.do("POST", path, `{}`, "CDN-Loop", far).is(422); !says(string(got.body), "taken for a loop") {
+		if got := b.do("POST", path, `{}`, "CDN-Loop", far).is(422); !says(string(got.body), "through 9 servers", "taken for a loop") {
 			t.Errorf("%s answered %s", path, got.body)
 		}
 	}

@@ -48,6 +48,8 @@ func TestE24Quotas(t *testing.T) {
 	}{
 		"files of an input":  {"POST", "/runs/wait", `{"assistant_id":"agent","input":` + files(4) + `}}`, 422, "limits.files"},
 		"files of a state":   {"POST", b.thread() + "/state", `{"values":` + files(4) + `}}`, 422, "limits.files"},
+		"files of a history": {"POST", "/threads", `{"supersteps":[{"updates":[{"values":` + files(2) + `}}]},{"updates":[{"values":` + files(2) + `}}]}]}`, 422, "limits.files"},
+		"states of a thread": {"POST", "/threads", `{"supersteps":[{"updates":[` + strings.Repeat(`{"values":{}},`, 10000) + `{"values":{}}]}]}`, 422, "10001 updates"},
 		"crons":              {"POST", "/runs/crons", `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"hi"}`, 429, "limits.crons"},
 		"labels":             {"PUT", "/store/items", item(quoted(strings.Split(strings.Repeat("a,", 32)+"a", ",")...), "k"), 422, "33 labels"},
 		"a label's length":   {"PUT", "/store/items", item(quoted(strings.Repeat("a", 257)), "k"), 422, "257 bytes"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,41 +12,69 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// TestReplayedPython sends the requests of testdata/replayed/python.txtar, a
-// conversation of the Python SDK, before agents of both kinds and compares all
-// answers with what was written down.
-func TestReplayedPython(t *testing.T) {
-	t.Parallel()
-	requests, err := txtar.ParseFile(filepath.Join("testdata", "replayed", "python.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, peer := range map[string]http.Handler{
+// conversation is what a client sends in turn, from a file of testdata/replayed.
+type conversation struct {
+	file    string
+	headers []string // of every request. What is sent compressed to other clients would be to this one.
+	agents  func() map[string]http.Handler
+}
+
+func quietAgents() map[string]http.Handler {
+	return map[string]http.Handler{
 		"step":  adaptertest.NewStepAgent(adaptertest.Plain),
 		"graph": &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay(), secondPlay()}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := &replay{b: inFront(t, peer), names: map[string]string{}}
-			got := &txtar.Archive{Comment: []byte("Answers to python.txtar; headers that clients read, then the body.\n")}
-			for _, part := range requests.Files {
-				got.Files = append(got.Files, txtar.File{Name: part.Name, Data: []byte(r.send(t, part))})
-			}
-			checkGolden(t, filepath.Join("testdata", "replayed", "python-"+name+".txtar"), got)
-		})
+	}
+}
+
+// askingAgents ask once in each thread, and end when they are answered.
+func askingAgents() map[string]http.Handler {
+	return map[string]http.Handler{
+		"step":  curious(1),
+		"graph": &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.AskPlay(), adaptertest.ChatPlay()}},
+	}
+}
+
+func pythonSDK(agent string) []string {
+	return []string{"Accept", "*/*", "Accept-Encoding", "gzip, deflate", "User-Agent", agent}
+}
+
+var conversations = []conversation{
+	{"python", pythonSDK("langgraph-sdk-py/0.4.3"), quietAgents},
+	{"remotegraph", pythonSDK("langgraph-sdk-py/0.4.3"), askingAgents},
+	{"apclient", []string{"Accept", "application/json", "Accept-Encoding", "identity", "User-Agent", "OpenAPI-Generator/1.0.0/python"}, quietAgents},
+	{"webapp", []string{"Accept", "*/*", "Accept-Encoding", "gzip, deflate, br", "User-Agent", "Mozilla/5.0"}, askingAgents},
+}
+
+// TestReplayed sends the requests of clients that cannot be installed here, one conversation
+// each, before agents of both kinds, and compares all answers with what was written down.
+func TestReplayed(t *testing.T) {
+	t.Parallel()
+	for _, c := range conversations {
+		requests, err := txtar.ParseFile(filepath.Join("testdata", "replayed", c.file+".txtar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, peer := range c.agents() {
+			t.Run(c.file+" "+name, func(t *testing.T) {
+				t.Parallel()
+				r := &replay{b: inFront(t, peer), headers: c.headers, names: map[string]string{}}
+				got := &txtar.Archive{Comment: []byte("Answers to " + c.file + ".txtar; headers that clients read, then the body.\n")}
+				for _, part := range requests.Files {
+					got.Files = append(got.Files, txtar.File{Name: part.Name, Data: []byte(r.send(t, part))})
+				}
+				checkGolden(t, filepath.Join("testdata", "replayed", c.file+"-"+name+".txtar"), got)
+			})
+		}
 	}
 }
 
 // replay is a conversation under way.
 type replay struct {
 	b        *bridge
+	headers  []string
 	captured []string          // {{NAME}} and its value in turns, for a replacer
 	names    map[string]string // what ids are called in the answers
 }
-
-// pythonHeaders are those of every request. What is sent compressed to other
-// clients would be to this one.
-var pythonHeaders = []string{"Accept", "*/*", "Accept-Encoding", "gzip, deflate", "User-Agent", "langgraph-sdk-py/0.4.3"}
 
 // readHeaders are those that SDKs read, and that say what an answer is.
 var readHeaders = []string{"Content-Encoding", "Content-Location", "Content-Type", "Location", "Preference-Applied", "X-Pagination-Next", "X-Pagination-Total"}
@@ -55,7 +84,7 @@ func (r *replay) send(t *testing.T, part txtar.File) string {
 	head, body, _ := strings.Cut(strings.NewReplacer(r.captured...).Replace(string(part.Data)), "\n\n")
 	lines := strings.Split(strings.TrimSpace(head), "\n")
 	method, path, _ := strings.Cut(lines[0], " ")
-	headers, captures := append([]string(nil), pythonHeaders...), [][2]string{}
+	headers, captures := slices.Clone(r.headers), [][2]string{}
 	for _, line := range lines[1:] {
 		if take, ok := strings.CutPrefix(line, "capture "); ok {
 			name, what, _ := strings.Cut(take, " ")

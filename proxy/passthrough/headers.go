@@ -29,12 +29,14 @@ var notForwarded = []string{
 	"x-api-key", "authorization", "proxy-authorization", "cookie", "origin", "referer", "connection", "upgrade",
 	"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip", "x-cluster-client-ip",
 	"x-http-method", "x-http-method-override", "x-method-override",
+	"api-key", "x-user", "x-username", "x-userinfo", "x-email", "x-groups", "x-roles", "x-id-token", "x-access-token", "x-scope-orgid",
 }
 
 // notForwardedKinds begin the folded names of such headers.
 var notForwardedKinds = []string{
 	"x-forwarded-", "x-original-", "x-rewrite-", "x-remote-", "remote-user", "remote-group", "remote-email", "remote-name",
-	"x-auth-request-", "x-authenticated-", "x-webauth-", "x-ssl-client-", "ssl-client-", "x-client-cert",
+	"x-auth-", "x-authenticated-", "x-authentik-", "x-vouch-", "x-consumer-", "x-credential-", "x-anonymous-consumer", "x-user-", "x-token-", "x-jwt-", "x-envoy-",
+	"x-webauth-", "x-ssl-client-", "ssl-client-", "x-client-cert",
 	"x-amzn-oidc-", "x-goog-authenticated-user-", "x-goog-iap-", "x-ms-client-principal", "x-ms-token-", "cf-access-", "tailscale-user-", "x-pomerium-",
 }
 

@@ -42,6 +42,10 @@ func TestE7IdentityHeadersInAnySpelling(t *testing.T) {
 		"X-Forwarded-For", "X_Forwarded_For", "X-Forwarded-Prefix", "X-Forwarded-Client-Cert", "Forwarded", "X-Real-IP",
 		"X-Remote-User", "X_Remote_User", "Remote-User", "REMOTE_USER", "X-Remote-Group", "X-Original-URL", "X_Original_URL", "X-Rewrite-URL",
 		"X-Auth-Request-Email", "X-WebAuth-User", "X-HTTP-Method-Override",
+		// As Authentik, Vouch, Kong, APISIX, Envoy and gateways of one's own say who is calling.
+		"X-Authentik-Username", "X_authentik_groups", "X-Vouch-User", "X-Vouch-Idp-Claims-Email", "X-Consumer-Username", "X_Consumer_Custom_Id", "X-Credential-Identifier",
+		"X-Anonymous-Consumer", "X-Userinfo", "X-Id-Token", "X-Access-Token", "X-User", "X-User-Id", "x_user_id", "X-User-Roles", "X-Username", "X-Email", "X-Groups", "X-Roles",
+		"X-Auth-User", "X-Auth-Token", "X-Token-Subject", "X-Jwt-Payload", "X-Envoy-Original-Path", "X-Envoy-External-Address", "Api-Key",
 	} {
 		sendRaw(t, address, name+": forged", "X-Kept: yes", "X_Kept_Too: yes")
 		got := <-seen

@@ -25,11 +25,7 @@ type note struct {
 // update reduces values into a new checkpoint of the thread. It waits for an update
 // that an agent is being told of, and is tried again when another one overtakes it.
 func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdate, n note) (mapping.Checkpoint, error) {
-	files := 0
-	for _, values := range u.All() {
-		files += filesIn(values)
-	}
-	if err := c.checkFiles(files); err != nil {
+	if err := c.checkFiles(filesOf(u)); err != nil {
 		return mapping.Checkpoint{}, err
 	}
 	for try := 0; ; {

@@ -103,7 +103,15 @@ func (s *states) Forget(ctx context.Context, threadID string) (int, error) {
 	return int(n), err
 }
 
-// filesIn counts the files of a state update.
+// filesOf counts the files of an update.
+func filesOf(u adapter.StateUpdate) (n int) {
+	for _, values := range u.All() {
+		n += filesIn(values)
+	}
+	return n
+}
+
+// filesIn counts the files of values.
 func filesIn(values json.RawMessage) (n int) {
 	files, err := mapping.Member(values, "files")
 	if err == nil {

@@ -33,6 +33,9 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 	if err != nil {
 		return t, err
 	}
+	if err := s.checkSupersteps(n.Supersteps); err != nil {
+		return t, err
+	}
 	events, err := superstepEvents(t.ID, n.Supersteps, now)
 	if err != nil {
 		return t, err
@@ -61,6 +64,24 @@ func (c *core) namedBy(ctx context.Context, metadata json.RawMessage) (string, e
 		return "", err
 	}
 	return a.Name, nil
+}
+
+// mostBrought bounds the states that a new thread is brought along with: each is a
+// checkpoint and an event, made in one transaction, of some 40 bytes of a request.
+const mostBrought = 10000
+
+// checkSupersteps refuses what makes much more work than its length says.
+func (c *core) checkSupersteps(list []adapter.Superstep) error {
+	states, files := 0, 0
+	for _, super := range list {
+		for _, u := range super.Updates {
+			states, files = states+1, files+filesOf(u)
+		}
+	}
+	if states > mostBrought {
+		return mapping.Errorf(mapping.Invalid, "too_many_states", "The supersteps hold %d updates, and a new thread takes %d at most. Leave out the oldest.", states, mostBrought)
+	}
+	return c.checkFiles(files)
 }
 
 // superstepEvents are the states a new thread is brought along with.

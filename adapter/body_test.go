@@ -1,0 +1,47 @@
+package adapter_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/apbridge/apbridge/adapter"
+)
+
+func TestReadBody(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{0, 1, 64<<10 - 1, 64 << 10, 64<<10 + 1, 1 << 20} {
+		sent := bytes.Repeat([]byte("x"), size)
+		for _, announced := range []int{-1, 0, size / 2, size, 2 * size} {
+			for name, r := range map[string]io.Reader{"at once": bytes.NewReader(sent), "in halves": iotest.HalfReader(bytes.NewReader(sent)), "end with the data": iotest.DataErrReader(bytes.NewReader(sent))} {
+				if got, err := adapter.ReadBody(r, int64(announced)); err != nil || !bytes.Equal(got, sent) {
+					t.Errorf("%d bytes, %d announced, %s: %d, %v", size, announced, name, len(got), err)
+				}
+			}
+		}
+	}
+	broken := io.MultiReader(strings.NewReader("x"), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if _, err := adapter.ReadBody(broken, 2); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("one that breaks off: %v", err)
+	}
+}
+
+// What is announced and does not come takes no memory.
+func TestReadBodyTakesMemoryForWhatComes(t *testing.T) {
+	t.Parallel()
+	most := 0
+	sees := readerFunc(func(b []byte) (int, error) {
+		most = max(most, len(b))
+		return 0, io.EOF
+	})
+	if _, err := adapter.ReadBody(sees, 1<<30); err != nil || most > 64<<10 {
+		t.Errorf("room for %d bytes at once, %v", most, err)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
