@@ -1,9 +1,10 @@
 # Everything here also works by hand; nothing needs to be installed but Go
 # (e2e: Node too, race: a C compiler).
 
+GOTEST = go test
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test race lint e2e soak bench clean
+.PHONY: build test race lint e2e soak faults bench clean
 
 # The one binary: static, without the machine's paths.
 build:
@@ -31,7 +32,14 @@ e2e:
 SOAK = 5m
 soak:
 	APBRIDGE_TEST_POSTGRES=$${APBRIDGE_TEST_POSTGRES:-private} APBRIDGE_TEST_SOAK=$(SOAK) \
-		go test ./cmd/apbridge -run '^TestSoak$$' -count=1 -timeout 3h -v
+		$(GOTEST) ./cmd/apbridge -run '^TestSoak$$' -count=1 -timeout 3h -v
+
+# Writes the tests of docs/faults.md from what passes. Kinds that are not run keep what stands there;
+# make faults KINDS="ordinary postgres large crash soak" runs all of them.
+KINDS = ordinary
+faults:
+	folder="$$(mktemp -d)" && ./.ci/suite "$$folder" $(KINDS) && \
+		APBRIDGE_TEST_RESULTS="$$folder" go test ./cmd/apbridge -run '^TestFaultTable$$' -count=1 -update && rm -r "$$folder"
 
 # Direct, through a bare proxy, and through the bridge; prints a table.
 bench:

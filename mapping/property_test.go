@@ -205,3 +205,52 @@ func TestDiffOfWhatWasReduced(t *testing.T) {
 		}
 	})
 }
+
+// TestF3GraphThroughSteps: what a graph's nodes put out, told as steps and read from those
+// steps as from a task/step agent, has the same nodes, texts, order and last step, and
+// holds each whole update.
+func TestF3GraphThroughSteps(t *testing.T) {
+	t.Parallel()
+	member := rapid.SampledFrom([]string{`"a"`, `"b"`, `"ü"`})
+	rapid.Check(t, func(t *rapid.T) {
+		near, n := NewStepFolder(someTask, SteppingFree), rapid.IntRange(1, 5).Draw(t, "updates")
+		var nodes []string
+		var deltas []json.RawMessage
+		var steps []Step
+		for i := range n {
+			nodes = append(nodes, rapid.SampledFrom([]string{"plan", "think-2", "a.b"}).Draw(t, "node"))
+			deltas = append(deltas, drawDelta(t, member, i))
+			steps = append(steps, near.Add(&Entry{Event: Event{RunID: someRun, Kind: KindUpdate, Head: Head{Node: nodes[i]}, Data: deltas[i]}})...)
+		}
+		steps = append(steps, near.Add(&Entry{Event: Event{RunID: someRun, Kind: KindEnd, Head: Head{Outcome: &Outcome{Status: RunSuccess}}}})...)
+		if len(steps) != n {
+			t.Fatalf("%d updates are %d steps", n, len(steps))
+		}
+		far := NewStepFolder(someTask, SteppingFree)
+		for i, s := range steps {
+			ev := StepUpdate(someRun, someTask, i+1, StepInfo{ID: s.ID, Name: s.Name, IsLast: s.IsLast, Output: quoted(*s.Output), Additional: s.AdditionalOutput}, nil, ApprovalAuto)
+			said, _ := messageList(lookup(ev.Data, keyMessages))
+			if ev.Head.Node != nodes[i] || len(said) != 1 || answerIn(said[0]) != *s.Output {
+				t.Fatalf("update %s of node %s came back as %s of node %s", deltas[i], nodes[i], ev.Data, ev.Head.Node)
+			}
+			if whole := lookup(lookup(lookup(said[0], "additional_kwargs"), "apbridge"), nodes[i]); !equalJSON(whole, deltas[i]) {
+				t.Fatalf("update %s is held as %s", deltas[i], whole)
+			}
+			again := far.Add(&Entry{Event: ev})
+			if len(again) != 1 || again[0].Name != s.Name || *again[0].Output != *s.Output || again[0].IsLast != (i == n-1) {
+				t.Fatalf("step %+v came back as %+v", s, again)
+			}
+		}
+	})
+}
+
+// drawDelta draws what a node puts out: an answer, other members, or both.
+func drawDelta(t *rapid.T, member *rapid.Generator[string], n int) json.RawMessage {
+	var w objectWriter
+	if text := rapid.StringMatching(`[ab "\\\n<ü]{0,6}`).Draw(t, "text"); text != "" {
+		w.raw(keyMessages, joinArray([]json.RawMessage{message{kind: typeAI, id: fmt.Sprintf("m%d", n), content: quoted(text)}.json()}))
+	}
+	w.raw("n", raw("1"))
+	w.raw("x", drawObject(t, member, 1))
+	return w.done()
+}

@@ -116,7 +116,7 @@ func (d *document) check(method, template string, a gotten) {
 	delete(d.pending, what)
 	pointer := "/paths/" + escape(template) + "/" + strings.ToLower(method) + "/responses/" + itoa(a.status)
 	response := d.paths[template][strings.ToLower(method)].Responses[itoa(a.status)]
-	media := a.header.Get("Content-Type")
+	media, _, _ := strings.Cut(a.header.Get("Content-Type"), ";") // a charset is no other type
 	if name, ok := strings.CutPrefix(response.Ref, "#/components/responses/"); ok {
 		pointer = "/components/responses/" + name
 	} else if _, ok := response.Content[media]; !ok {

@@ -171,7 +171,7 @@ var protocolRequests = []struct{ method, path, body string }{
 	{"PUT", "/store/items", `{}`},
 	{"GET", "/store/items?namespace=a&key=k", ``},
 	{"GET", "/store/items?namespace=a", ``},
-	{"GET", "/store/items?namespace=b&key=k", ``},
+	{"GET", "/store/items?namespace=b&key=k&flavour=agentprotocol", ``},
 	{"POST", "/store/items/search", `{"namespace_prefix":null,"filter":null}`},
 	{"POST", "/store/items/search", `{"filter":1}`},
 	{"POST", "/store/namespaces", `{}`},

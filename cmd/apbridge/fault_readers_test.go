@@ -72,7 +72,7 @@ func inUse() float64 {
 // readers then reads a bit, leaves, and gets the rest by its cursor. Not parallel: memory
 // is the process's.
 func TestB5ReadersThatNeverRead(t *testing.T) {
-	readers := 300
+	readers := 500
 	if n, err := strconv.Atoi(os.Getenv("APBRIDGE_TEST_READERS")); err == nil {
 		readers = n
 	}

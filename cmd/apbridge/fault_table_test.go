@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// faultResults is the variable that names a folder with the output of go test
+// -json, a file for each kind of run: ordinary.json, postgres.json, …
+const faultResults = "APBRIDGE_TEST_RESULTS"
+
+// ordinaryRun is the kind of run that everybody can repeat: the table names it rather
+// than another one.
+const ordinaryRun = "ordinary"
+
+const (
+	faultTable = "../../docs/faults.md"
+	faultRows  = 88 // A1 to A24, B1 to B12, C1 to C9, D1 to D8, E1 to E27, F1 to F8
+)
+
+var (
+	faultRow  = regexp.MustCompile(`^\| ([A-F][0-9]+) \|.*\| ([^|]*) \|$`)
+	faultTest = regexp.MustCompile("`((?:Test|Fuzz)\\w+)`(?: \\(([^)]*)\\))?")
+	faultName = regexp.MustCompile(`^(?:Test|Fuzz)((?:[A-F][0-9]+)+)(?:_|[A-Z]|$)`)
+	oneFault  = regexp.MustCompile(`[A-F][0-9]+`)
+	testFunc  = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+)
+
+// TestFaultTable holds docs/faults.md to the tests: each test that it names exists, and
+// each test whose name carries a fault's id stands in that fault's row. Where
+// faultResults names results, each has passed in a run of the kind that the table says;
+// -update writes the table's last column from them.
+func TestFaultTable(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(faultTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, results := testSources(t), resultsIn(t, os.Getenv(faultResults))
+	lines, rows := strings.Split(string(raw), "\n"), 0
+	for i, line := range lines {
+		m := faultRow.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		rows++
+		r := newFaultRow(m[1], m[2], sources)
+		if *update && results != nil {
+			lines[i] = strings.TrimSuffix(line, m[2]+" |") + r.write(t, m[2], results) + " |"
+			continue
+		}
+		r.check(t, m[2], sources, results)
+	}
+	if rows != faultRows {
+		t.Errorf("%d rows can be read, and there are %d faults", rows, faultRows)
+	}
+	if *update && results != nil && !t.Failed() {
+		if err := os.WriteFile(faultTable, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// faultTests is a row: the tests it names, and those of the source that carry its id.
+type faultTests struct {
+	id    string
+	told  map[string]string // by name: the kind of run, "" where none is said
+	named []string
+}
+
+func newFaultRow(id, cell string, sources map[string]bool) faultTests {
+	r := faultTests{id: id, told: map[string]string{}}
+	for _, m := range faultTest.FindAllStringSubmatch(cell, -1) {
+		r.told[m[1]] = m[2]
+	}
+	for name := range sources {
+		if m := faultName.FindStringSubmatch(name); m != nil && slices.Contains(oneFault.FindAllString(m[1], -1), id) {
+			r.named = append(r.named, name)
+		}
+	}
+	return r
+}
+
+func (r faultTests) check(t *testing.T, cell string, sources map[string]bool, results *testResults) {
+	t.Helper()
+	for name, kind := range r.told {
+		if !sources[name] {
+			t.Errorf("%s: there is no test %s", r.id, name)
+		}
+		if results != nil && !slices.Contains(results.passed[name], kind) {
+			t.Errorf("%s: %s passed in the runs %q, and the table says %q", r.id, name, results.passed[name], kind)
+		}
+	}
+	for _, name := range r.named {
+		if _, ok := r.told[name]; !ok {
+			t.Errorf("%s: %s is not in the table: write it there with the run it passes in, or use make faults", r.id, name)
+		}
+	}
+	if len(r.told) == 0 && !strings.Contains(cell, byPeers) {
+		t.Errorf("%s: no test", r.id)
+	}
+}
+
+// byPeers stands in a row that real peers show, in no test of go test.
+const byPeers = "`make e2e`"
+
+// write is the row's last column, each test with the kind of run that it passed in. A
+// test whose kind was not run keeps what the row says; any other has to have passed.
+func (r faultTests) write(t *testing.T, cell string, results *testResults) string {
+	t.Helper()
+	for _, name := range r.named {
+		r.told[name] = cmp.Or(r.told[name], "")
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(r.told)) {
+		kind := r.told[name]
+		if passed := results.passed[name]; slices.Contains(passed, ordinaryRun) {
+			kind = ordinaryRun
+		} else if len(passed) > 0 {
+			kind = passed[0]
+		} else if kind == "" || results.kinds[kind] {
+			t.Errorf("%s: %s passed in none of the runs", r.id, name)
+		}
+		list = append(list, "`"+name+"` ("+kind+")")
+	}
+	if strings.Contains(cell, byPeers) {
+		list = append(list, byPeers)
+	}
+	return strings.Join(list, ", ")
+}
+
+// testSources are the names of all tests of the repository.
+func testSources(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && strings.HasPrefix(d.Name(), ".") && d.Name() != ".." {
+			return errOr(err, fs.SkipDir)
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range testFunc.FindAllStringSubmatch(string(text), -1) {
+			names[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func errOr(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+// testResults are what runs of the suites said: the kinds of run that there were, and by
+// test those it passed in.
+type testResults struct {
+	kinds  map[string]bool
+	passed map[string][]string
+}
+
+// resultsIn reads a folder of results; nil where none is named.
+func resultsIn(t *testing.T, folder string) *testResults {
+	t.Helper()
+	if folder == "" {
+		return nil
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s=%s holds no results (%v)", faultResults, folder, err)
+	}
+	r := &testResults{kinds: map[string]bool{}, passed: map[string][]string{}}
+	for _, file := range files {
+		kind := strings.TrimSuffix(filepath.Base(file), ".json")
+		r.kinds[kind] = true
+		for name := range passedIn(t, file) {
+			r.passed[name] = append(r.passed[name], kind)
+		}
+	}
+	return r
+}
+
+func passedIn(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	names := map[string]bool{}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		var line struct{ Action, Test string }
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Action == "pass" && line.Test != "" && !strings.Contains(line.Test, "/") {
+			names[line.Test] = true
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
