@@ -170,7 +170,7 @@ func (s *server) left(ctx context.Context, run *mapping.Run, cancel bool) {
 
 // replyWait answers what came of a run.
 func replyWait(w http.ResponseWriter, run mapping.Run, end *mapping.Entry, shape waitShape) error {
-	out, a := *end.Head.Outcome, &answer{w: w}
+	out, a := *end.Head.Outcome, newAnswer(w)
 	var err error
 	switch {
 	case shape != bareValues:
