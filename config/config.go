@@ -90,7 +90,11 @@ type Limits struct {
 	Queue       int `yaml:"queue"`
 	ThreadQueue int `yaml:"thread_queue"`
 
-	Files int `yaml:"files"` // of one input or state update
+	// Of one input or state update.
+	Files    int `yaml:"files"`
+	Messages int `yaml:"messages"`
+	Keys     int `yaml:"keys"` // of a state
+
 	Crons int `yaml:"crons"` // of a tenant
 }
 

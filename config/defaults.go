@@ -23,6 +23,8 @@ func Default() *Config {
 			RunEvents:  1_000_000,
 			RunBytes:   1 << 30,
 			Files:      1000,
+			Messages:   10_000,
+			Keys:       10_000,
 			Crons:      1000,
 		},
 		Retention: Retention{Events: 168 * time.Hour},

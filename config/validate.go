@@ -79,6 +79,8 @@ func (l *loader) checkLimits() {
 	l.atLeast("limits.queue", int64(m.Queue), 0)
 	l.atLeast("limits.thread_queue", int64(m.ThreadQueue), 0)
 	l.atLeast("limits.files", int64(m.Files), 1)
+	l.atLeast("limits.messages", int64(m.Messages), 1)
+	l.atLeast("limits.keys", int64(m.Keys), 1)
 	l.atLeast("limits.crons", int64(m.Crons), 1)
 	if m.Database != 0 {
 		l.atLeast("limits.database", int64(m.Database), 1<<20)

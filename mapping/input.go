@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -15,6 +16,8 @@ type Input struct {
 	Files    map[string]json.RawMessage // input.files, by path as given; see CheckFiles
 	Other    json.RawMessage            // remaining keys of an input object; nil when none
 	Raw      json.RawMessage            // what a thread/run agent is sent: an object, or null
+
+	delta json.RawMessage // {messages}, which Messages are parts of; nil without any
 }
 
 // textKeys are looked through, in this order, for the text of an input object
@@ -66,13 +69,17 @@ func TextInput(text, idBase string) Input {
 	if text == "" {
 		return Input{Raw: json.RawMessage("{}")}
 	}
-	in := Input{Messages: []json.RawMessage{saidMessage(quoted(text), idBase)}, Text: text, HasText: true}
-	in.Raw = rawObject(keyMessages, joinArray(in.Messages))
+	in := Input{Text: text, HasText: true}
+	in.say(idBase)
+	in.Raw = in.delta
 	return in
 }
 
-func saidMessage(content json.RawMessage, idBase string) json.RawMessage {
-	return message{kind: typeHuman, id: MessageID(idBase, "input"), content: content}.json()
+// say makes the text the one message.
+func (in *Input) say(idBase string) {
+	w := newDelta(quotedSize(in.Text) + normalSize)
+	w.add(message{kind: typeHuman, id: MessageID(idBase, "input"), text: in.Text})
+	in.Messages, in.delta = w.done()
 }
 
 // inputParts is what an input object holds, as parts of its text. Of a name that
@@ -129,7 +136,7 @@ func parseInputObject(input json.RawMessage, given []json.RawMessage, idBase str
 // inputOf puts an Input together: messages, and the other members.
 func inputOf(parts inputParts, own messageSource, given []json.RawMessage, idBase string) (in Input, err error) {
 	var spoken json.RawMessage
-	in.Messages, spoken, err = normalMessages(idBase, own, messageSource{name: "messages", list: given})
+	in.Messages, in.delta, spoken, err = normalMessages(idBase, own, messageSource{name: "messages", list: given})
 	if err != nil {
 		return Input{}, err
 	}
@@ -137,7 +144,7 @@ func inputOf(parts inputParts, own messageSource, given []json.RawMessage, idBas
 	if len(in.Messages) == 0 {
 		said, in.Text = parts.words()
 		if in.Text != "" {
-			in.Messages = []json.RawMessage{saidMessage(quoted(in.Text), idBase)}
+			in.say(idBase)
 		}
 	} else {
 		in.Text = contentText(spoken)
@@ -161,7 +168,16 @@ func (p *inputParts) words() (member, text string) {
 	if p.others == 0 {
 		return "", ""
 	}
-	return "", string(compactJSON(without(p.text, keyMessages, p.filesKey())))
+	return "", compactText(p.rest(""))
+}
+
+// rest is the object without its messages, its files and the member that was said: the
+// same text where it has none of them.
+func (p *inputParts) rest(said string) json.RawMessage {
+	if p.messages == nil && p.files == nil && said == "" {
+		return trimJSON(p.text)
+	}
+	return without(p.text, keyMessages, p.filesKey(), cmp.Or(said, keyMessages))
 }
 
 func (p *inputParts) filesKey() string {
@@ -178,13 +194,11 @@ func (in *Input) takeRest(p inputParts, said string) {
 		in.Files = map[string]json.RawMessage{}
 		_ = eachMember(p.files, func(m member) { in.Files[m.key] = m.val })
 	}
-	if said == "" {
-		said = keyMessages
-	} else {
+	if said != "" {
 		p.others--
 	}
 	if p.others > 0 {
-		in.Other = without(p.text, keyMessages, p.filesKey(), said)
+		in.Other = p.rest(said)
 	}
 }
 
@@ -224,16 +238,18 @@ func inputText(input json.RawMessage) (string, error) {
 	if text, ok := stringOf(input); ok {
 		return text, nil
 	}
-	b := compactJSON(input)
-	if b == nil {
+	if !validJSON(input) {
 		return "", invalid("The input is not valid JSON.")
 	}
-	return string(b), nil
+	return compactText(input), nil
 }
 
 // Delta is the input as an update of the state of an opaque agent:
 // {messages, files}; never nil.
 func (in Input) Delta() json.RawMessage {
+	if in.delta != nil && len(in.Files) == 0 {
+		return in.delta
+	}
 	var w objectWriter
 	if len(in.Messages) > 0 {
 		w.buf = make([]byte, 0, sizeOf(in.Messages)+16)

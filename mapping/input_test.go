@@ -34,7 +34,7 @@ func TestParseInput(t *testing.T) {
 		"list":             {input: `[1, 2]`, text: "[1,2]", state: human(one, "[1,2]"), raw: `{"messages":[` + human(one, "[1,2]") + `]}`},
 		"a text key":       {input: `{"lang":"de","question":"hi"}`, text: "hi", state: human(one, "hi"), other: `{"lang":"de"}`, raw: `{"lang":"de","question":"hi"}`},
 		"text keys' order": {input: `{"text":"b","prompt":"a"}`, text: "a", state: human(one, "a"), other: `{"text":"b"}`, raw: `{"text":"b","prompt":"a"}`},
-		"no text key":      {input: `{"a": 1, "input": 2}`, text: `{"a":1,"input":2}`, state: human(one, `{"a":1,"input":2}`), other: `{"a":1,"input":2}`, raw: `{"a": 1, "input": 2}`},
+		"no text key":      {input: `{"a": 1, "input": 2}`, text: `{"a":1,"input":2}`, state: human(one, `{"a":1,"input":2}`), other: `{"a": 1, "input": 2}`, raw: `{"a": 1, "input": 2}`},
 		"files alone":      {input: `{"files":{"/a":"x"}}`, raw: `{"files":{"/a":"x"}}`},
 		"files and more":   {input: `{"files":{"/a":"x"},"n":1}`, text: `{"n":1}`, state: human(one, `{"n":1}`), other: `{"n":1}`, raw: `{"files":{"/a":"x"},"n":1}`},
 		"files no object":  {input: `{"files":["f1"],"task":"t"}`, text: "t", state: human(one, "t"), other: `{"files":["f1"]}`, raw: `{"files":["f1"],"task":"t"}`},

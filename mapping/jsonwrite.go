@@ -3,6 +3,7 @@ package mapping
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -23,7 +24,22 @@ func appendQuoted(dst []byte, s string) []byte {
 
 // quoted is s as a JSON string.
 func quoted(s string) json.RawMessage {
-	return appendQuoted(make([]byte, 0, len(s)+2), s)
+	return appendQuoted(make([]byte, 0, quotedSize(s)), s)
+}
+
+// quotedSize is about the length of s as a JSON string, so that a long one is not
+// copied while it is written.
+func quotedSize(s string) int {
+	n := len(s) + 2
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"', c == '\\', c == '\n', c == '\t', c == '\r':
+			n++
+		case c < ' ':
+			n += 5
+		}
+	}
+	return n
 }
 
 // objectWriter writes an object member by member; the zero value is ready. One
@@ -114,6 +130,26 @@ func appendObject(dst []byte, list []member) []byte {
 		dst = append(append(append(dst, m.name...), ':'), m.val...)
 	}
 	return append(dst, '}')
+}
+
+// compactText is the text of a value that is JSON, without white space between its
+// tokens.
+func compactText(b json.RawMessage) string {
+	var out strings.Builder
+	out.Grow(len(b))
+	for i := 0; i < len(b); {
+		from := i
+		for i < len(b) && !isSpace(b[i]) {
+			if b[i] == '"' {
+				i, _ = scanString(b, i)
+			} else {
+				i++
+			}
+		}
+		out.Write(b[from:i])
+		i = skipSpace(b, i)
+	}
+	return out.String()
 }
 
 // compactJSON is a value without white space between its tokens; nil when it

@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,6 +21,7 @@ type message struct {
 	kind    string
 	id      string
 	content json.RawMessage
+	text    string  // the content of a message that is words alone, instead
 	rest    members // further members, verbatim
 }
 
@@ -200,11 +202,12 @@ func (m message) json() json.RawMessage {
 const normalSize = 160
 
 func (m message) appendTo(dst []byte) []byte {
-	if isNull(m.content) {
-		m.content = json.RawMessage(`""`)
-	}
 	w := objectWriter{buf: dst, start: len(dst)}
-	w.raw("content", m.content)
+	if isNull(m.content) {
+		w.text("content", m.text)
+	} else {
+		w.raw("content", m.content)
+	}
 	m.raw(&w, "additional_kwargs", "{}")
 	m.raw(&w, "response_metadata", "{}")
 	w.text("id", m.id)
@@ -258,7 +261,7 @@ func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error
 	if err != nil || given.list == nil {
 		return trimJSON(values), err
 	}
-	messages, _, err := normalMessages(idBase, given)
+	messages, _, _, err := normalMessages(idBase, given)
 	if err != nil {
 		return nil, err
 	}
@@ -275,25 +278,40 @@ func AgentProtocolMessages(messages []json.RawMessage) []json.RawMessage {
 		if err != nil {
 			continue
 		}
-		out = append(out, m.protocol())
+		before, content, after := m.protocol()
+		out = append(out, slices.Concat(before, content, after))
 	}
 	return out
 }
 
-func (m message) protocol() json.RawMessage {
-	w := objectWriter{buf: make([]byte, 0, len(m.content)+96)}
+// AgentProtocolMessage is one of AgentProtocolMessages in the parts that it is written
+// of: what stands before its content, the content, which is a part of b, and what
+// follows. ok is false for what is no message.
+func AgentProtocolMessage(b json.RawMessage) (before, content, after []byte, ok bool) {
+	m, err := parseMessage(b, place{keyMessages, -1})
+	if err != nil {
+		return nil, nil, nil, false
+	}
+	before, content, after = m.protocol()
+	return before, content, after, true
+}
+
+func (m message) protocol() (before, content, after []byte) {
+	w := objectWriter{buf: make([]byte, 0, 128)}
 	w.text("role", messageRole(m.kind))
 	if isNull(m.content) {
 		m.content = json.RawMessage(`""`)
 	}
-	w.raw("content", m.content)
+	w.name("content")
+	mid := len(w.buf)
 	if m.id != "" {
 		w.text("id", m.id)
 	}
 	if metadata := m.rest.get("metadata"); kindOf(metadata) == '{' {
 		w.raw("metadata", metadata)
 	}
-	return w.done()
+	all := w.done()
+	return all[:mid:mid], m.content, all[mid:]
 }
 
 // MessageText is the text of a message's content: a string as it is, content

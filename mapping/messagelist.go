@@ -36,9 +36,9 @@ func (s messageSource) place(i int) place {
 }
 
 // normalMessages puts messages into normal form and gives ids to those without
-// one. spoken is the content of the last human message. The messages stand in one
-// buffer, so that many short ones cost what their text does.
-func normalMessages(idBase string, sources ...messageSource) (list []json.RawMessage, spoken json.RawMessage, err error) {
+// one. delta is the object {messages} that they are parts of, so that they take memory
+// once. spoken is the content of the last human message.
+func normalMessages(idBase string, sources ...messageSource) (list []json.RawMessage, delta, spoken json.RawMessage, err error) {
 	count, size := 0, 0
 	for _, s := range sources {
 		count += len(s.list)
@@ -47,28 +47,64 @@ func normalMessages(idBase string, sources ...messageSource) (list []json.RawMes
 		}
 	}
 	if count == 0 {
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
-	ids, buf := newIDMaker(idBase), make([]byte, 0, size)
-	list = make([]json.RawMessage, 0, count)
+	ids, w := newIDMaker(idBase), newDelta(size)
+	w.list = make([]json.RawMessage, 0, count)
 	for _, s := range sources {
 		for i, e := range s.list {
 			m, err := parseMessage(e, s.place(i))
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, nil, err
 			}
 			if m.id == "" {
-				m.id = ids.make(inputName(len(list), count))
+				m.id = ids.make(inputName(len(w.list), count))
 			}
 			if m.kind == typeHuman {
 				spoken = m.content
 			}
-			from := len(buf)
-			buf = m.appendTo(buf)
-			list = append(list, buf[from:len(buf):len(buf)])
+			w.add(m)
 		}
 	}
-	return list, spoken, nil
+	list, delta = w.done()
+	return list, delta, spoken, nil
+}
+
+// deltaWriter writes the delta {messages} and keeps where each message stands in it.
+type deltaWriter struct {
+	buf  []byte
+	list []json.RawMessage
+}
+
+// newDelta has room for messages of so many bytes.
+func newDelta(size int) *deltaWriter {
+	const frame = `{"messages":[]}`
+	w := &deltaWriter{buf: make([]byte, 0, size+len(frame))}
+	w.buf = append(w.buf, frame[:len(frame)-2]...)
+	return w
+}
+
+func (w *deltaWriter) add(m message) {
+	if len(w.list) > 0 {
+		w.buf = append(w.buf, ',')
+	}
+	from := len(w.buf)
+	w.buf = m.appendTo(w.buf)
+	w.list = append(w.list, w.buf[from:len(w.buf):len(w.buf)])
+}
+
+func (w *deltaWriter) done() (list []json.RawMessage, delta json.RawMessage) {
+	return w.list, append(w.buf, "]}"...)
+}
+
+// CheckMessages refuses more messages than a request may bring; most 0 allows any
+// number. A list is counted with Elements, before it is read.
+func CheckMessages(n, most int) error {
+	if most > 0 && n > most {
+		return Errorf(Invalid, "too_many_messages",
+			"The request brings %d messages, and limits.messages of this bridge allows %d. Send fewer at a time.", n, most)
+	}
+	return nil
 }
 
 // inputName is what the id of the message at i of n is made from.

@@ -1,24 +1,37 @@
 package mapping
 
-import "bytes"
+import (
+	"bytes"
+	"hash/maphash"
+	"math/bits"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // RepeatedName finds an object, at any depth, that names one key twice, and returns
 // the offset of the second name. b must be one JSON value in valid UTF-8. It takes linear
-// time, and up to 24 bytes for each name of the objects that are open at a time.
+// time and ten bytes for each name, whatever is escaped in them.
 func RepeatedName(b []byte) (offset int, found bool) {
-	c := nameCheck{b: b}
+	// A name with its colon and value is four bytes long at least.
+	c := nameCheck{b: b, names: make([]int32, 0, min(bytes.Count(b, []byte{':'}), len(b)/4))}
 	c.value(skipSpace(b, 0), 0)
 	return c.at, c.found
 }
 
+// nameCheck compares the names of an object when it has all of them, so that its
+// table has the right size at once.
 type nameCheck struct {
 	b     []byte
-	names []span // of the open objects
+	names []int32 // where the names of the open objects begin
+	// table is that of one object at a time: each entry a position in its names, from 1,
+	// below as much of the name's hash as there is room for.
+	table []uint32
+	below int // bits of a position
+	seed  maphash.Seed
+	text  [2][]byte // decoded names
 	at    int
 	found bool
 }
-
-type span struct{ from, to int32 }
 
 // value returns the index behind the value at i; false: give up.
 func (c *nameCheck) value(i, depth int) (int, bool) {
@@ -33,19 +46,27 @@ func (c *nameCheck) value(i, depth int) (int, bool) {
 	return scanValue(c.b, i, depth)
 }
 
-func (c *nameCheck) object(i, depth int) (int, bool) {
+func (c *nameCheck) object(i, depth int) (end int, ok bool) {
 	from := len(c.names)
-	var many *places
-	defer func() { c.names = c.names[:from] }()
+	if end, ok = c.members(i, depth); ok {
+		ok = !c.repeats(c.names[from:])
+	}
+	c.names = c.names[:from]
+	return end, ok
+}
+
+// members notes where the names of the object at i begin.
+func (c *nameCheck) members(i, depth int) (int, bool) {
 	i = skipSpace(c.b, i+1)
 	if i < len(c.b) && c.b[i] == '}' {
 		return i + 1, true
 	}
 	for {
 		end, ok := scanString(c.b, i)
-		if !ok || c.repeats(from, &many, span{int32(i), int32(end)}) {
+		if !ok {
 			return i, false
 		}
+		c.names = append(c.names, int32(i))
 		if i = skipSpace(c.b, end); i >= len(c.b) || c.b[i] != ':' {
 			return i, false
 		}
@@ -59,33 +80,65 @@ func (c *nameCheck) object(i, depth int) (int, bool) {
 	}
 }
 
-// repeats notes a name of the object whose names begin at from; many is used
-// once they are.
-func (c *nameCheck) repeats(from int, many **places, name span) bool {
-	key := keyBytes(c.b[name.from:name.to])
-	is := func(at int) bool { return bytes.Equal(c.key(from+at), key) }
-	if n := len(c.names) - from; n >= manyMembers {
-		if *many == nil {
-			*many = newPlaces(n)
-		}
-		for at := (*many).used; at < n; at++ { // all differ
-			(*many).put((*many).hash(c.key(from+at)), at, nothing)
-		}
-		c.found = (*many).find((*many).hash(key), is) >= 0
-	} else {
-		for at := 0; at < n && !c.found; at++ {
-			c.found = is(at)
+// repeats looks for two equal names of one object.
+func (c *nameCheck) repeats(names []int32) bool {
+	if len(names) > manyMembers {
+		return c.repeatsOfMany(names)
+	}
+	for i := 1; i < len(names); i++ {
+		key := c.key(names[i], 0)
+		for _, other := range names[:i] {
+			if bytes.Equal(c.key(other, 1), key) {
+				c.at, c.found = int(names[i]), true
+				return true
+			}
 		}
 	}
-	if c.at = int(name.from); !c.found {
-		c.names = append(c.names, name)
-	}
-	return c.found
+	return false
 }
 
-func (c *nameCheck) key(i int) []byte {
-	n := c.names[i]
-	return keyBytes(c.b[n.from:n.to])
+func (c *nameCheck) repeatsOfMany(names []int32) bool {
+	if size := len(names) + len(names)/2; cap(c.table) < size {
+		c.table, c.seed = make([]uint32, size), maphash.MakeSeed()
+	} else {
+		c.table = c.table[:size]
+		clear(c.table)
+	}
+	c.below = bits.Len(uint(len(names)))
+	for i := range names {
+		if c.noted(names, i) {
+			c.at, c.found = int(names[i]), true
+			return true
+		}
+	}
+	return false
+}
+
+// noted enters a name into the table, and reports whether an equal one is there.
+func (c *nameCheck) noted(names []int32, i int) bool {
+	key := c.key(names[i], 0)
+	hash := maphash.Bytes(c.seed, key)
+	tag, at := uint32(hash)>>c.below, hash>>32*uint64(len(c.table))>>32
+	for ; ; at = (at + 1) % uint64(len(c.table)) {
+		switch other := c.table[at]; {
+		case other == 0:
+			c.table[at] = tag<<c.below | uint32(i+1)
+			return false
+		case other>>c.below == tag && bytes.Equal(c.key(names[other&(1<<c.below-1)-1], 1), key):
+			return true
+		}
+	}
+}
+
+// key is the name that begins at an offset, valid until the next one in the same place.
+func (c *nameCheck) key(at int32, place int) []byte {
+	end, _ := scanString(c.b, int(at))
+	name := c.b[at:end]
+	if plain(name) {
+		return name[1 : len(name)-1]
+	}
+	c.text[place], _ = jsontext.AppendUnquote(c.text[place][:0], name)
+	return c.text[place]
 }
 
 // nothing is no key: for one that is known not to be there.

@@ -22,6 +22,12 @@ type answer struct {
 	gone  error // the client's connection broke: the rest is not wanted
 }
 
+func newAnswer(w http.ResponseWriter) *answer {
+	a := &answer{w: w}
+	a.enc.long = func(v []byte) { _ = a.long(v) } // gone says why it failed
+	return a
+}
+
 // spill sends what was gathered if it is enough, and returns why nothing more is
 // wanted. It keeps the last byte, by which the encoder knows where commas belong.
 func (a *answer) spill() error {
@@ -85,15 +91,18 @@ func (a *answer) values(f *mapping.Fold) error {
 
 // protocolMessages writes messages in the form of the Agent Protocol.
 func (a *answer) protocolMessages(list []json.RawMessage) error {
-	const some = 64
 	a.key("messages").open('[')
-	for ; len(list) > 0; list = list[min(some, len(list)):] {
-		for _, m := range mapping.AgentProtocolMessages(list[:min(some, len(list))]) {
-			a.sep()
-			if err := a.long(m); err != nil {
-				return err
-			}
+	for _, m := range list {
+		before, content, after, ok := mapping.AgentProtocolMessage(m)
+		if !ok {
+			continue
 		}
+		a.sep()
+		a.b = append(a.b, before...)
+		if err := a.long(content); err != nil {
+			return err
+		}
+		a.b = append(a.b, after...)
 	}
 	a.close(']')
 	return nil

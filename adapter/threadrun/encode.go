@@ -11,7 +11,12 @@ import (
 // enc writes JSON by appending. Raw values are spliced in as they are: they
 // were checked when they came in, and checking them again costs more than
 // everything else here.
-type enc struct{ b []byte }
+type enc struct {
+	b []byte
+	// long takes a value that is longer than a piece of an answer, instead of b; nil:
+	// all is gathered in b. See answer.
+	long func(v []byte)
+}
 
 // sep puts a comma where one belongs: not after an opening bracket or a colon.
 func (e *enc) sep() {
@@ -71,7 +76,11 @@ func (e *enc) raw(v json.RawMessage, def string) *enc {
 		return e.lit(def)
 	}
 	e.sep()
-	e.b = append(e.b, v...)
+	if e.long != nil && len(v) > answerPiece {
+		e.long(v)
+	} else {
+		e.b = append(e.b, v...)
+	}
 	return e
 }
 

@@ -92,9 +92,9 @@ func asCreated(run mapping.Run) mapping.Run {
 }
 
 func replyRun(w http.ResponseWriter, run mapping.Run, ap bool) {
-	var e enc
-	encodeRun(&e, run, ap)
-	reply(w, http.StatusOK, e.b)
+	a := newAnswer(w)
+	encodeRun(&a.enc, run, ap)
+	a.end()
 }
 
 func (s *server) getRun(w http.ResponseWriter, r *http.Request) error   { return s.run(w, r, false) }
@@ -148,15 +148,22 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) error {
 }
 
 func replyRuns(w http.ResponseWriter, list []mapping.Run, ap bool, set fieldSet) {
-	var e enc
-	e.open('[')
+	a := newAnswer(w)
+	a.open('[')
 	for _, run := range list {
-		var one enc
-		encodeRun(&one, run, ap)
-		set.pick(&e, one.b)
+		if len(set) == 0 {
+			encodeRun(&a.enc, run, ap)
+		} else {
+			var one enc
+			encodeRun(&one, run, ap)
+			set.pick(&a.enc, one.b)
+		}
+		if a.spill() != nil {
+			return // the client has gone
+		}
 	}
-	e.close(']')
-	reply(w, http.StatusOK, e.b)
+	a.close(']')
+	a.end()
 }
 
 // searchRuns is the Agent Protocol's search.

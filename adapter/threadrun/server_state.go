@@ -187,7 +187,7 @@ func (s *server) history(w http.ResponseWriter, r *http.Request, q adapter.Histo
 	if err != nil {
 		return err
 	}
-	a := &answer{w: w}
+	a := newAnswer(w)
 	a.open('[')
 	for st, err := range s.svc.States.History(r.Context(), thread, q) {
 		if err != nil {

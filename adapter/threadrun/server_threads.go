@@ -123,7 +123,7 @@ func (s *server) patchThread(w http.ResponseWriter, r *http.Request) error {
 	if err := o.err(); err != nil {
 		return err
 	}
-	if p.Messages, err = neutralMessages(messages); err != nil {
+	if p.Messages, err = s.neutralMessages(messages); err != nil {
 		return err
 	}
 	t, err := s.svc.Threads.Patch(r.Context(), id, p)
@@ -137,9 +137,12 @@ func (s *server) patchThread(w http.ResponseWriter, r *http.Request) error {
 
 // neutralMessages reads messages of the Agent Protocol; those without an id
 // get one.
-func neutralMessages(messages json.RawMessage) ([]json.RawMessage, error) {
+func (s *server) neutralMessages(messages json.RawMessage) ([]json.RawMessage, error) {
 	if messages == nil {
 		return nil, nil
+	}
+	if err := mapping.CheckMessages(mapping.Elements(messages), s.face.Limits.Messages); err != nil {
+		return nil, err
 	}
 	in, err := mapping.ParseInput(nil, messages, mapping.NewID())
 	return in.Messages, err
@@ -208,7 +211,7 @@ func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	paginate(w, p, min(p.limit, max(total-p.offset, 0)), total)
-	a := &answer{w: w}
+	a := newAnswer(w)
 	a.open('[')
 	for t, err := range list {
 		if err == nil {

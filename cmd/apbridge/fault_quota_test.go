@@ -16,7 +16,7 @@ import (
 func TestE24Quotas(t *testing.T) {
 	t.Parallel()
 	cfg := configFor(t, map[string]config.Agent{"agent": agentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})
-	cfg.Limits.Files, cfg.Limits.Crons = 3, 2
+	cfg.Limits.Files, cfg.Limits.Crons, cfg.Limits.Messages, cfg.Limits.Keys = 3, 2, 3, 3
 	b := startBridge(t, cfg)
 	files := func(n int) string {
 		var list []string
@@ -50,6 +50,11 @@ func TestE24Quotas(t *testing.T) {
 		"files of a state":   {"POST", b.thread() + "/state", `{"values":` + files(4) + `}}`, 422, "limits.files"},
 		"files of a history": {"POST", "/threads", `{"supersteps":[{"updates":[{"values":` + files(2) + `}}]},{"updates":[{"values":` + files(2) + `}}]}]}`, 422, "limits.files"},
 		"states of a thread": {"POST", "/threads", `{"supersteps":[{"updates":[` + strings.Repeat(`{"values":{}},`, 10000) + `{"values":{}}]}]}`, 422, "10001 updates"},
+		"messages, inputs":   {"POST", "/runs/wait", `{"assistant_id":"agent","input":{"messages":["","","",""]}}`, 422, "limits.messages"},
+		"messages":           {"POST", "/runs/wait", `{"agent_id":"agent","messages":` + manyMessages(4)[len(`{"messages":`):], 422, "limits.messages"},
+		"messages, states":   {"POST", b.thread() + "/state", `{"values":{"messages":["","","",""]}}`, 422, "limits.messages"},
+		"messages, patches":  {"PATCH", b.thread(), manyMessages(4), 422, "limits.messages"},
+		"keys of a state":    {"POST", b.thread() + "/state", `{"values":` + manyKeys(4) + `}`, 422, "limits.keys"},
 		"crons":              {"POST", "/runs/crons", `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"hi"}`, 429, "limits.crons"},
 		"labels":             {"PUT", "/store/items", item(quoted(strings.Split(strings.Repeat("a,", 32)+"a", ",")...), "k"), 422, "33 labels"},
 		"a label's length":   {"PUT", "/store/items", item(quoted(strings.Repeat("a", 257)), "k"), 422, "257 bytes"},

@@ -114,6 +114,8 @@ var serverProofs = map[string]func(*testing.T){
 	"limits.run_bytes":      provenBy("cmd/apbridge", "TestA18_RunThatLogsForEver"),
 	"limits.queue":          provenBy("cmd/apbridge", "TestD6_FurtherQueues"),
 	"limits.files":          provenBy("cmd/apbridge", "TestE24Quotas"),
+	"limits.messages":       provenBy("cmd/apbridge", "TestE24Quotas"),
+	"limits.keys":           provenBy("cmd/apbridge", "TestE24Quotas"),
 	"limits.crons":          provenBy("cmd/apbridge", "TestE24Quotas"),
 	"limits.bodies":         provenBy("proxy", "TestD5BodiesTogether"),
 	"limits.thread_queue":   provenBy("cmd/apbridge", "TestD6_FurtherQueues"),

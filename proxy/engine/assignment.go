@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -211,22 +210,20 @@ func (x *execution) stepsDone(ctx context.Context) (done int, given mapping.Uplo
 // our own mark, by which a task is found again whose creation was never
 // answered.
 func (x *execution) additional(in mapping.Input, told map[string]any) (json.RawMessage, error) {
-	fields, err := x.task.AdditionalInput, error(nil)
+	var set []mapping.NewMember
 	if in.Other != nil {
-		if fields, err = mapping.WithMember(fields, "input", in.Other); err != nil {
-			return nil, err
-		}
+		set = append(set, mapping.NewMember{Name: "input", Value: in.Other})
 	}
 	mark := fmt.Sprintf(`{"run_id":%q,"thread_id":%q}`, x.run.ID, x.run.ThreadID)
-	fields, err = mapping.WithMember(fields, "apbridge", json.RawMessage(mark))
+	set = append(set, mapping.NewMember{Name: "apbridge", Value: json.RawMessage(mark)})
 	for _, key := range slices.Sorted(maps.Keys(told)) {
-		value, failed := json.Marshal(told[key])
-		if err = errors.Join(err, failed); err != nil {
+		value, err := json.Marshal(told[key])
+		if err != nil {
 			return nil, err
 		}
-		fields, err = mapping.WithMember(fields, key, value)
+		set = append(set, mapping.NewMember{Name: key, Value: value})
 	}
-	return fields, err
+	return mapping.WithMembers(x.task.AdditionalInput, set...)
 }
 
 // stateful decides what a thread/run agent is sent: only what is new when both

@@ -135,6 +135,9 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 	if b.out.Run.Options.Resuming {
 		return nil
 	}
+	if err = b.checkMessages(b.n.Input, b.n.Messages); err != nil {
+		return err
+	}
 	if b.in, err = engine.InputOf(b.out.Run); err != nil {
 		return err
 	}
@@ -181,6 +184,16 @@ func (c *core) checkFiles(n int) error {
 		return mapping.Errorf(mapping.Invalid, "too_many_files", "The request brings %d files along, and limits.files of this bridge allows %d. Send fewer at a time.", n, most)
 	}
 	return nil
+}
+
+// checkMessages refuses more messages than one input may bring, before they are put
+// into normal form: a message of three bytes becomes one of 150.
+func (c *core) checkMessages(input, further json.RawMessage) error {
+	var own json.RawMessage
+	if len(input) > 0 && input[0] == '{' {
+		own, _ = mapping.Member(input, "messages") // what cannot be read is refused with the input
+	}
+	return mapping.CheckMessages(mapping.Elements(own)+mapping.Elements(further), c.cfg.Limits.Messages)
 }
 
 // lineage decides which task the run belongs to: a resume keeps the task of

@@ -25,7 +25,7 @@ type note struct {
 // update reduces values into a new checkpoint of the thread. It waits for an update
 // that an agent is being told of, and is tried again when another one overtakes it.
 func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdate, n note) (mapping.Checkpoint, error) {
-	if err := c.checkFiles(filesOf(u)); err != nil {
+	if err := c.checkUpdate(u); err != nil {
 		return mapping.Checkpoint{}, err
 	}
 	for try := 0; ; {
@@ -41,6 +41,23 @@ func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdat
 			return made, err
 		}
 	}
+}
+
+// checkUpdate refuses an update of more than the limits allow.
+func (c *core) checkUpdate(u adapter.StateUpdate) error {
+	files, messages, keys := 0, 0, 0
+	for _, values := range u.All() {
+		list, _ := mapping.Member(values, "messages") // what cannot be read is refused with the values
+		files, messages, keys = files+filesIn(values), messages+mapping.Elements(list), keys+mapping.Members(values)
+	}
+	if err := mapping.CheckMessages(messages, c.cfg.Limits.Messages); err != nil {
+		return err
+	}
+	if most := c.cfg.Limits.Keys; most > 0 && keys > most {
+		return mapping.Errorf(mapping.Invalid, "too_many_keys",
+			"The update sets %d keys of the state, and limits.keys of this bridge allows %d. Put what belongs together under one key.", keys, most)
+	}
+	return c.checkFiles(files)
 }
 
 // stateUpdate is one attempt at an update of a thread's state.

@@ -75,6 +75,9 @@ func (c *core) checkSupersteps(list []adapter.Superstep) error {
 	states, files := 0, 0
 	for _, super := range list {
 		for _, u := range super.Updates {
+			if err := c.checkUpdate(u); err != nil {
+				return err
+			}
 			states, files = states+1, files+filesOf(u)
 		}
 	}
