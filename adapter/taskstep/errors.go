@@ -19,8 +19,10 @@ const statusClientGone = 499
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var known *mapping.Error
 	if r.Context().Err() != nil && !errors.As(err, &known) {
-		w.WriteHeader(statusClientGone)
-		return
+		if err = adapter.Stopping(r.Context()); err == nil {
+			w.WriteHeader(statusClientGone)
+			return
+		}
 	}
 	e := classify(err)
 	s.logCause(w, r, e)

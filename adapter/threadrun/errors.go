@@ -15,7 +15,12 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := mapping.Classify(err)
 	status := adapter.Status(e.Class)
 	if r.Context().Err() != nil && status >= http.StatusInternalServerError {
-		return // the client left, which is why it failed; a body that broke off is the client's fault, and it may still read
+		stopping := adapter.Stopping(r.Context())
+		if stopping == nil {
+			return // the client left, which is why it failed; a body that broke off is the client's fault, and it may still read
+		}
+		e = mapping.Classify(stopping)
+		status = adapter.Status(e.Class)
 	}
 	if status >= http.StatusInternalServerError {
 		s.log.Error("request failed", zap.String("route", routeOf(r)), zap.String("code", e.Code),

@@ -99,9 +99,13 @@ func (s *server) wait(w http.ResponseWriter, r *http.Request, started adapter.St
 	}
 	end, err := s.endOf(r.Context(), started, cancel)
 	if r.Context().Err() != nil {
-		beat.stop()
+		began := beat.stop()
 		s.left(r.Context(), &run, cancel)
-		return nil
+		stopping := adapter.Stopping(r.Context())
+		if stopping != nil && began {
+			panic(http.ErrAbortHandler) // white space alone would be taken for the whole answer
+		}
+		return stopping
 	}
 	if err != nil {
 		if beat.stop() {
@@ -170,7 +174,7 @@ func (s *server) left(ctx context.Context, run *mapping.Run, cancel bool) {
 
 // replyWait answers what came of a run.
 func replyWait(w http.ResponseWriter, run mapping.Run, end *mapping.Entry, shape waitShape) error {
-	out, a := *end.Head.Outcome, &answer{w: w}
+	out, a := *end.Head.Outcome, newAnswer(w)
 	var err error
 	switch {
 	case shape != bareValues:
