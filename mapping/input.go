@@ -49,7 +49,7 @@ func ParseInput(input, messages json.RawMessage, idBase string) (Input, error) {
 	case kindOf(input) == '{':
 		return parseInputObject(input, given, idBase)
 	case isNull(input):
-		return inputOf(inputParts{}, messageSource{}, given, idBase)
+		return inputOf(inputParts{text: json.RawMessage("{}")}, messageSource{}, given, idBase)
 	case len(given) > 0:
 		if !validJSON(input) {
 			return Input{}, invalid("The input is not valid JSON.")
