@@ -135,9 +135,7 @@ func TestARunOnItsCallersGoroutineCanBeStopped(t *testing.T) {
 			if s := b.status(t, c.Run); s != want {
 				t.Errorf("the run is %s, not %s", s, want)
 			}
-			if b.Live() != 0 {
-				t.Error("the run is still on the books")
-			}
+			eventually(t, "the run is off the books", func() bool { return b.Live() == 0 })
 		})
 	}
 }
