@@ -53,7 +53,7 @@ type Store struct {
 // database is what differs between SQLite and PostgreSQL.
 type database interface {
 	// write runs do as one operation and returns when it is durable; relaxed:
-	// when it outlives the process, though maybe not the machine. do may be
+	// when it outlives the process, though on SQLite maybe not the machine. do may be
 	// called again when what it did is lost: it builds its results anew.
 	write(ctx context.Context, relaxed bool, do func(*tx) error) error
 	// view runs do on one consistent view.
