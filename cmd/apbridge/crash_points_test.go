@@ -24,7 +24,7 @@ var elsewhere = map[string]map[string]string{
 		"Store.FreeLeftUpdates": unfreed,
 	},
 	"postgres": {
-		"sqlite.arrive": "SQLite only", "sqlite.beat": "SQLite only", "ahead.run": "SQLite only", "Store.RequestStop": "no other process has the run",
+		"sqlite.arrive": "SQLite only", "sqlite.beat": "SQLite only", "Store.RequestStop": "no other process has the run",
 		"Store.TakeBack": leaves, "Store.Logged": unknown, "Store.FreeLeftUpdates": unfreed,
 	},
 }
@@ -46,9 +46,7 @@ func allPoints(t *testing.T, database string) map[string]bool {
 		}
 	}
 	for _, name := range namedPoints(t) {
-		if database == "sqlite" || !strings.HasPrefix(name, "redo ") {
-			all[name] = true
-		}
+		all[name] = true
 	}
 	return all
 }

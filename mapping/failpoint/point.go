@@ -22,8 +22,6 @@ const (
 	EventQueued   Point = "event queued"   // it is queued, and maybe durable
 	ReplyBegun    Point = "reply begun"    // the first byte of a reply is about to leave
 	ReplyWritten  Point = "reply written"  // a whole reply was written, and maybe not flushed
-	RedoBegun     Point = "redo begun"     // statements that are to wait are about to be written to the redo log
-	RedoWritten   Point = "redo written"   // they are there, and nobody has heard of it yet
 	StepWritten   Point = "step written"   // a step was handed to its client's connection, which is all that is known of it
 	HookSent      Point = "hook sent"      // a webhook is about to leave
 	HookAnswered  Point = "hook answered"  // it was answered, and that is not noted yet

@@ -50,7 +50,6 @@ func (e *Engine) Begin(ctx context.Context, o Order) (Begun, error) {
 	if err != nil {
 		return Begun{}, err
 	}
-	o.New.Brief = o.Stays && agent.pace.quick()
 	claimed := e.claims.begin()
 	defer claimed()
 	made := e.starters.make()

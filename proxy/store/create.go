@@ -20,7 +20,6 @@ type NewRun struct {
 	Answers                          Answers         // what the run answers, if it does
 	Newest                           *string         // the run that must still be the newest of its task, "" for none; else Conflict CodeTaskMoved. nil: any
 	Claim                            bool            // run it here if its thread is free now
-	Brief                            bool            // it will end in a moment and, if it makes its thread, is under ids that were made for it: see ahead
 	Room                             Room            // for it to wait in; Limited queue_full where there is none
 	IdempotencyKey, IdempotencyRoute string
 	IdempotencySum                   []byte // of the request body; another sum under the same key is Invalid
@@ -66,9 +65,6 @@ type Created struct {
 // Options.Checkpoint (unknown: NotFound), else the head at its first claim. A run
 // that starts elsewhere than at the head moves the head there.
 func (s *Store) CreateRun(ctx context.Context, n NewRun) (c Created, err error) {
-	if c, ok := s.createAhead(ctx, n); ok {
-		return c, nil
-	}
 	p := mapping.PrincipalOf(ctx)
 	err = s.write(ctx, func(t *tx) error {
 		m := maker{s: s, tx: t, principal: p, n: n}

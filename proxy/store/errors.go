@@ -88,14 +88,6 @@ func (d *sqlite) classify(err error) error {
 	return err
 }
 
-// behind says of an error that what was acknowledged before it stands in the way.
-func behind(err error) error {
-	if codeOf(err)&0xff == sqliteFull {
-		return caused(err, mapping.StorageFull, codeStorageFull, "The bridge's disk is full, and runs that were acknowledged a moment ago do not fit into its database. They are not lost, but nothing can be read before they are there. Free some space and try again.")
-	}
-	return err
-}
-
 // fullness says what bounds the file: SQLite does not tell which of two it was.
 func (d *sqlite) fullness() string {
 	if d.limit > 0 {

@@ -64,7 +64,7 @@ func (d *sqlite) holdFile() error {
 }
 
 func (d *sqlite) create(ctx context.Context) error {
-	// What waits in a redo log would be run on the new one.
+	// A redo log of an earlier version has runs of the database that was here.
 	if d.lock.marked() || exists(d.path+"-wal") || exists(d.redoPath()) {
 		return refuse(d.path, "the file is missing, though a database was here before. Put it back, or restore a backup; to start with an empty one delete %s-lock, %s-wal and %s", d.path, d.path, d.redoPath())
 	}

@@ -217,3 +217,16 @@ func TestANewDatabaseIsItsUsersOwn(t *testing.T) {
 		}
 	}
 }
+
+// A store may be closed twice, and another one may have the file by then: that one's lock
+// stays.
+func TestSecondCloseLeavesTheNextStoreAlone(t *testing.T) {
+	t.Parallel()
+	path := filled(t)
+	first := openAt(t, path, store.Options{})
+	first.ok(first.Close())
+	second := openAt(t, path, store.Options{})
+	first.ok(first.Close())
+	refused(t, path)
+	second.end(second.create(newThreadRun()), mapping.RunSuccess)
+}

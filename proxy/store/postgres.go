@@ -188,9 +188,6 @@ func (p *postgres) clock() int64 { return p.time.micros() }
 
 func (p *postgres) notices() *notices { return p.bell.notices }
 
-// gather: other processes read what this one acknowledges.
-func (p *postgres) gather(func(*briefRun, runKey)) *ahead { return nil }
-
 func (p *postgres) logSize() (int64, bool) { return 0, false }
 
 func (p *postgres) close() error {

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -131,6 +132,95 @@ func TestFenceKeepsOthersOut(t *testing.T) {
 		}
 		if seq, err := b.LastSeq(b.ctx, c.Thread.ID); err != nil || seq != 2 {
 			t.Fatalf("last %d %v: a fenced append took numbers", seq, err)
+		}
+	})
+}
+
+// Runs that are made, go on and end while others read, stop and delete them lose and
+// double nothing.
+func TestRunsThatAreReadStoppedAndTakenMeanwhile(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		var all sync.WaitGroup
+		for w := range 8 {
+			all.Go(func() {
+				for i := range 12 {
+					liveAmongOthers(b, 12*w+i)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// liveAmongOthers is one run from its beginning to its end or loss. What the others do to
+// it goes by its number.
+func liveAmongOthers(b *bench, n int) {
+	b.t.Helper()
+	c := b.create(newThreadRun())
+	var others sync.WaitGroup
+	others.Go(func() {
+		switch n % 4 {
+		case 0:
+			_, _ = b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
+		case 1:
+			_ = b.RequestStop(b.ctx, c.Run.ID, "cancel")
+		case 2:
+			_ = b.Release(b.ctx, c.Run.ID, c.Fence)
+		}
+	})
+	logged, fenced := len(c.Events), false
+	for p := 0; p < 3 && !fenced; p++ {
+		a := store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token(`1`)}}
+		if p == 2 {
+			e := ending(mapping.RunSuccess)
+			a.Events, a.End = append(a.Events, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}), &e
+		}
+		events, _, err := b.AppendRun(b.ctx, a)
+		if fenced = errors.Is(err, store.ErrFenced); !fenced && (err != nil || events[0].Seq != int64(logged+1)) {
+			b.t.Errorf("append %d: %v %v", p, events, err)
+		}
+		logged += len(events)
+	}
+	others.Wait()
+	got, err := b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
+	if err != nil || len(got) != logged || fenced && n%4 != 2 {
+		b.t.Errorf("%d events, %d were logged, fenced %v, %v", len(got), logged, fenced, err)
+	}
+	if n%3 == 0 && !fenced {
+		if err := b.DeleteThread(b.ctx, c.Run.ThreadID); err != nil {
+			b.t.Errorf("deleting: %v", err)
+		}
+		_, err := b.Run(b.ctx, "", c.Run.ID)
+		if mapping.Classify(err).Class != mapping.NotFound {
+			b.t.Errorf("it was deleted and is there: %v", err)
+		}
+	}
+}
+
+// A checkpoint that a run makes a second time is refused, and the run is as it was.
+func TestCheckpointIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		c := b.create(newThreadRun())
+		point := update(`{}`)
+		a := store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence}
+		send := func(events ...mapping.Event) error {
+			a.Events = events
+			_, _, err := b.AppendRun(b.ctx, a)
+			return err
+		}
+		if err := send(point, point); err == nil {
+			t.Error("twice in one append: it was taken")
+		}
+		b.ok(send(point))
+		if err := send(point); err == nil {
+			t.Error("in two appends: it was taken")
+		}
+		if got, err := b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0); err != nil || len(got) != len(c.Events)+1 {
+			t.Errorf("%d events, %v", len(got), err)
 		}
 	})
 }

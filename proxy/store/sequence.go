@@ -141,9 +141,6 @@ func (s *stretch) advance() in {
 	return in{s.thread, len(s.events), head, snapshot}
 }
 
-// number is take where the tip is known and nobody else can have moved it.
-func (s *stretch) number(t *tx) error { return t.put(advanceFree, s.advance()...) }
-
 // only is the result of a statement that has to change something.
 func only(n int64, err error) error {
 	if err == nil && n == 0 {

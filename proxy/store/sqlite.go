@@ -29,7 +29,6 @@ type sqlite struct {
 	file  os.FileInfo // of the database when it was opened
 	full  bool        // commits wait for the disk
 	limit int64       // bytes of the file; 0 for none
-	ahead *ahead      // nil: nothing waits
 	zap   *zap.Logger
 	now   func() time.Time
 	level string // what "synchronous" is set to on the writer's connection
@@ -75,14 +74,6 @@ func (d *sqlite) serve() error {
 	if err := bound(first, d.limit); err != nil {
 		_ = first.close()
 		return err
-	}
-	if !d.full && d.limit == 0 {
-		number, err := first.number()
-		if err != nil {
-			_ = first.close()
-			return err
-		}
-		d.ahead = newAhead(d, number, d.zap)
 	}
 	d.writer = newWriter(d, first)
 	d.readers, d.fetcher = newReaders(4, d.reader("PRAGMA cache_size = -4000")), newReaders(1, d.reader("PRAGMA cache_size = -256"))
@@ -131,11 +122,11 @@ func (d *sqlite) upgrade(ctx context.Context) error {
 	if err := checkTables(ctx, d.path, pool); err != nil {
 		return err
 	}
+	if err := d.clearRedo(ctx, pool); err != nil {
+		return err
+	}
 	if _, err := pool.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 		return unreadable(d.path, err)
-	}
-	if err := d.recover(); err != nil {
-		return err
 	}
 	return migrate(ctx, d.path, pool, goose.DialectSQLite3, sqliteWords)
 }
@@ -193,9 +184,6 @@ func (d *sqlite) exec(s *session, text string) error { return s.put(text, nil) }
 func (d *sqlite) clock() int64 { return d.now().UnixMicro() }
 
 func (d *sqlite) write(ctx context.Context, relaxed bool, do func(*tx) error) error {
-	if err := d.ahead.catchUp(ctx); err != nil {
-		return err
-	}
 	return d.writer.write(ctx, relaxed, failing(do))
 }
 
@@ -223,9 +211,6 @@ func (d *sqlite) fetch(ctx context.Context, do func(*tx) error) error {
 // reading lends a session. A reader that finds the file damaged ends writing, too:
 // the writer would only find it later, with more acknowledged by then.
 func (d *sqlite) reading(ctx context.Context, of *readers, do func(*session) error) error {
-	if err := d.ahead.catchUp(ctx); err != nil {
-		return err
-	}
 	err := of.lend(ctx, do)
 	switch codeOf(err) & 0xff {
 	case sqliteCorrupt, sqliteNotADB:
@@ -291,7 +276,6 @@ func (d *sqlite) leave(context.Context) {}
 
 func (d *sqlite) close() (err error) {
 	if d.writer != nil {
-		d.ahead.close()
 		d.writer.close()
 		d.readers.close()
 		d.fetcher.close()

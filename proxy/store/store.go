@@ -42,7 +42,6 @@ type Store struct {
 	threads *lru.Cache[threadName, int64]
 	runs    *lru.Cache[string, runKey]
 	recent  recent
-	ahead   *ahead                // nil: nothing waits
 	swept   atomic.Int64          // when expired items were removed last
 	behind  atomic.Pointer[error] // why Recover has not succeeded; nil once it has
 	holds   updateHolds
@@ -72,9 +71,6 @@ type database interface {
 	classify(err error) error
 	logSize() (bytes int64, ok bool)
 	notices() *notices
-	// gather lets runs wait on their way into the database, keep being told of their
-	// keys; nil where that must not be.
-	gather(keep func(*briefRun, runKey)) *ahead
 	// leave gives up what this process holds; close closes.
 	leave(ctx context.Context)
 	close() error
@@ -123,7 +119,6 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 	if s.db, err = connect(ctx, dsn, s.owner, o, log); err != nil {
 		return nil, err
 	}
-	s.ahead = s.db.gather(s.keepBrief)
 	if err := s.start(ctx); err != nil {
 		_ = s.Close()
 		return nil, err

@@ -79,11 +79,10 @@ func newRun(thread string, strategy mapping.Strategy) store.NewRun {
 		Events: []mapping.Event{{Kind: mapping.KindStarted, Head: mapping.Head{Attempt: 1}}}}
 }
 
-// newThreadRun is one that makes its thread. It is brief, so that the suite is run with
-// what waits on its way into the database.
+// newThreadRun is one that makes its thread.
 func newThreadRun() store.NewRun {
 	n := newRun(id(), mapping.StrategyReject)
-	n.Thread, n.MustNotExist, n.Brief = &mapping.Thread{ID: n.Run.ThreadID}, true, true
+	n.Thread, n.MustNotExist = &mapping.Thread{ID: n.Run.ThreadID}, true
 	return n
 }
 
