@@ -15,9 +15,8 @@ import (
 // its thread, since whoever does has the batch run first. So its events can be numbered
 // from here.
 type briefRun struct {
-	id     string
-	thread threadName
-	batch  *batch
+	id    string
+	batch *batch
 
 	mu   sync.Mutex // of an append
 	key  runKey     // names of keys: see recording
@@ -38,7 +37,7 @@ func (s *Store) createAhead(ctx context.Context, n NewRun) (c Created, ok bool) 
 	if m.make() != nil || !m.made.Claimed {
 		return c, false
 	}
-	run := &briefRun{id: n.Run.ID, thread: threadName{m.thread.Tenant, m.thread.ID}, key: runKey{run: m.run, thread: m.thread.key}}
+	run := &briefRun{id: n.Run.ID, key: runKey{run: m.run, thread: m.thread.key}}
 	if !run.makes(n.Events) {
 		return c, false
 	}
@@ -134,11 +133,9 @@ func (r *briefRun) advance(s *stretch) {
 	r.from.seq += int64(len(s.events))
 }
 
-// keepBrief remembers the keys of a run and its thread, which is new.
+// keepBrief remembers the keys of a run.
 func (s *Store) keepBrief(r *briefRun, at runKey) {
 	s.runs.Add(r.id, at)
-	s.threads.Add(r.thread, at.thread)
-	s.recent.bare.Add(at.thread, struct{}{})
 }
 
 // errReads: an operation wants to know what is in the database.
