@@ -109,13 +109,12 @@ bridge.yaml:5: auth.keys[2].id: "a" is taken by a key above; ids must differ
 bridge.yaml:5: auth.keys[2].key: is the same as a key above; keys must differ
 bridge.yaml:6: auth.keys[3].key: sha256: wants 64 hexadecimal digits after it
 bridge.yaml:7: auth.keys[4].key: is missing; write env:NAME, file:PATH or sha256:HEX`},
-		{"names and networks", "hosts: ['http://x']\ntrusted_proxies: [10.0.0.0/8, x]\nauth: {jwt: {issuer: 'https://id'}}" + agentLine,
+		{"names and networks", "hosts: ['http://x']\ntrusted_proxies: [10.0.0.0/8, x]" + agentLine,
 			nil, `bridge.yaml:1: hosts[0]: cannot be "http://x"; write a name without scheme and port, like bridge.local
-bridge.yaml:2: trusted_proxies[1]: cannot be "x"; write an address or a network, like 10.0.0.0/8
-bridge.yaml:3: auth.jwt: tokens of an identity provider are not checked by this version; use auth.keys and leave jwt empty`},
+bridge.yaml:2: trusted_proxies[1]: cannot be "x"; write an address or a network, like 10.0.0.0/8`},
 		{"what this version does not do", "store: {embeddings: {key: 'env:SECRET'}}\nagents:\n  a: {url: 'http://127.0.0.1:1'}\nauth: {jwt: {methods: [RS256]}}",
-			[]string{"SECRET=x"}, `bridge.yaml:1: store.embeddings: vector search is not in this version; leave it out, and the query of a store search is a text search
-bridge.yaml:4: auth.jwt: tokens of an identity provider are not checked by this version; use auth.keys and leave jwt empty`},
+			[]string{"SECRET=x"}, `bridge.yaml:1: store: there is no such key; known here: admin, agents, auth, cors, database, default_agent, hosts, limits, listen, retention, shutdown_grace, synchronous, trusted_proxies, webhooks
+bridge.yaml:4: auth.jwt: there is no such key; known here: keys`},
 		{"patterns and templates", "agents:\n  a: {url: 'http://127.0.0.1:1', artifacts: {exclude: ['*.log', '[']}, memory: {namespaces: ['users/{id}', 'a.b', '', 'x/{id']}}",
 			nil, `bridge.yaml:2: agents.a.artifacts.exclude[1]: "[" is not a pattern; write paths with * and ?, like build/*.log
 bridge.yaml:2: agents.a.memory.namespaces[1]: cannot be "a.b"; write labels parted by slashes, like users/{user_id}

@@ -19,7 +19,6 @@ type Config struct {
 	Agents         map[string]Agent `yaml:"agents"`
 	Limits         Limits           `yaml:"limits"`
 	Retention      Retention        `yaml:"retention"`
-	Store          Store            `yaml:"store"`
 	Webhooks       Webhooks         `yaml:"webhooks"`
 	Auth           Auth             `yaml:"auth"`
 	CORS           CORS             `yaml:"cors"`
@@ -105,29 +104,16 @@ type Retention struct {
 	Threads     time.Duration `yaml:"threads"`
 }
 
-// Store configures the long-term store.
-type Store struct {
-	Embeddings Embeddings `yaml:"embeddings"`
-}
-
-// Embeddings is an OpenAI-compatible endpoint for vector search; off without a URL.
-type Embeddings struct {
-	URL   string `yaml:"url"`
-	Model string `yaml:"model"`
-	Key   Secret `yaml:"key"`
-}
-
 // Webhooks configures deliveries.
 type Webhooks struct {
 	AllowPrivateNetworks bool   `yaml:"allow_private_networks"`
 	Secret               Secret `yaml:"secret"`
 }
 
-// Auth configures who may call. Without keys and JWT, everybody may, and only
-// a loopback address may be listened on.
+// Auth configures who may call. Without keys everybody may, and only a loopback
+// address may be listened on.
 type Auth struct {
 	Keys []Key `yaml:"keys"`
-	JWT  JWT   `yaml:"jwt"`
 }
 
 // Key is one API key and the principal it stands for.
@@ -138,15 +124,6 @@ type Key struct {
 	Agents []string `yaml:"agents"` // empty: all
 	Rights []string `yaml:"rights"` // the only ones it has: metrics; empty: all that concern its tenant
 	Queue  int      `yaml:"queue"`  // of its runs that wait; 0: any number
-}
-
-// JWT configures tokens of an identity provider.
-type JWT struct {
-	Issuer   string   `yaml:"issuer"`
-	Audience string   `yaml:"audience"`
-	JWKS     string   `yaml:"jwks"`
-	Tenant   string   `yaml:"tenant_claim"`
-	Methods  []string `yaml:"methods"`
 }
 
 // CORS lists the browser origins that may call.

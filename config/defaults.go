@@ -28,7 +28,7 @@ func Default() *Config {
 			Crons:      1000,
 		},
 		Retention: Retention{Events: 168 * time.Hour},
-		Auth:      Auth{Keys: []Key{}, JWT: JWT{Methods: []string{}}},
+		Auth:      Auth{Keys: []Key{}},
 		CORS:      CORS{Origins: []string{}},
 	}
 }

@@ -16,7 +16,6 @@ func (l *loader) validate() {
 	l.checkAgents()
 	l.checkAuth()
 	l.checkOrigins()
-	l.refuseUnbuilt()
 }
 
 func (l *loader) oneOf(key, value string, allowed ...string) {

@@ -12,12 +12,12 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// A key of the configuration is honoured or refused by name. optionProofs has a
-// proof for each; a key without one fails the test.
-func TestEveryOptionIsHonouredOrRefused(t *testing.T) {
+// Every key of the configuration is honoured: there is a proof for each, and a key
+// without one fails the test.
+func TestEveryOptionIsHonoured(t *testing.T) {
 	t.Parallel()
 	proofs := map[string]func(*testing.T){}
-	for _, group := range []map[string]func(*testing.T){serverProofs, agentProofs, pullProofs, fileProofs, guardProofs, refusedOptions()} {
+	for _, group := range []map[string]func(*testing.T){serverProofs, agentProofs, pullProofs, fileProofs, guardProofs} {
 		maps.Copy(proofs, group)
 	}
 	keys := optionKeys("", reflect.TypeFor[config.Config]())
@@ -30,7 +30,7 @@ func TestEveryOptionIsHonouredOrRefused(t *testing.T) {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
 			if proof == nil {
-				t.Fatal("nothing shows that this key changes anything, or is refused")
+				t.Fatal("nothing shows that this key changes anything")
 			}
 			proof(t)
 		})
@@ -57,43 +57,6 @@ func optionKeys(at string, typ reflect.Type) (keys []string) {
 		}
 	}
 	return keys
-}
-
-// refusedOptions are keys that are there for later versions. Their value is
-// one that a later version could mean.
-func refusedOptions() map[string]func(*testing.T) {
-	proofs := map[string]func(*testing.T){}
-	for key, text := range map[string]string{
-		"store.embeddings.url":   "store: {embeddings: {url: 'http://e'}}",
-		"store.embeddings.model": "store: {embeddings: {model: m}}",
-		"store.embeddings.key":   "store: {embeddings: {key: 'env:SECRET'}}",
-		"auth.jwt.issuer":        "auth: {jwt: {issuer: 'https://id'}}",
-		"auth.jwt.audience":      "auth: {jwt: {audience: bridge}}",
-		"auth.jwt.jwks":          "auth: {jwt: {jwks: 'https://id/keys'}}",
-		"auth.jwt.tenant_claim":  "auth: {jwt: {tenant_claim: org}}",
-		"auth.jwt.methods":       "auth: {jwt: {methods: [RS256]}}",
-	} {
-		proofs[key] = func(t *testing.T) { wantRefused(t, key, text) }
-	}
-	return proofs
-}
-
-func wantRefused(t *testing.T, key, text string) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "bridge.yaml")
-	if !strings.Contains(text, "agents:") {
-		text += "\nagents: {a: {url: 'http://a'}}"
-	}
-	write(t, file, text)
-	_, err := config.Load(config.Options{File: file, Environ: []string{"SECRET=0123456789abcdef"}, Dialects: dialectNames()})
-	named := strings.ReplaceAll(strings.ReplaceAll(key, "*", "a"), "[]", "[0]")
-	if err == nil {
-		t.Fatalf("%s is accepted", text)
-	}
-	// The complaint may be about the group that the key belongs to.
-	if group := named[:strings.LastIndex(named, ".")]; !strings.Contains(err.Error(), named+":") && !strings.Contains(err.Error(), group+":") {
-		t.Errorf("the complaint does not name %s: %v", named, err)
-	}
 }
 
 // provenBy points to a test of another package that shows what a key does.

@@ -75,9 +75,6 @@ func (s *Store) Artifacts(ctx context.Context, threadID string, limit, offset in
 // Uploads lists the visible ones of a thread that were not made by an agent,
 // root before nested, then by path. A thread that is not there has none.
 func (s *Store) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
-	if s.isBare(tenantOf(ctx), threadID) {
-		return nil, nil
-	}
 	sc := scopeOf(ctx)
 	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, threadID)
 	err = s.read1(ctx, func(t *tx) error {
@@ -103,9 +100,6 @@ func known(t *tx, thread int64, path string) (artifactRow, bool, error) {
 
 // insertArtifact adds a row; an earlier visible row of the path must be gone.
 func insertArtifact(t *tx, thread, run, blob int64, a mapping.Artifact, staged bool) error {
-	if !a.AgentCreated {
-		t.uploaded = append(t.uploaded, thread)
-	}
 	_, err := t.exec(`INSERT INTO artifacts (thread, artifact_id, task_id, path, nested, size, mime, sum, agent_created, remote_id, staged, blob, created_us, modified_us, run)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		thread, a.ID, a.TaskID, a.Path, number(strings.Contains(a.Path, "/")), a.Size, a.MIMEType, a.Sum, number(a.AgentCreated), a.RemoteID,

@@ -20,11 +20,7 @@ func (s *Store) DeleteThread(ctx context.Context, id string) error {
 		if err := s.forgetRuns(t, row.key); err != nil {
 			return err
 		}
-		if err := deleteAll(t, row.key, threadParts); err != nil {
-			return err
-		}
-		t.after(func() { s.threads.Remove(threadName{row.Tenant, row.ID}) })
-		return nil
+		return deleteAll(t, row.key, threadParts)
 	})
 }
 

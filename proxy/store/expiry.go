@@ -138,7 +138,6 @@ func (s *Store) deleteThreads(t *tx, list []Overdue) (gone []Gone, err error) {
 		if same {
 			at[o.key] = len(gone)
 			keys, gone = append(keys, o.key), append(gone, Gone{Tenant: o.Tenant, ThreadID: o.ThreadID})
-			t.after(func() { s.threads.Remove(threadName{o.Tenant, o.ThreadID}) })
 		}
 	}
 	if len(gone) == 0 {

@@ -33,18 +33,14 @@ type Store struct {
 	owner     string
 	mostCrons int // of a tenant; 0: any number
 	log       *zap.Logger
-	// keys of rows: of runs, which appends hit again and again, and of threads that
-	// something recent is known of. Only operations that write fill them, after their
-	// commit, and deletions empty them: on SQLite a key number may be used again for
-	// another row. Threads are kept there only: another process over the same
-	// database may put a new thread in the place of one it deleted, while the id of
-	// a run is never used again.
-	threads *lru.Cache[threadName, int64]
-	runs    *lru.Cache[string, runKey]
-	recent  recent
-	swept   atomic.Int64          // when expired items were removed last
-	behind  atomic.Pointer[error] // why Recover has not succeeded; nil once it has
-	holds   updateHolds
+	// runs are the keys of runs' rows, which appends ask for again and again. Only
+	// operations that write fill it, after their commit, and deletions empty it: on
+	// SQLite a key number may be used again for another row. The id of a run is
+	// never used again.
+	runs   *lru.Cache[string, runKey]
+	swept  atomic.Int64          // when expired items were removed last
+	behind atomic.Pointer[error] // why Recover has not succeeded; nil once it has
+	holds  updateHolds
 	// Doorbells: a delivery, a thread's time to go, a cron.
 	outbox, expiries, crons chan struct{}
 }
@@ -76,8 +72,6 @@ type database interface {
 	close() error
 }
 
-type threadName struct{ tenant, id string }
-
 // runKey is where a run's rows are. tokens: its row says that it has some;
 // shared: others may run on its thread meanwhile.
 type runKey struct {
@@ -85,7 +79,7 @@ type runKey struct {
 	tokens, shared bool
 }
 
-// keysKept bounds each of the caches of keys: about 2 MB when full.
+// keysKept bounds the cache of keys: about 2 MB when full.
 const keysKept = 8192
 
 // Open opens the database at dsn and brings its tables up to date.
@@ -107,13 +101,7 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 		s.owner = newOwner()
 	}
 	var err error
-	if s.threads, err = lru.New[threadName, int64](keysKept); err != nil {
-		return nil, err
-	}
 	if s.runs, err = lru.New[string, runKey](keysKept); err != nil {
-		return nil, err
-	}
-	if s.recent, err = newRecent(); err != nil {
 		return nil, err
 	}
 	if s.db, err = connect(ctx, dsn, s.owner, o, log); err != nil {
@@ -197,13 +185,13 @@ func (s *Store) LogSize() (bytes int64, ok bool) { return s.db.logSize() }
 
 // write runs do as one operation and returns when it is durable.
 func (s *Store) write(ctx context.Context, do func(*tx) error) error {
-	return s.db.classify(s.db.write(ctx, false, s.noting(do)))
+	return s.db.classify(s.db.write(ctx, false, do))
 }
 
 // writeRelaxed is write for what may be lost when the machine fails, though not
 // when the process does.
 func (s *Store) writeRelaxed(ctx context.Context, do func(*tx) error) error {
-	return s.db.classify(s.db.write(ctx, true, s.noting(do)))
+	return s.db.classify(s.db.write(ctx, true, do))
 }
 
 // read runs do on one consistent view.

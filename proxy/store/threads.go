@@ -72,7 +72,6 @@ func (s *Store) createThread(t *tx, p mapping.Principal, n NewThread) (mapping.T
 		return mapping.Thread{}, false, err
 	}
 	row.Head, _ = part.newest()
-	s.keepFresh(t, row)
 	return row.Thread, false, nil
 }
 
@@ -108,21 +107,10 @@ func (s *Store) insertThread(t *tx, p mapping.Principal, th mapping.Thread, agen
 		row, err = holdThread(t, scopeFor(p), th.ID)
 		return row, false, err
 	}
-	s.keepThread(t, threadName{row.Tenant, row.ID}, row.key)
 	if !row.Expires.IsZero() {
 		s.due(t, dueExpiry)
 	}
 	return row, err == nil, err
-}
-
-// keepThread remembers a new thread once the operation is committed.
-func (s *Store) keepThread(t *tx, name threadName, key int64) {
-	if !t.on.shared() {
-		t.after(func() {
-			s.threads.Add(name, key)
-			s.recent.bare.Add(key, struct{}{})
-		})
-	}
 }
 
 // newThread fills in what a new thread has in any case.
@@ -148,9 +136,6 @@ func newThread(t *tx, p mapping.Principal, th mapping.Thread) mapping.Thread {
 // Thread reads a thread, without Values.
 func (s *Store) Thread(ctx context.Context, id string) (th mapping.Thread, err error) {
 	sc := scopeOf(ctx)
-	if th, ok := s.freshThread(sc.tenant, id); ok && sc.whole() {
-		return th, nil
-	}
 	err = s.read1(ctx, func(t *tx) error {
 		row, err := readThread(t, sc, id)
 		th = row.Thread
@@ -164,9 +149,7 @@ func holdThread(t *tx, sc scope, id string) (threadRow, error) {
 	if err := t.holdNamed(sc.tenant, id); err != nil {
 		return threadRow{}, err
 	}
-	row, err := readThread(t, sc, id)
-	t.held = append(t.held, row.key)
-	return row, err
+	return readThread(t, sc, id)
 }
 
 const threadColumns = `h.id, h.tenant, h.thread_id, h.owner, h.status, h.metadata, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, h.agents, h.keep_latest, q.head
@@ -202,8 +185,7 @@ func (r *threadRow) scan(scan func(...any) error) error {
 	return decode(interrupts, &r.Interrupts)
 }
 
-// threadKey finds a thread's key. It is not kept in memory: what is, may be the key of
-// another thread by now, for a reader, and behind a deletion in the same transaction.
+// threadKey finds a thread's key.
 func threadKey(t *tx, sc scope, id string) (key int64, err error) {
 	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, id)
 	err = t.get(`SELECT h.id FROM threads h WHERE `+where, args, out{&key})

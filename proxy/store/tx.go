@@ -23,8 +23,6 @@ type tx struct {
 	on        statements
 	now       int64    // microseconds, one value for the whole operation
 	committed []func() // run after the commit, before the caller hears of it
-	held      []int64  // threads that something is done with
-	uploaded  []int64  // threads that were given files by a client
 }
 
 // exec runs a statement and tells how many rows it changed.
@@ -59,10 +57,8 @@ func (t *tx) after(f func()) { t.committed = append(t.committed, f) }
 // hold keeps other operations away from a thread until this one is over. What
 // decides about a thread and its runs is read after it. The row of a thread's
 // numbers stands for the thread; it is taken before rows of runs, by everybody,
-// so that nobody waits in a circle. A single writer needs none of that. What is held
-// is noted: see recent.
+// so that nobody waits in a circle. A single writer needs none of that.
 func (t *tx) hold(thread int64) error {
-	t.held = append(t.held, thread)
 	if !t.on.shared() {
 		return nil
 	}

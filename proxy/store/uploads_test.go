@@ -8,8 +8,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// Whether anything was uploaded to a thread is kept in memory: every way by which
-// something may come to be there has to be seen, by whoever asked before.
+// An upload is listed by whatever way it came to the thread.
 func TestUploadsAreSeenHoweverTheyCome(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
