@@ -16,7 +16,6 @@ import (
 func choreScenes() []scene {
 	plain := func() adaptertest.Peer { return adaptertest.NewStepAgent(adaptertest.Python) }
 	return []scene{
-		briefScene,
 		{name: "items, threads and crons", peer: plain, play: playRecords},
 		{name: "topics and files", peer: plain, environ: []string{"APBRIDGE_LIMITS__ARTIFACT=4KiB"}, play: playFiles},
 		{name: "state updates before a graph", peer: chats, play: playUpdates},
