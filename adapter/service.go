@@ -215,18 +215,10 @@ type NewRun struct {
 	// InterruptBefore and After are node names, or "*".
 	InterruptBefore []string
 	InterruptAfter  []string
-	// Background: the answer leaves before the run has done anything, so that the
-	// run may give way to other requests for a moment. No part of what is asked
-	// for: a repeated request may differ in it.
-	Background bool `json:"-"`
-	// Stays: the caller waits for the run's end and does nothing else until then, so
-	// that it may be left to the caller to execute the run (Started.Work). For Start
-	// alone; no part of what is asked for either.
-	Stays          bool `json:"-"`
-	Retries        int  // how often a failed run is tried again
-	RetriesSaid    bool // the client said so; else the agent's configuration holds
-	IdempotencyKey string
-	Batch          string // "i/n": run i of n that were asked for together, under one key
+	Retries         int  // how often a failed run is tried again
+	RetriesSaid     bool // the client said so; else the agent's configuration holds
+	IdempotencyKey  string
+	Batch           string // "i/n": run i of n that were asked for together, under one key
 	// Fields are the names of all documented fields the client sent, for the
 	// loss header.
 	Fields []string
@@ -244,10 +236,6 @@ type Command struct {
 type Started struct {
 	Run    mapping.Run
 	Losses []mapping.Loss
-	// Work, which is nil but for some runs with NewRun.Stays, executes the run on the
-	// caller's goroutine: the caller must call it at once. It returns when the run has
-	// ended or left this process; no request's context ends it, cancelling the run does.
-	Work func()
 }
 
 // CancelOptions of a cancellation.

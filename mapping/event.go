@@ -78,8 +78,8 @@ type Head struct {
 	// Attempt of a started event, from 1; of an end event, when it was not the
 	// first.
 	Attempt int `json:"attempt,omitempty"`
-	// Ahead, on a started event: steps may have been asked for before the
-	// result of the one before was logged.
+	// Ahead, on a started event of an older version, which could ask for a step before
+	// the result of the one before was logged. It is read, and never written.
 	Ahead bool `json:"ahead,omitempty"`
 	// UpstreamID is the agent's own id of the frame, for rejoining.
 	UpstreamID string `json:"upstream_id,omitempty"`

@@ -34,8 +34,8 @@ type drive struct {
 	inRun   int           // steps logged in this run
 	here    int           // of them, in this call
 	queue   []remoteStep
-	ahead   bool // the process before asked for steps before it had logged the one before
-	unsure  bool // a step after the queued ones may have been sent by the process before
+	ahead   bool // an older version made the run, which could ask for a step before it had logged the one before
+	behind  bool // the log lacks more than the call that was open: a step after the queued ones may have been sent
 	said    bool // the words of this run have reached the agent
 	lastLog *mapping.Event
 	former  map[string]bool // upstream tasks of failed attempts of this run
@@ -107,7 +107,8 @@ func (d *drive) prepare() error {
 		if err != nil {
 			return err
 		}
-		d.queue, d.unsure = steps, d.ahead && len(steps) > 0
+		// More than one where one call is open at the most: the machine failed and took commits with it.
+		d.queue, d.behind = steps, d.ahead || len(steps) > 1
 	}
 	hand := d.uploadLate
 	if len(d.seen) == 0 && len(d.queue) == 0 {

@@ -15,8 +15,8 @@ func (d *drive) taskPath(rest string) string {
 
 // next is the next step: one the agent did already, or one it does now.
 func (d *drive) next() (remoteStep, error) {
-	if err := d.reopen(); err != nil {
-		return remoteStep{}, err
+	if len(d.queue) == 0 && d.behind {
+		return remoteStep{}, d.notListed(nil)
 	}
 	if len(d.queue) == 0 {
 		begun := time.Now()
@@ -35,18 +35,6 @@ func (d *drive) next() (remoteStep, error) {
 	step.input = d.words()
 	d.said = true
 	return step, nil
-}
-
-// reopen asks again once the steps that were done and not logged are taken: a
-// process that runs ahead of its log may have sent one more than the agent
-// lists.
-func (d *drive) reopen() (err error) {
-	if !d.unsure || len(d.queue) > 0 {
-		return nil
-	}
-	d.queue, err = d.resolve(nil)
-	d.unsure = len(d.queue) > 0
-	return err
 }
 
 // words is what the next step is driven with; nil is a POST without a body,

@@ -39,7 +39,6 @@ type fake struct {
 
 	script    func(run mapping.Run) []mapping.Event
 	startErr  error
-	stays     func(run mapping.Run) // what a request that stays is left to do; nil: nothing
 	losses    []mapping.Loss
 	lastRun   adapter.NewRun
 	lastQuery any
@@ -314,11 +313,7 @@ func (f fakeRuns) Start(_ context.Context, n adapter.NewRun) (adapter.Started, e
 		Options: mapping.RunOptions{StreamModes: n.StreamModes, Subgraphs: n.Subgraphs},
 	}
 	f.addRun(run, -1)
-	started := adapter.Started{Run: run, Losses: f.losses}
-	if n.Stays && f.stays != nil {
-		started.Work = func() { f.stays(run) }
-	}
-	return started, nil
+	return adapter.Started{Run: run, Losses: f.losses}, nil
 }
 
 func (f fakeRuns) StartAll(ctx context.Context, list []adapter.NewRun) (out []adapter.Started, err error) {

@@ -118,23 +118,6 @@ func TestFlavours(t *testing.T) {
 	}
 }
 
-func TestWhatRequestsWantOfTheirRuns(t *testing.T) {
-	t.Parallel()
-	for path, wants := range map[string]struct{ background, stays bool }{
-		"/runs": {background: true}, "/runs/batch": {background: true}, aThread + "/runs": {background: true},
-		"/runs/wait": {stays: true}, aThread + "/runs/wait": {stays: true}, "/runs/stream": {}, aThread + "/runs/stream": {},
-	} {
-		f := newFake()
-		body := `{}`
-		if path == "/runs/batch" {
-			body = `[{}]`
-		}
-		if st := send(t, "POST", f.serve(t).URL+path, body); st != 200 || f.lastRun.Background != wants.background || f.lastRun.Stays != wants.stays {
-			t.Errorf("%s: %d, background %t, stays %t", path, st, f.lastRun.Background, f.lastRun.Stays)
-		}
-	}
-}
-
 func TestQueriesReachTheService(t *testing.T) {
 	t.Parallel()
 	minute := 90 * time.Second

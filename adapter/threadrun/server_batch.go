@@ -21,7 +21,6 @@ func (s *server) batchRuns(w http.ResponseWriter, r *http.Request) error {
 	list := make([]adapter.NewRun, len(batch))
 	for i, q := range batch {
 		list[i] = q.NewRun
-		list[i].Background = true
 	}
 	started, err := s.svc.Runs.StartAll(r.Context(), list)
 	if err != nil {

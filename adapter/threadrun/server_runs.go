@@ -15,18 +15,9 @@ var (
 	runKeys     = []string{"run_id", "thread_id", "assistant_id", "agent_id", "metadata", "status", "kwargs", "multitask_strategy", "created_at", "updated_at", "error"}
 )
 
-// interest is what a request wants of the run that it makes.
-type interest int
-
-const (
-	itsMaking interest = iota // the run may begin a moment later
-	itsEvents                 // as they come
-	itsEnd
-)
-
 // start reads a request for a run and starts it; the answer's headers are set.
 // tail is what a client that lost the answer may GET below the run's path.
-func (s *server) start(w http.ResponseWriter, r *http.Request, tail string, of interest) (*runRequest, adapter.Started, error) {
+func (s *server) start(w http.ResponseWriter, r *http.Request, tail string) (*runRequest, adapter.Started, error) {
 	thread := ""
 	if !isStateless(r) {
 		var err error
@@ -38,7 +29,6 @@ func (s *server) start(w http.ResponseWriter, r *http.Request, tail string, of i
 	if err != nil {
 		return nil, adapter.Started{}, err
 	}
-	q.Background, q.Stays = of == itsMaking, of == itsEnd
 	started, err := s.svc.Runs.Start(r.Context(), q.NewRun)
 	if err != nil {
 		return nil, adapter.Started{}, err
@@ -74,7 +64,7 @@ func (s *server) createRunStateless(w http.ResponseWriter, r *http.Request) erro
 }
 
 func (s *server) createRun(w http.ResponseWriter, r *http.Request) error {
-	q, started, err := s.start(w, r, "", itsMaking)
+	q, started, err := s.start(w, r, "")
 	if err != nil {
 		return err
 	}

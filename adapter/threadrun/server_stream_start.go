@@ -29,7 +29,7 @@ func (s *server) startAndStream(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) startView(w http.ResponseWriter, r *http.Request) (v *view, cancel bool, err error) {
-	q, started, err := s.start(w, r, "stream", itsEvents)
+	q, started, err := s.start(w, r, "stream")
 	if err != nil {
 		return nil, false, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"sync"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -26,7 +25,7 @@ func (s *server) waitStateless(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) startAndWait(w http.ResponseWriter, r *http.Request) error {
-	q, started, err := s.start(w, r, "", itsEnd)
+	q, started, err := s.start(w, r, "")
 	if err != nil {
 		return err
 	}
@@ -35,7 +34,7 @@ func (s *server) startAndWait(w http.ResponseWriter, r *http.Request) error {
 		tail, shape = "wait", waitResponse
 	}
 	w.Header().Set("Location", w.Header().Get("Content-Location")+"/"+tail)
-	return s.wait(w, r, started, shape, q.cancel)
+	return s.wait(w, r, started.Run, shape, q.cancel)
 }
 
 // joinRun answers with the values of a run that was started elsewhere.
@@ -67,7 +66,7 @@ func (s *server) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape)
 	if err != nil {
 		return err
 	}
-	return s.wait(w, r, adapter.Started{Run: run}, shape, cancel)
+	return s.wait(w, r, run, shape, cancel)
 }
 
 // readerContext is the request's, which a reader that takes the run along may have
@@ -88,16 +87,15 @@ const (
 	waitWithStatus                  // the same with a status at the top
 )
 
-// wait waits for the run's end, or brings it about, and answers what came of it. A
-// client that leaves earlier cancels the run only if it asked for that.
-func (s *server) wait(w http.ResponseWriter, r *http.Request, started adapter.Started, shape waitShape, cancel bool) error {
-	run := started.Run
+// wait waits for the run's end and answers what came of it. A client that leaves
+// earlier cancels the run only if it asked for that.
+func (s *server) wait(w http.ResponseWriter, r *http.Request, run mapping.Run, shape waitShape, cancel bool) error {
 	beat := &keepAlive{w: w}
 	defer beat.stop() // a beat after the handler returned would write to what is gone
 	if shape == bareValues {
 		beat.start(s.waitBeat)
 	}
-	end, err := s.endOf(r.Context(), started, cancel)
+	end, err := s.lastEntry(r.Context(), run)
 	if r.Context().Err() != nil {
 		began := beat.stop()
 		s.left(r.Context(), &run, cancel)
@@ -122,32 +120,11 @@ func (s *server) wait(w http.ResponseWriter, r *http.Request, started adapter.St
 	return replyWait(w, run, end, shape)
 }
 
-// endOf is the run's end. Where the run is left to us it is executed while it is read:
-// a run that nobody reads may be deleted as soon as it has ended.
-func (s *server) endOf(ctx context.Context, started adapter.Started, cancel bool) (*mapping.Entry, error) {
-	if started.Work == nil {
-		return s.lastEntry(ctx, started.Run, nil)
-	}
-	work := sync.OnceFunc(func() { s.work(ctx, started, cancel) })
-	end, err := s.lastEntry(ctx, started.Run, work)
-	work() // also where the run could not be read
-	return end, err
-}
-
-// work executes the run here. That its client leaves is only noticed beside it.
-func (s *server) work(ctx context.Context, started adapter.Started, cancel bool) {
-	if cancel {
-		stop := context.AfterFunc(ctx, func() { s.left(ctx, &started.Run, cancel) })
-		defer stop()
-	}
-	started.Work()
-}
-
-// lastEntry reads the run's end. idle is called before it is waited for.
-func (s *server) lastEntry(ctx context.Context, run mapping.Run, idle func()) (*mapping.Entry, error) {
+// lastEntry waits for the run's end.
+func (s *server) lastEntry(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
 	var last *mapping.Entry
-	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true, End: true}, idle) {
+	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true, End: true}, nil) {
 		if err != nil {
 			return nil, err
 		}

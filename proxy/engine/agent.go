@@ -18,7 +18,6 @@ type Agent struct {
 	dialled adapter.Backend
 	found   atomic.Pointer[found]
 	slots   chan struct{}
-	pace    pace
 }
 
 // found is a backend whose dialect is known.

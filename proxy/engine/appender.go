@@ -16,17 +16,13 @@ const (
 )
 
 // patience says how long a piece may wait to be written together with others.
-// It is what a step costs a client that follows it at the most, and what an
-// agent that answers at once saves: its whole run is two transactions, not one
-// a step. Where nobody follows, as long as steps of a quick agent take may be
-// waited. What a thread/run agent calls things is needed by nobody before its
-// first output, with which it is written.
+// What a thread/run agent calls things is needed by nothing before its first
+// output, with which it is written.
 type patience = time.Duration
 
 const (
 	steps  patience = 2 * time.Millisecond
 	tokens patience = 10 * time.Millisecond
-	unseen patience = quickStep
 	links  patience = 100 * time.Millisecond
 )
 
@@ -52,7 +48,6 @@ type appender struct {
 	mu      sync.Mutex
 	queue   []piece
 	writing bool        // a goroutine is writing
-	lonely  bool        // something waits longer because nobody follows
 	due     time.Time   // when timer starts one; zero: it does not
 	timer   *time.Timer // nil: never needed so far
 	closing bool        // the rest is written by close
@@ -67,14 +62,38 @@ type appender struct {
 func newAppender(x *execution, at mark, logged int64) *appender {
 	a := &appender{x: x, durable: at, logged: logged}
 	a.idle.L = &a.mu
-	x.tail.OnFollow(a.hurry)
 	return a
 }
 
-// push queues a piece. It returns the error of an earlier write.
+// push queues a piece, which is written within wait. It returns the error of an earlier write.
 func (a *appender) push(p piece, wait patience) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.put(p); err != nil {
+		return err
+	}
+	if len(a.queue) < tokenBatch {
+		a.startIn(wait)
+	} else {
+		a.start()
+	}
+	return nil
+}
+
+// pushNow queues a piece and writes it, with all before it, on the caller's
+// goroutine. It returns when that is committed, or why it is not.
+func (a *appender) pushNow(p piece) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.put(p); err != nil {
+		return err
+	}
+	a.settle()
+	return a.err
+}
+
+// put queues a piece when there is room. The lock must be held.
+func (a *appender) put(p piece) error {
 	for len(a.queue) >= maxQueued && a.err == nil {
 		a.start()
 		a.idle.Wait()
@@ -86,22 +105,7 @@ func (a *appender) push(p piece, wait patience) error {
 		a.queue = a.queue[:n-1]
 	}
 	a.queue = append(a.queue, p)
-	a.lonely = a.lonely || wait == unseen
-	if wait > 0 && len(a.queue) < tokenBatch {
-		a.startIn(wait)
-	} else {
-		a.start()
-	}
 	return nil
-}
-
-// hurry is for somebody who begins to follow.
-func (a *appender) hurry() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.lonely && len(a.queue) > 0 && !a.closing {
-		a.startIn(steps)
-	}
 }
 
 // startIn and start must be called with the lock held.
@@ -126,16 +130,35 @@ func (a *appender) waited() {
 }
 
 func (a *appender) start() {
-	if a.writing || a.closing || a.ready() == 0 || a.err != nil {
+	if !a.mayWrite() {
 		return
 	}
-	a.writing, a.lonely = true, false
-	go a.write()
+	a.writing = true
+	go func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.write()
+	}()
 }
 
-// write empties the queue.
+func (a *appender) mayWrite() bool {
+	return !a.writing && !a.closing && a.ready() > 0 && a.err == nil
+}
+
+// settle returns when nothing that is ready is queued or being written. The lock must be held.
+func (a *appender) settle() {
+	for a.writing {
+		a.idle.Wait()
+	}
+	if a.mayWrite() {
+		a.writing = true
+		a.write()
+	}
+}
+
+// write empties the queue of what is ready. The lock must be held, and writing be
+// set for the caller; the lock is released during a commit.
 func (a *appender) write() {
-	a.mu.Lock()
 	for a.err == nil {
 		n := a.ready()
 		if n == 0 {
@@ -151,7 +174,6 @@ func (a *appender) write() {
 	}
 	a.writing = false
 	a.idle.Broadcast()
-	a.mu.Unlock()
 }
 
 // ready is how many pieces may be written. A question, with the links behind it, waits
@@ -185,24 +207,13 @@ func (a *appender) wrote(batch []piece, err error) {
 	}
 }
 
-// drain returns when nothing is queued or being written.
+// drain returns when nothing is queued or being written, questions included.
 func (a *appender) drain() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.all = true
 	defer func() { a.all = false }()
-	a.start()
-	for a.writing {
-		a.idle.Wait()
-	}
-}
-
-// sync is drain that tells whether everything was written.
-func (a *appender) sync() error {
-	a.drain()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.err
+	a.settle()
 }
 
 // close writes what is queued together with the last piece, if any, and the

@@ -17,53 +17,33 @@ type Order struct {
 	Input   *mapping.Input // InputOf(New.Run), so that it is read once; nil: it is read again
 	Say     *string
 	OneStep bool
-	// Background: nobody waits for what the run does, so it may begin a moment later.
-	Background bool
-	// Stays: who begins the run waits for its end on this goroutine (Begun.Work).
-	Stays bool
 
 	further *Next // it is a further step of a parked run
 }
 
-// Begun is a run that was made.
-type Begun struct {
-	store.Created
-	// Work executes the run where Order.Stays leaves that to the caller, and returns
-	// when it has left this process; the caller must call it, once. nil: the run is
-	// executed already, or has to wait.
-	//
-	// Handing the run of a quick agent (see pace) to another goroutine and its end back
-	// takes as long as one of its steps: both wake a thread, mostly on another core. An
-	// agent that takes its time is another matter: there the request's goroutine,
-	// which outlives a client that leaves, had better only wait.
-	Work func()
-}
-
 // Begin makes the run durable and, when its thread and agent are free, starts
-// it or leaves that to the caller (Begun.Work). It returns before the run has done
-// anything.
-func (e *Engine) Begin(ctx context.Context, o Order) (Begun, error) {
+// it. It returns before the run has done anything.
+func (e *Engine) Begin(ctx context.Context, o Order) (store.Created, error) {
 	if e.isDraining() {
-		return Begun{}, errDraining
+		return store.Created{}, errDraining
 	}
 	agent, err := e.ready(&o)
 	if err != nil {
-		return Begun{}, err
+		return store.Created{}, err
 	}
 	claimed := e.claims.begin()
 	defer claimed()
-	made := e.starters.make()
 	created, err := e.st.CreateRun(ctx, o.New)
-	made()
 	if err != nil {
 		e.giveBack(agent, o.New.Claim)
-		return Begun{Created: created}, err
+		return created, err
 	}
-	return Begun{Created: created, Work: e.begun(agent, o, created)}, nil
+	e.begun(agent, o, created)
+	return created, nil
 }
 
 // BeginAll is Begin for several runs, all or none: none begins before all are durable.
-func (e *Engine) BeginAll(ctx context.Context, list []Order) ([]Begun, error) {
+func (e *Engine) BeginAll(ctx context.Context, list []Order) ([]store.Created, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -71,7 +51,7 @@ func (e *Engine) BeginAll(ctx context.Context, list []Order) ([]Begun, error) {
 		return nil, errDraining
 	}
 	agents, runs := make([]*Agent, 0, len(list)), make([]store.NewRun, 0, len(list))
-	refused := func(err error) ([]Begun, error) {
+	refused := func(err error) ([]store.Created, error) {
 		for i, agent := range agents {
 			e.giveBack(agent, runs[i].Claim)
 		}
@@ -84,17 +64,14 @@ func (e *Engine) BeginAll(ctx context.Context, list []Order) ([]Begun, error) {
 		}
 		agents, runs = append(agents, agent), append(runs, list[i].New)
 	}
-	made := e.starters.make()
 	created, err := e.st.CreateRuns(ctx, runs)
-	made()
 	if err != nil {
 		return refused(err)
 	}
-	begun := make([]Begun, len(list))
 	for i, c := range created {
-		begun[i] = Begun{Created: c, Work: e.begun(agents[i], list[i], c)}
+		e.begun(agents[i], list[i], c)
 	}
-	return begun, nil
+	return created, nil
 }
 
 // ready completes an order. It takes a slot of the agent for a run that may start at
@@ -117,7 +94,7 @@ func (e *Engine) prepare(o *Order, agent *Agent) error {
 	if !o.New.Claim {
 		return nil
 	}
-	o.New.Events = []mapping.Event{agent.start(*r)}
+	o.New.Events = []mapping.Event{startedEvent(*r)}
 	traits, known := agent.Known()
 	if !known || !traits.Opaque {
 		return nil
@@ -153,27 +130,22 @@ func (e *Engine) Freed() {
 	}
 }
 
-// begun starts the execution of a claimed run, or leaves that to the caller, or sees
-// to it that somebody looks at the pending one.
-func (e *Engine) begun(agent *Agent, o Order, c store.Created) (work func()) {
+// begun starts the execution of a claimed run, or has the dispatcher look at the
+// pending one.
+func (e *Engine) begun(agent *Agent, o Order, c store.Created) {
 	if c.Claimed {
-		claimed := store.Claimed{Run: c.Run, Thread: c.Thread, Fence: c.Fence, Logged: c.Events, Task: taskOf(o)}
-		if work = e.admit(agent, claimed, o); work == nil || o.Stays && agent.pace.quick() {
-			return work
-		}
-		go work()
-		return nil
+		e.launch(agent, store.Claimed{Run: c.Run, Thread: c.Thread, Fence: c.Fence, Logged: c.Events, Task: taskOf(o)}, o)
+		return
 	}
 	e.giveBack(agent, o.New.Claim)
 	if c.Replayed {
-		return nil
+		return
 	}
 	e.waiting.Store(true)
 	if c.Active != nil {
 		e.displace(c.Active, c.Run, o.New.Run.RunAfter.IsZero())
 	}
 	e.ring()
-	return nil
 }
 
 // displace ends the runs that a newer one takes the place of. One that has them

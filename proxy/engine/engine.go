@@ -32,12 +32,11 @@ type Engine struct {
 	hook   func(mapping.Run, mapping.Outcome, []byte) ([]byte, error)
 	tick   func(context.Context, mapping.Cron) error // nil: no crons
 
-	root     context.Context // of every execution; ends with errShutdown
-	stop     context.CancelCauseFunc
-	wake     chan struct{} // dispatcher's doorbell
-	waiting  atomic.Bool   // there may be runs that the dispatcher has to start
-	running  sync.WaitGroup
-	starters starters
+	root    context.Context // of every execution; ends with errShutdown
+	stop    context.CancelCauseFunc
+	wake    chan struct{} // dispatcher's doorbell
+	waiting atomic.Bool   // there may be runs that the dispatcher has to start
+	running sync.WaitGroup
 
 	claims   claims
 	compared comparison

@@ -27,7 +27,6 @@ type execution struct {
 	before time.Duration  // how long ago the run began, when it was taken up here
 	say    *string        // Order.Say
 	alone  bool           // the thread was made with this run
-	waits  bool           // Order.Background
 	next   *Next          // Order.further
 	input  *mapping.Input // Order.Input
 
@@ -41,30 +40,22 @@ type execution struct {
 	rec  *recorder
 }
 
-// launch starts the execution of a claimed run. The agent's slot is held.
+// launch starts the execution of a claimed run, on a goroutine of its own. The
+// agent's slot is held.
 func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
-	if work := e.admit(agent, c, o); work != nil {
-		go work()
-	}
-}
-
-// admit takes a claimed run up. The agent's slot is held. The result, which must be
-// called, executes the run and returns when it has left this process; nil: too late.
-func (e *Engine) admit(agent *Agent, c store.Claimed, o Order) (work func()) {
 	ctx, cancel := context.WithCancelCause(e.scope(e.root, c.Run))
 	x := &execution{
 		e: e, agent: agent, run: c.Run, thread: c.Thread, task: c.Task, fence: c.Fence, taken: c.Taken,
-		before: c.Running, say: o.Say, input: o.Input, alone: o.New.MustNotExist, waits: o.Background, next: o.further, cancel: cancel, done: make(chan struct{}), stalled: make(chan struct{}),
+		before: c.Running, say: o.Say, input: o.Input, alone: o.New.MustNotExist, next: o.further, cancel: cancel, done: make(chan struct{}), stalled: make(chan struct{}),
 	}
 	x.tail = e.log.Adopt(c.Run) // before anybody hears of the run: its readers wait for us
 	if !e.enlist(x) {
 		cancel(errShutdown) // it stays claimed: the next process takes it over
 		e.log.Disown(x.tail)
 		agent.release()
-		return nil
+		return
 	}
-	ctx = adapter.WithPermit(ctx, x.stillHolds)
-	return func() { x.work(ctx, c.Logged) }
+	go x.work(adapter.WithPermit(ctx, x.stillHolds), c.Logged)
 }
 
 // enlist puts an execution on the books, which Shutdown waits for: free must
@@ -84,9 +75,6 @@ func (e *Engine) enlist(x *execution) bool {
 // work executes the run and leaves the process in order, whatever happened.
 func (x *execution) work(ctx context.Context, logged []mapping.Event) {
 	defer x.cancel(nil)
-	if x.waits {
-		defer x.e.starters.await(ctx)()
-	}
 	ctx, stop := x.withTimeout(ctx)
 	defer stop()
 	out, err := x.guarded(ctx, logged)
@@ -195,7 +183,7 @@ func (x *execution) begin(logged []mapping.Event) error {
 	if has(logged, mapping.KindStarted) {
 		return nil
 	}
-	ev := x.agent.start(x.run)
+	ev := startedEvent(x.run)
 	ev.At = x.now()
 	return x.rec.add(ev)
 }
@@ -222,16 +210,12 @@ func has(logged []mapping.Event, k mapping.Kind) bool {
 
 // drive consumes the backend's events until the end.
 func (x *execution) drive(ctx context.Context, events iter.Seq2[mapping.Event, error]) (*mapping.Outcome, error) {
-	asked := time.Now()
 	for ev, err := range events {
 		if err != nil {
 			return nil, err
 		}
 		if err := x.stillHolds(); err != nil {
 			return nil, err
-		}
-		if ev.Head.Step != nil {
-			x.agent.pace.took(time.Since(asked))
 		}
 		if ev.Kind == mapping.KindEnd {
 			x.rec.agree(ev)
@@ -248,7 +232,6 @@ func (x *execution) drive(ctx context.Context, events iter.Seq2[mapping.Event, e
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {
 			x.remember(ctx, ev)
 		}
-		asked = time.Now()
 	}
 	return nil, nil
 }

@@ -20,7 +20,6 @@ type recorder struct {
 
 	mark                    // after everything queued
 	updates  int            // of this execution
-	ahead    bool           // steps are asked for before the one before is durable
 	steps    int            // steps of a task/step agent logged so far, by earlier executions too
 	asked    int            // questions so far
 	measured bool           // distance is known
@@ -76,9 +75,6 @@ func (r *recorder) noteLogged(ev mapping.Event) {
 	if ev.Head.Link != nil {
 		r.link, r.linked = *ev.Head.Link, true
 	}
-	if ev.Kind == mapping.KindStarted {
-		r.ahead = ev.Head.Ahead
-	}
 	if ev.Kind == mapping.KindStarted && ev.Head.Attempt > 1 && !r.x.run.Options.Resuming {
 		r.link, r.linked = mapping.Link{}, false // a new attempt begins with an upstream thread or task of its own
 	}
@@ -103,25 +99,24 @@ func (r *recorder) add(ev mapping.Event) error {
 	case mapping.KindInterrupt:
 		r.addInterrupt(&ev)
 	}
-	if ev.Kind == mapping.KindStarted {
-		r.ahead = ev.Head.Ahead
-	}
-	if ev.Head.Step == nil || r.ahead {
-		return r.queue(ev, r.patienceOf(ev))
-	}
-	return r.addStep(ev)
-}
-
-// addStep records a step of an agent that is not quick: the next one is asked
-// for when it is durable. The last one, and one that asks, wait for the end, which follows.
-func (r *recorder) addStep(ev mapping.Event) error {
-	if ev.Head.Step.IsLast || ev.Asks() {
-		return r.queue(ev, steps)
-	}
-	if err := r.queue(ev, 0); err != nil {
+	p, err := r.take(ev)
+	if err != nil {
 		return err
 	}
-	return r.app.sync()
+	if r.isResult(ev) {
+		return r.app.pushNow(p)
+	}
+	return r.app.push(p, r.patienceOf(ev))
+}
+
+// isResult reports whether the event is what came of a call to a task/step agent
+// that another call follows: it is committed before the backend goes on, so that
+// one call at the most is open. A last step, and one that asks, wait for the end.
+func (r *recorder) isResult(ev mapping.Event) bool {
+	if s := ev.Head.Step; s != nil {
+		return !s.IsLast && !ev.Asks()
+	}
+	return r.opaque && ev.Kind == mapping.KindLinked
 }
 
 // patienceOf says how long an event may wait to be written with others. A question
@@ -132,19 +127,8 @@ func (r *recorder) patienceOf(ev mapping.Event) patience {
 		return links // its run is found again by its mark; it goes with the first output
 	case ev.Kind == mapping.KindDelta, ev.Kind == mapping.KindChunk:
 		return tokens // they come in crowds, or stand between others
-	case r.ahead && !r.x.tail.Followed():
-		return unseen
 	}
 	return steps
-}
-
-// queue folds the event and hands it to the appender.
-func (r *recorder) queue(ev mapping.Event, wait patience) error {
-	p, err := r.take(ev)
-	if err != nil {
-		return err
-	}
-	return r.app.push(p, wait)
 }
 
 // take folds the event and lays out what is written with it.

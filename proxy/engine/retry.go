@@ -70,7 +70,7 @@ func (x *execution) restart(ctx context.Context, traits adapter.Traits) ([]mappi
 	x.rec.flush()
 	x.run.Attempt++
 	x.taken = false // nothing of this attempt can have been sent
-	started := x.agent.start(x.run)
+	started := startedEvent(x.run)
 	started.At = x.now()
 	if err := x.rec.rewind(fold, started); err != nil {
 		return nil, err

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestD3_EndThatCannotBeWrittenIsAnswered: who waits for a run whose end cannot be written hears why; a run that the
-// caller's own goroutine executes lets that go on. When the store works again the run ends as it would have.
+// TestD3_EndThatCannotBeWrittenIsAnswered: all that wait for a run whose end cannot be written hear why. When the
+// store works again the run ends as it would have.
 func TestD3_EndThatCannotBeWrittenIsAnswered(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
@@ -23,7 +23,7 @@ func TestD3_EndThatCannotBeWrittenIsAnswered(t *testing.T) {
 			return nil
 		},
 		"end": func(b *bench, t *testing.T, r mapping.Run) error {
-			_, err := b.log.End(t.Context(), r, nil)
+			_, err := b.log.End(t.Context(), r)
 			return err
 		},
 		"settled": func(b *bench, t *testing.T, r mapping.Run) error { _, err := b.Settled(t.Context(), r); return err },
@@ -35,7 +35,7 @@ func TestD3_EndThatCannotBeWrittenIsAnswered(t *testing.T) {
 			s, goOn := stepping(1)
 			b := setup(t, s)
 			r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
-			eventually(t, "the start", func() bool { return len(logged(t, b, r)) > 0 })
+			eventually(t, "the link", func() bool { return len(logged(t, b, r)) == 3 })
 			lift := b.fault(t, `BEFORE INSERT ON events`)
 			goOn <- struct{}{}
 			answer := make(chan error, 1)
@@ -50,34 +50,9 @@ func TestD3_EndThatCannotBeWrittenIsAnswered(t *testing.T) {
 			}
 			lift()
 			eventually(t, "the end", func() bool { return !b.status(t, r).Active() && b.Live() == 0 })
-			if _, err := b.log.End(t.Context(), r, nil); err != nil {
+			if _, err := b.log.End(t.Context(), r); err != nil {
 				t.Errorf("the end, afterwards: %v", err)
 			}
 		})
 	}
-}
-
-// TestD3_WorkOnTheCallersGoroutineReturns where the run's end cannot be written.
-func TestD3_WorkOnTheCallersGoroutineReturns(t *testing.T) {
-	t.Parallel()
-	storetest.File(t)
-	p := newPaced()
-	b := setup(t, &p.script)
-	c := b.untilLeft(t)
-	lift := b.fault(t, `BEFORE INSERT ON events`)
-	worked := make(chan struct{})
-	go func() {
-		c.Work()
-		close(worked)
-	}()
-	select {
-	case <-worked:
-	case <-time.After(30 * time.Second):
-		t.Fatal("the work goes on after half a minute")
-	}
-	if _, err := b.log.End(t.Context(), c.Run, nil); err == nil {
-		t.Error("the wait ended without an error")
-	}
-	lift()
-	eventually(t, "the end", func() bool { return !b.status(t, c.Run).Active() })
 }

@@ -33,9 +33,9 @@ func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64, idle fun
 }
 
 // End waits until the run has ended and returns its end entry. Unlike Follow it
-// sleeps through everything before. idle, which may be nil, is called before each wait.
-func (l *Log) End(ctx context.Context, run mapping.Run, idle func()) (*mapping.Entry, error) {
-	r := l.reader(&run, 0, idle)
+// sleeps through everything before.
+func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
+	r := l.reader(&run, 0, nil)
 	defer r.leave()
 	if err := l.fill(ctx, r.tail); err != nil {
 		return nil, err
@@ -46,7 +46,6 @@ func (l *Log) End(ctx context.Context, run mapping.Run, idle func()) (*mapping.E
 			return v.entries[len(v.entries)-1], nil
 		}
 		v.changed = v.settled
-		r.rest()
 		if _, err := r.wait(ctx, &v, nil); err != nil {
 			return nil, err
 		}

@@ -33,7 +33,6 @@ type Tail struct {
 	stalled error         // why the run's end cannot be written at the moment; nil: nothing is known of that
 	owners  int           // executions in this process that publish
 	readers int           // who of this process follows entry by entry
-	joined  func()        // called when somebody begins to; nil: nobody executes the run here
 	changed chan struct{} // closed at every publication
 	settled chan struct{} // closed when the run ends or goes, or its execution leaves it
 }
@@ -192,7 +191,7 @@ func (t *Tail) own(n int) {
 	t.owners += n
 	t.wake()
 	if t.owners == 0 {
-		t.joined, t.stalled = nil, nil
+		t.stalled = nil
 		t.settle()
 	}
 }
@@ -201,26 +200,14 @@ func (t *Tail) own(n int) {
 // follow.
 func (t *Tail) follow() {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.readers++
-	joined := t.joined
-	t.mu.Unlock()
-	if joined != nil {
-		joined()
-	}
 }
 
 func (t *Tail) unfollow() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.readers--
-}
-
-// OnFollow says what is called, with nothing held, whenever somebody begins to
-// follow a run that this process executes.
-func (t *Tail) OnFollow(joined func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.joined = joined
 }
 
 // Followed tells whether somebody of this process wants every entry as it comes,

@@ -93,7 +93,6 @@ func (c *core) tick(ctx context.Context, cr mapping.Cron) error {
 	if err != nil {
 		return err
 	}
-	o.Background = true
 	o.New.IdempotencyRoute, o.New.IdempotencyKey = "cron", cr.ID+"/"+strconv.FormatInt(cr.Next.UnixMicro(), 10)
 	_, err = c.engine.Begin(ctx, o)
 	return err

@@ -37,7 +37,7 @@ func (c *core) orderFor(ctx context.Context, agent *engine.Agent, assistant mapp
 	if err := b.build(ctx); err != nil {
 		return engine.Order{}, nil, err
 	}
-	o := engine.Order{New: b.out, Background: n.Background}
+	o := engine.Order{New: b.out}
 	if !b.out.Run.Options.Resuming {
 		o.Input = &b.in
 	}

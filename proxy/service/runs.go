@@ -18,7 +18,6 @@ func (s *runs) Start(ctx context.Context, n adapter.NewRun) (adapter.Started, er
 	if err != nil {
 		return adapter.Started{}, err
 	}
-	p.order.Stays = n.Stays // here alone: who begins several, or a step, cannot execute them
 	return s.begin(ctx, p)
 }
 
@@ -92,12 +91,12 @@ func (s *runs) begin(ctx context.Context, p prepared) (adapter.Started, error) {
 	return p.started(created), nil
 }
 
-func (p *prepared) started(b engine.Begun) adapter.Started {
+func (p *prepared) started(b store.Created) adapter.Started {
 	losses := p.losses
 	if b.Replayed {
 		losses = b.Run.Options.Losses
 	}
-	return adapter.Started{Run: b.Run, Losses: losses, Work: b.Work}
+	return adapter.Started{Run: b.Run, Losses: losses}
 }
 
 // again finds the run that the same request has made before. It is asked for
@@ -161,7 +160,7 @@ func (s *runs) entries(ctx context.Context, ref adapter.RunRef, after adapter.Cu
 		return nil, err
 	}
 	if after.End {
-		return func(yield func(*mapping.Entry, error) bool) { yield(s.log.End(ctx, r, idle)) }, nil
+		return func(yield func(*mapping.Entry, error) bool) { yield(s.log.End(ctx, r)) }, nil
 	}
 	seq, err := s.position(ctx, r, after)
 	return s.log.Follow(ctx, r, seq, idle), err
