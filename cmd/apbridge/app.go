@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -54,6 +56,7 @@ func (a *app) open(ctx context.Context) error {
 	if _, ok := a.store.LogSize(); ok {
 		a.metrics.DatabaseLog(func() int64 { n, _ := a.store.LogSize(); return n })
 	}
+	a.metrics.Queue(slices.Sorted(maps.Keys(a.cfg.Agents)), a.store.Queued)
 	events, err := eventlog.New(a.store)
 	if err != nil {
 		return err
