@@ -13,6 +13,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/transport"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/go-resty/resty/v2"
@@ -52,7 +53,7 @@ func (e *brokenError) Unwrap() error { return e.err }
 var errTooLarge = errors.New("the answer is over the limit")
 
 func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
-	return adapter.Permitted(transport.NewDirect(&http.Transport{
+	return adapter.Permitted(upstream.Metered(up, transport.NewDirect(&http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSHandshakeTimeout: dialTimeout,
@@ -61,7 +62,7 @@ func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
 		DisableCompression:  true,
 		ReadBufferSize:      connBuffer,
 		WriteBufferSize:     connBuffer,
-	}))
+	})))
 }
 
 func newClient(up adapter.Upstream, by http.RoundTripper) *resty.Client {
@@ -145,7 +146,7 @@ func (b *backend) readTimeout() time.Duration { return min(readTimeout, b.stepTi
 // open starts a download, as get does; the caller closes the body.
 func (b *backend) open(ctx context.Context, path string) (*response, io.ReadCloser, error) {
 	for try := 0; ; try++ {
-		ans, body, err := b.openOnce(ctx, path)
+		ans, body, err := b.openOnce(upstream.As(ctx, upstream.OpDownload), path)
 		if body != nil || try == len(pauses) || !worthAgain(ans, err) {
 			return ans, body, b.unreachable(ctx, err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/transport"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/go-resty/resty/v2"
@@ -58,7 +59,7 @@ func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
 	conns := max(up.Config.Concurrency, 16)
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
 	hc := &http.Client{
-		Transport: adapter.Permitted(transport.NewDirect(&http.Transport{
+		Transport: adapter.Permitted(upstream.Metered(up, transport.NewDirect(&http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         dialer.DialContext,
 			TLSHandshakeTimeout: 10 * time.Second,
@@ -69,7 +70,7 @@ func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
 			ReadBufferSize:      connBuffer,
 			WriteBufferSize:     connBuffer,
 			ForceAttemptHTTP2:   true,
-		})),
+		}))),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	rc := resty.NewWithClient(hc).SetBaseURL(up.Config.URL).SetRetryCount(0).
@@ -108,7 +109,7 @@ func (c *client) getJSON(ctx context.Context, path string, v any) error {
 
 // askJSON is getJSON for questions that the API puts in a POST.
 func (c *client) askJSON(ctx context.Context, path string, body, v any) error {
-	return c.readJSON(ctx, http.MethodPost, path, body, v)
+	return c.readJSON(upstream.As(ctx, upstream.OpRead), http.MethodPost, path, body, v)
 }
 
 func (c *client) readJSON(ctx context.Context, method, path string, body, v any) error {

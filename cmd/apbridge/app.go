@@ -85,7 +85,7 @@ func (a *app) agents() (map[string]*engine.Agent, error) {
 	agents := make(map[string]*engine.Agent, len(a.cfg.Agents))
 	for name, c := range a.cfg.Agents {
 		backend, err := dial(adapter.Upstream{
-			Name: name, Config: c, Limits: a.cfg.Limits, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + version(), Hop: a.hop,
+			Name: name, Config: c, Limits: a.cfg.Limits, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + version(), Hop: a.hop, Meter: a.metrics,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("agent %s: %w", name, err)
