@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/transport"
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
@@ -20,7 +19,6 @@ import (
 )
 
 const (
-	dialTimeout = 10 * time.Second
 	readTimeout = 30 * time.Second // of a GET, which no agent has to think about
 	// stepIdle is how long a connection for POSTs is kept: a server that
 	// closes it at the same moment would leave us not knowing whether the
@@ -28,8 +26,6 @@ const (
 	stepIdle     = time.Second
 	readIdle     = 30 * time.Second
 	defaultEvent = 16 << 20
-	idleFloor    = 16
-	connBuffer   = 2 << 10 // of a connection; there may be thousands, and what is larger goes past it
 	jsonType     = "application/json"
 )
 
@@ -51,19 +47,6 @@ func (e *brokenError) Error() string { return "connection broke: " + e.err.Error
 func (e *brokenError) Unwrap() error { return e.err }
 
 var errTooLarge = errors.New("the answer is over the limit")
-
-func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
-	return adapter.Permitted(upstream.Metered(up, transport.NewDirect(&http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		TLSHandshakeTimeout: dialTimeout,
-		MaxIdleConnsPerHost: max(up.Config.Concurrency, idleFloor),
-		IdleConnTimeout:     idle,
-		DisableCompression:  true,
-		ReadBufferSize:      connBuffer,
-		WriteBufferSize:     connBuffer,
-	})))
-}
 
 func newClient(up adapter.Upstream, by http.RoundTripper) *resty.Client {
 	c := resty.NewWithClient(&http.Client{

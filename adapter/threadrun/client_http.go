@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/transport"
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
@@ -22,12 +20,11 @@ import (
 )
 
 const (
-	dialTimeout  = 5 * time.Second
-	callTimeout  = 30 * time.Second // of a call that is answered at once
-	retryTries   = 3
-	retryMaxWait = 5 * time.Second // longest Retry-After that is honoured, before it is spread
-	maxAnswer    = 64 << 20        // of one JSON answer: a whole state
-	connBuffer   = 2 << 10         // of a connection; there may be thousands, and what is larger goes past it
+	cancelTimeout = 5 * time.Second  // of telling an agent to stop that took too long
+	callTimeout   = 30 * time.Second // of a call that is answered at once
+	retryTries    = 3
+	retryMaxWait  = 5 * time.Second // longest Retry-After that is honoured, before it is spread
+	maxAnswer     = 64 << 20        // of one JSON answer: a whole state
 )
 
 // client is the HTTP side of the backend. Reads may be asked again, so they
@@ -56,21 +53,8 @@ func newClient(up adapter.Upstream) (*client, error) {
 }
 
 func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
-	conns := max(up.Config.Concurrency, 16)
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
 	hc := &http.Client{
-		Transport: adapter.Permitted(upstream.Metered(up, transport.NewDirect(&http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         dialer.DialContext,
-			TLSHandshakeTimeout: 10 * time.Second,
-			MaxIdleConns:        conns,
-			MaxIdleConnsPerHost: conns,
-			IdleConnTimeout:     idle,
-			DisableCompression:  true,
-			ReadBufferSize:      connBuffer,
-			WriteBufferSize:     connBuffer,
-			ForceAttemptHTTP2:   true,
-		}))),
+		Transport:     upstream.Transport(up, idle),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	rc := resty.NewWithClient(hc).SetBaseURL(up.Config.URL).SetRetryCount(0).

@@ -3,13 +3,9 @@ package upstream
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
-	"sync"
-	"time"
 
-	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -48,77 +44,10 @@ func operationOf(req *http.Request) string {
 	if op, ok := req.Context().Value(operationKey{}).(string); ok {
 		return op
 	}
-	if req.Method == http.MethodGet || req.Method == http.MethodHead {
+	if !changes(req) {
 		return OpRead
 	}
 	return OpWrite
-}
-
-// Metered is a transport that counts every exchange with an agent when its answer ends:
-// it was read to its end, broke, or was closed.
-func Metered(up adapter.Upstream, rt http.RoundTripper) http.RoundTripper {
-	if up.Meter == nil {
-		return rt
-	}
-	return &metered{up.Meter, up.Name, rt}
-}
-
-type metered struct {
-	meter adapter.Meter
-	agent string
-	next  http.RoundTripper
-}
-
-func (m *metered) RoundTrip(req *http.Request) (*http.Response, error) {
-	e := &exchange{m: m, ctx: req.Context(), operation: operationOf(req), begun: time.Now()}
-	res, err := m.next.RoundTrip(req)
-	if err != nil {
-		e.end(failed(e.ctx, err))
-		return nil, err
-	}
-	e.answer, e.outcome = res.Body, outcomeOf(res.StatusCode)
-	res.Body = e
-	return res, nil
-}
-
-// CloseIdleConnections is as of http.Client.
-func (m *metered) CloseIdleConnections() {
-	if c, ok := m.next.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
-}
-
-// exchange is one call, and the body of its answer. Close may be called beside Read.
-type exchange struct {
-	m         *metered
-	ctx       context.Context
-	operation string
-	begun     time.Time
-	answer    io.ReadCloser
-	outcome   string // if the answer is whole
-	counted   sync.Once
-}
-
-func (e *exchange) Read(p []byte) (int, error) {
-	n, err := e.answer.Read(p)
-	if err == io.EOF {
-		e.end(e.outcome)
-	} else if err != nil {
-		e.end(failed(e.ctx, err))
-	}
-	return n, err
-}
-
-func (e *exchange) Close() error {
-	if e.ctx.Err() != nil {
-		e.end(failed(e.ctx, e.ctx.Err()))
-	}
-	e.end(e.outcome)
-	return e.answer.Close()
-}
-
-func (e *exchange) end(outcome string) {
-	e.counted.Do(func() { e.m.meter.UpstreamCall(e.m.agent, e.operation, outcome, time.Since(e.begun)) })
 }
 
 func outcomeOf(status int) string {
