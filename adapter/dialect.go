@@ -50,6 +50,14 @@ type Upstream struct {
 	Log    *zap.Logger
 	Agent  string // user agent: apbridge/VERSION
 	Hop    string // what calls add to mapping.HopsHeader; "": nothing
+	Meter  Meter  // nil: calls are not counted
+}
+
+// Meter counts exchanges with agents; proxy/metrics implements it. The operations are
+// those of package upstream, the outcome is "ok" or the class of a failure. Safe for
+// concurrent use.
+type Meter interface {
+	UpstreamCall(agent, operation, outcome string, took time.Duration)
 }
 
 // Backend calls an agent. It keeps no state of its own between runs; what must

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/transport"
 )
 
 var errOver = errors.New("the lease is over")
@@ -35,9 +33,9 @@ func until(n int64) (context.Context, *atomic.Int64) {
 func TestC2NothingIsSentWithoutAPermit(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		tls, h2, direct bool
+		tls, h2 bool
 	}{
-		"direct": {direct: true}, "http": {}, "https": {tls: true}, "http/2": {tls: true, h2: true},
+		"http": {}, "https": {tls: true}, "http/2": {tls: true, h2: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,11 +54,7 @@ func TestC2NothingIsSentWithoutAPermit(t *testing.T) {
 				srv.Start()
 			}
 			t.Cleanup(srv.Close)
-			rt := srv.Client().Transport
-			if c.direct {
-				rt = transport.NewDirect(&http.Transport{DialContext: (&net.Dialer{}).DialContext})
-			}
-			client := &http.Client{Transport: adapter.Permitted(rt)}
+			client := &http.Client{Transport: adapter.Permitted(srv.Client().Transport)}
 			t.Cleanup(client.CloseIdleConnections)
 			for _, body := range []string{"", `{"input":"hi"}`} {
 				for _, warm := range []bool{false, true} {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/go-resty/resty/v2"
 	"go.uber.org/zap"
@@ -60,8 +61,8 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 	if b.log == nil {
 		b.log = zap.NewNop()
 	}
-	b.reads = newClient(up, newTransport(up, readIdle))
-	b.steps = newClient(up, newTransport(up, stepIdle)).SetHeader("Content-Type", jsonType).SetHeader("Accept", jsonType)
+	b.reads = newClient(up, upstream.Transport(up, readIdle))
+	b.steps = newClient(up, upstream.Transport(up, stepIdle)).SetHeader("Content-Type", jsonType).SetHeader("Accept", jsonType)
 	b.secrets = secretsOf(b)
 	return b, nil
 }

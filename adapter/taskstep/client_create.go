@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -22,7 +23,7 @@ func (d *drive) create() error {
 			return err
 		}
 		begun := time.Now()
-		ans, err := d.post(d.ctx, d.root()+"/tasks", d.createBody())
+		ans, err := d.post(upstream.As(d.ctx, upstream.OpCreate), d.root()+"/tasks", d.createBody())
 		var broken *brokenError
 		switch {
 		case errors.As(err, &broken):

@@ -12,14 +12,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/transport"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/go-resty/resty/v2"
 )
 
 const (
-	dialTimeout = 10 * time.Second
 	readTimeout = 30 * time.Second // of a GET, which no agent has to think about
 	// stepIdle is how long a connection for POSTs is kept: a server that
 	// closes it at the same moment would leave us not knowing whether the
@@ -27,8 +26,6 @@ const (
 	stepIdle     = time.Second
 	readIdle     = 30 * time.Second
 	defaultEvent = 16 << 20
-	idleFloor    = 16
-	connBuffer   = 2 << 10 // of a connection; there may be thousands, and what is larger goes past it
 	jsonType     = "application/json"
 )
 
@@ -50,19 +47,6 @@ func (e *brokenError) Error() string { return "connection broke: " + e.err.Error
 func (e *brokenError) Unwrap() error { return e.err }
 
 var errTooLarge = errors.New("the answer is over the limit")
-
-func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
-	return adapter.Permitted(transport.NewDirect(&http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		TLSHandshakeTimeout: dialTimeout,
-		MaxIdleConnsPerHost: max(up.Config.Concurrency, idleFloor),
-		IdleConnTimeout:     idle,
-		DisableCompression:  true,
-		ReadBufferSize:      connBuffer,
-		WriteBufferSize:     connBuffer,
-	}))
-}
 
 func newClient(up adapter.Upstream, by http.RoundTripper) *resty.Client {
 	c := resty.NewWithClient(&http.Client{
@@ -145,7 +129,7 @@ func (b *backend) readTimeout() time.Duration { return min(readTimeout, b.stepTi
 // open starts a download, as get does; the caller closes the body.
 func (b *backend) open(ctx context.Context, path string) (*response, io.ReadCloser, error) {
 	for try := 0; ; try++ {
-		ans, body, err := b.openOnce(ctx, path)
+		ans, body, err := b.openOnce(upstream.As(ctx, upstream.OpDownload), path)
 		if body != nil || try == len(pauses) || !worthAgain(ans, err) {
 			return ans, body, b.unreachable(ctx, err)
 		}

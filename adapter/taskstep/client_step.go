@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -58,7 +59,7 @@ func (d *drive) step(words *string) (remoteStep, error) {
 	if words != nil {
 		body = append(append([]byte(`{"input":`), quote(*words)...), '}')
 	}
-	ans, err := d.post(d.ctx, d.taskPath("/steps"), body)
+	ans, err := d.post(upstream.As(d.ctx, upstream.OpStep), d.taskPath("/steps"), body)
 	if errors.Is(err, errTooLarge) {
 		return remoteStep{}, d.tooLarge()
 	} else if err != nil {

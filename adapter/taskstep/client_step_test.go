@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
-	"github.com/apbridge/apbridge/adapter/transport"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/google/go-cmp/cmp"
 )
@@ -367,12 +366,12 @@ func TestA9DialsAgain(t *testing.T) {
 	agent := adaptertest.NewStepAgent(adaptertest.JS)
 	b := backendOf(t, agent).(*backend)
 	dials, dialer := 0, net.Dialer{}
-	b.steps.GetClient().Transport = transport.NewDirect(&http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	b.steps.GetClient().Transport = &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if dials++; dials <= len(pauses) {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 		}
 		return dialer.DialContext(ctx, network, addr)
-	}})
+	}}
 	mustSucceed(t, runTask(t, b, adaptertest.NewTask(nil)))
 	if c := agent.Counts(); c.Creates != 1 || c.Steps != 3 {
 		t.Errorf("%+v", c)

@@ -12,6 +12,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
 )
@@ -80,7 +81,7 @@ func (d *drive) upload(a mapping.Artifact) (taken bool, err error) {
 		return false, err
 	}
 	req := d.steps.R().SetHeader("Content-Type", contentType)
-	ans, err := d.postOnce(context.WithValue(d.ctx, uploadKey{}, form), req, d.uploadPath(a))
+	ans, err := d.postOnce(context.WithValue(upstream.As(d.ctx, upstream.OpUpload), uploadKey{}, form), req, d.uploadPath(a))
 	var broken *brokenError
 	if replaced(err) {
 		return false, err

@@ -22,7 +22,7 @@ var errStopped = errors.New("the reader has gone")
 
 // errIdle is the cause of a context that ended since the agent was silent for
 // longer than step_timeout.
-var errIdle = errors.New("nothing came from the agent within step_timeout")
+var errIdle error = mapping.Errorf(mapping.Timeout, mapping.CodeStepTimeout, "nothing came from the agent within step_timeout")
 
 // answerError is an answer that is not a success: the server was there.
 type answerError struct {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -14,19 +13,18 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/transport"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/go-resty/resty/v2"
 )
 
 const (
-	dialTimeout  = 5 * time.Second
-	callTimeout  = 30 * time.Second // of a call that is answered at once
-	retryTries   = 3
-	retryMaxWait = 5 * time.Second // longest Retry-After that is honoured, before it is spread
-	maxAnswer    = 64 << 20        // of one JSON answer: a whole state
-	connBuffer   = 2 << 10         // of a connection; there may be thousands, and what is larger goes past it
+	cancelTimeout = 5 * time.Second  // of telling an agent to stop that took too long
+	callTimeout   = 30 * time.Second // of a call that is answered at once
+	retryTries    = 3
+	retryMaxWait  = 5 * time.Second // longest Retry-After that is honoured, before it is spread
+	maxAnswer     = 64 << 20        // of one JSON answer: a whole state
 )
 
 // client is the HTTP side of the backend. Reads may be asked again, so they
@@ -55,21 +53,8 @@ func newClient(up adapter.Upstream) (*client, error) {
 }
 
 func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
-	conns := max(up.Config.Concurrency, 16)
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
 	hc := &http.Client{
-		Transport: adapter.Permitted(transport.NewDirect(&http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         dialer.DialContext,
-			TLSHandshakeTimeout: 10 * time.Second,
-			MaxIdleConns:        conns,
-			MaxIdleConnsPerHost: conns,
-			IdleConnTimeout:     idle,
-			DisableCompression:  true,
-			ReadBufferSize:      connBuffer,
-			WriteBufferSize:     connBuffer,
-			ForceAttemptHTTP2:   true,
-		})),
+		Transport:     upstream.Transport(up, idle),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	rc := resty.NewWithClient(hc).SetBaseURL(up.Config.URL).SetRetryCount(0).
@@ -108,7 +93,7 @@ func (c *client) getJSON(ctx context.Context, path string, v any) error {
 
 // askJSON is getJSON for questions that the API puts in a POST.
 func (c *client) askJSON(ctx context.Context, path string, body, v any) error {
-	return c.readJSON(ctx, http.MethodPost, path, body, v)
+	return c.readJSON(upstream.As(ctx, upstream.OpRead), http.MethodPost, path, body, v)
 }
 
 func (c *client) readJSON(ctx context.Context, method, path string, body, v any) error {

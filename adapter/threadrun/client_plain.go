@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -116,7 +117,7 @@ func (s *session) waitForPlain(body plainCreate) error {
 	body.StreamMode = nil
 	var res plainResult
 	begun := time.Now()
-	resp, err := s.b.http.send(s.ctx, s.b.http.writes, http.MethodPost, "/runs/wait", body, nil)
+	resp, err := s.b.http.send(upstream.As(s.ctx, upstream.OpRun), s.b.http.writes, http.MethodPost, "/runs/wait", body, nil)
 	if err == nil {
 		defer resp.Body.Close()
 		err = s.b.http.decode(s.ctx, http.MethodPost, "/runs/wait", resp.Body, &res)
@@ -185,7 +186,7 @@ func (s *session) waitPlain() error {
 
 // resultPlain waits as long as it takes: the session's context ends it.
 func (s *session) resultPlain(path string) (res plainResult, err error) {
-	resp, err := s.b.http.send(s.ctx, s.b.http.reads, http.MethodGet, path, nil, nil)
+	resp, err := s.b.http.send(upstream.As(s.ctx, upstream.OpFollow), s.b.http.reads, http.MethodGet, path, nil, nil)
 	if err != nil {
 		return res, err
 	}

@@ -153,7 +153,7 @@ func (s *session) fault(err error) error {
 
 // cancelThere tells an agent that took too long, or too many steps, to stop.
 func (s *session) cancelThere() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.outer), dialTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.outer), cancelTimeout)
 	defer cancel()
 	_ = s.b.Cancel(ctx, s.link, s.t.Run.ID)
 }

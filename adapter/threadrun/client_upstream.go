@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
 // stream opens an event stream. lastID, where not empty, is sent as
@@ -16,15 +18,15 @@ func (c *client) stream(ctx context.Context, method, path string, body any, last
 	if lastID != "" {
 		header["Last-Event-ID"] = lastID
 	}
-	rc := c.writes
+	rc, operation := c.writes, upstream.OpRun
 	if method == http.MethodGet {
-		rc = c.reads
+		rc, operation = c.reads, upstream.OpFollow
 	}
 	var payload any
 	if method != http.MethodGet {
 		payload = body
 	}
-	resp, err := c.send(ctx, rc, method, path, payload, header)
+	resp, err := c.send(upstream.As(ctx, operation), rc, method, path, payload, header)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -54,6 +56,7 @@ func (a *app) open(ctx context.Context) error {
 	if _, ok := a.store.LogSize(); ok {
 		a.metrics.DatabaseLog(func() int64 { n, _ := a.store.LogSize(); return n })
 	}
+	a.metrics.Queue(slices.Sorted(maps.Keys(a.cfg.Agents)), a.store.Queued)
 	events, err := eventlog.New(a.store)
 	if err != nil {
 		return err
@@ -82,7 +85,7 @@ func (a *app) agents() (map[string]*engine.Agent, error) {
 	agents := make(map[string]*engine.Agent, len(a.cfg.Agents))
 	for name, c := range a.cfg.Agents {
 		backend, err := dial(adapter.Upstream{
-			Name: name, Config: c, Limits: a.cfg.Limits, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + version(), Hop: a.hop,
+			Name: name, Config: c, Limits: a.cfg.Limits, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + version(), Hop: a.hop, Meter: a.metrics,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("agent %s: %w", name, err)

@@ -26,7 +26,6 @@ type Metrics struct {
 	started  *prometheus.CounterVec
 	ended    *prometheus.CounterVec
 	running  *prometheus.GaugeVec
-	queued   *prometheus.GaugeVec
 	upstream *prometheus.HistogramVec
 	panics   prometheus.Counter
 	webhooks *prometheus.CounterVec
@@ -47,13 +46,12 @@ func New() *Metrics {
 		started:   counters("runs_started_total", "Runs begun or picked up by this process.", "agent"),
 		ended:     counters("runs_ended_total", "Runs ended by this process.", "agent", "status"),
 		running:   gauges("runs_running", "Runs this process executes.", "agent"),
-		queued:    gauges("runs_queued", "Runs that wait for their turn.", "agent"),
-		upstream:  histograms("upstream_call_duration_seconds", "Time of calls to agents.", "agent", "operation", "outcome"),
+		upstream:  histograms("upstream_call_duration_seconds", "Time of calls to agents, each attempt to the end of its answer.", "agent", "operation", "outcome"),
 		panics:    prometheus.NewCounter(prometheus.CounterOpts{Namespace: "apbridge", Name: "panics_total", Help: "Requests that ended in a bug."}),
 		webhooks:  counters("webhook_attempts_total", "Attempts at webhooks.", "outcome"),
 		refused:   counters("auth_failures_total", "Requests refused for their API key: missing, twice, wrong, slowed (too many wrong ones came from the address) or right (the key has no right to it).", "reason"),
 	}
-	m.registry.MustRegister(m.requests, m.durations, m.inFlight, m.started, m.ended, m.running, m.queued, m.upstream, m.panics, m.webhooks, m.refused,
+	m.registry.MustRegister(m.requests, m.durations, m.inFlight, m.started, m.ended, m.running, m.upstream, m.panics, m.webhooks, m.refused,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -133,15 +131,9 @@ func (m *Metrics) RunEnded(agent, status string) {
 	}
 }
 
-// Queued sets how many of an agent's runs wait.
-func (m *Metrics) Queued(agent string, n int) {
-	if m != nil {
-		m.queued.WithLabelValues(agent).Set(float64(n))
-	}
-}
-
-// UpstreamCall counts a call to an agent: its operation ("step", "stream",
-// "probe") and its outcome ("ok" or an error code).
+// UpstreamCall counts one exchange with an agent, a repeated one again: its operation
+// (see adapter/upstream; "passthrough"), its outcome ("ok" or the class of the failure)
+// and how long it took, to the end of the answer.
 func (m *Metrics) UpstreamCall(agent, operation, outcome string, d time.Duration) {
 	if m != nil {
 		m.upstream.WithLabelValues(agent, operation, outcome).Observe(d.Seconds())

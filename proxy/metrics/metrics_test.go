@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http/httptest"
 	"strings"
@@ -15,7 +17,7 @@ func TestHandlerTellsWhatWasCounted(t *testing.T) {
 	m.RunStarted("legacy")
 	m.RunStarted("legacy")
 	m.RunEnded("legacy", "success")
-	m.Queued("legacy", 7)
+	m.Queue([]string{"legacy", "idle"}, func(context.Context) (map[string]int, error) { return map[string]int{"legacy": 7, "gone": 1}, nil })
 	m.UpstreamCall("legacy", "step", "ok", time.Second)
 	m.InFlight(2)
 	m.InFlight(-1)
@@ -39,6 +41,8 @@ func TestHandlerTellsWhatWasCounted(t *testing.T) {
 		`apbridge_runs_ended_total{agent="legacy",status="success"} 1`,
 		`apbridge_runs_running{agent="legacy"} 1`,
 		`apbridge_runs_queued{agent="legacy"} 7`,
+		`apbridge_runs_queued{agent="idle"} 0`,
+		`apbridge_runs_queued{agent="gone"} 1`,
 		`apbridge_upstream_call_duration_seconds_count{agent="legacy",operation="step",outcome="ok"} 1`,
 		`apbridge_requests_in_flight 1`,
 		`apbridge_panics_total 1`,
@@ -57,9 +61,22 @@ func TestNilMetricsCountNothing(t *testing.T) {
 	m.Requested(Request{})
 	m.RunStarted("a")
 	m.RunEnded("a", "error")
-	m.Queued("a", 1)
+	m.Queue(nil, nil)
 	m.UpstreamCall("a", "step", "ok", 0)
 	m.InFlight(1)
 	m.Panicked()
 	m.DatabaseLog(nil)
+}
+
+// A database that is away takes the gauge of the queue away, and nothing else.
+func TestAQueueThatCannotBeCounted(t *testing.T) {
+	t.Parallel()
+	m := New()
+	m.Queue([]string{"legacy"}, func(context.Context) (map[string]int, error) { return nil, errors.New("no database") })
+	m.Panicked()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "apbridge_panics_total 1") || strings.Contains(body, "apbridge_runs_queued") {
+		t.Errorf("%d %s", w.Code, body)
+	}
 }

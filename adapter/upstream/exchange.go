@@ -1,0 +1,83 @@
+package upstream
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+)
+
+// exchanger is a transport that writes once what may change something, and counts every
+// exchange when its answer ends: it was read to its end, broke, or was closed.
+type exchanger struct {
+	meter adapter.Meter // may be nil
+	agent string
+	next  http.RoundTripper
+}
+
+func (x *exchanger) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, done := context.WithCancelCause(req.Context())
+	e := &exchange{x: x, ctx: req.Context(), done: done, operation: operationOf(req), begun: time.Now()}
+	if changes(req) {
+		ctx = httptrace.WithClientTrace(ctx, (&once{refuse: done}).hooks())
+	}
+	res, err := x.next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		e.end(failed(e.ctx, err))
+		return nil, err
+	}
+	e.answer, e.outcome = res.Body, outcomeOf(res.StatusCode)
+	res.Body = e
+	return res, nil
+}
+
+// CloseIdleConnections is as of http.Client.
+func (x *exchanger) CloseIdleConnections() {
+	if c, ok := x.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// exchange is one call, and the body of its answer. Close may be called beside Read.
+type exchange struct {
+	x         *exchanger
+	ctx       context.Context // of the caller
+	done      context.CancelCauseFunc
+	operation string
+	begun     time.Time
+	answer    io.ReadCloser
+	outcome   string // if the answer is whole
+	ended     sync.Once
+}
+
+func (e *exchange) Read(p []byte) (int, error) {
+	n, err := e.answer.Read(p)
+	if err == io.EOF {
+		e.end(e.outcome)
+	} else if err != nil {
+		e.end(failed(e.ctx, err))
+	}
+	return n, err
+}
+
+func (e *exchange) Close() error {
+	err := e.answer.Close()
+	if e.ctx.Err() != nil {
+		e.end(failed(e.ctx, e.ctx.Err()))
+	}
+	e.end(e.outcome)
+	return err
+}
+
+func (e *exchange) end(outcome string) {
+	e.ended.Do(func() {
+		e.done(nil)
+		if e.x.meter != nil {
+			e.x.meter.UpstreamCall(e.x.agent, e.operation, outcome, time.Since(e.begun))
+		}
+	})
+}

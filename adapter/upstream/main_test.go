@@ -1,0 +1,35 @@
+package upstream_test
+
+import (
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestMain gives the process a proxy for calls by http to other hosts, and has it trust
+// the certificate of httptest's servers: both are read from the environment once.
+func TestMain(m *testing.M) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "proxied ", r.URL) }))
+	secure := httptest.NewTLSServer(nil)
+	dir, err := os.MkdirTemp("", "upstream")
+	if err == nil {
+		file := filepath.Join(dir, "ca.pem")
+		err = os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600)
+		os.Setenv("SSL_CERT_FILE", file)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Setenv("HTTP_PROXY", proxy.URL)
+	os.Setenv("NO_PROXY", "")
+	code := m.Run()
+	proxy.Close()
+	secure.Close()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}

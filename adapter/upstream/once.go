@@ -1,0 +1,73 @@
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+)
+
+// errTwice ends a call that net/http was about to write a second time.
+var errTwice = errors.New("the connection broke, and the call is not sent again: the agent may have acted on it")
+
+// once sees to it that a call which may change something is written once. net/http
+// repeats calls on another connection: rightly where nothing was written to the first,
+// which the agent may have closed long ago, but also a POST with an Idempotency-Key, and
+// over HTTP/2 whatever a server broke off with certain errors. For one call.
+type once struct {
+	refuse context.CancelCauseFunc // ends the call's context
+
+	mu     sync.Mutex
+	had    bool  // a connection
+	shared bool  // the newest is one of HTTP/2, where other calls are written, too
+	used   *conn // it
+	before int64 // what had been written to it by then
+	header bool  // the call's header was written, by what net/http says
+}
+
+func (o *once) hooks() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{GotConn: o.gotConn, WroteHeaders: o.wroteHeaders}
+}
+
+func (o *once) gotConn(got httptrace.GotConnInfo) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	shared := isHTTP2(got)
+	if o.had && o.sent() {
+		if o.refuse(errTwice); !shared {
+			_ = got.Conn.Close() // the call is written next, whatever became of its context
+		}
+		return
+	}
+	o.had, o.shared, o.header, o.used = true, shared, false, connOf(got.Conn)
+	if o.used != nil {
+		o.before = o.used.written.Load()
+	}
+}
+
+func (o *once) wroteHeaders() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.header = true
+}
+
+// sent reports whether some of the call may have reached the agent. HTTP/1.1 says that
+// a header was written when it is in a buffer, so there the bytes are asked.
+func (o *once) sent() bool {
+	if o.shared || o.used == nil {
+		return o.header
+	}
+	return o.used.written.Load() > o.before
+}
+
+func isHTTP2(got httptrace.GotConnInfo) bool {
+	c, ok := got.Conn.(*tls.Conn)
+	return ok && c.ConnectionState().NegotiatedProtocol == "h2"
+}
+
+// changes reports whether a call may change something.
+func changes(req *http.Request) bool {
+	return req.Method != http.MethodGet && req.Method != http.MethodHead
+}
