@@ -3,10 +3,10 @@ package service
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -74,11 +74,12 @@ func (s *states) lastFault(ctx context.Context, threadID string) (*mapping.Fault
 // checkpointMetadata is {source, step, run_id, thread_id, parents} over what
 // an upstream said itself.
 func checkpointMetadata(threadID string, c mapping.Checkpoint) (json.RawMessage, error) {
-	own := `{"source":` + strconv.Quote(c.Source) + `,"step":` + strconv.Itoa(c.Step) + `,"parents":{},"thread_id":` + strconv.Quote(threadID)
+	var own rawjson.Writer
+	own.Open('{').Key("source").Text(c.Source).Key("step").Int(int64(c.Step)).Key("parents").Literal("{}").Key("thread_id").Text(threadID)
 	if c.RunID != "" {
-		own += `,"run_id":` + strconv.Quote(c.RunID)
+		own.Key("run_id").Text(c.RunID)
 	}
-	return mapping.MergeMetadata(object(c.Metadata), json.RawMessage(own+`}`))
+	return mapping.MergeMetadata(object(c.Metadata), own.Close('}').Bytes)
 }
 
 // foldOn folds a state that says what came since the one before (Continues),

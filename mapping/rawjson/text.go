@@ -1,0 +1,44 @@
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Quote is s as a JSON string. Invalid UTF-8 becomes U+FFFD.
+func Quote(s string) json.RawMessage {
+	return AppendQuote(make([]byte, 0, quotedSize(s)), s)
+}
+
+// AppendQuote appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
+func AppendQuote(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s) // the error only says that something became U+FFFD
+	return dst
+}
+
+// quotedSize is about the length of s as a JSON string, so that a long one is not
+// copied while it is written.
+func quotedSize(s string) int {
+	n := len(s) + 2
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"', c == '\\', c == '\n', c == '\t', c == '\r':
+			n++
+		case c < ' ':
+			n += 5
+		}
+	}
+	return n
+}
+
+// Unquote decodes a JSON string that is known to be one. Invalid UTF-8 becomes U+FFFD.
+func Unquote(b []byte) string {
+	if inner := b[1 : len(b)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner)
+	}
+	s, _ := jsontext.AppendUnquote(nil, b)
+	return string(s)
+}
