@@ -92,8 +92,10 @@ type Limits struct {
 	// Of one input or state update.
 	Files    int `yaml:"files"`
 	Messages int `yaml:"messages"`
-	Keys     int `yaml:"keys"` // of a state
+	Keys     int `yaml:"keys"`   // of a state
+	States   int `yaml:"states"` // that a new thread is brought along with
 
+	Prune int `yaml:"prune"` // threads that one request may name
 	Crons int `yaml:"crons"` // of a tenant
 }
 

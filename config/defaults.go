@@ -25,6 +25,8 @@ func Default() *Config {
 			Files:      1000,
 			Messages:   10_000,
 			Keys:       10_000,
+			States:     10_000,
+			Prune:      1000,
 			Crons:      1000,
 		},
 		Retention: Retention{Events: 168 * time.Hour},

@@ -80,6 +80,8 @@ func (l *loader) checkLimits() {
 	l.atLeast("limits.files", int64(m.Files), 1)
 	l.atLeast("limits.messages", int64(m.Messages), 1)
 	l.atLeast("limits.keys", int64(m.Keys), 1)
+	l.atLeast("limits.states", int64(m.States), 1)
+	l.atLeast("limits.prune", int64(m.Prune), 1)
 	l.atLeast("limits.crons", int64(m.Crons), 1)
 	if m.Database != 0 {
 		l.atLeast("limits.database", int64(m.Database), 1<<20)

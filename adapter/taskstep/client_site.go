@@ -65,7 +65,7 @@ type address struct {
 }
 
 // parseBase normalises an agent's URL: it may end in /ap/v1, /ap/v1/agent or
-// /agent.
+// /agent. In /agents/agent the end is the name of an agent behind a bridge.
 func parseBase(raw string) (address, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -76,7 +76,7 @@ func parseBase(raw string) (address, error) {
 	b.password, _ = u.User.Password()
 	b.root = strings.TrimRight(u.String(), "/")
 	for _, end := range []string{prefixV1, "/ap/v1", prefixOld} {
-		if root, ok := strings.CutSuffix(b.root, end); ok {
+		if root, ok := strings.CutSuffix(b.root, end); ok && !(end == prefixOld && strings.HasSuffix(root, "/agents")) {
 			b.root = strings.TrimRight(root, "/")
 			if end == prefixOld {
 				b.prefixes = []string{prefixOld, prefixV1}

@@ -26,6 +26,10 @@ func TestParseBase(t *testing.T) {
 		{"https://a/deep/er/ap/v1?x=1#y", "https://a/deep/er", "a", v1},
 		{"http://a/agents/x", "http://a/agents/x", "a", v1},
 		{"http://a/agents/x/ap/v1/agent", "http://a/agents/x", "a", v1},
+		{"http://a/agents/agent", "http://a/agents/agent", "a", v1},
+		{"http://a/deep/agents/agent/", "http://a/deep/agents/agent", "a", v1},
+		{"http://a/agents/agent/ap/v1", "http://a/agents/agent", "a", v1},
+		{"http://a/agents/agent/agent", "http://a/agents/agent", "a", old},
 		{"http://u:pass@a/ap/v1", "http://u:pass@a", "a", v1},
 	} {
 		got, err := parseBase(c.url)

@@ -45,8 +45,18 @@ func (s *session) settled(st stateWire) (bool, error) {
 		return false, mapping.Errorf(mapping.Timeout, mapping.CodeRunTimeout, "Agent %q ended the run for taking too long.", s.b.up.Name)
 	case "interrupted", "cancelled":
 		s.cancelled = len(questions(st)) == 0 && !s.paused
+	case "success":
+	default:
+		return false, s.oddEnd(run.Status)
 	}
 	return true, nil
+}
+
+// oddEnd is the error of a run whose status has no meaning here and whose state shows no end.
+func (s *session) oddEnd(status string) error {
+	return mapping.Errorf(mapping.Upstream, mapping.CodeOutcomeUnknown, "Agent %q closed the stream of the run and gives it the status %q, "+
+		"which says nothing of how it ended, and its state shows no end. Look what the agent has done, then start a new run.",
+		s.b.up.Name, s.b.http.clean(status[:min(len(status), 40)]))
 }
 
 func (s *session) upstreamRun() (runWire, error) {

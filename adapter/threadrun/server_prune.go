@@ -22,6 +22,9 @@ func (s *server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
 	if o.get("thread_ids") == nil {
 		o.complain("thread_ids", "is needed")
 	}
+	if most := s.face.Limits.Prune; most > 0 && len(ids) > most {
+		o.complain("thread_ids", "names %d threads, and limits.prune of this bridge allows %d at a time", len(ids), most)
+	}
 	for i, id := range ids {
 		if ids[i] = strings.ToLower(id); !mapping.IsUUID(ids[i]) {
 			o.complain("thread_ids", "must be a list of UUIDs")

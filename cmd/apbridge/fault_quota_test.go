@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ func TestE24Quotas(t *testing.T) {
 	t.Parallel()
 	cfg := configFor(t, map[string]config.Agent{"agent": agentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})
 	cfg.Limits.Files, cfg.Limits.Crons, cfg.Limits.Messages, cfg.Limits.Keys = 3, 2, 3, 3
+	cfg.Limits.States, cfg.Limits.Prune = 3, 3
 	b := startBridge(t, cfg)
 	files := func(n int) string {
 		var list []string
@@ -49,7 +51,8 @@ func TestE24Quotas(t *testing.T) {
 		"files of an input":  {"POST", "/runs/wait", `{"assistant_id":"agent","input":` + files(4) + `}}`, 422, "limits.files"},
 		"files of a state":   {"POST", b.thread() + "/state", `{"values":` + files(4) + `}}`, 422, "limits.files"},
 		"files of a history": {"POST", "/threads", `{"supersteps":[{"updates":[{"values":` + files(2) + `}}]},{"updates":[{"values":` + files(2) + `}}]}]}`, 422, "limits.files"},
-		"states of a thread": {"POST", "/threads", `{"supersteps":[{"updates":[` + strings.Repeat(`{"values":{}},`, 10000) + `{"values":{}}]}]}`, 422, "10001 updates"},
+		"states of a thread": {"POST", "/threads", `{"supersteps":[{"updates":[` + strings.Repeat(`{"values":{}},`, 3) + `{"values":{}}]}]}`, 422, "limits.states"},
+		"threads of a prune": {"POST", "/threads/prune", `{"thread_ids":` + quoted(slices.Repeat([]string{"0190c9a2-0000-7000-8000-00000000dead"}, 4)...) + `}`, 422, "limits.prune"},
 		"messages, inputs":   {"POST", "/runs/wait", `{"assistant_id":"agent","input":{"messages":["","","",""]}}`, 422, "limits.messages"},
 		"messages":           {"POST", "/runs/wait", `{"agent_id":"agent","messages":` + manyMessages(4)[len(`{"messages":`):], 422, "limits.messages"},
 		"messages, states":   {"POST", b.thread() + "/state", `{"values":{"messages":["","","",""]}}`, 422, "limits.messages"},

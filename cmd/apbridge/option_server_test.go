@@ -116,6 +116,8 @@ var serverProofs = map[string]func(*testing.T){
 	"limits.files":          provenBy("cmd/apbridge", "TestE24Quotas"),
 	"limits.messages":       provenBy("cmd/apbridge", "TestE24Quotas"),
 	"limits.keys":           provenBy("cmd/apbridge", "TestE24Quotas"),
+	"limits.states":         provenBy("cmd/apbridge", "TestE24Quotas"),
+	"limits.prune":          provenBy("cmd/apbridge", "TestE24Quotas"),
 	"limits.crons":          provenBy("cmd/apbridge", "TestE24Quotas"),
 	"limits.bodies":         provenBy("proxy", "TestD5BodiesTogether"),
 	"limits.thread_queue":   provenBy("cmd/apbridge", "TestD6_FurtherQueues"),

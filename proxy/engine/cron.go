@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/complaint"
 	"go.uber.org/zap"
 )
 
@@ -40,13 +41,13 @@ func NextTick(c mapping.Cron, after time.Time) (time.Time, error) {
 // watchCrons makes the runs of crons as they are due. Ticks that were missed,
 // while no process ran or because the clock was set, make one run together.
 func (e *Engine) watchCrons(ctx context.Context) {
-	var said complaint
+	var said complaint.Complaint
 	for ctx.Err() == nil {
 		next, err := e.serveCrons(ctx)
 		if err == nil {
-			said.over()
+			said.Over()
 		} else if ctx.Err() == nil {
-			if said.due() {
+			if said.Due() {
 				e.zap.Error("crons could not be served", errField(err))
 			}
 			next = time.Now().Add(retryDispatch)

@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -19,7 +20,7 @@ const retryDispatch = time.Second
 // was queued, by the clock when a delayed one is due. look is resume where that has
 // not succeeded yet, else sweep.
 func (e *Engine) dispatch(due time.Time, look func(context.Context) (time.Time, error)) {
-	var said complaint
+	var said complaint.Complaint
 	for {
 		timer := time.NewTimer(untilDue(due))
 		select {
@@ -32,9 +33,9 @@ func (e *Engine) dispatch(due time.Time, look func(context.Context) (time.Time, 
 		timer.Stop()
 		next, err := look(e.root)
 		if err == nil {
-			said.over()
+			said.Over()
 		} else if e.root.Err() == nil {
-			if said.due() {
+			if said.Due() {
 				e.zap.Error("pending runs could not be claimed", errField(err))
 			}
 			next = time.Now().Add(retryDispatch)

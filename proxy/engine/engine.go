@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
@@ -40,6 +41,8 @@ type Engine struct {
 
 	claims   claims
 	compared comparison
+
+	unrenewed complaint.Complaint // of beats, which are one after the other
 
 	forgetting chan struct{} // one batch of deleted threads at a time
 

@@ -56,11 +56,12 @@ func (e *Engine) beat(ctx context.Context) {
 		e.zap.Warn("the lease of this process had ended; its runs may be another's by now")
 		await(e.leaseLost(), leaveMost)
 	case err != nil:
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && e.unrenewed.Due() {
 			e.zap.Warn("the lease of this process could not be renewed", errField(err))
 		}
 		return
 	}
+	e.unrenewed.Over()
 	e.leased(asked + leaseTTL)
 	e.stopAsked(ctx)
 	e.ring() // what nobody rang for

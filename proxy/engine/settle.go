@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -33,7 +34,7 @@ type settling struct {
 	wait    time.Duration
 	unknown bool // a try may have been committed
 	alone   bool // without what waits to be written
-	said    complaint
+	said    complaint.Complaint
 }
 
 func (x *execution) settling(out mapping.Outcome) *settling {
@@ -51,7 +52,7 @@ func (s *settling) try(ctx context.Context) (over bool, err error) {
 	}
 	s.tries++
 	s.unknown = s.unknown || errors.Is(err, store.ErrUnknown)
-	if s.said.due() {
+	if s.said.Due() {
 		s.x.e.zap.Error("the end of a run cannot be written; it is tried again", errField(err), runField(s.x.run.ID), zap.Int("tries", s.tries))
 	}
 	if !s.alone && s.tries >= wholeTries && s.x.rec != nil && s.x.rec.certain() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -29,7 +30,7 @@ type sweeper struct {
 	e     *Engine
 	guard *guard
 	kept  time.Time // when retention was looked at last
-	said  complaint
+	said  complaint.Complaint
 }
 
 func (e *Engine) newSweeper() *sweeper { return &sweeper{e: e, guard: newGuard()} }
@@ -71,8 +72,8 @@ func (w *sweeper) pass(ctx context.Context) time.Time {
 		w.kept = time.Now()
 	}
 	if err == nil {
-		w.said.over()
-	} else if ctx.Err() == nil && w.said.due() {
+		w.said.Over()
+	} else if ctx.Err() == nil && w.said.Due() {
 		w.e.zap.Error("what is no longer kept could not be deleted", errField(err))
 	}
 	return next

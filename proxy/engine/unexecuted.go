@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -68,11 +69,11 @@ type comparison struct {
 
 // keepComparing goes on beside the beats, which must not wait for it.
 func (e *Engine) keepComparing(ctx context.Context) {
-	var said complaint
+	var said complaint.Complaint
 	for pause(ctx, beatEvery) == nil {
 		if err := e.compare(ctx); err == nil {
-			said.over()
-		} else if ctx.Err() == nil && said.due() {
+			said.Over()
+		} else if ctx.Err() == nil && said.Due() {
 			e.zap.Warn("what this process holds could not be compared with what it executes", errField(err))
 		}
 	}

@@ -10,11 +10,13 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
 // TestC2StateUpdateIsNotSentAfterTheLease: the lease of a process ends when it holds a thread
 // for a state update and has not told the agent. Another process may have gone on with the thread by then.
+// The client hears why, and nothing is logged.
 func TestC2StateUpdateIsNotSentAfterTheLease(t *testing.T) {
 	t.Parallel()
 	b := replicas(t, 1)[0]
@@ -39,9 +41,16 @@ func TestC2StateUpdateIsNotSentAfterTheLease(t *testing.T) {
 		return err
 	}}
 	thread := b.keeps(t, k)
-	_, err := b.States.Update(t.Context(), thread, adds("one"))
-	if code := mapping.Classify(err).Code; code != "state_update_lost" || posts.Load() != 0 || k.told != 0 {
+	before, err := b.States.Get(t.Context(), thread, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.States.Update(t.Context(), thread, adds("one"))
+	if e := mapping.Classify(err); e.Code != store.CodeUpdateLost || e.Class != mapping.Unavailable || posts.Load() != 0 || k.told != 0 {
 		t.Errorf("%v; %d calls arrived, %d updates were taken", err, posts.Load(), k.told)
+	}
+	if after, err := b.States.Get(t.Context(), thread, ""); err != nil || after.Checkpoint != before.Checkpoint {
+		t.Errorf("the state has moved on to %s, %v", after.Values, err)
 	}
 	k.asked = nil
 	if _, err := b.States.Update(t.Context(), thread, adds("two")); err != nil || k.told != 1 {

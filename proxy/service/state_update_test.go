@@ -3,17 +3,13 @@ package service_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -239,39 +235,4 @@ func (b *bench) history(t *testing.T, thread string) []adapter.ThreadState {
 		t.Fatal(err)
 	}
 	return list
-}
-
-// TestStateUpdateEndsWithTheLease: the lease of a bridge ends while its agent is told of
-// an update, so that others go on with the thread. The call ends, the client hears why,
-// and nothing is logged; the next update takes place.
-func TestStateUpdateEndsWithTheLease(t *testing.T) {
-	t.Parallel()
-	b := replicas(t, 1)[0]
-	k := &keeper{}
-	thread := b.keeps(t, k)
-	before, err := b.States.Get(t.Context(), thread, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	k.asked = func(ctx context.Context) error {
-		storetest.Exec(t, b.path, `UPDATE processes SET until_us = 0`)
-		select {
-		case <-ctx.Done():
-			return mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable, "%v", context.Cause(ctx))
-		case <-time.After(30 * time.Second):
-			return errors.New("the call goes on without a lease")
-		}
-	}
-	_, err = b.States.Update(t.Context(), thread, adds("late"))
-	if e := mapping.Classify(err); e.Code != store.CodeUpdateLost || e.Class != mapping.Unavailable {
-		t.Errorf("the client is told %v", err)
-	}
-	after, err := b.States.Get(t.Context(), thread, "")
-	if err != nil || after.Checkpoint != before.Checkpoint {
-		t.Errorf("the state has moved on to %s, %v", after.Values, err)
-	}
-	k.asked = nil
-	if _, err := b.States.Update(t.Context(), thread, adds("again")); err != nil || k.told != 1 {
-		t.Errorf("the next update: %v, told %d times", err, k.told)
-	}
 }

@@ -66,11 +66,8 @@ func (c *core) namedBy(ctx context.Context, metadata json.RawMessage) (string, e
 	return a.Name, nil
 }
 
-// mostBrought bounds the states that a new thread is brought along with: each is a
+// checkSupersteps refuses what makes much more work than its length says: each update is a
 // checkpoint and an event, made in one transaction, of some 40 bytes of a request.
-const mostBrought = 10000
-
-// checkSupersteps refuses what makes much more work than its length says.
 func (c *core) checkSupersteps(list []adapter.Superstep) error {
 	states, files := 0, 0
 	for _, super := range list {
@@ -81,8 +78,8 @@ func (c *core) checkSupersteps(list []adapter.Superstep) error {
 			states, files = states+1, files+filesOf(u)
 		}
 	}
-	if states > mostBrought {
-		return mapping.Errorf(mapping.Invalid, "too_many_states", "The supersteps hold %d updates, and a new thread takes %d at most. Leave out the oldest.", states, mostBrought)
+	if most := c.cfg.Limits.States; most > 0 && states > most {
+		return mapping.Errorf(mapping.Invalid, "too_many_states", "The supersteps hold %d updates, and limits.states of this bridge allows %d. Leave out the oldest.", states, most)
 	}
 	return c.checkFiles(files)
 }

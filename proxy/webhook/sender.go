@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/go-resty/resty/v2"
@@ -42,6 +43,7 @@ type Sender struct {
 	metrics *metrics.Metrics
 	log     *zap.Logger
 	backoff func(attempts int) time.Duration
+	unread  complaint.Complaint // of the outbox; Run's goroutine only
 
 	mu    sync.Mutex
 	hosts map[string]int // attempts under way
@@ -90,11 +92,12 @@ func (s *Sender) start(ctx context.Context, attempts *sync.WaitGroup) time.Durat
 	picked := map[string]int{}
 	list, wait, err := s.st.ClaimDeliveries(ctx, room, lease, func(url string) bool { return s.pick(picked, hostOf(url)) })
 	if err != nil {
-		if ctx.Err() == nil {
-			s.log.Error("the outbox could not be read", zap.Error(err))
+		if ctx.Err() == nil && s.unread.Due() {
+			s.log.Error("the outbox could not be read; it is tried again", zap.Error(err))
 		}
 		return retryStore
 	}
+	s.unread.Over()
 	for _, d := range list {
 		s.enter(hostOf(d.URL))
 		attempts.Add(1)

@@ -1,4 +1,4 @@
-package engine
+package complaint
 
 import (
 	"testing"
@@ -8,10 +8,10 @@ import (
 
 func TestComplaintIsSaidAtGrowingIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c complaint
+		var c Complaint
 		said := 0
 		for range 24 * 3600 { // it fails each second of a day
-			if c.due() {
+			if c.Due() {
 				said++
 			}
 			time.Sleep(time.Second)
@@ -19,11 +19,11 @@ func TestComplaintIsSaidAtGrowingIntervals(t *testing.T) {
 		if said < 24 || said > 40 {
 			t.Errorf("said %d times in a day", said)
 		}
-		if c.due() {
+		if c.Due() {
 			t.Error("said again at once")
 		}
-		c.over()
-		if !c.due() {
+		c.Over()
+		if !c.Due() {
 			t.Error("not said, though it had worked meanwhile")
 		}
 	})

@@ -1,0 +1,29 @@
+package webhook
+
+import (
+	"sync"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// TestAnOutboxThatCannotBeReadIsSaidOnce: the sender tries each second, and the log does not
+// grow with that.
+func TestAnOutboxThatCannotBeReadIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	core, logged := observer.New(zap.WarnLevel)
+	s := New(b.st, local, "apbridge/test", nil, zap.New(core))
+	if err := b.st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if wait := s.start(t.Context(), new(sync.WaitGroup)); wait != retryStore {
+			t.Fatalf("the next look is in %s", wait)
+		}
+	}
+	if n := logged.Len(); n != 1 {
+		t.Errorf("said %d times", n)
+	}
+}
