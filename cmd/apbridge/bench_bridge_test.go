@@ -17,11 +17,20 @@ import (
 	"time"
 )
 
+// benchBinary is the binary to measure: the file that APBRIDGE_BENCH_BINARY names, or a new one.
+func benchBinary(t *testing.T) string {
+	t.Helper()
+	if file := os.Getenv("APBRIDGE_BENCH_BINARY"); file != "" {
+		return file
+	}
+	return benchBuild(t)
+}
+
 // benchBuild makes the binary as it is released: static and stripped.
 func benchBuild(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "apbridge")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "github.com/apbridge/apbridge/cmd/apbridge")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
@@ -40,34 +49,38 @@ type benchBridge struct {
 type benchSetup struct {
 	folder      string // of the bridge's files
 	database    string // "": a file in the folder
-	synchronous string
+	synchronous string // "": the default
 }
 
 const benchConfig = `
 database: %s
-synchronous: %s
 default_agent: instant
 agents:
   instant: {url: %q, dialect: taskstep, concurrency: 4096}
+  paced: {url: %q, dialect: taskstep, concurrency: 4096}
   threads: {url: %q, dialect: threadrun, concurrency: 4096}
   ticks: {url: %q, dialect: taskstep, concurrency: 4096}
   tickthreads: {url: %q, dialect: threadrun, concurrency: 4096}
 `
 
 // serve starts a bridge before all agents and stops it with the test.
-func (b *bench) serve(t *testing.T, s benchSetup) *benchBridge {
+func (b *bench) serve(t *testing.T, binary string, s benchSetup) *benchBridge {
 	t.Helper()
 	if s.database == "" {
 		s.database = filepath.Join(s.folder, "bench.db")
 	}
 	p := b.peers
-	return startBridge(t, b.binary, s.folder, fmt.Sprintf(benchConfig, s.database, s.synchronous, p.agent, p.threads, p.ticks, p.tickThreads))
+	text := fmt.Sprintf(benchConfig, s.database, p.agent, p.paced, p.threads, p.ticks, p.tickThreads)
+	if s.synchronous != "" {
+		text += "synchronous: " + s.synchronous + "\n"
+	}
+	return startBridge(t, binary, s.folder, text)
 }
 
-// fresh is serve with a new folder and synchronous full.
-func (b *bench) fresh(t *testing.T) *benchBridge {
+// fresh is serve with a new folder.
+func (b *bench) fresh(t *testing.T, binary string) *benchBridge {
 	t.Helper()
-	return b.serve(t, benchSetup{folder: t.TempDir(), synchronous: "full"})
+	return b.serve(t, binary, benchSetup{folder: t.TempDir()})
 }
 
 // startBridge runs the binary with a configuration, its files and its
