@@ -55,7 +55,7 @@ func configFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Listen, cfg.Database = "127.0.0.1:0", storetest.DSN(t)
-	cfg.Synchronous, cfg.ShutdownGrace = "normal", 100*time.Millisecond
+	cfg.Synchronous, cfg.ShutdownGrace = storetest.Synchronous(), 100*time.Millisecond
 	cfg.Agents, cfg.DefaultAgent = agents, "agent"
 	return cfg
 }
