@@ -78,7 +78,7 @@ func TestA5_BriefRunsWait(t *testing.T) {
 	}
 }
 
-var briefScene = scene{name: "brief runs", peer: talks, play: playBrief}
+var briefScene = scene{name: "brief runs", environ: []string{"APBRIDGE_SYNCHRONOUS=normal"}, peer: talks, play: playBrief}
 
 // TestA5_BriefAtOnce is a few deaths of that scene.
 func TestA5_BriefAtOnce(t *testing.T) {

@@ -29,7 +29,7 @@ var failingBinary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "apbridge")
-	out, err := exec.Command("go", "build", "-tags", "failpoint", "-o", path, ".").CombinedOutput()
+	out, err := exec.Command("go", "build", "-tags", "failpoint", "-o", path, "github.com/apbridge/apbridge/cmd/apbridge").CombinedOutput()
 	return path, joinOutput(err, out)
 })
 

@@ -96,14 +96,8 @@ func (b *bridge) kill() {
 		_ = b.app.Close()
 		<-b.done
 		b.stop()
-		b.app.engine.Shutdown(ended())
+		b.app.abandon()
 	})
-}
-
-func ended() context.Context {
-	ctx, stop := context.WithCancel(context.Background())
-	stop()
-	return ctx
 }
 
 // again starts the program on the file of one that was ended or killed.
