@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ var documentNames = []string{"threadrun", "taskstep", "topics"}
 
 func documentText(t *testing.T, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile("openapi/" + name + ".json")
+	text, err := os.ReadFile(filepath.Join(root(t), "cmd/apbridge/internal/bridge/openapi", name+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +112,24 @@ func (b *bridge) again() *bridge {
 func lockstep(a *config.Agent) { a.Stepping.Mode = "lockstep" }
 func free(a *config.Agent)     { a.Stepping.Mode = "free" }
 func whole(a *config.Agent)    { a.Stepping.Mode = "run" }
+
+// root is the repository's folder.
+func root(t testing.TB) string {
+	t.Helper()
+	at, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at
+		}
+		if filepath.Dir(at) == at {
+			t.Fatal("there is no go.mod above this test")
+		}
+		at = filepath.Dir(at)
+	}
+}
 
 // eventually asks until it holds what is asked for.
 func eventually(t *testing.T, what string, holds func() bool) {
