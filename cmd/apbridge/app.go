@@ -140,13 +140,18 @@ func (a *app) Run(ctx context.Context) error {
 // unstarted hands over what was picked up before the start failed. To be
 // stopped meanwhile is no failure.
 func (a *app) unstarted(ctx context.Context, err error) error {
-	at, stop := context.WithCancel(context.Background())
-	stop()
-	a.engine.Shutdown(at)
+	a.abandon()
 	if ctx.Err() != nil {
 		return nil
 	}
 	return fmt.Errorf("picking up earlier runs: %w", err)
+}
+
+// abandon hands over what runs, without a grace.
+func (a *app) abandon() {
+	at, stop := context.WithCancel(context.Background())
+	stop()
+	a.engine.Shutdown(at)
 }
 
 // deliver sends webhooks until the returned stop is called: after the bridge has

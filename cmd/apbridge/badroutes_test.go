@@ -266,7 +266,7 @@ func (m mounted) wrongForms(path string, invalid int) (list []wrong) {
 
 // wrongQueries are for lists and streams.
 func (m mounted) wrongQueries(path string, invalid int) (list []wrong) {
-	lists := slices.ContainsFunc([]string{"tasks", "steps", "artifacts", "topics", "interactions"}, m.is)
+	lists := slices.ContainsFunc([]string{"tasks", "steps", "artifacts", "topics", "interactions"}, func(last string) bool { return m.is(last) })
 	if m.method != http.MethodGet || !lists {
 		return nil
 	}

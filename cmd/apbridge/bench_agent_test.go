@@ -13,6 +13,9 @@ import (
 // benchSteps is how many steps a task of the instant agent takes.
 const benchSteps = 3
 
+// benchPace is how long a step of the paced agent takes: a call of a quick model.
+const benchPace = 20 * time.Millisecond
+
 // instantAgent is a task/step agent whose steps take no time, or just a pause. It does what any
 // agent has to: it reads and writes JSON and keeps its tasks, so that what is
 // measured of a call to it is the call and its handling, not a fixed text.
@@ -53,6 +56,12 @@ type (
 
 func newInstantAgent() *instantAgent {
 	return &instantAgent{steps: benchSteps, output: instantWork, tasks: map[string]*instantTask{}}
+}
+
+func newPacedAgent() *instantAgent {
+	a := newInstantAgent()
+	a.pause = benchPace
+	return a
 }
 
 func (a *instantAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {

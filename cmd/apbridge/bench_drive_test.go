@@ -125,11 +125,13 @@ type benchAnswer struct {
 	Messages []struct{ Content string }
 }
 
-// benchWait is one run through the bridge.
-func benchWait(base string) benchRun {
+// benchWait is one run of the instant agent through the bridge.
+func benchWait(base string) benchRun { return benchWaitFor("instant", base) }
+
+func benchWaitFor(agent, base string) benchRun {
 	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
 		var answer benchAnswer
-		if err := benchPost(ctx, c, base+"/runs/wait", `{"agent_id":"instant","input":"hi"}`, &answer); err != nil {
+		if err := benchPost(ctx, c, base+"/runs/wait", fmt.Sprintf(`{"agent_id":%q,"input":"hi"}`, agent), &answer); err != nil {
 			return 0, err
 		}
 		if n := len(answer.Messages); answer.Run.Status != "success" || n == 0 || answer.Messages[n-1].Content != instantWork(benchSteps) {

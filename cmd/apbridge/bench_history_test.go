@@ -20,17 +20,32 @@ func (b *bench) history(t *testing.T) {
 	}
 	first := `{"messages":[` + strings.Join(messages, ",") + `]}`
 	next := func(n int) string { return fmt.Sprintf(`{"number":%d}`, n) }
-	short, long := b.full.checkpoints(t, 10, first, next)+"?limit=10", b.full.checkpoints(t, 1000, first, next)+"?limit=10"
-	defer b.longHistories(t)
-	c := b.compare(t, "history, 10 newest", 1, way{"of 10", benchHistory(short), b.full}, way{"of 1,000", benchHistory(long), b.full})
-	b.table.atMost("history limit=10: 1,000 checkpoints ÷ 10", c.ratio("of 1,000", "of 10", p50), "×", 1.5, 1.1)
+	var ways []way
+	for _, v := range b.versions {
+		for _, n := range []int{10, 1000} {
+			url := v.bridge.checkpoints(t, n, first, next) + "?limit=10"
+			ways = append(ways, way{name: fmt.Sprintf("%s, of %d", v.name, n), work: benchHistory(url), bridge: v.bridge})
+		}
+	}
+	c := b.compare(t, "history, 10 newest", 1, ways...)
+	b.table.atMost("history limit=10: 1,000 checkpoints ÷ 10", b.each(func(name string) float64 {
+		return c.ratio(name+", of 1000", name+", of 10", p50)
+	}), "×", 1.5, 1.1)
+	memory, answers := samples{}, samples{}
+	for _, v := range b.versions {
+		held, rate := b.longHistories(t, v.binary)
+		memory.add(v.name, held)
+		answers.add(v.name, rate)
+	}
+	b.table.atMost("history limit=1000, states of 200 kB, 8 clients: memory above idle", memory.measured(), "MB", 200, 64)
+	b.table.figure("history limit=1000, states of 200 kB, 8 clients: answers a second", answers.measured(), "/s")
 }
 
 // longHistories has 8 clients read a whole history of 1,000 large states at a time, and
-// measures what the bridge holds meanwhile.
-func (b *bench) longHistories(t *testing.T) {
+// measures what the bridge holds meanwhile, in MB above idle, and how many answers it gives a second.
+func (b *bench) longHistories(t *testing.T, binary string) (held, rate float64) {
 	const states, size, clients = 1000, 200_000, 8
-	bridge := b.fresh(t)
+	bridge := b.fresh(t, binary)
 	defer bridge.stop()
 	next := func(n int) string { return fmt.Sprintf(`{"number":%d}`, n) }
 	url := bridge.checkpoints(t, states, fmt.Sprintf(`{"text":"%0*d"}`, size, 0), next) + "?limit=1000"
@@ -63,8 +78,7 @@ func (b *bench) longHistories(t *testing.T) {
 			open = false
 		}
 	}
-	b.table.atMost("history limit=1000, states of 200 kB, 8 clients: memory above idle", most-idle, "MB", 200, 64)
-	b.table.figure("history limit=1000, states of 200 kB, 8 clients: answers a second", clients/time.Since(begin).Seconds(), "/s")
+	return most - idle, clients / time.Since(begin).Seconds()
 }
 
 // checkpoints makes a thread with n checkpoints and returns its history's URL.

@@ -31,14 +31,20 @@ func (b *bench) openStreams(t *testing.T) {
 		{"a step agent", "ticks", "updates"},
 		{"a thread/run agent", "tickthreads", "custom"},
 	} {
-		o := b.holdOpen(t, k.agent, k.mode)
+		seen := map[string]opened{}
+		for _, v := range b.versions {
+			seen[v.name] = b.holdOpen(t, v.binary, k.agent, k.mode)
+		}
+		each := func(value func(opened) float64) measured {
+			return b.each(func(name string) float64 { return value(seen[name]) })
+		}
 		what := fmt.Sprintf("%d streams before %s, 1 event/s: ", openStreams, k.before)
-		b.table.atLeast(what+"events that came", 100*float64(len(o.late))/(openStreams*tickEvents), "%", 100, 100)
-		b.table.atMost(what+"gap p99, agent to client", ms(percentile(o.steady, 0.99)), "ms", 50, 15)
-		b.table.figure(what+"gap p99, opening and ending included", ms(percentile(o.late, 0.99)), "ms")
-		b.table.figure(what+"gap p99 without the bridge, meanwhile", ms(percentile(o.direct, 0.99)), "ms")
-		b.table.atMost(what+"memory a stream", o.memory/openStreams, "kB", 128, 72)
-		b.table.atMost(what+"cores per 1,000", o.cores*1000/openStreams, "cores", 0.5, 0.3)
+		b.table.atLeast(what+"events that came", each(func(o opened) float64 { return 100 * float64(len(o.late)) / (openStreams * tickEvents) }), "%", 100, 100)
+		b.table.atMost(what+"gap p99, agent to client", each(func(o opened) float64 { return ms(percentile(o.steady, 0.99)) }), "ms", 50, 15)
+		b.table.figure(what+"gap p99, opening and ending included", each(func(o opened) float64 { return ms(percentile(o.late, 0.99)) }), "ms")
+		b.table.figure(what+"gap p99 without the bridge, meanwhile", each(func(o opened) float64 { return ms(percentile(o.direct, 0.99)) }), "ms")
+		b.table.atMost(what+"memory a stream", each(func(o opened) float64 { return o.memory / openStreams }), "kB", 140, 72)
+		b.table.atMost(what+"cores per 1,000", each(func(o opened) float64 { return o.cores * 1000 / openStreams }), "cores", 0.5, 0.3)
 	}
 }
 
@@ -51,8 +57,8 @@ type opened struct {
 	cores  float64         // the bridge's
 }
 
-func (b *bench) holdOpen(t *testing.T, agent, mode string) (o opened) {
-	bridge := b.fresh(t)
+func (b *bench) holdOpen(t *testing.T, binary, agent, mode string) (o opened) {
+	bridge := b.fresh(t, binary)
 	defer bridge.stop()
 	benchLoad(t.Context(), 16, benchRound/2, benchWait(bridge.url))
 	idle := bridge.rss()

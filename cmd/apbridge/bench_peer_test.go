@@ -18,7 +18,7 @@ import (
 // crosses one process more would look slower than it is.
 
 // peerVariable names what a process started by benchPeer is to be: "agent",
-// "threads", "ticks", "tickthreads", or "hop URL".
+// "paced", "threads", "ticks", "tickthreads", or "hop URL".
 const peerVariable = "APBRIDGE_BENCH_PEER"
 
 // TestBenchPeer is the other end of benchPeer: it serves until its standard
@@ -40,6 +40,8 @@ func peerHandler(t *testing.T, kind, target string) http.Handler {
 	switch kind {
 	case "agent":
 		return newInstantAgent()
+	case "paced":
+		return newPacedAgent()
 	case "threads":
 		return newInstantThreads()
 	case "ticks":
@@ -57,13 +59,13 @@ func peerHandler(t *testing.T, kind, target string) http.Handler {
 }
 
 // benchPeers are the URLs of everything that is measured against.
-type benchPeers struct{ agent, threads, ticks, tickThreads, hop string }
+type benchPeers struct{ agent, paced, threads, ticks, tickThreads, hop string }
 
 func startPeers(t *testing.T) benchPeers {
 	agent := benchPeer(t, "agent")
 	return benchPeers{
-		agent: agent, threads: benchPeer(t, "threads"), ticks: benchPeer(t, "ticks"), tickThreads: benchPeer(t, "tickthreads"),
-		hop: benchPeer(t, "hop "+agent),
+		agent: agent, paced: benchPeer(t, "paced"), threads: benchPeer(t, "threads"), ticks: benchPeer(t, "ticks"),
+		tickThreads: benchPeer(t, "tickthreads"), hop: benchPeer(t, "hop "+agent),
 	}
 }
 

@@ -20,10 +20,12 @@ const (
 // items writes to and reads from a store of 100,000 items, beside a LangGraph
 // server's where there is one.
 func (b *bench) items(t *testing.T) {
-	bridge := b.fresh(t)
-	defer bridge.stop()
-	here := itemStore{bridge.url, storeItems}
-	here.fill(t)
+	bridges := map[string]*benchBridge{}
+	for _, v := range b.versions {
+		bridges[v.name] = b.fresh(t, v.binary)
+		defer bridges[v.name].stop()
+		itemStore{bridges[v.name].url, storeItems}.fill(t)
+	}
 	var there *itemStore
 	if url := os.Getenv(langgraphVariable); url != "" {
 		there = &itemStore{url, storeItemsThere}
@@ -36,18 +38,22 @@ func (b *bench) items(t *testing.T) {
 		work        func(itemStore) benchRun
 		floor, goal float64
 	}{
-		{"put", itemStore.put, 2, 4},
+		{"put", itemStore.put, 1.5, 4},
 		{"get", itemStore.get, 3, 5},
 		{"prefix and filter", itemStore.search, 1, 2},
 	} {
-		ways := []way{{"full", op.work(here), bridge}}
+		var ways []way
+		for _, v := range b.versions {
+			bridge := bridges[v.name]
+			ways = append(ways, way{name: v.name, work: op.work(itemStore{bridge.url, storeItems}), bridge: bridge})
+		}
 		if there != nil {
-			ways = append(ways, way{"langgraph", op.work(*there), nil})
+			ways = append(ways, way{name: "langgraph", work: op.work(*there)})
 		}
 		c := b.compare(t, "store "+op.name, 64, ways...)
-		b.table.figure("store of 100,000 items, 64 clients: "+op.name, c.median("full", benchSample.rate), "/s")
+		b.table.figure("store of 100,000 items, 64 clients: "+op.name, b.each(func(name string) float64 { return c.median(name, benchSample.rate) }), "/s")
 		if there != nil {
-			b.table.atLeast("store of 100,000 items, "+op.name+" ÷ LangGraph JS at 16,000", c.ratio("full", "langgraph", benchSample.rate), "×", op.floor, op.goal)
+			b.table.atLeast("store of 100,000 items, "+op.name+" ÷ LangGraph JS at 16,000", b.ratio(c, "langgraph", benchSample.rate), "×", op.floor, op.goal)
 		}
 	}
 }

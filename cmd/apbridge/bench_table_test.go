@@ -13,7 +13,6 @@ import (
 // comparison holds the samples of ways that alternated, by name and round.
 type comparison struct {
 	what    string
-	clients int
 	samples map[string][]benchSample
 	cpu     map[string][]time.Duration
 }
@@ -24,24 +23,23 @@ func firstEvent(p float64) func(benchSample) float64 {
 	return func(s benchSample) float64 { return ms(percentile(s.first, p)) }
 }
 
-func (c *comparison) median(name string, of func(benchSample) float64) float64 {
-	return c.overRounds(name, name, func(a, _ benchSample) float64 { return of(a) })
+func (c *comparison) median(name string, value func(benchSample) float64) float64 {
+	return c.perRound(func(of round) float64 { return value(of(name)) })
 }
 
 // ratio of two ways, taken round by round.
-func (c *comparison) ratio(name, over string, of func(benchSample) float64) float64 {
-	return c.overRounds(name, over, func(a, b benchSample) float64 { return of(a) / of(b) })
+func (c *comparison) ratio(name, over string, value func(benchSample) float64) float64 {
+	return c.perRound(func(of round) float64 { return value(of(name)) / value(of(over)) })
 }
 
-// added is how much longer a run takes one way than the other, in ms.
-func (c *comparison) added(name, over string) float64 {
-	return c.overRounds(name, over, func(a, b benchSample) float64 { return p50(a) - p50(b) })
-}
+// round gives what one round measured of a way.
+type round func(name string) benchSample
 
-func (c *comparison) overRounds(name, over string, of func(a, b benchSample) float64) float64 {
+// perRound is the median over the rounds.
+func (c *comparison) perRound(value func(round) float64) float64 {
 	list := []float64{}
-	for i, s := range c.samples[name] {
-		list = append(list, of(s, c.samples[over][i]))
+	for i := range benchRounds {
+		list = append(list, value(func(name string) benchSample { return c.samples[name][i] }))
 	}
 	return median(list)
 }
@@ -83,28 +81,35 @@ type benchRaw struct {
 
 type benchRow struct {
 	What, Unit, Verdict string
-	Value, Floor, Goal  float64 // Floor 0: there is none; Goal 0: the value is not judged
+	Value, Floor, Goal  float64 // Goal 0: the value is not judged
+	Beside              float64 `json:",omitempty"` // 0: no second binary, or not measured with it
 	smallerIsBetter     bool
 }
 
-func (t *benchTable) raw(c *comparison, name string) {
+// measured is one value, of the measured binary and of the one beside it (0: none).
+type measured struct{ value, beside float64 }
+
+// alone is a value that has none beside it.
+func alone(value float64) measured { return measured{value: value} }
+
+func (t *benchTable) raw(c *comparison, w way) {
 	t.Measured = append(t.Measured, benchRaw{
-		What: c.what, Way: name, Clients: c.clients, PerSecond: c.median(name, benchSample.rate), P50: c.median(name, p50),
-		P99: c.median(name, func(s benchSample) float64 { return ms(percentile(s.took, 0.99)) }), CPU: c.cpuPerRun(name),
+		What: c.what, Way: w.name, Clients: w.clients, PerSecond: c.median(w.name, benchSample.rate), P50: c.median(w.name, p50),
+		P99: c.median(w.name, func(s benchSample) float64 { return ms(percentile(s.took, 0.99)) }), CPU: c.cpuPerRun(w.name),
 	})
 }
 
-func (t *benchTable) atMost(what string, value float64, unit string, floor, goal float64) {
-	t.add(benchRow{What: what, Unit: unit, Value: value, Floor: floor, Goal: goal, smallerIsBetter: true})
+func (t *benchTable) atMost(what string, m measured, unit string, floor, goal float64) {
+	t.add(benchRow{What: what, Unit: unit, Value: m.value, Beside: m.beside, Floor: floor, Goal: goal, smallerIsBetter: true})
 }
 
-func (t *benchTable) atLeast(what string, value float64, unit string, floor, goal float64) {
-	t.add(benchRow{What: what, Unit: unit, Value: value, Floor: floor, Goal: goal})
+func (t *benchTable) atLeast(what string, m measured, unit string, floor, goal float64) {
+	t.add(benchRow{What: what, Unit: unit, Value: m.value, Beside: m.beside, Floor: floor, Goal: goal})
 }
 
 // figure is a value that nothing is asked of.
-func (t *benchTable) figure(what string, value float64, unit string) {
-	t.add(benchRow{What: what, Unit: unit, Value: value})
+func (t *benchTable) figure(what string, m measured, unit string) {
+	t.add(benchRow{What: what, Unit: unit, Value: m.value, Beside: m.beside})
 }
 
 // skip says what could not be measured.
@@ -112,8 +117,7 @@ func (t *benchTable) skip(what, why string) {
 	t.Rows = append(t.Rows, benchRow{What: what, Verdict: "skipped: " + why})
 }
 
-// add judges a row: GOAL, OK (only the floor is kept) or MISS. A row that has
-// no floor misses its goal.
+// add judges a row: GOAL, OK (only the floor is kept) or MISS.
 func (t *benchTable) add(r benchRow) {
 	keeps := func(bound float64) bool {
 		if r.smallerIsBetter {
@@ -126,10 +130,8 @@ func (t *benchTable) add(r benchRow) {
 		r.Verdict = "–"
 	case keeps(r.Goal):
 		r.Verdict = "GOAL"
-	case r.Floor != 0 && keeps(r.Floor):
+	case keeps(r.Floor):
 		r.Verdict = "OK"
-	case r.Floor == 0:
-		r.Verdict = "below goal"
 	default:
 		r.Verdict = "MISS"
 	}
@@ -146,18 +148,36 @@ func (t *benchTable) print(w io.Writer) {
 	tab.Flush()
 	fmt.Fprintln(w)
 	tab = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "what\tmeasured\tfloor\tgoal\tverdict")
+	beside := slices.ContainsFunc(t.Rows, func(r benchRow) bool { return r.Beside != 0 })
+	fmt.Fprint(tab, "what\tmeasured\tfloor\tgoal\tverdict")
+	if beside {
+		fmt.Fprint(tab, "\tbeside\tmeasured ÷ beside")
+	}
+	fmt.Fprintln(tab)
 	for _, r := range t.Rows {
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", r.What, r.measured(), r.bound(r.Floor), r.bound(r.Goal), r.Verdict)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s", r.What, r.amount(r.Value), r.bound(r.Floor), r.bound(r.Goal), r.Verdict)
+		if r.Beside != 0 {
+			fmt.Fprintf(tab, "\t%s\t%s", r.amount(r.Beside), r.overBeside())
+		}
+		fmt.Fprintln(tab)
 	}
 	tab.Flush()
 }
 
-func (r benchRow) measured() string {
+// overBeside compares the two binaries. What lies beyond a flush may be negative, and then has
+// no ratio.
+func (r benchRow) overBeside() string {
+	if r.Value <= 0 || r.Beside <= 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f ×", r.Value/r.Beside)
+}
+
+func (r benchRow) amount(v float64) string {
 	if r.Unit == "" {
 		return "–"
 	}
-	return fmt.Sprintf("%.3g %s", r.Value, r.Unit)
+	return fmt.Sprintf("%.3g %s", v, r.Unit)
 }
 
 func (r benchRow) bound(at float64) string {

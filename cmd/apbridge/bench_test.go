@@ -1,10 +1,10 @@
 package main_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,13 +17,15 @@ import (
 // goals. It is no check: it fails only when runs fail. "make bench" sets
 // APBRIDGE_BENCH; APBRIDGE_BENCH_ROWS chooses among the measurements, by names
 // with commas between; APBRIDGE_BENCH_JSON names a file for the numbers.
+// APBRIDGE_BENCH_BINARY names a binary to measure instead of building one, and
+// APBRIDGE_BENCH_BESIDE a second one, which is measured beside it and not judged.
 //
 // Where a ratio is printed, the ways of working that it compares alternate
 // within one round, so that whatever else the machine does hits all of them:
-// direct (a client drives the instant agent), hop (the same through a bare
-// reverse proxy) and the bridge, with both settings of synchronous and, where
-// APBRIDGE_TEST_POSTGRES is set, over PostgreSQL. Ratios are taken within a
-// round; the median of the rounds counts. The clients share this process;
+// direct (a client drives the agent), hop (the same through a bare reverse
+// proxy), flush (the disk alone) and the bridge, as it is by default, with
+// synchronous normal and, where APBRIDGE_TEST_POSTGRES is set, over PostgreSQL.
+// Ratios are taken within a round; the median of the rounds counts. The clients share this process;
 // agents, proxy and bridge are processes of their own.
 func TestBench(t *testing.T) {
 	if os.Getenv("APBRIDGE_BENCH") == "" {
@@ -52,22 +54,41 @@ const (
 	benchRound  = 2 * time.Second
 )
 
+// The names of the two binaries that may be compared.
+const (
+	benchMeasured = "bridge"
+	benchBeside   = "beside"
+)
+
+// version is a binary that is measured, and its bridge in the default configuration.
+type version struct {
+	name, binary string
+	bridge       *benchBridge
+}
+
 type bench struct {
-	binary       string
-	peers        benchPeers
-	normal, full *benchBridge
-	postgres     *benchBridge // nil: no server to measure with
-	table        *benchTable
+	peers    benchPeers
+	versions []version    // the measured one, and the one beside it if there is one
+	full     *benchBridge // of the measured version, as it is by default
+	flushed  string       // the folder of its database
+	normal   *benchBridge // without a flush for each commit
+	postgres *benchBridge // nil: no server to measure with
+	table    *benchTable
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{binary: benchBuild(t), peers: startPeers(t), table: &benchTable{}}
-	b.normal = b.serve(t, benchSetup{folder: t.TempDir(), synchronous: "normal"})
-	b.full = b.fresh(t)
+	b := &bench{peers: startPeers(t), table: &benchTable{}, flushed: t.TempDir()}
+	binary := benchBinary(t)
+	b.full = b.serve(t, binary, benchSetup{folder: b.flushed})
+	b.normal = b.serve(t, binary, benchSetup{folder: t.TempDir(), synchronous: "normal"})
+	b.versions = []version{{benchMeasured, binary, b.full}}
+	if other := os.Getenv("APBRIDGE_BENCH_BESIDE"); other != "" {
+		b.versions = append(b.versions, version{benchBeside, other, b.fresh(t, other)})
+	}
 	if os.Getenv(storetest.Variable) == "" {
 		b.table.skip("PostgreSQL", storetest.Variable+" is not set")
 	} else {
-		b.postgres = b.serve(t, benchSetup{folder: t.TempDir(), database: storetest.Schema(t), synchronous: "full"})
+		b.postgres = b.serve(t, binary, benchSetup{folder: t.TempDir(), database: storetest.Schema(t)})
 	}
 	return b
 }
@@ -80,9 +101,9 @@ type measurement struct {
 
 func (b *bench) measurements() []measurement {
 	return []measurement{
-		{"run", b.runs}, {"stream", b.streams}, {"create", b.creates}, {"task", b.tasks}, {"burst", b.bursts}, {"open", b.openStreams},
+		{"paced", b.paced}, {"run", b.runs}, {"stream", b.streams}, {"create", b.creates}, {"task", b.tasks}, {"burst", b.bursts}, {"open", b.openStreams},
 		{"history", b.history}, {"store", b.items}, {"artifact", b.artifacts}, {"process", b.process},
-		{"langgraph", b.beside},
+		{"langgraph", b.langgraph},
 	}
 }
 
@@ -106,17 +127,19 @@ func (b *bench) chosen(t *testing.T) []measurement {
 
 // way is one of the compared ways of working.
 type way struct {
-	name   string
-	work   benchRun
-	bridge *benchBridge // whose CPU is counted; nil: none
+	name    string
+	work    benchRun
+	bridge  *benchBridge // whose CPU is counted; nil: none
+	clients int          // 0: as many as are compared
 }
 
 // compare lets the ways alternate and gives their samples, round by round.
 func (b *bench) compare(t *testing.T, what string, clients int, ways ...way) *comparison {
 	t.Helper()
-	c := &comparison{what: what, clients: clients, samples: map[string][]benchSample{}, cpu: map[string][]time.Duration{}}
-	for _, w := range ways {
-		benchLoad(t.Context(), clients, benchRound/3, w.work) // warm up
+	c := &comparison{what: what, samples: map[string][]benchSample{}, cpu: map[string][]time.Duration{}}
+	for i, w := range ways {
+		ways[i].clients = cmp.Or(w.clients, clients)
+		benchLoad(t.Context(), ways[i].clients, benchRound/3, w.work) // warm up
 	}
 	for range benchRounds {
 		for _, w := range ways {
@@ -124,9 +147,9 @@ func (b *bench) compare(t *testing.T, what string, clients int, ways ...way) *co
 			if w.bridge != nil {
 				before = w.bridge.cpu()
 			}
-			s := benchLoad(t.Context(), clients, benchRound, w.work)
+			s := benchLoad(t.Context(), w.clients, benchRound, w.work)
 			if s.failed > 0 || s.runs == 0 {
-				t.Errorf("%s, %s, %d clients: %d runs, %d failed, last: %v", what, w.name, clients, s.runs, s.failed, s.lastErr)
+				t.Errorf("%s, %s, %d clients: %d runs, %d failed, last: %v", what, w.name, w.clients, s.runs, s.failed, s.lastErr)
 			}
 			if w.bridge != nil && s.runs > 0 {
 				c.cpu[w.name] = append(c.cpu[w.name], (w.bridge.cpu()-before)/time.Duration(s.runs))
@@ -135,58 +158,107 @@ func (b *bench) compare(t *testing.T, what string, clients int, ways ...way) *co
 		}
 	}
 	for _, w := range ways {
-		b.table.raw(c, w.name)
+		b.table.raw(c, w)
 	}
 	return c
 }
 
-func (b *bench) runs(t *testing.T) {
-	for _, clients := range []int{1, 16, 64} {
-		c := b.compare(t, "run", clients, b.overPostgres(benchWait,
-			way{"direct", benchTask(b.peers.agent), nil}, way{"hop", benchTask(b.peers.hop), nil},
-			way{"normal", benchWait(b.normal.url), b.normal}, way{"full", benchWait(b.full.url), b.full})...)
-		switch clients {
-		case 1:
-			const calls = benchSteps + 1
-			b.table.atMost("run p50, 1 client, synchronous normal ÷ direct", c.ratio("normal", "direct", p50), "×", 2.8, 2.0)
-			b.table.atMost("run p50, 1 client, synchronous full ÷ direct", c.ratio("full", "direct", p50), "×", 0, 2.8)
-			b.table.atMost("added per upstream call, 1 client, normal", c.added("normal", "direct")/calls, "ms", 0.25, 0.15)
-			b.table.atMost("added per upstream call, 1 client, full", c.added("full", "direct")/calls, "ms", 0, 0.25)
-		case 64:
-			b.table.atLeast("runs/s, 64 clients, full ÷ direct", c.ratio("full", "direct", benchSample.rate), "×", 0.28, 0.40)
-			b.table.atLeast("runs/s, 64 clients, full ÷ hop", c.ratio("full", "hop", benchSample.rate), "×", 0.7, 1.0)
-			b.table.atLeast("runs/s, 64 clients, full ÷ normal", c.ratio("full", "normal", benchSample.rate), "×", 0.85, 0.95)
-			b.table.atMost("CPU of the bridge per run", c.cpuPerRun("full"), "ms", 1.0, 0.5)
-			b.besidePostgres(c, "runs/s, 64 clients")
-		}
+// each is a value of the measured binary and of the one beside it.
+func (b *bench) each(value func(name string) float64) (m measured) {
+	m.value = value(benchMeasured)
+	if len(b.versions) > 1 {
+		m.beside = value(benchBeside)
+	}
+	return m
+}
+
+func (b *bench) ratio(c *comparison, over string, of func(benchSample) float64) measured {
+	return b.each(func(name string) float64 { return c.ratio(name, over, of) })
+}
+
+// through adds the same work through the bridge of each version.
+func (b *bench) through(work func(base string) benchRun, ways ...way) []way {
+	for _, v := range b.versions {
+		ways = append(ways, way{name: v.name, work: work(v.bridge.url), bridge: v.bridge})
+	}
+	return ways
+}
+
+// overPostgres adds the same work over PostgreSQL, where there is a server.
+func (b *bench) overPostgres(work func(base string) benchRun, ways []way) []way {
+	if b.postgres == nil {
+		return ways
+	}
+	return append(ways, way{name: "postgres", work: work(b.postgres.url), bridge: b.postgres})
+}
+
+// comparePostgres says how PostgreSQL compares with SQLite.
+func (b *bench) comparePostgres(c *comparison, what string) {
+	if b.postgres != nil {
+		b.table.figure(what+", PostgreSQL ÷ SQLite", alone(c.ratio("postgres", benchMeasured, benchSample.rate)), "×")
 	}
 }
 
+func (b *bench) direct() way { return way{name: "direct", work: benchTask(b.peers.agent)} }
+
+// flush is a way that does nothing but flush to the disk of the bridge's database.
+func (b *bench) flush(t *testing.T) way {
+	return way{name: "flush", work: benchFlush(t, b.flushed), clients: 1}
+}
+
+// paced measures what users feel: an agent whose steps take as long as a quick model.
+func (b *bench) paced(t *testing.T) {
+	wait := func(base string) benchRun { return benchWaitFor("paced", base) }
+	direct := way{name: "direct", work: benchTask(b.peers.paced)}
+	one := b.compare(t, "run of 20 ms steps", 1, b.through(wait, direct)...)
+	b.table.atMost("run p50, agent of 20 ms, 1 client, ÷ direct", b.ratio(one, "direct", p50), "×", 1.06, 1.03)
+	many := b.compare(t, "run of 20 ms steps", 32, b.through(wait, direct)...)
+	b.table.atLeast("runs/s, agent of 20 ms, 32 clients, ÷ direct", b.ratio(many, "direct", benchSample.rate), "×", 0.85, 0.95)
+}
+
+func (b *bench) runs(t *testing.T) {
+	hop, normal := way{name: "hop", work: benchTask(b.peers.hop)}, way{name: "normal", work: benchWait(b.normal.url), bridge: b.normal}
+	one := b.compare(t, "run", 1, b.overPostgres(benchWait, b.through(benchWait, b.flush(t), b.direct(), hop, normal))...)
+	b.table.atMost("run p50, 1 client: added to direct beyond one flush", b.each(func(name string) float64 {
+		return one.perRound(func(of round) float64 { return p50(of(name)) - p50(of("direct")) - p50(of("flush")) })
+	}), "ms", 1.5, 0.8)
+	b.table.figure("one flush of 4 kB, p50", alone(one.median("flush", p50)), "ms")
+	many := b.compare(t, "run", 64, b.overPostgres(benchWait, b.through(benchWait, b.direct(), hop, normal))...)
+	b.table.atLeast("capacity: runs/s, 64 clients, ÷ hop", b.ratio(many, "hop", benchSample.rate), "×", 0.6, 1.0)
+	b.table.atLeast("capacity: runs/s, 64 clients, ÷ direct", b.ratio(many, "direct", benchSample.rate), "×", 0.22, 0.40)
+	b.table.atMost("CPU of the bridge per run, 64 clients", b.each(many.cpuPerRun), "ms", 1.1, 0.5)
+	b.table.figure("runs/s, 64 clients, normal instead of full", alone(many.ratio("normal", benchMeasured, benchSample.rate)), "×")
+	b.comparePostgres(many, "runs/s, 64 clients")
+}
+
 func (b *bench) streams(t *testing.T) {
-	one := b.compare(t, "stream", 1, way{"full", benchStream(b.full.url), b.full})
-	b.table.atMost("first event p50, 1 client", one.median("full", firstEvent(0.5)), "ms", 1.5, 0.8)
-	many := b.compare(t, "stream", 64, b.overPostgres(benchStream,
-		way{"direct", benchTask(b.peers.agent), nil}, way{"full", benchStream(b.full.url), b.full})...)
-	b.table.atMost("first event p99, 64 clients", many.median("full", firstEvent(0.99)), "ms", 80, 45)
-	b.table.atLeast("streamed runs/s, 64 clients, full ÷ direct", many.ratio("full", "direct", benchSample.rate), "×", 0.25, 0.33)
-	b.besidePostgres(many, "streamed runs/s, 64 clients")
+	beyond := func(c *comparison, p float64) measured {
+		return b.each(func(name string) float64 {
+			return c.perRound(func(of round) float64 { return firstEvent(p)(of(name)) - p50(of("flush")) })
+		})
+	}
+	one := b.compare(t, "stream", 1, b.through(benchStream, b.flush(t))...)
+	b.table.atMost("first event p50, 1 client, beyond one flush", beyond(one, 0.5), "ms", 1.5, 0.8)
+	many := b.compare(t, "stream", 64, b.overPostgres(benchStream, b.through(benchStream, b.flush(t), b.direct()))...)
+	b.table.atMost("first event p99, 64 clients, beyond one flush", beyond(many, 0.99), "ms", 80, 45)
+	b.table.atLeast("streamed runs/s, 64 clients, ÷ direct", b.ratio(many, "direct", benchSample.rate), "×", 0.2, 0.33)
+	b.comparePostgres(many, "streamed runs/s, 64 clients")
 }
 
 func (b *bench) creates(t *testing.T) {
 	create := func(base string) benchRun { return benchCreate(base+"/threads", `{}`) }
-	c := b.compare(t, "create", 64, b.overPostgres(create,
-		way{"hop", benchCreate(b.peers.hop+"/ap/v1/agent/tasks", `{"input":"hi"}`), nil},
-		way{"full", create(b.full.url), b.full})...)
-	b.table.atLeast("threads made/s, 64 clients, full ÷ hop", c.ratio("full", "hop", benchSample.rate), "×", 0.9, 1.2)
-	b.besidePostgres(c, "threads made/s, 64 clients")
+	hop := way{name: "hop", work: benchCreate(b.peers.hop+"/ap/v1/agent/tasks", `{"input":"hi"}`)}
+	c := b.compare(t, "create", 64, b.overPostgres(create, b.through(create, hop))...)
+	b.table.atLeast("threads made/s, 64 clients, ÷ hop", b.ratio(c, "hop", benchSample.rate), "×", 0.9, 1.2)
+	b.comparePostgres(c, "threads made/s, 64 clients")
 }
 
 // tasks drives tasks through the bridge onto a thread/run agent.
 func (b *bench) tasks(t *testing.T) {
-	for _, clients := range []int{1, 16, 64} {
-		c := b.compare(t, "task onto threads", clients,
-			way{"direct", benchTask(b.peers.agent), nil}, way{"full", benchTask(b.full.url + "/agents/threads"), b.full})
-		what, ratio := fmt.Sprintf("tasks/s onto a thread/run agent, %d clients, ÷ direct", clients), c.ratio("full", "direct", benchSample.rate)
+	task := func(base string) benchRun { return benchTask(base + "/agents/threads") }
+	for _, clients := range []int{1, 64} {
+		c := b.compare(t, "task onto threads", clients, b.through(task, b.direct())...)
+		what, ratio := fmt.Sprintf("tasks/s onto a thread/run agent, %d clients, ÷ direct", clients), b.ratio(c, "direct", benchSample.rate)
 		if clients == 64 {
 			b.table.atLeast(what, ratio, "×", 0.18, 0.25)
 		} else {
@@ -195,41 +267,41 @@ func (b *bench) tasks(t *testing.T) {
 	}
 }
 
-// overPostgres adds the same work over PostgreSQL, where there is a server.
-func (b *bench) overPostgres(work func(base string) benchRun, ways ...way) []way {
-	if b.postgres == nil {
-		return ways
-	}
-	return append(ways, way{"postgres", work(b.postgres.url), b.postgres})
-}
-
-// besidePostgres says how PostgreSQL compares with SQLite.
-func (b *bench) besidePostgres(c *comparison, what string) {
-	if b.postgres != nil {
-		b.table.figure(what+", PostgreSQL ÷ SQLite", c.ratio("postgres", "full", benchSample.rate), "×")
-	}
-}
-
 // process measures what a bridge costs that nobody uses.
 func (b *bench) process(t *testing.T) {
-	fresh, again, idle := []float64{}, []float64{}, []float64{}
+	fresh, again, idle, size := samples{}, samples{}, samples{}, samples{}
 	for range benchRounds {
-		folder := t.TempDir()
-		first := b.serve(t, benchSetup{folder: folder, synchronous: "full"})
-		fresh = append(fresh, ms(first.start))
-		<-time.After(300 * time.Millisecond) // what idle means
-		idle = append(idle, first.rss())
-		first.stop()
-		second := b.serve(t, benchSetup{folder: folder, synchronous: "full"})
-		again = append(again, ms(second.start))
-		second.stop()
+		for _, v := range b.versions {
+			setup := benchSetup{folder: t.TempDir()}
+			first := b.serve(t, v.binary, setup)
+			fresh.add(v.name, ms(first.start))
+			<-time.After(300 * time.Millisecond) // what idle means
+			idle.add(v.name, first.rss())
+			first.stop()
+			second := b.serve(t, v.binary, setup)
+			again.add(v.name, ms(second.start))
+			second.stop()
+		}
 	}
-	info, err := os.Stat(b.binary)
-	if err != nil {
-		t.Fatal(err)
+	for _, v := range b.versions {
+		info, err := os.Stat(v.binary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size.add(v.name, float64(info.Size())/(1<<20))
 	}
-	b.table.atMost("idle RSS", median(idle), "MB", 30, 18)
-	b.table.atMost("start to ready, new database", median(fresh), "ms", 100, 25)
-	b.table.atMost("start to ready, existing database", median(again), "ms", 100, 25)
-	b.table.atMost(fmt.Sprintf("stripped static binary (%s)", filepath.Base(b.binary)), float64(info.Size())/(1<<20), "MB", 32, 24)
+	b.table.atMost("idle RSS", idle.measured(), "MB", 30, 18)
+	b.table.atMost("start to ready, new database", fresh.measured(), "ms", 100, 25)
+	b.table.atMost("start to ready, existing database", again.measured(), "ms", 100, 25)
+	b.table.atMost("stripped static binary", size.measured(), "MB", 36, 28)
+}
+
+// samples are the values of the versions, by name.
+type samples map[string][]float64
+
+func (s samples) add(name string, value float64) { s[name] = append(s[name], value) }
+
+// measured is the median of each.
+func (s samples) measured() measured {
+	return measured{median(s[benchMeasured]), median(s[benchBeside])}
 }

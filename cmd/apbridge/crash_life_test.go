@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -28,7 +29,7 @@ var failingBinary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "apbridge")
-	out, err := exec.Command("go", "build", "-tags", "failpoint", "-o", path, ".").CombinedOutput()
+	out, err := exec.Command("go", "build", "-tags", "failpoint", "-o", path, "github.com/apbridge/apbridge/cmd/apbridge").CombinedOutput()
 	return path, joinOutput(err, out)
 })
 
@@ -90,7 +91,7 @@ func (d *doomed) begin(doom bool) *life {
 		args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, d.files)}, args...)
 	}
 	l.cmd = exec.Command(args[0], args[1:]...)
-	l.cmd.Env = append(os.Environ(), "APBRIDGE_SYNCHRONOUS=normal", "APBRIDGE_SHUTDOWN_GRACE=2s", "APBRIDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS=true",
+	l.cmd.Env = append(os.Environ(), "APBRIDGE_SYNCHRONOUS="+storetest.Synchronous(), "APBRIDGE_SHUTDOWN_GRACE=2s", "APBRIDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS=true",
 		"APBRIDGE_AGENTS__AGENT__STEP_TIMEOUT=2m", "APBRIDGE_AGENTS__AGENT__RUN_TIMEOUT=5m")
 	l.cmd.Env = append(l.cmd.Env, d.environ...)
 	if doom && d.point != "" {

@@ -72,7 +72,7 @@ func sources(t *testing.T, dir string) (files []*ast.File) {
 
 // storeOperations are the functions of package store that write.
 func storeOperations(t *testing.T) (names []string) {
-	for _, f := range sources(t, "../../proxy/store") {
+	for _, f := range sources(t, filepath.Join(root(t), "proxy/store")) {
 		for _, decl := range f.Decls {
 			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil && !writes[fn.Name.Name] && commits(fn) {
 				recv := fn.Recv.List[0].Type
@@ -108,7 +108,7 @@ func commits(fn *ast.FuncDecl) (found bool) {
 }
 
 func namedPoints(t *testing.T) (names []string) {
-	for _, f := range sources(t, "../../mapping/failpoint") {
+	for _, f := range sources(t, filepath.Join(root(t), "mapping/failpoint")) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
 			if typ, is := ident(spec, ok); is && typ == "Point" {

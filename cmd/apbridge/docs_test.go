@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,15 +26,26 @@ type spec struct {
 	}
 }
 
+var documentNames = []string{"threadrun", "taskstep", "topics"}
+
+func documentText(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root(t), "cmd/apbridge/internal/bridge/openapi", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 func specs(t *testing.T) map[string]spec {
 	t.Helper()
 	all := map[string]spec{}
-	for _, d := range documentList {
+	for _, name := range documentNames {
 		var s spec
-		if err := json.Unmarshal(mustRead("openapi/"+d.Name+".json"), &s); err != nil {
-			t.Fatalf("%s: %v", d.Name, err)
+		if err := json.Unmarshal(documentText(t, name), &s); err != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
-		all[d.Name] = s
+		all[name] = s
 	}
 	return all
 }
@@ -96,12 +110,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
 	all := specs(t)
 	compiler := jsonschema.NewCompiler()
-	for _, d := range documentList {
-		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(mustRead("openapi/" + d.Name + ".json"))))
+	for _, name := range documentNames {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(documentText(t, name)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := compiler.AddResource("https://bridge.test/"+d.Name+".json", doc); err != nil {
+		if err := compiler.AddResource("https://bridge.test/"+name+".json", doc); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -170,11 +184,12 @@ func TestDocsPage(t *testing.T) {
 			t.Errorf("the page holds %q", foreign)
 		}
 	}
-	for _, d := range documentList {
-		got := r.send("GET", d.Path(), "").want(t, 200, `"openapi": "3.1.0"`)
+	for _, name := range documentNames {
+		at := "/openapi/" + name + ".json"
+		got := r.send("GET", at, "").want(t, 200, `"openapi": "3.1.0"`)
 		if kind := got.header.Get("Content-Type"); kind != "application/json" {
-			t.Errorf("%s: %s", d.Path(), kind)
+			t.Errorf("%s: %s", at, kind)
 		}
-		r.send("POST", d.Path(), "{}").want(t, 405)
+		r.send("POST", at, "{}").want(t, 405)
 	}
 }

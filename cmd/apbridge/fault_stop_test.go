@@ -50,7 +50,7 @@ func (d *doomed) stopTwice() {
 		a, err := d.send(l.url+"/threads", "POST", `{}`)
 		return err == nil && a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != ""
 	})
-	again, late := time.NewTicker(bounce/2), time.After(crashPatience) // the first of these may belong to the first signal
+	again, late := time.NewTicker(250*time.Millisecond), time.After(crashPatience) // the first of these may belong to the first signal
 	defer again.Stop()
 	for gone := false; !gone; {
 		select {

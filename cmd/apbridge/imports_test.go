@@ -65,18 +65,18 @@ var clocks = []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer",
 
 func TestImportLaw(t *testing.T) {
 	t.Parallel()
-	files := 0
-	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+	files, top := 0, root(t)
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != "../.." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+		case d.IsDir() && path != top && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
 			return filepath.SkipDir
 		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil
 		}
 		files++
-		checkFile(t, path)
+		checkFile(t, top, path)
 		return nil
 	})
 	if err != nil {
@@ -87,14 +87,18 @@ func TestImportLaw(t *testing.T) {
 	}
 }
 
-func checkFile(t *testing.T, path string) {
+func checkFile(t *testing.T, top, path string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	pkg := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../../")
+	pkg, err := filepath.Rel(top, filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg = filepath.ToSlash(pkg)
 	rule, known := laws[pkg]
 	if !known {
 		t.Errorf("package %s has no row in the import law; add one, and say why in ARCHITECTURE.md", pkg)

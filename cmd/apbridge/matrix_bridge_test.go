@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -55,7 +57,7 @@ func configFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Listen, cfg.Database = "127.0.0.1:0", storetest.DSN(t)
-	cfg.Synchronous, cfg.ShutdownGrace = "normal", 100*time.Millisecond
+	cfg.Synchronous, cfg.ShutdownGrace = storetest.Synchronous(), 100*time.Millisecond
 	cfg.Agents, cfg.DefaultAgent = agents, "agent"
 	return cfg
 }
@@ -96,14 +98,8 @@ func (b *bridge) kill() {
 		_ = b.app.Close()
 		<-b.done
 		b.stop()
-		b.app.engine.Shutdown(ended())
+		b.app.abandon()
 	})
-}
-
-func ended() context.Context {
-	ctx, stop := context.WithCancel(context.Background())
-	stop()
-	return ctx
 }
 
 // again starts the program on the file of one that was ended or killed.
@@ -116,6 +112,24 @@ func (b *bridge) again() *bridge {
 func lockstep(a *config.Agent) { a.Stepping.Mode = "lockstep" }
 func free(a *config.Agent)     { a.Stepping.Mode = "free" }
 func whole(a *config.Agent)    { a.Stepping.Mode = "run" }
+
+// root is the repository's folder.
+func root(t testing.TB) string {
+	t.Helper()
+	at, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at
+		}
+		if filepath.Dir(at) == at {
+			t.Fatal("there is no go.mod above this test")
+		}
+		at = filepath.Dir(at)
+	}
+}
 
 // eventually asks until it holds what is asked for.
 func eventually(t *testing.T, what string, holds func() bool) {

@@ -16,7 +16,7 @@ func TestMisuse(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	binary, odd := filepath.Join(folder, "apbridge"), filepath.Join(folder, "odd.yaml")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary, "github.com/apbridge/apbridge/cmd/apbridge").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	write(t, odd, "lisen: x\nagents: {a: {url: 'http://127.0.0.1:1', concurrency: many}}\n")

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -59,17 +59,23 @@ func optionKeys(at string, typ reflect.Type) (keys []string) {
 	return keys
 }
 
-// provenBy points to a test of another package that shows what a key does.
+// provenBy points to a test, in a folder of the repository or below it, that shows what a key
+// does.
 func provenBy(folder, name string) func(*testing.T) {
 	return func(t *testing.T) {
-		files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(folder), "*_test.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no tests in %s: %v", folder, err)
-		}
-		if !slices.ContainsFunc(files, func(file string) bool {
+		found := false
+		err := filepath.WalkDir(filepath.Join(root(t), filepath.FromSlash(folder)), func(file string, _ fs.DirEntry, err error) error {
+			if err != nil || found || !strings.HasSuffix(file, "_test.go") {
+				return err
+			}
 			b, err := os.ReadFile(file)
-			return err == nil && strings.Contains(string(b), "\nfunc "+name+"(")
-		}) {
+			found = strings.Contains(string(b), "\nfunc "+name+"(")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !found {
 			t.Errorf("there is no %s in %s", name, folder)
 		}
 	}

@@ -34,7 +34,7 @@ type process struct {
 func replicas(t *testing.T, n int, agent http.Handler, environ ...string) []*process {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "apbridge")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary, "github.com/apbridge/apbridge/cmd/apbridge").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	dsn, at := storetest.Schema(t), adaptertest.Serve(t, agent).URL

@@ -67,7 +67,7 @@ func (s *soak) start(agent string) {
 	s.t.Helper()
 	s.faults = map[string]int{}
 	binary := filepath.Join(s.t.TempDir(), "apbridge")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary, "github.com/apbridge/apbridge/cmd/apbridge").CombinedOutput(); err != nil {
 		s.t.Fatalf("%v\n%s", err, out)
 	}
 	for range soakReplicas {

@@ -77,7 +77,7 @@ func TestEverySuccessFollowsTheOfficialDocument(t *testing.T) {
 	for _, agent := range []string{"agent", "graph"} {
 		t.Run(agent, func(t *testing.T) {
 			w := newFieldWorld(t)
-			w.ids = w.estate(agent)
+			w.ids = w.bridge.estate(agent)
 			w.ids["agent"] = agent
 			seen := map[string]bool{}
 			for _, ask := range officialAsks {

@@ -7,6 +7,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 // TestTopicGuide does what the guide to topics shows, line by line.
 func TestTopicGuide(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../../docs/topics.md")
+	raw, err := os.ReadFile(filepath.Join(root(t), "docs/topics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

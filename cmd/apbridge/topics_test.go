@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,12 +25,9 @@ type topicBridge struct {
 
 func startTopics(t *testing.T, environ ...string) *topicBridge {
 	t.Helper()
-	legacy, graph := httptest.NewServer(legacyagent.Handler()), httptest.NewServer(threadagent.Handler())
-	t.Cleanup(legacy.Close)
-	t.Cleanup(graph.Close)
-	p := startProgram(t, append(environ, "APBRIDGE_DEFAULT_AGENT=legacy"), "serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db"),
-		"--agent", "legacy="+legacy.URL, "--agent", "graph="+graph.URL)
-	return &topicBridge{t: t, url: p.err.await(t, `"msg":"serving","url":"([^"]+)"`), doc: newJudge(t)}
+	b := rig(t, "default_agent: legacy\nagents:\n  legacy: {url: $LEGACY}\n  graph: {url: $GRAPH}",
+		map[string]http.Handler{"legacy": legacyagent.Handler(), "graph": threadagent.Handler()}, environ...)
+	return &topicBridge{t: t, url: b.url, doc: newJudge(t)}
 }
 
 // topicSaid is what these tests look at in any answer.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,9 +11,8 @@ import (
 // topicsInFront is a second bridge, whose only agent is one of the first.
 func topicsInFront(t *testing.T, url string) *topicBridge {
 	t.Helper()
-	p := startProgram(t, []string{"APBRIDGE_AGENTS__UP__DIALECT=taskstep", "APBRIDGE_AGENTS__UP__STEPPING__MODE=free"},
-		"serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "b.db"), "--agent", "up="+url)
-	return &topicBridge{t: t, url: p.err.await(t, `"msg":"serving","url":"([^"]+)"`), doc: newJudge(t)}
+	b := rig(t, "agents:\n  up: {url: "+url+", dialect: taskstep, stepping: {mode: free}}", nil)
+	return &topicBridge{t: t, url: b.url, doc: newJudge(t)}
 }
 
 // run has the agent answer on a thread, and returns the last words.

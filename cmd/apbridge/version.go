@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
@@ -31,26 +30,4 @@ func builtFrom() string {
 		modified = " (modified)"
 	}
 	return fmt.Sprintf("apbridge %s\nrevision %s%s\n%s %s/%s\n", version(), revision, modified, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-}
-
-// version is the module's version as the go command stamped it, or "devel".
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "devel"
-	}
-	return info.Main.Version
-}
-
-func buildSetting(key string) string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, s := range info.Settings {
-		if s.Key == key {
-			return s.Value
-		}
-	}
-	return ""
 }

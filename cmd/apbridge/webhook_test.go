@@ -5,19 +5,15 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-func legacyBridge(t *testing.T, environ ...string) (url string) {
+func legacyBridge(t *testing.T, environ ...string) *rigged {
 	t.Helper()
-	agent := httptest.NewServer(legacyagent.Handler())
-	t.Cleanup(agent.Close)
-	p := startProgram(t, environ, "serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db"), "--agent", "legacy="+agent.URL)
-	return p.err.await(t, `"msg":"serving","url":"([^"]+)"`)
+	return rig(t, "agents:\n  legacy: {url: $LEGACY}", map[string]http.Handler{"legacy": legacyagent.Handler()}, environ...)
 }
 
 func TestWebhookTellsHowARunEnded(t *testing.T) {
@@ -31,9 +27,7 @@ func TestWebhookTellsHowARunEnded(t *testing.T) {
 	}))
 	t.Cleanup(hook.Close)
 	bridge := legacyBridge(t, "APBRIDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS=true")
-	if status, body := post(t, bridge+"/runs/wait", `{"assistant_id":"legacy","input":{"messages":[{"role":"user","content":"hi"}]},"webhook":"`+hook.URL+`"}`); status != 200 {
-		t.Fatal(status, body)
-	}
+	bridge.send("POST", "/runs/wait", `{"assistant_id":"legacy","input":{"messages":[{"role":"user","content":"hi"}]},"webhook":"`+hook.URL+`"}`).want(t, 200)
 	select {
 	case m := <-got:
 		if m["status"] != "success" || m["values"] == nil || m["run_id"] == nil || m["run_ended_at"] == nil {
@@ -48,11 +42,9 @@ func TestE10WebhookToAPrivateNetworkIsRefusedAtCreation(t *testing.T) {
 	t.Parallel()
 	bridge := legacyBridge(t)
 	for _, hook := range []string{"http://127.0.0.1/", "http://2130706433/", "http://[::ffff:127.0.0.1]/", "http://169.254.169.254/", "file:///etc/passwd", "https://u:p@example.com/"} {
-		if status, body := post(t, bridge+"/runs/wait", `{"input":"hi","webhook":"`+hook+`"}`); status != 422 {
-			t.Errorf("%s: %d %s", hook, status, body)
-		}
+		bridge.send("POST", "/runs/wait", `{"input":"hi","webhook":"`+hook+`"}`).want(t, 422)
 	}
-	if status, body := post(t, bridge+"/runs/search", `{}`); status != 200 || body != "[]" {
-		t.Errorf("%d %s", status, body)
+	if got := bridge.send("POST", "/runs/search", `{}`).want(t, 200); got.body != "[]" {
+		t.Errorf("runs: %s", got.body)
 	}
 }

@@ -91,7 +91,7 @@ func openAs(t *testing.T, name, path string, b adapter.Backend, change ...func(*
 // assemble starts an engine with one agent; hook writes the bodies of webhooks.
 func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent, hook func(mapping.Run, mapping.Outcome, []byte) ([]byte, error)) *bench {
 	t.Helper()
-	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
+	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

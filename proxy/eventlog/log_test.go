@@ -27,7 +27,7 @@ type bench struct {
 
 func setup(t *testing.T) *bench {
 	t.Helper()
-	st, err := store.Open(t.Context(), storetest.DSN(t), store.Options{Synchronous: "normal"}, zap.NewNop())
+	st, err := store.Open(t.Context(), storetest.DSN(t), store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

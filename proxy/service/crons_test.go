@@ -17,6 +17,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/service"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/zap"
 )
 
@@ -58,7 +59,7 @@ type clockwork struct {
 
 func wind(t *testing.T, path string, a adapter.Backend, keys ...config.Key) *clockwork {
 	t.Helper()
-	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
+	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

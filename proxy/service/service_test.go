@@ -82,7 +82,7 @@ func setup(t *testing.T, change ...func(*config.Config)) *bench {
 
 func (b *bench) open(t *testing.T) {
 	t.Helper()
-	st, err := store.Open(t.Context(), b.path, store.Options{Synchronous: "normal"}, zap.NewNop())
+	st, err := store.Open(t.Context(), b.path, store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

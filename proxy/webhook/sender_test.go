@@ -16,6 +16,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 )
@@ -32,7 +33,7 @@ type bench struct {
 
 func open(t *testing.T, path string) *bench {
 	t.Helper()
-	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "normal"}, zap.NewNop())
+	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

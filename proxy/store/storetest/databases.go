@@ -2,6 +2,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/url"
@@ -40,6 +41,13 @@ const unset = Variable + " is not set: it names a PostgreSQL server, as in postg
 // Everywhere is the variable that has all tests that are not about one kind of
 // database run over PostgreSQL, when it is "postgres".
 const Everywhere = "APBRIDGE_TEST_DATABASE"
+
+// Flushing is the variable that has tests run with another setting of synchronous than the
+// default, full: normal.
+const Flushing = "APBRIDGE_TEST_SYNCHRONOUS"
+
+// Synchronous is the setting of synchronous to test with.
+func Synchronous() string { return cmp.Or(os.Getenv(Flushing), "full") }
 
 // DSN is a new database of the kind that tests run over: SQLite, or what
 // Everywhere says.

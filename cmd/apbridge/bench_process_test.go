@@ -1,0 +1,139 @@
+package main_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// benchBuild makes the binary as it is released: static and stripped.
+func benchBuild(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "apbridge")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "github.com/apbridge/apbridge/cmd/apbridge")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// benchBridge is a bridge in a process of its own.
+type benchBridge struct {
+	url   string
+	cmd   *exec.Cmd
+	start time.Duration // from exec to ready
+}
+
+// startBridge runs the binary with a configuration, its files and its
+// temporary files in folder, and stops it with the test.
+func startBridge(t *testing.T, binary, folder, text string) *benchBridge {
+	t.Helper()
+	file := filepath.Join(folder, "apbridge.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	output := &bytes.Buffer{}
+	p := &benchBridge{url: "http://" + address, cmd: exec.Command(binary, "serve", "--config", file, "--listen", address, "--log-level", "error")}
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = output, output, append(plainEnvironment(), "TMPDIR="+folder)
+	begin := time.Now()
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.stop)
+	if err := awaitReady(p.url, begin.Add(20*time.Second)); err != nil {
+		p.stop()
+		t.Fatalf("the bridge did not get ready: %v\n%s", err, output)
+	}
+	p.start = time.Since(begin)
+	return p
+}
+
+// plainEnvironment is ours without what would be read as configuration.
+func plainEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "APBRIDGE_") })
+}
+
+// stop ends the process; the second call does nothing.
+func (b *benchBridge) stop() {
+	if b.cmd.ProcessState != nil {
+		return
+	}
+	b.cmd.Process.Signal(syscall.SIGTERM)
+	kill := time.AfterFunc(10*time.Second, func() { b.cmd.Process.Kill() })
+	defer kill.Stop()
+	b.cmd.Wait()
+}
+
+func awaitReady(url string, deadline time.Time) error {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for time.Now().Before(deadline) {
+		res, err := client.Get(url + "/readyz")
+		if err == nil {
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		<-tick.C
+	}
+	return errors.New("no 200 from /readyz in time")
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// cpu is what the process has used so far; 0 where /proc does not tell.
+func (b *benchBridge) cpu() time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	// The name in parentheses may hold spaces; utime and stime are the 12th
+	// and 13th field after it, in ticks of 1/100 s (proc(5)).
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// rss is the memory the process holds now, in MB; 0 where /proc does not tell.
+func (b *benchBridge) rss() float64 { return b.memory("VmRSS:") }
+
+// peak is the most memory the process has held, in MB; 0 where /proc does not
+// tell.
+func (b *benchBridge) peak() float64 { return b.memory("VmHWM:") }
+
+func (b *benchBridge) memory(field string) float64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	kb, err := between(status, field, "kB")
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(kb))
+	return float64(n) / 1024
+}
