@@ -73,23 +73,29 @@ func TestD4AnotherProgramHoldsTheFile(t *testing.T) {
 func TestD4BusyForAMoment(t *testing.T) {
 	t.Parallel()
 	s, ctx := openInside(t), context.Background()
+	begins := make(chan struct{})
+	db := s.db.(*sqlite)
+	db.writer.db = beginning{db, begins}
 	other := beside(t, s)
 	other.must(t, "BEGIN IMMEDIATE")
 	gave := make(chan error)
 	go func() { gave <- s.write(ctx, note("a", nil)) }()
-	until(t, func() bool { return leading(s) })
+	<-begins
 	other.must(t, "ROLLBACK")
 	if err := <-gave; err != nil {
 		t.Fatal(err)
 	}
 }
 
-// leading tells whether somebody leads.
-func leading(s *Store) bool {
-	w := s.db.(*sqlite).writer
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.led && len(w.queue) == 0
+// beginning is a database that tells when a transaction is about to begin.
+type beginning struct {
+	*sqlite
+	begins chan struct{}
+}
+
+func (b beginning) begin(s *session, relaxed bool) error {
+	close(b.begins)
+	return b.sqlite.begin(s, relaxed)
 }
 
 // D4: another program that reads for long keeps the log from beginning anew. Nobody

@@ -3,8 +3,8 @@
 // SQL of the bridge.
 //
 // A write is one operation: a function over a *tx that sees what it wrote and
-// takes effect whole or not at all. On SQLite whoever comes first commits
-// whatever operations wait as one transaction (writer); readers use connections of
-// their own. Start reading at Open, then CreateRun and AppendRun, which carry a run
+// takes effect whole or not at all. On SQLite one goroutine commits whatever
+// operations wait as one transaction (writer); readers use connections of their own.
+// Start reading at Open, then CreateRun and AppendRun, which carry a run
 // from its first to its last event.
 package store

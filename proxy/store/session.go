@@ -19,9 +19,8 @@ import (
 // names of parameters and the declared types of columns at every execution, which
 // cost an eighth of a transaction.
 type session struct {
-	conn  *sqlite3.Conn
-	kept  map[string]*prepared
-	wrote bool // something was run since this was reset that is no SELECT
+	conn *sqlite3.Conn
+	kept map[string]*prepared
 }
 
 // prepared is a statement, and whether somebody is reading from it.
@@ -45,7 +44,6 @@ func newSession(conn *sqlite3.Conn) *session {
 
 // stmt is the statement for a text, with its arguments. The caller lets it go.
 func (s *session) stmt(text string, args in) (*prepared, error) {
-	s.wrote = s.wrote || !strings.HasPrefix(text, "SELECT")
 	p := s.kept[text]
 	if p == nil || p.busy {
 		var err error

@@ -48,13 +48,8 @@ func group(t *testing.T, s *Store, ops ...func(*tx) error) []error {
 	return errs
 }
 
-// waiting tells how many operations wait for their turn.
-func waiting(s *Store) int {
-	w := s.db.(*sqlite).writer
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.queue)
-}
+// waiting is how many operations are queued.
+func waiting(s *Store) int { return len(s.db.(*sqlite).writer.queue) }
 
 func until(t *testing.T, holds func() bool) {
 	t.Helper()
@@ -119,30 +114,26 @@ func TestFailingOperationLeavesNeighboursAlone(t *testing.T) {
 	}
 }
 
-// An operation that fails after it wrote costs its neighbours one more try; one
-// that had not written yet costs them nothing.
-func TestOnlyWhatWasWrittenIsRunAgain(t *testing.T) {
+// An operation that fails costs its neighbours no second try, whether or not it has
+// written.
+func TestNeighboursOfAFailureAreRunOnce(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name  string
-		fails func(*tx) error
-		runs  int
-	}{
-		{"after a look", func(t *tx) error {
+	for name, fails := range map[string]func(*tx) error{
+		"after a look": func(t *tx) error {
 			return t.get(`SELECT name FROM agents_seen WHERE name = 'nobody'`, nil, out{new(string)})
-		}, 1},
-		{"after a write", note("x", errors.New("boom")), 2},
+		},
+		"after a write": note("x", errors.New("boom")),
 	} {
 		s, runs := openInside(t), 0
 		counted := func(t *tx) error {
 			runs++
 			return note("a", nil)(t)
 		}
-		if errs := group(t, s, counted, c.fails, note("b", nil)); errs[0] != nil || errs[1] == nil || errs[2] != nil {
-			t.Fatalf("%s: errors %v", c.name, errs)
+		if errs := group(t, s, counted, fails, note("b", nil)); errs[0] != nil || errs[1] == nil || errs[2] != nil {
+			t.Fatalf("%s: errors %v", name, errs)
 		}
-		if got := noted(t, s); !sameNames(got, []string{"a", "b"}) || runs != c.runs {
-			t.Errorf("%s: got %v after %d runs", c.name, got, runs)
+		if got := noted(t, s); !sameNames(got, []string{"a", "b"}) || runs != 1 {
+			t.Errorf("%s: got %v after %d runs", name, got, runs)
 		}
 	}
 }
@@ -164,7 +155,7 @@ func TestLostTransactionIsRunAgainOneByOne(t *testing.T) {
 	if errs[0] != nil || errs[1] == nil || errs[2] != nil {
 		t.Fatalf("errors %v", errs)
 	}
-	if got := noted(t, s); !sameNames(got, []string{"a", "b"}) || runs != 3 {
+	if got := noted(t, s); !sameNames(got, []string{"a", "b"}) || runs != 2 {
 		t.Fatalf("got %v after %d runs", got, runs)
 	}
 	if err := s.write(context.Background(), note("c", nil)); err != nil {
@@ -198,6 +189,50 @@ func TestCallerThatGivesUpInTimeLeavesNothing(t *testing.T) {
 	}
 	if got := noted(t, s); !sameNames(got, []string{"next"}) {
 		t.Fatalf("got %v", got)
+	}
+}
+
+// Closing waits for what was queued, and refuses what comes later.
+func TestCloseLetsQueuedOperationsFinish(t *testing.T) {
+	t.Parallel()
+	s := openInside(t)
+	w := s.db.(*sqlite).writer
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	write := func(do func(*tx) error) {
+		all.Go(func() {
+			if err := s.write(context.Background(), do); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	write(func(*tx) error {
+		close(entered)
+		<-leave
+		return nil
+	})
+	<-entered
+	ran := 0
+	for i := range 3 {
+		write(func(*tx) error {
+			ran++
+			return nil
+		})
+		until(t, func() bool { return waiting(s) == i+1 })
+	}
+	all.Go(w.close)
+	until(t, func() bool {
+		w.gate.RLock()
+		defer w.gate.RUnlock()
+		return w.closed
+	})
+	if err := s.write(context.Background(), note("late", nil)); !errors.Is(err, errClosed) {
+		t.Errorf("after the closing: %v", err)
+	}
+	close(leave)
+	all.Wait()
+	if ran != 3 {
+		t.Errorf("%d of 3 were run", ran)
 	}
 }
 
