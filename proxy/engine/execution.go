@@ -230,6 +230,9 @@ func (x *execution) drive(ctx context.Context, events iter.Seq2[mapping.Event, e
 		if err := x.stillHolds(); err != nil {
 			return nil, err
 		}
+		if err := mapping.CheckNames(&ev); err != nil {
+			return nil, err
+		}
 		if ev.Head.Step != nil {
 			x.agent.pace.took(time.Since(asked))
 		}
