@@ -109,6 +109,9 @@ bridge.yaml:5: auth.keys[2].id: "a" is taken by a key above; ids must differ
 bridge.yaml:5: auth.keys[2].key: is the same as a key above; keys must differ
 bridge.yaml:6: auth.keys[3].key: sha256: wants 64 hexadecimal digits after it
 bridge.yaml:7: auth.keys[4].key: is missing; write env:NAME, file:PATH or sha256:HEX`},
+		{"keys that no database can keep", "auth:\n  keys:\n    - {id: \"a\\0\", tenant: \"\\0\", key: '" + key16 + "'}\n" + agentLine,
+			nil, `bridge.yaml:3: auth.keys[0].id: holds U+0000, which cannot be stored; leave it out
+bridge.yaml:3: auth.keys[0].tenant: holds U+0000, which cannot be stored; leave it out`},
 		{"names and networks", "hosts: ['http://x']\ntrusted_proxies: [10.0.0.0/8, x]" + agentLine,
 			nil, `bridge.yaml:1: hosts[0]: cannot be "http://x"; write a name without scheme and port, like bridge.local
 bridge.yaml:2: trusted_proxies[1]: cannot be "x"; write an address or a network, like 10.0.0.0/8`},

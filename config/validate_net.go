@@ -107,11 +107,20 @@ func (l *loader) checkAuth() {
 		case ids[k.ID]:
 			l.complain(at+".id", "%q is taken by a key above; ids must differ", k.ID)
 		}
+		l.checkText(at+".id", k.ID)
+		l.checkText(at+".tenant", k.Tenant)
 		l.checkKey(at+".key", k.Key, keys)
 		l.checkKeyAgents(at+".agents", k.Agents)
 		l.atLeast(at+".queue", int64(k.Queue), 0)
 		l.checkRights(at+".rights", k.Rights)
 		ids[k.ID], keys[k.Key] = true, true
+	}
+}
+
+// checkText refuses what no database can keep as a text. YAML is UTF-8 in any case.
+func (l *loader) checkText(at, s string) {
+	if strings.Contains(s, "\x00") {
+		l.complain(at, "holds U+0000, which cannot be stored; leave it out")
 	}
 }
 

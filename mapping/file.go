@@ -188,7 +188,9 @@ func (f *File) decodeObject(b json.RawMessage) error {
 		return err
 	}
 	o := members{list: object}
-	f.MIMEType, _ = stringOf(o.get("mimeType"))
+	if f.MIMEType, _ = stringOf(o.get("mimeType")); !IsText(f.MIMEType) {
+		return errors.New("its mimeType is not UTF-8 without U+0000")
+	}
 	modified, _ := stringOf(o.get("modified_at"))
 	f.ModifiedAt = parseFileTime(modified)
 	if f.Reference, _ = stringOf(o.get("artifact_id")); f.Reference != "" {

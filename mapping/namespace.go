@@ -21,6 +21,9 @@ func CheckKey(key string) error {
 	if len(key) > KeyBytes {
 		return invalidAt("key", "has %d bytes; %d are allowed", len(key), KeyBytes)
 	}
+	if !IsText(key) {
+		return invalidAt("key", "must be UTF-8 without U+0000")
+	}
 	return nil
 }
 
@@ -40,6 +43,9 @@ func CheckNamespace(ns []string) error {
 		}
 		if len(label) > LabelBytes {
 			return invalidAt("namespace", "a label has %d bytes; %d are allowed", len(label), LabelBytes)
+		}
+		if !IsText(label) {
+			return invalidAt("namespace", "labels must be UTF-8 without U+0000")
 		}
 	}
 	return nil

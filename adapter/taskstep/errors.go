@@ -111,7 +111,7 @@ func appendRest(b []byte, e *mapping.Error) []byte {
 // complaint is one thing wrong with a request, in the form that servers of
 // this protocol made with FastAPI use in "detail".
 type complaint struct {
-	Loc []string `json:"loc"` // body or query, then the field
+	Loc []string `json:"loc"` // body, query or header, then the field
 	Msg string   `json:"msg"`
 }
 

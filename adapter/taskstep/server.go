@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -117,12 +116,23 @@ func (s *server) handle(op operation) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ref, err := s.ref(r)
 		if err == nil {
+			err = keyFault(r.Header)
+		}
+		if err == nil {
 			err = op(w, r, ref)
 		}
 		if err != nil {
 			s.fail(w, r, err)
 		}
 	})
+}
+
+// keyFault refuses an Idempotency-Key that is no text.
+func keyFault(h http.Header) error {
+	if mapping.IsText(h.Get(idempotencyKey)) {
+		return nil
+	}
+	return invalid("header", idempotencyKey, "UTF-8 without U+0000")
 }
 
 // ref reads from the path which task of which agent is meant.
@@ -158,11 +168,10 @@ func (s *server) agent(chosen string) (string, error) {
 	return s.face.DefaultAgent, nil
 }
 
-// storable tells whether an id could be one of ours. Any other string is a
-// legal id too, of something that is not there; it is not worth a query, and
-// some databases refuse it.
+// storable reports whether an id could be one of ours. Any other string is a
+// legal id too, of something that is not there; it is not worth a query.
 func storable(id string) bool {
-	return len(id) <= 256 && utf8.ValidString(id) && !strings.ContainsRune(id, 0)
+	return len(id) <= 256 && mapping.IsText(id)
 }
 
 func (s *server) refuseMethod(allowed []string) http.Handler {

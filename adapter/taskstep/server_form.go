@@ -68,6 +68,9 @@ func (f *form) file(limit int64) (*incoming, error) {
 		return nil, f.fail(invalid("body", "file", "a part with a file name and the file's bytes"))
 	}
 	name, mimeType := fileName(part), part.Header.Get("Content-Type")
+	if !mapping.IsText(mimeType) {
+		return nil, f.fail(invalid("body", "file", "a part whose Content-Type is UTF-8 without U+0000"))
+	}
 	up := &incoming{mimeType: mimeType, Reader: &formFile{form: f, part: part}}
 	if f.folder == nil {
 		if err := f.setAside(up, limit); err != nil {

@@ -288,3 +288,24 @@ func FuzzRequest(f *testing.F) {
 		}
 	})
 }
+
+// A key that is no text is refused in the dialect's own form, and nothing is made.
+func TestIdempotencyKeyIsText(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newFake())
+	task, before := s.newTask("hi"), s.written()
+	for _, path := range []string{v1Path + "/tasks", task + "/steps"} {
+		req, err := http.NewRequest("POST", s.url+path, strings.NewReader(`{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"Content-Type": {plain}, idempotencyKey: {"\xff"}}
+		want := `"detail":[{"loc":["header","Idempotency-Key"],"msg":"must be UTF-8 without U+0000"}]`
+		if a := s.send(req); a.status != 422 || !strings.Contains(a.body, want) {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	if after := s.written(); after != before {
+		t.Errorf("%d things were written", after-before)
+	}
+}

@@ -107,6 +107,7 @@ func TestE13UploadRefusals(t *testing.T) {
 		status                  int
 	}{
 		{"no body", formType, "", 422},
+		{"a type that is no UTF-8", formType, strings.Replace(file, "text/plain", "text/\xff", 1) + closing, 422},
 		{"no parts", formType, closing, 422},
 		{"no file part", formType, rel("src") + closing, 422},
 		{"file without a name", formType, fieldPart("file", "x") + closing, 422},

@@ -334,3 +334,18 @@ func TestCommandOfRemoteGraph(t *testing.T) {
 		t.Errorf("a command to another graph: %d", code)
 	}
 }
+
+// A key that is no text is refused wherever it is sent, and nothing is made.
+func TestIdempotencyKeyIsText(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	srv := f.serve(t)
+	for _, path := range []string{"/threads", "/runs", "/runs/wait", "/runs/batch", aThread + "/runs", "/runs/crons"} {
+		if status := send(t, "POST", srv.URL+path, `{}`, "Idempotency-Key", "\xff"); status != 422 {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+	if len(f.written) > 0 {
+		t.Errorf("something was written: %v", f.written)
+	}
+}

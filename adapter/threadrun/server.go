@@ -2,8 +2,10 @@ package threadrun
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +49,7 @@ func (s *server) mount(r *mux.Router) {
 
 func (s *server) handle(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := queryFault(r.URL.RawQuery)
+		err := firstOf(queryFault(r.URL.RawQuery), keyFault(r.Header))
 		if err == nil {
 			err = h(s, w, r)
 		}
@@ -58,16 +60,36 @@ func (s *server) handle(h handler) http.Handler {
 }
 
 // queryFault refuses what Go's reader of queries would leave out in silence, as
-// if the parameter had not been sent.
+// if the parameter had not been sent, and parameters that are no text.
 func queryFault(raw string) error {
 	if raw == "" {
 		return nil
 	}
-	if _, err := url.ParseQuery(raw); err != nil {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
 			"The query behind the ? cannot be read: parameters are name=value, joined by &, with other signs as %%XX. Encode the values.")
 	}
-	return nil
+	var errs []complaint
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if slices.ContainsFunc(values[name], func(v string) bool { return !mapping.IsText(v) }) {
+			errs = append(errs, noText(name))
+		}
+	}
+	return invalid(errs)
+}
+
+// keyFault refuses an Idempotency-Key that is no text.
+func keyFault(h http.Header) error {
+	if mapping.IsText(h.Get(idempotencyKey)) {
+		return nil
+	}
+	return invalid([]complaint{noText(idempotencyKey)})
+}
+
+// noText is the complaint about what names something and is no mapping.IsText.
+func noText(field string) complaint {
+	return complaint{field, field + " must be UTF-8 without U+0000"}
 }
 
 func endsInID(template string) bool {

@@ -227,7 +227,7 @@ func (o *fields) textOrTexts(name string, allowed []string) []string {
 	case 0:
 		return nil
 	case '"':
-		list = []string{unquote(v)}
+		list = []string{o.text(name)}
 	case '[':
 		list = o.texts(name)
 	default:

@@ -90,8 +90,17 @@ func kindName(v json.RawMessage) string {
 func (o *fields) object(name string) json.RawMessage { return o.typed(name, '{', "an object") }
 func (o *fields) list(name string) json.RawMessage   { return o.typed(name, '[', "a list") }
 
+// text returns a member that must be a text, see mapping.IsText; "" when absent.
 func (o *fields) text(name string) string {
-	return unquote(o.typed(name, '"', "a string"))
+	return o.checked(name, unquote(o.typed(name, '"', "a string")))
+}
+
+// checked complains about what is no text.
+func (o *fields) checked(name, s string) string {
+	if !mapping.IsText(s) {
+		*o.errs = append(*o.errs, noText(o.path+name))
+	}
+	return s
 }
 
 func unquote(v json.RawMessage) string {
@@ -184,7 +193,7 @@ func (o *fields) texts(name string) []string {
 			o.complain(name+"."+strconv.Itoa(i), "must be a string, not %s", kindName(e))
 			return nil
 		}
-		out = append(out, unquote(e))
+		out = append(out, o.checked(name+"."+strconv.Itoa(i), unquote(e)))
 	}
 	return out
 }

@@ -217,6 +217,9 @@ func (x *execution) drive(ctx context.Context, events iter.Seq2[mapping.Event, e
 		if err := x.stillHolds(); err != nil {
 			return nil, err
 		}
+		if err := mapping.CheckNames(&ev); err != nil {
+			return nil, err
+		}
 		if ev.Kind == mapping.KindEnd {
 			x.rec.agree(ev)
 			return ev.Head.Outcome, nil

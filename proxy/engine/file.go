@@ -97,6 +97,9 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 	if err != nil {
 		return mapping.Artifact{}, err
 	}
+	if err := mapping.CheckRemote(remoteID); err != nil {
+		return mapping.Artifact{}, err
+	}
 	now := f.x.now()
 	a := mapping.Artifact{
 		ID: mapping.ArtifactID(f.x.run.ThreadID, clean), ThreadID: f.x.run.ThreadID, TaskID: f.x.run.TaskID, Path: clean,

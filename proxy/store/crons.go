@@ -202,7 +202,7 @@ func (s *Store) DueCrons(ctx context.Context, now time.Time, limit int) (list []
 func (s *Store) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
 	return s.write(ctx, func(t *tx) error {
 		_, err := t.exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,
-			c.Tenant, c.ID, micros(c.Next), micros(next), why)
+			c.Tenant, c.ID, micros(c.Next), micros(next), mapping.ToText(why))
 		return err
 	})
 }

@@ -113,13 +113,13 @@ func (s *Store) Delivered(ctx context.Context, d Delivery) error {
 
 // DeliveryFailed notes a failed attempt and why; the next one is due after wait.
 func (s *Store) DeliveryFailed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.micros()+wait.Microseconds(), why)
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.micros()+wait.Microseconds(), mapping.ToText(why))
 }
 
 // DeliveryDead gives a delivery up. Its row stays, with the reason, for a while
 // (SweepOutbox).
 func (s *Store) DeliveryDead(ctx context.Context, d Delivery, why string) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.micros(), why)
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.micros(), mapping.ToText(why))
 }
 
 // DeliveryReturned gives a claimed delivery back as if it had not been tried.

@@ -12,6 +12,7 @@ import (
 // SQLSTATE codes (PostgreSQL documentation, appendix "Error Codes").
 const (
 	pgDuplicate   = "23505"
+	pgNoText      = "22021" // character_not_in_repertoire: U+0000, or bytes that are not UTF-8
 	pgDiskFull    = "53100"
 	pgSerialize   = "40001"
 	pgDeadlock    = "40P01"
@@ -63,6 +64,8 @@ func (p *postgres) classify(err error) error {
 	}
 	state := stateOf(err)
 	switch {
+	case state == pgNoText:
+		return caused(err, mapping.Invalid, mapping.CodeInvalid, "An id, key or other name must be UTF-8 without U+0000.")
 	case state == pgDiskFull:
 		return caused(err, mapping.StorageFull, codeStorageFull, "The bridge's database cannot grow: its disk is full. Nothing was written; reading still works. Free some space and try again.")
 	case passing(err), strings.HasPrefix(state, "53"), strings.HasPrefix(state, "58"), strings.HasPrefix(state, "XX"), strings.HasPrefix(state, "28"):

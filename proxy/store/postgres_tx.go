@@ -93,7 +93,7 @@ func (a *answer) close() error {
 // send sends a statement after all that waits.
 func (c *pgTx) send(text string, args in) (*answer, error) {
 	if c.begin == nil && len(c.kept) == 0 {
-		rows, err := c.conn.Query(c.ctx, text, ready(args)...)
+		rows, err := c.conn.Query(c.ctx, text, args...)
 		return &answer{rows: rows}, err
 	}
 	batch, err := c.flush(statement{text, args})
@@ -115,9 +115,9 @@ func (c *pgTx) flush(last statement) (pgx.BatchResults, error) {
 		b.Queue(text)
 	}
 	for _, st := range c.kept {
-		b.Queue(st.text, ready(st.args)...)
+		b.Queue(st.text, st.args...)
 	}
-	b.Queue(last.text, ready(last.args)...)
+	b.Queue(last.text, last.args...)
 	begin, put := c.begin, c.kept
 	c.begin, c.kept = nil, nil
 	results := c.conn.SendBatch(c.ctx, &b)
@@ -160,17 +160,6 @@ func (c *pgTx) rollback() {
 	}
 }
 
-// ready makes texts storable.
-func ready(args in) in {
-	for i, a := range args {
-		if s, ok := a.(string); ok && !storable(s) {
-			args = append(in(nil), args...)
-			args[i] = toText(s)
-		}
-	}
-	return args
-}
-
 // scan reads the columns of a row as the other database would give them.
 func (a *answer) scan(dest ...any) error {
 	to := dest
@@ -180,15 +169,7 @@ func (a *answer) scan(dest ...any) error {
 			to[i] = (*intFlag)(flag)
 		}
 	}
-	if err := a.rows.Scan(to...); err != nil {
-		return err
-	}
-	for _, d := range dest {
-		if s, ok := d.(*string); ok {
-			*s = ofText(*s)
-		}
-	}
-	return nil
+	return a.rows.Scan(to...)
 }
 
 // intFlag reads a truth value that is kept as a number.

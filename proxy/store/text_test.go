@@ -6,16 +6,18 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
 )
 
-// Ids, keys and names come from outside: whatever they hold is kept as it is,
-// and can be asked for.
+// Ids, keys and names come from outside: whatever text they hold is kept as it is, and can
+// be asked for. U+10FFFF and what follows it is how earlier versions wrote U+0000 and
+// bytes that are not UTF-8 into PostgreSQL: that goes by the name it is stored with.
 func TestTextsAreKeptWhateverTheyHold(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
-		for _, text := range []string{"\x00", "a\x00b", "\xff\xfe", "\U0010FFFF", "\U0010FFFFff", "a\U0010FFFF\x00", "日本\U0001F600", "\xf4\x8f\xbf", strings.Repeat("\x00", 99)} {
+		for _, text := range []string{"\U0010FFFF", "\U0010FFFF00", "a\U0010FFFFffb", "日本\U0001F600", "\x01\n\x7f", strings.Repeat("é", 99)} {
 			n := newRun("t"+text, mapping.StrategyReject)
 			n.Thread = &mapping.Thread{ID: "t" + text}
 			n.Task.Input = text
@@ -39,9 +41,40 @@ func TestTextsAreKeptWhateverTheyHold(t *testing.T) {
 				t.Error(d)
 			}
 		}
-		_, err := b.Thread(b.ctx, "\x00nope\xff")
+	})
+}
+
+// What PostgreSQL does not keep is refused everywhere before it comes to the database;
+// where it comes there all the same, it is a mistake of the request, which trying again
+// does not mend.
+func TestPostgresRefusesWhatIsNoText(t *testing.T) {
+	t.Parallel()
+	b := openAt(t, storetest.Schema(t), store.Options{})
+	for _, text := range []string{"\x00", "a\x00b", "\xff\xfe", "\xf4\x8f\xbf"} {
+		_, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: text}})
+		wantClass(t, err, mapping.Invalid, mapping.CodeInvalid)
+		_, err = b.Thread(b.ctx, text)
+		wantClass(t, err, mapping.Invalid, mapping.CodeInvalid)
+		n := newThreadRun()
+		n.Run.TaskID, n.Task.ID = text, text
+		_, err = b.CreateRun(b.ctx, n)
+		wantClass(t, err, mapping.Invalid, mapping.CodeInvalid)
+		_, err = b.Thread(b.ctx, n.Run.ThreadID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
-		_, err = b.Run(b.ctx, "\x00", "\xff")
-		wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
+	}
+}
+
+// The words of a failure are kept, though an agent or a receiver had a say in them.
+func TestFailuresAreKeptAsText(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		b.hooked("http://h/1")
+		list, _ := b.due(1, nil)
+		b.ok(b.DeliveryFailed(b.ctx, list[0], "a\x00b\xff", 0))
+		list, _ = b.due(1, nil)
+		if got := list[0].Error; got != "a\uFFFDb\uFFFD" {
+			t.Errorf("kept %q", got)
+		}
 	})
 }
