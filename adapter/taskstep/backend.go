@@ -10,7 +10,6 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/go-resty/resty/v2"
 	"go.uber.org/zap"
 )
 
@@ -19,13 +18,11 @@ import (
 type backend struct {
 	up      adapter.Upstream
 	base    address
-	reads   *resty.Client // GETs, which may be repeated
-	steps   *resty.Client // POSTs, which are never repeated
+	to      *upstream.Client
 	site    atomic.Pointer[site]
 	probing chan struct{}   // held by whoever probes
 	created adapter.Longest // how long creations of tasks took
 	settle  time.Duration   // the shortest time for which is looked for what a lost answer was about
-	secrets []string
 	log     *zap.Logger
 }
 
@@ -47,7 +44,7 @@ func detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer b.freshConnection()
+	defer b.to.CloseIdle()
 	_, how, err := b.probe(ctx)
 	return how == fitYes, err
 }
@@ -61,9 +58,11 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 	if b.log == nil {
 		b.log = zap.NewNop()
 	}
-	b.reads = newClient(up, upstream.Transport(up, readIdle))
-	b.steps = newClient(up, upstream.Transport(up, stepIdle)).SetHeader("Content-Type", jsonType).SetHeader("Accept", jsonType)
-	b.secrets = secretsOf(b)
+	limit := int64(up.Limits.Event)
+	if limit <= 0 {
+		limit = defaultEvent
+	}
+	b.to = upstream.New(up, upstream.Options{Root: base.root, Limit: limit})
 	return b, nil
 }
 

@@ -23,11 +23,10 @@ func (d *drive) create() error {
 			return err
 		}
 		begun := time.Now()
-		ans, err := d.post(upstream.As(d.ctx, upstream.OpCreate), d.root()+"/tasks", d.createBody())
-		var broken *brokenError
+		ans, err := d.post(d.ctx, upstream.OpCreate, d.root()+"/tasks", d.createBody())
 		switch {
-		case errors.As(err, &broken):
-			return d.findCreated(broken)
+		case upstream.Is(err, upstream.Broken):
+			return d.findCreated(err)
 		case errors.Is(err, errTooLarge):
 			return d.tooLarge()
 		case err != nil:

@@ -6,19 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
 
 const (
 	codeStopped = "stopped"
-	errorBody   = 64 << 10 // what is read of an error's body
-	errorText   = 200      // what is shown of it, in characters
+	errorText   = 200 // what is shown of it, in characters
 )
 
 // fail makes an error about the agent; what follows "The agent "x" at host ".
@@ -29,7 +28,10 @@ func (b *backend) fail(code, format string, args ...any) *mapping.Error {
 // away: nobody took the call.
 func (b *backend) away(err error) *mapping.Error {
 	e := b.fail(mapping.CodeUpstreamUnreachable, "cannot be reached. Check that it runs and that its url is right.")
-	e.Err = bare(err)
+	e.Err = err
+	if f := upstream.Of(err); f != nil {
+		e.Err = f.Err // nobody asks this error what kind of failure it was
+	}
 	return e
 }
 
@@ -50,9 +52,9 @@ func (b *backend) unreachable(ctx context.Context, err error) error {
 		return b.tooLarge()
 	}
 	b.forget()
-	if errors.Is(err, context.DeadlineExceeded) {
+	if f := upstream.Of(err); f != nil && f.Slow {
 		e := b.fail(mapping.CodeUpstreamUnreachable, "did not answer a GET within %s.", b.readTimeout())
-		e.Err = bare(err)
+		e.Err = err
 		return e
 	}
 	return b.away(err)
@@ -163,31 +165,7 @@ func (b *backend) words(ans *response) string {
 }
 
 // redact takes our own credentials out of a text.
-func (b *backend) redact(s string) string {
-	for _, secret := range b.secrets {
-		s = strings.ReplaceAll(s, secret, "[hidden]")
-	}
-	return s
-}
-
-// secretsOf lists what must never be shown: header values, also without their
-// scheme, and the password of the URL.
-func secretsOf(b *backend) []string {
-	var list []string
-	add := func(s string) {
-		if s = strings.TrimSpace(s); len(s) >= 4 {
-			list = append(list, s)
-		}
-	}
-	add(b.base.password)
-	for _, secret := range b.up.Config.Headers {
-		add(secret.Reveal())
-		if _, credential, ok := strings.Cut(secret.Reveal(), " "); ok {
-			add(credential)
-		}
-	}
-	return list
-}
+func (b *backend) redact(s string) string { return b.to.Redact(s) }
 
 // clip folds blanks and control characters and cuts after n characters.
 func clip(s string, n int) string {
@@ -198,13 +176,4 @@ func clip(s string, n int) string {
 		return s
 	}
 	return string([]rune(s)[:n]) + "…"
-}
-
-// bare takes the URL out of an error of net/http: it may hold a password.
-func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
 }

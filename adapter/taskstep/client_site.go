@@ -60,7 +60,6 @@ func parseProfile(p string) (site, bool) {
 type address struct {
 	root     string   // no slash at its end
 	host     string   // for messages
-	password string   // of the URL's user; to be redacted
 	prefixes []string // where to look, likelier first
 }
 
@@ -73,7 +72,6 @@ func parseBase(raw string) (address, error) {
 	}
 	u.RawQuery, u.Fragment, u.RawFragment = "", "", ""
 	b := address{host: u.Host, prefixes: []string{prefixV1, prefixOld}}
-	b.password, _ = u.User.Password()
 	b.root = strings.TrimRight(u.String(), "/")
 	for _, end := range []string{prefixV1, "/ap/v1", prefixOld} {
 		if root, ok := strings.CutSuffix(b.root, end); ok && !(end == prefixOld && strings.HasSuffix(root, "/agents")) {

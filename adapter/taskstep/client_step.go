@@ -22,12 +22,11 @@ func (d *drive) next() (remoteStep, error) {
 	if len(d.queue) == 0 {
 		begun := time.Now()
 		step, err := d.step(d.words())
-		var broken *brokenError
-		if !errors.As(err, &broken) {
+		if !upstream.Is(err, upstream.Broken) {
 			d.longest = max(d.longest, time.Since(begun))
 			return step, err
 		}
-		if d.queue, err = d.resolve(broken); err != nil {
+		if d.queue, err = d.resolve(err); err != nil {
 			return remoteStep{}, err
 		}
 	}
@@ -59,7 +58,7 @@ func (d *drive) step(words *string) (remoteStep, error) {
 	if words != nil {
 		body = append(append([]byte(`{"input":`), quote(*words)...), '}')
 	}
-	ans, err := d.post(upstream.As(d.ctx, upstream.OpStep), d.taskPath("/steps"), body)
+	ans, err := d.post(d.ctx, upstream.OpStep, d.taskPath("/steps"), body)
 	if errors.Is(err, errTooLarge) {
 		return remoteStep{}, d.tooLarge()
 	} else if err != nil {

@@ -5,10 +5,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -364,16 +364,45 @@ func TestDroppedAfter500(t *testing.T) {
 func TestA9DialsAgain(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.JS)
-	b := backendOf(t, agent).(*backend)
-	dials, dialer := 0, net.Dialer{}
-	b.steps.GetClient().Transport = &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if dials++; dials <= len(pauses) {
-			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
-		}
-		return dialer.DialContext(ctx, network, addr)
-	}}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close() // the agent is there again when it was not reached twice
+	up := adaptertest.Upstream("http://" + l.Addr().String())
+	up.Meter = &opener{t: t, address: l.Addr().String(), agent: agent}
+	b, err := newBackend(up)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.site.Store(&site{prefix: prefixV1, kind: kindJS})
 	mustSucceed(t, runTask(t, b, adaptertest.NewTask(nil)))
 	if c := agent.Counts(); c.Creates != 1 || c.Steps != 3 {
 		t.Errorf("%+v", c)
 	}
+}
+
+// opener starts an agent when it was not reached twice.
+type opener struct {
+	t       *testing.T
+	address string
+	agent   http.Handler
+	missed  int
+}
+
+func (o *opener) UpstreamCall(_, _, outcome string, _ time.Duration) {
+	if outcome != "unreachable" {
+		return
+	}
+	if o.missed++; o.missed != 2 {
+		return
+	}
+	l, err := net.Listen("tcp", o.address)
+	if err != nil {
+		o.t.Error(err)
+		return
+	}
+	srv := &httptest.Server{Listener: l, Config: &http.Server{Handler: o.agent}}
+	srv.Start()
+	o.t.Cleanup(srv.Close)
 }

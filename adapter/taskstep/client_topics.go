@@ -3,9 +3,9 @@ package taskstep
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -42,11 +42,10 @@ func (d *drive) openTopic() error {
 	if d.topic != "" || !d.site.topics || d.task.Run.Multitask == mapping.StrategyConcurrent {
 		return nil
 	}
-	ans, err := d.post(d.ctx, topicsPath, d.topicBody())
-	var broken *brokenError
+	ans, err := d.post(d.ctx, upstream.OpWrite, topicsPath, d.topicBody())
 	switch {
-	case errors.As(err, &broken):
-		return d.away(broken)
+	case upstream.Is(err, upstream.Broken):
+		return d.away(err)
 	case err != nil:
 		return err
 	}

@@ -2,7 +2,6 @@ package taskstep
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"mime/multipart"
@@ -80,13 +79,11 @@ func (d *drive) upload(a mapping.Artifact) (taken bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	req := d.steps.R().SetHeader("Content-Type", contentType)
-	ans, err := d.postOnce(context.WithValue(upstream.As(d.ctx, upstream.OpUpload), uploadKey{}, form), req, d.uploadPath(a))
-	var broken *brokenError
+	ans, err := d.change(d.ctx, upstream.Call{Operation: upstream.OpUpload, Path: d.uploadPath(a), Type: contentType, Stream: form})
 	if replaced(err) {
 		return false, err
-	} else if errors.As(err, &broken) {
-		return false, d.away(broken)
+	} else if upstream.Is(err, upstream.Broken) {
+		return false, d.away(err)
 	} else if err != nil && !errors.Is(err, errTooLarge) {
 		return false, err
 	}
@@ -123,7 +120,7 @@ func (d *drive) uploadPath(a mapping.Artifact) string {
 // form wraps the file in a multipart body of known length: the folder in
 // relative_path (before the file: some servers read in order), the name with
 // the file.
-func (d *drive) form(a mapping.Artifact, body io.Reader) (*uploadBody, string, error) {
+func (d *drive) form(a mapping.Artifact, body io.Reader) (*upstream.Stream, string, error) {
 	var head bytes.Buffer
 	w := multipart.NewWriter(&head)
 	if dir := path.Dir(a.Path); dir != "." {
@@ -136,7 +133,7 @@ func (d *drive) form(a mapping.Artifact, body io.Reader) (*uploadBody, string, e
 	}
 	tail := "\r\n--" + w.Boundary() + "--\r\n"
 	size := int64(head.Len()) + a.Size + int64(len(tail))
-	return &uploadBody{io.MultiReader(&head, body, strings.NewReader(tail)), size}, w.FormDataContentType(), nil
+	return &upstream.Stream{Reader: io.MultiReader(&head, body, strings.NewReader(tail)), Size: size}, w.FormDataContentType(), nil
 }
 
 // fileHeader describes the file part. The JavaScript SDK reads a plain file

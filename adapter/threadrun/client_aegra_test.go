@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -94,7 +95,7 @@ func TestPages(t *testing.T) {
 	for name, page := range map[string]func(offset, limit int) ([]string, error){
 		"pages": func(offset, limit int) ([]string, error) {
 			if limit > pageLimit {
-				return nil, &answerError{status: 422}
+				return nil, &upstream.Failure{Kind: upstream.Refused, Status: 422}
 			}
 			return cut(offset, offset+limit), nil
 		},

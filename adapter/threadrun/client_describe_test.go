@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+
+	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
 // What a server says of its graph is asked for once, also that it cannot tell;
@@ -23,7 +25,7 @@ func TestDescriptionsAreKept(t *testing.T) {
 		"told":                 {200, true, 1, false},
 		"told, and then stale": {200, false, 3, false},
 		"cannot tell":          {500, true, 1, true},
-		"away":                 {0, true, 3 * retryTries, true}, // or more: the transport repeats a GET on a fresh connection
+		"away":                 {0, true, 3 * upstream.Tries, true}, // or more: the transport repeats a GET on a fresh connection
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -67,7 +68,7 @@ func (s *session) upstreamRun() (runWire, error) {
 	path := runPath(s.link.Remote, s.link.RemoteRun)
 	err := s.b.http.getJSON(s.ctx, path, &run)
 	switch {
-	case status(err) == http.StatusNotFound:
+	case upstream.Status(err) == http.StatusNotFound:
 		return run, s.lost("run")
 	case err == nil && run.Status == "":
 		err = s.b.http.bad(http.MethodGet, path, "field status is missing")
@@ -210,7 +211,7 @@ func (s *session) noteState() error {
 }
 
 func (s *session) complaint(e errorWire) string {
-	text := s.b.http.clean(orElse(e.Message, e.Error))
+	text := s.b.http.to.Redact(orElse(e.Message, e.Error))
 	if text == "" {
 		return fmt.Sprintf("Agent %q ended the run in error and did not say why.", s.b.up.Name)
 	}

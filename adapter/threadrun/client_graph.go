@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -58,7 +59,7 @@ func (b *backend) findTarget(ctx context.Context) (target, error) {
 	list, err := pages(func(offset, limit int) (page []assistantWire, err error) {
 		return page, b.http.askJSON(ctx, "/assistants/search", map[string]int{"limit": limit, "offset": offset}, &page)
 	}, func(a assistantWire) string { return a.ID })
-	switch status(err) {
+	switch upstream.Status(err) {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		return b.findAgent(ctx)
 	case 0:

@@ -1,43 +1,29 @@
 package threadrun
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/failpoint"
-	"github.com/go-resty/resty/v2"
 )
 
 const (
 	cancelTimeout = 5 * time.Second  // of telling an agent to stop that took too long
 	callTimeout   = 30 * time.Second // of a call that is answered at once
-	retryTries    = 3
-	retryMaxWait  = 5 * time.Second // longest Retry-After that is honoured, before it is spread
-	maxAnswer     = 64 << 20        // of one JSON answer: a whole state
+	maxAnswer     = 64 << 20         // of one JSON answer: a whole state
+	jsonType      = "application/json"
 )
 
-// client is the HTTP side of the backend. Reads may be asked again, so they
-// keep connections; a POST that changes something must not meet a connection
-// the server is about to close, so its idle connections are dropped sooner
-// than any known server drops them. No redirect is followed, no cookie kept:
-// the configured headers never leave for another host.
+// client is the HTTP side of the backend: it carries JSON, and words what goes wrong.
 type client struct {
-	agent   string // config name, for messages
-	host    string // of the URL, for messages
-	secrets []string
-	reads   *resty.Client
-	writes  *resty.Client
+	agent string // config name, for messages
+	host  string // of the URL, for messages
+	to    *upstream.Client
 }
 
 func newClient(up adapter.Upstream) (*client, error) {
@@ -46,184 +32,85 @@ func newClient(up adapter.Upstream) (*client, error) {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
 			"The URL of agent %q is not an http or https URL with a host.", up.Name)
 	}
-	c := &client{agent: up.Name, host: u.Host, secrets: secretsOf(up, u)}
-	c.reads = newResty(up, 30*time.Second)
-	c.writes = newResty(up, 2*time.Second)
-	return c, nil
+	return &client{agent: up.Name, host: u.Host, to: upstream.New(up, upstream.Options{Root: up.Config.URL, Limit: maxAnswer, Later: true})}, nil
 }
 
-func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
-	hc := &http.Client{
-		Transport:     upstream.Transport(up, idle),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	rc := resty.NewWithClient(hc).SetBaseURL(up.Config.URL).SetRetryCount(0).
-		SetDisableWarn(true).SetLogger(quiet{}).SetHeader("Accept", "application/json")
-	if up.Agent != "" {
-		rc.SetHeader("User-Agent", up.Agent)
-	}
-	rc.SetPreRequestHook(func(_ *resty.Client, r *http.Request) error {
-		adapter.AddHop(r, up.Hop)
-		return nil
-	})
-	for name, value := range up.Config.Headers {
-		rc.SetHeader(name, value.Reveal())
-	}
-	return rc
-}
-
-// quiet keeps resty from writing to the standard logger: what matters is in
-// the errors it returns.
-type quiet struct{}
-
-func (quiet) Errorf(string, ...any) {}
-func (quiet) Warnf(string, ...any)  {}
-func (quiet) Debugf(string, ...any) {}
-
-func (c *client) close() {
-	c.reads.GetClient().CloseIdleConnections()
-	c.writes.GetClient().CloseIdleConnections()
-}
+func (c *client) close() { c.to.CloseIdle() }
 
 // getJSON reads path into v. It is tried again while nobody answers or the
 // server says it is overloaded.
 func (c *client) getJSON(ctx context.Context, path string, v any) error {
-	return c.readJSON(ctx, http.MethodGet, path, nil, v)
+	return c.exchange(ctx, upstream.Call{Method: http.MethodGet, Path: path}, nil, v)
 }
 
 // askJSON is getJSON for questions that the API puts in a POST.
 func (c *client) askJSON(ctx context.Context, path string, body, v any) error {
-	return c.readJSON(upstream.As(ctx, upstream.OpRead), http.MethodPost, path, body, v)
-}
-
-func (c *client) readJSON(ctx context.Context, method, path string, body, v any) error {
-	for try := 1; ; try++ {
-		err := c.roundTrip(ctx, c.reads, method, path, body, v)
-		if err == nil || try == retryTries || !repeatable(err) || ctx.Err() != nil {
-			return err
-		}
-		if sleep(ctx, retryWait(err, try)) != nil {
-			return err
-		}
-	}
+	return c.exchange(ctx, upstream.Call{Method: http.MethodPost, Path: path, Asks: true}, body, v)
 }
 
 // writeJSON sends a call that changes something, v may be nil. It is tried
 // again only where the server cannot have taken it: no connection was made,
 // or it said to come again later.
 func (c *client) writeJSON(ctx context.Context, method, path string, body, v any) error {
-	for try := 1; ; try++ {
-		err := c.roundTrip(ctx, c.writes, method, path, body, v)
-		if err == nil || try == retryTries || !untouched(err) || ctx.Err() != nil {
-			return err
-		}
-		if sleep(ctx, retryWait(err, try)) != nil {
-			return err
-		}
-	}
+	return c.exchange(ctx, upstream.Call{Method: method, Path: path}, body, v)
 }
 
-func (c *client) roundTrip(ctx context.Context, rc *resty.Client, method, path string, body, v any) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	resp, err := c.send(ctx, rc, method, path, body, nil)
-	if err != nil {
+func (c *client) exchange(ctx context.Context, call upstream.Call, body, v any) error {
+	if err := put(&call, body); err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	call.Time = callTimeout
+	ans, err := c.to.Do(ctx, call)
+	if err != nil {
+		return c.failed(call, err)
+	}
 	if v == nil {
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
 		return nil
 	}
-	return c.decode(ctx, method, path, resp.Body, v)
+	return c.decode(call, ans.Body, v)
 }
 
-func (c *client) decode(ctx context.Context, method, path string, body io.Reader, v any) error {
-	raw, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
-	if err != nil {
-		return c.broken(ctx, method, path, err)
+// put gives a call its body; nil is none.
+func put(call *upstream.Call, body any) (err error) {
+	if body == nil {
+		return nil
 	}
-	if len(raw) > maxAnswer {
-		return c.bad(method, path, "it is longer than 64 MiB")
-	}
-	if err := json.Unmarshal(raw, v); err != nil {
-		return c.bad(method, path, jsonComplaint(err))
+	call.Type = jsonType
+	if call.Body, err = json.Marshal(body); err != nil {
+		return mapping.Classify(err)
 	}
 	return nil
 }
 
-// send does one exchange and returns the response of a 2xx answer, its body
-// open. Every other answer is an error.
-func (c *client) send(ctx context.Context, rc *resty.Client, method, path string, body any, header map[string]string) (*http.Response, error) {
-	req := rc.R().SetContext(ctx).SetDoNotParseResponse(true).SetHeaders(header)
-	if body != nil {
-		raw, err := json.Marshal(body)
-		if err != nil {
-			return nil, mapping.Classify(err)
-		}
-		req.SetHeader("Content-Type", "application/json").SetBody(bytes.NewReader(raw)) // bytes would be copied
+func (c *client) decode(call upstream.Call, raw []byte, v any) error {
+	if err := json.Unmarshal(raw, v); err != nil {
+		return c.bad(call.Method, call.Path, jsonComplaint(err))
 	}
-	asking(method)
-	resp, err := req.Execute(method, path)
-	asked(method)
+	return nil
+}
+
+// openOnce makes a call once, and leaves its answer open until ctx ends. body may be nil.
+func (c *client) openOnce(ctx context.Context, call upstream.Call, body any) (*http.Response, error) {
+	if err := put(&call, body); err != nil {
+		return nil, err
+	}
+	resp, err := c.to.OpenOnce(ctx, call)
 	if err != nil {
-		if resp != nil && resp.RawResponse != nil {
-			resp.RawResponse.Body.Close()
-		}
-		return nil, c.broken(ctx, method, path, err)
+		return nil, c.failed(call, err)
 	}
-	raw := resp.RawResponse
-	if raw.StatusCode/100 != 2 {
-		defer raw.Body.Close()
-		return nil, c.refused(method, path, raw)
-	}
-	return raw, nil
+	return resp, nil
 }
 
-// sleep waits unless ctx ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
+// waitJSON makes a call once whose answer takes as long as it takes, and reads it into v.
+func (c *client) waitJSON(ctx context.Context, call upstream.Call, body, v any) error {
+	resp, err := c.openOnce(ctx, call, body)
+	if err != nil {
+		return err
 	}
-}
-
-// retryWait is how long to wait before asking again: what the server said, as
-// far as that is reasonable, else a little more each time.
-func retryWait(err error, try int) time.Duration {
-	var a *answerError
-	if errors.As(err, &a) && a.retryAfter > 0 {
-		return adapter.Spread(min(a.retryAfter, retryMaxWait))
+	defer resp.Body.Close()
+	raw, err := c.to.Read(ctx, resp)
+	if err != nil {
+		return c.failed(call, err)
 	}
-	return adapter.Spread(time.Duration(try*try) * 50 * time.Millisecond)
-}
-
-// retryAfter reads the header of that name in both of its forms (RFC 9110,
-// section 10.2.3); 0 when there is none.
-func retryAfter(h http.Header) time.Duration {
-	value := strings.TrimSpace(h.Get("Retry-After"))
-	if n, err := strconv.Atoi(value); err == nil && n > 0 {
-		return time.Duration(min(n, 1<<30)) * time.Second // no overflow
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return 0
-}
-
-// asking and asked are the fail points of requests that change something.
-func asking(method string) {
-	if method != http.MethodGet {
-		failpoint.Hit(failpoint.AgentAsked)
-	}
-}
-
-func asked(method string) {
-	if method != http.MethodGet {
-		failpoint.Hit(failpoint.AgentAnswered)
-	}
+	return c.decode(call, raw, v)
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -23,7 +24,7 @@ func (b *backend) Cancel(ctx context.Context, link mapping.Link, runID string) e
 	switch {
 	case err != nil && link.RemoteRun != "": // it keeps no list: the link is all there is
 		return b.cancelRun(ctx, link.Remote, link.RemoteRun)
-	case status(err) == http.StatusNotFound:
+	case upstream.Status(err) == http.StatusNotFound:
 		return nil
 	}
 	for _, r := range list {
@@ -41,7 +42,7 @@ func (b *backend) Forget(ctx context.Context, link mapping.Link) error {
 		return nil
 	}
 	err := b.http.writeJSON(ctx, http.MethodDelete, threadPath(link.Remote), nil, nil)
-	if status(err) == http.StatusNotFound {
+	if upstream.Status(err) == http.StatusNotFound {
 		return nil
 	}
 	return err
@@ -78,7 +79,7 @@ func (b *backend) UpdateState(ctx context.Context, link mapping.Link, values jso
 // node: servers say so with 400, 422 or 500. What a proxy answers for its server, 502 or
 // 504, says nothing of the update, which may have taken place.
 func wantsNode(err error) bool {
-	switch status(err) {
+	switch upstream.Status(err) {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
 		return true
 	}
@@ -99,7 +100,7 @@ func (b *backend) updateError(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	switch status(err) {
+	switch upstream.Status(err) {
 	case http.StatusNotFound:
 		return &mapping.Error{Class: e.Class, Code: mapping.CodeUpstreamLost, Message: e.Message, Err: err}
 	case http.StatusMethodNotAllowed, http.StatusNotImplemented:

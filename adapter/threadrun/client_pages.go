@@ -1,5 +1,7 @@
 package threadrun
 
+import "github.com/apbridge/apbridge/adapter/upstream"
+
 const (
 	// pageLimit is the longest page the backend asks for: Aegra refuses more than 100.
 	pageLimit = 100
@@ -39,7 +41,7 @@ func nextPage[T any](offset int, page func(offset, limit int) ([]T, error)) ([]T
 	if err != nil || len(next) > 0 || offset == 0 {
 		return next, err
 	}
-	if next, err = page(offset, offset+pageLimit); status(err) != 0 {
+	if next, err = page(offset, offset+pageLimit); upstream.Status(err) != 0 {
 		return nil, nil
 	}
 	return next, err

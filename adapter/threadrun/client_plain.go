@@ -58,7 +58,7 @@ func (s *session) threadPlain() error {
 		return err
 	}
 	_, err := s.b.patchPlain(s.ctx, s.link, s.t.Values)
-	if status(err) == 0 || lostAnswer(err) {
+	if upstream.Status(err) == 0 || lostAnswer(err) {
 		return err
 	}
 	return s.seedByInput(err)
@@ -85,7 +85,7 @@ func (s *session) startPlain() error {
 	body := s.plainRequest()
 	begun := time.Now()
 	resp, err := s.openStream(http.MethodPost, "/runs/stream", body, "")
-	switch code := status(err); {
+	switch code := upstream.Status(err); {
 	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed:
 		return s.waitForPlain(body)
 	case lostAnswer(err) && s.ctx.Err() == nil:
@@ -117,11 +117,8 @@ func (s *session) waitForPlain(body plainCreate) error {
 	body.StreamMode = nil
 	var res plainResult
 	begun := time.Now()
-	resp, err := s.b.http.send(upstream.As(s.ctx, upstream.OpRun), s.b.http.writes, http.MethodPost, "/runs/wait", body, nil)
-	if err == nil {
-		defer resp.Body.Close()
-		err = s.b.http.decode(s.ctx, http.MethodPost, "/runs/wait", resp.Body, &res)
-	}
+	call := upstream.Call{Method: http.MethodPost, Path: "/runs/wait", Operation: upstream.OpRun}
+	err := s.b.http.waitJSON(s.ctx, call, body, &res)
 	switch {
 	case lostAnswer(err) && s.ctx.Err() == nil:
 		return s.lostPlain(err)
@@ -169,7 +166,7 @@ func (s *session) waitPlain() error {
 	for try := 0; ; try++ {
 		res, err := s.resultPlain(path)
 		switch {
-		case status(err) == http.StatusNotFound:
+		case upstream.Status(err) == http.StatusNotFound:
 			return s.lost("run")
 		case err == nil && !res.Run.active():
 			return s.endPlain(res)
@@ -178,7 +175,7 @@ func (s *session) waitPlain() error {
 		case err != nil && try >= len(s.b.pause.rejoin):
 			return s.unknown(err)
 		}
-		if sleep(s.ctx, s.b.pause.rejoin[min(try, len(s.b.pause.rejoin)-1)]) != nil {
+		if upstream.Sleep(s.ctx, s.b.pause.rejoin[min(try, len(s.b.pause.rejoin)-1)]) != nil {
 			return orSilent(err)
 		}
 	}
@@ -186,12 +183,8 @@ func (s *session) waitPlain() error {
 
 // resultPlain waits as long as it takes: the session's context ends it.
 func (s *session) resultPlain(path string) (res plainResult, err error) {
-	resp, err := s.b.http.send(upstream.As(s.ctx, upstream.OpFollow), s.b.http.reads, http.MethodGet, path, nil, nil)
-	if err != nil {
-		return res, err
-	}
-	defer resp.Body.Close()
-	return res, s.b.http.decode(s.ctx, http.MethodGet, path, resp.Body, &res)
+	call := upstream.Call{Method: http.MethodGet, Path: path, Operation: upstream.OpFollow}
+	return res, s.b.http.waitJSON(s.ctx, call, nil, &res)
 }
 
 // endPlain tells the result. The run's id stands for the checkpoint that such

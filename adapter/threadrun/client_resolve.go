@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -43,7 +44,7 @@ func (s *session) lookFor(look func(context.Context) (bool, error)) (found bool,
 		if found || err != nil && !mayPass(err) || rest <= 0 {
 			return found, err
 		}
-		if sleep(s.ctx, min(wait, rest)) != nil {
+		if upstream.Sleep(s.ctx, min(wait, rest)) != nil {
 			return false, err
 		}
 	}
@@ -56,9 +57,9 @@ func (s *session) lookForRun(before string, mustBeThere bool) (run *runWire, err
 	_, err = s.lookFor(func(ctx context.Context) (bool, error) {
 		r, err := s.findRun(ctx)
 		switch {
-		case status(err) == http.StatusNotFound && mustBeThere:
+		case upstream.Status(err) == http.StatusNotFound && mustBeThere:
 			return false, s.lost("thread")
-		case status(err) == http.StatusNotFound:
+		case upstream.Status(err) == http.StatusNotFound:
 			return false, nil
 		case err != nil || r == nil || r.ID == before:
 			return false, err
@@ -101,7 +102,7 @@ func (s *session) unresolved(broke, asked error) error {
 		what = "go on with the run"
 	}
 	told := "was told to " + what + ", but the connection broke before it answered"
-	switch code := status(broke); {
+	switch code := upstream.Status(broke); {
 	case broke == nil:
 		told = "may have been told to " + what + " by a process of the bridge that was stopped meanwhile"
 	case code != 0:

@@ -1,33 +1,13 @@
 package threadrun
 
 import (
-	"net/http"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
-
-// TestA13RetryAfterHasACap: what an agent asks for is waited, up to 5 s, and up to half as long
-// again by chance.
-func TestA13RetryAfterHasACap(t *testing.T) {
-	t.Parallel()
-	for value, want := range map[string]time.Duration{
-		"2": 2 * time.Second, "5": 5 * time.Second, "6": 5 * time.Second, "86400": 5 * time.Second, "10000000000": 5 * time.Second,
-		time.Now().Add(time.Hour).UTC().Format(http.TimeFormat): 5 * time.Second,
-		"": 50 * time.Millisecond, "soon": 50 * time.Millisecond, "-3": 50 * time.Millisecond,
-		time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat): 50 * time.Millisecond,
-	} {
-		refused := &answerError{status: 503, retryAfter: retryAfter(http.Header{"Retry-After": {value}})}
-		for range 20 {
-			if got := retryWait(refused, 1); got < want || got > want+want/2 {
-				t.Errorf("Retry-After %q: %s, want %s and up to half of it more", value, got, want)
-			}
-		}
-	}
-}
 
 // TestA13RetriesOfManyRuns: before an agent that is overloaded, or not there, a run makes three
 // attempts and no more, so that as many runs as may be under way at once (concurrency)
@@ -57,8 +37,8 @@ func TestA13RetriesOfManyRuns(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if n := a.Calls(routeStart); n > retryTries*runs {
-				t.Errorf("%d requests for %d runs, want %d at most", n, runs, retryTries*runs)
+			if n := a.Calls(routeStart); n > upstream.Tries*runs {
+				t.Errorf("%d requests for %d runs, want %d at most", n, runs, upstream.Tries*runs)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package threadrun
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -67,7 +69,7 @@ func (s *session) open(next bool) (stream io.ReadCloser, done bool, err error) {
 // is not named to every server: version 1.4.6 of the JavaScript one would begin all later runs
 // of the thread there, and LangGraph does the finished tasks of a superstep again.
 func wantsPoint(body runCreate, err error) bool {
-	return status(err) == http.StatusUnprocessableEntity && !busy(err) && body.saysNothing()
+	return upstream.Status(err) == http.StatusUnprocessableEntity && !busy(err) && body.saysNothing()
 }
 
 // createAtHead is create that names the thread's newest checkpoint as the place to go on
@@ -146,14 +148,14 @@ func (s *session) create(body runCreate) (*http.Response, error) {
 			return nil, again
 		case found:
 			return nil, nil
-		case try == len(s.b.pause.busy), !busy(err) && try+1 == retryTries:
+		case try == len(s.b.pause.busy), !busy(err) && try+1 == upstream.Tries:
 			return nil, s.gaveUp(err)
 		}
 		wait := adapter.Spread(s.b.pause.busy[try])
-		if untouched(err) && status(err) != 0 {
-			wait = retryWait(err, try+1)
+		if upstream.Untouched(err) && upstream.Status(err) != 0 {
+			wait = upstream.Wait(err, try+1)
 		}
-		if sleep(s.ctx, wait) != nil {
+		if upstream.Sleep(s.ctx, wait) != nil {
 			return nil, err
 		}
 	}
@@ -163,9 +165,9 @@ func (s *session) create(body runCreate) (*http.Response, error) {
 // error: give up with it. Neither: the POST may be sent again.
 func (s *session) afterRefusal(err error) (found bool, final error) {
 	switch {
-	case untouched(err):
+	case upstream.Untouched(err):
 		return false, nil
-	case busy(err), status(err) == http.StatusNotFound:
+	case busy(err), upstream.Status(err) == http.StatusNotFound:
 		return false, s.whyRefused(err)
 	case lostAnswer(err):
 		return s.lookup(err)
@@ -176,16 +178,16 @@ func (s *session) afterRefusal(err error) (found bool, final error) {
 // busy tells the refusal of a thread with an active run: 409 as documented,
 // 422 with a text from the JavaScript server.
 func busy(err error) bool {
-	var a *answerError
-	return errors.As(err, &a) && (a.status == http.StatusConflict ||
-		a.status == http.StatusUnprocessableEntity && strings.Contains(a.body, "already running"))
+	status := upstream.Status(err)
+	return status == http.StatusConflict ||
+		status == http.StatusUnprocessableEntity && bytes.Contains(upstream.Of(err).Body, []byte("already running"))
 }
 
 // whyRefused finds out what a 404, or a busy thread, means: servers answer
 // both for a thread they do not have.
 func (s *session) whyRefused(err error) error {
 	var th threadWire
-	if asked := s.b.http.getJSON(s.ctx, threadPath(s.link.Remote), &th); status(asked) == http.StatusNotFound {
+	if asked := s.b.http.getJSON(s.ctx, threadPath(s.link.Remote), &th); upstream.Status(asked) == http.StatusNotFound {
 		if s.creates {
 			return errNotMade
 		}
@@ -238,7 +240,7 @@ func (s *session) follow(body io.ReadCloser) error {
 			wait = pauses[failures]
 			failures++
 		}
-		if sleep(s.ctx, wait) != nil {
+		if upstream.Sleep(s.ctx, wait) != nil {
 			return orSilent(err)
 		}
 	}
@@ -252,7 +254,7 @@ var (
 )
 
 // mayPass tells whether an error may be over in a moment.
-func mayPass(err error) bool { return repeatable(err) || status(err) >= 500 }
+func mayPass(err error) bool { return upstream.MayPass(err) || upstream.Status(err) >= 500 }
 
 func orSilent(err error) error {
 	if err != nil {
@@ -294,7 +296,7 @@ func (s *session) rejoin() (*http.Response, error) {
 	}
 	path := runPath(s.link.Remote, s.link.RemoteRun) + "/stream"
 	resp, err := s.openStream(http.MethodGet, path, nil, orElse(s.lastID, "-1"))
-	if status(err) == http.StatusNotFound {
+	if upstream.Status(err) == http.StatusNotFound {
 		return nil, s.lost("run")
 	}
 	return resp, err
@@ -327,5 +329,5 @@ func (s *session) unreadable(err error) error {
 		return mapping.Errorf(mapping.TooLarge, mapping.CodeBadUpstream,
 			"Agent %q sent an event longer than limits.event (%d bytes).", s.b.up.Name, int(s.b.up.Limits.Event))
 	}
-	return s.b.http.broken(s.ctx, http.MethodGet, "its event stream", err)
+	return s.b.http.failed(upstream.Call{Method: http.MethodGet, Path: "its event stream"}, s.b.http.to.Broken(s.ctx, err))
 }

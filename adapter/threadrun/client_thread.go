@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -93,7 +94,7 @@ func (s *session) mayCreate() bool {
 // createThread may be sent again after a broken connection: the id is ours.
 func (s *session) createThread(body threadCreate, made *threadWire) error {
 	err := s.b.http.writeJSON(s.ctx, http.MethodPost, "/threads", body, made)
-	if err != nil && notAnswered(err) && !untouched(err) && s.ctx.Err() == nil {
+	if err != nil && upstream.Is(err, upstream.Broken) && s.ctx.Err() == nil {
 		return s.b.http.writeJSON(s.ctx, http.MethodPost, "/threads", body, made)
 	}
 	return err
@@ -119,7 +120,7 @@ func (s *session) seed() error {
 	path := threadPath(s.link.Remote) + "/state"
 	update := stateUpdate{Values: s.t.Values, AsNode: s.b.entry(s.ctx, s.target)}
 	err := s.b.http.writeJSON(s.ctx, http.MethodPost, path, update, nil)
-	if status(err) == 0 || lostAnswer(err) {
+	if upstream.Status(err) == 0 || lostAnswer(err) {
 		return err // it may have taken the state: by the input it would be there twice
 	}
 	return s.seedByInput(err)
@@ -218,7 +219,7 @@ func lostUpstream(err error) bool {
 // state reads the head of the session's upstream thread.
 func (s *session) state() (stateWire, error) {
 	st, err := s.b.head(s.ctx, s.link.Remote)
-	if status(err) == http.StatusNotFound {
+	if upstream.Status(err) == http.StatusNotFound {
 		return st, s.lost("thread")
 	}
 	return st, err

@@ -14,19 +14,14 @@ import (
 // stream opens an event stream. lastID, where not empty, is sent as
 // Last-Event-ID.
 func (c *client) stream(ctx context.Context, method, path string, body any, lastID string) (*http.Response, error) {
-	header := map[string]string{"Accept": "text/event-stream"}
+	call := upstream.Call{Method: method, Path: path, Operation: upstream.OpRun, Accept: "text/event-stream"}
 	if lastID != "" {
-		header["Last-Event-ID"] = lastID
+		call.Header = map[string]string{"Last-Event-ID": lastID}
 	}
-	rc, operation := c.writes, upstream.OpRun
 	if method == http.MethodGet {
-		rc, operation = c.reads, upstream.OpFollow
+		call.Operation, body = upstream.OpFollow, nil
 	}
-	var payload any
-	if method != http.MethodGet {
-		payload = body
-	}
-	resp, err := c.send(upstream.As(ctx, operation), rc, method, path, payload, header)
+	resp, err := c.openOnce(ctx, call, body)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +83,7 @@ func (b *backend) cancelAt(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout/2)
 	defer cancel()
 	err := b.http.writeJSON(ctx, http.MethodPost, path, nil, nil)
-	switch status(err) {
+	switch upstream.Status(err) {
 	case http.StatusNotFound, http.StatusConflict, http.StatusGone:
 		return nil // it has ended, or is not there any more
 	}

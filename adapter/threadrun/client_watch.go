@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
 // errRunEnded is the cause of a stream that was closed here, since its run had ended.
@@ -61,7 +63,7 @@ func (w *endWatch) close() {
 
 func (w *endWatch) ask(run string) {
 	defer close(w.asking)
-	for wait := firstLook; sleep(w.ctx, wait) == nil; wait = min(2*wait, lastLook) {
+	for wait := firstLook; upstream.Sleep(w.ctx, wait) == nil; wait = min(2*wait, lastLook) {
 		if !w.told.Load() {
 			continue
 		}
@@ -81,7 +83,7 @@ func (w *endWatch) ask(run string) {
 func (w *endWatch) quiet(d time.Duration) bool {
 	for {
 		before := w.frames.Load()
-		if sleep(w.ctx, d) != nil {
+		if upstream.Sleep(w.ctx, d) != nil {
 			return false
 		}
 		if w.frames.Load() == before {

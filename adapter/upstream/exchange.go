@@ -21,12 +21,14 @@ type exchanger struct {
 
 func (x *exchanger) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, done := context.WithCancelCause(req.Context())
-	e := &exchange{x: x, ctx: req.Context(), done: done, operation: operationOf(req), begun: time.Now()}
-	if changes(req) {
-		ctx = httptrace.WithClientTrace(ctx, (&once{refuse: done}).hooks())
-	}
-	res, err := x.next.RoundTrip(req.WithContext(ctx))
+	e := &exchange{x: x, ctx: req.Context(), done: done, begun: time.Now()}
+	e.operation, _ = ctx.Value(operationKey{}).(string)
+	o := &once{refuse: done, may: !changes(req)}
+	res, err := x.next.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, o.hooks())))
 	if err != nil {
+		if !o.connected() {
+			err = unconnected{err}
+		}
 		e.end(failed(e.ctx, err))
 		return nil, err
 	}

@@ -18,6 +18,7 @@ var errTwice = errors.New("the connection broke, and the call is not sent again:
 // over HTTP/2 whatever a server broke off with certain errors. For one call.
 type once struct {
 	refuse context.CancelCauseFunc // ends the call's context
+	may    bool                    // the call changes nothing
 
 	mu     sync.Mutex
 	had    bool  // a connection
@@ -35,7 +36,7 @@ func (o *once) gotConn(got httptrace.GotConnInfo) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	shared := isHTTP2(got)
-	if o.had && o.sent() {
+	if o.had && !o.may && o.sent() {
 		if o.refuse(errTwice); !shared {
 			_ = got.Conn.Close() // the call is written next, whatever became of its context
 		}
@@ -60,6 +61,13 @@ func (o *once) sent() bool {
 		return o.header
 	}
 	return o.used.written.Load() > o.before
+}
+
+// connected reports whether the call was given a connection.
+func (o *once) connected() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.had
 }
 
 func isHTTP2(got httptrace.GotConnInfo) bool {

@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -32,23 +31,8 @@ const (
 	outcomeError       = "error"       // a status of 500 or more
 )
 
+// operationKey is under what a request's context holds its operation.
 type operationKey struct{}
-
-// As names the operation of the calls made under ctx. Without it GET and HEAD count as
-// OpRead, all others as OpWrite.
-func As(ctx context.Context, operation string) context.Context {
-	return context.WithValue(ctx, operationKey{}, operation)
-}
-
-func operationOf(req *http.Request) string {
-	if op, ok := req.Context().Value(operationKey{}).(string); ok {
-		return op
-	}
-	if !changes(req) {
-		return OpRead
-	}
-	return OpWrite
-}
 
 func outcomeOf(status int) string {
 	switch {
@@ -62,13 +46,12 @@ func outcomeOf(status int) string {
 
 // failed is the outcome of an exchange that broke.
 func failed(ctx context.Context, err error) string {
-	var op *net.OpError
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, context.DeadlineExceeded), cause != nil && mapping.Classify(cause).Class == mapping.Timeout:
 		return outcomeTimeout
 	case cause != nil:
 		return outcomeStopped
-	case errors.As(err, &op) && op.Op == "dial":
+	case unreached(err):
 		return outcomeUnreachable
 	}
 	return outcomeBroken

@@ -17,12 +17,12 @@ const (
 	connsFloor  = 16      // unused connections that are kept whatever the concurrency is
 )
 
-// Transport makes the calls of one agent, over HTTP/2 where the agent speaks it, by the
+// newTransport makes the calls of one agent, over HTTP/2 where the agent speaks it, by the
 // proxy that the environment names. A connection that is unused for idle is closed. A call
 // that may change something is asked for its permit (adapter.Permitted) and is written
 // once: only GET and HEAD are sent again when an older connection breaks. Every call is
 // counted. How long an answer may take is for the context of the call.
-func Transport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
+func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
 	conns := max(up.Config.Concurrency, connsFloor)
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return adapter.Permitted(&exchanger{meter: up.Meter, agent: up.Name, next: &http.Transport{

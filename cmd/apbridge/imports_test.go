@@ -32,8 +32,8 @@ var laws = map[string]law{
 	"mapping/rawjson":     {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"adapter":             {ours: []string{"mapping", "config"}},
 	"adapter/sse":         {},
-	"adapter/upstream":    {ours: []string{"adapter", "mapping"}},
-	"adapter/threadrun":   {ours: []string{"mapping/failpoint", "adapter", "adapter/sse", "adapter/upstream", "mapping"}},
+	"adapter/upstream":    {ours: []string{"mapping/failpoint", "adapter", "mapping"}},
+	"adapter/threadrun":   {ours: []string{"adapter", "adapter/sse", "adapter/upstream", "mapping"}},
 	"adapter/taskstep":    {ours: []string{"mapping/failpoint", "adapter", "adapter/sse", "adapter/upstream", "mapping"}},
 	"adapter/conformance": {ours: []string{"adapter", "adapter/sse", "mapping"}},
 	// The suite makes an adapter.Upstream, which holds a config.Agent.

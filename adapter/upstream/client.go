@@ -1,0 +1,195 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping/failpoint"
+	"github.com/go-resty/resty/v2"
+)
+
+const (
+	readIdle = 30 * time.Second
+	// writeIdle is how long a connection is kept for calls that change something: an agent
+	// that closes it at the same moment would leave it open whether it got the call. No known
+	// server closes an unused connection sooner than after two seconds.
+	writeIdle = time.Second
+	jsonType  = "application/json"
+)
+
+// Options are what the dialects of agents differ in.
+type Options struct {
+	// Root is the URL that the paths of calls are put behind.
+	Root string
+	// Limit is the longest answer in bytes.
+	Limit int64
+	// Later: an agent that answers 429, or 503 with Retry-After, to a call that changes
+	// something has done nothing of it, so it is sent again.
+	Later bool
+}
+
+// Client calls one agent. Its errors are a *Failure each. No redirect is followed and no
+// cookie kept: the configured headers never leave for another host. Safe for concurrent use.
+type Client struct {
+	opt     Options
+	secrets []string
+	reads   *resty.Client
+	writes  *resty.Client
+}
+
+// New makes a client. It does no I/O.
+func New(up adapter.Upstream, opt Options) *Client {
+	opt.Root = strings.TrimRight(opt.Root, "/")
+	return &Client{opt: opt, secrets: secretsOf(up, opt.Root), reads: newResty(up, readIdle), writes: newResty(up, writeIdle)}
+}
+
+func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
+	c := resty.NewWithClient(&http.Client{
+		Transport:     newTransport(up, idle),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	})
+	c.SetLogger(silent{}).SetDisableWarn(true).SetDoNotParseResponse(true).SetHeader("User-Agent", cmp.Or(up.Agent, "apbridge"))
+	c.SetPreRequestHook(func(_ *resty.Client, r *http.Request) error {
+		adapter.AddHop(r, up.Hop)
+		setBody(r)
+		return nil
+	})
+	for name, secret := range up.Config.Headers {
+		c.SetHeader(name, secret.Reveal())
+	}
+	return c
+}
+
+// silent keeps resty from writing to standard error, and secrets with it.
+type silent struct{}
+
+func (silent) Errorf(string, ...any) {}
+func (silent) Warnf(string, ...any)  {}
+func (silent) Debugf(string, ...any) {}
+
+// CloseIdle closes the connections that no call is using.
+func (c *Client) CloseIdle() {
+	c.reads.GetClient().CloseIdleConnections()
+	c.writes.GetClient().CloseIdleConnections()
+}
+
+// Stream is a request body that is read once, of a known size.
+type Stream struct {
+	io.Reader
+	Size int64
+}
+
+type streamKey struct{}
+
+// setBody gives a request its streamed body, or none. resty would read a streamed body
+// into memory, and turn an empty one into one of unknown length.
+func setBody(r *http.Request) {
+	if s, ok := r.Context().Value(streamKey{}).(*Stream); ok {
+		r.Body, r.ContentLength, r.GetBody = io.NopCloser(s.Reader), s.Size, nil
+	} else if r.ContentLength == 0 {
+		r.Body, r.GetBody = http.NoBody, nil
+	}
+}
+
+// Call is what an agent is asked.
+type Call struct {
+	Method    string
+	Path      string // behind Options.Root, with its query
+	Operation string // for the metrics; "": OpRead or OpWrite
+	Asks      bool   // it changes nothing, although its method is not GET
+	Accept    string // "": JSON
+	Header    map[string]string
+	Type      string // of the body; "": not said
+	Body      []byte
+	Stream    *Stream // in the place of Body; sent once
+	// Time bounds one attempt, to the end of the answer; 0: only the context does. Opened
+	// answers have none.
+	Time time.Duration
+}
+
+// asks reports whether a call changes nothing.
+func (c *Call) asks() bool {
+	return c.Asks || c.Method == http.MethodGet || c.Method == http.MethodHead
+}
+
+func (c *Call) operation() string {
+	switch {
+	case c.Operation != "":
+		return c.Operation
+	case c.asks():
+		return OpRead
+	}
+	return OpWrite
+}
+
+// send makes one exchange. The answer may be of any status.
+func (c *Client) send(ctx context.Context, call *Call) (*http.Response, error) {
+	ctx = context.WithValue(ctx, operationKey{}, call.operation())
+	rc := c.writes
+	if call.asks() {
+		rc = c.reads
+	}
+	req := rc.R().SetHeader("Accept", cmp.Or(call.Accept, jsonType)).SetHeaders(call.Header)
+	if call.Type != "" {
+		req.SetHeader("Content-Type", call.Type)
+	}
+	switch {
+	case call.Stream != nil:
+		ctx = context.WithValue(ctx, streamKey{}, call.Stream)
+	case len(call.Body) > 0:
+		req.SetBody(bytes.NewReader(call.Body)) // resty would copy bytes; it hands a reader on
+	}
+	hit(call, failpoint.AgentAsked)
+	res, err := req.SetContext(ctx).Execute(call.Method, c.opt.Root+call.Path)
+	if err != nil {
+		if res != nil && res.RawResponse != nil {
+			_ = res.RawResponse.Body.Close()
+		}
+		return nil, err
+	}
+	return res.RawResponse, nil
+}
+
+// hit is a fail point of calls that may change something.
+func hit(call *Call, at failpoint.Point) {
+	if call.Method != http.MethodGet {
+		failpoint.Hit(at)
+	}
+}
+
+// secretsOf lists what must never be shown: configured header values, with and without
+// their scheme, and a password in the URL.
+func secretsOf(up adapter.Upstream, root string) []string {
+	var list []string
+	add := func(s string) {
+		if s = strings.TrimSpace(s); len(s) >= 4 {
+			list = append(list, s)
+		}
+	}
+	for _, secret := range up.Config.Headers {
+		add(secret.Reveal())
+		if _, credential, ok := strings.Cut(secret.Reveal(), " "); ok {
+			add(credential)
+		}
+	}
+	if u, err := url.Parse(root); err == nil {
+		password, _ := u.User.Password()
+		add(password)
+	}
+	return list
+}
+
+// Redact takes the bridge's own credentials out of a text.
+func (c *Client) Redact(text string) string {
+	for _, secret := range c.secrets {
+		text = strings.ReplaceAll(text, secret, "[hidden]")
+	}
+	return text
+}

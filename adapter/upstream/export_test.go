@@ -1,0 +1,4 @@
+package upstream
+
+// NewTransport is the transport below a client.
+var NewTransport = newTransport

@@ -1,0 +1,142 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kind says what a failed call may have done.
+type Kind int
+
+const (
+	// NotReached: no connection was made, so the agent has seen nothing of the call.
+	NotReached Kind = iota + 1
+	// Broken: the call was sent, or may have been, and no whole answer came. The agent may
+	// have acted.
+	Broken
+	// Refused: a status outside 2xx.
+	Refused
+	// BadAnswer: a success that cannot be used.
+	BadAnswer
+	// Stopped: the caller's context ended, for another reason than its deadline. The agent
+	// may have acted.
+	Stopped
+)
+
+// Failure is why a call did not succeed. Its text has neither the URL nor secrets in it;
+// Body has what the agent sent, to be shown through Client.Redact.
+type Failure struct {
+	Kind   Kind
+	Slow   bool        // Broken: Call.Time, or the context's, was over
+	Status int         // Refused, BadAnswer
+	Header http.Header // Refused, BadAnswer
+	Body   []byte      // Refused: its first 64 KiB
+	Err    error       // what the network or the context said; nil where the agent answered
+}
+
+func (f *Failure) Error() string {
+	switch {
+	case f.Kind == Refused:
+		return fmt.Sprintf("status %d", f.Status)
+	case f.Kind == Broken:
+		return "connection broke: " + f.Err.Error()
+	}
+	return f.Err.Error()
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// RetryAfter is what the header of that name says, in both of its forms (RFC 9110, section
+// 10.2.3); 0 when there is none.
+func (f *Failure) RetryAfter() time.Duration {
+	value := strings.TrimSpace(f.Header.Get("Retry-After"))
+	if n, err := strconv.Atoi(value); err == nil && n > 0 {
+		return time.Duration(min(n, 1<<30)) * time.Second // no overflow
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(time.Until(at), 0)
+	}
+	return 0
+}
+
+// later reports whether the agent says to come again: it has done nothing.
+func (f *Failure) later() bool {
+	return f.Kind == Refused && (f.Status == http.StatusTooManyRequests || f.Status == http.StatusServiceUnavailable && f.RetryAfter() > 0)
+}
+
+// Of finds the failure in an error; nil if there is none.
+func Of(err error) *Failure {
+	var f *Failure
+	errors.As(err, &f)
+	return f
+}
+
+// Is reports whether an error is a failure of a kind.
+func Is(err error, kind Kind) bool {
+	f := Of(err)
+	return f != nil && f.Kind == kind
+}
+
+// Status is the status of a refusal, 0 for anything else.
+func Status(err error) int {
+	if f := Of(err); f != nil && f.Kind == Refused {
+		return f.Status
+	}
+	return 0
+}
+
+// Untouched reports whether the agent has certainly not acted on a call: it was not
+// reached, or said to come again later.
+func Untouched(err error) bool {
+	f := Of(err)
+	return f != nil && (f.Kind == NotReached || f.later())
+}
+
+// broken classifies an exchange that came to no answer, or to half of one. ctx is the
+// caller's, limited the one of the attempt.
+func (c *Client) broken(ctx, limited context.Context, err error) error {
+	f := &Failure{Kind: Broken, Err: c.hide(err)}
+	switch cause := context.Cause(ctx); {
+	case cause != nil && !errors.Is(cause, context.DeadlineExceeded):
+		f.Kind, f.Err = Stopped, cause
+	case limited.Err() != nil:
+		f.Slow = true
+	case unreached(err):
+		f.Kind = NotReached
+	}
+	return f
+}
+
+// hidden is an error whose text has no secrets, and not the URL, which may hold some.
+type hidden struct {
+	text string
+	err  error
+}
+
+func (h *hidden) Error() string { return h.text }
+func (h *hidden) Unwrap() error { return h.err }
+
+func (c *Client) hide(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return &hidden{c.Redact(err.Error()), err}
+}
+
+// Reason is the innermost text of what the network said: the outer ones repeat the
+// address.
+func (f *Failure) Reason() string {
+	var op *net.OpError
+	if errors.As(f.Err, &op) && op.Err != nil {
+		return op.Err.Error()
+	}
+	return f.Err.Error()
+}
