@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -13,7 +14,8 @@ type Items interface {
 	Put(ctx context.Context, p PutItem) error
 	Get(ctx context.Context, namespace []string, key string, refreshTTL bool) (mapping.Item, error)
 	Delete(ctx context.Context, namespace []string, key string) error
-	Search(ctx context.Context, q ItemQuery) ([]mapping.Item, error)
+	// Search reads what it yields a few items at a time, as long items are many bytes.
+	Search(ctx context.Context, q ItemQuery) iter.Seq2[mapping.Item, error]
 	Namespaces(ctx context.Context, q NamespaceQuery) ([][]string, error)
 }
 

@@ -88,6 +88,33 @@ func list[T any](w http.ResponseWriter, r *http.Request, name string, read func(
 	if err != nil {
 		return err
 	}
-	_ = send(w, http.StatusOK, appendPage(nil, name, items, write, page, total))
+	_ = writePage(w, name, items, write, page, total)
 	return nil
+}
+
+// writePage answers a list: {name: [items], "pagination": {…}}. A long one is sent piece by
+// piece, so that it takes no memory of its own length; a short one has a Content-Length.
+func writePage[T any](w http.ResponseWriter, name string, items []T, item func([]byte, *T) []byte, p adapter.Page, total int) error {
+	b, began := append(append([]byte(`{"`), name...), `":[`...), false
+	for i := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b = item(b, &items[i]); len(b) < pieceSize {
+			continue
+		}
+		if !began {
+			began = true
+			w.Header().Set("Content-Type", jsonAnswer)
+			w.WriteHeader(http.StatusOK)
+		}
+		if err := writePieces(w, b); err != nil {
+			return err
+		}
+		b = b[:0]
+	}
+	if b = appendPagination(b, p, total); !began {
+		return send(w, http.StatusOK, b)
+	}
+	return writePieces(w, b)
 }

@@ -25,6 +25,10 @@ func send(w http.ResponseWriter, status int, body []byte) error {
 	h.Set("Content-Type", jsonAnswer)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
+	return writePieces(w, body)
+}
+
+func writePieces(w http.ResponseWriter, body []byte) error {
 	for piece := range slices.Chunk(body, pieceSize) {
 		if _, err := w.Write(piece); err != nil {
 			return err

@@ -121,17 +121,8 @@ func (w writer) relativePath(b []byte, p string) []byte {
 	return appendString(b, p)
 }
 
-// appendPage writes a list: {name: [items], "pagination": {…}}.
-func appendPage[T any](b []byte, name string, items []T, item func([]byte, *T) []byte, p adapter.Page, total int) []byte {
-	b = append(b, `{"`...)
-	b = append(b, name...)
-	b = append(b, `":[`...)
-	for i := range items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = item(b, &items[i])
-	}
+// appendPagination writes what follows the items of a list (see writePage).
+func appendPagination(b []byte, p adapter.Page, total int) []byte {
 	b = append(b, `],"pagination":{"total_items":`...)
 	b = strconv.AppendInt(b, int64(total), 10)
 	b = append(b, `,"total_pages":`...)

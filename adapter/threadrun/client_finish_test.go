@@ -36,7 +36,7 @@ func TestF2_UnknownStatus(t *testing.T) {
 			if tr.Code() != c.code || c.code == "" && (tr.End() == nil || tr.End().Status != c.end) {
 				t.Errorf("outcome %+v, error %v", tr.End(), tr.Err)
 			}
-			if c.code != "" && !strings.Contains(tr.Err.Error(), `"sleeping"`) {
+			if c.code != "" && (tr.Err == nil || !strings.Contains(tr.Err.Error(), `"sleeping"`)) {
 				t.Errorf("the error names no status: %v", tr.Err)
 			}
 		})

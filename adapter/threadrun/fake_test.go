@@ -503,9 +503,15 @@ func (f fakeItems) Delete(ctx context.Context, namespace []string, key string) e
 	return nil
 }
 
-func (f fakeItems) Search(_ context.Context, q adapter.ItemQuery) ([]mapping.Item, error) {
+func (f fakeItems) Search(_ context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
 	f.lastQuery = q
-	return f.items, nil
+	return func(yield func(mapping.Item, error) bool) {
+		for _, it := range f.items {
+			if !yield(it, nil) {
+				return
+			}
+		}
+	}
 }
 
 func (f fakeItems) Namespaces(_ context.Context, q adapter.NamespaceQuery) ([][]string, error) {

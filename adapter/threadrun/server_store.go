@@ -154,22 +154,20 @@ func (s *server) searchItems(w http.ResponseWriter, r *http.Request) error {
 	if err := o.err(); err != nil {
 		return err
 	}
-	list, err := s.svc.Items.Search(r.Context(), q)
-	if err != nil {
-		return err
+	a := newAnswer(w)
+	a.open('{').key("items").open('[')
+	for it, err := range s.svc.Items.Search(r.Context(), q) {
+		if err != nil {
+			return s.breakOff(a, r, err)
+		}
+		encodeItem(&a.enc, it)
+		if a.spill() != nil {
+			return nil
+		}
 	}
-	replyItems(w, list)
+	a.close(']').close('}')
+	a.end()
 	return nil
-}
-
-func replyItems(w http.ResponseWriter, list []mapping.Item) {
-	var e enc
-	e.open('{').key("items").open('[')
-	for _, it := range list {
-		encodeItem(&e, it)
-	}
-	e.close(']').close('}')
-	reply(w, http.StatusOK, e.b)
 }
 
 // listNamespaces answers a bare list to the Agent Protocol and {namespaces} to

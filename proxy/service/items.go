@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"iter"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -37,16 +38,16 @@ func (s *items) Delete(ctx context.Context, namespace []string, key string) erro
 	return s.st.DeleteItem(ctx, namespace, key)
 }
 
-func (s *items) Search(ctx context.Context, q adapter.ItemQuery) ([]mapping.Item, error) {
+func (s *items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
 	out := store.ItemQuery{Prefix: q.Prefix, Query: q.Query, Limit: q.Limit, Offset: q.Offset, RefreshTTL: q.RefreshTTL}
 	if len(q.Filter) > 0 && string(q.Filter) != "null" && string(q.Filter) != "{}" {
 		filter, err := mapping.ParseFilter(q.Filter)
 		if err != nil {
-			return nil, err
+			return func(yield func(mapping.Item, error) bool) { yield(mapping.Item{}, err) }
 		}
 		out.Keep = filter.Match
 	}
-	return s.st.Items(ctx, out)
+	return s.st.SearchItems(ctx, out)
 }
 
 func (s *items) Namespaces(ctx context.Context, q adapter.NamespaceQuery) ([][]string, error) {

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"iter"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +24,7 @@ func TestItemsGoAtTheirTime(t *testing.T) {
 			}
 		}
 		found := func(refresh bool) int {
-			list, err := w.Items.Search(t.Context(), adapter.ItemQuery{Prefix: space, Limit: 10, RefreshTTL: refresh})
+			list, err := itemsOf(w.Items.Search(t.Context(), adapter.ItemQuery{Prefix: space, Limit: 10, RefreshTTL: refresh}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,4 +54,14 @@ func TestItemsGoAtTheirTime(t *testing.T) {
 			t.Errorf("what was only looked at is still there: %q, %d", class, found(false))
 		}
 	})
+}
+
+func itemsOf(found iter.Seq2[mapping.Item, error]) (list []mapping.Item, err error) {
+	for it, err := range found {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, it)
+	}
+	return list, nil
 }

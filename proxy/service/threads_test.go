@@ -294,7 +294,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	if list, total, err := b.Tasks.List(theirs, adapter.TaskRef{Agent: "graph"}, adapter.Page{Number: 1, Size: 9}); err != nil || total != 0 || len(list) != 0 {
 		t.Errorf("tasks: %d, %v", total, err)
 	}
-	if list, err := b.Items.Search(theirs, adapter.ItemQuery{Prefix: []string{"n"}, Limit: 9}); err != nil || len(list) != 0 {
+	if list, err := itemsOf(b.Items.Search(theirs, adapter.ItemQuery{Prefix: []string{"n"}, Limit: 9})); err != nil || len(list) != 0 {
 		t.Errorf("items: %d, %v", len(list), err)
 	}
 	if list, err := b.Items.Namespaces(theirs, adapter.NamespaceQuery{Limit: 9}); err != nil || len(list) != 0 {
@@ -345,12 +345,12 @@ func TestItems(t *testing.T) {
 		t.Errorf("an empty key: %v", err)
 	}
 	for filter, want := range map[string]int{``: 3, `{"n":{"$gt":1}}`: 2, `{"on":true}`: 1, `{"n":{"$ne":2}}`: 2, `{"none":1}`: 0} {
-		list, err := b.Items.Search(t.Context(), adapter.ItemQuery{Prefix: []string{"users"}, Filter: raw(filter), Limit: 10})
+		list, err := itemsOf(b.Items.Search(t.Context(), adapter.ItemQuery{Prefix: []string{"users"}, Filter: raw(filter), Limit: 10}))
 		if err != nil || len(list) != want {
 			t.Errorf("filter %s found %d, %v; want %d", filter, len(list), err, want)
 		}
 	}
-	if _, err := b.Items.Search(t.Context(), adapter.ItemQuery{Filter: raw(`{"n":{"$like":1}}`)}); class(err) != mapping.Invalid {
+	if _, err := itemsOf(b.Items.Search(t.Context(), adapter.ItemQuery{Filter: raw(`{"n":{"$like":1}}`)})); class(err) != mapping.Invalid {
 		t.Errorf("an unknown operator: %v", err)
 	}
 	for _, tc := range []struct {

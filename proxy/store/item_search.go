@@ -11,7 +11,8 @@ import (
 )
 
 // matching finds the items. Of a row that is looked at only what decides is read,
-// since a row costs by its columns, and the whole of one that is taken.
+// since a row costs by its columns, and the whole of one that is taken. Values are kept up to
+// itemsAtOnce; what is behind that is to be read again (see SearchItems).
 func (s *Store) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err error) {
 	where, args := below(tenantOf(ctx), q.Prefix)
 	pick := picker{limit: q.Limit, offset: q.Offset}
@@ -21,11 +22,15 @@ func (s *Store) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err
 	choice := chooser{ItemQuery: q, words: wordsOf(q.Query)}
 	err = s.read1(ctx, func(t *tx) error {
 		rows = nil
+		kept := 0
 		return t.until(`SELECT `+itemColumns+` WHERE `+where+` ORDER BY i.namespace, i.item_key`, append(args, t.now), func(scan func(...any) error) (bool, error) {
 			ok, err := choice.passes(scan)
 			if ok && pick.take() {
 				var row *itemRow
 				row, err = choice.take(scan)
+				if kept += len(row.Value); kept > itemsAtOnce && len(rows) > 0 {
+					row.Value, row.index, row.unread = nil, nil, true
+				}
 				rows = append(rows, row)
 			}
 			return !pick.full(), errors.Join(err, ctx.Err())

@@ -66,8 +66,10 @@ const itemColumns = `i.value, i.fields, i.ttl_us, i.tenant, i.owner, i.namespace
 
 // itemRow is an item with its time to live.
 type itemRow struct {
-	ttl   int64
-	index json.RawMessage
+	ttl    int64
+	index  json.RawMessage
+	unread bool // its value is still to be read
+	gone   bool // it was removed meanwhile
 	mapping.Item
 }
 
@@ -124,25 +126,6 @@ func (s *Store) DeleteItem(ctx context.Context, namespace []string, key string) 
 		_, err := t.exec(`DELETE FROM items WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, tenantOf(ctx), pathOf(namespace), key)
 		return err
 	})
-}
-
-// Items searches, in the order of namespaces and keys; a text search has the
-// best matches first, with their Score (0 to 1, the share of its words found).
-func (s *Store) Items(ctx context.Context, q ItemQuery) ([]mapping.Item, error) {
-	rows, err := s.matching(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	if q.RefreshTTL {
-		if err := s.refresh(ctx, slices.Clone(rows)); err != nil {
-			return nil, err
-		}
-	}
-	list := make([]mapping.Item, len(rows))
-	for i, r := range rows {
-		list[i] = r.Item
-	}
-	return list, nil
 }
 
 // Namespaces lists the distinct namespaces that hold live items, sorted by label.
