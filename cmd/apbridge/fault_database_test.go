@@ -17,7 +17,7 @@ func usedDatabase(t *testing.T) string {
 	cfg.Database = filepath.Join(t.TempDir(), "bridge.db")
 	b := rig.StartBridge(t, cfg)
 	for range 8 {
-		b.Post(b.Thread()+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok()
+		b.Post(b.Thread()+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 	}
 	b.End()
 	return cfg.Database

@@ -29,6 +29,7 @@ func Dialects() []spoken {
 	}
 }
 
+// DialectNames are what the configuration may name as an agent's dialect.
 func DialectNames() []string {
 	var names []string
 	for _, d := range Dialects() {

@@ -19,13 +19,13 @@ func TestPagesOfAgentsCannotUseTheBridge(t *testing.T) {
 		fmt.Fprint(w, "<script>fetch('/threads/search', {method: 'POST'})</script>")
 	})
 	r := rig.Configured(t, "agents:\n  a: {url: $A, dialect: taskstep, passthrough: true}", map[string]http.Handler{"a": page})
-	got := r.Send("GET", "/agents/a/upstream/page", "").Want(t, 200, "<script>")
+	got := r.Do("GET", "/agents/a/upstream/page", "").Want(t, 200, "<script>")
 	if policy := got.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "sandbox ") || strings.Contains(policy, "allow-same-origin") {
 		t.Errorf("policy %q", policy)
 	}
 	if kinds := got.Header.Values("X-Content-Type-Options"); len(kinds) != 1 || kinds[0] != "nosniff" {
 		t.Errorf("X-Content-Type-Options %q", kinds)
 	}
-	r.Send("POST", "/threads/search", "{}", "Origin", "null").Want(t, 403)
-	r.Send("GET", "/agents/a/upstream/worker.js", "", "Service-Worker", "script").Want(t, 403)
+	r.Do("POST", "/threads/search", "{}", "Origin", "null").Want(t, 403)
+	r.Do("GET", "/agents/a/upstream/worker.js", "", "Service-Worker", "script").Want(t, 403)
 }

@@ -23,6 +23,7 @@ type Answer struct {
 	Body   []byte
 }
 
+// PlainClient opens a connection for each request, so that no test waits for another one's.
 var PlainClient = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // Do sends a request; a body that is not empty is JSON unless headers, given
@@ -36,16 +37,11 @@ func (b *Bridge) Do(method, path, body string, headers ...string) Answer {
 	return a
 }
 
+// Try is Do that returns the error of a request without an answer.
 func (b *Bridge) Try(ctx context.Context, method, path, body string, headers ...string) (Answer, error) {
-	req, err := http.NewRequestWithContext(ctx, method, b.URL+path, strings.NewReader(body))
+	req, err := b.request(ctx, method, path, body, headers...)
 	if err != nil {
 		return Answer{}, err
-	}
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		req.Header[http.CanonicalHeaderKey(headers[i])] = []string{headers[i+1]}
 	}
 	res, err := PlainClient.Do(req)
 	if err != nil {
@@ -59,11 +55,33 @@ func (b *Bridge) Try(ctx context.Context, method, path, body string, headers ...
 	return Answer{T: b.T, Name: method + " " + path, Status: res.StatusCode, Header: res.Header, Body: raw}, err
 }
 
-func (b *Bridge) Get(path string) Answer        { b.T.Helper(); return b.Do("GET", path, "") }
+// request is what the headers say, Host among them.
+func (b *Bridge) request(ctx context.Context, method, path, body string, headers ...string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, b.URL+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			req.Host = headers[i+1]
+			continue
+		}
+		req.Header[http.CanonicalHeaderKey(headers[i])] = []string{headers[i+1]}
+	}
+	return req, nil
+}
+
+// Get is Do without a body.
+func (b *Bridge) Get(path string) Answer { b.T.Helper(); return b.Do("GET", path, "") }
+
+// Post is Do with POST.
 func (b *Bridge) Post(path, body string) Answer { b.T.Helper(); return b.Do("POST", path, body) }
 
 // Ok fails the test unless the request was answered with 2xx.
-func (a Answer) Ok() Answer {
+func (a Answer) OK() Answer {
 	a.T.Helper()
 	if a.Status/100 != 2 {
 		a.T.Fatalf("%s answered %d: %.500s", a.Name, a.Status, a.Body)
@@ -78,6 +96,37 @@ func (a Answer) Is(status int) Answer {
 		a.T.Fatalf("%s answered %d, want %d: %.500s", a.Name, a.Status, status, a.Body)
 	}
 	return a
+}
+
+// Want reports an answer that has another status or does not hold all texts.
+func (a Answer) Want(t *testing.T, status int, texts ...string) Answer {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(a.String(), text) {
+			t.Errorf("%s: %q is not in: %d %s", a.Name, text, a.Status, a.Body)
+		}
+	}
+	if a.Status != status {
+		t.Errorf("%s answered %d, want %d: %s", a.Name, a.Status, status, a.Body)
+	}
+	return a
+}
+
+func (a Answer) String() string { return string(a.Body) }
+
+// Member is At as text: a string as it is, anything else as JSON. It is empty where the
+// answer is no JSON.
+func (a Answer) Member(path string) string {
+	var v any
+	if json.Unmarshal(a.Body, &v) != nil {
+		return ""
+	}
+	v = Dig(v, path)
+	if s, ok := v.(string); ok {
+		return s
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
 }
 
 // At is what stands at a path like "messages.0.content"; nil for nothing.
@@ -100,12 +149,14 @@ func (a Answer) Text(path string) string {
 	return s
 }
 
+// List is At for lists.
 func (a Answer) List(path string) []any {
 	a.T.Helper()
 	list, _ := a.At(path).([]any)
 	return list
 }
 
+// Dig is what stands at a path in a decoded JSON value; nil for nothing.
 func Dig(v any, path string) any {
 	if path == "" {
 		return v
@@ -181,6 +232,7 @@ type lineReader struct {
 	buf []byte
 }
 
+// NewLineReader reads a stream line by line as its pieces come.
 func NewLineReader(r io.Reader) *lineReader { return &lineReader{r: r} }
 
 func (l *lineReader) Next() (string, error) {
@@ -213,15 +265,9 @@ func (b *Bridge) TryStream(method, path, body string, n int, headers ...string) 
 	b.T.Helper()
 	ctx, leave := context.WithTimeout(context.Background(), 30*time.Second)
 	defer leave()
-	req, err := http.NewRequestWithContext(ctx, method, b.URL+path, strings.NewReader(body))
+	req, err := b.request(ctx, method, path, body, headers...)
 	if err != nil {
 		b.T.Fatal(err)
-	}
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		req.Header[http.CanonicalHeaderKey(headers[i])] = []string{headers[i+1]}
 	}
 	res, err := PlainClient.Do(req)
 	if err != nil {
@@ -249,6 +295,7 @@ func LastFrame(t *testing.T, frames []Frame, event string) Frame {
 	return Frame{}
 }
 
+// EventNames are the events of the frames, in a line.
 func EventNames(frames []Frame) string {
 	var names []string
 	for _, f := range frames {

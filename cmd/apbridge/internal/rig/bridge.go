@@ -15,6 +15,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 // Bridge is the whole program, in this process, on a free port and with a
@@ -27,7 +28,9 @@ type Bridge struct {
 	stop context.CancelFunc
 	done chan error
 	once *sync.Once
-	// judge holds every answer of the task/step face against its documents.
+	// Logs are what a Configured bridge wrote, at any level.
+	Logs *observer.ObservedLogs
+	// Judge holds every answer of the task/step face against its documents.
 	Judge *Judge
 }
 
@@ -49,11 +52,13 @@ func InFront(t *testing.T, agent http.Handler, change ...func(*config.Agent)) *B
 	return InFrontOf(t, adaptertest.Serve(t, agent).URL, change...)
 }
 
+// InFrontOf is InFront of an agent at url.
 func InFrontOf(t *testing.T, url string, change ...func(*config.Agent)) *Bridge {
 	t.Helper()
 	return StartBridge(t, ConfigFor(t, map[string]config.Agent{"agent": AgentAt(url, change...)}))
 }
 
+// ConfigFor is a configuration as users have it, with a database of its own and a short grace.
 func ConfigFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 	t.Helper()
 	cfg := config.Default()
@@ -63,11 +68,13 @@ func ConfigFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 	return cfg
 }
 
+// StartBridge runs the program until the test ends.
 func StartBridge(t *testing.T, cfg *config.Config) *Bridge {
 	t.Helper()
 	return StartLogging(t, cfg, zap.NewNop())
 }
 
+// StartLogging is StartBridge with a log.
 func StartLogging(t *testing.T, cfg *config.Config, log *zap.Logger) *Bridge {
 	t.Helper()
 	app, err := bridge.New(t.Context(), cfg, log)
@@ -109,7 +116,7 @@ func (b *Bridge) Again() *Bridge {
 	return StartBridge(b.T, b.Cfg)
 }
 
-// Lockstep, free and whole set how v1 clients pull an agent's steps.
+// Lockstep, Free and Whole set how v1 clients pull an agent's steps.
 func Lockstep(a *config.Agent) { a.Stepping.Mode = "lockstep" }
 func Free(a *config.Agent)     { a.Stepping.Mode = "free" }
 func Whole(a *config.Agent)    { a.Stepping.Mode = "run" }
@@ -159,19 +166,20 @@ func Says(text string, words ...string) bool {
 // Begin starts a run on the thread and returns its path.
 func (b *Bridge) Begin(at, more string) string {
 	b.T.Helper()
-	return at + "/runs/" + b.Post(at+"/runs", `{"assistant_id":"agent",`+more+SaysHi+`}`).Ok().Text("run_id")
+	return at + "/runs/" + b.Post(at+"/runs", `{"assistant_id":"agent",`+more+SaysHi+`}`).OK().Text("run_id")
 }
 
+// Thread makes a thread and returns its path.
 func (b *Bridge) Thread() string {
 	b.T.Helper()
-	return "/threads/" + b.Post("/threads", `{}`).Ok().Text("thread_id")
+	return "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
 }
 
 // Expect fails the test unless the text at a member of what a path answers is
 // as wanted.
 func (b *Bridge) Expect(path, member, want string) {
 	b.T.Helper()
-	if got := b.Get(path).Ok(); got.At(member) != want {
+	if got := b.Get(path).OK(); got.At(member) != want {
 		b.T.Errorf("%s: %s is %v, want %s", path, member, got.At(member), want)
 	}
 }

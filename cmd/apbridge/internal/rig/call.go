@@ -17,6 +17,7 @@ func IsJSON(h http.Header) bool {
 	return err == nil && media == "application/json"
 }
 
+// Call is one request with JSON and its answer, which has to be 200 or 204.
 func Call(ctx context.Context, c *http.Client, method, url, body string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -55,11 +56,13 @@ func Between(b []byte, from, to string) (string, error) {
 	return string(found), nil
 }
 
+// InstantText answers with JSON.
 func InstantText(w http.ResponseWriter, body string) {
 	w.Header().Set("Content-Type", "application/json")
 	io.WriteString(w, body)
 }
 
+// Status is how url answers.
 func Status(t *testing.T, url string) int {
 	t.Helper()
 	res, err := http.Get(url)

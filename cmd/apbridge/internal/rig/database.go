@@ -2,6 +2,7 @@ package rig
 
 import "database/sql"
 
+// SQLOn executes a statement on a SQLite file that no bridge has open.
 func SQLOn(file, text string) error {
 	db, err := sql.Open("sqlite", file)
 	if err != nil {

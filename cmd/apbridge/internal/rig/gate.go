@@ -12,9 +12,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// Gate stands before an agent and holds up the nth of the requests it is told
-// to watch until it is opened, or until whoever asked has left. What was held
-// up is done all the same.
+// Gate stands before an agent and holds up the nth of the requests it watches until it is
+// opened, or until the client has left. The request is then done all the same.
 type Gate struct {
 	Agent   http.Handler
 	Watches func(*http.Request) bool
@@ -27,18 +26,23 @@ type Gate struct {
 	Passage chan struct{}
 }
 
+// StepPosts watches requests for a step.
 func StepPosts(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/steps")
 }
 
+// RunPosts watches requests for a run.
 func RunPosts(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/runs/stream")
 }
 
+// NewGate lets an agent's requests pass until the nth of those watched, which waits
+// until the gate is opened.
 func NewGate(agent http.Handler, watches func(*http.Request) bool, nth int) *Gate {
 	return &Gate{Agent: agent, Watches: watches, Nth: nth, Reached: make(chan struct{}), Passage: make(chan struct{})}
 }
 
+// Open lets pass what waits and what comes later.
 func (g *Gate) Open() { close(g.Passage) }
 
 // Await waits until the watched request is held up.

@@ -9,6 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
+// Update is set by -update.
 var Update = flag.Bool("update", false, "write the golden files anew")
 
 // CheckGolden compares an archive with its file, or writes the file anew.

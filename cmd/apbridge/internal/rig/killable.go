@@ -66,6 +66,7 @@ type Life struct {
 	URL  string        // once it serves
 }
 
+// NewKillable is not started before it is asked. point is where its process dies, as NAME#N.
 func NewKillable(t *testing.T, dsn string, agent http.Handler, point string, environ ...string) *Killable {
 	t.Helper()
 	d := &Killable{T: t, Dsn: dsn, agent: adaptertest.Serve(t, agent).URL, environ: environ, Point: point, said: NewConsole()}
@@ -232,6 +233,7 @@ func (d *Killable) Try(method, path, body string, headers ...string) (Answer, bo
 	return a, err == nil
 }
 
+// Send makes one request of a process; no answer is an error.
 func (d *Killable) Send(url, method, body string, headers ...string) (Answer, error) {
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
@@ -267,13 +269,14 @@ func (d *Killable) Sure(method, path, body string, headers ...string) Answer {
 	}
 }
 
-func (d *Killable) Get(path string) Answer { d.T.Helper(); return d.Sure("GET", path, "").Ok() }
+// Get is Sure for a path that has to be there.
+func (d *Killable) Get(path string) Answer { d.T.Helper(); return d.Sure("GET", path, "").OK() }
 
 // Keyed makes something once, however often it is asked for. The id it is given
 // must be the same whenever it is asked for again.
 func (d *Killable) Keyed(path, body, key string) Answer {
 	d.T.Helper()
-	return d.Sure("POST", path, body, "Idempotency-Key", key).Ok()
+	return d.Sure("POST", path, body, "Idempotency-Key", key).OK()
 }
 
 // Either does what has no key: after a death it looks whether that was done, and
@@ -283,7 +286,7 @@ func (d *Killable) Either(done func() bool, method, path, body string) {
 	for {
 		a, ok := d.Try(method, path, body)
 		if ok {
-			a.Ok()
+			a.OK()
 			return
 		}
 		if done() {
@@ -354,4 +357,5 @@ func joinOutput(err error, out []byte) error {
 	return &exec.Error{Name: string(bytes.TrimSpace(out)), Err: err}
 }
 
+// CrashThread is a thread whose id is known before it is made.
 const CrashThread = "/threads/11111111-2222-4333-8444-555555555555"

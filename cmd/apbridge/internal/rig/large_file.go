@@ -30,6 +30,7 @@ func NewLargeTask(t *testing.T, c *http.Client, base string) string {
 // time.
 func LargeFile(size int64) io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{1}), size) }
 
+// LargeBoundary divides the forms that large files are sent in.
 const LargeBoundary = "a-boundary-that-is-in-no-file"
 
 // LargeForm is a multipart body; folder "" leaves relative_path out, so that
@@ -103,6 +104,7 @@ func sameBytes(got, want io.Reader) error {
 	}
 }
 
+// LargeConfig is the text of a configuration for one task/step agent, with more lines of the file.
 func LargeConfig(folder, agent, more string) string {
 	return fmt.Sprintf("database: %s\nagents:\n  files: {url: %q, dialect: taskstep}\n%s", filepath.Join(folder, "large.db"), agent, more)
 }

@@ -30,6 +30,7 @@ type Utterance struct {
 	Content string `json:"content"`
 }
 
+// NewMemoryGraph is a graph without threads.
 func NewMemoryGraph() *MemoryGraph {
 	g := &MemoryGraph{heads: map[string][]Utterance{}}
 	g.ThreadAgent = &adaptertest.ThreadAgent{Choose: func(body []byte) adaptertest.ThreadPlay {

@@ -36,6 +36,7 @@ type OfficialSpecs struct {
 	Paths    map[string]map[string]any // by the document's path
 }
 
+// Add reads one of the official documents.
 func (d *OfficialSpecs) Add(folder, name string) error {
 	text, err := os.ReadFile(filepath.Join(folder, name))
 	if err != nil {
@@ -86,6 +87,7 @@ type Judge struct {
 	Seen map[string]bool // as in "GET /ap/v1/agent/tasks 200"
 }
 
+// NewJudge is silent where the documents are not at hand.
 func NewJudge(t *testing.T) *Judge {
 	t.Helper()
 	docs, err := official()
@@ -135,6 +137,7 @@ func (j *Judge) Check(t *testing.T, method, path string, status int, header http
 	}
 }
 
+// Validate holds a body to the schema at the pointer.
 func (d *OfficialSpecs) Validate(t *testing.T, what, pointer string, body []byte) {
 	t.Helper()
 	d.mu.Lock()
@@ -188,6 +191,7 @@ func named(rest, first string) string {
 	return strings.Join(parts, "/")
 }
 
+// Escaped is a token of a JSON pointer (RFC 6901).
 func Escaped(token string) string {
 	token = strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
 	return strings.NewReplacer("{", "%7B", "}", "%7D").Replace(token)

@@ -27,6 +27,7 @@ func (w Behind) file() string {
 	return "/out/result.txt"
 }
 
+// AgentsBehind are agents of every kind.
 func AgentsBehind() []Behind {
 	var list []Behind
 	for _, kind := range adaptertest.Kinds {
@@ -75,11 +76,12 @@ func PullAll(t *testing.T, b *Bridge, at, body string) []Answer {
 	return PullAtMost(t, b, at, body, 12)
 }
 
+// PullAtMost is PullAll that fails after so many steps.
 func PullAtMost(t *testing.T, b *Bridge, at, body string, most int) []Answer {
 	t.Helper()
 	var steps []Answer
 	for len(steps) < most {
-		step := b.Post(at+"/steps", body).Ok()
+		step := b.Post(at+"/steps", body).OK()
 		steps, body = append(steps, step), ""
 		if step.At("is_last") == true {
 			return steps
@@ -154,6 +156,7 @@ func CheckFrames(t *testing.T, frames []Frame, who Behind) {
 	}
 }
 
+// Anys are the strings as they come out of JSON.
 func Anys(list []string) []any {
 	out := make([]any, len(list))
 	for i, s := range list {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -44,7 +43,7 @@ func StartProcess(t *testing.T, binary, folder, text string) *Process {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	address := freeAddress(t)
+	address := FreeAddress(t)
 	output := &bytes.Buffer{}
 	p := &Process{URL: "http://" + address, cmd: exec.Command(binary, "serve", "--config", file, "--listen", address, "--log-level", "error")}
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = output, output, append(PlainEnvironment(), "TMPDIR="+folder)
@@ -94,18 +93,8 @@ func awaitReady(url string, deadline time.Time) error {
 	return errors.New("no 200 from /readyz in time")
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// Cpu is what the process has used so far; 0 where /proc does not tell.
-func (b *Process) Cpu() time.Duration {
+// CPU is what the process has used so far; 0 where /proc does not tell.
+func (b *Process) CPU() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.cmd.Process.Pid))
 	if err != nil {
 		return 0
@@ -118,13 +107,14 @@ func (b *Process) Cpu() time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// Rss is the memory the process holds now, in MB; 0 where /proc does not tell.
-func (b *Process) Rss() float64 { return b.Memory("VmRSS:") }
+// RSS is the memory the process holds now, in MB; 0 where /proc does not tell.
+func (b *Process) RSS() float64 { return b.Memory("VmRSS:") }
 
 // Peak is the most memory the process has held, in MB; 0 where /proc does not
 // tell.
 func (b *Process) Peak() float64 { return b.Memory("VmHWM:") }
 
+// Memory is a field of /proc/PID/status in MB; 0 where that does not tell.
 func (b *Process) Memory(field string) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.cmd.Process.Pid))
 	if err != nil {

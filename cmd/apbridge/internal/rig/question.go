@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// UnknownQuestion is the id of no question.
 const UnknownQuestion = "0123456789abcdef0123456789abcdef"
 
 const asksColour = `{"use_tool":{"name":"ask_user","arguments":{"question":"Which colour?"}}}`
@@ -22,10 +23,12 @@ func Curious(times int) *adaptertest.StepAgent {
 	return &adaptertest.StepAgent{Kind: adaptertest.AutoGPT, Script: append(script, adaptertest.ScriptStep{Output: `"blue it is"`, Last: true})}
 }
 
+// Asking is a graph that asks and then does the plays.
 func Asking(plays ...adaptertest.ThreadPlay) *adaptertest.ThreadAgent {
 	return &adaptertest.ThreadAgent{Plays: append([]adaptertest.ThreadPlay{adaptertest.AskPlay()}, plays...)}
 }
 
+// CheckAnswered compares what one task's steps were given.
 func CheckAnswered(t *testing.T, agent *adaptertest.StepAgent, inputs []string) {
 	t.Helper()
 	if diff := cmp.Diff(inputs, agent.Inputs()); diff != "" {
@@ -36,6 +39,7 @@ func CheckAnswered(t *testing.T, agent *adaptertest.StepAgent, inputs []string) 
 	}
 }
 
+// ModesWithSteps are the ways of stepping with several steps a run.
 func ModesWithSteps() map[string]func(*config.Agent) {
 	return map[string]func(*config.Agent){"lockstep": Lockstep, "free": Free}
 }

@@ -146,14 +146,14 @@ func (b *bench) compare(t *testing.T, what string, clients int, ways ...way) *co
 		for _, w := range ways {
 			var before time.Duration
 			if w.bridge != nil {
-				before = w.bridge.Cpu()
+				before = w.bridge.CPU()
 			}
 			s := benchLoad(t.Context(), w.clients, benchRound, w.work)
 			if s.failed > 0 || s.runs == 0 {
 				t.Errorf("%s, %s, %d clients: %d runs, %d failed, last: %v", what, w.name, w.clients, s.runs, s.failed, s.lastErr)
 			}
 			if w.bridge != nil && s.runs > 0 {
-				c.cpu[w.name] = append(c.cpu[w.name], (w.bridge.Cpu()-before)/time.Duration(s.runs))
+				c.cpu[w.name] = append(c.cpu[w.name], (w.bridge.CPU()-before)/time.Duration(s.runs))
 			}
 			c.samples[w.name] = append(c.samples[w.name], s)
 		}
@@ -277,7 +277,7 @@ func (b *bench) process(t *testing.T) {
 			first := b.serve(t, v.binary, setup)
 			fresh.add(v.name, ms(first.Start))
 			<-time.After(300 * time.Millisecond) // what idle means
-			idle.add(v.name, first.Rss())
+			idle.add(v.name, first.RSS())
 			first.Stop()
 			second := b.serve(t, v.binary, setup)
 			again.add(v.name, ms(second.Start))

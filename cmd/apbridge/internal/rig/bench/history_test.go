@@ -52,7 +52,7 @@ func (b *bench) longHistories(t *testing.T, binary string) (held, rate float64) 
 	next := func(n int) string { return fmt.Sprintf(`{"number":%d}`, n) }
 	url := checkpoints(bridge, t, states, fmt.Sprintf(`{"text":"%0*d"}`, size, 0), next) + "?limit=1000"
 	client := benchClients(clients)
-	idle, begin := bridge.Rss(), time.Now()
+	idle, begin := bridge.RSS(), time.Now()
 	var most float64
 	var all sync.WaitGroup
 	for range clients {
@@ -75,7 +75,7 @@ func (b *bench) longHistories(t *testing.T, binary string) (held, rate float64) 
 	for open := true; open; {
 		select {
 		case <-tick.C:
-			most = max(most, bridge.Rss())
+			most = max(most, bridge.RSS())
 		case <-read:
 			open = false
 		}

@@ -63,7 +63,7 @@ func (b *bench) holdOpen(t *testing.T, binary, agent, mode string) (o opened) {
 	bridge := b.fresh(t, binary)
 	defer bridge.Stop()
 	benchLoad(t.Context(), 16, benchRound/2, benchWait(bridge.URL))
-	idle := bridge.Rss()
+	idle := bridge.RSS()
 	var seen, direct ticks
 	var wg sync.WaitGroup
 	client := benchClients(openStreams)
@@ -80,10 +80,10 @@ func (b *bench) holdOpen(t *testing.T, binary, agent, mode string) (o opened) {
 		<-every.C
 	}
 	<-time.After(openSettle)
-	before, begin := bridge.Cpu(), time.Now()
+	before, begin := bridge.CPU(), time.Now()
 	<-time.After(openWindow)
-	o.cores = float64(bridge.Cpu()-before) / float64(time.Since(begin))
-	o.memory = (bridge.Rss() - idle) * 1024
+	o.cores = float64(bridge.CPU()-before) / float64(time.Since(begin))
+	o.memory = (bridge.RSS() - idle) * 1024
 	wg.Wait()
 	if seen.err != nil {
 		t.Errorf("%d streams of %s: %v", openStreams, agent, seen.err)

@@ -24,7 +24,7 @@ func playBrief(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	var told []string
 	for range runs {
 		if a, ok := d.Try("POST", "/runs/wait", `{"agent_id":"agent","input":"hi"}`); ok {
-			told = append(told, a.Ok().Text("run.run_id"))
+			told = append(told, a.OK().Text("run.run_id"))
 		}
 	}
 	for _, id := range told {
@@ -40,7 +40,7 @@ func playBrief(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 // its outcome is unknown.
 func checkBrief(t *testing.T, d *rig.Killable, peer adaptertest.Peer, asked, told int) {
 	t.Helper()
-	found := d.Sure("POST", "/runs/search", `{"limit":100}`).Ok().List("")
+	found := d.Sure("POST", "/runs/search", `{"limit":100}`).OK().List("")
 	lost := 0
 	for _, r := range found {
 		id := rig.Dig(r, "run_id").(string)

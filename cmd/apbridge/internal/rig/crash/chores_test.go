@@ -49,7 +49,7 @@ func gone(d *rig.Killable, method, path, body string) {
 // count is how many things a search finds.
 func count(d *rig.Killable, path, body string) int {
 	d.T.Helper()
-	return len(d.Sure("POST", path, body).Ok().List(""))
+	return len(d.Sure("POST", path, body).OK().List(""))
 }
 
 func expect(d *rig.Killable, what string, got, want any) {
@@ -72,17 +72,17 @@ func lostRun(d *rig.Killable, what, run string) bool {
 }
 
 func playRecords(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
-	d.Sure("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"a":1},"ttl":60}`).Ok()
+	d.Sure("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"a":1},"ttl":60}`).OK()
 	expect(d, "the item", d.Get("/store/items?namespace=n&key=k&refresh_ttl=true").At("value.a"), 1)
 	gone(d, "DELETE", "/store/items", `{"namespace":["n"],"key":"k"}`)
 
-	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).Ok()
-	d.Sure("PATCH", rig.CrashThread, `{"metadata":{"a":"b"}}`).Ok()
+	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
+	d.Sure("PATCH", rig.CrashThread, `{"metadata":{"a":"b"}}`).OK()
 	messages := func() int { return len(d.Get(rig.CrashThread + "/state").List("values.messages")) }
 	d.Either(func() bool { return messages() == 1 }, "POST", rig.CrashThread+"/state", `{"values":{"messages":[{"role":"user","content":"hi"}]}}`)
 	expect(d, "messages", messages(), 1)
 	d.Either(func() bool { return count(d, "/threads/search", `{}`) == 2 }, "POST", rig.CrashThread+"/copy", "")
-	for _, th := range d.Sure("POST", "/threads/search", `{}`).Ok().List("") {
+	for _, th := range d.Sure("POST", "/threads/search", `{}`).OK().List("") {
 		if id := rig.Dig(th, "thread_id").(string); id != rig.CrashThread[9:] {
 			expect(d, "messages of the copy", len(d.Get("/threads/"+id+"/state").List("values.messages")), 1)
 			gone(d, "DELETE", "/threads/"+id, "")
@@ -95,7 +95,7 @@ func playRecords(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	crons := func() int { return count(d, "/runs/crons/search", `{}`) }
 	d.Either(func() bool { return crons() == 1 }, "POST", "/runs/crons", `{"assistant_id":"agent","schedule":"0 0 1 1 *",`+rig.SaysHi+`}`)
 	id := rig.Dig(d.Sure("POST", "/runs/crons/search", `{}`).List(""), "0.cron_id").(string)
-	d.Sure("PATCH", "/runs/crons/"+id, `{"schedule":"@yearly"}`).Ok()
+	d.Sure("PATCH", "/runs/crons/"+id, `{"schedule":"@yearly"}`).OK()
 	gone(d, "DELETE", "/runs/crons/"+id, "")
 	expect(d, "crons", crons(), 0)
 	run := d.Keyed(rig.CrashThread+"/runs", `{"assistant_id":"agent",`+rig.SaysHi+`}`, "run").Text("run_id")
@@ -118,7 +118,7 @@ func playRecords(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 // playUpdates: an agent takes an update of a thread's state and refuses another one;
 // neither keeps the thread from a run.
 func playUpdates(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
-	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).Ok()
+	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
 	run := func(key string) (lost bool) {
 		id := d.Keyed(rig.CrashThread+"/runs", `{"assistant_id":"agent",`+rig.SaysHi+`}`, key).Text("run_id")
 		return lostRun(d, "the run", rig.CrashThread+"/runs/"+id)
@@ -142,11 +142,11 @@ func playAssistants(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	if n := len(d.Get("/assistants/agent/graph").List("nodes")); n == 0 {
 		t.Error("the graph has no nodes")
 	}
-	d.Sure("POST", "/assistants", `{"assistant_id":"`+at[12:]+`","graph_id":"agent","name":"one","if_exists":"do_nothing"}`).Ok()
+	d.Sure("POST", "/assistants", `{"assistant_id":"`+at[12:]+`","graph_id":"agent","name":"one","if_exists":"do_nothing"}`).OK()
 	name := func() any { return d.Get(at).At("name") }
 	d.Either(func() bool { return name() == "two" }, "PATCH", at, `{"name":"two"}`)
 	expect(d, "the name", name(), "two")
-	d.Sure("POST", at+"/latest", `{"version":1}`).Ok()
+	d.Sure("POST", at+"/latest", `{"version":1}`).OK()
 	expect(d, "the first name", name(), "one")
 	gone(d, "DELETE", at, "")
 	expect(d, "the assistant", d.Sure("GET", at, "").Status, http.StatusNotFound)
@@ -198,7 +198,7 @@ func playFiles(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 // playStops: a run hangs, one behind it is cancelled, and a third has the first
 // rolled back. Where nobody knows whether the first was begun, there is nothing to stop.
 func playStops(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
-	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).Ok()
+	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
 	body := func(strategy string) string {
 		return `{"assistant_id":"agent","multitask_strategy":"` + strategy + `",` + rig.SaysHi + `}`
 	}
@@ -234,7 +234,7 @@ func playStops(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 // playHandover: the process is told to stop while an agent is at work.
 func playHandover(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	agent := peer.(*adaptertest.StepAgent)
-	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).Ok()
+	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
 	run := d.Keyed(rig.CrashThread+"/runs", `{"assistant_id":"agent",`+rig.SaysHi+`}`, "run").Text("run_id")
 	rig.Eventually(t, "the agent is at work", func() bool {
 		return len(agent.Inputs()) >= 2 || d.Get(rig.CrashThread+"/runs/"+run).Text("status") == "error"
@@ -254,16 +254,16 @@ func playHandover(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 // playTime: what a clock brings about happens in the second life, right at its
 // start.
 func playTime(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
-	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).Ok()
-	short := "/threads/" + d.Sure("POST", "/threads", `{"ttl":{"ttl":0.0001,"strategy":"delete"}}`).Ok().Text("thread_id")
+	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
+	short := "/threads/" + d.Sure("POST", "/threads", `{"ttl":{"ttl":0.0001,"strategy":"delete"}}`).OK().Text("thread_id")
 	const latest = "/threads/11111111-2222-4333-8444-777777777777" // keeps its newest state only
-	d.Sure("POST", "/threads", `{"thread_id":"`+latest[9:]+`","if_exists":"do_nothing","ttl":{"ttl":0.0001,"strategy":"keep_latest"}}`).Ok()
+	d.Sure("POST", "/threads", `{"thread_id":"`+latest[9:]+`","if_exists":"do_nothing","ttl":{"ttl":0.0001,"strategy":"keep_latest"}}`).OK()
 	for _, key := range []string{"one", "two"} {
 		d.Keyed(rig.CrashThread+"/runs/wait", `{"assistant_id":"agent","stream_mode":["messages-tuple","values"],`+rig.SaysHi+`}`, key)
 	}
 	const ticked = "/threads/11111111-2222-4333-8444-666666666666" // its run must not keep the other's history from going
-	d.Sure("POST", "/threads", `{"thread_id":"`+ticked[9:]+`","if_exists":"do_nothing"}`).Ok()
-	cron := d.Sure("POST", ticked+"/runs/crons", `{"assistant_id":"agent","schedule":"0 0 1 1 *","multitask_strategy":"enqueue",`+rig.SaysHi+`}`).Ok().Text("cron_id")
+	d.Sure("POST", "/threads", `{"thread_id":"`+ticked[9:]+`","if_exists":"do_nothing"}`).OK()
+	cron := d.Sure("POST", ticked+"/runs/crons", `{"assistant_id":"agent","schedule":"0 0 1 1 *","multitask_strategy":"enqueue",`+rig.SaysHi+`}`).OK().Text("cron_id")
 	before, history := d.Get(rig.CrashThread+"/state").At("values"), d.Get(rig.CrashThread+"/history?limit=100").List("")
 	oldest := rig.Dig(history[len(history)-1], "checkpoint.checkpoint_id").(string)
 	d.End()
@@ -285,13 +285,13 @@ func playTime(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 		lost = 1
 	}
 	rig.Eventually(t, "the cron has moved on", func() bool {
-		next, _ := rig.Dig(d.Sure("POST", "/runs/crons/search", `{}`).Ok().List(""), "0.next_run_date").(string)
+		next, _ := rig.Dig(d.Sure("POST", "/runs/crons/search", `{}`).OK().List(""), "0.next_run_date").(string)
 		at, err := time.Parse(time.RFC3339, next)
 		return err == nil && time.Until(at) > 0
 	})
 	rig.Eventually(t, "the thread is gone", func() bool { return d.Sure("GET", short, "").Status == http.StatusNotFound })
 	rig.Eventually(t, "the oldest state is forgotten", func() bool { return !rig.Says(string(d.Get(rig.CrashThread+"/history?limit=100").Body), oldest) })
-	rig.Eventually(t, "the time of the thread that stays is over", func() bool { return d.Get(latest).Ok().At("ttl") == nil })
+	rig.Eventually(t, "the time of the thread that stays is over", func() bool { return d.Get(latest).OK().At("ttl") == nil })
 	expect(d, "the state", fmt.Sprint(d.Get(rig.CrashThread+"/state").At("values.messages.0")), fmt.Sprint(rig.Dig(before, "messages.0")))
 	checkWork(t, peer, 3, lost)
 	expect(d, "runs of the cron", len(runs()), 1)

@@ -122,10 +122,10 @@ func TestD8_BackupWhileRunning(t *testing.T) {
 			var kept []string
 			for range 5 {
 				other := b.Thread()
-				b.Get(b.Begin(other, "") + "/join").Ok()
+				b.Get(b.Begin(other, "") + "/join").OK()
 				kept = append(kept, other)
 			}
-			if tells := rig.Says(string(b.Get("/metrics").Ok().Body), "apbridge_database_log_bytes "); tells == (name == "pg_dump") {
+			if tells := rig.Says(string(b.Get("/metrics").OK().Body), "apbridge_database_log_bytes "); tells == (name == "pg_dump") {
 				t.Errorf("the size of the log is told: %v", tells)
 			}
 			stop := keepBusy(b)
@@ -135,27 +135,27 @@ func TestD8_BackupWhileRunning(t *testing.T) {
 			twin := *cfg
 			twin.Database = copied
 			c := rig.StartBridge(t, &twin)
-			if joined := c.Get(run + "/join").Ok(); joined.At("__error__.error") != "outcome_unknown" {
+			if joined := c.Get(run + "/join").OK(); joined.At("__error__.error") != "outcome_unknown" {
 				t.Errorf("the run in the copy: %s", joined.Body)
 			}
-			c.Get(queued + "/join").Ok()
+			c.Get(queued + "/join").OK()
 			c.Expect(queued, "status", "success")
 			for _, other := range kept {
 				c.Expect(other, "status", "idle")
-				if n := len(c.Get(other + "/state").Ok().List("values.messages")); n != 4 {
+				if n := len(c.Get(other + "/state").OK().List("values.messages")); n != 4 {
 					t.Errorf("%s has %d messages in the copy", other, n)
 				}
 			}
-			rig.Eventually(t, "the copy has nothing left to do", func() bool { return string(c.Post("/threads/count", `{"status":"busy"}`).Ok().Body) == "0" })
+			rig.Eventually(t, "the copy has nothing left to do", func() bool { return string(c.Post("/threads/count", `{"status":"busy"}`).OK().Body) == "0" })
 			c.End()
 			checkCopy(t, copied)
 
 			g.Open()
-			texts := rig.Pluck(b.Get(run+"/join").Ok().List("messages"), "content") // "three" would be missing had the copy asked for a step of it
+			texts := rig.Pluck(b.Get(run+"/join").OK().List("messages"), "content") // "three" would be missing had the copy asked for a step of it
 			if diff := cmp.Diff([]any{"hi", "one", "two", "three"}, texts); diff != "" {
 				t.Errorf("messages of the run that was copied (-want +got):\n%s", diff)
 			}
-			b.Get(queued + "/join").Ok()
+			b.Get(queued + "/join").OK()
 			b.Expect(queued, "status", "success")
 		})
 	}
@@ -183,7 +183,7 @@ func keepBusy(b *rig.Bridge) (stop func()) {
 				case <-over:
 					return
 				default:
-					b.Post("/runs/wait", rig.OneRun).Ok()
+					b.Post("/runs/wait", rig.OneRun).OK()
 				}
 			}
 		})

@@ -22,8 +22,8 @@ func TestA7_SecondSignalStopsAtOnce(t *testing.T) {
 			agent := adaptertest.NewStepAgent(kind)
 			g := rig.NewGate(agent, rig.StepPosts, 2)
 			d := rig.NewKillable(t, storetest.DSN(t), g, "", "APBRIDGE_SHUTDOWN_GRACE=1h")
-			d.Sure("POST", "/threads", `{"thread_id":"`+strings.TrimPrefix(rig.CrashThread, "/threads/")+`"}`).Ok()
-			run := rig.CrashThread + "/runs/" + d.Sure("POST", rig.CrashThread+"/runs", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok().Text("run_id")
+			d.Sure("POST", "/threads", `{"thread_id":"`+strings.TrimPrefix(rig.CrashThread, "/threads/")+`"}`).OK()
+			run := rig.CrashThread + "/runs/" + d.Sure("POST", rig.CrashThread+"/runs", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK().Text("run_id")
 			g.Await(t)
 			stopTwice(d)
 			rig.Eventually(t, "the agent is done with what it was asked for", func() bool { return agent.Work() == 2 })
@@ -31,7 +31,7 @@ func TestA7_SecondSignalStopsAtOnce(t *testing.T) {
 			if joined.At("__error__.error") != code {
 				t.Errorf("the run ended with %s", joined.Body)
 			}
-			if next := d.Sure("POST", rig.CrashThread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).Ok(); next.At("__error__") != nil {
+			if next := d.Sure("POST", rig.CrashThread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK(); next.At("__error__") != nil {
 				t.Errorf("the next run: %s", next.Body)
 			}
 			steps := map[any]int{nil: 6, "outcome_unknown": 5}[code]

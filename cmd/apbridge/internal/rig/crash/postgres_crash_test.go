@@ -42,16 +42,16 @@ func TestC9_ServerCrashesUnderLoad(t *testing.T) {
 	close(stop)
 	clients.Wait()
 	for _, run := range acknowledged.runs {
-		b.Get(run + "/join").Ok()
-		if got := b.Get(run).Ok().Text("status"); got != "success" && got != "error" {
+		b.Get(run + "/join").OK()
+		if got := b.Get(run).OK().Text("status"); got != "success" && got != "error" {
 			t.Errorf("run %s is %s", run, got)
 		}
-		b.Get(run[:len("/threads/")+36]).Ok()
+		b.Get(run[:len("/threads/")+36]).OK()
 	}
 	rig.Eventually(t, "no thread is busy", func() bool {
-		return len(b.Post("/threads/search", `{"status":"busy"}`).Ok().List("")) == 0
+		return len(b.Post("/threads/search", `{"status":"busy"}`).OK().List("")) == 0
 	})
-	b.Get("/readyz").Ok()
+	b.Get("/readyz").OK()
 }
 
 // runsMade are the paths of runs whose making was acknowledged. Safe for concurrent use.

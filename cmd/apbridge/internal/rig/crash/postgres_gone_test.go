@@ -40,14 +40,14 @@ func TestC9_ConnectionsKilledUnderARun(t *testing.T) {
 	b.Expect(run, "status", "running")
 	cut()
 	g.Open()
-	b.Get(run + "/join").Ok()
+	b.Get(run + "/join").OK()
 	b.Expect(run, "status", "success")
 	b.Expect(at, "status", "idle")
-	if n := len(b.Get(at + "/state").Ok().List("values.messages")); n != 4 {
+	if n := len(b.Get(at + "/state").OK().List("values.messages")); n != 4 {
 		t.Errorf("%d messages", n)
 	}
 	if c := agent.Counts(); c.Creates != 1 || c.Steps != 3 {
 		t.Errorf("%d tasks and %d steps, want 1 and 3", c.Creates, c.Steps)
 	}
-	b.Get("/readyz").Ok()
+	b.Get("/readyz").OK()
 }

@@ -47,7 +47,7 @@ type threadScene struct{}
 
 func (s threadScene) play(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	hooks := newHooks(t)
-	d.Sure("POST", "/threads", `{"thread_id":"`+strings.TrimPrefix(rig.CrashThread, "/threads/")+`","if_exists":"do_nothing"}`).Ok()
+	d.Sure("POST", "/threads", `{"thread_id":"`+strings.TrimPrefix(rig.CrashThread, "/threads/")+`","if_exists":"do_nothing"}`).OK()
 	body := func(more string) string {
 		return `{"assistant_id":"agent","stream_mode":["updates","values"],"stream_resumable":true,` + more + rig.SaysHi + `}`
 	}
@@ -156,7 +156,7 @@ func (s taskScene) pull(d *rig.Killable, at, name string) (steps []rig.Answer) {
 		if s.keys {
 			steps = append(steps, d.Keyed(at+"/steps", "", fmt.Sprintf("%s step %d", name, n)))
 		} else {
-			steps = append(steps, d.Sure("POST", at+"/steps", "").Ok())
+			steps = append(steps, d.Sure("POST", at+"/steps", "").OK())
 		}
 	}
 	return steps

@@ -91,7 +91,7 @@ func newSchedule(t *testing.T, r *rapid.T) *schedule {
 	s.b = rig.InFront(t, s.agent, rapid.SampledFrom(modes).Draw(r, "mode"), func(a *config.Agent) {
 		a.StepTimeout, a.Concurrency, a.AllowConcurrent = 400*time.Millisecond, 4, s.shares
 	})
-	s.b.Post("/threads", `{"thread_id":"`+rig.CrashThread[9:]+`"}`).Ok()
+	s.b.Post("/threads", `{"thread_id":"`+rig.CrashThread[9:]+`"}`).OK()
 	return s
 }
 

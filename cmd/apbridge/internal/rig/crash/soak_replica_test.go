@@ -4,7 +4,6 @@ package crash
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,17 +14,6 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
-
-// unusedAddress is one that a bridge can listen on, again and again.
-func unusedAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
 
 // replica is a bridge in a process of its own, which is started again at the same
 // address. It is for the test's goroutine.

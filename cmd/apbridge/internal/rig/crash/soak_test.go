@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
@@ -71,7 +72,7 @@ func (s *soak) start(agent string) {
 		s.t.Fatalf("%v\n%s", err, out)
 	}
 	for range soakReplicas {
-		r := &replica{t: s.t, binary: binary, dsn: s.cluster.URL(), agent: agent, address: unusedAddress(s.t)}
+		r := &replica{t: s.t, binary: binary, dsn: s.cluster.URL(), agent: agent, address: rig.FreeAddress(s.t)}
 		r.start()
 		s.replicas = append(s.replicas, r)
 	}

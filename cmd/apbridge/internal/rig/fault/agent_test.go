@@ -134,7 +134,7 @@ func TestA11_GraphDiesForGood(t *testing.T) {
 	t.Parallel()
 	agent := cutShort(adaptertest.Canned{})
 	b := rig.InFront(t, agent)
-	failed := b.Post("/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok()
+	failed := b.Post("/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 	if failed.At("__error__.error") != "outcome_unknown" || !rig.Says(failed.Text("__error__.message"), "lost during the run") {
 		t.Errorf("wait: %s", failed.Body)
 	}
@@ -155,9 +155,9 @@ func (f agentFault) start(t *testing.T) (*rig.Bridge, adaptertest.Peer) {
 // throughThreads: stream, join, run and thread all tell of the failure.
 func (f agentFault) throughThreads(t *testing.T) {
 	b, peer := f.start(t)
-	at := "/threads/" + b.Post("/threads", `{}`).Ok().Text("thread_id")
+	at := "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
 	res, frames := b.Stream("POST", at+"/runs/stream", `{"assistant_id":"agent","stream_mode":["updates","values"],`+rig.SaysHi+`}`, 0)
-	res.Ok()
+	res.OK()
 	last := frames[len(frames)-1]
 	if last.Event != "error" || last.At("error") != f.code {
 		t.Errorf("the last frame is %s %s", last.Event, last.Data)
@@ -166,19 +166,19 @@ func (f agentFault) throughThreads(t *testing.T) {
 	f.checkMessage(t, message)
 	run := frames[0].At("run_id").(string)
 	fault := map[string]any{"error": f.code, "message": message}
-	if diff := cmp.Diff(any(map[string]any{"__error__": fault}), b.Get(at+"/runs/"+run+"/join").Ok().At("")); diff != "" {
+	if diff := cmp.Diff(any(map[string]any{"__error__": fault}), b.Get(at+"/runs/"+run+"/join").OK().At("")); diff != "" {
 		t.Errorf("join (-want +got):\n%s", diff)
 	}
-	waited := b.Get("/runs/" + run + "/wait").Ok()
+	waited := b.Get("/runs/" + run + "/wait").OK()
 	if waited.Text("run.status") != f.status || waited.Text("run.error") != message || waited.Text("run.error_code") != f.code {
 		t.Errorf("wait: %s", waited.Body)
 	}
-	if got := b.Get(at + "/runs/" + run).Ok(); got.Text("status") != f.status || got.Text("error") != message {
+	if got := b.Get(at + "/runs/" + run).OK(); got.Text("status") != f.status || got.Text("error") != message {
 		t.Errorf("the run: %s", got.Body)
 	}
 	f.checkThread(t, b, at, message)
 	f.checkWork(t, peer)
-	next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).Ok()
+	next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK()
 	f.checkNext(t, next, next.At("__error__.error"))
 }
 
@@ -186,7 +186,7 @@ func (f agentFault) throughThreads(t *testing.T) {
 // happens however often it is asked for.
 func (f agentFault) throughTasks(t *testing.T) {
 	b, peer := f.start(t)
-	task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Ok().Text("task_id")
+	task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
 	at := "/ap/v1/agent/tasks/" + task
 	steps := rig.PullAll(t, b, at, "")
 	last := steps[len(steps)-1]
@@ -198,8 +198,8 @@ func (f agentFault) throughTasks(t *testing.T) {
 	if last.Text("output") != "Error: "+message {
 		t.Errorf("output %q", last.Text("output"))
 	}
-	rig.SameJSON(t, "the last step and the one after it", b.Post(at+"/steps", "").Ok().Body, last.Body)
-	rig.SameJSON(t, "the last step and what is read of it", b.Get(at+"/steps/"+last.Text("step_id")).Ok().Body, last.Body)
+	rig.SameJSON(t, "the last step and the one after it", b.Post(at+"/steps", "").OK().Body, last.Body)
+	rig.SameJSON(t, "the last step and what is read of it", b.Get(at+"/steps/"+last.Text("step_id")).OK().Body, last.Body)
 	f.checkThread(t, b, "/threads/"+task, message)
 	f.checkWork(t, peer)
 	again := rig.PullAll(t, b, at, `{"input":"try it again"}`)
@@ -238,10 +238,10 @@ func (f agentFault) checkNext(t *testing.T, next rig.Answer, code any) {
 
 func (f agentFault) checkThread(t *testing.T, b *rig.Bridge, at, message string) {
 	t.Helper()
-	if got := b.Get(at).Ok().Text("status"); got != "error" {
+	if got := b.Get(at).OK().Text("status"); got != "error" {
 		t.Errorf("the thread is %s", got)
 	}
-	state := b.Get(at + "/state").Ok()
+	state := b.Get(at + "/state").OK()
 	if !f.steps() {
 		return // its own checkpoints say what was next
 	}
@@ -274,17 +274,17 @@ func TestA9_NobodyThere(t *testing.T) {
 			address := adaptertest.Nowhere(t)
 			b := rig.InFrontOf(t, "http://"+address, func(a *config.Agent) { a.Dialect = dialect })
 			f := agentFault{status: "error", code: "upstream_unreachable", words: []string{"agent", address}}
-			at := "/threads/" + b.Post("/threads", `{}`).Ok().Text("thread_id")
+			at := "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
 			for range 2 { // the second is no 409: the thread is free
-				failed := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok()
+				failed := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 				if failed.At("__error__.error") != f.code {
 					t.Fatalf("wait: %s", failed.Body)
 				}
 				f.checkMessage(t, failed.Text("__error__.message"))
 			}
 			f.checkThread(t, b, at, "")
-			task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Ok().Text("task_id")
-			step := b.Post("/ap/v1/agent/tasks/"+task+"/steps", "").Ok()
+			task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
+			step := b.Post("/ap/v1/agent/tasks/"+task+"/steps", "").OK()
 			if step.At("is_last") != true || step.At("additional_output.error.type") != f.code {
 				t.Errorf("the step: %s", step.Body)
 			}
@@ -317,9 +317,9 @@ func TestA10_ResolvedByAsking(t *testing.T) {
 				b := rig.InFront(t, agent)
 				who := rig.Behind{Texts: []string{"one", "two", "three"}, Steps: true}
 				if faceName == "taskstep" {
-					rig.CheckSteps(t, who, rig.PullAll(t, b, "/ap/v1/agent/tasks/"+b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Ok().Text("task_id"), ""))
+					rig.CheckSteps(t, who, rig.PullAll(t, b, "/ap/v1/agent/tasks/"+b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id"), ""))
 				} else {
-					rig.CheckTurns(t, "wait", b.Post("/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok().At(""), who, 1)
+					rig.CheckTurns(t, "wait", b.Post("/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK().At(""), who, 1)
 				}
 				if c := agent.Counts(); c.Creates != 1 || c.Steps != 3 {
 					t.Errorf("%d tasks and %d steps, want 1 and 3", c.Creates, c.Steps)
@@ -341,7 +341,7 @@ func TestA11_StreamIsRejoined(t *testing.T) {
 			agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{play}}
 			b := rig.InFront(t, agent)
 			res, frames := b.Stream("POST", "/runs/stream", `{"assistant_id":"agent","stream_mode":["updates","values"],`+rig.SaysHi+`}`, 0)
-			res.Ok()
+			res.OK()
 			who := rig.Behind{Texts: []string{"planning", "thinking <b>", "the answer is 42"}}
 			rig.CheckFrames(t, frames, who)
 			rig.CheckTurns(t, "the last values", rig.LastFrame(t, frames, "values").At(""), who, 1)
@@ -358,10 +358,10 @@ func TestA17_GraphForgetsTheThread(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
 	b := rig.InFront(t, agent)
-	at := "/threads/" + b.Post("/threads", `{}`).Ok().Text("thread_id")
-	b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok()
+	at := "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
+	b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 	agent.Drop()
-	next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).Ok()
+	next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK()
 	if next.At("__error__") != nil {
 		t.Errorf("the next run: %s", next.Body)
 	}
@@ -377,7 +377,7 @@ func TestA15_SpeaksNoDialect(t *testing.T) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = w.Write([]byte("<h1>It works!</h1>"))
 	}))
-	failed := b.Post("/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok()
+	failed := b.Post("/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 	if failed.At("__error__.error") != "bad_upstream_response" || !rig.Says(failed.Text("__error__.message"), "none of the dialects", "agents.agent.url") {
 		t.Errorf("wait: %s", failed.Body)
 	}

@@ -39,5 +39,5 @@ func TestD5BodiesTogetherInWords(t *testing.T) {
 			t.Errorf("%s: %v %s", path, got.Header, got.Body)
 		}
 	}
-	b.Post("/threads", `{}`).Ok()
+	b.Post("/threads", `{}`).OK()
 }

@@ -66,27 +66,27 @@ agents:
 		"fault": &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Fault: adaptertest.Unauthorized}}},
 		"graph": &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.FailPlay()}},
 	}, "KEY="+canaryPrivate, "HOOK="+canaryHook, "HEADER=Bearer "+canaryHeader)
-	var answers []rig.Told
-	ask := func(method, path, body string, headers ...string) rig.Told {
-		got := r.Send(method, path, body, append([]string{"X-Api-Key", canaryPrivate, "Cookie", "c=" + canaryCookie}, headers...)...)
+	var answers []rig.Answer
+	ask := func(method, path, body string, headers ...string) rig.Answer {
+		got := r.Do(method, path, body, append([]string{"X-Api-Key", canaryPrivate, "Cookie", "c=" + canaryCookie}, headers...)...)
 		answers = append(answers, got)
 		return got
 	}
 	everything(t, r, ask)
 	for _, a := range answers {
 		for _, c := range credentials {
-			if strings.Contains(a.Body, c) || strings.Contains(fmt.Sprint(a.Header), c) {
-				t.Errorf("a credential (%s) is in an answer: %d %s", c, a.Status, a.Body)
+			if strings.Contains(a.String(), c) || strings.Contains(fmt.Sprint(a.Header), c) {
+				t.Errorf("a credential (%s) is in an answer: %d %s", c, a.Status, a.String())
 			}
 		}
 		for _, c := range canaries {
-			if a.Status >= 400 && strings.Contains(a.Body, c) {
-				t.Errorf("%s is in a refusal: %d %s", c, a.Status, a.Body)
+			if a.Status >= 400 && strings.Contains(a.String(), c) {
+				t.Errorf("%s is in a refusal: %d %s", c, a.Status, a.String())
 			}
 		}
 	}
 	logs := logText(r)
-	metrics := ask("GET", "/metrics", "").Want(t, 200, "apbridge_requests_total").Body
+	metrics := ask("GET", "/metrics", "").Want(t, 200, "apbridge_requests_total").String()
 	for _, c := range canaries {
 		if at := strings.Index(logs, c); at >= 0 {
 			t.Errorf("%s is in the log: …%s", c, logs[max(0, at-300):at+len(c)])
@@ -101,7 +101,7 @@ agents:
 }
 
 // everything asks for what is good and for what fails, in both dialects.
-func everything(t *testing.T, r *rig.Configuration, ask func(method, path, body string, headers ...string) rig.Told) {
+func everything(t *testing.T, r *rig.Bridge, ask func(method, path, body string, headers ...string) rig.Answer) {
 	prompt := `{"input":"` + canaryPrompt + `"`
 	ask("POST", "/runs/wait?q="+canaryQuery, prompt+"}").Want(t, 200, canaryAnswer)
 	ask("POST", "/runs/stream", prompt+`,"assistant_id":"good","webhook":"http://127.0.0.1:1/`+canaryQuery+`"}`).Want(t, 200)
@@ -134,12 +134,12 @@ func everything(t *testing.T, r *rig.Configuration, ask func(method, path, body 
 	} {
 		ask(refused.method, refused.path, refused.body)
 	}
-	r.Send("GET", "/info", "", "X-Api-Key", canaryWrong).Want(t, 401)
-	r.Send("GET", "/info", "", "Authorization", "Bearer "+canaryWrong, "X-Api-Key", canaryPrivate).Want(t, 200)
+	r.Do("GET", "/info", "", "X-Api-Key", canaryWrong).Want(t, 401)
+	r.Do("GET", "/info", "", "Authorization", "Bearer "+canaryWrong, "X-Api-Key", canaryPrivate).Want(t, 200)
 }
 
 // logText is all that was logged, fields and causes included.
-func logText(r *rig.Configuration) string {
+func logText(r *rig.Bridge) string {
 	var b strings.Builder
 	for _, e := range r.Logs.All() {
 		fmt.Fprintf(&b, "%s %s %s", e.Level, e.LoggerName, e.Message)

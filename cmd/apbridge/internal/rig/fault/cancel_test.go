@@ -39,7 +39,7 @@ func TestA20_CancelRunning(t *testing.T) {
 			b.Post(run+"/cancel?wait=true", "").Is(http.StatusNoContent)
 			b.Expect(run, "status", "interrupted")
 			b.Expect(at, "status", "idle")
-			if joined := b.Get(run + "/join").Ok(); joined.At("__error__") != nil || len(joined.List("messages")) == 0 {
+			if joined := b.Get(run + "/join").OK(); joined.At("__error__") != nil || len(joined.List("messages")) == 0 {
 				t.Errorf("join: %s", joined.Body)
 			}
 			_, frames := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", "-1")
@@ -54,7 +54,7 @@ func TestA20_CancelRunning(t *testing.T) {
 				rig.Eventually(t, "the graph is told", func() bool { return graph.Calls("POST /threads/{t}/runs/{r}/cancel") == 1 })
 				return
 			}
-			if next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).Ok(); next.At("__error__") != nil {
+			if next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK(); next.At("__error__") != nil {
 				t.Errorf("the next run: %s", next.Body)
 			}
 			if c := step.Counts(); c.Creates != 2 || c.Steps != 4 {
@@ -83,7 +83,7 @@ func TestA20_CancelQueued(t *testing.T) {
 	b.Expect(at, "status", "busy")
 	b.Expect(other, "status", "idle")
 	g.Open()
-	b.Get(first + "/join").Ok()
+	b.Get(first + "/join").OK()
 	b.Expect(first, "status", "success")
 	b.Expect(at, "status", "idle")
 	if c := agent.Counts(); c.Creates != 1 || c.Steps != 3 {
@@ -100,10 +100,10 @@ func TestA20_CancelParked(t *testing.T) {
 			t.Parallel()
 			agent := adaptertest.NewStepAgent(adaptertest.Plain)
 			b := rig.InFront(t, agent)
-			task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Ok().Text("task_id")
+			task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
 			at, thread := "/ap/v1/agent/tasks/"+task, "/threads/"+task
-			b.Post(at+"/steps", "").Ok()
-			run := thread + "/runs/" + rig.Dig(b.Get(thread+"/runs").Ok().List(""), "0.run_id").(string)
+			b.Post(at+"/steps", "").OK()
+			run := thread + "/runs/" + rig.Dig(b.Get(thread+"/runs").OK().List(""), "0.run_id").(string)
 			b.Expect(run, "status", "running")
 			b.Expect(thread, "status", "interrupted")
 			if through == "taskstep" {
@@ -113,7 +113,7 @@ func TestA20_CancelParked(t *testing.T) {
 			}
 			b.Expect(run, "status", "interrupted")
 			b.Expect(thread, "status", "idle")
-			last := b.Post(at+"/steps", "").Ok()
+			last := b.Post(at+"/steps", "").OK()
 			if last.At("is_last") != true || last.At("additional_output.error.type") == nil {
 				t.Errorf("the step after: %s", last.Body)
 			}
@@ -137,7 +137,7 @@ func TestA21_CancelRacesTheEnd(t *testing.T) {
 		wait := time.NewTimer(time.Duration(i) * 500 * time.Microsecond)
 		<-wait.C
 		b.Post(run+"/cancel?wait=true", "").Is(http.StatusNoContent)
-		status := b.Get(run).Ok().Text("status")
+		status := b.Get(run).OK().Text("status")
 		won[status]++
 		b.Expect(at, "status", "idle")
 		_, frames := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", "-1")
@@ -180,7 +180,7 @@ func TestA20_ClientThatLeaves(t *testing.T) {
 				g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, before+2)
 				b := rig.InFront(t, g)
 				for range before / 3 {
-					b.Post("/runs/wait", `{"agent_id":"agent",`+rig.SaysHi+`}`).Ok()
+					b.Post("/runs/wait", `{"agent_id":"agent",`+rig.SaysHi+`}`).OK()
 				}
 				at := b.Thread()
 				path, named := at+"/runs/"+how, ""
@@ -194,13 +194,13 @@ func TestA20_ClientThatLeaves(t *testing.T) {
 					_, _ = b.Try(ctx, "POST", path, `{"`+flavour+`":"agent",`+named+c.said+rig.SaysHi+`}`)
 				})
 				g.Await(t)
-				run := at + "/runs/" + rig.Dig(b.Get(at+"/runs").Ok().List(""), "0.run_id").(string)
+				run := at + "/runs/" + rig.Dig(b.Get(at+"/runs").OK().List(""), "0.run_id").(string)
 				leave()
 				left.Wait()
 				if c.want == "success" {
 					g.Open()
 				}
-				b.Get(run + "/join").Ok()
+				b.Get(run + "/join").OK()
 				b.Expect(run, "status", c.want)
 				b.Expect(at, "status", "idle")
 			})
@@ -236,7 +236,7 @@ func TestB10_ReaderThatLeaves(t *testing.T) {
 					if want == "success" {
 						g.Open()
 					}
-					b.Get(run + "/join").Ok()
+					b.Get(run + "/join").OK()
 					b.Expect(run, "status", want)
 				})
 			}
@@ -271,7 +271,7 @@ func TestCancelWaitsForTheEnd(t *testing.T) {
 				}
 				b.Post(at+"/cancel"+wait, "").Is(statuses[i])
 				if wait == "" {
-					b.Get(run + "/join").Ok()
+					b.Get(run + "/join").OK()
 				}
 				b.Expect(run, "status", "interrupted")
 			})
@@ -299,7 +299,7 @@ func TestA7_ShutdownDuringTheWorkOfARequest(t *testing.T) {
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Python), rig.StepPosts, before+2)
 	b := rig.InFront(t, g)
 	for range before / 3 {
-		b.Post("/runs/wait", `{"agent_id":"agent",`+rig.SaysHi+`}`).Ok()
+		b.Post("/runs/wait", `{"agent_id":"agent",`+rig.SaysHi+`}`).OK()
 	}
 	at := b.Thread()
 	var left sync.WaitGroup
@@ -307,11 +307,11 @@ func TestA7_ShutdownDuringTheWorkOfARequest(t *testing.T) {
 		_, _ = b.Try(t.Context(), "POST", at+"/runs/wait", `{"assistant_id":"agent","on_disconnect":"cancel",`+rig.SaysHi+`}`)
 	})
 	g.Await(t)
-	run := at + "/runs/" + rig.Dig(b.Get(at+"/runs").Ok().List(""), "0.run_id").(string)
+	run := at + "/runs/" + rig.Dig(b.Get(at+"/runs").OK().List(""), "0.run_id").(string)
 	b.End()
 	left.Wait()
 	b = b.Again()
-	if joined := b.Get(run + "/join").Ok(); joined.At("__error__.error") != "outcome_unknown" {
+	if joined := b.Get(run + "/join").OK(); joined.At("__error__.error") != "outcome_unknown" {
 		t.Errorf("the run: %s", joined.Body)
 	}
 }

@@ -55,17 +55,17 @@ agents:
 			if !strings.Contains(field, "input") {
 				body += `,"input":{"messages":[{"role":"user","content":"hi"}]}`
 			}
-			told := r.Send("POST", "/runs/wait", body+"}", headers...)
+			told := r.Do("POST", "/runs/wait", body+"}", headers...)
 			if told.Status/100 != 2 && told.Status != 400 && told.Status != 422 {
-				t.Errorf("%s of agent %s: %d %s", field, agent, told.Status, told.Body)
+				t.Errorf("%s of agent %s: %d %s", field, agent, told.Status, told.String())
 			}
 		}
-		made := r.Send("POST", "/assistants", fmt.Sprintf(`{"graph_id":%q,"config":{"configurable":%s},"metadata":%[2]s}`, agent, forged)).Member("assistant_id")
-		r.Send("POST", "/runs/wait", fmt.Sprintf(`{"assistant_id":%q,"input":"hi"}`, made), headers...)
+		made := r.Do("POST", "/assistants", fmt.Sprintf(`{"graph_id":%q,"config":{"configurable":%s},"metadata":%[2]s}`, agent, forged)).Member("assistant_id")
+		r.Do("POST", "/runs/wait", fmt.Sprintf(`{"assistant_id":%q,"input":"hi"}`, made), headers...)
 		tasks := "/agents/" + agent + "/ap/v1/agent/tasks"
-		task := r.Send("POST", tasks, fmt.Sprintf(`{"input":"hi","additional_input":%s}`, forged), headers...).Member("task_id")
+		task := r.Do("POST", tasks, fmt.Sprintf(`{"input":"hi","additional_input":%s}`, forged), headers...).Member("task_id")
 		if task != "" {
-			r.Send("POST", tasks+"/"+task+"/steps", fmt.Sprintf(`{"input":"hi","additional_input":%s}`, forged), headers...)
+			r.Do("POST", tasks+"/"+task+"/steps", fmt.Sprintf(`{"input":"hi","additional_input":%s}`, forged), headers...)
 		}
 	}
 	if got := decoy.all(); len(got) > 0 {

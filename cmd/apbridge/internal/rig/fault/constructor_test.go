@@ -34,14 +34,14 @@ func TestE23_ConstructorsAreCarried(t *testing.T) {
 		t.Parallel()
 		agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: constructors, Additional: constructors, Last: true}}}
 		b := rig.InFront(t, agent)
-		b.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":`+constructors+`}`).Ok()
-		carried(t, "the store", b.Get("/store/items?namespace=n&key=k").Ok().At("value"))
-		thread := "/threads/" + b.Post("/threads", `{"metadata":{"m":`+constructors+`}}`).Ok().Text("thread_id")
-		carried(t, "metadata", b.Get(thread).Ok().At("metadata.m"))
-		b.Post(thread+"/state", `{"values":{"held":`+constructors+`}}`).Ok()
-		carried(t, "a state that was written", b.Get(thread+"/state").Ok().At("values.held"))
-		task := "/ap/v1/agent/tasks/" + b.Post("/ap/v1/agent/tasks", `{"input":"hi","additional_input":{"x":`+constructors+`}}`).Ok().Text("task_id")
-		step := b.Post(task+"/steps", "").Ok()
+		b.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":`+constructors+`}`).OK()
+		carried(t, "the store", b.Get("/store/items?namespace=n&key=k").OK().At("value"))
+		thread := "/threads/" + b.Post("/threads", `{"metadata":{"m":`+constructors+`}}`).OK().Text("thread_id")
+		carried(t, "metadata", b.Get(thread).OK().At("metadata.m"))
+		b.Post(thread+"/state", `{"values":{"held":`+constructors+`}}`).OK()
+		carried(t, "a state that was written", b.Get(thread+"/state").OK().At("values.held"))
+		task := "/ap/v1/agent/tasks/" + b.Post("/ap/v1/agent/tasks", `{"input":"hi","additional_input":{"x":`+constructors+`}}`).OK().Text("task_id")
+		step := b.Post(task+"/steps", "").OK()
 		var output any
 		if err := json.Unmarshal([]byte(step.Text("output")), &output); err != nil {
 			t.Errorf("a step's output is %q", step.Text("output"))
@@ -50,7 +50,7 @@ func TestE23_ConstructorsAreCarried(t *testing.T) {
 		additional, _ := step.At("additional_output").(map[string]any)
 		delete(additional, "upstream_step_id")
 		carried(t, "a step's additional output", any(additional))
-		carried(t, "a task's additional input", b.Get(task).Ok().At("additional_input.x"))
+		carried(t, "a task's additional input", b.Get(task).OK().At("additional_input.x"))
 	})
 	t.Run("graph", func(t *testing.T) {
 		t.Parallel()
@@ -59,10 +59,10 @@ func TestE23_ConstructorsAreCarried(t *testing.T) {
 			State: `{"values":{"messages":[],"held":` + constructors + `},"next":[],"tasks":[],"metadata":{"run_id":"{{run}}","source":"loop","step":1},` +
 				`"checkpoint":{"thread_id":"{{thread}}","checkpoint_id":"{{checkpoint}}","checkpoint_ns":""}}`,
 		}}})
-		thread := "/threads/" + b.Post("/threads", `{}`).Ok().Text("thread_id")
+		thread := "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
 		_, frames := b.Stream("POST", thread+"/runs/stream", `{"assistant_id":"agent","stream_mode":["updates","values"],`+rig.SaysHi+`}`, 0)
 		carried(t, "an update", rig.LastFrame(t, frames, "updates").At("plan.held"))
 		carried(t, "values", rig.LastFrame(t, frames, "values").At("held"))
-		carried(t, "a graph's state", b.Get(thread+"/state").Ok().At("values.held"))
+		carried(t, "a graph's state", b.Get(thread+"/state").OK().At("values.held"))
 	})
 }

@@ -41,7 +41,7 @@ func TestD3_DamagedUnderARun(t *testing.T) {
 		t.Fatal("no answer within a minute")
 	}
 	b.Get("/readyz").Is(http.StatusServiceUnavailable)
-	b.Get("/healthz").Ok()
+	b.Get("/healthz").OK()
 }
 
 // overwrite leaves the first page of a file.

@@ -21,8 +21,8 @@ func TestD5_FewDescriptors(t *testing.T) {
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 2)
 	d := rig.NewKillable(t, storetest.DSN(t), g, "", "GOMEMLIMIT=300MiB")
 	d.Files = 128
-	d.Sure("POST", "/threads", `{"thread_id":"`+strings.TrimPrefix(rig.CrashThread, "/threads/")+`"}`).Ok()
-	run := rig.CrashThread + "/runs/" + d.Sure("POST", rig.CrashThread+"/runs", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok().Text("run_id")
+	d.Sure("POST", "/threads", `{"thread_id":"`+strings.TrimPrefix(rig.CrashThread, "/threads/")+`"}`).OK()
+	run := rig.CrashThread + "/runs/" + d.Sure("POST", rig.CrashThread+"/runs", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK().Text("run_id")
 	g.Await(t)
 	checkMemoryLimit(t, string(d.Get("/metrics").Body))
 	l := d.Serving()
@@ -59,7 +59,7 @@ func TestD5_FewDescriptors(t *testing.T) {
 	if joined := d.Get(run + "/join"); joined.At("__error__") != nil {
 		t.Errorf("the run that was under way: %s", joined.Body)
 	}
-	if next := d.Sure("POST", rig.CrashThread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).Ok(); next.At("__error__") != nil {
+	if next := d.Sure("POST", rig.CrashThread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK(); next.At("__error__") != nil {
 		t.Errorf("the next run: %s", next.Body)
 	}
 	if n := strings.Count(l.Said.String(), "Accept error"); n > 2 {

@@ -45,24 +45,24 @@ func TestD1_FullDisk(t *testing.T) {
 	b.Post("/ap/v1/agent/tasks", `{"input":"`+long+`"}`).Is(http.StatusInsufficientStorage)
 	g.Open() // the run's step is too long for what is left
 	for i := range kept {
-		b.Get(fmt.Sprintf("/store/items?namespace=n&key=%d", i)).Ok()
+		b.Get(fmt.Sprintf("/store/items?namespace=n&key=%d", i)).OK()
 	}
-	b.Get(run + "/join").Ok() // its end is short
-	if got := b.Get(run).Ok(); got.At("status") != "error" || !strings.Contains(string(got.Body), "storage_full") {
+	b.Get(run + "/join").OK() // its end is short
+	if got := b.Get(run).OK(); got.At("status") != "error" || !strings.Contains(string(got.Body), "storage_full") {
 		t.Errorf("the run: %s", got.Body)
 	}
 	b.Expect(at, "status", "error")
 	for i := range kept {
-		b.Do("DELETE", "/store/items", fmt.Sprintf(`{"namespace":["n"],"key":"%d"}`, i)).Ok()
+		b.Do("DELETE", "/store/items", fmt.Sprintf(`{"namespace":["n"],"key":"%d"}`, i)).OK()
 	}
-	if next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).Ok(); next.At("__error__") != nil {
+	if next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK(); next.At("__error__") != nil {
 		t.Errorf("with room again: %s", next.Body)
 	}
 	b.End()
 	b.Cfg.Limits.Database = 0
 	b = b.Again() // it looks for damage first
 	b.Expect(at, "status", "idle")
-	if n := len(b.Get(at + "/runs").Ok().List("")); n != 2 {
+	if n := len(b.Get(at + "/runs").OK().List("")); n != 2 {
 		t.Errorf("%d runs", n)
 	}
 }

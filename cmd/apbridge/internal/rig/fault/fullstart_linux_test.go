@@ -90,7 +90,7 @@ func TestD1_StartOnAFullDisk(t *testing.T) {
 	run := b.Begin(at, "")
 	g.Await(t)
 	// It is in the log, and the file has no room for it.
-	b.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"text":"`+strings.Repeat("long ", 100_000)+`"}}`).Ok()
+	b.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"text":"`+strings.Repeat("long ", 100_000)+`"}}`).OK()
 	crashed := filepath.Join(folder, "crashed.db")
 	for _, end := range []string{"", "-wal", "-shm", "-lock"} { // what a crash would leave
 		copyFile(t, cfg.Database+end, crashed+end)
@@ -113,12 +113,12 @@ func TestD1_StartOnAFullDisk(t *testing.T) {
 		t.Errorf("readiness: %s", a.Body)
 	}
 	b.Expect(run, "status", "running")
-	b.Get(at + "/state").Ok()
-	b.Get("/store/items?namespace=n&key=k").Ok()
+	b.Get(at + "/state").OK()
+	b.Get("/store/items?namespace=n&key=k").OK()
 	b.Post("/threads", `{}`).Is(http.StatusInsufficientStorage)
 	empty()
 	rig.Eventually(t, "it is ready", func() bool { return b.Get("/readyz").Status == http.StatusOK })
-	b.Get(run + "/join").Ok()
+	b.Get(run + "/join").OK()
 	b.Expect(run, "status", "success")
 	b.Expect(at, "status", "idle")
 	b.Thread()

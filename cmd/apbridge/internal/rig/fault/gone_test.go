@@ -35,7 +35,7 @@ func TestD3_FileDeletedInMidFlight(t *testing.T) {
 		t.Errorf("a new thread: %d %s", a.Status, a.Body)
 	}
 	b.Get("/readyz").Is(http.StatusServiceUnavailable)
-	b.Get("/healthz").Ok()
+	b.Get("/healthz").OK()
 	b.Expect(run, "status", "running")
 	g.Open()
 	b.End()
@@ -54,7 +54,7 @@ func TestD3_FileDeletedInMidFlight(t *testing.T) {
 		}
 	}
 	b = b.Again()
-	b.Get(run + "/join").Ok()
+	b.Get(run + "/join").OK()
 	b.Expect(run, "status", "success")
 	b.Expect(at, "status", "idle")
 }

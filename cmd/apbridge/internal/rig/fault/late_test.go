@@ -64,7 +64,7 @@ func TestA16_AnswerAfterTheTimeout(t *testing.T) {
 			if c := agent.Counts(); c.Creates != 1 || c.Steps != 2 || len(agent.Inputs()) != 2 {
 				t.Errorf("%d tasks, %d steps, asked for %d; want 1, 2, 2", c.Creates, c.Steps, len(agent.Inputs()))
 			}
-			next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).Ok()
+			next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK()
 			if diff := cmp.Diff([]any{"hi", "one", "more", "one", "two", "three"}, rig.Pluck(next.List("messages"), "content")); diff != "" {
 				t.Errorf("messages after the next run (-want +got):\n%s", diff)
 			}
@@ -89,14 +89,14 @@ func checkLate(b *rig.Bridge, code string, late *tardy) (at string) {
 	at = b.Thread()
 	run := b.Begin(at, `"stream_mode":["updates","values"],`)
 	late.Await(b.T)
-	if ended := b.Get(run + "/join").Ok(); ended.At("__error__.error") != code {
+	if ended := b.Get(run + "/join").OK(); ended.At("__error__.error") != code {
 		b.T.Errorf("the run ended with %s", ended.Body)
 	}
 	await(b.T, "the agent sees that nobody waits", late.left)
 	before := told(b, at, run)
 	late.Open()
 	await(b.T, "the agent answers", late.done)
-	b.Get("/readyz").Ok() // a write, after whatever the answer might have brought about
+	b.Get("/readyz").OK() // a write, after whatever the answer might have brought about
 	if diff := cmp.Diff(before, told(b, at, run), cmp.AllowUnexported(rig.Frame{})); diff != "" {
 		b.T.Errorf("what is told of the run (-before +after the late answer):\n%s", diff)
 	}
@@ -109,7 +109,7 @@ func told(b *rig.Bridge, at, run string) []any {
 	_, frames := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", "-1")
 	all := []any{frames}
 	for _, path := range []string{run, run + "/join", run + "/explain", at, at + "/state", at + "/history", at + "/runs"} {
-		all = append(all, string(b.Get(path).Ok().Body))
+		all = append(all, string(b.Get(path).OK().Body))
 	}
 	return all
 }

@@ -33,7 +33,7 @@ func TestA18_GraphNeverEnds(t *testing.T) {
 			tt.plays[len(tt.plays)-1].Hang = tt.want != nil // so that there is something to stop
 			agent := &adaptertest.ThreadAgent{Plays: tt.plays}
 			b := rig.InFront(t, agent, tt.mode, func(a *config.Agent) { a.MaxSteps = tt.max })
-			task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Ok().Text("task_id")
+			task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
 			steps := rig.PullAll(t, b, "/ap/v1/agent/tasks/"+task, "")
 			last := steps[len(steps)-1]
 			if got := last.At("additional_output.error.type"); got != tt.want {
@@ -65,7 +65,7 @@ func TestRecursionLimitOfARequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := rig.InFront(t, agent)
-			got := b.Post("/runs/wait", `{"assistant_id":"agent","config":{"recursion_limit":2},`+rig.SaysHi+`}`).Ok()
+			got := b.Post("/runs/wait", `{"assistant_id":"agent","config":{"recursion_limit":2},`+rig.SaysHi+`}`).OK()
 			if got.At("__error__.error") != "step_limit" || !rig.Says(got.Text("__error__.message"), "2 steps", "recursion_limit") {
 				t.Errorf("answered %s", got.Body)
 			}
@@ -101,7 +101,7 @@ func TestA18_RunThatLogsForEver(t *testing.T) {
 			tt.limits(&cfg.Limits)
 			b := rig.StartBridge(t, cfg)
 			at := b.Thread()
-			got := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok()
+			got := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 			if got.At("__error__.error") != "event_limit" || !rig.Says(got.Text("__error__.message"), tt.says) {
 				t.Errorf("answered %s", got.Body)
 			}

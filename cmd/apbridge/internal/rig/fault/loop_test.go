@@ -70,5 +70,5 @@ func TestE24LongWays(t *testing.T) {
 			t.Errorf("%s answered %s", path, got.Body)
 		}
 	}
-	b.Do("POST", "/threads", `{}`, "CDN-Loop", "apbridge;id=1, cdn.example").Ok()
+	b.Do("POST", "/threads", `{}`, "CDN-Loop", "apbridge;id=1, cdn.example").OK()
 }

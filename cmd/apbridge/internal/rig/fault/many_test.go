@@ -42,18 +42,18 @@ func TestA8_ManyRunsAcrossADeath(t *testing.T) {
 	c := &crowd{Handler: agent, free: make(chan struct{})}
 	b := rig.InFront(t, c, func(a *config.Agent) { a.Concurrency = atOnce })
 	for range runs {
-		b.Post("/runs", `{"assistant_id":"agent","on_completion":"keep",`+rig.SaysHi+`}`).Ok()
+		b.Post("/runs", `{"assistant_id":"agent","on_completion":"keep",`+rig.SaysHi+`}`).OK()
 	}
 	rig.Eventually(t, "as many runs as may are with the agent", func() bool { return c.now.Load() == atOnce })
 	b.Kill()
 	close(c.free)
 	rig.Eventually(t, "the agent is done with what it was asked for", func() bool { return c.now.Load() == 0 })
 	b = b.Again()
-	b.Get("/readyz").Ok()
+	b.Get("/readyz").OK()
 	for free := 0; free < runs; { // as long as it takes, if only it goes on
 		before := free
 		rig.Eventually(t, fmt.Sprintf("more than %d threads are free", before), func() bool {
-			free, _ = strconv.Atoi(string(b.Post("/threads/count", `{"status":"idle"}`).Ok().Body))
+			free, _ = strconv.Atoi(string(b.Post("/threads/count", `{"status":"idle"}`).OK().Body))
 			return free > before
 		})
 	}

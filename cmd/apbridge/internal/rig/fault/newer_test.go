@@ -43,8 +43,8 @@ func TestF2_NewerStepAgent(t *testing.T) {
 	agent := &newerStepAgent{StepAgent: adaptertest.NewStepAgent(adaptertest.Plain)}
 	b := rig.InFront(t, agent)
 	who := rig.Behind{Texts: []string{"one", "two", "three"}, Steps: true}
-	rig.CheckTurns(t, "wait", b.Post("/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok().At(""), who, 1)
-	task := b.Post("/ap/v1/agent/tasks", `{"input":"hi","someday":[{}]}`).Ok().Text("task_id")
+	rig.CheckTurns(t, "wait", b.Post("/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK().At(""), who, 1)
+	task := b.Post("/ap/v1/agent/tasks", `{"input":"hi","someday":[{}]}`).OK().Text("task_id")
 	rig.CheckSteps(t, who, rig.PullAll(t, b, "/ap/v1/agent/tasks/"+task, `{"input":"","someday":1}`))
 	if n, newer := agent.Work(), agent.newer.Load(); n != 6 || newer < 6 {
 		t.Errorf("the agent did %d steps for two turns of three, and told %d in later words", n, newer)
@@ -70,9 +70,9 @@ func TestF2_NewerGraph(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{newerPlay()}})
 	who := rig.Behind{Texts: []string{"planning", "thinking <b>", "the answer is 42"}}
-	thread := "/threads/" + b.Post("/threads", `{"someday":1}`).Ok().Text("thread_id")
+	thread := "/threads/" + b.Post("/threads", `{"someday":1}`).OK().Text("thread_id")
 	res, frames := b.Stream("POST", thread+"/runs/stream", `{"assistant_id":"agent","stream_mode":["updates","values"],"someday":1,`+rig.SaysHi+`}`, 0)
-	res.Ok()
+	res.OK()
 	rig.CheckFrames(t, frames, who)
 	for _, f := range frames {
 		if strings.HasPrefix(f.Event, "someday") {
@@ -80,7 +80,7 @@ func TestF2_NewerGraph(t *testing.T) {
 		}
 	}
 	b.Post(thread+"/runs/stream", `{"assistant_id":"agent","stream_mode":["someday"]}`).Is(422)
-	values := b.Get(thread + "/state").Ok()
+	values := b.Get(thread + "/state").OK()
 	rig.CheckTurns(t, "the state", values.At("values"), who, 1)
 	if diff := cmp.Diff("kept", values.At("values.messages.3.someday")); diff != "" {
 		t.Errorf("a message's further member (-want +got):\n%s\n%s", diff, values.Body)
@@ -98,12 +98,12 @@ func TestF2_NewerQuestion(t *testing.T) {
 	}
 	ask.State = newer.Replace(ask.State)
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{ask, rig.SecondPlay()}})
-	thread := "/threads/" + b.Post("/threads", `{}`).Ok().Text("thread_id")
-	asked := b.Post(thread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok()
+	thread := "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
+	asked := b.Post(thread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 	if got := asked.At("__interrupt__.0.value.0.description"); got != "Send this mail?" {
 		t.Errorf("the question is %s", asked.Body)
 	}
-	if got := b.Post(thread+"/runs/wait", `{"assistant_id":"agent","command":{"resume":"yes","someday":1}}`).Ok(); got.At("__error__") != nil {
+	if got := b.Post(thread+"/runs/wait", `{"assistant_id":"agent","command":{"resume":"yes","someday":1}}`).OK(); got.At("__error__") != nil {
 		t.Errorf("the answer: %s", got.Body)
 	}
 }

@@ -20,8 +20,8 @@ func TestD6_QueueFull(t *testing.T) {
 	running := b.Begin(b.Thread(), "")
 	g.Await(t)
 	queued, at := b.Begin(b.Thread(), ""), b.Thread()
-	task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Ok().Text("task_id")
-	topic := b.Post("/ap/v2/topics", "").Ok().Text("topic_id")
+	task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
+	topic := b.Post("/ap/v2/topics", "").OK().Text("topic_id")
 	inTopic := b.Post("/ap/v2/topics/"+topic+"/tasks", `{"input":"hi"}`).Text("task_id")
 	steps := []string{"/ap/v1/agent/tasks/" + task + "/steps", "/ap/v2/topics/" + topic + "/tasks/" + inTopic + "/steps"}
 	requests := map[string]string{
@@ -33,21 +33,21 @@ func TestD6_QueueFull(t *testing.T) {
 			t.Errorf("%s: %s %s", path, a.Header.Get("Retry-After"), a.Body)
 		}
 	}
-	if left := b.Get(at + "/runs").Ok().List(""); len(left) != 0 {
+	if left := b.Get(at + "/runs").OK().List(""); len(left) != 0 {
 		t.Errorf("refused, and there: %v", left)
 	}
 	b.Expect(at, "status", "idle")
 	g.Open()
 	for _, run := range []string{running, queued} {
-		b.Get(run + "/join").Ok()
+		b.Get(run + "/join").OK()
 		b.Expect(run, "status", "success")
 	}
 	for _, path := range steps {
-		if a := b.Post(path, "").Ok(); a.At("is_last") != true {
+		if a := b.Post(path, "").OK(); a.At("is_last") != true {
 			t.Errorf("%s: %s", path, a.Body)
 		}
 	}
-	b.Post(at+"/runs/wait", rig.OneRun).Ok()
+	b.Post(at+"/runs/wait", rig.OneRun).OK()
 	if c := agent.Counts(); c.Creates != 5 {
 		t.Errorf("the agent was given %d tasks, want 5", c.Creates)
 	}
@@ -72,10 +72,10 @@ func TestD6_FurtherQueues(t *testing.T) {
 			start := func() rig.Answer {
 				return b.Do("POST", rig.CrashThread+"/runs", enqueuedRun, "X-Api-Key", key)
 			}
-			b.Do("POST", "/threads", `{"thread_id":"`+rig.CrashThread[len("/threads/"):]+`"}`, "X-Api-Key", key).Ok()
-			start().Ok()
+			b.Do("POST", "/threads", `{"thread_id":"`+rig.CrashThread[len("/threads/"):]+`"}`, "X-Api-Key", key).OK()
+			start().OK()
 			g.Await(t)
-			start().Ok()
+			start().OK()
 			a := start().Is(http.StatusTooManyRequests)
 			if a.Header.Get("Retry-After") == "" || a.Text("code") != "queue_full" || !rig.Says(a.Text("message"), name) {
 				t.Errorf("%s: %s", a.Header.Get("Retry-After"), a.Body)

@@ -36,12 +36,12 @@ func TestE24Quotas(t *testing.T) {
 	item := func(namespace, key string) string {
 		return `{"namespace":` + namespace + `,"key":"` + key + `","value":{}}`
 	}
-	b.Post("/runs/wait", `{"assistant_id":"agent","input":`+files(3)+`,"input":"hi"}}`).Ok()
-	b.Post(b.Thread()+"/state", `{"values":`+files(3)+`}}`).Ok()
+	b.Post("/runs/wait", `{"assistant_id":"agent","input":`+files(3)+`,"input":"hi"}}`).OK()
+	b.Post(b.Thread()+"/state", `{"values":`+files(3)+`}}`).OK()
 	for range 2 {
-		b.Post("/runs/crons", `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"hi"}`).Ok()
+		b.Post("/runs/crons", `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"hi"}`).OK()
 	}
-	b.Do("PUT", "/store/items", item(quoted(strings.Split(strings.Repeat("a,", 31)+"a", ",")...), strings.Repeat("k", 1024))).Ok()
+	b.Do("PUT", "/store/items", item(quoted(strings.Split(strings.Repeat("a,", 31)+"a", ",")...), strings.Repeat("k", 1024))).OK()
 	for what, tt := range map[string]struct {
 		method, path, body string
 		status             int

@@ -81,7 +81,7 @@ func TestB5ReadersThatNeverRead(t *testing.T) {
 	may := make(chan struct{})
 	b := rig.InFrontOf(t, adaptertest.Serve(t, gatedAgent(may, steps, size)).URL, func(a *config.Agent) { a.Dialect = "taskstep" })
 	thread := b.Thread()
-	run := thread + "/runs/" + b.Post(thread+"/runs", `{"assistant_id":"agent","stream_mode":["updates"],`+rig.SaysHi+`}`).Ok().Text("run_id")
+	run := thread + "/runs/" + b.Post(thread+"/runs", `{"assistant_id":"agent","stream_mode":["updates"],`+rig.SaysHi+`}`).OK().Text("run_id")
 	idle := inUse()
 	_, slow := rawReader(t, b, run+"/stream?stream_mode=updates", "1.1")
 	for range readers - 1 {
@@ -91,7 +91,7 @@ func TestB5ReadersThatNeverRead(t *testing.T) {
 		t.Errorf("B6: an idle stream takes %.0f bytes", open)
 	}
 	close(may)
-	if got := b.Get(run + "/join").Ok(); !strings.Contains(string(got.Body), fmt.Sprintf("%0*d", size, steps)) {
+	if got := b.Get(run + "/join").OK(); !strings.Contains(string(got.Body), fmt.Sprintf("%0*d", size, steps)) {
 		t.Errorf("the run ended with %.200s", got.Body)
 	}
 	if held := inUse() - idle; held > float64(readers)*aStream+steps*size*10 {
@@ -179,7 +179,7 @@ func TestE17HalfOpenConnections(t *testing.T) {
 			fmt.Fprint(conn, "POST /runs/wait HTTP/1.1\r\nHost: local")
 		}
 	}
-	if got := b.Post("/runs/wait", `{"agent_id":"agent",`+rig.SaysHi+`}`).Ok(); got.Text("run.status") != "success" {
+	if got := b.Post("/runs/wait", `{"agent_id":"agent",`+rig.SaysHi+`}`).OK(); got.Text("run.status") != "success" {
 		t.Errorf("beside half-open connections a run ended %s", got.Body)
 	}
 }

@@ -56,11 +56,11 @@ func (s struck) throughThreads(t *testing.T, die func(*rig.Bridge)) {
 	at := b.Thread()
 	run := b.Begin(at, `"stream_mode":["updates","values"],`)
 	g.Await(t)
-	rig.Eventually(t, "what was done before is durable", func() bool { return len(b.Get(at+"/state").Ok().List("values.messages")) == s.nth })
+	rig.Eventually(t, "what was done before is durable", func() bool { return len(b.Get(at+"/state").OK().List("values.messages")) == s.nth })
 	die(b)
 	rig.Eventually(t, "the agent is done with what it was asked for", func() bool { return len(agent.Inputs()) >= s.nth })
 	b = b.Again()
-	joined := b.Get(run + "/join").Ok()
+	joined := b.Get(run + "/join").OK()
 	s.check(t, agent, joined.At("__error__.error"), joined)
 	if s.code != "" {
 		b.Expect(at, "status", "error")
@@ -76,7 +76,7 @@ func (s struck) throughThreads(t *testing.T, die func(*rig.Bridge)) {
 	if seen["metadata"] != 1 || s.code == "" && seen["updates"] != 3 {
 		t.Errorf("frames over both processes: %s", rig.EventNames(frames))
 	}
-	if next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).Ok(); next.At("__error__") != nil {
+	if next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK(); next.At("__error__") != nil {
 		t.Errorf("the next run: %s", next.Body)
 	}
 }
@@ -84,10 +84,10 @@ func (s struck) throughThreads(t *testing.T, die func(*rig.Bridge)) {
 func (s struck) throughTasks(t *testing.T) {
 	agent, g := s.agent()
 	b := rig.InFront(t, g)
-	at := "/ap/v1/agent/tasks/" + b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Ok().Text("task_id")
+	at := "/ap/v1/agent/tasks/" + b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
 	var steps []rig.Answer
 	for range s.nth - 1 {
-		steps = append(steps, b.Post(at+"/steps", "").Ok())
+		steps = append(steps, b.Post(at+"/steps", "").OK())
 	}
 	broken := make(chan struct{})
 	go func() {
@@ -105,7 +105,7 @@ func (s struck) throughTasks(t *testing.T) {
 	if s.code == "" {
 		rig.CheckSteps(t, rig.Behind{Texts: []string{"one", "two", "three"}}, steps)
 	}
-	list := b.Get(at + "/steps").Ok()
+	list := b.Get(at + "/steps").OK()
 	if len(list.List("steps")) != len(steps) {
 		t.Errorf("%d steps handed out, %d listed", len(steps), len(list.List("steps")))
 	}
@@ -145,7 +145,7 @@ func TestA3_ProcessDiesInAStream(t *testing.T) {
 		t.Errorf("read across the restart (-whole +pieces):\n%s", diff)
 	}
 	who := rig.Behind{Texts: []string{"planning", "thinking <b>", "the answer is 42"}}
-	rig.CheckTurns(t, "join", b.Get(run+"/join").Ok().At(""), who, 1)
+	rig.CheckTurns(t, "join", b.Get(run+"/join").OK().At(""), who, 1)
 	var updates int
 	for _, f := range all {
 		if f.Event == "updates" {
@@ -171,7 +171,7 @@ func TestA1_ProcessDiesWhileQueued(t *testing.T) {
 	rig.Eventually(t, "the agent is done with what it was asked for", func() bool { return agent.Work() == 1 })
 	b = b.Again()
 	for _, run := range []string{first, queued} {
-		if joined := b.Get(run + "/join").Ok(); joined.At("__error__") != nil {
+		if joined := b.Get(run + "/join").OK(); joined.At("__error__") != nil {
 			t.Errorf("%s: %s", run, joined.Body)
 		}
 		b.Expect(run, "status", "success")
@@ -191,11 +191,11 @@ func TestParkedAcrossARestart(t *testing.T) {
 		for _, kind := range []adaptertest.Kind{adaptertest.Plain, adaptertest.JS} {
 			agent := adaptertest.NewStepAgent(kind)
 			b := rig.InFront(t, agent)
-			id := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Ok().Text("task_id")
+			id := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
 			at := "/ap/v1/agent/tasks/" + id
 			var steps []rig.Answer
 			for len(steps) < 3 {
-				steps = append(steps, b.Post(at+"/steps", "").Ok())
+				steps = append(steps, b.Post(at+"/steps", "").OK())
 				b.Kill()
 				b = b.Again()
 			}
@@ -209,8 +209,8 @@ func TestParkedAcrossARestart(t *testing.T) {
 		t.Parallel()
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
 		b := rig.InFront(t, agent, func(a *config.Agent) { a.Stepping.Idle = 500 * time.Millisecond })
-		task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Ok().Text("task_id")
-		b.Post("/ap/v1/agent/tasks/"+task+"/steps", "").Ok()
+		task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
+		b.Post("/ap/v1/agent/tasks/"+task+"/steps", "").OK()
 		b.Kill()
 		b = b.Again()
 		b.Expect("/threads/"+task, "status", "interrupted")

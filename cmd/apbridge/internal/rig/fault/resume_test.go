@@ -53,9 +53,9 @@ func stopped(b *rig.Bridge) (at, run, question string) {
 	b.T.Helper()
 	at = b.Thread()
 	run = b.Begin(at, "")
-	b.Get(run + "/join").Ok()
+	b.Get(run + "/join").OK()
 	b.Expect(at, "status", "interrupted")
-	for _, list := range b.Get(at).Ok().At("interrupts").(map[string]any) {
+	for _, list := range b.Get(at).OK().At("interrupts").(map[string]any) {
 		question = rig.Dig(list, "0.id").(string)
 	}
 	return at, run, question
@@ -86,7 +86,7 @@ func TestA22_AnswerToAnotherQuestion(t *testing.T) {
 			if n := asked(peer); n != before {
 				t.Errorf("the agent was asked %d times for it", n-before)
 			}
-			if done := resume(b, at, `{"`+question+`":`+q.answer+`}`).Ok(); done.At("__error__") != nil {
+			if done := resume(b, at, `{"`+question+`":`+q.answer+`}`).OK(); done.At("__error__") != nil {
 				t.Errorf("the right answer: %s", done.Body)
 			}
 			b.Expect(at, "status", "idle")
@@ -106,7 +106,7 @@ func TestA22_WhichOfTwo(t *testing.T) {
 	if !rig.Says(string(refused.Body), firstQuestion, otherQuestion) {
 		t.Errorf("refused with %s", refused.Body)
 	}
-	resume(b, at, `{"`+otherQuestion+`":{"type":"accept"}}`).Ok()
+	resume(b, at, `{"`+otherQuestion+`":{"type":"accept"}}`).OK()
 	if bodies := agent.Bodies(rig.StartRoute); len(bodies) != 2 || !rig.Says(string(bodies[1]), otherQuestion) {
 		t.Errorf("%d requests for runs, the last: %s", len(bodies), bodies[len(bodies)-1])
 	}
@@ -148,18 +148,18 @@ func TestA22_AnsweredTwice(t *testing.T) {
 					}
 				}
 			}
-			first := at + "/runs/" + b.Post(at+"/runs", `{"assistant_id":"agent","command":{"resume":{"`+question+`":`+q.answer+`}}}`).Ok().Text("run_id")
+			first := at + "/runs/" + b.Post(at+"/runs", `{"assistant_id":"agent","command":{"resume":{"`+question+`":`+q.answer+`}}}`).OK().Text("run_id")
 			b.Expect(first, "status", "pending")
 			again("while it waits")
 			other.Open()
-			b.Get(elsewhere + "/join").Ok()
+			b.Get(elsewhere + "/join").OK()
 			g.Await(t)
 			again("while it is worked on")
 			g.Open()
-			b.Get(first + "/join").Ok()
+			b.Get(first + "/join").OK()
 			again("when it is done")
 			b.Expect(first, "status", "success")
-			if n := len(b.Get(at + "/runs").Ok().List("")); n != 2 {
+			if n := len(b.Get(at + "/runs").OK().List("")); n != 2 {
 				t.Errorf("%d runs on the thread, want the question and the answer", n)
 			}
 		})
@@ -190,7 +190,7 @@ func TestA22_AnsweredAtOnce(t *testing.T) {
 					})
 				}
 				all.Wait()
-				if n := len(b.Get(at + "/runs").Ok().List("")); given.Load() != 1 || n != 2 {
+				if n := len(b.Get(at + "/runs").OK().List("")); given.Load() != 1 || n != 2 {
 					t.Fatalf("%d answers were taken, there are %d runs", given.Load(), n)
 				}
 			}
@@ -209,14 +209,14 @@ func TestA22_AnsweredAfterACancel(t *testing.T) {
 			g := rig.NewGate(peer, q.work, q.stops+1)
 			b := rig.InFront(t, g, func(a *config.Agent) { a.Dialect = q.dialect })
 			at, _, _ := stopped(b)
-			answer := at + "/runs/" + b.Post(at+"/runs", `{"assistant_id":"agent","command":{"resume":`+q.answer+`}}`).Ok().Text("run_id")
+			answer := at + "/runs/" + b.Post(at+"/runs", `{"assistant_id":"agent","command":{"resume":`+q.answer+`}}`).OK().Text("run_id")
 			g.Await(t)
 			b.Post(answer+"/cancel?wait=true", "").Is(http.StatusNoContent)
 			late := resume(b, at, q.answer).Is(http.StatusConflict)
 			if late.Text("code") != "nothing_to_resume" || late.At("detail.pending") == nil {
 				t.Errorf("refused with %s", late.Body)
 			}
-			if n := len(b.Get(at + "/runs").Ok().List("")); n != 2 {
+			if n := len(b.Get(at + "/runs").OK().List("")); n != 2 {
 				t.Errorf("%d runs", n)
 			}
 			b.Expect(at, "status", "idle")
@@ -234,8 +234,8 @@ func eachAtItsQuestion(t *testing.T, test func(t *testing.T, q questioned, peer 
 				peer := q.peer()
 				b := rig.InFront(t, peer, mode)
 				at := b.Task(`{"input":"hi"}`)
-				b.Post(at+"/steps", "").Ok()
-				b.Post(at+"/steps", "").Ok()
+				b.Post(at+"/steps", "").OK()
+				b.Post(at+"/steps", "").OK()
 				test(t, q, peer, b, at)
 			})
 		}
@@ -249,7 +249,7 @@ func TestA22_ThroughSteps(t *testing.T) {
 	t.Parallel()
 	eachAtItsQuestion(t, func(t *testing.T, q questioned, peer adaptertest.Peer, b *rig.Bridge, at string) {
 		wrong := b.Post(at+"/steps", `{"additional_input":{"resume":{"`+rig.UnknownQuestion+`":`+q.answer+`}}}`).Is(http.StatusUnprocessableEntity)
-		for _, list := range b.Get(rig.ThreadOfTask(at)).Ok().At("interrupts").(map[string]any) {
+		for _, list := range b.Get(rig.ThreadOfTask(at)).OK().At("interrupts").(map[string]any) {
 			if id := rig.Dig(list, "0.id").(string); !rig.Says(string(wrong.Body), rig.UnknownQuestion, id) {
 				t.Errorf("refused with %s", wrong.Body)
 			}
@@ -259,7 +259,7 @@ func TestA22_ThroughSteps(t *testing.T) {
 		}
 		var all sync.WaitGroup
 		for range 3 {
-			all.Go(func() { b.Post(at+"/steps", `{"additional_input":{"resume":`+q.answer+`}}`).Ok() })
+			all.Go(func() { b.Post(at+"/steps", `{"additional_input":{"resume":`+q.answer+`}}`).OK() })
 		}
 		all.Wait()
 		if n := answers(peer); n != 1 {
@@ -279,7 +279,7 @@ func TestA22_TaskCancelledAtItsQuestion(t *testing.T) {
 		b.CheckCancelled(b.Post(at+"/steps", ""))
 		b.CancelTask(at) // again
 		b.Expect(rig.ThreadOfTask(at), "status", "idle")
-		if left := b.Get(rig.ThreadOfTask(at)).Ok().At("interrupts").(map[string]any); len(left) != 0 {
+		if left := b.Get(rig.ThreadOfTask(at)).OK().At("interrupts").(map[string]any); len(left) != 0 {
 			t.Errorf("still open: %v", left)
 		}
 		resume(b, rig.ThreadOfTask(at), q.answer).Is(http.StatusConflict)
@@ -302,7 +302,7 @@ func TestAnswerNamesTheQuestionEitherWay(t *testing.T) {
 			t.Fatalf("the question is %q, which LangGraph does not take for an id", question)
 		}
 		named := digits.ReplaceAllString(question, spelling)
-		if said := resume(b, at, `{"`+named+`":"blue"}`).Ok(); said.At("__error__") != nil || answers(peer) != 1 {
+		if said := resume(b, at, `{"`+named+`":"blue"}`).OK(); said.At("__error__") != nil || answers(peer) != 1 {
 			t.Errorf("answered as %s: %.300s, and the agent was told %d answers", named, said.Body, answers(peer))
 		}
 		b.Expect(at, "status", "idle")

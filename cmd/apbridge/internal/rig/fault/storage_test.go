@@ -28,7 +28,7 @@ func TestC8_SecondProcess(t *testing.T) {
 	if !rig.Says(err.Error(), b.Cfg.Database, "another process", "Stop that one first") {
 		t.Errorf("refused with %v", err)
 	}
-	if waited := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok(); waited.At("__error__") != nil {
+	if waited := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK(); waited.At("__error__") != nil {
 		t.Errorf("the first process then: %s", waited.Body)
 	}
 }
@@ -51,7 +51,7 @@ func TestD3_DamagedDatabase(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
-			b.Post(b.Thread()+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok()
+			b.Post(b.Thread()+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 			b.End()
 			file := b.Cfg.Database
 			for _, rest := range []string{file + "-wal", file + "-shm"} {

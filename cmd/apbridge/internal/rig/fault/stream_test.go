@@ -17,7 +17,7 @@ func streamed(t *testing.T, b *rig.Bridge) (run string, frames []rig.Frame) {
 	t.Helper()
 	at := b.Thread()
 	res, frames := b.Stream("POST", at+"/runs/stream", `{"assistant_id":"agent",`+cursorModes+rig.SaysHi+`}`, 0)
-	res.Ok()
+	res.OK()
 	return at + "/runs/" + frames[0].At("run_id").(string), frames
 }
 
@@ -84,11 +84,11 @@ func TestB2_Cursors(t *testing.T) {
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	run, frames := streamed(t, b)
 	thread := run[:len("/threads/")+36]
-	next := b.Post(thread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).Ok()
+	next := b.Post(thread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK()
 	if next.At("__error__") != nil {
 		t.Fatalf("the second run: %s", next.Body)
 	}
-	second := thread + "/runs/" + rig.Dig(b.Get(thread+"/runs").Ok().List(""), "0.run_id").(string)
+	second := thread + "/runs/" + rig.Dig(b.Get(thread+"/runs").OK().List(""), "0.run_id").(string)
 	for _, tt := range []struct{ name, run, cursor, code string }{
 		{"garbage", run, "what?", "bad_cursor"},
 		{"negative", run, "-2", "bad_cursor"},
@@ -124,10 +124,10 @@ func TestB2_ReplayOfAPrunedRun(t *testing.T) {
 	run, _ := streamed(t, b)
 	thread := run[:len("/threads/")+36]
 	for range 2 {
-		b.Post(thread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).Ok()
+		b.Post(thread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK()
 	}
-	middle := thread + "/runs/" + rig.Dig(b.Get(thread+"/runs").Ok().List(""), "1.run_id").(string)
-	b.Post("/threads/prune", `{"thread_ids":["`+thread[len("/threads/"):]+`"],"strategy":"keep_latest"}`).Ok()
+	middle := thread + "/runs/" + rig.Dig(b.Get(thread+"/runs").OK().List(""), "1.run_id").(string)
+	b.Post("/threads/prune", `{"thread_ids":["`+thread[len("/threads/"):]+`"],"strategy":"keep_latest"}`).OK()
 	b.End()
 	b = b.Again() // which has nothing of it in memory
 	res := b.Do("GET", middle+"/stream", "", "Last-Event-ID", "-1").Is(http.StatusBadRequest)

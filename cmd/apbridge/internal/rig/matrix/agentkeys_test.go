@@ -40,7 +40,7 @@ func TestKeysNeverMeetOtherAgents(t *testing.T) {
 func (e *estate) naming(agent string) *estate {
 	ids := maps.Clone(e.ids)
 	ids["agent"], ids["agent_id"], ids["mine"] = agent, agent, "b"
-	return &estate{e.Configuration, ids}
+	return &estate{e.Bridge, ids}
 }
 
 // outOfSight: what is agent a's is as it was, and neither counted nor handed out by
@@ -49,12 +49,12 @@ func (e *estate) outOfSight(t *testing.T) {
 	t.Helper()
 	thread := e.ids["thread_id"]
 	got := e.as(keyA, "GET", "/threads/"+thread+"/state", "").Want(t, 200, secretOfA)
-	if strings.Contains(got.Body, `"k":1`) {
-		t.Errorf("B changed A's state: %s", got.Body)
+	if strings.Contains(got.String(), `"k":1`) {
+		t.Errorf("B changed A's state: %s", got.String())
 	}
 	e.as(keyA, "GET", "/ap/v1/agent/tasks/"+e.ids["task"]+"/artifacts/"+e.ids["artifact"], "").Want(t, 200, secretOfA)
 	ofA := `{"metadata":{"graph_id":"a"}}`
-	if n := e.as(keyB, "POST", "/threads/count", ofA).Want(t, 200).Body; strings.TrimSpace(n) != "0" {
+	if n := e.as(keyB, "POST", "/threads/count", ofA).Want(t, 200).String(); strings.TrimSpace(n) != "0" {
 		t.Errorf("B counts %s threads of agent a", n)
 	}
 	e.as(keyB, "POST", "/threads", `{"thread_id":"`+thread+`","if_exists":"do_nothing"}`).Want(t, 409, "thread_exists")
@@ -72,7 +72,7 @@ func (e *estate) repeated(t *testing.T, path, body, id string, refused int) {
 	t.Helper()
 	made := e.as(keyA, "POST", path, body, "Idempotency-Key", "same").Member(id)
 	got := e.as(keyB, "POST", path, body, "Idempotency-Key", "same").Want(t, refused)
-	if made == "" || strings.Contains(got.Body, made) {
-		t.Errorf("an idempotency key of A's gave B %s %q: %s", id, made, got.Body)
+	if made == "" || strings.Contains(got.String(), made) {
+		t.Errorf("an idempotency key of A's gave B %s %q: %s", id, made, got.String())
 	}
 }

@@ -218,18 +218,18 @@ func checkRefused(t *testing.T, dialect string, x bad, res rig.Answer) {
 func everything(b *rig.Bridge, paths ...string) map[string]string {
 	b.T.Helper()
 	all := map[string]string{
-		"threads": string(b.Post("/threads/count", `{}`).Ok().Body),
-		"runs":    fmt.Sprint(len(b.Post("/runs/search", `{"limit":100}`).Ok().List(""))),
-		"tasks":   fmt.Sprint(b.Get("/ap/v1/agent/tasks").Ok().At("pagination")),
-		"items":   string(b.Post("/store/items/search", `{"namespace_prefix":[]}`).Ok().Body),
+		"threads": string(b.Post("/threads/count", `{}`).OK().Body),
+		"runs":    fmt.Sprint(len(b.Post("/runs/search", `{"limit":100}`).OK().List(""))),
+		"tasks":   fmt.Sprint(b.Get("/ap/v1/agent/tasks").OK().At("pagination")),
+		"items":   string(b.Post("/store/items/search", `{"namespace_prefix":[]}`).OK().Body),
 	}
 	for _, p := range paths {
-		all[p] = string(b.Get(p).Ok().Body)
+		all[p] = string(b.Get(p).OK().Body)
 		if strings.HasPrefix(p, "/threads") {
-			all[p+" history"] = string(b.Get(p + "/history").Ok().Body)
+			all[p+" history"] = string(b.Get(p + "/history").OK().Body)
 		} else {
-			all[p+" steps"] = string(b.Get(p + "/steps").Ok().Body)
-			all[p+" artifacts"] = string(b.Get(p + "/artifacts").Ok().Body)
+			all[p+" steps"] = string(b.Get(p + "/steps").OK().Body)
+			all[p+" artifacts"] = string(b.Get(p + "/artifacts").OK().Body)
 		}
 	}
 	return all

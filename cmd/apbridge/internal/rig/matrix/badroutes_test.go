@@ -78,7 +78,7 @@ func snapshot(b *rig.Bridge, ids map[string]string) map[string]string {
 	all := everything(b, "/ap/v1/agent/tasks/"+ids["task"], "/threads/"+ids["topic"])
 	at := "/ap/v2/topics/" + ids["topic"]
 	for _, path := range []string{"/ap/v2/topics", at, at + "/interactions", at + "/tasks"} {
-		all[path] = string(b.Get(path).Ok().Body)
+		all[path] = string(b.Get(path).OK().Body)
 	}
 	return all
 }

@@ -83,7 +83,7 @@ func checkSeen(t *testing.T, b *rig.Bridge, report benchmark.Report) {
 		if c.Status == benchmark.Skipped {
 			continue
 		}
-		steps := b.Get("/ap/v1/agent/tasks/" + c.TaskID + "/steps").Ok()
+		steps := b.Get("/ap/v1/agent/tasks/" + c.TaskID + "/steps").OK()
 		if got := len(steps.List("steps")); got != c.Steps || c.Steps == 0 {
 			t.Errorf("%s: %d steps are listed, %d were asked for", c.Name, got, c.Steps)
 		}

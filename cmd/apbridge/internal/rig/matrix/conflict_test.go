@@ -69,7 +69,7 @@ func runConflicts() []conflict {
 
 // checkWaitShape: {run, values, messages}, or the bare values.
 func checkWaitShape(t *testing.T, b *rig.Bridge, f flavour) {
-	got := b.Post("/runs/wait", `{`+f.agent+rig.SaysHi+`}`).Ok()
+	got := b.Post("/runs/wait", `{`+f.agent+rig.SaysHi+`}`).OK()
 	members := keysOf(t, got.At(""))
 	if f.langGraph() {
 		if got.At("messages.0.type") != "human" || strings.Contains(members, "run") {
@@ -87,7 +87,7 @@ func checkWaitShape(t *testing.T, b *rig.Bridge, f flavour) {
 
 // checkRunShape: the union of both, pending in either.
 func checkRunShape(t *testing.T, b *rig.Bridge, f flavour) {
-	got := b.Post("/runs", `{`+f.agent+`"after_seconds":600,`+rig.SaysHi+`}`).Ok()
+	got := b.Post("/runs", `{`+f.agent+`"after_seconds":600,`+rig.SaysHi+`}`).OK()
 	strategy := "reject"
 	if f.langGraph() {
 		strategy = "enqueue"
@@ -127,8 +127,8 @@ func checkModesByFlavour(t *testing.T, b *rig.Bridge, f flavour) {
 
 // checkJoinWithoutThread: without Last-Event-ID only what is yet to come.
 func checkJoinWithoutThread(t *testing.T, b *rig.Bridge, f flavour) {
-	run := "/runs/" + b.Post("/runs", `{`+f.agent+`"on_completion":"keep",`+rig.SaysHi+`}`).Ok().Text("run_id")
-	b.Get(run + "/join").Ok()
+	run := "/runs/" + b.Post("/runs", `{`+f.agent+`"on_completion":"keep",`+rig.SaysHi+`}`).OK().Text("run_id")
+	b.Get(run + "/join").OK()
 	if got, frames := b.Stream("GET", run+"/stream", "", 0); len(frames) != 0 {
 		t.Errorf("after its end: %d, %s", got.Status, rig.EventNames(frames))
 	}
@@ -141,14 +141,14 @@ func checkJoinWithoutThread(t *testing.T, b *rig.Bridge, f flavour) {
 // checkProtocolRoutes: what LangGraph does not have is there for its runs, too.
 func checkProtocolRoutes(t *testing.T, b *rig.Bridge, f flavour) {
 	mark := mapping.NewID()
-	made := b.Post("/runs", `{`+f.agent+`"on_completion":"keep","metadata":{"mark":"`+mark+`"},`+rig.SaysHi+`}`).Ok()
+	made := b.Post("/runs", `{`+f.agent+`"on_completion":"keep","metadata":{"mark":"`+mark+`"},`+rig.SaysHi+`}`).OK()
 	run := "/runs/" + made.Text("run_id")
-	waited := b.Get(run + "/wait").Ok()
+	waited := b.Get(run + "/wait").OK()
 	if waited.At("run.status") != "success" || waited.At("status") != nil {
 		t.Errorf("wait: %s", waited.Body)
 	}
 	b.Expect(run, "status", "success")
-	found := b.Post("/runs/search", `{"metadata":{"mark":"`+mark+`"},"status":"success"}`).Ok()
+	found := b.Post("/runs/search", `{"metadata":{"mark":"`+mark+`"},"status":"success"}`).OK()
 	if diff := cmp.Diff([]any{made.At("run_id")}, rig.Pluck(found.List(""), "run_id")); diff != "" {
 		t.Errorf("search (-want +got):\n%s", diff)
 	}
@@ -160,12 +160,12 @@ func checkProtocolRoutes(t *testing.T, b *rig.Bridge, f flavour) {
 // for the wait, which has a status at the top as the README reads it.
 func checkThreadRuns(t *testing.T, b *rig.Bridge, f flavour) {
 	at := b.Thread()
-	run := at + "/runs/" + b.Post(at+"/runs", `{`+f.agent+rig.SaysHi+`}`).Ok().Text("run_id")
-	waited := b.Get(run + "/wait").Ok()
+	run := at + "/runs/" + b.Post(at+"/runs", `{`+f.agent+rig.SaysHi+`}`).OK().Text("run_id")
+	waited := b.Get(run + "/wait").OK()
 	if keysOf(t, waited.At("")) != "messages run status values" || waited.At("status") != "success" {
 		t.Errorf("wait: %s", waited.Body)
 	}
-	if joined := b.Get(run + "/join").Ok(); joined.At("messages.0.type") != "human" || joined.At("run") != nil {
+	if joined := b.Get(run + "/join").OK(); joined.At("messages.0.type") != "human" || joined.At("run") != nil {
 		t.Errorf("join: %s", joined.Body)
 	}
 }
@@ -174,9 +174,9 @@ func checkThreadRuns(t *testing.T, b *rig.Bridge, f flavour) {
 // the Agent Protocol's path. wait=0 is no.
 func checkCancelStatus(t *testing.T, b *rig.Bridge, f flavour) {
 	for query, want := range map[string]int{"": 202, "?wait=0": 202, "?wait=false": 202, "?wait=1": 204, "?wait=true": 204} {
-		made := b.Post("/runs", `{`+f.agent+`"after_seconds":600,"on_completion":"keep",`+rig.SaysHi+`}`).Ok()
+		made := b.Post("/runs", `{`+f.agent+`"after_seconds":600,"on_completion":"keep",`+rig.SaysHi+`}`).OK()
 		b.Post("/threads/"+made.Text("thread_id")+"/runs/"+made.Text("run_id")+"/cancel"+query, "").Is(want)
-		made = b.Post("/runs", `{`+f.agent+`"after_seconds":600,"on_completion":"keep",`+rig.SaysHi+`}`).Ok()
+		made = b.Post("/runs", `{`+f.agent+`"after_seconds":600,"on_completion":"keep",`+rig.SaysHi+`}`).OK()
 		b.Post("/runs/"+made.Text("run_id")+"/cancel"+query, "").Is(http.StatusNoContent)
 	}
 }
@@ -238,18 +238,18 @@ func TestBusyAndRunningByFlavour(t *testing.T) {
 	b.Expect(run, "status", "running")
 	b.Expect("/runs/"+id, "status", "pending")
 	for status, want := range map[string]int{"pending": 1, "success": 0} {
-		if found := b.Post("/runs/search", `{"thread_id":"`+thread+`","status":"`+status+`"}`).Ok().List(""); len(found) != want {
+		if found := b.Post("/runs/search", `{"thread_id":"`+thread+`","status":"`+status+`"}`).OK().List(""); len(found) != want {
 			t.Errorf("%d runs found as %s, want %d", len(found), status, want)
 		}
 	}
 	for status, want := range map[string]int{"running": 1, "pending": 0} {
-		if listed := b.Get(at + "/runs?status=" + status).Ok().List(""); len(listed) != want {
+		if listed := b.Get(at + "/runs?status=" + status).OK().List(""); len(listed) != want {
 			t.Errorf("%d runs listed as %s, want %d", len(listed), status, want)
 		}
 	}
 	b.Post("/runs/search", `{"status":"running"}`).Is(http.StatusUnprocessableEntity)
 	g.Open()
-	b.Get(run + "/join").Ok()
+	b.Get(run + "/join").OK()
 	b.Expect("/runs/"+id, "status", "success")
 }
 
@@ -261,7 +261,7 @@ func TestFailureAndQuestionByFlavour(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			asks, fails := rig.InFront(t, rig.Curious(1)), rig.InFront(t, rig.FaultyStep(adaptertest.Plain, adaptertest.HTML500)())
-			asked, failed := asks.Post("/runs/wait", `{`+f.agent+rig.SaysHi+`}`).Ok(), fails.Post("/runs/wait", `{`+f.agent+rig.SaysHi+`}`).Ok()
+			asked, failed := asks.Post("/runs/wait", `{`+f.agent+rig.SaysHi+`}`).OK(), fails.Post("/runs/wait", `{`+f.agent+rig.SaysHi+`}`).OK()
 			if f.langGraph() {
 				if keysOf(t, asked.At("")) != "__interrupt__" || keysOf(t, failed.At("")) != "__error__" || failed.At("__error__.error") != "upstream_error" {
 					t.Errorf("asked %s\nfailed %s", asked.Body, failed.Body)
@@ -293,7 +293,7 @@ func TestMissingAgent(t *testing.T) {
 	bare := rig.StartBridge(t, without)
 	for _, path := range []string{"/runs", "/runs/wait", "/runs/stream", "{thread}/runs", "{thread}/runs/wait"} {
 		at := strings.ReplaceAll(path, "{thread}", with.Thread())
-		with.Do("POST", at, `{`+rig.SaysHi+`}`).Ok()
+		with.Do("POST", at, `{`+rig.SaysHi+`}`).OK()
 		at = strings.ReplaceAll(path, "{thread}", bare.Thread())
 		if got := bare.Post(at, `{`+rig.SaysHi+`}`).Is(http.StatusUnprocessableEntity); !rig.Says(got.Text("message"), "agent", "other") {
 			t.Errorf("%s: %s", path, got.Body)

@@ -31,7 +31,7 @@ func threadConflicts() []conflict {
 
 func checkEmptyBodies(t *testing.T, b *rig.Bridge, _ flavour) {
 	for _, body := range []string{"", "{}", `{"thread_id":null,"metadata":null,"if_exists":null}`} {
-		got := b.Post("/threads", body).Ok()
+		got := b.Post("/threads", body).OK()
 		if got.At("status") != "idle" || got.At("values") == nil || got.At("interrupts") == nil || got.At("config") == nil {
 			t.Errorf("%q: %s", body, got.Body)
 		}
@@ -41,40 +41,40 @@ func checkEmptyBodies(t *testing.T, b *rig.Bridge, _ flavour) {
 // checkPatchUnion: what is named is changed, by either flavour's names.
 func checkPatchUnion(t *testing.T, b *rig.Bridge, _ flavour) {
 	at := b.Thread()
-	got := b.Do("PATCH", at, `{"metadata":{"a":1},"ttl":{"ttl":60,"strategy":"delete"}}`).Ok()
+	got := b.Do("PATCH", at, `{"metadata":{"a":1},"ttl":{"ttl":60,"strategy":"delete"}}`).OK()
 	if got.At("metadata.a") != 1.0 || got.At("ttl.strategy") != "delete" {
 		t.Errorf("LangGraph's names: %s", got.Body)
 	}
-	got = b.Do("PATCH", at, `{"values":{"colour":"blue"},"messages":[{"role":"user","content":"noted"}]}`).Ok()
+	got = b.Do("PATCH", at, `{"values":{"colour":"blue"},"messages":[{"role":"user","content":"noted"}]}`).OK()
 	if got.At("metadata.a") != 1.0 || got.At("values.colour") != "blue" || got.At("values.messages.0.content") != "noted" {
 		t.Errorf("the Agent Protocol's: %s", got.Body)
 	}
-	history := b.Get(at + "/history").Ok().List("")
+	history := b.Get(at + "/history").OK().List("")
 	if len(history) != 1 {
 		t.Fatalf("values and messages together are one revision, not %d", len(history))
 	}
-	b.Do("PATCH", at, `{"values":{"colour":"red"}}`).Ok()
+	b.Do("PATCH", at, `{"values":{"colour":"red"}}`).OK()
 	first := rig.Dig(history[0], "checkpoint.checkpoint_id").(string)
 	from := `"checkpoint":{"checkpoint_id":"` + first + `"}`
-	got = b.Do("PATCH", at, `{"metadata":{"b":1},`+from+`}`).Ok()
+	got = b.Do("PATCH", at, `{"metadata":{"b":1},`+from+`}`).OK()
 	if got.At("values.colour") != "red" {
 		t.Errorf("a checkpoint says nothing beside metadata alone: %s", got.Body)
 	}
-	got = b.Do("PATCH", at, `{"values":{"size":1},`+from+`}`).Ok()
+	got = b.Do("PATCH", at, `{"values":{"size":1},`+from+`}`).OK()
 	if got.At("values.colour") != "blue" || got.At("values.size") != 1.0 {
 		t.Errorf("branched from the first revision: %s", got.Body)
 	}
-	b.Do("PATCH", at, `{}`).Ok()
+	b.Do("PATCH", at, `{}`).OK()
 }
 
 // checkMessagesTwice: with roles at the top, with types in the values.
 func checkMessagesTwice(t *testing.T, b *rig.Bridge, f flavour) {
 	at := b.Thread()
-	if empty := b.Get(at).Ok(); string(jsonOf(t, empty.At("values"))) != "{}" || empty.At("messages") != nil {
+	if empty := b.Get(at).OK(); string(jsonOf(t, empty.At("values"))) != "{}" || empty.At("messages") != nil {
 		t.Errorf("a thread without values: %s", empty.Body)
 	}
-	b.Post(at+"/runs/wait", `{`+f.agent+rig.SaysHi+`}`).Ok()
-	got := b.Get(at).Ok()
+	b.Post(at+"/runs/wait", `{`+f.agent+rig.SaysHi+`}`).OK()
+	got := b.Get(at).OK()
 	if got.At("messages.0.role") != "user" || got.At("messages.1.role") != "assistant" || got.At("messages.0.type") != nil {
 		t.Errorf("messages at the top: %s", got.Body)
 	}
@@ -98,8 +98,8 @@ func jsonOf(t *testing.T, v any) []byte {
 // checkHistories: one shape, checkpoints named by UUIDs, before is one.
 func checkHistories(t *testing.T, b *rig.Bridge, f flavour) {
 	at := b.Thread()
-	b.Post(at+"/runs/wait", `{`+f.agent+rig.SaysHi+`}`).Ok()
-	all := b.Get(at + "/history?limit=100").Ok().List("")
+	b.Post(at+"/runs/wait", `{`+f.agent+rig.SaysHi+`}`).OK()
+	all := b.Get(at + "/history?limit=100").OK().List("")
 	ids := rig.Pluck(all, "checkpoint.checkpoint_id")
 	for _, id := range ids {
 		if text, _ := id.(string); !mapping.IsUUID(text) {
@@ -114,7 +114,7 @@ func checkHistories(t *testing.T, b *rig.Bridge, f flavour) {
 		"POST, a checkpoint":  b.Post(at+"/history", `{"limit":100,"before":{"thread_id":"x","checkpoint_ns":"","checkpoint_id":"`+before+`"}}`),
 		"POST, from that one": b.Post(at+"/history", `{"limit":100,"checkpoint":{"checkpoint_id":"`+ids[1].(string)+`"}}`),
 	} {
-		if diff := cmp.Diff(all[1:], got.Ok().List("")); diff != "" {
+		if diff := cmp.Diff(all[1:], got.OK().List("")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -132,7 +132,7 @@ func checkNamespaceSpelling(t *testing.T, b *rig.Bridge, _ flavour) {
 	top := "s" + mapping.NewID()
 	b.Do("PUT", "/store/items", `{"namespace":["`+top+`","a"],"key":"k","value":{"n":1}}`).Is(http.StatusNoContent)
 	for _, query := range []string{"namespace=" + top + "&namespace=a", "namespace=" + top + ".a"} {
-		if got := b.Get("/store/items?key=k&" + query).Ok(); got.At("value.n") != 1.0 {
+		if got := b.Get("/store/items?key=k&" + query).OK(); got.At("value.n") != 1.0 {
 			t.Errorf("%s: %s", query, got.Body)
 		}
 	}
@@ -158,7 +158,7 @@ func checkNamespaceLists(t *testing.T, b *rig.Bridge, _ flavour) {
 			got.Is(http.StatusUnprocessableEntity)
 			continue
 		}
-		if diff := cmp.Diff(want, got.Ok().List(path)); diff != "" {
+		if diff := cmp.Diff(want, got.OK().List(path)); diff != "" {
 			t.Errorf("%s: %s", body, got.Body)
 		}
 	}
@@ -175,7 +175,7 @@ func checkPrefixMayBeMissing(t *testing.T, b *rig.Bridge, _ flavour) {
 	mark := mapping.NewID()
 	b.Do("PUT", "/store/items", `{"namespace":["p"],"key":"`+mark+`","value":{"mark":"`+mark+`"}}`).Is(http.StatusNoContent)
 	for _, prefix := range []string{``, `"namespace_prefix":null,`, `"namespace_prefix":[],`} {
-		got := b.Post("/store/items/search", `{`+prefix+`"filter":{"mark":"`+mark+`"}}`).Ok()
+		got := b.Post("/store/items/search", `{`+prefix+`"filter":{"mark":"`+mark+`"}}`).OK()
 		if diff := cmp.Diff([]any{mark}, rig.Pluck(got.List("items"), "key")); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", prefix, diff)
 		}
@@ -186,14 +186,14 @@ func checkPrefixMayBeMissing(t *testing.T, b *rig.Bridge, _ flavour) {
 func checkTwoViews(t *testing.T, b *rig.Bridge, _ flavour) {
 	uuid := mapping.AssistantID("agent")
 	for _, id := range []string{"agent", uuid} {
-		if got := b.Get("/agents/" + id).Ok(); got.At("agent_id") != "agent" || got.At("name") != "agent" {
+		if got := b.Get("/agents/" + id).OK(); got.At("agent_id") != "agent" || got.At("name") != "agent" {
 			t.Errorf("agent: %s", got.Body)
 		}
-		if got := b.Get("/assistants/" + id).Ok(); got.At("assistant_id") != uuid || got.At("graph_id") != "agent" {
+		if got := b.Get("/assistants/" + id).OK(); got.At("assistant_id") != uuid || got.At("graph_id") != "agent" {
 			t.Errorf("assistant: %s", got.Body)
 		}
 		for _, key := range []string{"agent_id", "assistant_id"} {
-			got := b.Post("/runs", `{"`+key+`":"`+id+`","after_seconds":600,`+rig.SaysHi+`}`).Ok()
+			got := b.Post("/runs", `{"`+key+`":"`+id+`","after_seconds":600,`+rig.SaysHi+`}`).OK()
 			if got.At("assistant_id") != uuid || got.At("agent_id") != "agent" {
 				t.Errorf("a run by %s %s: %s", key, id, got.Body)
 			}

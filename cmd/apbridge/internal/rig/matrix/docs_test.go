@@ -64,7 +64,7 @@ func TestDocumentsAndRoutesAgree(t *testing.T) {
 		}
 		// What is known and refused to everybody is described nowhere.
 		filled, _ := m.Fill(map[string]string{"thread_id": "t", "cron_id": "c", "assistant_id": "a", "run_id": "r"})
-		if got := r.Send(m.Method, filled, "{}"); got.Status != 404 || !strings.Contains(got.Body, mapping.CodeNotSupported) {
+		if got := r.Do(m.Method, filled, "{}"); got.Status != 404 || !strings.Contains(got.String(), mapping.CodeNotSupported) {
 			t.Errorf("%s %s is served and not described in %s.json", m.Method, m.Path, name)
 		}
 	}
@@ -124,15 +124,15 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		status := strconv.Itoa(got.Status)
 		want, ok := o.Responses[status]
 		if !ok {
-			t.Errorf("%s %s: status %d is not described: %s", m.Method, m.Path, got.Status, got.Body)
+			t.Errorf("%s %s: status %d is not described: %s", m.Method, m.Path, got.Status, got.String())
 			continue
 		}
 		kind, _, _ := strings.Cut(got.Header.Get("Content-Type"), ";")
-		if _, ok := want.Content[kind]; !ok && got.Body != "" && !strings.HasSuffix(m.Path, "{artifact}") {
+		if _, ok := want.Content[kind]; !ok && got.String() != "" && !strings.HasSuffix(m.Path, "{artifact}") {
 			t.Errorf("%s %s: %s is not described", m.Method, m.Path, kind)
 			continue
 		}
-		if kind != "application/json" || got.Body == "" {
+		if kind != "application/json" || got.String() == "" {
 			continue
 		}
 		at := "https://bridge.test/" + name + ".json#/paths/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(path) +
@@ -141,13 +141,13 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := jsonschema.UnmarshalJSON(strings.NewReader(got.Body))
+		body, err := jsonschema.UnmarshalJSON(strings.NewReader(got.String()))
 		if err != nil {
 			t.Errorf("%s %s: %v", m.Method, m.Path, err)
 			continue
 		}
 		if err := schema.Validate(body); err != nil {
-			t.Errorf("%s %s: %v\n%s", m.Method, m.Path, err, got.Body)
+			t.Errorf("%s %s: %v\n%s", m.Method, m.Path, err, got.String())
 		}
 	}
 	if checked < 70 {
@@ -158,24 +158,24 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 func TestDocsPage(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)
-	page := r.Send("GET", "/docs", "").Want(t, 200, "<!doctype html>", "/openapi/threadrun.json", "/openapi/taskstep.json", "/openapi/topics.json", "config.recursion_limit")
-	if n := strings.Count(page.Body, "<tr "); n != len(mapping.LossTable()) {
+	page := r.Do("GET", "/docs", "").Want(t, 200, "<!doctype html>", "/openapi/threadrun.json", "/openapi/taskstep.json", "/openapi/topics.json", "config.recursion_limit")
+	if n := strings.Count(page.String(), "<tr "); n != len(mapping.LossTable()) {
 		t.Errorf("%d rows of the loss table, want %d", n, len(mapping.LossTable()))
 	}
 	if policy := page.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || !strings.Contains(policy, "style-src 'sha256-") {
 		t.Errorf("policy %q", policy)
 	}
 	for _, foreign := range []string{"http://", "https://", "<script", "<img", "<link", "onclick", "style="} {
-		if strings.Contains(page.Body, foreign) {
+		if strings.Contains(page.String(), foreign) {
 			t.Errorf("the page holds %q", foreign)
 		}
 	}
 	for _, name := range documentNames {
 		at := "/openapi/" + name + ".json"
-		got := r.Send("GET", at, "").Want(t, 200, `"openapi": "3.1.0"`)
+		got := r.Do("GET", at, "").Want(t, 200, `"openapi": "3.1.0"`)
 		if kind := got.Header.Get("Content-Type"); kind != "application/json" {
 			t.Errorf("%s: %s", at, kind)
 		}
-		r.Send("POST", at, "{}").Want(t, 405)
+		r.Do("POST", at, "{}").Want(t, 405)
 	}
 }

@@ -49,7 +49,7 @@ func TestOneAnswerAtOnce(t *testing.T) {
 	for range 5 {
 		topic := aTopicThatAsks(b)
 		made := atOnce(t, []*rig.Bridge{b}, topic+"/interactions", `{"input":"y"}`, "interaction_id")
-		if tasks := b.Get(topic + "/tasks").Ok().List("tasks"); len(made) != 1 || len(tasks) != 1 {
+		if tasks := b.Get(topic + "/tasks").OK().List("tasks"); len(made) != 1 || len(tasks) != 1 {
 			t.Fatalf("one key made %v, of %d tasks on %s", made, len(tasks), strings.TrimPrefix(topic, "/ap/v2/topics/"))
 		}
 	}
@@ -64,7 +64,7 @@ func TestOneAnswerAtOnceOverProcesses(t *testing.T) {
 	for range 20 {
 		topic := aTopicThatAsks(one)
 		made := atOnce(t, []*rig.Bridge{one, two}, topic+"/interactions", `{"input":"y"}`, "interaction_id")
-		if tasks := two.Get(topic + "/tasks").Ok().List("tasks"); len(made) != 1 || len(tasks) != 1 {
+		if tasks := two.Get(topic + "/tasks").OK().List("tasks"); len(made) != 1 || len(tasks) != 1 {
 			t.Fatalf("one key made %v, of %d tasks", made, len(tasks))
 		}
 		at := aQuestion(two)

@@ -22,17 +22,17 @@ type maker struct {
 func aThread(b *rig.Bridge) string { return b.Thread() }
 
 func aTopic(b *rig.Bridge) string {
-	return "/ap/v2/topics/" + b.Post("/ap/v2/topics", "").Ok().Text("topic_id")
+	return "/ap/v2/topics/" + b.Post("/ap/v2/topics", "").OK().Text("topic_id")
 }
 
 func aTask(b *rig.Bridge) string {
-	return "/ap/v1/agent/tasks/" + b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Ok().Text("task_id")
+	return "/ap/v1/agent/tasks/" + b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
 }
 
 // aQuestion is a thread whose agent has asked something.
 func aQuestion(b *rig.Bridge) string {
 	at := b.Thread()
-	b.Post(at+"/runs/wait", rig.OneRun).Ok()
+	b.Post(at+"/runs/wait", rig.OneRun).OK()
 	return at
 }
 
@@ -64,8 +64,8 @@ var makers = map[string]maker{
 // aTopicThatAsks is a topic whose agent has asked something.
 func aTopicThatAsks(b *rig.Bridge) string {
 	topic := aTopic(b)
-	task := b.Post(topic+"/tasks", rig.AWord).Ok().Text("task_id")
-	if step := b.Post(topic+"/tasks/"+task+"/steps", "").Ok(); !strings.Contains(string(step.Body), "Which?") {
+	task := b.Post(topic+"/tasks", rig.AWord).OK().Text("task_id")
+	if step := b.Post(topic+"/tasks/"+task+"/steps", "").OK(); !strings.Contains(string(step.Body), "Which?") {
 		b.T.Fatalf("the agent did not ask: %s", step.Body)
 	}
 	return topic
@@ -80,7 +80,7 @@ func askingAgent() *adaptertest.StepAgent {
 
 // made is the id that an answer names.
 func (m maker) made(a rig.Answer) string {
-	a.Ok()
+	a.OK()
 	if m.id != "" {
 		return fmt.Sprint(a.At(m.id))
 	}
@@ -125,7 +125,7 @@ func TestIdempotencyKeys(t *testing.T) {
 				t.Errorf("another request: %d %s", a.Status, a.Body)
 			}
 			if asks { // there is nothing left to be answered
-				if topic, ok := strings.CutSuffix(path, "/interactions"); ok && len(b.Get(topic+"/tasks").Ok().List("tasks")) != 1 {
+				if topic, ok := strings.CutSuffix(path, "/interactions"); ok && len(b.Get(topic+"/tasks").OK().List("tasks")) != 1 {
 					t.Error("it derived a task instead of answering")
 				}
 				return

@@ -91,15 +91,15 @@ func TestJourneyOfTheAgentsWords(t *testing.T) {
 	first := journeys()["1, a thread and a run"]
 	walk(t, b, first[:2])
 	thread := "/threads/" + supportThread
-	run := b.Post(thread+"/runs", first[2].body).Ok().Text("run_id")
+	run := b.Post(thread+"/runs", first[2].body).OK().Text("run_id")
 	_, frames := b.Stream("GET", thread+"/runs/"+run+"/stream", "", 0, "Last-Event-ID", "-1")
-	b.Get(thread + "/runs/" + run + "/wait").Ok()
+	b.Get(thread + "/runs/" + run + "/wait").OK()
 	want := []any{"Hi there, what's the weather?", "one", "two", "three"}
 	for what, messages := range map[string][]any{
 		"stream": lastList(t, frames, "messages"),
-		"wait":   b.Get(thread + "/runs/" + run + "/wait").Ok().List("messages"),
-		"thread": b.Get(thread).Ok().List("messages"),
-		"values": b.Get(thread).Ok().List("values.messages"),
+		"wait":   b.Get(thread + "/runs/" + run + "/wait").OK().List("messages"),
+		"thread": b.Get(thread).OK().List("messages"),
+		"values": b.Get(thread).OK().List("values.messages"),
 	} {
 		if diff := cmp.Diff(want, rig.Pluck(messages, "content")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)

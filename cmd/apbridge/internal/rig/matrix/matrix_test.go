@@ -35,16 +35,16 @@ func TestMatrix(t *testing.T) {
 // talkLangGraph: runs on a thread in LangGraph's shape, the first waited for,
 // the second streamed.
 func talkLangGraph(t *testing.T, b *rig.Bridge, who rig.Behind) {
-	thread := b.Post("/threads", `{}`).Ok().Text("thread_id")
+	thread := b.Post("/threads", `{}`).OK().Text("thread_id")
 	at := "/threads/" + thread
-	waited := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok()
+	waited := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 	rig.CheckTurns(t, "wait", waited.At(""), who, 1)
 	res, frames := b.Stream("POST", at+"/runs/stream", `{"assistant_id":"agent","stream_mode":["updates","values"],`+rig.SaysMore+`}`, 0)
-	res.Ok()
+	res.OK()
 	rig.CheckFrames(t, frames, who)
 	rig.CheckTurns(t, "stream", rig.LastFrame(t, frames, "values").At(""), who, 2)
 	run := frames[0].At("run_id").(string)
-	joined := b.Get(at + "/runs/" + run + "/join").Ok()
+	joined := b.Get(at + "/runs/" + run + "/join").OK()
 	rig.SameJSON(t, "join and the last values of the stream", joined.Body, []byte(rig.LastFrame(t, frames, "values").Data))
 	checkThread(t, b, thread, who, joined)
 	checkRunsAsTasks(t, b, thread, who)
@@ -53,8 +53,8 @@ func talkLangGraph(t *testing.T, b *rig.Bridge, who rig.Behind) {
 // talkAgentProtocol: the Agent Protocol's own routes, where the thread stands
 // in the body.
 func talkAgentProtocol(t *testing.T, b *rig.Bridge, who rig.Behind) {
-	thread := b.Post("/threads", `{}`).Ok().Text("thread_id")
-	waited := b.Post("/runs/wait", `{"agent_id":"agent","thread_id":"`+thread+`",`+rig.SaysHi+`}`).Ok()
+	thread := b.Post("/threads", `{}`).OK().Text("thread_id")
+	waited := b.Post("/runs/wait", `{"agent_id":"agent","thread_id":"`+thread+`",`+rig.SaysHi+`}`).OK()
 	if waited.Text("run.status") != "success" || waited.Text("run.thread_id") != thread {
 		t.Errorf("the run waited for: %s", waited.Body)
 	}
@@ -63,31 +63,31 @@ func talkAgentProtocol(t *testing.T, b *rig.Bridge, who rig.Behind) {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 	res, frames := b.Stream("POST", "/runs/stream", `{"agent_id":"agent","thread_id":"`+thread+`","stream_mode":["updates","values"],`+rig.SaysMore+`}`, 0)
-	res.Ok()
+	res.OK()
 	rig.CheckFrames(t, frames, who)
 	run := frames[0].At("run_id").(string)
-	again := b.Get("/runs/" + run + "/wait").Ok()
+	again := b.Get("/runs/" + run + "/wait").OK()
 	rig.CheckTurns(t, "wait for what was streamed", again.At("values"), who, 2)
 	if diff := cmp.Diff(rig.LastFrame(t, frames, "values").At(""), again.At("values")); diff != "" {
 		t.Errorf("stream and wait differ (-stream +wait):\n%s", diff)
 	}
-	if got := b.Get("/runs/" + run).Ok(); got.Text("status") != "success" || got.Text("agent_id") != "agent" {
+	if got := b.Get("/runs/" + run).OK(); got.Text("status") != "success" || got.Text("agent_id") != "agent" {
 		t.Errorf("the run afterwards: %s", got.Body)
 	}
-	checkThread(t, b, thread, who, b.Get("/runs/"+run+"/join").Ok())
+	checkThread(t, b, thread, who, b.Get("/runs/"+run+"/join").OK())
 	checkRunsAsTasks(t, b, thread, who)
 }
 
 // talkTaskStep: a task whose steps are pulled to the last, then more words.
 func talkTaskStep(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	const tasks = "/ap/v1/agent/tasks"
-	task := b.Post(tasks, `{"input":"hi","additional_input":{"k":1}}`).Ok().Text("task_id")
+	task := b.Post(tasks, `{"input":"hi","additional_input":{"k":1}}`).OK().Text("task_id")
 	at := tasks + "/" + task
-	uploaded := b.Upload(at+"/artifacts", "data.txt", "in", "given").Ok()
+	uploaded := b.Upload(at+"/artifacts", "data.txt", "in", "given").OK()
 	if uploaded.At("agent_created") != false || uploaded.At("file_name") != "data.txt" {
 		t.Errorf("the upload: %s", uploaded.Body)
 	}
-	if th := b.Get("/threads/" + task).Ok(); th.Text("status") != "idle" || th.Text("metadata.apbridge.task_id") != task {
+	if th := b.Get("/threads/" + task).OK(); th.Text("status") != "idle" || th.Text("metadata.apbridge.task_id") != task {
 		t.Errorf("a task before its first step, as a thread: %s", th.Body)
 	}
 	first := rig.PullAll(t, b, at, "")
@@ -96,12 +96,12 @@ func talkTaskStep(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	rig.CheckSteps(t, who, second)
 	checkTask(t, b, task, append(first, second...))
 	checkArtifacts(t, b, at, who)
-	th := b.Get("/threads/" + task).Ok()
+	th := b.Get("/threads/" + task).OK()
 	if th.Text("status") != "idle" {
 		t.Errorf("the task's thread is %s", th.Text("status"))
 	}
 	rig.CheckTurns(t, "the task's thread", th.At("values"), who, 2)
-	found := b.Post("/threads/search", `{"metadata":{"apbridge":{"task_id":"`+task+`"}}}`).Ok()
+	found := b.Post("/threads/search", `{"metadata":{"apbridge":{"task_id":"`+task+`"}}}`).OK()
 	if diff := cmp.Diff([]any{task}, rig.Pluck(found.List(""), "thread_id")); diff != "" {
 		t.Errorf("threads found by the task's id (-want +got):\n%s", diff)
 	}
@@ -111,15 +111,15 @@ func talkTaskStep(t *testing.T, b *rig.Bridge, who rig.Behind) {
 func checkTask(t *testing.T, b *rig.Bridge, task string, steps []rig.Answer) {
 	t.Helper()
 	at := "/ap/v1/agent/tasks/" + task
-	got := b.Get(at).Ok()
+	got := b.Get(at).OK()
 	if got.Text("input") != "hi" || got.At("additional_input.k") != 1.0 {
 		t.Errorf("the task: %s", got.Body)
 	}
-	list := b.Get(at + "/steps?page_size=50").Ok()
+	list := b.Get(at + "/steps?page_size=50").OK()
 	var want []any
 	for _, s := range steps {
 		want = append(want, s.At(""))
-		read := b.Get(at + "/steps/" + s.Text("step_id")).Ok()
+		read := b.Get(at + "/steps/" + s.Text("step_id")).OK()
 		if diff := cmp.Diff(s.At(""), read.At(""), sinceModified); diff != "" {
 			t.Errorf("a step (-handed out +read):\n%s", diff)
 		}
@@ -130,7 +130,7 @@ func checkTask(t *testing.T, b *rig.Bridge, task string, steps []rig.Answer) {
 	if list.At("pagination.total_items") != float64(len(steps)) {
 		t.Errorf("pagination %v, want %d items", list.At("pagination"), len(steps))
 	}
-	all := b.Get("/ap/v1/agent/tasks").Ok()
+	all := b.Get("/ap/v1/agent/tasks").OK()
 	if diff := cmp.Diff([]any{task}, rig.Pluck(all.List("tasks"), "task_id")); diff != "" {
 		t.Errorf("tasks (-want +got):\n%s", diff)
 	}
@@ -150,8 +150,8 @@ func checkArtifacts(t *testing.T, b *rig.Bridge, at string, who rig.Behind) {
 		want["result.txt"] = "42"
 	}
 	got := map[string]string{}
-	for _, a := range b.Get(at + "/artifacts").Ok().List("artifacts") {
-		content := b.Get(at + "/artifacts/" + rig.Dig(a, "artifact_id").(string)).Ok()
+	for _, a := range b.Get(at + "/artifacts").OK().List("artifacts") {
+		content := b.Get(at + "/artifacts/" + rig.Dig(a, "artifact_id").(string)).OK()
 		got[rig.Dig(a, "file_name").(string)] = string(content.Body)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -163,21 +163,21 @@ func checkArtifacts(t *testing.T, b *rig.Bridge, at string, who rig.Behind) {
 func checkThread(t *testing.T, b *rig.Bridge, thread string, who rig.Behind, truth rig.Answer) {
 	t.Helper()
 	at := "/threads/" + thread
-	th := b.Get(at).Ok()
+	th := b.Get(at).OK()
 	if th.Text("status") != "idle" {
 		t.Errorf("the thread is %s", th.Text("status"))
 	}
 	if diff := cmp.Diff(truth.At(""), th.At("values")); diff != "" {
 		t.Errorf("the thread's values (-run +thread):\n%s", diff)
 	}
-	state := b.Get(at + "/state").Ok()
+	state := b.Get(at + "/state").OK()
 	if diff := cmp.Diff(truth.At(""), state.At("values")); diff != "" {
 		t.Errorf("state (-run +state):\n%s", diff)
 	}
 	if len(state.List("next")) != 0 || len(state.List("tasks")) != 0 {
 		t.Errorf("next and tasks of a thread at rest: %s", state.Body)
 	}
-	history := b.Get(at + "/history?limit=100").Ok().List("")
+	history := b.Get(at + "/history?limit=100").OK().List("")
 	// Of each turn: the input and a checkpoint per step; the scripted server
 	// tells two more at the beginning.
 	want := 2 * (1 + len(who.Texts))
@@ -202,8 +202,8 @@ func checkThread(t *testing.T, b *rig.Bridge, thread string, who rig.Behind, tru
 // checkRunsAsTasks: every run made through threads is a task of its own.
 func checkRunsAsTasks(t *testing.T, b *rig.Bridge, thread string, who rig.Behind) {
 	t.Helper()
-	runs := b.Get("/threads/" + thread + "/runs").Ok().List("") // newest first
-	tasks := b.Get("/ap/v1/agent/tasks").Ok().List("tasks")     // oldest first
+	runs := b.Get("/threads/" + thread + "/runs").OK().List("") // newest first
+	tasks := b.Get("/ap/v1/agent/tasks").OK().List("tasks")     // oldest first
 	if len(runs) != 2 || len(tasks) != 2 {
 		t.Fatalf("%d runs and %d tasks, want 2 of each", len(runs), len(tasks))
 	}
@@ -212,7 +212,7 @@ func checkRunsAsTasks(t *testing.T, b *rig.Bridge, thread string, who rig.Behind
 		if rig.Dig(task, "task_id") != run || rig.Dig(task, "input") != words {
 			t.Errorf("task %d is %v, want run %v with the input %q", i, task, run, words)
 		}
-		steps := b.Get(fmt.Sprintf("/ap/v1/agent/tasks/%v/steps", run)).Ok().List("steps")
+		steps := b.Get(fmt.Sprintf("/ap/v1/agent/tasks/%v/steps", run)).OK().List("steps")
 		if diff := cmp.Diff(rig.Anys(who.Texts), rig.Pluck(steps, "output")); diff != "" {
 			t.Errorf("steps of run %d (-want +got):\n%s", i, diff)
 		}

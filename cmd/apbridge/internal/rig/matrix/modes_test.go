@@ -81,7 +81,7 @@ func (m modesOf) stream(t *testing.T, b *rig.Bridge, mode string) []rig.Frame {
 	t.Helper()
 	at := b.Thread()
 	res, frames := b.Stream("POST", at+"/runs/stream", `{"assistant_id":"agent","stream_mode":["`+mode+`"],`+m.fields+rig.SaysHi+`}`, 0)
-	res.Ok()
+	res.OK()
 	if len(frames) == 0 || frames[0].Event != "metadata" {
 		t.Fatalf("%s: the first of %s is not metadata", mode, rig.EventNames(frames))
 	}
@@ -99,7 +99,7 @@ func (m modesOf) stream(t *testing.T, b *rig.Bridge, mode string) []rig.Frame {
 		}
 		seen[f.ID] = true
 	}
-	if first := b.Get(at + "/state").Ok().At("values.messages.0"); rig.Dig(first, "id") != "0190c9a2-0000-7000-8000-000000000004" || rig.Dig(first, "content") != "hi" {
+	if first := b.Get(at + "/state").OK().At("values.messages.0"); rig.Dig(first, "id") != "0190c9a2-0000-7000-8000-000000000004" || rig.Dig(first, "content") != "hi" {
 		t.Errorf("%s: the client's message is %v", mode, first)
 	}
 	return frames

@@ -34,7 +34,7 @@ var serverProofs = map[string]func(*testing.T){
 	"admin": func(t *testing.T) {
 		addr := rig.FreeAddress(t)
 		r := rig.Configured(t, "admin: "+addr+oneAgent, legacy())
-		r.Send("GET", "/debug/pprof/", "").Want(t, 404)
+		r.Do("GET", "/debug/pprof/", "").Want(t, 404)
 		if status := rig.Status(t, "http://"+addr+"/debug/pprof/"); status != 200 {
 			t.Errorf("pprof on the admin listener: %d", status)
 		}
@@ -55,14 +55,14 @@ var serverProofs = map[string]func(*testing.T){
 	},
 	"hosts": func(t *testing.T) {
 		r := rig.Configured(t, "hosts: [bridge.local]"+oneAgent, legacy())
-		r.Send("GET", "/ok", "", "Host", "bridge.local").Want(t, 200)
-		r.Send("GET", "/ok", "", "Host", "other.local").Want(t, 403, "hosts")
+		r.Do("GET", "/ok", "", "Host", "bridge.local").Want(t, 200)
+		r.Do("GET", "/ok", "", "Host", "other.local").Want(t, 403, "hosts")
 	},
 	"trusted_proxies": func(t *testing.T) {
 		for text, from := range map[string]string{"": "127.0.0.1", "trusted_proxies: [127.0.0.1]": "10.1.2.3"} {
 			r := rig.Configured(t, text+oneAgent, legacy())
-			r.Send("GET", "/ok", "", "X-Forwarded-For", "10.1.2.3").Want(t, 200)
-			rig.Soon(t, "the access log", func() bool {
+			r.Do("GET", "/ok", "", "X-Forwarded-For", "10.1.2.3").Want(t, 200)
+			rig.Eventually(t, "the access log", func() bool {
 				return len(r.Logs.FilterMessage("request").FilterField(zap.String("from", from)).All()) > 0
 			})
 		}
@@ -77,22 +77,22 @@ var serverProofs = map[string]func(*testing.T){
 		deep := func(n int) string {
 			return `{"metadata":` + strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n+1)
 		}
-		r.Send("POST", "/threads", deep(4)).Want(t, 200)
-		if got := r.Send("POST", "/threads", deep(5)); got.Status/100 != 4 {
-			t.Errorf("too deep: %d %s", got.Status, got.Body)
+		r.Do("POST", "/threads", deep(4)).Want(t, 200)
+		if got := r.Do("POST", "/threads", deep(5)); got.Status/100 != 4 {
+			t.Errorf("too deep: %d %s", got.Status, got.String())
 		}
-		if got := r.Send("POST", "/ap/v1/agent/tasks", strings.Replace(deep(5), "metadata", "additional_input", 1)); got.Status/100 != 4 {
-			t.Errorf("too deep, v1: %d %s", got.Status, got.Body)
+		if got := r.Do("POST", "/ap/v1/agent/tasks", strings.Replace(deep(5), "metadata", "additional_input", 1)); got.Status/100 != 4 {
+			t.Errorf("too deep, v1: %d %s", got.Status, got.String())
 		}
 	},
 	"limits.artifact": func(t *testing.T) {
 		r := rig.Configured(t, "limits: {artifact: 1KiB}"+oneAgent, legacy())
-		task := r.Task("hi")
+		task := r.Task(`{"input":"hi"}`)
 		form := func(n int) string {
 			return "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.txt\"\r\n\r\n" + strings.Repeat("x", n) + "\r\n--b--\r\n"
 		}
-		upload := func(n int) rig.Told {
-			return r.Send("POST", task+"/artifacts", form(n), "Content-Type", "multipart/form-data; boundary=b")
+		upload := func(n int) rig.Answer {
+			return r.Do("POST", task+"/artifacts", form(n), "Content-Type", "multipart/form-data; boundary=b")
 		}
 		upload(1024).Want(t, 200)
 		upload(1025).Want(t, 413, "1024 bytes")
@@ -107,7 +107,7 @@ var serverProofs = map[string]func(*testing.T){
 		storetest.File(t)
 		r := rig.Configured(t, "limits: {database: 1MiB}"+oneAgent, legacy())
 		item := `{"namespace":["n"],"key":"k","value":{"text":"` + strings.Repeat("x", 1<<20) + `"}}`
-		r.Send("PUT", "/store/items", item).Want(t, 507, "storage_full")
+		r.Do("PUT", "/store/items", item).Want(t, 507, "storage_full")
 		r.Wait("hi").Want(t, 200, `"status":"success"`)
 	},
 	"limits.upload_rate":    rig.ProvenBy("proxy", "TestE17SlowUploadIsAnswered"),
@@ -125,8 +125,8 @@ var serverProofs = map[string]func(*testing.T){
 	"retention.threads":     rig.ProvenBy("proxy/engine", "TestRetention"),
 	"webhooks.allow_private_networks": func(t *testing.T) {
 		const body = `{"input":"hi","webhook":"http://127.0.0.1:1/hook"}`
-		rig.Configured(t, oneAgent, legacy()).Send("POST", "/runs/wait", body).Want(t, 422, "webhook")
-		rig.Configured(t, "webhooks: {allow_private_networks: true}"+oneAgent, legacy()).Send("POST", "/runs/wait", body).Want(t, 200, `"status":"success"`)
+		rig.Configured(t, oneAgent, legacy()).Do("POST", "/runs/wait", body).Want(t, 422, "webhook")
+		rig.Configured(t, "webhooks: {allow_private_networks: true}"+oneAgent, legacy()).Do("POST", "/runs/wait", body).Want(t, 200, `"status":"success"`)
 	},
 	"webhooks.secret": rig.ProvenBy("proxy/webhook", "TestADeliveryIsSignedAndNamed"),
 }
@@ -173,9 +173,9 @@ var agentProofs = map[string]func(*testing.T){
 	"agents.*.queue": func(t *testing.T) {
 		agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Fault: adaptertest.Hang}}}
 		r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep, concurrency: 1, queue: 1}}", map[string]http.Handler{"a": agent})
-		r.Send("POST", "/runs", `{"input":"1"}`).Want(t, 200)
-		r.Send("POST", "/runs", `{"input":"2"}`).Want(t, 200)
-		r.Send("POST", "/runs", `{"input":"3"}`).Want(t, 429, "agents.a.queue")
+		r.Do("POST", "/runs", `{"input":"1"}`).Want(t, 200)
+		r.Do("POST", "/runs", `{"input":"2"}`).Want(t, 200)
+		r.Do("POST", "/runs", `{"input":"3"}`).Want(t, 429, "agents.a.queue")
 	},
 	"agents.*.max_steps": func(t *testing.T) {
 		agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"more"`, Repeat: true}}}
@@ -194,10 +194,10 @@ var agentProofs = map[string]func(*testing.T){
 	},
 	"agents.*.retries": rig.ProvenBy("cmd/apbridge", "TestRetries"),
 	"agents.*.passthrough": func(t *testing.T) {
-		rig.Configured(t, oneAgent, legacy()).Send("GET", "/agents/a/upstream/ap/v1/agent/tasks", "").Want(t, 404, mapping.CodeRouteNotFound, `"detail"`)
+		rig.Configured(t, oneAgent, legacy()).Do("GET", "/agents/a/upstream/ap/v1/agent/tasks", "").Want(t, 404, mapping.CodeRouteNotFound, `"detail"`)
 		r := rig.Configured(t, "agents: {a: {url: $A, passthrough: true}, b: {url: $A}}", legacy())
-		r.Send("GET", "/agents/a/upstream/ap/v1/agent/tasks", "").Want(t, 200, `"tasks"`)
-		r.Send("GET", "/agents/b/upstream/ap/v1/agent/tasks", "").Want(t, 404, mapping.CodeRouteNotFound)
+		r.Do("GET", "/agents/a/upstream/ap/v1/agent/tasks", "").Want(t, 200, `"tasks"`)
+		r.Do("GET", "/agents/b/upstream/ap/v1/agent/tasks", "").Want(t, 404, mapping.CodeRouteNotFound)
 	},
 	"agents.*.upstream_threads": func(t *testing.T) {
 		for keep, calls := range map[string]int{"keep": 0, "delete": 1} {
@@ -205,7 +205,7 @@ var agentProofs = map[string]func(*testing.T){
 			r := rig.Configured(t, "agents: {a: {url: $A, upstream_threads: "+keep+"}}", map[string]http.Handler{"a": agent})
 			th := r.Thread()
 			r.On(th, `{"assistant_id":"a","input":{"messages":[{"type":"human","content":"hi"}]}}`).Want(t, 200)
-			r.Send("DELETE", "/threads/"+th, "").Want(t, 204)
+			r.Do("DELETE", th, "").Want(t, 204)
 			ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer stop()
 			for calls > 0 && agent.Calls("DELETE /threads/{t}") == 0 && ctx.Err() == nil {
@@ -256,9 +256,9 @@ var agentProofs = map[string]func(*testing.T){
 	"agents.*.memory.namespaces": func(t *testing.T) {
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
 		r := rig.Configured(t, "agents: {a: {url: $A, memory: {namespaces: ['users/{user}']}}}", map[string]http.Handler{"a": agent})
-		r.Send("PUT", "/store/items", `{"namespace":["users","u1"],"key":"k","value":{"likes":"tea"}}`).Want(t, 204)
-		r.Send("POST", "/runs/wait", `{"input":"hi","config":{"configurable":{"user":"u1"}}}`).Want(t, 200)
-		r.Send("POST", "/runs/wait", `{"input":"hi","config":{"configurable":{"user":"u2"}}}`).Want(t, 200)
+		r.Do("PUT", "/store/items", `{"namespace":["users","u1"],"key":"k","value":{"likes":"tea"}}`).Want(t, 204)
+		r.Do("POST", "/runs/wait", `{"input":"hi","config":{"configurable":{"user":"u1"}}}`).Want(t, 200)
+		r.Do("POST", "/runs/wait", `{"input":"hi","config":{"configurable":{"user":"u2"}}}`).Want(t, 200)
 		if c := agent.Creates(); len(c) != 2 || !strings.Contains(c[0], "tea") || strings.Contains(c[1], "tea") {
 			t.Errorf("told: %s", c)
 		}
@@ -270,7 +270,7 @@ var agentProofs = map[string]func(*testing.T){
 			}}
 			r := rig.Configured(t, "agents: {a: {url: $A, memory: {writes: "+writes+"}}}", map[string]http.Handler{"a": agent})
 			r.Wait("hi").Want(t, 200)
-			r.Send("GET", "/store/items?namespace=notes&key=k&flavour=agentprotocol", "").Want(t, status)
+			r.Do("GET", "/store/items?namespace=notes&key=k&flavour=agentprotocol", "").Want(t, status)
 		}
 	},
 }
@@ -296,18 +296,18 @@ func TestStoreSearchByText(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, oneAgent, legacy())
 	for key, rest := range map[string]string{"a": "", "b": `,"index":["title"]`, "c": `,"index":false`} {
-		r.Send("PUT", "/store/items", `{"namespace":["n"],"key":"`+key+`","value":{"title":"tea","text":"strong coffee"}`+rest+`}`).Want(t, 204)
+		r.Do("PUT", "/store/items", `{"namespace":["n"],"key":"`+key+`","value":{"title":"tea","text":"strong coffee"}`+rest+`}`).Want(t, 204)
 	}
 	for query, want := range map[string]string{"tea": `"key":"a" "key":"b"`, "coffee": `"key":"a"`, "milk": ""} {
-		got := r.Send("POST", "/store/items/search", `{"namespace_prefix":["n"],"query":"`+query+`"}`).Want(t, 200)
+		got := r.Do("POST", "/store/items/search", `{"namespace_prefix":["n"],"query":"`+query+`"}`).Want(t, 200)
 		var keys []string
 		for _, key := range []string{"a", "b", "c"} {
-			if at := `"key":"` + key + `"`; strings.Contains(got.Body, at) {
+			if at := `"key":"` + key + `"`; strings.Contains(got.String(), at) {
 				keys = append(keys, at)
 			}
 		}
-		if strings.Join(keys, " ") != want || len(keys) > 0 && !strings.Contains(got.Body, `"score":1`) {
-			t.Errorf("%s: %s", query, got.Body)
+		if strings.Join(keys, " ") != want || len(keys) > 0 && !strings.Contains(got.String(), `"score":1`) {
+			t.Errorf("%s: %s", query, got.String())
 		}
 	}
 }

@@ -17,9 +17,9 @@ var pullProofs = map[string]func(*testing.T){
 		for mode, want := range map[string][2]int{"lockstep": {3, 1}, "free": {3, 3}, "run": {1, 3}} {
 			agent := adaptertest.NewStepAgent(adaptertest.Plain)
 			r := rig.Configured(t, "agents: {a: {url: $A, stepping: {mode: "+mode+"}}}", map[string]http.Handler{"a": agent})
-			task := r.Task("hi")
-			r.Send("POST", task+"/steps", "").Want(t, 200)
-			rig.Soon(t, mode+": the work behind one POST", func() bool { return agent.Work() >= want[1] })
+			task := r.Task(`{"input":"hi"}`)
+			r.Do("POST", task+"/steps", "").Want(t, 200)
+			rig.Eventually(t, mode+": the work behind one POST", func() bool { return agent.Work() >= want[1] })
 			after := agent.Work()
 			rest := r.Steps(task, 5)
 			if n := 1 + len(rest); mode != "run" && n != want[0] || after != want[1] {
@@ -30,11 +30,11 @@ var pullProofs = map[string]func(*testing.T){
 	"agents.*.stepping.idle": func(t *testing.T) {
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
 		r := rig.Configured(t, "agents: {a: {url: $A, stepping: {mode: lockstep, idle: 50ms}}}", map[string]http.Handler{"a": agent})
-		task := r.Task("hi")
-		r.Send("POST", task+"/steps", "").Want(t, 200, `"is_last":false`)
+		task := r.Task(`{"input":"hi"}`)
+		r.Do("POST", task+"/steps", "").Want(t, 200, `"is_last":false`)
 		thread := strings.TrimPrefix(task, "/ap/v1/agent/tasks/")
-		rig.Soon(t, "the end of a run that nobody pulls", func() bool {
-			return strings.Contains(r.Send("GET", "/threads/"+thread+"/runs", "").Body, `"status":"interrupted"`)
+		rig.Eventually(t, "the end of a run that nobody pulls", func() bool {
+			return strings.Contains(r.Do("GET", "/threads/"+thread+"/runs", "").String(), `"status":"interrupted"`)
 		})
 	},
 	"agents.*.stepping.default_answer": func(t *testing.T) {
@@ -42,7 +42,7 @@ var pullProofs = map[string]func(*testing.T){
 			{Output: `"Which?"`, Additional: `{"use_tool":{"name":"ask_user","arguments":{"question":"Which?"}}}`}, {Output: `"thanks"`, Last: true},
 		}}
 		r := rig.Configured(t, "agents: {a: {url: $A, stepping: {default_answer: surprise me}}}", map[string]http.Handler{"a": agent})
-		r.Steps(r.Task("hi"), 3)
+		r.Steps(r.Task(`{"input":"hi"}`), 3)
 		if in := agent.Inputs(); len(in) != 2 || !strings.Contains(in[1], "surprise me") {
 			t.Errorf("the agent was told %q", in)
 		}
@@ -50,12 +50,12 @@ var pullProofs = map[string]func(*testing.T){
 	"agents.*.stepping.follow_up": func(t *testing.T) {
 		for allowed, runs := range map[string]int{"true": 2, "false": 1} {
 			r := rig.Configured(t, "agents: {a: {url: $A, stepping: {mode: free, follow_up: "+allowed+"}}}", map[string]http.Handler{"a": adaptertest.NewStepAgent(adaptertest.Plain)})
-			task := r.Task("hi")
+			task := r.Task(`{"input":"hi"}`)
 			r.Steps(task, 5)
-			r.Send("POST", task+"/steps", `{"input":"and something else"}`).Want(t, 200)
-			list := r.Send("GET", "/threads/"+strings.TrimPrefix(task, "/ap/v1/agent/tasks/")+"/runs", "").Want(t, 200)
-			if n := strings.Count(list.Body, `"run_id":"`); n < runs || runs == 1 && strings.Count(list.Body, `"created_at"`) != 1 {
-				t.Errorf("%s: %s", allowed, list.Body)
+			r.Do("POST", task+"/steps", `{"input":"and something else"}`).Want(t, 200)
+			list := r.Do("GET", "/threads/"+strings.TrimPrefix(task, "/ap/v1/agent/tasks/")+"/runs", "").Want(t, 200)
+			if n := strings.Count(list.String(), `"run_id":"`); n < runs || runs == 1 && strings.Count(list.String(), `"created_at"`) != 1 {
+				t.Errorf("%s: %s", allowed, list.String())
 			}
 		}
 	},
@@ -69,9 +69,9 @@ var fileProofs = map[string]func(*testing.T){
 			"folder": {`"file_name":"result.txt"`, `"relative_path":"out/"`},
 		} {
 			r := rig.Configured(t, "agents: {a: {url: $A, artifacts: {path: "+mode+"}}}", map[string]http.Handler{"a": adaptertest.NewStepAgent(adaptertest.Plain)})
-			task := r.Task("hi")
+			task := r.Task(`{"input":"hi"}`)
 			r.Steps(task, 5)
-			r.Send("GET", task+"/artifacts", "").Want(t, 200, texts...)
+			r.Do("GET", task+"/artifacts", "").Want(t, 200, texts...)
 		}
 	},
 	"agents.*.artifacts.style": func(t *testing.T) {
@@ -87,9 +87,9 @@ var fileProofs = map[string]func(*testing.T){
 				"threadrun": filesAgent(),
 			} {
 				r := rig.Configured(t, "agents: {a: {url: $A, artifacts: {exclude: "+exclude+"}}}", map[string]http.Handler{"a": agent})
-				task := r.Task("hi")
+				task := r.Task(`{"input":"hi"}`)
 				r.Steps(task, 9)
-				if got := strings.Count(r.Send("GET", task+"/artifacts", "").Want(t, 200).Body, `"artifact_id"`); got != n {
+				if got := strings.Count(r.Do("GET", task+"/artifacts", "").Want(t, 200).String(), `"artifact_id"`); got != n {
 					t.Errorf("%s, exclude %s: %d artifacts, want %d", name, exclude, got, n)
 				}
 			}
@@ -99,8 +99,8 @@ var fileProofs = map[string]func(*testing.T){
 		for limit, text := range map[string]string{"2": `"content":"42"`, "1": `"artifact_id":"`} {
 			r := rig.Configured(t, "agents: {a: {url: $A, artifacts: {max_inline: "+limit+"}}}", map[string]http.Handler{"a": adaptertest.NewStepAgent(adaptertest.Plain)})
 			got := r.Wait("hi").Want(t, 200, text)
-			if limit == "1" && strings.Contains(got.Body, `"content":"42"`) {
-				t.Errorf("a file above the limit stands in the state: %s", got.Body)
+			if limit == "1" && strings.Contains(got.String(), `"content":"42"`) {
+				t.Errorf("a file above the limit stands in the state: %s", got.String())
 			}
 		}
 	},
@@ -123,8 +123,8 @@ func filesAgent() http.Handler {
 var guardProofs = map[string]func(*testing.T){
 	"auth.keys[].id": func(t *testing.T) {
 		r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)
-		r.Send("GET", "/info", "", "X-Api-Key", keyA).Want(t, 200)
-		rig.Soon(t, "the access log", func() bool {
+		r.Do("GET", "/info", "", "X-Api-Key", keyA).Want(t, 200)
+		rig.Eventually(t, "the access log", func() bool {
 			for _, e := range r.Logs.FilterMessage("request").All() {
 				if e.ContextMap()["key"] == "alice" {
 					return true
@@ -135,28 +135,28 @@ var guardProofs = map[string]func(*testing.T){
 	},
 	"auth.keys[].key": func(t *testing.T) {
 		r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)
-		r.Send("GET", "/info", "").Want(t, 401)
-		r.Send("GET", "/info", "", "X-Api-Key", "wrong").Want(t, 401)
-		r.Send("GET", "/info", "", "Authorization", "Bearer "+keyA).Want(t, 200)
+		r.Do("GET", "/info", "").Want(t, 401)
+		r.Do("GET", "/info", "", "X-Api-Key", "wrong").Want(t, 401)
+		r.Do("GET", "/info", "", "Authorization", "Bearer "+keyA).Want(t, 200)
 	},
 	"auth.keys[].queue":  rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
 	"auth.keys[].rights": rig.ProvenBy("proxy", "TestMetricsNeedTheirRight"),
 	"auth.keys[].tenant": rig.ProvenBy("cmd/apbridge", "TestE20_TenantsNeverMeet"),
 	"auth.keys[].agents": func(t *testing.T) {
 		r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", ", agents: [a, b]", 1)+"\n  b: {url: $A, passthrough: true}\n  c: {url: $A, passthrough: true}", legacy(), keyEnviron...)
-		r.Send("POST", "/runs/wait", `{"agent_id":"c","input":"hi"}`, "X-Api-Key", keyA).Want(t, 200, `"success"`)
-		r.Send("POST", "/runs/wait", `{"agent_id":"c","input":"hi"}`, "X-Api-Key", keyB).Want(t, 404, mapping.CodeAgentNotFound)
-		r.Send("GET", "/agents/b/upstream/ap/v1/agent/tasks", "", "X-Api-Key", keyB).Want(t, 200)
-		r.Send("GET", "/agents/c/upstream/ap/v1/agent/tasks", "", "X-Api-Key", keyB).Want(t, 404)
-		r.Send("GET", "/agents/c/ap/v1/agent/tasks", "", "X-Api-Key", keyB).Want(t, 404)
+		r.Do("POST", "/runs/wait", `{"agent_id":"c","input":"hi"}`, "X-Api-Key", keyA).Want(t, 200, `"success"`)
+		r.Do("POST", "/runs/wait", `{"agent_id":"c","input":"hi"}`, "X-Api-Key", keyB).Want(t, 404, mapping.CodeAgentNotFound)
+		r.Do("GET", "/agents/b/upstream/ap/v1/agent/tasks", "", "X-Api-Key", keyB).Want(t, 200)
+		r.Do("GET", "/agents/c/upstream/ap/v1/agent/tasks", "", "X-Api-Key", keyB).Want(t, 404)
+		r.Do("GET", "/agents/c/ap/v1/agent/tasks", "", "X-Api-Key", keyB).Want(t, 404)
 	},
 	"cors.origins": func(t *testing.T) {
 		r := rig.Configured(t, "cors: {origins: ['http://page.example']}"+oneAgent, legacy())
-		got := r.Send("GET", "/ok", "", "Origin", "http://page.example").Want(t, 200)
+		got := r.Do("GET", "/ok", "", "Origin", "http://page.example").Want(t, 200)
 		if v := got.Header.Get("Access-Control-Allow-Origin"); v != "http://page.example" {
 			t.Errorf("the page may not read: %q", v)
 		}
-		r.Send("GET", "/ok", "", "Origin", "http://other.example").Want(t, 403)
+		r.Do("GET", "/ok", "", "Origin", "http://other.example").Want(t, 403)
 	},
 }
 
@@ -207,7 +207,7 @@ func TestRetries(t *testing.T) {
 			if tt.status == "success" {
 				got.Want(t, 200, `"run_attempt":2`)
 				if n := strings.Count(got.Member("values"), `"ai"`); n != 3 {
-					t.Errorf("%d ai messages, want those of the good attempt: %s", n, got.Body)
+					t.Errorf("%d ai messages, want those of the good attempt: %s", n, got.String())
 				}
 			}
 		})
@@ -217,7 +217,7 @@ func TestRetries(t *testing.T) {
 		// The second run on a thread would succeed: each attempt has its own.
 		agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.FailPlay(), adaptertest.ChatPlay()}}
 		r := rig.Configured(t, "agents: {a: {retries: 2, url: $A}}", map[string]http.Handler{"a": agent})
-		r.Send("POST", "/runs/wait", `{"assistant_id":"a","input":{"messages":[{"type":"human","content":"hi"}]}}`).Want(t, 200, "__error__", "on purpose")
+		r.Do("POST", "/runs/wait", `{"assistant_id":"a","input":{"messages":[{"type":"human","content":"hi"}]}}`).Want(t, 200, "__error__", "on purpose")
 		if n := agent.Work(); n != 3 {
 			t.Errorf("%d upstream runs, want 3", n)
 		}
@@ -225,9 +225,9 @@ func TestRetries(t *testing.T) {
 	t.Run("the stream has one beginning", func(t *testing.T) {
 		t.Parallel()
 		r := rig.Configured(t, "agents: {a: {retries: 1, url: $A}}", map[string]http.Handler{"a": script()})
-		got := r.Send("POST", "/runs/stream", `{"assistant_id":"a","input":"hi","stream_mode":["updates"]}`).Want(t, 200)
-		if n := strings.Count(got.Body, "event: metadata"); n != 1 || strings.Contains(got.Body, "event: error") || strings.Count(got.Body, "event: updates") != 4 {
-			t.Errorf("the stream:\n%s", got.Body)
+		got := r.Do("POST", "/runs/stream", `{"assistant_id":"a","input":"hi","stream_mode":["updates"]}`).Want(t, 200)
+		if n := strings.Count(got.String(), "event: metadata"); n != 1 || strings.Contains(got.String(), "event: error") || strings.Count(got.String(), "event: updates") != 4 {
+			t.Errorf("the stream:\n%s", got.String())
 		}
 	})
 }

@@ -16,17 +16,17 @@ const secretOfA = "belongs-to-alice"
 
 // estate is what tenant A has, by the names of the routes' variables.
 type estate struct {
-	*rig.Configuration
+	*rig.Bridge
 	ids map[string]string
 }
 
-func (e *estate) as(key, method, path, body string, headers ...string) rig.Told {
+func (e *estate) as(key, method, path, body string, headers ...string) rig.Answer {
 	e.T.Helper()
-	return e.Send(method, path, body, append([]string{"X-Api-Key", key}, headers...)...)
+	return e.Do(method, path, body, append([]string{"X-Api-Key", key}, headers...)...)
 }
 
 // put asks a question.
-func (e *estate) put(key, method, path string, a ask) rig.Told {
+func (e *estate) put(key, method, path string, a ask) rig.Answer {
 	e.T.Helper()
 	if !a.endless {
 		return e.as(key, method, path, a.body, a.headers...)
@@ -41,7 +41,7 @@ func (e *estate) put(key, method, path string, a ask) rig.Told {
 		e.T.Fatal(err)
 	}
 	res.Body.Close()
-	return rig.Told{Status: res.StatusCode, Header: res.Header}
+	return rig.Answer{Status: res.StatusCode, Header: res.Header}
 }
 
 // newEstate is under a configuration in which A's key may use agent a.
@@ -57,11 +57,11 @@ func newEstate(t *testing.T, yaml string) *estate {
 		e.ids["step"] = e.as(keyA, "POST", v1+"/"+e.ids["task"]+"/steps", "").Want(t, 200).Member("step_id")
 	}
 	arts := e.as(keyA, "GET", v1+"/"+e.ids["task"]+"/artifacts", "").Want(t, 200, secretOfA)
-	e.ids["artifact"] = rig.TextBetween(arts.Body, `"artifact_id":"`, `"`)
+	e.ids["artifact"] = rig.TextBetween(arts.String(), `"artifact_id":"`, `"`)
 	e.ids["thread_id"], e.ids["topic"] = e.ids["task"], e.ids["task"]
-	e.ids["run_id"] = rig.TextBetween(e.as(keyA, "GET", "/threads/"+e.ids["task"]+"/runs", "").Want(t, 200).Body, `"run_id":"`, `"`)
-	e.ids["checkpoint_id"] = rig.TextBetween(e.as(keyA, "GET", "/threads/"+e.ids["task"]+"/state", "").Want(t, 200, secretOfA).Body, `"checkpoint_id":"`, `"`)
-	e.ids["interaction"] = rig.TextBetween(e.as(keyA, "GET", "/ap/v2/topics/"+e.ids["topic"]+"/interactions", "").Want(t, 200).Body, `"interaction_id":"`, `"`)
+	e.ids["run_id"] = rig.TextBetween(e.as(keyA, "GET", "/threads/"+e.ids["task"]+"/runs", "").Want(t, 200).String(), `"run_id":"`, `"`)
+	e.ids["checkpoint_id"] = rig.TextBetween(e.as(keyA, "GET", "/threads/"+e.ids["task"]+"/state", "").Want(t, 200, secretOfA).String(), `"checkpoint_id":"`, `"`)
+	e.ids["interaction"] = rig.TextBetween(e.as(keyA, "GET", "/ap/v2/topics/"+e.ids["topic"]+"/interactions", "").Want(t, 200).String(), `"interaction_id":"`, `"`)
 	cron := `{"assistant_id":"a","schedule":"0 0 1 1 *","input":"` + secretOfA + `"}`
 	e.ids["cron_id"] = e.as(keyA, "POST", "/runs/crons", cron).Want(t, 200).Member("cron_id")
 	e.ids["assistant_id"] = e.as(keyA, "POST", "/assistants", `{"graph_id":"a","name":"`+secretOfA+`"}`).Want(t, 200).Member("assistant_id")
@@ -204,23 +204,23 @@ func (e *estate) asB(t *testing.T, m rig.Route) {
 	}
 	got := e.put(keyB, m.Method, path, a)
 	what := m.Method + " " + path
-	if strings.Contains(got.Body, secretOfA) {
-		t.Errorf("%s shows what is A's: %d %s", what, got.Status, got.Body)
+	if strings.Contains(got.String(), secretOfA) {
+		t.Errorf("%s shows what is A's: %d %s", what, got.Status, got.String())
 	}
 	if !a.own && got.Status != 404 && !emptyList(got) {
-		t.Errorf("%s: %d %s, want 404", what, got.Status, got.Body)
+		t.Errorf("%s: %d %s, want 404", what, got.Status, got.String())
 	}
 	if a.own {
 		for _, name := range []string{"run_id", "step", "artifact", "checkpoint_id"} {
-			if strings.Contains(got.Body, e.ids[name]) {
-				t.Errorf("%s shows A's %s: %s", what, name, got.Body)
+			if strings.Contains(got.String(), e.ids[name]) {
+				t.Errorf("%s shows A's %s: %s", what, name, got.String())
 			}
 		}
 	}
 }
 
-func emptyList(got rig.Told) bool {
-	return got.Status == 200 && (got.Body == "[]" || got.Body == `{"runs":[]}`)
+func emptyList(got rig.Answer) bool {
+	return got.Status == 200 && (got.String() == "[]" || got.String() == `{"runs":[]}`)
 }
 
 // unharmed: what is A's is as it was, and B may have things of the same name.
@@ -228,8 +228,8 @@ func (e *estate) unharmed(t *testing.T) {
 	t.Helper()
 	th := "/threads/" + e.ids["thread_id"]
 	e.as(keyA, "GET", th+"/state", "").Want(t, 200, secretOfA)
-	if got := e.as(keyA, "GET", th+"/state", ""); strings.Contains(got.Body, `"k":1`) {
-		t.Errorf("B changed A's state: %s", got.Body)
+	if got := e.as(keyA, "GET", th+"/state", ""); strings.Contains(got.String(), `"k":1`) {
+		t.Errorf("B changed A's state: %s", got.String())
 	}
 	e.as(keyA, "GET", "/ap/v1/agent/tasks/"+e.ids["task"]+"/artifacts/"+e.ids["artifact"], "").Want(t, 200, secretOfA)
 	e.as(keyA, "GET", "/store/items?namespace=n&key=k", "").Want(t, 200, secretOfA)
@@ -239,8 +239,8 @@ func (e *estate) unharmed(t *testing.T) {
 		t.Errorf("an idempotency key of A's gave B run %s", second)
 	}
 	got := e.as(keyB, "POST", "/threads", `{"thread_id":"`+e.ids["thread_id"]+`","if_exists":"do_nothing"}`)
-	if strings.Contains(got.Body, secretOfA) || got.Status != 200 {
-		t.Errorf("a thread of the same name: %d %s", got.Status, got.Body)
+	if strings.Contains(got.String(), secretOfA) || got.Status != 200 {
+		t.Errorf("a thread of the same name: %d %s", got.Status, got.String())
 	}
 	e.as(keyB, "DELETE", th, "").Want(t, 204)
 	e.as(keyA, "GET", th, "").Want(t, 200, secretOfA)
@@ -253,11 +253,11 @@ func (e *estate) asA(t *testing.T, m rig.Route) {
 		return
 	}
 	got := e.put(keyA, m.Method, path, a)
-	if got.Status == 404 && strings.Contains(got.Body, "not_supported") {
+	if got.Status == 404 && strings.Contains(got.String(), "not_supported") {
 		return // refused to everybody
 	}
 	gone := weight(m) == 2 // an earlier DELETE took it along
 	if got.Status/100 != 2 && got.Status != 409 && !gone {
-		t.Errorf("%s %s: even A is answered %d %s", m.Method, path, got.Status, got.Body)
+		t.Errorf("%s %s: even A is answered %d %s", m.Method, path, got.Status, got.String())
 	}
 }

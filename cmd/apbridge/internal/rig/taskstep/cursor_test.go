@@ -13,20 +13,20 @@ import (
 func TestCursorSurvivesTheProcess(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}})
-	at := "/ap/v1/agent/tasks/" + b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Ok().Text("task_id")
+	at := "/ap/v1/agent/tasks/" + b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
 	want := []string{"planning", "thinking <b>", "the answer is 42"}
 	for _, text := range want[:2] {
-		if got := b.Post(at+"/steps", "").Ok().Text("output"); got != text {
+		if got := b.Post(at+"/steps", "").OK().Text("output"); got != text {
 			t.Fatalf("got %q, want %q", got, text)
 		}
 	}
 	b.End()
 	b = b.Again()
-	last := b.Post(at+"/steps", "").Ok()
+	last := b.Post(at+"/steps", "").OK()
 	if last.Text("output") != want[2] || last.At("is_last") != true {
 		t.Errorf("after a restart: %s", last.Body)
 	}
-	if n := len(b.Get(at + "/steps").Ok().List("steps")); n != 3 {
+	if n := len(b.Get(at + "/steps").OK().List("steps")); n != 3 {
 		t.Errorf("%d steps in all", n)
 	}
 }
@@ -36,7 +36,7 @@ func TestTasksGoWithTheirThread(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}})
 	for _, pulled := range []bool{false, true, false} { // the agent is known from the second on
-		task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Ok().Text("task_id")
+		task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
 		at := "/ap/v1/agent/tasks/" + task
 		if pulled {
 			rig.PullAll(t, b, at, "")

@@ -34,25 +34,25 @@ func TestURLOfALargeFile(t *testing.T) {
 		if url == "" || rig.Dig(files[path], "artifact_id") == nil || rig.Dig(files[path], "size") != float64(len(content)) {
 			t.Fatalf("%s: files %v", what, files)
 		}
-		if got := b.Do("GET", url, "", "X-Api-Key", "key-of-a").Ok(); string(got.Body) != content {
+		if got := b.Do("GET", url, "", "X-Api-Key", "key-of-a").OK(); string(got.Body) != content {
 			t.Errorf("%s: %d bytes at %s", what, len(got.Body), url)
 		}
 		b.Do("GET", url, "", "X-Api-Key", "key-of-b").Is(http.StatusNotFound)
 		b.Do("GET", url, "").Is(http.StatusUnauthorized)
 	}
 	as := []string{"X-Api-Key", "key-of-a"}
-	b.Do("POST", "/threads", `{"thread_id":"`+strings.TrimPrefix(rig.CrashThread, "/threads/")+`"}`, as...).Ok()
+	b.Do("POST", "/threads", `{"thread_id":"`+strings.TrimPrefix(rig.CrashThread, "/threads/")+`"}`, as...).OK()
 	for range 2 { // the second run has a task of its own, and finds the file there
-		values := b.Do("POST", rig.CrashThread+"/runs/wait", `{"assistant_id":"agent","input":"hi"}`, as...).Ok()
+		values := b.Do("POST", rig.CrashThread+"/runs/wait", `{"assistant_id":"agent","input":"hi"}`, as...).OK()
 		check("a run", values.At("files"), "/out/large.txt")
 	}
-	check("the state", b.Do("GET", rig.CrashThread+"/state", "", as...).Ok().At("values.files"), "/out/large.txt")
+	check("the state", b.Do("GET", rig.CrashThread+"/state", "", as...).OK().At("values.files"), "/out/large.txt")
 
 	tasks := "/agents/graph/ap/v1/agent/tasks"
-	at := tasks + "/" + b.Do("POST", tasks, `{"input":"hi"}`, as...).Ok().Text("task_id")
+	at := tasks + "/" + b.Do("POST", tasks, `{"input":"hi"}`, as...).OK().Text("task_id")
 	form := filePart("in.txt", content)
-	b.Do("POST", at+"/artifacts", form, append(as, "Content-Type", "multipart/form-data; boundary=frontier")...).Ok()
-	b.Do("POST", at+"/steps", "", as...).Ok()
+	b.Do("POST", at+"/artifacts", form, append(as, "Content-Type", "multipart/form-data; boundary=frontier")...).OK()
+	b.Do("POST", at+"/steps", "", as...).OK()
 	var files any = given(t, graph, 0)
 	check("what a graph is given", files, "/in.txt")
 }

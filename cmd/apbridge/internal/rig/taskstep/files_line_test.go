@@ -38,7 +38,7 @@ func newKeeper() *keeper {
 // became of notes in the state.
 func (k *keeper) next(b *rig.Bridge, at, more string) (given map[string]string, notes any) {
 	b.T.Helper()
-	a := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+more+rig.SaysHi+`}`).Ok()
+	a := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+more+rig.SaysHi+`}`).OK()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.given[len(k.given)-1], rig.Dig(a.At("files"), "/notes.content")
@@ -59,21 +59,21 @@ func TestFilesFollowTheStateOfTheRun(t *testing.T) {
 			return ""
 		}, map[string]string{}},
 		"a fork from before": {func(b *rig.Bridge, at, run string) string {
-			history := b.Get(at + "/history?limit=50").Ok().List("")
+			history := b.Get(at + "/history?limit=50").OK().List("")
 			return fmt.Sprintf(`"checkpoint_id":"%s",`, rig.Dig(history[len(history)-1], "checkpoint.checkpoint_id"))
 		}, map[string]string{}},
 		"a later run is deleted": {func(b *rig.Bridge, at, run string) string {
-			later := at + "/runs/" + b.Post(at+"/runs", `{"assistant_id":"agent",`+rig.SaysMore+`}`).Ok().Text("run_id")
-			b.Get(later + "/join").Ok()
+			later := at + "/runs/" + b.Post(at+"/runs", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK().Text("run_id")
+			b.Get(later + "/join").OK()
 			b.Do("DELETE", later, "").Is(204)
 			return ""
 		}, map[string]string{"notes": "first"}},
 		"a client writes into the state": {func(b *rig.Bridge, at, run string) string {
-			b.Post(at+"/state", `{"values":{"files":{"/notes":"by hand","/in/new":"too"}}}`).Ok()
+			b.Post(at+"/state", `{"values":{"files":{"/notes":"by hand","/in/new":"too"}}}`).OK()
 			return ""
 		}, map[string]string{"notes": "by hand", "in/new": "too"}},
 		"a client takes it out of the state": {func(b *rig.Bridge, at, run string) string {
-			b.Post(at+"/state", `{"values":{"files":{"/notes":null}}}`).Ok()
+			b.Post(at+"/state", `{"values":{"files":{"/notes":null}}}`).OK()
 			return ""
 		}, map[string]string{}},
 	} {
@@ -83,7 +83,7 @@ func TestFilesFollowTheStateOfTheRun(t *testing.T) {
 			b := rig.InFront(t, agent)
 			at := b.Thread()
 			run := b.Begin(at, "")
-			b.Get(run + "/join").Ok()
+			b.Get(run + "/join").OK()
 			given, notes := agent.next(b, at, tt.between(b, at, run))
 			if diff := cmp.Diff(tt.given, given); diff != "" {
 				t.Errorf("what the agent was given (-want +got):\n%s", diff)

@@ -116,18 +116,18 @@ func (a *taker) came() []int {
 func duringSecond(t *testing.T, b *rig.Bridge, g *rig.Gate) string {
 	t.Helper()
 	at := b.Task(`{"input":"hi"}`)
-	b.Upload(at+"/artifacts", "first.txt", "", "1").Ok()
-	b.Post(at+"/steps", "").Ok()
-	b.Upload(at+"/artifacts", "between.txt", "", "2").Ok()
+	b.Upload(at+"/artifacts", "first.txt", "", "1").OK()
+	b.Post(at+"/steps", "").OK()
+	b.Upload(at+"/artifacts", "between.txt", "", "2").OK()
 	var second sync.WaitGroup
 	second.Go(func() { _, _ = b.Try(t.Context(), "POST", at+"/steps", "") })
 	g.Await(t)
-	b.Upload(at+"/artifacts", "during.txt", "in", "3").Ok()
+	b.Upload(at+"/artifacts", "during.txt", "in", "3").OK()
 	g.Open()
 	second.Wait()
-	b.Upload(at+"/artifacts", "first.txt", "", "1, mended").Ok()
-	b.Post(at+"/steps", "").Ok()
-	if last := b.Post(at+"/steps", "").Ok(); last.At("is_last") != true {
+	b.Upload(at+"/artifacts", "first.txt", "", "1, mended").OK()
+	b.Post(at+"/steps", "").OK()
+	if last := b.Post(at+"/steps", "").OK(); last.At("is_last") != true {
 		t.Errorf("the fourth step: %s", last.Body)
 	}
 	return at
@@ -136,7 +136,7 @@ func duringSecond(t *testing.T, b *rig.Bridge, g *rig.Gate) string {
 // hasLate checks that the thread's state has the files as they were uploaded.
 func hasLate(b *rig.Bridge, at string) {
 	b.T.Helper()
-	files, _ := b.Get(rig.ThreadOfTask(at) + "/state").Ok().At("values.files").(map[string]any)
+	files, _ := b.Get(rig.ThreadOfTask(at) + "/state").OK().At("values.files").(map[string]any)
 	got := map[string]any{}
 	for path, f := range files {
 		got[path] = rig.Dig(f, "content")
@@ -193,15 +193,15 @@ func TestUploadThatCannotBeReadForAWhile(t *testing.T) {
 	cfg.Database = filepath.Join(t.TempDir(), "a.db")
 	b := rig.StartBridge(t, cfg)
 	at := b.Task(`{"input":"hi"}`)
-	b.Upload(at+"/artifacts", "hidden.txt", "", "1").Ok()
-	b.Upload(at+"/artifacts", "later.txt", "", "2").Ok()
+	b.Upload(at+"/artifacts", "hidden.txt", "", "1").OK()
+	b.Upload(at+"/artifacts", "later.txt", "", "2").OK()
 	for _, change := range []string{"n + 1000 WHERE CAST(data AS TEXT) = '1'", "n - 1000 WHERE n >= 1000"} {
 		if err := rig.SQLOn("file:"+cfg.Database+"?_pragma=busy_timeout(60000)", "UPDATE chunks SET n = "+change); err != nil {
 			t.Fatal(err)
 		}
-		b.Post(at+"/steps", "").Ok()
+		b.Post(at+"/steps", "").OK()
 	}
-	b.Post(at+"/steps", "").Ok()
+	b.Post(at+"/steps", "").OK()
 	if diff := cmp.Diff([]string{"/later.txt", "/hidden.txt /later.txt", ""}, agent.came()); diff != "" {
 		t.Errorf("files that came with the steps (-want +got):\n%s", diff)
 	}
@@ -217,12 +217,12 @@ func TestUploadThatIsReplacedUnderWay(t *testing.T) {
 	}, 1)
 	b := rig.InFront(t, g)
 	at := b.Task(`{"input":"hi"}`)
-	b.Upload(at+"/artifacts", "big.bin", "", strings.Repeat("old", 5<<20)).Ok()
+	b.Upload(at+"/artifacts", "big.bin", "", strings.Repeat("old", 5<<20)).OK()
 	var first sync.WaitGroup
 	var step rig.Answer
 	first.Go(func() { step, _ = b.Try(t.Context(), "POST", at+"/steps", "") })
 	g.Await(t)
-	b.Upload(at+"/artifacts", "big.bin", "", "new").Ok()
+	b.Upload(at+"/artifacts", "big.bin", "", "new").OK()
 	g.Open()
 	first.Wait()
 	if step.Status != 200 || step.At("output") != "1" {

@@ -66,11 +66,11 @@ func TestUploadsReachAGraph(t *testing.T) {
 				agent := writer(`{}`)
 				b := rig.InFront(t, agent, mode, func(a *config.Agent) { a.Artifacts.Style = style })
 				at := b.Task(`{"input":"hi"}`)
-				first := b.Upload(at+"/artifacts", "root.txt", "", "words").Ok()
-				again := b.Upload(at+"/artifacts", "root.txt", "", "new words").Ok()
-				b.Upload(at+"/artifacts", "%C3%BC%20n.txt", "in/deep", "ü").Ok()
-				b.Upload(at+"/artifacts", "empty", "in/", "").Ok()
-				b.Upload(at+"/artifacts", "b.bin", "", "\xff\x00\x01").Ok()
+				first := b.Upload(at+"/artifacts", "root.txt", "", "words").OK()
+				again := b.Upload(at+"/artifacts", "root.txt", "", "new words").OK()
+				b.Upload(at+"/artifacts", "%C3%BC%20n.txt", "in/deep", "ü").OK()
+				b.Upload(at+"/artifacts", "empty", "in/", "").OK()
+				b.Upload(at+"/artifacts", "b.bin", "", "\xff\x00\x01").OK()
 				if agent.Work() != 0 || first.Text("artifact_id") != again.Text("artifact_id") {
 					t.Errorf("%d runs before the first step; a path has two ids: %s %s", agent.Work(), first.Body, again.Body)
 				}
@@ -89,7 +89,7 @@ func TestUploadsBesideNamedFiles(t *testing.T) {
 	agent := writer(`{}`)
 	b := rig.InFront(t, agent, func(a *config.Agent) { a.Artifacts.Style = "string" })
 	at := b.Task(`{"input":"hi","additional_input":{"input":{"files":{"/named.txt":"named","/both.txt":"named"}}}}`)
-	b.Upload(at+"/artifacts", "both.txt", "", "uploaded").Ok()
+	b.Upload(at+"/artifacts", "both.txt", "", "uploaded").OK()
 	rig.PullAll(t, b, at, "")
 	want := map[string]any{"/named.txt": "named", "/both.txt": "uploaded"}
 	if diff := cmp.Diff(want, given(t, agent, 0)); diff != "" {
@@ -110,10 +110,10 @@ func TestFilesOfAGraphAreArtifacts(t *testing.T) {
 	}`, `{"/string": "newer text", "/src/deep/é.py": "nested"}`)
 	b := rig.InFront(t, agent)
 	at := b.Task(`{"input":"hi"}`)
-	upload := b.Upload(at+"/artifacts", "given.txt", "", "as uploaded").Ok()
-	b.Upload(at+"/artifacts", "kept.txt", "in", "as uploaded").Ok()
+	upload := b.Upload(at+"/artifacts", "given.txt", "", "as uploaded").OK()
+	b.Upload(at+"/artifacts", "kept.txt", "in", "as uploaded").OK()
 	rig.PullAll(t, b, at, "")
-	first := b.Get(at + "/artifacts?page_size=50").Ok()
+	first := b.Get(at + "/artifacts?page_size=50").OK()
 	want := []string{
 		"b64 <nil> true \xff\x00\x01", "bare <nil> true no slash", "bytes <nil> true \xff\x00", "given.txt <nil> true changed", "js <nil> true j", "lines <nil> true a\nb",
 		"py <nil> true x", "string <nil> true text", "é.py src/deep/é.py true nested", "kept.txt in/kept.txt false as uploaded",
@@ -127,7 +127,7 @@ func TestFilesOfAGraphAreArtifacts(t *testing.T) {
 		}
 	}
 	rig.PullAll(t, b, at, `{"input":"more"}`)
-	second := b.Get(at + "/artifacts?page_size=50").Ok()
+	second := b.Get(at + "/artifacts?page_size=50").OK()
 	ids := map[any]any{}
 	for _, a := range first.List("artifacts") {
 		ids[rig.Dig(a, "file_name")] = rig.Dig(a, "artifact_id")
@@ -145,8 +145,8 @@ func TestFilesOfAGraphAreArtifacts(t *testing.T) {
 // filesAt lists a task's files as harnesses see them: name, place, whose, bytes.
 func filesAt(b *rig.Bridge, at string) (list []string) {
 	b.T.Helper()
-	for _, a := range b.Get(at + "/artifacts?page_size=50").Ok().List("artifacts") {
-		file := b.Get(at + "/artifacts/" + rig.Dig(a, "artifact_id").(string)).Ok()
+	for _, a := range b.Get(at + "/artifacts?page_size=50").OK().List("artifacts") {
+		file := b.Get(at + "/artifacts/" + rig.Dig(a, "artifact_id").(string)).OK()
 		if h := file.Header; h.Get("Content-Type") != "application/octet-stream" || h.Get("X-Content-Type-Options") != "nosniff" || !rig.Says(h.Get("Content-Disposition"), "attachment; filename") {
 			b.T.Errorf("%v is sent with %v", rig.Dig(a, "file_name"), h)
 		}
@@ -191,9 +191,9 @@ func TestUploadsAtAQuestion(t *testing.T) {
 	}}
 	b := rig.InFront(t, agent)
 	at := b.Task(`{"input":"hi"}`)
-	b.Post(at+"/steps", "").Ok()
-	b.Post(at+"/steps", "").Ok() // the question
-	b.Upload(at+"/artifacts", "late.txt", "in", "the answer's file").Ok()
+	b.Post(at+"/steps", "").OK()
+	b.Post(at+"/steps", "").OK() // the question
+	b.Upload(at+"/artifacts", "late.txt", "in", "the answer's file").OK()
 	say(b, at, "see my file")
 	rig.PullAll(t, b, at, "")
 	got := <-sent
@@ -231,21 +231,21 @@ func TestUploadsBetweenSteps(t *testing.T) {
 	agent := rig.Curious(1)
 	b := rig.InFront(t, agent)
 	at := b.Task(`{"input":"hi"}`)
-	b.Upload(at+"/artifacts", "first.txt", "", "1").Ok()
+	b.Upload(at+"/artifacts", "first.txt", "", "1").OK()
 	sent := func(want int) {
 		t.Helper()
 		if got := agent.Counts().Uploads; got != want {
 			t.Errorf("the agent has been given %d files, want %d", got, want)
 		}
 	}
-	b.Post(at+"/steps", "").Ok()
+	b.Post(at+"/steps", "").OK()
 	sent(1)
-	b.Upload(at+"/artifacts", "second.txt", "in", "2").Ok()
-	if step := b.Post(at+"/steps", "").Ok(); step.Text("output") != "I need to know more." {
+	b.Upload(at+"/artifacts", "second.txt", "in", "2").OK()
+	if step := b.Post(at+"/steps", "").OK(); step.Text("output") != "I need to know more." {
 		t.Errorf("the question: %s", step.Body)
 	}
 	sent(2)
-	b.Upload(at+"/artifacts", "third.txt", "", "3").Ok()
+	b.Upload(at+"/artifacts", "third.txt", "", "3").OK()
 	say(b, at, "blue")
 	sent(3)
 	want := []string{"first.txt <nil> false 1", "third.txt <nil> false 3", "second.txt in/second.txt false 2"}

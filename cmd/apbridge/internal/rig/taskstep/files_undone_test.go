@@ -21,11 +21,11 @@ func TestFilesOfARunThatIsRolledBack(t *testing.T) {
 			t.Parallel()
 			b := rig.InFront(t, writer(`{"/a": "one", "/b": "one"}`, `{"/a": "two", "/c": "two", "/up": "two"}`))
 			at := b.Task(`{"input":"hi"}`)
-			b.Upload(at+"/artifacts", "up", "", "as uploaded").Ok()
+			b.Upload(at+"/artifacts", "up", "", "as uploaded").OK()
 			rig.PullAll(t, b, at, "")
 			thread, want := "/threads/"+strings.TrimPrefix(at, "/ap/v1/agent/tasks/"), filesAt(b, at)
-			run := b.Post(thread+"/runs", `{"assistant_id":"agent",`+rig.SaysMore+`}`).Ok().Text("run_id")
-			b.Get(thread + "/runs/" + run + "/join").Ok()
+			run := b.Post(thread+"/runs", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK().Text("run_id")
+			b.Get(thread + "/runs/" + run + "/join").OK()
 			if diff := cmp.Diff([]string{"a <nil> true two", "c <nil> true two", "up <nil> true two"}, filesAt(b, at)); diff != "" {
 				t.Errorf("after the second run (-want +got):\n%s", diff)
 			}

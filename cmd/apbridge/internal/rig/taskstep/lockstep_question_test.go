@@ -20,20 +20,20 @@ func TestQuestionOfAnAgent(t *testing.T) {
 		agent := rig.Curious(1)
 		b := rig.InFront(t, agent)
 		at := b.Thread()
-		asked := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok()
+		asked := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 		if asked.At("__interrupt__.0.value.0.action_request.action") != "ask_user" {
 			t.Fatalf("wait: %s", asked.Body)
 		}
 		b.Expect(at, "status", "interrupted")
-		if th := b.Get(at).Ok(); len(th.At("interrupts").(map[string]any)) != 1 {
+		if th := b.Get(at).OK(); len(th.At("interrupts").(map[string]any)) != 1 {
 			t.Errorf("the thread's interrupts: %s", th.Body)
 		}
 		for path, list := range map[string]string{"/state": "interrupts", "/history": "0.interrupts"} {
-			if got := b.Get(at + path).Ok(); got.At(list+".0.id") != asked.At("__interrupt__.0.id") || got.At(list+".1") != nil {
+			if got := b.Get(at + path).OK(); got.At(list+".0.id") != asked.At("__interrupt__.0.id") || got.At(list+".1") != nil {
 				t.Errorf("%s of GET %s: %s", list, path, got.Body)
 			}
 		}
-		done := b.Post(at+"/runs/wait", `{"assistant_id":"agent","command":{"resume":"blue"}}`).Ok()
+		done := b.Post(at+"/runs/wait", `{"assistant_id":"agent","command":{"resume":"blue"}}`).OK()
 		if diff := cmp.Diff([]any{"hi", "one", "I need to know more.", "blue", "blue it is"}, rig.Pluck(done.List("messages"), "content")); diff != "" {
 			t.Errorf("messages (-want +got):\n%s", diff)
 		}
@@ -46,8 +46,8 @@ func TestQuestionOfAnAgent(t *testing.T) {
 			agent := rig.Curious(1)
 			b := rig.InFront(t, agent, mode)
 			at := b.Task(`{"input":"hi"}`)
-			b.Post(at+"/steps", "").Ok()
-			asks := b.Post(at+"/steps", "").Ok()
+			b.Post(at+"/steps", "").OK()
+			asks := b.Post(at+"/steps", "").OK()
 			if asks.At("is_last") != false || asks.Text("output") != "I need to know more." || asks.At("additional_output.use_tool.arguments.question") != "Which colour?" {
 				t.Errorf("the question: %s", asks.Body)
 			}
@@ -111,11 +111,11 @@ func TestQuestionInOneStep(t *testing.T) {
 				t.Parallel()
 				b := rig.InFront(t, x.agent, rig.Whole)
 				at := b.Task(`{"input":"hi"}`)
-				asks := b.Post(at+"/steps", "").Ok()
+				asks := b.Post(at+"/steps", "").OK()
 				if asks.At("is_last") != false || asks.Text("output") != x.question {
 					t.Errorf("the question: %s", asks.Body)
 				}
-				if last := b.Post(at+"/steps", words).Ok(); last.At("is_last") != true || last.Text("output") != x.last {
+				if last := b.Post(at+"/steps", words).OK(); last.At("is_last") != true || last.Text("output") != x.last {
 					t.Errorf("the rest: %s", last.Body)
 				}
 			})
@@ -131,8 +131,8 @@ func TestQuestionOfAGraph(t *testing.T) {
 		agent := rig.Asking(adaptertest.ChatPlay())
 		b := rig.InFront(t, agent)
 		at := b.Task(`{"input":"hi"}`)
-		one := b.Post(at+"/steps", "").Ok()
-		asks := b.Post(at+"/steps", "").Ok()
+		one := b.Post(at+"/steps", "").OK()
+		asks := b.Post(at+"/steps", "").OK()
 		if one.Text("output") != "planning" || asks.Text("output") != "Send this mail?" || asks.At("is_last") != false || asks.At("additional_output.interrupt") == nil {
 			t.Errorf("steps:\n%s\n%s", one.Body, asks.Body)
 		}
@@ -189,7 +189,7 @@ func TestQuestionOfAGraph(t *testing.T) {
 				say(b, at, "not today")
 				continue
 			}
-			if step := b.Post(at+"/steps", "").Ok(); step.At("is_last") == true {
+			if step := b.Post(at+"/steps", "").OK(); step.At("is_last") == true {
 				t.Fatalf("step %d: %s", n+1, step.Body)
 			}
 		}
@@ -208,7 +208,7 @@ func TestQuestionOfAGraph(t *testing.T) {
 	t.Run("resumed through threads, and listed", func(t *testing.T) {
 		t.Parallel()
 		b, _, at := answeredElsewhere(t)
-		if n := len(b.Get(at + "/steps").Ok().List("steps")); n != 5 {
+		if n := len(b.Get(at + "/steps").OK().List("steps")); n != 5 {
 			t.Errorf("%d steps after the answer, want 5", n)
 		}
 	})
@@ -221,9 +221,9 @@ func answeredElsewhere(t *testing.T) (b *rig.Bridge, agent *adaptertest.ThreadAg
 	agent = rig.Asking(adaptertest.ChatPlay())
 	b = rig.InFront(t, agent)
 	at = b.Task(`{"input":"hi"}`)
-	b.Post(at+"/steps", "").Ok()
-	b.Post(at+"/steps", "").Ok()
-	done := b.Post(rig.ThreadOfTask(at)+"/runs/wait", `{"assistant_id":"agent","command":{"resume":{"type":"accept"}}}`).Ok()
+	b.Post(at+"/steps", "").OK()
+	b.Post(at+"/steps", "").OK()
+	done := b.Post(rig.ThreadOfTask(at)+"/runs/wait", `{"assistant_id":"agent","command":{"resume":{"type":"accept"}}}`).OK()
 	if done.At("__error__") != nil {
 		t.Fatalf("the resume: %s", done.Body)
 	}

@@ -16,7 +16,7 @@ import (
 // say posts for a step with words.
 func say(b *rig.Bridge, at, words string) rig.Answer {
 	b.T.Helper()
-	return b.Post(at+"/steps", `{"input":"`+words+`"}`).Ok()
+	return b.Post(at+"/steps", `{"input":"`+words+`"}`).OK()
 }
 
 // TestLockstepModes: what each way of stepping hands out before either kind of
@@ -49,7 +49,7 @@ func TestLockstepModes(t *testing.T) {
 			if n := peer.Work(); n != 0 {
 				t.Errorf("the agent did %d pieces of work before the first step", n)
 			}
-			first := b.Post(at+"/steps", "").Ok()
+			first := b.Post(at+"/steps", "").OK()
 			rig.Eventually(t, "the agent's work", func() bool { return peer.Work() >= tt.atFirst })
 			if n := peer.Work(); n != tt.atFirst {
 				t.Errorf("the agent did %d pieces of work by the first step, want %d", n, tt.atFirst)
@@ -59,7 +59,7 @@ func TestLockstepModes(t *testing.T) {
 				got = append(got, rig.PullAll(t, b, at, "")...)
 			}
 			rig.CheckSteps(t, rig.Behind{Texts: tt.texts}, got)
-			rig.SameJSON(t, "the last step, asked for again", b.Post(at+"/steps", "").Ok().Body, got[len(got)-1].Body)
+			rig.SameJSON(t, "the last step, asked for again", b.Post(at+"/steps", "").OK().Body, got[len(got)-1].Body)
 			b.Expect(rig.ThreadOfTask(at), "status", "idle")
 		})
 	}
@@ -72,7 +72,7 @@ func TestLockstepWords(t *testing.T) {
 	b := rig.InFront(t, agent)
 	at := b.Task(`{"input":"hi"}`)
 	say(b, at, "do it well")
-	b.Post(at+"/steps", "").Ok()
+	b.Post(at+"/steps", "").OK()
 	last := say(b, at, "y")
 	if last.At("is_last") != true || last.Text("input") != "y" {
 		t.Errorf("the last step: %s", last.Body)
@@ -84,7 +84,7 @@ func TestLockstepWords(t *testing.T) {
 		t.Errorf("%d tasks, want 1", n)
 	}
 	var inputs []any
-	for _, s := range b.Get(at + "/steps").Ok().List("steps") {
+	for _, s := range b.Get(at + "/steps").OK().List("steps") {
 		inputs = append(inputs, rig.Dig(s, "input"))
 	}
 	if diff := cmp.Diff([]any{"do it well", nil, "y"}, inputs); diff != "" {
@@ -117,16 +117,16 @@ func TestFollowUps(t *testing.T) {
 		g := rig.NewGate(agent, rig.StepPosts, 2)
 		b := rig.InFront(t, g, rig.Free)
 		at := b.Task(`{"input":"hi"}`)
-		b.Post(at+"/steps", "").Ok()
+		b.Post(at+"/steps", "").OK()
 		g.Await(t)
 		var second rig.Answer
 		var told sync.WaitGroup
 		told.Go(func() { second, _ = b.Try(t.Context(), "POST", at+"/steps", `{"input":"and also"}`) })
 		thread := rig.ThreadOfTask(at)
-		rig.Eventually(t, "the follow-up is queued", func() bool { return len(b.Get(thread+"/runs").Ok().List("")) == 2 })
+		rig.Eventually(t, "the follow-up is queued", func() bool { return len(b.Get(thread+"/runs").OK().List("")) == 2 })
 		g.Open()
 		told.Wait()
-		steps := append([]rig.Answer{second.Ok()}, rig.PullAll(t, b, at, "")...)
+		steps := append([]rig.Answer{second.OK()}, rig.PullAll(t, b, at, "")...)
 		rig.CheckSteps(t, rig.Behind{Texts: []string{"two", "three", "one", "two", "three"}}, steps)
 		b.Expect(thread, "status", "idle")
 	})
@@ -167,12 +167,12 @@ func TestLockstepConcurrentPosts(t *testing.T) {
 			g.Open()
 			all.Wait()
 			close(got)
-			if first.Ok().Text("output") != "one" {
+			if first.OK().Text("output") != "one" {
 				t.Errorf("who came first got %s", first.Body)
 			}
 			var texts []string
 			for a := range got {
-				texts = append(texts, a.Ok().Text("output"))
+				texts = append(texts, a.OK().Text("output"))
 			}
 			sort.Strings(texts) // the last step goes to everybody who comes after it
 			if diff := cmp.Diff([]string{"three", "three", "three", "three", "two"}, texts); diff != "" {
@@ -198,10 +198,10 @@ func TestLockstepIdle(t *testing.T) {
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
 		b := rig.InFront(t, agent, idle)
 		at := b.Task(`{"input":"hi"}`)
-		b.Post(at+"/steps", "").Ok()
+		b.Post(at+"/steps", "").OK()
 		thread := rig.ThreadOfTask(at)
-		rig.Eventually(t, "the run is cancelled", func() bool { return b.Get(thread).Ok().Text("status") == "idle" })
-		last := b.Post(at+"/steps", "").Ok()
+		rig.Eventually(t, "the run is cancelled", func() bool { return b.Get(thread).OK().Text("status") == "idle" })
+		last := b.Post(at+"/steps", "").OK()
 		if last.At("is_last") != true || last.At("additional_output.error.type") == nil || agent.Work() != 1 {
 			t.Errorf("the step after: %s; %d steps", last.Body, agent.Work())
 		}
@@ -212,10 +212,10 @@ func TestLockstepIdle(t *testing.T) {
 		agent.Script[2].Fault = adaptertest.Hang
 		b := rig.InFront(t, agent, rig.Free, after(700*time.Millisecond))
 		at := b.Task(`{"input":"hi"}`)
-		b.Post(at+"/steps", "").Ok()
+		b.Post(at+"/steps", "").OK()
 		thread := rig.ThreadOfTask(at)
-		rig.Eventually(t, "the run is cancelled", func() bool { return b.Get(thread).Ok().Text("status") == "idle" })
-		if two := b.Post(at+"/steps", "").Ok(); two.Text("output") != "two" {
+		rig.Eventually(t, "the run is cancelled", func() bool { return b.Get(thread).OK().Text("status") == "idle" })
+		if two := b.Post(at+"/steps", "").OK(); two.Text("output") != "two" {
 			t.Errorf("what was done before: %s", two.Body)
 		}
 	})
@@ -225,7 +225,7 @@ func TestLockstepIdle(t *testing.T) {
 		g := rig.NewGate(agent, rig.StepPosts, 2)
 		b := rig.InFront(t, g, after(time.Second))
 		at := b.Task(`{"input":"hi"}`)
-		b.Post(at+"/steps", "").Ok()
+		b.Post(at+"/steps", "").OK()
 		var rest []rig.Answer
 		var all sync.WaitGroup
 		all.Go(func() {
@@ -250,19 +250,19 @@ func TestLockstepParkedThread(t *testing.T) {
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	b := rig.InFront(t, agent)
 	at := b.Task(`{"input":"hi"}`)
-	b.Post(at+"/steps", "").Ok()
+	b.Post(at+"/steps", "").OK()
 	thread := rig.ThreadOfTask(at)
-	parked := thread + "/runs/" + rig.Dig(b.Get(thread+"/runs").Ok().List(""), "0.run_id").(string)
+	parked := thread + "/runs/" + rig.Dig(b.Get(thread+"/runs").OK().List(""), "0.run_id").(string)
 	refused := b.Post(thread+"/runs", `{"assistant_id":"agent","multitask_strategy":"reject",`+rig.SaysMore+`}`).Is(http.StatusConflict)
 	if refused.Text("code") != "thread_busy" {
 		t.Errorf("refused with %s", refused.Body)
 	}
 	queued := b.Begin(thread, `"multitask_strategy":"enqueue",`)
 	b.Expect(queued, "status", "pending")
-	b.Post(queued+"/cancel?wait=true", "").Ok()
+	b.Post(queued+"/cancel?wait=true", "").OK()
 	b.Expect(parked, "status", "running")
 	displacing := b.Begin(thread, `"multitask_strategy":"interrupt",`)
-	b.Get(displacing + "/join").Ok()
+	b.Get(displacing + "/join").OK()
 	b.Expect(displacing, "status", "success")
 	b.Expect(parked, "status", "interrupted")
 	if c := agent.Counts(); c.Creates != 2 || c.Steps != 4 {

@@ -35,17 +35,17 @@ func TestFileRewrittenInTheSameRun(t *testing.T) {
 			t.Parallel()
 			b := rig.InFront(t, rewriting(), mode)
 			at := b.Task(`{"input":"hi"}`)
-			b.Upload(at+"/artifacts", "in.txt", "", "as it came").Ok()
+			b.Upload(at+"/artifacts", "in.txt", "", "as it came").OK()
 			rig.PullAll(t, b, at, "")
 			contents := map[string]string{}
-			for _, a := range b.Get(at + "/artifacts").Ok().List("artifacts") {
+			for _, a := range b.Get(at + "/artifacts").OK().List("artifacts") {
 				id, _ := rig.Dig(a, "artifact_id").(string)
-				contents[rig.Dig(a, "file_name").(string)] = string(b.Get(at + "/artifacts/" + id).Ok().Body)
+				contents[rig.Dig(a, "file_name").(string)] = string(b.Get(at + "/artifacts/" + id).OK().Body)
 			}
 			if contents["a.txt"] != "two" || contents["in.txt"] != "rewritten" {
 				t.Errorf("artifacts %v", contents)
 			}
-			values := b.Get(rig.ThreadOfTask(at)).Ok()
+			values := b.Get(rig.ThreadOfTask(at)).OK()
 			if files := values.At("values.files"); contentAt(files, "/a.txt") != "two" || contentAt(files, "/in.txt") != "rewritten" {
 				t.Errorf("state %s", values.Body)
 			}
@@ -55,13 +55,13 @@ func TestFileRewrittenInTheSameRun(t *testing.T) {
 		t.Parallel()
 		agent := rewriting()
 		b := rig.InFront(t, agent)
-		thread := "/threads/" + b.Post("/threads", `{}`).Ok().Text("thread_id")
+		thread := "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
 		body := `{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"hi"}],"files":{"/in.txt":"as it came"}}}`
-		values := b.Post(thread+"/runs/wait", body).Ok()
+		values := b.Post(thread+"/runs/wait", body).OK()
 		if files := values.At("files"); contentAt(files, "/a.txt") != "two" || contentAt(files, "/in.txt") != "rewritten" {
 			t.Errorf("state %s", values.Body)
 		}
-		b.Post(thread+"/runs/wait", body).Ok()
+		b.Post(thread+"/runs/wait", body).OK()
 		if got, _ := agent.Received("a.txt"); got != "two" {
 			t.Errorf("the next turn's task has %q", got)
 		}
@@ -114,7 +114,7 @@ func TestSkippedFilesAreToldToBothFaces(t *testing.T) {
 			steps := rig.PullAll(t, b, at, "")
 			check(t, "the first step", steps[0].At("additional_output.skipped_files"))
 			check(t, "the last step", steps[len(steps)-1].At("additional_output.skipped_files"))
-			if list := b.Get(at + "/artifacts").Ok().List("artifacts"); len(list) != 1 {
+			if list := b.Get(at + "/artifacts").OK().List("artifacts"); len(list) != 1 {
 				t.Errorf("artifacts %v", list)
 			}
 		})
@@ -122,7 +122,7 @@ func TestSkippedFilesAreToldToBothFaces(t *testing.T) {
 	t.Run("threads and runs", func(t *testing.T) {
 		t.Parallel()
 		b := bridgeTo(t, rig.Free)
-		values := b.Post("/runs/wait", `{"assistant_id":"agent","input":"hi"}`).Ok()
+		values := b.Post("/runs/wait", `{"assistant_id":"agent","input":"hi"}`).OK()
 		messages := values.List("messages")
 		check(t, "the last message", rig.Dig(messages[len(messages)-1], "additional_kwargs.apbridge.skipped_files"))
 		if files := values.At("files"); contentAt(files, "/good.txt") != "ok" || contentAt(files, "/half.bin") != nil {

@@ -51,18 +51,18 @@ func talkTopics(t *testing.T, b *rig.Bridge, who rig.Behind) {
 		rig.CheckSteps(t, who, rig.PullAll(t, b, task, ""))
 		ids = append(ids, said.At("interaction_id"))
 		want = append(want, "user: "+words, "agent: "+who.Texts[len(who.Texts)-1])
-		if again := b.Get(at + "/interactions/" + said.Text("interaction_id")).Ok(); string(again.Body) != string(said.Body) {
+		if again := b.Get(at + "/interactions/" + said.Text("interaction_id")).OK(); string(again.Body) != string(said.Body) {
 			t.Errorf("what was said, read again: %s\nas created: %s", again.Body, said.Body)
 		}
 	}
-	list := b.Get(at + "/interactions").Ok()
+	list := b.Get(at + "/interactions").OK()
 	if diff := cmp.Diff(want, dialogue(list)); diff != "" {
 		t.Errorf("the conversation (-want +got):\n%s", diff)
 	}
 	if got := []any{list.At("interactions.0.interaction_id"), list.At("interactions.2.interaction_id")}; !cmp.Equal(got, ids) {
 		t.Errorf("ids of what was said: %v, listed %v", ids, got)
 	}
-	topic := b.Get(at).Ok()
+	topic := b.Get(at).OK()
 	if topic.Text("status") != "idle" || topic.Text("name") != "matrix" {
 		t.Errorf("the topic: %s", topic.Body)
 	}
@@ -75,7 +75,7 @@ func talkTopics(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	}
 	b.End()
 	b = b.Again()
-	if cold := b.Get(at + "/interactions").Ok(); string(cold.Body) != string(list.Body) {
+	if cold := b.Get(at + "/interactions").OK(); string(cold.Body) != string(list.Body) {
 		t.Errorf("after a restart: %s\nbefore: %s", cold.Body, list.Body)
 	}
 }
@@ -114,7 +114,7 @@ func TestTopicMemoryIsTold(t *testing.T) {
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	b := rig.InFront(t, agent, func(a *config.Agent) { a.Memory.Namespaces = []string{"topics/{thread_id}"} })
 	topic := b.Post("/ap/v2/topics", "").Is(201).Text("topic_id")
-	b.Do("PUT", "/store/items", `{"namespace":["topics","`+topic+`"],"key":"diet","value":{"fish":true}}`).Ok()
+	b.Do("PUT", "/store/items", `{"namespace":["topics","`+topic+`"],"key":"diet","value":{"fish":true}}`).OK()
 	task := b.Post("/ap/v2/topics/"+topic+"/interactions", `{"input":"hi"}`).Is(201).Text("task_id")
 	rig.PullAll(t, b, "/ap/v2/topics/"+topic+"/tasks/"+task, "")
 	if told := agent.Creates()[0]; !strings.Contains(told, `diet: {\"fish\":true}`) {
@@ -133,11 +133,11 @@ func TestTopicsOfAFailingAgent(t *testing.T) {
 		task := b.Post(at+"/interactions", `{"input":"`+words+`"}`).Is(201).Text("task_id")
 		rig.PullAll(t, b, at+"/tasks/"+task, "")
 		want := map[string]string{"hi": "error", "more": "idle"}[words]
-		if got := b.Get(at).Ok().Text("status"); got != want {
+		if got := b.Get(at).OK().Text("status"); got != want {
 			t.Errorf("after %q the topic is %s, want %s", words, got, want)
 		}
 	}
-	list := b.Get(at + "/interactions").Ok()
+	list := b.Get(at + "/interactions").OK()
 	said := dialogue(list)
 	if len(said) != 5 || said[1] != "agent: one" || !strings.HasPrefix(said[2], "agent: Error: ") || said[4] != "agent: three" {
 		t.Errorf("the conversation: %q", said)

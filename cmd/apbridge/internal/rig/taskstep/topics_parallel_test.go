@@ -39,12 +39,12 @@ func TestTopicTasksInParallel(t *testing.T) {
 			}
 			b.Expect(topic, "status", "busy")
 			g.Open()
-			(<-done).Ok()
+			(<-done).OK()
 			if name != "run" {
 				rig.PullAll(t, b, first, "")
 			}
 			b.Expect(topic, "status", "idle")
-			if said := dialogue(b.Get(topic + "/interactions").Ok()); len(said) != 4 {
+			if said := dialogue(b.Get(topic + "/interactions").OK()); len(said) != 4 {
 				t.Errorf("the conversation: %q", said)
 			}
 			if c := agent.Counts(); c.Creates != 2 || c.Steps != 6 {

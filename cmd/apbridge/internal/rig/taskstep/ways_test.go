@@ -64,11 +64,11 @@ func TestStepStream(t *testing.T) {
 			t.Errorf("before the first POST: %s, %d pieces of work", rig.EventNames(frames), peer.Work())
 		}
 		rig.PullAll(t, b, at, "")
-		steps := b.Get(at + "/steps").Ok().List("steps")
+		steps := b.Get(at + "/steps").OK().List("steps")
 		for after := -1; after <= len(steps); after++ {
 			res, frames := b.Stream("GET", at+"/steps?stream=true", "", 0, "Last-Event-ID", fmt.Sprint(after))
 			first := max(after, 0)
-			if res.Ok(); len(frames) != len(steps)-first+1 || frames[len(frames)-1].Event != "end" {
+			if res.OK(); len(frames) != len(steps)-first+1 || frames[len(frames)-1].Event != "end" {
 				t.Fatalf("after %d: %s", after, rig.EventNames(frames))
 			}
 			for i, f := range frames[:len(frames)-1] {
@@ -86,7 +86,7 @@ func TestStepStreamLive(t *testing.T) {
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 3)
 	b := rig.InFront(t, g, rig.Free)
 	at := b.Task(`{"input":"hi"}`)
-	b.Post(at+"/steps", "").Ok()
+	b.Post(at+"/steps", "").OK()
 	g.Await(t) // the second step is there, and held back
 	_, frames := b.Stream("GET", at+"/steps?stream=true", "", 1)
 	if len(frames) != 1 || frames[0].At("output") != "one" || frames[0].At("is_last") != false {
@@ -133,7 +133,7 @@ func TestTaskCancel(t *testing.T) {
 			g.Open()
 			b.CheckCancelled(waiting)
 			b.CancelTask(at) // again
-			rig.SameJSON(t, "the last step, asked for again", b.Post(at+"/steps", "").Ok().Body, waiting.Body)
+			rig.SameJSON(t, "the last step, asked for again", b.Post(at+"/steps", "").OK().Body, waiting.Body)
 			b.Expect(rig.ThreadOfTask(at), "status", "idle")
 		})
 		t.Run("when it is done", func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestTaskCancel(t *testing.T) {
 			at := b.Task(`{"input":"hi"}`)
 			steps := rig.PullAll(t, b, at, "")
 			b.CancelTask(at)
-			rig.SameJSON(t, "the last step, after a cancel", b.Post(at+"/steps", "").Ok().Body, steps[len(steps)-1].Body)
+			rig.SameJSON(t, "the last step, after a cancel", b.Post(at+"/steps", "").OK().Body, steps[len(steps)-1].Body)
 		})
 	})
 }
@@ -157,7 +157,7 @@ func TestClientLeavesMidStep(t *testing.T) {
 		at := b.Task(`{"input":"hi"}`)
 		var steps []rig.Answer
 		if nth > 1 && len(w.texts) > 1 {
-			steps = append(steps, b.Post(at+"/steps", "").Ok())
+			steps = append(steps, b.Post(at+"/steps", "").OK())
 		}
 		ctx, leave := context.WithCancel(t.Context())
 		var left sync.WaitGroup
@@ -165,7 +165,7 @@ func TestClientLeavesMidStep(t *testing.T) {
 		g.Await(t)
 		leave()
 		left.Wait()
-		rig.Eventually(t, "the client's leaving is noticed", func() bool { return rig.Says(string(b.Get("/metrics").Ok().Body), "apbridge_requests_in_flight 0\n") })
+		rig.Eventually(t, "the client's leaving is noticed", func() bool { return rig.Says(string(b.Get("/metrics").OK().Body), "apbridge_requests_in_flight 0\n") })
 		g.Open()
 		rig.Eventually(t, "the step is done", func() bool { return peer.Work() >= nth })
 		rig.CheckSteps(t, rig.Behind{Texts: w.texts}, append(steps, rig.PullAll(t, b, at, "")...))
@@ -194,7 +194,7 @@ func TestStepsAtOnce(t *testing.T) {
 		close(got)
 		var texts []string
 		for a := range got {
-			texts = append(texts, a.Ok().Text("output"))
+			texts = append(texts, a.OK().Text("output"))
 		}
 		want := slices.Clone(w.texts)
 		for len(want) < cap(got) {

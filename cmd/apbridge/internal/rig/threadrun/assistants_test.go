@@ -27,26 +27,26 @@ func threadAgent(t *testing.T) (*rig.Bridge, *adaptertest.ThreadAgent) {
 func TestAssistantIsMadeChangedAndDeleted(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
-	made := b.Post("/assistants", oneAssistant).Ok()
+	made := b.Post("/assistants", oneAssistant).OK()
 	id := made.Text("assistant_id")
 	if !mapping.IsUUID(id) || id == mapping.AssistantID("agent") || made.At("version") != 1.0 || made.Text("graph_id") != "agent" {
 		t.Fatalf("%s", made.Body)
 	}
-	if got := b.Get("/assistants/" + strings.ToUpper(id)).Ok(); string(got.Body) != string(made.Body) {
+	if got := b.Get("/assistants/" + strings.ToUpper(id)).OK(); string(got.Body) != string(made.Body) {
 		t.Errorf("got %s\nmade %s", got.Body, made.Body)
 	}
-	changed := b.Do("PATCH", "/assistants/"+id, `{"name":"Bea","metadata":{"level":2},"config":{},"graph_id":null}`).Ok()
+	changed := b.Do("PATCH", "/assistants/"+id, `{"name":"Bea","metadata":{"level":2},"config":{},"graph_id":null}`).OK()
 	if changed.At("version") != 2.0 || changed.Text("name") != "Bea" || changed.Text("metadata.team") != "a" || changed.At("metadata.level") != 2.0 ||
 		changed.At("config.tags") != nil || changed.Text("context.tone") != "dry" || changed.Text("description") != "counts" {
 		t.Errorf("%s", changed.Body)
 	}
-	if v := b.Post("/assistants/"+id+"/versions", `{}`).Ok().List(""); len(v) != 2 || rig.Dig(v[0], "version") != 2.0 || rig.Dig(v[1], "name") != "Ada" || rig.Dig(v[1], "config.recursion_limit") != 7.0 {
+	if v := b.Post("/assistants/"+id+"/versions", `{}`).OK().List(""); len(v) != 2 || rig.Dig(v[0], "version") != 2.0 || rig.Dig(v[1], "name") != "Ada" || rig.Dig(v[1], "config.recursion_limit") != 7.0 {
 		t.Errorf("%v", v)
 	}
-	if v := b.Post("/assistants/"+id+"/versions", `{"metadata":{"level":2}}`).Ok().List(""); len(v) != 1 {
+	if v := b.Post("/assistants/"+id+"/versions", `{"metadata":{"level":2}}`).OK().List(""); len(v) != 1 {
 		t.Errorf("%v", v)
 	}
-	if back := b.Post("/assistants/"+id+"/latest", `{"version":1}`).Ok(); back.Text("name") != "Ada" || back.At("version") != 1.0 {
+	if back := b.Post("/assistants/"+id+"/latest", `{"version":1}`).OK(); back.Text("name") != "Ada" || back.At("version") != 1.0 {
 		t.Errorf("%s", back.Body)
 	}
 	b.Post("/assistants/"+id+"/latest", `{"version":3}`).Is(404)
@@ -62,16 +62,16 @@ func TestAssistantThatIsThereAlready(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	const id = "0190e1f2-0000-4000-8000-00000000000a"
-	b.Post("/assistants", `{"graph_id":"agent","assistant_id":"`+id+`","name":"first"}`).Ok()
+	b.Post("/assistants", `{"graph_id":"agent","assistant_id":"`+id+`","name":"first"}`).OK()
 	if got := b.Post("/assistants", `{"graph_id":"agent","assistant_id":"`+id+`"}`).Is(409); got.Text("code") != mapping.CodeAssistantThere {
 		t.Errorf("%s", got.Body)
 	}
-	if got := b.Post("/assistants", `{"graph_id":"agent","assistant_id":"`+id+`","name":"second","if_exists":"do_nothing"}`).Ok(); got.Text("name") != "first" {
+	if got := b.Post("/assistants", `{"graph_id":"agent","assistant_id":"`+id+`","name":"second","if_exists":"do_nothing"}`).OK(); got.Text("name") != "first" {
 		t.Errorf("%s", got.Body)
 	}
 	own := mapping.AssistantID("agent")
 	b.Post("/assistants", `{"graph_id":"agent","assistant_id":"`+own+`"}`).Is(409)
-	if got := b.Post("/assistants", `{"graph_id":"agent","assistant_id":"`+own+`","if_exists":"do_nothing"}`).Ok(); got.Text("name") != "agent" {
+	if got := b.Post("/assistants", `{"graph_id":"agent","assistant_id":"`+own+`","if_exists":"do_nothing"}`).OK(); got.Text("name") != "agent" {
 		t.Errorf("%s", got.Body)
 	}
 	b.Post("/assistants", `{"graph_id":"nobody"}`).Is(404)
@@ -94,7 +94,7 @@ func TestAssistantsAreSearched(t *testing.T) {
 	for _, body := range []string{
 		`{"graph_id":"agent","name":"Ada Lovelace","metadata":{"team":"a"}}`, `{"graph_id":"other","name":"bea","metadata":{"team":"b"}}`, `{"graph_id":"agent","name":"Cleo","metadata":{"team":"a","x":{"y":1,"z":2}}}`,
 	} {
-		b.Post("/assistants", body).Ok()
+		b.Post("/assistants", body).OK()
 	}
 	for body, want := range map[string]string{
 		`{"sort_by":"name","sort_order":"asc"}`:                             "Ada Lovelace,Cleo,agent,bea,other",
@@ -110,7 +110,7 @@ func TestAssistantsAreSearched(t *testing.T) {
 		`{"graph_id":"nobody"}`:                                                  "",
 		`{"metadata":{"team":"a"},"select":["name"],"sort_by":"name","limit":1}`: "Cleo",
 	} {
-		res := b.Post("/assistants/search", body).Ok()
+		res := b.Post("/assistants/search", body).OK()
 		var names []string
 		for _, a := range res.List("") {
 			names = append(names, rig.Dig(a, "name").(string))
@@ -122,11 +122,11 @@ func TestAssistantsAreSearched(t *testing.T) {
 		_ = json.Unmarshal([]byte(body), &q)
 		delete(q, "limit")
 		filter, _ := json.Marshal(q)
-		if count := string(b.Post("/assistants/count", string(filter)).Ok().Body); count != res.Header.Get("X-Pagination-Total") {
+		if count := string(b.Post("/assistants/count", string(filter)).OK().Body); count != res.Header.Get("X-Pagination-Total") {
 			t.Errorf("%s: count %s, total %s", body, count, res.Header.Get("X-Pagination-Total"))
 		}
 	}
-	if res := b.Post("/assistants/search", `{"select":["name","version"],"limit":1}`).Ok(); res.Header.Get("X-Pagination-Next") != "1" || len(res.List("")[0].(map[string]any)) != 2 {
+	if res := b.Post("/assistants/search", `{"select":["name","version"],"limit":1}`).OK(); res.Header.Get("X-Pagination-Next") != "1" || len(res.List("")[0].(map[string]any)) != 2 {
 		t.Errorf("%v %s", res.Header, res.Body)
 	}
 }
@@ -135,9 +135,9 @@ func TestAssistantsAreSearched(t *testing.T) {
 func TestAssistantIsUsedForRuns(t *testing.T) {
 	t.Parallel()
 	b, agent := threadAgent(t)
-	id := b.Post("/assistants", oneAssistant).Ok().Text("assistant_id")
+	id := b.Post("/assistants", oneAssistant).OK().Text("assistant_id")
 	thread := b.Thread()
-	b.Post(thread+"/runs/wait", `{"assistant_id":"`+id+`",`+rig.SaysHi+`,"config":{"configurable":{"user":"bob"}},"context":{"lang":"de"}}`).Ok()
+	b.Post(thread+"/runs/wait", `{"assistant_id":"`+id+`",`+rig.SaysHi+`,"config":{"configurable":{"user":"bob"}},"context":{"lang":"de"}}`).OK()
 	sent := agent.Bodies("POST /threads/{t}/runs/stream")
 	var got struct {
 		Config struct {
@@ -155,23 +155,23 @@ func TestAssistantIsUsedForRuns(t *testing.T) {
 		got.Context["tone"] != "dry" || got.Context["lang"] != "de" || got.AssistantID == id {
 		t.Errorf("the agent got %s", sent[0])
 	}
-	run := b.Get(thread + "/runs").Ok().List("")[0]
+	run := b.Get(thread + "/runs").OK().List("")[0]
 	if rig.Dig(run, "assistant_id") != id || rig.Dig(run, "metadata.team") != "a" || rig.Dig(run, "metadata.graph_id") != "agent" || rig.Dig(run, "metadata.assistant_id") != id ||
 		rig.Dig(run, "kwargs.config.configurable.assistant_id") != id || rig.Dig(run, "kwargs.context.tone") != nil {
 		t.Errorf("%v", run)
 	}
-	if th := b.Get(thread).Ok(); th.Text("metadata.assistant_id") != id || th.Text("metadata.graph_id") != "agent" {
+	if th := b.Get(thread).OK(); th.Text("metadata.assistant_id") != id || th.Text("metadata.graph_id") != "agent" {
 		t.Errorf("%s", th.Body)
 	}
 	// Through the Agent Protocol, too, and filters tell it from the agent.
-	if res := b.Post("/runs/wait", `{"agent_id":"`+id+`",`+rig.SaysHi+`}`).Ok(); res.Text("run.status") != "success" {
+	if res := b.Post("/runs/wait", `{"agent_id":"`+id+`",`+rig.SaysHi+`}`).OK(); res.Text("run.status") != "success" {
 		t.Errorf("%s", res.Body)
 	}
-	if got := b.Get("/agents/" + id).Ok(); got.Text("agent_id") != id || got.Text("name") != "Ada" {
+	if got := b.Get("/agents/" + id).OK(); got.Text("agent_id") != id || got.Text("name") != "Ada" {
 		t.Errorf("%s", got.Body)
 	}
 	for agent, n := range map[string]int{id: 2, "agent": 0, mapping.AssistantID("agent"): 0} {
-		if list := b.Post("/runs/search", `{"agent_id":"`+agent+`"}`).Ok().List(""); len(list) != n {
+		if list := b.Post("/runs/search", `{"agent_id":"`+agent+`"}`).OK().List(""); len(list) != n {
 			t.Errorf("%s: %d runs", agent, len(list))
 		}
 	}
@@ -182,29 +182,29 @@ func TestAssistantIsDeletedWithItsThreads(t *testing.T) {
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	var ids, threads [2]string
 	for i := range ids {
-		ids[i] = b.Post("/assistants", oneAssistant).Ok().Text("assistant_id")
+		ids[i] = b.Post("/assistants", oneAssistant).OK().Text("assistant_id")
 		threads[i] = b.Thread()
-		b.Post(threads[i]+"/runs/wait", `{"assistant_id":"`+ids[i]+`",`+rig.SaysHi+`}`).Ok()
+		b.Post(threads[i]+"/runs/wait", `{"assistant_id":"`+ids[i]+`",`+rig.SaysHi+`}`).OK()
 	}
 	b.Do("DELETE", "/assistants/"+ids[0], "").Is(204)
-	b.Get(threads[0]).Ok()
-	b.Get(threads[0] + "/runs").Ok()
+	b.Get(threads[0]).OK()
+	b.Get(threads[0] + "/runs").OK()
 	b.Do("DELETE", "/assistants/"+ids[1]+"?delete_threads=true", "").Is(204)
 	b.Get(threads[1]).Is(404)
-	b.Get(threads[0]).Ok()
+	b.Get(threads[0]).OK()
 }
 
 func TestAssistantIsUsedForCrons(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
-	id := b.Post("/assistants", oneAssistant).Ok().Text("assistant_id")
-	cron := b.Post("/runs/crons", `{"assistant_id":"`+id+`","schedule":"0 0 1 1 *",`+rig.SaysHi+`}`).Ok()
+	id := b.Post("/assistants", oneAssistant).OK().Text("assistant_id")
+	cron := b.Post("/runs/crons", `{"assistant_id":"`+id+`","schedule":"0 0 1 1 *",`+rig.SaysHi+`}`).OK()
 	if cron.Text("assistant_id") != id {
 		t.Errorf("%s", cron.Body)
 	}
-	b.Do("PATCH", "/runs/crons/"+cron.Text("cron_id"), `{"schedule":"@yearly"}`).Ok()
+	b.Do("PATCH", "/runs/crons/"+cron.Text("cron_id"), `{"schedule":"@yearly"}`).OK()
 	for assistant, n := range map[string]string{id: "1", "agent": "0"} {
-		if got := string(b.Post("/runs/crons/count", `{"assistant_id":"`+assistant+`"}`).Ok().Body); got != n {
+		if got := string(b.Post("/runs/crons/count", `{"assistant_id":"`+assistant+`"}`).OK().Body); got != n {
 			t.Errorf("%s: %s crons", assistant, got)
 		}
 	}
@@ -234,7 +234,7 @@ func TestAgentIsAskedWhatItIs(t *testing.T) {
 	}))
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(srv.URL, func(a *config.Agent) { a.Dialect = "threadrun" })})
 	b := rig.StartBridge(t, cfg)
-	id := b.Post("/assistants", oneAssistant).Ok().Text("assistant_id")
+	id := b.Post("/assistants", oneAssistant).OK().Text("assistant_id")
 	look := func(b *rig.Bridge) {
 		t.Helper()
 		for path, want := range map[string]string{
@@ -247,7 +247,7 @@ func TestAgentIsAskedWhatItIs(t *testing.T) {
 			"/assistants/agent/subgraphs/child":             `{"child":{"state":{"title":"one"}}}`,
 			"/assistants/" + id + "/subgraphs?recurse=true": `"inner"`,
 		} {
-			if got := b.Get(path).Ok(); !strings.Contains(string(got.Body), want) {
+			if got := b.Get(path).OK(); !strings.Contains(string(got.Body), want) {
 				t.Errorf("%s: %s", path, got.Body)
 			}
 		}
@@ -276,13 +276,13 @@ func TestAgentThatCannotSayWhatItIs(t *testing.T) {
 	agent := &adaptertest.ThreadAgent{Canned: map[string]*adaptertest.Canned{"GET /assistants/{a}/schemas": refused, "GET /assistants/{a}/graph": refused, "GET /assistants/{a}/subgraphs": refused}}
 	for name, h := range map[string]http.Handler{"thread/run": agent, "task/step": adaptertest.NewStepAgent(adaptertest.Plain)} {
 		b := rig.InFront(t, h)
-		if got := b.Get("/assistants/agent/schemas").Ok(); got.At("state_schema.properties.messages.items.type") != "object" || got.At("config_schema.type") != "object" {
+		if got := b.Get("/assistants/agent/schemas").OK(); got.At("state_schema.properties.messages.items.type") != "object" || got.At("config_schema.type") != "object" {
 			t.Errorf("%s: %s", name, got.Body)
 		}
-		if got := b.Get("/assistants/agent/graph?xray=true").Ok(); got.At("nodes.1.id") != "step" {
+		if got := b.Get("/assistants/agent/graph?xray=true").OK(); got.At("nodes.1.id") != "step" {
 			t.Errorf("%s: %s", name, got.Body)
 		}
-		if got := string(b.Get("/assistants/agent/subgraphs").Ok().Body); got != "{}" {
+		if got := string(b.Get("/assistants/agent/subgraphs").OK().Body); got != "{}" {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -292,10 +292,10 @@ func TestAssistantsSurviveARestart(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})
 	b := rig.StartBridge(t, cfg)
-	id := b.Post("/assistants", oneAssistant).Ok().Text("assistant_id")
+	id := b.Post("/assistants", oneAssistant).OK().Text("assistant_id")
 	b.End()
 	b = rig.StartBridge(t, cfg)
-	if res := b.Post("/runs/wait", `{"assistant_id":"`+id+`",`+rig.SaysHi+`}`).Ok(); res.List("messages") == nil {
+	if res := b.Post("/runs/wait", `{"assistant_id":"`+id+`",`+rig.SaysHi+`}`).OK(); res.List("messages") == nil {
 		t.Errorf("%s", res.Body)
 	}
 }

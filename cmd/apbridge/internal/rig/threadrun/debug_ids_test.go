@@ -31,8 +31,8 @@ func TestDebugCheckpointsCanBeRead(t *testing.T) {
 	if len(ids) != 1 {
 		t.Fatalf("checkpoints %q", ids)
 	}
-	if got := b.Get(thread + "/state/" + ids[0]).Ok(); got.At("metadata.step") != 0.0 || len(got.List("values.messages")) != 1 {
+	if got := b.Get(thread + "/state/" + ids[0]).OK(); got.At("metadata.step") != 0.0 || len(got.List("values.messages")) != 1 {
 		t.Errorf("%s", got.Body)
 	}
-	b.Post(thread+"/runs/wait", `{"assistant_id":"agent","checkpoint_id":"`+ids[0]+`",`+rig.SaysHi+`}`).Ok()
+	b.Post(thread+"/runs/wait", `{"assistant_id":"agent","checkpoint_id":"`+ids[0]+`",`+rig.SaysHi+`}`).OK()
 }

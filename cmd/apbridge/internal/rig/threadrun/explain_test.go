@@ -45,7 +45,7 @@ var waits = map[string]func(*testing.T) (explained, map[string]string){
 		}, 1)
 		b := rig.InFront(t, g, rig.AsThreads)
 		at := b.Thread()
-		b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok()
+		b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 		updated := make(chan struct{})
 		go func() {
 			defer close(updated)
@@ -75,7 +75,7 @@ var waits = map[string]func(*testing.T) (explained, map[string]string){
 		b := rig.InFront(t, g, func(a *config.Agent) { a.Dialect = "taskstep" })
 		run := b.Begin(b.Thread(), "")
 		g.Await(t)
-		rig.Eventually(t, "the first step is logged", func() bool { return b.Get(run+"/explain").Ok().At("upstream.step") != 1.0 })
+		rig.Eventually(t, "the first step is logged", func() bool { return b.Get(run+"/explain").OK().At("upstream.step") != 1.0 })
 		return explained{b, run}, map[string]string{"upstream.step": "2", "upstream.attempt": "1", "lease.here": "true"}
 	},
 	"question": func(t *testing.T) (explained, map[string]string) {
@@ -83,20 +83,20 @@ var waits = map[string]func(*testing.T) (explained, map[string]string){
 			{Output: `"Which?"`, Additional: `{"use_tool":{"name":"ask_user","arguments":{"question":"Which?"}}}`}, {Output: `"thanks"`, Last: true},
 		}})
 		run := b.Begin(b.Thread(), "")
-		rig.Eventually(t, "the question", func() bool { return b.Get(run).Ok().At("status") == "interrupted" })
+		rig.Eventually(t, "the question", func() bool { return b.Get(run).OK().At("status") == "interrupted" })
 		return explained{b, run}, map[string]string{"status": "interrupted", "question.interrupts.0.value.0.description": "Which?"}
 	},
 	"parked": func(t *testing.T) (explained, map[string]string) {
 		b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain), rig.Lockstep)
-		task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Ok().Text("task_id")
-		b.Post("/ap/v1/agent/tasks/"+task+"/steps", "").Ok()
-		run := b.Get("/threads/" + task + "/runs").Ok().Text("0.run_id")
+		task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
+		b.Post("/ap/v1/agent/tasks/"+task+"/steps", "").OK()
+		run := b.Get("/threads/" + task + "/runs").OK().Text("0.run_id")
 		return explained{b, "/threads/" + task + "/runs/" + run}, map[string]string{"parked.step": "2", "status": "running", "lease": "<nil>"}
 	},
 	"finished": func(t *testing.T) (explained, map[string]string) {
 		b := rig.InFrontOf(t, "http://127.0.0.1:1")
 		run := b.Begin(b.Thread(), "")
-		b.Get(run + "/join").Ok()
+		b.Get(run + "/join").OK()
 		return explained{b, run}, map[string]string{"finished.error.code": "upstream_unreachable", "status": "error"}
 	},
 }
@@ -111,7 +111,7 @@ func TestExplain(t *testing.T) {
 			e, want := bring(t)
 			_, alone, _ := strings.Cut(e.run, "/runs/")
 			for _, path := range []string{e.run, "/runs/" + alone} {
-				got := e.Get(path + "/explain").Ok()
+				got := e.Get(path + "/explain").OK()
 				want["reason"] = reason
 				for member, text := range want {
 					if v := fmt.Sprint(got.At(member)); v != text {

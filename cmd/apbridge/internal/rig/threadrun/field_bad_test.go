@@ -57,7 +57,7 @@ func (w *fieldWorld) whole() map[string]string {
 	} {
 		method, rest := split(put(w.ids, op))
 		path, body, _ := strings.Cut(rest, " ")
-		all[op] = string(w.Do(method, path, body).Ok().Body)
+		all[op] = string(w.Do(method, path, body).OK().Body)
 	}
 	return all
 }
@@ -177,7 +177,7 @@ func TestBatchIsStartedWholeOrNotAtAll(t *testing.T) {
 	if diff := cmp.Diff(before, w.whole()); diff != "" {
 		t.Errorf("something was written (-before +after):\n%s", diff)
 	}
-	if list := w.Post("/runs/batch", `[{"assistant_id":"agent","input":"hi"},{"assistant_id":"graph","input":"hi"}]`).Ok().List(""); len(list) != 2 {
+	if list := w.Post("/runs/batch", `[{"assistant_id":"agent","input":"hi"},{"assistant_id":"graph","input":"hi"}]`).OK().List(""); len(list) != 2 {
 		t.Errorf("%v", list)
 	}
 }

@@ -14,7 +14,7 @@ func (w *fieldWorld) listed(without, with, member string, want ...string) row {
 	return row{func(t *testing.T, op string, _ field) {
 		ask := func(request string) string {
 			var got []string
-			for _, one := range w.send(t, op, request).Ok().List("") {
+			for _, one := range w.send(t, op, request).OK().List("") {
 				got = append(got, str(rig.Dig(one, member)))
 			}
 			return strings.Join(got, " ")
@@ -32,10 +32,10 @@ func (w *fieldWorld) listed(without, with, member string, want ...string) row {
 // counted: the number that answers.
 func (w *fieldWorld) counted(with, want string) row {
 	return row{func(t *testing.T, op string, _ field) {
-		if got := string(w.send(t, op, with).Ok().Body); got != want {
+		if got := string(w.send(t, op, with).OK().Body); got != want {
 			t.Errorf("with: %s, want %s", got, want)
 		}
-		if got := string(w.send(t, op, `{}`).Ok().Body); got == want {
+		if got := string(w.send(t, op, `{}`).OK().Body); got == want {
 			t.Errorf("without it is the same: %s", got)
 		}
 	}}
@@ -44,29 +44,29 @@ func (w *fieldWorld) counted(with, want string) row {
 // probes makes what the rows look for: two of each kind.
 func (w *fieldWorld) probes() {
 	for _, name := range []string{"one", "two"} {
-		th := w.Post("/threads", `{"metadata":{"probe":"`+name+`"},"supersteps":[{"updates":[{"values":{"colour":"`+name+`"}}]},{"updates":[{"values":{"size":7}}]}]}`).Ok()
+		th := w.Post("/threads", `{"metadata":{"probe":"`+name+`"},"supersteps":[{"updates":[{"values":{"colour":"`+name+`"}}]},{"updates":[{"values":{"size":7}}]}]}`).OK()
 		w.ids["thread "+name] = th.Text("thread_id")
 		at := "/threads/" + th.Text("thread_id")
-		history := w.Get(at + "/history").Ok().List("")
+		history := w.Get(at + "/history").OK().List("")
 		w.ids["first "+name] = str(rig.Dig(history[1], "checkpoint.checkpoint_id"))
 		w.ids["last "+name] = str(rig.Dig(history[0], "checkpoint.checkpoint_id"))
-		as := w.Post("/assistants", `{"graph_id":"graph","name":"Probe `+name+`","metadata":{"probe":"`+name+`"}}`).Ok()
+		as := w.Post("/assistants", `{"graph_id":"graph","name":"Probe `+name+`","metadata":{"probe":"`+name+`"}}`).OK()
 		w.ids["assistant "+name] = as.Text("assistant_id")
-		w.Do("PATCH", "/assistants/"+as.Text("assistant_id"), `{"metadata":{"second":"yes"}}`).Ok()
-		w.Do("PUT", "/store/items", `{"namespace":["probe","`+name+`"],"key":"`+name+`","value":{"word":"`+name+`"}}`).Ok()
-		run := w.Post(at+"/runs/wait", `{"assistant_id":"graph","input":"hi","metadata":{"which":"`+name+`"}}`).Ok()
+		w.Do("PATCH", "/assistants/"+as.Text("assistant_id"), `{"metadata":{"second":"yes"}}`).OK()
+		w.Do("PUT", "/store/items", `{"namespace":["probe","`+name+`"],"key":"`+name+`","value":{"word":"`+name+`"}}`).OK()
+		run := w.Post(at+"/runs/wait", `{"assistant_id":"graph","input":"hi","metadata":{"which":"`+name+`"}}`).OK()
 		w.ids["run "+name] = strings.TrimPrefix(run.Header.Get("Content-Location"), at+"/runs/")
-		cron := w.Post(at+"/runs/crons", `{"assistant_id":"graph","schedule":"0 0 1 1 *","metadata":{"probe":"`+name+`"},"enabled":`+map[string]string{"one": "true", "two": "false"}[name]+`}`).Ok()
+		cron := w.Post(at+"/runs/crons", `{"assistant_id":"graph","schedule":"0 0 1 1 *","metadata":{"probe":"`+name+`"},"enabled":`+map[string]string{"one": "true", "two": "false"}[name]+`}`).OK()
 		w.ids["cron "+name] = cron.Text("cron_id")
 	}
-	w.Post("/threads/"+w.ids["thread one"]+"/runs/wait", `{"assistant_id":"agent","input":"hi","interrupt_after":"*"}`).Ok()
+	w.Post("/threads/"+w.ids["thread one"]+"/runs/wait", `{"assistant_id":"agent","input":"hi","interrupt_after":"*"}`).OK()
 }
 
 const both = `"ids":["{thread one}","{thread two}"]`
 
 func (w *fieldWorld) threadRows() map[string]row {
 	fresh := mapping.NewID()
-	gone := func() string { return w.Post("/threads", `{}`).Ok().Text("thread_id") }
+	gone := func() string { return w.Post("/threads", `{}`).OK().Text("thread_id") }
 	return map[string]row{
 		"POST /threads thread_id":               w.differs(`{}`, `{"thread_id":"`+fresh+`"}`, fresh),
 		"POST /threads metadata":                w.differs(`{}`, `{"metadata":{"m":"magic"}}`, "magic"),
@@ -95,7 +95,7 @@ func (w *fieldWorld) threadRows() map[string]row {
 		"PATCH /threads/{thread_id} checkpoint": w.forks(`{"values":{"x":1}}`, `{"checkpoint":{"checkpoint_id":"{first}"}}`),
 		"POST /threads/prune thread_ids": {func(t *testing.T, op string, _ field) {
 			id := gone()
-			if got := w.send(t, op, `{"thread_ids":["`+id+`","`+rig.NoneID+`"]}`).Ok(); got.At("pruned_count") != 1.0 {
+			if got := w.send(t, op, `{"thread_ids":["`+id+`","`+rig.NoneID+`"]}`).OK(); got.At("pruned_count") != 1.0 {
 				t.Errorf("%s", got.Body)
 			}
 			w.Get("/threads/" + id).Is(404)
@@ -106,29 +106,29 @@ func (w *fieldWorld) threadRows() map[string]row {
 // keepsLatest: the thread, its newest state and its runs stay, and what it was before is gone. A thread
 // that a run is active on is left as it is.
 func (w *fieldWorld) keepsLatest(t *testing.T, op string, _ field) {
-	made := w.Post("/threads", `{"metadata":{"graph_id":"agent"},"supersteps":[{"updates":[{"values":{"k":1}}]}]}`).Ok().Text("thread_id")
+	made := w.Post("/threads", `{"metadata":{"graph_id":"agent"},"supersteps":[{"updates":[{"values":{"k":1}}]}]}`).OK().Text("thread_id")
 	at := "/threads/" + made
-	w.Post(at+"/runs/wait", `{"assistant_id":"agent","input":"hi"}`).Ok()
+	w.Post(at+"/runs/wait", `{"assistant_id":"agent","input":"hi"}`).OK()
 	busy := w.busyThread()
-	before := w.Get(at + "/history").Ok().List("")
+	before := w.Get(at + "/history").OK().List("")
 	oldest := at + "/state/" + str(rig.Dig(before[len(before)-1], "checkpoint.checkpoint_id"))
-	w.Get(oldest).Ok()
+	w.Get(oldest).OK()
 	for _, pruned := range []float64{1, 0} { // the second time there is nothing to prune
-		got := w.send(t, op, `{"strategy":"keep_latest","thread_ids":["`+made+`","`+rig.NoneID+`","`+strings.TrimPrefix(busy, "/threads/")+`"]}`).Ok()
+		got := w.send(t, op, `{"strategy":"keep_latest","thread_ids":["`+made+`","`+rig.NoneID+`","`+strings.TrimPrefix(busy, "/threads/")+`"]}`).OK()
 		if got.At("pruned_count") != pruned {
 			t.Errorf("%s, want %v", got.Body, pruned)
 		}
 	}
-	after := w.Get(at + "/history").Ok().List("")
+	after := w.Get(at + "/history").OK().List("")
 	if len(before) < 3 || len(after) != 1 || rig.Dig(after[0], "checkpoint.checkpoint_id") != rig.Dig(before[0], "checkpoint.checkpoint_id") || rig.Dig(after[0], "values.k") != 1.0 {
 		t.Errorf("%v\nof %v", after, before)
 	}
 	w.Get(oldest).Is(404)
-	if runs := w.Get(at + "/runs").Ok().List(""); len(runs) != 1 {
+	if runs := w.Get(at + "/runs").OK().List(""); len(runs) != 1 {
 		t.Errorf("%v", runs)
 	}
-	w.Post(at+"/runs/wait", `{"assistant_id":"agent","input":"again"}`).Ok()
-	if got := w.Get(at + "/state").Ok(); got.At("values.k") != 1.0 || !strings.Contains(string(got.Body), "again") {
+	w.Post(at+"/runs/wait", `{"assistant_id":"agent","input":"again"}`).OK()
+	if got := w.Get(at + "/state").OK(); got.At("values.k") != 1.0 || !strings.Contains(string(got.Body), "again") {
 		t.Errorf("%s", got.Body)
 	}
 }
@@ -156,8 +156,8 @@ func (w *fieldWorld) stateRows() map[string]row {
 				more string
 				want any
 			}{{``, nil}, {`,"as_node":"magic"`, "magic"}} {
-				w.send(t, op, `{"values":{"k":1}`+c.more+`}`).Ok()
-				if got := w.Get(put(w.ids, "/threads/{thread_id}/state")).Ok(); got.At("metadata.as_node") != c.want || got.At("values.k") != 1.0 {
+				w.send(t, op, `{"values":{"k":1}`+c.more+`}`).OK()
+				if got := w.Get(put(w.ids, "/threads/{thread_id}/state")).OK(); got.At("metadata.as_node") != c.want || got.At("values.k") != 1.0 {
 					t.Errorf("%s", got.Body)
 				}
 			}
@@ -247,17 +247,17 @@ func (w *fieldWorld) otherRows() map[string]row {
 func (w *fieldWorld) rolledBack(t *testing.T, op string, f field) {
 	for action, status := range map[string]int{"interrupt": 200, "rollback": 404} {
 		th := w.busyThread()
-		run := str(rig.Dig(w.Get(th + "/runs").Ok().List("")[0], "run_id"))
+		run := str(rig.Dig(w.Get(th + "/runs").OK().List("")[0], "run_id"))
 		path := put(map[string]string{"thread_id": strings.TrimPrefix(th, "/threads/"), "run_id": run}, op)
 		method, path := split(path)
 		body := ""
 		if op == "POST /runs/cancel" {
 			body = `{"thread_id":"` + strings.TrimPrefix(th, "/threads/") + `","run_ids":["` + run + `"]}`
 		}
-		w.Do(method, path+"?action="+action+"&wait=true", body).Ok()
-		rig.Soon(t, "the end of "+action, func() bool { return w.Get(th+"/runs/"+run).Status == status })
+		w.Do(method, path+"?action="+action+"&wait=true", body).OK()
+		rig.Eventually(t, "the end of "+action, func() bool { return w.Get(th+"/runs/"+run).Status == status })
 		if status == 200 {
-			rig.Soon(t, "the interruption", func() bool { return w.Get(th+"/runs/"+run).Text("status") == "interrupted" })
+			rig.Eventually(t, "the interruption", func() bool { return w.Get(th+"/runs/"+run).Text("status") == "interrupted" })
 		}
 	}
 }
@@ -266,10 +266,10 @@ func (w *fieldWorld) rolledBack(t *testing.T, op string, f field) {
 func (w *fieldWorld) cancelledAll(body string) func(*testing.T, string, field) {
 	return func(t *testing.T, op string, _ field) {
 		th := w.busyThread()
-		run := str(rig.Dig(w.Get(th + "/runs").Ok().List("")[0], "run_id"))
+		run := str(rig.Dig(w.Get(th + "/runs").OK().List("")[0], "run_id"))
 		method, path := split(op)
-		w.Do(method, path, strings.NewReplacer("{t}", strings.TrimPrefix(th, "/threads/"), "{r}", run, "{R}", strings.ToUpper(run)).Replace(body)).Ok()
-		rig.Soon(t, "its end", func() bool { return w.Get(th+"/runs/"+run).Text("status") == "interrupted" })
+		w.Do(method, path, strings.NewReplacer("{t}", strings.TrimPrefix(th, "/threads/"), "{r}", run, "{R}", strings.ToUpper(run)).Replace(body)).OK()
+		rig.Eventually(t, "its end", func() bool { return w.Get(th+"/runs/"+run).Text("status") == "interrupted" })
 	}
 }
 
@@ -278,6 +278,6 @@ func (w *fieldWorld) itemGoes(t *testing.T, op string, _ field) {
 	for _, c := range []struct{ key, more string }{{"stays", ``}, {"goes", `,"ttl":0.0001`}} {
 		w.send(t, op, `{"namespace":["times"],"key":"`+c.key+`","value":{}`+c.more+`}`).Is(204)
 	}
-	rig.Soon(t, "the item that goes", func() bool { return string(w.Get("/store/items?namespace=times&key=goes").Ok().Body) == "null" })
-	w.Get("/store/items?namespace=times&key=stays").Ok()
+	rig.Eventually(t, "the item that goes", func() bool { return string(w.Get("/store/items?namespace=times&key=goes").OK().Body) == "null" })
+	w.Get("/store/items?namespace=times&key=stays").OK()
 }

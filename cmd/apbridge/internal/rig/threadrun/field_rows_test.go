@@ -173,8 +173,8 @@ func (w *fieldWorld) launch(t *testing.T, op, thread, more string) launched {
 		return l
 	}
 	l.at = l.Header.Get("Content-Location")
-	w.Get(l.at + "/join").Ok()
-	l.run = w.Get(l.at).Ok()
+	w.Get(l.at + "/join").OK()
+	l.run = w.Get(l.at).OK()
 	return l
 }
 
@@ -189,7 +189,7 @@ func (w *fieldWorld) toldGraph(more, text string) row {
 			more string
 			want bool
 		}{{`{}`, false}, {more, true}} {
-			w.launch(t, op, "", over(`{"assistant_id":"graph","input":"hi"}`, c.more)).Ok()
+			w.launch(t, op, "", over(`{"assistant_id":"graph","input":"hi"}`, c.more)).OK()
 			all := w.graph.Bodies("POST /threads/{t}/runs/stream")
 			if last := string(all[len(all)-1]); strings.Contains(last, text) != c.want {
 				t.Errorf("%s: %q in what the agent got is %v: %s", c.more, text, !c.want, last)
@@ -218,7 +218,7 @@ func (w *fieldWorld) statuses(without int, more string, with int, prepare func()
 
 func (w *fieldWorld) busyThread() string {
 	th := w.Thread()
-	w.Post(th+"/runs", `{"assistant_id":"agent","input":"later","after_seconds":3600}`).Ok()
+	w.Post(th+"/runs", `{"assistant_id":"agent","input":"later","after_seconds":3600}`).OK()
 	return th
 }
 
@@ -232,14 +232,14 @@ func (w *fieldWorld) stateHas(more, text string) row {
 			want bool
 		}{{`{"input":"hi"}`, false}, {more, true}} {
 			l := w.launch(t, op, "", over(`{"assistant_id":"agent"}`, c.more))
-			if got := string(w.Get(l.ok2().thread + "/state").Ok().Body); strings.Contains(got, text) != c.want {
+			if got := string(w.Get(l.ok2().thread + "/state").OK().Body); strings.Contains(got, text) != c.want {
 				t.Errorf("%s: %s", c.more, got)
 			}
 		}
 	})
 }
 
-func (l launched) ok2() launched { l.Ok(); return l }
+func (l launched) ok2() launched { l.OK(); return l }
 
 // framesHave: the run's stream, read in the modes it was made with.
 func (w *fieldWorld) framesHave(base, more, text string) row {
@@ -249,7 +249,7 @@ func (w *fieldWorld) framesHave(base, more, text string) row {
 			want bool
 		}{{`{}`, false}, {more, true}} {
 			l := w.launch(t, op, "", over(base, c.more)).ok2()
-			if got := string(w.Do("GET", l.at+"/stream", "", "Last-Event-ID", "-1").Ok().Body); strings.Contains(got, text) != c.want {
+			if got := string(w.Do("GET", l.at+"/stream", "", "Last-Event-ID", "-1").OK().Body); strings.Contains(got, text) != c.want {
 				t.Errorf("%s: %q is %v in %s", c.more, text, !c.want, got)
 			}
 		}
@@ -320,7 +320,7 @@ func (w *fieldWorld) payload(value string) row {
 func (w *fieldWorld) cronHas(value string, ok func(f field, c rig.Answer) bool) row {
 	return row{func(t *testing.T, op string, f field) {
 		if w.send(t, op, w.with(op, f, value)); true {
-			got := w.send(t, op, w.with(op, f, value)).Ok()
+			got := w.send(t, op, w.with(op, f, value)).OK()
 			if !ok(f, got) {
 				t.Errorf("with: %s", got.Body)
 			}

@@ -132,12 +132,12 @@ func estate(b *rig.Bridge, agent string) map[string]string {
 	ids := map[string]string{"agent_id": agent, "namespace": "x"}
 	thread := b.Thread()
 	ids["thread_id"] = strings.TrimPrefix(thread, "/threads/")
-	b.Post(thread+"/runs/wait", `{"assistant_id":"`+agent+`",`+rig.SaysHi+`}`).Ok()
-	ids["run_id"] = rig.Dig(b.Get(thread + "/runs").Ok().List("")[0], "run_id").(string)
-	ids["checkpoint_id"] = b.Get(thread + "/state").Ok().Text("checkpoint.checkpoint_id")
-	ids["assistant_id"] = b.Post("/assistants", `{"graph_id":"`+agent+`"}`).Ok().Text("assistant_id")
-	ids["cron_id"] = b.Post("/runs/crons", `{"assistant_id":"`+agent+`","schedule":"0 0 1 1 *","input":"hi"}`).Ok().Text("cron_id")
-	b.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"v":1}}`).Ok()
+	b.Post(thread+"/runs/wait", `{"assistant_id":"`+agent+`",`+rig.SaysHi+`}`).OK()
+	ids["run_id"] = rig.Dig(b.Get(thread + "/runs").OK().List("")[0], "run_id").(string)
+	ids["checkpoint_id"] = b.Get(thread + "/state").OK().Text("checkpoint.checkpoint_id")
+	ids["assistant_id"] = b.Post("/assistants", `{"graph_id":"`+agent+`"}`).OK().Text("assistant_id")
+	ids["cron_id"] = b.Post("/runs/crons", `{"assistant_id":"`+agent+`","schedule":"0 0 1 1 *","input":"hi"}`).OK().Text("cron_id")
+	b.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"v":1}}`).OK()
 	return ids
 }
 

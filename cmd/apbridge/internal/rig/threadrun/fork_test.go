@@ -18,11 +18,11 @@ func TestForksGoToTheThreadThatKnowsTheirCheckpoint(t *testing.T) {
 	at := b.Thread()
 	say := func(words, more string) {
 		t.Helper()
-		b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+more+`"input":{"messages":[{"role":"user","content":"`+words+`"}]}}`).Ok()
+		b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+more+`"input":{"messages":[{"role":"user","content":"`+words+`"}]}}`).OK()
 	}
 	say("first", "")
-	b.Post(at+"/state", `{"values":{"messages":[{"type":"human","content":"noted"}]},"as_node":"agent"}`).Ok() // which the agent names
-	old := b.Get(at + "/state").Ok().Text("checkpoint.checkpoint_id")
+	b.Post(at+"/state", `{"values":{"messages":[{"type":"human","content":"noted"}]},"as_node":"agent"}`).OK() // which the agent names
+	old := b.Get(at + "/state").OK().Text("checkpoint.checkpoint_id")
 	say("second", "")
 	fork := `"checkpoint_id":"` + old + `",`
 
@@ -54,7 +54,7 @@ func lastStart(g *rig.MemoryGraph) string {
 // checkFork: the state is what the first run left, and what came of the fork.
 func checkFork(t *testing.T, b *rig.Bridge, at, words string) {
 	t.Helper()
-	state := b.Get(at + "/state").Ok()
+	state := b.Get(at + "/state").OK()
 	var humans []string
 	for _, m := range state.List("values.messages") {
 		if rig.Dig(m, "type") == "human" {

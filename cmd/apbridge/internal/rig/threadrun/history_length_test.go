@@ -14,9 +14,9 @@ import (
 func largeStates(b *rig.Bridge, states, size int) (thread string) {
 	b.T.Helper()
 	thread = b.Thread()
-	b.Post(thread+"/state", fmt.Sprintf(`{"values":{"text":"%0*d"}}`, size, 0)).Ok()
+	b.Post(thread+"/state", fmt.Sprintf(`{"values":{"text":"%0*d"}}`, size, 0)).OK()
 	for n := range states - 1 {
-		b.Post(thread+"/state", fmt.Sprintf(`{"values":{"n":%d}}`, n)).Ok()
+		b.Post(thread+"/state", fmt.Sprintf(`{"values":{"n":%d}}`, n)).OK()
 	}
 	return thread
 }
@@ -28,7 +28,7 @@ func TestHistoryIsNotHeldWhole(t *testing.T) {
 	b := rig.InFrontOf(t, "http://127.0.0.1:9")
 	thread := largeStates(b, states, size)
 	for range states - 1 {
-		b.Post(b.Thread()+"/state", fmt.Sprintf(`{"values":{"text":"%0*d"}}`, size, 1)).Ok()
+		b.Post(b.Thread()+"/state", fmt.Sprintf(`{"values":{"text":"%0*d"}}`, size, 1)).OK()
 	}
 	for what, ask := range map[string][3]string{
 		"history":         {"GET", thread + "/history?limit=1000", ""},
@@ -72,7 +72,7 @@ func TestHistoryThatBreaksOff(t *testing.T) {
 	if _, err := io.ReadFull(res.Body, make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
-	b.Do("DELETE", thread, "").Ok()
+	b.Do("DELETE", thread, "").OK()
 	if n, err := io.Copy(io.Discard, res.Body); err == nil {
 		t.Errorf("%d bytes more came, and a proper end", n)
 	}

@@ -14,7 +14,7 @@ func TestHistoryWhileRunsAreRemoved(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	at, over := b.Thread(), make(chan struct{})
-	b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok()
+	b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 	var readers sync.WaitGroup
 	for range 2 {
 		readers.Go(func() {
@@ -33,7 +33,7 @@ func TestHistoryWhileRunsAreRemoved(t *testing.T) {
 	}
 	for range 8 {
 		run := b.Begin(at, "")
-		b.Get(run + "/join").Ok()
+		b.Get(run + "/join").OK()
 		b.Do("DELETE", run, "")
 	}
 	close(over)

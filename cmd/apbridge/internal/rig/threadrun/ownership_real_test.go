@@ -124,7 +124,7 @@ func (o *owned) runs(text string, more ...string) {
 
 func (o *owned) on(agent, text string, more ...string) rig.Answer {
 	o.T.Helper()
-	a := o.Post(o.at+"/runs/wait", `{"assistant_id":"`+agent+`",`+strings.Join(more, "")+words(text)+`}`).Ok()
+	a := o.Post(o.at+"/runs/wait", `{"assistant_id":"`+agent+`",`+strings.Join(more, "")+words(text)+`}`).OK()
 	if a.At("__error__") != nil {
 		o.T.Fatalf("run %q: %s", text, a.Body)
 	}
@@ -151,10 +151,10 @@ func chatted(texts ...string) string {
 // agent keeps it.
 func (o *owned) both(want string) {
 	o.T.Helper()
-	if got := saidAt(o.Get(o.at+"/state").Ok(), "values.messages"); got != want {
+	if got := saidAt(o.Get(o.at+"/state").OK(), "values.messages"); got != want {
 		o.T.Errorf("here %s, want %s", got, want)
 	}
-	if got := saidAt(o.remote.Get("/threads/"+o.wire.last(o.T).thread+"/state").Ok(), "values.messages"); got != want {
+	if got := saidAt(o.remote.Get("/threads/"+o.wire.last(o.T).thread+"/state").OK(), "values.messages"); got != want {
 		o.T.Errorf("at the agent %s, want %s", got, want)
 	}
 }
@@ -182,7 +182,7 @@ func (o *owned) sentTo() string {
 }
 
 func (o *owned) checkpoints() (ids []string) {
-	for _, c := range o.Get(o.at + "/history?limit=100").Ok().List("") {
+	for _, c := range o.Get(o.at + "/history?limit=100").OK().List("") {
 		ids = append(ids, fmt.Sprint(rig.Dig(c, "checkpoint.checkpoint_id")))
 	}
 	return ids
@@ -200,17 +200,17 @@ func TestRealStateOwnership(t *testing.T) {
 	}{
 		"nothing happened": {func(*owned) {}, sameThread, chatted("one", "two")},
 		"state update": {func(o *owned) {
-			o.Post(o.at+"/state", `{"values":{"messages":[{"type":"human","content":"noted"}]},"as_node":"answer"}`).Ok()
+			o.Post(o.at+"/state", `{"values":{"messages":[{"type":"human","content":"noted"}]},"as_node":"answer"}`).OK()
 		}, sameThread, chatted("one", "=noted", "two")},
 		"patch of messages": {func(o *owned) {
-			o.Do("PATCH", o.at, `{"messages":[{"role":"user","content":"noted"}]}`).Ok()
+			o.Do("PATCH", o.at, `{"messages":[{"role":"user","content":"noted"}]}`).OK()
 		}, sameThread, chatted("one", "=noted", "two")},
 		"patch of values": {func(o *owned) {
-			o.Do("PATCH", o.at, `{"values":{"messages":[{"type":"human","content":"noted"}]}}`).Ok()
+			o.Do("PATCH", o.at, `{"values":{"messages":[{"type":"human","content":"noted"}]}}`).OK()
 		}, sameThread, chatted("one", "=noted", "two")},
 		"update of an older state": {func(o *owned) {
 			ids := o.checkpoints()
-			o.Post(o.at+"/state", `{"checkpoint_id":"`+ids[len(ids)-1]+`","values":{"messages":[{"type":"human","content":"instead"}]}}`).Ok()
+			o.Post(o.at+"/state", `{"checkpoint_id":"`+ids[len(ids)-1]+`","values":{"messages":[{"type":"human","content":"instead"}]}}`).OK()
 		}, freshThread, chatted("=instead", "two")},
 		"run from the end of an older one": {func(o *owned) {
 			head := o.checkpoints()[0]
@@ -218,7 +218,7 @@ func TestRealStateOwnership(t *testing.T) {
 			o.runs("forked", `"checkpoint_id":"`+head+`",`)
 		}, freshThread, chatted("one", "forked", "two")},
 		"run from an older state that the server has named": {func(o *owned) {
-			o.Post(o.at+"/state", `{"values":{"messages":[{"type":"human","content":"noted"}]},"as_node":"answer"}`).Ok()
+			o.Post(o.at+"/state", `{"values":{"messages":[{"type":"human","content":"noted"}]},"as_node":"answer"}`).OK()
 			named := o.checkpoints()[0]
 			o.runs("dropped")
 			o.runs("forked", `"checkpoint_id":"`+named+`",`)
@@ -228,17 +228,17 @@ func TestRealStateOwnership(t *testing.T) {
 		}, sameThread, chatted("one", "=noted", "forked", "two")},
 		"run rolled back": {func(o *owned) {
 			run := o.Begin(o.at, "")
-			o.Post(run+"/cancel?wait=true&action=rollback", "").Ok()
+			o.Post(run+"/cancel?wait=true&action=rollback", "").OK()
 			o.Get(run).Is(http.StatusNotFound)
 		}, "", chatted("one", "two")},
 		"copy": {func(o *owned) {
-			o.at = "/threads/" + o.Post(o.at+"/copy", "").Ok().Text("thread_id")
+			o.at = "/threads/" + o.Post(o.at+"/copy", "").OK().Text("thread_id")
 		}, freshThread, chatted("one", "two")},
 		"run of another agent": {func(o *owned) {
 			o.on("steps", "=")
 		}, freshThread, ""},
 		"run on the server itself": {func(o *owned) {
-			o.remote.Post("/threads/"+o.first.thread+"/runs/wait", `{"assistant_id":"chat",`+words("foreign")+`}`).Ok()
+			o.remote.Post("/threads/"+o.first.thread+"/runs/wait", `{"assistant_id":"chat",`+words("foreign")+`}`).OK()
 		}, sameThread, chatted("one", "foreign", "two")},
 		"two runs beside each other": {func(o *owned) {
 			var both sync.WaitGroup
@@ -258,7 +258,7 @@ func TestRealStateOwnership(t *testing.T) {
 			o := newOwned(t, newWire(t))
 			o.both(chatted("one"))
 			c.change(o)
-			before := saidAt(o.Get(o.at+"/state").Ok(), "values.messages")
+			before := saidAt(o.Get(o.at+"/state").OK(), "values.messages")
 			o.runs("two")
 			if got := o.sentTo(); c.where != "" && got != c.where {
 				t.Errorf("it was sent to %s, want %s: %s", got, c.where, o.wire.last(t).body)

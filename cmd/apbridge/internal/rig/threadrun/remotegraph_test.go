@@ -122,7 +122,7 @@ func TestRemoteGraphAsANode(t *testing.T) {
 				t.Errorf("asked again: %s", id)
 			}
 			rig.CheckAnswered(t, agent, []string{"", "", `{"input":"blue"}`})
-			state := b.Get(at + "/state").Ok()
+			state := b.Get(at + "/state").OK()
 			if diff := cmp.Diff([]any{"hi", "one", "I need to know more.", "blue", "blue it is"}, rig.Pluck(state.List("values.messages"), "content")); diff != "" {
 				t.Errorf("messages (-want +got):\n%s", diff)
 			}

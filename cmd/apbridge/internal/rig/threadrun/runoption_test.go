@@ -21,9 +21,9 @@ func TestThreadThatIsNotThere(t *testing.T) {
 		}
 	}
 	b.Get("/threads/" + thread).Is(http.StatusNotFound)
-	b.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent","if_not_exists":"create",`+rig.SaysHi+`}`).Ok()
+	b.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent","if_not_exists":"create",`+rig.SaysHi+`}`).OK()
 	b.Expect("/threads/"+thread, "status", "idle")
-	b.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent","if_not_exists":"create",`+rig.SaysMore+`}`).Ok()
+	b.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent","if_not_exists":"create",`+rig.SaysMore+`}`).OK()
 }
 
 // TestRunThatIsToStartLater: until then it is pending and holds its thread.
@@ -35,12 +35,12 @@ func TestRunThatIsToStartLater(t *testing.T) {
 	b.Expect(run, "status", "pending")
 	b.Expect(at, "status", "busy")
 	b.Post(at+"/runs", `{"assistant_id":"agent","multitask_strategy":"reject",`+rig.SaysHi+`}`).Is(http.StatusConflict)
-	b.Post(run+"/cancel?wait=true", "").Ok()
+	b.Post(run+"/cancel?wait=true", "").OK()
 	b.Expect(run, "status", "interrupted")
 	b.Expect(at, "status", "idle")
-	b.Get(run + "/join").Ok()
+	b.Get(run + "/join").OK()
 	soon := b.Begin(at, `"after_seconds":0,`)
-	b.Get(soon + "/join").Ok()
+	b.Get(soon + "/join").OK()
 	b.Expect(soon, "status", "success")
 }
 
@@ -49,10 +49,10 @@ func TestThreadOfAStatelessRun(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	for _, said := range []string{`"on_completion":"keep",`, ``} {
-		made := b.Post("/runs", `{"assistant_id":"agent",`+said+rig.SaysHi+`}`).Ok()
+		made := b.Post("/runs", `{"assistant_id":"agent",`+said+rig.SaysHi+`}`).OK()
 		run, thread := "/runs/"+made.Text("run_id"), "/threads/"+made.Text("thread_id")
-		b.Get(run + "/wait").Ok()
-		got := b.Get(thread).Ok()
+		b.Get(run + "/wait").OK()
+		got := b.Get(thread).OK()
 		if kept := got.At("ttl") == nil; kept != (said != "") {
 			t.Errorf("%q: the thread is to go: %s", said, got.Body)
 		}

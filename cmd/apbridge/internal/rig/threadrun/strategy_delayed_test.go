@@ -30,7 +30,7 @@ func TestStrategiesBesideADelayedRun(t *testing.T) {
 				if refused {
 					a.Is(http.StatusConflict)
 				} else {
-					a.Ok()
+					a.OK()
 				}
 				if refused && !rig.Says(string(a.Body), "busy", strings.TrimPrefix(d.first, d.at+"/runs/"), "is to start at 20", "cancel it") {
 					t.Errorf("refused with %s", a.Body)
@@ -38,7 +38,7 @@ func TestStrategiesBesideADelayedRun(t *testing.T) {
 				d.runs(want)
 				if refused {
 					b.Post(d.first+"/cancel?wait=true", "")
-					b.Post(d.at+"/runs/wait", `{"assistant_id":"agent","multitask_strategy":"reject",`+rig.SaysHi+`}`).Ok()
+					b.Post(d.at+"/runs/wait", `{"assistant_id":"agent","multitask_strategy":"reject",`+rig.SaysHi+`}`).OK()
 				}
 			})
 		}

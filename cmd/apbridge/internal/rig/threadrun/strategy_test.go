@@ -45,7 +45,7 @@ func newDuel(t *testing.T, c creator, strategy string, change ...func(*config.Ag
 	t.Helper()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)
 	b := rig.InFront(t, g, append(change, rig.Whole, func(a *config.Agent) { a.Dialect = "taskstep" })...)
-	thread := b.Post("/ap/v2/topics", "").Ok().Text("topic_id")
+	thread := b.Post("/ap/v2/topics", "").OK().Text("topic_id")
 	d := &duel{b, g, "/threads/" + thread, "", make(chan rig.Answer, 1)}
 	d.first = b.Begin(d.at, "")
 	g.Await(t)
@@ -80,7 +80,7 @@ func omitNull(body string) string {
 
 // statuses are those of the thread's runs, oldest first.
 func (d *duel) statuses() string {
-	list := d.Get(d.at + "/runs").Ok().List("")
+	list := d.Get(d.at + "/runs").OK().List("")
 	var all []string
 	for i := len(list) - 1; i >= 0; i-- {
 		all = append(all, fmt.Sprint(rig.Dig(list[i], "status")))
@@ -105,28 +105,28 @@ var outcomes = map[string]func(*duel){
 	"enqueue": func(d *duel) {
 		d.runs("running pending")
 		d.gate.Open()
-		(<-d.second).Ok()
+		(<-d.second).OK()
 		d.runs("success success")
 	},
 	"interrupt": func(d *duel) {
-		(<-d.second).Ok()
+		(<-d.second).OK()
 		d.runs("interrupted success")
 	},
 	"rollback": func(d *duel) {
-		(<-d.second).Ok()
+		(<-d.second).OK()
 		d.runs("success")
 		d.Get(d.first).Is(http.StatusNotFound)
 	},
 	"concurrent": func(d *duel) {
-		(<-d.second).Ok()
+		(<-d.second).OK()
 		d.runs("running success")
 		d.Expect(d.at, "status", "busy")
 		d.gate.Open()
 		d.runs("success success")
-		if n := len(d.Get(d.at + "/state").Ok().List("values.messages")); n < 7 { // both may have said hi under one id
+		if n := len(d.Get(d.at + "/state").OK().List("values.messages")); n < 7 { // both may have said hi under one id
 			d.T.Errorf("%d messages, want what both have said", n)
 		}
-		if n := len(d.Get(d.at + "/history?limit=100").Ok().List("")); n < 8 {
+		if n := len(d.Get(d.at + "/history?limit=100").OK().List("")); n < 8 {
 			d.T.Errorf("%d checkpoints", n)
 		}
 	},
@@ -189,7 +189,7 @@ func TestDefaultStrategyOfAnAgent(t *testing.T) {
 func TestStrategiesInABatch(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain), func(a *config.Agent) { a.AllowConcurrent = true })
-	got := b.Post("/runs/batch", `[{"assistant_id":"agent","multitask_strategy":"concurrent",`+rig.SaysHi+`},{"assistant_id":"agent","multitask_strategy":"enqueue",`+rig.SaysHi+`}]`).Ok()
+	got := b.Post("/runs/batch", `[{"assistant_id":"agent","multitask_strategy":"concurrent",`+rig.SaysHi+`},{"assistant_id":"agent","multitask_strategy":"enqueue",`+rig.SaysHi+`}]`).OK()
 	for i, want := range []string{"concurrent", "enqueue"} {
 		if got := got.Text(fmt.Sprintf("%d.multitask_strategy", i)); got != want {
 			t.Errorf("run %d is %s", i, got)

@@ -20,7 +20,7 @@ var subagentHeaders = []string{"User-Agent", "langgraph-sdk-py/0.4.3", "X-Auth-S
 
 func (s *subagent) post(path, body string) rig.Answer {
 	s.b.T.Helper()
-	return s.b.Do("POST", path, body, subagentHeaders...).Ok()
+	return s.b.Do("POST", path, body, subagentHeaders...).OK()
 }
 
 func startSubagent(b *rig.Bridge, words string) *subagent {
@@ -46,17 +46,17 @@ func (s *subagent) tell(words, more string) {
 func (s *subagent) over(want string) rig.Answer {
 	s.b.T.Helper()
 	rig.Eventually(s.b.T, "the end of the subagent's run", func() bool {
-		status := s.b.Get(s.run).Ok().Text("status")
+		status := s.b.Get(s.run).OK().Text("status")
 		return status != "pending" && status != "running"
 	})
 	s.b.Expect(s.run, "status", want)
-	return s.b.Get(s.run).Ok()
+	return s.b.Get(s.run).OK()
 }
 
 // lastWords is values.messages[-1].content of the thread.
 func (s *subagent) lastWords() any {
 	s.b.T.Helper()
-	list := s.b.Get(s.thread).Ok().List("values.messages")
+	list := s.b.Get(s.thread).OK().List("values.messages")
 	if len(list) == 0 {
 		return nil
 	}

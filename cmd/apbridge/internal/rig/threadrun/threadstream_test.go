@@ -109,9 +109,9 @@ func TestThreadIsFollowedAcrossRuns(t *testing.T) {
 			stream := streamThread(b, thread, "", "")
 			lives := streamThread(b, thread, "?stream_mode=lifecycle", "")
 			states := streamThread(b, thread, "?stream_mode=state_update", "")
-			first := b.Post(thread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`,"stream_mode":["updates"]}`).Ok()
-			b.Post(thread+"/state", `{"values":{"colour":"red"}}`).Ok()
-			b.Post(thread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok()
+			first := b.Post(thread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`,"stream_mode":["updates"]}`).OK()
+			b.Post(thread+"/state", `{"values":{"colour":"red"}}`).OK()
+			b.Post(thread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 			seen := stream.until(2, runDone)
 			got := namesOf(seen)
 			if !strings.HasPrefix(got, "metadata updates") || strings.Count(got, "metadata") != 4 || !strings.HasSuffix(got, "values metadata") {
@@ -178,7 +178,7 @@ func TestThreadStreamOfRunsThatNeverRan(t *testing.T) {
 	busy := b.Begin(thread, `"stream_mode":"updates",`)
 	g.Await(t)
 	frames.until(1, func(f threadFrame) bool { return f.name == "updates" }) // and now it is silent
-	waiting := b.Post(thread+"/runs", `{"assistant_id":"agent","multitask_strategy":"enqueue",`+rig.SaysHi+`}`).Ok().Text("run_id")
+	waiting := b.Post(thread+"/runs", `{"assistant_id":"agent","multitask_strategy":"enqueue",`+rig.SaysHi+`}`).OK().Text("run_id")
 	b.Do("POST", thread+"/runs/"+waiting+"/cancel?wait=true", "").Is(204)
 	list := stream.until(1, runDone)
 	g.Open()
@@ -207,7 +207,7 @@ func TestThreadStreamOfConcurrentRuns(t *testing.T) {
 	busy := b.Begin(thread, `"stream_mode":"updates",`)
 	g.Await(t)
 	stream.until(1, func(f threadFrame) bool { return f.name == "updates" })
-	other := b.Post(thread+"/runs/wait", `{"assistant_id":"agent","multitask_strategy":"concurrent","stream_mode":"updates",`+rig.SaysHi+`}`).Ok()
+	other := b.Post(thread+"/runs/wait", `{"assistant_id":"agent","multitask_strategy":"concurrent","stream_mode":"updates",`+rig.SaysHi+`}`).OK()
 	list := stream.until(1, runDone)
 	last := list[len(list)-1]
 	if got := namesOf(list); !strings.HasPrefix(got, "metadata updates") || !strings.HasSuffix(got, "updates metadata") || !strings.HasSuffix(other.Header.Get("Content-Location"), str(last.at("run_id"))) {

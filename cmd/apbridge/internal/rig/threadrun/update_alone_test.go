@@ -39,14 +39,14 @@ func TestStateIsUpdatedWithoutTheAgent(t *testing.T) {
 			}))
 			t.Cleanup(srv.Close)
 			b := rig.InFrontOf(t, srv.URL, rig.AsThreads)
-			thread := b.Post("/threads", `{}`).Ok().Text("thread_id")
+			thread := b.Post("/threads", `{}`).OK().Text("thread_id")
 			run := func(text string) rig.Answer {
 				t.Helper()
-				return b.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"`+text+`"}]}}`).Ok()
+				return b.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"`+text+`"}]}}`).OK()
 			}
 			run("one")
 			away.Store(c.answer == 0)
-			b.Post("/threads/"+thread+"/state", `{"values":{"messages":[{"role":"user","content":"between"}]}}`).Ok()
+			b.Post("/threads/"+thread+"/state", `{"values":{"messages":[{"role":"user","content":"between"}]}}`).OK()
 			away.Store(false)
 			if c.answer == 404 {
 				fresh()
@@ -63,14 +63,14 @@ func TestStateTakesAListOfValues(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, threadagent.Handler(), rig.AsThreads)
 	for name, known := range map[string]bool{"a thread that the agent knows": true, "a thread that it does not know": false} {
-		thread := "/threads/" + b.Post("/threads", `{}`).Ok().Text("thread_id")
+		thread := "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
 		if known {
-			b.Post(thread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Ok()
+			b.Post(thread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 		}
-		b.Post(thread+"/state", `{"values":[{"messages":[{"role":"user","content":"one"}]},{"messages":[{"role":"user","content":"two"}]}]}`).Ok()
-		if got := string(b.Get(thread + "/state").Ok().Body); !rig.Says(got, "one", "two") {
+		b.Post(thread+"/state", `{"values":[{"messages":[{"role":"user","content":"one"}]},{"messages":[{"role":"user","content":"two"}]}]}`).OK()
+		if got := string(b.Get(thread + "/state").OK().Body); !rig.Says(got, "one", "two") {
 			t.Errorf("%s: %s", name, got)
 		}
-		b.Post(thread+"/state", `{"values":[]}`).Ok()
+		b.Post(thread+"/state", `{"values":[]}`).OK()
 	}
 }

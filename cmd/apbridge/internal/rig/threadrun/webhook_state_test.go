@@ -31,10 +31,10 @@ func TestA23_WebhookIsExplained(t *testing.T) {
 			cfg.Webhooks.AllowPrivateNetworks = true
 			b := rig.StartBridge(t, cfg)
 			run := b.Begin(b.Thread(), `"webhook":"`+hook.URL+`/?token=canary",`)
-			b.Get(run + "/join").Ok()
+			b.Get(run + "/join").OK()
 			var got rig.Answer
 			rig.Eventually(t, "the webhook is "+tt.want, func() bool {
-				got = b.Get(run + "/explain").Ok()
+				got = b.Get(run + "/explain").OK()
 				return webhookOf(got) == tt.want
 			})
 			if waits := got.At("webhook.next_attempt_at") != nil; waits == (got.At("webhook.done_at") != nil) || strings.Contains(string(got.Body), "canary") {

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-func legacyBridge(t *testing.T, environ ...string) *rig.Configuration {
+func legacyBridge(t *testing.T, environ ...string) *rig.Bridge {
 	t.Helper()
 	return rig.Configured(t, "agents:\n  legacy: {url: $LEGACY}", map[string]http.Handler{"legacy": legacyagent.Handler()}, environ...)
 }
@@ -28,7 +28,7 @@ func TestWebhookTellsHowARunEnded(t *testing.T) {
 	}))
 	t.Cleanup(hook.Close)
 	bridge := legacyBridge(t, "APBRIDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS=true")
-	bridge.Send("POST", "/runs/wait", `{"assistant_id":"legacy","input":{"messages":[{"role":"user","content":"hi"}]},"webhook":"`+hook.URL+`"}`).Want(t, 200)
+	bridge.Do("POST", "/runs/wait", `{"assistant_id":"legacy","input":{"messages":[{"role":"user","content":"hi"}]},"webhook":"`+hook.URL+`"}`).Want(t, 200)
 	select {
 	case m := <-got:
 		if m["status"] != "success" || m["values"] == nil || m["run_id"] == nil || m["run_ended_at"] == nil {
@@ -43,9 +43,9 @@ func TestE10WebhookToAPrivateNetworkIsRefusedAtCreation(t *testing.T) {
 	t.Parallel()
 	bridge := legacyBridge(t)
 	for _, hook := range []string{"http://127.0.0.1/", "http://2130706433/", "http://[::ffff:127.0.0.1]/", "http://169.254.169.254/", "file:///etc/passwd", "https://u:p@example.com/"} {
-		bridge.Send("POST", "/runs/wait", `{"input":"hi","webhook":"`+hook+`"}`).Want(t, 422)
+		bridge.Do("POST", "/runs/wait", `{"input":"hi","webhook":"`+hook+`"}`).Want(t, 422)
 	}
-	if got := bridge.Send("POST", "/runs/search", `{}`).Want(t, 200); got.Body != "[]" {
-		t.Errorf("runs: %s", got.Body)
+	if got := bridge.Do("POST", "/runs/search", `{}`).Want(t, 200); got.String() != "[]" {
+		t.Errorf("runs: %s", got.String())
 	}
 }
