@@ -17,10 +17,7 @@ import (
 func TestMisuse(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	binary, odd := filepath.Join(folder, "apbridge"), filepath.Join(folder, "odd.yaml")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/apbridge/apbridge/cmd/apbridge").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	binary, odd := rig.Binary(t), filepath.Join(folder, "odd.yaml")
 	rig.WriteFile(t, odd, "lisen: x\nagents: {a: {url: 'http://127.0.0.1:1', concurrency: many}}\n")
 	for line, want := range map[string]struct {
 		code int

@@ -1,14 +1,12 @@
 package rig
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -20,18 +18,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/jackc/pgx/v5"
 )
-
-// failingBinary is the program built with fail points, once for all tests that
-// need it.
-var failingBinary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "apbridge-crash")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "apbridge")
-	out, err := exec.Command("go", "build", "-tags", "failpoint", "-o", path, "github.com/apbridge/apbridge/cmd/apbridge").CombinedOutput()
-	return path, joinOutput(err, out)
-})
 
 // CrashPatience bounds what a scene waits for, on a machine that does much else: a
 // process that died with a renewal of its lease under way is waited for until that
@@ -82,10 +68,7 @@ func NewKillable(t *testing.T, dsn string, agent http.Handler, point string, env
 // begin starts a process. doom: it is to die at the point.
 func (d *Killable) begin(doom bool) *Life {
 	d.T.Helper()
-	binary, err := failingBinary()
-	if err != nil {
-		d.T.Fatal(err)
-	}
+	binary := failing(d.T)
 	l := &Life{Gone: make(chan struct{}), doom: doom}
 	args := []string{binary, "serve", "--listen", "127.0.0.1:0", "--database", d.Dsn, "--agent", "agent=" + d.agent}
 	if d.Files > 0 {
@@ -348,13 +331,6 @@ func (f *follower) read(d *Killable, run string) bool {
 	}
 	a, ok := d.Try("GET", run, "")
 	return ok && a.Text("status") != "running" && a.Text("status") != "pending"
-}
-
-func joinOutput(err error, out []byte) error {
-	if err == nil {
-		return nil
-	}
-	return &exec.Error{Name: string(bytes.TrimSpace(out)), Err: err}
 }
 
 // CrashThread is a thread whose id is known before it is made.

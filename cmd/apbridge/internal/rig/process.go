@@ -16,18 +16,6 @@ import (
 	"time"
 )
 
-// Build makes the binary as it is released: static and stripped.
-func Build(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "apbridge")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "github.com/apbridge/apbridge/cmd/apbridge")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	return binary
-}
-
 // Process is a bridge in a process of its own.
 type Process struct {
 	URL   string

@@ -15,7 +15,7 @@ func benchBinary(t *testing.T) string {
 	if file := os.Getenv("APBRIDGE_BENCH_BINARY"); file != "" {
 		return file
 	}
-	return rig.Build(t)
+	return rig.Release(t)
 }
 
 // benchSetup is what the bridges of the benchmark differ in.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,10 +33,7 @@ type process struct {
 // replicas starts bridges over one database, before one agent.
 func replicas(t *testing.T, n int, agent http.Handler, environ ...string) []*process {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "apbridge")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/apbridge/apbridge/cmd/apbridge").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	binary := rig.Binary(t)
 	dsn, at := storetest.Schema(t), adaptertest.Serve(t, agent).URL
 	list := make([]*process, n)
 	for i := range list {

@@ -6,8 +6,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -67,10 +65,7 @@ type soak struct {
 func (s *soak) start(agent string) {
 	s.t.Helper()
 	s.faults = map[string]int{}
-	binary := filepath.Join(s.t.TempDir(), "apbridge")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/apbridge/apbridge/cmd/apbridge").CombinedOutput(); err != nil {
-		s.t.Fatalf("%v\n%s", err, out)
-	}
+	binary := rig.Binary(s.t)
 	for range soakReplicas {
 		r := &replica{t: s.t, binary: binary, dsn: s.cluster.URL(), agent: agent, address: rig.FreeAddress(s.t)}
 		r.start()

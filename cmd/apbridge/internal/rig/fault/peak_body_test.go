@@ -22,7 +22,7 @@ func TestE15PeakOfOneBody(t *testing.T) {
 	storetest.File(t)
 	agent := httptest.NewServer(acceptingAgent())
 	defer agent.Close()
-	binary := rig.Build(t)
+	binary := rig.Release(t)
 	var list strings.Builder
 	for i := range 1_100_000 {
 		list.WriteString(`,"k` + strconv.Itoa(i) + `":0`)

@@ -13,7 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// conversation is what a client sends in turn, from a file of testdata/replayed.
+// conversation is what a client sends in turn, from a file of testdata/replayed. "capture NAME
+// MEMBER" keeps a member of the answer as {{NAME}}; "settled ID" waits until nothing runs on that
+// thread, before a request whose answer would depend on it.
 type conversation struct {
 	file    string
 	headers []string // of every request. What is sent compressed to other clients would be to this one.
@@ -90,6 +92,8 @@ func (r *replay) send(t *testing.T, part txtar.File) string {
 		if take, ok := strings.CutPrefix(line, "capture "); ok {
 			name, what, _ := strings.Cut(take, " ")
 			captures = append(captures, [2]string{name, what})
+		} else if id, ok := strings.CutPrefix(line, "settled "); ok {
+			rig.Eventually(t, "the run has ended or asks", func() bool { return r.b.Get("/threads/"+id).Text("status") != "busy" })
 		} else if name, value, ok := strings.Cut(line, ": "); ok {
 			headers = append(headers, name, value)
 		}

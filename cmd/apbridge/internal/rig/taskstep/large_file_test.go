@@ -34,7 +34,7 @@ func TestAGigabytePassesInFlatMemory(t *testing.T) {
 	server := httptest.NewServer(agent)
 	defer server.Close()
 	folder, client := t.TempDir(), &http.Client{}
-	bridge := rig.StartProcess(t, rig.Build(t), folder, rig.LargeConfig(folder, server.URL, ""))
+	bridge := rig.StartProcess(t, rig.Release(t), folder, rig.LargeConfig(folder, server.URL, ""))
 	flat := func(after string) {
 		if peak := bridge.Peak(); peak > mostMemory {
 			t.Errorf("after %s the bridge's memory has been at %.0f MB", after, peak)
@@ -78,7 +78,7 @@ func TestRefusedUploadsLeaveNothing(t *testing.T) {
 	storetest.File(t)
 	const limit = 8 << 20
 	folder, client := t.TempDir(), &http.Client{}
-	bridge := rig.StartProcess(t, rig.Build(t), folder, rig.LargeConfig(folder, "http://127.0.0.1:9", fmt.Sprintf("limits: {artifact: %d}\n", limit)))
+	bridge := rig.StartProcess(t, rig.Release(t), folder, rig.LargeConfig(folder, "http://127.0.0.1:9", fmt.Sprintf("limits: {artifact: %d}\n", limit)))
 	task := rig.NewLargeTask(t, client, bridge.URL)
 	for _, sub := range []string{"", "folder"} {
 		for _, announced := range []bool{true, false} {
