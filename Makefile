@@ -32,7 +32,7 @@ e2e:
 SOAK = 5m
 soak:
 	APBRIDGE_TEST_POSTGRES=$${APBRIDGE_TEST_POSTGRES:-private} APBRIDGE_TEST_SOAK=$(SOAK) \
-		$(GOTEST) ./cmd/apbridge -run '^TestSoak$$' -count=1 -timeout 3h -v
+		$(GOTEST) ./cmd/apbridge/internal/rig/crash -run '^TestSoak$$' -count=1 -timeout 3h -v
 
 # Writes the tests of docs/faults.md from what passes. Kinds that are not run keep what stands there;
 # make faults KINDS="ordinary postgres large crash soak" runs all of them.
@@ -43,7 +43,7 @@ faults:
 
 # Direct, through a bare proxy, and through the bridge; prints a table.
 bench:
-	APBRIDGE_BENCH=1 go test ./cmd/apbridge -run '^TestBench$$' -count=1 -timeout 30m -v
+	APBRIDGE_BENCH=1 go test ./cmd/apbridge/internal/rig/bench -run '^TestBench$$' -count=1 -timeout 30m -v
 
 clean:
 	rm -rf bin dist

@@ -57,7 +57,7 @@ func (s *session) settled(st stateWire) (bool, error) {
 func (s *session) oddEnd(status string) error {
 	return mapping.Errorf(mapping.Upstream, mapping.CodeOutcomeUnknown, "Agent %q closed the stream of the run and gives it the status %q, "+
 		"which says nothing of how it ended, and its state shows no end. Look what the agent has done, then start a new run.",
-		s.b.up.Name, s.b.http.clean(status[:min(len(status), 40)]))
+		s.b.up.Name, s.b.http.to.Redact(status[:min(len(status), 40)]))
 }
 
 func (s *session) upstreamRun() (runWire, error) {

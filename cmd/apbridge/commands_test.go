@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/examples/legacyagent"
 	"github.com/apbridge/apbridge/examples/threadagent"
@@ -77,7 +79,7 @@ func TestDoctor(t *testing.T) {
 			http.Error(w, "not with "+r.Header.Get("Authorization"), http.StatusUnauthorized)
 		}))
 		file := filepath.Join(t.TempDir(), "a.yaml")
-		write(t, file, "agents: {a: {url: '"+told+"', dialect: threadrun, headers: {Authorization: 'env:TOKEN'}}}")
+		rig.WriteFile(t, file, "agents: {a: {url: '"+told+"', dialect: threadrun, headers: {Authorization: 'env:TOKEN'}}}")
 		code, out, errs := command(t, []string{"TOKEN=Bearer very-secret"}, "doctor", "--config", file)
 		if code != 1 || strings.Contains(out+errs, "very-secret") {
 			t.Errorf("exit code %d: %s%s", code, out, errs)
@@ -93,7 +95,7 @@ func TestInit(t *testing.T) {
 		t.Fatal(errs)
 	}
 	holds(t, out, "apbridge doctor --config "+file)
-	cfg, err := config.Load(config.Options{File: file, Dialects: dialectNames(), Warn: func(c config.Complaint) { t.Errorf("unwise: %s", c) }})
+	cfg, err := config.Load(config.Options{File: file, Dialects: bridge.DialectNames(), Warn: func(c config.Complaint) { t.Errorf("unwise: %s", c) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +137,8 @@ func TestStarterLinesThatAreCommentedOut(t *testing.T) {
 		live = append(live, line)
 	}
 	file := filepath.Join(t.TempDir(), "a.yaml")
-	write(t, file, strings.Join(live, ""))
-	cfg, err := config.Load(config.Options{File: file, Environ: []string{"AGENT_TOKEN=x", "ALICE_KEY=0123456789abcdef"}, Dialects: dialectNames()})
+	rig.WriteFile(t, file, strings.Join(live, ""))
+	cfg, err := config.Load(config.Options{File: file, Environ: []string{"AGENT_TOKEN=x", "ALICE_KEY=0123456789abcdef"}, Dialects: bridge.DialectNames()})
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, strings.Join(live, ""))
 	}

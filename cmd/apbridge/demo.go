@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/examples/legacyagent"
 	"github.com/apbridge/apbridge/examples/threadagent"
@@ -33,8 +34,8 @@ leaves nothing behind: its database is in a temporary folder.`,
 }
 
 func (p *program) demo(ctx context.Context, listen string) (err error) {
-	sweepTemporary(os.TempDir())
-	folder, err := os.MkdirTemp("", temporaryDemo)
+	bridge.SweepTemporary(os.TempDir())
+	folder, err := os.MkdirTemp("", bridge.TemporaryDemo)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (p *program) demo(ctx context.Context, listen string) (err error) {
 		return err
 	}
 	defer graph.Close()
-	cfg, err := demoConfig(listen, filepath.Join(folder, demoDatabase), legacy.url, graph.url)
+	cfg, err := demoConfig(listen, filepath.Join(folder, bridge.DemoDatabase), legacy.url, graph.url)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (p *program) demoBridge(ctx context.Context, cfg *config.Config, t *transcr
 	if err != nil {
 		return err
 	}
-	a, err := newApp(ctx, cfg, log)
+	a, err := bridge.New(ctx, cfg, log)
 	if err != nil {
 		return fmt.Errorf("%w\n(another address: apbridge demo --listen 127.0.0.1:0)", err)
 	}

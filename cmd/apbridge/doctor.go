@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/spf13/cobra"
@@ -86,7 +87,7 @@ func examineOne(ctx context.Context, name string, cfg *config.Config) finding {
 		}
 		c.Dialect = f.dialect
 	}
-	b, err := dial(upstream(name, c, cfg.Limits))
+	b, err := bridge.Dial(upstream(name, c, cfg.Limits))
 	if err != nil {
 		f.err = err
 		return f
@@ -107,14 +108,14 @@ func examineOne(ctx context.Context, name string, cfg *config.Config) finding {
 }
 
 func upstream(name string, c config.Agent, limits config.Limits) adapter.Upstream {
-	return adapter.Upstream{Name: name, Config: c, Limits: limits, Log: zap.NewNop(), Agent: "apbridge/" + version()}
+	return adapter.Upstream{Name: name, Config: c, Limits: limits, Log: zap.NewNop(), Agent: "apbridge/" + bridge.Version()}
 }
 
 // detected asks which dialect an agent speaks.
 func detected(ctx context.Context, name string, c config.Agent, limits config.Limits) (string, error) {
 	found := ""
 	var list []adapter.Dialect
-	for _, d := range callable() {
+	for _, d := range bridge.Callable() {
 		dial := d.Dial
 		d.Dial = func(up adapter.Upstream) (adapter.Backend, error) {
 			found = d.Name

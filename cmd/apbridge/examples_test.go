@@ -22,7 +22,7 @@ func TestExampleClients(t *testing.T) {
 		t.Run(agent.name, func(t *testing.T) {
 			t.Parallel()
 			p := startProgram(t, nil, "serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db"), "--agent", agent.name+"="+agent.url)
-			bridge := p.err.await(t, `"msg":"serving","url":"([^"]+)"`)
+			bridge := p.err.Await(t, `"msg":"serving","url":"([^"]+)"`)
 			for _, c := range []struct {
 				needs []string
 				file  string

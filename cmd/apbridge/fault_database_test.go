@@ -2,24 +2,24 @@ package main
 
 import (
 	"bytes"
-	"database/sql"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
 // usedDatabase is the file of a bridge that has worked and ended.
 func usedDatabase(t *testing.T) string {
 	t.Helper()
-	cfg := configFor(t, agentsAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL))
+	cfg := rig.ConfigFor(t, rig.AgentsAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL))
 	cfg.Database = filepath.Join(t.TempDir(), "bridge.db")
-	b := startBridge(t, cfg)
+	b := rig.StartBridge(t, cfg)
 	for range 8 {
-		b.post(b.thread()+"/runs/wait", `{"assistant_id":"agent",`+saysHi+`}`).ok()
+		b.Post(b.Thread()+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 	}
-	b.end()
+	b.End()
 	return cfg.Database
 }
 
@@ -36,16 +36,6 @@ func flip(file string) error {
 	return os.WriteFile(file, data, 0o600)
 }
 
-func sqlOn(file, text string) error {
-	db, err := sql.Open("sqlite", file)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	_, err = db.Exec(text)
-	return err
-}
-
 // TestD3_DatabaseThatCannotBeUsed: apbridge serve ends with 1, and says which
 // file is meant, what is wrong with it and what to do.
 func TestD3_DatabaseThatCannotBeUsed(t *testing.T) {
@@ -58,13 +48,13 @@ func TestD3_DatabaseThatCannotBeUsed(t *testing.T) {
 		"truncated":    {func(_ *testing.T, file string) error { return os.Truncate(file, 5*4096) }, []string{"truncated", "backup"}},
 		"read-only":    {func(_ *testing.T, file string) error { return os.Chmod(file, 0o444) }, []string{"read-only", "writable"}},
 		"newer": {func(_ *testing.T, file string) error {
-			return sqlOn(file, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)")
+			return rig.SQLOn(file, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)")
 		}, []string{"newer", "999", "Use that version"}},
 		"missing": {func(_ *testing.T, file string) error { return os.Remove(file) }, []string{"missing", "backup"}},
 		"in use": {func(t *testing.T, file string) error {
-			cfg := configFor(t, agentsAt("http://127.0.0.1:1"))
+			cfg := rig.ConfigFor(t, rig.AgentsAt("http://127.0.0.1:1"))
 			cfg.Database = file
-			startBridge(t, cfg)
+			rig.StartBridge(t, cfg)
 			return nil
 		}, []string{"another process", "Stop that one first"}},
 	} {
@@ -79,7 +69,7 @@ func TestD3_DatabaseThatCannotBeUsed(t *testing.T) {
 			if code := p.run(t.Context(), []string{"serve", "--listen", "127.0.0.1:0", "--agent", "a=http://127.0.0.1:1", "--database", file}); code != 1 {
 				t.Errorf("exit code %d", code)
 			}
-			if !says(errs.String(), append(tt.words, file)...) {
+			if !rig.Says(errs.String(), append(tt.words, file)...) {
 				t.Errorf("it said %s", &errs)
 			}
 		})

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
 // faultResults is the variable that names a folder with the output of go test
@@ -54,7 +56,7 @@ func TestFaultTable(t *testing.T) {
 		}
 		rows++
 		r := newFaultRow(m[1], m[2], sources)
-		if *update && results != nil {
+		if *rig.Update && results != nil {
 			lines[i] = strings.TrimSuffix(line, m[2]+" |") + r.write(t, m[2], results) + " |"
 			continue
 		}
@@ -63,7 +65,7 @@ func TestFaultTable(t *testing.T) {
 	if rows != faultRows {
 		t.Errorf("%d rows can be read, and there are %d faults", rows, faultRows)
 	}
-	if *update && results != nil && !t.Failed() {
+	if *rig.Update && results != nil && !t.Failed() {
 		if err := os.WriteFile(faultTable, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 			t.Fatal(err)
 		}

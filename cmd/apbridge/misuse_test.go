@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
 // A command line that is wrong ends with 2 and says what is unknown, what there
@@ -15,11 +17,8 @@ import (
 func TestMisuse(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	binary, odd := filepath.Join(folder, "apbridge"), filepath.Join(folder, "odd.yaml")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/apbridge/apbridge/cmd/apbridge").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	write(t, odd, "lisen: x\nagents: {a: {url: 'http://127.0.0.1:1', concurrency: many}}\n")
+	binary, odd := rig.Binary(t), filepath.Join(folder, "odd.yaml")
+	rig.WriteFile(t, odd, "lisen: x\nagents: {a: {url: 'http://127.0.0.1:1', concurrency: many}}\n")
 	for line, want := range map[string]struct {
 		code int
 		says []string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
 	"github.com/spf13/pflag"
 )
@@ -30,7 +31,7 @@ func (f *configFlags) load(environ []string, warn func(config.Complaint)) (*conf
 		return nil, err
 	}
 	return config.Load(config.Options{
-		File: f.path(environ), Environ: environ, Flags: settings, Dialects: dialectNames(), Warn: warn,
+		File: f.path(environ), Environ: environ, Flags: settings, Dialects: bridge.DialectNames(), Warn: warn,
 	})
 }
 

@@ -8,62 +8,18 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/examples/legacyagent"
-	"github.com/google/go-cmp/cmp"
 )
-
-// console collects what a program prints and tells when a pattern came.
-type console struct {
-	mu      sync.Mutex
-	text    bytes.Buffer
-	changed chan struct{}
-}
-
-func newConsole() *console { return &console{changed: make(chan struct{}, 1)} }
-
-func (c *console) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.text.Write(b)
-	select {
-	case c.changed <- struct{}{}:
-	default:
-	}
-	return len(b), nil
-}
-
-func (c *console) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text.String()
-}
-
-// await returns the first submatch of pattern once it was printed.
-func (c *console) await(t *testing.T, pattern string) string {
-	t.Helper()
-	want, late := regexp.MustCompile(pattern), time.After(20*time.Second)
-	for {
-		if m := want.FindStringSubmatch(c.String()); m != nil {
-			return m[1]
-		}
-		select {
-		case <-c.changed:
-		case <-late:
-			t.Fatalf("%s was not printed; this was:\n%s", pattern, c)
-		}
-	}
-}
 
 // started is a program that runs until it is stopped.
 type started struct {
-	out, err *console
+	out, err *rig.Console
 	stop     context.CancelFunc
 	code     chan int
 }
@@ -71,7 +27,7 @@ type started struct {
 func startProgram(t *testing.T, environ []string, args ...string) *started {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	s := &started{out: newConsole(), err: newConsole(), stop: stop, code: make(chan int, 1)}
+	s := &started{out: rig.NewConsole(), err: rig.NewConsole(), stop: stop, code: make(chan int, 1)}
 	p := &program{out: s.out, err: s.err, environ: environ}
 	ended := make(chan struct{})
 	go func() {
@@ -96,24 +52,14 @@ func post(t *testing.T, url, body string) (int, string) {
 	return res.StatusCode, string(b)
 }
 
-func get(t *testing.T, url string) int {
-	t.Helper()
-	res, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	return res.StatusCode
-}
-
 func TestCommandLines(t *testing.T) {
 	t.Parallel()
 	good := filepath.Join(t.TempDir(), "good.yaml")
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
 	taken := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(taken.Close)
-	write(t, good, "agents: {a: {url: 'http://127.0.0.1:1', headers: {X-Key: in plain}}}\n")
-	write(t, bad, "listen: 0.0.0.0:80\nagents: {a: {url: 'http://127.0.0.1:1', dialect: soap}}\n")
+	rig.WriteFile(t, good, "agents: {a: {url: 'http://127.0.0.1:1', headers: {X-Key: in plain}}}\n")
+	rig.WriteFile(t, bad, "listen: 0.0.0.0:80\nagents: {a: {url: 'http://127.0.0.1:1', dialect: soap}}\n")
 	for _, tt := range []struct {
 		name     string
 		environ  []string
@@ -156,21 +102,14 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-func write(t *testing.T, file, text string) {
-	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestServe is the program as users start it: from flags to a clean end.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	agent := httptest.NewServer(legacyagent.Handler())
 	defer agent.Close()
 	p := startProgram(t, nil, "serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db"), "--agent", "legacy="+agent.URL)
-	url := p.err.await(t, `"msg":"serving","url":"([^"]+)"`)
-	if status := get(t, url+"/readyz"); status != 200 {
+	url := p.err.Await(t, `"msg":"serving","url":"([^"]+)"`)
+	if status := rig.Status(t, url+"/readyz"); status != 200 {
 		t.Errorf("readyz: %d", status)
 	}
 	if status, body := post(t, url+"/runs/wait", `{"input":"hi"}`); status != 200 || !strings.Contains(body, `"status":"success"`) {
@@ -199,7 +138,7 @@ func TestA6HangingStepDoesNotKeepTheProcess(t *testing.T) {
 	defer close(never)
 	p := startProgram(t, []string{"APBRIDGE_SHUTDOWN_GRACE=100ms", "APBRIDGE_AGENTS__LEGACY__DIALECT=taskstep"},
 		"serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db"), "--agent", "legacy="+agent.URL)
-	url := p.err.await(t, `"msg":"serving","url":"([^"]+)"`)
+	url := p.err.Await(t, `"msg":"serving","url":"([^"]+)"`)
 	if status, body := post(t, url+"/threads", `{"thread_id":"0190e1f2-0000-7000-8000-000000000001"}`); status != 200 {
 		t.Fatalf("a thread: %d %s", status, body)
 	}
@@ -226,7 +165,7 @@ func TestDemo(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", folder)
 	p := startProgram(t, nil, "demo", "--listen", "127.0.0.1:0")
-	url := p.out.await(t, `The bridge is at (\S+) and serves on`)
+	url := p.out.Await(t, `The bridge is at (\S+) and serves on`)
 	if status, body := post(t, url+"/runs/wait", `{"input":"hi"}`); status != 200 || !strings.Contains(body, `"status":"success"`) {
 		t.Errorf("a run: %d %s", status, body)
 	}
@@ -272,37 +211,5 @@ func TestSignals(t *testing.T) {
 	signals <- os.Interrupt
 	if !<-hard {
 		t.Error("the second signal did nothing")
-	}
-}
-
-func TestWhoOwnsAPath(t *testing.T) {
-	t.Parallel()
-	got := map[string]string{}
-	paths := []string{
-		"/ap/v1/agent/tasks", "/ap/v2/topics", "/agent/tasks", "/agents/legacy/ap/v1/agent/tasks", "/agents/legacy/ap",
-		"/threads", "/threads/t/runs", "/runs/wait", "/agents/search", "/agents/legacy", "/agents/legacy/schemas", "/assistants/search", "/store/items", "/ok", "/info",
-		"/", "/healthz", "/apple", "/threadsy", "//ap", "ap", "", "*",
-	}
-	for _, path := range paths {
-		for _, f := range faces() {
-			if f.Owns(path) {
-				got[path] += f.Name
-			}
-		}
-	}
-	want := map[string]string{
-		"/ap/v1/agent/tasks": "taskstep", "/ap/v2/topics": "taskstep", "/agent/tasks": "taskstep", "/agents/legacy/ap/v1/agent/tasks": "taskstep", "/agents/legacy/ap": "taskstep",
-		"/threads": "threadrun", "/threads/t/runs": "threadrun", "/runs/wait": "threadrun", "/agents/search": "threadrun", "/agents/legacy": "threadrun",
-		"/agents/legacy/schemas": "threadrun", "/assistants/search": "threadrun", "/store/items": "threadrun", "/ok": "threadrun", "/info": "threadrun",
-	}
-	// The table is asked in order: what the first owns, the second may too.
-	for path, names := range got {
-		got[path] = strings.TrimSuffix(names, "threadrun")
-		if got[path] == "" {
-			got[path] = names
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("owners (-want +got):\n%s", diff)
 	}
 }

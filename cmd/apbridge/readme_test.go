@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -82,7 +83,7 @@ func TestReadmeConfiguration(t *testing.T) {
 	}
 	text := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(string(raw))[1]
 	file := t.TempDir() + "/apbridge.yaml"
-	write(t, file, text)
+	rig.WriteFile(t, file, text)
 	from := configFlags{file: file}
 	if _, err := from.load([]string{"LEGACY_TOKEN=secret"}, nil); err != nil {
 		t.Error(err)

@@ -1,6 +1,9 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/spf13/cobra"
+)
 
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
@@ -14,7 +17,7 @@ or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
   apbridge serve --config apbridge.yaml`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		Version:       version(),
+		Version:       bridge.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

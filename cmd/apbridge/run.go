@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -60,13 +61,13 @@ agent asks something back.`,
 
 // once does a run through a bridge of its own, which leaves nothing behind.
 func (p *program) once(ctx context.Context, cfg *config.Config, log *zap.Logger, agent, text string) (err error) {
-	sweepTemporary(os.TempDir())
-	folder, err := os.MkdirTemp("", temporaryRun)
+	bridge.SweepTemporary(os.TempDir())
+	folder, err := os.MkdirTemp("", bridge.TemporaryRun)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	a, err := newApp(ctx, private(cfg, folder), log)
+	a, err := bridge.New(ctx, private(cfg, folder), log)
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func (p *program) once(ctx context.Context, cfg *config.Config, log *zap.Logger,
 // private is the configuration of a bridge that only this process uses.
 func private(cfg *config.Config, folder string) *config.Config {
 	c := *cfg
-	c.Listen, c.Admin, c.Database = "127.0.0.1:0", "", filepath.Join(folder, runDatabase)
+	c.Listen, c.Admin, c.Database = "127.0.0.1:0", "", filepath.Join(folder, bridge.RunDatabase)
 	c.Auth, c.CORS, c.Hosts = config.Auth{}, config.CORS{}, nil
 	return &c
 }

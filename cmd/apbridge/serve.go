@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -46,8 +47,8 @@ so they may be started later.`,
 }
 
 func (p *program) serve(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
-	sweepTemporary(os.TempDir())
-	app, err := newApp(ctx, cfg, log)
+	bridge.SweepTemporary(os.TempDir())
+	app, err := bridge.New(ctx, cfg, log)
 	if err != nil {
 		return err
 	}

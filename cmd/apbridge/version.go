@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/spf13/cobra"
 )
 
@@ -22,12 +23,12 @@ func (p *program) versionCommand() *cobra.Command {
 
 // builtFrom is what "version" and --version print.
 func builtFrom() string {
-	revision, modified := buildSetting("vcs.revision"), ""
+	revision, modified := bridge.BuildSetting("vcs.revision"), ""
 	if revision == "" {
 		revision = "unknown"
 	}
-	if buildSetting("vcs.modified") == "true" {
+	if bridge.BuildSetting("vcs.modified") == "true" {
 		modified = " (modified)"
 	}
-	return fmt.Sprintf("apbridge %s\nrevision %s%s\n%s %s/%s\n", version(), revision, modified, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("apbridge %s\nrevision %s%s\n%s %s/%s\n", bridge.Version(), revision, modified, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

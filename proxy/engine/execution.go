@@ -43,8 +43,16 @@ type execution struct {
 // launch starts the execution of a claimed run, on a goroutine of its own. The
 // agent's slot is held.
 func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
+	if x, work := e.admit(agent, c, o); x != nil {
+		go work()
+	}
+}
+
+// admit puts the execution of a claimed run on the books; work, which does it, must follow.
+// x is nil when the engine has stopped.
+func (e *Engine) admit(agent *Agent, c store.Claimed, o Order) (x *execution, work func()) {
 	ctx, cancel := context.WithCancelCause(e.scope(e.root, c.Run))
-	x := &execution{
+	x = &execution{
 		e: e, agent: agent, run: c.Run, thread: c.Thread, task: c.Task, fence: c.Fence, taken: c.Taken,
 		before: c.Running, say: o.Say, input: o.Input, alone: o.New.MustNotExist, next: o.further, cancel: cancel, done: make(chan struct{}), stalled: make(chan struct{}),
 	}
@@ -53,9 +61,9 @@ func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
 		cancel(errShutdown) // it stays claimed: the next process takes it over
 		e.log.Disown(x.tail)
 		agent.release()
-		return
+		return nil, nil
 	}
-	go x.work(adapter.WithPermit(ctx, x.stillHolds), c.Logged)
+	return x, func() { x.work(adapter.WithPermit(ctx, x.stillHolds), c.Logged) }
 }
 
 // enlist puts an execution on the books, which Shutdown waits for: free must

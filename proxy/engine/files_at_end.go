@@ -66,9 +66,8 @@ func (e *Engine) endParked(ctx context.Context, r mapping.Run, cause error) (end
 		return false, nil
 	}
 	e.unpark(r.ID)
-	work := e.admit(agent, c, Order{})
-	x := e.executing(r.ID)
-	if work == nil || x == nil {
+	x, work := e.admit(agent, c, Order{})
+	if x == nil {
 		return false, nil
 	}
 	x.cancel(cause)

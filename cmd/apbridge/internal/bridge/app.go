@@ -1,0 +1,191 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/metrics"
+	"github.com/apbridge/apbridge/proxy/service"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/webhook"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+)
+
+// heartbeat keeps streams open through proxies that close what is silent.
+const heartbeat = 15 * time.Second
+
+// App is the whole bridge, so that tests start what users start.
+type App struct {
+	cfg     *config.Config
+	log     *zap.Logger
+	metrics *metrics.Metrics
+	store   *store.Store
+	engine  *engine.Engine
+	hooks   *webhook.Sender
+	server  *proxy.Server
+	hop     string // this process, in mapping.HopsHeader
+}
+
+// New opens the database and the listener; nothing is served or run yet.
+// Close must follow.
+func New(ctx context.Context, cfg *config.Config, log *zap.Logger) (*App, error) {
+	a := &App{cfg: cfg, log: log, metrics: metrics.New(), hop: "apbridge;id=" + mapping.NewID()}
+	if err := a.open(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+func (a *App) open(ctx context.Context) error {
+	var err error
+	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{Synchronous: a.cfg.Synchronous, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons}, a.log.Named("store")); err != nil {
+		return err
+	}
+	if _, ok := a.store.LogSize(); ok {
+		a.metrics.DatabaseLog(func() int64 { n, _ := a.store.LogSize(); return n })
+	}
+	a.metrics.Queue(slices.Sorted(maps.Keys(a.cfg.Agents)), a.store.Queued)
+	events, err := eventlog.New(a.store)
+	if err != nil {
+		return err
+	}
+	agents, err := a.agents()
+	if err != nil {
+		return err
+	}
+	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, webhookBody, a.log)
+	a.hooks = webhook.New(a.store, a.cfg.Webhooks, "apbridge/"+Version(), a.metrics, a.log.Named("webhook"))
+	svc, err := service.New(a.store, events, a.engine, a.cfg, a.log)
+	if err != nil {
+		return err
+	}
+	through, err := a.passthrough()
+	if err != nil {
+		return err
+	}
+	if a.server, err = proxy.New(a.cfg, a.serverOptions(svc, through), a.log.Named("proxy")); err != nil {
+		return err
+	}
+	return a.server.Listen()
+}
+
+func (a *App) agents() (map[string]*engine.Agent, error) {
+	agents := make(map[string]*engine.Agent, len(a.cfg.Agents))
+	for name, c := range a.cfg.Agents {
+		backend, err := Dial(adapter.Upstream{
+			Name: name, Config: c, Limits: a.cfg.Limits, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + Version(), Hop: a.hop, Meter: a.metrics,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("agent %s: %w", name, err)
+		}
+		agents[name] = engine.NewAgent(name, c, backend)
+	}
+	return agents, nil
+}
+
+func (a *App) serverOptions(svc adapter.Service, through map[string]http.Handler) proxy.Options {
+	return proxy.Options{
+		Mount: func(r *mux.Router) {
+			for _, d := range Dialects() {
+				if d.Mount != nil {
+					d.Mount(r, svc, a.face(d.Name))
+				}
+			}
+			mountThrough(r, through)
+		},
+		Faces:   faces(),
+		Ready:   a.store.Ping,
+		Drain:   a.engine.Shutdown,
+		Hop:     a.hop,
+		Metrics: a.metrics,
+		Public:  documents(Version()),
+	}
+}
+
+func (a *App) face(dialect string) adapter.Face {
+	return adapter.Face{
+		Log: a.log.Named(dialect), Limits: a.cfg.Limits, DefaultAgent: a.cfg.DefaultAgent, Agents: a.cfg.Agents,
+		Version: Version(), Heartbeat: heartbeat,
+	}
+}
+
+// URL is where the bridge is found.
+func (a *App) URL() string { return "http://" + a.server.Addr() }
+
+// Run picks up what an earlier process left, then serves until ctx ends and
+// the bridge has drained. Until it is called, connections wait.
+func (a *App) Run(ctx context.Context) error {
+	if err := a.engine.Start(ctx); err != nil {
+		return a.unstarted(ctx, err)
+	}
+	defer a.deliver()()
+	a.log.Info("serving", zap.String("url", a.URL()), zap.Int("agents", len(a.cfg.Agents)), zap.String("version", Version()))
+	err := a.server.Run(ctx)
+	a.log.Info("stopped", zap.Error(err))
+	return err
+}
+
+// unstarted hands over what was picked up before the start failed. To be
+// stopped meanwhile is no failure.
+func (a *App) unstarted(ctx context.Context, err error) error {
+	a.Abandon()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("picking up earlier runs: %w", err)
+}
+
+// Abandon hands over what runs, without a grace.
+func (a *App) Abandon() {
+	at, stop := context.WithCancel(context.Background())
+	stop()
+	a.engine.Shutdown(at)
+}
+
+// deliver sends webhooks until the returned stop is called: after the bridge has
+// drained, so that the last ends are still told.
+func (a *App) deliver() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.hooks.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// Close releases listener and database. It may be called after a failed start.
+func (a *App) Close() error {
+	var errs []error
+	if a.server != nil {
+		errs = append(errs, a.server.Close())
+	}
+	if a.store != nil {
+		errs = append(errs, a.store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// meter tells the metrics, which know no types of ours, what the engine does.
+type meter struct{ *metrics.Metrics }
+
+func (m meter) RunEnded(agent string, status mapping.RunStatus) {
+	m.Metrics.RunEnded(agent, string(status))
+}
+
+var _ engine.Meter = meter{}

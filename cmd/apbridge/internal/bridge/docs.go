@@ -1,0 +1,81 @@
+package bridge
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	html "html/template"
+	"net/http"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// Our own documents of what the faces serve. A test compares them with the
+// routes and with what is answered.
+//
+//go:embed openapi/*.json docs.html docs.css
+var documentFiles embed.FS
+
+// document is one OpenAPI document and what it is about.
+type document struct{ Name, About string }
+
+func (d document) Path() string { return "/openapi/" + d.Name + ".json" }
+
+var documentList = []document{
+	{"threadrun", "threads, runs, the store and agents"},
+	{"taskstep", "tasks, steps and artifacts"},
+	{"topics", "topics and interactions"},
+}
+
+// documents are the paths of the documentation.
+func documents(version string) map[string]http.Handler {
+	paths := map[string]http.Handler{}
+	for _, d := range documentList {
+		paths[d.Path()] = static("application/json", "default-src 'none'", mustRead("openapi/"+d.Name+".json"))
+	}
+	page, policy := docsPage(version)
+	paths["/docs"] = static("text/html; charset=utf-8", policy, page)
+	return paths
+}
+
+func static(kind, policy string, body []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", kind)
+		h.Set("Content-Security-Policy", policy)
+		h.Set("Content-Length", fmt.Sprint(len(body)))
+		_, _ = w.Write(body) // the client may be gone
+	})
+}
+
+// mustRead reads a file of the binary.
+func mustRead(name string) []byte {
+	b, err := documentFiles.ReadFile(name)
+	if err != nil {
+		panic(err) // it is linked in
+	}
+	return b
+}
+
+// docsPage is a page without scripts or anything from elsewhere, and the policy
+// (Content Security Policy Level 3) that holds it to that.
+func docsPage(version string) (page []byte, policy string) {
+	style := mustRead("docs.css")
+	sum := sha256.Sum256(style)
+	policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src 'sha256-" +
+		base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	var b bytes.Buffer
+	t := html.Must(html.New("docs").Parse(string(mustRead("docs.html"))))
+	err := t.Execute(&b, struct {
+		Version   string
+		Style     html.CSS
+		Documents []document
+		Losses    []mapping.LossRow
+	}{version, html.CSS(style), documentList, mapping.LossTable()})
+	if err != nil {
+		panic(err) // a template of ours over data of ours
+	}
+	return b.Bytes(), policy
+}

@@ -1,0 +1,78 @@
+package bridge
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/passthrough"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+)
+
+// passthrough makes the ways straight to the agents that allow it.
+func (a *App) passthrough() (map[string]http.Handler, error) {
+	ways := map[string]http.Handler{}
+	for name, c := range a.cfg.Agents {
+		if !c.Passthrough {
+			continue
+		}
+		way, err := passthrough.New(name, c, a.metrics, a.refusePassthrough)
+		if err != nil {
+			return nil, err
+		}
+		ways[name] = a.allowedOnly(name, way)
+	}
+	return ways, nil
+}
+
+// mountThrough adds a route for each way; elsewhere, and where passthrough is
+// off, the paths do not exist.
+func mountThrough(r *mux.Router, ways map[string]http.Handler) {
+	for name, way := range ways {
+		r.Path(passthrough.Prefix(name)).Handler(way)
+		r.PathPrefix(passthrough.Prefix(name) + "/").Handler(way)
+	}
+}
+
+// allowedOnly hides an agent from callers who may not use it.
+func (a *App) allowedOnly(name string, way http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if mapping.PrincipalOf(r.Context()).May(name) {
+			r.Header.Set(mapping.HopsHeader, mapping.HopsTo(r.Context(), a.hop))
+			way.ServeHTTP(w, r)
+			return
+		}
+		say(w, http.StatusNotFound, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "There is nothing at this path."))
+	})
+}
+
+func (a *App) refusePassthrough(w http.ResponseWriter, r *http.Request, status int, message string, err error) {
+	e := &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamUnreachable, Message: message}
+	switch status {
+	case http.StatusRequestEntityTooLarge:
+		e.Class, e.Code = mapping.TooLarge, "body_too_large"
+	case http.StatusForbidden:
+		e.Class, e.Code = mapping.Forbidden, mapping.CodeNotSupported
+	case http.StatusGatewayTimeout:
+		e.Class, e.Code = mapping.Timeout, mapping.CodeStepTimeout
+	}
+	if known := (*mapping.Error)(nil); errors.As(err, &known) { // of the request's own body, not of the agent
+		e, status = known, adapter.Status(known.Class)
+	}
+	a.log.Info("a request could not be passed through", zap.String("request_id", r.Header.Get("X-Request-Id")), zap.String("code", e.Code), zap.Error(err))
+	say(w, status, e)
+}
+
+// say answers below /agents, where the thread/run dialect is spoken.
+func say(w http.ResponseWriter, status int, e *mapping.Error) {
+	body, err := json.Marshal(errorBody(e))
+	if err != nil {
+		status, body = http.StatusInternalServerError, []byte(`{}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // the client may be gone
+}

@@ -1,0 +1,50 @@
+package bridge
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/taskstep"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// What the commands keep in a temporary folder of their own: the patterns of its name,
+// and the database in it.
+const (
+	TemporaryRun  = "apbridge-run-*"
+	TemporaryDemo = "apbridge-demo-*"
+	RunDatabase   = "run.db"
+	DemoDatabase  = "demo.db"
+)
+
+// settledAge is how old a temporary folder is by the time its process surely holds its
+// database.
+const settledAge = time.Hour
+
+// SweepTemporary removes from dir what processes of ours that were killed have left:
+// clients' uploads, and the databases of run and demo. What a living process uses stays.
+// What cannot be removed is left to the next sweep.
+func SweepTemporary(dir string) {
+	uploads, _ := filepath.Glob(filepath.Join(dir, taskstep.TemporaryUploads))
+	for _, path := range uploads {
+		// A system that removes the name of an open file leaves its bytes to the
+		// process that has it open.
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+			_ = os.Remove(path)
+		}
+	}
+	for pattern, database := range map[string]string{TemporaryRun: RunDatabase, TemporaryDemo: DemoDatabase} {
+		folders, _ := filepath.Glob(filepath.Join(dir, pattern))
+		for _, folder := range folders {
+			if leftBehind(folder, database) {
+				_ = os.RemoveAll(folder)
+			}
+		}
+	}
+}
+
+func leftBehind(folder, database string) bool {
+	info, err := os.Lstat(folder)
+	return err == nil && info.IsDir() && time.Since(info.ModTime()) > settledAge && store.Abandoned(filepath.Join(folder, database))
+}

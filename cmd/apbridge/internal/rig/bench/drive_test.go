@@ -1,0 +1,195 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// benchRun is one unit of work for one client. first is how long the first
+// event took, for work that streams.
+type benchRun func(ctx context.Context, c *http.Client) (first time.Duration, err error)
+
+// benchSample is what one round of one way of working measured.
+type benchSample struct {
+	runs    int
+	failed  int
+	lastErr error
+	elapsed time.Duration
+	took    []time.Duration // sorted
+	first   []time.Duration // sorted
+}
+
+func (s benchSample) rate() float64 { return float64(s.runs) / s.elapsed.Seconds() }
+
+// percentile of a sorted list; 0 when it is empty.
+func percentile(sorted []time.Duration, p float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(int(p*float64(len(sorted))), len(sorted)-1)]
+}
+
+// benchLoad lets clients do work, each as fast as it can, for about d. A run
+// that was begun is finished and counted, and so is its time.
+func benchLoad(ctx context.Context, clients int, d time.Duration, work benchRun) benchSample {
+	until := time.Now().Add(d)
+	return benchWhile(ctx, clients, func() bool { return time.Now().Before(until) }, work)
+}
+
+// benchNumber lets clients do work n times together, each as fast as it can.
+func benchNumber(ctx context.Context, clients, n int, work benchRun) benchSample {
+	var begun atomic.Int64
+	return benchWhile(ctx, clients, func() bool { return begun.Add(1) <= int64(n) }, work)
+}
+
+func benchWhile(ctx context.Context, clients int, more func() bool, work benchRun) benchSample {
+	client := benchClients(clients)
+	defer client.CloseIdleConnections()
+	start, parts := time.Now(), make([]benchSample, clients)
+	var wg sync.WaitGroup
+	for i := range parts {
+		wg.Go(func() { parts[i] = benchClient(ctx, client, more, work) })
+	}
+	wg.Wait()
+	return benchJoin(parts, time.Since(start))
+}
+
+// benchClients is a client for so many requests at a time.
+func benchClients(n int) *http.Client {
+	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConns: n, MaxIdleConnsPerHost: n, DisableCompression: true}}
+}
+
+func benchClient(ctx context.Context, c *http.Client, more func() bool, work benchRun) (s benchSample) {
+	for ctx.Err() == nil && more() {
+		begin := time.Now()
+		first, err := work(ctx, c)
+		if err != nil {
+			s.failed, s.lastErr = s.failed+1, err
+			continue
+		}
+		s.runs++
+		s.took, s.first = append(s.took, time.Since(begin)), append(s.first, first)
+	}
+	return s
+}
+
+func benchJoin(parts []benchSample, elapsed time.Duration) benchSample {
+	all := benchSample{elapsed: elapsed}
+	for _, p := range parts {
+		all.runs, all.failed = all.runs+p.runs, all.failed+p.failed
+		all.took, all.first = append(all.took, p.took...), append(all.first, p.first...)
+		if p.lastErr != nil {
+			all.lastErr = p.lastErr
+		}
+	}
+	slices.Sort(all.took)
+	slices.Sort(all.first)
+	return all
+}
+
+// benchTask drives a task itself, as a client without a bridge has to: it reads
+// every answer, since the next call depends on it.
+func benchTask(base string) benchRun {
+	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
+		var task instantTask
+		if err := benchPost(ctx, c, base+"/ap/v1/agent/tasks", `{"input":"hi"}`, &task); err != nil {
+			return 0, err
+		}
+		var step instantStep
+		for range benchSteps {
+			step = instantStep{}
+			if err := benchPost(ctx, c, base+"/ap/v1/agent/tasks/"+task.ID+"/steps", "", &step); err != nil {
+				return 0, err
+			}
+			if step.IsLast {
+				return 0, nil
+			}
+		}
+		return 0, fmt.Errorf("the task did not end after %d steps, the last of which was %+v", benchSteps, step)
+	}
+}
+
+// benchAnswer is what a client of a run reads (Agent Protocol, RunWaitResponse).
+type benchAnswer struct {
+	Run      struct{ Status string }
+	Messages []struct{ Content string }
+}
+
+// benchWait is one run of the instant agent through the bridge.
+func benchWait(base string) benchRun { return benchWaitFor("instant", base) }
+
+func benchWaitFor(agent, base string) benchRun {
+	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
+		var answer benchAnswer
+		if err := benchPost(ctx, c, base+"/runs/wait", fmt.Sprintf(`{"agent_id":%q,"input":"hi"}`, agent), &answer); err != nil {
+			return 0, err
+		}
+		if n := len(answer.Messages); answer.Run.Status != "success" || n == 0 || answer.Messages[n-1].Content != instantWork(benchSteps) {
+			return 0, fmt.Errorf("the run did not end well: %+v", answer)
+		}
+		return 0, nil
+	}
+}
+
+// benchCreate is one small POST.
+func benchCreate(url, body string) benchRun {
+	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
+		return 0, benchPost(ctx, c, url, body, &struct{}{})
+	}
+}
+
+// benchStream is one streamed run through the bridge.
+func benchStream(base string) benchRun {
+	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
+		begin := time.Now()
+		res, err := benchOpen(ctx, c, base+"/runs/stream", `{"agent_id":"instant","input":"hi","stream_mode":["updates"]}`)
+		if err != nil {
+			return 0, err
+		}
+		defer res.Body.Close()
+		var first time.Duration
+		ended, lines := false, bufio.NewScanner(res.Body)
+		for lines.Scan() {
+			if first == 0 && strings.HasPrefix(lines.Text(), "event:") {
+				first = time.Since(begin)
+			}
+			ended = ended || strings.Contains(lines.Text(), "did part 3")
+		}
+		if !ended {
+			return 0, fmt.Errorf("the stream broke off (%v)", lines.Err())
+		}
+		return first, nil
+	}
+}
+
+// benchPost posts JSON and reads the JSON that comes back.
+func benchPost(ctx context.Context, c *http.Client, url, body string, into any) error {
+	text, err := rig.Call(ctx, c, http.MethodPost, url, body)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
+
+func benchGet(ctx context.Context, c *http.Client, url string) ([]byte, error) {
+	return rig.Call(ctx, c, http.MethodGet, url, "")
+}
+
+// benchOpen posts JSON and leaves the answer to be read.
+func benchOpen(ctx context.Context, c *http.Client, url, body string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	return rig.Send(c, req, "application/json")
+}

@@ -1,0 +1,102 @@
+package bench
+
+import (
+	"bufio"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// Peers of the benchmark are processes of their own, as they are where the
+// bridge is used: an agent that shared the driver's process would answer a
+// direct call without waking anybody, which no agent does, and every way that
+// crosses one process more would look slower than it is.
+
+// peerVariable names what a process started by benchPeer is to be: "agent",
+// "paced", "threads", "ticks", "tickthreads", or "hop URL".
+const peerVariable = "APBRIDGE_BENCH_PEER"
+
+// TestBenchPeer is the other end of benchPeer: it serves until its standard
+// input closes, which happens when the benchmark's process ends, however.
+func TestBenchPeer(t *testing.T) {
+	kind, target, _ := strings.Cut(os.Getenv(peerVariable), " ")
+	if kind == "" {
+		t.Skip("a part of the benchmark: make bench")
+	}
+	srv := httptest.NewServer(peerHandler(t, kind, target))
+	defer srv.Close()
+	if _, err := os.Stdout.WriteString("listening " + srv.URL + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+}
+
+func peerHandler(t *testing.T, kind, target string) http.Handler {
+	switch kind {
+	case "agent":
+		return newInstantAgent()
+	case "paced":
+		return newPacedAgent()
+	case "threads":
+		return newInstantThreads()
+	case "ticks":
+		return newTickAgent()
+	case "tickthreads":
+		return newTickThreads()
+	}
+	to, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.Transport = pooledTransport()
+	return proxy
+}
+
+// benchPeers are the URLs of everything that is measured against.
+type benchPeers struct{ agent, paced, threads, ticks, tickThreads, hop string }
+
+func startPeers(t *testing.T) benchPeers {
+	agent := benchPeer(t, "agent")
+	return benchPeers{
+		agent: agent, paced: benchPeer(t, "paced"), threads: benchPeer(t, "threads"), ticks: benchPeer(t, "ticks"),
+		tickThreads: benchPeer(t, "tickthreads"), hop: benchPeer(t, "hop "+agent),
+	}
+}
+
+// benchPeer starts a peer and returns its URL.
+func benchPeer(t *testing.T, kind string) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestBenchPeer$", "-test.timeout=30m")
+	cmd.Env = append(rig.PlainEnvironment(), peerVariable+"="+kind)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if url, ok := strings.CutPrefix(lines.Text(), "listening "); ok {
+			return url
+		}
+	}
+	t.Fatalf("the %s did not start", kind)
+	return ""
+}

@@ -1,0 +1,70 @@
+package rig
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+const program = "github.com/apbridge/apbridge/cmd/apbridge"
+
+// Binary is the program, built once for all tests of this process. The package's TestMain is
+// Main.
+func Binary(t *testing.T) string { return built(t, plainBinary) }
+
+// Release is the program as it is released: static and stripped. It is built once for all tests
+// of this process.
+func Release(t *testing.T) string { return built(t, releaseBinary) }
+
+// failing is the program with fail points.
+func failing(t *testing.T) string { return built(t, failingBinary) }
+
+var (
+	plainBinary   = sync.OnceValues(func() (string, error) { return build() })
+	releaseBinary = sync.OnceValues(func() (string, error) { return build("-trimpath", "-ldflags", "-s -w") })
+	failingBinary = sync.OnceValues(func() (string, error) { return build("-tags", "failpoint") })
+)
+
+func built(t *testing.T, make func() (string, error)) string {
+	t.Helper()
+	binary, err := make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+// builds are the folders of what was built, until Main removes them.
+var builds struct {
+	sync.Mutex
+	folders []string
+}
+
+// Main is the TestMain of a package that starts binaries: it removes them after its tests.
+func Main(m *testing.M) {
+	code := m.Run()
+	for _, folder := range builds.folders {
+		_ = os.RemoveAll(folder)
+	}
+	os.Exit(code)
+}
+
+func build(flags ...string) (string, error) {
+	folder, err := os.MkdirTemp("", "apbridge-test")
+	if err != nil {
+		return "", err
+	}
+	builds.Lock()
+	builds.folders = append(builds.folders, folder)
+	builds.Unlock()
+	binary := filepath.Join(folder, "apbridge")
+	cmd := exec.Command("go", append(append([]string{"build"}, flags...), "-o", binary, program)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return binary, nil
+}

@@ -1,0 +1,185 @@
+package rig
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// Bridge is the whole program, in this process, on a free port and with a
+// SQLite file of its own.
+type Bridge struct {
+	T    *testing.T
+	Cfg  *config.Config
+	app  *bridge.App
+	URL  string
+	stop context.CancelFunc
+	done chan error
+	once *sync.Once
+	// Logs are what a Configured bridge wrote, at any level.
+	Logs *observer.ObservedLogs
+	// Judge holds every answer of the task/step face against its documents.
+	Judge *Judge
+}
+
+// AgentAt is an agent named "agent" at url, with settings that keep tests
+// short.
+func AgentAt(url string, change ...func(*config.Agent)) config.Agent {
+	a := config.DefaultAgent()
+	a.URL, a.StepTimeout, a.RunTimeout = url, 20*time.Second, 30*time.Second
+	for _, c := range change {
+		c(&a)
+	}
+	return a
+}
+
+// InFront starts a bridge before one agent, called "agent", which is also the
+// default one.
+func InFront(t *testing.T, agent http.Handler, change ...func(*config.Agent)) *Bridge {
+	t.Helper()
+	return InFrontOf(t, adaptertest.Serve(t, agent).URL, change...)
+}
+
+// InFrontOf is InFront of an agent at url.
+func InFrontOf(t *testing.T, url string, change ...func(*config.Agent)) *Bridge {
+	t.Helper()
+	return StartBridge(t, ConfigFor(t, map[string]config.Agent{"agent": AgentAt(url, change...)}))
+}
+
+// ConfigFor is a configuration as users have it, with a database of its own and a short grace.
+func ConfigFor(t *testing.T, agents map[string]config.Agent) *config.Config {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Listen, cfg.Database = "127.0.0.1:0", storetest.DSN(t)
+	cfg.Synchronous, cfg.ShutdownGrace = storetest.Synchronous(), 100*time.Millisecond
+	cfg.Agents, cfg.DefaultAgent = agents, "agent"
+	return cfg
+}
+
+// StartBridge runs the program until the test ends.
+func StartBridge(t *testing.T, cfg *config.Config) *Bridge {
+	t.Helper()
+	return StartLogging(t, cfg, zap.NewNop())
+}
+
+// StartLogging is StartBridge with a log.
+func StartLogging(t *testing.T, cfg *config.Config, log *zap.Logger) *Bridge {
+	t.Helper()
+	app, err := bridge.New(t.Context(), cfg, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	b := &Bridge{T: t, Cfg: cfg, app: app, URL: app.URL(), stop: stop, done: make(chan error, 1), once: &sync.Once{}, Judge: NewJudge(t)}
+	go func() { b.done <- app.Run(ctx) }()
+	t.Cleanup(b.End)
+	return b
+}
+
+// End stops the program as SIGTERM does.
+func (b *Bridge) End() {
+	b.once.Do(func() {
+		b.stop()
+		<-b.done
+		if err := b.app.Close(); err != nil {
+			b.T.Errorf("close: %v", err)
+		}
+	})
+}
+
+// Kill takes listener and database away at once: nothing is drained, ended or
+// handed over, as when the process dies.
+func (b *Bridge) Kill() {
+	b.once.Do(func() {
+		_ = b.app.Close()
+		<-b.done
+		b.stop()
+		b.app.Abandon()
+	})
+}
+
+// Again starts the program on the file of one that was ended or killed.
+func (b *Bridge) Again() *Bridge {
+	b.T.Helper()
+	return StartBridge(b.T, b.Cfg)
+}
+
+// Lockstep, Free and Whole set how v1 clients pull an agent's steps.
+func Lockstep(a *config.Agent) { a.Stepping.Mode = "lockstep" }
+func Free(a *config.Agent)     { a.Stepping.Mode = "free" }
+func Whole(a *config.Agent)    { a.Stepping.Mode = "run" }
+
+// Root is the repository's folder.
+func Root(t testing.TB) string {
+	t.Helper()
+	at, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at
+		}
+		if filepath.Dir(at) == at {
+			t.Fatal("there is no go.mod above this test")
+		}
+		at = filepath.Dir(at)
+	}
+}
+
+// Eventually asks until it holds what is asked for.
+func Eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick, late := time.NewTicker(5*time.Millisecond), time.After(adaptertest.Patience)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("in vain waited for: %s", what)
+		}
+	}
+}
+
+// Says tells whether text names all of the words.
+func Says(text string, words ...string) bool {
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// Begin starts a run on the thread and returns its path.
+func (b *Bridge) Begin(at, more string) string {
+	b.T.Helper()
+	return at + "/runs/" + b.Post(at+"/runs", `{"assistant_id":"agent",`+more+SaysHi+`}`).OK().Text("run_id")
+}
+
+// Thread makes a thread and returns its path.
+func (b *Bridge) Thread() string {
+	b.T.Helper()
+	return "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
+}
+
+// Expect fails the test unless the text at a member of what a path answers is
+// as wanted.
+func (b *Bridge) Expect(path, member, want string) {
+	b.T.Helper()
+	if got := b.Get(path).OK(); got.At(member) != want {
+		b.T.Errorf("%s: %s is %v, want %s", path, member, got.At(member), want)
+	}
+}

@@ -1,0 +1,104 @@
+package rig
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/config"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// Configured starts a bridge until the test ends. In text, $NAME is the URL of the
+// agent of that name, and $DB a database path of its own.
+func Configured(t *testing.T, text string, agents map[string]http.Handler, environ ...string) *Bridge {
+	t.Helper()
+	folder := t.TempDir()
+	text = strings.ReplaceAll(text, "$DB", filepath.Join(folder, "bridge.db"))
+	for name, h := range agents {
+		srv := httptest.NewServer(h)
+		t.Cleanup(srv.Close)
+		text = strings.ReplaceAll(text, "$"+strings.ToUpper(name), srv.URL)
+	}
+	if !strings.Contains(text, "listen:") {
+		text += "\nlisten: 127.0.0.1:0"
+	}
+	if !strings.HasPrefix(text, "database:") {
+		text += "\ndatabase: " + filepath.Join(folder, "bridge.db")
+	}
+	if !strings.Contains(text, "shutdown_grace:") {
+		text += "\nshutdown_grace: 100ms"
+	}
+	file := filepath.Join(folder, "bridge.yaml")
+	WriteFile(t, file, text)
+	cfg, err := config.Load(config.Options{File: file, Environ: environ, Dialects: bridge.DialectNames()})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	core, logs := observer.New(zapcore.DebugLevel)
+	b := StartLogging(t, cfg, zap.New(core))
+	b.Logs = logs
+	return b
+}
+
+// Wait does a run of the default agent and returns its answer.
+func (b *Bridge) Wait(input string, headers ...string) Answer {
+	b.T.Helper()
+	body, _ := json.Marshal(map[string]string{"input": input})
+	return b.Do("POST", "/runs/wait", string(body), headers...)
+}
+
+// On does a run of the default agent on the thread at a path.
+func (b *Bridge) On(at, body string) Answer {
+	b.T.Helper()
+	return b.Post(at+"/runs/wait", body)
+}
+
+// Steps pulls steps of the task at a path until the last, at most n.
+func (b *Bridge) Steps(at string, n int) (all []Answer) {
+	b.T.Helper()
+	for range n {
+		s := b.Post(at+"/steps", "").Want(b.T, 200)
+		if all = append(all, s); s.Member("is_last") == "true" {
+			break
+		}
+	}
+	return all
+}
+
+// FreeAddress is one that nobody listened on a moment ago.
+func FreeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// TextBetween is what stands in s between the first from and the to after it.
+func TextBetween(s, from, to string) string {
+	_, rest, _ := strings.Cut(s, from)
+	found, _, ok := strings.Cut(rest, to)
+	if !ok {
+		return ""
+	}
+	return found
+}
+
+// WriteFile writes a file that only its owner may read.
+func WriteFile(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,64 @@
+package rig
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// WithoutRequests leaves out of a log what every request writes.
+func WithoutRequests(log string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, `"msg":"request"`) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// Console collects what a program prints and tells when a pattern came.
+type Console struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	changed chan struct{}
+}
+
+// NewConsole is an empty console.
+func NewConsole() *Console { return &Console{changed: make(chan struct{}, 1)} }
+
+func (c *Console) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text.Write(b)
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+	return len(b), nil
+}
+
+func (c *Console) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.String()
+}
+
+// Await returns the first submatch of pattern once it was printed.
+func (c *Console) Await(t *testing.T, pattern string) string {
+	t.Helper()
+	want, late := regexp.MustCompile(pattern), time.After(20*time.Second)
+	for {
+		if m := want.FindStringSubmatch(c.String()); m != nil {
+			return m[1]
+		}
+		select {
+		case <-c.changed:
+		case <-late:
+			t.Fatalf("%s was not printed; this was:\n%s", pattern, c)
+		}
+	}
+}

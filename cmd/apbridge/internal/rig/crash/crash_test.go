@@ -1,0 +1,141 @@
+package crash
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+)
+
+// wholeCrash is the variable that has every scene die at every point; without it
+// only a few deaths are tried.
+const wholeCrash = "APBRIDGE_TEST_CRASH"
+
+// TestA5_Crash kills the bridge at every point of every scene, starts it again and
+// checks that what was promised holds. Every point there is must have been died at.
+func TestA5_Crash(t *testing.T) {
+	if os.Getenv(wholeCrash) == "" {
+		t.Skip(wholeCrash + " is not set: it takes minutes")
+	}
+	if end, ok := t.Deadline(); ok && os.Getenv(storetest.Everywhere) == "postgres" && time.Until(end) < crashTime {
+		t.Fatalf("about 1,000 deaths do not fit in %v: give -timeout 40m, and -parallel 4, as most of it is waiting", time.Until(end).Round(time.Second))
+	}
+	var mu sync.Mutex
+	deaths := map[string]int{}
+	t.Run("at", func(t *testing.T) {
+		for _, s := range append(scenes(), choreScenes()...) {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				order, times := s.rehearse(t)
+				for _, name := range order {
+					for _, n := range hits(times[name]) {
+						t.Run(name+"#"+strconv.Itoa(n), func(t *testing.T) {
+							t.Parallel()
+							if s.die(t, name+"#"+strconv.Itoa(n)) {
+								mu.Lock()
+								deaths[name]++
+								mu.Unlock()
+							}
+						})
+					}
+				}
+			})
+		}
+	})
+	database := "sqlite"
+	if os.Getenv(storetest.Everywhere) == "postgres" {
+		database = "postgres"
+	}
+	total := 0
+	for _, name := range slices.Sorted(maps.Keys(allPoints(t, database))) {
+		if deaths[name] == 0 {
+			t.Errorf("no scene died at %q", name)
+		}
+		total += deaths[name]
+	}
+	t.Logf("%d deaths at %d points", total, len(deaths))
+}
+
+// crashTime is what the whole may need over PostgreSQL, where every death has a schema
+// of its own, on a small machine.
+const crashTime = 20 * time.Minute
+
+// TestA5_CrashAtOnce is a few of these deaths.
+func TestA5_CrashAtOnce(t *testing.T) {
+	t.Parallel()
+	storetest.File(t) // the others take the same code
+	all := scenes()
+	for scene, points := range map[int][]string{
+		0: {"after commit of Store.CreateRun#1", "agent asked#2", "before commit of Store.AppendRun#3"},
+		3: {"step written#1", "before commit of Store.HandOut#2"},
+	} {
+		for _, p := range points {
+			t.Run(all[scene].name+"/"+p, func(t *testing.T) {
+				t.Parallel()
+				if !all[scene].die(t, p) {
+					t.Error("the point was not reached")
+				}
+			})
+		}
+	}
+}
+
+// hits are the times a point is tried at: the first few and the last.
+func hits(times int) []int {
+	list := []int{1}
+	for n := 2; n <= min(times, 4); n++ {
+		list = append(list, n)
+	}
+	if times > 4 {
+		list = append(list, times)
+	}
+	return list
+}
+
+// rehearse plays a scene without a death, and notes the points.
+func (s scene) rehearse(t *testing.T) (order []string, times map[string]int) {
+	t.Helper()
+	peer := s.peer()
+	d := rig.NewKillable(t, storetest.DSN(t), peer, "", s.environ...)
+	d.Trace, d.Spared = filepath.Join(t.TempDir(), "points"), s.spared
+	s.play(t, d, peer)
+	checkRecord(t, d.Dsn, s.deletes)
+	return points(t, d.Trace)
+}
+
+// die plays a scene with a death, and tells whether the point was reached.
+func (s scene) die(t *testing.T, point string) bool {
+	t.Helper()
+	peer := s.peer()
+	d := rig.NewKillable(t, storetest.DSN(t), peer, point, s.environ...)
+	d.Spared = s.spared
+	s.play(t, d, peer)
+	checkRecord(t, d.Dsn, s.deletes)
+	return d.Died
+}
+
+// points are how often each point was reached, in the order they were first.
+func points(t *testing.T, trace string) (order []string, times map[string]int) {
+	t.Helper()
+	raw, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	times = map[string]int{}
+	for line := range strings.Lines(string(raw)) {
+		name := strings.TrimSpace(line)
+		if times[name] == 0 {
+			order = append(order, name)
+		}
+		times[name]++
+	}
+	return order, times
+}

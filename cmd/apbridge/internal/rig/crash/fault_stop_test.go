@@ -1,0 +1,76 @@
+package crash
+
+import (
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+)
+
+// TestA7_SecondSignalStopsAtOnce: a process that drains under a long grace is gone
+// at a second signal, and what it was at is for the next one, as after kill -9.
+func TestA7_SecondSignalStopsAtOnce(t *testing.T) {
+	t.Parallel()
+	for kind, code := range map[adaptertest.Kind]any{adaptertest.Plain: nil, adaptertest.JS: "outcome_unknown"} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			agent := adaptertest.NewStepAgent(kind)
+			g := rig.NewGate(agent, rig.StepPosts, 2)
+			d := rig.NewKillable(t, storetest.DSN(t), g, "", "APBRIDGE_SHUTDOWN_GRACE=1h")
+			d.Sure("POST", "/threads", `{"thread_id":"`+strings.TrimPrefix(rig.CrashThread, "/threads/")+`"}`).OK()
+			run := rig.CrashThread + "/runs/" + d.Sure("POST", rig.CrashThread+"/runs", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK().Text("run_id")
+			g.Await(t)
+			stopTwice(d)
+			rig.Eventually(t, "the agent is done with what it was asked for", func() bool { return agent.Work() == 2 })
+			joined := d.Get(run + "/join")
+			if joined.At("__error__.error") != code {
+				t.Errorf("the run ended with %s", joined.Body)
+			}
+			if next := d.Sure("POST", rig.CrashThread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK(); next.At("__error__") != nil {
+				t.Errorf("the next run: %s", next.Body)
+			}
+			steps := map[any]int{nil: 6, "outcome_unknown": 5}[code]
+			if c := agent.Counts(); c.Creates != 2 || c.Steps != steps {
+				t.Errorf("%d tasks and %d steps, want 2 and %d", c.Creates, c.Steps, steps)
+			}
+		})
+	}
+}
+
+// stopTwice signals the process until it is gone, not before it drains.
+func stopTwice(d *rig.Killable) {
+	d.T.Helper()
+	l := d.Serving()
+	signal(d, l)
+	rig.Eventually(d.T, "the process drains", func() bool {
+		a, err := d.Send(l.URL+"/threads", "POST", `{}`)
+		return err == nil && a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != ""
+	})
+	again, late := time.NewTicker(250*time.Millisecond), time.After(rig.CrashPatience) // the first of these may belong to the first signal
+	defer again.Stop()
+	for gone := false; !gone; {
+		select {
+		case <-l.Gone:
+			gone = true
+		case <-again.C:
+			signal(d, l)
+		case <-late:
+			d.T.Fatal("the process is still there")
+		}
+	}
+	if code := l.Cmd.ProcessState.ExitCode(); code != 1 {
+		d.T.Errorf("exit code %d, want 1", code)
+	}
+	d.Mu.Lock()
+	defer d.Mu.Unlock()
+	d.Now = nil
+	d.Lapse()
+}
+
+// signal sends SIGTERM; it fails where the process is over by now.
+func signal(d *rig.Killable, l *rig.Life) { _ = l.Cmd.Process.Signal(syscall.SIGTERM) }

@@ -1,0 +1,138 @@
+package crash
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/mapping/failpoint"
+)
+
+// elsewhere are points that one bridge does not come by, with the reason. Each
+// kind of database has its own.
+var elsewhere = map[string]map[string]string{
+	"sqlite": {
+		"postgres.beat": "PostgreSQL only", "postgres.leave": "PostgreSQL only",
+		"postgres.arrive": "PostgreSQL only", "Store.HandedOut": "there are no other processes to be told",
+		"Store.RequestStop": "no other process has the run", "Store.TakeBack": leaves,
+		"sqlite.beat": "written only after a write was refused", "Store.Logged": unknown,
+		"Store.FreeLeftUpdates": unfreed,
+	},
+	"postgres": {
+		"sqlite.arrive": "SQLite only", "sqlite.beat": "SQLite only", "Store.RequestStop": "no other process has the run",
+		"Store.TakeBack": leaves, "Store.Logged": unknown, "Store.FreeLeftUpdates": unfreed,
+	},
+}
+
+const leaves = "needs a client that leaves in the moment between a hand-out's being noted and its being written"
+
+const unknown = "asked only where it is not known whether a commit took place"
+
+const unfreed = "done only where a hold of a thread could not be freed, or it is not known whether it took place"
+
+// allPoints are the fail points there are: two for each operation of the store
+// that commits, found in its source, and those that package failpoint names.
+func allPoints(t *testing.T, database string) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for _, name := range storeOperations(t) {
+		if elsewhere[database][name] == "" {
+			all[string(failpoint.Before(name))], all[string(failpoint.After(name))] = true, true
+		}
+	}
+	for _, name := range namedPoints(t) {
+		all[name] = true
+	}
+	return all
+}
+
+// sources parses the files of a package, without its tests.
+func sources(t *testing.T, dir string) (files []*ast.File) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if strings.HasSuffix(e.Name(), ".go") && !strings.HasSuffix(e.Name(), "_test.go") {
+			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, e.Name()), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// storeOperations are the functions of package store that write.
+func storeOperations(t *testing.T) (names []string) {
+	for _, f := range sources(t, filepath.Join(rig.Root(t), "proxy/store")) {
+		for _, decl := range f.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil && !writes[fn.Name.Name] && commits(fn) {
+				recv := fn.Recv.List[0].Type
+				if star, ok := recv.(*ast.StarExpr); ok {
+					recv = star.X
+				}
+				names = append(names, recv.(*ast.Ident).Name+"."+fn.Name.Name)
+			}
+		}
+	}
+	if len(names) < 30 {
+		t.Fatalf("only %d operations of the store were found; is the search right?", len(names))
+	}
+	return names
+}
+
+// writes are the ways into a transaction.
+var writes = map[string]bool{"write": true, "writeRelaxed": true}
+
+// commits tells whether a function runs an operation: x.write(ctx, …).
+func commits(fn *ast.FuncDecl) (found bool) {
+	ast.Inspect(fn, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) < 2 {
+			return true
+		}
+		sel, ok := call.Fun.(*ast.SelectorExpr)
+		first, named := call.Args[0].(*ast.Ident)
+		found = found || ok && writes[sel.Sel.Name] && named && first.Name == "ctx"
+		return true
+	})
+	return found
+}
+
+func namedPoints(t *testing.T) (names []string) {
+	for _, f := range sources(t, filepath.Join(rig.Root(t), "mapping/failpoint")) {
+		ast.Inspect(f, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if typ, is := ident(spec, ok); is && typ == "Point" {
+				name, _ := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+				names = append(names, name)
+			}
+			return true
+		})
+	}
+	if len(names) < 9 {
+		t.Fatalf("only %d named points were found; is the search right?", len(names))
+	}
+	return names
+}
+
+func ident(spec *ast.ValueSpec, ok bool) (string, bool) {
+	if !ok || spec.Type == nil || len(spec.Values) != 1 {
+		return "", false
+	}
+	id, ok := spec.Type.(*ast.Ident)
+	if !ok {
+		return "", false
+	}
+	_, literal := spec.Values[0].(*ast.BasicLit)
+	return id.Name, literal
+}

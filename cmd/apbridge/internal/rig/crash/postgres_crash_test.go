@@ -1,0 +1,92 @@
+package crash
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+)
+
+// TestC9_ServerCrashesUnderLoad: the server of a bridge crashes twice while clients make threads and have runs done,
+// losing what no commit had waited for. Whatever was acknowledged is there, each run ends once, and no thread stays busy.
+func TestC9_ServerCrashesUnderLoad(t *testing.T) {
+	t.Parallel()
+	cluster := storetest.Private(t, "commit_delay=2000", "commit_siblings=1") // so that commits wait in company
+	cfg := rig.ConfigFor(t, rig.AgentsAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL))
+	cfg.Database, cfg.Synchronous = cluster.URL(), "full"
+	b := rig.StartBridge(t, cfg)
+	var acknowledged runsMade
+	var clients sync.WaitGroup
+	stop := make(chan struct{})
+	for range 8 {
+		clients.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					acknowledged.add(b)
+				}
+			}
+		})
+	}
+	for range 2 {
+		acknowledged.await(t, 40)
+		cluster.Crash()
+		cluster.Start()
+	}
+	acknowledged.await(t, 40)
+	close(stop)
+	clients.Wait()
+	for _, run := range acknowledged.runs {
+		b.Get(run + "/join").OK()
+		if got := b.Get(run).OK().Text("status"); got != "success" && got != "error" {
+			t.Errorf("run %s is %s", run, got)
+		}
+		b.Get(run[:len("/threads/")+36]).OK()
+	}
+	rig.Eventually(t, "no thread is busy", func() bool {
+		return len(b.Post("/threads/search", `{"status":"busy"}`).OK().List("")) == 0
+	})
+	b.Get("/readyz").OK()
+}
+
+// runsMade are the paths of runs whose making was acknowledged. Safe for concurrent use.
+type runsMade struct {
+	mu   sync.Mutex
+	runs []string
+	seen int
+}
+
+// add makes a thread and a run on it, if the bridge lets it.
+func (m *runsMade) add(b *rig.Bridge) {
+	th := b.Post("/threads", `{}`)
+	if th.Status != http.StatusOK {
+		return
+	}
+	at := "/threads/" + th.Text("thread_id")
+	run := b.Post(at+"/runs", `{"assistant_id":"agent",`+rig.SaysHi+`}`)
+	if run.Status != http.StatusOK {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.runs = append(m.runs, at+"/runs/"+run.Text("run_id"))
+}
+
+// await returns when so many more runs were made.
+func (m *runsMade) await(t *testing.T, more int) {
+	t.Helper()
+	rig.Eventually(t, "further runs", func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		enough := len(m.runs) >= m.seen+more
+		if enough {
+			m.seen = len(m.runs)
+		}
+		return enough
+	})
+}

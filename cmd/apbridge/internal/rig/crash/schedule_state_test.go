@@ -1,0 +1,120 @@
+package crash
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// momentary is the messages of a state, with the checkpoint they stand at.
+type momentary struct {
+	Values     struct{ Messages []rig.Utterance }
+	Checkpoint struct {
+		ID string `json:"checkpoint_id"`
+	}
+	Parent *struct {
+		ID string `json:"checkpoint_id"`
+	} `json:"parent_checkpoint"`
+}
+
+func (s *schedule) tell(r *rapid.T, path string, into any) {
+	if err := json.Unmarshal(s.ask(r, fine, "GET", rig.CrashThread+path, "").Body, into); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// compare reads the messages of the thread: what each run and each update left, in
+// one piece, nothing twice, and all of what succeeded.
+func (s *schedule) compare(r *rapid.T) {
+	var now momentary
+	s.tell(r, "/state", &now)
+	left := s.sort(r, now.Values.Messages)
+	var updates []string
+	for _, m := range now.Values.Messages {
+		if strings.HasPrefix(m.Content, "update") {
+			updates = append(updates, m.Content)
+		}
+	}
+	if s.forked { // what was done elsewhere is not there
+		return
+	}
+	if !s.rolledBack() && !slices.Equal(updates, s.said) {
+		r.Fatalf("updates %q, of which there are %q", s.said, updates)
+	}
+	for _, k := range s.runs {
+		outputs, ok := left[k.words]
+		lost := !k.gone && k.status == "success" && (!ok || !s.shares && len(outputs) != 3)
+		if lost || ok && k.gone && !k.deleted && !s.shares {
+			r.Fatalf("%s is %s (gone: %t) and left %q", k.words, k.status, k.gone, outputs)
+		}
+	}
+}
+
+// sort finds out who left which messages; where runs go on beside each other that
+// cannot be momentary, but how much there is.
+func (s *schedule) sort(r *rapid.T, messages []rig.Utterance) map[string][]string {
+	left, at, count := map[string][]string{}, "", map[string]int{}
+	for _, m := range messages {
+		switch {
+		case m.Type == "human" && left[m.Content] != nil:
+			r.Fatalf("%q stands twice in %v", m.Content, messages)
+		case m.Type == "human":
+			at = m.Content
+			left[at] = []string{}
+		default:
+			left[at] = append(left[at], m.Content)
+			count[m.Content]++
+		}
+	}
+	for words, outputs := range left {
+		if !s.shares && !slices.Equal(outputs, []string{"one", "two", "three"}[:min(len(outputs), 3)]) {
+			r.Fatalf("%q left %q in %v", words, outputs, messages)
+		}
+	}
+	if count["one"] < count["two"] || count["two"] < count["three"] || count["one"] > len(left) {
+		r.Fatalf("%v of %d runs and updates: %v", count, len(left), messages)
+	}
+	return left
+}
+
+// checkHistory reads every checkpoint: each is in order itself, is the same however
+// it is asked for, and goes on from the one before it.
+func (s *schedule) checkHistory(r *rapid.T) {
+	var all []momentary
+	s.tell(r, "/history?limit=1000", &all)
+	at := map[string]momentary{}
+	for _, c := range all {
+		at[c.Checkpoint.ID] = c
+	}
+	for _, c := range all {
+		s.sort(r, c.Values.Messages)
+		var alone momentary
+		s.tell(r, "/state/"+c.Checkpoint.ID, &alone)
+		if diff := cmp.Diff(c, alone); diff != "" {
+			r.Fatalf("checkpoint (-in the history +alone):\n%s", diff)
+		}
+		if c.Parent == nil || s.shares {
+			continue
+		}
+		before, now := at[c.Parent.ID].Values.Messages, c.Values.Messages
+		if len(before) > len(now) || !slices.Equal(before, now[:len(before)]) {
+			r.Fatalf("checkpoint %s does not go on from %s:\n%v\n%v", c.Checkpoint.ID, c.Parent.ID, before, now)
+		}
+	}
+}
+
+func (s *schedule) rolledBack() bool {
+	return slices.ContainsFunc(s.runs, func(k *knownRun) bool { return k.gone })
+}
+
+// checkWork: the agent made one task for a run at the most, and did no step twice.
+func (s *schedule) checkWork(r *rapid.T) {
+	creates, steps := s.work()
+	if most := len(s.runs) + len(s.tasks); creates > most || steps > 3*creates {
+		r.Fatalf("%d tasks and %d steps for %d runs", creates, steps, most)
+	}
+}

@@ -1,0 +1,392 @@
+package crash
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// scheduleChecks is the variable that says how many schedules are tried.
+const scheduleChecks = "APBRIDGE_TEST_SCHEDULES"
+
+// TestSchedules has random clients, an agent with whims and restarts at any moment
+// keep what is promised: one active run on a thread, one end of each run, a log that
+// only grows, nothing run twice, and a state that is what the runs did.
+func TestSchedules(t *testing.T) {
+	// Without the variable the few schedules are the same each time: what a test run
+	// finds is then about the change under test. With it they are new ones, unless
+	// -rapid.seed says which.
+	settings := map[string]string{"rapid.checks": os.Getenv(scheduleChecks), "rapid.nofailfile": "true", "rapid.steps": "24", "rapid.shrinktime": "60s"}
+	if settings["rapid.checks"] == "" {
+		settings["rapid.checks"], settings["rapid.seed"] = "12", "1"
+	}
+	for name, value := range settings {
+		if err := flag.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		s := newSchedule(t, r)
+		defer s.leave()
+		r.Repeat(map[string]func(*rapid.T){
+			"": s.look, "run": s.run, "fork": s.fork, "run again": s.again, "cancel": s.cancel, "delete": s.remove, "read": s.read,
+			"update": s.update, "task": s.task, "step": s.step, "whim": s.whim, "restart": s.restart, "settle": s.settle,
+		})
+		s.settle(r)
+	})
+}
+
+// schedule is a bridge, and the model of what its clients know.
+type schedule struct {
+	t      *testing.T
+	b      *rig.Bridge
+	agent  *whimsical
+	shares bool              // the agent lets runs run beside each other
+	work   func() (int, int) // tasks or runs that the agent made, and steps it did
+	forked bool              // a run began elsewhere than where the last one ended
+	runs   []*knownRun
+	posted int      // requests for runs, of which each has words of its own
+	said   []string // messages of state updates, in their order
+	tasks  []*knownTask
+}
+
+type knownRun struct {
+	id, words, body, key string
+	status               string      // last seen
+	frames               []rig.Frame // last read
+	ended                bool        // frames is all of it
+	gone                 bool        // it is not there any more
+	deleted              bool        // by its client; what stands on it stays
+	mayGo                bool        // another one asked for its being rolled back
+}
+
+type knownTask struct {
+	at    string
+	steps []string // ids, as handed out
+	over  bool
+}
+
+func newSchedule(t *testing.T, r *rapid.T) *schedule {
+	s := &schedule{t: t, shares: rapid.Bool().Draw(r, "shares")}
+	kind := rapid.SampledFrom([]adaptertest.Kind{adaptertest.Python, adaptertest.JS, adaptertest.Plain, "graph"}).Draw(r, "kind")
+	modes := []func(*config.Agent){rig.Free, rig.Whole, rig.Lockstep}
+	if kind == "graph" {
+		agent := rig.NewMemoryGraph()
+		s.agent, s.work = newWhimsical(agent), func() (int, int) { return agent.Work(), 0 }
+		modes = modes[:2]
+	} else {
+		agent := adaptertest.NewStepAgent(kind)
+		s.agent, s.work = newWhimsical(agent), func() (int, int) { c := agent.Counts(); return c.Creates, c.Steps }
+	}
+	s.b = rig.InFront(t, s.agent, rapid.SampledFrom(modes).Draw(r, "mode"), func(a *config.Agent) {
+		a.StepTimeout, a.Concurrency, a.AllowConcurrent = 400*time.Millisecond, 4, s.shares
+	})
+	s.b.Post("/threads", `{"thread_id":"`+rig.CrashThread[9:]+`"}`).OK()
+	return s
+}
+
+func (s *schedule) leave() {
+	s.agent.recover()
+	s.b.End()
+}
+
+// ask sends a request; a status that is none of these fails.
+func (s *schedule) ask(r *rapid.T, statuses []int, method, path, body string, headers ...string) rig.Answer {
+	a, err := s.b.Try(s.t.Context(), method, path, body, headers...)
+	if err != nil {
+		r.Fatalf("%s %s: %v", method, path, err)
+	}
+	if !slices.Contains(statuses, a.Status) {
+		r.Fatalf("%s %s %s: %d %.500s", method, path, body, a.Status, a.Body)
+	}
+	return a
+}
+
+var (
+	fine   = []int{200}
+	orBusy = []int{200, 409}
+)
+
+func (s *schedule) run(r *rapid.T) { s.order(r, "", orBusy) }
+
+// fork begins a run at any checkpoint there is.
+func (s *schedule) fork(r *rapid.T) {
+	list := s.ask(r, fine, "GET", rig.CrashThread+"/history?limit=1000", "").List("")
+	if len(list) == 0 {
+		r.Skip("there is no checkpoint")
+	}
+	at := list[rapid.IntRange(0, len(list)-1).Draw(r, "at")]
+	allowed := orBusy
+	if slices.ContainsFunc(s.runs, func(k *knownRun) bool { return k.mayGo && !k.gone }) {
+		allowed = []int{200, 404, 409} // it may just have gone
+	}
+	s.order(r, `"checkpoint_id":"`+rig.Dig(at, "checkpoint.checkpoint_id").(string)+`",`, allowed)
+}
+
+// order asks for a run that begins where the thread is, or elsewhere.
+func (s *schedule) order(r *rapid.T, where string, allowed []int) {
+	strategies := []string{"reject", "enqueue", "enqueue", "interrupt", "rollback", "concurrent"}
+	if !s.shares || where != "" { // what runs beside others begins where the thread is
+		strategies = strategies[:5]
+	}
+	strategy := rapid.SampledFrom(strategies).Draw(r, "strategy")
+	s.posted++
+	k := &knownRun{words: fmt.Sprintf("run %d", s.posted)}
+	k.body = `{"assistant_id":"agent",` + where + `"multitask_strategy":"` + strategy + `","stream_mode":["updates","values"],"input":{"messages":[{"role":"user","content":"` + k.words + `"}]}}`
+	var headers []string
+	if rapid.Bool().Draw(r, "key") {
+		k.key = k.words
+		headers = []string{"Idempotency-Key", k.key}
+	}
+	a := s.ask(r, allowed, "POST", rig.CrashThread+"/runs", k.body, headers...)
+	if a.Status == http.StatusConflict && strategy != "reject" {
+		r.Fatalf("%s was refused: %s", strategy, a.Body)
+	}
+	if a.Status == http.StatusOK {
+		k.id, s.forked = a.Text("run_id"), s.forked || where != ""
+		s.add(k, strategy)
+	}
+}
+
+func (s *schedule) add(k *knownRun, strategy string) {
+	for _, old := range s.runs {
+		old.mayGo = old.mayGo || strategy == "rollback" && !final(old.status)
+	}
+	s.runs = append(s.runs, k)
+}
+
+// again sends a request with a key once more: it names the same run.
+func (s *schedule) again(r *rapid.T) {
+	if k := s.pick(r, func(k *knownRun) bool { return k.key != "" && !k.gone && !k.mayGo }); k != nil {
+		if id := s.ask(r, fine, "POST", rig.CrashThread+"/runs", k.body, "Idempotency-Key", k.key).Text("run_id"); id != k.id {
+			r.Fatalf("%s was %s and is %s", k.key, k.id, id)
+		}
+	}
+}
+
+func (s *schedule) pick(r *rapid.T, of func(*knownRun) bool) *knownRun {
+	var list []*knownRun
+	for _, k := range s.runs {
+		if of(k) {
+			list = append(list, k)
+		}
+	}
+	if len(list) == 0 {
+		r.Skip("there is none")
+	}
+	return list[rapid.IntRange(0, len(list)-1).Draw(r, "which")]
+}
+
+func there(k *knownRun) bool { return !k.gone }
+
+func (s *schedule) cancel(r *rapid.T) {
+	k := s.pick(r, there)
+	a := s.ask(r, []int{200, 202, 204, 404, 409}, "POST", rig.CrashThread+"/runs/"+k.id+"/cancel?wait=true", "")
+	s.see(r, k)
+	if a.Status == http.StatusNotFound && !k.gone {
+		r.Fatalf("cancel: %s", a.Body)
+	}
+	if a.Status < 300 && !k.gone && !final(k.status) { // it may have ended before
+		r.Fatalf("the cancelled run is %s", k.status)
+	}
+}
+
+func (s *schedule) remove(r *rapid.T) {
+	k := s.pick(r, there)
+	a := s.ask(r, []int{200, 204, 404, 409}, "DELETE", rig.CrashThread+"/runs/"+k.id, "")
+	if a.Status < 300 {
+		k.gone, k.deleted = true, true
+	}
+	s.see(r, k)
+}
+
+func final(status string) bool {
+	return status == "success" || status == "error" || status == "timeout" || status == "interrupted"
+}
+
+// see looks at a run: it is there, and its status has only gone on.
+func (s *schedule) see(r *rapid.T, k *knownRun) {
+	a := s.ask(r, []int{200, 404}, "GET", rig.CrashThread+"/runs/"+k.id, "")
+	if a.Status == http.StatusNotFound {
+		if !k.gone && !k.mayGo {
+			r.Fatalf("%s (%s) is not there any more", k.words, k.id)
+		}
+		k.gone = true
+		return
+	}
+	if k.gone {
+		r.Fatalf("%s is there again: %s", k.words, a.Body)
+	}
+	order := []string{"", "pending", "running"}
+	now := a.Text("status")
+	if final(k.status) && now != k.status || slices.Index(order, now) >= 0 && slices.Index(order, now) < slices.Index(order, k.status) {
+		r.Fatalf("%s was %s and is %s", k.words, k.status, now)
+	}
+	k.status = now
+}
+
+// look is done after everything: no thread has two runs at work, unless they asked
+// for that.
+func (s *schedule) look(r *rapid.T) {
+	alone := 0
+	for _, run := range s.ask(r, fine, "GET", rig.CrashThread+"/runs?status=running", "").List("") {
+		if !s.shares || rig.Dig(run, "multitask_strategy") != "concurrent" {
+			alone++
+		}
+	}
+	if alone > 1 {
+		r.Fatalf("%d runs are running on one thread", alone)
+	}
+}
+
+// read reads a run from its start, up to somewhere, and from there.
+func (s *schedule) read(r *rapid.T) {
+	k := s.pick(r, there)
+	s.see(r, k)
+	if k.gone || k.mayGo || !final(k.status) { // one that is removed meanwhile breaks its readers off
+		return
+	}
+	s.replay(r, k)
+	if len(k.frames) == 0 {
+		return
+	}
+	cut := rapid.IntRange(0, len(k.frames)-1).Draw(r, "cut")
+	_, rest := s.stream(r, k, k.frames[cut].ID)
+	if diff := cmp.Diff(k.frames[cut+1:], rest, cmp.AllowUnexported(rig.Frame{})); diff != "" && len(k.frames[cut+1:])+len(rest) > 0 {
+		r.Fatalf("resumed after %s (-what comes after +what came):\n%s", k.frames[cut].ID, diff)
+	}
+}
+
+// stream reads what comes after an id. A stream may break, and then starts again
+// from there, but not for ever.
+func (s *schedule) stream(r *rapid.T, k *knownRun, after string) (rig.Answer, []rig.Frame) {
+	for try := 1; ; try++ {
+		res, frames, err := s.b.TryStream("GET", rig.CrashThread+"/runs/"+k.id+"/stream", "", 0, "Last-Event-ID", after)
+		if err == nil {
+			return res, frames
+		}
+		if try == 5 {
+			r.Fatalf("%s: the stream after %s broke %d times, at last after %d frames: %v", k.words, after, try, len(frames), err)
+		}
+	}
+}
+
+// replay reads all of an ended run, which must be what was read of it before.
+func (s *schedule) replay(r *rapid.T, k *knownRun) {
+	res, all := s.stream(r, k, "-1")
+	if res.Status == http.StatusNotFound && k.mayGo {
+		k.gone = true
+		return
+	}
+	if k.ended {
+		if diff := cmp.Diff(k.frames, all, cmp.AllowUnexported(rig.Frame{})); diff != "" {
+			r.Fatalf("%s was read as, and is now (-was +is):\n%s", k.words, diff)
+		}
+	}
+	for i := 1; i < len(all); i++ {
+		if !before(all[i-1].ID, all[i].ID) {
+			r.Fatalf("frame %s comes after frame %s", all[i].ID, all[i-1].ID)
+		}
+	}
+	k.frames, k.ended = all, true
+}
+
+// before compares two event ids, SEQ.K.
+func before(a, b string) bool {
+	var as, ak, bs, bk int64
+	_, _ = fmt.Sscanf(a, "%d.%d", &as, &ak)
+	_, _ = fmt.Sscanf(b, "%d.%d", &bs, &bk)
+	return as < bs || as == bs && ak < bk
+}
+
+func (s *schedule) update(r *rapid.T) {
+	words := fmt.Sprintf("update %d", len(s.said)+1)
+	a := s.ask(r, orBusy, "POST", rig.CrashThread+"/state", `{"values":{"messages":[{"role":"user","content":"`+words+`"}]}}`)
+	if a.Status == http.StatusOK {
+		s.said = append(s.said, words)
+	}
+}
+
+func (s *schedule) task(r *rapid.T) {
+	id := s.ask(r, fine, "POST", "/ap/v1/agent/tasks", `{"input":"hi"}`).Text("task_id")
+	s.tasks = append(s.tasks, &knownTask{at: "/ap/v1/agent/tasks/" + id})
+}
+
+// step fetches a step: the next one, or the last one again.
+func (s *schedule) step(r *rapid.T) {
+	if len(s.tasks) == 0 {
+		r.Skip("there is no task")
+	}
+	k := s.tasks[rapid.IntRange(0, len(s.tasks)-1).Draw(r, "task")]
+	a := s.ask(r, fine, "POST", k.at+"/steps", "")
+	id, last := a.Text("step_id"), a.At("is_last") == true
+	switch {
+	case k.over && (id != k.steps[len(k.steps)-1] || !last):
+		r.Fatalf("after the last step %q came %s", k.steps, a.Body)
+	case !k.over && slices.Contains(k.steps, id):
+		r.Fatalf("handed out twice, after %q: %s", k.steps, a.Body)
+	case !k.over:
+		k.steps, k.over = append(k.steps, id), last
+	}
+	var listed []string
+	for _, st := range s.ask(r, fine, "GET", k.at+"/steps", "").List("steps") {
+		listed = append(listed, rig.Dig(st, "step_id").(string))
+	}
+	if n := len(k.steps); len(listed) < n || !slices.Equal(listed[:n], k.steps) {
+		r.Fatalf("handed out %q of %q", k.steps, listed)
+	}
+}
+
+func (s *schedule) whim(r *rapid.T) {
+	s.agent.expect(rapid.SliceOfN(rapid.SampledFrom([]whim{well, well, unheard, unsaid, garbage, broken, silent, thinking}), 1, 4).Draw(r, "whims")...)
+}
+
+// restart takes the process away, or has it go.
+func (s *schedule) restart(r *rapid.T) {
+	if rapid.Bool().Draw(r, "killed") {
+		s.b.Kill()
+	} else {
+		s.b.End()
+	}
+	s.b = s.b.Again()
+}
+
+// settle lets everything come to its end, and compares the state with what the
+// runs did.
+func (s *schedule) settle(r *rapid.T) {
+	s.agent.recover()
+	for late := time.Now().Add(adaptertest.Patience); ; {
+		active := s.ask(r, fine, "GET", rig.CrashThread+"/runs?limit=1000&status=running", "").List("")
+		active = append(active, s.ask(r, fine, "GET", rig.CrashThread+"/runs?limit=1000&status=pending", "").List("")...)
+		if len(active) == 0 {
+			break
+		}
+		if time.Now().After(late) {
+			r.Fatalf("still active: %v", active)
+		}
+		for _, a := range active {
+			s.ask(r, []int{200, 404}, "GET", rig.CrashThread+"/runs/"+rig.Dig(a, "run_id").(string)+"/join", "")
+		}
+	}
+	for _, k := range s.runs {
+		if s.see(r, k); !k.gone {
+			s.replay(r, k)
+		}
+	}
+	if status := s.ask(r, fine, "GET", rig.CrashThread, "").Text("status"); status == "busy" {
+		r.Fatal("the thread is busy, and nothing runs")
+	}
+	s.compare(r)
+	s.checkHistory(r)
+	s.checkWork(r)
+}

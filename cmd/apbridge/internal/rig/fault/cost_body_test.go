@@ -1,0 +1,140 @@
+package fault
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+)
+
+// drainingAgent is a step agent that takes any body without looking at it, so that a
+// test measures the bridge alone.
+func drainingAgent() http.Handler {
+	m := http.NewServeMux()
+	for route, text := range map[string]string{
+		"POST /ap/v1/agent/tasks":               `{"task_id":"t","input":"","artifacts":[]}`,
+		"POST /ap/v1/agent/tasks/{id}/steps":    `{"task_id":"t","step_id":"s","name":"","status":"completed","output":"done","additional_output":{},"artifacts":[],"is_last":true}`,
+		"GET /ap/v1/agent/tasks/{id}/artifacts": `{"artifacts":[],"pagination":{"total_items":0,"total_pages":0,"current_page":1,"page_size":10}}`,
+	} {
+		m.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, text)
+		})
+	}
+	return m
+}
+
+func manyKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(`,"k` + strconv.Itoa(i) + `":0`)
+	}
+	return `{` + b.String()[1:] + `}`
+}
+
+func manyMessages(n int) string {
+	return `{"messages":[` + strings.Repeat(`,{"role":"user","content":"x"}`, n)[1:] + `]}`
+}
+
+// TestE15CostOfOneBody: what a body costs grows with its length alone, however many keys
+// or messages it has, all the way: read, checked, begun, folded, told and answered. It is
+// told by what is allocated, which is the same on any machine, and by what lives.
+func TestE15CostOfOneBody(t *testing.T) {
+	storetest.File(t) // what the client of PostgreSQL allocates is not in these bounds
+	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
+	durable := func(agent http.Handler, dialect string) *rig.Bridge {
+		cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, agent).URL, func(a *config.Agent) { a.Dialect = dialect })})
+		cfg.Synchronous = "full" // as users run it
+		return rig.StartBridge(t, cfg)
+	}
+	steps, graphs := durable(drainingAgent(), "taskstep"), durable(graph, "threadrun")
+	state := func(b *rig.Bridge) string { return b.Thread() + "/state" }
+	for _, c := range []struct {
+		name, before, after string
+		fill                func(n int) string
+		n                   int
+		to                  *rig.Bridge
+		path                func() string
+		allocated, live     float64 // most, as multiples of the body
+	}{
+		{"keys, step agent", `{"agent_id":"agent","input":`, `}`, manyKeys, 100_000, steps, func() string { return "/runs/wait" }, 30, 12},
+		{"keys, graph", `{"agent_id":"agent","input":`, `}`, manyKeys, 100_000, graphs, func() string { return "/runs/wait" }, 45, 16},
+		{"messages, step agent", `{"agent_id":"agent","input":`, `}`, manyMessages, 5_000, steps, func() string { return "/runs/wait" }, 60, 26},
+		{"messages, graph", `{"agent_id":"agent","input":`, `}`, manyMessages, 5_000, graphs, func() string { return "/runs/wait" }, 60, 26},
+		{"keys of a state", `{"values":`, `}`, manyKeys, 5_000, steps, func() string { return state(steps) }, 80, 40},
+		{"keys of a value", `{"values":{"k":`, `}}`, manyKeys, 100_000, steps, func() string { return state(steps) }, 30, 12},
+		{"messages of a state", `{"values":`, `}`, manyMessages, 5_000, steps, func() string { return state(steps) }, 60, 26},
+		{"keys of a task", `{"input":"hi","additional_input":`, `}`, manyKeys, 100_000, steps, func() string { return "/ap/v1/agent/tasks" }, 30, 12},
+		{"keys of an item", `{"namespace":["a"],"key":"k","value":`, `}`, manyKeys, 100_000, steps, func() string { return "/store/items" }, 30, 12},
+		{"keys of metadata", `{"metadata":`, `}`, manyKeys, 100_000, steps, func() string { return "/threads" }, 40, 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			small, _ := costOf(t, c.to, c.path(), c.before+c.fill(c.n)+c.after)
+			large, size := costOf(t, c.to, c.path(), c.before+c.fill(2*c.n)+c.after)
+			t.Logf("%.1f MB: allocates %.0f times that, %.0f times live, in %v; half of it %v", size/1e6, large.Allocated/size, large.Live/size, large.Took, small.Took)
+			if large.Allocated > c.allocated*size || large.Live > c.live*size {
+				t.Errorf("allocates %.1f times its length (at most %.0f), %.1f times live (%.0f)", large.Allocated/size, c.allocated, large.Live/size, c.live)
+			}
+			if grown := large.Allocated / small.Allocated; grown > 3 { // tables double
+				t.Errorf("twice the body allocates %.1f times as much", grown)
+			}
+		})
+	}
+}
+
+func costOf(t *testing.T, b *rig.Bridge, path, body string) (rig.Cost, float64) {
+	t.Helper()
+	method := http.MethodPost
+	if path == "/store/items" {
+		method = http.MethodPut
+	}
+	return rig.Measure(func() {
+		req, err := http.NewRequestWithContext(t.Context(), method, b.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		res, err := rig.PlainClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode/100 != 2 {
+			t.Fatalf("%s answered %d, %v", path, res.StatusCode, err)
+		}
+	}), float64(len(body))
+}
+
+// TestE15LengthsThatAreOnlyAnnounced: nothing is held for a body that calls itself an upload
+// where none is taken, however long it says it is.
+func TestE15LengthsThatAreOnlyAnnounced(t *testing.T) {
+	b := rig.InFrontOf(t, "http://127.0.0.1:9")
+	for _, kind := range []string{"multipart/form-data; boundary=x", "application/json"} {
+		for _, path := range []string{"/threads", "/ap/v1/agent/tasks"} {
+			got := rig.Measure(func() {
+				conn, err := net.Dial("tcp", strings.TrimPrefix(b.URL, "http://"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n{", path, kind, 1<<29)
+				if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, " 41") {
+					t.Errorf("%s of %s is answered %q, %v", path, kind, line, err)
+				}
+			})
+			if got.Allocated > 32<<20 {
+				t.Errorf("%s of %s allocates %.0f bytes", path, kind, got.Allocated)
+			}
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package fault
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+)
+
+// TestD1_FullDisk: on a disk with room for 400 pages nothing is accepted that could not be kept, what runs fails
+// with the reason, reading works, and all goes on when there is room again.
+func TestD1_FullDisk(t *testing.T) {
+	t.Parallel()
+	storetest.File(t)
+	long := strings.Repeat("long ", 20_000)
+	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"` + long + `"`, Last: true}}}
+	g := rig.NewGate(agent, rig.StepPosts, 1)
+	cfg := rig.ConfigFor(t, nil)
+	cfg.Limits.Database = 400 * 4096
+	cfg.Agents = rig.AgentsAt(adaptertest.Serve(t, g).URL)
+	b := rig.StartBridge(t, cfg)
+	at := b.Thread()
+	run := b.Begin(at, "")
+	g.Await(t)
+	item := func(n int) string {
+		return fmt.Sprintf(`{"namespace":["n"],"key":"%d","value":{"text":"%s"}}`, n, long)
+	}
+	kept := 0
+	for ; kept < 100; kept++ {
+		if a := b.Do("PUT", "/store/items", item(kept)); a.Status != http.StatusNoContent {
+			a.Is(http.StatusInsufficientStorage)
+			if a.Text("code") != "storage_full" || !rig.Says(a.Text("message"), "limits.database") {
+				t.Errorf("refused with %s", a.Body)
+			}
+			break
+		}
+	}
+	if kept < 3 || kept == 100 {
+		t.Fatalf("%d items were kept", kept)
+	}
+	b.Post("/ap/v1/agent/tasks", `{"input":"`+long+`"}`).Is(http.StatusInsufficientStorage)
+	g.Open() // the run's step is too long for what is left
+	for i := range kept {
+		b.Get(fmt.Sprintf("/store/items?namespace=n&key=%d", i)).OK()
+	}
+	b.Get(run + "/join").OK() // its end is short
+	if got := b.Get(run).OK(); got.At("status") != "error" || !strings.Contains(string(got.Body), "storage_full") {
+		t.Errorf("the run: %s", got.Body)
+	}
+	b.Expect(at, "status", "error")
+	for i := range kept {
+		b.Do("DELETE", "/store/items", fmt.Sprintf(`{"namespace":["n"],"key":"%d"}`, i)).OK()
+	}
+	if next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK(); next.At("__error__") != nil {
+		t.Errorf("with room again: %s", next.Body)
+	}
+	b.End()
+	b.Cfg.Limits.Database = 0
+	b = b.Again() // it looks for damage first
+	b.Expect(at, "status", "idle")
+	if n := len(b.Get(at + "/runs").OK().List("")); n != 2 {
+		t.Errorf("%d runs", n)
+	}
+}

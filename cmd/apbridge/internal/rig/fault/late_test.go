@@ -1,0 +1,124 @@
+package fault
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
+	"github.com/google/go-cmp/cmp"
+)
+
+// tardy stands before an agent and has the nth request for work done and answered
+// only when it is told to, whether or not who asked is there still.
+type tardy struct {
+	*rig.Gate
+	left chan struct{} // closed when who asked has left
+	done chan struct{} // closed when the answer is given
+}
+
+func newTardy(agent http.Handler, watches func(*http.Request) bool, nth int) *tardy {
+	return &tardy{Gate: rig.NewGate(agent, watches, nth), left: make(chan struct{}), done: make(chan struct{})}
+}
+
+func (a *tardy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.Mu.Lock()
+	if a.Watches(r) {
+		a.Seen++
+	}
+	held := a.Watches(r) && a.Seen == a.Nth
+	a.Mu.Unlock()
+	if held {
+		left := rig.Gone(r)
+		r = r.WithContext(context.WithoutCancel(r.Context()))
+		close(a.Reached)
+		<-left
+		close(a.left)
+		<-a.Passage
+		defer close(a.done)
+	}
+	a.Agent.ServeHTTP(w, r)
+}
+
+// TestA16_AnswerAfterTheTimeout: the agent does what it was asked for, and answers
+// 200, after the run has timed out. The run and its thread stay as they were, the
+// agent is not asked for it again, and the next run has nothing of it.
+//
+// Nobody can record that it was late: the connection is closed at the timeout, which
+// is how the agent learns that nobody waits, and what is written to it is lost.
+func TestA16_AnswerAfterTheTimeout(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]func(*config.Agent){
+		"step_timeout": func(a *config.Agent) { a.StepTimeout = 200 * time.Millisecond },
+		"run_timeout":  func(a *config.Agent) { a.RunTimeout = 400 * time.Millisecond },
+	} {
+		t.Run(name+"/step agent", func(t *testing.T) {
+			t.Parallel()
+			agent := adaptertest.NewStepAgent(adaptertest.Plain)
+			late := newTardy(agent, rig.StepPosts, 2)
+			b := rig.InFront(t, late, limit, func(a *config.Agent) { a.Dialect = "taskstep" })
+			at := checkLate(b, name, late)
+			if c := agent.Counts(); c.Creates != 1 || c.Steps != 2 || len(agent.Inputs()) != 2 {
+				t.Errorf("%d tasks, %d steps, asked for %d; want 1, 2, 2", c.Creates, c.Steps, len(agent.Inputs()))
+			}
+			next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK()
+			if diff := cmp.Diff([]any{"hi", "one", "more", "one", "two", "three"}, rig.Pluck(next.List("messages"), "content")); diff != "" {
+				t.Errorf("messages after the next run (-want +got):\n%s", diff)
+			}
+		})
+		t.Run(name+"/graph", func(t *testing.T) {
+			t.Parallel()
+			agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
+			late := newTardy(agent, rig.RunPosts, 1)
+			b := rig.InFront(t, late, limit, func(a *config.Agent) { a.Dialect = "threadrun" })
+			checkLate(b, name, late)
+			if agent.Work() != 1 || agent.Calls(rig.StartRoute) != 1 {
+				t.Errorf("%d runs, asked for %d", agent.Work(), agent.Calls(rig.StartRoute))
+			}
+		})
+	}
+}
+
+// checkLate starts a run, lets it time out and the agent answer, and compares what
+// is told of it before and after. It returns the thread.
+func checkLate(b *rig.Bridge, code string, late *tardy) (at string) {
+	b.T.Helper()
+	at = b.Thread()
+	run := b.Begin(at, `"stream_mode":["updates","values"],`)
+	late.Await(b.T)
+	if ended := b.Get(run + "/join").OK(); ended.At("__error__.error") != code {
+		b.T.Errorf("the run ended with %s", ended.Body)
+	}
+	await(b.T, "the agent sees that nobody waits", late.left)
+	before := told(b, at, run)
+	late.Open()
+	await(b.T, "the agent answers", late.done)
+	b.Get("/readyz").OK() // a write, after whatever the answer might have brought about
+	if diff := cmp.Diff(before, told(b, at, run), cmp.AllowUnexported(rig.Frame{})); diff != "" {
+		b.T.Errorf("what is told of the run (-before +after the late answer):\n%s", diff)
+	}
+	return at
+}
+
+// told is all that clients can learn of a run and its thread.
+func told(b *rig.Bridge, at, run string) []any {
+	b.T.Helper()
+	_, frames := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", "-1")
+	all := []any{frames}
+	for _, path := range []string{run, run + "/join", run + "/explain", at, at + "/state", at + "/history", at + "/runs"} {
+		all = append(all, string(b.Get(path).OK().Body))
+	}
+	return all
+}
+
+func await(t *testing.T, what string, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(adaptertest.Patience):
+		t.Fatalf("in vain waited for: %s", what)
+	}
+}

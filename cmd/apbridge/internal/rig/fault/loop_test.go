@@ -1,0 +1,74 @@
+package fault
+
+import (
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
+)
+
+// detour is an address that leads to wherever it is said to later.
+type detour struct {
+	to    atomic.Pointer[url.URL]
+	calls atomic.Int64
+}
+
+func (d *detour) lead(t *testing.T, to string) {
+	t.Helper()
+	u, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.to.Store(u)
+}
+
+func (d *detour) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d.calls.Add(1)
+	httputil.NewSingleHostReverseProxy(d.to.Load()).ServeHTTP(w, r)
+}
+
+// TestE24BridgeBeforeItself: a request that comes back to the bridge is refused, whether
+// straight or by way of another bridge, and the run says why; nothing goes round again.
+func TestE24BridgeBeforeItself(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range []string{"taskstep", "threadrun", "auto"} {
+		for _, bridges := range []int{1, 2} {
+			t.Run(dialect+", bridges "+string(rune('0'+bridges)), func(t *testing.T) {
+				t.Parallel()
+				back := &detour{}
+				speaks := func(a *config.Agent) { a.Dialect = dialect }
+				first := rig.InFront(t, back, speaks)
+				back.lead(t, first.URL)
+				if bridges == 2 {
+					second := rig.InFrontOf(t, first.URL, speaks)
+					back.lead(t, second.URL)
+				}
+				got := first.Post("/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`)
+				if dialect != "auto" && !rig.Says(string(got.Body), "come through this bridge before") {
+					t.Errorf("answered %d %s", got.Status, got.Body)
+				}
+				if n := back.calls.Load(); n > 20 {
+					t.Errorf("%d requests went round", n)
+				}
+			})
+		}
+	}
+}
+
+// TestE24LongWays: replicas do not know each other, so that a way that is too long is
+// refused, in the words of either dialect; a short one is served.
+func TestE24LongWays(t *testing.T) {
+	t.Parallel()
+	b := rig.InFrontOf(t, "http://127.0.0.1:9")
+	far := "apbridge;id=1, apbridge;id=2, apbridge;id=3, apbridge;id=4, apbridge;id=5, apbridge;id=6, apbridge;id=7, apbridge;id=8, apbridge;id=9"
+	for _, path := range []string{"/threads", "/ap/v1/agent/tasks"} {
+		if got := b.Do("POST", path, `{}`, "CDN-Loop", far).Is(422); !rig.Says(string(got.Body), "through 9 servers", "taken for a loop") {
+			t.Errorf("%s answered %s", path, got.Body)
+		}
+	}
+	b.Do("POST", "/threads", `{}`, "CDN-Loop", "apbridge;id=1, cdn.example").OK()
+}

@@ -1,0 +1,66 @@
+package fault
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
+)
+
+// crowd is an agent that holds its steps back at first, and tells how many it was
+// asked for at once.
+type crowd struct {
+	http.Handler
+	free      chan struct{}
+	now, peak atomic.Int64
+}
+
+func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/steps") {
+		n := c.now.Add(1)
+		defer c.now.Add(-1)
+		for p := c.peak.Load(); n > p && !c.peak.CompareAndSwap(p, n); p = c.peak.Load() {
+		}
+		<-c.free
+	}
+	c.Handler.ServeHTTP(w, r)
+}
+
+// TestA8_ManyRunsAcrossADeath: a process dies over a thousand runs, a few of them
+// running. The next one is ready at once, asks the agent for no more at a time than
+// it may, and every run is done once.
+func TestA8_ManyRunsAcrossADeath(t *testing.T) {
+	t.Parallel()
+	const runs, atOnce = 1000, 8
+	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"done"`, Last: true}}}
+	c := &crowd{Handler: agent, free: make(chan struct{})}
+	b := rig.InFront(t, c, func(a *config.Agent) { a.Concurrency = atOnce })
+	for range runs {
+		b.Post("/runs", `{"assistant_id":"agent","on_completion":"keep",`+rig.SaysHi+`}`).OK()
+	}
+	rig.Eventually(t, "as many runs as may are with the agent", func() bool { return c.now.Load() == atOnce })
+	b.Kill()
+	close(c.free)
+	rig.Eventually(t, "the agent is done with what it was asked for", func() bool { return c.now.Load() == 0 })
+	b = b.Again()
+	b.Get("/readyz").OK()
+	for free := 0; free < runs; { // as long as it takes, if only it goes on
+		before := free
+		rig.Eventually(t, fmt.Sprintf("more than %d threads are free", before), func() bool {
+			free, _ = strconv.Atoi(string(b.Post("/threads/count", `{"status":"idle"}`).OK().Body))
+			return free > before
+		})
+	}
+	if n := agent.Work(); n != runs {
+		t.Errorf("the agent did %d steps for %d runs", n, runs)
+	}
+	if n := c.peak.Load(); n > atOnce {
+		t.Errorf("it was asked for %d steps at once; %d is allowed", n, atOnce)
+	}
+}

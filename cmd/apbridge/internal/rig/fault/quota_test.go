@@ -1,0 +1,71 @@
+package fault
+
+import (
+	"encoding/json"
+	"fmt"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/config"
+)
+
+// TestE24Quotas: what makes more work than its length rig.Says is bounded by name, and
+// refused in the words of its dialect with a status that no client tries again by itself;
+// what is within is served.
+func TestE24Quotas(t *testing.T) {
+	t.Parallel()
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})
+	cfg.Limits.Files, cfg.Limits.Crons, cfg.Limits.Messages, cfg.Limits.Keys = 3, 2, 3, 3
+	cfg.Limits.States, cfg.Limits.Prune = 3, 3
+	b := rig.StartBridge(t, cfg)
+	files := func(n int) string {
+		var list []string
+		for i := range n {
+			list = append(list, fmt.Sprintf(`"/f%d.txt":"x"`, i))
+		}
+		return `{"files":{` + strings.Join(list, ",") + `}`
+	}
+	quoted := func(list ...string) string {
+		text, err := json.Marshal(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	item := func(namespace, key string) string {
+		return `{"namespace":` + namespace + `,"key":"` + key + `","value":{}}`
+	}
+	b.Post("/runs/wait", `{"assistant_id":"agent","input":`+files(3)+`,"input":"hi"}}`).OK()
+	b.Post(b.Thread()+"/state", `{"values":`+files(3)+`}}`).OK()
+	for range 2 {
+		b.Post("/runs/crons", `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"hi"}`).OK()
+	}
+	b.Do("PUT", "/store/items", item(quoted(strings.Split(strings.Repeat("a,", 31)+"a", ",")...), strings.Repeat("k", 1024))).OK()
+	for what, tt := range map[string]struct {
+		method, path, body string
+		status             int
+		says               string
+	}{
+		"files of an input":  {"POST", "/runs/wait", `{"assistant_id":"agent","input":` + files(4) + `}}`, 422, "limits.files"},
+		"files of a state":   {"POST", b.Thread() + "/state", `{"values":` + files(4) + `}}`, 422, "limits.files"},
+		"files of a history": {"POST", "/threads", `{"supersteps":[{"updates":[{"values":` + files(2) + `}}]},{"updates":[{"values":` + files(2) + `}}]}]}`, 422, "limits.files"},
+		"states of a thread": {"POST", "/threads", `{"supersteps":[{"updates":[` + strings.Repeat(`{"values":{}},`, 3) + `{"values":{}}]}]}`, 422, "limits.states"},
+		"threads of a prune": {"POST", "/threads/prune", `{"thread_ids":` + quoted(slices.Repeat([]string{"0190c9a2-0000-7000-8000-00000000dead"}, 4)...) + `}`, 422, "limits.prune"},
+		"messages, inputs":   {"POST", "/runs/wait", `{"assistant_id":"agent","input":{"messages":["","","",""]}}`, 422, "limits.messages"},
+		"messages":           {"POST", "/runs/wait", `{"agent_id":"agent","messages":` + manyMessages(4)[len(`{"messages":`):], 422, "limits.messages"},
+		"messages, states":   {"POST", b.Thread() + "/state", `{"values":{"messages":["","","",""]}}`, 422, "limits.messages"},
+		"messages, patches":  {"PATCH", b.Thread(), manyMessages(4), 422, "limits.messages"},
+		"keys of a state":    {"POST", b.Thread() + "/state", `{"values":` + manyKeys(4) + `}`, 422, "limits.keys"},
+		"crons":              {"POST", "/runs/crons", `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"hi"}`, 429, "limits.crons"},
+		"labels":             {"PUT", "/store/items", item(quoted(strings.Split(strings.Repeat("a,", 32)+"a", ",")...), "k"), 422, "33 labels"},
+		"a label's length":   {"PUT", "/store/items", item(quoted(strings.Repeat("a", 257)), "k"), 422, "257 bytes"},
+		"the length of keys": {"PUT", "/store/items", item(quoted("a"), strings.Repeat("k", 1025)), 422, "1025 bytes"},
+	} {
+		if got := b.Do(tt.method, tt.path, tt.body); got.Status != tt.status || !rig.Says(string(got.Body), tt.says) {
+			t.Errorf("%s: %d %.300s, want %d saying %q", what, got.Status, got.Body, tt.status, tt.says)
+		}
+	}
+}

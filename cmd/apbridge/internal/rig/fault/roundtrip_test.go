@@ -1,0 +1,47 @@
+package fault
+
+import (
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestF3_GraphThroughTwoBridges: a graph behind a bridge, whose tasks and steps are the
+// agent of a second bridge, says there what it says without them: the same texts from the
+// same nodes in the same order, once, and each whole update under additional_kwargs.
+func TestF3_GraphThroughTwoBridges(t *testing.T) {
+	t.Parallel()
+	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
+	near := rig.InFront(t, graph)
+	far := rig.InFrontOf(t, near.URL, func(a *config.Agent) { a.Dialect = "taskstep" })
+	_, straight := near.Stream("POST", "/runs/stream", `{"assistant_id":"agent","stream_mode":["updates"],`+rig.SaysHi+`}`, 0)
+	_, around := far.Stream("POST", "/runs/stream", `{"assistant_id":"agent","stream_mode":["updates"],`+rig.SaysHi+`}`, 0)
+	want, got := saidBy(straight, ""), saidBy(around, "messages.0.additional_kwargs.apbridge.")
+	if diff := cmp.Diff(want, got); diff != "" || len(want) != 3 {
+		t.Errorf("%d outputs; straight and around (-want +got):\n%s", len(want), diff)
+	}
+	if n := graph.Work(); n != 2 {
+		t.Errorf("the graph ran %d times for two runs", n)
+	}
+}
+
+// turned is what one node put out: its text, and the whole update, which stands under held.
+type turned struct{ Node, Text, Whole any }
+
+func saidBy(frames []rig.Frame, held string) (list []turned) {
+	for _, f := range frames {
+		for _, node := range []string{"plan", "think", "answer"} {
+			if text := f.At(node + ".messages.0.content"); text != nil {
+				whole := f.At(node)
+				if held != "" {
+					whole = f.At(node + "." + held + node)
+				}
+				list = append(list, turned{node, text, whole})
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,337 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/jackc/pgx/v5"
+)
+
+// CrashPatience bounds what a scene waits for, on a machine that does much else: a
+// process that died with a renewal of its lease under way is waited for until that
+// is over, and some seconds more.
+const CrashPatience = 3 * time.Minute
+
+// Killable is a bridge that dies at a point, and the ones that come after it over
+// the same database, at the same address. Safe for concurrent use.
+type Killable struct {
+	T       *testing.T
+	Dsn     string
+	agent   string
+	environ []string
+	Point   string // NAME#N; "" for none
+	Spared  int    // lives before the one that is to die
+	Trace   string // file that points are noted in, "" for none
+	Files   int    // that a process may have open; 0: as many as the system lets it
+	said    *Console
+
+	Mu    sync.Mutex
+	Now   *Life
+	lives int
+	Died  bool // at the point
+}
+
+// Life is one process.
+type Life struct {
+	Cmd  *exec.Cmd
+	Said *Console
+	Gone chan struct{} // closed when the process is over
+	doom bool          // it was started with the point
+	URL  string        // once it serves
+}
+
+// NewKillable is not started before it is asked. point is where its process dies, as NAME#N.
+func NewKillable(t *testing.T, dsn string, agent http.Handler, point string, environ ...string) *Killable {
+	t.Helper()
+	d := &Killable{T: t, Dsn: dsn, agent: adaptertest.Serve(t, agent).URL, environ: environ, Point: point, said: NewConsole()}
+	t.Cleanup(func() {
+		d.End()
+		if t.Failed() {
+			t.Logf("the bridges said:\n%s", WithoutRequests(d.said.String()))
+		}
+	})
+	return d
+}
+
+// begin starts a process. doom: it is to die at the point.
+func (d *Killable) begin(doom bool) *Life {
+	d.T.Helper()
+	binary := failing(d.T)
+	l := &Life{Gone: make(chan struct{}), doom: doom}
+	args := []string{binary, "serve", "--listen", "127.0.0.1:0", "--database", d.Dsn, "--agent", "agent=" + d.agent}
+	if d.Files > 0 {
+		args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, d.Files)}, args...)
+	}
+	l.Cmd = exec.Command(args[0], args[1:]...)
+	l.Cmd.Env = append(os.Environ(), "APBRIDGE_SYNCHRONOUS="+storetest.Synchronous(), "APBRIDGE_SHUTDOWN_GRACE=2s", "APBRIDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS=true",
+		"APBRIDGE_AGENTS__AGENT__STEP_TIMEOUT=2m", "APBRIDGE_AGENTS__AGENT__RUN_TIMEOUT=5m")
+	l.Cmd.Env = append(l.Cmd.Env, d.environ...)
+	if doom && d.Point != "" {
+		l.Cmd.Env = append(l.Cmd.Env, "FAILPOINT="+d.Point)
+	}
+	if doom && d.Trace != "" {
+		l.Cmd.Env = append(l.Cmd.Env, "FAILPOINT_TRACE="+d.Trace)
+	}
+	l.Said = NewConsole()
+	l.Cmd.Stderr = io.MultiWriter(l.Said, d.said)
+	if err := l.Cmd.Start(); err != nil {
+		d.T.Fatal(err)
+	}
+	go func() { _ = l.Cmd.Wait(); close(l.Gone) }()
+	return l
+}
+
+// Serving is a process that answers, the next one where the last is over.
+func (d *Killable) Serving() *Life {
+	d.Mu.Lock()
+	defer d.Mu.Unlock()
+	for {
+		if d.Now == nil {
+			d.Now = d.begin(d.lives == d.Spared)
+			d.lives++
+		}
+		if d.Now.URL != "" || d.await(d.Now) {
+			return d.Now
+		}
+		if !d.buried() {
+			d.T.Errorf("the bridge did not start:\n%s", WithoutRequests(d.Now.Said.String()))
+			d.T.FailNow()
+		}
+	}
+}
+
+// await tells whether the process came to serve.
+func (d *Killable) await(l *Life) bool {
+	late := time.After(CrashPatience)
+	for {
+		if m := servingAt.FindStringSubmatch(l.Said.String()); m != nil {
+			l.URL = m[1]
+			return true
+		}
+		select {
+		case <-l.Said.changed:
+		case <-l.Gone:
+			return false
+		case <-late:
+			return false
+		}
+	}
+}
+
+var servingAt = regexp.MustCompile(`"msg":"serving","url":"([^"]+)"`)
+
+// buried takes note of a process that is over; false: it did not die as it was
+// meant to. The lock is held.
+func (d *Killable) buried() bool {
+	l := d.Now
+	select {
+	case <-l.Gone:
+	case <-time.After(CrashPatience):
+		return false
+	}
+	status, _ := l.Cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if !l.doom || !status.Signaled() || status.Signal() != syscall.SIGKILL {
+		return false
+	}
+	d.Died, d.Now = true, nil
+	d.Lapse()
+	return true
+}
+
+// Lapse ends the lease of a process that is dead, which would else be waited for.
+func (d *Killable) Lapse() {
+	if !strings.HasPrefix(d.Dsn, "postgres") {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), CrashPatience)
+	defer stop()
+	conn, err := pgx.Connect(ctx, d.Dsn)
+	if err != nil {
+		d.T.Error(err)
+		return
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, "UPDATE processes SET until_us = 0"); err != nil && !strings.Contains(err.Error(), "does not exist") {
+		d.T.Error(err)
+	}
+}
+
+// over is called when a connection broke: it waits for the process that did it.
+func (d *Killable) over(l *Life) {
+	d.Mu.Lock()
+	defer d.Mu.Unlock()
+	if d.Now != l {
+		return // somebody else was here first
+	}
+	if !d.buried() {
+		d.T.Errorf("a connection broke, but not because the process died at %q:\n%s", d.Point, WithoutRequests(l.Said.String()))
+		d.T.FailNow()
+	}
+}
+
+// End stops what runs with SIGTERM, so that the record can be read. What dies at
+// the point meanwhile is dead too.
+func (d *Killable) End() {
+	d.Mu.Lock()
+	defer d.Mu.Unlock()
+	if d.Now == nil {
+		return
+	}
+	_ = d.Now.Cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-d.Now.Gone:
+	case <-time.After(CrashPatience):
+		_ = d.Now.Cmd.Process.Kill()
+		<-d.Now.Gone
+	}
+	status, _ := d.Now.Cmd.ProcessState.Sys().(syscall.WaitStatus)
+	d.Died = d.Died || status.Signaled() && d.Now.doom
+	if d.Died {
+		d.Lapse()
+	}
+	d.Now = nil
+}
+
+var longClient = &http.Client{Timeout: CrashPatience, Transport: &http.Transport{DisableKeepAlives: true}}
+
+// Try sends a request; false: the process died before it was answered.
+func (d *Killable) Try(method, path, body string, headers ...string) (Answer, bool) {
+	l := d.Serving()
+	a, err := d.Send(l.URL+path, method, body, headers...)
+	if err != nil {
+		d.over(l)
+	}
+	return a, err == nil
+}
+
+// Send makes one request of a process; no answer is an error.
+func (d *Killable) Send(url, method, body string, headers ...string) (Answer, error) {
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		return Answer{}, err
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header[http.CanonicalHeaderKey(headers[i])] = []string{headers[i+1]}
+	}
+	if strings.HasPrefix(req.Header.Get("Content-Type"), "multipart/") {
+		req.ContentLength = -1 // as who sends a file while reading it
+	}
+	res, err := longClient.Do(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer res.Body.Close()
+	a := Answer{T: d.T, Name: method + " " + url, Status: res.StatusCode, Header: res.Header}
+	a.Body, err = io.ReadAll(res.Body)
+	return a, err
+}
+
+// Sure sends a request until it is answered, again and again with the same
+// Idempotency-Key where one is given: what a careful client does.
+func (d *Killable) Sure(method, path, body string, headers ...string) Answer {
+	d.T.Helper()
+	for {
+		if a, ok := d.Try(method, path, body, headers...); ok {
+			return a
+		}
+	}
+}
+
+// Get is Sure for a path that has to be there.
+func (d *Killable) Get(path string) Answer { d.T.Helper(); return d.Sure("GET", path, "").OK() }
+
+// Keyed makes something once, however often it is asked for. The id it is given
+// must be the same whenever it is asked for again.
+func (d *Killable) Keyed(path, body, key string) Answer {
+	d.T.Helper()
+	return d.Sure("POST", path, body, "Idempotency-Key", key).OK()
+}
+
+// Either does what has no key: after a death it looks whether that was done, and
+// does it where it was not. It may be done or not, but not by halves.
+func (d *Killable) Either(done func() bool, method, path, body string) {
+	d.T.Helper()
+	for {
+		a, ok := d.Try(method, path, body)
+		if ok {
+			a.OK()
+			return
+		}
+		if done() {
+			return
+		}
+	}
+}
+
+// readers follow runs over all lives.
+type follower struct {
+	Frames []Frame
+	Done   chan struct{}
+}
+
+// Follow reads a run's stream to its end, resuming after the last frame that
+// came whenever it breaks.
+func (d *Killable) Follow(run string) *follower {
+	f := &follower{Done: make(chan struct{})}
+	go func() {
+		defer close(f.Done)
+		for !f.read(d, run) {
+		}
+	}()
+	return f
+}
+
+// read reads one stream; true: the run has ended and there is nothing more of it.
+func (f *follower) read(d *Killable, run string) bool {
+	last := "-1"
+	if n := len(f.Frames); n > 0 {
+		last = f.Frames[n-1].ID
+	}
+	l := d.Serving()
+	req, _ := http.NewRequest("GET", l.URL+run+"/stream", nil)
+	req.Header.Set("Last-Event-ID", last)
+	res, err := longClient.Do(req)
+	if err != nil {
+		d.over(l)
+		return false
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(res.Body)
+		d.T.Errorf("resuming %s after %s: %d %s", run, last, res.StatusCode, text)
+		return true
+	}
+	list, err := ReadFrames(res.Body, 0)
+	for _, fr := range list {
+		if fr.Event != "" || fr.Data != "" {
+			f.Frames = append(f.Frames, fr)
+		}
+	}
+	if err != nil {
+		d.over(l)
+		return false
+	}
+	if len(list) > 0 {
+		return false // look whether there is more after its end
+	}
+	a, ok := d.Try("GET", run, "")
+	return ok && a.Text("status") != "running" && a.Text("status") != "pending"
+}
+
+// CrashThread is a thread whose id is known before it is made.
+const CrashThread = "/threads/11111111-2222-4333-8444-555555555555"

@@ -1,0 +1,78 @@
+package matrix
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// oneTenant has two keys of one tenant: the second may use agent b alone.
+var oneTenant = strings.Replace(twoKeys, "tenant: other$ONLY", "tenant: acme, agents: [b]", 1) + "\n  b: {url: $A}"
+
+// shared are the routes that a tenant's keys share: its long-term store.
+func shared(m rig.Route) bool { return strings.Contains(m.Path, "/store/") }
+
+// TestKeysNeverMeetOtherAgents asks every route, by a key that may use agent b alone,
+// for what its own tenant has with agent a: it is not there. Then a key that may use
+// both asks the same, to show that the question was well put. The path names agent a
+// once and agent b once, since b is there.
+func TestKeysNeverMeetOtherAgents(t *testing.T) {
+	t.Parallel()
+	e := newEstate(t, oneTenant)
+	routes := inOrder(rig.Routes(t))
+	for _, agent := range []string{"a", "b"} {
+		b := e.naming(agent)
+		for _, m := range routes {
+			if !shared(m) {
+				b.asB(t, m)
+			}
+		}
+	}
+	e.outOfSight(t)
+	for _, m := range routes {
+		e.asA(t, m)
+	}
+}
+
+// naming is the estate as a caller sees it who uses b, and names this agent in paths.
+func (e *estate) naming(agent string) *estate {
+	ids := maps.Clone(e.ids)
+	ids["agent"], ids["agent_id"], ids["mine"] = agent, agent, "b"
+	return &estate{e.Bridge, ids}
+}
+
+// outOfSight: what is agent a's is as it was, and neither counted nor handed out by
+// names that a key of agent b happens to know.
+func (e *estate) outOfSight(t *testing.T) {
+	t.Helper()
+	thread := e.ids["thread_id"]
+	got := e.as(keyA, "GET", "/threads/"+thread+"/state", "").Want(t, 200, secretOfA)
+	if strings.Contains(got.String(), `"k":1`) {
+		t.Errorf("B changed A's state: %s", got.String())
+	}
+	e.as(keyA, "GET", "/ap/v1/agent/tasks/"+e.ids["task"]+"/artifacts/"+e.ids["artifact"], "").Want(t, 200, secretOfA)
+	ofA := `{"metadata":{"graph_id":"a"}}`
+	if n := e.as(keyB, "POST", "/threads/count", ofA).Want(t, 200).String(); strings.TrimSpace(n) != "0" {
+		t.Errorf("B counts %s threads of agent a", n)
+	}
+	e.as(keyB, "POST", "/threads", `{"thread_id":"`+thread+`","if_exists":"do_nothing"}`).Want(t, 409, "thread_exists")
+	e.as(keyB, "POST", "/threads", ofA).Want(t, 404, "agent_not_found")
+	e.as(keyB, "POST", "/threads/"+thread+"/runs", `{"assistant_id":"b","input":"x","if_not_exists":"create"}`).Want(t, 404, "thread_not_found")
+	e.repeated(t, "/runs", `{"assistant_id":"a","input":"x"}`, "run_id", 404)
+	e.repeated(t, "/threads", `{"metadata":{"k":1}}`, "thread_id", 422)
+	e.repeated(t, "/runs/crons", `{"assistant_id":"a","schedule":"0 0 1 1 *"}`, "cron_id", 404)
+	e.repeated(t, "/ap/v1/agent/tasks", `{"input":"x"}`, "task_id", 404)
+	e.repeated(t, "/ap/v2/topics", `{"name":"x"}`, "topic_id", 404)
+}
+
+// repeated: the Idempotency-Key of A's request does not give B what it made.
+func (e *estate) repeated(t *testing.T, path, body, id string, refused int) {
+	t.Helper()
+	made := e.as(keyA, "POST", path, body, "Idempotency-Key", "same").Member(id)
+	got := e.as(keyB, "POST", path, body, "Idempotency-Key", "same").Want(t, refused)
+	if made == "" || strings.Contains(got.String(), made) {
+		t.Errorf("an idempotency key of A's gave B %s %q: %s", id, made, got.String())
+	}
+}

@@ -1,0 +1,3 @@
+// Package matrix shows every kind of client before every kind of agent: conversations,
+// refusals, keys of the configuration, routes and keys of callers.
+package matrix

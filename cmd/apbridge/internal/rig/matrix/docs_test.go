@@ -1,0 +1,181 @@
+package matrix
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// spec is what the tests need of an OpenAPI document.
+type spec struct {
+	Paths map[string]map[string]struct {
+		OperationID string `json:"operationId"`
+		Parameters  []struct{ Name, In string }
+		Responses   map[string]struct {
+			Content map[string]struct{ Schema json.RawMessage }
+		}
+	}
+}
+
+var documentNames = []string{"threadrun", "taskstep", "topics"}
+
+func documentText(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(rig.Root(t), "cmd/apbridge/internal/bridge/openapi", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func specs(t *testing.T) map[string]spec {
+	t.Helper()
+	all := map[string]spec{}
+	for _, name := range documentNames {
+		var s spec
+		if err := json.Unmarshal(documentText(t, name), &s); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all[name] = s
+	}
+	return all
+}
+
+func TestDocumentsAndRoutesAgree(t *testing.T) {
+	t.Parallel()
+	all, served := specs(t), map[string]bool{}
+	r := rig.Configured(t, oneAgent, legacy())
+	for _, m := range rig.Routes(t) {
+		name, path := rig.Documented(m)
+		method := strings.ToLower(m.Method)
+		served[name+" "+method+" "+path] = true
+		if _, ok := all[name].Paths[path][method]; ok {
+			continue
+		}
+		// What is known and refused to everybody is described nowhere.
+		filled, _ := m.Fill(map[string]string{"thread_id": "t", "cron_id": "c", "assistant_id": "a", "run_id": "r"})
+		if got := r.Do(m.Method, filled, "{}"); got.Status != 404 || !strings.Contains(got.String(), mapping.CodeNotSupported) {
+			t.Errorf("%s %s is served and not described in %s.json", m.Method, m.Path, name)
+		}
+	}
+	ids := map[string]bool{}
+	for name, s := range all {
+		for path, operations := range s.Paths {
+			for method, o := range operations {
+				if !served[name+" "+method+" "+path] {
+					t.Errorf("%s %s is described in %s.json and not served", method, path, name)
+				}
+				if ids[name+o.OperationID] || o.OperationID == "" {
+					t.Errorf("%s %s of %s.json has no name of its own: %q", method, path, name, o.OperationID)
+				}
+				ids[name+o.OperationID] = true
+				for part := range strings.SplitSeq(path, "/") {
+					v := strings.Trim(part, "{}")
+					if v != part && !slices.ContainsFunc(o.Parameters, func(p struct{ Name, In string }) bool { return p.Name == v && p.In == "path" }) {
+						t.Errorf("%s %s of %s.json does not describe {%s}", method, path, name, v)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestAnswersAreAsDescribed asks every route once and holds the answer against
+// the document.
+func TestAnswersAreAsDescribed(t *testing.T) {
+	t.Parallel()
+	all := specs(t)
+	compiler := jsonschema.NewCompiler()
+	for _, name := range documentNames {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(documentText(t, name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiler.AddResource("https://bridge.test/"+name+".json", doc); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := newEstate(t, strings.Replace(twoKeys, "$ONLY", "", 1))
+	checked := 0
+	routes := rig.Routes(t)
+	slices.SortStableFunc(routes, func(a, b rig.Route) int { return weight(a) - weight(b) })
+	for _, m := range routes {
+		name, path := rig.Documented(m)
+		o, ok := all[name].Paths[path][strings.ToLower(m.Method)]
+		if !ok || weight(m) == 2 {
+			continue
+		}
+		target, a := e.fill(t, m)
+		got := e.put(keyA, m.Method, target, a)
+		if got.Status == http.StatusConflict || got.Status == http.StatusNotFound {
+			continue // TestE20 tells which may
+		}
+		checked++
+		status := strconv.Itoa(got.Status)
+		want, ok := o.Responses[status]
+		if !ok {
+			t.Errorf("%s %s: status %d is not described: %s", m.Method, m.Path, got.Status, got.String())
+			continue
+		}
+		kind, _, _ := strings.Cut(got.Header.Get("Content-Type"), ";")
+		if _, ok := want.Content[kind]; !ok && got.String() != "" && !strings.HasSuffix(m.Path, "{artifact}") {
+			t.Errorf("%s %s: %s is not described", m.Method, m.Path, kind)
+			continue
+		}
+		if kind != "application/json" || got.String() == "" {
+			continue
+		}
+		at := "https://bridge.test/" + name + ".json#/paths/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(path) +
+			"/" + strings.ToLower(m.Method) + "/responses/" + status + "/content/application~1json/schema"
+		schema, err := compiler.Compile(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := jsonschema.UnmarshalJSON(strings.NewReader(got.String()))
+		if err != nil {
+			t.Errorf("%s %s: %v", m.Method, m.Path, err)
+			continue
+		}
+		if err := schema.Validate(body); err != nil {
+			t.Errorf("%s %s: %v\n%s", m.Method, m.Path, err, got.String())
+		}
+	}
+	if checked < 70 {
+		t.Errorf("only %d answers were checked", checked)
+	}
+}
+
+func TestDocsPage(t *testing.T) {
+	t.Parallel()
+	r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)
+	page := r.Do("GET", "/docs", "").Want(t, 200, "<!doctype html>", "/openapi/threadrun.json", "/openapi/taskstep.json", "/openapi/topics.json", "config.recursion_limit")
+	if n := strings.Count(page.String(), "<tr "); n != len(mapping.LossTable()) {
+		t.Errorf("%d rows of the loss table, want %d", n, len(mapping.LossTable()))
+	}
+	if policy := page.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || !strings.Contains(policy, "style-src 'sha256-") {
+		t.Errorf("policy %q", policy)
+	}
+	for _, foreign := range []string{"http://", "https://", "<script", "<img", "<link", "onclick", "style="} {
+		if strings.Contains(page.String(), foreign) {
+			t.Errorf("the page holds %q", foreign)
+		}
+	}
+	for _, name := range documentNames {
+		at := "/openapi/" + name + ".json"
+		got := r.Do("GET", at, "").Want(t, 200, `"openapi": "3.1.0"`)
+		if kind := got.Header.Get("Content-Type"); kind != "application/json" {
+			t.Errorf("%s: %s", at, kind)
+		}
+		r.Do("POST", at, "{}").Want(t, 405)
+	}
+}

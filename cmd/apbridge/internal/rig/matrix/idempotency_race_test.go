@@ -1,0 +1,75 @@
+package matrix
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+)
+
+// atOnce sends a request to each bridge in turn, all at the same time, under one
+// key, and returns the ids that were made.
+func atOnce(t *testing.T, bridges []*rig.Bridge, path, body, id string) map[string]bool {
+	t.Helper()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	made := map[string]bool{}
+	for i := range 8 {
+		all.Go(func() {
+			a, err := bridges[i%len(bridges)].Try(t.Context(), "POST", path, body, "Idempotency-Key", "one for "+path)
+			if err != nil || a.Status/100 != 2 {
+				t.Errorf("answered %d: %.300s %v", a.Status, a.Body, err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			made[a.Text(id)] = true
+		})
+	}
+	all.Wait()
+	return made
+}
+
+// TestOneAnswerAtOnce: of the same answers at once one is given, and the others are
+// told of it, although the question is gone when they come to it. It takes several
+// rounds to come between every two steps of the others.
+func TestOneAnswerAtOnce(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, askingAgent(), rig.Lockstep)
+	for range 20 {
+		at := aQuestion(b)
+		if made := atOnce(t, []*rig.Bridge{b}, at+"/runs", `{"assistant_id":"agent","command":{"resume":"this"}}`, "run_id"); len(made) != 1 {
+			t.Fatalf("one key made %v", made)
+		}
+	}
+	for range 5 {
+		topic := aTopicThatAsks(b)
+		made := atOnce(t, []*rig.Bridge{b}, topic+"/interactions", `{"input":"y"}`, "interaction_id")
+		if tasks := b.Get(topic + "/tasks").OK().List("tasks"); len(made) != 1 || len(tasks) != 1 {
+			t.Fatalf("one key made %v, of %d tasks on %s", made, len(tasks), strings.TrimPrefix(topic, "/ap/v2/topics/"))
+		}
+	}
+}
+
+// The same over two processes, whose sessions of the task know nothing of each other.
+func TestOneAnswerAtOnceOverProcesses(t *testing.T) {
+	t.Parallel()
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, askingAgent()).URL, rig.Lockstep)})
+	cfg.Database = storetest.Schema(t)
+	one, two := rig.StartBridge(t, cfg), rig.StartBridge(t, cfg)
+	for range 20 {
+		topic := aTopicThatAsks(one)
+		made := atOnce(t, []*rig.Bridge{one, two}, topic+"/interactions", `{"input":"y"}`, "interaction_id")
+		if tasks := two.Get(topic + "/tasks").OK().List("tasks"); len(made) != 1 || len(tasks) != 1 {
+			t.Fatalf("one key made %v, of %d tasks", made, len(tasks))
+		}
+		at := aQuestion(two)
+		if made := atOnce(t, []*rig.Bridge{one, two}, at+"/runs", `{"assistant_id":"agent","command":{"resume":"this"}}`, "run_id"); len(made) != 1 {
+			t.Fatalf("one key made %v", made)
+		}
+	}
+}

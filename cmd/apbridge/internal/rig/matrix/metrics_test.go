@@ -1,0 +1,46 @@
+package matrix
+
+import (
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/config"
+)
+
+// TestMetricsCountTheQueue: what waits for a slot, for its thread or for its time is
+// in the queue, and what runs or has ended is not.
+func TestMetricsCountTheQueue(t *testing.T) {
+	t.Parallel()
+	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)
+	busy := adaptertest.Serve(t, g).URL
+	agents := map[string]config.Agent{
+		"agent": rig.AgentAt(busy, rig.Whole, func(a *config.Agent) { a.Concurrency = 1 }),
+		"other": rig.AgentAt(adaptertest.Serve(t, http.NotFoundHandler()).URL),
+	}
+	b := rig.StartBridge(t, rig.ConfigFor(t, agents))
+	queued := func(want string) {
+		t.Helper()
+		if got := b.Metric("apbridge_runs_queued"); !slices.Equal(got, []string{`{agent="agent"} ` + want, `{agent="other"} 0`}) {
+			t.Errorf("%v, want %s for agent", got, want)
+		}
+	}
+	queued("0")
+	at := b.Thread()
+	runs := []string{b.Begin(at, "")}
+	g.Await(t)
+	queued("0")
+	runs = append(runs, b.Begin(b.Thread(), ""), b.Begin(at, `"multitask_strategy":"enqueue",`))
+	queued("2")
+	later := b.Begin(b.Thread(), `"after_seconds":3600,`)
+	queued("3")
+	g.Open()
+	for _, run := range runs {
+		b.Get(run + "/join").OK()
+	}
+	queued("1")
+	b.Post(later+"/cancel?wait=1", "").OK()
+	queued("0")
+}

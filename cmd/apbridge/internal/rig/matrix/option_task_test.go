@@ -1,0 +1,233 @@
+package matrix
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// pullProofs are about how v1 clients pull steps.
+var pullProofs = map[string]func(*testing.T){
+	"agents.*.stepping.mode": func(t *testing.T) {
+		for mode, want := range map[string][2]int{"lockstep": {3, 1}, "free": {3, 3}, "run": {1, 3}} {
+			agent := adaptertest.NewStepAgent(adaptertest.Plain)
+			r := rig.Configured(t, "agents: {a: {url: $A, stepping: {mode: "+mode+"}}}", map[string]http.Handler{"a": agent})
+			task := r.Task(`{"input":"hi"}`)
+			r.Do("POST", task+"/steps", "").Want(t, 200)
+			rig.Eventually(t, mode+": the work behind one POST", func() bool { return agent.Work() >= want[1] })
+			after := agent.Work()
+			rest := r.Steps(task, 5)
+			if n := 1 + len(rest); mode != "run" && n != want[0] || after != want[1] {
+				t.Errorf("%s: %d steps, of them %d for the first POST; want %v: %+v", mode, n, after, want, rest)
+			}
+		}
+	},
+	"agents.*.stepping.idle": func(t *testing.T) {
+		agent := adaptertest.NewStepAgent(adaptertest.Plain)
+		r := rig.Configured(t, "agents: {a: {url: $A, stepping: {mode: lockstep, idle: 50ms}}}", map[string]http.Handler{"a": agent})
+		task := r.Task(`{"input":"hi"}`)
+		r.Do("POST", task+"/steps", "").Want(t, 200, `"is_last":false`)
+		thread := strings.TrimPrefix(task, "/ap/v1/agent/tasks/")
+		rig.Eventually(t, "the end of a run that nobody pulls", func() bool {
+			return strings.Contains(r.Do("GET", "/threads/"+thread+"/runs", "").String(), `"status":"interrupted"`)
+		})
+	},
+	"agents.*.stepping.default_answer": func(t *testing.T) {
+		agent := &adaptertest.StepAgent{Kind: adaptertest.AutoGPT, Script: []adaptertest.ScriptStep{
+			{Output: `"Which?"`, Additional: `{"use_tool":{"name":"ask_user","arguments":{"question":"Which?"}}}`}, {Output: `"thanks"`, Last: true},
+		}}
+		r := rig.Configured(t, "agents: {a: {url: $A, stepping: {default_answer: surprise me}}}", map[string]http.Handler{"a": agent})
+		r.Steps(r.Task(`{"input":"hi"}`), 3)
+		if in := agent.Inputs(); len(in) != 2 || !strings.Contains(in[1], "surprise me") {
+			t.Errorf("the agent was told %q", in)
+		}
+	},
+	"agents.*.stepping.follow_up": func(t *testing.T) {
+		for allowed, runs := range map[string]int{"true": 2, "false": 1} {
+			r := rig.Configured(t, "agents: {a: {url: $A, stepping: {mode: free, follow_up: "+allowed+"}}}", map[string]http.Handler{"a": adaptertest.NewStepAgent(adaptertest.Plain)})
+			task := r.Task(`{"input":"hi"}`)
+			r.Steps(task, 5)
+			r.Do("POST", task+"/steps", `{"input":"and something else"}`).Want(t, 200)
+			list := r.Do("GET", "/threads/"+strings.TrimPrefix(task, "/ap/v1/agent/tasks/")+"/runs", "").Want(t, 200)
+			if n := strings.Count(list.String(), `"run_id":"`); n < runs || runs == 1 && strings.Count(list.String(), `"created_at"`) != 1 {
+				t.Errorf("%s: %s", allowed, list.String())
+			}
+		}
+	},
+}
+
+// fileProofs are about files on their way between states and artifacts.
+var fileProofs = map[string]func(*testing.T){
+	"agents.*.artifacts.path": func(t *testing.T) {
+		for mode, texts := range map[string][]string{
+			"whole":  {`"file_name":"result.txt"`, `"relative_path":"out/result.txt"`},
+			"folder": {`"file_name":"result.txt"`, `"relative_path":"out/"`},
+		} {
+			r := rig.Configured(t, "agents: {a: {url: $A, artifacts: {path: "+mode+"}}}", map[string]http.Handler{"a": adaptertest.NewStepAgent(adaptertest.Plain)})
+			task := r.Task(`{"input":"hi"}`)
+			r.Steps(task, 5)
+			r.Do("GET", task+"/artifacts", "").Want(t, 200, texts...)
+		}
+	},
+	"agents.*.artifacts.style": func(t *testing.T) {
+		for style, text := range map[string]string{"object": `"/out/result.txt":{"content":"42"`, "string": `"/out/result.txt":"42"`} {
+			r := rig.Configured(t, "agents: {a: {url: $A, artifacts: {style: "+style+"}}}", map[string]http.Handler{"a": adaptertest.NewStepAgent(adaptertest.Plain)})
+			r.Wait("hi").Want(t, 200, text)
+		}
+	},
+	"agents.*.artifacts.exclude": func(t *testing.T) {
+		for exclude, n := range map[string]int{"[]": 1, "['out/*']": 0} {
+			for name, agent := range map[string]http.Handler{
+				"taskstep":  adaptertest.NewStepAgent(adaptertest.Plain),
+				"threadrun": filesAgent(),
+			} {
+				r := rig.Configured(t, "agents: {a: {url: $A, artifacts: {exclude: "+exclude+"}}}", map[string]http.Handler{"a": agent})
+				task := r.Task(`{"input":"hi"}`)
+				r.Steps(task, 9)
+				if got := strings.Count(r.Do("GET", task+"/artifacts", "").Want(t, 200).String(), `"artifact_id"`); got != n {
+					t.Errorf("%s, exclude %s: %d artifacts, want %d", name, exclude, got, n)
+				}
+			}
+		}
+	},
+	"agents.*.artifacts.max_inline": func(t *testing.T) {
+		for limit, text := range map[string]string{"2": `"content":"42"`, "1": `"artifact_id":"`} {
+			r := rig.Configured(t, "agents: {a: {url: $A, artifacts: {max_inline: "+limit+"}}}", map[string]http.Handler{"a": adaptertest.NewStepAgent(adaptertest.Plain)})
+			got := r.Wait("hi").Want(t, 200, text)
+			if limit == "1" && strings.Contains(got.String(), `"content":"42"`) {
+				t.Errorf("a file above the limit stands in the state: %s", got.String())
+			}
+		}
+	},
+}
+
+// filesAgent is a thread/run agent that writes out/result.txt.
+func filesAgent() http.Handler {
+	values := `{"messages":[],"files":{"/out/result.txt":{"content":"42"}}}`
+	return &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{{
+		Frames: []string{
+			`metadata {"run_id":"{{run}}","attempt":1}`,
+			`updates {"work":` + values + `}`,
+			`values ` + values,
+		},
+		State: fmt.Sprintf(`{"values":%s,"next":[],"tasks":[],"metadata":{"source":"loop","step":1},"created_at":"2026-11-21T05:04:19.726Z","checkpoint":{"thread_id":"{{thread}}","checkpoint_id":"{{checkpoint}}","checkpoint_ns":""},"parent_checkpoint":null}`, values),
+	}}}
+}
+
+// guardProofs are about who may call.
+var guardProofs = map[string]func(*testing.T){
+	"auth.keys[].id": func(t *testing.T) {
+		r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)
+		r.Do("GET", "/info", "", "X-Api-Key", keyA).Want(t, 200)
+		rig.Eventually(t, "the access log", func() bool {
+			for _, e := range r.Logs.FilterMessage("request").All() {
+				if e.ContextMap()["key"] == "alice" {
+					return true
+				}
+			}
+			return false
+		})
+	},
+	"auth.keys[].key": func(t *testing.T) {
+		r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)
+		r.Do("GET", "/info", "").Want(t, 401)
+		r.Do("GET", "/info", "", "X-Api-Key", "wrong").Want(t, 401)
+		r.Do("GET", "/info", "", "Authorization", "Bearer "+keyA).Want(t, 200)
+	},
+	"auth.keys[].queue":  rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
+	"auth.keys[].rights": rig.ProvenBy("proxy", "TestMetricsNeedTheirRight"),
+	"auth.keys[].tenant": rig.ProvenBy("cmd/apbridge", "TestE20_TenantsNeverMeet"),
+	"auth.keys[].agents": func(t *testing.T) {
+		r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", ", agents: [a, b]", 1)+"\n  b: {url: $A, passthrough: true}\n  c: {url: $A, passthrough: true}", legacy(), keyEnviron...)
+		r.Do("POST", "/runs/wait", `{"agent_id":"c","input":"hi"}`, "X-Api-Key", keyA).Want(t, 200, `"success"`)
+		r.Do("POST", "/runs/wait", `{"agent_id":"c","input":"hi"}`, "X-Api-Key", keyB).Want(t, 404, mapping.CodeAgentNotFound)
+		r.Do("GET", "/agents/b/upstream/ap/v1/agent/tasks", "", "X-Api-Key", keyB).Want(t, 200)
+		r.Do("GET", "/agents/c/upstream/ap/v1/agent/tasks", "", "X-Api-Key", keyB).Want(t, 404)
+		r.Do("GET", "/agents/c/ap/v1/agent/tasks", "", "X-Api-Key", keyB).Want(t, 404)
+	},
+	"cors.origins": func(t *testing.T) {
+		r := rig.Configured(t, "cors: {origins: ['http://page.example']}"+oneAgent, legacy())
+		got := r.Do("GET", "/ok", "", "Origin", "http://page.example").Want(t, 200)
+		if v := got.Header.Get("Access-Control-Allow-Origin"); v != "http://page.example" {
+			t.Errorf("the page may not read: %q", v)
+		}
+		r.Do("GET", "/ok", "", "Origin", "http://other.example").Want(t, 403)
+	},
+}
+
+const (
+	keyA = "alice-0123456789abcdef"
+	keyB = "bob---0123456789abcdef"
+	// two tenants; agents come below it, and may be continued
+	twoKeys = `
+default_agent: a
+auth:
+  keys:
+    - {id: alice, key: 'env:KEY_A', tenant: acme}
+    - {id: bob, key: 'env:KEY_B', tenant: other$ONLY}
+agents:
+  a: {url: $A}`
+)
+
+var keyEnviron = []string{"KEY_A=" + keyA, "KEY_B=" + keyB}
+
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	script := func() *adaptertest.StepAgent {
+		return &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
+			{Output: `"one"`}, {Output: `"two"`, Fault: adaptertest.HTML500}, {Output: `"three"`, Last: true},
+		}}
+	}
+	for _, tt := range []struct {
+		name, config, header, status string
+		tasks                        int
+	}{
+		{"not asked for", "", "", "error", 1},
+		{"by configuration", "retries: 1, ", "", "success", 2},
+		{"by request", "", "1", "success", 2},
+		{"the request says no", "retries: 1, ", "0", "error", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			agent := script()
+			r := rig.Configured(t, "agents: {a: {"+tt.config+"url: $A}}", map[string]http.Handler{"a": agent})
+			var headers []string
+			if tt.header != "" {
+				headers = []string{"X-Apbridge-Retries", tt.header}
+			}
+			got := r.Wait("hi", headers...).Want(t, 200, `"status":"`+tt.status+`"`)
+			if n := len(agent.Creates()); n != tt.tasks {
+				t.Errorf("%d tasks were made, want %d", n, tt.tasks)
+			}
+			if tt.status == "success" {
+				got.Want(t, 200, `"run_attempt":2`)
+				if n := strings.Count(got.Member("values"), `"ai"`); n != 3 {
+					t.Errorf("%d ai messages, want those of the good attempt: %s", n, got.String())
+				}
+			}
+		})
+	}
+	t.Run("a thread/run agent", func(t *testing.T) {
+		t.Parallel()
+		// The second run on a thread would succeed: each attempt has its own.
+		agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.FailPlay(), adaptertest.ChatPlay()}}
+		r := rig.Configured(t, "agents: {a: {retries: 2, url: $A}}", map[string]http.Handler{"a": agent})
+		r.Do("POST", "/runs/wait", `{"assistant_id":"a","input":{"messages":[{"type":"human","content":"hi"}]}}`).Want(t, 200, "__error__", "on purpose")
+		if n := agent.Work(); n != 3 {
+			t.Errorf("%d upstream runs, want 3", n)
+		}
+	})
+	t.Run("the stream has one beginning", func(t *testing.T) {
+		t.Parallel()
+		r := rig.Configured(t, "agents: {a: {retries: 1, url: $A}}", map[string]http.Handler{"a": script()})
+		got := r.Do("POST", "/runs/stream", `{"assistant_id":"a","input":"hi","stream_mode":["updates"]}`).Want(t, 200)
+		if n := strings.Count(got.String(), "event: metadata"); n != 1 || strings.Contains(got.String(), "event: error") || strings.Count(got.String(), "event: updates") != 4 {
+			t.Errorf("the stream:\n%s", got.String())
+		}
+	})
+}

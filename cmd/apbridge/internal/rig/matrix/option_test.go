@@ -1,0 +1,58 @@
+package matrix
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
+)
+
+// Every key of the configuration is honoured: there is a proof for each, and a key
+// without one fails the test.
+func TestEveryOptionIsHonoured(t *testing.T) {
+	t.Parallel()
+	proofs := map[string]func(*testing.T){}
+	for _, group := range []map[string]func(*testing.T){serverProofs, agentProofs, pullProofs, fileProofs, guardProofs} {
+		maps.Copy(proofs, group)
+	}
+	keys := optionKeys("", reflect.TypeFor[config.Config]())
+	if len(keys) < 50 {
+		t.Fatalf("only %d keys were found", len(keys))
+	}
+	for _, key := range keys {
+		proof := proofs[key]
+		delete(proofs, key)
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			if proof == nil {
+				t.Fatal("nothing shows that this key changes anything")
+			}
+			proof(t)
+		})
+	}
+	for key := range proofs {
+		t.Errorf("%s is no key", key)
+	}
+}
+
+// optionKeys are the leaves of a configuration: agents.*.url, auth.keys[].id.
+func optionKeys(at string, typ reflect.Type) (keys []string) {
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		key := strings.TrimPrefix(at+"."+f.Tag.Get("yaml"), ".")
+		switch {
+		case f.Type.Kind() == reflect.Struct:
+			keys = append(keys, optionKeys(key, f.Type)...)
+		case f.Type.Kind() == reflect.Map && f.Type.Elem().Kind() == reflect.Struct:
+			keys = append(keys, optionKeys(key+".*", f.Type.Elem())...)
+		case f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct:
+			keys = append(keys, optionKeys(key+"[]", f.Type.Elem())...)
+		default:
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}

@@ -1,0 +1,263 @@
+package matrix
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// secretOfA stands in everything that belongs to tenant A.
+const secretOfA = "belongs-to-alice"
+
+// estate is what tenant A has, by the names of the routes' variables.
+type estate struct {
+	*rig.Bridge
+	ids map[string]string
+}
+
+func (e *estate) as(key, method, path, body string, headers ...string) rig.Answer {
+	e.T.Helper()
+	return e.Do(method, path, body, append([]string{"X-Api-Key", key}, headers...)...)
+}
+
+// put asks a question.
+func (e *estate) put(key, method, path string, a ask) rig.Answer {
+	e.T.Helper()
+	if !a.endless {
+		return e.as(key, method, path, a.body, a.headers...)
+	}
+	req, err := http.NewRequestWithContext(e.T.Context(), method, e.URL+path, nil)
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	req.Header.Set("X-Api-Key", key)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	res.Body.Close()
+	return rig.Answer{Status: res.StatusCode, Header: res.Header}
+}
+
+// newEstate is under a configuration in which A's key may use agent a.
+func newEstate(t *testing.T, yaml string) *estate {
+	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
+		{Output: `"` + secretOfA + ` one"`, Files: [][2]string{{secretOfA + ".txt", secretOfA}}}, {Output: `"two"`, Last: true},
+	}}
+	r := rig.Configured(t, yaml, map[string]http.Handler{"a": agent}, keyEnviron...)
+	e := &estate{r, map[string]string{"agent": "a", "agent_id": "a", "namespace": "x", "mine": "a"}}
+	v1 := "/ap/v1/agent/tasks"
+	e.ids["task"] = e.as(keyA, "POST", v1, `{"input":"`+secretOfA+`"}`).Want(t, 200).Member("task_id")
+	for range 2 {
+		e.ids["step"] = e.as(keyA, "POST", v1+"/"+e.ids["task"]+"/steps", "").Want(t, 200).Member("step_id")
+	}
+	arts := e.as(keyA, "GET", v1+"/"+e.ids["task"]+"/artifacts", "").Want(t, 200, secretOfA)
+	e.ids["artifact"] = rig.TextBetween(arts.String(), `"artifact_id":"`, `"`)
+	e.ids["thread_id"], e.ids["topic"] = e.ids["task"], e.ids["task"]
+	e.ids["run_id"] = rig.TextBetween(e.as(keyA, "GET", "/threads/"+e.ids["task"]+"/runs", "").Want(t, 200).String(), `"run_id":"`, `"`)
+	e.ids["checkpoint_id"] = rig.TextBetween(e.as(keyA, "GET", "/threads/"+e.ids["task"]+"/state", "").Want(t, 200, secretOfA).String(), `"checkpoint_id":"`, `"`)
+	e.ids["interaction"] = rig.TextBetween(e.as(keyA, "GET", "/ap/v2/topics/"+e.ids["topic"]+"/interactions", "").Want(t, 200).String(), `"interaction_id":"`, `"`)
+	cron := `{"assistant_id":"a","schedule":"0 0 1 1 *","input":"` + secretOfA + `"}`
+	e.ids["cron_id"] = e.as(keyA, "POST", "/runs/crons", cron).Want(t, 200).Member("cron_id")
+	e.ids["assistant_id"] = e.as(keyA, "POST", "/assistants", `{"graph_id":"a","name":"`+secretOfA+`"}`).Want(t, 200).Member("assistant_id")
+	e.as(keyA, "PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"v":"`+secretOfA+`"}}`).Want(t, 204)
+	for name, id := range e.ids {
+		if id == "" {
+			t.Fatalf("tenant A has no %s", name)
+		}
+	}
+	return e
+}
+
+// ask is how a route is asked for something of tenant A's.
+type ask struct {
+	query, body string
+	headers     []string
+	// own: the request names nothing that is A's, or what it names would become
+	// the caller's own: it succeeds and shows nothing.
+	own bool
+	// endless: the answer goes on until the client leaves, which it does at once.
+	endless bool
+}
+
+// asks are the routes that need more than their path. Ids stand in braces, and {mine} is
+// an agent that the caller may use.
+var asks = map[string]ask{
+	"POST /runs":                                 {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
+	"POST /runs/wait":                            {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
+	"POST /runs/stream":                          {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
+	"POST /runs/batch":                           {body: `[{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}]`},
+	"POST /runs/cancel":                          {body: `{"thread_id":"{thread_id}","run_ids":["{run_id}"]}`},
+	"POST /runs/search":                          {body: `{"thread_id":"{thread_id}"}`},
+	"POST /threads":                              {body: `{"thread_id":"{thread_id}","if_exists":"do_nothing"}`, own: true},
+	"POST /threads/search":                       {body: `{"ids":["{thread_id}"]}`, own: true},
+	"POST /threads/count":                        {body: `{"metadata":{"graph_id":"a"}}`, own: true},
+	"POST /threads/prune":                        {body: `{"thread_ids":["{thread_id}"]}`, own: true},
+	"GET /threads/{thread_id}/stream":            {endless: true},
+	"POST /threads/{thread_id}/state":            {body: `{"values":{"k":1}}`},
+	"POST /threads/{thread_id}/state/checkpoint": {body: `{"checkpoint":{"checkpoint_id":"{checkpoint_id}"}}`},
+	"PATCH /threads/{thread_id}":                 {body: `{"metadata":{"k":1}}`},
+	"POST /threads/{thread_id}/runs":             {body: `{"assistant_id":"{mine}","input":"x"}`},
+	"POST /threads/{thread_id}/runs/wait":        {body: `{"assistant_id":"{mine}","input":"x"}`},
+	"POST /threads/{thread_id}/runs/stream":      {body: `{"assistant_id":"{mine}","input":"x"}`},
+	"POST /runs/crons":                           {body: `{"assistant_id":"{mine}","schedule":"0 0 1 1 *"}`, own: true},
+	"POST /threads/{thread_id}/runs/crons":       {body: `{"assistant_id":"{mine}","schedule":"0 0 1 1 *"}`},
+	"PATCH /runs/crons/{cron_id}":                {body: `{"enabled":false}`},
+	"GET /store/items":                           {query: "?namespace=n&key=k&flavour=agentprotocol"},
+	"PUT /store/items":                           {body: `{"namespace":["n"],"key":"k","value":{"v":"of bob"}}`, own: true},
+	"DELETE /store/items":                        {body: `{"namespace":["n"],"key":"k"}`, own: true},
+	"POST /store/items/search":                   {body: `{"namespace_prefix":["n"]}`, own: true},
+	"POST /assistants":                           {body: `{"graph_id":"{mine}"}`, own: true},
+	"POST /assistants/{assistant_id}/latest":     {body: `{"version":1}`},
+	"PATCH /assistants/{assistant_id}":           {body: `{"description":"x"}`},
+	"POST /store/namespaces":                     {own: true},
+	"GET /ok":                                    {own: true},
+	"GET /info":                                  {own: true},
+}
+
+// expectation of a route that is not in asks.
+func askOf(m rig.Route) ask {
+	if a, ok := asks[m.Method+" "+m.Path]; ok {
+		return a
+	}
+	tail := m.Path
+	if _, after, ok := strings.Cut(m.Path, "{agent}"); ok {
+		tail = after
+	}
+	switch {
+	case strings.HasPrefix(tail, "/agents/"), strings.HasSuffix(tail, "/heartbeat"):
+		return ask{own: true} // agents are everybody's
+	case strings.Contains(tail, "{"):
+	default:
+		return ask{own: true} // a list, or a creation
+	}
+	switch {
+	case m.Method == "POST" && strings.HasSuffix(tail, "/interactions"):
+		return ask{body: `{"input":"x"}`}
+	case m.Method == "POST" && strings.HasSuffix(tail, "/artifacts"):
+		return ask{
+			body:    "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.txt\"\r\n\r\nx\r\n--b--\r\n",
+			headers: []string{"Content-Type", "multipart/form-data; boundary=b"},
+		}
+	}
+	return ask{}
+}
+
+// TestE20_TenantsNeverMeet asks every route, as tenant B, for what is tenant
+// A's: it is not there. Then A asks the same, to show that the question was
+// well put.
+func TestE20_TenantsNeverMeet(t *testing.T) {
+	t.Parallel()
+	e := newEstate(t, strings.Replace(twoKeys, "$ONLY", "", 1))
+	routes := inOrder(rig.Routes(t))
+	for _, m := range routes {
+		e.asB(t, m)
+	}
+	e.unharmed(t)
+	for _, m := range routes {
+		e.asA(t, m)
+	}
+}
+
+func inOrder(routes []rig.Route) []rig.Route {
+	slices.SortStableFunc(routes, func(a, b rig.Route) int { return cmp.Compare(weight(a), weight(b)) })
+	return routes
+}
+
+// weight puts first what changes nothing, and last what removes.
+func weight(m rig.Route) int {
+	switch {
+	case m.Method == "DELETE", strings.HasSuffix(m.Path, "/prune"):
+		return 2
+	case m.Method != "GET":
+		return 1
+	}
+	return 0
+}
+
+func (e *estate) fill(t *testing.T, m rig.Route) (path string, a ask) {
+	t.Helper()
+	a = askOf(m)
+	path, missing := m.Fill(e.ids)
+	if missing != "" {
+		t.Fatalf("%s %s: nothing is known of {%s}; add it to the estate", m.Method, m.Path, missing)
+	}
+	for name, id := range e.ids {
+		a.body = strings.ReplaceAll(a.body, "{"+name+"}", id)
+	}
+	if a.body == "" && m.Method != "GET" && !strings.HasSuffix(m.Path, "/steps") {
+		a.body = "{}"
+	}
+	return path + a.query, a
+}
+
+func (e *estate) asB(t *testing.T, m rig.Route) {
+	t.Helper()
+	path, a := e.fill(t, m)
+	if strings.HasPrefix(m.Path, "/threads") && a.own && strings.Contains(a.body, "do_nothing") {
+		return // would give B a thread of that name; see unharmed
+	}
+	got := e.put(keyB, m.Method, path, a)
+	what := m.Method + " " + path
+	if strings.Contains(got.String(), secretOfA) {
+		t.Errorf("%s shows what is A's: %d %s", what, got.Status, got.String())
+	}
+	if !a.own && got.Status != 404 && !emptyList(got) {
+		t.Errorf("%s: %d %s, want 404", what, got.Status, got.String())
+	}
+	if a.own {
+		for _, name := range []string{"run_id", "step", "artifact", "checkpoint_id"} {
+			if strings.Contains(got.String(), e.ids[name]) {
+				t.Errorf("%s shows A's %s: %s", what, name, got.String())
+			}
+		}
+	}
+}
+
+func emptyList(got rig.Answer) bool {
+	return got.Status == 200 && (got.String() == "[]" || got.String() == `{"runs":[]}`)
+}
+
+// unharmed: what is A's is as it was, and B may have things of the same name.
+func (e *estate) unharmed(t *testing.T) {
+	t.Helper()
+	th := "/threads/" + e.ids["thread_id"]
+	e.as(keyA, "GET", th+"/state", "").Want(t, 200, secretOfA)
+	if got := e.as(keyA, "GET", th+"/state", ""); strings.Contains(got.String(), `"k":1`) {
+		t.Errorf("B changed A's state: %s", got.String())
+	}
+	e.as(keyA, "GET", "/ap/v1/agent/tasks/"+e.ids["task"]+"/artifacts/"+e.ids["artifact"], "").Want(t, 200, secretOfA)
+	e.as(keyA, "GET", "/store/items?namespace=n&key=k", "").Want(t, 200, secretOfA)
+	first := e.as(keyA, "POST", "/runs", `{"input":"x"}`, "Idempotency-Key", "same").Want(t, 200).Member("run_id")
+	second := e.as(keyB, "POST", "/runs", `{"input":"x"}`, "Idempotency-Key", "same").Want(t, 200).Member("run_id")
+	if first == second || first == "" {
+		t.Errorf("an idempotency key of A's gave B run %s", second)
+	}
+	got := e.as(keyB, "POST", "/threads", `{"thread_id":"`+e.ids["thread_id"]+`","if_exists":"do_nothing"}`)
+	if strings.Contains(got.String(), secretOfA) || got.Status != 200 {
+		t.Errorf("a thread of the same name: %d %s", got.Status, got.String())
+	}
+	e.as(keyB, "DELETE", th, "").Want(t, 204)
+	e.as(keyA, "GET", th, "").Want(t, 200, secretOfA)
+}
+
+func (e *estate) asA(t *testing.T, m rig.Route) {
+	t.Helper()
+	path, a := e.fill(t, m)
+	if a.own {
+		return
+	}
+	got := e.put(keyA, m.Method, path, a)
+	if got.Status == 404 && strings.Contains(got.String(), "not_supported") {
+		return // refused to everybody
+	}
+	gone := weight(m) == 2 // an earlier DELETE took it along
+	if got.Status/100 != 2 && got.Status != 409 && !gone {
+		t.Errorf("%s %s: even A is answered %d %s", m.Method, path, got.Status, got.String())
+	}
+}

@@ -1,0 +1,19 @@
+package rig
+
+import (
+	"slices"
+	"strings"
+)
+
+// Metric is what /metrics says of one name, sorted, without the name itself.
+func (b *Bridge) Metric(name string) []string {
+	b.T.Helper()
+	var lines []string
+	for line := range strings.Lines(string(b.Get("/metrics").OK().Body)) {
+		if rest, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), name+"{"); ok {
+			lines = append(lines, "{"+rest)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}

@@ -1,0 +1,117 @@
+package rig
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Process is a bridge in a process of its own.
+type Process struct {
+	URL   string
+	cmd   *exec.Cmd
+	Start time.Duration // from exec to ready
+}
+
+// StartProcess runs the binary with a configuration, its files and its
+// temporary files in folder, and stops it with the test.
+func StartProcess(t *testing.T, binary, folder, text string) *Process {
+	t.Helper()
+	file := filepath.Join(folder, "apbridge.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := FreeAddress(t)
+	output := &bytes.Buffer{}
+	p := &Process{URL: "http://" + address, cmd: exec.Command(binary, "serve", "--config", file, "--listen", address, "--log-level", "error")}
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = output, output, append(PlainEnvironment(), "TMPDIR="+folder)
+	begin := time.Now()
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Stop)
+	if err := awaitReady(p.URL, begin.Add(20*time.Second)); err != nil {
+		p.Stop()
+		t.Fatalf("the bridge did not get ready: %v\n%s", err, output)
+	}
+	p.Start = time.Since(begin)
+	return p
+}
+
+// PlainEnvironment is ours without what would be read as configuration.
+func PlainEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "APBRIDGE_") })
+}
+
+// Stop ends the process; the second call does nothing.
+func (b *Process) Stop() {
+	if b.cmd.ProcessState != nil {
+		return
+	}
+	b.cmd.Process.Signal(syscall.SIGTERM)
+	kill := time.AfterFunc(10*time.Second, func() { b.cmd.Process.Kill() })
+	defer kill.Stop()
+	b.cmd.Wait()
+}
+
+func awaitReady(url string, deadline time.Time) error {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for time.Now().Before(deadline) {
+		res, err := client.Get(url + "/readyz")
+		if err == nil {
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		<-tick.C
+	}
+	return errors.New("no 200 from /readyz in time")
+}
+
+// CPU is what the process has used so far; 0 where /proc does not tell.
+func (b *Process) CPU() time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	// The name in parentheses may hold spaces; utime and stime are the 12th
+	// and 13th field after it, in ticks of 1/100 s (proc(5)).
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// RSS is the memory the process holds now, in MB; 0 where /proc does not tell.
+func (b *Process) RSS() float64 { return b.Memory("VmRSS:") }
+
+// Peak is the most memory the process has held, in MB; 0 where /proc does not
+// tell.
+func (b *Process) Peak() float64 { return b.Memory("VmHWM:") }
+
+// Memory is a field of /proc/PID/status in MB; 0 where that does not tell.
+func (b *Process) Memory(field string) float64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	kb, err := Between(status, field, "kB")
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(kb))
+	return float64(n) / 1024
+}

@@ -1,0 +1,45 @@
+package rig
+
+import (
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/config"
+	"github.com/google/go-cmp/cmp"
+)
+
+// UnknownQuestion is the id of no question.
+const UnknownQuestion = "0123456789abcdef0123456789abcdef"
+
+const asksColour = `{"use_tool":{"name":"ask_user","arguments":{"question":"Which colour?"}}}`
+
+// Curious is an AutoGPT that asks in its second step, as often as told.
+func Curious(times int) *adaptertest.StepAgent {
+	asks := adaptertest.ScriptStep{Output: `"I need to know more."`, Additional: asksColour}
+	script := []adaptertest.ScriptStep{{Output: `"one"`}}
+	for range times {
+		script = append(script, asks)
+	}
+	return &adaptertest.StepAgent{Kind: adaptertest.AutoGPT, Script: append(script, adaptertest.ScriptStep{Output: `"blue it is"`, Last: true})}
+}
+
+// Asking is a graph that asks and then does the plays.
+func Asking(plays ...adaptertest.ThreadPlay) *adaptertest.ThreadAgent {
+	return &adaptertest.ThreadAgent{Plays: append([]adaptertest.ThreadPlay{adaptertest.AskPlay()}, plays...)}
+}
+
+// CheckAnswered compares what one task's steps were given.
+func CheckAnswered(t *testing.T, agent *adaptertest.StepAgent, inputs []string) {
+	t.Helper()
+	if diff := cmp.Diff(inputs, agent.Inputs()); diff != "" {
+		t.Errorf("bodies of the agent's steps (-want +got):\n%s", diff)
+	}
+	if n := agent.Counts().Creates; n != 1 {
+		t.Errorf("%d tasks, want 1", n)
+	}
+}
+
+// ModesWithSteps are the ways of stepping with several steps a run.
+func ModesWithSteps() map[string]func(*config.Agent) {
+	return map[string]func(*config.Agent){"lockstep": Lockstep, "free": Free}
+}

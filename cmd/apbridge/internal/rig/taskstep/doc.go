@@ -1,0 +1,2 @@
+// Package taskstep shows what clients of tasks, steps and topics are promised.
+package taskstep

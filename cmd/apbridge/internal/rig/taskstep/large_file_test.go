@@ -1,0 +1,162 @@
+package taskstep
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+)
+
+const (
+	gigabyte = 1 << 30
+	// mostMemory is what a bridge may hold while files of any size pass, in MB.
+	mostMemory = 100
+)
+
+// A gigabyte goes up in either order of the form's parts, down again, on to the
+// agent, and a gigabyte of the agent's own the other way, in a bridge whose
+// memory stays flat.
+func TestAGigabytePassesInFlatMemory(t *testing.T) {
+	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
+		t.Skip("takes up to a minute and 4 GB of disk; APBRIDGE_TEST_LARGE is not set")
+	}
+	storetest.File(t)
+	agent := &fileAgent{size: gigabyte}
+	server := httptest.NewServer(agent)
+	defer server.Close()
+	folder, client := t.TempDir(), &http.Client{}
+	bridge := rig.StartProcess(t, rig.Release(t), folder, rig.LargeConfig(folder, server.URL, ""))
+	flat := func(after string) {
+		if peak := bridge.Peak(); peak > mostMemory {
+			t.Errorf("after %s the bridge's memory has been at %.0f MB", after, peak)
+		} else {
+			t.Logf("after %s: %.0f MB at most", after, peak)
+		}
+	}
+
+	task := rig.NewLargeTask(t, client, bridge.URL)
+	id := rig.UploadLarge(t, client, task, "folder", gigabyte)
+	flat("an upload")
+	rig.DownloadLarge(t, client, task, id, gigabyte)
+	flat("a download")
+
+	task = rig.NewLargeTask(t, client, bridge.URL)
+	rig.UploadLarge(t, client, task, "", gigabyte)
+	flat("an upload whose path comes last")
+	step, err := rig.Call(t.Context(), client, http.MethodPost, task+"/steps", "")
+	if err != nil || !strings.Contains(string(step), "made a file") {
+		t.Fatalf("the step is %s, %v", step, err)
+	}
+	flat("a file for the agent, and one of its own")
+	want := sumOf(rig.LargeFile(gigabyte))
+	if agent.taken() != want {
+		t.Errorf("the agent got %s, want %s", agent.taken(), want)
+	}
+	made, err := rig.Between(step, `"artifacts":[{"artifact_id":"`, `"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rig.DownloadLarge(t, client, task, made, gigabyte)
+	flat("the agent's file")
+}
+
+// An upload over the limit, however it is announced, and one that breaks off,
+// leave nothing behind.
+func TestRefusedUploadsLeaveNothing(t *testing.T) {
+	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
+		t.Skip("builds the binary as it is released; APBRIDGE_TEST_LARGE is not set")
+	}
+	storetest.File(t)
+	const limit = 8 << 20
+	folder, client := t.TempDir(), &http.Client{}
+	bridge := rig.StartProcess(t, rig.Release(t), folder, rig.LargeConfig(folder, "http://127.0.0.1:9", fmt.Sprintf("limits: {artifact: %d}\n", limit)))
+	task := rig.NewLargeTask(t, client, bridge.URL)
+	for _, sub := range []string{"", "folder"} {
+		for _, announced := range []bool{true, false} {
+			// The bridge reads no further than the limit: a client that goes on
+			// writing may find the connection closed before it has read the answer.
+			status := 0
+			for try := 0; status == 0 && try < 10; try++ {
+				body, length := rig.LargeForm(sub, 4*limit)
+				if !announced {
+					length = -1
+				}
+				status = upload(t.Context(), client, task, body, length)
+			}
+			if status != http.StatusRequestEntityTooLarge {
+				t.Errorf("too large, folder %q, announced %t: %d", sub, announced, status)
+			}
+		}
+		body, length := rig.LargeForm(sub, limit/2)
+		ctx, leave := context.WithCancel(t.Context())
+		upload(ctx, client, task, &leaving{body, length / 2, leave}, length)
+		body, length = rig.LargeForm(sub, limit/2)
+		if status := upload(t.Context(), client, task, io.LimitReader(body, length-10), -1); status != http.StatusUnprocessableEntity {
+			t.Errorf("without its end, folder %q: %d", sub, status)
+		}
+	}
+	bridge.Stop()
+	for _, table := range []string{"artifacts", "blobs", "chunks"} {
+		if n := rowsOf(t, filepath.Join(folder, "large.db"), table); n != 0 {
+			t.Errorf("%d rows of %s are left", n, table)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, "apbridge-upload-*")); len(left) > 0 {
+		t.Errorf("temporary files are left: %v", left)
+	}
+}
+
+// upload returns the answer's status; 0 without one.
+func upload(ctx context.Context, c *http.Client, task string, body io.Reader, length int64) int {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, task+"/artifacts", body)
+	if err != nil {
+		return 0
+	}
+	req.ContentLength = length
+	req.Header.Set("Content-Type", "multipart/form-data; boundary="+rig.LargeBoundary)
+	req.Header.Set("Expect", "100-continue") // who announces too much hears so instead of a broken pipe
+	res, err := c.Do(req)
+	if err != nil {
+		return 0
+	}
+	defer res.Body.Close()
+	return res.StatusCode
+}
+
+// leaving is a body whose client goes in the middle of it.
+type leaving struct {
+	io.Reader
+	left  int64
+	leave func()
+}
+
+func (l *leaving) Read(p []byte) (int, error) {
+	n, err := l.Reader.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		l.leave()
+		return n, context.Canceled // a quick client would have sent the rest before it left
+	}
+	return n, err
+}
+
+func rowsOf(t *testing.T, path, table string) (n int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

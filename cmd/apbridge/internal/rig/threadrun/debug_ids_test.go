@@ -1,0 +1,38 @@
+package threadrun
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// TestDebugCheckpointsCanBeRead: what a debug frame calls a checkpoint is an id
+// that the bridge reads a state by, and can run from.
+func TestDebugCheckpointsCanBeRead(t *testing.T) {
+	t.Parallel()
+	play := adaptertest.ChatPlay()
+	play.Frames = slices.Insert(play.Frames, 4,
+		`debug {"type":"checkpoint","step":0,"payload":{"checkpoint":{"thread_id":"{{thread}}","checkpoint_id":"1f1e5690-34be-6bb0-8004-728dfabeb732"}}}`)
+	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{play}})
+	thread := b.Thread()
+	_, frames := b.Stream("POST", thread+"/runs/stream", `{"assistant_id":"agent","stream_mode":["debug"],`+rig.SaysHi+`}`, 0)
+	var ids []string
+	for _, f := range frames {
+		if f.Event != "debug" {
+			continue
+		}
+		ids = append(ids, f.At("payload.checkpoint.checkpoint_id").(string))
+		if got := f.At("payload.checkpoint.thread_id").(string); "/threads/"+got != thread {
+			t.Errorf("thread %s", got)
+		}
+	}
+	if len(ids) != 1 {
+		t.Fatalf("checkpoints %q", ids)
+	}
+	if got := b.Get(thread + "/state/" + ids[0]).OK(); got.At("metadata.step") != 0.0 || len(got.List("values.messages")) != 1 {
+		t.Errorf("%s", got.Body)
+	}
+	b.Post(thread+"/runs/wait", `{"assistant_id":"agent","checkpoint_id":"`+ids[0]+`",`+rig.SaysHi+`}`).OK()
+}

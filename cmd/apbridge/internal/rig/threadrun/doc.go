@@ -1,0 +1,2 @@
+// Package threadrun shows what clients of threads and runs are promised.
+package threadrun

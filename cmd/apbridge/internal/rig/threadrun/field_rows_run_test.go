@@ -1,0 +1,192 @@
+package threadrun
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
+)
+
+// pastThread has two states, of which only the second has a size.
+func (w *fieldWorld) pastThread() (at string, ids map[string]string) {
+	at = "/threads/" + w.Post("/threads", `{"supersteps":[{"updates":[{"values":{"colour":"red"}}]},{"updates":[{"values":{"size":7}}]}]}`).OK().Text("thread_id")
+	history := w.Get(at + "/history").OK().List("")
+	return at, map[string]string{"first": str(rig.Dig(history[1], "checkpoint.checkpoint_id")), "thread_id": strings.TrimPrefix(at, "/threads/")}
+}
+
+// forks: without the field the thread goes on from its newest state, with it from
+// the one before.
+func (w *fieldWorld) forks(base, more string) row {
+	return row{func(t *testing.T, op string, _ field) {
+		for extra, want := range map[string]any{`{}`: 7.0, more: nil} {
+			at, ids := w.pastThread()
+			request := put(ids, over(base, extra))
+			if family(op) == "RUN" {
+				w.launch(t, op, at, request).OK()
+			} else {
+				w.send(t, put(ids, op), request).OK()
+			}
+			if got := w.Get(at + "/state").OK(); got.At("values.colour") != "red" || got.At("values.size") != want {
+				t.Errorf("%s: %s", request, got.Body)
+			}
+		}
+	}}
+}
+
+// delayed: the run waits for its time, and says so.
+func (w *fieldWorld) delayed(t *testing.T, op string) {
+	th := w.Thread()
+	body := `{"assistant_id":"agent","input":"later","after_seconds":3600}`
+	method, path := split(op)
+	if path = strings.Replace(path, "/threads/{thread_id}", th, 1); !strings.HasPrefix(path, th) {
+		body = over(body, `{"thread_id":"`+strings.TrimPrefix(th, "/threads/")+`"}`)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	var asking sync.WaitGroup
+	asking.Go(func() { _, _ = w.Try(ctx, method, path, body) })
+	rig.Eventually(t, "the run", func() bool { return len(w.Get(th+"/runs").OK().List("")) == 1 })
+	run := th + "/runs/" + str(rig.Dig(w.Get(th + "/runs").OK().List("")[0], "run_id"))
+	if got := w.Get(run + "/explain").OK(); got.Text("reason") != "delayed" || got.Text("status") != "pending" {
+		t.Errorf("%s", got.Body)
+	}
+	leave()
+	asking.Wait()
+}
+
+// kept: the thread of a run that named none goes after it, or stays.
+func (w *fieldWorld) kept(t *testing.T, op string) {
+	method, path := split(op)
+	for more, goes := range map[string]bool{`{}`: true, `{"on_completion":"delete"}`: true, `{"on_completion":"keep"}`: false} {
+		made := w.Do(method, path, over(`{"assistant_id":"agent","input":"hi"}`, more)).OK()
+		run := made.Header.Get("Content-Location")
+		w.Get(run + "/join").OK()
+		th := w.Get("/threads/" + w.Get(run).OK().Text("thread_id")).OK()
+		if (str(rig.Dig(th.At(""), "ttl.expires_at")) != "") != goes {
+			t.Errorf("%s: %s", more, th.Body)
+		}
+	}
+}
+
+// resumed: what waits after a step goes on when it is answered, and only then.
+func (w *fieldWorld) resumed(t *testing.T, op string) {
+	th := w.Thread()
+	w.launch(t, op, th, `{"assistant_id":"agent","input":"hi","interrupt_after":"*"}`).OK()
+	expects(w.Get(th).OK(), t, "status", "interrupted")
+	w.launch(t, op, th, `{"assistant_id":"agent","command":{"resume":{"type":"accept"}}}`).OK()
+	expects(w.Get(th).OK(), t, "status", "idle")
+	if got := w.launch(t, op, th, `{"assistant_id":"agent","command":{"resume":{"type":"accept"}}}`); got.Status != 409 {
+		t.Errorf("nothing is asked any more: %d %s", got.Status, got.Body)
+	}
+}
+
+func expects(a rig.Answer, t *testing.T, member, want string) {
+	t.Helper()
+	if a.Text(member) != want {
+		t.Errorf("%s is not %q: %s", member, want, a.Body)
+	}
+}
+
+// hooked: the address is told how the run ended, and no other.
+func (w *fieldWorld) hooked(t *testing.T, op string) {
+	told := make(chan string, 10)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		told <- r.URL.Path + " " + string(body)
+	}))
+	t.Cleanup(hook.Close)
+	w.launch(t, op, "", `{"assistant_id":"agent","input":"hi"}`).OK()
+	run := w.launch(t, op, "", `{"assistant_id":"agent","input":"hi","webhook":"`+hook.URL+`/here"}`).ok2().run
+	select {
+	case got := <-told:
+		if !strings.HasPrefix(got, "/here ") || !strings.Contains(got, run.Text("run_id")) || !strings.Contains(got, `"status":"success"`) {
+			t.Errorf("%s of %s", got, run.Body)
+		}
+	case <-time.After(adaptertest.Patience):
+		t.Error("nothing came")
+	}
+}
+
+// joined: what was a run in the default mode is read in another.
+func (w *fieldWorld) joined(t *testing.T, op string, _ field) {
+	_, path := split(put(w.ids, op))
+	for query, want := range map[string]string{"": "values", "?stream_mode=updates": "updates", "?stream_mode=%5B%22updates%22%5D": "updates"} {
+		got := string(w.Do("GET", path+query, "", "Last-Event-ID", "-1").OK().Body)
+		if strings.Contains(got, "event: values") != (want == "values") || strings.Contains(got, "event: updates") != (want == "updates") {
+			t.Errorf("%q: %s", query, got)
+		}
+	}
+}
+
+// shortens: the answer is the first of those that come without. A thread and an assistant in the
+// path are the probes, which have several of each.
+func (w *fieldWorld) shortens(without, with string) row {
+	return row{func(t *testing.T, op string, _ field) {
+		op = strings.NewReplacer("{thread_id}", "{thread one}", "{assistant_id}", "{assistant one}").Replace(op)
+		all, one := w.send(t, op, without).OK().List(""), w.send(t, op, with).OK().List("")
+		if len(all) < 2 || len(one) != 1 || !cmp.Equal(one[0], all[0]) {
+			t.Errorf("%v\nof %v", one, all)
+		}
+	}}
+}
+
+// setLatest: the assistant is what it was in that version.
+func (w *fieldWorld) setLatest(t *testing.T, op string, _ field) {
+	made := w.Post("/assistants", `{"graph_id":"graph","name":"first name"}`).OK().Text("assistant_id")
+	w.Do("PATCH", "/assistants/"+made, `{"name":"second name"}`).OK()
+	method, path := split(put(map[string]string{"assistant_id": made}, op))
+	for version, name := range []string{"first name", "second name"} {
+		expects(w.Do(method, path, `{"version":`+jsonNumber(version+1)+`}`).OK(), t, "name", name)
+		expects(w.Get("/assistants/"+made).OK(), t, "name", name)
+	}
+	w.Do(method, path, `{"version":3}`).Is(404)
+}
+
+// found: threads are found by what is in their state.
+func (w *fieldWorld) found(t *testing.T, op string, _ field) {
+	colour := mapping.NewID()
+	made := w.Post("/threads", `{"supersteps":[{"updates":[{"values":{"paint":{"colour":"`+colour+`","gloss":1}}}]}]}`).OK().Text("thread_id")
+	for values, n := range map[string]int{`{"paint":{"colour":"` + colour + `"}}`: 1, `{"paint":{"colour":"` + colour + `x"}}`: 0} {
+		got := w.send(t, op, `{"values":`+values+`}`).OK()
+		if strings.HasSuffix(op, "/count") {
+			if string(got.Body) != jsonNumber(n) {
+				t.Errorf("%s: %s", values, got.Body)
+			}
+		} else if list := got.List(""); len(list) != n || n == 1 && rig.Dig(list[0], "thread_id") != made {
+			t.Errorf("%s: %s", values, got.Body)
+		}
+	}
+}
+
+// stored: an item is where it was put, with what was put, and nowhere else when it was deleted.
+func (w *fieldWorld) stored(t *testing.T, op string, _ field) {
+	space, method := mapping.NewID(), strings.Fields(op)[0]
+	at := `{"namespace":["` + space + `","a"],"key":"k1"`
+	w.Do("PUT", "/store/items", at+`,"value":{"word":"magic"}}`).Is(204)
+	path := "/store/items?namespace=" + space + ".a&key=k1"
+	if got := w.Get(path).OK(); got.At("value.word") != "magic" || got.Text("key") != "k1" {
+		t.Errorf("%s", got.Body)
+	}
+	for _, other := range []string{`{"namespace":["` + space + `","b"],"key":"k1"`, `{"namespace":["` + space + `","a"],"key":"k2"`} {
+		if method == "DELETE" {
+			w.Do("DELETE", "/store/items", other+"}").Is(204)
+		} else {
+			w.Do("PUT", "/store/items", other+`,"value":{"word":"other"}}`).Is(204)
+		}
+		if got := w.Get(path).OK(); got.At("value.word") != "magic" {
+			t.Errorf("after %s: %s", other, got.Body)
+		}
+	}
+	if method == "DELETE" {
+		w.Do("DELETE", "/store/items", at+"}").Is(204)
+		w.Get(path + "&flavour=agentprotocol").Is(404)
+	}
+}

@@ -1,0 +1,59 @@
+package threadrun
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// TestStrategiesBesideADelayedRun: a run that waits for its time holds the thread,
+// although nothing is at work, as it does on a LangGraph server: reject is refused,
+// with the words that help, interrupt and rollback take its place. An enqueued run
+// does not wait for the time of another.
+func TestStrategiesBesideADelayedRun(t *testing.T) {
+	t.Parallel()
+	for kind, peer := range rig.EitherKind() {
+		for strategy, want := range map[string]string{
+			"enqueue": "pending success", "interrupt": "interrupted success", "rollback": "success", "": "pending success", "reject": "pending",
+		} {
+			t.Run(kind+"/"+strategy, func(t *testing.T) {
+				t.Parallel()
+				b := rig.InFront(t, peer())
+				d := &duel{Bridge: b, at: b.Thread()}
+				d.first = b.Begin(d.at, `"after_seconds":3600,`)
+				b.Expect(d.at, "status", "busy")
+				a := b.Post(d.at+"/runs/wait", omitNull(strings.Replace(strings.Replace(`{"assistant_id":"agent","multitask_strategy":{s},`+rig.SaysHi+`}`, "{s}", `"`+strategy+`"`, 1), `""`, "null", 1)))
+				refused := want == "pending"
+				if refused {
+					a.Is(http.StatusConflict)
+				} else {
+					a.OK()
+				}
+				if refused && !rig.Says(string(a.Body), "busy", strings.TrimPrefix(d.first, d.at+"/runs/"), "is to start at 20", "cancel it") {
+					t.Errorf("refused with %s", a.Body)
+				}
+				d.runs(want)
+				if refused {
+					b.Post(d.first+"/cancel?wait=true", "")
+					b.Post(d.at+"/runs/wait", `{"assistant_id":"agent","multitask_strategy":"reject",`+rig.SaysHi+`}`).OK()
+				}
+			})
+		}
+	}
+}
+
+// A delayed run may itself be asked for with reject: it holds the thread from the
+// moment it is made, not from its time on.
+func TestDelayedRunIsRejectedByABusyThread(t *testing.T) {
+	t.Parallel()
+	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)
+	b := rig.InFront(t, g)
+	at := b.Thread()
+	b.Begin(at, "")
+	g.Await(t)
+	b.Post(at+"/runs", `{"assistant_id":"agent","multitask_strategy":"reject","after_seconds":3600,`+rig.SaysHi+`}`).Is(http.StatusConflict)
+	g.Open()
+}

@@ -1,0 +1,107 @@
+package threadrun
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const protocolDocument = "threads-runs-store.openapi.json"
+
+// loadProtocol reads the Agent Protocol's own document.
+func loadProtocol(t *testing.T) *rig.OfficialSpecs {
+	t.Helper()
+	folder := os.Getenv("APBRIDGE_SPECS")
+	if folder == "" {
+		t.Skip("APBRIDGE_SPECS does not name the folder of the official documents")
+	}
+	d := &rig.OfficialSpecs{Compiler: jsonschema.NewCompiler(), Paths: map[string]map[string]any{}}
+	d.Compiler.AssertFormat()
+	if err := d.Add(folder, protocolDocument); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// holds validates the body of an answer of an operation.
+func holds(d *rig.OfficialSpecs, t *testing.T, op string, got rig.Answer) {
+	t.Helper()
+	method, path := split(op)
+	pointer := "/paths/" + rig.Escaped(path) + "/" + strings.ToLower(method) + "/responses/" + jsonNumber(got.Status)
+	d.Validate(t, op, protocolDocument+"#"+pointer+"/content/application~1json/schema", got.Body)
+}
+
+// asks of the document's operations, the removing ones last. Names of ids in braces
+// are replaced, {agent} by the agent's name.
+var officialAsks = []struct{ op, query, body string }{
+	{"POST /agents/search", "", `{}`},
+	{"POST /agents/search", "", `{"name":"{agent}","metadata":{},"limit":1,"offset":0}`},
+	{"GET /agents/{agent_id}", "", ""},
+	{"GET /agents/{agent_id}/schemas", "", ""},
+	{"POST /threads", "", `{}`},
+	{"POST /threads", "", `{"thread_id":"{thread_id}","if_exists":"do_nothing","metadata":{"a":1}}`},
+	{"POST /threads/search", "", `{"metadata":{},"values":{},"status":"idle","limit":1000,"offset":0}`},
+	{"GET /threads/{thread_id}", "", ""},
+	{"GET /threads/{thread_id}/history", "?limit=1000", ""},
+	{"POST /threads/{thread_id}/copy", "", ""},
+	{"PATCH /threads/{thread_id}", "", `{"metadata":{"a":1}}`},
+	{"PATCH /threads/{thread_id}", "", `{"values":{"k":1},"messages":[{"role":"user","content":"x"}],"checkpoint":{"checkpoint_id":"{checkpoint_id}"}}`},
+	{"POST /runs", "", `{"agent_id":"{agent}","input":"hi","metadata":{"a":1},"config":{"tags":["t"],"recursion_limit":50,"configurable":{"x":1}}}`},
+	{"POST /runs/wait", "", `{"agent_id":"{agent}","messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}`},
+	{"POST /runs/wait", "", `{"agent_id":"{agent}","thread_id":"{thread_id}","input":{"messages":[{"role":"user","content":"hi"}]},"on_disconnect":"cancel"}`},
+	{"POST /runs/stream", "", `{"agent_id":"{agent}","input":"hi","stream_mode":["values","messages","updates","custom"],"on_completion":"keep"}`},
+	{"POST /runs/search", "", `{"metadata":{},"limit":1000,"offset":0}`},
+	{"POST /runs/search", "", `{"status":"success","agent_id":"{agent}","thread_id":"{thread_id}"}`},
+	{"GET /runs/{run_id}", "", ""},
+	{"GET /runs/{run_id}/wait", "", ""},
+	{"GET /runs/{run_id}/stream", "", ""},
+	{"POST /runs/{run_id}/cancel", "?wait=true&action=interrupt", ""},
+	{"PUT /store/items", "", `{"namespace":["a","b"],"key":"k","value":{"v":[1,null]}}`},
+	{"GET /store/items", "?namespace=a&namespace=b&key=k", ""},
+	{"POST /store/items/search", "", `{"namespace_prefix":["a"],"filter":{},"limit":10,"offset":0}`},
+	{"POST /store/namespaces", "", `{"prefix":["a"],"suffix":["b"],"max_depth":2}`},
+	{"DELETE /store/items", "", `{"namespace":["a","b"],"key":"k"}`},
+	{"DELETE /runs/{run_id}", "", ""},
+	{"DELETE /threads/{thread_id}", "", ""},
+}
+
+// TestEverySuccessFollowsTheOfficialDocument asks every operation of the document
+// that is served, before an agent of either kind, and holds what it answers against
+// its schema.
+func TestEverySuccessFollowsTheOfficialDocument(t *testing.T) {
+	t.Parallel()
+	doc := loadProtocol(t)
+	for _, agent := range []string{"agent", "graph"} {
+		t.Run(agent, func(t *testing.T) {
+			w := newFieldWorld(t)
+			w.ids = estate(w.Bridge, agent)
+			w.ids["agent"] = agent
+			seen := map[string]bool{}
+			for _, ask := range officialAsks {
+				method, path := split(ask.op)
+				got := w.Do(method, put(w.ids, path)+ask.query, put(w.ids, ask.body))
+				seen[ask.op] = true
+				if rig.Dig(map[string]any(doc.Paths[path]), strings.ToLower(method)+".responses."+jsonNumber(got.Status)) == nil || got.Status/100 != 2 {
+					t.Errorf("%s %s: %d %s", ask.op, ask.body, got.Status, got.Body)
+					continue
+				}
+				if kind := got.Header.Get("Content-Type"); got.Status == 200 && kind == "application/json" {
+					holds(doc, t, ask.op, got)
+				} else if got.Status == 200 && kind != "text/event-stream" || got.Status == 204 && len(got.Body) > 0 {
+					t.Errorf("%s: %d %s %s", ask.op, got.Status, kind, got.Body)
+				}
+			}
+			for op := range officialFields(t) {
+				if _, refused := refusedOperations[op]; !refused && !seen[op] && op != "GET /threads/{thread_id}/stream" {
+					t.Errorf("%s was not asked", op)
+				}
+			}
+			asked := w.Post("/runs/wait", `{"agent_id":"`+agent+`","input":"hi","thread_id":"`+mapping.NewID()+`"}`).Is(404)
+			holds(doc, t, "POST /runs/wait", asked)
+		})
+	}
+}

@@ -1,0 +1,49 @@
+package threadrun
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// TestA23_WebhookIsExplained: whoever made a run can see what has become of its
+// webhook, and not the token in its URL.
+func TestA23_WebhookIsExplained(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		answer int
+		want   string // state, attempts, error
+	}{
+		"delivered": {http.StatusOK, "delivered 1 <nil>"},
+		"failing":   {http.StatusServiceUnavailable, "waiting 1 HTTP 503"},
+		"gone":      {http.StatusGone, "given_up 1 HTTP 410: the receiver is gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tt.answer) }))
+			t.Cleanup(hook.Close)
+			cfg := rig.ConfigFor(t, rig.AgentsAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL))
+			cfg.Webhooks.AllowPrivateNetworks = true
+			b := rig.StartBridge(t, cfg)
+			run := b.Begin(b.Thread(), `"webhook":"`+hook.URL+`/?token=canary",`)
+			b.Get(run + "/join").OK()
+			var got rig.Answer
+			rig.Eventually(t, "the webhook is "+tt.want, func() bool {
+				got = b.Get(run + "/explain").OK()
+				return webhookOf(got) == tt.want
+			})
+			if waits := got.At("webhook.next_attempt_at") != nil; waits == (got.At("webhook.done_at") != nil) || strings.Contains(string(got.Body), "canary") {
+				t.Errorf("explained by %s", got.Body)
+			}
+		})
+	}
+}
+
+func webhookOf(a rig.Answer) string {
+	return fmt.Sprintf("%v %v %v", a.At("webhook.state"), a.At("webhook.attempts"), a.At("webhook.error"))
+}
