@@ -1,0 +1,323 @@
+package store_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/google/go-cmp/cmp"
+)
+
+var writeFixture = flag.Bool("update", false, "write the fixture of the newest version of the schema, where it is missing")
+
+// Names in the fixtures.
+const (
+	fixThread   = "01980000-0000-7000-8000-000000000001"
+	fixAsking   = "01980000-0000-7000-8000-000000000002"
+	fixLeft     = "01980000-0000-7000-8000-000000000003"
+	fixRun      = "01980000-0000-7000-8000-000000000011"
+	fixQuestion = "01980000-0000-7000-8000-000000000012"
+	fixRunning  = "01980000-0000-7000-8000-000000000013"
+	fixCron     = "01980000-0000-7000-8000-000000000021"
+)
+
+var fixKey = store.Key{Text: "again", Route: "POST /threads", Sum: []byte("sum")}
+
+// since says from which version of the schema on a database can hold what begins so.
+var since = map[string]int{"crons": 2, "assistant": 5, "schemas": 5, "keeps latest": 12}
+
+// C7: what each version of the schema has written is read by this program. testdata/upgrade
+// has a database of each version with a little of everything in it, and what is read of
+// them. Those of versions 1 to 12 were made by their migrations from the rows of version 13.
+//
+// A new migration needs a database of its version, made by the program that ends with it:
+//
+//	go test ./proxy/store -run TestC7EveryOlderDatabaseIsRead -update
+//
+// What is there is never made anew, since that is what databases out there look like. What
+// is read is written anew: read the difference.
+func TestC7EveryOlderDatabaseIsRead(t *testing.T) {
+	t.Parallel()
+	migrations, err := filepath.Glob("migrations/*.sql")
+	if err != nil || len(migrations) == 0 {
+		t.Fatal(migrations, err)
+	}
+	if *writeFixture {
+		newest := fixture(len(migrations))
+		if !exists(newest) {
+			makeFixture(t, newest)
+		}
+		put(t, readFile, []byte(strings.Join(readAll(t, unpacked(t, newest)), "\n")))
+	}
+	all, err := os.ReadFile(readFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range len(migrations) {
+		t.Run(fmt.Sprint(n+1), func(t *testing.T) {
+			t.Parallel()
+			name := fixture(n + 1)
+			if !exists(name) {
+				t.Fatalf("there is no %s: run this test with -update, before the schema changes further", name)
+			}
+			want := slices.DeleteFunc(strings.Split(string(all), "\n"), func(line string) bool { return tooNew(line, n+1) })
+			if diff := cmp.Diff(want, readAll(t, unpacked(t, name))); diff != "" {
+				t.Errorf("what is read (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func tooNew(line string, version int) bool {
+	for what, from := range since {
+		if strings.HasPrefix(line, what) && version < from {
+			return true
+		}
+	}
+	return false
+}
+
+const readFile = "testdata/upgrade/read.txt"
+
+func fixture(version int) string { return fmt.Sprintf("testdata/upgrade/%05d.db.gz", version) }
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+func put(t *testing.T, name string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unpacked is a copy of a fixture.
+func unpacked(t *testing.T, name string) string {
+	t.Helper()
+	packed, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "old.db")
+	put(t, path, b)
+	return path
+}
+
+// makeFixture writes a little of everything that a database of this version can hold.
+func makeFixture(t *testing.T, name string) {
+	path := filepath.Join(t.TempDir(), "new.db")
+	b := fixtureBench(t, path, "a process that died")
+	writeAll(b)
+	b.ok(b.Close())
+	b.ok(execOn(path, "VACUUM"))
+	raw, err := os.ReadFile(path)
+	b.ok(err)
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	b.ok(err)
+	_, err = w.Write(raw)
+	b.ok(errors.Join(err, w.Close()))
+	put(t, name, packed.Bytes())
+}
+
+// fixtureBench is a database whose clock stands still: what is read is the same each time.
+func fixtureBench(t *testing.T, path, owner string) *bench {
+	clock := &later{at: time.UnixMicro(1_780_000_000_000_000).UTC()}
+	return openAt(t, path, store.Options{Now: clock.now, Owner: owner})
+}
+
+func writeAll(b *bench) {
+	_, _, err := b.CreateThread(b.ctx, store.NewThread{Agent: "echo", Key: fixKey, Thread: mapping.Thread{
+		ID: fixThread, Metadata: []byte(`{"team":"a"}`), Config: []byte(`{"tags":["x"]}`), Expires: time.UnixMicro(1_790_000_000_000_000), KeepLatest: true}})
+	b.ok(err)
+	upload, err := b.SaveArtifact(b.ctx, mapping.Artifact{ID: mapping.ArtifactID(fixThread, "in.txt"), ThreadID: fixThread, Path: "in.txt", MIMEType: "text/plain"},
+		bytes.NewReader([]byte("given")), 0, false)
+	b.ok(err)
+	c := b.create(fixtureRun(fixThread, fixRun))
+	link := mapping.Link{Agent: "echo", TaskID: fixRun, Remote: "remote", Steps: []string{"one"}}
+	out := mapping.Artifact{ID: mapping.ArtifactID(fixThread, "out/a.txt"), ThreadID: fixThread, Path: "out/a.txt", AgentCreated: true, CreatedAt: upload.CreatedAt, ModifiedAt: upload.ModifiedAt}
+	e := ending(mapping.RunSuccess)
+	e.Webhook = &store.Webhook{URL: "http://receiver/hook", Body: []byte(`{"run_id":"` + fixRun + `"}`)}
+	_, _, err = b.AppendRun(b.ctx, store.Append{ThreadID: fixThread, RunID: fixRun, Fence: c.Fence, End: &e, Links: []mapping.Link{link},
+		Files: []store.FileWrite{{Artifact: out, Content: []byte("made")}},
+		Events: fixtureEvents(
+			mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &link}}, token(`["to",{"n":1}]`),
+			fixtureUpdate(1, `{"messages":[{"id":"1","type":"ai","content":"é\u0000"}]}`), fixtureUpdate(2, `{"messages":[{"id":"2","type":"ai","content":"more"}]}`),
+			mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}})})
+	b.ok(err)
+	_, err = b.HandOut(b.ctx, fixRun, 1, store.StepRequest{Input: &fixInput, AdditionalInput: []byte(`{"a":1}`)}, store.Reservation{})
+	b.ok(err)
+	writeQuestion(b)
+	left := b.create(fixtureRun(fixLeft, fixRunning)) // as by a process that died
+	b.append(left, fixtureEvents(fixtureUpdate(3, `{"a":1}`))...)
+	writeRest(b)
+}
+
+var fixInput = "go on"
+
+// writeQuestion leaves a thread whose run has asked.
+func writeQuestion(b *bench) {
+	c := b.create(fixtureRun(fixAsking, fixQuestion))
+	asks := []mapping.Interrupt{{ID: "q", Value: []byte(`"sure?"`)}}
+	o := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: asks}
+	e := store.End{Outcome: o, Thread: o.Thread()}
+	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: fixAsking, RunID: fixQuestion, Fence: c.Fence, End: &e,
+		Events: fixtureEvents(mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: asks}}, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}})})
+	b.ok(err)
+}
+
+// writeRest writes what hangs on no thread.
+func writeRest(b *bench) {
+	for i, ns := range [][]string{{"a"}, {"a", "b"}, {"é"}} {
+		b.ok(b.PutItem(b.ctx, store.PutItem{Item: mapping.Item{Namespace: ns, Key: "k", Value: fmt.Appendf(nil, `{"n":%d,"deep":{"t":"x"}}`, i)}, Index: []byte(`["deep.t"]`)}))
+	}
+	_, err := b.CreateCron(b.ctx, mapping.Cron{ID: fixCron, ThreadID: fixThread, Agent: "echo", AssistantID: mapping.AssistantID("echo"), Schedule: "0 7 * * *", Timezone: "Europe/Paris",
+		Enabled: true, Metadata: []byte(`{"c":1}`), Payload: []byte(`{"input":"hi"}`), Run: []byte(`{"Input":"hi"}`), Next: time.UnixMicro(1_780_000_360_000_000)}, store.Key{})
+	b.ok(err)
+	_, _, err = b.CreateAssistant(b.ctx, anAssistant(), false)
+	b.ok(err)
+	_, err = b.UpdateAssistant(b.ctx, assistantID, func(a *mapping.Agent) error { a.Name = "Bea"; return nil })
+	b.ok(err)
+	b.ok(b.KeepAgentFact(b.ctx, "echo", "schemas", []byte(`{"input":{}}`)))
+}
+
+func fixtureRun(thread, run string) store.NewRun {
+	n := newRun(thread, mapping.StrategyReject)
+	n.Run.ID, n.Task.ID, n.Run.Metadata, n.Run.Kwargs = run, run, []byte(`{"r":1}`), []byte(`{"input":"hi"}`)
+	if thread != fixThread {
+		n.Thread = &mapping.Thread{ID: thread}
+	}
+	n.Events = fixtureEvents(n.Events...)
+	return n
+}
+
+func fixtureUpdate(n int, data string) mapping.Event {
+	ev := update(data)
+	ev.Head.Checkpoint.ID = fmt.Sprintf("01980000-0000-7000-8000-0000000000%02d", 30+n)
+	ev.Head.Step = &mapping.StepInfo{ID: fmt.Sprint(n), IsLast: n == 2}
+	return ev
+}
+
+func fixtureEvents(list ...mapping.Event) []mapping.Event {
+	for i := range list {
+		list[i].At = time.UnixMicro(1_780_000_000_000_000).UTC()
+	}
+	return list
+}
+
+// readAll opens a database and tells all that is in it, a line for each thing.
+func readAll(t *testing.T, path string) (lines []string) {
+	b := fixtureBench(t, path, "the next process")
+	note := func(what string, v any, err error) {
+		b.t.Helper()
+		b.ok(err)
+		text, err := json.Marshal(v)
+		b.ok(err)
+		lines = append(lines, what+" "+string(text))
+	}
+	threads, _, err := b.Threads(b.ctx, store.ThreadQuery{SortBy: "thread_id", Asc: true})
+	b.ok(err)
+	for _, th := range threads {
+		if th.KeepLatest {
+			note("keeps latest", th.ID, nil)
+		}
+		th.KeepLatest = false
+		note("thread", th, nil)
+		readHistory(b, th.ID, note)
+		readRuns(b, th.ID, note)
+		readFiles(b, th.ID, note)
+	}
+	readRest(b, note)
+	return lines
+}
+
+type noter = func(what string, v any, err error)
+
+func readHistory(b *bench, thread string, note noter) {
+	events, err := b.Events(b.ctx, thread, "", 0, 0)
+	note("events", events, err)
+	points, err := b.Checkpoints(b.ctx, thread, store.CheckpointQuery{})
+	note("checkpoints", points, err)
+	var ids []string
+	for _, c := range slices.Backward(points) {
+		ids = append(ids, c.ID)
+	}
+	states, err := b.StatesOf(b.ctx, thread, ids)
+	note("states", states, err)
+}
+
+func readRuns(b *bench, thread string, note noter) {
+	links, err := b.Links(b.ctx, thread)
+	note("links", links, err)
+	runs, err := b.Runs(b.ctx, store.RunQuery{ThreadID: thread})
+	note("runs", runs, err)
+	for _, r := range runs {
+		task, err := b.Task(b.ctx, r.TaskID)
+		note("task", task, err)
+		asked, err := b.Requests(b.ctx, r.TaskID)
+		note("requests", asked, err)
+	}
+}
+
+func readFiles(b *bench, thread string, note noter) {
+	files, _, err := b.Artifacts(b.ctx, thread, 0, 0)
+	note("files", files, err)
+	for _, f := range files {
+		_, body, err := b.OpenArtifact(b.ctx, thread, f.ID)
+		b.ok(err)
+		content, err := io.ReadAll(body)
+		note("file "+f.Path, string(content), errors.Join(err, body.Close()))
+	}
+}
+
+func readRest(b *bench, note noter) {
+	for _, agent := range []string{"echo", "other"} {
+		key := mapping.WithPrincipal(b.ctx, mapping.Principal{ID: "key", Agents: []string{agent}})
+		_, seen, err := b.Threads(key, store.ThreadQuery{})
+		note("threads for "+agent, seen, err)
+	}
+	items, err := b.Items(b.ctx, store.ItemQuery{})
+	note("items", items, err)
+	if crons, n, err := b.Crons(b.ctx, store.CronQuery{}); n > 0 || err != nil {
+		note("crons", crons, err)
+	}
+	assistants, err := b.Assistants(b.ctx)
+	b.ok(err)
+	for _, a := range assistants {
+		versions, err := b.AssistantVersions(b.ctx, a.ID, nil, 0, 0)
+		note("assistant", versions, err)
+	}
+	fact, err := b.AgentFact(b.ctx, "echo", "schemas")
+	if !errors.Is(err, sql.ErrNoRows) {
+		note("schemas", fact, err)
+	}
+	made, _, err := b.Remembered(b.ctx, fixKey)
+	note("key", made, err)
+	due, _, err := b.ClaimDeliveries(b.ctx, 9, time.Minute, nil)
+	note("deliveries", due, err)
+	next, _, _, err := b.ClaimNext(b.ctx, nil)
+	note("left behind", []any{next.Run.ID, len(next.Logged)}, err)
+}
