@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -48,6 +49,8 @@ type doomed struct {
 	spared  int    // lives before the one that is to die
 	trace   string // file that points are noted in, "" for none
 	files   int    // that a process may have open; 0: as many as the system lets it
+	as      setting
+	found   func(dsn string) // looks at the record as the death has left it; nil: nothing
 	said    *console
 
 	mu    sync.Mutex
@@ -90,11 +93,14 @@ func (d *doomed) begin(doom bool) *life {
 		args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, d.files)}, args...)
 	}
 	l.cmd = exec.Command(args[0], args[1:]...)
-	l.cmd.Env = append(os.Environ(), "APBRIDGE_SYNCHRONOUS=normal", "APBRIDGE_SHUTDOWN_GRACE=2s", "APBRIDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS=true",
+	l.cmd.Env = append(os.Environ(), "APBRIDGE_SYNCHRONOUS="+cmp.Or(d.as.synchronous, "normal"), "APBRIDGE_SHUTDOWN_GRACE=2s", "APBRIDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS=true",
 		"APBRIDGE_AGENTS__AGENT__STEP_TIMEOUT=2m", "APBRIDGE_AGENTS__AGENT__RUN_TIMEOUT=5m")
 	l.cmd.Env = append(l.cmd.Env, d.environ...)
 	if doom && d.point != "" {
 		l.cmd.Env = append(l.cmd.Env, "FAILPOINT="+d.point)
+	}
+	if doom && d.as.cut {
+		l.cmd.Env = append(l.cmd.Env, "FAILPOINT_FLUSHED="+d.dsn+"-flushed")
 	}
 	if doom && d.trace != "" {
 		l.cmd.Env = append(l.cmd.Env, "FAILPOINT_TRACE="+d.trace)
@@ -162,6 +168,12 @@ func (d *doomed) buried() bool {
 	}
 	d.died, d.now = true, nil
 	d.lapse()
+	if d.found != nil {
+		d.found(d.dsn)
+	}
+	if d.as.cut {
+		d.cutPower()
+	}
 	return true
 }
 

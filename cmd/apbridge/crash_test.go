@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
@@ -36,14 +37,16 @@ func TestA5_Crash(t *testing.T) {
 				order, times := s.rehearse(t)
 				for _, name := range order {
 					for _, n := range hits(times[name]) {
-						t.Run(name+"#"+strconv.Itoa(n), func(t *testing.T) {
-							t.Parallel()
-							if s.die(t, name+"#"+strconv.Itoa(n)) {
-								mu.Lock()
-								deaths[name]++
-								mu.Unlock()
-							}
-						})
+						for _, as := range settings() {
+							t.Run(name+"#"+strconv.Itoa(n)+" "+as.name, func(t *testing.T) {
+								t.Parallel()
+								if s.die(t, name+"#"+strconv.Itoa(n), as) {
+									mu.Lock()
+									deaths[name]++
+									mu.Unlock()
+								}
+							})
+						}
 					}
 				}
 			})
@@ -75,15 +78,35 @@ func TestA5_CrashAtOnce(t *testing.T) {
 	for scene, points := range map[int][]string{
 		0: {"after commit of Store.CreateRun#1", "agent asked#2", "before commit of Store.AppendRun#3"},
 		3: {"step written#1", "before commit of Store.HandOut#2"},
+		7: {"agent asked#3"},
 	} {
 		for _, p := range points {
 			t.Run(all[scene].name+"/"+p, func(t *testing.T) {
 				t.Parallel()
-				if !all[scene].die(t, p) {
+				if !all[scene].die(t, p, setting{}) {
 					t.Error("the point was not reached")
 				}
 			})
 		}
+	}
+}
+
+// TestA5_PowerCut is a few power cuts, right behind what a client was told: the id of a
+// thread and of a run, a frame of a run that is followed, a step that was handed out.
+func TestA5_PowerCut(t *testing.T) {
+	t.Parallel()
+	storetest.File(t)
+	all := scenes()
+	for _, c := range []struct {
+		scene int
+		point string
+	}{{0, "reply written#1"}, {0, "reply written#2"}, {0, "agent answered#4"}, {7, "agent answered#3"}, {4, "reply written#2"}, {4, "reply written#3"}} {
+		t.Run(all[c.scene].name+"/"+c.point, func(t *testing.T) {
+			t.Parallel()
+			if !all[c.scene].die(t, c.point, powerCut) {
+				t.Error("the point was not reached")
+			}
+		})
 	}
 }
 
@@ -103,7 +126,7 @@ func hits(times int) []int {
 func (s scene) rehearse(t *testing.T) (order []string, times map[string]int) {
 	t.Helper()
 	peer := s.peer()
-	d := newDoomed(t, storetest.DSN(t), peer, "", s.environ...)
+	d := newDoomed(t, storetest.DSN(t), s.paced(peer), "", s.environ...)
 	d.trace, d.spared = filepath.Join(t.TempDir(), "points"), s.spared
 	s.play(t, d, peer)
 	checkRecord(t, d.dsn, s.deletes)
@@ -111,11 +134,14 @@ func (s scene) rehearse(t *testing.T) (order []string, times map[string]int) {
 }
 
 // die plays a scene with a death, and tells whether the point was reached.
-func (s scene) die(t *testing.T, point string) bool {
+func (s scene) die(t *testing.T, point string, as setting) bool {
 	t.Helper()
 	peer := s.peer()
-	d := newDoomed(t, storetest.DSN(t), peer, point, s.environ...)
-	d.spared = s.spared
+	d := newDoomed(t, storetest.DSN(t), s.paced(peer), point, s.environ...)
+	d.spared, d.as = s.spared, as
+	if a, ok := peer.(*adaptertest.StepAgent); ok && s.counts {
+		d.found = func(dsn string) { checkOpen(t, dsn, a.Counts()) }
+	}
 	s.play(t, d, peer)
 	checkRecord(t, d.dsn, s.deletes)
 	return d.died

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+)
+
+// setting is how a scene's bridge writes, and what dies with it.
+type setting struct {
+	name        string
+	synchronous string // "": normal
+	cut         bool   // the machine dies: what was not flushed is gone
+}
+
+var powerCut = setting{"full, a power cut", "full", true}
+
+// settings are those that every death is tried in.
+func settings() []setting {
+	if os.Getenv(storetest.Everywhere) == "postgres" {
+		return []setting{{name: "normal"}} // what the server does is no matter of ours
+	}
+	return []setting{{name: "normal"}, {name: "full", synchronous: "full"}, powerCut}
+}
+
+// cutPower leaves of SQLite's log what was flushed, by the process's own account. Of the
+// file itself nothing can be missing: the log of a scene is too short for a checkpoint.
+func (d *doomed) cutPower() {
+	d.t.Helper()
+	text, err := os.ReadFile(d.dsn + "-flushed")
+	if err != nil && !os.IsNotExist(err) {
+		d.t.Fatal(err)
+	}
+	flushed, _ := strconv.ParseInt(string(text), 10, 64)
+	info, err := os.Stat(d.dsn + "-wal")
+	switch {
+	case os.IsNotExist(err):
+		return
+	case err == nil && info.Size() > flushed:
+		err = os.Truncate(d.dsn+"-wal", flushed)
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	_ = os.Remove(d.dsn + "-shm")
+}
+
+// checkOpen: the record of a process that is dead lacks the result of one call at the
+// most. It is looked at in a copy.
+func checkOpen(t *testing.T, dsn string, agent adaptertest.Counts) {
+	t.Helper()
+	if strings.HasPrefix(dsn, "postgres") {
+		return
+	}
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	for _, end := range []string{"", "-wal"} {
+		raw, err := os.ReadFile(dsn + end)
+		if err == nil {
+			err = os.WriteFile(copied+end, raw, 0o600)
+		}
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	tasks, steps := logged(t, copied)
+	if open := agent.Creates - tasks + agent.Steps - steps; open > 1 {
+		t.Errorf("%d calls are open: the agent made %d tasks and did %d steps, the log has %d and %d", open, agent.Creates, agent.Steps, tasks, steps)
+	}
+}
+
+// logged counts the agent's tasks and steps in a log.
+func logged(t *testing.T, path string) (tasks, steps int) {
+	t.Helper()
+	st := openRecord(t, path)
+	defer st.Close()
+	ctx := context.Background()
+	threads, _, err := st.Threads(ctx, store.ThreadQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, th := range threads {
+		events, err := st.Events(ctx, th.ID, "", 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range events {
+			if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil {
+				steps++
+			}
+			if ev.Head.Link != nil {
+				known[ev.Head.Link.Remote] = true
+			}
+		}
+	}
+	return len(known), steps
+}
+
+// paced is the agent whose steps take the scene's time.
+func (s scene) paced(agent http.Handler) http.Handler {
+	if s.pace == 0 {
+		return agent
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/steps") {
+			<-time.After(s.pace)
+		}
+		agent.ServeHTTP(w, r)
+	})
+}
