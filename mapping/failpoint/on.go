@@ -22,6 +22,9 @@ var plan = struct {
 	point Point
 	left  int
 	trace *os.File
+	// of the log of the database: how much of it is on the disk, and the file that says so
+	flushed int64
+	note    string
 }{}
 
 func init() {
@@ -31,6 +34,7 @@ func init() {
 	if path := os.Getenv("FAILPOINT_TRACE"); path != "" {
 		plan.trace, _ = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	}
+	plan.note = os.Getenv("FAILPOINT_FLUSHED")
 }
 
 // Hit is where a point is reached. It does not return when the process is to die
@@ -48,6 +52,17 @@ func Hit(p Point) {
 		self, _ := os.FindProcess(os.Getpid())
 		_ = self.Kill() // SIGKILL: no handler runs, nothing is flushed
 		select {}
+	}
+}
+
+// Flushed is called with the size of the log of a SQLite database as it was when a flush
+// of it began that is over now. The process does not die meanwhile.
+func Flushed(size int64) {
+	plan.Lock()
+	defer plan.Unlock()
+	if plan.note != "" && size > plan.flushed {
+		plan.flushed = size
+		_ = os.WriteFile(plan.note, []byte(strconv.FormatInt(size, 10)), 0o600)
 	}
 }
 

@@ -8,6 +8,7 @@
 //
 //	FAILPOINT=NAME#N      the process kills itself when NAME is reached for the Nth time
 //	FAILPOINT_TRACE=FILE  every point that is reached is appended to FILE, a line each
+//	FAILPOINT_FLUSHED=FILE  FILE says how much of the database's log, in bytes, was flushed so far
 package failpoint
 
 // Point is such a place.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -284,9 +285,13 @@ func (a *appender) giveUp() mark {
 	return a.durable
 }
 
-// commit is one transaction; its entries are published after it.
+// commit is one transaction; its entries are published after it. Those of a run that
+// somebody follows are on the disk by then; others when they are told, or with the end.
+//
+// Followed is asked again behind the commit: a reader says that it follows, then
+// flushes, then reads, so that either it is seen here or its flush has the commit.
 func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) error {
-	w := store.Append{ThreadID: a.x.run.ThreadID, RunID: a.x.run.ID, Fence: a.x.fence, End: end, Relaxed: end == nil}
+	w := store.Append{ThreadID: a.x.run.ThreadID, RunID: a.x.run.ID, Fence: a.x.fence, End: end, Relaxed: end == nil && !a.x.tail.Followed()}
 	w.Events = make([]mapping.Event, 0, len(batch))
 	for _, p := range batch {
 		gather(&w, p)
@@ -294,6 +299,11 @@ func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) er
 	logged, _, err := a.x.e.st.AppendRun(ctx, w)
 	if err != nil {
 		return err
+	}
+	if w.Relaxed && a.x.tail.Followed() {
+		if err := a.x.e.st.Flush(); err != nil {
+			return fmt.Errorf("%w: %w", store.ErrUnknown, err) // it is logged, and maybe not for long
+		}
 	}
 	a.publish(batch, logged)
 	return nil
@@ -315,7 +325,6 @@ func (a *appender) publish(batch []piece, logged []mapping.Event) {
 func gather(w *store.Append, p piece) {
 	ev := p.entry.Event
 	w.Events = append(w.Events, ev)
-	w.Relaxed = w.Relaxed && ev.Kind == mapping.KindDelta
 	if p.snapshot != nil {
 		if w.Snapshots == nil {
 			w.Snapshots = map[string][]byte{}

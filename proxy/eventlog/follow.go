@@ -24,10 +24,6 @@ func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64, idle fun
 	return func(yield func(*mapping.Entry, error) bool) {
 		r := l.reader(&run, after, idle)
 		defer r.leave()
-		if err := l.fill(ctx, r.tail); err != nil {
-			yield(nil, err)
-			return
-		}
 		r.follow(ctx, yield)
 	}
 }
@@ -59,6 +55,14 @@ func (l *Log) Read(ctx context.Context, run mapping.Run, after int64) (list []*m
 	if err := l.fill(ctx, r.tail); err != nil {
 		return nil, err
 	}
+	if list, err = r.held(ctx); err != nil {
+		return list, err
+	}
+	return list, l.st.Flush()
+}
+
+// held is what there is behind the reader's position.
+func (r *reader) held(ctx context.Context) (list []*mapping.Entry, err error) {
 	v, ok := r.look(ctx, func(e *mapping.Entry, failed error) bool {
 		if err = failed; err == nil {
 			list = append(list, e)

@@ -39,6 +39,10 @@ type yielder = func(*mapping.Entry, error) bool
 func (r *reader) follow(ctx context.Context, yield yielder) {
 	r.tail.follow()
 	defer r.tail.unfollow()
+	if err := r.join(ctx); err != nil {
+		yield(nil, err)
+		return
+	}
 	for {
 		v, ok := r.deliver(ctx, yield)
 		if !ok {
@@ -53,6 +57,15 @@ func (r *reader) follow(ctx context.Context, yield yielder) {
 			return
 		}
 	}
+}
+
+// join flushes what was published while nobody followed. Whatever is committed from
+// here on is flushed before it is published: see appender.commit.
+func (r *reader) join(ctx context.Context) error {
+	if err := r.st.Flush(); err != nil {
+		return err
+	}
+	return r.fill(ctx, r.tail)
 }
 
 // deliver yields what there is; what to wait for next is in the view. ok is as of

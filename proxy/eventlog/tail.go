@@ -196,8 +196,8 @@ func (t *Tail) own(n int) {
 	}
 }
 
-// follow is called by a reader that wants every entry as it comes; unfollow must
-// follow.
+// follow is called by a reader that wants every entry as it comes, before it flushes
+// and reads; unfollow must follow.
 func (t *Tail) follow() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

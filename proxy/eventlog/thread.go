@@ -97,9 +97,6 @@ func (r *threadReader) through(ctx context.Context, run mapping.Run, yield yield
 	rd := r.reader(&run, r.seq, r.idle)
 	defer rd.leave()
 	rd.aside = func() (<-chan struct{}, error) { return r.aside(ctx, run.ID, yield) }
-	if err := r.fill(ctx, rd.tail); err != nil {
-		return r.unlessGone(ctx, err)
-	}
 	rd.follow(ctx, func(e *mapping.Entry, err error) bool {
 		if failed = err; err == nil && e.Seq > r.seq+1 {
 			failed = r.gap(ctx, e, yield)

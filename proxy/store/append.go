@@ -20,7 +20,7 @@ type Append struct {
 	Artifacts       []string    // ids of staged artifacts that become visible (see SaveArtifact)
 	Files           []FileWrite // small files of the state, written as artifacts
 	DropFiles       []string    // paths that are gone
-	Relaxed         bool        // tokens only: may commit without fsync
+	Relaxed         bool        // nobody was told yet: Flush or a later commit brings it to the disk
 	End             *End
 }
 

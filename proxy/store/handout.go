@@ -10,11 +10,10 @@ import (
 
 // HandOut moves the cursor of a task from n-1 to n, keeps what step n is fetched
 // with and remembers its key: the step may leave for its client when that is
-// done, which outlives the process, though maybe not the machine. false: the
-// cursor stands elsewhere, or another hand-out is not over.
+// done. false: the cursor stands elsewhere, or another hand-out is not over.
 func (s *Store) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
 	tenant := tenantOf(ctx)
-	err = s.writeRelaxed(ctx, func(t *tx) error {
+	err = s.write(ctx, func(t *tx) error {
 		if ok, err = by.last(t, tenant, taskID); !ok || err != nil {
 			return err
 		}

@@ -126,6 +126,9 @@ func (p *postgres) view(ctx context.Context, do func(*tx) error) error {
 
 func (p *postgres) fetch(ctx context.Context, do func(*tx) error) error { return p.look(ctx, do) }
 
+// flush has nothing to do: a commit is flushed, or none is.
+func (p *postgres) flush() error { return nil }
+
 func (p *postgres) look(ctx context.Context, do func(*tx) error) error {
 	return p.read(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		on := &pgTx{ctx: ctx, conn: conn}

@@ -33,6 +33,7 @@ type sqlite struct {
 	now   func() time.Time
 	level string // what "synchronous" is set to on the writer's connection
 	seen  seen   // of the files, to notice when they are harmed
+	disk  flushes
 	probe probe
 
 	writer  *writer
@@ -74,6 +75,9 @@ func (d *sqlite) serve() error {
 	if err := bound(first, d.limit); err != nil {
 		_ = first.close()
 		return err
+	}
+	if d.full {
+		d.disk.begin(d.path)
 	}
 	d.writer = newWriter(d, first)
 	d.readers, d.fetcher = newReaders(4, d.reader("PRAGMA cache_size = -4000")), newReaders(1, d.reader("PRAGMA cache_size = -256"))
@@ -184,7 +188,12 @@ func (d *sqlite) exec(s *session, text string) error { return s.put(text, nil) }
 func (d *sqlite) clock() int64 { return d.now().UnixMicro() }
 
 func (d *sqlite) write(ctx context.Context, relaxed bool, do func(*tx) error) error {
-	return d.writer.write(ctx, relaxed, failing(do))
+	carried := relaxed
+	err := d.writer.write(ctx, relaxed, failing(d.disk.counted(relaxed, do, &carried)))
+	if err != nil || carried {
+		return err
+	}
+	return d.flush() // it has changed nothing, and what it has found may be in the log alone
 }
 
 func (d *sqlite) view(ctx context.Context, do func(*tx) error) error {
@@ -208,15 +217,27 @@ func (d *sqlite) fetch(ctx context.Context, do func(*tx) error) error {
 	return d.reading(ctx, d.fetcher, func(s *session) error { return do(&tx{on: s, now: d.clock()}) })
 }
 
-// reading lends a session. A reader that finds the file damaged ends writing, too:
-// the writer would only find it later, with more acknowledged by then.
+// reading lends a session, and returns when what was read is on the disk. A reader that
+// finds the file damaged ends writing, too: the writer would only find it later, with
+// more acknowledged by then.
 func (d *sqlite) reading(ctx context.Context, of *readers, do func(*session) error) error {
 	err := of.lend(ctx, do)
 	switch codeOf(err) & 0xff {
 	case sqliteCorrupt, sqliteNotADB:
 		return d.writer.notice(err)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return d.flush()
+}
+
+// flush is as of flushes. What could not be flushed may be lost with all that follows it.
+func (d *sqlite) flush() error {
+	if err := d.disk.flush(); err != nil {
+		return d.writer.notice(err)
+	}
+	return nil
 }
 
 // broken: after a failed write or flush nobody can say what the disk holds, and
@@ -279,6 +300,7 @@ func (d *sqlite) close() (err error) {
 		d.writer.close()
 		d.readers.close()
 		d.fetcher.close()
+		d.disk.close()
 		err = d.writer.session.close()
 	}
 	d.lock.release()

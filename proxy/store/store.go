@@ -57,6 +57,9 @@ type database interface {
 	look(ctx context.Context, do func(*tx) error) error
 	// fetch is look for a piece of a file: large, and not soon read again.
 	fetch(ctx context.Context, do func(*tx) error) error
+	// flush returns when what was committed before, relaxed or not, is as durable as
+	// what write commits. What view, look and fetch have read is.
+	flush() error
 	// clock is the present in microseconds.
 	clock() int64
 	// arrive is done once, before anything else is: what processes that are gone

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -35,6 +36,8 @@ type Killable struct {
 	Spared  int    // lives before the one that is to die
 	Trace   string // file that points are noted in, "" for none
 	Files   int    // that a process may have open; 0: as many as the system lets it
+	As      Setting
+	Found   func(dsn string) // looks at the record as the death has left it; nil: nothing
 	said    *Console
 
 	Mu    sync.Mutex
@@ -75,11 +78,14 @@ func (d *Killable) begin(doom bool) *Life {
 		args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, d.Files)}, args...)
 	}
 	l.Cmd = exec.Command(args[0], args[1:]...)
-	l.Cmd.Env = append(os.Environ(), "APBRIDGE_SYNCHRONOUS="+storetest.Synchronous(), "APBRIDGE_SHUTDOWN_GRACE=2s", "APBRIDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS=true",
+	l.Cmd.Env = append(os.Environ(), "APBRIDGE_SYNCHRONOUS="+cmp.Or(d.As.Synchronous, storetest.Synchronous()), "APBRIDGE_SHUTDOWN_GRACE=2s", "APBRIDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS=true",
 		"APBRIDGE_AGENTS__AGENT__STEP_TIMEOUT=2m", "APBRIDGE_AGENTS__AGENT__RUN_TIMEOUT=5m")
 	l.Cmd.Env = append(l.Cmd.Env, d.environ...)
 	if doom && d.Point != "" {
 		l.Cmd.Env = append(l.Cmd.Env, "FAILPOINT="+d.Point)
+	}
+	if doom && d.As.Cut {
+		l.Cmd.Env = append(l.Cmd.Env, "FAILPOINT_FLUSHED="+d.Dsn+"-flushed")
 	}
 	if doom && d.Trace != "" {
 		l.Cmd.Env = append(l.Cmd.Env, "FAILPOINT_TRACE="+d.Trace)
@@ -147,6 +153,12 @@ func (d *Killable) buried() bool {
 	}
 	d.Died, d.Now = true, nil
 	d.Lapse()
+	if d.Found != nil {
+		d.Found(d.Dsn)
+	}
+	if d.As.Cut {
+		d.cutPower()
+	}
 	return true
 }
 

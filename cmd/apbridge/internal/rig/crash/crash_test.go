@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
@@ -37,14 +38,16 @@ func TestA5_Crash(t *testing.T) {
 				order, times := s.rehearse(t)
 				for _, name := range order {
 					for _, n := range hits(times[name]) {
-						t.Run(name+"#"+strconv.Itoa(n), func(t *testing.T) {
-							t.Parallel()
-							if s.die(t, name+"#"+strconv.Itoa(n)) {
-								mu.Lock()
-								deaths[name]++
-								mu.Unlock()
-							}
-						})
+						for _, as := range settings() {
+							t.Run(name+"#"+strconv.Itoa(n)+" "+as.Name, func(t *testing.T) {
+								t.Parallel()
+								if s.die(t, name+"#"+strconv.Itoa(n), as) {
+									mu.Lock()
+									deaths[name]++
+									mu.Unlock()
+								}
+							})
+						}
 					}
 				}
 			})
@@ -76,15 +79,35 @@ func TestA5_CrashAtOnce(t *testing.T) {
 	for scene, points := range map[int][]string{
 		0: {"after commit of Store.CreateRun#1", "agent asked#2", "before commit of Store.AppendRun#3"},
 		3: {"step written#1", "before commit of Store.HandOut#2"},
+		7: {"agent asked#3"},
 	} {
 		for _, p := range points {
 			t.Run(all[scene].name+"/"+p, func(t *testing.T) {
 				t.Parallel()
-				if !all[scene].die(t, p) {
+				if !all[scene].die(t, p, rig.Setting{}) {
 					t.Error("the point was not reached")
 				}
 			})
 		}
+	}
+}
+
+// TestA5_PowerCut is a few power cuts, right behind what a client was told: the id of a
+// thread and of a run, a frame of a run that is followed, a step that was handed out.
+func TestA5_PowerCut(t *testing.T) {
+	t.Parallel()
+	storetest.File(t)
+	all := scenes()
+	for _, c := range []struct {
+		scene int
+		point string
+	}{{0, "reply written#1"}, {0, "reply written#2"}, {0, "agent answered#4"}, {7, "agent answered#3"}, {4, "reply written#2"}, {4, "reply written#3"}} {
+		t.Run(all[c.scene].name+"/"+c.point, func(t *testing.T) {
+			t.Parallel()
+			if !all[c.scene].die(t, c.point, powerCut) {
+				t.Error("the point was not reached")
+			}
+		})
 	}
 }
 
@@ -104,7 +127,7 @@ func hits(times int) []int {
 func (s scene) rehearse(t *testing.T) (order []string, times map[string]int) {
 	t.Helper()
 	peer := s.peer()
-	d := rig.NewKillable(t, storetest.DSN(t), peer, "", s.environ...)
+	d := rig.NewKillable(t, storetest.DSN(t), s.paced(peer), "", s.environ...)
 	d.Trace, d.Spared = filepath.Join(t.TempDir(), "points"), s.spared
 	s.play(t, d, peer)
 	checkRecord(t, d.Dsn, s.deletes)
@@ -112,11 +135,14 @@ func (s scene) rehearse(t *testing.T) (order []string, times map[string]int) {
 }
 
 // die plays a scene with a death, and tells whether the point was reached.
-func (s scene) die(t *testing.T, point string) bool {
+func (s scene) die(t *testing.T, point string, as rig.Setting) bool {
 	t.Helper()
 	peer := s.peer()
-	d := rig.NewKillable(t, storetest.DSN(t), peer, point, s.environ...)
-	d.Spared = s.spared
+	d := rig.NewKillable(t, storetest.DSN(t), s.paced(peer), point, s.environ...)
+	d.Spared, d.As = s.spared, as
+	if a, ok := peer.(*adaptertest.StepAgent); ok && s.counts {
+		d.Found = func(dsn string) { checkOpen(t, dsn, a.Counts()) }
+	}
 	s.play(t, d, peer)
 	checkRecord(t, d.Dsn, s.deletes)
 	return d.Died

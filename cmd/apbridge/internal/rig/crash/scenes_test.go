@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
@@ -18,7 +19,9 @@ type scene struct {
 	peer    func() adaptertest.Peer
 	environ []string
 	spared  int
-	deletes bool // events, by rolling runs back or by retention
+	deletes bool          // events, by rolling runs back or by retention
+	pace    time.Duration // how long a step of the agent takes; 0: no time at all
+	counts  bool          // one run after the other, so that what is open can be counted
 	play    func(t *testing.T, d *rig.Killable, peer adaptertest.Peer)
 }
 
@@ -31,13 +34,14 @@ func scenes() []scene {
 	}
 	pulled := func(mode string) []string { return []string{"APBRIDGE_AGENTS__AGENT__STEPPING__MODE=" + mode} }
 	return []scene{
-		{name: "threads before steps that are listed", peer: steps(adaptertest.Python), play: threadScene{}.play},
-		{name: "threads before steps that are not", peer: steps(adaptertest.JS), play: threadScene{}.play},
+		{name: "threads before steps that are listed", peer: steps(adaptertest.Python), play: threadScene{}.play, counts: true},
+		{name: "threads before steps that are not", peer: steps(adaptertest.JS), play: threadScene{}.play, counts: true},
 		{name: "threads before a graph", peer: graph, play: threadScene{}.play},
-		{name: "tasks in lockstep, with keys", peer: steps(adaptertest.Python), environ: pulled("lockstep"), play: taskScene{keys: true}.play},
-		{name: "tasks in lockstep, without keys", peer: steps(adaptertest.Python), environ: pulled("lockstep"), play: taskScene{}.play},
-		{name: "tasks before steps that are not listed", peer: steps(adaptertest.JS), environ: pulled("lockstep"), play: taskScene{keys: true}.play},
+		{name: "tasks in lockstep, with keys", peer: steps(adaptertest.Python), environ: pulled("lockstep"), play: taskScene{keys: true}.play, counts: true},
+		{name: "tasks in lockstep, without keys", peer: steps(adaptertest.Python), environ: pulled("lockstep"), play: taskScene{}.play, counts: true},
+		{name: "tasks before steps that are not listed", peer: steps(adaptertest.JS), environ: pulled("lockstep"), play: taskScene{keys: true}.play, counts: true},
 		{name: "tasks before a graph", peer: graph, play: taskScene{keys: true}.play},
+		{name: "threads before slow steps", peer: steps(adaptertest.Python), play: threadScene{}.play, counts: true, pace: 60 * time.Millisecond},
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
 )
 

@@ -109,7 +109,7 @@ func (e badEnd) stream(b *rig.Bridge, at, body string) {
 	}
 	files := any(nil)
 	for _, f := range frames {
-		if f.event == "values" {
+		if f.Event == "values" {
 			files = f.At("files")
 		}
 	}

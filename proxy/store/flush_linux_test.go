@@ -1,0 +1,116 @@
+package store_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"golang.org/x/sys/unix"
+)
+
+// unflushed is how many pages of the log of a database the kernel has not written to
+// the disk: what a power cut would take.
+func (b *bench) unflushed(path string) uint64 {
+	b.t.Helper()
+	f, err := os.Open(path + "-wal")
+	b.ok(err)
+	defer f.Close()
+	var all unix.CachestatRange // zero is the whole file
+	var is unix.Cachestat_t
+	err = unix.Cachestat(uint(f.Fd()), &all, &is, 0)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
+		b.t.Skip("this kernel does not tell what is flushed")
+	}
+	b.ok(err)
+	return is.Dirty + is.Writeback
+}
+
+// lags reports whether do leaves something that is not flushed. The kernel, and what
+// else runs on the machine, may happen to have it flushed, so it is done several times.
+func (b *bench) lags(path string, do func()) bool {
+	b.t.Helper()
+	for range 50 {
+		if do(); b.unflushed(path) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// TestWhatIsFlushed: a relaxed commit is not flushed. It is when anything is told that
+// stands on it: by Flush, by a read, and by a write that is not relaxed, also by one
+// that has nothing to write itself.
+func TestWhatIsFlushed(t *testing.T) {
+	t.Parallel()
+	for name, tell := range map[string]func(*bench, store.Created) error{
+		"Flush": func(b *bench, _ store.Created) error { return b.Flush() },
+		"a read of the log": func(b *bench, c store.Created) error {
+			_, err := b.Events(b.ctx, c.Thread.ID, c.Run.ID, 0, 0)
+			return err
+		},
+		"a read of the run":   func(b *bench, c store.Created) error { _, err := b.Run(b.ctx, c.Thread.ID, c.Run.ID); return err },
+		"a read of the state": func(b *bench, c store.Created) error { _, err := b.StateAt(b.ctx, c.Thread.ID, ""); return err },
+		"a run that was made": func(b *bench, _ store.Created) error { b.create(newThreadRun()); return nil },
+		"the end of the run":  func(b *bench, c store.Created) error { b.end(c, mapping.RunSuccess); return nil },
+		"a step handed out": func(b *bench, c store.Created) error {
+			_, err := b.HandOut(b.ctx, c.Run.TaskID, 1, store.StepRequest{}, store.Reservation{})
+			return err
+		},
+		"a write of nothing": func(b *bench, _ store.Created) error { return b.DeleteItem(b.ctx, []string{"not", "there"}, "k") },
+		"several that wait":  flushTogether,
+		"a run that was fenced": func(b *bench, c store.Created) error {
+			_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence + 1, Events: []mapping.Event{update(`{}`)}})
+			if !errors.Is(err, store.ErrFenced) {
+				return err
+			}
+			return b.Flush() // nothing is told but that
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "a.db")
+			b := openAt(t, path, store.Options{Synchronous: "full"})
+			c := b.create(newThreadRun())
+			if !b.lags(path, func() {
+				_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Relaxed: true, Events: []mapping.Event{update(`{"a":1}`)}})
+				b.ok(err)
+			}) {
+				t.Fatal("a relaxed commit was flushed")
+			}
+			b.ok(tell(b, c))
+			if n := b.unflushed(path); n != 0 {
+				t.Errorf("%d pages are not flushed", n)
+			}
+		})
+	}
+}
+
+func flushTogether(b *bench, _ store.Created) error {
+	var all sync.WaitGroup
+	errs := make([]error, 20)
+	for i := range errs {
+		all.Go(func() { errs[i] = b.Flush() })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// TestNothingIsFlushedWhereThatIsSaid: with `synchronous: normal` SQLite flushes at its
+// checkpoints, and nothing else does.
+func TestNothingIsFlushedWhereThatIsSaid(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.db")
+	b := openAt(t, path, store.Options{Synchronous: "normal"})
+	c := b.create(newThreadRun())
+	if !b.lags(path, func() {
+		b.append(c, update(`{"a":1}`))
+		_, err := b.Run(b.ctx, c.Thread.ID, c.Run.ID)
+		b.ok(errors.Join(err, b.Flush()))
+	}) {
+		t.Error("the log was flushed")
+	}
+}
