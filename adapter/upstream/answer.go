@@ -123,14 +123,10 @@ func (c *Client) refused(ctx, limited context.Context, res *http.Response) error
 }
 
 // readAll reads up to limit bytes, and ErrTooLong if there are more; expect is how many
-// are announced, below 1 for unknown.
+// are announced, below 0 for unknown, and not believed beyond a megabyte.
 func readAll(r io.Reader, limit, expect int64) ([]byte, error) {
-	if expect > 0 && expect <= limit {
-		buf := make([]byte, expect)
-		n, err := io.ReadFull(r, buf)
-		return buf[:n], err
-	}
 	var buf bytes.Buffer
+	buf.Grow(int(max(0, min(expect, limit, 1<<20))) + bytes.MinRead)
 	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
 	if err == nil && n > limit {
 		buf.Truncate(int(limit))

@@ -14,7 +14,8 @@ const (
 	dialTimeout = 10 * time.Second
 	maxHeader   = 1 << 20 // bytes of an answer's header, interim answers included
 	connBuffer  = 2 << 10 // of a connection; there may be thousands, and what is larger goes past it
-	connsFloor  = 16      // unused connections that are kept whatever the concurrency is
+	pingTime    = 15 * time.Second
+	connsFloor  = 16 // unused connections that are kept whatever the concurrency is
 )
 
 // newTransport makes the calls of one agent, over HTTP/2 where the agent speaks it, by the
@@ -43,6 +44,8 @@ func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
 		WriteBufferSize:        connBuffer,
 		DisableCompression:     true, // an agent's files are stored as they are, and a limit on bytes means these
 		ForceAttemptHTTP2:      true,
+		// A connection of HTTP/2 that has died in silence would be used for call after call.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: pingTime, PingTimeout: pingTime},
 	}})
 }
 
