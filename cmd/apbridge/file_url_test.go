@@ -56,6 +56,43 @@ func TestURLOfALargeFile(t *testing.T) {
 	check("what a graph is given", files, "/in.txt")
 }
 
+// TestURLOfALargeFileInACopy: a copy has no task until its first run, so its state leads to the
+// thread it was made of, while that is there; its own task has the copy's file.
+func TestURLOfALargeFileInACopy(t *testing.T) {
+	t.Parallel()
+	content := strings.Repeat("large ", 100)
+	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
+		{Output: `"done"`, Files: [][2]string{{"out/large.txt", content}}, Last: true},
+	}}
+	agent.Choose = func(input string, _ map[string]string) []adaptertest.ScriptStep {
+		if input == "hi" {
+			return agent.Script
+		}
+		return []adaptertest.ScriptStep{{Output: `"nothing new"`, Last: true}}
+	}
+	b := inFront(t, agent, func(a *config.Agent) { a.Artifacts.MaxInline, a.Memory.Transcript = 100, "none" })
+	at := b.thread()
+	b.post(at+"/runs/wait", `{"assistant_id":"agent","input":"hi"}`).ok()
+	twin := "/threads/" + b.post(at+"/copy", "").ok().text("thread_id")
+	file := func() map[string]any {
+		files, _ := b.get(twin + "/state").ok().at("values.files").(map[string]any)
+		f, _ := files["/out/large.txt"].(map[string]any)
+		return f
+	}
+	url, _ := file()["url"].(string)
+	if got := b.get(url).ok(); string(got.body) != content {
+		t.Errorf("%d bytes at %s", len(got.body), url)
+	}
+	b.post(twin+"/runs/wait", `{"assistant_id":"agent","input":"and now?"}`).ok()
+	run, _ := dig(b.get(twin+"/runs").ok().list(""), "0.run_id").(string)
+	b.do("DELETE", at, "").is(http.StatusNoContent)
+	b.get(url).is(http.StatusNotFound)
+	id, _ := file()["artifact_id"].(string)
+	if got := b.get("/ap/v1/agent/tasks/" + run + "/artifacts/" + id).ok(); string(got.body) != content {
+		t.Errorf("the copy's task has %d bytes", len(got.body))
+	}
+}
+
 // filePart is a form of one file.
 func filePart(name, content string) string {
 	return "--frontier\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + name + "\"\r\n\r\n" + content + "\r\n--frontier--\r\n"
