@@ -78,6 +78,16 @@ type Canceler interface {
 	Cancel(ctx context.Context, link mapping.Link, runID string) error
 }
 
+// FileComparer is a backend whose agent may change files without a word. Optional.
+type FileComparer interface {
+	// CompareFiles is called when a run has ended for another reason than a last step or a
+	// question, and its steps are logged. What the agent's files have other bytes in than
+	// t.Files is saved there; the update names that and what could not be compared. changed
+	// is false when there is neither. When ctx ends, the rest counts as not compared. The
+	// error is one of the bridge's own. Of t, Run, TaskID, Link, Uploaded and Files are set.
+	CompareFiles(ctx context.Context, t Task) (update mapping.Event, changed bool, err error)
+}
+
 // Prober is a backend that can be asked whether the agent is there. Optional.
 type Prober interface {
 	Probe(ctx context.Context) error

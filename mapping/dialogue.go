@@ -106,7 +106,7 @@ func (d *dialogue) end(i int, told []*Entry) {
 	case out.Status != RunSuccess:
 		fault := endFault(out)
 		closing.ID = MessageID(d.Runs[i].ID, "end")
-		closing.Output, closing.AdditionalOutput = ref("Error: "+fault.Message), faultOutput(fault)
+		closing.Output, closing.AdditionalOutput = ref("Error: "+fault.Message), faultOutput(fault, skippedAtEnd(told))
 	default:
 		closing.ID = MessageID(d.Runs[i].ID, "end")
 	}

@@ -27,6 +27,7 @@ type runSteps struct {
 	ended      bool            // its newest step is the last
 	artifacts  []Artifact      // written since the newest step; in mode run: by the whole run
 	additional json.RawMessage // mode run before a task/step agent: what its newest step said
+	skipped    json.RawMessage // files that its end could not compare
 }
 
 // NewStepFolder folds for a task in the given stepping mode.
@@ -108,6 +109,9 @@ func (f *StepFolder) update(e *Entry) []Step {
 	switch {
 	case e.Head.Step != nil:
 		return f.agentStep(e)
+	case isFilesUpdate(e.Event):
+		f.run.skipped = skippedIn(e.Event)
+		return nil
 	case len(e.Head.NS) > 0 || e.Head.Node == "__start__":
 		return nil
 	}
@@ -171,7 +175,7 @@ func (f *StepFolder) end(e *Entry) []Step {
 		s := f.next(e)
 		fault := endFault(o)
 		s.Output = ref("Error: " + fault.Message)
-		s.AdditionalOutput = faultOutput(fault)
+		s.AdditionalOutput = faultOutput(fault, f.run.skipped)
 		s.IsLast = true
 		return f.release(&s)
 	}

@@ -169,9 +169,32 @@ func TestFoldBadEnds(t *testing.T) {
 		if o := s.folder; c.more != "" && o.Count() != 2 {
 			t.Errorf("%s: count %d", name, o.Count())
 		}
-		if c.more != "" && string(faultOutput(endFault(&c.o))) != c.more {
-			t.Errorf("%s: %s", name, faultOutput(endFault(&c.o)))
+		if c.more != "" && string(faultOutput(endFault(&c.o), nil)) != c.more {
+			t.Errorf("%s: %s", name, faultOutput(endFault(&c.o), nil))
 		}
+	}
+}
+
+// TestFoldFilesAtABadEnd: what became of the files is no step; the last one names it.
+func TestFoldFilesAtABadEnd(t *testing.T) {
+	t.Parallel()
+	skipped := []SkippedFile{{Path: "b.txt", Reason: "Gone."}}
+	for mode, want := range map[Stepping]string{SteppingFree: "2", SteppingLockstep: "2", SteppingRun: "1"} {
+		s := newScript(t, mode).start("run1")
+		s.add(StepUpdate("run1", someTask, 1, StepInfo{Output: raw(`"one"`)}, nil, ApprovalAuto)).now()
+		ev := FilesUpdate("run1", raw(`{"/a.txt":"two"}`), skipped)
+		ev.Head.Artifacts = []string{"a1"}
+		s.add(ev).want("no step", "")
+		if list := s.fold.Messages(); len(list) != 2 || !SaysOnlySkipped(list[1]) {
+			t.Errorf("messages %s", list)
+		}
+		s.end(Outcome{Status: RunTimeout}).want(string(mode), want+`  "Error: The run took too long." +a1 last`)
+	}
+	f := NewStepFolder(someTask, SteppingFree)
+	f.Add(&Entry{Event: FilesUpdate("r", nil, skipped)})
+	last := f.Add(&Entry{Event: Event{Kind: KindEnd, Head: Head{Outcome: &Outcome{Status: RunError, Fault: &Fault{"c", "m"}}}}})
+	if got := string(last[0].AdditionalOutput); got != `{"error":{"type":"c","message":"m"},"skipped_files":[{"path":"b.txt","reason":"Gone."}]}` {
+		t.Errorf("additional output %s", got)
 	}
 }
 

@@ -192,9 +192,15 @@ func endFault(o *Outcome) Fault {
 	}
 }
 
-func faultOutput(fault Fault) json.RawMessage {
-	var w objectWriter
+// faultOutput is the additional output of the step that says why a run ended; skipped is a
+// list of skipped files or nil.
+func faultOutput(fault Fault, skipped json.RawMessage) json.RawMessage {
+	var w, all objectWriter
 	w.text("type", fault.Code)
 	w.text("message", fault.Message)
-	return rawObject("error", w.done())
+	all.raw("error", w.done())
+	if skipped != nil {
+		all.raw(keySkipped, skipped)
+	}
+	return all.done()
 }

@@ -145,22 +145,26 @@ func (d *drive) fetchAll(list []remoteArtifact, final bool) (json.RawMessage, []
 		return nil, nil, err
 	}
 	var changed changes
-	var ids []string
 	for _, entry := range d.newest(list, final) {
-		saved, content, err := d.fetch(entry)
-		if err != nil {
+		if err := d.takeOver(entry, &changed); err != nil {
 			return nil, nil, err
 		}
-		if saved == nil {
-			continue
-		}
-		ids = append(ids, saved.ID)
-		if saved.Sum == "" || d.files.sums[saved.Path] != saved.Sum {
-			d.files.sums[saved.Path] = saved.Sum
-			changed.add(saved.Path, d.encode(*saved, content))
-		}
 	}
-	return changed.object(), ids, nil
+	return changed.object(), changed.ids, nil
+}
+
+// takeOver fetches one file and notes what is new.
+func (d *drive) takeOver(w wanted, changed *changes) error {
+	saved, content, err := d.fetch(w)
+	if err != nil || saved == nil {
+		return err
+	}
+	changed.ids = append(changed.ids, saved.ID)
+	if saved.Sum == "" || d.files.sums[saved.Path] != saved.Sum {
+		d.files.sums[saved.Path] = saved.Sum
+		changed.add(saved.Path, d.encode(*saved, content))
+	}
+	return nil
 }
 
 func (d *drive) loadSums() error {
@@ -261,8 +265,11 @@ func (d *drive) encode(a mapping.Artifact, content []byte) json.RawMessage {
 	return mapping.EncodeFile(a, content, mapping.FileStyle(d.up.Config.Artifacts.Style))
 }
 
-// changes builds the files object of a delta.
-type changes struct{ buf []byte }
+// changes builds the files object of a delta; ids are the artifacts written.
+type changes struct {
+	buf []byte
+	ids []string
+}
 
 func (c *changes) add(p string, v json.RawMessage) {
 	sep := byte(',')

@@ -13,7 +13,11 @@ import (
 // rollback it is then removed with all it did. A run that has ended already is
 // Conflict, unless rollback removes it.
 func (e *Engine) Cancel(ctx context.Context, r mapping.Run, rollback bool) error {
-	err := e.end(ctx, r)
+	cause := errCancelled
+	if rollback {
+		cause = errRemoved
+	}
+	err := e.end(ctx, r, cause)
 	if !rollback {
 		return err
 	}
@@ -29,10 +33,10 @@ func (e *Engine) Cancel(ctx context.Context, r mapping.Run, rollback bool) error
 
 // end stops the run wherever it is: executing here, pending or parked, or
 // executing elsewhere. It may move between these while we look.
-func (e *Engine) end(ctx context.Context, r mapping.Run) error {
+func (e *Engine) end(ctx context.Context, r mapping.Run, cause error) error {
 	for asked := false; ; {
 		if x := e.executing(r.ID); x != nil {
-			if parked, err := x.cancelled(ctx); !parked {
+			if parked, err := x.cancelled(ctx, cause); !parked {
 				return err
 			}
 		}
@@ -44,6 +48,9 @@ func (e *Engine) end(ctx context.Context, r mapping.Run) error {
 			return nil
 		case !fresh.Status.Active():
 			return mapping.Errorf(mapping.Conflict, "run_ended", "Run %s has already ended with status %s.", r.ID, fresh.Status)
+		}
+		if ended, err := e.endParked(ctx, fresh, cause); ended {
+			return err
 		}
 		if err = e.endInactive(ctx, fresh); !errors.Is(err, store.ErrFenced) {
 			return err
@@ -97,8 +104,8 @@ func (e *Engine) executing(runID string) *execution {
 
 // cancelled stops the execution and waits for the end event to be durable.
 // parked: it had just done its step, and the run is to be ended as a parked one.
-func (x *execution) cancelled(ctx context.Context) (parked bool, err error) {
-	x.cancel(errCancelled)
+func (x *execution) cancelled(ctx context.Context, cause error) (parked bool, err error) {
+	x.cancel(cause)
 	select {
 	case <-x.done:
 	case <-x.stalled:

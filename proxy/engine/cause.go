@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -10,6 +11,7 @@ import (
 // Causes an execution's context ends with. The end event is decided from them.
 var (
 	errCancelled = errors.New("the run was cancelled")
+	errRemoved   = fmt.Errorf("%w and is removed", errCancelled)
 	errShutdown  = errors.New("the bridge is shutting down")
 	errLeaseLost = errors.New("another process has taken the run over")
 	errTimeout   = errors.New("the run took longer than run_timeout")

@@ -110,7 +110,7 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 // already (runFiles.Save).
 func (r *recorder) filesOf(ev *mapping.Event, before, after *mapping.Fold) (writes []store.FileWrite, drop, staged []string) {
 	switch {
-	case ev.Kind == mapping.KindUpdate && ev.Head.Step != nil:
+	case ev.Kind == mapping.KindUpdate && ev.Head.Reduce:
 		return nil, nil, ev.Head.Artifacts
 	case ev.Kind == mapping.KindUpdate:
 		files := mapping.FilesOfDelta(ev.Data, ev.Head.Node)

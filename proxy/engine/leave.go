@@ -51,8 +51,10 @@ func (x *execution) left(ctx context.Context, out *mapping.Outcome, err error) b
 		return true
 	case x.stopped(ctx, out):
 		defer x.e.tellAgent(x.run)
+		x.compareFiles(ctx)
 		return x.finish(ctx, outcomeOf(ctx, x.agent.Name, err))
 	case out == nil:
+		x.compareFiles(ctx)
 		done := x.finish(ctx, outcomeOf(ctx, x.agent.Name, err))
 		if x.rec != nil && x.rec.refused() != nil {
 			x.e.tellAgent(x.run) // it would go on

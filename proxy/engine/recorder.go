@@ -29,6 +29,7 @@ type recorder struct {
 	linked   bool
 	files    map[string]string // path → sum, of what this run wrote as artifacts
 	odd      map[string]bool   // files that were skipped, and said to be
+	uploaded mapping.Uploaded  // what the agent was given with the steps of this execution
 	logged   measure
 	fault    error // why the run must not go on
 	told     told
@@ -230,6 +231,7 @@ func (r *recorder) addUpdate(ev *mapping.Event) {
 		r.guess(q)
 	}
 	r.updates++
+	r.uploaded = max(r.uploaded, ev.Head.Uploaded)
 	if ev.Head.Step != nil {
 		r.asked++
 	}

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// compareTimeout bounds how long the end of a run waits for the agent's files. An agent
+// that the run timed out on, or that works on one request at a time, may not answer at all,
+// and a cancellation waits for the end.
+const compareTimeout = 3 * time.Second
+
+// compareFiles takes over what the agent of a run that failed, was cancelled or timed out has
+// written without telling it in a step. It is logged with the end, which it does not change.
+// ctx is the run's; a shutdown ends the comparison at once.
+func (x *execution) compareFiles(ctx context.Context) {
+	if x.rec == nil || x.rec.link.Remote == "" || errors.Is(context.Cause(ctx), errRemoved) {
+		return
+	}
+	ctx, stop := context.WithTimeout(x.e.scope(x.e.root, x.run), compareTimeout)
+	defer stop()
+	update, changed, err := x.comparedFiles(ctx)
+	if err == nil && changed {
+		err = x.rec.add(update)
+	}
+	if err != nil {
+		x.e.zap.Warn("the agent's files could not be compared at the end of a run", errField(err),
+			zap.String("run", x.run.ID), agentField(x.agent.Name))
+	}
+}
+
+func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, changed bool, err error) {
+	backend, _, err := x.agent.Backend(ctx)
+	c, ok := backend.(adapter.FileComparer)
+	if err != nil || !ok {
+		return update, false, err
+	}
+	_, uploaded, err := x.stepsDone(ctx)
+	if err != nil {
+		return update, false, err
+	}
+	uploaded = max(uploaded, x.rec.uploaded)
+	files := &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact), goesOn: true, given: uploaded}
+	return c.CompareFiles(ctx, adapter.Task{
+		Run: x.run, TaskID: x.run.TaskID, Link: x.rec.link, Uploaded: uploaded, Files: files,
+	})
+}
+
+// endParked ends a run that waits for its client by an execution, which compares the files
+// before the end. false: there is nothing to compare, or no slot of the agent is free in time.
+func (e *Engine) endParked(ctx context.Context, r mapping.Run, cause error) (ended bool, err error) {
+	agent := e.agents[r.Agent]
+	if !r.Parked || errors.Is(cause, errRemoved) || agent == nil || !agent.comparesFiles() || e.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
+		return false, nil
+	}
+	claimed := e.claims.begin()
+	defer claimed()
+	c, err := e.st.ClaimParked(ctx, r.ID)
+	if err != nil {
+		e.release(agent)
+		return false, nil
+	}
+	e.unpark(r.ID)
+	work := e.admit(agent, c, Order{})
+	x := e.executing(r.ID)
+	if work == nil || x == nil {
+		return false, nil
+	}
+	x.cancel(cause)
+	go work()
+	_, err = x.cancelled(ctx, cause)
+	return true, err
+}
+
+// acquireIn takes a slot; false: none was free for so long.
+func (a *Agent) acquireIn(ctx context.Context, most time.Duration) bool {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case a.slots <- struct{}{}:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// comparesFiles reports whether the agent is known to be one whose files are compared.
+func (a *Agent) comparesFiles() bool {
+	f := a.found.Load()
+	if f == nil {
+		return false
+	}
+	_, ok := f.backend.(adapter.FileComparer)
+	return ok
+}
