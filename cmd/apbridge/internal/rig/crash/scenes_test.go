@@ -76,7 +76,7 @@ func (s threadScene) play(t *testing.T, d *rig.Killable, peer adaptertest.Peer) 
 	<-reader.Done
 	whole := d.Follow(rig.CrashThread + "/runs/" + first)
 	<-whole.Done
-	if diff := cmp.Diff(whole.Frames, reader.Frames, cmp.AllowUnexported(rig.Frame{})); diff != "" || len(whole.Frames) == 0 {
+	if diff := cmp.Diff(whole.Frames, reader.Frames); diff != "" || len(whole.Frames) == 0 {
 		t.Errorf("read across the death (-whole +pieces):\n%s", diff)
 	}
 	d.Get("/readyz")

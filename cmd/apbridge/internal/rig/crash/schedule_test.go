@@ -262,7 +262,7 @@ func (s *schedule) read(r *rapid.T) {
 	}
 	cut := rapid.IntRange(0, len(k.frames)-1).Draw(r, "cut")
 	_, rest := s.stream(r, k, k.frames[cut].ID)
-	if diff := cmp.Diff(k.frames[cut+1:], rest, cmp.AllowUnexported(rig.Frame{})); diff != "" && len(k.frames[cut+1:])+len(rest) > 0 {
+	if diff := cmp.Diff(k.frames[cut+1:], rest); diff != "" && len(k.frames[cut+1:])+len(rest) > 0 {
 		r.Fatalf("resumed after %s (-what comes after +what came):\n%s", k.frames[cut].ID, diff)
 	}
 }
@@ -289,7 +289,7 @@ func (s *schedule) replay(r *rapid.T, k *knownRun) {
 		return
 	}
 	if k.ended {
-		if diff := cmp.Diff(k.frames, all, cmp.AllowUnexported(rig.Frame{})); diff != "" {
+		if diff := cmp.Diff(k.frames, all); diff != "" {
 			r.Fatalf("%s was read as, and is now (-was +is):\n%s", k.words, diff)
 		}
 	}

@@ -117,7 +117,7 @@ func TestB5ReadersThatNeverRead(t *testing.T) {
 	if at == len(all) {
 		t.Fatalf("B4: the slow reader was given the id %q, which nobody else was", last)
 	}
-	if diff := cmp.Diff(all[at+1:], rest, cmp.AllowUnexported(rig.Frame{})); diff != "" {
+	if diff := cmp.Diff(all[at+1:], rest); diff != "" {
 		t.Errorf("B4: the rest from %q (-want +got):\n%.500s", last, diff)
 	}
 }
@@ -150,7 +150,7 @@ func TestB8B9StreamsForOldClients(t *testing.T) {
 				t.Errorf("B9: HTTP/1.0 is answered %s", head)
 			}
 			old, err := rig.ReadFrames(strings.NewReader(body), 0)
-			if diff := cmp.Diff(frames, old, cmp.AllowUnexported(rig.Frame{})); err != nil || diff != "" {
+			if diff := cmp.Diff(frames, old); err != nil || diff != "" {
 				t.Errorf("B9: HTTP/1.0, %v (-want +got):\n%s", err, diff)
 			}
 			part, err := rig.ReadFrames(strings.NewReader(body), 2) // the connection ended there, for all that such a client knows
@@ -158,7 +158,7 @@ func TestB8B9StreamsForOldClients(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, rest := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", part[1].ID)
-			if diff := cmp.Diff(frames[2:], rest, cmp.AllowUnexported(rig.Frame{})); diff != "" {
+			if diff := cmp.Diff(frames[2:], rest); diff != "" {
 				t.Errorf("B9: from the second frame on (-want +got):\n%s", diff)
 			}
 		})

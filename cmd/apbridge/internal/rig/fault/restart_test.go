@@ -141,7 +141,7 @@ func TestA3_ProcessDiesInAStream(t *testing.T) {
 	b = b.Again()
 	_, rest := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", seen[len(seen)-1].ID)
 	_, all := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", "-1")
-	if diff := cmp.Diff(all, append(seen, rest...), cmp.AllowUnexported(rig.Frame{})); diff != "" {
+	if diff := cmp.Diff(all, append(seen, rest...)); diff != "" {
 		t.Errorf("read across the restart (-whole +pieces):\n%s", diff)
 	}
 	who := rig.Behind{Texts: []string{"planning", "thinking <b>", "the answer is 42"}}

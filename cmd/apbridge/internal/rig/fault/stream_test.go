@@ -41,13 +41,13 @@ func checkResumes(t *testing.T, b *rig.Bridge, run string, frames []rig.Frame) {
 	t.Helper()
 	for _, from := range []string{"-1", ""} {
 		_, all := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", from)
-		if diff := cmp.Diff(frames, all, cmp.AllowUnexported(rig.Frame{})); diff != "" {
+		if diff := cmp.Diff(frames, all); diff != "" {
 			t.Fatalf("from %q (-first time +again):\n%s", from, diff)
 		}
 	}
 	for i, f := range frames {
 		_, rest := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", f.ID)
-		if diff := cmp.Diff(append([]rig.Frame{}, frames[i+1:]...), append([]rig.Frame{}, rest...), cmp.AllowUnexported(rig.Frame{})); diff != "" {
+		if diff := cmp.Diff(append([]rig.Frame{}, frames[i+1:]...), append([]rig.Frame{}, rest...)); diff != "" {
 			t.Fatalf("after frame %d, %s (-want +got):\n%s", i, f.ID, diff)
 		}
 	}
@@ -73,7 +73,7 @@ func TestB1_ReaderDropsInMidRun(t *testing.T) {
 	_, seen := b.Stream("GET", run+"/stream", "", 3, "Last-Event-ID", "-1")
 	g.Open()
 	_, rest := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", seen[len(seen)-1].ID)
-	if diff := cmp.Diff(<-stays, append(seen, rest...), cmp.AllowUnexported(rig.Frame{})); diff != "" {
+	if diff := cmp.Diff(<-stays, append(seen, rest...)); diff != "" {
 		t.Errorf("who stayed and who came back (-stayed +came back):\n%s", diff)
 	}
 }
@@ -159,7 +159,7 @@ func TestB12_StreamOfAQueuedRun(t *testing.T) {
 	who := rig.Behind{Name: "plain", Texts: []string{"one", "two", "three"}, Steps: true}
 	rig.CheckFrames(t, frames, who)
 	_, again := b.Stream("GET", queued+"/stream", "", 0, "Last-Event-ID", "-1")
-	if diff := cmp.Diff(frames, again, cmp.AllowUnexported(rig.Frame{})); diff != "" {
+	if diff := cmp.Diff(frames, again); diff != "" {
 		t.Errorf("as it happened and afterwards (-then +later):\n%s", diff)
 	}
 }
