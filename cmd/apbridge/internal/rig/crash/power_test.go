@@ -16,7 +16,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-var powerCut = rig.Setting{"full, a power cut", "full", true}
+var powerCut = rig.Setting{Name: "full, a power cut", Synchronous: "full", Cut: true}
 
 // settings are those that every death is tried in.
 func settings() []rig.Setting {

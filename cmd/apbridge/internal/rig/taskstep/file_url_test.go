@@ -76,7 +76,8 @@ func TestURLOfALargeFileInACopy(t *testing.T) {
 	b.Post(at+"/runs/wait", `{"assistant_id":"agent","input":"hi"}`).OK()
 	twin := "/threads/" + b.Post(at+"/copy", "").OK().Text("thread_id")
 	file := func() map[string]any {
-		f, _ := rig.Dig(b.Get(twin+"/state").OK().At("values.files"), "/out/large.txt").(map[string]any)
+		files, _ := b.Get(twin + "/state").OK().At("values.files").(map[string]any)
+		f, _ := files["/out/large.txt"].(map[string]any)
 		return f
 	}
 	url, _ := file()["url"].(string)
