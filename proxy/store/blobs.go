@@ -221,7 +221,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 }
 
 func (c *chunks) next() error {
-	err := c.s.db.fetch(c.ctx, func(t *tx) error {
+	err := c.s.db.readBlob(c.ctx, func(t *tx) error {
 		return t.get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2 AND EXISTS (SELECT 1 FROM artifacts WHERE id = $3 AND blob = $1 AND sum = $4)`,
 			in{c.blob, c.n, c.key, c.sum}, out{&c.held})
 	})

@@ -9,23 +9,23 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	sqlite3 "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // beside is a connection of another program to the store's file.
-func beside(t *testing.T, s *Store) *session {
+func beside(t *testing.T, s *Store) *sqlite3.Conn {
 	t.Helper()
 	conn, err := sqlite3.OpenConn(s.db.(*sqlite).path, sqlite3.OpenReadWrite)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := newSession(conn)
-	t.Cleanup(func() { _ = other.close() })
-	return other
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
 }
 
-func (s *session) must(t *testing.T, text string) {
+func must(t *testing.T, conn *sqlite3.Conn, text string) {
 	t.Helper()
-	if err := s.put(text, nil); err != nil {
+	if err := sqlitex.ExecuteTransient(conn, text, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -35,15 +35,15 @@ func (s *session) must(t *testing.T, text string) {
 func TestD4AnotherProgramHoldsTheFile(t *testing.T) {
 	t.Parallel()
 	s, ctx := openInside(t), context.Background()
-	writer := s.db.(*sqlite).writer.session
+	conn := s.db.(*sqlite).writer.conn
 	var usual int64
-	if err := writer.get("PRAGMA busy_timeout", nil, out{&usual}); err != nil || usual != 5000 {
+	if err := (sqliteTx{conn}).get("PRAGMA busy_timeout", nil, out{&usual}); err != nil || usual != 5000 {
 		t.Fatalf("it waits for %d ms, %v", usual, err)
 	}
 	const patience = 200 * time.Millisecond // so that the test does not take long
-	writer.conn.SetBusyTimeout(patience)
+	conn.SetBusyTimeout(patience)
 	other := beside(t, s)
-	other.must(t, "BEGIN IMMEDIATE")
+	must(t, other, "BEGIN IMMEDIATE")
 	begin := time.Now()
 	var all sync.WaitGroup
 	for range 100 {
@@ -60,7 +60,7 @@ func TestD4AnotherProgramHoldsTheFile(t *testing.T) {
 	if took := time.Since(begin); took < patience || took > 20*patience {
 		t.Errorf("all were refused after %v; they wait together, not one after the other", took)
 	}
-	other.must(t, "ROLLBACK")
+	must(t, other, "ROLLBACK")
 	if err := s.write(ctx, note("b", nil)); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
@@ -77,11 +77,11 @@ func TestD4BusyForAMoment(t *testing.T) {
 	db := s.db.(*sqlite)
 	db.writer.db = beginning{db, begins}
 	other := beside(t, s)
-	other.must(t, "BEGIN IMMEDIATE")
+	must(t, other, "BEGIN IMMEDIATE")
 	gave := make(chan error)
 	go func() { gave <- s.write(ctx, note("a", nil)) }()
 	<-begins
-	other.must(t, "ROLLBACK")
+	must(t, other, "ROLLBACK")
 	if err := <-gave; err != nil {
 		t.Fatal(err)
 	}
@@ -93,9 +93,9 @@ type beginning struct {
 	begins chan struct{}
 }
 
-func (b beginning) begin(s *session, relaxed bool) error {
+func (b beginning) begin(conn *sqlite3.Conn, relaxed bool) error {
 	close(b.begins)
-	return b.sqlite.begin(s, relaxed)
+	return b.sqlite.begin(conn, relaxed)
 }
 
 // D4: another program that reads for long keeps the log from beginning anew. Nobody
@@ -129,15 +129,15 @@ func TestD4LongReaderHoldsTheLog(t *testing.T) {
 		t.Errorf("a log that nobody holds has %d bytes", n)
 	}
 	other := beside(t, s)
-	other.must(t, "BEGIN")
-	other.must(t, "SELECT count(*) FROM items")
+	must(t, other, "BEGIN")
+	must(t, other, "SELECT count(*) FROM items")
 	if took := grow(80); took >= busyTimeout {
 		t.Errorf("the reader was waited for: %v", took)
 	}
 	if n := size(); n < 80<<20 {
 		t.Errorf("the log has %d bytes", n)
 	}
-	other.must(t, "COMMIT")
+	must(t, other, "COMMIT")
 	grow(2)
 	if n := size(); n > limit {
 		t.Errorf("the log still has %d bytes", n)

@@ -37,6 +37,7 @@ const (
 	sqliteCorrupt   = 11
 	sqliteFull      = 13
 	sqliteBusy      = 5
+	sqliteInterrupt = 9
 	sqliteCantOpen  = 14
 	sqliteNotADB    = 26
 	sqliteShmSize   = 4874 // SQLITE_IOERR_SHMSIZE

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	sqlite3 "zombiezen.com/go/sqlite"
 )
 
 // seen is what was known of a database's files when they were looked at last. Safe
@@ -15,7 +17,7 @@ type seen struct {
 	log  atomic.Pointer[os.FileInfo] // of the write-ahead log; nil before the first transaction
 }
 
-// present tells whether the file at the path is still the one that is open.
+// present reports whether the file at the path is still the one that is open.
 func (d *sqlite) present() error {
 	info, err := os.Stat(d.path)
 	if err == nil && os.SameFile(info, d.file) {
@@ -28,7 +30,7 @@ func (d *sqlite) present() error {
 // the file short or taken the log away. Nobody else can change the database
 // meanwhile, so that what VACUUM of another program has freed is told from what is
 // lost. lasting: no further write may be trusted.
-func (d *sqlite) intact(s *session) (lasting bool, err error) {
+func (d *sqlite) intact(conn *sqlite3.Conn) (lasting bool, err error) {
 	known := d.seen.size.Load()
 	info, err := os.Stat(d.path)
 	if err != nil {
@@ -37,10 +39,11 @@ func (d *sqlite) intact(s *session) (lasting bool, err error) {
 	size := info.Size()
 	if size < known {
 		var pages, page int64
-		if err := s.get("PRAGMA page_count", nil, out{&pages}); err != nil {
+		x := sqliteTx{conn}
+		if err := x.get("PRAGMA page_count", nil, out{&pages}); err != nil {
 			return false, err
 		}
-		if err := s.get("PRAGMA page_size", nil, out{&page}); err != nil {
+		if err := x.get("PRAGMA page_size", nil, out{&page}); err != nil {
 			return false, err
 		}
 		if least := min(known, pages*page); size < least {
@@ -104,12 +107,12 @@ func (d *sqlite) ping(ctx context.Context) error {
 	}
 	refused := d.writer.refused.Load()
 	if (refused != nil || d.suspicious()) && d.probe.due() {
-		return d.beat(ctx, time.Minute)
+		return d.renewLease(ctx, time.Minute)
 	}
 	if refused != nil {
 		return *refused
 	}
-	return d.look(ctx, func(t *tx) error {
+	return d.readOne(ctx, func(t *tx) error {
 		var n int64
 		return t.get(`SELECT count(*) FROM processes`, nil, out{&n})
 	})

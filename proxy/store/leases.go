@@ -21,7 +21,7 @@ func newOwner() string { return rand.Text() }
 // and every run that was held under the old one is free. Where no other process
 // can use the database a lease never ends. It belongs to no tenant.
 func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
-	return s.db.classify(s.db.beat(ctx, ttl))
+	return s.db.classify(s.db.renewLease(ctx, ttl))
 }
 
 // Claimed is a run this process now owns.

@@ -31,7 +31,7 @@ func TestPagesOfOlderFiles(t *testing.T) {
 				"page_size": page, "wal_autocheckpoint": logUsual / page, "max_page_count": limit / page,
 			} {
 				var got int64
-				if err := s.db.(*sqlite).writer.session.get("PRAGMA "+pragma, nil, out{&got}); err != nil || got != want {
+				if err := (sqliteTx{s.db.(*sqlite).writer.conn}).get("PRAGMA "+pragma, nil, out{&got}); err != nil || got != want {
 					t.Errorf("%s is %d, not %d (%v)", pragma, got, want, err)
 				}
 			}

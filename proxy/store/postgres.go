@@ -114,9 +114,9 @@ func (p *postgres) transact(ctx context.Context, begin []string, do func(*tx) er
 	return again, err
 }
 
-// view's transaction sees the database as it was when it began.
-func (p *postgres) view(ctx context.Context, do func(*tx) error) error {
-	return p.read(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+// read's transaction sees the database as it was when it began.
+func (p *postgres) read(ctx context.Context, do func(*tx) error) error {
+	return p.attempt(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		on := &pgTx{ctx: ctx, conn: conn, begin: []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}}
 		defer on.rollback()
 		err := guard(do, &tx{on: on, now: p.clock()})
@@ -124,13 +124,13 @@ func (p *postgres) view(ctx context.Context, do func(*tx) error) error {
 	})
 }
 
-func (p *postgres) fetch(ctx context.Context, do func(*tx) error) error { return p.look(ctx, do) }
+func (p *postgres) readBlob(ctx context.Context, do func(*tx) error) error { return p.readOne(ctx, do) }
 
 // flush has nothing to do: a commit is flushed, or none is.
 func (p *postgres) flush() error { return nil }
 
-func (p *postgres) look(ctx context.Context, do func(*tx) error) error {
-	return p.read(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+func (p *postgres) readOne(ctx context.Context, do func(*tx) error) error {
+	return p.attempt(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		on := &pgTx{ctx: ctx, conn: conn}
 		err := guard(do, &tx{on: on, now: p.clock()})
 		return !on.gave, err
@@ -141,7 +141,7 @@ func (p *postgres) look(ctx context.Context, do func(*tx) error) error {
 // left nothing behind and may be tried anew.
 type attempt func(context.Context, *pgx.Conn) (again bool, err error)
 
-func (p *postgres) read(ctx context.Context, do attempt) error {
+func (p *postgres) attempt(ctx context.Context, do attempt) error {
 	return p.persist(ctx, func(ctx context.Context) (bool, error) { return p.once(ctx, do) })
 }
 

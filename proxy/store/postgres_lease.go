@@ -15,7 +15,7 @@ const firstLease = time.Minute
 // processes must end by one clock.
 const present = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`
 
-func (p *postgres) beat(ctx context.Context, ttl time.Duration) error {
+func (p *postgres) renewLease(ctx context.Context, ttl time.Duration) error {
 	var lapsed bool
 	var freed int64
 	err := p.write(ctx, true, func(t *tx) (err error) {

@@ -114,8 +114,8 @@ func hashOf(s string) uint64 {
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// arrive makes this process known before it holds anything.
-func (p *postgres) arrive(ctx context.Context) error {
+// recoverOrphans makes this process known before it holds anything.
+func (p *postgres) recoverOrphans(ctx context.Context) error {
 	err := p.write(ctx, false, func(t *tx) error { return p.renew(t, firstLease) })
 	if err == nil {
 		p.bell.open(p.channel())

@@ -136,7 +136,7 @@ func runFilter(sc scope, q RunQuery) (where string, args in) {
 			where += ` AND ` + f.before + list(len(args), 1) + f.after
 		}
 	}
-	if len(q.Status) > 0 {
+	if len(q.Status) > 0 { // there are few
 		where += ` AND r.status IN (` + list(len(args)+1, len(q.Status)) + `)`
 		for _, st := range q.Status {
 			args = append(args, string(st))

@@ -120,9 +120,9 @@ func (s *Store) threadPage(ctx context.Context, q ThreadQuery, where string, arg
 
 func (q ThreadQuery) filter(sc scope) (where string, args in) {
 	where, args = sc.narrow(`h.tenant = $1`, sc.tenant)
-	if len(q.IDs) > 0 {
-		where += ` AND h.thread_id IN (` + list(len(args)+1, len(q.IDs)) + `)`
-		for _, id := range q.IDs {
+	if ids := filledUp(q.IDs); len(ids) > 0 {
+		where += ` AND h.thread_id IN (` + list(len(args)+1, len(ids)) + `)`
+		for _, id := range ids {
 			args = append(args, id)
 		}
 	}

@@ -3,16 +3,19 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/pressly/goose/v3"
 	"go.uber.org/zap"
 	sqlite3 "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // busyTimeout is how long connections wait for each other where SQLite has them
@@ -37,8 +40,9 @@ type sqlite struct {
 	probe probe
 
 	writer  *writer
-	readers *readers
-	fetcher *readers // of files, which would fill the others' caches and be of no use there
+	readers *sqlitex.Pool
+	files   *sqlitex.Pool // one connection, for the bytes of files
+	closed  atomic.Bool
 }
 
 // openSQLite takes the lock, checks or makes the file, and migrates it.
@@ -66,21 +70,49 @@ func openSQLite(ctx context.Context, path, owner string, o Options, log *zap.Log
 	return d, nil
 }
 
-// serve opens the writer and the pool of readers.
+// readersMost is how many reads may be under way at a time. Files are read by a
+// connection of their own: their bytes would fill the caches of the others.
+const readersMost = 4
+
+// serve opens the writer and the pools of readers.
 func (d *sqlite) serve() error {
-	first, err := d.session("PRAGMA cache_size = -8000", "PRAGMA journal_size_limit = 67108864")
+	conn, err := sqlite3.OpenConn(d.path, sqlite3.OpenReadWrite)
 	if err != nil {
 		return err
 	}
-	if err := bound(first, d.limit); err != nil {
-		_ = first.close()
+	if err = setUp(conn, "cache_size = -8000", "journal_size_limit = 67108864"); err == nil {
+		err = bound(conn, d.limit)
+	}
+	if err != nil {
+		_ = conn.Close()
 		return err
 	}
 	if d.full {
 		d.disk.begin(d.path)
 	}
-	d.writer = newWriter(d, first)
-	d.readers, d.fetcher = newReaders(4, d.reader("PRAGMA cache_size = -4000")), newReaders(1, d.reader("PRAGMA cache_size = -256"))
+	d.writer = newWriter(d, conn)
+	if d.readers, err = d.pool(readersMost, "cache_size = -4000"); err == nil {
+		d.files, err = d.pool(1, "cache_size = -256")
+	}
+	return err
+}
+
+// pool makes connections that change nothing. They are set up when they are used first,
+// so that a full disk refuses reads and not the start.
+func (d *sqlite) pool(size int, cache string) (*sqlitex.Pool, error) {
+	return sqlitex.NewPool(d.path, sqlitex.PoolOptions{Flags: sqlite3.OpenReadWrite, PoolSize: size,
+		PrepareConn: func(conn *sqlite3.Conn) error { return setUp(conn, cache, "query_only = 1") }})
+}
+
+// setUp gives a new connection its pragmas. Memory-mapped reading stays off: a file that
+// shrinks under a map kills the process instead of failing a read.
+func setUp(conn *sqlite3.Conn, pragmas ...string) error {
+	conn.SetBusyTimeout(busyTimeout)
+	for _, p := range append(pragmas, "temp_store = MEMORY") {
+		if err := sqlitex.ExecuteTransient(conn, "PRAGMA "+p, nil); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -88,18 +120,18 @@ func (d *sqlite) serve() error {
 // the file.
 const logUsual = 16 << 20
 
-// bound says how much of the log a session gathers, and has its writes fail where the
+// bound says how much of the log a connection gathers, and has its writes fail where the
 // file would grow beyond a limit. SQLite counts both in pages, which are as large as
 // the program had them that made the file.
-func bound(s *session, limit int64) error {
-	var page int64
-	if err := s.get("PRAGMA page_size", nil, out{&page}); err != nil {
+func bound(conn *sqlite3.Conn, limit int64) error {
+	x, page := sqliteTx{conn}, int64(0)
+	if err := x.get("PRAGMA page_size", nil, out{&page}); err != nil {
 		return err
 	}
-	if err := s.put("PRAGMA wal_autocheckpoint = "+strconv.FormatInt(logUsual/page, 10), nil); err != nil || limit <= 0 {
+	if err := x.put("PRAGMA wal_autocheckpoint = "+strconv.FormatInt(logUsual/page, 10), nil); err != nil || limit <= 0 {
 		return err
 	}
-	return s.put("PRAGMA max_page_count = "+strconv.FormatInt(max(limit/page, 1), 10), nil)
+	return x.put("PRAGMA max_page_count = "+strconv.FormatInt(max(limit/page, 1), 10), nil)
 }
 
 func (d *sqlite) prepare(ctx context.Context) error {
@@ -144,46 +176,23 @@ func openPool(path string) *sql.DB {
 	return pool
 }
 
-// session opens a connection of its own. Memory-mapped reading stays off: a
-// file that shrinks under a map kills the process instead of failing a read.
-func (d *sqlite) session(pragmas ...string) (*session, error) {
-	conn, err := sqlite3.OpenConn(d.path, sqlite3.OpenReadWrite)
-	if err != nil {
-		return nil, err
-	}
-	conn.SetBusyTimeout(busyTimeout)
-	s := newSession(conn)
-	for _, p := range append(pragmas, "PRAGMA temp_store = MEMORY") {
-		if err := s.put(p, nil); err != nil {
-			_ = s.close()
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-// reader opens sessions that change nothing.
-func (d *sqlite) reader(cache string) func() (*session, error) {
-	return func() (*session, error) { return d.session(cache, "PRAGMA query_only = 1") }
-}
-
 // begin starts a transaction of the writer. With synchronous NORMAL a commit is
 // in the log file but not flushed; the next FULL commit flushes it too.
-func (d *sqlite) begin(s *session, relaxed bool) error {
+func (d *sqlite) begin(conn *sqlite3.Conn, relaxed bool) error {
 	level := "NORMAL"
 	if d.full && !relaxed {
 		level = "FULL"
 	}
 	if level != d.level {
-		if err := d.exec(s, "PRAGMA synchronous = "+level); err != nil {
+		if err := d.exec(conn, "PRAGMA synchronous = "+level); err != nil {
 			return err
 		}
 		d.level = level
 	}
-	return d.exec(s, "BEGIN IMMEDIATE")
+	return d.exec(conn, "BEGIN IMMEDIATE")
 }
 
-func (d *sqlite) exec(s *session, text string) error { return s.put(text, nil) }
+func (d *sqlite) exec(conn *sqlite3.Conn, text string) error { return sqlitex.Execute(conn, text, nil) }
 
 func (d *sqlite) clock() int64 { return d.now().UnixMicro() }
 
@@ -196,40 +205,51 @@ func (d *sqlite) write(ctx context.Context, relaxed bool, do func(*tx) error) er
 	return d.flush() // it has changed nothing, and what it has found may be in the log alone
 }
 
-func (d *sqlite) view(ctx context.Context, do func(*tx) error) error {
-	return d.reading(ctx, d.readers, func(s *session) error {
-		if err := d.exec(s, "BEGIN"); err != nil {
-			return err
-		}
-		err := guard(do, &tx{on: s, now: d.clock()}) // the session must not stay in a transaction
-		if e := d.exec(s, "COMMIT"); e != nil && err == nil {
-			err = e
-		}
-		return err
+func (d *sqlite) read(ctx context.Context, do func(*tx) error) error {
+	return d.lend(ctx, d.readers, func(conn *sqlite3.Conn) (err error) {
+		defer sqlitex.Transaction(conn)(&err)
+		return guard(do, d.tx(conn))
 	})
 }
 
-func (d *sqlite) look(ctx context.Context, do func(*tx) error) error {
-	return d.reading(ctx, d.readers, func(s *session) error { return do(&tx{on: s, now: d.clock()}) })
+func (d *sqlite) readOne(ctx context.Context, do func(*tx) error) error {
+	return d.lend(ctx, d.readers, func(conn *sqlite3.Conn) error { return do(d.tx(conn)) })
 }
 
-func (d *sqlite) fetch(ctx context.Context, do func(*tx) error) error {
-	return d.reading(ctx, d.fetcher, func(s *session) error { return do(&tx{on: s, now: d.clock()}) })
+func (d *sqlite) readBlob(ctx context.Context, do func(*tx) error) error {
+	return d.lend(ctx, d.files, func(conn *sqlite3.Conn) error { return do(d.tx(conn)) })
 }
 
-// reading lends a session, and returns when what was read is on the disk. A reader that
-// finds the file damaged ends writing, too: the writer would only find it later, with
-// more acknowledged by then.
-func (d *sqlite) reading(ctx context.Context, of *readers, do func(*session) error) error {
-	err := of.lend(ctx, do)
-	switch codeOf(err) & 0xff {
-	case sqliteCorrupt, sqliteNotADB:
-		return d.writer.notice(err)
-	}
-	if err != nil {
+func (d *sqlite) tx(conn *sqlite3.Conn) *tx { return &tx{on: sqliteTx{conn}, now: d.clock()} }
+
+// lend has do use a connection, until ctx ends, and returns when what was read is on the
+// disk.
+func (d *sqlite) lend(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Conn) error) error {
+	if err := d.use(ctx, of, do); err != nil {
 		return err
 	}
 	return d.flush()
+}
+
+// use is lend without the flush. A reader that finds the file damaged ends writing, too:
+// the writer would only find it later, with more acknowledged by then.
+func (d *sqlite) use(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Conn) error) error {
+	conn, err := of.Take(ctx)
+	if err == nil {
+		defer of.Put(conn)
+		err = do(conn)
+	}
+	switch code := codeOf(err) & 0xff; {
+	case err == nil:
+		return nil
+	case conn == nil && d.closed.Load(), code == sqliteInterrupt && ctx.Err() == nil:
+		return errClosed
+	case code == sqliteInterrupt:
+		return ctx.Err()
+	case code == sqliteCorrupt, code == sqliteNotADB:
+		return d.writer.notice(err)
+	}
+	return err
 }
 
 // flush is as of flushes. What could not be flushed may be lost with all that follows it.
@@ -265,10 +285,10 @@ func (d *sqlite) logSize() (bytes int64, ok bool) {
 	return info.Size(), true
 }
 
-// arrive frees the runs of all other processes: they are gone, since this one
-// holds the file's lock. This one may hold some already: on a full disk it arrives
+// recoverOrphans frees the runs of all other processes: they are gone, since this one
+// holds the file's lock. This one may hold some already: on a full disk that is done
 // when there is room.
-func (d *sqlite) arrive(ctx context.Context) error {
+func (d *sqlite) recoverOrphans(ctx context.Context) error {
 	return d.write(ctx, false, func(t *tx) error {
 		if _, err := t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> '' AND holder <> $1`, d.owner); err != nil {
 			return err
@@ -281,8 +301,8 @@ func (d *sqlite) arrive(ctx context.Context) error {
 	})
 }
 
-// beat notes that this process lives. Nobody else could take its runs.
-func (d *sqlite) beat(ctx context.Context, ttl time.Duration) error {
+// renewLease notes that this process lives. Nobody else could take its runs.
+func (d *sqlite) renewLease(ctx context.Context, ttl time.Duration) error {
 	return d.write(ctx, true, func(t *tx) error {
 		_, err := t.exec(`INSERT INTO processes (owner, until_us) VALUES ($1, $2) ON CONFLICT (owner) DO UPDATE SET until_us = excluded.until_us`,
 			d.owner, t.now+ttl.Microseconds())
@@ -295,14 +315,25 @@ func (d *sqlite) notices() *notices { return nil }
 
 func (d *sqlite) leave(context.Context) {}
 
+// close waits for writes and interrupts reads.
 func (d *sqlite) close() (err error) {
-	if d.writer != nil {
-		d.writer.close()
-		d.readers.close()
-		d.fetcher.close()
-		d.disk.close()
-		err = d.writer.session.close()
+	if d.closed.CompareAndSwap(false, true) {
+		err = d.closeConns()
 	}
 	d.lock.release()
 	return err
+}
+
+func (d *sqlite) closeConns() (err error) {
+	if d.writer == nil {
+		return nil
+	}
+	d.writer.close()
+	for _, pool := range []*sqlitex.Pool{d.readers, d.files} {
+		if pool != nil {
+			err = errors.Join(err, pool.Close())
+		}
+	}
+	d.disk.close()
+	return errors.Join(err, d.writer.conn.Close())
 }

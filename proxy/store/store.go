@@ -51,21 +51,21 @@ type database interface {
 	// when it outlives the process, though on SQLite maybe not the machine. do may be
 	// called again when what it did is lost: it builds its results anew.
 	write(ctx context.Context, relaxed bool, do func(*tx) error) error
-	// view runs do on one consistent view.
-	view(ctx context.Context, do func(*tx) error) error
-	// look is view for a single statement, which is consistent by itself.
-	look(ctx context.Context, do func(*tx) error) error
-	// fetch is look for a piece of a file: large, and not soon read again.
-	fetch(ctx context.Context, do func(*tx) error) error
+	// read runs do on one consistent view.
+	read(ctx context.Context, do func(*tx) error) error
+	// readOne is read for a single statement, which is consistent by itself.
+	readOne(ctx context.Context, do func(*tx) error) error
+	// readBlob is readOne for a piece of a file: large, and not soon read again.
+	readBlob(ctx context.Context, do func(*tx) error) error
 	// flush returns when what was committed before, relaxed or not, is as durable as
-	// what write commits. What view, look and fetch have read is.
+	// what write commits. What read, readOne and readBlob have read is.
 	flush() error
 	// clock is the present in microseconds.
 	clock() int64
-	// arrive is done once, before anything else is: what processes that are gone
-	// have left behind is free. beat renews the lease of this process.
-	arrive(ctx context.Context) error
-	beat(ctx context.Context, ttl time.Duration) error
+	// recoverOrphans is done once, before anything else is: what processes that are
+	// gone have left behind is free. renewLease renews the lease of this process.
+	recoverOrphans(ctx context.Context) error
+	renewLease(ctx context.Context, ttl time.Duration) error
 	ping(ctx context.Context) error
 	classify(err error) error
 	logSize() (bytes int64, ok bool)
@@ -142,7 +142,7 @@ func (s *Store) Recover(ctx context.Context) error {
 	if s.behind.Load() == nil {
 		return nil
 	}
-	err := s.db.classify(s.db.arrive(ctx))
+	err := s.db.classify(s.db.recoverOrphans(ctx))
 	if err == nil {
 		err = s.write(ctx, sweepBlobs)
 	}
@@ -154,7 +154,7 @@ func (s *Store) Recover(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for operations under way, gives up what this process holds where
+// Close waits for writes under way, interrupts reads, gives up what this process holds where
 // others may take it, and closes the database.
 func (s *Store) Close() error {
 	s.db.leave(context.Background())
@@ -199,12 +199,12 @@ func (s *Store) writeRelaxed(ctx context.Context, do func(*tx) error) error {
 
 // read runs do on one consistent view.
 func (s *Store) read(ctx context.Context, do func(*tx) error) error {
-	return s.db.classify(s.db.view(ctx, do))
+	return s.db.classify(s.db.read(ctx, do))
 }
 
 // read1 is read of a single statement, which is consistent by itself.
 func (s *Store) read1(ctx context.Context, do func(*tx) error) error {
-	return s.db.classify(s.db.look(ctx, do))
+	return s.db.classify(s.db.readOne(ctx, do))
 }
 
 func (s *Store) micros() int64 { return s.db.clock() }

@@ -6,15 +6,15 @@ type (
 	out = []any
 )
 
-// statements is one connection in the middle of an operation: a *session of
-// SQLite or a *pgTx of PostgreSQL.
+// statements is one connection in the middle of an operation: a sqliteTx or
+// a *pgTx.
 type statements interface {
 	exec(text string, args in) (int64, error)
 	put(text string, args in) error
 	get(text string, args in, dest out) error
 	insert(text string, args in) (key int64, err error)
 	until(text string, args in, row func(scan func(...any) error) (more bool, err error)) error
-	// shared tells whether others may change the database meanwhile.
+	// shared reports whether others may change the database meanwhile.
 	shared() bool
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	sqlite3 "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
@@ -27,22 +28,22 @@ type op struct {
 
 // engine is what the writer needs of a database: how transactions begin and end.
 type engine interface {
-	begin(s *session, relaxed bool) error
-	exec(s *session, text string) error
+	begin(conn *sqlite3.Conn, relaxed bool) error
+	exec(conn *sqlite3.Conn, text string) error
 	clock() int64
 	// broken is asked about every failed statement; true: accept no more writes.
 	broken(err error) bool
 	present() error // nil while the file is where it was opened
 	// intact is asked at the start of each transaction. lasting: the files are harmed,
 	// and nothing more may be written.
-	intact(s *session) (lasting bool, err error)
+	intact(conn *sqlite3.Conn) (lasting bool, err error)
 }
 
 // writer changes the database, on one goroutine: one transaction at a time, made of
 // whatever operations wait by then. One that fails leaves its neighbours alone.
 type writer struct {
 	db      engine
-	session *session              // of the goroutine
+	conn    *sqlite3.Conn         // of the goroutine
 	failed  atomic.Pointer[error] // why no writes are accepted any more
 	refused atomic.Pointer[error] // why the newest transaction was not written, where the reason may pass
 
@@ -52,8 +53,8 @@ type writer struct {
 	closed  bool
 }
 
-func newWriter(db engine, s *session) *writer {
-	w := &writer{db: db, session: s, queue: make(chan *op, groupMost), stopped: make(chan struct{})}
+func newWriter(db engine, conn *sqlite3.Conn) *writer {
+	w := &writer{db: db, conn: conn, queue: make(chan *op, groupMost), stopped: make(chan struct{})}
 	go w.work()
 	return w
 }
@@ -147,12 +148,12 @@ func (w *writer) serve(group []*op) {
 			w.commit(group[i : i+1])
 		}
 	}
-	w.look(group)
+	w.noteRefusal(group)
 }
 
-// look notes whether the disk, or another program, kept something of a group from
+// noteRefusal notes whether the disk, or another program, kept something of a group from
 // being written, or else that all of it was.
-func (w *writer) look(group []*op) {
+func (w *writer) noteRefusal(group []*op) {
 	for _, o := range group {
 		if err := o.err; err != nil && ofStorage(err) {
 			w.refused.Store(&err)
@@ -190,10 +191,10 @@ func (w *writer) begin(group []*op) error {
 	if err := w.failed.Load(); err != nil {
 		return *err
 	}
-	if err := w.db.begin(w.session, relaxed(group)); err != nil {
+	if err := w.db.begin(w.conn, relaxed(group)); err != nil {
 		return err
 	}
-	lasting, err := w.db.intact(w.session)
+	lasting, err := w.db.intact(w.conn)
 	if lasting {
 		w.failed.CompareAndSwap(nil, &err)
 	}
@@ -212,7 +213,7 @@ func (w *writer) run(group []*op) (lost bool, err error) {
 		if w.db.broken(o.err) {
 			return false, o.err // what the others did stands on pages that cannot be trusted either
 		}
-		if w.session.conn.AutocommitEnabled() {
+		if w.conn.AutocommitEnabled() {
 			return true, nil
 		}
 	}
@@ -220,12 +221,12 @@ func (w *writer) run(group []*op) (lost bool, err error) {
 }
 
 func (w *writer) apart(o *op) {
-	defer sqlitex.Save(w.session.conn)(&o.err)
+	defer sqlitex.Save(w.conn)(&o.err)
 	w.do(o)
 }
 
 func (w *writer) do(o *op) {
-	t := &tx{on: w.session, now: w.db.clock()}
+	t := &tx{on: sqliteTx{w.conn}, now: w.db.clock()}
 	o.err = guard(o.do, t)
 	o.hooks = t.committed
 }
@@ -246,13 +247,13 @@ func (w *writer) end() error {
 	if err := w.db.present(); err != nil {
 		return err
 	}
-	return w.db.exec(w.session, "COMMIT")
+	return w.db.exec(w.conn, "COMMIT")
 }
 
 // rollback ends a transaction that the database has not ended itself.
 func (w *writer) rollback() {
-	if !w.session.conn.AutocommitEnabled() {
-		_ = w.notice(w.db.exec(w.session, "ROLLBACK"))
+	if !w.conn.AutocommitEnabled() {
+		_ = w.notice(w.db.exec(w.conn, "ROLLBACK"))
 	}
 }
 

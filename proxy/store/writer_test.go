@@ -303,12 +303,12 @@ type flaky struct {
 	fails error // of the next commit
 }
 
-func (f *flaky) exec(s *session, text string) error {
+func (f *flaky) exec(conn *sqlite3.Conn, text string) error {
 	if err := f.fails; text == "COMMIT" && err != nil {
 		f.fails = nil
 		return err
 	}
-	return f.sqlite.exec(s, text)
+	return f.sqlite.exec(conn, text)
 }
 
 // D2: after a commit that the disk failed nobody knows what the file holds, so nothing
@@ -354,18 +354,17 @@ func TestD2FailedFlushEndsWriting(t *testing.T) {
 	}
 }
 
-// A panic in a read leaves its session as it was: all of them go on reading.
+// A panic in a read leaves its connection as it was: all of them go on reading.
 func TestPanicOfAReadHarmsNoOther(t *testing.T) {
 	t.Parallel()
 	s, ctx := openInside(t), context.Background()
-	sessions := cap(s.db.(*sqlite).readers.free)
-	for range sessions {
+	for range readersMost {
 		func() {
 			defer func() { _ = recover() }()
 			_ = s.read(ctx, func(*tx) error { panic("ouch") })
 		}()
 	}
-	for range sessions {
+	for range readersMost {
 		if err := s.read(ctx, func(*tx) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -375,7 +374,7 @@ func TestPanicOfAReadHarmsNoOther(t *testing.T) {
 // panicking is a database whose transactions do not even begin.
 type panicking struct{ *sqlite }
 
-func (panicking) begin(*session, bool) error { panic("ouch") }
+func (panicking) begin(*sqlite3.Conn, bool) error { panic("ouch") }
 
 func TestPanicOfTheWriterLeavesNobodyWaiting(t *testing.T) {
 	t.Parallel()

@@ -18,14 +18,14 @@ import (
 // kind of database has its own.
 var elsewhere = map[string]map[string]string{
 	"sqlite": {
-		"postgres.beat": "PostgreSQL only", "postgres.leave": "PostgreSQL only",
-		"postgres.arrive": "PostgreSQL only", "Store.HandedOut": "there are no other processes to be told",
+		"postgres.renewLease": "PostgreSQL only", "postgres.leave": "PostgreSQL only",
+		"postgres.recoverOrphans": "PostgreSQL only", "Store.HandedOut": "there are no other processes to be told",
 		"Store.RequestStop": "no other process has the run", "Store.TakeBack": leaves,
-		"sqlite.beat": "written only after a write was refused", "Store.Logged": unknown,
+		"sqlite.renewLease": "written only after a write was refused", "Store.Logged": unknown,
 		"Store.FreeLeftUpdates": unfreed,
 	},
 	"postgres": {
-		"sqlite.arrive": "SQLite only", "sqlite.beat": "SQLite only", "Store.RequestStop": "no other process has the run",
+		"sqlite.recoverOrphans": "SQLite only", "sqlite.renewLease": "SQLite only", "Store.RequestStop": "no other process has the run",
 		"Store.TakeBack": leaves, "Store.Logged": unknown, "Store.FreeLeftUpdates": unfreed,
 	},
 }

@@ -2,11 +2,11 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,15 +37,14 @@ func TestValuesKeepTheirKind(t *testing.T) {
 		raw  []byte
 	)
 	s, three := opened(t), int64(3)
-	long := strings.Repeat("x", heavyMost+1)
+	long := strings.Repeat("x", 1<<16)
 	for _, tt := range []struct{ arg, into, want any }{
 		{"a", new(string), "a"}, {"", new(string), ""}, {long, new(string), long}, {word("w"), new(word), word("w")},
 		{int64(-1), new(int64), int64(-1)}, {7, new(int), 7}, {time.Second, new(time.Duration), time.Second},
 		{&three, new(int64), three}, {true, new(bool), true}, {1.5, new(float64), 1.5},
 		{[]byte("b"), new([]byte), []byte("b")}, {[]byte{}, new([]byte), []byte{}}, {[]byte(nil), new([]byte), []byte(nil)},
 		{[]byte(long), new(held), held(long)}, {raw("r"), new(raw), raw("r")}, {"text", new([]byte), []byte("text")},
-		{nil, new(sql.NullString), sql.NullString{}}, {"s", new(sql.NullString), sql.NullString{String: "s", Valid: true}},
-		{(*int64)(nil), new(sql.NullInt64), sql.NullInt64{}}, {5, new(sql.NullInt64), sql.NullInt64{Int64: 5, Valid: true}},
+		{nil, new([]byte), []byte(nil)}, {(*int64)(nil), new([]byte), []byte(nil)},
 	} {
 		err := s.read1(t.Context(), func(x *tx) error { return x.get(`SELECT $1`, in{tt.arg}, out{tt.into}) })
 		if got := reflect.ValueOf(tt.into).Elem().Interface(); err != nil || !reflect.DeepEqual(got, tt.want) {
@@ -71,25 +70,81 @@ func TestValuesThatFitNowhereAreRefused(t *testing.T) {
 	}
 }
 
-// One text may be read twice at once, each from its own start, and stays usable.
-func TestStatementsAreReadBesideThemselves(t *testing.T) {
+// A text that was left in the middle is read from its start the next time.
+func TestStatementsAreReadFromTheirStart(t *testing.T) {
 	t.Parallel()
 	const text = `SELECT value FROM json_each('[1,2]') WHERE value >= $1`
 	var got []int
-	read := func(x *tx, inner func() error) error {
-		return x.each(text, in{1}, func(scan func(...any) error) error {
+	read := func(x *tx, most int) error {
+		return x.until(text, in{1}, func(scan func(...any) error) (bool, error) {
 			var n int
 			err := scan(&n)
 			got = append(got, n)
-			return errors.Join(err, inner())
+			return n < most, err
 		})
 	}
-	err := opened(t).read1(t.Context(), func(x *tx) error {
-		nothing := func() error { return nil }
-		return errors.Join(read(x, func() error { return read(x, nothing) }), read(x, nothing))
-	})
-	if want := []int{1, 1, 2, 2, 1, 2, 1, 2}; err != nil || !slices.Equal(got, want) {
+	err := opened(t).read1(t.Context(), func(x *tx) error { return errors.Join(read(x, 1), read(x, 2), read(x, 1)) })
+	if want := []int{1, 1, 2, 1}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// endless is a read that goes on until it is interrupted.
+func endless(begun chan<- struct{}) func(*tx) error {
+	return func(x *tx) error {
+		close(begun)
+		var n int64
+		return x.get(`WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c`, nil, out{&n})
+	}
+}
+
+// A read ends with its context, and its connection serves the next one.
+func TestReadEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	s := opened(t)
+	for _, read := range []func(context.Context, func(*tx) error) error{s.read, s.read1} {
+		for range readersMost + 1 {
+			ctx, leave := context.WithCancel(t.Context())
+			begun, gave := make(chan struct{}), make(chan error)
+			go func() { gave <- read(ctx, endless(begun)) }()
+			<-begun
+			leave()
+			if err := <-gave; !errors.Is(err, context.Canceled) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		if err := read(t.Context(), func(*tx) error { return nil }); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestCloseInterruptsReads(t *testing.T) {
+	t.Parallel()
+	s := opened(t)
+	begun, gave := make(chan struct{}), make(chan error)
+	go func() { gave <- s.read(t.Context(), endless(begun)) }()
+	<-begun
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-gave; !errors.Is(err, errClosed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Lists of any length make few texts, with the same values.
+func TestListsAreFilledUp(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]int{0: 0, 1: 1, 2: 2, 3: 4, 5: 8, 1000: 1024, 1 << 14: 1 << 14, 20_000: 20_000} {
+		values := make([]string, n)
+		for i := range values {
+			values[i] = strconv.Itoa(i)
+		}
+		full := filledUp(values)
+		if len(full) != want || !slices.Equal(full[:n], values) || n > 0 && full[want-1] != values[n-1] {
+			t.Errorf("%d values became %d", n, len(full))
+		}
 	}
 }
 
