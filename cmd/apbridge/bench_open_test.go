@@ -37,7 +37,7 @@ func (b *bench) openStreams(t *testing.T) {
 		b.table.atMost(what+"gap p99, agent to client", ms(percentile(o.steady, 0.99)), "ms", 50, 15)
 		b.table.figure(what+"gap p99, opening and ending included", ms(percentile(o.late, 0.99)), "ms")
 		b.table.figure(what+"gap p99 without the bridge, meanwhile", ms(percentile(o.direct, 0.99)), "ms")
-		b.table.atMost(what+"memory a stream", o.memory/openStreams, "kB", 128, 72)
+		b.table.atMost(what+"memory a stream", o.memory/openStreams, "kB", 140, 72)
 		b.table.atMost(what+"cores per 1,000", o.cores*1000/openStreams, "cores", 0.5, 0.3)
 	}
 }
