@@ -43,11 +43,6 @@ const readBuffer = 2 << 10
 
 // NewReader reads from r. max bounds one event in bytes, all of its lines
 // together; 0 means 16 MiB.
-//
-// Not inlined, so that what it is put together from does not lie on the stacks of
-// those who read.
-//
-//go:noinline
 func NewReader(r io.Reader, max int) *Reader {
 	if max <= 0 {
 		max = 16 << 20

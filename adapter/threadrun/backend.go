@@ -140,7 +140,7 @@ func (b *backend) Profile() string {
 // Run implements adapter.Backend; session has the parts.
 func (b *backend) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
-		own := t // on the heap, where it does not make a stack large that waits
+		own := t // which the session changes
 		s := newSession(ctx, b, &own, yield)
 		defer s.close()
 		if err := s.run(); err != nil && !s.stopped {

@@ -37,8 +37,7 @@ func (s *session) start(next bool) error {
 }
 
 // open has the upstream run made, and returns its stream, nil if it has none. done:
-// there is nothing to follow. What it needs has left the stack when the
-// stream is waited for.
+// there is nothing to follow.
 func (s *session) open(next bool) (stream io.ReadCloser, done bool, err error) {
 	if next && s.inDoubt() {
 		_, err := s.lookup(nil)

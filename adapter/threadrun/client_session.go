@@ -74,9 +74,7 @@ func (s *session) openStream(method, path string, body any, lastID string) (*htt
 }
 
 // fail tells why there is no outcome.
-//
-//go:noinline
-func (s *session) fail(err error) { s.yield(mapping.Event{}, s.fault(err)) } // an event would lie on the stack meanwhile
+func (s *session) fail(err error) { s.yield(mapping.Event{}, s.fault(err)) }
 
 func (s *session) close() {
 	if s.alarm != nil {

@@ -16,10 +16,6 @@ func (s *server) streamStateless(w http.ResponseWriter, r *http.Request) error {
 	return s.startAndStream(w, r)
 }
 
-// There are thousands of streams, each with a stack of its own that stays as
-// large as what lies on it while they wait. So what takes room, a mapping.Run
-// above all, is done with in functions that have returned by then.
-
 func (s *server) startAndStream(w http.ResponseWriter, r *http.Request) error {
 	v, cancel, err := s.startView(w, r)
 	if err != nil {

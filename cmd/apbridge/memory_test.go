@@ -1,25 +1,29 @@
 package main
 
 import (
-	"runtime"
+	"runtime/debug"
 	"testing"
 )
 
-func TestHeadroomIsBounded(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		lives, scanned uint64 // MB
-		want           int
+// Not parallel: GOGC is the process's.
+func TestGOGCOfTheEnvironmentIsLeftAlone(t *testing.T) {
+	const usual = 123
+	before := debug.SetGCPercent(usual)
+	defer debug.SetGCPercent(before)
+	for _, tt := range []struct {
+		environ []string
+		want    int
 	}{
-		{0, 0, 30}, {4, 8, 400}, {16, 32, 400}, {32, 64, 250}, {64, 64, 125}, {128, 128, 62}, {512, 512, 30}, {4096, 4096, 30},
-		{10, 5, 150}, {10, 2, 60}, {100, 1, 30},
+		{nil, gcPercent},
+		{[]string{"GOMEMLIMIT=1GiB"}, gcPercent},
+		{[]string{"A=b", "GOGC=50"}, usual},
+		{[]string{"GOGC=off"}, usual},
 	} {
-		if got := collectPercent(c.lives<<20, c.scanned<<20); got != c.want {
-			t.Errorf("%d MB live, %d with pointers: %d %%, want %d %%", c.lives, c.scanned, got, c.want)
+		debug.SetGCPercent(usual)
+		p := program{environ: tt.environ}
+		p.setCollector()
+		if got := debug.SetGCPercent(usual); got != tt.want {
+			t.Errorf("%v: GOGC is %d, want %d", tt.environ, got, tt.want)
 		}
-	}
-	runtime.GC()
-	if lives, scanned := living(); lives == 0 || scanned == 0 {
-		t.Errorf("the runtime tells of %d bytes that live, %d with pointers", lives, scanned)
 	}
 }

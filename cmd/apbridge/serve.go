@@ -52,8 +52,6 @@ func (p *program) serve(ctx context.Context, cfg *config.Config, log *zap.Logger
 	if err != nil {
 		return err
 	}
-	watched, stop := context.WithCancel(ctx)
-	defer stop()
-	go p.keepHeadroom(watched)
+	p.setCollector()
 	return errors.Join(app.Run(ctx), app.Close())
 }

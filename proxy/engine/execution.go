@@ -145,8 +145,7 @@ func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (adapte
 	return traits, out, err
 }
 
-// prepare lays out what the backend is to do. That is large, and has left the
-// stack when the backend waits for its agent: there are thousands of runs.
+// prepare lays out what the backend is to do.
 func (x *execution) prepare(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], adapter.Traits, error) {
 	if err := x.begin(logged); err != nil {
 		return nil, adapter.Traits{}, err

@@ -7,9 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// reader is one that follows a run. Used by one goroutine. There are thousands
-// of them, each with a stack of its own: what lies on it while they wait must be
-// small, which a mapping.Run is not.
+// reader is one that follows a run. Used by one goroutine.
 type reader struct {
 	*Log
 	tail *Tail
@@ -123,9 +121,6 @@ func (r *reader) rest() {
 
 // wait returns when there may be more to read. done: there never will be.
 // rung, which may be nil, ends it too.
-//
-// Thousands of readers stand here at a time, most of them in attend: what lies on
-// their stacks then decides whether the runtime may halve these.
 func (r *reader) wait(ctx context.Context, v *view, rung <-chan struct{}) (done bool, err error) {
 	switch {
 	case v.gone:
