@@ -277,9 +277,9 @@ func TestLinkKnowsSteps(t *testing.T) {
 	}
 }
 
-// TestPickUpOfARunAheadOfItsLog: the process had asked for a step before the
-// one before was logged. Where the agent does not list what it has received,
-// there may have been one more than it lists.
+// TestPickUpOfARunAheadOfItsLog: a process of an older version had asked for a step
+// before the one before was logged, so that there may have been one more than the
+// agent lists.
 func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -288,7 +288,10 @@ func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
 			agent := adaptertest.NewStepAgent(kind)
 			url := adaptertest.Serve(t, agent).URL
 			first := runFor(t, backendAt(t, url), adaptertest.NewTask(nil), 2) // the link and the first step
-			started := mapping.Event{Kind: mapping.KindStarted, Head: mapping.Head{Ahead: true}}
+			started := mapping.Event{Kind: mapping.KindStarted}
+			if err := json.Unmarshal([]byte(`{"attempt":1,"ahead":true}`), &started.Head); err != nil {
+				t.Fatal(err)
+			}
 			task := again(adaptertest.NewTask(nil), append([]mapping.Event{started}, first.Events[:1]...))
 			task.Open = true
 			rest := runTask(t, backendAt(t, url), task)
@@ -297,5 +300,22 @@ func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
 				t.Errorf("%d steps executed, want the first only", n)
 			}
 		})
+	}
+}
+
+// TestPickUpBehindMoreThanOneStep: one call at the most is open, so where the log lacks
+// two steps the machine has failed and taken commits with it, and a third may be under
+// way. The two are taken, and nothing is asked for.
+func TestPickUpBehindMoreThanOneStep(t *testing.T) {
+	t.Parallel()
+	agent := adaptertest.NewStepAgent(adaptertest.Python)
+	url := adaptertest.Serve(t, agent).URL
+	first := runFor(t, backendAt(t, url), adaptertest.NewTask(nil), 3) // the link and two steps
+	task := again(adaptertest.NewTask(nil), first.Events[:1])
+	task.Open = true
+	rest := runTask(t, backendAt(t, url), task)
+	mustFail(t, rest, mapping.CodeOutcomeUnknown)
+	if n := agent.Counts().Steps; n != 2 || len(rest.Outputs()) != 2 {
+		t.Errorf("%d steps executed and %d taken, want two of each", n, len(rest.Outputs()))
 	}
 }

@@ -40,30 +40,6 @@ func benchRun(b *bench) {
 	}
 }
 
-// benchQuickRun is benchRun of an agent that answers at once: what it does in
-// its two milliseconds goes into one append.
-func benchQuickRun(b *bench) {
-	n := newThreadRun()
-	n.Events = append(n.Events, mapping.Event{Kind: mapping.KindInput, Data: []byte(`{"messages":[{"id":"1","type":"human","content":"hi"}]}`),
-		Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: id(), Source: "input"}}})
-	c := b.create(n)
-	link := mapping.Link{Agent: "echo", TaskID: c.Run.TaskID, Remote: id()}
-	e := ending(mapping.RunSuccess)
-	up := `{"messages":[{"id":"2","type":"ai","content":"this is an answer of some length, as agents give them","additional_kwargs":{}}]}`
-	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, End: &e, Links: []mapping.Link{link},
-		Events: []mapping.Event{{Kind: mapping.KindLinked, Head: mapping.Head{Link: &link}}, update(up), update(up), update(up),
-			{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}}})
-	b.ok(err)
-}
-
-func BenchmarkQuickRun(b *testing.B) {
-	for _, clients := range []int{1, 64} {
-		b.Run(fmt.Sprint(clients), func(b *testing.B) {
-			benchRuns(b, filepath.Join(b.TempDir(), "b.db"), "full", clients, benchQuickRun)
-		})
-	}
-}
-
 func BenchmarkRunPostgres(b *testing.B) {
 	for _, clients := range []int{1, 16} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) { benchRuns(b, storetest.Schema(b), "full", clients, benchRun) })
