@@ -15,6 +15,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/transport"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/go-resty/resty/v2"
 )
 
@@ -168,10 +169,13 @@ func (b *backend) openOnce(ctx context.Context, path string) (*response, io.Read
 // post sends a JSON body, or none, exactly once: it is sent again only when
 // the connection was never made. What was sent and came to no answer is a
 // brokenError.
-func (b *backend) post(ctx context.Context, path string, body []byte) (*response, error) {
+func (b *backend) post(ctx context.Context, path string, body *rawjson.Pieces) (*response, error) {
 	for try := 0; ; try++ {
-		// resty would copy bytes, and read a body that is none; it hands a reader on.
-		ans, err := b.postOnce(ctx, b.steps.R().SetBody(bytes.NewReader(body)), path)
+		sent := ctx
+		if body != nil {
+			sent = context.WithValue(ctx, uploadKey{}, &uploadBody{body.Reader(), body.Len()})
+		}
+		ans, err := b.postOnce(sent, b.steps.R(), path)
 		if !isDial(err) || try == len(pauses) {
 			return ans, err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 func (d *drive) taskPath(rest string) string {
@@ -66,9 +67,9 @@ func (d *drive) words() *string {
 
 // step has one step executed (Agent Protocol v1, POST …/tasks/{id}/steps).
 func (d *drive) step(words *string) (remoteStep, error) {
-	var body []byte
+	var body *rawjson.Pieces
 	if words != nil {
-		body = append(append([]byte(`{"input":`), quote(*words)...), '}')
+		body = new(rawjson.Pieces).Literal(`{"input":`).Text(*words).Literal("}")
 	}
 	ans, err := d.post(d.ctx, d.taskPath("/steps"), body)
 	if errors.Is(err, errTooLarge) {

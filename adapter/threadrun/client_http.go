@@ -1,7 +1,6 @@
 package threadrun
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,6 +78,7 @@ func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
 	}
 	rc.SetPreRequestHook(func(_ *resty.Client, r *http.Request) error {
 		adapter.AddHop(r, up.Hop)
+		setBody(r)
 		return nil
 	})
 	for name, value := range up.Config.Headers {
@@ -172,11 +172,11 @@ func (c *client) decode(ctx context.Context, method, path string, body io.Reader
 func (c *client) send(ctx context.Context, rc *resty.Client, method, path string, body any, header map[string]string) (*http.Response, error) {
 	req := rc.R().SetContext(ctx).SetDoNotParseResponse(true).SetHeaders(header)
 	if body != nil {
-		raw, err := json.Marshal(body)
+		sent, err := piecesOf(body)
 		if err != nil {
 			return nil, mapping.Classify(err)
 		}
-		req.SetHeader("Content-Type", "application/json").SetBody(bytes.NewReader(raw)) // bytes would be copied
+		req.SetHeader("Content-Type", "application/json").SetContext(context.WithValue(ctx, bodyKey{}, sent))
 	}
 	asking(method)
 	resp, err := req.Execute(method, path)
