@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 )
@@ -161,7 +162,7 @@ type Task struct {
 	// Prompt is the input of a new upstream task, memory included; Additional
 	// its additional_input, which holds apbridge.run_id. Task/step agents only.
 	Prompt     string
-	Additional json.RawMessage
+	Additional rawjson.Pieces
 	// Resume: this run answers a question. Answer is what it means to a
 	// task/step agent, Run.Options.Resume the value for a thread/run agent.
 	Resume bool

@@ -1,6 +1,9 @@
 package mapping
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // MergeConfig is base, the config of an assistant, with what a request for a run
 // says over it: member by member, those of configurable one by one; null says
@@ -19,6 +22,11 @@ func MergeContext(base, over json.RawMessage) (json.RawMessage, error) {
 func mergeOver(base, over json.RawMessage, deep string) (json.RawMessage, error) {
 	if isNull(base) && isNull(over) {
 		return nil, nil
+	}
+	if len(base)+len(over) > manyBytes {
+		if merged, ok := mergeFewOver(base, over, deep); ok {
+			return merged, nil
+		}
 	}
 	var o members
 	var failed error
@@ -42,4 +50,56 @@ func mergeOver(base, over json.RawMessage, deep string) (json.RawMessage, error)
 		}
 	}
 	return joinObject(o.list), nil
+}
+
+// mergeFewOver is mergeOver where the assistant says little, in one copy and without a
+// table of what the request says; false where it says much, or something is no object.
+func mergeFewOver(base, over json.RawMessage, deep string) (json.RawMessage, bool) {
+	set, err := fewMembers(base)
+	if err != nil {
+		return nil, false
+	}
+	set = slices.DeleteFunc(set, func(m NewMember) bool { return isNull(m.Value) })
+	for i, m := range set {
+		said := lookup(over, m.Name)
+		if m.Name == deep && !isNull(said) {
+			if said, err = MergeMetadata(m.Value, said); err != nil {
+				return nil, false
+			}
+		}
+		if !isNull(said) {
+			set[i].Value = said
+		}
+	}
+	spoken, err := withoutNulls(over)
+	if err != nil {
+		return nil, false
+	}
+	if len(set) == 0 {
+		return spoken, true
+	}
+	merged, err := withFirst(set, spoken)
+	return merged, err == nil
+}
+
+// withoutNulls is an object without the members that are null: itself, where it has none.
+func withoutNulls(b json.RawMessage) (json.RawMessage, error) {
+	w, null := objectWriter{}, false
+	if isNull(b) {
+		return w.done(), nil
+	}
+	drop := func(b []byte, i int, name []byte) (int, bool) {
+		end, ok := scanValue(b, i, 1)
+		if null = null || isNull(b[i:end]); w.buf != nil && ok && !isNull(b[i:end]) {
+			w.spliced(name)
+			w.buf = append(w.buf, b[i:end]...)
+		}
+		return end, ok
+	}
+	if err := walkObject(b, drop); err != nil || !null {
+		return trimJSON(b), err
+	}
+	w.buf = make([]byte, 0, len(b))
+	err := walkObject(b, drop)
+	return w.done(), err
 }

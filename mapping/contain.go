@@ -140,6 +140,11 @@ func compareIntegers(a, b string) int {
 // nil or null; the result is an object, never nil. A patch that is no object
 // is an *Error of class Invalid.
 func MergeMetadata(base, patch json.RawMessage) (json.RawMessage, error) {
+	if len(base)+len(patch) > manyBytes {
+		if merged, ok := mergeFew(base, patch); ok {
+			return merged, nil
+		}
+	}
 	var o members
 	for _, b := range [...]json.RawMessage{base, patch} {
 		if isNull(b) {
@@ -150,4 +155,58 @@ func MergeMetadata(base, patch json.RawMessage) (json.RawMessage, error) {
 		}
 	}
 	return joinObject(o.list), nil
+}
+
+// mergeFew is MergeMetadata where one side has few members, in one copy and without a
+// table of the other's; false where both have many, or one is no object.
+func mergeFew(base, patch json.RawMessage) (merged json.RawMessage, ok bool) {
+	set, err := fewMembers(patch)
+	if err == nil {
+		merged, err = WithMembers(base, set...)
+		return merged, err == nil
+	}
+	if set, err = fewMembers(base); err != nil {
+		return nil, false
+	}
+	for i := range set {
+		if over := lookup(patch, set[i].Name); over != nil {
+			set[i].Value = over
+		}
+	}
+	merged, err = withFirst(set, patch)
+	return merged, err == nil
+}
+
+// fewMembers are those of an object that has few of them; null has none.
+func fewMembers(b json.RawMessage) ([]NewMember, error) {
+	if isNull(b) {
+		return nil, nil
+	}
+	var o members
+	err := walkObject(b, func(b []byte, i int, name []byte) (int, bool) {
+		end, ok := scanValue(b, i, 1)
+		if ok = ok && len(o.list) < manyMembers; ok {
+			o.put(member{unquote(name), name, b[i:end:end]})
+		}
+		return end, ok
+	})
+	set := make([]NewMember, len(o.list))
+	for i, m := range o.list {
+		set[i] = NewMember{m.key, m.val}
+	}
+	return set, err
+}
+
+// withFirst is the object of these members and, behind them, the others of rest.
+func withFirst(first []NewMember, rest json.RawMessage) (json.RawMessage, error) {
+	size, names := len(rest)+2, make([]string, len(first))
+	for i, m := range first {
+		size, names[i] = size+len(m.Name)+len(m.Value)+4, m.Name
+	}
+	w := objectWriter{buf: make([]byte, 0, size)}
+	for _, m := range first {
+		w.raw(m.Name, m.Value)
+	}
+	err := w.without(rest, names...)
+	return w.done(), err
 }

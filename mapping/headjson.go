@@ -125,12 +125,19 @@ func (w *headWriter) seldom(key string, v any, there bool) {
 	if !there {
 		return
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := plainJSON(v)
+	if err != nil {
 		w.err = err
 		return
 	}
-	w.raw(key, bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	w.raw(key, b)
+}
+
+// plainJSON is v as encoding/json writes it, without escapes for HTML.
+func plainJSON(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -206,7 +206,7 @@ func (in *Input) takeRest(p inputParts, said string) {
 // other members.
 func withMessages(object json.RawMessage, messages []json.RawMessage) json.RawMessage {
 	w := objectWriter{buf: make([]byte, 0, len(object)+sizeOf(messages)+16)}
-	w.without(object, keyMessages)
+	_ = w.without(object, keyMessages) // it was read before
 	w.name(keyMessages)
 	w.buf = appendArray(w.buf, messages)
 	return w.done()
@@ -215,16 +215,16 @@ func withMessages(object json.RawMessage, messages []json.RawMessage) json.RawMe
 // without is an object without members of some names.
 func without(object json.RawMessage, names ...string) json.RawMessage {
 	w := objectWriter{buf: make([]byte, 0, len(object))}
-	w.without(object, names...)
+	_ = w.without(object, names...) // it was read before
 	return w.done()
 }
 
 // without copies the members of an object but those of some names.
-func (w *objectWriter) without(object json.RawMessage, names ...string) {
-	if object == nil {
-		return
+func (w *objectWriter) without(object json.RawMessage, names ...string) error {
+	if isNull(object) {
+		return nil
 	}
-	_ = walkObject(object, func(b []byte, i int, name []byte) (int, bool) {
+	return walkObject(object, func(b []byte, i int, name []byte) (int, bool) {
 		end, ok := scanValue(b, i, 1)
 		if ok && !slices.ContainsFunc(names, func(key string) bool { return nameIs(name, key) }) {
 			w.spliced(name)

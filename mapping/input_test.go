@@ -136,7 +136,7 @@ func TestInputDelta(t *testing.T) {
 func TestNormalValues(t *testing.T) {
 	t.Parallel()
 	got, err := NormalValues(raw(`{"x": 1,"messages":["hi"]}`), someRun)
-	want := `{"x":1,"messages":[` + human(MessageID(someRun, "input"), "hi") + `]}`
+	want := `{"x": 1,"messages":[` + human(MessageID(someRun, "input"), "hi") + `]}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v\nwant %s", got, err, want)
 	}

@@ -3,6 +3,8 @@ package mapping
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // ValidJSON tells whether b is one JSON value (RFC 8259), nested less than
@@ -14,6 +16,18 @@ func ValidJSON(b []byte) bool { return validJSON(b) }
 // error says that b is not one object; visit may have been called by then.
 func EachMember(b json.RawMessage, visit func(name string, value json.RawMessage)) error {
 	return eachMember(b, func(m member) { visit(m.key, m.val) })
+}
+
+// EachElement calls visit for every element of an array, which are parts of b. An error
+// says that b is not one array; visit may have been called by then.
+func EachElement(b json.RawMessage, visit func(element json.RawMessage)) error {
+	return walkArray(b, func(b []byte, i int) (int, bool) {
+		end, ok := scanValue(b, i, 1)
+		if ok {
+			visit(b[i:end:end])
+		}
+		return end, ok
+	})
 }
 
 // Member is the value of a member of an object, the last one where a name stands
@@ -35,6 +49,10 @@ func Member(b json.RawMessage, name string) (value json.RawMessage, err error) {
 	return value, err
 }
 
+// Sent is the value of a member of an object, null included, the last one where a name
+// stands there twice; nil where there is none, and of what is no object.
+func Sent(b json.RawMessage, name string) json.RawMessage { return lookup(b, name) }
+
 // WithMember is an object with a member set, in the place of one of that name or
 // behind the others; null counts as an empty object. An error says that b is not one
 // object.
@@ -42,7 +60,7 @@ func WithMember(b json.RawMessage, name string, value json.RawMessage) (json.Raw
 	return WithMembers(b, NewMember{name, value})
 }
 
-// NewMember is a member to be set.
+// NewMember is a member to be set; a nil value removes it.
 type NewMember struct {
 	Name  string
 	Value json.RawMessage
@@ -50,37 +68,92 @@ type NewMember struct {
 
 // WithMembers is WithMember for several, of different names, in one copy of the object.
 func WithMembers(b json.RawMessage, set ...NewMember) (json.RawMessage, error) {
-	size := len(b) + 2
-	for _, m := range set {
-		size += len(m.Name) + len(m.Value) + 4
+	p, err := PiecesWith(b, set...)
+	if err != nil {
+		return nil, err
 	}
-	w, written := objectWriter{buf: make([]byte, 0, size)}, make([]bool, len(set))
-	put := func(i int) {
-		if !written[i] { // a second one of that name goes
-			w.raw(set[i].Name, set[i].Value)
-			written[i] = true
-		}
-	}
+	return p.Join(), nil
+}
+
+// PiecesWith is WithMembers without a copy: the result shares the bytes of the object and
+// of the values.
+func PiecesWith(b json.RawMessage, set ...NewMember) (rawjson.Pieces, error) {
+	e := memberEdit{b: b, set: set, written: make([]bool, len(set))}
 	if !isNull(b) {
-		if err := walkObject(b, func(b []byte, i int, key []byte) (int, bool) {
-			end, ok := scanValue(b, i, 1)
-			at := slices.IndexFunc(set, func(m NewMember) bool { return nameIs(key, m.Name) })
-			switch {
-			case ok && at >= 0:
-				put(at)
-			case ok:
-				w.spliced(key)
-				w.buf = append(w.buf, b[i:end]...)
-			}
-			return end, ok
-		}); err != nil {
-			return nil, err
+		if err := walkObject(b, e.member); err != nil {
+			return rawjson.Pieces{}, err
 		}
+		e.keep()
 	}
 	for i := range set {
-		put(i)
+		e.put(i)
 	}
-	return w.done(), nil
+	if !e.some {
+		e.out.Literal("{")
+	}
+	return *e.out.Literal("}"), nil
+}
+
+// memberEdit sets members of an object. Members that follow each other and stay are one
+// piece, b[from:to].
+type memberEdit struct {
+	b        []byte
+	set      []NewMember
+	written  []bool
+	out      rawjson.Pieces
+	some     bool // a member was written
+	from, to int
+	behind   int // the end of the member before
+}
+
+// member keeps one of the object's own, or puts the new one in its place.
+func (e *memberEdit) member(b []byte, i int, name []byte) (int, bool) {
+	start := skipSpace(b, skipSpace(b, e.behind)+1) // of the name, behind a brace or comma
+	end, ok := scanValue(b, i, 1)
+	e.behind = end
+	at := slices.IndexFunc(e.set, func(m NewMember) bool { return nameIs(name, m.Name) })
+	switch {
+	case !ok:
+	case at >= 0:
+		e.keep()
+		e.put(at)
+	case e.from == e.to:
+		e.from, e.to = start, end
+	default:
+		e.to = end
+	}
+	return end, ok
+}
+
+// keep writes what stays as it is.
+func (e *memberEdit) keep() {
+	if e.from < e.to {
+		e.separate()
+		e.out.Raw(e.b[e.from:e.to:e.to])
+	}
+	e.from, e.to = 0, 0
+}
+
+// put writes a new member; a second one of that name goes.
+func (e *memberEdit) put(i int) {
+	if e.written[i] {
+		return
+	}
+	e.written[i] = true
+	if e.set[i].Value == nil {
+		return
+	}
+	e.separate()
+	e.out.Raw(quoted(e.set[i].Name)).Literal(":").Raw(e.set[i].Value)
+}
+
+func (e *memberEdit) separate() {
+	if e.some {
+		e.out.Literal(",")
+	} else {
+		e.out.Literal("{")
+	}
+	e.some = true
 }
 
 // Elements counts the elements of an array; 0 of what is none. It allocates nothing.

@@ -261,11 +261,18 @@ func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error
 	if err != nil || given.list == nil {
 		return trimJSON(values), err
 	}
-	messages, _, _, err := normalMessages(idBase, given)
+	_, delta, _, err := normalMessages(idBase, given)
 	if err != nil {
 		return nil, err
 	}
-	return WithMember(values, keyMessages, joinArray(messages))
+	messages := json.RawMessage("[]")
+	if delta != nil {
+		messages = lookup(delta, keyMessages)
+		if Members(values) == 1 {
+			return delta, nil
+		}
+	}
+	return WithMember(values, keyMessages, messages)
 }
 
 // AgentProtocolMessages renders messages (values.messages elements) in the

@@ -139,6 +139,25 @@ type RunOptions struct {
 	Hops            string          `json:"hops,omitempty"` // of the request (HopsHeader)
 }
 
+// JSON is the options as encoding/json would write them, but for the large values
+// that a client may send, which are spliced in as they are.
+func (o RunOptions) JSON() (json.RawMessage, error) {
+	var set []NewMember
+	for _, large := range []struct {
+		name  string
+		value *json.RawMessage
+	}{{"resume", &o.Resume}, {"update", &o.Update}, {"goto", &o.Goto}, {"input", &o.Input}, {"config", &o.Config}, {"context", &o.Context}} {
+		if len(*large.value) > 0 {
+			set, *large.value = append(set, NewMember{large.name, *large.value}), nil
+		}
+	}
+	small, err := plainJSON(o)
+	if err != nil {
+		return nil, err
+	}
+	return WithMembers(small, set...)
+}
+
 // Approval says when a task/step agent is stopped to ask a person.
 type Approval string
 

@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 )
@@ -50,7 +51,7 @@ func NewTask(files *Files) adapter.Task {
 			Raw: json.RawMessage(`{"messages":[` + string(message) + `]}`),
 		},
 		Prompt:     "hi",
-		Additional: json.RawMessage(`{"apbridge":{"run_id":"` + RunID + `"}}`),
+		Additional: *new(rawjson.Pieces).Literal(`{"apbridge":{"run_id":"` + RunID + `"}}`),
 		State:      empty,
 		Files:      files,
 	}

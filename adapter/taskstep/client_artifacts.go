@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // path is the canonical path of the artifact.
@@ -276,7 +277,7 @@ func (c *changes) add(p string, v json.RawMessage) {
 	if c.buf == nil {
 		sep = '{'
 	}
-	c.buf = append(append(append(append(c.buf, sep), quote("/"+p)...), ':'), v...)
+	c.buf = append(append(append(append(c.buf, sep), rawjson.Quote("/"+p)...), ':'), v...)
 }
 
 // object is nil when nothing changed.

@@ -3,11 +3,10 @@ package taskstep
 import (
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter/upstream"
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // create makes the agent's task (Agent Protocol v1, POST /ap/v1/agent/tasks), or finds
@@ -84,22 +83,21 @@ func (d *drive) adopt(t remoteTask) {
 	}
 }
 
-func (d *drive) createBody() []byte {
-	prompt, additional := d.prompt(), d.additional()
-	escapes := strings.Count(prompt, `"`) + strings.Count(prompt, `\`) + strings.Count(prompt, "\n")
-	body := append(make([]byte, 0, len(prompt)+escapes+len(additional)+96), '{')
-	if prompt != "" {
-		body = append(appendQuoted(append(body, `"input":`...), prompt), ',')
+func (d *drive) createBody() *rawjson.Pieces {
+	var body rawjson.Pieces
+	body.Literal("{")
+	if prompt := d.prompt(); prompt != "" {
+		body.Literal(`"input":`).Text(prompt).Literal(",")
 	}
-	return append(append(append(body, `"additional_input":`...), additional...), '}')
+	return body.Literal(`"additional_input":`).Pieces(d.additional()).Literal("}")
 }
 
 // additional holds in any case the mark by which a task is found whose creation
 // was never answered.
-func (d *drive) additional() []byte {
+func (d *drive) additional() rawjson.Pieces {
 	given := d.task.Additional
-	if len(value(given)) == 0 {
-		given = append(append([]byte(`{"apbridge":{"run_id":`), quote(d.task.Run.ID)...), "}}"...)
+	if given.Len() == 0 {
+		given.Literal(`{"apbridge":{"run_id":`).Text(d.task.Run.ID).Literal("}}")
 	}
 	if d.topic != "" {
 		return displacing(given)
@@ -114,12 +112,4 @@ func (d *drive) prompt() string {
 		return d.task.Input.Text
 	}
 	return d.task.Prompt
-}
-
-func quote(s string) []byte { return appendQuoted(nil, s) }
-
-// appendQuoted writes a JSON string; bytes that are not UTF-8 become U+FFFD.
-func appendQuoted(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s)
-	return dst
 }

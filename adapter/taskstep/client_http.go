@@ -11,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 const (
@@ -64,7 +65,7 @@ func (b *backend) open(ctx context.Context, path string) (*response, io.ReadClos
 // post has the agent do something exactly once: it is sent again only when the
 // connection was never made. What was sent and came to no answer is an
 // upstream.Failure of the kind Broken.
-func (b *backend) post(ctx context.Context, operation, path string, body []byte) (*response, error) {
+func (b *backend) post(ctx context.Context, operation, path string, body *rawjson.Pieces) (*response, error) {
 	return b.change(ctx, upstream.Call{Operation: operation, Path: path, Type: jsonType, Body: body})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 func (d *drive) taskPath(rest string) string {
@@ -54,9 +55,9 @@ func (d *drive) words() *string {
 
 // step has one step executed (Agent Protocol v1, POST …/tasks/{id}/steps).
 func (d *drive) step(words *string) (remoteStep, error) {
-	var body []byte
+	var body *rawjson.Pieces
 	if words != nil {
-		body = append(append([]byte(`{"input":`), quote(*words)...), '}')
+		body = new(rawjson.Pieces).Literal(`{"input":`).Text(*words).Literal("}")
 	}
 	ans, err := d.post(d.ctx, upstream.OpStep, d.taskPath("/steps"), body)
 	if errors.Is(err, errTooLarge) {

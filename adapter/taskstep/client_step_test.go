@@ -14,6 +14,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -103,13 +104,13 @@ func TestCreateLeavesOutWhatIsEmpty(t *testing.T) {
 	for _, c := range []struct{ prompt, words, additional, want string }{
 		{"", "", "", `{` + mark + `}`},
 		{"x", "", "", `{"input":"x",` + mark + `}`},
-		{"", "words", "null", `{"input":"words",` + mark + `}`},
+		{"", "words", "", `{"input":"words",` + mark + `}`},
 		{"", "", `{"a":1}`, `{"additional_input":{"a":1}}`},
 		{"<&>\"\n", "words", `{"a":1}`, `{"input":"<&>\"\n","additional_input":{"a":1}}`},
 	} {
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
 		task := adaptertest.NewTask(nil)
-		task.Prompt, task.Input.Text, task.Additional = c.prompt, c.words, []byte(c.additional)
+		task.Prompt, task.Input.Text, task.Additional = c.prompt, c.words, *new(rawjson.Pieces).Literal(c.additional)
 		mustSucceed(t, runTask(t, backendOf(t, agent), task))
 		if got := agent.Creates()[0]; got != c.want {
 			t.Errorf("create body %s, want %s", got, c.want)

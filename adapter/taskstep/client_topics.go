@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // topicsPath is where a server of the Topic RFC has its topics; the tasks of
@@ -75,15 +76,15 @@ func (d *drive) opened(ans *response) error {
 	return nil
 }
 
-func (d *drive) topicBody() []byte {
+func (d *drive) topicBody() *rawjson.Pieces {
 	var thread struct {
 		Name string `json:"name"`
 	}
 	_ = json.Unmarshal(d.task.Thread.Metadata, &thread) // a client's own keys of other types are its own affair
 	if thread.Name == "" {
-		return []byte("{}")
+		return new(rawjson.Pieces).Literal("{}")
 	}
-	return append(append([]byte(`{"name":`), quote(thread.Name)...), '}')
+	return new(rawjson.Pieces).Literal(`{"name":`).Text(thread.Name).Literal("}")
 }
 
 // loseTopic gives up a topic that the server does not know any more. Its
@@ -102,15 +103,12 @@ func (d *drive) loseTopic() {
 // displacing is the additional_input of a task in a topic. A run of ours only
 // begins when the one before it has ended; if its task was left in the middle,
 // nobody will go on with it.
-func displacing(additional json.RawMessage) json.RawMessage {
-	fields := map[string]json.RawMessage{}
-	if json.Unmarshal(additional, &fields) != nil {
-		return additional
-	}
-	fields["multitask_strategy"] = json.RawMessage(`"` + mapping.StrategyInterrupt + `"`)
-	made, err := json.Marshal(fields)
+func displacing(additional rawjson.Pieces) rawjson.Pieces {
+	strategy := mapping.NewMember{Name: "multitask_strategy", Value: json.RawMessage(`"` + mapping.StrategyInterrupt + `"`)}
+	made, err := mapping.WithMembers(additional.Join(), strategy)
 	if err != nil {
 		return additional
 	}
-	return made
+	var p rawjson.Pieces
+	return *p.Raw(made)
 }

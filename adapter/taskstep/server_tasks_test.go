@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/apbridge/apbridge/adapter/body"
 )
 
 // What a client may send as body of a task or step POST.
@@ -272,19 +274,19 @@ func FuzzRequest(f *testing.F) {
 	for _, b := range []string{`{}`, `{"input":"y","additional_input":{"a":[1,{"b":null}]}}`, `{"a":1,"a":2}`, `{"input":"\ud800"}`, `[[[`, `{"a`, "{\"\xff\":1}"} {
 		f.Add([]byte(b))
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
+	f.Fuzz(func(t *testing.T, raw []byte) {
 		var req request
-		if err := decodeObject(body, 20, req.take); err != nil {
+		if err := body.Object(raw, 20, req.take); err != nil {
 			if v1.status(classify(err).Class) != http.StatusUnprocessableEntity {
-				t.Errorf("%q gave %v", body, err)
+				t.Errorf("%q gave %v", raw, err)
 			}
 			return
 		}
-		if !json.Valid(body) {
-			t.Errorf("%q was taken", body)
+		if !json.Valid(raw) {
+			t.Errorf("%q was taken", raw)
 		}
 		if req.AdditionalInput != nil && !json.Valid(req.AdditionalInput) {
-			t.Errorf("%q gave additional_input %q", body, req.AdditionalInput)
+			t.Errorf("%q gave additional_input %q", raw, req.AdditionalInput)
 		}
 	})
 }

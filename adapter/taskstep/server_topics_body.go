@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // topicRequest is the body of a topic POST.
@@ -17,11 +17,11 @@ type topicRequest struct {
 
 func (s *server) readTopic(w http.ResponseWriter, r *http.Request) (topicRequest, error) {
 	var req topicRequest
-	body, err := s.readBody(w, r)
-	if err != nil || len(body) == 0 {
+	raw, err := s.readBody(w, r)
+	if err != nil || len(raw) == 0 {
 		return req, err
 	}
-	err = decodeObject(body, s.face.Limits.Depth, func(name string, v jsontext.Value) error {
+	err = body.Object(raw, s.face.Limits.Depth, func(name string, v json.RawMessage) error {
 		switch name {
 		case "name":
 			return takeString(name, v, &req.Name)
@@ -37,15 +37,15 @@ func (s *server) readTopic(w http.ResponseWriter, r *http.Request) (topicRequest
 // the user who speaks.
 func (s *server) readInteraction(w http.ResponseWriter, r *http.Request) (adapter.NewInteraction, error) {
 	var n adapter.NewInteraction
-	body, err := s.readBody(w, r)
+	raw, err := s.readBody(w, r)
 	if err != nil {
 		return n, err
 	}
-	if len(body) == 0 {
+	if len(raw) == 0 {
 		return n, malformed("An interaction needs a body: {\"input\": \"…\"}.")
 	}
 	var role *string
-	err = decodeObject(body, s.face.Limits.Depth, func(name string, v jsontext.Value) error {
+	err = body.Object(raw, s.face.Limits.Depth, func(name string, v json.RawMessage) error {
 		switch name {
 		case "role":
 			return takeString(name, v, &role)

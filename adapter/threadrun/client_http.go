@@ -76,7 +76,7 @@ func put(call *upstream.Call, body any) (err error) {
 		return nil
 	}
 	call.Type = jsonType
-	if call.Body, err = json.Marshal(body); err != nil {
+	if call.Body, err = piecesOf(body); err != nil {
 		return mapping.Classify(err)
 	}
 	return nil

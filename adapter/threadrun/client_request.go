@@ -130,30 +130,40 @@ func (s *session) questionOpen() bool {
 // recursion_limit: the server's own default of 25 is no limit of ours. It lies
 // one above max_steps, so that the bridge's own limit is met first (see mayMake).
 func (s *session) config(next bool) json.RawMessage {
-	config := object(s.t.Run.Options.Config)
-	if config == nil {
-		config = map[string]json.RawMessage{}
+	given := s.t.Run.Options.Config
+	if !isObject(given) {
+		given = nil
 	}
 	limit := s.maxSteps() + 1
 	var asked int
-	if json.Unmarshal(config["recursion_limit"], &asked) == nil && asked > 0 {
+	if json.Unmarshal(mapping.Sent(given, "recursion_limit"), &asked) == nil && asked > 0 {
 		limit = min(limit, asked)
 	}
-	config["recursion_limit"], _ = json.Marshal(limit)
-	configurable := object(config["configurable"])
+	set := []mapping.NewMember{{Name: "recursion_limit", Value: json.RawMessage(itoa(limit))}}
+	if configurable := s.configurable(mapping.Sent(given, "configurable"), next); configurable != nil {
+		set = append(set, mapping.NewMember{Name: "configurable", Value: configurable})
+	}
+	config, _ := mapping.WithMembers(given, set...) // it was checked when it came in
+	return config
+}
+
+// configurable is that of the client without names of ours; nil for none.
+func (s *session) configurable(given json.RawMessage, next bool) json.RawMessage {
+	var set []mapping.NewMember
 	for _, key := range ownKeys {
-		delete(configurable, key)
+		set = append(set, mapping.NewMember{Name: key})
 	}
 	if s.link.Profile == profileForked && (next || s.t.Fork == "") {
-		if configurable == nil {
-			configurable = map[string]json.RawMessage{}
-		}
-		configurable["checkpoint_id"] = orNull(nil)
+		i := slices.Index(ownKeys, "checkpoint_id")
+		set[i].Value = orNull(nil)
+	} else if !isObject(given) {
+		return nil
 	}
-	if configurable != nil {
-		config["configurable"] = textOf(configurable)
+	if !isObject(given) {
+		given = nil
 	}
-	return textOf(config)
+	made, _ := mapping.WithMembers(given, set...) // it was checked when it came in
+	return made
 }
 
 // originKey is the member of metadata in which the bridge, and earlier versions of this
@@ -173,32 +183,41 @@ var bridgeKeys = []string{"graph_id", "assistant_id", "created_by"}
 // metadata is the run's, without what the bridge says there about its own
 // agent, and by what a lost request is found again.
 func (s *session) metadata() json.RawMessage {
-	meta := object(s.t.Run.Metadata)
-	if meta == nil {
-		meta = map[string]json.RawMessage{}
+	given := s.t.Run.Metadata
+	if !isObject(given) {
+		given = nil
 	}
+	var set []mapping.NewMember
 	for _, key := range bridgeKeys {
-		delete(meta, key)
+		set = append(set, mapping.NewMember{Name: key})
 	}
-	flatten(meta)
-	meta[runKey] = quoted(s.t.Run.ID)
+	set = append(set, flat(mapping.Sent(given, originKey))...)
+	run := quoted(s.t.Run.ID)
+	set = append(set, mapping.NewMember{Name: runKey, Value: run})
 	if s.creates {
-		meta[threadKey], meta[firstKey] = quoted(s.t.Thread.ID), meta[runKey]
+		set = append(set, mapping.NewMember{Name: threadKey, Value: quoted(s.t.Thread.ID)}, mapping.NewMember{Name: firstKey, Value: run})
 	}
-	return textOf(meta)
+	meta, _ := mapping.WithMembers(given, set...) // it was checked when it came in
+	return meta
 }
 
-// flatten replaces the nested object of the bridge by flat members: servers may refuse
+// originMost is how many members the nested object of the bridge has at the most; one
+// with more is a client's own.
+const originMost = 16
+
+// flat replaces the nested object of the bridge by flat members: servers may refuse
 // a nested value in the metadata of a run (Aegra does).
-func flatten(meta map[string]json.RawMessage) {
-	origin := object(meta[originKey])
-	if origin == nil {
-		return
+func flat(origin json.RawMessage) []mapping.NewMember {
+	if !isObject(origin) || mapping.Members(origin) > originMost {
+		return nil
 	}
-	delete(meta, originKey)
-	for name, value := range origin {
-		meta[originKey+"_"+name] = value
-	}
+	set := []mapping.NewMember{{Name: originKey}}
+	_ = mapping.EachMember(origin, func(name string, value json.RawMessage) {
+		if name = originKey + "_" + name; name != runKey && name != threadKey && name != firstKey {
+			set = append(set, mapping.NewMember{Name: name, Value: slices.Clip(value)})
+		}
+	})
+	return set
 }
 
 // threadMetadata is what a thread that is made for this one is marked with.

@@ -77,13 +77,14 @@ func (s *session) makeThread() error {
 // that only this run means; a state has to be there before the run; and the
 // runs of one lockstep run could not be told from those of others.
 func (s *session) mayCreate() bool {
-	if s.t.OneStep || s.b.separate.Load() || len(object(s.t.Values)) > 0 {
+	meta := s.t.Run.Metadata
+	if s.t.OneStep || s.b.separate.Load() || mapping.Members(s.t.Values) > 0 || mapping.Members(meta) > len(bridgeKeys)+1 {
 		return false
 	}
 	if s.t.State != nil && s.t.State.Size() > len("{}") {
 		return false
 	}
-	for key, value := range object(s.t.Run.Metadata) {
+	for key, value := range object(meta) {
 		if !slices.Contains(bridgeKeys, key) && (key != originKey || object(value) == nil) {
 			return false
 		}
@@ -114,7 +115,7 @@ func (s *session) threadID() string {
 // node that leads to the end. A server that refuses is given the state as part
 // of the run's input.
 func (s *session) seed() error {
-	if len(object(s.t.Values)) == 0 {
+	if mapping.Members(s.t.Values) == 0 {
 		return nil
 	}
 	path := threadPath(s.link.Remote) + "/state"

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // enc writes JSON by appending. Raw values are spliced in as they are: they
@@ -124,11 +124,7 @@ func (e *enc) raws(list []json.RawMessage) *enc {
 
 // appendQuoted writes a JSON string; bytes that are not UTF-8 become U+FFFD.
 func appendQuoted(dst []byte, s string) []byte {
-	out, err := jsontext.AppendQuote(dst, s)
-	if err != nil {
-		out, _ = jsontext.AppendQuote(dst, string([]rune(s)))
-	}
-	return out
+	return rawjson.AppendQuote(dst, s)
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -198,11 +198,11 @@ func (o *fields) parentAnswers(config json.RawMessage) map[string]json.RawMessag
 	if !bytes.Contains(config, []byte(resumingKey)) {
 		return nil
 	}
-	configurable := object(object(config)["configurable"])
-	if string(configurable[resumingKey]) != "true" {
+	configurable := mapping.Sent(config, "configurable")
+	if string(mapping.Sent(configurable, resumingKey)) != "true" {
 		return nil
 	}
-	if answers := object(configurable[resumeMapKey]); answers != nil {
+	if answers := object(mapping.Sent(configurable, resumeMapKey)); answers != nil {
 		return answers
 	}
 	return map[string]json.RawMessage{}

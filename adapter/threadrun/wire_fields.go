@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // fields is a JSON object of a request, split into its members. Its getters
@@ -107,8 +107,7 @@ func unquote(v json.RawMessage) string {
 	if kindOf(v) != '"' {
 		return ""
 	}
-	s, _ := jsontext.AppendUnquote(nil, v)
-	return string(s)
+	return rawjson.Unquote(v)
 }
 
 // uuid returns a member that must be a UUID, in lower case.
@@ -204,6 +203,10 @@ func (o *fields) sub(name string) *fields { return o.within(name, o.object(name)
 // within splits value, an object of this request, under the path of name.
 func (o *fields) within(name string, value json.RawMessage) *fields {
 	if value == nil {
+		return nil
+	}
+	if mapping.Members(value) > mostMembers {
+		o.complain(name, "has more than %d keys", mostMembers)
 		return nil
 	}
 	members, err := splitObject(value)

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"io"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping/failpoint"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/go-resty/resty/v2"
 )
 
@@ -106,9 +106,9 @@ type Call struct {
 	Asks      bool   // it changes nothing, although its method is not GET
 	Accept    string // "": JSON
 	Header    map[string]string
-	Type      string // of the body; "": not said
-	Body      []byte
-	Stream    *Stream // in the place of Body; sent once
+	Type      string          // of the body; "": not said
+	Body      *rawjson.Pieces // nil: none
+	Stream    *Stream         // in the place of Body; sent once
 	// Time bounds one attempt, to the end of the answer; 0: only the context does. Opened
 	// answers have none.
 	Time time.Duration
@@ -143,8 +143,8 @@ func (c *Client) send(ctx context.Context, call *Call) (*http.Response, error) {
 	switch {
 	case call.Stream != nil:
 		ctx = context.WithValue(ctx, streamKey{}, call.Stream)
-	case len(call.Body) > 0:
-		req.SetBody(bytes.NewReader(call.Body)) // resty would copy bytes; it hands a reader on
+	case call.Body != nil:
+		ctx = context.WithValue(ctx, streamKey{}, &Stream{Reader: call.Body.Reader(), Size: call.Body.Len()})
 	}
 	hit(call, failpoint.AgentAsked)
 	res, err := req.SetContext(ctx).Execute(call.Method, c.opt.Root+call.Path)

@@ -18,6 +18,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 const secret = "canary-7f3a91c2"
@@ -128,8 +129,8 @@ func TestFailures(t *testing.T) {
 			want int
 		}{
 			"GET":          {upstream.Call{Method: http.MethodGet}, later, "read", f.asked},
-			"asking POST":  {upstream.Call{Method: http.MethodPost, Body: []byte("{}"), Asks: true}, later, "read", f.asked},
-			"POST":         {upstream.Call{Method: http.MethodPost, Body: []byte("{}")}, func(*adapter.Upstream, *upstream.Options) {}, "write", f.told},
+			"asking POST":  {upstream.Call{Method: http.MethodPost, Body: new(rawjson.Pieces).Literal("{}"), Asks: true}, later, "read", f.asked},
+			"POST":         {upstream.Call{Method: http.MethodPost, Body: new(rawjson.Pieces).Literal("{}")}, func(*adapter.Upstream, *upstream.Options) {}, "write", f.told},
 			"POST, later":  {upstream.Call{Method: http.MethodPost, Operation: upstream.OpRun}, later, "run", f.due},
 			"DELETE":       {upstream.Call{Method: http.MethodDelete}, func(*adapter.Upstream, *upstream.Options) {}, "write", f.told},
 			"a sent file":  {upstream.Call{Method: http.MethodPost, Stream: &upstream.Stream{Reader: strings.NewReader("file"), Size: 4}}, later, "write", 1},
@@ -300,7 +301,7 @@ func TestWhatACallSays(t *testing.T) {
 		{upstream.Call{Method: "GET", Path: "/a%2Fb?c=d"}, "GET /base/a%2Fb?c=d" + own + "application/json||apbridge/1||0 "},
 		{upstream.Call{Method: "GET", Path: "/e", Accept: "text/event-stream", Header: map[string]string{"Last-Event-ID": "7"}}, "GET /base/e" + own + "text/event-stream||apbridge/1|7|0 "},
 		{upstream.Call{Method: "POST", Path: "/p"}, "POST /base/p" + own + "application/json||apbridge/1||0 "},
-		{upstream.Call{Method: "POST", Path: "/p", Type: "application/json", Body: []byte("{}")}, "POST /base/p" + own + "application/json|application/json|apbridge/1||2 {}"},
+		{upstream.Call{Method: "POST", Path: "/p", Type: "application/json", Body: new(rawjson.Pieces).Literal("{}")}, "POST /base/p" + own + "application/json|application/json|apbridge/1||2 {}"},
 		{upstream.Call{Method: "POST", Path: "/p", Type: "text/x", Stream: &upstream.Stream{Reader: strings.NewReader("file"), Size: 4}}, "POST /base/p" + own + "application/json|text/x|apbridge/1||4 file"},
 		{upstream.Call{Method: "DELETE", Path: "/p"}, "DELETE /base/p" + own + "application/json||apbridge/1||0 "},
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // assignment is everything the backend gets for the run.
@@ -209,7 +210,7 @@ func (x *execution) stepsDone(ctx context.Context) (done int, given mapping.Uplo
 // of a v1 task sent, the rest of an input object, what is told of memory, and
 // our own mark, by which a task is found again whose creation was never
 // answered.
-func (x *execution) additional(in mapping.Input, told map[string]any) (json.RawMessage, error) {
+func (x *execution) additional(in mapping.Input, told map[string]any) (rawjson.Pieces, error) {
 	var set []mapping.NewMember
 	if in.Other != nil {
 		set = append(set, mapping.NewMember{Name: "input", Value: in.Other})
@@ -219,11 +220,11 @@ func (x *execution) additional(in mapping.Input, told map[string]any) (json.RawM
 	for _, key := range slices.Sorted(maps.Keys(told)) {
 		value, err := json.Marshal(told[key])
 		if err != nil {
-			return nil, err
+			return rawjson.Pieces{}, err
 		}
 		set = append(set, mapping.NewMember{Name: key, Value: value})
 	}
-	return mapping.WithMembers(x.task.AdditionalInput, set...)
+	return mapping.PiecesWith(x.task.AdditionalInput, set...)
 }
 
 // stateful decides what a thread/run agent is sent: only what is new when both

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -307,7 +308,7 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
 	if p.req.AdditionalInput != nil {
-		n.Kwargs, _ = json.Marshal(map[string]json.RawMessage{"additional_input": p.req.AdditionalInput})
+		n.Kwargs = new(rawjson.Pieces).Literal(`{"additional_input":`).Raw(p.req.AdditionalInput).Literal("}").Join()
 	}
 	err := p.run(ctx, n, tr, nil)
 	if silent && mapping.Classify(err).Code == mapping.CodeNothingToResume {
@@ -335,13 +336,7 @@ func (p *pull) resume(question []mapping.Interrupt, text string) json.RawMessage
 
 // spelled is an answer in the question's own form, nil for none.
 func (p *pull) spelled() json.RawMessage {
-	var extra struct {
-		Resume json.RawMessage `json:"resume"`
-	}
-	if json.Unmarshal(object(p.req.AdditionalInput), &extra) != nil || len(extra.Resume) == 0 {
-		return nil
-	}
-	return extra.Resume
+	return mapping.Sent(p.req.AdditionalInput, "resume")
 }
 
 // handOut completes a step whose hand-out is noted: the cursor stands behind it.

@@ -7,40 +7,37 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // request is the run that a task's words ask for: a message each, the files
 // that were uploaded, and what additional_input says in the terms of the other
 // dialect (input, config, context).
 func (p *pull) request(ctx context.Context, words []string, tr *taskRun) adapter.NewRun {
-	var extra struct {
-		Input   map[string]json.RawMessage `json:"input"`
-		Config  json.RawMessage            `json:"config"`
-		Context json.RawMessage            `json:"context"`
-		Multi   string                     `json:"multitask_strategy"`
+	given := p.ses.task.AdditionalInput
+	own, config, more := mapping.Sent(given, "input"), mapping.Sent(given, "config"), mapping.Sent(given, "context")
+	if !isObject(own) {
+		own = nil
 	}
-	_ = json.Unmarshal(p.ses.task.AdditionalInput, &extra) // a client's own keys of other types are its own affair
-	input := extra.Input
-	if input == nil {
-		input = map[string]json.RawMessage{}
-	}
-	if _, own := input["messages"]; !own && len(words) > 0 {
-		input["messages"] = p.humanMessages(words)
+	var set []mapping.NewMember
+	if mapping.Sent(own, "messages") == nil && len(words) > 0 {
+		set = append(set, mapping.NewMember{Name: "messages", Value: p.humanMessages(words)})
 	}
 	var files json.RawMessage
 	if files, tr.uploaded = p.uploads(ctx); files != nil {
-		input["files"] = besides(files, input["files"])
+		set = append(set, mapping.NewMember{Name: "files", Value: besides(files, mapping.Sent(own, "files"))})
 	}
 	n := adapter.NewRun{
 		ThreadID: p.ses.task.ThreadID, Flavour: flavour(p.ses.task), Multitask: mapping.StrategyEnqueue,
-		Config: extra.Config, Context: extra.Context, HasInput: true,
+		Config: config, Context: more, HasInput: true,
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
-	if extra.Multi != "" {
-		n.Multitask = mapping.TaskStrategy(extra.Multi)
+	var strategy string
+	if _ = json.Unmarshal(mapping.Sent(given, "multitask_strategy"), &strategy); strategy != "" {
+		n.Multitask = mapping.TaskStrategy(strategy)
 	}
-	n.Input, _ = json.Marshal(input)
-	n.Kwargs = p.kwargs(extra.Config, extra.Context)
+	n.Input, _ = mapping.WithMembers(own, set...)
+	n.Kwargs = p.kwargs(config, more)
 	if p.ses.task.HasInput {
 		n.Fields = append(n.Fields, "input")
 	}
@@ -66,35 +63,34 @@ func besides(uploads, named json.RawMessage) json.RawMessage {
 // What the run is given stands in its options.
 func (p *pull) kwargs(config, context json.RawMessage) json.RawMessage {
 	task := p.ses.its()
-	fields := map[string]json.RawMessage{"additional_input": task.AdditionalInput}
-	if task.HasInput {
-		fields["input"], _ = json.Marshal(task.Input)
-	}
+	var out rawjson.Pieces
+	out.Literal(`{"additional_input":`).Raw(object(task.AdditionalInput))
 	if len(config) > 0 {
-		fields["config"] = config
+		out.Literal(`,"config":`).Raw(config)
 	}
 	if len(context) > 0 {
-		fields["context"] = context
+		out.Literal(`,"context":`).Raw(context)
 	}
-	raw, _ := json.Marshal(fields)
-	return raw
+	if task.HasInput {
+		out.Literal(`,"input":`).Text(task.Input)
+	}
+	return out.Literal("}").Join()
 }
 
 // humanMessages are words as messages. The first of a task has the id that it
 // is known by before there is a run, whoever merges it into the state.
 func (p *pull) humanMessages(words []string) json.RawMessage {
-	type message struct {
-		ID      string `json:"id,omitempty"`
-		Type    string `json:"type"`
-		Content string `json:"content"`
-	}
-	list := make([]message, len(words))
+	var out rawjson.Pieces
 	for i, w := range words {
-		list[i] = message{Type: "human", Content: w}
+		if i == 0 {
+			out.Literal("[{")
+		} else {
+			out.Literal(",{")
+		}
+		if i == 0 && !p.ses.begun() {
+			out.Literal(`"id":`).Text(mapping.MessageID(p.ses.task.ID, "input")).Literal(",")
+		}
+		out.Literal(`"type":"human","content":`).Text(w).Literal("}")
 	}
-	if !p.ses.begun() {
-		list[0].ID = mapping.MessageID(p.ses.task.ID, "input")
-	}
-	raw, _ := json.Marshal(list)
-	return raw
+	return out.Literal("]").Join()
 }

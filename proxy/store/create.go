@@ -379,7 +379,7 @@ func (m *maker) base() error {
 // insert writes the run's row.
 func (m *maker) insert() error {
 	r := m.newRun()
-	options, err := encode(r.Options)
+	options, err := r.Options.JSON()
 	if err != nil {
 		return err
 	}
@@ -398,7 +398,7 @@ func (m *maker) insert() error {
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, NULL, '', $19, 0, $20, $21, $22, 0, $23, 1)`,
 		r.Tenant, r.ID, r.Owner, m.thread.key, m.task, r.Agent, r.AssistantID, string(r.Status), holder, m.made.Fence, r.Attempt,
 		string(r.Multitask), company(r), string(r.Flavour), []byte(r.Metadata), []byte(r.Kwargs),
-		options, r.Base, from, micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.StartedAt), micros(r.RunAfter))
+		[]byte(options), r.Base, from, micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.StartedAt), micros(r.RunAfter))
 	if duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "run_exists", "There is a run %q already.", r.ID)
 	}

@@ -1,0 +1,126 @@
+package body
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Object takes a JSON object apart: take gets the name and the value of each member, the
+// value as a part of raw. What is not one JSON object is refused, and so are invalid
+// UTF-8, names that occur twice in one object, at any depth (RFC 7493, I-JSON), and
+// nesting deeper than depth (0: any). An error is a *mapping.Error of class Invalid that
+// repeats nothing of the body, or what take returns, which ends the reading.
+func Object(raw []byte, depth int, take func(name string, value json.RawMessage) error) error {
+	if err := checkMark(raw); err != nil {
+		return err
+	}
+	if tooDeep(raw, depth) {
+		return invalid("The request body is nested deeper than %d levels, the limit of limits.depth.", depth)
+	}
+	if err := eachMember(raw, take); err != nil {
+		return err
+	}
+	if at, found := mapping.RepeatedName(raw); found {
+		return invalid("The request body has an object that names one key twice (at byte %d).", at)
+	}
+	return nil
+}
+
+// eachMember reads the members with a checking decoder.
+func eachMember(raw []byte, take func(name string, value json.RawMessage) error) error {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
+	if dec.PeekKind() != '{' {
+		if err := onlyValue(dec); err != nil {
+			return err
+		}
+		return invalid("The request body must be a JSON object.")
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return syntaxError(err)
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return syntaxError(err)
+		}
+		key := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return syntaxError(err)
+		}
+		end := int(dec.InputOffset())
+		if err := take(key, raw[end-len(value):end:end]); err != nil {
+			return err
+		}
+	}
+	return onlyValue(dec)
+}
+
+// onlyValue reads the rest of the one value that a body may hold.
+func onlyValue(dec *jsontext.Decoder) error {
+	for {
+		if _, err := dec.ReadToken(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return syntaxError(err)
+		}
+		if dec.StackDepth() == 0 && dec.PeekKind() != 0 {
+			return invalid("The request body holds more than one JSON value.")
+		}
+	}
+}
+
+// checkMark tells of what some editors and shells put before a text: nobody sees it, so
+// that "not valid JSON" would be a riddle.
+func checkMark(raw []byte) error {
+	for _, mark := range []string{"\xef\xbb\xbf", "\xfe\xff", "\xff\xfe"} {
+		if bytes.HasPrefix(raw, []byte(mark)) {
+			return invalid("The request body begins with a byte order mark, which JSON does not allow. Send it as UTF-8 without one.")
+		}
+	}
+	return nil
+}
+
+// syntaxError says where the JSON is broken, but nothing of its contents.
+func syntaxError(err error) error {
+	where := ""
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		where = fmt.Sprintf(" (at byte %d)", syntax.ByteOffset)
+	}
+	e := invalid("The request body is not valid JSON%s.", where)
+	e.Err = err
+	return e
+}
+
+func invalid(format string, args ...any) *mapping.Error {
+	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, format, args...)
+}
+
+// tooDeep counts brackets outside of strings; it is meant to run before a parser recurses
+// into them. Of bytes that are not JSON it may report either.
+func tooDeep(raw []byte, most int) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; most > 0 && depth > most {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
