@@ -1,16 +1,104 @@
 package main_test
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
+
+// mostOfABody is what one body may take in memory, as a multiple of its length. Shapes
+// that take more have a bound of their own.
+const mostOfABody = 10
+
+// shapeOfABody is one request with a large body. IDs in the path and the body are those of
+// a thread and a task that were made before.
+type shapeOfABody struct {
+	name, method, path, body string
+	status                   int
+	most                     float64 // 0: mostOfABody
+}
+
+// shapesOfABody are bodies that are as large as they may be, by what they have much of.
+func shapesOfABody() []shapeOfABody {
+	const size = 12 << 20
+	many := func(piece string) string { return strings.Repeat(piece, size/len(piece)) }
+	object := func(value string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < size; i++ {
+			b.WriteString(`,"` + strconv.FormatInt(int64(i), 36) + `":` + value)
+		}
+		return "{" + b.String()[1:] + "}"
+	}
+	keys := object("0")
+	said := func(content string) string { return `{"messages":[{"role":"user","content":"` + content + `"}]}` }
+	messages := func(n int) string {
+		one := `,{"role":"user","content":"` + strings.Repeat("x", max(1, size/n-30)) + `"}`
+		return `{"messages":[` + strings.Repeat(one, min(n, size/len(one)))[1:] + `]}`
+	}
+	inputs := []struct {
+		name, json string
+		status     int
+	}{
+		{"keys", keys, 200},
+		{"keys of keys", `{"k":` + keys + `}`, 200},
+		{"small objects", `{"k":[` + many(`{"a":0},`) + `0]}`, 200},
+		{"empty lists", `{"k":[` + many(`[],`) + `0]}`, 200},
+		{"numbers", `{"k":[` + many(`1,`) + `0]}`, 200},
+		{"empty texts", `{"k":[` + many(`"",`) + `0]}`, 200},
+		{"a text without messages", `{"text":"` + many("x") + `"}`, 200},
+		{"a plain text", `"` + many("x") + `"`, 200},
+		{"a text", said(many("x")), 200},
+		{"backslashes", said(many(`\\`)), 200},
+		{"line breaks", said(many(`\n`)), 200},
+		{"escaped letters", said(many(`\u00e9`)), 200},
+		{"brackets of HTML", said(many("<")), 200},
+		{"spaces", `{"k":[` + many(" ") + `0]}`, 200},
+		{"parts of a message", `{"messages":[{"role":"user","content":[` + many(`{"type":"text","text":"x"},`) + `{"type":"text","text":"x"}]}]}`, 200},
+		{"10,000 messages", messages(10_000), 200},
+		{"short messages, too many", messages(size), 422},
+		{"files", `{"files":` + object(`"x"`) + `}`, 422},
+	}
+	var shapes []shapeOfABody
+	for _, in := range inputs {
+		shapes = append(shapes, shapeOfABody{in.name + ", step agent", "POST", "/runs/wait", `{"agent_id":"files","input":` + in.json + `}`, in.status, 15})
+		shapes = append(shapes, shapeOfABody{in.name + ", graph", "POST", "/runs/wait", `{"agent_id":"graph","input":` + in.json + `}`, in.status, 12})
+	}
+	task := "/agents/%s/ap/v1/agent/tasks"
+	shapes = append(shapes, []shapeOfABody{
+		{"keys, streamed", "POST", "/runs/stream", `{"assistant_id":"files","stream_mode":["values","updates"],"input":` + keys + `}`, 200, 17},
+		{"a text, streamed", "POST", "/runs/stream", `{"assistant_id":"files","stream_mode":["values","updates"],"input":` + said(many("x")) + `}`, 200, 16},
+		{"unknown keys of a request", "POST", "/runs/wait", `{"agent_id":"files","input":{"text":"hi"},` + keys[1:], 422, 0},
+		{"messages of the protocol", "POST", "/runs/wait", `{"agent_id":"files",` + messages(10_000)[1:], 200, 12},
+		{"config", "POST", "/runs/wait", `{"agent_id":"files","input":"hi","config":{"configurable":` + keys + `}}`, 200, 12},
+		{"context", "POST", "/runs/wait", `{"agent_id":"graph","input":"hi","context":` + keys + `}`, 200, 12},
+		{"metadata of a run", "POST", "/runs/wait", `{"agent_id":"files","input":"hi","metadata":` + keys + `}`, 200, 0},
+		{"a batch", "POST", "/runs/batch", `[{"assistant_id":"files","input":` + keys + `}]`, 200, 13},
+		{"values of a state", "POST", "/threads/ID/state", `{"values":{"k":` + keys + `}}`, 200, 0},
+		{"a text of a state", "POST", "/threads/ID/state", `{"values":` + said(many(`\\`)) + `}`, 200, 12},
+		{"messages of a state", "POST", "/threads/ID/state", `{"values":` + messages(10_000) + `}`, 200, 12},
+		{"messages of a state, too many", "POST", "/threads/ID/state", `{"values":` + messages(size) + `}`, 422, 0},
+		{"keys of a state", "POST", "/threads/ID/state", `{"values":` + keys + `}`, 422, 0},
+		{"keys of an item", "PUT", "/store/items", `{"namespace":["a"],"key":"k","value":` + keys + `}`, 204, 0},
+		{"a text of an item", "PUT", "/store/items", `{"namespace":["a"],"key":"k","value":{"k":"` + many(`\n`) + `"}}`, 204, 0},
+		{"keys of metadata", "POST", "/threads", `{"metadata":` + keys + `}`, 200, 0},
+		{"metadata searched for", "POST", "/threads/search", `{"metadata":` + keys + `}`, 200, 0},
+		{"input of a task", "POST", fmt.Sprintf(task, "files"), `{"input":"` + many(`\\`) + `"}`, 200, 0},
+		{"additional input of a task", "POST", fmt.Sprintf(task, "files"), `{"input":"hi","additional_input":` + keys + `}`, 200, 0},
+		{"unknown keys of a task", "POST", fmt.Sprintf(task, "files"), keys, 200, 0},
+		{"input of a step", "POST", fmt.Sprintf(task, "files") + "/TASK/steps", `{"input":"` + many("x") + `"}`, 200, 17},
+		{"additional input of a step", "POST", fmt.Sprintf(task, "files") + "/TASK/steps", `{"input":"y","additional_input":` + keys + `}`, 200, 0},
+	}...)
+	return shapes
+}
 
 // TestE15PeakOfOneBody: what the built program takes for one body, as the operating
 // system counts it, beside what it has when idle. What would take more is refused.
@@ -19,61 +107,63 @@ func TestE15PeakOfOneBody(t *testing.T) {
 		t.Skip("builds the binary as it is released; APBRIDGE_TEST_LARGE is not set")
 	}
 	storetest.File(t)
-	agent := httptest.NewServer(acceptingAgent())
-	defer agent.Close()
+	steps, graph := httptest.NewServer(acceptingAgent()), httptest.NewServer(acceptingGraph())
+	defer steps.Close()
+	defer graph.Close()
 	binary := benchBuild(t)
-	var list strings.Builder
-	for i := range 1_100_000 {
-		list.WriteString(`,"k` + strconv.Itoa(i) + `":0`)
-	}
-	keys, text := "{"+list.String()[1:]+"}", strings.Repeat("x", 14<<20)
-	messages := `{"messages":[` + strings.Repeat(`,{"role":"user","content":"x"}`, 500_000)[1:] + `]}`
-	for _, c := range []struct {
-		name, method, path, body string
-		status                   int
-		most                     float64 // times the body
-	}{
-		{"keys of an input", "POST", "/runs/wait", `{"agent_id":"files","input":` + keys + `}`, 200, 14},
-		{"messages of an input", "POST", "/runs/wait", `{"agent_id":"files","input":` + messages + `}`, 422, 10},
-		{"a text", "POST", "/runs/wait", `{"agent_id":"files","input":{"messages":[{"role":"user","content":"` + text + `"}]}}`, 200, 12},
-		{"messages of a state", "POST", "/threads/ID/state", `{"values":` + messages + `}`, 422, 10},
-		{"keys of a state", "POST", "/threads/ID/state", `{"values":` + keys + `}`, 422, 10},
-		{"keys of an item", "PUT", "/store/items", `{"namespace":["a"],"key":"k","value":` + keys + `}`, 204, 10},
-		{"keys of metadata", "POST", "/threads", `{"metadata":` + keys + `}`, 200, 10},
-	} {
+	for _, c := range shapesOfABody() {
 		t.Run(c.name, func(t *testing.T) {
-			bridge := startBridge(t, binary, t.TempDir(), largeConfig(t.TempDir(), agent.URL, ""))
+			folder := t.TempDir()
+			bridge := startBridge(t, binary, folder, fmt.Sprintf("database: %s\nagents:\n  files: {url: %q, dialect: taskstep}\n  graph: {url: %q, dialect: threadrun}\n",
+				filepath.Join(folder, "large.db"), steps.URL, graph.URL))
 			defer bridge.stop()
-			made, err := benchCall(t.Context(), http.DefaultClient, http.MethodPost, bridge.url+"/threads", `{}`)
-			if err != nil {
-				t.Fatal(err)
-			}
-			thread, err := between(made, `"thread_id":"`, `"`)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ids := strings.NewReplacer("ID", idOf(t, bridge, "/threads", `"thread_id":"`), "TASK", idOf(t, bridge, "/agents/files/ap/v1/agent/tasks", `"task_id":"`))
 			idle := bridge.memory("VmRSS:")
-			req, err := http.NewRequestWithContext(t.Context(), c.method, bridge.url+strings.Replace(c.path, "ID", string(thread), 1), strings.NewReader(c.body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header.Set("Content-Type", "application/json")
-			res, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer res.Body.Close()
-			if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != c.status {
-				t.Fatalf("answered %d, %v, want %d", res.StatusCode, err, c.status)
+			if status := sendBody(t, c.method, bridge.url+ids.Replace(c.path), c.body); status != c.status {
+				t.Fatalf("answered %d, want %d", status, c.status)
 			}
 			size := float64(len(c.body)) / (1 << 20)
 			took := (bridge.peak() - idle) / size
 			t.Logf("%.1f MB take %.1f times that", size, took)
-			if took > c.most {
-				t.Errorf("takes %.1f times its length, at most %.0f", took, c.most)
+			if most := cmp.Or(c.most, mostOfABody); took > most {
+				t.Errorf("takes %.1f times its length, at most %.0f", took, most)
 			}
 		})
 	}
+}
+
+// idOf makes something and returns its id. It also has the bridge ask its agents what
+// they are, before anything is measured.
+func idOf(t *testing.T, bridge *benchBridge, path, before string) string {
+	t.Helper()
+	made, err := benchCall(t.Context(), http.DefaultClient, http.MethodPost, bridge.url+path, `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := between(made, before, `"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(id)
+}
+
+func sendBody(t *testing.T, method, url, body string) (status int) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answered, err := io.Copy(io.Discard, res.Body)
+	if err != nil {
+		t.Fatalf("answered %d with %d bytes, then %v", res.StatusCode, answered, err)
+	}
+	return res.StatusCode
 }
 
 // acceptingAgent is a step agent that takes any body without looking at it.
@@ -84,11 +174,39 @@ func acceptingAgent() http.Handler {
 		"POST /ap/v1/agent/tasks/{id}/steps":    `{"task_id":"t","step_id":"s","name":"","status":"completed","output":"done","additional_output":{},"artifacts":[],"is_last":true}`,
 		"GET /ap/v1/agent/tasks/{id}/artifacts": `{"artifacts":[],"pagination":{"total_items":0,"total_pages":0,"current_page":1,"page_size":10}}`,
 	} {
-		m.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, text)
-		})
+		m.HandleFunc(route, acceptAll("application/json", text))
 	}
+	return m
+}
+
+func acceptAll(kind, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", kind)
+		_, _ = io.WriteString(w, text)
+	}
+}
+
+// acceptingGraph is a graph that takes any body without looking at it and answers one
+// word.
+func acceptingGraph() http.Handler {
+	const run = "01900000-0000-7000-8000-000000000002"
+	frames := "event: metadata\ndata: {\"run_id\":\"" + run + "\",\"attempt\":1}\n\n" +
+		"event: updates\ndata: {\"say\":{\"word\":\"done\"}}\n\n" +
+		"event: values\ndata: {\"word\":\"done\"}\n\n"
+	m := http.NewServeMux()
+	for route, text := range map[string]string{
+		"POST /assistants/search":       `[{"assistant_id":"01900000-0000-7000-8000-000000000001","graph_id":"agent","name":"agent","metadata":{"created_by":"system"}}]`,
+		"POST /threads":                 `{"thread_id":"01900000-0000-7000-8000-000000000003"}`,
+		"GET /threads/{id}/state":       `{"values":{"word":"done"},"next":[],"tasks":[],"metadata":{},"checkpoint":{"checkpoint_id":"c"}}`,
+		"GET /threads/{id}/runs":        `[]`,
+		"GET /threads/{id}/runs/" + run: `{"run_id":"` + run + `","thread_id":"t","status":"success"}`,
+	} {
+		m.HandleFunc(route, acceptAll("application/json", text))
+	}
+	m.HandleFunc("POST /threads/{id}/runs/stream", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Location", "/threads/"+r.PathValue("id")+"/runs/"+run)
+		acceptAll("text/event-stream", frames)(w, r)
+	})
 	return m
 }
