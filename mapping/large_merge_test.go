@@ -38,7 +38,7 @@ func TestLargeObjectsMergeAsSmallOnesDo(t *testing.T) {
 // The options of a run read back as they were, and keep the letters that encoding/json escapes.
 func TestOptionsOfARunReadBack(t *testing.T) {
 	t.Parallel()
-	want := RunOptions{Resume: raw(`"<&>"`), Input: raw(`{"a": "<"}`), Config: raw(`{}`), MaxSteps: 3, Asked: []Interrupt{{ID: "q"}}}
+	want := RunOptions{Resume: raw(`"<&>"`), Input: raw(`{"a": "<"}`), Config: raw(`{}`), MaxSteps: 3, Asked: []Interrupt{{ID: "q", Value: raw(`1`)}}}
 	b, err := want.JSON()
 	if err != nil || !strings.Contains(string(b), `{"a": "<"}`) {
 		t.Fatalf("%s, %v", b, err)
