@@ -23,9 +23,9 @@ func Release(t *testing.T) string { return built(t, releaseBinary) }
 func failing(t *testing.T) string { return built(t, failingBinary) }
 
 var (
-	plainBinary   = sync.OnceValues(func() (string, error) { return build() })
-	releaseBinary = sync.OnceValues(func() (string, error) { return build("-trimpath", "-ldflags", "-s -w") })
-	failingBinary = sync.OnceValues(func() (string, error) { return build("-tags", "failpoint") })
+	plainBinary   = sync.OnceValues(func() (string, error) { return build(nil) })
+	releaseBinary = sync.OnceValues(func() (string, error) { return build([]string{"CGO_ENABLED=0"}, "-trimpath", "-ldflags", "-s -w") })
+	failingBinary = sync.OnceValues(func() (string, error) { return build(nil, "-tags", "failpoint") })
 )
 
 func built(t *testing.T, make func() (string, error)) string {
@@ -52,7 +52,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-func build(flags ...string) (string, error) {
+// build leaves the environment alone where it can: the packages are compiled already then.
+func build(environ []string, flags ...string) (string, error) {
 	folder, err := os.MkdirTemp("", "apbridge-test")
 	if err != nil {
 		return "", err
@@ -62,7 +63,7 @@ func build(flags ...string) (string, error) {
 	builds.Unlock()
 	binary := filepath.Join(folder, "apbridge")
 	cmd := exec.Command("go", append(append([]string{"build"}, flags...), "-o", binary, program)...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), environ...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
