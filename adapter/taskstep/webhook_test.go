@@ -2,7 +2,6 @@ package taskstep
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,13 +55,5 @@ func TestWebhookOfATopic(t *testing.T) {
 	got, err := webhookBody(run, mapping.Outcome{Status: mapping.RunSuccess}, nil)
 	if want := `{"task_id":"t","topic_id":"h","run_id":"r",`; err != nil || !strings.HasPrefix(string(got), want) {
 		t.Errorf("got %s, %v", got, err)
-	}
-}
-
-func TestDialect(t *testing.T) {
-	t.Parallel()
-	d := Dialect()
-	if d.Name != "taskstep" || d.Mount == nil || d.Dial == nil || d.Detect == nil || d.Webhook == nil || !slices.Equal(d.Flavours, []mapping.Flavour{mapping.FlavourTaskStep, mapping.FlavourTopic}) {
-		t.Errorf("got %+v", d)
 	}
 }

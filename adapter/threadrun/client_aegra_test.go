@@ -2,6 +2,7 @@ package threadrun
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
@@ -89,7 +90,7 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	all := make([]string, 250)
 	for i := range all {
-		all[i] = uuid(i)
+		all[i] = fmt.Sprintf("00000000-0000-7000-8000-%012d", i)
 	}
 	cut := func(from, to int) []string { return all[min(from, len(all)):min(max(from, to), len(all))] }
 	for name, page := range map[string]func(offset, limit int) ([]string, error){

@@ -7,13 +7,8 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
-
-// member is one member of a JSON object, in its place and with its bytes.
-type member struct {
-	name  string
-	value json.RawMessage
-}
 
 // membersOf reads an object without losing the order of its members.
 func membersOf(data json.RawMessage) ([]member, bool) {
@@ -26,12 +21,12 @@ func membersOf(data json.RawMessage) ([]member, bool) {
 
 // objectOf writes members as an object.
 func objectOf(list []member) json.RawMessage {
-	var e enc
-	e.open('{')
+	var w rawjson.Writer
+	w.Open('{')
 	for _, m := range list {
-		e.anyKey(m.name).raw(m.value, "null")
+		w.Name(m.name).Raw(m.value, "null")
 	}
-	return e.close('}').b
+	return w.Close('}').Bytes
 }
 
 func without(list []member, names ...string) []member {
@@ -70,10 +65,10 @@ func object(raw json.RawMessage) map[string]json.RawMessage {
 // textOf writes an object, its names in order. Its values were checked when they came
 // in: encoding/json would check them once more.
 func textOf(m map[string]json.RawMessage) json.RawMessage {
-	var e enc
-	e.open('{')
+	var w rawjson.Writer
+	w.Open('{')
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		e.anyKey(name).raw(m[name], "null")
+		w.Name(name).Raw(m[name], "null")
 	}
-	return e.close('}').b
+	return w.Close('}').Bytes
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -139,7 +140,7 @@ func (s *session) config(next bool) json.RawMessage {
 	if json.Unmarshal(mapping.Sent(given, "recursion_limit"), &asked) == nil && asked > 0 {
 		limit = min(limit, asked)
 	}
-	set := []mapping.NewMember{{Name: "recursion_limit", Value: json.RawMessage(itoa(limit))}}
+	set := []mapping.NewMember{{Name: "recursion_limit", Value: json.RawMessage(strconv.Itoa(limit))}}
 	if configurable := s.configurable(mapping.Sent(given, "configurable"), next); configurable != nil {
 		set = append(set, mapping.NewMember{Name: "configurable", Value: configurable})
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -202,10 +203,11 @@ func (o *fields) parentAnswers(config json.RawMessage) map[string]json.RawMessag
 	if string(mapping.Sent(configurable, resumingKey)) != "true" {
 		return nil
 	}
-	if answers := object(mapping.Sent(configurable, resumeMapKey)); answers != nil {
-		return answers
-	}
-	return map[string]json.RawMessage{}
+	answers := map[string]json.RawMessage{}
+	_ = mapping.EachMember(mapping.Sent(configurable, resumeMapKey), func(name string, value json.RawMessage) {
+		answers[name] = slices.Clip(value)
+	})
+	return answers
 }
 
 func (o *fields) streaming(q *runRequest) {
