@@ -2,6 +2,8 @@ package taskstep
 
 import (
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/taskstep/backend"
+	"github.com/apbridge/apbridge/adapter/taskstep/face"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -9,10 +11,14 @@ import (
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:     "taskstep",
-		Mount:    mountFace,
-		Dial:     dial,
-		Detect:   detect,
+		Mount:    face.Mount,
+		Dial:     backend.Dial,
+		Detect:   backend.Detect,
 		Flavours: []mapping.Flavour{mapping.FlavourTaskStep, mapping.FlavourTopic},
-		Webhook:  webhookBody,
+		Webhook:  face.WebhookBody,
 	}
 }
+
+// TemporaryUploads is the pattern of the names of temporary files that uploads go through. A
+// process that dies leaves its own behind.
+const TemporaryUploads = face.TemporaryUploads

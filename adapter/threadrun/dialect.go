@@ -1,14 +1,12 @@
-// Package threadrun speaks the LangChain Agent Protocol (0.1.6) and the
-// LangGraph Server routes that its SDKs call: two flavours of one dialect of
-// threads, runs and a store.
-//
-// The face (server_*.go) answers clients; the backend (backend.go, client_*.go)
-// calls an agent. wire.go reads requests, convert.go writes replies, render.go
-// turns events into stream frames.
+// Package threadrun speaks the LangChain Agent Protocol (0.1.6) and the LangGraph Server
+// routes that its SDKs call: two flavours of one dialect of threads, runs and a store.
+// Package face answers clients, package backend calls agents. Start reading at Dialect.
 package threadrun
 
 import (
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/backend"
+	"github.com/apbridge/apbridge/adapter/threadrun/face"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -16,10 +14,10 @@ import (
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:     "threadrun",
-		Mount:    mount,
-		Dial:     dial,
-		Detect:   detect,
+		Mount:    face.Mount,
+		Dial:     backend.Dial,
+		Detect:   backend.Detect,
 		Flavours: []mapping.Flavour{mapping.FlavourLangGraph, mapping.FlavourAgentProtocol},
-		Webhook:  webhook,
+		Webhook:  face.Webhook,
 	}
 }

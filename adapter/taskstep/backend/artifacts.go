@@ -1,0 +1,289 @@
+package backend
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// path is the canonical path of the artifact.
+func (a remoteArtifact) path() (string, error) {
+	rel := strings.TrimPrefix(a.Relative, "file://")
+	if rel == "." || rel == "./" {
+		rel = ""
+	}
+	name := a.Name
+	if name == "" {
+		name = path.Base(rel)
+	}
+	return mapping.ArtifactPath(name, rel)
+}
+
+// words are how the agent names the file.
+func (a remoteArtifact) words() string {
+	if a.Relative == "" || strings.HasSuffix(a.Relative, a.Name) {
+		return cmp.Or(a.Relative, a.Name)
+	}
+	return strings.TrimSuffix(a.Relative, "/") + "/" + a.Name
+}
+
+// version tells two states of a file apart, as far as the agent does.
+func (a remoteArtifact) version() string { return a.ID + " " + a.Modified }
+
+// collect downloads what a step made. files is the object of changed files
+// for the state, ids are the artifacts written. At the end of a run the agent's
+// list is asked for, and what the thread has already is compared with it: agents
+// write a file again without a word about it.
+//
+// A file that cannot be had is noted (see tracker.skipped) and no failure of the run.
+func (d *drive) collect(step remoteStep, final bool) (files json.RawMessage, ids []string, err error) {
+	d.files.told = d.files.told || step.Told
+	lists := anyNameless(step.Artifacts)
+	if final && !lists {
+		if lists, err = d.mayHaveMore(); err != nil {
+			return nil, nil, err
+		}
+	}
+	list := step.Artifacts
+	if lists {
+		if list, err = d.withListed(list, final); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(list) == 0 {
+		return nil, nil, nil
+	}
+	return d.fetchAll(list, final)
+}
+
+// mayHaveMore reports whether the agent's list is worth a question at the end of a
+// run: always, unless its steps tell of files and there is none that it could have
+// written again.
+func (d *drive) mayHaveMore() (bool, error) {
+	if !d.stepsTell() || len(d.files.missed) > 0 {
+		return true, nil
+	}
+	err := d.loadSums()
+	return len(d.files.sums) > 0, err
+}
+
+// withListed completes the artifacts of a step from the agent's list.
+func (d *drive) withListed(list []remoteArtifact, final bool) ([]remoteArtifact, error) {
+	all, err := d.listArtifacts()
+	if d.ctx.Err() != nil {
+		return nil, ended(d.ctx)
+	}
+	delete(d.files.missed, "")
+	if err != nil && !errors.Is(err, errNoList) {
+		d.skip(mapping.SkippedFile{Reason: "The agent's list of files cannot be read, so files may be missing or older than the agent's."}, err)
+	}
+	return merge(list, all, final), nil
+}
+
+func anyNameless(list []remoteArtifact) bool {
+	for _, a := range list {
+		if a.Name == "" && a.Relative == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// merge fills entries that were only ids from the whole list, and at the end
+// of a run adds the rest of it.
+func merge(list, all []remoteArtifact, final bool) []remoteArtifact {
+	byID := make(map[string]remoteArtifact, len(all))
+	for _, a := range all {
+		byID[a.ID] = a
+	}
+	merged := make([]remoteArtifact, 0, len(list)+len(all))
+	for _, a := range list {
+		if full, ok := byID[a.ID]; ok && a.Name == "" && a.Relative == "" {
+			yes := true
+			full.ByAgent = &yes
+			a = full
+		}
+		merged = append(merged, a)
+	}
+	if final {
+		for _, a := range all {
+			a.Listed = true
+			merged = append(merged, a)
+		}
+	}
+	return merged
+}
+
+// listArtifacts asks for the artifacts of the task; where there is no such
+// list, the task itself may hold them.
+func (d *drive) listArtifacts() ([]remoteArtifact, error) {
+	elems, _, err := d.list(d.taskPath("/artifacts"), "artifacts")
+	if err == nil {
+		return artifactsOf(elems, "artifacts")
+	}
+	if !errors.Is(err, errNoList) {
+		return nil, err
+	}
+	ans, err := d.get(d.ctx, d.taskPath(""), "")
+	if err != nil {
+		return nil, err
+	}
+	if ans.status/100 != 2 {
+		return nil, errNoList
+	}
+	t, err := parseTask(ans.body, "")
+	return t.Artifacts, err
+}
+
+// fetchAll takes the newest entry of each path.
+func (d *drive) fetchAll(list []remoteArtifact, final bool) (json.RawMessage, []string, error) {
+	if err := d.loadSums(); err != nil {
+		return nil, nil, err
+	}
+	var changed changes
+	for _, entry := range d.newest(list, final) {
+		if err := d.takeOver(entry, &changed); err != nil {
+			return nil, nil, err
+		}
+	}
+	return changed.object(), changed.ids, nil
+}
+
+// takeOver fetches one file and notes what is new.
+func (d *drive) takeOver(w wanted, changed *changes) error {
+	saved, content, err := d.fetch(w)
+	if err != nil || saved == nil {
+		return err
+	}
+	changed.ids = append(changed.ids, saved.ID)
+	if saved.Sum == "" || d.files.sums[saved.Path] != saved.Sum {
+		d.files.sums[saved.Path] = saved.Sum
+		changed.add(saved.Path, d.encode(*saved, content))
+	}
+	return nil
+}
+
+func (d *drive) loadSums() error {
+	if d.files.loaded {
+		return nil
+	}
+	list, err := d.task.Files.List(d.ctx)
+	if err != nil {
+		return err
+	}
+	d.files.load(list, max(d.task.Uploaded, d.given))
+	return nil
+}
+
+// entries are what the agent says of one path.
+type entries struct {
+	step   *remoteArtifact // the last one that the step names
+	listed *remoteArtifact // the last one of the task's list
+	many   bool            // the list has several artifacts of the path
+}
+
+func (e *entries) add(a remoteArtifact) {
+	if !a.Listed {
+		e.step = &a
+		return
+	}
+	e.many = e.many || e.listed != nil && e.listed.ID != a.ID
+	e.listed = &a
+}
+
+// wanted is an artifact together with its path.
+type wanted struct {
+	remoteArtifact
+	at      string
+	compare bool // the thread may have these bytes already
+}
+
+// newest is the newest entry of each path, without those that need no download.
+func (d *drive) newest(list []remoteArtifact, final bool) []wanted {
+	paths, order := map[string]*entries{}, []string{}
+	for _, a := range list {
+		at, err := a.path()
+		if err != nil {
+			d.skip(mapping.SkippedFile{Path: clip(a.words(), 200), Remote: a.ID, Reason: mapping.Classify(err).Message}, err)
+			continue
+		}
+		if mapping.Excluded(at, d.up.Config.Artifacts.Exclude) {
+			continue
+		}
+		if paths[at] == nil {
+			paths[at], order = &entries{}, append(order, at)
+		}
+		paths[at].add(a)
+	}
+	picked := make([]wanted, 0, len(order))
+	for _, at := range order {
+		if w, ok := d.wants(at, paths[at], final); ok {
+			picked = append(picked, w)
+		}
+	}
+	return picked
+}
+
+// wants decides what becomes of a path. A version that was downloaded is left alone
+// until the end of the run, where it is compared with what the thread has, as uploads
+// are: an agent may write a file again and say nothing. So each file is downloaded
+// once more at the most, and not at every step.
+func (d *drive) wants(at string, e *entries, final bool) (wanted, bool) {
+	a := e.listed
+	if a == nil || e.many && d.stepsTell() {
+		a = e.step
+	}
+	if a == nil || a.ID == "" && a.Content == nil {
+		return wanted{}, false
+	}
+	w := wanted{remoteArtifact: *a, at: at}
+	upload, got := a.ByAgent != nil && !*a.ByAgent, d.files.got[a.version()]
+	_, there := d.files.sums[at]
+	switch {
+	case !final:
+		return w, a.Content != nil || !upload && !got
+	case e.step != nil && a.version() == e.step.version() && !upload && !got:
+		return w, true // the step says that it made it
+	case e.many && got:
+		return w, false // a new artifact at every write: none is written again
+	}
+	w.compare = there
+	return w, !d.files.unsent[at] && (there || !upload)
+}
+
+// stepsTell reports whether the agent names every file that it makes in a step.
+func (d *drive) stepsTell() bool { return d.files.told && d.site.kind.listsFilesInSteps() }
+
+func (d *drive) encode(a mapping.Artifact, content []byte) json.RawMessage {
+	if content == nil {
+		return mapping.EncodeReference(a, mapping.ArtifactURL(d.up.Name, d.task.TaskID, a.ID))
+	}
+	return mapping.EncodeFile(a, content, mapping.FileStyle(d.up.Config.Artifacts.Style))
+}
+
+// changes builds the files object of a delta; ids are the artifacts written.
+type changes struct {
+	buf []byte
+	ids []string
+}
+
+func (c *changes) add(p string, v json.RawMessage) {
+	sep := byte(',')
+	if c.buf == nil {
+		sep = '{'
+	}
+	c.buf = append(append(append(append(c.buf, sep), rawjson.Quote("/"+p)...), ':'), v...)
+}
+
+// object is nil when nothing changed.
+func (c *changes) object() json.RawMessage {
+	if c.buf == nil {
+		return nil
+	}
+	return append(c.buf, '}')
+}

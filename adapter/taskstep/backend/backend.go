@@ -1,0 +1,119 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// backend calls one task/step agent. Between runs it keeps nothing but where
+// the agent's routes were found.
+type backend struct {
+	up      adapter.Upstream
+	base    address
+	to      *upstream.Client
+	site    atomic.Pointer[site]
+	probing chan struct{}   // held by whoever probes
+	created adapter.Longest // how long creations of tasks took
+	settle  time.Duration   // the shortest time for which is looked for what a lost answer was about
+	log     *zap.Logger
+}
+
+var (
+	_ adapter.Backend = (*backend)(nil)
+	_ adapter.Prober  = (*backend)(nil)
+	_ adapter.Traited = (*backend)(nil)
+)
+
+// Dial makes the backend of a task/step agent. It does no I/O; the error is an
+// *mapping.Error of class Invalid about the URL.
+func Dial(up adapter.Upstream) (adapter.Backend, error) { return newBackend(up) }
+
+// Detect tells whether a server lists tasks where v1 agents do (Agent Protocol
+// v1, GET /ap/v1/agent/tasks) or did before September 2023 (GET /agent/tasks).
+// An error says that nobody answered.
+func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
+	b, err := newBackend(up)
+	if err != nil {
+		return false, err
+	}
+	defer b.to.CloseIdle()
+	_, how, err := b.probe(ctx)
+	return how == fitYes, err
+}
+
+func newBackend(up adapter.Upstream) (*backend, error) {
+	base, err := parseBase(up.Config.URL)
+	if err != nil {
+		return nil, err
+	}
+	b := &backend{up: up, base: base, log: up.Log, probing: make(chan struct{}, 1), settle: settle}
+	if b.log == nil {
+		b.log = zap.NewNop()
+	}
+	limit := int64(up.Limits.Event)
+	if limit <= 0 {
+		limit = defaultEvent
+	}
+	b.to = upstream.New(up, upstream.Options{Root: base.root, Limit: limit})
+	return b, nil
+}
+
+// Traits: the agent's state cannot be read, and one POST is one step.
+func (b *backend) Traits() adapter.Traits {
+	return adapter.Traits{Opaque: true, Stepping: mapping.SteppingLockstep}
+}
+
+// Probe asks the agent for its tasks.
+func (b *backend) Probe(ctx context.Context) error {
+	s, how, err := b.probe(ctx)
+	if err != nil {
+		return err
+	}
+	if how == fitYes {
+		b.site.CompareAndSwap(nil, &s)
+	}
+	return nil
+}
+
+// Profile names the family of the server and where its tasks are.
+func (b *backend) Profile() string {
+	s := b.site.Load()
+	switch {
+	case s == nil:
+		return ""
+	case s.kind == kindPlain:
+		return "tasks below " + s.prefix
+	}
+	return "tasks below " + s.prefix + ", in the manner of " + string(s.kind)
+}
+
+// Run creates a task, or goes on with the one it is linked to, and has steps
+// executed until one is the last, asks, or is the one step that was wanted.
+//
+// The Link it yields holds the upstream task id, what is known about the
+// server, and the ids of the steps logged so far; with Task.After these make
+// it possible to ask the agent, after a crash, which steps it did that were
+// never logged.
+func (b *backend) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
+	return func(yield func(mapping.Event, error) bool) {
+		d := &drive{backend: b, ctx: ctx, task: t, yield: yield}
+		if err := d.run(); err != nil && !errors.Is(err, errUnwanted) {
+			yield(mapping.Event{}, mapping.Classify(err))
+		}
+	}
+}
+
+func (b *backend) stepTimeout() time.Duration {
+	if d := b.up.Config.StepTimeout; d > 0 {
+		return d
+	}
+	return 10 * time.Minute
+}

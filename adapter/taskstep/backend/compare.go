@@ -1,0 +1,55 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// CompareFiles holds the files of the run's thread against those of the agent's task, as the
+// last step does in a run that comes to one.
+func (b *backend) CompareFiles(ctx context.Context, t adapter.Task) (update mapping.Event, changed bool, err error) {
+	d := &drive{backend: b, ctx: ctx, task: t, remote: t.Link.Remote}
+	d.site, _ = parseProfile(t.Link.Profile)
+	d.files.told = true // by the steps, where agents of the kind do that
+	if err := d.loadSums(); err != nil {
+		return update, false, err
+	}
+	files, ids, err := d.compareAll()
+	if err != nil {
+		return update, false, err
+	}
+	skipped := d.files.skipped(true)
+	if files == nil && skipped == nil {
+		return update, false, nil
+	}
+	update = mapping.FilesUpdate(t.Run.ID, files, skipped)
+	update.Head.Artifacts = ids
+	return update, true, nil
+}
+
+// compareAll fetches what differs from what the thread has, until the context ends. Where the
+// agent does not tell its files, that is worth a word only if one of the thread's could be older.
+func (d *drive) compareAll() (files json.RawMessage, ids []string, err error) {
+	list, err := d.listArtifacts()
+	if err != nil && !errors.Is(err, errNoList) && len(d.files.sums) > 0 {
+		d.skip(mapping.SkippedFile{Reason: "The agent's list of files could not be read when the run had ended, so files may be missing or older than the agent's."}, err)
+	}
+	if err != nil {
+		return nil, nil, nil
+	}
+	var changed changes
+	for _, w := range d.newest(merge(nil, list, true), true) {
+		err := d.takeOver(w, &changed)
+		if err != nil && d.ctx.Err() != nil {
+			err = d.tolerate(w, &lostError{reason: "The agent's bytes could not be read in time when the run had ended.", cause: d.ctx.Err()})
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return changed.object(), changed.ids, nil
+}

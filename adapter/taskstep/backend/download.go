@@ -1,0 +1,205 @@
+package backend
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// fetch streams one file into the thread. A nil artifact was skipped, or is there
+// already.
+func (d *drive) fetch(w wanted) (*mapping.Artifact, []byte, error) {
+	if w.compare {
+		same, err := d.same(w)
+		if err != nil || same {
+			return nil, nil, d.tolerate(w, err)
+		}
+	}
+	var saved mapping.Artifact
+	var inline *keep
+	err := d.download(w, func(body io.Reader) (err error) {
+		inline = &keep{limit: int(d.up.Config.Artifacts.MaxInline)}
+		saved, err = d.task.Files.Save(d.ctx, w.at, w.ID, io.TeeReader(body, inline))
+		return err
+	})
+	if err != nil {
+		return nil, nil, d.tolerate(w, err)
+	}
+	d.files.settled(w)
+	return &saved, inline.content(), nil
+}
+
+// same reports whether the thread has the bytes that the agent has. They are read
+// and not stored.
+func (d *drive) same(w wanted) (bool, error) {
+	sum := sha256.New()
+	err := d.download(w, func(body io.Reader) error {
+		sum.Reset()
+		_, err := io.Copy(sum, body)
+		return err
+	})
+	if err != nil || hex.EncodeToString(sum.Sum(nil)) != d.files.sums[w.at] {
+		return false, err
+	}
+	d.files.settled(w)
+	return true, nil
+}
+
+// download hands the file's bytes to take, and once more from the start where they
+// broke off: a GET changes nothing. A lostError is about this one file, any other
+// error ends the run.
+func (d *drive) download(w wanted, take func(io.Reader) error) error {
+	err := d.downloadOnce(w, take)
+	if lost := (*lostError)(nil); errors.As(err, &lost) && lost.again {
+		err = d.downloadOnce(w, take)
+	}
+	return err
+}
+
+func (d *drive) downloadOnce(w wanted, take func(io.Reader) error) error {
+	ctx, cancel := context.WithTimeout(d.ctx, d.stepTimeout())
+	defer cancel()
+	body, err := d.content(ctx, w)
+	if err != nil {
+		return d.lostFile(ctx, err, false)
+	}
+	defer body.Close()
+	src := &source{Reader: body, left: d.artifactLimit()}
+	err = take(src)
+	switch {
+	case src.err != nil: // whatever take made of it
+		return d.lostFile(ctx, src.err, src.err != errTooLarge)
+	case err != nil && passable(err):
+		return d.lostFile(ctx, err, false)
+	case err != nil && d.ctx.Err() != nil:
+		return ended(d.ctx)
+	}
+	return err
+}
+
+func (d *drive) content(ctx context.Context, w wanted) (io.ReadCloser, error) {
+	if w.Content != nil {
+		return io.NopCloser(strings.NewReader(*w.Content)), nil
+	}
+	refusal, body, err := d.open(ctx, d.taskPath("/artifacts/"+pathEscape(w.ID)))
+	if err == nil && body == nil {
+		err = d.refused(refusal)
+	}
+	return body, err
+}
+
+// passable tells an objection to this one file from a failing store.
+func passable(err error) bool {
+	c := mapping.Classify(err).Class
+	return c == mapping.Invalid || c == mapping.TooLarge
+}
+
+func (d *drive) artifactLimit() int64 {
+	if n := int64(d.up.Limits.Artifact); n > 0 {
+		return n
+	}
+	return 1 << 30
+}
+
+// lostError is why one file of the agent cannot be had.
+type lostError struct {
+	reason string // for the client
+	cause  error  // for the log
+	again  bool   // another attempt may succeed
+}
+
+func (e *lostError) Error() string { return e.reason + " (" + e.cause.Error() + ")" }
+func (e *lostError) Unwrap() error { return e.cause }
+
+// lostFile words what kept a file from being downloaded; ctx bounded the attempt.
+func (d *drive) lostFile(ctx context.Context, err error, broke bool) error {
+	var known *mapping.Error
+	lost := &lostError{cause: err, again: broke && ctx.Err() == nil}
+	switch {
+	case d.ctx.Err() != nil:
+		return ended(d.ctx)
+	case errors.Is(err, errTooLarge):
+		lost.reason = fmt.Sprintf("The file is larger than %d bytes (limits.artifact).", d.artifactLimit())
+	case ctx.Err() != nil:
+		lost.reason = d.slow().Message
+	case broke:
+		lost.reason = "The download broke off before the end of the file."
+	case errors.As(err, &known):
+		lost.reason = known.Message
+	default:
+		lost.reason = "The file cannot be used."
+	}
+	return lost
+}
+
+// tolerate notes a file that cannot be had and lets the run go on. Other errors come
+// back as they are.
+func (d *drive) tolerate(w wanted, err error) error {
+	var lost *lostError
+	if !errors.As(err, &lost) {
+		return err
+	}
+	reason := lost.reason
+	if _, there := d.files.sums[w.at]; there {
+		reason += " The thread keeps the bytes it had."
+	}
+	d.skip(mapping.SkippedFile{Path: w.at, Remote: w.ID, Reason: reason}, err)
+	return nil
+}
+
+// skip has the client told of a file, with the step, and the operator, in the log.
+func (d *drive) skip(f mapping.SkippedFile, cause error) {
+	f.Reason = clip(d.redact(f.Reason), errorText*2)
+	d.files.miss(f)
+	d.log.Warn("a file of the agent was skipped", zap.String("agent", d.up.Name), zap.String("run", d.task.Run.ID),
+		zap.String("file", clip(f.Path, 120)), zap.String("reason", clip(d.redact(cause.Error()), errorText)))
+}
+
+// source is a download that remembers how it broke, and breaks at the limit.
+type source struct {
+	io.Reader
+	left int64
+	err  error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if s.left -= int64(n); s.left < 0 {
+		err = errTooLarge
+	}
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// keep holds a file that is small enough for the state.
+type keep struct {
+	limit int
+	buf   []byte
+	over  bool
+}
+
+func (k *keep) Write(p []byte) (int, error) {
+	if k.over || len(k.buf)+len(p) > k.limit {
+		k.over, k.buf = true, nil
+	} else {
+		k.buf = append(k.buf, p...)
+	}
+	return len(p), nil
+}
+
+// content is nil when the file was too large.
+func (k *keep) content() []byte {
+	if k.over {
+		return nil
+	}
+	return append([]byte{}, k.buf...)
+}

@@ -1,0 +1,179 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+const (
+	codeStopped = "stopped"
+	errorText   = 200 // what is shown of it, in characters
+)
+
+// fail makes an error about the agent; what follows "The agent "x" at host ".
+func (b *backend) fail(code, format string, args ...any) *mapping.Error {
+	return mapping.Errorf(mapping.Upstream, code, "The agent %q at %s %s", b.up.Name, b.base.host, fmt.Sprintf(format, args...))
+}
+
+// away: nobody took the call.
+func (b *backend) away(err error) *mapping.Error {
+	e := b.fail(mapping.CodeUpstreamUnreachable, "cannot be reached. Check that it runs and that its url is right.")
+	e.Err = err
+	if f := upstream.Of(err); f != nil {
+		e.Err = f.Err // nobody asks this error what kind of failure it was
+	}
+	return e
+}
+
+func (b *backend) slow() *mapping.Error {
+	e := b.fail(mapping.CodeStepTimeout, "took longer than step_timeout (%s) for one call.", b.stepTimeout())
+	e.Class = mapping.Timeout
+	return e
+}
+
+// unreachable classifies what a GET that was tried often enough ended with.
+func (b *backend) unreachable(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ended(ctx)
+	case errors.Is(err, errTooLarge):
+		return b.tooLarge()
+	}
+	b.forget()
+	if f := upstream.Of(err); f != nil && f.Slow {
+		e := b.fail(mapping.CodeUpstreamUnreachable, "did not answer a GET within %s.", b.readTimeout())
+		e.Err = err
+		return e
+	}
+	return b.away(err)
+}
+
+func (b *backend) tooLarge() *mapping.Error {
+	return b.fail(mapping.CodeBadUpstream, "answered with more than limits.event (%d bytes).", b.up.Limits.Event)
+}
+
+// lost: the agent does not know its own task any more.
+func (b *backend) lost(task string) *mapping.Error {
+	return b.fail(mapping.CodeUpstreamLost, "no longer knows the task %q; it was probably restarted. "+
+		"Start a new run: the thread is kept, and the agent is told of it.", clip(task, 80))
+}
+
+// unknown: a call was sent, or, where nothing broke, may have been sent by a process
+// that died, and nobody can tell what became of it. asked says what asking came to.
+func (b *backend) unknown(what, asked string, broke, err error) *mapping.Error {
+	told := "was told to " + what + ", but the connection broke before it answered"
+	if broke == nil {
+		told = "may have been told to " + what + " by a process of the bridge that was stopped meanwhile"
+	}
+	e := b.fail(mapping.CodeOutcomeUnknown, "%s, and %s. It was not told again, so that nothing happens twice. "+
+		"Look what the agent has done, then start a new run.", told, asked)
+	e.Err = errors.Join(broke, err)
+	return e
+}
+
+// unreadable: an answer of status 2xx that makes no sense.
+func (b *backend) unreadable(call string, ans *response, err error) *mapping.Error {
+	var field *fieldError
+	if errors.As(err, &field) && json.Valid(ans.body) {
+		return b.fail(mapping.CodeBadUpstream, "gave an answer to %s that cannot be used: %s.", call, b.redact(clip(field.Error(), errorText)))
+	}
+	what := "is not JSON"
+	if len(ans.body) == 0 {
+		what = "is empty"
+	} else if typ := ans.header.Get("Content-Type"); typ != "" && !strings.Contains(typ, "json") {
+		what += " but " + clip(typ, 60)
+	}
+	return b.fail(mapping.CodeBadUpstream, "gave an answer to %s that cannot be used: the answer %s.", call, what)
+}
+
+// refusals is the one table of what a status that is no success means.
+var refusals = []struct {
+	statuses []int
+	says     string // %d the status, then the agent's words unless quiet
+	quiet    bool   // a body that may hold credentials, or says nothing
+}{
+	{[]int{401, 403, 407}, "refused the bridge's credentials (%d). Check the headers configured for it.", true},
+	{[]int{413}, "finds the request too large (%d). Shorten the input or set memory.transcript to last or none.", true},
+	{[]int{429, 503}, "is overloaded (%d)%s. Try again later or lower its concurrency.", false},
+	{[]int{301, 302, 303, 307, 308}, "answered with a redirect (%d), which is not followed. Configure the final url.", true},
+	{[]int{400, 409, 415, 422}, "refused the request (%d)%s.", false},
+}
+
+// refused turns an answer that is no success into an error.
+func (b *backend) refused(ans *response) *mapping.Error {
+	words := b.words(ans)
+	if words != "" {
+		words = ": " + words
+	}
+	for _, r := range refusals {
+		for _, status := range r.statuses {
+			if status == ans.status && r.quiet {
+				return b.fail(mapping.CodeUpstreamError, r.says, ans.status)
+			} else if status == ans.status {
+				return b.fail(mapping.CodeUpstreamError, r.says, ans.status, words+retryAfter(ans.header))
+			}
+		}
+	}
+	return b.fail(mapping.CodeUpstreamError, "answered %d%s.", ans.status, words)
+}
+
+func retryAfter(h http.Header) string {
+	if v := h.Get("Retry-After"); v != "" {
+		return " (it asks to wait: " + clip(v, 40) + ")"
+	}
+	return ""
+}
+
+var (
+	markup   = regexp.MustCompile(`(?s)<(script|style|head)[^>]*>.*?</(script|style|head)>|<[^>]*>`)
+	notFound = regexp.MustCompile(`(?i)not[ _]?found|unknown task|no such task`)
+)
+
+// words is what an error's body says to a person: the message of the usual
+// JSON shapes, else the text without markup; clipped and redacted.
+func (b *backend) words(ans *response) string {
+	said := string(ans.body)
+	var env struct {
+		Message, Error, Detail json.RawMessage
+	}
+	if json.Unmarshal(ans.body, &env) == nil {
+		for _, raw := range []json.RawMessage{env.Message, env.Error, env.Detail} {
+			if raw = value(raw); len(raw) == 0 {
+				continue
+			}
+			if said = string(raw); raw[0] == '"' {
+				said, _ = unquote(raw, "")
+			}
+			break
+		}
+	} else {
+		said = markup.ReplaceAllString(said, " ")
+	}
+	return strings.TrimRight(clip(b.redact(said), errorText), ".")
+}
+
+// redact takes our own credentials out of a text.
+func (b *backend) redact(s string) string { return b.to.Redact(s) }
+
+// clip folds blanks and control characters and cuts after n characters.
+func clip(s string, n int) string {
+	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "\uFFFD"), func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r)
+	}), " ")
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n]) + "…"
+}

@@ -1,0 +1,134 @@
+package backend
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+const (
+	readTimeout  = 30 * time.Second // of a GET, which no agent has to think about
+	defaultEvent = 16 << 20
+	jsonType     = "application/json"
+)
+
+// response is what the agent answered, of whatever status.
+type response struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+var errTooLarge = upstream.ErrTooLong
+
+// get asks, and asks again when nobody answered or a gateway answered for the
+// agent.
+func (b *backend) get(ctx context.Context, path, query string) (*response, error) {
+	ans, err := answered(b.to.Do(ctx, b.read(path, query)))
+	return ans, b.unreachable(ctx, err)
+}
+
+func (b *backend) getOnce(ctx context.Context, path, query string) (*response, error) {
+	return answered(b.to.Once(ctx, b.read(path, query)))
+}
+
+func (b *backend) read(path, query string) upstream.Call {
+	if query != "" {
+		path += "?" + query
+	}
+	return upstream.Call{Method: http.MethodGet, Path: path, Time: b.readTimeout()}
+}
+
+func (b *backend) readTimeout() time.Duration { return min(readTimeout, b.stepTimeout()) }
+
+// open starts a download, as get does; the caller closes the body. A response is a
+// refusal.
+func (b *backend) open(ctx context.Context, path string) (*response, io.ReadCloser, error) {
+	res, err := b.to.Open(ctx, upstream.Call{
+		Method: http.MethodGet, Path: path, Operation: upstream.OpDownload, Accept: "application/octet-stream, */*",
+	})
+	if err == nil {
+		return nil, res.Body, nil
+	}
+	ans, err := answered(nil, err)
+	return ans, nil, b.unreachable(ctx, err)
+}
+
+// post has the agent do something exactly once: it is sent again only when the
+// connection was never made. What was sent and came to no answer is an
+// upstream.Failure of the kind Broken.
+func (b *backend) post(ctx context.Context, operation, path string, body *rawjson.Pieces) (*response, error) {
+	return b.change(ctx, upstream.Call{Operation: operation, Path: path, Type: jsonType, Body: body})
+}
+
+func (b *backend) change(ctx context.Context, call upstream.Call) (*response, error) {
+	call.Method, call.Time = http.MethodPost, b.stepTimeout()
+	ans, err := answered(b.to.Do(ctx, call))
+	f := upstream.Of(err)
+	switch {
+	case f == nil || errors.Is(err, errTooLarge):
+		return ans, err
+	case ctx.Err() != nil:
+		return nil, ended(ctx)
+	case f.Slow:
+		return nil, b.slow()
+	case f.Kind == upstream.NotReached:
+		b.forget()
+		return nil, b.away(err)
+	}
+	return nil, err
+}
+
+// answered makes a response of whatever the agent said, a refusal too. One that is too
+// long has a status, and no body.
+func answered(ans *upstream.Answer, err error) (*response, error) {
+	if err == nil {
+		return &response{status: ans.Status, header: ans.Header, body: clean(ans.Body)}, nil
+	}
+	f := upstream.Of(err)
+	switch {
+	case f != nil && f.Kind == upstream.Refused:
+		return &response{status: f.Status, header: f.Header, body: clean(f.Body)}, nil
+	case f != nil && f.Kind == upstream.BadAnswer:
+		return &response{status: f.Status, header: f.Header}, err
+	}
+	return nil, err
+}
+
+// clean makes text of a body that some servers do not send as clean UTF-8.
+func clean(raw []byte) []byte {
+	raw = bytes.TrimPrefix(raw, []byte("\xEF\xBB\xBF"))
+	if utf8.Valid(raw) {
+		return raw
+	}
+	return bytes.ToValidUTF8(raw, []byte("\uFFFD"))
+}
+
+// pause waits, or returns why the context ended.
+func pause(ctx context.Context, d time.Duration) error {
+	if upstream.Sleep(ctx, d) != nil {
+		return ended(ctx)
+	}
+	return nil
+}
+
+// ended is why the context ended, as an error that may leave the backend.
+func ended(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	var e *mapping.Error
+	switch {
+	case errors.As(cause, &e):
+		return e
+	case errors.Is(cause, context.DeadlineExceeded):
+		return &mapping.Error{Class: mapping.Timeout, Code: mapping.CodeRunTimeout, Message: "The run took longer than it may.", Err: cause}
+	}
+	return &mapping.Error{Class: mapping.Unavailable, Code: codeStopped, Message: "The run was stopped.", Err: cause}
+}

@@ -1,0 +1,136 @@
+package backend
+
+import (
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxPages = 500
+	pageSize = 100
+)
+
+func pathEscape(id string) string { return url.PathEscape(id) }
+
+// list reads a whole list. It asks once without a query, since the JavaScript
+// SDK refuses parameters it does not know, and goes on to pages only when the
+// first answer left something out. Servers that ignore the page number would
+// give the first page for ever: a page that brings nothing new ends the walk.
+// whole is false when there is more than could be got. errNoList says that the
+// agent has no such list.
+func (d *drive) list(path, key string) (elems []json.RawMessage, whole bool, err error) {
+	page, err := d.page(path, key, "")
+	if err != nil || !page.more() {
+		return page.Elems, err == nil, err
+	}
+	got := newPile(page.Elems)
+	for _, query := range pageQueries {
+		if whole, err = d.walk(path, key, query, got); err != nil {
+			return nil, false, err
+		}
+		if page.Total >= 0 {
+			whole = len(got.elems) >= page.Total
+		} else if len(got.elems) == len(page.Elems) {
+			whole = false // more pages were promised, and none came
+		}
+		if whole {
+			break
+		}
+	}
+	return got.elems, whole, nil
+}
+
+// pageQueries are the two ways to ask for a page: of the v1 document, and of
+// forge.
+var pageQueries = []func(n int) string{
+	func(n int) string { return "current_page=" + strconv.Itoa(n) + "&page_size=" + strconv.Itoa(pageSize) },
+	func(n int) string {
+		return "page=" + strconv.Itoa(n) + "&pageSize=" + strconv.Itoa(pageSize) + "&page_size=" + strconv.Itoa(pageSize)
+	},
+}
+
+// walk asks for page after page until one brings nothing new. done is false
+// when the server does not know this way to ask, or never came to an end.
+func (d *drive) walk(path, key string, query func(int) string, got *pile) (done bool, err error) {
+	for n := 1; n <= maxPages; n++ {
+		page, err := d.page(path, key, query(n))
+		if err == errNoList {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		fresh := got.add(page.Elems)
+		whole := page.Total >= 0 && len(got.elems) >= page.Total
+		if fresh == 0 && n > 1 || whole || len(page.Elems) == 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (d *drive) page(path, key, query string) (remoteList, error) {
+	ans, err := d.get(d.ctx, path, query)
+	if err != nil {
+		return remoteList{}, err
+	}
+	if ans.status/100 != 2 {
+		if strings.HasSuffix(path, "/steps") && d.notThere(ans) {
+			// It may only have no such list.
+			if known, err := d.known(); err == nil && !known {
+				return remoteList{}, d.lost(d.remote)
+			}
+		}
+		return remoteList{}, errNoList
+	}
+	list, err := parseList(ans.body, key)
+	if err != nil {
+		return remoteList{}, d.unreadable("GET "+key, ans, err)
+	}
+	return list, nil
+}
+
+// pile gathers the entries of pages, each once.
+type pile struct {
+	elems []json.RawMessage
+	known map[string]bool
+}
+
+func newPile(elems []json.RawMessage) *pile {
+	p := &pile{known: map[string]bool{}}
+	p.add(elems)
+	return p
+}
+
+// add returns how many entries were new.
+func (p *pile) add(elems []json.RawMessage) int {
+	before := len(p.elems)
+	for _, elem := range elems {
+		id := entryID(elem)
+		if !p.known[id] {
+			p.known[id] = true
+			p.elems = append(p.elems, elem)
+		}
+	}
+	return len(p.elems) - before
+}
+
+// entryID is the id of an entry, whatever list it is of; else its bytes.
+func entryID(elem json.RawMessage) string {
+	var env struct {
+		Step     json.RawMessage `json:"step_id"`
+		Artifact json.RawMessage `json:"artifact_id"`
+		Task     json.RawMessage `json:"task_id"`
+	}
+	if object(elem, "", &env) != nil {
+		return string(elem)
+	}
+	for _, id := range []json.RawMessage{env.Step, env.Artifact, env.Task} {
+		if len(value(id)) > 0 {
+			return string(id)
+		}
+	}
+	return string(elem)
+}

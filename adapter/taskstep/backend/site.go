@@ -1,0 +1,185 @@
+package backend
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// kind is a family of v1 servers that behave alike where it matters.
+type kind string
+
+const (
+	kindPlain  kind = "plain"  // nothing known
+	kindPython kind = "python" // the Python SDK
+	kindJS     kind = "js"     // the JavaScript SDK
+	kindForge  kind = "forge"  // AutoGPT and its forge
+)
+
+// plansAhead tells whether steps of status created are plans and not work.
+func (k kind) plansAhead() bool { return k == kindPython }
+
+// listsFilesInSteps tells whether an empty artifacts list of a step means that
+// there are no files. forge updates a file without naming it in the step, and
+// agents over the Python SDK often register files with the task alone.
+func (k kind) listsFilesInSteps() bool { return k == kindPlain || k == kindJS }
+
+// The places of the task routes: of the v1 document, and from before it.
+const (
+	prefixV1  = "/ap/v1/agent"
+	prefixOld = "/agent"
+)
+
+// site is what a probe found out about a server.
+type site struct {
+	prefix string
+	kind   kind
+	topics bool // tasks may share a topic (Topic RFC)
+}
+
+// profile is the site as it is kept in a link.
+func (s site) profile() string {
+	if s.topics {
+		return string(s.kind) + " " + s.prefix + withTopics
+	}
+	return string(s.kind) + " " + s.prefix
+}
+
+const withTopics = " topics"
+
+func parseProfile(p string) (site, bool) {
+	p, topics := strings.CutSuffix(p, withTopics)
+	k, prefix, ok := strings.Cut(p, " ")
+	return site{prefix: prefix, kind: kind(k), topics: topics}, ok && (prefix == prefixV1 || prefix == prefixOld)
+}
+
+// address is a configured URL without what normalising takes off.
+type address struct {
+	root     string   // no slash at its end
+	host     string   // for messages
+	prefixes []string // where to look, likelier first
+}
+
+// parseBase normalises an agent's URL: it may end in /ap/v1, /ap/v1/agent or
+// /agent. In /agents/agent the end is the name of an agent behind a bridge.
+func parseBase(raw string) (address, error) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return address{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The URL of an agent must be http:// or https:// with a host.")
+	}
+	u.RawQuery, u.Fragment, u.RawFragment = "", "", ""
+	b := address{host: u.Host, prefixes: []string{prefixV1, prefixOld}}
+	b.root = strings.TrimRight(u.String(), "/")
+	for _, end := range []string{prefixV1, "/ap/v1", prefixOld} {
+		if root, ok := strings.CutSuffix(b.root, end); ok && !(end == prefixOld && strings.HasSuffix(root, "/agents")) {
+			b.root = strings.TrimRight(root, "/")
+			if end == prefixOld {
+				b.prefixes = []string{prefixOld, prefixV1}
+			}
+			break
+		}
+	}
+	return b, nil
+}
+
+// fit is how well an answer to GET tasks fits a task/step agent.
+type fit int
+
+const (
+	fitNo    fit = iota // there is no such route
+	fitMaybe            // something is there, but it did not list tasks
+	fitYes
+)
+
+// probe asks where the task routes are. An error says that nobody answered.
+func (b *backend) probe(ctx context.Context) (site, fit, error) {
+	var maybe *site
+	for _, prefix := range b.base.prefixes {
+		ans, err := b.get(ctx, prefix+"/tasks", "")
+		if err != nil {
+			return site{}, fitNo, err
+		}
+		s, how := weigh(prefix, ans)
+		if how == fitYes {
+			return s, fitYes, nil
+		}
+		if how == fitMaybe && maybe == nil {
+			maybe = &s
+		}
+	}
+	if maybe != nil {
+		return *maybe, fitMaybe, nil
+	}
+	return site{}, fitNo, nil
+}
+
+// weigh judges an answer to GET tasks.
+func weigh(prefix string, ans *response) (site, fit) {
+	s := site{prefix: prefix, kind: kindOfHeader(ans.header)}
+	if ans.status == http.StatusNotFound || ans.status/100 == 3 {
+		return s, fitNo
+	}
+	if ans.status/100 != 2 {
+		return s, fitMaybe
+	}
+	list, err := parseList(ans.body, "tasks")
+	if err != nil {
+		return s, fitNo
+	}
+	for _, elem := range list.Elems {
+		if t, err := parseTask(elem, ""); err == nil && t.Kind != "" {
+			s.kind = t.Kind
+			break
+		}
+	}
+	return s, fitYes
+}
+
+func kindOfHeader(h http.Header) kind {
+	if strings.Contains(h.Get("X-Powered-By"), "Express") {
+		return kindJS
+	}
+	return kindPlain
+}
+
+// locate returns the site, asking the server only once per process; known is
+// what a link remembers of it.
+func (b *backend) locate(ctx context.Context, known string) (site, error) {
+	if s := b.site.Load(); s != nil {
+		return *s, nil
+	}
+	if s, ok := parseProfile(known); ok {
+		b.site.CompareAndSwap(nil, &s)
+		return s, nil
+	}
+	select { // one probe for all the runs that start at once
+	case b.probing <- struct{}{}:
+		defer func() { <-b.probing }()
+	case <-ctx.Done():
+		return site{}, ended(ctx)
+	}
+	if s := b.site.Load(); s != nil {
+		return *s, nil
+	}
+	return b.settleSite(ctx)
+}
+
+func (b *backend) settleSite(ctx context.Context) (site, error) {
+	s, how, err := b.probe(ctx)
+	if err == nil && how == fitNo {
+		err = b.fail(mapping.CodeUpstreamError,
+			"does not look like a task/step agent: neither %s/tasks nor %s/tasks is there. Check its url.", prefixV1, prefixOld)
+	}
+	if err != nil {
+		return site{}, err
+	}
+	s.topics = s.prefix == prefixV1 && b.servesTopics(ctx)
+	b.site.Store(&s)
+	return s, nil
+}
+
+// forget makes the next run probe again.
+func (b *backend) forget() { b.site.Store(nil) }

@@ -1,0 +1,66 @@
+package backend
+
+import (
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// TestBackend is not parallel: it looks for leaked goroutines.
+func TestBackend(t *testing.T) {
+	for _, kind := range adaptertest.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			suite := adaptertest.Suite{
+				Dial:  Dial,
+				Works: func() adaptertest.Peer { return adaptertest.NewStepAgent(kind) },
+				Asks:  func() adaptertest.Peer { return asking(kind) },
+				Hangs: func() adaptertest.Peer { return faulty(kind, adaptertest.Hang) },
+				Fails: failures(kind),
+			}
+			if kind.Family() == adaptertest.JS || kind == adaptertest.Bee {
+				suite.Asks = nil // their steps have no additional_output to ask with
+			}
+			adaptertest.TestBackend(t, suite)
+		})
+	}
+}
+
+const askUser = `{"use_tool":{"name":"ask_user","arguments":{"question":"Which colour?"}}}`
+
+// asking wants an answer in its second step.
+func asking(kind adaptertest.Kind) *adaptertest.StepAgent {
+	a := adaptertest.NewStepAgent(kind)
+	a.Script[1] = adaptertest.ScriptStep{Output: `"Which colour?"`, Additional: askUser}
+	return a
+}
+
+// faulty goes wrong in its second step.
+func faulty(kind adaptertest.Kind, f adaptertest.Fault) *adaptertest.StepAgent {
+	a := adaptertest.NewStepAgent(kind)
+	a.Script[1].Fault = f
+	return a
+}
+
+func failures(kind adaptertest.Kind) []adaptertest.Failure {
+	codes := map[adaptertest.Fault]string{
+		adaptertest.HTML500:      mapping.CodeUpstreamError,
+		adaptertest.Unauthorized: mapping.CodeUpstreamError,
+		adaptertest.Overloaded:   mapping.CodeUpstreamError,
+		adaptertest.Redirect:     mapping.CodeUpstreamError,
+		adaptertest.BadJSON:      mapping.CodeBadUpstream,
+		adaptertest.WrongType:    mapping.CodeBadUpstream,
+		adaptertest.NoID:         mapping.CodeBadUpstream,
+		adaptertest.WrongTask:    mapping.CodeBadUpstream,
+		adaptertest.Huge:         mapping.CodeBadUpstream,
+		adaptertest.Forget:       mapping.CodeUpstreamLost,
+	}
+	var list []adaptertest.Failure
+	for fault, code := range codes {
+		list = append(list, adaptertest.Failure{
+			Name: string(fault), Code: code,
+			Peer: func() adaptertest.Peer { return faulty(kind, fault) },
+		})
+	}
+	return list
+}

@@ -1,0 +1,114 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// topicsPath is where a server of the Topic RFC has its topics; the tasks of
+// one are below it, in the form of v1.
+const topicsPath = "/ap/v2/topics"
+
+// servesTopics asks whether the server has topics: only then does it keep a
+// memory that tasks share. Whatever goes wrong, there are none.
+func (b *backend) servesTopics(ctx context.Context) bool {
+	ans, err := b.getOnce(ctx, topicsPath, "")
+	if err != nil || ans.status/100 != 2 {
+		return false
+	}
+	var list struct {
+		Topics *[]json.RawMessage `json:"topics"`
+	}
+	return json.Unmarshal(ans.body, &list) == nil && list.Topics != nil
+}
+
+// root is what the paths of tasks begin with.
+func (d *drive) root() string {
+	if d.topic != "" {
+		return topicsPath + "/" + pathEscape(d.topic)
+	}
+	return d.site.prefix
+}
+
+// openTopic makes the topic that stands for the thread, where the server has
+// topics and there is none yet. One whose creation was never answered stays
+// empty and does no harm. Concurrent runs do not share a topic: what one of
+// them leaves open would be in the way of the others.
+func (d *drive) openTopic() error {
+	if d.topic != "" || !d.site.topics || d.task.Run.Multitask == mapping.StrategyConcurrent {
+		return nil
+	}
+	ans, err := d.post(d.ctx, upstream.OpWrite, topicsPath, d.topicBody())
+	switch {
+	case upstream.Is(err, upstream.Broken):
+		return d.away(err)
+	case err != nil:
+		return err
+	}
+	return d.opened(ans)
+}
+
+func (d *drive) opened(ans *response) error {
+	switch {
+	case ans.status == http.StatusNotFound, ans.status == http.StatusMethodNotAllowed, ans.status == http.StatusNotImplemented:
+		d.site.topics = false
+		learned := d.site
+		d.backend.site.Store(&learned)
+		return nil
+	case ans.status/100 != 2:
+		return d.refused(ans)
+	}
+	var topic struct {
+		ID json.RawMessage `json:"topic_id"`
+	}
+	err := object(ans.body, "", &topic)
+	if err == nil {
+		d.topic, err = requiredText(topic.ID, "topic_id")
+	}
+	if err != nil {
+		return d.unreadable("POST topics", ans, err)
+	}
+	return nil
+}
+
+func (d *drive) topicBody() *rawjson.Pieces {
+	var thread struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal(d.task.Thread.Metadata, &thread) // a client's own keys of other types are its own affair
+	if thread.Name == "" {
+		return new(rawjson.Pieces).Literal("{}")
+	}
+	return new(rawjson.Pieces).Literal(`{"name":`).Text(thread.Name).Literal("}")
+}
+
+// loseTopic gives up a topic that the server does not know any more. Its
+// memory is gone, so that the next one is told the conversation.
+func (d *drive) loseTopic() {
+	d.topic = ""
+	if d.task.State == nil {
+		return
+	}
+	earlier := d.task.State.Messages()
+	earlier = earlier[:max(0, len(earlier)-len(d.task.Input.Messages))]
+	mode := mapping.Transcript(d.up.Config.Memory.Transcript)
+	d.task.Prompt, _ = mapping.Prompt(mode, earlier, d.task.Input.Text, nil, mapping.PromptBudget)
+}
+
+// displacing is the additional_input of a task in a topic. A run of ours only
+// begins when the one before it has ended; if its task was left in the middle,
+// nobody will go on with it.
+func displacing(additional rawjson.Pieces) rawjson.Pieces {
+	strategy := mapping.NewMember{Name: "multitask_strategy", Value: json.RawMessage(`"` + mapping.StrategyInterrupt + `"`)}
+	made, err := mapping.WithMembers(additional.Join(), strategy)
+	if err != nil {
+		return additional
+	}
+	var p rawjson.Pieces
+	return *p.Raw(made)
+}

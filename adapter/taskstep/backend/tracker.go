@@ -1,0 +1,62 @@
+package backend
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// tracker knows which files of the thread are where they should be.
+type tracker struct {
+	sums   map[string]string // of the thread's files, by path
+	loaded bool
+	unsent map[string]bool // paths of uploads that the agent was not given: it has other bytes there
+	got    map[string]bool // versions downloaded in this run
+	told   bool            // the agent lists files in its steps
+
+	missed map[string]mapping.SkippedFile // files that this run could not take over, by path
+	fresh  map[string]bool                // of them, those of the step that is being collected
+}
+
+// load notes the thread's files; given says which of the uploads the agent has.
+func (tr *tracker) load(list []mapping.Artifact, given mapping.Uploaded) {
+	tr.sums, tr.unsent, tr.loaded = make(map[string]string, len(list)), map[string]bool{}, true
+	for _, a := range list {
+		tr.sums[a.Path] = a.Sum
+		if !a.AgentCreated && !given.Has(a) {
+			tr.unsent[a.Path] = true
+		}
+	}
+}
+
+// settled notes that the thread has the agent's newest bytes of a file.
+func (tr *tracker) settled(w wanted) {
+	if tr.got == nil {
+		tr.got = map[string]bool{}
+	}
+	if w.ID != "" {
+		tr.got[w.version()] = true
+	}
+	delete(tr.missed, w.at)
+}
+
+func (tr *tracker) miss(f mapping.SkippedFile) {
+	if tr.missed == nil {
+		tr.missed, tr.fresh = map[string]mapping.SkippedFile{}, map[string]bool{}
+	}
+	tr.missed[f.Path], tr.fresh[f.Path] = f, true
+}
+
+// skipped are the files to be named with a step, by path: those that were missed
+// with it, and at the end of a run all that the run has missed.
+func (tr *tracker) skipped(final bool) []mapping.SkippedFile {
+	var list []mapping.SkippedFile
+	for _, at := range slices.Sorted(maps.Keys(tr.missed)) {
+		if final || tr.fresh[at] {
+			list = append(list, tr.missed[at])
+		}
+	}
+	clear(tr.fresh)
+	return list
+}

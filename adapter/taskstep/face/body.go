@@ -1,0 +1,100 @@
+package face
+
+import (
+	"bytes"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter/body"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// request is the body of a task or step POST (schemas TaskRequestBody and
+// StepRequestBody, which are the same).
+type request struct {
+	Input           *string         // nil: null or absent
+	AdditionalInput json.RawMessage // verbatim, an object; nil: null or absent
+}
+
+// readRequest reads such a body. No body at all is an empty request: it is how
+// harnesses say "go on".
+func (s *server) readRequest(w http.ResponseWriter, r *http.Request) (request, error) {
+	var req request
+	raw, err := s.readBody(w, r)
+	if err != nil || len(raw) == 0 {
+		return req, err
+	}
+	err = body.Object(raw, s.face.Limits.Depth, req.take)
+	return req, err
+}
+
+func (req *request) take(name string, v json.RawMessage) error {
+	switch name {
+	case "input":
+		return takeString(name, v, &req.Input)
+	case "additional_input":
+		return takeObject(name, v, &req.AdditionalInput)
+	}
+	return nil
+}
+
+func takeString(name string, v json.RawMessage, into **string) error {
+	switch v[0] {
+	case 'n':
+		return nil
+	case '"':
+		text := rawjson.Unquote(v)
+		*into = &text
+		return nil
+	}
+	return invalid("body", name, "a string or null")
+}
+
+func takeObject(name string, v json.RawMessage, into *json.RawMessage) error {
+	switch v[0] {
+	case 'n':
+		return nil
+	case '{':
+		*into = bytes.Clone(v) // it may be kept for long, and the body must not be
+		return nil
+	}
+	return invalid("body", name, "an object")
+}
+
+// readBody returns the JSON bytes of a body, nil for none, within limits.body.
+// The content type only counts when there is a body.
+func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
+		return nil, nil
+	}
+	if !plainJSON(r.Header) {
+		if body.Empty(r) {
+			return nil, nil
+		}
+		return nil, mapping.Errorf(mapping.Unsupported, mapping.CodeInvalid,
+			"The body must be JSON in UTF-8, not compressed. Send Content-Type: application/json.")
+	}
+	raw, err := body.Read(w, r, int64(s.face.Limits.Body))
+	if err != nil {
+		return nil, err
+	}
+	return bytes.TrimLeft(raw, " \t\r\n"), nil
+}
+
+// plainJSON tells whether a body is to be read as JSON. A missing content type
+// counts as JSON: simple clients leave it out, and nothing else is taken here.
+func plainJSON(h http.Header) bool {
+	if encoding := h.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return false
+	}
+	header := h.Get("Content-Type")
+	if header == "" || header == "application/json" {
+		return true
+	}
+	media, params, err := mime.ParseMediaType(header)
+	charset := params["charset"]
+	return err == nil && media == "application/json" && (charset == "" || strings.EqualFold(charset, "utf-8"))
+}

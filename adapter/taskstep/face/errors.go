@@ -1,0 +1,131 @@
+package face
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// statusClientGone is what an access log shows for a client that left before
+// its answer; nobody receives it.
+const statusClientGone = 499
+
+// fail answers err as JSON and logs what the client is not told.
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var known *mapping.Error
+	if r.Context().Err() != nil && !errors.As(err, &known) {
+		if err = adapter.Stopping(r.Context()); err == nil {
+			w.WriteHeader(statusClientGone)
+			return
+		}
+	}
+	e := classify(err)
+	s.logCause(w, r, e)
+	switch e.Class {
+	case mapping.Limited, mapping.Unavailable:
+		w.Header().Set("Retry-After", "1")
+	case mapping.TooLarge:
+		w.Header().Set("Connection", "close") // the rest of the body is not read
+	}
+	status := s.style.status(e.Class)
+	if e.Code == mapping.CodeKeyReused {
+		status = http.StatusUnprocessableEntity // in every style: the request may be right, its key is not
+	}
+	_ = send(w, status, appendError(nil, e))
+}
+
+// logCause logs what is not the client's fault and has a cause that it is not told.
+func (s *server) logCause(w http.ResponseWriter, r *http.Request, e *mapping.Error) {
+	if e.Class == mapping.Internal || e.Err != nil && adapter.Status(e.Class) >= http.StatusInternalServerError {
+		s.logFailure(w, r, e)
+	}
+}
+
+func (s *server) logFailure(w http.ResponseWriter, r *http.Request, e *mapping.Error) {
+	s.face.Log.Error("request failed", zap.String("route", routeOf(r)), zap.String("code", e.Code),
+		zap.String("request_id", w.Header().Get("X-Request-Id")), zap.Error(e))
+}
+
+// classify adds the errors of net/http to those of the bridge.
+func classify(err error) *mapping.Error {
+	var large *http.MaxBytesError
+	var known *mapping.Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &large):
+		return tooLarge(large.Limit)
+	case errors.Is(err, context.DeadlineExceeded):
+		return &mapping.Error{Class: mapping.Timeout, Code: mapping.CodeStepTimeout,
+			Message: "The answer did not come in time.", Err: err}
+	}
+	return mapping.Classify(err)
+}
+
+// status is the HTTP status of a class. The documents fix 404, and one status
+// for all that cannot be: 422 in v1, 400 in the Topic RFC.
+func (s style) status(c mapping.Class) int {
+	if c == mapping.Invalid || c == mapping.Malformed {
+		return s.invalid
+	}
+	return adapter.Status(c)
+}
+
+// appendError writes {"message"} for 404, as the document's NotFound has it,
+// and for 405; {"message", "code", "detail"} for everything else, where the
+// document allows any object.
+func appendError(b []byte, e *mapping.Error) []byte {
+	b = append(b, `{"message":`...)
+	b = appendString(b, e.Message)
+	if e.Class == mapping.NotFound || e.Class == mapping.NotAllowed {
+		return append(b, '}')
+	}
+	return appendRest(b, e)
+}
+
+// appendStreamError is an error within a stream, where no status tells its
+// class: always with the code.
+func appendStreamError(b []byte, e *mapping.Error) []byte {
+	b = append(b, `{"message":`...)
+	b = appendString(b, e.Message)
+	return appendRest(b, e)
+}
+
+func appendRest(b []byte, e *mapping.Error) []byte {
+	b = append(b, `,"code":`...)
+	b = appendString(b, e.Code)
+	if e.Detail != nil {
+		if detail, err := json.Marshal(e.Detail); err == nil {
+			b = append(b, `,"detail":`...)
+			b = append(b, detail...)
+		}
+	}
+	return append(b, '}')
+}
+
+// complaint is one thing wrong with a request, in the form that servers of
+// this protocol made with FastAPI use in "detail".
+type complaint struct {
+	Loc []string `json:"loc"` // body, query or header, then the field
+	Msg string   `json:"msg"`
+}
+
+// invalid refuses a field; what completes the sentence "<field> must be …".
+func invalid(where, field, what string) *mapping.Error {
+	e := mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s must be %s.", field, what)
+	e.Detail = []complaint{{Loc: []string{where, field}, Msg: "must be " + what}}
+	return e
+}
+
+func malformed(format string, args ...any) *mapping.Error {
+	return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, format, args...)
+}
+
+func tooLarge(limit int64) *mapping.Error {
+	return mapping.Errorf(mapping.TooLarge, mapping.CodeInvalid, "The body is larger than the limit of %d bytes.", limit)
+}

@@ -1,0 +1,329 @@
+package face
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// fake is an adapter.Service in memory. Its agent finishes every task in
+// lastStep steps and writes one file in the first. Ids and times are counted,
+// so that answers are the same on every run.
+type fake struct {
+	lastStep int
+	maxFile  int64
+	// onStep, when set, makes the hand-out instead.
+	onStep func(ctx context.Context, r adapter.StepRequest) (adapter.Handout, error)
+	// idle: a stream of steps ends when there is nothing to tell for now.
+	idle bool
+	// onOpen, when set, replaces the bytes of every download.
+	onOpen func() io.ReadCloser
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed and replaced at every change
+	tasks    []*fakeTask
+	writes   int
+	confirms int
+	ids      int
+	keys     []string // idempotency keys seen
+}
+
+type fakeTask struct {
+	task  mapping.Task
+	steps []mapping.Step
+	files map[string][]byte // by artifact id
+}
+
+func newFake() *fake {
+	return &fake{lastStep: 2, maxFile: 1 << 20, changed: make(chan struct{})}
+}
+
+func (f *fake) service() adapter.Service {
+	return adapter.Service{Tasks: fakeTasks{f}, Steps: fakeSteps{f}, Artifacts: fakeArtifacts{f}}
+}
+
+func (f *fake) written() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.writes
+}
+
+// Under f.mu from here on, unless said otherwise.
+
+func (f *fake) change() {
+	f.writes++
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+func (f *fake) nextID() string {
+	f.ids++
+	return fmt.Sprintf("00000000-0000-4000-8000-%012d", f.ids)
+}
+
+func (f *fake) now() time.Time {
+	return time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.FixedZone("", 3600)).Add(time.Duration(f.ids) * time.Second)
+}
+
+func (f *fake) find(ref adapter.TaskRef) (*fakeTask, error) {
+	for _, t := range f.tasks {
+		if t.task.ID == ref.ID && t.task.Agent == ref.Agent {
+			return t, nil
+		}
+	}
+	return nil, mapping.Errorf(mapping.NotFound, mapping.CodeTaskNotFound, "There is no task %q.", ref.ID)
+}
+
+func pageSlice[T any](list []T, p adapter.Page) []T {
+	from := min((p.Number-1)*p.Size, len(list))
+	return list[from:min(from+p.Size, len(list))]
+}
+
+type fakeTasks struct{ *fake }
+
+func (f fakeTasks) Create(_ context.Context, n adapter.NewTask) (mapping.Task, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := &fakeTask{files: map[string][]byte{}}
+	t.task = mapping.Task{ID: f.nextID(), Agent: n.Agent, AdditionalInput: n.AdditionalInput}
+	t.task.ThreadID = t.task.ID
+	t.task.CreatedAt, t.task.UpdatedAt = f.now(), f.now()
+	if n.Input != nil {
+		t.task.Input, t.task.HasInput = *n.Input, true
+	}
+	f.tasks = append(f.tasks, t)
+	f.keys = append(f.keys, n.IdempotencyKey)
+	f.change()
+	return t.task, nil
+}
+
+func (f fakeTasks) Get(_ context.Context, ref adapter.TaskRef) (mapping.Task, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t, err := f.find(ref)
+	if err != nil {
+		return mapping.Task{}, err
+	}
+	return t.task, nil
+}
+
+func (f fakeTasks) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Task, int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []mapping.Task
+	for _, t := range f.tasks {
+		if t.task.Agent == ref.Agent {
+			all = append(all, t.task)
+		}
+	}
+	return pageSlice(all, p), len(all), nil
+}
+
+func (f fakeTasks) Step(ctx context.Context, ref adapter.TaskRef, r adapter.StepRequest) (adapter.Handout, error) {
+	if f.onStep != nil {
+		return f.onStep(ctx, r)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t, err := f.find(ref)
+	if err != nil {
+		return adapter.Handout{}, err
+	}
+	f.keys = append(f.keys, r.IdempotencyKey)
+	if n := len(t.steps); n > 0 && t.steps[n-1].IsLast {
+		return adapter.Handout{Step: t.steps[n-1]}, nil
+	}
+	step := f.work(t, r)
+	return adapter.Handout{Step: step, Confirm: func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.confirms++
+	}}, nil
+}
+
+func (f fakeTasks) work(t *fakeTask, r adapter.StepRequest) mapping.Step {
+	n := len(t.steps) + 1
+	out := fmt.Sprintf("did \"%d\"\n<ok> ü", n)
+	step := mapping.Step{
+		ID: f.nextID(), TaskID: t.task.ID, N: n, Name: "step", Status: mapping.StepCompleted,
+		Input: r.Input, AdditionalInput: r.AdditionalInput, Output: &out,
+		IsLast: n == f.lastStep, CreatedAt: f.now(),
+	}
+	if n == 1 {
+		step.Artifacts = []mapping.Artifact{f.keep(t, "src/app.py", []byte("print(1)\n"), true)}
+		step.AdditionalOutput = []byte(`{"cost": 1.50}`)
+	}
+	t.steps = append(t.steps, step)
+	f.change()
+	return step
+}
+
+// keep stores a file; the same path keeps its id.
+func (f *fake) keep(t *fakeTask, path string, body []byte, agent bool) mapping.Artifact {
+	i := slices.IndexFunc(t.task.Artifacts, func(a mapping.Artifact) bool { return a.Path == path })
+	if i < 0 {
+		t.task.Artifacts = append(t.task.Artifacts, mapping.Artifact{ID: f.nextID(), TaskID: t.task.ID, Path: path, CreatedAt: f.now()})
+		i = len(t.task.Artifacts) - 1
+	}
+	a := &t.task.Artifacts[i]
+	a.Size, a.AgentCreated, a.ModifiedAt = int64(len(body)), agent, f.now()
+	t.files[a.ID] = body
+	return *a
+}
+
+func (f fakeTasks) Cancel(_ context.Context, ref adapter.TaskRef) (mapping.Task, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t, err := f.find(ref)
+	if err != nil {
+		return mapping.Task{}, err
+	}
+	f.change()
+	return t.task, nil
+}
+
+type fakeSteps struct{ *fake }
+
+func (f fakeSteps) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Step, int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t, err := f.find(ref)
+	if err != nil {
+		return nil, 0, err
+	}
+	return slices.Clone(pageSlice(t.steps, p)), len(t.steps), nil
+}
+
+func (f fakeSteps) Get(_ context.Context, ref adapter.TaskRef, id string) (mapping.Step, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t, err := f.find(ref)
+	if err != nil {
+		return mapping.Step{}, err
+	}
+	for _, s := range t.steps {
+		if s.ID == id {
+			return s, nil
+		}
+	}
+	return mapping.Step{}, mapping.Errorf(mapping.NotFound, mapping.CodeStepNotFound, "The task has no step %q.", id)
+}
+
+var errFakeBroken = errors.New("the disk of the fake is broken")
+
+// Follow fails, with an error of no class, once a task has no last step left
+// to come and lastStep is negative.
+func (f fakeSteps) Follow(ctx context.Context, ref adapter.TaskRef, after int) iter.Seq2[mapping.Step, error] {
+	return func(yield func(mapping.Step, error) bool) {
+		for n := after; ; {
+			f.mu.Lock()
+			t, err := f.find(ref)
+			changed := f.changed
+			var steps []mapping.Step
+			if err == nil {
+				steps = slices.Clone(t.steps[min(n, len(t.steps)):])
+			}
+			f.mu.Unlock()
+			if err == nil && f.lastStep < 0 && len(steps) == 0 {
+				err = errFakeBroken
+			}
+			if err != nil {
+				yield(mapping.Step{}, err)
+				return
+			}
+			for _, s := range steps {
+				if n++; !yield(s, nil) || s.IsLast {
+					return
+				}
+			}
+			if f.idle || f.lastStep > 0 && n >= f.lastStep {
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				yield(mapping.Step{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+type fakeArtifacts struct{ *fake }
+
+func (f fakeArtifacts) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Artifact, int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t, err := f.find(ref)
+	if err != nil {
+		return nil, 0, err
+	}
+	list := slices.SortedFunc(slices.Values(t.task.Artifacts), func(a, b mapping.Artifact) int { return cmp.Compare(a.Path, b.Path) })
+	return pageSlice(list, p), len(list), nil
+}
+
+func (f fakeArtifacts) Get(_ context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a, _, err := f.look(ref, id)
+	return a, err
+}
+
+func (f fakeArtifacts) look(ref adapter.TaskRef, id string) (mapping.Artifact, []byte, error) {
+	t, err := f.find(ref)
+	if err != nil {
+		return mapping.Artifact{}, nil, err
+	}
+	for _, a := range t.task.Artifacts {
+		if a.ID == id {
+			return a, t.files[id], nil
+		}
+	}
+	return mapping.Artifact{}, nil, mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "The task has no artifact %q.", id)
+}
+
+func (f fakeArtifacts) Open(_ context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadCloser, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a, body, err := f.look(ref, id)
+	if err != nil {
+		return a, nil, err
+	}
+	if f.onOpen != nil {
+		return a, f.onOpen(), nil
+	}
+	return a, io.NopCloser(bytes.NewReader(body)), nil
+}
+
+func (f fakeArtifacts) Save(_ context.Context, ref adapter.TaskRef, path, _ string, body io.Reader) (mapping.Artifact, error) {
+	b, err := io.ReadAll(io.LimitReader(body, f.maxFile+1))
+	if err != nil {
+		return mapping.Artifact{}, fmt.Errorf("save: %w", err)
+	}
+	if int64(len(b)) > f.maxFile {
+		return mapping.Artifact{}, mapping.Errorf(mapping.TooLarge, mapping.CodeInvalid, "The file is too large.")
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t, err := f.find(ref)
+	if err != nil {
+		return mapping.Artifact{}, err
+	}
+	f.change()
+	return f.keep(t, path, b, false), nil
+}
+
+// newTaskFor makes a task without asking the face. Takes the lock.
+func (f *fake) newTaskFor(agent string) {
+	_, _ = fakeTasks{f}.Create(context.Background(), adapter.NewTask{Agent: agent})
+}

@@ -1,0 +1,120 @@
+package face
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/apbridge/apbridge/adapter"
+)
+
+// Bounds of a page. The document has 10 items by default and only lower bounds;
+// AutoGPT's web app asks for 10,000 at a time.
+const (
+	defaultPageSize = 10
+	maxPageSize     = 10000
+	maxPage         = 1<<31 - 1
+)
+
+// pageOf reads current_page (from 1) and page_size (from 1). A page holds at most
+// maxPageSize items; a client that asks for more is told by the page_size of the
+// answer how many it got.
+func pageOf(r *http.Request) (adapter.Page, error) {
+	p := adapter.Page{Number: 1, Size: defaultPageSize}
+	if r.URL.RawQuery == "" {
+		return p, nil
+	}
+	q, err := queryOf(r)
+	if err != nil {
+		return p, err
+	}
+	if p.Number, err = intParam(q, "current_page", p.Number, maxPage); err != nil {
+		return p, err
+	}
+	p.Size, err = intParam(q, "page_size", p.Size, maxPage)
+	p.Size = min(p.Size, maxPageSize)
+	return p, err
+}
+
+func queryOf(r *http.Request) (url.Values, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, malformed("The query string cannot be read: write it as name=value pairs, percent-encoded.")
+	}
+	return q, nil
+}
+
+func intParam(q url.Values, name string, absent, most int) (int, error) {
+	if !q.Has(name) {
+		return absent, nil
+	}
+	if len(q[name]) > 1 {
+		return 0, invalid("query", name, "said once")
+	}
+	n, ok := parseCount(q.Get(name))
+	if !ok || n < 1 || n > most {
+		return 0, invalid("query", name, "a whole number from 1 to "+strconv.Itoa(most))
+	}
+	return n, nil
+}
+
+// parseCount reads an unsigned decimal number of at most 10 digits and nothing
+// else: no sign, no space.
+func parseCount(s string) (int, bool) {
+	if s == "" || len(s) > 10 {
+		return 0, false
+	}
+	n := 0
+	for i := 0; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int(s[i]-'0')
+	}
+	return n, true
+}
+
+// pageCount is the number of pages total items fill.
+func pageCount(total, size int) int { return (total + size - 1) / size }
+
+// list answers a page of what read has; a page behind the last one is empty.
+func list[T any](w http.ResponseWriter, r *http.Request, name string, read func(context.Context, adapter.Page) ([]T, int, error), write func([]byte, *T) []byte) error {
+	page, err := pageOf(r)
+	if err != nil {
+		return err
+	}
+	items, total, err := read(r.Context(), page)
+	if err != nil {
+		return err
+	}
+	_ = writePage(w, name, items, write, page, total)
+	return nil
+}
+
+// writePage answers a list: {name: [items], "pagination": {…}}. A long one is sent piece by
+// piece, so that it takes no memory of its own length; a short one has a Content-Length.
+func writePage[T any](w http.ResponseWriter, name string, items []T, item func([]byte, *T) []byte, p adapter.Page, total int) error {
+	b, began := append(append([]byte(`{"`), name...), `":[`...), false
+	for i := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b = item(b, &items[i]); len(b) < pieceSize {
+			continue
+		}
+		if !began {
+			began = true
+			w.Header().Set("Content-Type", jsonAnswer)
+			w.WriteHeader(http.StatusOK)
+		}
+		if err := writePieces(w, b); err != nil {
+			return err
+		}
+		b = b[:0]
+	}
+	if b = appendPagination(b, p, total); !began {
+		return send(w, http.StatusOK, b)
+	}
+	return writePieces(w, b)
+}

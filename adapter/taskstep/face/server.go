@@ -1,0 +1,195 @@
+package face
+
+import (
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+)
+
+// style is how one version of the protocol answers where versions differ.
+type style struct {
+	invalid int    // status of a request that cannot be
+	created int    // status of a POST that made something
+	root    string // where its first collection is, for messages
+}
+
+var (
+	v1 = style{invalid: http.StatusUnprocessableEntity, created: http.StatusOK, root: "/ap/v1/agent/tasks"}
+	v2 = style{invalid: http.StatusBadRequest, created: http.StatusCreated, root: "/ap/v2/topics"}
+)
+
+// server is the face. Safe for concurrent use; it keeps no state.
+type server struct {
+	svc   adapter.Service
+	face  adapter.Face
+	style style
+}
+
+// operation answers one request about ref, or returns why it cannot be
+// answered, before it wrote anything.
+type operation func(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error
+
+// endpoint is an operation at a path below a prefix.
+type endpoint struct {
+	method, path string
+	op           operation
+}
+
+func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
+	if face.Heartbeat <= 0 {
+		face.Heartbeat = 15 * time.Second
+	}
+	tasks, topics := &server{svc: svc, face: face, style: v1}, &server{svc: svc, face: face, style: v2}
+	for _, chosen := range []string{"", "/agents/{agent}"} {
+		below := r.PathPrefix(chosen + "/ap/v1").Subrouter()
+		tasks.mountOperations(below, tasks.endpoints("/agent"))
+		tasks.mountHeartbeat(below)
+		tasks.mountRest(below)
+		below = r.PathPrefix(chosen + "/ap/v2").Subrouter()
+		topics.mountOperations(below, topics.topicEndpoints())
+		topics.mountRest(below)
+	}
+	// The prefix of before September 2023.
+	old := r.PathPrefix("/agent/").Subrouter()
+	tasks.mountOperations(old, tasks.endpoints(""))
+	old.PathPrefix("/tasks/").HandlerFunc(tasks.noRoute)
+}
+
+// endpoints lists the operations on tasks below a prefix, those that clients
+// call most first: the router tries them in this order.
+func (s *server) endpoints(prefix string) []endpoint {
+	all, one := prefix+"/tasks", prefix+"/tasks/{task}"
+	return []endpoint{
+		{http.MethodPost, one + "/steps", s.executeStep},
+		{http.MethodPost, all, s.createTask},
+		{http.MethodGet, one, s.getTask},
+		{http.MethodGet, one + "/steps", s.listSteps},
+		{http.MethodGet, one + "/artifacts", s.listArtifacts},
+		{http.MethodGet, one + "/artifacts/{artifact}", s.downloadArtifact},
+		{http.MethodPost, one + "/artifacts", s.uploadArtifact},
+		{http.MethodGet, one + "/steps/{step}", s.getStep},
+		{http.MethodGet, all, s.listTasks},
+		{http.MethodPost, one + "/cancel", s.cancelTask},
+	}
+}
+
+// mountOperations adds the endpoints, and 405 for other methods on their paths.
+func (s *server) mountOperations(r *mux.Router, list []endpoint) {
+	allowed := map[string][]string{}
+	for _, e := range list {
+		methods := []string{e.method}
+		if e.method == http.MethodGet {
+			methods = append(methods, http.MethodHead)
+		}
+		allowed[e.path] = append(allowed[e.path], methods...)
+		r.Path(e.path).Methods(methods...).Handler(s.handle(e.op))
+	}
+	for _, e := range list {
+		if methods, ok := allowed[e.path]; ok {
+			r.Path(e.path).Handler(s.refuseMethod(methods))
+			delete(allowed, e.path)
+		}
+	}
+}
+
+// mountHeartbeat answers for the server itself, whatever its agents do.
+func (s *server) mountHeartbeat(r *mux.Router) {
+	r.Path("/heartbeat").Methods(http.MethodGet, http.MethodHead).HandlerFunc(heartbeat)
+	r.Path("/heartbeat").Handler(s.refuseMethod([]string{http.MethodGet, http.MethodHead}))
+}
+
+// mountRest answers everything else below a prefix, so that no client of it
+// ever sees another dialect's error or a page of text. A subrouter per prefix
+// costs the routes of other dialects one comparison instead of forty.
+func (s *server) mountRest(r *mux.Router) {
+	r.Path("").HandlerFunc(s.noRoute)
+	r.PathPrefix("/").HandlerFunc(s.noRoute)
+}
+
+func (s *server) handle(op operation) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ref, err := s.ref(r)
+		if err == nil {
+			err = keyFault(r.Header)
+		}
+		if err == nil {
+			err = op(w, r, ref)
+		}
+		if err != nil {
+			s.fail(w, r, err)
+		}
+	})
+}
+
+// keyFault refuses an Idempotency-Key that is no text.
+func keyFault(h http.Header) error {
+	if mapping.IsText(h.Get(idempotencyKey)) {
+		return nil
+	}
+	return invalid("header", idempotencyKey, "UTF-8 without U+0000")
+}
+
+// ref reads from the path which task of which agent is meant.
+func (s *server) ref(r *http.Request) (adapter.TaskRef, error) {
+	vars := mux.Vars(r)
+	agent, err := s.agent(vars["agent"])
+	if err != nil {
+		return adapter.TaskRef{}, err
+	}
+	ref := adapter.TaskRef{Agent: agent, Topic: vars["topic"], ID: vars["task"]}
+	if !storable(ref.Topic) {
+		return ref, mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound, "There is no topic with this id.")
+	}
+	if !storable(ref.ID) {
+		return ref, mapping.Errorf(mapping.NotFound, mapping.CodeTaskNotFound, "There is no task with this id.")
+	}
+	return ref, nil
+}
+
+// agent is the config name of the agent that is asked; chosen is empty on the
+// routes of the default agent.
+func (s *server) agent(chosen string) (string, error) {
+	if chosen != "" {
+		if _, ok := s.face.Agents[chosen]; ok {
+			return chosen, nil
+		}
+		return "", mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "There is no agent with this name.")
+	}
+	if s.face.DefaultAgent == "" {
+		return "", mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound,
+			"No agent is the default one here. Call /agents/{name}%s instead, or set default_agent.", s.style.root)
+	}
+	return s.face.DefaultAgent, nil
+}
+
+// storable reports whether an id could be one of ours. Any other string is a
+// legal id too, of something that is not there; it is not worth a query.
+func storable(id string) bool {
+	return len(id) <= 256 && mapping.IsText(id)
+}
+
+func (s *server) refuseMethod(allowed []string) http.Handler {
+	allowed = slices.Compact(slices.Sorted(slices.Values(allowed)))
+	allow := strings.Join(allowed, ", ")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", allow)
+		s.fail(w, r, mapping.Errorf(mapping.NotAllowed, mapping.CodeInvalid,
+			"This path does not take %s. It takes %s.", r.Method, allow))
+	})
+}
+
+func (s *server) noRoute(w http.ResponseWriter, r *http.Request) {
+	s.fail(w, r, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound,
+		"There is nothing at this path. The %s are at %s.", path.Base(s.style.root), s.style.root))
+}
+
+func heartbeat(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("Server is running."))
+}

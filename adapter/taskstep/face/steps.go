@@ -1,0 +1,78 @@
+package face
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+)
+
+const lossHeader = "X-Apbridge-Lossy"
+
+// executeStep is executeAgentTaskStep. It may take as long as the agent does,
+// and sends nothing before: a status cannot be taken back. A run that failed is
+// a step like any other, with additional_output.error.
+//
+// The hand-out is confirmed only when the whole answer went out to a client
+// that was still there, so that a lost answer is given again.
+func (s *server) executeStep(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+	req, err := s.readRequest(w, r)
+	if err != nil {
+		return err
+	}
+	retries, said, err := adapter.Retries(r.Header.Values(adapter.RetriesHeader))
+	if err != nil {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s.", err)
+	}
+	out, err := s.svc.Tasks.Step(r.Context(), ref, adapter.StepRequest{
+		Retries: retries, RetriesSaid: said,
+		Input:           req.Input,
+		AdditionalInput: req.AdditionalInput,
+		IdempotencyKey:  r.Header.Get(idempotencyKey),
+	})
+	if err != nil {
+		return err
+	}
+	if out.Release != nil {
+		defer out.Release()
+	}
+	if len(out.Losses) > 0 {
+		if v := mapping.LossHeader(out.Losses); v != "" {
+			w.Header().Set(lossHeader, v)
+		}
+	}
+	if deliver(w, r, http.StatusOK, s.writer(ref).step(nil, &out.Step)) && out.Confirm != nil {
+		out.Confirm()
+	}
+	return nil
+}
+
+// listSteps is listAgentTaskSteps, and with stream=true our event stream.
+func (s *server) listSteps(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+	stream, err := wantsStream(r)
+	if err != nil {
+		return err
+	}
+	if stream {
+		return s.followSteps(w, r, ref)
+	}
+	return list(w, r, "steps", func(ctx context.Context, p adapter.Page) ([]mapping.Step, int, error) {
+		return s.svc.Steps.List(ctx, ref, p)
+	}, s.writer(ref).step)
+}
+
+// getStep is getAgentTaskStep.
+func (s *server) getStep(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+	id := mux.Vars(r)["step"]
+	if !storable(id) {
+		return mapping.Errorf(mapping.NotFound, mapping.CodeStepNotFound, "The task has no step with this id.")
+	}
+	step, err := s.svc.Steps.Get(r.Context(), ref, id)
+	if err != nil {
+		return err
+	}
+	_ = send(w, http.StatusOK, s.writer(ref).step(nil, &step))
+	return nil
+}

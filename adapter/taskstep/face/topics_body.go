@@ -1,0 +1,93 @@
+package face
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/body"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// topicRequest is the body of a topic POST.
+type topicRequest struct {
+	Name            *string
+	AdditionalInput json.RawMessage
+}
+
+func (s *server) readTopic(w http.ResponseWriter, r *http.Request) (topicRequest, error) {
+	var req topicRequest
+	raw, err := s.readBody(w, r)
+	if err != nil || len(raw) == 0 {
+		return req, err
+	}
+	err = body.Object(raw, s.face.Limits.Depth, func(name string, v json.RawMessage) error {
+		switch name {
+		case "name":
+			return takeString(name, v, &req.Name)
+		case "additional_input":
+			return takeObject(name, v, &req.AdditionalInput)
+		}
+		return nil
+	})
+	return req, err
+}
+
+// readInteraction reads {role, input, additional_input}; without a role it is
+// the user who speaks.
+func (s *server) readInteraction(w http.ResponseWriter, r *http.Request) (adapter.NewInteraction, error) {
+	var n adapter.NewInteraction
+	raw, err := s.readBody(w, r)
+	if err != nil {
+		return n, err
+	}
+	if len(raw) == 0 {
+		return n, malformed("An interaction needs a body: {\"input\": \"…\"}.")
+	}
+	var role *string
+	err = body.Object(raw, s.face.Limits.Depth, func(name string, v json.RawMessage) error {
+		switch name {
+		case "role":
+			return takeString(name, v, &role)
+		case "input":
+			return takeString(name, v, &n.Input)
+		case "additional_input":
+			return takeObject(name, v, &n.AdditionalInput)
+		}
+		return nil
+	})
+	if err != nil {
+		return n, err
+	}
+	if n.Role, err = roleOf(role); err != nil {
+		return n, err
+	}
+	n.Derive, err = deriveTask(n.AdditionalInput)
+	return n, err
+}
+
+func roleOf(said *string) (mapping.Role, error) {
+	if said == nil {
+		return mapping.RoleUser, nil
+	}
+	switch role := mapping.Role(*said); role {
+	case mapping.RoleUser, mapping.RoleAgent, mapping.RoleSystem:
+		return role, nil
+	}
+	return "", invalid("body", "role", "user, agent or system")
+}
+
+// deriveTask is additional_input.derive_task; nil when it is not said.
+func deriveTask(additional json.RawMessage) (*bool, error) {
+	var extra struct {
+		Derive json.RawMessage `json:"derive_task"`
+	}
+	if len(additional) == 0 || json.Unmarshal(additional, &extra) != nil || len(extra.Derive) == 0 || string(extra.Derive) == "null" {
+		return nil, nil
+	}
+	var derive bool
+	if json.Unmarshal(extra.Derive, &derive) != nil {
+		return nil, invalid("body", "additional_input.derive_task", "true or false")
+	}
+	return &derive, nil
+}

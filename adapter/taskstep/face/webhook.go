@@ -1,0 +1,111 @@
+package face
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// WebhookBody is what a completion hook of a run made by steps receives. The
+// document has no hooks; this is its Task as far as a run knows it, with how
+// the run ended:
+//
+//	{"task_id", "run_id", "input", "additional_input", "status", "is_last",
+//	 "output", "error", "created_at", "modified_at"}
+//
+// status is the run's (success, error, timeout, interrupted); is_last is false
+// while the task waits for an answer; output is the last words of the agent or
+// null; error is null or {"type", "message"}, as in additional_output.error of
+// a failed step; a task of a topic names it in topic_id. Artifacts are to be asked for: they may be large in number.
+func WebhookBody(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error) {
+	input, err := kwargsOf(run)
+	if err != nil {
+		return nil, err
+	}
+	text, err := lastWords(values)
+	if err != nil {
+		return nil, err
+	}
+	b := append([]byte(nil), `{"task_id":`...)
+	b = appendString(b, run.TaskID)
+	if run.Flavour == mapping.FlavourTopic {
+		b = append(b, `,"topic_id":`...)
+		b = appendString(b, run.ThreadID)
+	}
+	b = append(b, `,"run_id":`...)
+	b = appendString(b, run.ID)
+	b = append(b, `,"input":`...)
+	b = appendNullable(b, input.Input)
+	b = append(b, `,"additional_input":`...)
+	b = appendObject(b, input.AdditionalInput)
+	b = append(b, `,"status":`...)
+	b = appendString(b, string(out.Status))
+	b = append(b, `,"is_last":`...)
+	b = strconv.AppendBool(b, len(out.Interrupts) == 0)
+	b = append(b, `,"output":`...)
+	b = appendNullable(b, text)
+	b = append(b, `,"error":`...)
+	b = appendFault(b, out.Fault)
+	b = appendTime(b, "created_at", run.CreatedAt)
+	b = appendTime(b, "modified_at", run.EndedAt)
+	return append(b, '}'), nil
+}
+
+func appendFault(b []byte, f *mapping.Fault) []byte {
+	if f == nil {
+		return append(b, "null"...)
+	}
+	b = append(b, `{"type":`...)
+	b = appendString(b, f.Code)
+	b = append(b, `,"message":`...)
+	b = appendString(b, f.Message)
+	return append(b, '}')
+}
+
+// kwargsOf reads the task's request back from its run. Kwargs of other shapes,
+// of a run of another dialect, count as no input.
+func kwargsOf(run mapping.Run) (request, error) {
+	var req request
+	if len(run.Kwargs) == 0 {
+		return req, nil
+	}
+	var kept struct {
+		Input           json.RawMessage `json:"input"`
+		AdditionalInput json.RawMessage `json:"additional_input"`
+	}
+	if err := json.Unmarshal(run.Kwargs, &kept); err != nil {
+		return req, err
+	}
+	var text string
+	if json.Unmarshal(kept.Input, &text) == nil && string(kept.Input) != "null" {
+		req.Input = &text
+	}
+	if len(kept.AdditionalInput) > 0 && kept.AdditionalInput[0] == '{' {
+		req.AdditionalInput = kept.AdditionalInput
+	}
+	return req, nil
+}
+
+// lastWords is the text of the newest message of the agent, nil for none.
+func lastWords(values json.RawMessage) (*string, error) {
+	fold, err := mapping.NewFold(values)
+	if err != nil {
+		return nil, err
+	}
+	messages := fold.Messages()
+	for i := len(messages) - 1; i >= 0; i-- {
+		var kind struct {
+			Type string `json:"type"`
+			Role string `json:"role"`
+		}
+		if json.Unmarshal(messages[i], &kind) != nil || mapping.SaysOnlySkipped(messages[i]) {
+			continue
+		}
+		if kind.Type == "ai" || kind.Type == "AIMessageChunk" || kind.Role == "assistant" {
+			text := mapping.MessageText(messages[i])
+			return &text, nil
+		}
+	}
+	return nil, nil
+}

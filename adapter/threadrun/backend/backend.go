@@ -1,0 +1,150 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// backend calls a server of the thread/run dialect. It implements every
+// optional interface of package adapter. Between runs it keeps only what it
+// can ask again: which graph it calls, and what that is. Safe for concurrent use.
+type backend struct {
+	up    adapter.Upstream
+	http  *client
+	graph graphCache
+	told  descriptions
+	pause pauses
+	// separate: the server was found not to make a thread with its first run.
+	separate atomic.Bool
+	created  adapter.Longest // from a request for a run to the beginning of its answer
+}
+
+// pauses are the waiting times of the backend; tests shorten them.
+type pauses struct {
+	rejoin []time.Duration // before each try to get back to a broken stream
+	busy   []time.Duration // before each try to start on a busy thread
+	settle time.Duration   // the shortest time for which a run is looked for whose request was not answered
+}
+
+var (
+	_ adapter.Backend     = (*backend)(nil)
+	_ adapter.Canceler    = (*backend)(nil)
+	_ adapter.Prober      = (*backend)(nil)
+	_ adapter.Describer   = (*backend)(nil)
+	_ adapter.StateWriter = (*backend)(nil)
+	_ adapter.Forgetter   = (*backend)(nil)
+	_ adapter.Traited     = (*backend)(nil)
+)
+
+// Dial makes a backend for the server at up.Config.URL. It does no I/O; the
+// error, an *mapping.Error, says that the URL cannot be used.
+func Dial(up adapter.Upstream) (adapter.Backend, error) { return newBackend(up) }
+
+func newBackend(up adapter.Upstream) (*backend, error) {
+	c, err := newClient(up)
+	if err != nil {
+		return nil, err
+	}
+	return &backend{up: up, http: c, told: descriptions{age: descriptionAge}, pause: defaultPauses()}, nil
+}
+
+func defaultPauses() pauses {
+	ms := time.Millisecond
+	return pauses{
+		rejoin: []time.Duration{50 * ms, 200 * ms, 500 * ms, 1000 * ms, 2000 * ms, 4000 * ms},
+		busy:   []time.Duration{50 * ms, 100 * ms, 250 * ms, 500 * ms, 1000 * ms, 2000 * ms, 4000 * ms},
+		settle: 3 * time.Second,
+	}
+}
+
+// Detect tells whether the server at up speaks this dialect: it answers
+// GET /ok as LangGraph Server does, or publishes an OpenAPI document with the
+// Agent Protocol's run routes. An error says that nobody answered.
+func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
+	b, err := newBackend(up)
+	if err != nil {
+		return false, err
+	}
+	defer b.http.close()
+	ok, err := b.healthy(ctx)
+	if ok || err != nil {
+		return ok, err
+	}
+	var doc struct {
+		Paths map[string]json.RawMessage `json:"paths"`
+	}
+	if err := b.http.getJSON(ctx, "/openapi.json", &doc); err != nil {
+		return false, unreachableOnly(err)
+	}
+	_, runs := doc.Paths["/runs/wait"]
+	_, threads := doc.Paths["/threads"]
+	return runs && threads, nil
+}
+
+// healthy asks GET /ok. An answer of another kind is no error.
+func (b *backend) healthy(ctx context.Context) (bool, error) {
+	var status struct {
+		OK bool `json:"ok"`
+	}
+	if err := b.http.getJSON(ctx, "/ok", &status); err != nil {
+		return false, unreachableOnly(err)
+	}
+	return status.OK, nil
+}
+
+// unreachableOnly keeps an error that says that nobody answered, and drops
+// one that is an answer.
+func unreachableOnly(err error) error {
+	if answered(err) {
+		return nil
+	}
+	return err
+}
+
+// Traits: the agent keeps a state of its own, and goes on by itself.
+func (b *backend) Traits() adapter.Traits {
+	return adapter.Traits{Stepping: mapping.SteppingFree}
+}
+
+// Probe asks whether the server is there, and whether it is clear which of its
+// graphs is called.
+func (b *backend) Probe(ctx context.Context) error {
+	switch ok, err := b.healthy(ctx); {
+	case err != nil:
+		return err
+	case !ok:
+		b.graph.set(nil) // no LangGraph server: its agents are the sign of life
+	}
+	_, err := b.target(ctx)
+	return err
+}
+
+// Profile names the graph that is called, or the agent of a plain server.
+func (b *backend) Profile() string {
+	t := b.graph.get()
+	switch {
+	case t == nil:
+		return ""
+	case t.plain:
+		return "Agent Protocol, agent " + t.id
+	}
+	return "LangGraph Server, graph " + t.graph
+}
+
+// Run implements adapter.Backend; session has the parts.
+func (b *backend) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
+	return func(yield func(mapping.Event, error) bool) {
+		own := t // which the session changes
+		s := newSession(ctx, b, &own, yield)
+		defer s.close()
+		if err := s.run(); err != nil && !s.stopped {
+			s.fail(err)
+		}
+	}
+}

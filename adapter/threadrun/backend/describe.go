@@ -1,0 +1,70 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+)
+
+// descriptionAge is how long an answer about a graph is kept: short enough
+// that nobody who deploys a server anew waits for it.
+const descriptionAge = time.Minute
+
+// descriptions keeps what a server said of its graphs, and that it could not
+// tell: clients ask whenever they show a graph, and a server may work for a
+// quarter of a minute before it answers 500 (version 1.4.6 of the JavaScript
+// one, for schemas). Safe for concurrent use.
+type descriptions struct {
+	age  time.Duration
+	mu   sync.Mutex
+	kept map[string]description // by path; as many as there are kinds of descriptions of one graph
+}
+
+type description struct {
+	raw   json.RawMessage
+	err   error
+	until time.Time
+}
+
+// maxDescriptions bounds what is kept: a client's words may be part of a path.
+const maxDescriptions = 64
+
+// read is getJSON unless the answer is known. An error is kept only where the
+// server answered: one that is away may be back at once.
+func (d *descriptions) read(ctx context.Context, c *client, path string, v any) error {
+	got, ok := d.find(path)
+	if !ok {
+		got.err = c.getJSON(ctx, path, &got.raw)
+		if got.err == nil || answered(got.err) {
+			d.keep(path, got)
+		}
+	}
+	if got.err != nil {
+		return got.err
+	}
+	if err := json.Unmarshal(got.raw, v); err != nil {
+		return c.bad("GET", path, jsonComplaint(err))
+	}
+	return nil
+}
+
+func (d *descriptions) find(path string) (description, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	got, ok := d.kept[path]
+	if !ok || !time.Now().Before(got.until) {
+		return description{}, false
+	}
+	return got, true
+}
+
+func (d *descriptions) keep(path string, got description) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.kept == nil || len(d.kept) >= maxDescriptions {
+		d.kept = map[string]description{}
+	}
+	got.until = time.Now().Add(d.age)
+	d.kept[path] = got
+}

@@ -1,0 +1,65 @@
+package backend
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+
+	"github.com/apbridge/apbridge/adapter/upstream"
+)
+
+// What a server says of its graph is asked for once, also that it cannot tell;
+// a server that is away is asked again.
+func TestDescriptionsAreKept(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int // of the schemas; 0: the connection breaks
+		age    bool
+		asked  int32
+		fails  bool
+	}{
+		"told":                 {200, true, 1, false},
+		"told, and then stale": {200, false, 3, false},
+		"cannot tell":          {500, true, 1, true},
+		"away":                 {0, true, 3 * upstream.Tries, true}, // or more: the transport repeats a GET on a fresh connection
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int32
+			agent := &adaptertest.ThreadAgent{}
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/assistants/fe096781-5601-53d2-b2f6-0d3403f7e9ca/schemas" {
+					agent.ServeHTTP(w, r)
+					return
+				}
+				asked.Add(1)
+				if c.status == 0 {
+					panic(http.ErrAbortHandler)
+				}
+				w.WriteHeader(c.status)
+				_, _ = w.Write([]byte(`{"graph_id":"agent","input_schema":{"type":"object"}}`))
+			}))
+			t.Cleanup(srv.Close)
+			b, err := newBackend(adaptertest.Upstream(srv.URL))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !c.age {
+				b.told.age = 0
+			}
+			for range 3 {
+				got, err := b.Schemas(context.Background())
+				if (err != nil) != c.fails || err == nil && string(got.Input) != `{"type":"object"}` {
+					t.Errorf("%s, %v", got.Input, err)
+				}
+			}
+			if n := asked.Load(); n < c.asked || n > c.asked && c.status != 0 {
+				t.Errorf("asked %d times, want %d", n, c.asked)
+			}
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package backend
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// errStopped ends a session whose reader wants no more.
+var errStopped = errors.New("the reader has gone")
+
+// errIdle is the cause of a context that ended since the agent was silent for
+// longer than step_timeout.
+var errIdle error = mapping.Errorf(mapping.Timeout, mapping.CodeStepTimeout, "nothing came from the agent within step_timeout")
+
+// errBadAnswer marks an answer that cannot be read.
+var errBadAnswer = errors.New("unreadable answer")
+
+// answered tells whether err is something the server said.
+func answered(err error) bool { return upstream.Status(err) != 0 || errors.Is(err, errBadAnswer) }
+
+// lostAnswer reports whether the server may have acted on a call that came to no answer
+// of its own: the exchange broke, or a gateway says that it got none.
+func lostAnswer(err error) bool {
+	status := upstream.Status(err)
+	return upstream.Is(err, upstream.Broken) || status == http.StatusBadGateway || status == http.StatusGatewayTimeout
+}
+
+// failed words what became of a call: err is an upstream.Failure.
+func (c *client) failed(call upstream.Call, err error) error {
+	f := upstream.Of(err)
+	switch {
+	case f == nil:
+		return mapping.Classify(err)
+	case f.Kind == upstream.Stopped:
+		return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamError,
+			Message: fmt.Sprintf("The call to agent %q was stopped.", c.agent), Err: f.Err}
+	case f.Kind == upstream.Refused:
+		return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamError, Err: f,
+			Message: fmt.Sprintf("Agent %q at %s answered %d to %s %s%s", c.agent, c.host, f.Status, call.Method, route(call.Path), c.advice(f))}
+	case f.Kind == upstream.BadAnswer:
+		return c.bad(call.Method, call.Path, fmt.Sprintf("it is longer than %d MiB", maxAnswer>>20))
+	}
+	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamUnreachable, Err: f,
+		Message: fmt.Sprintf("Agent %q at %s did not answer %s %s: %s. See that it runs, and that its url is right.",
+			c.agent, c.host, call.Method, route(call.Path), c.to.Redact(f.Reason()))}
+}
+
+// advice says what a status means. What a 401 or 403 says is kept back: some servers
+// repeat the credential, or a hash of it.
+func (c *client) advice(f *upstream.Failure) string {
+	said := excerpt(f.Body)
+	switch {
+	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden:
+		return ": it does not accept the credentials. See the headers of the agent in the configuration."
+	case f.Status/100 == 3:
+		return ": redirects are not followed. Configure the address itself."
+	case said == "":
+		return "."
+	}
+	return ": " + c.to.Redact(said)
+}
+
+// bad is an answer of a shape that cannot be used.
+func (c *client) bad(method, path, complaint string) error {
+	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeBadUpstream,
+		Message: fmt.Sprintf("The answer of agent %q at %s to %s %s cannot be used: %s.", c.agent, c.host, method, route(path), complaint),
+		Err:     errBadAnswer}
+}
+
+// route is a path without its query, for messages.
+func route(path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	return path
+}
+
+// jsonComplaint says where JSON is not what it should be.
+func jsonComplaint(err error) string {
+	var typ *json.UnmarshalTypeError
+	if errors.As(err, &typ) && typ.Field != "" {
+		return fmt.Sprintf("field %s is a %s", typ.Field, typ.Value)
+	}
+	if errors.As(err, &typ) {
+		return fmt.Sprintf("it is a JSON %s of another kind than expected", typ.Value)
+	}
+	return "it is not valid JSON"
+}
+
+// excerpt is the beginning of an error body on one line; a page for browsers
+// is only named.
+func excerpt(raw []byte) string {
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(raw), "")), " ")
+	if strings.HasPrefix(text, "<") {
+		return "an HTML page, so something else than the agent may listen there."
+	}
+	const longest = 300
+	if len(text) <= longest {
+		return text
+	}
+	cut := longest
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}

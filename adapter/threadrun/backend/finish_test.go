@@ -1,0 +1,44 @@
+package backend
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// TestF2_UnknownStatus: a status that no version of the documents knows says nothing. Where the
+// state shows the end of this run, that is its end; else the outcome is unknown.
+func TestF2_UnknownStatus(t *testing.T) {
+	t.Parallel()
+	whole := adaptertest.ChatPlay()
+	ended := whole.State
+	elsewhere := strings.Replace(ended, `"run_id":"{{run}}"`, `"run_id":"0190c9a2-0000-7000-8000-00000000dead"`, 1)
+	silent := strings.Replace(ended, `"run_id":"{{run}}",`, ``, 1)
+	further := strings.Replace(ended, `"next":[]`, `"next":["more"]`, 1)
+	for name, c := range map[string]struct {
+		state, status string
+		end           mapping.RunStatus
+		code          string
+	}{
+		"the state shows the end":             {state: ended, status: "sleeping", end: mapping.RunSuccess},
+		"the state is of another run":         {state: elsewhere, status: "sleeping", code: mapping.CodeOutcomeUnknown},
+		"the state does not say of which run": {state: silent, status: "sleeping", code: mapping.CodeOutcomeUnknown},
+		"something comes next":                {state: further, status: "sleeping", code: mapping.CodeOutcomeUnknown},
+		"another run, but a known status":     {state: elsewhere, status: "success", end: mapping.RunSuccess},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play := whole
+			play.Frames, play.State, play.Status = framesBut(whole.Frames, "checkpoints"), c.state, c.status
+			tr := run(t, playing(play), adaptertest.NewTask(nil))
+			if tr.Code() != c.code || c.code == "" && (tr.End() == nil || tr.End().Status != c.end) {
+				t.Errorf("outcome %+v, error %v", tr.End(), tr.Err)
+			}
+			if c.code != "" && (tr.Err == nil || !strings.Contains(tr.Err.Error(), `"sleeping"`)) {
+				t.Errorf("the error names no status: %v", tr.Err)
+			}
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+const (
+	cancelTimeout = 5 * time.Second  // of telling an agent to stop that took too long
+	callTimeout   = 30 * time.Second // of a call that is answered at once
+	maxAnswer     = 64 << 20         // of one JSON answer: a whole state
+	jsonType      = "application/json"
+)
+
+// client is the HTTP side of the backend: it carries JSON, and words what goes wrong.
+type client struct {
+	agent string // config name, for messages
+	host  string // of the URL, for messages
+	to    *upstream.Client
+}
+
+func newClient(up adapter.Upstream) (*client, error) {
+	u, err := url.Parse(up.Config.URL)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
+			"The URL of agent %q is not an http or https URL with a host.", up.Name)
+	}
+	return &client{agent: up.Name, host: u.Host, to: upstream.New(up, upstream.Options{Root: up.Config.URL, Limit: maxAnswer, Later: true})}, nil
+}
+
+func (c *client) close() { c.to.CloseIdle() }
+
+// getJSON reads path into v. It is tried again while nobody answers or the
+// server says it is overloaded.
+func (c *client) getJSON(ctx context.Context, path string, v any) error {
+	return c.exchange(ctx, upstream.Call{Method: http.MethodGet, Path: path}, nil, v)
+}
+
+// askJSON is getJSON for questions that the API puts in a POST.
+func (c *client) askJSON(ctx context.Context, path string, body, v any) error {
+	return c.exchange(ctx, upstream.Call{Method: http.MethodPost, Path: path, Asks: true}, body, v)
+}
+
+// writeJSON sends a call that changes something, v may be nil. It is tried
+// again only where the server cannot have taken it: no connection was made,
+// or it said to come again later.
+func (c *client) writeJSON(ctx context.Context, method, path string, body, v any) error {
+	return c.exchange(ctx, upstream.Call{Method: method, Path: path}, body, v)
+}
+
+func (c *client) exchange(ctx context.Context, call upstream.Call, body, v any) error {
+	if err := put(&call, body); err != nil {
+		return err
+	}
+	call.Time = callTimeout
+	ans, err := c.to.Do(ctx, call)
+	if err != nil {
+		return c.failed(call, err)
+	}
+	if v == nil {
+		return nil
+	}
+	return c.decode(call, ans.Body, v)
+}
+
+// put gives a call its body; nil is none.
+func put(call *upstream.Call, body any) (err error) {
+	if body == nil {
+		return nil
+	}
+	call.Type = jsonType
+	if call.Body, err = piecesOf(body); err != nil {
+		return mapping.Classify(err)
+	}
+	return nil
+}
+
+func (c *client) decode(call upstream.Call, raw []byte, v any) error {
+	if err := json.Unmarshal(raw, v); err != nil {
+		return c.bad(call.Method, call.Path, jsonComplaint(err))
+	}
+	return nil
+}
+
+// openOnce makes a call once, and leaves its answer open until ctx ends. body may be nil.
+func (c *client) openOnce(ctx context.Context, call upstream.Call, body any) (*http.Response, error) {
+	if err := put(&call, body); err != nil {
+		return nil, err
+	}
+	resp, err := c.to.OpenOnce(ctx, call)
+	if err != nil {
+		return nil, c.failed(call, err)
+	}
+	return resp, nil
+}
+
+// waitJSON makes a call once whose answer takes as long as it takes, and reads it into v.
+func (c *client) waitJSON(ctx context.Context, call upstream.Call, body, v any) error {
+	resp, err := c.openOnce(ctx, call, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	raw, err := c.to.Read(ctx, resp)
+	if err != nil {
+		return c.failed(call, err)
+	}
+	return c.decode(call, raw, v)
+}

@@ -1,0 +1,129 @@
+package backend
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// idKey ends the members that name a run, thread, assistant or graph.
+var idKey = []byte(`_id"`)
+
+// own is data in which those members that name the upstream run, thread,
+// assistant and graph name the bridge's: clients hand these ids back, and the
+// bridge knows none but its own. The agent's state is not looked at, but for
+// copies of it in frames of debug and events. Data is the caller's to give
+// away: ids of equal length, as all UUIDs are, are written over.
+func (s *session) own(data json.RawMessage) json.RawMessage {
+	for at := 0; ; {
+		hit := bytes.Index(data[at:], idKey)
+		if hit < 0 {
+			return data
+		}
+		at += hit + len(idKey)
+		theirs, ours := s.names(keyBefore(data, at))
+		start := valueAfter(data, at)
+		if theirs == "" || ours == "" || start < 0 || !isText(data[start:], theirs) {
+			continue
+		}
+		if from, to := start+1, start+1+len(theirs); len(theirs) == len(ours) {
+			copy(data[from:to], ours)
+		} else {
+			data = bytes.Join([][]byte{data[:from], data[to:]}, []byte(ours))
+		}
+	}
+}
+
+// names are what the agent and the bridge call what a member is about.
+func (s *session) names(key string) (theirs, ours string) {
+	switch key {
+	case "run_id":
+		return s.link.RemoteRun, s.t.Run.ID
+	case "thread_id":
+		return s.link.Remote, s.t.Thread.ID
+	case "assistant_id":
+		return s.target.id, s.t.Run.AssistantID
+	case "graph_id":
+		return s.target.graph, s.t.Run.Agent
+	}
+	return "", ""
+}
+
+// keyBefore is the text whose closing quote lies before end.
+func keyBefore(data []byte, end int) string {
+	return string(data[bytes.LastIndexByte(data[:end-1], '"')+1 : end-1])
+}
+
+// valueAfter is where the value of a member begins whose key ends at, -1 where
+// what ends there is no key.
+func valueAfter(data []byte, at int) int {
+	colon := skipSpace(data, at)
+	if colon == len(data) || data[colon] != ':' {
+		return -1
+	}
+	return skipSpace(data, colon+1)
+}
+
+func skipSpace(data []byte, at int) int {
+	for at < len(data) && (data[at] == ' ' || data[at] == '\t' || data[at] == '\n' || data[at] == '\r') {
+		at++
+	}
+	return at
+}
+
+// isText tells whether data begins with a JSON string of just this text.
+func isText(data []byte, text string) bool {
+	n := len(text)
+	return len(data) > n+1 && data[0] == '"' && string(data[1:n+1]) == text && data[n+1] == '"'
+}
+
+// points are pairs of ids of one checkpoint, the agent's and the bridge's, the
+// newest last. Frames name none but the newest few.
+type points [][2]string
+
+const pointsKept = 4
+
+func (p *points) note(theirs, ours string) {
+	if theirs == "" || ours == "" {
+		return
+	}
+	if *p = append(*p, [2]string{theirs, ours}); len(*p) > pointsKept {
+		*p = (*p)[1:]
+	}
+}
+
+// ownPoints is a debug frame in which checkpoints of the root are called as
+// the bridge calls them. The frame of a checkpoint follows the state there, so
+// that it tells what the agent calls the newest one; no other frame does.
+func (s *session) ownPoints(root bool, data json.RawMessage) json.RawMessage {
+	var told struct {
+		Type    string `json:"type"`
+		Step    int    `json:"step"`
+		Payload struct {
+			Checkpoint struct {
+				ID string `json:"checkpoint_id"`
+			} `json:"checkpoint"`
+		} `json:"payload"`
+	}
+	if root && json.Unmarshal(data, &told) == nil && told.Type == "checkpoint" && told.Step == s.step {
+		s.points.note(told.Payload.Checkpoint.ID, s.newest)
+	}
+	for _, p := range s.points {
+		data = bytes.ReplaceAll(data, quoted(p[0]), quoted(p[1]))
+	}
+	return data
+}
+
+func quoted(id string) []byte { return []byte(`"` + id + `"`) }
+
+// pointID is the id of a checkpoint that frames of debug will name; "" leaves
+// it to the engine.
+func (s *session) pointID() string {
+	s.newest = ""
+	if slices.Contains(s.t.Run.Options.StreamModes, "debug") {
+		s.newest = mapping.NewID()
+	}
+	return s.newest
+}

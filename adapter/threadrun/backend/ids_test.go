@@ -1,0 +1,184 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	theirThread = "4990fcc3-ffa9-566d-a345-c792aebe503c"
+	theirRun    = "01a1fe78-3b74-719b-beb6-cc13337c3156"
+	theirGraph  = "0813419b-f0e6-579e-bdee-18d9fdf48632"
+	ourGraph    = "eb6db400-e3c8-5d06-a834-015cb89efe69"
+)
+
+func sessionWithIDs(t testing.TB) *session {
+	t.Helper()
+	b, err := newBackend(adaptertest.Upstream("http://127.0.0.1:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := adaptertest.NewTask(nil)
+	task.Run.Agent, task.Run.AssistantID = "ours", ourGraph
+	s := newSession(context.Background(), b, &task, nil)
+	t.Cleanup(s.close)
+	s.link = mapping.Link{Remote: theirThread, RemoteRun: theirRun}
+	s.target = target{id: theirGraph, graph: "nested"}
+	return s
+}
+
+func TestIDsAreTheBridges(t *testing.T) {
+	t.Parallel()
+	s := sessionWithIDs(t)
+	for given, want := range map[string]string{
+		`{"run_id":"` + theirRun + `","thread_id":"` + theirThread + `"}`:          `{"run_id":"` + adaptertest.RunID + `","thread_id":"` + adaptertest.ThreadID + `"}`,
+		`{"thread_id" : "` + theirThread + `"}`:                                    `{"thread_id" : "` + adaptertest.ThreadID + `"}`,
+		`{"assistant_id":"` + theirGraph + `","graph_id":"nested","a":1}`:          `{"assistant_id":"` + ourGraph + `","graph_id":"ours","a":1}`,
+		`[{"x":[{"run_id":"` + theirRun + `"}]},{"run_id":"` + theirRun + `"}]`:    `[{"x":[{"run_id":"` + adaptertest.RunID + `"}]},{"run_id":"` + adaptertest.RunID + `"}]`,
+		`{"run_id":"another","thread_id":null,"graph_id":{"nested":1},"run_id":1}`: `{"run_id":"another","thread_id":null,"graph_id":{"nested":1},"run_id":1}`,
+		`{"my_run_id":"` + theirRun + `","id":"` + theirRun + `"}`:                 `{"my_run_id":"` + theirRun + `","id":"` + theirRun + `"}`,
+		`{"text":"{\"run_id\":\"` + theirRun + `\"}","list":["run_id"],"k":"_id"}`: `{"text":"{\"run_id\":\"` + theirRun + `\"}","list":["run_id"],"k":"_id"}`,
+		`{"graph_id":"nested2","thread_id":"` + theirThread + `x"}`:                `{"graph_id":"nested2","thread_id":"` + theirThread + `x"}`,
+		`"_id"`: `"_id"`, `["_id"]`: `["_id"]`, `{}`: `{}`, `null`: `null`, ``: ``,
+	} {
+		if got := string(s.own(json.RawMessage(given))); got != want {
+			t.Errorf("%s\nis  %s\nnot %s", given, got, want)
+		}
+	}
+}
+
+// Tokens are the busiest frames: naming their run costs them no memory.
+func TestNamingTheRunOfATokenAllocatesNothing(t *testing.T) {
+	s := sessionWithIDs(t)
+	s.target.graph = "ours"
+	token := json.RawMessage(`[{"content":"t","id":"run-1","type":"ai"},{"graph_id":"ours","assistant_id":"` + theirGraph + `","thread_id":"` + theirThread + `","run_id":"` + theirRun + `","langgraph_step":12}]`)
+	if n := testing.AllocsPerRun(100, func() { s.own(token) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+const aboutRun = `{"thread_id":"{{thread}}","run_id":"{{run}}","assistant_id":"fe096781-5601-53d2-b2f6-0d3403f7e9ca","graph_id":"agent"}`
+
+// talkative is a play whose frames tell of their run beside the state.
+func talkative() adaptertest.ThreadPlay {
+	play := adaptertest.ChatPlay()
+	play.Frames = append(play.Frames,
+		`messages [{"content":"!","id":"run-3","type":"ai"},`+aboutRun+`]`,
+		`messages|inner:1 [{"content":"?","id":"run-4","type":"ai"},`+aboutRun+`]`,
+		`tasks {"id":"d996b326-7448-56e6-8ebe-f8899f1ede65","name":"plan","metadata":`+aboutRun+`}`,
+		`events {"event":"on_chain_start","name":"LangGraph","run_id":"{{run}}","metadata":`+aboutRun+`}`,
+		`debug {"type":"checkpoint","payload":{"config":{"configurable":`+aboutRun+`},"checkpoint":{"thread_id":"{{thread}}"}}}`,
+		`checkpoints {"values":{},"metadata":{"source":"loop","step":4,"run_id":"{{run}}","thread_id":"{{thread}}"},"next":[]}`)
+	return play
+}
+
+// silent is a play without checkpoints: the state is read at its end.
+func silent() adaptertest.ThreadPlay {
+	play := adaptertest.ChatPlay()
+	play.Frames = slices.DeleteFunc(play.Frames, func(f string) bool { return strings.HasPrefix(f, "checkpoints") })
+	play.State = strings.Replace(play.State, `"tasks":[]`, `"tasks":[{"id":"t1","name":"plan","checkpoint":`+aboutRun+`}]`, 1)
+	return play
+}
+
+// Whatever tells of the run beside its state names the bridge's run and thread.
+func TestNoEventNamesTheUpstreamRun(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		play adaptertest.ThreadPlay
+		told int
+	}{{talkative(), 7}, {silent(), 2}} {
+		task := adaptertest.NewTask(nil)
+		task.Run.Options.StreamModes, task.Run.AssistantID = []string{"events", "debug"}, ourGraph
+		tr := run(t, playing(c.play), task)
+		if tr.Err != nil {
+			t.Fatal(tr.Err)
+		}
+		all := wordsOf(tr)
+		for _, id := range namesOf(tr) {
+			if strings.Contains(all, id) {
+				t.Errorf("%s is named in %s", id, all)
+			}
+		}
+		if n := strings.Count(all, adaptertest.RunID); n < c.told {
+			t.Errorf("the bridge's run is named %d times in %s", n, all)
+		}
+	}
+}
+
+// wordsOf is what clients may see of a run's events.
+func wordsOf(tr adaptertest.Trace) string {
+	var all strings.Builder
+	for _, ev := range tr.Events {
+		all.Write(ev.Data)
+		if cp := ev.Head.Checkpoint; cp != nil {
+			all.Write(cp.Metadata)
+			all.Write(cp.Tasks)
+		}
+	}
+	return all.String()
+}
+
+// namesOf are the ids by which the agent knows the run's thread, run and graph.
+func namesOf(tr adaptertest.Trace) []string {
+	var link mapping.Link
+	for _, ev := range tr.Events {
+		if ev.Head.Link != nil {
+			link = *ev.Head.Link
+		}
+	}
+	return []string{link.Remote, link.RemoteRun, "fe096781-5601-53d2-b2f6-0d3403f7e9ca"}
+}
+
+// A checkpoint in a debug frame is the one that the state before it made.
+func TestDebugFramesNameTheBridgesCheckpoints(t *testing.T) {
+	t.Parallel()
+	const debug = `debug {"type":"checkpoint","step":-1,"payload":{"checkpoint":{"checkpoint_id":"1f1e5b64-c196"},"parent_checkpoint":null}}`
+	const later = `debug {"type":"checkpoint","step":0,"payload":{"checkpoint":{"checkpoint_id":"1f1e5b64-c1a5"},"parent_checkpoint":{"checkpoint_id":"1f1e5b64-c196"}}}`
+	const inner = `debug|inner:1 {"type":"checkpoint","step":0,"payload":{"checkpoint":{"checkpoint_id":"deep","checkpoint_map":{"":"1f1e5b64-c1a5"}}}}`
+	play := adaptertest.ChatPlay()
+	play.Frames = slices.Insert(play.Frames, 4, later, inner)
+	play.Frames = slices.Insert(play.Frames, 2, debug)
+	task := adaptertest.NewTask(nil)
+	task.Run.Options.StreamModes = []string{"debug"}
+	tr := run(t, playing(play), task)
+	if tr.Err != nil {
+		t.Fatal(tr.Err)
+	}
+	var made, told []string
+	for _, ev := range tr.Events {
+		if ev.Head.Checkpoint != nil && len(made) < 2 {
+			made = append(made, ev.Head.Checkpoint.ID)
+		}
+		if ev.Head.Name == "debug" {
+			told = append(told, string(ev.Data))
+		}
+	}
+	want := []string{
+		`{"type":"checkpoint","step":-1,"payload":{"checkpoint":{"checkpoint_id":"` + made[0] + `"},"parent_checkpoint":null}}`,
+		`{"type":"checkpoint","step":0,"payload":{"checkpoint":{"checkpoint_id":"` + made[1] + `"},"parent_checkpoint":{"checkpoint_id":"` + made[0] + `"}}}`,
+		`{"type":"checkpoint","step":0,"payload":{"checkpoint":{"checkpoint_id":"deep","checkpoint_map":{"":"` + made[1] + `"}}}}`,
+	}
+	if diff := cmp.Diff(want, told); diff != "" || made[0] == "" || made[0] == made[1] {
+		t.Errorf("of %q (-want +got):\n%s", made, diff)
+	}
+}
+
+func FuzzOwn(f *testing.F) {
+	for _, seed := range []string{`_id"`, `"run_id":`, `{"run_id":"` + theirRun + `"}`, `{"graph_id" :` + "\n" + `"nested"}`, `[{"thread_id":"` + theirThread + `","_id":{}}]`} {
+		f.Add([]byte(seed))
+	}
+	s := sessionWithIDs(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		valid := json.Valid(data)
+		if got := s.own(slices.Clone(data)); valid != json.Valid(got) {
+			t.Errorf("%q became %q", data, got)
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package backend
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// supersteps counts those of a run whose root put something out. As many updates are one
+// superstep as there were tasks announced for it before the first of them, by the checkpoint that
+// began it or by their own frames. Any further update counts as a superstep of its own: so a
+// graph has a bound that announces nothing, and so do the tasks that a function of LangGraph's
+// functional API calls one after the other.
+type supersteps struct {
+	n     int
+	room  int // updates that still belong to the newest superstep
+	next  int // tasks that the checkpoint announced for the next one
+	tasks int // tasks that began since
+}
+
+func (c *supersteps) update() {
+	if c.room == 0 {
+		c.n++
+		c.room = max(c.next, c.tasks, 1)
+		c.next, c.tasks = 0, 0
+	}
+	c.room--
+}
+
+// checkpoint ends a superstep; next is how many tasks the following one has.
+func (c *supersteps) checkpoint(next int) { c.room, c.next, c.tasks = 0, next, 0 }
+
+// task is one that begins. Those that begin within a superstep were not part of it.
+func (c *supersteps) task() {
+	if c.room == 0 {
+		c.tasks++
+	}
+}
+
+// note counts what is logged.
+func (c *supersteps) note(ev mapping.Event) {
+	switch {
+	case len(ev.Head.NS) > 0:
+	case ev.Kind == mapping.KindUpdate:
+		c.update()
+	case ev.Kind == mapping.KindState && ev.Head.Checkpoint != nil:
+		c.checkpoint(len(ev.Head.Checkpoint.Next))
+	case ev.Kind == mapping.KindChunk && ev.Head.Name == "tasks" && begins(ev.Data):
+		c.task()
+	}
+}
+
+// begins reports whether the data of a tasks frame is that of a task that begins, rather than
+// of its result.
+func begins(data json.RawMessage) bool {
+	if !bytes.Contains(data, []byte(`"triggers"`)) {
+		return false
+	}
+	found := false
+	_ = mapping.EachMember(data, func(name string, _ json.RawMessage) { found = found || name == "triggers" })
+	return found
+}
+
+// mayMake is the guard against agents that never end: servers need not know a
+// recursion_limit, and in lockstep it counts anew with each step. What is above
+// the limit is not taken, and the agent is told to stop.
+func (s *session) mayMake() error {
+	s.made.update()
+	limit := s.maxSteps()
+	if s.made.n <= limit {
+		return nil
+	}
+	s.cancelThere()
+	return mapping.Errorf(mapping.Upstream, mapping.CodeStepLimit,
+		"Agent %q was stopped after %d steps (max_steps, or the request's recursion_limit).", s.b.up.Name, limit)
+}
+
+// maxSteps is how many supersteps the run may have.
+func (s *session) maxSteps() int {
+	for _, n := range []int{s.t.Run.Options.MaxSteps, s.b.up.Config.MaxSteps} {
+		if n > 0 {
+			return n
+		}
+	}
+	return 100
+}

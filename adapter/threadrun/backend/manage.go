@@ -1,0 +1,112 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// Cancel stops what was begun on the link's upstream thread for a run of ours,
+// also where its id was never heard. Nothing to stop is no error.
+func (b *backend) Cancel(ctx context.Context, link mapping.Link, runID string) error {
+	if link.Remote == "" {
+		return nil
+	}
+	if link.Profile == profilePlain {
+		return b.cancelPlain(ctx, link)
+	}
+	list, err := b.runs(ctx, link.Remote)
+	switch {
+	case err != nil && link.RemoteRun != "": // it keeps no list: the link is all there is
+		return b.cancelRun(ctx, link.Remote, link.RemoteRun)
+	case upstream.Status(err) == http.StatusNotFound:
+		return nil
+	}
+	for _, r := range list {
+		mine := r.ours() == runID || r.Metadata == nil && r.ID == link.RemoteRun
+		if r.active() && mine {
+			err = errors.Join(err, b.cancelRun(ctx, link.Remote, r.ID))
+		}
+	}
+	return err
+}
+
+// Forget deletes the upstream thread. One that is gone is no error.
+func (b *backend) Forget(ctx context.Context, link mapping.Link) error {
+	if link.Remote == "" {
+		return nil
+	}
+	err := b.http.writeJSON(ctx, http.MethodDelete, threadPath(link.Remote), nil, nil)
+	if upstream.Status(err) == http.StatusNotFound {
+		return nil
+	}
+	return err
+}
+
+// UpdateState sends values through the agent's own reducers, as an update of
+// the node asNode ("": the server finds one), and reads the state back. A
+// server that cannot tell as which node asks for a name: then it is done as
+// the one that leads to the end.
+func (b *backend) UpdateState(ctx context.Context, link mapping.Link, values json.RawMessage, asNode string) (adapter.State, error) {
+	if link.Remote == "" {
+		return adapter.State{}, mapping.Errorf(mapping.Upstream, mapping.CodeNotPortable, "Agent %q has no copy of this thread yet.", b.up.Name)
+	}
+	if link.Profile == profilePlain {
+		return b.patchPlain(ctx, link, values)
+	}
+	path := threadPath(link.Remote) + "/state"
+	err := b.http.writeJSON(ctx, http.MethodPost, path, stateUpdate{Values: values, AsNode: asNode}, nil)
+	if asNode == "" && wantsNode(err) {
+		err = b.updateAsEntry(ctx, path, values)
+	}
+	if err != nil {
+		return adapter.State{}, b.updateError(err)
+	}
+	st, err := b.head(ctx, link.Remote)
+	if err != nil { // it has taken the update all the same: see adapter.StateWriter
+		return adapter.State{}, &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamLost, Err: err,
+			Message: "Agent \"" + b.up.Name + "\" took the state update, but its state could not be read."}
+	}
+	return adapter.State{Values: st.Values, Checkpoint: st.head(), Next: nonNil(st.Next), Tasks: st.Tasks}, nil
+}
+
+// wantsNode reports whether the server may have refused an update because it names no
+// node: servers say so with 400, 422 or 500. What a proxy answers for its server, 502 or
+// 504, says nothing of the update, which may have taken place.
+func wantsNode(err error) bool {
+	switch upstream.Status(err) {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+		return true
+	}
+	return false
+}
+
+func (b *backend) updateAsEntry(ctx context.Context, path string, values json.RawMessage) error {
+	t, err := b.target(ctx)
+	if err != nil {
+		return err
+	}
+	return b.http.writeJSON(ctx, http.MethodPost, path, stateUpdate{Values: values, AsNode: b.entry(ctx, t)}, nil)
+}
+
+// updateError gives the refusals that a caller can act on a class of their own.
+func (b *backend) updateError(err error) error {
+	var e *mapping.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch upstream.Status(err) {
+	case http.StatusNotFound:
+		return &mapping.Error{Class: e.Class, Code: mapping.CodeUpstreamLost, Message: e.Message, Err: err}
+	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return &mapping.Error{Class: e.Class, Code: mapping.CodeNotSupported, Message: e.Message, Err: err}
+	case http.StatusConflict:
+		return &mapping.Error{Class: mapping.Conflict, Code: mapping.CodeThreadBusy, Message: e.Message, Err: err}
+	}
+	return err
+}

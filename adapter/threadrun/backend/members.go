@@ -1,0 +1,74 @@
+package backend
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// membersOf reads an object without losing the order of its members.
+func membersOf(data json.RawMessage) ([]rawjson.Member, bool) {
+	var list []rawjson.Member
+	err := mapping.EachMember(data, func(name string, value json.RawMessage) {
+		list = append(list, rawjson.Member{Name: name, Value: value})
+	})
+	return list, err == nil
+}
+
+// objectOf writes members as an object.
+func objectOf(list []rawjson.Member) json.RawMessage {
+	var w rawjson.Writer
+	w.Open('{')
+	for _, m := range list {
+		w.Name(m.Name).Raw(m.Value, "null")
+	}
+	return w.Close('}').Bytes
+}
+
+func without(list []rawjson.Member, names ...string) []rawjson.Member {
+	var rest []rawjson.Member
+	for _, m := range list {
+		if !slices.Contains(names, m.Name) {
+			rest = append(rest, m)
+		}
+	}
+	return rest
+}
+
+func find(list []rawjson.Member, name string) (json.RawMessage, bool) {
+	for _, m := range list {
+		if m.Name == name {
+			return m.Value, true
+		}
+	}
+	return nil, false
+}
+
+func isObject(data json.RawMessage) bool {
+	return bytes.HasPrefix(bytes.TrimSpace(data), []byte("{"))
+}
+
+// object is raw as the members of a JSON object, nil when it is none. The values are
+// parts of raw.
+func object(raw json.RawMessage) map[string]json.RawMessage {
+	m := map[string]json.RawMessage{}
+	if mapping.EachMember(raw, func(name string, value json.RawMessage) { m[name] = slices.Clip(value) }) != nil {
+		return nil
+	}
+	return m
+}
+
+// textOf writes an object, its names in order. Its values were checked when they came
+// in: encoding/json would check them once more.
+func textOf(m map[string]json.RawMessage) json.RawMessage {
+	var w rawjson.Writer
+	w.Open('{')
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		w.Name(name).Raw(m[name], "null")
+	}
+	return w.Close('}').Bytes
+}

@@ -1,0 +1,235 @@
+package backend
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// tardy stands before an agent. A request for a run is answered before the agent has it, as
+// by a gateway whose connection breaks; the agent gets it later.
+type tardy struct {
+	agent  http.Handler
+	starts string // end of the path of a request for a run
+	answer int    // status; 0: the connection breaks
+	after  int    // requests for runs that pass before
+
+	mu    sync.Mutex
+	posts int
+	late  []*http.Request
+}
+
+func (p *tardy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, p.starts) || p.passes() {
+		p.agent.ServeHTTP(w, r)
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	late := httptest.NewRequest(r.Method, r.URL.Path, bytes.NewReader(body))
+	p.mu.Lock()
+	p.late = append(p.late, late)
+	p.mu.Unlock()
+	if p.answer == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	w.WriteHeader(p.answer)
+}
+
+// passes counts a request for a run. Behind the late one they arrive at once.
+func (p *tardy) passes() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.posts++
+	return p.posts != p.after+1
+}
+
+// arrive hands over what is late.
+func (p *tardy) arrive() {
+	for _, r := range p.late {
+		p.agent.ServeHTTP(httptest.NewRecorder(), r)
+	}
+}
+
+func before(t *testing.T, h http.Handler) *backend {
+	t.Helper()
+	b, err := quick(adaptertest.Upstream(adaptertest.Serve(t, h).URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.(*backend)
+}
+
+// wantOnce: the outcome is unknown, and what arrives late is carried out once.
+func wantOnce(t *testing.T, tr adaptertest.Trace, p *tardy, work func() int, want int) {
+	t.Helper()
+	p.arrive()
+	if tr.Code() != mapping.CodeOutcomeUnknown || work() != want || p.posts != want {
+		t.Errorf("error %v, %d requests, %d runs; want %d of each", tr.Err, p.posts, work(), want)
+	}
+	if text := mapping.Classify(tr.Err).Message; !strings.Contains(text, "It was not told again") || !strings.Contains(text, "then start a new run") {
+		t.Errorf("the text does not say what to do: %s", text)
+	}
+}
+
+// TestA10RunIsNotSentAgainWhileItsRequestMayBeOnItsWay: INV4. The agent does not list the run
+// of a request whose answer was lost, and carries it out later.
+func TestA10RunIsNotSentAgainWhileItsRequestMayBeOnItsWay(t *testing.T) {
+	t.Parallel()
+	seeded := adaptertest.NewTask(nil)
+	seeded.Values = json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"one"}]}`)
+	for name, c := range map[string]struct {
+		answer int
+		task   adapter.Task
+	}{
+		"the connection breaks":               {0, adaptertest.NewTask(nil)},
+		"a gateway says 502":                  {502, adaptertest.NewTask(nil)},
+		"a gateway says 504":                  {504, adaptertest.NewTask(nil)},
+		"on a thread that was made before it": {0, seeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := playing(adaptertest.ChatPlay())
+			p := &tardy{agent: a, starts: "/runs/stream", answer: c.answer}
+			wantOnce(t, adaptertest.Collect(within(t), before(t, p), c.task, 0), p, a.Work, 1)
+		})
+	}
+}
+
+// TestA10RunOfADeadProcessIsNotSentAgain: a process may have died behind its request, of which
+// the log says nothing, or that there is a thread for it.
+func TestA10RunOfADeadProcessIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	for name, linked := range map[string]bool{"nothing is logged": false, "the link is logged": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := playing(adaptertest.ChatPlay())
+			p := &tardy{agent: a, starts: "/runs/stream"}
+			died := adaptertest.Collect(within(t), before(t, p), adaptertest.NewTask(nil), 0)
+			task := adaptertest.NewTask(nil)
+			task.Open = true
+			if linked {
+				task.After, task.Link = died.Events, linkOf(died)
+			}
+			wantOnce(t, adaptertest.Collect(within(t), before(t, p), task, 0), p, a.Work, 1)
+		})
+	}
+}
+
+// TestA10NextStepIsNotSentAgain: the second step of a lockstep run, by this process and by one
+// that died.
+func TestA10NextStepIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]bool{"the connection breaks": false, "the process dies": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := playing(adaptertest.StepPlays()...)
+			p := &tardy{agent: a, starts: "/runs/stream", after: 1}
+			b := before(t, p)
+			task := adaptertest.NewTask(nil)
+			task.OneStep = true
+			first := adaptertest.Collect(within(t), b, task, 0)
+			task.After, task.Link = first.Events[:len(first.Events)-1], linkOf(first)
+			second := adaptertest.Collect(within(t), b, task, 0)
+			if open {
+				task.Open = true
+				second = adaptertest.Collect(within(t), b, task, 0)
+			}
+			wantOnce(t, second, p, a.Work, 2)
+		})
+	}
+}
+
+// TestA10EmptyStepOfADeadProcess: a step without output is followed by a request for the next
+// one. A process that died may have sent it.
+func TestA10EmptyStepOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	empty := adaptertest.StepPlays()[0]
+	empty.Frames = empty.Frames[:1]
+	a := playing(empty, adaptertest.StepPlays()[1])
+	p := &tardy{agent: a, starts: "/runs/stream", after: 1}
+	b := before(t, p)
+	task := adaptertest.NewTask(nil)
+	task.OneStep = true
+	died := adaptertest.Collect(within(t), b, task, 0)
+	task.Open, task.After, task.Link = true, died.Events, linkOf(died)
+	wantOnce(t, adaptertest.Collect(within(t), b, task, 0), p, a.Work, 2)
+}
+
+// TestA10RunThatIsListedLate: a run is taken as soon as the agent lists it.
+func TestA10RunThatIsListedLate(t *testing.T) {
+	t.Parallel()
+	lost := adaptertest.ChatPlay()
+	lost.LoseAnswer = true
+	a := playing(lost)
+	var looks int
+	b := before(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if route, _, _ := strings.Cut(r.URL.Path, "?"); r.Method == http.MethodGet && strings.HasSuffix(route, "/runs") {
+			if looks++; looks < 3 {
+				io.WriteString(w, "[]")
+				return
+			}
+		}
+		a.ServeHTTP(w, r)
+	}))
+	b.pause.settle = adaptertest.Patience
+	tr := adaptertest.Collect(within(t), b, adaptertest.NewTask(nil), 0)
+	if tr.Err != nil || a.Work() != 1 || a.Calls(routeStart) != 1 {
+		t.Errorf("error %v, %d runs, %d requests", tr.Err, a.Work(), a.Calls(routeStart))
+	}
+}
+
+// TestA10PlainRunIsNotSentAgain: a server of the Agent Protocol alone, whose search does not
+// find the run.
+func TestA10PlainRunIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer int
+		open   bool
+	}{"the connection breaks": {0, false}, "a gateway says 502": {502, false}, "the process dies": {0, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := &plainAgent{stream: plainStream, status: "success"}
+			p := &tardy{agent: a, starts: "/runs/stream", answer: c.answer}
+			b := before(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/runs/search" {
+					io.WriteString(w, "[]")
+					return
+				}
+				p.ServeHTTP(w, r)
+			}))
+			task := adaptertest.NewTask(nil)
+			tr := adaptertest.Collect(within(t), b, task, 0)
+			if task.Open = c.open; c.open {
+				tr = adaptertest.Collect(within(t), b, task, 0)
+			}
+			wantOnce(t, tr, p, func() int { return a.runs }, 1)
+		})
+	}
+}
+
+// TestA10StateIsNotGivenTwice: a gateway's answer to a state update leaves open whether the
+// agent has taken it.
+func TestA10StateIsNotGivenTwice(t *testing.T) {
+	t.Parallel()
+	a := playing(adaptertest.ChatPlay())
+	b := before(t, a)
+	tr := adaptertest.Collect(within(t), b, adaptertest.NewTask(nil), 0)
+	a.Canned = map[string]*adaptertest.Canned{routeUpdate: {Status: 504, Type: "text/plain", Body: "late"}}
+	if _, err := b.UpdateState(within(t), linkOf(tr), json.RawMessage(`{"n":1}`), ""); err == nil || a.Calls(routeUpdate) != 1 {
+		t.Errorf("update: error %v, sent %d times", err, a.Calls(routeUpdate))
+	}
+	task := adaptertest.NewTask(nil)
+	task.Values = json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"one"}]}`)
+	if tr := adaptertest.Collect(within(t), b, task, 0); tr.Code() != mapping.CodeUpstreamError || a.Work() != 1 {
+		t.Errorf("seed: error %v, %d runs", tr.Err, a.Work())
+	}
+}

@@ -1,0 +1,48 @@
+package backend
+
+import "github.com/apbridge/apbridge/adapter/upstream"
+
+const (
+	// pageLimit is the longest page the backend asks for: Aegra refuses more than 100.
+	pageLimit = 100
+	// maxPages bounds a list that never ends.
+	maxPages = 100
+)
+
+// pages reads a list page by page, to its end. Some servers ignore the offset: a page that
+// begins with an entry that is known already ends the list.
+func pages[T any](page func(offset, limit int) ([]T, error), id func(T) string) ([]T, error) {
+	var list []T
+	known := map[string]bool{}
+	for range maxPages {
+		next, err := nextPage(len(list), page)
+		if err != nil {
+			return nil, err
+		}
+		if len(next) == 0 || known[id(next[0])] {
+			return list, nil
+		}
+		for _, entry := range next {
+			known[id(entry)] = true
+		}
+		if list = append(list, next...); len(next) < pageLimit {
+			return list, nil
+		}
+	}
+	return list, nil
+}
+
+// nextPage reads one page. Version 1.4.6 of the JavaScript server takes a limit for the
+// end of the page in its list of runs, and so has nothing behind the first 100: an
+// empty page is asked for once more in its way. A server that refuses the larger limit
+// has ended its list.
+func nextPage[T any](offset int, page func(offset, limit int) ([]T, error)) ([]T, error) {
+	next, err := page(offset, pageLimit)
+	if err != nil || len(next) > 0 || offset == 0 {
+		return next, err
+	}
+	if next, err = page(offset, offset+pageLimit); upstream.Status(err) != 0 {
+		return nil, nil
+	}
+	return next, err
+}

@@ -1,0 +1,276 @@
+package backend
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// streamModes are asked for in every run: values and checkpoints are the
+// state, updates the steps, messages-tuple the tokens, and tasks proves early
+// that more work comes.
+var streamModes = []string{"values", "updates", "messages-tuple", "custom", "tasks", "checkpoints"}
+
+// furtherModes are passed on when the client asked for them. The mode messages
+// is not: the face makes it from the tokens.
+var furtherModes = []string{"events", "debug", "tools"}
+
+// ownKeys are entries of config.configurable that name things of the bridge;
+// the agent's server has its own values for them.
+var ownKeys = []string{"thread_id", "run_id", "graph_id", "assistant_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "thread_ts"}
+
+// request is the body that starts the run, or its next step, upstream. It is
+// the server's default to go on when the connection breaks and to keep the
+// frames only if asked; both are said, since getting back to a broken stream
+// rests on them.
+func (s *session) request(next bool) runCreate {
+	o := s.t.Run.Options
+	durability, _ := mapping.Member(s.t.Run.Kwargs, "durability")
+	body := runCreate{
+		Assistant: s.target.id, Config: s.config(next), Metadata: s.metadata(),
+		Context: set(o.Context), StreamMode: modes(o.StreamModes), Subgraphs: o.Subgraphs,
+		Resumable: true, OnDisconnect: "continue", Multitask: "reject",
+		InterruptBefore: nodes(o.InterruptBefore), InterruptAfter: nodes(o.InterruptAfter),
+		Durability: durability,
+	}
+	if s.t.OneStep || (o.Approval == mapping.ApprovalStep && len(o.InterruptAfter) == 0) {
+		body.InterruptAfter = nodes([]string{"*"})
+	}
+	if next {
+		s.goOn(&body)
+		return body
+	}
+	if s.creates {
+		body.IfNotExists = "create"
+	}
+	body.at(s.t.Fork)
+	s.tell(&body)
+	return body
+}
+
+// tell puts what the client said into the first request of a run: an answer,
+// an update, a node to go on with, or an input.
+func (s *session) tell(body *runCreate) {
+	o := s.t.Run.Options
+	switch {
+	case s.t.Resume && (set(o.Resume) != nil || s.questionOpen()):
+		body.Command = &commandWire{Resume: s.answer(), Update: set(o.Update), Goto: set(o.Goto)}
+	case set(o.Update) != nil || set(o.Goto) != nil:
+		body.Command = &commandWire{Update: set(o.Update), Goto: set(o.Goto)}
+	default:
+		body.Input = orNull(s.t.Input.Raw)
+	}
+}
+
+// answer is the client's answer. One that JavaScript takes for nothing is put
+// under the questions' ids: by itself the server refuses it as an empty
+// command.
+func (s *session) answer() json.RawMessage {
+	value := orNull(s.t.Run.Options.Resume)
+	open := s.t.Run.Options.Asked
+	switch string(bytes.TrimSpace(value)) {
+	case "null", "false", "0", `""`:
+	default:
+		return value
+	}
+	byID := make([]rawjson.Member, 0, len(open))
+	for _, q := range open {
+		byID = append(byID, rawjson.Member{Name: q.ID, Value: value})
+	}
+	if len(byID) == 0 {
+		return value
+	}
+	return objectOf(byID)
+}
+
+// goOn asks for the next step of a run that was stopped after one. What is to be
+// in the state before it is put there on the way: an input would start the graph
+// from its beginning.
+func (s *session) goOn(body *runCreate) {
+	update := object(s.t.Update)
+	if words := s.words(); words != nil {
+		if update == nil {
+			update = map[string]json.RawMessage{}
+		}
+		update["messages"] = words
+	}
+	body.Input = orNull(nil)
+	if raw, err := json.Marshal(update); err == nil && len(update) > 0 {
+		body.Input, body.Command = nil, &commandWire{Update: raw}
+	}
+}
+
+// words are what the client said with the step, as messages; nil when it only
+// said to go on.
+func (s *session) words() json.RawMessage {
+	if s.t.Say == nil {
+		return nil
+	}
+	say := strings.TrimSpace(*s.t.Say)
+	if say == "" || strings.EqualFold(say, "y") || say == strings.TrimSpace(s.t.Input.Text) {
+		return nil
+	}
+	raw, err := json.Marshal([]any{map[string]string{"type": "human", "content": *s.t.Say}})
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// questionOpen tells whether the thread waited for an answer, not just for
+// leave to go on after a stop before or after a node.
+func (s *session) questionOpen() bool {
+	return len(s.t.Run.Options.Asked) > 0 || s.t.State != nil && len(s.t.State.Interrupts()) > 0
+}
+
+// config is the client's config without names of ours, and always with a
+// recursion_limit: the server's own default of 25 is no limit of ours. It lies
+// one above max_steps, so that the bridge's own limit is met first (see mayMake).
+func (s *session) config(next bool) json.RawMessage {
+	given := s.t.Run.Options.Config
+	if !isObject(given) {
+		given = nil
+	}
+	limit := s.maxSteps() + 1
+	var asked int
+	if json.Unmarshal(mapping.Sent(given, "recursion_limit"), &asked) == nil && asked > 0 {
+		limit = min(limit, asked)
+	}
+	set := []mapping.NewMember{{Name: "recursion_limit", Value: json.RawMessage(strconv.Itoa(limit))}}
+	if configurable := s.configurable(mapping.Sent(given, "configurable"), next); configurable != nil {
+		set = append(set, mapping.NewMember{Name: "configurable", Value: configurable})
+	}
+	config, _ := mapping.WithMembers(given, set...) // it was checked when it came in
+	return config
+}
+
+// configurable is that of the client without names of ours; nil for none.
+func (s *session) configurable(given json.RawMessage, next bool) json.RawMessage {
+	var set []mapping.NewMember
+	for _, key := range ownKeys {
+		set = append(set, mapping.NewMember{Name: key})
+	}
+	if s.link.Profile == profileForked && (next || s.t.Fork == "") {
+		i := slices.Index(ownKeys, "checkpoint_id")
+		set[i].Value = orNull(nil)
+	} else if !isObject(given) {
+		return nil
+	}
+	if !isObject(given) {
+		given = nil
+	}
+	made, _ := mapping.WithMembers(given, set...) // it was checked when it came in
+	return made
+}
+
+// originKey is the member of metadata in which the bridge, and earlier versions of this
+// backend, say where a thread comes from.
+const originKey = "apbridge"
+
+// Keys of the bridge's own in the metadata of upstream threads and runs.
+const (
+	runKey    = "apbridge_run_id"       // of a run: the bridge's run
+	threadKey = "apbridge_thread_id"    // the bridge's thread
+	firstKey  = "apbridge_first_run_id" // of a thread that was made by a run's request: that run
+)
+
+// bridgeKeys are what the bridge says in a run's metadata about its own agent.
+var bridgeKeys = []string{"graph_id", "assistant_id", "created_by"}
+
+// metadata is the run's, without what the bridge says there about its own
+// agent, and by what a lost request is found again.
+func (s *session) metadata() json.RawMessage {
+	given := s.t.Run.Metadata
+	if !isObject(given) {
+		given = nil
+	}
+	var set []mapping.NewMember
+	for _, key := range bridgeKeys {
+		set = append(set, mapping.NewMember{Name: key})
+	}
+	set = append(set, flat(mapping.Sent(given, originKey))...)
+	run := quoted(s.t.Run.ID)
+	set = append(set, mapping.NewMember{Name: runKey, Value: run})
+	if s.creates {
+		set = append(set, mapping.NewMember{Name: threadKey, Value: quoted(s.t.Thread.ID)}, mapping.NewMember{Name: firstKey, Value: run})
+	}
+	meta, _ := mapping.WithMembers(given, set...) // it was checked when it came in
+	return meta
+}
+
+// originMost is how many members the nested object of the bridge has at the most; one
+// with more is a client's own.
+const originMost = 16
+
+// flat replaces the nested object of the bridge by flat members: servers may refuse
+// a nested value in the metadata of a run (Aegra does).
+func flat(origin json.RawMessage) []mapping.NewMember {
+	if !isObject(origin) || mapping.Members(origin) > originMost {
+		return nil
+	}
+	set := []mapping.NewMember{{Name: originKey}}
+	_ = mapping.EachMember(origin, func(name string, value json.RawMessage) {
+		if name = originKey + "_" + name; name != runKey && name != threadKey && name != firstKey {
+			set = append(set, mapping.NewMember{Name: name, Value: slices.Clip(value)})
+		}
+	})
+	return set
+}
+
+// threadMetadata is what a thread that is made for this one is marked with.
+func (s *session) threadMetadata() json.RawMessage {
+	meta := map[string]json.RawMessage{threadKey: quoted(s.t.Thread.ID)}
+	if s.target.graph != "" {
+		meta["graph_id"], _ = json.Marshal(s.target.graph)
+	}
+	return textOf(meta)
+}
+
+func modes(asked []string) []string {
+	list := slices.Clone(streamModes)
+	for _, mode := range furtherModes {
+		if slices.Contains(asked, mode) {
+			list = append(list, mode)
+		}
+	}
+	return list
+}
+
+// nodes is a list of node names; all of them is the string "*", since servers
+// take a list ["*"] for a node of that name.
+func nodes(names []string) json.RawMessage {
+	if len(names) == 0 {
+		return nil
+	}
+	if slices.Contains(names, "*") {
+		return json.RawMessage(`"*"`)
+	}
+	raw, _ := json.Marshal(names)
+	return raw
+}
+
+func isNull(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) == 0 || string(raw) == "null"
+}
+
+// set is raw, or nil for an absent value.
+func set(raw json.RawMessage) json.RawMessage {
+	if isNull(raw) {
+		return nil
+	}
+	return raw
+}
+
+// orNull is raw, or null for an absent value.
+func orNull(raw json.RawMessage) json.RawMessage {
+	if isNull(raw) {
+		return json.RawMessage("null")
+	}
+	return raw
+}

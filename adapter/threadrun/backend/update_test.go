@@ -1,0 +1,47 @@
+package backend
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// TestStateUpdateIsSentTwiceOnlyForWantOfANode: a server that refuses an update as it
+// cannot tell the node is told once more, with a name. After an answer that may be a
+// proxy's, the update may have taken place: it is not sent again.
+func TestStateUpdateIsSentTwiceOnlyForWantOfANode(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]int64{400: 2, 422: 2, 500: 2, 408: 1, 502: 1, 503: 1, 504: 1, 404: 1, 409: 1} {
+		t.Run(strconv.Itoa(code), func(t *testing.T) {
+			t.Parallel()
+			var told atomic.Int64
+			agent := &adaptertest.ThreadAgent{}
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/state") {
+					told.Add(1)
+					w.WriteHeader(code)
+					return
+				}
+				agent.ServeHTTP(w, r)
+			}))
+			t.Cleanup(srv.Close)
+			b, err := newBackend(adaptertest.Upstream(srv.URL))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.UpdateState(within(t), mapping.Link{Remote: "t"}, json.RawMessage(`{"n":1}`), ""); err == nil {
+				t.Error("the update is said to have been taken")
+			}
+			if n := told.Load(); n != want {
+				t.Errorf("told %d times, want %d", n, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter/upstream"
+)
+
+// stream opens an event stream. lastID, where not empty, is sent as
+// Last-Event-ID.
+func (c *client) stream(ctx context.Context, method, path string, body any, lastID string) (*http.Response, error) {
+	call := upstream.Call{Method: method, Path: path, Operation: upstream.OpRun, Accept: "text/event-stream"}
+	if lastID != "" {
+		call.Header = map[string]string{"Last-Event-ID": lastID}
+	}
+	if method == http.MethodGet {
+		call.Operation, body = upstream.OpFollow, nil
+	}
+	resp, err := c.openOnce(ctx, call, body)
+	if err != nil {
+		return nil, err
+	}
+	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
+		resp.Body.Close()
+		return nil, c.bad(method, path, fmt.Sprintf("it is %q, not an event stream", kind))
+	}
+	return resp, nil
+}
+
+// runs lists the runs of an upstream thread. Those of others have no mark of ours.
+func (b *backend) runs(ctx context.Context, thread string) ([]runWire, error) {
+	list, err := pages(func(offset, limit int) (page []runWire, err error) {
+		q := url.Values{"limit": {strconv.Itoa(limit)}}
+		if offset > 0 {
+			q.Set("offset", strconv.Itoa(offset))
+		}
+		return page, b.http.getJSON(ctx, threadPath(thread)+"/runs?"+q.Encode(), &page)
+	}, func(r runWire) string { return r.ID })
+	unmark(list)
+	return list, err
+}
+
+// unmark takes our mark off runs of others that inherited it from the run that made the
+// thread. The oldest run with that mark is the one that made it.
+func unmark(list []runWire) {
+	var maker *runWire
+	for i, r := range list {
+		if r.inherited() && (maker == nil || r.Created < maker.Created || r.Created == maker.Created && r.ID < maker.ID) {
+			maker = &list[i]
+		}
+	}
+	for i, r := range list {
+		if r.inherited() && r.ID != maker.ID {
+			list[i].Metadata = &runMark{}
+		}
+	}
+}
+
+// stopStale cancels what still runs on an upstream thread for a run of ours
+// that has ended here: on our side a thread has one active run at most.
+func (b *backend) stopStale(ctx context.Context, thread, except string) {
+	list, err := b.runs(ctx, thread)
+	if err != nil {
+		return
+	}
+	for _, r := range list {
+		if r.active() && r.ours() != "" && r.ours() != except {
+			_ = b.cancelRun(ctx, thread, r.ID)
+		}
+	}
+}
+
+func (b *backend) cancelRun(ctx context.Context, thread, run string) error {
+	return b.cancelAt(ctx, runPath(thread, run)+"/cancel?wait=0&action=interrupt")
+}
+
+func (b *backend) cancelAt(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout/2)
+	defer cancel()
+	err := b.http.writeJSON(ctx, http.MethodPost, path, nil, nil)
+	switch upstream.Status(err) {
+	case http.StatusNotFound, http.StatusConflict, http.StatusGone:
+		return nil // it has ended, or is not there any more
+	}
+	return err
+}
+
+// newest is the run that was made last; servers differ in the order of lists.
+func newest(list []runWire) *runWire {
+	var best *runWire
+	for i := range list {
+		if best == nil || list[i].Created > best.Created {
+			best = &list[i]
+		}
+	}
+	return best
+}

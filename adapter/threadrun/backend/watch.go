@@ -1,0 +1,93 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/upstream"
+)
+
+// errRunEnded is the cause of a stream that was closed here, since its run had ended.
+var errRunEnded = errors.New("the run has ended, though its stream was still open")
+
+// When a watch asks how the run stands: so long after the frames of an end, and then after
+// each answer that it goes on. A server that closes its streams at the end is not asked.
+const (
+	firstLook = 10 * time.Millisecond
+	lastLook  = time.Second
+)
+
+// quietFor is how long a stream is read on after its run has ended, at the least.
+const quietFor = 20 * time.Millisecond
+
+// endWatch closes a stream whose run has ended. Servers may keep it open: version 1.4.6 of the
+// JavaScript one does so for half a second, in which the thread would be busy though its
+// question is asked. It begins to ask when the frames told an end. Frames may still be on
+// their way when the server says that the run has ended, so the stream is left when it has been
+// quiet for as long as that answer took.
+type endWatch struct {
+	b      *backend
+	ctx    context.Context // of the stream
+	leave  context.CancelCauseFunc
+	frames atomic.Int64
+	told   atomic.Bool
+	asking chan struct{} // closed when the goroutine has ended; nil: not begun
+}
+
+// watch watches the stream that was opened last. It must be closed.
+func (s *session) watch() *endWatch {
+	return &endWatch{b: s.b, ctx: s.streaming, leave: s.leave}
+}
+
+// noted says that a frame was read; told: it and those before it tell an end.
+func (w *endWatch) noted(s *session) {
+	w.frames.Add(1)
+	w.told.Store(s.told)
+	if s.told && w.asking == nil && s.link.RemoteRun != "" && !s.target.plain {
+		w.asking = make(chan struct{})
+		go w.ask(runPath(s.link.Remote, s.link.RemoteRun))
+	}
+}
+
+// ended reports whether the watch closed the stream.
+func (w *endWatch) ended() bool { return errors.Is(context.Cause(w.ctx), errRunEnded) }
+
+func (w *endWatch) close() {
+	w.leave(nil)
+	if w.asking != nil {
+		<-w.asking
+	}
+}
+
+func (w *endWatch) ask(run string) {
+	defer close(w.asking)
+	for wait := firstLook; upstream.Sleep(w.ctx, wait) == nil; wait = min(2*wait, lastLook) {
+		if !w.told.Load() {
+			continue
+		}
+		asked := time.Now()
+		var r runWire
+		if err := w.b.http.getJSON(w.ctx, run, &r); err != nil || r.Status == "" || r.active() {
+			continue
+		}
+		if w.quiet(max(time.Since(asked), quietFor)) {
+			w.leave(errRunEnded)
+		}
+		return
+	}
+}
+
+// quiet waits until no frame has come for so long; false when the stream was closed before.
+func (w *endWatch) quiet(d time.Duration) bool {
+	for {
+		before := w.frames.Load()
+		if upstream.Sleep(w.ctx, d) != nil {
+			return false
+		}
+		if w.frames.Load() == before {
+			return true
+		}
+	}
+}

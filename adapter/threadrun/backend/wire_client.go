@@ -1,0 +1,207 @@
+package backend
+
+import "encoding/json"
+
+// This file is what a thread/run server sends and is sent, as far as the
+// backend reads or writes it. Field names follow the LangGraph Server API
+// (routes /assistants, /threads, /threads/{thread_id}/runs) and the Agent
+// Protocol 0.1.6 OpenAPI document (routes /agents, /runs).
+
+// assistantWire is an entry of POST /assistants/search.
+type assistantWire struct {
+	ID       string `json:"assistant_id"`
+	Graph    string `json:"graph_id"`
+	Name     string `json:"name"`
+	Metadata struct {
+		CreatedBy string `json:"created_by"`
+	} `json:"metadata"`
+}
+
+// agentWire is an entry of POST /agents/search (schema Agent).
+type agentWire struct {
+	ID   string `json:"agent_id"`
+	Name string `json:"name"`
+}
+
+// threadWire is the part of a thread that is read.
+type threadWire struct {
+	ID string `json:"thread_id"`
+}
+
+// runWire is the part of a run that is read. Servers of the Agent Protocol
+// know no status "running". Created is compared as text: it is in UTC.
+// Metadata is nil where the server does not repeat it (Aegra).
+type runWire struct {
+	ID       string   `json:"run_id"`
+	Thread   string   `json:"thread_id"`
+	Status   string   `json:"status"`
+	Created  string   `json:"created_at"`
+	Error    string   `json:"error"`
+	OldError string   `json:"error_message"` // Aegra's name for it
+	Metadata *runMark `json:"metadata"`
+}
+
+func (r runWire) active() bool { return r.Status == "pending" || r.Status == "running" }
+
+// ours is the id of the bridge's run that the upstream run was made for; "" where it is
+// not known to be one of ours.
+func (r runWire) ours() string {
+	if r.Metadata == nil {
+		return ""
+	}
+	return r.Metadata.RunID
+}
+
+// runMark is what the bridge writes into the metadata of an upstream run. The values
+// are flat, because some servers refuse nested ones (Aegra). Old is what versions of
+// the bridge before that wrote.
+type runMark struct {
+	RunID string `json:"apbridge_run_id"`
+	First string `json:"apbridge_first_run_id"` // the run whose request made the thread
+	Old   struct {
+		First string `json:"run_id"`
+	} `json:"apbridge"`
+}
+
+// inherited reports whether the mark may be that of the thread: servers hand the metadata
+// of the request that made a thread down to all its runs.
+func (r runWire) inherited() bool {
+	m := r.Metadata
+	return m != nil && m.RunID != "" && (m.RunID == m.First || m.RunID == m.Old.First)
+}
+
+// stateWire is GET /threads/{thread_id}/state.
+type stateWire struct {
+	Values     json.RawMessage `json:"values"`
+	Next       []string        `json:"next"`
+	Tasks      json.RawMessage `json:"tasks"`
+	Metadata   json.RawMessage `json:"metadata"`
+	Checkpoint *struct {
+		ID string `json:"checkpoint_id"`
+	} `json:"checkpoint"`
+}
+
+// head is the id of the checkpoint, "" on a thread without any.
+func (s stateWire) head() string {
+	if s.Checkpoint == nil {
+		return ""
+	}
+	return s.Checkpoint.ID
+}
+
+// checkpointWire is the data of a checkpoints frame.
+type checkpointWire struct {
+	Values   json.RawMessage `json:"values"`
+	Metadata json.RawMessage `json:"metadata"`
+	Next     []string        `json:"next"`
+}
+
+// checkpointMeta is what is read of a checkpoint's metadata.
+type checkpointMeta struct {
+	Source string `json:"source"`
+	Step   int    `json:"step"`
+	RunID  string `json:"run_id"`
+}
+
+// taskWire is an entry of a state's tasks, and the data of a tasks frame.
+type taskWire struct {
+	ID         string          `json:"id"`
+	Interrupts []interruptWire `json:"interrupts"`
+}
+
+// interruptWire is one question. Older servers call its id interrupt_id.
+type interruptWire struct {
+	ID    string          `json:"id"`
+	OldID string          `json:"interrupt_id"`
+	Value json.RawMessage `json:"value"`
+	NS    []string        `json:"ns"`
+	When  string          `json:"when"`
+}
+
+// errorWire is the data of an error frame.
+type errorWire struct {
+	Error   string `json:"error"`
+	Message string `json:"message"`
+}
+
+// threadCreate is the body of POST /threads.
+type threadCreate struct {
+	ID       string          `json:"thread_id"`
+	IfExists string          `json:"if_exists"`
+	Metadata json.RawMessage `json:"metadata"`
+}
+
+// plainCreate is the body of POST /runs/stream and /runs/wait of the Agent
+// Protocol (schema RunCreate, and stream_mode of RunStream).
+type plainCreate struct {
+	Agent        string          `json:"agent_id"`
+	Thread       string          `json:"thread_id"`
+	Input        json.RawMessage `json:"input,omitempty"`
+	Config       json.RawMessage `json:"config"`
+	Metadata     json.RawMessage `json:"metadata"`
+	StreamMode   []string        `json:"stream_mode,omitempty"`
+	OnCompletion string          `json:"on_completion"`
+	OnDisconnect string          `json:"on_disconnect"`
+	IfNotExists  string          `json:"if_not_exists"`
+}
+
+// plainResult is RunWaitResponse. Interrupts is an addition of some servers.
+type plainResult struct {
+	Run        runWire         `json:"run"`
+	Values     json.RawMessage `json:"values"`
+	Interrupts []interruptWire `json:"interrupts"`
+}
+
+// stateUpdate is the body of POST /threads/{thread_id}/state.
+type stateUpdate struct {
+	Values json.RawMessage `json:"values"`
+	AsNode string          `json:"as_node,omitempty"`
+}
+
+// runCreate is the body of POST /threads/{thread_id}/runs/stream. Input is
+// always written: null means "go on".
+type runCreate struct {
+	Assistant       string          `json:"assistant_id"`
+	Input           json.RawMessage `json:"input,omitempty"`
+	Command         *commandWire    `json:"command,omitempty"`
+	Config          json.RawMessage `json:"config"`
+	Context         json.RawMessage `json:"context,omitempty"`
+	Metadata        json.RawMessage `json:"metadata"`
+	StreamMode      []string        `json:"stream_mode"`
+	Subgraphs       bool            `json:"stream_subgraphs,omitempty"`
+	Resumable       bool            `json:"stream_resumable"`
+	OnDisconnect    string          `json:"on_disconnect"`
+	Multitask       string          `json:"multitask_strategy"`
+	InterruptBefore json.RawMessage `json:"interrupt_before,omitempty"`
+	InterruptAfter  json.RawMessage `json:"interrupt_after,omitempty"`
+	CheckpointID    string          `json:"checkpoint_id,omitempty"`
+	Checkpoint      *pointWire      `json:"checkpoint,omitempty"`
+	IfNotExists     string          `json:"if_not_exists,omitempty"`
+	Durability      json.RawMessage `json:"durability,omitempty"`
+}
+
+// pointWire names a checkpoint of the root graph.
+type pointWire struct {
+	ID string `json:"checkpoint_id"`
+	NS string `json:"checkpoint_ns"`
+}
+
+// at has the run begin at a checkpoint. There are two fields for that in LangGraph's
+// API; Aegra knows the second one alone.
+func (r *runCreate) at(checkpoint string) {
+	if checkpoint != "" {
+		r.CheckpointID, r.Checkpoint = checkpoint, &pointWire{ID: checkpoint}
+	}
+}
+
+// saysNothing reports whether the request only asks to go on.
+func (r *runCreate) saysNothing() bool {
+	return isNull(r.Input) && r.Command == nil && r.CheckpointID == ""
+}
+
+// commandWire is LangGraph's command object.
+type commandWire struct {
+	Resume json.RawMessage `json:"resume,omitempty"`
+	Update json.RawMessage `json:"update,omitempty"`
+	Goto   json.RawMessage `json:"goto,omitempty"`
+}

@@ -1,0 +1,109 @@
+package face
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// answerPiece is how much of an answer is gathered before it is sent.
+const answerPiece = 64 << 10
+
+// answer writes a JSON answer that may be long, piece by piece, so that it takes no
+// memory of its own size. What fits into one piece is sent with its length.
+//
+// An error behind the first byte cannot be told any more: see breakOff.
+type answer struct {
+	enc
+	w     http.ResponseWriter
+	began bool
+	gone  error // the client's connection broke: the rest is not wanted
+}
+
+func newAnswer(w http.ResponseWriter) *answer {
+	a := &answer{w: w}
+	a.enc.long = func(v []byte) { _ = a.long(v) } // gone says why it failed
+	return a
+}
+
+// spill sends what was gathered if it is enough, and returns why nothing more is
+// wanted. It keeps the last byte, by which the encoder knows where commas belong.
+func (a *answer) spill() error {
+	if n := len(a.b); n > answerPiece && a.gone == nil {
+		if !a.began {
+			a.began = true
+			a.w.Header().Set("Content-Type", "application/json")
+			a.w.WriteHeader(http.StatusOK)
+		}
+		_, a.gone = a.w.Write(a.b[:n-1])
+		a.b = append(a.b[:0], a.b[n-1])
+	}
+	return a.gone
+}
+
+// long writes a value that may be large without copying it.
+func (a *answer) long(v []byte) error {
+	if len(v) <= answerPiece {
+		a.b = append(a.b, v...)
+		return a.spill()
+	}
+	for len(v) > 0 && a.gone == nil {
+		n := min(len(v), answerPiece+1)
+		a.b, v = append(a.b, v[:n]...), v[n:]
+		a.gone = a.spill()
+	}
+	return a.gone
+}
+
+// end sends the rest.
+func (a *answer) end() {
+	if !a.began {
+		reply(a.w, http.StatusOK, a.b)
+	} else if a.gone == nil {
+		_, _ = a.w.Write(a.b)
+	}
+}
+
+// breakOff returns an error that can still be told; else it is logged and the connection
+// is cut, so that what was sent is not taken for the whole.
+func (s *server) breakOff(a *answer, r *http.Request, err error) error {
+	if !a.began {
+		return err
+	}
+	if r.Context().Err() == nil {
+		s.log.Error("an answer was broken off", zap.String("route", routeOf(r)), zap.Error(err))
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// values writes a state.
+func (a *answer) values(f *mapping.Fold) error {
+	a.sep()
+	for piece := range f.Pieces() {
+		if err := a.long(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// protocolMessages writes messages in the form of the Agent Protocol.
+func (a *answer) protocolMessages(list []json.RawMessage) error {
+	a.key("messages").open('[')
+	for _, m := range list {
+		before, content, after, ok := mapping.AgentProtocolMessage(m)
+		if !ok {
+			continue
+		}
+		a.sep()
+		a.b = append(a.b, before...)
+		if err := a.long(content); err != nil {
+			return err
+		}
+		a.b = append(a.b, after...)
+	}
+	a.close(']')
+	return nil
+}

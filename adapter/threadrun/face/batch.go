@@ -1,0 +1,70 @@
+package face
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// batchRuns starts several stateless runs. A mistake in one starts none.
+func (s *server) batchRuns(w http.ResponseWriter, r *http.Request) error {
+	raw, err := s.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	batch, err := s.readBatch(raw, r.Header)
+	if err != nil {
+		return err
+	}
+	list := make([]adapter.NewRun, len(batch))
+	for i, q := range batch {
+		list[i] = q.NewRun
+	}
+	started, err := s.svc.Runs.StartAll(r.Context(), list)
+	if err != nil {
+		return err
+	}
+	runs := make([]mapping.Run, len(started))
+	for i, st := range started {
+		runs[i] = asCreated(st.Run)
+	}
+	replyRuns(w, runs, false, nil)
+	return nil
+}
+
+const maxBatch = 1000
+
+func (s *server) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
+	// The list is read as a member of an object, so that one parser checks it.
+	wrapped := append(append([]byte(`{"batch":`), raw...), '}')
+	if raw == nil {
+		wrapped = []byte(`{}`)
+	}
+	depth := s.face.Limits.Depth
+	if depth > 0 {
+		depth++
+	}
+	o, err := parseObject(wrapped, depth)
+	if err != nil {
+		return nil, err
+	}
+	list := splitList(o.list("batch"))
+	if err := o.err(); err != nil {
+		return nil, err
+	}
+	if len(list) == 0 || len(list) > maxBatch || len(o.members) != 1 {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body must be a list of 1 to %d runs.", maxBatch)
+	}
+	var batch []*runRequest
+	for i, one := range list {
+		if run := (&fields{errs: o.errs}).element("batch", i, one); run != nil {
+			q := run.runRequest("")
+			q.Retries, q.RetriesSaid = run.retries(h)
+			q.IdempotencyKey, q.Batch = h.Get(idempotencyKey), fmt.Sprintf("%d/%d", i, len(list))
+			batch = append(batch, q)
+		}
+	}
+	return batch, o.err()
+}

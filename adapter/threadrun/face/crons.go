@@ -1,0 +1,288 @@
+package face
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// Crons are LangGraph's: the Agent Protocol has none. Source: CronsClient of the
+// LangGraph SDKs, and their type Cron.
+
+var (
+	cronKeys = []string{
+		"cron_id", "assistant_id", "thread_id", "on_run_completed", "end_time", "schedule", "timezone", "created_at", "updated_at",
+		"payload", "user_id", "next_run_date", "metadata", "enabled", "now",
+	}
+	cronSorts = []string{"cron_id", "assistant_id", "thread_id", "created_at", "updated_at", "next_run_date"}
+)
+
+func (s *server) createCron(w http.ResponseWriter, r *http.Request) error {
+	return s.newCron(w, r, "")
+}
+
+func (s *server) createCronThread(w http.ResponseWriter, r *http.Request) error {
+	thread, err := threadOf(r)
+	if err != nil {
+		return err
+	}
+	return s.newCron(w, r, thread)
+}
+
+func (s *server) newCron(w http.ResponseWriter, r *http.Request, thread string) error {
+	o, err := s.request(w, r, true)
+	if err != nil {
+		return err
+	}
+	n := o.cron(thread)
+	n.Run.IdempotencyKey = r.Header.Get(idempotencyKey)
+	if err := o.err(); err != nil {
+		return err
+	}
+	c, err := s.svc.Crons.Create(r.Context(), n)
+	if err != nil {
+		return err
+	}
+	replyCron(w, c)
+	return nil
+}
+
+// cron reads a request for a cron: that for a run, and when it is to be made.
+func (o *fields) cron(thread string) adapter.NewCron {
+	q := o.runRequest(thread)
+	n := adapter.NewCron{
+		Run: q.NewRun, Payload: o.payload(), Schedule: o.name("schedule"), Timezone: o.name("timezone"),
+		Enabled: o.flag("enabled", true), End: o.moment("end_time"), Keep: o.keep(q),
+	}
+	n.Run.ThreadID = thread
+	o.needed("schedule", nil)
+	if o.get("thread_id") != nil {
+		o.complain("thread_id", "is part of the path: POST /threads/{thread_id}/runs/crons")
+	}
+	return n
+}
+
+// keep reads what becomes of the threads of a cron's runs. A cron on a thread
+// keeps that.
+func (o *fields) keep(q *runRequest) bool {
+	switch done := o.enum("on_run_completed", "delete", "keep"); {
+	case done == "delete" && !q.stateless:
+		o.complain("on_run_completed", "can be delete only for crons without a thread in their path")
+		return false
+	case done == "":
+		return !q.stateless || o.get("on_completion") != nil && !q.DeleteAfter
+	default:
+		return done == "keep"
+	}
+}
+
+// payload splices together what was sent of the run.
+func (o *fields) payload() json.RawMessage {
+	e := enc{b: make([]byte, 0, 64)}
+	e.open('{')
+	for _, m := range o.members {
+		if oneOf(m.Name, runFields) {
+			e.key(m.Name).raw(m.Value, "null")
+		}
+	}
+	return e.close('}').b
+}
+
+// moment reads an ISO 8601 time; without an offset it is UTC, as Python's
+// isoformat of a naive one.
+func (o *fields) moment(name string) time.Time {
+	s := o.text(name)
+	if s == "" {
+		return time.Time{}
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", time.DateOnly, "2006-01-02 15:04:05.999999999Z07:00"} {
+		if at, err := time.Parse(layout, s); err == nil {
+			return at.UTC()
+		}
+	}
+	o.complain(name, "must be an ISO 8601 time, like 2030-01-31T08:00:00Z")
+	return time.Time{}
+}
+
+// patchCron reads the cron anew with what was sent in place of what was there;
+// null takes a field back.
+func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathUUID(r, "cron_id")
+	if err != nil {
+		return err
+	}
+	o, err := s.request(w, r, true)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"assistant_id", "agent_id", "thread_id"} {
+		if o.get(name) != nil {
+			o.complain(name, "cannot be changed; make another cron")
+		}
+	}
+	if err := o.err(); err != nil {
+		return err
+	}
+	c, err := s.svc.Crons.Get(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if err := o.over(c); err != nil {
+		return err
+	}
+	n := o.cron(c.ThreadID)
+	if err := o.err(); err != nil {
+		return err
+	}
+	if c, err = s.svc.Crons.Update(r.Context(), id, n); err != nil {
+		return err
+	}
+	replyCron(w, c)
+	return nil
+}
+
+// over lays the request over what the cron was made of. There is no cron without
+// a schedule: null leaves the one there is.
+func (o *fields) over(c mapping.Cron) error {
+	o.members = slices.DeleteFunc(o.members, func(m rawjson.Member) bool { return m.Name == "schedule" && kindOf(m.Value) == 'n' })
+	was, err := splitObject(c.Payload)
+	if err != nil {
+		return err
+	}
+	var e enc
+	e.open('{').key("schedule").str(c.Schedule).key("enabled").bool(c.Enabled)
+	if c.Timezone != "" {
+		e.key("timezone").str(c.Timezone)
+	}
+	if !c.End.IsZero() {
+		e.key("end_time").str(c.End.Format(time.RFC3339Nano))
+	}
+	if c.ThreadID == "" {
+		e.key("on_run_completed").str(onRunCompleted(c))
+	}
+	clock, err := splitObject(e.close('}').b)
+	if err != nil {
+		return err
+	}
+	for _, m := range append(was, clock...) {
+		if o.sent(m.Name) == nil {
+			o.members = append(o.members, m)
+		}
+	}
+	return nil
+}
+
+func onRunCompleted(c mapping.Cron) string {
+	if c.Keep {
+		return "keep"
+	}
+	return "delete"
+}
+
+func (s *server) deleteCron(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathUUID(r, "cron_id")
+	if err != nil {
+		return err
+	}
+	if err := s.svc.Crons.Delete(r.Context(), id); err != nil {
+		return err
+	}
+	noContent(w)
+	return nil
+}
+
+func (o *fields) cronQuery() adapter.CronQuery {
+	q := adapter.CronQuery{Agent: o.text("assistant_id"), ThreadID: o.uuid("thread_id"), Metadata: o.object("metadata")}
+	if o.get("enabled") != nil {
+		on := o.flag("enabled", false)
+		q.Enabled = &on
+	}
+	return q
+}
+
+func (s *server) searchCrons(w http.ResponseWriter, r *http.Request) error {
+	o, err := s.request(w, r, false)
+	if err != nil {
+		return err
+	}
+	q, p := o.cronQuery(), o.page(10)
+	q.SortBy, q.Asc = o.sortOf(cronSorts...)
+	q.Limit, q.Offset = p.limit, p.offset
+	names := o.texts("select")
+	if err := o.err(); err != nil {
+		return err
+	}
+	set, err := selection(names, cronKeys...)
+	if err != nil {
+		return err
+	}
+	list, total, err := s.svc.Crons.Search(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	paginate(w, p, len(list), total)
+	var e enc
+	e.open('[')
+	for _, c := range list {
+		var one enc
+		encodeCron(&one, c, set["now"])
+		set.pick(&e, one.b)
+	}
+	reply(w, http.StatusOK, e.close(']').b)
+	return nil
+}
+
+func (s *server) countCrons(w http.ResponseWriter, r *http.Request) error {
+	o, err := s.request(w, r, false)
+	if err != nil {
+		return err
+	}
+	q := o.cronQuery()
+	if err := o.err(); err != nil {
+		return err
+	}
+	q.Limit = 1
+	_, total, err := s.svc.Crons.Search(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	replyNumber(w, total)
+	return nil
+}
+
+func replyCron(w http.ResponseWriter, c mapping.Cron) {
+	var e enc
+	encodeCron(&e, c, false)
+	reply(w, http.StatusOK, e.b)
+}
+
+// encodeCron writes a cron. user_id is the principal that made it; now, where it is
+// asked for, the time of the answer.
+func encodeCron(e *enc, c mapping.Cron, now bool) {
+	e.open('{').key("cron_id").str(c.ID).key("assistant_id").str(c.AssistantID)
+	e.key("thread_id").orNull(c.ThreadID)
+	if c.ThreadID == "" {
+		e.key("on_run_completed").str(onRunCompleted(c))
+	}
+	e.key("end_time").time(c.End).key("schedule").str(c.Schedule).key("timezone").orNull(c.Timezone)
+	e.key("created_at").time(c.CreatedAt).key("updated_at").time(c.UpdatedAt)
+	e.key("payload").raw(c.Payload, "{}").key("user_id").orNull(c.Owner)
+	e.key("next_run_date").time(c.Next).key("metadata").raw(c.Metadata, "{}").key("enabled").bool(c.Enabled)
+	if now {
+		e.key("now").time(time.Now())
+	}
+	e.close('}')
+}
+
+// orNull writes a text, or null for none.
+func (e *enc) orNull(s string) *enc {
+	if s == "" {
+		return e.lit("null")
+	}
+	return e.str(s)
+}

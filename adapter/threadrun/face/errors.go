@@ -1,0 +1,53 @@
+package face
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// fail answers a request with an error: always {code, message, detail}. The
+// cause goes to the log only.
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	e := mapping.Classify(err)
+	status := adapter.Status(e.Class)
+	if r.Context().Err() != nil && status >= http.StatusInternalServerError {
+		stopping := adapter.Stopping(r.Context())
+		if stopping == nil {
+			return // the client left, which is why it failed; a body that broke off is the client's fault, and it may still read
+		}
+		e = mapping.Classify(stopping)
+		status = adapter.Status(e.Class)
+	}
+	if status >= http.StatusInternalServerError {
+		s.log.Error("request failed", zap.String("route", routeOf(r)), zap.String("code", e.Code),
+			zap.String("request_id", w.Header().Get("X-Request-Id")), zap.Error(err))
+	}
+	if e.Class == mapping.Limited || e.Class == mapping.Unavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.Header().Del("Content-Location")
+	w.Header().Del("Location")
+	reply(w, status, errorBody(e))
+}
+
+func errorBody(e *mapping.Error) []byte {
+	detail, err := json.Marshal(e.Detail)
+	if err != nil {
+		detail = nil
+	}
+	var out enc
+	out.open('{').key("code").str(e.Code).key("message").str(e.Message).key("detail").raw(detail, "null").close('}')
+	return out.b
+}
+
+func reply(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}

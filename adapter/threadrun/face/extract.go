@@ -1,0 +1,102 @@
+package face
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// The extract option of a search for threads: a name for each value wanted of a
+// thread, and where it stands, as in {"last": "values.messages[-1].content"}.
+// Source: ThreadsClient.search of the LangGraph SDKs.
+
+// extractMost is how many values may be asked for, as LangGraph's server has it.
+const extractMost = 10
+
+// extraction is one value that is wanted; steps are names (string) and places in
+// lists (int, from the end where negative).
+type extraction struct {
+	alias string
+	steps []any
+}
+
+func (o *fields) extract() (list []extraction) {
+	in := o.sub("extract")
+	if in == nil {
+		return nil
+	}
+	if len(in.members) > extractMost {
+		o.complain("extract", "may name at most %d values", extractMost)
+		return nil
+	}
+	for _, m := range in.members {
+		steps, ok := pathSteps(in.text(m.Name))
+		if !ok {
+			in.complain(m.Name, "must be a path like values.messages[-1].content, beginning with one of %s", strings.Join(threadKeys, ", "))
+		}
+		list = append(list, extraction{m.Name, steps})
+	}
+	return list
+}
+
+// pathSteps reads a path: names between dots, each with any number of [places].
+func pathSteps(path string) (steps []any, ok bool) {
+	for part := range strings.SplitSeq(path, ".") {
+		name, places, _ := strings.Cut(part, "[")
+		if name == "" {
+			return nil, false
+		}
+		steps = append(steps, name)
+		if len(name) == len(part) {
+			continue
+		}
+		for place := range strings.SplitSeq(places, "[") {
+			digits, closed := strings.CutSuffix(place, "]")
+			n, err := strconv.Atoi(digits)
+			if !closed || err != nil {
+				return nil, false
+			}
+			steps = append(steps, n)
+		}
+	}
+	return steps, oneOf(steps[0].(string), threadKeys)
+}
+
+// of finds the value in an object; nil when it is not there.
+func (x extraction) of(value json.RawMessage) json.RawMessage {
+	for _, step := range x.steps {
+		switch at := step.(type) {
+		case string:
+			value = memberOf(value, at)
+		case int:
+			value = elementOf(value, at)
+		}
+	}
+	return value
+}
+
+func elementOf(list json.RawMessage, at int) json.RawMessage {
+	if kindOf(list) != '[' {
+		return nil
+	}
+	elements := splitList(list)
+	if at < 0 {
+		at += len(elements)
+	}
+	if at < 0 || at >= len(elements) {
+		return nil
+	}
+	return elements[at]
+}
+
+// withValues tells whether a value stands in the thread's state.
+func (x extraction) withValues() bool { return x.steps[0] == "values" || x.steps[0] == "messages" }
+
+// extracted writes what is wanted of an encoded thread.
+func extracted(e *enc, thread []byte, wanted []extraction) {
+	e.open('{')
+	for _, x := range wanted {
+		e.anyKey(x.alias).raw(x.of(thread), "null")
+	}
+	e.close('}')
+}

@@ -1,0 +1,555 @@
+package face
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+)
+
+// at is when everything happens in these tests.
+var at = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+
+// uuid makes readable, fixed ids.
+func uuid(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
+
+// fake is an adapter.Service in memory. Runs play a script of events.
+type fake struct {
+	mu      sync.Mutex
+	ids     int
+	threads map[string]mapping.Thread
+	runs    map[string]*fakeRun
+	order   []string // run ids
+	items   []mapping.Item
+	crons   []mapping.Cron
+	agents  []mapping.Agent
+	written []string // calls that change something
+
+	script    func(run mapping.Run) []mapping.Event
+	startErr  error
+	losses    []mapping.Loss
+	lastRun   adapter.NewRun
+	lastQuery any
+	lastCron  adapter.NewCron
+	cancelled chan string
+	breakAt   int // reading events fails behind so many
+	readers   int // how often events were read
+}
+
+type fakeRun struct {
+	run     mapping.Run
+	entries []*mapping.Entry
+	fold    *mapping.Fold
+	changed chan struct{} // closed and renewed with every entry
+	gone    bool
+}
+
+func newFake() *fake {
+	f := &fake{threads: map[string]mapping.Thread{}, runs: map[string]*fakeRun{}, script: twoSteps, cancelled: make(chan string, 8)}
+	for _, name := range []string{"legacy", "graph"} {
+		f.agents = append(f.agents, mapping.Agent{
+			ID: mapping.AssistantID(name), Graph: name, Name: name, Metadata: raw(`{}`), Version: 1,
+			Configured: true, CreatedAt: at, UpdatedAt: at, Opaque: name == "legacy",
+		})
+	}
+	return f
+}
+
+func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+func (f *fake) service() adapter.Service {
+	return adapter.Service{
+		Threads: fakeThreads{f}, Index: fakeIndex{f}, States: fakeStates{f}, Runs: fakeRuns{f},
+		RunIndex: fakeRunIndex{f}, Explainer: fakeRuns{f}, Items: fakeItems{f}, Agents: fakeAgents{f}, ThreadLog: fakeThreadLog{f},
+		Assistants: fakeAssistants{f}, Crons: fakeCrons{f},
+	}
+}
+
+// serve mounts the face on a real listener. change may adjust the server.
+func (f *fake) serve(t *testing.T, change ...func(*server)) *httptest.Server {
+	t.Helper()
+	s := &server{svc: f.service(), log: zap.NewNop(), waitBeat: time.Minute, face: adapter.Face{
+		Limits: config.Limits{Body: 1 << 20, Depth: 50}, Version: "test", Heartbeat: time.Minute,
+	}}
+	for _, c := range change {
+		c(s)
+	}
+	r := mux.NewRouter().SkipClean(true)
+	s.mount(r)
+	srv := httptest.NewServer(r)
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+func (f *fake) note(call string) { f.written = append(f.written, call) }
+
+func (f *fake) newID() string { f.ids++; return uuid(f.ids) }
+
+func notFound(code, what string) error {
+	return mapping.Errorf(mapping.NotFound, code, "There is no such %s.", what)
+}
+
+// addThread puts a thread with values in.
+func (f *fake) addThread(id, values string) mapping.Thread {
+	t := mapping.Thread{ID: id, Metadata: raw(`{}`), Config: raw(`{}`), Status: mapping.ThreadIdle, Values: raw(values), CreatedAt: at, UpdatedAt: at}
+	f.threads[id] = t
+	return t
+}
+
+// addRun makes a run with entries for its script, up to n of them (-1: all).
+func (f *fake) addRun(run mapping.Run, n int) *fakeRun {
+	fold, _ := mapping.NewFold(nil)
+	fr := &fakeRun{run: run, fold: fold, changed: make(chan struct{})}
+	f.runs[run.ID] = fr
+	f.order = append(f.order, run.ID)
+	for i, ev := range f.script(run) {
+		if i == n {
+			break
+		}
+		f.push(fr, ev)
+	}
+	return fr
+}
+
+func (f *fake) push(fr *fakeRun, ev mapping.Event) {
+	ev.Seq, ev.RunID = int64(len(fr.entries)+1), fr.run.ID
+	if ev.At.IsZero() {
+		ev.At = at
+	}
+	next, err := fr.fold.Apply(ev)
+	if err != nil {
+		panic(err)
+	}
+	fr.entries = append(fr.entries, &mapping.Entry{Event: ev, Before: fr.fold, After: next})
+	fr.fold = next
+	if ev.Kind == mapping.KindEnd {
+		fr.run.Status, fr.run.Fault = ev.Head.Outcome.Status, ev.Head.Outcome.Fault
+	}
+	close(fr.changed)
+	fr.changed = make(chan struct{})
+}
+
+// more logs the next event of a run that is under way.
+func (f *fake) more(id string, ev mapping.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.push(f.runs[id], ev)
+}
+
+type fakeThreads struct{ *fake }
+
+func (f fakeThreads) Create(_ context.Context, n adapter.NewThread) (mapping.Thread, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lastQuery = n
+	f.note("threads.create")
+	if n.ID == "" {
+		n.ID = f.newID()
+	} else if t, ok := f.threads[n.ID]; ok {
+		if n.IfExists == "do_nothing" {
+			return t, nil
+		}
+		return t, mapping.Errorf(mapping.Conflict, "thread_exists", "A thread with this id exists.")
+	}
+	t := f.addThread(n.ID, "")
+	if n.Metadata != nil {
+		t.Metadata = n.Metadata
+		f.threads[n.ID] = t
+	}
+	return t, nil
+}
+
+func (f fakeThreads) Get(_ context.Context, id string) (mapping.Thread, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t, ok := f.threads[id]; ok {
+		return t, nil
+	}
+	return mapping.Thread{}, notFound(mapping.CodeThreadNotFound, "thread")
+}
+
+func (f fakeThreads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {
+	f.lastQuery = p
+	f.note("threads.patch")
+	return f.Get(ctx, id)
+}
+
+func (f fakeThreads) Delete(ctx context.Context, id string) error {
+	if _, err := f.Get(ctx, id); err != nil {
+		return err
+	}
+	f.note("threads.delete")
+	delete(f.threads, id)
+	return nil
+}
+
+func (f fakeThreads) Copy(ctx context.Context, id string) (mapping.Thread, error) {
+	t, err := f.Get(ctx, id)
+	if err != nil {
+		return t, err
+	}
+	f.note("threads.copy")
+	t.ID = uuid(900)
+	return t, nil
+}
+
+type fakeIndex struct{ *fake }
+
+func (f fakeIndex) Search(_ context.Context, q adapter.ThreadQuery) (iter.Seq2[mapping.Thread, error], int, error) {
+	f.lastQuery = q
+	var out []mapping.Thread
+	for _, t := range f.threads {
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(a, b mapping.Thread) int { return compare(a.ID, b.ID) })
+	total := len(out)
+	return func(yield func(mapping.Thread, error) bool) {
+		for _, t := range out[min(q.Offset, total):min(q.Offset+q.Limit, total)] {
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}, total, nil
+}
+
+func compare(a, b string) int {
+	if a < b {
+		return -1
+	}
+	return 1
+}
+
+func (f fakeIndex) Count(_ context.Context, q adapter.ThreadQuery) (int, error) {
+	f.lastQuery = q
+	return len(f.threads), nil
+}
+
+type fakeStates struct{ *fake }
+
+func (f fakeStates) state(id string) adapter.ThreadState {
+	return adapter.ThreadState{
+		ThreadID: id, Values: f.threads[id].Values, Next: []string{"step"},
+		Tasks:      raw(`[{"id":"` + uuid(70) + `","name":"step","error":null,"interrupts":[],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`),
+		Metadata:   raw(`{"source":"loop","step":0,"parents":{}}`),
+		CreatedAt:  at,
+		Checkpoint: uuid(51), Parent: uuid(50),
+	}
+}
+
+func (f fakeStates) Get(_ context.Context, id, checkpoint string) (adapter.ThreadState, error) {
+	f.lastQuery = checkpoint
+	t, ok := f.threads[id]
+	switch {
+	case !ok:
+		return adapter.ThreadState{}, notFound(mapping.CodeThreadNotFound, "thread")
+	case len(t.Values) == 0:
+		return adapter.ThreadState{ThreadID: id, Values: raw(`{}`), Tasks: raw(`[]`), Metadata: raw(`{}`)}, nil
+	default:
+		return f.state(id), nil
+	}
+}
+
+func (f fakeStates) History(_ context.Context, id string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
+	return func(yield func(adapter.ThreadState, error) bool) {
+		f.lastQuery = q
+		if _, ok := f.threads[id]; !ok {
+			yield(adapter.ThreadState{}, notFound(mapping.CodeThreadNotFound, "thread"))
+			return
+		}
+		yield(f.state(id), nil)
+	}
+}
+
+func (f fakeStates) Update(_ context.Context, id string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
+	f.lastQuery = u
+	if _, ok := f.threads[id]; !ok {
+		return mapping.Checkpoint{}, notFound(mapping.CodeThreadNotFound, "thread")
+	}
+	f.note("states.update")
+	return mapping.Checkpoint{ID: uuid(52)}, nil
+}
+
+func (f fakeStates) Forget(_ context.Context, id string) (int, error) {
+	if _, ok := f.threads[id]; !ok {
+		return 0, notFound(mapping.CodeThreadNotFound, "thread")
+	}
+	f.note("states.forget")
+	return 2, nil
+}
+
+type fakeRuns struct{ *fake }
+
+func (f fakeRuns) Start(_ context.Context, n adapter.NewRun) (adapter.Started, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lastRun = n
+	if f.startErr != nil {
+		return adapter.Started{}, f.startErr
+	}
+	f.note("runs.start")
+	agent := n.Agent
+	if agent == "" {
+		agent = "legacy"
+	}
+	thread := n.ThreadID
+	if thread == "" {
+		thread = f.newID()
+	}
+	run := mapping.Run{
+		ID: f.newID(), ThreadID: thread, Agent: agent, AssistantID: mapping.AssistantID(agent), Status: mapping.RunPending,
+		Metadata: raw(`{}`), Kwargs: n.Kwargs, Flavour: n.Flavour, CreatedAt: at, UpdatedAt: at,
+		Options: mapping.RunOptions{StreamModes: n.StreamModes, Subgraphs: n.Subgraphs},
+	}
+	f.addRun(run, -1)
+	return adapter.Started{Run: run, Losses: f.losses}, nil
+}
+
+func (f fakeRuns) StartAll(ctx context.Context, list []adapter.NewRun) (out []adapter.Started, err error) {
+	for _, n := range list {
+		st, err := f.Start(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, st)
+	}
+	return out, nil
+}
+
+func (f fakeRuns) find(ref adapter.RunRef) (*fakeRun, error) {
+	fr, ok := f.runs[ref.RunID]
+	if !ok || ref.ThreadID != "" && fr.run.ThreadID != ref.ThreadID {
+		return nil, notFound(mapping.CodeRunNotFound, "run")
+	}
+	return fr, nil
+}
+
+func (f fakeRuns) Explain(_ context.Context, ref adapter.RunRef) (adapter.Explanation, error) {
+	r, err := f.find(ref)
+	if err != nil {
+		return adapter.Explanation{}, err
+	}
+	return adapter.Explanation{RunID: r.run.ID, ThreadID: r.run.ThreadID, Status: r.run.Status, Reason: adapter.ReasonFinished}, nil
+}
+
+func (f fakeRuns) Get(_ context.Context, ref adapter.RunRef) (mapping.Run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fr, err := f.find(ref)
+	if err != nil {
+		return mapping.Run{}, err
+	}
+	return fr.run, nil
+}
+
+func (f fakeRuns) Cancel(_ context.Context, ref adapter.RunRef, _ adapter.CancelOptions) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fr, err := f.find(ref)
+	if err != nil {
+		return err
+	}
+	f.note("runs.cancel")
+	if !fr.run.Status.Active() {
+		return mapping.Errorf(mapping.Conflict, "run_ended", "The run has ended.")
+	}
+	f.push(fr, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}}})
+	f.cancelled <- ref.RunID
+	return nil
+}
+
+func (f fakeRuns) Delete(_ context.Context, ref adapter.RunRef) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fr, err := f.find(ref)
+	if err != nil {
+		return err
+	}
+	f.note("runs.delete")
+	fr.gone = true
+	close(fr.changed)
+	delete(f.runs, ref.RunID)
+	return nil
+}
+
+func (f fakeRuns) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*mapping.Entry, error] {
+	return func(yield func(*mapping.Entry, error) bool) {
+		f.mu.Lock()
+		f.readers++
+		fr, err := f.find(ref)
+		next, err := f.from(fr, after, err)
+		f.mu.Unlock()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for {
+			f.mu.Lock()
+			entries, changed, gone := fr.entries, fr.changed, fr.gone
+			f.mu.Unlock()
+			for ; next < len(entries); next++ {
+				if f.breakAt > 0 && next == f.breakAt {
+					break
+				}
+				if !yield(entries[next], nil) || entries[next].Kind == mapping.KindEnd {
+					return
+				}
+			}
+			if f.breakAt > 0 && next >= f.breakAt {
+				yield(nil, mapping.Classify(errors.New("the disk is on fire")))
+				return
+			}
+			if n := len(entries); n > 0 && entries[n-1].Kind == mapping.KindEnd {
+				return
+			}
+			if gone {
+				yield(nil, notFound(mapping.CodeRunNotFound, "run"))
+				return
+			}
+			if idle != nil {
+				idle()
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// from is the index of the first entry behind a cursor.
+func (f fakeRuns) from(fr *fakeRun, after adapter.Cursor, err error) (int, error) {
+	switch {
+	case err != nil:
+		return 0, err
+	case after.Start:
+		return 0, nil
+	case after.Live:
+		return len(fr.entries), nil
+	case after.Seq > int64(len(fr.entries)):
+		return 0, mapping.Errorf(mapping.Malformed, "bad_cursor", "That event has not happened yet.")
+	case after.K >= 0:
+		return int(after.Seq) - 1, nil
+	default:
+		return int(after.Seq), nil
+	}
+}
+
+type fakeRunIndex struct{ *fake }
+
+func (f fakeRunIndex) List(_ context.Context, q adapter.RunQuery) ([]mapping.Run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lastQuery = q
+	if q.ThreadID != "" {
+		if _, ok := f.threads[q.ThreadID]; !ok {
+			return nil, notFound(mapping.CodeThreadNotFound, "thread")
+		}
+	}
+	var out []mapping.Run
+	for _, id := range slices.Backward(f.order) {
+		fr := f.runs[id]
+		if fr == nil || q.ThreadID != "" && fr.run.ThreadID != q.ThreadID || q.Status != "" && fr.run.Status != q.Status {
+			continue
+		}
+		out = append(out, fr.run)
+	}
+	return out[min(q.Offset, len(out)):min(q.Offset+q.Limit, len(out))], nil
+}
+
+type fakeItems struct{ *fake }
+
+type itemRead struct {
+	Namespace []string
+	Key       string
+	Refresh   bool
+}
+
+func (f fakeItems) Put(_ context.Context, p adapter.PutItem) error {
+	f.note("items.put")
+	f.lastQuery = p
+	f.items = append(f.items, mapping.Item{Namespace: p.Namespace, Key: p.Key, Value: p.Value, CreatedAt: at, UpdatedAt: at})
+	return nil
+}
+
+func (f fakeItems) Get(_ context.Context, namespace []string, key string, refresh bool) (mapping.Item, error) {
+	f.lastQuery = itemRead{namespace, key, refresh}
+	for _, it := range f.items {
+		if it.Key == key && slices.Equal(it.Namespace, namespace) {
+			return it, nil
+		}
+	}
+	return mapping.Item{}, notFound(mapping.CodeItemNotFound, "item")
+}
+
+func (f fakeItems) Delete(ctx context.Context, namespace []string, key string) error {
+	if _, err := f.Get(ctx, namespace, key, false); err != nil {
+		return err
+	}
+	f.note("items.delete")
+	f.items = nil
+	return nil
+}
+
+func (f fakeItems) Search(_ context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
+	f.lastQuery = q
+	return func(yield func(mapping.Item, error) bool) {
+		for _, it := range f.items {
+			if !yield(it, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (f fakeItems) Namespaces(_ context.Context, q adapter.NamespaceQuery) ([][]string, error) {
+	f.lastQuery = q
+	var out [][]string
+	for _, it := range f.items {
+		out = append(out, it.Namespace)
+	}
+	return out, nil
+}
+
+type fakeAgents struct{ *fake }
+
+func (f fakeAgents) Resolve(_ context.Context, id string) (mapping.Agent, error) {
+	for _, a := range f.agents {
+		if id == "" || a.ID == id || a.Graph == id {
+			return a, nil
+		}
+	}
+	return mapping.Agent{}, notFound(mapping.CodeAgentNotFound, "agent")
+}
+
+func (f fakeAgents) Search(_ context.Context, q adapter.AgentQuery) ([]mapping.Agent, int, error) {
+	f.lastQuery = q
+	return f.agents[min(q.Offset, 2):min(q.Offset+q.Limit, 2)], 2, nil
+}
+
+func (f fakeAgents) Schemas(context.Context, string) (mapping.Schemas, error) {
+	s := raw(`{"type":"object"}`)
+	return mapping.Schemas{Input: s, Output: s, State: s, Config: s, Context: s}, nil
+}
+
+func (f fakeAgents) Graph(_ context.Context, _, xray string) (json.RawMessage, error) {
+	f.lastQuery = xray
+	return raw(`{"nodes":[],"edges":[]}`), nil
+}
+
+func (f fakeAgents) Subgraphs(_ context.Context, _, namespace string, recurse bool) (json.RawMessage, error) {
+	f.lastQuery = [2]any{namespace, recurse}
+	return raw(`{}`), nil
+}

@@ -1,0 +1,55 @@
+package face
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// keepAlive sends a line break now and then while a wait is silent, as
+// LangGraph servers do: clients and proxies cut silent connections. The status
+// is 200 from the first one on, so later errors must stand in the body.
+type keepAlive struct {
+	w       http.ResponseWriter
+	mu      sync.Mutex
+	timer   *time.Timer
+	every   time.Duration
+	began   bool
+	stopped bool
+}
+
+func (k *keepAlive) start(every time.Duration) {
+	k.every = every
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.timer = time.AfterFunc(every, k.beat)
+}
+
+func (k *keepAlive) beat() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stopped {
+		return
+	}
+	if !k.began {
+		k.began = true
+		k.w.Header().Set("Content-Type", "application/json")
+		k.w.WriteHeader(http.StatusOK)
+	}
+	_, _ = k.w.Write([]byte("\n"))
+	_ = http.NewResponseController(k.w).Flush()
+	k.timer.Reset(k.every)
+}
+
+// stop ends the beats; began tells whether the answer has begun.
+func (k *keepAlive) stop() (began bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stopped = true
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+	return k.began
+}
+
+func (k *keepAlive) finish(body []byte) { _, _ = k.w.Write(body) }

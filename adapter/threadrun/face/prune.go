@@ -1,0 +1,69 @@
+package face
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// pruneThreads deletes many threads, or all of their states but the newest. It
+// counts those of which something went: not those that are gone already, nor, where
+// states are to go, those that a run is active on. Source: threads.prune of the
+// LangGraph SDKs.
+func (s *server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
+	o, err := s.request(w, r, true)
+	if err != nil {
+		return err
+	}
+	strategy := o.enum("strategy", "delete", "keep_latest")
+	ids := o.texts("thread_ids")
+	if o.get("thread_ids") == nil {
+		o.complain("thread_ids", "is needed")
+	}
+	if most := s.face.Limits.Prune; most > 0 && len(ids) > most {
+		o.complain("thread_ids", "names %d threads, and limits.prune of this bridge allows %d at a time", len(ids), most)
+	}
+	for i, id := range ids {
+		if ids[i] = strings.ToLower(id); !mapping.IsUUID(ids[i]) {
+			o.complain("thread_ids", "must be a list of UUIDs")
+		}
+	}
+	if err := o.err(); err != nil {
+		return err
+	}
+	remove := s.forgetThread
+	if strategy != "keep_latest" {
+		remove = s.deleteWhole
+	}
+	n, err := prune(r.Context(), ids, remove)
+	if err != nil {
+		return err
+	}
+	var e enc
+	reply(w, http.StatusOK, e.open('{').key("pruned_count").int(n).close('}').b)
+	return nil
+}
+
+func prune(ctx context.Context, ids []string, remove func(context.Context, string) (bool, error)) (n int, err error) {
+	for _, id := range ids {
+		switch did, err := remove(ctx, id); {
+		case err != nil && !isNotFound(err):
+			return n, err
+		case did:
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (s *server) deleteWhole(ctx context.Context, id string) (bool, error) {
+	err := s.svc.Threads.Delete(ctx, id)
+	return err == nil, err
+}
+
+func (s *server) forgetThread(ctx context.Context, id string) (bool, error) {
+	n, err := s.svc.States.Forget(ctx, id)
+	return n > 0, err
+}

@@ -1,0 +1,152 @@
+package face
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// This file makes the frames of messages: `messages` with [chunk, metadata] in
+// the mode messages-tuple; messages/metadata, messages/partial and
+// messages/complete in the mode messages. Clients concatenate the chunks of
+// one id, so a text goes out once: as tokens, or whole, never both.
+
+// delta is a token of a thread/run agent.
+func (v *view) delta() {
+	if v.partials != nil {
+		if id, first := v.partials.add(v.e); id != "" {
+			v.deltaPartials(id, first)
+		}
+	}
+	v.frame(deltaTuple, modeTuple, "messages", v.data)
+}
+
+func (v *view) deltaPartials(id string, first bool) {
+	if first {
+		v.frame(deltaMetadata, modeMessages, "messages/metadata", func() []byte {
+			_, metadata := splitDelta(v.e.Data)
+			return metadataObject(id, metadata)
+		})
+	}
+	// Each holds the whole text so far: keeping them would take the square of
+	// the text's length.
+	v.passing(deltaPartial, modeMessages, "messages/partial", func() []byte {
+		var e enc
+		e.open('[').raw(v.partials.message(id), "null").close(']')
+		return e.b
+	})
+}
+
+// splitDelta takes [chunk, metadata] apart.
+func splitDelta(data json.RawMessage) (chunk, metadata json.RawMessage) {
+	list := splitList(data)
+	if len(list) > 0 {
+		chunk = list[0]
+	}
+	if len(list) > 1 {
+		metadata = list[1]
+	}
+	return chunk, metadata
+}
+
+// metadataObject is {id: {metadata}}.
+func metadataObject(id string, metadata json.RawMessage) []byte {
+	var e enc
+	e.open('{').anyKey(id).open('{').key("metadata").raw(metadata, "{}").close('}').close('}')
+	return e.b
+}
+
+// updateMessages sends the messages of a step whole. The human message of a
+// run is in values only.
+func (v *view) updateMessages() {
+	if v.modes&(modeMessages|modeTuple) == 0 {
+		return
+	}
+	said := spoken(v.e.Data)
+	if len(said) == 0 {
+		return
+	}
+	v.frame(updateMetadata, modeMessages, "messages/metadata", func() []byte {
+		var e enc
+		e.open('{')
+		for _, m := range said {
+			e.anyKey(messageID(m)).open('{').key("metadata").raw(v.stepMetadata(), "{}").close('}')
+		}
+		e.close('}')
+		return e.b
+	})
+	v.frame(updateComplete, modeMessages, "messages/complete", func() []byte { return listOf(said) })
+	for i, m := range said {
+		slot := updateTuple
+		if i > 0 {
+			slot = min(updateMoreTuples+i-1, maxFrames-1)
+		}
+		v.frame(slot, modeTuple, "messages", func() []byte {
+			var e enc
+			e.open('[').raw(m, "null").raw(v.stepMetadata(), "{}").close(']')
+			return e.b
+		})
+	}
+}
+
+func listOf(messages []json.RawMessage) []byte {
+	var e enc
+	e.raws(messages)
+	return e.b
+}
+
+func (v *view) stepMetadata() []byte {
+	var e enc
+	e.open('{').key("langgraph_node").str(v.e.Head.Node).key("langgraph_step").int(v.point().Step)
+	e.key("run_id").str(v.e.RunID).key("thread_id").str(v.run.ThreadID).close('}')
+	return e.b
+}
+
+// spoken are the messages of a delta that are not a person's.
+func spoken(delta json.RawMessage) []json.RawMessage {
+	var out []json.RawMessage
+	for _, m := range splitList(memberOf(delta, "messages")) {
+		if t := unquote(memberOf(m, "type")); t != "human" && messageID(m) != "" {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func messageID(m json.RawMessage) string { return unquote(memberOf(m, "id")) }
+
+// memberOf finds one member of an object; nil when there is none.
+func memberOf(object json.RawMessage, name string) json.RawMessage {
+	members, err := splitObject(object)
+	if err != nil {
+		return nil
+	}
+	for _, m := range members {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// stateMessages completes the messages that a thread/run agent's state has
+// anew.
+func (v *view) stateMessages() {
+	if v.modes&modeMessages == 0 || v.e.Data == nil {
+		return
+	}
+	if fresh := newMessages(v.e.Before, v.e.After); len(fresh) > 0 {
+		v.frame(stateComplete, modeMessages, "messages/complete", func() []byte { return listOf(fresh) })
+	}
+}
+
+// newMessages are those behind the common beginning of both states.
+func newMessages(before, after *mapping.Fold) []json.RawMessage {
+	old, now := before.Messages(), after.Messages()
+	n := 0
+	for n < len(old) && n < len(now) && bytes.Equal(old[n], now[n]) {
+		n++
+	}
+	return now[n:]
+}

@@ -1,0 +1,289 @@
+package face
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// runRequest is a request for a run, read.
+type runRequest struct {
+	adapter.NewRun
+	stateless bool // on a route without a thread
+	cancel    bool // on_disconnect: cancel
+}
+
+// forget lets go of the request's body once the run was made: a client may wait for
+// hours.
+func (q *runRequest) forget() {
+	q.Input, q.Messages, q.Kwargs, q.Command = nil, nil, nil, nil
+	q.Metadata, q.Config, q.Context = nil, nil, nil
+}
+
+func (q *runRequest) ap() bool { return q.Flavour == mapping.FlavourAgentProtocol }
+
+// runFields are the documented fields of a request for a run, in all flavours
+// (Agent Protocol RunCreate and stream_mode; the run payloads of the LangGraph
+// SDKs). What is not listed is ignored.
+var runFields = []string{
+	"input", "messages", "command", "config", "context", "metadata", "stream_mode", "stream_subgraphs",
+	"stream_resumable", "feedback_keys", "assistant_id", "agent_id", "thread_id", "interrupt_before",
+	"interrupt_after", "checkpoint", "checkpoint_id", "webhook", "multitask_strategy", "on_completion",
+	"on_disconnect", "after_seconds", "if_not_exists", "checkpoint_during", "durability", "langsmith_tracer",
+	"strict_resume",
+}
+
+// keptFields are those that a run repeats in its kwargs, as they were sent.
+var keptFields = []string{
+	"input", "messages", "command", "config", "context", "stream_mode", "interrupt_before", "interrupt_after",
+	"checkpoint", "checkpoint_id", "durability",
+}
+
+// Stream modes of either flavour.
+var (
+	langGraphModes = []string{"values", "updates", "messages", "messages-tuple", "custom", "events", "debug", "tasks", "checkpoints", "tools"}
+	protocolModes  = []string{"values", "messages", "updates", "custom"}
+)
+
+// idempotencyKey is honoured by every POST that makes something.
+const idempotencyKey = "Idempotency-Key"
+
+// readRun reads the body of a request for a run; thread is that of the path,
+// or "".
+func (s *server) readRun(w http.ResponseWriter, r *http.Request, thread string) (*runRequest, error) {
+	o, err := s.request(w, r, true)
+	if err != nil {
+		return nil, err
+	}
+	q := o.runRequest(thread)
+	q.IdempotencyKey = r.Header.Get(idempotencyKey)
+	q.Retries, q.RetriesSaid = o.retries(r.Header)
+	return q, o.err()
+}
+
+func (o *fields) retries(h http.Header) (n int, said bool) {
+	n, said, err := adapter.Retries(h.Values(adapter.RetriesHeader))
+	if err != nil {
+		*o.errs = append(*o.errs, complaint{adapter.RetriesHeader, err.Error()})
+	}
+	return n, said
+}
+
+func (o *fields) runRequest(thread string) *runRequest {
+	q := &runRequest{stateless: thread == ""}
+	q.ThreadID = thread
+	q.Agent, q.Flavour = o.agent(thread != "")
+	q.Kwargs, q.Fields = o.kept(), o.documented()
+	q.Input, q.Messages = o.get("input"), o.list("messages")
+	q.HasInput = q.Input != nil || q.Messages != nil
+	q.Command = o.command()
+	q.Metadata, q.Context = o.object("metadata"), o.object("context")
+	q.Config = o.config()
+	q.ParentAnswers = o.parentAnswers(q.Config)
+	o.streaming(q)
+	o.scheduling(q)
+	o.completion(q)
+	o.hints()
+	return q
+}
+
+// agent tells which agent is meant, and by that the flavour: assistant_id is
+// LangGraph's, agent_id the Agent Protocol's. Neither means the default agent:
+// on a thread in LangGraph's shape, else in the Agent Protocol's.
+func (o *fields) agent(onThread bool) (string, mapping.Flavour) {
+	assistant, agent := o.name("assistant_id"), o.name("agent_id")
+	if assistant != "" {
+		return assistant, mapping.FlavourLangGraph
+	}
+	if agent != "" {
+		return agent, mapping.FlavourAgentProtocol
+	}
+	if onThread {
+		return "", mapping.FlavourLangGraph
+	}
+	return "", mapping.FlavourAgentProtocol
+}
+
+// name is a text that must not be empty; "" when it is absent.
+func (o *fields) name(name string) string {
+	s := o.text(name)
+	if s == "" && kindOf(o.get(name)) == '"' {
+		o.complain(name, "must not be empty")
+	}
+	return s
+}
+
+// kept splices together what a run repeats, in the order it was sent.
+func (o *fields) kept() json.RawMessage {
+	size := 2
+	for _, m := range o.members {
+		if oneOf(m.Name, keptFields) {
+			size += len(m.Name) + len(m.Value) + 4
+		}
+	}
+	e := enc{b: make([]byte, 0, size)}
+	e.open('{')
+	for _, m := range o.members {
+		if oneOf(m.Name, keptFields) {
+			e.key(m.Name).raw(m.Value, "null")
+		}
+	}
+	return e.close('}').b
+}
+
+func (o *fields) documented() []string {
+	var out []string
+	for _, m := range o.members {
+		if oneOf(m.Name, runFields) {
+			out = append(out, m.Name)
+		}
+	}
+	return out
+}
+
+// command reads {resume, update, goto}. RemoteGraph sends every member of LangGraph's Command,
+// those that say nothing too: graph null, update null, goto [] or "".
+func (o *fields) command() *adapter.Command {
+	c := o.sub("command")
+	if c == nil {
+		return nil
+	}
+	cmd := &adapter.Command{Resume: c.sent("resume"), Update: c.get("update"), Goto: c.unlessEmpty("goto")}
+	cmd.HasResume = cmd.Resume != nil
+	if c.unlessEmpty("graph") != nil {
+		c.complain("graph", "is not supported: a run cannot command another graph than its own")
+	}
+	if k := kindOf(cmd.Update); k != 0 && k != '{' && k != '[' {
+		c.complain("update", "must be an object, not %s", kindName(cmd.Update))
+	}
+	return cmd
+}
+
+// unlessEmpty is get, with an empty list or string for nothing.
+func (o *fields) unlessEmpty(name string) json.RawMessage {
+	v := o.get(name)
+	if k := kindOf(v); (k == '[' || k == '"') && len(bytes.Trim(v, "[]\" \t\r\n")) == 0 {
+		return nil
+	}
+	return v
+}
+
+// config reads {tags, recursion_limit, configurable}; further keys pass.
+func (o *fields) config() json.RawMessage {
+	raw := o.object("config")
+	if c := o.within("config", raw); c != nil {
+		c.texts("tags")
+		c.object("configurable")
+		c.whole("recursion_limit", 0, 1, 1<<30)
+	}
+	return raw
+}
+
+// Members of config.configurable by which LangGraph tells the graphs within a graph that it has
+// been resumed. RemoteGraph sends them where it is a node (langgraph, pregel/remote.py).
+const (
+	resumingKey  = "__pregel_resuming"
+	resumeMapKey = "__pregel_resume_map"
+)
+
+// parentAnswers are the answers of a parent graph that has been resumed; nil where the
+// request is not made for one.
+func (o *fields) parentAnswers(config json.RawMessage) map[string]json.RawMessage {
+	if !bytes.Contains(config, []byte(resumingKey)) {
+		return nil
+	}
+	configurable := mapping.Sent(config, "configurable")
+	if string(mapping.Sent(configurable, resumingKey)) != "true" {
+		return nil
+	}
+	answers := map[string]json.RawMessage{}
+	_ = mapping.EachMember(mapping.Sent(configurable, resumeMapKey), func(name string, value json.RawMessage) {
+		answers[name] = slices.Clip(value)
+	})
+	return answers
+}
+
+func (o *fields) streaming(q *runRequest) {
+	allowed := langGraphModes
+	if q.ap() {
+		allowed = protocolModes
+	}
+	q.StreamModes = o.textOrTexts("stream_mode", allowed)
+	q.Subgraphs = o.flag("stream_subgraphs", false)
+	q.InterruptBefore = o.textOrTexts("interrupt_before", nil)
+	q.InterruptAfter = o.textOrTexts("interrupt_after", nil)
+}
+
+// textOrTexts reads one string or a list of them; allowed nil allows all.
+func (o *fields) textOrTexts(name string, allowed []string) []string {
+	v := o.get(name)
+	var list []string
+	switch kindOf(v) {
+	case 0:
+		return nil
+	case '"':
+		list = []string{o.text(name)}
+	case '[':
+		list = o.texts(name)
+	default:
+		o.complain(name, "must be a string or a list of strings, not %s", kindName(v))
+	}
+	for _, s := range list {
+		if allowed != nil && !oneOf(s, allowed) {
+			o.complain(name, "names the unknown mode %q; there are %s", s, strings.Join(allowed, ", "))
+		}
+	}
+	return list
+}
+
+func (o *fields) scheduling(q *runRequest) {
+	q.Multitask = mapping.Strategy(o.enum("multitask_strategy", "reject", "enqueue", "interrupt", "rollback", "concurrent"))
+	q.IfNotExists = o.enum("if_not_exists", "reject", "create")
+	q.RunAfter = time.Duration(o.whole("after_seconds", 0, 0, 366*24*3600)) * time.Second
+	q.CheckpointID = o.checkpoint()
+	if id := o.uuid("thread_id"); id != "" && q.stateless {
+		q.ThreadID = id
+	}
+}
+
+func (o *fields) completion(q *runRequest) {
+	q.Webhook = o.webhook()
+	onCompletion := o.enum("on_completion", "delete", "keep")
+	onDisconnect := o.enum("on_disconnect", "cancel", "continue")
+	q.cancel = onDisconnect == "cancel" || onDisconnect == "" && q.ap()
+	if onCompletion == "delete" && !q.stateless {
+		o.complain("on_completion", "can be delete only for runs without a thread in their path")
+	}
+	q.DeleteAfter = onCompletion == "delete" || onCompletion == "" && q.ThreadID == ""
+}
+
+// webhook is a URL; where it may point to is decided when it is called.
+func (o *fields) webhook() string {
+	s := o.text("webhook")
+	if s == "" {
+		return ""
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || len(s) > 65536 {
+		o.complain("webhook", "must be an http or https URL")
+		return ""
+	}
+	return s
+}
+
+// hints are fields that cannot change a result: only their types are checked.
+func (o *fields) hints() {
+	o.flag("stream_resumable", false)
+	o.flag("checkpoint_during", false)
+	o.flag("strict_resume", false)
+	o.texts("feedback_keys")
+	o.enum("durability", "sync", "async", "exit")
+	o.object("langsmith_tracer")
+}

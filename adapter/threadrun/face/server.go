@@ -1,0 +1,268 @@
+package face
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+)
+
+// server answers the dialect's routes. It keeps no state.
+type server struct {
+	svc  adapter.Service
+	face adapter.Face
+	log  *zap.Logger
+	// waitBeat is how long a wait may be silent before it sends a line break.
+	waitBeat time.Duration
+}
+
+// handler answers one request, or returns why not; then nothing was written.
+type handler func(s *server, w http.ResponseWriter, r *http.Request) error
+
+// Mount adds the face's routes to r, the busy ones first: the router tries
+// routes in their order.
+func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
+	s := &server{svc: svc, face: face, log: face.Log, waitBeat: 15 * time.Second}
+	if s.log == nil {
+		s.log = zap.NewNop()
+	}
+	s.mount(r)
+}
+
+func (s *server) mount(r *mux.Router) {
+	for _, e := range endpoints {
+		route := r.Handle(e.path, s.handle(e.serve)).Methods(e.method)
+		if endsInID(e.path) {
+			route.MatcherFunc(isNoWord)
+		}
+	}
+	r.MatcherFunc(isOurs).Handler(s.handle((*server).unknown))
+}
+
+func (s *server) handle(h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := firstOf(queryFault(r.URL.RawQuery), keyFault(r.Header))
+		if err == nil {
+			err = h(s, w, r)
+		}
+		if err != nil {
+			s.fail(w, r, err)
+		}
+	})
+}
+
+// queryFault refuses what Go's reader of queries would leave out in silence, as
+// if the parameter had not been sent, and parameters that are no text.
+func queryFault(raw string) error {
+	if raw == "" {
+		return nil
+	}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
+			"The query behind the ? cannot be read: parameters are name=value, joined by &, with other signs as %%XX. Encode the values.")
+	}
+	var errs []complaint
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if slices.ContainsFunc(values[name], func(v string) bool { return !mapping.IsText(v) }) {
+			errs = append(errs, noText(name))
+		}
+	}
+	return invalid(errs)
+}
+
+// keyFault refuses an Idempotency-Key that is no text.
+func keyFault(h http.Header) error {
+	if mapping.IsText(h.Get(idempotencyKey)) {
+		return nil
+	}
+	return invalid([]complaint{noText(idempotencyKey)})
+}
+
+// noText is the complaint about what names something and is no mapping.IsText.
+func noText(field string) complaint {
+	return complaint{field, field + " must be UTF-8 without U+0000"}
+}
+
+func endsInID(template string) bool {
+	return strings.HasSuffix(template, "/{thread_id}") || strings.HasSuffix(template, "/{run_id}")
+}
+
+// isNoWord keeps templates that end in an id from taking fixed paths: GET
+// /runs/wait is a wrong method, not a run with a bad id.
+func isNoWord(r *http.Request, _ *mux.RouteMatch) bool { return !words[r.URL.Path] }
+
+// words are the paths without a variable part.
+var words = func() map[string]bool {
+	set := map[string]bool{}
+	for _, e := range endpoints {
+		set[e.path] = !strings.Contains(e.path, "{")
+	}
+	return set
+}()
+
+// isOurs tells whether a path that no route took belongs to this face. What
+// lies below one agent's prefix belongs to other faces.
+func isOurs(r *http.Request, _ *mux.RouteMatch) bool {
+	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	switch parts[0] {
+	case "threads", "runs", "assistants", "store", "ok", "info", "ui":
+		return true
+	case "agents":
+		return len(parts) < 3 || parts[2] != "ap" && parts[2] != "upstream"
+	}
+	return false
+}
+
+// unknown answers what no route took: 405 for a path that exists for other
+// methods, else 404.
+func (s *server) unknown(w http.ResponseWriter, r *http.Request) error {
+	var allowed []string
+	for _, e := range endpoints {
+		if !e.refused && matches(e.path, r.URL.Path) && !(words[r.URL.Path] && endsInID(e.path)) {
+			allowed = append(allowed, e.method)
+		}
+	}
+	if len(allowed) == 0 {
+		return mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "There is no such route. See /docs for those there are.")
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	return mapping.Errorf(mapping.NotAllowed, "method_not_allowed", "This route takes %s.", strings.Join(allowed, " or "))
+}
+
+// matches tells whether a path fits a template with {names}.
+func matches(template, path string) bool {
+	want, have := strings.Split(template, "/"), strings.Split(path, "/")
+	if len(want) != len(have) {
+		return false
+	}
+	for i := range want {
+		if strings.HasPrefix(want[i], "{") {
+			if have[i] == "" {
+				return false
+			}
+		} else if want[i] != have[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// routeOf is the template of the request's route, for logs.
+func routeOf(r *http.Request) string {
+	if route := mux.CurrentRoute(r); route != nil {
+		if t, err := route.GetPathTemplate(); err == nil {
+			return r.Method + " " + t
+		}
+	}
+	return r.Method
+}
+
+// pathUUID reads an id from the path.
+func pathUUID(r *http.Request, name string) (string, error) {
+	id := strings.ToLower(mux.Vars(r)[name])
+	if !mapping.IsUUID(id) {
+		e := mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s must be a UUID.", name)
+		e.Detail = []complaint{{name, name + " must be a UUID"}}
+		return "", e
+	}
+	return id, nil
+}
+
+// threadOf reads {thread_id}.
+func threadOf(r *http.Request) (string, error) { return pathUUID(r, "thread_id") }
+
+// refOf reads {run_id}, and {thread_id} where the route has one.
+func refOf(r *http.Request) (ref adapter.RunRef, err error) {
+	if _, ok := mux.Vars(r)["thread_id"]; ok {
+		if ref.ThreadID, err = threadOf(r); err != nil {
+			return ref, err
+		}
+	}
+	ref.RunID, err = pathUUID(r, "run_id")
+	return ref, err
+}
+
+// request reads a body that may be empty; mandatory refuses that.
+func (s *server) request(w http.ResponseWriter, r *http.Request, mandatory bool) (*fields, error) {
+	raw, err := s.readBody(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if raw == nil && mandatory {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body is empty; a JSON object is needed.")
+	}
+	return parseObject(raw, s.face.Limits.Depth)
+}
+
+func queryOf(r *http.Request) *query { return &query{values: r.URL.Query()} }
+
+// page is what every search takes.
+type page struct{ limit, offset int }
+
+const maxOffset = 1 << 30
+
+func (o *fields) page(limit int) page {
+	return page{o.whole("limit", limit, 1, 1000), o.whole("offset", 0, 0, maxOffset)}
+}
+
+func (q *query) page(limit int) page {
+	return page{q.whole("limit", limit, 1, 1000), q.whole("offset", 0, 0, maxOffset)}
+}
+
+// paginate says how many there are, and where the next page begins.
+func paginate(w http.ResponseWriter, p page, n, total int) {
+	w.Header().Set("X-Pagination-Total", itoa(total))
+	if next := p.offset + n; n > 0 && next < total {
+		w.Header().Set("X-Pagination-Next", itoa(next))
+	}
+}
+
+// sortOf reads sort_by and sort_order.
+func (o *fields) sortOf(keys ...string) (by string, asc bool) {
+	return o.enum("sort_by", keys...), o.enum("sort_order", "asc", "desc") == "asc"
+}
+
+// The strategies of a time to live (LangGraph, "How to add TTLs to your application").
+const (
+	ttlDelete     = "delete"
+	ttlKeepLatest = "keep_latest"
+)
+
+// ttl reads a time to live: a number of minutes, or {ttl, strategy}. Without a
+// strategy the thread is deleted when it is over.
+func (o *fields) ttl() (d *time.Duration, keepLatest bool) {
+	v := o.get("ttl")
+	if kindOf(v) == '{' {
+		in := o.sub("ttl")
+		keepLatest = in.enum("strategy", ttlDelete, ttlKeepLatest) == ttlKeepLatest
+		return in.minutes("ttl"), keepLatest
+	}
+	return o.minutes("ttl"), false
+}
+
+func (o *fields) minutes(name string) *time.Duration {
+	v := o.typed(name, '0', "a number of minutes")
+	if v == nil {
+		return nil
+	}
+	var n float64
+	if err := json.Unmarshal(v, &n); err != nil || n <= 0 || n > 5e7 {
+		o.complain(name, "must be a number of minutes above 0")
+		return nil
+	}
+	d := time.Duration(n * float64(time.Minute))
+	return &d
+}
+
+func replyNumber(w http.ResponseWriter, n int) { reply(w, http.StatusOK, []byte(itoa(n))) }
+
+func noContent(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }

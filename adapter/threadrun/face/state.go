@@ -1,0 +1,204 @@
+package face
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+)
+
+var stateKeys = []string{"values", "next", "tasks", "metadata", "created_at", "checkpoint", "parent_checkpoint", "interrupts"}
+
+func (s *server) getState(w http.ResponseWriter, r *http.Request) error {
+	return s.state(w, r, "")
+}
+
+func (s *server) stateAt(w http.ResponseWriter, r *http.Request) error {
+	id := strings.ToLower(mux.Vars(r)["checkpoint_id"])
+	if !mapping.IsUUID(id) {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "checkpoint_id must be a UUID.")
+	}
+	return s.state(w, r, id)
+}
+
+func (s *server) state(w http.ResponseWriter, r *http.Request, checkpoint string) error {
+	thread, err := threadOf(r)
+	if err != nil {
+		return err
+	}
+	q := queryOf(r)
+	q.flag("subgraphs")
+	set, err := selection(q.texts("select"), stateKeys...)
+	if err := firstOf(q.err(), err); err != nil {
+		return err
+	}
+	return s.replyState(w, r, thread, checkpoint, set)
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *server) replyState(w http.ResponseWriter, r *http.Request, thread, checkpoint string, set fieldSet) error {
+	st, err := s.svc.States.Get(r.Context(), thread, checkpoint)
+	if err != nil {
+		return err
+	}
+	var e, out enc
+	encodeState(&e, st)
+	set.pick(&out, e.b)
+	reply(w, http.StatusOK, out.b)
+	return nil
+}
+
+// stateAtCheckpoint is the form with the checkpoint in the body.
+func (s *server) stateAtCheckpoint(w http.ResponseWriter, r *http.Request) error {
+	thread, err := threadOf(r)
+	if err != nil {
+		return err
+	}
+	o, err := s.request(w, r, true)
+	if err != nil {
+		return err
+	}
+	id := o.checkpoint()
+	o.flag("subgraphs", false)
+	if err := o.err(); err != nil {
+		return err
+	}
+	return s.replyState(w, r, thread, id, nil)
+}
+
+// checkpoint reads which checkpoint is meant: checkpoint_id, or checkpoint
+// {thread_id, checkpoint_ns, checkpoint_id, checkpoint_map}; "" is the head.
+func (o *fields) checkpoint() string {
+	id := o.uuid("checkpoint_id")
+	c := o.sub("checkpoint")
+	if c == nil {
+		return id
+	}
+	if c.text("checkpoint_ns") != "" {
+		c.complain("checkpoint_ns", "must be empty; checkpoints of subgraphs are not supported")
+	}
+	inner := c.uuid("checkpoint_id")
+	if id == "" {
+		return inner
+	}
+	return id
+}
+
+func (s *server) updateState(w http.ResponseWriter, r *http.Request) error {
+	thread, err := threadOf(r)
+	if err != nil {
+		return err
+	}
+	o, err := s.request(w, r, true)
+	if err != nil {
+		return err
+	}
+	u := adapter.StateUpdate{AsNode: o.text("as_node"), CheckpointID: o.checkpoint()}
+	u.Values, u.Then = o.updates("values")
+	if err := o.err(); err != nil {
+		return err
+	}
+	cp, err := s.svc.States.Update(r.Context(), thread, u)
+	if err != nil {
+		return err
+	}
+	var e enc
+	e.open('{').key("checkpoint").open('{').key("thread_id").str(thread).key("checkpoint_ns").str("")
+	e.key("checkpoint_id").str(cp.ID).close('}').close('}')
+	reply(w, http.StatusOK, e.b)
+	return nil
+}
+
+// updates reads a member that is an object or a list of objects, as LangGraph's SDK for
+// Python types the values of update_state (dict | Sequence[dict]).
+func (o *fields) updates(name string) (first json.RawMessage, then []json.RawMessage) {
+	if kindOf(o.get(name)) != '[' {
+		return o.object(name), nil
+	}
+	list := splitList(o.get(name))
+	for i, raw := range list {
+		o.element(name, i, raw)
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return list[0], list[1:]
+}
+
+func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	h := adapter.HistoryQuery{Limit: q.whole("limit", 10, 1, 1000), Before: strings.ToLower(q.text("before"))}
+	if h.Before != "" && !mapping.IsUUID(h.Before) {
+		q.complain("before", "must be a checkpoint's UUID")
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	return s.history(w, r, h)
+}
+
+func (s *server) postHistory(w http.ResponseWriter, r *http.Request) error {
+	o, err := s.request(w, r, false)
+	if err != nil {
+		return err
+	}
+	h := adapter.HistoryQuery{
+		Limit:    o.whole("limit", 10, 1, 1000),
+		Metadata: o.object("metadata"),
+		Before:   o.before(),
+		At:       o.checkpoint(),
+	}
+	if err := o.err(); err != nil {
+		return err
+	}
+	return s.history(w, r, h)
+}
+
+// before is a checkpoint's id, {checkpoint_id} or {configurable: {checkpoint_id}}.
+func (o *fields) before() string {
+	switch v := o.get("before"); kindOf(v) {
+	case 0, '"':
+		return o.uuid("before")
+	case '{':
+		in := o.sub("before")
+		if c := in.sub("configurable"); c != nil {
+			in = c
+		}
+		return in.uuid("checkpoint_id")
+	default:
+		o.complain("before", "must be a checkpoint or its id, not %s", kindName(v))
+		return ""
+	}
+}
+
+func (s *server) history(w http.ResponseWriter, r *http.Request, q adapter.HistoryQuery) error {
+	thread, err := threadOf(r)
+	if err != nil {
+		return err
+	}
+	a := newAnswer(w)
+	a.open('[')
+	for st, err := range s.svc.States.History(r.Context(), thread, q) {
+		if err != nil {
+			return s.breakOff(a, r, err)
+		}
+		encodeState(&a.enc, st)
+		if a.spill() != nil {
+			return nil
+		}
+	}
+	a.close(']')
+	a.end()
+	return nil
+}

@@ -1,0 +1,269 @@
+package face
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+var threadStatuses = []string{"idle", "busy", "interrupted", "error"}
+
+// threadKeys are the members that select may name.
+var threadKeys = []string{"thread_id", "created_at", "updated_at", "metadata", "status", "config", "values", "interrupts", "ttl", "messages", "context", "error", "state_updated_at"}
+
+func (s *server) createThread(w http.ResponseWriter, r *http.Request) error {
+	o, err := s.request(w, r, false)
+	if err != nil {
+		return err
+	}
+	n := adapter.NewThread{
+		ID:         o.uuid("thread_id"),
+		Metadata:   o.object("metadata"),
+		IfExists:   o.enum("if_exists", "raise", "do_nothing"),
+		Supersteps: o.supersteps(),
+
+		IdempotencyKey: r.Header.Get(idempotencyKey),
+	}
+	if ttl, keepLatest := o.ttl(); ttl != nil {
+		n.TTL, n.KeepLatest = *ttl, keepLatest
+	}
+	if err := o.err(); err != nil {
+		return err
+	}
+	t, err := s.svc.Threads.Create(r.Context(), n)
+	return replyThread(w, t, err)
+}
+
+// supersteps reads states to start from: [{updates: [{values, as_node}]}].
+func (o *fields) supersteps() []adapter.Superstep {
+	var out []adapter.Superstep
+	for i, raw := range splitList(o.list("supersteps")) {
+		step := o.element("supersteps", i, raw)
+		if step == nil {
+			return nil
+		}
+		var ups []adapter.StateUpdate
+		for j, raw := range splitList(step.list("updates")) {
+			if up := step.element("updates", j, raw); up != nil {
+				ups = append(ups, up.superstepUpdate())
+			}
+		}
+		out = append(out, adapter.Superstep{Updates: ups})
+	}
+	return out
+}
+
+// element splits one element of a list, which must be an object.
+func (o *fields) element(list string, i int, raw json.RawMessage) *fields {
+	name := list + "." + strconv.Itoa(i)
+	if kindOf(raw) != '{' {
+		o.complain(name, "must be an object, not %s", kindName(raw))
+		return nil
+	}
+	return o.within(name, raw)
+}
+
+// superstepUpdate reads {values, as_node}. A command may stand for values with
+// what it updates; to jump or to resume makes no sense in a history, but a Command of
+// LangGraph's is sent with all its members.
+func (o *fields) superstepUpdate() adapter.StateUpdate {
+	up := adapter.StateUpdate{AsNode: o.text("as_node")}
+	up.Values, up.Then = o.updates("values")
+	if c := o.sub("command"); c != nil {
+		if c.unlessEmpty("goto") != nil || c.get("resume") != nil {
+			o.complain("command", "may hold only update here; goto and resume are not supported in supersteps")
+		}
+		if up.Values == nil {
+			up.Values = c.object("update")
+		}
+	}
+	return up
+}
+
+func replyThread(w http.ResponseWriter, t mapping.Thread, err error) error {
+	if err != nil {
+		return err
+	}
+	var e enc
+	if err := encodeThread(&e, t); err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, e.b)
+	return nil
+}
+
+func (s *server) getThread(w http.ResponseWriter, r *http.Request) error {
+	id, err := threadOf(r)
+	if err != nil {
+		return err
+	}
+	t, err := s.svc.Threads.Get(r.Context(), id)
+	return replyThread(w, t, err)
+}
+
+func (s *server) patchThread(w http.ResponseWriter, r *http.Request) error {
+	id, err := threadOf(r)
+	if err != nil {
+		return err
+	}
+	o, err := s.request(w, r, true)
+	if err != nil {
+		return err
+	}
+	p := adapter.ThreadPatch{Metadata: o.object("metadata"), Values: o.object("values")}
+	p.TTL, p.KeepLatest = o.ttl()
+	p.Checkpoint = o.checkpoint()
+	messages := o.list("messages")
+	if err := o.err(); err != nil {
+		return err
+	}
+	if p.Messages, err = s.neutralMessages(messages); err != nil {
+		return err
+	}
+	t, err := s.svc.Threads.Patch(r.Context(), id, p)
+	if err == nil && strings.Contains(r.Header.Get("Prefer"), "return=minimal") {
+		w.Header().Set("Preference-Applied", "return=minimal")
+		noContent(w)
+		return nil
+	}
+	return replyThread(w, t, err)
+}
+
+// neutralMessages reads messages of the Agent Protocol; those without an id
+// get one.
+func (s *server) neutralMessages(messages json.RawMessage) ([]json.RawMessage, error) {
+	if messages == nil {
+		return nil, nil
+	}
+	if err := mapping.CheckMessages(mapping.Elements(messages), s.face.Limits.Messages); err != nil {
+		return nil, err
+	}
+	in, err := mapping.ParseInput(nil, messages, mapping.NewID())
+	return in.Messages, err
+}
+
+func (s *server) deleteThread(w http.ResponseWriter, r *http.Request) error {
+	id, err := threadOf(r)
+	if err != nil {
+		return err
+	}
+	if err := s.svc.Threads.Delete(r.Context(), id); err != nil {
+		return err
+	}
+	noContent(w)
+	return nil
+}
+
+func (s *server) copyThread(w http.ResponseWriter, r *http.Request) error {
+	id, err := threadOf(r)
+	if err != nil {
+		return err
+	}
+	t, err := s.svc.Threads.Copy(r.Context(), id)
+	return replyThread(w, t, err)
+}
+
+// threadQuery reads the filters of search and count.
+func (o *fields) threadQuery() adapter.ThreadQuery {
+	q := adapter.ThreadQuery{
+		Metadata: o.object("metadata"),
+		Values:   o.object("values"),
+		Status:   mapping.ThreadStatus(o.enum("status", threadStatuses...)),
+	}
+	for _, id := range o.texts("ids") {
+		if id = strings.ToLower(id); !mapping.IsUUID(id) {
+			o.complain("ids", "must be a list of UUIDs")
+		}
+		q.IDs = append(q.IDs, id)
+	}
+	return q
+}
+
+func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
+	o, err := s.request(w, r, false)
+	if err != nil {
+		return err
+	}
+	q, p := o.threadQuery(), o.page(10)
+	q.SortBy, q.Asc = o.sortOf("thread_id", "status", "created_at", "updated_at", "state_updated_at")
+	if q.SortBy == "state_updated_at" { // of the SDKs' ThreadSortBy; a thread has one time of change here
+		q.SortBy = "updated_at"
+	}
+	q.Limit, q.Offset = p.limit, p.offset
+	names := o.texts("select")
+	wanted := o.extract()
+	if err := o.err(); err != nil {
+		return err
+	}
+	set, err := selection(names, threadKeys...)
+	if err != nil {
+		return err
+	}
+	q.NoValues = set != nil && !set["values"] && !set["messages"] && !slices.ContainsFunc(wanted, extraction.withValues)
+	list, total, err := s.svc.Index.Search(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	paginate(w, p, min(p.limit, max(total-p.offset, 0)), total)
+	a := newAnswer(w)
+	a.open('[')
+	for t, err := range list {
+		if err == nil {
+			err = encodePicked(&a.enc, t, set, wanted)
+		}
+		if err != nil {
+			return s.breakOff(a, r, err)
+		}
+		if a.spill() != nil {
+			return nil
+		}
+	}
+	a.close(']')
+	a.end()
+	return nil
+}
+
+// encodePicked writes what is wanted of a thread.
+func encodePicked(e *enc, t mapping.Thread, set fieldSet, wanted []extraction) error {
+	var one enc
+	if err := encodeThread(&one, t); err != nil {
+		return err
+	}
+	if set.pick(e, one.b); len(wanted) > 0 {
+		e.b = e.b[:len(e.b)-1] // into the object that was just closed
+		e.key("extracted")
+		extracted(e, one.b, wanted)
+		e.close('}')
+	}
+	return nil
+}
+
+func (s *server) countThreads(w http.ResponseWriter, r *http.Request) error {
+	o, err := s.request(w, r, false)
+	if err != nil {
+		return err
+	}
+	q := o.threadQuery()
+	if err := o.err(); err != nil {
+		return err
+	}
+	n, err := s.svc.Index.Count(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	replyNumber(w, n)
+	return nil
+}
+
+func isNotFound(err error) bool { return isClass(err, mapping.NotFound) }
+
+func isClass(err error, c mapping.Class) bool {
+	var e *mapping.Error
+	return errors.As(err, &e) && e.Class == c
+}

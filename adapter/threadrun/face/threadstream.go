@@ -1,0 +1,190 @@
+package face
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// What a stream of a whole thread holds. Source: ThreadStreamMode of the LangGraph
+// SDKs. The end of a run is a metadata frame with the status run_done, as its
+// beginning is one without.
+const (
+	threadRunModes    = "run_modes"    // each run's frames, in the modes it was created with
+	threadLifecycle   = "lifecycle"    // that runs begin and end
+	threadStateUpdate = "state_update" // the state, whenever a run or somebody else has changed it
+)
+
+var threadStreamModes = []string{threadRunModes, threadLifecycle, threadStateUpdate}
+
+// streamThreadWide follows all runs of a thread, those that are still to come
+// too, until the client leaves. The same path is where the Agent Protocol opens a
+// WebSocket, which is not supported.
+func (s *server) streamThreadWide(w http.ResponseWriter, r *http.Request) error {
+	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return notSupported("the streaming protocol")
+	}
+	thread, err := threadOf(r)
+	if err != nil {
+		return err
+	}
+	q := queryOf(r)
+	names := q.texts("stream_mode")
+	for _, n := range names {
+		if !oneOf(n, threadStreamModes) {
+			q.complain("stream_mode", "must be one of "+strings.Join(threadStreamModes, ", "))
+		}
+	}
+	after, err := cursorOf(r.Header)
+	if err := firstOf(q.err(), err); err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		names = []string{threadRunModes}
+	}
+	if after, err = s.svc.ThreadLog.Position(r.Context(), thread, after); err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/threads/"+thread+"/stream")
+	ts := &threadStream{s: s, thread: thread, names: names, after: after, views: map[string]*view{}}
+	return ts.serve(w, r)
+}
+
+// threadStream is one answer under way. Used by one goroutine.
+type threadStream struct {
+	s      *server
+	thread string
+	names  []string
+	after  adapter.Cursor
+	views  map[string]*view // of runs that have not ended
+	out    *sse.Stream
+	err    error // of writing
+}
+
+func (ts *threadStream) serve(w http.ResponseWriter, r *http.Request) error {
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	ts.out = sse.NewStream(w, ts.s.beat(), stop)
+	defer ts.out.Close()
+	err := ts.pump(ctx)
+	if err == nil || ctx.Err() != nil || ts.out.Failed() || isNotFound(err) {
+		return nil
+	}
+	ts.s.log.Warn("stream was cut off", zap.String("thread", ts.thread), zap.Error(err))
+	panic(http.ErrAbortHandler)
+}
+
+func (ts *threadStream) pump(ctx context.Context) error {
+	if err := ts.out.Flush(); err != nil {
+		return err
+	}
+	for e, err := range ts.s.svc.ThreadLog.Events(ctx, ts.thread, ts.after, ts.out.Idle) {
+		if err == nil {
+			err = ts.send(ctx, e)
+		}
+		if err != nil {
+			return firstOf(err, ts.out.Flush())
+		}
+	}
+	return ts.out.Flush()
+}
+
+// send writes an entry's frames.
+func (ts *threadStream) send(ctx context.Context, e *mapping.Entry) error {
+	v, err := ts.view(ctx, e)
+	if err != nil {
+		return err
+	}
+	write := func(frame []byte) {
+		if ts.err == nil {
+			ts.err = ts.out.Write(frame)
+		}
+	}
+	if v != nil {
+		v.frames(e, write)
+	}
+	ts.beyond(e, write)
+	return ts.err
+}
+
+// view is how the entry's run is looked at; nil for an entry between runs, and
+// where nothing of runs is wanted.
+func (ts *threadStream) view(ctx context.Context, e *mapping.Entry) (*view, error) {
+	if e.RunID == "" || !ts.wants(threadRunModes) && !ts.wants(threadLifecycle) {
+		return nil, nil
+	}
+	if v := ts.views[e.RunID]; v != nil {
+		if e.Kind == mapping.KindEnd {
+			delete(ts.views, e.RunID)
+		}
+		return v, nil
+	}
+	run, err := ts.s.svc.Runs.Get(ctx, adapter.RunRef{ThreadID: ts.thread, RunID: e.RunID})
+	if isNotFound(err) {
+		return nil, nil // deleted meanwhile
+	}
+	if err != nil {
+		return nil, err
+	}
+	set := modeAlways
+	if ts.wants(threadRunModes) {
+		set = modeSet(run.Options.StreamModes)
+	}
+	v := newView(&run, set, ts.after)
+	if err := ts.s.describe(ctx, v); err != nil {
+		return nil, err
+	}
+	if e.Kind != mapping.KindEnd {
+		ts.views[e.RunID] = v
+	}
+	return v, ts.s.tokensBefore(ctx, v, e)
+}
+
+// beyond writes what only a stream of the whole thread has: the end of a run, and
+// the state after it or after an update.
+func (ts *threadStream) beyond(e *mapping.Entry, write func([]byte)) {
+	v := &view{modes: modeAlways, after: ts.after, e: e, emit: write, subgraphs: true}
+	ended := e.Kind == mapping.KindEnd
+	if ended && (ts.wants(threadRunModes) || ts.wants(threadLifecycle)) {
+		v.frame(endDone, modeAlways, "metadata", func() []byte { return doneObject(e) })
+	}
+	if ts.wants(threadStateUpdate) && (ended || e.RunID == "" && e.Kind == mapping.KindState) {
+		slot := stateChanged
+		if ended {
+			slot = endState
+		}
+		v.passing(slot, modeAlways, threadStateUpdate, func() []byte { return ts.stateObject(e) })
+	}
+}
+
+func (ts *threadStream) wants(name string) bool { return oneOf(name, ts.names) }
+
+// doneObject says how a run has ended.
+func doneObject(e *mapping.Entry) []byte {
+	var out enc
+	out.open('{').key("run_id").str(e.RunID).key("status").str("run_done")
+	if e.Head.Outcome != nil {
+		out.key("run_status").str(string(e.Head.Outcome.Status))
+	}
+	return out.close('}').b
+}
+
+// stateObject is the state of the thread after an entry.
+func (ts *threadStream) stateObject(e *mapping.Entry) []byte {
+	var out enc
+	out.open('{').key("thread_id").str(ts.thread)
+	if e.RunID != "" {
+		out.key("run_id").str(e.RunID)
+	}
+	out.key("state").open('{').key("values").raw(e.After.JSON(), "{}")
+	if c := e.Head.Checkpoint; c != nil {
+		out.key("checkpoint")
+		encodeCheckpoint(&out, ts.thread, c.ID)
+	}
+	return out.close('}').close('}').b
+}

@@ -1,0 +1,37 @@
+package face
+
+import (
+	"context"
+	"iter"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// fakeThreadLog tells the entries there are, and then that the thread was deleted.
+type fakeThreadLog struct{ *fake }
+
+func (f fakeThreadLog) Position(_ context.Context, id string, after adapter.Cursor) (adapter.Cursor, error) {
+	f.lastQuery = after
+	if _, ok := f.threads[id]; !ok {
+		return after, notFound(mapping.CodeThreadNotFound, "thread")
+	}
+	return after, nil
+}
+
+func (f fakeThreadLog) Events(_ context.Context, id string, _ adapter.Cursor, _ func()) iter.Seq2[*mapping.Entry, error] {
+	return func(yield func(*mapping.Entry, error) bool) {
+		for _, run := range f.order {
+			fr := f.runs[run]
+			if fr == nil || fr.run.ThreadID != id {
+				continue
+			}
+			for _, e := range fr.entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+		yield(nil, notFound(mapping.CodeThreadNotFound, "thread"))
+	}
+}

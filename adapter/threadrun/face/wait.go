@@ -1,0 +1,219 @@
+package face
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+)
+
+func isStateless(r *http.Request) bool {
+	_, ok := mux.Vars(r)["thread_id"]
+	return !ok
+}
+
+func (s *server) waitThread(w http.ResponseWriter, r *http.Request) error {
+	return s.startAndWait(w, r)
+}
+
+func (s *server) waitStateless(w http.ResponseWriter, r *http.Request) error {
+	return s.startAndWait(w, r)
+}
+
+func (s *server) startAndWait(w http.ResponseWriter, r *http.Request) error {
+	q, started, err := s.start(w, r, "")
+	if err != nil {
+		return err
+	}
+	tail, shape := "join", bareValues
+	if q.ap() {
+		tail, shape = "wait", waitResponse
+	}
+	w.Header().Set("Location", w.Header().Get("Content-Location")+"/"+tail)
+	return s.wait(w, r, started.Run, shape, q.cancel)
+}
+
+// joinRun answers with the values of a run that was started elsewhere.
+func (s *server) joinRun(w http.ResponseWriter, r *http.Request) error {
+	return s.joinAs(w, r, bareValues)
+}
+
+// waitRunAP is the Agent Protocol's; waitRunThread the same under a thread,
+// where its README reads the status at the top.
+func (s *server) waitRunAP(w http.ResponseWriter, r *http.Request) error {
+	return s.joinAs(w, r, waitResponse)
+}
+
+func (s *server) waitRunThread(w http.ResponseWriter, r *http.Request) error {
+	return s.joinAs(w, r, waitWithStatus)
+}
+
+func (s *server) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape) error {
+	ref, err := refOf(r)
+	if err != nil {
+		return err
+	}
+	q := queryOf(r)
+	cancel := q.flag("cancel_on_disconnect")
+	if err := q.err(); err != nil {
+		return err
+	}
+	run, err := s.svc.Runs.Get(readerContext(r, cancel), ref)
+	if err != nil {
+		return err
+	}
+	return s.wait(w, r, run, shape, cancel)
+}
+
+// readerContext is the request's, which a reader that takes the run along may have
+// ended by now: it is cancelled all the same.
+func readerContext(r *http.Request, cancel bool) context.Context {
+	if cancel {
+		return context.WithoutCancel(r.Context())
+	}
+	return r.Context()
+}
+
+// waitShape is how the answer of a wait looks.
+type waitShape int
+
+const (
+	bareValues     waitShape = iota // values, __interrupt__ or __error__
+	waitResponse                    // {run, values, messages}
+	waitWithStatus                  // the same with a status at the top
+)
+
+// wait waits for the run's end and answers what came of it. A client that leaves
+// earlier cancels the run only if it asked for that.
+func (s *server) wait(w http.ResponseWriter, r *http.Request, run mapping.Run, shape waitShape, cancel bool) error {
+	beat := &keepAlive{w: w}
+	defer beat.stop() // a beat after the handler returned would write to what is gone
+	if shape == bareValues {
+		beat.start(s.waitBeat)
+	}
+	end, err := s.lastEntry(r.Context(), run)
+	if r.Context().Err() != nil {
+		began := beat.stop()
+		s.left(r.Context(), &run, cancel)
+		stopping := adapter.Stopping(r.Context())
+		if stopping != nil && began {
+			panic(http.ErrAbortHandler) // white space alone would be taken for the whole answer
+		}
+		return stopping
+	}
+	if err != nil {
+		if beat.stop() {
+			s.log.Warn("wait failed", zap.String("run", run.ID), zap.Error(err))
+			beat.finish(errorObject(mapping.FaultOf(err)))
+			return nil
+		}
+		return err
+	}
+	if beat.stop() {
+		beat.finish(bareBody(*end.Head.Outcome, end.After.JSON()))
+		return nil
+	}
+	return replyWait(w, run, end, shape)
+}
+
+// lastEntry waits for the run's end.
+func (s *server) lastEntry(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
+	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
+	var last *mapping.Entry
+	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true, End: true}, nil) {
+		if err != nil {
+			return nil, err
+		}
+		last = e
+	}
+	if last == nil || last.Kind != mapping.KindEnd || last.Head.Outcome == nil {
+		return nil, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "The bridge stops. The run goes on; join it again.")
+	}
+	return last, nil
+}
+
+// left: the client has gone before the end. A bridge that shuts down ends its
+// requests with a cause of its own, which is no wish of the client's.
+func (s *server) left(ctx context.Context, run *mapping.Run, cancel bool) {
+	if !cancel || ctx.Err() != nil && context.Cause(ctx) != context.Canceled {
+		return
+	}
+	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
+	err := s.svc.Runs.Cancel(context.WithoutCancel(ctx), ref, adapter.CancelOptions{})
+	if err != nil && !isClass(err, mapping.Conflict) && !isNotFound(err) {
+		s.log.Warn("run of a client that left was not cancelled", zap.String("run", run.ID), zap.Error(err))
+	}
+}
+
+// replyWait answers what came of a run.
+func replyWait(w http.ResponseWriter, run mapping.Run, end *mapping.Entry, shape waitShape) error {
+	out, a := *end.Head.Outcome, newAnswer(w)
+	var err error
+	switch {
+	case shape != bareValues:
+		err = a.waitResponse(ended(run, end), end, shape)
+	case out.Fault == nil && len(out.Interrupts) == 0:
+		err = a.values(end.After)
+	default:
+		a.b = bareBody(out, nil)
+	}
+	if err == nil {
+		a.end()
+	}
+	return nil // an error says that the client has gone
+}
+
+func (a *answer) waitResponse(run mapping.Run, end *mapping.Entry, shape waitShape) error {
+	a.open('{')
+	if shape == waitWithStatus {
+		a.key("status").str(runStatus(run.Status, true))
+	}
+	a.key("run")
+	encodeRun(&a.enc, run, true)
+	a.key("values")
+	if err := a.values(end.After); err != nil {
+		return err
+	}
+	if messages := end.After.Messages(); messages != nil || end.After.Get("messages") != nil {
+		if err := a.protocolMessages(messages); err != nil {
+			return err
+		}
+	}
+	if run.Status == mapping.RunInterrupted {
+		a.key("interrupts")
+		encodeInterrupts(&a.enc, end.Head.Outcome.Interrupts)
+	}
+	a.close('}')
+	return nil
+}
+
+// ended is the run as its end event left it; reading it again would cost a
+// query and could find it deleted.
+func ended(run mapping.Run, end *mapping.Entry) mapping.Run {
+	run.Status, run.Fault = end.Head.Outcome.Status, end.Head.Outcome.Fault
+	run.Attempt = max(run.Attempt, end.Head.Attempt)
+	if !end.At.IsZero() {
+		run.EndedAt, run.UpdatedAt = end.At, end.At
+	}
+	return run
+}
+
+func bareBody(out mapping.Outcome, values json.RawMessage) []byte {
+	switch {
+	case out.Fault != nil:
+		return errorObject(out.Fault)
+	case len(out.Interrupts) > 0:
+		return interruptObject(out.Interrupts)
+	default:
+		return values
+	}
+}
+
+func errorObject(f *mapping.Fault) []byte {
+	var e enc
+	return e.open('{').key("__error__").raw(faultObject(f), "{}").close('}').b
+}

@@ -1,0 +1,100 @@
+package face
+
+import (
+	"bytes"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter/body"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// readBody reads a request body of JSON, nil when there is none. Content types
+// other than JSON are refused, except text/plain and none at all, which real
+// clients send; whoever guards Origin keeps browsers from using them across
+// sites.
+func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
+	if err := checkContentType(r.Header); err != nil {
+		if body.Empty(r) {
+			err = nil
+		}
+		return nil, err
+	}
+	raw, err := body.Read(w, r, int64(s.face.Limits.Body))
+	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
+		return nil, err
+	}
+	return raw, nil
+}
+
+func checkContentType(h http.Header) error {
+	if ce := h.Get("Content-Encoding"); ce != "" && !strings.EqualFold(ce, "identity") {
+		return mapping.Errorf(mapping.Unsupported, "unsupported_content_encoding", "Compressed request bodies are not read; send the JSON as it is.")
+	}
+	ct := h.Get("Content-Type")
+	if ct == "" {
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(ct)
+	if err == nil && (media == "application/json" || media == "text/plain" || strings.HasSuffix(media, "+json")) {
+		return nil
+	}
+	return mapping.Errorf(mapping.Unsupported, "unsupported_content_type", "The content type must be application/json.")
+}
+
+// parseObject splits a request body. It refuses what is not one JSON object,
+// invalid UTF-8, names that occur twice, at any depth, and nesting deeper than
+// depth (0: no limit). nil bytes are an empty object.
+func parseObject(raw json.RawMessage, depth int) (*fields, error) {
+	o := &fields{errs: new([]complaint)}
+	if raw == nil {
+		return o, nil
+	}
+	err := body.Object(raw, depth, func(name string, value json.RawMessage) error {
+		if len(o.members) == mostMembers {
+			return mapping.Errorf(mapping.Invalid, "too_many_keys", "The request body has more than %d keys.", mostMembers)
+		}
+		o.members = append(o.members, rawjson.Member{Name: name, Value: value})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// mostMembers is how many members an object of a request may have that is split: no
+// documented one has a hundred. Objects that are only carried may have any number.
+const mostMembers = 10_000
+
+// splitObject splits an object that is carried.
+func splitObject(raw json.RawMessage) ([]rawjson.Member, error) {
+	members := make([]rawjson.Member, 0, 8)
+	err := mapping.EachMember(raw, func(name string, value json.RawMessage) {
+		members = append(members, rawjson.Member{Name: name, Value: value})
+	})
+	return members, err
+}
+
+// splitList splits a list; nil of what is none.
+func splitList(raw json.RawMessage) []json.RawMessage {
+	list := []json.RawMessage{}
+	if mapping.EachElement(raw, func(e json.RawMessage) { list = append(list, e) }) != nil {
+		return nil
+	}
+	return list
+}
+
+// kindOf is the first byte of a value: one of { [ " 0 t f n, or 0 for none.
+func kindOf(v json.RawMessage) byte {
+	if len(v) == 0 {
+		return 0
+	}
+	if v[0] == '-' || v[0] >= '0' && v[0] <= '9' {
+		return '0'
+	}
+	return v[0]
+}
