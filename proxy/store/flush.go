@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	sqlite3 "zombiezen.com/go/sqlite"
@@ -24,12 +25,13 @@ func (s *Store) Flush() error { return s.db.classify(s.db.flush()) }
 // Safe for concurrent use; its zero value counts nothing and never flushes.
 type flushes struct {
 	log     string       // path of SQLite's write-ahead log; "": nothing is flushed here
-	begun   atomic.Int64 // relaxed operations, also those that came to nothing
+	begun   atomic.Int64 // relaxed operations, also those whose commit failed
 	over    atomic.Int64 // how many of them were begun when a commit was over last
 	flushed atomic.Int64 // how many of them are on the disk, or came to nothing
 
-	mu   sync.Mutex // held during a flush
-	file *os.File
+	mu     sync.Mutex // held during a flush
+	file   *os.File
+	failed error // why nothing is flushed any more; see sync
 }
 
 // begin has f flush the log of the database at path. What an earlier process left in
@@ -49,31 +51,39 @@ func (f *flushes) counted(relaxed bool, do func(*tx) error, carried *bool) func(
 		return do
 	case relaxed:
 		return func(t *tx) error {
-			f.begun.Add(1)
 			t.after(func() { f.over.Store(f.begun.Load()) })
-			return do(t)
+			err := do(t)
+			if err == nil {
+				f.begun.Add(1)
+			}
+			return err
 		}
 	}
 	return func(t *tx) error {
-		before, err := changes(t)
-		if err == nil {
-			err = do(t)
-		}
-		if err != nil {
-			return err
-		}
-		after, err := changes(t)
-		if after != before {
-			t.after(func() { f.carried(); *carried = true })
-		}
-		return err
+		before := f.stand()
+		t.after(func() {
+			if f.stand() != before {
+				f.carried()
+				*carried = true
+			}
+		})
+		return do(t)
 	}
 }
 
-// changes is how many rows the writer's connection has changed so far.
-func changes(t *tx) (n int64, err error) {
-	err = t.get(`SELECT total_changes()`, nil, out{&n})
-	return n, err
+// stand is what changes when SQLite writes to its log. The rows that an operation has
+// changed do not tell: SQLite writes no page for a row that is put as it was. A clock
+// that is too coarse to tell two writes apart costs a flush.
+type stand struct {
+	size int64
+	time time.Time
+}
+
+func (f *flushes) stand() (s stand) {
+	if info, err := os.Stat(f.log); err == nil {
+		s = stand{info.Size(), info.ModTime()}
+	}
+	return s
 }
 
 // carried notes that a commit was flushed, and with it all before it.
@@ -95,9 +105,13 @@ func (f *flushes) flush() error {
 	if f.flushed.Load() >= seen { // by the flush that was waited for
 		return nil
 	}
+	if f.failed != nil {
+		return f.failed
+	}
 	over, size := f.over.Load(), f.size()
 	if err := f.sync(); err != nil {
-		return fmt.Errorf("flushing %s: %w (%w)", f.log, err, sqlite3.ResultIOErrFsync.ToError())
+		f.failed = fmt.Errorf("flushing %s: %w (%w)", f.log, err, sqlite3.ResultIOErrFsync.ToError())
+		return f.failed
 	}
 	failpoint.Flushed(size)
 	raise(&f.flushed, over)
@@ -105,7 +119,8 @@ func (f *flushes) flush() error {
 }
 
 // sync flushes the log itself: a commit by which SQLite would do it needs something to
-// write, and room on the disk.
+// write, and room on the disk. One that fails is the last: the kernel tells of it once, and
+// the next would succeed without what it has dropped.
 func (f *flushes) sync() (err error) {
 	if f.file == nil {
 		if f.file, err = os.OpenFile(f.log, os.O_RDWR, 0); err != nil {
@@ -127,9 +142,13 @@ func (f *flushes) size() int64 {
 	return info.Size()
 }
 
+// close has what is asked for later fail: the log may be another's by then.
 func (f *flushes) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.failed == nil {
+		f.failed = errClosed
+	}
 	if f.file != nil {
 		_ = f.file.Close()
 		f.file = nil

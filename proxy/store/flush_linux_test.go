@@ -60,8 +60,9 @@ func TestWhatIsFlushed(t *testing.T) {
 			_, err := b.HandOut(b.ctx, c.Run.TaskID, 1, store.StepRequest{}, store.Reservation{})
 			return err
 		},
-		"a write of nothing": func(b *bench, _ store.Created) error { return b.DeleteItem(b.ctx, []string{"not", "there"}, "k") },
-		"several that wait":  flushTogether,
+		"a write of nothing":       func(b *bench, _ store.Created) error { return b.DeleteItem(b.ctx, []string{"not", "there"}, "k") },
+		"a write of what is there": func(b *bench, c store.Created) error { return b.RequestStop(b.ctx, c.Run.ID, "cancel") },
+		"several that wait":        flushTogether,
 		"a run that was fenced": func(b *bench, c store.Created) error {
 			_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence + 1, Events: []mapping.Event{update(`{}`)}})
 			if !errors.Is(err, store.ErrFenced) {
@@ -75,6 +76,7 @@ func TestWhatIsFlushed(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.db")
 			b := openAt(t, path, store.Options{Synchronous: "full"})
 			c := b.create(newThreadRun())
+			b.ok(b.RequestStop(b.ctx, c.Run.ID, "cancel"))
 			if !b.lags(path, func() {
 				_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Relaxed: true, Events: []mapping.Event{update(`{"a":1}`)}})
 				b.ok(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -254,33 +255,17 @@ func TestC9KilledConnectionsLoseAndDoubleNothing(t *testing.T) {
 	dsn := storetest.Schema(t)
 	a := openAt(t, dsn, store.Options{})
 	c := a.create(newThreadRun())
-	stop := make(chan struct{})
-	var killer sync.WaitGroup
-	killer.Go(func() {
-		conn, err := pgx.Connect(context.Background(), dsn)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer conn.Close(context.Background())
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(30 * time.Millisecond):
-			}
-			_, _ = conn.Exec(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid IN (
- SELECT l.pid FROM pg_locks l WHERE l.relation = 'thread_seq'::regclass) AND pid <> pg_backend_pid()`)
-		}
-	})
-	for i := range 150 {
-		a.append(c, token(fmt.Sprint(i)))
+	var written, killed atomic.Int64
+	stop := killWriters(t, dsn, &written, &killed)
+	defer stop()
+	for written.Load() < 150 || killed.Load() < 5 {
+		a.append(c, token(fmt.Sprint(written.Load())))
+		written.Add(1)
 	}
-	close(stop)
-	killer.Wait()
+	stop()
 	evs, err := a.Events(a.ctx, c.Thread.ID, "", 1, 0)
 	a.ok(err)
-	if len(evs) != 150 {
+	if len(evs) != int(written.Load()) {
 		t.Fatalf("%d events", len(evs))
 	}
 	for i, ev := range evs {
@@ -288,6 +273,44 @@ func TestC9KilledConnectionsLoseAndDoubleNothing(t *testing.T) {
 			t.Fatalf("event %d: %d %s", i, ev.Seq, ev.Data)
 		}
 	}
+}
+
+// killsOfOne is how many connections a write may lose: its time is bounded, and on a
+// machine with much to do a try takes longer than the pause between two kills.
+const killsOfOne = 3
+
+// killWriters kills the connections that write to the database, until stop, which may be
+// called twice. It counts them, and looks at what was written to pass by a write that
+// has lost enough.
+func killWriters(t *testing.T, dsn string, written, killed *atomic.Int64) (stop func()) {
+	t.Helper()
+	conn, err := pgx.Connect(context.Background(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := make(chan struct{})
+	var killer sync.WaitGroup
+	killer.Go(func() {
+		defer conn.Close(context.Background())
+		for at, lost := int64(0), int64(0); ; {
+			select {
+			case <-end:
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+			if now := written.Load(); now != at {
+				at, lost = now, 0
+			}
+			if lost >= killsOfOne {
+				continue
+			}
+			tag, _ := conn.Exec(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid IN (
+ SELECT l.pid FROM pg_locks l WHERE l.relation = 'thread_seq'::regclass) AND pid <> pg_backend_pid()`)
+			lost += tag.RowsAffected()
+			killed.Add(tag.RowsAffected())
+		}
+	})
+	return sync.OnceFunc(func() { close(end); killer.Wait() })
 }
 
 func TestNoticesReachOtherProcessesOnly(t *testing.T) {

@@ -31,6 +31,7 @@ func TestA5_Crash(t *testing.T) {
 	}
 	var mu sync.Mutex
 	deaths := map[string]int{}
+	turns := turns{met: map[string]int{}}
 	t.Run("at", func(t *testing.T) {
 		for _, s := range append(scenes(), choreScenes()...) {
 			t.Run(s.name, func(t *testing.T) {
@@ -38,7 +39,7 @@ func TestA5_Crash(t *testing.T) {
 				order, times := s.rehearse(t)
 				for _, name := range order {
 					for _, n := range hits(times[name]) {
-						for _, as := range settings() {
+						for _, as := range turns.next(name) {
 							t.Run(name+"#"+strconv.Itoa(n)+" "+as.Name, func(t *testing.T) {
 								t.Parallel()
 								if s.die(t, name+"#"+strconv.Itoa(n), as) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,12 +19,31 @@ import (
 
 var powerCut = rig.Setting{Name: "full, a power cut", Synchronous: "full", Cut: true}
 
-// settings are those that every death is tried in.
+// settings are those that deaths are tried in.
 func settings() []rig.Setting {
 	if os.Getenv(storetest.Everywhere) == "postgres" {
 		return []rig.Setting{{Name: storetest.Synchronous()}} // what the server does is no matter of ours
 	}
 	return []rig.Setting{{Name: "normal", Synchronous: "normal"}, {Name: "full", Synchronous: "full"}, powerCut}
+}
+
+// turns has the settings take turns at each point: the first death there is tried in all
+// of them, each further one, in whatever scene, in the next. Safe for concurrent use.
+type turns struct {
+	mu  sync.Mutex
+	met map[string]int
+}
+
+func (s *turns) next(point string) []rig.Setting {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, turn := settings(), s.met[point]
+	s.met[point]++
+	if turn == 0 {
+		return all
+	}
+	turn %= len(all)
+	return all[turn : turn+1]
 }
 
 // checkOpen: the record of a process that is dead lacks the result of one call at the
