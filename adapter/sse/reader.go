@@ -50,9 +50,6 @@ func NewReader(r io.Reader, max int) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, readBuffer), max: max}
 }
 
-// LastID is the newest id the stream has told, "" before the first.
-func (r *Reader) LastID() string { return r.lastID }
-
 // Retry is the newest reconnection time the stream has told, 0 before.
 func (r *Reader) Retry() time.Duration { return r.retry }
 

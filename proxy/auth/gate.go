@@ -49,8 +49,10 @@ func NewGate(keys *Keys) (*Gate, error) {
 	return &Gate{keys: keys, wrong: wrong, right: right}, err
 }
 
-// Authenticate is Keys.Authenticate of a request that comes from an address. The error
-// is of class Limited when the address has to wait; RetryAfter says how long.
+// Authenticate returns the principal of a request that comes from an address, by x-api-key
+// or else Authorization: Bearer (RFC 6750 section 2.1). Without configured keys that is the
+// zero principal, whatever the request holds. The error never tells the key: it is of class
+// Unauthorized, or a *Slowed, of class Limited, when the address has to wait.
 func (g *Gate) Authenticate(r *http.Request, from string) (mapping.Principal, error) {
 	if !g.keys.Required() {
 		return mapping.Principal{}, nil

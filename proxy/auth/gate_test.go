@@ -17,11 +17,17 @@ type asking struct {
 
 func newAsking(t *testing.T) asking {
 	t.Helper()
-	g, err := NewGate(keys(t))
+	return asking{t, gate(t, keys(t))}
+}
+
+// gate is one that no address has been to.
+func gate(t *testing.T, k *Keys) *Gate {
+	t.Helper()
+	g, err := NewGate(k)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return asking{t, g}
+	return g
 }
 
 // try is "" for a key that is let in, or the reason why not.

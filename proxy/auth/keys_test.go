@@ -56,8 +56,9 @@ func TestAuthenticate(t *testing.T) {
 			t.Parallel()
 			r := httptest.NewRequest("GET", "/threads", nil)
 			r.Header = tt.header
+			g := gate(t, k)
 			for range 2 { // the second time out of memory
-				got, err := k.Authenticate(r)
+				got, err := g.Authenticate(r, "192.0.2.1")
 				if (err != nil) != tt.fails {
 					t.Errorf("error %v", err)
 				}
@@ -80,7 +81,7 @@ func TestNoKeysLetEverybodyIn(t *testing.T) {
 	}
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Header.Set("X-Api-Key", "anything")
-	if who, err := k.Authenticate(r); err != nil || !cmp.Equal(who, mapping.Principal{}) {
+	if who, err := gate(t, k).Authenticate(r, "192.0.2.1"); err != nil || !cmp.Equal(who, mapping.Principal{}) {
 		t.Errorf("got %v, %v", who, err)
 	}
 }

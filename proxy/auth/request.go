@@ -16,24 +16,6 @@ var (
 	errTwice error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized, "The request holds its credentials twice. Send one.")
 )
 
-// Authenticate returns who the request is made for, by x-api-key or else
-// Authorization: Bearer (RFC 6750 section 2.1). Without configured keys that is
-// the zero principal, whatever the request holds. The error is an
-// *mapping.Error of class Unauthorized and never tells the key.
-//
-// A header that is there twice is refused: whoever stands between could have
-// looked at the other one.
-func (k *Keys) Authenticate(r *http.Request) (mapping.Principal, error) {
-	if !k.Required() {
-		return mapping.Principal{}, nil
-	}
-	key, err := presented(r.Header)
-	if err != nil {
-		return mapping.Principal{}, err
-	}
-	return k.principal(key)
-}
-
 func (k *Keys) principal(key string) (mapping.Principal, error) {
 	who, ok := k.Verify(key)
 	if !ok {
@@ -49,6 +31,8 @@ func Strip(h http.Header) {
 	h.Del("Authorization")
 }
 
+// presented is the key that a request holds. A header that is there twice is refused: a
+// proxy in between could have looked at the other one.
 func presented(h http.Header) (string, error) {
 	if len(h.Values("X-Api-Key")) > 1 || len(h.Values("Authorization")) > 1 {
 		return "", errTwice

@@ -2,7 +2,7 @@
 // their thread and their agent are free, drives the agent's backend, records
 // what happens, and ends every run in exactly one state.
 //
-// Start reading at Engine.Begin (a run is made), then execution.run (a run is
+// Start reading at Engine.Begin (a run is made), then execution.work (a run is
 // executed) and recorder (what becomes of an event). CONCURRENCY.md tells who
 // locks what.
 package engine

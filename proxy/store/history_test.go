@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fold is the list of the numbers ("n" members) a state consists of.
+// state is the list of the numbers ("n" members) a state consists of.
 func (b *bench) state(thread, checkpoint string) (list []string) {
 	b.t.Helper()
 	st, err := b.StateAt(b.ctx, thread, checkpoint)

@@ -92,7 +92,7 @@ func TestLargeFilesStayOut(t *testing.T) {
 	}
 }
 
-// TestBadFilesAreSkipped: names that would leave the folder, files that cannot
+// TestE13BadFilesAreSkipped: names that would leave the folder, files that cannot
 // be downloaded and those over the limit fail no run.
 func TestE13BadFilesAreSkipped(t *testing.T) {
 	t.Parallel()

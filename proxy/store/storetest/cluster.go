@@ -199,14 +199,6 @@ func (c *Cluster) Start() {
 	}
 }
 
-// Stop stops the server in order; what it acknowledged and what it did not flush yet are kept.
-func (c *Cluster) Stop() {
-	c.t.Helper()
-	if err := c.ctl("stop", "-m", "fast"); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
 // Crash has the server give up at once, as it does for pg_ctl -m immediate: what
 // it has not written to its log on disk is lost.
 func (c *Cluster) Crash() {

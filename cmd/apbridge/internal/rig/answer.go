@@ -80,7 +80,7 @@ func (b *Bridge) Get(path string) Answer { b.T.Helper(); return b.Do("GET", path
 // Post is Do with POST.
 func (b *Bridge) Post(path, body string) Answer { b.T.Helper(); return b.Do("POST", path, body) }
 
-// Ok fails the test unless the request was answered with 2xx.
+// OK fails the test unless the request was answered with 2xx.
 func (a Answer) OK() Answer {
 	a.T.Helper()
 	if a.Status/100 != 2 {

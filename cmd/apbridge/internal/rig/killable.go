@@ -290,7 +290,7 @@ func (d *Killable) Either(done func() bool, method, path, body string) {
 	}
 }
 
-// readers follow runs over all lives.
+// follower reads the stream of a run over all lives of the bridge.
 type follower struct {
 	Frames []Frame
 	Done   chan struct{}

@@ -12,9 +12,9 @@ import (
 type Behind struct {
 	Name string
 	Peer func() adaptertest.Peer
-	// texts are the outputs of one turn as every face shows them.
+	// Texts are the outputs of one turn as every face shows them.
 	Texts []string
-	// takesFiles: files reach the agent.
+	// TakesFiles: files reach the agent.
 	TakesFiles bool
 	Steps      bool // a task/step agent
 }

@@ -122,7 +122,7 @@ func TestB5ReadersThatNeverRead(t *testing.T) {
 	}
 }
 
-// TestB8StreamsAreNotCompressed, and TestB9: a client of HTTP/1.0 reads the same frames,
+// TestB8B9StreamsForOldClients: a client of HTTP/1.0 reads the same frames,
 // neither compressed nor in chunks, up to the end of the connection.
 func TestB8B9StreamsForOldClients(t *testing.T) {
 	t.Parallel()

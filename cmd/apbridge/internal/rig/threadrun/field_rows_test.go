@@ -136,7 +136,7 @@ func full(a rig.Answer) string {
 
 func jsonNumber(n int) string { b, _ := json.Marshal(n); return string(b) }
 
-// fieldRows are by operation and field, or by the family of operations.
+// rows are by operation and field, or by the family of operations.
 func (w *fieldWorld) rows() map[string]row {
 	rows := map[string]row{}
 	for _, group := range []map[string]row{w.runRows(), w.cronRows(), w.threadRows(), w.stateRows(), w.otherRows()} {
@@ -182,7 +182,7 @@ func (w *fieldWorld) runRow(check func(t *testing.T, op string)) row {
 	return row{func(t *testing.T, op string, _ field) { check(t, op) }}
 }
 
-// sent tells whether a text is in what the graph's agent was last asked.
+// toldGraph checks that a text is in what the graph's agent was last asked.
 func (w *fieldWorld) toldGraph(more, text string) row {
 	return w.runRow(func(t *testing.T, op string) {
 		for _, c := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// frame is one server-sent event.
+// threadFrame is one server-sent event.
 type threadFrame struct{ name, data, id string }
 
 func (f threadFrame) at(path string) any {
