@@ -2,6 +2,7 @@ package sse
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 )
 
@@ -37,18 +38,39 @@ func appendField(dst []byte, name, value string) []byte {
 	return append(dst, '\n')
 }
 
+// AppendPieces is AppendFrame with data in parts, of size bytes together, so that nobody
+// has to join them first. No part may end in the middle of a line break.
+func AppendPieces(dst []byte, event string, size int, data iter.Seq[[]byte], id string) []byte {
+	dst = slices.Grow(dst, len(event)+size+len(id)+frameWords)
+	if event != "" {
+		dst = appendField(dst, "event: ", event)
+	}
+	dst = append(dst, "data: "...)
+	for piece := range data {
+		dst = appendLines(dst, piece)
+	}
+	dst = append(dst, '\n')
+	if id != "" {
+		dst = appendField(dst, "id: ", id)
+	}
+	return append(dst, '\n')
+}
+
 // appendData writes data as one line, or as several where it holds line
 // breaks of any of the three kinds.
 func appendData(dst, data []byte) []byte {
+	dst = append(dst, "data: "...)
+	return append(appendLines(dst, data), '\n')
+}
+
+// appendLines writes data, with a new data line at each line break.
+func appendLines(dst, data []byte) []byte {
 	for {
-		dst = append(dst, "data: "...)
 		i := bytes.IndexAny(data, "\r\n")
 		if i < 0 {
-			dst = append(dst, data...)
-			return append(dst, '\n')
+			return append(dst, data...)
 		}
-		dst = append(dst, data[:i]...)
-		dst = append(dst, '\n')
+		dst = append(append(dst, data[:i]...), "\ndata: "...)
 		if data[i] == '\r' && i+1 < len(data) && data[i+1] == '\n' {
 			i++
 		}

@@ -1,6 +1,8 @@
 package sse_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/sse"
@@ -41,5 +43,20 @@ func BenchmarkAppendFrame(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		buf = sse.AppendFrame(buf[:0], "values", data, "12.3")
+	}
+}
+
+func TestAppendPiecesIsAFrameOfThem(t *testing.T) {
+	t.Parallel()
+	for _, pieces := range [][]string{nil, {""}, {`{"a":`, `1`, `}`}, {"a\n", "b\r\nc", "\rd"}, {"", "a\n", ""}} {
+		data := strings.Join(pieces, "")
+		var parts [][]byte
+		for _, p := range pieces {
+			parts = append(parts, []byte(p))
+		}
+		got := string(sse.AppendPieces([]byte("x"), "values", len(data), slices.Values(parts), "1.2"))
+		if want := string(sse.AppendFrame([]byte("x"), "values", []byte(data), "1.2")); got != want {
+			t.Errorf("%q: got %q, want %q", pieces, got, want)
+		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // Quote is s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func Quote(s string) json.RawMessage {
-	return AppendQuote(make([]byte, 0, quotedSize(s)), s)
+	return AppendQuote(make([]byte, 0, QuotedSize(s)), s)
 }
 
 // AppendQuote appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
@@ -19,9 +19,9 @@ func AppendQuote(dst []byte, s string) []byte {
 	return dst
 }
 
-// quotedSize is about the length of s as a JSON string, so that a long one is not
+// QuotedSize is about the length of s as a JSON string, so that a long one is not
 // copied while it is written.
-func quotedSize(s string) int {
+func QuotedSize(s string) int {
 	n := len(s) + 2
 	for i := range len(s) {
 		switch c := s[i]; {

@@ -18,6 +18,7 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 	if err != nil {
 		return adapter.Task{}, err
 	}
+	x.input = nil // it may be large; a further attempt reads it again
 	files := &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact), none: x.alone && len(in.Files) == 0}
 	t := adapter.Task{
 		Run: x.run, Thread: x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
@@ -224,7 +225,7 @@ func (x *execution) additional(in mapping.Input, told map[string]any) (rawjson.P
 		}
 		set = append(set, mapping.NewMember{Name: key, Value: value})
 	}
-	return mapping.PiecesWith(x.task.AdditionalInput, set...)
+	return mapping.PiecesWith(x.given, set...)
 }
 
 // stateful decides what a thread/run agent is sent: only what is new when both

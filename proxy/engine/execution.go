@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"slices"
 	"time"
@@ -21,14 +22,14 @@ type execution struct {
 	agent  *Agent
 	run    mapping.Run
 	thread mapping.Thread
-	task   mapping.Task
+	given  json.RawMessage // additional_input of its task
 	fence  int64
 	taken  bool           // was executed before: here before a restart, or by another process
 	before time.Duration  // how long ago the run began, when it was taken up here
 	say    *string        // Order.Say
 	alone  bool           // the thread was made with this run
 	next   *Next          // Order.further
-	input  *mapping.Input // Order.Input
+	input  *mapping.Input // Order.Input, until the agent is given it
 
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
@@ -53,7 +54,7 @@ func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
 func (e *Engine) admit(agent *Agent, c store.Claimed, o Order) (x *execution, work func()) {
 	ctx, cancel := context.WithCancelCause(e.scope(e.root, c.Run))
 	x = &execution{
-		e: e, agent: agent, run: c.Run, thread: c.Thread, task: c.Task, fence: c.Fence, taken: c.Taken,
+		e: e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken,
 		before: c.Running, say: o.Say, input: o.Input, alone: o.New.MustNotExist, next: o.further, cancel: cancel, done: make(chan struct{}), stalled: make(chan struct{}),
 	}
 	x.tail = e.log.Adopt(c.Run) // before anybody hears of the run: its readers wait for us
@@ -63,7 +64,8 @@ func (e *Engine) admit(agent *Agent, c store.Claimed, o Order) (x *execution, wo
 		agent.release()
 		return nil, nil
 	}
-	return x, func() { x.work(adapter.WithPermit(ctx, x.stillHolds), c.Logged) }
+	logged := c.Logged // nothing else of c lives as long as the run
+	return x, func() { x.work(adapter.WithPermit(ctx, x.stillHolds), logged) }
 }
 
 // enlist puts an execution on the books, which Shutdown waits for: free must

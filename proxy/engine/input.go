@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"encoding/json"
+
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -12,18 +14,24 @@ func InputOf(r mapping.Run) (mapping.Input, error) {
 	if r.Options.Resuming {
 		return mapping.ParseInput(nil, nil, "")
 	}
-	if r.Options.Input != nil {
-		return mapping.ParseInput(r.Options.Input, nil, InputBase(r))
-	}
-	input, err := mapping.Member(r.Kwargs, "input")
-	if err != nil {
-		return mapping.Input{}, err
-	}
-	messages, err := mapping.Member(r.Kwargs, "messages")
+	input, messages, err := GivenTo(r)
 	if err != nil {
 		return mapping.Input{}, err
 	}
 	return mapping.ParseInput(input, messages, InputBase(r))
+}
+
+// GivenTo is what InputOf reads: the input and the messages kept with the run, nil
+// where there are none.
+func GivenTo(r mapping.Run) (input, messages json.RawMessage, err error) {
+	if r.Options.Input != nil {
+		return r.Options.Input, nil, nil
+	}
+	if input, err = mapping.Member(r.Kwargs, "input"); err != nil {
+		return nil, nil, err
+	}
+	messages, err = mapping.Member(r.Kwargs, "messages")
+	return input, messages, err
 }
 
 // inputOnce is the run's input, which may have been read already.

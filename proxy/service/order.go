@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -135,13 +136,17 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 	if b.out.Run.Options.Resuming {
 		return nil
 	}
-	if err = b.checkMessages(b.n.Input, b.n.Messages); err != nil {
+	input, messages, err := engine.GivenTo(b.out.Run)
+	if err != nil {
 		return err
 	}
-	if b.in, err = engine.InputOf(b.out.Run); err != nil {
+	if err = b.checkMessages(input, messages); err != nil {
 		return err
 	}
-	if err = b.checkFiles(len(b.in.Files)); err != nil || !b.traits.Opaque {
+	if err = b.checkFiles(filesIn(input)); err != nil {
+		return err
+	}
+	if b.in, err = engine.InputOf(b.out.Run); err != nil || !b.traits.Opaque {
 		return err
 	}
 	if err := b.in.CheckFiles(); err != nil || b.thread.Head == "" {
@@ -243,7 +248,18 @@ func (b *runBuilder) describe(context.Context) error {
 		}
 	}
 	r.Kwargs, err = kwargs(b.n.Kwargs, *r)
+	b.letGo()
 	return err
+}
+
+// letGo forgets what was sent, which takes memory as long as anything refers to it: the
+// run has its own copy by now.
+func (b *runBuilder) letGo() {
+	b.n.Kwargs, b.n.Input, b.n.Messages, b.n.Command, b.n.Metadata, b.n.Config, b.n.Context = nil, nil, nil, nil, nil, nil, nil
+	o := &b.out.Run.Options
+	for _, part := range []*json.RawMessage{&o.Resume, &o.Update, &o.Goto, &o.Config, &o.Context} {
+		*part = bytes.Clone(*part)
+	}
 }
 
 // kwargs is what the client sent, with config.configurable extended by the

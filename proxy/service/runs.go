@@ -64,14 +64,14 @@ type prepared struct {
 }
 
 func (s *runs) prepare(ctx context.Context, n adapter.NewRun) (p prepared, err error) {
-	key := keyOfRun(n)
-	if p.before, p.made, err = s.again(ctx, n, key); p.made || err != nil {
+	key, sent := keyOfRun(n), n.IdempotencyKey // nothing refers to n while it is ordered: it may be large
+	if p.before, p.made, err = s.again(ctx, sent, key); p.made || err != nil {
 		return p, err
 	}
 	if p.order, p.losses, err = s.order(ctx, n); err != nil {
 		// The same request may have been served meanwhile: what it was to
 		// answer, or to begin on, is gone then.
-		if before, ok, failed := s.again(ctx, n, key); ok && failed == nil {
+		if before, ok, failed := s.again(ctx, sent, key); ok && failed == nil {
 			return prepared{made: true, before: before}, nil
 		}
 		return p, err
@@ -101,8 +101,8 @@ func (p *prepared) started(b store.Created) adapter.Started {
 
 // again finds the run that the same request has made before. It is asked for
 // before anything is refused: by now the thread may be busy with that very run.
-func (s *runs) again(ctx context.Context, n adapter.NewRun, key store.Key) (adapter.Started, bool, error) {
-	if err := checkKey(n.IdempotencyKey); err != nil {
+func (s *runs) again(ctx context.Context, sent string, key store.Key) (adapter.Started, bool, error) {
+	if err := checkKey(sent); err != nil {
 		return adapter.Started{}, false, err
 	}
 	made, ok, err := s.st.Remembered(ctx, key)

@@ -116,7 +116,7 @@ func filesOf(u adapter.StateUpdate) (n int) {
 func filesIn(values json.RawMessage) (n int) {
 	files, err := mapping.Member(values, "files")
 	if err == nil {
-		_ = mapping.EachMember(files, func(string, json.RawMessage) { n++ })
+		n = mapping.Members(files)
 	}
 	return n
 }

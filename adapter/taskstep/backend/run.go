@@ -56,6 +56,7 @@ func (d *drive) run() error {
 	if err := d.find(); err != nil {
 		return err
 	}
+	d.task.Input, d.task.Prompt = mapping.Input{}, "" // the agent has them
 	if err := d.prepare(); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -72,6 +73,18 @@ func (w writer) step(b []byte, s *mapping.Step) []byte {
 	b = strconv.AppendBool(b, s.IsLast)
 	b = appendTime(b, "created_at", s.CreatedAt)
 	return append(b, '}')
+}
+
+// stepRoom is about the length of a step without its artifacts, so that a long one is not
+// copied while it is written.
+func stepRoom(s *mapping.Step) int {
+	n := 1<<10 + len(s.AdditionalInput) + len(s.AdditionalOutput)
+	for _, text := range []*string{s.Input, s.Output} {
+		if text != nil {
+			n += rawjson.QuotedSize(*text)
+		}
+	}
+	return n
 }
 
 func (w writer) ofTopic(b []byte) []byte {

@@ -20,7 +20,7 @@ func (s *server) batchRuns(w http.ResponseWriter, r *http.Request) error {
 	}
 	list := make([]adapter.NewRun, len(batch))
 	for i, q := range batch {
-		list[i] = q.NewRun
+		list[i] = q.take()
 	}
 	started, err := s.svc.Runs.StartAll(r.Context(), list)
 	if err != nil {

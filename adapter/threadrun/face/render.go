@@ -164,8 +164,20 @@ func (v *view) wants(slot int, mode modeMask) bool {
 }
 
 func (v *view) encode(slot int, name string, data func() []byte) []byte {
-	id := strconv.FormatInt(v.e.Seq, 10) + "." + strconv.Itoa(slot)
-	return sse.AppendFrame(nil, nameWithin(name, v.e.Head.NS), data(), id)
+	return sse.AppendFrame(nil, nameWithin(name, v.e.Head.NS), data(), v.id(slot))
+}
+
+func (v *view) id(slot int) string {
+	return strconv.FormatInt(v.e.Seq, 10) + "." + strconv.Itoa(slot)
+}
+
+// valuesFrame is frame with the state, which is not joined for it.
+func (v *view) valuesFrame(slot int) {
+	if v.wants(slot, modeValues) {
+		v.emit(v.e.Encoded(slotKey(slot), func() []byte {
+			return sse.AppendPieces(nil, nameWithin("values", v.e.Head.NS), v.e.After.Size(), v.e.After.Pieces(), v.id(slot))
+		}))
+	}
 }
 
 // nameWithin is how a nested graph's frames are called: mode|outer|inner. Those
@@ -214,7 +226,7 @@ func (v *view) started() {
 func (v *view) input() {
 	v.frame(inputCheckpoint, modeCheckpoints, "checkpoints", v.checkpoint)
 	v.frame(inputDebug, modeDebug, "debug", v.debugCheckpoint)
-	v.frame(inputValues, modeValues, "values", v.values)
+	v.valuesFrame(inputValues)
 }
 
 func (v *view) values() []byte { return v.e.After.JSON() }
@@ -248,7 +260,7 @@ func (v *view) afterUpdate() {
 	v.frame(updateDebugDone, modeDebug, "debug", func() []byte { return v.debug("task_result", v.taskResult()) })
 	v.frame(updateDebugState, modeDebug, "debug", v.debugCheckpoint)
 	v.frame(updateCheckpoint, modeCheckpoints, "checkpoints", v.checkpoint)
-	v.frame(updateValues, modeValues, "values", v.values)
+	v.valuesFrame(updateValues)
 }
 
 // askWithin: an update that asks renders its question behind itself.
@@ -304,10 +316,10 @@ func (v *view) state() {
 	case "checkpoints":
 		v.frame(stateCheckpoint, modeCheckpoints, "checkpoints", v.checkpoint)
 	case "values":
-		v.frame(stateValues, modeValues, "values", v.values)
+		v.valuesFrame(stateValues)
 	default:
 		if v.e.Data != nil {
-			v.frame(stateValues, modeValues, "values", v.values)
+			v.valuesFrame(stateValues)
 		}
 	}
 	v.stateMessages()

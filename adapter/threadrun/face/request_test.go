@@ -349,3 +349,19 @@ func TestIdempotencyKeyIsText(t *testing.T) {
 		t.Errorf("something was written: %v", f.written)
 	}
 }
+
+// A request's body takes memory as long as anything refers to it.
+func TestRunRefersToWhatIsKeptOfItsRequest(t *testing.T) {
+	t.Parallel()
+	body := []byte(`{"agent_id":"a","input":{"a":"b"},"messages":[{"role":"user","content":"c"}],"config":{"tags":["d"]},"context":{"e":1}}`)
+	o, err := parseObject(body, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := o.runRequest("").take()
+	sent := []string{string(n.Input), string(n.Messages), string(n.Config), string(n.Context)}
+	clear(body)
+	if d := cmp.Diff(sent, []string{string(n.Input), string(n.Messages), string(n.Config), string(n.Context)}); d != "" {
+		t.Error(d)
+	}
+}

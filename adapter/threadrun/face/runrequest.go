@@ -20,11 +20,13 @@ type runRequest struct {
 	cancel    bool // on_disconnect: cancel
 }
 
-// forget lets go of the request's body once the run was made: a client may wait for
-// hours.
-func (q *runRequest) forget() {
+// take is the run that is asked for. The request lets go of its body, which takes memory
+// as long as anything refers to it: while the run is made, and while a client waits.
+func (q *runRequest) take() adapter.NewRun {
+	n := q.NewRun
 	q.Input, q.Messages, q.Kwargs, q.Command = nil, nil, nil, nil
 	q.Metadata, q.Config, q.Context = nil, nil, nil
+	return n
 }
 
 func (q *runRequest) ap() bool { return q.Flavour == mapping.FlavourAgentProtocol }
@@ -120,7 +122,8 @@ func (o *fields) name(name string) string {
 	return s
 }
 
-// kept splices together what a run repeats, in the order it was sent.
+// kept splices together what a run repeats, in the order it was sent. The members are
+// parts of the result from then on, so that nothing holds on to the request's body.
 func (o *fields) kept() json.RawMessage {
 	size := 2
 	for _, m := range o.members {
@@ -130,9 +133,11 @@ func (o *fields) kept() json.RawMessage {
 	}
 	e := enc{b: make([]byte, 0, size)}
 	e.open('{')
-	for _, m := range o.members {
+	for i := range o.members {
+		m := &o.members[i]
 		if oneOf(m.Name, keptFields) {
 			e.key(m.Name).raw(m.Value, "null")
+			m.Value = e.b[len(e.b)-len(m.Value) : len(e.b) : len(e.b)]
 		}
 	}
 	return e.close('}').b

@@ -29,12 +29,11 @@ func (s *server) start(w http.ResponseWriter, r *http.Request, tail string) (*ru
 	if err != nil {
 		return nil, adapter.Started{}, err
 	}
-	started, err := s.svc.Runs.Start(r.Context(), q.NewRun)
+	started, err := s.svc.Runs.Start(r.Context(), q.take())
 	if err != nil {
 		return nil, adapter.Started{}, err
 	}
 	startedHeaders(w.Header(), q, started, tail)
-	q.forget()
 	return q, started, nil
 }
 
