@@ -276,8 +276,9 @@ func TestC9KilledConnectionsLoseAndDoubleNothing(t *testing.T) {
 }
 
 // killsOfOne is how many connections a write may lose: its time is bounded, and on a
-// machine with much to do a try takes longer than the pause between two kills.
-const killsOfOne = 3
+// machine with much to do a try takes longer than the pause between two kills. killsOfAll
+// bounds the time of the test.
+const killsOfOne, killsOfAll = 3, 30
 
 // killWriters kills the connections that write to the database, until stop, which may be
 // called twice. It counts them, and looks at what was written to pass by a write that
@@ -301,7 +302,7 @@ func killWriters(t *testing.T, dsn string, written, killed *atomic.Int64) (stop 
 			if now := written.Load(); now != at {
 				at, lost = now, 0
 			}
-			if lost >= killsOfOne {
+			if lost >= killsOfOne || killed.Load() >= killsOfAll {
 				continue
 			}
 			tag, _ := conn.Exec(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid IN (
