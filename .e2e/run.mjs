@@ -34,8 +34,7 @@ function config({ js, autogpt, langgraph }) {
     whole: graph("files", { stepping: { mode: "run" } }),
     away: { url: "http://127.0.0.1:9", dialect: "taskstep" },
   };
-  // With normal, runs before quick agents wait on their way into the database: whoever reads must not notice.
-  return { database: join(folder, "e2e.db"), synchronous: "normal", default_agent: "jsagent", agents };
+  return { database: join(folder, "e2e.db"), default_agent: "jsagent", agents };
 }
 
 async function main() {
