@@ -48,7 +48,7 @@ async function main() {
   const { url, child } = await bridge(binary, ["--config", file], await freePort());
   const env = { E2E_BRIDGE: url, E2E_JSAGENT: js, E2E_AUTOGPT: autogpt, E2E_LANGGRAPH: langgraph, E2E_BENCHMARK: join(here, "tmp/benchmark") };
   if (only.length === 0) {
-    const packages = ["./adapter/threadrun", "./cmd/apbridge/internal/rig/threadrun"];
+    const packages = ["./adapter/threadrun/backend", "./cmd/apbridge/internal/rig/threadrun"];
     const tested = await run("go", ["test", "-count=1", "-run", "^TestReal", ...packages], { APBRIDGE_E2E_LANGGRAPH: langgraph }, join(here, ".."));
     if (tested !== 0) return tested;
   }

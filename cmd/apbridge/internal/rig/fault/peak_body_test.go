@@ -95,7 +95,7 @@ func shapesOfABody() []shapeOfABody {
 		{"input of a task", "POST", fmt.Sprintf(task, "files"), `{"input":"` + many(`\\`) + `"}`, 200, 0},
 		{"additional input of a task", "POST", fmt.Sprintf(task, "files"), `{"input":"hi","additional_input":` + keys + `}`, 200, 0},
 		{"unknown keys of a task", "POST", fmt.Sprintf(task, "files"), keys, 200, 0},
-		{"input of a step", "POST", fmt.Sprintf(task, "files") + "/TASK/steps", `{"input":"` + many("x") + `"}`, 200, 17},
+		{"input of a step", "POST", fmt.Sprintf(task, "files") + "/TASK/steps", `{"input":"` + many("x") + `"}`, 200, 18},
 		{"additional input of a step", "POST", fmt.Sprintf(task, "files") + "/TASK/steps", `{"input":"y","additional_input":` + keys + `}`, 200, 0},
 	}...)
 	return shapes
