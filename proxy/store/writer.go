@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -107,8 +108,16 @@ func (w *writer) close() {
 
 func (w *writer) work() {
 	defer close(w.stopped)
+	crowd := false // the newest group was of several
 	for o := range w.queue {
-		w.serve(w.gather(o))
+		if crowd {
+			// Callers that the last commit has answered, and that write again at once, get
+			// to queue their operations first. Nothing waits on a clock.
+			runtime.Gosched()
+		}
+		group := w.gather(o)
+		crowd = len(group) > 1
+		w.serve(group)
 	}
 }
 
