@@ -70,22 +70,22 @@ func shapesOfABody() []shapeOfABody {
 	}
 	var shapes []shapeOfABody
 	for _, in := range inputs {
-		shapes = append(shapes, shapeOfABody{in.name + ", step agent", "POST", "/runs/wait", `{"agent_id":"files","input":` + in.json + `}`, in.status, 13})
+		shapes = append(shapes, shapeOfABody{in.name + ", step agent", "POST", "/runs/wait", `{"agent_id":"files","input":` + in.json + `}`, in.status, 14})
 		shapes = append(shapes, shapeOfABody{in.name + ", graph", "POST", "/runs/wait", `{"agent_id":"graph","input":` + in.json + `}`, in.status, 0})
 	}
 	task := "/agents/%s/ap/v1/agent/tasks"
 	shapes = append(shapes, []shapeOfABody{
-		{"keys, streamed", "POST", "/runs/stream", `{"assistant_id":"files","stream_mode":["values","updates"],"input":` + keys + `}`, 200, 11.5},
-		{"a text, streamed", "POST", "/runs/stream", `{"assistant_id":"files","stream_mode":["values","updates"],"input":` + said(many("x")) + `}`, 200, 11},
+		{"keys, streamed", "POST", "/runs/stream", `{"assistant_id":"files","stream_mode":["values","updates"],"input":` + keys + `}`, 200, 15},
+		{"a text, streamed", "POST", "/runs/stream", `{"assistant_id":"files","stream_mode":["values","updates"],"input":` + said(many("x")) + `}`, 200, 13},
 		{"unknown keys of a request", "POST", "/runs/wait", `{"agent_id":"files","input":{"text":"hi"},` + keys[1:], 422, 0},
 		{"messages of the protocol", "POST", "/runs/wait", `{"agent_id":"files",` + messages(10_000)[1:], 200, 10.5},
-		{"config", "POST", "/runs/wait", `{"agent_id":"files","input":"hi","config":{"configurable":` + keys + `}}`, 200, 11},
-		{"context", "POST", "/runs/wait", `{"agent_id":"graph","input":"hi","context":` + keys + `}`, 200, 11},
+		{"config", "POST", "/runs/wait", `{"agent_id":"files","input":"hi","config":{"configurable":` + keys + `}}`, 200, 13},
+		{"context", "POST", "/runs/wait", `{"agent_id":"graph","input":"hi","context":` + keys + `}`, 200, 13},
 		{"metadata of a run", "POST", "/runs/wait", `{"agent_id":"files","input":"hi","metadata":` + keys + `}`, 200, 0},
-		{"a batch", "POST", "/runs/batch", `[{"assistant_id":"files","input":` + keys + `}]`, 200, 12},
-		{"values of a state", "POST", "/threads/ID/state", `{"values":{"k":` + keys + `}}`, 200, 0},
-		{"a text of a state", "POST", "/threads/ID/state", `{"values":` + said(many(`\\`)) + `}`, 200, 11.5},
-		{"messages of a state", "POST", "/threads/ID/state", `{"values":` + messages(10_000) + `}`, 200, 12},
+		{"a batch", "POST", "/runs/batch", `[{"assistant_id":"files","input":` + keys + `}]`, 200, 13},
+		{"values of a state", "POST", "/threads/ID/state", `{"values":{"k":` + keys + `}}`, 200, 12},
+		{"a text of a state", "POST", "/threads/ID/state", `{"values":` + said(many(`\\`)) + `}`, 200, 13},
+		{"messages of a state", "POST", "/threads/ID/state", `{"values":` + messages(10_000) + `}`, 200, 14},
 		{"messages of a state, too many", "POST", "/threads/ID/state", `{"values":` + messages(size) + `}`, 422, 0},
 		{"keys of a state", "POST", "/threads/ID/state", `{"values":` + keys + `}`, 422, 0},
 		{"keys of an item", "PUT", "/store/items", `{"namespace":["a"],"key":"k","value":` + keys + `}`, 204, 0},
@@ -95,7 +95,7 @@ func shapesOfABody() []shapeOfABody {
 		{"input of a task", "POST", fmt.Sprintf(task, "files"), `{"input":"` + many(`\\`) + `"}`, 200, 0},
 		{"additional input of a task", "POST", fmt.Sprintf(task, "files"), `{"input":"hi","additional_input":` + keys + `}`, 200, 0},
 		{"unknown keys of a task", "POST", fmt.Sprintf(task, "files"), keys, 200, 0},
-		{"input of a step", "POST", fmt.Sprintf(task, "files") + "/TASK/steps", `{"input":"` + many("x") + `"}`, 200, 18},
+		{"input of a step", "POST", fmt.Sprintf(task, "files") + "/TASK/steps", `{"input":"` + many("x") + `"}`, 200, 20},
 		{"additional input of a step", "POST", fmt.Sprintf(task, "files") + "/TASK/steps", `{"input":"y","additional_input":` + keys + `}`, 200, 0},
 	}...)
 	return shapes
