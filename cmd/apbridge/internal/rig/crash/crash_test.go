@@ -115,10 +115,10 @@ func TestA5_PowerCut(t *testing.T) {
 // hits are the times a point is tried at: the first few and the last.
 func hits(times int) []int {
 	list := []int{1}
-	for n := 2; n <= min(times, 4); n++ {
+	for n := 2; n <= min(times, 3); n++ {
 		list = append(list, n)
 	}
-	if times > 4 {
+	if times > 3 {
 		list = append(list, times)
 	}
 	return list
