@@ -93,9 +93,9 @@ type beginning struct {
 	begins chan struct{}
 }
 
-func (b beginning) begin(conn *sqlite3.Conn, relaxed bool) error {
+func (b beginning) begin(conn *sqlite3.Conn) error {
 	close(b.begins)
-	return b.sqlite.begin(conn, relaxed)
+	return b.sqlite.begin(conn)
 }
 
 // D4: another program that reads for long keeps the log from beginning anew. Nobody

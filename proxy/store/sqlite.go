@@ -26,18 +26,18 @@ const busyTimeout = 5 * time.Second
 // how transactions begin. Keep it small: the SQL of the other files is meant
 // for PostgreSQL too.
 type sqlite struct {
-	path  string
-	owner string
-	lock  *fileLock
-	file  os.FileInfo // of the database when it was opened
-	full  bool        // commits wait for the disk
-	limit int64       // bytes of the file; 0 for none
-	zap   *zap.Logger
-	now   func() time.Time
-	level string // what "synchronous" is set to on the writer's connection
-	seen  seen   // of the files, to notice when they are harmed
-	disk  flushes
-	probe probe
+	path    string
+	owner   string
+	lock    *fileLock
+	file    os.FileInfo // of the database when it was opened
+	full    bool        // commits wait for the disk
+	limit   int64       // bytes of the file; 0 for none
+	zap     *zap.Logger
+	now     func() time.Time
+	changed int64 // rows that the writer had changed when its transaction began
+	seen    seen  // of the files, to notice when they are harmed
+	disk    flushes
+	probe   probe
 
 	writer  *writer
 	readers *sqlitex.Pool
@@ -80,7 +80,7 @@ func (d *sqlite) serve() error {
 	if err != nil {
 		return err
 	}
-	if err = setUp(conn, "cache_size = -8000", "journal_size_limit = 67108864"); err == nil {
+	if err = setUp(conn, "synchronous = NORMAL", "cache_size = -8000", "journal_size_limit = 67108864"); err == nil {
 		err = bound(conn, d.limit)
 	}
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *sqlite) serve() error {
 		return err
 	}
 	if d.full {
-		d.disk.begin(d.path)
+		d.disk.start(d.path)
 	}
 	d.writer = newWriter(d, conn)
 	if d.readers, err = d.pool(readersMost, "cache_size = -4000"); err == nil {
@@ -176,20 +176,37 @@ func openPool(path string) *sql.DB {
 	return pool
 }
 
-// begin starts a transaction of the writer. With synchronous NORMAL a commit is
-// in the log file but not flushed; the next FULL commit flushes it too.
-func (d *sqlite) begin(conn *sqlite3.Conn, relaxed bool) error {
-	level := "NORMAL"
-	if d.full && !relaxed {
-		level = "FULL"
+// begin starts a transaction of the writer.
+func (d *sqlite) begin(conn *sqlite3.Conn) error {
+	err := d.exec(conn, "BEGIN IMMEDIATE")
+	if err == nil {
+		d.changed, err = changes(conn)
 	}
-	if level != d.level {
-		if err := d.exec(conn, "PRAGMA synchronous = "+level); err != nil {
-			return err
-		}
-		d.level = level
+	return err
+}
+
+// changes is how many rows a connection has changed so far.
+func changes(conn *sqlite3.Conn) (n int64, err error) {
+	err = sqliteTx{conn}.get(`SELECT total_changes()`, nil, out{&n})
+	return n, err
+}
+
+// committing counts a transaction before readers can see it. One that has changed no row is
+// no commit.
+func (d *sqlite) committing(conn *sqlite3.Conn) error {
+	n, err := changes(conn)
+	if err == nil && n != d.changed {
+		d.disk.begin()
 	}
-	return d.exec(conn, "BEGIN IMMEDIATE")
+	return err
+}
+
+func (d *sqlite) committed(relaxed bool) error {
+	d.disk.end()
+	if relaxed {
+		return nil
+	}
+	return d.disk.flush(d.disk.seen())
 }
 
 func (d *sqlite) exec(conn *sqlite3.Conn, text string) error { return sqlitex.Execute(conn, text, nil) }
@@ -197,12 +214,7 @@ func (d *sqlite) exec(conn *sqlite3.Conn, text string) error { return sqlitex.Ex
 func (d *sqlite) clock() int64 { return d.now().UnixMicro() }
 
 func (d *sqlite) write(ctx context.Context, relaxed bool, do func(*tx) error) error {
-	carried := relaxed
-	err := d.writer.write(ctx, relaxed, failing(d.disk.counted(relaxed, do, &carried)))
-	if err != nil || carried {
-		return err
-	}
-	return d.flush() // it has changed nothing, and what it has found may be in the log alone
+	return d.writer.write(ctx, relaxed, failing(do))
 }
 
 func (d *sqlite) read(ctx context.Context, do func(*tx) error) error {
@@ -254,7 +266,7 @@ func (d *sqlite) use(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Con
 
 // flush is as of flushes. What could not be flushed may be lost with all that follows it.
 func (d *sqlite) flush() error {
-	if err := d.disk.flush(); err != nil {
+	if err := d.disk.flush(d.disk.seen()); err != nil {
 		return d.writer.notice(err)
 	}
 	return nil

@@ -29,7 +29,11 @@ type op struct {
 
 // engine is what the writer needs of a database: how transactions begin and end.
 type engine interface {
-	begin(conn *sqlite3.Conn, relaxed bool) error
+	begin(conn *sqlite3.Conn) error
+	// committing is called right before a commit, and committed behind it: it returns when
+	// the commit is on the disk, unless that is not waited for.
+	committing(conn *sqlite3.Conn) error
+	committed(relaxed bool) error
 	exec(conn *sqlite3.Conn, text string) error
 	clock() int64
 	// broken is asked about every failed statement; true: accept no more writes.
@@ -60,8 +64,9 @@ func newWriter(db engine, conn *sqlite3.Conn) *writer {
 	return w
 }
 
-// write runs do and returns when it is committed. A caller whose context ends
-// before its operation was begun leaves with nothing done; afterwards it waits.
+// write runs do and returns when it is committed, and on the disk unless it is relaxed. A
+// caller whose context ends before its operation was begun leaves with nothing done;
+// afterwards it waits.
 func (w *writer) write(ctx context.Context, relaxed bool, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -177,12 +182,12 @@ func (w *writer) noteRefusal(group []*op) {
 // commit runs a group as one transaction. lost: the database has undone all of it for
 // the sake of one operation, and each is to be run again by itself.
 func (w *writer) commit(group []*op) (lost bool) {
-	err := w.begin(group)
+	err := w.begin()
 	if err == nil {
 		lost, err = w.run(group)
 	}
 	if err == nil && !lost {
-		err = w.end()
+		err = w.end(relaxed(group))
 	}
 	switch {
 	case lost:
@@ -196,11 +201,11 @@ func (w *writer) commit(group []*op) (lost bool) {
 	return lost
 }
 
-func (w *writer) begin(group []*op) error {
+func (w *writer) begin() error {
 	if err := w.failed.Load(); err != nil {
 		return *err
 	}
-	if err := w.db.begin(w.conn, relaxed(group)); err != nil {
+	if err := w.db.begin(w.conn); err != nil {
 		return err
 	}
 	lasting, err := w.db.intact(w.conn)
@@ -252,11 +257,18 @@ func guard(do func(*tx) error, t *tx) (err error) {
 
 // end commits. What is written to a file that was deleted or moved is lost to the next
 // process that opens the path: it must not be acknowledged.
-func (w *writer) end() error {
+func (w *writer) end(relaxed bool) error {
 	if err := w.db.present(); err != nil {
 		return err
 	}
-	return w.db.exec(w.conn, "COMMIT")
+	if err := w.db.committing(w.conn); err != nil {
+		return err
+	}
+	err := w.db.exec(w.conn, "COMMIT")
+	if flushed := w.db.committed(relaxed || err != nil); err == nil {
+		err = flushed
+	}
+	return err
 }
 
 // rollback ends a transaction that the database has not ended itself.
@@ -292,8 +304,7 @@ func (w *writer) notice(err error) error {
 	return err
 }
 
-// relaxed reports whether the whole group may be committed without waiting for
-// the disk.
+// relaxed reports whether nothing of a group waits for the disk.
 func relaxed(group []*op) bool {
 	return !slices.ContainsFunc(group, func(o *op) bool { return !o.relaxed })
 }

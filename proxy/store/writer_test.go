@@ -374,7 +374,7 @@ func TestPanicOfAReadHarmsNoOther(t *testing.T) {
 // panicking is a database whose transactions do not even begin.
 type panicking struct{ *sqlite }
 
-func (panicking) begin(*sqlite3.Conn, bool) error { panic("ouch") }
+func (panicking) begin(*sqlite3.Conn) error { panic("ouch") }
 
 func TestPanicOfTheWriterLeavesNobodyWaiting(t *testing.T) {
 	t.Parallel()
