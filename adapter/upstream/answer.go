@@ -68,13 +68,10 @@ func (c *Client) Once(ctx context.Context, call Call) (*Answer, error) {
 		defer hit(&call, failpoint.AgentAnswered)
 		return nil, c.refused(ctx, limited, res)
 	}
-	raw, err := readAll(res.Body, c.opt.Limit, res.ContentLength)
+	raw, err := c.read(ctx, limited, res)
 	hit(&call, failpoint.AgentAnswered)
-	switch {
-	case errors.Is(err, ErrTooLong):
-		return nil, &Failure{Kind: BadAnswer, Status: res.StatusCode, Header: res.Header, Err: err}
-	case err != nil:
-		return nil, c.broken(ctx, limited, err)
+	if err != nil {
+		return nil, err
 	}
 	return &Answer{Status: res.StatusCode, Header: res.Header, Body: raw}, nil
 }
@@ -98,19 +95,23 @@ func (c *Client) Broken(ctx context.Context, err error) error { return c.broken(
 
 // Read takes the rest of an opened answer.
 func (c *Client) Read(ctx context.Context, res *http.Response) ([]byte, error) {
+	return c.read(ctx, ctx, res)
+}
+
+func (c *Client) read(ctx, limited context.Context, res *http.Response) ([]byte, error) {
 	raw, err := readAll(res.Body, c.opt.Limit, res.ContentLength)
 	switch {
 	case errors.Is(err, ErrTooLong):
 		return nil, &Failure{Kind: BadAnswer, Status: res.StatusCode, Header: res.Header, Err: err}
 	case err != nil:
-		return nil, c.broken(ctx, ctx, err)
+		return nil, c.broken(ctx, limited, err)
 	}
 	return raw, nil
 }
 
 // refused reads an answer that is no success, whose status counts even where its body
-// breaks off. After a status of 500 or more the connection
-// is not used again: some servers drop it without a word.
+// breaks off. After a status of 500 or more the connection is not used again: some servers
+// drop it without a word.
 func (c *Client) refused(ctx, limited context.Context, res *http.Response) error {
 	raw, err := readAll(res.Body, refusalLimit, res.ContentLength)
 	if err != nil && limited.Err() != nil {

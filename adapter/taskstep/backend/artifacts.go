@@ -133,10 +133,10 @@ func (d *drive) listArtifacts() ([]remoteArtifact, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ans.status/100 != 2 {
+	if ans.Status/100 != 2 {
 		return nil, errNoList
 	}
-	t, err := parseTask(ans.body, "")
+	t, err := parseTask(ans.Body, "")
 	return t.Artifacts, err
 }
 

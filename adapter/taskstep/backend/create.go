@@ -30,11 +30,11 @@ func (d *drive) create() error {
 			return d.tooLarge()
 		case err != nil:
 			return err
-		case ans.status == http.StatusNotFound && d.topic != "" && !moved:
+		case ans.Status == http.StatusNotFound && d.topic != "" && !moved:
 			moved = true
 			d.loseTopic()
 			continue
-		case ans.status == http.StatusNotFound && !moved:
+		case ans.Status == http.StatusNotFound && !moved:
 			if moved, err = d.relocate(); moved {
 				continue
 			} else if err != nil {
@@ -57,15 +57,15 @@ func (d *drive) relocate() (moved bool, err error) {
 	return d.site.prefix != before, nil
 }
 
-func (d *drive) created(ans *response) error {
-	if ans.status/100 != 2 {
+func (d *drive) created(ans *upstream.Answer) error {
+	if ans.Status/100 != 2 {
 		e := d.refused(ans)
 		if d.prompt() == "" {
 			e.Message += " The run gave it no input; some agents need one."
 		}
 		return e
 	}
-	t, err := parseTask(ans.body, "")
+	t, err := parseTask(ans.Body, "")
 	if err != nil {
 		return d.unreadable("POST tasks", ans, err)
 	}

@@ -84,15 +84,15 @@ func (b *backend) unknown(what, asked string, broke, err error) *mapping.Error {
 }
 
 // unreadable: an answer of status 2xx that makes no sense.
-func (b *backend) unreadable(call string, ans *response, err error) *mapping.Error {
+func (b *backend) unreadable(call string, ans *upstream.Answer, err error) *mapping.Error {
 	var field *fieldError
-	if errors.As(err, &field) && json.Valid(ans.body) {
+	if errors.As(err, &field) && json.Valid(ans.Body) {
 		return b.fail(mapping.CodeBadUpstream, "gave an answer to %s that cannot be used: %s.", call, b.redact(clip(field.Error(), errorText)))
 	}
 	what := "is not JSON"
-	if len(ans.body) == 0 {
+	if len(ans.Body) == 0 {
 		what = "is empty"
-	} else if typ := ans.header.Get("Content-Type"); typ != "" && !strings.Contains(typ, "json") {
+	} else if typ := ans.Header.Get("Content-Type"); typ != "" && !strings.Contains(typ, "json") {
 		what += " but " + clip(typ, 60)
 	}
 	return b.fail(mapping.CodeBadUpstream, "gave an answer to %s that cannot be used: the answer %s.", call, what)
@@ -112,21 +112,21 @@ var refusals = []struct {
 }
 
 // refused turns an answer that is no success into an error.
-func (b *backend) refused(ans *response) *mapping.Error {
+func (b *backend) refused(ans *upstream.Answer) *mapping.Error {
 	words := b.words(ans)
 	if words != "" {
 		words = ": " + words
 	}
 	for _, r := range refusals {
 		for _, status := range r.statuses {
-			if status == ans.status && r.quiet {
-				return b.fail(mapping.CodeUpstreamError, r.says, ans.status)
-			} else if status == ans.status {
-				return b.fail(mapping.CodeUpstreamError, r.says, ans.status, words+retryAfter(ans.header))
+			if status == ans.Status && r.quiet {
+				return b.fail(mapping.CodeUpstreamError, r.says, ans.Status)
+			} else if status == ans.Status {
+				return b.fail(mapping.CodeUpstreamError, r.says, ans.Status, words+retryAfter(ans.Header))
 			}
 		}
 	}
-	return b.fail(mapping.CodeUpstreamError, "answered %d%s.", ans.status, words)
+	return b.fail(mapping.CodeUpstreamError, "answered %d%s.", ans.Status, words)
 }
 
 func retryAfter(h http.Header) string {
@@ -143,12 +143,12 @@ var (
 
 // words is what an error's body says to a person: the message of the usual
 // JSON shapes, else the text without markup; clipped and redacted.
-func (b *backend) words(ans *response) string {
-	said := string(ans.body)
+func (b *backend) words(ans *upstream.Answer) string {
+	said := string(ans.Body)
 	var env struct {
 		Message, Error, Detail json.RawMessage
 	}
-	if json.Unmarshal(ans.body, &env) == nil {
+	if json.Unmarshal(ans.Body, &env) == nil {
 		for _, raw := range []json.RawMessage{env.Message, env.Error, env.Detail} {
 			if raw = value(raw); len(raw) == 0 {
 				continue

@@ -20,23 +20,16 @@ const (
 	jsonType     = "application/json"
 )
 
-// response is what the agent answered, of whatever status.
-type response struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
 var errTooLarge = upstream.ErrTooLong
 
 // get asks, and asks again when nobody answered or a gateway answered for the
 // agent.
-func (b *backend) get(ctx context.Context, path, query string) (*response, error) {
+func (b *backend) get(ctx context.Context, path, query string) (*upstream.Answer, error) {
 	ans, err := answered(b.to.Do(ctx, b.read(path, query)))
 	return ans, b.unreachable(ctx, err)
 }
 
-func (b *backend) getOnce(ctx context.Context, path, query string) (*response, error) {
+func (b *backend) getOnce(ctx context.Context, path, query string) (*upstream.Answer, error) {
 	return answered(b.to.Once(ctx, b.read(path, query)))
 }
 
@@ -49,9 +42,9 @@ func (b *backend) read(path, query string) upstream.Call {
 
 func (b *backend) readTimeout() time.Duration { return min(readTimeout, b.stepTimeout()) }
 
-// open starts a download, as get does; the caller closes the body. A response is a
+// open starts a download, as get does; the caller closes the body. An answer is a
 // refusal.
-func (b *backend) open(ctx context.Context, path string) (*response, io.ReadCloser, error) {
+func (b *backend) open(ctx context.Context, path string) (*upstream.Answer, io.ReadCloser, error) {
 	res, err := b.to.Open(ctx, upstream.Call{
 		Method: http.MethodGet, Path: path, Operation: upstream.OpDownload, Accept: "application/octet-stream, */*",
 	})
@@ -65,11 +58,11 @@ func (b *backend) open(ctx context.Context, path string) (*response, io.ReadClos
 // post has the agent do something exactly once: it is sent again only when the
 // connection was never made. What was sent and came to no answer is an
 // upstream.Failure of the kind Broken.
-func (b *backend) post(ctx context.Context, operation, path string, body *rawjson.Pieces) (*response, error) {
+func (b *backend) post(ctx context.Context, operation, path string, body *rawjson.Pieces) (*upstream.Answer, error) {
 	return b.change(ctx, upstream.Call{Operation: operation, Path: path, Type: jsonType, Body: body})
 }
 
-func (b *backend) change(ctx context.Context, call upstream.Call) (*response, error) {
+func (b *backend) change(ctx context.Context, call upstream.Call) (*upstream.Answer, error) {
 	call.Method, call.Time = http.MethodPost, b.stepTimeout()
 	ans, err := answered(b.to.Do(ctx, call))
 	f := upstream.Of(err)
@@ -87,18 +80,19 @@ func (b *backend) change(ctx context.Context, call upstream.Call) (*response, er
 	return nil, err
 }
 
-// answered makes a response of whatever the agent said, a refusal too. One that is too
+// answered makes an answer of whatever the agent said, of a refusal too. One that is too
 // long has a status, and no body.
-func answered(ans *upstream.Answer, err error) (*response, error) {
+func answered(ans *upstream.Answer, err error) (*upstream.Answer, error) {
 	if err == nil {
-		return &response{status: ans.Status, header: ans.Header, body: clean(ans.Body)}, nil
+		ans.Body = clean(ans.Body)
+		return ans, nil
 	}
 	f := upstream.Of(err)
 	switch {
 	case f != nil && f.Kind == upstream.Refused:
-		return &response{status: f.Status, header: f.Header, body: clean(f.Body)}, nil
+		return &upstream.Answer{Status: f.Status, Header: f.Header, Body: clean(f.Body)}, nil
 	case f != nil && f.Kind == upstream.BadAnswer:
-		return &response{status: f.Status, header: f.Header}, err
+		return &upstream.Answer{Status: f.Status, Header: f.Header}, err
 	}
 	return nil, err
 }

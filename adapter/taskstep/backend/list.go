@@ -76,7 +76,7 @@ func (d *drive) page(path, key, query string) (remoteList, error) {
 	if err != nil {
 		return remoteList{}, err
 	}
-	if ans.status/100 != 2 {
+	if ans.Status/100 != 2 {
 		if strings.HasSuffix(path, "/steps") && d.notThere(ans) {
 			// It may only have no such list.
 			if known, err := d.known(); err == nil && !known {
@@ -85,7 +85,7 @@ func (d *drive) page(path, key, query string) (remoteList, error) {
 		}
 		return remoteList{}, errNoList
 	}
-	list, err := parseList(ans.body, key)
+	list, err := parseList(ans.Body, key)
 	if err != nil {
 		return remoteList{}, d.unreadable("GET "+key, ans, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -156,10 +157,10 @@ func (d *drive) listedStep(elem json.RawMessage) (remoteStep, error) {
 	if err != nil {
 		return remoteStep{}, err
 	}
-	if ans.status/100 != 2 {
+	if ans.Status/100 != 2 {
 		return remoteStep{}, errNoList
 	}
-	s, err := parseStep(ans.body, "")
+	s, err := parseStep(ans.Body, "")
 	if err == nil && s.ID != id { // the Python SDK gives the task's first step whatever is asked for
 		return remoteStep{}, errNoList
 	}
@@ -230,6 +231,6 @@ func (d *drive) made(t remoteTask) bool {
 }
 
 // notThere tells whether a list's answer says that the task is unknown.
-func (d *drive) notThere(ans *response) bool {
-	return ans.status == http.StatusNotFound || ans.status >= 400 && notFound.Match(ans.body)
+func (d *drive) notThere(ans *upstream.Answer) bool {
+	return ans.Status == http.StatusNotFound || ans.Status >= 400 && notFound.Match(ans.Body)
 }

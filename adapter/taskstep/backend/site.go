@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -117,15 +118,15 @@ func (b *backend) probe(ctx context.Context) (site, fit, error) {
 }
 
 // weigh judges an answer to GET tasks.
-func weigh(prefix string, ans *response) (site, fit) {
-	s := site{prefix: prefix, kind: kindOfHeader(ans.header)}
-	if ans.status == http.StatusNotFound || ans.status/100 == 3 {
+func weigh(prefix string, ans *upstream.Answer) (site, fit) {
+	s := site{prefix: prefix, kind: kindOfHeader(ans.Header)}
+	if ans.Status == http.StatusNotFound || ans.Status/100 == 3 {
 		return s, fitNo
 	}
-	if ans.status/100 != 2 {
+	if ans.Status/100 != 2 {
 		return s, fitMaybe
 	}
-	list, err := parseList(ans.body, "tasks")
+	list, err := parseList(ans.Body, "tasks")
 	if err != nil {
 		return s, fitNo
 	}

@@ -65,10 +65,10 @@ func (d *drive) step(words *string) (remoteStep, error) {
 	} else if err != nil {
 		return remoteStep{}, err
 	}
-	if ans.status/100 != 2 {
+	if ans.Status/100 != 2 {
 		return remoteStep{}, d.stepRefused(ans)
 	}
-	step, err := parseStep(ans.body, "")
+	step, err := parseStep(ans.Body, "")
 	if err != nil {
 		return remoteStep{}, d.unreadable("POST steps", ans, err)
 	}
@@ -82,11 +82,11 @@ func (d *drive) step(words *string) (remoteStep, error) {
 
 // stepRefused tells a task that is gone from a step that failed: many servers
 // answer both with a 500.
-func (d *drive) stepRefused(ans *response) error {
-	if ans.status == http.StatusNotFound {
+func (d *drive) stepRefused(ans *upstream.Answer) error {
+	if ans.Status == http.StatusNotFound {
 		return d.lost(d.remote)
 	}
-	if ans.status >= 500 || ans.status == http.StatusBadRequest {
+	if ans.Status >= 500 || ans.Status == http.StatusBadRequest {
 		if known, err := d.known(); err == nil && !known {
 			return d.lost(d.remote)
 		} else if d.ctx.Err() != nil {
@@ -103,11 +103,11 @@ func (d *drive) known() (bool, error) {
 	switch {
 	case err != nil:
 		return false, err
-	case ans.status/100 == 2:
+	case ans.Status/100 == 2:
 		return true, nil
-	case ans.status == http.StatusNotFound,
-		(ans.status == http.StatusBadRequest || ans.status >= 500) && notFound.Match(ans.body),
-		ans.status == http.StatusInternalServerError && d.site.kind == kindForge:
+	case ans.Status == http.StatusNotFound,
+		(ans.Status == http.StatusBadRequest || ans.Status >= 500) && notFound.Match(ans.Body),
+		ans.Status == http.StatusInternalServerError && d.site.kind == kindForge:
 		return false, nil
 	}
 	return false, d.refused(ans)

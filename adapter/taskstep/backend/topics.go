@@ -18,13 +18,13 @@ const topicsPath = "/ap/v2/topics"
 // memory that tasks share. Whatever goes wrong, there are none.
 func (b *backend) servesTopics(ctx context.Context) bool {
 	ans, err := b.getOnce(ctx, topicsPath, "")
-	if err != nil || ans.status/100 != 2 {
+	if err != nil || ans.Status/100 != 2 {
 		return false
 	}
 	var list struct {
 		Topics *[]json.RawMessage `json:"topics"`
 	}
-	return json.Unmarshal(ans.body, &list) == nil && list.Topics != nil
+	return json.Unmarshal(ans.Body, &list) == nil && list.Topics != nil
 }
 
 // root is what the paths of tasks begin with.
@@ -53,20 +53,20 @@ func (d *drive) openTopic() error {
 	return d.opened(ans)
 }
 
-func (d *drive) opened(ans *response) error {
+func (d *drive) opened(ans *upstream.Answer) error {
 	switch {
-	case ans.status == http.StatusNotFound, ans.status == http.StatusMethodNotAllowed, ans.status == http.StatusNotImplemented:
+	case ans.Status == http.StatusNotFound, ans.Status == http.StatusMethodNotAllowed, ans.Status == http.StatusNotImplemented:
 		d.site.topics = false
 		learned := d.site
 		d.backend.site.Store(&learned)
 		return nil
-	case ans.status/100 != 2:
+	case ans.Status/100 != 2:
 		return d.refused(ans)
 	}
 	var topic struct {
 		ID json.RawMessage `json:"topic_id"`
 	}
-	err := object(ans.body, "", &topic)
+	err := object(ans.Body, "", &topic)
 	if err == nil {
 		d.topic, err = requiredText(topic.ID, "topic_id")
 	}

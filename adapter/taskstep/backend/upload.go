@@ -90,16 +90,16 @@ func (d *drive) upload(a mapping.Artifact) (taken bool, err error) {
 	return d.uploaded(a, ans)
 }
 
-func (d *drive) uploaded(a mapping.Artifact, ans *response) (taken bool, err error) {
-	switch ans.status {
+func (d *drive) uploaded(a mapping.Artifact, ans *upstream.Answer) (taken bool, err error) {
+	switch ans.Status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		if known, err := d.known(); err == nil && !known {
 			return false, d.lost(d.remote)
 		}
-		d.log.Warn("agent takes no files; the task goes on without", zap.String("agent", d.up.Name), zap.Int("status", ans.status))
+		d.log.Warn("agent takes no files; the task goes on without", zap.String("agent", d.up.Name), zap.Int("status", ans.Status))
 		return false, nil
 	}
-	if ans.status/100 != 2 {
+	if ans.Status/100 != 2 {
 		e := d.refused(ans)
 		e.Message += " This was the upload of the file " + clip(a.Path, 120) + "."
 		return false, e
