@@ -135,7 +135,7 @@ func (s scene) rehearse(t *testing.T) (order []string, times map[string]int) {
 	return points(t, d.Trace)
 }
 
-// die plays a scene with a death, and tells whether the point was reached.
+// die plays a scene with a death, and reports whether the point was reached.
 func (s scene) die(t *testing.T, point string, as rig.Setting) bool {
 	t.Helper()
 	peer := s.peer()

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unused are answers that the documents name and this bridge does not give: what
-// makes something is answered with 201 in the RFC's family, but for steps.
+// unused are answers that the documents name and this bridge does not give: in the RFC's
+// family a request that makes something is answered with 201, except for steps.
 var unused = map[string]bool{
 	"POST /ap/v2/topics/{topic_id}/tasks 200":                     true,
 	"POST /ap/v2/topics/{topic_id}/tasks/{task_id}/artifacts 200": true,

@@ -189,8 +189,8 @@ func (o *owned) checkpoints() (ids []string) {
 }
 
 // TestRealStateOwnership: before a run on a real LangGraph server both sides are
-// brought to one state, whoever changed it, and the server's own reducers are the
-// ones that count.
+// brought to one state, whichever side changed it, and the server's own reducers are
+// the ones that count.
 func TestRealStateOwnership(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
