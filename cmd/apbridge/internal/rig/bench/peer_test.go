@@ -28,7 +28,7 @@ const peerVariable = "APBRIDGE_BENCH_PEER"
 func TestBenchPeer(t *testing.T) {
 	kind, target, _ := strings.Cut(os.Getenv(peerVariable), " ")
 	if kind == "" {
-		t.Skip("a part of the benchmark: make bench")
+		t.Skip("serves the benchmark; run it with: make bench")
 	}
 	srv := httptest.NewServer(peerHandler(t, kind, target))
 	defer srv.Close()

@@ -25,7 +25,7 @@ var unused = map[string]bool{
 func TestOfficialDocuments(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("APBRIDGE_SPECS") == "" {
-		t.Skip("APBRIDGE_SPECS does not name the folder of the official documents")
+		t.Skip("APBRIDGE_SPECS is not set: it names the folder of the official documents")
 	}
 	for _, who := range rig.AgentsBehind() {
 		t.Run(who.Name, func(t *testing.T) {

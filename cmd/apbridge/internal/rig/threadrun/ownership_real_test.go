@@ -43,7 +43,7 @@ func newWire(t *testing.T) *wire {
 	t.Helper()
 	server := os.Getenv("APBRIDGE_E2E_LANGGRAPH")
 	if server == "" {
-		t.Skip("APBRIDGE_E2E_LANGGRAPH is not set: no LangGraph server to test against")
+		t.Skip("APBRIDGE_E2E_LANGGRAPH is not set: it names a LangGraph server; make e2e starts one")
 	}
 	to, err := url.Parse(server)
 	if err != nil {
