@@ -17,7 +17,7 @@ const (
 )
 
 // patience says how long a piece may wait to be written together with others.
-// The agent's own ids (links) are not needed before the agent's first output, and
+// A thread/run agent's own ids (links) are not needed before its first output, and
 // are written with it.
 type patience = time.Duration
 

@@ -16,8 +16,8 @@ import (
 const compareTimeout = 3 * time.Second
 
 // compareFiles takes over the files that an agent has written without telling it in a step,
-// for a run that failed, was cancelled or timed out. It is logged with the end, which it does not change.
-// ctx is the run's; a shutdown ends the comparison at once.
+// for a run that failed, was cancelled or timed out. They are logged with the end, which they
+// do not change. ctx is the run's; a shutdown ends the comparison at once.
 func (x *execution) compareFiles(ctx context.Context) {
 	if x.rec == nil || x.rec.link.Remote == "" || errors.Is(context.Cause(ctx), errRemoved) {
 		return

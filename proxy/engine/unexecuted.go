@@ -13,8 +13,8 @@ import (
 // A run that this process holds in the database and does not execute is stuck: as long as the
 // process lives no other process takes it. Such a run is left by a claim whose answer was lost, by
 // a failed hand-over, or by an end that a failover lost. So held and executed runs are compared as
-// often as the lease is renewed. The same goes for a thread that is held for a
-// state update (store.HoldUpdate) which is over.
+// often as the lease is renewed. The same goes for a thread that is held for a state update
+// (store.HoldUpdate) which is over.
 
 // claims are the calls under way that may make this process the holder of a run,
 // each until its execution is on the books. Safe for concurrent use.

@@ -182,7 +182,7 @@ func (p *pull) run(ctx context.Context, n adapter.NewRun, tr *taskRun, say *stri
 		key = p.key(fmt.Sprintf("%s run %d", stepRoute, p.made))
 	}
 	_, err := p.startStep(ctx, p.ses, n, tr, say, key)
-	if err != nil && mapping.Classify(err).Code == store.CodeTaskMoved { // nothing was made, and no agent told
+	if err != nil && mapping.Classify(err).Code == store.CodeTaskMoved { // nothing was made or told
 		p.made, p.said = p.made-1, false
 	}
 	return err
