@@ -93,7 +93,7 @@ type Limits struct {
 	Files    int `yaml:"files"`
 	Messages int `yaml:"messages"`
 	Keys     int `yaml:"keys"`   // of a state
-	States   int `yaml:"states"` // that a new thread is brought along with
+	States   int `yaml:"states"` // that a new thread may begin with
 
 	Prune int `yaml:"prune"` // threads that one request may name
 	Crons int `yaml:"crons"` // of a tenant
@@ -112,7 +112,7 @@ type Webhooks struct {
 	Secret               Secret `yaml:"secret"`
 }
 
-// Auth configures who may call. Without keys everybody may, and only a loopback
+// Auth configures who may call. Without keys every caller may, and only a loopback
 // address may be listened on.
 type Auth struct {
 	Keys []Key `yaml:"keys"`

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Loopback tells whether nobody but this machine can reach addr (host:port).
+// Loopback reports whether addr (host:port) can be reached from this machine only.
 func Loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -117,7 +117,7 @@ func (l *loader) checkAuth() {
 	}
 }
 
-// checkText refuses what no database can keep as a text. YAML is UTF-8 in any case.
+// checkText refuses a value that no database can keep as a text. YAML is UTF-8 in any case.
 func (l *loader) checkText(at, s string) {
 	if strings.Contains(s, "\x00") {
 		l.complain(at, "holds U+0000, which cannot be stored; leave it out")

@@ -12,10 +12,10 @@ import (
 )
 
 // Object takes a JSON object apart: take gets the name and the value of each member, the
-// value as a part of raw. What is not one JSON object is refused, and so are invalid
+// value as a part of raw. Anything but one JSON object is refused, and so are invalid
 // UTF-8, names that occur twice in one object, at any depth (RFC 7493, I-JSON), and
-// nesting deeper than depth (0: any). An error is a *mapping.Error of class Invalid that
-// repeats nothing of the body, or what take returns, which ends the reading.
+// nesting deeper than depth (0: any). An error of take ends the reading and is returned.
+// Any other error is a *mapping.Error of class Invalid and repeats nothing of the body.
 func Object(raw []byte, depth int, take func(name string, value json.RawMessage) error) error {
 	if err := checkMark(raw); err != nil {
 		return err
@@ -76,8 +76,8 @@ func onlyValue(dec *jsontext.Decoder) error {
 	}
 }
 
-// checkMark tells of what some editors and shells put before a text: nobody sees it, so
-// that "not valid JSON" would be a riddle.
+// checkMark refuses the byte order mark that some editors and shells put before a text. The
+// mark is invisible, so that "not valid JSON" would be a riddle.
 func checkMark(raw []byte) error {
 	for _, mark := range []string{"\xef\xbb\xbf", "\xfe\xff", "\xff\xfe"} {
 		if bytes.HasPrefix(raw, []byte(mark)) {

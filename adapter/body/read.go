@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Read reads the body of a request to its end. limit is the most it may have in bytes, 0
-// for any number. An error is a *mapping.Error: of class TooLarge, of class Malformed
-// where the request breaks off, or what the reader itself answered.
+// Read reads the body of a request to its end. limit is its greatest length in bytes; 0 is
+// any length. An error is a *mapping.Error: of class TooLarge, of class Malformed when the
+// request breaks off, or the reader's own.
 func Read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if limit > 0 {
 		if r.ContentLength > limit {
@@ -52,11 +52,11 @@ func Empty(r *http.Request) bool {
 	return n == 0 && errors.Is(err, io.EOF)
 }
 
-// firstPiece is what a body gets memory for before any of it has come.
+// firstPiece is the memory that a body takes before any of it has arrived.
 const firstPiece = 64 << 10
 
-// read takes memory for what has come: one who announces much and sends nothing costs
-// nothing. announced is negative for an unknown length.
+// read takes memory for the bytes that have arrived: a client that announces much and sends
+// nothing costs nothing. announced is negative for an unknown length.
 func read(r io.Reader, announced int64) ([]byte, error) {
 	if announced < 0 {
 		return io.ReadAll(r)
@@ -83,5 +83,5 @@ func grown(size, announced int64) int64 {
 	if size <= announced {
 		return min(8*size, announced+1)
 	}
-	return 2 * size // more has come than was announced
+	return 2 * size // more has arrived than was announced
 }

@@ -27,7 +27,7 @@ func TestReadBody(t *testing.T) {
 	}
 }
 
-// What is announced and does not come takes no memory.
+// Bytes that are announced and do not arrive take no memory.
 func TestReadBodyTakesMemoryForWhatComes(t *testing.T) {
 	t.Parallel()
 	most := 0

@@ -38,8 +38,8 @@ func appendField(dst []byte, name, value string) []byte {
 	return append(dst, '\n')
 }
 
-// AppendPieces is AppendFrame with data in parts, of size bytes together, so that nobody
-// has to join them first. No part may end in the middle of a line break.
+// AppendPieces is AppendFrame with data in parts, of size bytes together, so that no
+// caller has to join them first. No part may end in the middle of a line break.
 func AppendPieces(dst []byte, event string, size int, data iter.Seq[[]byte], id string) []byte {
 	dst = slices.Grow(dst, len(event)+size+len(id)+frameWords)
 	if event != "" {

@@ -7,8 +7,8 @@ import (
 )
 
 // Stream is an answer whose silence is filled with heartbeats. A timer sends them,
-// so that whoever waits for what comes next can write it, too: where one goroutine
-// waits and another writes, the second must be woken for every frame.
+// so that the goroutine that waits for the next frame can also write it: where one
+// goroutine waits and another writes, the second must be woken for every frame.
 //
 // The answer begins with the first frame, or at Idle. Safe for concurrent use;
 // errors of writing are final.
@@ -25,9 +25,9 @@ type Stream struct {
 	closed bool
 }
 
-// NewStream makes a stream that is not silent for longer than every. lost is called,
-// with nothing held that it could wait for, when nobody takes what is sent without
-// being written by the caller: by a timer and by Idle. Close must follow.
+// NewStream makes a stream that is not silent for longer than every. lost is called when
+// the client does not take what a timer or Idle sends, which no Write of the caller would
+// report. No lock is held during that call. Close must follow.
 func NewStream(w http.ResponseWriter, every time.Duration, lost func()) *Stream {
 	return &Stream{w: w, every: every, lost: lost}
 }
@@ -124,7 +124,7 @@ func (s *Stream) waits() bool {
 	return s.held && s.out == nil
 }
 
-// Begun tells whether status 200 was said: errors must be told in a frame then.
+// Begun reports whether status 200 was said: errors must be told in a frame then.
 func (s *Stream) Begun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +143,7 @@ func (s *Stream) Withdraw() bool {
 	return true
 }
 
-// Failed tells whether the client could not be written to: it has gone, or it took
+// Failed reports whether the client could not be written to: it has gone, or it took
 // nothing for WriteTimeout.
 func (s *Stream) Failed() bool {
 	s.mu.Lock()

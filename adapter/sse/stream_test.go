@@ -58,7 +58,7 @@ func (f *flushes) breaks() {
 
 func TestAStreamIsNeverSilent(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // sleeps are bubble time
 		rec := newFlushes()
 		s := sse.NewStream(rec, every, func() { t.Error("lost") })
 		_ = s.Write([]byte("data: 1\n\n"))
@@ -104,7 +104,7 @@ func TestAStreamBeginsBeforeItsReaderWaits(t *testing.T) {
 
 func TestAHeldStreamBeginsWithAFrameOrInTime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // sleeps are bubble time
 		rec := newFlushes()
 		s := sse.NewStream(rec, every, func() { t.Error("lost") })
 		s.Hold(time.Second)
@@ -131,10 +131,10 @@ func TestAHeldStreamBeginsWithAFrameOrInTime(t *testing.T) {
 	})
 }
 
-// Who waits for the next frame learns that nobody takes it.
+// A goroutine that waits for the next frame learns that no client takes it.
 func TestALostStreamIsSaidToBe(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // sleeps are bubble time
 		for name, wait := range map[string]func(*sse.Stream){
 			"idle":      (*sse.Stream).Idle,
 			"heartbeat": func(*sse.Stream) { time.Sleep(every); synctest.Wait() },
@@ -153,10 +153,10 @@ func TestALostStreamIsSaidToBe(t *testing.T) {
 	})
 }
 
-// Whoever hears that a stream is lost may ask it what it likes.
+// The callback for a lost stream may call the stream's methods.
 func TestTheLossOfAStreamIsSaidWithNothingHeld(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // sleeps are bubble time
 		rec, failed := newFlushes(), false
 		var s *sse.Stream
 		s = sse.NewStream(rec, every, func() { failed = s.Failed() })
@@ -174,7 +174,7 @@ func TestTheLossOfAStreamIsSaidWithNothingHeld(t *testing.T) {
 // A request is either refused or answered: when it was withdrawn no timer says 200.
 func TestAWithdrawnStreamSaysNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // sleeps are bubble time
 		rec := newFlushes()
 		s := sse.NewStream(rec, every, func() { t.Error("lost") })
 		s.Hold(time.Second)
@@ -194,7 +194,7 @@ func TestAWithdrawnStreamSaysNothing(t *testing.T) {
 	})
 }
 
-// A heartbeat never stands within a frame, whoever writes it.
+// A heartbeat never stands within a frame, whichever goroutine writes it.
 func TestHeartbeatsStandBetweenFrames(t *testing.T) {
 	t.Parallel()
 	const frames = 300

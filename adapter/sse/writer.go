@@ -63,7 +63,7 @@ func (s *writer) Heartbeat() error {
 	return s.Flush()
 }
 
-// Failed tells whether the client could not be written to: it has gone, or it
+// Failed reports whether the client could not be written to: it has gone, or it
 // took nothing for WriteTimeout.
 func (s *writer) Failed() bool { return s.err != nil }
 

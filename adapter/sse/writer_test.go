@@ -38,7 +38,7 @@ func TestWriterSendsHeadersBeforeEvents(t *testing.T) {
 	}
 }
 
-// deadlineRecorder tells whether each write is covered by a deadline.
+// deadlineRecorder reports whether each write is covered by a deadline.
 type deadlineRecorder struct {
 	http.ResponseWriter
 	deadline time.Time
@@ -56,12 +56,12 @@ func (d *deadlineRecorder) Write(p []byte) (int, error) {
 
 func TestWriterMovesTheDeadline(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // sleeps are bubble time
 		rec := &deadlineRecorder{ResponseWriter: httptest.NewRecorder()}
 		s := sse.NewStream(rec, time.Hour, func() {})
 		_ = s.Flush()
 		first := rec.deadline
-		time.Sleep(sse.WriteTimeout / 2) // bubble time
+		time.Sleep(sse.WriteTimeout / 2)
 		if err := s.Write([]byte("data: x\n\n")); err != nil {
 			t.Fatal(err)
 		}

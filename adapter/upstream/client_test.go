@@ -136,11 +136,11 @@ func TestFailures(t *testing.T) {
 			"a sent file":  {upstream.Call{Method: http.MethodPost, Stream: &upstream.Stream{Reader: strings.NewReader("file"), Size: 4}}, later, "write", 1},
 			"opened later": {upstream.Call{Method: http.MethodPost}, later, "write", -1},
 		} {
+			if c.want < 0 && f.kind != upstream.Refused {
+				continue // the caller reads an opened answer, so only refusals fail here
+			}
 			t.Run(name+"/"+way, func(t *testing.T) {
 				t.Parallel()
-				if c.want < 0 && f.kind != upstream.Refused {
-					t.Skip("an opened answer is read by the caller")
-				}
 				p := listen(t, f.script)
 				meter := &calls{}
 				to := clientOf(t, p.url, c.set, func(up *adapter.Upstream, _ *upstream.Options) { up.Meter = meter })

@@ -20,8 +20,7 @@ import (
 // -json, a file for each kind of run: ordinary.json, postgres.json, …
 const faultResults = "APBRIDGE_TEST_RESULTS"
 
-// ordinaryRun is the kind of run that everybody can repeat: the table names it rather
-// than another one.
+// ordinaryRun is the kind of run that needs Go alone: the table prefers it to the others.
 const ordinaryRun = "ordinary"
 
 const (
@@ -112,7 +111,7 @@ func (r faultTests) check(t *testing.T, cell string, sources map[string]bool, re
 	}
 }
 
-// byPeers stands in a row that real peers show, in no test of go test.
+// byPeers stands in a row that real peers show and no Go test does.
 const byPeers = "`make e2e`"
 
 // write is the row's last column, each test with the kind of run that it passed in. A
@@ -170,8 +169,8 @@ func errOr(err, otherwise error) error {
 	return otherwise
 }
 
-// testResults are what runs of the suites said: the kinds of run that there were, and by
-// test those it passed in.
+// testResults are the results of the suites: the kinds that were run, and for each test
+// the kinds that it passed in.
 type testResults struct {
 	kinds  map[string]bool
 	passed map[string][]string

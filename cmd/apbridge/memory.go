@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// gcPercent is GOGC where the environment sets none. Most of what lives belongs to open
-// streams, of which there may be thousands: half of it is enough to wait for the
-// collector. What runs cost does not change measurably between 50 and 400.
+// gcPercent is GOGC where the environment sets none. Most of the live heap belongs to open
+// streams, of which there may be thousands: garbage may grow to half of it. The cost of
+// runs does not change measurably between 50 and 400.
 const gcPercent = 50
 
-// setCollector sets how often memory is collected, and gives back what the start took.
+// setCollector sets how often memory is collected, and returns the memory of the start.
 // The runtime honours GOMEMLIMIT beside it.
 func (p *program) setCollector() {
 	defer debug.FreeOSMemory()

@@ -17,8 +17,8 @@ const (
 )
 
 // patience says how long a piece may wait to be written together with others.
-// What a thread/run agent calls things is needed by nothing before its first
-// output, with which it is written.
+// A thread/run agent's own ids (links) are not needed before its first output, and
+// are written with it.
 type patience = time.Duration
 
 const (
@@ -66,7 +66,7 @@ func newAppender(x *execution, at mark, logged int64) *appender {
 	return a
 }
 
-// push queues a piece, which is written within wait. It returns the error of an earlier write.
+// push queues a piece, to be written within wait. It returns the error of an earlier write.
 func (a *appender) push(p piece, wait patience) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,7 +146,7 @@ func (a *appender) mayWrite() bool {
 	return !a.writing && !a.closing && a.ready() > 0 && a.err == nil
 }
 
-// settle returns when nothing that is ready is queued or being written. The lock must be held.
+// settle returns when no ready piece is queued or being written. The lock must be held.
 func (a *appender) settle() {
 	for a.writing {
 		a.idle.Wait()
@@ -157,7 +157,7 @@ func (a *appender) settle() {
 	}
 }
 
-// write empties the queue of what is ready. The lock must be held, and writing be
+// write writes the ready pieces of the queue. The lock must be held, and writing be
 // set for the caller; the lock is released during a commit.
 func (a *appender) write() {
 	for a.err == nil {
@@ -285,11 +285,11 @@ func (a *appender) giveUp() mark {
 	return a.durable
 }
 
-// commit is one transaction; its entries are published after it. Those of a run that
-// somebody follows are on the disk by then; others when they are told, or with the end.
+// commit is one transaction; its entries are published after it. Entries of a followed run
+// are on the disk by then; others are when they are told, or with the end.
 //
-// Followed is asked again behind the commit: a reader says that it follows, then
-// flushes, then reads, so that either it is seen here or its flush has the commit.
+// Followed is asked again after the commit. A reader first says that it follows, then
+// flushes, then reads: so either it is seen here, or its flush covers the commit.
 func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) error {
 	w := store.Append{ThreadID: a.x.run.ThreadID, RunID: a.x.run.ID, Fence: a.x.fence, End: end, Relaxed: end == nil && !a.x.tail.Followed()}
 	w.Events = make([]mapping.Event, 0, len(batch))

@@ -44,7 +44,7 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 	return t, err
 }
 
-// hasUpdate tells whether the run has got an answer from its agent: what it was
+// hasUpdate reports whether the run has got an answer from its agent: what it was
 // resumed with has been said by then.
 func hasUpdate(logged []mapping.Event) bool {
 	for i := range logged {
@@ -116,8 +116,8 @@ func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []ma
 	return l, err
 }
 
-// first tells whether nothing was logged on the thread before this run, links
-// least of all.
+// first reports whether nothing was logged on the thread before this run, and so no
+// link.
 func (x *execution) first(logged []mapping.Event) bool {
 	return !x.taken && len(logged) > 0 && logged[0].Seq == 1
 }

@@ -77,7 +77,7 @@ func (e *Engine) askToStop(ctx context.Context, r mapping.Run, asked *bool) erro
 	return pause(ctx, settlePoll)
 }
 
-// endInactive ends a run that nobody executes.
+// endInactive ends a run that is not executed.
 func (e *Engine) endInactive(ctx context.Context, r mapping.Run) error {
 	out := mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}
 	now := time.Now()

@@ -39,7 +39,7 @@ func outcomeOf(ctx context.Context, agent string, err error) mapping.Outcome {
 	return mapping.Outcome{Status: status, Fault: mapping.FaultOf(err)}
 }
 
-// handedOver tells whether the execution must leave the run without ending it.
+// handedOver reports whether the execution must leave the run without ending it.
 // A shutdown does not take back an outcome that the agent has named.
 func handedOver(ctx context.Context, out *mapping.Outcome) bool {
 	cause := context.Cause(ctx)

@@ -122,8 +122,8 @@ func (e *Engine) serveCron(ctx context.Context, c mapping.Cron, now time.Time) b
 }
 
 // ownerOf is for whom a cron's runs are made: the key that made it, with the agents it may use
-// now. Of a key that is not configured any more nobody knows which these were, so that its
-// cron has its own agent alone. Without keys nobody is confined.
+// now. The agents of a key that is not configured any more are unknown, so that its cron
+// has its own agent alone. Without keys no caller is confined.
 func (e *Engine) ownerOf(c mapping.Cron) mapping.Principal {
 	p := mapping.Principal{ID: c.Owner, Tenant: c.Tenant}
 	for _, k := range e.cfg.Auth.Keys {
@@ -138,6 +138,6 @@ func (e *Engine) ownerOf(c mapping.Cron) mapping.Principal {
 	return p
 }
 
-// passes tells whether a refusal is of the moment, so that the same tick is worth
+// passes reports whether a refusal is temporary, so that the same tick is worth
 // another try.
 func passes(c mapping.Class) bool { return c == mapping.Unavailable || c == mapping.StorageFull }

@@ -58,8 +58,8 @@ func (e *Engine) resume(ctx context.Context) (time.Time, error) {
 	return e.sweep(ctx)
 }
 
-// lookAnyway is when the dispatcher looks although nobody rang: a doorbell may
-// be out of order.
+// lookAnyway is when the dispatcher looks although its doorbell did
+// not ring: a ring may be lost.
 const lookAnyway = 15 * time.Second
 
 func untilDue(due time.Time) time.Duration {

@@ -36,7 +36,7 @@ type Engine struct {
 	root    context.Context // of every execution; ends with errShutdown
 	stop    context.CancelCauseFunc
 	wake    chan struct{} // dispatcher's doorbell
-	waiting atomic.Bool   // there may be runs that the dispatcher has to start
+	waiting atomic.Bool   // there may be runs for the dispatcher to start
 	running sync.WaitGroup
 
 	claims   claims
@@ -153,7 +153,7 @@ func (e *Engine) spawn(f func()) bool {
 // OnRemoved has f called for every run that the engine removes. Before Start.
 func (e *Engine) OnRemoved(f func(mapping.Run)) { e.removed = f }
 
-// forgotten tells everybody who holds something of a run that it is no more.
+// forgotten tells all holders of a run's data that the run is no more.
 func (e *Engine) forgotten(r mapping.Run) {
 	e.log.Removed(r.ID)
 	if e.removed != nil {

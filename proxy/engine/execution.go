@@ -49,7 +49,7 @@ func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
 	}
 }
 
-// admit puts the execution of a claimed run on the books; work, which does it, must follow.
+// admit registers the execution of a claimed run; a call of work, which executes it, must follow.
 // x is nil when the engine has stopped.
 func (e *Engine) admit(agent *Agent, c store.Claimed, o Order) (x *execution, work func()) {
 	ctx, cancel := context.WithCancelCause(e.scope(e.root, c.Run))
@@ -57,7 +57,7 @@ func (e *Engine) admit(agent *Agent, c store.Claimed, o Order) (x *execution, wo
 		e: e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken,
 		before: c.Running, say: o.Say, input: o.Input, alone: o.New.MustNotExist, next: o.further, cancel: cancel, done: make(chan struct{}), stalled: make(chan struct{}),
 	}
-	x.tail = e.log.Adopt(c.Run) // before anybody hears of the run: its readers wait for us
+	x.tail = e.log.Adopt(c.Run) // before the run is known anywhere: its readers wait for us
 	if !e.enlist(x) {
 		cancel(errShutdown) // it stays claimed: the next process takes it over
 		e.log.Disown(x.tail)
@@ -147,7 +147,7 @@ func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (adapte
 	return traits, out, err
 }
 
-// prepare lays out what the backend is to do.
+// prepare makes the backend's task.
 func (x *execution) prepare(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], adapter.Traits, error) {
 	if err := x.begin(logged); err != nil {
 		return nil, adapter.Traits{}, err

@@ -69,7 +69,7 @@ func (f *runFiles) ofState(list []mapping.Artifact, files []mapping.File) []mapp
 	return kept
 }
 
-// late tells whether an upload came since the agent was last given files: it will
+// late reports whether an upload came since the agent was last given files: it will
 // be in the state with the step that it is given before.
 func (f *runFiles) late(a mapping.Artifact) bool {
 	return f.goesOn && !a.AgentCreated && !f.given.Has(a)

@@ -15,9 +15,9 @@ import (
 // and a cancellation waits for the end.
 const compareTimeout = 3 * time.Second
 
-// compareFiles takes over what the agent of a run that failed, was cancelled or timed out has
-// written without telling it in a step. It is logged with the end, which it does not change.
-// ctx is the run's; a shutdown ends the comparison at once.
+// compareFiles takes over the files that an agent has written without telling it in a step,
+// for a run that failed, was cancelled or timed out. They are logged with the end, which they
+// do not change. ctx is the run's; a shutdown ends the comparison at once.
 func (x *execution) compareFiles(ctx context.Context) {
 	if x.rec == nil || x.rec.link.Remote == "" || errors.Is(context.Cause(ctx), errRemoved) {
 		return
@@ -51,8 +51,9 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 	})
 }
 
-// endParked ends a run that waits for its client by an execution, which compares the files
-// before the end. false: there is nothing to compare, or no slot of the agent is free in time.
+// endParked ends a run that waits for its client. It does so by an execution, which compares
+// the files before the end. false: there is nothing to compare, or no slot of the agent is
+// free in time.
 func (e *Engine) endParked(ctx context.Context, r mapping.Run, cause error) (ended bool, err error) {
 	agent := e.agents[r.Agent]
 	if !r.Parked || errors.Is(cause, errRemoved) || agent == nil || !agent.comparesFiles() || e.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
@@ -76,7 +77,7 @@ func (e *Engine) endParked(ctx context.Context, r mapping.Run, cause error) (end
 	return true, err
 }
 
-// acquireIn takes a slot; false: none was free for so long.
+// acquireIn takes a slot within most; false: none was free.
 func (a *Agent) acquireIn(ctx context.Context, most time.Duration) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()

@@ -21,8 +21,8 @@ func InputOf(r mapping.Run) (mapping.Input, error) {
 	return mapping.ParseInput(input, messages, InputBase(r))
 }
 
-// GivenTo is what InputOf reads: the input and the messages kept with the run, nil
-// where there are none.
+// GivenTo returns what InputOf reads: the input and the messages kept with the run, nil
+// for none.
 func GivenTo(r mapping.Run) (input, messages json.RawMessage, err error) {
 	if r.Options.Input != nil {
 		return r.Options.Input, nil, nil

@@ -64,7 +64,7 @@ func (e *Engine) beat(ctx context.Context) {
 	e.unrenewed.Over()
 	e.leased(asked + leaseTTL)
 	e.stopAsked(ctx)
-	e.ring() // what nobody rang for
+	e.ring() // for runs whose notice was lost
 }
 
 // monotonic is Go's monotonic clock.
@@ -92,7 +92,7 @@ func (e *Engine) leased(until time.Duration) {
 	e.lease.lapse.Reset(rest)
 }
 
-// holds tells whether the lease lasts.
+// holds reports whether the lease lasts.
 func (e *Engine) holds() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 // TestALeaseThatCannotBeRenewedIsSaidOnce: a process beats every few seconds, and the log does
-// not grow with a database that is away.
+// not grow with each failed beat while the database is away.
 func TestALeaseThatCannotBeRenewedIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), store.Options{Synchronous: "normal"}, zap.NewNop())

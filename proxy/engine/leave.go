@@ -72,14 +72,14 @@ func (e *Engine) leaveBroken(runID string) {
 	e.broken[runID] = true
 }
 
-// stopped tells whether the run was stopped from here rather than by its agent.
+// stopped reports whether the run was stopped from here rather than by its agent.
 func (x *execution) stopped(ctx context.Context, out *mapping.Outcome) bool {
 	return out == nil && ctx.Err() != nil
 }
 
 // finish writes the end in one transaction. What could not be written leaves
-// the run as it is: nobody was told that it ended, and the next process picks
-// it up. false: it is being tried on, and those who wait have been told.
+// the run as it is: no reader was told that it ended, and the next process picks
+// it up. false: the writing goes on, and the waiting readers have been told.
 func (x *execution) finish(ctx context.Context, out mapping.Outcome) (left bool) {
 	ctx = context.WithoutCancel(ctx)
 	s := x.settling(out)

@@ -110,9 +110,9 @@ func (r *recorder) add(ev mapping.Event) error {
 	return r.app.push(p, r.patienceOf(ev))
 }
 
-// isResult reports whether the event is what came of a call to a task/step agent
-// that another call follows: it is committed before the backend goes on, so that
-// one call at the most is open. A last step, and one that asks, wait for the end.
+// isResult reports whether the event is the result of a call to a task/step agent
+// that another call follows. It is committed before the backend goes on, so that
+// one call at the most is open. A last step, and a step that asks, wait for the end.
 func (r *recorder) isResult(ev mapping.Event) bool {
 	if s := ev.Head.Step; s != nil {
 		return !s.IsLast && !ev.Asks()
@@ -332,7 +332,7 @@ func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 	return r.app.close(ctx, &p, r.endOf(out))
 }
 
-// remembers tells whether the agent has a memory of its own for the thread, so
+// remembers reports whether the agent has a memory of its own for the thread, so
 // that it matters up to where both sides agree.
 func (r *recorder) remembers() bool {
 	if r.opaque {

@@ -10,8 +10,8 @@ import (
 )
 
 // TestEachResultIsCommittedBeforeTheNextCall: when the backend would make its next
-// call, the log has what came of the one before, however long that took and whether
-// or not the run is followed. The backend itself looks.
+// call, the log has the result of the one before, however long that took and whether
+// or not the run is followed. The backend itself reads the log.
 func TestEachResultIsCommittedBeforeTheNextCall(t *testing.T) {
 	t.Parallel()
 	var b *bench

@@ -22,7 +22,7 @@ var hopeless = []string{
 	mapping.CodeInvalid, mapping.CodeAgentNotFound,
 }
 
-// again tells whether a failed attempt is followed by another. Only failures of
+// again reports whether a failed attempt is followed by another. Only failures of
 // the agent are worth one; a failure of the bridge or its store is not, and
 // whatever ended the context (a cancellation, run_timeout) stands.
 func (x *execution) again(ctx context.Context, out *mapping.Outcome, err error) bool {

@@ -61,7 +61,7 @@ func (s *settling) try(ctx context.Context) (over bool, err error) {
 	return false, err
 }
 
-// overdue tells whether those who wait for the end should hear why it does not come.
+// overdue reports whether readers that wait for the end should hear why it does not come.
 func (s *settling) overdue() bool {
 	since := time.Since(s.began)
 	return since > tellAnyway || since > tellAfter && s.tries > wholeTries
@@ -74,7 +74,7 @@ func (s *settling) rest() bool {
 	return pause(s.x.e.root, wait) == nil
 }
 
-// until tries until the end is written, the process stops, or giveUp says so. over is as of try.
+// until tries until the end is written, the process stops, or giveUp says so. over means the same as in try.
 func (s *settling) until(ctx context.Context, giveUp func() bool) (over bool, err error) {
 	for {
 		if over, err = s.try(ctx); over || giveUp() || !s.rest() {
@@ -83,7 +83,7 @@ func (s *settling) until(ctx context.Context, giveUp func() bool) (over bool, er
 	}
 }
 
-// hasLeft tells whether the run left this process as it was to, by a commit that was never answered.
+// hasLeft reports whether the run has left this process as intended, by a commit that was never answered.
 func (x *execution) hasLeft(ctx context.Context, out mapping.Outcome) bool {
 	r, err := x.e.st.Run(ctx, x.run.ThreadID, x.run.ID)
 	if err != nil {
@@ -111,7 +111,7 @@ func (x *execution) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	return err
 }
 
-// certain tells whether it is known what is durable.
+// certain reports whether the durable events are known.
 func (r *recorder) certain() bool { return !r.app.unsure() }
 
 // giveUp goes back to what is durable: the events that follow it cannot be

@@ -79,8 +79,8 @@ func (w *sweeper) pass(ctx context.Context) time.Time {
 	return next
 }
 
-// expired deletes the threads whose time is over and that nobody uses, or what is
-// not the newest of them.
+// expired deletes the unused threads whose time is over, or all but their newest
+// state.
 func (w *sweeper) expired(ctx context.Context, x store.Expiry) (time.Time, error) {
 	list, next, err := w.e.st.OverdueThreads(ctx, x, sweptAtOnce)
 	if err != nil {
@@ -111,7 +111,7 @@ func (w *sweeper) unread(ctx context.Context, list []store.Overdue, now time.Tim
 	return free, held
 }
 
-// passing tells whether the thread was only made for a run with on_completion:
+// passing reports whether the thread was only made for a run with on_completion:
 // delete.
 func (w *sweeper) passing(ctx context.Context, o store.Overdue) bool {
 	ctx = mapping.WithPrincipal(ctx, mapping.Principal{Tenant: o.Tenant})
@@ -119,7 +119,7 @@ func (w *sweeper) passing(ctx context.Context, o store.Overdue) bool {
 	return err == nil && len(list) == 1 && list[0].Options.DeleteAfter
 }
 
-// delete removes threads, and tells everybody who holds something of them.
+// delete removes threads, and tells all holders of their data.
 func (w *sweeper) delete(ctx context.Context, list []store.Overdue) error {
 	gone, err := w.e.st.DeleteThreads(ctx, list)
 	var told []store.Gone

@@ -10,11 +10,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// A run that this process holds in the database and does not execute is nobody's: as long
-// as the process lives no other one takes it. A claim whose answer was lost leaves such a run, a
-// run that could not be handed over, an end that a failover lost. So what is held is compared with
-// what is executed, as often as the lease is renewed. The same goes for a thread that is held for a
-// state update (store.HoldUpdate) which is over.
+// A run that this process holds in the database and does not execute is stuck: as long as the
+// process lives no other process takes it. Such a run is left by a claim whose answer was lost, by
+// a failed hand-over, or by an end that a failover lost. So held and executed runs are compared as
+// often as the lease is renewed. The same goes for a thread that is held for a state update
+// (store.HoldUpdate) which is over.
 
 // claims are the calls under way that may make this process the holder of a run,
 // each until its execution is on the books. Safe for concurrent use.
@@ -48,7 +48,7 @@ func (c *claims) upTo() int64 {
 	return c.next
 }
 
-// overBefore tells whether all claims that had begun before an upTo are over.
+// overBefore reports whether all claims that had begun before an upTo are over.
 func (c *claims) overBefore(upTo int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -61,7 +61,7 @@ func (l *Log) Read(ctx context.Context, run mapping.Run, after int64) (list []*m
 	return list, l.st.Flush()
 }
 
-// held is what there is behind the reader's position.
+// held returns all entries so far after the reader's position.
 func (r *reader) held(ctx context.Context) (list []*mapping.Entry, err error) {
 	v, ok := r.look(ctx, func(e *mapping.Entry, failed error) bool {
 		if err = failed; err == nil {

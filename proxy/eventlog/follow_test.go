@@ -240,7 +240,7 @@ func TestFollowEndsWithItsContextAndReturnsNothingBehindTheEnd(t *testing.T) {
 }
 
 // A reader's look at the store and an execution that takes the run over meet at
-// every point; whoever publishes first, readers see each entry once.
+// every point; in either order, readers see each entry once.
 func TestReadersAndExecutionsRace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -300,7 +300,7 @@ func TestStatesAreReadFromMemoryAndFromTheStoreAlike(t *testing.T) {
 	}
 }
 
-// C5: nobody rings for a run that another process executes: its reader looks at
+// C5: no bell rings for a run that another process executes: its reader looks at
 // the store by itself, later but completely.
 func TestC5ReaderThatNobodyRingsFor(t *testing.T) {
 	t.Parallel()
@@ -334,7 +334,7 @@ func TestWhoWaitsForTheEndReads(t *testing.T) {
 	for !b.Reading(c.Thread.ID) {
 		runtime.Gosched()
 	}
-	w.add(some(3, 400<<10)...) // more than is kept of a run that nobody reads
+	w.add(some(3, 400<<10)...) // more than is kept of a run without readers
 	if b.Live() == 0 {
 		t.Error("the run is not in memory any more")
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// reader is one that follows a run. Used by one goroutine.
+// reader follows a run. Used by one goroutine.
 type reader struct {
 	*Log
 	tail *Tail
@@ -57,8 +57,8 @@ func (r *reader) follow(ctx context.Context, yield yielder) {
 	}
 }
 
-// join flushes what was published while nobody followed. Whatever is committed from
-// here on is flushed before it is published: see appender.commit.
+// join flushes the entries that were published without a follower. Any later commit is
+// flushed before it is published: see appender.commit.
 func (r *reader) join(ctx context.Context) error {
 	if err := r.st.Flush(); err != nil {
 		return err
@@ -66,8 +66,8 @@ func (r *reader) join(ctx context.Context) error {
 	return r.fill(ctx, r.tail)
 }
 
-// deliver yields what there is; what to wait for next is in the view. ok is as of
-// readGap.
+// deliver yields the present entries; the view holds what to wait for next. ok means the
+// same as in readGap.
 func (r *reader) deliver(ctx context.Context, yield yielder) (v view, ok bool) {
 	v, ok = r.look(ctx, yield)
 	for i := 0; ok && i < len(v.entries); i++ {
@@ -78,7 +78,7 @@ func (r *reader) deliver(ctx context.Context, yield yielder) (v view, ok bool) {
 }
 
 // look returns a view of the tail that follows the reader's position, yielding
-// from the store what the tail has dropped. ok is as of readGap.
+// from the store what the tail has dropped. ok means the same as in readGap.
 func (r *reader) look(ctx context.Context, yield yielder) (v view, ok bool) {
 	for {
 		v, from := r.tail.after(r.seq), r.seq

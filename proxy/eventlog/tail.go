@@ -19,7 +19,7 @@ const (
 // concurrent use.
 type Tail struct {
 	run       mapping.Run // as it was when the tail was made
-	published func()      // called when entries are published, without the lock; nil: nobody
+	published func()      // called when entries are published, without the lock; nil: no call
 	users     int         // readers and executions; guarded by Log.mu
 
 	mu      sync.Mutex
@@ -197,7 +197,7 @@ func (t *Tail) own(n int) {
 }
 
 // follow is called by a reader that wants every entry as it comes, before it flushes
-// and reads; unfollow must follow.
+// and reads; a call of unfollow must come later.
 func (t *Tail) follow() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -210,7 +210,7 @@ func (t *Tail) unfollow() {
 	t.readers--
 }
 
-// Followed tells whether somebody of this process wants every entry as it comes,
+// Followed reports whether a reader in this process wants every entry as it comes,
 // and not just the end.
 func (t *Tail) Followed() bool {
 	t.mu.Lock()

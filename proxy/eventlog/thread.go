@@ -16,7 +16,7 @@ const pollThread = 2 * time.Second
 // FollowThread yields the entries of a thread with Seq > after, of all its runs
 // and of updates between them, in order, and waits for more. It ends with ctx's
 // error when ctx ends, and with NotFound when the thread is deleted. Of a run that
-// is deleted meanwhile nothing more is yielded. idle is as of Follow.
+// is deleted meanwhile nothing more is yielded. idle means the same as in Follow.
 func (l *Log) FollowThread(ctx context.Context, threadID string, after int64, idle func()) iter.Seq2[*mapping.Entry, error] {
 	return func(yield func(*mapping.Entry, error) bool) {
 		r := &threadReader{Log: l, thread: threadID, seq: after, bell: l.bells.enter(threadID), idle: idle}
@@ -53,7 +53,7 @@ func await(ctx context.Context, rung <-chan struct{}) error {
 	return nil
 }
 
-// errLeft ends what a reader does that is not wanted any more; nobody sees it.
+// errLeft stops a reader that is not wanted any more; no caller sees it.
 var errLeft = errors.New("no more is wanted")
 
 // threadReader is one that follows a thread. Used by one goroutine.
@@ -64,7 +64,7 @@ type threadReader struct {
 	seq    int64         // everything up to here was yielded or not asked for
 	fold   *mapping.Fold // the state at seq; nil: not known
 	left   bool          // no more is wanted
-	idle   func()        // as of reader
+	idle   func()        // as in reader
 
 	heard  <-chan struct{} // nothing of others was there when it had not rung yet,
 	looked time.Time       // at that time
@@ -119,8 +119,8 @@ func (r *threadReader) unlessGone(ctx context.Context, err error) error {
 }
 
 // aside yields what was logged behind the position by others than the run that is
-// followed, when somebody rang or pollThread after the last look, and returns what
-// the next ring closes. It stops before an event of the run itself: that is about
+// followed, when the bell rang or pollThread after the last look, and returns the
+// channel that the next ring closes. It stops before an event of the run itself: that is about
 // to be published, and what follows it has its turn afterwards.
 func (r *threadReader) aside(ctx context.Context, runID string, yield yielder) (<-chan struct{}, error) {
 	rung := r.bells.next(r.bell)

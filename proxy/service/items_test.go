@@ -10,8 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// An item with a ttl goes when nobody has read it for so long; who only looks does
-// not keep it.
+// An item with a ttl goes when it was not read for so long; a look alone does not keep it.
 func TestItemsGoAtTheirTime(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {

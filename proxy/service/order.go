@@ -252,8 +252,8 @@ func (b *runBuilder) describe(context.Context) error {
 	return err
 }
 
-// letGo forgets what was sent, which takes memory as long as anything refers to it: the
-// run has its own copy by now.
+// letGo drops the references to the request's values, which hold their memory: the run
+// has its own copy by now.
 func (b *runBuilder) letGo() {
 	b.n.Kwargs, b.n.Input, b.n.Messages, b.n.Command, b.n.Metadata, b.n.Config, b.n.Context = nil, nil, nil, nil, nil, nil, nil
 	o := &b.out.Run.Options

@@ -56,7 +56,7 @@ type pull struct {
 }
 
 // watch begins the idle clock of a run that goes on by itself when a POST is
-// over, whatever became of it: somebody has to ask for the run's steps.
+// over, with any outcome: a client has to ask for the run's steps.
 func (p *pull) watch() {
 	if _, r, _, active := p.ses.current(); active && p.ses.mode != mapping.SteppingLockstep {
 		p.engine.CancelIdle(r)
@@ -182,7 +182,7 @@ func (p *pull) run(ctx context.Context, n adapter.NewRun, tr *taskRun, say *stri
 		key = p.key(fmt.Sprintf("%s run %d", stepRoute, p.made))
 	}
 	_, err := p.startStep(ctx, p.ses, n, tr, say, key)
-	if err != nil && mapping.Classify(err).Code == store.CodeTaskMoved { // nothing was made, and nobody told
+	if err != nil && mapping.Classify(err).Code == store.CodeTaskMoved { // nothing was made or told
 		p.made, p.said = p.made-1, false
 	}
 	return err
@@ -312,7 +312,7 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 	}
 	err := p.run(ctx, n, tr, nil)
 	if silent && mapping.Classify(err).Code == mapping.CodeNothingToResume {
-		return nil // somebody else answered meanwhile; the steps come of that
+		return nil // another client answered meanwhile, and the steps follow from that
 	}
 	return err
 }

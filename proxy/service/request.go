@@ -78,7 +78,7 @@ func (p *pull) kwargs(config, context json.RawMessage) json.RawMessage {
 }
 
 // humanMessages are words as messages. The first of a task has the id that it
-// is known by before there is a run, whoever merges it into the state.
+// is known by before there is a run, whichever side merges it into the state.
 func (p *pull) humanMessages(words []string) json.RawMessage {
 	var out rawjson.Pieces
 	for i, w := range words {

@@ -66,8 +66,9 @@ func (c *core) namedBy(ctx context.Context, metadata json.RawMessage) (string, e
 	return a.Name, nil
 }
 
-// checkSupersteps refuses what makes much more work than its length says: each update is a
-// checkpoint and an event, made in one transaction, of some 40 bytes of a request.
+// checkSupersteps refuses a history that makes much more work than its length shows: each
+// update takes some 40 bytes of a request and becomes a checkpoint and an event, all in one
+// transaction.
 func (c *core) checkSupersteps(list []adapter.Superstep) error {
 	states, files := 0, 0
 	for _, super := range list {

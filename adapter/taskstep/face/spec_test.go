@@ -21,7 +21,7 @@ func officialFile(t *testing.T, name string) []byte {
 	t.Helper()
 	folder := os.Getenv("APBRIDGE_SPECS")
 	if folder == "" {
-		t.Skip("APBRIDGE_SPECS does not name the folder of the official documents")
+		t.Skip("APBRIDGE_SPECS is not set: it names the folder of the official documents")
 	}
 	b, err := os.ReadFile(filepath.Join(folder, name))
 	if err != nil {

@@ -27,7 +27,7 @@ func real(t *testing.T, graph string) (*backend, context.Context) {
 	t.Helper()
 	url := os.Getenv("APBRIDGE_E2E_LANGGRAPH")
 	if url == "" {
-		t.Skip("APBRIDGE_E2E_LANGGRAPH is not set: no LangGraph server to test against")
+		t.Skip("APBRIDGE_E2E_LANGGRAPH is not set: it names a LangGraph server; make e2e starts one")
 	}
 	up := adaptertest.Upstream(url)
 	up.Config.Assistant, up.Config.StepTimeout = graph, realPatience

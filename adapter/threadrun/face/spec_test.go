@@ -22,7 +22,7 @@ func loadSpec(t *testing.T) *spec {
 	t.Helper()
 	dir := os.Getenv("APBRIDGE_SPECS")
 	if dir == "" {
-		t.Skip("APBRIDGE_SPECS does not name the folder of the official documents")
+		t.Skip("APBRIDGE_SPECS is not set: it names the folder of the official documents")
 	}
 	file, err := os.Open(filepath.Join(dir, "threads-runs-store.openapi.json"))
 	if err != nil {

@@ -147,7 +147,7 @@ func (a *App) unstarted(ctx context.Context, err error) error {
 	return fmt.Errorf("picking up earlier runs: %w", err)
 }
 
-// Abandon hands over what runs, without a grace.
+// Abandon hands over the runs under way, without a grace.
 func (a *App) Abandon() {
 	at, stop := context.WithCancel(context.Background())
 	stop()

@@ -11,7 +11,7 @@ func Version() string {
 	return info.Main.Version
 }
 
-// BuildSetting is what the go command noted of the build; "" where it noted nothing.
+// BuildSetting is a setting that the go command noted of the build; "" for none.
 func BuildSetting(key string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -21,12 +21,11 @@ const module = "github.com/apbridge/apbridge/"
 // ARCHITECTURE.md for the reasons.
 type law struct {
 	ours  []string // packages of ours; "x/*" is everything below x
-	never []string // packages of anybody
+	never []string // packages from anywhere
 }
 
-// laws has one row for every package, with the arrows that there are and no others. A new
-// package, a new arrow and one that is gone fail the test, so that each is a decision that
-// is read.
+// laws has one row for every package, with exactly the arrows that exist. A new package, a
+// new arrow and an arrow that is gone fail the test, so that each is a decision in a review.
 var laws = map[string]law{
 	"adapter": {ours: []string{"config", "mapping", "mapping/rawjson"}},
 	// The suite makes an adapter.Upstream, which holds a config.Agent.

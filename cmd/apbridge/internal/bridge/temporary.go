@@ -22,7 +22,7 @@ const (
 // database.
 const settledAge = time.Hour
 
-// SweepTemporary removes from dir what processes of ours that were killed have left:
+// SweepTemporary removes from dir what killed bridge processes have left:
 // clients' uploads, and the databases of run and demo. What a living process uses stays.
 // What cannot be removed is left to the next sweep.
 func SweepTemporary(dir string) {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestSweepOfTemporaryFiles: a start removes what killed processes have left, and
-// nothing that is somebody else's or in use.
+// nothing that is in use or belongs to another program.
 func TestSweepOfTemporaryFiles(t *testing.T) {
 	t.Parallel()
 	dir, old := t.TempDir(), time.Now().Add(-2*settledAge)

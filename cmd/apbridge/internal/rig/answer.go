@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Answer is what came back for one request.
+// Answer is the answer to one request.
 type Answer struct {
 	T      *testing.T
 	Name   string // of the request, for messages
@@ -55,7 +55,7 @@ func (b *Bridge) Try(ctx context.Context, method, path, body string, headers ...
 	return Answer{T: b.T, Name: method + " " + path, Status: res.StatusCode, Header: res.Header, Body: raw}, err
 }
 
-// request is what the headers say, Host among them.
+// request builds the request. Host may be among the headers.
 func (b *Bridge) request(ctx context.Context, method, path, body string, headers ...string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, b.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -139,7 +139,7 @@ func (a Answer) At(path string) any {
 	return Dig(v, path)
 }
 
-// Text is at for strings.
+// Text is At for strings.
 func (a Answer) Text(path string) string {
 	a.T.Helper()
 	s, ok := a.At(path).(string)
@@ -196,7 +196,7 @@ func (f Frame) At(path string) any {
 	return Dig(v, path)
 }
 
-// ReadFrames reads an event stream as the HTML Standard has it, up to its end
+// ReadFrames reads an event stream by the HTML Standard, up to its end
 // or the nth frame where n is above 0.
 func ReadFrames(r io.Reader, n int) ([]Frame, error) {
 	var list []Frame
@@ -260,7 +260,7 @@ func (b *Bridge) Stream(method, path, body string, n int, headers ...string) (An
 	return a, frames
 }
 
-// TryStream is stream that tells when the stream broke.
+// TryStream is Stream, and returns an error when the stream broke.
 func (b *Bridge) TryStream(method, path, body string, n int, headers ...string) (Answer, []Frame, error) {
 	b.T.Helper()
 	ctx, leave := context.WithTimeout(context.Background(), 30*time.Second)

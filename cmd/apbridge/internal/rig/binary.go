@@ -37,7 +37,7 @@ func built(t *testing.T, make func() (string, error)) string {
 	return binary
 }
 
-// builds are the folders of what was built, until Main removes them.
+// builds are the folders of the built programs, until Main removes them.
 var builds struct {
 	sync.Mutex
 	folders []string

@@ -28,7 +28,7 @@ type Bridge struct {
 	stop context.CancelFunc
 	done chan error
 	once *sync.Once
-	// Logs are what a Configured bridge wrote, at any level.
+	// Logs are the entries of a Configured bridge, at any level.
 	Logs *observer.ObservedLogs
 	// Judge holds every answer of the task/step face against its documents.
 	Judge *Judge
@@ -139,7 +139,7 @@ func Root(t testing.TB) string {
 	}
 }
 
-// Eventually asks until it holds what is asked for.
+// Eventually calls the condition until it holds.
 func Eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick, late := time.NewTicker(5*time.Millisecond), time.After(adaptertest.Patience)
@@ -153,7 +153,7 @@ func Eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// Says tells whether text names all of the words.
+// Says reports whether text has all of the words.
 func Says(text string, words ...string) bool {
 	for _, w := range words {
 		if !strings.Contains(text, w) {

@@ -74,7 +74,7 @@ func (b *Bridge) Steps(at string, n int) (all []Answer) {
 	return all
 }
 
-// FreeAddress is one that nobody listened on a moment ago.
+// FreeAddress is an address that was free a moment ago.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// WithoutRequests leaves out of a log what every request writes.
+// WithoutRequests removes the lines from a log that every request writes.
 func WithoutRequests(log string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(log) {
@@ -20,7 +20,7 @@ func WithoutRequests(log string) string {
 	return kept.String()
 }
 
-// Console collects what a program prints and tells when a pattern came.
+// Console collects the output of a program and waits for patterns in it.
 type Console struct {
 	mu      sync.Mutex
 	text    bytes.Buffer

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Cost is what one request took of the process, its own client and agent
+// Cost is what one request cost the process, its own client and agent
 // included.
 type Cost struct {
 	Allocated float64 // bytes

@@ -73,8 +73,8 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.Agent.ServeHTTP(w, r)
 }
 
-// Gone is closed when who asked has left, which a server does not see before it has
-// read the body. Uploads are left unread: they are sent as they are taken.
+// Gone is closed when the client has left. A server sees that only after it has read the
+// body. Uploads are left unread: they are sent as they are taken.
 func Gone(r *http.Request) <-chan struct{} {
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		body, _ := io.ReadAll(r.Body)

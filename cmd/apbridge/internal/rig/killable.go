@@ -20,9 +20,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CrashPatience bounds what a scene waits for, on a machine that does much else: a
-// process that died with a renewal of its lease under way is waited for until that
-// is over, and some seconds more.
+// CrashPatience bounds each wait of a scene, on a busy machine: a process that died
+// while it renewed its lease is waited for until the lease is over, and some seconds
+// more.
 const CrashPatience = 3 * time.Minute
 
 // Killable is a bridge that dies at a point, and the ones that come after it over
@@ -55,7 +55,8 @@ type Life struct {
 	URL  string        // once it serves
 }
 
-// NewKillable is not started before it is asked. point is where its process dies, as NAME#N.
+// NewKillable starts no process before its first request. point is where its process dies,
+// as NAME#N.
 func NewKillable(t *testing.T, dsn string, agent http.Handler, point string, environ ...string) *Killable {
 	t.Helper()
 	d := &Killable{T: t, Dsn: dsn, agent: adaptertest.Serve(t, agent).URL, environ: environ, Point: point, said: NewConsole()}
@@ -118,7 +119,7 @@ func (d *Killable) Serving() *Life {
 	}
 }
 
-// await tells whether the process came to serve.
+// await reports whether the process serves.
 func (d *Killable) await(l *Life) bool {
 	late := time.After(CrashPatience)
 	for {
@@ -138,8 +139,8 @@ func (d *Killable) await(l *Life) bool {
 
 var servingAt = regexp.MustCompile(`"msg":"serving","url":"([^"]+)"`)
 
-// buried takes note of a process that is over; false: it did not die as it was
-// meant to. The lock is held.
+// buried notes a process that is over; false: it did not die at its point. The lock
+// is held.
 func (d *Killable) buried() bool {
 	l := d.Now
 	select {
@@ -162,7 +163,7 @@ func (d *Killable) buried() bool {
 	return true
 }
 
-// Lapse ends the lease of a process that is dead, which would else be waited for.
+// Lapse ends the lease of a dead process, which would otherwise be waited for.
 func (d *Killable) Lapse() {
 	if !strings.HasPrefix(d.Dsn, "postgres") {
 		return
@@ -180,12 +181,12 @@ func (d *Killable) Lapse() {
 	}
 }
 
-// over is called when a connection broke: it waits for the process that did it.
+// over is called when a connection broke. It waits for the end of that process.
 func (d *Killable) over(l *Life) {
 	d.Mu.Lock()
 	defer d.Mu.Unlock()
 	if d.Now != l {
-		return // somebody else was here first
+		return // another caller was here first
 	}
 	if !d.buried() {
 		d.T.Errorf("a connection broke, but not because the process died at %q:\n%s", d.Point, WithoutRequests(l.Said.String()))
@@ -241,7 +242,7 @@ func (d *Killable) Send(url, method, body string, headers ...string) (Answer, er
 		req.Header[http.CanonicalHeaderKey(headers[i])] = []string{headers[i+1]}
 	}
 	if strings.HasPrefix(req.Header.Get("Content-Type"), "multipart/") {
-		req.ContentLength = -1 // as who sends a file while reading it
+		req.ContentLength = -1 // as for a file that is sent while it is read
 	}
 	res, err := longClient.Do(req)
 	if err != nil {
@@ -267,15 +268,14 @@ func (d *Killable) Sure(method, path, body string, headers ...string) Answer {
 // Get is Sure for a path that has to be there.
 func (d *Killable) Get(path string) Answer { d.T.Helper(); return d.Sure("GET", path, "").OK() }
 
-// Keyed makes something once, however often it is asked for. The id it is given
-// must be the same whenever it is asked for again.
+// Keyed makes something once: every request for it has the same Idempotency-Key.
 func (d *Killable) Keyed(path, body, key string) Answer {
 	d.T.Helper()
 	return d.Sure("POST", path, body, "Idempotency-Key", key).OK()
 }
 
-// Either does what has no key: after a death it looks whether that was done, and
-// does it where it was not. It may be done or not, but not by halves.
+// Either makes a request that has no key. After a death it checks whether the request
+// was carried out, and repeats it if not. It may be done or not, but not by halves.
 func (d *Killable) Either(done func() bool, method, path, body string) {
 	d.T.Helper()
 	for {

@@ -33,8 +33,8 @@ func LargeFile(size int64) io.Reader { return io.LimitReader(rand.NewChaCha8([32
 // LargeBoundary divides the forms that large files are sent in.
 const LargeBoundary = "a-boundary-that-is-in-no-file"
 
-// LargeForm is a multipart body; folder "" leaves relative_path out, so that
-// whoever reads it in order does not know the file's path before its end.
+// LargeForm is a multipart body; folder "" leaves relative_path out, so that a
+// reader of the stream does not know the file's path before its end.
 func LargeForm(folder string, size int64) (body io.Reader, length int64) {
 	head, tail := "", "\r\n--"+LargeBoundary+"--\r\n"
 	if folder != "" {

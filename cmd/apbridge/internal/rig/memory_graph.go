@@ -83,8 +83,8 @@ func (g *MemoryGraph) updated(thread string, body []byte) []byte {
 	return body
 }
 
-// head reads a thread's messages, and notes them by their checkpoint: whoever forks
-// from there has seen it at the head.
+// head reads a thread's messages, and notes them by their checkpoint: a fork starts
+// from a checkpoint that was at the head.
 func (g *MemoryGraph) head(thread string) []Utterance {
 	rec := httptest.NewRecorder()
 	g.ThreadAgent.ServeHTTP(rec, httptest.NewRequest("GET", "/threads/"+thread+"/state", nil))

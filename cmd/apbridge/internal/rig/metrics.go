@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Metric is what /metrics says of one name, sorted, without the name itself.
+// Metric returns the lines of one name in /metrics, sorted, without the name itself.
 func (b *Bridge) Metric(name string) []string {
 	b.T.Helper()
 	var lines []string

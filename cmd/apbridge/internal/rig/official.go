@@ -87,7 +87,7 @@ type Judge struct {
 	Seen map[string]bool // as in "GET /ap/v1/agent/tasks 200"
 }
 
-// NewJudge is silent where the documents are not at hand.
+// NewJudge judges nothing where the documents are missing.
 func NewJudge(t *testing.T) *Judge {
 	t.Helper()
 	docs, err := official()

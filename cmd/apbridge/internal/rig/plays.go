@@ -19,7 +19,7 @@ type Behind struct {
 	Steps      bool // a task/step agent
 }
 
-// file is where the state has what the agent wrote as out/result.txt.
+// file is the path in the state of the agent's out/result.txt.
 func (w Behind) file() string {
 	if w.Name == string(adaptertest.Bee) {
 		return "/result.txt" // it hands files over without their folders

@@ -17,7 +17,7 @@ func (b *Bridge) CancelTask(at string) {
 	}
 }
 
-// CheckCancelled holds a step to what that of a cancelled task is.
+// CheckCancelled checks that a step is that of a cancelled task.
 func (b *Bridge) CheckCancelled(step Answer) {
 	b.T.Helper()
 	if step.OK().At("is_last") != true || step.At("status") != "completed" || step.At("additional_output.error.type") != "cancelled" {

@@ -193,7 +193,7 @@ func (b *bench) overPostgres(work func(base string) benchRun, ways []way) []way 
 	return append(ways, way{name: "postgres", work: work(b.postgres.URL), bridge: b.postgres})
 }
 
-// comparePostgres says how PostgreSQL compares with SQLite.
+// comparePostgres compares PostgreSQL with SQLite.
 func (b *bench) comparePostgres(c *comparison, what string) {
 	if b.postgres != nil {
 		b.table.figure(what+", PostgreSQL ÷ SQLite", alone(c.ratio("postgres", benchMeasured, benchSample.rate)), "×")
@@ -268,7 +268,7 @@ func (b *bench) tasks(t *testing.T) {
 	}
 }
 
-// process measures what a bridge costs that nobody uses.
+// process measures the cost of an idle bridge.
 func (b *bench) process(t *testing.T) {
 	fresh, again, idle, size := samples{}, samples{}, samples{}, samples{}
 	for range benchRounds {

@@ -16,7 +16,7 @@ import (
 
 // Peers of the benchmark are processes of their own, as they are where the
 // bridge is used: an agent that shared the driver's process would answer a
-// direct call without waking anybody, which no agent does, and every way that
+// direct call without waking a process, which no agent does, and every way that
 // crosses one process more would look slower than it is.
 
 // peerVariable names what a process started by benchPeer is to be: "agent",
@@ -28,7 +28,7 @@ const peerVariable = "APBRIDGE_BENCH_PEER"
 func TestBenchPeer(t *testing.T) {
 	kind, target, _ := strings.Cut(os.Getenv(peerVariable), " ")
 	if kind == "" {
-		t.Skip("a part of the benchmark: make bench")
+		t.Skip("serves the benchmark; run it with: make bench")
 	}
 	srv := httptest.NewServer(peerHandler(t, kind, target))
 	defer srv.Close()

@@ -12,7 +12,7 @@ import (
 )
 
 // instantThreads is a thread/run agent that takes no time: three nodes whose
-// frames are written once and sent to everybody.
+// frames are written once and sent to every client.
 type instantThreads struct {
 	next   atomic.Int64
 	stream string

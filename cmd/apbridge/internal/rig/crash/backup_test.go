@@ -167,7 +167,7 @@ func databaseFor(t *testing.T, backup string) string {
 		return filepath.Join(t.TempDir(), "bridge.db")
 	}
 	if _, err := exec.LookPath("pg_dump"); err != nil {
-		t.Skip("pg_dump is not on this machine")
+		t.Skip("pg_dump is not installed; it belongs to PostgreSQL's client programs")
 	}
 	return storetest.Schema(t)
 }

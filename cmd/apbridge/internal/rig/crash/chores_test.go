@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// choreScenes are what runs and steps are not: everything else that is written.
+// choreScenes are all writes other than those of runs and steps.
 func choreScenes() []scene {
 	plain := func() adaptertest.Peer { return adaptertest.NewStepAgent(adaptertest.Python) }
 	return []scene{
@@ -37,7 +37,7 @@ func hangsInAStep() adaptertest.Peer {
 	return a
 }
 
-// gone sends what makes something go; the second time it is not there any more.
+// gone sends a request that removes something; a second request finds it gone.
 func gone(d *rig.Killable, method, path, body string) {
 	d.T.Helper()
 	if a := d.Sure(method, path, body); a.Status/100 != 2 && (a.Status != http.StatusNotFound || !d.Died) {
@@ -45,7 +45,7 @@ func gone(d *rig.Killable, method, path, body string) {
 	}
 }
 
-// count is how many things a search finds.
+// count is the number of results of a search.
 func count(d *rig.Killable, path, body string) int {
 	d.T.Helper()
 	return len(d.Sure("POST", path, body).OK().List(""))
@@ -58,8 +58,8 @@ func expect(d *rig.Killable, what string, got, want any) {
 	}
 }
 
-// lostRun waits for the end of a run and reports whether its outcome is unknown: the process
-// died when its agent may have been told of it. Else it must have succeeded.
+// lostRun waits for the end of a run and reports whether its outcome is unknown, since the
+// process died when the agent may have been told of it. Any other run must have succeeded.
 func lostRun(d *rig.Killable, what, run string) bool {
 	d.T.Helper()
 	joined := d.Get(run + "/join")
@@ -156,7 +156,7 @@ func playAssistants(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 func form(name, content string) (body, contentType string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
-	_ = w.WriteField("relative_path", "in") // before the file, so that nobody has to hold it
+	_ = w.WriteField("relative_path", "in") // before the file, so that the reader need not hold it
 	part, _ := w.CreateFormFile("file", name)
 	fmt.Fprint(part, content)
 	_ = w.Close()
@@ -195,7 +195,7 @@ func playFiles(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 }
 
 // playStops: a run hangs, one behind it is cancelled, and a third has the first
-// rolled back. Where nobody knows whether the first was begun, there is nothing to stop.
+// rolled back. Where it is unknown whether the first was begun, there is nothing to stop.
 func playStops(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
 	body := func(strategy string) string {
@@ -250,8 +250,7 @@ func playHandover(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.End()
 }
 
-// playTime: what a clock brings about happens in the second life, right at its
-// start.
+// playTime: work that is due by the clock happens right at the start of the second life.
 func playTime(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
 	short := "/threads/" + d.Sure("POST", "/threads", `{"ttl":{"ttl":0.0001,"strategy":"delete"}}`).OK().Text("thread_id")

@@ -24,7 +24,7 @@ const wholeCrash = "APBRIDGE_TEST_CRASH"
 // checks that what was promised holds. Every point there is must have been died at.
 func TestA5_Crash(t *testing.T) {
 	if os.Getenv(wholeCrash) == "" {
-		t.Skip(wholeCrash + " is not set: it takes minutes")
+		t.Skip("takes minutes; " + wholeCrash + "=1 runs this")
 	}
 	if end, ok := t.Deadline(); ok && os.Getenv(storetest.Everywhere) == "postgres" && time.Until(end) < crashTime {
 		t.Fatalf("about 1,000 deaths do not fit in %v: give -timeout 40m, and -parallel 4, as most of it is waiting", time.Until(end).Round(time.Second))
@@ -135,7 +135,7 @@ func (s scene) rehearse(t *testing.T) (order []string, times map[string]int) {
 	return points(t, d.Trace)
 }
 
-// die plays a scene with a death, and tells whether the point was reached.
+// die plays a scene with a death, and reports whether the point was reached.
 func (s scene) die(t *testing.T, point string, as rig.Setting) bool {
 	t.Helper()
 	peer := s.peer()

@@ -93,7 +93,7 @@ func storeOperations(t *testing.T) (names []string) {
 // writes are the ways into a transaction.
 var writes = map[string]bool{"write": true, "writeRelaxed": true}
 
-// commits tells whether a function runs an operation: x.write(ctx, …).
+// commits reports whether a function runs an operation: x.write(ctx, …).
 func commits(fn *ast.FuncDecl) (found bool) {
 	ast.Inspect(fn, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestC9_ConnectionsKilledUnderARun: every connection to the server is cut while
-// a run goes on, twice; nothing is lost, and nobody has to do anything.
+// a run goes on, twice; nothing is lost, and no operator has to act.
 func TestC9_ConnectionsKilledUnderARun(t *testing.T) {
 	t.Parallel()
 	dsn, name := storetest.Schema(t), "c9-"+mapping.NewID()

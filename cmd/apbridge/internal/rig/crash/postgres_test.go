@@ -156,7 +156,7 @@ func TestC4AnyProcessServesAnyRequest(t *testing.T) {
 	held := a.begin()
 	g.Await(t)
 	stream := c.follow(held)
-	other := a.begin() // a is full: somebody else executes it
+	other := a.begin() // a is full: another bridge executes it
 	c.await(other, "success")
 	if s := b.status(held); s != "running" {
 		t.Fatalf("the held run is %s", s)

@@ -19,16 +19,16 @@ import (
 
 var powerCut = rig.Setting{Name: "full, a power cut", Synchronous: "full", Cut: true}
 
-// settings are those that deaths are tried in.
+// settings are the settings in which deaths are tried.
 func settings() []rig.Setting {
 	if os.Getenv(storetest.Everywhere) == "postgres" {
-		return []rig.Setting{{Name: storetest.Synchronous()}} // what the server does is no matter of ours
+		return []rig.Setting{{Name: storetest.Synchronous()}} // the server's own flushing is not tested here
 	}
 	return []rig.Setting{{Name: "normal", Synchronous: "normal"}, {Name: "full", Synchronous: "full"}, powerCut}
 }
 
-// turns has the settings take turns at each point: the first death there is tried in all
-// of them, each further one, in whatever scene, in the next. Safe for concurrent use.
+// turns lets the settings alternate at each point: the first death there is tried in all
+// of them, each further death, in any scene, in the next one. Safe for concurrent use.
 type turns struct {
 	mu  sync.Mutex
 	met map[string]int
@@ -46,8 +46,8 @@ func (s *turns) next(point string) []rig.Setting {
 	return all[turn : turn+1]
 }
 
-// checkOpen: the record of a process that is dead lacks the result of one call at the
-// most. It is looked at in a copy.
+// checkOpen: the record of a dead process lacks the result of one call at the most. A
+// copy of the record is read.
 func checkOpen(t *testing.T, dsn string, agent adaptertest.Counts) {
 	t.Helper()
 	if strings.HasPrefix(dsn, "postgres") {

@@ -21,7 +21,7 @@ const (
 	garbage  whim = "garbage"  // it is done, and half an answer comes
 	broken   whim = "broken"   // an error page, and nothing is done
 	silent   whim = "silent"   // nothing is done, and nothing comes
-	thinking whim = "thinking" // it is done when somebody lets it
+	thinking whim = "thinking" // it is done when the schedule allows it
 )
 
 // whimsical is an agent that has its whims with the POSTs for work it gets, in turn,
@@ -31,7 +31,7 @@ type whimsical struct {
 	work  func(path string) bool
 	mu    sync.Mutex
 	plan  []whim
-	think chan struct{} // closed: nobody thinks any longer
+	think chan struct{} // closed: no step thinks any longer
 }
 
 func newWhimsical(agent http.Handler) *whimsical {

@@ -15,7 +15,7 @@ import (
 )
 
 // pastLease is how long a bridge is stopped: its lease of 12 s is over, and its
-// runs are somebody else's.
+// runs are another bridge's.
 const pastLease = 15 * time.Second
 
 func soakSeedOf(t *testing.T) uint64 {

@@ -34,7 +34,7 @@ const (
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv(soakTime))
 	if err != nil {
-		t.Skip(soakTime + " is not set to a duration: make soak sets it")
+		t.Skip(soakTime + " is not set to a duration; run it with: make soak")
 	}
 	seed := soakSeedOf(t)
 	agent := newTally()

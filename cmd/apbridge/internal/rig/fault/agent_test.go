@@ -26,7 +26,7 @@ type agentFault struct {
 }
 
 // TestFaultyAgents: a run whose agent fails ends with a code and a message for
-// a person, everybody who looks is told the same, nothing was done twice, and
+// a person, all routes say the same, nothing was done twice, and
 // the thread is free for the next run.
 func TestFaultyAgents(t *testing.T) {
 	t.Parallel()
@@ -129,7 +129,7 @@ func forgetsTheRun() adaptertest.Peer {
 	return cutShort(adaptertest.Canned{Status: 404, Type: "text/plain", Body: "Run not found"})
 }
 
-// TestA11_GraphDiesForGood: nobody can say how the run ended.
+// TestA11_GraphDiesForGood: the end of the run cannot be found out.
 func TestA11_GraphDiesForGood(t *testing.T) {
 	t.Parallel()
 	agent := cutShort(adaptertest.Canned{})
@@ -207,7 +207,7 @@ func (f agentFault) throughTasks(t *testing.T) {
 	f.checkNext(t, next, next.At("additional_output.error.type"))
 }
 
-// steps tells whether the agent is known to be a task/step agent.
+// steps reports whether the agent is known to be a task/step agent.
 func (f agentFault) steps() bool {
 	if f.peer == nil {
 		return false

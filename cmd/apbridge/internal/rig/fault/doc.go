@@ -1,3 +1,3 @@
-// Package fault shows what the bridge makes of faults of agents, clients, disks and limits;
-// docs/faults.md says which.
+// Package fault shows how the bridge bears faults of agents, clients, disks and limits.
+// docs/faults.md lists them.
 package fault

@@ -42,7 +42,7 @@ func onSmallDisk(t *testing.T) (folder string) {
 	}
 	out, err := cmd.CombinedOutput()
 	if started := (*exec.ExitError)(nil); err != nil && !errors.As(err, &started) || strings.Contains(string(out), "--- SKIP") {
-		t.Skipf("no file system of one's own here: %v %s", err, out)
+		t.Skipf("this user may not mount a file system in a user namespace: %v %s", err, out)
 	}
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -47,8 +47,8 @@ func (a *tardy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // 200, after the run has timed out. The run and its thread stay as they were, the
 // agent is not asked for it again, and the next run has nothing of it.
 //
-// Nobody can record that it was late: the connection is closed at the timeout, which
-// is how the agent learns that nobody waits, and what is written to it is lost.
+// That it was late is recorded nowhere: the connection is closed at the timeout, from
+// which the agent learns that its caller has left, and the late bytes are lost.
 func TestA16_AnswerAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(*config.Agent){

@@ -105,7 +105,7 @@ func shapesOfABody() []shapeOfABody {
 // system counts it, beside what it has when idle. What would take more is refused.
 func TestE15PeakOfOneBody(t *testing.T) {
 	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
-		t.Skip("builds the binary as it is released; APBRIDGE_TEST_LARGE is not set")
+		t.Skip("builds and runs the binary as it is released; APBRIDGE_TEST_LARGE=1 runs this")
 	}
 	storetest.File(t)
 	steps, graph := httptest.NewServer(acceptingAgent()), httptest.NewServer(acceptingGraph())

@@ -14,7 +14,7 @@ import (
 type struck struct {
 	name  string
 	kind  adaptertest.Kind
-	fault adaptertest.Fault // of the second step; "": it is done although nobody waits for it
+	fault adaptertest.Fault // of the second step; "": it is done although no caller waits for it
 	nth   int               // the step POST at which the process dies
 	code  string            // "" : the run succeeds
 	steps int               // that the agent has done when all is over
@@ -183,7 +183,7 @@ func TestA1_ProcessDiesWhileQueued(t *testing.T) {
 }
 
 // TestParkedAcrossARestart: a task between two POSTs goes on where it was, or
-// is cancelled when nobody comes for it.
+// is cancelled when no client asks for a step.
 func TestParkedAcrossARestart(t *testing.T) {
 	t.Parallel()
 	t.Run("goes on", func(t *testing.T) {

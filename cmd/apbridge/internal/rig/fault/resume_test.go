@@ -268,7 +268,7 @@ func TestA22_ThroughSteps(t *testing.T) {
 	})
 }
 
-// TestA22_TaskCancelledAtItsQuestion: nobody waits for the answer any more.
+// TestA22_TaskCancelledAtItsQuestion: an answer has no run to go to any more.
 func TestA22_TaskCancelledAtItsQuestion(t *testing.T) {
 	t.Parallel()
 	eachAtItsQuestion(t, func(t *testing.T, q questioned, peer adaptertest.Peer, b *rig.Bridge, at string) {

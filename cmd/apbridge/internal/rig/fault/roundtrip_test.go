@@ -28,7 +28,7 @@ func TestF3_GraphThroughTwoBridges(t *testing.T) {
 	}
 }
 
-// turned is what one node put out: its text, and the whole update, which stands under held.
+// turned is the output of one node: its text, and the whole update, which stands under held.
 type turned struct{ Node, Text, Whole any }
 
 func saidBy(frames []rig.Frame, held string) (list []turned) {

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ours tells whether a route belongs to the task/step family, and what its
-// version calls a request that cannot be.
+// ours reports whether a route belongs to the task/step family, and the status of its
+// version for an invalid request.
 func ours(m rig.Route) (invalid int, ok bool) {
 	path := strings.TrimPrefix(m.Path, "/agents/{agent}")
 	switch {

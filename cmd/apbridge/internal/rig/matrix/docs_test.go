@@ -62,7 +62,7 @@ func TestDocumentsAndRoutesAgree(t *testing.T) {
 		if _, ok := all[name].Paths[path][method]; ok {
 			continue
 		}
-		// What is known and refused to everybody is described nowhere.
+		// A route that is known and always refused is described nowhere.
 		filled, _ := m.Fill(map[string]string{"thread_id": "t", "cron_id": "c", "assistant_id": "a", "run_id": "r"})
 		if got := r.Do(m.Method, filled, "{}"); got.Status != 404 || !strings.Contains(got.String(), mapping.CodeNotSupported) {
 			t.Errorf("%s %s is served and not described in %s.json", m.Method, m.Path, name)

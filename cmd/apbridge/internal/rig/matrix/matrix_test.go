@@ -78,7 +78,7 @@ func talkAgentProtocol(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	checkRunsAsTasks(t, b, thread, who)
 }
 
-// talkTaskStep: a task whose steps are pulled to the last, then more words.
+// talkTaskStep: a task whose steps are pulled to the last, then a follow-up.
 func talkTaskStep(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	const tasks = "/ap/v1/agent/tasks"
 	task := b.Post(tasks, `{"input":"hi","additional_input":{"k":1}}`).OK().Text("task_id")
@@ -107,7 +107,7 @@ func talkTaskStep(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	}
 }
 
-// checkTask: what is read of a task is what was handed out.
+// checkTask: a task reads as it was handed out.
 func checkTask(t *testing.T, b *rig.Bridge, task string, steps []rig.Answer) {
 	t.Helper()
 	at := "/ap/v1/agent/tasks/" + task
@@ -159,7 +159,7 @@ func checkArtifacts(t *testing.T, b *rig.Bridge, at string, who rig.Behind) {
 	}
 }
 
-// checkThread: thread, state and history say what the run's reader was told.
+// checkThread: thread, state and history agree with the frames of the run.
 func checkThread(t *testing.T, b *rig.Bridge, thread string, who rig.Behind, truth rig.Answer) {
 	t.Helper()
 	at := "/threads/" + thread
@@ -233,8 +233,8 @@ func checkCounts(t *testing.T, f face, who rig.Behind, peer adaptertest.Peer) {
 		if upstream.Work() != 2 || upstream.Threads() != 1 {
 			t.Errorf("%d runs on %d threads, want 2 on 1", upstream.Work(), upstream.Threads())
 		}
-		// The first run's request makes the thread; before the second it is
-		// looked whether somebody else used it.
+		// The first run's request makes the thread. Before the second run the
+		// bridge checks whether another client used the thread.
 		if made, read := upstream.Calls("POST /threads"), upstream.Calls("GET /threads/{t}/state"); made != 0 || read != 1 {
 			t.Errorf("%d threads made beforehand, the state read %d times, want 0 and 1", made, read)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// counted is a peer that counts what it is asked.
+// counted is a peer that counts its requests.
 type counted struct {
 	http.Handler
 	n atomic.Int64
@@ -28,8 +28,7 @@ func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const callCount = "apbridge_upstream_call_duration_seconds_count"
 
-// calls are how many calls of an operation came to which outcome, and how many there
-// were in all.
+// calls are the numbers of an operation's calls by outcome, and in all.
 func calls(b *rig.Bridge, operation string) (outcomes map[string]int, all int) {
 	b.T.Helper()
 	outcomes = map[string]int{}
@@ -54,8 +53,8 @@ func expectCalls(b *rig.Bridge, operation, outcome string, want int) {
 	}
 }
 
-// TestMetricsCountEveryCall: whatever an agent is asked is counted once, by what it was
-// and how it went.
+// TestMetricsCountEveryCall: each call of an agent is counted once, by its operation and
+// outcome.
 func TestMetricsCountEveryCall(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -81,8 +80,8 @@ func TestMetricsCountEveryCall(t *testing.T) {
 	}
 }
 
-// TestMetricsCountFailedCalls: a rig.Call that failed is counted by the class of its failure,
-// and one that was tried again is counted again.
+// TestMetricsCountFailedCalls: a call that failed is counted by the class of its failure,
+// and a call that was tried again is counted again.
 func TestMetricsCountFailedCalls(t *testing.T) {
 	t.Parallel()
 	failing := func(agent http.Handler, watches func(*http.Request) bool, times int64, fail http.HandlerFunc) http.Handler {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unused are answers that the documents name and this bridge does not give: what
-// makes something is answered with 201 in the RFC's family, but for steps.
+// unused are answers that the documents name and this bridge does not give: in the RFC's
+// family a request that makes something is answered with 201, except for steps.
 var unused = map[string]bool{
 	"POST /ap/v2/topics/{topic_id}/tasks 200":                     true,
 	"POST /ap/v2/topics/{topic_id}/tasks/{task_id}/artifacts 200": true,
@@ -25,7 +25,7 @@ var unused = map[string]bool{
 func TestOfficialDocuments(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("APBRIDGE_SPECS") == "" {
-		t.Skip("APBRIDGE_SPECS does not name the folder of the official documents")
+		t.Skip("APBRIDGE_SPECS is not set: it names the folder of the official documents")
 	}
 	for _, who := range rig.AgentsBehind() {
 		t.Run(who.Name, func(t *testing.T) {

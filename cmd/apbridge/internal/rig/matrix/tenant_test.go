@@ -131,7 +131,7 @@ func askOf(m rig.Route) ask {
 	}
 	switch {
 	case strings.HasPrefix(tail, "/agents/"), strings.HasSuffix(tail, "/heartbeat"):
-		return ask{own: true} // agents are everybody's
+		return ask{own: true} // agents belong to all tenants
 	case strings.Contains(tail, "{"):
 	default:
 		return ask{own: true} // a list, or a creation
@@ -254,7 +254,7 @@ func (e *estate) asA(t *testing.T, m rig.Route) {
 	}
 	got := e.put(keyA, m.Method, path, a)
 	if got.Status == 404 && strings.Contains(got.String(), "not_supported") {
-		return // refused to everybody
+		return // refused to every tenant
 	}
 	gone := weight(m) == 2 // an earlier DELETE took it along
 	if got.Status/100 != 2 && got.Status != 409 && !gone {

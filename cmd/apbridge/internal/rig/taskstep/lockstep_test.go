@@ -174,7 +174,7 @@ func TestLockstepConcurrentPosts(t *testing.T) {
 			for a := range got {
 				texts = append(texts, a.OK().Text("output"))
 			}
-			sort.Strings(texts) // the last step goes to everybody who comes after it
+			sort.Strings(texts) // later requests get the last step, too
 			if diff := cmp.Diff([]string{"three", "three", "three", "three", "two"}, texts); diff != "" {
 				t.Errorf("the others got (-want +got):\n%s", diff)
 			}

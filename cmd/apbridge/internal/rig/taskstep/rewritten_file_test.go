@@ -26,8 +26,8 @@ func contentAt(files any, path string) any {
 	return rig.Dig(object[path], "content")
 }
 
-// TestFileRewrittenInTheSameRun: whoever reads the files when a run has ended reads
-// what the agent has, and the next turn gives the agent no older one back.
+// TestFileRewrittenInTheSameRun: files that are read when a run has ended are the
+// agent's newest, and the next turn gives the agent no older one back.
 func TestFileRewrittenInTheSameRun(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]func(*config.Agent){"free": rig.Free, "run": rig.Whole, "lockstep": rig.Lockstep} {

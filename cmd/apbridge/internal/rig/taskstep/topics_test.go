@@ -325,8 +325,8 @@ func TestTopicQuestionLeftOpen(t *testing.T) {
 	}
 }
 
-// Tasks of a topic come one after the other; a task whose next step nobody has
-// asked for is in the way of the others, and one may say what becomes of it.
+// Tasks of a topic come one after the other. A task whose next step was not asked for
+// is in the way of the others, and the strategy of another task decides its end.
 func TestTopicStrategies(t *testing.T) {
 	t.Parallel()
 	b := startTopics(t)

@@ -51,7 +51,7 @@ func lastStart(g *rig.MemoryGraph) string {
 	return string(text)
 }
 
-// checkFork: the state is what the first run left, and what came of the fork.
+// checkFork: the state is the first run's and that of the fork.
 func checkFork(t *testing.T, b *rig.Bridge, at, words string) {
 	t.Helper()
 	state := b.Get(at + "/state").OK()

@@ -43,7 +43,7 @@ func newWire(t *testing.T) *wire {
 	t.Helper()
 	server := os.Getenv("APBRIDGE_E2E_LANGGRAPH")
 	if server == "" {
-		t.Skip("APBRIDGE_E2E_LANGGRAPH is not set: no LangGraph server to test against")
+		t.Skip("APBRIDGE_E2E_LANGGRAPH is not set: it names a LangGraph server; make e2e starts one")
 	}
 	to, err := url.Parse(server)
 	if err != nil {
@@ -189,8 +189,8 @@ func (o *owned) checkpoints() (ids []string) {
 }
 
 // TestRealStateOwnership: before a run on a real LangGraph server both sides are
-// brought to one state, whoever changed it, and the server's own reducers are the
-// ones that count.
+// brought to one state, whichever side changed it, and the server's own reducers are
+// the ones that count.
 func TestRealStateOwnership(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

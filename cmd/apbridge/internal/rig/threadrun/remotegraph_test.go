@@ -24,7 +24,7 @@ func asNode(resumed string) string {
 }
 
 // outright is what RemoteGraph sends where it is called by itself: input, or a Command as
-// dataclasses.asdict has it.
+// dataclasses.asdict makes it.
 func outright(what string) string {
 	return `{` + what + `,"config":{"recursion_limit":25,"tags":[],"metadata":{},"configurable":{}},
 		"stream_mode":["values","updates"],"stream_subgraphs":false,"assistant_id":"agent","if_not_exists":"create"}`

@@ -73,7 +73,7 @@ func newDuel(t *testing.T, c creator, strategy string, change ...func(*config.Ag
 	return d
 }
 
-// omitNull leaves a strategy out that nobody named.
+// omitNull leaves out a strategy that the request does not name.
 func omitNull(body string) string {
 	return strings.NewReplacer(`"multitask_strategy":null,`, "", `"multitask_strategy":null`, "").Replace(body)
 }

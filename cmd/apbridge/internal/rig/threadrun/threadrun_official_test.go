@@ -17,7 +17,7 @@ func loadProtocol(t *testing.T) *rig.OfficialSpecs {
 	t.Helper()
 	folder := os.Getenv("APBRIDGE_SPECS")
 	if folder == "" {
-		t.Skip("APBRIDGE_SPECS does not name the folder of the official documents")
+		t.Skip("APBRIDGE_SPECS is not set: it names the folder of the official documents")
 	}
 	d := &rig.OfficialSpecs{Compiler: jsonschema.NewCompiler(), Paths: map[string]map[string]any{}}
 	d.Compiler.AssertFormat()

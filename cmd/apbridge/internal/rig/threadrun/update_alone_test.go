@@ -19,7 +19,7 @@ func TestStateIsUpdatedWithoutTheAgent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		answer int // to a state update; 0: nobody answers
+		answer int // to a state update; 0: no answer
 	}{{"no such method", 405}, {"no such route", 501}, {"no such thread", 404}, {"away", 0}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestA23_WebhookIsExplained: whoever made a run can see what has become of its
+// TestA23_WebhookIsExplained: the client that made a run can see the state of its
 // webhook, and not the token in its URL.
 func TestA23_WebhookIsExplained(t *testing.T) {
 	t.Parallel()
