@@ -112,16 +112,9 @@ func TestA5_PowerCut(t *testing.T) {
 	}
 }
 
-// hits are the times a point is tried at: the first few and the last.
+// hits are the times a point is tried at: the first two and the last.
 func hits(times int) []int {
-	list := []int{1}
-	for n := 2; n <= min(times, 3); n++ {
-		list = append(list, n)
-	}
-	if times > 3 {
-		list = append(list, times)
-	}
-	return list
+	return slices.Compact([]int{1, min(2, times), times})
 }
 
 // rehearse plays a scene without a death, and notes the points.
