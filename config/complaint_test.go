@@ -95,9 +95,13 @@ bridge.yaml:4: agents.a.headers.X-Ok: the value holds a line break or another co
 bridge.yaml:4: agents.a.headers.X-Key: the secret's file /nonexistent/secret cannot be read: no such file or directory`},
 		{"E3 origins", "cors: {origins: ['null', 'http://localhost:3000/', 'https://*.example.com', '*']}" + agentLine,
 			nil, `bridge.yaml:1: cors.origins[0]: "null" is what every sandboxed page and local file calls itself; name the origins that are meant
-bridge.yaml:1: cors.origins[1]: cannot be "http://localhost:3000/"; write scheme://host[:port] in lower case and nothing after it, like http://localhost:3000
-bridge.yaml:1: cors.origins[2]: cannot be "https://*.example.com"; write scheme://host[:port] in lower case and nothing after it, like http://localhost:3000
+bridge.yaml:1: cors.origins[1]: cannot be "http://localhost:3000/"; write scheme://host[:port] in lower case and nothing after it, like http://localhost:3000, or loopback for all pages of this machine
+bridge.yaml:1: cors.origins[2]: cannot be "https://*.example.com"; write scheme://host[:port] in lower case and nothing after it, like http://localhost:3000, or loopback for all pages of this machine
 bridge.yaml:1: cors.origins[3]: "*" allows every origin, so the others say nothing; keep "*" or the list`},
+		{"half of a certificate", "tls: {cert: cert.pem}" + agentLine,
+			nil, `bridge.yaml:1: tls.key: is missing; name the file with the key of tls.cert`},
+		{"a certificate that is not there", "tls: {cert: /nonexistent/cert.pem, key: /nonexistent/key.pem}" + agentLine,
+			nil, `bridge.yaml:1: tls.cert: cannot be used with tls.key: no such file or directory`},
 		{"E3 any origin without keys", "cors: {origins: ['*']}" + agentLine,
 			nil, `bridge.yaml:1: cors.origins[0]: "*" without auth.keys would let any web page that is open in a browser here use the agents; name the origins, or add a key`},
 		{"keys", "auth:\n  keys:\n    - {key: short}\n    - {id: a, key: '" + key16 + "', agents: [b], rights: [read]}\n    - {id: a, key: '" + key16 + "'}\n    - {id: c, key: 'sha256:12'}\n    - id: d\n" + agentLine,
@@ -116,7 +120,7 @@ bridge.yaml:3: auth.keys[0].tenant: holds U+0000, which cannot be stored; leave 
 			nil, `bridge.yaml:1: hosts[0]: cannot be "http://x"; write a name without scheme and port, like bridge.local
 bridge.yaml:2: trusted_proxies[1]: cannot be "x"; write an address or a network, like 10.0.0.0/8`},
 		{"what this version does not do", "store: {embeddings: {key: 'env:SECRET'}}\nagents:\n  a: {url: 'http://127.0.0.1:1'}\nauth: {jwt: {methods: [RS256]}}",
-			[]string{"SECRET=x"}, `bridge.yaml:1: store: there is no such key; known here: admin, agents, auth, cors, database, default_agent, hosts, limits, listen, retention, shutdown_grace, synchronous, trusted_proxies, webhooks
+			[]string{"SECRET=x"}, `bridge.yaml:1: store: there is no such key; known here: admin, agents, auth, cors, database, default_agent, hosts, limits, listen, retention, shutdown_grace, synchronous, tls, trusted_proxies, webhooks
 bridge.yaml:4: auth.jwt: there is no such key; known here: keys`},
 		{"patterns and templates", "agents:\n  a: {url: 'http://127.0.0.1:1', artifacts: {exclude: ['*.log', '[']}, memory: {namespaces: ['users/{id}', 'a.b', '', 'x/{id']}}",
 			nil, `bridge.yaml:2: agents.a.artifacts.exclude[1]: "[" is not a pattern; write paths with * and ?, like build/*.log

@@ -22,6 +22,7 @@ type Config struct {
 	Webhooks       Webhooks         `yaml:"webhooks"`
 	Auth           Auth             `yaml:"auth"`
 	CORS           CORS             `yaml:"cors"`
+	TLS            TLS              `yaml:"tls"`
 }
 
 // Agent is one agent the bridge stands in front of.
@@ -128,10 +129,23 @@ type Key struct {
 	Queue  int      `yaml:"queue"`  // of its runs that wait; 0: any number
 }
 
-// CORS lists the browser origins that may call.
+// CORS lists the browser origins that may call: scheme://host[:port] each, LoopbackOrigins or "*".
 type CORS struct {
 	Origins []string `yaml:"origins"`
 }
+
+// LoopbackOrigins stands in CORS.Origins for every page that this machine serves to itself,
+// on any port of localhost, *.localhost or a loopback address.
+const LoopbackOrigins = "loopback"
+
+// TLS names the files of a certificate and its key, in PEM. Both or neither are set.
+type TLS struct {
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+}
+
+// On reports whether the bridge speaks TLS.
+func (t TLS) On() bool { return t.Cert != "" }
 
 // Bytes is a size; files write it as 16MiB, 1GiB or a plain number.
 type Bytes int64

@@ -16,6 +16,7 @@ func (l *loader) validate() {
 	l.checkAgents()
 	l.checkAuth()
 	l.checkOrigins()
+	l.checkTLS()
 }
 
 func (l *loader) oneOf(key, value string, allowed ...string) {

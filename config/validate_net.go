@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"encoding/hex"
 	"fmt"
 	"net"
@@ -76,8 +77,8 @@ func (l *loader) checkOrigins() {
 			l.checkAnyOrigin(key)
 		case o == "null":
 			l.complain(key, `"null" is what every sandboxed page and local file calls itself; name the origins that are meant`)
-		case !isOrigin(o):
-			l.complain(key, "cannot be %q; write scheme://host[:port] in lower case and nothing after it, like http://localhost:3000", o)
+		case o != LoopbackOrigins && !isOrigin(o):
+			l.complain(key, "cannot be %q; write scheme://host[:port] in lower case and nothing after it, like http://localhost:3000, or loopback for all pages of this machine", o)
 		}
 	}
 }
@@ -88,6 +89,20 @@ func (l *loader) checkAnyOrigin(key string) {
 		l.complain(key, `"*" allows every origin, so the others say nothing; keep "*" or the list`)
 	case len(l.cfg.Auth.Keys) == 0:
 		l.complain(key, `"*" without auth.keys would let any web page that is open in a browser here use the agents; name the origins, or add a key`)
+	}
+}
+
+// checkTLS wants both files, of one pair, or neither.
+func (l *loader) checkTLS() {
+	switch t := l.cfg.TLS; {
+	case t.Cert != "" && t.Key == "":
+		l.complain("tls.key", "is missing; name the file with the key of tls.cert")
+	case t.Cert == "" && t.Key != "":
+		l.complain("tls.cert", "is missing; name the file with the certificate of tls.key")
+	case t.On():
+		if _, err := tls.LoadX509KeyPair(t.Cert, t.Key); err != nil {
+			l.complain("tls.cert", "cannot be used with tls.key: %s", strings.TrimPrefix(reason(err), "tls: "))
+		}
 	}
 }
 

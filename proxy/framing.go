@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"strconv"
@@ -84,11 +85,35 @@ func (c *framedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// framedTLSConn is framedConn with TLS around it.
+type framedTLSConn struct {
+	*tls.Conn
+	heads heads
+}
+
+func (c *framedTLSConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.heads.take(b[:n])
+	return n, err
+}
+
+// framedTLS has the heads of requests looked at where the other side has chosen HTTP/1.1: in
+// HTTP/2 a request ends in one place for everybody.
+func framedTLS(c *tls.Conn) net.Conn {
+	if c.ConnectionState().NegotiatedProtocol == "h2" {
+		return c
+	}
+	return &framedTLSConn{Conn: c}
+}
+
 type headsKey struct{}
 
 // withHeads lets handlers find the heads of their connection.
 func withHeads(ctx context.Context, c net.Conn) context.Context {
-	if framed, ok := c.(*framedConn); ok {
+	switch framed := c.(type) {
+	case *framedConn:
+		return context.WithValue(ctx, headsKey{}, &framed.heads)
+	case *framedTLSConn:
 		return context.WithValue(ctx, headsKey{}, &framed.heads)
 	}
 	return ctx

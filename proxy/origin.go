@@ -2,9 +2,11 @@ package proxy
 
 import (
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -17,22 +19,51 @@ const maxRequestedHeaders = 2048
 
 // origins are the web pages that may call, besides the bridge's own.
 type origins struct {
-	any    bool
-	listed map[string]bool
+	any      bool // "*"
+	loopback bool // every page that this machine serves to itself
+	listed   map[string]bool
 }
 
 func newOrigins(list []string) origins {
 	o := origins{listed: map[string]bool{}}
 	for _, origin := range list {
-		o.any = o.any || origin == "*"
-		o.listed[origin] = true
+		switch origin {
+		case "*":
+			o.any = true
+		case config.LoopbackOrigins:
+			o.loopback = true
+		default:
+			o.listed[origin] = true
+		}
 	}
 	return o
 }
 
 // allow judges an Origin header. "null" is never one of them.
 func (o origins) allow(origin string) bool {
-	return o.listed[origin] && origin != "*" || o.any && origin != "null"
+	return o.listed[origin] || o.any && origin != "null" || o.loopback && ofLoopback(origin)
+}
+
+// ofLoopback reports whether a page comes from a server on the machine that it is shown on.
+func ofLoopback(origin string) bool {
+	host, ok := pageHost(origin)
+	if !ok {
+		return false
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap().IsLoopback()
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// pageHost is the host of an origin as browsers write it: scheme://host[:port] of the web, in
+// lower case.
+func pageHost(origin string) (host string, ok bool) {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || origin != strings.ToLower(u.Scheme+"://"+u.Host) {
+		return "", false
+	}
+	return u.Hostname(), true
 }
 
 // withOrigin refuses what comes from a foreign page, and tells browsers which
@@ -50,8 +81,9 @@ func (s *Server) withOrigin(next http.Handler) http.Handler {
 			allowed = !s.origins.foreign(r)
 		}
 		if !allowed {
+			s.strangers.meet(origin)
 			s.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeOrigin,
-				"Web pages from this origin may not use the bridge. If they should, add the origin to cors.origins in its configuration."))
+				"Web pages from this origin may not use the bridge. If they should, add the origin to cors.origins in its configuration, or start it with --cors-origin."))
 			return
 		}
 		if origin != "" {

@@ -41,25 +41,28 @@ type Options struct {
 
 // Server is the bridge's HTTP server. Make it with New; Run it once.
 type Server struct {
-	cfg      *config.Config
-	opt      Options
-	log      *zap.Logger
-	gate     *auth.Gate
-	hosts    hosts
-	origins  origins
-	peers    peers
-	times    times
-	ops      map[string]http.Handler
-	router   *mux.Router
-	http     *http.Server
-	admin    *http.Server
-	listener net.Listener
-	private  net.Listener // the admin listener, or nil
-	intake   intake
-	crowd    crowd
-	memory   *memory
-	draining atomic.Bool
-	cut      context.CancelCauseFunc // ends the contexts of all requests
+	cfg         *config.Config
+	opt         Options
+	log         *zap.Logger
+	gate        *auth.Gate
+	hosts       hosts
+	origins     origins
+	strangers   *strangers
+	compress    func(http.Handler) http.HandlerFunc
+	certificate *certificate // nil: without TLS
+	peers       peers
+	times       times
+	ops         map[string]http.Handler
+	router      *mux.Router
+	http        *http.Server
+	admin       *http.Server
+	listener    net.Listener
+	private     net.Listener // the admin listener, or nil
+	intake      intake
+	crowd       crowd
+	memory      *memory
+	draining    atomic.Bool
+	cut         context.CancelCauseFunc // ends the contexts of all requests
 }
 
 // times are the bounds of a connection. A stream has no bound on the whole: it
@@ -104,9 +107,22 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	refused, err := newStrangers(log)
+	if err != nil {
+		return nil, err
+	}
+	compress, err := newCompression()
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
 		cfg: cfg, opt: o, log: log, gate: gate, peers: proxies, times: usualTimes,
-		hosts: newHosts(cfg), origins: newOrigins(cfg.CORS.Origins),
+		hosts: newHosts(cfg), origins: newOrigins(cfg.CORS.Origins), strangers: refused, compress: compress,
+	}
+	if cfg.TLS.On() {
+		if s.certificate, err = newCertificate(cfg.TLS, log); err != nil {
+			return nil, err
+		}
 	}
 	s.memory = newMemory(int64(cfg.Limits.Bodies))
 	s.crowd.most = mostConnections(openFiles())
@@ -139,7 +155,7 @@ func (s *Server) newHTTP() *http.Server {
 func (s *Server) handler() http.Handler {
 	h := http.Handler(http.HandlerFunc(s.route))
 	for _, wrap := range []func(http.Handler) http.Handler{
-		s.withMemory, s.withLoop, s.withIntake, s.withPrincipal, s.withOrigin, s.withHost, s.withPath, s.withFraming, s.withLimits, s.withRecover, s.withRecord, s.withRequestID,
+		s.withCompression, s.withMemory, s.withLoop, s.withIntake, s.withPrincipal, s.withOrigin, s.withHost, s.withPath, s.withFraming, s.withLimits, s.withRecover, s.withRecord, s.withRequestID,
 	} {
 		h = wrap(h)
 	}
@@ -177,6 +193,14 @@ func cannotListen(key, addr string, err error) error {
 // Addr is where the server listens, after Listen.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
+// URL is what clients call the server by, after Listen.
+func (s *Server) URL() string {
+	if s.certificate != nil {
+		return "https://" + s.Addr()
+	}
+	return "http://" + s.Addr()
+}
+
 // Run serves until ctx ends, then drains: new requests are refused, running
 // ones and the work behind them get shutdown_grace to end, and what is left is
 // cut off. It returns nil after that, at most 3 seconds past the grace.
@@ -187,7 +211,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	failed := make(chan error, 2)
-	go func() { failed <- s.http.Serve(framedListener{s.listener}) }()
+	go func() { failed <- s.http.Serve(s.public()) }()
 	if s.private != nil {
 		s.admin = s.newAdmin()
 		go func() { failed <- s.admin.Serve(s.private) }()
@@ -199,6 +223,14 @@ func (s *Server) Run(ctx context.Context) error {
 		s.drain()
 		return s.Close()
 	}
+}
+
+// public is the listener for clients, with TLS where there is a certificate.
+func (s *Server) public() net.Listener {
+	if s.certificate == nil {
+		return framedListener{s.listener}
+	}
+	return newTLSListener(s.listener, s.certificate.config(), s.times.header, &s.crowd)
 }
 
 // Close cuts off everything at once. It may be called at any time, and again.

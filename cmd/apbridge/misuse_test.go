@@ -26,7 +26,7 @@ func TestMisuse(t *testing.T) {
 		"serv":                  {2, []string{`unknown command "serv"`, "Did you mean serve?", "demo, doctor, init", "apbridge --help"}},
 		"nonsense":              {2, []string{`unknown command "nonsense". There are `}},
 		"serve extra":           {2, []string{"apbridge serve takes no arguments", `"extra"`, "--config", "apbridge serve --help"}},
-		"serve --nope":          {2, []string{"unknown flag: --nope", "--agent, --config, --database", "apbridge serve --help"}},
+		"serve --nope":          {2, []string{"unknown flag: --nope", "--agent, --config, --cors-origin, --database", "apbridge serve --help"}},
 		"serve --listen":        {2, []string{"flag needs an argument: --listen"}},
 		"serve --agent x":       {2, []string{`"x" is not NAME=URL`}},
 		"completion fishy":      {2, []string{"Did you mean fish?", "bash, fish, powershell, zsh"}},

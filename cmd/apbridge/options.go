@@ -15,6 +15,7 @@ type configFlags struct {
 	listen   string
 	database string
 	agents   []string
+	origins  []string
 }
 
 func (f *configFlags) add(set *pflag.FlagSet) {
@@ -22,6 +23,7 @@ func (f *configFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.listen, "listen", "", "address to listen on (default 127.0.0.1:8080)")
 	set.StringVar(&f.database, "database", "", "SQLite file (default apbridge.db)")
 	set.StringArrayVar(&f.agents, "agent", nil, "an agent to stand in front of, as NAME=URL; may be repeated")
+	set.StringArrayVar(&f.origins, "cors-origin", nil, "a web page that may call, like http://localhost:3000, or loopback for all of this machine;\nmay be repeated, and goes before cors.origins")
 }
 
 // load merges defaults, file, environment and flags.
@@ -54,6 +56,9 @@ func (f *configFlags) settings() ([]config.Setting, error) {
 	}
 	if f.database != "" {
 		list = append(list, config.Setting{Path: []string{"database"}, Value: f.database, From: "flag --database"})
+	}
+	if len(f.origins) > 0 {
+		list = append(list, config.Setting{Path: []string{"cors", "origins"}, Value: strings.Join(f.origins, ","), From: "flag --cors-origin"})
 	}
 	for _, a := range f.agents {
 		name, url, ok := strings.Cut(a, "=")

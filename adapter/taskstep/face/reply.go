@@ -40,8 +40,10 @@ func writePieces(w http.ResponseWriter, body []byte) error {
 // deliver is send for an answer that must not be lost: it tells whether every
 // byte was handed to the connection of a client that was still there when the
 // answer was ready. What happens to the connection afterwards proves nothing:
-// many clients close it as soon as they have read the answer.
+// many clients close it as soon as they have read the answer. It is not to be
+// transformed on its way: the end of a compressed answer would leave later.
 func deliver(w http.ResponseWriter, r *http.Request, status int, body []byte) bool {
+	w.Header().Set("Cache-Control", "no-transform")
 	if r.Context().Err() != nil || send(w, status, body) != nil {
 		return false
 	}

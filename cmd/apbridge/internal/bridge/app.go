@@ -122,7 +122,7 @@ func (a *App) face(dialect string) adapter.Face {
 }
 
 // URL is where the bridge is found.
-func (a *App) URL() string { return "http://" + a.server.Addr() }
+func (a *App) URL() string { return a.server.URL() }
 
 // Run picks up what an earlier process left, then serves until ctx ends and
 // the bridge has drained. Until it is called, connections wait.

@@ -1,0 +1,177 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"go.uber.org/zap"
+)
+
+// tlsListener accepts connections that have shaken hands. One of HTTP/2 is handed on as it is,
+// which net/http looks for; one of HTTP/1.1 has its heads looked at, as without TLS.
+type tlsListener struct {
+	net.Listener
+	config   *tls.Config
+	patience time.Duration // for a handshake
+	crowd    *crowd
+	ready    chan accepted
+	done     chan struct{}
+	close    func() error
+}
+
+type accepted struct {
+	conn net.Conn
+	err  error
+}
+
+func newTLSListener(l net.Listener, c *tls.Config, patience time.Duration, crowd *crowd) *tlsListener {
+	t := &tlsListener{
+		Listener: l, config: c, patience: patience, crowd: crowd,
+		ready: make(chan accepted), done: make(chan struct{}),
+	}
+	t.close = sync.OnceValue(func() error {
+		close(t.done)
+		return t.Listener.Close()
+	})
+	go t.acceptAll()
+	return t
+}
+
+// Accept waits for the next connection that has shaken hands.
+func (l *tlsListener) Accept() (net.Conn, error) {
+	select {
+	case a := <-l.ready:
+		return a.conn, a.err
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close also ends the handshakes that are under way.
+func (l *tlsListener) Close() error { return l.close() }
+
+func (l *tlsListener) acceptAll() {
+	for {
+		c, err := l.Listener.Accept()
+		if err == nil {
+			go l.shake(c)
+			continue
+		}
+		if !l.hand(accepted{err: err}) || errors.Is(err, net.ErrClosed) {
+			return
+		}
+	}
+}
+
+// hand reports whether the connection was taken.
+func (l *tlsListener) hand(a accepted) bool {
+	select {
+	case l.ready <- a:
+		return true
+	case <-l.done:
+		return false
+	}
+}
+
+// shake counts the connection as open until net/http does.
+func (l *tlsListener) shake(raw net.Conn) {
+	l.crowd.open.Add(1)
+	defer l.crowd.open.Add(-1)
+	ctx, stop := context.WithTimeout(context.Background(), l.patience)
+	defer stop()
+	c := tls.Server(raw, l.config)
+	if err := c.HandshakeContext(ctx); err != nil {
+		tellPlain(err)
+		_ = raw.Close()
+		return
+	}
+	if !l.hand(accepted{conn: framedTLS(c)}) {
+		_ = c.Close()
+	}
+}
+
+const plainAnswer = "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" +
+	"This bridge speaks TLS here: write https:// instead of http://.\n"
+
+// tellPlain answers a client that does not speak TLS.
+func tellPlain(err error) {
+	if head := (tls.RecordHeaderError{}); errors.As(err, &head) && head.Conn != nil {
+		_ = head.Conn.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = io.WriteString(head.Conn, plainAnswer)
+	}
+}
+
+// certificate is the pair of files that tls names. They are read again when they have changed,
+// so that a renewed certificate needs no restart. Safe for concurrent use.
+type certificate struct {
+	files config.TLS
+	log   *zap.Logger
+
+	mu     sync.Mutex
+	pair   *tls.Certificate
+	dates  [2]time.Time // of the files that pair was read from
+	looked time.Time
+}
+
+// certificateQuiet is the interval between two looks at the files.
+const certificateQuiet = 10 * time.Second
+
+func newCertificate(files config.TLS, log *zap.Logger) (*certificate, error) {
+	c := &certificate{files: files, log: log}
+	return c, c.read()
+}
+
+func (c *certificate) config() *tls.Config {
+	return &tls.Config{GetCertificate: c.get, NextProtos: []string{"h2", "http/1.1"}}
+}
+
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.Sub(c.looked) >= certificateQuiet {
+		c.looked = now
+		c.renew()
+	}
+	return c.pair, nil
+}
+
+// renew keeps the old pair while a new one cannot be read: one of the files may have been
+// written and the other not yet.
+func (c *certificate) renew() {
+	if c.stamps() == c.dates {
+		return
+	}
+	if err := c.read(); err != nil {
+		c.log.Warn("the new certificate cannot be used; the one before stays", zap.Error(err))
+		return
+	}
+	c.log.Info("the certificate was read again", zap.String("file", c.files.Cert))
+}
+
+func (c *certificate) read() error {
+	dates := c.stamps()
+	pair, err := tls.LoadX509KeyPair(c.files.Cert, c.files.Key)
+	if err != nil {
+		return fmt.Errorf("tls: the certificate cannot be used: %w. tls.cert and tls.key name files in PEM, and the key must be the certificate's", err)
+	}
+	c.pair, c.dates = &pair, dates
+	return nil
+}
+
+// stamps are when the files were written, zero where that cannot be told.
+func (c *certificate) stamps() (dates [2]time.Time) {
+	for i, name := range []string{c.files.Cert, c.files.Key} {
+		if info, err := os.Stat(name); err == nil {
+			dates[i] = info.ModTime()
+		}
+	}
+	return dates
+}

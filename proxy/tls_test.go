@@ -1,0 +1,204 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// certify writes a certificate of its own for 127.0.0.1, and its key.
+func certify(t *testing.T, folder string, serial int64) (files config.TLS, known *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, made, made, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = config.TLS{Cert: filepath.Join(folder, "cert.pem"), Key: filepath.Join(folder, "key.pem")}
+	known = x509.NewCertPool()
+	known.AppendCertsFromPEM(writePEM(t, files.Cert, "CERTIFICATE", cert))
+	writePEM(t, files.Key, "PRIVATE KEY", secret)
+	return files, known
+}
+
+func writePEM(t *testing.T, file, kind string, der []byte) []byte {
+	t.Helper()
+	text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func startTLS(t *testing.T) (*rig, *x509.CertPool) {
+	t.Helper()
+	files, known := certify(t, t.TempDir(), 1)
+	return start(t, func(c *config.Config, _ *Options) { c.TLS = files }, nil), known
+}
+
+func TestTLSWithEitherVersionOfHTTP(t *testing.T) {
+	t.Parallel()
+	g, known := startTLS(t)
+	if !strings.HasPrefix(g.URL(), "https://") {
+		t.Errorf("it calls itself %s", g.URL())
+	}
+	for version, protocols := range map[string][]string{"HTTP/2.0": {"h2", "http/1.1"}, "HTTP/1.1": {"http/1.1"}} {
+		client := &http.Client{Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: known, NextProtos: protocols}, ForceAttemptHTTP2: version == "HTTP/2.0",
+		}}
+		defer client.CloseIdleConnections()
+		for range 3 { // a connection is used again
+			res, err := client.Post(g.URL()+"/threads", "application/json", strings.NewReader("hello"))
+			if err != nil {
+				t.Fatal(version, err)
+			}
+			if got := read(t, res); res.Proto != version || got.body != "5 bytes" {
+				t.Errorf("%s: got %s, %q", version, res.Proto, got.body)
+			}
+		}
+	}
+}
+
+// E8 within TLS: what an intermediary and the bridge could read differently is refused.
+func TestE8TwoFramingsWithinTLS(t *testing.T) {
+	t.Parallel()
+	g, known := startTLS(t)
+	conn, err := tls.Dial("tcp", g.Addr(), &tls.Config{RootCAs: known, NextProtos: []string{"http/1.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_, _ = io.WriteString(conn, "POST /threads HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, res); got.status != 400 || got.code(t) != codeFraming || !got.closes {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
+
+func TestPlainHTTPOnATLSPort(t *testing.T) {
+	t.Parallel()
+	g, _ := startTLS(t)
+	got := g.raw(t, "GET /ok HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+	if got.status != 400 || !strings.Contains(got.body, "https://") {
+		t.Errorf("got %d %q", got.status, got.body)
+	}
+}
+
+// A client that never shakes hands keeps nobody waiting, and its connection counts.
+func TestE17HandshakeThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	files, known := certify(t, t.TempDir(), 1)
+	g := prepare(t, func(c *config.Config, _ *Options) { c.TLS = files }, nil)
+	g.times.header = 100 * time.Millisecond
+	g.run(t)
+	silent, err := net.Dial("tcp", g.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: known}}}
+	defer client.CloseIdleConnections()
+	res, err := client.Get(g.URL() + "/ok")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read(t, res)
+	_ = silent.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if n, err := silent.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the silent connection: %d bytes, %v; want it closed", n, err)
+	}
+}
+
+func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	files, _ := certify(t, folder, 1)
+	core, logs := observer.New(zapcore.InfoLevel)
+	c, err := newCertificate(files, zap.New(core))
+	if err != nil {
+		t.Fatal(err)
+	}
+	serial := func(want int64) {
+		t.Helper()
+		c.looked = time.Time{}
+		pair, err := c.get(nil)
+		if err != nil || pair.Leaf.SerialNumber.Int64() != want {
+			t.Errorf("got certificate %v, %v; want %d", pair.Leaf.SerialNumber, err, want)
+		}
+	}
+	serial(1)
+	old, _ := os.ReadFile(files.Key)
+	certify(t, folder, 2)
+	later(t, files.Cert)
+	fresh, _ := os.ReadFile(files.Key)
+	if bytes.Equal(old, fresh) {
+		t.Fatal("the key is the same")
+	}
+	if err := os.WriteFile(files.Key, old, 0o600); err != nil { // the key is not written yet
+		t.Fatal(err)
+	}
+	serial(1)
+	if logs.FilterMessageSnippet("the one before stays").Len() != 1 {
+		t.Errorf("logged %v", logs.All())
+	}
+	if err := os.WriteFile(files.Key, fresh, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	later(t, files.Key)
+	serial(2)
+}
+
+// later gives a file a date that differs from the one it had.
+func later(t *testing.T, file string) {
+	t.Helper()
+	at := time.Now().Add(time.Minute)
+	if err := os.Chtimes(file, at, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCertificateThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	files, _ := certify(t, t.TempDir(), 1)
+	other, _ := certify(t, t.TempDir(), 2)
+	for _, bad := range []config.TLS{{Cert: files.Cert, Key: other.Key}, {Cert: files.Cert, Key: "/nonexistent"}} {
+		if _, err := newCertificate(bad, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "tls.cert and tls.key name files in PEM") {
+			t.Errorf("%v: got %v", bad, err)
+		}
+	}
+}
