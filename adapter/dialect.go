@@ -15,11 +15,19 @@ import (
 	"go.uber.org/zap"
 )
 
-// Dialect is one agent protocol: a value per folder, listed in cmd/apbridge.
+// Dialect is one agent protocol: a value per folder, listed in a table (Dialects). What it
+// has no use for may be nil.
 type Dialect struct {
 	Name string
-	// Mount adds the face's routes; nil: the dialect cannot be served.
+	// Paths are those that the face owns, each with everything below it; a part in braces
+	// stands for any one part. What a dialect before it in the table owns is not its own.
+	Paths []string
+	// Mount adds the face's routes to r, which leads there only what Paths own; what no
+	// route takes is the face's to refuse. nil: the dialect cannot be served.
 	Mount func(r *mux.Router, svc Service, face Face)
+	// Refusal is the body, encoded as JSON, of a refusal before a request has reached the
+	// face: for a wrong key, a bad path, a body that is too large. nil: that of no dialect.
+	Refusal func(e *mapping.Error) any
 	// Dial makes a backend; it does no I/O. nil: the dialect cannot be called.
 	Dial func(up Upstream) (Backend, error)
 	// Detect tells whether the server at up speaks this dialect. It does one

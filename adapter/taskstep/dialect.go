@@ -11,7 +11,9 @@ import (
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:     "taskstep",
+		Paths:    []string{"/ap", "/agent", "/agents/{agent}/ap"},
 		Mount:    face.Mount,
+		Refusal:  face.Refusal,
 		Dial:     backend.Dial,
 		Detect:   backend.Detect,
 		Flavours: []mapping.Flavour{mapping.FlavourTaskStep, mapping.FlavourTopic},

@@ -14,7 +14,9 @@ import (
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:     "threadrun",
+		Paths:    []string{"/threads", "/runs", "/agents", "/assistants", "/store", "/ok", "/info", "/ui"},
 		Mount:    face.Mount,
+		Refusal:  face.Refusal,
 		Dial:     backend.Dial,
 		Detect:   backend.Detect,
 		Flavours: []mapping.Flavour{mapping.FlavourLangGraph, mapping.FlavourAgentProtocol},

@@ -38,6 +38,14 @@ type Proxy struct {
 // Prefix is the path below which an agent is found.
 func Prefix(agent string) string { return "/agents/" + agent + "/upstream" }
 
+// Owns reports whether a path is that of an agent's way, or below it, whether or not the
+// way is open.
+func Owns(path string) bool {
+	rest, below := strings.CutPrefix(path, "/agents/")
+	_, rest, named := strings.Cut(rest, "/")
+	return below && named && (rest == "upstream" || strings.HasPrefix(rest, "upstream/"))
+}
+
 // New makes the way to a configured agent. It does no I/O. The agent sees the
 // headers of its configuration in the place of every credential of the caller.
 func New(agent string, c config.Agent, m *metrics.Metrics, refuse Refuse) (*Proxy, error) {

@@ -246,19 +246,6 @@ func TestEveryEndpointIsReached(t *testing.T) {
 	}
 }
 
-func TestPathsOfOtherFacesAreLeftAlone(t *testing.T) {
-	t.Parallel()
-	for path, ours := range map[string]bool{
-		"/agents/legacy/ap/v1/agent/tasks": false, "/agents/legacy/upstream/x": false, "/ap/v1/agent/tasks": false,
-		"/agent/tasks": false, "/healthz": false, "/agents/legacy/what": true, "/agents": true, "/runs/x/y/z": true, "/": false,
-	} {
-		req, _ := http.NewRequest("GET", "http://h"+path, nil)
-		if isOurs(req, nil) != ours {
-			t.Errorf("%s: ours is %v", path, !ours)
-		}
-	}
-}
-
 func TestErrorStatuses(t *testing.T) {
 	t.Parallel()
 	for class, want := range map[mapping.Class]int{

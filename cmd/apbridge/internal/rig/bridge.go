@@ -77,7 +77,7 @@ func StartBridge(t *testing.T, cfg *config.Config) *Bridge {
 // StartLogging is StartBridge with a log.
 func StartLogging(t *testing.T, cfg *config.Config, log *zap.Logger) *Bridge {
 	t.Helper()
-	app, err := bridge.New(t.Context(), cfg, log)
+	app, err := bridge.New(t.Context(), cfg, bridge.Dialects(), log)
 	if err != nil {
 		t.Fatal(err)
 	}
