@@ -33,10 +33,23 @@ type Dialect struct {
 	// Detect tells whether the server at up speaks this dialect. It does one
 	// or two GETs. An error says that nobody answered.
 	Detect func(ctx context.Context, up Upstream) (bool, error)
-	// Flavours are those the dialect makes runs in; Webhook writes the body of
-	// the completion hook of such a run.
-	Flavours []mapping.Flavour
+	// Fields are the documented fields of the face's requests, Capabilities what an agent
+	// that is called in the dialect can be told: the loss table is made of both.
+	Fields       []mapping.RequestField
+	Capabilities mapping.Capabilities
+	// Flavours are those the face makes runs in; Webhook writes the body of the completion
+	// hook of such a run.
+	Flavours []Flavour
 	Webhook  func(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error)
+}
+
+// Flavour is a variant of a dialect, in which runs are made.
+type Flavour struct {
+	Name mapping.Flavour // kept with each run; a name that no other dialect has
+	// Request is the kind of request, among the dialect's Fields, that runs are made by.
+	Request string
+	// Strategy is that of a run where neither request nor agent name one.
+	Strategy mapping.Strategy
 }
 
 // Face is what every face is mounted with.
@@ -140,10 +153,14 @@ type Forgetter interface {
 // Traits is what a backend is like; constant after Dial.
 type Traits struct {
 	// Opaque: the agent has no state that can be read; the bridge is its
-	// graph of one node (task/step agents).
+	// graph of one node.
 	Opaque bool
 	// Stepping is the mode that "auto" stands for.
 	Stepping mapping.Stepping
+	// Kind is what messages call such an agent, with an article.
+	Kind string
+	// Capabilities are what the agent can be told; nil: not known.
+	Capabilities mapping.Capabilities
 }
 
 // Traited is implemented by every backend of ours; one without it is not opaque.

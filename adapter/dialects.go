@@ -58,11 +58,62 @@ func (l Dialects) Dial(up Upstream) (Backend, error) {
 // Webhook writes the body of a run's completion hook in the dialect the run was made in.
 func (l Dialects) Webhook(run mapping.Run, out mapping.Outcome, values []byte) ([]byte, error) {
 	for _, d := range l {
-		if d.Webhook != nil && slices.Contains(d.Flavours, run.Flavour) {
+		if _, ok := d.flavour(run.Flavour); ok && d.Webhook != nil {
 			return d.Webhook(run, out, json.RawMessage(values))
 		}
 	}
 	return nil, fmt.Errorf("no dialect writes webhooks for runs of flavour %q", run.Flavour)
+}
+
+// Strategy is what becomes of a run of the flavour on a busy thread where neither its
+// request nor its agent says.
+func (l Dialects) Strategy(name mapping.Flavour) mapping.Strategy {
+	for _, d := range l {
+		if f, ok := d.flavour(name); ok {
+			return f.Strategy
+		}
+	}
+	return mapping.StrategyReject
+}
+
+// LossTable is every documented field of every face's requests before the agents of every
+// dialect, in a fixed order.
+func (l Dialects) LossTable() []mapping.LossRow {
+	var rows []mapping.LossRow
+	for _, from := range slices.Backward(l) {
+		for _, f := range from.Fields {
+			for _, to := range l {
+				if to.Dial != nil {
+					h := f.Before(to.Capabilities)
+					rows = append(rows, mapping.LossRow{Request: f.Request, Field: f.Name, From: from.Name, To: to.Name, Fate: h.Fate, Reason: h.Reason})
+				}
+			}
+		}
+	}
+	return rows
+}
+
+// Losses are the fields, among those sent to make a run of the flavour, that an agent gets
+// only approximately or not at all. An agent whose capabilities are not known yet counts as
+// one of the dialect that it would be asked for first.
+func (l Dialects) Losses(name mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss {
+	if callable := l.Callable(); agent == nil && len(callable) > 0 {
+		agent = callable[0].Capabilities
+	}
+	for _, d := range l {
+		if f, ok := d.flavour(name); ok {
+			return mapping.Losses(d.Fields, f.Request, sent, agent)
+		}
+	}
+	return nil
+}
+
+func (d Dialect) flavour(name mapping.Flavour) (Flavour, bool) {
+	i := slices.IndexFunc(d.Flavours, func(f Flavour) bool { return f.Name == name })
+	if i < 0 {
+		return Flavour{}, false
+	}
+	return d.Flavours[i], true
 }
 
 // Owns reports whether a path, in any form, is one of the face's.

@@ -10,14 +10,20 @@ import (
 // Dialect is the task/step dialect, both sides of it.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
-		Name:     "taskstep",
-		Paths:    []string{"/ap", "/agent", "/agents/{agent}/ap"},
-		Mount:    face.Mount,
-		Refusal:  face.Refusal,
-		Dial:     backend.Dial,
-		Detect:   backend.Detect,
-		Flavours: []mapping.Flavour{mapping.FlavourTaskStep, mapping.FlavourTopic},
-		Webhook:  face.WebhookBody,
+		Name:    "taskstep",
+		Paths:   []string{"/ap", "/agent", "/agents/{agent}/ap"},
+		Mount:   face.Mount,
+		Refusal: face.Refusal,
+		Dial:    backend.Dial,
+		Detect:  backend.Detect,
+		Flavours: []adapter.Flavour{
+			{Name: face.FlavourTaskStep, Request: face.RequestForTask, Strategy: mapping.StrategyReject},
+			{Name: face.FlavourTopic, Request: face.RequestForTask, Strategy: mapping.StrategyReject},
+		},
+		Webhook: face.WebhookBody,
+
+		Fields:       face.RequestFields(),
+		Capabilities: backend.Capabilities(),
 	}
 }
 

@@ -19,7 +19,19 @@ func Dialect() adapter.Dialect {
 		Refusal:  face.Refusal,
 		Dial:     backend.Dial,
 		Detect:   backend.Detect,
-		Flavours: []mapping.Flavour{mapping.FlavourLangGraph, mapping.FlavourAgentProtocol},
+		Flavours: flavours(),
 		Webhook:  face.Webhook,
+
+		Fields:       face.RequestFields(),
+		Capabilities: backend.Capabilities(),
+	}
+}
+
+// flavours: LangGraph's documents say that enqueue is their default (Double Texting); the
+// Agent Protocol's schema RunCreate says reject.
+func flavours() []adapter.Flavour {
+	return []adapter.Flavour{
+		{Name: face.FlavourLangGraph, Request: face.RequestForRun, Strategy: mapping.StrategyEnqueue},
+		{Name: face.FlavourAgentProtocol, Request: face.RequestForRun, Strategy: mapping.StrategyReject},
 	}
 }

@@ -144,7 +144,7 @@ func (f finding) print(w io.Writer, losses bool) {
 // printLosses tells what the agent is told only roughly, or not at all.
 func (f finding) printLosses(w io.Writer, all bool) {
 	var names []string
-	for _, row := range mapping.LossTable() {
+	for _, row := range bridge.Dialects().LossTable() {
 		if row.To != f.dialect || row.Fate == mapping.Exact {
 			continue
 		}

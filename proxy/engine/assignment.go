@@ -73,10 +73,10 @@ func filesGiven(files map[string]json.RawMessage) []mapping.File {
 	return list
 }
 
-// filesOfAnswer are the uploads that a task's answer brings along. Those of a
-// thread/run client's update are not artifacts yet, and become some.
+// filesOfAnswer are the uploads that a task's answer brings along. Those of the
+// update of a run that is not driven by steps are not artifacts yet, and become some.
 func (x *execution) filesOfAnswer() []mapping.File {
-	if f := x.run.Flavour; f != mapping.FlavourTaskStep && f != mapping.FlavourTopic {
+	if x.run.Options.Stepping == "" {
 		return nil
 	}
 	return filesOfUpdate(x.run.Options.Update)

@@ -68,7 +68,7 @@ func (a *App) open(ctx context.Context) error {
 	}
 	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects.Webhook, a.log)
 	a.hooks = webhook.New(a.store, a.cfg.Webhooks, "apbridge/"+Version(), a.metrics, a.log.Named("webhook"))
-	svc, err := service.New(a.store, events, a.engine, a.cfg, a.log)
+	svc, err := service.New(a.store, events, a.engine, a.cfg, a.dialects, a.log)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (a *App) serverOptions(svc adapter.Service, through map[string]http.Handler
 		Drain:   a.engine.Shutdown,
 		Hop:     a.hop,
 		Metrics: a.metrics,
-		Public:  documents(Version()),
+		Public:  documents(Version(), a.dialects.LossTable()),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -159,8 +160,8 @@ func TestDocsPage(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)
 	page := r.Do("GET", "/docs", "").Want(t, 200, "<!doctype html>", "/openapi/threadrun.json", "/openapi/taskstep.json", "/openapi/topics.json", "config.recursion_limit")
-	if n := strings.Count(page.String(), "<tr "); n != len(mapping.LossTable()) {
-		t.Errorf("%d rows of the loss table, want %d", n, len(mapping.LossTable()))
+	if n := strings.Count(page.String(), "<tr "); n != len(bridge.Dialects().LossTable()) {
+		t.Errorf("%d rows of the loss table, want %d", n, len(bridge.Dialects().LossTable()))
 	}
 	if policy := page.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || !strings.Contains(policy, "style-src 'sha256-") {
 		t.Errorf("policy %q", policy)
