@@ -152,8 +152,9 @@ type Forgetter interface {
 
 // Traits is what a backend is like; constant after Dial.
 type Traits struct {
-	// Opaque: the agent has no state that can be read; the bridge is its
-	// graph of one node.
+	// Opaque: the agent has no state that can be read; the bridge is its graph
+	// of one node. Its outputs are made by mapping.StepUpdate; the last one
+	// says so.
 	Opaque bool
 	// Stepping is the mode that "auto" stands for.
 	Stepping mapping.Stepping

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/adapter/taskstep"
 	"github.com/apbridge/apbridge/adapter/threadrun"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
@@ -108,6 +110,21 @@ func TestEveryMeaningIsHandled(t *testing.T) {
 					t.Errorf("%s says nothing of %q, which %s.%s of %s means", to.Name, f.Meaning, f.Request, f.Name, from.Name)
 				}
 			}
+		}
+	}
+}
+
+// TestBackendsTellWhatTheirDialectSays: the service asks the backend, the table the dialect.
+func TestBackendsTellWhatTheirDialectSays(t *testing.T) {
+	t.Parallel()
+	for _, d := range bridge.Dialects() {
+		b, err := d.Dial(adaptertest.Upstream("http://agent.test"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		traits := b.(adapter.Traited).Traits()
+		if diff := cmp.Diff(d.Capabilities, traits.Capabilities); diff != "" || traits.Kind == "" {
+			t.Errorf("%s, %q (-dialect +backend):\n%s", d.Name, traits.Kind, diff)
 		}
 	}
 }
