@@ -37,11 +37,26 @@ type Dialect struct {
 	// that is called in the dialect can be told: the loss table is made of both.
 	Fields       []mapping.RequestField
 	Capabilities mapping.Capabilities
+	// Documents describe what the face serves.
+	Documents []Document
+	// Temporary are patterns of the names of temporary files that a process which dies
+	// leaves in the system's folder for them.
+	Temporary []string
 	// Flavours are those the face makes runs in; Webhook writes the body of the completion
 	// hook of such a run.
 	Flavours []Flavour
 	Webhook  func(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error)
 }
+
+// Document is an OpenAPI document.
+type Document struct {
+	Name  string // it is found at /openapi/NAME.json; no other document has it
+	About string // for people: a few words
+	Text  []byte // JSON
+}
+
+// Path is where the bridge shows the document.
+func (d Document) Path() string { return "/openapi/" + d.Name + ".json" }
 
 // Flavour is a variant of a dialect, in which runs are made.
 type Flavour struct {

@@ -33,6 +33,15 @@ func (l Dialects) Owner(path string) (d Dialect, ok bool) {
 	return l[i], true
 }
 
+// Documents are those of every dialect, in a fixed order.
+func (l Dialects) Documents() []Document {
+	var list []Document
+	for _, d := range slices.Backward(l) {
+		list = append(list, d.Documents...)
+	}
+	return list
+}
+
 // Callable are the dialects that agents can be called in, in the order an agent is asked
 // for them.
 func (l Dialects) Callable() []Dialect {

@@ -24,9 +24,7 @@ func Dialect() adapter.Dialect {
 
 		Fields:       face.RequestFields(),
 		Capabilities: backend.Capabilities(),
+		Documents:    documents(),
+		Temporary:    []string{face.TemporaryUploads},
 	}
 }
-
-// TemporaryUploads is the pattern of the names of temporary files that uploads go through. A
-// process that dies leaves its own behind.
-const TemporaryUploads = face.TemporaryUploads

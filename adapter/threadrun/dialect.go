@@ -24,6 +24,7 @@ func Dialect() adapter.Dialect {
 
 		Fields:       face.RequestFields(),
 		Capabilities: backend.Capabilities(),
+		Documents:    documents(),
 	}
 }
 

@@ -107,7 +107,7 @@ func (a *App) serverOptions(svc adapter.Service, through map[string]http.Handler
 		Drain:   a.engine.Shutdown,
 		Hop:     a.hop,
 		Metrics: a.metrics,
-		Public:  documents(Version(), a.dialects.LossTable()),
+		Public:  documents(Version(), a.dialects),
 	}
 }
 
