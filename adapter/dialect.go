@@ -28,15 +28,8 @@ type Dialect struct {
 	// Refusal is the body, encoded as JSON, of a refusal before a request has reached the
 	// face: for a wrong key, a bad path, a body that is too large. nil: that of no dialect.
 	Refusal func(e *mapping.Error) any
-	// Dial makes a backend; it does no I/O. nil: the dialect cannot be called.
-	Dial func(up Upstream) (Backend, error)
-	// Detect tells whether the server at up speaks this dialect. It does one
-	// or two GETs. An error says that nobody answered.
-	Detect func(ctx context.Context, up Upstream) (bool, error)
-	// Fields are the documented fields of the face's requests, Capabilities what an agent
-	// that is called in the dialect can be told: the loss table is made of both.
-	Fields       []mapping.RequestField
-	Capabilities mapping.Capabilities
+	// Fields are the documented fields of the face's requests.
+	Fields []mapping.RequestField
 	// Documents describe what the face serves.
 	Documents []Document
 	// Temporary are patterns of the names of temporary files that a process which dies
@@ -46,6 +39,15 @@ type Dialect struct {
 	// hook of such a run.
 	Flavours []Flavour
 	Webhook  func(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error)
+
+	// Dial makes a backend; it does no I/O. nil: the dialect cannot be called.
+	Dial func(up Upstream) (Backend, error)
+	// Detect reports whether the server at up speaks this dialect. It does one
+	// or two GETs. An error says that nobody answered.
+	Detect func(ctx context.Context, up Upstream) (bool, error)
+	// Capabilities are what an agent that is called in the dialect can be told.
+	// With the Fields of the faces they make the loss table.
+	Capabilities mapping.Capabilities
 }
 
 // Document is an OpenAPI document.
@@ -142,8 +144,8 @@ type Prober interface {
 // about the agent, "" while nothing fits. Optional.
 type Profiled interface{ Profile() string }
 
-// Describer is a backend whose agent can tell about itself. Optional; a
-// task/step agent is described by the bridge.
+// Describer is a backend whose agent can tell about itself. Optional; an
+// opaque agent is described by the bridge.
 type Describer interface {
 	Schemas(ctx context.Context) (mapping.Schemas, error)
 	// Graph and Subgraphs are as Agents has them.
@@ -169,7 +171,7 @@ type Forgetter interface {
 type Traits struct {
 	// Opaque: the agent has no state that can be read; the bridge is its graph
 	// of one node. Its outputs are made by mapping.StepUpdate; the last one
-	// says so.
+	// says so. Any other agent is stateful.
 	Opaque bool
 	// Stepping is the mode that "auto" stands for.
 	Stepping mapping.Stepping
@@ -201,11 +203,11 @@ type Task struct {
 	// Input is the run's input; zero for a resume.
 	Input mapping.Input
 	// Prompt is the input of a new upstream task, memory included; Additional
-	// its additional_input, which holds apbridge.run_id. Task/step agents only.
+	// its additional_input, which holds apbridge.run_id. Opaque agents only.
 	Prompt     string
 	Additional rawjson.Pieces
-	// Resume: this run answers a question. Answer is what it means to a
-	// task/step agent, Run.Options.Resume the value for a thread/run agent.
+	// Resume: this run answers a question. Answer is what it means to an
+	// opaque agent, Run.Options.Resume the value for a stateful agent.
 	Resume bool
 	Answer mapping.Answer
 	// Values is the full local state, to be seeded into a fresh upstream
@@ -227,12 +229,12 @@ type Task struct {
 	// OneStep: stop after one step with Outcome.Parked unless the run ended.
 	// Say is the client's words for that step, verbatim; nil: no body.
 	// Update is laid over the agent's state before that step, as by a state
-	// update; thread/run agents only, nil for none.
+	// update; stateful agents only, nil for none.
 	OneStep bool
 	Say     *string
 	Update  json.RawMessage
 	// Uploaded says which of the uploads an upstream task has been given; those
-	// after it are due. Task/step agents only.
+	// after it are due. Opaque agents only.
 	Uploaded mapping.Uploaded
 	// Files are those of the state the run stands on, and the thread's uploads.
 	Files Files

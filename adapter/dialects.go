@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -21,16 +20,6 @@ func (l Dialects) Names() []string {
 		names[i] = d.Name
 	}
 	return names
-}
-
-// Owner is the dialect that a path of the bridge belongs to, in whatever form the path
-// came. ok is false for a path of none.
-func (l Dialects) Owner(path string) (d Dialect, ok bool) {
-	i := slices.IndexFunc(l, func(d Dialect) bool { return d.Owns(path) })
-	if i < 0 {
-		return d, false
-	}
-	return l[i], true
 }
 
 // Documents are those of every dialect, in a fixed order.
@@ -85,72 +74,10 @@ func (l Dialects) Strategy(name mapping.Flavour) mapping.Strategy {
 	return mapping.StrategyReject
 }
 
-// LossTable is every documented field of every face's requests before the agents of every
-// dialect, in a fixed order.
-func (l Dialects) LossTable() []mapping.LossRow {
-	var rows []mapping.LossRow
-	for _, from := range slices.Backward(l) {
-		for _, f := range from.Fields {
-			for _, to := range l {
-				if to.Dial != nil {
-					h := f.Before(to.Capabilities)
-					rows = append(rows, mapping.LossRow{Request: f.Request, Field: f.Name, From: from.Name, To: to.Name, Fate: h.Fate, Reason: h.Reason})
-				}
-			}
-		}
-	}
-	return rows
-}
-
-// Losses are the fields, among those sent to make a run of the flavour, that an agent gets
-// only approximately or not at all. An agent whose capabilities are not known yet counts as
-// one of the dialect that it would be asked for first.
-func (l Dialects) Losses(name mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss {
-	if callable := l.Callable(); agent == nil && len(callable) > 0 {
-		agent = callable[0].Capabilities
-	}
-	for _, d := range l {
-		if f, ok := d.flavour(name); ok {
-			return mapping.Losses(d.Fields, f.Request, sent, agent)
-		}
-	}
-	return nil
-}
-
 func (d Dialect) flavour(name mapping.Flavour) (Flavour, bool) {
 	i := slices.IndexFunc(d.Flavours, func(f Flavour) bool { return f.Name == name })
 	if i < 0 {
 		return Flavour{}, false
 	}
 	return d.Flavours[i], true
-}
-
-// Owns reports whether a path, in any form, is one of the face's.
-func (d Dialect) Owns(path string) bool {
-	return slices.ContainsFunc(d.Paths, func(pattern string) bool { return within(pattern, path) })
-}
-
-// within reports whether a path is what the pattern names, or lies below it.
-func within(pattern, path string) bool {
-	for pattern != "" {
-		if !strings.HasPrefix(path, "/") {
-			return false
-		}
-		var want, have string
-		want, pattern = firstPart(pattern)
-		have, path = firstPart(path)
-		if want != have && !strings.HasPrefix(want, "{") {
-			return false
-		}
-	}
-	return true
-}
-
-// firstPart splits /a/b into a and /b.
-func firstPart(path string) (part, rest string) {
-	path = path[1:]
-	if i := strings.IndexByte(path, '/'); i >= 0 {
-		return path[:i], path[i:]
-	}
-	return path, ""
 }

@@ -20,7 +20,7 @@ type TaskRef struct {
 // Page is a page of a list, from 1.
 type Page struct{ Number, Size int }
 
-// Tasks is the task/step side of the bridge.
+// Tasks makes tasks and hands out their steps.
 type Tasks interface {
 	Create(ctx context.Context, n NewTask) (mapping.Task, error)
 	// Get returns the task with its Artifacts.

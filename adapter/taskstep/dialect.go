@@ -10,21 +10,26 @@ import (
 // Dialect is the task/step dialect, both sides of it.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
-		Name:    "taskstep",
-		Paths:   []string{"/ap", "/agent", "/agents/{agent}/ap"},
-		Mount:   face.Mount,
-		Refusal: face.Refusal,
-		Dial:    backend.Dial,
-		Detect:  backend.Detect,
-		Flavours: []adapter.Flavour{
-			{Name: face.FlavourTaskStep, Request: face.RequestForTask, Strategy: mapping.StrategyReject},
-			{Name: face.FlavourTopic, Request: face.RequestForTask, Strategy: mapping.StrategyReject},
-		},
-		Webhook: face.WebhookBody,
+		Name:      "taskstep",
+		Paths:     []string{"/ap", "/agent", "/agents/{agent}/ap"},
+		Mount:     face.Mount,
+		Refusal:   face.Refusal,
+		Fields:    face.RequestFields(),
+		Documents: documents(),
+		Temporary: []string{face.TemporaryUploads},
+		Flavours:  flavours(),
+		Webhook:   face.WebhookBody,
 
-		Fields:       face.RequestFields(),
+		Dial:         backend.Dial,
+		Detect:       backend.Detect,
 		Capabilities: backend.Capabilities(),
-		Documents:    documents(),
-		Temporary:    []string{face.TemporaryUploads},
+	}
+}
+
+// flavours are those of tasks, and of tasks in a topic.
+func flavours() []adapter.Flavour {
+	return []adapter.Flavour{
+		{Name: face.FlavourTaskStep, Request: face.RequestForTask, Strategy: mapping.StrategyReject},
+		{Name: face.FlavourTopic, Request: face.RequestForTask, Strategy: mapping.StrategyReject},
 	}
 }

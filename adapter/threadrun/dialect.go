@@ -13,18 +13,18 @@ import (
 // Dialect is the dialect's entry in the table of dialects.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
-		Name:     "threadrun",
-		Paths:    []string{"/threads", "/runs", "/agents", "/assistants", "/store", "/ok", "/info", "/ui"},
-		Mount:    face.Mount,
-		Refusal:  face.Refusal,
-		Dial:     backend.Dial,
-		Detect:   backend.Detect,
-		Flavours: flavours(),
-		Webhook:  face.Webhook,
+		Name:      "threadrun",
+		Paths:     []string{"/threads", "/runs", "/agents", "/assistants", "/store", "/ok", "/info", "/ui"},
+		Mount:     face.Mount,
+		Refusal:   face.Refusal,
+		Fields:    face.RequestFields(),
+		Documents: documents(),
+		Flavours:  flavours(),
+		Webhook:   face.Webhook,
 
-		Fields:       face.RequestFields(),
+		Dial:         backend.Dial,
+		Detect:       backend.Detect,
 		Capabilities: backend.Capabilities(),
-		Documents:    documents(),
 	}
 }
 

@@ -139,7 +139,7 @@ func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
 	return err
 }
 
-// opaque fills in what a task/step agent is told.
+// opaque fills in what an opaque agent is told.
 func (x *execution) opaque(ctx context.Context, t *adapter.Task) error {
 	if t.Resume || t.Link.Remote != "" || x.run.Attempt > 1 {
 		if err := x.goOn(ctx, t); err != nil || t.Resume {
@@ -228,7 +228,7 @@ func (x *execution) additional(in mapping.Input, told map[string]any) (rawjson.P
 	return mapping.PiecesWith(x.given, set...)
 }
 
-// stateful decides what a thread/run agent is sent: only what is new when both
+// stateful decides what a stateful agent is sent: only what is new when both
 // sides agree on the state, else the whole of it into a fresh upstream thread.
 func (x *execution) stateful(ctx context.Context, t *adapter.Task) error {
 	if err := x.shared(ctx); err != nil {

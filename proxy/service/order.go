@@ -56,12 +56,12 @@ type runBuilder struct {
 	n         adapter.NewRun
 	now       time.Time
 	thread    mapping.Thread // the existing one; zero when it is to be made
-	task      *taskRun       // the run belongs to a task of the task/step face
+	task      *taskRun       // the run belongs to a task, and one of its steps was asked for
 	in        mapping.Input
 	out       store.NewRun
 }
 
-// taskRun is what the task/step face adds to a run.
+// taskRun is what a task adds to a run.
 type taskRun struct {
 	task     mapping.Task
 	stepping mapping.Stepping

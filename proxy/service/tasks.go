@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// tasks is the task/step side of the bridge.
+// tasks makes tasks and hands out their steps.
 type tasks struct{ *core }
 
 func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, error) {

@@ -24,15 +24,16 @@ const (
 // Dialect is both sides of the toy.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
-		Name:         "toy",
-		Paths:        []string{"/toy"},
-		Mount:        mount,
-		Refusal:      func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },
+		Name:     "toy",
+		Paths:    []string{"/toy"},
+		Mount:    mount,
+		Refusal:  func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },
+		Fields:   append(mapping.Fields(say, mapping.MeansWords, "words"), mapping.BridgedFields(say, "talk", "once")...),
+		Flavours: []adapter.Flavour{{Name: flavour, Request: say, Strategy: mapping.StrategyEnqueue}},
+
 		Dial:         dial,
 		Detect:       detect,
-		Fields:       append(mapping.Fields(say, mapping.MeansWords, "words"), mapping.BridgedFields(say, "talk", "once")...),
 		Capabilities: capabilities(),
-		Flavours:     []adapter.Flavour{{Name: flavour, Request: say, Strategy: mapping.StrategyEnqueue}},
 	}
 }
 
