@@ -45,6 +45,9 @@ type Dialect struct {
 	// Detect reports whether the server at up speaks this dialect. It does one
 	// or two GETs. An error says that nobody answered.
 	Detect func(ctx context.Context, up Upstream) (bool, error)
+	// Ends are the paths that the URL of an agent may end with instead of at its root:
+	// where the dialect's routes begin. The longest come first.
+	Ends []string
 	// Capabilities are what an agent that is called in the dialect can be told.
 	// With the Fields of the faces they make the loss table.
 	Capabilities mapping.Capabilities

@@ -31,6 +31,15 @@ func (l Dialects) Documents() []Document {
 	return list
 }
 
+// Ends are those of every dialect.
+func (l Dialects) Ends() []string {
+	var list []string
+	for _, d := range l {
+		list = append(list, d.Ends...)
+	}
+	return list
+}
+
 // Callable are the dialects that agents can be called in, in the order an agent is asked
 // for them.
 func (l Dialects) Callable() []Dialect {

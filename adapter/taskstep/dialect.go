@@ -22,6 +22,7 @@ func Dialect() adapter.Dialect {
 
 		Dial:         backend.Dial,
 		Detect:       backend.Detect,
+		Ends:         backend.Ends(),
 		Capabilities: backend.Capabilities(),
 	}
 }

@@ -28,7 +28,11 @@ func mount(r *mux.Router, svc adapter.Service, f adapter.Face) {
 
 // say makes a run of what was said, and answers with its steps.
 func (s *face) say(w http.ResponseWriter, r *http.Request) {
-	words, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.Limits.Body)))
+	if !mapping.IsText(r.Header.Get(talkHeader)) || !mapping.IsText(r.Header.Get(onceHeader)) {
+		refuse(w, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s and %s must be UTF-8.", talkHeader, onceHeader))
+		return
+	}
+	words, err := io.ReadAll(r.Body) // the guards hold it to its limits
 	if err != nil {
 		refuse(w, mapping.Classify(err))
 		return
@@ -52,7 +56,9 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 			line(w, "! ", string(fault))
 			return
 		}
-		line(w, "- ", *step.Output)
+		if step.Output != nil {
+			line(w, "- ", *step.Output)
+		}
 	}
 	fmt.Fprintln(w, ".")
 }

@@ -19,7 +19,7 @@ func (a *App) passthrough() (map[string]http.Handler, error) {
 		if !c.Passthrough {
 			continue
 		}
-		way, err := passthrough.New(name, c, a.metrics, a.refusePassthrough)
+		way, err := passthrough.New(name, c, a.dialects.Ends(), a.metrics, a.refusePassthrough)
 		if err != nil {
 			return nil, err
 		}
