@@ -14,11 +14,15 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
+// flavour is the only one, and say the only kind of request.
 const (
-	flavour    mapping.Flavour = "toy"
-	say                        = "say" // its only kind of request
-	talkHeader                 = "Toy-Talk"
-	onceHeader                 = "Toy-Once"
+	flavour mapping.Flavour = "toy"
+	say     string          = "say"
+)
+
+const (
+	talkHeader = "Toy-Talk"
+	onceHeader = "Toy-Once"
 )
 
 // Dialect is both sides of the toy.

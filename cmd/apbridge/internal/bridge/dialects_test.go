@@ -77,3 +77,24 @@ func TestRoutesLieWithinThePathsOfTheirDialect(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesOfDialectsAreTheirOwn: of two with one name the second would never be found.
+func TestNamesOfDialectsAreTheirOwn(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{"dialect auto": true}
+	note := func(what, name string) {
+		if seen[what+" "+name] {
+			t.Errorf("the %s %s is there twice", what, name)
+		}
+		seen[what+" "+name] = true
+	}
+	for _, d := range Dialects() {
+		note("dialect", d.Name)
+		for _, f := range d.Flavours {
+			note("flavour", string(f.Name))
+		}
+		for _, doc := range d.Documents {
+			note("document", doc.Name)
+		}
+	}
+}
