@@ -15,20 +15,61 @@ import (
 	"go.uber.org/zap"
 )
 
-// Dialect is one agent protocol: a value per folder, listed in cmd/apbridge.
+// Dialect is one agent protocol: a value per folder, listed in a table (Dialects). What it
+// has no use for may be nil.
 type Dialect struct {
 	Name string
-	// Mount adds the face's routes; nil: the dialect cannot be served.
+	// Paths are those that the face owns, each with everything below it; a part in braces
+	// stands for any one part. What a dialect before it in the table owns is not its own.
+	Paths []string
+	// Mount adds the face's routes to r, which leads there only what Paths own; what no
+	// route takes is the face's to refuse. nil: the dialect cannot be served.
 	Mount func(r *mux.Router, svc Service, face Face)
+	// Refusal is the body, encoded as JSON, of a refusal before a request has reached the
+	// face: for a wrong key, a bad path, a body that is too large. nil: that of no dialect.
+	Refusal func(e *mapping.Error) any
+	// Fields are the documented fields of the face's requests.
+	Fields []mapping.RequestField
+	// Documents describe what the face serves.
+	Documents []Document
+	// Temporary are patterns of the names of temporary files that a process which dies
+	// leaves in the system's folder for them.
+	Temporary []string
+	// Flavours are those the face makes runs in; Webhook writes the body of the completion
+	// hook of such a run.
+	Flavours []Flavour
+	Webhook  func(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error)
+
 	// Dial makes a backend; it does no I/O. nil: the dialect cannot be called.
 	Dial func(up Upstream) (Backend, error)
-	// Detect tells whether the server at up speaks this dialect. It does one
+	// Detect reports whether the server at up speaks this dialect. It does one
 	// or two GETs. An error says that nobody answered.
 	Detect func(ctx context.Context, up Upstream) (bool, error)
-	// Flavours are those the dialect makes runs in; Webhook writes the body of
-	// the completion hook of such a run.
-	Flavours []mapping.Flavour
-	Webhook  func(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error)
+	// Ends are the paths that the URL of an agent may end with instead of at its root:
+	// where the dialect's routes begin. The longest come first.
+	Ends []string
+	// Capabilities are what an agent that is called in the dialect can be told.
+	// With the Fields of the faces they make the loss table.
+	Capabilities mapping.Capabilities
+}
+
+// Document is an OpenAPI document.
+type Document struct {
+	Name  string // it is found at /openapi/NAME.json; no other document has it
+	About string // for people: a few words
+	Text  []byte // JSON
+}
+
+// Path is where the bridge shows the document.
+func (d Document) Path() string { return "/openapi/" + d.Name + ".json" }
+
+// Flavour is a variant of a dialect, in which runs are made.
+type Flavour struct {
+	Name mapping.Flavour // kept with each run; a name that no other dialect has
+	// Request is the kind of request, among the dialect's Fields, that runs are made by.
+	Request string
+	// Strategy is that of a run where neither request nor agent name one.
+	Strategy mapping.Strategy
 }
 
 // Face is what every face is mounted with.
@@ -106,8 +147,8 @@ type Prober interface {
 // about the agent, "" while nothing fits. Optional.
 type Profiled interface{ Profile() string }
 
-// Describer is a backend whose agent can tell about itself. Optional; a
-// task/step agent is described by the bridge.
+// Describer is a backend whose agent can tell about itself. Optional; an
+// opaque agent is described by the bridge.
 type Describer interface {
 	Schemas(ctx context.Context) (mapping.Schemas, error)
 	// Graph and Subgraphs are as Agents has them.
@@ -131,11 +172,16 @@ type Forgetter interface {
 
 // Traits is what a backend is like; constant after Dial.
 type Traits struct {
-	// Opaque: the agent has no state that can be read; the bridge is its
-	// graph of one node (task/step agents).
+	// Opaque: the agent has no state that can be read; the bridge is its graph
+	// of one node. Its outputs are made by mapping.StepUpdate; the last one
+	// says so. Any other agent is stateful.
 	Opaque bool
 	// Stepping is the mode that "auto" stands for.
 	Stepping mapping.Stepping
+	// Kind is what messages call such an agent, with an article.
+	Kind string
+	// Capabilities are what the agent can be told; nil: not known.
+	Capabilities mapping.Capabilities
 }
 
 // Traited is implemented by every backend of ours; one without it is not opaque.
@@ -160,11 +206,11 @@ type Task struct {
 	// Input is the run's input; zero for a resume.
 	Input mapping.Input
 	// Prompt is the input of a new upstream task, memory included; Additional
-	// its additional_input, which holds apbridge.run_id. Task/step agents only.
+	// its additional_input, which holds apbridge.run_id. Opaque agents only.
 	Prompt     string
 	Additional rawjson.Pieces
-	// Resume: this run answers a question. Answer is what it means to a
-	// task/step agent, Run.Options.Resume the value for a thread/run agent.
+	// Resume: this run answers a question. Answer is what it means to an
+	// opaque agent, Run.Options.Resume the value for a stateful agent.
 	Resume bool
 	Answer mapping.Answer
 	// Values is the full local state, to be seeded into a fresh upstream
@@ -186,12 +232,12 @@ type Task struct {
 	// OneStep: stop after one step with Outcome.Parked unless the run ended.
 	// Say is the client's words for that step, verbatim; nil: no body.
 	// Update is laid over the agent's state before that step, as by a state
-	// update; thread/run agents only, nil for none.
+	// update; stateful agents only, nil for none.
 	OneStep bool
 	Say     *string
 	Update  json.RawMessage
 	// Uploaded says which of the uploads an upstream task has been given; those
-	// after it are due. Task/step agents only.
+	// after it are due. Opaque agents only.
 	Uploaded mapping.Uploaded
 	// Files are those of the state the run stands on, and the thread's uploads.
 	Files Files

@@ -3,5 +3,6 @@
 // a backend, which calls an agent. Every face works in front of every backend,
 // since both only know the neutral model of package mapping.
 //
-// A new dialect is a new folder with a Dialect value; see CONTRIBUTING.md.
+// A new dialect is a new folder with a Dialect value, and a line in a table (Dialects); see
+// CONTRIBUTING.md.
 package adapter

@@ -10,13 +10,17 @@ import (
 )
 
 // TaskRef names a task as a face sees it. A task of another agent, or of
-// another topic when Topic is set, is NotFound.
-type TaskRef struct{ Agent, Topic, ID string }
+// another topic when Topic is set, is NotFound. Flavour is that of the runs
+// which are made for what is asked.
+type TaskRef struct {
+	Agent, Topic, ID string
+	Flavour          mapping.Flavour
+}
 
 // Page is a page of a list, from 1.
 type Page struct{ Number, Size int }
 
-// Tasks is the task/step side of the bridge.
+// Tasks makes tasks and hands out their steps.
 type Tasks interface {
 	Create(ctx context.Context, n NewTask) (mapping.Task, error)
 	// Get returns the task with its Artifacts.
@@ -84,8 +88,11 @@ type Artifacts interface {
 }
 
 // TopicRef names a topic as a face sees it: a thread. One that another agent
-// uses is NotFound.
-type TopicRef struct{ Agent, ID string }
+// uses is NotFound. Flavour is as of TaskRef.
+type TopicRef struct {
+	Agent, ID string
+	Flavour   mapping.Flavour `json:"-"` // no part of what is hashed for an idempotency key
+}
 
 // Topics are threads as the Topic RFC of the Agent Protocol has them: a topic
 // groups tasks, and what they have in common. Tasks, steps and artifacts of a

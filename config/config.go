@@ -28,7 +28,7 @@ type Config struct {
 // Agent is one agent the bridge stands in front of.
 type Agent struct {
 	URL             string            `yaml:"url"`
-	Dialect         string            `yaml:"dialect"` // taskstep | threadrun | auto
+	Dialect         string            `yaml:"dialect"` // the name of one, or auto
 	Assistant       string            `yaml:"assistant"`
 	Headers         map[string]Secret `yaml:"headers"`
 	Concurrency     int               `yaml:"concurrency"`

@@ -33,16 +33,9 @@ const (
 // Active tells whether the run has not ended yet.
 func (s RunStatus) Active() bool { return s == RunPending || s == RunRunning }
 
-// Flavour is the dialect, and the variant of it, that a run was made in. It
-// decides the shape of what is said about the run where nobody asks: webhooks.
+// Flavour is the dialect, and the variant of it, that a run was made in, by a name that
+// the dialect gives it. It decides the shape of what is said about the run unasked: webhooks.
 type Flavour string
-
-const (
-	FlavourLangGraph     Flavour = "langgraph"
-	FlavourAgentProtocol Flavour = "agentprotocol"
-	FlavourTaskStep      Flavour = "taskstep"
-	FlavourTopic         Flavour = "topic"
-)
 
 // Thread is a conversation with one or more agents: a topic on the task/step
 // side.
@@ -95,16 +88,6 @@ const (
 	StrategyRollback   Strategy = "rollback"
 	StrategyConcurrent Strategy = "concurrent"
 )
-
-// DefaultStrategy is the strategy of a run whose request names none. LangGraph's
-// documents say that enqueue is their default (Double Texting); the Agent
-// Protocol's schema RunCreate says reject.
-func DefaultStrategy(f Flavour) Strategy {
-	if f == FlavourLangGraph {
-		return StrategyEnqueue
-	}
-	return StrategyReject
-}
 
 // RunOptions is the part of a request that changes how the run is executed;
 // it is kept with the run, so that another process can pick it up.

@@ -18,15 +18,15 @@ type Face struct {
 }
 
 // plain words what no dialect owns.
-var plain = Face{
-	Name: "none",
-	Body: func(e *mapping.Error) any {
-		return struct {
-			Code    string `json:"code"`
-			Message string `json:"message"`
-			Detail  any    `json:"detail"`
-		}{e.Code, e.Message, e.Detail}
-	},
+var plain = Face{Name: "none", Body: PlainBody}
+
+// PlainBody is the body of a refusal in no dialect's words.
+func PlainBody(e *mapping.Error) any {
+	return struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+		Detail  any    `json:"detail"`
+	}{e.Code, e.Message, e.Detail}
 }
 
 func (s *Server) faceOf(path string) Face {

@@ -10,15 +10,27 @@ import (
 // Dialect is the task/step dialect, both sides of it.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
-		Name:     "taskstep",
-		Mount:    face.Mount,
-		Dial:     backend.Dial,
-		Detect:   backend.Detect,
-		Flavours: []mapping.Flavour{mapping.FlavourTaskStep, mapping.FlavourTopic},
-		Webhook:  face.WebhookBody,
+		Name:      "taskstep",
+		Paths:     []string{"/ap", "/agent", "/agents/{agent}/ap"},
+		Mount:     face.Mount,
+		Refusal:   face.Refusal,
+		Fields:    face.RequestFields(),
+		Documents: documents(),
+		Temporary: []string{face.TemporaryUploads},
+		Flavours:  flavours(),
+		Webhook:   face.WebhookBody,
+
+		Dial:         backend.Dial,
+		Detect:       backend.Detect,
+		Ends:         backend.Ends(),
+		Capabilities: backend.Capabilities(),
 	}
 }
 
-// TemporaryUploads is the pattern of the names of temporary files that uploads go through. A
-// process that dies leaves its own behind.
-const TemporaryUploads = face.TemporaryUploads
+// flavours are those of tasks, and of tasks in a topic.
+func flavours() []adapter.Flavour {
+	return []adapter.Flavour{
+		{Name: face.FlavourTaskStep, Request: face.RequestForTask, Strategy: mapping.StrategyReject},
+		{Name: face.FlavourTopic, Request: face.RequestForTask, Strategy: mapping.StrategyReject},
+	}
+}

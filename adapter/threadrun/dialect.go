@@ -13,11 +13,26 @@ import (
 // Dialect is the dialect's entry in the table of dialects.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
-		Name:     "threadrun",
-		Mount:    face.Mount,
-		Dial:     backend.Dial,
-		Detect:   backend.Detect,
-		Flavours: []mapping.Flavour{mapping.FlavourLangGraph, mapping.FlavourAgentProtocol},
-		Webhook:  face.Webhook,
+		Name:      "threadrun",
+		Paths:     []string{"/threads", "/runs", "/agents", "/assistants", "/store", "/ok", "/info", "/ui"},
+		Mount:     face.Mount,
+		Refusal:   face.Refusal,
+		Fields:    face.RequestFields(),
+		Documents: documents(),
+		Flavours:  flavours(),
+		Webhook:   face.Webhook,
+
+		Dial:         backend.Dial,
+		Detect:       backend.Detect,
+		Capabilities: backend.Capabilities(),
+	}
+}
+
+// flavours: LangGraph's documents say that enqueue is their default (Double Texting); the
+// Agent Protocol's schema RunCreate says reject.
+func flavours() []adapter.Flavour {
+	return []adapter.Flavour{
+		{Name: face.FlavourLangGraph, Request: face.RequestForRun, Strategy: mapping.StrategyEnqueue},
+		{Name: face.FlavourAgentProtocol, Request: face.RequestForRun, Strategy: mapping.StrategyReject},
 	}
 }

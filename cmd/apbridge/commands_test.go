@@ -95,7 +95,7 @@ func TestInit(t *testing.T) {
 		t.Fatal(errs)
 	}
 	holds(t, out, "apbridge doctor --config "+file)
-	cfg, err := config.Load(config.Options{File: file, Dialects: bridge.DialectNames(), Warn: func(c config.Complaint) { t.Errorf("unwise: %s", c) }})
+	cfg, err := config.Load(config.Options{File: file, Dialects: bridge.Dialects().Names(), Warn: func(c config.Complaint) { t.Errorf("unwise: %s", c) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestStarterLinesThatAreCommentedOut(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "a.yaml")
 	rig.WriteFile(t, file, strings.Join(live, ""))
-	cfg, err := config.Load(config.Options{File: file, Environ: []string{"AGENT_TOKEN=x", "ALICE_KEY=0123456789abcdef"}, Dialects: bridge.DialectNames()})
+	cfg, err := config.Load(config.Options{File: file, Environ: []string{"AGENT_TOKEN=x", "ALICE_KEY=0123456789abcdef"}, Dialects: bridge.Dialects().Names()})
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, strings.Join(live, ""))
 	}

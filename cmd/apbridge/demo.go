@@ -78,7 +78,7 @@ func (p *program) demoBridge(ctx context.Context, cfg *config.Config, t *transcr
 	if err != nil {
 		return err
 	}
-	a, err := bridge.New(ctx, cfg, log)
+	a, err := bridge.New(ctx, cfg, bridge.Dialects(), log)
 	if err != nil {
 		return fmt.Errorf("%w\n(another address: apbridge demo --listen 127.0.0.1:0)", err)
 	}

@@ -87,7 +87,7 @@ func examineOne(ctx context.Context, name string, cfg *config.Config) finding {
 		}
 		c.Dialect = f.dialect
 	}
-	b, err := bridge.Dial(upstream(name, c, cfg.Limits))
+	b, err := bridge.Dialects().Dial(upstream(name, c, cfg.Limits))
 	if err != nil {
 		f.err = err
 		return f
@@ -115,7 +115,7 @@ func upstream(name string, c config.Agent, limits config.Limits) adapter.Upstrea
 func detected(ctx context.Context, name string, c config.Agent, limits config.Limits) (string, error) {
 	found := ""
 	var list []adapter.Dialect
-	for _, d := range bridge.Callable() {
+	for _, d := range bridge.Dialects().Callable() {
 		dial := d.Dial
 		d.Dial = func(up adapter.Upstream) (adapter.Backend, error) {
 			found = d.Name
@@ -144,7 +144,7 @@ func (f finding) print(w io.Writer, losses bool) {
 // printLosses tells what the agent is told only roughly, or not at all.
 func (f finding) printLosses(w io.Writer, all bool) {
 	var names []string
-	for _, row := range mapping.LossTable() {
+	for _, row := range bridge.Dialects().LossTable() {
 		if row.To != f.dialect || row.Fate == mapping.Exact {
 			continue
 		}

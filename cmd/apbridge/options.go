@@ -33,7 +33,7 @@ func (f *configFlags) load(environ []string, warn func(config.Complaint)) (*conf
 		return nil, err
 	}
 	return config.Load(config.Options{
-		File: f.path(environ), Environ: environ, Flags: settings, Dialects: bridge.DialectNames(), Warn: warn,
+		File: f.path(environ), Environ: environ, Flags: settings, Dialects: bridge.Dialects().Names(), Warn: warn,
 	})
 }
 

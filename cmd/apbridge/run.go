@@ -67,7 +67,7 @@ func (p *program) once(ctx context.Context, cfg *config.Config, log *zap.Logger,
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	a, err := bridge.New(ctx, private(cfg, folder), log)
+	a, err := bridge.New(ctx, private(cfg, folder), bridge.Dialects(), log)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ so they may be started later.`,
 
 func (p *program) serve(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
 	bridge.SweepTemporary(os.TempDir())
-	app, err := bridge.New(ctx, cfg, log)
+	app, err := bridge.New(ctx, cfg, bridge.Dialects(), log)
 	if err != nil {
 		return err
 	}

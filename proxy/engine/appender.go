@@ -17,7 +17,7 @@ const (
 )
 
 // patience says how long a piece may wait to be written together with others.
-// A thread/run agent's own ids (links) are not needed before its first output, and
+// A stateful agent's own ids (links) are not needed before its first output, and
 // are written with it.
 type patience = time.Duration
 

@@ -73,10 +73,10 @@ func filesGiven(files map[string]json.RawMessage) []mapping.File {
 	return list
 }
 
-// filesOfAnswer are the uploads that a task's answer brings along. Those of a
-// thread/run client's update are not artifacts yet, and become some.
+// filesOfAnswer are the uploads that a task's answer brings along. Those of the
+// update of a run that is not driven by steps are not artifacts yet, and become some.
 func (x *execution) filesOfAnswer() []mapping.File {
-	if f := x.run.Flavour; f != mapping.FlavourTaskStep && f != mapping.FlavourTopic {
+	if x.run.Options.Stepping == "" {
 		return nil
 	}
 	return filesOfUpdate(x.run.Options.Update)
@@ -139,7 +139,7 @@ func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
 	return err
 }
 
-// opaque fills in what a task/step agent is told.
+// opaque fills in what an opaque agent is told.
 func (x *execution) opaque(ctx context.Context, t *adapter.Task) error {
 	if t.Resume || t.Link.Remote != "" || x.run.Attempt > 1 {
 		if err := x.goOn(ctx, t); err != nil || t.Resume {
@@ -228,7 +228,7 @@ func (x *execution) additional(in mapping.Input, told map[string]any) (rawjson.P
 	return mapping.PiecesWith(x.given, set...)
 }
 
-// stateful decides what a thread/run agent is sent: only what is new when both
+// stateful decides what a stateful agent is sent: only what is new when both
 // sides agree on the state, else the whole of it into a fresh upstream thread.
 func (x *execution) stateful(ctx context.Context, t *adapter.Task) error {
 	if err := x.shared(ctx); err != nil {

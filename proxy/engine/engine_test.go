@@ -128,7 +128,7 @@ func order(threadID string, s mapping.Strategy) engine.Order {
 	r := mapping.Run{
 		ID: id, ThreadID: threadID, TaskID: id, Agent: "a", AssistantID: mapping.AssistantID("a"), Multitask: s, CreatedAt: now,
 		Metadata: json.RawMessage(`{}`), Kwargs: json.RawMessage(`{"input":{"messages":[{"type":"human","content":"hi"}]}}`),
-		Flavour: mapping.FlavourLangGraph,
+		Flavour: "langgraph",
 	}
 	var o engine.Order
 	o.New.Run = r

@@ -12,7 +12,7 @@ import (
 // remembered bounds the items that one template of memory.namespaces brings.
 const remembered = 100
 
-// recalled is an item of the long-term store as a task/step agent is told it.
+// recalled is an item of the long-term store as an opaque agent is told it.
 type recalled struct {
 	Namespace []string        `json:"namespace"`
 	Key       string          `json:"key"`

@@ -124,7 +124,7 @@ func (e *Engine) unpark(id string) {
 // Next is what the next step of a parked run is to begin with.
 type Next struct {
 	Say      *string          // the client's words, verbatim; nil for none
-	Update   json.RawMessage  // of the state of a thread/run agent; nil for none
+	Update   json.RawMessage  // of the state of a stateful agent; nil for none
 	Uploaded mapping.Uploaded // up to where Update brings the uploads along
 }
 

@@ -20,7 +20,7 @@ type recorder struct {
 
 	mark                    // after everything queued
 	updates  int            // of this execution
-	steps    int            // steps of a task/step agent logged so far, by earlier executions too
+	steps    int            // steps of an opaque agent logged so far, by earlier executions too
 	asked    int            // questions so far
 	measured bool           // distance is known
 	distance store.Distance // of the newest state from its snapshot
@@ -110,7 +110,7 @@ func (r *recorder) add(ev mapping.Event) error {
 	return r.app.push(p, r.patienceOf(ev))
 }
 
-// isResult reports whether the event is the result of a call to a task/step agent
+// isResult reports whether the event is the result of a call to an opaque agent
 // that another call follows. It is committed before the backend goes on, so that
 // one call at the most is open. A last step, and a step that asks, wait for the end.
 func (r *recorder) isResult(ev mapping.Event) bool {

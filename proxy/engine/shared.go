@@ -8,11 +8,11 @@ import (
 )
 
 // A run that others run beside knows the thread's state as it was when the run
-// began, and what it did itself; a thread/run agent keeps that state on an
+// began, and what it did itself; a stateful agent keeps that state on an
 // upstream thread of the run's own. What the agent tells is compared with what it
 // told before, never with what the thread has become.
 
-// told is the state as a thread/run agent has it, of a run that others may run
+// told is the state as a stateful agent has it, of a run that others may run
 // beside.
 type told struct {
 	start *mapping.Fold // when the run began

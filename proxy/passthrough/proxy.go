@@ -38,10 +38,19 @@ type Proxy struct {
 // Prefix is the path below which an agent is found.
 func Prefix(agent string) string { return "/agents/" + agent + "/upstream" }
 
+// Owns reports whether a path is that of an agent's way, or below it, whether or not the
+// way is open.
+func Owns(path string) bool {
+	rest, below := strings.CutPrefix(path, "/agents/")
+	_, rest, named := strings.Cut(rest, "/")
+	return below && named && (rest == "upstream" || strings.HasPrefix(rest, "upstream/"))
+}
+
 // New makes the way to a configured agent. It does no I/O. The agent sees the
-// headers of its configuration in the place of every credential of the caller.
-func New(agent string, c config.Agent, m *metrics.Metrics, refuse Refuse) (*Proxy, error) {
-	target, err := base(c.URL)
+// headers of its configuration in the place of every credential of the caller. ends are
+// what its configured URL may end with and its root does not.
+func New(agent string, c config.Agent, ends []string, m *metrics.Metrics, refuse Refuse) (*Proxy, error) {
+	target, err := base(c.URL, ends)
 	if err != nil {
 		return nil, fmt.Errorf("agents.%s.url: %w", agent, err)
 	}
@@ -84,15 +93,15 @@ func note(ctx context.Context, name string) {
 	}
 }
 
-// base is the agent's root: a configured URL may lead to the task routes.
-func base(raw string) (*url.URL, error) {
+// base is the agent's root.
+func base(raw string, ends []string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return nil, err
 	}
 	u.RawQuery, u.Fragment, u.RawFragment, u.RawPath = "", "", "", ""
 	u.Path = strings.TrimRight(u.Path, "/")
-	for _, end := range []string{"/ap/v1/agent", "/ap/v1", "/agent"} {
+	for _, end := range ends {
 		if root, ok := strings.CutSuffix(u.Path, end); ok {
 			u.Path = strings.TrimRight(root, "/")
 			break

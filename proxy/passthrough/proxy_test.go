@@ -30,7 +30,7 @@ func way(t *testing.T, agent http.HandlerFunc, change ...func(*config.Agent)) *h
 
 func serve(t *testing.T, c config.Agent) *httptest.Server {
 	t.Helper()
-	p, err := passthrough.New("legacy", c, metrics.New(), func(w http.ResponseWriter, _ *http.Request, status int, message string, _ error) {
+	p, err := passthrough.New("legacy", c, []string{"/ap/v1/agent", "/ap/v1", "/agent"}, metrics.New(), func(w http.ResponseWriter, _ *http.Request, status int, message string, _ error) {
 		http.Error(w, message, status)
 	})
 	if err != nil {

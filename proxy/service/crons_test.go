@@ -76,7 +76,7 @@ func wind(t *testing.T, path string, a adapter.Backend, keys ...config.Key) *clo
 		agents[name] = engine.NewAgent(name, cfg.Agents[name], a)
 	}
 	e := engine.New(st, log, cfg, agents, cronMeter{}, nil, zap.NewNop())
-	svc, err := service.New(st, log, e, cfg, zap.NewNop())
+	svc, err := service.New(st, log, e, cfg, dialects(), zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func inBubble(t *testing.T, f func(t *testing.T, path string)) {
 func everyHour() adapter.NewCron {
 	return adapter.NewCron{
 		Run: adapter.NewRun{
-			Agent: "a", Flavour: mapping.FlavourLangGraph, Input: json.RawMessage(`{"messages":[{"role":"user","content":"hi"}]}`), HasInput: true,
+			Agent: "a", Flavour: "langgraph", Input: json.RawMessage(`{"messages":[{"role":"user","content":"hi"}]}`), HasInput: true,
 			Kwargs: json.RawMessage(`{"input":{"messages":[{"role":"user","content":"hi"}]}}`), Metadata: json.RawMessage(`{"m":1}`),
 		},
 		Payload: json.RawMessage(`{"assistant_id":"a"}`), Schedule: "0 * * * *", Enabled: true, Keep: true,

@@ -14,9 +14,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// What a thread/run agent says of itself is asked for once by each process and
+// What a stateful agent says of itself is asked for once by each process and
 // kept in the database, from where it is told while the agent is away. An agent
-// that cannot say is described as what the bridge is before a task/step agent:
+// that cannot say is described as what the bridge is before an opaque agent:
 // a graph of one node.
 
 // asked remembers which questions this process has put to agents. Safe for
@@ -125,8 +125,8 @@ const (
 		`"edges":[{"source":"__start__","target":"step"},{"source":"step","target":"step","conditional":true},{"source":"step","target":"__end__","conditional":true}]}`
 )
 
-// bridgeSchemas describes the one-node graph that the bridge is before a
-// task/step agent.
+// bridgeSchemas describes the one-node graph that the bridge is before an
+// opaque agent.
 func bridgeSchemas() mapping.Schemas {
 	state, empty := json.RawMessage(bridgeState), json.RawMessage(bridgeEmpty)
 	return mapping.Schemas{Input: state, Output: state, State: state, Config: empty, Context: empty}

@@ -158,7 +158,7 @@ func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.N
 	if said, done, err := s.again(ctx, n); done || err != nil { // while we waited for our turn
 		return said, done, err
 	}
-	p := &pull{tasks: &tasks{s.core}, ses: ses, runKey: keyOfInteraction(n), req: adapter.StepRequest{Input: n.Input, AdditionalInput: n.AdditionalInput}}
+	p := &pull{tasks: &tasks{s.core}, ses: ses, runKey: keyOfInteraction(n), flavour: n.Ref.Flavour, req: adapter.StepRequest{Input: n.Input, AdditionalInput: n.AdditionalInput}}
 	run, ok, err := p.reply(ctx)
 	if !ok || err != nil {
 		return said, false, err

@@ -15,7 +15,7 @@ func (b *runBuilder) options(ctx context.Context) error {
 		StreamModes: n.StreamModes, Subgraphs: n.Subgraphs, Config: n.Config, Context: n.Context,
 		InterruptBefore: n.InterruptBefore, InterruptAfter: n.InterruptAfter, DeleteAfter: n.DeleteAfter,
 		Webhook: n.Webhook, MaxSteps: b.maxSteps(), Retries: b.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
-		Losses: mapping.Losses(n.Flavour, b.traits.Opaque, n.Fields), Shared: b.agent.Config.AllowConcurrent,
+		Losses: b.dialects.Losses(n.Flavour, n.Fields, b.traits.Capabilities), Shared: b.agent.Config.AllowConcurrent,
 	}
 	for _, check := range []func(context.Context) error{b.hook, b.command, b.supervision, b.checkpoint, b.parallel} {
 		if err := check(ctx); err != nil {
@@ -52,13 +52,13 @@ func (b *runBuilder) command(context.Context) error {
 	}
 	if len(c.Goto) > 0 && string(c.Goto) != "null" {
 		if b.traits.Opaque {
-			return refuse("command.goto is not supported before a task/step agent: it shows no nodes to go to. Send input or command.resume.")
+			return refuse("command.goto is not supported before %s: it shows no nodes to go to. Send input or command.resume.", b.traits.Kind)
 		}
 		o.Goto = c.Goto
 	}
 	if len(c.Update) > 0 && string(c.Update) != "null" {
 		if b.traits.Opaque {
-			return refuse("command.update is not supported before a task/step agent. Change the thread's state with POST /threads/{thread_id}/state first.")
+			return refuse("command.update is not supported before %s. Change the thread's state with POST /threads/{thread_id}/state first.", b.traits.Kind)
 		}
 		o.Update = c.Update
 	}

@@ -56,12 +56,12 @@ type runBuilder struct {
 	n         adapter.NewRun
 	now       time.Time
 	thread    mapping.Thread // the existing one; zero when it is to be made
-	task      *taskRun       // the run belongs to a task of the task/step face
+	task      *taskRun       // the run belongs to a task, and one of its steps was asked for
 	in        mapping.Input
 	out       store.NewRun
 }
 
-// taskRun is what the task/step face adds to a run.
+// taskRun is what a task adds to a run.
 type taskRun struct {
 	task     mapping.Task
 	stepping mapping.Stepping
@@ -102,7 +102,7 @@ func (b *runBuilder) strategy() mapping.Strategy {
 	case set != "" && set != "auto":
 		return mapping.Strategy(set)
 	}
-	return mapping.DefaultStrategy(b.n.Flavour)
+	return b.dialects.Strategy(b.n.Flavour)
 }
 
 // ownThread finds the run's thread, or lays out the one to be made.
@@ -131,7 +131,7 @@ func (b *runBuilder) ownThread(ctx context.Context) error {
 }
 
 // input reads the input, to refuse what no agent could be given, and tells
-// what of the conversation will not fit into a task/step agent's prompt.
+// what of the conversation will not fit into an opaque agent's prompt.
 func (b *runBuilder) input(ctx context.Context) (err error) {
 	if b.out.Run.Options.Resuming {
 		return nil
@@ -159,7 +159,7 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 	mode := mapping.Transcript(b.agent.Config.Memory.Transcript)
 	if _, dropped := mapping.Prompt(mode, fold.Messages(), b.in.Text, nil, mapping.PromptBudget); dropped {
 		o := &b.out.Run.Options
-		o.Losses = append(o.Losses, mapping.Losses(b.n.Flavour, true, []string{mapping.LossTranscript})...)
+		o.Losses = append(o.Losses, b.dialects.Losses(b.n.Flavour, []string{mapping.LossTranscript}, b.traits.Capabilities)...)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // parent makes an answer of a call that a resumed parent graph repeats: the graph sends its
-// node's input again, which a thread/run agent that waits for an answer does not read. Without
+// node's input again, which a stateful agent that waits for an answer does not read. Without
 // an open question it is an ordinary run.
 func (b *runBuilder) parent() error {
 	open := b.thread.Interrupts

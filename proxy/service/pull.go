@@ -33,7 +33,7 @@ func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepR
 	if err != nil {
 		return adapter.Handout{}, err
 	}
-	p := &pull{tasks: s, ses: ses, req: req}
+	p := &pull{tasks: s, ses: ses, req: req, flavour: ref.Flavour}
 	leave := sync.OnceFunc(func() { p.watch(); left() })
 	step, err := p.mine(ctx)
 	if err != nil {
@@ -52,7 +52,8 @@ type pull struct {
 	made int  // runs it made
 	said bool // the client's words went somewhere
 
-	runKey store.Key // of the run it makes, where that is not the step's
+	runKey  store.Key       // of the run it makes, where that is not the step's
+	flavour mapping.Flavour // of the runs it makes
 }
 
 // watch begins the idle clock of a run that goes on by itself when a POST is
@@ -303,7 +304,7 @@ func (p *pull) answer(ctx context.Context, question []mapping.Interrupt) error {
 	update, upTo := p.uploadsAsUpdate(ctx)
 	tr.uploaded = upTo
 	n := adapter.NewRun{
-		ThreadID: p.ses.task.ThreadID, Flavour: flavour(p.ses.task), Multitask: mapping.StrategyEnqueue,
+		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue,
 		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text), Update: update},
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}

@@ -28,7 +28,7 @@ func (p *pull) request(ctx context.Context, words []string, tr *taskRun) adapter
 		set = append(set, mapping.NewMember{Name: "files", Value: besides(files, mapping.Sent(own, "files"))})
 	}
 	n := adapter.NewRun{
-		ThreadID: p.ses.task.ThreadID, Flavour: flavour(p.ses.task), Multitask: mapping.StrategyEnqueue,
+		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue,
 		Config: config, Context: more, HasInput: true,
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}

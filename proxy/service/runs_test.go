@@ -244,7 +244,7 @@ func TestWhatIsToldOfATasksRun(t *testing.T) {
 		given = t.Input.Raw
 		nodes("a")(ctx, t, yield)
 	})
-	h := b.handout(t, t.Context(), adapter.TaskRef{Agent: "graph", ID: task.ID}, adapter.StepRequest{})
+	h := b.handout(t, t.Context(), adapter.TaskRef{Agent: "graph", ID: task.ID, Flavour: "steps"}, adapter.StepRequest{})
 	h.Confirm()
 	if want := []mapping.Loss{{Field: "additional_input", Fate: mapping.Approximated}}; cmp.Diff(want, h.Losses) != "" {
 		t.Errorf("losses %v", h.Losses)

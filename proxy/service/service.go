@@ -14,23 +14,30 @@ import (
 
 // core is what the parts of the service share.
 type core struct {
-	st     *store.Store
-	log    *eventlog.Log
-	engine *engine.Engine
-	cfg    *config.Config
-	zap    *zap.Logger
-	byID   map[string]string // assistant id → config name
+	st       *store.Store
+	log      *eventlog.Log
+	engine   *engine.Engine
+	cfg      *config.Config
+	dialects Dialects
+	zap      *zap.Logger
+	byID     map[string]string // assistant id → config name
 
 	sessions *sessions
 }
 
+// Dialects says what the flavour that a run is made in decides; adapter.Dialects does.
+type Dialects interface {
+	Strategy(f mapping.Flavour) mapping.Strategy
+	Losses(f mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss
+}
+
 // New makes the service. The engine must not have been started yet.
-func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Config, logger *zap.Logger) (adapter.Service, error) {
+func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Config, dialects Dialects, logger *zap.Logger) (adapter.Service, error) {
 	sessions, err := newSessions()
 	if err != nil {
 		return adapter.Service{}, err
 	}
-	c := &core{st: st, log: log, engine: e, cfg: cfg, zap: logger.Named("service"), byID: map[string]string{}, sessions: sessions}
+	c := &core{st: st, log: log, engine: e, cfg: cfg, dialects: dialects, zap: logger.Named("service"), byID: map[string]string{}, sessions: sessions}
 	for name := range cfg.Agents {
 		c.byID[mapping.AssistantID(name)] = name
 	}

@@ -68,7 +68,7 @@ func setup(t *testing.T, change ...func(*config.Config)) *bench {
 	b := &bench{
 		path:   storetest.DSN(t),
 		legacy: &agent{traits: adapter.Traits{Opaque: true, Stepping: mapping.SteppingLockstep}, run: lockstep(3)},
-		graph:  &agent{traits: adapter.Traits{Stepping: mapping.SteppingFree}, run: nodes("a", "b", "c")},
+		graph:  &agent{traits: adapter.Traits{Stepping: mapping.SteppingFree, Capabilities: graphTells}, run: nodes("a", "b", "c")},
 		change: func(c *config.Config) {
 			for _, f := range change {
 				f(c)
@@ -103,7 +103,7 @@ func (b *bench) open(t *testing.T) {
 		"graph":  engine.NewAgent("graph", cfg.Agents["graph"], graph),
 	}
 	e := engine.New(st, log, cfg, agents, meter{}, nil, zap.NewNop())
-	if b.Service, err = service.New(st, log, e, cfg, zap.NewNop()); err != nil {
+	if b.Service, err = service.New(st, log, e, cfg, dialects(), zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Start(t.Context()); err != nil {
@@ -227,7 +227,7 @@ func as(ctx context.Context, tenant string) context.Context {
 func newRun(thread, agent, words string) adapter.NewRun {
 	input, _ := json.Marshal(map[string]any{"messages": []any{map[string]string{"type": "human", "content": words}}})
 	kwargs, _ := json.Marshal(map[string]json.RawMessage{"input": input})
-	return adapter.NewRun{ThreadID: thread, Agent: agent, Flavour: mapping.FlavourLangGraph, Input: input, Kwargs: kwargs, HasInput: true, IfNotExists: "create"}
+	return adapter.NewRun{ThreadID: thread, Agent: agent, Flavour: "langgraph", Input: input, Kwargs: kwargs, HasInput: true, IfNotExists: "create"}
 }
 
 // start makes a run and reads it to its end.

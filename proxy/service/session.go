@@ -29,7 +29,7 @@ type session struct {
 	ended    *mapping.Outcome // of the newest run; nil while it is active
 	question []mapping.Interrupt
 	asking   bool             // the newest run has asked and not ended yet
-	uploaded mapping.Uploaded // up to where uploads were given to a thread/run agent with its steps
+	uploaded mapping.Uploaded // up to where uploads were given to a stateful agent with its steps
 	requests map[int]store.StepRequest
 }
 

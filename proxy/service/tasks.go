@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// tasks is the task/step side of the bridge.
+// tasks makes tasks and hands out their steps.
 type tasks struct{ *core }
 
 func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, error) {
@@ -128,7 +128,7 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 		return t, err
 	}
 	if len(active) == 0 && (!ses.begun() || ses.asked()) {
-		r, err := s.never(ctx, ses, newest)
+		r, err := s.never(ctx, ses, newest, ref.Flavour)
 		if err != nil && mapping.Classify(err).Code == store.CodeTaskMoved { // a run was made meanwhile: that one is cancelled
 			if err := wait(ctx, turnPoll); err != nil {
 				return t, err
@@ -151,8 +151,8 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 
 // never makes a run that does not start, for a task that is cancelled before
 // its first step or while it waits for an answer: its end is what later steps answer.
-func (s *tasks) never(ctx context.Context, ses *session, newest string) (mapping.Run, error) {
-	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour(ses.task), Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
+func (s *tasks) never(ctx context.Context, ses *session, newest string, flavour mapping.Flavour) (mapping.Run, error) {
+	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour, Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
 	return s.startStep(ctx, ses, n, &taskRun{task: ses.its(), stepping: ses.mode, newest: newest}, nil, store.Key{})
 }
 
@@ -174,12 +174,4 @@ func (c *core) startStep(ctx context.Context, ses *session, n adapter.NewRun, tr
 	}
 	ses.joined(created.Run)
 	return created.Run, nil
-}
-
-// flavour is the dialect that the task's runs are made in.
-func flavour(t mapping.Task) mapping.Flavour {
-	if t.Topic {
-		return mapping.FlavourTopic
-	}
-	return mapping.FlavourTaskStep
 }

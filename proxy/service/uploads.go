@@ -41,8 +41,8 @@ func (p *pull) uploads(ctx context.Context) (json.RawMessage, mapping.Uploaded) 
 }
 
 // uploadsAsUpdate is the update of the state that goes with an answer or a further
-// step: what was uploaded since the step before. Nil for none, and before a
-// task/step agent, which has no state that could be updated: it is given the files
+// step: what was uploaded since the step before. Nil for none, and before an
+// opaque agent, which has no state that could be updated: it is given the files
 // themselves.
 func (p *pull) uploadsAsUpdate(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
 	if _, traits, err := p.ses.agent.Backend(ctx); err != nil || traits.Opaque {

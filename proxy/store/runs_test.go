@@ -67,7 +67,7 @@ func TestRunReadsBackAsCreated(t *testing.T) {
 		b := open(t).as("acme")
 		n := newThreadRun()
 		n.Run.Metadata, n.Run.Kwargs = []byte(`{"a":1.0}`), []byte(`{ "input" : "<b>" }`)
-		n.Run.Flavour = mapping.FlavourAgentProtocol
+		n.Run.Flavour = "agentprotocol"
 		n.Run.Options = mapping.RunOptions{Input: []byte(`"<x>"`), MaxSteps: 3, StreamModes: []string{"values"}}
 		c := b.create(n)
 		got, err := b.Run(b.ctx, c.Thread.ID, c.Run.ID)

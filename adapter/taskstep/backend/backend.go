@@ -23,6 +23,7 @@ type backend struct {
 	probing chan struct{}   // held by whoever probes
 	created adapter.Longest // how long creations of tasks took
 	settle  time.Duration   // the shortest time for which is looked for what a lost answer was about
+	tells   mapping.Capabilities
 	log     *zap.Logger
 }
 
@@ -54,7 +55,7 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{up: up, base: base, log: up.Log, probing: make(chan struct{}, 1), settle: settle}
+	b := &backend{up: up, base: base, log: up.Log, probing: make(chan struct{}, 1), settle: settle, tells: Capabilities()}
 	if b.log == nil {
 		b.log = zap.NewNop()
 	}
@@ -68,7 +69,7 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 
 // Traits: the agent's state cannot be read, and one POST is one step.
 func (b *backend) Traits() adapter.Traits {
-	return adapter.Traits{Opaque: true, Stepping: mapping.SteppingLockstep}
+	return adapter.Traits{Opaque: true, Stepping: mapping.SteppingLockstep, Kind: "a task/step agent", Capabilities: b.tells}
 }
 
 // Probe asks the agent for its tasks.

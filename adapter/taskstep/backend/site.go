@@ -64,8 +64,11 @@ type address struct {
 	prefixes []string // where to look, likelier first
 }
 
-// parseBase normalises an agent's URL: it may end in /ap/v1, /ap/v1/agent or
-// /agent. In /agents/agent the end is the name of an agent behind a bridge.
+// Ends are the paths that the URL of an agent may end with, the longest first.
+func Ends() []string { return []string{prefixV1, "/ap/v1", prefixOld} }
+
+// parseBase normalises an agent's URL, which may end with one of Ends. In
+// /agents/agent the end is the name of an agent behind a bridge.
 func parseBase(raw string) (address, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -74,7 +77,7 @@ func parseBase(raw string) (address, error) {
 	u.RawQuery, u.Fragment, u.RawFragment = "", "", ""
 	b := address{host: u.Host, prefixes: []string{prefixV1, prefixOld}}
 	b.root = strings.TrimRight(u.String(), "/")
-	for _, end := range []string{prefixV1, "/ap/v1", prefixOld} {
+	for _, end := range Ends() {
 		if root, ok := strings.CutSuffix(b.root, end); ok && !(end == prefixOld && strings.HasSuffix(root, "/agents")) {
 			b.root = strings.TrimRight(root, "/")
 			if end == prefixOld {

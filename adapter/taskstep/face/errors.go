@@ -76,6 +76,15 @@ func (s style) status(c mapping.Class) int {
 	return adapter.Status(c)
 }
 
+// Refusal is the error of the Agent Protocol v1, whose SDKs read {"message"}; the code is
+// ours. It is for what is refused before the face.
+func Refusal(e *mapping.Error) any {
+	return struct {
+		Message string `json:"message"`
+		Code    string `json:"code"`
+	}{e.Message, e.Code}
+}
+
 // appendError writes {"message"} for 404, as the document's NotFound has it,
 // and for 405; {"message", "code", "detail"} for everything else, where the
 // document allows any object.

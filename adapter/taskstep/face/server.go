@@ -17,11 +17,12 @@ type style struct {
 	invalid int    // status of a request that cannot be
 	created int    // status of a POST that made something
 	root    string // where its first collection is, for messages
+	flavour mapping.Flavour
 }
 
 var (
-	v1 = style{invalid: http.StatusUnprocessableEntity, created: http.StatusOK, root: "/ap/v1/agent/tasks"}
-	v2 = style{invalid: http.StatusBadRequest, created: http.StatusCreated, root: "/ap/v2/topics"}
+	v1 = style{invalid: http.StatusUnprocessableEntity, created: http.StatusOK, root: "/ap/v1/agent/tasks", flavour: FlavourTaskStep}
+	v2 = style{invalid: http.StatusBadRequest, created: http.StatusCreated, root: "/ap/v2/topics", flavour: FlavourTopic}
 )
 
 // server is the face. Safe for concurrent use; it keeps no state.
@@ -142,7 +143,7 @@ func (s *server) ref(r *http.Request) (adapter.TaskRef, error) {
 	if err != nil {
 		return adapter.TaskRef{}, err
 	}
-	ref := adapter.TaskRef{Agent: agent, Topic: vars["topic"], ID: vars["task"]}
+	ref := adapter.TaskRef{Agent: agent, Topic: vars["topic"], ID: vars["task"], Flavour: s.style.flavour}
 	if !storable(ref.Topic) {
 		return ref, mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound, "There is no topic with this id.")
 	}

@@ -95,5 +95,5 @@ func (s *server) getInteraction(w http.ResponseWriter, r *http.Request, ref adap
 }
 
 func topicRef(ref adapter.TaskRef) adapter.TopicRef {
-	return adapter.TopicRef{Agent: ref.Agent, ID: ref.Topic}
+	return adapter.TopicRef{Agent: ref.Agent, ID: ref.Topic, Flavour: ref.Flavour}
 }

@@ -140,12 +140,12 @@ func TestWhatTopicsAreAsked(t *testing.T) {
 	req.Header.Set("Content-Type", plain)
 	req.Header.Set("Idempotency-Key", "once")
 	s.send(req)
-	ref := adapter.TopicRef{Agent: "main", ID: "t"}
+	ref := adapter.TopicRef{Agent: "main", ID: "t", Flavour: FlavourTopic}
 	want := []adapter.NewInteraction{
 		{Ref: ref, Role: "user", Input: &input, AdditionalInput: json.RawMessage(`{"derive_task":false}`), Derive: &no},
 		{Ref: ref, Role: "system", Input: &input, AdditionalInput: json.RawMessage(`{"derive_task":true}`), Derive: &yes},
 		{Ref: ref, Role: "user", AdditionalInput: json.RawMessage(`{"derive_task":null}`)},
-		{Ref: adapter.TopicRef{Agent: "other", ID: "t"}, Role: "user", Input: &input, IdempotencyKey: "once"},
+		{Ref: adapter.TopicRef{Agent: "other", ID: "t", Flavour: FlavourTopic}, Role: "user", Input: &input, IdempotencyKey: "once"},
 	}
 	if diff := cmp.Diff(want, heard.said); diff != "" {
 		t.Errorf("interactions (-want +got):\n%s", diff)

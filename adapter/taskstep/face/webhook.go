@@ -29,7 +29,7 @@ func WebhookBody(run mapping.Run, out mapping.Outcome, values json.RawMessage) (
 	}
 	b := append([]byte(nil), `{"task_id":`...)
 	b = appendString(b, run.TaskID)
-	if run.Flavour == mapping.FlavourTopic {
+	if run.Flavour == FlavourTopic {
 		b = append(b, `,"topic_id":`...)
 		b = appendString(b, run.ThreadID)
 	}

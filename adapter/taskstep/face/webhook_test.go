@@ -51,7 +51,7 @@ func TestWebhookBody(t *testing.T) {
 
 func TestWebhookOfATopic(t *testing.T) {
 	t.Parallel()
-	run := mapping.Run{ID: "r", TaskID: "t", ThreadID: "h", Flavour: mapping.FlavourTopic}
+	run := mapping.Run{ID: "r", TaskID: "t", ThreadID: "h", Flavour: FlavourTopic}
 	got, err := WebhookBody(run, mapping.Outcome{Status: mapping.RunSuccess}, nil)
 	if want := `{"task_id":"t","topic_id":"h","run_id":"r",`; err != nil || !strings.HasPrefix(string(got), want) {
 		t.Errorf("got %s, %v", got, err)

@@ -20,6 +20,7 @@ type backend struct {
 	graph graphCache
 	told  descriptions
 	pause pauses
+	tells mapping.Capabilities
 	// separate: the server was found not to make a thread with its first run.
 	separate atomic.Bool
 	created  adapter.Longest // from a request for a run to the beginning of its answer
@@ -51,7 +52,7 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{up: up, http: c, told: descriptions{age: descriptionAge}, pause: defaultPauses()}, nil
+	return &backend{up: up, http: c, told: descriptions{age: descriptionAge}, pause: defaultPauses(), tells: Capabilities()}, nil
 }
 
 func defaultPauses() pauses {
@@ -109,7 +110,7 @@ func unreachableOnly(err error) error {
 
 // Traits: the agent keeps a state of its own, and goes on by itself.
 func (b *backend) Traits() adapter.Traits {
-	return adapter.Traits{Stepping: mapping.SteppingFree}
+	return adapter.Traits{Stepping: mapping.SteppingFree, Kind: "a thread/run agent", Capabilities: b.tells}
 }
 
 // Probe asks whether the server is there, and whether it is clear which of its

@@ -41,7 +41,7 @@ func runMembers(e *enc, run mapping.Run, ap bool) {
 	if run.Fault != nil {
 		e.key("error").str(run.Fault.Message).key("error_code").str(run.Fault.Code)
 	}
-	if run.Flavour == mapping.FlavourAgentProtocol {
+	if run.Flavour == FlavourAgentProtocol {
 		requestMembers(e, run.Kwargs)
 	}
 }

@@ -34,6 +34,11 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	reply(w, status, errorBody(e))
 }
 
+// Refusal is an error's body for what is refused before the face.
+func Refusal(e *mapping.Error) any { return json.RawMessage(errorBody(e)) }
+
+// errorBody is the Agent Protocol's ErrorResponse, with the detail that LangGraph's
+// clients look for.
 func errorBody(e *mapping.Error) []byte {
 	detail, err := json.Marshal(e.Detail)
 	if err != nil {

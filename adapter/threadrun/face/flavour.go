@@ -7,6 +7,12 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
+// The flavours of the dialect, as runs keep them.
+const (
+	FlavourLangGraph     mapping.Flavour = "langgraph"
+	FlavourAgentProtocol mapping.Flavour = "agentprotocol"
+)
+
 // Ways in which a client names the flavour whose answers it reads, where the
 // two flavours answer the same request differently.
 const (
@@ -20,16 +26,16 @@ const (
 // could be of either. Other values of the parameter are refused.
 func flavourOf(r *http.Request) (mapping.Flavour, error) {
 	q := queryOf(r)
-	said := q.enum(flavourParam, string(mapping.FlavourLangGraph), string(mapping.FlavourAgentProtocol))
+	said := q.enum(flavourParam, string(FlavourLangGraph), string(FlavourAgentProtocol))
 	if err := q.err(); err != nil || said != "" {
 		return mapping.Flavour(said), err
 	}
 	switch f := mapping.Flavour(r.Header.Get(flavourHeader)); f {
-	case mapping.FlavourLangGraph, mapping.FlavourAgentProtocol:
+	case FlavourLangGraph, FlavourAgentProtocol:
 		return f, nil
 	}
 	if strings.HasPrefix(r.UserAgent(), "OpenAPI-Generator/") {
-		return mapping.FlavourAgentProtocol, nil
+		return FlavourAgentProtocol, nil
 	}
 	return "", nil
 }

@@ -29,18 +29,7 @@ func (q *runRequest) take() adapter.NewRun {
 	return n
 }
 
-func (q *runRequest) ap() bool { return q.Flavour == mapping.FlavourAgentProtocol }
-
-// runFields are the documented fields of a request for a run, in all flavours
-// (Agent Protocol RunCreate and stream_mode; the run payloads of the LangGraph
-// SDKs). What is not listed is ignored.
-var runFields = []string{
-	"input", "messages", "command", "config", "context", "metadata", "stream_mode", "stream_subgraphs",
-	"stream_resumable", "feedback_keys", "assistant_id", "agent_id", "thread_id", "interrupt_before",
-	"interrupt_after", "checkpoint", "checkpoint_id", "webhook", "multitask_strategy", "on_completion",
-	"on_disconnect", "after_seconds", "if_not_exists", "checkpoint_during", "durability", "langsmith_tracer",
-	"strict_resume",
-}
+func (q *runRequest) ap() bool { return q.Flavour == FlavourAgentProtocol }
 
 // keptFields are those that a run repeats in its kwargs, as they were sent.
 var keptFields = []string{
@@ -102,15 +91,15 @@ func (o *fields) runRequest(thread string) *runRequest {
 func (o *fields) agent(onThread bool) (string, mapping.Flavour) {
 	assistant, agent := o.name("assistant_id"), o.name("agent_id")
 	if assistant != "" {
-		return assistant, mapping.FlavourLangGraph
+		return assistant, FlavourLangGraph
 	}
 	if agent != "" {
-		return agent, mapping.FlavourAgentProtocol
+		return agent, FlavourAgentProtocol
 	}
 	if onThread {
-		return "", mapping.FlavourLangGraph
+		return "", FlavourLangGraph
 	}
-	return "", mapping.FlavourAgentProtocol
+	return "", FlavourAgentProtocol
 }
 
 // name is a text that must not be empty; "" when it is absent.

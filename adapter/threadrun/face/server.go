@@ -44,7 +44,7 @@ func (s *server) mount(r *mux.Router) {
 			route.MatcherFunc(isNoWord)
 		}
 	}
-	r.MatcherFunc(isOurs).Handler(s.handle((*server).unknown))
+	r.NewRoute().Handler(s.handle((*server).unknown))
 }
 
 func (s *server) handle(h handler) http.Handler {
@@ -108,19 +108,6 @@ var words = func() map[string]bool {
 	}
 	return set
 }()
-
-// isOurs tells whether a path that no route took belongs to this face. What
-// lies below one agent's prefix belongs to other faces.
-func isOurs(r *http.Request, _ *mux.RouteMatch) bool {
-	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	switch parts[0] {
-	case "threads", "runs", "assistants", "store", "ok", "info", "ui":
-		return true
-	case "agents":
-		return len(parts) < 3 || parts[2] != "ap" && parts[2] != "upstream"
-	}
-	return false
-}
 
 // unknown answers what no route took: 405 for a path that exists for other
 // methods, else 404.

@@ -108,7 +108,7 @@ func (s *server) getItem(w http.ResponseWriter, r *http.Request) error {
 // Protocol's document wants 404. A client that does not say its flavour is known
 // by its namespace: LangGraph's SDKs send one parameter with dots.
 func missingIsNull(f mapping.Flavour, q *query) bool {
-	return f == mapping.FlavourLangGraph || f == "" && len(q.values["namespace"]) == 1
+	return f == FlavourLangGraph || f == "" && len(q.values["namespace"]) == 1
 }
 
 // namespace: the Agent Protocol repeats the parameter, the SDKs join the
@@ -194,7 +194,7 @@ func (s *server) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	wrapped := flavour == mapping.FlavourLangGraph || flavour == "" && o.get("limit") != nil && o.get("offset") != nil
+	wrapped := flavour == FlavourLangGraph || flavour == "" && o.get("limit") != nil && o.get("offset") != nil
 	replyNamespaces(w, list, wrapped)
 	return nil
 }

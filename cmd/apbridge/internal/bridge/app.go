@@ -28,20 +28,21 @@ const heartbeat = 15 * time.Second
 
 // App is the whole bridge, so that tests start what users start.
 type App struct {
-	cfg     *config.Config
-	log     *zap.Logger
-	metrics *metrics.Metrics
-	store   *store.Store
-	engine  *engine.Engine
-	hooks   *webhook.Sender
-	server  *proxy.Server
-	hop     string // this process, in mapping.HopsHeader
+	cfg      *config.Config
+	dialects adapter.Dialects
+	log      *zap.Logger
+	metrics  *metrics.Metrics
+	store    *store.Store
+	engine   *engine.Engine
+	hooks    *webhook.Sender
+	server   *proxy.Server
+	hop      string // this process, in mapping.HopsHeader
 }
 
-// New opens the database and the listener; nothing is served or run yet.
-// Close must follow.
-func New(ctx context.Context, cfg *config.Config, log *zap.Logger) (*App, error) {
-	a := &App{cfg: cfg, log: log, metrics: metrics.New(), hop: "apbridge;id=" + mapping.NewID()}
+// New opens the database and the listener; nothing is served or run yet. The program
+// speaks Dialects; a test may add to them. Close must follow.
+func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger) (*App, error) {
+	a := &App{cfg: cfg, dialects: dialects, log: log, metrics: metrics.New(), hop: "apbridge;id=" + mapping.NewID()}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -65,9 +66,9 @@ func (a *App) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, webhookBody, a.log)
+	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects.Webhook, a.log)
 	a.hooks = webhook.New(a.store, a.cfg.Webhooks, "apbridge/"+Version(), a.metrics, a.log.Named("webhook"))
-	svc, err := service.New(a.store, events, a.engine, a.cfg, a.log)
+	svc, err := service.New(a.store, events, a.engine, a.cfg, a.dialects, a.log)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (a *App) open(ctx context.Context) error {
 func (a *App) agents() (map[string]*engine.Agent, error) {
 	agents := make(map[string]*engine.Agent, len(a.cfg.Agents))
 	for name, c := range a.cfg.Agents {
-		backend, err := Dial(adapter.Upstream{
+		backend, err := a.dialects.Dial(adapter.Upstream{
 			Name: name, Config: c, Limits: a.cfg.Limits, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + Version(), Hop: a.hop, Meter: a.metrics,
 		})
 		if err != nil {
@@ -98,19 +99,15 @@ func (a *App) agents() (map[string]*engine.Agent, error) {
 func (a *App) serverOptions(svc adapter.Service, through map[string]http.Handler) proxy.Options {
 	return proxy.Options{
 		Mount: func(r *mux.Router) {
-			for _, d := range Dialects() {
-				if d.Mount != nil {
-					d.Mount(r, svc, a.face(d.Name))
-				}
-			}
+			mount(r, a.dialects, svc, a.face)
 			mountThrough(r, through)
 		},
-		Faces:   faces(),
+		Faces:   faces(a.dialects),
 		Ready:   a.store.Ping,
 		Drain:   a.engine.Shutdown,
 		Hop:     a.hop,
 		Metrics: a.metrics,
-		Public:  documents(Version()),
+		Public:  documents(Version(), a.dialects),
 	}
 }
 

@@ -1,10 +1,13 @@
 package bridge
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorilla/mux"
 )
 
 func TestWhoOwnsAPath(t *testing.T) {
@@ -16,7 +19,7 @@ func TestWhoOwnsAPath(t *testing.T) {
 		"/", "/healthz", "/apple", "/threadsy", "//ap", "ap", "", "*",
 	}
 	for _, path := range paths {
-		for _, f := range faces() {
+		for _, f := range faces(Dialects()) {
 			if f.Owns(path) {
 				got[path] += f.Name
 			}
@@ -36,5 +39,62 @@ func TestWhoOwnsAPath(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("owners (-want +got):\n%s", diff)
+	}
+}
+
+func TestPathsOfOtherFacesAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	owned := ownedBy(Dialects(), "threadrun")
+	for path, ours := range map[string]bool{
+		"/agents/legacy/ap/v1/agent/tasks": false, "/agents/legacy/upstream/x": false, "/ap/v1/agent/tasks": false,
+		"/agent/tasks": false, "/healthz": false, "/agents/legacy/what": true, "/agents": true, "/runs/x/y/z": true, "/": false,
+	} {
+		req, _ := http.NewRequest("GET", "http://h"+path, nil)
+		if owned(req, nil) != ours {
+			t.Errorf("%s: ours is %v", path, !ours)
+		}
+	}
+}
+
+// TestRoutesLieWithinThePathsOfTheirDialect: a route elsewhere would never be reached.
+func TestRoutesLieWithinThePathsOfTheirDialect(t *testing.T) {
+	t.Parallel()
+	for _, d := range Dialects() {
+		router := mux.NewRouter()
+		d.Mount(router, adapter.Service{}, adapter.Face{})
+		err := router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+			path, err := route.GetPathTemplate()
+			if err != nil {
+				return nil // it takes whatever is left
+			}
+			if owner, _ := Dialects().Owner(path); owner.Name != d.Name {
+				t.Errorf("%s has the route %s, which belongs to %q", d.Name, path, owner.Name)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%s: %v", d.Name, err)
+		}
+	}
+}
+
+// TestNamesOfDialectsAreTheirOwn: of two with one name the second would never be found.
+func TestNamesOfDialectsAreTheirOwn(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{"dialect auto": true}
+	note := func(what, name string) {
+		if seen[what+" "+name] {
+			t.Errorf("the %s %s is there twice", what, name)
+		}
+		seen[what+" "+name] = true
+	}
+	for _, d := range Dialects() {
+		note("dialect", d.Name)
+		for _, f := range d.Flavours {
+			note("flavour", string(f.Name))
+		}
+		for _, doc := range d.Documents {
+			note("document", doc.Name)
+		}
 	}
 }

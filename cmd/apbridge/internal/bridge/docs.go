@@ -9,33 +9,23 @@ import (
 	html "html/template"
 	"net/http"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Our own documents of what the faces serve. A test compares them with the
+// The page that leads to the documents of the dialects. A test compares these with the
 // routes and with what is answered.
 //
-//go:embed openapi/*.json docs.html docs.css
-var documentFiles embed.FS
-
-// document is one OpenAPI document and what it is about.
-type document struct{ Name, About string }
-
-func (d document) Path() string { return "/openapi/" + d.Name + ".json" }
-
-var documentList = []document{
-	{"threadrun", "threads, runs, the store and agents"},
-	{"taskstep", "tasks, steps and artifacts"},
-	{"topics", "topics and interactions"},
-}
+//go:embed docs.html docs.css
+var pageFiles embed.FS
 
 // documents are the paths of the documentation.
-func documents(version string) map[string]http.Handler {
+func documents(version string, dialects adapter.Dialects) map[string]http.Handler {
 	paths := map[string]http.Handler{}
-	for _, d := range documentList {
-		paths[d.Path()] = static("application/json", "default-src 'none'", mustRead("openapi/"+d.Name+".json"))
+	for _, d := range dialects.Documents() {
+		paths[d.Path()] = static("application/json", "default-src 'none'", d.Text)
 	}
-	page, policy := docsPage(version)
+	page, policy := docsPage(version, dialects)
 	paths["/docs"] = static("text/html; charset=utf-8", policy, page)
 	return paths
 }
@@ -52,7 +42,7 @@ func static(kind, policy string, body []byte) http.Handler {
 
 // mustRead reads a file of the binary.
 func mustRead(name string) []byte {
-	b, err := documentFiles.ReadFile(name)
+	b, err := pageFiles.ReadFile(name)
 	if err != nil {
 		panic(err) // it is linked in
 	}
@@ -61,7 +51,7 @@ func mustRead(name string) []byte {
 
 // docsPage is a page without scripts or anything from elsewhere, and the policy
 // (Content Security Policy Level 3) that holds it to that.
-func docsPage(version string) (page []byte, policy string) {
+func docsPage(version string, dialects adapter.Dialects) (page []byte, policy string) {
 	style := mustRead("docs.css")
 	sum := sha256.Sum256(style)
 	policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src 'sha256-" +
@@ -71,9 +61,9 @@ func docsPage(version string) (page []byte, policy string) {
 	err := t.Execute(&b, struct {
 		Version   string
 		Style     html.CSS
-		Documents []document
+		Documents []adapter.Document
 		Losses    []mapping.LossRow
-	}{version, html.CSS(style), documentList, mapping.LossTable()})
+	}{version, html.CSS(style), dialects.Documents(), dialects.LossTable()})
 	if err != nil {
 		panic(err) // a template of ours over data of ours
 	}

@@ -29,7 +29,9 @@ type law struct {
 var laws = map[string]law{
 	"adapter": {ours: []string{"config", "mapping", "mapping/rawjson"}},
 	// The suite makes an adapter.Upstream, which holds a config.Agent.
-	"adapter/adaptertest":          {ours: []string{"adapter", "config", "mapping", "mapping/rawjson"}},
+	"adapter/adaptertest": {ours: []string{"adapter", "config", "mapping", "mapping/rawjson"}},
+	// A dialect that tests mount, both halves and an agent in one folder.
+	"adapter/adaptertest/toy":      {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson"}},
 	"adapter/body":                 {ours: []string{"mapping"}},
 	"adapter/sse":                  {},
 	"adapter/taskstep":             {ours: []string{"adapter", "adapter/taskstep/backend", "adapter/taskstep/face", "mapping"}},
@@ -42,7 +44,7 @@ var laws = map[string]law{
 	"cmd/apbridge":                 {ours: []string{"adapter", "adapter/sse", "cmd/apbridge/internal/bridge", "config", "examples/legacyagent", "examples/threadagent", "mapping"}},
 	"cmd/apbridge/internal/bridge": {ours: []string{"adapter", "adapter/taskstep", "adapter/threadrun", "config", "mapping", "proxy", "proxy/engine", "proxy/eventlog", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/webhook"}},
 	// What tests start, ask and compare. Nothing that is built imports it.
-	"cmd/apbridge/internal/rig":           {ours: []string{"adapter", "adapter/adaptertest", "cmd/apbridge/internal/bridge", "config", "proxy/store/storetest"}},
+	"cmd/apbridge/internal/rig":           {ours: []string{"adapter", "adapter/adaptertest", "adapter/adaptertest/toy", "cmd/apbridge/internal/bridge", "config", "proxy/store/storetest"}},
 	"cmd/apbridge/internal/rig/bench":     {},
 	"cmd/apbridge/internal/rig/crash":     {},
 	"cmd/apbridge/internal/rig/fault":     {},

@@ -19,7 +19,7 @@ func (a *App) passthrough() (map[string]http.Handler, error) {
 		if !c.Passthrough {
 			continue
 		}
-		way, err := passthrough.New(name, c, a.metrics, a.refusePassthrough)
+		way, err := passthrough.New(name, c, a.dialects.Ends(), a.metrics, a.refusePassthrough)
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +45,7 @@ func (a *App) allowedOnly(name string, way http.Handler) http.Handler {
 			way.ServeHTTP(w, r)
 			return
 		}
-		say(w, http.StatusNotFound, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "There is nothing at this path."))
+		a.say(w, r, http.StatusNotFound, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "There is nothing at this path."))
 	})
 }
 
@@ -63,12 +63,13 @@ func (a *App) refusePassthrough(w http.ResponseWriter, r *http.Request, status i
 		e, status = known, adapter.Status(known.Class)
 	}
 	a.log.Info("a request could not be passed through", zap.String("request_id", r.Header.Get("X-Request-Id")), zap.String("code", e.Code), zap.Error(err))
-	say(w, status, e)
+	a.say(w, r, status, e)
 }
 
-// say answers below /agents, where the thread/run dialect is spoken.
-func say(w http.ResponseWriter, status int, e *mapping.Error) {
-	body, err := json.Marshal(errorBody(e))
+// say answers in the words of the dialect that owns the path.
+func (a *App) say(w http.ResponseWriter, r *http.Request, status int, e *mapping.Error) {
+	owner, _ := a.dialects.Owner(r.URL.Path)
+	body, err := json.Marshal(refusalOf(owner)(e))
 	if err != nil {
 		status, body = http.StatusInternalServerError, []byte(`{}`)
 	}

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/apbridge/apbridge/adapter/taskstep"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -26,12 +25,9 @@ const settledAge = time.Hour
 // clients' uploads, and the databases of run and demo. What a living process uses stays.
 // What cannot be removed is left to the next sweep.
 func SweepTemporary(dir string) {
-	uploads, _ := filepath.Glob(filepath.Join(dir, taskstep.TemporaryUploads))
-	for _, path := range uploads {
-		// A system that removes the name of an open file leaves its bytes to the
-		// process that has it open.
-		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
-			_ = os.Remove(path)
+	for _, d := range Dialects() {
+		for _, pattern := range d.Temporary {
+			removeFiles(filepath.Join(dir, pattern))
 		}
 	}
 	for pattern, database := range map[string]string{TemporaryRun: RunDatabase, TemporaryDemo: DemoDatabase} {
@@ -40,6 +36,17 @@ func SweepTemporary(dir string) {
 			if leftBehind(folder, database) {
 				_ = os.RemoveAll(folder)
 			}
+		}
+	}
+}
+
+// removeFiles removes the files that a pattern matches. A system that removes the name of an
+// open file leaves its bytes to the process that has it open.
+func removeFiles(pattern string) {
+	files, _ := filepath.Glob(pattern)
+	for _, path := range files {
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+			_ = os.Remove(path)
 		}
 	}
 }

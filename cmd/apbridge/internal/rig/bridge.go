@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
@@ -77,7 +78,18 @@ func StartBridge(t *testing.T, cfg *config.Config) *Bridge {
 // StartLogging is StartBridge with a log.
 func StartLogging(t *testing.T, cfg *config.Config, log *zap.Logger) *Bridge {
 	t.Helper()
-	app, err := bridge.New(t.Context(), cfg, log)
+	return start(t, cfg, bridge.Dialects(), log)
+}
+
+// StartSpeaking is StartBridge with other dialects than the program's own.
+func StartSpeaking(t *testing.T, cfg *config.Config, dialects adapter.Dialects) *Bridge {
+	t.Helper()
+	return start(t, cfg, dialects, zap.NewNop())
+}
+
+func start(t *testing.T, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger) *Bridge {
+	t.Helper()
+	app, err := bridge.New(t.Context(), cfg, dialects, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func Configured(t *testing.T, text string, agents map[string]http.Handler, envir
 	}
 	file := filepath.Join(folder, "bridge.yaml")
 	WriteFile(t, file, text)
-	cfg, err := config.Load(config.Options{File: file, Environ: environ, Dialects: bridge.DialectNames()})
+	cfg, err := config.Load(config.Options{File: file, Environ: environ, Dialects: bridge.Dialects().Names()})
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}

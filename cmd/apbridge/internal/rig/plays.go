@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/adapter/adaptertest/toy"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -16,7 +17,9 @@ type Behind struct {
 	Texts []string
 	// TakesFiles: files reach the agent.
 	TakesFiles bool
-	Steps      bool // a task/step agent
+	Steps      bool // a task/step agent, which writes a file
+	// Checkpoints are how many one turn makes.
+	Checkpoints int
 }
 
 // file is the path in the state of the agent's out/result.txt.
@@ -39,12 +42,25 @@ func AgentsBehind() []Behind {
 			texts = []string{`"one"`, `"two"`, `"three"`}
 		}
 		peer := func() adaptertest.Peer { return adaptertest.NewStepAgent(kind) }
-		list = append(list, Behind{string(kind), peer, texts, kind != adaptertest.Bee, true})
+		list = append(list, Behind{string(kind), peer, texts, kind != adaptertest.Bee, true, inputAndSteps})
 	}
 	peer := func() adaptertest.Peer {
 		return &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay(), SecondPlay()}}
 	}
-	return append(list, Behind{"threadrun", peer, []string{"planning", "thinking <b>", "the answer is 42"}, false, false})
+	return append(list, Behind{"threadrun", peer, []string{"planning", "thinking <b>", "the answer is 42"}, false, false, scriptedSteps})
+}
+
+// The checkpoints of a turn: of an opaque agent the input and one for each of three steps;
+// the scripted server tells two more at the beginning.
+const (
+	inputAndSteps = 1 + 3
+	scriptedSteps = 5
+)
+
+// ToyBehind is an agent of the toy dialect.
+func ToyBehind() Behind {
+	texts := []string{"one", "two\nlines", "three"}
+	return Behind{"toy", func() adaptertest.Peer { return &toy.Agent{Says: texts} }, texts, false, false, inputAndSteps}
 }
 
 // SecondPlay is a second turn of the conversation that ChatPlay begins: the

@@ -42,7 +42,7 @@ func TestD3_FileDeletedInMidFlight(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a new file is there")
 	}
-	if app, err := bridge.New(t.Context(), b.Cfg, zap.NewNop()); err == nil || !rig.Says(err.Error(), file, "missing", "backup") {
+	if app, err := bridge.New(t.Context(), b.Cfg, bridge.Dialects(), zap.NewNop()); err == nil || !rig.Says(err.Error(), file, "missing", "backup") {
 		if err == nil {
 			_ = app.Close()
 		}

@@ -20,7 +20,7 @@ func TestC8_SecondProcess(t *testing.T) {
 	storetest.File(t)
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	at := b.Thread()
-	second, err := bridge.New(t.Context(), b.Cfg, zap.NewNop())
+	second, err := bridge.New(t.Context(), b.Cfg, bridge.Dialects(), zap.NewNop())
 	if err == nil {
 		_ = second.Close()
 		t.Fatal("a second process was let in")
@@ -61,7 +61,7 @@ func TestD3_DamagedDatabase(t *testing.T) {
 				t.Fatal(err)
 			}
 			before, _ := os.ReadFile(file)
-			app, err := bridge.New(t.Context(), b.Cfg, zap.NewNop())
+			app, err := bridge.New(t.Context(), b.Cfg, bridge.Dialects(), zap.NewNop())
 			if err == nil {
 				_ = app.Close()
 				t.Fatal("it starts, with an empty database")

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -27,26 +26,15 @@ type spec struct {
 	}
 }
 
-var documentNames = []string{"threadrun", "taskstep", "topics"}
-
-func documentText(t *testing.T, name string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(rig.Root(t), "cmd/apbridge/internal/bridge/openapi", name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
 func specs(t *testing.T) map[string]spec {
 	t.Helper()
 	all := map[string]spec{}
-	for _, name := range documentNames {
+	for _, d := range bridge.Dialects().Documents() {
 		var s spec
-		if err := json.Unmarshal(documentText(t, name), &s); err != nil {
-			t.Fatalf("%s: %v", name, err)
+		if err := json.Unmarshal(d.Text, &s); err != nil {
+			t.Fatalf("%s: %v", d.Name, err)
 		}
-		all[name] = s
+		all[d.Name] = s
 	}
 	return all
 }
@@ -96,12 +84,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
 	all := specs(t)
 	compiler := jsonschema.NewCompiler()
-	for _, name := range documentNames {
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(documentText(t, name)))
+	for _, d := range bridge.Dialects().Documents() {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(d.Text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := compiler.AddResource("https://bridge.test/"+name+".json", doc); err != nil {
+		if err := compiler.AddResource("https://bridge.test/"+d.Name+".json", doc); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,8 +147,8 @@ func TestDocsPage(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)
 	page := r.Do("GET", "/docs", "").Want(t, 200, "<!doctype html>", "/openapi/threadrun.json", "/openapi/taskstep.json", "/openapi/topics.json", "config.recursion_limit")
-	if n := strings.Count(page.String(), "<tr "); n != len(mapping.LossTable()) {
-		t.Errorf("%d rows of the loss table, want %d", n, len(mapping.LossTable()))
+	if n := strings.Count(page.String(), "<tr "); n != len(bridge.Dialects().LossTable()) {
+		t.Errorf("%d rows of the loss table, want %d", n, len(bridge.Dialects().LossTable()))
 	}
 	if policy := page.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || !strings.Contains(policy, "style-src 'sha256-") {
 		t.Errorf("policy %q", policy)
@@ -170,8 +158,8 @@ func TestDocsPage(t *testing.T) {
 			t.Errorf("the page holds %q", foreign)
 		}
 	}
-	for _, name := range documentNames {
-		at := "/openapi/" + name + ".json"
+	for _, d := range bridge.Dialects().Documents() {
+		at := d.Path()
 		got := r.Do("GET", at, "").Want(t, 200, `"openapi": "3.1.0"`)
 		if kind := got.Header.Get("Content-Type"); kind != "application/json" {
 			t.Errorf("%s: %s", at, kind)

@@ -2,9 +2,12 @@ package matrix
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/adapter/adaptertest/toy"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/google/go-cmp/cmp"
 )
@@ -16,15 +19,16 @@ type face struct {
 	talk func(t *testing.T, b *rig.Bridge, who rig.Behind)
 }
 
-// TestMatrix has every face talk with every kind of agent.
+// TestMatrix has every face talk with every kind of agent. The toy is a dialect of which
+// the program knows nothing but its line in the table.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
-	for _, f := range []face{{"langgraph", talkLangGraph}, {"agentprotocol", talkAgentProtocol}, {"taskstep", talkTaskStep}} {
-		for _, who := range rig.AgentsBehind() {
+	for _, f := range []face{{"langgraph", talkLangGraph}, {"agentprotocol", talkAgentProtocol}, {"taskstep", talkTaskStep}, {"toy", talkToy}} {
+		for _, who := range append(rig.AgentsBehind(), rig.ToyBehind()) {
 			t.Run(f.name+"/"+who.Name, func(t *testing.T) {
 				t.Parallel()
 				peer := who.Peer()
-				b := rig.InFront(t, peer)
+				b := inFrontSpeaking(t, withToy(), peer)
 				f.talk(t, b, who)
 				checkCounts(t, f, who, peer)
 			})
@@ -107,6 +111,31 @@ func talkTaskStep(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	}
 }
 
+// talkToy: words said twice in one conversation, which is a thread like any other.
+func talkToy(t *testing.T, b *rig.Bridge, who rig.Behind) {
+	thread := ""
+	for _, words := range []string{"hi", "more"} {
+		said := b.Do("POST", "/toy/say", words, "Content-Type", "text/plain", "Toy-Talk", thread).OK()
+		thread = said.Header.Get("Toy-Talk")
+		var texts []string
+		for line := range strings.Lines(said.String()) {
+			text, err := strconv.Unquote(strings.TrimPrefix(strings.TrimSpace(line), "- "))
+			if err != nil {
+				text = line
+			}
+			texts = append(texts, text)
+		}
+		if diff := cmp.Diff(append(who.Texts[:len(who.Texts):len(who.Texts)], ".\n"), texts); diff != "" {
+			t.Errorf("said to %q (-want +got):\n%s", words, diff)
+		}
+	}
+	th := b.Get("/threads/" + thread).OK()
+	rig.CheckTurns(t, "the conversation as a thread", th.At("values"), who, 2)
+	runs := b.Get("/threads/" + thread + "/runs").OK().List("")
+	checkThread(t, b, thread, who, b.Get("/runs/"+rig.Dig(runs[0], "run_id").(string)+"/join").OK())
+	checkRunsAsTasks(t, b, thread, who)
+}
+
 // checkTask: a task reads as it was handed out.
 func checkTask(t *testing.T, b *rig.Bridge, task string, steps []rig.Answer) {
 	t.Helper()
@@ -178,13 +207,7 @@ func checkThread(t *testing.T, b *rig.Bridge, thread string, who rig.Behind, tru
 		t.Errorf("next and tasks of a thread at rest: %s", state.Body)
 	}
 	history := b.Get(at + "/history?limit=100").OK().List("")
-	// Of each turn: the input and a checkpoint per step; the scripted server
-	// tells two more at the beginning.
-	want := 2 * (1 + len(who.Texts))
-	if !who.Steps {
-		want = 2 * 5
-	}
-	if len(history) != want {
+	if want := 2 * who.Checkpoints; len(history) != want {
 		t.Errorf("%d checkpoints, want %d: %v", len(history), want, rig.Pluck(history, "metadata"))
 	}
 	if len(history) > 0 {
@@ -227,6 +250,12 @@ func checkRunsAsTasks(t *testing.T, b *rig.Bridge, thread string, who rig.Behind
 // checkCounts: the agent was asked for everything once, and for nothing else.
 func checkCounts(t *testing.T, f face, who rig.Behind, peer adaptertest.Peer) {
 	t.Helper()
+	if said, ok := peer.(*toy.Agent); ok {
+		if want := 2 * len(who.Texts); said.Work() != want {
+			t.Errorf("the toy made %d outputs, want %d", said.Work(), want)
+		}
+		return
+	}
 	agent, ok := peer.(*adaptertest.StepAgent)
 	if !ok {
 		upstream := peer.(*adaptertest.ThreadAgent)

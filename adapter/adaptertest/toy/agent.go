@@ -1,0 +1,74 @@
+package toy
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+)
+
+// Agent is a toy that says the same to everything. Safe for concurrent use; its fields are
+// set before it is asked.
+type Agent struct {
+	Says []string
+	Ends string // how its answers end; "": well
+	Mute bool   // it takes words and does not answer
+
+	mu   sync.Mutex
+	seen map[string]bool
+	work int
+}
+
+// Work counts the outputs that were made: those of a request that was made before are not.
+func (a *Agent) Work() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.work
+}
+
+func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/toy" && r.Method == http.MethodGet:
+		fmt.Fprintln(w, "toy")
+	case r.URL.Path == "/toy/say" && r.Method == http.MethodPost:
+		a.answer(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (a *Agent) answer(w http.ResponseWriter, r *http.Request) {
+	if a.Mute {
+		<-r.Context().Done()
+		return
+	}
+	fresh := a.fresh(r.Header.Get(onceHeader))
+	for _, text := range a.Says {
+		if fresh {
+			a.did()
+		}
+		line(w, "- ", text)
+	}
+	if a.Ends == "" {
+		fmt.Fprintln(w, ".")
+	} else {
+		fmt.Fprint(w, a.Ends)
+	}
+}
+
+// fresh reports whether a request is made for the first time.
+func (a *Agent) fresh(once string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.seen == nil {
+		a.seen = map[string]bool{}
+	}
+	fresh := !a.seen[once]
+	a.seen[once] = once != ""
+	return fresh
+}
+
+func (a *Agent) did() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.work++
+}

@@ -1,0 +1,51 @@
+// Package toy is a whole dialect in as few lines as one can have: a face, a backend, and an
+// agent that speaks it. It shows what a further dialect is made of, and tests prove with it
+// that one needs nothing but its folder and a line in a table.
+//
+// Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text;
+// the header Toy-Talk names the conversation they belong to, none a new one, and Toy-Once the
+// request: one that was made before is answered as before, and nothing is done again. The
+// answer has the header Toy-Talk and a line for each output as it is made, a JSON string
+// behind "- ", then a line "." or, when it went wrong, a JSON string behind "! ".
+package toy
+
+import (
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// flavour is the only one, and say the only kind of request.
+const (
+	flavour mapping.Flavour = "toy"
+	say     string          = "say"
+)
+
+const (
+	talkHeader = "Toy-Talk"
+	onceHeader = "Toy-Once"
+)
+
+// Dialect is both sides of the toy.
+func Dialect() adapter.Dialect {
+	return adapter.Dialect{
+		Name:     "toy",
+		Paths:    []string{"/toy"},
+		Mount:    mount,
+		Refusal:  func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },
+		Fields:   append(mapping.Fields(say, mapping.MeansWords, "words"), mapping.BridgedFields(say, "talk", "once")...),
+		Flavours: []adapter.Flavour{{Name: flavour, Request: say, Strategy: mapping.StrategyEnqueue}},
+
+		Dial:         dial,
+		Detect:       detect,
+		Capabilities: capabilities(),
+	}
+}
+
+// capabilities: the toy takes words. What it is not told of is dropped.
+func capabilities() mapping.Capabilities {
+	return mapping.Capabilities{
+		mapping.MeansWords: mapping.PassedOn(),
+		mapping.MeansTask:  mapping.PassedOn(),
+		mapping.MeansInput: mapping.Roughly("A toy takes the text of the last human message."),
+	}
+}

@@ -1,0 +1,84 @@
+package toy
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+)
+
+// face answers clients. It keeps no state.
+type face struct {
+	svc adapter.Service
+	adapter.Face
+}
+
+func mount(r *mux.Router, svc adapter.Service, f adapter.Face) {
+	s := &face{svc, f}
+	r.Path("/toy").Methods("GET").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "toy") })
+	r.Path("/toy/say").Methods("POST").HandlerFunc(s.say)
+	r.NewRoute().HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "The toy has /toy and /toy/say."))
+	})
+}
+
+// say makes a run of what was said, and answers with its steps.
+func (s *face) say(w http.ResponseWriter, r *http.Request) {
+	if !mapping.IsText(r.Header.Get(talkHeader)) || !mapping.IsText(r.Header.Get(onceHeader)) {
+		refuse(w, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s and %s must be UTF-8.", talkHeader, onceHeader))
+		return
+	}
+	words, err := io.ReadAll(r.Body) // the guards hold it to its limits
+	if err != nil {
+		refuse(w, mapping.Classify(err))
+		return
+	}
+	started, err := s.svc.Runs.Start(r.Context(), newRun(r.Header, string(words)))
+	if err != nil {
+		refuse(w, mapping.Classify(err))
+		return
+	}
+	w.Header().Set(talkHeader, started.Run.ThreadID)
+	if losses := mapping.LossHeader(started.Losses); losses != "" {
+		w.Header().Set("X-Apbridge-Lossy", losses)
+	}
+	ref := adapter.TaskRef{Agent: started.Run.Agent, ID: started.Run.TaskID, Flavour: flavour}
+	for step, err := range s.svc.Steps.Follow(r.Context(), ref, 0) {
+		if err != nil {
+			line(w, "! ", mapping.Classify(err).Message)
+			return
+		}
+		if fault := mapping.Sent(step.AdditionalOutput, "error"); fault != nil {
+			line(w, "! ", string(fault))
+			return
+		}
+		if step.Output != nil {
+			line(w, "- ", *step.Output)
+		}
+	}
+	fmt.Fprintln(w, ".")
+}
+
+func newRun(h http.Header, words string) adapter.NewRun {
+	input, _ := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": words}}})
+	return adapter.NewRun{
+		ThreadID: h.Get(talkHeader), IfNotExists: "create", Flavour: flavour, Fields: []string{"words"},
+		Input: input, Kwargs: json.RawMessage(`{"input":` + string(input) + `}`), HasInput: true, IdempotencyKey: h.Get(onceHeader),
+	}
+}
+
+// line writes a line and lets it go.
+func line(w http.ResponseWriter, mark, text string) {
+	quoted, _ := json.Marshal(text)
+	fmt.Fprintf(w, "%s%s\n", mark, quoted)
+	_ = http.NewResponseController(w).Flush() // the client may be gone
+}
+
+func refuse(w http.ResponseWriter, e *mapping.Error) {
+	w.WriteHeader(adapter.Status(e.Class))
+	line(w, "! ", e.Message)
+}

@@ -1,0 +1,92 @@
+package adapter
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// Dialects is a table of dialects. A path belongs to the first one that owns it; an agent
+// is asked what it speaks from the last one to the first. Read only, and so safe for
+// concurrent use.
+type Dialects []Dialect
+
+// Names are what a configuration may name as an agent's dialect.
+func (l Dialects) Names() []string {
+	names := make([]string, len(l))
+	for i, d := range l {
+		names[i] = d.Name
+	}
+	return names
+}
+
+// Documents are those of every dialect, in a fixed order.
+func (l Dialects) Documents() []Document {
+	var list []Document
+	for _, d := range slices.Backward(l) {
+		list = append(list, d.Documents...)
+	}
+	return list
+}
+
+// Ends are those of every dialect.
+func (l Dialects) Ends() []string {
+	var list []string
+	for _, d := range l {
+		list = append(list, d.Ends...)
+	}
+	return list
+}
+
+// Callable are the dialects that agents can be called in, in the order an agent is asked
+// for them.
+func (l Dialects) Callable() []Dialect {
+	list := slices.DeleteFunc(slices.Clone(l), func(d Dialect) bool { return d.Dial == nil })
+	slices.Reverse(list)
+	return list
+}
+
+// Dial makes the backend of a configured agent. It does no I/O; the error names the key
+// of the configuration.
+func (l Dialects) Dial(up Upstream) (Backend, error) {
+	if up.Config.Dialect == "auto" {
+		return NewAuto(up, l.Callable()), nil
+	}
+	for _, d := range l {
+		if d.Name == up.Config.Dialect && d.Dial != nil {
+			return d.Dial(up)
+		}
+	}
+	return nil, fmt.Errorf("agents.%s.dialect: %q cannot be called", up.Name, up.Config.Dialect)
+}
+
+// Webhook writes the body of a run's completion hook in the dialect the run was made in.
+func (l Dialects) Webhook(run mapping.Run, out mapping.Outcome, values []byte) ([]byte, error) {
+	for _, d := range l {
+		if _, ok := d.flavour(run.Flavour); ok && d.Webhook != nil {
+			return d.Webhook(run, out, json.RawMessage(values))
+		}
+	}
+	return nil, fmt.Errorf("no dialect writes webhooks for runs of flavour %q", run.Flavour)
+}
+
+// Strategy is what becomes of a run of the flavour on a busy thread where neither its
+// request nor its agent says.
+func (l Dialects) Strategy(name mapping.Flavour) mapping.Strategy {
+	for _, d := range l {
+		if f, ok := d.flavour(name); ok {
+			return f.Strategy
+		}
+	}
+	return mapping.StrategyReject
+}
+
+func (d Dialect) flavour(name mapping.Flavour) (Flavour, bool) {
+	i := slices.IndexFunc(d.Flavours, func(f Flavour) bool { return f.Name == name })
+	if i < 0 {
+		return Flavour{}, false
+	}
+	return d.Flavours[i], true
+}

@@ -1,0 +1,93 @@
+package adapter_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
+)
+
+// table has a face without a backend, a backend without a face, and both.
+func table() adapter.Dialects {
+	dial := func(adapter.Upstream) (adapter.Backend, error) { return nil, nil }
+	return adapter.Dialects{
+		{
+			Name: "face", Paths: []string{"/f", "/agents/{agent}/f"},
+			Fields:   append(mapping.Fields("ask", mapping.MeansContext, "context"), mapping.BridgedFields("ask", "id")...),
+			Flavours: []adapter.Flavour{{Name: "loud", Request: "ask", Strategy: mapping.StrategyEnqueue}},
+		},
+		{Name: "deaf", Dial: dial, Capabilities: mapping.Capabilities{}},
+		{Name: "both", Paths: []string{"/agents"}, Dial: dial, Capabilities: mapping.Capabilities{mapping.MeansContext: mapping.PassedOn()}},
+	}
+}
+
+func TestOwner(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/f": "face", "/f/x": "face", "/f/": "face", "/fx": "", "f": "", "": "", "*": "", "//f": "", "/": "",
+		"/agents": "both", "/agents/a": "both", "/agents/a/x": "both", "/agents/a/f": "face", "/agents/a/f/x": "face", "/agents//f": "face",
+		"/agents/a/fx": "both",
+	} {
+		if d, ok := table().Owner(path); d.Name != want || ok != (want != "") {
+			t.Errorf("%s belongs to %q, want %q", path, d.Name, want)
+		}
+	}
+}
+
+func TestCallable(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, d := range table().Callable() {
+		names = append(names, d.Name)
+	}
+	if diff := cmp.Diff([]string{"both", "deaf"}, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, err := table().Dial(adapter.Upstream{Name: "a", Config: config.Agent{Dialect: "face"}})
+	if err == nil || !strings.Contains(err.Error(), "agents.a.dialect") {
+		t.Errorf("a face was called: %v", err)
+	}
+}
+
+func TestWhatAFlavourDecides(t *testing.T) {
+	t.Parallel()
+	for flavour, want := range map[mapping.Flavour]mapping.Strategy{"loud": mapping.StrategyEnqueue, "unknown": mapping.StrategyReject} {
+		if got := table().Strategy(flavour); got != want {
+			t.Errorf("%s: %s, want %s", flavour, got, want)
+		}
+	}
+	sent := []string{"id", "context", "more"}
+	for _, c := range []struct {
+		flavour mapping.Flavour
+		agent   mapping.Capabilities
+		want    string
+	}{
+		{"loud", mapping.Capabilities{}, "context;dropped"},
+		{"loud", mapping.Capabilities{mapping.MeansContext: mapping.Roughly("Some of it.")}, "context;approximated"},
+		{"loud", nil, ""}, // counts as one that speaks both
+		{"unknown", mapping.Capabilities{}, ""},
+	} {
+		if got := mapping.LossHeader(table().Losses(c.flavour, sent, c.agent)); got != c.want {
+			t.Errorf("%s before %v: %q, want %q", c.flavour, c.agent, got, c.want)
+		}
+	}
+	if _, err := table().Webhook(mapping.Run{Flavour: "loud"}, mapping.Outcome{}, nil); err == nil {
+		t.Error("a dialect without webhooks wrote one")
+	}
+}
+
+func TestLossTableHasEveryWay(t *testing.T) {
+	t.Parallel()
+	want := []mapping.LossRow{
+		{Request: "ask", Field: "context", From: "face", To: "deaf", Fate: mapping.Dropped, Reason: "The agent's protocol has no word for it."},
+		{Request: "ask", Field: "context", From: "face", To: "both", Fate: mapping.Exact, Reason: "It is passed on to the agent."},
+		{Request: "ask", Field: "id", From: "face", To: "deaf", Fate: mapping.Exact, Reason: "The bridge does this itself, in front of any agent."},
+		{Request: "ask", Field: "id", From: "face", To: "both", Fate: mapping.Exact, Reason: "The bridge does this itself, in front of any agent."},
+	}
+	if diff := cmp.Diff(want, table().LossTable()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

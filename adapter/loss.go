@@ -1,0 +1,49 @@
+package adapter
+
+import (
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// LossTable is every documented field of every face's requests before the agents of every
+// dialect, in a fixed order.
+func (l Dialects) LossTable() []mapping.LossRow {
+	var rows []mapping.LossRow
+	for _, from := range slices.Backward(l) {
+		for _, f := range from.Fields {
+			for _, to := range l {
+				if to.Dial != nil {
+					h := f.Before(to.Capabilities)
+					rows = append(rows, mapping.LossRow{Request: f.Request, Field: f.Name, From: from.Name, To: to.Name, Fate: h.Fate, Reason: h.Reason})
+				}
+			}
+		}
+	}
+	return rows
+}
+
+// Losses are the fields, among those sent to make a run of the flavour, that an agent gets
+// only approximately or not at all. An agent whose capabilities are not known yet counts as
+// one of the dialect that it would be asked for first.
+func (l Dialects) Losses(name mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss {
+	if agent == nil {
+		agent = l.askedFirst().Capabilities
+	}
+	for _, d := range l {
+		if f, ok := d.flavour(name); ok {
+			return mapping.Losses(d.Fields, f.Request, sent, agent)
+		}
+	}
+	return nil
+}
+
+// askedFirst is the first of Callable, or none.
+func (l Dialects) askedFirst() Dialect {
+	for _, d := range slices.Backward(l) {
+		if d.Dial != nil {
+			return d
+		}
+	}
+	return Dialect{}
+}

@@ -1,0 +1,35 @@
+package face
+
+import (
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// RequestForTask is the kind of request that makes a task, whose runs come of it.
+const RequestForTask = "task"
+
+// The flavours of the dialect, as runs keep them.
+const (
+	FlavourTaskStep mapping.Flavour = "taskstep"
+	FlavourTopic    mapping.Flavour = "topic" // of a task of a topic
+)
+
+// RequestFields are the request fields of the v1 document (TaskRequestBody,
+// StepRequestBody, ArtifactUpload) and those of topics.
+func RequestFields() []mapping.RequestField {
+	const task, step = RequestForTask, "step"
+	return slices.Concat(
+		mapping.Fields(task, mapping.MeansTask, "input"),
+		mapping.Fields(task, mapping.MeansTaskExtra, "additional_input"),
+		mapping.Fields(task, mapping.MeansTranscript, mapping.LossTranscript),
+		mapping.Fields(step, mapping.MeansStep, "input"),
+		mapping.Fields(step, mapping.MeansStepExtra, "additional_input"),
+		mapping.Fields("artifact", mapping.MeansFile, "file"),
+		mapping.SettledFields("artifact", mapping.Exactly("It is the folder or path of the artifact."), "relative_path"),
+		mapping.BridgedFields("topic", "name", "additional_input"),
+		mapping.Fields("interaction", mapping.MeansWords, "input"),
+		mapping.BridgedFields("interaction", "role", "additional_input"),
+		mapping.BridgedFields("list", "current_page", "page_size"),
+	)
+}

@@ -1,0 +1,83 @@
+package face
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// RequestFields are the request fields of the Agent Protocol's REST document (RunCreate,
+// ThreadCreate, ThreadPatch, the searches, the store), and those that LangGraph's SDKs add.
+func RequestFields() []mapping.RequestField {
+	return slices.Concat(runRequestFields(), threadRequestFields(), otherRequestFields())
+}
+
+// RequestForRun is the kind of request that makes a run.
+const RequestForRun = "run"
+
+func runRequestFields() []mapping.RequestField {
+	const run = RequestForRun
+	noHint := mapping.Drops("It is a hint that cannot change the result; it is accepted and not used.")
+	return slices.Concat(
+		mapping.BridgedFields(run, "assistant_id", "agent_id", "thread_id", "metadata", "webhook", "multitask_strategy",
+			"on_completion", "on_disconnect", "after_seconds", "if_not_exists", "stream_resumable", "strict_resume"),
+		mapping.Fields(run, mapping.MeansInput, "input"),
+		mapping.Fields(run, mapping.MeansMessages, "messages"),
+		mapping.Fields(run, mapping.MeansCommand, "command"),
+		mapping.Fields(run, mapping.MeansAnswer, "command.resume"),
+		mapping.Fields(run, mapping.MeansUpdate, "command.update"),
+		mapping.Fields(run, mapping.MeansGoto, "command.goto"),
+		mapping.Fields(run, mapping.MeansConfig, "config"),
+		mapping.Fields(run, mapping.MeansRecursionLimit, "config.recursion_limit"),
+		mapping.Fields(run, mapping.MeansConfigurable, "config.configurable"),
+		mapping.Fields(run, mapping.MeansTags, "config.tags"),
+		mapping.Fields(run, mapping.MeansContext, "context"),
+		mapping.Fields(run, mapping.MeansStreamModes, "stream_mode"),
+		mapping.Fields(run, mapping.MeansSubgraphs, "stream_subgraphs"),
+		mapping.Fields(run, mapping.MeansBreakpoints, "interrupt_before", "interrupt_after"),
+		mapping.Fields(run, mapping.MeansFork, "checkpoint", "checkpoint_id"),
+		mapping.SettledFields(run, noHint, "durability", "checkpoint_during", "feedback_keys", "langsmith_tracer"),
+		mapping.Fields(run, mapping.MeansTranscript, mapping.LossTranscript),
+	)
+}
+
+func threadRequestFields() []mapping.RequestField {
+	const patch, update = "thread patch", "state update"
+	return slices.Concat(
+		mapping.BridgedFields("thread", "thread_id", "metadata", "if_exists", "ttl", "supersteps"),
+		mapping.Fields(patch, mapping.MeansState, "values", "messages"),
+		mapping.BridgedFields(patch, "metadata", "checkpoint", "ttl"),
+		mapping.Fields(update, mapping.MeansState, "values"),
+		mapping.Fields(update, mapping.MeansAuthor, "as_node"),
+		mapping.BridgedFields(update, "checkpoint", "checkpoint_id"),
+	)
+}
+
+func otherRequestFields() []mapping.RequestField {
+	return slices.Concat(
+		mapping.BridgedFields("search", "metadata", "values", "ids", "status", "name", "graph_id", "agent_id", "thread_id",
+			"limit", "offset", "sort_by", "sort_order", "select", "extract"),
+		mapping.BridgedFields("assistant", "assistant_id", "graph_id", "name", "description", "metadata", "config", "context",
+			"if_exists", "version", "delete_threads"),
+		mapping.BridgedFields("history", "limit", "before", "metadata", "checkpoint"),
+		mapping.BridgedFields("store", "namespace", "key", "value", "index", "ttl", "namespace_prefix", "filter", "query",
+			"refresh_ttl", "prefix", "suffix", "max_depth", "limit", "offset"),
+		mapping.BridgedFields("cancel", "wait", "action"),
+	)
+}
+
+// runFields are the documented members of a request for a run, in all flavours. What is
+// not listed is ignored.
+var runFields = membersOf(runRequestFields())
+
+// membersOf are the names of the fields that a body has at its top.
+func membersOf(list []mapping.RequestField) []string {
+	var names []string
+	for _, f := range list {
+		if f.Name != mapping.LossTranscript && !strings.Contains(f.Name, ".") {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}

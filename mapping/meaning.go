@@ -1,0 +1,96 @@
+package mapping
+
+// Meaning is what a field of a request tells an agent, in the terms of the model. A face
+// gives each of its fields one; a backend says how it carries each.
+type Meaning string
+
+const (
+	MeansInput          Meaning = "input"           // the input object of a run
+	MeansMessages       Meaning = "messages"        // messages of the conversation, as a list
+	MeansWords          Meaning = "words"           // one message of the conversation, as a text
+	MeansTranscript     Meaning = "transcript"      // the conversation so far
+	MeansCommand        Meaning = "command"         // how a run goes on, as a whole
+	MeansAnswer         Meaning = "answer"          // the answer to a question, in any form
+	MeansUpdate         Meaning = "update"          // a change of the state with which a run begins
+	MeansGoto           Meaning = "goto"            // the nodes that a run begins at
+	MeansConfig         Meaning = "config"          // the settings of a run, as a whole
+	MeansRecursionLimit Meaning = "recursion limit" // the most steps of a run
+	MeansConfigurable   Meaning = "configurable"    // settings that the agent itself defines
+	MeansTags           Meaning = "tags"            // labels of a run
+	MeansContext        Meaning = "context"         // what a run may read and never changes
+	MeansStreamModes    Meaning = "stream modes"    // what of a run is streamed
+	MeansSubgraphs      Meaning = "subgraphs"       // that graphs within the graph are streamed, too
+	MeansBreakpoints    Meaning = "breakpoints"     // nodes before or after which a run stops
+	MeansFork           Meaning = "fork"            // the checkpoint that a run begins at
+	MeansState          Meaning = "state"           // a change of a thread's state between runs
+	MeansAuthor         Meaning = "author"          // the node that such a change is said to come from
+	MeansTask           Meaning = "task"            // the words that a task begins with
+	MeansTaskExtra      Meaning = "additional task" // what a task is given besides its words
+	MeansStep           Meaning = "step"            // the words that a step is asked for with
+	MeansStepExtra      Meaning = "additional step" // what a step is given besides its words
+	MeansFile           Meaning = "file"            // the bytes of a file
+)
+
+// Handling is what becomes of a Meaning on its way to an agent.
+type Handling struct {
+	Fate   Fate
+	Reason string // for people: a sentence
+}
+
+// Exactly, Roughly and Drops say what becomes of a meaning, and why.
+func Exactly(reason string) Handling { return Handling{Exact, reason} }
+func Roughly(reason string) Handling { return Handling{Approximated, reason} }
+func Drops(reason string) Handling   { return Handling{Dropped, reason} }
+
+// PassedOn is the handling of what the agent is given as it came.
+func PassedOn() Handling { return Exactly("It is passed on to the agent.") }
+
+// Capabilities are what agents of a dialect can be told. A meaning that is not named is
+// dropped.
+type Capabilities map[Meaning]Handling
+
+func (c Capabilities) handle(m Meaning) Handling {
+	if h, ok := c[m]; ok {
+		return h
+	}
+	return Drops("The agent's protocol has no word for it.")
+}
+
+// RequestField is a documented field of a dialect's requests.
+type RequestField struct {
+	Request string // kind of request: run, task, step, thread, …
+	Name    string // nested ones by dots: config.tags
+	Meaning Meaning
+	Settled Handling // of a field without a Meaning: the agent has no part in it
+}
+
+// Fields are fields of a kind of request with the same meaning.
+func Fields(request string, m Meaning, names ...string) []RequestField {
+	return fieldsOf(RequestField{Request: request, Meaning: m}, names)
+}
+
+// BridgedFields are those whose work is done in front of any agent.
+func BridgedFields(request string, names ...string) []RequestField {
+	return SettledFields(request, Exactly("The bridge does this itself, in front of any agent."), names...)
+}
+
+// SettledFields are those that the same becomes of in front of any agent.
+func SettledFields(request string, h Handling, names ...string) []RequestField {
+	return fieldsOf(RequestField{Request: request, Settled: h}, names)
+}
+
+func fieldsOf(like RequestField, names []string) []RequestField {
+	list := make([]RequestField, len(names))
+	for i, name := range names {
+		list[i], list[i].Name = like, name
+	}
+	return list
+}
+
+// Before is what becomes of the field in front of an agent.
+func (f RequestField) Before(agent Capabilities) Handling {
+	if f.Meaning == "" {
+		return f.Settled
+	}
+	return agent.handle(f.Meaning)
+}
