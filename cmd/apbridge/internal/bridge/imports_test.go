@@ -30,7 +30,7 @@ var laws = map[string]law{
 	"adapter": {ours: []string{"config", "mapping", "mapping/rawjson"}},
 	// The suite makes an adapter.Upstream, which holds a config.Agent.
 	"adapter/adaptertest":          {ours: []string{"adapter", "config", "mapping", "mapping/rawjson"}},
-	"adapter/body":                 {ours: []string{"mapping"}},
+	"adapter/body":                 {ours: []string{"mapping", "mapping/rawjson"}},
 	"adapter/sse":                  {},
 	"adapter/taskstep":             {ours: []string{"adapter", "adapter/taskstep/backend", "adapter/taskstep/face", "mapping"}},
 	"adapter/taskstep/backend":     {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson"}},
@@ -67,7 +67,7 @@ var laws = map[string]law{
 	"proxy/metrics":                       {},
 	"proxy/passthrough":                   {ours: []string{"config", "proxy/metrics"}},
 	"proxy/service":                       {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "proxy/engine", "proxy/eventlog", "proxy/store"}, never: []string{"net/http"}},
-	"proxy/store":                         {ours: []string{"mapping", "mapping/failpoint"}, never: []string{"net/http"}},
+	"proxy/store":                         {ours: []string{"mapping", "mapping/failpoint", "mapping/rawjson"}, never: []string{"net/http"}},
 	"proxy/store/storetest":               {},
 	"proxy/webhook":                       {ours: []string{"config", "mapping", "mapping/failpoint", "proxy/complaint", "proxy/metrics", "proxy/store"}},
 }
