@@ -160,6 +160,21 @@ func (o RunOptions) JSON() (json.RawMessage, error) {
 	return rawjson.WithMembers(small, set...)
 }
 
+// Loss is one field of a request that an agent's dialect cannot carry exactly.
+type Loss struct {
+	Field string `json:"field"`
+	Fate  Fate   `json:"fate"`
+}
+
+// Fate of a field on its way through the bridge.
+type Fate string
+
+const (
+	Exact        Fate = "exact"
+	Approximated Fate = "approximated"
+	Dropped      Fate = "dropped"
+)
+
 // Approval says when a task/step agent is stopped to ask a person.
 type Approval string
 
