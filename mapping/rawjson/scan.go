@@ -62,7 +62,9 @@ func SkipSpace(b []byte, i int) int {
 }
 
 // IsSpace reports whether a byte is white space between tokens.
-func IsSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+func IsSpace(c byte) bool {
+	return c <= ' ' && (c == ' ' || c == '\n' || c == '\t' || c == '\r')
+}
 
 // scanValue is Scan at a depth.
 func scanValue(b []byte, i, depth int) (int, bool) {
