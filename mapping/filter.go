@@ -2,7 +2,6 @@ package mapping
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -63,7 +62,12 @@ func (f Filter) Match(value json.RawMessage) bool {
 // find is the index of the condition on a key; -1 for none.
 func (f Filter) find(name rawjson.Quoted) int {
 	key := name.Bytes()
-	return slices.IndexFunc(f.wanted, func(c condition) bool { return c.Name == string(key) })
+	for i := range f.wanted {
+		if f.wanted[i].Name == string(key) {
+			return i
+		}
+	}
+	return -1
 }
 
 func (c *condition) holds(have json.RawMessage) bool {

@@ -25,18 +25,6 @@ func EachMember(b json.RawMessage, visit func(name Quoted, value json.RawMessage
 	})
 }
 
-// EachElement calls visit for every element of an array. An error is ErrNotArray or
-// ErrSyntax: b is not one array; visit may have been called by then.
-func EachElement(b json.RawMessage, visit func(element json.RawMessage)) error {
-	return walkArray(b, func(b []byte, i int) (int, bool) {
-		end, ok := Scan(b, i)
-		if ok {
-			visit(b[i:end:end])
-		}
-		return end, ok
-	})
-}
-
 // WalkObject is ScanObject of a text that is one object. Its errors are those of
 // EachMember.
 func WalkObject(b json.RawMessage, value MemberFunc) error {
@@ -73,14 +61,20 @@ func Members(b json.RawMessage) ([]Member, error) {
 	return o.list, err
 }
 
-// Elements splits an array. Errors are those of EachElement, with the elements that were
-// read by then.
+// Elements splits an array. An error is ErrNotArray or ErrSyntax, with the elements that
+// were read by then.
 func Elements(b json.RawMessage) ([]json.RawMessage, error) {
 	var list []json.RawMessage
 	if len(b) >= manyBytes {
 		list = make([]json.RawMessage, 0, CountElements(b))
 	}
-	err := EachElement(b, func(e json.RawMessage) { list = append(list, e) })
+	err := walkArray(b, func(b []byte, i int) (int, bool) {
+		end, ok := Scan(b, i)
+		if ok {
+			list = append(list, b[i:end:end])
+		}
+		return end, ok
+	})
 	return list, err
 }
 

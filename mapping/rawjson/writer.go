@@ -56,7 +56,7 @@ func (w *Writer) Key(name string) *Writer {
 // Name begins a member with a name from outside. Its value must follow.
 func (w *Writer) Name(name string) *Writer {
 	w.Separate()
-	w.Bytes = append(AppendQuote(w.Bytes, name), ':')
+	w.Bytes = append(appendQuote(w.Bytes, name), ':')
 	return w
 }
 
@@ -70,7 +70,7 @@ func (w *Writer) Spliced(name []byte) *Writer {
 // Text writes a string.
 func (w *Writer) Text(s string) *Writer {
 	w.Separate()
-	w.Bytes = AppendQuote(w.Bytes, s)
+	w.Bytes = appendQuote(w.Bytes, s)
 	return w
 }
 
