@@ -12,7 +12,8 @@ type JoinFunc func(name string, base, over json.RawMessage) (json.RawMessage, er
 // It takes linear time, one copy of the text and a table of that object which has fewer
 // members: of two with one name in the other one, both may stay.
 func Merge(base, over json.RawMessage, join JoinFunc) (json.RawMessage, error) {
-	m := merge{join: join, w: Writer{Bytes: make([]byte, 0, len(base)+len(over)+2)}}
+	m := merge{join: join}
+	m.w.Bytes = make([]byte, 0, len(base)+len(over)+2)
 	m.w.Open('{')
 	if CountMembers(over) <= CountMembers(base) {
 		m.setIn(base, over)

@@ -1,8 +1,7 @@
 package rawjson
 
 // This file is the grammar of JSON (RFC 8259) as a scanner: it finds where a value ends,
-// allocates nothing, and works in the midst of a text. An index that is returned with
-// false is where the text is no JSON.
+// allocates nothing, and works in the midst of a text.
 
 // maxDepth bounds recursion; faces refuse much less (limits.depth).
 const maxDepth = 10_000
@@ -19,12 +18,12 @@ type MemberFunc func(b []byte, i int, name Quoted) (end int, ok bool)
 func ScanObject(b []byte, i int, value MemberFunc) (end int, ok bool) {
 	i, done := enter(b, i, '}')
 	for !done {
-		name := i
-		colon, at, ok := scanName(b, i)
+		from := i
+		behind, at, ok := scanName(b, i)
 		if !ok {
 			return at, false
 		}
-		if i, ok = value(b, at, Quoted(b[name:colon:colon])); !ok {
+		if i, ok = value(b, at, Quoted(b[from:behind:behind])); !ok {
 			return i, false
 		}
 		if i, done, ok = next(b, i, '}'); !ok {
@@ -128,14 +127,14 @@ func enter(b []byte, i int, closing byte) (at int, done bool) {
 }
 
 // scanName returns the index behind the name at i, and that of its value.
-func scanName(b []byte, i int) (end, value int, ok bool) {
-	if end, ok = scanString(b, i); !ok {
-		return end, i, false
+func scanName(b []byte, i int) (behind, value int, ok bool) {
+	if behind, ok = scanString(b, i); !ok {
+		return behind, i, false
 	}
-	if i = SkipSpace(b, end); i >= len(b) || b[i] != ':' {
-		return end, i, false
+	if i = SkipSpace(b, behind); i >= len(b) || b[i] != ':' {
+		return behind, i, false
 	}
-	return end, SkipSpace(b, i+1), true
+	return behind, SkipSpace(b, i+1), true
 }
 
 // next goes from behind an element or member to the next one, or behind the closing
