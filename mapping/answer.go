@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // Answer is what a resume means to a task/step agent.
@@ -34,16 +36,16 @@ func ParseAnswer(resume json.RawMessage, open []Interrupt) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if isNull(value) || string(trimJSON(value)) == "true" {
+	if rawjson.IsNull(value) || string(rawjson.Trim(value)) == "true" {
 		return Answer{Continue: true}, nil
 	}
-	if text, ok := stringOf(value); ok {
+	if text, ok := rawjson.Text(value); ok {
 		return textAnswer(text), nil
 	}
 	if a, ok := typedAnswer(value); ok {
 		return a, nil
 	}
-	text := compactJSON(value)
+	text := rawjson.Compact(value)
 	if text == nil {
 		return Answer{}, invalid("The resume value is not valid JSON.")
 	}
@@ -65,7 +67,7 @@ func CheckAnswer(resume json.RawMessage, open []Interrupt) error {
 	if _, err := answerByID(resume, open, isDigest); err != nil || len(open) < 2 {
 		return err
 	}
-	switch string(trimJSON(resume)) {
+	switch string(rawjson.Trim(resume)) {
 	case "", "null", "false", "0", `""`:
 		return nil
 	}
@@ -101,12 +103,12 @@ func UnansweredByParent(threadID string, open []Interrupt) *Error {
 
 // Named are the open questions that an answer names by their ids.
 func Named(resume json.RawMessage, open []Interrupt) (named []Interrupt) {
-	list, err := splitObject(resume)
+	list, err := rawjson.Members(resume)
 	if err != nil {
 		return nil
 	}
 	for _, in := range open {
-		if slices.ContainsFunc(list, func(m member) bool { return m.key == in.ID }) {
+		if slices.ContainsFunc(list, func(m rawjson.Member) bool { return m.Name == in.ID }) {
 			named = append(named, in)
 		}
 	}
@@ -117,29 +119,25 @@ func Named(resume json.RawMessage, open []Interrupt) (named []Interrupt) {
 // with: an id of 32 hexadecimal digits may also be named as a UUID, and the other way
 // round.
 func AnswerAsAsked(resume json.RawMessage, open []Interrupt) json.RawMessage {
-	list, err := splitObject(resume)
+	list, err := rawjson.Members(resume)
 	if err != nil {
 		return resume
 	}
 	changed := false
 	for i, m := range list {
-		if isOpen(open, m.key) {
+		if isOpen(open, m.Name) {
 			continue
 		}
 		for _, in := range open {
-			if sameID(m.key, in.ID) {
-				list[i], changed = newMember(in.ID, m.val), true
+			if sameID(m.Name, in.ID) {
+				list[i], changed = rawjson.Member{Name: in.ID, Value: m.Value}, true
 			}
 		}
 	}
 	if !changed {
 		return resume
 	}
-	var w objectWriter
-	for _, m := range list {
-		w.raw(m.key, m.val)
-	}
-	return w.done()
+	return new(rawjson.Writer).Object(list).Bytes
 }
 
 // sameID tells whether two ids are the same 128 bits, written as a UUID or as digits.
@@ -150,7 +148,7 @@ func sameID(a, b string) bool {
 // answerByID unpacks {interrupt_id: value}. An object counts as one when it
 // names an open question, or when all its keys look like ids.
 func answerByID(resume json.RawMessage, open []Interrupt, isID func(string) bool) (json.RawMessage, error) {
-	list, err := splitObject(resume)
+	list, err := rawjson.Members(resume)
 	if err != nil || len(list) == 0 {
 		return resume, nil
 	}
@@ -158,12 +156,12 @@ func answerByID(resume json.RawMessage, open []Interrupt, isID func(string) bool
 	ids := true
 	var unknown []string
 	for _, m := range list {
-		if isOpen(open, m.key) {
-			value = m.val
+		if isOpen(open, m.Name) {
+			value = m.Value
 			continue
 		}
-		unknown = append(unknown, m.key)
-		ids = ids && isID(m.key)
+		unknown = append(unknown, m.Name)
+		ids = ids && isID(m.Name)
 	}
 	switch {
 	case len(unknown) == 0:
@@ -218,9 +216,9 @@ func idsOf(open []Interrupt) []string {
 // a task/step agent takes one answer.
 func typedAnswer(value json.RawMessage) (Answer, bool) {
 	list := []json.RawMessage{value}
-	if kindOf(value) == '[' {
-		list, _ = splitArray(value)
-	} else if d, err := splitArray(lookup(value, "decisions")); err == nil {
+	if rawjson.Kind(value) == '[' {
+		list, _ = rawjson.Elements(value)
+	} else if d, err := rawjson.Elements(rawjson.Get(value, "decisions")); err == nil {
 		list = d
 	}
 	found, ok := Answer{}, false
@@ -237,7 +235,7 @@ func typedAnswer(value json.RawMessage) (Answer, bool) {
 }
 
 func oneAnswer(e json.RawMessage) (Answer, bool) {
-	kind, _ := stringOf(lookup(e, "type"))
+	kind, _ := rawjson.Text(rawjson.Get(e, "type"))
 	switch kind {
 	case "accept", "approve":
 		return Answer{Continue: true}, true
@@ -259,7 +257,7 @@ func oneAnswer(e json.RawMessage) (Answer, bool) {
 // answerText is the first of the named members as text.
 func answerText(e json.RawMessage, keys ...string) string {
 	for _, key := range keys {
-		if v := lookup(e, key); !isNull(v) {
+		if v := rawjson.Get(e, key); !rawjson.IsNull(v) {
 			return outputText(v)
 		}
 	}
@@ -269,17 +267,17 @@ func answerText(e json.RawMessage, keys ...string) string {
 // editText says in words what an edited command is: {args: {action, args}} of
 // a HumanResponse, {edited_action: {name, args}} of a decision.
 func editText(e json.RawMessage) string {
-	edited := lookup(e, "edited_action")
+	edited := rawjson.Get(e, "edited_action")
 	if edited == nil {
-		edited = lookup(e, "args")
+		edited = rawjson.Get(e, "args")
 	}
 	name := firstText(edited, "action", "name")
 	if name == "" {
 		return outputText(edited)
 	}
 	text := "Do this instead: " + name
-	if args := lookup(edited, "args"); !isNull(args) {
-		text += " " + string(compactJSON(args))
+	if args := rawjson.Get(edited, "args"); !rawjson.IsNull(args) {
+		text += " " + string(rawjson.Compact(args))
 	}
 	return text
 }
@@ -295,56 +293,52 @@ func ResumeFor(question Interrupt, text string) json.RawMessage {
 		for i, card := range cards {
 			out[i] = cardResponse(card, text)
 		}
-		return joinArray(out)
+		return rawjson.Array(out...)
 	}
 	if requests := decisionRequests(question.Value); len(requests) > 0 {
 		out := make([]json.RawMessage, len(requests))
 		for i, r := range requests {
 			out[i] = decision(question.Value, r, text)
 		}
-		return rawObject("decisions", joinArray(out))
+		return rawObject("decisions", rawjson.Array(out...))
 	}
-	return quoted(text)
+	return rawjson.Quote(text)
 }
 
 func cardResponse(card json.RawMessage, text string) json.RawMessage {
-	accept := lookup(lookup(card, "config"), "allow_accept")
+	accept := rawjson.Get(rawjson.Get(card, "config"), "allow_accept")
 	if IsYes(text) && string(accept) != "false" {
 		return json.RawMessage(`{"type":"accept","args":null}`)
 	}
-	var w objectWriter
-	w.text("type", "response")
-	w.text("args", text)
-	return w.done()
+	w := new(rawjson.Writer).Open('{').Key("type").Text("response")
+	return w.Key("args").Text(text).Close('}').Bytes
 }
 
 // decision answers one request: words are a response where the agent takes
 // one, else the reason of a refusal.
 func decision(value, request json.RawMessage, text string) json.RawMessage {
-	var w objectWriter
+	w := new(rawjson.Writer).Open('{').Key("type")
 	switch {
 	case IsYes(text):
-		w.text("type", "approve")
-		return w.done()
+		return w.Text("approve").Close('}').Bytes
 	case allowsRespond(value, request):
-		w.text("type", "respond")
+		w.Text("respond")
 	default:
-		w.text("type", "reject")
+		w.Text("reject")
 	}
-	w.text("message", text)
-	return w.done()
+	return w.Key("message").Text(text).Close('}').Bytes
 }
 
 func allowsRespond(value, request json.RawMessage) bool {
 	name := firstText(request, "name", "action")
-	configs, _ := splitArray(lookup(value, "review_configs"))
+	configs, _ := rawjson.Elements(rawjson.Get(value, "review_configs"))
 	for _, c := range configs {
 		if firstText(c, "action_name") != name {
 			continue
 		}
-		allowed, _ := splitArray(lookup(c, "allowed_decisions"))
+		allowed, _ := rawjson.Elements(rawjson.Get(c, "allowed_decisions"))
 		for _, d := range allowed {
-			if kind, _ := stringOf(d); kind == "respond" {
+			if kind, _ := rawjson.Text(d); kind == "respond" {
 				return true
 			}
 		}

@@ -1,8 +1,10 @@
 package mapping
 
 import (
+	"cmp"
 	"encoding/json"
-	"slices"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // MergeConfig is base, the config of an assistant, with what a request for a run
@@ -17,89 +19,36 @@ func MergeContext(base, over json.RawMessage) (json.RawMessage, error) {
 	return mergeOver(base, over, "")
 }
 
+// MergeMetadata is base with the top-level members of patch set in it: how
+// metadata of threads, assistants and requests come together. Either may be
+// nil or null; the result is an object, never nil. A patch that is no object
+// is an *Error of class Invalid.
+func MergeMetadata(base, patch json.RawMessage) (json.RawMessage, error) {
+	merged, err := rawjson.Merge(base, patch, nil)
+	if err != nil {
+		return nil, invalidAt("metadata", "must be an object")
+	}
+	return merged, nil
+}
+
 // mergeOver puts the members of over into base; the one called deep is merged
 // itself, where both have it.
 func mergeOver(base, over json.RawMessage, deep string) (json.RawMessage, error) {
-	if isNull(base) && isNull(over) {
+	if rawjson.IsNull(base) && rawjson.IsNull(over) {
 		return nil, nil
 	}
-	if len(base)+len(over) > manyBytes {
-		if merged, ok := mergeFewOver(base, over, deep); ok {
-			return merged, nil
-		}
-	}
-	var o members
-	var failed error
-	put := func(m member) {
-		if isNull(m.val) {
-			return
-		}
-		if was := o.get(m.key); m.key == deep && was != nil {
-			if m.val, failed = MergeMetadata(was, m.val); failed != nil {
-				return
+	was, err := rawjson.WithoutNulls(base)
+	said, err2 := rawjson.WithoutNulls(over)
+	if err = cmp.Or(err, err2); err == nil {
+		said, err = rawjson.Merge(was, said, func(name string, base, over json.RawMessage) (json.RawMessage, error) {
+			if name != deep {
+				return over, nil
 			}
-		}
-		o.put(m)
+			return MergeMetadata(base, over)
+		})
 	}
-	for _, from := range [...]json.RawMessage{base, over} {
-		if isNull(from) {
-			continue
-		}
-		if err := eachMember(from, put); err != nil || failed != nil {
-			return nil, invalid("config, its configurable and context must be objects")
-		}
-	}
-	return joinObject(o.list), nil
-}
-
-// mergeFewOver is mergeOver where the assistant says little, in one copy and without a
-// table of what the request says; false where it says much, or something is no object.
-func mergeFewOver(base, over json.RawMessage, deep string) (json.RawMessage, bool) {
-	set, err := fewMembers(base)
 	if err != nil {
-		return nil, false
+		return nil, invalid("config, its configurable and context must be objects")
 	}
-	set = slices.DeleteFunc(set, func(m NewMember) bool { return isNull(m.Value) })
-	for i, m := range set {
-		said := lookup(over, m.Name)
-		if m.Name == deep && !isNull(said) {
-			if said, err = MergeMetadata(m.Value, said); err != nil {
-				return nil, false
-			}
-		}
-		if !isNull(said) {
-			set[i].Value = said
-		}
-	}
-	spoken, err := withoutNulls(over)
-	if err != nil {
-		return nil, false
-	}
-	if len(set) == 0 {
-		return spoken, true
-	}
-	merged, err := withFirst(set, spoken)
-	return merged, err == nil
-}
-
-// withoutNulls is an object without the members that are null: itself, where it has none.
-func withoutNulls(b json.RawMessage) (json.RawMessage, error) {
-	w, null := objectWriter{}, false
-	if isNull(b) {
-		return w.done(), nil
-	}
-	drop := func(b []byte, i int, name []byte) (int, bool) {
-		end, ok := scanValue(b, i, 1)
-		if null = null || isNull(b[i:end]); w.buf != nil && ok && !isNull(b[i:end]) {
-			w.spliced(name)
-			w.buf = append(w.buf, b[i:end]...)
-		}
-		return end, ok
-	}
-	if err := walkObject(b, drop); err != nil || !null {
-		return trimJSON(b), err
-	}
-	w.buf = make([]byte, 0, len(b))
-	err := walkObject(b, drop)
-	return w.done(), err
+	return said, nil
 }

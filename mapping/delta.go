@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // ArtifactID is the id of the artifact under a canonical path of a thread:
@@ -25,13 +27,13 @@ func NodeDeltas(node string, data json.RawMessage) []NodeDelta {
 	if !strings.Contains(node, "+") {
 		return whole
 	}
-	parts, err := splitObject(data)
+	parts, err := rawjson.Members(data)
 	if err != nil {
 		return whole
 	}
 	names, list := make([]string, len(parts)), make([]NodeDelta, len(parts))
 	for i, m := range parts {
-		names[i], list[i] = m.key, NodeDelta{m.key, m.val}
+		names[i], list[i] = m.Name, NodeDelta{m.Name, m.Value}
 	}
 	if strings.Join(names, "+") != node {
 		return whole
@@ -47,7 +49,7 @@ func FilesOfDelta(data json.RawMessage, node string) json.RawMessage {
 	}
 	var found []json.RawMessage
 	for _, part := range NodeDeltas(node, data) {
-		if files := lookup(part.Delta, keyFiles); kindOf(files) == '{' {
+		if files := rawjson.Get(part.Delta, keyFiles); rawjson.Kind(files) == '{' {
 			found = append(found, files)
 		}
 	}
@@ -57,9 +59,9 @@ func FilesOfDelta(data json.RawMessage, node string) json.RawMessage {
 	case 1:
 		return found[0]
 	}
-	var all members
+	var all rawjson.Object
 	for _, files := range found {
-		_ = eachMember(files, all.put)
+		_ = all.PutAll(files)
 	}
-	return joinObject(all.list)
+	return all.JSON()
 }

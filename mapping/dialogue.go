@@ -1,6 +1,10 @@
 package mapping
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
 
 // dialogue sorts messages to the runs that brought them.
 type dialogue struct {
@@ -138,7 +142,7 @@ func asking(told []*Entry) string {
 		if told[i].Kind != KindUpdate || told[i].Head.Step == nil {
 			continue
 		}
-		list, _ := messageList(lookup(told[i].Data, keyMessages))
+		list, _ := messageList(rawjson.Get(told[i].Data, keyMessages))
 		if len(told[i].Head.Interrupts) > 0 && len(list) > 0 {
 			return messageID(list[len(list)-1])
 		}
@@ -183,18 +187,18 @@ func (d *dialogue) answer(i int) (Interaction, bool) {
 	}
 	return Interaction{
 		ID: id, TopicID: d.TopicID, TaskID: r.TaskID, Role: RoleUser, CreatedAt: r.CreatedAt,
-		Input: ref(spokenAnswer(r.Options.Resume, r.Options.Asked)), AdditionalInput: lookup(r.Kwargs, "additional_input"),
+		Input: ref(spokenAnswer(r.Options.Resume, r.Options.Asked)), AdditionalInput: rawjson.Get(r.Kwargs, "additional_input"),
 	}, true
 }
 
 // spokenAnswer is a resume value in words.
 func spokenAnswer(resume json.RawMessage, asked []Interrupt) string {
-	if text, ok := stringOf(resume); ok {
+	if text, ok := rawjson.Text(resume); ok {
 		return text
 	}
 	switch a, err := ParseAnswer(resume, asked); {
 	case err != nil:
-		return string(compactJSON(resume))
+		return string(rawjson.Compact(resume))
 	case a.Continue:
 		return "y"
 	default:

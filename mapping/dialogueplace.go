@@ -3,6 +3,8 @@ package mapping
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // place puts the messages of the state in order: those of a run together.
@@ -34,8 +36,8 @@ func (d *dialogue) message(m json.RawMessage, run int) (Interaction, bool) {
 	if run != outside {
 		said.TaskID, said.CreatedAt = d.Runs[run].TaskID, d.Runs[run].CreatedAt
 	}
-	extra := lookup(lookup(m, "additional_kwargs"), "apbridge")
-	if kindOf(extra) != '{' {
+	extra := rawjson.Get(rawjson.Get(m, "additional_kwargs"), "apbridge")
+	if rawjson.Kind(extra) != '{' {
 		extra = nil
 	}
 	switch kind {
@@ -69,7 +71,7 @@ func (d *dialogue) complete(said *Interaction, run int) {
 		said.AdditionalInput, said.CreatedAt = t.AdditionalInput, t.CreatedAt
 	}
 	if run != outside && said.ID == MessageID(d.Runs[run].ID, "answer") {
-		said.AdditionalInput = lookup(d.Runs[run].Kwargs, "additional_input")
+		said.AdditionalInput = rawjson.Get(d.Runs[run].Kwargs, "additional_input")
 	}
 }
 
@@ -110,10 +112,10 @@ func (d *dialogue) closing(said Interaction, run int) (Interaction, bool) {
 }
 
 func withInterrupt(additional json.RawMessage, asked []Interrupt) json.RawMessage {
-	var o members
-	_ = eachMember(additional, o.put)
-	o.put(newMember("interrupt", InterruptList(asked)))
-	return joinObject(o.list)
+	var o rawjson.Object
+	_ = o.PutAll(additional)
+	o.Put(rawjson.Member{Name: "interrupt", Value: InterruptList(asked)})
+	return o.JSON()
 }
 
 // tell appends what a run contributes, once, after the runs before it.

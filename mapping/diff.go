@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // A Diff is the change from one state to the next as a JSON object; parts that
@@ -43,7 +45,7 @@ func (f *Fold) DiffToReduced(reduced *Fold) (diff json.RawMessage, next *Fold) {
 	for at := range f.fields {
 		val := &b.e.fields[at].val
 		if was := b.was(at).obj; was != nil && val.obj != nil && was != val.obj {
-			val.obj = val.obj.inOrderOf(was) // as it is when the difference was applied
+			val.obj = inOrderOf(val.obj, was) // as it is when the difference was applied
 		}
 	}
 	if diff = b.diff(); diff == nil {
@@ -52,17 +54,17 @@ func (f *Fold) DiffToReduced(reduced *Fold) (diff json.RawMessage, next *Fold) {
 	return diff, b.e.fold(reduced.asks)
 }
 
-// inOrderOf is the object with the members that another has too in that one's order,
+// inOrderOf is an object with the members that another has too in that one's order,
 // before all others.
-func (o *members) inOrderOf(other *members) *members {
-	ordered := newMembers(len(o.list))
-	for _, m := range other.list {
-		if i := o.find(m.key); i >= 0 {
-			ordered.put(member{m.key, m.name, o.list[i].val})
+func inOrderOf(o, other *rawjson.Object) *rawjson.Object {
+	ordered := rawjson.NewObject(o.Len())
+	for _, m := range other.Members() {
+		if val := o.Get(m.Name); val != nil {
+			ordered.Put(rawjson.Member{Name: m.Name, Quoted: m.Quoted, Value: val})
 		}
 	}
-	for _, m := range o.list {
-		ordered.put(m)
+	for _, m := range o.Members() {
+		ordered.Put(m)
 	}
 	return ordered
 }
@@ -77,19 +79,19 @@ type becoming struct {
 }
 
 func (f *Fold) become(full json.RawMessage) (*becoming, error) {
-	if isNull(full) {
+	if rawjson.IsNull(full) {
 		full = json.RawMessage("{}")
 	}
-	b := &becoming{f: f, e: f.edit(max(0, memberCount(full)-len(f.fields))), kept: make([]bool, len(f.fields)), gone: len(f.fields)}
-	if err := walkObject(full, b.take); err != nil {
+	b := &becoming{f: f, e: f.edit(max(0, rawjson.RoomFor(full)-len(f.fields))), kept: make([]bool, len(f.fields)), gone: len(f.fields)}
+	if err := rawjson.WalkObject(full, b.take); err != nil {
 		return nil, stateError(err)
 	}
 	return b, nil
 }
 
 // take reads a member of the full state. Of one that is there twice the later counts.
-func (b *becoming) take(text []byte, i int, name []byte) (int, bool) {
-	key := unquote(name)
+func (b *becoming) take(text []byte, i int, name rawjson.Quoted) (int, bool) {
+	key := name.Text()
 	at := b.e.find(key)
 	val, end, ok := readValue(text, i, b.was(at))
 	if !ok {
@@ -123,7 +125,7 @@ func (b *becoming) fold() *Fold {
 }
 
 func (b *becoming) diff() json.RawMessage {
-	var out, set, list, merge objectWriter
+	var out, set, list, merge change
 	for at, fd := range b.e.fields {
 		if !b.lost(at) {
 			writeChange(b.was(at), fd, &set, &list, &merge)
@@ -132,35 +134,31 @@ func (b *becoming) diff() json.RawMessage {
 	b.writeLost(&out)
 	for _, part := range []struct {
 		name string
-		w    *objectWriter
+		w    *change
 	}{{"set", &set}, {"list", &list}, {"merge", &merge}} {
-		if len(part.w.buf) > 0 {
-			out.raw(part.name, part.w.done())
+		if !part.w.empty() {
+			out.member(part.name).Raw(part.w.done(), "null")
 		}
-	}
-	if len(out.buf) == 0 {
-		return nil
 	}
 	return out.done()
 }
 
 // writeLost writes the names of the keys that are gone, if any.
-func (b *becoming) writeLost(out *objectWriter) {
+func (b *becoming) writeLost(out *change) {
 	if b.gone == 0 {
 		return
 	}
 	var names []json.RawMessage
 	for at, fd := range b.f.fields {
 		if b.lost(at) {
-			names = append(names, fd.name)
+			names = append(names, json.RawMessage(fd.name))
 		}
 	}
-	out.name("del")
-	out.buf = appendArray(out.buf, names)
+	out.member("del").Array(names)
 }
 
 // writeChange writes how one field came to its value.
-func writeChange(old value, fd field, set, list, merge *objectWriter) {
+func writeChange(old value, fd field, set, list, merge *change) {
 	switch now := fd.val; {
 	case old.list != nil && now.list != nil:
 		keep := commonPrefix(old.list.elems, now.list.elems)
@@ -169,36 +167,33 @@ func writeChange(old value, fd field, set, list, merge *objectWriter) {
 		case keep == 0:
 			setField(set, fd)
 		default:
-			list.spliced(fd.name)
-			list.buf = appendListChange(list.buf, keep, now.list.elems[keep:])
+			writeListChange(list.spliced(fd.name), keep, now.list.elems[keep:])
 		}
 	case old.obj != nil && now.obj != nil:
-		change := objectChange(old.obj, now.obj)
+		parts := objectChange(old.obj, now.obj)
 		switch {
-		case change == nil:
-		case len(change) >= now.length():
+		case parts == nil:
+		case len(parts) >= now.length():
 			setField(set, fd)
 		default:
-			merge.spliced(fd.name)
-			merge.buf = append(merge.buf, change...)
+			merge.spliced(fd.name).Raw(parts, "null")
 		}
 	case old.none() || now.raw == nil || string(old.raw) != string(now.raw):
 		setField(set, fd)
 	}
 }
 
-func setField(set *objectWriter, fd field) {
-	set.buf = slices.Grow(set.buf, len(fd.name)+fd.val.length()+3)
-	set.spliced(fd.name)
-	set.buf = fd.val.appendTo(set.buf)
+func setField(set *change, fd field) {
+	set.w.Bytes = slices.Grow(set.w.Bytes, len(fd.name)+fd.val.length()+3)
+	fd.val.writeTo(set.spliced(fd.name))
 }
 
-func appendListChange(dst []byte, keep int, add []json.RawMessage) []byte {
-	dst = strconv.AppendInt(append(dst, `{"keep":`...), int64(keep), 10)
+func writeListChange(w *rawjson.Writer, keep int, add []json.RawMessage) {
+	w.Open('{').Key("keep").Int(int64(keep))
 	if len(add) > 0 {
-		dst = appendArray(append(dst, `,"add":`...), add)
+		w.Key("add").Array(add)
 	}
-	return append(dst, '}')
+	w.Close('}')
 }
 
 func commonPrefix(a, b []json.RawMessage) int {
@@ -210,38 +205,34 @@ func commonPrefix(a, b []json.RawMessage) int {
 }
 
 // objectChange is nil when both hold the same.
-func objectChange(old, now *members) json.RawMessage {
+func objectChange(old, now *rawjson.Object) json.RawMessage {
 	if old == now {
 		return nil
 	}
-	var out, set objectWriter
+	var out, set change
 	var del []json.RawMessage
-	for _, m := range old.list {
-		if now.find(m.key) < 0 {
-			del = append(del, m.name)
+	for _, m := range old.Members() {
+		if now.Find(m.Name) < 0 {
+			del = append(del, json.RawMessage(m.Quoted))
 		}
 	}
-	for _, m := range now.list {
-		if was := old.get(m.key); was == nil || string(was) != string(m.val) {
-			set.spliced(m.name)
-			set.buf = append(set.buf, m.val...)
+	for _, m := range now.Members() {
+		if was := old.Get(m.Name); was == nil || string(was) != string(m.Value) {
+			set.begun().Member(&m)
 		}
 	}
 	if len(del) > 0 {
-		out.raw("del", joinArray(del))
+		out.member("del").Array(del)
 	}
-	if len(set.buf) > 0 {
-		out.raw("set", set.done())
-	}
-	if len(out.buf) == 0 {
-		return nil
+	if !set.empty() {
+		out.member("set").Raw(set.done(), "null")
 	}
 	return out.done()
 }
 
 // applyDiff returns the fold after a diff; nil changes nothing.
 func (f *Fold) applyDiff(diff json.RawMessage) (*Fold, error) {
-	if isNull(diff) {
+	if rawjson.IsNull(diff) {
 		return f, nil
 	}
 	e := f.edit(2)
@@ -253,67 +244,67 @@ func (f *Fold) applyDiff(diff json.RawMessage) (*Fold, error) {
 
 // apply changes the fields as a diff says.
 func (e *edit) apply(diff json.RawMessage) error {
-	gone, err := nameSet(lookup(diff, "del"))
-	if err != nil || kindOf(diff) != '{' {
-		return diffError(errNotObject)
+	gone, err := nameSet(rawjson.Get(diff, "del"))
+	if err != nil || rawjson.Kind(diff) != '{' {
+		return diffError(rawjson.ErrNotObject)
 	}
 	e.drop(gone)
 	for _, part := range []struct {
 		name  string
-		apply func(*edit, member) error
+		apply func(*edit, rawjson.Member) error
 	}{{"set", applySet}, {"list", applyList}, {"merge", applyMerge}, {"join", applyJoin}} {
-		if err := eachPart(lookup(diff, part.name), func(m member) error { return part.apply(e, m) }); err != nil {
+		if err := eachPart(rawjson.Get(diff, part.name), func(m rawjson.Member) error { return part.apply(e, m) }); err != nil {
 			return diffError(err)
 		}
 	}
 	return nil
 }
 
-func eachPart(b json.RawMessage, apply func(member) error) error {
+func eachPart(b json.RawMessage, apply func(rawjson.Member) error) error {
 	if b == nil {
 		return nil
 	}
-	list, err := splitObject(b)
+	list, err := rawjson.Members(b)
 	for i := 0; i < len(list) && err == nil; i++ {
 		err = apply(list[i])
 	}
 	return err
 }
 
-func applySet(e *edit, m member) error {
-	val, err := newValue(m.val)
-	e.put(field{m.key, m.name, val})
+func applySet(e *edit, m rawjson.Member) error {
+	val, err := newValue(m.Value)
+	e.put(field{m.Name, m.Quoted, val})
 	return err
 }
 
-func applyList(e *edit, m member) error {
-	keep, err := strconv.Atoi(string(lookup(m.val, "keep")))
-	was := e.get(m.key).list
+func applyList(e *edit, m rawjson.Member) error {
+	keep, err := strconv.Atoi(string(rawjson.Get(m.Value, "keep")))
+	was := e.get(m.Name).list
 	if err != nil || was == nil || keep < 0 || keep > len(was.elems) {
-		return fmt.Errorf("%s: no list with that many elements", m.key)
+		return fmt.Errorf("%s: no list with that many elements", m.Name)
 	}
 	var add []json.RawMessage
-	if b := lookup(m.val, "add"); b != nil {
-		if add, err = splitArray(b); err != nil {
+	if b := rawjson.Get(m.Value, "add"); b != nil {
+		if add, err = rawjson.Elements(b); err != nil {
 			return err
 		}
 	}
-	e.put(field{m.key, m.name, value{list: was.cut(keep, add)}})
+	e.put(field{m.Name, m.Quoted, value{list: was.cut(keep, add)}})
 	return nil
 }
 
-func applyMerge(e *edit, m member) error {
-	was := e.get(m.key).object()
-	gone, err := nameSet(lookup(m.val, "del"))
+func applyMerge(e *edit, m rawjson.Member) error {
+	was := e.get(m.Name).object()
+	gone, err := nameSet(rawjson.Get(m.Value, "del"))
 	if err != nil || was == nil {
-		return fmt.Errorf("%s: no object to merge into", m.key)
+		return fmt.Errorf("%s: no object to merge into", m.Name)
 	}
 	obj := e.own(was)
-	obj.drop(gone)
-	if set := lookup(m.val, "set"); set != nil {
-		err = eachMember(set, obj.put)
+	obj.Drop(gone)
+	if set := rawjson.Get(m.Value, "set"); set != nil {
+		err = obj.PutAll(set)
 	}
-	e.put(field{m.key, m.name, value{obj: obj}})
+	e.put(field{m.Name, m.Quoted, value{obj: obj}})
 	return err
 }
 
@@ -322,12 +313,12 @@ func nameSet(b json.RawMessage) (map[string]bool, error) {
 	if b == nil {
 		return nil, nil
 	}
-	list, err := splitArray(b)
+	list, err := rawjson.Elements(b)
 	set := make(map[string]bool, len(list))
 	for _, e := range list {
-		name, ok := stringOf(e)
+		name, ok := rawjson.Text(e)
 		if !ok {
-			return nil, errBadJSON
+			return nil, rawjson.ErrSyntax
 		}
 		set[name] = true
 	}

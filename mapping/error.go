@@ -89,6 +89,17 @@ func Errorf(class Class, code, format string, args ...any) *Error {
 	return &Error{Class: class, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+func invalid(format string, args ...any) *Error {
+	return Errorf(Invalid, CodeInvalid, format, args...)
+}
+
+// invalidAt is an Error of class Invalid about one field of a request.
+func invalidAt(where string, format string, args ...any) *Error {
+	e := invalid("%s: %s", where, fmt.Sprintf(format, args...))
+	e.Detail = map[string]any{"field": where}
+	return e
+}
+
 // Classify returns the Error in err's chain; anything else is internal, its
 // text kept for the log.
 func Classify(err error) *Error {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // File is one file of a state (values.files), decoded.
@@ -42,19 +44,18 @@ const fileTime = "2006-01-02T15:04:05.000Z"
 func EncodeFile(a Artifact, content []byte, style FileStyle) json.RawMessage {
 	text := utf8.Valid(content) && bytes.IndexByte(content, 0) < 0
 	if style == FileString && text {
-		return quoted(string(content))
+		return rawjson.Quote(string(content))
 	}
-	w := objectWriter{buf: make([]byte, 0, len(content)+len(content)/2+192)}
-	w.name("content")
+	w := rawjson.Writer{Bytes: make([]byte, 0, len(content)+len(content)/2+192)}
+	w.Open('{').Key("content")
 	if text {
-		w.buf = appendQuoted(w.buf, string(content))
-		w.text("encoding", "utf-8")
+		w.Text(string(content)).Key("encoding").Text("utf-8")
 	} else {
-		w.buf = append(base64.StdEncoding.AppendEncode(append(w.buf, '"'), content), '"')
-		w.text("encoding", "base64")
+		w.Bytes = append(base64.StdEncoding.AppendEncode(append(w.Bytes, '"'), content), '"')
+		w.Key("encoding").Text("base64")
 	}
 	writeFileFacts(&w, a, text)
-	return w.done()
+	return w.Close('}').Bytes
 }
 
 // ArtifactURL is where a client of the bridge finds the bytes of an artifact of the
@@ -66,12 +67,10 @@ func ArtifactURL(agent, taskID, artifactID string) string {
 // EncodeReference is the value for a file whose bytes stay out of the state and are
 // found at url: {artifact_id, url, size, mimeType, created_at, modified_at}.
 func EncodeReference(a Artifact, url string) json.RawMessage {
-	var w objectWriter
-	w.text("artifact_id", a.ID)
-	w.text("url", url)
-	w.raw("size", json.RawMessage(strconv.FormatInt(a.Size, 10)))
+	var w rawjson.Writer
+	w.Open('{').Key("artifact_id").Text(a.ID).Key("url").Text(url).Key("size").Int(a.Size)
 	writeFileFacts(&w, a, false)
-	return w.done()
+	return w.Close('}').Bytes
 }
 
 // octets is what clients call a file whose type they do not know.
@@ -79,16 +78,16 @@ const octets = "application/octet-stream"
 
 // writeFileFacts calls text a text even where nobody knew its type: agents that
 // go by it would not show its content to their model.
-func writeFileFacts(w *objectWriter, a Artifact, text bool) {
+func writeFileFacts(w *rawjson.Writer, a Artifact, text bool) {
 	switch {
 	case text && (a.MIMEType == "" || a.MIMEType == octets):
 		a.MIMEType = "text/plain"
 	case a.MIMEType == "":
 		a.MIMEType = octets
 	}
-	w.text("mimeType", a.MIMEType)
-	w.text("created_at", a.CreatedAt.UTC().Format(fileTime))
-	w.text("modified_at", a.ModifiedAt.UTC().Format(fileTime))
+	w.Key("mimeType").Text(a.MIMEType)
+	w.Key("created_at").Text(a.CreatedAt.UTC().Format(fileTime))
+	w.Key("modified_at").Text(a.ModifiedAt.UTC().Format(fileTime))
 }
 
 // DecodeFiles reads values.files, or a delta of it, in every shape that is in
@@ -97,15 +96,15 @@ func writeFileFacts(w *objectWriter, a Artifact, text bool) {
 // cannot read are skipped and named in bad. Of two entries with one canonical
 // path the later counts. What is no object has no files.
 func DecodeFiles(files json.RawMessage) (list []File, bad []string) {
-	entries, err := splitObject(files)
+	entries, err := rawjson.Members(files)
 	if err != nil {
 		return nil, nil
 	}
 	place := map[string]int{}
 	for _, m := range entries {
-		f, err := decodeFile(m.key, m.val)
+		f, err := decodeFile(m.Name, m.Value)
 		if err != nil {
-			bad = append(bad, m.key)
+			bad = append(bad, m.Name)
 			continue
 		}
 		if i, ok := place[f.Path]; ok {
@@ -123,42 +122,42 @@ func DecodeFiles(files json.RawMessage) (list []File, bad []string) {
 // that cannot be read are named in bad, as by DecodeFiles.
 func ChangedFiles(before, after *Fold) (list []File, bad []string) {
 	was, now := before.files(), after.files()
-	if was == now || len(was.list) == 0 && len(now.list) == 0 {
+	if was == now || was.Len() == 0 && now.Len() == 0 {
 		return nil, nil
 	}
-	var changed objectWriter
-	for _, m := range now.list {
-		if old := was.get(m.key); old == nil || string(old) != string(m.val) {
-			changed.spliced(m.name)
-			changed.buf = append(changed.buf, m.val...)
+	var changed rawjson.Writer
+	changed.Open('{')
+	for _, m := range now.Members() {
+		if old := was.Get(m.Name); old == nil || string(old) != string(m.Value) {
+			changed.Member(&m)
 		}
 	}
-	list, bad = DecodeFiles(changed.done())
+	list, bad = DecodeFiles(changed.Close('}').Bytes)
 	return append(list, goneFiles(was, now)...), bad
 }
 
-func goneFiles(was, now *members) []File {
+func goneFiles(was, now *rawjson.Object) []File {
 	left := map[string]bool{}
-	for _, m := range now.list {
-		left[statePath(m.key)] = !isNull(m.val)
+	for _, m := range now.Members() {
+		left[statePath(m.Name)] = !rawjson.IsNull(m.Value)
 	}
 	var gone []File
-	for _, m := range was.list {
-		path, err := CleanPath(m.key)
-		if _, there := left[statePath(m.key)]; err == nil && !there {
+	for _, m := range was.Members() {
+		path, err := CleanPath(m.Name)
+		if _, there := left[statePath(m.Name)]; err == nil && !there {
 			gone = append(gone, File{Path: path, Deleted: true})
 		}
 	}
 	return gone
 }
 
-func (f *Fold) files() *members {
+func (f *Fold) files() *rawjson.Object {
 	if f != nil {
 		if obj := f.value(keyFiles).object(); obj != nil {
 			return obj
 		}
 	}
-	return &members{}
+	return &rawjson.Object{}
 }
 
 var errFileShape = errors.New("its content has no known shape")
@@ -169,13 +168,13 @@ func decodeFile(path string, b json.RawMessage) (File, error) {
 		return File{}, err
 	}
 	f := File{Path: clean}
-	switch kindOf(b) {
+	switch rawjson.Kind(b) {
 	case '"':
 		f.Content, err = textContent(b)
 	case '{':
 		err = f.decodeObject(b)
 	default:
-		if f.Deleted = isNull(b); !f.Deleted {
+		if f.Deleted = rawjson.IsNull(b); !f.Deleted {
 			err = errFileShape
 		}
 	}
@@ -183,26 +182,25 @@ func decodeFile(path string, b json.RawMessage) (File, error) {
 }
 
 func (f *File) decodeObject(b json.RawMessage) error {
-	object, err := splitObject(b)
+	o, err := rawjson.ParseObject(b)
 	if err != nil {
 		return err
 	}
-	o := members{list: object}
-	if f.MIMEType, _ = stringOf(o.get("mimeType")); !IsText(f.MIMEType) {
+	if f.MIMEType, _ = rawjson.Text(o.Get("mimeType")); !IsText(f.MIMEType) {
 		return errors.New("its mimeType is not UTF-8 without U+0000")
 	}
-	modified, _ := stringOf(o.get("modified_at"))
+	modified, _ := rawjson.Text(o.Get("modified_at"))
 	f.ModifiedAt = parseFileTime(modified)
-	if f.Reference, _ = stringOf(o.get("artifact_id")); f.Reference != "" {
+	if f.Reference, _ = rawjson.Text(o.Get("artifact_id")); f.Reference != "" {
 		return nil
 	}
-	encoding, _ := stringOf(o.get("encoding"))
-	f.Content, err = fileContent(o.get("content"), encoding)
+	encoding, _ := rawjson.Text(o.Get("encoding"))
+	f.Content, err = fileContent(o.Get("content"), encoding)
 	return err
 }
 
 func fileContent(b json.RawMessage, encoding string) ([]byte, error) {
-	switch kindOf(b) {
+	switch rawjson.Kind(b) {
 	case '"':
 		return decodeText(b, encoding)
 	case '[':
@@ -219,7 +217,7 @@ func decodeText(b json.RawMessage, encoding string) ([]byte, error) {
 	case "", "utf-8", "utf8":
 		return textContent(b)
 	case "base64":
-		text, _ := stringOf(b)
+		text, _ := rawjson.Text(b)
 		return base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 	default:
 		return nil, errors.New("its encoding is unknown")
@@ -227,7 +225,7 @@ func decodeText(b json.RawMessage, encoding string) ([]byte, error) {
 }
 
 func textContent(b json.RawMessage) ([]byte, error) {
-	text, ok := stringOf(b)
+	text, ok := rawjson.Text(b)
 	if !ok {
 		return nil, errFileShape
 	}
@@ -235,13 +233,13 @@ func textContent(b json.RawMessage) ([]byte, error) {
 }
 
 func joinLines(b json.RawMessage) ([]byte, error) {
-	lines, err := splitArray(b)
+	lines, err := rawjson.Elements(b)
 	if err != nil {
 		return nil, err
 	}
 	out := []byte{}
 	for i, e := range lines {
-		line, ok := stringOf(e)
+		line, ok := rawjson.Text(e)
 		if !ok {
 			return nil, errFileShape
 		}
@@ -256,24 +254,23 @@ func joinLines(b json.RawMessage) ([]byte, error) {
 // byteObject reads what JavaScript makes of bytes: {type: "Buffer", data:
 // […]} of a Buffer, {"0": 104, "1": 105 …} of a Uint8Array.
 func byteObject(b json.RawMessage) ([]byte, error) {
-	list, err := splitObject(b)
+	object, err := rawjson.ParseObject(b)
 	if err != nil {
 		return nil, err
 	}
-	object := members{list: list}
-	if kind, _ := stringOf(object.get("type")); kind == "Buffer" {
-		elems, err := splitArray(object.get("data"))
+	if kind, _ := rawjson.Text(object.Get("type")); kind == "Buffer" {
+		elems, err := rawjson.Elements(object.Get("data"))
 		if err != nil {
 			return nil, err
 		}
 		return byteList(elems)
 	}
-	elems := make([]json.RawMessage, len(list))
-	for i, m := range list {
-		if m.key != strconv.Itoa(i) {
+	elems := make([]json.RawMessage, object.Len())
+	for i, m := range object.Members() {
+		if m.Name != strconv.Itoa(i) {
 			return nil, errFileShape
 		}
-		elems[i] = m.val
+		elems[i] = m.Value
 	}
 	return byteList(elems)
 }

@@ -31,7 +31,7 @@ func TestEncodeFile(t *testing.T) {
 	}
 	a.MIMEType = "text/markdown"
 	for _, content := range []string{"text", "\xff\x00"} {
-		list, bad := DecodeFiles(joinObject([]member{newMember("/d/x", EncodeFile(a, []byte(content), FileObject))}))
+		list, bad := DecodeFiles(rawObject("/d/x", EncodeFile(a, []byte(content), FileObject)))
 		want := []File{{Path: "d/x", Content: []byte(content), MIMEType: "text/markdown", ModifiedAt: at.UTC()}}
 		if diff := cmp.Diff(want, list); diff != "" || bad != nil {
 			t.Errorf("there and back: %s %v", diff, bad)

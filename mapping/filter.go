@@ -3,6 +3,8 @@ package mapping
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // Filter is what a store filter wants of an item's value: an object of keys
@@ -14,17 +16,17 @@ import (
 type Filter struct{ wanted []condition }
 
 type condition struct {
-	member
-	operators []member // nil: the member's value is compared
+	rawjson.Member
+	operators []rawjson.Member // nil: the member's value is compared
 }
 
 // ParseFilter reads a filter; null and nothing pass everything. One that cannot
 // be read, or an unknown operator, is an *Error of class Invalid.
 func ParseFilter(filter json.RawMessage) (Filter, error) {
-	if isNull(filter) {
+	if rawjson.IsNull(filter) {
 		return Filter{}, nil
 	}
-	wanted, err := splitObject(filter)
+	wanted, err := rawjson.Members(filter)
 	if err != nil {
 		return Filter{}, invalidAt("filter", "must be an object")
 	}
@@ -39,16 +41,14 @@ func ParseFilter(filter json.RawMessage) (Filter, error) {
 	return f, nil
 }
 
-// Match tells whether a value passes. One that is no object has no keys.
+// Match reports whether a value passes. One that is no object has no keys.
 func (f Filter) Match(value json.RawMessage) bool {
 	have := make([]json.RawMessage, len(f.wanted))
-	if kindOf(value) == '{' {
-		_ = walkObject(value, func(b []byte, i int, name []byte) (int, bool) {
-			end, ok := scanValue(b, i, 1)
-			if at := f.find(name); ok && at >= 0 {
-				have[at] = b[i:end:end]
+	if rawjson.Kind(value) == '{' {
+		_ = rawjson.EachMember(value, func(name rawjson.Quoted, value json.RawMessage) {
+			if at := f.find(name); at >= 0 {
+				have[at] = value
 			}
-			return end, ok
 		})
 	}
 	for i := range f.wanted {
@@ -59,35 +59,23 @@ func (f Filter) Match(value json.RawMessage) bool {
 	return true
 }
 
-// find is the index of the condition on a key, as it is written; -1 for none.
-func (f Filter) find(name []byte) int {
-	if !plain(name) {
-		name = []byte(`"` + unquote(name) + `"`)
-	}
+// find is the index of the condition on a key; -1 for none.
+func (f Filter) find(name rawjson.Quoted) int {
+	key := name.Bytes()
 	for i := range f.wanted {
-		if string(name[1:len(name)-1]) == f.wanted[i].key {
+		if f.wanted[i].Name == string(key) {
 			return i
 		}
 	}
 	return -1
 }
 
-// plain tells that a JSON string is written as it reads.
-func plain(name []byte) bool {
-	for _, c := range name {
-		if c == '\\' || c >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
-
 func (c *condition) holds(have json.RawMessage) bool {
 	if c.operators == nil {
-		return have != nil && Contains(have, c.val)
+		return have != nil && rawjson.Contains(have, c.Value)
 	}
 	for _, op := range c.operators {
-		if ok, _ := matchOperator(c.key, op, have); !ok { // errors were found by operatorsOf
+		if ok, _ := matchOperator(c.Name, op, have); !ok { // errors were found by operatorsOf
 			return false
 		}
 	}
@@ -96,17 +84,17 @@ func (c *condition) holds(have json.RawMessage) bool {
 
 // operatorsOf are the operators of a condition; nil when it is a value. All of
 // them are checked, since an earlier one may end the comparison.
-func operatorsOf(m member) ([]member, error) {
-	if kindOf(m.val) != '{' {
+func operatorsOf(m rawjson.Member) ([]rawjson.Member, error) {
+	if rawjson.Kind(m.Value) != '{' {
 		return nil, nil
 	}
-	list, err := splitObject(m.val)
+	list, err := rawjson.Members(m.Value)
 	if err != nil {
 		return nil, invalidAt("filter", "%v", err)
 	}
 	found := 0
 	for _, op := range list {
-		if strings.HasPrefix(op.key, "$") {
+		if strings.HasPrefix(op.Name, "$") {
 			found++
 		}
 	}
@@ -114,25 +102,25 @@ func operatorsOf(m member) ([]member, error) {
 	case found == 0:
 		return nil, nil
 	case found < len(list):
-		return nil, invalidAt("filter."+m.key, "operators and plain keys cannot be mixed")
+		return nil, invalidAt("filter."+m.Name, "operators and plain keys cannot be mixed")
 	}
 	for _, op := range list {
-		if _, err := matchOperator(m.key, op, nil); err != nil {
+		if _, err := matchOperator(m.Name, op, nil); err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
 }
 
-func matchOperator(key string, op member, have json.RawMessage) (bool, error) {
-	switch op.key {
+func matchOperator(key string, op rawjson.Member, have json.RawMessage) (bool, error) {
+	switch op.Name {
 	case "$eq":
-		return have != nil && equalJSON(have, op.val), nil
+		return have != nil && rawjson.Equal(have, op.Value), nil
 	case "$ne":
-		return have == nil || !equalJSON(have, op.val), nil
+		return have == nil || !rawjson.Equal(have, op.Value), nil
 	}
-	sign, ordered := compareValues(have, op.val)
-	switch op.key {
+	sign, ordered := compareValues(have, op.Value)
+	switch op.Name {
 	case "$gt":
 		return ordered && sign > 0, nil
 	case "$gte":
@@ -142,16 +130,16 @@ func matchOperator(key string, op member, have json.RawMessage) (bool, error) {
 	case "$lte":
 		return ordered && sign <= 0, nil
 	default:
-		return false, invalidAt("filter."+key, "unknown operator %q; there are $eq, $ne, $gt, $gte, $lt and $lte", op.key)
+		return false, invalidAt("filter."+key, "unknown operator %q; there are $eq, $ne, $gt, $gte, $lt and $lte", op.Name)
 	}
 }
 
 // compareValues orders two numbers or two strings.
 func compareValues(a, b json.RawMessage) (sign int, ordered bool) {
-	if isNumber(a) && isNumber(b) {
-		return compareNumbers(string(a), string(b)), true
+	if rawjson.IsNumber(a) && rawjson.IsNumber(b) {
+		return rawjson.CompareNumbers(string(a), string(b)), true
 	}
-	s, ok := stringOf(a)
-	t, ok2 := stringOf(b)
+	s, ok := rawjson.Text(a)
+	t, ok2 := rawjson.Text(b)
 	return strings.Compare(s, t), ok && ok2
 }

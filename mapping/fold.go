@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // Fold is the state of a thread at one event: values and the open question.
@@ -26,7 +28,7 @@ type Fold struct {
 
 type field struct {
 	key  string
-	name json.RawMessage // as written, with quotes
+	name rawjson.Quoted
 	val  value
 }
 
@@ -96,7 +98,7 @@ func isDiff(ev *Event) bool { return ev.Kind == KindState && !ev.Head.Full }
 func (f *Fold) applyDiffs(events []Event) (*Fold, error) {
 	e := f.edit(2)
 	for i := range events {
-		if isNull(events[i].Data) {
+		if rawjson.IsNull(events[i].Data) {
 			continue
 		}
 		if err := e.apply(events[i].Data); err != nil {
@@ -172,18 +174,19 @@ func joinInterrupts(open, more []Interrupt) []Interrupt {
 // deletes; a leading "/" makes no difference), other keys replaced. A delta
 // that is no object is an *Error of class Invalid; null changes nothing.
 func (f *Fold) Reduce(delta json.RawMessage) (*Fold, error) {
-	if isNull(delta) {
+	if rawjson.IsNull(delta) {
 		return f, nil
 	}
-	next, failed := f.edit(max(0, memberCount(delta)-len(f.fields))), error(nil)
-	err := eachMember(delta, func(m member) {
-		at := next.find(m.key)
-		val, err := reduceValue(m.key, next.at(at), m.val)
+	next, failed := f.edit(max(0, rawjson.RoomFor(delta)-len(f.fields))), error(nil)
+	err := rawjson.EachMember(delta, func(name rawjson.Quoted, change json.RawMessage) {
+		key := name.Text()
+		at := next.find(key)
+		val, err := reduceValue(key, next.at(at), change)
 		if err != nil && failed == nil {
-			failed = fmt.Errorf("%s: %w", m.key, err)
+			failed = fmt.Errorf("%s: %w", key, err)
 		}
 		if failed == nil && !val.none() {
-			next.putAt(at, field{m.key, m.name, val})
+			next.putAt(at, field{key, name, val})
 		}
 	})
 	if err = cmp.Or(err, failed); err != nil {
@@ -196,7 +199,7 @@ func (f *Fold) Reduce(delta json.RawMessage) (*Fold, error) {
 // a key that was not there.
 func reduceValue(key string, old value, change json.RawMessage) (value, error) {
 	switch {
-	case key == keyMessages && isNull(change), key == keyFiles && isNull(change):
+	case key == keyMessages && rawjson.IsNull(change), key == keyFiles && rawjson.IsNull(change):
 		return old, nil
 	case key == keyMessages:
 		add, err := messageList(change)
@@ -204,7 +207,7 @@ func reduceValue(key string, old value, change json.RawMessage) (value, error) {
 			return value{}, err
 		}
 		return value{list: old.asList().merge(add)}, nil
-	case key == keyFiles && kindOf(change) == '{':
+	case key == keyFiles && rawjson.Kind(change) == '{':
 		obj, err := mergeFiles(old.object(), change)
 		return value{obj: obj}, err
 	default:
@@ -214,39 +217,41 @@ func reduceValue(key string, old value, change json.RawMessage) (value, error) {
 
 // messageList reads values.messages of a delta: a list, or a single message.
 func messageList(b json.RawMessage) ([]json.RawMessage, error) {
-	if kindOf(b) == '[' {
-		return splitArray(b)
+	if rawjson.Kind(b) == '[' {
+		return rawjson.Elements(b)
 	}
-	return []json.RawMessage{trimJSON(b)}, nil
+	return []json.RawMessage{rawjson.Trim(b)}, nil
 }
 
-func mergeFiles(old *members, change json.RawMessage) (*members, error) {
-	obj := &members{}
+func mergeFiles(old *rawjson.Object, change json.RawMessage) (*rawjson.Object, error) {
+	obj := &rawjson.Object{}
 	if old != nil {
-		obj = old.clone()
+		obj = old.Clone()
 	}
 	gone := map[string]bool{}
-	err := eachMember(change, func(m member) {
-		m.key, m.name = sameFile(obj, m)
-		if gone[m.key] = isNull(m.val); !gone[m.key] {
-			obj.put(m)
+	err := rawjson.EachMember(change, func(name rawjson.Quoted, file json.RawMessage) {
+		m := rawjson.Member{Name: name.Text(), Quoted: name, Value: file}
+		m.Name, m.Quoted = sameFile(obj, m)
+		if gone[m.Name] = rawjson.IsNull(file); !gone[m.Name] {
+			obj.Put(m)
 		}
 	})
-	obj.drop(gone)
+	obj.Drop(gone)
 	return obj, err
 }
 
 // sameFile is the name under which the file of m stands in obj already, else
 // its own.
-func sameFile(obj *members, m member) (string, json.RawMessage) {
-	other := "/" + m.key
-	if bare, ok := strings.CutPrefix(m.key, "/"); ok {
+func sameFile(obj *rawjson.Object, m rawjson.Member) (string, rawjson.Quoted) {
+	other := "/" + m.Name
+	if bare, ok := strings.CutPrefix(m.Name, "/"); ok {
 		other = bare
 	}
-	if i := obj.find(other); i >= 0 && obj.find(m.key) < 0 {
-		return obj.list[i].key, obj.list[i].name
+	if i := obj.Find(other); i >= 0 && obj.Find(m.Name) < 0 {
+		same := obj.Members()[i]
+		return same.Name, same.Quoted
 	}
-	return m.key, m.name
+	return m.Name, m.Quoted
 }
 
 // JSON is the state as an object; the same bytes on every call. Callers must
@@ -255,14 +260,12 @@ func (f *Fold) JSON() json.RawMessage {
 	if b := f.text.Load(); b != nil {
 		return *b
 	}
-	b := append(make([]byte, 0, f.size), '{')
-	for i, fd := range f.fields {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = fd.val.appendTo(append(append(b, fd.name...), ':'))
+	w := rawjson.Writer{Bytes: make([]byte, 0, f.size)}
+	w.Open('{')
+	for _, fd := range f.fields {
+		fd.val.writeTo(w.Spliced(fd.name))
 	}
-	b = append(b, '}')
+	b := w.Close('}').Bytes
 	f.text.CompareAndSwap(nil, &b)
 	return *f.text.Load()
 }
@@ -295,7 +298,7 @@ func (f *Fold) Get(key string) json.RawMessage {
 	if v.none() || v.raw != nil {
 		return v.raw
 	}
-	return v.appendTo(make([]byte, 0, v.length()))
+	return v.json()
 }
 
 func (f *Fold) value(key string) value {

@@ -1,10 +1,12 @@
 package mapping
 
+import "github.com/apbridge/apbridge/mapping/rawjson"
+
 // edit is the fields of a fold while a new fold is made of them.
 type edit struct {
 	fields []field
-	index  *places           // nil while there are few
-	owned  map[*members]bool // objects that were made in this edit, and that it may change
+	index  *rawjson.Index           // nil while there are few
+	owned  map[*rawjson.Object]bool // objects that were made in this edit, and that it may change
 }
 
 // edit begins an edit that brings about n further fields.
@@ -12,7 +14,7 @@ func (f *Fold) edit(n int) *edit {
 	n += len(f.fields)
 	e := &edit{fields: make([]field, len(f.fields), n)}
 	copy(e.fields, f.fields)
-	if n > manyMembers {
+	if n > rawjson.ManyKeys {
 		e.reindex()
 	}
 	return e
@@ -20,7 +22,7 @@ func (f *Fold) edit(n int) *edit {
 
 func (e *edit) find(key string) int {
 	if e.index != nil {
-		return e.index.find(e.index.text(key), func(at int) bool { return e.fields[at].key == key })
+		return e.index.FindText(key, func(at int) bool { return e.fields[at].key == key })
 	}
 	for i := range e.fields {
 		if e.fields[i].key == key {
@@ -52,29 +54,29 @@ func (e *edit) putAt(i int, fd field) {
 	e.fields = append(e.fields, fd)
 	switch {
 	case e.index != nil:
-		e.index.put(e.index.text(fd.key), len(e.fields)-1, nothing)
-	case len(e.fields) > manyMembers:
+		e.index.PutText(fd.key, len(e.fields)-1, rawjson.Nothing)
+	case len(e.fields) > rawjson.ManyKeys:
 		e.reindex()
 	}
 }
 
 // own is an object that may be changed: a copy, the first time.
-func (e *edit) own(o *members) *members {
+func (e *edit) own(o *rawjson.Object) *rawjson.Object {
 	if e.owned[o] {
 		return o
 	}
 	if e.owned == nil {
-		e.owned = map[*members]bool{}
+		e.owned = map[*rawjson.Object]bool{}
 	}
-	o = o.clone()
+	o = o.Clone()
 	e.owned[o] = true
 	return o
 }
 
 func (e *edit) reindex() {
-	e.index = newPlaces(cap(e.fields))
+	e.index = rawjson.NewIndex(cap(e.fields))
 	for i := range e.fields {
-		e.index.put(e.index.text(e.fields[i].key), i, nothing)
+		e.index.PutText(e.fields[i].key, i, rawjson.Nothing)
 	}
 }
 

@@ -1,13 +1,17 @@
 package mapping
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
 
 // value is one top-level value of a state, split one level deep where that
 // makes merging and comparing cheap. Exactly one field is set.
 type value struct {
 	raw  json.RawMessage // scalars, and arrays and objects of very many very small elements
 	list *list
-	obj  *members // never changed after it was put into a fold
+	obj  *rawjson.Object // never changed after it was put into a fold
 }
 
 // Arrays and objects of more elements than tinyList that are on average smaller than
@@ -22,16 +26,17 @@ func tooTiny(elements, bytes int) bool {
 	return elements > tinyList && bytes/elements < tinyElement
 }
 
-// tooTiny is that of objects.
-func (o *members) tooTiny() bool {
-	return len(o.list) > tinyList && o.size/len(o.list) < tinyMember
+// tinyMembers is tooTiny of an object.
+func tinyMembers(o *rawjson.Object) bool {
+	n := o.Len()
+	return n > tinyList && (o.Size()-n-1)/n < tinyMember // without brackets and commas
 }
 
 // newValue splits a JSON value.
 func newValue(b json.RawMessage) (value, error) {
-	v, end, ok := readValue(b, skipSpace(b, 0), value{})
-	if !ok || skipSpace(b, end) != len(b) {
-		return value{}, errBadJSON
+	v, end, ok := readValue(b, rawjson.SkipSpace(b, 0), value{})
+	if !ok || rawjson.SkipSpace(b, end) != len(b) {
+		return value{}, rawjson.ErrSyntax
 	}
 	return v, nil
 }
@@ -47,12 +52,12 @@ func (v value) asList() *list {
 }
 
 // object is the value as an object; nil where it is none.
-func (v value) object() *members {
-	if v.obj != nil || kindOf(v.raw) != '{' {
+func (v value) object() *rawjson.Object {
+	if v.obj != nil || rawjson.Kind(v.raw) != '{' {
 		return v.obj
 	}
-	obj := &members{}
-	_ = eachMember(v.raw, obj.put)
+	obj := &rawjson.Object{}
+	_ = obj.PutAll(v.raw)
 	return obj
 }
 
@@ -61,28 +66,34 @@ func (v value) length() int {
 	case v.list != nil:
 		return v.list.length()
 	case v.obj != nil:
-		return v.obj.length()
+		return v.obj.Size()
 	default:
 		return len(v.raw)
 	}
 }
 
-func (v value) appendTo(dst []byte) []byte {
+func (v value) writeTo(w *rawjson.Writer) {
 	switch {
 	case v.list != nil:
-		return appendArray(dst, v.list.elems)
+		w.Array(v.list.elems)
 	case v.obj != nil:
-		return appendObject(dst, v.obj.list)
+		w.Object(v.obj.Members())
 	default:
-		return append(dst, v.raw...)
+		w.Raw(v.raw, "null")
 	}
+}
+
+func (v value) json() json.RawMessage {
+	w := rawjson.Writer{Bytes: make([]byte, 0, v.length())}
+	v.writeTo(&w)
+	return w.Bytes
 }
 
 // pieces yields the value's text in parts, and reports whether more is wanted.
 func (v value) pieces(yield func([]byte) bool) bool {
 	switch {
 	case v.obj != nil:
-		return yield(v.appendTo(make([]byte, 0, v.length())))
+		return yield(v.json())
 	case v.list == nil:
 		return yield(v.raw)
 	}
@@ -120,17 +131,17 @@ func scanOrMatch(b []byte, i int, old json.RawMessage) (int, bool) {
 	if matches(b, i, old) {
 		return i + len(old), true
 	}
-	return scanValue(b, i, 1)
+	return rawjson.Scan(b, i)
 }
 
-// matches tells whether the value at i is old, which is known to be a value.
+// matches reports whether the value at i is old, which is known to be a value.
 // A number goes on where a string or object cannot, hence the look behind it.
 func matches(b []byte, i int, old json.RawMessage) bool {
 	end := i + len(old)
 	if len(old) == 0 || end >= len(b) || string(b[i:end]) != string(old) {
 		return false
 	}
-	return b[end] == ',' || b[end] == ']' || b[end] == '}' || isSpace(b[end])
+	return b[end] == ',' || b[end] == ']' || b[end] == '}' || rawjson.IsSpace(b[end])
 }
 
 func readList(b []byte, i int, old value) (value, int, bool) {
@@ -140,20 +151,20 @@ func readList(b []byte, i int, old value) (value, int, bool) {
 	}
 	same, bytes := 0, 0
 	var add []json.RawMessage
-	end, ok := walkElements(b, i, func(b []byte, i int) (int, bool) {
+	end, ok := rawjson.ScanArray(b, i, func(b []byte, i int) (int, bool) {
 		if len(add) == 0 && same < len(known) && matches(b, i, known[same]) {
 			bytes += len(known[same])
 			same++
 			return i + len(known[same-1]), true
 		}
-		end, ok := scanValue(b, i, 1)
+		end, ok := rawjson.Scan(b, i)
 		add = append(add, b[i:end:end])
 		bytes += end - i
 		return end, ok && !tooTiny(same+len(add), bytes)
 	})
 	switch {
 	case !ok && tooTiny(same+len(add), bytes):
-		end, ok = scanValue(b, i, 1)
+		end, ok = rawjson.Scan(b, i)
 		return value{raw: b[i:end:end]}, end, ok
 	case !ok:
 		return value{}, end, false
@@ -170,11 +181,11 @@ func readObject(b []byte, i int, old value) (value, int, bool) {
 	if old.obj == nil {
 		return readNewObject(b, i, old.raw)
 	}
-	r := objectReader{old: old.obj, obj: old.obj, kept: make([]bool, len(old.obj.list)), gone: len(old.obj.list)}
-	end, ok := walkMembers(b, i, r.take)
+	r := objectReader{old: old.obj, obj: old.obj, kept: make([]bool, old.obj.Len()), gone: old.obj.Len()}
+	end, ok := rawjson.ScanObject(b, i, r.take)
 	switch {
-	case !ok && r.obj.tooTiny():
-		end, ok = scanValue(b, i, 1)
+	case !ok && tinyMembers(r.obj):
+		end, ok = rawjson.Scan(b, i)
 		return value{raw: b[i:end:end]}, end, ok
 	case !ok:
 		return value{}, end, false
@@ -184,17 +195,17 @@ func readObject(b []byte, i int, old value) (value, int, bool) {
 
 // objectReader reads an object that was old.
 type objectReader struct {
-	old, obj *members // the same until something changes
-	kept     []bool   // of old's members
-	gone     int      // how many there are no more
+	old, obj *rawjson.Object // the same until something changes
+	kept     []bool          // of old's members
+	gone     int             // how many there are no more
 }
 
-func (r *objectReader) take(b []byte, i int, name []byte) (int, bool) {
-	key := unquote(name)
-	at := r.obj.find(key)
+func (r *objectReader) take(b []byte, i int, name rawjson.Quoted) (int, bool) {
+	key := name.Text()
+	at := r.obj.Find(key)
 	var known json.RawMessage
 	if at >= 0 {
-		known = r.obj.list[at].val
+		known = r.obj.Members()[at].Value
 	}
 	end, ok := scanOrMatch(b, i, known)
 	if !ok {
@@ -206,21 +217,21 @@ func (r *objectReader) take(b []byte, i int, name []byte) (int, bool) {
 	}
 	if at < 0 || string(known) != string(b[i:end]) {
 		if r.obj == r.old {
-			r.obj = r.old.clone()
+			r.obj = r.old.Clone()
 		}
-		r.obj.put(member{key, name, b[i:end:end]})
+		r.obj.Put(rawjson.Member{Name: key, Quoted: name, Value: b[i:end:end]})
 	}
-	return end, !r.obj.tooTiny()
+	return end, !tinyMembers(r.obj)
 }
 
-func (r *objectReader) object() *members {
+func (r *objectReader) object() *rawjson.Object {
 	if r.gone == 0 {
 		return r.obj
 	}
 	if r.obj == r.old {
-		r.obj = r.old.clone()
+		r.obj = r.old.Clone()
 	}
-	r.obj.keep(func(i int) bool { return i >= len(r.kept) || r.kept[i] })
+	r.obj.Keep(func(i int) bool { return i >= len(r.kept) || r.kept[i] })
 	return r.obj
 }
 
@@ -230,16 +241,16 @@ func readNewObject(b []byte, i int, known json.RawMessage) (value, int, bool) {
 		end := i + len(known)
 		return value{raw: known}, end, true
 	}
-	obj := &members{}
-	end, ok := walkMembers(b, i, func(b []byte, i int, name []byte) (int, bool) {
-		end, ok := scanValue(b, i, 1)
+	obj := &rawjson.Object{}
+	end, ok := rawjson.ScanObject(b, i, func(b []byte, i int, name rawjson.Quoted) (int, bool) {
+		end, ok := rawjson.Scan(b, i)
 		if ok {
-			obj.put(member{unquote(name), name, b[i:end:end]})
+			obj.Put(rawjson.Member{Name: name.Text(), Quoted: name, Value: b[i:end:end]})
 		}
-		return end, ok && !obj.tooTiny()
+		return end, ok && !tinyMembers(obj)
 	})
-	if !ok && obj.tooTiny() {
-		end, ok = scanValue(b, i, 1)
+	if !ok && tinyMembers(obj) {
+		end, ok = rawjson.Scan(b, i)
 		return value{raw: b[i:end:end]}, end, ok
 	}
 	return value{obj: obj}, end, ok

@@ -3,6 +3,8 @@ package mapping
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 func FuzzParseInput(f *testing.F) {
@@ -71,7 +73,7 @@ func FuzzParseAnswer(f *testing.F) {
 		if d := AnswerDelta(someRun, a); err == nil && !a.Continue && !json.Valid(d) {
 			t.Errorf("ParseAnswer(%q) leaves %q", b, d)
 		}
-		if json.Valid(b) && QuestionText(b) == "" && string(trimJSON(b)) != `""` {
+		if json.Valid(b) && QuestionText(b) == "" && string(rawjson.Trim(b)) != `""` {
 			t.Errorf("QuestionText(%q) is empty", b)
 		}
 		if got := ResumeFor(Interrupt{Value: b}, string(b)); !json.Valid(got) {
@@ -132,7 +134,7 @@ func FuzzFilter(f *testing.F) {
 			t.Errorf("%v is not Invalid", err)
 		}
 		read.Match(value)
-		if json.Valid(value) && !Contains(value, value) {
+		if json.Valid(value) && !rawjson.Contains(value, value) {
 			t.Errorf("%q does not contain itself", value)
 		}
 		if merged, err := MergeMetadata(value, filter); err == nil && !json.Valid(merged) {

@@ -1,9 +1,9 @@
 package mapping
 
 import (
-	"bytes"
 	"encoding/json"
-	"strconv"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // AppendJSON appends a head as encoding/json would write it, but for raw values,
@@ -11,133 +11,106 @@ import (
 // most of what a log writes. What is seldom there is left to encoding/json.
 // "{}" is a head that says nothing.
 func (h *Head) AppendJSON(dst []byte) ([]byte, error) {
-	w := headWriter{b: append(dst, '{')}
-	w.text("node", h.Node)
-	w.seldom("ns", h.NS, len(h.NS) > 0)
-	w.text("name", h.Name)
-	w.flag("reduce", h.Reduce)
+	w := &rawjson.Writer{Bytes: dst}
+	w.Open('{')
+	writeText(w, "node", h.Node)
+	writeTexts(w, "ns", h.NS)
+	writeText(w, "name", h.Name)
+	writeFlag(w, "reduce", h.Reduce)
 	if h.Step != nil {
-		w.object("step", func() { w.step(h.Step) })
+		h.Step.writeTo(w.Key("step"))
 	}
-	w.seldom("interrupts", h.Interrupts, len(h.Interrupts) > 0)
-	w.seldom("link", h.Link, h.Link != nil)
+	if len(h.Interrupts) > 0 {
+		w.Key("interrupts").Encode(h.Interrupts)
+	}
+	if h.Link != nil {
+		w.Key("link").Encode(h.Link)
+	}
 	if h.Checkpoint != nil {
-		w.object("checkpoint", func() { w.checkpoint(h.Checkpoint) })
+		h.Checkpoint.writeTo(w.Key("checkpoint"))
 	}
 	if h.Outcome != nil {
-		w.object("outcome", func() { w.outcome(h.Outcome) })
+		h.Outcome.writeTo(w.Key("outcome"))
 	}
-	w.seldom("next", h.Next, len(h.Next) > 0)
-	w.flag("full", h.Full)
-	w.number("attempt", int64(h.Attempt), h.Attempt != 0)
-	w.flag("ahead", h.Ahead)
-	w.text("upstream_id", h.UpstreamID)
-	w.seldom("artifacts", h.Artifacts, len(h.Artifacts) > 0)
-	w.number("uploaded", int64(h.Uploaded), h.Uploaded != 0)
-	return append(w.b, '}'), w.err
+	writeTexts(w, "next", h.Next)
+	writeFlag(w, "full", h.Full)
+	writeNumber(w, "attempt", int64(h.Attempt))
+	writeFlag(w, "ahead", h.Ahead)
+	writeText(w, "upstream_id", h.UpstreamID)
+	writeTexts(w, "artifacts", h.Artifacts)
+	writeNumber(w, "uploaded", int64(h.Uploaded))
+	return w.Close('}').Bytes, w.Err
 }
 
-// headWriter appends members; those that say nothing are left out.
-type headWriter struct {
-	b   []byte
-	err error
-}
-
-func (w *headWriter) step(s *StepInfo) {
-	w.text("id", s.ID)
-	w.text("name", s.Name)
-	w.text("status", s.Status)
-	w.raw("output", s.Output)
-	w.raw("additional", s.Additional)
-	w.flag("is_last", s.IsLast)
+func (s *StepInfo) writeTo(w *rawjson.Writer) {
+	w.Open('{')
+	writeText(w, "id", s.ID)
+	writeText(w, "name", s.Name)
+	writeText(w, "status", s.Status)
+	writeRaw(w, "output", s.Output)
+	writeRaw(w, "additional", s.Additional)
+	writeFlag(w, "is_last", s.IsLast)
 	if s.Input != nil {
-		w.name("input")
-		w.b = appendQuoted(w.b, *s.Input)
+		w.Key("input").Text(*s.Input)
 	}
+	w.Close('}')
 }
 
-func (w *headWriter) checkpoint(c *Checkpoint) {
-	w.name("id")
-	w.b = appendQuoted(w.b, c.ID)
-	w.text("parent", c.Parent)
-	w.name("source")
-	w.b = appendQuoted(w.b, c.Source)
-	w.number("step", int64(c.Step), true)
-	w.seldom("next", c.Next, len(c.Next) > 0)
-	w.raw("tasks", c.Tasks)
-	w.text("remote", c.Remote)
-	w.text("run_id", c.RunID)
-	w.raw("metadata", c.Metadata)
-	w.text("remote_thread", c.RemoteThread)
+func (c *Checkpoint) writeTo(w *rawjson.Writer) {
+	w.Open('{').Key("id").Text(c.ID)
+	writeText(w, "parent", c.Parent)
+	w.Key("source").Text(c.Source).Key("step").Int(int64(c.Step))
+	writeTexts(w, "next", c.Next)
+	writeRaw(w, "tasks", c.Tasks)
+	writeText(w, "remote", c.Remote)
+	writeText(w, "run_id", c.RunID)
+	writeRaw(w, "metadata", c.Metadata)
+	writeText(w, "remote_thread", c.RemoteThread)
+	w.Close('}')
 }
 
-func (w *headWriter) outcome(o *Outcome) {
-	w.text("status", string(o.Status))
-	w.flag("parked", o.Parked)
-	w.flag("cancelled", o.Cancelled)
-	w.seldom("fault", o.Fault, o.Fault != nil)
-	w.seldom("interrupts", o.Interrupts, len(o.Interrupts) > 0)
-}
-
-func (w *headWriter) name(key string) {
-	if w.b[len(w.b)-1] != '{' {
-		w.b = append(w.b, ',')
+func (o *Outcome) writeTo(w *rawjson.Writer) {
+	w.Open('{')
+	writeText(w, "status", string(o.Status))
+	writeFlag(w, "parked", o.Parked)
+	writeFlag(w, "cancelled", o.Cancelled)
+	if o.Fault != nil {
+		w.Key("fault").Encode(o.Fault)
 	}
-	w.b = append(append(append(w.b, '"'), key...), '"', ':')
+	if len(o.Interrupts) > 0 {
+		w.Key("interrupts").Encode(o.Interrupts)
+	}
+	w.Close('}')
 }
 
-func (w *headWriter) text(key, s string) {
+// These write a member, unless it says nothing.
+
+func writeText(w *rawjson.Writer, key, s string) {
 	if s != "" {
-		w.name(key)
-		w.b = appendQuoted(w.b, s)
+		w.Key(key).Text(s)
 	}
 }
 
-func (w *headWriter) flag(key string, set bool) {
+func writeTexts(w *rawjson.Writer, key string, list []string) {
+	if len(list) > 0 {
+		w.Key(key).Texts(list)
+	}
+}
+
+func writeFlag(w *rawjson.Writer, key string, set bool) {
 	if set {
-		w.name(key)
-		w.b = append(w.b, "true"...)
+		w.Key(key).Bool(true)
 	}
 }
 
-func (w *headWriter) number(key string, n int64, there bool) {
-	if there {
-		w.name(key)
-		w.b = strconv.AppendInt(w.b, n, 10)
+func writeNumber(w *rawjson.Writer, key string, n int64) {
+	if n != 0 {
+		w.Key(key).Int(n)
 	}
 }
 
-func (w *headWriter) raw(key string, v json.RawMessage) {
+func writeRaw(w *rawjson.Writer, key string, v json.RawMessage) {
 	if len(v) > 0 {
-		w.name(key)
-		w.b = append(w.b, v...)
+		w.Key(key).Raw(v, "null")
 	}
-}
-
-func (w *headWriter) object(key string, members func()) {
-	w.name(key)
-	w.b = append(w.b, '{')
-	members()
-	w.b = append(w.b, '}')
-}
-
-func (w *headWriter) seldom(key string, v any, there bool) {
-	if !there {
-		return
-	}
-	b, err := plainJSON(v)
-	if err != nil {
-		w.err = err
-		return
-	}
-	w.raw(key, b)
-}
-
-// plainJSON is v as encoding/json writes it, without escapes for HTML.
-func plainJSON(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -3,8 +3,8 @@ package mapping
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
-	"slices"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // Input is what a client gave a run, in normal form (dialects: Agent Protocol
@@ -38,7 +38,7 @@ var textKeys = [...]string{"input", "message", "prompt", "query", "question", "t
 // Raw is the input object as it came; messages of the Agent Protocol, and
 // inputs that are no object, are put into it in normal form.
 func ParseInput(input, messages json.RawMessage, idBase string) (Input, error) {
-	if isNull(input) && isNull(messages) {
+	if rawjson.IsNull(input) && rawjson.IsNull(messages) {
 		return Input{Raw: json.RawMessage("null")}, nil
 	}
 	given, err := protocolMessages(messages)
@@ -46,15 +46,15 @@ func ParseInput(input, messages json.RawMessage, idBase string) (Input, error) {
 		return Input{}, err
 	}
 	switch {
-	case kindOf(input) == '{':
+	case rawjson.Kind(input) == '{':
 		return parseInputObject(input, given, idBase)
-	case isNull(input):
+	case rawjson.IsNull(input):
 		return inputOf(inputParts{text: json.RawMessage("{}")}, messageSource{}, given, idBase)
 	case len(given) > 0:
-		if !validJSON(input) {
+		if !rawjson.Valid(input) {
 			return Input{}, invalid("The input is not valid JSON.")
 		}
-		return inputOf(inputParts{text: rawObject("input", trimJSON(input)), others: 1}, messageSource{}, given, idBase)
+		return inputOf(inputParts{text: rawObject("input", rawjson.Trim(input)), others: 1}, messageSource{}, given, idBase)
 	}
 	text, err := inputText(input)
 	if err != nil {
@@ -77,7 +77,7 @@ func TextInput(text, idBase string) Input {
 
 // say makes the text the one message.
 func (in *Input) say(idBase string) {
-	w := newDelta(quotedSize(in.Text) + normalSize)
+	w := newDelta(rawjson.QuotedSize(in.Text) + normalSize)
 	w.add(message{kind: typeHuman, id: MessageID(idBase, "input"), text: in.Text})
 	in.Messages, in.delta = w.done()
 }
@@ -94,28 +94,22 @@ type inputParts struct {
 
 func readParts(input json.RawMessage) (p inputParts, err error) {
 	p.text = input
-	err = walkObject(input, func(b []byte, i int, name []byte) (int, bool) {
-		end, ok := scanValue(b, i, 1)
-		if ok {
-			p.take(name, b[i:end:end])
-		}
-		return end, ok
-	})
+	err = rawjson.EachMember(input, p.take)
 	return p, err
 }
 
-func (p *inputParts) take(name, value []byte) {
+func (p *inputParts) take(name rawjson.Quoted, value json.RawMessage) {
 	switch {
-	case nameIs(name, keyMessages):
+	case name.Is(keyMessages):
 		p.messages = value
 		return
-	case nameIs(name, keyFiles) && kindOf(value) == '{':
+	case name.Is(keyFiles) && rawjson.Kind(value) == '{':
 		p.files = value
 		return
 	}
 	p.others++
 	for i, key := range textKeys {
-		if nameIs(name, key) {
+		if name.Is(key) {
 			p.said[i] = value
 		}
 	}
@@ -151,7 +145,7 @@ func inputOf(parts inputParts, own messageSource, given []json.RawMessage, idBas
 	}
 	in.HasText = in.Text != ""
 	in.takeRest(parts, said)
-	if in.Raw = trimJSON(parts.text); len(given) > 0 {
+	if in.Raw = rawjson.Trim(parts.text); len(given) > 0 {
 		in.Raw = withMessages(parts.text, in.Messages)
 	}
 	return in, nil
@@ -161,23 +155,24 @@ func inputOf(parts inputParts, own messageSource, given []json.RawMessage, idBas
 // or all of them but its files as compact JSON.
 func (p *inputParts) words() (member, text string) {
 	for i, key := range textKeys {
-		if text, ok := stringOf(p.said[i]); ok {
+		if text, ok := rawjson.Text(p.said[i]); ok {
 			return key, text
 		}
 	}
 	if p.others == 0 {
 		return "", ""
 	}
-	return "", compactText(p.rest(""))
+	return "", rawjson.CompactText(p.rest(""))
 }
 
 // rest is the object without its messages, its files and the member that was said: the
 // same text where it has none of them.
 func (p *inputParts) rest(said string) json.RawMessage {
 	if p.messages == nil && p.files == nil && said == "" {
-		return trimJSON(p.text)
+		return rawjson.Trim(p.text)
 	}
-	return without(p.text, keyMessages, p.filesKey(), cmp.Or(said, keyMessages))
+	rest, _ := rawjson.Without(p.text, keyMessages, p.filesKey(), cmp.Or(said, keyMessages)) // it was read before
+	return rest
 }
 
 func (p *inputParts) filesKey() string {
@@ -192,7 +187,7 @@ func (p *inputParts) filesKey() string {
 func (in *Input) takeRest(p inputParts, said string) {
 	if p.files != nil {
 		in.Files = map[string]json.RawMessage{}
-		_ = eachMember(p.files, func(m member) { in.Files[m.key] = m.val })
+		_ = rawjson.EachMember(p.files, func(name rawjson.Quoted, value json.RawMessage) { in.Files[name.Text()] = value })
 	}
 	if said != "" {
 		p.others--
@@ -205,43 +200,19 @@ func (in *Input) takeRest(p inputParts, said string) {
 // withMessages is an input object with all messages in normal form behind its
 // other members.
 func withMessages(object json.RawMessage, messages []json.RawMessage) json.RawMessage {
-	w := objectWriter{buf: make([]byte, 0, len(object)+sizeOf(messages)+16)}
-	_ = w.without(object, keyMessages) // it was read before
-	w.name(keyMessages)
-	w.buf = appendArray(w.buf, messages)
-	return w.done()
-}
-
-// without is an object without members of some names.
-func without(object json.RawMessage, names ...string) json.RawMessage {
-	w := objectWriter{buf: make([]byte, 0, len(object))}
-	_ = w.without(object, names...) // it was read before
-	return w.done()
-}
-
-// without copies the members of an object but those of some names.
-func (w *objectWriter) without(object json.RawMessage, names ...string) error {
-	if isNull(object) {
-		return nil
-	}
-	return walkObject(object, func(b []byte, i int, name []byte) (int, bool) {
-		end, ok := scanValue(b, i, 1)
-		if ok && !slices.ContainsFunc(names, func(key string) bool { return nameIs(name, key) }) {
-			w.spliced(name)
-			w.buf = append(w.buf, b[i:end]...)
-		}
-		return end, ok
-	})
+	w := rawjson.Writer{Bytes: make([]byte, 0, len(object)+rawjson.ArraySize(messages)+16)}
+	_ = w.Open('{').Without(object, keyMessages) // it was read before
+	return w.Key(keyMessages).Array(messages).Close('}').Bytes
 }
 
 func inputText(input json.RawMessage) (string, error) {
-	if text, ok := stringOf(input); ok {
+	if text, ok := rawjson.Text(input); ok {
 		return text, nil
 	}
-	if !validJSON(input) {
+	if !rawjson.Valid(input) {
 		return "", invalid("The input is not valid JSON.")
 	}
-	return compactText(input), nil
+	return rawjson.CompactText(input), nil
 }
 
 // Delta is the input as an update of the state of an opaque agent:
@@ -250,20 +221,19 @@ func (in Input) Delta() json.RawMessage {
 	if in.delta != nil && len(in.Files) == 0 {
 		return in.delta
 	}
-	var w objectWriter
+	w := rawjson.Writer{Bytes: make([]byte, 0, rawjson.ArraySize(in.Messages)+16)}
+	w.Open('{')
 	if len(in.Messages) > 0 {
-		w.buf = make([]byte, 0, sizeOf(in.Messages)+16)
-		w.name(keyMessages)
-		w.buf = appendArray(w.buf, in.Messages)
+		w.Key(keyMessages).Array(in.Messages)
 	}
 	if len(in.Files) > 0 {
-		var files objectWriter
+		w.Key(keyFiles).Open('{')
 		for _, path := range sortedKeys(in.Files) {
-			files.raw(statePath(path), in.Files[path])
+			w.Name(statePath(path)).Raw(in.Files[path], "null")
 		}
-		w.raw(keyFiles, files.done())
+		w.Close('}')
 	}
-	return w.done()
+	return w.Close('}').Bytes
 }
 
 // CheckFiles refuses, with an *Error of class Invalid, input files that cannot
@@ -280,18 +250,4 @@ func (in Input) CheckFiles() error {
 		}
 	}
 	return nil
-}
-
-func newMember(key string, val json.RawMessage) member {
-	return member{key, quoted(key), val}
-}
-
-func invalid(format string, args ...any) *Error {
-	return Errorf(Invalid, CodeInvalid, format, args...)
-}
-
-func invalidAt(where string, format string, args ...any) *Error {
-	e := invalid("%s: %s", where, fmt.Sprintf(format, args...))
-	e.Detail = map[string]any{"field": where}
-	return e
 }

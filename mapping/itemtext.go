@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // ItemTexts are the texts of an item's value that a text search looks at: of
@@ -12,15 +14,15 @@ import (
 // joined by dots, as in "a.b[*].c"; "$" is the whole value (the index of the
 // LangGraph SDKs' store.putItem).
 func ItemTexts(value, index json.RawMessage) (texts []string) {
-	paths, err := splitArray(index)
+	paths, err := rawjson.Elements(index)
 	switch {
-	case string(trimJSON(index)) == "false":
+	case string(rawjson.Trim(index)) == "false":
 		return nil
-	case err != nil || isNull(index):
+	case err != nil || rawjson.IsNull(index):
 		return appendTexts(nil, value)
 	}
 	for _, raw := range paths {
-		if path, ok := stringOf(raw); ok {
+		if path, ok := rawjson.Text(raw); ok {
 			for _, found := range atPath(value, pathParts(path)) {
 				texts = appendTexts(texts, found)
 			}
@@ -47,13 +49,13 @@ func atPath(value json.RawMessage, parts []string) []json.RawMessage {
 }
 
 func children(value json.RawMessage, part string) []json.RawMessage {
-	if kindOf(value) != '[' {
-		if child := lookup(value, part); child != nil {
+	if rawjson.Kind(value) != '[' {
+		if child := rawjson.Get(value, part); child != nil {
 			return []json.RawMessage{child}
 		}
 		return nil
 	}
-	list, _ := splitArray(value)
+	list, _ := rawjson.Elements(value)
 	if part == "*" {
 		return list
 	}
@@ -69,14 +71,14 @@ func children(value json.RawMessage, part string) []json.RawMessage {
 
 // appendTexts adds the strings and numbers in a value.
 func appendTexts(texts []string, value json.RawMessage) []string {
-	switch kindOf(value) {
+	switch rawjson.Kind(value) {
 	case '{':
-		list, _ := splitObject(value)
+		list, _ := rawjson.Members(value)
 		for _, m := range list {
-			texts = appendTexts(texts, m.val)
+			texts = appendTexts(texts, m.Value)
 		}
 	case '[':
-		list, _ := splitArray(value)
+		list, _ := rawjson.Elements(value)
 		for _, e := range list {
 			texts = appendTexts(texts, e)
 		}

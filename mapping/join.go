@@ -3,6 +3,8 @@ package mapping
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // A Diff of a run that others may run beside stands on no positions: what it
@@ -24,48 +26,44 @@ func (f *Fold) JoinTo(full json.RawMessage) (diff json.RawMessage, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var out, set, join objectWriter
+	var out, set, join change
 	for at, fd := range b.e.fields {
 		if !b.lost(at) {
 			writeJoin(b.was(at), fd, &set, &join)
 		}
 	}
 	b.writeLost(&out)
-	if len(set.buf) > 0 {
-		out.raw("set", set.done())
+	if !set.empty() {
+		out.member("set").Raw(set.done(), "null")
 	}
-	if len(join.buf) > 0 {
-		out.raw("join", join.done())
-	}
-	if len(out.buf) == 0 {
-		return nil, nil
+	if !join.empty() {
+		out.member("join").Raw(join.done(), "null")
 	}
 	return out.done(), nil
 }
 
 // writeJoin writes how one field came to its value, in a way that others' changes
 // to it survive.
-func writeJoin(old value, fd field, set, join *objectWriter) {
-	var change json.RawMessage
+func writeJoin(old value, fd field, set, join *change) {
+	var parts json.RawMessage
 	switch now := fd.val; {
 	case old.list != nil && now.list != nil:
 		if slices.EqualFunc(old.list.elems, now.list.elems, sameBytes) {
 			return
 		}
-		change = listJoin(old.list, now.list)
+		parts = listJoin(old.list, now.list)
 	case old.obj != nil && now.obj != nil:
-		if change = objectChange(old.obj, now.obj); change == nil {
+		if parts = objectChange(old.obj, now.obj); parts == nil {
 			return
 		}
 	case !old.none() && now.raw != nil && string(old.raw) == string(now.raw):
 		return
 	}
-	if change == nil {
+	if parts == nil {
 		setField(set, fd)
 		return
 	}
-	join.spliced(fd.name)
-	join.buf = append(join.buf, change...)
+	join.spliced(fd.name).Raw(parts, "null")
 }
 
 func sameBytes(a, b json.RawMessage) bool { return string(a) == string(b) }
@@ -73,9 +71,9 @@ func sameBytes(a, b json.RawMessage) bool { return string(a) == string(b) }
 // listJoin says how one list became the other; nil where only the whole can.
 func listJoin(old, now *list) json.RawMessage {
 	keep := commonPrefix(old.elems, now.elems)
-	var out objectWriter
+	var out change
 	if keep == len(old.elems) {
-		out.raw("add", joinArray(now.elems[keep:]))
+		out.member("add").Array(now.elems[keep:])
 		return out.done()
 	}
 	was, ok := byID(old.elems)
@@ -91,17 +89,17 @@ func listJoin(old, now *list) json.RawMessage {
 	}
 	for _, e := range old.elems {
 		if is[messageID(e)] == nil {
-			gone = append(gone, lookup(e, "id"))
+			gone = append(gone, rawjson.Get(e, "id"))
 		}
 	}
 	if len(add) == 0 && len(gone) == 0 {
 		return nil // another order
 	}
 	if len(gone) > 0 {
-		out.raw("gone", joinArray(gone))
+		out.member("gone").Array(gone)
 	}
 	if len(add) > 0 {
-		out.raw("add", joinArray(add))
+		out.member("add").Array(add)
 	}
 	return out.done()
 }
@@ -120,18 +118,18 @@ func byID(elems []json.RawMessage) (map[string]json.RawMessage, bool) {
 }
 
 // applyJoin merges a change into what the key holds by now.
-func applyJoin(e *edit, m member) error {
-	was := e.get(m.key)
-	if kindOf(m.val) != '{' {
-		return errNotObject
+func applyJoin(e *edit, m rawjson.Member) error {
+	was := e.get(m.Name)
+	if rawjson.Kind(m.Value) != '{' {
+		return rawjson.ErrNotObject
 	}
-	if lookup(m.val, "set") != nil || lookup(m.val, "del") != nil {
+	if rawjson.Get(m.Value, "set") != nil || rawjson.Get(m.Value, "del") != nil {
 		if was.object() == nil {
-			e.put(field{m.key, m.name, value{obj: &members{}}})
+			e.put(field{m.Name, m.Quoted, value{obj: &rawjson.Object{}}})
 		}
 		return applyMerge(e, m)
 	}
-	gone, err := nameSet(lookup(m.val, "gone"))
+	gone, err := nameSet(rawjson.Get(m.Value, "gone"))
 	if err != nil {
 		return err
 	}
@@ -139,13 +137,13 @@ func applyJoin(e *edit, m member) error {
 	if len(gone) > 0 {
 		list = newList(slices.DeleteFunc(slices.Clone(list.elems), func(el json.RawMessage) bool { return gone[messageID(el)] }))
 	}
-	if add := lookup(m.val, "add"); add != nil {
-		elems, err := splitArray(add)
+	if add := rawjson.Get(m.Value, "add"); add != nil {
+		elems, err := rawjson.Elements(add)
 		if err != nil {
 			return err
 		}
 		list = list.merge(elems)
 	}
-	e.put(field{m.key, m.name, value{list: list}})
+	e.put(field{m.Name, m.Quoted, value{list: list}})
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // list is an immutable array of raw elements. Lists that grew out of each
@@ -19,8 +21,8 @@ type list struct {
 // listStore is what lists of one line of growth share.
 type listStore struct {
 	mu    sync.Mutex
-	n     int     // length of the newest list
-	index *places // of message ids, each where it stands last; nil until asked for
+	n     int            // length of the newest list
+	index *rawjson.Index // of message ids, each where it stands last; nil until asked for
 }
 
 func newList(elems []json.RawMessage) *list {
@@ -63,7 +65,7 @@ func (l *list) cut(n int, add []json.RawMessage) *list {
 	return newList(slices.Concat(l.elems[:n], add))
 }
 
-// old tells whether something was appended to this list already.
+// old reports whether something was appended to this list already.
 func (l *list) old() bool {
 	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
@@ -78,12 +80,12 @@ func (l *list) find(id string) int {
 		return l.scanFor(id)
 	}
 	if l.store.index == nil {
-		l.store.index = newPlaces(len(l.elems))
+		l.store.index = rawjson.NewIndex(len(l.elems))
 		for i := range l.elems {
 			addToIndex(l.store.index, l.elems, i)
 		}
 	}
-	return l.store.index.find(l.store.index.text(id), func(at int) bool { return hasID(l.elems[at], id) })
+	return l.store.index.FindText(id, func(at int) bool { return hasID(l.elems[at], id) })
 }
 
 // scanFor is find for a list that is not the newest of its line, which the
@@ -97,9 +99,9 @@ func (l *list) scanFor(id string) int {
 	return -1
 }
 
-func addToIndex(index *places, elems []json.RawMessage, i int) {
+func addToIndex(index *rawjson.Index, elems []json.RawMessage, i int) {
 	if id := idBytes(elems[i]); len(id) > 0 {
-		index.put(index.hash(id), i, func(at int) bool { return bytes.Equal(idBytes(elems[at]), id) })
+		index.Put(id, i, func(at int) bool { return bytes.Equal(idBytes(elems[at]), id) })
 	}
 }
 
@@ -134,7 +136,7 @@ func (l *list) findOld(id []byte) int {
 // freshMessages are those of a merge that no message before it has the id of.
 type freshMessages struct {
 	elems []json.RawMessage
-	index *places // nil while there are few
+	index *rawjson.Index // nil while there are few
 }
 
 func (f *freshMessages) find(id []byte) int {
@@ -143,7 +145,7 @@ func (f *freshMessages) find(id []byte) int {
 		return -1
 	}
 	if f.index != nil {
-		return f.index.find(f.index.hash(id), is)
+		return f.index.Find(id, is)
 	}
 	for at := range f.elems {
 		if is(at) {
@@ -158,8 +160,8 @@ func (f *freshMessages) add(m json.RawMessage) {
 	switch n := len(f.elems); {
 	case f.index != nil:
 		f.note(n - 1)
-	case n > manyMembers:
-		f.index = newPlaces(cap(f.elems))
+	case n > rawjson.ManyKeys:
+		f.index = rawjson.NewIndex(cap(f.elems))
 		for at := range f.elems {
 			f.note(at)
 		}
@@ -168,7 +170,7 @@ func (f *freshMessages) add(m json.RawMessage) {
 
 func (f *freshMessages) note(at int) {
 	if id := idBytes(f.elems[at]); len(id) > 0 {
-		f.index.put(f.index.hash(id), at, nothing)
+		f.index.Put(id, at, rawjson.Nothing)
 	}
 }
 
@@ -193,12 +195,12 @@ func hasID(message json.RawMessage, id string) bool { return string(idBytes(mess
 
 // idBytes is messageID as a part of the message, where it is written as it reads.
 func idBytes(message json.RawMessage) []byte {
-	if kindOf(message) != '{' {
+	if rawjson.Kind(message) != '{' {
 		return nil
 	}
-	id := lookup(message, "id")
-	if kindOf(id) != '"' {
+	id := rawjson.Get(message, "id")
+	if rawjson.Kind(id) != '"' {
 		return nil
 	}
-	return keyBytes(id)
+	return rawjson.Quoted(id).Bytes()
 }

@@ -5,21 +5,6 @@ import (
 	"strings"
 )
 
-// Loss is one field of a request that an agent's dialect cannot carry exactly.
-type Loss struct {
-	Field string `json:"field"`
-	Fate  Fate   `json:"fate"`
-}
-
-// Fate of a field on its way through the bridge.
-type Fate string
-
-const (
-	Exact        Fate = "exact"
-	Approximated Fate = "approximated"
-	Dropped      Fate = "dropped"
-)
-
 // LossTranscript is the loss of a run whose conversation was too long for the
 // prompt of an opaque agent: the oldest messages were left out.
 const LossTranscript = "transcript"

@@ -2,9 +2,10 @@ package mapping
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // Message types as they stand in a state; the Agent Protocol calls the first
@@ -21,12 +22,12 @@ type message struct {
 	kind    string
 	id      string
 	content json.RawMessage
-	text    string  // the content of a message that is words alone, instead
-	rest    members // further members, verbatim
+	text    string         // the content of a message that is words alone, instead
+	rest    rawjson.Object // further members, verbatim
 }
 
 func humanMessage(text string) message {
-	return message{kind: typeHuman, content: quoted(text)}
+	return message{kind: typeHuman, content: rawjson.Quote(text)}
 }
 
 // place is where a message stands in a request, worded only for a complaint.
@@ -45,16 +46,16 @@ func (p place) String() string {
 // protocolMessages splits RunCreate.messages of the Agent Protocol, whose schema
 // Message requires role and content.
 func protocolMessages(b json.RawMessage) ([]json.RawMessage, error) {
-	if isNull(b) {
+	if rawjson.IsNull(b) {
 		return nil, nil
 	}
-	list, err := splitArray(b)
+	list, err := rawjson.Elements(b)
 	if err != nil {
 		return nil, invalidAt("messages", "must be a list of messages")
 	}
 	for i, e := range list {
 		for _, key := range [...]string{"role", "content"} {
-			if isNull(lookup(e, key)) {
+			if rawjson.IsNull(rawjson.Get(e, key)) {
 				return nil, invalidAt(place{"messages", i}.String(), "a message needs a role and content; %s is missing", key)
 			}
 		}
@@ -64,9 +65,9 @@ func protocolMessages(b json.RawMessage) ([]json.RawMessage, error) {
 
 // parseMessage reads {role|type, content, id?}, [role, content] or a string.
 func parseMessage(b json.RawMessage, at place) (message, error) {
-	switch kindOf(b) {
+	switch rawjson.Kind(b) {
 	case '"':
-		if end, ok := scanString(b, 0); ok && end == len(b) {
+		if end, ok := rawjson.Scan(b, 0); ok && end == len(b) {
 			return message{kind: typeHuman, content: b}, nil
 		}
 	case '[':
@@ -78,9 +79,9 @@ func parseMessage(b json.RawMessage, at place) (message, error) {
 }
 
 func parsePair(b json.RawMessage, at place) (message, error) {
-	pair, err := splitArray(b)
+	pair, err := rawjson.Elements(b)
 	if err == nil && len(pair) == 2 {
-		if role, ok := stringOf(pair[0]); ok && role != "" {
+		if role, ok := rawjson.Text(pair[0]); ok && role != "" {
 			m := message{kind: messageType(role), content: pair[1]}
 			return m, checkContent(m, at)
 		}
@@ -106,24 +107,19 @@ func parseMessageObject(b json.RawMessage, at place) (message, error) {
 // decides; type may then be something else ("message").
 func messageOf(b json.RawMessage) (m message, err error) {
 	var role, kind string
-	err = walkObject(b, func(b []byte, i int, name []byte) (int, bool) {
-		end, ok := scanValue(b, i, 1)
-		if !ok {
-			return end, false
-		}
-		switch val := b[i:end:end]; {
-		case nameIs(name, "role"):
-			role, _ = stringOf(val)
-		case nameIs(name, "type"):
-			kind, _ = stringOf(val)
-		case nameIs(name, "content"):
+	err = rawjson.EachMember(b, func(name rawjson.Quoted, val json.RawMessage) {
+		switch {
+		case name.Is("role"):
+			role, _ = rawjson.Text(val)
+		case name.Is("type"):
+			kind, _ = rawjson.Text(val)
+		case name.Is("content"):
 			m.content = val
-		case nameIs(name, "id"):
-			m.id, _ = stringOf(val)
+		case name.Is("id"):
+			m.id, _ = rawjson.Text(val)
 		default:
-			m.rest.put(member{unquote(name), name, val})
+			m.rest.Put(rawjson.Member{Name: name.Text(), Quoted: name, Value: val})
 		}
-		return end, true
 	})
 	if role == "" {
 		role = kind
@@ -136,18 +132,18 @@ func messageOf(b json.RawMessage) (m message, err error) {
 // themselves to JSON: {lc: 1, type: "constructor", id: [… "HumanMessage"],
 // kwargs}. It is only read: nothing is constructed by name.
 func parseConstructor(b json.RawMessage, m message) (message, bool) {
-	if m.rest.get("lc") == nil {
+	if m.rest.Get("lc") == nil {
 		return message{}, false
 	}
-	if kind, _ := stringOf(lookup(b, "type")); kind != "constructor" {
+	if kind, _ := rawjson.Text(rawjson.Get(b, "type")); kind != "constructor" {
 		return message{}, false
 	}
-	path, err := splitArray(lookup(b, "id"))
-	class, err2 := messageOf(m.rest.get("kwargs"))
+	path, err := rawjson.Elements(rawjson.Get(b, "id"))
+	class, err2 := messageOf(m.rest.Get("kwargs"))
 	if err != nil || err2 != nil || len(path) == 0 {
 		return message{}, false
 	}
-	name, _ := stringOf(path[len(path)-1])
+	name, _ := rawjson.Text(path[len(path)-1])
 	class.kind = messageType(strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(name, "Chunk"), "Message")))
 	return class, class.kind != ""
 }
@@ -155,10 +151,10 @@ func parseConstructor(b json.RawMessage, m message) (message, bool) {
 // checkContent wants a string or a list of parts; what an agent or a tool said
 // may be nothing.
 func checkContent(m message, at place) error {
-	switch kind := kindOf(m.content); {
+	switch kind := rawjson.Kind(m.content); {
 	case kind == '"', kind == '[':
 		return nil
-	case isNull(m.content) && m.kind != typeHuman && m.kind != typeSystem:
+	case rawjson.IsNull(m.content) && m.kind != typeHuman && m.kind != typeSystem:
 		return nil
 	default:
 		return invalidAt(at.String(), "the content of a message is a string or a list of parts")
@@ -195,44 +191,43 @@ func messageRole(kind string) string {
 // json is the normal form: what LangGraph's own messages have, then whatever
 // else was sent.
 func (m message) json() json.RawMessage {
-	return m.appendTo(make([]byte, 0, len(m.content)+normalSize))
+	w := rawjson.Writer{Bytes: make([]byte, 0, len(m.content)+normalSize)}
+	m.writeTo(&w)
+	return w.Bytes
 }
 
 // normalSize is about what the normal form adds to a message.
 const normalSize = 160
 
-func (m message) appendTo(dst []byte) []byte {
-	w := objectWriter{buf: dst, start: len(dst)}
-	if isNull(m.content) {
-		w.text("content", m.text)
+func (m message) writeTo(w *rawjson.Writer) {
+	w.Open('{').Key("content")
+	if rawjson.IsNull(m.content) {
+		w.Text(m.text)
 	} else {
-		w.raw("content", m.content)
+		w.Raw(m.content, "null")
 	}
-	m.raw(&w, "additional_kwargs", "{}")
-	m.raw(&w, "response_metadata", "{}")
-	w.text("id", m.id)
-	w.text("type", m.kind)
+	m.writeMember(w, "additional_kwargs", "{}")
+	m.writeMember(w, "response_metadata", "{}")
+	w.Key("id").Text(m.id).Key("type").Text(m.kind)
 	if m.kind == typeAI {
-		m.raw(&w, "tool_calls", "[]")
-		m.raw(&w, "invalid_tool_calls", "[]")
+		m.writeMember(w, "tool_calls", "[]")
+		m.writeMember(w, "invalid_tool_calls", "[]")
 	}
-	for _, e := range m.rest.list {
-		if !m.standard(e.key) {
-			w.spliced(e.name)
-			w.buf = append(w.buf, e.val...)
+	for _, e := range m.rest.Members() {
+		if !m.standard(e.Name) {
+			w.Member(&e)
 		}
 	}
-	return w.done()
+	w.Close('}')
 }
 
-// raw writes a standard member: as sent, else its default.
-func (m message) raw(w *objectWriter, key, otherwise string) {
-	if val := m.rest.get(key); !isNull(val) {
-		w.raw(key, val)
-		return
+// writeMember writes a standard member: as sent, else its default.
+func (m message) writeMember(w *rawjson.Writer, key, otherwise string) {
+	val := m.rest.Get(key)
+	if rawjson.IsNull(val) {
+		val = nil
 	}
-	w.name(key)
-	w.buf = append(w.buf, otherwise...)
+	w.Key(key).Raw(val, otherwise)
 }
 
 func (m message) standard(key string) bool {
@@ -251,15 +246,15 @@ func (m message) standard(key string) bool {
 // Ids are given as ParseInput gives them. The error is an *Error of class
 // Invalid.
 func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error) {
-	if isNull(values) {
+	if rawjson.IsNull(values) {
 		return json.RawMessage("{}"), nil
 	}
-	if kindOf(values) != '{' || !validJSON(values) {
+	if rawjson.Kind(values) != '{' || !rawjson.Valid(values) {
 		return nil, invalidAt("values", "must be an object")
 	}
-	given, err := inputSource(lookup(values, keyMessages), "values.messages")
+	given, err := inputSource(rawjson.Get(values, keyMessages), "values.messages")
 	if err != nil || given.list == nil {
-		return trimJSON(values), err
+		return rawjson.Trim(values), err
 	}
 	_, delta, _, err := normalMessages(idBase, given)
 	if err != nil {
@@ -267,82 +262,72 @@ func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error
 	}
 	messages := json.RawMessage("[]")
 	if delta != nil {
-		messages = lookup(delta, keyMessages)
-		if Members(values) == 1 {
+		messages = rawjson.Get(delta, keyMessages)
+		if rawjson.CountMembers(values) == 1 {
 			return delta, nil
 		}
 	}
-	return WithMember(values, keyMessages, messages)
+	return rawjson.WithMember(values, keyMessages, messages)
 }
 
-// AgentProtocolMessages renders messages (values.messages elements) in the
-// form of the Agent Protocol (schema Message): role user, assistant, system or
-// tool instead of type, with content, id and metadata.
+// AgentProtocolMessages are messages as WriteAgentProtocolMessage writes them, without
+// what is no message.
 func AgentProtocolMessages(messages []json.RawMessage) []json.RawMessage {
 	out := make([]json.RawMessage, 0, len(messages))
 	for _, b := range messages {
-		m, err := parseMessage(b, place{keyMessages, -1})
-		if err != nil {
-			continue
+		w := rawjson.Writer{Bytes: make([]byte, 0, len(b)+normalSize/4)}
+		if WriteAgentProtocolMessage(&w, b); len(w.Bytes) > 0 {
+			out = append(out, w.Bytes)
 		}
-		before, content, after := m.protocol()
-		out = append(out, slices.Concat(before, content, after))
 	}
 	return out
 }
 
-// AgentProtocolMessage is one of AgentProtocolMessages in the parts that it is written
-// of: what stands before its content, the content, which is a part of b, and what
-// follows. ok is false for what is no message.
-func AgentProtocolMessage(b json.RawMessage) (before, content, after []byte, ok bool) {
+// WriteAgentProtocolMessage writes a message (an element of values.messages) in the form of
+// the Agent Protocol (schema Message): role user, assistant, system or tool instead of
+// type, with content, id and metadata. It writes nothing for what is no message.
+func WriteAgentProtocolMessage(w *rawjson.Writer, b json.RawMessage) {
 	m, err := parseMessage(b, place{keyMessages, -1})
 	if err != nil {
-		return nil, nil, nil, false
+		return
 	}
-	before, content, after = m.protocol()
-	return before, content, after, true
-}
-
-func (m message) protocol() (before, content, after []byte) {
-	w := objectWriter{buf: make([]byte, 0, 128)}
-	w.text("role", messageRole(m.kind))
-	if isNull(m.content) {
-		m.content = json.RawMessage(`""`)
+	w.Open('{').Key("role").Text(messageRole(m.kind)).Key("content")
+	if rawjson.IsNull(m.content) {
+		w.Text("")
+	} else {
+		w.Raw(m.content, "null")
 	}
-	w.name("content")
-	mid := len(w.buf)
 	if m.id != "" {
-		w.text("id", m.id)
+		w.Key("id").Text(m.id)
 	}
-	if metadata := m.rest.get("metadata"); kindOf(metadata) == '{' {
-		w.raw("metadata", metadata)
+	if metadata := m.rest.Get("metadata"); rawjson.Kind(metadata) == '{' {
+		w.Key("metadata").Raw(metadata, "null")
 	}
-	all := w.done()
-	return all[:mid:mid], m.content, all[mid:]
+	w.Close('}')
 }
 
 // MessageText is the text of a message's content: a string as it is, content
 // parts joined, "" for none.
 func MessageText(message json.RawMessage) string {
-	return contentText(lookup(message, "content"))
+	return contentText(rawjson.Get(message, "content"))
 }
 
 // contentText joins the text parts of a content without anything between
 // them, as LangChain's own text accessor does.
 func contentText(content json.RawMessage) string {
-	if text, ok := stringOf(content); ok {
+	if text, ok := rawjson.Text(content); ok {
 		return text
 	}
-	if kindOf(content) != '[' {
+	if rawjson.Kind(content) != '[' {
 		return ""
 	}
-	parts, _ := splitArray(content)
+	parts, _ := rawjson.Elements(content)
 	var b strings.Builder
 	for _, p := range parts {
-		if text, ok := stringOf(p); ok {
+		if text, ok := rawjson.Text(p); ok {
 			b.WriteString(text)
-		} else if kind, _ := stringOf(lookup(p, "type")); kind == "text" {
-			text, _ := stringOf(lookup(p, "text"))
+		} else if kind, _ := rawjson.Text(rawjson.Get(p, "type")); kind == "text" {
+			text, _ := rawjson.Text(rawjson.Get(p, "text"))
 			b.WriteString(text)
 		}
 	}
@@ -351,9 +336,9 @@ func contentText(content json.RawMessage) string {
 
 // messageKind is the type of a message element of a state.
 func messageKind(message json.RawMessage) string {
-	if kind, ok := stringOf(lookup(message, "type")); ok && kind != "message" {
+	if kind, ok := rawjson.Text(rawjson.Get(message, "type")); ok && kind != "message" {
 		return messageType(kind)
 	}
-	role, _ := stringOf(lookup(message, "role"))
+	role, _ := rawjson.Text(rawjson.Get(message, "role"))
 	return messageType(role)
 }

@@ -3,6 +3,8 @@ package mapping
 import (
 	"encoding/json"
 	"strconv"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // messageSource is a part of a request that holds messages.
@@ -16,12 +18,12 @@ type messageSource struct {
 // or one message.
 func inputSource(b json.RawMessage, name string) (messageSource, error) {
 	switch {
-	case isNull(b):
+	case rawjson.IsNull(b):
 		return messageSource{name: name}, nil
-	case kindOf(b) != '[':
-		return messageSource{name: name, list: []json.RawMessage{trimJSON(b)}, one: true}, nil
+	case rawjson.Kind(b) != '[':
+		return messageSource{name: name, list: []json.RawMessage{rawjson.Trim(b)}, one: true}, nil
 	}
-	list, err := splitArray(b)
+	list, err := rawjson.Elements(b)
 	if err != nil {
 		return messageSource{}, invalidAt(name, "%v", err)
 	}
@@ -72,29 +74,27 @@ func normalMessages(idBase string, sources ...messageSource) (list []json.RawMes
 
 // deltaWriter writes the delta {messages} and keeps where each message stands in it.
 type deltaWriter struct {
-	buf  []byte
+	w    rawjson.Writer
 	list []json.RawMessage
 }
 
 // newDelta has room for messages of so many bytes.
-func newDelta(size int) *deltaWriter {
+func newDelta(size int) deltaWriter {
 	const frame = `{"messages":[]}`
-	w := &deltaWriter{buf: make([]byte, 0, size+len(frame))}
-	w.buf = append(w.buf, frame[:len(frame)-2]...)
-	return w
+	d := deltaWriter{w: rawjson.Writer{Bytes: make([]byte, 0, size+len(frame))}}
+	d.w.Open('{').Key(keyMessages).Open('[')
+	return d
 }
 
-func (w *deltaWriter) add(m message) {
-	if len(w.list) > 0 {
-		w.buf = append(w.buf, ',')
-	}
-	from := len(w.buf)
-	w.buf = m.appendTo(w.buf)
-	w.list = append(w.list, w.buf[from:len(w.buf):len(w.buf)])
+func (d *deltaWriter) add(m message) {
+	d.w.Separate()
+	from := len(d.w.Bytes)
+	m.writeTo(&d.w)
+	d.list = append(d.list, d.w.Bytes[from:len(d.w.Bytes):len(d.w.Bytes)])
 }
 
-func (w *deltaWriter) done() (list []json.RawMessage, delta json.RawMessage) {
-	return w.list, append(w.buf, "]}"...)
+func (d *deltaWriter) done() (list []json.RawMessage, delta json.RawMessage) {
+	return d.list, d.w.Close(']').Close('}').Bytes
 }
 
 // CheckMessages refuses more messages than a request may bring; most 0 allows any

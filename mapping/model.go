@@ -3,6 +3,8 @@ package mapping
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // ThreadStatus is what a thread is doing. Between runs it tells how the last
@@ -125,21 +127,36 @@ type RunOptions struct {
 // JSON is the options as encoding/json would write them, but for the large values
 // that a client may send, which are spliced in as they are.
 func (o RunOptions) JSON() (json.RawMessage, error) {
-	var set []NewMember
+	var set []rawjson.Member
 	for _, large := range []struct {
 		name  string
 		value *json.RawMessage
 	}{{"resume", &o.Resume}, {"update", &o.Update}, {"goto", &o.Goto}, {"input", &o.Input}, {"config", &o.Config}, {"context", &o.Context}} {
 		if len(*large.value) > 0 {
-			set, *large.value = append(set, NewMember{large.name, *large.value}), nil
+			set, *large.value = append(set, rawjson.Member{Name: large.name, Value: *large.value}), nil
 		}
 	}
-	small, err := plainJSON(o)
+	small, err := rawjson.Encode(o)
 	if err != nil {
 		return nil, err
 	}
-	return WithMembers(small, set...)
+	return rawjson.WithMembers(small, set...)
 }
+
+// Loss is one field of a request that an agent's dialect cannot carry exactly.
+type Loss struct {
+	Field string `json:"field"`
+	Fate  Fate   `json:"fate"`
+}
+
+// Fate of a field on its way through the bridge.
+type Fate string
+
+const (
+	Exact        Fate = "exact"
+	Approximated Fate = "approximated"
+	Dropped      Fate = "dropped"
+)
 
 // Approval says when a task/step agent is stopped to ask a person.
 type Approval string

@@ -3,6 +3,8 @@ package mapping
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // What the name of an item may be. LangGraph's documents set no bounds; names are a
@@ -105,23 +107,23 @@ func expandLabel(label string, metadata, configurable json.RawMessage) (string, 
 
 func templateValue(name string, metadata, configurable json.RawMessage) string {
 	if key, ok := strings.CutPrefix(name, "metadata."); ok {
-		return scalarText(lookup(metadata, key))
+		return scalarText(rawjson.Get(metadata, key))
 	}
 	if key, ok := strings.CutPrefix(name, "configurable."); ok {
-		return scalarText(lookup(configurable, key))
+		return scalarText(rawjson.Get(configurable, key))
 	}
-	if text := scalarText(lookup(configurable, name)); text != "" {
+	if text := scalarText(rawjson.Get(configurable, name)); text != "" {
 		return text
 	}
-	return scalarText(lookup(metadata, name))
+	return scalarText(rawjson.Get(metadata, name))
 }
 
 // scalarText is a string or number as text, "" for anything else.
 func scalarText(b json.RawMessage) string {
-	if text, ok := stringOf(b); ok {
+	if text, ok := rawjson.Text(b); ok {
 		return text
 	}
-	if isNumber(b) {
+	if rawjson.IsNumber(b) {
 		return string(b)
 	}
 	return ""
@@ -139,11 +141,11 @@ type MemoryWrite struct {
 // list. What cannot be stored is an *Error of class Invalid, and then nothing
 // of the list is meant to be.
 func MemoryWrites(additional json.RawMessage) ([]MemoryWrite, error) {
-	memory := lookup(additional, "memory")
-	if isNull(memory) {
+	memory := rawjson.Get(additional, "memory")
+	if rawjson.IsNull(memory) {
 		return nil, nil
 	}
-	list, err := splitArray(memory)
+	list, err := rawjson.Elements(memory)
 	if err != nil {
 		return nil, invalidAt("additional_output.memory", "must be a list of {namespace, key, value}")
 	}
@@ -158,9 +160,9 @@ func MemoryWrites(additional json.RawMessage) ([]MemoryWrite, error) {
 
 func memoryWrite(e json.RawMessage) (MemoryWrite, error) {
 	var w MemoryWrite
-	labels, _ := splitArray(lookup(e, "namespace"))
+	labels, _ := rawjson.Elements(rawjson.Get(e, "namespace"))
 	for _, label := range labels {
-		text, ok := stringOf(label)
+		text, ok := rawjson.Text(label)
 		if !ok {
 			return w, invalidAt("additional_output.memory", "labels of a namespace are strings")
 		}
@@ -169,18 +171,18 @@ func memoryWrite(e json.RawMessage) (MemoryWrite, error) {
 	if err := CheckNamespace(w.Namespace); err != nil {
 		return w, err
 	}
-	if w.Key, _ = stringOf(lookup(e, "key")); w.Key == "" {
+	if w.Key, _ = rawjson.Text(rawjson.Get(e, "key")); w.Key == "" {
 		return w, invalidAt("additional_output.memory", "an item needs a key")
 	}
 	if err := CheckKey(w.Key); err != nil {
 		return w, err
 	}
-	switch val := lookup(e, "value"); {
+	switch val := rawjson.Get(e, "value"); {
 	case val == nil:
 		return w, invalidAt("additional_output.memory", "an item needs a value; null deletes it")
-	case kindOf(val) == '{':
+	case rawjson.Kind(val) == '{':
 		w.Value = val
-	case !isNull(val):
+	case !rawjson.IsNull(val):
 		return w, invalidAt("additional_output.memory", "the value of an item is an object")
 	}
 	return w, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"pgregory.net/rapid"
 )
 
@@ -16,12 +17,11 @@ func states() *rapid.Generator[json.RawMessage] {
 }
 
 func drawObject(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessage {
-	var w objectWriter
+	w := new(rawjson.Writer).Open('{')
 	for range rapid.IntRange(0, 5).Draw(t, "members") {
-		w.spliced(raw(name.Draw(t, "name")))
-		w.buf = append(w.buf, drawValue(t, name, depth)...)
+		w.Spliced(raw(name.Draw(t, "name"))).Raw(drawValue(t, name, depth), "")
 	}
-	return w.done()
+	return w.Close('}').Bytes
 }
 
 func drawValue(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessage {
@@ -35,7 +35,7 @@ func drawValue(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMes
 	case 1:
 		return raw(rapid.SampledFrom([]string{"0", "1", "12", "1.0", "-1e5"}).Draw(t, "number"))
 	case 2:
-		return quoted(rapid.StringMatching(`[ab,\]}"]{0,4}`).Draw(t, "text"))
+		return rawjson.Quote(rapid.StringMatching(`[ab,\]}"]{0,4}`).Draw(t, "text"))
 	case 3:
 		return raw(fmt.Sprintf(`{"id":"%d","v":%d}`, rapid.IntRange(0, 4).Draw(t, "id"), rapid.IntRange(0, 1).Draw(t, "v")))
 	case 4:
@@ -43,7 +43,7 @@ func drawValue(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMes
 		for range rapid.IntRange(0, 5).Draw(t, "elements") {
 			list = append(list, drawValue(t, name, depth-1))
 		}
-		return joinArray(list)
+		return rawjson.Array(list...)
 	default:
 		return drawObject(t, name, depth-1)
 	}
@@ -71,7 +71,7 @@ func TestDiffRoundTrip(t *testing.T) {
 			if string(replayed.JSON()) != string(next.JSON()) || replayed.Size() != len(next.JSON()) || next.Size() != len(next.JSON()) {
 				t.Fatalf("%s on %s gives %s, want %s", diff, live.JSON(), replayed.JSON(), next.JSON())
 			}
-			if !equalJSON(next.JSON(), full) || diff != nil && !json.Valid(diff) {
+			if !rawjson.Equal(next.JSON(), full) || diff != nil && !json.Valid(diff) {
 				t.Fatalf("%s to %s gives %s by %s", live.JSON(), full, next.JSON(), diff)
 			}
 			live = next
@@ -129,7 +129,7 @@ func TestStepRoundTrip(t *testing.T) {
 		}
 		got := steps[0]
 		switch {
-		case isNull(info.Output) != (got.Output == nil):
+		case rawjson.IsNull(info.Output) != (got.Output == nil):
 			t.Fatalf("output %s became %v", info.Output, got.Output)
 		case got.Output != nil && *got.Output != outputText(info.Output):
 			t.Fatalf("output %s became %q", info.Output, *got.Output)
@@ -137,7 +137,7 @@ func TestStepRoundTrip(t *testing.T) {
 			t.Fatalf("is_last %v became %v", info.IsLast, got.IsLast)
 		}
 		want, err := MergeMetadata(info.Additional, raw(`{"upstream_step_id":"up-1"}`))
-		if err != nil || !equalJSON(got.AdditionalOutput, want) {
+		if err != nil || !rawjson.Equal(got.AdditionalOutput, want) {
 			t.Fatalf("additional output %s became %s, %v", info.Additional, got.AdditionalOutput, err)
 		}
 	})
@@ -228,12 +228,12 @@ func TestF3GraphThroughSteps(t *testing.T) {
 		}
 		far := NewStepFolder(someTask, SteppingFree)
 		for i, s := range steps {
-			ev := StepUpdate(someRun, someTask, i+1, StepInfo{ID: s.ID, Name: s.Name, IsLast: s.IsLast, Output: quoted(*s.Output), Additional: s.AdditionalOutput}, nil, ApprovalAuto)
-			said, _ := messageList(lookup(ev.Data, keyMessages))
+			ev := StepUpdate(someRun, someTask, i+1, StepInfo{ID: s.ID, Name: s.Name, IsLast: s.IsLast, Output: rawjson.Quote(*s.Output), Additional: s.AdditionalOutput}, nil, ApprovalAuto)
+			said, _ := messageList(rawjson.Get(ev.Data, keyMessages))
 			if ev.Head.Node != nodes[i] || len(said) != 1 || answerIn(said[0]) != *s.Output {
 				t.Fatalf("update %s of node %s came back as %s of node %s", deltas[i], nodes[i], ev.Data, ev.Head.Node)
 			}
-			if whole := lookup(lookup(lookup(said[0], "additional_kwargs"), "apbridge"), nodes[i]); !equalJSON(whole, deltas[i]) {
+			if whole := rawjson.Get(rawjson.Get(rawjson.Get(said[0], "additional_kwargs"), "apbridge"), nodes[i]); !rawjson.Equal(whole, deltas[i]) {
 				t.Fatalf("update %s is held as %s", deltas[i], whole)
 			}
 			again := far.Add(&Entry{Event: ev})
@@ -246,11 +246,9 @@ func TestF3GraphThroughSteps(t *testing.T) {
 
 // drawDelta draws what a node puts out: an answer, other members, or both.
 func drawDelta(t *rapid.T, member *rapid.Generator[string], n int) json.RawMessage {
-	var w objectWriter
+	w := new(rawjson.Writer).Open('{')
 	if text := rapid.StringMatching(`[ab "\\\n<ü]{0,6}`).Draw(t, "text"); text != "" {
-		w.raw(keyMessages, joinArray([]json.RawMessage{message{kind: typeAI, id: fmt.Sprintf("m%d", n), content: quoted(text)}.json()}))
+		w.Key(keyMessages).Array([]json.RawMessage{message{kind: typeAI, id: fmt.Sprintf("m%d", n), content: rawjson.Quote(text)}.json()})
 	}
-	w.raw("n", raw("1"))
-	w.raw("x", drawObject(t, member, 1))
-	return w.done()
+	return w.Key("n").Int(1).Key("x").Raw(drawObject(t, member, 1), "").Close('}').Bytes
 }

@@ -2,8 +2,9 @@ package mapping
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // askUser is the command by which AutoGPT's agents ask their user, and the name of a
@@ -19,7 +20,7 @@ func stepQuestion(runID string, n int, s StepInfo, ask Approval) []Interrupt {
 	switch {
 	case name == askUser, name == "" && asksByName(s):
 		card.Description = askedQuestion(args, card.Description)
-		card.Action, card.Args = askUser, rawObject("question", quoted(card.Description))
+		card.Action, card.Args = askUser, rawObject("question", rawjson.Quote(card.Description))
 	case ask == ApprovalAsk && name != "":
 		card.Action, card.Args, card.Accept, card.Edit = name, args, true, true
 	case ask == ApprovalStep:
@@ -48,51 +49,43 @@ type humanInterrupt struct {
 // json is a list of one card. Ignoring is never offered: a task/step agent
 // goes on with words or without, it cannot leave a question open.
 func (h humanInterrupt) json() json.RawMessage {
-	var action, config, card objectWriter
-	action.text("action", h.Action)
-	action.raw("args", h.Args)
-	config.raw("allow_accept", strconv.AppendBool(nil, h.Accept))
-	config.raw("allow_edit", strconv.AppendBool(nil, h.Edit))
-	config.raw("allow_respond", json.RawMessage("true"))
-	config.raw("allow_ignore", json.RawMessage("false"))
-	card.raw("action_request", action.done())
-	card.raw("config", config.done())
-	card.text("description", h.Description)
-	return joinArray([]json.RawMessage{card.done()})
+	w := new(rawjson.Writer).Open('[').Open('{')
+	w.Key("action_request").Open('{').Key("action").Text(h.Action).Key("args").Raw(h.Args, "null").Close('}')
+	w.Key("config").Open('{').Key("allow_accept").Bool(h.Accept).Key("allow_edit").Bool(h.Edit)
+	w.Key("allow_respond").Bool(true).Key("allow_ignore").Bool(false).Close('}')
+	return w.Key("description").Text(h.Description).Close('}').Close(']').Bytes
 }
 
 // proposedCommand is additional_output.use_tool, by which AutoGPT says what it
 // would run next; "" when it proposes nothing.
 func proposedCommand(additional json.RawMessage) (name string, args json.RawMessage) {
-	tool := lookup(additional, "use_tool")
-	name, _ = stringOf(lookup(tool, "name"))
-	if args = lookup(tool, "arguments"); kindOf(args) != '{' {
+	tool := rawjson.Get(additional, "use_tool")
+	name, _ = rawjson.Text(rawjson.Get(tool, "name"))
+	if args = rawjson.Get(tool, "arguments"); rawjson.Kind(args) != '{' {
 		args = json.RawMessage("{}")
 	}
 	return name, args
 }
 
 func askedQuestion(args json.RawMessage, output string) string {
-	if q, ok := stringOf(lookup(args, "question")); ok && q != "" {
+	if q, ok := rawjson.Text(rawjson.Get(args, "question")); ok && q != "" {
 		return q
 	}
 	return output
 }
 
 func stepArgs(n int, output json.RawMessage) json.RawMessage {
-	if isNull(output) {
-		output = json.RawMessage("null")
+	if rawjson.IsNull(output) {
+		output = nil
 	}
-	var w objectWriter
-	w.raw("step", strconv.AppendInt(nil, int64(n), 10))
-	w.raw("output", output)
-	return w.done()
+	w := new(rawjson.Writer).Open('{').Key("step").Int(int64(n))
+	return w.Key("output").Raw(output, "null").Close('}').Bytes
 }
 
+// rawObject is an object of one member, whose name needs no escapes.
 func rawObject(key string, val json.RawMessage) json.RawMessage {
-	var w objectWriter
-	w.raw(key, val)
-	return w.done()
+	w := rawjson.Writer{Bytes: make([]byte, 0, len(key)+len(val)+5)}
+	return w.Open('{').Key(key).Raw(val, "null").Close('}').Bytes
 }
 
 // QuestionText is the text of a question to a person: a string as it is, a
@@ -100,7 +93,7 @@ func rawObject(key string, val json.RawMessage) json.RawMessage {
 // text, prompt or description, else compact JSON. Several questions in one
 // payload are parted by a blank line.
 func QuestionText(value json.RawMessage) string {
-	if text, ok := stringOf(value); ok {
+	if text, ok := rawjson.Text(value); ok {
 		return text
 	}
 	if cards := humanInterrupts(value); len(cards) > 0 {
@@ -112,15 +105,15 @@ func QuestionText(value json.RawMessage) string {
 	if text := firstText(value, "question", "message", "text", "prompt", "description"); text != "" {
 		return text
 	}
-	return string(compactJSON(value))
+	return string(rawjson.Compact(value))
 }
 
 // cardText is the text of a HumanInterrupt, or of one request of a
 // decisions-style one: {name, args, description}.
 func cardText(card json.RawMessage) string {
-	args := lookup(lookup(card, "action_request"), "args")
+	args := rawjson.Get(rawjson.Get(card, "action_request"), "args")
 	if args == nil {
-		args = lookup(card, "args")
+		args = rawjson.Get(card, "args")
 	}
 	if text := firstText(args, "question"); text != "" {
 		return text
@@ -133,7 +126,7 @@ func joinTexts(list []json.RawMessage, text func(json.RawMessage) string, whole 
 	texts := make([]string, len(list))
 	for i, e := range list {
 		if texts[i] = text(e); texts[i] == "" {
-			return string(compactJSON(whole))
+			return string(rawjson.Compact(whole))
 		}
 	}
 	return strings.Join(texts, "\n\n")
@@ -141,7 +134,7 @@ func joinTexts(list []json.RawMessage, text func(json.RawMessage) string, whole 
 
 func firstText(object json.RawMessage, keys ...string) string {
 	for _, key := range keys {
-		if text, ok := stringOf(lookup(object, key)); ok && text != "" {
+		if text, ok := rawjson.Text(rawjson.Get(object, key)); ok && text != "" {
 			return text
 		}
 	}
@@ -152,11 +145,11 @@ func firstText(object json.RawMessage, keys ...string) string {
 // or a list of such; nil for any other payload.
 func humanInterrupts(value json.RawMessage) []json.RawMessage {
 	list := []json.RawMessage{value}
-	if kindOf(value) == '[' {
-		list, _ = splitArray(value)
+	if rawjson.Kind(value) == '[' {
+		list, _ = rawjson.Elements(value)
 	}
 	for _, e := range list {
-		if lookup(e, "action_request") == nil {
+		if rawjson.Get(e, "action_request") == nil {
 			return nil
 		}
 	}
@@ -166,7 +159,7 @@ func humanInterrupts(value json.RawMessage) []json.RawMessage {
 // decisionRequests are the requests of a decisions-style payload
 // {action_requests: […], review_configs: […]}; nil for any other payload.
 func decisionRequests(value json.RawMessage) []json.RawMessage {
-	list, err := splitArray(lookup(value, "action_requests"))
+	list, err := rawjson.Elements(rawjson.Get(value, "action_requests"))
 	if err != nil {
 		return nil
 	}

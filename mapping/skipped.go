@@ -3,6 +3,8 @@ package mapping
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // SkippedFile is a file of a task/step agent that the bridge could not take over.
@@ -26,36 +28,35 @@ func withSkipped(additional json.RawMessage, files []SkippedFile) json.RawMessag
 	if len(files) == 0 {
 		return additional
 	}
-	var o members
-	_ = eachMember(additional, o.put)
-	list, _ := splitArray(o.get(keySkipped))
+	var o rawjson.Object
+	_ = o.PutAll(additional)
+	list, _ := rawjson.Elements(o.Get(keySkipped))
 	for _, f := range files[:min(len(files), maxSkipped)] {
 		list = append(list, f.json())
 	}
 	if more := len(files) - maxSkipped; more > 0 {
 		list = append(list, SkippedFile{Reason: fmt.Sprintf("%d more files were skipped.", more)}.json())
 	}
-	o.put(newMember(keySkipped, joinArray(list)))
-	return joinObject(o.list)
+	o.Put(rawjson.Member{Name: keySkipped, Value: rawjson.Array(list...)})
+	return o.JSON()
 }
 
 func (f SkippedFile) json() json.RawMessage {
-	var w objectWriter
+	w := new(rawjson.Writer).Open('{')
 	if f.Path != "" {
-		w.text("path", f.Path)
+		w.Key("path").Text(f.Path)
 	}
 	if f.Remote != "" {
-		w.text("upstream_artifact_id", f.Remote)
+		w.Key("upstream_artifact_id").Text(f.Remote)
 	}
-	w.text("reason", f.Reason)
-	return w.done()
+	return w.Key("reason").Text(f.Reason).Close('}').Bytes
 }
 
 // SaysOnlySkipped reports whether a message of a state has no words and was made
 // to name skipped files. It is not what the agent said last.
 func SaysOnlySkipped(message json.RawMessage) bool {
-	if kindOf(message) != '{' || MessageText(message) != "" {
+	if rawjson.Kind(message) != '{' || MessageText(message) != "" {
 		return false
 	}
-	return lookup(lookup(lookup(message, "additional_kwargs"), "apbridge"), keySkipped) != nil
+	return rawjson.Get(rawjson.Get(rawjson.Get(message, "additional_kwargs"), "apbridge"), keySkipped) != nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 func TestStepUpdateNamesSkippedFiles(t *testing.T) {
@@ -26,14 +28,14 @@ func TestStepUpdateNamesSkippedFiles(t *testing.T) {
 			info.Additional = raw(c.additional)
 		}
 		ev := StepUpdate(someRun, someTask, 3, info, nil, ApprovalAuto)
-		message := lookup(ev.Data, "messages")
+		message := rawjson.Get(ev.Data, "messages")
 		if want := "[" + ai(StepID(someTask, 3), c.text, `{"apbridge":`+c.want+`}`) + "]"; c.text != `{"a":1}` && string(message) != want {
 			t.Errorf("%s: message %s\nwant %s", name, message, want)
 		}
 		if said, more := StepSaid(ev); compacted(said) != c.output || string(more) != c.want {
 			t.Errorf("%s: StepSaid gave %s, %s", name, said, more)
 		}
-		if list, _ := splitArray(message); SaysOnlySkipped(list[0]) != (c.text == "") {
+		if list, _ := rawjson.Elements(message); SaysOnlySkipped(list[0]) != (c.text == "") {
 			t.Errorf("%s: SaysOnlySkipped of %s", name, list[0])
 		}
 	}
@@ -45,7 +47,7 @@ func TestSkippedFilesAreBounded(t *testing.T) {
 	for i := range 250 {
 		files = append(files, SkippedFile{Path: fmt.Sprint(i), Reason: "gone"})
 	}
-	list, _ := splitArray(lookup(withSkipped(nil, files), keySkipped))
+	list, _ := rawjson.Elements(rawjson.Get(withSkipped(nil, files), keySkipped))
 	if len(list) != 101 || !strings.Contains(string(list[100]), "150 more") {
 		t.Errorf("%d entries, the last is %s", len(list), list[len(list)-1])
 	}

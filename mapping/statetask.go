@@ -1,6 +1,10 @@
 package mapping
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
 
 // StateTasks are the state tasks of an opaque agent at a checkpoint, as
 // LangGraph's thread state has them: [] where nothing comes next, else the one
@@ -11,34 +15,34 @@ func StateTasks(checkpointID string, next []string, fault *Fault, open []Interru
 		return json.RawMessage("[]")
 	}
 	node := next[0]
-	var w objectWriter
-	w.text("id", StateTaskID(checkpointID))
-	w.text("name", node)
+	w := new(rawjson.Writer).Open('[').Open('{')
+	w.Key("id").Text(StateTaskID(checkpointID)).Key("name").Text(node).Key("error")
 	if fault == nil {
-		w.raw("error", json.RawMessage("null"))
+		w.Literal("null")
 	} else {
-		w.text("error", fault.Message)
+		w.Text(fault.Message)
 	}
-	w.raw("interrupts", InterruptList(open))
-	w.raw("path", joinArray([]json.RawMessage{quoted("__pregel_pull"), quoted(node)}))
+	w.Key("interrupts")
+	writeInterrupts(w, open)
+	w.Key("path").Texts([]string{"__pregel_pull", node})
 	for _, key := range [...]string{"checkpoint", "state", "result"} {
-		w.raw(key, json.RawMessage("null"))
+		w.Key(key).Literal("null")
 	}
-	return joinArray([]json.RawMessage{w.done()})
+	return w.Close('}').Close(']').Bytes
 }
 
 // InterruptList is open questions as clients see them: [{id, value}, …], [] for
 // none. It is also the value of "__interrupt__".
 func InterruptList(open []Interrupt) json.RawMessage {
-	list := make([]json.RawMessage, len(open))
-	for i, in := range open {
-		if len(in.Value) == 0 {
-			in.Value = json.RawMessage("null")
-		}
-		var w objectWriter
-		w.text("id", in.ID)
-		w.raw("value", in.Value)
-		list[i] = w.done()
+	var w rawjson.Writer
+	writeInterrupts(&w, open)
+	return w.Bytes
+}
+
+func writeInterrupts(w *rawjson.Writer, open []Interrupt) {
+	w.Open('[')
+	for _, in := range open {
+		w.Open('{').Key("id").Text(in.ID).Key("value").Raw(in.Value, "null").Close('}')
 	}
-	return joinArray(list)
+	w.Close(']')
 }

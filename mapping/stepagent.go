@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // This file is how a task/step agent is shown as a graph of one node.
@@ -24,18 +26,18 @@ func StepUpdate(runID, taskID string, n int, s StepInfo, files json.RawMessage, 
 	if !s.IsLast {
 		ev.Head.Interrupts = stepQuestion(runID, n, s, ask)
 	}
-	var delta objectWriter
+	delta := new(rawjson.Writer).Open('{')
 	if text := outputText(s.Output); text != "" || len(s.Skipped) > 0 {
-		delta.raw(keyMessages, joinArray([]json.RawMessage{stepMessage(StepID(taskID, n), text, withSkipped(s.Additional, s.Skipped))}))
+		delta.Key(keyMessages).Array([]json.RawMessage{stepMessage(StepID(taskID, n), text, withSkipped(s.Additional, s.Skipped))})
 		s.Additional, s.Skipped = nil, nil
-		if text != "" && kindOf(s.Output) == '"' {
+		if text != "" && rawjson.Kind(s.Output) == '"' {
 			s.Output = nil
 		}
 	}
-	if !isNull(files) {
-		delta.raw(keyFiles, files)
+	if !rawjson.IsNull(files) {
+		delta.Key(keyFiles).Raw(files, "null")
 	}
-	ev.Data, ev.Head.Step = delta.done(), &s
+	ev.Data, ev.Head.Step = delta.Close('}').Bytes, &s
 	return ev
 }
 
@@ -47,25 +49,23 @@ func StepSaid(ev Event) (output, additional json.RawMessage) {
 		return nil, nil
 	}
 	output, additional = ev.Head.Step.Output, ev.Head.Step.Additional
-	list, _ := messageList(lookup(ev.Data, keyMessages))
-	if len(list) == 0 || kindOf(list[0]) != '{' {
+	list, _ := messageList(rawjson.Get(ev.Data, keyMessages))
+	if len(list) == 0 || rawjson.Kind(list[0]) != '{' {
 		return output, additional
 	}
-	if said := lookup(list[0], "content"); output == nil && string(said) != `""` {
+	if said := rawjson.Get(list[0], "content"); output == nil && string(said) != `""` {
 		output = said
 	}
 	if additional == nil {
-		additional = lookup(lookup(list[0], "additional_kwargs"), "apbridge")
+		additional = rawjson.Get(rawjson.Get(list[0], "additional_kwargs"), "apbridge")
 	}
 	return output, additional
 }
 
 func stepMessage(id, text string, additional json.RawMessage) json.RawMessage {
-	m := message{kind: typeAI, id: id, content: quoted(text)}
-	if !isNull(additional) {
-		var kwargs objectWriter
-		kwargs.raw("apbridge", additional)
-		m.rest.put(newMember("additional_kwargs", kwargs.done()))
+	m := message{kind: typeAI, id: id, content: rawjson.Quote(text)}
+	if !rawjson.IsNull(additional) {
+		m.rest.Put(rawjson.Member{Name: "additional_kwargs", Value: rawObject("apbridge", additional)})
 	}
 	return m.json()
 }
@@ -73,13 +73,13 @@ func stepMessage(id, text string, additional json.RawMessage) json.RawMessage {
 // outputText is a step's output as text: a string as it is, null nothing,
 // anything else compact JSON.
 func outputText(output json.RawMessage) string {
-	if text, ok := stringOf(output); ok {
+	if text, ok := rawjson.Text(output); ok {
 		return text
 	}
-	if isNull(output) {
+	if rawjson.IsNull(output) {
 		return ""
 	}
-	return string(compactJSON(output))
+	return string(rawjson.Compact(output))
 }
 
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
@@ -105,7 +105,5 @@ func AnswerDelta(runID string, a Answer) json.RawMessage {
 	}
 	m := humanMessage(a.Text)
 	m.id = MessageID(runID, "answer")
-	var w objectWriter
-	w.raw(keyMessages, joinArray([]json.RawMessage{m.json()}))
-	return w.done()
+	return rawObject(keyMessages, rawjson.Array(m.json()))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -60,7 +61,7 @@ func TestStepUpdate(t *testing.T) {
 	}
 }
 
-func compacted(b json.RawMessage) string { return string(compactJSON(b)) }
+func compacted(b json.RawMessage) string { return string(rawjson.Compact(b)) }
 
 func TestStepQuestions(t *testing.T) {
 	t.Parallel()

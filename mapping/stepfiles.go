@@ -1,20 +1,24 @@
 package mapping
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
 
 // FilesUpdate is the logged form of what became of a task/step agent's files when no step
 // tells of it: after the newest step of a run that ended without a last one. files is the
 // object of changed files or nil; skipped is told in a message without words. It is
 // written with the end of the run.
 func FilesUpdate(runID string, files json.RawMessage, skipped []SkippedFile) Event {
-	var delta objectWriter
+	delta := new(rawjson.Writer).Open('{')
 	if len(skipped) > 0 {
-		delta.raw(keyMessages, joinArray([]json.RawMessage{stepMessage(MessageID(runID, keySkipped), "", withSkipped(nil, skipped))}))
+		delta.Key(keyMessages).Array([]json.RawMessage{stepMessage(MessageID(runID, keySkipped), "", withSkipped(nil, skipped))})
 	}
-	if !isNull(files) {
-		delta.raw(keyFiles, files)
+	if !rawjson.IsNull(files) {
+		delta.Key(keyFiles).Raw(files, "null")
 	}
-	return Event{RunID: runID, Kind: KindUpdate, Head: Head{Node: stepNode(StepInfo{}), Reduce: true}, Data: delta.done(), WithEnd: true}
+	return Event{RunID: runID, Kind: KindUpdate, Head: Head{Node: stepNode(StepInfo{}), Reduce: true}, Data: delta.Close('}').Bytes, WithEnd: true}
 }
 
 // isFilesUpdate tells a FilesUpdate from a step and from a graph's node.
@@ -24,11 +28,11 @@ func isFilesUpdate(ev Event) bool {
 
 // skippedIn is the list of skipped files of a FilesUpdate, or nil.
 func skippedIn(ev Event) json.RawMessage {
-	list, _ := messageList(lookup(ev.Data, keyMessages))
+	list, _ := messageList(rawjson.Get(ev.Data, keyMessages))
 	if len(list) == 0 {
 		return nil
 	}
-	return lookup(lookup(lookup(list[0], "additional_kwargs"), "apbridge"), keySkipped)
+	return rawjson.Get(rawjson.Get(rawjson.Get(list[0], "additional_kwargs"), "apbridge"), keySkipped)
 }
 
 // skippedAtEnd is skippedIn of what a run has told, its end included.

@@ -3,6 +3,8 @@ package mapping
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // provesMore tells whether an event at the root says that a further node runs
@@ -15,18 +17,18 @@ func provesMore(ev Event) bool {
 	if ev.Kind == KindState {
 		return len(ev.Head.Next) > 0
 	}
-	if ev.Head.Name != "tasks" || kindOf(ev.Data) != '{' {
+	if ev.Head.Name != "tasks" || rawjson.Kind(ev.Data) != '{' {
 		return false
 	}
-	asked, _ := splitArray(lookup(ev.Data, "interrupts"))
-	return lookup(ev.Data, "result") == nil && lookup(ev.Data, "error") == nil && len(asked) == 0
+	asked, _ := rawjson.Elements(rawjson.Get(ev.Data, "interrupts"))
+	return rawjson.Get(ev.Data, "result") == nil && rawjson.Get(ev.Data, "error") == nil && len(asked) == 0
 }
 
 // nodeUpdate is one `updates` chunk of a thread/run agent: the deltas of the
 // nodes that ran together.
 type nodeUpdate struct {
 	nodes  []string
-	deltas []members
+	deltas []rawjson.Object
 	raw    []json.RawMessage // where a delta is no object
 }
 
@@ -41,12 +43,12 @@ func readUpdate(ev Event) nodeUpdate {
 }
 
 func (u *nodeUpdate) add(node string, delta json.RawMessage) {
-	var o members
-	delta = trimJSON(delta)
-	if kindOf(delta) == '{' {
-		_ = eachMember(delta, o.put)
+	var o rawjson.Object
+	delta = rawjson.Trim(delta)
+	if rawjson.Kind(delta) == '{' {
+		_ = o.PutAll(delta)
 	}
-	if len(o.list) == 0 && (isNull(delta) || kindOf(delta) == '{') {
+	if o.Len() == 0 && (rawjson.IsNull(delta) || rawjson.Kind(delta) == '{') {
 		return
 	}
 	u.nodes = append(u.nodes, node)
@@ -61,8 +63,8 @@ func (u *nodeUpdate) empty() bool { return len(u.nodes) == 0 }
 // for the id of every ai message that has a text.
 func (u *nodeUpdate) text(news func(id string) bool) string {
 	var texts []string
-	for _, d := range u.deltas {
-		list, _ := messageList(d.get(keyMessages))
+	for i := range u.deltas {
+		list, _ := messageList(u.deltas[i].Get(keyMessages))
 		for _, m := range list {
 			if text := answerIn(m); text != "" && news(messageID(m)) {
 				texts = append(texts, text)
@@ -72,12 +74,12 @@ func (u *nodeUpdate) text(news func(id string) bool) string {
 	if len(texts) > 0 {
 		return strings.Join(texts, "\n\n")
 	}
-	return string(compactJSON(u.shown()))
+	return string(rawjson.Compact(u.shown()))
 }
 
 // answerIn is the text of an ai message, "" for any other element.
 func answerIn(m json.RawMessage) string {
-	if kindOf(m) != '{' || messageKind(m) != typeAI {
+	if rawjson.Kind(m) != '{' || messageKind(m) != typeAI {
 		return ""
 	}
 	return MessageText(m)
@@ -96,39 +98,39 @@ func (u *nodeUpdate) shown() json.RawMessage {
 func (u *nodeUpdate) additional() json.RawMessage { return u.byNode(false) }
 
 func (u *nodeUpdate) byNode(names bool) json.RawMessage {
-	var w objectWriter
+	w := new(rawjson.Writer).Open('{')
 	for i, node := range u.nodes {
-		w.raw(node, u.delta(i, names))
+		w.Name(node).Raw(u.delta(i, names), "null")
 	}
-	return w.done()
+	return w.Close('}').Bytes
 }
 
 // delta is that of one node without the contents of its files; names keeps
 // their names where there is nothing else.
 func (u *nodeUpdate) delta(i int, names bool) json.RawMessage {
-	o := u.deltas[i]
-	if len(o.list) == 0 {
+	o := &u.deltas[i]
+	if o.Len() == 0 {
 		return u.raw[i]
 	}
-	files := o.get(keyFiles)
+	files := o.Get(keyFiles)
 	if files == nil {
 		return u.raw[i]
 	}
-	rest := o.clone()
-	rest.drop(map[string]bool{keyFiles: true})
-	if len(rest.list) == 0 && names {
+	rest := o.Clone()
+	rest.Drop(map[string]bool{keyFiles: true})
+	if rest.Len() == 0 && names {
 		return rawObject(keyFiles, fileNames(files))
 	}
-	return joinObject(rest.list)
+	return rest.JSON()
 }
 
 func fileNames(files json.RawMessage) json.RawMessage {
-	list, _ := splitObject(files)
+	list, _ := rawjson.Members(files)
 	names := make([]json.RawMessage, len(list))
 	for i, m := range list {
-		names[i] = m.name
+		names[i] = json.RawMessage(m.Quoted)
 	}
-	return joinArray(names)
+	return rawjson.Array(names...)
 }
 
 // agentOutput is the output of a task/step agent's step as a text, nil where
@@ -137,23 +139,23 @@ func fileNames(files json.RawMessage) json.RawMessage {
 func agentOutput(ev Event) (*string, json.RawMessage) {
 	said, additional := StepSaid(ev)
 	var output *string
-	if !isNull(said) {
+	if !rawjson.IsNull(said) {
 		output = ref(outputText(said))
 	}
-	var o members
+	var o rawjson.Object
 	switch {
-	case kindOf(additional) == '{':
-		_ = eachMember(additional, o.put)
-	case !isNull(additional):
-		o.put(newMember("value", additional))
+	case rawjson.Kind(additional) == '{':
+		_ = o.PutAll(additional)
+	case !rawjson.IsNull(additional):
+		o.Put(rawjson.Member{Name: "value", Value: additional})
 	}
 	if id := ev.Head.Step.ID; id != "" {
-		o.put(newMember("upstream_step_id", quoted(id)))
+		o.Put(rawjson.Member{Name: "upstream_step_id", Value: rawjson.Quote(id)})
 	}
-	if len(o.list) == 0 {
+	if o.Len() == 0 {
 		return output, nil
 	}
-	return output, joinObject(o.list)
+	return output, o.JSON()
 }
 
 func questionTexts(asked []Interrupt) string {
@@ -171,7 +173,7 @@ func lastAnswer(f *Fold) string {
 	}
 	list := f.Messages()
 	for i := len(list) - 1; i >= 0; i-- {
-		if kindOf(list[i]) == '{' && messageKind(list[i]) == typeAI && !SaysOnlySkipped(list[i]) {
+		if rawjson.Kind(list[i]) == '{' && messageKind(list[i]) == typeAI && !SaysOnlySkipped(list[i]) {
 			return MessageText(list[i])
 		}
 	}
@@ -195,12 +197,10 @@ func endFault(o *Outcome) Fault {
 // faultOutput is the additional output of the step that says why a run ended; skipped is a
 // list of skipped files or nil.
 func faultOutput(fault Fault, skipped json.RawMessage) json.RawMessage {
-	var w, all objectWriter
-	w.text("type", fault.Code)
-	w.text("message", fault.Message)
-	all.raw("error", w.done())
+	w := new(rawjson.Writer).Open('{')
+	w.Key("error").Open('{').Key("type").Text(fault.Code).Key("message").Text(fault.Message).Close('}')
 	if skipped != nil {
-		all.raw(keySkipped, skipped)
+		w.Key(keySkipped).Raw(skipped, "null")
 	}
-	return all.done()
+	return w.Close('}').Bytes
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/google/uuid"
 )
 
@@ -28,48 +29,48 @@ var topicKeys = [...]string{"name", "graph_id", "assistant_id", "apbridge"}
 // has a key the bridge keeps for itself (name, graph_id, assistant_id,
 // apbridge) is an *Error of class Invalid.
 func TopicMetadata(name *string, additional json.RawMessage) (json.RawMessage, error) {
-	var o members
+	var o rawjson.Object
 	if name != nil {
-		o.put(newMember("name", quoted(*name)))
+		o.Put(rawjson.Member{Name: "name", Value: rawjson.Quote(*name)})
 	}
 	if len(additional) > 0 {
-		if err := eachMember(additional, o.put); err != nil {
+		if err := o.PutAll(additional); err != nil {
 			return nil, invalidAt("additional_input", "must be an object")
 		}
 	}
 	for _, key := range topicKeys {
-		if lookup(additional, key) != nil {
+		if rawjson.Get(additional, key) != nil {
 			return nil, invalidAt("additional_input", "the key %q is kept by the bridge; a topic's name goes beside additional_input, its agent into the path", key)
 		}
 	}
-	return joinObject(o.list), nil
+	return o.JSON(), nil
 }
 
 // TopicOf is the thread as a topic, without Memory and Artifacts.
 func TopicOf(t Thread) Topic {
 	topic := Topic{ID: t.ID, Status: t.Status, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt}
-	if name, ok := stringOf(lookup(t.Metadata, "name")); ok {
+	if name, ok := rawjson.Text(rawjson.Get(t.Metadata, "name")); ok {
 		topic.Name = &name
 	}
-	var o members
-	_ = eachMember(t.Metadata, o.put)
+	var o rawjson.Object
+	_ = o.PutAll(t.Metadata)
 	gone := map[string]bool{}
 	for _, key := range topicKeys {
 		if key != "name" || topic.Name != nil {
 			gone[key] = true
 		}
 	}
-	o.drop(gone)
-	topic.AdditionalInput = joinObject(o.list)
+	o.Drop(gone)
+	topic.AdditionalInput = o.JSON()
 	return topic
 }
 
 // OwnTopic tells whether a thread is a topic of this agent: one that has been
 // used by no agent yet is everybody's.
 func OwnTopic(metadata json.RawMessage, agent string) bool {
-	graph := lookup(metadata, "graph_id")
-	name, ok := stringOf(graph)
-	return isNull(graph) || ok && name == agent
+	graph := rawjson.Get(metadata, "graph_id")
+	name, ok := rawjson.Text(graph)
+	return rawjson.IsNull(graph) || ok && name == agent
 }
 
 // TopicNamespace is where the long-term store keeps what belongs to a topic.
@@ -80,34 +81,34 @@ func TopicNamespace(topicID string) []string { return []string{"topics", topicID
 // (items of a namespace below it: labels and key joined by "/"). Where both
 // have a key, the state's value stands.
 func TopicMemory(values json.RawMessage, topicID string, items []Item) json.RawMessage {
-	var o members
+	var o rawjson.Object
 	skip := len(TopicNamespace(topicID))
 	for _, it := range items {
 		if len(it.Namespace) >= skip {
 			path := append(append([]string{}, it.Namespace[skip:]...), it.Key)
-			o.put(newMember(strings.Join(path, "/"), it.Value))
+			o.Put(rawjson.Member{Name: strings.Join(path, "/"), Value: it.Value})
 		}
 	}
-	_ = eachMember(values, func(m member) {
-		if m.key != keyMessages && m.key != keyFiles {
-			o.put(m)
+	_ = rawjson.EachMember(values, func(name rawjson.Quoted, value json.RawMessage) {
+		if !name.Is(keyMessages) && !name.Is(keyFiles) {
+			o.Put(rawjson.Member{Name: name.Text(), Quoted: name, Value: value})
 		}
 	})
-	return joinObject(o.list)
+	return o.JSON()
 }
 
 // TopicMessage is an interaction that only adds to a topic's state, as a
 // message of the form that a state holds. id must not be empty.
 func TopicMessage(id string, role Role, text string, additional json.RawMessage) json.RawMessage {
-	m := message{kind: typeHuman, id: id, content: quoted(text)}
+	m := message{kind: typeHuman, id: id, content: rawjson.Quote(text)}
 	switch role {
 	case RoleAgent:
 		m.kind = typeAI
 	case RoleSystem:
 		m.kind = typeSystem
 	}
-	if kindOf(additional) == '{' {
-		m.rest.put(newMember("additional_kwargs", rawObject("apbridge", additional)))
+	if rawjson.Kind(additional) == '{' {
+		m.rest.Put(rawjson.Member{Name: "additional_kwargs", Value: rawObject("apbridge", additional)})
 	}
 	return m.json()
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -128,7 +129,7 @@ func says(messages ...string) Event {
 	for i, m := range messages {
 		raw[i] = json.RawMessage(m)
 	}
-	return Event{Kind: KindInput, Data: rawObject(keyMessages, joinArray(raw))}
+	return Event{Kind: KindInput, Data: rawObject(keyMessages, rawjson.Array(raw...))}
 }
 
 func ends(out Outcome) Event {
@@ -300,7 +301,7 @@ func TestAskingStepIsOneInteraction(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	for _, key := range []string{"use_tool", "interrupt"} {
-		if lookup(got[0].AdditionalOutput, key) == nil {
+		if rawjson.Get(got[0].AdditionalOutput, key) == nil {
 			t.Errorf("no %s in %s", key, got[0].AdditionalOutput)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -26,7 +27,7 @@ func Object(raw []byte, depth int, take func(name string, value json.RawMessage)
 	if err := eachMember(raw, take); err != nil {
 		return err
 	}
-	if at, found := mapping.RepeatedName(raw); found {
+	if at, found := rawjson.RepeatedName(raw); found {
 		return invalid("The request body has an object that names one key twice (at byte %d).", at)
 	}
 	return nil

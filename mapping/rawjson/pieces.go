@@ -56,7 +56,7 @@ func (p *Pieces) Join() json.RawMessage {
 	b := make([]byte, 0, p.size)
 	for i := range p.list {
 		if one := &p.list[i]; one.quoted {
-			b = AppendQuote(b, one.text)
+			b = appendQuote(b, one.text)
 		} else {
 			b = append(b, one.raw...)
 		}
@@ -123,7 +123,7 @@ func quoteSome(dst []byte, s string) (quoted []byte, rest string) {
 		n--
 	}
 	from := len(dst)
-	dst = AppendQuote(dst, s[:n])
+	dst = appendQuote(dst, s[:n])
 	inner := dst[from+1 : len(dst)-1]
 	return append(dst[:from], inner...), s[n:]
 }

@@ -10,11 +10,11 @@ import (
 
 // Quote is s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func Quote(s string) json.RawMessage {
-	return AppendQuote(make([]byte, 0, QuotedSize(s)), s)
+	return appendQuote(make([]byte, 0, QuotedSize(s)), s)
 }
 
-// AppendQuote appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
-func AppendQuote(dst []byte, s string) []byte {
+// appendQuote appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
+func appendQuote(dst []byte, s string) []byte {
 	dst, _ = jsontext.AppendQuote(dst, s) // the error only says that something became U+FFFD
 	return dst
 }

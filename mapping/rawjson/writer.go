@@ -1,8 +1,10 @@
 package rawjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
+	"time"
 )
 
 // Writer writes JSON by appending, and sees to the commas. Raw values are spliced in as
@@ -14,14 +16,15 @@ type Writer struct {
 	// what Bytes holds first, but for its last byte. nil: all is gathered in Bytes.
 	Long     func(v []byte)
 	LongFrom int
+	Err      error // the first of Encode
 }
 
-// separate puts a comma where one belongs: not at the beginning, and not after an opening
-// bracket or a colon.
-func (w *Writer) separate() {
+// Separate puts a comma where one belongs: not at the beginning, and not behind an opening
+// bracket, a colon or a comma. The other methods do it by themselves.
+func (w *Writer) Separate() {
 	if n := len(w.Bytes); n > 0 {
 		switch w.Bytes[n-1] {
-		case '{', '[', ':':
+		case '{', '[', ':', ',':
 		default:
 			w.Bytes = append(w.Bytes, ',')
 		}
@@ -30,7 +33,7 @@ func (w *Writer) separate() {
 
 // Open begins an object or an array with its bracket.
 func (w *Writer) Open(bracket byte) *Writer {
-	w.separate()
+	w.Separate()
 	w.Bytes = append(w.Bytes, bracket)
 	return w
 }
@@ -43,7 +46,7 @@ func (w *Writer) Close(bracket byte) *Writer {
 
 // Key begins a member whose name is known to need no escapes. Its value must follow.
 func (w *Writer) Key(name string) *Writer {
-	w.separate()
+	w.Separate()
 	w.Bytes = append(w.Bytes, '"')
 	w.Bytes = append(w.Bytes, name...)
 	w.Bytes = append(w.Bytes, '"', ':')
@@ -52,28 +55,28 @@ func (w *Writer) Key(name string) *Writer {
 
 // Name begins a member with a name from outside. Its value must follow.
 func (w *Writer) Name(name string) *Writer {
-	w.separate()
-	w.Bytes = append(AppendQuote(w.Bytes, name), ':')
+	w.Separate()
+	w.Bytes = append(appendQuote(w.Bytes, name), ':')
 	return w
 }
 
 // Spliced begins a member with a name that is JSON already. Its value must follow.
 func (w *Writer) Spliced(name []byte) *Writer {
-	w.separate()
+	w.Separate()
 	w.Bytes = append(append(w.Bytes, name...), ':')
 	return w
 }
 
 // Text writes a string.
 func (w *Writer) Text(s string) *Writer {
-	w.separate()
-	w.Bytes = AppendQuote(w.Bytes, s)
+	w.Separate()
+	w.Bytes = appendQuote(w.Bytes, s)
 	return w
 }
 
 // Literal writes a value that is JSON already.
 func (w *Writer) Literal(s string) *Writer {
-	w.separate()
+	w.Separate()
 	w.Bytes = append(w.Bytes, s...)
 	return w
 }
@@ -83,7 +86,7 @@ func (w *Writer) Raw(v json.RawMessage, absent string) *Writer {
 	if len(v) == 0 {
 		return w.Literal(absent)
 	}
-	w.separate()
+	w.Separate()
 	if w.Long != nil && len(v) > w.LongFrom {
 		w.Long(v)
 	} else {
@@ -94,7 +97,7 @@ func (w *Writer) Raw(v json.RawMessage, absent string) *Writer {
 
 // Int writes a number.
 func (w *Writer) Int(n int64) *Writer {
-	w.separate()
+	w.Separate()
 	w.Bytes = strconv.AppendInt(w.Bytes, n, 10)
 	return w
 }
@@ -102,7 +105,46 @@ func (w *Writer) Int(n int64) *Writer {
 // Bool writes true or false.
 func (w *Writer) Bool(v bool) *Writer { return w.Literal(strconv.FormatBool(v)) }
 
-// Texts writes a list of strings.
+// Time writes a time in UTC as layout has it, or null for the zero time.
+func (w *Writer) Time(t time.Time, layout string) *Writer {
+	if t.IsZero() {
+		return w.Literal("null")
+	}
+	w.Separate()
+	w.Bytes = append(w.Bytes, '"')
+	w.Bytes = t.UTC().AppendFormat(w.Bytes, layout)
+	w.Bytes = append(w.Bytes, '"')
+	return w
+}
+
+// OrNull writes a string, or null for an empty one.
+func (w *Writer) OrNull(s string) *Writer {
+	if s == "" {
+		return w.Literal("null")
+	}
+	return w.Text(s)
+}
+
+// Encode writes v as encoding/json does, without escapes for HTML. A value that cannot be
+// written is null, and Err says why.
+func (w *Writer) Encode(v any) *Writer {
+	b, err := Encode(v)
+	if err != nil && w.Err == nil {
+		w.Err = err
+	}
+	return w.Raw(b, "null")
+}
+
+// Encode is v as encoding/json writes it, without escapes for HTML.
+func Encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// Texts writes an array of strings.
 func (w *Writer) Texts(list []string) *Writer {
 	w.Open('[')
 	for _, s := range list {
@@ -111,11 +153,45 @@ func (w *Writer) Texts(list []string) *Writer {
 	return w.Close(']')
 }
 
-// Raws writes a list of values.
-func (w *Writer) Raws(list []json.RawMessage) *Writer {
+// Array writes an array of values.
+func (w *Writer) Array(list []json.RawMessage) *Writer {
 	w.Open('[')
 	for _, v := range list {
 		w.Raw(v, "null")
 	}
 	return w.Close(']')
+}
+
+// Object writes an object of members.
+func (w *Writer) Object(list []Member) *Writer {
+	w.Open('{')
+	for i := range list {
+		w.Member(&list[i])
+	}
+	return w.Close('}')
+}
+
+// Member writes a member with its value.
+func (w *Writer) Member(m *Member) *Writer {
+	if m.Quoted != nil {
+		w.Spliced(m.Quoted)
+	} else {
+		w.Name(m.Name)
+	}
+	return w.Raw(m.Value, "null")
+}
+
+// Array is an array of values.
+func Array(list ...json.RawMessage) json.RawMessage {
+	w := Writer{Bytes: make([]byte, 0, ArraySize(list))}
+	return w.Array(list).Bytes
+}
+
+// ArraySize is at least the length of an array of values.
+func ArraySize(list []json.RawMessage) int {
+	n := 2
+	for _, e := range list {
+		n += len(e) + 1
+	}
+	return n
 }

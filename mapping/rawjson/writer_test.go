@@ -3,6 +3,7 @@ package rawjson_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/google/go-cmp/cmp"
@@ -13,10 +14,25 @@ func TestWriter(t *testing.T) {
 	var w rawjson.Writer
 	w.Open('{').Key("a").Text("x\x01\"").Name("b\n").Int(-1).Spliced([]byte(`"\u00e9"`)).Bool(true)
 	w.Key("c").Open('[').Raw(json.RawMessage(`{"d":1}`), "null").Raw(nil, "null").Open('{').Close('}').Literal("2").Close(']')
-	w.Key("e").Texts([]string{"f", "g"}).Key("h").Raws(nil).Close('}')
+	w.Key("e").Texts([]string{"f", "g"}).Key("h").Array(nil).Close('}')
 	const want = `{"a":"x\u0001\"","b\n":-1,"\u00e9":true,"c":[{"d":1},null,{},2],"e":["f","g"],"h":[]}`
 	if diff := cmp.Diff(want, string(w.Bytes)); diff != "" {
 		t.Error("(-want +got)\n" + diff)
+	}
+}
+
+func TestWriterOfValues(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 4, 4, 5, 6e6, time.FixedZone("", 3600))
+	w := new(rawjson.Writer).Open('[').Time(at, time.RFC3339).Time(time.Time{}, time.RFC3339).OrNull("").OrNull("a").Encode("<é>").Encode(1.5)
+	w.Object([]rawjson.Member{{Name: "b\n", Value: json.RawMessage("1")}, {Name: "c", Quoted: rawjson.Quoted(`"\u0063"`)}}).Separate()
+	w.Separate()
+	const want = `["2026-01-02T03:04:05Z",null,null,"a","<é>",1.5,{"b\n":1,"\u0063":null},7]`
+	if diff := cmp.Diff(want, string(w.Int(7).Close(']').Bytes)); diff != "" || w.Err != nil {
+		t.Errorf("%v (-want +got)\n%s", w.Err, diff)
+	}
+	if w.Encode(make(chan int)).Encode(1); w.Err == nil {
+		t.Error("a channel was written")
 	}
 }
 

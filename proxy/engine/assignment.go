@@ -212,20 +212,20 @@ func (x *execution) stepsDone(ctx context.Context) (done int, given mapping.Uplo
 // our own mark, by which a task is found again whose creation was never
 // answered.
 func (x *execution) additional(in mapping.Input, told map[string]any) (rawjson.Pieces, error) {
-	var set []mapping.NewMember
+	var set []rawjson.Member
 	if in.Other != nil {
-		set = append(set, mapping.NewMember{Name: "input", Value: in.Other})
+		set = append(set, rawjson.Member{Name: "input", Value: in.Other})
 	}
 	mark := fmt.Sprintf(`{"run_id":%q,"thread_id":%q}`, x.run.ID, x.run.ThreadID)
-	set = append(set, mapping.NewMember{Name: "apbridge", Value: json.RawMessage(mark)})
+	set = append(set, rawjson.Member{Name: "apbridge", Value: json.RawMessage(mark)})
 	for _, key := range slices.Sorted(maps.Keys(told)) {
 		value, err := json.Marshal(told[key])
 		if err != nil {
 			return rawjson.Pieces{}, err
 		}
-		set = append(set, mapping.NewMember{Name: key, Value: value})
+		set = append(set, rawjson.Member{Name: key, Value: value})
 	}
-	return mapping.PiecesWith(x.given, set...)
+	return rawjson.PiecesWith(x.given, set...)
 }
 
 // stateful decides what a stateful agent is sent: only what is new when both

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // InputOf reads a run's input back from what was kept with the run, so that a
@@ -27,10 +28,10 @@ func GivenTo(r mapping.Run) (input, messages json.RawMessage, err error) {
 	if r.Options.Input != nil {
 		return r.Options.Input, nil, nil
 	}
-	if input, err = mapping.Member(r.Kwargs, "input"); err != nil {
+	if input, err = rawjson.Lookup(r.Kwargs, "input"); err != nil {
 		return nil, nil, err
 	}
-	messages, err = mapping.Member(r.Kwargs, "messages")
+	messages, err = rawjson.Lookup(r.Kwargs, "messages")
 	return input, messages, err
 }
 

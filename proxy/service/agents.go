@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
@@ -183,7 +184,7 @@ func matches(a mapping.Agent, q adapter.AgentQuery) bool {
 	if !strings.Contains(strings.ToLower(a.Name), strings.ToLower(q.Name)) {
 		return false
 	}
-	return len(q.Metadata) == 0 || mapping.Contains(a.Metadata, q.Metadata)
+	return len(q.Metadata) == 0 || rawjson.Contains(a.Metadata, q.Metadata)
 }
 
 // sortAgents sorts by what is asked for, then by name and id: newest first, where

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // A cron's runs are made with what the assistant says at the tick, not with what
@@ -29,7 +30,7 @@ func TestCronOfAnAssistant(t *testing.T) {
 		time.Sleep(time.Hour + time.Second)
 		list := w.runs(t)
 		if len(list) != 1 || list[0].AssistantID != a.ID || list[0].Agent != "a" || string(list[0].Options.Config) != `{"configurable":{"user":"new"},"tags":["mine"]}` ||
-			!mapping.Contains(list[0].Metadata, json.RawMessage(`{"team":"x"}`)) {
+			!rawjson.Contains(list[0].Metadata, json.RawMessage(`{"team":"x"}`)) {
 			t.Fatalf("%+v", list)
 		}
 		if err := w.Assistants.Delete(t.Context(), a.ID, false); err != nil {

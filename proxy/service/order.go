@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -196,9 +197,9 @@ func (c *core) checkFiles(n int) error {
 func (c *core) checkMessages(input, further json.RawMessage) error {
 	var own json.RawMessage
 	if len(input) > 0 && input[0] == '{' {
-		own, _ = mapping.Member(input, "messages") // what cannot be read is refused with the input
+		own, _ = rawjson.Lookup(input, "messages") // what cannot be read is refused with the input
 	}
-	return mapping.CheckMessages(mapping.Elements(own)+mapping.Elements(further), c.cfg.Limits.Messages)
+	return mapping.CheckMessages(rawjson.CountElements(own)+rawjson.CountElements(further), c.cfg.Limits.Messages)
 }
 
 // lineage decides which task the run belongs to: a resume keeps the task of
@@ -265,11 +266,11 @@ func (b *runBuilder) letGo() {
 // kwargs is what the client sent, with config.configurable extended by the
 // ids of the run.
 func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
-	config, err := mapping.Member(sent, "config")
+	config, err := rawjson.Lookup(sent, "config")
 	if err != nil {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request is not a JSON object.")
 	}
-	given, err := mapping.Member(config, "configurable")
+	given, err := rawjson.Lookup(config, "configurable")
 	if err != nil {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config must be an object.")
 	}
@@ -278,10 +279,10 @@ func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
 	if err != nil {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config.configurable must be an object.")
 	}
-	if config, err = mapping.WithMember(config, "configurable", configurable); err != nil {
+	if config, err = rawjson.WithMember(config, "configurable", configurable); err != nil {
 		return nil, err
 	}
-	return mapping.WithMember(sent, "config", config)
+	return rawjson.WithMember(sent, "config", config)
 }
 
 func runQuery(c *core, q adapter.RunQuery) store.RunQuery {

@@ -337,7 +337,7 @@ func (p *pull) resume(question []mapping.Interrupt, text string) json.RawMessage
 
 // spelled is an answer in the question's own form, nil for none.
 func (p *pull) spelled() json.RawMessage {
-	return mapping.Sent(p.req.AdditionalInput, "resume")
+	return rawjson.Get(p.req.AdditionalInput, "resume")
 }
 
 // handOut completes a step whose hand-out is noted: the cursor stands behind it.

@@ -15,17 +15,17 @@ import (
 // dialect (input, config, context).
 func (p *pull) request(ctx context.Context, words []string, tr *taskRun) adapter.NewRun {
 	given := p.ses.task.AdditionalInput
-	own, config, more := mapping.Sent(given, "input"), mapping.Sent(given, "config"), mapping.Sent(given, "context")
+	own, config, more := rawjson.Get(given, "input"), rawjson.Get(given, "config"), rawjson.Get(given, "context")
 	if !isObject(own) {
 		own = nil
 	}
-	var set []mapping.NewMember
-	if mapping.Sent(own, "messages") == nil && len(words) > 0 {
-		set = append(set, mapping.NewMember{Name: "messages", Value: p.humanMessages(words)})
+	var set []rawjson.Member
+	if rawjson.Get(own, "messages") == nil && len(words) > 0 {
+		set = append(set, rawjson.Member{Name: "messages", Value: p.humanMessages(words)})
 	}
 	var files json.RawMessage
 	if files, tr.uploaded = p.uploads(ctx); files != nil {
-		set = append(set, mapping.NewMember{Name: "files", Value: besides(files, mapping.Sent(own, "files"))})
+		set = append(set, rawjson.Member{Name: "files", Value: besides(files, rawjson.Get(own, "files"))})
 	}
 	n := adapter.NewRun{
 		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue,
@@ -33,10 +33,10 @@ func (p *pull) request(ctx context.Context, words []string, tr *taskRun) adapter
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
 	var strategy string
-	if _ = json.Unmarshal(mapping.Sent(given, "multitask_strategy"), &strategy); strategy != "" {
+	if _ = json.Unmarshal(rawjson.Get(given, "multitask_strategy"), &strategy); strategy != "" {
 		n.Multitask = mapping.TaskStrategy(strategy)
 	}
-	n.Input, _ = mapping.WithMembers(own, set...)
+	n.Input, _ = rawjson.WithMembers(own, set...)
 	n.Kwargs = p.kwargs(config, more)
 	if p.ses.task.HasInput {
 		n.Fields = append(n.Fields, "input")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -47,8 +48,8 @@ func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdat
 func (c *core) checkUpdate(u adapter.StateUpdate) error {
 	files, messages, keys := 0, 0, 0
 	for _, values := range u.All() {
-		list, _ := mapping.Member(values, "messages") // what cannot be read is refused with the values
-		files, messages, keys = files+filesIn(values), messages+mapping.Elements(list), keys+mapping.Members(values)
+		list, _ := rawjson.Lookup(values, "messages") // what cannot be read is refused with the values
+		files, messages, keys = files+filesIn(values), messages+rawjson.CountElements(list), keys+rawjson.CountMembers(values)
 	}
 	if err := mapping.CheckMessages(messages, c.cfg.Limits.Messages); err != nil {
 		return err

@@ -114,9 +114,9 @@ func filesOf(u adapter.StateUpdate) (n int) {
 
 // filesIn counts the files of values.
 func filesIn(values json.RawMessage) (n int) {
-	files, err := mapping.Member(values, "files")
+	files, err := rawjson.Lookup(values, "files")
 	if err == nil {
-		n = mapping.Members(files)
+		n = rawjson.CountMembers(files)
 	}
 	return n
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // Who follows a thread on which nothing happens hears at once of a run, of an
@@ -54,7 +55,7 @@ func TestThreadIsFollowedAtOnce(t *testing.T) {
 		if _, err := w.States.Update(t.Context(), th.ID, adapter.StateUpdate{Values: []byte(`{"k":1}`)}); err != nil {
 			t.Fatal(err)
 		}
-		if e := <-got; e.RunID != "" || e.Kind != mapping.KindState || !mapping.Contains(e.After.JSON(), []byte(`{"k":1}`)) {
+		if e := <-got; e.RunID != "" || e.Kind != mapping.KindState || !rawjson.Contains(e.After.JSON(), []byte(`{"k":1}`)) {
 			t.Errorf("%+v", e)
 		}
 		if err := w.Threads.Delete(t.Context(), th.ID); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -302,7 +303,7 @@ func (s *index) query(ctx context.Context, q adapter.ThreadQuery) store.ThreadQu
 			if err != nil {
 				return false, err
 			}
-			return mapping.Contains(fold.JSON(), q.Values), nil
+			return rawjson.Contains(fold.JSON(), q.Values), nil
 		}
 	}
 	return out

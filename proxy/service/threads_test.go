@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
@@ -37,7 +38,7 @@ func TestThreadsAreMadeChangedCopiedAndFound(t *testing.T) {
 	if err != nil || json.Unmarshal(patched.Values, &values) != nil || values.A != 7 || values.B != 2 || len(values.Messages) != 1 {
 		t.Errorf("patched to %s, %v", patched.Values, err)
 	}
-	if !mapping.Contains(patched.Metadata, raw(`{"user":"u1","mood":"good"}`)) {
+	if !rawjson.Contains(patched.Metadata, raw(`{"user":"u1","mood":"good"}`)) {
 		t.Errorf("metadata %s", patched.Metadata)
 	}
 	twin, err := b.Threads.Copy(t.Context(), th.ID)

@@ -3,9 +3,11 @@ package store
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // This file is how values of the model stand in columns and come back.
@@ -59,15 +61,7 @@ func number(b bool) int64 {
 
 // encode is v as JSON without HTML escapes: what agents and clients wrote keeps
 // its letters.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
+func encode(v any) ([]byte, error) { return rawjson.Encode(v) }
 
 // encodeHead is nil for a head that says nothing, as that of a token does.
 func encodeHead(h *mapping.Head) ([]byte, error) {
@@ -109,21 +103,23 @@ func fillKeys(base, extra json.RawMessage) (json.RawMessage, error) {
 	}
 	base = object(base)
 	have := map[string]bool{}
-	if err := mapping.EachMember(base, func(name string, _ json.RawMessage) { have[name] = true }); err != nil {
+	if err := rawjson.EachMember(base, func(name rawjson.Quoted, _ json.RawMessage) { have[name.Text()] = true }); err != nil {
 		return nil, err
 	}
-	all, first := bytes.Clone(base[:bytes.LastIndexByte(base, '}')]), len(have) == 0
-	err := mapping.EachMember(object(extra), func(name string, value json.RawMessage) {
-		if have[name] {
-			return
+	more := new(rawjson.Writer).Open('{')
+	err := rawjson.EachMember(object(extra), func(name rawjson.Quoted, value json.RawMessage) {
+		if !have[name.Text()] {
+			more.Spliced(name).Raw(value, "null")
 		}
-		if !first {
-			all = append(all, ',')
-		}
-		quoted, _ := json.Marshal(name) // a string cannot fail
-		all, first = append(append(append(all, quoted...), ':'), value...), false
 	})
-	return append(all, '}'), err
+	end := bytes.LastIndexByte(base, '}')
+	if len(more.Bytes) == 1 || err != nil {
+		return base[:end+1], err
+	}
+	if len(have) > 0 {
+		return slices.Concat(base[:end], []byte{','}, more.Close('}').Bytes[1:]), nil
+	}
+	return more.Close('}').Bytes, nil
 }
 
 // rawOf lets a scan fill a json.RawMessage without a conversion.

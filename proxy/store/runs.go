@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 const runColumns = `r.id, r.thread, r.task, r.fence, r.holder, r.from_seq, r.last_seq, r.tenant, r.owner, r.run_id, h.thread_id, k.task_id, r.agent, r.assistant_id, r.status, r.parked,
@@ -164,5 +165,5 @@ func containing(want json.RawMessage) func(json.RawMessage) bool {
 	if len(want) == 0 || string(want) == "{}" || string(want) == "null" {
 		return nil
 	}
-	return func(doc json.RawMessage) bool { return mapping.Contains(doc, want) }
+	return func(doc json.RawMessage) bool { return rawjson.Contains(doc, want) }
 }

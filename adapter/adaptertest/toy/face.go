@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
 )
 
@@ -52,7 +53,7 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 			line(w, "! ", mapping.Classify(err).Message)
 			return
 		}
-		if fault := mapping.Sent(step.AdditionalOutput, "error"); fault != nil {
+		if fault := rawjson.Get(step.AdditionalOutput, "error"); fault != nil {
 			line(w, "! ", string(fault))
 			return
 		}

@@ -268,22 +268,21 @@ func (d *drive) encode(a mapping.Artifact, content []byte) json.RawMessage {
 
 // changes builds the files object of a delta; ids are the artifacts written.
 type changes struct {
-	buf []byte
+	out rawjson.Writer
 	ids []string
 }
 
 func (c *changes) add(p string, v json.RawMessage) {
-	sep := byte(',')
-	if c.buf == nil {
-		sep = '{'
+	if len(c.out.Bytes) == 0 {
+		c.out.Open('{')
 	}
-	c.buf = append(append(append(append(c.buf, sep), rawjson.Quote("/"+p)...), ':'), v...)
+	c.out.Name("/"+p).Raw(v, "null")
 }
 
 // object is nil when nothing changed.
 func (c *changes) object() json.RawMessage {
-	if c.buf == nil {
+	if len(c.out.Bytes) == 0 {
 		return nil
 	}
-	return append(c.buf, '}')
+	return c.out.Close('}').Bytes
 }

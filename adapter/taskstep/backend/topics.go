@@ -104,8 +104,8 @@ func (d *drive) loseTopic() {
 // begins when the one before it has ended; if its task was left in the middle,
 // nobody will go on with it.
 func displacing(additional rawjson.Pieces) rawjson.Pieces {
-	strategy := mapping.NewMember{Name: "multitask_strategy", Value: json.RawMessage(`"` + mapping.StrategyInterrupt + `"`)}
-	made, err := mapping.WithMembers(additional.Join(), strategy)
+	strategy := rawjson.Member{Name: "multitask_strategy", Value: json.RawMessage(`"` + mapping.StrategyInterrupt + `"`)}
+	made, err := rawjson.WithMembers(additional.Join(), strategy)
 	if err != nil {
 		return additional
 	}

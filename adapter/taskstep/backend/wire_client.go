@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // This file reads what real v1 servers answer. It is lenient where they are
@@ -220,8 +220,8 @@ func members(raw json.RawMessage, path string, place func(name string) *json.Raw
 	if first(raw) != '{' {
 		return &fieldError{placeOf(path), "is not an object"}
 	}
-	err := mapping.EachMember(raw, func(name string, value json.RawMessage) {
-		if at := place(name); at != nil {
+	err := rawjson.EachMember(raw, func(name rawjson.Quoted, value json.RawMessage) {
+		if at := place(name.Text()); at != nil {
 			*at = value
 		}
 	})

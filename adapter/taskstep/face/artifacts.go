@@ -13,7 +13,7 @@ import (
 func (s *server) listArtifacts(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	return list(w, r, "artifacts", func(ctx context.Context, p adapter.Page) ([]mapping.Artifact, int, error) {
 		return s.svc.Artifacts.List(ctx, ref, p)
-	}, s.writer(ref).artifact)
+	}, s.layout(ref).artifact)
 }
 
 // downloadArtifact is downloadAgentTaskArtifact.

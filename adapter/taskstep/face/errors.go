@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"go.uber.org/zap"
 )
 
@@ -36,7 +37,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == mapping.CodeKeyReused {
 		status = http.StatusUnprocessableEntity // in every style: the request may be right, its key is not
 	}
-	_ = send(w, status, appendError(nil, e))
+	_ = send(w, status, errorBody(e))
 }
 
 // logCause logs what is not the client's fault and has a cause that it is not told.
@@ -85,36 +86,26 @@ func Refusal(e *mapping.Error) any {
 	}{e.Message, e.Code}
 }
 
-// appendError writes {"message"} for 404, as the document's NotFound has it,
-// and for 405; {"message", "code", "detail"} for everything else, where the
-// document allows any object.
-func appendError(b []byte, e *mapping.Error) []byte {
-	b = append(b, `{"message":`...)
-	b = appendString(b, e.Message)
+// errorBody is {"message"} for 404, as the document's NotFound has it, and for
+// 405; {"message", "code", "detail"} for everything else, where the document
+// allows any object.
+func errorBody(e *mapping.Error) []byte {
 	if e.Class == mapping.NotFound || e.Class == mapping.NotAllowed {
-		return append(b, '}')
+		return new(rawjson.Writer).Open('{').Key("message").Text(e.Message).Close('}').Bytes
 	}
-	return appendRest(b, e)
+	return streamError(e)
 }
 
-// appendStreamError is an error within a stream, where no status tells its
-// class: always with the code.
-func appendStreamError(b []byte, e *mapping.Error) []byte {
-	b = append(b, `{"message":`...)
-	b = appendString(b, e.Message)
-	return appendRest(b, e)
-}
-
-func appendRest(b []byte, e *mapping.Error) []byte {
-	b = append(b, `,"code":`...)
-	b = appendString(b, e.Code)
+// streamError is an error within a stream, where no status tells its class:
+// always with the code.
+func streamError(e *mapping.Error) []byte {
+	w := new(rawjson.Writer).Open('{').Key("message").Text(e.Message).Key("code").Text(e.Code)
 	if e.Detail != nil {
 		if detail, err := json.Marshal(e.Detail); err == nil {
-			b = append(b, `,"detail":`...)
-			b = append(b, detail...)
+			w.Key("detail").Raw(detail, "null")
 		}
 	}
-	return append(b, '}')
+	return w.Close('}').Bytes
 }
 
 // complaint is one thing wrong with a request, in the form that servers of

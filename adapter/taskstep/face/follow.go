@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // followSteps streams a task's steps as they are released. It is an extension
@@ -48,7 +48,7 @@ func (s *server) streamSteps(w http.ResponseWriter, r *http.Request, ref adapter
 	defer stop()
 	out := sse.NewStream(w, s.face.Heartbeat, stop)
 	defer out.Close()
-	wire, err := s.writer(ref), out.Flush()
+	wire, err := s.layout(ref), out.Flush()
 	if err != nil {
 		return
 	}
@@ -64,10 +64,10 @@ func (s *server) streamSteps(w http.ResponseWriter, r *http.Request, ref adapter
 	s.endStream(out, w, r, done, err)
 }
 
-func stepFrame(wire writer, step *mapping.Step) []byte {
-	data := jsontext.Value(wire.step(nil, step))
+func stepFrame(wire layout, step *mapping.Step) []byte {
+	data := written(wire.step, step)
 	if bytes.ContainsAny(data, "\r\n") { // within carried values; many readers want one line
-		_ = data.Compact()
+		data = rawjson.Compact(data)
 	}
 	return sse.AppendFrame(nil, "step", data, strconv.Itoa(step.N))
 }
@@ -81,7 +81,7 @@ func (s *server) endStream(out *sse.Stream, w http.ResponseWriter, r *http.Reque
 	case err != nil:
 		e := classify(err)
 		s.logCause(w, r, e)
-		frame = sse.AppendFrame(nil, "error", appendStreamError(nil, e), "")
+		frame = sse.AppendFrame(nil, "error", streamError(e), "")
 	case done:
 		frame = sse.AppendFrame(nil, "end", []byte("{}"), "")
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // Bounds of a page. The document has 10 items by default and only lower bounds;
@@ -79,7 +80,7 @@ func parseCount(s string) (int, bool) {
 func pageCount(total, size int) int { return (total + size - 1) / size }
 
 // list answers a page of what read has; a page behind the last one is empty.
-func list[T any](w http.ResponseWriter, r *http.Request, name string, read func(context.Context, adapter.Page) ([]T, int, error), write func([]byte, *T) []byte) error {
+func list[T any](w http.ResponseWriter, r *http.Request, name string, read func(context.Context, adapter.Page) ([]T, int, error), write func(*rawjson.Writer, *T)) error {
 	page, err := pageOf(r)
 	if err != nil {
 		return err
@@ -94,13 +95,10 @@ func list[T any](w http.ResponseWriter, r *http.Request, name string, read func(
 
 // writePage answers a list: {name: [items], "pagination": {…}}. A long one is sent piece by
 // piece, so that it takes no memory of its own length; a short one has a Content-Length.
-func writePage[T any](w http.ResponseWriter, name string, items []T, item func([]byte, *T) []byte, p adapter.Page, total int) error {
-	b, began := append(append([]byte(`{"`), name...), `":[`...), false
+func writePage[T any](w http.ResponseWriter, name string, items []T, item func(*rawjson.Writer, *T), p adapter.Page, total int) error {
+	out, began := new(rawjson.Writer).Open('{').Key(name).Open('['), false
 	for i := range items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if b = item(b, &items[i]); len(b) < pieceSize {
+		if item(out, &items[i]); len(out.Bytes) < pieceSize {
 			continue
 		}
 		if !began {
@@ -108,13 +106,15 @@ func writePage[T any](w http.ResponseWriter, name string, items []T, item func([
 			w.Header().Set("Content-Type", jsonAnswer)
 			w.WriteHeader(http.StatusOK)
 		}
-		if err := writePieces(w, b); err != nil {
+		last := len(out.Bytes) - 1 // stays: by it the next item knows that it needs a comma
+		if err := writePieces(w, out.Bytes[:last]); err != nil {
 			return err
 		}
-		b = b[:0]
+		out.Bytes = append(out.Bytes[:0], out.Bytes[last])
 	}
-	if b = appendPagination(b, p, total); !began {
-		return send(w, http.StatusOK, b)
+	writePagination(out.Close(']'), p, total)
+	if out.Close('}'); !began {
+		return send(w, http.StatusOK, out.Bytes)
 	}
-	return writePieces(w, b)
+	return writePieces(w, out.Bytes)
 }

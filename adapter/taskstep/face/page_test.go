@@ -33,7 +33,7 @@ func TestLongPageTakesNoMemoryOfItsLength(t *testing.T) {
 	to := &counting{ResponseWriter: httptest.NewRecorder()}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err := writePage(to, "steps", steps, (&writer{}).step, adapter.Page{Number: 1, Size: len(steps)}, len(steps))
+	err := writePage(to, "steps", steps, layout{}.step, adapter.Page{Number: 1, Size: len(steps)}, len(steps))
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; err != nil || to.bytes < len(steps)*len(text) || took > 8<<20 {
 		t.Errorf("%d bytes were written with %d allocated, %v", to.bytes, took, err)

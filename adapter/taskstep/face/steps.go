@@ -43,7 +43,7 @@ func (s *server) executeStep(w http.ResponseWriter, r *http.Request, ref adapter
 			w.Header().Set(lossHeader, v)
 		}
 	}
-	if deliver(w, r, http.StatusOK, s.writer(ref).step(make([]byte, 0, stepRoom(&out.Step)), &out.Step)) && out.Confirm != nil {
+	if deliver(w, r, http.StatusOK, s.layout(ref).longStep(&out.Step)) && out.Confirm != nil {
 		out.Confirm()
 	}
 	return nil
@@ -60,7 +60,7 @@ func (s *server) listSteps(w http.ResponseWriter, r *http.Request, ref adapter.T
 	}
 	return list(w, r, "steps", func(ctx context.Context, p adapter.Page) ([]mapping.Step, int, error) {
 		return s.svc.Steps.List(ctx, ref, p)
-	}, s.writer(ref).step)
+	}, s.layout(ref).step)
 }
 
 // getStep is getAgentTaskStep.
@@ -73,6 +73,6 @@ func (s *server) getStep(w http.ResponseWriter, r *http.Request, ref adapter.Tas
 	if err != nil {
 		return err
 	}
-	_ = send(w, http.StatusOK, s.writer(ref).step(nil, &step))
+	_ = send(w, http.StatusOK, written(s.layout(ref).step, &step))
 	return nil
 }

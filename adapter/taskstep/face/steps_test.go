@@ -334,7 +334,7 @@ func TestFramesHaveOneDataLine(t *testing.T) {
 	t.Parallel()
 	step := lastStep()
 	step.AdditionalOutput = json.RawMessage("{\n\"a\": 1.50\r\n}")
-	got := string(stepFrame(writer{}, &step))
+	got := string(stepFrame(layout{}, &step))
 	if !strings.Contains(got, `"additional_output":{"a":1.50}`) || strings.Count(got, "data:") != 1 {
 		t.Errorf("got %s", got)
 	}

@@ -26,7 +26,7 @@ func (s *server) createTask(w http.ResponseWriter, r *http.Request, ref adapter.
 	if err != nil {
 		return err
 	}
-	_ = send(w, s.style.created, s.writer(ref).task(nil, &task))
+	_ = send(w, s.style.created, written(s.layout(ref).task, &task))
 	return nil
 }
 
@@ -36,7 +36,7 @@ func (s *server) getTask(w http.ResponseWriter, r *http.Request, ref adapter.Tas
 	if err != nil {
 		return err
 	}
-	_ = send(w, http.StatusOK, s.writer(ref).task(nil, &task))
+	_ = send(w, http.StatusOK, written(s.layout(ref).task, &task))
 	return nil
 }
 
@@ -44,7 +44,7 @@ func (s *server) getTask(w http.ResponseWriter, r *http.Request, ref adapter.Tas
 func (s *server) listTasks(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	return list(w, r, "tasks", func(ctx context.Context, p adapter.Page) ([]mapping.Task, int, error) {
 		return s.svc.Tasks.List(ctx, ref, p)
-	}, s.writer(ref).task)
+	}, s.layout(ref).task)
 }
 
 // cancelTask is an extension of ours: it stops what the task is doing. A body
@@ -54,6 +54,6 @@ func (s *server) cancelTask(w http.ResponseWriter, r *http.Request, ref adapter.
 	if err != nil {
 		return err
 	}
-	_ = send(w, http.StatusOK, s.writer(ref).task(nil, &task))
+	_ = send(w, http.StatusOK, written(s.layout(ref).task, &task))
 	return nil
 }

@@ -35,7 +35,7 @@ func (s *server) createTopic(w http.ResponseWriter, r *http.Request, ref adapter
 	if err != nil {
 		return err
 	}
-	_ = send(w, http.StatusCreated, s.writer(ref).topicObject(nil, &topic))
+	_ = send(w, http.StatusCreated, written(s.layout(ref).topicObject, &topic))
 	return nil
 }
 
@@ -45,7 +45,7 @@ func (s *server) getTopic(w http.ResponseWriter, r *http.Request, ref adapter.Ta
 	if err != nil {
 		return err
 	}
-	_ = send(w, http.StatusOK, s.writer(ref).topicObject(nil, &topic))
+	_ = send(w, http.StatusOK, written(s.layout(ref).topicObject, &topic))
 	return nil
 }
 
@@ -53,7 +53,7 @@ func (s *server) getTopic(w http.ResponseWriter, r *http.Request, ref adapter.Ta
 func (s *server) listTopics(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	return list(w, r, "topics", func(ctx context.Context, p adapter.Page) ([]mapping.Topic, int, error) {
 		return s.svc.Topics.List(ctx, ref.Agent, p)
-	}, s.writer(ref).topicObject)
+	}, s.layout(ref).topicObject)
 }
 
 // createInteraction is createInteraction. The words of a user answer the
@@ -69,7 +69,7 @@ func (s *server) createInteraction(w http.ResponseWriter, r *http.Request, ref a
 	if err != nil {
 		return err
 	}
-	_ = send(w, http.StatusCreated, s.writer(ref).interaction(nil, &said))
+	_ = send(w, http.StatusCreated, written(s.layout(ref).interaction, &said))
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (s *server) createInteraction(w http.ResponseWriter, r *http.Request, ref a
 func (s *server) listInteractions(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	return list(w, r, "interactions", func(ctx context.Context, p adapter.Page) ([]mapping.Interaction, int, error) {
 		return s.svc.Interactions.List(ctx, topicRef(ref), p)
-	}, s.writer(ref).interaction)
+	}, s.layout(ref).interaction)
 }
 
 // getInteraction is getTopicInteraction.
@@ -90,7 +90,7 @@ func (s *server) getInteraction(w http.ResponseWriter, r *http.Request, ref adap
 	if err != nil {
 		return err
 	}
-	_ = send(w, http.StatusOK, s.writer(ref).interaction(nil, &said))
+	_ = send(w, http.StatusOK, written(s.layout(ref).interaction, &said))
 	return nil
 }
 

@@ -2,53 +2,32 @@ package face
 
 import (
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // topicObject writes a Topic: the entity of the Topic RFC, with the fields of
 // this bridge's completion of it.
-func (w writer) topicObject(b []byte, t *mapping.Topic) []byte {
-	b = append(b, `{"topic_id":`...)
-	b = appendString(b, t.ID)
-	b = append(b, `,"name":`...)
-	b = appendNullable(b, t.Name)
-	b = append(b, `,"additional_input":`...)
-	b = appendObject(b, t.AdditionalInput)
-	b = append(b, `,"status":`...)
-	b = appendString(b, string(t.Status))
-	b = append(b, `,"memory":`...)
-	b = appendObject(b, t.Memory)
-	b = append(b, `,"artifacts":`...)
-	b = w.artifacts(b, t.Artifacts)
-	b = appendTime(b, "created_at", t.CreatedAt)
-	b = appendTime(b, "modified_at", t.UpdatedAt)
-	return append(b, '}')
+func (l layout) topicObject(w *rawjson.Writer, t *mapping.Topic) {
+	w.Open('{').Key("topic_id").Text(t.ID).Key("name")
+	writeNullable(w, t.Name)
+	w.Key("additional_input").Raw(t.AdditionalInput, "{}").Key("status").Text(string(t.Status))
+	w.Key("memory").Raw(t.Memory, "{}").Key("artifacts")
+	l.artifacts(w, t.Artifacts)
+	writeTime(w, "created_at", t.CreatedAt)
+	writeTime(w, "modified_at", t.UpdatedAt)
+	w.Close('}')
 }
 
 // interaction writes an Interaction: input is what was said to the agent,
 // output what the agent said.
-func (w writer) interaction(b []byte, i *mapping.Interaction) []byte {
-	b = append(b, `{"interaction_id":`...)
-	b = appendString(b, i.ID)
-	b = append(b, `,"topic_id":`...)
-	b = appendString(b, i.TopicID)
-	b = append(b, `,"task_id":`...)
-	if i.TaskID == "" {
-		b = append(b, "null"...)
-	} else {
-		b = appendString(b, i.TaskID)
-	}
-	b = append(b, `,"role":`...)
-	b = appendString(b, string(i.Role))
-	b = append(b, `,"input":`...)
-	b = appendNullable(b, i.Input)
-	b = append(b, `,"additional_input":`...)
-	b = appendObject(b, i.AdditionalInput)
-	b = append(b, `,"output":`...)
-	b = appendNullable(b, i.Output)
-	b = append(b, `,"additional_output":`...)
-	b = appendRaw(b, i.AdditionalOutput, "null")
-	b = append(b, `,"artifacts":`...)
-	b = w.artifacts(b, i.Artifacts)
-	b = appendTime(b, "created_at", i.CreatedAt)
-	return append(b, '}')
+func (l layout) interaction(w *rawjson.Writer, i *mapping.Interaction) {
+	w.Open('{').Key("interaction_id").Text(i.ID).Key("topic_id").Text(i.TopicID)
+	w.Key("task_id").OrNull(i.TaskID).Key("role").Text(string(i.Role)).Key("input")
+	writeNullable(w, i.Input)
+	w.Key("additional_input").Raw(i.AdditionalInput, "{}").Key("output")
+	writeNullable(w, i.Output)
+	w.Key("additional_output").Raw(i.AdditionalOutput, "null").Key("artifacts")
+	l.artifacts(w, i.Artifacts)
+	writeTime(w, "created_at", i.CreatedAt)
+	w.Close('}')
 }

@@ -36,7 +36,7 @@ func (s *server) uploadArtifact(w http.ResponseWriter, r *http.Request, ref adap
 	if err != nil {
 		return err
 	}
-	_ = send(w, s.style.created, s.writer(ref).artifact(nil, &artifact))
+	_ = send(w, s.style.created, written(s.layout(ref).artifact, &artifact))
 	return nil
 }
 

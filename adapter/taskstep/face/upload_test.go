@@ -261,7 +261,7 @@ func TestRelativePathInAnswers(t *testing.T) {
 		{"a/b/ü.py", false, `"ü.py"`, `"a/b/ü.py"`},
 		{"a/b/ü.py", true, `"ü.py"`, `"a/b/"`},
 	} {
-		got := string(writer{folders: c.folders}.artifact(nil, &mapping.Artifact{ID: "i", Path: c.path}))
+		got := string(written(layout{folders: c.folders}.artifact, &mapping.Artifact{ID: "i", Path: c.path}))
 		want := `{"artifact_id":"i","agent_created":false,"file_name":` + c.name + `,"relative_path":` + c.relative + `}`
 		if got != want {
 			t.Errorf("%s: got %s, want %s", c.path, got, want)

@@ -2,9 +2,9 @@ package face
 
 import (
 	"encoding/json"
-	"strconv"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // WebhookBody is what a completion hook of a run made by steps receives. The
@@ -27,40 +27,28 @@ func WebhookBody(run mapping.Run, out mapping.Outcome, values json.RawMessage) (
 	if err != nil {
 		return nil, err
 	}
-	b := append([]byte(nil), `{"task_id":`...)
-	b = appendString(b, run.TaskID)
+	w := new(rawjson.Writer).Open('{').Key("task_id").Text(run.TaskID)
 	if run.Flavour == FlavourTopic {
-		b = append(b, `,"topic_id":`...)
-		b = appendString(b, run.ThreadID)
+		w.Key("topic_id").Text(run.ThreadID)
 	}
-	b = append(b, `,"run_id":`...)
-	b = appendString(b, run.ID)
-	b = append(b, `,"input":`...)
-	b = appendNullable(b, input.Input)
-	b = append(b, `,"additional_input":`...)
-	b = appendObject(b, input.AdditionalInput)
-	b = append(b, `,"status":`...)
-	b = appendString(b, string(out.Status))
-	b = append(b, `,"is_last":`...)
-	b = strconv.AppendBool(b, len(out.Interrupts) == 0)
-	b = append(b, `,"output":`...)
-	b = appendNullable(b, text)
-	b = append(b, `,"error":`...)
-	b = appendFault(b, out.Fault)
-	b = appendTime(b, "created_at", run.CreatedAt)
-	b = appendTime(b, "modified_at", run.EndedAt)
-	return append(b, '}'), nil
+	w.Key("run_id").Text(run.ID).Key("input")
+	writeNullable(w, input.Input)
+	w.Key("additional_input").Raw(input.AdditionalInput, "{}").Key("status").Text(string(out.Status))
+	w.Key("is_last").Bool(len(out.Interrupts) == 0).Key("output")
+	writeNullable(w, text)
+	w.Key("error")
+	writeFault(w, out.Fault)
+	writeTime(w, "created_at", run.CreatedAt)
+	writeTime(w, "modified_at", run.EndedAt)
+	return w.Close('}').Bytes, nil
 }
 
-func appendFault(b []byte, f *mapping.Fault) []byte {
+func writeFault(w *rawjson.Writer, f *mapping.Fault) {
 	if f == nil {
-		return append(b, "null"...)
+		w.Literal("null")
+		return
 	}
-	b = append(b, `{"type":`...)
-	b = appendString(b, f.Code)
-	b = append(b, `,"message":`...)
-	b = appendString(b, f.Message)
-	return append(b, '}')
+	w.Open('{').Key("type").Text(f.Code).Key("message").Text(f.Message).Close('}')
 }
 
 // kwargsOf reads the task's request back from its run. Kwargs of other shapes,

@@ -1,82 +1,77 @@
 package face
 
 import (
-	"encoding/json"
 	"path"
-	"strconv"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // This file writes what the v1 document calls Task, Step, Artifact and
-// Pagination. Answers are built by appending: values that are only carried are
-// spliced in as the bytes they came as. Every field is always there, arrays
-// are never null, additional_input is always an object.
+// Pagination. Every field is always there, arrays are never null,
+// additional_input is always an object.
 
 // timeForm is RFC 3339 in UTC with microseconds, which every store keeps.
 const timeForm = "2006-01-02T15:04:05.000000Z"
 
-// writer holds what may differ between two agents' answers.
-type writer struct {
+// layout is what may differ between two agents' answers.
+type layout struct {
 	folders bool   // relative_path is the folder only
 	topic   string // tasks and steps name the topic they were asked for in
 }
 
-func (s *server) writer(ref adapter.TaskRef) writer {
-	return writer{folders: s.face.Agents[ref.Agent].Artifacts.Path == "folder", topic: ref.Topic}
+func (s *server) layout(ref adapter.TaskRef) layout {
+	return layout{folders: s.face.Agents[ref.Agent].Artifacts.Path == "folder", topic: ref.Topic}
 }
 
-func (w writer) task(b []byte, t *mapping.Task) []byte {
-	b = append(b, `{"task_id":`...)
-	b = appendString(b, t.ID)
-	b = w.ofTopic(b)
-	b = append(b, `,"input":`...)
+// written is what write makes of v.
+func written[T any](write func(*rawjson.Writer, *T), v *T) []byte {
+	var w rawjson.Writer
+	write(&w, v)
+	return w.Bytes
+}
+
+func (l layout) task(w *rawjson.Writer, t *mapping.Task) {
+	w.Open('{').Key("task_id").Text(t.ID)
+	l.ofTopic(w)
+	w.Key("input")
 	if t.HasInput {
-		b = appendString(b, t.Input)
+		w.Text(t.Input)
 	} else {
-		b = append(b, "null"...)
+		w.Literal("null")
 	}
-	b = append(b, `,"additional_input":`...)
-	b = appendObject(b, t.AdditionalInput)
-	b = append(b, `,"artifacts":`...)
-	b = w.artifacts(b, t.Artifacts)
-	b = appendTime(b, "created_at", t.CreatedAt)
-	b = appendTime(b, "modified_at", t.UpdatedAt)
-	return append(b, '}')
+	w.Key("additional_input").Raw(t.AdditionalInput, "{}").Key("artifacts")
+	l.artifacts(w, t.Artifacts)
+	writeTime(w, "created_at", t.CreatedAt)
+	writeTime(w, "modified_at", t.UpdatedAt)
+	w.Close('}')
 }
 
-func (w writer) step(b []byte, s *mapping.Step) []byte {
-	b = append(b, `{"step_id":`...)
-	b = appendString(b, s.ID)
-	b = append(b, `,"task_id":`...)
-	b = appendString(b, s.TaskID)
-	b = w.ofTopic(b)
-	b = append(b, `,"name":`...)
-	b = appendString(b, s.Name)
-	b = append(b, `,"status":`...)
-	b = appendString(b, string(s.Status))
-	b = append(b, `,"input":`...)
-	b = appendNullable(b, s.Input)
-	b = append(b, `,"additional_input":`...)
-	b = appendObject(b, s.AdditionalInput)
-	b = append(b, `,"output":`...)
-	b = appendNullable(b, s.Output)
-	b = append(b, `,"additional_output":`...)
-	b = appendRaw(b, s.AdditionalOutput, "null")
-	b = append(b, `,"artifacts":`...)
-	b = w.artifacts(b, s.Artifacts)
-	b = append(b, `,"is_last":`...)
-	b = strconv.AppendBool(b, s.IsLast)
-	b = appendTime(b, "created_at", s.CreatedAt)
-	return append(b, '}')
+func (l layout) step(w *rawjson.Writer, s *mapping.Step) {
+	w.Open('{').Key("step_id").Text(s.ID).Key("task_id").Text(s.TaskID)
+	l.ofTopic(w)
+	w.Key("name").Text(s.Name).Key("status").Text(string(s.Status)).Key("input")
+	writeNullable(w, s.Input)
+	w.Key("additional_input").Raw(s.AdditionalInput, "{}").Key("output")
+	writeNullable(w, s.Output)
+	w.Key("additional_output").Raw(s.AdditionalOutput, "null").Key("artifacts")
+	l.artifacts(w, s.Artifacts)
+	w.Key("is_last").Bool(s.IsLast)
+	writeTime(w, "created_at", s.CreatedAt)
+	w.Close('}')
 }
 
-// stepRoom is about the length of a step without its artifacts, so that a long one is not
-// copied while it is written.
+// longStep writes a step with room for all of it, so that a long one is not copied while it
+// is written.
+func (l layout) longStep(s *mapping.Step) []byte {
+	w := rawjson.Writer{Bytes: make([]byte, 0, stepRoom(s))}
+	l.step(&w, s)
+	return w.Bytes
+}
+
+// stepRoom is about the length of a step without its artifacts.
 func stepRoom(s *mapping.Step) int {
 	n := 1<<10 + len(s.AdditionalInput) + len(s.AdditionalOutput)
 	for _, text := range []*string{s.Input, s.Output} {
@@ -87,96 +82,57 @@ func stepRoom(s *mapping.Step) int {
 	return n
 }
 
-func (w writer) ofTopic(b []byte) []byte {
-	if w.topic == "" {
-		return b
+func (l layout) ofTopic(w *rawjson.Writer) {
+	if l.topic != "" {
+		w.Key("topic_id").Text(l.topic)
 	}
-	b = append(b, `,"topic_id":`...)
-	return appendString(b, w.topic)
 }
 
-func (w writer) artifacts(b []byte, list []mapping.Artifact) []byte {
-	b = append(b, '[')
+func (l layout) artifacts(w *rawjson.Writer, list []mapping.Artifact) {
+	w.Open('[')
 	for i := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = w.artifact(b, &list[i])
+		l.artifact(w, &list[i])
 	}
-	return append(b, ']')
+	w.Close(']')
 }
 
-func (w writer) artifact(b []byte, a *mapping.Artifact) []byte {
-	b = append(b, `{"artifact_id":`...)
-	b = appendString(b, a.ID)
-	b = append(b, `,"agent_created":`...)
-	b = strconv.AppendBool(b, a.AgentCreated)
-	b = append(b, `,"file_name":`...)
-	b = appendString(b, path.Base(a.Path))
-	b = append(b, `,"relative_path":`...)
-	b = w.relativePath(b, a.Path)
-	b = appendTime(b, "created_at", a.CreatedAt)
-	b = appendTime(b, "modified_at", a.ModifiedAt)
-	return append(b, '}')
+func (l layout) artifact(w *rawjson.Writer, a *mapping.Artifact) {
+	w.Open('{').Key("artifact_id").Text(a.ID).Key("agent_created").Bool(a.AgentCreated)
+	w.Key("file_name").Text(path.Base(a.Path)).Key("relative_path").OrNull(l.relativePath(a.Path))
+	writeTime(w, "created_at", a.CreatedAt)
+	writeTime(w, "modified_at", a.ModifiedAt)
+	w.Close('}')
 }
 
-// relativePath is null for a file in the root, which every known client
-// understands. For a nested one clients differ: benchmark harnesses since
+// relativePath is "", which is written as null, for a file in the root: every known client
+// understands that. For a nested one clients differ: benchmark harnesses since
 // September 2023 expect the whole path, the document's example is the folder.
-func (w writer) relativePath(b []byte, p string) []byte {
+func (l layout) relativePath(p string) string {
 	folder, _ := path.Split(p)
-	switch {
-	case folder == "":
-		return append(b, "null"...)
-	case w.folders:
-		return appendString(b, folder)
+	if folder == "" || l.folders {
+		return folder
 	}
-	return appendString(b, p)
+	return p
 }
 
-// appendPagination writes what follows the items of a list (see writePage).
-func appendPagination(b []byte, p adapter.Page, total int) []byte {
-	b = append(b, `],"pagination":{"total_items":`...)
-	b = strconv.AppendInt(b, int64(total), 10)
-	b = append(b, `,"total_pages":`...)
-	b = strconv.AppendInt(b, int64(pageCount(total, p.Size)), 10)
-	b = append(b, `,"current_page":`...)
-	b = strconv.AppendInt(b, int64(p.Number), 10)
-	b = append(b, `,"page_size":`...)
-	b = strconv.AppendInt(b, int64(p.Size), 10)
-	return append(b, `}}`...)
+// writePagination writes what follows the items of a list (see writePage).
+func writePagination(w *rawjson.Writer, p adapter.Page, total int) {
+	w.Key("pagination").Open('{').Key("total_items").Int(int64(total))
+	w.Key("total_pages").Int(int64(pageCount(total, p.Size)))
+	w.Key("current_page").Int(int64(p.Number)).Key("page_size").Int(int64(p.Size)).Close('}')
 }
 
-// appendString writes a JSON string; bytes that are not UTF-8 become U+FFFD.
-func appendString(b []byte, s string) []byte {
-	b, _ = jsontext.AppendQuote(b, s)
-	return b
-}
-
-func appendNullable(b []byte, s *string) []byte {
+func writeNullable(w *rawjson.Writer, s *string) {
 	if s == nil {
-		return append(b, "null"...)
+		w.Literal("null")
+	} else {
+		w.Text(*s)
 	}
-	return appendString(b, *s)
 }
 
-func appendObject(b []byte, raw json.RawMessage) []byte { return appendRaw(b, raw, "{}") }
-
-func appendRaw(b []byte, raw json.RawMessage, absent string) []byte {
-	if len(raw) == 0 {
-		return append(b, absent...)
+// writeTime writes a member, or nothing for the zero time.
+func writeTime(w *rawjson.Writer, name string, t time.Time) {
+	if !t.IsZero() {
+		w.Key(name).Time(t, timeForm)
 	}
-	return append(b, raw...)
-}
-
-// appendTime writes ,"name":"time", or nothing for the zero time.
-func appendTime(b []byte, name string, t time.Time) []byte {
-	if t.IsZero() {
-		return b
-	}
-	b = append(b, `,"`...)
-	b = append(b, name...)
-	b = append(b, `":"`...)
-	b = t.UTC().AppendFormat(b, timeForm)
-	return append(b, '"')
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // This file is how a run ends without asking for anything, and how the thread
@@ -57,4 +58,4 @@ func (s *session) agreed(st stateWire) bool {
 }
 
 // sameValues compares two states by meaning.
-func sameValues(a, b json.RawMessage) bool { return mapping.Contains(a, b) && mapping.Contains(b, a) }
+func sameValues(a, b json.RawMessage) bool { return rawjson.Contains(a, b) && rawjson.Contains(b, a) }

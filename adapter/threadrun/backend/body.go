@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
@@ -14,12 +13,12 @@ import (
 // large is a body with values that may be long.
 type large interface {
 	// parts is the body without those values, and the values by name.
-	parts() (rest any, values []mapping.NewMember)
+	parts() (rest any, values []rawjson.Member)
 }
 
 // piecesOf is the JSON of a body.
 func piecesOf(body any) (*rawjson.Pieces, error) {
-	var values []mapping.NewMember
+	var values []rawjson.Member
 	if b, ok := body.(large); ok {
 		body, values = b.parts()
 	}
@@ -27,34 +26,34 @@ func piecesOf(body any) (*rawjson.Pieces, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := mapping.PiecesWith(raw, values...)
+	p, err := rawjson.PiecesWith(raw, values...)
 	return &p, err
 }
 
-func (r runCreate) parts() (any, []mapping.NewMember) {
-	values := given(mapping.NewMember{Name: "input", Value: r.Input}, mapping.NewMember{Name: "config", Value: r.Config}, mapping.NewMember{Name: "context", Value: r.Context}, mapping.NewMember{Name: "metadata", Value: r.Metadata})
+func (r runCreate) parts() (any, []rawjson.Member) {
+	values := given(rawjson.Member{Name: "input", Value: r.Input}, rawjson.Member{Name: "config", Value: r.Config}, rawjson.Member{Name: "context", Value: r.Context}, rawjson.Member{Name: "metadata", Value: r.Metadata})
 	if c := r.Command; c != nil {
-		if command, err := mapping.WithMembers(nil, given(mapping.NewMember{Name: "resume", Value: c.Resume}, mapping.NewMember{Name: "update", Value: c.Update}, mapping.NewMember{Name: "goto", Value: c.Goto})...); err == nil {
-			values = append(values, mapping.NewMember{Name: "command", Value: command})
+		if command, err := rawjson.WithMembers(nil, given(rawjson.Member{Name: "resume", Value: c.Resume}, rawjson.Member{Name: "update", Value: c.Update}, rawjson.Member{Name: "goto", Value: c.Goto})...); err == nil {
+			values = append(values, rawjson.Member{Name: "command", Value: command})
 		}
 	}
 	r.Input, r.Config, r.Context, r.Metadata, r.Command = nil, nil, nil, nil, nil
 	return r, values
 }
 
-func (r plainCreate) parts() (any, []mapping.NewMember) {
-	values := given(mapping.NewMember{Name: "input", Value: r.Input}, mapping.NewMember{Name: "config", Value: r.Config}, mapping.NewMember{Name: "metadata", Value: r.Metadata})
+func (r plainCreate) parts() (any, []rawjson.Member) {
+	values := given(rawjson.Member{Name: "input", Value: r.Input}, rawjson.Member{Name: "config", Value: r.Config}, rawjson.Member{Name: "metadata", Value: r.Metadata})
 	r.Input, r.Config, r.Metadata = nil, nil, nil
 	return r, values
 }
 
-func (u stateUpdate) parts() (any, []mapping.NewMember) {
-	values := given(mapping.NewMember{Name: "values", Value: u.Values})
+func (u stateUpdate) parts() (any, []rawjson.Member) {
+	values := given(rawjson.Member{Name: "values", Value: u.Values})
 	u.Values = nil
 	return u, values
 }
 
 // given are the values that are there.
-func given(all ...mapping.NewMember) []mapping.NewMember {
-	return slices.DeleteFunc(all, func(m mapping.NewMember) bool { return len(m.Value) == 0 })
+func given(all ...rawjson.Member) []rawjson.Member {
+	return slices.DeleteFunc(all, func(m rawjson.Member) bool { return len(m.Value) == 0 })
 }

@@ -21,7 +21,7 @@ func (s *session) frame(f sse.Event) error {
 	if f.Name == "" || len(f.Data) == 0 || f.Name == "end" {
 		return nil // heartbeats, and the end of older servers
 	}
-	if !mapping.ValidJSON(f.Data) {
+	if !rawjson.Valid(f.Data) {
 		return s.badFrame(f.Name, "it is not valid JSON")
 	}
 	s.frames++
@@ -176,8 +176,8 @@ func (s *session) checkpointFrame(head mapping.Head, data json.RawMessage) error
 // of data.
 func checkpointOf(data json.RawMessage) (cp checkpointWire, err error) {
 	var next json.RawMessage
-	whole := mapping.EachMember(data, func(name string, value json.RawMessage) {
-		switch name {
+	whole := rawjson.EachMember(data, func(name rawjson.Quoted, value json.RawMessage) {
+		switch name.Text() {
 		case "values":
 			cp.Values = value
 		case "metadata":

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // supersteps counts those of a run whose root put something out. As many updates are one
@@ -58,7 +59,7 @@ func begins(data json.RawMessage) bool {
 		return false
 	}
 	found := false
-	_ = mapping.EachMember(data, func(name string, _ json.RawMessage) { found = found || name == "triggers" })
+	_ = rawjson.EachMember(data, func(name rawjson.Quoted, _ json.RawMessage) { found = found || name.Is("triggers") })
 	return found
 }
 

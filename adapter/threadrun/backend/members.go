@@ -6,27 +6,18 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // membersOf reads an object without losing the order of its members.
 func membersOf(data json.RawMessage) ([]rawjson.Member, bool) {
-	var list []rawjson.Member
-	err := mapping.EachMember(data, func(name string, value json.RawMessage) {
-		list = append(list, rawjson.Member{Name: name, Value: value})
-	})
+	list, err := rawjson.Members(data)
 	return list, err == nil
 }
 
 // objectOf writes members as an object.
 func objectOf(list []rawjson.Member) json.RawMessage {
-	var w rawjson.Writer
-	w.Open('{')
-	for _, m := range list {
-		w.Name(m.Name).Raw(m.Value, "null")
-	}
-	return w.Close('}').Bytes
+	return new(rawjson.Writer).Object(list).Bytes
 }
 
 func without(list []rawjson.Member, names ...string) []rawjson.Member {
@@ -56,7 +47,7 @@ func isObject(data json.RawMessage) bool {
 // parts of raw.
 func object(raw json.RawMessage) map[string]json.RawMessage {
 	m := map[string]json.RawMessage{}
-	if mapping.EachMember(raw, func(name string, value json.RawMessage) { m[name] = slices.Clip(value) }) != nil {
+	if rawjson.EachMember(raw, func(name rawjson.Quoted, value json.RawMessage) { m[name.Text()] = slices.Clip(value) }) != nil {
 		return nil
 	}
 	return m

@@ -30,7 +30,7 @@ var ownKeys = []string{"thread_id", "run_id", "graph_id", "assistant_id", "check
 // rests on them.
 func (s *session) request(next bool) runCreate {
 	o := s.t.Run.Options
-	durability, _ := mapping.Member(s.t.Run.Kwargs, "durability")
+	durability, _ := rawjson.Lookup(s.t.Run.Kwargs, "durability")
 	body := runCreate{
 		Assistant: s.target.id, Config: s.config(next), Metadata: s.metadata(),
 		Context: set(o.Context), StreamMode: modes(o.StreamModes), Subgraphs: o.Subgraphs,
@@ -138,22 +138,22 @@ func (s *session) config(next bool) json.RawMessage {
 	}
 	limit := s.maxSteps() + 1
 	var asked int
-	if json.Unmarshal(mapping.Sent(given, "recursion_limit"), &asked) == nil && asked > 0 {
+	if json.Unmarshal(rawjson.Get(given, "recursion_limit"), &asked) == nil && asked > 0 {
 		limit = min(limit, asked)
 	}
-	set := []mapping.NewMember{{Name: "recursion_limit", Value: json.RawMessage(strconv.Itoa(limit))}}
-	if configurable := s.configurable(mapping.Sent(given, "configurable"), next); configurable != nil {
-		set = append(set, mapping.NewMember{Name: "configurable", Value: configurable})
+	set := []rawjson.Member{{Name: "recursion_limit", Value: json.RawMessage(strconv.Itoa(limit))}}
+	if configurable := s.configurable(rawjson.Get(given, "configurable"), next); configurable != nil {
+		set = append(set, rawjson.Member{Name: "configurable", Value: configurable})
 	}
-	config, _ := mapping.WithMembers(given, set...) // it was checked when it came in
+	config, _ := rawjson.WithMembers(given, set...) // it was checked when it came in
 	return config
 }
 
 // configurable is that of the client without names of ours; nil for none.
 func (s *session) configurable(given json.RawMessage, next bool) json.RawMessage {
-	var set []mapping.NewMember
+	var set []rawjson.Member
 	for _, key := range ownKeys {
-		set = append(set, mapping.NewMember{Name: key})
+		set = append(set, rawjson.Member{Name: key})
 	}
 	if s.link.Profile == profileForked && (next || s.t.Fork == "") {
 		i := slices.Index(ownKeys, "checkpoint_id")
@@ -164,7 +164,7 @@ func (s *session) configurable(given json.RawMessage, next bool) json.RawMessage
 	if !isObject(given) {
 		given = nil
 	}
-	made, _ := mapping.WithMembers(given, set...) // it was checked when it came in
+	made, _ := rawjson.WithMembers(given, set...) // it was checked when it came in
 	return made
 }
 
@@ -189,17 +189,17 @@ func (s *session) metadata() json.RawMessage {
 	if !isObject(given) {
 		given = nil
 	}
-	var set []mapping.NewMember
+	var set []rawjson.Member
 	for _, key := range bridgeKeys {
-		set = append(set, mapping.NewMember{Name: key})
+		set = append(set, rawjson.Member{Name: key})
 	}
-	set = append(set, flat(mapping.Sent(given, originKey))...)
+	set = append(set, flat(rawjson.Get(given, originKey))...)
 	run := quoted(s.t.Run.ID)
-	set = append(set, mapping.NewMember{Name: runKey, Value: run})
+	set = append(set, rawjson.Member{Name: runKey, Value: run})
 	if s.creates {
-		set = append(set, mapping.NewMember{Name: threadKey, Value: quoted(s.t.Thread.ID)}, mapping.NewMember{Name: firstKey, Value: run})
+		set = append(set, rawjson.Member{Name: threadKey, Value: quoted(s.t.Thread.ID)}, rawjson.Member{Name: firstKey, Value: run})
 	}
-	meta, _ := mapping.WithMembers(given, set...) // it was checked when it came in
+	meta, _ := rawjson.WithMembers(given, set...) // it was checked when it came in
 	return meta
 }
 
@@ -209,14 +209,14 @@ const originMost = 16
 
 // flat replaces the nested object of the bridge by flat members: servers may refuse
 // a nested value in the metadata of a run (Aegra does).
-func flat(origin json.RawMessage) []mapping.NewMember {
-	if !isObject(origin) || mapping.Members(origin) > originMost {
+func flat(origin json.RawMessage) []rawjson.Member {
+	if !isObject(origin) || rawjson.CountMembers(origin) > originMost {
 		return nil
 	}
-	set := []mapping.NewMember{{Name: originKey}}
-	_ = mapping.EachMember(origin, func(name string, value json.RawMessage) {
-		if name = originKey + "_" + name; name != runKey && name != threadKey && name != firstKey {
-			set = append(set, mapping.NewMember{Name: name, Value: slices.Clip(value)})
+	set := []rawjson.Member{{Name: originKey}}
+	_ = rawjson.EachMember(origin, func(name rawjson.Quoted, value json.RawMessage) {
+		if key := originKey + "_" + name.Text(); key != runKey && key != threadKey && key != firstKey {
+			set = append(set, rawjson.Member{Name: key, Value: slices.Clip(value)})
 		}
 	})
 	return set

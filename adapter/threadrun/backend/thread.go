@@ -13,6 +13,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // profileForked marks the link of a thread on which a run was started from an
@@ -78,7 +79,7 @@ func (s *session) makeThread() error {
 // runs of one lockstep run could not be told from those of others.
 func (s *session) mayCreate() bool {
 	meta := s.t.Run.Metadata
-	if s.t.OneStep || s.b.separate.Load() || mapping.Members(s.t.Values) > 0 || mapping.Members(meta) > len(bridgeKeys)+1 {
+	if s.t.OneStep || s.b.separate.Load() || rawjson.CountMembers(s.t.Values) > 0 || rawjson.CountMembers(meta) > len(bridgeKeys)+1 {
 		return false
 	}
 	if s.t.State != nil && s.t.State.Size() > len("{}") {
@@ -115,7 +116,7 @@ func (s *session) threadID() string {
 // node that leads to the end. A server that refuses is given the state as part
 // of the run's input.
 func (s *session) seed() error {
-	if mapping.Members(s.t.Values) == 0 {
+	if rawjson.CountMembers(s.t.Values) == 0 {
 		return nil
 	}
 	path := threadPath(s.link.Remote) + "/state"

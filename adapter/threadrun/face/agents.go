@@ -2,10 +2,12 @@ package face
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
 )
 
@@ -40,16 +42,16 @@ func (o *fields) assistantQuery() adapter.AgentQuery {
 	return adapter.AgentQuery{Name: o.text("name"), Graph: o.text("graph_id"), Metadata: o.object("metadata")}
 }
 
-func replyAgents(w http.ResponseWriter, list []mapping.Agent, write func(*enc, mapping.Agent), set fieldSet) {
-	var e enc
-	e.open('[')
+func replyAgents(w http.ResponseWriter, list []mapping.Agent, write func(*rawjson.Writer, mapping.Agent), set fieldSet) {
+	var e rawjson.Writer
+	e.Open('[')
 	for _, a := range list {
-		var one enc
+		var one rawjson.Writer
 		write(&one, a)
-		set.pick(&e, one.b)
+		set.pick(&e, one.Bytes)
 	}
-	e.close(']')
-	reply(w, http.StatusOK, e.b)
+	e.Close(']')
+	reply(w, http.StatusOK, e.Bytes)
 }
 
 func (s *server) countAssistants(w http.ResponseWriter, r *http.Request) error {
@@ -105,7 +107,7 @@ func (q *query) xray() string {
 	case "true":
 		return s
 	default:
-		return itoa(q.whole("xray", 1, 1, deepest))
+		return strconv.Itoa(q.whole("xray", 1, 1, deepest))
 	}
 }
 
@@ -118,17 +120,17 @@ func (s *server) assistantSchemas(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	var e enc
-	e.open('{').key("graph_id").str(a.Graph)
+	var e rawjson.Writer
+	e.Open('{').Key("graph_id").Text(a.Graph)
 	schemaMembers(&e, sc)
-	e.key("context_schema").raw(sc.Context, "{}").close('}')
-	reply(w, http.StatusOK, e.b)
+	e.Key("context_schema").Raw(sc.Context, "{}").Close('}')
+	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
 
-func schemaMembers(e *enc, sc mapping.Schemas) {
-	e.key("input_schema").raw(sc.Input, "{}").key("output_schema").raw(sc.Output, "{}")
-	e.key("state_schema").raw(sc.State, "{}").key("config_schema").raw(sc.Config, "{}")
+func schemaMembers(e *rawjson.Writer, sc mapping.Schemas) {
+	e.Key("input_schema").Raw(sc.Input, "{}").Key("output_schema").Raw(sc.Output, "{}")
+	e.Key("state_schema").Raw(sc.State, "{}").Key("config_schema").Raw(sc.Config, "{}")
 }
 
 func (s *server) assistantSubgraphs(w http.ResponseWriter, r *http.Request) error {
@@ -172,9 +174,9 @@ func (s *server) getAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var e enc
+	var e rawjson.Writer
 	encodeAgent(&e, a)
-	reply(w, http.StatusOK, e.b)
+	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
 
@@ -188,11 +190,11 @@ func (s *server) agentSchemas(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var e enc
-	e.open('{').key("agent_id").str(agentID(a))
+	var e rawjson.Writer
+	e.Open('{').Key("agent_id").Text(agentID(a))
 	schemaMembers(&e, sc)
-	e.close('}')
-	reply(w, http.StatusOK, e.b)
+	e.Close('}')
+	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
 
@@ -202,10 +204,10 @@ func (s *server) ok(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (s *server) info(w http.ResponseWriter, _ *http.Request) error {
-	var e enc
-	e.open('{').key("version").str(s.face.Version).key("flags").open('{')
-	e.key("assistants").bool(true).key("crons").bool(true).key("langsmith").bool(false)
-	e.close('}').close('}')
-	reply(w, http.StatusOK, e.b)
+	var e rawjson.Writer
+	e.Open('{').Key("version").Text(s.face.Version).Key("flags").Open('{')
+	e.Key("assistants").Bool(true).Key("crons").Bool(true).Key("langsmith").Bool(false)
+	e.Close('}').Close('}')
+	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }

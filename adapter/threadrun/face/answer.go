@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"go.uber.org/zap"
 )
 
@@ -16,7 +17,7 @@ const answerPiece = 64 << 10
 //
 // An error behind the first byte cannot be told any more: see breakOff.
 type answer struct {
-	enc
+	rawjson.Writer
 	w     http.ResponseWriter
 	began bool
 	gone  error // the client's connection broke: the rest is not wanted
@@ -24,21 +25,21 @@ type answer struct {
 
 func newAnswer(w http.ResponseWriter) *answer {
 	a := &answer{w: w}
-	a.enc.long = func(v []byte) { _ = a.long(v) } // gone says why it failed
+	a.Long, a.LongFrom = func(v []byte) { _ = a.long(v) }, answerPiece // gone says why it failed
 	return a
 }
 
 // spill sends what was gathered if it is enough, and returns why nothing more is
 // wanted. It keeps the last byte, by which the encoder knows where commas belong.
 func (a *answer) spill() error {
-	if n := len(a.b); n > answerPiece && a.gone == nil {
+	if n := len(a.Bytes); n > answerPiece && a.gone == nil {
 		if !a.began {
 			a.began = true
 			a.w.Header().Set("Content-Type", "application/json")
 			a.w.WriteHeader(http.StatusOK)
 		}
-		_, a.gone = a.w.Write(a.b[:n-1])
-		a.b = append(a.b[:0], a.b[n-1])
+		_, a.gone = a.w.Write(a.Bytes[:n-1])
+		a.Bytes = append(a.Bytes[:0], a.Bytes[n-1])
 	}
 	return a.gone
 }
@@ -46,12 +47,12 @@ func (a *answer) spill() error {
 // long writes a value that may be large without copying it.
 func (a *answer) long(v []byte) error {
 	if len(v) <= answerPiece {
-		a.b = append(a.b, v...)
+		a.Bytes = append(a.Bytes, v...)
 		return a.spill()
 	}
 	for len(v) > 0 && a.gone == nil {
 		n := min(len(v), answerPiece+1)
-		a.b, v = append(a.b, v[:n]...), v[n:]
+		a.Bytes, v = append(a.Bytes, v[:n]...), v[n:]
 		a.gone = a.spill()
 	}
 	return a.gone
@@ -60,9 +61,9 @@ func (a *answer) long(v []byte) error {
 // end sends the rest.
 func (a *answer) end() {
 	if !a.began {
-		reply(a.w, http.StatusOK, a.b)
+		reply(a.w, http.StatusOK, a.Bytes)
 	} else if a.gone == nil {
-		_, _ = a.w.Write(a.b)
+		_, _ = a.w.Write(a.Bytes)
 	}
 }
 
@@ -80,7 +81,7 @@ func (s *server) breakOff(a *answer, r *http.Request, err error) error {
 
 // values writes a state.
 func (a *answer) values(f *mapping.Fold) error {
-	a.sep()
+	a.Separate()
 	for piece := range f.Pieces() {
 		if err := a.long(piece); err != nil {
 			return err
@@ -91,19 +92,13 @@ func (a *answer) values(f *mapping.Fold) error {
 
 // protocolMessages writes messages in the form of the Agent Protocol.
 func (a *answer) protocolMessages(list []json.RawMessage) error {
-	a.key("messages").open('[')
+	a.Key("messages").Open('[')
 	for _, m := range list {
-		before, content, after, ok := mapping.AgentProtocolMessage(m)
-		if !ok {
-			continue
-		}
-		a.sep()
-		a.b = append(a.b, before...)
-		if err := a.long(content); err != nil {
+		mapping.WriteAgentProtocolMessage(&a.Writer, m)
+		if err := a.spill(); err != nil {
 			return err
 		}
-		a.b = append(a.b, after...)
 	}
-	a.close(']')
+	a.Close(']')
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
 )
 
@@ -33,9 +34,9 @@ func replyAssistant(w http.ResponseWriter, a mapping.Agent, err error) error {
 	if err != nil {
 		return err
 	}
-	var e enc
+	var e rawjson.Writer
 	encodeAssistant(&e, a)
-	reply(w, http.StatusOK, e.b)
+	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
 

@@ -7,12 +7,16 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // This file writes the dialect's objects. Where the Agent Protocol and
 // LangGraph Server differ in the same place, what is written is the union of
 // both: either client finds its keys and ignores the rest. No key of an Agent
 // Protocol object is null, since its schemas allow that nowhere.
+
+// timeLayout is how the dialect writes times: UTC with milliseconds.
+const timeLayout = "2006-01-02T15:04:05.000Z"
 
 // runStatus is the status as a flavour knows it: the Agent Protocol has no
 // "running" (schema RunStatus).
@@ -24,22 +28,22 @@ func runStatus(st mapping.RunStatus, ap bool) string {
 }
 
 // encodeRun writes a run. ap says that an Agent Protocol route answers.
-func encodeRun(e *enc, run mapping.Run, ap bool) {
-	e.open('{')
+func encodeRun(e *rawjson.Writer, run mapping.Run, ap bool) {
+	e.Open('{')
 	runMembers(e, run, ap)
-	e.close('}')
+	e.Close('}')
 }
 
-func runMembers(e *enc, run mapping.Run, ap bool) {
-	e.key("run_id").str(run.ID).key("thread_id").str(run.ThreadID)
-	e.key("assistant_id").str(run.AssistantID).key("agent_id").str(run.Agent)
-	e.key("metadata").raw(runMetadata(run), "{}")
-	e.key("status").str(runStatus(run.Status, ap))
-	e.key("kwargs").raw(run.Kwargs, "{}")
-	e.key("multitask_strategy").str(strategyOf(run))
-	e.key("created_at").time(run.CreatedAt).key("updated_at").time(run.UpdatedAt)
+func runMembers(e *rawjson.Writer, run mapping.Run, ap bool) {
+	e.Key("run_id").Text(run.ID).Key("thread_id").Text(run.ThreadID)
+	e.Key("assistant_id").Text(run.AssistantID).Key("agent_id").Text(run.Agent)
+	e.Key("metadata").Raw(runMetadata(run), "{}")
+	e.Key("status").Text(runStatus(run.Status, ap))
+	e.Key("kwargs").Raw(run.Kwargs, "{}")
+	e.Key("multitask_strategy").Text(strategyOf(run))
+	e.Key("created_at").Time(run.CreatedAt, timeLayout).Key("updated_at").Time(run.UpdatedAt, timeLayout)
 	if run.Fault != nil {
-		e.key("error").str(run.Fault.Message).key("error_code").str(run.Fault.Code)
+		e.Key("error").Text(run.Fault.Message).Key("error_code").Text(run.Fault.Code)
 	}
 	if run.Flavour == FlavourAgentProtocol {
 		requestMembers(e, run.Kwargs)
@@ -68,42 +72,41 @@ func strategyOf(run mapping.Run) string {
 
 // requestMembers repeats what an Agent Protocol client asked for: its Run
 // includes its RunCreate.
-func requestMembers(e *enc, kwargs json.RawMessage) {
-	members, _ := splitObject(kwargs)
-	for _, m := range members {
-		switch m.Name {
+func requestMembers(e *rawjson.Writer, kwargs json.RawMessage) {
+	_ = rawjson.EachMember(kwargs, func(name rawjson.Quoted, value json.RawMessage) {
+		switch name.Text() {
 		case "input", "messages", "config":
-			if kindOf(m.Value) != 'n' {
-				e.key(m.Name).raw(m.Value, "null")
+			if rawjson.Kind(value) != 'n' {
+				e.Spliced(name).Raw(value, "null")
 			}
 		}
-	}
+	})
 }
 
 // encodeThread writes a thread. messages stand in values, where LangGraph
 // clients look for them, and at the top in the Agent Protocol's form.
-func encodeThread(e *enc, t mapping.Thread) error {
-	e.open('{').key("thread_id").str(t.ID)
-	e.key("created_at").time(t.CreatedAt).key("updated_at").time(t.UpdatedAt)
-	e.key("metadata").raw(t.Metadata, "{}").key("status").str(string(t.Status))
-	e.key("config").raw(t.Config, "{}").key("values").raw(t.Values, "{}")
-	e.key("interrupts")
+func encodeThread(e *rawjson.Writer, t mapping.Thread) error {
+	e.Open('{').Key("thread_id").Text(t.ID)
+	e.Key("created_at").Time(t.CreatedAt, timeLayout).Key("updated_at").Time(t.UpdatedAt, timeLayout)
+	e.Key("metadata").Raw(t.Metadata, "{}").Key("status").Text(string(t.Status))
+	e.Key("config").Raw(t.Config, "{}").Key("values").Raw(t.Values, "{}")
+	e.Key("interrupts")
 	encodeInterruptMap(e, t.Interrupts, t.Head)
 	if !t.Expires.IsZero() {
 		strategy := ttlDelete
 		if t.KeepLatest {
 			strategy = ttlKeepLatest
 		}
-		e.key("ttl").open('{').key("strategy").str(strategy).key("expires_at").time(t.Expires).close('}')
+		e.Key("ttl").Open('{').Key("strategy").Text(strategy).Key("expires_at").Time(t.Expires, timeLayout).Close('}')
 	}
 	if err := messagesMember(e, t.Values); err != nil {
 		return err
 	}
-	e.close('}')
+	e.Close('}')
 	return nil
 }
 
-func messagesMember(e *enc, values json.RawMessage) error {
+func messagesMember(e *rawjson.Writer, values json.RawMessage) error {
 	fold, err := mapping.NewFold(values)
 	if err != nil {
 		return err
@@ -112,13 +115,17 @@ func messagesMember(e *enc, values json.RawMessage) error {
 	if messages == nil && fold.Get("messages") == nil {
 		return nil
 	}
-	e.key("messages").raws(mapping.AgentProtocolMessages(messages))
+	e.Key("messages").Open('[')
+	for _, m := range messages {
+		mapping.WriteAgentProtocolMessage(e, m)
+	}
+	e.Close(']')
 	return nil
 }
 
 // encodeInterruptMap writes {task id: [interrupt]}.
-func encodeInterruptMap(e *enc, list []mapping.Interrupt, head string) {
-	e.open('{')
+func encodeInterruptMap(e *rawjson.Writer, list []mapping.Interrupt, head string) {
+	e.Open('{')
 	done := map[string]bool{}
 	for _, i := range list {
 		task := taskOf(i, head)
@@ -126,15 +133,15 @@ func encodeInterruptMap(e *enc, list []mapping.Interrupt, head string) {
 			continue
 		}
 		done[task] = true
-		e.anyKey(task).open('[')
+		e.Name(task).Open('[')
 		for _, j := range list {
 			if taskOf(j, head) == task {
 				encodeInterrupt(e, j)
 			}
 		}
-		e.close(']')
+		e.Close(']')
 	}
-	e.close('}')
+	e.Close('}')
 }
 
 func taskOf(i mapping.Interrupt, head string) string {
@@ -144,46 +151,46 @@ func taskOf(i mapping.Interrupt, head string) string {
 	return mapping.StateTaskID(head)
 }
 
-func encodeInterrupt(e *enc, i mapping.Interrupt) {
-	e.open('{').key("id").str(i.ID).key("value").raw(i.Value, "null")
+func encodeInterrupt(e *rawjson.Writer, i mapping.Interrupt) {
+	e.Open('{').Key("id").Text(i.ID).Key("value").Raw(i.Value, "null")
 	if i.When != "" {
-		e.key("when").str(i.When)
+		e.Key("when").Text(i.When)
 	}
 	if len(i.NS) > 0 {
-		e.key("ns").strs(i.NS)
+		e.Key("ns").Texts(i.NS)
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func encodeInterrupts(e *enc, list []mapping.Interrupt) {
-	e.open('[')
+func encodeInterrupts(e *rawjson.Writer, list []mapping.Interrupt) {
+	e.Open('[')
 	for _, i := range list {
 		encodeInterrupt(e, i)
 	}
-	e.close(']')
+	e.Close(']')
 }
 
 // interruptObject is {"__interrupt__": [...]}: the data of an interrupt's
 // frames, and the whole answer of a wait that ended in a question.
 func interruptObject(list []mapping.Interrupt) []byte {
-	var e enc
-	e.open('{').key("__interrupt__")
+	var e rawjson.Writer
+	e.Open('{').Key("__interrupt__")
 	encodeInterrupts(&e, list)
-	e.close('}')
-	return e.b
+	e.Close('}')
+	return e.Bytes
 }
 
 // encodeState writes a thread's state at a checkpoint.
-func encodeState(e *enc, st adapter.ThreadState) {
-	e.open('{').key("values").raw(st.Values, "{}").key("next").strs(st.Next)
-	e.key("tasks").raw(st.Tasks, "[]").key("metadata").raw(st.Metadata, "{}")
-	e.key("created_at").time(st.CreatedAt)
-	e.key("checkpoint")
+func encodeState(e *rawjson.Writer, st adapter.ThreadState) {
+	e.Open('{').Key("values").Raw(st.Values, "{}").Key("next").Texts(st.Next)
+	e.Key("tasks").Raw(st.Tasks, "[]").Key("metadata").Raw(st.Metadata, "{}")
+	e.Key("created_at").Time(st.CreatedAt, timeLayout)
+	e.Key("checkpoint")
 	encodeCheckpoint(e, st.ThreadID, st.Checkpoint)
-	e.key("parent_checkpoint")
+	e.Key("parent_checkpoint")
 	encodeCheckpoint(e, st.ThreadID, st.Parent)
-	e.key("interrupts").raws(interruptsOf(st.Tasks))
-	e.close('}')
+	e.Key("interrupts").Array(interruptsOf(st.Tasks))
+	e.Close('}')
 }
 
 // interruptsOf are the questions of a state's tasks, one list: the SDKs' type
@@ -191,43 +198,38 @@ func encodeState(e *enc, st adapter.ThreadState) {
 func interruptsOf(tasks json.RawMessage) []json.RawMessage {
 	list := []json.RawMessage{}
 	for _, task := range splitList(tasks) {
-		list = append(list, splitList(memberOf(task, "interrupts"))...)
+		list = append(list, splitList(rawjson.Get(task, "interrupts"))...)
 	}
 	return list
 }
 
-func encodeCheckpoint(e *enc, thread, id string) {
+func encodeCheckpoint(e *rawjson.Writer, thread, id string) {
 	if id == "" {
-		e.lit("null")
+		e.Literal("null")
 		return
 	}
-	e.open('{').key("thread_id").str(thread).key("checkpoint_ns").str("")
-	e.key("checkpoint_id").str(id).key("checkpoint_map").lit("null").close('}')
+	e.Open('{').Key("thread_id").Text(thread).Key("checkpoint_ns").Text("")
+	e.Key("checkpoint_id").Text(id).Key("checkpoint_map").Literal("null").Close('}')
 }
 
 // encodeAssistant writes an agent as LangGraph shows it.
-func encodeAssistant(e *enc, a mapping.Agent) {
-	e.open('{').key("assistant_id").str(a.ID).key("graph_id").str(a.Graph)
-	e.key("name").str(a.Name).key("description")
-	if a.Description == "" {
-		e.lit("null")
-	} else {
-		e.str(a.Description)
-	}
-	e.key("config").raw(a.Config, "{}").key("context").raw(a.Context, "{}")
-	e.key("metadata").raw(a.Metadata, "{}").key("version").int(max(a.Version, 1))
-	e.key("created_at").time(a.CreatedAt).key("updated_at").time(a.UpdatedAt).close('}')
+func encodeAssistant(e *rawjson.Writer, a mapping.Agent) {
+	e.Open('{').Key("assistant_id").Text(a.ID).Key("graph_id").Text(a.Graph)
+	e.Key("name").Text(a.Name).Key("description").OrNull(a.Description)
+	e.Key("config").Raw(a.Config, "{}").Key("context").Raw(a.Context, "{}")
+	e.Key("metadata").Raw(a.Metadata, "{}").Key("version").Int(int64(max(a.Version, 1)))
+	e.Key("created_at").Time(a.CreatedAt, timeLayout).Key("updated_at").Time(a.UpdatedAt, timeLayout).Close('}')
 }
 
 // encodeAgent writes an agent as the Agent Protocol shows it (schema Agent).
 // Configured agents are known by their name, others by their id.
-func encodeAgent(e *enc, a mapping.Agent) {
-	e.open('{').key("agent_id").str(agentID(a)).key("name").str(a.Name)
+func encodeAgent(e *rawjson.Writer, a mapping.Agent) {
+	e.Open('{').Key("agent_id").Text(agentID(a)).Key("name").Text(a.Name)
 	if a.Description != "" {
-		e.key("description").str(a.Description)
+		e.Key("description").Text(a.Description)
 	}
-	e.key("metadata").raw(a.Metadata, "{}")
-	e.key("capabilities").lit(`{"ap.io.messages":true,"ap.io.streaming":true}`).close('}')
+	e.Key("metadata").Raw(a.Metadata, "{}")
+	e.Key("capabilities").Literal(`{"ap.io.messages":true,"ap.io.streaming":true}`).Close('}')
 }
 
 func agentID(a mapping.Agent) string {
@@ -238,15 +240,14 @@ func agentID(a mapping.Agent) string {
 }
 
 // encodeItem writes an item of the store; score only where a search gave one.
-func encodeItem(e *enc, it mapping.Item) {
-	e.open('{').key("namespace").strs(it.Namespace).key("key").str(it.Key)
-	e.key("value").raw(it.Value, "{}")
-	e.key("created_at").time(it.CreatedAt).key("updated_at").time(it.UpdatedAt)
+func encodeItem(e *rawjson.Writer, it mapping.Item) {
+	e.Open('{').Key("namespace").Texts(it.Namespace).Key("key").Text(it.Key)
+	e.Key("value").Raw(it.Value, "{}")
+	e.Key("created_at").Time(it.CreatedAt, timeLayout).Key("updated_at").Time(it.UpdatedAt, timeLayout)
 	if it.Score != nil {
-		score, _ := json.Marshal(*it.Score)
-		e.key("score").raw(score, "null")
+		e.Key("score").Encode(*it.Score)
 	}
-	e.close('}')
+	e.Close('}')
 }
 
 // Webhook is the body of a completion hook: the run, when it ran, and what
@@ -256,18 +257,18 @@ func Webhook(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]by
 	if out.Fault != nil {
 		run.Fault = out.Fault
 	}
-	var e enc
-	e.open('{')
+	var e rawjson.Writer
+	e.Open('{')
 	runMembers(&e, run, false)
-	e.key("run_started_at").time(run.StartedAt).key("run_ended_at").time(run.EndedAt)
-	e.key("webhook_sent_at").time(latest(run.EndedAt, run.UpdatedAt))
-	e.key("values").raw(values, "{}")
+	e.Key("run_started_at").Time(run.StartedAt, timeLayout).Key("run_ended_at").Time(run.EndedAt, timeLayout)
+	e.Key("webhook_sent_at").Time(latest(run.EndedAt, run.UpdatedAt), timeLayout)
+	e.Key("values").Raw(values, "{}")
 	if len(out.Interrupts) > 0 {
-		e.key("interrupts")
+		e.Key("interrupts")
 		encodeInterrupts(&e, out.Interrupts)
 	}
-	e.close('}')
-	return e.b, nil
+	e.Close('}')
+	return e.Bytes, nil
 }
 
 func latest(a, b time.Time) time.Time {

@@ -83,14 +83,14 @@ func (o *fields) keep(q *runRequest) bool {
 
 // payload splices together what was sent of the run.
 func (o *fields) payload() json.RawMessage {
-	e := enc{b: make([]byte, 0, 64)}
-	e.open('{')
+	e := rawjson.Writer{Bytes: make([]byte, 0, 64)}
+	e.Open('{')
 	for _, m := range o.members {
 		if oneOf(m.Name, runFields) {
-			e.key(m.Name).raw(m.Value, "null")
+			e.Key(m.Name).Raw(m.Value, "null")
 		}
 	}
-	return e.close('}').b
+	return e.Close('}').Bytes
 }
 
 // moment reads an ISO 8601 time; without an offset it is UTC, as Python's
@@ -149,23 +149,23 @@ func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
 // over lays the request over what the cron was made of. There is no cron without
 // a schedule: null leaves the one there is.
 func (o *fields) over(c mapping.Cron) error {
-	o.members = slices.DeleteFunc(o.members, func(m rawjson.Member) bool { return m.Name == "schedule" && kindOf(m.Value) == 'n' })
-	was, err := splitObject(c.Payload)
+	o.members = slices.DeleteFunc(o.members, func(m rawjson.Member) bool { return m.Name == "schedule" && rawjson.Kind(m.Value) == 'n' })
+	was, err := rawjson.Members(c.Payload)
 	if err != nil {
 		return err
 	}
-	var e enc
-	e.open('{').key("schedule").str(c.Schedule).key("enabled").bool(c.Enabled)
+	var e rawjson.Writer
+	e.Open('{').Key("schedule").Text(c.Schedule).Key("enabled").Bool(c.Enabled)
 	if c.Timezone != "" {
-		e.key("timezone").str(c.Timezone)
+		e.Key("timezone").Text(c.Timezone)
 	}
 	if !c.End.IsZero() {
-		e.key("end_time").str(c.End.Format(time.RFC3339Nano))
+		e.Key("end_time").Text(c.End.Format(time.RFC3339Nano))
 	}
 	if c.ThreadID == "" {
-		e.key("on_run_completed").str(onRunCompleted(c))
+		e.Key("on_run_completed").Text(onRunCompleted(c))
 	}
-	clock, err := splitObject(e.close('}').b)
+	clock, err := rawjson.Members(e.Close('}').Bytes)
 	if err != nil {
 		return err
 	}
@@ -226,14 +226,14 @@ func (s *server) searchCrons(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	paginate(w, p, len(list), total)
-	var e enc
-	e.open('[')
+	var e rawjson.Writer
+	e.Open('[')
 	for _, c := range list {
-		var one enc
+		var one rawjson.Writer
 		encodeCron(&one, c, set["now"])
-		set.pick(&e, one.b)
+		set.pick(&e, one.Bytes)
 	}
-	reply(w, http.StatusOK, e.close(']').b)
+	reply(w, http.StatusOK, e.Close(']').Bytes)
 	return nil
 }
 
@@ -256,33 +256,25 @@ func (s *server) countCrons(w http.ResponseWriter, r *http.Request) error {
 }
 
 func replyCron(w http.ResponseWriter, c mapping.Cron) {
-	var e enc
+	var e rawjson.Writer
 	encodeCron(&e, c, false)
-	reply(w, http.StatusOK, e.b)
+	reply(w, http.StatusOK, e.Bytes)
 }
 
 // encodeCron writes a cron. user_id is the principal that made it; now, where it is
 // asked for, the time of the answer.
-func encodeCron(e *enc, c mapping.Cron, now bool) {
-	e.open('{').key("cron_id").str(c.ID).key("assistant_id").str(c.AssistantID)
-	e.key("thread_id").orNull(c.ThreadID)
+func encodeCron(e *rawjson.Writer, c mapping.Cron, now bool) {
+	e.Open('{').Key("cron_id").Text(c.ID).Key("assistant_id").Text(c.AssistantID)
+	e.Key("thread_id").OrNull(c.ThreadID)
 	if c.ThreadID == "" {
-		e.key("on_run_completed").str(onRunCompleted(c))
+		e.Key("on_run_completed").Text(onRunCompleted(c))
 	}
-	e.key("end_time").time(c.End).key("schedule").str(c.Schedule).key("timezone").orNull(c.Timezone)
-	e.key("created_at").time(c.CreatedAt).key("updated_at").time(c.UpdatedAt)
-	e.key("payload").raw(c.Payload, "{}").key("user_id").orNull(c.Owner)
-	e.key("next_run_date").time(c.Next).key("metadata").raw(c.Metadata, "{}").key("enabled").bool(c.Enabled)
+	e.Key("end_time").Time(c.End, timeLayout).Key("schedule").Text(c.Schedule).Key("timezone").OrNull(c.Timezone)
+	e.Key("created_at").Time(c.CreatedAt, timeLayout).Key("updated_at").Time(c.UpdatedAt, timeLayout)
+	e.Key("payload").Raw(c.Payload, "{}").Key("user_id").OrNull(c.Owner)
+	e.Key("next_run_date").Time(c.Next, timeLayout).Key("metadata").Raw(c.Metadata, "{}").Key("enabled").Bool(c.Enabled)
 	if now {
-		e.key("now").time(time.Now())
+		e.Key("now").Time(time.Now(), timeLayout)
 	}
-	e.close('}')
-}
-
-// orNull writes a text, or null for none.
-func (e *enc) orNull(s string) *enc {
-	if s == "" {
-		return e.lit("null")
-	}
-	return e.str(s)
+	e.Close('}')
 }

@@ -3,9 +3,11 @@ package face
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"go.uber.org/zap"
 )
 
@@ -44,15 +46,15 @@ func errorBody(e *mapping.Error) []byte {
 	if err != nil {
 		detail = nil
 	}
-	var out enc
-	out.open('{').key("code").str(e.Code).key("message").str(e.Message).key("detail").raw(detail, "null").close('}')
-	return out.b
+	var out rawjson.Writer
+	out.Open('{').Key("code").Text(e.Code).Key("message").Text(e.Message).Key("detail").Raw(detail, "null").Close('}')
+	return out.Bytes
 }
 
 func reply(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", itoa(len(body)))
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 }

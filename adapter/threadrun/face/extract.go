@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // The extract option of a search for threads: a name for each value wanted of a
@@ -67,7 +69,7 @@ func (x extraction) of(value json.RawMessage) json.RawMessage {
 	for _, step := range x.steps {
 		switch at := step.(type) {
 		case string:
-			value = memberOf(value, at)
+			value = rawjson.Get(value, at)
 		case int:
 			value = elementOf(value, at)
 		}
@@ -76,7 +78,7 @@ func (x extraction) of(value json.RawMessage) json.RawMessage {
 }
 
 func elementOf(list json.RawMessage, at int) json.RawMessage {
-	if kindOf(list) != '[' {
+	if rawjson.Kind(list) != '[' {
 		return nil
 	}
 	elements := splitList(list)
@@ -93,10 +95,10 @@ func elementOf(list json.RawMessage, at int) json.RawMessage {
 func (x extraction) withValues() bool { return x.steps[0] == "values" || x.steps[0] == "messages" }
 
 // extracted writes what is wanted of an encoded thread.
-func extracted(e *enc, thread []byte, wanted []extraction) {
-	e.open('{')
+func extracted(e *rawjson.Writer, thread []byte, wanted []extraction) {
+	e.Open('{')
 	for _, x := range wanted {
-		e.anyKey(x.alias).raw(x.of(thread), "null")
+		e.Name(x.alias).Raw(x.of(thread), "null")
 	}
-	e.close('}')
+	e.Close('}')
 }

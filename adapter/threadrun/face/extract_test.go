@@ -1,6 +1,7 @@
 package face
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -29,7 +30,7 @@ func TestExtract(t *testing.T) {
 	}
 	many := `{"extract":{` + strings.TrimSuffix(strings.Repeat(`"a":"values",`, 1), ",")
 	for i := range 10 {
-		many += `,"b` + itoa(i) + `":"values"`
+		many += `,"b` + strconv.Itoa(i) + `":"values"`
 	}
 	if status, got := roundTrip(t, "POST", f.serve(t).URL+"/threads/search", many+`}}`); status != 422 || !strings.Contains(string(got), "at most 10") {
 		t.Errorf("%d %s", status, got)

@@ -29,7 +29,7 @@ func newPartials() *partials { return &partials{byID: map[string]*partial{}} }
 // already is not added again.
 func (p *partials) add(e *mapping.Entry) (id string, first bool) {
 	chunk, _ := splitDelta(e.Data)
-	members, err := splitObject(chunk)
+	members, err := rawjson.Members(chunk)
 	if err != nil {
 		return "", false
 	}
@@ -52,7 +52,7 @@ func (p *partials) add(e *mapping.Entry) (id string, first bool) {
 func (m *partial) merge(members []rawjson.Member) {
 	for _, f := range members {
 		switch {
-		case f.Name == "content" && kindOf(f.Value) == '"':
+		case f.Name == "content" && rawjson.Kind(f.Value) == '"':
 			m.text.WriteString(unquote(f.Value))
 			f.Value = nil
 		case f.Name == "content":
@@ -70,7 +70,7 @@ func (m *partial) set(f rawjson.Member) {
 		if old.Name != f.Name {
 			continue
 		}
-		list := kindOf(old.Value) == '[' && kindOf(f.Value) == '['
+		list := rawjson.Kind(old.Value) == '[' && rawjson.Kind(f.Value) == '['
 		if list && f.Name == "tool_call_chunks" {
 			f.Value = listOf(joinChunks(splitList(old.Value), splitList(f.Value)))
 		}
@@ -96,9 +96,9 @@ func joinChunks(list, more []json.RawMessage) []json.RawMessage {
 }
 
 func sameIndex(list []json.RawMessage, piece json.RawMessage) int {
-	index := memberOf(piece, "index")
+	index := rawjson.Get(piece, "index")
 	for i := range list {
-		if index != nil && string(memberOf(list[i], "index")) == string(index) {
+		if index != nil && string(rawjson.Get(list[i], "index")) == string(index) {
 			return i
 		}
 	}
@@ -108,27 +108,27 @@ func sameIndex(list []json.RawMessage, piece json.RawMessage) int {
 // joinChunk appends the texts that grow; of the rest the first that is not
 // null counts.
 func joinChunk(whole, piece json.RawMessage) json.RawMessage {
-	members, _ := splitObject(whole)
-	more, _ := splitObject(piece)
-	var e enc
-	e.open('{')
+	members, _ := rawjson.Members(whole)
+	more, _ := rawjson.Members(piece)
+	var e rawjson.Writer
+	e.Open('{')
 	for _, m := range members {
-		e.anyKey(m.Name).raw(joinMember(m, memberOf(piece, m.Name)), "null")
+		e.Name(m.Name).Raw(joinMember(m, rawjson.Get(piece, m.Name)), "null")
 	}
 	for _, m := range more {
-		if memberOf(whole, m.Name) == nil {
-			e.anyKey(m.Name).raw(m.Value, "null")
+		if rawjson.Get(whole, m.Name) == nil {
+			e.Name(m.Name).Raw(m.Value, "null")
 		}
 	}
-	return e.close('}').b
+	return e.Close('}').Bytes
 }
 
 func joinMember(m rawjson.Member, more json.RawMessage) json.RawMessage {
 	grows := m.Name == "args" || m.Name == "text" || m.Name == "input" || m.Name == "partial_json"
 	switch {
-	case grows && kindOf(m.Value) == '"' && kindOf(more) == '"':
-		return appendQuoted(nil, unquote(m.Value)+unquote(more))
-	case kindOf(m.Value) == 'n' && more != nil:
+	case grows && rawjson.Kind(m.Value) == '"' && rawjson.Kind(more) == '"':
+		return rawjson.Quote(unquote(m.Value) + unquote(more))
+	case rawjson.Kind(m.Value) == 'n' && more != nil:
 		return more
 	default:
 		return m.Value
@@ -138,31 +138,31 @@ func joinMember(m rawjson.Member, more json.RawMessage) json.RawMessage {
 // message is the message so far.
 func (p *partials) message(id string) json.RawMessage {
 	m := p.byID[id]
-	var e enc
-	e.open('{')
+	var e rawjson.Writer
+	e.Open('{')
 	for _, f := range m.members {
-		e.anyKey(f.Name)
+		e.Name(f.Name)
 		if f.Name == "content" {
 			m.content(&e)
 			continue
 		}
-		e.raw(f.Value, "null")
+		e.Raw(f.Value, "null")
 	}
-	e.close('}')
-	return e.b
+	e.Close('}')
+	return e.Bytes
 }
 
-func (m *partial) content(e *enc) {
+func (m *partial) content(e *rawjson.Writer) {
 	if m.blocks == nil {
-		e.str(m.text.String())
+		e.Text(m.text.String())
 		return
 	}
-	e.open('[')
+	e.Open('[')
 	if m.text.Len() > 0 {
-		e.open('{').key("type").str("text").key("text").str(m.text.String()).close('}')
+		e.Open('{').Key("type").Text("text").Key("text").Text(m.text.String()).Close('}')
 	}
 	for _, b := range m.blocks {
-		e.raw(b, "null")
+		e.Raw(b, "null")
 	}
-	e.close(']')
+	e.Close(']')
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // pruneThreads deletes many threads, or all of their states but the newest. It
@@ -41,8 +42,8 @@ func (s *server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var e enc
-	reply(w, http.StatusOK, e.open('{').key("pruned_count").int(n).close('}').b)
+	var e rawjson.Writer
+	reply(w, http.StatusOK, e.Open('{').Key("pruned_count").Int(int64(n)).Close('}').Bytes)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // An event renders to a fixed set of frames, each in a slot of its own: a
@@ -212,9 +213,9 @@ func (v *view) started() {
 		return
 	}
 	v.frame(startedMetadata, modeAlways, "metadata", func() []byte {
-		var e enc
-		e.open('{').key("run_id").str(v.e.RunID).key("attempt").int(1).close('}')
-		return e.b
+		var e rawjson.Writer
+		e.Open('{').Key("run_id").Text(v.e.RunID).Key("attempt").Int(1).Close('}')
+		return e.Bytes
 	})
 	if v.opaque {
 		v.frame(startedEvent, modeEvents, "events", func() []byte { return v.chainEvent("on_chain_start", v.run.Agent, "", nil) })
@@ -277,13 +278,13 @@ func (v *view) updates() []byte {
 	if strings.Contains(node, "+") && joinedKeys(v.e.Data) == node {
 		return v.e.Data
 	}
-	var e enc
-	e.open('{').anyKey(node).raw(v.e.Data, "null").close('}')
-	return e.b
+	var e rawjson.Writer
+	e.Open('{').Name(node).Raw(v.e.Data, "null").Close('}')
+	return e.Bytes
 }
 
 func joinedKeys(data []byte) string {
-	members, err := splitObject(data)
+	members, err := rawjson.Members(data)
 	if err != nil {
 		return ""
 	}
@@ -337,7 +338,7 @@ func (v *view) end() {
 // faultObject is {error, message}: the data of an error frame, and of
 // __error__ in the answer of a wait.
 func faultObject(f *mapping.Fault) []byte {
-	var e enc
-	e.open('{').key("error").str(f.Code).key("message").str(f.Message).close('}')
-	return e.b
+	var e rawjson.Writer
+	e.Open('{').Key("error").Text(f.Code).Key("message").Text(f.Message).Close('}')
+	return e.Bytes
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // This file makes the frames that tell of an agent's inner life (tasks,
@@ -19,11 +20,11 @@ func (v *view) point() mapping.Checkpoint {
 
 // checkpoint is {values, metadata, next}.
 func (v *view) checkpoint() []byte {
-	var e enc
-	e.open('{').key("values").raw(v.e.After.JSON(), "{}").key("metadata")
+	var e rawjson.Writer
+	e.Open('{').Key("values").Raw(v.e.After.JSON(), "{}").Key("metadata")
 	v.checkpointMetadata(&e)
-	e.key("next").strs(v.nextNodes()).close('}')
-	return e.b
+	e.Key("next").Texts(v.nextNodes()).Close('}')
+	return e.Bytes
 }
 
 func (v *view) nextNodes() []string {
@@ -33,14 +34,14 @@ func (v *view) nextNodes() []string {
 	return v.point().Next
 }
 
-func (v *view) checkpointMetadata(e *enc) {
+func (v *view) checkpointMetadata(e *rawjson.Writer) {
 	cp := v.point()
 	if len(cp.Metadata) > 0 {
-		e.raw(cp.Metadata, "{}")
+		e.Raw(cp.Metadata, "{}")
 		return
 	}
-	e.open('{').key("source").str(cp.Source).key("step").int(cp.Step)
-	e.key("run_id").str(v.e.RunID).key("thread_id").str(v.run.ThreadID).key("parents").lit("{}").close('}')
+	e.Open('{').Key("source").Text(cp.Source).Key("step").Int(int64(cp.Step))
+	e.Key("run_id").Text(v.e.RunID).Key("thread_id").Text(v.run.ThreadID).Key("parents").Literal("{}").Close('}')
 }
 
 // taskID is the id of the state task that ran: it stood in the checkpoint
@@ -49,50 +50,50 @@ func (v *view) taskID() string { return mapping.StateTaskID(v.point().Parent) }
 
 // task is a task that starts: the state before it is its input.
 func (v *view) task() []byte {
-	var e enc
-	e.open('{').key("id").str(v.taskID()).key("name").str(v.e.Head.Node)
-	e.key("input").raw(v.e.Before.JSON(), "{}").key("triggers").strs([]string{"branch:to:" + v.e.Head.Node})
-	e.key("interrupts").lit("[]").close('}')
-	return e.b
+	var e rawjson.Writer
+	e.Open('{').Key("id").Text(v.taskID()).Key("name").Text(v.e.Head.Node)
+	e.Key("input").Raw(v.e.Before.JSON(), "{}").Key("triggers").Texts([]string{"branch:to:" + v.e.Head.Node})
+	e.Key("interrupts").Literal("[]").Close('}')
+	return e.Bytes
 }
 
 // taskResult is the same task when it is done.
 func (v *view) taskResult() []byte {
-	var e enc
-	e.open('{').key("id").str(v.taskID()).key("name").str(v.e.Head.Node).key("error").lit("null")
-	e.key("result").raw(v.e.Data, "{}").key("interrupts")
+	var e rawjson.Writer
+	e.Open('{').Key("id").Text(v.taskID()).Key("name").Text(v.e.Head.Node).Key("error").Literal("null")
+	e.Key("result").Raw(v.e.Data, "{}").Key("interrupts")
 	encodeInterrupts(&e, v.e.Head.Interrupts)
-	e.close('}')
-	return e.b
+	e.Close('}')
+	return e.Bytes
 }
 
 func (v *view) debug(kind string, payload []byte) []byte {
-	var e enc
-	e.open('{').key("step").int(v.point().Step).key("type").str(kind)
-	e.key("timestamp").time(v.e.At).key("payload").raw(payload, "{}").close('}')
-	return e.b
+	var e rawjson.Writer
+	e.Open('{').Key("step").Int(int64(v.point().Step)).Key("type").Text(kind)
+	e.Key("timestamp").Time(v.e.At, timeLayout).Key("payload").Raw(payload, "{}").Close('}')
+	return e.Bytes
 }
 
 func (v *view) debugCheckpoint() []byte {
 	cp := v.point()
-	var e enc
-	e.open('{').key("config").open('{').key("configurable").open('{').key("thread_id").str(v.run.ThreadID)
-	e.key("checkpoint_ns").str("").key("checkpoint_id").str(cp.ID).key("run_id").str(v.e.RunID).close('}').close('}')
-	e.key("values").raw(v.e.After.JSON(), "{}").key("metadata")
+	var e rawjson.Writer
+	e.Open('{').Key("config").Open('{').Key("configurable").Open('{').Key("thread_id").Text(v.run.ThreadID)
+	e.Key("checkpoint_ns").Text("").Key("checkpoint_id").Text(cp.ID).Key("run_id").Text(v.e.RunID).Close('}').Close('}')
+	e.Key("values").Raw(v.e.After.JSON(), "{}").Key("metadata")
 	v.checkpointMetadata(&e)
-	e.key("next").strs(v.nextNodes()).key("tasks").lit("[]").close('}')
-	return v.debug("checkpoint", e.b)
+	e.Key("next").Texts(v.nextNodes()).Key("tasks").Literal("[]").Close('}')
+	return v.debug("checkpoint", e.Bytes)
 }
 
 // chainEvent is a LangChain event of the run itself or of one step.
 func (v *view) chainEvent(event, name, key string, data json.RawMessage) []byte {
-	var e enc
-	e.open('{').key("event").str(event).key("name").str(name).key("run_id").str(v.e.RunID)
-	e.key("tags").lit("[]").key("metadata").open('{').key("run_id").str(v.e.RunID)
-	e.key("thread_id").str(v.run.ThreadID).close('}').key("data").open('{')
+	var e rawjson.Writer
+	e.Open('{').Key("event").Text(event).Key("name").Text(name).Key("run_id").Text(v.e.RunID)
+	e.Key("tags").Literal("[]").Key("metadata").Open('{').Key("run_id").Text(v.e.RunID)
+	e.Key("thread_id").Text(v.run.ThreadID).Close('}').Key("data").Open('{')
 	if key != "" {
-		e.key(key).raw(data, "null")
+		e.Key(key).Raw(data, "null")
 	}
-	e.close('}').close('}')
-	return e.b
+	e.Close('}').Close('}')
+	return e.Bytes
 }

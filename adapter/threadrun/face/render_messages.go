@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // This file makes the frames of messages: `messages` with [chunk, metadata] in
@@ -32,9 +33,9 @@ func (v *view) deltaPartials(id string, first bool) {
 	// Each holds the whole text so far: keeping them would take the square of
 	// the text's length.
 	v.passing(deltaPartial, modeMessages, "messages/partial", func() []byte {
-		var e enc
-		e.open('[').raw(v.partials.message(id), "null").close(']')
-		return e.b
+		var e rawjson.Writer
+		e.Open('[').Raw(v.partials.message(id), "null").Close(']')
+		return e.Bytes
 	})
 }
 
@@ -52,9 +53,9 @@ func splitDelta(data json.RawMessage) (chunk, metadata json.RawMessage) {
 
 // metadataObject is {id: {metadata}}.
 func metadataObject(id string, metadata json.RawMessage) []byte {
-	var e enc
-	e.open('{').anyKey(id).open('{').key("metadata").raw(metadata, "{}").close('}').close('}')
-	return e.b
+	var e rawjson.Writer
+	e.Open('{').Name(id).Open('{').Key("metadata").Raw(metadata, "{}").Close('}').Close('}')
+	return e.Bytes
 }
 
 // updateMessages sends the messages of a step whole. The human message of a
@@ -68,13 +69,13 @@ func (v *view) updateMessages() {
 		return
 	}
 	v.frame(updateMetadata, modeMessages, "messages/metadata", func() []byte {
-		var e enc
-		e.open('{')
+		var e rawjson.Writer
+		e.Open('{')
 		for _, m := range said {
-			e.anyKey(messageID(m)).open('{').key("metadata").raw(v.stepMetadata(), "{}").close('}')
+			e.Name(messageID(m)).Open('{').Key("metadata").Raw(v.stepMetadata(), "{}").Close('}')
 		}
-		e.close('}')
-		return e.b
+		e.Close('}')
+		return e.Bytes
 	})
 	v.frame(updateComplete, modeMessages, "messages/complete", func() []byte { return listOf(said) })
 	for i, m := range said {
@@ -83,52 +84,38 @@ func (v *view) updateMessages() {
 			slot = min(updateMoreTuples+i-1, maxFrames-1)
 		}
 		v.frame(slot, modeTuple, "messages", func() []byte {
-			var e enc
-			e.open('[').raw(m, "null").raw(v.stepMetadata(), "{}").close(']')
-			return e.b
+			var e rawjson.Writer
+			e.Open('[').Raw(m, "null").Raw(v.stepMetadata(), "{}").Close(']')
+			return e.Bytes
 		})
 	}
 }
 
 func listOf(messages []json.RawMessage) []byte {
-	var e enc
-	e.raws(messages)
-	return e.b
+	var e rawjson.Writer
+	e.Array(messages)
+	return e.Bytes
 }
 
 func (v *view) stepMetadata() []byte {
-	var e enc
-	e.open('{').key("langgraph_node").str(v.e.Head.Node).key("langgraph_step").int(v.point().Step)
-	e.key("run_id").str(v.e.RunID).key("thread_id").str(v.run.ThreadID).close('}')
-	return e.b
+	var e rawjson.Writer
+	e.Open('{').Key("langgraph_node").Text(v.e.Head.Node).Key("langgraph_step").Int(int64(v.point().Step))
+	e.Key("run_id").Text(v.e.RunID).Key("thread_id").Text(v.run.ThreadID).Close('}')
+	return e.Bytes
 }
 
 // spoken are the messages of a delta that are not a person's.
 func spoken(delta json.RawMessage) []json.RawMessage {
 	var out []json.RawMessage
-	for _, m := range splitList(memberOf(delta, "messages")) {
-		if t := unquote(memberOf(m, "type")); t != "human" && messageID(m) != "" {
+	for _, m := range splitList(rawjson.Get(delta, "messages")) {
+		if t := unquote(rawjson.Get(m, "type")); t != "human" && messageID(m) != "" {
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-func messageID(m json.RawMessage) string { return unquote(memberOf(m, "id")) }
-
-// memberOf finds one member of an object; nil when there is none.
-func memberOf(object json.RawMessage, name string) json.RawMessage {
-	members, err := splitObject(object)
-	if err != nil {
-		return nil
-	}
-	for _, m := range members {
-		if m.Name == name {
-			return m.Value
-		}
-	}
-	return nil
-}
+func messageID(m json.RawMessage) string { return unquote(rawjson.Get(m, "id")) }
 
 // stateMessages completes the messages that a thread/run agent's state has
 // anew.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -173,7 +174,7 @@ func TestPatchMessages(t *testing.T) {
 	f.prepare("thread: {}")
 	send(t, "PATCH", f.serve(t).URL+aThread, `{"messages":[{"role":"user","content":"hi","id":"m1"},{"role":"assistant","content":"yo"}]}`)
 	p, _ := f.lastQuery.(adapter.ThreadPatch)
-	if len(p.Messages) != 2 || unquote(memberOf(p.Messages[0], "type")) != "human" || messageID(p.Messages[0]) != "m1" || messageID(p.Messages[1]) == "" {
+	if len(p.Messages) != 2 || unquote(rawjson.Get(p.Messages[0], "type")) != "human" || messageID(p.Messages[0]) != "m1" || messageID(p.Messages[1]) == "" {
 		t.Errorf("got %s", p.Messages)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // runRequest is a request for a run, read.
@@ -105,7 +106,7 @@ func (o *fields) agent(onThread bool) (string, mapping.Flavour) {
 // name is a text that must not be empty; "" when it is absent.
 func (o *fields) name(name string) string {
 	s := o.text(name)
-	if s == "" && kindOf(o.get(name)) == '"' {
+	if s == "" && rawjson.Kind(o.get(name)) == '"' {
 		o.complain(name, "must not be empty")
 	}
 	return s
@@ -120,16 +121,16 @@ func (o *fields) kept() json.RawMessage {
 			size += len(m.Name) + len(m.Value) + 4
 		}
 	}
-	e := enc{b: make([]byte, 0, size)}
-	e.open('{')
+	e := rawjson.Writer{Bytes: make([]byte, 0, size)}
+	e.Open('{')
 	for i := range o.members {
 		m := &o.members[i]
 		if oneOf(m.Name, keptFields) {
-			e.key(m.Name).raw(m.Value, "null")
-			m.Value = e.b[len(e.b)-len(m.Value) : len(e.b) : len(e.b)]
+			e.Key(m.Name).Raw(m.Value, "null")
+			m.Value = e.Bytes[len(e.Bytes)-len(m.Value) : len(e.Bytes) : len(e.Bytes)]
 		}
 	}
-	return e.close('}').b
+	return e.Close('}').Bytes
 }
 
 func (o *fields) documented() []string {
@@ -154,7 +155,7 @@ func (o *fields) command() *adapter.Command {
 	if c.unlessEmpty("graph") != nil {
 		c.complain("graph", "is not supported: a run cannot command another graph than its own")
 	}
-	if k := kindOf(cmd.Update); k != 0 && k != '{' && k != '[' {
+	if k := rawjson.Kind(cmd.Update); k != 0 && k != '{' && k != '[' {
 		c.complain("update", "must be an object, not %s", kindName(cmd.Update))
 	}
 	return cmd
@@ -163,7 +164,7 @@ func (o *fields) command() *adapter.Command {
 // unlessEmpty is get, with an empty list or string for nothing.
 func (o *fields) unlessEmpty(name string) json.RawMessage {
 	v := o.get(name)
-	if k := kindOf(v); (k == '[' || k == '"') && len(bytes.Trim(v, "[]\" \t\r\n")) == 0 {
+	if k := rawjson.Kind(v); (k == '[' || k == '"') && len(bytes.Trim(v, "[]\" \t\r\n")) == 0 {
 		return nil
 	}
 	return v
@@ -193,13 +194,13 @@ func (o *fields) parentAnswers(config json.RawMessage) map[string]json.RawMessag
 	if !bytes.Contains(config, []byte(resumingKey)) {
 		return nil
 	}
-	configurable := mapping.Sent(config, "configurable")
-	if string(mapping.Sent(configurable, resumingKey)) != "true" {
+	configurable := rawjson.Get(config, "configurable")
+	if string(rawjson.Get(configurable, resumingKey)) != "true" {
 		return nil
 	}
 	answers := map[string]json.RawMessage{}
-	_ = mapping.EachMember(mapping.Sent(configurable, resumeMapKey), func(name string, value json.RawMessage) {
-		answers[name] = slices.Clip(value)
+	_ = rawjson.EachMember(rawjson.Get(configurable, resumeMapKey), func(name rawjson.Quoted, value json.RawMessage) {
+		answers[name.Text()] = slices.Clip(value)
 	})
 	return answers
 }
@@ -219,7 +220,7 @@ func (o *fields) streaming(q *runRequest) {
 func (o *fields) textOrTexts(name string, allowed []string) []string {
 	v := o.get(name)
 	var list []string
-	switch kindOf(v) {
+	switch rawjson.Kind(v) {
 	case 0:
 		return nil
 	case '"':

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 var (
@@ -82,7 +83,7 @@ func asCreated(run mapping.Run) mapping.Run {
 
 func replyRun(w http.ResponseWriter, run mapping.Run, ap bool) {
 	a := newAnswer(w)
-	encodeRun(&a.enc, run, ap)
+	encodeRun(&a.Writer, run, ap)
 	a.end()
 }
 
@@ -138,20 +139,20 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) error {
 
 func replyRuns(w http.ResponseWriter, list []mapping.Run, ap bool, set fieldSet) {
 	a := newAnswer(w)
-	a.open('[')
+	a.Open('[')
 	for _, run := range list {
 		if len(set) == 0 {
-			encodeRun(&a.enc, run, ap)
+			encodeRun(&a.Writer, run, ap)
 		} else {
-			var one enc
+			var one rawjson.Writer
 			encodeRun(&one, run, ap)
-			set.pick(&a.enc, one.b)
+			set.pick(&a.Writer, one.Bytes)
 		}
 		if a.spill() != nil {
 			return // the client has gone
 		}
 	}
-	a.close(']')
+	a.Close(']')
 	a.end()
 }
 

@@ -2,6 +2,7 @@ package face
 
 import (
 	"github.com/apbridge/apbridge/mapping"
+	"strconv"
 )
 
 // The scripts are what backends log for one run.
@@ -37,7 +38,7 @@ func step(n int, node, text string, last bool) mapping.Event {
 		next = nil
 	}
 	return mapping.Event{
-		Kind: mapping.KindUpdate, Data: raw(`{"messages":[{"id":"a` + itoa(n) + `","type":"ai","content":"` + text + `"}]}`),
+		Kind: mapping.KindUpdate, Data: raw(`{"messages":[{"id":"a` + strconv.Itoa(n) + `","type":"ai","content":"` + text + `"}]}`),
 		Head: mapping.Head{Node: node, Reduce: true, Checkpoint: checkpoint(n, n-1, "loop", next...), Step: &mapping.StepInfo{IsLast: last}},
 	}
 }

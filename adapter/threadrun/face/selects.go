@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // fieldSet is the select option: the keys of each object that are wanted; nil
@@ -26,17 +27,17 @@ func selection(names []string, known ...string) (fieldSet, error) {
 }
 
 // pick writes of an object only what is wanted.
-func (set fieldSet) pick(e *enc, object []byte) {
+func (set fieldSet) pick(e *rawjson.Writer, object []byte) {
 	if set == nil {
-		e.raw(object, "{}")
+		e.Raw(object, "{}")
 		return
 	}
-	members, _ := splitObject(object)
-	e.open('{')
+	members, _ := rawjson.Members(object)
+	e.Open('{')
 	for _, m := range members {
 		if set[m.Name] {
-			e.anyKey(m.Name).raw(json.RawMessage(m.Value), "null")
+			e.Name(m.Name).Raw(json.RawMessage(m.Value), "null")
 		}
 	}
-	e.close('}')
+	e.Close('}')
 }

@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 )
@@ -207,9 +209,9 @@ func (q *query) page(limit int) page {
 
 // paginate says how many there are, and where the next page begins.
 func paginate(w http.ResponseWriter, p page, n, total int) {
-	w.Header().Set("X-Pagination-Total", itoa(total))
+	w.Header().Set("X-Pagination-Total", strconv.Itoa(total))
 	if next := p.offset + n; n > 0 && next < total {
-		w.Header().Set("X-Pagination-Next", itoa(next))
+		w.Header().Set("X-Pagination-Next", strconv.Itoa(next))
 	}
 }
 
@@ -228,7 +230,7 @@ const (
 // strategy the thread is deleted when it is over.
 func (o *fields) ttl() (d *time.Duration, keepLatest bool) {
 	v := o.get("ttl")
-	if kindOf(v) == '{' {
+	if rawjson.Kind(v) == '{' {
 		in := o.sub("ttl")
 		keepLatest = in.enum("strategy", ttlDelete, ttlKeepLatest) == ttlKeepLatest
 		return in.minutes("ttl"), keepLatest
@@ -250,6 +252,6 @@ func (o *fields) minutes(name string) *time.Duration {
 	return &d
 }
 
-func replyNumber(w http.ResponseWriter, n int) { reply(w, http.StatusOK, []byte(itoa(n))) }
+func replyNumber(w http.ResponseWriter, n int) { reply(w, http.StatusOK, []byte(strconv.Itoa(n))) }
 
 func noContent(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }

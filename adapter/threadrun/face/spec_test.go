@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -61,7 +62,7 @@ func (s *spec) check(t *testing.T, method, path string, status int, body []byte)
 		t.Errorf("%s %s is not in the document", method, path)
 		return
 	}
-	res, ok := op["responses"].(map[string]any)[itoa(status)].(map[string]any)
+	res, ok := op["responses"].(map[string]any)[strconv.Itoa(status)].(map[string]any)
 	if !ok {
 		t.Errorf("%s %s: status %d is not in the document: %s", method, template, status, body)
 		return
@@ -73,7 +74,7 @@ func (s *spec) check(t *testing.T, method, path string, status int, body []byte)
 		return
 	}
 	escape := strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D")
-	at := "mem:///doc.json#/paths/" + escape.Replace(template) + "/" + strings.ToLower(method) + "/responses/" + itoa(status) + "/content/application~1json/schema"
+	at := "mem:///doc.json#/paths/" + escape.Replace(template) + "/" + strings.ToLower(method) + "/responses/" + strconv.Itoa(status) + "/content/application~1json/schema"
 	schema, err := s.compiler.Compile(at)
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
 )
 
@@ -52,10 +53,10 @@ func (s *server) replyState(w http.ResponseWriter, r *http.Request, thread, chec
 	if err != nil {
 		return err
 	}
-	var e, out enc
+	var e, out rawjson.Writer
 	encodeState(&e, st)
-	set.pick(&out, e.b)
-	reply(w, http.StatusOK, out.b)
+	set.pick(&out, e.Bytes)
+	reply(w, http.StatusOK, out.Bytes)
 	return nil
 }
 
@@ -113,17 +114,17 @@ func (s *server) updateState(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var e enc
-	e.open('{').key("checkpoint").open('{').key("thread_id").str(thread).key("checkpoint_ns").str("")
-	e.key("checkpoint_id").str(cp.ID).close('}').close('}')
-	reply(w, http.StatusOK, e.b)
+	var e rawjson.Writer
+	e.Open('{').Key("checkpoint").Open('{').Key("thread_id").Text(thread).Key("checkpoint_ns").Text("")
+	e.Key("checkpoint_id").Text(cp.ID).Close('}').Close('}')
+	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
 
 // updates reads a member that is an object or a list of objects, as LangGraph's SDK for
 // Python types the values of update_state (dict | Sequence[dict]).
 func (o *fields) updates(name string) (first json.RawMessage, then []json.RawMessage) {
-	if kindOf(o.get(name)) != '[' {
+	if rawjson.Kind(o.get(name)) != '[' {
 		return o.object(name), nil
 	}
 	list := splitList(o.get(name))
@@ -167,7 +168,7 @@ func (s *server) postHistory(w http.ResponseWriter, r *http.Request) error {
 
 // before is a checkpoint's id, {checkpoint_id} or {configurable: {checkpoint_id}}.
 func (o *fields) before() string {
-	switch v := o.get("before"); kindOf(v) {
+	switch v := o.get("before"); rawjson.Kind(v) {
 	case 0, '"':
 		return o.uuid("before")
 	case '{':
@@ -188,17 +189,17 @@ func (s *server) history(w http.ResponseWriter, r *http.Request, q adapter.Histo
 		return err
 	}
 	a := newAnswer(w)
-	a.open('[')
+	a.Open('[')
 	for st, err := range s.svc.States.History(r.Context(), thread, q) {
 		if err != nil {
 			return s.breakOff(a, r, err)
 		}
-		encodeState(&a.enc, st)
+		encodeState(&a.Writer, st)
 		if a.spill() != nil {
 			return nil
 		}
 	}
-	a.close(']')
+	a.Close(']')
 	a.end()
 	return nil
 }

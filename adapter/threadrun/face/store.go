@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 func (s *server) putItem(w http.ResponseWriter, r *http.Request) error {
@@ -66,7 +67,7 @@ func (o *fields) checkLabels(name string, labels []string) {
 // index is false, or a list of paths to embed; null and nothing are the default.
 func (o *fields) index() json.RawMessage {
 	v := o.get("index")
-	switch kindOf(v) {
+	switch rawjson.Kind(v) {
 	case 0, 'f':
 	case '[':
 		o.texts("index")
@@ -97,9 +98,9 @@ func (s *server) getItem(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var e enc
+	var e rawjson.Writer
 	encodeItem(&e, it)
-	reply(w, http.StatusOK, e.b)
+	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
 
@@ -155,17 +156,17 @@ func (s *server) searchItems(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	a := newAnswer(w)
-	a.open('{').key("items").open('[')
+	a.Open('{').Key("items").Open('[')
 	for it, err := range s.svc.Items.Search(r.Context(), q) {
 		if err != nil {
 			return s.breakOff(a, r, err)
 		}
-		encodeItem(&a.enc, it)
+		encodeItem(&a.Writer, it)
 		if a.spill() != nil {
 			return nil
 		}
 	}
-	a.close(']').close('}')
+	a.Close(']').Close('}')
 	a.end()
 	return nil
 }
@@ -200,17 +201,17 @@ func (s *server) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 }
 
 func replyNamespaces(w http.ResponseWriter, list [][]string, wrapped bool) {
-	var e enc
+	var e rawjson.Writer
 	if wrapped {
-		e.open('{').key("namespaces")
+		e.Open('{').Key("namespaces")
 	}
-	e.open('[')
+	e.Open('[')
 	for _, ns := range list {
-		e.strs(ns)
+		e.Texts(ns)
 	}
-	e.close(']')
+	e.Close(']')
 	if wrapped {
-		e.close('}')
+		e.Close('}')
 	}
-	reply(w, http.StatusOK, e.b)
+	reply(w, http.StatusOK, e.Bytes)
 }

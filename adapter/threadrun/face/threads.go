@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 var threadStatuses = []string{"idle", "busy", "interrupted", "error"}
@@ -62,7 +63,7 @@ func (o *fields) supersteps() []adapter.Superstep {
 // element splits one element of a list, which must be an object.
 func (o *fields) element(list string, i int, raw json.RawMessage) *fields {
 	name := list + "." + strconv.Itoa(i)
-	if kindOf(raw) != '{' {
+	if rawjson.Kind(raw) != '{' {
 		o.complain(name, "must be an object, not %s", kindName(raw))
 		return nil
 	}
@@ -90,11 +91,11 @@ func replyThread(w http.ResponseWriter, t mapping.Thread, err error) error {
 	if err != nil {
 		return err
 	}
-	var e enc
+	var e rawjson.Writer
 	if err := encodeThread(&e, t); err != nil {
 		return err
 	}
-	reply(w, http.StatusOK, e.b)
+	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
 
@@ -141,7 +142,7 @@ func (s *server) neutralMessages(messages json.RawMessage) ([]json.RawMessage, e
 	if messages == nil {
 		return nil, nil
 	}
-	if err := mapping.CheckMessages(mapping.Elements(messages), s.face.Limits.Messages); err != nil {
+	if err := mapping.CheckMessages(rawjson.CountElements(messages), s.face.Limits.Messages); err != nil {
 		return nil, err
 	}
 	in, err := mapping.ParseInput(nil, messages, mapping.NewID())
@@ -212,10 +213,10 @@ func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 	}
 	paginate(w, p, min(p.limit, max(total-p.offset, 0)), total)
 	a := newAnswer(w)
-	a.open('[')
+	a.Open('[')
 	for t, err := range list {
 		if err == nil {
-			err = encodePicked(&a.enc, t, set, wanted)
+			err = encodePicked(&a.Writer, t, set, wanted)
 		}
 		if err != nil {
 			return s.breakOff(a, r, err)
@@ -224,22 +225,22 @@ func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
-	a.close(']')
+	a.Close(']')
 	a.end()
 	return nil
 }
 
 // encodePicked writes what is wanted of a thread.
-func encodePicked(e *enc, t mapping.Thread, set fieldSet, wanted []extraction) error {
-	var one enc
+func encodePicked(e *rawjson.Writer, t mapping.Thread, set fieldSet, wanted []extraction) error {
+	var one rawjson.Writer
 	if err := encodeThread(&one, t); err != nil {
 		return err
 	}
-	if set.pick(e, one.b); len(wanted) > 0 {
-		e.b = e.b[:len(e.b)-1] // into the object that was just closed
-		e.key("extracted")
-		extracted(e, one.b, wanted)
-		e.close('}')
+	if set.pick(e, one.Bytes); len(wanted) > 0 {
+		e.Bytes = e.Bytes[:len(e.Bytes)-1] // into the object that was just closed
+		e.Key("extracted")
+		extracted(e, one.Bytes, wanted)
+		e.Close('}')
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"go.uber.org/zap"
 )
 
@@ -166,25 +167,25 @@ func (ts *threadStream) wants(name string) bool { return oneOf(name, ts.names) }
 
 // doneObject says how a run has ended.
 func doneObject(e *mapping.Entry) []byte {
-	var out enc
-	out.open('{').key("run_id").str(e.RunID).key("status").str("run_done")
+	var out rawjson.Writer
+	out.Open('{').Key("run_id").Text(e.RunID).Key("status").Text("run_done")
 	if e.Head.Outcome != nil {
-		out.key("run_status").str(string(e.Head.Outcome.Status))
+		out.Key("run_status").Text(string(e.Head.Outcome.Status))
 	}
-	return out.close('}').b
+	return out.Close('}').Bytes
 }
 
 // stateObject is the state of the thread after an entry.
 func (ts *threadStream) stateObject(e *mapping.Entry) []byte {
-	var out enc
-	out.open('{').key("thread_id").str(ts.thread)
+	var out rawjson.Writer
+	out.Open('{').Key("thread_id").Text(ts.thread)
 	if e.RunID != "" {
-		out.key("run_id").str(e.RunID)
+		out.Key("run_id").Text(e.RunID)
 	}
-	out.key("state").open('{').key("values").raw(e.After.JSON(), "{}")
+	out.Key("state").Open('{').Key("values").Raw(e.After.JSON(), "{}")
 	if c := e.Head.Checkpoint; c != nil {
-		out.key("checkpoint")
+		out.Key("checkpoint")
 		encodeCheckpoint(&out, ts.thread, c.ID)
 	}
-	return out.close('}').close('}').b
+	return out.Close('}').Close('}').Bytes
 }

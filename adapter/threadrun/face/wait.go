@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 )
@@ -159,7 +160,7 @@ func replyWait(w http.ResponseWriter, run mapping.Run, end *mapping.Entry, shape
 	case out.Fault == nil && len(out.Interrupts) == 0:
 		err = a.values(end.After)
 	default:
-		a.b = bareBody(out, nil)
+		a.Bytes = bareBody(out, nil)
 	}
 	if err == nil {
 		a.end()
@@ -168,13 +169,13 @@ func replyWait(w http.ResponseWriter, run mapping.Run, end *mapping.Entry, shape
 }
 
 func (a *answer) waitResponse(run mapping.Run, end *mapping.Entry, shape waitShape) error {
-	a.open('{')
+	a.Open('{')
 	if shape == waitWithStatus {
-		a.key("status").str(runStatus(run.Status, true))
+		a.Key("status").Text(runStatus(run.Status, true))
 	}
-	a.key("run")
-	encodeRun(&a.enc, run, true)
-	a.key("values")
+	a.Key("run")
+	encodeRun(&a.Writer, run, true)
+	a.Key("values")
 	if err := a.values(end.After); err != nil {
 		return err
 	}
@@ -184,10 +185,10 @@ func (a *answer) waitResponse(run mapping.Run, end *mapping.Entry, shape waitSha
 		}
 	}
 	if run.Status == mapping.RunInterrupted {
-		a.key("interrupts")
-		encodeInterrupts(&a.enc, end.Head.Outcome.Interrupts)
+		a.Key("interrupts")
+		encodeInterrupts(&a.Writer, end.Head.Outcome.Interrupts)
 	}
-	a.close('}')
+	a.Close('}')
 	return nil
 }
 
@@ -214,6 +215,6 @@ func bareBody(out mapping.Outcome, values json.RawMessage) []byte {
 }
 
 func errorObject(f *mapping.Fault) []byte {
-	var e enc
-	return e.open('{').key("__error__").raw(faultObject(f), "{}").close('}').b
+	var e rawjson.Writer
+	return e.Open('{').Key("__error__").Raw(faultObject(f), "{}").Close('}').Bytes
 }

@@ -70,31 +70,11 @@ func parseObject(raw json.RawMessage, depth int) (*fields, error) {
 // documented one has a hundred. Objects that are only carried may have any number.
 const mostMembers = 10_000
 
-// splitObject splits an object that is carried.
-func splitObject(raw json.RawMessage) ([]rawjson.Member, error) {
-	members := make([]rawjson.Member, 0, 8)
-	err := mapping.EachMember(raw, func(name string, value json.RawMessage) {
-		members = append(members, rawjson.Member{Name: name, Value: value})
-	})
-	return members, err
-}
-
 // splitList splits a list; nil of what is none.
 func splitList(raw json.RawMessage) []json.RawMessage {
-	list := []json.RawMessage{}
-	if mapping.EachElement(raw, func(e json.RawMessage) { list = append(list, e) }) != nil {
+	list, err := rawjson.Elements(raw)
+	if err != nil {
 		return nil
 	}
 	return list
-}
-
-// kindOf is the first byte of a value: one of { [ " 0 t f n, or 0 for none.
-func kindOf(v json.RawMessage) byte {
-	if len(v) == 0 {
-		return 0
-	}
-	if v[0] == '-' || v[0] >= '0' && v[0] <= '9' {
-		return '0'
-	}
-	return v[0]
 }

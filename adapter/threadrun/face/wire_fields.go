@@ -37,7 +37,7 @@ func (o *fields) sent(name string) json.RawMessage {
 // get returns a member; nil when it is absent or null.
 func (o *fields) get(name string) json.RawMessage {
 	v := o.sent(name)
-	if kindOf(v) == 'n' {
+	if rawjson.Kind(v) == 'n' {
 		return nil
 	}
 	return v
@@ -63,7 +63,7 @@ func invalid(list []complaint) error {
 // typed returns a member of one kind; what says how the kind is called.
 func (o *fields) typed(name string, kind byte, what string) json.RawMessage {
 	v := o.get(name)
-	if v == nil || kindOf(v) == kind {
+	if v == nil || rawjson.Kind(v) == kind {
 		return v
 	}
 	o.complain(name, "must be %s, not %s", what, kindName(v))
@@ -71,7 +71,7 @@ func (o *fields) typed(name string, kind byte, what string) json.RawMessage {
 }
 
 func kindName(v json.RawMessage) string {
-	switch kindOf(v) {
+	switch rawjson.Kind(v) {
 	case '{':
 		return "an object"
 	case '[':
@@ -104,7 +104,7 @@ func (o *fields) checked(name, s string) string {
 }
 
 func unquote(v json.RawMessage) string {
-	if kindOf(v) != '"' {
+	if rawjson.Kind(v) != '"' {
 		return ""
 	}
 	return rawjson.Unquote(v)
@@ -113,7 +113,7 @@ func unquote(v json.RawMessage) string {
 // uuid returns a member that must be a UUID, in lower case.
 func (o *fields) uuid(name string) string {
 	s := strings.ToLower(o.text(name))
-	if s != "" && !mapping.IsUUID(s) || o.get(name) != nil && kindOf(o.get(name)) == '"' && s == "" {
+	if s != "" && !mapping.IsUUID(s) || o.get(name) != nil && rawjson.Kind(o.get(name)) == '"' && s == "" {
 		o.complain(name, "must be a UUID")
 		return ""
 	}
@@ -169,11 +169,11 @@ func wholeNumber(s string) (int, bool) {
 
 // flag returns a member that must be true or false; def when absent.
 func (o *fields) flag(name string, def bool) bool {
-	switch v := o.get(name); kindOf(v) {
+	switch v := o.get(name); rawjson.Kind(v) {
 	case 0:
 		return def
 	case 't', 'f':
-		return kindOf(v) == 't'
+		return rawjson.Kind(v) == 't'
 	default:
 		o.complain(name, "must be true or false, not %s", kindName(v))
 		return def
@@ -188,7 +188,7 @@ func (o *fields) texts(name string) []string {
 	}
 	out := []string{}
 	for i, e := range splitList(v) {
-		if kindOf(e) != '"' {
+		if rawjson.Kind(e) != '"' {
 			o.complain(name+"."+strconv.Itoa(i), "must be a string, not %s", kindName(e))
 			return nil
 		}
@@ -205,11 +205,11 @@ func (o *fields) within(name string, value json.RawMessage) *fields {
 	if value == nil {
 		return nil
 	}
-	if mapping.Members(value) > mostMembers {
+	if rawjson.CountMembers(value) > mostMembers {
 		o.complain(name, "has more than %d keys", mostMembers)
 		return nil
 	}
-	members, err := splitObject(value)
+	members, err := rawjson.Members(value)
 	if err != nil {
 		return nil // cannot be: the whole body was checked
 	}

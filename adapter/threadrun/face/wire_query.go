@@ -2,7 +2,10 @@ package face
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // query reads the parameters behind the question mark; like fields, it notes
@@ -27,7 +30,7 @@ func (q *query) whole(name string, def, min, max int) int {
 	}
 	n, ok := wholeNumber(s)
 	if !ok || n < min || n > max {
-		q.complain(name, "must be a whole number from "+itoa(min)+" to "+itoa(max))
+		q.complain(name, "must be a whole number from "+strconv.Itoa(min)+" to "+strconv.Itoa(max))
 		return def
 	}
 	return n
@@ -80,7 +83,7 @@ func (q *query) jsonTexts(name, v string) []string {
 		q.complain(name, "must be a list of strings")
 	}
 	for _, e := range list {
-		if kindOf(e) != '"' {
+		if rawjson.Kind(e) != '"' {
 			q.complain(name, "must be a list of strings")
 			return nil
 		}

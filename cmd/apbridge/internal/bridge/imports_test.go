@@ -32,7 +32,7 @@ var laws = map[string]law{
 	"adapter/adaptertest": {ours: []string{"adapter", "config", "mapping", "mapping/rawjson"}},
 	// A dialect that tests mount, both halves and an agent in one folder.
 	"adapter/adaptertest/toy":      {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson"}},
-	"adapter/body":                 {ours: []string{"mapping"}},
+	"adapter/body":                 {ours: []string{"mapping", "mapping/rawjson"}},
 	"adapter/sse":                  {},
 	"adapter/taskstep":             {ours: []string{"adapter", "adapter/taskstep/backend", "adapter/taskstep/face", "mapping"}},
 	"adapter/taskstep/backend":     {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson"}},
@@ -69,7 +69,7 @@ var laws = map[string]law{
 	"proxy/metrics":                       {},
 	"proxy/passthrough":                   {ours: []string{"config", "proxy/metrics"}},
 	"proxy/service":                       {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "proxy/engine", "proxy/eventlog", "proxy/store"}, never: []string{"net/http"}},
-	"proxy/store":                         {ours: []string{"mapping", "mapping/failpoint"}, never: []string{"net/http"}},
+	"proxy/store":                         {ours: []string{"mapping", "mapping/failpoint", "mapping/rawjson"}, never: []string{"net/http"}},
 	"proxy/store/storetest":               {},
 	"proxy/webhook":                       {ours: []string{"config", "mapping", "mapping/failpoint", "proxy/complaint", "proxy/metrics", "proxy/store"}},
 }

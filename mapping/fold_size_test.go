@@ -5,32 +5,48 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-func TestRepeatedName(t *testing.T) {
+// Many members must not take time by their square.
+func TestManyMembers(t *testing.T) {
 	t.Parallel()
-	many := func(more string) string {
-		var b strings.Builder
-		for i := range 100 {
-			b.WriteString(`"k` + strconv.Itoa(i) + `":{"a":1},`)
-		}
-		return `{` + b.String() + more + `}`
+	var w rawjson.Writer
+	w.Open('{')
+	for i := range 100_000 {
+		w.Name(MessageID("many", string(rune('a'+i%26))) + string(rune(i))).Text("x")
 	}
-	for text, second := range map[string]string{
-		`{}`: "", `[]`: "", `5`: "", `{"a":1,"b":{"a":[{"a":1},{"a":1}]}}`: "",
-		`{"a":1,"a":2}`:                 `"a":2`,
-		`{"b":[{"a":1},{"a":1,"a":3}]}`: `"a":3`,
-		`{"a":1,"\u0061":2}`:            `"\u0061"`,
-		`{"é":1,"\u00e9":2}`:            `"\u00e9"`,
-		many(`"x":1`):                   "",
-		many(`"k7":1`):                  `"k7":1`,
-		many(`"\u006b7":1`):             `"\u006b7":1`,
-		many(`"x":{"b":1,"b":2}`):       `"b":2`,
-	} {
-		at, found := RepeatedName([]byte(text))
-		if found != (second != "") || found && at != strings.LastIndex(text, second) {
-			t.Errorf("RepeatedName(%.60s) = %d, %t, want that of %s", text, at, found, second)
-		}
+	big := w.Close('}').Bytes
+	f := mustFold(t, string(big))
+	next, err := f.Reduce(big)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff, _, err := next.DiffTo(big); diff != nil || err != nil {
+		t.Errorf("diff %d bytes, %v", len(diff), err)
+	}
+	files := append(append([]byte(`{"files":`), big...), '}')
+	if f, err = f.Reduce(files); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = f.Reduce(files); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A list of very many very small elements stays text: split, it would take
+// many times its size.
+func TestTinyElementsStayText(t *testing.T) {
+	t.Parallel()
+	tiny := "[1" + strings.Repeat(",1", 20_000) + "]"
+	f := mustFold(t, `{"v":`+tiny+`}`)
+	if v := f.value("v"); v.list != nil || string(v.raw) != tiny {
+		t.Errorf("split into %d elements", len(v.list.elems))
+	}
+	diff, next, err := f.DiffTo(raw(`{"v":` + strings.Replace(tiny, "1", "2", 1) + `}`))
+	if err != nil || len(diff) < len(tiny) || next.Size() != f.Size() {
+		t.Errorf("diff %d bytes, %v", len(diff), err)
 	}
 }
 

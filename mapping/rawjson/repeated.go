@@ -1,4 +1,4 @@
-package mapping
+package rawjson
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 func RepeatedName(b []byte) (offset int, found bool) {
 	// A name with its colon and value is four bytes long at least.
 	c := nameCheck{b: b, names: make([]int32, 0, min(bytes.Count(b, []byte{':'}), len(b)/4))}
-	c.value(skipSpace(b, 0), 0)
+	c.value(SkipSpace(b, 0), 0)
 	return c.at, c.found
 }
 
@@ -41,7 +41,7 @@ func (c *nameCheck) value(i, depth int) (int, bool) {
 	case c.b[i] == '{':
 		return c.object(i, depth)
 	case c.b[i] == '[':
-		return walkElements(c.b, i, func(_ []byte, i int) (int, bool) { return c.value(i, depth+1) })
+		return ScanArray(c.b, i, func(_ []byte, i int) (int, bool) { return c.value(i, depth+1) })
 	}
 	return scanValue(c.b, i, depth)
 }
@@ -57,32 +57,26 @@ func (c *nameCheck) object(i, depth int) (end int, ok bool) {
 
 // members notes where the names of the object at i begin.
 func (c *nameCheck) members(i, depth int) (int, bool) {
-	i = skipSpace(c.b, i+1)
-	if i < len(c.b) && c.b[i] == '}' {
-		return i + 1, true
-	}
-	for {
-		end, ok := scanString(c.b, i)
+	i, done := enter(c.b, i, '}')
+	for !done {
+		_, at, ok := scanName(c.b, i)
 		if !ok {
-			return i, false
+			return at, false
 		}
 		c.names = append(c.names, int32(i))
-		if i = skipSpace(c.b, end); i >= len(c.b) || c.b[i] != ':' {
+		if i, ok = c.value(at, depth+1); !ok {
 			return i, false
 		}
-		if i, ok = c.value(skipSpace(c.b, i+1), depth+1); !ok {
+		if i, done, ok = next(c.b, i, '}'); !ok {
 			return i, false
 		}
-		if i = skipSpace(c.b, i); i >= len(c.b) || c.b[i] != ',' {
-			return i + 1, i < len(c.b)
-		}
-		i = skipSpace(c.b, i+1)
 	}
+	return i, true
 }
 
 // repeats looks for two equal names of one object.
 func (c *nameCheck) repeats(names []int32) bool {
-	if len(names) > manyMembers {
+	if len(names) > ManyKeys {
 		return c.repeatsOfMany(names)
 	}
 	for i := 1; i < len(names); i++ {
@@ -133,13 +127,10 @@ func (c *nameCheck) noted(names []int32, i int) bool {
 // key is the name that begins at an offset, valid until the next one in the same place.
 func (c *nameCheck) key(at int32, place int) []byte {
 	end, _ := scanString(c.b, int(at))
-	name := c.b[at:end]
-	if plain(name) {
+	name := Quoted(c.b[at:end])
+	if name.plain() {
 		return name[1 : len(name)-1]
 	}
-	c.text[place], _ = jsontext.AppendUnquote(c.text[place][:0], name)
+	c.text[place], _ = jsontext.AppendUnquote(c.text[place][:0], []byte(name))
 	return c.text[place]
 }
-
-// nothing is no key: for one that is known not to be there.
-func nothing(int) bool { return false }

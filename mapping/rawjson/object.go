@@ -1,0 +1,167 @@
+package rawjson
+
+import (
+	"cmp"
+	"encoding/json"
+)
+
+// Object is a JSON object under construction: names are unique, in the order they first
+// came. The zero value is empty; copy it with Clone. Not for concurrent use, but any number
+// may read an object that is not changed any more.
+type Object struct {
+	list  []Member
+	index *Index // nil while there are few
+	size  int    // bytes of names, values and colons
+}
+
+// NewObject has room for n members, and grows.
+func NewObject(n int) *Object {
+	o := new(Object)
+	o.grow(n)
+	return o
+}
+
+func (o *Object) grow(n int) {
+	o.list = make([]Member, 0, n)
+	if n > ManyKeys {
+		o.index = NewIndex(n)
+	}
+}
+
+// ParseObject takes an object apart. Errors are those of EachMember, with the members that
+// were read by then.
+func ParseObject(b json.RawMessage) (Object, error) {
+	var o Object
+	o.grow(RoomFor(b))
+	err := EachMember(b, o.put)
+	return o, err
+}
+
+// RoomFor is how many members to make room for before an object is read: all that a long
+// one has, a few for a short one and for what is none.
+func RoomFor(b json.RawMessage) int {
+	const few = 8
+	if len(b) < manyBytes {
+		return few
+	}
+	return cmp.Or(CountMembers(b), few)
+}
+
+// PutAll sets the members of another object. Errors are those of EachMember; the members
+// that were read by then are set.
+func (o *Object) PutAll(b json.RawMessage) error { return EachMember(b, o.put) }
+
+func (o *Object) put(name Quoted, value json.RawMessage) {
+	o.Put(Member{Name: name.Text(), Quoted: name, Value: value})
+}
+
+// Len is how many members there are.
+func (o *Object) Len() int { return len(o.list) }
+
+// Size is the length of the object's text in bytes.
+func (o *Object) Size() int { return 2 + o.size + max(0, len(o.list)-1) }
+
+// Members are those of the object, in order. They must not be changed, and are valid until
+// the object is.
+func (o *Object) Members() []Member { return o.list }
+
+// Find is the position of a member; -1 where there is none.
+func (o *Object) Find(name string) int {
+	if o.index != nil {
+		return o.index.FindText(name, func(at int) bool { return o.list[at].Name == name })
+	}
+	for i := range o.list {
+		if o.list[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// find is Find of a name as it is written.
+func (o *Object) find(name Quoted) int {
+	key := name.Bytes()
+	if o.index != nil {
+		return o.index.Find(key, func(at int) bool { return o.list[at].Name == string(key) })
+	}
+	for i := range o.list {
+		if o.list[i].Name == string(key) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Get is the value of a member; nil where there is none.
+func (o *Object) Get(name string) json.RawMessage {
+	if i := o.Find(name); i >= 0 {
+		return o.list[i].Value
+	}
+	return nil
+}
+
+// Put sets a member: in its place, or at the end.
+func (o *Object) Put(m Member) {
+	if i := o.Find(m.Name); i >= 0 {
+		o.set(i, m.Value)
+		return
+	}
+	m.Quoted = m.spelled()
+	o.list = append(o.list, m)
+	o.size += len(m.Quoted) + len(m.Value) + 1
+	switch {
+	case o.index != nil:
+		o.index.PutText(m.Name, len(o.list)-1, Nothing)
+	case len(o.list) > ManyKeys:
+		o.reindex()
+	}
+}
+
+// set replaces the value at a position.
+func (o *Object) set(i int, value json.RawMessage) {
+	o.size += len(value) - len(o.list[i].Value)
+	o.list[i].Value = value
+}
+
+func (o *Object) reindex() {
+	o.index = NewIndex(len(o.list))
+	for i := range o.list {
+		o.index.PutText(o.list[i].Name, i, Nothing)
+	}
+}
+
+// Drop removes the named members.
+func (o *Object) Drop(gone map[string]bool) {
+	if len(gone) == 0 {
+		return
+	}
+	o.Keep(func(i int) bool { return !gone[o.list[i].Name] })
+}
+
+// Keep removes the members at all other positions.
+func (o *Object) Keep(wanted func(i int) bool) {
+	kept := o.list[:0]
+	for i, m := range o.list {
+		if !wanted(i) {
+			o.size -= len(m.Quoted) + len(m.Value) + 1
+			continue
+		}
+		kept = append(kept, m)
+	}
+	clear(o.list[len(kept):])
+	o.list = kept
+	if o.index != nil {
+		o.reindex()
+	}
+}
+
+// Clone is a copy that may be changed.
+func (o *Object) Clone() *Object {
+	return &Object{list: append(make([]Member, 0, len(o.list)+1), o.list...), size: o.size, index: o.index.clone()}
+}
+
+// JSON is the text of the object.
+func (o *Object) JSON() json.RawMessage {
+	w := Writer{Bytes: make([]byte, 0, o.Size())}
+	return w.Object(o.list).Bytes
+}

@@ -1,0 +1,253 @@
+package rawjson
+
+// This file is the grammar of JSON (RFC 8259) as a scanner: it finds where a value ends,
+// allocates nothing, and works in the midst of a text.
+
+// maxDepth bounds recursion; faces refuse much less (limits.depth).
+const maxDepth = 10_000
+
+// Scan returns the index behind the value that starts at i, false where there is none.
+func Scan(b []byte, i int) (end int, ok bool) { return scanValue(b, i, 1) }
+
+// A MemberFunc is called at the start of a member's value. It returns the index behind
+// the value, and false to give up.
+type MemberFunc func(b []byte, i int, name Quoted) (end int, ok bool)
+
+// ScanObject calls value for each member of the object whose brace is at i, and returns
+// the index behind the closing brace.
+func ScanObject(b []byte, i int, value MemberFunc) (end int, ok bool) {
+	i, done := enter(b, i, '}')
+	for !done {
+		from := i
+		behind, at, ok := scanName(b, i)
+		if !ok {
+			return at, false
+		}
+		if i, ok = value(b, at, Quoted(b[from:behind:behind])); !ok {
+			return i, false
+		}
+		if i, done, ok = next(b, i, '}'); !ok {
+			return i, false
+		}
+	}
+	return i, true
+}
+
+// An ElementFunc is called at the start of an element. It returns the index behind the
+// element, and false to give up.
+type ElementFunc func(b []byte, i int) (end int, ok bool)
+
+// ScanArray calls value for each element of the array whose bracket is at i, and returns
+// the index behind the closing bracket.
+func ScanArray(b []byte, i int, value ElementFunc) (end int, ok bool) {
+	i, done := enter(b, i, ']')
+	for !done {
+		if i, ok = value(b, i); !ok {
+			return i, false
+		}
+		if i, done, ok = next(b, i, ']'); !ok {
+			return i, false
+		}
+	}
+	return i, true
+}
+
+// SkipSpace returns the index of the first byte from i on that is no white space.
+func SkipSpace(b []byte, i int) int {
+	for i < len(b) && IsSpace(b[i]) {
+		i++
+	}
+	return i
+}
+
+// IsSpace reports whether a byte is white space between tokens.
+func IsSpace(c byte) bool {
+	return c <= ' ' && (c == ' ' || c == '\n' || c == '\t' || c == '\r')
+}
+
+// scanValue is Scan at a depth.
+func scanValue(b []byte, i, depth int) (int, bool) {
+	if i >= len(b) || depth > maxDepth {
+		return i, false
+	}
+	switch b[i] {
+	case '"':
+		return scanString(b, i)
+	case '{':
+		return scanObject(b, i, depth)
+	case '[':
+		return scanArray(b, i, depth)
+	case 't':
+		return scanWord(b, i, "true")
+	case 'f':
+		return scanWord(b, i, "false")
+	case 'n':
+		return scanWord(b, i, "null")
+	default:
+		return scanNumber(b, i)
+	}
+}
+
+func scanObject(b []byte, i, depth int) (int, bool) {
+	i, done := enter(b, i, '}')
+	for !done {
+		_, at, ok := scanName(b, i)
+		if !ok {
+			return at, false
+		}
+		if i, ok = scanValue(b, at, depth+1); !ok {
+			return i, false
+		}
+		if i, done, ok = next(b, i, '}'); !ok {
+			return i, false
+		}
+	}
+	return i, true
+}
+
+func scanArray(b []byte, i, depth int) (int, bool) {
+	i, done := enter(b, i, ']')
+	for ok := true; !done; {
+		if i, ok = scanValue(b, i, depth+1); !ok {
+			return i, false
+		}
+		if i, done, ok = next(b, i, ']'); !ok {
+			return i, false
+		}
+	}
+	return i, true
+}
+
+// enter goes from an opening bracket to what follows, or behind the closing one: done.
+func enter(b []byte, i int, closing byte) (at int, done bool) {
+	if i = SkipSpace(b, i+1); i < len(b) && b[i] == closing {
+		return i + 1, true
+	}
+	return i, false
+}
+
+// scanName returns the index behind the name at i, and that of its value.
+func scanName(b []byte, i int) (behind, value int, ok bool) {
+	if behind, ok = scanString(b, i); !ok {
+		return behind, i, false
+	}
+	if i = SkipSpace(b, behind); i >= len(b) || b[i] != ':' {
+		return behind, i, false
+	}
+	return behind, SkipSpace(b, i+1), true
+}
+
+// next goes from behind an element or member to the next one, or behind the closing
+// bracket: done.
+func next(b []byte, i int, closing byte) (at int, done, ok bool) {
+	if i = SkipSpace(b, i); i >= len(b) {
+		return i, false, false
+	}
+	switch b[i] {
+	case ',':
+		return SkipSpace(b, i+1), false, true
+	case closing:
+		return i + 1, true, true
+	default:
+		return i, false, false
+	}
+}
+func scanString(b []byte, i int) (int, bool) {
+	if i >= len(b) || b[i] != '"' {
+		return i, false
+	}
+	for i++; ; {
+		for i < len(b) && isPlain(b[i]) {
+			i++
+		}
+		switch {
+		case i == len(b):
+			return i, false
+		case b[i] == '"':
+			return i + 1, true
+		}
+		n := escapeLength(b, i)
+		if n == 0 {
+			return i, false
+		}
+		i += n
+	}
+}
+
+// isPlain reports whether a byte stands for itself in a string.
+func isPlain(c byte) bool { return c >= ' ' && c != '"' && c != '\\' }
+
+// escapeLength is the length of the escape at i, 0 for none.
+func escapeLength(b []byte, i int) int {
+	if i+1 >= len(b) || b[i] != '\\' {
+		return 0
+	}
+	switch b[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if i+6 > len(b) {
+			return 0
+		}
+		for _, c := range b[i+2 : i+6] {
+			if !isHex(c) {
+				return 0
+			}
+		}
+		return 6
+	default:
+		return 0
+	}
+}
+
+func isHex(c byte) bool {
+	return isDigit(c) || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func scanWord(b []byte, i int, word string) (int, bool) {
+	if len(b)-i < len(word) || string(b[i:i+len(word)]) != word {
+		return i, false
+	}
+	return i + len(word), true
+}
+
+func scanNumber(b []byte, i int) (int, bool) {
+	if b[i] == '-' {
+		i++
+	}
+	if i < len(b) && b[i] == '0' {
+		i++
+	} else if end := scanDigits(b, i); end > i {
+		i = end
+	} else {
+		return i, false
+	}
+	if i < len(b) && b[i] == '.' {
+		end := scanDigits(b, i+1)
+		if end == i+1 {
+			return i, false
+		}
+		i = end
+	}
+	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+		return scanExponent(b, i+1)
+	}
+	return i, true
+}
+
+func scanExponent(b []byte, i int) (int, bool) {
+	if i < len(b) && (b[i] == '+' || b[i] == '-') {
+		i++
+	}
+	end := scanDigits(b, i)
+	return end, end > i
+}
+
+func scanDigits(b []byte, i int) int {
+	for i < len(b) && isDigit(b[i]) {
+		i++
+	}
+	return i
+}

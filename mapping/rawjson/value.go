@@ -1,0 +1,98 @@
+package rawjson
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Valid reports whether b is one JSON value. It allocates nothing.
+func Valid(b []byte) bool {
+	i, ok := scanValue(b, SkipSpace(b, 0), 0)
+	return ok && SkipSpace(b, i) == len(b)
+}
+
+// Trim cuts the white space around a value.
+func Trim(b json.RawMessage) json.RawMessage {
+	i, j := SkipSpace(b, 0), len(b)
+	for j > i && IsSpace(b[j-1]) {
+		j--
+	}
+	return b[i:j:j]
+}
+
+// Kind tells by its first byte what a value is: one of { [ " t f n, and '0' for any number,
+// as jsontext.Kind has it; 0 for none.
+func Kind(b json.RawMessage) byte {
+	i := SkipSpace(b, 0)
+	switch {
+	case i == len(b):
+		return 0
+	case b[i] == '-' || isDigit(b[i]):
+		return '0'
+	default:
+		return b[i]
+	}
+}
+
+// IsNull reports whether there is no value: nothing, or null.
+func IsNull(b json.RawMessage) bool {
+	b = Trim(b)
+	return len(b) == 0 || string(b) == "null"
+}
+
+// IsNumber reports whether a value is a number. White space around it counts as part of
+// it, so that there must be none.
+func IsNumber(b json.RawMessage) bool {
+	if len(b) == 0 || b[0] != '-' && !isDigit(b[0]) {
+		return false
+	}
+	end, ok := scanNumber(b, 0)
+	return ok && end == len(b)
+}
+
+// Text decodes a value that is a string; false for any other.
+func Text(b json.RawMessage) (string, bool) {
+	b = Trim(b)
+	if len(b) < 2 || b[0] != '"' {
+		return "", false
+	}
+	if end, ok := scanString(b, 0); !ok || end != len(b) {
+		return "", false
+	}
+	return Unquote(b), true
+}
+
+// CompactText is the text of a value that is JSON, without white space between its
+// tokens. Numbers and strings stay as written.
+func CompactText(b json.RawMessage) string {
+	var out strings.Builder
+	out.Grow(len(b))
+	eachToken(b, func(token []byte) { out.Write(token) })
+	return out.String()
+}
+
+// Compact is CompactText as bytes; nil when b is no JSON.
+func Compact(b json.RawMessage) json.RawMessage {
+	if !Valid(b) {
+		return nil
+	}
+	out := make([]byte, 0, len(b))
+	eachToken(b, func(token []byte) { out = append(out, token...) })
+	return out
+}
+
+// eachToken calls visit for the stretches of a value that have no white space between
+// their tokens.
+func eachToken(b []byte, visit func(b []byte)) {
+	for i := SkipSpace(b, 0); i < len(b); i = SkipSpace(b, i) {
+		from := i
+		for i < len(b) && !IsSpace(b[i]) {
+			if b[i] == '"' {
+				i, _ = scanString(b, i)
+			} else {
+				i++
+			}
+		}
+		visit(b[from:i])
+	}
+}
