@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
 )
 
 // backend calls a server of the thread/run dialect. It implements every
@@ -16,6 +17,7 @@ import (
 // can ask again: which graph it calls, and what that is. Safe for concurrent use.
 type backend struct {
 	up    adapter.Upstream
+	log   *zap.Logger
 	http  *client
 	graph graphCache
 	told  descriptions
@@ -51,7 +53,11 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{up: up, http: c, told: descriptions{age: descriptionAge}, pause: defaultPauses()}, nil
+	b := &backend{up: up, log: up.Log, http: c, told: descriptions{age: descriptionAge}, pause: defaultPauses()}
+	if b.log == nil {
+		b.log = zap.NewNop()
+	}
+	return b, nil
 }
 
 func defaultPauses() pauses {
@@ -137,14 +143,14 @@ func (b *backend) Profile() string {
 	return "LangGraph Server, graph " + t.graph
 }
 
-// Run implements adapter.Backend; session has the parts.
+// Run implements adapter.Backend.
 func (b *backend) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		own := t // which the session changes
 		s := newSession(ctx, b, &own, yield)
 		defer s.close()
 		if err := s.run(); err != nil && !s.stopped {
-			s.fail(err)
+			yield(mapping.Event{}, s.fault(err))
 		}
 	}
 }
