@@ -16,29 +16,29 @@ import (
 type session struct {
 	*job
 	phase    phase
-	names    *names
+	names    names
 	requests requests
-	thread   *thread
-	search   *search
-	creation *creation
-	frames   *translator
-	stream   *stream
-	outcome  *outcome
-	plain    *plain
+	thread   thread
+	search   search
+	creation creation
+	frames   translator
+	stream   stream
+	outcome  outcome
+	plain    plain
 	backoff  backoff
 	failure  errorWire // what the agent says of a run that ended in error
 }
 
 func newSession(ctx context.Context, b *backend, t *adapter.Task, yield func(mapping.Event, error) bool) *session {
 	j := newJob(ctx, b, t, yield)
-	s := &session{job: j, requests: requests{j}, names: &names{job: j}}
-	s.thread = &thread{job: j, names: s.names}
-	s.search = &search{job: j, thread: s.thread}
-	s.frames = &translator{job: j, names: s.names, askers: map[string]string{}}
-	s.stream = &stream{job: j, frames: s.frames}
-	s.creation = &creation{job: j, search: s.search, stream: s.stream}
-	s.outcome = &outcome{job: j, names: s.names, frames: s.frames, stream: s.stream}
-	s.plain = &plain{job: j, requests: s.requests, thread: s.thread, search: s.search, frames: s.frames, stream: s.stream}
+	s := &session{job: j, requests: requests{j}, names: names{job: j}}
+	s.thread = thread{job: j, names: &s.names}
+	s.search = search{job: j, thread: &s.thread}
+	s.frames = translator{job: j, names: &s.names, askers: map[string]string{}}
+	s.stream = stream{job: j, frames: &s.frames}
+	s.creation = creation{job: j, search: &s.search, stream: &s.stream}
+	s.outcome = outcome{job: j, names: &s.names, frames: &s.frames, stream: &s.stream}
+	s.plain = plain{job: j, requests: s.requests, thread: &s.thread, search: &s.search, frames: &s.frames, stream: &s.stream}
 	return s
 }
 
