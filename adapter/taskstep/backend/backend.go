@@ -104,8 +104,7 @@ func (b *backend) Profile() string {
 // never logged.
 func (b *backend) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
-		d := &drive{backend: b, ctx: ctx, task: t, yield: yield}
-		if err := d.run(); err != nil && !errors.Is(err, errUnwanted) {
+		if err := newDrive(ctx, b, t, yield).run(); err != nil && !errors.Is(err, errUnwanted) {
 			yield(mapping.Event{}, mapping.Classify(err))
 		}
 	}

@@ -47,7 +47,7 @@ func (b *backend) unreachable(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return ended(ctx)
+		return stopReason(ctx)
 	case errors.Is(err, errTooLarge):
 		return b.tooLarge()
 	}

@@ -160,7 +160,7 @@ func (b *backend) locate(ctx context.Context, known string) (site, error) {
 	case b.probing <- struct{}{}:
 		defer func() { <-b.probing }()
 	case <-ctx.Done():
-		return site{}, ended(ctx)
+		return site{}, stopReason(ctx)
 	}
 	if s := b.site.Load(); s != nil {
 		return *s, nil
