@@ -20,7 +20,7 @@ type backend struct {
 	base    address
 	to      *upstream.Client
 	site    atomic.Pointer[site]
-	probing chan struct{}   // held by whoever probes
+	probing chan struct{}   // held during a probe
 	created adapter.Longest // how long creations of tasks took
 	settle  time.Duration   // the shortest time for which is looked for what a lost answer was about
 	log     *zap.Logger
@@ -36,9 +36,9 @@ var (
 // *mapping.Error of class Invalid about the URL.
 func Dial(up adapter.Upstream) (adapter.Backend, error) { return newBackend(up) }
 
-// Detect tells whether a server lists tasks where v1 agents do (Agent Protocol
+// Detect reports whether a server lists tasks where v1 agents do (Agent Protocol
 // v1, GET /ap/v1/agent/tasks) or did before September 2023 (GET /agent/tasks).
-// An error says that nobody answered.
+// An error says that there was no answer.
 func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	b, err := newBackend(up)
 	if err != nil {

@@ -1,13 +1,15 @@
 package backend
 
 import (
+	"slices"
+
 	"github.com/apbridge/apbridge/mapping"
 )
 
 // deliver tells the next step, and the end of the run when it is the last or asks.
 func (d *drive) deliver() (phase, error) {
 	step := d.queue[0]
-	d.queue = d.queue[1:]
+	d.queue = slices.Delete(d.queue, 0, 1)
 	ev, err := d.event(step)
 	if err != nil {
 		return ended, err

@@ -22,7 +22,7 @@ const (
 
 var errTooLarge = upstream.ErrTooLong
 
-// get asks, and asks again when nobody answered or a gateway answered for the
+// get asks, and asks again when there was no answer or a gateway answered for the
 // agent.
 func (b *backend) get(ctx context.Context, path, query string) (*upstream.Answer, error) {
 	ans, err := answered(b.to.Do(ctx, b.read(path, query)))

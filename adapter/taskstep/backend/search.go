@@ -15,7 +15,7 @@ import (
 //   - steps the agent lists beyond the logged ones were done and are taken;
 //   - a listed step that has no output yet is waited for;
 //   - a step that is not listed is looked for as long as one was seen to take;
-//   - then nobody knows, and the run says so.
+//   - then the outcome is unknown, and the run says so.
 type search struct {
 	*job
 	past *history

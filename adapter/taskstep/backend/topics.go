@@ -94,7 +94,7 @@ func (c *creation) loseTopic() {
 
 // displacing is the additional_input of a task in a topic. A run of ours only
 // begins when the one before it has ended; if its task was left in the middle,
-// nobody will go on with it.
+// no run will go on with it.
 func displacing(additional rawjson.Pieces) rawjson.Pieces {
 	strategy := mapping.NewMember{Name: "multitask_strategy", Value: json.RawMessage(`"` + mapping.StrategyInterrupt + `"`)}
 	made, err := mapping.WithMembers(additional.Join(), strategy)

@@ -69,9 +69,9 @@ func defaultPauses() pauses {
 	}
 }
 
-// Detect tells whether the server at up speaks this dialect: it answers
+// Detect reports whether the server at up speaks this dialect: it answers
 // GET /ok as LangGraph Server does, or publishes an OpenAPI document with the
-// Agent Protocol's run routes. An error says that nobody answered.
+// Agent Protocol's run routes. An error says that there was no answer.
 func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	b, err := newBackend(up)
 	if err != nil {
@@ -104,7 +104,7 @@ func (b *backend) healthy(ctx context.Context) (bool, error) {
 	return status.OK, nil
 }
 
-// unreachableOnly keeps an error that says that nobody answered, and drops
+// unreachableOnly keeps an error that says that there was no answer, and drops
 // one that is an answer.
 func unreachableOnly(err error) error {
 	if answered(err) {

@@ -80,7 +80,7 @@ func skipSpace(data []byte, at int) int {
 	return at
 }
 
-// isText tells whether data begins with a JSON string of just this text.
+// isText reports whether data begins with a JSON string of just this text.
 func isText(data []byte, text string) bool {
 	n := len(text)
 	return len(data) > n+1 && data[0] == '"' && string(data[1:n+1]) == text && data[n+1] == '"'

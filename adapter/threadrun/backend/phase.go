@@ -31,7 +31,8 @@ func (p phase) String() string { return phaseNames[p] }
 type phases map[phase][]phase
 
 // graphPhases are those of a run on a LangGraph server. The searches for its runs are part
-// of the phases that need them.
+// of the phases that need them. A phase that leads back to starting does so only where the
+// server has not taken the request.
 var graphPhases = phases{
 	locating:   {pickingUp},
 	pickingUp:  {preparing, continuing, rejoining},

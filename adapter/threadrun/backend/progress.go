@@ -55,7 +55,7 @@ func (p *progress) goOn() { p.ending = min(p.ending, endTold) }
 func (p *progress) cut() bool { return p.ending == endUntold && p.frames > 0 && p.lastID != "" }
 
 // complete reports whether the frames leave nothing open about the end: the newest state has
-// nothing behind it, and nobody was asked.
+// nothing behind it, and there is no question.
 func (p *progress) complete() bool {
 	return p.ending == endProven && !p.paused && len(p.asked) == 0
 }

@@ -12,8 +12,8 @@ import (
 // state, but no checkpoint's id; the state that is read tells by which run and step it was
 // made, which is as good.
 
-// catchUp looks whether somebody used the upstream thread since our last run
-// there. What they did to it comes first, as a state of its own.
+// catchUp looks whether another client used the upstream thread since our last run
+// there. What it did to the thread comes first, as a state of its own.
 func (th *thread) catchUp() error {
 	if !th.link.Agreed() {
 		return nil

@@ -146,7 +146,7 @@ func (s *search) newest(ctx context.Context) (*runWire, error) {
 var errUnmarked = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "its list of runs does not say for whom each was made")
 
 // judge is newest for a server that does not repeat the metadata of its runs. The newest
-// run is this one's where the log names it, or where nobody else knows the thread.
+// run is this one's where the log names it, or where no other client knows the thread.
 func (s *search) judge(r *runWire) (*runWire, error) {
 	switch {
 	case s.logged(r.ID), s.ownThread():
