@@ -35,13 +35,19 @@ func (a remoteArtifact) words() string {
 // version tells two states of a file apart, as far as the agent does.
 func (a remoteArtifact) version() string { return a.ID + " " + a.Modified }
 
+// downloads brings the agent's files into the thread.
+type downloads struct {
+	*job
+	files *tracker
+}
+
 // collect downloads what a step made. files is the object of changed files
 // for the state, ids are the artifacts written. At the end of a run the agent's
 // list is asked for, and what the thread has already is compared with it: agents
 // write a file again without a word about it.
 //
 // A file that cannot be had is noted (see tracker.skipped) and no failure of the run.
-func (d *drive) collect(step remoteStep, final bool) (files json.RawMessage, ids []string, err error) {
+func (d *downloads) collect(step remoteStep, final bool) (files json.RawMessage, ids []string, err error) {
 	d.files.told = d.files.told || step.Told
 	lists := anyNameless(step.Artifacts)
 	if final && !lists {
@@ -64,19 +70,19 @@ func (d *drive) collect(step remoteStep, final bool) (files json.RawMessage, ids
 // mayHaveMore reports whether the agent's list is worth a question at the end of a
 // run: always, unless its steps tell of files and there is none that it could have
 // written again.
-func (d *drive) mayHaveMore() (bool, error) {
+func (d *downloads) mayHaveMore() (bool, error) {
 	if !d.stepsTell() || len(d.files.missed) > 0 {
 		return true, nil
 	}
-	err := d.loadSums()
+	err := d.files.loadSums(d.job)
 	return len(d.files.sums) > 0, err
 }
 
 // withListed completes the artifacts of a step from the agent's list.
-func (d *drive) withListed(list []remoteArtifact, final bool) ([]remoteArtifact, error) {
+func (d *downloads) withListed(list []remoteArtifact, final bool) ([]remoteArtifact, error) {
 	all, err := d.listArtifacts()
 	if d.ctx.Err() != nil {
-		return nil, ended(d.ctx)
+		return nil, stopReason(d.ctx)
 	}
 	delete(d.files.missed, "")
 	if err != nil && !errors.Is(err, errNoList) {
@@ -119,30 +125,9 @@ func merge(list, all []remoteArtifact, final bool) []remoteArtifact {
 	return merged
 }
 
-// listArtifacts asks for the artifacts of the task; where there is no such
-// list, the task itself may hold them.
-func (d *drive) listArtifacts() ([]remoteArtifact, error) {
-	elems, _, err := d.list(d.taskPath("/artifacts"), "artifacts")
-	if err == nil {
-		return artifactsOf(elems, "artifacts")
-	}
-	if !errors.Is(err, errNoList) {
-		return nil, err
-	}
-	ans, err := d.get(d.ctx, d.taskPath(""), "")
-	if err != nil {
-		return nil, err
-	}
-	if ans.Status/100 != 2 {
-		return nil, errNoList
-	}
-	t, err := parseTask(ans.Body, "")
-	return t.Artifacts, err
-}
-
 // fetchAll takes the newest entry of each path.
-func (d *drive) fetchAll(list []remoteArtifact, final bool) (json.RawMessage, []string, error) {
-	if err := d.loadSums(); err != nil {
+func (d *downloads) fetchAll(list []remoteArtifact, final bool) (json.RawMessage, []string, error) {
+	if err := d.files.loadSums(d.job); err != nil {
 		return nil, nil, err
 	}
 	var changed changes
@@ -155,7 +140,7 @@ func (d *drive) fetchAll(list []remoteArtifact, final bool) (json.RawMessage, []
 }
 
 // takeOver fetches one file and notes what is new.
-func (d *drive) takeOver(w wanted, changed *changes) error {
+func (d *downloads) takeOver(w wanted, changed *changes) error {
 	saved, content, err := d.fetch(w)
 	if err != nil || saved == nil {
 		return err
@@ -165,18 +150,6 @@ func (d *drive) takeOver(w wanted, changed *changes) error {
 		d.files.sums[saved.Path] = saved.Sum
 		changed.add(saved.Path, d.encode(*saved, content))
 	}
-	return nil
-}
-
-func (d *drive) loadSums() error {
-	if d.files.loaded {
-		return nil
-	}
-	list, err := d.task.Files.List(d.ctx)
-	if err != nil {
-		return err
-	}
-	d.files.load(list, max(d.task.Uploaded, d.given))
 	return nil
 }
 
@@ -204,7 +177,7 @@ type wanted struct {
 }
 
 // newest is the newest entry of each path, without those that need no download.
-func (d *drive) newest(list []remoteArtifact, final bool) []wanted {
+func (d *downloads) newest(list []remoteArtifact, final bool) []wanted {
 	paths, order := map[string]*entries{}, []string{}
 	for _, a := range list {
 		at, err := a.path()
@@ -233,7 +206,7 @@ func (d *drive) newest(list []remoteArtifact, final bool) []wanted {
 // until the end of the run, where it is compared with what the thread has, as uploads
 // are: an agent may write a file again and say nothing. So each file is downloaded
 // once more at the most, and not at every step.
-func (d *drive) wants(at string, e *entries, final bool) (wanted, bool) {
+func (d *downloads) wants(at string, e *entries, final bool) (wanted, bool) {
 	a := e.listed
 	if a == nil || e.many && d.stepsTell() {
 		a = e.step
@@ -257,14 +230,7 @@ func (d *drive) wants(at string, e *entries, final bool) (wanted, bool) {
 }
 
 // stepsTell reports whether the agent names every file that it makes in a step.
-func (d *drive) stepsTell() bool { return d.files.told && d.site.kind.listsFilesInSteps() }
-
-func (d *drive) encode(a mapping.Artifact, content []byte) json.RawMessage {
-	if content == nil {
-		return mapping.EncodeReference(a, mapping.ArtifactURL(d.up.Name, d.task.TaskID, a.ID))
-	}
-	return mapping.EncodeFile(a, content, mapping.FileStyle(d.up.Config.Artifacts.Style))
-}
+func (d *downloads) stepsTell() bool { return d.files.told && d.site.kind.listsFilesInSteps() }
 
 // changes builds the files object of a delta; ids are the artifacts written.
 type changes struct {

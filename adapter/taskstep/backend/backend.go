@@ -20,7 +20,7 @@ type backend struct {
 	base    address
 	to      *upstream.Client
 	site    atomic.Pointer[site]
-	probing chan struct{}   // held by whoever probes
+	probing chan struct{}   // held during a probe
 	created adapter.Longest // how long creations of tasks took
 	settle  time.Duration   // the shortest time for which is looked for what a lost answer was about
 	tells   mapping.Capabilities
@@ -37,9 +37,9 @@ var (
 // *mapping.Error of class Invalid about the URL.
 func Dial(up adapter.Upstream) (adapter.Backend, error) { return newBackend(up) }
 
-// Detect tells whether a server lists tasks where v1 agents do (Agent Protocol
+// Detect reports whether a server lists tasks where v1 agents do (Agent Protocol
 // v1, GET /ap/v1/agent/tasks) or did before September 2023 (GET /agent/tasks).
-// An error says that nobody answered.
+// An error says that there was no answer.
 func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	b, err := newBackend(up)
 	if err != nil {
@@ -105,8 +105,7 @@ func (b *backend) Profile() string {
 // never logged.
 func (b *backend) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
-		d := &drive{backend: b, ctx: ctx, task: t, yield: yield}
-		if err := d.run(); err != nil && !errors.Is(err, errUnwanted) {
+		if err := newDrive(ctx, b, t, yield).run(); err != nil && !errors.Is(err, errUnwanted) {
 			yield(mapping.Event{}, mapping.Classify(err))
 		}
 	}

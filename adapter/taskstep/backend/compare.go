@@ -12,10 +12,10 @@ import (
 // CompareFiles holds the files of the run's thread against those of the agent's task, as the
 // last step does in a run that comes to one.
 func (b *backend) CompareFiles(ctx context.Context, t adapter.Task) (update mapping.Event, changed bool, err error) {
-	d := &drive{backend: b, ctx: ctx, task: t, remote: t.Link.Remote}
+	d := downloads{job: &job{backend: b, ctx: ctx, task: t, remote: t.Link.Remote}, files: &tracker{}}
 	d.site, _ = parseProfile(t.Link.Profile)
 	d.files.told = true // by the steps, where agents of the kind do that
-	if err := d.loadSums(); err != nil {
+	if err := d.files.loadSums(d.job); err != nil {
 		return update, false, err
 	}
 	files, ids, err := d.compareAll()
@@ -33,7 +33,7 @@ func (b *backend) CompareFiles(ctx context.Context, t adapter.Task) (update mapp
 
 // compareAll fetches what differs from what the thread has, until the context ends. Where the
 // agent does not tell its files, that is worth a word only if one of the thread's could be older.
-func (d *drive) compareAll() (files json.RawMessage, ids []string, err error) {
+func (d *downloads) compareAll() (files json.RawMessage, ids []string, err error) {
 	list, err := d.listArtifacts()
 	if err != nil && !errors.Is(err, errNoList) && len(d.files.sums) > 0 {
 		d.skip(mapping.SkippedFile{Reason: "The agent's list of files could not be read when the run had ended, so files may be missing or older than the agent's."}, err)

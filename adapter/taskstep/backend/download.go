@@ -15,7 +15,7 @@ import (
 
 // fetch streams one file into the thread. A nil artifact was skipped, or is there
 // already.
-func (d *drive) fetch(w wanted) (*mapping.Artifact, []byte, error) {
+func (d *downloads) fetch(w wanted) (*mapping.Artifact, []byte, error) {
 	if w.compare {
 		same, err := d.same(w)
 		if err != nil || same {
@@ -38,7 +38,7 @@ func (d *drive) fetch(w wanted) (*mapping.Artifact, []byte, error) {
 
 // same reports whether the thread has the bytes that the agent has. They are read
 // and not stored.
-func (d *drive) same(w wanted) (bool, error) {
+func (d *downloads) same(w wanted) (bool, error) {
 	sum := sha256.New()
 	err := d.download(w, func(body io.Reader) error {
 		sum.Reset()
@@ -55,7 +55,7 @@ func (d *drive) same(w wanted) (bool, error) {
 // download hands the file's bytes to take, and once more from the start where they
 // broke off: a GET changes nothing. A lostError is about this one file, any other
 // error ends the run.
-func (d *drive) download(w wanted, take func(io.Reader) error) error {
+func (d *downloads) download(w wanted, take func(io.Reader) error) error {
 	err := d.downloadOnce(w, take)
 	if lost := (*lostError)(nil); errors.As(err, &lost) && lost.again {
 		err = d.downloadOnce(w, take)
@@ -63,7 +63,7 @@ func (d *drive) download(w wanted, take func(io.Reader) error) error {
 	return err
 }
 
-func (d *drive) downloadOnce(w wanted, take func(io.Reader) error) error {
+func (d *downloads) downloadOnce(w wanted, take func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(d.ctx, d.stepTimeout())
 	defer cancel()
 	body, err := d.content(ctx, w)
@@ -79,12 +79,12 @@ func (d *drive) downloadOnce(w wanted, take func(io.Reader) error) error {
 	case err != nil && passable(err):
 		return d.lostFile(ctx, err, false)
 	case err != nil && d.ctx.Err() != nil:
-		return ended(d.ctx)
+		return stopReason(d.ctx)
 	}
 	return err
 }
 
-func (d *drive) content(ctx context.Context, w wanted) (io.ReadCloser, error) {
+func (d *downloads) content(ctx context.Context, w wanted) (io.ReadCloser, error) {
 	if w.Content != nil {
 		return io.NopCloser(strings.NewReader(*w.Content)), nil
 	}
@@ -101,7 +101,7 @@ func passable(err error) bool {
 	return c == mapping.Invalid || c == mapping.TooLarge
 }
 
-func (d *drive) artifactLimit() int64 {
+func (d *downloads) artifactLimit() int64 {
 	if n := int64(d.up.Limits.Artifact); n > 0 {
 		return n
 	}
@@ -119,12 +119,12 @@ func (e *lostError) Error() string { return e.reason + " (" + e.cause.Error() + 
 func (e *lostError) Unwrap() error { return e.cause }
 
 // lostFile words what kept a file from being downloaded; ctx bounded the attempt.
-func (d *drive) lostFile(ctx context.Context, err error, broke bool) error {
+func (d *downloads) lostFile(ctx context.Context, err error, broke bool) error {
 	var known *mapping.Error
 	lost := &lostError{cause: err, again: broke && ctx.Err() == nil}
 	switch {
 	case d.ctx.Err() != nil:
-		return ended(d.ctx)
+		return stopReason(d.ctx)
 	case errors.Is(err, errTooLarge):
 		lost.reason = fmt.Sprintf("The file is larger than %d bytes (limits.artifact).", d.artifactLimit())
 	case ctx.Err() != nil:
@@ -141,7 +141,7 @@ func (d *drive) lostFile(ctx context.Context, err error, broke bool) error {
 
 // tolerate notes a file that cannot be had and lets the run go on. Other errors come
 // back as they are.
-func (d *drive) tolerate(w wanted, err error) error {
+func (d *downloads) tolerate(w wanted, err error) error {
 	var lost *lostError
 	if !errors.As(err, &lost) {
 		return err
@@ -155,7 +155,7 @@ func (d *drive) tolerate(w wanted, err error) error {
 }
 
 // skip has the client told of a file, with the step, and the operator, in the log.
-func (d *drive) skip(f mapping.SkippedFile, cause error) {
+func (d *downloads) skip(f mapping.SkippedFile, cause error) {
 	f.Reason = clip(d.redact(f.Reason), errorText*2)
 	d.files.miss(f)
 	d.log.Warn("a file of the agent was skipped", zap.String("agent", d.up.Name), zap.String("run", d.task.Run.ID),

@@ -25,12 +25,12 @@ func (b *backend) fail(code, format string, args ...any) *mapping.Error {
 	return mapping.Errorf(mapping.Upstream, code, "The agent %q at %s %s", b.up.Name, b.base.host, fmt.Sprintf(format, args...))
 }
 
-// away: nobody took the call.
+// away: the call did not reach the agent.
 func (b *backend) away(err error) *mapping.Error {
 	e := b.fail(mapping.CodeUpstreamUnreachable, "cannot be reached. Check that it runs and that its url is right.")
 	e.Err = err
 	if f := upstream.Of(err); f != nil {
-		e.Err = f.Err // nobody asks this error what kind of failure it was
+		e.Err = f.Err // the kind of failure does not matter any more
 	}
 	return e
 }
@@ -47,7 +47,7 @@ func (b *backend) unreachable(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return ended(ctx)
+		return stopReason(ctx)
 	case errors.Is(err, errTooLarge):
 		return b.tooLarge()
 	}
@@ -71,7 +71,7 @@ func (b *backend) lost(task string) *mapping.Error {
 }
 
 // unknown: a call was sent, or, where nothing broke, may have been sent by a process
-// that died, and nobody can tell what became of it. asked says what asking came to.
+// that died, and what became of it cannot be known. asked says what asking came to.
 func (b *backend) unknown(what, asked string, broke, err error) *mapping.Error {
 	told := "was told to " + what + ", but the connection broke before it answered"
 	if broke == nil {

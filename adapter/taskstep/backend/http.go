@@ -22,7 +22,7 @@ const (
 
 var errTooLarge = upstream.ErrTooLong
 
-// get asks, and asks again when nobody answered or a gateway answered for the
+// get asks, and asks again when there was no answer or a gateway answered for the
 // agent.
 func (b *backend) get(ctx context.Context, path, query string) (*upstream.Answer, error) {
 	ans, err := answered(b.to.Do(ctx, b.read(path, query)))
@@ -70,7 +70,7 @@ func (b *backend) change(ctx context.Context, call upstream.Call) (*upstream.Ans
 	case f == nil || errors.Is(err, errTooLarge):
 		return ans, err
 	case ctx.Err() != nil:
-		return nil, ended(ctx)
+		return nil, stopReason(ctx)
 	case f.Slow:
 		return nil, b.slow()
 	case f.Kind == upstream.NotReached:
@@ -109,13 +109,13 @@ func clean(raw []byte) []byte {
 // pause waits, or returns why the context ended.
 func pause(ctx context.Context, d time.Duration) error {
 	if upstream.Sleep(ctx, d) != nil {
-		return ended(ctx)
+		return stopReason(ctx)
 	}
 	return nil
 }
 
-// ended is why the context ended, as an error that may leave the backend.
-func ended(ctx context.Context) error {
+// stopReason is why the context ended, as an error that may leave the backend.
+func stopReason(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var e *mapping.Error
 	switch {

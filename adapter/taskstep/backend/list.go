@@ -2,9 +2,13 @@ package backend
 
 import (
 	"encoding/json"
+	"errors"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
 const (
@@ -20,14 +24,14 @@ func pathEscape(id string) string { return url.PathEscape(id) }
 // give the first page for ever: a page that brings nothing new ends the walk.
 // whole is false when there is more than could be got. errNoList says that the
 // agent has no such list.
-func (d *drive) list(path, key string) (elems []json.RawMessage, whole bool, err error) {
-	page, err := d.page(path, key, "")
+func (j *job) list(path, key string) (elems []json.RawMessage, whole bool, err error) {
+	page, err := j.page(path, key, "")
 	if err != nil || !page.more() {
 		return page.Elems, err == nil, err
 	}
 	got := newPile(page.Elems)
 	for _, query := range pageQueries {
-		if whole, err = d.walk(path, key, query, got); err != nil {
+		if whole, err = j.walk(path, key, query, got); err != nil {
 			return nil, false, err
 		}
 		if page.Total >= 0 {
@@ -53,9 +57,9 @@ var pageQueries = []func(n int) string{
 
 // walk asks for page after page until one brings nothing new. done is false
 // when the server does not know this way to ask, or never came to an end.
-func (d *drive) walk(path, key string, query func(int) string, got *pile) (done bool, err error) {
+func (j *job) walk(path, key string, query func(int) string, got *pile) (done bool, err error) {
 	for n := 1; n <= maxPages; n++ {
-		page, err := d.page(path, key, query(n))
+		page, err := j.page(path, key, query(n))
 		if err == errNoList {
 			return false, nil
 		}
@@ -71,23 +75,23 @@ func (d *drive) walk(path, key string, query func(int) string, got *pile) (done 
 	return false, nil
 }
 
-func (d *drive) page(path, key, query string) (remoteList, error) {
-	ans, err := d.get(d.ctx, path, query)
+func (j *job) page(path, key, query string) (remoteList, error) {
+	ans, err := j.get(j.ctx, path, query)
 	if err != nil {
 		return remoteList{}, err
 	}
 	if ans.Status/100 != 2 {
-		if strings.HasSuffix(path, "/steps") && d.notThere(ans) {
+		if strings.HasSuffix(path, "/steps") && notThere(ans) {
 			// It may only have no such list.
-			if known, err := d.known(); err == nil && !known {
-				return remoteList{}, d.lost(d.remote)
+			if known, err := j.known(); err == nil && !known {
+				return remoteList{}, j.lost(j.remote)
 			}
 		}
 		return remoteList{}, errNoList
 	}
 	list, err := parseList(ans.Body, key)
 	if err != nil {
-		return remoteList{}, d.unreadable("GET "+key, ans, err)
+		return remoteList{}, j.unreadable("GET "+key, ans, err)
 	}
 	return list, nil
 }
@@ -133,4 +137,30 @@ func entryID(elem json.RawMessage) string {
 		}
 	}
 	return string(elem)
+}
+
+// notThere reports whether a list's answer says that the task is unknown.
+func notThere(ans *upstream.Answer) bool {
+	return ans.Status == http.StatusNotFound || ans.Status >= 400 && notFound.Match(ans.Body)
+}
+
+// listArtifacts asks for the artifacts of the task; where there is no such
+// list, the task itself may hold them.
+func (j *job) listArtifacts() ([]remoteArtifact, error) {
+	elems, _, err := j.list(j.taskPath("/artifacts"), "artifacts")
+	if err == nil {
+		return artifactsOf(elems, "artifacts")
+	}
+	if !errors.Is(err, errNoList) {
+		return nil, err
+	}
+	ans, err := j.get(j.ctx, j.taskPath(""), "")
+	if err != nil {
+		return nil, err
+	}
+	if ans.Status/100 != 2 {
+		return nil, errNoList
+	}
+	t, err := parseTask(ans.Body, "")
+	return t.Artifacts, err
 }

@@ -20,10 +20,10 @@ const (
 	kindForge  kind = "forge"  // AutoGPT and its forge
 )
 
-// plansAhead tells whether steps of status created are plans and not work.
+// plansAhead reports whether steps of status created are plans and not work.
 func (k kind) plansAhead() bool { return k == kindPython }
 
-// listsFilesInSteps tells whether an empty artifacts list of a step means that
+// listsFilesInSteps reports whether an empty artifacts list of a step means that
 // there are no files. forge updates a file without naming it in the step, and
 // agents over the Python SDK often register files with the task alone.
 func (k kind) listsFilesInSteps() bool { return k == kindPlain || k == kindJS }
@@ -98,7 +98,7 @@ const (
 	fitYes
 )
 
-// probe asks where the task routes are. An error says that nobody answered.
+// probe asks where the task routes are. An error says that there was no answer.
 func (b *backend) probe(ctx context.Context) (site, fit, error) {
 	var maybe *site
 	for _, prefix := range b.base.prefixes {
@@ -163,7 +163,7 @@ func (b *backend) locate(ctx context.Context, known string) (site, error) {
 	case b.probing <- struct{}{}:
 		defer func() { <-b.probing }()
 	case <-ctx.Done():
-		return site{}, ended(ctx)
+		return site{}, stopReason(ctx)
 	}
 	if s := b.site.Load(); s != nil {
 		return *s, nil

@@ -27,60 +27,52 @@ func (b *backend) servesTopics(ctx context.Context) bool {
 	return json.Unmarshal(ans.Body, &list) == nil && list.Topics != nil
 }
 
-// root is what the paths of tasks begin with.
-func (d *drive) root() string {
-	if d.topic != "" {
-		return topicsPath + "/" + pathEscape(d.topic)
-	}
-	return d.site.prefix
-}
-
 // openTopic makes the topic that stands for the thread, where the server has
 // topics and there is none yet. One whose creation was never answered stays
 // empty and does no harm. Concurrent runs do not share a topic: what one of
 // them leaves open would be in the way of the others.
-func (d *drive) openTopic() error {
-	if d.topic != "" || !d.site.topics || d.task.Run.Multitask == mapping.StrategyConcurrent {
+func (c *creation) openTopic() error {
+	if c.topic != "" || !c.site.topics || c.task.Run.Multitask == mapping.StrategyConcurrent {
 		return nil
 	}
-	ans, err := d.post(d.ctx, upstream.OpWrite, topicsPath, d.topicBody())
+	ans, err := c.post(c.ctx, upstream.OpWrite, topicsPath, c.topicBody())
 	switch {
 	case upstream.Is(err, upstream.Broken):
-		return d.away(err)
+		return c.away(err)
 	case err != nil:
 		return err
 	}
-	return d.opened(ans)
+	return c.opened(ans)
 }
 
-func (d *drive) opened(ans *upstream.Answer) error {
+func (c *creation) opened(ans *upstream.Answer) error {
 	switch {
 	case ans.Status == http.StatusNotFound, ans.Status == http.StatusMethodNotAllowed, ans.Status == http.StatusNotImplemented:
-		d.site.topics = false
-		learned := d.site
-		d.backend.site.Store(&learned)
+		c.site.topics = false
+		learned := c.site
+		c.backend.site.Store(&learned)
 		return nil
 	case ans.Status/100 != 2:
-		return d.refused(ans)
+		return c.refused(ans)
 	}
 	var topic struct {
 		ID json.RawMessage `json:"topic_id"`
 	}
 	err := object(ans.Body, "", &topic)
 	if err == nil {
-		d.topic, err = requiredText(topic.ID, "topic_id")
+		c.topic, err = requiredText(topic.ID, "topic_id")
 	}
 	if err != nil {
-		return d.unreadable("POST topics", ans, err)
+		return c.unreadable("POST topics", ans, err)
 	}
 	return nil
 }
 
-func (d *drive) topicBody() *rawjson.Pieces {
+func (c *creation) topicBody() *rawjson.Pieces {
 	var thread struct {
 		Name string `json:"name"`
 	}
-	_ = json.Unmarshal(d.task.Thread.Metadata, &thread) // a client's own keys of other types are its own affair
+	_ = json.Unmarshal(c.task.Thread.Metadata, &thread) // a client's own keys of other types are its own affair
 	if thread.Name == "" {
 		return new(rawjson.Pieces).Literal("{}")
 	}
@@ -89,20 +81,20 @@ func (d *drive) topicBody() *rawjson.Pieces {
 
 // loseTopic gives up a topic that the server does not know any more. Its
 // memory is gone, so that the next one is told the conversation.
-func (d *drive) loseTopic() {
-	d.topic = ""
-	if d.task.State == nil {
+func (c *creation) loseTopic() {
+	c.topic = ""
+	if c.task.State == nil {
 		return
 	}
-	earlier := d.task.State.Messages()
-	earlier = earlier[:max(0, len(earlier)-len(d.task.Input.Messages))]
-	mode := mapping.Transcript(d.up.Config.Memory.Transcript)
-	d.task.Prompt, _ = mapping.Prompt(mode, earlier, d.task.Input.Text, nil, mapping.PromptBudget)
+	earlier := c.task.State.Messages()
+	earlier = earlier[:max(0, len(earlier)-len(c.task.Input.Messages))]
+	mode := mapping.Transcript(c.up.Config.Memory.Transcript)
+	c.task.Prompt, _ = mapping.Prompt(mode, earlier, c.task.Input.Text, nil, mapping.PromptBudget)
 }
 
 // displacing is the additional_input of a task in a topic. A run of ours only
 // begins when the one before it has ended; if its task was left in the middle,
-// nobody will go on with it.
+// no run will go on with it.
 func displacing(additional rawjson.Pieces) rawjson.Pieces {
 	strategy := rawjson.Member{Name: "multitask_strategy", Value: json.RawMessage(`"` + mapping.StrategyInterrupt + `"`)}
 	made, err := rawjson.WithMembers(additional.Join(), strategy)

@@ -9,11 +9,11 @@ import (
 
 // tracker knows which files of the thread are where they should be.
 type tracker struct {
-	sums   map[string]string // of the thread's files, by path
-	loaded bool
-	unsent map[string]bool // paths of uploads that the agent was not given: it has other bytes there
-	got    map[string]bool // versions downloaded in this run
-	told   bool            // the agent lists files in its steps
+	sums   map[string]string // of the thread's files, by path; nil: not loaded
+	unsent map[string]bool   // paths of uploads that the agent was not given: it has other bytes there
+	got    map[string]bool   // versions downloaded in this run
+	told   bool              // the agent lists files in its steps
+	given  mapping.Uploaded  // which uploads the task has; not logged yet
 
 	missed map[string]mapping.SkippedFile // files that this run could not take over, by path
 	fresh  map[string]bool                // of them, those of the step that is being collected
@@ -21,7 +21,7 @@ type tracker struct {
 
 // load notes the thread's files; given says which of the uploads the agent has.
 func (tr *tracker) load(list []mapping.Artifact, given mapping.Uploaded) {
-	tr.sums, tr.unsent, tr.loaded = make(map[string]string, len(list)), map[string]bool{}, true
+	tr.sums, tr.unsent = make(map[string]string, len(list)), map[string]bool{}
 	for _, a := range list {
 		tr.sums[a.Path] = a.Sum
 		if !a.AgentCreated && !given.Has(a) {
@@ -59,4 +59,17 @@ func (tr *tracker) skipped(final bool) []mapping.SkippedFile {
 	}
 	clear(tr.fresh)
 	return list
+}
+
+// loadSums notes the thread's files, unless they are known.
+func (tr *tracker) loadSums(j *job) error {
+	if tr.sums != nil {
+		return nil
+	}
+	list, err := j.task.Files.List(j.ctx)
+	if err != nil {
+		return err
+	}
+	tr.load(list, max(j.task.Uploaded, tr.given))
+	return nil
 }

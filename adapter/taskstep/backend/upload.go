@@ -2,6 +2,7 @@ package backend
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"mime/multipart"
@@ -16,24 +17,35 @@ import (
 	"go.uber.org/zap"
 )
 
-// uploadAll hands the thread's files to a task that has not begun (Agent
+// uploads gives the agent's task the files of the thread.
+type uploads struct {
+	*job
+	past    *history
+	files   *tracker
+	inState map[string]json.RawMessage // late uploads as they stand in the state, by path
+}
+
+// told notes that a step was told, and with it what the agent was given.
+func (u *uploads) told() { u.files.given, u.inState = 0, nil }
+
+// all hands the thread's files to a task that has not begun (Agent
 // Protocol v1, POST …/tasks/{id}/artifacts). After a pick-up, those that are
 // there already are left alone.
-func (d *drive) uploadAll() error {
-	list, err := d.task.Files.List(d.ctx)
+func (u *uploads) all() error {
+	list, err := u.task.Files.List(u.ctx)
 	if err != nil {
 		return err
 	}
-	d.given = d.given.With(list...)
-	d.files.load(list, d.given)
+	u.files.given = u.files.given.With(list...)
+	u.files.load(list, u.files.given)
 	if len(list) == 0 {
 		return nil
 	}
 	present := map[string]bool{}
-	if d.linkedBefore() {
-		present = d.present()
+	if u.past.remote != "" {
+		present = u.present()
 	}
-	return d.uploadExcept(list, present)
+	return u.send(list, present)
 }
 
 // replaced tells that a file got other bytes, or was removed, while it was read.
@@ -43,12 +55,12 @@ func replaced(err error) bool {
 	return errors.As(err, &e) && e.Code == mapping.CodeArtifactNotFound
 }
 
-func (d *drive) uploadExcept(list []mapping.Artifact, present map[string]bool) error {
+func (u *uploads) send(list []mapping.Artifact, present map[string]bool) error {
 	for _, a := range list {
 		if present[a.Path] {
 			continue
 		}
-		if taken, err := d.upload(a); err != nil || !taken {
+		if taken, err := u.upload(a); err != nil || !taken {
 			return err
 		}
 	}
@@ -56,9 +68,9 @@ func (d *drive) uploadExcept(list []mapping.Artifact, present map[string]bool) e
 }
 
 // present are the paths the agent has; none when it does not say.
-func (d *drive) present() map[string]bool {
+func (u *uploads) present() map[string]bool {
 	paths := map[string]bool{}
-	list, _ := d.listArtifacts()
+	list, _ := u.listArtifacts()
 	for _, a := range list {
 		if p, err := a.path(); err == nil {
 			paths[p] = true
@@ -69,38 +81,38 @@ func (d *drive) present() map[string]bool {
 
 // upload sends one file. taken is false when the agent takes no files at all,
 // which is noted and no failure.
-func (d *drive) upload(a mapping.Artifact) (taken bool, err error) {
-	body, err := d.task.Files.Open(d.ctx, a.ID)
+func (u *uploads) upload(a mapping.Artifact) (taken bool, err error) {
+	body, err := u.task.Files.Open(u.ctx, a.ID)
 	if err != nil {
 		return false, err
 	}
 	defer body.Close()
-	form, contentType, err := d.form(a, body)
+	form, contentType, err := u.form(a, body)
 	if err != nil {
 		return false, err
 	}
-	ans, err := d.change(d.ctx, upstream.Call{Operation: upstream.OpUpload, Path: d.uploadPath(a), Type: contentType, Stream: form})
+	ans, err := u.change(u.ctx, upstream.Call{Operation: upstream.OpUpload, Path: u.uploadPath(a), Type: contentType, Stream: form})
 	if replaced(err) {
 		return false, err
 	} else if upstream.Is(err, upstream.Broken) {
-		return false, d.away(err)
+		return false, u.away(err)
 	} else if err != nil && !errors.Is(err, errTooLarge) {
 		return false, err
 	}
-	return d.uploaded(a, ans)
+	return u.uploaded(a, ans)
 }
 
-func (d *drive) uploaded(a mapping.Artifact, ans *upstream.Answer) (taken bool, err error) {
+func (u *uploads) uploaded(a mapping.Artifact, ans *upstream.Answer) (taken bool, err error) {
 	switch ans.Status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		if known, err := d.known(); err == nil && !known {
-			return false, d.lost(d.remote)
+		if known, err := u.known(); err == nil && !known {
+			return false, u.lost(u.remote)
 		}
-		d.log.Warn("agent takes no files; the task goes on without", zap.String("agent", d.up.Name), zap.Int("status", ans.Status))
+		u.log.Warn("agent takes no files; the task goes on without", zap.String("agent", u.up.Name), zap.Int("status", ans.Status))
 		return false, nil
 	}
 	if ans.Status/100 != 2 {
-		e := d.refused(ans)
+		e := u.refused(ans)
 		e.Message += " This was the upload of the file " + clip(a.Path, 120) + "."
 		return false, e
 	}
@@ -109,9 +121,9 @@ func (d *drive) uploaded(a mapping.Artifact, ans *upstream.Answer) (taken bool, 
 
 // uploadPath names the whole path in the query for forge, which ignores the
 // form field; others may refuse a parameter they do not know.
-func (d *drive) uploadPath(a mapping.Artifact) string {
-	p := d.taskPath("/artifacts")
-	if d.site.kind == kindForge && strings.Contains(a.Path, "/") {
+func (u *uploads) uploadPath(a mapping.Artifact) string {
+	p := u.taskPath("/artifacts")
+	if u.site.kind == kindForge && strings.Contains(a.Path, "/") {
 		p += "?relative_path=" + url.QueryEscape(a.Path)
 	}
 	return p
@@ -120,7 +132,7 @@ func (d *drive) uploadPath(a mapping.Artifact) string {
 // form wraps the file in a multipart body of known length: the folder in
 // relative_path (before the file: some servers read in order), the name with
 // the file.
-func (d *drive) form(a mapping.Artifact, body io.Reader) (*upstream.Stream, string, error) {
+func (u *uploads) form(a mapping.Artifact, body io.Reader) (*upstream.Stream, string, error) {
 	var head bytes.Buffer
 	w := multipart.NewWriter(&head)
 	if dir := path.Dir(a.Path); dir != "." {
@@ -128,7 +140,7 @@ func (d *drive) form(a mapping.Artifact, body io.Reader) (*upstream.Stream, stri
 			return nil, "", err
 		}
 	}
-	if _, err := w.CreatePart(d.fileHeader(a)); err != nil {
+	if _, err := w.CreatePart(u.fileHeader(a)); err != nil {
 		return nil, "", err
 	}
 	tail := "\r\n--" + w.Boundary() + "--\r\n"
@@ -138,13 +150,13 @@ func (d *drive) form(a mapping.Artifact, body io.Reader) (*upstream.Stream, stri
 
 // fileHeader describes the file part. The JavaScript SDK reads a plain file
 // name as Latin-1, but knows the extended form.
-func (d *drive) fileHeader(a mapping.Artifact) textproto.MIMEHeader {
+func (u *uploads) fileHeader(a mapping.Artifact) textproto.MIMEHeader {
 	name, typ := path.Base(a.Path), a.MIMEType
 	if typ == "" {
 		typ = "application/octet-stream"
 	}
 	disposition := multipart.FileContentDisposition("file", name)
-	if d.site.kind == kindJS && !isASCII(name) {
+	if u.site.kind == kindJS && !isASCII(name) {
 		disposition += "; filename*=UTF-8''" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 	}
 	return textproto.MIMEHeader{"Content-Disposition": {disposition}, "Content-Type": {typ}}

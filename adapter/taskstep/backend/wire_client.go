@@ -37,7 +37,7 @@ type remoteStep struct {
 	input      *string // what we drove it with
 }
 
-// hasOutput tells whether the step says anything.
+// hasOutput reports whether the step says anything.
 func (s remoteStep) hasOutput() bool { return len(s.Output) > 0 }
 
 // remoteArtifact is a file as the agent tells it (schema Artifact).
@@ -53,7 +53,7 @@ type remoteArtifact struct {
 
 type taskEnvelope struct{ ID, Additional, Artifacts, Steps, Created json.RawMessage }
 
-// member is where a member of the answer belongs; nil: nobody asks for it.
+// member is where a member of the answer belongs; nil: it is not read.
 func (e *taskEnvelope) member(name string) *json.RawMessage {
 	switch name {
 	case "task_id":

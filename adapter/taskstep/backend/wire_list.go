@@ -66,7 +66,7 @@ func count(a, b json.RawMessage) int {
 	return -1
 }
 
-// more tells whether a first page of this size leaves anything out. Servers
+// more reports whether a first page of this size leaves anything out. Servers
 // round total_pages down, so that the items count for more than the pages.
 func (l remoteList) more() bool {
 	if l.Total >= 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
 )
 
 // backend calls a server of the thread/run dialect. It implements every
@@ -16,6 +17,7 @@ import (
 // can ask again: which graph it calls, and what that is. Safe for concurrent use.
 type backend struct {
 	up    adapter.Upstream
+	log   *zap.Logger
 	http  *client
 	graph graphCache
 	told  descriptions
@@ -52,7 +54,11 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{up: up, http: c, told: descriptions{age: descriptionAge}, pause: defaultPauses(), tells: Capabilities()}, nil
+	b := &backend{up: up, log: up.Log, http: c, told: descriptions{age: descriptionAge}, pause: defaultPauses(), tells: Capabilities()}
+	if b.log == nil {
+		b.log = zap.NewNop()
+	}
+	return b, nil
 }
 
 func defaultPauses() pauses {
@@ -64,9 +70,9 @@ func defaultPauses() pauses {
 	}
 }
 
-// Detect tells whether the server at up speaks this dialect: it answers
+// Detect reports whether the server at up speaks this dialect: it answers
 // GET /ok as LangGraph Server does, or publishes an OpenAPI document with the
-// Agent Protocol's run routes. An error says that nobody answered.
+// Agent Protocol's run routes. An error says that there was no answer.
 func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	b, err := newBackend(up)
 	if err != nil {
@@ -99,7 +105,7 @@ func (b *backend) healthy(ctx context.Context) (bool, error) {
 	return status.OK, nil
 }
 
-// unreachableOnly keeps an error that says that nobody answered, and drops
+// unreachableOnly keeps an error that says that there was no answer, and drops
 // one that is an answer.
 func unreachableOnly(err error) error {
 	if answered(err) {
@@ -138,14 +144,14 @@ func (b *backend) Profile() string {
 	return "LangGraph Server, graph " + t.graph
 }
 
-// Run implements adapter.Backend; session has the parts.
+// Run implements adapter.Backend.
 func (b *backend) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		own := t // which the session changes
 		s := newSession(ctx, b, &own, yield)
 		defer s.close()
 		if err := s.run(); err != nil && !s.stopped {
-			s.fail(err)
+			yield(mapping.Event{}, s.fault(err))
 		}
 	}
 }

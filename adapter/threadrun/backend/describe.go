@@ -8,7 +8,7 @@ import (
 )
 
 // descriptionAge is how long an answer about a graph is kept: short enough
-// that nobody who deploys a server anew waits for it.
+// that a server that is deployed anew is soon known.
 const descriptionAge = time.Minute
 
 // descriptions keeps what a server said of its graphs, and that it could not

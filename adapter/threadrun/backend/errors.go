@@ -22,7 +22,7 @@ var errIdle error = mapping.Errorf(mapping.Timeout, mapping.CodeStepTimeout, "no
 // errBadAnswer marks an answer that cannot be read.
 var errBadAnswer = errors.New("unreadable answer")
 
-// answered tells whether err is something the server said.
+// answered reports whether err is something the server said.
 func answered(err error) bool { return upstream.Status(err) != 0 || errors.Is(err, errBadAnswer) }
 
 // lostAnswer reports whether the server may have acted on a call that came to no answer

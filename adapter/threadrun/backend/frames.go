@@ -15,43 +15,67 @@ import (
 // updates and values frames.
 const interruptKey = "__interrupt__"
 
+// translator turns frames of an upstream run into events, and keeps what they tell of
+// how far the run has come.
+type translator struct {
+	*job
+	names  *names
+	told   progress
+	made   supersteps
+	askers map[string]string // interrupt id to state task id
+}
+
+// replay reads out of the log how far the run had come.
+func (tr *translator) replay() {
+	for _, ev := range tr.t.After {
+		if l := ev.Head.Link; l != nil {
+			if l.RemoteRun != tr.link.RemoteRun {
+				tr.told.forget()
+			}
+			tr.link = *l
+		}
+		tr.told.note(ev)
+		tr.made.note(ev)
+	}
+}
+
 // frame turns one frame of the stream into at most one event, or two for an
 // updates frame that also asks.
-func (s *session) frame(f sse.Event) error {
+func (tr *translator) frame(f sse.Event) error {
 	if f.Name == "" || len(f.Data) == 0 || f.Name == "end" {
 		return nil // heartbeats, and the end of older servers
 	}
 	if !rawjson.Valid(f.Data) {
-		return s.badFrame(f.Name, "it is not valid JSON")
+		return tr.badFrame(f.Name, "it is not valid JSON")
 	}
-	s.frames++
+	tr.told.frames++
 	name, ns := frameName(f.Name)
 	head := mapping.Head{NS: ns, UpstreamID: f.ID}
 	if f.ID != "" {
-		s.lastID = f.ID
+		tr.told.lastID = f.ID
 	}
 	if len(ns) > 0 {
-		return s.nested(name, head, f.Data)
+		return tr.nested(name, head, f.Data)
 	}
 	switch name {
 	case "metadata":
-		return s.metadataFrame(f.Data)
+		return tr.metadataFrame(f.Data)
 	case "values":
-		return s.valuesFrame(head, f.Data)
+		return tr.valuesFrame(head, f.Data)
 	case "checkpoints":
-		return s.checkpointFrame(head, f.Data)
+		return tr.checkpointFrame(head, f.Data)
 	case "updates":
-		return s.updatesFrame(head, f.Data)
+		return tr.updatesFrame(head, f.Data)
 	case "error":
-		return s.errorFrame(f.Data)
+		return tr.errorFrame(f.Data)
 	case "tasks":
-		s.over = false
+		tr.told.goOn()
 		if begins(f.Data) {
-			s.made.task()
+			tr.made.task()
 		}
-		s.noteAskers(f.Data)
+		tr.noteAskers(f.Data)
 	}
-	return s.keep(name, head, f.Data)
+	return tr.keep(name, head, f.Data)
 }
 
 // frameName takes "mode|ns1|ns2" apart.
@@ -65,40 +89,33 @@ func frameName(name string) (mode string, ns []string) {
 
 // nested is a frame of a subgraph. It changes nothing at the root, so states
 // and questions stay the frames they are.
-func (s *session) nested(mode string, head mapping.Head, data json.RawMessage) error {
+func (tr *translator) nested(mode string, head mapping.Head, data json.RawMessage) error {
 	if mode == "updates" {
 		if members, ok := membersOf(data); ok && len(members) > 0 && !bytes.Contains(data, []byte(interruptKey)) {
 			head.Node, data = nodeOf(members, data)
-			return s.emit(mapping.Event{Kind: mapping.KindUpdate, Head: head, Data: data})
+			return tr.emit(mapping.Event{Kind: mapping.KindUpdate, Head: head, Data: data})
 		}
 	}
 	if (mode == "updates" || mode == "values") && bytes.Contains(data, []byte(interruptKey)) {
-		s.hold(s.kept(mode, head, data))
+		tr.hold(tr.kept(mode, head, data))
 		return nil
 	}
-	return s.keep(mode, head, data)
-}
-
-// hold keeps an event back until the run has ended. Clients leave at a frame with
-// __interrupt__ (RemoteGraph also at one of a subgraph) and go on at once.
-func (s *session) hold(ev mapping.Event) {
-	ev.Head.UpstreamID, ev.WithEnd = "", true // a stream that breaks is gone back to behind what was logged
-	s.held = append(s.held, ev)
+	return tr.keep(mode, head, data)
 }
 
 // keep passes on a frame whose meaning the bridge does not need.
-func (s *session) keep(mode string, head mapping.Head, data json.RawMessage) error {
-	return s.emit(s.kept(mode, head, data))
+func (tr *translator) keep(mode string, head mapping.Head, data json.RawMessage) error {
+	return tr.emit(tr.kept(mode, head, data))
 }
 
-func (s *session) kept(mode string, head mapping.Head, data json.RawMessage) mapping.Event {
+func (tr *translator) kept(mode string, head mapping.Head, data json.RawMessage) mapping.Event {
 	if mode == "custom" {
 		return mapping.Event{Kind: mapping.KindCustom, Head: head, Data: data}
 	}
-	ev := mapping.Event{Kind: mapping.KindChunk, Head: head, Data: s.own(data)}
+	ev := mapping.Event{Kind: mapping.KindChunk, Head: head, Data: tr.names.own(data)}
 	switch {
 	case mode == "debug":
-		ev.Head.Name, ev.Data = mode, s.ownPoints(len(head.NS) == 0, ev.Data)
+		ev.Head.Name, ev.Data = mode, tr.names.ownPoints(len(head.NS) == 0, tr.told.step, ev.Data)
 	case mode == "messages" && isTuple(data):
 		ev.Kind = mapping.KindDelta
 	default:
@@ -113,62 +130,59 @@ func isTuple(data json.RawMessage) bool {
 }
 
 // metadataFrame tells the run's id, where the header did not.
-func (s *session) metadataFrame(data json.RawMessage) error {
+func (tr *translator) metadataFrame(data json.RawMessage) error {
 	var m struct {
 		RunID string `json:"run_id"`
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
-		return s.badFrame("metadata", jsonComplaint(err))
+		return tr.badFrame("metadata", jsonComplaint(err))
 	}
-	return s.began(m.RunID)
+	return tr.began(m.RunID)
 }
 
 // valuesFrame is the whole state. With a question it is the question alone, or
 // in newer servers the state and the question; the updates frame has asked it.
-func (s *session) valuesFrame(head mapping.Head, data json.RawMessage) error {
+func (tr *translator) valuesFrame(head mapping.Head, data json.RawMessage) error {
 	if bytes.Contains(data, []byte(`"`+interruptKey+`"`)) {
 		members, ok := membersOf(data)
 		rest := without(members, interruptKey)
 		switch {
 		case ok && len(rest) == 0:
-			return s.stoppedAtNode("values", head, data)
+			return tr.stoppedAtNode("values", head, data)
 		case ok && len(rest) < len(members):
 			data = objectOf(rest)
 		}
 	}
 	if !isObject(data) {
-		return s.badFrame("values", "it is not an object")
+		return tr.badFrame("values", "it is not an object")
 	}
 	head.Name, head.Full = "values", true
-	return s.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: data})
+	return tr.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: data})
 }
 
 // checkpointFrame is the state at a checkpoint, with what comes next. The
 // short form, which servers send beside values, has no state: it is kept.
-func (s *session) checkpointFrame(head mapping.Head, data json.RawMessage) error {
+func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) error {
 	cp, err := checkpointOf(data)
 	if err != nil {
-		return s.badFrame("checkpoints", jsonComplaint(err))
+		return tr.badFrame("checkpoints", jsonComplaint(err))
 	}
 	if cp.Values == nil {
-		return s.keep("checkpoints", head, data)
+		return tr.keep("checkpoints", head, data)
 	}
 	if !isObject(cp.Values) {
-		return s.badFrame("checkpoints", "field values is not an object")
+		return tr.badFrame("checkpoints", "field values is not an object")
 	}
 	var meta checkpointMeta
 	if err := json.Unmarshal(cp.Metadata, &meta); err != nil {
-		return s.badFrame("checkpoints", "field metadata: "+jsonComplaint(err))
+		return tr.badFrame("checkpoints", "field metadata: "+jsonComplaint(err))
 	}
-	s.checkpoints++
-	s.step = meta.Step
-	s.told = len(cp.Next) == 0
-	s.over = s.told && meta.Source == "loop"
-	s.made.checkpoint(len(cp.Next))
+	tr.told.checkpoint(meta.Step, len(cp.Next), meta.Source == "loop")
+	tr.made.checkpoint(len(cp.Next))
 	head.Name, head.Full, head.Next = "checkpoints", true, nonNil(cp.Next)
-	head.Checkpoint = &mapping.Checkpoint{ID: s.pointID(), Source: orElse(meta.Source, "loop"), Step: meta.Step,
-		Next: head.Next, RunID: s.t.Run.ID, Metadata: s.own(cp.Metadata)}
-	return s.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: cp.Values})
+	head.Checkpoint = &mapping.Checkpoint{ID: tr.names.pointID(), Source: orElse(meta.Source, "loop"), Step: meta.Step,
+		Next: head.Next, RunID: tr.t.Run.ID, Metadata: tr.names.own(cp.Metadata)}
+	return tr.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: cp.Values})
 }
 
 // checkpointOf reads a checkpoint, without going over its values more than once;
@@ -199,10 +213,10 @@ func checkpointOf(data json.RawMessage) (cp checkpointWire, err error) {
 // together in one event, whose node is their names joined by "+" and whose
 // data is the whole object. A node with "+" in its own name is written that
 // way too, so that a reader can tell.
-func (s *session) updatesFrame(head mapping.Head, data json.RawMessage) error {
+func (tr *translator) updatesFrame(head mapping.Head, data json.RawMessage) error {
 	members, ok := membersOf(data)
 	if !ok {
-		return s.badFrame("updates", "it is not an object")
+		return tr.badFrame("updates", "it is not an object")
 	}
 	question, asks := find(members, interruptKey)
 	nodes := without(members, interruptKey, "__metadata__")
@@ -210,26 +224,26 @@ func (s *session) updatesFrame(head mapping.Head, data json.RawMessage) error {
 		if len(nodes) < len(members) {
 			data = objectOf(nodes)
 		}
-		if err := s.update(head, nodes, data); err != nil {
+		if err := tr.update(head, nodes, data); err != nil {
 			return err
 		}
 	}
 	if asks {
-		return s.question(head, question)
+		return tr.question(head, question)
 	}
 	return nil
 }
 
-func (s *session) update(head mapping.Head, nodes []rawjson.Member, data json.RawMessage) error {
-	if err := s.mayMake(); err != nil {
+func (tr *translator) update(head mapping.Head, nodes []rawjson.Member, data json.RawMessage) error {
+	if err := tr.mayMake(); err != nil {
 		return err
 	}
-	s.over = false
+	tr.told.goOn()
 	head.Node, data = nodeOf(nodes, data)
 	if !emptyDelta(data) {
-		s.outputs++
+		tr.told.outputs++
 	}
-	return s.emit(mapping.Event{Kind: mapping.KindUpdate, Head: head, Data: data})
+	return tr.emit(mapping.Event{Kind: mapping.KindUpdate, Head: head, Data: data})
 }
 
 // nodeOf is the node and data of an update event.
@@ -250,75 +264,24 @@ func emptyDelta(data json.RawMessage) bool {
 	return text == "null" || text == "{}" || text == "[]"
 }
 
-// question is the value of __interrupt__. It is told when the run has ended: a client that is
-// shown a question may answer at once, while the rest of its superstep still runs. An
-// empty list says that the graph was stopped before or after a node, as the client asked.
-func (s *session) question(head mapping.Head, raw json.RawMessage) error {
-	var list []interruptWire
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return s.badFrame("updates", "field "+interruptKey+": "+jsonComplaint(err))
-	}
-	if len(list) == 0 {
-		return s.stoppedAtNode("updates", head, objectOf([]rawjson.Member{{Name: interruptKey, Value: raw}}))
-	}
-	for i := range list {
-		head.Interrupts = append(head.Interrupts, s.interrupt(list[i], i))
-	}
-	s.asked, s.told = append(s.asked, head.Interrupts...), true
-	s.hold(mapping.Event{Kind: mapping.KindInterrupt, Head: head})
-	return nil
-}
-
-func (s *session) interrupt(w interruptWire, i int) mapping.Interrupt {
-	id := orElse(w.ID, w.OldID)
-	if id == "" {
-		id = mapping.InterruptID(s.t.Run.ID, len(s.asked)+i)
-	}
-	return mapping.Interrupt{ID: id, Value: orNull(w.Value), Task: s.askers[id], NS: w.NS, When: w.When}
-}
-
-// stoppedAtNode is a frame that says that the graph was stopped at a node,
-// without a question. Where the client asked for that it is passed on as it
-// came; in lockstep it is the bridge that asked.
-func (s *session) stoppedAtNode(mode string, head mapping.Head, data json.RawMessage) error {
-	if mode == "updates" {
-		s.paused, s.told = true, true
-	}
-	if !s.t.OneStep && s.paused {
-		s.hold(s.kept(mode, head, data))
-	}
-	return nil
-}
-
-// noteAskers remembers which state task asks which question.
-func (s *session) noteAskers(data json.RawMessage) {
-	var task taskWire
-	if !bytes.Contains(data, []byte(`"interrupts":[{`)) || json.Unmarshal(data, &task) != nil {
-		return
-	}
-	for _, w := range task.Interrupts {
-		s.askers[orElse(w.ID, w.OldID)] = task.ID
-	}
-}
-
 // errorFrame ends the run. Its data is {error, message}, or a text where the
 // server speaks of the stream itself.
-func (s *session) errorFrame(data json.RawMessage) error {
+func (tr *translator) errorFrame(data json.RawMessage) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
 		if strings.Contains(text, "not found") {
-			return s.lost("run")
+			return tr.lost("run")
 		}
-		return s.failed(errorWire{Message: text})
+		return &runError{said: errorWire{Message: text}}
 	}
 	var e errorWire
 	if err := json.Unmarshal(data, &e); err != nil {
-		return s.badFrame("error", jsonComplaint(err))
+		return tr.badFrame("error", jsonComplaint(err))
 	}
-	return s.failed(e)
+	return &runError{said: e}
 }
 
-func (s *session) badFrame(name, complaint string) error {
+func (tr *translator) badFrame(name, complaint string) error {
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeBadUpstream, Err: errBadAnswer,
-		Message: fmt.Sprintf("A %q event of agent %q cannot be used: %s.", name, s.b.up.Name, complaint)}
+		Message: fmt.Sprintf("A %q event of agent %q cannot be used: %s.", name, tr.b.up.Name, complaint)}
 }

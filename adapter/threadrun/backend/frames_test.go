@@ -29,11 +29,14 @@ func framesIn(t testing.TB, list ...sse.Event) (tr adaptertest.Trace) {
 	})
 	defer s.close()
 	for _, f := range list {
-		if tr.Err = s.frame(f); tr.Err != nil {
+		if tr.Err = s.frames.frame(f); tr.Err != nil {
 			break
 		}
 	}
-	tr.Events = append(tr.Events, s.held...)
+	if e := (*runError)(nil); errors.As(tr.Err, &e) {
+		tr.Err = s.outcome.fail(e.said)
+	}
+	tr.Events = append(tr.Events, s.frames.told.held...)
 	return tr
 }
 

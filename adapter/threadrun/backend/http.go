@@ -37,7 +37,7 @@ func newClient(up adapter.Upstream) (*client, error) {
 
 func (c *client) close() { c.to.CloseIdle() }
 
-// getJSON reads path into v. It is tried again while nobody answers or the
+// getJSON reads path into v. It is tried again while there is no answer or the
 // server says it is overloaded.
 func (c *client) getJSON(ctx context.Context, path string, v any) error {
 	return c.exchange(ctx, upstream.Call{Method: http.MethodGet, Path: path}, nil, v)

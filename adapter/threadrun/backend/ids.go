@@ -11,19 +11,26 @@ import (
 // idKey ends the members that name a run, thread, assistant or graph.
 var idKey = []byte(`_id"`)
 
+// names puts the bridge's own ids where the agent names its own.
+type names struct {
+	*job
+	points points
+	newest string // what the bridge calls the newest checkpoint, where it was named here
+}
+
 // own is data in which those members that name the upstream run, thread,
 // assistant and graph name the bridge's: clients hand these ids back, and the
 // bridge knows none but its own. The agent's state is not looked at, but for
 // copies of it in frames of debug and events. Data is the caller's to give
 // away: ids of equal length, as all UUIDs are, are written over.
-func (s *session) own(data json.RawMessage) json.RawMessage {
+func (n *names) own(data json.RawMessage) json.RawMessage {
 	for at := 0; ; {
 		hit := bytes.Index(data[at:], idKey)
 		if hit < 0 {
 			return data
 		}
 		at += hit + len(idKey)
-		theirs, ours := s.names(keyBefore(data, at))
+		theirs, ours := n.of(keyBefore(data, at))
 		start := valueAfter(data, at)
 		if theirs == "" || ours == "" || start < 0 || !isText(data[start:], theirs) {
 			continue
@@ -36,17 +43,17 @@ func (s *session) own(data json.RawMessage) json.RawMessage {
 	}
 }
 
-// names are what the agent and the bridge call what a member is about.
-func (s *session) names(key string) (theirs, ours string) {
+// of is what the agent and the bridge call what a member is about.
+func (n *names) of(key string) (theirs, ours string) {
 	switch key {
 	case "run_id":
-		return s.link.RemoteRun, s.t.Run.ID
+		return n.link.RemoteRun, n.t.Run.ID
 	case "thread_id":
-		return s.link.Remote, s.t.Thread.ID
+		return n.link.Remote, n.t.Thread.ID
 	case "assistant_id":
-		return s.target.id, s.t.Run.AssistantID
+		return n.target.id, n.t.Run.AssistantID
 	case "graph_id":
-		return s.target.graph, s.t.Run.Agent
+		return n.target.graph, n.t.Run.Agent
 	}
 	return "", ""
 }
@@ -73,7 +80,7 @@ func skipSpace(data []byte, at int) int {
 	return at
 }
 
-// isText tells whether data begins with a JSON string of just this text.
+// isText reports whether data begins with a JSON string of just this text.
 func isText(data []byte, text string) bool {
 	n := len(text)
 	return len(data) > n+1 && data[0] == '"' && string(data[1:n+1]) == text && data[n+1] == '"'
@@ -97,7 +104,7 @@ func (p *points) note(theirs, ours string) {
 // ownPoints is a debug frame in which checkpoints of the root are called as
 // the bridge calls them. The frame of a checkpoint follows the state there, so
 // that it tells what the agent calls the newest one; no other frame does.
-func (s *session) ownPoints(root bool, data json.RawMessage) json.RawMessage {
+func (n *names) ownPoints(root bool, step int, data json.RawMessage) json.RawMessage {
 	var told struct {
 		Type    string `json:"type"`
 		Step    int    `json:"step"`
@@ -107,10 +114,10 @@ func (s *session) ownPoints(root bool, data json.RawMessage) json.RawMessage {
 			} `json:"checkpoint"`
 		} `json:"payload"`
 	}
-	if root && json.Unmarshal(data, &told) == nil && told.Type == "checkpoint" && told.Step == s.step {
-		s.points.note(told.Payload.Checkpoint.ID, s.newest)
+	if root && json.Unmarshal(data, &told) == nil && told.Type == "checkpoint" && told.Step == step {
+		n.points.note(told.Payload.Checkpoint.ID, n.newest)
 	}
-	for _, p := range s.points {
+	for _, p := range n.points {
 		data = bytes.ReplaceAll(data, quoted(p[0]), quoted(p[1]))
 	}
 	return data
@@ -120,10 +127,22 @@ func quoted(id string) []byte { return []byte(`"` + id + `"`) }
 
 // pointID is the id of a checkpoint that frames of debug will name; "" leaves
 // it to the engine.
-func (s *session) pointID() string {
-	s.newest = ""
-	if slices.Contains(s.t.Run.Options.StreamModes, "debug") {
-		s.newest = mapping.NewID()
+func (n *names) pointID() string {
+	n.newest = ""
+	if slices.Contains(n.t.Run.Options.StreamModes, "debug") {
+		n.newest = mapping.NewID()
 	}
-	return s.newest
+	return n.newest
+}
+
+// stateEvent is a state that was read, not streamed; it makes a checkpoint.
+func (n *names) stateEvent(st stateWire, source string) mapping.Event {
+	var meta checkpointMeta
+	_ = json.Unmarshal(st.Metadata, &meta)
+	next := nonNil(st.Next)
+	return mapping.Event{Kind: mapping.KindState, Data: st.Values, Head: mapping.Head{
+		Full: true, Next: next,
+		Checkpoint: &mapping.Checkpoint{Source: orElse(source, orElse(meta.Source, "loop")), Step: meta.Step, Next: next,
+			Tasks: n.own(bytes.Clone(st.Tasks)), Remote: st.head(), RemoteThread: n.link.Remote, RunID: n.t.Run.ID, Metadata: n.own(bytes.Clone(st.Metadata))},
+	}}
 }

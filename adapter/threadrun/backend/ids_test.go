@@ -48,7 +48,7 @@ func TestIDsAreTheBridges(t *testing.T) {
 		`{"graph_id":"nested2","thread_id":"` + theirThread + `x"}`:                `{"graph_id":"nested2","thread_id":"` + theirThread + `x"}`,
 		`"_id"`: `"_id"`, `["_id"]`: `["_id"]`, `{}`: `{}`, `null`: `null`, ``: ``,
 	} {
-		if got := string(s.own(json.RawMessage(given))); got != want {
+		if got := string(s.names.own(json.RawMessage(given))); got != want {
 			t.Errorf("%s\nis  %s\nnot %s", given, got, want)
 		}
 	}
@@ -59,7 +59,7 @@ func TestNamingTheRunOfATokenAllocatesNothing(t *testing.T) {
 	s := sessionWithIDs(t)
 	s.target.graph = "ours"
 	token := json.RawMessage(`[{"content":"t","id":"run-1","type":"ai"},{"graph_id":"ours","assistant_id":"` + theirGraph + `","thread_id":"` + theirThread + `","run_id":"` + theirRun + `","langgraph_step":12}]`)
-	if n := testing.AllocsPerRun(100, func() { s.own(token) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { s.names.own(token) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -177,7 +177,7 @@ func FuzzOwn(f *testing.F) {
 	s := sessionWithIDs(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		valid := json.Valid(data)
-		if got := s.own(slices.Clone(data)); valid != json.Valid(got) {
+		if got := s.names.own(slices.Clone(data)); valid != json.Valid(got) {
 			t.Errorf("%q became %q", data, got)
 		}
 	})

@@ -66,23 +66,13 @@ func begins(data json.RawMessage) bool {
 // mayMake is the guard against agents that never end: servers need not know a
 // recursion_limit, and in lockstep it counts anew with each step. What is above
 // the limit is not taken, and the agent is told to stop.
-func (s *session) mayMake() error {
-	s.made.update()
-	limit := s.maxSteps()
-	if s.made.n <= limit {
+func (tr *translator) mayMake() error {
+	tr.made.update()
+	limit := tr.maxSteps()
+	if tr.made.n <= limit {
 		return nil
 	}
-	s.cancelThere()
+	tr.cancelThere()
 	return mapping.Errorf(mapping.Upstream, mapping.CodeStepLimit,
-		"Agent %q was stopped after %d steps (max_steps, or the request's recursion_limit).", s.b.up.Name, limit)
-}
-
-// maxSteps is how many supersteps the run may have.
-func (s *session) maxSteps() int {
-	for _, n := range []int{s.t.Run.Options.MaxSteps, s.b.up.Config.MaxSteps} {
-		if n > 0 {
-			return n
-		}
-	}
-	return 100
+		"Agent %q was stopped after %d steps (max_steps, or the request's recursion_limit).", tr.b.up.Name, limit)
 }

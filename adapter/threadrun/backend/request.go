@@ -24,55 +24,66 @@ var furtherModes = []string{"events", "debug", "tools"}
 // the agent's server has its own values for them.
 var ownKeys = []string{"thread_id", "run_id", "graph_id", "assistant_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "thread_ts"}
 
-// request is the body that starts the run, or its next step, upstream. It is
-// the server's default to go on when the connection breaks and to keep the
-// frames only if asked; both are said, since getting back to a broken stream
-// rests on them.
-func (s *session) request(next bool) runCreate {
-	o := s.t.Run.Options
-	durability, _ := rawjson.Lookup(s.t.Run.Kwargs, "durability")
+// requests writes the bodies of the requests for a run.
+type requests struct{ *job }
+
+// first is the body that starts the run upstream.
+func (r requests) first() runCreate {
+	body := r.common(false)
+	if r.origin == threadComesWithRun {
+		body.IfNotExists = "create"
+	}
+	body.at(r.t.Fork)
+	r.tell(&body)
+	return body
+}
+
+// next is the body that asks for the run's next step.
+func (r requests) next() runCreate {
+	body := r.common(true)
+	r.goOn(&body)
+	return body
+}
+
+// common is what first and next say alike. It is the server's default to go on when
+// the connection breaks and to keep the frames only if asked; both are said, since
+// getting back to a broken stream rests on them.
+func (r requests) common(next bool) runCreate {
+	o := r.t.Run.Options
+	durability, _ := rawjson.Lookup(r.t.Run.Kwargs, "durability")
 	body := runCreate{
-		Assistant: s.target.id, Config: s.config(next), Metadata: s.metadata(),
+		Assistant: r.target.id, Config: r.config(next), Metadata: r.metadata(),
 		Context: set(o.Context), StreamMode: modes(o.StreamModes), Subgraphs: o.Subgraphs,
 		Resumable: true, OnDisconnect: "continue", Multitask: "reject",
 		InterruptBefore: nodes(o.InterruptBefore), InterruptAfter: nodes(o.InterruptAfter),
 		Durability: durability,
 	}
-	if s.t.OneStep || (o.Approval == mapping.ApprovalStep && len(o.InterruptAfter) == 0) {
+	if r.t.OneStep || (o.Approval == mapping.ApprovalStep && len(o.InterruptAfter) == 0) {
 		body.InterruptAfter = nodes([]string{"*"})
 	}
-	if next {
-		s.goOn(&body)
-		return body
-	}
-	if s.creates {
-		body.IfNotExists = "create"
-	}
-	body.at(s.t.Fork)
-	s.tell(&body)
 	return body
 }
 
 // tell puts what the client said into the first request of a run: an answer,
 // an update, a node to go on with, or an input.
-func (s *session) tell(body *runCreate) {
-	o := s.t.Run.Options
+func (r requests) tell(body *runCreate) {
+	o := r.t.Run.Options
 	switch {
-	case s.t.Resume && (set(o.Resume) != nil || s.questionOpen()):
-		body.Command = &commandWire{Resume: s.answer(), Update: set(o.Update), Goto: set(o.Goto)}
+	case r.t.Resume && (set(o.Resume) != nil || r.questionOpen()):
+		body.Command = &commandWire{Resume: r.answer(), Update: set(o.Update), Goto: set(o.Goto)}
 	case set(o.Update) != nil || set(o.Goto) != nil:
 		body.Command = &commandWire{Update: set(o.Update), Goto: set(o.Goto)}
 	default:
-		body.Input = orNull(s.t.Input.Raw)
+		body.Input = orNull(r.t.Input.Raw)
 	}
 }
 
 // answer is the client's answer. One that JavaScript takes for nothing is put
 // under the questions' ids: by itself the server refuses it as an empty
 // command.
-func (s *session) answer() json.RawMessage {
-	value := orNull(s.t.Run.Options.Resume)
-	open := s.t.Run.Options.Asked
+func (r requests) answer() json.RawMessage {
+	value := orNull(r.t.Run.Options.Resume)
+	open := r.t.Run.Options.Asked
 	switch string(bytes.TrimSpace(value)) {
 	case "null", "false", "0", `""`:
 	default:
@@ -91,9 +102,9 @@ func (s *session) answer() json.RawMessage {
 // goOn asks for the next step of a run that was stopped after one. What is to be
 // in the state before it is put there on the way: an input would start the graph
 // from its beginning.
-func (s *session) goOn(body *runCreate) {
-	update := object(s.t.Update)
-	if words := s.words(); words != nil {
+func (r requests) goOn(body *runCreate) {
+	update := object(r.t.Update)
+	if words := r.words(); words != nil {
 		if update == nil {
 			update = map[string]json.RawMessage{}
 		}
@@ -107,42 +118,42 @@ func (s *session) goOn(body *runCreate) {
 
 // words are what the client said with the step, as messages; nil when it only
 // said to go on.
-func (s *session) words() json.RawMessage {
-	if s.t.Say == nil {
+func (r requests) words() json.RawMessage {
+	if r.t.Say == nil {
 		return nil
 	}
-	say := strings.TrimSpace(*s.t.Say)
-	if say == "" || strings.EqualFold(say, "y") || say == strings.TrimSpace(s.t.Input.Text) {
+	say := strings.TrimSpace(*r.t.Say)
+	if say == "" || strings.EqualFold(say, "y") || say == strings.TrimSpace(r.t.Input.Text) {
 		return nil
 	}
-	raw, err := json.Marshal([]any{map[string]string{"type": "human", "content": *s.t.Say}})
+	raw, err := json.Marshal([]any{map[string]string{"type": "human", "content": *r.t.Say}})
 	if err != nil {
 		return nil
 	}
 	return raw
 }
 
-// questionOpen tells whether the thread waited for an answer, not just for
+// questionOpen reports whether the thread waited for an answer, not just for
 // leave to go on after a stop before or after a node.
-func (s *session) questionOpen() bool {
-	return len(s.t.Run.Options.Asked) > 0 || s.t.State != nil && len(s.t.State.Interrupts()) > 0
+func (r requests) questionOpen() bool {
+	return len(r.t.Run.Options.Asked) > 0 || r.t.State != nil && len(r.t.State.Interrupts()) > 0
 }
 
 // config is the client's config without names of ours, and always with a
 // recursion_limit: the server's own default of 25 is no limit of ours. It lies
 // one above max_steps, so that the bridge's own limit is met first (see mayMake).
-func (s *session) config(next bool) json.RawMessage {
-	given := s.t.Run.Options.Config
+func (r requests) config(next bool) json.RawMessage {
+	given := r.t.Run.Options.Config
 	if !isObject(given) {
 		given = nil
 	}
-	limit := s.maxSteps() + 1
+	limit := r.maxSteps() + 1
 	var asked int
 	if json.Unmarshal(rawjson.Get(given, "recursion_limit"), &asked) == nil && asked > 0 {
 		limit = min(limit, asked)
 	}
 	set := []rawjson.Member{{Name: "recursion_limit", Value: json.RawMessage(strconv.Itoa(limit))}}
-	if configurable := s.configurable(rawjson.Get(given, "configurable"), next); configurable != nil {
+	if configurable := r.configurable(rawjson.Get(given, "configurable"), next); configurable != nil {
 		set = append(set, rawjson.Member{Name: "configurable", Value: configurable})
 	}
 	config, _ := rawjson.WithMembers(given, set...) // it was checked when it came in
@@ -150,12 +161,12 @@ func (s *session) config(next bool) json.RawMessage {
 }
 
 // configurable is that of the client without names of ours; nil for none.
-func (s *session) configurable(given json.RawMessage, next bool) json.RawMessage {
+func (r requests) configurable(given json.RawMessage, next bool) json.RawMessage {
 	var set []rawjson.Member
 	for _, key := range ownKeys {
 		set = append(set, rawjson.Member{Name: key})
 	}
-	if s.link.Profile == profileForked && (next || s.t.Fork == "") {
+	if r.link.Profile == profileForked && (next || r.t.Fork == "") {
 		i := slices.Index(ownKeys, "checkpoint_id")
 		set[i].Value = orNull(nil)
 	} else if !isObject(given) {
@@ -184,8 +195,8 @@ var bridgeKeys = []string{"graph_id", "assistant_id", "created_by"}
 
 // metadata is the run's, without what the bridge says there about its own
 // agent, and by what a lost request is found again.
-func (s *session) metadata() json.RawMessage {
-	given := s.t.Run.Metadata
+func (r requests) metadata() json.RawMessage {
+	given := r.t.Run.Metadata
 	if !isObject(given) {
 		given = nil
 	}
@@ -194,10 +205,10 @@ func (s *session) metadata() json.RawMessage {
 		set = append(set, rawjson.Member{Name: key})
 	}
 	set = append(set, flat(rawjson.Get(given, originKey))...)
-	run := quoted(s.t.Run.ID)
+	run := quoted(r.t.Run.ID)
 	set = append(set, rawjson.Member{Name: runKey, Value: run})
-	if s.creates {
-		set = append(set, rawjson.Member{Name: threadKey, Value: quoted(s.t.Thread.ID)}, rawjson.Member{Name: firstKey, Value: run})
+	if r.origin == threadComesWithRun {
+		set = append(set, rawjson.Member{Name: threadKey, Value: quoted(r.t.Thread.ID)}, rawjson.Member{Name: firstKey, Value: run})
 	}
 	meta, _ := rawjson.WithMembers(given, set...) // it was checked when it came in
 	return meta
@@ -220,15 +231,6 @@ func flat(origin json.RawMessage) []rawjson.Member {
 		}
 	})
 	return set
-}
-
-// threadMetadata is what a thread that is made for this one is marked with.
-func (s *session) threadMetadata() json.RawMessage {
-	meta := map[string]json.RawMessage{threadKey: quoted(s.t.Thread.ID)}
-	if s.target.graph != "" {
-		meta["graph_id"], _ = json.Marshal(s.target.graph)
-	}
-	return textOf(meta)
 }
 
 func modes(asked []string) []string {

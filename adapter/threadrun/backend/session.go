@@ -3,169 +3,239 @@ package backend
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
 )
 
-// session is one call of Backend.Run. It is used by one goroutine.
+// session is one call of Backend.Run: a state machine whose phases are in graphPhases and
+// plainPhases. A phase does its part of the work and names the next one. What it works
+// with has types of its own, which share the job. It is used by one goroutine.
 type session struct {
-	b     *backend
-	t     *adapter.Task // its own: it is changed as the run goes on
-	yield func(mapping.Event, error) bool
-	outer context.Context // the caller's
-	ctx   context.Context // ends with outer, or when the agent is silent too long
-	stop  context.CancelCauseFunc
-	alarm *time.Timer
-	// streaming is the context of the stream that was opened last, leave ends it.
-	streaming context.Context
-	leave     context.CancelCauseFunc
-
-	target   target
-	link     mapping.Link
-	stopped  bool   // yield said false
-	further  bool   // the next request asks for one more step, not for a beginning
-	took     string // the upstream run that was picked up; "" for none
-	healed   bool   // a fresh thread stands in for one that was lost
-	creates  bool   // the run's own request makes the thread
-	unfused  bool   // the thread had to be made first, although the request should have made it
-	rejoined bool   // frames may have been missed
-	empty    int    // steps without output, one after the other
-	made     supersteps
-
-	// What the frames of the present upstream run told.
-	lastID      string // newest SSE id
-	checkpoints int    // state events of the root that made a checkpoint
-	step        int    // of the newest of them
-	frames      int    // read since the stream was opened
-	told        bool   // the newest frames are those of an end: nothing comes next, or a question
-	over        bool   // the newest state of the root has nothing behind it, and nothing came after it
-	outputs     int    // root updates that were not empty
-	paused      bool   // the graph was stopped before or after a node, as asked
-	cancelled   bool   // the upstream run says it was cancelled
-	newest      string // what the bridge calls the newest of them, where it was given here
-	points      points
-	asked       []mapping.Interrupt
-	held        []mapping.Event   // told with the end
-	askers      map[string]string // interrupt id to state task id
+	*job
+	phase    phase
+	names    names
+	requests requests
+	thread   thread
+	search   search
+	creation creation
+	frames   translator
+	stream   stream
+	outcome  outcome
+	plain    plain
+	backoff  backoff
+	failure  errorWire // what the agent says of a run that ended in error
 }
 
 func newSession(ctx context.Context, b *backend, t *adapter.Task, yield func(mapping.Event, error) bool) *session {
-	t.After = mapping.NewestAttempt(t.After) // what a failed one left upstream is not gone back to
-	s := &session{b: b, t: t, yield: yield, outer: ctx, link: t.Link, askers: map[string]string{}}
-	s.ctx, s.stop = context.WithCancelCause(ctx)
-	if d := b.up.Config.StepTimeout; d > 0 {
-		s.alarm = time.AfterFunc(d, func() { s.stop(errIdle) })
-	}
+	j := newJob(ctx, b, t, yield)
+	s := &session{job: j, requests: requests{j}, names: names{job: j}}
+	s.thread = thread{job: j, names: &s.names}
+	s.search = search{job: j, thread: &s.thread}
+	s.frames = translator{job: j, names: &s.names, askers: map[string]string{}}
+	s.stream = stream{job: j, frames: &s.frames}
+	s.creation = creation{job: j, search: &s.search, stream: &s.stream}
+	s.outcome = outcome{job: j, names: &s.names, frames: &s.frames, stream: &s.stream}
+	s.plain = plain{job: j, requests: s.requests, thread: &s.thread, search: &s.search, frames: &s.frames, stream: &s.stream}
 	return s
 }
 
-// openStream opens an event stream. It takes the place of the one before.
-func (s *session) openStream(method, path string, body any, lastID string) (*http.Response, error) {
-	s.streaming, s.leave = context.WithCancelCause(s.ctx)
-	resp, err := s.b.http.stream(s.streaming, method, path, body, lastID)
-	if err != nil {
-		s.leave(nil)
-	}
-	return resp, err
-}
-
-// fail tells why there is no outcome.
-func (s *session) fail(err error) { s.yield(mapping.Event{}, s.fault(err)) }
-
-func (s *session) close() {
-	if s.alarm != nil {
-		s.alarm.Stop()
-	}
-	s.stop(nil)
-}
-
-// alive says that the agent did something: its step_timeout starts again.
-func (s *session) alive() {
-	if s.alarm != nil {
-		s.alarm.Reset(s.b.up.Config.StepTimeout)
-	}
-}
-
-// run is the life of a session: find the graph, get back to what was begun or
-// begin, read to the end, say how it ended.
+// run goes from phase to phase, until the end is told or an error ends it.
 func (s *session) run() error {
 	if s.outer.Err() != nil {
 		return s.gone()
 	}
-	var err error
-	if s.target, err = s.b.target(s.ctx); err != nil {
-		return err
+	defer s.stream.close()
+	for s.phase != ended {
+		next, err := s.step()
+		if err == nil {
+			err = s.move(next)
+		}
+		if err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// move goes on to a phase. The error, an internal one, says that it may not follow.
+func (s *session) move(next phase) error {
+	table := graphPhases
 	if s.target.plain {
-		return s.runPlain()
+		table = plainPhases
 	}
-	found, err := s.pickUp()
-	if err != nil {
+	if err := table.leave(s.phase, next); err != nil {
 		return err
 	}
-	if found {
-		return s.follow(nil)
+	if log := s.b.log.Check(zap.DebugLevel, "a run goes on to its next phase"); log != nil {
+		log.Write(zap.String("agent", s.b.up.Name), zap.String("run", s.t.Run.ID), zap.Stringer("from", s.phase), zap.Stringer("to", next))
 	}
-	return s.begin()
+	s.phase = next
+	return nil
 }
 
-// emit yields one event of the run.
-func (s *session) emit(ev mapping.Event) error {
-	ev.RunID, ev.At = s.t.Run.ID, time.Now()
-	if s.yield(ev, nil) {
-		return nil
+// step does the work of the present phase and names the next one.
+func (s *session) step() (phase, error) {
+	switch {
+	case s.phase == locating:
+		return s.locate()
+	case s.target.plain:
+		return s.plain.step(s.phase)
 	}
-	s.stopped = true
-	return errStopped
-}
-
-// emitLink tells what the agent calls the thread and run by now.
-func (s *session) emitLink() error {
-	link := s.link
-	return s.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &link}})
-}
-
-// gone is the error of a session whose context ended.
-func (s *session) gone() error {
-	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamError,
-		Message: fmt.Sprintf("The call to agent %q was stopped.", s.b.up.Name), Err: context.Cause(s.outer)}
-}
-
-// fault is err as the caller gets it. When a context ended, what the transport
-// says about it does not matter.
-func (s *session) fault(err error) error {
-	if s.outer.Err() != nil {
-		return s.gone()
+	switch s.phase {
+	case pickingUp:
+		return s.pickUp()
+	case preparing:
+		return s.prepare()
+	case making:
+		return starting, s.thread.makeFirst()
+	case replacing:
+		return starting, s.thread.fresh()
+	case starting:
+		return s.send(s.requests.first())
+	case continuing:
+		return s.goOn()
+	case reading:
+		return s.read()
+	case rejoining:
+		return s.rejoin()
+	case asking:
+		return s.ask()
 	}
-	if errors.Is(context.Cause(s.ctx), errIdle) {
-		s.cancelThere()
-		return &mapping.Error{Class: mapping.Timeout, Code: mapping.CodeStepTimeout, Err: errIdle,
-			Message: fmt.Sprintf("Agent %q said nothing for %s (step_timeout). The run was cancelled there.", s.b.up.Name, s.b.up.Config.StepTimeout)}
+	return ended, s.outcome.fail(s.failure)
+}
+
+func (s *session) locate() (next phase, err error) {
+	s.target, err = s.b.target(s.ctx)
+	return pickingUp, err
+}
+
+// pickUp gets back to what an earlier call of Run began and did not end. Where there is
+// nothing, the run is begun. What the log holds is not asked for twice: the stream is
+// continued after the last frame that was logged, and a request whose result is missing
+// is looked for, never sent again.
+func (s *session) pickUp() (phase, error) {
+	s.frames.replay()
+	switch {
+	case s.t.OneStep && !s.t.Open && s.parked():
+		s.frames.told.forget()
+		return continuing, nil
+	case !s.t.Open && !s.linked():
+		return preparing, nil // nothing was sent
+	case !s.t.OneStep && s.logged(s.link.RemoteRun):
+		s.search.took = s.link.RemoteRun
+		return rejoining, nil
 	}
-	return mapping.Classify(err)
+	run, err := s.search.pickUp()
+	if err != nil || run == nil {
+		return preparing, err
+	}
+	if run.ID != s.link.RemoteRun { // the log may not have its id
+		s.frames.told.forget()
+	}
+	return rejoining, s.began(run.ID)
 }
 
-// cancelThere tells an agent that took too long, or too many steps, to stop.
-func (s *session) cancelThere() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.outer), cancelTimeout)
-	defer cancel()
-	_ = s.b.Cancel(ctx, s.link, s.t.Run.ID)
+func (s *session) prepare() (phase, error) {
+	err := s.thread.open()
+	if lostUpstream(err) && s.thread.replace() {
+		return replacing, nil
+	}
+	return starting, err
 }
 
-// lost is the error for a thread or run that the server no longer knows.
-func (s *session) lost(what string) error {
-	return mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamLost,
-		"Agent %q no longer knows the %s; it may have been restarted. A new run starts there from the state that is kept here.", s.b.up.Name, what)
+// goOn asks for the run's next step, unless a process that died may have done so.
+func (s *session) goOn() (phase, error) {
+	if s.search.inDoubt() {
+		s.backoff = backoff{}
+		return rejoining, s.search.lookUp(nil)
+	}
+	return s.send(s.requests.next())
 }
 
-// unknown is the error for a run that was begun and whose end cannot be found
-// out.
-func (s *session) unknown(cause error) error {
-	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeOutcomeUnknown, Err: cause,
-		Message: fmt.Sprintf("The connection to agent %q at %s was lost during the run, and it could not be asked how the run ended (%s).",
-			s.b.up.Name, s.b.http.host, mapping.Classify(cause).Message)}
+// send has the upstream run made.
+func (s *session) send(body runCreate) (phase, error) {
+	s.backoff = backoff{}
+	resp, err := s.creation.send(body)
+	if wantsPoint(body, err) {
+		resp, err = s.creation.sendAtHead(body, err)
+	}
+	switch {
+	case errors.Is(err, errNotMade):
+		return making, nil
+	case lostUpstream(err) && s.phase == starting && s.thread.replace():
+		return replacing, nil
+	case err != nil || resp == nil: // its answer was lost, and the run found
+		return rejoining, err
+	}
+	s.stream.body = resp.Body
+	return reading, s.began(runOf(resp.Header))
+}
+
+// read takes what the open stream has.
+func (s *session) read() (phase, error) {
+	err := s.stream.read()
+	switch {
+	case err != nil:
+		return s.afterError(err)
+	case s.frames.told.cut():
+		return s.retry(nil)
+	case s.outcome.wasTold():
+		return ended, s.outcome.tellAsTold()
+	}
+	return asking, nil
+}
+
+func (s *session) rejoin() (phase, error) {
+	if err := s.stream.rejoin(); err != nil {
+		return s.afterError(err)
+	}
+	return reading, nil
+}
+
+// ask finds out how the run stands. A stream that closed as it should proves nothing by
+// itself: a proxy closes so, and the server says no end.
+func (s *session) ask() (phase, error) {
+	st, err := s.state()
+	if err != nil {
+		return s.afterError(err)
+	}
+	how, err := s.outcome.verdict(st)
+	switch {
+	case err != nil:
+		return s.afterError(err)
+	case how == goesOn:
+		return s.retry(nil)
+	case s.outcome.saidNothing(st, how):
+		return continuing, s.outcome.skipStep()
+	}
+	return ended, s.outcome.tell(st, how)
+}
+
+// afterError goes on after an error of reading or asking, where it may be over in a moment.
+func (s *session) afterError(err error) (phase, error) {
+	if e := (*runError)(nil); errors.As(err, &e) {
+		s.failure = e.said
+		return failing, nil
+	}
+	if s.ctx.Err() != nil || !mayPass(err) {
+		return ended, err
+	}
+	return s.retry(err)
+}
+
+// retry gets back to the run's stream after a pause, from the last frame that came. It gives
+// up after so many failures in a row, but not on a stream that keeps closing while the
+// server says that the run goes on (err is nil): that is for step_timeout.
+func (s *session) retry(err error) (phase, error) {
+	wait, ok := s.backoff.next(s.b.pause.rejoin, s.frames.told.lastID, err != nil)
+	switch {
+	case !ok:
+		return ended, s.unknown(err)
+	case upstream.Sleep(s.ctx, wait) != nil:
+		return ended, orSilent(err)
+	}
+	return rejoining, nil
 }

@@ -37,17 +37,21 @@ type endWatch struct {
 }
 
 // watch watches the stream that was opened last. It must be closed.
-func (s *session) watch() *endWatch {
-	return &endWatch{b: s.b, ctx: s.streaming, leave: s.leave}
+func (st *stream) watch() *endWatch {
+	return &endWatch{b: st.b, ctx: st.ctx, leave: st.leave}
 }
 
 // noted says that a frame was read; told: it and those before it tell an end.
-func (w *endWatch) noted(s *session) {
+func (w *endWatch) noted(told bool) {
 	w.frames.Add(1)
-	w.told.Store(s.told)
-	if s.told && w.asking == nil && s.link.RemoteRun != "" && !s.target.plain {
+	w.told.Store(told)
+}
+
+// begin asks from now on how the run at a path stands.
+func (w *endWatch) begin(run string) {
+	if w.asking == nil {
 		w.asking = make(chan struct{})
-		go w.ask(runPath(s.link.Remote, s.link.RemoteRun))
+		go w.ask(run)
 	}
 }
 

@@ -2,35 +2,12 @@ package backend
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/apbridge/apbridge/adapter/upstream"
 )
-
-// stream opens an event stream. lastID, where not empty, is sent as
-// Last-Event-ID.
-func (c *client) stream(ctx context.Context, method, path string, body any, lastID string) (*http.Response, error) {
-	call := upstream.Call{Method: method, Path: path, Operation: upstream.OpRun, Accept: "text/event-stream"}
-	if lastID != "" {
-		call.Header = map[string]string{"Last-Event-ID": lastID}
-	}
-	if method == http.MethodGet {
-		call.Operation, body = upstream.OpFollow, nil
-	}
-	resp, err := c.openOnce(ctx, call, body)
-	if err != nil {
-		return nil, err
-	}
-	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
-		resp.Body.Close()
-		return nil, c.bad(method, path, fmt.Sprintf("it is %q, not an event stream", kind))
-	}
-	return resp, nil
-}
 
 // runs lists the runs of an upstream thread. Those of others have no mark of ours.
 func (b *backend) runs(ctx context.Context, thread string) ([]runWire, error) {

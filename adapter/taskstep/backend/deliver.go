@@ -1,0 +1,66 @@
+package backend
+
+import (
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// deliver tells the next step, and the end of the run when it is the last or asks.
+func (d *drive) deliver() (phase, error) {
+	step := d.queue[0]
+	d.queue = slices.Delete(d.queue, 0, 1)
+	ev, err := d.event(step)
+	if err != nil {
+		return ended, err
+	}
+	if err := d.emit(ev); err != nil {
+		return ended, err
+	}
+	d.uploads.told()
+	d.past.told(step)
+	switch {
+	case step.IsLast:
+		return ended, d.end(mapping.Outcome{Status: mapping.RunSuccess})
+	case len(ev.Head.Interrupts) > 0:
+		return ended, d.ask(ev.Head.Interrupts)
+	case d.task.OneStep && len(d.queue) == 0:
+		return ended, d.end(mapping.Outcome{Parked: true})
+	}
+	return d.onward()
+}
+
+// event is the update of a step, with the files that it changed. At the end of a run all of
+// the agent's files are looked at.
+func (d *drive) event(step remoteStep) (mapping.Event, error) {
+	info := mapping.StepInfo{
+		ID: step.ID, Name: step.Name, Status: step.Status, Output: step.Output,
+		Additional: step.Additional, IsLast: step.IsLast, Input: step.input,
+	}
+	ev := d.update(info, nil)
+	final := info.IsLast || len(ev.Head.Interrupts) > 0 || d.past.inRun+1 == d.stepLimit()
+	files, ids, err := d.downloads.collect(step, final)
+	if err != nil {
+		return ev, err
+	}
+	info.Skipped = d.files.skipped(final)
+	if files = d.uploads.with(files); files != nil || info.Skipped != nil {
+		ev = d.update(info, files)
+	}
+	ev.Head.Artifacts, ev.Head.Uploaded = ids, d.files.given
+	return ev, nil
+}
+
+func (d *drive) update(info mapping.StepInfo, files []byte) mapping.Event {
+	n := d.task.Done + d.past.here + 1
+	return mapping.StepUpdate(d.task.Run.ID, d.task.TaskID, n, info, files, d.task.Run.Options.Approval)
+}
+
+// ask ends the run with a question. The link is told once more, since the run
+// that brings the answer needs to know which steps are logged.
+func (d *drive) ask(questions []mapping.Interrupt) error {
+	if err := d.link(d.past.seen); err != nil {
+		return err
+	}
+	return d.end(mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: questions})
+}

@@ -1,0 +1,238 @@
+package backend
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// rereads bounds how often an upload is begun anew whose file was replaced while it was
+// read: the agent was sent none of it, or not to its end.
+const rereads = 2
+
+// drive is one call of Run: a state machine, whose phases are in phase.go. A phase does its
+// part of the work and names the next one. What it works with has types of its own, which
+// share the job. It is used by one goroutine.
+type drive struct {
+	*job
+	phase     phase
+	past      history
+	creation  creation
+	call      stepCall
+	search    search
+	files     tracker
+	uploads   uploads
+	downloads downloads
+
+	queue    []remoteStep // steps that were done and not told
+	doubtful bool         // the log lacks more than the call that was open: a step after the queued ones may have been sent
+	broke    error        // what became of the call whose result is looked for
+}
+
+func newDrive(ctx context.Context, b *backend, t adapter.Task, yield func(mapping.Event, error) bool) *drive {
+	j := &job{backend: b, ctx: ctx, task: t, yield: yield}
+	d := &drive{job: j}
+	d.search = search{job: j, past: &d.past}
+	d.creation = creation{job: j, past: &d.past}
+	d.call = stepCall{job: j, past: &d.past}
+	d.uploads = uploads{job: j, past: &d.past, files: &d.files}
+	d.downloads = downloads{job: j, files: &d.files}
+	return d
+}
+
+// run goes from phase to phase, until the end is told or an error ends it.
+func (d *drive) run() error {
+	if d.ctx.Err() != nil {
+		return stopReason(d.ctx)
+	}
+	for d.phase != ended {
+		next, err := d.work()
+		if err == nil {
+			err = d.move(next)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// move goes on to a phase. The error, an internal one, says that it may not follow.
+func (d *drive) move(next phase) error {
+	if err := leave(d.phase, next); err != nil {
+		return err
+	}
+	if log := d.log.Check(zap.DebugLevel, "a run goes on to its next phase"); log != nil {
+		log.Write(zap.String("agent", d.up.Name), zap.String("run", d.task.Run.ID), zap.Stringer("from", d.phase), zap.Stringer("to", next))
+	}
+	d.phase = next
+	return nil
+}
+
+// work does the work of the present phase and names the next one.
+func (d *drive) work() (phase, error) {
+	switch d.phase {
+	case recalling:
+		return d.recall()
+	case locating:
+		return d.findRoutes()
+	case creating:
+		return d.create()
+	case tracing:
+		return linking, d.creation.trace(d.broke)
+	case linking:
+		return d.ready(), d.link(d.past.seen)
+	case resolving:
+		return handing, d.resolve()
+	case handing:
+		return d.hand()
+	case stepping:
+		return d.step()
+	case searching:
+		return delivering, d.findStep()
+	case delivering:
+		return d.deliver()
+	}
+	return ended, d.search.notListed(nil)
+}
+
+// recall takes in what is logged. A run whose last step is logged, but not its end, is ended.
+func (d *drive) recall() (phase, error) {
+	d.past.replay(d.job)
+	if last := d.past.last; last != nil && last.Head.Step.IsLast {
+		return ended, d.end(mapping.Outcome{Status: mapping.RunSuccess})
+	} else if last != nil && len(last.Head.Interrupts) > 0 {
+		return ended, d.ask(last.Head.Interrupts)
+	}
+	switch {
+	case d.task.Resume && d.remote == "":
+		return ended, d.fail(mapping.CodeUpstreamLost, "has no task that this answer could go to. Start a new run.")
+	case d.remote == "" || d.site.prefix == "":
+		return locating, nil
+	}
+	return d.found(), nil
+}
+
+// findRoutes is followed by what gets the agent's task: the linked one, one that was created
+// without our learning its id, or a new one.
+func (d *drive) findRoutes() (next phase, err error) {
+	d.site, err = d.locate(d.ctx, d.task.Link.Profile)
+	switch {
+	case d.remote != "":
+		return d.found(), err
+	case d.task.Open:
+		return tracing, err
+	}
+	return creating, err
+}
+
+func (d *drive) create() (phase, error) {
+	err := d.creation.create()
+	if upstream.Is(err, upstream.Broken) {
+		d.broke = err
+		return tracing, nil
+	}
+	return linking, err
+}
+
+// found is the phase behind those that find the task.
+func (d *drive) found() phase {
+	if !d.past.linked {
+		return linking
+	}
+	return d.ready()
+}
+
+// ready is the phase of a task that is known and told.
+func (d *drive) ready() phase {
+	d.task.Input, d.task.Prompt = mapping.Input{}, "" // the agent has them
+	if d.task.Open {
+		return resolving
+	}
+	return handing
+}
+
+// resolve settles what an earlier call left open. More than one step where one call is
+// open at the most: the machine failed and took commits with it.
+func (d *drive) resolve() error {
+	steps, err := d.search.steps(nil)
+	d.take(steps)
+	d.doubtful = d.past.ahead || len(steps) > 1
+	return err
+}
+
+// hand hands over the files: all of them to a task that has not begun, else those that
+// came since.
+func (d *drive) hand() (phase, error) {
+	hand := d.uploads.late
+	if len(d.past.seen) == 0 && len(d.queue) == 0 {
+		hand = d.uploads.all
+	}
+	err := hand()
+	for try := 0; try < rereads && replaced(err); try++ {
+		err = hand()
+	}
+	if err != nil {
+		return ended, err
+	}
+	return d.onward()
+}
+
+// onward is the phase that comes before the next step can be told.
+func (d *drive) onward() (phase, error) {
+	if err := d.mayGoOn(); err != nil {
+		return ended, err
+	}
+	switch {
+	case len(d.queue) > 0:
+		return delivering, nil
+	case d.doubtful:
+		return doubting, nil
+	}
+	return stepping, nil
+}
+
+// mayGoOn is the guard against agents that never end.
+func (d *drive) mayGoOn() error {
+	if d.ctx.Err() != nil {
+		return stopReason(d.ctx)
+	}
+	limit := d.stepLimit()
+	if limit > 0 && d.past.inRun >= limit && len(d.queue) == 0 {
+		return d.fail(mapping.CodeStepLimit, "was stopped after %d steps (max_steps, or the request's recursion_limit); it never said that it was done.", limit)
+	}
+	if text := d.past.echo.stuck(); text != "" && !d.task.OneStep {
+		return d.fail(mapping.CodeUpstreamError, "reported the same error %d times in a row and would go on for ever: %s",
+			echoLimit, clip(d.redact(text), errorText))
+	}
+	return nil
+}
+
+// step has one step executed.
+func (d *drive) step() (phase, error) {
+	step, err := d.call.send()
+	if upstream.Is(err, upstream.Broken) {
+		d.broke = err
+		return searching, nil
+	}
+	d.queue = append(d.queue, step)
+	return delivering, err
+}
+
+func (d *drive) findStep() error {
+	steps, err := d.search.steps(d.broke)
+	d.take(steps)
+	return err
+}
+
+// take queues steps that the agent lists. The first of them had the words of this run.
+func (d *drive) take(steps []remoteStep) {
+	if len(steps) > 0 {
+		steps[0].input = d.call.words()
+		d.past.said = true
+	}
+	d.queue = steps
+}

@@ -1,0 +1,86 @@
+package backend
+
+import (
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// history is what is logged of a run, and how far it has come by that.
+type history struct {
+	linked  bool            // a link event of this run is logged
+	remote  string          // the agent's task id, where it was known before this call
+	former  map[string]bool // upstream tasks of failed attempts of this run
+	seen    []string        // the agent's ids of the logged steps of this task
+	inRun   int             // steps logged in this run
+	here    int             // of them, in this call
+	said    bool            // the words of this run have reached the agent
+	ahead   bool            // an older version made the run, which could ask for a step before it had logged the one before
+	last    *mapping.Event  // the newest step that was logged before this call
+	longest time.Duration   // that a step of this run took
+	echo    echo
+}
+
+// replay takes in what is logged already.
+func (h *history) replay(j *job) {
+	h.former, j.topic = map[string]bool{}, j.task.Link.Topic
+	if j.task.Resume {
+		h.remote = j.task.Link.Remote
+		h.seen = append(h.seen, j.task.Link.Steps...)
+		j.site, _ = parseProfile(j.task.Link.Profile)
+	}
+	for i := range j.task.After {
+		ev := &j.task.After[i]
+		h.event(j, ev)
+		if i > 0 && ev.Kind == mapping.KindUpdate && !j.task.OneStep { // else the client's pauses lie between
+			h.longest = max(h.longest, ev.At.Sub(j.task.After[i-1].At))
+		}
+	}
+	j.remote = h.remote
+}
+
+func (h *history) event(j *job, ev *mapping.Event) {
+	head := ev.Head
+	if ev.Kind == mapping.KindStarted {
+		h.ahead = head.Ahead
+	}
+	switch {
+	case ev.Kind == mapping.KindStarted && head.Attempt > 1:
+		h.startOver(j.task.Resume)
+	case ev.Kind == mapping.KindLinked && head.Link != nil:
+		j.topic = head.Link.Topic
+		h.remote, h.linked, h.seen = head.Link.Remote, true, append([]string(nil), head.Link.Steps...)
+		j.site, _ = parseProfile(head.Link.Profile)
+	case ev.Kind == mapping.KindUpdate && head.Step != nil:
+		h.note(head.Step.ID)
+		output, _ := mapping.StepSaid(*ev)
+		h.echo.add(output, head.Step.IsLast)
+		h.last = ev
+		h.said = !j.task.OneStep
+	}
+}
+
+// startOver forgets a failed attempt: a retried run starts over with a
+// task of its own, unless it carries an answer, which only the old one can use.
+func (h *history) startOver(resume bool) {
+	h.inRun, h.last, h.echo = 0, nil, echo{}
+	if resume {
+		return
+	}
+	if h.remote != "" {
+		h.former[h.remote] = true
+	}
+	h.remote, h.linked, h.seen, h.said = "", false, nil, false
+}
+
+func (h *history) note(stepID string) {
+	h.inRun++
+	h.seen = append(h.seen, stepID)
+}
+
+// told notes a step of this call.
+func (h *history) told(step remoteStep) {
+	h.here++
+	h.note(step.ID)
+	h.echo.add(step.Output, step.IsLast)
+}

@@ -1,0 +1,113 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// errUnwanted: the reader of the run wants no more of it.
+var errUnwanted = errors.New("yield said false")
+
+// job is one run as all parts of a drive see it: the task, where the agent has it, and the
+// way out for events. It is used by one goroutine.
+type job struct {
+	*backend
+	ctx   context.Context
+	task  adapter.Task
+	yield func(mapping.Event, error) bool
+
+	site   site
+	topic  string // the agent's topic that the task is in; "" for none
+	remote string // the agent's task id
+}
+
+// root is what the paths of tasks begin with.
+func (j *job) root() string {
+	if j.topic != "" {
+		return topicsPath + "/" + pathEscape(j.topic)
+	}
+	return j.site.prefix
+}
+
+func (j *job) taskPath(rest string) string {
+	return j.root() + "/tasks/" + url.PathEscape(j.remote) + rest
+}
+
+// known asks whether the agent still has the task. An error means that it
+// could not be found out.
+func (j *job) known() (bool, error) {
+	ans, err := j.get(j.ctx, j.taskPath(""), "")
+	switch {
+	case err != nil:
+		return false, err
+	case ans.Status/100 == 2:
+		return true, nil
+	case ans.Status == http.StatusNotFound,
+		(ans.Status == http.StatusBadRequest || ans.Status >= 500) && notFound.Match(ans.Body),
+		ans.Status == http.StatusInternalServerError && j.site.kind == kindForge:
+		return false, nil
+	}
+	return false, j.refused(ans)
+}
+
+// stepLimit is how many steps the run may have, 0 for any number.
+func (j *job) stepLimit() int {
+	if limit := j.task.Run.Options.MaxSteps; limit > 0 {
+		return limit
+	}
+	return max(0, j.up.Config.MaxSteps)
+}
+
+// encode is a file as it stands in the state; content is nil for one that is too large for it.
+func (j *job) encode(a mapping.Artifact, content []byte) json.RawMessage {
+	if content == nil {
+		return mapping.EncodeReference(a, mapping.ArtifactURL(j.up.Name, j.task.TaskID, a.ID))
+	}
+	return mapping.EncodeFile(a, content, mapping.FileStyle(j.up.Config.Artifacts.Style))
+}
+
+// link tells what the agent calls the task, and which of its steps are logged.
+func (j *job) link(steps []string) error {
+	link := &mapping.Link{
+		Agent: j.up.Name, TaskID: j.task.TaskID, Remote: j.remote, Topic: j.topic, Profile: j.site.profile(),
+		Steps: append([]string(nil), steps...),
+	}
+	return j.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}})
+}
+
+func (j *job) end(out mapping.Outcome) error {
+	return j.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})
+}
+
+func (j *job) emit(ev mapping.Event) error {
+	ev.RunID = j.task.Run.ID
+	if !j.yield(ev, nil) {
+		return errUnwanted
+	}
+	return nil
+}
+
+// lookFor asks until something is found, or for as long as it was seen to take. What is
+// seen over a restart of the bridge may be its time, and is bounded by step_timeout.
+func (j *job) lookFor(longest time.Duration, look func() (found bool, err error)) (found bool, err error) {
+	over := time.Now().Add(min(max(longest, j.settle), j.stepTimeout()))
+	for wait := pollMin; ; wait = min(wait*2, pollMax) {
+		if found, err = look(); found || err != nil {
+			return found, err
+		}
+		rest := time.Until(over)
+		if rest <= 0 {
+			return false, nil
+		}
+		if err := pause(j.ctx, min(wait, rest)); err != nil {
+			return false, err
+		}
+	}
+}

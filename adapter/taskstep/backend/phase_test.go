@@ -1,0 +1,149 @@
+package backend
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// leg is one call of Run: for so many events, or to the end, with a task made from what the
+// leg before it yielded.
+type leg struct {
+	events int // 0: all
+	task   func(before []mapping.Event) adapter.Task
+}
+
+// walk makes one call after the other, each in a process of its own, and returns the phases of
+// the last one.
+func walk(t *testing.T, h http.Handler, legs ...leg) []string {
+	t.Helper()
+	core, logs := observer.New(zap.DebugLevel)
+	up := adaptertest.Upstream(adaptertest.Serve(t, h).URL)
+	up.Log = zap.New(core)
+	var tr adaptertest.Trace
+	for _, l := range legs {
+		logs.TakeAll()
+		tr = adaptertest.Collect(t.Context(), backendWith(t, up), l.task(tr.Events), l.events)
+	}
+	list := []string{recalling.String()}
+	for _, entry := range logs.FilterFieldKey("to").TakeAll() {
+		if from := entry.ContextMap()["from"]; from != list[len(list)-1] {
+			t.Fatalf("it left %v behind %v", from, list)
+		}
+		list = append(list, entry.ContextMap()["to"].(string))
+	}
+	return list
+}
+
+func whole([]mapping.Event) adapter.Task { return adaptertest.NewTask(nil) }
+
+// oneStep is a lockstep run, at its first step or at the next one.
+func oneStep(before []mapping.Event) adapter.Task {
+	task := adaptertest.NewTask(nil)
+	if len(before) > 0 {
+		task = again(task, before[:len(before)-1])
+	}
+	task.OneStep = true
+	return task
+}
+
+// afterDeath is a run of whose events so many were logged when its process died.
+func afterDeath(logged int) func([]mapping.Event) adapter.Task {
+	return func(before []mapping.Event) adapter.Task {
+		task := again(adaptertest.NewTask(nil), before[:logged])
+		task.Open = true
+		return task
+	}
+}
+
+// answering is the run that brings the answer to a question.
+func answering(before []mapping.Event) adapter.Task {
+	task := adaptertest.NewTask(nil)
+	task.Resume, task.Answer = true, mapping.Answer{Text: "blue"}
+	task.Link, task.Done = *before[len(before)-2].Head.Link, 2
+	return task
+}
+
+// unprofiled is a task whose links say nothing of where the agent's routes are.
+func unprofiled(task func([]mapping.Event) adapter.Task) func([]mapping.Event) adapter.Task {
+	return func(before []mapping.Event) adapter.Task {
+		made := task(before)
+		made.Link.Profile = ""
+		made.After = slices.Clone(made.After)
+		for i, ev := range made.After {
+			if ev.Head.Link != nil {
+				link := *ev.Head.Link
+				link.Profile = ""
+				made.After[i].Head.Link = &link
+			}
+		}
+		return made
+	}
+}
+
+// TestPhases: the phases that runs pass, and that these runs pass every way the table allows.
+func TestPhases(t *testing.T) {
+	t.Parallel()
+	const begin, step = "recalling, locating, creating, linking, handing", ", stepping, delivering"
+	agent := func() *adaptertest.StepAgent { return adaptertest.NewStepAgent(adaptertest.Python) }
+	lostTask := agent()
+	lostTask.CreateFault = adaptertest.CreateDies
+	passed := map[string]bool{}
+	for _, c := range []struct {
+		name  string
+		agent http.Handler
+		legs  []leg
+		want  string
+	}{
+		{"a run", agent(), []leg{{0, whole}}, begin + step + step + step + ", ended"},
+		{"one step", agent(), []leg{{0, oneStep}}, begin + step + ", ended"},
+		{"the next step", agent(), []leg{{0, oneStep}, {0, oneStep}}, "recalling, handing" + step + ", ended"},
+		{"the next step, the routes unknown", agent(), []leg{{0, oneStep}, {0, unprofiled(oneStep)}}, "recalling, locating, handing" + step + ", ended"},
+		{"the answer of the creation is lost", lostTask, []leg{{0, whole}}, "recalling, locating, creating, tracing, linking, handing" + step + step + step + ", ended"},
+		{"the answer of a step is lost", faulty(adaptertest.Python, adaptertest.DieDone), []leg{{0, whole}},
+			begin + step + ", stepping, searching, delivering" + step + ", ended"},
+		{"an answer", asking(adaptertest.Python), []leg{{0, whole}, {0, answering}}, "recalling, linking, handing" + step + ", ended"},
+		{"an answer, the routes unknown", asking(adaptertest.Python), []leg{{0, whole}, {0, unprofiled(answering)}}, "recalling, locating, linking, handing" + step + ", ended"},
+		{"a death in the first step", agent(), []leg{{2, whole}, {0, afterDeath(1)}}, "recalling, resolving, handing, delivering" + step + step + ", ended"},
+		{"a death in the first step, the routes unknown", agent(), []leg{{2, whole}, {0, unprofiled(afterDeath(1))}},
+			"recalling, locating, resolving, handing, delivering" + step + step + ", ended"},
+		{"a death before the link was logged", agent(), []leg{{2, whole}, {0, afterDeath(0)}},
+			"recalling, locating, tracing, linking, resolving, handing, delivering" + step + step + ", ended"},
+		{"a death that took two steps along", agent(), []leg{{3, whole}, {0, afterDeath(1)}}, "recalling, resolving, handing, delivering, delivering, doubting"},
+		{"a death before the end was logged", agent(), []leg{{0, whole}, {0, afterDeath(4)}}, "recalling, ended"},
+	} {
+		got := walk(t, c.agent, c.legs...)
+		if diff := cmp.Diff(c.want, strings.Join(got, ", ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+		for i := range len(got) - 1 {
+			passed[got[i]+" → "+got[i+1]] = true
+		}
+	}
+	for from, list := range phases {
+		for _, to := range list {
+			if !passed[from.String()+" → "+to.String()] {
+				t.Errorf("no run goes from %s to %s", from, to)
+			}
+		}
+	}
+}
+
+// TestPhasesOutOfOrder: a move that the table does not have ends the run as a fault of the bridge.
+func TestPhasesOutOfOrder(t *testing.T) {
+	t.Parallel()
+	b := backendOf(t, adaptertest.NewStepAgent(adaptertest.Plain)).(*backend)
+	d := newDrive(t.Context(), b, adaptertest.NewTask(nil), func(mapping.Event, error) bool { return true })
+	err := d.move(stepping)
+	if mapping.Classify(err).Class != mapping.Internal || d.phase != recalling {
+		t.Errorf("error %v, phase %s", err, d.phase)
+	}
+}

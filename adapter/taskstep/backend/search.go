@@ -1,0 +1,174 @@
+package backend
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// search asks what became of a POST whose answer never came. A POST is never sent a second
+// time, whatever the agent looks like: a server may list nothing of a step, or a task,
+// before it is done with it. The rules:
+//   - steps the agent lists beyond the logged ones were done and are taken;
+//   - a listed step that has no output yet is waited for;
+//   - a step that is not listed is looked for as long as one was seen to take;
+//   - then the outcome is unknown, and the run says so.
+type search struct {
+	*job
+	past *history
+}
+
+const (
+	settle  = 3 * time.Second // the shortest time for which is looked, whatever was seen
+	pollMin = 100 * time.Millisecond
+	pollMax = 2 * time.Second
+)
+
+// steps returns the steps that were done and not logged, one at least. cause is what
+// broke, nil at a pick-up.
+func (s *search) steps(cause error) ([]remoteStep, error) {
+	var steps []remoteStep
+	found, err := s.lookFor(s.past.longest, func() (bool, error) {
+		var err error
+		steps, err = s.unlogged()
+		return len(steps) > 0, err
+	})
+	switch {
+	case err != nil:
+		return nil, s.unresolved(err, cause)
+	case !found:
+		return nil, s.notListed(cause)
+	}
+	return steps, nil
+}
+
+// notListed is what a run ends with whose step did not show up. Old servers answer for
+// a task that they forgot with an empty list of steps.
+func (s *search) notListed(cause error) error {
+	if known, err := s.known(); err == nil && !known {
+		return s.lost(s.remote)
+	} else if s.ctx.Err() != nil {
+		return stopReason(s.ctx)
+	}
+	return s.unknown("do a step", "its list of steps does not show it", cause, nil)
+}
+
+// errNoList: the agent cannot list what it was asked for.
+var errNoList = errors.New("the agent cannot list this")
+
+// unresolved decides what a run ends with when asking failed.
+func (s *search) unresolved(err, cause error) error {
+	if s.ctx.Err() != nil {
+		return stopReason(s.ctx)
+	}
+	var e *mapping.Error
+	if errors.As(err, &e) && (e.Code == mapping.CodeUpstreamLost || e.Code == mapping.CodeStepTimeout) {
+		return e
+	}
+	if errors.Is(err, errNoList) {
+		if known, err := s.known(); err == nil && !known {
+			return s.lost(s.remote)
+		}
+	}
+	return s.unknown("do a step", "it cannot be asked whether it did", cause, err)
+}
+
+// unlogged lists the steps that were done beyond the logged ones, waiting for
+// one that is being done.
+func (s *search) unlogged() ([]remoteStep, error) {
+	deadline, wait := time.Now().Add(s.stepTimeout()), pollMin
+	for {
+		steps, running, err := s.look()
+		if err != nil || !running {
+			return steps, err
+		}
+		if time.Now().After(deadline) {
+			return nil, s.slow()
+		}
+		if err := pause(s.ctx, wait); err != nil {
+			return nil, err
+		}
+		wait = min(wait*2, pollMax)
+	}
+}
+
+// look lists the steps once. running tells that one of the unlogged ones has
+// not come to an end.
+func (s *search) look() (steps []remoteStep, running bool, err error) {
+	elems, whole, err := s.list(s.taskPath("/steps"), "steps")
+	if err == nil && !whole {
+		err = errNoList
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	for _, elem := range elems {
+		step, err := s.listedStep(elem)
+		if err != nil {
+			return nil, false, err
+		}
+		if slices.Contains(s.past.seen, step.ID) {
+			continue
+		}
+		switch s.stage(step) {
+		case stageDone:
+			steps = append(steps, step)
+		case stageRunning:
+			return steps, true, nil
+		}
+	}
+	return steps, false, nil
+}
+
+// listedStep reads an entry of a list of steps; where it is only an id, the
+// step is asked for.
+func (s *search) listedStep(elem json.RawMessage) (remoteStep, error) {
+	if first(elem) == '{' {
+		return parseStep(elem, "steps[].")
+	}
+	id, err := requiredText(elem, "steps[]")
+	if err != nil {
+		return remoteStep{}, err
+	}
+	if slices.Contains(s.past.seen, id) {
+		return remoteStep{ID: id}, nil
+	}
+	ans, err := s.get(s.ctx, s.taskPath("/steps/"+pathEscape(id)), "")
+	if err != nil {
+		return remoteStep{}, err
+	}
+	if ans.Status/100 != 2 {
+		return remoteStep{}, errNoList
+	}
+	step, err := parseStep(ans.Body, "")
+	if err == nil && step.ID != id { // the Python SDK gives the task's first step whatever is asked for
+		return remoteStep{}, errNoList
+	}
+	return step, err
+}
+
+type stage int
+
+const (
+	stagePlanned stage = iota
+	stageRunning
+	stageDone
+)
+
+// stage of a listed step. is_last proves nothing by itself: the Python SDK
+// lists planned steps that already carry it. forge leaves the last step of a
+// task at created.
+func (s *search) stage(step remoteStep) stage {
+	switch {
+	case s.site.kind.plansAhead() && step.Status == string(mapping.StepCreated):
+		return stagePlanned
+	case step.Status == string(mapping.StepCompleted) || step.hasOutput():
+		return stageDone
+	case step.IsLast && step.Status != string(mapping.StepRunning):
+		return stageDone
+	}
+	return stageRunning
+}

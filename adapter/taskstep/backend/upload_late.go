@@ -1,0 +1,76 @@
+package backend
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// late hands over what clients uploaded since the files were last handed
+// over, also while a step was under way. The step they are there for brings them
+// into the state.
+func (u *uploads) late() error {
+	if u.past.last == nil && !u.task.Resume {
+		return nil
+	}
+	list, err := u.task.Files.List(u.ctx)
+	if err != nil {
+		return err
+	}
+	u.files.load(list, u.task.Uploaded.With(list...))
+	list = slices.DeleteFunc(list, func(a mapping.Artifact) bool { return a.AgentCreated || u.task.Uploaded.Has(a) })
+	u.files.given = u.task.Uploaded.With(list...)
+	if err := u.send(list, nil); err != nil {
+		return err
+	}
+	return u.layOut(list)
+}
+
+// layOut lays out uploads as they stand in the state.
+func (u *uploads) layOut(list []mapping.Artifact) error {
+	u.inState = make(map[string]json.RawMessage, len(list))
+	for _, a := range list {
+		content, err := u.inline(a)
+		if err != nil {
+			return err
+		}
+		u.inState["/"+a.Path] = u.encode(a, content)
+	}
+	return nil
+}
+
+// inline is the content of a file that is small enough for the state, nil for
+// one that is not.
+func (u *uploads) inline(a mapping.Artifact) ([]byte, error) {
+	if a.Size > int64(u.up.Config.Artifacts.MaxInline) {
+		return nil, nil
+	}
+	body, err := u.task.Files.Open(u.ctx, a.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return io.ReadAll(body)
+}
+
+// with adds the late uploads to the files that a step changed, nil for none.
+// What the step made of such a file counts.
+func (u *uploads) with(files json.RawMessage) json.RawMessage {
+	if len(u.inState) == 0 {
+		return files
+	}
+	all := map[string]json.RawMessage{}
+	_ = json.Unmarshal(files, &all) // nothing, or an object of ours
+	for path, value := range u.inState {
+		if _, changed := all[path]; !changed {
+			all[path] = value
+		}
+	}
+	raw, err := json.Marshal(all)
+	if err != nil {
+		return files
+	}
+	return raw
+}

@@ -1,0 +1,267 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// plain are the phases of a run on a server that has only the routes of the Agent Protocol
+// 0.1.6: agents, threads, and runs that are not below a thread. Such a server
+// tells no checkpoints and takes no answer to a question, and nothing promises
+// that a stream is repeated: a stream that broke is not gone back to, the run
+// is waited for.
+type plain struct {
+	*job
+	requests requests
+	thread   *thread
+	search   *search
+	frames   *translator
+	stream   *stream
+	broke    error // what became of the run's request; nil where a process may have sent it that died
+}
+
+// profilePlain marks the link of a thread on such a server.
+const profilePlain = "agentprotocol"
+
+// step is session.step for such a server.
+func (p *plain) step(at phase) (phase, error) {
+	switch at {
+	case pickingUp:
+		return p.pickUp()
+	case preparing:
+		return starting, p.prepare()
+	case starting:
+		return p.start()
+	case reading:
+		return waiting, p.read()
+	case searching:
+		return waiting, p.look()
+	}
+	return ended, p.wait()
+}
+
+func (p *plain) pickUp() (phase, error) {
+	o := p.t.Run.Options
+	if p.t.Resume || set(o.Update) != nil || set(o.Goto) != nil || len(o.InterruptBefore)+len(o.InterruptAfter) > 0 {
+		return ended, mapping.Errorf(mapping.Upstream, mapping.CodeNotSupported,
+			"Agent %q is a plain Agent Protocol server: it has no way to take an answer or a command, or to stop at a node.", p.b.up.Name)
+	}
+	p.frames.replay()
+	switch {
+	case p.logged(p.link.RemoteRun):
+		return waiting, nil
+	case p.t.Open:
+		return searching, nil
+	}
+	return preparing, nil
+}
+
+// prepare is thread.open: the state goes in by PATCH, else with the input.
+func (p *plain) prepare() error {
+	if p.link.Remote != "" && p.t.Values == nil {
+		return nil
+	}
+	var made threadWire
+	if err := p.thread.create(threadCreate{ID: p.thread.id(), IfExists: "do_nothing", Metadata: p.thread.metadata()}, &made); err != nil {
+		return err
+	}
+	if made.ID == "" {
+		return p.b.http.bad(http.MethodPost, "/threads", "thread_id is missing")
+	}
+	p.link = mapping.Link{Remote: made.ID, Profile: profilePlain}
+	if err := p.emitLink(); err != nil || len(object(p.t.Values)) == 0 {
+		return err
+	}
+	_, err := p.b.patchPlain(p.ctx, p.link, p.t.Values)
+	if upstream.Status(err) == 0 || lostAnswer(err) {
+		return err
+	}
+	return p.thread.seedByInput(err)
+}
+
+func (b *backend) patchPlain(ctx context.Context, link mapping.Link, values json.RawMessage) (adapter.State, error) {
+	var th struct {
+		Values json.RawMessage `json:"values"`
+	}
+	body := map[string]json.RawMessage{"values": values}
+	err := b.http.writeJSON(ctx, http.MethodPatch, threadPath(link.Remote), body, &th)
+	if err != nil {
+		return adapter.State{}, b.updateError(err)
+	}
+	if object(th.Values) == nil {
+		return adapter.State{}, b.http.bad(http.MethodPatch, threadPath(link.Remote), "field values is not an object")
+	}
+	return adapter.State{Values: th.Values, Checkpoint: link.RemoteCheckpoint, Next: []string{}}, nil
+}
+
+// start sends the run once. A server without /runs/stream is asked to
+// answer when the run has ended.
+func (p *plain) start() (phase, error) {
+	body := p.request()
+	begun := time.Now()
+	resp, err := p.stream.open(http.MethodPost, "/runs/stream", body, "")
+	switch code := upstream.Status(err); {
+	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed:
+		return p.startAndWait(body)
+	case lostAnswer(err) && p.ctx.Err() == nil:
+		p.broke = err
+		return searching, nil
+	case err != nil:
+		return ended, err
+	}
+	p.b.created.Took(time.Since(begun))
+	p.stream.body = resp.Body
+	return reading, p.began(runOf(resp.Header))
+}
+
+// read takes what the stream has. Whatever it lacks is waited for.
+func (p *plain) read() error {
+	err := p.stream.read()
+	if e := (*runError)(nil); errors.As(err, &e) {
+		return p.agentError(e.said)
+	}
+	if err != nil && (p.ctx.Err() != nil || !mayPass(err)) {
+		return err
+	}
+	return nil
+}
+
+func (p *plain) request() plainCreate {
+	return plainCreate{
+		Agent: p.target.id, Thread: p.link.Remote, Input: set(p.t.Input.Raw), Config: p.requests.config(false), Metadata: p.requests.metadata(),
+		StreamMode:   []string{"values", "messages", "updates", "custom"},
+		OnCompletion: "keep", OnDisconnect: "continue", IfNotExists: "create",
+	}
+}
+
+// startAndWait runs by POST /runs/wait.
+func (p *plain) startAndWait(body plainCreate) (phase, error) {
+	body.StreamMode = nil
+	var res plainResult
+	begun := time.Now()
+	call := upstream.Call{Method: http.MethodPost, Path: "/runs/wait", Operation: upstream.OpRun}
+	err := p.b.http.waitJSON(p.ctx, call, body, &res)
+	switch {
+	case lostAnswer(err) && p.ctx.Err() == nil:
+		p.broke = err
+		return searching, nil
+	case err != nil:
+		return ended, err
+	}
+	p.b.created.Took(time.Since(begun))
+	return ended, p.tell(res)
+}
+
+// look looks for the run of a POST whose answer was lost, or, where nothing broke,
+// that a process may have sent before it died.
+func (p *plain) look() error {
+	found, err := p.search.until(p.find)
+	if err != nil || !found {
+		return p.search.unresolved(p.broke, err)
+	}
+	return nil
+}
+
+func (p *plain) find(ctx context.Context) (bool, error) {
+	var list []runWire
+	body := map[string]any{"metadata": map[string]string{runKey: p.t.Run.ID}, "limit": 10}
+	if err := p.b.http.askJSON(ctx, "/runs/search", body, &list); err != nil {
+		return false, err
+	}
+	for _, r := range list {
+		if r.ID != "" && r.ours() == p.t.Run.ID {
+			p.link.Remote, p.link.Profile = orElse(r.Thread, p.link.Remote), profilePlain
+			return true, p.began(r.ID)
+		}
+	}
+	return false, nil
+}
+
+// wait asks for the run's result, again and again while it goes on: an
+// answer may be cut off by whatever stands between.
+func (p *plain) wait() error {
+	if p.link.RemoteRun == "" {
+		if found, err := p.search.until(p.find); err != nil || !found {
+			return p.unknown(errors.Join(orSilent(nil), err))
+		}
+	}
+	path := "/runs/" + url.PathEscape(p.link.RemoteRun) + "/wait"
+	for try := 0; ; try++ {
+		res, err := p.result(path)
+		switch {
+		case upstream.Status(err) == http.StatusNotFound:
+			return p.lost("run")
+		case err == nil && !res.Run.active():
+			return p.tell(res)
+		case err != nil && (p.ctx.Err() != nil || !mayPass(err)):
+			return err
+		case err != nil && try >= len(p.b.pause.rejoin):
+			return p.unknown(err)
+		}
+		if upstream.Sleep(p.ctx, p.b.pause.rejoin[min(try, len(p.b.pause.rejoin)-1)]) != nil {
+			return orSilent(err)
+		}
+	}
+}
+
+// result waits as long as it takes: the run's context ends it.
+func (p *plain) result(path string) (res plainResult, err error) {
+	call := upstream.Call{Method: http.MethodGet, Path: path, Operation: upstream.OpFollow}
+	return res, p.b.http.waitJSON(p.ctx, call, nil, &res)
+}
+
+// tell tells the result. The run's id stands for the checkpoint that such
+// a server does not name: it says that both sides agreed after that run.
+func (p *plain) tell(res plainResult) error {
+	if err := p.began(res.Run.ID); err != nil {
+		return err
+	}
+	if object(res.Values) != nil {
+		ev := mapping.Event{Kind: mapping.KindState, Head: mapping.Head{Name: "values", Full: true}, Data: res.Values}
+		if err := p.emit(ev); err != nil {
+			return err
+		}
+	}
+	p.link.RemoteCheckpoint = res.Run.ID
+	if err := p.emitLink(); err != nil {
+		return err
+	}
+	out, err := p.outcome(res)
+	if err != nil {
+		return err
+	}
+	return p.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})
+}
+
+func (p *plain) outcome(res plainResult) (mapping.Outcome, error) {
+	switch res.Run.Status {
+	case "success":
+		return mapping.Outcome{Status: mapping.RunSuccess}, nil
+	case "interrupted":
+		out := mapping.Outcome{Status: mapping.RunInterrupted}
+		for i, w := range res.Interrupts {
+			out.Interrupts = append(out.Interrupts, p.frames.interrupt(w, i))
+		}
+		return out, nil
+	case "error":
+		return mapping.Outcome{}, p.agentError(errorWire{Message: res.Run.Error})
+	case "timeout":
+		return mapping.Outcome{}, p.tookTooLong()
+	}
+	return mapping.Outcome{}, p.b.http.bad(http.MethodGet, "/runs/{run_id}/wait", "field run.status is "+orElse(res.Run.Status, "missing"))
+}
+
+func (b *backend) cancelPlain(ctx context.Context, link mapping.Link) error {
+	if link.RemoteRun == "" {
+		return nil
+	}
+	return b.cancelAt(ctx, "/runs/"+url.PathEscape(link.RemoteRun)+"/cancel")
+}

@@ -1,0 +1,135 @@
+package backend
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// creation is the request that makes an upstream run.
+type creation struct {
+	*job
+	search *search
+	stream *stream
+}
+
+// wantsPoint reports whether the server may have refused the request because it says nothing.
+// Aegra wants input, a command or a checkpoint; LangGraph goes on without. The checkpoint
+// is not named to every server: version 1.4.6 of the JavaScript one would begin all later runs
+// of the thread there, and LangGraph does the finished tasks of a superstep again.
+func wantsPoint(body runCreate, err error) bool {
+	return upstream.Status(err) == http.StatusUnprocessableEntity && !busy(err) && body.saysNothing()
+}
+
+// sendAtHead is send that names the thread's newest checkpoint as the place to go on
+// from. refused is why the request without it was not taken.
+func (c *creation) sendAtHead(body runCreate, refused error) (*http.Response, error) {
+	st, err := c.state()
+	if err != nil || st.head() == "" {
+		return nil, refused
+	}
+	body.at(st.head())
+	return c.send(body)
+}
+
+// errNotMade: the request should have made the thread, and did not.
+var errNotMade = errors.New("the server has not made the thread")
+
+// runOf reads the run's id from Content-Location: /threads/{t}/runs/{r}.
+func runOf(h http.Header) string {
+	_, run, _ := strings.Cut(h.Get("Content-Location"), "/runs/")
+	if end := strings.IndexAny(run, "/?#"); end >= 0 {
+		run = run[:end]
+	}
+	return run
+}
+
+// send sends the POST that makes the upstream run. It is sent once; again
+// only when the server has certainly not taken it: it could not be reached, or it
+// refused. A nil response says that an answer was lost and the run was found: it is
+// followed from its start.
+func (c *creation) send(body runCreate) (*http.Response, error) {
+	path := threadPath(c.link.Remote) + "/runs/stream"
+	for try := 0; ; try++ {
+		begun := time.Now()
+		resp, err := c.stream.open(http.MethodPost, path, body, "")
+		switch {
+		case err == nil:
+			c.b.created.Took(time.Since(begun))
+			return resp, nil
+		case c.ctx.Err() != nil:
+			return nil, err
+		}
+		found, again := c.afterRefusal(err)
+		switch {
+		case again != nil:
+			return nil, again
+		case found:
+			return nil, nil
+		case try == len(c.b.pause.busy), !busy(err) && try+1 == upstream.Tries:
+			return nil, c.gaveUp(err)
+		}
+		wait := adapter.Spread(c.b.pause.busy[try])
+		if upstream.Untouched(err) && upstream.Status(err) != 0 {
+			wait = upstream.Wait(err, try+1)
+		}
+		if upstream.Sleep(c.ctx, wait) != nil {
+			return nil, err
+		}
+	}
+}
+
+// afterRefusal decides what a failed POST means. found: the run exists. An
+// error: give up with it. Neither: the POST may be sent again.
+func (c *creation) afterRefusal(err error) (found bool, final error) {
+	switch {
+	case upstream.Untouched(err):
+		return false, nil
+	case busy(err), upstream.Status(err) == http.StatusNotFound:
+		return false, c.whyRefused(err)
+	case lostAnswer(err):
+		return true, c.search.lookUp(err)
+	}
+	return false, err
+}
+
+// busy reports the refusal of a thread with an active run: 409 as documented,
+// 422 with a text from the JavaScript server.
+func busy(err error) bool {
+	status := upstream.Status(err)
+	return status == http.StatusConflict ||
+		status == http.StatusUnprocessableEntity && bytes.Contains(upstream.Of(err).Body, []byte("already running"))
+}
+
+// whyRefused finds out what a 404, or a busy thread, means: servers answer
+// both for a thread they do not have.
+func (c *creation) whyRefused(err error) error {
+	var th threadWire
+	if asked := c.b.http.getJSON(c.ctx, threadPath(c.link.Remote), &th); upstream.Status(asked) == http.StatusNotFound {
+		if c.origin == threadComesWithRun {
+			return errNotMade
+		}
+		return c.lost("thread")
+	}
+	if !busy(err) {
+		c.b.graph.set(nil)
+		return err
+	}
+	c.b.stopStale(c.ctx, c.link.Remote, c.t.Run.ID)
+	return nil
+}
+
+func (c *creation) gaveUp(err error) error {
+	if !busy(err) {
+		return err
+	}
+	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeThreadBusy, Err: err,
+		Message: fmt.Sprintf("Agent %q is busy on its own copy of this thread with a run that was not started here. Try again when it has ended.", c.b.up.Name)}
+}

@@ -1,0 +1,34 @@
+package backend
+
+// This file is what the log says of how far the run had come before this call of Run.
+
+// parked reports whether this is a lockstep run that did a step already and is
+// asked for one more. Without a log of the run, the steps of its task tell;
+// those of a follow-up or an answer are of an earlier run.
+func (j *job) parked() bool {
+	if j.link.RemoteRun == "" {
+		return false
+	}
+	first := j.t.Resume || j.t.Run.Options.FollowUp
+	return j.t.Run.Parked || j.logged(j.link.RemoteRun) || (j.t.Done > 0 && !first)
+}
+
+// logged reports whether this run's log names the upstream run.
+func (j *job) logged(run string) bool {
+	for _, ev := range j.t.After {
+		if run != "" && ev.Head.Link != nil && ev.Head.Link.RemoteRun == run {
+			return true
+		}
+	}
+	return false
+}
+
+// linked reports whether this run's log names an upstream thread.
+func (j *job) linked() bool {
+	for _, ev := range j.t.After {
+		if ev.Head.Link != nil && ev.Head.Link.Remote != "" {
+			return true
+		}
+	}
+	return false
+}

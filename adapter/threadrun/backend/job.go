@@ -1,0 +1,156 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// job is one run as all parts of a session see it: the task, what the agent calls its
+// thread and run, the way out for events, and the clock of step_timeout. It is used by
+// one goroutine.
+type job struct {
+	b       *backend
+	t       *adapter.Task // its own: it is changed as the run goes on
+	yield   func(mapping.Event, error) bool
+	stopped bool            // yield said false
+	outer   context.Context // the caller's
+	ctx     context.Context // ends with outer, or when the agent is silent too long
+	stop    context.CancelCauseFunc
+	alarm   *time.Timer
+
+	target target
+	link   mapping.Link
+	origin origin
+}
+
+// origin is how the upstream thread of a run comes about.
+type origin int
+
+const (
+	threadStands       origin = iota // it is there, or a request of its own makes it
+	threadComesWithRun               // the run's own request makes it
+	threadCameFirst                  // it had to be made first, although the run's request should have made it
+)
+
+func newJob(ctx context.Context, b *backend, t *adapter.Task, yield func(mapping.Event, error) bool) *job {
+	t.After = mapping.NewestAttempt(t.After) // what a failed one left upstream is not gone back to
+	j := &job{b: b, t: t, yield: yield, outer: ctx, link: t.Link}
+	j.ctx, j.stop = context.WithCancelCause(ctx)
+	if d := b.up.Config.StepTimeout; d > 0 {
+		j.alarm = time.AfterFunc(d, func() { j.stop(errIdle) })
+	}
+	return j
+}
+
+func (j *job) close() {
+	if j.alarm != nil {
+		j.alarm.Stop()
+	}
+	j.stop(nil)
+}
+
+// alive says that the agent did something: its step_timeout starts again.
+func (j *job) alive() {
+	if j.alarm != nil {
+		j.alarm.Reset(j.b.up.Config.StepTimeout)
+	}
+}
+
+// emit yields one event of the run.
+func (j *job) emit(ev mapping.Event) error {
+	ev.RunID, ev.At = j.t.Run.ID, time.Now()
+	if j.yield(ev, nil) {
+		return nil
+	}
+	j.stopped = true
+	return errStopped
+}
+
+// emitLink tells what the agent calls the thread and run by now.
+func (j *job) emitLink() error {
+	link := j.link
+	return j.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &link}})
+}
+
+// began notes the upstream run's id, from whichever of header, metadata frame
+// and list tells it first. Until the run has ended both sides agree on nothing.
+func (j *job) began(run string) error {
+	if run == "" || run == j.link.RemoteRun {
+		return nil
+	}
+	j.link.RemoteRun, j.link.RemoteCheckpoint, j.link.RemoteMark = run, "", ""
+	switch j.origin {
+	case threadComesWithRun:
+		j.origin = threadStands
+	case threadCameFirst:
+		j.b.separate.Store(true)
+	}
+	return j.emitLink()
+}
+
+// state reads the head of the run's upstream thread.
+func (j *job) state() (stateWire, error) {
+	st, err := j.b.head(j.ctx, j.link.Remote)
+	if upstream.Status(err) == http.StatusNotFound {
+		return st, j.lost("thread")
+	}
+	return st, err
+}
+
+// maxSteps is how many supersteps the run may have.
+func (j *job) maxSteps() int {
+	for _, n := range []int{j.t.Run.Options.MaxSteps, j.b.up.Config.MaxSteps} {
+		if n > 0 {
+			return n
+		}
+	}
+	return 100
+}
+
+// gone is the error of a run whose context ended.
+func (j *job) gone() error {
+	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamError,
+		Message: fmt.Sprintf("The call to agent %q was stopped.", j.b.up.Name), Err: context.Cause(j.outer)}
+}
+
+// fault is err as the caller gets it. When a context ended, what the transport
+// says about it does not matter.
+func (j *job) fault(err error) error {
+	if j.outer.Err() != nil {
+		return j.gone()
+	}
+	if errors.Is(context.Cause(j.ctx), errIdle) {
+		j.cancelThere()
+		return &mapping.Error{Class: mapping.Timeout, Code: mapping.CodeStepTimeout, Err: errIdle,
+			Message: fmt.Sprintf("Agent %q said nothing for %s (step_timeout). The run was cancelled there.", j.b.up.Name, j.b.up.Config.StepTimeout)}
+	}
+	return mapping.Classify(err)
+}
+
+// cancelThere tells an agent that took too long, or too many steps, to stop.
+func (j *job) cancelThere() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(j.outer), cancelTimeout)
+	defer cancel()
+	_ = j.b.Cancel(ctx, j.link, j.t.Run.ID)
+}
+
+// lost is the error for a thread or run that the server no longer knows.
+func (j *job) lost(what string) error {
+	return mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamLost,
+		"Agent %q no longer knows the %s; it may have been restarted. A new run starts there from the state that is kept here.", j.b.up.Name, what)
+}
+
+// unknown is the error for a run that was begun and whose end cannot be found
+// out.
+func (j *job) unknown(cause error) error {
+	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeOutcomeUnknown, Err: cause,
+		Message: fmt.Sprintf("The connection to agent %q at %s was lost during the run, and it could not be asked how the run ended (%s).",
+			j.b.up.Name, j.b.http.host, mapping.Classify(cause).Message)}
+}

@@ -1,0 +1,23 @@
+package backend
+
+import (
+	"errors"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// replace prepares a fresh thread in place of one that the server has forgotten:
+// the local state is the record, the upstream thread a working copy. An answer
+// cannot be given there, since the question is gone. It reports whether there is to be one.
+func (th *thread) replace() bool {
+	if th.t.Resume || th.t.State == nil || th.replaced {
+		return false
+	}
+	th.replaced, th.t.Values, th.t.Fork = true, th.t.State.JSON(), ""
+	return true
+}
+
+func lostUpstream(err error) bool {
+	var e *mapping.Error
+	return errors.As(err, &e) && e.Code == mapping.CodeUpstreamLost
+}

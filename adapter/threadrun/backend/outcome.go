@@ -1,0 +1,203 @@
+package backend
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// outcome finds out how a run ended and tells it. The state tells; in doubt the run
+// itself is asked. A run whose stream told everything ends without any question.
+type outcome struct {
+	*job
+	names  *names
+	frames *translator
+	stream *stream
+	empty  int // steps without output, one after the other
+}
+
+// verdict is how a run stands whose stream has closed.
+type verdict int
+
+const (
+	goesOn verdict = iota
+	hasEnded
+	wasCancelled
+)
+
+// wasTold reports whether the stream that was read to its proper end has told the
+// end of the run. Frames that may have been missed, or whatever else is not quite that,
+// leave it to the server.
+func (o *outcome) wasTold() bool {
+	return o.frames.told.complete() && !o.stream.rejoined && o.link.RemoteRun != ""
+}
+
+// tellAsTold ends a run whose stream told everything.
+func (o *outcome) tellAsTold() error {
+	o.link.RemoteCheckpoint, o.link.RemoteMark = "", mark(o.link.RemoteRun, o.frames.told.step)
+	link := o.link
+	head := mapping.Head{Link: &link, Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}
+	return o.emit(mapping.Event{Kind: mapping.KindEnd, Head: head})
+}
+
+// verdict is how the run stands by the thread's state, or by its own status. A run that
+// ended in error is a runError.
+func (o *outcome) verdict(st stateWire) (verdict, error) {
+	open := len(questions(st)) > 0
+	if o.ours(st) && (len(st.Next) == 0 || o.frames.told.paused || open) {
+		return hasEnded, nil
+	}
+	run, err := o.ask()
+	if err != nil {
+		return goesOn, err
+	}
+	switch run.Status {
+	case "pending", "running":
+		return goesOn, nil
+	case "error":
+		return goesOn, &runError{said: errorWire{Message: orElse(run.Error, run.OldError)}}
+	case "timeout":
+		return goesOn, o.tookTooLong()
+	case "interrupted", "cancelled":
+		if !open && !o.frames.told.paused {
+			return wasCancelled, nil
+		}
+	case "success":
+	default:
+		return goesOn, o.oddEnd(run.Status)
+	}
+	return hasEnded, nil
+}
+
+// ours reports whether the state was made by the upstream run.
+func (o *outcome) ours(st stateWire) bool {
+	var meta checkpointMeta
+	_ = json.Unmarshal(st.Metadata, &meta)
+	return meta.RunID != "" && meta.RunID == o.link.RemoteRun
+}
+
+// oddEnd is the error of a run whose status has no meaning here and whose state shows no end.
+func (o *outcome) oddEnd(status string) error {
+	return mapping.Errorf(mapping.Upstream, mapping.CodeOutcomeUnknown, "Agent %q closed the stream of the run and gives it the status %q, "+
+		"which says nothing of how it ended, and its state shows no end. Look what the agent has done, then start a new run.",
+		o.b.up.Name, o.b.http.to.Redact(status[:min(len(status), 40)]))
+}
+
+// ask asks for the upstream run itself.
+func (o *outcome) ask() (runWire, error) {
+	var run runWire
+	if o.link.RemoteRun == "" {
+		return run, o.unknown(orSilent(nil))
+	}
+	path := runPath(o.link.Remote, o.link.RemoteRun)
+	err := o.b.http.getJSON(o.ctx, path, &run)
+	switch {
+	case upstream.Status(err) == http.StatusNotFound:
+		return run, o.lost("run")
+	case err == nil && run.Status == "":
+		err = o.b.http.bad(http.MethodGet, path, "field status is missing")
+	}
+	return run, err
+}
+
+// saidNothing reports whether the run was a lockstep one that did a step without any
+// output: that is none, and the next one is asked for at once.
+func (o *outcome) saidNothing(st stateWire, how verdict) bool {
+	return o.t.OneStep && how != wasCancelled && o.frames.told.outputs == 0 && len(st.Next) > 0 && len(questions(st)) == 0
+}
+
+// skipStep passes over a step without output.
+func (o *outcome) skipStep() error {
+	if o.empty++; o.empty > o.maxSteps() {
+		return mapping.Errorf(mapping.Upstream, mapping.CodeStepLimit,
+			"Agent %q made %d steps without any output; max_steps is %d.", o.b.up.Name, o.empty, o.maxSteps())
+	}
+	o.frames.told.forget()
+	o.t.Say, o.t.Update = nil, nil
+	return nil
+}
+
+// tell says how the run ended and how far both sides agree.
+func (o *outcome) tell(st stateWire, how verdict) error {
+	open := questions(st)
+	if err := o.settleState(st); err != nil {
+		return err
+	}
+	if err := o.tellHeld(slices.Clone(open)); err != nil {
+		return err
+	}
+	o.link.RemoteCheckpoint, o.link.RemoteMark = st.head(), ""
+	if err := o.emitLink(); err != nil {
+		return err
+	}
+	out := o.of(st, how, open)
+	return o.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})
+}
+
+// of is the outcome itself.
+func (o *outcome) of(st stateWire, how verdict, open []mapping.Interrupt) mapping.Outcome {
+	switch {
+	case how == wasCancelled:
+		return mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}
+	case len(open) > 0:
+		return mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: open}
+	case len(st.Next) > 0 && o.t.OneStep:
+		return mapping.Outcome{Parked: true}
+	case len(st.Next) > 0:
+		return mapping.Outcome{Status: mapping.RunInterrupted}
+	}
+	return mapping.Outcome{Status: mapping.RunSuccess}
+}
+
+// settleState yields the state as it was read, where the frames may have told
+// less: a server without checkpoints frames, one that stopped at a node (it
+// does not tell the checkpoint there), or a stream that broke off.
+func (o *outcome) settleState(st stateWire) error {
+	var meta checkpointMeta
+	_ = json.Unmarshal(st.Metadata, &meta)
+	switch {
+	case o.frames.told.checkpoints == 0, meta.Step != o.frames.told.step:
+		return o.emit(o.names.stateEvent(st, ""))
+	case o.stream.rejoined:
+		return o.emit(mapping.Event{Kind: mapping.KindState, Head: mapping.Head{Full: true}, Data: st.Values})
+	}
+	return nil
+}
+
+// tellHeld yields what was held back, and then the questions of the state that no frame of the
+// root has asked, as those of a subgraph.
+func (o *outcome) tellHeld(open []mapping.Interrupt) error {
+	asked := map[string]bool{}
+	for _, in := range o.frames.told.asked {
+		asked[in.ID] = true
+	}
+	rest := slices.DeleteFunc(open, func(in mapping.Interrupt) bool { return asked[in.ID] })
+	if len(rest) > 0 {
+		o.frames.hold(mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: rest}})
+	}
+	for _, ev := range o.frames.told.held {
+		if err := o.emit(ev); err != nil {
+			return err
+		}
+	}
+	o.frames.told.held = nil
+	return nil
+}
+
+// questions are the open questions of a state, with the state tasks that ask.
+func questions(st stateWire) []mapping.Interrupt {
+	var tasks []taskWire
+	if json.Unmarshal(st.Tasks, &tasks) != nil {
+		return nil
+	}
+	var list []mapping.Interrupt
+	for _, t := range tasks {
+		for _, w := range t.Interrupts {
+			list = append(list, mapping.Interrupt{ID: orElse(w.ID, w.OldID), Value: orNull(w.Value), Task: t.ID, NS: w.NS, When: w.When})
+		}
+	}
+	return list
+}

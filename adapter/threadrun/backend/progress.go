@@ -1,0 +1,77 @@
+package backend
+
+import (
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// progress is what the frames of the present upstream run have told.
+type progress struct {
+	lastID      string // newest SSE id
+	frames      int    // read since the stream was opened
+	ending      ending
+	checkpoints int  // state events of the root that made a checkpoint
+	step        int  // of the newest of them
+	outputs     int  // root updates that were not empty
+	paused      bool // the graph was stopped before or after a node, as asked
+	asked       []mapping.Interrupt
+	held        []mapping.Event // told with the end
+}
+
+// ending is how far frames have told the end of their run.
+type ending int
+
+const (
+	endUntold ending = iota
+	endTold          // the newest frames are those of an end: nothing comes next, or a question
+	endProven        // moreover the newest state of the root has nothing behind it, and nothing came after it
+)
+
+// forget drops what belongs to the upstream run before. Frames of debug may still name
+// its last step.
+func (p *progress) forget() { *p = progress{step: p.step} }
+
+// checkpoint notes the newest checkpoint of the root, with how many tasks come next.
+// byGraph: the graph itself made it.
+func (p *progress) checkpoint(step, next int, byGraph bool) {
+	p.checkpoints++
+	p.step = step
+	switch {
+	case next > 0:
+		p.ending = endUntold
+	case byGraph:
+		p.ending = endProven
+	default:
+		p.ending = endTold
+	}
+}
+
+// tellEnd notes a frame that comes at the end of a run.
+func (p *progress) tellEnd() { p.ending = max(p.ending, endTold) }
+
+// goOn notes a frame that came after the newest state.
+func (p *progress) goOn() { p.ending = min(p.ending, endTold) }
+
+// cut reports whether the server may have more of the stream, although it closed properly.
+func (p *progress) cut() bool { return p.ending == endUntold && p.frames > 0 && p.lastID != "" }
+
+// complete reports whether the frames leave nothing open about the end: the newest state has
+// nothing behind it, and there is no question.
+func (p *progress) complete() bool {
+	return p.ending == endProven && !p.paused && len(p.asked) == 0
+}
+
+// note keeps what the end of the run will need of a logged event.
+func (p *progress) note(ev mapping.Event) {
+	if ev.Head.UpstreamID != "" {
+		p.lastID = ev.Head.UpstreamID
+	}
+	switch {
+	case ev.Kind == mapping.KindUpdate && ev.Head.NS == nil && !emptyDelta(ev.Data):
+		p.outputs++
+	case ev.Kind == mapping.KindState && ev.Head.Checkpoint != nil && ev.Head.Checkpoint.Source != "upstream":
+		p.checkpoint(ev.Head.Checkpoint.Step, len(ev.Head.Checkpoint.Next), false)
+	case ev.Kind == mapping.KindInterrupt:
+		p.tellEnd()
+		p.asked = append(p.asked, ev.Head.Interrupts...)
+	}
+}

@@ -1,0 +1,69 @@
+package backend
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// question is the value of __interrupt__. It is told when the run has ended: a client that is
+// shown a question may answer at once, while the rest of its superstep still runs. An
+// empty list says that the graph was stopped before or after a node, as the client asked.
+func (tr *translator) question(head mapping.Head, raw json.RawMessage) error {
+	var list []interruptWire
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return tr.badFrame("updates", "field "+interruptKey+": "+jsonComplaint(err))
+	}
+	if len(list) == 0 {
+		return tr.stoppedAtNode("updates", head, objectOf([]rawjson.Member{{Name: interruptKey, Value: raw}}))
+	}
+	for i := range list {
+		head.Interrupts = append(head.Interrupts, tr.interrupt(list[i], i))
+	}
+	tr.told.asked = append(tr.told.asked, head.Interrupts...)
+	tr.told.tellEnd()
+	tr.hold(mapping.Event{Kind: mapping.KindInterrupt, Head: head})
+	return nil
+}
+
+func (tr *translator) interrupt(w interruptWire, i int) mapping.Interrupt {
+	id := orElse(w.ID, w.OldID)
+	if id == "" {
+		id = mapping.InterruptID(tr.t.Run.ID, len(tr.told.asked)+i)
+	}
+	return mapping.Interrupt{ID: id, Value: orNull(w.Value), Task: tr.askers[id], NS: w.NS, When: w.When}
+}
+
+// stoppedAtNode is a frame that says that the graph was stopped at a node,
+// without a question. Where the client asked for that it is passed on as it
+// came; in lockstep it is the bridge that asked.
+func (tr *translator) stoppedAtNode(mode string, head mapping.Head, data json.RawMessage) error {
+	if mode == "updates" {
+		tr.told.paused = true
+		tr.told.tellEnd()
+	}
+	if !tr.t.OneStep && tr.told.paused {
+		tr.hold(tr.kept(mode, head, data))
+	}
+	return nil
+}
+
+// noteAskers remembers which state task asks which question.
+func (tr *translator) noteAskers(data json.RawMessage) {
+	var task taskWire
+	if !bytes.Contains(data, []byte(`"interrupts":[{`)) || json.Unmarshal(data, &task) != nil {
+		return
+	}
+	for _, w := range task.Interrupts {
+		tr.askers[orElse(w.ID, w.OldID)] = task.ID
+	}
+}
+
+// hold keeps an event back until the run has ended. Clients leave at a frame with
+// __interrupt__ (RemoteGraph also at one of a subgraph) and go on at once.
+func (tr *translator) hold(ev mapping.Event) {
+	ev.Head.UpstreamID, ev.WithEnd = "", true // a stream that breaks is gone back to behind what was logged
+	tr.told.held = append(tr.told.held, ev)
+}

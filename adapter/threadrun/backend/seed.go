@@ -1,0 +1,77 @@
+package backend
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// seed writes the whole local state into a fresh thread, as an update of the
+// node that leads to the end. A server that refuses is given the state as part
+// of the run's input.
+func (th *thread) seed() error {
+	if rawjson.CountMembers(th.t.Values) == 0 {
+		return nil
+	}
+	path := threadPath(th.link.Remote) + "/state"
+	update := stateUpdate{Values: th.t.Values, AsNode: th.b.entry(th.ctx, th.target)}
+	err := th.b.http.writeJSON(th.ctx, http.MethodPost, path, update, nil)
+	if upstream.Status(err) == 0 || lostAnswer(err) {
+		return err // it may have taken the state: by the input it would be there twice
+	}
+	return th.seedByInput(err)
+}
+
+// seedByInput puts the state into the run's input; refused is why it could not
+// be written.
+func (th *thread) seedByInput(refused error) error {
+	input, ok := seededInput(th.t.Values, th.t.Input.Raw)
+	if !ok {
+		return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeNotPortable, Err: refused,
+			Message: fmt.Sprintf("The state of this thread cannot be given to agent %q: it refuses a state update, and the run's input cannot carry it.", th.b.up.Name)}
+	}
+	th.t.Input.Raw = input
+	return nil
+}
+
+// seededInput is input with the state put before it: messages and files are
+// joined, other keys are the input's own where it has them.
+func seededInput(values, input json.RawMessage) (json.RawMessage, bool) {
+	all, add := object(values), object(input)
+	if all == nil || (add == nil && len(input) > 0 && !bytes.Equal(bytes.TrimSpace(input), []byte("null"))) {
+		return nil, false
+	}
+	for key, value := range add {
+		switch joined, ok := join(all[key], value); {
+		case ok:
+			all[key] = joined
+		default:
+			all[key] = value
+		}
+	}
+	raw, err := json.Marshal(all)
+	return raw, err == nil
+}
+
+// join appends lists and merges objects.
+func join(a, b json.RawMessage) (json.RawMessage, bool) {
+	var x, y []json.RawMessage
+	if json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && x != nil && y != nil {
+		raw, err := json.Marshal(append(x, y...))
+		return raw, err == nil
+	}
+	m, n := object(a), object(b)
+	if m == nil || n == nil {
+		return nil, false
+	}
+	for k, v := range n {
+		m[k] = v
+	}
+	raw, err := json.Marshal(m)
+	return raw, err == nil
+}

@@ -1,0 +1,152 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// stream is the event stream of a run. It is opened again where it breaks.
+type stream struct {
+	*job
+	frames   *translator
+	body     io.ReadCloser   // nil when none is open
+	ctx      context.Context // of the stream that was opened last
+	leave    context.CancelCauseFunc
+	rejoined bool // frames may have been missed
+}
+
+// open opens an event stream, which takes the place of the one before.
+func (st *stream) open(method, path string, body any, lastID string) (*http.Response, error) {
+	st.ctx, st.leave = context.WithCancelCause(st.job.ctx)
+	resp, err := st.b.http.stream(st.ctx, method, path, body, lastID)
+	if err != nil {
+		st.leave(nil)
+	}
+	return resp, err
+}
+
+// rejoin opens the stream of the run that is under way, after the last frame
+// that was read.
+func (st *stream) rejoin() error {
+	st.rejoined = true
+	if st.link.RemoteRun == "" {
+		return st.unknown(orSilent(nil))
+	}
+	path := runPath(st.link.Remote, st.link.RemoteRun) + "/stream"
+	resp, err := st.open(http.MethodGet, path, nil, orElse(st.frames.told.lastID, "-1"))
+	if upstream.Status(err) == http.StatusNotFound {
+		return st.lost("run")
+	}
+	if err == nil {
+		st.body = resp.Body
+	}
+	return err
+}
+
+// read takes frames until the stream closes, or its run has ended. The stream is closed then.
+func (st *stream) read() error {
+	defer st.close()
+	st.frames.told.frames = 0
+	r := sse.NewReader(st.body, int(st.b.up.Limits.Event))
+	w := st.watch()
+	defer w.close()
+	for {
+		f, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF), err != nil && w.ended():
+			return nil
+		case err != nil:
+			return st.unreadable(err)
+		}
+		st.alive()
+		if err := st.frames.frame(f); err != nil {
+			return err
+		}
+		told := st.frames.told.ending != endUntold
+		w.noted(told)
+		if told && st.link.RemoteRun != "" && !st.target.plain {
+			w.begin(runPath(st.link.Remote, st.link.RemoteRun))
+		}
+	}
+}
+
+func (st *stream) close() {
+	if st.body != nil {
+		_ = st.body.Close()
+		st.body = nil
+	}
+}
+
+// unreadable is why a stream could not be read on.
+func (st *stream) unreadable(err error) error {
+	if errors.Is(err, sse.ErrTooLong) {
+		return mapping.Errorf(mapping.TooLarge, mapping.CodeBadUpstream,
+			"Agent %q sent an event longer than limits.event (%d bytes).", st.b.up.Name, int(st.b.up.Limits.Event))
+	}
+	return st.b.http.failed(upstream.Call{Method: http.MethodGet, Path: "its event stream"}, st.b.http.to.Broken(st.job.ctx, err))
+}
+
+// backoff counts how often a stream was gone back to without a new frame.
+type backoff struct {
+	failures int    // in a row: of opening it, of reading it, of asking how the run stands
+	silences int    // times in a row that it brought nothing
+	lastID   string // the newest SSE id at the time before
+}
+
+// next is the pause before the stream is opened again; false: there were too many failures.
+func (b *backoff) next(pauses []time.Duration, lastID string, failed bool) (time.Duration, bool) {
+	if lastID != b.lastID {
+		b.failures, b.silences = 0, 0
+	}
+	b.lastID = lastID
+	wait := pauses[min(b.silences, len(pauses)-1)]
+	b.silences++
+	if !failed {
+		return wait, true
+	}
+	if b.failures == len(pauses) {
+		return 0, false
+	}
+	b.failures++
+	return pauses[b.failures-1], true
+}
+
+// mayPass reports whether an error may be over in a moment.
+func mayPass(err error) bool { return upstream.MayPass(err) || upstream.Status(err) >= 500 }
+
+func orSilent(err error) error {
+	if err != nil {
+		return err
+	}
+	return errors.New("its stream closes while the run goes on")
+}
+
+// stream opens an event stream. lastID, where not empty, is sent as
+// Last-Event-ID.
+func (c *client) stream(ctx context.Context, method, path string, body any, lastID string) (*http.Response, error) {
+	call := upstream.Call{Method: method, Path: path, Operation: upstream.OpRun, Accept: "text/event-stream"}
+	if lastID != "" {
+		call.Header = map[string]string{"Last-Event-ID": lastID}
+	}
+	if method == http.MethodGet {
+		call.Operation, body = upstream.OpFollow, nil
+	}
+	resp, err := c.openOnce(ctx, call, body)
+	if err != nil {
+		return nil, err
+	}
+	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
+		resp.Body.Close()
+		return nil, c.bad(method, path, fmt.Sprintf("it is %q, not an event stream", kind))
+	}
+	return resp, nil
+}
