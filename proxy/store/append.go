@@ -43,9 +43,9 @@ type End struct {
 // parents; artifacts are the visible rows of a.Artifacts and a.Files, in that
 // order. The fence is what it is allowed by: the tenant is not looked at.
 func (s *Store) AppendRun(ctx context.Context, a Append) (events []mapping.Event, artifacts []mapping.Artifact, err error) {
-	write := s.write
+	write := s.db.Write
 	if a.Relaxed && a.End == nil {
-		write = s.writeRelaxed
+		write = s.db.WriteRelaxed
 	}
 	err = write(ctx, func(t *tx) error {
 		events, artifacts, err = s.appendRun(t, a)
@@ -84,7 +84,7 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 // of an append to it (ErrUnknown). It waits for one that is still under way. ErrFenced when the run is not held any more,
 // also because that append ended it. The fence is what it is allowed by: the tenant is not looked at.
 func (s *Store) Logged(ctx context.Context, runID string, fence, after int64) (events []mapping.Event, err error) {
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		at, err := s.runKey(t, runID)
 		if err != nil {
 			return err
@@ -251,7 +251,7 @@ func (s *Store) free(t *tx, at runKey, e End) error {
 // event; ErrFenced when it is running by now, or has ended. One that never began
 // leaves the state that its thread has now.
 func (s *Store) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		row, err := findRun(t, scopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err

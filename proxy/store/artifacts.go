@@ -41,7 +41,7 @@ func (s *Store) Artifact(ctx context.Context, threadID, id string) (mapping.Arti
 }
 
 func (s *Store) visible(ctx context.Context, threadID, id string) (row artifactRow, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		sc := scopeOf(ctx)
 		where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2 AND a.artifact_id = $3 AND a.staged = 0`, sc.tenant, threadID, id)
 		row, err = readArtifact(t, where, args...)
@@ -53,7 +53,7 @@ func (s *Store) visible(ctx context.Context, threadID, id string) (row artifactR
 // Artifacts lists visible ones: agent-created first, root before nested, then
 // by path. limit 0: all.
 func (s *Store) Artifacts(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
-	err = s.read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *tx) error {
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -77,7 +77,7 @@ func (s *Store) Artifacts(ctx context.Context, threadID string, limit, offset in
 func (s *Store) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
 	sc := scopeOf(ctx)
 	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, threadID)
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(`SELECT `+artifactColumns+` WHERE a.thread = (SELECT h.id FROM threads h WHERE `+where+`)
  AND a.staged = 0 AND a.agent_created = 0 ORDER BY a.nested, a.path`, args, func(scan func(...any) error) error {
 			var row artifactRow

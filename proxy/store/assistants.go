@@ -60,7 +60,7 @@ func (r *assistantRow) read(body []byte) error {
 // same id is Conflict assistant_exists, or is returned as it is (made: false).
 func (s *Store) CreateAssistant(ctx context.Context, a mapping.Agent, orGet bool) (kept mapping.Agent, made bool, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		kept, made = a, true
 		kept.Tenant, kept.Owner, kept.Version = p.Tenant, p.ID, 1
 		kept.CreatedAt = timeOf(t.now)
@@ -94,7 +94,7 @@ func putVersion(t *tx, key int64, version int, body []byte) error {
 
 // Assistant finds an assistant that was made; configured ones are not here.
 func (s *Store) Assistant(ctx context.Context, id string) (a mapping.Agent, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		row, err := readAssistant(t, tenantOf(ctx), id)
 		a = row.Agent
 		return err
@@ -127,7 +127,7 @@ func holdAssistant(t *tx, tenant, id string) (row assistantRow, err error) {
 // UpdateAssistant makes a further version of what change makes of the current
 // one, and makes that current. change may be called more than once.
 func (s *Store) UpdateAssistant(ctx context.Context, id string, change func(*mapping.Agent) error) (changed mapping.Agent, err error) {
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		row, err := holdAssistant(t, tenantOf(ctx), id)
 		if err != nil {
 			return err
@@ -158,7 +158,7 @@ func setVersion(t *tx, key int64, a mapping.Agent, last int, body []byte) error 
 
 // SetAssistantVersion makes an earlier version, or a later one, current again.
 func (s *Store) SetAssistantVersion(ctx context.Context, id string, version int) (changed mapping.Agent, err error) {
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		row, err := holdAssistant(t, tenantOf(ctx), id)
 		if err != nil {
 			return err
@@ -186,7 +186,7 @@ func (s *Store) SetAssistantVersion(ctx context.Context, id string, version int)
 func (s *Store) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Agent, err error) {
 	keep, pick := containing(metadata), picker{limit: limit, offset: offset}
 	may := mapping.PrincipalOf(ctx).May
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		row, err := readAssistant(t, tenantOf(ctx), id)
 		if err != nil {
 			return err
@@ -212,7 +212,7 @@ func (s *Store) AssistantVersions(ctx context.Context, id string, metadata json.
 
 // Assistants are all that were made in the principal's tenant, oldest first.
 func (s *Store) Assistants(ctx context.Context) (list []mapping.Agent, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(`SELECT `+assistantColumns+` WHERE a.tenant = $1 ORDER BY a.id`, in{tenantOf(ctx)}, func(scan func(...any) error) error {
 			var row assistantRow
 			err := row.scan(scan)
@@ -226,7 +226,7 @@ func (s *Store) Assistants(ctx context.Context) (list []mapping.Agent, err error
 // DeleteAssistant removes an assistant with its versions and crons. Runs it has
 // made stay.
 func (s *Store) DeleteAssistant(ctx context.Context, id string) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *tx) error {
 		row, err := holdAssistant(t, tenantOf(ctx), id)
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ func (s *Store) SaveArtifact(ctx context.Context, a mapping.Artifact, body io.Re
 }
 
 func (s *Store) newBlob(ctx context.Context, threadID string) (blob int64, err error) {
-	err = s.writeRelaxed(ctx, func(t *tx) error {
+	err = s.db.WriteRelaxed(ctx, func(t *tx) error {
 		if _, err := threadKey(t, scopeOf(ctx), threadID); err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (s *Store) pour(ctx context.Context, blob int64, body io.Reader, limit int6
 		}
 		hash.Write(buf[:got])
 		if got > 0 {
-			if err := s.writeRelaxed(ctx, func(t *tx) error { return insertChunk(t, blob, n, buf[:got]) }); err != nil {
+			if err := s.db.WriteRelaxed(ctx, func(t *tx) error { return insertChunk(t, blob, n, buf[:got]) }); err != nil {
 				return 0, "", err
 			}
 		}
@@ -102,7 +102,7 @@ func insertChunk(t *tx, blob int64, n int, data []byte) error {
 
 // finish writes the row that makes the file one.
 func (s *Store) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		thread, err := threadKey(t, scope{tenant: a.Tenant}, a.ThreadID)
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func afterOthers(t *tx, thread int64, at time.Time) (time.Time, error) {
 func (s *Store) spill(ctx context.Context, blob int64) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
-	_ = s.writeRelaxed(ctx, func(t *tx) error { return dropBlob(t, blob) })
+	_ = s.db.WriteRelaxed(ctx, func(t *tx) error { return dropBlob(t, blob) })
 }
 
 // writeFile is SaveArtifact of a small file within an operation.
@@ -221,12 +221,12 @@ func (c *chunks) Read(p []byte) (int, error) {
 }
 
 func (c *chunks) next() error {
-	err := c.s.db.readBlob(c.ctx, func(t *tx) error {
+	err := c.s.db.ReadBlob(c.ctx, func(t *tx) error {
 		return t.get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2 AND EXISTS (SELECT 1 FROM artifacts WHERE id = $3 AND blob = $1 AND sum = $4)`,
 			in{c.blob, c.n, c.key, c.sum}, out{&c.held})
 	})
 	if err != nil {
-		return missing(c.s.db.classify(err), mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
+		return missing(err, mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
 	}
 	c.n++
 	c.left -= int64(len(c.held))

@@ -33,7 +33,7 @@ func findSpot(t *tx, thread int64, id string) (at spot, err error) {
 // StateAt reads a checkpoint; "" is the head. An empty thread gives a zero
 // State; an unknown id is NotFound.
 func (s *Store) StateAt(ctx context.Context, threadID, checkpointID string) (st State, err error) {
-	err = s.read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *tx) error {
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func (s *Store) StateAt(ctx context.Context, threadID, checkpointID string) (st 
 // CheckpointAt reads a checkpoint without its state; "" is the head. An empty
 // thread gives a zero Checkpoint; an unknown id is NotFound.
 func (s *Store) CheckpointAt(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
-	err = s.read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *tx) error {
 		c = mapping.Checkpoint{}
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
@@ -145,7 +145,7 @@ func (st *State) tell(t *tx, thread int64, at spot) error {
 // One that lies on the same line as its predecessor, and not before it, only
 // says what came since (Continues).
 func (s *Store) StatesOf(ctx context.Context, threadID string, ids []string) (states []State, err error) {
-	err = s.read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *tx) error {
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -192,7 +192,7 @@ type CheckpointQuery struct {
 // StatesOf. Metadata is matched by containment against source, step, run_id and
 // the checkpoint's further metadata. An unknown Before or At is NotFound.
 func (s *Store) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
-	err = s.read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *tx) error {
 		list = nil
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 // checkpoint was made at before or earlier, in the order the threads were made,
 // beginning after from (zero: the first). All tenants.
 func (s *Store) OldHistories(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1 AND h.status <> 'interrupted'
  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
  AND (SELECT e.at_us FROM events e WHERE e.thread = h.id AND e.line IS NOT NULL AND e.checkpoint IS NOT NULL ORDER BY e.seq LIMIT 1) <= $2
@@ -33,7 +33,7 @@ func (s *Store) OldHistories(ctx context.Context, before time.Time, from Overdue
 // replaced until then. The events stay. n is how
 // many were dropped; 0 while a run is active.
 func (s *Store) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		if err := t.hold(o.key); err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func forgetHistory(t *tx, o Overdue, before time.Time) (n int64, err error) {
 // go: it stays. One that has changed since it was listed, or that a run is active on
 // by now, is left as it is.
 func (s *Store) KeepLatest(ctx context.Context, o Overdue) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *tx) error {
 		if err := t.hold(o.key); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (s *Store) KeepLatest(ctx context.Context, o Overdue) error {
 // ForgetPast is ForgetHistory of one thread up to its head, whatever its age.
 func (s *Store) ForgetPast(ctx context.Context, threadID string) (n int64, err error) {
 	o := Overdue{Tenant: tenantOf(ctx), ThreadID: threadID}
-	if err := s.read1(ctx, func(t *tx) error {
+	if err := s.db.ReadOne(ctx, func(t *tx) error {
 		o.key, err = threadKey(t, scopeOf(ctx), threadID)
 		return err
 	}); err != nil {

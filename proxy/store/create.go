@@ -66,7 +66,7 @@ type Created struct {
 // that starts elsewhere than at the head moves the head there.
 func (s *Store) CreateRun(ctx context.Context, n NewRun) (c Created, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		m := maker{s: s, tx: t, principal: p, n: n}
 		if err := m.make(); err != nil {
 			return err
@@ -81,7 +81,7 @@ func (s *Store) CreateRun(ctx context.Context, n NewRun) (c Created, err error) 
 // refuses all, and none of them begins before all are there.
 func (s *Store) CreateRuns(ctx context.Context, list []NewRun) (made []Created, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		made = make([]Created, len(list))
 		for i, n := range list {
 			m := maker{s: s, tx: t, principal: p, n: n}
@@ -268,7 +268,7 @@ const rollbackTime = 30 * time.Second
 
 // MakeDue lets a pending run start as soon as its thread is free.
 func (s *Store) MakeDue(ctx context.Context, runID string) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *tx) error {
 		_, err := t.exec(`UPDATE runs SET run_after_us = 0 WHERE tenant = $1 AND run_id = $2 AND status = 'pending'`, tenantOf(ctx), runID)
 		return err
 	})

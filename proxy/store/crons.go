@@ -33,7 +33,7 @@ func (r *cronRow) scan(scan func(...any) error) error {
 // gets the cron it made.
 func (s *Store) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made mapping.Cron, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		if earlier, err := claimKey(t, p.Tenant, key, c.ID); err != nil || earlier != "" {
 			if err == nil {
 				var row cronRow
@@ -68,7 +68,7 @@ func (s *Store) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 
 // Cron finds a cron.
 func (s *Store) Cron(ctx context.Context, id string) (c mapping.Cron, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		row, err := readCron(t, scopeOf(ctx), id)
 		c = row.Cron
 		return err
@@ -88,7 +88,7 @@ func readCron(t *tx, sc scope, id string) (row cronRow, err error) {
 // UpdateCron replaces what can change of a cron: all but its ids, owner, thread
 // and agent.
 func (s *Store) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		row, err := readCron(t, scopeOf(ctx), c.ID)
 		if err != nil {
 			return err
@@ -108,7 +108,7 @@ func (s *Store) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping
 
 // DeleteCron removes a cron. Runs it has made stay.
 func (s *Store) DeleteCron(ctx context.Context, id string) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *tx) error {
 		row, err := readCron(t, scopeOf(ctx), id)
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func (s *Store) Crons(ctx context.Context, q CronQuery) (page []mapping.Cron, to
 	keep := containing(q.Metadata)
 	sc := scopeOf(ctx)
 	where, args := sc.crons(`c.tenant = $1 AND ($2 = '' OR c.agent = $2) AND ($3 = '' OR c.assistant_id = $3)`, sc.tenant, q.Agent, q.Assistant)
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(`SELECT `+cronColumns+` WHERE `+where+` ORDER BY c.id`, args, func(scan func(...any) error) error {
 			var row cronRow
 			if err := row.scan(scan); err != nil {
@@ -179,7 +179,7 @@ func (q CronQuery) order(a, b mapping.Cron) (n int) {
 // DueCrons lists crons whose tick is now or was missed, the longest due first,
 // and tells when the next one is (zero: none). All tenants.
 func (s *Store) DueCrons(ctx context.Context, now time.Time, limit int) (list []mapping.Cron, next time.Time, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.until(`SELECT `+cronColumns+` WHERE c.next_us > 0 ORDER BY c.next_us`, nil, func(scan func(...any) error) (bool, error) {
 			var row cronRow
 			if err := row.scan(scan); err != nil {
@@ -200,7 +200,7 @@ func (s *Store) DueCrons(ctx context.Context, now time.Time, limit int) (list []
 // notes why this one made no run, if it did not. One that was changed meanwhile
 // stays as it is.
 func (s *Store) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *tx) error {
 		_, err := t.exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,
 			c.Tenant, c.ID, micros(c.Next), micros(next), mapping.ToText(why))
 		return err

@@ -19,7 +19,7 @@ func damaged(t *testing.T, harm func(path string) error) *Store {
 	for i := range 200 {
 		put(t, s, i)
 	}
-	path := s.db.(*sqlite).path
+	path := s.db.on.(*sqlite).path
 	if err := s.Close(); err != nil { // moves the log into the file
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func damaged(t *testing.T, harm func(path string) error) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	if err := s.write(ctx, note("before", nil)); err != nil {
+	if err := s.db.Write(ctx, note("before", nil)); err != nil {
 		t.Fatal(err)
 	}
 	if err := harm(path); err != nil {
@@ -80,7 +80,7 @@ func TestD3DamageFoundUnderWayEndsWriting(t *testing.T) {
 				if e := mapping.Classify(meet(s)); e.Class != mapping.Unavailable || e.Code != codeUnavailable {
 					t.Fatalf("it said %v", e)
 				}
-				err := s.write(ctx, note("after", nil))
+				err := s.db.Write(ctx, note("after", nil))
 				if e := mapping.Classify(err); err == nil || e.Code != codeUnavailable {
 					t.Errorf("the next write: %v", err)
 				}
@@ -107,7 +107,7 @@ func TestD2FailedStatementEndsWriting(t *testing.T) {
 			if sqlite3.ErrCode(errs[1]) != code || (errs[0] != nil) != last || (errs[2] != nil) != last {
 				t.Errorf("in a group: %v", errs)
 			}
-			if err := s.write(ctx, note("after", nil)); (err != nil) != last {
+			if err := s.db.Write(ctx, note("after", nil)); (err != nil) != last {
 				t.Errorf("afterwards: %v", err)
 			}
 			want := []string{"a", "after", "c"}

@@ -9,7 +9,7 @@ import (
 // DeleteThread removes the thread with everything of it. Conflict thread_busy
 // while a run is active: cancel it first.
 func (s *Store) DeleteThread(ctx context.Context, id string) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *tx) error {
 		row, err := holdThread(t, scopeOf(ctx), id)
 		if err != nil {
 			return noThread(err, id)
@@ -78,7 +78,7 @@ func (s *Store) forgetRun(t *tx, id string) {
 // were before the run where the state is. A newer run that waited for this may
 // start. Conflict while the run is active.
 func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *tx) error {
 		row, err := holdRun(t, scopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err

@@ -46,7 +46,7 @@ func scanEvent(e *mapping.Event, scan func(...any) error) error {
 // set, in order. limit 0: all.
 func (s *Store) Events(ctx context.Context, threadID, runID string, after int64, limit int) (events []mapping.Event, err error) {
 	sc := scopeOf(ctx)
-	err = s.read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *tx) error {
 		if runID == "" {
 			key, err := threadKey(t, sc, threadID)
 			if err != nil {
@@ -86,7 +86,7 @@ func lastOf(last int64) int64 {
 // TaskEvents reads events of all runs of a task with Seq > after, in order.
 // limit 0: all.
 func (s *Store) TaskEvents(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
-	err = s.read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *tx) error {
 		row, err := findTask(t, scopeOf(ctx), taskID)
 		if err != nil {
 			return err
@@ -103,7 +103,7 @@ func (s *Store) TaskEvents(ctx context.Context, taskID string, after int64, limi
 
 // LastSeq is the newest number given on a thread; 0 when none was.
 func (s *Store) LastSeq(ctx context.Context, threadID string) (seq int64, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		sc := scopeOf(ctx)
 		where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, threadID)
 		err := t.get(`SELECT q.seq FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE `+where, args, out{&seq})

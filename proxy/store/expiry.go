@@ -34,7 +34,7 @@ type Expiry struct {
 // keep its newest state waits for the answer to an open question, too, since
 // going on may need the state that its run began with. All tenants.
 func (s *Store) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us, h.keep_latest,
  h.keep_latest = 1 AND h.status = 'interrupted' OR EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) FROM threads h WHERE h.expires_us > 0 ORDER BY h.expires_us`, nil,
 			func(scan func(...any) error) (bool, error) {
@@ -74,7 +74,7 @@ const unused = ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.en
 // uses: no active run, no cron, no open question. In the order they were made,
 // beginning after the thread that from names (zero: the first). All tenants.
 func (s *Store) IdleThreads(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us FROM threads h WHERE h.id > $1 AND h.updated_us <= $2
  AND`+unused+` ORDER BY h.id LIMIT $3`,
 			in{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
@@ -106,7 +106,7 @@ func (s *Store) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone,
 		part := list[:min(len(list), deletedAtOnce)]
 		list = list[len(part):]
 		var removed []Gone
-		err = s.write(ctx, func(t *tx) error {
+		err = s.db.Write(ctx, func(t *tx) error {
 			removed, err = s.deleteThreads(t, part)
 			return err
 		})
@@ -211,7 +211,7 @@ const tokensAtOnce = 2000
 // there is more to do. All tenants.
 func (s *Store) TrimTokens(ctx context.Context, before time.Time) (more bool, err error) {
 	var todo []runKey
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(`SELECT id, thread FROM runs WHERE ended_us > 0 AND trimmed = 0 AND ended_us <= $1 ORDER BY ended_us LIMIT $2`,
 			in{before.UnixMicro(), deletedAtOnce}, func(scan func(...any) error) error {
 				var k runKey
@@ -224,7 +224,7 @@ func (s *Store) TrimTokens(ctx context.Context, before time.Time) (more bool, er
 		return false, err
 	}
 	// The run is asked for its end once more: on SQLite its keys may be another's by now.
-	return true, s.writeRelaxed(ctx, func(t *tx) error {
+	return true, s.db.WriteRelaxed(ctx, func(t *tx) error {
 		room := int64(tokensAtOnce)
 		for _, k := range todo {
 			n, err := t.exec(`DELETE FROM events WHERE id IN (SELECT e.id FROM events e JOIN runs r ON r.id = e.run WHERE r.id = $1 AND r.thread = $2

@@ -29,7 +29,7 @@ const standingBefore = 10
 
 // Standing reads how a run stands; threadID may be "".
 func (s *Store) Standing(ctx context.Context, threadID, runID string) (st Standing, err error) {
-	err = s.read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *tx) error {
 		row, err := findRun(t, scopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
@@ -84,14 +84,13 @@ func (st *Standing) lease(t *tx, row runRow) error {
 	if row.holder == "" || !t.on.shared() {
 		return nil
 	}
-	var until int64
-	err := t.get(`SELECT until_us FROM processes WHERE owner = $1`, in{row.holder}, out{&until})
-	if err == nil {
+	until, ok, err := LeaseEnd(t, row.holder)
+	if ok {
 		st.Until = timeOf(until)
-	} else if ifAny(err) == nil {
+	} else if err == nil {
 		st.Until = st.Now // its process has left
 	}
-	return ifAny(err)
+	return err
 }
 
 // progress finds how far a run has come.

@@ -8,7 +8,7 @@ func failing(do func(*tx) error) func(*tx) error {
 	if !failpoint.Enabled {
 		return do
 	}
-	name := failpoint.Caller("failing", "write", "writeRelaxed")
+	name := failpoint.Caller("failing", "write", "Write", "WriteRelaxed")
 	return func(t *tx) error {
 		if err := do(t); err != nil {
 			return err

@@ -10,15 +10,6 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// Flush returns when all that was committed before the call is on the disk. Where
-// nothing waits for that it costs two looks at memory, and callers that wait at the same
-// time share a flush. What is read from the store, and what a write that is not
-// relaxed has answered, is on the disk without it: it is for what is told from memory.
-//
-// With SQLite and `synchronous: normal` it does nothing: SQLite flushes at its
-// checkpoints. Nor does it with PostgreSQL, where every commit is flushed, or none is.
-func (s *Store) Flush() error { return s.db.classify(s.db.flush()) }
-
 // flushes flushes the log of a SQLite file, and knows which commits may not be on the disk
 // yet. SQLite itself flushes at its checkpoints only (synchronous NORMAL). Callers that wait
 // at the same time share a flush. Safe for concurrent use; its zero value counts nothing and never flushes.

@@ -18,8 +18,8 @@ func TestAFailedFlushIsTheLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	db := s.db.(*sqlite)
-	if err := db.renewLease(t.Context(), 1); err != nil { // relaxed
+	db := s.db.on.(*sqlite)
+	if _, err := db.renewLease(t.Context(), 1); err != nil { // relaxed
 		t.Fatal(err)
 	}
 	log := harm(t, &db.disk)
@@ -33,7 +33,7 @@ func TestAFailedFlushIsTheLast(t *testing.T) {
 	if _, err := s.Held(t.Context()); err == nil {
 		t.Error("what may be lost was read")
 	}
-	if db.renewLease(t.Context(), 1) == nil {
+	if _, err := db.renewLease(t.Context(), 1); err == nil {
 		t.Error("a write was accepted")
 	}
 }
@@ -46,8 +46,9 @@ func TestNothingIsFlushedBehindClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := s.db.(*sqlite)
-	if err := errors.Join(db.renewLease(t.Context(), 1), s.Close()); err != nil {
+	db := s.db.on.(*sqlite)
+	_, err = db.renewLease(t.Context(), 1)
+	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Flush(); !errors.Is(err, errClosed) {

@@ -13,7 +13,7 @@ import (
 // done. false: the cursor stands elsewhere, or another hand-out is not over.
 func (s *Store) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
 	tenant := tenantOf(ctx)
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		if ok, err = by.last(t, tenant, taskID); !ok || err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func moveCursor(t *tx, r StepRequest, args ...any) (key int64, ok bool, err erro
 
 // HandedOut tells that step n was written to its client.
 func (s *Store) HandedOut(ctx context.Context, taskID string, n int) error {
-	return s.writeRelaxed(ctx, func(t *tx) error {
+	return s.db.WriteRelaxed(ctx, func(t *tx) error {
 		return t.put(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND reserved_n = $3`, tenantOf(ctx), taskID, n)
 	})
 }
@@ -85,7 +85,7 @@ func (s *Store) HandedOut(ctx context.Context, taskID string, n int) error {
 // TakeBack undoes HandOut, where nothing was handed out since: the answer was not
 // written. The key of the request still names the step.
 func (s *Store) TakeBack(ctx context.Context, taskID string, n int) error {
-	return s.writeRelaxed(ctx, func(t *tx) error {
+	return s.db.WriteRelaxed(ctx, func(t *tx) error {
 		var key int64
 		err := t.get(`UPDATE tasks SET cursor_n = $4, reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND cursor_n = $3 RETURNING id`,
 			in{tenantOf(ctx), taskID, n, n - 1}, out{&key})

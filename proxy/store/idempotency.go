@@ -31,7 +31,7 @@ func (s *Store) Remembered(ctx context.Context, k Key) (made string, ok bool, er
 	if k.Text == "" {
 		return "", false, nil
 	}
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		made, ok, err = recallKey(t, tenantOf(ctx), k)
 		return err
 	})

@@ -107,7 +107,8 @@ func (d *sqlite) ping(ctx context.Context) error {
 	}
 	refused := d.writer.refused.Load()
 	if (refused != nil || d.suspicious()) && d.probe.due() {
-		return d.renewLease(ctx, time.Minute)
+		_, err := d.renewLease(ctx, time.Minute)
+		return err
 	}
 	if refused != nil {
 		return *refused

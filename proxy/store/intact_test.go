@@ -37,7 +37,7 @@ func TestD3FileCutShortInUse(t *testing.T) {
 						t.Errorf("asked for readiness it says %v", err)
 					}
 				}
-				err := s.write(ctx, note("after", nil))
+				err := s.db.Write(ctx, note("after", nil))
 				if e := mapping.Classify(err); e.Class != mapping.Unavailable || e.Code != codeUnavailable || !strings.Contains(e.Message, "cut short") {
 					t.Errorf("a write: %v", err)
 				}
@@ -54,14 +54,14 @@ func TestD3FileCutShortInUse(t *testing.T) {
 func TestD3LogTakenAwayInUse(t *testing.T) {
 	t.Parallel()
 	s, ctx := openInside(t), context.Background()
-	if err := s.write(ctx, note("before", nil)); err != nil {
+	if err := s.db.Write(ctx, note("before", nil)); err != nil {
 		t.Fatal(err)
 	}
-	path := s.db.(*sqlite).path
+	path := s.db.on.(*sqlite).path
 	if err := os.Remove(path + "-wal"); err != nil {
 		t.Skipf("open files cannot be deleted here: %v", err)
 	}
-	if err := s.write(ctx, note("after", nil)); err == nil || !strings.Contains(err.Error(), "-wal was moved or deleted") {
+	if err := s.db.Write(ctx, note("after", nil)); err == nil || !strings.Contains(err.Error(), "-wal was moved or deleted") {
 		t.Errorf("a write: %v", err)
 	}
 	if err := s.Ping(ctx); err == nil {
@@ -92,7 +92,7 @@ func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	path := s.db.(*sqlite).path
+	path := s.db.on.(*sqlite).path
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
 		return info.Size()
 	}
 	before := size()
-	if err := s.write(ctx, note("large", nil)); err != nil { // sees that size
+	if err := s.db.Write(ctx, note("large", nil)); err != nil { // sees that size
 		t.Fatal(err)
 	}
 	if _, err := db.Exec("VACUUM"); err != nil {
@@ -122,7 +122,7 @@ func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
 	if err := s.Ping(ctx); err != nil {
 		t.Error(err)
 	}
-	if err := s.write(ctx, note("small", nil)); err != nil {
+	if err := s.db.Write(ctx, note("small", nil)); err != nil {
 		t.Error(err)
 	}
 	put(t, s, 1000)
@@ -132,7 +132,7 @@ func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
 func TestReadinessOnlyReads(t *testing.T) {
 	t.Parallel()
 	s, ctx := openInside(t), context.Background()
-	if err := s.write(ctx, note("before", nil)); err != nil {
+	if err := s.db.Write(ctx, note("before", nil)); err != nil {
 		t.Fatal(err)
 	}
 	was, _ := s.LogSize()
@@ -152,9 +152,9 @@ var full = sqlite3.ResultFull.ToError()
 func TestD1ReadinessOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	s, ctx := openInside(t), context.Background()
-	db := &flaky{sqlite: s.db.(*sqlite), fails: full}
+	db := &flaky{sqlite: s.db.on.(*sqlite), fails: full}
 	db.writer.db = db
-	if err := s.write(ctx, note("a", nil)); mapping.Classify(err).Class != mapping.StorageFull {
+	if err := s.db.Write(ctx, note("a", nil)); mapping.Classify(err).Class != mapping.StorageFull {
 		t.Fatal(err)
 	}
 	db.fails = full

@@ -51,7 +51,7 @@ func (s *Store) Items(ctx context.Context, q ItemQuery) (list []mapping.Item, er
 
 // readItems reads the values of the first rows.
 func (s *Store) readItems(ctx context.Context, rows []*itemRow) error {
-	return s.read1(ctx, func(t *tx) error {
+	return s.db.ReadOne(ctx, func(t *tx) error {
 		for i, kept := 0, 0; i < len(rows) && rows[i].unread && kept < itemsAtOnce; i++ {
 			fresh := itemRow{}
 			err := t.each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND (i.expires_us = 0 OR i.expires_us > CAST($4 AS BIGINT))`,

@@ -20,7 +20,7 @@ func (s *Store) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err
 		pick = picker{} // the best are known at the end
 	}
 	choice := chooser{ItemQuery: q, words: wordsOf(q.Query)}
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		rows = nil
 		kept := 0
 		return t.until(`SELECT `+itemColumns+` WHERE `+where+` ORDER BY i.namespace, i.item_key`, append(args, t.now), func(scan func(...any) error) (bool, error) {

@@ -31,7 +31,7 @@ type ItemQuery struct {
 // to live starts anew from now.
 func (s *Store) PutItem(ctx context.Context, p PutItem) error {
 	who, it := mapping.PrincipalOf(ctx), p.Item
-	return s.write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *tx) error {
 		if err := s.sweepItems(t); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (r *itemRow) scan(scan func(...any) error) error {
 // starts its time to live anew.
 func (s *Store) Item(ctx context.Context, namespace []string, key string, refreshTTL bool) (it mapping.Item, err error) {
 	var row itemRow
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		row = itemRow{}
 		err := t.each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND (i.expires_us = 0 OR i.expires_us > CAST($4 AS BIGINT))`,
 			in{tenantOf(ctx), pathOf(namespace), key, t.now}, row.scan)
@@ -108,7 +108,7 @@ func (s *Store) refresh(ctx context.Context, rows []*itemRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return s.writeRelaxed(ctx, func(t *tx) error {
+	return s.db.WriteRelaxed(ctx, func(t *tx) error {
 		for _, r := range rows {
 			if _, err := t.exec(`UPDATE items SET expires_us = $5 WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND ttl_us = $4`,
 				r.Tenant, pathOf(r.Namespace), r.Key, r.ttl, t.now+r.ttl); err != nil {
@@ -122,7 +122,7 @@ func (s *Store) refresh(ctx context.Context, rows []*itemRow) error {
 
 // DeleteItem removes an item; one that is not there is no error.
 func (s *Store) DeleteItem(ctx context.Context, namespace []string, key string) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *tx) error {
 		_, err := t.exec(`DELETE FROM items WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, tenantOf(ctx), pathOf(namespace), key)
 		return err
 	})
@@ -131,7 +131,7 @@ func (s *Store) DeleteItem(ctx context.Context, namespace []string, key string) 
 // Namespaces lists the distinct namespaces that hold live items, sorted by label.
 func (s *Store) Namespaces(ctx context.Context, prefix []string) (found [][]string, err error) {
 	where, args := below(tenantOf(ctx), prefix)
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(`SELECT DISTINCT i.namespace FROM items i WHERE `+where, append(args, t.now), func(scan func(...any) error) error {
 			var path []byte
 			err := scan(&path)

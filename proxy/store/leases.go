@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"slices"
@@ -11,17 +10,17 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// newOwner makes an id for this process: never used before, so that no lease
-// of an earlier one is mistaken for its own.
-func newOwner() string { return rand.Text() }
-
 // Beat renews this process's lease until ttl from now, by the clock of the
 // database. Other processes may take its runs once that is over, so it is to be
 // called well before. ErrLapsed says that it came too late: the lease is new,
 // and every run that was held under the old one is free. Where no other process
 // can use the database a lease never ends. It belongs to no tenant.
 func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
-	return s.db.classify(s.db.renewLease(ctx, ttl))
+	freed, err := s.db.RenewLease(ctx, ttl)
+	if freed {
+		s.db.Notify(Notice{Kind: NoticePending})
+	}
+	return err
 }
 
 // Claimed is a run this process now owns.
@@ -45,7 +44,7 @@ func (s *Store) ClaimNext(ctx context.Context, full []string) (c Claimed, ok boo
 	// Looking costs nobody the writer; what was seen is looked at again there.
 	var due int64
 	seen := false
-	err = s.read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *tx) error {
 		key, _, err := claimable(t, full)
 		seen = key != 0
 		if err != nil || seen {
@@ -57,7 +56,7 @@ func (s *Store) ClaimNext(ctx context.Context, full []string) (c Claimed, ok boo
 	if err != nil || !seen {
 		return Claimed{}, false, timeOf(due), err
 	}
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		key, taken, err := holdClaimable(t, full)
 		if err != nil || key == 0 {
 			ok = false
@@ -211,7 +210,7 @@ func (s *Store) claim(t *tx, key int64, taken bool) (c Claimed, err error) {
 // ClaimParked takes a parked run for its next step. Conflict when it is not
 // parked any more.
 func (s *Store) ClaimParked(ctx context.Context, runID string) (c Claimed, err error) {
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		row, err := holdRun(t, scopeOf(ctx), "", runID)
 		if err != nil {
 			return err
@@ -228,7 +227,7 @@ func (s *Store) ClaimParked(ctx context.Context, runID string) (c Claimed, err e
 // Release hands a run of this process back: its lease ends at once, and another
 // process, or this one, may claim it. ErrFenced when it is not held any more.
 func (s *Store) Release(ctx context.Context, runID string, fence int64) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *tx) error {
 		n, err := t.exec(`UPDATE runs SET holder = '', updated_us = $4 WHERE run_id = $1 AND holder = $2 AND fence = $3 AND status = 'running' AND parked = 0`,
 			runID, s.owner, fence, t.now)
 		if err == nil && n == 0 {
@@ -242,7 +241,7 @@ func (s *Store) Release(ctx context.Context, runID string, fence int64) error {
 // RequestStop notes on a running run that its owner must stop it ("cancel"); the owner learns it by StopRequests. Conflict when the run has
 // ended.
 func (s *Store) RequestStop(ctx context.Context, runID, action string) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *tx) error {
 		row, err := holdRun(t, scopeOf(ctx), "", runID)
 		if err != nil {
 			return err
@@ -263,7 +262,7 @@ func (s *Store) noteStop(t *tx, row runRow, action string) error {
 // or should. All tenants.
 func (s *Store) Held(ctx context.Context) (map[string]int64, error) {
 	found := make(map[string]int64)
-	err := s.read1(ctx, func(t *tx) error {
+	err := s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, in{s.owner}, func(scan func(...any) error) error {
 			var id string
 			var fence int64
@@ -278,7 +277,7 @@ func (s *Store) Held(ctx context.Context) (map[string]int64, error) {
 // StopRequests is run id → action of the runs held by this process. All tenants.
 func (s *Store) StopRequests(ctx context.Context) (map[string]string, error) {
 	found := make(map[string]string)
-	err := s.read1(ctx, func(t *tx) error {
+	err := s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(`SELECT run_id, stop FROM runs WHERE holder = $1 AND stop <> ''`, in{s.owner}, func(scan func(...any) error) error {
 			var id, action string
 			err := scan(&id, &action)
@@ -291,7 +290,7 @@ func (s *Store) StopRequests(ctx context.Context) (map[string]string, error) {
 
 // Waiting tells whether any run waits to be claimed, now or later. All tenants.
 func (s *Store) Waiting(ctx context.Context) (some bool, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.get(`SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'pending') OR EXISTS (SELECT 1 FROM runs WHERE status = 'running' AND parked = 0 AND holder = '')`,
 			nil, out{&some})
 	})
@@ -302,7 +301,7 @@ func (s *Store) Waiting(ctx context.Context) (some bool, err error) {
 // none waits for is not named. All tenants, all processes.
 func (s *Store) Queued(ctx context.Context) (map[string]int, error) {
 	found := map[string]int{}
-	err := s.read1(ctx, func(t *tx) error {
+	err := s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(`SELECT agent, count(*) FROM runs WHERE status = 'pending' GROUP BY agent`, nil, func(scan func(...any) error) error {
 			var agent string
 			var n int
@@ -317,7 +316,7 @@ func (s *Store) Queued(ctx context.Context) (map[string]int, error) {
 // Unpulled lists the active runs whose steps a client has to ask for: parked ones,
 // and those that go on by themselves while their steps are handed out. All tenants.
 func (s *Store) Unpulled(ctx context.Context) (list []mapping.Run, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(`SELECT `+runColumns+` WHERE r.ended_us = 0 ORDER BY r.id`, nil, func(scan func(...any) error) error {
 			var row runRow
 			err := row.scan(scan)

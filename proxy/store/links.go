@@ -42,7 +42,7 @@ func (s *Store) Links(ctx context.Context, threadID string) ([]mapping.Link, err
 func (s *Store) readLinks(ctx context.Context, threadID, rest string, more ...any) (list []mapping.Link, err error) {
 	sc := scopeOf(ctx)
 	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`+rest, append(in{sc.tenant, threadID}, more...)...)
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(`SELECT l.body FROM links l JOIN threads h ON h.id = l.thread WHERE `+where+` ORDER BY l.agent, l.task_id`,
 			args, func(scan func(...any) error) error {
 				var body []byte
@@ -62,13 +62,13 @@ func (s *Store) readLinks(ctx context.Context, threadID, rest string, more ...an
 func (s *Store) AgentSeen(ctx context.Context, name string) (at time.Time, err error) {
 	// Nearly always it is known: reading must not need a writable disk.
 	var us int64
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.get(`SELECT at_us FROM agents_seen WHERE name = $1`, in{name}, out{&us})
 	})
 	if !errors.Is(err, sql.ErrNoRows) {
 		return timeOf(us), err
 	}
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		if _, err := t.exec(`INSERT INTO agents_seen (name, at_us) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.now); err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func (s *Store) ClaimDeliveries(ctx context.Context, limit int, lease time.Durat
 	if err != nil || len(keys) == 0 {
 		return nil, wait, err
 	}
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		list = list[:0]
 		for _, key := range keys {
 			d := Delivery{key: key}
@@ -75,7 +75,7 @@ func (s *Store) ClaimDeliveries(ctx context.Context, limit int, lease time.Durat
 
 // dueDeliveries looks without the writer.
 func (s *Store) dueDeliveries(ctx context.Context, limit int, accept func(url string) bool) (keys []int64, wait time.Duration, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.until(`SELECT id, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
 			var key, due int64
 			var url string
@@ -108,27 +108,27 @@ func (d *Delivery) scan(scan func(...any) error) error {
 
 // Delivered notes a success. The body goes: nobody needs it again.
 func (s *Store) Delivered(ctx context.Context, d Delivery) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.micros(), []byte{})
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.db.Now(), []byte{})
 }
 
 // DeliveryFailed notes a failed attempt and why; the next one is due after wait.
 func (s *Store) DeliveryFailed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.micros()+wait.Microseconds(), mapping.ToText(why))
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.db.Now()+wait.Microseconds(), mapping.ToText(why))
 }
 
 // DeliveryDead gives a delivery up. Its row stays, with the reason, for a while
 // (SweepOutbox).
 func (s *Store) DeliveryDead(ctx context.Context, d Delivery, why string) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.micros(), mapping.ToText(why))
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.db.Now(), mapping.ToText(why))
 }
 
 // DeliveryReturned gives a claimed delivery back as if it had not been tried.
 func (s *Store) DeliveryReturned(ctx context.Context, d Delivery) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.micros(), d.Attempts)
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.db.Now(), d.Attempts)
 }
 
 func (s *Store) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *tx) error {
 		_, err := t.exec(text, append(in{d.key}, args...)...)
 		return err
 	})
@@ -137,7 +137,7 @@ func (s *Store) settleDelivery(ctx context.Context, text string, d Delivery, arg
 // Deliveries lists the caller's deliveries, the newest first, of one run when
 // runID is set; those of a run that was deleted too. limit 0: all.
 func (s *Store) Deliveries(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
  WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, in{tenantOf(ctx), runID, limitOf(limit)}, func(scan func(...any) error) error {
 			var d Delivery
@@ -152,7 +152,7 @@ func (s *Store) Deliveries(ctx context.Context, runID string, limit int) (list [
 // SweepOutbox removes deliveries that succeeded longer than delivered ago, and
 // those that were given up longer than dead ago. All tenants.
 func (s *Store) SweepOutbox(ctx context.Context, delivered, dead time.Duration) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *tx) error {
 		_, err := t.exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,
 			t.now-delivered.Microseconds(), t.now-dead.Microseconds())
 		return err

@@ -18,7 +18,7 @@ func TestPagesOfOlderFiles(t *testing.T) {
 			if page != pageSize {
 				s = repaged(t, s, page)
 			}
-			path, ctx := s.db.(*sqlite).path, context.Background()
+			path, ctx := s.db.on.(*sqlite).path, context.Background()
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -31,7 +31,7 @@ func TestPagesOfOlderFiles(t *testing.T) {
 				"page_size": page, "wal_autocheckpoint": logUsual / page, "max_page_count": limit / page,
 			} {
 				var got int64
-				if err := (sqliteTx{s.db.(*sqlite).writer.conn}).get("PRAGMA "+pragma, nil, out{&got}); err != nil || got != want {
+				if err := (sqliteTx{s.db.on.(*sqlite).writer.conn}).get("PRAGMA "+pragma, nil, out{&got}); err != nil || got != want {
 					t.Errorf("%s is %d, not %d (%v)", pragma, got, want, err)
 				}
 			}
@@ -43,7 +43,7 @@ func TestPagesOfOlderFiles(t *testing.T) {
 // repaged is the store over its file as another program would have made it.
 func repaged(t *testing.T, s *Store, page int64) *Store {
 	t.Helper()
-	path := s.db.(*sqlite).path
+	path := s.db.on.(*sqlite).path
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

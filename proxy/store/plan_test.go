@@ -43,7 +43,7 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 	} {
 		text, args := query()
 		var plan []string
-		err := s.read1(ctx, func(x *tx) error {
+		err := s.db.ReadOne(ctx, func(x *tx) error {
 			return x.each(`EXPLAIN QUERY PLAN `+text, args, func(scan func(...any) error) error {
 				var id, parent, unused int
 				var detail string

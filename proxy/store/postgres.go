@@ -19,6 +19,7 @@ import (
 type postgres struct {
 	name     string // host and database, for messages
 	owner    string
+	holdings Holdings
 	schema   string
 	pool     *pgxpool.Pool
 	lines    *lines          // of the pool
@@ -46,12 +47,12 @@ const (
 	poolMost = 16
 )
 
-func openPostgres(ctx context.Context, dsn, owner string, o Options, log *zap.Logger) (*postgres, error) {
+func openPostgres(ctx context.Context, dsn string, o DBOptions, log *zap.Logger) (*postgres, error) {
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, refuse("PostgreSQL", "its URL cannot be read; write it as postgres://user:password@host:5432/name")
 	}
-	p := &postgres{name: nameOf(cfg.ConnConfig), owner: owner, relaxed: o.Synchronous == "normal", lines: newLines(), log: log}
+	p := &postgres{name: nameOf(cfg.ConnConfig), owner: o.Owner, holdings: o.Holdings, relaxed: o.Synchronous == "normal", lines: newLines(), log: log}
 	p.time.fixed = o.Now
 	configure(cfg, dsn)
 	p.apart = cfg.ConnConfig.Copy()
@@ -59,7 +60,7 @@ func openPostgres(ctx context.Context, dsn, owner string, o Options, log *zap.Lo
 	if p.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, refuse(p.name, "%v", err)
 	}
-	p.bell = newBell(p.apart, owner, log)
+	p.bell = newBell(p.apart, o.Owner, log)
 	var watched context.Context
 	watched, p.unwatch = context.WithCancel(context.WithoutCancel(ctx))
 	p.watching.Go(func() { p.watch(watched) })

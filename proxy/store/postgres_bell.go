@@ -122,7 +122,7 @@ func (b *bell) next(conn *pgx.Conn) (*pgconn.Notification, error) {
 func payloads(owner string, told map[Notice]struct{}) (texts []string) {
 	var b strings.Builder
 	for n := range told {
-		if b.Len() > 0 && b.Len()+2+len(n.RunID) > bellMost {
+		if b.Len() > 0 && b.Len()+2+len(n.About) > bellMost {
 			texts = append(texts, b.String())
 			b.Reset()
 		}
@@ -131,7 +131,7 @@ func payloads(owner string, told map[Notice]struct{}) (texts []string) {
 		}
 		b.WriteByte(' ')
 		b.WriteByte(byte(n.Kind))
-		b.WriteString(n.RunID)
+		b.WriteString(n.About)
 	}
 	if b.Len() > 0 {
 		texts = append(texts, b.String())
@@ -154,7 +154,7 @@ func (b *bell) listen(conn *pgx.Conn, channel string) error {
 			continue
 		}
 		for word := range strings.FieldsSeq(rest) {
-			b.hear(Notice{Kind: NoticeKind(word[0]), RunID: word[1:]})
+			b.hear(Notice{Kind: NoticeKind(word[0]), About: word[1:]})
 		}
 	}
 }

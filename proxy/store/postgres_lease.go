@@ -15,36 +15,33 @@ const firstLease = time.Minute
 // processes must end by one clock.
 const present = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`
 
-func (p *postgres) renewLease(ctx context.Context, ttl time.Duration) error {
+func (p *postgres) renewLease(ctx context.Context, ttl time.Duration) (freed bool, err error) {
 	var lapsed bool
-	var freed int64
-	err := p.write(ctx, true, func(t *tx) (err error) {
+	var n int64
+	err = p.write(ctx, true, func(t *tx) (err error) {
 		if lapsed, err = p.ended(t); err != nil {
 			return err
 		}
 		if lapsed {
-			if err := p.giveUp(t); err != nil {
+			if err := p.holdings.FreeOf(t, p.owner); err != nil {
 				return err
 			}
 		}
 		if err := p.renew(t, ttl); err != nil {
 			return err
 		}
-		if freed, err = reap(t); err != nil {
+		if n, err = p.reap(t); err != nil {
 			return err
 		}
 		return forgetCommits(t)
 	})
 	if err != nil {
-		return err
-	}
-	if freed > 0 || lapsed {
-		p.bell.tell(Notice{Kind: NoticePending})
+		return false, err
 	}
 	if lapsed {
-		return ErrLapsed
+		return true, ErrLapsed
 	}
-	return nil
+	return n > 0, nil
 }
 
 // ended tells whether the lease was over before now, and keeps others from
@@ -55,14 +52,6 @@ func (p *postgres) ended(t *tx) (over bool, err error) {
 		return true, nil
 	}
 	return over, err
-}
-
-// giveUp frees everything this process holds.
-func (p *postgres) giveUp(t *tx) error {
-	if err := t.put(`DELETE FROM updates WHERE holder = $1`, p.owner); err != nil {
-		return err
-	}
-	return t.put(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, p.owner)
 }
 
 // renew writes the lease, and sets the clock by the way.
@@ -76,34 +65,24 @@ func (p *postgres) renew(t *tx, ttl time.Duration) error {
 	return err
 }
 
-// reap frees the runs of processes whose leases have ended. A process that is
-// only slow finds that out at its next write: the fence names it.
-func reap(t *tx) (freed int64, err error) {
+// reap ends the leases that are over, and frees what was held under them.
+func (p *postgres) reap(t *tx) (freed int64, err error) {
 	if _, err := t.exec(`DELETE FROM processes WHERE until_us <= ` + present); err != nil {
 		return 0, err
 	}
-	held, err := t.exec(`DELETE FROM updates WHERE NOT EXISTS (SELECT 1 FROM processes p WHERE p.owner = updates.holder)`)
-	if err != nil {
-		return 0, err
-	}
-	freed, err = t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> ''
- AND NOT EXISTS (SELECT 1 FROM processes p WHERE p.owner = runs.holder)`)
-	return held + freed, err
+	return p.holdings.FreeLapsed(t)
 }
 
 // leave ends the lease at once, so that nobody has to wait for its end.
-func (p *postgres) leave(ctx context.Context) {
+func (p *postgres) leave(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, 2*time.Second)
 	defer stop()
-	err := p.write(ctx, false, func(t *tx) error {
-		if err := p.giveUp(t); err != nil {
+	return p.write(ctx, false, func(t *tx) error {
+		if err := p.holdings.FreeOf(t, p.owner); err != nil {
 			return err
 		}
 		return t.put(`DELETE FROM processes WHERE owner = $1`, p.owner)
 	})
-	if err == nil {
-		p.bell.tell(Notice{Kind: NoticePending})
-	}
 }
 
 func (p *postgres) ping(ctx context.Context) error {

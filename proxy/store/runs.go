@@ -52,7 +52,7 @@ func (r *runRow) scan(scan func(...any) error) error {
 
 // Run finds a run; threadID may be "".
 func (s *Store) Run(ctx context.Context, threadID, runID string) (r mapping.Run, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		row, err := findRun(t, scopeOf(ctx), threadID, runID)
 		r = row.Run
 		return err
@@ -106,7 +106,7 @@ func (s *Store) Runs(ctx context.Context, q RunQuery) (list []mapping.Run, err e
 	} else {
 		args = append(args, limitOf(0), 0)
 	}
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.until(text, args, func(scan func(...any) error) (bool, error) {
 			var row runRow
 			if err := row.scan(scan); err != nil {

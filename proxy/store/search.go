@@ -77,7 +77,7 @@ func (s *Store) plainThreads(ctx context.Context, q ThreadQuery, where string, a
 	if found, err = s.threadPage(ctx, q, where, args, q.Limit, q.Offset); err != nil {
 		return nil, 0, err
 	}
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.get(`SELECT count(*) FROM threads h WHERE `+where, args, out{&total})
 	})
 	return found, total, err
@@ -86,7 +86,7 @@ func (s *Store) plainThreads(ctx context.Context, q ThreadQuery, where string, a
 // keptThreads filters while it reads: its filter does not read the store.
 func (s *Store) keptThreads(ctx context.Context, q ThreadQuery, keep func(json.RawMessage) bool, where string, args in) (found []mapping.Thread, total int, err error) {
 	pick := picker{limit: q.Limit, offset: q.Offset}
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(`SELECT `+threadColumns+` WHERE `+where+q.order(), args, func(scan func(...any) error) error {
 			var row threadRow
 			if err := row.scan(scan); err != nil || !keep(row.Metadata) {
@@ -107,7 +107,7 @@ func (s *Store) threadPage(ctx context.Context, q ThreadQuery, where string, arg
 		return nil, err
 	}
 	text := `SELECT ` + threadColumns + ` WHERE ` + where + q.order() + page(len(args)+1)
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return t.each(text, append(args[:len(args):len(args)], limitOf(limit), offset), func(scan func(...any) error) error {
 			var row threadRow
 			err := row.scan(scan)

@@ -26,18 +26,19 @@ const busyTimeout = 5 * time.Second
 // how transactions begin. Keep it small: the SQL of the other files is meant
 // for PostgreSQL too.
 type sqlite struct {
-	path    string
-	owner   string
-	lock    *fileLock
-	file    os.FileInfo // of the database when it was opened
-	full    bool        // commits wait for the disk
-	limit   int64       // bytes of the file; 0 for none
-	zap     *zap.Logger
-	now     func() time.Time
-	changed int64 // rows that the writer had changed when its transaction began
-	seen    seen  // of the files, to notice when they are harmed
-	disk    flushes
-	probe   probe
+	path     string
+	owner    string
+	holdings Holdings
+	lock     *fileLock
+	file     os.FileInfo // of the database when it was opened
+	full     bool        // commits wait for the disk
+	limit    int64       // bytes of the file; 0 for none
+	zap      *zap.Logger
+	now      func() time.Time
+	changed  int64 // rows that the writer had changed when its transaction began
+	seen     seen  // of the files, to notice when they are harmed
+	disk     flushes
+	probe    probe
 
 	writer  *writer
 	readers *sqlitex.Pool
@@ -46,14 +47,14 @@ type sqlite struct {
 }
 
 // openSQLite takes the lock, checks or makes the file, and migrates it.
-func openSQLite(ctx context.Context, path, owner string, o Options, log *zap.Logger) (_ *sqlite, err error) {
+func openSQLite(ctx context.Context, path string, o DBOptions, log *zap.Logger) (_ *sqlite, err error) {
 	if path == "" || path == ":memory:" {
 		return nil, refuse(`"`+path+`"`, "a path to a file is needed: the record must outlive the process")
 	}
 	if path, err = realPath(path); err != nil {
 		return nil, err
 	}
-	d := &sqlite{path: path, owner: owner, full: o.Synchronous != "normal", limit: o.Limit, now: o.Now, zap: log}
+	d := &sqlite{path: path, owner: o.Owner, holdings: o.Holdings, full: o.Synchronous != "normal", limit: o.Limit, now: o.Now, zap: log}
 	if d.now == nil {
 		d.now = time.Now
 	}
@@ -297,35 +298,8 @@ func (d *sqlite) logSize() (bytes int64, ok bool) {
 	return info.Size(), true
 }
 
-// recoverOrphans frees the runs of all other processes: they are gone, since this one
-// holds the file's lock. This one may hold some already: on a full disk that is done
-// when there is room.
-func (d *sqlite) recoverOrphans(ctx context.Context) error {
-	return d.write(ctx, false, func(t *tx) error {
-		if _, err := t.exec(`UPDATE runs SET holder = '' WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder <> '' AND holder <> $1`, d.owner); err != nil {
-			return err
-		}
-		if _, err := t.exec(`DELETE FROM updates WHERE holder <> $1`, d.owner); err != nil {
-			return err
-		}
-		_, err := t.exec(`DELETE FROM processes WHERE owner <> $1`, d.owner)
-		return err
-	})
-}
-
-// renewLease notes that this process lives. Nobody else could take its runs.
-func (d *sqlite) renewLease(ctx context.Context, ttl time.Duration) error {
-	return d.write(ctx, true, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO processes (owner, until_us) VALUES ($1, $2) ON CONFLICT (owner) DO UPDATE SET until_us = excluded.until_us`,
-			d.owner, t.now+ttl.Microseconds())
-		return err
-	})
-}
-
 // notices: there is nobody to hear or to tell.
 func (d *sqlite) notices() *notices { return nil }
-
-func (d *sqlite) leave(context.Context) {}
 
 // close waits for writes and interrupts reads.
 func (d *sqlite) close() (err error) {

@@ -22,7 +22,7 @@ func TestParametersKeepTheirNumbers(t *testing.T) {
 	const text = `SELECT $2 || $1 || $2`
 	for _, given := range []in{{"a", "b"}, {"a"}, {}, {"a", "b", "c"}} {
 		var got string
-		err := s.read1(t.Context(), func(x *tx) error { return x.get(text, given, out{&got}) })
+		err := s.db.ReadOne(t.Context(), func(x *tx) error { return x.get(text, given, out{&got}) })
 		if ok := len(given) == 2; ok != (err == nil) || ok && got != "bab" {
 			t.Errorf("%v: got %q, %v", given, got, err)
 		}
@@ -46,7 +46,7 @@ func TestValuesKeepTheirKind(t *testing.T) {
 		{[]byte(long), new(held), held(long)}, {raw("r"), new(raw), raw("r")}, {"text", new([]byte), []byte("text")},
 		{nil, new([]byte), []byte(nil)}, {(*int64)(nil), new([]byte), []byte(nil)},
 	} {
-		err := s.read1(t.Context(), func(x *tx) error { return x.get(`SELECT $1`, in{tt.arg}, out{tt.into}) })
+		err := s.db.ReadOne(t.Context(), func(x *tx) error { return x.get(`SELECT $1`, in{tt.arg}, out{tt.into}) })
 		if got := reflect.ValueOf(tt.into).Elem().Interface(); err != nil || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%T %.20v: got %T %.20v, %v", tt.arg, tt.arg, got, got, err)
 		}
@@ -63,7 +63,7 @@ func TestValuesThatFitNowhereAreRefused(t *testing.T) {
 		{nil, out{new(string)}}, {nil, out{new(int64)}}, {struct{}{}, out{new(string)}},
 		{"a", out{new(chan int)}}, {"a", out{}}, {"a", out{new(string), new(string)}},
 	} {
-		err := s.read1(t.Context(), func(x *tx) error { return x.get(`SELECT $1`, in{tt.arg}, tt.into) })
+		err := s.db.ReadOne(t.Context(), func(x *tx) error { return x.get(`SELECT $1`, in{tt.arg}, tt.into) })
 		if err == nil {
 			t.Errorf("%T went into %T", tt.arg, tt.into)
 		}
@@ -83,7 +83,7 @@ func TestStatementsAreReadFromTheirStart(t *testing.T) {
 			return n < most, err
 		})
 	}
-	err := opened(t).read1(t.Context(), func(x *tx) error { return errors.Join(read(x, 1), read(x, 2), read(x, 1)) })
+	err := opened(t).db.ReadOne(t.Context(), func(x *tx) error { return errors.Join(read(x, 1), read(x, 2), read(x, 1)) })
 	if want := []int{1, 1, 2, 1}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -102,7 +102,7 @@ func endless(begun chan<- struct{}) func(*tx) error {
 func TestReadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := opened(t)
-	for _, read := range []func(context.Context, func(*tx) error) error{s.read, s.read1} {
+	for _, read := range []func(context.Context, func(*tx) error) error{s.db.Read, s.db.ReadOne} {
 		for range readersMost + 1 {
 			ctx, leave := context.WithCancel(t.Context())
 			begun, gave := make(chan struct{}), make(chan error)
@@ -123,7 +123,7 @@ func TestCloseInterruptsReads(t *testing.T) {
 	t.Parallel()
 	s := opened(t)
 	begun, gave := make(chan struct{}), make(chan error)
-	go func() { gave <- s.read(t.Context(), endless(begun)) }()
+	go func() { gave <- s.db.Read(t.Context(), endless(begun)) }()
 	<-begun
 	if err := s.Close(); err != nil {
 		t.Error(err)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -29,7 +28,7 @@ type Options struct {
 // scoped to what the principal in ctx (mapping.PrincipalOf) may see (see scope),
 // unless its comment says otherwise. Errors the caller may show are *mapping.Error.
 type Store struct {
-	db        database
+	db        *DB
 	owner     string
 	mostCrons int // of a tenant; 0: any number
 	log       *zap.Logger
@@ -43,36 +42,6 @@ type Store struct {
 	holds  updateHolds
 	// Doorbells: a delivery, a thread's time to go, a cron.
 	outbox, expiries, crons chan struct{}
-}
-
-// database is what differs between SQLite and PostgreSQL.
-type database interface {
-	// write runs do as one operation and returns when it is durable; relaxed:
-	// when it outlives the process, though on SQLite maybe not the machine. do may be
-	// called again when what it did is lost: it builds its results anew.
-	write(ctx context.Context, relaxed bool, do func(*tx) error) error
-	// read runs do on one consistent view.
-	read(ctx context.Context, do func(*tx) error) error
-	// readOne is read for a single statement, which is consistent by itself.
-	readOne(ctx context.Context, do func(*tx) error) error
-	// readBlob is readOne for a piece of a file: large, and not soon read again.
-	readBlob(ctx context.Context, do func(*tx) error) error
-	// flush returns when what was committed before, relaxed or not, is as durable as
-	// what write commits. What read, readOne and readBlob have read is.
-	flush() error
-	// clock is the present in microseconds.
-	clock() int64
-	// recoverOrphans is done once, before anything else is: what processes that are
-	// gone have left behind is free. renewLease renews the lease of this process.
-	recoverOrphans(ctx context.Context) error
-	renewLease(ctx context.Context, ttl time.Duration) error
-	ping(ctx context.Context) error
-	classify(err error) error
-	logSize() (bytes int64, ok bool)
-	notices() *notices
-	// leave gives up what this process holds; close closes.
-	leave(ctx context.Context)
-	close() error
 }
 
 // runKey is where a run's rows are. tokens: its row says that it has some;
@@ -97,19 +66,17 @@ const keysKept = 8192
 // search_path that exists. It tells the time: Options.Now is for tests.
 func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, error) {
 	s := &Store{
-		owner: o.Owner, log: log, mostCrons: o.Crons,
+		log: log, mostCrons: o.Crons,
 		outbox: make(chan struct{}, 1), expiries: make(chan struct{}, 1), crons: make(chan struct{}, 1),
-	}
-	if s.owner == "" {
-		s.owner = newOwner()
 	}
 	var err error
 	if s.runs, err = lru.New[string, runKey](keysKept); err != nil {
 		return nil, err
 	}
-	if s.db, err = connect(ctx, dsn, s.owner, o, log); err != nil {
+	if s.db, err = OpenDB(ctx, dsn, o.ofDB(), log); err != nil {
 		return nil, err
 	}
+	s.owner = s.db.Owner()
 	if err := s.start(ctx); err != nil {
 		_ = s.Close()
 		return nil, err
@@ -117,11 +84,8 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 	return s, nil
 }
 
-func connect(ctx context.Context, dsn, owner string, o Options, log *zap.Logger) (database, error) {
-	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
-		return openPostgres(ctx, dsn, owner, o, log)
-	}
-	return openSQLite(ctx, dsn, owner, o, log)
+func (o Options) ofDB() DBOptions {
+	return DBOptions{Synchronous: o.Synchronous, Limit: o.Limit, Owner: o.Owner, Holdings: holdings{}, Now: o.Now}
 }
 
 // start recovers. A file on a full disk can be read all the same; see Recover.
@@ -142,9 +106,9 @@ func (s *Store) Recover(ctx context.Context) error {
 	if s.behind.Load() == nil {
 		return nil
 	}
-	err := s.db.classify(s.db.recoverOrphans(ctx))
+	err := s.db.Recover(ctx)
 	if err == nil {
-		err = s.write(ctx, sweepBlobs)
+		err = s.db.Write(ctx, sweepBlobs)
 	}
 	if err != nil {
 		s.behind.Store(&err)
@@ -157,8 +121,10 @@ func (s *Store) Recover(ctx context.Context) error {
 // Close waits for writes under way, interrupts reads, gives up what this process holds where
 // others may take it, and closes the database.
 func (s *Store) Close() error {
-	s.db.leave(context.Background())
-	return s.db.close()
+	if s.db.Leave(context.Background()) == nil {
+		s.db.Notify(Notice{Kind: NoticePending})
+	}
+	return s.db.Close()
 }
 
 // Owner is the id of this process in leases.
@@ -166,12 +132,12 @@ func (s *Store) Owner() string { return s.owner }
 
 // Shared tells whether other processes may use the database at the same time,
 // so that leases end and Notices come.
-func (s *Store) Shared() bool { return s.db.notices() != nil }
+func (s *Store) Shared() bool { return s.db.Shared() }
 
 // Ping tells whether the database answers, whether it could be written to when
 // that was tried last, and whether Recover has succeeded. It belongs to no tenant.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.db.classify(s.db.ping(ctx)); err != nil {
+	if err := s.db.Ping(ctx); err != nil {
 		return err
 	}
 	if err := s.behind.Load(); err != nil {
@@ -184,29 +150,9 @@ var errNotRecovered error = mapping.Errorf(mapping.Unavailable, codeUnavailable,
 
 // LogSize is how large SQLite's write-ahead log is; ok is false where there is none
 // of ours, on PostgreSQL.
-func (s *Store) LogSize() (bytes int64, ok bool) { return s.db.logSize() }
+func (s *Store) LogSize() (bytes int64, ok bool) { return s.db.LogSize() }
 
-// write runs do as one operation and returns when it is durable.
-func (s *Store) write(ctx context.Context, do func(*tx) error) error {
-	return s.db.classify(s.db.write(ctx, false, do))
-}
-
-// writeRelaxed is write for what may be lost when the machine fails, though not
-// when the process does.
-func (s *Store) writeRelaxed(ctx context.Context, do func(*tx) error) error {
-	return s.db.classify(s.db.write(ctx, true, do))
-}
-
-// read runs do on one consistent view.
-func (s *Store) read(ctx context.Context, do func(*tx) error) error {
-	return s.db.classify(s.db.read(ctx, do))
-}
-
-// read1 is read of a single statement, which is consistent by itself.
-func (s *Store) read1(ctx context.Context, do func(*tx) error) error {
-	return s.db.classify(s.db.readOne(ctx, do))
-}
-
-func (s *Store) micros() int64 { return s.db.clock() }
+// Flush returns when all that was committed before the call is on the disk: see DB.Flush.
+func (s *Store) Flush() error { return s.db.Flush() }
 
 func tenantOf(ctx context.Context) string { return mapping.PrincipalOf(ctx).Tenant }

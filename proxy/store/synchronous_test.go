@@ -21,7 +21,7 @@ func TestSynchronousIsAsConfigured(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		disk := &s.db.(*sqlite).disk
+		disk := &s.db.on.(*sqlite).disk
 		if got := disk.flushed.Load() == disk.seen(); disk.seen() == 0 || got != want {
 			t.Errorf("%s: %d of %d commits are flushed", configured, disk.flushed.Load(), disk.seen())
 		}

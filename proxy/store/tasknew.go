@@ -11,7 +11,7 @@ import (
 // with the same key has made before; then nothing is made.
 func (s *Store) CreateTask(ctx context.Context, k mapping.Task, key Key) (made mapping.Task, earlier string, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		if earlier, err = claimKey(t, p.Tenant, key, k.ID); err != nil || earlier != "" {
 			return err
 		}

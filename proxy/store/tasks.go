@@ -32,7 +32,7 @@ func insertTask(t *tx, p mapping.Principal, thread int64, threadID string, k map
 
 // Task reads a task, without Artifacts.
 func (s *Store) Task(ctx context.Context, id string) (k mapping.Task, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		row, err := findTask(t, scopeOf(ctx), id)
 		k = row.Task
 		return err
@@ -82,7 +82,7 @@ type TaskQuery struct {
 // Tasks lists tasks, oldest first. Limit 0: all.
 func (s *Store) Tasks(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
 	where, args := taskFilter(scopeOf(ctx), q)
-	err = s.read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *tx) error {
 		if err := t.get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, out{&total}); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ type TaskTip struct {
 
 // TaskTip reads how far a task has come.
 func (s *Store) TaskTip(ctx context.Context, id string) (tip TaskTip, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		return noTask(t.get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
  coalesce((SELECT r.run_id FROM runs r WHERE r.task = k.id ORDER BY r.id DESC LIMIT 1), '')
  FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, in{tenantOf(ctx), id}, out{&tip.Cursor, &tip.Runs, &tip.Newest}), id)
@@ -154,7 +154,7 @@ type StepRequest struct {
 // those whose request said something.
 func (s *Store) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
 	found := make(map[int]StepRequest)
-	err := s.read(ctx, func(t *tx) error {
+	err := s.db.Read(ctx, func(t *tx) error {
 		key, err := taskKey(t, scopeOf(ctx), taskID)
 		if err != nil {
 			return err

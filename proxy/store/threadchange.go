@@ -20,7 +20,7 @@ type Expire struct {
 // PatchThread merges metadata key by key (nil: none) and sets the expiry (nil:
 // leave).
 func (s *Store) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		row, err := holdThread(t, scopeOf(ctx), id)
 		if err != nil {
 			return noThread(err, id)
@@ -62,7 +62,7 @@ type StateOptions struct {
 // caller tries again. A request with the Key that came before is Conflict
 // CodeRepeated. Returned events carry Seq and parents.
 func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func touch(t *tx, thread int64, clear bool) error {
 // links, tasks, runs and time to go: the copy is idle, and stays.
 func (s *Store) CopyThread(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		old, err := holdThread(t, scopeFor(p), id)
 		if err != nil {
 			return noThread(err, id)

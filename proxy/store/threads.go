@@ -26,7 +26,7 @@ type NewThread struct {
 // earlier request with the same Key made.
 func (s *Store) CreateThread(ctx context.Context, n NewThread) (th mapping.Thread, existed bool, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		th, existed, err = s.createThread(t, p, n)
 		return err
 	})
@@ -136,7 +136,7 @@ func newThread(t *tx, p mapping.Principal, th mapping.Thread) mapping.Thread {
 // Thread reads a thread, without Values.
 func (s *Store) Thread(ctx context.Context, id string) (th mapping.Thread, err error) {
 	sc := scopeOf(ctx)
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		row, err := readThread(t, sc, id)
 		th = row.Thread
 		return noThread(err, id)

@@ -35,7 +35,7 @@ func (s *Store) HoldUpdate(ctx context.Context, threadID, expectHead string, k K
 			s.holds.over(token, errors.Is(err, ErrUnknown))
 		}
 	}()
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func (s *Store) HoldUpdate(ctx context.Context, threadID, expectHead string, k K
 // is over. Where it fails, FreeLeftUpdates does it.
 func (s *Store) FreeUpdate(ctx context.Context, threadID, token string) (err error) {
 	defer func() { s.holds.over(token, err != nil) }()
-	return s.write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *tx) error {
 		_, err := t.exec(`DELETE FROM updates WHERE token = $1 AND thread = (SELECT id FROM threads WHERE tenant = $2 AND thread_id = $3)`,
 			token, tenantOf(ctx), threadID)
 		s.tell(t, NoticePending, "")
@@ -97,7 +97,7 @@ func (s *Store) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 	if err != nil || len(tokens) == 0 {
 		return 0, err
 	}
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *tx) error {
 		freed = 0
 		for _, token := range tokens {
 			n, err := t.exec(`DELETE FROM updates WHERE token = $1`, token) // 0: it has ended since
@@ -115,7 +115,7 @@ func (s *Store) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 // leftUpdates are the tokens of holds that nobody has. An update is noted before it
 // holds its thread, so that one which is seen held and not noted is over.
 func (s *Store) leftUpdates(ctx context.Context) (tokens []string, err error) {
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *tx) error {
 		tokens = nil
 		return t.each(`SELECT token FROM updates WHERE holder = $1`, in{s.owner}, func(scan func(...any) error) error {
 			var token string

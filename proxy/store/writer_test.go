@@ -31,7 +31,7 @@ func group(t *testing.T, s *Store, ops ...func(*tx) error) []error {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_ = s.write(context.Background(), func(*tx) error {
+		_ = s.db.Write(context.Background(), func(*tx) error {
 			close(entered)
 			<-leave
 			return nil
@@ -40,7 +40,7 @@ func group(t *testing.T, s *Store, ops ...func(*tx) error) []error {
 	<-entered
 	errs := make([]error, len(ops))
 	for i, do := range ops {
-		wg.Go(func() { errs[i] = s.write(context.Background(), do) })
+		wg.Go(func() { errs[i] = s.db.Write(context.Background(), do) })
 		until(t, func() bool { return waiting(s) == i+1 })
 	}
 	close(leave)
@@ -49,7 +49,7 @@ func group(t *testing.T, s *Store, ops ...func(*tx) error) []error {
 }
 
 // waiting is how many operations are queued.
-func waiting(s *Store) int { return len(s.db.(*sqlite).writer.queue) }
+func waiting(s *Store) int { return len(s.db.on.(*sqlite).writer.queue) }
 
 func until(t *testing.T, holds func() bool) {
 	t.Helper()
@@ -76,7 +76,7 @@ func note(name string, err error) func(*tx) error {
 
 func noted(t *testing.T, s *Store) (names []string) {
 	t.Helper()
-	err := s.read1(context.Background(), func(t *tx) error {
+	err := s.db.ReadOne(context.Background(), func(t *tx) error {
 		return t.each(`SELECT name FROM agents_seen ORDER BY name`, nil, func(scan func(...any) error) error {
 			var n string
 			err := scan(&n)
@@ -158,7 +158,7 @@ func TestLostTransactionIsRunAgainOneByOne(t *testing.T) {
 	if got := noted(t, s); !sameNames(got, []string{"a", "b"}) || runs != 2 {
 		t.Fatalf("got %v after %d runs", got, runs)
 	}
-	if err := s.write(context.Background(), note("c", nil)); err != nil {
+	if err := s.db.Write(context.Background(), note("c", nil)); err != nil {
 		t.Fatalf("the writer is stuck: %v", err)
 	}
 }
@@ -169,7 +169,7 @@ func TestCallerThatGivesUpInTimeLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	entered, leave := make(chan struct{}), make(chan struct{})
 	go func() {
-		_ = s.write(context.Background(), func(*tx) error {
+		_ = s.db.Write(context.Background(), func(*tx) error {
 			close(entered)
 			<-leave
 			return nil
@@ -177,14 +177,14 @@ func TestCallerThatGivesUpInTimeLeavesNothing(t *testing.T) {
 	}()
 	<-entered
 	gave := make(chan error)
-	go func() { gave <- s.write(ctx, note("late", nil)) }()
+	go func() { gave <- s.db.Write(ctx, note("late", nil)) }()
 	until(t, func() bool { return waiting(s) == 1 })
 	cancel()
 	if err := <-gave; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	close(leave)
-	if err := s.write(context.Background(), note("next", nil)); err != nil {
+	if err := s.db.Write(context.Background(), note("next", nil)); err != nil {
 		t.Fatal(err)
 	}
 	if got := noted(t, s); !sameNames(got, []string{"next"}) {
@@ -196,12 +196,12 @@ func TestCallerThatGivesUpInTimeLeavesNothing(t *testing.T) {
 func TestCloseLetsQueuedOperationsFinish(t *testing.T) {
 	t.Parallel()
 	s := openInside(t)
-	w := s.db.(*sqlite).writer
+	w := s.db.on.(*sqlite).writer
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
 	write := func(do func(*tx) error) {
 		all.Go(func() {
-			if err := s.write(context.Background(), do); err != nil {
+			if err := s.db.Write(context.Background(), do); err != nil {
 				t.Error(err)
 			}
 		})
@@ -226,7 +226,7 @@ func TestCloseLetsQueuedOperationsFinish(t *testing.T) {
 		defer w.gate.RUnlock()
 		return w.closed
 	})
-	if err := s.write(context.Background(), note("late", nil)); !errors.Is(err, errClosed) {
+	if err := s.db.Write(context.Background(), note("late", nil)); !errors.Is(err, errClosed) {
 		t.Errorf("after the closing: %v", err)
 	}
 	close(leave)
@@ -242,7 +242,7 @@ func TestClosedStoreRefuses(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.write(context.Background(), note("a", nil)); mapping.Classify(err).Class != mapping.Unavailable {
+	if err := s.db.Write(context.Background(), note("a", nil)); mapping.Classify(err).Class != mapping.Unavailable {
 		t.Fatalf("write: %v", err)
 	}
 	if _, err := s.Thread(context.Background(), "x"); mapping.Classify(err).Class != mapping.Unavailable {
@@ -259,7 +259,7 @@ func TestD1FullDiskIsSaidAndPasses(t *testing.T) {
 	s, ctx := openInside(t), context.Background()
 	limit := func(pages int64) {
 		t.Helper()
-		if err := s.write(ctx, func(t *tx) error {
+		if err := s.db.Write(ctx, func(t *tx) error {
 			var now int64
 			if pages > 0 {
 				return t.get("PRAGMA max_page_count = 200", nil, out{&now})
@@ -322,10 +322,10 @@ func TestD2FailedFlushEndsWriting(t *testing.T) {
 		t.Run(code.String(), func(t *testing.T) {
 			t.Parallel()
 			s, ctx := openInside(t), context.Background()
-			if err := s.write(ctx, note("before", nil)); err != nil {
+			if err := s.db.Write(ctx, note("before", nil)); err != nil {
 				t.Fatal(err)
 			}
-			db := &flaky{sqlite: s.db.(*sqlite)}
+			db := &flaky{sqlite: s.db.on.(*sqlite)}
 			db.writer.db = db
 			failing := func(t *tx) error {
 				db.fails = code.ToError()
@@ -336,7 +336,7 @@ func TestD2FailedFlushEndsWriting(t *testing.T) {
 					t.Errorf("operation %d: %v", i, err)
 				}
 			}
-			err := s.write(ctx, note("after", nil))
+			err := s.db.Write(ctx, note("after", nil))
 			if ping := s.Ping(ctx); (ping != nil) != last || (err != nil) != last {
 				t.Errorf("afterwards: write %v, ping %v", err, ping)
 			}
@@ -361,11 +361,11 @@ func TestPanicOfAReadHarmsNoOther(t *testing.T) {
 	for range readersMost {
 		func() {
 			defer func() { _ = recover() }()
-			_ = s.read(ctx, func(*tx) error { panic("ouch") })
+			_ = s.db.Read(ctx, func(*tx) error { panic("ouch") })
 		}()
 	}
 	for range readersMost {
-		if err := s.read(ctx, func(*tx) error { return nil }); err != nil {
+		if err := s.db.Read(ctx, func(*tx) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -379,10 +379,10 @@ func (panicking) begin(*sqlite3.Conn) error { panic("ouch") }
 func TestPanicOfTheWriterLeavesNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	s := openInside(t)
-	w := s.db.(*sqlite).writer
-	w.db = panicking{s.db.(*sqlite)}
+	w := s.db.on.(*sqlite).writer
+	w.db = panicking{s.db.on.(*sqlite)}
 	for range 2 {
-		if err := s.write(context.Background(), note("a", nil)); err == nil || !strings.Contains(err.Error(), "panic in the writer") {
+		if err := s.db.Write(context.Background(), note("a", nil)); err == nil || !strings.Contains(err.Error(), "panic in the writer") {
 			t.Fatalf("got %v", err)
 		}
 	}

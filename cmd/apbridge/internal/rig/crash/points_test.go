@@ -91,7 +91,7 @@ func storeOperations(t *testing.T) (names []string) {
 }
 
 // writes are the ways into a transaction.
-var writes = map[string]bool{"write": true, "writeRelaxed": true}
+var writes = map[string]bool{"write": true, "Write": true, "WriteRelaxed": true}
 
 // commits reports whether a function runs an operation: x.write(ctx, …).
 func commits(fn *ast.FuncDecl) (found bool) {
