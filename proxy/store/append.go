@@ -62,7 +62,7 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := t.hold(at.thread); err != nil {
+	if err := hold(t, at.thread); err != nil {
 		return nil, nil, err
 	}
 	part := stretch{thread: at.thread, run: at.run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
@@ -89,7 +89,7 @@ func (s *Store) Logged(ctx context.Context, runID string, fence, after int64) (e
 		if err != nil {
 			return err
 		}
-		if err := t.hold(at.thread); err != nil {
+		if err := hold(t, at.thread); err != nil {
 			return err
 		}
 		var held bool
@@ -236,7 +236,7 @@ func (s *Store) free(t *tx, at runKey, e End) error {
  interrupts = $4, updated_us = $5, expires_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN $6 ELSE expires_us END,
  keep_latest = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE keep_latest END WHERE id = $1`
 	args := in{at.thread, at.run, string(e.Thread), blob(interrupts), t.now, micros(e.Expire)}
-	if !t.on.shared() {
+	if !t.shared() {
 		return t.put(text, args...)
 	}
 	var status string
@@ -256,7 +256,7 @@ func (s *Store) EndInactive(ctx context.Context, threadID, runID string, ev mapp
 		if err != nil {
 			return err
 		}
-		if err := t.hold(row.thread); err != nil {
+		if err := hold(t, row.thread); err != nil {
 			return err
 		}
 		s.tell(t, NoticeLogged, runID)

@@ -116,7 +116,7 @@ func noAssistant(row assistantRow, err error, id string) error {
 
 // holdAssistant is readAssistant that keeps others from changing it meanwhile.
 func holdAssistant(t *tx, tenant, id string) (row assistantRow, err error) {
-	if t.on.shared() {
+	if t.shared() {
 		if err = t.put(`SELECT 1 FROM assistants WHERE tenant = $1 AND assistant_id = $2 FOR UPDATE`, tenant, id); err != nil {
 			return row, err
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"time"
 
@@ -107,7 +106,7 @@ func (s *Store) finish(ctx context.Context, blob int64, a mapping.Artifact, stag
 		if err != nil {
 			return err
 		}
-		if err := t.hold(thread); err != nil {
+		if err := hold(t, thread); err != nil {
 			return err
 		}
 		made = a
@@ -191,21 +190,8 @@ type chunks struct {
 	sum  string
 	n    int
 	left int64
-	held held
+	held Buffer
 	buf  bytes.Reader // over held
-}
-
-// held takes a column's bytes into memory that is used again for the next.
-type held []byte
-
-// Scan implements sql.Scanner.
-func (h *held) Scan(column any) error {
-	data, ok := column.([]byte)
-	if !ok {
-		return fmt.Errorf("store: bytes expected, not %T", column)
-	}
-	*h = append((*h)[:0], data...)
-	return nil
 }
 
 func (c *chunks) Read(p []byte) (int, error) {

@@ -13,9 +13,9 @@ import (
 )
 
 // beside is a connection of another program to the store's file.
-func beside(t *testing.T, s *Store) *sqlite3.Conn {
+func beside(t *testing.T, s *DB) *sqlite3.Conn {
 	t.Helper()
-	conn, err := sqlite3.OpenConn(s.db.on.(*sqlite).path, sqlite3.OpenReadWrite)
+	conn, err := sqlite3.OpenConn(s.on.(*sqlite).path, sqlite3.OpenReadWrite)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,9 +35,9 @@ func must(t *testing.T, conn *sqlite3.Conn, text string) {
 func TestD4AnotherProgramHoldsTheFile(t *testing.T) {
 	t.Parallel()
 	s, ctx := openInside(t), context.Background()
-	conn := s.db.on.(*sqlite).writer.conn
+	conn := s.on.(*sqlite).writer.conn
 	var usual int64
-	if err := (sqliteTx{conn}).get("PRAGMA busy_timeout", nil, out{&usual}); err != nil || usual != 5000 {
+	if err := (sqliteTx{conn}).get("PRAGMA busy_timeout", nil, []any{&usual}); err != nil || usual != 5000 {
 		t.Fatalf("it waits for %d ms, %v", usual, err)
 	}
 	const patience = 200 * time.Millisecond // so that the test does not take long
@@ -48,12 +48,12 @@ func TestD4AnotherProgramHoldsTheFile(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			if e := mapping.Classify(s.db.Write(ctx, note("a", nil))); e.Class != mapping.Unavailable || e.Code != codeUnavailable {
+			if e := mapping.Classify(s.Write(ctx, note("a", nil))); e.Class != mapping.Unavailable || e.Code != CodeUnavailable {
 				t.Errorf("refused with %v", e)
 			}
 		})
 	}
-	if _, err := s.Items(ctx, ItemQuery{}); err != nil {
+	if _, err := readItems(s); err != nil {
 		t.Errorf("reading meanwhile: %v", err)
 	}
 	all.Wait()
@@ -61,7 +61,7 @@ func TestD4AnotherProgramHoldsTheFile(t *testing.T) {
 		t.Errorf("all were refused after %v; they wait together, not one after the other", took)
 	}
 	must(t, other, "ROLLBACK")
-	if err := s.db.Write(ctx, note("b", nil)); err != nil {
+	if err := s.Write(ctx, note("b", nil)); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 	if got := noted(t, s); !sameNames(got, []string{"b"}) {
@@ -74,12 +74,12 @@ func TestD4BusyForAMoment(t *testing.T) {
 	t.Parallel()
 	s, ctx := openInside(t), context.Background()
 	begins := make(chan struct{})
-	db := s.db.on.(*sqlite)
+	db := s.on.(*sqlite)
 	db.writer.db = beginning{db, begins}
 	other := beside(t, s)
 	must(t, other, "BEGIN IMMEDIATE")
 	gave := make(chan error)
-	go func() { gave <- s.db.Write(ctx, note("a", nil)) }()
+	go func() { gave <- s.Write(ctx, note("a", nil)) }()
 	<-begins
 	must(t, other, "ROLLBACK")
 	if err := <-gave; err != nil {
@@ -108,9 +108,7 @@ func TestD4LongReaderHoldsTheLog(t *testing.T) {
 		t.Helper()
 		for i := range n {
 			begin := time.Now()
-			value := append(append([]byte(`{"a":"`), bytes.Repeat([]byte{'a' + byte(i%2)}, 1<<20)...), `"}`...)
-			err := s.PutItem(context.Background(), PutItem{Item: mapping.Item{Namespace: []string{"n"}, Key: "one", Value: value}})
-			if err != nil {
+			if err := putItem(s, "one", bytes.Repeat([]byte{'a' + byte(i%2)}, 1<<20)); err != nil {
 				t.Fatal(err)
 			}
 			slowest = max(slowest, time.Since(begin))

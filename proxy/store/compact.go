@@ -34,7 +34,7 @@ func (s *Store) OldHistories(ctx context.Context, before time.Time, from Overdue
 // many were dropped; 0 while a run is active.
 func (s *Store) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
 	err = s.db.Write(ctx, func(t *tx) error {
-		if err := t.hold(o.key); err != nil {
+		if err := hold(t, o.key); err != nil {
 			return err
 		}
 		n, err = forgetHistory(t, o, before)
@@ -64,7 +64,7 @@ func forgetHistory(t *tx, o Overdue, before time.Time) (n int64, err error) {
 // by now, is left as it is.
 func (s *Store) KeepLatest(ctx context.Context, o Overdue) error {
 	return s.db.Write(ctx, func(t *tx) error {
-		if err := t.hold(o.key); err != nil {
+		if err := hold(t, o.key); err != nil {
 			return err
 		}
 		n, err := t.exec(`UPDATE threads SET expires_us = 0, keep_latest = 0 WHERE id = $1 AND thread_id = $2 AND updated_us = $3 AND expires_us = $4 AND keep_latest = 1

@@ -8,27 +8,28 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
 // damaged is a store whose file had many items in it and was harmed while it is
 // open; what it has in its caches is whole.
-func damaged(t *testing.T, harm func(path string) error) *Store {
+func damaged(t *testing.T, harm func(path string) error) *DB {
 	t.Helper()
 	s, ctx := openInside(t), context.Background()
 	for i := range 200 {
 		put(t, s, i)
 	}
-	path := s.db.on.(*sqlite).path
+	path := s.on.(*sqlite).path
 	if err := s.Close(); err != nil { // moves the log into the file
 		t.Fatal(err)
 	}
-	s, err := Open(ctx, path, Options{}, s.log)
+	s, err := OpenDB(ctx, path, DBOptions{}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	if err := s.db.Write(ctx, note("before", nil)); err != nil {
+	if err := s.Write(ctx, note("before", nil)); err != nil {
 		t.Fatal(err)
 	}
 	if err := harm(path); err != nil {
@@ -37,10 +38,9 @@ func damaged(t *testing.T, harm func(path string) error) *Store {
 	return s
 }
 
-func put(t *testing.T, s *Store, i int) {
+func put(t *testing.T, s *DB, i int) {
 	t.Helper()
-	value := append(append([]byte(`{"a":"`), bytes.Repeat([]byte("x"), 9000)...), `"}`...)
-	if err := s.PutItem(context.Background(), PutItem{Item: mapping.Item{Namespace: []string{"n"}, Key: strconv.Itoa(i), Value: value}}); err != nil {
+	if err := putItem(s, strconv.Itoa(i), bytes.Repeat([]byte("x"), 9000)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -68,20 +68,20 @@ var harms = map[string]func(path string) error{
 func TestD3DamageFoundUnderWayEndsWriting(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	meets := map[string]func(s *Store) error{
-		"a write": func(s *Store) error { return s.DeleteItem(ctx, []string{"n"}, "100") },
-		"a read":  func(s *Store) error { _, err := s.Items(ctx, ItemQuery{}); return err },
+	meets := map[string]func(s *DB) error{
+		"a write": func(s *DB) error { return deleteItem(s, "100") },
+		"a read":  func(s *DB) error { _, err := readItems(s); return err },
 	}
 	for harmName, harm := range harms {
 		for name, meet := range meets {
 			t.Run(harmName+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				s := damaged(t, harm)
-				if e := mapping.Classify(meet(s)); e.Class != mapping.Unavailable || e.Code != codeUnavailable {
+				if e := mapping.Classify(meet(s)); e.Class != mapping.Unavailable || e.Code != CodeUnavailable {
 					t.Fatalf("it said %v", e)
 				}
-				err := s.db.Write(ctx, note("after", nil))
-				if e := mapping.Classify(err); err == nil || e.Code != codeUnavailable {
+				err := s.Write(ctx, note("after", nil))
+				if e := mapping.Classify(err); err == nil || e.Code != CodeUnavailable {
 					t.Errorf("the next write: %v", err)
 				}
 				if err := s.Ping(ctx); err == nil {
@@ -107,7 +107,7 @@ func TestD2FailedStatementEndsWriting(t *testing.T) {
 			if sqlite3.ErrCode(errs[1]) != code || (errs[0] != nil) != last || (errs[2] != nil) != last {
 				t.Errorf("in a group: %v", errs)
 			}
-			if err := s.db.Write(ctx, note("after", nil)); (err != nil) != last {
+			if err := s.Write(ctx, note("after", nil)); (err != nil) != last {
 				t.Errorf("afterwards: %v", err)
 			}
 			want := []string{"a", "after", "c"}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 
@@ -10,24 +9,13 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// ErrFenced: the run's lease belongs to another process by now, or the run has
-// ended; nothing was written.
-var ErrFenced = errors.New("store: the run is not held under this fence")
-
 var errClosed = mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "The bridge is shutting down. Send the request again in a moment.")
 
 // Codes of refusals that come from the database itself.
 const (
-	codeStorageFull = "storage_full"
-	codeUnavailable = "database_unavailable"
-	codeThreadThere = "thread_exists"
+	CodeStorageFull = "storage_full"
+	CodeUnavailable = "database_unavailable"
 )
-
-// CodeHeadMoved refuses an update of a state that is not the thread's newest any more.
-const CodeHeadMoved = "head_moved"
-
-// CodeTaskMoved refuses a run whose maker does not know the newest run of its task.
-const CodeTaskMoved = "task_moved"
 
 // Primary result codes of SQLite ("Result and Error Codes"). An extended code
 // has them in its low byte.
@@ -69,7 +57,7 @@ func ofStorage(err error) bool {
 	case sqliteFull, sqliteBusy, sqliteReadonly, sqliteIOErr, sqliteCorrupt, sqliteCantOpen, sqliteNotADB:
 		return true
 	}
-	return mapping.Classify(err).Code == codeUnavailable
+	return mapping.Classify(err).Code == CodeUnavailable
 }
 
 // classify gives errors of the database the class by which callers are
@@ -80,11 +68,11 @@ func (d *sqlite) classify(err error) error {
 	}
 	switch codeOf(err) & 0xff {
 	case sqliteFull:
-		return caused(err, mapping.StorageFull, codeStorageFull, "The bridge's database cannot grow: "+d.fullness()+" Nothing was written; reading still works. Free some space and try again.")
+		return caused(err, mapping.StorageFull, CodeStorageFull, "The bridge's database cannot grow: "+d.fullness()+" Nothing was written; reading still works. Free some space and try again.")
 	case sqliteBusy:
-		return caused(err, mapping.Unavailable, codeUnavailable, "The bridge's database is busy with another program. Try again.")
+		return caused(err, mapping.Unavailable, CodeUnavailable, "The bridge's database is busy with another program. Try again.")
 	case sqliteReadonly, sqliteIOErr, sqliteCorrupt, sqliteCantOpen, sqliteNotADB:
-		return caused(err, mapping.Unavailable, codeUnavailable, "The bridge's database cannot be used. Its log has the cause; an operator must look at the file and the disk.")
+		return caused(err, mapping.Unavailable, CodeUnavailable, "The bridge's database cannot be used. Its log has the cause; an operator must look at the file and the disk.")
 	}
 	return err
 }
@@ -105,25 +93,5 @@ func caused(err error, class mapping.Class, code, message string) error {
 
 // refuse is why a database is not opened, and what to do about it.
 func refuse(path, format string, args ...any) error {
-	return mapping.Errorf(mapping.Unavailable, codeUnavailable, "database %s: %s", path, fmt.Sprintf(format, args...))
-}
-
-// missing turns the absence of a row into the error that names what is missing.
-func missing(err error, code, noun, id string) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return mapping.Errorf(mapping.NotFound, code, "There is no %s %q.", noun, id)
-	}
-	return err
-}
-
-func noThread(err error, id string) error {
-	return missing(err, mapping.CodeThreadNotFound, "thread", id)
-}
-
-func noRun(err error, id string) error {
-	return missing(err, mapping.CodeRunNotFound, "run", id)
-}
-
-func noTask(err error, id string) error {
-	return missing(err, mapping.CodeTaskNotFound, "task", id)
+	return mapping.Errorf(mapping.Unavailable, CodeUnavailable, "database %s: %s", path, fmt.Sprintf(format, args...))
 }

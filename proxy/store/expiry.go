@@ -124,7 +124,7 @@ func (s *Store) deleteThreads(t *tx, list []Overdue) (gone []Gone, err error) {
 	list = slices.SortedFunc(slices.Values(list), func(a, b Overdue) int { return cmp.Compare(a.key, b.key) })
 	for _, o := range list {
 		var same bool
-		if err := t.hold(o.key); err != nil {
+		if err := hold(t, o.key); err != nil {
 			return nil, err
 		}
 		over := ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)`

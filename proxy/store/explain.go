@@ -81,7 +81,7 @@ func (st *Standing) queue(t *tx, row runRow) error {
 }
 
 func (st *Standing) lease(t *tx, row runRow) error {
-	if row.holder == "" || !t.on.shared() {
+	if row.holder == "" || !t.shared() {
 		return nil
 	}
 	until, ok, err := LeaseEnd(t, row.holder)

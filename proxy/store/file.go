@@ -132,7 +132,7 @@ func checkTables(ctx context.Context, path string, pool *sql.DB) error {
 	if id != applicationID {
 		return refuse(path, "this is the database of another program. Set database to another path")
 	}
-	for _, table := range []string{"threads", "thread_seq", "runs", "tasks", "events", "links", "artifacts"} {
+	for _, table := range oldestTables {
 		var n int64
 		if err := pool.QueryRowContext(ctx, "SELECT coalesce(max(rowid), 0) FROM "+table).Scan(&n); err != nil {
 			return unreadable(path, err)
@@ -147,9 +147,9 @@ func readOnly(path string) error {
 
 func unreadable(path string, err error) error {
 	if code := codeOf(err); code == sqliteShmSize || code&0xff == sqliteFull {
-		return caused(err, mapping.StorageFull, codeStorageFull, "database "+path+": its disk is full, and there is no room for the files beside it that SQLite needs to read it. Nothing is lost; free some space and start again")
+		return caused(err, mapping.StorageFull, CodeStorageFull, "database "+path+": its disk is full, and there is no room for the files beside it that SQLite needs to read it. Nothing is lost; free some space and start again")
 	}
-	return caused(err, "unavailable", codeUnavailable, "database "+path+": it cannot be read and is probably damaged. Restore a backup; \"sqlite3 "+path+" .recover\" may save what is left")
+	return caused(err, "unavailable", CodeUnavailable, "database "+path+": it cannot be read and is probably damaged. Restore a backup; \"sqlite3 "+path+" .recover\" may save what is left")
 }
 
 func exists(path string) bool {

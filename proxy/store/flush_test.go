@@ -13,12 +13,12 @@ import (
 // was to be written. The next flush would succeed, without it.
 func TestAFailedFlushIsTheLast(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{Synchronous: "full"}, zap.NewNop())
+	s, err := OpenDB(t.Context(), filepath.Join(t.TempDir(), "a.db"), DBOptions{Synchronous: "full"}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	db := s.db.on.(*sqlite)
+	db := s.on.(*sqlite)
 	if _, err := db.renewLease(t.Context(), 1); err != nil { // relaxed
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestAFailedFlushIsTheLast(t *testing.T) {
 	if s.Flush() == nil {
 		t.Error("the second flush succeeded")
 	}
-	if _, err := s.Held(t.Context()); err == nil {
+	if _, err := readItems(s); err == nil {
 		t.Error("what may be lost was read")
 	}
 	if _, err := db.renewLease(t.Context(), 1); err == nil {
@@ -42,11 +42,11 @@ func TestAFailedFlushIsTheLast(t *testing.T) {
 // next one at its place is another process's.
 func TestNothingIsFlushedBehindClose(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{Synchronous: "full"}, zap.NewNop())
+	s, err := OpenDB(t.Context(), filepath.Join(t.TempDir(), "a.db"), DBOptions{Synchronous: "full"}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := s.db.on.(*sqlite)
+	db := s.on.(*sqlite)
 	_, err = db.renewLease(t.Context(), 1)
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func (r Reservation) last(t *tx, tenant, taskID string) (bool, error) {
 	if err := t.get(`SELECT id, thread FROM tasks WHERE tenant = $1 AND task_id = $2`, in{tenant, taskID}, out{&key, &thread}); err != nil {
 		return false, noTask(err, taskID)
 	}
-	if err := t.hold(thread); err != nil {
+	if err := hold(t, thread); err != nil {
 		return false, err
 	}
 	newest, err := newestOf(t, key)

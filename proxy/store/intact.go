@@ -40,10 +40,10 @@ func (d *sqlite) intact(conn *sqlite3.Conn) (lasting bool, err error) {
 	if size < known {
 		var pages, page int64
 		x := sqliteTx{conn}
-		if err := x.get("PRAGMA page_count", nil, out{&pages}); err != nil {
+		if err := x.get("PRAGMA page_count", nil, []any{&pages}); err != nil {
 			return false, err
 		}
-		if err := x.get("PRAGMA page_size", nil, out{&page}); err != nil {
+		if err := x.get("PRAGMA page_size", nil, []any{&page}); err != nil {
 			return false, err
 		}
 		if least := min(known, pages*page); size < least {
@@ -115,6 +115,6 @@ func (d *sqlite) ping(ctx context.Context) error {
 	}
 	return d.readOne(ctx, func(t *tx) error {
 		var n int64
-		return t.get(`SELECT count(*) FROM processes`, nil, out{&n})
+		return t.get(`SELECT count(*) FROM processes`, nil, []any{&n})
 	})
 }

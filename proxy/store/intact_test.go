@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
@@ -37,8 +38,8 @@ func TestD3FileCutShortInUse(t *testing.T) {
 						t.Errorf("asked for readiness it says %v", err)
 					}
 				}
-				err := s.db.Write(ctx, note("after", nil))
-				if e := mapping.Classify(err); e.Class != mapping.Unavailable || e.Code != codeUnavailable || !strings.Contains(e.Message, "cut short") {
+				err := s.Write(ctx, note("after", nil))
+				if e := mapping.Classify(err); e.Class != mapping.Unavailable || e.Code != CodeUnavailable || !strings.Contains(e.Message, "cut short") {
 					t.Errorf("a write: %v", err)
 				}
 				if err := s.Ping(ctx); err == nil {
@@ -54,14 +55,14 @@ func TestD3FileCutShortInUse(t *testing.T) {
 func TestD3LogTakenAwayInUse(t *testing.T) {
 	t.Parallel()
 	s, ctx := openInside(t), context.Background()
-	if err := s.db.Write(ctx, note("before", nil)); err != nil {
+	if err := s.Write(ctx, note("before", nil)); err != nil {
 		t.Fatal(err)
 	}
-	path := s.db.on.(*sqlite).path
+	path := s.on.(*sqlite).path
 	if err := os.Remove(path + "-wal"); err != nil {
 		t.Skipf("open files cannot be deleted here: %v", err)
 	}
-	if err := s.db.Write(ctx, note("after", nil)); err == nil || !strings.Contains(err.Error(), "-wal was moved or deleted") {
+	if err := s.Write(ctx, note("after", nil)); err == nil || !strings.Contains(err.Error(), "-wal was moved or deleted") {
 		t.Errorf("a write: %v", err)
 	}
 	if err := s.Ping(ctx); err == nil {
@@ -70,7 +71,7 @@ func TestD3LogTakenAwayInUse(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(ctx, path, Options{}, s.log)
+	s, err := OpenDB(ctx, path, DBOptions{}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,11 +89,11 @@ func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
 		put(t, s, i)
 	}
 	for i := range 99 {
-		if err := s.DeleteItem(ctx, []string{"n"}, itoa(int64(i))); err != nil {
+		if err := deleteItem(s, itoa(int64(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	path := s.db.on.(*sqlite).path
+	path := s.on.(*sqlite).path
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +111,7 @@ func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
 		return info.Size()
 	}
 	before := size()
-	if err := s.db.Write(ctx, note("large", nil)); err != nil { // sees that size
+	if err := s.Write(ctx, note("large", nil)); err != nil { // sees that size
 		t.Fatal(err)
 	}
 	if _, err := db.Exec("VACUUM"); err != nil {
@@ -122,7 +123,7 @@ func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
 	if err := s.Ping(ctx); err != nil {
 		t.Error(err)
 	}
-	if err := s.db.Write(ctx, note("small", nil)); err != nil {
+	if err := s.Write(ctx, note("small", nil)); err != nil {
 		t.Error(err)
 	}
 	put(t, s, 1000)
@@ -132,7 +133,7 @@ func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
 func TestReadinessOnlyReads(t *testing.T) {
 	t.Parallel()
 	s, ctx := openInside(t), context.Background()
-	if err := s.db.Write(ctx, note("before", nil)); err != nil {
+	if err := s.Write(ctx, note("before", nil)); err != nil {
 		t.Fatal(err)
 	}
 	was, _ := s.LogSize()
@@ -152,9 +153,9 @@ var full = sqlite3.ResultFull.ToError()
 func TestD1ReadinessOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	s, ctx := openInside(t), context.Background()
-	db := &flaky{sqlite: s.db.on.(*sqlite), fails: full}
+	db := &flaky{sqlite: s.on.(*sqlite), fails: full}
 	db.writer.db = db
-	if err := s.db.Write(ctx, note("a", nil)); mapping.Classify(err).Class != mapping.StorageFull {
+	if err := s.Write(ctx, note("a", nil)); mapping.Classify(err).Class != mapping.StorageFull {
 		t.Fatal(err)
 	}
 	db.fails = full

@@ -47,7 +47,7 @@ type chooser struct {
 	ItemQuery
 	words []string
 	// Of the row that is being looked at:
-	value held
+	value Buffer
 	index json.RawMessage
 	score float64
 }

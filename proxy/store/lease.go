@@ -28,7 +28,7 @@ func NoLease(column string) string {
 // LeaseEnd is when the lease of a process ends, in microseconds; ok is false when it has
 // none.
 func LeaseEnd(t *tx, owner string) (until int64, ok bool, err error) {
-	err = t.get(`SELECT until_us FROM processes WHERE owner = $1`, in{owner}, out{&until})
+	err = t.get(`SELECT until_us FROM processes WHERE owner = $1`, []any{owner}, []any{&until})
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}

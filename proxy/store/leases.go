@@ -73,7 +73,7 @@ func (s *Store) ClaimNext(ctx context.Context, full []string) (c Claimed, ok boo
 // was faster there leaves the next one to us.
 func holdClaimable(t *tx, full []string) (key int64, taken bool, err error) {
 	for {
-		if key, taken, err = claimable(t, full); err != nil || key == 0 || !t.on.shared() {
+		if key, taken, err = claimable(t, full); err != nil || key == 0 || !t.shared() {
 			return key, taken, err
 		}
 		if still, err := holdIf(t, key, taken); err != nil || still {
@@ -88,7 +88,7 @@ func holdIf(t *tx, key int64, taken bool) (still bool, err error) {
 	if err := t.get(`SELECT thread FROM runs WHERE id = $1`, in{key}, out{&thread}); err != nil {
 		return false, ifAny(err)
 	}
-	if err := t.hold(thread); err != nil {
+	if err := hold(t, thread); err != nil {
 		return false, err
 	}
 	var id int64

@@ -14,6 +14,9 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
+// oldestTables are tables that every version of the schema has.
+var oldestTables = []string{"threads", "thread_seq", "runs", "tasks", "events", "links", "artifacts"}
+
 // sqliteWords are what the words in double braces stand for in SQLite.
 var sqliteWords = strings.NewReplacer(
 	"{{serial}}", "INTEGER PRIMARY KEY",

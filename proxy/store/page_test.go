@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"go.uber.org/zap"
 )
 
 // A file is served whatever its pages are like: how much of the log is gathered, and
@@ -18,11 +20,11 @@ func TestPagesOfOlderFiles(t *testing.T) {
 			if page != pageSize {
 				s = repaged(t, s, page)
 			}
-			path, ctx := s.db.on.(*sqlite).path, context.Background()
+			path, ctx := s.on.(*sqlite).path, context.Background()
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			s, err := Open(ctx, path, Options{Limit: limit}, s.log)
+			s, err := OpenDB(ctx, path, DBOptions{Limit: limit}, zap.NewNop())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -31,7 +33,7 @@ func TestPagesOfOlderFiles(t *testing.T) {
 				"page_size": page, "wal_autocheckpoint": logUsual / page, "max_page_count": limit / page,
 			} {
 				var got int64
-				if err := (sqliteTx{s.db.on.(*sqlite).writer.conn}).get("PRAGMA "+pragma, nil, out{&got}); err != nil || got != want {
+				if err := (sqliteTx{s.on.(*sqlite).writer.conn}).get("PRAGMA "+pragma, nil, []any{&got}); err != nil || got != want {
 					t.Errorf("%s is %d, not %d (%v)", pragma, got, want, err)
 				}
 			}
@@ -41,9 +43,9 @@ func TestPagesOfOlderFiles(t *testing.T) {
 }
 
 // repaged is the store over its file as another program would have made it.
-func repaged(t *testing.T, s *Store, page int64) *Store {
+func repaged(t *testing.T, s *DB, page int64) *DB {
 	t.Helper()
-	path := s.db.on.(*sqlite).path
+	path := s.on.(*sqlite).path
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +57,7 @@ func repaged(t *testing.T, s *Store, page int64) *Store {
 			t.Fatal(err)
 		}
 	}
-	s, err := Open(context.Background(), path, Options{}, s.log)
+	s, err := OpenDB(context.Background(), path, DBOptions{}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

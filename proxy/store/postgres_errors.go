@@ -27,7 +27,7 @@ var ErrLapsed = errors.New("store: the lease had ended")
 
 // ErrUnknown: whether an operation was committed could not be found out. It must not be
 // done again before the database was looked at.
-var ErrUnknown = mapping.Errorf(mapping.Unavailable, codeUnavailable, "The bridge's database went away while it was writing, and whether it has written is not known. Look before you send the request again.")
+var ErrUnknown = mapping.Errorf(mapping.Unavailable, CodeUnavailable, "The bridge's database went away while it was writing, and whether it has written is not known. Look before you send the request again.")
 
 func stateOf(err error) string {
 	var e *pgconn.PgError
@@ -67,9 +67,9 @@ func (p *postgres) classify(err error) error {
 	case state == pgNoText:
 		return caused(err, mapping.Invalid, mapping.CodeInvalid, "An id, key or other name must be UTF-8 without U+0000.")
 	case state == pgDiskFull:
-		return caused(err, mapping.StorageFull, codeStorageFull, "The bridge's database cannot grow: its disk is full. Nothing was written; reading still works. Free some space and try again.")
+		return caused(err, mapping.StorageFull, CodeStorageFull, "The bridge's database cannot grow: its disk is full. Nothing was written; reading still works. Free some space and try again.")
 	case passing(err), strings.HasPrefix(state, "53"), strings.HasPrefix(state, "58"), strings.HasPrefix(state, "XX"), strings.HasPrefix(state, "28"):
-		return caused(err, mapping.Unavailable, codeUnavailable, "The bridge's database cannot be reached or used at the moment. Try again; if that lasts, an operator must look at it.")
+		return caused(err, mapping.Unavailable, CodeUnavailable, "The bridge's database cannot be reached or used at the moment. Try again; if that lasts, an operator must look at it.")
 	case strings.Contains(err.Error(), "closed pool"):
 		return errClosed
 	}

@@ -47,7 +47,7 @@ func (p *postgres) renewLease(ctx context.Context, ttl time.Duration) (freed boo
 // ended tells whether the lease was over before now, and keeps others from
 // ending it meanwhile.
 func (p *postgres) ended(t *tx) (over bool, err error) {
-	err = t.get(`SELECT until_us <= `+present+` FROM processes WHERE owner = $1 FOR UPDATE`, in{p.owner}, out{&over})
+	err = t.get(`SELECT until_us <= `+present+` FROM processes WHERE owner = $1 FOR UPDATE`, []any{p.owner}, []any{&over})
 	if errors.Is(err, sql.ErrNoRows) {
 		return true, nil
 	}
@@ -58,7 +58,7 @@ func (p *postgres) ended(t *tx) (over bool, err error) {
 func (p *postgres) renew(t *tx, ttl time.Duration) error {
 	var now int64
 	err := t.get(`INSERT INTO processes (owner, until_us) VALUES ($1, `+present+` + $2)
- ON CONFLICT (owner) DO UPDATE SET until_us = excluded.until_us RETURNING until_us - $2`, in{p.owner, ttl.Microseconds()}, out{&now})
+ ON CONFLICT (owner) DO UPDATE SET until_us = excluded.until_us RETURNING until_us - $2`, []any{p.owner, ttl.Microseconds()}, []any{&now})
 	if err == nil {
 		p.time.set(now)
 	}

@@ -103,7 +103,7 @@ func (p *postgres) refused(err error) error {
 		why = "its server refuses: " + e.Message + " (SQLSTATE " + state + ")"
 	}
 	refusal := refuse(p.name, "%s", why)
-	return caused(err, "unavailable", codeUnavailable, refusal.Error())
+	return caused(err, "unavailable", CodeUnavailable, refusal.Error())
 }
 
 func hashOf(s string) uint64 {

@@ -26,17 +26,17 @@ type pgTx struct {
 
 type statement struct {
 	text string
-	args in
+	args []any
 }
 
 func (c *pgTx) shared() bool { return true }
 
-func (c *pgTx) put(text string, args in) error {
+func (c *pgTx) put(text string, args []any) error {
 	c.kept = append(c.kept, statement{text, args})
 	return nil
 }
 
-func (c *pgTx) exec(text string, args in) (int64, error) {
+func (c *pgTx) exec(text string, args []any) (int64, error) {
 	a, err := c.send(text, args)
 	if err != nil {
 		return 0, err
@@ -45,7 +45,7 @@ func (c *pgTx) exec(text string, args in) (int64, error) {
 	return a.rows.CommandTag().RowsAffected(), err
 }
 
-func (c *pgTx) get(text string, args in, dest out) error {
+func (c *pgTx) get(text string, args []any, dest []any) error {
 	err := sql.ErrNoRows
 	if e := c.until(text, args, func(scan func(...any) error) (bool, error) {
 		err = nil
@@ -56,12 +56,12 @@ func (c *pgTx) get(text string, args in, dest out) error {
 	return err
 }
 
-func (c *pgTx) insert(text string, args in) (key int64, err error) {
-	err = c.get(text+" RETURNING id", args, out{&key})
+func (c *pgTx) insert(text string, args []any) (key int64, err error) {
+	err = c.get(text+" RETURNING id", args, []any{&key})
 	return key, err
 }
 
-func (c *pgTx) until(text string, args in, row func(scan func(...any) error) (more bool, err error)) error {
+func (c *pgTx) until(text string, args []any, row func(scan func(...any) error) (more bool, err error)) error {
 	a, err := c.send(text, args)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (a *answer) close() error {
 }
 
 // send sends a statement after all that waits.
-func (c *pgTx) send(text string, args in) (*answer, error) {
+func (c *pgTx) send(text string, args []any) (*answer, error) {
 	if c.begin == nil && len(c.kept) == 0 {
 		rows, err := c.conn.Query(c.ctx, text, args...)
 		return &answer{rows: rows}, err
@@ -137,7 +137,7 @@ func (c *pgTx) commit() error {
 	if c.untouched() {
 		return nil
 	}
-	_ = c.put(putReceipt, in{c.owner, c.receipt.slot, c.receipt.n})
+	_ = c.put(putReceipt, []any{c.owner, c.receipt.slot, c.receipt.n})
 	a, err := c.send("COMMIT", nil)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (a *answer) scan(dest ...any) error {
 	to := dest
 	for i, d := range dest {
 		if flag, ok := d.(*bool); ok && a.rows.FieldDescriptions()[i].DataTypeOID != pgtype.BoolOID {
-			to = append(out(nil), to...)
+			to = append([]any(nil), to...)
 			to[i] = (*intFlag)(flag)
 		}
 	}

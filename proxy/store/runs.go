@@ -72,10 +72,10 @@ func findRun(t *tx, sc scope, threadID, runID string) (runRow, error) {
 // holdRun is findRun with the run's thread held.
 func holdRun(t *tx, sc scope, threadID, runID string) (runRow, error) {
 	row, err := findRun(t, sc, threadID, runID)
-	if err != nil || !t.on.shared() {
+	if err != nil || !t.shared() {
 		return row, err
 	}
-	if err := t.hold(row.thread); err != nil {
+	if err := hold(t, row.thread); err != nil {
 		return row, err
 	}
 	return findRun(t, sc, threadID, runID)

@@ -123,7 +123,7 @@ const (
 func (s *stretch) take(t *tx, text string, more ...any) (from tip, ok bool, err error) {
 	args := append(s.advance(), more...)
 	was := out{&from.seq, &from.head, &from.line, &from.base}
-	if t.on.shared() {
+	if t.shared() {
 		err = t.get(text+` RETURNING`+advanced, args, was)
 	} else if err = only(t.exec(text, args...)); err == nil {
 		err = t.get(`SELECT`+advanced+`FROM thread_seq WHERE thread = $1`, args[:1], was)

@@ -126,7 +126,7 @@ const logUsual = 16 << 20
 // the program had them that made the file.
 func bound(conn *sqlite3.Conn, limit int64) error {
 	x, page := sqliteTx{conn}, int64(0)
-	if err := x.get("PRAGMA page_size", nil, out{&page}); err != nil {
+	if err := x.get("PRAGMA page_size", nil, []any{&page}); err != nil {
 		return err
 	}
 	if err := x.put("PRAGMA wal_autocheckpoint = "+strconv.FormatInt(logUsual/page, 10), nil); err != nil || limit <= 0 {
@@ -188,7 +188,7 @@ func (d *sqlite) begin(conn *sqlite3.Conn) error {
 
 // changes is how many rows a connection has changed so far.
 func changes(conn *sqlite3.Conn) (n int64, err error) {
-	err = sqliteTx{conn}.get(`SELECT total_changes()`, nil, out{&n})
+	err = sqliteTx{conn}.get(`SELECT total_changes()`, nil, []any{&n})
 	return n, err
 }
 

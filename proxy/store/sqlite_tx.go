@@ -17,7 +17,7 @@ import (
 type sqliteTx struct{ conn *sqlite3.Conn }
 
 // prepare gives a statement its arguments. The caller finishes it.
-func (x sqliteTx) prepare(text string, args in) (*sqlite3.Stmt, error) {
+func (x sqliteTx) prepare(text string, args []any) (*sqlite3.Stmt, error) {
 	st, err := x.conn.Prepare(text)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func finish(st *sqlite3.Stmt) {
 	_ = st.ClearBindings()
 }
 
-func (x sqliteTx) exec(text string, args in) (int64, error) {
+func (x sqliteTx) exec(text string, args []any) (int64, error) {
 	st, err := x.prepare(text, args)
 	if err != nil {
 		return 0, err
@@ -43,20 +43,20 @@ func (x sqliteTx) exec(text string, args in) (int64, error) {
 	return int64(x.conn.Changes()), err
 }
 
-func (x sqliteTx) put(text string, args in) error {
+func (x sqliteTx) put(text string, args []any) error {
 	_, err := x.exec(text, args)
 	return err
 }
 
 // insert asks the connection for the key: reading it as a row costs more.
-func (x sqliteTx) insert(text string, args in) (key int64, err error) {
+func (x sqliteTx) insert(text string, args []any) (key int64, err error) {
 	if err := only(x.exec(text, args)); err != nil {
 		return 0, err
 	}
 	return x.conn.LastInsertRowID(), nil
 }
 
-func (x sqliteTx) get(text string, args in, dest out) error {
+func (x sqliteTx) get(text string, args []any, dest []any) error {
 	found := false
 	err := x.until(text, args, func(scan func(...any) error) (more bool, err error) {
 		found = true
@@ -68,7 +68,7 @@ func (x sqliteTx) get(text string, args in, dest out) error {
 	return err
 }
 
-func (x sqliteTx) until(text string, args in, row func(scan func(...any) error) (more bool, err error)) error {
+func (x sqliteTx) until(text string, args []any, row func(scan func(...any) error) (more bool, err error)) error {
 	st, err := x.prepare(text, args)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (sqliteTx) shared() bool { return false }
 
 // bind gives each parameter its argument, $1 the first. The parameter's name tells which
 // it is: SQLite numbers parameters by where they come first in the text.
-func bind(st *sqlite3.Stmt, args in) error {
+func bind(st *sqlite3.Stmt, args []any) error {
 	if n := st.BindParamCount(); n != len(args) {
 		return fmt.Errorf("store: %d arguments for %d parameters", len(args), n)
 	}
@@ -137,7 +137,7 @@ func bytesLike(v reflect.Value) bool {
 
 // scan reads the columns of the row that the last step came to. A column with a nil
 // place is passed over.
-func scan(st *sqlite3.Stmt, dest out) error {
+func scan(st *sqlite3.Stmt, dest []any) error {
 	if n := st.ColumnCount(); n != len(dest) {
 		return fmt.Errorf("store: %d places for %d columns", len(dest), n)
 	}
@@ -153,7 +153,7 @@ func scan(st *sqlite3.Stmt, dest out) error {
 }
 
 func scanOne(st *sqlite3.Stmt, at int, dest any) error {
-	if room, ok := dest.(*held); ok {
+	if room, ok := dest.(*Buffer); ok {
 		*room = columnBytes(st, at, *room)
 		return nil
 	}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +19,9 @@ func TestParametersKeepTheirNumbers(t *testing.T) {
 	t.Parallel()
 	s := opened(t)
 	const text = `SELECT $2 || $1 || $2`
-	for _, given := range []in{{"a", "b"}, {"a"}, {}, {"a", "b", "c"}} {
+	for _, given := range [][]any{{"a", "b"}, {"a"}, {}, {"a", "b", "c"}} {
 		var got string
-		err := s.db.ReadOne(t.Context(), func(x *tx) error { return x.get(text, given, out{&got}) })
+		err := s.ReadOne(t.Context(), func(x *tx) error { return x.get(text, given, []any{&got}) })
 		if ok := len(given) == 2; ok != (err == nil) || ok && got != "bab" {
 			t.Errorf("%v: got %q, %v", given, got, err)
 		}
@@ -43,10 +42,10 @@ func TestValuesKeepTheirKind(t *testing.T) {
 		{int64(-1), new(int64), int64(-1)}, {7, new(int), 7}, {time.Second, new(time.Duration), time.Second},
 		{&three, new(int64), three}, {true, new(bool), true}, {1.5, new(float64), 1.5},
 		{[]byte("b"), new([]byte), []byte("b")}, {[]byte{}, new([]byte), []byte{}}, {[]byte(nil), new([]byte), []byte(nil)},
-		{[]byte(long), new(held), held(long)}, {raw("r"), new(raw), raw("r")}, {"text", new([]byte), []byte("text")},
+		{[]byte(long), new(Buffer), Buffer(long)}, {raw("r"), new(raw), raw("r")}, {"text", new([]byte), []byte("text")},
 		{nil, new([]byte), []byte(nil)}, {(*int64)(nil), new([]byte), []byte(nil)},
 	} {
-		err := s.db.ReadOne(t.Context(), func(x *tx) error { return x.get(`SELECT $1`, in{tt.arg}, out{tt.into}) })
+		err := s.ReadOne(t.Context(), func(x *tx) error { return x.get(`SELECT $1`, []any{tt.arg}, []any{tt.into}) })
 		if got := reflect.ValueOf(tt.into).Elem().Interface(); err != nil || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%T %.20v: got %T %.20v, %v", tt.arg, tt.arg, got, got, err)
 		}
@@ -58,12 +57,12 @@ func TestValuesThatFitNowhereAreRefused(t *testing.T) {
 	s := opened(t)
 	for _, tt := range []struct {
 		arg  any
-		into out
+		into []any
 	}{
-		{nil, out{new(string)}}, {nil, out{new(int64)}}, {struct{}{}, out{new(string)}},
-		{"a", out{new(chan int)}}, {"a", out{}}, {"a", out{new(string), new(string)}},
+		{nil, []any{new(string)}}, {nil, []any{new(int64)}}, {struct{}{}, []any{new(string)}},
+		{"a", []any{new(chan int)}}, {"a", []any{}}, {"a", []any{new(string), new(string)}},
 	} {
-		err := s.db.ReadOne(t.Context(), func(x *tx) error { return x.get(`SELECT $1`, in{tt.arg}, tt.into) })
+		err := s.ReadOne(t.Context(), func(x *tx) error { return x.get(`SELECT $1`, []any{tt.arg}, tt.into) })
 		if err == nil {
 			t.Errorf("%T went into %T", tt.arg, tt.into)
 		}
@@ -76,14 +75,14 @@ func TestStatementsAreReadFromTheirStart(t *testing.T) {
 	const text = `SELECT value FROM json_each('[1,2]') WHERE value >= $1`
 	var got []int
 	read := func(x *tx, most int) error {
-		return x.until(text, in{1}, func(scan func(...any) error) (bool, error) {
+		return x.until(text, []any{1}, func(scan func(...any) error) (bool, error) {
 			var n int
 			err := scan(&n)
 			got = append(got, n)
 			return n < most, err
 		})
 	}
-	err := opened(t).db.ReadOne(t.Context(), func(x *tx) error { return errors.Join(read(x, 1), read(x, 2), read(x, 1)) })
+	err := opened(t).ReadOne(t.Context(), func(x *tx) error { return errors.Join(read(x, 1), read(x, 2), read(x, 1)) })
 	if want := []int{1, 1, 2, 1}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -94,7 +93,7 @@ func endless(begun chan<- struct{}) func(*tx) error {
 	return func(x *tx) error {
 		close(begun)
 		var n int64
-		return x.get(`WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c`, nil, out{&n})
+		return x.get(`WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c`, nil, []any{&n})
 	}
 }
 
@@ -102,7 +101,7 @@ func endless(begun chan<- struct{}) func(*tx) error {
 func TestReadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := opened(t)
-	for _, read := range []func(context.Context, func(*tx) error) error{s.db.Read, s.db.ReadOne} {
+	for _, read := range []func(context.Context, func(*tx) error) error{s.Read, s.ReadOne} {
 		for range readersMost + 1 {
 			ctx, leave := context.WithCancel(t.Context())
 			begun, gave := make(chan struct{}), make(chan error)
@@ -123,7 +122,7 @@ func TestCloseInterruptsReads(t *testing.T) {
 	t.Parallel()
 	s := opened(t)
 	begun, gave := make(chan struct{}), make(chan error)
-	go func() { gave <- s.db.Read(t.Context(), endless(begun)) }()
+	go func() { gave <- s.Read(t.Context(), endless(begun)) }()
 	<-begun
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -133,24 +132,9 @@ func TestCloseInterruptsReads(t *testing.T) {
 	}
 }
 
-// Lists of any length make few texts, with the same values.
-func TestListsAreFilledUp(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int]int{0: 0, 1: 1, 2: 2, 3: 4, 5: 8, 1000: 1024, 1 << 14: 1 << 14, 20_000: 20_000} {
-		values := make([]string, n)
-		for i := range values {
-			values[i] = strconv.Itoa(i)
-		}
-		full := filledUp(values)
-		if len(full) != want || !slices.Equal(full[:n], values) || n > 0 && full[want-1] != values[n-1] {
-			t.Errorf("%d values became %d", n, len(full))
-		}
-	}
-}
-
-func opened(t *testing.T) *Store {
+func opened(t *testing.T) *DB {
 	t.Helper()
-	s, err := Open(context.Background(), filepath.Join(t.TempDir(), "p.db"), Options{}, zap.NewNop())
+	s, err := OpenDB(context.Background(), filepath.Join(t.TempDir(), "p.db"), DBOptions{}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-var errNotRecovered error = mapping.Errorf(mapping.Unavailable, codeUnavailable, "What an earlier process left behind is not picked up yet. Try again in a moment.")
+var errNotRecovered error = mapping.Errorf(mapping.Unavailable, CodeUnavailable, "What an earlier process left behind is not picked up yet. Try again in a moment.")
 
 // LogSize is how large SQLite's write-ahead log is; ok is false where there is none
 // of ours, on PostgreSQL.

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
 )
 
@@ -13,15 +12,14 @@ import (
 func TestSynchronousIsAsConfigured(t *testing.T) {
 	t.Parallel()
 	for configured, want := range map[string]bool{"full": true, "normal": false} {
-		s, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{Synchronous: configured}, zap.NewNop())
+		s, err := OpenDB(t.Context(), filepath.Join(t.TempDir(), "a.db"), DBOptions{Synchronous: configured}, zap.NewNop())
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.PutItem(t.Context(), PutItem{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte("{}")}})
-		if err != nil {
+		if err := putItem(s, "k", []byte("{}")); err != nil {
 			t.Error(err)
 		}
-		disk := &s.db.on.(*sqlite).disk
+		disk := &s.on.(*sqlite).disk
 		if got := disk.flushed.Load() == disk.seen(); disk.seen() == 0 || got != want {
 			t.Errorf("%s: %d of %d commits are flushed", configured, disk.flushed.Load(), disk.seen())
 		}

@@ -70,7 +70,7 @@ func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, ev
 		if earlier, err := claimKey(t, tenantOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
 			return repeated(earlier, err)
 		}
-		if err := t.hold(key); err != nil {
+		if err := hold(t, key); err != nil {
 			return err
 		}
 		if err := s.mayUpdate(t, key, threadID, opt.Held); err != nil {

@@ -146,7 +146,7 @@ func (s *Store) Thread(ctx context.Context, id string) (th mapping.Thread, err e
 
 // holdThread is readThread of a thread that is held from then on.
 func holdThread(t *tx, sc scope, id string) (threadRow, error) {
-	if err := t.holdNamed(sc.tenant, id); err != nil {
+	if err := holdNamed(t, sc.tenant, id); err != nil {
 		return threadRow{}, err
 	}
 	return readThread(t, sc, id)

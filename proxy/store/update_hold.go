@@ -40,7 +40,7 @@ func (s *Store) HoldUpdate(ctx context.Context, threadID, expectHead string, k K
 		if err != nil {
 			return err
 		}
-		if err := t.hold(key); err != nil {
+		if err := hold(t, key); err != nil {
 			return err
 		}
 		if earlier, ok, err := recallKey(t, tenantOf(ctx), k); ok || err != nil {
