@@ -50,7 +50,11 @@ func (x sqliteTx) put(text string, args []any) error {
 
 // insert asks the connection for the key: reading it as a row costs more.
 func (x sqliteTx) insert(text string, args []any) (key int64, err error) {
-	if err := only(x.exec(text, args)); err != nil {
+	n, err := x.exec(text, args)
+	if err == nil && n == 0 {
+		err = sql.ErrNoRows
+	}
+	if err != nil {
 		return 0, err
 	}
 	return x.conn.LastInsertRowID(), nil
