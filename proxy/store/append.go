@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // Append is one transaction of a running run.
@@ -47,7 +48,7 @@ func (s *Store) AppendRun(ctx context.Context, a Append) (events []mapping.Event
 	if a.Relaxed && a.End == nil {
 		write = s.db.WriteRelaxed
 	}
-	err = write(ctx, func(t *tx) error {
+	err = write(ctx, func(t *sqldb.Tx) error {
 		events, artifacts, err = s.appendRun(t, a)
 		return err
 	})
@@ -57,7 +58,7 @@ func (s *Store) AppendRun(ctx context.Context, a Append) (events []mapping.Event
 	return events, artifacts, nil
 }
 
-func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact, error) {
+func (s *Store) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Artifact, error) {
 	at, err := s.runKey(t, a.RunID)
 	if err != nil {
 		return nil, nil, err
@@ -84,7 +85,7 @@ func (s *Store) appendRun(t *tx, a Append) ([]mapping.Event, []mapping.Artifact,
 // of an append to it (ErrUnknown). It waits for one that is still under way. ErrFenced when the run is not held any more,
 // also because that append ended it. The fence is what it is allowed by: the tenant is not looked at.
 func (s *Store) Logged(ctx context.Context, runID string, fence, after int64) (events []mapping.Event, err error) {
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		at, err := s.runKey(t, runID)
 		if err != nil {
 			return err
@@ -93,7 +94,7 @@ func (s *Store) Logged(ctx context.Context, runID string, fence, after int64) (e
 			return err
 		}
 		var held bool
-		if err := t.get(`SELECT EXISTS (SELECT 1 FROM runs WHERE id = $1 AND run_id = $2 AND holder = $3 AND fence = $4 AND status = 'running' AND parked = 0)`,
+		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE id = $1 AND run_id = $2 AND holder = $3 AND fence = $4 AND status = 'running' AND parked = 0)`,
 			in{at.run, runID, s.owner, fence}, out{&held}); err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func (s *Store) Logged(ctx context.Context, runID string, fence, after int64) (e
 }
 
 // appended writes a stretch that was given its numbers, and what goes with it.
-func (s *Store) appended(t *tx, at runKey, part stretch, from tip, a Append, beside bool) ([]mapping.Event, []mapping.Artifact, error) {
+func (s *Store) appended(t *sqldb.Tx, at runKey, part stretch, from tip, a Append, beside bool) ([]mapping.Event, []mapping.Artifact, error) {
 	events, err := part.write(t, from)
 	if err != nil {
 		return nil, nil, err
@@ -130,12 +131,12 @@ func (s *Store) appended(t *tx, at runKey, part stretch, from tip, a Append, bes
 }
 
 // noteTokens marks a run as one that has tokens to trim, once.
-func (s *Store) noteTokens(t *tx, a Append, at runKey) error {
+func (s *Store) noteTokens(t *sqldb.Tx, a Append, at runKey) error {
 	if at.tokens || !a.tokens() {
 		return nil
 	}
 	at.tokens = true
-	t.after(func() { s.runs.Add(a.RunID, at) })
+	t.After(func() { s.runs.Add(a.RunID, at) })
 	return hasTokens(t, at.run)
 }
 
@@ -143,12 +144,12 @@ func (a *Append) tokens() bool {
 	return slices.ContainsFunc(a.Events, func(e mapping.Event) bool { return e.Kind == mapping.KindDelta })
 }
 
-func hasTokens(t *tx, run int64) error {
-	return t.put(`UPDATE runs SET trimmed = 0 WHERE id = $1`, run)
+func hasTokens(t *sqldb.Tx, run int64) error {
+	return t.Put(`UPDATE runs SET trimmed = 0 WHERE id = $1`, run)
 }
 
 // settle writes what goes with the events: links, attempt, end.
-func (s *Store) settle(t *tx, at runKey, a Append, last int64) error {
+func (s *Store) settle(t *sqldb.Tx, at runKey, a Append, last int64) error {
 	if err := putLinks(t, at.thread, a.Links); err != nil {
 		return err
 	}
@@ -165,26 +166,26 @@ func (s *Store) settle(t *tx, at runKey, a Append, last int64) error {
 // fenced: whoever appends to it has lost it. A database that went back in time, as a standby
 // does that took over, may give a key of the cache to another run: an append names
 // the run as well.
-func (s *Store) runKey(t *tx, id string) (k runKey, err error) {
+func (s *Store) runKey(t *sqldb.Tx, id string) (k runKey, err error) {
 	if k, ok := s.runs.Get(id); ok {
 		return k, nil
 	}
-	err = t.get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, in{id}, out{&k.run, &k.thread, &k.shared})
+	err = t.Get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, in{id}, out{&k.run, &k.thread, &k.shared})
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, ErrFenced
 	}
-	t.after(func() { s.runs.Add(id, k) })
+	t.After(func() { s.runs.Add(id, k) })
 	return k, err
 }
 
 // begun notes what a started event says about its run and thread.
-func begun(t *tx, at runKey, events []mapping.Event) error {
+func begun(t *sqldb.Tx, at runKey, events []mapping.Event) error {
 	for i := range events {
 		if events[i].Kind != mapping.KindStarted {
 			continue
 		}
 		if n := events[i].Head.Attempt; n > 1 {
-			if err := t.put(`UPDATE runs SET attempt = $2, updated_us = $3 WHERE id = $1`, at.run, n, t.now); err != nil {
+			if err := t.Put(`UPDATE runs SET attempt = $2, updated_us = $3 WHERE id = $1`, at.run, n, t.Now); err != nil {
 				return err
 			}
 		}
@@ -195,9 +196,9 @@ func begun(t *tx, at runKey, events []mapping.Event) error {
 
 // end lets a run leave its process: ended, or parked until its next step is
 // asked for.
-func (s *Store) end(t *tx, at runKey, runID string, e End, last int64) error {
+func (s *Store) end(t *sqldb.Tx, at runKey, runID string, e End, last int64) error {
 	if e.Outcome.Parked {
-		if err := t.put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.run, t.now); err != nil {
+		if err := t.Put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.run, t.Now); err != nil {
 			return err
 		}
 		return s.free(t, at, e)
@@ -206,8 +207,8 @@ func (s *Store) end(t *tx, at runKey, runID string, e End, last int64) error {
 	if err != nil {
 		return err
 	}
-	if err := t.put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = CASE WHEN stop LIKE 'rollback%' THEN stop ELSE '' END, last_seq = $4, ended_us = $5, updated_us = $5 WHERE id = $1`,
-		at.run, string(e.Outcome.Status), blob(fault), last, t.now); err != nil {
+	if err := t.Put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = CASE WHEN stop LIKE 'rollback%' THEN stop ELSE '' END, last_seq = $4, ended_us = $5, updated_us = $5 WHERE id = $1`,
+		at.run, string(e.Outcome.Status), blob(fault), last, t.Now); err != nil {
 		return err
 	}
 	if err := s.hook(t, at, runID, e.Webhook); err != nil {
@@ -221,7 +222,7 @@ func (s *Store) end(t *tx, at runKey, runID string, e End, last int64) error {
 
 // free gives the thread the status the run left it in; one with a further run
 // stays busy.
-func (s *Store) free(t *tx, at runKey, e End) error {
+func (s *Store) free(t *sqldb.Tx, at runKey, e End) error {
 	if at.shared {
 		if err := openQuestions(t, at.thread, &e); err != nil {
 			return err
@@ -235,12 +236,12 @@ func (s *Store) free(t *tx, at runKey, e End) error {
  WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
  interrupts = $4, updated_us = $5, expires_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN $6 ELSE expires_us END,
  keep_latest = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE keep_latest END WHERE id = $1`
-	args := in{at.thread, at.run, string(e.Thread), blob(interrupts), t.now, micros(e.Expire)}
-	if !t.shared() {
-		return t.put(text, args...)
+	args := in{at.thread, at.run, string(e.Thread), blob(interrupts), t.Now, micros(e.Expire)}
+	if !t.Shared() {
+		return t.Put(text, args...)
 	}
 	var status string
-	err = t.get(text+` RETURNING status`, args, out{&status})
+	err = t.Get(text+` RETURNING status`, args, out{&status})
 	if status == string(mapping.ThreadBusy) {
 		s.tell(t, NoticePending, "")
 	}
@@ -251,7 +252,7 @@ func (s *Store) free(t *tx, at runKey, e End) error {
 // event; ErrFenced when it is running by now, or has ended. One that never began
 // leaves the state that its thread has now.
 func (s *Store) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
@@ -272,7 +273,7 @@ func (s *Store) EndInactive(ctx context.Context, threadID, runID string, ev mapp
 			return err
 		}
 		at := runKey{run: row.key, thread: row.thread, shared: row.Options.Shared}
-		if err := t.put(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END,
+		if err := t.Put(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END,
  base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END WHERE id = $1`, row.key, from.seq); err != nil {
 			return err
 		}

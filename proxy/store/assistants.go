@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // An assistant's versions are kept whole; the row of the assistant repeats the
@@ -60,19 +61,19 @@ func (r *assistantRow) read(body []byte) error {
 // same id is Conflict assistant_exists, or is returned as it is (made: false).
 func (s *Store) CreateAssistant(ctx context.Context, a mapping.Agent, orGet bool) (kept mapping.Agent, made bool, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		kept, made = a, true
 		kept.Tenant, kept.Owner, kept.Version = p.Tenant, p.ID, 1
-		kept.CreatedAt = timeOf(t.now)
+		kept.CreatedAt = timeOf(t.Now)
 		kept.UpdatedAt = kept.CreatedAt
 		body, err := bodyOf(a)
 		if err != nil {
 			return err
 		}
 		var key int64
-		err = t.get(`INSERT INTO assistants (tenant, assistant_id, owner, graph, version, last, body, created_us, updated_us)
+		err = t.Get(`INSERT INTO assistants (tenant, assistant_id, owner, graph, version, last, body, created_us, updated_us)
  VALUES ($1, $2, $3, $4, 1, 1, $5, $6, $6) ON CONFLICT (tenant, assistant_id) DO NOTHING RETURNING id`,
-			in{kept.Tenant, kept.ID, kept.Owner, kept.Graph, body, t.now}, out{&key})
+			in{kept.Tenant, kept.ID, kept.Owner, kept.Graph, body, t.Now}, out{&key})
 		if errors.Is(err, sql.ErrNoRows) {
 			row, err := readAssistant(t, p.Tenant, a.ID)
 			if kept, made = row.Agent, false; err == nil && !orGet {
@@ -88,13 +89,13 @@ func (s *Store) CreateAssistant(ctx context.Context, a mapping.Agent, orGet bool
 	return kept, made, err
 }
 
-func putVersion(t *tx, key int64, version int, body []byte) error {
-	return t.put(`INSERT INTO assistant_versions (assistant, version, body, created_us) VALUES ($1, $2, $3, $4)`, key, version, body, t.now)
+func putVersion(t *sqldb.Tx, key int64, version int, body []byte) error {
+	return t.Put(`INSERT INTO assistant_versions (assistant, version, body, created_us) VALUES ($1, $2, $3, $4)`, key, version, body, t.Now)
 }
 
 // Assistant finds an assistant that was made; configured ones are not here.
 func (s *Store) Assistant(ctx context.Context, id string) (a mapping.Agent, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readAssistant(t, tenantOf(ctx), id)
 		a = row.Agent
 		return err
@@ -102,8 +103,8 @@ func (s *Store) Assistant(ctx context.Context, id string) (a mapping.Agent, err 
 	return a, err
 }
 
-func readAssistant(t *tx, tenant, id string) (row assistantRow, err error) {
-	err = t.each(`SELECT `+assistantColumns+` WHERE a.tenant = $1 AND a.assistant_id = $2`, in{tenant, id}, row.scan)
+func readAssistant(t *sqldb.Tx, tenant, id string) (row assistantRow, err error) {
+	err = t.Each(`SELECT `+assistantColumns+` WHERE a.tenant = $1 AND a.assistant_id = $2`, in{tenant, id}, row.scan)
 	return row, noAssistant(row, err, id)
 }
 
@@ -115,9 +116,9 @@ func noAssistant(row assistantRow, err error, id string) error {
 }
 
 // holdAssistant is readAssistant that keeps others from changing it meanwhile.
-func holdAssistant(t *tx, tenant, id string) (row assistantRow, err error) {
-	if t.shared() {
-		if err = t.put(`SELECT 1 FROM assistants WHERE tenant = $1 AND assistant_id = $2 FOR UPDATE`, tenant, id); err != nil {
+func holdAssistant(t *sqldb.Tx, tenant, id string) (row assistantRow, err error) {
+	if t.Shared() {
+		if err = t.Put(`SELECT 1 FROM assistants WHERE tenant = $1 AND assistant_id = $2 FOR UPDATE`, tenant, id); err != nil {
 			return row, err
 		}
 	}
@@ -127,7 +128,7 @@ func holdAssistant(t *tx, tenant, id string) (row assistantRow, err error) {
 // UpdateAssistant makes a further version of what change makes of the current
 // one, and makes that current. change may be called more than once.
 func (s *Store) UpdateAssistant(ctx context.Context, id string, change func(*mapping.Agent) error) (changed mapping.Agent, err error) {
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, tenantOf(ctx), id)
 		if err != nil {
 			return err
@@ -136,7 +137,7 @@ func (s *Store) UpdateAssistant(ctx context.Context, id string, change func(*map
 			return err
 		}
 		changed = row.Agent
-		changed.Version, changed.UpdatedAt = row.last+1, timeOf(t.now)
+		changed.Version, changed.UpdatedAt = row.last+1, timeOf(t.Now)
 		body, err := bodyOf(changed)
 		if err != nil {
 			return err
@@ -150,21 +151,21 @@ func (s *Store) UpdateAssistant(ctx context.Context, id string, change func(*map
 }
 
 // setVersion makes a version the current one.
-func setVersion(t *tx, key int64, a mapping.Agent, last int, body []byte) error {
-	_, err := t.exec(`UPDATE assistants SET graph = $2, version = $3, last = $4, body = $5, updated_us = $6 WHERE id = $1`,
-		key, a.Graph, a.Version, last, body, t.now)
+func setVersion(t *sqldb.Tx, key int64, a mapping.Agent, last int, body []byte) error {
+	_, err := t.Exec(`UPDATE assistants SET graph = $2, version = $3, last = $4, body = $5, updated_us = $6 WHERE id = $1`,
+		key, a.Graph, a.Version, last, body, t.Now)
 	return err
 }
 
 // SetAssistantVersion makes an earlier version, or a later one, current again.
 func (s *Store) SetAssistantVersion(ctx context.Context, id string, version int) (changed mapping.Agent, err error) {
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, tenantOf(ctx), id)
 		if err != nil {
 			return err
 		}
 		var body []byte
-		err = t.get(`SELECT body FROM assistant_versions WHERE assistant = $1 AND version = $2`, in{row.key, version}, out{&body})
+		err = t.Get(`SELECT body FROM assistant_versions WHERE assistant = $1 AND version = $2`, in{row.key, version}, out{&body})
 		if err == nil {
 			err = row.read(body)
 		}
@@ -175,7 +176,7 @@ func (s *Store) SetAssistantVersion(ctx context.Context, id string, version int)
 			return err
 		}
 		changed = row.Agent
-		changed.Version, changed.UpdatedAt = version, timeOf(t.now)
+		changed.Version, changed.UpdatedAt = version, timeOf(t.Now)
 		return setVersion(t, row.key, changed, row.last, body)
 	})
 	return changed, err
@@ -186,12 +187,12 @@ func (s *Store) SetAssistantVersion(ctx context.Context, id string, version int)
 func (s *Store) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Agent, err error) {
 	keep, pick := containing(metadata), picker{limit: limit, offset: offset}
 	may := mapping.PrincipalOf(ctx).May
-	err = s.db.ReadOne(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readAssistant(t, tenantOf(ctx), id)
 		if err != nil {
 			return err
 		}
-		return t.until(`SELECT version, body, created_us FROM assistant_versions WHERE assistant = $1 ORDER BY version DESC`, in{row.key}, func(scan func(...any) error) (bool, error) {
+		return t.Until(`SELECT version, body, created_us FROM assistant_versions WHERE assistant = $1 ORDER BY version DESC`, in{row.key}, func(scan func(...any) error) (bool, error) {
 			one := assistantRow{Agent: row.Agent}
 			var body []byte
 			var created int64
@@ -212,8 +213,8 @@ func (s *Store) AssistantVersions(ctx context.Context, id string, metadata json.
 
 // Assistants are all that were made in the principal's tenant, oldest first.
 func (s *Store) Assistants(ctx context.Context) (list []mapping.Agent, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.each(`SELECT `+assistantColumns+` WHERE a.tenant = $1 ORDER BY a.id`, in{tenantOf(ctx)}, func(scan func(...any) error) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT `+assistantColumns+` WHERE a.tenant = $1 ORDER BY a.id`, in{tenantOf(ctx)}, func(scan func(...any) error) error {
 			var row assistantRow
 			err := row.scan(scan)
 			list = append(list, row.Agent)
@@ -226,18 +227,18 @@ func (s *Store) Assistants(ctx context.Context) (list []mapping.Agent, err error
 // DeleteAssistant removes an assistant with its versions and crons. Runs it has
 // made stay.
 func (s *Store) DeleteAssistant(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, tenantOf(ctx), id)
 		if err != nil {
 			return err
 		}
-		if err := t.put(`DELETE FROM assistant_versions WHERE assistant = $1`, row.key); err != nil {
+		if err := t.Put(`DELETE FROM assistant_versions WHERE assistant = $1`, row.key); err != nil {
 			return err
 		}
-		if err := t.put(`DELETE FROM crons WHERE tenant = $1 AND assistant_id = $2`, row.Tenant, id); err != nil {
+		if err := t.Put(`DELETE FROM crons WHERE tenant = $1 AND assistant_id = $2`, row.Tenant, id); err != nil {
 			return err
 		}
-		_, err = t.exec(`DELETE FROM assistants WHERE id = $1`, row.key)
+		_, err = t.Exec(`DELETE FROM assistants WHERE id = $1`, row.key)
 		return err
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // chunkSize is how much of a file one write stores: other writes get in between.
@@ -36,7 +37,7 @@ func (s *Store) SaveArtifact(ctx context.Context, a mapping.Artifact, body io.Re
 }
 
 func (s *Store) newBlob(ctx context.Context, threadID string) (blob int64, err error) {
-	err = s.db.WriteRelaxed(ctx, func(t *tx) error {
+	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		if _, err := threadKey(t, scopeOf(ctx), threadID); err != nil {
 			return err
 		}
@@ -46,14 +47,14 @@ func (s *Store) newBlob(ctx context.Context, threadID string) (blob int64, err e
 	return blob, err
 }
 
-func insertBlob(t *tx, loose bool) (blob int64, err error) {
-	blob, err = t.insert(`INSERT INTO blobs (created_us, loose) VALUES ($1, $2)`, t.now, number(loose))
+func insertBlob(t *sqldb.Tx, loose bool) (blob int64, err error) {
+	blob, err = t.Insert(`INSERT INTO blobs (created_us, loose) VALUES ($1, $2)`, t.Now, number(loose))
 	return blob, err
 }
 
 // fasten notes that a visible artifact has these bytes.
-func fasten(t *tx, blob int64) error {
-	return t.put(`UPDATE blobs SET loose = 0 WHERE id = $1`, blob)
+func fasten(t *sqldb.Tx, blob int64) error {
+	return t.Put(`UPDATE blobs SET loose = 0 WHERE id = $1`, blob)
 }
 
 // pour stores the chunks. They may be lost with the machine until finish.
@@ -70,7 +71,7 @@ func (s *Store) pour(ctx context.Context, blob int64, body io.Reader, limit int6
 		}
 		hash.Write(buf[:got])
 		if got > 0 {
-			if err := s.db.WriteRelaxed(ctx, func(t *tx) error { return insertChunk(t, blob, n, buf[:got]) }); err != nil {
+			if err := s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return insertChunk(t, blob, n, buf[:got]) }); err != nil {
 				return 0, "", err
 			}
 		}
@@ -95,13 +96,13 @@ func fill(body io.Reader, buf []byte) (n int, ended bool, err error) {
 	return n, false, err
 }
 
-func insertChunk(t *tx, blob int64, n int, data []byte) error {
-	return t.put(`INSERT INTO chunks (blob, n, data) VALUES ($1, $2, $3)`, blob, n, data)
+func insertChunk(t *sqldb.Tx, blob int64, n int, data []byte) error {
+	return t.Put(`INSERT INTO chunks (blob, n, data) VALUES ($1, $2, $3)`, blob, n, data)
 }
 
 // finish writes the row that makes the file one.
 func (s *Store) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		thread, err := threadKey(t, scope{tenant: a.Tenant}, a.ThreadID)
 		if err != nil {
 			return err
@@ -132,9 +133,9 @@ func (s *Store) finish(ctx context.Context, blob int64, a mapping.Artifact, stag
 // afterOthers is a time behind that of every file of the thread: at, unless two
 // came at once, a clock was set back, or an upload that began later was done
 // earlier. Uploads are told apart by their times, see mapping.Uploaded.
-func afterOthers(t *tx, thread int64, at time.Time) (time.Time, error) {
+func afterOthers(t *sqldb.Tx, thread int64, at time.Time) (time.Time, error) {
 	var newest int64
-	err := t.get(`SELECT coalesce(max(modified_us), 0) FROM artifacts WHERE thread = $1`, in{thread}, out{&newest})
+	err := t.Get(`SELECT coalesce(max(modified_us), 0) FROM artifacts WHERE thread = $1`, in{thread}, out{&newest})
 	return timeOf(max(micros(at), newest+1)), err
 }
 
@@ -143,11 +144,11 @@ func afterOthers(t *tx, thread int64, at time.Time) (time.Time, error) {
 func (s *Store) spill(ctx context.Context, blob int64) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
-	_ = s.db.WriteRelaxed(ctx, func(t *tx) error { return dropBlob(t, blob) })
+	_ = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return dropBlob(t, blob) })
 }
 
 // writeFile is SaveArtifact of a small file within an operation.
-func writeFile(t *tx, thread, run int64, f FileWrite) (mapping.Artifact, error) {
+func writeFile(t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.Artifact, error) {
 	a, sum := f.Artifact, sha256.Sum256(f.Content)
 	a.Size, a.Sum = int64(len(f.Content)), hex.EncodeToString(sum[:])
 	old, there, err := known(t, thread, a.Path)
@@ -190,7 +191,7 @@ type chunks struct {
 	sum  string
 	n    int
 	left int64
-	held Buffer
+	held sqldb.Buffer
 	buf  bytes.Reader // over held
 }
 
@@ -207,8 +208,8 @@ func (c *chunks) Read(p []byte) (int, error) {
 }
 
 func (c *chunks) next() error {
-	err := c.s.db.ReadBlob(c.ctx, func(t *tx) error {
-		return t.get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2 AND EXISTS (SELECT 1 FROM artifacts WHERE id = $3 AND blob = $1 AND sum = $4)`,
+	err := c.s.db.ReadBlob(c.ctx, func(t *sqldb.Tx) error {
+		return t.Get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2 AND EXISTS (SELECT 1 FROM artifacts WHERE id = $3 AND blob = $1 AND sum = $4)`,
 			in{c.blob, c.n, c.key, c.sum}, out{&c.held})
 	})
 	if err != nil {
@@ -225,14 +226,14 @@ func (c *chunks) next() error {
 const sweepAge = 24 * time.Hour
 
 // sweepBlobs removes what uploads and runs that broke off have left behind.
-func sweepBlobs(t *tx) error {
-	old := t.now - sweepAge.Microseconds()
+func sweepBlobs(t *sqldb.Tx) error {
+	old := t.Now - sweepAge.Microseconds()
 	for _, text := range []string{
 		`DELETE FROM artifacts WHERE staged = 1 AND blob IN (SELECT id FROM blobs WHERE loose = 1 AND created_us < $1)`,
 		`DELETE FROM chunks WHERE blob IN (SELECT id FROM blobs WHERE loose = 1 AND created_us < $1)`,
 		`DELETE FROM blobs WHERE loose = 1 AND created_us < $1`,
 	} {
-		if _, err := t.exec(text, old); err != nil {
+		if _, err := t.Exec(text, old); err != nil {
 			return err
 		}
 	}
@@ -241,9 +242,9 @@ func sweepBlobs(t *tx) error {
 
 // copyArtifacts gives a copied thread the same files under the same ids. They share their
 // bytes, which stay until the last thread has left them (dropBlob).
-func copyArtifacts(t *tx, from, to int64) error {
+func copyArtifacts(t *sqldb.Tx, from, to int64) error {
 	var rows []artifactRow
-	err := t.each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0`, in{from}, func(scan func(...any) error) error {
+	err := t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0`, in{from}, func(scan func(...any) error) error {
 		var row artifactRow
 		err := row.scan(scan)
 		rows = append(rows, row)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // State is what a state is folded from: the newest snapshot at or before the
@@ -25,22 +26,22 @@ type State struct {
 // < 0 the state at number -base, which the line forked from.
 type spot struct{ seq, line, base int64 }
 
-func findSpot(t *tx, thread int64, id string) (at spot, err error) {
-	err = t.get(`SELECT seq, line, base FROM events WHERE thread = $1 AND checkpoint = $2`, in{thread, id}, out{&at.seq, &at.line, &at.base})
+func findSpot(t *sqldb.Tx, thread int64, id string) (at spot, err error) {
+	err = t.Get(`SELECT seq, line, base FROM events WHERE thread = $1 AND checkpoint = $2`, in{thread, id}, out{&at.seq, &at.line, &at.base})
 	return at, missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 }
 
 // StateAt reads a checkpoint; "" is the head. An empty thread gives a zero
 // State; an unknown id is NotFound.
 func (s *Store) StateAt(ctx context.Context, threadID, checkpointID string) (st State, err error) {
-	err = s.db.Read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
 		id := checkpointID
 		if id == "" {
-			if err := t.get(`SELECT head FROM thread_seq WHERE thread = $1`, in{key}, out{&id}); err != nil {
+			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, in{key}, out{&id}); err != nil {
 				return noThread(err, threadID)
 			}
 		}
@@ -60,7 +61,7 @@ func (s *Store) StateAt(ctx context.Context, threadID, checkpointID string) (st 
 // CheckpointAt reads a checkpoint without its state; "" is the head. An empty
 // thread gives a zero Checkpoint; an unknown id is NotFound.
 func (s *Store) CheckpointAt(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
-	err = s.db.Read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		c = mapping.Checkpoint{}
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
@@ -68,12 +69,12 @@ func (s *Store) CheckpointAt(ctx context.Context, threadID, checkpointID string)
 		}
 		id := checkpointID
 		if id == "" {
-			if err := t.get(`SELECT head FROM thread_seq WHERE thread = $1`, in{key}, out{&id}); err != nil || id == "" {
+			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, in{key}, out{&id}); err != nil || id == "" {
 				return noThread(err, threadID)
 			}
 		}
 		found := false
-		err = t.each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND checkpoint = $2`, in{key, id}, func(scan func(...any) error) error {
+		err = t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND checkpoint = $2`, in{key, id}, func(scan func(...any) error) error {
 			row, err := scanCheckpoint(scan)
 			c, found = row.Checkpoint, true
 			return err
@@ -86,7 +87,7 @@ func (s *Store) CheckpointAt(ctx context.Context, threadID, checkpointID string)
 	return c, err
 }
 
-func readState(t *tx, thread int64, at spot) (st State, err error) {
+func readState(t *sqldb.Tx, thread int64, at spot) (st State, err error) {
 	if st.Snapshot, st.Events, err = matter(t, thread, at); err != nil {
 		return st, err
 	}
@@ -95,7 +96,7 @@ func readState(t *tx, thread int64, at spot) (st State, err error) {
 
 // matter reads what a state is folded from. It goes back over forks until one
 // has a snapshot.
-func matter(t *tx, thread int64, at spot) (snapshot []byte, events []mapping.Event, err error) {
+func matter(t *sqldb.Tx, thread int64, at spot) (snapshot []byte, events []mapping.Event, err error) {
 	if at.base >= 0 {
 		if snapshot, err = snapshotAt(t, thread, at.base); err != nil {
 			return nil, nil, err
@@ -104,7 +105,7 @@ func matter(t *tx, thread int64, at spot) (snapshot []byte, events []mapping.Eve
 		return snapshot, events, err
 	}
 	from := spot{seq: -at.base}
-	if err := t.get(`SELECT line, base FROM events WHERE thread = $1 AND seq = $2`, in{thread, from.seq}, out{&from.line, &from.base}); err != nil {
+	if err := t.Get(`SELECT line, base FROM events WHERE thread = $1 AND seq = $2`, in{thread, from.seq}, out{&from.line, &from.base}); err != nil {
 		return nil, nil, err
 	}
 	if snapshot, events, err = matter(t, thread, from); err != nil {
@@ -114,17 +115,17 @@ func matter(t *tx, thread int64, at spot) (snapshot []byte, events []mapping.Eve
 	return snapshot, append(events, own...), err
 }
 
-func snapshotAt(t *tx, thread, base int64) (snapshot []byte, err error) {
+func snapshotAt(t *sqldb.Tx, thread, base int64) (snapshot []byte, err error) {
 	if base == 0 {
 		return nil, nil
 	}
-	err = t.get(`SELECT snapshot FROM events WHERE thread = $1 AND seq = $2`, in{thread, base}, out{&snapshot})
+	err = t.Get(`SELECT snapshot FROM events WHERE thread = $1 AND seq = $2`, in{thread, base}, out{&snapshot})
 	return snapshot, err
 }
 
 // tell fills in the checkpoint itself, from the event that made it, and the
 // size of the events.
-func (st *State) tell(t *tx, thread int64, at spot) error {
+func (st *State) tell(t *sqldb.Tx, thread int64, at spot) error {
 	made := st.Events
 	if len(made) == 0 || made[len(made)-1].Seq != at.seq { // the checkpoint is its own snapshot
 		var err error
@@ -145,7 +146,7 @@ func (st *State) tell(t *tx, thread int64, at spot) error {
 // One that lies on the same line as its predecessor, and not before it, only
 // says what came since (Continues).
 func (s *Store) StatesOf(ctx context.Context, threadID string, ids []string) (states []State, err error) {
-	err = s.db.Read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -172,7 +173,7 @@ func (s *Store) StatesOf(ctx context.Context, threadID string, ids []string) (st
 	return states, err
 }
 
-func continued(t *tx, thread int64, before, at spot) (st State, err error) {
+func continued(t *sqldb.Tx, thread int64, before, at spot) (st State, err error) {
 	st.Continues = true
 	if st.Events, err = readEvents(t, thread, before.seq, 0, stateOnly, at.seq); err != nil {
 		return st, err
@@ -192,7 +193,7 @@ type CheckpointQuery struct {
 // StatesOf. Metadata is matched by containment against source, step, run_id and
 // the checkpoint's further metadata. An unknown Before or At is NotFound.
 func (s *Store) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
-	err = s.db.Read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
@@ -203,7 +204,7 @@ func (s *Store) Checkpoints(ctx context.Context, threadID string, q CheckpointQu
 			return err
 		}
 		wanted, keep := q.At, containing(q.Metadata)
-		return t.until(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND seq < $2 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC`, in{key, from}, func(scan func(...any) error) (bool, error) {
+		return t.Until(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND seq < $2 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC`, in{key, from}, func(scan func(...any) error) (bool, error) {
 			c, err := scanCheckpoint(scan)
 			if err != nil {
 				return false, err
@@ -226,7 +227,7 @@ func (s *Store) Checkpoints(ctx context.Context, threadID string, q CheckpointQu
 
 // bounds are the number to begin under, and the one that all wanted checkpoints
 // are under.
-func (q CheckpointQuery) bounds(t *tx, thread int64) (from, below int64, err error) {
+func (q CheckpointQuery) bounds(t *sqldb.Tx, thread int64) (from, below int64, err error) {
 	from, below = 1<<62, 1<<62
 	var at spot
 	if q.Before != "" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // NewRun is a run to be made, with what it needs made beside it.
@@ -66,8 +67,8 @@ type Created struct {
 // that starts elsewhere than at the head moves the head there.
 func (s *Store) CreateRun(ctx context.Context, n NewRun) (c Created, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *tx) error {
-		m := maker{s: s, tx: t, principal: p, n: n}
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		m := maker{s: s, Tx: t, principal: p, n: n}
 		if err := m.make(); err != nil {
 			return err
 		}
@@ -81,10 +82,10 @@ func (s *Store) CreateRun(ctx context.Context, n NewRun) (c Created, err error) 
 // refuses all, and none of them begins before all are there.
 func (s *Store) CreateRuns(ctx context.Context, list []NewRun) (made []Created, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		made = make([]Created, len(list))
 		for i, n := range list {
-			m := maker{s: s, tx: t, principal: p, n: n}
+			m := maker{s: s, Tx: t, principal: p, n: n}
 			if err := m.make(); err != nil {
 				return err
 			}
@@ -98,7 +99,7 @@ func (s *Store) CreateRuns(ctx context.Context, list []NewRun) (made []Created, 
 // maker carries one CreateRun through its operation.
 type maker struct {
 	s *Store
-	*tx
+	*sqldb.Tx
 	principal mapping.Principal
 	n         NewRun
 	thread    threadRow
@@ -119,10 +120,10 @@ func (m *maker) make() error {
 	}
 	m.made.Thread = m.thread.Thread
 	if !m.made.Claimed {
-		m.s.tell(m.tx, NoticePending, "")
+		m.s.tell(m.Tx, NoticePending, "")
 	}
 	name, key := m.made.Run.ID, runKey{run: m.run, thread: m.thread.key, shared: m.made.Run.Options.Shared}
-	m.after(func() { m.s.runs.Add(name, key) })
+	m.After(func() { m.s.runs.Add(name, key) })
 	return nil
 }
 
@@ -130,7 +131,7 @@ func (m *maker) make() error {
 // key made. The note comes first, so that of two requests at once one waits for
 // the other.
 func (m *maker) replay() (bool, error) {
-	earlier, err := claimKey(m.tx, m.principal.Tenant, m.key(), m.n.Run.ID)
+	earlier, err := claimKey(m.Tx, m.principal.Tenant, m.key(), m.n.Run.ID)
 	if err != nil || earlier == "" {
 		return false, err
 	}
@@ -142,11 +143,11 @@ func (m *maker) key() Key {
 }
 
 func (m *maker) found(id string) error {
-	row, err := findRun(m.tx, scopeFor(m.principal), "", id)
+	row, err := findRun(m.Tx, scopeFor(m.principal), "", id)
 	if err != nil {
 		return err
 	}
-	th, err := readThreadByKey(m.tx, row.thread)
+	th, err := readThreadByKey(m.Tx, row.thread)
 	m.made = Created{Run: row.Run, Thread: th.Thread, Replayed: true, Fence: row.fence}
 	return err
 }
@@ -154,7 +155,7 @@ func (m *maker) found(id string) error {
 // place finds or makes the thread.
 func (m *maker) place() (err error) {
 	if m.n.Thread == nil {
-		m.thread, err = holdThread(m.tx, scopeFor(m.principal), m.n.Run.ThreadID)
+		m.thread, err = holdThread(m.Tx, scopeFor(m.principal), m.n.Run.ThreadID)
 		return noThread(err, m.n.Run.ThreadID)
 	}
 	th := *m.n.Thread
@@ -162,7 +163,7 @@ func (m *maker) place() (err error) {
 		return err
 	}
 	th.Status, th.Interrupts = mapping.ThreadBusy, nil
-	m.thread, m.fresh, err = m.s.insertThread(m.tx, m.principal, th, withAgent("", m.n.Run.Agent))
+	m.thread, m.fresh, err = m.s.insertThread(m.Tx, m.principal, th, withAgent("", m.n.Run.Agent))
 	if err == nil && !m.fresh && m.n.MustNotExist {
 		err = mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already.", th.ID)
 	}
@@ -201,7 +202,7 @@ func (m *maker) active() (list []runRow, err error) {
 		return nil, nil
 	}
 	var keys []int64
-	err = m.until(`SELECT 0 AS id, '~' AS status FROM updates WHERE thread = $1
+	err = m.Until(`SELECT 0 AS id, '~' AS status FROM updates WHERE thread = $1
  UNION ALL SELECT id, status FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id`, in{m.thread.key},
 		func(scan func(...any) error) (bool, error) {
 			var key int64
@@ -218,7 +219,7 @@ func (m *maker) active() (list []runRow, err error) {
 			return err == nil && running, err
 		})
 	for _, key := range keys {
-		row, err := readRun(m.tx, `r.id = $1`, key)
+		row, err := readRun(m.Tx, `r.id = $1`, key)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +230,7 @@ func (m *maker) active() (list []runRow, err error) {
 
 // amongShared tells whether every run of the thread lets others run beside it.
 func (m *maker) amongShared() (ok bool, err error) {
-	err = m.get(`SELECT NOT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND concurrent = 0)`, in{m.thread.key}, out{&ok})
+	err = m.Get(`SELECT NOT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND concurrent = 0)`, in{m.thread.key}, out{&ok})
 	return ok, err
 }
 
@@ -241,7 +242,7 @@ func (m *maker) yield(active []runRow, strategy mapping.Strategy) error {
 	case mapping.StrategyInterrupt, mapping.StrategyRollback:
 		note := displacing(m.n.Run, m.n.Run.RunAfter.IsZero())
 		if strategy == mapping.StrategyRollback && m.n.Run.RunAfter.IsZero() {
-			m.n.Run.RunAfter = timeOf(m.now + rollbackTime.Microseconds())
+			m.n.Run.RunAfter = timeOf(m.Now + rollbackTime.Microseconds())
 		}
 		return m.displace(active, note)
 	default:
@@ -254,7 +255,7 @@ func (m *maker) yield(active []runRow, strategy mapping.Strategy) error {
 func (m *maker) displace(active []runRow, note string) error {
 	for _, r := range active {
 		m.made.Active = append(m.made.Active, r.Run)
-		if err := m.s.noteStop(m.tx, r, note); err != nil {
+		if err := m.s.noteStop(m.Tx, r, note); err != nil {
 			return err
 		}
 	}
@@ -268,8 +269,8 @@ const rollbackTime = 30 * time.Second
 
 // MakeDue lets a pending run start as soon as its thread is free.
 func (s *Store) MakeDue(ctx context.Context, runID string) error {
-	return s.db.Write(ctx, func(t *tx) error {
-		_, err := t.exec(`UPDATE runs SET run_after_us = 0 WHERE tenant = $1 AND run_id = $2 AND status = 'pending'`, tenantOf(ctx), runID)
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(`UPDATE runs SET run_after_us = 0 WHERE tenant = $1 AND run_id = $2 AND status = 'pending'`, tenantOf(ctx), runID)
 		return err
 	})
 }
@@ -277,7 +278,7 @@ func (s *Store) MakeDue(ctx context.Context, runID string) error {
 // waitsFor says of a run that holds the thread when it is to start, if it only waits
 // for that.
 func (m *maker) waitsFor(r mapping.Run) string {
-	if r.Status != mapping.RunPending || r.Multitask == mapping.StrategyRollback || micros(r.RunAfter) <= m.now {
+	if r.Status != mapping.RunPending || r.Multitask == mapping.StrategyRollback || micros(r.RunAfter) <= m.Now {
 		return ""
 	}
 	return ", which is to start at " + r.RunAfter.UTC().Format(time.RFC3339)
@@ -292,11 +293,11 @@ func busy(threadID, runID, when string) error {
 // lineage finds or makes the task.
 func (m *maker) lineage() (err error) {
 	if m.n.Task != nil {
-		m.task, _, err = insertTask(m.tx, m.principal, m.thread.key, m.thread.ID, *m.n.Task)
+		m.task, _, err = insertTask(m.Tx, m.principal, m.thread.key, m.thread.ID, *m.n.Task)
 		m.n.Run.TaskID = m.n.Task.ID
 		return err
 	}
-	m.task, err = taskKey(m.tx, scopeFor(m.principal), m.n.Run.TaskID)
+	m.task, err = taskKey(m.Tx, scopeFor(m.principal), m.n.Run.TaskID)
 	return err
 }
 
@@ -308,7 +309,7 @@ func (m *maker) answers() error {
 		return nil
 	}
 	late := slices.ContainsFunc(a.Open, func(q mapping.Interrupt) bool { return !asks(m.thread.Interrupts, q) })
-	newest, err := newestOf(m.tx, m.task)
+	newest, err := newestOf(m.Tx, m.task)
 	if err != nil {
 		return err
 	}
@@ -328,7 +329,7 @@ func (m *maker) follows() error {
 	if m.n.Newest == nil {
 		return nil
 	}
-	newest, err := newestOf(m.tx, m.task)
+	newest, err := newestOf(m.Tx, m.task)
 	if err == nil && newest != *m.n.Newest {
 		err = taskMoved(m.n.Run.TaskID)
 	}
@@ -337,7 +338,7 @@ func (m *maker) follows() error {
 	}
 	var given int
 	var reserved bool
-	if err := m.get(`SELECT cursor_n, reserved_n <> 0 AND reserved_until_us > $2 FROM tasks WHERE id = $1`, in{m.task, m.now}, out{&given, &reserved}); err != nil {
+	if err := m.Get(`SELECT cursor_n, reserved_n <> 0 AND reserved_until_us > $2 FROM tasks WHERE id = $1`, in{m.task, m.Now}, out{&given, &reserved}); err != nil {
 		return err
 	}
 	if reserved {
@@ -366,11 +367,11 @@ func (m *maker) base() error {
 		r.Base = m.thread.Head
 	case r.Base == "" || r.Base == m.thread.Head:
 	case m.made.Claimed:
-		_, err := fork(m.tx, m.thread.key, r.Base, m.thread.Head)
+		_, err := fork(m.Tx, m.thread.key, r.Base, m.thread.Head)
 		m.thread.Head = r.Base
 		return err
 	default:
-		_, err := findSpot(m.tx, m.thread.key, r.Base)
+		_, err := findSpot(m.Tx, m.thread.key, r.Base)
 		return err
 	}
 	return nil
@@ -389,17 +390,17 @@ func (m *maker) insert() error {
 	}
 	from := int64(0)
 	if m.made.Claimed && !m.fresh {
-		if err := m.get(`SELECT seq FROM thread_seq WHERE thread = $1`, in{m.thread.key}, out{&from}); err != nil {
+		if err := m.Get(`SELECT seq FROM thread_seq WHERE thread = $1`, in{m.thread.key}, out{&from}); err != nil {
 			return err
 		}
 	}
-	m.run, err = m.tx.insert(`INSERT INTO runs (tenant, run_id, owner, thread, task, agent, assistant_id, status, parked, holder, fence, attempt, strategy, concurrent,
+	m.run, err = m.Tx.Insert(`INSERT INTO runs (tenant, run_id, owner, thread, task, agent, assistant_id, status, parked, holder, fence, attempt, strategy, concurrent,
  flavour, metadata, kwargs, options, base, fault, stop, from_seq, last_seq, created_us, updated_us, started_us, ended_us, run_after_us, trimmed)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, NULL, '', $19, 0, $20, $21, $22, 0, $23, 1)`,
 		r.Tenant, r.ID, r.Owner, m.thread.key, m.task, r.Agent, r.AssistantID, string(r.Status), holder, m.made.Fence, r.Attempt,
 		string(r.Multitask), company(r), string(r.Flavour), []byte(r.Metadata), []byte(r.Kwargs),
 		[]byte(options), r.Base, from, micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.StartedAt), micros(r.RunAfter))
-	if duplicate(err) {
+	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "run_exists", "There is a run %q already.", r.ID)
 	}
 	m.made.Run = r
@@ -431,7 +432,7 @@ func (m *maker) newRun() mapping.Run {
 	r.Attempt = max(r.Attempt, 1)
 	r.Metadata, r.Kwargs = object(r.Metadata), object(r.Kwargs)
 	r.RunAfter = timeOf(micros(r.RunAfter))
-	r.CreatedAt = timeOf(m.now)
+	r.CreatedAt = timeOf(m.Now)
 	r.UpdatedAt, r.Status, r.Parked = r.CreatedAt, mapping.RunPending, false
 	if m.made.Claimed {
 		r.Status, r.StartedAt = mapping.RunRunning, r.CreatedAt
@@ -447,14 +448,14 @@ func (m *maker) begin() (err error) {
 	}
 	var from tip
 	if m.fresh {
-		from, err = part.begin(m.tx)
+		from, err = part.begin(m.Tx)
 	} else if len(part.events) > 0 {
-		from, _, err = part.take(m.tx, advanceFree)
+		from, _, err = part.take(m.Tx, advanceFree)
 	}
 	if err != nil {
 		return err
 	}
-	if m.made.Events, err = part.write(m.tx, from); err != nil {
+	if m.made.Events, err = part.write(m.Tx, from); err != nil {
 		return err
 	}
 	if head, _ := part.newest(); head != "" {
@@ -472,17 +473,17 @@ func (m *maker) occupy() error {
 	if err != nil {
 		return err
 	}
-	if err := noteAgent(m.tx, &m.thread, m.n.Run.Agent); err != nil {
+	if err := noteAgent(m.Tx, &m.thread, m.n.Run.Agent); err != nil {
 		return err
 	}
-	m.thread.Metadata, m.thread.Status, m.thread.UpdatedAt = metadata, mapping.ThreadBusy, timeOf(m.now)
+	m.thread.Metadata, m.thread.Status, m.thread.UpdatedAt = metadata, mapping.ThreadBusy, timeOf(m.Now)
 	if started(m.made.Events) && m.thread.Interrupts != nil {
 		m.thread.Interrupts = nil
-		if err := closeQuestion(m.tx, m.thread.key); err != nil {
+		if err := closeQuestion(m.Tx, m.thread.key); err != nil {
 			return err
 		}
 	}
-	return setThread(m.tx, m.thread.key, mapping.ThreadBusy, metadata)
+	return setThread(m.Tx, m.thread.key, mapping.ThreadBusy, metadata)
 }
 
 func started(events []mapping.Event) bool {
@@ -495,6 +496,6 @@ func started(events []mapping.Event) bool {
 }
 
 // closeQuestion: a run has started, so what was asked is answered or moot.
-func closeQuestion(t *tx, thread int64) error {
-	return t.put(`UPDATE threads SET interrupts = NULL WHERE id = $1`, thread)
+func closeQuestion(t *sqldb.Tx, thread int64) error {
+	return t.Put(`UPDATE threads SET interrupts = NULL WHERE id = $1`, thread)
 }

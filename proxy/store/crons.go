@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 const cronColumns = `c.id, c.tenant, c.cron_id, c.owner, coalesce(h.thread_id, ''), c.agent, c.assistant_id, c.schedule, c.timezone, c.enabled, c.keep,
@@ -33,7 +34,7 @@ func (r *cronRow) scan(scan func(...any) error) error {
 // gets the cron it made.
 func (s *Store) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made mapping.Cron, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		if earlier, err := claimKey(t, p.Tenant, key, c.ID); err != nil || earlier != "" {
 			if err == nil {
 				var row cronRow
@@ -48,7 +49,7 @@ func (s *Store) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 		made = c
 		made.Tenant, made.Owner = p.Tenant, p.ID
 		made.Metadata, made.Payload = object(c.Metadata), object(c.Payload)
-		made.CreatedAt = timeOf(t.now)
+		made.CreatedAt = timeOf(t.Now)
 		made.UpdatedAt = made.CreatedAt
 		var thread int64
 		if c.ThreadID != "" {
@@ -57,10 +58,10 @@ func (s *Store) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 			}
 		}
 		s.due(t, dueCron)
-		_, err := t.exec(`INSERT INTO crons (tenant, cron_id, owner, thread, agent, assistant_id, schedule, timezone, enabled, keep, metadata, payload, run,
+		_, err := t.Exec(`INSERT INTO crons (tenant, cron_id, owner, thread, agent, assistant_id, schedule, timezone, enabled, keep, metadata, payload, run,
  error, end_us, next_us, created_us, updated_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $16)`,
 			made.Tenant, made.ID, made.Owner, thread, made.Agent, made.AssistantID, made.Schedule, made.Timezone, number(made.Enabled), number(made.Keep),
-			[]byte(made.Metadata), []byte(made.Payload), nonNil(made.Run), micros(made.End), micros(made.Next), t.now)
+			[]byte(made.Metadata), []byte(made.Payload), nonNil(made.Run), micros(made.End), micros(made.Next), t.Now)
 		return err
 	})
 	return made, err
@@ -68,7 +69,7 @@ func (s *Store) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 
 // Cron finds a cron.
 func (s *Store) Cron(ctx context.Context, id string) (c mapping.Cron, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scopeOf(ctx), id)
 		c = row.Cron
 		return err
@@ -76,9 +77,9 @@ func (s *Store) Cron(ctx context.Context, id string) (c mapping.Cron, err error)
 	return c, err
 }
 
-func readCron(t *tx, sc scope, id string) (row cronRow, err error) {
+func readCron(t *sqldb.Tx, sc scope, id string) (row cronRow, err error) {
 	where, args := sc.crons(`c.tenant = $1 AND c.cron_id = $2`, sc.tenant, id)
-	err = t.each(`SELECT `+cronColumns+` WHERE `+where, args, row.scan)
+	err = t.Each(`SELECT `+cronColumns+` WHERE `+where, args, row.scan)
 	if err == nil && row.key == 0 {
 		err = sql.ErrNoRows
 	}
@@ -88,7 +89,7 @@ func readCron(t *tx, sc scope, id string) (row cronRow, err error) {
 // UpdateCron replaces what can change of a cron: all but its ids, owner, thread
 // and agent.
 func (s *Store) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scopeOf(ctx), c.ID)
 		if err != nil {
 			return err
@@ -96,11 +97,11 @@ func (s *Store) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping
 		changed = row.Cron
 		changed.Schedule, changed.Timezone, changed.Enabled, changed.Keep = c.Schedule, c.Timezone, c.Enabled, c.Keep
 		changed.Metadata, changed.Payload, changed.Run = object(c.Metadata), object(c.Payload), c.Run
-		changed.End, changed.Next, changed.UpdatedAt = timeOf(micros(c.End)), timeOf(micros(c.Next)), timeOf(t.now)
+		changed.End, changed.Next, changed.UpdatedAt = timeOf(micros(c.End)), timeOf(micros(c.Next)), timeOf(t.Now)
 		s.due(t, dueCron)
-		_, err = t.exec(`UPDATE crons SET schedule = $2, timezone = $3, enabled = $4, keep = $5, metadata = $6, payload = $7, run = $8, end_us = $9,
+		_, err = t.Exec(`UPDATE crons SET schedule = $2, timezone = $3, enabled = $4, keep = $5, metadata = $6, payload = $7, run = $8, end_us = $9,
  next_us = $10, updated_us = $11 WHERE id = $1`, row.key, c.Schedule, c.Timezone, number(c.Enabled), number(c.Keep),
-			[]byte(changed.Metadata), []byte(changed.Payload), nonNil(c.Run), micros(c.End), micros(c.Next), t.now)
+			[]byte(changed.Metadata), []byte(changed.Payload), nonNil(c.Run), micros(c.End), micros(c.Next), t.Now)
 		return err
 	})
 	return changed, err
@@ -108,12 +109,12 @@ func (s *Store) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping
 
 // DeleteCron removes a cron. Runs it has made stay.
 func (s *Store) DeleteCron(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scopeOf(ctx), id)
 		if err != nil {
 			return err
 		}
-		return t.put(`DELETE FROM crons WHERE id = $1`, row.key)
+		return t.Put(`DELETE FROM crons WHERE id = $1`, row.key)
 	})
 }
 
@@ -133,8 +134,8 @@ func (s *Store) Crons(ctx context.Context, q CronQuery) (page []mapping.Cron, to
 	keep := containing(q.Metadata)
 	sc := scopeOf(ctx)
 	where, args := sc.crons(`c.tenant = $1 AND ($2 = '' OR c.agent = $2) AND ($3 = '' OR c.assistant_id = $3)`, sc.tenant, q.Agent, q.Assistant)
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.each(`SELECT `+cronColumns+` WHERE `+where+` ORDER BY c.id`, args, func(scan func(...any) error) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT `+cronColumns+` WHERE `+where+` ORDER BY c.id`, args, func(scan func(...any) error) error {
 			var row cronRow
 			if err := row.scan(scan); err != nil {
 				return err
@@ -179,8 +180,8 @@ func (q CronQuery) order(a, b mapping.Cron) (n int) {
 // DueCrons lists crons whose tick is now or was missed, the longest due first,
 // and tells when the next one is (zero: none). All tenants.
 func (s *Store) DueCrons(ctx context.Context, now time.Time, limit int) (list []mapping.Cron, next time.Time, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.until(`SELECT `+cronColumns+` WHERE c.next_us > 0 ORDER BY c.next_us`, nil, func(scan func(...any) error) (bool, error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Until(`SELECT `+cronColumns+` WHERE c.next_us > 0 ORDER BY c.next_us`, nil, func(scan func(...any) error) (bool, error) {
 			var row cronRow
 			if err := row.scan(scan); err != nil {
 				return false, err
@@ -200,8 +201,8 @@ func (s *Store) DueCrons(ctx context.Context, now time.Time, limit int) (list []
 // notes why this one made no run, if it did not. One that was changed meanwhile
 // stays as it is.
 func (s *Store) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
-	return s.db.Write(ctx, func(t *tx) error {
-		_, err := t.exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,
 			c.Tenant, c.ID, micros(c.Next), micros(next), mapping.ToText(why))
 		return err
 	})
@@ -211,12 +212,12 @@ func (s *Store) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, 
 func (s *Store) CronsChanged() <-chan struct{} { return s.crons }
 
 // roomForCron refuses one cron too many of a tenant: each makes runs for ever.
-func (s *Store) roomForCron(t *tx, tenant string) error {
+func (s *Store) roomForCron(t *sqldb.Tx, tenant string) error {
 	if s.mostCrons == 0 {
 		return nil
 	}
 	var n int
-	if err := t.get(`SELECT count(*) FROM crons WHERE tenant = $1`, in{tenant}, out{&n}); err != nil || n < s.mostCrons {
+	if err := t.Get(`SELECT count(*) FROM crons WHERE tenant = $1`, in{tenant}, out{&n}); err != nil || n < s.mostCrons {
 		return err
 	}
 	return mapping.Errorf(mapping.Limited, "too_many_crons", "There are %d crons already, the limit of limits.crons. Delete one that is not needed.", n)

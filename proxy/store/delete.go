@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // DeleteThread removes the thread with everything of it. Conflict thread_busy
 // while a run is active: cancel it first.
 func (s *Store) DeleteThread(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdThread(t, scopeOf(ctx), id)
 		if err != nil {
 			return noThread(err, id)
@@ -45,9 +46,9 @@ var threadParts = []string{
 
 const ofNoOther = ` AND NOT EXISTS (SELECT 1 FROM artifacts o WHERE o.blob = a.blob AND o.thread <> $1)`
 
-func deleteAll(t *tx, key int64, parts []string) error {
+func deleteAll(t *sqldb.Tx, key int64, parts []string) error {
 	for _, text := range parts {
-		if err := t.put(text, key); err != nil {
+		if err := t.Put(text, key); err != nil {
 			return err
 		}
 	}
@@ -55,8 +56,8 @@ func deleteAll(t *tx, key int64, parts []string) error {
 }
 
 // forgetRuns takes a thread's runs out of the cache once they are gone.
-func (s *Store) forgetRuns(t *tx, thread int64) error {
-	return t.each(`SELECT run_id FROM runs WHERE thread = $1`, in{thread}, func(scan func(...any) error) error {
+func (s *Store) forgetRuns(t *sqldb.Tx, thread int64) error {
+	return t.Each(`SELECT run_id FROM runs WHERE thread = $1`, in{thread}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		s.forgetRun(t, id)
@@ -64,8 +65,8 @@ func (s *Store) forgetRuns(t *tx, thread int64) error {
 	})
 }
 
-func (s *Store) forgetRun(t *tx, id string) {
-	t.after(func() { s.runs.Remove(id) })
+func (s *Store) forgetRun(t *sqldb.Tx, id string) {
+	t.After(func() { s.runs.Remove(id) })
 	s.tell(t, NoticeGone, id)
 }
 
@@ -78,7 +79,7 @@ func (s *Store) forgetRun(t *tx, id string) {
 // were before the run where the state is. A newer run that waited for this may
 // start. Conflict while the run is active.
 func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
-	return s.db.Write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdRun(t, scopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
@@ -104,7 +105,7 @@ func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
 }
 
 // deleteHistory removes what a run logged and rewinds the thread's tip.
-func deleteHistory(t *tx, row runRow) error {
+func deleteHistory(t *sqldb.Tx, row runRow) error {
 	span := in{row.thread, row.key, row.from, row.to()}
 	standing, err := stoodOn(t, span)
 	if err != nil {
@@ -119,7 +120,7 @@ func deleteHistory(t *tx, row runRow) error {
 			`UPDATE events SET run = NULL WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
 	}
 	for _, text := range parts {
-		if _, err := t.exec(text, span...); err != nil {
+		if _, err := t.Exec(text, span...); err != nil {
 			return err
 		}
 	}
@@ -130,7 +131,7 @@ func deleteHistory(t *tx, row runRow) error {
 // run did, unless that stays. What a run did beside others is taken out of the state
 // here, and its checkpoints stay also where nothing stands on them: without them the
 // line would end, and none of the others could be taken out of it any more.
-func deleteFiles(t *tx, row runRow, standing bool) (stays bool, err error) {
+func deleteFiles(t *sqldb.Tx, row runRow, standing bool) (stays bool, err error) {
 	beside := standing
 	if row.Options.Shared && !standing {
 		if beside, err = hadCompany(t, row); err != nil {
@@ -154,8 +155,8 @@ func deleteFiles(t *tx, row runRow, standing bool) (stays bool, err error) {
 // stoodOn: later checkpoints were folded on those of a run, or another run began on
 // one of them, even if it left none of its own: without its base it could not be
 // replayed. The span is the run's.
-func stoodOn(t *tx, span in) (yes bool, err error) {
-	err = t.get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND (run IS NULL OR run <> $2)
+func stoodOn(t *sqldb.Tx, span in) (yes bool, err error) {
+	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND (run IS NULL OR run <> $2)
  AND seq > (SELECT min(seq) FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL))
  OR EXISTS (SELECT 1 FROM runs o JOIN events e ON e.thread = o.thread AND e.checkpoint = o.base
  WHERE o.thread = $1 AND o.id <> $2 AND o.base <> '' AND e.run = $2 AND e.seq > $3 AND e.seq <= $4)`, span, out{&yes})
@@ -164,8 +165,8 @@ func stoodOn(t *tx, span in) (yes bool, err error) {
 
 // rewind makes the newest checkpoint left the head, if the head is gone. What
 // follows begins a line of its own: the old one has lost events.
-func rewind(t *tx, thread int64) error {
-	_, err := t.exec(`UPDATE thread_seq SET line = seq + 1,
+func rewind(t *sqldb.Tx, thread int64) error {
+	_, err := t.Exec(`UPDATE thread_seq SET line = seq + 1,
  head = coalesce((SELECT checkpoint FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC LIMIT 1), ''),
  base = -coalesce((SELECT seq FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC LIMIT 1), 0)
  WHERE thread = $1 AND head <> '' AND NOT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND checkpoint = thread_seq.head)`, thread)
@@ -173,7 +174,7 @@ func rewind(t *tx, thread int64) error {
 }
 
 // deleteEmptyTask removes a task that was made for a run alone.
-func deleteEmptyTask(t *tx, task int64, own bool) error {
+func deleteEmptyTask(t *sqldb.Tx, task int64, own bool) error {
 	if !own {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // Displaced is a run that a newer one takes the place of.
@@ -33,8 +34,8 @@ func displacing(newer mapping.Run, starts bool) string {
 // Displaced lists the runs with a note that they are to be stopped, and those to be
 // rolled back that have ended. All tenants.
 func (s *Store) Displaced(ctx context.Context) (list []Displaced, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.each(`SELECT `+runColumns+` WHERE r.stop <> '' ORDER BY r.id`, nil, func(scan func(...any) error) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT `+runColumns+` WHERE r.stop <> '' ORDER BY r.id`, nil, func(scan func(...any) error) error {
 			var row runRow
 			err := row.scan(scan)
 			list = append(list, Displaced{Run: row.Run})
@@ -51,9 +52,9 @@ func (s *Store) Displaced(ctx context.Context) (list []Displaced, err error) {
 
 // note reads what is to become of a displaced run.
 func (s *Store) note(ctx context.Context, d *Displaced) error {
-	return s.db.ReadOne(ctx, func(t *tx) error {
+	return s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		var stop string
-		err := t.get(`SELECT stop FROM runs WHERE run_id = $1`, in{d.ID}, out{&stop})
+		err := t.Get(`SELECT stop FROM runs WHERE run_id = $1`, in{d.ID}, out{&stop})
 		d.RollBack = strings.HasPrefix(stop, rollBack)
 		_, d.Newer, _ = strings.Cut(stop, " ")
 		return ifAny(err)
@@ -62,15 +63,15 @@ func (s *Store) note(ctx context.Context, d *Displaced) error {
 
 // release lets the run start that waited for the removal of another, and of no
 // further one.
-func release(t *tx, removed int64) error {
+func release(t *sqldb.Tx, removed int64) error {
 	var stop string
-	if err := t.get(`SELECT stop FROM runs WHERE id = $1`, in{removed}, out{&stop}); err != nil {
+	if err := t.Get(`SELECT stop FROM runs WHERE id = $1`, in{removed}, out{&stop}); err != nil {
 		return err
 	}
 	newer, found := strings.CutPrefix(stop, rollBack+" ")
 	if !found {
 		return nil
 	}
-	return t.put(`UPDATE runs SET run_after_us = 0 WHERE run_id = $1 AND status = 'pending'
+	return t.Put(`UPDATE runs SET run_after_us = 0 WHERE run_id = $1 AND status = 'pending'
  AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.stop = $2 AND o.id <> $3)`, newer, stop, removed)
 }

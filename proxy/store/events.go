@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // The parts of a thread's events that are read.
@@ -16,10 +17,10 @@ const (
 
 // readEvents reads events of a thread with numbers above after, in order; limit
 // 0 is all.
-func readEvents(t *tx, thread, after int64, limit int, part string, args ...any) (events []mapping.Event, err error) {
+func readEvents(t *sqldb.Tx, thread, after int64, limit int, part string, args ...any) (events []mapping.Event, err error) {
 	text := `SELECT e.seq, coalesce(r.run_id, ''), e.kind, e.at_us, e.head, e.data FROM events e LEFT JOIN runs r ON r.id = e.run
  WHERE e.thread = $1 AND e.seq > $2` + part + ` ORDER BY e.seq LIMIT CAST($3 AS BIGINT)`
-	err = t.each(text, append(in{thread, after, limitOf(limit)}, args...), func(scan func(...any) error) error {
+	err = t.Each(text, append(in{thread, after, limitOf(limit)}, args...), func(scan func(...any) error) error {
 		events = append(events, mapping.Event{})
 		return scanEvent(&events[len(events)-1], scan)
 	})
@@ -46,7 +47,7 @@ func scanEvent(e *mapping.Event, scan func(...any) error) error {
 // set, in order. limit 0: all.
 func (s *Store) Events(ctx context.Context, threadID, runID string, after int64, limit int) (events []mapping.Event, err error) {
 	sc := scopeOf(ctx)
-	err = s.db.Read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		if runID == "" {
 			key, err := threadKey(t, sc, threadID)
 			if err != nil {
@@ -66,9 +67,9 @@ func (s *Store) Events(ctx context.Context, threadID, runID string, after int64,
 }
 
 // runSpan finds where a run's events are.
-func runSpan(t *tx, sc scope, threadID, runID string) (row runRow, err error) {
+func runSpan(t *sqldb.Tx, sc scope, threadID, runID string) (row runRow, err error) {
 	where, args := sc.narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.tenant, threadID)
-	err = t.get(`SELECT r.id, r.thread, r.from_seq, r.last_seq, r.status FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where,
+	err = t.Get(`SELECT r.id, r.thread, r.from_seq, r.last_seq, r.status FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where,
 		args, out{&row.key, &row.thread, &row.from, &row.last, (*string)(&row.Status)})
 	return row, noRun(err, runID)
 }
@@ -86,13 +87,13 @@ func lastOf(last int64) int64 {
 // TaskEvents reads events of all runs of a task with Seq > after, in order.
 // limit 0: all.
 func (s *Store) TaskEvents(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
-	err = s.db.Read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findTask(t, scopeOf(ctx), taskID)
 		if err != nil {
 			return err
 		}
 		var from int64
-		if err := t.get(`SELECT coalesce(min(from_seq), 0) FROM runs WHERE task = $1 AND started_us > 0`, in{row.key}, out{&from}); err != nil {
+		if err := t.Get(`SELECT coalesce(min(from_seq), 0) FROM runs WHERE task = $1 AND started_us > 0`, in{row.key}, out{&from}); err != nil {
 			return err
 		}
 		events, err = readEvents(t, row.thread, max(after, from), limit, tasksOwn, row.key)
@@ -103,10 +104,10 @@ func (s *Store) TaskEvents(ctx context.Context, taskID string, after int64, limi
 
 // LastSeq is the newest number given on a thread; 0 when none was.
 func (s *Store) LastSeq(ctx context.Context, threadID string) (seq int64, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scopeOf(ctx)
 		where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, threadID)
-		err := t.get(`SELECT q.seq FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE `+where, args, out{&seq})
+		err := t.Get(`SELECT q.seq FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE `+where, args, out{&seq})
 		return noThread(err, threadID)
 	})
 	return seq, err

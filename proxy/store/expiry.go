@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // Overdue is a thread that may be deleted: its time is over, and no run was
@@ -34,8 +35,8 @@ type Expiry struct {
 // keep its newest state waits for the answer to an open question, too, since
 // going on may need the state that its run began with. All tenants.
 func (s *Store) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us, h.keep_latest,
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us, h.keep_latest,
  h.keep_latest = 1 AND h.status = 'interrupted' OR EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) FROM threads h WHERE h.expires_us > 0 ORDER BY h.expires_us`, nil,
 			func(scan func(...any) error) (bool, error) {
 				var o Overdue
@@ -74,8 +75,8 @@ const unused = ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.en
 // uses: no active run, no cron, no open question. In the order they were made,
 // beginning after the thread that from names (zero: the first). All tenants.
 func (s *Store) IdleThreads(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.each(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us FROM threads h WHERE h.id > $1 AND h.updated_us <= $2
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us FROM threads h WHERE h.id > $1 AND h.updated_us <= $2
  AND`+unused+` ORDER BY h.id LIMIT $3`,
 			in{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
 				o := Overdue{idle: true}
@@ -106,7 +107,7 @@ func (s *Store) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone,
 		part := list[:min(len(list), deletedAtOnce)]
 		list = list[len(part):]
 		var removed []Gone
-		err = s.db.Write(ctx, func(t *tx) error {
+		err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 			removed, err = s.deleteThreads(t, part)
 			return err
 		})
@@ -117,7 +118,7 @@ func (s *Store) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone,
 	return gone, err
 }
 
-func (s *Store) deleteThreads(t *tx, list []Overdue) (gone []Gone, err error) {
+func (s *Store) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err error) {
 	at := map[int64]int{}
 	var keys in
 	// In one order, so that nobody waits in a circle.
@@ -131,7 +132,7 @@ func (s *Store) deleteThreads(t *tx, list []Overdue) (gone []Gone, err error) {
 		if o.idle {
 			over = unused
 		}
-		if err := t.get(`SELECT EXISTS (SELECT 1 FROM threads h WHERE h.id = $1 AND h.thread_id = $2 AND h.updated_us = $3 AND h.expires_us = $4 AND`+over+`)`,
+		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM threads h WHERE h.id = $1 AND h.thread_id = $2 AND h.updated_us = $3 AND h.expires_us = $4 AND`+over+`)`,
 			in{o.key, o.ThreadID, o.updated, o.expires}, out{&same}); err != nil {
 			return nil, err
 		}
@@ -150,7 +151,7 @@ func (s *Store) deleteThreads(t *tx, list []Overdue) (gone []Gone, err error) {
 		return nil, err
 	}
 	for _, text := range manyParts {
-		if err := t.put(text, keys...); err != nil {
+		if err := t.Put(text, keys...); err != nil {
 			return nil, err
 		}
 	}
@@ -172,9 +173,9 @@ var (
 )
 
 // holdings notes the runs and links of threads that are about to go.
-func (s *Store) holdings(t *tx, keys in, gone []Gone, at map[int64]int) error {
+func (s *Store) holdings(t *sqldb.Tx, keys in, gone []Gone, at map[int64]int) error {
 	var thread int64
-	err := t.each(runsOfMany, keys, func(scan func(...any) error) error {
+	err := t.Each(runsOfMany, keys, func(scan func(...any) error) error {
 		var r mapping.Run
 		err := scan(&thread, &r.ID, &r.TaskID)
 		g := &gone[at[thread]]
@@ -186,7 +187,7 @@ func (s *Store) holdings(t *tx, keys in, gone []Gone, at map[int64]int) error {
 	if err != nil {
 		return err
 	}
-	return t.each(linksOfMany, keys, func(scan func(...any) error) error {
+	return t.Each(linksOfMany, keys, func(scan func(...any) error) error {
 		var body []byte
 		var l mapping.Link
 		if err := scan(&thread, &body); err != nil {
@@ -211,8 +212,8 @@ const tokensAtOnce = 2000
 // there is more to do. All tenants.
 func (s *Store) TrimTokens(ctx context.Context, before time.Time) (more bool, err error) {
 	var todo []runKey
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.each(`SELECT id, thread FROM runs WHERE ended_us > 0 AND trimmed = 0 AND ended_us <= $1 ORDER BY ended_us LIMIT $2`,
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT id, thread FROM runs WHERE ended_us > 0 AND trimmed = 0 AND ended_us <= $1 ORDER BY ended_us LIMIT $2`,
 			in{before.UnixMicro(), deletedAtOnce}, func(scan func(...any) error) error {
 				var k runKey
 				err := scan(&k.run, &k.thread)
@@ -224,10 +225,10 @@ func (s *Store) TrimTokens(ctx context.Context, before time.Time) (more bool, er
 		return false, err
 	}
 	// The run is asked for its end once more: on SQLite its keys may be another's by now.
-	return true, s.db.WriteRelaxed(ctx, func(t *tx) error {
+	return true, s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		room := int64(tokensAtOnce)
 		for _, k := range todo {
-			n, err := t.exec(`DELETE FROM events WHERE id IN (SELECT e.id FROM events e JOIN runs r ON r.id = e.run WHERE r.id = $1 AND r.thread = $2
+			n, err := t.Exec(`DELETE FROM events WHERE id IN (SELECT e.id FROM events e JOIN runs r ON r.id = e.run WHERE r.id = $1 AND r.thread = $2
  AND r.ended_us > 0 AND r.ended_us <= $4 AND e.thread = $2 AND e.seq > r.from_seq AND e.seq <= r.last_seq AND e.kind = 'delta' ORDER BY e.seq LIMIT $3)`,
 				k.run, k.thread, room, before.UnixMicro())
 			if err != nil {
@@ -236,7 +237,7 @@ func (s *Store) TrimTokens(ctx context.Context, before time.Time) (more bool, er
 			if room -= n; room <= 0 {
 				return nil
 			}
-			if _, err := t.exec(`UPDATE runs SET trimmed = 1 WHERE id = $1 AND thread = $2 AND ended_us > 0 AND ended_us <= $3`, k.run, k.thread, before.UnixMicro()); err != nil {
+			if _, err := t.Exec(`UPDATE runs SET trimmed = 1 WHERE id = $1 AND thread = $2 AND ended_us > 0 AND ended_us <= $3`, k.run, k.thread, before.UnixMicro()); err != nil {
 				return err
 			}
 		}

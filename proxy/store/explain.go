@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // Standing is how a run stands, read at one moment.
@@ -29,7 +30,7 @@ const standingBefore = 10
 
 // Standing reads how a run stands; threadID may be "".
 func (s *Store) Standing(ctx context.Context, threadID, runID string) (st Standing, err error) {
-	err = s.db.Read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
@@ -38,8 +39,8 @@ func (s *Store) Standing(ctx context.Context, threadID, runID string) (st Standi
 		if err != nil {
 			return err
 		}
-		st = Standing{Run: row.Run, Thread: th.Thread, Now: timeOf(t.now), Holder: row.holder, Here: row.holder != "" && row.holder == s.owner, Owner: s.owner}
-		for _, part := range []func(*tx, runRow) error{st.queue, st.lease, st.progress} {
+		st = Standing{Run: row.Run, Thread: th.Thread, Now: timeOf(t.Now), Holder: row.holder, Here: row.holder != "" && row.holder == s.owner, Owner: s.owner}
+		for _, part := range []func(*sqldb.Tx, runRow) error{st.queue, st.lease, st.progress} {
 			if err := part(t, row); err != nil {
 				return err
 			}
@@ -50,14 +51,14 @@ func (s *Store) Standing(ctx context.Context, threadID, runID string) (st Standi
 }
 
 // queue finds what a pending run waits for: see startable.
-func (st *Standing) queue(t *tx, row runRow) error {
+func (st *Standing) queue(t *sqldb.Tx, row runRow) error {
 	if row.Status != mapping.RunPending {
 		return nil
 	}
 	var keys []int64
-	err := t.each(`SELECT o.id FROM runs r JOIN runs o ON o.thread = r.thread WHERE r.id = $1 AND o.ended_us = 0 AND o.id <> r.id
+	err := t.Each(`SELECT o.id FROM runs r JOIN runs o ON o.thread = r.thread WHERE r.id = $1 AND o.ended_us = 0 AND o.id <> r.id
  AND (o.concurrent = 0 OR r.concurrent <> 1) AND (o.status = 'running' OR (o.id < r.id AND o.run_after_us <= $2)) ORDER BY o.status DESC, o.id`,
-		in{row.key, t.now}, func(scan func(...any) error) error {
+		in{row.key, t.Now}, func(scan func(...any) error) error {
 			var key int64
 			err := scan(&key)
 			keys = append(keys, key)
@@ -74,17 +75,17 @@ func (st *Standing) queue(t *tx, row runRow) error {
 		}
 		st.Before = append(st.Before, before.Run)
 	}
-	if err := ifAny(t.get(`SELECT holder FROM updates WHERE thread = $1`, in{row.thread}, out{&st.Update})); err != nil {
+	if err := ifAny(t.Get(`SELECT holder FROM updates WHERE thread = $1`, in{row.thread}, out{&st.Update})); err != nil {
 		return err
 	}
-	return t.get(`SELECT count(*) FROM runs WHERE status = 'pending' AND agent = $1 AND id < $2`, in{row.Agent, row.key}, out{&st.Behind})
+	return t.Get(`SELECT count(*) FROM runs WHERE status = 'pending' AND agent = $1 AND id < $2`, in{row.Agent, row.key}, out{&st.Behind})
 }
 
-func (st *Standing) lease(t *tx, row runRow) error {
-	if row.holder == "" || !t.shared() {
+func (st *Standing) lease(t *sqldb.Tx, row runRow) error {
+	if row.holder == "" || !t.Shared() {
 		return nil
 	}
-	until, ok, err := LeaseEnd(t, row.holder)
+	until, ok, err := sqldb.LeaseEnd(t, row.holder)
 	if ok {
 		st.Until = timeOf(until)
 	} else if err == nil {
@@ -94,11 +95,11 @@ func (st *Standing) lease(t *tx, row runRow) error {
 }
 
 // progress finds how far a run has come.
-func (st *Standing) progress(t *tx, row runRow) error {
+func (st *Standing) progress(t *sqldb.Tx, row runRow) error {
 	if row.Status == mapping.RunPending {
 		return nil
 	}
-	err := t.each(`SELECT head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, in{row.thread, row.from, row.to(), row.key},
+	err := t.Each(`SELECT head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, in{row.thread, row.from, row.to(), row.key},
 		func(scan func(...any) error) error {
 			var raw []byte
 			var head mapping.Head
@@ -114,6 +115,6 @@ func (st *Standing) progress(t *tx, row runRow) error {
 	if err != nil {
 		return err
 	}
-	return t.each(`SELECT seq, '', kind, at_us, head, NULL FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 ORDER BY seq DESC LIMIT 1`,
+	return t.Each(`SELECT seq, '', kind, at_us, head, NULL FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 ORDER BY seq DESC LIMIT 1`,
 		in{row.thread, row.from, row.to(), row.key}, func(scan func(...any) error) error { return scanEvent(&st.Last, scan) })
 }

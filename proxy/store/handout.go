@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"strconv"
 	"time"
 )
@@ -13,12 +14,12 @@ import (
 // done. false: the cursor stands elsewhere, or another hand-out is not over.
 func (s *Store) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
 	tenant := tenantOf(ctx)
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		if ok, err = by.last(t, tenant, taskID); !ok || err != nil {
 			return err
 		}
 		var key int64
-		if key, ok, err = moveCursor(t, r, tenant, taskID, n, number(!by.Until.IsZero())*int64(n), micros(by.Until), t.now, n-1); err != nil {
+		if key, ok, err = moveCursor(t, r, tenant, taskID, n, number(!by.Until.IsZero())*int64(n), micros(by.Until), t.Now, n-1); err != nil {
 			return err
 		}
 		if !ok {
@@ -43,12 +44,12 @@ type Reservation struct {
 
 // last reports whether no run was made behind the newest one. None is before the
 // operation is over: the thread is held.
-func (r Reservation) last(t *tx, tenant, taskID string) (bool, error) {
+func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
 	if r.Newest == "" {
 		return true, nil
 	}
 	var key, thread int64
-	if err := t.get(`SELECT id, thread FROM tasks WHERE tenant = $1 AND task_id = $2`, in{tenant, taskID}, out{&key, &thread}); err != nil {
+	if err := t.Get(`SELECT id, thread FROM tasks WHERE tenant = $1 AND task_id = $2`, in{tenant, taskID}, out{&key, &thread}); err != nil {
 		return false, noTask(err, taskID)
 	}
 	if err := hold(t, thread); err != nil {
@@ -63,12 +64,12 @@ const cursorMove = `UPDATE tasks SET cursor_n = $3, reserved_n = $4, reserved_un
 
 // moveCursor asks for the task's key only where something is kept beside it: a
 // row that comes back costs more than the statement.
-func moveCursor(t *tx, r StepRequest, args ...any) (key int64, ok bool, err error) {
+func moveCursor(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, err error) {
 	if !r.says() {
-		moved, err := t.exec(cursorMove, args...)
+		moved, err := t.Exec(cursorMove, args...)
 		return 0, moved == 1, err
 	}
-	err = t.get(cursorMove+` RETURNING id`, args, out{&key})
+	err = t.Get(cursorMove+` RETURNING id`, args, out{&key})
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}
@@ -77,17 +78,17 @@ func moveCursor(t *tx, r StepRequest, args ...any) (key int64, ok bool, err erro
 
 // HandedOut tells that step n was written to its client.
 func (s *Store) HandedOut(ctx context.Context, taskID string, n int) error {
-	return s.db.WriteRelaxed(ctx, func(t *tx) error {
-		return t.put(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND reserved_n = $3`, tenantOf(ctx), taskID, n)
+	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		return t.Put(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND reserved_n = $3`, tenantOf(ctx), taskID, n)
 	})
 }
 
 // TakeBack undoes HandOut, where nothing was handed out since: the answer was not
 // written. The key of the request still names the step.
 func (s *Store) TakeBack(ctx context.Context, taskID string, n int) error {
-	return s.db.WriteRelaxed(ctx, func(t *tx) error {
+	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var key int64
-		err := t.get(`UPDATE tasks SET cursor_n = $4, reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND cursor_n = $3 RETURNING id`,
+		err := t.Get(`UPDATE tasks SET cursor_n = $4, reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND cursor_n = $3 RETURNING id`,
 			in{tenantOf(ctx), taskID, n, n - 1}, out{&key})
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
@@ -95,7 +96,7 @@ func (s *Store) TakeBack(ctx context.Context, taskID string, n int) error {
 		if err != nil {
 			return err
 		}
-		return t.put(`DELETE FROM requests WHERE task = $1 AND n = $2`, key, n)
+		return t.Put(`DELETE FROM requests WHERE task = $1 AND n = $2`, key, n)
 	})
 }
 
@@ -103,13 +104,13 @@ func (s *Store) TakeBack(ctx context.Context, taskID string, n int) error {
 // POSTs for a step say nothing: no row says so too.
 func (r *StepRequest) says() bool { return r.Input != nil || r.AdditionalInput != nil }
 
-func saveRequest(t *tx, task int64, tenant string, n int, r StepRequest) error {
+func saveRequest(t *sqldb.Tx, task int64, tenant string, n int, r StepRequest) error {
 	if r.says() {
 		var input []byte
 		if r.Input != nil {
 			input = []byte(*r.Input)
 		}
-		if err := t.put(`INSERT INTO requests (task, n, has_input, input, additional) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (task, n) DO NOTHING`,
+		if err := t.Put(`INSERT INTO requests (task, n, has_input, input, additional) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (task, n) DO NOTHING`,
 			task, n, number(r.Input != nil), blob(input), blob(r.AdditionalInput)); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // itemsAtOnce is how many bytes of values a search holds at a time, but for one item that is
@@ -51,11 +52,11 @@ func (s *Store) Items(ctx context.Context, q ItemQuery) (list []mapping.Item, er
 
 // readItems reads the values of the first rows.
 func (s *Store) readItems(ctx context.Context, rows []*itemRow) error {
-	return s.db.ReadOne(ctx, func(t *tx) error {
+	return s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		for i, kept := 0, 0; i < len(rows) && rows[i].unread && kept < itemsAtOnce; i++ {
 			fresh := itemRow{}
-			err := t.each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND (i.expires_us = 0 OR i.expires_us > CAST($4 AS BIGINT))`,
-				in{tenantOf(ctx), pathOf(rows[i].Namespace), rows[i].Key, t.now}, fresh.scan)
+			err := t.Each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND (i.expires_us = 0 OR i.expires_us > CAST($4 AS BIGINT))`,
+				in{tenantOf(ctx), pathOf(rows[i].Namespace), rows[i].Key, t.Now}, fresh.scan)
 			if err != nil {
 				return err
 			}

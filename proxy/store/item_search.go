@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // matching finds the items. Of a row that is looked at only what decides is read,
@@ -20,10 +21,10 @@ func (s *Store) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err
 		pick = picker{} // the best are known at the end
 	}
 	choice := chooser{ItemQuery: q, words: wordsOf(q.Query)}
-	err = s.db.ReadOne(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		rows = nil
 		kept := 0
-		return t.until(`SELECT `+itemColumns+` WHERE `+where+` ORDER BY i.namespace, i.item_key`, append(args, t.now), func(scan func(...any) error) (bool, error) {
+		return t.Until(`SELECT `+itemColumns+` WHERE `+where+` ORDER BY i.namespace, i.item_key`, append(args, t.Now), func(scan func(...any) error) (bool, error) {
 			ok, err := choice.passes(scan)
 			if ok && pick.take() {
 				var row *itemRow
@@ -47,7 +48,7 @@ type chooser struct {
 	ItemQuery
 	words []string
 	// Of the row that is being looked at:
-	value Buffer
+	value sqldb.Buffer
 	index json.RawMessage
 	score float64
 }

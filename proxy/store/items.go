@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // PutItem is an item to be kept.
@@ -31,20 +32,20 @@ type ItemQuery struct {
 // to live starts anew from now.
 func (s *Store) PutItem(ctx context.Context, p PutItem) error {
 	who, it := mapping.PrincipalOf(ctx), p.Item
-	return s.db.Write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		if err := s.sweepItems(t); err != nil {
 			return err
 		}
 		ttl := int64(0)
 		if !it.Expires.IsZero() {
-			ttl = max(micros(it.Expires)-t.now, 0)
+			ttl = max(micros(it.Expires)-t.Now, 0)
 		}
-		_, err := t.exec(`INSERT INTO items (tenant, owner, namespace, item_key, value, fields, ttl_us, created_us, updated_us, expires_us)
+		_, err := t.Exec(`INSERT INTO items (tenant, owner, namespace, item_key, value, fields, ttl_us, created_us, updated_us, expires_us)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)
  ON CONFLICT (tenant, namespace, item_key) DO UPDATE SET owner = excluded.owner, value = excluded.value, fields = excluded.fields,
  created_us = CASE WHEN items.expires_us > 0 AND items.expires_us <= excluded.updated_us THEN excluded.created_us ELSE items.created_us END,
  ttl_us = excluded.ttl_us, updated_us = excluded.updated_us, expires_us = excluded.expires_us`,
-			who.Tenant, who.ID, pathOf(it.Namespace), it.Key, object(it.Value), blob(p.Index), ttl, t.now, micros(it.Expires))
+			who.Tenant, who.ID, pathOf(it.Namespace), it.Key, object(it.Value), blob(p.Index), ttl, t.Now, micros(it.Expires))
 		return err
 	})
 }
@@ -53,12 +54,12 @@ func (s *Store) PutItem(ctx context.Context, p PutItem) error {
 const sweepEvery = int64(time.Second / time.Microsecond)
 
 // sweepItems removes what has expired, which nobody is shown any more.
-func (s *Store) sweepItems(t *tx) error {
-	if last := s.swept.Load(); t.now >= last && t.now < last+sweepEvery {
+func (s *Store) sweepItems(t *sqldb.Tx) error {
+	if last := s.swept.Load(); t.Now >= last && t.Now < last+sweepEvery {
 		return nil
 	}
-	t.after(func() { s.swept.Store(t.now) })
-	_, err := t.exec(`DELETE FROM items WHERE expires_us > 0 AND expires_us <= $1`, t.now)
+	t.After(func() { s.swept.Store(t.Now) })
+	_, err := t.Exec(`DELETE FROM items WHERE expires_us > 0 AND expires_us <= $1`, t.Now)
 	return err
 }
 
@@ -86,10 +87,10 @@ func (r *itemRow) scan(scan func(...any) error) error {
 // starts its time to live anew.
 func (s *Store) Item(ctx context.Context, namespace []string, key string, refreshTTL bool) (it mapping.Item, err error) {
 	var row itemRow
-	err = s.db.ReadOne(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row = itemRow{}
-		err := t.each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND (i.expires_us = 0 OR i.expires_us > CAST($4 AS BIGINT))`,
-			in{tenantOf(ctx), pathOf(namespace), key, t.now}, row.scan)
+		err := t.Each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND (i.expires_us = 0 OR i.expires_us > CAST($4 AS BIGINT))`,
+			in{tenantOf(ctx), pathOf(namespace), key, t.Now}, row.scan)
 		if err == nil && row.CreatedAt.IsZero() {
 			err = missing(sql.ErrNoRows, mapping.CodeItemNotFound, "item", key)
 		}
@@ -108,13 +109,13 @@ func (s *Store) refresh(ctx context.Context, rows []*itemRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return s.db.WriteRelaxed(ctx, func(t *tx) error {
+	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		for _, r := range rows {
-			if _, err := t.exec(`UPDATE items SET expires_us = $5 WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND ttl_us = $4`,
-				r.Tenant, pathOf(r.Namespace), r.Key, r.ttl, t.now+r.ttl); err != nil {
+			if _, err := t.Exec(`UPDATE items SET expires_us = $5 WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND ttl_us = $4`,
+				r.Tenant, pathOf(r.Namespace), r.Key, r.ttl, t.Now+r.ttl); err != nil {
 				return err
 			}
-			r.Expires = timeOf(t.now + r.ttl)
+			r.Expires = timeOf(t.Now + r.ttl)
 		}
 		return nil
 	})
@@ -122,8 +123,8 @@ func (s *Store) refresh(ctx context.Context, rows []*itemRow) error {
 
 // DeleteItem removes an item; one that is not there is no error.
 func (s *Store) DeleteItem(ctx context.Context, namespace []string, key string) error {
-	return s.db.Write(ctx, func(t *tx) error {
-		_, err := t.exec(`DELETE FROM items WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, tenantOf(ctx), pathOf(namespace), key)
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(`DELETE FROM items WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, tenantOf(ctx), pathOf(namespace), key)
 		return err
 	})
 }
@@ -131,8 +132,8 @@ func (s *Store) DeleteItem(ctx context.Context, namespace []string, key string) 
 // Namespaces lists the distinct namespaces that hold live items, sorted by label.
 func (s *Store) Namespaces(ctx context.Context, prefix []string) (found [][]string, err error) {
 	where, args := below(tenantOf(ctx), prefix)
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.each(`SELECT DISTINCT i.namespace FROM items i WHERE `+where, append(args, t.now), func(scan func(...any) error) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT DISTINCT i.namespace FROM items i WHERE `+where, append(args, t.Now), func(scan func(...any) error) error {
 			var path []byte
 			err := scan(&path)
 			found = append(found, labelsOf(string(path)))

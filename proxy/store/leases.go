@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // Beat renews this process's lease until ttl from now, by the clock of the
@@ -44,7 +45,7 @@ func (s *Store) ClaimNext(ctx context.Context, full []string) (c Claimed, ok boo
 	// Looking costs nobody the writer; what was seen is looked at again there.
 	var due int64
 	seen := false
-	err = s.db.Read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		key, _, err := claimable(t, full)
 		seen = key != 0
 		if err != nil || seen {
@@ -56,7 +57,7 @@ func (s *Store) ClaimNext(ctx context.Context, full []string) (c Claimed, ok boo
 	if err != nil || !seen {
 		return Claimed{}, false, timeOf(due), err
 	}
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		key, taken, err := holdClaimable(t, full)
 		if err != nil || key == 0 {
 			ok = false
@@ -71,9 +72,9 @@ func (s *Store) ClaimNext(ctx context.Context, full []string) (c Claimed, ok boo
 
 // holdClaimable finds the run to be claimed next and holds its thread. Whoever
 // was faster there leaves the next one to us.
-func holdClaimable(t *tx, full []string) (key int64, taken bool, err error) {
+func holdClaimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
 	for {
-		if key, taken, err = claimable(t, full); err != nil || key == 0 || !t.shared() {
+		if key, taken, err = claimable(t, full); err != nil || key == 0 || !t.Shared() {
 			return key, taken, err
 		}
 		if still, err := holdIf(t, key, taken); err != nil || still {
@@ -83,9 +84,9 @@ func holdClaimable(t *tx, full []string) (key int64, taken bool, err error) {
 }
 
 // holdIf holds the thread of a run, and tells whether it may be claimed still.
-func holdIf(t *tx, key int64, taken bool) (still bool, err error) {
+func holdIf(t *sqldb.Tx, key int64, taken bool) (still bool, err error) {
 	var thread int64
-	if err := t.get(`SELECT thread FROM runs WHERE id = $1`, in{key}, out{&thread}); err != nil {
+	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, in{key}, out{&thread}); err != nil {
 		return false, ifAny(err)
 	}
 	if err := hold(t, thread); err != nil {
@@ -93,9 +94,9 @@ func holdIf(t *tx, key int64, taken bool) (still bool, err error) {
 	}
 	var id int64
 	if taken {
-		err = t.get(`SELECT id FROM runs WHERE id = $1 AND `+orphaned, in{key}, out{&id})
+		err = t.Get(`SELECT id FROM runs WHERE id = $1 AND `+orphaned, in{key}, out{&id})
 	} else {
-		err = t.get(`SELECT r.id FROM runs r WHERE r.id = $1 AND `+startable, in{key, t.now}, out{&id})
+		err = t.Get(`SELECT r.id FROM runs r WHERE r.id = $1 AND `+startable, in{key, t.Now}, out{&id})
 	}
 	return err == nil, ifAny(err)
 }
@@ -117,14 +118,14 @@ const (
  AND NOT EXISTS (SELECT 1 FROM updates u WHERE u.thread = r.thread)`
 )
 
-func nextDue(t *tx) (due int64, err error) {
-	err = t.get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > CAST($1 AS BIGINT)`, in{t.now}, out{&due})
+func nextDue(t *sqldb.Tx) (due int64, err error) {
+	err = t.Get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > CAST($1 AS BIGINT)`, in{t.Now}, out{&due})
 	return due, err
 }
 
 // claimable finds the run to be claimed next: orphans before pending ones.
-func claimable(t *tx, full []string) (key int64, taken bool, err error) {
-	err = t.until(`SELECT id, agent FROM runs WHERE `+orphaned+` ORDER BY id`, nil,
+func claimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
+	err = t.Until(`SELECT id, agent FROM runs WHERE `+orphaned+` ORDER BY id`, nil,
 		func(scan func(...any) error) (bool, error) {
 			var id int64
 			var agent string
@@ -143,10 +144,10 @@ func claimable(t *tx, full []string) (key int64, taken bool, err error) {
 
 // oldestPending asks agent by agent, so that the long queue of a busy one is
 // not walked for the others.
-func oldestPending(t *tx, full []string) (oldest int64, err error) {
+func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 	agent := ""
 	for {
-		err := t.get(`SELECT agent FROM runs WHERE status = 'pending' AND agent > $1 ORDER BY agent LIMIT 1`, in{agent}, out{&agent})
+		err := t.Get(`SELECT agent FROM runs WHERE status = 'pending' AND agent > $1 ORDER BY agent LIMIT 1`, in{agent}, out{&agent})
 		if errors.Is(err, sql.ErrNoRows) {
 			return oldest, nil
 		}
@@ -157,7 +158,7 @@ func oldestPending(t *tx, full []string) (oldest int64, err error) {
 			continue
 		}
 		var id int64
-		err = t.get(`SELECT r.id FROM runs r WHERE r.agent = $1 AND `+startable+` ORDER BY r.id LIMIT 1`, in{agent, t.now}, out{&id})
+		err = t.Get(`SELECT r.id FROM runs r WHERE r.agent = $1 AND `+startable+` ORDER BY r.id LIMIT 1`, in{agent, t.Now}, out{&id})
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return 0, err
 		}
@@ -168,15 +169,15 @@ func oldestPending(t *tx, full []string) (oldest int64, err error) {
 }
 
 // claim makes this process the holder of a run, under a new fence.
-func (s *Store) claim(t *tx, key int64, taken bool) (c Claimed, err error) {
+func (s *Store) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error) {
 	first := false
-	if err := t.get(`SELECT started_us = 0 FROM runs WHERE id = $1`, in{key}, out{&first}); err != nil {
+	if err := t.Get(`SELECT started_us = 0 FROM runs WHERE id = $1`, in{key}, out{&first}); err != nil {
 		return c, err
 	}
-	if _, err := t.exec(`UPDATE runs SET status = 'running', parked = 0, holder = $2, fence = fence + 1, updated_us = $3,
+	if _, err := t.Exec(`UPDATE runs SET status = 'running', parked = 0, holder = $2, fence = fence + 1, updated_us = $3,
  from_seq = CASE WHEN started_us = 0 THEN (SELECT seq FROM thread_seq WHERE thread = runs.thread) ELSE from_seq END,
  base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END,
- started_us = CASE WHEN started_us = 0 THEN $3 ELSE started_us END WHERE id = $1`, key, s.owner, t.now); err != nil {
+ started_us = CASE WHEN started_us = 0 THEN $3 ELSE started_us END WHERE id = $1`, key, s.owner, t.Now); err != nil {
 		return c, err
 	}
 	row, err := readRun(t, `r.id = $1`, key)
@@ -202,15 +203,15 @@ func (s *Store) claim(t *tx, key int64, taken bool) (c Claimed, err error) {
 	}
 	logged, err := readEvents(t, row.thread, row.from, 0, runsOwn, row.key, row.to())
 	name, at := row.ID, runKey{run: row.key, thread: row.thread, shared: row.Options.Shared}
-	t.after(func() { s.runs.Add(name, at) })
-	running := time.Duration(t.now-micros(row.StartedAt)) * time.Microsecond
+	t.After(func() { s.runs.Add(name, at) })
+	running := time.Duration(t.Now-micros(row.StartedAt)) * time.Microsecond
 	return Claimed{Run: row.Run, Thread: th.Thread, Task: task.Task, Fence: row.fence, Logged: logged, Taken: taken, Running: running}, err
 }
 
 // ClaimParked takes a parked run for its next step. Conflict when it is not
 // parked any more.
 func (s *Store) ClaimParked(ctx context.Context, runID string) (c Claimed, err error) {
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdRun(t, scopeOf(ctx), "", runID)
 		if err != nil {
 			return err
@@ -227,9 +228,9 @@ func (s *Store) ClaimParked(ctx context.Context, runID string) (c Claimed, err e
 // Release hands a run of this process back: its lease ends at once, and another
 // process, or this one, may claim it. ErrFenced when it is not held any more.
 func (s *Store) Release(ctx context.Context, runID string, fence int64) error {
-	return s.db.Write(ctx, func(t *tx) error {
-		n, err := t.exec(`UPDATE runs SET holder = '', updated_us = $4 WHERE run_id = $1 AND holder = $2 AND fence = $3 AND status = 'running' AND parked = 0`,
-			runID, s.owner, fence, t.now)
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		n, err := t.Exec(`UPDATE runs SET holder = '', updated_us = $4 WHERE run_id = $1 AND holder = $2 AND fence = $3 AND status = 'running' AND parked = 0`,
+			runID, s.owner, fence, t.Now)
 		if err == nil && n == 0 {
 			return ErrFenced
 		}
@@ -241,7 +242,7 @@ func (s *Store) Release(ctx context.Context, runID string, fence int64) error {
 // RequestStop notes on a running run that its owner must stop it ("cancel"); the owner learns it by StopRequests. Conflict when the run has
 // ended.
 func (s *Store) RequestStop(ctx context.Context, runID, action string) error {
-	return s.db.Write(ctx, func(t *tx) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdRun(t, scopeOf(ctx), "", runID)
 		if err != nil {
 			return err
@@ -253,17 +254,17 @@ func (s *Store) RequestStop(ctx context.Context, runID, action string) error {
 	})
 }
 
-func (s *Store) noteStop(t *tx, row runRow, action string) error {
+func (s *Store) noteStop(t *sqldb.Tx, row runRow, action string) error {
 	s.tell(t, NoticeStop, row.ID)
-	return t.put(`UPDATE runs SET stop = $2 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action)
+	return t.Put(`UPDATE runs SET stop = $2 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action)
 }
 
 // Held is run id → fence of the runs that this process holds: those it executes,
 // or should. All tenants.
 func (s *Store) Held(ctx context.Context) (map[string]int64, error) {
 	found := make(map[string]int64)
-	err := s.db.ReadOne(ctx, func(t *tx) error {
-		return t.each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, in{s.owner}, func(scan func(...any) error) error {
+	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, in{s.owner}, func(scan func(...any) error) error {
 			var id string
 			var fence int64
 			err := scan(&id, &fence)
@@ -277,8 +278,8 @@ func (s *Store) Held(ctx context.Context) (map[string]int64, error) {
 // StopRequests is run id → action of the runs held by this process. All tenants.
 func (s *Store) StopRequests(ctx context.Context) (map[string]string, error) {
 	found := make(map[string]string)
-	err := s.db.ReadOne(ctx, func(t *tx) error {
-		return t.each(`SELECT run_id, stop FROM runs WHERE holder = $1 AND stop <> ''`, in{s.owner}, func(scan func(...any) error) error {
+	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT run_id, stop FROM runs WHERE holder = $1 AND stop <> ''`, in{s.owner}, func(scan func(...any) error) error {
 			var id, action string
 			err := scan(&id, &action)
 			found[id] = action
@@ -290,8 +291,8 @@ func (s *Store) StopRequests(ctx context.Context) (map[string]string, error) {
 
 // Waiting tells whether any run waits to be claimed, now or later. All tenants.
 func (s *Store) Waiting(ctx context.Context) (some bool, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.get(`SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'pending') OR EXISTS (SELECT 1 FROM runs WHERE status = 'running' AND parked = 0 AND holder = '')`,
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'pending') OR EXISTS (SELECT 1 FROM runs WHERE status = 'running' AND parked = 0 AND holder = '')`,
 			nil, out{&some})
 	})
 	return some, err
@@ -301,8 +302,8 @@ func (s *Store) Waiting(ctx context.Context) (some bool, err error) {
 // none waits for is not named. All tenants, all processes.
 func (s *Store) Queued(ctx context.Context) (map[string]int, error) {
 	found := map[string]int{}
-	err := s.db.ReadOne(ctx, func(t *tx) error {
-		return t.each(`SELECT agent, count(*) FROM runs WHERE status = 'pending' GROUP BY agent`, nil, func(scan func(...any) error) error {
+	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT agent, count(*) FROM runs WHERE status = 'pending' GROUP BY agent`, nil, func(scan func(...any) error) error {
 			var agent string
 			var n int
 			err := scan(&agent, &n)
@@ -316,8 +317,8 @@ func (s *Store) Queued(ctx context.Context) (map[string]int, error) {
 // Unpulled lists the active runs whose steps a client has to ask for: parked ones,
 // and those that go on by themselves while their steps are handed out. All tenants.
 func (s *Store) Unpulled(ctx context.Context) (list []mapping.Run, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.each(`SELECT `+runColumns+` WHERE r.ended_us = 0 ORDER BY r.id`, nil, func(scan func(...any) error) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT `+runColumns+` WHERE r.ended_us = 0 ORDER BY r.id`, nil, func(scan func(...any) error) error {
 			var row runRow
 			err := row.scan(scan)
 			if row.Parked || row.Options.Stepping == mapping.SteppingFree {

@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-func putLinks(t *tx, thread int64, links []mapping.Link) error {
+func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
 	for i := range links {
 		body, err := encode(&links[i])
 		if err != nil {
 			return err
 		}
-		if err := t.put(`INSERT INTO links (thread, agent, task_id, remote, body) VALUES ($1, $2, $3, $4, $5)
+		if err := t.Put(`INSERT INTO links (thread, agent, task_id, remote, body) VALUES ($1, $2, $3, $4, $5)
  ON CONFLICT (thread, agent, task_id) DO UPDATE SET remote = excluded.remote, body = excluded.body`,
 			thread, links[i].Agent, links[i].TaskID, links[i].Remote, body); err != nil {
 			return err
@@ -42,8 +43,8 @@ func (s *Store) Links(ctx context.Context, threadID string) ([]mapping.Link, err
 func (s *Store) readLinks(ctx context.Context, threadID, rest string, more ...any) (list []mapping.Link, err error) {
 	sc := scopeOf(ctx)
 	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`+rest, append(in{sc.tenant, threadID}, more...)...)
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.each(`SELECT l.body FROM links l JOIN threads h ON h.id = l.thread WHERE `+where+` ORDER BY l.agent, l.task_id`,
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT l.body FROM links l JOIN threads h ON h.id = l.thread WHERE `+where+` ORDER BY l.agent, l.task_id`,
 			args, func(scan func(...any) error) error {
 				var body []byte
 				var l mapping.Link
@@ -62,18 +63,18 @@ func (s *Store) readLinks(ctx context.Context, threadID, rest string, more ...an
 func (s *Store) AgentSeen(ctx context.Context, name string) (at time.Time, err error) {
 	// Nearly always it is known: reading must not need a writable disk.
 	var us int64
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.get(`SELECT at_us FROM agents_seen WHERE name = $1`, in{name}, out{&us})
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Get(`SELECT at_us FROM agents_seen WHERE name = $1`, in{name}, out{&us})
 	})
 	if !errors.Is(err, sql.ErrNoRows) {
 		return timeOf(us), err
 	}
-	err = s.db.Write(ctx, func(t *tx) error {
-		if _, err := t.exec(`INSERT INTO agents_seen (name, at_us) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.now); err != nil {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		if _, err := t.Exec(`INSERT INTO agents_seen (name, at_us) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Now); err != nil {
 			return err
 		}
 		var us int64
-		err := t.get(`SELECT at_us FROM agents_seen WHERE name = $1`, in{name}, out{&us})
+		err := t.Get(`SELECT at_us FROM agents_seen WHERE name = $1`, in{name}, out{&us})
 		at = timeOf(us)
 		return err
 	})

@@ -1,5 +1,14 @@
 package store
 
+import "github.com/apbridge/apbridge/proxy/store/sqldb"
+
+// Notice tells what another process has committed to the same database. About is a run,
+// or what is due.
+type Notice = sqldb.Notice
+
+// NoticeKind says what a Notice is about.
+type NoticeKind = sqldb.NoticeKind
+
 // What a Notice may be about.
 const (
 	NoticeLogged  NoticeKind = 'l' // something was logged for the run, or its standing changed
@@ -7,6 +16,7 @@ const (
 	NoticeStop    NoticeKind = 's' // the run's holder is asked to stop it: see StopRequests
 	NoticeGone    NoticeKind = 'g' // the run was deleted
 	NoticeDue     NoticeKind = 'd' // something is to be done by the clock: see RingDue
+	NoticeAll                = sqldb.NoticeAll
 )
 
 // What may be due by the clock.
@@ -38,8 +48,8 @@ func ring(bell chan struct{}) {
 }
 
 // due rings once the operation is committed, in this process and the others.
-func (s *Store) due(t *tx, what string) {
-	t.after(func() { s.RingDue(what) })
+func (s *Store) due(t *sqldb.Tx, what string) {
+	t.After(func() { s.RingDue(what) })
 	s.tell(t, NoticeDue, what)
 }
 
@@ -48,6 +58,6 @@ func (s *Store) due(t *tx, what string) {
 func (s *Store) Notices() <-chan Notice { return s.db.Notices() }
 
 // tell has the other processes told once the operation is committed.
-func (s *Store) tell(t *tx, kind NoticeKind, about string) {
+func (s *Store) tell(t *sqldb.Tx, kind NoticeKind, about string) {
 	s.db.NotifyAfter(t, Notice{Kind: kind, About: about})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // Webhook is a row to be written to the outbox.
@@ -33,12 +34,12 @@ func (d Delivery) Dead() bool { return !d.Done.IsZero() && d.Error != "" }
 
 // hook writes the outbox row of an ending run. The doorbell is rung once it is
 // committed.
-func (s *Store) hook(t *tx, at runKey, runID string, w *Webhook) error {
+func (s *Store) hook(t *sqldb.Tx, at runKey, runID string, w *Webhook) error {
 	if w == nil {
 		return nil
 	}
-	_, err := t.exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
- SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.run, runID, w.URL, nonNil(w.Body), t.now)
+	_, err := t.Exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
+ SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.run, runID, w.URL, nonNil(w.Body), t.Now)
 	s.due(t, dueWebhook)
 	return err
 }
@@ -55,12 +56,12 @@ func (s *Store) ClaimDeliveries(ctx context.Context, limit int, lease time.Durat
 	if err != nil || len(keys) == 0 {
 		return nil, wait, err
 	}
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		list = list[:0]
 		for _, key := range keys {
 			d := Delivery{key: key}
-			err := t.each(`UPDATE outbox SET attempts = attempts + 1, due_us = $2 WHERE id = $1 AND done_us = 0 AND due_us <= $3
- RETURNING tenant, run_id, url, body, attempts, error, created_us, due_us, done_us`, in{key, t.now + lease.Microseconds(), t.now}, d.scan)
+			err := t.Each(`UPDATE outbox SET attempts = attempts + 1, due_us = $2 WHERE id = $1 AND done_us = 0 AND due_us <= $3
+ RETURNING tenant, run_id, url, body, attempts, error, created_us, due_us, done_us`, in{key, t.Now + lease.Microseconds(), t.Now}, d.scan)
 			if err != nil {
 				return err
 			}
@@ -75,15 +76,15 @@ func (s *Store) ClaimDeliveries(ctx context.Context, limit int, lease time.Durat
 
 // dueDeliveries looks without the writer.
 func (s *Store) dueDeliveries(ctx context.Context, limit int, accept func(url string) bool) (keys []int64, wait time.Duration, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.until(`SELECT id, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Until(`SELECT id, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
 			var key, due int64
 			var url string
 			if err := scan(&key, &url, &due); err != nil {
 				return false, err
 			}
-			if due > t.now {
-				wait = time.Duration(due-t.now) * time.Microsecond
+			if due > t.Now {
+				wait = time.Duration(due-t.Now) * time.Microsecond
 				return false, nil
 			}
 			if accept == nil || accept(url) {
@@ -128,8 +129,8 @@ func (s *Store) DeliveryReturned(ctx context.Context, d Delivery) error {
 }
 
 func (s *Store) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
-	return s.db.Write(ctx, func(t *tx) error {
-		_, err := t.exec(text, append(in{d.key}, args...)...)
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(text, append(in{d.key}, args...)...)
 		return err
 	})
 }
@@ -137,8 +138,8 @@ func (s *Store) settleDelivery(ctx context.Context, text string, d Delivery, arg
 // Deliveries lists the caller's deliveries, the newest first, of one run when
 // runID is set; those of a run that was deleted too. limit 0: all.
 func (s *Store) Deliveries(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
  WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, in{tenantOf(ctx), runID, limitOf(limit)}, func(scan func(...any) error) error {
 			var d Delivery
 			err := d.scan(scan)
@@ -152,9 +153,9 @@ func (s *Store) Deliveries(ctx context.Context, runID string, limit int) (list [
 // SweepOutbox removes deliveries that succeeded longer than delivered ago, and
 // those that were given up longer than dead ago. All tenants.
 func (s *Store) SweepOutbox(ctx context.Context, delivered, dead time.Duration) error {
-	return s.db.Write(ctx, func(t *tx) error {
-		_, err := t.exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,
-			t.now-delivered.Microseconds(), t.now-dead.Microseconds())
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,
+			t.Now-delivered.Microseconds(), t.Now-dead.Microseconds())
 		return err
 	})
 }

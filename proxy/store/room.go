@@ -31,7 +31,7 @@ func (m *maker) queue() error {
 // waiting counts up to the limit, however many wait.
 func (m *maker) waiting(most int, of string, args in) (n int, err error) {
 	if most > 0 {
-		err = m.get(`SELECT count(*) FROM (SELECT 1 FROM runs WHERE status = 'pending' AND `+of+` LIMIT CAST($1 AS BIGINT)) AS waiting`,
+		err = m.Get(`SELECT count(*) FROM (SELECT 1 FROM runs WHERE status = 'pending' AND `+of+` LIMIT CAST($1 AS BIGINT)) AS waiting`,
 			append(in{most}, args...), out{&n})
 	}
 	return n, err

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 const runColumns = `r.id, r.thread, r.task, r.fence, r.holder, r.from_seq, r.last_seq, r.tenant, r.owner, r.run_id, h.thread_id, k.task_id, r.agent, r.assistant_id, r.status, r.parked,
@@ -21,8 +22,8 @@ type runRow struct {
 	mapping.Run
 }
 
-func readRun(t *tx, where string, args ...any) (row runRow, err error) {
-	err = t.each(`SELECT `+runColumns+` WHERE `+where, args, row.scan)
+func readRun(t *sqldb.Tx, where string, args ...any) (row runRow, err error) {
+	err = t.Each(`SELECT `+runColumns+` WHERE `+where, args, row.scan)
 	if err == nil && row.key == 0 {
 		err = sql.ErrNoRows
 	}
@@ -52,7 +53,7 @@ func (r *runRow) scan(scan func(...any) error) error {
 
 // Run finds a run; threadID may be "".
 func (s *Store) Run(ctx context.Context, threadID, runID string) (r mapping.Run, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scopeOf(ctx), threadID, runID)
 		r = row.Run
 		return err
@@ -60,7 +61,7 @@ func (s *Store) Run(ctx context.Context, threadID, runID string) (r mapping.Run,
 	return r, err
 }
 
-func findRun(t *tx, sc scope, threadID, runID string) (runRow, error) {
+func findRun(t *sqldb.Tx, sc scope, threadID, runID string) (runRow, error) {
 	where, args := sc.narrow(`r.run_id = $1 AND r.tenant = $2`, runID, sc.tenant)
 	row, err := readRun(t, where, args...)
 	if err == nil && threadID != "" && row.ThreadID != threadID {
@@ -70,9 +71,9 @@ func findRun(t *tx, sc scope, threadID, runID string) (runRow, error) {
 }
 
 // holdRun is findRun with the run's thread held.
-func holdRun(t *tx, sc scope, threadID, runID string) (runRow, error) {
+func holdRun(t *sqldb.Tx, sc scope, threadID, runID string) (runRow, error) {
 	row, err := findRun(t, sc, threadID, runID)
-	if err != nil || !t.shared() {
+	if err != nil || !t.Shared() {
 		return row, err
 	}
 	if err := hold(t, row.thread); err != nil {
@@ -106,8 +107,8 @@ func (s *Store) Runs(ctx context.Context, q RunQuery) (list []mapping.Run, err e
 	} else {
 		args = append(args, limitOf(0), 0)
 	}
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.until(text, args, func(scan func(...any) error) (bool, error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Until(text, args, func(scan func(...any) error) (bool, error) {
 			var row runRow
 			if err := row.scan(scan); err != nil {
 				return false, err

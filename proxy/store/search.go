@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // ThreadQuery selects threads; empty fields select all.
@@ -77,8 +78,8 @@ func (s *Store) plainThreads(ctx context.Context, q ThreadQuery, where string, a
 	if found, err = s.threadPage(ctx, q, where, args, q.Limit, q.Offset); err != nil {
 		return nil, 0, err
 	}
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.get(`SELECT count(*) FROM threads h WHERE `+where, args, out{&total})
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Get(`SELECT count(*) FROM threads h WHERE `+where, args, out{&total})
 	})
 	return found, total, err
 }
@@ -86,8 +87,8 @@ func (s *Store) plainThreads(ctx context.Context, q ThreadQuery, where string, a
 // keptThreads filters while it reads: its filter does not read the store.
 func (s *Store) keptThreads(ctx context.Context, q ThreadQuery, keep func(json.RawMessage) bool, where string, args in) (found []mapping.Thread, total int, err error) {
 	pick := picker{limit: q.Limit, offset: q.Offset}
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.each(`SELECT `+threadColumns+` WHERE `+where+q.order(), args, func(scan func(...any) error) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT `+threadColumns+` WHERE `+where+q.order(), args, func(scan func(...any) error) error {
 			var row threadRow
 			if err := row.scan(scan); err != nil || !keep(row.Metadata) {
 				return err
@@ -107,8 +108,8 @@ func (s *Store) threadPage(ctx context.Context, q ThreadQuery, where string, arg
 		return nil, err
 	}
 	text := `SELECT ` + threadColumns + ` WHERE ` + where + q.order() + page(len(args)+1)
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return t.each(text, append(args[:len(args):len(args)], limitOf(limit), offset), func(scan func(...any) error) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(text, append(args[:len(args):len(args)], limitOf(limit), offset), func(scan func(...any) error) error {
 			var row threadRow
 			err := row.scan(scan)
 			rows = append(rows, row.Thread)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // tip is where a thread's history stands: what the next event builds on.
@@ -120,13 +121,13 @@ const (
 
 // take numbers the stretch under the condition of text (advance…). ok is false
 // when the condition does not hold.
-func (s *stretch) take(t *tx, text string, more ...any) (from tip, ok bool, err error) {
+func (s *stretch) take(t *sqldb.Tx, text string, more ...any) (from tip, ok bool, err error) {
 	args := append(s.advance(), more...)
 	was := out{&from.seq, &from.head, &from.line, &from.base}
-	if t.shared() {
-		err = t.get(text+` RETURNING`+advanced, args, was)
-	} else if err = only(t.exec(text, args...)); err == nil {
-		err = t.get(`SELECT`+advanced+`FROM thread_seq WHERE thread = $1`, args[:1], was)
+	if t.Shared() {
+		err = t.Get(text+` RETURNING`+advanced, args, was)
+	} else if err = only(t.Exec(text, args...)); err == nil {
+		err = t.Get(`SELECT`+advanced+`FROM thread_seq WHERE thread = $1`, args[:1], was)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return tip{}, false, nil
@@ -151,26 +152,26 @@ func only(n int64, err error) error {
 
 // fork begins a new line at an older checkpoint, which becomes the head. ok is
 // false when the head is not expect any more.
-func fork(t *tx, thread int64, parent, expect string) (ok bool, err error) {
+func fork(t *sqldb.Tx, thread int64, parent, expect string) (ok bool, err error) {
 	at, err := findSpot(t, thread, parent)
 	if err != nil {
 		return false, err
 	}
-	n, err := t.exec(`UPDATE thread_seq SET head = $2, line = seq + 1, base = $3 WHERE thread = $1 AND head = $4`, thread, parent, -at.seq, expect)
+	n, err := t.Exec(`UPDATE thread_seq SET head = $2, line = seq + 1, base = $3 WHERE thread = $1 AND head = $4`, thread, parent, -at.seq, expect)
 	return n == 1, err
 }
 
 // begin writes the numbers of a thread that is being made.
-func (s *stretch) begin(t *tx) (from tip, err error) {
+func (s *stretch) begin(t *sqldb.Tx) (from tip, err error) {
 	head, snapshot := s.newest()
-	err = t.put(`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base) VALUES ($1, $2, $3, '', 0, $4, 0)`,
+	err = t.Put(`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base) VALUES ($1, $2, $3, '', 0, $4, 0)`,
 		s.thread, len(s.events), head, snapshot)
 	return tip{}, err
 }
 
 // write stores the numbered events with their checkpoints and returns them.
-func (s *stretch) write(t *tx, from tip) ([]mapping.Event, error) {
-	events, marks := s.fill(from, t.now)
+func (s *stretch) write(t *sqldb.Tx, from tip) ([]mapping.Event, error) {
+	events, marks := s.fill(from, t.Now)
 	return events, s.insert(t, from.line, events, marks)
 }
 
@@ -189,7 +190,7 @@ func insertTexts(start string, width int) (texts [rowsAtOnce + 1]string) {
 	return texts
 }
 
-func (s *stretch) insert(t *tx, line int64, events []mapping.Event, marks []mark) error {
+func (s *stretch) insert(t *sqldb.Tx, line int64, events []mapping.Event, marks []mark) error {
 	for len(events) > 0 {
 		n := min(len(events), rowsAtOnce)
 		args := make(in, 0, n*eventColumns)
@@ -199,7 +200,7 @@ func (s *stretch) insert(t *tx, line int64, events []mapping.Event, marks []mark
 				return err
 			}
 		}
-		if err := t.put(eventRows[n], args...); err != nil {
+		if err := t.Put(eventRows[n], args...); err != nil {
 			return err
 		}
 		events, marks = events[n:], marks[n:]

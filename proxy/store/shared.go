@@ -4,17 +4,18 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // beside tells whether others have changed the thread's state since the run
 // began. What the run knows as its state is not the thread's then: its snapshots
 // are not kept, and no link of it says that an agent has the same state. Asked
 // only where that matters.
-func (s *stretch) beside(t *tx, at runKey, a Append) (others bool, err error) {
+func (s *stretch) beside(t *sqldb.Tx, at runKey, a Append) (others bool, err error) {
 	if !at.shared || len(a.Snapshots) == 0 && len(a.Links) == 0 {
 		return false, nil
 	}
-	err = t.get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND line IS NOT NULL AND (run IS NULL OR run <> $2)
+	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND line IS NOT NULL AND (run IS NULL OR run <> $2)
  AND seq > coalesce((SELECT b.seq FROM events b JOIN runs r ON r.base = b.checkpoint WHERE r.id = $2 AND b.thread = $1), 0)
  AND seq >= (SELECT line FROM thread_seq WHERE thread = $1))`,
 		in{at.thread, at.run}, out{&others})
@@ -35,9 +36,9 @@ func apart(links []mapping.Link) []mapping.Link {
 
 // openQuestions adds to an end what other runs of the thread have asked
 // meanwhile: a run that ends does not answer their questions.
-func openQuestions(t *tx, thread int64, e *End) error {
+func openQuestions(t *sqldb.Tx, thread int64, e *End) error {
 	var body []byte
-	if err := t.get(`SELECT interrupts FROM threads WHERE id = $1`, in{thread}, out{&body}); err != nil || len(body) == 0 {
+	if err := t.Get(`SELECT interrupts FROM threads WHERE id = $1`, in{thread}, out{&body}); err != nil || len(body) == 0 {
 		return err
 	}
 	var open []mapping.Interrupt
@@ -57,10 +58,10 @@ func openQuestions(t *tx, thread int64, e *End) error {
 // go on, or have: what they did is folded again without it. A run that another
 // began after, or a client changed the state after, is not taken out (false): they had
 // what it did for their start.
-func withdraw(t *tx, row runRow) (taken bool, err error) {
+func withdraw(t *sqldb.Tx, row runRow) (taken bool, err error) {
 	var at spot
 	var follows bool
-	if err := t.get(`SELECT q.seq, q.line, q.base, q.line > r.from_seq + 1 OR EXISTS (SELECT 1 FROM runs n WHERE n.thread = r.thread AND n.from_seq >= r.last_seq AND n.started_us > 0 AND n.id <> r.id)
+	if err := t.Get(`SELECT q.seq, q.line, q.base, q.line > r.from_seq + 1 OR EXISTS (SELECT 1 FROM runs n WHERE n.thread = r.thread AND n.from_seq >= r.last_seq AND n.started_us > 0 AND n.id <> r.id)
  FROM thread_seq q JOIN runs r ON r.thread = q.thread WHERE r.id = $1`, in{row.key}, out{&at.seq, &at.line, &at.base, &follows}); err != nil || follows {
 		return false, err
 	}
@@ -81,7 +82,7 @@ func withdraw(t *tx, row runRow) (taken bool, err error) {
 	}
 	// Made also where nothing changes now: it tells that the run is out, when what hid
 	// its doing goes, too.
-	made := mapping.Checkpoint{ID: mapping.NewID(), Source: withdrawn, RunID: row.ID, CreatedAt: timeOf(t.now)}
+	made := mapping.Checkpoint{ID: mapping.NewID(), Source: withdrawn, RunID: row.ID, CreatedAt: timeOf(t.Now)}
 	part := stretch{thread: row.thread, events: []mapping.Event{{Kind: mapping.KindState, Data: diff, Head: mapping.Head{Checkpoint: &made}}}}
 	from, _, err := part.take(t, advanceFree)
 	if err == nil {
@@ -92,15 +93,15 @@ func withdraw(t *tx, row runRow) (taken bool, err error) {
 
 // hadCompany tells whether a run has changed the state beside another that is still
 // there.
-func hadCompany(t *tx, row runRow) (yes bool, err error) {
-	err = t.get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL) AND EXISTS (SELECT 1 FROM runs n WHERE n.thread = $1 AND n.id <> $2 AND n.started_us > 0
+func hadCompany(t *sqldb.Tx, row runRow) (yes bool, err error) {
+	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL) AND EXISTS (SELECT 1 FROM runs n WHERE n.thread = $1 AND n.id <> $2 AND n.started_us > 0
  AND n.from_seq < $4 AND (n.ended_us = 0 OR n.last_seq > $3))`, in{row.thread, row.key, row.from, row.to()}, out{&yes})
 	return yes, err
 }
 
 // changedAfter tells whether a client changed the state after a run. What takes out
 // another run (withdraw) names that one, and is none.
-func changedAfter(t *tx, row runRow, until int64) (bool, error) {
+func changedAfter(t *sqldb.Tx, row runRow, until int64) (bool, error) {
 	events, err := readEvents(t, row.thread, row.to(), 0, stateOnly, until)
 	return slices.ContainsFunc(events, func(e mapping.Event) bool {
 		return e.RunID == "" && e.Head.Checkpoint != nil && e.Head.Checkpoint.RunID == ""
@@ -110,7 +111,7 @@ func changedAfter(t *tx, row runRow, until int64) (bool, error) {
 // foldWithout is the state at a spot without what one run of its line did, nor those
 // that were taken out before it. A run that began at an older checkpoint began the
 // line: what lies between the two is none of its history.
-func foldWithout(t *tx, row runRow, at spot) (*mapping.Fold, error) {
+func foldWithout(t *sqldb.Tx, row runRow, at spot) (*mapping.Fold, error) {
 	base, err := baseOf(t, row)
 	if err != nil {
 		return nil, err
@@ -167,12 +168,12 @@ type footing struct {
 	run, parent string
 }
 
-func baseOf(t *tx, row runRow) (footing, error) {
+func baseOf(t *sqldb.Tx, row runRow) (footing, error) {
 	return footing{parent: row.Base}.before(t, row.thread)
 }
 
 // before is the checkpoint before one; without any it is zero: the empty state.
-func (f footing) before(t *tx, thread int64) (footing, error) {
+func (f footing) before(t *sqldb.Tx, thread int64) (footing, error) {
 	if f.parent == "" {
 		return footing{}, nil
 	}
@@ -187,7 +188,7 @@ func (f footing) before(t *tx, thread int64) (footing, error) {
 	return footing{at, doerOf(made[0]), made[0].Head.Checkpoint.Parent}, nil
 }
 
-func (f footing) fold(t *tx, thread int64) (*mapping.Fold, error) {
+func (f footing) fold(t *sqldb.Tx, thread int64) (*mapping.Fold, error) {
 	if f.seq == 0 {
 		return mapping.NewFold(nil)
 	}

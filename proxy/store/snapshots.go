@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // keepFolded keeps a snapshot of the thread's own state where the run wanted to
 // keep one of what it knows: with the last of those checkpoints.
-func keepFolded(t *tx, thread int64, events []mapping.Event, wanted map[string][]byte) error {
+func keepFolded(t *sqldb.Tx, thread int64, events []mapping.Event, wanted map[string][]byte) error {
 	for _, e := range slices.Backward(events) {
 		if e.Head.Checkpoint == nil || wanted[e.Head.Checkpoint.ID] == nil {
 			continue
@@ -26,7 +27,7 @@ func keepFolded(t *tx, thread int64, events []mapping.Event, wanted map[string][
 	return nil
 }
 
-func foldAt(t *tx, thread int64, at spot) (*mapping.Fold, error) {
+func foldAt(t *sqldb.Tx, thread int64, at spot) (*mapping.Fold, error) {
 	snapshot, events, err := matter(t, thread, at)
 	if err != nil {
 		return nil, err
@@ -40,12 +41,12 @@ func foldAt(t *tx, thread int64, at spot) (*mapping.Fold, error) {
 
 // keepAt makes the newest checkpoints, from a number on, stand on a snapshot
 // there.
-func keepAt(t *tx, thread, seq int64, state []byte) error {
-	if err := t.put(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, thread, seq, state); err != nil {
+func keepAt(t *sqldb.Tx, thread, seq int64, state []byte) error {
+	if err := t.Put(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, thread, seq, state); err != nil {
 		return err
 	}
-	if err := t.put(`UPDATE events SET base = $2 WHERE thread = $1 AND seq >= $2 AND checkpoint IS NOT NULL`, thread, seq); err != nil {
+	if err := t.Put(`UPDATE events SET base = $2 WHERE thread = $1 AND seq >= $2 AND checkpoint IS NOT NULL`, thread, seq); err != nil {
 		return err
 	}
-	return t.put(`UPDATE thread_seq SET base = $2 WHERE thread = $1`, thread, seq)
+	return t.Put(`UPDATE thread_seq SET base = $2 WHERE thread = $1`, thread, seq)
 }

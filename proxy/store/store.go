@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"go.uber.org/zap"
 )
@@ -28,7 +29,7 @@ type Options struct {
 // scoped to what the principal in ctx (mapping.PrincipalOf) may see (see scope),
 // unless its comment says otherwise. Errors the caller may show are *mapping.Error.
 type Store struct {
-	db        *DB
+	db        *sqldb.DB
 	owner     string
 	mostCrons int // of a tenant; 0: any number
 	log       *zap.Logger
@@ -73,7 +74,7 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 	if s.runs, err = lru.New[string, runKey](keysKept); err != nil {
 		return nil, err
 	}
-	if s.db, err = OpenDB(ctx, dsn, o.ofDB(), log); err != nil {
+	if s.db, err = sqldb.Open(ctx, dsn, o.ofDB(), log); err != nil {
 		return nil, err
 	}
 	s.owner = s.db.Owner()
@@ -84,8 +85,8 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 	return s, nil
 }
 
-func (o Options) ofDB() DBOptions {
-	return DBOptions{Synchronous: o.Synchronous, Limit: o.Limit, Owner: o.Owner, Holdings: holdings{}, Now: o.Now}
+func (o Options) ofDB() sqldb.Options {
+	return sqldb.Options{Synchronous: o.Synchronous, Limit: o.Limit, Owner: o.Owner, Holdings: holdings{}, Now: o.Now}
 }
 
 // start recovers. A file on a full disk can be read all the same; see Recover.
@@ -118,6 +119,10 @@ func (s *Store) Recover(ctx context.Context) error {
 	return nil
 }
 
+// Abandoned reports whether the SQLite database at path has been used and no process
+// uses it now.
+func Abandoned(path string) bool { return sqldb.Abandoned(path) }
+
 // Close waits for writes under way, interrupts reads, gives up what this process holds where
 // others may take it, and closes the database.
 func (s *Store) Close() error {
@@ -146,7 +151,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-var errNotRecovered error = mapping.Errorf(mapping.Unavailable, CodeUnavailable, "What an earlier process left behind is not picked up yet. Try again in a moment.")
+var errNotRecovered error = mapping.Errorf(mapping.Unavailable, sqldb.CodeUnavailable, "What an earlier process left behind is not picked up yet. Try again in a moment.")
 
 // LogSize is how large SQLite's write-ahead log is; ok is false where there is none
 // of ours, on PostgreSQL.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // CreateTask makes a task on a thread that is there (NotFound otherwise): a
@@ -11,7 +12,7 @@ import (
 // with the same key has made before; then nothing is made.
 func (s *Store) CreateTask(ctx context.Context, k mapping.Task, key Key) (made mapping.Task, earlier string, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		if earlier, err = claimKey(t, p.Tenant, key, k.ID); err != nil || earlier != "" {
 			return err
 		}

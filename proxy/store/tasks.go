@@ -7,24 +7,25 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // insertTask makes a task's row. One that is there already is Conflict.
-func insertTask(t *tx, p mapping.Principal, thread int64, threadID string, k mapping.Task) (key int64, _ mapping.Task, err error) {
+func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string, k mapping.Task) (key int64, _ mapping.Task, err error) {
 	k.Tenant, k.ThreadID = p.Tenant, threadID
 	if k.Owner == "" {
 		k.Owner = p.ID
 	}
 	if k.CreatedAt.IsZero() {
-		k.CreatedAt = timeOf(t.now)
+		k.CreatedAt = timeOf(t.Now)
 	}
 	k.CreatedAt = k.CreatedAt.UTC().Truncate(time.Microsecond)
-	k.UpdatedAt, k.AdditionalInput = timeOf(t.now), object(k.AdditionalInput)
-	key, err = t.insert(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
+	k.UpdatedAt, k.AdditionalInput = timeOf(t.Now), object(k.AdditionalInput)
+	key, err = t.Insert(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12)`,
 		k.Tenant, k.ID, k.Owner, thread, k.Agent, number(k.HasInput), []byte(k.Input), []byte(k.AdditionalInput), number(k.Topic), k.Cursor,
 		micros(k.CreatedAt), micros(k.UpdatedAt))
-	if duplicate(err) {
+	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "task_exists", "There is a task %q already.", k.ID)
 	}
 	return key, k, err
@@ -32,7 +33,7 @@ func insertTask(t *tx, p mapping.Principal, thread int64, threadID string, k map
 
 // Task reads a task, without Artifacts.
 func (s *Store) Task(ctx context.Context, id string) (k mapping.Task, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := findTask(t, scopeOf(ctx), id)
 		k = row.Task
 		return err
@@ -40,7 +41,7 @@ func (s *Store) Task(ctx context.Context, id string) (k mapping.Task, err error)
 	return k, err
 }
 
-func findTask(t *tx, sc scope, id string) (taskRow, error) {
+func findTask(t *sqldb.Tx, sc scope, id string) (taskRow, error) {
 	where, args := sc.narrow(`k.tenant = $1 AND k.task_id = $2`, sc.tenant, id)
 	row, err := readTask(t, where, args...)
 	return row, noTask(err, id)
@@ -55,8 +56,8 @@ type taskRow struct {
 	mapping.Task
 }
 
-func readTask(t *tx, where string, args ...any) (row taskRow, err error) {
-	err = t.each(`SELECT `+taskColumns+` WHERE `+where, args, row.scan)
+func readTask(t *sqldb.Tx, where string, args ...any) (row taskRow, err error) {
+	err = t.Each(`SELECT `+taskColumns+` WHERE `+where, args, row.scan)
 	if err == nil && row.key == 0 {
 		err = sql.ErrNoRows
 	}
@@ -82,12 +83,12 @@ type TaskQuery struct {
 // Tasks lists tasks, oldest first. Limit 0: all.
 func (s *Store) Tasks(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
 	where, args := taskFilter(scopeOf(ctx), q)
-	err = s.db.Read(ctx, func(t *tx) error {
-		if err := t.get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, out{&total}); err != nil {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, out{&total}); err != nil {
 			return err
 		}
 		text := `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + page(len(args)+1)
-		return t.each(text, append(args, limitOf(q.Limit), q.Offset), func(scan func(...any) error) error {
+		return t.Each(text, append(args, limitOf(q.Limit), q.Offset), func(scan func(...any) error) error {
 			var row taskRow
 			err := row.scan(scan)
 			list = append(list, row.Task)
@@ -110,9 +111,9 @@ func taskFilter(sc scope, q TaskQuery) (where string, args in) {
 	return where, args
 }
 
-func taskKey(t *tx, sc scope, id string) (key int64, err error) {
+func taskKey(t *sqldb.Tx, sc scope, id string) (key int64, err error) {
 	if sc.whole() {
-		err = t.get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, in{sc.tenant, id}, out{&key})
+		err = t.Get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, in{sc.tenant, id}, out{&key})
 		return key, noTask(err, id)
 	}
 	row, err := findTask(t, sc, id)
@@ -129,8 +130,8 @@ type TaskTip struct {
 
 // TaskTip reads how far a task has come.
 func (s *Store) TaskTip(ctx context.Context, id string) (tip TaskTip, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
-		return noTask(t.get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return noTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
  coalesce((SELECT r.run_id FROM runs r WHERE r.task = k.id ORDER BY r.id DESC LIMIT 1), '')
  FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, in{tenantOf(ctx), id}, out{&tip.Cursor, &tip.Runs, &tip.Newest}), id)
 	})
@@ -138,8 +139,8 @@ func (s *Store) TaskTip(ctx context.Context, id string) (tip TaskTip, err error)
 }
 
 // newestOf is the id of a task's newest run, "" for none.
-func newestOf(t *tx, task int64) (id string, err error) {
-	err = t.get(`SELECT run_id FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, in{task}, out{&id})
+func newestOf(t *sqldb.Tx, task int64) (id string, err error) {
+	err = t.Get(`SELECT run_id FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, in{task}, out{&id})
 	return id, ifAny(err)
 }
 
@@ -154,12 +155,12 @@ type StepRequest struct {
 // those whose request said something.
 func (s *Store) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
 	found := make(map[int]StepRequest)
-	err := s.db.Read(ctx, func(t *tx) error {
+	err := s.db.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := taskKey(t, scopeOf(ctx), taskID)
 		if err != nil {
 			return err
 		}
-		return t.each(`SELECT n, has_input, input, additional FROM requests WHERE task = $1`, in{key}, func(scan func(...any) error) error {
+		return t.Each(`SELECT n, has_input, input, additional FROM requests WHERE task = $1`, in{key}, func(scan func(...any) error) error {
 			var n int
 			var input []byte
 			var has bool

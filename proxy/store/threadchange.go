@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // Expire is when a thread's time is over (zero: never), and what happens then: it is
@@ -20,7 +21,7 @@ type Expire struct {
 // PatchThread merges metadata key by key (nil: none) and sets the expiry (nil:
 // leave).
 func (s *Store) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdThread(t, scopeOf(ctx), id)
 		if err != nil {
 			return noThread(err, id)
@@ -34,9 +35,9 @@ func (s *Store) PatchThread(ctx context.Context, id string, metadata json.RawMes
 			row.Expires, row.KeepLatest = timeOf(micros(expires.At)), expires.KeepLatest
 			s.due(t, dueExpiry)
 		}
-		row.UpdatedAt = timeOf(t.now)
-		_, err = t.exec(`UPDATE threads SET metadata = $2, expires_us = $3, keep_latest = $4, updated_us = $5 WHERE id = $1`,
-			row.key, []byte(row.Metadata), micros(row.Expires), number(row.KeepLatest), t.now)
+		row.UpdatedAt = timeOf(t.Now)
+		_, err = t.Exec(`UPDATE threads SET metadata = $2, expires_us = $3, keep_latest = $4, updated_us = $5 WHERE id = $1`,
+			row.key, []byte(row.Metadata), micros(row.Expires), number(row.KeepLatest), t.Now)
 		th = row.Thread
 		return err
 	})
@@ -62,7 +63,7 @@ type StateOptions struct {
 // caller tries again. A request with the Key that came before is Conflict
 // CodeRepeated. Returned events carry Seq and parents.
 func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -95,7 +96,7 @@ func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, ev
 }
 
 // onHead appends under the condition that the head did not move.
-func (s *stretch) onHead(t *tx, expect, forkFrom string) ([]mapping.Event, error) {
+func (s *stretch) onHead(t *sqldb.Tx, expect, forkFrom string) ([]mapping.Event, error) {
 	if forkFrom != "" && forkFrom != expect {
 		ok, err := fork(t, s.thread, forkFrom, expect)
 		if err != nil {
@@ -116,9 +117,9 @@ func (s *stretch) onHead(t *tx, expect, forkFrom string) ([]mapping.Event, error
 	return s.write(t, from)
 }
 
-func mustBeFree(t *tx, thread int64, threadID string) error {
+func mustBeFree(t *sqldb.Tx, thread int64, threadID string) error {
 	var run string
-	err := t.get(`SELECT run_id FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id LIMIT 1`, in{thread}, out{&run})
+	err := t.Get(`SELECT run_id FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id LIMIT 1`, in{thread}, out{&run})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -130,12 +131,12 @@ func mustBeFree(t *tx, thread int64, threadID string) error {
 
 // touch notes that a thread's state changed. One whose question is withdrawn is
 // idle.
-func touch(t *tx, thread int64, clear bool) error {
+func touch(t *sqldb.Tx, thread int64, clear bool) error {
 	text := `UPDATE threads SET updated_us = $2 WHERE id = $1`
 	if clear {
 		text = `UPDATE threads SET updated_us = $2, interrupts = NULL, status = CASE WHEN status = 'interrupted' THEN 'idle' ELSE status END WHERE id = $1`
 	}
-	_, err := t.exec(text, thread, t.now)
+	_, err := t.Exec(text, thread, t.Now)
 	return err
 }
 
@@ -144,7 +145,7 @@ func touch(t *tx, thread int64, clear bool) error {
 // links, tasks, runs and time to go: the copy is idle, and stays.
 func (s *Store) CopyThread(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		old, err := holdThread(t, scopeFor(p), id)
 		if err != nil {
 			return noThread(err, id)
@@ -163,14 +164,14 @@ func (s *Store) CopyThread(ctx context.Context, id, newID string) (th mapping.Th
 	return th, err
 }
 
-func copyHistory(t *tx, from, to int64) error {
+func copyHistory(t *sqldb.Tx, from, to int64) error {
 	for _, text := range []string{
 		`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base)
  SELECT $2, seq, head, prev_head, line, base, prev_base FROM thread_seq WHERE thread = $1`,
 		`INSERT INTO events (thread, seq, run, kind, at_us, line, checkpoint, base, head, data, snapshot)
  SELECT $2, seq, NULL, kind, at_us, line, checkpoint, base, head, data, snapshot FROM events WHERE thread = $1 AND line IS NOT NULL ORDER BY seq`,
 	} {
-		if _, err := t.exec(text, from, to); err != nil {
+		if _, err := t.Exec(text, from, to); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // NewThread is a thread to be made.
@@ -26,14 +27,14 @@ type NewThread struct {
 // earlier request with the same Key made.
 func (s *Store) CreateThread(ctx context.Context, n NewThread) (th mapping.Thread, existed bool, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		th, existed, err = s.createThread(t, p, n)
 		return err
 	})
 	return th, existed, err
 }
 
-func (s *Store) createThread(t *tx, p mapping.Principal, n NewThread) (mapping.Thread, bool, error) {
+func (s *Store) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (mapping.Thread, bool, error) {
 	earlier, err := claimKey(t, p.Tenant, n.Key, n.Thread.ID)
 	if err != nil {
 		return mapping.Thread{}, false, err
@@ -93,13 +94,13 @@ type threadRow struct {
 // insertThread makes the row of a thread of these agents, or reads the one that is
 // there: sql.ErrNoRows when that is out of the principal's sight. The row of its numbers
 // is left to the caller.
-func (s *Store) insertThread(t *tx, p mapping.Principal, th mapping.Thread, agents string) (row threadRow, fresh bool, err error) {
+func (s *Store) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread, agents string) (row threadRow, fresh bool, err error) {
 	row.Thread, row.agents = newThread(t, p, th), agents
 	interrupts, err := encodeInterrupts(row.Interrupts)
 	if err != nil {
 		return row, false, err
 	}
-	row.key, err = t.insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents, keep_latest)
+	row.key, err = t.Insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents, keep_latest)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant, thread_id) DO NOTHING`,
 		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), []byte(row.Config), blob(interrupts),
 		micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires), agents, number(row.KeepLatest))
@@ -114,7 +115,7 @@ func (s *Store) insertThread(t *tx, p mapping.Principal, th mapping.Thread, agen
 }
 
 // newThread fills in what a new thread has in any case.
-func newThread(t *tx, p mapping.Principal, th mapping.Thread) mapping.Thread {
+func newThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread) mapping.Thread {
 	th.Tenant = p.Tenant
 	if th.Owner == "" {
 		th.Owner = p.ID
@@ -124,10 +125,10 @@ func newThread(t *tx, p mapping.Principal, th mapping.Thread) mapping.Thread {
 	}
 	th.Metadata, th.Config = object(th.Metadata), object(th.Config)
 	if th.CreatedAt.IsZero() {
-		th.CreatedAt = timeOf(t.now)
+		th.CreatedAt = timeOf(t.Now)
 	}
 	th.CreatedAt = th.CreatedAt.UTC().Truncate(time.Microsecond)
-	th.UpdatedAt = timeOf(t.now)
+	th.UpdatedAt = timeOf(t.Now)
 	th.Expires = timeOf(micros(th.Expires))
 	th.Values, th.Head = nil, ""
 	return th
@@ -136,7 +137,7 @@ func newThread(t *tx, p mapping.Principal, th mapping.Thread) mapping.Thread {
 // Thread reads a thread, without Values.
 func (s *Store) Thread(ctx context.Context, id string) (th mapping.Thread, err error) {
 	sc := scopeOf(ctx)
-	err = s.db.ReadOne(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, sc, id)
 		th = row.Thread
 		return noThread(err, id)
@@ -145,7 +146,7 @@ func (s *Store) Thread(ctx context.Context, id string) (th mapping.Thread, err e
 }
 
 // holdThread is readThread of a thread that is held from then on.
-func holdThread(t *tx, sc scope, id string) (threadRow, error) {
+func holdThread(t *sqldb.Tx, sc scope, id string) (threadRow, error) {
 	if err := holdNamed(t, sc.tenant, id); err != nil {
 		return threadRow{}, err
 	}
@@ -155,14 +156,14 @@ func holdThread(t *tx, sc scope, id string) (threadRow, error) {
 const threadColumns = `h.id, h.tenant, h.thread_id, h.owner, h.status, h.metadata, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, h.agents, h.keep_latest, q.head
  FROM threads h JOIN thread_seq q ON q.thread = h.id`
 
-func readThread(t *tx, sc scope, id string) (row threadRow, err error) {
+func readThread(t *sqldb.Tx, sc scope, id string) (row threadRow, err error) {
 	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, id)
-	err = t.each(`SELECT `+threadColumns+` WHERE `+where, args, row.scan)
+	err = t.Each(`SELECT `+threadColumns+` WHERE `+where, args, row.scan)
 	return row, row.found(err)
 }
 
-func readThreadByKey(t *tx, key int64) (row threadRow, err error) {
-	err = t.each(`SELECT `+threadColumns+` WHERE h.id = $1`, in{key}, row.scan)
+func readThreadByKey(t *sqldb.Tx, key int64) (row threadRow, err error) {
+	err = t.Each(`SELECT `+threadColumns+` WHERE h.id = $1`, in{key}, row.scan)
 	return row, row.found(err)
 }
 
@@ -186,14 +187,14 @@ func (r *threadRow) scan(scan func(...any) error) error {
 }
 
 // threadKey finds a thread's key.
-func threadKey(t *tx, sc scope, id string) (key int64, err error) {
+func threadKey(t *sqldb.Tx, sc scope, id string) (key int64, err error) {
 	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, id)
-	err = t.get(`SELECT h.id FROM threads h WHERE `+where, args, out{&key})
+	err = t.Get(`SELECT h.id FROM threads h WHERE `+where, args, out{&key})
 	return key, noThread(err, id)
 }
 
 // setThread changes what a run changes of its thread. A nil metadata stays.
-func setThread(t *tx, key int64, status mapping.ThreadStatus, metadata json.RawMessage) error {
-	return t.put(`UPDATE threads SET status = $2, metadata = coalesce($3, metadata), updated_us = $4 WHERE id = $1`,
-		key, string(status), blob(metadata), t.now)
+func setThread(t *sqldb.Tx, key int64, status mapping.ThreadStatus, metadata json.RawMessage) error {
+	return t.Put(`UPDATE threads SET status = $2, metadata = coalesce($3, metadata), updated_us = $4 WHERE id = $1`,
+		key, string(status), blob(metadata), t.Now)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // CodeUpdating refuses a change of a thread's state while another update has the
@@ -35,7 +36,7 @@ func (s *Store) HoldUpdate(ctx context.Context, threadID, expectHead string, k K
 			s.holds.over(token, errors.Is(err, ErrUnknown))
 		}
 	}()
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -49,7 +50,7 @@ func (s *Store) HoldUpdate(ctx context.Context, threadID, expectHead string, k K
 		if err := mustBeFree(t, key, threadID); err != nil {
 			return err
 		}
-		added, err := t.exec(`INSERT INTO updates (thread, holder, token) VALUES ($1, $2, $3) ON CONFLICT (thread) DO NOTHING`, key, s.owner, token)
+		added, err := t.Exec(`INSERT INTO updates (thread, holder, token) VALUES ($1, $2, $3) ON CONFLICT (thread) DO NOTHING`, key, s.owner, token)
 		if err == nil && added == 0 {
 			err = errUpdating(threadID)
 		}
@@ -57,7 +58,7 @@ func (s *Store) HoldUpdate(ctx context.Context, threadID, expectHead string, k K
 			return err
 		}
 		var head string
-		if err := t.get(`SELECT head FROM thread_seq WHERE thread = $1`, in{key}, out{&head}); err != nil {
+		if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, in{key}, out{&head}); err != nil {
 			return noThread(err, threadID)
 		}
 		if head != expectHead {
@@ -72,8 +73,8 @@ func (s *Store) HoldUpdate(ctx context.Context, threadID, expectHead string, k K
 // is over. Where it fails, FreeLeftUpdates does it.
 func (s *Store) FreeUpdate(ctx context.Context, threadID, token string) (err error) {
 	defer func() { s.holds.over(token, err != nil) }()
-	return s.db.Write(ctx, func(t *tx) error {
-		_, err := t.exec(`DELETE FROM updates WHERE token = $1 AND thread = (SELECT id FROM threads WHERE tenant = $2 AND thread_id = $3)`,
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(`DELETE FROM updates WHERE token = $1 AND thread = (SELECT id FROM threads WHERE tenant = $2 AND thread_id = $3)`,
 			token, tenantOf(ctx), threadID)
 		s.tell(t, NoticePending, "")
 		return err
@@ -97,10 +98,10 @@ func (s *Store) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 	if err != nil || len(tokens) == 0 {
 		return 0, err
 	}
-	err = s.db.Write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		freed = 0
 		for _, token := range tokens {
-			n, err := t.exec(`DELETE FROM updates WHERE token = $1`, token) // 0: it has ended since
+			n, err := t.Exec(`DELETE FROM updates WHERE token = $1`, token) // 0: it has ended since
 			if err != nil {
 				return err
 			}
@@ -115,9 +116,9 @@ func (s *Store) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 // leftUpdates are the tokens of holds that nobody has. An update is noted before it
 // holds its thread, so that one which is seen held and not noted is over.
 func (s *Store) leftUpdates(ctx context.Context) (tokens []string, err error) {
-	err = s.db.ReadOne(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		tokens = nil
-		return t.each(`SELECT token FROM updates WHERE holder = $1`, in{s.owner}, func(scan func(...any) error) error {
+		return t.Each(`SELECT token FROM updates WHERE holder = $1`, in{s.owner}, func(scan func(...any) error) error {
 			var token string
 			err := scan(&token)
 			tokens = append(tokens, token)
@@ -167,9 +168,9 @@ func (h *updateHolds) takeLeft() (left bool) {
 
 // mayUpdate ends what HoldUpdate began; runs that were made since wait for that.
 // Without a token the thread must be free, of runs and of other updates.
-func (s *Store) mayUpdate(t *tx, key int64, threadID, token string) error {
+func (s *Store) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error {
 	if token != "" {
-		ended, err := t.exec(`DELETE FROM updates WHERE thread = $1 AND token = $2`, key, token)
+		ended, err := t.Exec(`DELETE FROM updates WHERE thread = $1 AND token = $2`, key, token)
 		if err == nil && ended == 0 {
 			err = updateLost(threadID)
 		}
@@ -180,7 +181,7 @@ func (s *Store) mayUpdate(t *tx, key int64, threadID, token string) error {
 		return err
 	}
 	var held bool
-	err := t.get(`SELECT EXISTS (SELECT 1 FROM updates WHERE thread = $1)`, in{key}, out{&held})
+	err := t.Get(`SELECT EXISTS (SELECT 1 FROM updates WHERE thread = $1)`, in{key}, out{&held})
 	if err == nil && held {
 		err = errUpdating(threadID)
 	}

@@ -1,6 +1,9 @@
 package store
 
-import "slices"
+import (
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"slices"
+)
 
 // version is one of the files that a path had, visible or out of sight.
 type version struct {
@@ -14,18 +17,18 @@ type version struct {
 // giveWay takes a visible file out of the way of what comes in its place (nothing,
 // if it is removed). A run's doing can be taken back, so what was there before it is
 // kept; what a client does cannot, and nothing before it is needed any more.
-func giveWay(t *tx, thread int64, old artifactRow, run int64) error {
+func giveWay(t *sqldb.Tx, thread int64, old artifactRow, run int64) error {
 	switch {
 	case run == 0:
 		return dropVersions(t, thread, old.Path)
 	case old.run == run:
 		return dropArtifact(t, old.key, old.blob)
 	}
-	return t.put(`UPDATE artifacts SET staged = -1, until_run = $2 WHERE id = $1`, old.key, run)
+	return t.Put(`UPDATE artifacts SET staged = -1, until_run = $2 WHERE id = $1`, old.key, run)
 }
 
 // dropVersions removes a path with all it was.
-func dropVersions(t *tx, thread int64, path string) error {
+func dropVersions(t *sqldb.Tx, thread int64, path string) error {
 	list, err := readVersions(t, `thread = $1 AND path = $2`, thread, path)
 	for i := 0; i < len(list) && err == nil; i++ {
 		err = dropArtifact(t, list[i].key, list[i].blob)
@@ -33,8 +36,8 @@ func dropVersions(t *tx, thread int64, path string) error {
 	return err
 }
 
-func readVersions(t *tx, where string, args ...any) (list []version, err error) {
-	err = t.each(`SELECT id, blob, path, run, until_run, staged = 0 FROM artifacts WHERE staged <> 1 AND `+where+` ORDER BY path, id`, args,
+func readVersions(t *sqldb.Tx, where string, args ...any) (list []version, err error) {
+	err = t.Each(`SELECT id, blob, path, run, until_run, staged = 0 FROM artifacts WHERE staged <> 1 AND `+where+` ORDER BY path, id`, args,
 		func(scan func(...any) error) error {
 			var v version
 			err := scan(&v.key, &v.blob, &v.path, &v.run, &v.until, &v.visible)
@@ -46,7 +49,7 @@ func readVersions(t *tx, where string, args ...any) (list []version, err error) 
 
 // undoFiles takes back what a run did to the files of its thread: each is what it
 // would be without it.
-func undoFiles(t *tx, thread, run int64) error {
+func undoFiles(t *sqldb.Tx, thread, run int64) error {
 	list, err := readVersions(t, `thread = $1 AND path IN (SELECT path FROM artifacts WHERE thread = $1 AND staged <> 1 AND (run = $2 OR until_run = $2))`, thread, run)
 	for len(list) > 0 && err == nil {
 		n := 1
@@ -59,7 +62,7 @@ func undoFiles(t *tx, thread, run int64) error {
 }
 
 // undoFile has what became of a path happen again without what a run did.
-func undoFile(t *tx, list []version, run int64) error {
+func undoFile(t *sqldb.Tx, list []version, run int64) error {
 	was := slices.Clone(list)
 	replay(list, run)
 	for _, v := range list {
@@ -71,7 +74,7 @@ func undoFile(t *tx, list []version, run int64) error {
 	}
 	for i, v := range list {
 		if !v.gone && v != was[i] {
-			if err := t.put(`UPDATE artifacts SET staged = $2, until_run = $3 WHERE id = $1`, v.key, number(v.visible)-1, v.until); err != nil {
+			if err := t.Put(`UPDATE artifacts SET staged = $2, until_run = $3 WHERE id = $1`, v.key, number(v.visible)-1, v.until); err != nil {
 				return err
 			}
 		}
@@ -119,7 +122,7 @@ func deeds(list []version) (done []deed) {
 }
 
 // keepFiles lets what a run did to files stay when the run goes: others stand on it.
-func keepFiles(t *tx, thread, run int64) error {
+func keepFiles(t *sqldb.Tx, thread, run int64) error {
 	list, err := readVersions(t, `thread = $1 AND until_run = $2`, thread, run)
 	for i := 0; i < len(list) && err == nil; i++ {
 		err = dropArtifact(t, list[i].key, list[i].blob)
@@ -127,12 +130,12 @@ func keepFiles(t *tx, thread, run int64) error {
 	if err != nil {
 		return err
 	}
-	return t.put(`UPDATE artifacts SET run = 0 WHERE thread = $1 AND run = $2`, thread, run)
+	return t.Put(`UPDATE artifacts SET run = 0 WHERE thread = $1 AND run = $2`, thread, run)
 }
 
 // forgetVersions drops what runs replaced that ended at before or earlier: it goes
 // with the checkpoints that had it.
-func forgetVersions(t *tx, thread, before int64) error {
+func forgetVersions(t *sqldb.Tx, thread, before int64) error {
 	list, err := readVersions(t, `thread = $1 AND staged = -1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = until_run AND (r.ended_us = 0 OR r.ended_us > $2))`, thread, before)
 	for i := 0; i < len(list) && err == nil; i++ {
 		err = dropArtifact(t, list[i].key, list[i].blob)

@@ -71,9 +71,11 @@ func sources(t *testing.T, dir string) (files []*ast.File) {
 	return files
 }
 
-// storeOperations are the functions of package store that write.
+// storeOperations are the functions of the store and its database that write.
 func storeOperations(t *testing.T) (names []string) {
-	for _, f := range sources(t, filepath.Join(rig.Root(t), "proxy/store")) {
+	top := rig.Root(t)
+	files := append(sources(t, filepath.Join(top, "proxy/store")), sources(t, filepath.Join(top, "proxy/store/sqldb"))...)
+	for _, f := range files {
 		for _, decl := range f.Decls {
 			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil && !writes[fn.Name.Name] && commits(fn) {
 				recv := fn.Recv.List[0].Type
