@@ -43,7 +43,7 @@ type End struct {
 // AppendRun commits a or returns ErrFenced. Returned events carry Seq and
 // parents; artifacts are the visible rows of a.Artifacts and a.Files, in that
 // order. The fence is what it is allowed by: the tenant is not looked at.
-func (s *Store) AppendRun(ctx context.Context, a Append) (events []mapping.Event, artifacts []mapping.Artifact, err error) {
+func (s *events) AppendRun(ctx context.Context, a Append) (events []mapping.Event, artifacts []mapping.Artifact, err error) {
 	write := s.db.Write
 	if a.Relaxed && a.End == nil {
 		write = s.db.WriteRelaxed
@@ -58,7 +58,7 @@ func (s *Store) AppendRun(ctx context.Context, a Append) (events []mapping.Event
 	return events, artifacts, nil
 }
 
-func (s *Store) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Artifact, error) {
+func (s *events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Artifact, error) {
 	at, err := s.runKey(t, a.RunID)
 	if err != nil {
 		return nil, nil, err
@@ -84,7 +84,7 @@ func (s *Store) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Art
 // Logged returns the events of a running run with Seq > after, for who does not know what became
 // of an append to it (ErrUnknown). It waits for one that is still under way. ErrFenced when the run is not held any more,
 // also because that append ended it. The fence is what it is allowed by: the tenant is not looked at.
-func (s *Store) Logged(ctx context.Context, runID string, fence, after int64) (events []mapping.Event, err error) {
+func (s *events) Logged(ctx context.Context, runID string, fence, after int64) (events []mapping.Event, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		at, err := s.runKey(t, runID)
 		if err != nil {
@@ -108,7 +108,7 @@ func (s *Store) Logged(ctx context.Context, runID string, fence, after int64) (e
 }
 
 // appended writes a stretch that was given its numbers, and what goes with it.
-func (s *Store) appended(t *sqldb.Tx, at runKey, part stretch, from tip, a Append, beside bool) ([]mapping.Event, []mapping.Artifact, error) {
+func (s *events) appended(t *sqldb.Tx, at runKey, part stretch, from tip, a Append, beside bool) ([]mapping.Event, []mapping.Artifact, error) {
 	events, err := part.write(t, from)
 	if err != nil {
 		return nil, nil, err
@@ -131,12 +131,12 @@ func (s *Store) appended(t *sqldb.Tx, at runKey, part stretch, from tip, a Appen
 }
 
 // noteTokens marks a run as one that has tokens to trim, once.
-func (s *Store) noteTokens(t *sqldb.Tx, a Append, at runKey) error {
+func (s *events) noteTokens(t *sqldb.Tx, a Append, at runKey) error {
 	if at.tokens || !a.tokens() {
 		return nil
 	}
 	at.tokens = true
-	t.After(func() { s.runs.Add(a.RunID, at) })
+	t.After(func() { s.keys.Add(a.RunID, at) })
 	return hasTokens(t, at.run)
 }
 
@@ -149,7 +149,7 @@ func hasTokens(t *sqldb.Tx, run int64) error {
 }
 
 // settle writes what goes with the events: links, attempt, end.
-func (s *Store) settle(t *sqldb.Tx, at runKey, a Append, last int64) error {
+func (s *events) settle(t *sqldb.Tx, at runKey, a Append, last int64) error {
 	if err := putLinks(t, at.thread, a.Links); err != nil {
 		return err
 	}
@@ -166,15 +166,15 @@ func (s *Store) settle(t *sqldb.Tx, at runKey, a Append, last int64) error {
 // fenced: whoever appends to it has lost it. A database that went back in time, as a standby
 // does that took over, may give a key of the cache to another run: an append names
 // the run as well.
-func (s *Store) runKey(t *sqldb.Tx, id string) (k runKey, err error) {
-	if k, ok := s.runs.Get(id); ok {
+func (s *events) runKey(t *sqldb.Tx, id string) (k runKey, err error) {
+	if k, ok := s.keys.Get(id); ok {
 		return k, nil
 	}
 	err = t.Get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, in{id}, out{&k.run, &k.thread, &k.shared})
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, ErrFenced
 	}
-	t.After(func() { s.runs.Add(id, k) })
+	t.After(func() { s.keys.Add(id, k) })
 	return k, err
 }
 
@@ -196,7 +196,7 @@ func begun(t *sqldb.Tx, at runKey, events []mapping.Event) error {
 
 // end lets a run leave its process: ended, or parked until its next step is
 // asked for.
-func (s *Store) end(t *sqldb.Tx, at runKey, runID string, e End, last int64) error {
+func (s *events) end(t *sqldb.Tx, at runKey, runID string, e End, last int64) error {
 	if e.Outcome.Parked {
 		if err := t.Put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.run, t.Now); err != nil {
 			return err
@@ -222,7 +222,7 @@ func (s *Store) end(t *sqldb.Tx, at runKey, runID string, e End, last int64) err
 
 // free gives the thread the status the run left it in; one with a further run
 // stays busy.
-func (s *Store) free(t *sqldb.Tx, at runKey, e End) error {
+func (s *events) free(t *sqldb.Tx, at runKey, e End) error {
 	if at.shared {
 		if err := openQuestions(t, at.thread, &e); err != nil {
 			return err
@@ -251,7 +251,7 @@ func (s *Store) free(t *sqldb.Tx, at runKey, e End) error {
 // EndInactive ends a run nobody executes (pending or parked) with the end
 // event; ErrFenced when it is running by now, or has ended. One that never began
 // leaves the state that its thread has now.
-func (s *Store) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
+func (s *events) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scopeOf(ctx), threadID, runID)
 		if err != nil {

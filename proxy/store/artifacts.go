@@ -10,6 +10,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
+// artifacts are the files of threads.
+type artifacts struct{ *base }
+
 const artifactColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_id, a.path, a.size, a.mime, a.sum, a.agent_created, a.created_us, a.modified_us, a.remote_id, a.run
  FROM artifacts a JOIN threads h ON h.id = a.thread`
 
@@ -36,12 +39,12 @@ func readArtifact(t *sqldb.Tx, where string, args ...any) (row artifactRow, err 
 }
 
 // Artifact reads a visible artifact.
-func (s *Store) Artifact(ctx context.Context, threadID, id string) (mapping.Artifact, error) {
+func (s *artifacts) Artifact(ctx context.Context, threadID, id string) (mapping.Artifact, error) {
 	row, err := s.visible(ctx, threadID, id)
 	return row.Artifact, err
 }
 
-func (s *Store) visible(ctx context.Context, threadID, id string) (row artifactRow, err error) {
+func (s *artifacts) visible(ctx context.Context, threadID, id string) (row artifactRow, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scopeOf(ctx)
 		where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2 AND a.artifact_id = $3 AND a.staged = 0`, sc.tenant, threadID, id)
@@ -53,7 +56,7 @@ func (s *Store) visible(ctx context.Context, threadID, id string) (row artifactR
 
 // Artifacts lists visible ones: agent-created first, root before nested, then
 // by path. limit 0: all.
-func (s *Store) Artifacts(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
+func (s *artifacts) Artifacts(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
@@ -75,7 +78,7 @@ func (s *Store) Artifacts(ctx context.Context, threadID string, limit, offset in
 
 // Uploads lists the visible ones of a thread that were not made by an agent,
 // root before nested, then by path. A thread that is not there has none.
-func (s *Store) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
+func (s *artifacts) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
 	sc := scopeOf(ctx)
 	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, threadID)
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {

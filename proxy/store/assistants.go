@@ -10,6 +10,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
+// assistants are those that clients make.
+type assistants struct{ *base }
+
 // An assistant's versions are kept whole; the row of the assistant repeats the
 // current one, so that runs are made with one read.
 const assistantColumns = `a.id, a.tenant, a.assistant_id, a.owner, a.version, a.last, a.body, a.created_us, a.updated_us FROM assistants a`
@@ -59,7 +62,7 @@ func (r *assistantRow) read(body []byte) error {
 
 // CreateAssistant keeps an assistant as its version 1. One that is there with the
 // same id is Conflict assistant_exists, or is returned as it is (made: false).
-func (s *Store) CreateAssistant(ctx context.Context, a mapping.Agent, orGet bool) (kept mapping.Agent, made bool, err error) {
+func (s *assistants) CreateAssistant(ctx context.Context, a mapping.Agent, orGet bool) (kept mapping.Agent, made bool, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		kept, made = a, true
@@ -94,7 +97,7 @@ func putVersion(t *sqldb.Tx, key int64, version int, body []byte) error {
 }
 
 // Assistant finds an assistant that was made; configured ones are not here.
-func (s *Store) Assistant(ctx context.Context, id string) (a mapping.Agent, err error) {
+func (s *assistants) Assistant(ctx context.Context, id string) (a mapping.Agent, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readAssistant(t, tenantOf(ctx), id)
 		a = row.Agent
@@ -127,7 +130,7 @@ func holdAssistant(t *sqldb.Tx, tenant, id string) (row assistantRow, err error)
 
 // UpdateAssistant makes a further version of what change makes of the current
 // one, and makes that current. change may be called more than once.
-func (s *Store) UpdateAssistant(ctx context.Context, id string, change func(*mapping.Agent) error) (changed mapping.Agent, err error) {
+func (s *assistants) UpdateAssistant(ctx context.Context, id string, change func(*mapping.Agent) error) (changed mapping.Agent, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, tenantOf(ctx), id)
 		if err != nil {
@@ -158,7 +161,7 @@ func setVersion(t *sqldb.Tx, key int64, a mapping.Agent, last int, body []byte) 
 }
 
 // SetAssistantVersion makes an earlier version, or a later one, current again.
-func (s *Store) SetAssistantVersion(ctx context.Context, id string, version int) (changed mapping.Agent, err error) {
+func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version int) (changed mapping.Agent, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, tenantOf(ctx), id)
 		if err != nil {
@@ -184,7 +187,7 @@ func (s *Store) SetAssistantVersion(ctx context.Context, id string, version int)
 
 // AssistantVersions lists the versions of an assistant that are over agents the
 // principal may use, newest first; the times of each are when it was made.
-func (s *Store) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Agent, err error) {
+func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Agent, err error) {
 	keep, pick := containing(metadata), picker{limit: limit, offset: offset}
 	may := mapping.PrincipalOf(ctx).May
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -212,7 +215,7 @@ func (s *Store) AssistantVersions(ctx context.Context, id string, metadata json.
 }
 
 // Assistants are all that were made in the principal's tenant, oldest first.
-func (s *Store) Assistants(ctx context.Context) (list []mapping.Agent, err error) {
+func (s *assistants) Assistants(ctx context.Context) (list []mapping.Agent, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+assistantColumns+` WHERE a.tenant = $1 ORDER BY a.id`, in{tenantOf(ctx)}, func(scan func(...any) error) error {
 			var row assistantRow
@@ -226,7 +229,7 @@ func (s *Store) Assistants(ctx context.Context) (list []mapping.Agent, err error
 
 // DeleteAssistant removes an assistant with its versions and crons. Runs it has
 // made stay.
-func (s *Store) DeleteAssistant(ctx context.Context, id string) error {
+func (s *assistants) DeleteAssistant(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, tenantOf(ctx), id)
 		if err != nil {

@@ -20,7 +20,7 @@ const chunkSize = 256 << 10
 // an Append names its id (agent-made files); else visible at once (uploads).
 // More than limit bytes (0: no limit): TooLarge, and nothing stays. Size and Sum
 // are worked out here; the rest comes from a, whose Path must be canonical.
-func (s *Store) SaveArtifact(ctx context.Context, a mapping.Artifact, body io.Reader, limit int64, staged bool) (mapping.Artifact, error) {
+func (s *artifacts) SaveArtifact(ctx context.Context, a mapping.Artifact, body io.Reader, limit int64, staged bool) (mapping.Artifact, error) {
 	blob, err := s.newBlob(ctx, a.ThreadID)
 	if err != nil {
 		return mapping.Artifact{}, err
@@ -36,7 +36,7 @@ func (s *Store) SaveArtifact(ctx context.Context, a mapping.Artifact, body io.Re
 	return a, nil
 }
 
-func (s *Store) newBlob(ctx context.Context, threadID string) (blob int64, err error) {
+func (s *artifacts) newBlob(ctx context.Context, threadID string) (blob int64, err error) {
 	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		if _, err := threadKey(t, scopeOf(ctx), threadID); err != nil {
 			return err
@@ -58,7 +58,7 @@ func fasten(t *sqldb.Tx, blob int64) error {
 }
 
 // pour stores the chunks. They may be lost with the machine until finish.
-func (s *Store) pour(ctx context.Context, blob int64, body io.Reader, limit int64) (size int64, sum string, err error) {
+func (s *artifacts) pour(ctx context.Context, blob int64, body io.Reader, limit int64) (size int64, sum string, err error) {
 	hash, buf := sha256.New(), make([]byte, chunkSize)
 	for n := 0; ; n++ {
 		got, ended, err := fill(body, buf)
@@ -101,7 +101,7 @@ func insertChunk(t *sqldb.Tx, blob int64, n int, data []byte) error {
 }
 
 // finish writes the row that makes the file one.
-func (s *Store) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
+func (s *artifacts) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		thread, err := threadKey(t, scope{tenant: a.Tenant}, a.ThreadID)
 		if err != nil {
@@ -141,7 +141,7 @@ func afterOthers(t *sqldb.Tx, thread int64, at time.Time) (time.Time, error) {
 
 // spill removes the chunks of a file that came to nothing. What it misses is
 // swept later.
-func (s *Store) spill(ctx context.Context, blob int64) {
+func (s *artifacts) spill(ctx context.Context, blob int64) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
 	_ = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return dropBlob(t, blob) })
@@ -172,12 +172,12 @@ func writeFile(t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.Artifact, e
 
 // OpenArtifact reads a visible artifact with its bytes, which are fetched chunk
 // by chunk. A reader whose file is replaced or removed meanwhile gets an error.
-func (s *Store) OpenArtifact(ctx context.Context, threadID, id string) (mapping.Artifact, io.ReadCloser, error) {
+func (s *artifacts) OpenArtifact(ctx context.Context, threadID, id string) (mapping.Artifact, io.ReadCloser, error) {
 	row, err := s.visible(ctx, threadID, id)
 	if err != nil {
 		return mapping.Artifact{}, nil, err
 	}
-	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, s: s, key: row.key, blob: row.blob, sum: row.Sum, left: row.Size}), nil
+	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, db: s.db, key: row.key, blob: row.blob, sum: row.Sum, left: row.Size}), nil
 }
 
 // chunks reads the bytes of an artifact. Readers may take minutes: on SQLite both of
@@ -185,7 +185,7 @@ func (s *Store) OpenArtifact(ctx context.Context, threadID, id string) (mapping.
 // not.
 type chunks struct {
 	ctx  context.Context
-	s    *Store
+	db   *sqldb.DB
 	key  int64
 	blob int64
 	sum  string
@@ -208,7 +208,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 }
 
 func (c *chunks) next() error {
-	err := c.s.db.ReadBlob(c.ctx, func(t *sqldb.Tx) error {
+	err := c.db.ReadBlob(c.ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2 AND EXISTS (SELECT 1 FROM artifacts WHERE id = $3 AND blob = $1 AND sum = $4)`,
 			in{c.blob, c.n, c.key, c.sum}, out{&c.held})
 	})

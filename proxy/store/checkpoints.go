@@ -9,6 +9,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
+// states are those of threads: read at their checkpoints, and updated outside of runs.
+type states struct {
+	*base
+	holds updateHolds
+}
+
 // State is what a state is folded from: the newest snapshot at or before the
 // checkpoint and the state-changing events after it, up to and including it.
 type State struct {
@@ -33,7 +39,7 @@ func findSpot(t *sqldb.Tx, thread int64, id string) (at spot, err error) {
 
 // StateAt reads a checkpoint; "" is the head. An empty thread gives a zero
 // State; an unknown id is NotFound.
-func (s *Store) StateAt(ctx context.Context, threadID, checkpointID string) (st State, err error) {
+func (s *states) StateAt(ctx context.Context, threadID, checkpointID string) (st State, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
@@ -60,7 +66,7 @@ func (s *Store) StateAt(ctx context.Context, threadID, checkpointID string) (st 
 
 // CheckpointAt reads a checkpoint without its state; "" is the head. An empty
 // thread gives a zero Checkpoint; an unknown id is NotFound.
-func (s *Store) CheckpointAt(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
+func (s *states) CheckpointAt(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		c = mapping.Checkpoint{}
 		key, err := threadKey(t, scopeOf(ctx), threadID)
@@ -145,7 +151,7 @@ func (st *State) tell(t *sqldb.Tx, thread int64, at spot) error {
 // StatesOf reads many checkpoints of one thread at once, in the given order.
 // One that lies on the same line as its predecessor, and not before it, only
 // says what came since (Continues).
-func (s *Store) StatesOf(ctx context.Context, threadID string, ids []string) (states []State, err error) {
+func (s *states) StatesOf(ctx context.Context, threadID string, ids []string) (states []State, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
@@ -192,7 +198,7 @@ type CheckpointQuery struct {
 // Checkpoints lists checkpoints, newest first. Their states are read by
 // StatesOf. Metadata is matched by containment against source, step, run_id and
 // the checkpoint's further metadata. An unknown Before or At is NotFound.
-func (s *Store) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
+func (s *states) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
 		key, err := threadKey(t, scopeOf(ctx), threadID)

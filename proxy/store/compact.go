@@ -13,7 +13,7 @@ import (
 // for an answer (going on may need the state it began with), and whose oldest
 // checkpoint was made at before or earlier, in the order the threads were made,
 // beginning after from (zero: the first). All tenants.
-func (s *Store) OldHistories(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
+func (s *retention) OldHistories(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1 AND h.status <> 'interrupted'
  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
@@ -33,7 +33,7 @@ func (s *Store) OldHistories(ctx context.Context, before time.Time, from Overdue
 // neither can runs be replayed that began on one of them. So do the files that runs
 // replaced until then. The events stay. n is how
 // many were dropped; 0 while a run is active.
-func (s *Store) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
+func (s *retention) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		if err := hold(t, o.key); err != nil {
 			return err
@@ -63,7 +63,7 @@ func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error
 // KeepLatest drops the states of an overdue thread but the newest, and its time to
 // go: it stays. One that has changed since it was listed, or that a run is active on
 // by now, is left as it is.
-func (s *Store) KeepLatest(ctx context.Context, o Overdue) error {
+func (s *retention) KeepLatest(ctx context.Context, o Overdue) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		if err := hold(t, o.key); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (s *Store) KeepLatest(ctx context.Context, o Overdue) error {
 }
 
 // ForgetPast is ForgetHistory of one thread up to its head, whatever its age.
-func (s *Store) ForgetPast(ctx context.Context, threadID string) (n int64, err error) {
+func (s *retention) ForgetPast(ctx context.Context, threadID string) (n int64, err error) {
 	o := Overdue{Tenant: tenantOf(ctx), ThreadID: threadID}
 	if err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		o.key, err = threadKey(t, scopeOf(ctx), threadID)

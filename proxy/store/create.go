@@ -65,7 +65,7 @@ type Created struct {
 // Run.Base is where the run starts: what is given there or in
 // Options.Checkpoint (unknown: NotFound), else the head at its first claim. A run
 // that starts elsewhere than at the head moves the head there.
-func (s *Store) CreateRun(ctx context.Context, n NewRun) (c Created, err error) {
+func (s *runs) CreateRun(ctx context.Context, n NewRun) (c Created, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		m := maker{s: s, Tx: t, principal: p, n: n}
@@ -80,7 +80,7 @@ func (s *Store) CreateRun(ctx context.Context, n NewRun) (c Created, err error) 
 
 // CreateRuns is CreateRun for several runs in one transaction: what is refused of one
 // refuses all, and none of them begins before all are there.
-func (s *Store) CreateRuns(ctx context.Context, list []NewRun) (made []Created, err error) {
+func (s *runs) CreateRuns(ctx context.Context, list []NewRun) (made []Created, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		made = make([]Created, len(list))
@@ -98,7 +98,7 @@ func (s *Store) CreateRuns(ctx context.Context, list []NewRun) (made []Created, 
 
 // maker carries one CreateRun through its operation.
 type maker struct {
-	s *Store
+	s *runs
 	*sqldb.Tx
 	principal mapping.Principal
 	n         NewRun
@@ -123,7 +123,7 @@ func (m *maker) make() error {
 		m.s.tell(m.Tx, NoticePending, "")
 	}
 	name, key := m.made.Run.ID, runKey{run: m.run, thread: m.thread.key, shared: m.made.Run.Options.Shared}
-	m.After(func() { m.s.runs.Add(name, key) })
+	m.After(func() { m.s.keys.Add(name, key) })
 	return nil
 }
 
@@ -268,7 +268,7 @@ func (m *maker) displace(active []runRow, note string) error {
 const rollbackTime = 30 * time.Second
 
 // MakeDue lets a pending run start as soon as its thread is free.
-func (s *Store) MakeDue(ctx context.Context, runID string) error {
+func (s *runs) MakeDue(ctx context.Context, runID string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`UPDATE runs SET run_after_us = 0 WHERE tenant = $1 AND run_id = $2 AND status = 'pending'`, tenantOf(ctx), runID)
 		return err

@@ -13,6 +13,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
+// crons make runs by the clock.
+type crons struct {
+	*base
+	most int // of a tenant; 0: any number
+}
+
 const cronColumns = `c.id, c.tenant, c.cron_id, c.owner, coalesce(h.thread_id, ''), c.agent, c.assistant_id, c.schedule, c.timezone, c.enabled, c.keep,
  c.metadata, c.payload, c.run, c.error, c.end_us, c.next_us, c.created_us, c.updated_us FROM crons c LEFT JOIN threads h ON h.id = c.thread`
 
@@ -32,7 +38,7 @@ func (r *cronRow) scan(scan func(...any) error) error {
 // CreateCron keeps a cron. Its thread, if it names one, must be there (NotFound),
 // and takes it along when it is deleted. A request with a key that came before
 // gets the cron it made.
-func (s *Store) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made mapping.Cron, err error) {
+func (s *crons) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made mapping.Cron, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		if earlier, err := claimKey(t, p.Tenant, key, c.ID); err != nil || earlier != "" {
@@ -68,7 +74,7 @@ func (s *Store) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 }
 
 // Cron finds a cron.
-func (s *Store) Cron(ctx context.Context, id string) (c mapping.Cron, err error) {
+func (s *crons) Cron(ctx context.Context, id string) (c mapping.Cron, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scopeOf(ctx), id)
 		c = row.Cron
@@ -88,7 +94,7 @@ func readCron(t *sqldb.Tx, sc scope, id string) (row cronRow, err error) {
 
 // UpdateCron replaces what can change of a cron: all but its ids, owner, thread
 // and agent.
-func (s *Store) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
+func (s *crons) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scopeOf(ctx), c.ID)
 		if err != nil {
@@ -108,7 +114,7 @@ func (s *Store) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping
 }
 
 // DeleteCron removes a cron. Runs it has made stay.
-func (s *Store) DeleteCron(ctx context.Context, id string) error {
+func (s *crons) DeleteCron(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scopeOf(ctx), id)
 		if err != nil {
@@ -129,7 +135,7 @@ type CronQuery struct {
 }
 
 // Crons lists crons, and says how many there are on all pages.
-func (s *Store) Crons(ctx context.Context, q CronQuery) (page []mapping.Cron, total int, err error) {
+func (s *crons) Crons(ctx context.Context, q CronQuery) (page []mapping.Cron, total int, err error) {
 	var all []mapping.Cron
 	keep := containing(q.Metadata)
 	sc := scopeOf(ctx)
@@ -179,7 +185,7 @@ func (q CronQuery) order(a, b mapping.Cron) (n int) {
 
 // DueCrons lists crons whose tick is now or was missed, the longest due first,
 // and tells when the next one is (zero: none). All tenants.
-func (s *Store) DueCrons(ctx context.Context, now time.Time, limit int) (list []mapping.Cron, next time.Time, err error) {
+func (s *crons) DueCrons(ctx context.Context, now time.Time, limit int) (list []mapping.Cron, next time.Time, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT `+cronColumns+` WHERE c.next_us > 0 ORDER BY c.next_us`, nil, func(scan func(...any) error) (bool, error) {
 			var row cronRow
@@ -200,7 +206,7 @@ func (s *Store) DueCrons(ctx context.Context, now time.Time, limit int) (list []
 // CronTicked moves a cron that DueCrons told on to its next tick (zero: none), and
 // notes why this one made no run, if it did not. One that was changed meanwhile
 // stays as it is.
-func (s *Store) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
+func (s *crons) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,
 			c.Tenant, c.ID, micros(c.Next), micros(next), mapping.ToText(why))
@@ -209,15 +215,15 @@ func (s *Store) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, 
 }
 
 // CronsChanged rings when a cron was made or changed. It has one listener.
-func (s *Store) CronsChanged() <-chan struct{} { return s.crons }
+func (s *crons) CronsChanged() <-chan struct{} { return s.bells.crons }
 
 // roomForCron refuses one cron too many of a tenant: each makes runs for ever.
-func (s *Store) roomForCron(t *sqldb.Tx, tenant string) error {
-	if s.mostCrons == 0 {
+func (s *crons) roomForCron(t *sqldb.Tx, tenant string) error {
+	if s.most == 0 {
 		return nil
 	}
 	var n int
-	if err := t.Get(`SELECT count(*) FROM crons WHERE tenant = $1`, in{tenant}, out{&n}); err != nil || n < s.mostCrons {
+	if err := t.Get(`SELECT count(*) FROM crons WHERE tenant = $1`, in{tenant}, out{&n}); err != nil || n < s.most {
 		return err
 	}
 	return mapping.Errorf(mapping.Limited, "too_many_crons", "There are %d crons already, the limit of limits.crons. Delete one that is not needed.", n)

@@ -9,7 +9,7 @@ import (
 
 // DeleteThread removes the thread with everything of it. Conflict thread_busy
 // while a run is active: cancel it first.
-func (s *Store) DeleteThread(ctx context.Context, id string) error {
+func (s *threads) DeleteThread(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdThread(t, scopeOf(ctx), id)
 		if err != nil {
@@ -56,7 +56,7 @@ func deleteAll(t *sqldb.Tx, key int64, parts []string) error {
 }
 
 // forgetRuns takes a thread's runs out of the cache once they are gone.
-func (s *Store) forgetRuns(t *sqldb.Tx, thread int64) error {
+func (s *base) forgetRuns(t *sqldb.Tx, thread int64) error {
 	return t.Each(`SELECT run_id FROM runs WHERE thread = $1`, in{thread}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
@@ -65,8 +65,8 @@ func (s *Store) forgetRuns(t *sqldb.Tx, thread int64) error {
 	})
 }
 
-func (s *Store) forgetRun(t *sqldb.Tx, id string) {
-	t.After(func() { s.runs.Remove(id) })
+func (s *base) forgetRun(t *sqldb.Tx, id string) {
+	t.After(func() { s.keys.Remove(id) })
 	s.tell(t, NoticeGone, id)
 }
 
@@ -78,7 +78,7 @@ func (s *Store) forgetRun(t *sqldb.Tx, id string) {
 // out of the newest state by a checkpoint of its own. Files are again what they
 // were before the run where the state is. A newer run that waited for this may
 // start. Conflict while the run is active.
-func (s *Store) DeleteRun(ctx context.Context, threadID, runID string) error {
+func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdRun(t, scopeOf(ctx), threadID, runID)
 		if err != nil {

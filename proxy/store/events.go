@@ -7,6 +7,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
+// events are appended by runs and read by everybody.
+type events struct{ *base }
+
 // The parts of a thread's events that are read.
 const (
 	everything = ``
@@ -45,7 +48,7 @@ func scanEvent(e *mapping.Event, scan func(...any) error) error {
 
 // Events reads a thread's events with Seq > after, of one run when runID is
 // set, in order. limit 0: all.
-func (s *Store) Events(ctx context.Context, threadID, runID string, after int64, limit int) (events []mapping.Event, err error) {
+func (s *events) Events(ctx context.Context, threadID, runID string, after int64, limit int) (events []mapping.Event, err error) {
 	sc := scopeOf(ctx)
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		if runID == "" {
@@ -86,7 +89,7 @@ func lastOf(last int64) int64 {
 
 // TaskEvents reads events of all runs of a task with Seq > after, in order.
 // limit 0: all.
-func (s *Store) TaskEvents(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
+func (s *events) TaskEvents(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findTask(t, scopeOf(ctx), taskID)
 		if err != nil {
@@ -103,7 +106,7 @@ func (s *Store) TaskEvents(ctx context.Context, taskID string, after int64, limi
 }
 
 // LastSeq is the newest number given on a thread; 0 when none was.
-func (s *Store) LastSeq(ctx context.Context, threadID string) (seq int64, err error) {
+func (s *events) LastSeq(ctx context.Context, threadID string) (seq int64, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scopeOf(ctx)
 		where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, threadID)

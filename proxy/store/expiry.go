@@ -11,6 +11,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
+// retention removes what is old: threads, histories, tokens.
+type retention struct{ *base }
+
 // Overdue is a thread that may be deleted: its time is over, and no run was
 // active on it when it was looked at.
 type Overdue struct {
@@ -34,7 +37,7 @@ type Expiry struct {
 // expired first, and tells when the next one expires (zero: none will). One that is to
 // keep its newest state waits for the answer to an open question, too, since
 // going on may need the state that its run began with. All tenants.
-func (s *Store) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
+func (s *retention) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us, h.keep_latest,
  h.keep_latest = 1 AND h.status = 'interrupted' OR EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) FROM threads h WHERE h.expires_us > 0 ORDER BY h.expires_us`, nil,
@@ -74,7 +77,7 @@ const unused = ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.en
 // IdleThreads lists threads that were not changed since before and that nothing
 // uses: no active run, no cron, no open question. In the order they were made,
 // beginning after the thread that from names (zero: the first). All tenants.
-func (s *Store) IdleThreads(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
+func (s *retention) IdleThreads(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us FROM threads h WHERE h.id > $1 AND h.updated_us <= $2
  AND`+unused+` ORDER BY h.id LIMIT $3`,
@@ -102,7 +105,7 @@ const deletedAtOnce = 64
 // DeleteThreads removes threads with everything of them, many in a transaction.
 // One that has changed since it was listed, or that a run is active on by now,
 // stays, and so does an idle one that is used by now. All tenants.
-func (s *Store) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone, err error) {
+func (s *retention) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone, err error) {
 	for len(list) > 0 && err == nil {
 		part := list[:min(len(list), deletedAtOnce)]
 		list = list[len(part):]
@@ -118,7 +121,7 @@ func (s *Store) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone,
 	return gone, err
 }
 
-func (s *Store) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err error) {
+func (s *retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err error) {
 	at := map[int64]int{}
 	var keys in
 	// In one order, so that nobody waits in a circle.
@@ -173,7 +176,7 @@ var (
 )
 
 // holdings notes the runs and links of threads that are about to go.
-func (s *Store) holdings(t *sqldb.Tx, keys in, gone []Gone, at map[int64]int) error {
+func (s *retention) holdings(t *sqldb.Tx, keys in, gone []Gone, at map[int64]int) error {
 	var thread int64
 	err := t.Each(runsOfMany, keys, func(scan func(...any) error) error {
 		var r mapping.Run
@@ -202,7 +205,7 @@ func (s *Store) holdings(t *sqldb.Tx, keys in, gone []Gone, at map[int64]int) er
 }
 
 // Expiries rings when a thread was given a time to go. It has one listener.
-func (s *Store) Expiries() <-chan struct{} { return s.expiries }
+func (s *retention) Expiries() <-chan struct{} { return s.bells.expiries }
 
 // tokensAtOnce bounds the tokens that one transaction removes.
 const tokensAtOnce = 2000
@@ -210,7 +213,7 @@ const tokensAtOnce = 2000
 // TrimTokens removes tokens (delta events) of runs that ended at before or
 // earlier: what they added up to stays. It does some of it, and says whether
 // there is more to do. All tenants.
-func (s *Store) TrimTokens(ctx context.Context, before time.Time) (more bool, err error) {
+func (s *retention) TrimTokens(ctx context.Context, before time.Time) (more bool, err error) {
 	var todo []runKey
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT id, thread FROM runs WHERE ended_us > 0 AND trimmed = 0 AND ended_us <= $1 ORDER BY ended_us LIMIT $2`,

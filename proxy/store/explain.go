@@ -29,7 +29,7 @@ type Standing struct {
 const standingBefore = 10
 
 // Standing reads how a run stands; threadID may be "".
-func (s *Store) Standing(ctx context.Context, threadID, runID string) (st Standing, err error) {
+func (s *runs) Standing(ctx context.Context, threadID, runID string) (st Standing, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scopeOf(ctx), threadID, runID)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 // HandOut moves the cursor of a task from n-1 to n, keeps what step n is fetched
 // with and remembers its key: the step may leave for its client when that is
 // done. false: the cursor stands elsewhere, or another hand-out is not over.
-func (s *Store) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
+func (s *tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
 	tenant := tenantOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		if ok, err = by.last(t, tenant, taskID); !ok || err != nil {
@@ -77,7 +77,7 @@ func moveCursor(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, er
 }
 
 // HandedOut tells that step n was written to its client.
-func (s *Store) HandedOut(ctx context.Context, taskID string, n int) error {
+func (s *tasks) HandedOut(ctx context.Context, taskID string, n int) error {
 	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		return t.Put(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND reserved_n = $3`, tenantOf(ctx), taskID, n)
 	})
@@ -85,7 +85,7 @@ func (s *Store) HandedOut(ctx context.Context, taskID string, n int) error {
 
 // TakeBack undoes HandOut, where nothing was handed out since: the answer was not
 // written. The key of the request still names the step.
-func (s *Store) TakeBack(ctx context.Context, taskID string, n int) error {
+func (s *tasks) TakeBack(ctx context.Context, taskID string, n int) error {
 	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var key int64
 		err := t.Get(`UPDATE tasks SET cursor_n = $4, reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND cursor_n = $3 RETURNING id`,

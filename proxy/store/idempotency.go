@@ -11,6 +11,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
+// requests are those with an Idempotency-Key.
+type requests struct{ *base }
+
 // idempotencyKept is how long the outcome of a request with an Idempotency-Key
 // is remembered.
 const idempotencyKept = 24 * time.Hour
@@ -28,7 +31,7 @@ var ErrKeyReused error = mapping.Errorf(mapping.Invalid, mapping.CodeKeyReused,
 
 // Remembered tells what an earlier request with the key made. Another request
 // under the same key is Invalid.
-func (s *Store) Remembered(ctx context.Context, k Key) (made string, ok bool, err error) {
+func (s *requests) Remembered(ctx context.Context, k Key) (made string, ok bool, err error) {
 	if k.Text == "" {
 		return "", false, nil
 	}

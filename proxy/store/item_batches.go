@@ -17,7 +17,7 @@ const itemsAtOnce = 4 << 20
 // matches first, with their Score (0 to 1, the share of its words found). What was found is
 // decided at once, and read a few megabytes at a time: an item is yielded as it is by then,
 // and one that was removed meanwhile is left out.
-func (s *Store) SearchItems(ctx context.Context, q ItemQuery) iter.Seq2[mapping.Item, error] {
+func (s *items) SearchItems(ctx context.Context, q ItemQuery) iter.Seq2[mapping.Item, error] {
 	return func(yield func(mapping.Item, error) bool) {
 		rows, err := s.matching(ctx, q)
 		if err == nil && q.RefreshTTL {
@@ -40,7 +40,7 @@ func (s *Store) SearchItems(ctx context.Context, q ItemQuery) iter.Seq2[mapping.
 }
 
 // Items is SearchItems for few items.
-func (s *Store) Items(ctx context.Context, q ItemQuery) (list []mapping.Item, err error) {
+func (s *items) Items(ctx context.Context, q ItemQuery) (list []mapping.Item, err error) {
 	for it, err := range s.SearchItems(ctx, q) {
 		if err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func (s *Store) Items(ctx context.Context, q ItemQuery) (list []mapping.Item, er
 }
 
 // readItems reads the values of the first rows.
-func (s *Store) readItems(ctx context.Context, rows []*itemRow) error {
+func (s *items) readItems(ctx context.Context, rows []*itemRow) error {
 	return s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		for i, kept := 0, 0; i < len(rows) && rows[i].unread && kept < itemsAtOnce; i++ {
 			fresh := itemRow{}

@@ -14,7 +14,7 @@ import (
 // matching finds the items. Of a row that is looked at only what decides is read,
 // since a row costs by its columns, and the whole of one that is taken. Values are kept up to
 // itemsAtOnce; what is behind that is to be read again (see SearchItems).
-func (s *Store) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err error) {
+func (s *items) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err error) {
 	where, args := below(tenantOf(ctx), q.Prefix)
 	pick := picker{limit: q.Limit, offset: q.Offset}
 	if q.Query != "" {

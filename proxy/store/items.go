@@ -6,11 +6,18 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
+
+// items are those of the long-term store.
+type items struct {
+	*base
+	swept atomic.Int64 // when expired items were removed last
+}
 
 // PutItem is an item to be kept.
 type PutItem struct {
@@ -30,7 +37,7 @@ type ItemQuery struct {
 // PutItem writes an item over an earlier one of its namespace and key, which
 // keeps the time it was made. Item.Expires, if set, is what refreshing its time
 // to live starts anew from now.
-func (s *Store) PutItem(ctx context.Context, p PutItem) error {
+func (s *items) PutItem(ctx context.Context, p PutItem) error {
 	who, it := mapping.PrincipalOf(ctx), p.Item
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		if err := s.sweepItems(t); err != nil {
@@ -54,7 +61,7 @@ func (s *Store) PutItem(ctx context.Context, p PutItem) error {
 const sweepEvery = int64(time.Second / time.Microsecond)
 
 // sweepItems removes what has expired, which nobody is shown any more.
-func (s *Store) sweepItems(t *sqldb.Tx) error {
+func (s *items) sweepItems(t *sqldb.Tx) error {
 	if last := s.swept.Load(); t.Now >= last && t.Now < last+sweepEvery {
 		return nil
 	}
@@ -85,7 +92,7 @@ func (r *itemRow) scan(scan func(...any) error) error {
 
 // Item reads an item; NotFound when there is none or it has expired. refreshTTL
 // starts its time to live anew.
-func (s *Store) Item(ctx context.Context, namespace []string, key string, refreshTTL bool) (it mapping.Item, err error) {
+func (s *items) Item(ctx context.Context, namespace []string, key string, refreshTTL bool) (it mapping.Item, err error) {
 	var row itemRow
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row = itemRow{}
@@ -104,7 +111,7 @@ func (s *Store) Item(ctx context.Context, namespace []string, key string, refres
 
 // refresh starts the time to live of items anew. One that was written with another
 // time meanwhile keeps that.
-func (s *Store) refresh(ctx context.Context, rows []*itemRow) error {
+func (s *items) refresh(ctx context.Context, rows []*itemRow) error {
 	rows = slices.DeleteFunc(rows, func(r *itemRow) bool { return r.ttl == 0 })
 	if len(rows) == 0 {
 		return nil
@@ -122,7 +129,7 @@ func (s *Store) refresh(ctx context.Context, rows []*itemRow) error {
 }
 
 // DeleteItem removes an item; one that is not there is no error.
-func (s *Store) DeleteItem(ctx context.Context, namespace []string, key string) error {
+func (s *items) DeleteItem(ctx context.Context, namespace []string, key string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM items WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, tenantOf(ctx), pathOf(namespace), key)
 		return err
@@ -130,7 +137,7 @@ func (s *Store) DeleteItem(ctx context.Context, namespace []string, key string) 
 }
 
 // Namespaces lists the distinct namespaces that hold live items, sorted by label.
-func (s *Store) Namespaces(ctx context.Context, prefix []string) (found [][]string, err error) {
+func (s *items) Namespaces(ctx context.Context, prefix []string) (found [][]string, err error) {
 	where, args := below(tenantOf(ctx), prefix)
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT DISTINCT i.namespace FROM items i WHERE `+where, append(args, t.Now), func(scan func(...any) error) error {

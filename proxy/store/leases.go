@@ -11,18 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Beat renews this process's lease until ttl from now, by the clock of the
-// database. Other processes may take its runs once that is over, so it is to be
-// called well before. ErrLapsed says that it came too late: the lease is new,
-// and every run that was held under the old one is free. Where no other process
-// can use the database a lease never ends. It belongs to no tenant.
-func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
-	freed, err := s.db.RenewLease(ctx, ttl)
-	if freed {
-		s.db.Notify(Notice{Kind: NoticePending})
-	}
-	return err
-}
+// claims give runs to processes that execute them, and take them back.
+type claims struct{ *base }
 
 // Claimed is a run this process now owns.
 type Claimed struct {
@@ -41,7 +31,7 @@ type Claimed struct {
 // its thread, nothing active there, agent not in full; or one whose owner's
 // lease has ended. All tenants. ok is false when there is none; next is when
 // the earliest delayed run is due (zero: none).
-func (s *Store) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bool, next time.Time, err error) {
+func (s *claims) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bool, next time.Time, err error) {
 	// Looking costs nobody the writer; what was seen is looked at again there.
 	var due int64
 	seen := false
@@ -169,7 +159,7 @@ func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 }
 
 // claim makes this process the holder of a run, under a new fence.
-func (s *Store) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error) {
+func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error) {
 	first := false
 	if err := t.Get(`SELECT started_us = 0 FROM runs WHERE id = $1`, in{key}, out{&first}); err != nil {
 		return c, err
@@ -203,14 +193,14 @@ func (s *Store) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error)
 	}
 	logged, err := readEvents(t, row.thread, row.from, 0, runsOwn, row.key, row.to())
 	name, at := row.ID, runKey{run: row.key, thread: row.thread, shared: row.Options.Shared}
-	t.After(func() { s.runs.Add(name, at) })
+	t.After(func() { s.keys.Add(name, at) })
 	running := time.Duration(t.Now-micros(row.StartedAt)) * time.Microsecond
 	return Claimed{Run: row.Run, Thread: th.Thread, Task: task.Task, Fence: row.fence, Logged: logged, Taken: taken, Running: running}, err
 }
 
 // ClaimParked takes a parked run for its next step. Conflict when it is not
 // parked any more.
-func (s *Store) ClaimParked(ctx context.Context, runID string) (c Claimed, err error) {
+func (s *claims) ClaimParked(ctx context.Context, runID string) (c Claimed, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdRun(t, scopeOf(ctx), "", runID)
 		if err != nil {
@@ -227,7 +217,7 @@ func (s *Store) ClaimParked(ctx context.Context, runID string) (c Claimed, err e
 
 // Release hands a run of this process back: its lease ends at once, and another
 // process, or this one, may claim it. ErrFenced when it is not held any more.
-func (s *Store) Release(ctx context.Context, runID string, fence int64) error {
+func (s *claims) Release(ctx context.Context, runID string, fence int64) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		n, err := t.Exec(`UPDATE runs SET holder = '', updated_us = $4 WHERE run_id = $1 AND holder = $2 AND fence = $3 AND status = 'running' AND parked = 0`,
 			runID, s.owner, fence, t.Now)
@@ -241,7 +231,7 @@ func (s *Store) Release(ctx context.Context, runID string, fence int64) error {
 
 // RequestStop notes on a running run that its owner must stop it ("cancel"); the owner learns it by StopRequests. Conflict when the run has
 // ended.
-func (s *Store) RequestStop(ctx context.Context, runID, action string) error {
+func (s *claims) RequestStop(ctx context.Context, runID, action string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdRun(t, scopeOf(ctx), "", runID)
 		if err != nil {
@@ -254,14 +244,14 @@ func (s *Store) RequestStop(ctx context.Context, runID, action string) error {
 	})
 }
 
-func (s *Store) noteStop(t *sqldb.Tx, row runRow, action string) error {
+func (s *base) noteStop(t *sqldb.Tx, row runRow, action string) error {
 	s.tell(t, NoticeStop, row.ID)
 	return t.Put(`UPDATE runs SET stop = $2 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action)
 }
 
 // Held is run id → fence of the runs that this process holds: those it executes,
 // or should. All tenants.
-func (s *Store) Held(ctx context.Context) (map[string]int64, error) {
+func (s *claims) Held(ctx context.Context) (map[string]int64, error) {
 	found := make(map[string]int64)
 	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, in{s.owner}, func(scan func(...any) error) error {
@@ -276,7 +266,7 @@ func (s *Store) Held(ctx context.Context) (map[string]int64, error) {
 }
 
 // StopRequests is run id → action of the runs held by this process. All tenants.
-func (s *Store) StopRequests(ctx context.Context) (map[string]string, error) {
+func (s *claims) StopRequests(ctx context.Context) (map[string]string, error) {
 	found := make(map[string]string)
 	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT run_id, stop FROM runs WHERE holder = $1 AND stop <> ''`, in{s.owner}, func(scan func(...any) error) error {
@@ -290,7 +280,7 @@ func (s *Store) StopRequests(ctx context.Context) (map[string]string, error) {
 }
 
 // Waiting tells whether any run waits to be claimed, now or later. All tenants.
-func (s *Store) Waiting(ctx context.Context) (some bool, err error) {
+func (s *claims) Waiting(ctx context.Context) (some bool, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'pending') OR EXISTS (SELECT 1 FROM runs WHERE status = 'running' AND parked = 0 AND holder = '')`,
 			nil, out{&some})
@@ -300,7 +290,7 @@ func (s *Store) Waiting(ctx context.Context) (some bool, err error) {
 
 // Queued counts the runs that wait to be started, now or later, by agent. An agent that
 // none waits for is not named. All tenants, all processes.
-func (s *Store) Queued(ctx context.Context) (map[string]int, error) {
+func (s *claims) Queued(ctx context.Context) (map[string]int, error) {
 	found := map[string]int{}
 	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT agent, count(*) FROM runs WHERE status = 'pending' GROUP BY agent`, nil, func(scan func(...any) error) error {
@@ -316,7 +306,7 @@ func (s *Store) Queued(ctx context.Context) (map[string]int, error) {
 
 // Unpulled lists the active runs whose steps a client has to ask for: parked ones,
 // and those that go on by themselves while their steps are handed out. All tenants.
-func (s *Store) Unpulled(ctx context.Context) (list []mapping.Run, err error) {
+func (s *claims) Unpulled(ctx context.Context) (list []mapping.Run, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+runColumns+` WHERE r.ended_us = 0 ORDER BY r.id`, nil, func(scan func(...any) error) error {
 			var row runRow

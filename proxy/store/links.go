@@ -10,6 +10,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
+// links say what agents call threads and tasks.
+type links struct{ *base }
+
 func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
 	for i := range links {
 		body, err := encode(&links[i])
@@ -27,7 +30,7 @@ func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
 
 // Link reads what an agent calls a thread (taskID "") or task; zero when there
 // is none.
-func (s *Store) Link(ctx context.Context, threadID, agent, taskID string) (l mapping.Link, err error) {
+func (s *links) Link(ctx context.Context, threadID, agent, taskID string) (l mapping.Link, err error) {
 	list, err := s.readLinks(ctx, threadID, ` AND l.agent = $3 AND l.task_id = $4`, agent, taskID)
 	if len(list) == 1 {
 		l = list[0]
@@ -36,11 +39,11 @@ func (s *Store) Link(ctx context.Context, threadID, agent, taskID string) (l map
 }
 
 // Links reads all links of a thread.
-func (s *Store) Links(ctx context.Context, threadID string) ([]mapping.Link, error) {
+func (s *links) Links(ctx context.Context, threadID string) ([]mapping.Link, error) {
 	return s.readLinks(ctx, threadID, ``)
 }
 
-func (s *Store) readLinks(ctx context.Context, threadID, rest string, more ...any) (list []mapping.Link, err error) {
+func (s *links) readLinks(ctx context.Context, threadID, rest string, more ...any) (list []mapping.Link, err error) {
 	sc := scopeOf(ctx)
 	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`+rest, append(in{sc.tenant, threadID}, more...)...)
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -60,7 +63,7 @@ func (s *Store) readLinks(ctx context.Context, threadID, rest string, more ...an
 
 // AgentSeen is when this database first saw a configured agent (now, the first
 // time). Agents belong to no tenant.
-func (s *Store) AgentSeen(ctx context.Context, name string) (at time.Time, err error) {
+func (s *agents) AgentSeen(ctx context.Context, name string) (at time.Time, err error) {
 	// Nearly always it is known: reading must not need a writable disk.
 	var us int64
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {

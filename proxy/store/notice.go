@@ -26,21 +26,25 @@ const (
 	dueWebhook = "webhook"
 )
 
+// bells ring in this process when there is something to be done by the clock: a thread's
+// time to go, a cron, a delivery.
+type bells struct{ expiries, crons, outbox chan struct{} }
+
+func newBells() bells {
+	return bells{expiries: make(chan struct{}, 1), crons: make(chan struct{}, 1), outbox: make(chan struct{}, 1)}
+}
+
 // RingDue rings for what a NoticeDue says is due, or for all: whoever waits for
 // Expiries, CronsChanged or Outbox looks again.
-func (s *Store) RingDue(what string) {
-	for name, bell := range s.bells() {
+func (b *bells) RingDue(what string) {
+	for name, bell := range map[string]chan struct{}{dueExpiry: b.expiries, dueCron: b.crons, dueWebhook: b.outbox} {
 		if what == "" || what == name {
-			ring(bell)
+			wake(bell)
 		}
 	}
 }
 
-func (s *Store) bells() map[string]chan struct{} {
-	return map[string]chan struct{}{dueExpiry: s.expiries, dueCron: s.crons, dueWebhook: s.outbox}
-}
-
-func ring(bell chan struct{}) {
+func wake(bell chan struct{}) {
 	select {
 	case bell <- struct{}{}:
 	default:
@@ -48,16 +52,12 @@ func ring(bell chan struct{}) {
 }
 
 // due rings once the operation is committed, in this process and the others.
-func (s *Store) due(t *sqldb.Tx, what string) {
-	t.After(func() { s.RingDue(what) })
+func (s *base) due(t *sqldb.Tx, what string) {
+	t.After(func() { s.bells.RingDue(what) })
 	s.tell(t, NoticeDue, what)
 }
 
-// Notices is where notices of other processes come. It has one listener, and is
-// nil where there are no other processes.
-func (s *Store) Notices() <-chan Notice { return s.db.Notices() }
-
 // tell has the other processes told once the operation is committed.
-func (s *Store) tell(t *sqldb.Tx, kind NoticeKind, about string) {
+func (s *base) tell(t *sqldb.Tx, kind NoticeKind, about string) {
 	s.db.NotifyAfter(t, Notice{Kind: kind, About: about})
 }

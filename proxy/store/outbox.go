@@ -8,6 +8,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
+// outbox has the completion hooks that are to be delivered.
+type outbox struct{ *base }
+
 // Webhook is a row to be written to the outbox.
 type Webhook struct {
 	URL  string
@@ -34,7 +37,7 @@ func (d Delivery) Dead() bool { return !d.Done.IsZero() && d.Error != "" }
 
 // hook writes the outbox row of an ending run. The doorbell is rung once it is
 // committed.
-func (s *Store) hook(t *sqldb.Tx, at runKey, runID string, w *Webhook) error {
+func (s *base) hook(t *sqldb.Tx, at runKey, runID string, w *Webhook) error {
 	if w == nil {
 		return nil
 	}
@@ -45,13 +48,13 @@ func (s *Store) hook(t *sqldb.Tx, at runKey, runID string, w *Webhook) error {
 }
 
 // Outbox rings when there may be something new to deliver. It has one listener.
-func (s *Store) Outbox() <-chan struct{} { return s.outbox }
+func (s *outbox) Outbox() <-chan struct{} { return s.bells.outbox }
 
 // ClaimDeliveries takes up to limit due deliveries that accept (nil: all) wants,
 // the longest due first: each is due again after lease, should this process not
 // come back to it, and counts as attempted. wait is how long it is until the next
 // one is due (0: none, or those that accept left). All tenants.
-func (s *Store) ClaimDeliveries(ctx context.Context, limit int, lease time.Duration, accept func(url string) bool) (list []Delivery, wait time.Duration, err error) {
+func (s *outbox) ClaimDeliveries(ctx context.Context, limit int, lease time.Duration, accept func(url string) bool) (list []Delivery, wait time.Duration, err error) {
 	keys, wait, err := s.dueDeliveries(ctx, limit, accept)
 	if err != nil || len(keys) == 0 {
 		return nil, wait, err
@@ -75,7 +78,7 @@ func (s *Store) ClaimDeliveries(ctx context.Context, limit int, lease time.Durat
 }
 
 // dueDeliveries looks without the writer.
-func (s *Store) dueDeliveries(ctx context.Context, limit int, accept func(url string) bool) (keys []int64, wait time.Duration, err error) {
+func (s *outbox) dueDeliveries(ctx context.Context, limit int, accept func(url string) bool) (keys []int64, wait time.Duration, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT id, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
 			var key, due int64
@@ -108,27 +111,27 @@ func (d *Delivery) scan(scan func(...any) error) error {
 }
 
 // Delivered notes a success. The body goes: nobody needs it again.
-func (s *Store) Delivered(ctx context.Context, d Delivery) error {
+func (s *outbox) Delivered(ctx context.Context, d Delivery) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.db.Now(), []byte{})
 }
 
 // DeliveryFailed notes a failed attempt and why; the next one is due after wait.
-func (s *Store) DeliveryFailed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
+func (s *outbox) DeliveryFailed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.db.Now()+wait.Microseconds(), mapping.ToText(why))
 }
 
 // DeliveryDead gives a delivery up. Its row stays, with the reason, for a while
 // (SweepOutbox).
-func (s *Store) DeliveryDead(ctx context.Context, d Delivery, why string) error {
+func (s *outbox) DeliveryDead(ctx context.Context, d Delivery, why string) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.db.Now(), mapping.ToText(why))
 }
 
 // DeliveryReturned gives a claimed delivery back as if it had not been tried.
-func (s *Store) DeliveryReturned(ctx context.Context, d Delivery) error {
+func (s *outbox) DeliveryReturned(ctx context.Context, d Delivery) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.db.Now(), d.Attempts)
 }
 
-func (s *Store) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
+func (s *outbox) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(text, append(in{d.key}, args...)...)
 		return err
@@ -137,7 +140,7 @@ func (s *Store) settleDelivery(ctx context.Context, text string, d Delivery, arg
 
 // Deliveries lists the caller's deliveries, the newest first, of one run when
 // runID is set; those of a run that was deleted too. limit 0: all.
-func (s *Store) Deliveries(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
+func (s *outbox) Deliveries(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
  WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, in{tenantOf(ctx), runID, limitOf(limit)}, func(scan func(...any) error) error {
@@ -152,7 +155,7 @@ func (s *Store) Deliveries(ctx context.Context, runID string, limit int) (list [
 
 // SweepOutbox removes deliveries that succeeded longer than delivered ago, and
 // those that were given up longer than dead ago. All tenants.
-func (s *Store) SweepOutbox(ctx context.Context, delivered, dead time.Duration) error {
+func (s *outbox) SweepOutbox(ctx context.Context, delivered, dead time.Duration) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,
 			t.Now-delivered.Microseconds(), t.Now-dead.Microseconds())

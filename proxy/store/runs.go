@@ -9,6 +9,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
+// runs are made, found, explained and removed.
+type runs struct{ *base }
+
 const runColumns = `r.id, r.thread, r.task, r.fence, r.holder, r.from_seq, r.last_seq, r.tenant, r.owner, r.run_id, h.thread_id, k.task_id, r.agent, r.assistant_id, r.status, r.parked,
  r.metadata, r.kwargs, r.strategy, r.flavour, r.options, r.base, r.attempt, r.fault, r.created_us, r.updated_us, r.started_us, r.ended_us, r.run_after_us
  FROM runs r JOIN threads h ON h.id = r.thread JOIN tasks k ON k.id = r.task`
@@ -52,7 +55,7 @@ func (r *runRow) scan(scan func(...any) error) error {
 }
 
 // Run finds a run; threadID may be "".
-func (s *Store) Run(ctx context.Context, threadID, runID string) (r mapping.Run, err error) {
+func (s *runs) Run(ctx context.Context, threadID, runID string) (r mapping.Run, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scopeOf(ctx), threadID, runID)
 		r = row.Run
@@ -93,7 +96,7 @@ type RunQuery struct {
 
 // Runs lists runs, newest first unless asked otherwise. Limit 0: all. Metadata
 // is matched by containment.
-func (s *Store) Runs(ctx context.Context, q RunQuery) (list []mapping.Run, err error) {
+func (s *runs) Runs(ctx context.Context, q RunQuery) (list []mapping.Run, err error) {
 	where, args := runFilter(scopeOf(ctx), q)
 	order := ` ORDER BY r.id DESC `
 	if q.OldestFirst {

@@ -27,7 +27,7 @@ const idsMost = 1000
 const pageOfThreads = 1024
 
 // Threads searches. total is the number of all that match, whatever the limit.
-func (s *Store) Threads(ctx context.Context, q ThreadQuery) (found []mapping.Thread, total int, err error) {
+func (s *threads) Threads(ctx context.Context, q ThreadQuery) (found []mapping.Thread, total int, err error) {
 	if len(q.IDs) > idsMost {
 		return nil, 0, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "At most %d ids may be asked for at once.", idsMost)
 	}
@@ -74,7 +74,7 @@ func (q ThreadQuery) passes(keep func(json.RawMessage) bool, th mapping.Thread) 
 	return q.Keep(th)
 }
 
-func (s *Store) plainThreads(ctx context.Context, q ThreadQuery, where string, args in) (found []mapping.Thread, total int, err error) {
+func (s *threads) plainThreads(ctx context.Context, q ThreadQuery, where string, args in) (found []mapping.Thread, total int, err error) {
 	if found, err = s.threadPage(ctx, q, where, args, q.Limit, q.Offset); err != nil {
 		return nil, 0, err
 	}
@@ -85,7 +85,7 @@ func (s *Store) plainThreads(ctx context.Context, q ThreadQuery, where string, a
 }
 
 // keptThreads filters while it reads: its filter does not read the store.
-func (s *Store) keptThreads(ctx context.Context, q ThreadQuery, keep func(json.RawMessage) bool, where string, args in) (found []mapping.Thread, total int, err error) {
+func (s *threads) keptThreads(ctx context.Context, q ThreadQuery, keep func(json.RawMessage) bool, where string, args in) (found []mapping.Thread, total int, err error) {
 	pick := picker{limit: q.Limit, offset: q.Offset}
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+threadColumns+` WHERE `+where+q.order(), args, func(scan func(...any) error) error {
@@ -103,7 +103,7 @@ func (s *Store) keptThreads(ctx context.Context, q ThreadQuery, keep func(json.R
 	return found, total, err
 }
 
-func (s *Store) threadPage(ctx context.Context, q ThreadQuery, where string, args in, limit, offset int) (rows []mapping.Thread, err error) {
+func (s *threads) threadPage(ctx context.Context, q ThreadQuery, where string, args in, limit, offset int) (rows []mapping.Thread, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

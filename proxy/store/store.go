@@ -7,7 +7,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"go.uber.org/zap"
 )
 
@@ -28,32 +27,29 @@ type Options struct {
 // Store is the record of everything. Safe for concurrent use. Every method is
 // scoped to what the principal in ctx (mapping.PrincipalOf) may see (see scope),
 // unless its comment says otherwise. Errors the caller may show are *mapping.Error.
+//
+// Its operations are methods of its parts, one for each noun.
 type Store struct {
-	db        *sqldb.DB
-	owner     string
-	mostCrons int // of a tenant; 0: any number
-	log       *zap.Logger
-	// runs are the keys of runs' rows, which appends ask for again and again. Only
-	// operations that write fill it, after their commit, and deletions empty it: on
-	// SQLite a key number may be used again for another row. The id of a run is
-	// never used again.
-	runs   *lru.Cache[string, runKey]
-	swept  atomic.Int64          // when expired items were removed last
+	*base
+	threads
+	states
+	links
+	tasks
+	runs
+	claims
+	events
+	artifacts
+	items
+	assistants
+	crons
+	outbox
+	retention
+	agents
+	requests
+
+	log    *zap.Logger
 	behind atomic.Pointer[error] // why Recover has not succeeded; nil once it has
-	holds  updateHolds
-	// Doorbells: a delivery, a thread's time to go, a cron.
-	outbox, expiries, crons chan struct{}
 }
-
-// runKey is where a run's rows are. tokens: its row says that it has some;
-// shared: others may run on its thread meanwhile.
-type runKey struct {
-	run, thread    int64
-	tokens, shared bool
-}
-
-// keysKept bounds the cache of keys: about 2 MB when full.
-const keysKept = 8192
 
 // Open opens the database at dsn and brings its tables up to date.
 //
@@ -66,23 +62,24 @@ const keysKept = 8192
 // of processes may use at once; the tables are made in the first schema of its
 // search_path that exists. It tells the time: Options.Now is for tests.
 func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, error) {
-	s := &Store{
-		log: log, mostCrons: o.Crons,
-		outbox: make(chan struct{}, 1), expiries: make(chan struct{}, 1), crons: make(chan struct{}, 1),
-	}
-	var err error
-	if s.runs, err = lru.New[string, runKey](keysKept); err != nil {
+	db, err := sqldb.Open(ctx, dsn, o.ofDB(), log)
+	if err != nil {
 		return nil, err
 	}
-	if s.db, err = sqldb.Open(ctx, dsn, o.ofDB(), log); err != nil {
-		return nil, err
-	}
-	s.owner = s.db.Owner()
+	s := newStore(newBase(db), o, log)
 	if err := s.start(ctx); err != nil {
 		_ = s.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+func newStore(b *base, o Options, log *zap.Logger) *Store {
+	return &Store{
+		base: b, threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
+		events: events{b}, artifacts: artifacts{b}, items: items{base: b}, assistants: assistants{b}, crons: crons{b, o.Crons},
+		outbox: outbox{b}, retention: retention{b}, agents: agents{b}, requests: requests{b}, log: log,
+	}
 }
 
 func (o Options) ofDB() sqldb.Options {
@@ -132,12 +129,29 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
+// Beat renews this process's lease until ttl from now, by the clock of the
+// database. Other processes may take its runs once that is over, so it is to be
+// called well before. ErrLapsed says that it came too late: the lease is new,
+// and every run that was held under the old one is free. Where no other process
+// can use the database a lease never ends. It belongs to no tenant.
+func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
+	freed, err := s.db.RenewLease(ctx, ttl)
+	if freed {
+		s.db.Notify(Notice{Kind: NoticePending})
+	}
+	return err
+}
+
 // Owner is the id of this process in leases.
 func (s *Store) Owner() string { return s.owner }
 
 // Shared tells whether other processes may use the database at the same time,
 // so that leases end and Notices come.
 func (s *Store) Shared() bool { return s.db.Shared() }
+
+// Notices is where notices of other processes come. It has one listener, and is
+// nil where there are no other processes.
+func (s *Store) Notices() <-chan Notice { return s.db.Notices() }
 
 // Ping tells whether the database answers, whether it could be written to when
 // that was tried last, and whether Recover has succeeded. It belongs to no tenant.

@@ -10,7 +10,7 @@ import (
 // CreateTask makes a task on a thread that is there (NotFound otherwise): a
 // task of a topic, whose first run is still to come. earlier is what a request
 // with the same key has made before; then nothing is made.
-func (s *Store) CreateTask(ctx context.Context, k mapping.Task, key Key) (made mapping.Task, earlier string, err error) {
+func (s *tasks) CreateTask(ctx context.Context, k mapping.Task, key Key) (made mapping.Task, earlier string, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		if earlier, err = claimKey(t, p.Tenant, key, k.ID); err != nil || earlier != "" {

@@ -10,6 +10,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
+// tasks are made and found, and their steps handed out.
+type tasks struct{ *base }
+
 // insertTask makes a task's row. One that is there already is Conflict.
 func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string, k mapping.Task) (key int64, _ mapping.Task, err error) {
 	k.Tenant, k.ThreadID = p.Tenant, threadID
@@ -32,7 +35,7 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 }
 
 // Task reads a task, without Artifacts.
-func (s *Store) Task(ctx context.Context, id string) (k mapping.Task, err error) {
+func (s *tasks) Task(ctx context.Context, id string) (k mapping.Task, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := findTask(t, scopeOf(ctx), id)
 		k = row.Task
@@ -81,7 +84,7 @@ type TaskQuery struct {
 }
 
 // Tasks lists tasks, oldest first. Limit 0: all.
-func (s *Store) Tasks(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
+func (s *tasks) Tasks(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
 	where, args := taskFilter(scopeOf(ctx), q)
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, out{&total}); err != nil {
@@ -129,7 +132,7 @@ type TaskTip struct {
 }
 
 // TaskTip reads how far a task has come.
-func (s *Store) TaskTip(ctx context.Context, id string) (tip TaskTip, err error) {
+func (s *tasks) TaskTip(ctx context.Context, id string) (tip TaskTip, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return noTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
  coalesce((SELECT r.run_id FROM runs r WHERE r.task = k.id ORDER BY r.id DESC LIMIT 1), '')
@@ -153,7 +156,7 @@ type StepRequest struct {
 
 // Requests reads back what the handed out steps of a task were fetched with, by n:
 // those whose request said something.
-func (s *Store) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
+func (s *tasks) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
 	found := make(map[int]StepRequest)
 	err := s.db.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := taskKey(t, scopeOf(ctx), taskID)

@@ -20,7 +20,7 @@ type Expire struct {
 
 // PatchThread merges metadata key by key (nil: none) and sets the expiry (nil:
 // leave).
-func (s *Store) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
+func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdThread(t, scopeOf(ctx), id)
 		if err != nil {
@@ -62,7 +62,7 @@ type StateOptions struct {
 // thread has no head): on a mismatch it returns Conflict head_moved and the
 // caller tries again. A request with the Key that came before is Conflict
 // CodeRepeated. Returned events carry Seq and parents.
-func (s *Store) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
+func (s *states) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		key, err := threadKey(t, scopeOf(ctx), threadID)
 		if err != nil {
@@ -143,7 +143,7 @@ func touch(t *sqldb.Tx, thread int64, clear bool) error {
 // CopyThread copies a thread with its checkpoints, the events they are folded
 // from, its artifacts, all under the numbers and ids they have, and its agents; not its
 // links, tasks, runs and time to go: the copy is idle, and stays.
-func (s *Store) CopyThread(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
+func (s *threads) CopyThread(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		old, err := holdThread(t, scopeFor(p), id)

@@ -25,7 +25,7 @@ type NewThread struct {
 // set; Status defaults to idle. One that is there already is Conflict
 // thread_exists, or, with do_nothing, returned as it is. So is the one that an
 // earlier request with the same Key made.
-func (s *Store) CreateThread(ctx context.Context, n NewThread) (th mapping.Thread, existed bool, err error) {
+func (s *threads) CreateThread(ctx context.Context, n NewThread) (th mapping.Thread, existed bool, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		th, existed, err = s.createThread(t, p, n)
@@ -34,7 +34,7 @@ func (s *Store) CreateThread(ctx context.Context, n NewThread) (th mapping.Threa
 	return th, existed, err
 }
 
-func (s *Store) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (mapping.Thread, bool, error) {
+func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (mapping.Thread, bool, error) {
 	earlier, err := claimKey(t, p.Tenant, n.Key, n.Thread.ID)
 	if err != nil {
 		return mapping.Thread{}, false, err
@@ -84,6 +84,9 @@ func (n *NewThread) agents() string {
 	return agents
 }
 
+// threads are made, found, changed and removed.
+type threads struct{ *base }
+
 // threadRow is a thread with its key.
 type threadRow struct {
 	key    int64
@@ -94,7 +97,7 @@ type threadRow struct {
 // insertThread makes the row of a thread of these agents, or reads the one that is
 // there: sql.ErrNoRows when that is out of the principal's sight. The row of its numbers
 // is left to the caller.
-func (s *Store) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread, agents string) (row threadRow, fresh bool, err error) {
+func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread, agents string) (row threadRow, fresh bool, err error) {
 	row.Thread, row.agents = newThread(t, p, th), agents
 	interrupts, err := encodeInterrupts(row.Interrupts)
 	if err != nil {
@@ -135,7 +138,7 @@ func newThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread) mapping.Thre
 }
 
 // Thread reads a thread, without Values.
-func (s *Store) Thread(ctx context.Context, id string) (th mapping.Thread, err error) {
+func (s *threads) Thread(ctx context.Context, id string) (th mapping.Thread, err error) {
 	sc := scopeOf(ctx)
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, sc, id)

@@ -28,7 +28,7 @@ const CodeUpdateLost = "state_update_lost"
 // AppendState with the token ends it, and so does FreeUpdate: one of them must. It ends
 // with the lease of this process, too. One that is refused, or of which it is not known
 // whether it took place, needs no end; see FreeLeftUpdates.
-func (s *Store) HoldUpdate(ctx context.Context, threadID, expectHead string, k Key) (token string, err error) {
+func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k Key) (token string, err error) {
 	token = rand.Text()
 	s.holds.begin(token)
 	defer func() {
@@ -71,7 +71,7 @@ func (s *Store) HoldUpdate(ctx context.Context, threadID, expectHead string, k K
 
 // FreeUpdate ends what HoldUpdate began, without an update. It is no error when that
 // is over. Where it fails, FreeLeftUpdates does it.
-func (s *Store) FreeUpdate(ctx context.Context, threadID, token string) (err error) {
+func (s *states) FreeUpdate(ctx context.Context, threadID, token string) (err error) {
 	defer func() { s.holds.over(token, err != nil) }()
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM updates WHERE token = $1 AND thread = (SELECT id FROM threads WHERE tenant = $2 AND thread_id = $3)`,
@@ -84,9 +84,9 @@ func (s *Store) FreeUpdate(ctx context.Context, threadID, token string) (err err
 // FreeLeftUpdates frees the threads that this process holds for an update and that
 // no update of it goes on with: one could not be freed, or it was not known that it was
 // held. It returns how many; it is to be called now and then. All tenants.
-func (s *Store) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
+func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 	left := s.holds.takeLeft()
-	if !left && !s.Shared() { // a SQLite file always says what became of a transaction
+	if !left && !s.db.Shared() { // a SQLite file always says what became of a transaction
 		return 0, nil
 	}
 	defer func() {
@@ -115,7 +115,7 @@ func (s *Store) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 
 // leftUpdates are the tokens of holds that nobody has. An update is noted before it
 // holds its thread, so that one which is seen held and not noted is over.
-func (s *Store) leftUpdates(ctx context.Context) (tokens []string, err error) {
+func (s *states) leftUpdates(ctx context.Context) (tokens []string, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		tokens = nil
 		return t.Each(`SELECT token FROM updates WHERE holder = $1`, in{s.owner}, func(scan func(...any) error) error {
@@ -168,7 +168,7 @@ func (h *updateHolds) takeLeft() (left bool) {
 
 // mayUpdate ends what HoldUpdate began; runs that were made since wait for that.
 // Without a token the thread must be free, of runs and of other updates.
-func (s *Store) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error {
+func (s *states) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error {
 	if token != "" {
 		ended, err := t.Exec(`DELETE FROM updates WHERE thread = $1 AND token = $2`, key, token)
 		if err == nil && ended == 0 {

@@ -19,14 +19,14 @@ import (
 var elsewhere = map[string]map[string]string{
 	"sqlite": {
 		"postgres.renewLease": "PostgreSQL only", "postgres.leave": "PostgreSQL only",
-		"postgres.recoverOrphans": "PostgreSQL only", "Store.HandedOut": "there are no other processes to be told",
-		"Store.RequestStop": "no other process has the run", "Store.TakeBack": leaves,
-		"sqlite.renewLease": "written only after a write was refused", "Store.Logged": unknown,
-		"Store.FreeLeftUpdates": unfreed,
+		"postgres.recoverOrphans": "PostgreSQL only", "tasks.HandedOut": "there are no other processes to be told",
+		"claims.RequestStop": "no other process has the run", "tasks.TakeBack": leaves,
+		"sqlite.renewLease": "written only after a write was refused", "events.Logged": unknown,
+		"states.FreeLeftUpdates": unfreed,
 	},
 	"postgres": {
-		"sqlite.recoverOrphans": "SQLite only", "sqlite.renewLease": "SQLite only", "Store.RequestStop": "no other process has the run",
-		"Store.TakeBack": leaves, "Store.Logged": unknown, "Store.FreeLeftUpdates": unfreed,
+		"sqlite.recoverOrphans": "SQLite only", "sqlite.renewLease": "SQLite only", "claims.RequestStop": "no other process has the run",
+		"tasks.TakeBack": leaves, "events.Logged": unknown, "states.FreeLeftUpdates": unfreed,
 	},
 }
 
