@@ -13,6 +13,28 @@ import (
 // tasks are made and found, and their steps handed out.
 type tasks struct{ *base }
 
+// CreateTask makes a task on a thread that is there (NotFound otherwise): a
+// task of a topic, whose first run is still to come. earlier is what a request
+// with the same key has made before; then nothing is made.
+func (s *tasks) CreateTask(ctx context.Context, k mapping.Task, key Key) (made mapping.Task, earlier string, err error) {
+	p := mapping.PrincipalOf(ctx)
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		if earlier, err = claimKey(t, p.Tenant, key, k.ID); err != nil || earlier != "" {
+			return err
+		}
+		row, err := holdThread(t, scopeFor(p), k.ThreadID)
+		if err != nil {
+			return noThread(err, k.ThreadID)
+		}
+		if err := noteAgent(t, &row, k.Agent); err != nil {
+			return err
+		}
+		_, made, err = insertTask(t, p, row.key, row.ID, k)
+		return err
+	})
+	return made, earlier, err
+}
+
 // insertTask makes a task's row. One that is there already is Conflict.
 func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string, k mapping.Task) (key int64, _ mapping.Task, err error) {
 	k.Tenant, k.ThreadID = p.Tenant, threadID
