@@ -239,7 +239,7 @@ func unstage(t *sqldb.Tx, thread, run int64, id string) (mapping.Artifact, error
 	if _, err := t.Exec(`DELETE FROM artifacts WHERE id = $1`, row.key); err != nil {
 		return row.Artifact, err
 	}
-	if err := fasten(t, row.blob); err != nil {
+	if err := publishBlob(t, row.blob); err != nil {
 		return row.Artifact, err
 	}
 	return row.Artifact, show(t, thread, run, row.blob, row.Artifact)

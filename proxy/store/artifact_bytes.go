@@ -25,12 +25,12 @@ func (s *artifacts) SaveArtifact(ctx context.Context, a mapping.Artifact, body i
 	if err != nil {
 		return mapping.Artifact{}, err
 	}
-	if a.Size, a.Sum, err = s.pour(ctx, blob, body, limit); err == nil {
+	if a.Size, a.Sum, err = s.writeChunks(ctx, blob, body, limit); err == nil {
 		a.Tenant = tenantOf(ctx)
 		a, err = s.finish(ctx, blob, a, staged)
 	}
 	if err != nil {
-		s.spill(ctx, blob)
+		s.discardBlob(ctx, blob)
 		return mapping.Artifact{}, err
 	}
 	return a, nil
@@ -47,18 +47,18 @@ func (s *artifacts) newBlob(ctx context.Context, threadID string) (blob int64, e
 	return blob, err
 }
 
-func insertBlob(t *sqldb.Tx, loose bool) (blob int64, err error) {
-	blob, err = t.Insert(`INSERT INTO blobs (created_us, loose) VALUES ($1, $2)`, t.Now, number(loose))
+func insertBlob(t *sqldb.Tx, staged bool) (blob int64, err error) {
+	blob, err = t.Insert(`INSERT INTO blobs (created_us, loose) VALUES ($1, $2)`, t.Now, number(staged))
 	return blob, err
 }
 
-// fasten notes that a visible artifact has these bytes.
-func fasten(t *sqldb.Tx, blob int64) error {
+// publishBlob notes that a visible artifact has these bytes.
+func publishBlob(t *sqldb.Tx, blob int64) error {
 	return t.Put(`UPDATE blobs SET loose = 0 WHERE id = $1`, blob)
 }
 
-// pour stores the chunks. They may be lost with the machine until finish.
-func (s *artifacts) pour(ctx context.Context, blob int64, body io.Reader, limit int64) (size int64, sum string, err error) {
+// writeChunks stores the chunks. They may be lost with the machine until finish.
+func (s *artifacts) writeChunks(ctx context.Context, blob int64, body io.Reader, limit int64) (size int64, sum string, err error) {
 	hash, buf := sha256.New(), make([]byte, chunkSize)
 	for n := 0; ; n++ {
 		got, ended, err := fill(body, buf)
@@ -122,7 +122,7 @@ func (s *artifacts) finish(ctx context.Context, blob int64, a mapping.Artifact, 
 		if made.ModifiedAt, err = afterOthers(t, thread, made.ModifiedAt); err != nil {
 			return err
 		}
-		if err := fasten(t, blob); err != nil {
+		if err := publishBlob(t, blob); err != nil {
 			return err
 		}
 		return show(t, thread, 0, blob, made)
@@ -139,9 +139,9 @@ func afterOthers(t *sqldb.Tx, thread int64, at time.Time) (time.Time, error) {
 	return timeOf(max(micros(at), newest+1)), err
 }
 
-// spill removes the chunks of a file that came to nothing. What it misses is
+// discardBlob removes the chunks of a file that came to nothing. What it misses is
 // swept later.
-func (s *artifacts) spill(ctx context.Context, blob int64) {
+func (s *artifacts) discardBlob(ctx context.Context, blob int64) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
 	_ = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return dropBlob(t, blob) })

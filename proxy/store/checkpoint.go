@@ -27,12 +27,12 @@ type State struct {
 	Continues bool
 }
 
-// spot is a checkpoint's place: its number, its line, and what its state is
+// checkpointPos is a checkpoint's place: its number, its line, and what its state is
 // folded on: base > 0 the snapshot kept with that number, 0 the empty state,
 // < 0 the state at number -base, which the line forked from.
-type spot struct{ seq, line, base int64 }
+type checkpointPos struct{ seq, line, base int64 }
 
-func findSpot(t *sqldb.Tx, thread int64, id string) (at spot, err error) {
+func findCheckpoint(t *sqldb.Tx, thread int64, id string) (at checkpointPos, err error) {
 	err = t.Get(`SELECT seq, line, base FROM events WHERE thread = $1 AND checkpoint = $2`, in{thread, id}, out{&at.seq, &at.line, &at.base})
 	return at, missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 }
@@ -54,7 +54,7 @@ func (s *states) StateAt(ctx context.Context, threadID, checkpointID string) (st
 		if id == "" {
 			return nil
 		}
-		at, err := findSpot(t, key, id)
+		at, err := findCheckpoint(t, key, id)
 		if err != nil {
 			return err
 		}
@@ -93,16 +93,16 @@ func (s *states) CheckpointAt(ctx context.Context, threadID, checkpointID string
 	return c, err
 }
 
-func readState(t *sqldb.Tx, thread int64, at spot) (st State, err error) {
-	if st.Snapshot, st.Events, err = matter(t, thread, at); err != nil {
+func readState(t *sqldb.Tx, thread int64, at checkpointPos) (st State, err error) {
+	if st.Snapshot, st.Events, err = stateSource(t, thread, at); err != nil {
 		return st, err
 	}
 	return st, st.tell(t, thread, at)
 }
 
-// matter reads what a state is folded from. It goes back over forks until one
+// stateSource reads what a state is folded from. It goes back over forks until one
 // has a snapshot.
-func matter(t *sqldb.Tx, thread int64, at spot) (snapshot []byte, events []mapping.Event, err error) {
+func stateSource(t *sqldb.Tx, thread int64, at checkpointPos) (snapshot []byte, events []mapping.Event, err error) {
 	if at.base >= 0 {
 		if snapshot, err = snapshotAt(t, thread, at.base); err != nil {
 			return nil, nil, err
@@ -110,11 +110,11 @@ func matter(t *sqldb.Tx, thread int64, at spot) (snapshot []byte, events []mappi
 		events, err = readEvents(t, thread, at.base, 0, stateOnly, at.seq)
 		return snapshot, events, err
 	}
-	from := spot{seq: -at.base}
+	from := checkpointPos{seq: -at.base}
 	if err := t.Get(`SELECT line, base FROM events WHERE thread = $1 AND seq = $2`, in{thread, from.seq}, out{&from.line, &from.base}); err != nil {
 		return nil, nil, err
 	}
-	if snapshot, events, err = matter(t, thread, from); err != nil {
+	if snapshot, events, err = stateSource(t, thread, from); err != nil {
 		return nil, nil, err
 	}
 	own, err := readEvents(t, thread, at.line-1, 0, stateOnly, at.seq)
@@ -131,7 +131,7 @@ func snapshotAt(t *sqldb.Tx, thread, base int64) (snapshot []byte, err error) {
 
 // tell fills in the checkpoint itself, from the event that made it, and the
 // size of the events.
-func (st *State) tell(t *sqldb.Tx, thread int64, at spot) error {
+func (st *State) tell(t *sqldb.Tx, thread int64, at checkpointPos) error {
 	made := st.Events
 	if len(made) == 0 || made[len(made)-1].Seq != at.seq { // the checkpoint is its own snapshot
 		var err error
@@ -158,9 +158,9 @@ func (s *states) StatesOf(ctx context.Context, threadID string, ids []string) (s
 			return err
 		}
 		states = make([]State, len(ids))
-		var before spot
+		var before checkpointPos
 		for i, id := range ids {
-			at, err := findSpot(t, key, id)
+			at, err := findCheckpoint(t, key, id)
 			if err != nil {
 				return err
 			}
@@ -179,7 +179,7 @@ func (s *states) StatesOf(ctx context.Context, threadID string, ids []string) (s
 	return states, err
 }
 
-func continued(t *sqldb.Tx, thread int64, before, at spot) (st State, err error) {
+func continued(t *sqldb.Tx, thread int64, before, at checkpointPos) (st State, err error) {
 	st.Continues = true
 	if st.Events, err = readEvents(t, thread, before.seq, 0, stateOnly, at.seq); err != nil {
 		return st, err
@@ -235,15 +235,15 @@ func (s *states) Checkpoints(ctx context.Context, threadID string, q CheckpointQ
 // are under.
 func (q CheckpointQuery) bounds(t *sqldb.Tx, thread int64) (from, below int64, err error) {
 	from, below = 1<<62, 1<<62
-	var at spot
+	var at checkpointPos
 	if q.Before != "" {
-		if at, err = findSpot(t, thread, q.Before); err != nil {
+		if at, err = findCheckpoint(t, thread, q.Before); err != nil {
 			return 0, 0, err
 		}
 		from, below = at.seq, at.seq
 	}
 	if q.At != "" {
-		if at, err = findSpot(t, thread, q.At); err != nil {
+		if at, err = findCheckpoint(t, thread, q.At); err != nil {
 			return 0, 0, err
 		}
 		from = at.seq + 1

@@ -51,7 +51,7 @@ func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error
 	if err != nil || !ok {
 		return 0, err
 	}
-	if err := c.stand(); err != nil {
+	if err := c.materializeSnapshots(); err != nil {
 		return 0, err
 	}
 	if n, err = c.drop(); err != nil {
@@ -115,11 +115,11 @@ func (c *compaction) find(o Overdue, before time.Time) (ok bool, err error) {
 	return err == nil, err
 }
 
-// stand gives every line that stays, but stands on something that goes, a
+// materializeSnapshots gives every line that stays, but stands on something that goes, a
 // snapshot to stand on.
-func (c *compaction) stand() error {
+func (c *compaction) materializeSnapshots() error {
 	type row struct {
-		spot
+		checkpointPos
 		id string
 	}
 	var rows []row
@@ -139,7 +139,7 @@ func (c *compaction) stand() error {
 			continue
 		}
 		line = r.line
-		if err := c.snapshot(r.spot); err != nil {
+		if err := c.snapshot(r.checkpointPos); err != nil {
 			return err
 		}
 	}
@@ -147,7 +147,7 @@ func (c *compaction) stand() error {
 }
 
 // snapshot keeps the full state with a checkpoint, for all of its line after it.
-func (c *compaction) snapshot(at spot) error {
+func (c *compaction) snapshot(at checkpointPos) error {
 	fold, err := foldAt(c.Tx, c.thread, at)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ func keepFolded(t *sqldb.Tx, thread int64, events []mapping.Event, wanted map[st
 		if e.Head.Checkpoint == nil || wanted[e.Head.Checkpoint.ID] == nil {
 			continue
 		}
-		at, err := findSpot(t, thread, e.Head.Checkpoint.ID)
+		at, err := findCheckpoint(t, thread, e.Head.Checkpoint.ID)
 		if err != nil {
 			return err
 		}
@@ -27,8 +27,8 @@ func keepFolded(t *sqldb.Tx, thread int64, events []mapping.Event, wanted map[st
 	return nil
 }
 
-func foldAt(t *sqldb.Tx, thread int64, at spot) (*mapping.Fold, error) {
-	snapshot, events, err := matter(t, thread, at)
+func foldAt(t *sqldb.Tx, thread int64, at checkpointPos) (*mapping.Fold, error) {
+	snapshot, events, err := stateSource(t, thread, at)
 	if err != nil {
 		return nil, err
 	}

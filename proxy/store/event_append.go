@@ -66,19 +66,19 @@ func (s *events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Ar
 	if err := hold(t, at.thread); err != nil {
 		return nil, nil, err
 	}
-	part := stretch{thread: at.thread, run: at.run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
-	beside, err := part.beside(t, at, a)
+	batch := eventBatch{thread: at.thread, run: at.run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
+	overlapped, err := batch.overlapped(t, at, a)
 	if err != nil {
 		return nil, nil, err
 	}
-	from, ok, err := part.take(t, advanceHeld, at.run, a.RunID, s.owner, a.Fence)
+	from, ok, err := batch.takeNumbers(t, advanceHeld, at.run, a.RunID, s.owner, a.Fence)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !ok {
 		return nil, nil, ErrFenced
 	}
-	return s.appended(t, at, part, from, a, beside)
+	return s.appended(t, at, batch, from, a, overlapped)
 }
 
 // Logged returns the events of a running run with Seq > after, for who does not know what became
@@ -107,19 +107,19 @@ func (s *events) Logged(ctx context.Context, runID string, fence, after int64) (
 	return events, err
 }
 
-// appended writes a stretch that was given its numbers, and what goes with it.
-func (s *events) appended(t *sqldb.Tx, at runKey, part stretch, from tip, a Append, beside bool) ([]mapping.Event, []mapping.Artifact, error) {
-	events, err := part.write(t, from)
+// appended writes a batch that was given its numbers, and what goes with it.
+func (s *events) appended(t *sqldb.Tx, at runKey, batch eventBatch, from threadHead, a Append, overlapped bool) ([]mapping.Event, []mapping.Artifact, error) {
+	events, err := batch.write(t, from)
 	if err != nil {
 		return nil, nil, err
 	}
-	if beside {
+	if overlapped {
 		if err := keepFolded(t, at.thread, events, a.Snapshots); err != nil {
 			return nil, nil, err
 		}
-		a.Links = apart(a.Links)
+		a.Links = stripAgreement(a.Links)
 	}
-	s.tell(t, NoticeLogged, a.RunID)
+	s.notify(t, NoticeLogged, a.RunID)
 	if err := s.noteTokens(t, a, at); err != nil {
 		return nil, nil, err
 	}
@@ -243,7 +243,7 @@ func (s *events) free(t *sqldb.Tx, at runKey, e End) error {
 	var status string
 	err = t.Get(text+` RETURNING status`, args, out{&status})
 	if status == string(mapping.ThreadBusy) {
-		s.tell(t, NoticePending, "")
+		s.notify(t, NoticePending, "")
 	}
 	return err
 }
@@ -260,16 +260,16 @@ func (s *events) EndInactive(ctx context.Context, threadID, runID string, ev map
 		if err := hold(t, row.thread); err != nil {
 			return err
 		}
-		s.tell(t, NoticeLogged, runID)
-		part := stretch{thread: row.thread, run: row.key, runID: runID, events: []mapping.Event{ev}}
-		from, ok, err := part.take(t, advanceIdle, row.key)
+		s.notify(t, NoticeLogged, runID)
+		batch := eventBatch{thread: row.thread, run: row.key, runID: runID, events: []mapping.Event{ev}}
+		from, ok, err := batch.takeNumbers(t, advanceIdle, row.key)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			return ErrFenced
 		}
-		if events, err = part.write(t, from); err != nil {
+		if events, err = batch.write(t, from); err != nil {
 			return err
 		}
 		at := runKey{run: row.key, thread: row.thread, shared: row.Options.Shared}

@@ -9,16 +9,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// tip is where a thread's history stands: what the next event builds on.
-type tip struct {
+// threadHead is where a thread's history stands: what the next event builds on.
+type threadHead struct {
 	seq  int64  // newest number
 	head string // id of the newest checkpoint
 	line int64  // stretch of history that the next event belongs to
-	base int64  // what the line's states are folded on, see spot
+	base int64  // what the line's states are folded on, see checkpointPos
 }
 
-// stretch is a run of events about to be appended to one thread.
-type stretch struct {
+// eventBatch is a run of events about to be appended to one thread.
+type eventBatch struct {
 	thread    int64
 	run       int64 // 0: outside of runs
 	runID     string
@@ -39,13 +39,13 @@ func stateful(e *mapping.Event) bool {
 	return false
 }
 
-// newest is the id of the last checkpoint of the stretch, "" without one, and
+// newest is the id of the last checkpoint of the batch, "" without one, and
 // the offset, from 1, of the last event with a snapshot, 0 without one.
-func (s *stretch) newest() (head string, snapshot int) {
-	for i := range s.events {
-		if c := s.events[i].Head.Checkpoint; c != nil {
+func (b *eventBatch) newest() (head string, snapshot int) {
+	for i := range b.events {
+		if c := b.events[i].Head.Checkpoint; c != nil {
 			head = c.ID
-			if s.snapshots[c.ID] != nil {
+			if b.snapshots[c.ID] != nil {
 				snapshot = i + 1
 			}
 		}
@@ -56,21 +56,21 @@ func (s *stretch) newest() (head string, snapshot int) {
 // fill gives the events their numbers and times and the checkpoints their
 // parents, in copies: the caller's events stay as they are, since an operation
 // may run twice.
-func (s *stretch) fill(from tip, now int64) ([]mapping.Event, []mark) {
-	events := make([]mapping.Event, len(s.events))
-	marks := make([]mark, len(s.events))
-	for i := range s.events {
-		e := s.events[i]
+func (b *eventBatch) fill(from threadHead, now int64) ([]mapping.Event, []mark) {
+	events := make([]mapping.Event, len(b.events))
+	marks := make([]mark, len(b.events))
+	for i := range b.events {
+		e := b.events[i]
 		e.Seq = from.seq + int64(i) + 1
 		if e.At.IsZero() {
 			e.At = timeOf(now)
 		}
 		e.At = e.At.UTC().Truncate(time.Microsecond)
-		if s.runID != "" {
-			e.RunID = s.runID
+		if b.runID != "" {
+			e.RunID = b.runID
 		}
 		if e.Head.Checkpoint != nil {
-			marks[i] = s.checkpoint(&e, &from)
+			marks[i] = b.checkpoint(&e, &from)
 		}
 		events[i] = e
 	}
@@ -84,14 +84,14 @@ type mark struct {
 	snapshot []byte
 }
 
-func (s *stretch) checkpoint(e *mapping.Event, at *tip) mark {
+func (b *eventBatch) checkpoint(e *mapping.Event, at *threadHead) mark {
 	c := *e.Head.Checkpoint
 	c.Parent, c.Seq, c.CreatedAt = at.head, e.Seq, e.At
 	if c.RunID == "" {
 		c.RunID = e.RunID
 	}
 	e.Head.Checkpoint = &c
-	m := mark{id: c.ID, base: at.base, snapshot: s.snapshots[c.ID]}
+	m := mark{id: c.ID, base: at.base, snapshot: b.snapshots[c.ID]}
 	if m.snapshot != nil {
 		m.base, at.base = e.Seq, e.Seq
 	}
@@ -100,7 +100,7 @@ func (s *stretch) checkpoint(e *mapping.Event, at *tip) mark {
 }
 
 // The one statement that gives numbers, under a condition. What it returns is
-// the tip before the stretch, but for seq, which the caller puts back. $5 and
+// the head before the batch, but for seq, which the caller puts back. $5 and
 // more belong to the condition.
 //
 // PostgreSQL answers at once. SQLite keeps what a statement returns in a table of its
@@ -119,10 +119,10 @@ const (
 	advanced = ` seq, prev_head, line, prev_base `
 )
 
-// take numbers the stretch under the condition of text (advance…). ok is false
+// takeNumbers numbers the batch under the condition of text (advance…). ok is false
 // when the condition does not hold.
-func (s *stretch) take(t *sqldb.Tx, text string, more ...any) (from tip, ok bool, err error) {
-	args := append(s.advance(), more...)
+func (b *eventBatch) takeNumbers(t *sqldb.Tx, text string, more ...any) (from threadHead, ok bool, err error) {
+	args := append(b.advance(), more...)
 	was := out{&from.seq, &from.head, &from.line, &from.base}
 	if t.Shared() {
 		err = t.Get(text+` RETURNING`+advanced, args, was)
@@ -130,16 +130,16 @@ func (s *stretch) take(t *sqldb.Tx, text string, more ...any) (from tip, ok bool
 		err = t.Get(`SELECT`+advanced+`FROM thread_seq WHERE thread = $1`, args[:1], was)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return tip{}, false, nil
+		return threadHead{}, false, nil
 	}
-	from.seq -= int64(len(s.events))
+	from.seq -= int64(len(b.events))
 	return from, err == nil, err
 }
 
 // advance are the parameters of the text of that name.
-func (s *stretch) advance() in {
-	head, snapshot := s.newest()
-	return in{s.thread, len(s.events), head, snapshot}
+func (b *eventBatch) advance() in {
+	head, snapshot := b.newest()
+	return in{b.thread, len(b.events), head, snapshot}
 }
 
 // only is the result of a statement that has to change something.
@@ -153,7 +153,7 @@ func only(n int64, err error) error {
 // fork begins a new line at an older checkpoint, which becomes the head. ok is
 // false when the head is not expect any more.
 func fork(t *sqldb.Tx, thread int64, parent, expect string) (ok bool, err error) {
-	at, err := findSpot(t, thread, parent)
+	at, err := findCheckpoint(t, thread, parent)
 	if err != nil {
 		return false, err
 	}
@@ -162,17 +162,17 @@ func fork(t *sqldb.Tx, thread int64, parent, expect string) (ok bool, err error)
 }
 
 // begin writes the numbers of a thread that is being made.
-func (s *stretch) begin(t *sqldb.Tx) (from tip, err error) {
-	head, snapshot := s.newest()
+func (b *eventBatch) begin(t *sqldb.Tx) (from threadHead, err error) {
+	head, snapshot := b.newest()
 	err = t.Put(`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base) VALUES ($1, $2, $3, '', 0, $4, 0)`,
-		s.thread, len(s.events), head, snapshot)
-	return tip{}, err
+		b.thread, len(b.events), head, snapshot)
+	return threadHead{}, err
 }
 
 // write stores the numbered events with their checkpoints and returns them.
-func (s *stretch) write(t *sqldb.Tx, from tip) ([]mapping.Event, error) {
-	events, marks := s.fill(from, t.Now)
-	return events, s.insert(t, from.line, events, marks)
+func (b *eventBatch) write(t *sqldb.Tx, from threadHead) ([]mapping.Event, error) {
+	events, marks := b.fill(from, t.Now)
+	return events, b.insert(t, from.line, events, marks)
 }
 
 // rowsAtOnce bounds the rows of one INSERT, and so the number of its texts.
@@ -190,13 +190,13 @@ func insertTexts(start string, width int) (texts [rowsAtOnce + 1]string) {
 	return texts
 }
 
-func (s *stretch) insert(t *sqldb.Tx, line int64, events []mapping.Event, marks []mark) error {
+func (b *eventBatch) insert(t *sqldb.Tx, line int64, events []mapping.Event, marks []mark) error {
 	for len(events) > 0 {
 		n := min(len(events), rowsAtOnce)
 		args := make(in, 0, n*eventColumns)
 		for i := range events[:n] {
 			var err error
-			if args, err = s.row(args, line, &events[i], &marks[i]); err != nil {
+			if args, err = b.row(args, line, &events[i], &marks[i]); err != nil {
 				return err
 			}
 		}
@@ -209,7 +209,7 @@ func (s *stretch) insert(t *sqldb.Tx, line int64, events []mapping.Event, marks 
 }
 
 // row appends the parameters of one event.
-func (s *stretch) row(args in, line int64, e *mapping.Event, m *mark) (in, error) {
+func (b *eventBatch) row(args in, line int64, e *mapping.Event, m *mark) (in, error) {
 	head, err := encodeHead(&e.Head)
 	if err != nil {
 		return nil, err
@@ -221,6 +221,6 @@ func (s *stretch) row(args in, line int64, e *mapping.Event, m *mark) (in, error
 	if m.id != "" {
 		checkpoint, base = m.id, m.base
 	}
-	return append(args, s.thread, e.Seq, keyOrNull(s.run), string(e.Kind), e.At.UnixMicro(), onLine, checkpoint, base,
+	return append(args, b.thread, e.Seq, keyOrNull(b.run), string(e.Kind), e.At.UnixMicro(), onLine, checkpoint, base,
 		blob(head), blob(e.Data), blob(m.snapshot)), nil
 }

@@ -54,10 +54,10 @@ func wake(bell chan struct{}) {
 // due rings once the operation is committed, in this process and the others.
 func (s *base) due(t *sqldb.Tx, what string) {
 	t.After(func() { s.bells.RingDue(what) })
-	s.tell(t, NoticeDue, what)
+	s.notify(t, NoticeDue, what)
 }
 
-// tell has the other processes told once the operation is committed.
-func (s *base) tell(t *sqldb.Tx, kind NoticeKind, about string) {
+// notify has the other processes told once the operation is committed.
+func (s *base) notify(t *sqldb.Tx, kind NoticeKind, about string) {
 	s.db.NotifyAfter(t, Notice{Kind: kind, About: about})
 }

@@ -224,7 +224,7 @@ func (s *claims) Release(ctx context.Context, runID string, fence int64) error {
 		if err == nil && n == 0 {
 			return ErrFenced
 		}
-		s.tell(t, NoticePending, "")
+		s.notify(t, NoticePending, "")
 		return err
 	})
 }
@@ -245,7 +245,7 @@ func (s *claims) RequestStop(ctx context.Context, runID, action string) error {
 }
 
 func (s *base) noteStop(t *sqldb.Tx, row runRow, action string) error {
-	s.tell(t, NoticeStop, row.ID)
+	s.notify(t, NoticeStop, row.ID)
 	return t.Put(`UPDATE runs SET stop = $2 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action)
 }
 

@@ -7,11 +7,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// beside tells whether others have changed the thread's state since the run
+// overlapped reports whether others have changed the thread's state since the run
 // began. What the run knows as its state is not the thread's then: its snapshots
 // are not kept, and no link of it says that an agent has the same state. Asked
 // only where that matters.
-func (s *stretch) beside(t *sqldb.Tx, at runKey, a Append) (others bool, err error) {
+func (b *eventBatch) overlapped(t *sqldb.Tx, at runKey, a Append) (others bool, err error) {
 	if !at.shared || len(a.Snapshots) == 0 && len(a.Links) == 0 {
 		return false, nil
 	}
@@ -20,13 +20,13 @@ func (s *stretch) beside(t *sqldb.Tx, at runKey, a Append) (others bool, err err
  AND seq >= (SELECT line FROM thread_seq WHERE thread = $1))`,
 		in{at.thread, at.run}, out{&others})
 	if others {
-		s.snapshots = nil
+		b.snapshots = nil
 	}
 	return others, err
 }
 
-// apart takes from links what they say about states.
-func apart(links []mapping.Link) []mapping.Link {
+// stripAgreement takes from links what they say about states.
+func stripAgreement(links []mapping.Link) []mapping.Link {
 	links = slices.Clone(links)
 	for i := range links {
 		links[i].LocalCheckpoint = ""
@@ -59,7 +59,7 @@ func openQuestions(t *sqldb.Tx, thread int64, e *End) error {
 // began after, or a client changed the state after, is not taken out (false): they had
 // what it did for their start.
 func withdraw(t *sqldb.Tx, row runRow) (taken bool, err error) {
-	var at spot
+	var at checkpointPos
 	var follows bool
 	if err := t.Get(`SELECT q.seq, q.line, q.base, q.line > r.from_seq + 1 OR EXISTS (SELECT 1 FROM runs n WHERE n.thread = r.thread AND n.from_seq >= r.last_seq AND n.started_us > 0 AND n.id <> r.id)
  FROM thread_seq q JOIN runs r ON r.thread = q.thread WHERE r.id = $1`, in{row.key}, out{&at.seq, &at.line, &at.base, &follows}); err != nil || follows {
@@ -83,23 +83,23 @@ func withdraw(t *sqldb.Tx, row runRow) (taken bool, err error) {
 	// Made also where nothing changes now: it tells that the run is out, when what hid
 	// its doing goes, too.
 	made := mapping.Checkpoint{ID: mapping.NewID(), Source: withdrawn, RunID: row.ID, CreatedAt: timeOf(t.Now)}
-	part := stretch{thread: row.thread, events: []mapping.Event{{Kind: mapping.KindState, Data: diff, Head: mapping.Head{Checkpoint: &made}}}}
-	from, _, err := part.take(t, advanceFree)
+	batch := eventBatch{thread: row.thread, events: []mapping.Event{{Kind: mapping.KindState, Data: diff, Head: mapping.Head{Checkpoint: &made}}}}
+	from, _, err := batch.takeNumbers(t, advanceFree)
 	if err == nil {
-		_, err = part.write(t, from)
+		_, err = batch.write(t, from)
 	}
 	return err == nil, err
 }
 
-// hadCompany tells whether a run has changed the state beside another that is still
+// ranConcurrently reports whether a run has changed the state beside another that is still
 // there.
-func hadCompany(t *sqldb.Tx, row runRow) (yes bool, err error) {
+func ranConcurrently(t *sqldb.Tx, row runRow) (yes bool, err error) {
 	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL) AND EXISTS (SELECT 1 FROM runs n WHERE n.thread = $1 AND n.id <> $2 AND n.started_us > 0
  AND n.from_seq < $4 AND (n.ended_us = 0 OR n.last_seq > $3))`, in{row.thread, row.key, row.from, row.to()}, out{&yes})
 	return yes, err
 }
 
-// changedAfter tells whether a client changed the state after a run. What takes out
+// changedAfter reports whether a client changed the state after a run. What takes out
 // another run (withdraw) names that one, and is none.
 func changedAfter(t *sqldb.Tx, row runRow, until int64) (bool, error) {
 	events, err := readEvents(t, row.thread, row.to(), 0, stateOnly, until)
@@ -108,10 +108,10 @@ func changedAfter(t *sqldb.Tx, row runRow, until int64) (bool, error) {
 	}), err
 }
 
-// foldWithout is the state at a spot without what one run of its line did, nor those
+// foldWithout is the state at a checkpoint without what one run of its line did, nor those
 // that were taken out before it. A run that began at an older checkpoint began the
 // line: what lies between the two is none of its history.
-func foldWithout(t *sqldb.Tx, row runRow, at spot) (*mapping.Fold, error) {
+func foldWithout(t *sqldb.Tx, row runRow, at checkpointPos) (*mapping.Fold, error) {
 	base, err := baseOf(t, row)
 	if err != nil {
 		return nil, err
@@ -162,35 +162,35 @@ func takenOut(events []mapping.Event) map[string]bool {
 // an update.
 const withdrawn = "update"
 
-// footing is a checkpoint that a run stands on.
-type footing struct {
-	spot
+// baseCheckpoint is a checkpoint that a run stands on.
+type baseCheckpoint struct {
+	checkpointPos
 	run, parent string
 }
 
-func baseOf(t *sqldb.Tx, row runRow) (footing, error) {
-	return footing{parent: row.Base}.before(t, row.thread)
+func baseOf(t *sqldb.Tx, row runRow) (baseCheckpoint, error) {
+	return baseCheckpoint{parent: row.Base}.before(t, row.thread)
 }
 
 // before is the checkpoint before one; without any it is zero: the empty state.
-func (f footing) before(t *sqldb.Tx, thread int64) (footing, error) {
+func (f baseCheckpoint) before(t *sqldb.Tx, thread int64) (baseCheckpoint, error) {
 	if f.parent == "" {
-		return footing{}, nil
+		return baseCheckpoint{}, nil
 	}
-	at, err := findSpot(t, thread, f.parent)
+	at, err := findCheckpoint(t, thread, f.parent)
 	if err != nil {
-		return footing{}, err
+		return baseCheckpoint{}, err
 	}
 	made, err := readEvents(t, thread, at.seq-1, 1, everything)
 	if err != nil || len(made) == 0 || made[0].Head.Checkpoint == nil {
-		return footing{spot: at}, err
+		return baseCheckpoint{checkpointPos: at}, err
 	}
-	return footing{at, doerOf(made[0]), made[0].Head.Checkpoint.Parent}, nil
+	return baseCheckpoint{at, doerOf(made[0]), made[0].Head.Checkpoint.Parent}, nil
 }
 
-func (f footing) fold(t *sqldb.Tx, thread int64) (*mapping.Fold, error) {
+func (f baseCheckpoint) fold(t *sqldb.Tx, thread int64) (*mapping.Fold, error) {
 	if f.seq == 0 {
 		return mapping.NewFold(nil)
 	}
-	return foldAt(t, thread, f.spot)
+	return foldAt(t, thread, f.checkpointPos)
 }

@@ -68,11 +68,11 @@ type Created struct {
 func (s *runs) CreateRun(ctx context.Context, n NewRun) (c Created, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		m := maker{s: s, Tx: t, principal: p, n: n}
-		if err := m.make(); err != nil {
+		x := createRunTx{s: s, Tx: t, principal: p, n: n}
+		if err := x.make(); err != nil {
 			return err
 		}
-		c = m.made
+		c = x.made
 		return nil
 	})
 	return c, err
@@ -85,19 +85,19 @@ func (s *runs) CreateRuns(ctx context.Context, list []NewRun) (made []Created, e
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		made = make([]Created, len(list))
 		for i, n := range list {
-			m := maker{s: s, Tx: t, principal: p, n: n}
-			if err := m.make(); err != nil {
+			x := createRunTx{s: s, Tx: t, principal: p, n: n}
+			if err := x.make(); err != nil {
 				return err
 			}
-			made[i] = m.made
+			made[i] = x.made
 		}
 		return nil
 	})
 	return made, err
 }
 
-// maker carries one CreateRun through its operation.
-type maker struct {
+// createRunTx carries one CreateRun through its operation.
+type createRunTx struct {
 	s *runs
 	*sqldb.Tx
 	principal mapping.Principal
@@ -109,107 +109,107 @@ type maker struct {
 	made      Created
 }
 
-func (m *maker) make() error {
-	if done, err := m.replay(); done || err != nil {
+func (x *createRunTx) make() error {
+	if done, err := x.replay(); done || err != nil {
 		return err
 	}
-	for _, step := range []func() error{m.place, m.admit, m.lineage, m.answers, m.follows, m.base, m.insert, m.begin} {
+	for _, step := range []func() error{x.place, x.admit, x.lineage, x.answers, x.follows, x.base, x.insert, x.begin} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	m.made.Thread = m.thread.Thread
-	if !m.made.Claimed {
-		m.s.tell(m.Tx, NoticePending, "")
+	x.made.Thread = x.thread.Thread
+	if !x.made.Claimed {
+		x.s.notify(x.Tx, NoticePending, "")
 	}
-	name, key := m.made.Run.ID, runKey{run: m.run, thread: m.thread.key, shared: m.made.Run.Options.Shared}
-	m.After(func() { m.s.keys.Add(name, key) })
+	name, key := x.made.Run.ID, runKey{run: x.run, thread: x.thread.key, shared: x.made.Run.Options.Shared}
+	x.After(func() { x.s.keys.Add(name, key) })
 	return nil
 }
 
 // replay notes the key, or finds the run that an earlier request with the same
 // key made. The note comes first, so that of two requests at once one waits for
 // the other.
-func (m *maker) replay() (bool, error) {
-	earlier, err := claimKey(m.Tx, m.principal.Tenant, m.key(), m.n.Run.ID)
+func (x *createRunTx) replay() (bool, error) {
+	earlier, err := claimKey(x.Tx, x.principal.Tenant, x.key(), x.n.Run.ID)
 	if err != nil || earlier == "" {
 		return false, err
 	}
-	return true, m.found(earlier)
+	return true, x.found(earlier)
 }
 
-func (m *maker) key() Key {
-	return Key{m.n.IdempotencyKey, m.n.IdempotencyRoute, m.n.IdempotencySum}
+func (x *createRunTx) key() Key {
+	return Key{x.n.IdempotencyKey, x.n.IdempotencyRoute, x.n.IdempotencySum}
 }
 
-func (m *maker) found(id string) error {
-	row, err := findRun(m.Tx, scopeFor(m.principal), "", id)
+func (x *createRunTx) found(id string) error {
+	row, err := findRun(x.Tx, scopeFor(x.principal), "", id)
 	if err != nil {
 		return err
 	}
-	th, err := readThreadByKey(m.Tx, row.thread)
-	m.made = Created{Run: row.Run, Thread: th.Thread, Replayed: true, Fence: row.fence}
+	th, err := readThreadByKey(x.Tx, row.thread)
+	x.made = Created{Run: row.Run, Thread: th.Thread, Replayed: true, Fence: row.fence}
 	return err
 }
 
 // place finds or makes the thread.
-func (m *maker) place() (err error) {
-	if m.n.Thread == nil {
-		m.thread, err = holdThread(m.Tx, scopeFor(m.principal), m.n.Run.ThreadID)
-		return noThread(err, m.n.Run.ThreadID)
+func (x *createRunTx) place() (err error) {
+	if x.n.Thread == nil {
+		x.thread, err = holdThread(x.Tx, scopeFor(x.principal), x.n.Run.ThreadID)
+		return noThread(err, x.n.Run.ThreadID)
 	}
-	th := *m.n.Thread
-	if th.Metadata, err = fillKeys(th.Metadata, m.n.ThreadMeta); err != nil {
+	th := *x.n.Thread
+	if th.Metadata, err = fillKeys(th.Metadata, x.n.ThreadMeta); err != nil {
 		return err
 	}
 	th.Status, th.Interrupts = mapping.ThreadBusy, nil
-	m.thread, m.fresh, err = m.s.insertThread(m.Tx, m.principal, th, withAgent("", m.n.Run.Agent))
-	if err == nil && !m.fresh && m.n.MustNotExist {
+	x.thread, x.fresh, err = x.s.insertThread(x.Tx, x.principal, th, withAgent("", x.n.Run.Agent))
+	if err == nil && !x.fresh && x.n.MustNotExist {
 		err = mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already.", th.ID)
 	}
 	return noThread(err, th.ID)
 }
 
 // admit decides between now, later and not at all.
-func (m *maker) admit() error {
-	active, err := m.active()
+func (x *createRunTx) admit() error {
+	active, err := x.active()
 	if err != nil {
 		return err
 	}
-	strategy := m.n.Run.Multitask
-	free := len(active) == 0 && !m.updating
+	strategy := x.n.Run.Multitask
+	free := len(active) == 0 && !x.updating
 	if len(active) > 0 && strategy == mapping.StrategyConcurrent {
-		if free, err = m.amongShared(); err != nil {
+		if free, err = x.amongShared(); err != nil {
 			return err
 		}
-		free = free && !m.updating
+		free = free && !x.updating
 	} else if len(active) > 0 {
-		if err := m.yield(active, strategy); err != nil {
+		if err := x.yield(active, strategy); err != nil {
 			return err
 		}
 	}
-	m.made.Claimed = m.n.Claim && m.n.Run.RunAfter.IsZero() && free
-	if m.made.Claimed {
+	x.made.Claimed = x.n.Claim && x.n.Run.RunAfter.IsZero() && free
+	if x.made.Claimed {
 		return nil
 	}
-	return m.queue()
+	return x.queue()
 }
 
 // active are the runs that hold the thread: the running ones, else the oldest
 // pending one. It notes by the way whether the thread is held for an update.
-func (m *maker) active() (list []runRow, err error) {
-	if m.fresh {
+func (x *createRunTx) active() (list []runRow, err error) {
+	if x.fresh {
 		return nil, nil
 	}
 	var keys []int64
-	err = m.Until(`SELECT 0 AS id, '~' AS status FROM updates WHERE thread = $1
- UNION ALL SELECT id, status FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id`, in{m.thread.key},
+	err = x.Until(`SELECT 0 AS id, '~' AS status FROM updates WHERE thread = $1
+ UNION ALL SELECT id, status FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id`, in{x.thread.key},
 		func(scan func(...any) error) (bool, error) {
 			var key int64
 			var status string
 			err := scan(&key, &status)
 			if key == 0 {
-				m.updating = true
+				x.updating = true
 				return err == nil, err
 			}
 			running := status == string(mapping.RunRunning)
@@ -219,7 +219,7 @@ func (m *maker) active() (list []runRow, err error) {
 			return err == nil && running, err
 		})
 	for _, key := range keys {
-		row, err := readRun(m.Tx, `r.id = $1`, key)
+		row, err := readRun(x.Tx, `r.id = $1`, key)
 		if err != nil {
 			return nil, err
 		}
@@ -229,33 +229,33 @@ func (m *maker) active() (list []runRow, err error) {
 }
 
 // amongShared tells whether every run of the thread lets others run beside it.
-func (m *maker) amongShared() (ok bool, err error) {
-	err = m.Get(`SELECT NOT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND concurrent = 0)`, in{m.thread.key}, out{&ok})
+func (x *createRunTx) amongShared() (ok bool, err error) {
+	err = x.Get(`SELECT NOT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND concurrent = 0)`, in{x.thread.key}, out{&ok})
 	return ok, err
 }
 
 // yield is what a strategy does about active runs.
-func (m *maker) yield(active []runRow, strategy mapping.Strategy) error {
+func (x *createRunTx) yield(active []runRow, strategy mapping.Strategy) error {
 	switch strategy {
 	case mapping.StrategyEnqueue:
 		return nil
 	case mapping.StrategyInterrupt, mapping.StrategyRollback:
-		note := displacing(m.n.Run, m.n.Run.RunAfter.IsZero())
-		if strategy == mapping.StrategyRollback && m.n.Run.RunAfter.IsZero() {
-			m.n.Run.RunAfter = timeOf(m.Now + rollbackTime.Microseconds())
+		note := displacing(x.n.Run, x.n.Run.RunAfter.IsZero())
+		if strategy == mapping.StrategyRollback && x.n.Run.RunAfter.IsZero() {
+			x.n.Run.RunAfter = timeOf(x.Now + rollbackTime.Microseconds())
 		}
-		return m.displace(active, note)
+		return x.displace(active, note)
 	default:
-		return busy(m.thread.ID, active[0].ID, m.waitsFor(active[0].Run))
+		return busy(x.thread.ID, active[0].ID, x.waitsFor(active[0].Run))
 	}
 }
 
 // displace has the active runs stopped, by who executes them or by whoever reads
 // the note.
-func (m *maker) displace(active []runRow, note string) error {
+func (x *createRunTx) displace(active []runRow, note string) error {
 	for _, r := range active {
-		m.made.Active = append(m.made.Active, r.Run)
-		if err := m.s.noteStop(m.Tx, r, note); err != nil {
+		x.made.Active = append(x.made.Active, r.Run)
+		if err := x.s.noteStop(x.Tx, r, note); err != nil {
 			return err
 		}
 	}
@@ -277,8 +277,8 @@ func (s *runs) MakeDue(ctx context.Context, runID string) error {
 
 // waitsFor says of a run that holds the thread when it is to start, if it only waits
 // for that.
-func (m *maker) waitsFor(r mapping.Run) string {
-	if r.Status != mapping.RunPending || r.Multitask == mapping.StrategyRollback || micros(r.RunAfter) <= m.Now {
+func (x *createRunTx) waitsFor(r mapping.Run) string {
+	if r.Status != mapping.RunPending || r.Multitask == mapping.StrategyRollback || micros(r.RunAfter) <= x.Now {
 		return ""
 	}
 	return ", which is to start at " + r.RunAfter.UTC().Format(time.RFC3339)
@@ -291,60 +291,60 @@ func busy(threadID, runID, when string) error {
 }
 
 // lineage finds or makes the task.
-func (m *maker) lineage() (err error) {
-	if m.n.Task != nil {
-		m.task, _, err = insertTask(m.Tx, m.principal, m.thread.key, m.thread.ID, *m.n.Task)
-		m.n.Run.TaskID = m.n.Task.ID
+func (x *createRunTx) lineage() (err error) {
+	if x.n.Task != nil {
+		x.task, _, err = insertTask(x.Tx, x.principal, x.thread.key, x.thread.ID, *x.n.Task)
+		x.n.Run.TaskID = x.n.Task.ID
 		return err
 	}
-	m.task, err = taskKey(m.Tx, scopeFor(m.principal), m.n.Run.TaskID)
+	x.task, err = taskKey(x.Tx, scopeFor(x.principal), x.n.Run.TaskID)
 	return err
 }
 
 // answers refuses an answer to what was answered, or dropped, since it was looked
 // at. A run that is stopped for this one has answered nothing.
-func (m *maker) answers() error {
-	a := m.n.Answers
+func (x *createRunTx) answers() error {
+	a := x.n.Answers
 	if a.Run == "" {
 		return nil
 	}
-	late := slices.ContainsFunc(a.Open, func(q mapping.Interrupt) bool { return !asks(m.thread.Interrupts, q) })
-	newest, err := newestOf(m.Tx, m.task)
+	late := slices.ContainsFunc(a.Open, func(q mapping.Interrupt) bool { return !asks(x.thread.Interrupts, q) })
+	newest, err := newestOf(x.Tx, x.task)
 	if err != nil {
 		return err
 	}
-	displaced := slices.ContainsFunc(m.made.Active, func(r mapping.Run) bool { return r.ID == newest })
+	displaced := slices.ContainsFunc(x.made.Active, func(r mapping.Run) bool { return r.ID == newest })
 	if !late && (newest == a.Run || displaced) {
 		return nil
 	}
-	left := slices.DeleteFunc(slices.Clone(m.thread.Interrupts), func(q mapping.Interrupt) bool { return asks(a.Open, q) })
-	return mapping.NothingToResume(m.thread.ID, left)
+	left := slices.DeleteFunc(slices.Clone(x.thread.Interrupts), func(q mapping.Interrupt) bool { return asks(a.Open, q) })
+	return mapping.NothingToResume(x.thread.ID, left)
 }
 
 // follows refuses a run of a task that has moved on since its maker looked: two
 // processes that each see a task without a run make one run, not two. A follow-up
 // run begins to count with the first step that nobody was given; while another
 // process writes a step, which it may have to take back, that is not known.
-func (m *maker) follows() error {
-	if m.n.Newest == nil {
+func (x *createRunTx) follows() error {
+	if x.n.Newest == nil {
 		return nil
 	}
-	newest, err := newestOf(m.Tx, m.task)
-	if err == nil && newest != *m.n.Newest {
-		err = taskMoved(m.n.Run.TaskID)
+	newest, err := newestOf(x.Tx, x.task)
+	if err == nil && newest != *x.n.Newest {
+		err = taskMoved(x.n.Run.TaskID)
 	}
-	if err != nil || !m.n.Run.Options.FollowUp {
+	if err != nil || !x.n.Run.Options.FollowUp {
 		return err
 	}
 	var given int
 	var reserved bool
-	if err := m.Get(`SELECT cursor_n, reserved_n <> 0 AND reserved_until_us > $2 FROM tasks WHERE id = $1`, in{m.task, m.Now}, out{&given, &reserved}); err != nil {
+	if err := x.Get(`SELECT cursor_n, reserved_n <> 0 AND reserved_until_us > $2 FROM tasks WHERE id = $1`, in{x.task, x.Now}, out{&given, &reserved}); err != nil {
 		return err
 	}
 	if reserved {
-		return taskMoved(m.n.Run.TaskID)
+		return taskMoved(x.n.Run.TaskID)
 	}
-	m.n.Run.Options.Due = given + 1
+	x.n.Run.Options.Due = given + 1
 	return nil
 }
 
@@ -357,58 +357,58 @@ func asks(open []mapping.Interrupt, q mapping.Interrupt) bool {
 }
 
 // base settles where the run starts.
-func (m *maker) base() error {
-	r := &m.n.Run
+func (x *createRunTx) base() error {
+	r := &x.n.Run
 	if r.Base == "" {
 		r.Base = r.Options.Checkpoint
 	}
 	switch {
-	case r.Base == "" && m.made.Claimed:
-		r.Base = m.thread.Head
-	case r.Base == "" || r.Base == m.thread.Head:
-	case m.made.Claimed:
-		_, err := fork(m.Tx, m.thread.key, r.Base, m.thread.Head)
-		m.thread.Head = r.Base
+	case r.Base == "" && x.made.Claimed:
+		r.Base = x.thread.Head
+	case r.Base == "" || r.Base == x.thread.Head:
+	case x.made.Claimed:
+		_, err := fork(x.Tx, x.thread.key, r.Base, x.thread.Head)
+		x.thread.Head = r.Base
 		return err
 	default:
-		_, err := findSpot(m.Tx, m.thread.key, r.Base)
+		_, err := findCheckpoint(x.Tx, x.thread.key, r.Base)
 		return err
 	}
 	return nil
 }
 
 // insert writes the run's row.
-func (m *maker) insert() error {
-	r := m.newRun()
+func (x *createRunTx) insert() error {
+	r := x.newRun()
 	options, err := r.Options.JSON()
 	if err != nil {
 		return err
 	}
 	holder := ""
-	if m.made.Claimed {
-		holder, m.made.Fence = m.s.owner, 1
+	if x.made.Claimed {
+		holder, x.made.Fence = x.s.owner, 1
 	}
 	from := int64(0)
-	if m.made.Claimed && !m.fresh {
-		if err := m.Get(`SELECT seq FROM thread_seq WHERE thread = $1`, in{m.thread.key}, out{&from}); err != nil {
+	if x.made.Claimed && !x.fresh {
+		if err := x.Get(`SELECT seq FROM thread_seq WHERE thread = $1`, in{x.thread.key}, out{&from}); err != nil {
 			return err
 		}
 	}
-	m.run, err = m.Tx.Insert(`INSERT INTO runs (tenant, run_id, owner, thread, task, agent, assistant_id, status, parked, holder, fence, attempt, strategy, concurrent,
+	x.run, err = x.Tx.Insert(`INSERT INTO runs (tenant, run_id, owner, thread, task, agent, assistant_id, status, parked, holder, fence, attempt, strategy, concurrent,
  flavour, metadata, kwargs, options, base, fault, stop, from_seq, last_seq, created_us, updated_us, started_us, ended_us, run_after_us, trimmed)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, NULL, '', $19, 0, $20, $21, $22, 0, $23, 1)`,
-		r.Tenant, r.ID, r.Owner, m.thread.key, m.task, r.Agent, r.AssistantID, string(r.Status), holder, m.made.Fence, r.Attempt,
-		string(r.Multitask), company(r), string(r.Flavour), []byte(r.Metadata), []byte(r.Kwargs),
+		r.Tenant, r.ID, r.Owner, x.thread.key, x.task, r.Agent, r.AssistantID, string(r.Status), holder, x.made.Fence, r.Attempt,
+		string(r.Multitask), concurrencyClass(r), string(r.Flavour), []byte(r.Metadata), []byte(r.Kwargs),
 		[]byte(options), r.Base, from, micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.StartedAt), micros(r.RunAfter))
 	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "run_exists", "There is a run %q already.", r.ID)
 	}
-	m.made.Run = r
+	x.made.Run = r
 	return err
 }
 
-// company is the column concurrent: see the table.
-func company(r mapping.Run) int {
+// concurrencyClass is the column concurrent: see the table.
+func concurrencyClass(r mapping.Run) int {
 	switch {
 	case !r.Options.Shared:
 		return 0
@@ -419,11 +419,11 @@ func company(r mapping.Run) int {
 	}
 }
 
-func (m *maker) newRun() mapping.Run {
-	r := m.n.Run
-	r.Tenant, r.ThreadID = m.principal.Tenant, m.thread.ID
+func (x *createRunTx) newRun() mapping.Run {
+	r := x.n.Run
+	r.Tenant, r.ThreadID = x.principal.Tenant, x.thread.ID
 	if r.Owner == "" {
-		r.Owner = m.principal.ID
+		r.Owner = x.principal.ID
 	}
 	if r.Multitask == "" {
 		r.Multitask = mapping.StrategyReject
@@ -432,58 +432,58 @@ func (m *maker) newRun() mapping.Run {
 	r.Attempt = max(r.Attempt, 1)
 	r.Metadata, r.Kwargs = object(r.Metadata), object(r.Kwargs)
 	r.RunAfter = timeOf(micros(r.RunAfter))
-	r.CreatedAt = timeOf(m.Now)
+	r.CreatedAt = timeOf(x.Now)
 	r.UpdatedAt, r.Status, r.Parked = r.CreatedAt, mapping.RunPending, false
-	if m.made.Claimed {
+	if x.made.Claimed {
 		r.Status, r.StartedAt = mapping.RunRunning, r.CreatedAt
 	}
 	return r
 }
 
 // begin logs the first events of a claimed run and marks its thread.
-func (m *maker) begin() (err error) {
-	part := stretch{thread: m.thread.key, run: m.run, runID: m.made.Run.ID}
-	if m.made.Claimed {
-		part.events = m.n.Events
+func (x *createRunTx) begin() (err error) {
+	batch := eventBatch{thread: x.thread.key, run: x.run, runID: x.made.Run.ID}
+	if x.made.Claimed {
+		batch.events = x.n.Events
 	}
-	var from tip
-	if m.fresh {
-		from, err = part.begin(m.Tx)
-	} else if len(part.events) > 0 {
-		from, _, err = part.take(m.Tx, advanceFree)
+	var from threadHead
+	if x.fresh {
+		from, err = batch.begin(x.Tx)
+	} else if len(batch.events) > 0 {
+		from, _, err = batch.takeNumbers(x.Tx, advanceFree)
 	}
 	if err != nil {
 		return err
 	}
-	if m.made.Events, err = part.write(m.Tx, from); err != nil {
+	if x.made.Events, err = batch.write(x.Tx, from); err != nil {
 		return err
 	}
-	if head, _ := part.newest(); head != "" {
-		m.thread.Head = head
+	if head, _ := batch.newest(); head != "" {
+		x.thread.Head = head
 	}
-	return m.occupy()
+	return x.occupy()
 }
 
 // occupy marks the thread busy; a thread made here is already.
-func (m *maker) occupy() error {
-	if m.fresh {
+func (x *createRunTx) occupy() error {
+	if x.fresh {
 		return nil
 	}
-	metadata, err := fillKeys(m.thread.Metadata, m.n.ThreadMeta)
+	metadata, err := fillKeys(x.thread.Metadata, x.n.ThreadMeta)
 	if err != nil {
 		return err
 	}
-	if err := noteAgent(m.Tx, &m.thread, m.n.Run.Agent); err != nil {
+	if err := noteAgent(x.Tx, &x.thread, x.n.Run.Agent); err != nil {
 		return err
 	}
-	m.thread.Metadata, m.thread.Status, m.thread.UpdatedAt = metadata, mapping.ThreadBusy, timeOf(m.Now)
-	if started(m.made.Events) && m.thread.Interrupts != nil {
-		m.thread.Interrupts = nil
-		if err := closeQuestion(m.Tx, m.thread.key); err != nil {
+	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, timeOf(x.Now)
+	if started(x.made.Events) && x.thread.Interrupts != nil {
+		x.thread.Interrupts = nil
+		if err := closeQuestion(x.Tx, x.thread.key); err != nil {
 			return err
 		}
 	}
-	return setThread(m.Tx, m.thread.key, mapping.ThreadBusy, metadata)
+	return setThread(x.Tx, x.thread.key, mapping.ThreadBusy, metadata)
 }
 
 func started(events []mapping.Event) bool {

@@ -41,7 +41,7 @@ func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
 	})
 }
 
-// deleteHistory removes what a run logged and rewinds the thread's tip.
+// deleteHistory removes what a run logged and rewinds the thread's head.
 func deleteHistory(t *sqldb.Tx, row runRow) error {
 	span := in{row.thread, row.key, row.from, row.to()}
 	standing, err := stoodOn(t, span)
@@ -69,14 +69,14 @@ func deleteHistory(t *sqldb.Tx, row runRow) error {
 // here, and its checkpoints stay also where nothing stands on them: without them the
 // line would end, and none of the others could be taken out of it any more.
 func deleteFiles(t *sqldb.Tx, row runRow, standing bool) (stays bool, err error) {
-	beside := standing
+	concurrent := standing
 	if row.Options.Shared && !standing {
-		if beside, err = hadCompany(t, row); err != nil {
+		if concurrent, err = ranConcurrently(t, row); err != nil {
 			return false, err
 		}
 	}
 	taken := !standing
-	if beside && row.Options.Shared {
+	if concurrent && row.Options.Shared {
 		out, err := withdraw(t, row)
 		if err != nil {
 			return false, err

@@ -42,11 +42,11 @@ func (s *states) AppendState(ctx context.Context, threadID, expectHead string, e
 		if err := s.mayUpdate(t, key, threadID, opt.Held); err != nil {
 			return err
 		}
-		part := stretch{thread: key, events: evs}
-		if head, _ := part.newest(); head != "" && opt.Snapshot != nil {
-			part.snapshots = map[string][]byte{head: opt.Snapshot}
+		batch := eventBatch{thread: key, events: evs}
+		if head, _ := batch.newest(); head != "" && opt.Snapshot != nil {
+			batch.snapshots = map[string][]byte{head: opt.Snapshot}
 		}
-		if events, err = part.onHead(t, expectHead, opt.ForkFrom); err != nil {
+		if events, err = batch.onHead(t, expectHead, opt.ForkFrom); err != nil {
 			return err
 		}
 		if err := putLinks(t, key, opt.Links); err != nil {
@@ -61,9 +61,9 @@ func (s *states) AppendState(ctx context.Context, threadID, expectHead string, e
 }
 
 // onHead appends under the condition that the head did not move.
-func (s *stretch) onHead(t *sqldb.Tx, expect, forkFrom string) ([]mapping.Event, error) {
+func (b *eventBatch) onHead(t *sqldb.Tx, expect, forkFrom string) ([]mapping.Event, error) {
 	if forkFrom != "" && forkFrom != expect {
-		ok, err := fork(t, s.thread, forkFrom, expect)
+		ok, err := fork(t, b.thread, forkFrom, expect)
 		if err != nil {
 			return nil, err
 		}
@@ -72,14 +72,14 @@ func (s *stretch) onHead(t *sqldb.Tx, expect, forkFrom string) ([]mapping.Event,
 		}
 		expect = forkFrom
 	}
-	from, ok, err := s.take(t, advanceFrom, expect)
+	from, ok, err := b.takeNumbers(t, advanceFrom, expect)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, HeadMoved()
 	}
-	return s.write(t, from)
+	return b.write(t, from)
 }
 
 func mustBeFree(t *sqldb.Tx, thread int64, threadID string) error {

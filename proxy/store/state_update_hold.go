@@ -76,7 +76,7 @@ func (s *states) FreeUpdate(ctx context.Context, threadID, token string) (err er
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM updates WHERE token = $1 AND thread = (SELECT id FROM threads WHERE tenant = $2 AND thread_id = $3)`,
 			token, tenantOf(ctx), threadID)
-		s.tell(t, NoticePending, "")
+		s.notify(t, NoticePending, "")
 		return err
 	})
 }
@@ -107,7 +107,7 @@ func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 			}
 			freed += int(n)
 		}
-		s.tell(t, NoticePending, "")
+		s.notify(t, NoticePending, "")
 		return nil
 	})
 	return freed, err
@@ -174,7 +174,7 @@ func (s *states) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error
 		if err == nil && ended == 0 {
 			err = updateLost(threadID)
 		}
-		s.tell(t, NoticePending, "")
+		s.notify(t, NoticePending, "")
 		return err
 	}
 	if err := mustBeFree(t, key, threadID); err != nil {

@@ -64,15 +64,15 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (m
 			return mapping.Thread{}, false, err
 		}
 	}
-	part := stretch{thread: row.key, events: n.Events}
-	from, err := part.begin(t)
+	batch := eventBatch{thread: row.key, events: n.Events}
+	from, err := batch.begin(t)
 	if err != nil {
 		return mapping.Thread{}, false, err
 	}
-	if _, err = part.write(t, from); err != nil {
+	if _, err = batch.write(t, from); err != nil {
 		return mapping.Thread{}, false, err
 	}
-	row.Head, _ = part.newest()
+	row.Head, _ = batch.newest()
 	return row.Thread, false, nil
 }
 

@@ -66,5 +66,5 @@ func (s *base) forgetRuns(t *sqldb.Tx, thread int64) error {
 
 func (s *base) forgetRun(t *sqldb.Tx, id string) {
 	t.After(func() { s.keys.Remove(id) })
-	s.tell(t, NoticeGone, id)
+	s.notify(t, NoticeGone, id)
 }

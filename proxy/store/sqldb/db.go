@@ -150,7 +150,7 @@ func (d *DB) LogSize() (bytes int64, ok bool) { return d.on.logSize() }
 // nil where there are no other processes.
 func (d *DB) Notices() <-chan Notice {
 	if n := d.on.notices(); n != nil {
-		return n.heard
+		return n.incoming
 	}
 	return nil
 }
@@ -158,14 +158,14 @@ func (d *DB) Notices() <-chan Notice {
 // Notify has the other processes told, if there are any.
 func (d *DB) Notify(n Notice) {
 	if out := d.on.notices(); out != nil {
-		out.tell(n)
+		out.notify(n)
 	}
 }
 
 // NotifyAfter is Notify once the operation is committed.
 func (d *DB) NotifyAfter(t *Tx, n Notice) {
 	if out := d.on.notices(); out != nil {
-		t.After(func() { out.tell(n) })
+		t.After(func() { out.notify(n) })
 	}
 }
 

@@ -20,38 +20,38 @@ type Notice struct {
 // notices are on their way: out to other processes, and in from them. Safe for
 // concurrent use.
 type notices struct {
-	heard chan Notice
-	lost  bool          // heard was full; belongs to who calls hear
-	kick  chan struct{} // rings when there is something to be told
+	incoming chan Notice
+	lost     bool          // incoming was full; of the goroutine that calls receive
+	wake     chan struct{} // wakes the goroutine that notifies
 
 	mu  sync.Mutex
-	out map[Notice]struct{} // waiting to be told
+	out map[Notice]struct{} // waiting to be sent
 }
 
 const (
-	heardMost = 1024
-	toldMost  = 4096 // of more, NoticeAll is told
+	incomingMost = 1024
+	outMost      = 4096 // of more, NoticeAll is sent
 )
 
 func newNotices() *notices {
-	return &notices{heard: make(chan Notice, heardMost), out: map[Notice]struct{}{}, kick: make(chan struct{}, 1)}
+	return &notices{incoming: make(chan Notice, incomingMost), out: map[Notice]struct{}{}, wake: make(chan struct{}, 1)}
 }
 
-func (n *notices) tell(w Notice) {
+func (n *notices) notify(w Notice) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.out) >= toldMost {
+	if len(n.out) >= outMost {
 		w = Notice{Kind: NoticeAll}
 		clear(n.out)
 	}
 	n.out[w] = struct{}{}
 	select {
-	case n.kick <- struct{}{}:
+	case n.wake <- struct{}{}:
 	default:
 	}
 }
 
-// take empties what waits to be told.
+// take empties what waits to be sent.
 func (n *notices) take() map[Notice]struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,14 +60,14 @@ func (n *notices) take() map[Notice]struct{} {
 	return out
 }
 
-// hear passes a notice on; one that finds no room is made up for by the next
+// receive passes a notice on; one that finds no room is made up for by the next
 // that does. Called by one goroutine.
-func (n *notices) hear(w Notice) {
+func (n *notices) receive(w Notice) {
 	if n.lost {
 		w = Notice{Kind: NoticeAll}
 	}
 	select {
-	case n.heard <- w:
+	case n.incoming <- w:
 		n.lost = false
 	default:
 		n.lost = true

@@ -28,7 +28,7 @@ type postgres struct {
 	receipts receipts
 	relaxed  bool // no commit waits for the disk
 	time     clock
-	bell     *bell
+	notifier *notifier
 	closed   atomic.Bool
 	unwatch  context.CancelFunc
 	watching sync.WaitGroup
@@ -60,7 +60,7 @@ func openPostgres(ctx context.Context, dsn string, o Options, log *zap.Logger) (
 	if p.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, refuse(p.name, "%v", err)
 	}
-	p.bell = newBell(p.apart, o.Owner, log)
+	p.notifier = newNotifier(p.apart, o.Owner, log)
 	var watched context.Context
 	watched, p.unwatch = context.WithCancel(context.WithoutCancel(ctx))
 	p.watching.Go(func() { p.watch(watched) })
@@ -190,7 +190,7 @@ func pause(ctx context.Context, d time.Duration) error {
 
 func (p *postgres) clock() int64 { return p.time.micros() }
 
-func (p *postgres) notices() *notices { return p.bell.notices }
+func (p *postgres) notices() *notices { return p.notifier.notices }
 
 func (p *postgres) logSize() (int64, bool) { return 0, false }
 
@@ -198,7 +198,7 @@ func (p *postgres) close() error {
 	p.closed.Store(true)
 	p.unwatch()
 	p.watching.Wait()
-	p.bell.stop()
+	p.notifier.stop()
 	p.pool.Close()
 	return nil
 }

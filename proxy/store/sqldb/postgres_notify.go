@@ -11,12 +11,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// bell carries notices between the processes over one database by NOTIFY and
+// notifier carries notices between the processes over one database by NOTIFY and
 // LISTEN, each on a connection of its own: a NOTIFY takes a lock on the whole
 // database while it commits, so it is no part of the transactions it tells of,
 // and many notices go in one. Nothing is kept for a process that is away: when
 // its connection is back it looks at everything.
-type bell struct {
+type notifier struct {
 	*notices
 	cfg   *pgx.ConnConfig
 	owner string
@@ -28,40 +28,40 @@ type bell struct {
 }
 
 const (
-	bellPause = 5 * time.Millisecond // between two NOTIFYs, while notices gather
-	bellMost  = 7900                 // bytes of one; the server takes less than 8000
-	bellRetry = time.Second
-	bellQuiet = 10 * time.Second // after which the connection that listens is tried
+	notifyPause = 5 * time.Millisecond // between two NOTIFYs, while notices gather
+	notifyMost  = 7900                 // bytes of one; the server takes less than 8000
+	notifyRetry = time.Second
+	listenQuiet = 10 * time.Second // after which the connection that listens is tried
 )
 
-func newBell(cfg *pgx.ConnConfig, owner string, log *zap.Logger) *bell {
-	b := &bell{notices: newNotices(), cfg: cfg, owner: owner, log: log}
-	b.ctx, b.cancel = context.WithCancel(context.Background())
-	return b
+func newNotifier(cfg *pgx.ConnConfig, owner string, log *zap.Logger) *notifier {
+	n := &notifier{notices: newNotices(), cfg: cfg, owner: owner, log: log}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	return n
 }
 
-// open begins to tell and to hear.
-func (b *bell) open(channel string) {
-	b.running.Go(func() { b.keep(func(c *pgx.Conn) error { return b.ring(c, channel) }) })
-	b.running.Go(func() { b.keep(func(c *pgx.Conn) error { return b.listen(c, channel) }) })
+// open begins to notify and to listen.
+func (n *notifier) open(channel string) {
+	n.running.Go(func() { n.keep(func(c *pgx.Conn) error { return n.notifyOthers(c, channel) }) })
+	n.running.Go(func() { n.keep(func(c *pgx.Conn) error { return n.listen(c, channel) }) })
 }
 
-func (b *bell) stop() {
-	b.cancel()
-	b.running.Wait()
+func (n *notifier) stop() {
+	n.cancel()
+	n.running.Wait()
 }
 
 // keep has use work on a connection, and on a new one when that breaks.
-func (b *bell) keep(use func(*pgx.Conn) error) {
-	for b.ctx.Err() == nil {
-		conn, err := pgx.ConnectConfig(b.ctx, b.cfg.Copy())
+func (n *notifier) keep(use func(*pgx.Conn) error) {
+	for n.ctx.Err() == nil {
+		conn, err := pgx.ConnectConfig(n.ctx, n.cfg.Copy())
 		if err == nil {
 			err = use(conn)
 			closeSoon(conn)
 		}
-		if b.ctx.Err() == nil {
-			b.log.Warn("the connection for notices broke; other processes are noticed by looking now and then", zap.Error(err))
-			_ = pause(b.ctx, bellRetry)
+		if n.ctx.Err() == nil {
+			n.log.Warn("the connection for notices broke; other processes are noticed by looking now and then", zap.Error(err))
+			_ = pause(n.ctx, notifyRetry)
 		}
 	}
 }
@@ -72,26 +72,26 @@ func closeSoon(conn *pgx.Conn) {
 	_ = conn.Close(ctx)
 }
 
-// ring tells what waits to be told. When it ends, it has told what was told
-// before bell.stop.
-func (b *bell) ring(conn *pgx.Conn, channel string) error {
+// notifyOthers sends what waits. When it ends, it has sent what came before
+// notifier.stop.
+func (n *notifier) notifyOthers(conn *pgx.Conn, channel string) error {
 	for {
 		select {
-		case <-b.kick:
-		case <-b.ctx.Done():
-			return b.send(conn, channel)
+		case <-n.wake:
+		case <-n.ctx.Done():
+			return n.send(conn, channel)
 		}
-		if err := b.send(conn, channel); err != nil {
+		if err := n.send(conn, channel); err != nil {
 			return err
 		}
-		_ = pause(b.ctx, bellPause)
+		_ = pause(n.ctx, notifyPause)
 	}
 }
 
-func (b *bell) send(conn *pgx.Conn, channel string) error {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(b.ctx), 5*time.Second)
+func (n *notifier) send(conn *pgx.Conn, channel string) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(n.ctx), 5*time.Second)
 	defer stop()
-	for _, text := range payloads(b.owner, b.take()) {
+	for _, text := range payloads(n.owner, n.take()) {
 		if _, err := conn.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, text); err != nil {
 			return err
 		}
@@ -99,17 +99,17 @@ func (b *bell) send(conn *pgx.Conn, channel string) error {
 	return nil
 }
 
-// next is the next notification. A connection that has nothing to tell for a while is asked whether
+// next is the next notification. A connection that is quiet for a while is asked whether
 // it is still there: one that fell silent would never break.
-func (b *bell) next(conn *pgx.Conn) (*pgconn.Notification, error) {
+func (n *notifier) next(conn *pgx.Conn) (*pgconn.Notification, error) {
 	for {
-		ctx, stop := context.WithTimeout(b.ctx, bellQuiet)
-		n, err := conn.WaitForNotification(ctx)
+		ctx, stop := context.WithTimeout(n.ctx, listenQuiet)
+		got, err := conn.WaitForNotification(ctx)
 		stop()
-		if err == nil || b.ctx.Err() != nil || !pgconn.Timeout(err) {
-			return n, err
+		if err == nil || n.ctx.Err() != nil || !pgconn.Timeout(err) {
+			return got, err
 		}
-		ctx, stop = context.WithTimeout(b.ctx, askMost)
+		ctx, stop = context.WithTimeout(n.ctx, askMost)
 		err = conn.Ping(ctx)
 		stop()
 		if err != nil {
@@ -119,10 +119,10 @@ func (b *bell) next(conn *pgx.Conn) (*pgconn.Notification, error) {
 }
 
 // payloads write notices as "owner kind-and-id kind-and-id …".
-func payloads(owner string, told map[Notice]struct{}) (texts []string) {
+func payloads(owner string, notices map[Notice]struct{}) (texts []string) {
 	var b strings.Builder
-	for n := range told {
-		if b.Len() > 0 && b.Len()+2+len(n.About) > bellMost {
+	for n := range notices {
+		if b.Len() > 0 && b.Len()+2+len(n.About) > notifyMost {
 			texts = append(texts, b.String())
 			b.Reset()
 		}
@@ -139,22 +139,22 @@ func payloads(owner string, told map[Notice]struct{}) (texts []string) {
 	return texts
 }
 
-func (b *bell) listen(conn *pgx.Conn, channel string) error {
-	if _, err := conn.Exec(b.ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
+func (n *notifier) listen(conn *pgx.Conn, channel string) error {
+	if _, err := conn.Exec(n.ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
 		return err
 	}
-	b.hear(Notice{Kind: NoticeAll})
+	n.receive(Notice{Kind: NoticeAll})
 	for {
-		n, err := b.next(conn)
+		got, err := n.next(conn)
 		if err != nil {
 			return err
 		}
-		from, rest, _ := strings.Cut(n.Payload, " ")
-		if from == b.owner {
+		from, rest, _ := strings.Cut(got.Payload, " ")
+		if from == n.owner {
 			continue
 		}
 		for word := range strings.FieldsSeq(rest) {
-			b.hear(Notice{Kind: NoticeKind(word[0]), About: word[1:]})
+			n.receive(Notice{Kind: NoticeKind(word[0]), About: word[1:]})
 		}
 	}
 }

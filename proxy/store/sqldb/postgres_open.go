@@ -118,7 +118,7 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 func (p *postgres) recoverOrphans(ctx context.Context) error {
 	err := p.write(ctx, false, func(t *Tx) error { return p.renew(t, firstLease) })
 	if err == nil {
-		p.bell.open(p.channel())
+		p.notifier.open(p.channel())
 	}
 	return err
 }

@@ -298,7 +298,7 @@ func (d *sqlite) logSize() (bytes int64, ok bool) {
 	return info.Size(), true
 }
 
-// notices: there is nobody to hear or to tell.
+// notices: there are no other processes.
 func (d *sqlite) notices() *notices { return nil }
 
 // close waits for writes and interrupts reads.
