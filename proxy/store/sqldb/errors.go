@@ -44,7 +44,7 @@ func codeOf(err error) int {
 	return 0
 }
 
-// duplicate tells whether a row was refused because of another one.
+// Duplicate reports whether a row was refused because of another one.
 func Duplicate(err error) bool {
 	code := codeOf(err)
 	return code == sqliteDuplicate || code == sqliteSameKey || stateOf(err) == pgDuplicate
