@@ -34,7 +34,7 @@ func must(t *testing.T, conn *sqlite3.Conn, text string) {
 // they are refused, and nothing of theirs is there. Later all is well again.
 func TestD4AnotherProgramHoldsTheFile(t *testing.T) {
 	t.Parallel()
-	s, ctx := openInside(t), context.Background()
+	s, ctx := fresh(t), context.Background()
 	conn := s.on.(*sqlite).writer.conn
 	var usual int64
 	if err := (sqliteTx{conn}).get("PRAGMA busy_timeout", nil, []any{&usual}); err != nil || usual != 5000 {
@@ -72,7 +72,7 @@ func TestD4AnotherProgramHoldsTheFile(t *testing.T) {
 // D4: who holds the file for less than that is waited for.
 func TestD4BusyForAMoment(t *testing.T) {
 	t.Parallel()
-	s, ctx := openInside(t), context.Background()
+	s, ctx := fresh(t), context.Background()
 	begins := make(chan struct{})
 	db := s.on.(*sqlite)
 	db.writer.db = beginning{db, begins}
@@ -102,7 +102,7 @@ func (b beginning) begin(conn *sqlite3.Conn) error {
 // waits for it; the size of the log is told; and when it is gone the log is cut.
 func TestD4LongReaderHoldsTheLog(t *testing.T) {
 	t.Parallel()
-	s := openInside(t)
+	s := fresh(t)
 	const limit = 64 << 20                        // journal_size_limit
 	grow := func(n int) (slowest time.Duration) { // by another text each time: the same one is not written again
 		t.Helper()

@@ -16,7 +16,7 @@ import (
 // open; what it has in its caches is whole.
 func damaged(t *testing.T, harm func(path string) error) *DB {
 	t.Helper()
-	s, ctx := openInside(t), context.Background()
+	s, ctx := fresh(t), context.Background()
 	for i := range 200 {
 		put(t, s, i)
 	}
@@ -102,7 +102,7 @@ func TestD2FailedStatementEndsWriting(t *testing.T) {
 	} {
 		t.Run(code.String(), func(t *testing.T) {
 			t.Parallel()
-			s, ctx := openInside(t), context.Background()
+			s, ctx := fresh(t), context.Background()
 			errs := group(t, s, note("a", nil), note("b", code.ToError()), note("c", nil))
 			if sqlite3.ErrCode(errs[1]) != code || (errs[0] != nil) != last || (errs[2] != nil) != last {
 				t.Errorf("in a group: %v", errs)

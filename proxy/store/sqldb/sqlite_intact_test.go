@@ -54,7 +54,7 @@ func TestD3FileCutShortInUse(t *testing.T) {
 // crash would show.
 func TestD3LogTakenAwayInUse(t *testing.T) {
 	t.Parallel()
-	s, ctx := openInside(t), context.Background()
+	s, ctx := fresh(t), context.Background()
 	if err := s.Write(ctx, note("before", nil)); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestD3LogTakenAwayInUse(t *testing.T) {
 // What another program frees by VACUUM is no damage.
 func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
 	t.Parallel()
-	s, ctx := openInside(t), context.Background()
+	s, ctx := fresh(t), context.Background()
 	for i := range 100 {
 		put(t, s, i)
 	}
@@ -132,7 +132,7 @@ func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
 // Readiness is asked for by everybody, so it reads.
 func TestReadinessOnlyReads(t *testing.T) {
 	t.Parallel()
-	s, ctx := openInside(t), context.Background()
+	s, ctx := fresh(t), context.Background()
 	if err := s.Write(ctx, note("before", nil)); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ var full = sqlite3.ResultFull.ToError()
 // D1: what a full disk refuses shows in readiness, which tries again.
 func TestD1ReadinessOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	s, ctx := openInside(t), context.Background()
+	s, ctx := fresh(t), context.Background()
 	db := &flaky{sqlite: s.on.(*sqlite), fails: full}
 	db.writer.db = db
 	if err := s.Write(ctx, note("a", nil)); mapping.Classify(err).Class != mapping.StorageFull {

@@ -16,7 +16,7 @@ func TestPagesOfOlderFiles(t *testing.T) {
 	for _, page := range []int64{pageSize, 4096} {
 		t.Run(fmt.Sprint(page), func(t *testing.T) {
 			t.Parallel()
-			s := openInside(t)
+			s := fresh(t)
 			if page != pageSize {
 				s = repaged(t, s, page)
 			}

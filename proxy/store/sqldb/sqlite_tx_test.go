@@ -3,21 +3,18 @@ package sqldb
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"go.uber.org/zap"
 )
 
 // What a statement is given stays what its numbers say, and too few or too many
 // arguments are refused.
 func TestParametersKeepTheirNumbers(t *testing.T) {
 	t.Parallel()
-	s := opened(t)
+	s := fresh(t)
 	const text = `SELECT $2 || $1 || $2`
 	for _, given := range [][]any{{"a", "b"}, {"a"}, {}, {"a", "b", "c"}} {
 		var got string
@@ -35,7 +32,7 @@ func TestValuesKeepTheirKind(t *testing.T) {
 		word string
 		raw  []byte
 	)
-	s, three := opened(t), int64(3)
+	s, three := fresh(t), int64(3)
 	long := strings.Repeat("x", 1<<16)
 	for _, tt := range []struct{ arg, into, want any }{
 		{"a", new(string), "a"}, {"", new(string), ""}, {long, new(string), long}, {word("w"), new(word), word("w")},
@@ -54,7 +51,7 @@ func TestValuesKeepTheirKind(t *testing.T) {
 
 func TestValuesThatFitNowhereAreRefused(t *testing.T) {
 	t.Parallel()
-	s := opened(t)
+	s := fresh(t)
 	for _, tt := range []struct {
 		arg  any
 		into []any
@@ -82,7 +79,7 @@ func TestStatementsAreReadFromTheirStart(t *testing.T) {
 			return n < most, err
 		})
 	}
-	err := opened(t).ReadOne(t.Context(), func(x *Tx) error { return errors.Join(read(x, 1), read(x, 2), read(x, 1)) })
+	err := fresh(t).ReadOne(t.Context(), func(x *Tx) error { return errors.Join(read(x, 1), read(x, 2), read(x, 1)) })
 	if want := []int{1, 1, 2, 1}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -100,7 +97,7 @@ func endless(begun chan<- struct{}) func(*Tx) error {
 // A read ends with its context, and its connection serves the next one.
 func TestReadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	s := opened(t)
+	s := fresh(t)
 	for _, read := range []func(context.Context, func(*Tx) error) error{s.Read, s.ReadOne} {
 		for range readersMost + 1 {
 			ctx, leave := context.WithCancel(t.Context())
@@ -120,7 +117,7 @@ func TestReadEndsWithItsContext(t *testing.T) {
 
 func TestCloseInterruptsReads(t *testing.T) {
 	t.Parallel()
-	s := opened(t)
+	s := fresh(t)
 	begun, gave := make(chan struct{}), make(chan error)
 	go func() { gave <- s.Read(t.Context(), endless(begun)) }()
 	<-begun
@@ -130,14 +127,4 @@ func TestCloseInterruptsReads(t *testing.T) {
 	if err := <-gave; !errors.Is(err, errClosed) {
 		t.Errorf("got %v", err)
 	}
-}
-
-func opened(t *testing.T) *DB {
-	t.Helper()
-	s, err := Open(context.Background(), filepath.Join(t.TempDir(), "p.db"), Options{}, zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
 }

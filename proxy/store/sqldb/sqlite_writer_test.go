@@ -3,29 +3,14 @@ package sqldb
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"go.uber.org/zap"
 	sqlite3 "zombiezen.com/go/sqlite"
 )
-
-func openInside(t testing.TB) *DB {
-	t.Helper()
-	s, err := Open(context.Background(), filepath.Join(t.TempDir(), "apbridge.db"), Options{}, zap.NewNop())
-	if err == nil {
-		err = s.Recover(context.Background())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
 
 // putItem writes a row of one table, over the one that has its key.
 func putItem(s *DB, key string, value []byte) error {
@@ -136,7 +121,7 @@ func sameNames(a, b []string) bool {
 
 func TestFailingOperationLeavesNeighboursAlone(t *testing.T) {
 	t.Parallel()
-	s, boom := openInside(t), errors.New("boom")
+	s, boom := fresh(t), errors.New("boom")
 	errs := group(t, s, note("a", nil), note("b", boom), note("c", nil), func(*Tx) error { panic("ouch") }, note("d", nil), note("a", nil))
 	if errs[0] != nil || !errors.Is(errs[1], boom) || errs[2] != nil || errs[3] == nil || errs[4] != nil || !Duplicate(errs[5]) {
 		t.Fatalf("errors %v", errs)
@@ -156,7 +141,7 @@ func TestNeighboursOfAFailureAreRunOnce(t *testing.T) {
 		},
 		"after a write": note("x", errors.New("boom")),
 	} {
-		s, runs := openInside(t), 0
+		s, runs := fresh(t), 0
 		counted := func(t *Tx) error {
 			runs++
 			return note("a", nil)(t)
@@ -174,7 +159,7 @@ func TestNeighboursOfAFailureAreRunOnce(t *testing.T) {
 // disk): the neighbours must then run again, alone.
 func TestLostTransactionIsRunAgainOneByOne(t *testing.T) {
 	t.Parallel()
-	s, runs := openInside(t), 0
+	s, runs := fresh(t), 0
 	counted := func(t *Tx) error {
 		runs++
 		return note("a", nil)(t)
@@ -197,7 +182,7 @@ func TestLostTransactionIsRunAgainOneByOne(t *testing.T) {
 
 func TestCallerThatGivesUpInTimeLeavesNothing(t *testing.T) {
 	t.Parallel()
-	s := openInside(t)
+	s := fresh(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	entered, leave := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -227,7 +212,7 @@ func TestCallerThatGivesUpInTimeLeavesNothing(t *testing.T) {
 // Closing waits for what was queued, and refuses what comes later.
 func TestCloseLetsQueuedOperationsFinish(t *testing.T) {
 	t.Parallel()
-	s := openInside(t)
+	s := fresh(t)
 	w := s.on.(*sqlite).writer
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
@@ -270,7 +255,7 @@ func TestCloseLetsQueuedOperationsFinish(t *testing.T) {
 
 func TestClosedStoreRefuses(t *testing.T) {
 	t.Parallel()
-	s := openInside(t)
+	s := fresh(t)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +273,7 @@ func TestClosedStoreRefuses(t *testing.T) {
 // D1: a full disk is storage_full, reads go on, and writes do once there is room.
 func TestD1FullDiskIsSaidAndPasses(t *testing.T) {
 	t.Parallel()
-	s, ctx := openInside(t), context.Background()
+	s, ctx := fresh(t), context.Background()
 	limit := func(pages int64) {
 		t.Helper()
 		if err := s.Write(ctx, func(t *Tx) error {
@@ -354,7 +339,7 @@ func TestD2FailedFlushEndsWriting(t *testing.T) {
 	} {
 		t.Run(code.String(), func(t *testing.T) {
 			t.Parallel()
-			s, ctx := openInside(t), context.Background()
+			s, ctx := fresh(t), context.Background()
 			if err := s.Write(ctx, note("before", nil)); err != nil {
 				t.Fatal(err)
 			}
@@ -390,7 +375,7 @@ func TestD2FailedFlushEndsWriting(t *testing.T) {
 // A panic in a read leaves its connection as it was: all of them go on reading.
 func TestPanicOfAReadHarmsNoOther(t *testing.T) {
 	t.Parallel()
-	s, ctx := openInside(t), context.Background()
+	s, ctx := fresh(t), context.Background()
 	for range readersMost {
 		func() {
 			defer func() { _ = recover() }()
@@ -411,7 +396,7 @@ func (panicking) begin(*sqlite3.Conn) error { panic("ouch") }
 
 func TestPanicOfTheWriterLeavesNobodyWaiting(t *testing.T) {
 	t.Parallel()
-	s := openInside(t)
+	s := fresh(t)
 	w := s.on.(*sqlite).writer
 	w.db = panicking{s.on.(*sqlite)}
 	for range 2 {

@@ -1,4 +1,4 @@
-package store_test
+package sqldb
 
 import (
 	"database/sql"
@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // redoOf is a redo log as earlier versions wrote it, with a batch of that number in each
@@ -70,7 +68,7 @@ func TestRedoLogOfAnEarlierVersion(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			openAt(t, path, store.Options{})
+			openDB(t, path, Options{})
 			if _, err := os.Stat(path + "-redo"); !os.IsNotExist(err) {
 				t.Errorf("the log is still there: %v", err)
 			}

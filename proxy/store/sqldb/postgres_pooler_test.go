@@ -1,11 +1,10 @@
-package store_test
+package sqldb
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/zap"
 )
@@ -14,19 +13,19 @@ import (
 // start refuses it.
 func TestPoolerByTransactionsIsRefused(t *testing.T) {
 	t.Parallel()
-	s, err := store.Open(t.Context(), storetest.Bouncer(t, storetest.Schema(t), "transaction"), store.Options{}, zap.NewNop())
+	s, err := Open(t.Context(), storetest.Bouncer(t, storetest.Schema(t), "transaction"), Options{}, zap.NewNop())
 	if err == nil {
 		_ = s.Close()
 	}
-	wantClass(t, err, mapping.Unavailable, "")
-	if err == nil || !strings.Contains(err.Error(), "pool_mode = session") {
+	if err == nil || mapping.Classify(err).Class != mapping.Unavailable || !strings.Contains(err.Error(), "pool_mode = session") {
 		t.Errorf("refused with %v", err)
 	}
 }
 
 func TestPoolerBySessionsServes(t *testing.T) {
 	t.Parallel()
-	a := openAt(t, storetest.Bouncer(t, storetest.Schema(t), "session"), store.Options{Synchronous: "normal"})
-	c := a.create(newThreadRun())
-	a.append(c, token("1"))
+	a := openDB(t, storetest.Bouncer(t, storetest.Schema(t), "session"), Options{Synchronous: "normal"})
+	for range 2 {
+		ok(t, addRow(a))
+	}
 }

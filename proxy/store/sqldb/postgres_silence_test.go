@@ -1,4 +1,4 @@
-package store_test
+package sqldb
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/jackc/pgx/v5"
 )
@@ -19,26 +18,18 @@ func TestConnectionsFallSilent(t *testing.T) {
 	const many = 8
 	server := storetest.Schema(t)
 	w, dsn := storetest.Through(t, server)
-	a := openAt(t, dsn, store.Options{})
-	var runs [many]store.Created
-	for i := range runs {
-		runs[i] = a.create(newThreadRun())
-	}
-	append1 := func(c store.Created) error {
-		_, _, err := a.AppendRun(a.ctx, store.Append{ThreadID: c.Thread.ID, RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token("1")}})
-		return err
-	}
+	a := openDB(t, dsn, Options{})
 	each := func() {
 		t.Helper()
 		done := make(chan error, many)
-		for _, c := range runs {
-			go func() { done <- append1(c) }()
+		for range many {
+			go func() { done <- addRow(a) }()
 		}
 		late := time.After(30 * time.Second)
-		for range runs {
+		for range many {
 			select {
 			case err := <-done:
-				a.ok(err)
+				ok(t, err)
 			case <-late:
 				t.Fatal("an operation waits still after half a minute")
 			}
@@ -46,18 +37,14 @@ func TestConnectionsFallSilent(t *testing.T) {
 	}
 	each() // on as many connections
 	w.Silence()
-	brief, stop := context.WithTimeout(a.ctx, time.Second)
+	brief, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
-	wantClass(t, a.Ping(brief), mapping.Unavailable, "")
-	each()
-	a.ok(a.Ping(a.ctx))
-	for _, c := range runs {
-		evs, err := a.Events(a.ctx, c.Thread.ID, "", 1, 0)
-		a.ok(err)
-		if len(evs) != 2 {
-			t.Errorf("%d events were logged where 2 were acknowledged", len(evs))
-		}
+	if err := a.Ping(brief); err == nil || mapping.Classify(err).Class != mapping.Unavailable {
+		t.Fatalf("it says %v", err)
 	}
+	each()
+	ok(t, a.Ping(t.Context()))
+	wantRows(t, a, 2*many)
 }
 
 // A statement that takes long is not taken for a silent connection.
@@ -65,13 +52,15 @@ func TestLongStatementIsNotCut(t *testing.T) {
 	t.Parallel()
 	server := storetest.Schema(t)
 	w, dsn := storetest.Through(t, server)
-	a := openAt(t, dsn, store.Options{})
-	c := a.create(newThreadRun())
-	locker, let := lockThreads(t, server)
+	a := openDB(t, dsn, Options{})
+	ok(t, addRow(a))
+	locker, let := lockRows(t, server)
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := a.AppendRun(a.ctx, store.Append{ThreadID: c.Thread.ID, RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token("1")}})
-		done <- err
+		done <- a.Write(context.Background(), func(t *Tx) error {
+			_, err := t.Exec(`UPDATE blobs SET loose = 1`)
+			return err
+		})
 	}()
 	waits := fmt.Sprintf(`SELECT coalesce(min(pid), 0) FROM pg_stat_activity WHERE %d = ANY (pg_blocking_pids(pid))`, locker)
 	pid := 0
@@ -89,18 +78,18 @@ func TestLongStatementIsNotCut(t *testing.T) {
 		t.Errorf("process %d waits, and now it is %d", pid, now)
 	}
 	let()
-	a.ok(<-done)
+	ok(t, <-done)
 }
 
-// lockThreads locks the numbers of all threads, until let is called, as process pid.
-func lockThreads(t *testing.T, dsn string) (pid uint32, let func()) {
+// lockRows locks what addRow has added, until let is called, as process pid.
+func lockRows(t *testing.T, dsn string) (pid uint32, let func()) {
 	t.Helper()
 	conn, err := pgx.Connect(context.Background(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	for _, text := range []string{"BEGIN", "SELECT 1 FROM thread_seq FOR UPDATE"} {
+	for _, text := range []string{"BEGIN", "SELECT 1 FROM blobs FOR UPDATE"} {
 		if _, err := conn.Exec(context.Background(), text); err != nil {
 			t.Fatal(err)
 		}

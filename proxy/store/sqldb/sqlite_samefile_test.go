@@ -1,4 +1,4 @@
-package store_test
+package sqldb
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
 
@@ -54,9 +52,8 @@ func TestC8SecondProcessByAnotherName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "apbridge.db")
-			b := openAt(t, path, store.Options{})
-			first := b.create(newThreadRun())
-			second, err := store.Open(context.Background(), c.other(t, path), store.Options{}, zap.NewNop())
+			first := openDB(t, path, Options{})
+			second, err := Open(context.Background(), c.other(t, path), Options{}, zap.NewNop())
 			if err == nil {
 				_ = second.Close()
 				t.Fatal("a second process was let in")
@@ -66,7 +63,7 @@ func TestC8SecondProcessByAnotherName(t *testing.T) {
 					t.Errorf("%q does not say %q", err, w)
 				}
 			}
-			b.end(first, mapping.RunSuccess) // it still holds its run
+			ok(t, putItem(first, "k", []byte("v"))) // it still serves
 		})
 	}
 }
@@ -78,17 +75,16 @@ func TestLinkAndFileAreOneDatabase(t *testing.T) {
 	real, links := filepath.Join(t.TempDir(), "real.db"), t.TempDir()
 	link(t, real, filepath.Join(links, "one.db"))
 	link(t, "one.db", filepath.Join(links, "two.db")) // dangling: the file is made where it points to
-	b := openAt(t, filepath.Join(links, "two.db"), store.Options{Synchronous: "normal"})
-	made := b.create(newThreadRun())
+	b := openDB(t, filepath.Join(links, "two.db"), Options{Synchronous: "normal"})
+	ok(t, putItem(b, "k", []byte("v")))
 	left, err := filepath.Glob(filepath.Join(links, "*"))
-	b.ok(err)
+	ok(t, err)
 	if len(left) != 2 {
 		t.Errorf("beside the links: %v", left)
 	}
-	b.ok(b.Close())
-	b = openAt(t, real, store.Options{})
-	if _, err := b.Thread(b.ctx, made.Thread.ID); err != nil {
-		t.Error(err)
+	ok(t, b.Close())
+	if n, err := readItems(openDB(t, real, Options{})); n != 1 || err != nil {
+		t.Errorf("%d items, %v", n, err)
 	}
 }
 
