@@ -35,3 +35,9 @@ func newBase(db *sqldb.DB) *base {
 	}
 	return &base{db: db, owner: db.Owner(), keys: keys, bells: newBells()}
 }
+
+// in and out are the parameters of a statement and where its columns go.
+type (
+	in  = []any
+	out = []any
+)

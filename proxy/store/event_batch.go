@@ -26,7 +26,7 @@ type eventBatch struct {
 	snapshots map[string][]byte
 }
 
-// stateful tells whether an event is needed to fold a state.
+// stateful reports whether an event is needed to fold a state.
 func stateful(e *mapping.Event) bool {
 	switch {
 	case e.Head.Checkpoint != nil, e.Kind == mapping.KindInput:

@@ -11,12 +11,12 @@ type NoticeKind = sqldb.NoticeKind
 
 // What a Notice may be about.
 const (
-	NoticeLogged  NoticeKind = 'l' // something was logged for the run, or its standing changed
-	NoticePending NoticeKind = 'p' // a run may be claimable that was not
-	NoticeStop    NoticeKind = 's' // the run's holder is asked to stop it: see StopRequests
-	NoticeGone    NoticeKind = 'g' // the run was deleted
-	NoticeDue     NoticeKind = 'd' // something is to be done by the clock: see RingDue
-	NoticeAll                = sqldb.NoticeAll
+	NoticeLogged  NoticeKind = 'l'             // something was logged for the run, or its standing changed
+	NoticePending NoticeKind = 'p'             // a run may be claimable that was not
+	NoticeStop    NoticeKind = 's'             // the run's holder is asked to stop it: see StopRequests
+	NoticeGone    NoticeKind = 'g'             // the run was deleted
+	NoticeDue     NoticeKind = 'd'             // something is to be done by the clock: see RingDue
+	NoticeAll                = sqldb.NoticeAll // notices were lost: look at everything
 )
 
 // What may be due by the clock.

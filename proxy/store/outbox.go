@@ -32,7 +32,7 @@ type Delivery struct {
 	key           int64
 }
 
-// Dead tells whether the delivery was given up.
+// Dead reports whether the delivery was given up.
 func (d Delivery) Dead() bool { return !d.Done.IsZero() && d.Error != "" }
 
 // hook writes the outbox row of an ending run. The doorbell is rung once it is

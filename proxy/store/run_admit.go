@@ -66,7 +66,7 @@ func (x *createRunTx) active() (list []runRow, err error) {
 	return list, err
 }
 
-// amongShared tells whether every run of the thread lets others run beside it.
+// amongShared reports whether every run of the thread lets others run beside it.
 func (x *createRunTx) amongShared() (ok bool, err error) {
 	err = x.Get(`SELECT NOT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND concurrent = 0)`, in{x.thread.key}, out{&ok})
 	return ok, err

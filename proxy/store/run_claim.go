@@ -73,7 +73,7 @@ func holdClaimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error
 	}
 }
 
-// holdIf holds the thread of a run, and tells whether it may be claimed still.
+// holdIf holds the thread of a run, and reports whether it may be claimed still.
 func holdIf(t *sqldb.Tx, key int64, taken bool) (still bool, err error) {
 	var thread int64
 	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, in{key}, out{&thread}); err != nil {
@@ -279,7 +279,7 @@ func (s *claims) StopRequests(ctx context.Context) (map[string]string, error) {
 	return found, err
 }
 
-// Waiting tells whether any run waits to be claimed, now or later. All tenants.
+// Waiting reports whether any run waits to be claimed, now or later. All tenants.
 func (s *claims) Waiting(ctx context.Context) (some bool, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'pending') OR EXISTS (SELECT 1 FROM runs WHERE status = 'running' AND parked = 0 AND holder = '')`,

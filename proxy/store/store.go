@@ -145,7 +145,7 @@ func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
 // Owner is the id of this process in leases.
 func (s *Store) Owner() string { return s.owner }
 
-// Shared tells whether other processes may use the database at the same time,
+// Shared reports whether other processes may use the database at the same time,
 // so that leases end and Notices come.
 func (s *Store) Shared() bool { return s.db.Shared() }
 
@@ -153,7 +153,7 @@ func (s *Store) Shared() bool { return s.db.Shared() }
 // nil where there are no other processes.
 func (s *Store) Notices() <-chan Notice { return s.db.Notices() }
 
-// Ping tells whether the database answers, whether it could be written to when
+// Ping reports whether the database answers, whether it could be written to when
 // that was tried last, and whether Recover has succeeded. It belongs to no tenant.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.db.Ping(ctx); err != nil {

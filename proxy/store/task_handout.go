@@ -100,7 +100,7 @@ func (s *tasks) TakeBack(ctx context.Context, taskID string, n int) error {
 	})
 }
 
-// says tells whether there is anything of the request to be read back. Most
+// says reports whether there is anything of the request to be read back. Most
 // POSTs for a step say nothing: no row says so too.
 func (r *StepRequest) says() bool { return r.Input != nil || r.AdditionalInput != nil }
 

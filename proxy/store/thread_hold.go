@@ -2,12 +2,6 @@ package store
 
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
-// in and out are the parameters of a statement and where its columns go.
-type (
-	in  = []any
-	out = []any
-)
-
 // hold keeps other operations away from a thread until this one is over. What
 // decides about a thread and its runs is read after it. The row of a thread's
 // numbers stands for the thread; it is taken before rows of runs, by everybody,

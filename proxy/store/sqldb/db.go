@@ -45,8 +45,9 @@ type database interface {
 	close() error
 }
 
-// Open opens the database at dsn (see Open) and brings its tables up to date. The
-// caller recovers it next (Recover).
+// Open opens the database at dsn, the path of a SQLite file or a URL postgres://…, and
+// brings its tables up to date. What cannot be used is refused with an error that names
+// it and says what to do. The caller recovers the database next (Recover).
 func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*DB, error) {
 	if o.Owner == "" {
 		o.Owner = newOwner()

@@ -37,7 +37,7 @@ func stateOf(err error) string {
 	return ""
 }
 
-// passing tells whether a failure may be gone a moment later, and has left
+// passing reports whether a failure may be gone a moment later, and has left
 // nothing behind.
 func passing(err error) bool {
 	switch state := stateOf(err); {

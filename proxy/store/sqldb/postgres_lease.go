@@ -44,7 +44,7 @@ func (p *postgres) renewLease(ctx context.Context, ttl time.Duration) (freed boo
 	return n > 0, nil
 }
 
-// ended tells whether the lease was over before now, and keeps others from
+// ended reports whether the lease was over before now, and keeps others from
 // ending it meanwhile.
 func (p *postgres) ended(t *Tx) (over bool, err error) {
 	err = t.Get(`SELECT until_us <= `+present+` FROM processes WHERE owner = $1 FOR UPDATE`, []any{p.owner}, []any{&over})
