@@ -69,7 +69,7 @@ func Flushed(size int64) {
 // closure is what Go appends to the name of a function literal.
 var closure = regexp.MustCompile(`(\.func\d+|\.gowrap\d+|\.\d+|-range\d+)+$`)
 
-// Caller is the function that is being run, as in "Store.CreateRun": the
+// Caller is the function that is being run, as in "runs.CreateRun": the
 // nearest caller that is none of those to be passed by, nor of this package.
 func Caller(pass ...string) string {
 	var pcs [32]uintptr

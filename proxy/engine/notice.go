@@ -22,17 +22,17 @@ func (e *Engine) hear(ctx context.Context) {
 func (e *Engine) heard(ctx context.Context, n store.Notice) {
 	switch n.Kind {
 	case store.NoticeLogged:
-		e.log.Ring(n.RunID)
+		e.log.Ring(n.About)
 	case store.NoticePending:
 		e.ring()
 	case store.NoticeStop:
-		if e.executing(n.RunID) != nil {
+		if e.executing(n.About) != nil {
 			e.stopAsked(ctx)
 		}
 	case store.NoticeGone:
-		e.log.Removed(n.RunID)
+		e.log.Removed(n.About)
 	case store.NoticeDue:
-		e.st.RingDue(n.RunID)
+		e.st.RingDue(n.About)
 	default:
 		e.st.RingDue("")
 		e.log.RingAll()

@@ -3,110 +3,32 @@ package store
 import (
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"github.com/apbridge/apbridge/mapping"
-	driver "modernc.org/sqlite"
-	sqlite3 "zombiezen.com/go/sqlite"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // ErrFenced: the run's lease belongs to another process by now, or the run has
 // ended; nothing was written.
 var ErrFenced = errors.New("store: the run is not held under this fence")
 
-var errClosed = mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "The bridge is shutting down. Send the request again in a moment.")
-
-// Codes of refusals that come from the database itself.
-const (
-	codeStorageFull = "storage_full"
-	codeUnavailable = "database_unavailable"
-	codeThreadThere = "thread_exists"
+// What the database itself says of an operation.
+var (
+	// ErrLapsed: this process's lease had ended before it was renewed. What it held is
+	// free, and may be another's by now.
+	ErrLapsed = sqldb.ErrLapsed
+	// ErrUnknown: whether an operation was committed could not be found out. It must not be
+	// done again before the database was looked at.
+	ErrUnknown = sqldb.ErrUnknown
 )
+
+const codeThreadThere = "thread_exists"
 
 // CodeHeadMoved refuses an update of a state that is not the thread's newest any more.
 const CodeHeadMoved = "head_moved"
 
 // CodeTaskMoved refuses a run whose maker does not know the newest run of its task.
 const CodeTaskMoved = "task_moved"
-
-// Primary result codes of SQLite ("Result and Error Codes"). An extended code
-// has them in its low byte.
-const (
-	sqliteReadonly  = 8
-	sqliteIOErr     = 10
-	sqliteCorrupt   = 11
-	sqliteFull      = 13
-	sqliteBusy      = 5
-	sqliteInterrupt = 9
-	sqliteCantOpen  = 14
-	sqliteNotADB    = 26
-	sqliteShmSize   = 4874 // SQLITE_IOERR_SHMSIZE
-	sqliteDuplicate = 2067 // SQLITE_CONSTRAINT_UNIQUE
-	sqliteSameKey   = 1555 // SQLITE_CONSTRAINT_PRIMARYKEY
-)
-
-func codeOf(err error) int {
-	var e *driver.Error
-	if errors.As(err, &e) {
-		return e.Code()
-	}
-	if code := sqlite3.ErrCode(err); code != sqlite3.ResultError { // which is also what it says of other errors
-		return int(code)
-	}
-	return 0
-}
-
-// duplicate tells whether a row was refused because of another one.
-func duplicate(err error) bool {
-	code := codeOf(err)
-	return code == sqliteDuplicate || code == sqliteSameKey || stateOf(err) == pgDuplicate
-}
-
-// ofStorage tells errors of the disk, the files, and of other programs that use them,
-// from those of an operation itself.
-func ofStorage(err error) bool {
-	switch codeOf(err) & 0xff {
-	case sqliteFull, sqliteBusy, sqliteReadonly, sqliteIOErr, sqliteCorrupt, sqliteCantOpen, sqliteNotADB:
-		return true
-	}
-	return mapping.Classify(err).Code == codeUnavailable
-}
-
-// classify gives errors of the database the class by which callers are
-// answered. Others pass as they are, and so does what has a class already.
-func (d *sqlite) classify(err error) error {
-	if e := (*mapping.Error)(nil); errors.As(err, &e) {
-		return err
-	}
-	switch codeOf(err) & 0xff {
-	case sqliteFull:
-		return caused(err, mapping.StorageFull, codeStorageFull, "The bridge's database cannot grow: "+d.fullness()+" Nothing was written; reading still works. Free some space and try again.")
-	case sqliteBusy:
-		return caused(err, mapping.Unavailable, codeUnavailable, "The bridge's database is busy with another program. Try again.")
-	case sqliteReadonly, sqliteIOErr, sqliteCorrupt, sqliteCantOpen, sqliteNotADB:
-		return caused(err, mapping.Unavailable, codeUnavailable, "The bridge's database cannot be used. Its log has the cause; an operator must look at the file and the disk.")
-	}
-	return err
-}
-
-// fullness says what bounds the file: SQLite does not tell which of two it was.
-func (d *sqlite) fullness() string {
-	if d.limit > 0 {
-		return fmt.Sprintf("it has reached limits.database (%d bytes), or its disk is full.", d.limit)
-	}
-	return "its disk is full."
-}
-
-func caused(err error, class mapping.Class, code, message string) error {
-	e := mapping.Errorf(class, code, "%s", message)
-	e.Err = err
-	return e
-}
-
-// refuse is why a database is not opened, and what to do about it.
-func refuse(path, format string, args ...any) error {
-	return mapping.Errorf(mapping.Unavailable, codeUnavailable, "database %s: %s", path, fmt.Sprintf(format, args...))
-}
 
 // missing turns the absence of a row into the error that names what is missing.
 func missing(err error, code, noun, id string) error {

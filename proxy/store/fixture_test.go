@@ -51,7 +51,7 @@ var since = map[string]int{"crons": 2, "assistant": 5, "schemas": 5, "keeps late
 // is read is written anew: read the difference.
 func TestC7EveryOlderDatabaseIsRead(t *testing.T) {
 	t.Parallel()
-	migrations, err := filepath.Glob("migrations/*.sql")
+	migrations, err := filepath.Glob("sqldb/migrations/*.sql")
 	if err != nil || len(migrations) == 0 {
 		t.Fatal(migrations, err)
 	}

@@ -8,7 +8,11 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
+
+// requests are those with an Idempotency-Key.
+type requests struct{ *base }
 
 // idempotencyKept is how long the outcome of a request with an Idempotency-Key
 // is remembered.
@@ -27,24 +31,24 @@ var ErrKeyReused error = mapping.Errorf(mapping.Invalid, mapping.CodeKeyReused,
 
 // Remembered tells what an earlier request with the key made. Another request
 // under the same key is Invalid.
-func (s *Store) Remembered(ctx context.Context, k Key) (made string, ok bool, err error) {
+func (s *requests) Remembered(ctx context.Context, k Key) (made string, ok bool, err error) {
 	if k.Text == "" {
 		return "", false, nil
 	}
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		made, ok, err = recallKey(t, tenantOf(ctx), k)
 		return err
 	})
 	return made, ok, err
 }
 
-func recallKey(t *tx, tenant string, k Key) (made string, ok bool, err error) {
+func recallKey(t *sqldb.Tx, tenant string, k Key) (made string, ok bool, err error) {
 	if k.Text == "" {
 		return "", false, nil
 	}
 	var sum []byte
-	err = t.get(`SELECT sum, made_id FROM idempotency WHERE tenant = $1 AND route = $2 AND key_text = $3 AND created_us > $4`,
-		in{tenant, k.Route, k.Text, t.now - idempotencyKept.Microseconds()}, out{&sum, &made})
+	err = t.Get(`SELECT sum, made_id FROM idempotency WHERE tenant = $1 AND route = $2 AND key_text = $3 AND created_us > $4`,
+		in{tenant, k.Route, k.Text, t.Now - idempotencyKept.Microseconds()}, out{&sum, &made})
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	}
@@ -57,12 +61,12 @@ func recallKey(t *tx, tenant string, k Key) (made string, ok bool, err error) {
 // claimKey notes what a request is about to make, in place of an expired note,
 // and returns "". Where there is a note of an earlier request it returns what
 // that one made. Of two requests at once one waits for the other.
-func claimKey(t *tx, tenant string, k Key, making string) (made string, err error) {
+func claimKey(t *sqldb.Tx, tenant string, k Key, making string) (made string, err error) {
 	if k.Text == "" {
 		return "", nil
 	}
-	past := t.now - idempotencyKept.Microseconds()
-	n, err := t.exec(noteKey+` WHERE idempotency.created_us <= $7`, tenant, k.Route, k.Text, nonNil(k.Sum), making, t.now, past)
+	past := t.Now - idempotencyKept.Microseconds()
+	n, err := t.Exec(noteKey+` WHERE idempotency.created_us <= $7`, tenant, k.Route, k.Text, nonNil(k.Sum), making, t.Now, past)
 	if err != nil {
 		return "", err
 	}
@@ -74,11 +78,11 @@ func claimKey(t *tx, tenant string, k Key, making string) (made string, err erro
 }
 
 // rememberKey notes what a request made, in place of any earlier note.
-func rememberKey(t *tx, tenant string, k Key, made string) error {
+func rememberKey(t *sqldb.Tx, tenant string, k Key, made string) error {
 	if k.Text == "" {
 		return nil
 	}
-	if err := t.put(noteKey, tenant, k.Route, k.Text, nonNil(k.Sum), made, t.now); err != nil {
+	if err := t.Put(noteKey, tenant, k.Route, k.Text, nonNil(k.Sum), made, t.Now); err != nil {
 		return err
 	}
 	return forgetKeys(t)
@@ -87,8 +91,8 @@ func rememberKey(t *tx, tenant string, k Key, made string) error {
 const noteKey = `INSERT INTO idempotency (tenant, route, key_text, sum, made_id, created_us) VALUES ($1, $2, $3, $4, $5, $6)
  ON CONFLICT (tenant, route, key_text) DO UPDATE SET sum = excluded.sum, made_id = excluded.made_id, created_us = excluded.created_us`
 
-func forgetKeys(t *tx) error {
-	return t.put(`DELETE FROM idempotency WHERE created_us <= $1`, t.now-idempotencyKept.Microseconds())
+func forgetKeys(t *sqldb.Tx) error {
+	return t.Put(`DELETE FROM idempotency WHERE created_us <= $1`, t.Now-idempotencyKept.Microseconds())
 }
 
 // CodeRepeated is what a change is refused with that the same request has made

@@ -8,22 +8,23 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // matching finds the items. Of a row that is looked at only what decides is read,
 // since a row costs by its columns, and the whole of one that is taken. Values are kept up to
 // itemsAtOnce; what is behind that is to be read again (see SearchItems).
-func (s *Store) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err error) {
+func (s *items) matching(ctx context.Context, q ItemQuery) (rows []*itemRow, err error) {
 	where, args := below(tenantOf(ctx), q.Prefix)
 	pick := picker{limit: q.Limit, offset: q.Offset}
 	if q.Query != "" {
 		pick = picker{} // the best are known at the end
 	}
 	choice := chooser{ItemQuery: q, words: wordsOf(q.Query)}
-	err = s.read1(ctx, func(t *tx) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		rows = nil
 		kept := 0
-		return t.until(`SELECT `+itemColumns+` WHERE `+where+` ORDER BY i.namespace, i.item_key`, append(args, t.now), func(scan func(...any) error) (bool, error) {
+		return t.Until(`SELECT `+itemColumns+` WHERE `+where+` ORDER BY i.namespace, i.item_key`, append(args, t.Now), func(scan func(...any) error) (bool, error) {
 			ok, err := choice.passes(scan)
 			if ok && pick.take() {
 				var row *itemRow
@@ -47,7 +48,7 @@ type chooser struct {
 	ItemQuery
 	words []string
 	// Of the row that is being looked at:
-	value held
+	value sqldb.Buffer
 	index json.RawMessage
 	score float64
 }

@@ -5,7 +5,11 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
+
+// outbox has the completion hooks that are to be delivered.
+type outbox struct{ *base }
 
 // Webhook is a row to be written to the outbox.
 type Webhook struct {
@@ -28,39 +32,39 @@ type Delivery struct {
 	key           int64
 }
 
-// Dead tells whether the delivery was given up.
+// Dead reports whether the delivery was given up.
 func (d Delivery) Dead() bool { return !d.Done.IsZero() && d.Error != "" }
 
 // hook writes the outbox row of an ending run. The doorbell is rung once it is
 // committed.
-func (s *Store) hook(t *tx, at runKey, runID string, w *Webhook) error {
+func (s *base) hook(t *sqldb.Tx, at runKey, runID string, w *Webhook) error {
 	if w == nil {
 		return nil
 	}
-	_, err := t.exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
- SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.run, runID, w.URL, nonNil(w.Body), t.now)
+	_, err := t.Exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
+ SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.run, runID, w.URL, nonNil(w.Body), t.Now)
 	s.due(t, dueWebhook)
 	return err
 }
 
 // Outbox rings when there may be something new to deliver. It has one listener.
-func (s *Store) Outbox() <-chan struct{} { return s.outbox }
+func (s *outbox) Outbox() <-chan struct{} { return s.bells.outbox }
 
 // ClaimDeliveries takes up to limit due deliveries that accept (nil: all) wants,
 // the longest due first: each is due again after lease, should this process not
 // come back to it, and counts as attempted. wait is how long it is until the next
 // one is due (0: none, or those that accept left). All tenants.
-func (s *Store) ClaimDeliveries(ctx context.Context, limit int, lease time.Duration, accept func(url string) bool) (list []Delivery, wait time.Duration, err error) {
+func (s *outbox) ClaimDeliveries(ctx context.Context, limit int, lease time.Duration, accept func(url string) bool) (list []Delivery, wait time.Duration, err error) {
 	keys, wait, err := s.dueDeliveries(ctx, limit, accept)
 	if err != nil || len(keys) == 0 {
 		return nil, wait, err
 	}
-	err = s.write(ctx, func(t *tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		list = list[:0]
 		for _, key := range keys {
 			d := Delivery{key: key}
-			err := t.each(`UPDATE outbox SET attempts = attempts + 1, due_us = $2 WHERE id = $1 AND done_us = 0 AND due_us <= $3
- RETURNING tenant, run_id, url, body, attempts, error, created_us, due_us, done_us`, in{key, t.now + lease.Microseconds(), t.now}, d.scan)
+			err := t.Each(`UPDATE outbox SET attempts = attempts + 1, due_us = $2 WHERE id = $1 AND done_us = 0 AND due_us <= $3
+ RETURNING tenant, run_id, url, body, attempts, error, created_us, due_us, done_us`, in{key, t.Now + lease.Microseconds(), t.Now}, d.scan)
 			if err != nil {
 				return err
 			}
@@ -74,16 +78,16 @@ func (s *Store) ClaimDeliveries(ctx context.Context, limit int, lease time.Durat
 }
 
 // dueDeliveries looks without the writer.
-func (s *Store) dueDeliveries(ctx context.Context, limit int, accept func(url string) bool) (keys []int64, wait time.Duration, err error) {
-	err = s.read1(ctx, func(t *tx) error {
-		return t.until(`SELECT id, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
+func (s *outbox) dueDeliveries(ctx context.Context, limit int, accept func(url string) bool) (keys []int64, wait time.Duration, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Until(`SELECT id, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
 			var key, due int64
 			var url string
 			if err := scan(&key, &url, &due); err != nil {
 				return false, err
 			}
-			if due > t.now {
-				wait = time.Duration(due-t.now) * time.Microsecond
+			if due > t.Now {
+				wait = time.Duration(due-t.Now) * time.Microsecond
 				return false, nil
 			}
 			if accept == nil || accept(url) {
@@ -107,38 +111,38 @@ func (d *Delivery) scan(scan func(...any) error) error {
 }
 
 // Delivered notes a success. The body goes: nobody needs it again.
-func (s *Store) Delivered(ctx context.Context, d Delivery) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.micros(), []byte{})
+func (s *outbox) Delivered(ctx context.Context, d Delivery) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.db.Now(), []byte{})
 }
 
 // DeliveryFailed notes a failed attempt and why; the next one is due after wait.
-func (s *Store) DeliveryFailed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.micros()+wait.Microseconds(), mapping.ToText(why))
+func (s *outbox) DeliveryFailed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.db.Now()+wait.Microseconds(), mapping.ToText(why))
 }
 
 // DeliveryDead gives a delivery up. Its row stays, with the reason, for a while
 // (SweepOutbox).
-func (s *Store) DeliveryDead(ctx context.Context, d Delivery, why string) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.micros(), mapping.ToText(why))
+func (s *outbox) DeliveryDead(ctx context.Context, d Delivery, why string) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.db.Now(), mapping.ToText(why))
 }
 
 // DeliveryReturned gives a claimed delivery back as if it had not been tried.
-func (s *Store) DeliveryReturned(ctx context.Context, d Delivery) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.micros(), d.Attempts)
+func (s *outbox) DeliveryReturned(ctx context.Context, d Delivery) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.db.Now(), d.Attempts)
 }
 
-func (s *Store) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
-	return s.write(ctx, func(t *tx) error {
-		_, err := t.exec(text, append(in{d.key}, args...)...)
+func (s *outbox) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(text, append(in{d.key}, args...)...)
 		return err
 	})
 }
 
 // Deliveries lists the caller's deliveries, the newest first, of one run when
 // runID is set; those of a run that was deleted too. limit 0: all.
-func (s *Store) Deliveries(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
-	err = s.read1(ctx, func(t *tx) error {
-		return t.each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
+func (s *outbox) Deliveries(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
  WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, in{tenantOf(ctx), runID, limitOf(limit)}, func(scan func(...any) error) error {
 			var d Delivery
 			err := d.scan(scan)
@@ -151,10 +155,10 @@ func (s *Store) Deliveries(ctx context.Context, runID string, limit int) (list [
 
 // SweepOutbox removes deliveries that succeeded longer than delivered ago, and
 // those that were given up longer than dead ago. All tenants.
-func (s *Store) SweepOutbox(ctx context.Context, delivered, dead time.Duration) error {
-	return s.write(ctx, func(t *tx) error {
-		_, err := t.exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,
-			t.now-delivered.Microseconds(), t.now-dead.Microseconds())
+func (s *outbox) SweepOutbox(ctx context.Context, delivered, dead time.Duration) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,
+			t.Now-delivered.Microseconds(), t.Now-dead.Microseconds())
 		return err
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"go.uber.org/zap"
 )
 
@@ -43,8 +44,8 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 	} {
 		text, args := query()
 		var plan []string
-		err := s.read1(ctx, func(x *tx) error {
-			return x.each(`EXPLAIN QUERY PLAN `+text, args, func(scan func(...any) error) error {
+		err := s.db.ReadOne(ctx, func(x *sqldb.Tx) error {
+			return x.Each(`EXPLAIN QUERY PLAN `+text, args, func(scan func(...any) error) error {
 				var id, parent, unused int
 				var detail string
 				err := scan(&id, &parent, &unused, &detail)

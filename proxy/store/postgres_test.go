@@ -329,7 +329,7 @@ func TestNoticesReachOtherProcessesOnly(t *testing.T) {
 		for {
 			select {
 			case n := <-b.Notices():
-				if n.Kind == kind && (n.RunID == c.Run.ID || n.RunID == "") {
+				if n.Kind == kind && (n.About == c.Run.ID || n.About == "") {
 					return
 				}
 			case <-deadline:
@@ -394,7 +394,7 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	go func() { // as the engine does
 		for n := range b.Notices() {
 			if n.Kind == store.NoticeDue {
-				b.RingDue(n.RunID)
+				b.RingDue(n.About)
 			}
 		}
 	}()

@@ -2,16 +2,23 @@ package store
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
 )
 
 // TestD1LateRecoveryLeavesUpdatesAlone: a process that started on a full disk frees what
 // an earlier one held when there is room, and not what it holds itself by then.
 func TestD1LateRecoveryLeavesUpdatesAlone(t *testing.T) {
 	t.Parallel()
-	s, ctx := openInside(t), context.Background()
+	ctx := context.Background()
+	s, err := Open(ctx, filepath.Join(t.TempDir(), "apbridge.db"), Options{}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
 	s.behind.Store(&errNotRecovered)
 	var threads []string
 	for range 2 {

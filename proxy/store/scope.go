@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // scope is what the caller of an operation sees: the rows of its tenant and, with
@@ -77,11 +78,11 @@ func withAgent(agents, name string) string {
 }
 
 // noteAgent adds an agent to a thread.
-func noteAgent(t *tx, row *threadRow, name string) error {
+func noteAgent(t *sqldb.Tx, row *threadRow, name string) error {
 	agents := withAgent(row.agents, name)
 	if agents == row.agents {
 		return nil
 	}
 	row.agents = agents
-	return t.put(`UPDATE threads SET agents = $2 WHERE id = $1`, row.key, agents)
+	return t.Put(`UPDATE threads SET agents = $2 WHERE id = $1`, row.key, agents)
 }

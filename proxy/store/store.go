@@ -2,12 +2,11 @@ package store
 
 import (
 	"context"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"go.uber.org/zap"
 )
 
@@ -28,62 +27,29 @@ type Options struct {
 // Store is the record of everything. Safe for concurrent use. Every method is
 // scoped to what the principal in ctx (mapping.PrincipalOf) may see (see scope),
 // unless its comment says otherwise. Errors the caller may show are *mapping.Error.
+//
+// Its operations are methods of its parts, one for each noun.
 type Store struct {
-	db        database
-	owner     string
-	mostCrons int // of a tenant; 0: any number
-	log       *zap.Logger
-	// runs are the keys of runs' rows, which appends ask for again and again. Only
-	// operations that write fill it, after their commit, and deletions empty it: on
-	// SQLite a key number may be used again for another row. The id of a run is
-	// never used again.
-	runs   *lru.Cache[string, runKey]
-	swept  atomic.Int64          // when expired items were removed last
+	*base
+	threads
+	states
+	links
+	tasks
+	runs
+	claims
+	events
+	artifacts
+	items
+	assistants
+	crons
+	outbox
+	retention
+	agents
+	requests
+
+	log    *zap.Logger
 	behind atomic.Pointer[error] // why Recover has not succeeded; nil once it has
-	holds  updateHolds
-	// Doorbells: a delivery, a thread's time to go, a cron.
-	outbox, expiries, crons chan struct{}
 }
-
-// database is what differs between SQLite and PostgreSQL.
-type database interface {
-	// write runs do as one operation and returns when it is durable; relaxed:
-	// when it outlives the process, though on SQLite maybe not the machine. do may be
-	// called again when what it did is lost: it builds its results anew.
-	write(ctx context.Context, relaxed bool, do func(*tx) error) error
-	// read runs do on one consistent view.
-	read(ctx context.Context, do func(*tx) error) error
-	// readOne is read for a single statement, which is consistent by itself.
-	readOne(ctx context.Context, do func(*tx) error) error
-	// readBlob is readOne for a piece of a file: large, and not soon read again.
-	readBlob(ctx context.Context, do func(*tx) error) error
-	// flush returns when what was committed before, relaxed or not, is as durable as
-	// what write commits. What read, readOne and readBlob have read is.
-	flush() error
-	// clock is the present in microseconds.
-	clock() int64
-	// recoverOrphans is done once, before anything else is: what processes that are
-	// gone have left behind is free. renewLease renews the lease of this process.
-	recoverOrphans(ctx context.Context) error
-	renewLease(ctx context.Context, ttl time.Duration) error
-	ping(ctx context.Context) error
-	classify(err error) error
-	logSize() (bytes int64, ok bool)
-	notices() *notices
-	// leave gives up what this process holds; close closes.
-	leave(ctx context.Context)
-	close() error
-}
-
-// runKey is where a run's rows are. tokens: its row says that it has some;
-// shared: others may run on its thread meanwhile.
-type runKey struct {
-	run, thread    int64
-	tokens, shared bool
-}
-
-// keysKept bounds the cache of keys: about 2 MB when full.
-const keysKept = 8192
 
 // Open opens the database at dsn and brings its tables up to date.
 //
@@ -96,20 +62,11 @@ const keysKept = 8192
 // of processes may use at once; the tables are made in the first schema of its
 // search_path that exists. It tells the time: Options.Now is for tests.
 func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, error) {
-	s := &Store{
-		owner: o.Owner, log: log, mostCrons: o.Crons,
-		outbox: make(chan struct{}, 1), expiries: make(chan struct{}, 1), crons: make(chan struct{}, 1),
-	}
-	if s.owner == "" {
-		s.owner = newOwner()
-	}
-	var err error
-	if s.runs, err = lru.New[string, runKey](keysKept); err != nil {
+	db, err := sqldb.Open(ctx, dsn, o.ofDB(), log)
+	if err != nil {
 		return nil, err
 	}
-	if s.db, err = connect(ctx, dsn, s.owner, o, log); err != nil {
-		return nil, err
-	}
+	s := newStore(newBase(db), o, log)
 	if err := s.start(ctx); err != nil {
 		_ = s.Close()
 		return nil, err
@@ -117,11 +74,16 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 	return s, nil
 }
 
-func connect(ctx context.Context, dsn, owner string, o Options, log *zap.Logger) (database, error) {
-	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
-		return openPostgres(ctx, dsn, owner, o, log)
+func newStore(b *base, o Options, log *zap.Logger) *Store {
+	return &Store{
+		base: b, threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
+		events: events{b}, artifacts: artifacts{b}, items: items{base: b}, assistants: assistants{b}, crons: crons{b, o.Crons},
+		outbox: outbox{b}, retention: retention{b}, agents: agents{b}, requests: requests{b}, log: log,
 	}
-	return openSQLite(ctx, dsn, owner, o, log)
+}
+
+func (o Options) ofDB() sqldb.Options {
+	return sqldb.Options{Synchronous: o.Synchronous, Limit: o.Limit, Owner: o.Owner, Holdings: holdings{}, Now: o.Now}
 }
 
 // start recovers. A file on a full disk can be read all the same; see Recover.
@@ -142,9 +104,9 @@ func (s *Store) Recover(ctx context.Context) error {
 	if s.behind.Load() == nil {
 		return nil
 	}
-	err := s.db.classify(s.db.recoverOrphans(ctx))
+	err := s.db.Recover(ctx)
 	if err == nil {
-		err = s.write(ctx, sweepBlobs)
+		err = s.db.Write(ctx, sweepBlobs)
 	}
 	if err != nil {
 		s.behind.Store(&err)
@@ -154,24 +116,47 @@ func (s *Store) Recover(ctx context.Context) error {
 	return nil
 }
 
+// Abandoned reports whether the SQLite database at path has been used and no process
+// uses it now.
+func Abandoned(path string) bool { return sqldb.Abandoned(path) }
+
 // Close waits for writes under way, interrupts reads, gives up what this process holds where
 // others may take it, and closes the database.
 func (s *Store) Close() error {
-	s.db.leave(context.Background())
-	return s.db.close()
+	if s.db.Leave(context.Background()) == nil {
+		s.db.Notify(Notice{Kind: NoticePending})
+	}
+	return s.db.Close()
+}
+
+// Beat renews this process's lease until ttl from now, by the clock of the
+// database. Other processes may take its runs once that is over, so it is to be
+// called well before. ErrLapsed says that it came too late: the lease is new,
+// and every run that was held under the old one is free. Where no other process
+// can use the database a lease never ends. It belongs to no tenant.
+func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
+	freed, err := s.db.RenewLease(ctx, ttl)
+	if freed {
+		s.db.Notify(Notice{Kind: NoticePending})
+	}
+	return err
 }
 
 // Owner is the id of this process in leases.
 func (s *Store) Owner() string { return s.owner }
 
-// Shared tells whether other processes may use the database at the same time,
+// Shared reports whether other processes may use the database at the same time,
 // so that leases end and Notices come.
-func (s *Store) Shared() bool { return s.db.notices() != nil }
+func (s *Store) Shared() bool { return s.db.Shared() }
 
-// Ping tells whether the database answers, whether it could be written to when
+// Notices is where notices of other processes come. It has one listener, and is
+// nil where there are no other processes.
+func (s *Store) Notices() <-chan Notice { return s.db.Notices() }
+
+// Ping reports whether the database answers, whether it could be written to when
 // that was tried last, and whether Recover has succeeded. It belongs to no tenant.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.db.classify(s.db.ping(ctx)); err != nil {
+	if err := s.db.Ping(ctx); err != nil {
 		return err
 	}
 	if err := s.behind.Load(); err != nil {
@@ -180,33 +165,13 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-var errNotRecovered error = mapping.Errorf(mapping.Unavailable, codeUnavailable, "What an earlier process left behind is not picked up yet. Try again in a moment.")
+var errNotRecovered error = mapping.Errorf(mapping.Unavailable, sqldb.CodeUnavailable, "What an earlier process left behind is not picked up yet. Try again in a moment.")
 
 // LogSize is how large SQLite's write-ahead log is; ok is false where there is none
 // of ours, on PostgreSQL.
-func (s *Store) LogSize() (bytes int64, ok bool) { return s.db.logSize() }
+func (s *Store) LogSize() (bytes int64, ok bool) { return s.db.LogSize() }
 
-// write runs do as one operation and returns when it is durable.
-func (s *Store) write(ctx context.Context, do func(*tx) error) error {
-	return s.db.classify(s.db.write(ctx, false, do))
-}
-
-// writeRelaxed is write for what may be lost when the machine fails, though not
-// when the process does.
-func (s *Store) writeRelaxed(ctx context.Context, do func(*tx) error) error {
-	return s.db.classify(s.db.write(ctx, true, do))
-}
-
-// read runs do on one consistent view.
-func (s *Store) read(ctx context.Context, do func(*tx) error) error {
-	return s.db.classify(s.db.read(ctx, do))
-}
-
-// read1 is read of a single statement, which is consistent by itself.
-func (s *Store) read1(ctx context.Context, do func(*tx) error) error {
-	return s.db.classify(s.db.readOne(ctx, do))
-}
-
-func (s *Store) micros() int64 { return s.db.clock() }
+// Flush returns when all that was committed before the call is on the disk: see DB.Flush.
+func (s *Store) Flush() error { return s.db.Flush() }
 
 func tenantOf(ctx context.Context) string { return mapping.PrincipalOf(ctx).Tenant }

@@ -69,7 +69,8 @@ var laws = map[string]law{
 	"proxy/metrics":                       {},
 	"proxy/passthrough":                   {ours: []string{"config", "proxy/metrics"}},
 	"proxy/service":                       {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "proxy/engine", "proxy/eventlog", "proxy/store"}, never: []string{"net/http"}},
-	"proxy/store":                         {ours: []string{"mapping", "mapping/failpoint", "mapping/rawjson"}, never: []string{"net/http"}},
+	"proxy/store":                         {ours: []string{"mapping", "mapping/rawjson", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
+	"proxy/store/sqldb":                   {ours: []string{"mapping", "mapping/failpoint"}, never: []string{"net/http"}},
 	"proxy/store/storetest":               {},
 	"proxy/webhook":                       {ours: []string{"config", "mapping", "mapping/failpoint", "proxy/complaint", "proxy/metrics", "proxy/store"}},
 }

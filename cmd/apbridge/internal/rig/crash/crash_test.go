@@ -78,8 +78,8 @@ func TestA5_CrashAtOnce(t *testing.T) {
 	storetest.File(t) // the others take the same code
 	all := scenes()
 	for scene, points := range map[int][]string{
-		0: {"after commit of Store.CreateRun#1", "agent asked#2", "before commit of Store.AppendRun#3"},
-		3: {"step written#1", "before commit of Store.HandOut#2"},
+		0: {"after commit of runs.CreateRun#1", "agent asked#2", "before commit of events.AppendRun#3"},
+		3: {"step written#1", "before commit of tasks.HandOut#2"},
 		7: {"agent asked#3"},
 	} {
 		for _, p := range points {

@@ -19,14 +19,14 @@ import (
 var elsewhere = map[string]map[string]string{
 	"sqlite": {
 		"postgres.renewLease": "PostgreSQL only", "postgres.leave": "PostgreSQL only",
-		"postgres.recoverOrphans": "PostgreSQL only", "Store.HandedOut": "there are no other processes to be told",
-		"Store.RequestStop": "no other process has the run", "Store.TakeBack": leaves,
-		"sqlite.renewLease": "written only after a write was refused", "Store.Logged": unknown,
-		"Store.FreeLeftUpdates": unfreed,
+		"postgres.recoverOrphans": "PostgreSQL only", "tasks.HandedOut": "there are no other processes to be told",
+		"claims.RequestStop": "no other process has the run", "tasks.TakeBack": leaves,
+		"sqlite.renewLease": "written only after a write was refused", "events.Logged": unknown,
+		"states.FreeLeftUpdates": unfreed,
 	},
 	"postgres": {
-		"sqlite.recoverOrphans": "SQLite only", "sqlite.renewLease": "SQLite only", "Store.RequestStop": "no other process has the run",
-		"Store.TakeBack": leaves, "Store.Logged": unknown, "Store.FreeLeftUpdates": unfreed,
+		"sqlite.recoverOrphans": "SQLite only", "sqlite.renewLease": "SQLite only", "claims.RequestStop": "no other process has the run",
+		"tasks.TakeBack": leaves, "events.Logged": unknown, "states.FreeLeftUpdates": unfreed,
 	},
 }
 
@@ -71,9 +71,11 @@ func sources(t *testing.T, dir string) (files []*ast.File) {
 	return files
 }
 
-// storeOperations are the functions of package store that write.
+// storeOperations are the functions of the store and its database that write.
 func storeOperations(t *testing.T) (names []string) {
-	for _, f := range sources(t, filepath.Join(rig.Root(t), "proxy/store")) {
+	top := rig.Root(t)
+	files := append(sources(t, filepath.Join(top, "proxy/store")), sources(t, filepath.Join(top, "proxy/store/sqldb"))...)
+	for _, f := range files {
 		for _, decl := range f.Decls {
 			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil && !writes[fn.Name.Name] && commits(fn) {
 				recv := fn.Recv.List[0].Type
@@ -91,7 +93,7 @@ func storeOperations(t *testing.T) (names []string) {
 }
 
 // writes are the ways into a transaction.
-var writes = map[string]bool{"write": true, "writeRelaxed": true}
+var writes = map[string]bool{"write": true, "Write": true, "WriteRelaxed": true}
 
 // commits reports whether a function runs an operation: x.write(ctx, …).
 func commits(fn *ast.FuncDecl) (found bool) {

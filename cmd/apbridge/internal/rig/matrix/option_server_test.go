@@ -46,7 +46,7 @@ var serverProofs = map[string]func(*testing.T){
 			t.Error(err)
 		}
 	},
-	"synchronous":    rig.ProvenBy("proxy/store", "TestSynchronousIsAsConfigured"),
+	"synchronous":    rig.ProvenBy("proxy/store/sqldb", "TestSynchronousIsAsConfigured"),
 	"shutdown_grace": rig.ProvenBy("cmd/apbridge", "TestA6HangingStepDoesNotKeepTheProcess"),
 	"default_agent": func(t *testing.T) {
 		two := "\nagents: {a: {url: $A}, b: {url: $A}}"

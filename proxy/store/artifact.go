@@ -1,0 +1,246 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// artifacts are the files of threads.
+type artifacts struct{ *base }
+
+const artifactColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_id, a.path, a.size, a.mime, a.sum, a.agent_created, a.created_us, a.modified_us, a.remote_id, a.run
+ FROM artifacts a JOIN threads h ON h.id = a.thread`
+
+// artifactRow is an artifact with its key, its bytes' and that of the run that wrote
+// it (see version).
+type artifactRow struct {
+	key, blob, run int64
+	mapping.Artifact
+}
+
+func (r *artifactRow) scan(scan func(...any) error) error {
+	var created, modified int64
+	err := scan(&r.key, &r.blob, &r.Tenant, &r.ID, &r.ThreadID, &r.TaskID, &r.Path, &r.Size, &r.MIMEType, &r.Sum, &r.AgentCreated, &created, &modified, &r.RemoteID, &r.run)
+	r.CreatedAt, r.ModifiedAt = timeOf(created), timeOf(modified)
+	return err
+}
+
+func readArtifact(t *sqldb.Tx, where string, args ...any) (row artifactRow, err error) {
+	err = t.Each(`SELECT `+artifactColumns+` WHERE `+where+` LIMIT 1`, args, row.scan)
+	if err == nil && row.key == 0 {
+		err = sql.ErrNoRows
+	}
+	return row, err
+}
+
+// Artifact reads a visible artifact.
+func (s *artifacts) Artifact(ctx context.Context, threadID, id string) (mapping.Artifact, error) {
+	row, err := s.visible(ctx, threadID, id)
+	return row.Artifact, err
+}
+
+func (s *artifacts) visible(ctx context.Context, threadID, id string) (row artifactRow, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		sc := scopeOf(ctx)
+		where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2 AND a.artifact_id = $3 AND a.staged = 0`, sc.tenant, threadID, id)
+		row, err = readArtifact(t, where, args...)
+		return missing(err, mapping.CodeArtifactNotFound, "artifact", id)
+	})
+	return row, err
+}
+
+// Artifacts lists visible ones: agent-created first, root before nested, then
+// by path. limit 0: all.
+func (s *artifacts) Artifacts(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		key, err := threadKey(t, scopeOf(ctx), threadID)
+		if err != nil {
+			return err
+		}
+		if err := t.Get(`SELECT count(*) FROM artifacts WHERE thread = $1 AND staged = 0`, in{key}, out{&total}); err != nil {
+			return err
+		}
+		return t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0
+ ORDER BY a.agent_created DESC, a.nested, a.path LIMIT CAST($2 AS BIGINT) OFFSET CAST($3 AS BIGINT)`, in{key, limitOf(limit), offset}, func(scan func(...any) error) error {
+			var row artifactRow
+			err := row.scan(scan)
+			found = append(found, row.Artifact)
+			return err
+		})
+	})
+	return found, total, err
+}
+
+// Uploads lists the visible ones of a thread that were not made by an agent,
+// root before nested, then by path. A thread that is not there has none.
+func (s *artifacts) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
+	sc := scopeOf(ctx)
+	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, threadID)
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT `+artifactColumns+` WHERE a.thread = (SELECT h.id FROM threads h WHERE `+where+`)
+ AND a.staged = 0 AND a.agent_created = 0 ORDER BY a.nested, a.path`, args, func(scan func(...any) error) error {
+			var row artifactRow
+			err := row.scan(scan)
+			found = append(found, row.Artifact)
+			return err
+		})
+	})
+	return found, err
+}
+
+// known finds a row of a path, whether visible, staged or replaced: it has the id.
+func known(t *sqldb.Tx, thread int64, path string) (artifactRow, bool, error) {
+	row, err := readArtifact(t, `a.thread = $1 AND a.path = $2 ORDER BY a.staged, a.id`, thread, path)
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, false, nil
+	}
+	return row, err == nil, err
+}
+
+// insertArtifact adds a row; an earlier visible row of the path must be gone.
+func insertArtifact(t *sqldb.Tx, thread, run, blob int64, a mapping.Artifact, staged bool) error {
+	_, err := t.Exec(`INSERT INTO artifacts (thread, artifact_id, task_id, path, nested, size, mime, sum, agent_created, remote_id, staged, blob, created_us, modified_us, run)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		thread, a.ID, a.TaskID, a.Path, number(strings.Contains(a.Path, "/")), a.Size, a.MIMEType, a.Sum, number(a.AgentCreated), a.RemoteID,
+		number(staged), blob, micros(a.CreatedAt), micros(a.ModifiedAt), run)
+	return err
+}
+
+// adopt fills in what a new write of a path keeps of the old: its id, who made
+// it first, and when.
+func adopt(t *sqldb.Tx, a *mapping.Artifact, old artifactRow, there bool) {
+	now := timeOf(t.Now)
+	if there {
+		a.ID, a.CreatedAt = old.ID, old.CreatedAt
+		if old.TaskID != "" {
+			a.TaskID = old.TaskID
+		}
+		if a.RemoteID == "" {
+			a.RemoteID = old.RemoteID
+		}
+	}
+	if a.ID == "" {
+		a.ID = mapping.NewID()
+	}
+	if a.CreatedAt.IsZero() {
+		a.CreatedAt = now
+	}
+	if a.ModifiedAt.IsZero() {
+		a.ModifiedAt = now
+	}
+	a.CreatedAt, a.ModifiedAt = timeOf(micros(a.CreatedAt)), timeOf(micros(a.ModifiedAt))
+}
+
+// show makes a row the visible one of its path, written by a run (0: by a client).
+// The same bytes again are still what whoever wrote them first has written.
+func show(t *sqldb.Tx, thread, run, blob int64, a mapping.Artifact) error {
+	old, there, err := visibleAt(t, thread, a.Path)
+	if err != nil {
+		return err
+	}
+	if there && run != 0 && old.Sum == a.Sum {
+		run = old.run
+		err = dropArtifact(t, old.key, old.blob)
+	} else if there {
+		err = giveWay(t, thread, old, run)
+	} else if run == 0 {
+		err = dropVersions(t, thread, a.Path)
+	}
+	if err != nil {
+		return err
+	}
+	return insertArtifact(t, thread, run, blob, a, false)
+}
+
+func visibleAt(t *sqldb.Tx, thread int64, path string) (artifactRow, bool, error) {
+	row, err := readArtifact(t, `a.thread = $1 AND a.path = $2 AND a.staged = 0`, thread, path)
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, false, nil
+	}
+	return row, err == nil, err
+}
+
+func dropPath(t *sqldb.Tx, thread, run int64, path string) error {
+	old, there, err := visibleAt(t, thread, path)
+	if err != nil || !there {
+		return err
+	}
+	return giveWay(t, thread, old, run)
+}
+
+func dropArtifact(t *sqldb.Tx, key, blob int64) error {
+	if err := t.Put(`DELETE FROM artifacts WHERE id = $1`, key); err != nil {
+		return err
+	}
+	return dropBlob(t, blob)
+}
+
+// dropBlob removes bytes that no artifact refers to any more: a copied thread shares those
+// of its files. The row is locked first, so that of two threads that leave the bytes at
+// once the second one finds that it is the last.
+func dropBlob(t *sqldb.Tx, blob int64) error {
+	const unused = ` AND NOT EXISTS (SELECT 1 FROM artifacts WHERE blob = $1)`
+	return deleteAll(t, blob, []string{
+		`UPDATE blobs SET loose = loose WHERE id = $1`,
+		`DELETE FROM chunks WHERE blob = $1` + unused,
+		`DELETE FROM blobs WHERE id = $1` + unused,
+	})
+}
+
+// publish makes staged artifacts visible, writes small files and drops paths,
+// in the transaction of the events that tell of them.
+func publish(t *sqldb.Tx, thread, run int64, a Append) (list []mapping.Artifact, err error) {
+	if len(a.Artifacts)+len(a.Files)+len(a.DropFiles) == 0 {
+		return nil, nil
+	}
+	var tenant, threadID string
+	if err := t.Get(`SELECT tenant, thread_id FROM threads WHERE id = $1`, in{thread}, out{&tenant, &threadID}); err != nil {
+		return nil, err
+	}
+	for _, id := range a.Artifacts {
+		art, err := unstage(t, thread, run, id)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, art)
+	}
+	for _, f := range a.Files {
+		f.Artifact.Tenant, f.Artifact.ThreadID = tenant, threadID
+		art, err := writeFile(t, thread, run, f)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, art)
+	}
+	for _, path := range a.DropFiles {
+		if err := dropPath(t, thread, run, path); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// unstage shows the newest staged row of an id. One that is visible already,
+// with nothing staged, stays as it is.
+func unstage(t *sqldb.Tx, thread, run int64, id string) (mapping.Artifact, error) {
+	row, err := readArtifact(t, `a.thread = $1 AND a.artifact_id = $2 AND a.staged >= 0 ORDER BY a.staged DESC, a.id DESC`, thread, id)
+	if err != nil {
+		return row.Artifact, missing(err, mapping.CodeArtifactNotFound, "artifact", id)
+	}
+	var staged bool
+	if err := t.Get(`SELECT staged FROM artifacts WHERE id = $1`, in{row.key}, out{&staged}); err != nil || !staged {
+		return row.Artifact, err
+	}
+	if _, err := t.Exec(`DELETE FROM artifacts WHERE id = $1`, row.key); err != nil {
+		return row.Artifact, err
+	}
+	if err := publishBlob(t, row.blob); err != nil {
+		return row.Artifact, err
+	}
+	return row.Artifact, show(t, thread, run, row.blob, row.Artifact)
+}

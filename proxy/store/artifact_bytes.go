@@ -1,0 +1,262 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// chunkSize is how much of a file one write stores: other writes get in between.
+const chunkSize = 256 << 10
+
+// SaveArtifact streams a file into chunks, each its own write. The same
+// (thread, path) keeps its id and the time it was made. staged: invisible until
+// an Append names its id (agent-made files); else visible at once (uploads).
+// More than limit bytes (0: no limit): TooLarge, and nothing stays. Size and Sum
+// are worked out here; the rest comes from a, whose Path must be canonical.
+func (s *artifacts) SaveArtifact(ctx context.Context, a mapping.Artifact, body io.Reader, limit int64, staged bool) (mapping.Artifact, error) {
+	blob, err := s.newBlob(ctx, a.ThreadID)
+	if err != nil {
+		return mapping.Artifact{}, err
+	}
+	if a.Size, a.Sum, err = s.writeChunks(ctx, blob, body, limit); err == nil {
+		a.Tenant = tenantOf(ctx)
+		a, err = s.finish(ctx, blob, a, staged)
+	}
+	if err != nil {
+		s.discardBlob(ctx, blob)
+		return mapping.Artifact{}, err
+	}
+	return a, nil
+}
+
+func (s *artifacts) newBlob(ctx context.Context, threadID string) (blob int64, err error) {
+	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		if _, err := threadKey(t, scopeOf(ctx), threadID); err != nil {
+			return err
+		}
+		blob, err = insertBlob(t, true)
+		return err
+	})
+	return blob, err
+}
+
+func insertBlob(t *sqldb.Tx, staged bool) (blob int64, err error) {
+	blob, err = t.Insert(`INSERT INTO blobs (created_us, loose) VALUES ($1, $2)`, t.Now, number(staged))
+	return blob, err
+}
+
+// publishBlob notes that a visible artifact has these bytes.
+func publishBlob(t *sqldb.Tx, blob int64) error {
+	return t.Put(`UPDATE blobs SET loose = 0 WHERE id = $1`, blob)
+}
+
+// writeChunks stores the chunks. They may be lost with the machine until finish.
+func (s *artifacts) writeChunks(ctx context.Context, blob int64, body io.Reader, limit int64) (size int64, sum string, err error) {
+	hash, buf := sha256.New(), make([]byte, chunkSize)
+	for n := 0; ; n++ {
+		got, ended, err := fill(body, buf)
+		if err != nil {
+			return 0, "", err
+		}
+		size += int64(got)
+		if limit > 0 && size > limit {
+			return 0, "", mapping.Errorf(mapping.TooLarge, "artifact_too_large", "The file is larger than %d bytes (limits.artifact).", limit)
+		}
+		hash.Write(buf[:got])
+		if got > 0 {
+			if err := s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return insertChunk(t, blob, n, buf[:got]) }); err != nil {
+				return 0, "", err
+			}
+		}
+		if ended {
+			return size, hex.EncodeToString(hash.Sum(nil)), nil
+		}
+	}
+}
+
+// fill reads until buf is full or the body has ended. Only a bare io.EOF is the end
+// of a body: io.ErrUnexpectedEOF, which io.ReadFull returns for a short last chunk,
+// is what net/http returns for a body that broke off.
+func fill(body io.Reader, buf []byte) (n int, ended bool, err error) {
+	for n < len(buf) && err == nil {
+		var more int
+		more, err = body.Read(buf[n:])
+		n += more
+	}
+	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a body that broke off
+		return n, true, nil
+	}
+	return n, false, err
+}
+
+func insertChunk(t *sqldb.Tx, blob int64, n int, data []byte) error {
+	return t.Put(`INSERT INTO chunks (blob, n, data) VALUES ($1, $2, $3)`, blob, n, data)
+}
+
+// finish writes the row that makes the file one.
+func (s *artifacts) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		thread, err := threadKey(t, scope{tenant: a.Tenant}, a.ThreadID)
+		if err != nil {
+			return err
+		}
+		if err := hold(t, thread); err != nil {
+			return err
+		}
+		made = a
+		old, there, err := known(t, thread, a.Path)
+		if err != nil {
+			return err
+		}
+		adopt(t, &made, old, there)
+		if staged {
+			return insertArtifact(t, thread, 0, blob, made, true)
+		}
+		if made.ModifiedAt, err = afterOthers(t, thread, made.ModifiedAt); err != nil {
+			return err
+		}
+		if err := publishBlob(t, blob); err != nil {
+			return err
+		}
+		return show(t, thread, 0, blob, made)
+	})
+	return made, err
+}
+
+// afterOthers is a time behind that of every file of the thread: at, unless two
+// came at once, a clock was set back, or an upload that began later was done
+// earlier. Uploads are told apart by their times, see mapping.Uploaded.
+func afterOthers(t *sqldb.Tx, thread int64, at time.Time) (time.Time, error) {
+	var newest int64
+	err := t.Get(`SELECT coalesce(max(modified_us), 0) FROM artifacts WHERE thread = $1`, in{thread}, out{&newest})
+	return timeOf(max(micros(at), newest+1)), err
+}
+
+// discardBlob removes the chunks of a file that came to nothing. What it misses is
+// swept later.
+func (s *artifacts) discardBlob(ctx context.Context, blob int64) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer stop()
+	_ = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return dropBlob(t, blob) })
+}
+
+// writeFile is SaveArtifact of a small file within an operation.
+func writeFile(t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.Artifact, error) {
+	a, sum := f.Artifact, sha256.Sum256(f.Content)
+	a.Size, a.Sum = int64(len(f.Content)), hex.EncodeToString(sum[:])
+	old, there, err := known(t, thread, a.Path)
+	if err != nil {
+		return a, err
+	}
+	adopt(t, &a, old, there)
+	blob, err := insertBlob(t, false)
+	if err != nil {
+		return a, err
+	}
+	for n, rest := 0, f.Content; len(rest) > 0; n++ {
+		size := min(len(rest), chunkSize)
+		if err := insertChunk(t, blob, n, rest[:size]); err != nil {
+			return a, err
+		}
+		rest = rest[size:]
+	}
+	return a, show(t, thread, run, blob, a)
+}
+
+// OpenArtifact reads a visible artifact with its bytes, which are fetched chunk
+// by chunk. A reader whose file is replaced or removed meanwhile gets an error.
+func (s *artifacts) OpenArtifact(ctx context.Context, threadID, id string) (mapping.Artifact, io.ReadCloser, error) {
+	row, err := s.visible(ctx, threadID, id)
+	if err != nil {
+		return mapping.Artifact{}, nil, err
+	}
+	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, db: s.db, key: row.key, blob: row.blob, sum: row.Sum, left: row.Size}), nil
+}
+
+// chunks reads the bytes of an artifact. Readers may take minutes: on SQLite both of
+// its keys may be those of somebody else's file by then, but the sum of its bytes is
+// not.
+type chunks struct {
+	ctx  context.Context
+	db   *sqldb.DB
+	key  int64
+	blob int64
+	sum  string
+	n    int
+	left int64
+	held sqldb.Buffer
+	buf  bytes.Reader // over held
+}
+
+func (c *chunks) Read(p []byte) (int, error) {
+	if c.buf.Len() == 0 {
+		if c.left <= 0 {
+			return 0, io.EOF
+		}
+		if err := c.next(); err != nil {
+			return 0, err
+		}
+	}
+	return c.buf.Read(p)
+}
+
+func (c *chunks) next() error {
+	err := c.db.ReadBlob(c.ctx, func(t *sqldb.Tx) error {
+		return t.Get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2 AND EXISTS (SELECT 1 FROM artifacts WHERE id = $3 AND blob = $1 AND sum = $4)`,
+			in{c.blob, c.n, c.key, c.sum}, out{&c.held})
+	})
+	if err != nil {
+		return missing(err, mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
+	}
+	c.n++
+	c.left -= int64(len(c.held))
+	c.buf.Reset(c.held)
+	return nil
+}
+
+// sweepAge is how long bytes may wait for the row or event that makes them
+// visible.
+const sweepAge = 24 * time.Hour
+
+// sweepBlobs removes what uploads and runs that broke off have left behind.
+func sweepBlobs(t *sqldb.Tx) error {
+	old := t.Now - sweepAge.Microseconds()
+	for _, text := range []string{
+		`DELETE FROM artifacts WHERE staged = 1 AND blob IN (SELECT id FROM blobs WHERE loose = 1 AND created_us < $1)`,
+		`DELETE FROM chunks WHERE blob IN (SELECT id FROM blobs WHERE loose = 1 AND created_us < $1)`,
+		`DELETE FROM blobs WHERE loose = 1 AND created_us < $1`,
+	} {
+		if _, err := t.Exec(text, old); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyArtifacts gives a copied thread the same files under the same ids. They share their
+// bytes, which stay until the last thread has left them (dropBlob).
+func copyArtifacts(t *sqldb.Tx, from, to int64) error {
+	var rows []artifactRow
+	err := t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0`, in{from}, func(scan func(...any) error) error {
+		var row artifactRow
+		err := row.scan(scan)
+		rows = append(rows, row)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := insertArtifact(t, to, 0, row.blob, row.Artifact, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// assistants are those that clients make.
+type assistants struct{ *base }
+
+// An assistant's versions are kept whole; the row of the assistant repeats the
+// current one, so that runs are made with one read.
+const assistantColumns = `a.id, a.tenant, a.assistant_id, a.owner, a.version, a.last, a.body, a.created_us, a.updated_us FROM assistants a`
+
+type assistantRow struct {
+	key  int64
+	last int // the highest version there is
+	mapping.Agent
+}
+
+// assistantBody is what a version consists of.
+type assistantBody struct {
+	Graph       string          `json:"graph"`
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"`
+	Config      json.RawMessage `json:"config,omitempty"`
+	Context     json.RawMessage `json:"context,omitempty"`
+}
+
+func bodyOf(a mapping.Agent) ([]byte, error) {
+	return json.Marshal(assistantBody{a.Graph, a.Name, a.Description, object(a.Metadata), object(a.Config), object(a.Context)})
+}
+
+// set puts a version's body into an assistant.
+func (b assistantBody) set(a *mapping.Agent) {
+	a.Graph, a.Name, a.Description = b.Graph, b.Name, b.Description
+	a.Metadata, a.Config, a.Context = object(b.Metadata), object(b.Config), object(b.Context)
+}
+
+func (r *assistantRow) scan(scan func(...any) error) error {
+	var body []byte
+	var created, updated int64
+	if err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, &r.Version, &r.last, &body, &created, &updated); err != nil {
+		return err
+	}
+	r.CreatedAt, r.UpdatedAt = timeOf(created), timeOf(updated)
+	return r.read(body)
+}
+
+func (r *assistantRow) read(body []byte) error {
+	var b assistantBody
+	err := decode(body, &b)
+	b.set(&r.Agent)
+	return err
+}
+
+// CreateAssistant keeps an assistant as its version 1. One that is there with the
+// same id is Conflict assistant_exists, or is returned as it is (made: false).
+func (s *assistants) CreateAssistant(ctx context.Context, a mapping.Agent, orGet bool) (kept mapping.Agent, made bool, err error) {
+	p := mapping.PrincipalOf(ctx)
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		kept, made = a, true
+		kept.Tenant, kept.Owner, kept.Version = p.Tenant, p.ID, 1
+		kept.CreatedAt = timeOf(t.Now)
+		kept.UpdatedAt = kept.CreatedAt
+		body, err := bodyOf(a)
+		if err != nil {
+			return err
+		}
+		var key int64
+		err = t.Get(`INSERT INTO assistants (tenant, assistant_id, owner, graph, version, last, body, created_us, updated_us)
+ VALUES ($1, $2, $3, $4, 1, 1, $5, $6, $6) ON CONFLICT (tenant, assistant_id) DO NOTHING RETURNING id`,
+			in{kept.Tenant, kept.ID, kept.Owner, kept.Graph, body, t.Now}, out{&key})
+		if errors.Is(err, sql.ErrNoRows) {
+			row, err := readAssistant(t, p.Tenant, a.ID)
+			if kept, made = row.Agent, false; err == nil && !orGet {
+				err = mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. Send if_exists do_nothing to get it as it is.", a.ID)
+			}
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		return putVersion(t, key, 1, body)
+	})
+	return kept, made, err
+}
+
+func putVersion(t *sqldb.Tx, key int64, version int, body []byte) error {
+	return t.Put(`INSERT INTO assistant_versions (assistant, version, body, created_us) VALUES ($1, $2, $3, $4)`, key, version, body, t.Now)
+}
+
+// Assistant finds an assistant that was made; configured ones are not here.
+func (s *assistants) Assistant(ctx context.Context, id string) (a mapping.Agent, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		row, err := readAssistant(t, tenantOf(ctx), id)
+		a = row.Agent
+		return err
+	})
+	return a, err
+}
+
+func readAssistant(t *sqldb.Tx, tenant, id string) (row assistantRow, err error) {
+	err = t.Each(`SELECT `+assistantColumns+` WHERE a.tenant = $1 AND a.assistant_id = $2`, in{tenant, id}, row.scan)
+	return row, noAssistant(row, err, id)
+}
+
+func noAssistant(row assistantRow, err error, id string) error {
+	if err == nil && row.key == 0 {
+		err = sql.ErrNoRows
+	}
+	return missing(err, mapping.CodeAgentNotFound, "assistant", id)
+}
+
+// holdAssistant is readAssistant that keeps others from changing it meanwhile.
+func holdAssistant(t *sqldb.Tx, tenant, id string) (row assistantRow, err error) {
+	if t.Shared() {
+		if err = t.Put(`SELECT 1 FROM assistants WHERE tenant = $1 AND assistant_id = $2 FOR UPDATE`, tenant, id); err != nil {
+			return row, err
+		}
+	}
+	return readAssistant(t, tenant, id)
+}
+
+// UpdateAssistant makes a further version of what change makes of the current
+// one, and makes that current. change may be called more than once.
+func (s *assistants) UpdateAssistant(ctx context.Context, id string, change func(*mapping.Agent) error) (changed mapping.Agent, err error) {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := holdAssistant(t, tenantOf(ctx), id)
+		if err != nil {
+			return err
+		}
+		if err := change(&row.Agent); err != nil {
+			return err
+		}
+		changed = row.Agent
+		changed.Version, changed.UpdatedAt = row.last+1, timeOf(t.Now)
+		body, err := bodyOf(changed)
+		if err != nil {
+			return err
+		}
+		if err := putVersion(t, row.key, changed.Version, body); err != nil {
+			return err
+		}
+		return setVersion(t, row.key, changed, changed.Version, body)
+	})
+	return changed, err
+}
+
+// setVersion makes a version the current one.
+func setVersion(t *sqldb.Tx, key int64, a mapping.Agent, last int, body []byte) error {
+	_, err := t.Exec(`UPDATE assistants SET graph = $2, version = $3, last = $4, body = $5, updated_us = $6 WHERE id = $1`,
+		key, a.Graph, a.Version, last, body, t.Now)
+	return err
+}
+
+// SetAssistantVersion makes an earlier version, or a later one, current again.
+func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version int) (changed mapping.Agent, err error) {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := holdAssistant(t, tenantOf(ctx), id)
+		if err != nil {
+			return err
+		}
+		var body []byte
+		err = t.Get(`SELECT body FROM assistant_versions WHERE assistant = $1 AND version = $2`, in{row.key, version}, out{&body})
+		if err == nil {
+			err = row.read(body)
+		}
+		if errors.Is(err, sql.ErrNoRows) || err == nil && !mapping.PrincipalOf(ctx).May(row.Graph) {
+			return mapping.Errorf(mapping.NotFound, mapping.CodeVersionNotFound, "Assistant %q has no version %d.", id, version)
+		}
+		if err != nil {
+			return err
+		}
+		changed = row.Agent
+		changed.Version, changed.UpdatedAt = version, timeOf(t.Now)
+		return setVersion(t, row.key, changed, row.last, body)
+	})
+	return changed, err
+}
+
+// AssistantVersions lists the versions of an assistant that are over agents the
+// principal may use, newest first; the times of each are when it was made.
+func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Agent, err error) {
+	keep, pick := containing(metadata), picker{limit: limit, offset: offset}
+	may := mapping.PrincipalOf(ctx).May
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		row, err := readAssistant(t, tenantOf(ctx), id)
+		if err != nil {
+			return err
+		}
+		return t.Until(`SELECT version, body, created_us FROM assistant_versions WHERE assistant = $1 ORDER BY version DESC`, in{row.key}, func(scan func(...any) error) (bool, error) {
+			one := assistantRow{Agent: row.Agent}
+			var body []byte
+			var created int64
+			if err := scan(&one.Version, &body, &created); err != nil {
+				return false, err
+			}
+			one.CreatedAt = timeOf(created)
+			one.UpdatedAt = one.CreatedAt
+			err := one.read(body)
+			if err == nil && may(one.Graph) && (keep == nil || keep(one.Metadata)) && pick.take() {
+				list = append(list, one.Agent)
+			}
+			return !pick.full(), err
+		})
+	})
+	return list, err
+}
+
+// Assistants are all that were made in the principal's tenant, oldest first.
+func (s *assistants) Assistants(ctx context.Context) (list []mapping.Agent, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT `+assistantColumns+` WHERE a.tenant = $1 ORDER BY a.id`, in{tenantOf(ctx)}, func(scan func(...any) error) error {
+			var row assistantRow
+			err := row.scan(scan)
+			list = append(list, row.Agent)
+			return err
+		})
+	})
+	return list, err
+}
+
+// DeleteAssistant removes an assistant with its versions and crons. Runs it has
+// made stay.
+func (s *assistants) DeleteAssistant(ctx context.Context, id string) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := holdAssistant(t, tenantOf(ctx), id)
+		if err != nil {
+			return err
+		}
+		if err := t.Put(`DELETE FROM assistant_versions WHERE assistant = $1`, row.key); err != nil {
+			return err
+		}
+		if err := t.Put(`DELETE FROM crons WHERE tenant = $1 AND assistant_id = $2`, row.Tenant, id); err != nil {
+			return err
+		}
+		_, err = t.Exec(`DELETE FROM assistants WHERE id = $1`, row.key)
+		return err
+	})
+}

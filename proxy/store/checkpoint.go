@@ -1,0 +1,284 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// states are those of threads: read at their checkpoints, and updated outside of runs.
+type states struct {
+	*base
+	holds updateHolds
+}
+
+// State is what a state is folded from: the newest snapshot at or before the
+// checkpoint and the state-changing events after it, up to and including it.
+type State struct {
+	Checkpoint mapping.Checkpoint // zero on an empty thread
+	Snapshot   []byte             // nil: empty state
+	Events     []mapping.Event
+	DiffBytes  int // bytes of the Data of Events
+	// Continues: Events is only what came since the state before this one in
+	// the list (StatesOf), and Snapshot is not set.
+	Continues bool
+}
+
+// checkpointPos is a checkpoint's place: its number, its line, and what its state is
+// folded on: base > 0 the snapshot kept with that number, 0 the empty state,
+// < 0 the state at number -base, which the line forked from.
+type checkpointPos struct{ seq, line, base int64 }
+
+func findCheckpoint(t *sqldb.Tx, thread int64, id string) (at checkpointPos, err error) {
+	err = t.Get(`SELECT seq, line, base FROM events WHERE thread = $1 AND checkpoint = $2`, in{thread, id}, out{&at.seq, &at.line, &at.base})
+	return at, missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
+}
+
+// StateAt reads a checkpoint; "" is the head. An empty thread gives a zero
+// State; an unknown id is NotFound.
+func (s *states) StateAt(ctx context.Context, threadID, checkpointID string) (st State, err error) {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		key, err := threadKey(t, scopeOf(ctx), threadID)
+		if err != nil {
+			return err
+		}
+		id := checkpointID
+		if id == "" {
+			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, in{key}, out{&id}); err != nil {
+				return noThread(err, threadID)
+			}
+		}
+		if id == "" {
+			return nil
+		}
+		at, err := findCheckpoint(t, key, id)
+		if err != nil {
+			return err
+		}
+		st, err = readState(t, key, at)
+		return err
+	})
+	return st, err
+}
+
+// CheckpointAt reads a checkpoint without its state; "" is the head. An empty
+// thread gives a zero Checkpoint; an unknown id is NotFound.
+func (s *states) CheckpointAt(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		c = mapping.Checkpoint{}
+		key, err := threadKey(t, scopeOf(ctx), threadID)
+		if err != nil {
+			return err
+		}
+		id := checkpointID
+		if id == "" {
+			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, in{key}, out{&id}); err != nil || id == "" {
+				return noThread(err, threadID)
+			}
+		}
+		found := false
+		err = t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND checkpoint = $2`, in{key, id}, func(scan func(...any) error) error {
+			row, err := scanCheckpoint(scan)
+			c, found = row.Checkpoint, true
+			return err
+		})
+		if err == nil && !found {
+			err = sql.ErrNoRows
+		}
+		return missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
+	})
+	return c, err
+}
+
+func readState(t *sqldb.Tx, thread int64, at checkpointPos) (st State, err error) {
+	if st.Snapshot, st.Events, err = stateSource(t, thread, at); err != nil {
+		return st, err
+	}
+	return st, st.tell(t, thread, at)
+}
+
+// stateSource reads what a state is folded from. It goes back over forks until one
+// has a snapshot.
+func stateSource(t *sqldb.Tx, thread int64, at checkpointPos) (snapshot []byte, events []mapping.Event, err error) {
+	if at.base >= 0 {
+		if snapshot, err = snapshotAt(t, thread, at.base); err != nil {
+			return nil, nil, err
+		}
+		events, err = readEvents(t, thread, at.base, 0, stateOnly, at.seq)
+		return snapshot, events, err
+	}
+	from := checkpointPos{seq: -at.base}
+	if err := t.Get(`SELECT line, base FROM events WHERE thread = $1 AND seq = $2`, in{thread, from.seq}, out{&from.line, &from.base}); err != nil {
+		return nil, nil, err
+	}
+	if snapshot, events, err = stateSource(t, thread, from); err != nil {
+		return nil, nil, err
+	}
+	own, err := readEvents(t, thread, at.line-1, 0, stateOnly, at.seq)
+	return snapshot, append(events, own...), err
+}
+
+func snapshotAt(t *sqldb.Tx, thread, base int64) (snapshot []byte, err error) {
+	if base == 0 {
+		return nil, nil
+	}
+	err = t.Get(`SELECT snapshot FROM events WHERE thread = $1 AND seq = $2`, in{thread, base}, out{&snapshot})
+	return snapshot, err
+}
+
+// tell fills in the checkpoint itself, from the event that made it, and the
+// size of the events.
+func (st *State) tell(t *sqldb.Tx, thread int64, at checkpointPos) error {
+	made := st.Events
+	if len(made) == 0 || made[len(made)-1].Seq != at.seq { // the checkpoint is its own snapshot
+		var err error
+		if made, err = readEvents(t, thread, at.seq-1, 1, everything); err != nil {
+			return err
+		}
+	}
+	if len(made) > 0 && made[len(made)-1].Head.Checkpoint != nil {
+		st.Checkpoint = *made[len(made)-1].Head.Checkpoint
+	}
+	for i := range st.Events {
+		st.DiffBytes += len(st.Events[i].Data)
+	}
+	return nil
+}
+
+// StatesOf reads many checkpoints of one thread at once, in the given order.
+// One that lies on the same line as its predecessor, and not before it, only
+// says what came since (Continues).
+func (s *states) StatesOf(ctx context.Context, threadID string, ids []string) (states []State, err error) {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		key, err := threadKey(t, scopeOf(ctx), threadID)
+		if err != nil {
+			return err
+		}
+		states = make([]State, len(ids))
+		var before checkpointPos
+		for i, id := range ids {
+			at, err := findCheckpoint(t, key, id)
+			if err != nil {
+				return err
+			}
+			if i > 0 && at.line == before.line && at.seq >= before.seq {
+				states[i], err = continued(t, key, before, at)
+			} else {
+				states[i], err = readState(t, key, at)
+			}
+			if err != nil {
+				return err
+			}
+			before = at
+		}
+		return nil
+	})
+	return states, err
+}
+
+func continued(t *sqldb.Tx, thread int64, before, at checkpointPos) (st State, err error) {
+	st.Continues = true
+	if st.Events, err = readEvents(t, thread, before.seq, 0, stateOnly, at.seq); err != nil {
+		return st, err
+	}
+	return st, st.tell(t, thread, at)
+}
+
+// CheckpointQuery selects checkpoints of a thread; empty fields select all.
+type CheckpointQuery struct {
+	Before   string // id: only those made before it
+	At       string // this one and its ancestors
+	Metadata json.RawMessage
+	Limit    int // 0: all
+}
+
+// Checkpoints lists checkpoints, newest first. Their states are read by
+// StatesOf. Metadata is matched by containment against source, step, run_id and
+// the checkpoint's further metadata. An unknown Before or At is NotFound.
+func (s *states) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		list = nil
+		key, err := threadKey(t, scopeOf(ctx), threadID)
+		if err != nil {
+			return err
+		}
+		from, below, err := q.bounds(t, key)
+		if err != nil {
+			return err
+		}
+		wanted, keep := q.At, containing(q.Metadata)
+		return t.Until(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND seq < $2 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC`, in{key, from}, func(scan func(...any) error) (bool, error) {
+			c, err := scanCheckpoint(scan)
+			if err != nil {
+				return false, err
+			}
+			if wanted != "" {
+				if c.ID != wanted {
+					return true, nil
+				}
+				wanted = c.Parent
+			}
+			if c.Seq < below && (keep == nil || keep(c.facts())) {
+				list = append(list, c.Checkpoint)
+			}
+			last := q.At != "" && wanted == ""
+			return !last && (q.Limit <= 0 || len(list) < q.Limit), nil
+		})
+	})
+	return list, err
+}
+
+// bounds are the number to begin under, and the one that all wanted checkpoints
+// are under.
+func (q CheckpointQuery) bounds(t *sqldb.Tx, thread int64) (from, below int64, err error) {
+	from, below = 1<<62, 1<<62
+	var at checkpointPos
+	if q.Before != "" {
+		if at, err = findCheckpoint(t, thread, q.Before); err != nil {
+			return 0, 0, err
+		}
+		from, below = at.seq, at.seq
+	}
+	if q.At != "" {
+		if at, err = findCheckpoint(t, thread, q.At); err != nil {
+			return 0, 0, err
+		}
+		from = at.seq + 1
+	}
+	return from, below, nil
+}
+
+type checkpointRow struct{ mapping.Checkpoint }
+
+func scanCheckpoint(scan func(...any) error) (row checkpointRow, err error) {
+	var seq, at int64
+	var head []byte
+	var h mapping.Head
+	if err := scan(&seq, &at, &head); err != nil {
+		return row, err
+	}
+	if err := decode(head, &h); err != nil {
+		return row, err
+	}
+	if h.Checkpoint != nil {
+		row.Checkpoint = *h.Checkpoint
+	}
+	row.Seq, row.CreatedAt = seq, timeOf(at)
+	return row, nil
+}
+
+// facts is what metadata filters are matched against.
+func (c checkpointRow) facts() json.RawMessage {
+	own, err := encode(map[string]any{"source": c.Source, "step": c.Step, "run_id": c.RunID})
+	if err != nil {
+		return c.Metadata
+	}
+	all, err := fillKeys(own, c.Metadata)
+	if err != nil {
+		return own
+	}
+	return all
+}

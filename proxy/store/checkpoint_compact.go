@@ -1,0 +1,175 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"math"
+	"time"
+)
+
+// OldHistories lists threads that no run is active on, whose newest run does not wait
+// for an answer (going on may need the state it began with), and whose oldest
+// checkpoint was made at before or earlier, in the order the threads were made,
+// beginning after from (zero: the first). All tenants.
+func (s *retention) OldHistories(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1 AND h.status <> 'interrupted'
+ AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
+ AND (SELECT e.at_us FROM events e WHERE e.thread = h.id AND e.line IS NOT NULL AND e.checkpoint IS NOT NULL ORDER BY e.seq LIMIT 1) <= $2
+ ORDER BY h.id LIMIT $3`, in{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
+			var o Overdue
+			err := scan(&o.key, &o.Tenant, &o.ThreadID)
+			list = append(list, o)
+			return err
+		})
+	})
+	return list, err
+}
+
+// ForgetHistory drops checkpoints made at before or earlier, but not the head and
+// what comes after it: their states can be read, forked and run from no more, and
+// neither can runs be replayed that began on one of them. So do the files that runs
+// replaced until then. The events stay. n is how
+// many were dropped; 0 while a run is active.
+func (s *retention) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		if err := hold(t, o.key); err != nil {
+			return err
+		}
+		n, err = forgetHistory(t, o, before)
+		return err
+	})
+	return n, err
+}
+
+// forgetHistory is ForgetHistory of a thread that is held.
+func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error) {
+	c := compaction{Tx: t, thread: o.key}
+	ok, err := c.find(o, before)
+	if err != nil || !ok {
+		return 0, err
+	}
+	if err := c.materializeSnapshots(); err != nil {
+		return 0, err
+	}
+	if n, err = c.drop(); err != nil {
+		return 0, err
+	}
+	return n, forgetVersions(t, o.key, before.UnixMicro())
+}
+
+// KeepLatest drops the states of an overdue thread but the newest, and its time to
+// go: it stays. One that has changed since it was listed, or that a run is active on
+// by now, is left as it is.
+func (s *retention) KeepLatest(ctx context.Context, o Overdue) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		if err := hold(t, o.key); err != nil {
+			return err
+		}
+		n, err := t.Exec(`UPDATE threads SET expires_us = 0, keep_latest = 0 WHERE id = $1 AND thread_id = $2 AND updated_us = $3 AND expires_us = $4 AND keep_latest = 1
+ AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = threads.id AND r.ended_us = 0)`, o.key, o.ThreadID, o.updated, o.expires)
+		if err != nil || n == 0 {
+			return err
+		}
+		_, err = forgetHistory(t, o, time.UnixMicro(math.MaxInt64))
+		return err
+	})
+}
+
+// ForgetPast is ForgetHistory of one thread up to its head, whatever its age.
+func (s *retention) ForgetPast(ctx context.Context, threadID string) (n int64, err error) {
+	o := Overdue{Tenant: tenantOf(ctx), ThreadID: threadID}
+	if err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		o.key, err = threadKey(t, scopeOf(ctx), threadID)
+		return err
+	}); err != nil {
+		return 0, err
+	}
+	return s.ForgetHistory(ctx, o, time.UnixMicro(math.MaxInt64))
+}
+
+// compaction is one ForgetHistory on its way.
+type compaction struct {
+	*sqldb.Tx
+	thread int64
+	floor  int64 // number of the oldest checkpoint that stays
+}
+
+// find looks for the floor; ok is false when there is nothing to drop.
+func (c *compaction) find(o Overdue, before time.Time) (ok bool, err error) {
+	var head int64
+	err = c.Get(`SELECT e.seq FROM threads h JOIN thread_seq q ON q.thread = h.id JOIN events e ON e.thread = h.id AND e.checkpoint = q.head
+ WHERE h.id = $1 AND h.tenant = $2 AND h.thread_id = $3 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)`,
+		in{o.key, o.Tenant, o.ThreadID}, out{&head})
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	err = c.Get(`SELECT coalesce(min(seq), $3) FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND at_us > $2`,
+		in{c.thread, before.UnixMicro(), head}, out{&c.floor})
+	c.floor = min(c.floor, head)
+	return err == nil, err
+}
+
+// materializeSnapshots gives every line that stays, but stands on something that goes, a
+// snapshot to stand on.
+func (c *compaction) materializeSnapshots() error {
+	type row struct {
+		checkpointPos
+		id string
+	}
+	var rows []row
+	err := c.Each(`SELECT seq, line, base, checkpoint FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL
+ AND seq >= $2 AND base < $2 AND base > -$2 ORDER BY seq`, in{c.thread, c.floor}, func(scan func(...any) error) error {
+		var r row
+		err := scan(&r.seq, &r.line, &r.base, &r.id)
+		rows = append(rows, r)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	line := int64(-1)
+	for _, r := range rows {
+		if r.line == line {
+			continue
+		}
+		line = r.line
+		if err := c.snapshot(r.checkpointPos); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// snapshot keeps the full state with a checkpoint, for all of its line after it.
+func (c *compaction) snapshot(at checkpointPos) error {
+	fold, err := foldAt(c.Tx, c.thread, at)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Exec(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, c.thread, at.seq, []byte(fold.JSON())); err != nil {
+		return err
+	}
+	if _, err := c.Exec(`UPDATE events SET base = $3 WHERE thread = $1 AND line = $2 AND checkpoint IS NOT NULL AND seq >= $3 AND base < $3`,
+		c.thread, at.line, at.seq); err != nil {
+		return err
+	}
+	_, err = c.Exec(`UPDATE thread_seq SET base = $3 WHERE thread = $1 AND line = $2 AND base < $3`, c.thread, at.line, at.seq)
+	return err
+}
+
+// drop takes what is below the floor out of the history.
+func (c *compaction) drop() (int64, error) {
+	n, err := c.Exec(`UPDATE events SET checkpoint = NULL, snapshot = NULL, base = NULL, line = NULL WHERE thread = $1 AND line IS NOT NULL
+ AND checkpoint IS NOT NULL AND seq < $2`, c.thread, c.floor)
+	if err != nil {
+		return 0, err
+	}
+	_, err = c.Exec(`UPDATE events SET line = NULL WHERE thread = $1 AND line IS NOT NULL AND seq < $2`, c.thread, c.floor)
+	return n, err
+}

@@ -1,0 +1,230 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// crons make runs by the clock.
+type crons struct {
+	*base
+	most int // of a tenant; 0: any number
+}
+
+const cronColumns = `c.id, c.tenant, c.cron_id, c.owner, coalesce(h.thread_id, ''), c.agent, c.assistant_id, c.schedule, c.timezone, c.enabled, c.keep,
+ c.metadata, c.payload, c.run, c.error, c.end_us, c.next_us, c.created_us, c.updated_us FROM crons c LEFT JOIN threads h ON h.id = c.thread`
+
+type cronRow struct {
+	key int64
+	mapping.Cron
+}
+
+func (r *cronRow) scan(scan func(...any) error) error {
+	var end, next, created, updated int64
+	err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, &r.ThreadID, &r.Agent, &r.AssistantID, &r.Schedule, &r.Timezone, &r.Enabled, &r.Keep,
+		rawOf(&r.Metadata), rawOf(&r.Payload), rawOf(&r.Run), &r.Error, &end, &next, &created, &updated)
+	r.End, r.Next, r.CreatedAt, r.UpdatedAt = timeOf(end), timeOf(next), timeOf(created), timeOf(updated)
+	return err
+}
+
+// CreateCron keeps a cron. Its thread, if it names one, must be there (NotFound),
+// and takes it along when it is deleted. A request with a key that came before
+// gets the cron it made.
+func (s *crons) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made mapping.Cron, err error) {
+	p := mapping.PrincipalOf(ctx)
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		if earlier, err := claimKey(t, p.Tenant, key, c.ID); err != nil || earlier != "" {
+			if err == nil {
+				var row cronRow
+				row, err = readCron(t, scopeFor(p), earlier)
+				made = row.Cron
+			}
+			return err
+		}
+		if err := s.roomForCron(t, p.Tenant); err != nil {
+			return err
+		}
+		made = c
+		made.Tenant, made.Owner = p.Tenant, p.ID
+		made.Metadata, made.Payload = object(c.Metadata), object(c.Payload)
+		made.CreatedAt = timeOf(t.Now)
+		made.UpdatedAt = made.CreatedAt
+		var thread int64
+		if c.ThreadID != "" {
+			if thread, err = threadKey(t, scopeFor(p), c.ThreadID); err != nil {
+				return err
+			}
+		}
+		s.due(t, dueCron)
+		_, err := t.Exec(`INSERT INTO crons (tenant, cron_id, owner, thread, agent, assistant_id, schedule, timezone, enabled, keep, metadata, payload, run,
+ error, end_us, next_us, created_us, updated_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $16)`,
+			made.Tenant, made.ID, made.Owner, thread, made.Agent, made.AssistantID, made.Schedule, made.Timezone, number(made.Enabled), number(made.Keep),
+			[]byte(made.Metadata), []byte(made.Payload), nonNil(made.Run), micros(made.End), micros(made.Next), t.Now)
+		return err
+	})
+	return made, err
+}
+
+// Cron finds a cron.
+func (s *crons) Cron(ctx context.Context, id string) (c mapping.Cron, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		row, err := readCron(t, scopeOf(ctx), id)
+		c = row.Cron
+		return err
+	})
+	return c, err
+}
+
+func readCron(t *sqldb.Tx, sc scope, id string) (row cronRow, err error) {
+	where, args := sc.crons(`c.tenant = $1 AND c.cron_id = $2`, sc.tenant, id)
+	err = t.Each(`SELECT `+cronColumns+` WHERE `+where, args, row.scan)
+	if err == nil && row.key == 0 {
+		err = sql.ErrNoRows
+	}
+	return row, missing(err, mapping.CodeCronNotFound, "cron", id)
+}
+
+// UpdateCron replaces what can change of a cron: all but its ids, owner, thread
+// and agent.
+func (s *crons) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := readCron(t, scopeOf(ctx), c.ID)
+		if err != nil {
+			return err
+		}
+		changed = row.Cron
+		changed.Schedule, changed.Timezone, changed.Enabled, changed.Keep = c.Schedule, c.Timezone, c.Enabled, c.Keep
+		changed.Metadata, changed.Payload, changed.Run = object(c.Metadata), object(c.Payload), c.Run
+		changed.End, changed.Next, changed.UpdatedAt = timeOf(micros(c.End)), timeOf(micros(c.Next)), timeOf(t.Now)
+		s.due(t, dueCron)
+		_, err = t.Exec(`UPDATE crons SET schedule = $2, timezone = $3, enabled = $4, keep = $5, metadata = $6, payload = $7, run = $8, end_us = $9,
+ next_us = $10, updated_us = $11 WHERE id = $1`, row.key, c.Schedule, c.Timezone, number(c.Enabled), number(c.Keep),
+			[]byte(changed.Metadata), []byte(changed.Payload), nonNil(c.Run), micros(c.End), micros(c.Next), t.Now)
+		return err
+	})
+	return changed, err
+}
+
+// DeleteCron removes a cron. Runs it has made stay.
+func (s *crons) DeleteCron(ctx context.Context, id string) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := readCron(t, scopeOf(ctx), id)
+		if err != nil {
+			return err
+		}
+		return t.Put(`DELETE FROM crons WHERE id = $1`, row.key)
+	})
+}
+
+// CronQuery selects crons; empty fields select all.
+type CronQuery struct {
+	Agent, Assistant, ThreadID string
+	Enabled                    *bool
+	Metadata                   json.RawMessage // containment
+	SortBy                     string          // cron_id | assistant_id | thread_id | created_at (default) | updated_at | next_run_date
+	Asc                        bool
+	Limit, Offset              int // Limit 0: all
+}
+
+// Crons lists crons, and says how many there are on all pages.
+func (s *crons) Crons(ctx context.Context, q CronQuery) (page []mapping.Cron, total int, err error) {
+	var all []mapping.Cron
+	keep := containing(q.Metadata)
+	sc := scopeOf(ctx)
+	where, args := sc.crons(`c.tenant = $1 AND ($2 = '' OR c.agent = $2) AND ($3 = '' OR c.assistant_id = $3)`, sc.tenant, q.Agent, q.Assistant)
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT `+cronColumns+` WHERE `+where+` ORDER BY c.id`, args, func(scan func(...any) error) error {
+			var row cronRow
+			if err := row.scan(scan); err != nil {
+				return err
+			}
+			if (q.ThreadID == "" || q.ThreadID == row.ThreadID) && (q.Enabled == nil || *q.Enabled == row.Enabled) && (keep == nil || keep(row.Metadata)) {
+				all = append(all, row.Cron)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	slices.SortStableFunc(all, q.order)
+	from := min(q.Offset, len(all))
+	to := len(all)
+	if q.Limit > 0 {
+		to = min(from+q.Limit, len(all))
+	}
+	return all[from:to], len(all), nil
+}
+
+func (q CronQuery) order(a, b mapping.Cron) (n int) {
+	switch q.SortBy {
+	case "cron_id":
+		n = strings.Compare(a.ID, b.ID)
+	case "assistant_id":
+		n = strings.Compare(a.AssistantID, b.AssistantID)
+	case "thread_id":
+		n = strings.Compare(a.ThreadID, b.ThreadID)
+	case "updated_at":
+		n = a.UpdatedAt.Compare(b.UpdatedAt)
+	case "next_run_date":
+		n = a.Next.Compare(b.Next)
+	}
+	if n = cmp.Or(n, a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID)); !q.Asc {
+		n = -n
+	}
+	return n
+}
+
+// DueCrons lists crons whose tick is now or was missed, the longest due first,
+// and tells when the next one is (zero: none). All tenants.
+func (s *crons) DueCrons(ctx context.Context, now time.Time, limit int) (list []mapping.Cron, next time.Time, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Until(`SELECT `+cronColumns+` WHERE c.next_us > 0 ORDER BY c.next_us`, nil, func(scan func(...any) error) (bool, error) {
+			var row cronRow
+			if err := row.scan(scan); err != nil {
+				return false, err
+			}
+			if next = row.Next; next.After(now) {
+				return false, nil
+			}
+			next = time.Time{}
+			list = append(list, row.Cron)
+			return len(list) < limit, nil
+		})
+	})
+	return list, next, err
+}
+
+// CronTicked moves a cron that DueCrons told on to its next tick (zero: none), and
+// notes why this one made no run, if it did not. One that was changed meanwhile
+// stays as it is.
+func (s *crons) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,
+			c.Tenant, c.ID, micros(c.Next), micros(next), mapping.ToText(why))
+		return err
+	})
+}
+
+// CronsChanged rings when a cron was made or changed. It has one listener.
+func (s *crons) CronsChanged() <-chan struct{} { return s.bells.crons }
+
+// roomForCron refuses one cron too many of a tenant: each makes runs for ever.
+func (s *crons) roomForCron(t *sqldb.Tx, tenant string) error {
+	if s.most == 0 {
+		return nil
+	}
+	var n int
+	if err := t.Get(`SELECT count(*) FROM crons WHERE tenant = $1`, in{tenant}, out{&n}); err != nil || n < s.most {
+		return err
+	}
+	return mapping.Errorf(mapping.Limited, "too_many_crons", "There are %d crons already, the limit of limits.crons. Delete one that is not needed.", n)
+}

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// events are appended by runs and read by everybody.
+type events struct{ *base }
+
+// The parts of a thread's events that are read.
+const (
+	everything = ``
+	runsOwn    = ` AND e.run = $4 AND e.seq <= $5`
+	tasksOwn   = ` AND e.run IN (SELECT id FROM runs WHERE task = $4)`
+	stateOnly  = ` AND e.line IS NOT NULL AND e.seq <= $4`
+)
+
+// readEvents reads events of a thread with numbers above after, in order; limit
+// 0 is all.
+func readEvents(t *sqldb.Tx, thread, after int64, limit int, part string, args ...any) (events []mapping.Event, err error) {
+	text := `SELECT e.seq, coalesce(r.run_id, ''), e.kind, e.at_us, e.head, e.data FROM events e LEFT JOIN runs r ON r.id = e.run
+ WHERE e.thread = $1 AND e.seq > $2` + part + ` ORDER BY e.seq LIMIT CAST($3 AS BIGINT)`
+	err = t.Each(text, append(in{thread, after, limitOf(limit)}, args...), func(scan func(...any) error) error {
+		events = append(events, mapping.Event{})
+		return scanEvent(&events[len(events)-1], scan)
+	})
+	return events, err
+}
+
+func scanEvent(e *mapping.Event, scan func(...any) error) error {
+	var at int64
+	var head []byte
+	if err := scan(&e.Seq, &e.RunID, (*string)(&e.Kind), &at, &head, rawOf(&e.Data)); err != nil {
+		return err
+	}
+	e.At = timeOf(at)
+	if err := decode(head, &e.Head); err != nil {
+		return err
+	}
+	if c := e.Head.Checkpoint; c != nil {
+		c.Seq, c.CreatedAt = e.Seq, e.At
+	}
+	return nil
+}
+
+// Events reads a thread's events with Seq > after, of one run when runID is
+// set, in order. limit 0: all.
+func (s *events) Events(ctx context.Context, threadID, runID string, after int64, limit int) (events []mapping.Event, err error) {
+	sc := scopeOf(ctx)
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		if runID == "" {
+			key, err := threadKey(t, sc, threadID)
+			if err != nil {
+				return err
+			}
+			events, err = readEvents(t, key, after, limit, everything)
+			return err
+		}
+		at, err := runSpan(t, sc, threadID, runID)
+		if err != nil || at.Status == mapping.RunPending {
+			return err
+		}
+		events, err = readEvents(t, at.thread, max(after, at.from), limit, runsOwn, at.key, at.to())
+		return err
+	})
+	return events, err
+}
+
+// runSpan finds where a run's events are.
+func runSpan(t *sqldb.Tx, sc scope, threadID, runID string) (row runRow, err error) {
+	where, args := sc.narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.tenant, threadID)
+	err = t.Get(`SELECT r.id, r.thread, r.from_seq, r.last_seq, r.status FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where,
+		args, out{&row.key, &row.thread, &row.from, &row.last, (*string)(&row.Status)})
+	return row, noRun(err, runID)
+}
+
+// to is the last number the run's events can have.
+func (r *runRow) to() int64 { return lastOf(r.last) }
+
+func lastOf(last int64) int64 {
+	if last == 0 {
+		return 1 << 62
+	}
+	return last
+}
+
+// TaskEvents reads events of all runs of a task with Seq > after, in order.
+// limit 0: all.
+func (s *events) TaskEvents(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		row, err := findTask(t, scopeOf(ctx), taskID)
+		if err != nil {
+			return err
+		}
+		var from int64
+		if err := t.Get(`SELECT coalesce(min(from_seq), 0) FROM runs WHERE task = $1 AND started_us > 0`, in{row.key}, out{&from}); err != nil {
+			return err
+		}
+		events, err = readEvents(t, row.thread, max(after, from), limit, tasksOwn, row.key)
+		return err
+	})
+	return events, err
+}
+
+// LastSeq is the newest number given on a thread; 0 when none was.
+func (s *events) LastSeq(ctx context.Context, threadID string) (seq int64, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		sc := scopeOf(ctx)
+		where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, threadID)
+		err := t.Get(`SELECT q.seq FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE `+where, args, out{&seq})
+		return noThread(err, threadID)
+	})
+	return seq, err
+}

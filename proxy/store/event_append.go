@@ -1,0 +1,283 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// Append is one transaction of a running run.
+type Append struct {
+	ThreadID, RunID string
+	Fence           int64
+	Events          []mapping.Event   // Seq and checkpoint parents are filled in by the store
+	Snapshots       map[string][]byte // checkpoint id → full state to keep with it
+	Links           []mapping.Link
+	Artifacts       []string    // ids of staged artifacts that become visible (see SaveArtifact)
+	Files           []FileWrite // small files of the state, written as artifacts
+	DropFiles       []string    // paths that are gone
+	Relaxed         bool        // nobody was told yet: Flush or a later commit brings it to the disk
+	End             *End
+}
+
+// FileWrite is a small artifact written together with an event.
+type FileWrite struct {
+	Artifact mapping.Artifact // ID "" keeps the path's id, or makes one
+	Content  []byte
+}
+
+// End is how the run leaves this process: its end event is the last of Events,
+// or none when it is parked.
+type End struct {
+	Outcome mapping.Outcome
+	Thread  mapping.ThreadStatus // when no further run is pending there
+	Webhook *Webhook
+	Expire  time.Time // delete thread (DeleteAfter) at
+}
+
+// AppendRun commits a or returns ErrFenced. Returned events carry Seq and
+// parents; artifacts are the visible rows of a.Artifacts and a.Files, in that
+// order. The fence is what it is allowed by: the tenant is not looked at.
+func (s *events) AppendRun(ctx context.Context, a Append) (events []mapping.Event, artifacts []mapping.Artifact, err error) {
+	write := s.db.Write
+	if a.Relaxed && a.End == nil {
+		write = s.db.WriteRelaxed
+	}
+	err = write(ctx, func(t *sqldb.Tx) error {
+		events, artifacts, err = s.appendRun(t, a)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return events, artifacts, nil
+}
+
+func (s *events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Artifact, error) {
+	at, err := s.runKey(t, a.RunID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := hold(t, at.thread); err != nil {
+		return nil, nil, err
+	}
+	batch := eventBatch{thread: at.thread, run: at.run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
+	overlapped, err := batch.overlapped(t, at, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	from, ok, err := batch.takeNumbers(t, advanceHeld, at.run, a.RunID, s.owner, a.Fence)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !ok {
+		return nil, nil, ErrFenced
+	}
+	return s.appended(t, at, batch, from, a, overlapped)
+}
+
+// Logged returns the events of a running run with Seq > after, for who does not know what became
+// of an append to it (ErrUnknown). It waits for one that is still under way. ErrFenced when the run is not held any more,
+// also because that append ended it. The fence is what it is allowed by: the tenant is not looked at.
+func (s *events) Logged(ctx context.Context, runID string, fence, after int64) (events []mapping.Event, err error) {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		at, err := s.runKey(t, runID)
+		if err != nil {
+			return err
+		}
+		if err := hold(t, at.thread); err != nil {
+			return err
+		}
+		var held bool
+		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE id = $1 AND run_id = $2 AND holder = $3 AND fence = $4 AND status = 'running' AND parked = 0)`,
+			in{at.run, runID, s.owner, fence}, out{&held}); err != nil {
+			return err
+		}
+		if !held {
+			return ErrFenced
+		}
+		events, err = readEvents(t, at.thread, after, 0, runsOwn, at.run, lastOf(0))
+		return err
+	})
+	return events, err
+}
+
+// appended writes a batch that was given its numbers, and what goes with it.
+func (s *events) appended(t *sqldb.Tx, at runKey, batch eventBatch, from threadHead, a Append, overlapped bool) ([]mapping.Event, []mapping.Artifact, error) {
+	events, err := batch.write(t, from)
+	if err != nil {
+		return nil, nil, err
+	}
+	if overlapped {
+		if err := keepFolded(t, at.thread, events, a.Snapshots); err != nil {
+			return nil, nil, err
+		}
+		a.Links = stripAgreement(a.Links)
+	}
+	s.notify(t, NoticeLogged, a.RunID)
+	if err := s.noteTokens(t, a, at); err != nil {
+		return nil, nil, err
+	}
+	files, err := publish(t, at.thread, at.run, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	return events, files, s.settle(t, at, a, from.seq+int64(len(events)))
+}
+
+// noteTokens marks a run as one that has tokens to trim, once.
+func (s *events) noteTokens(t *sqldb.Tx, a Append, at runKey) error {
+	if at.tokens || !a.tokens() {
+		return nil
+	}
+	at.tokens = true
+	t.After(func() { s.keys.Add(a.RunID, at) })
+	return hasTokens(t, at.run)
+}
+
+func (a *Append) tokens() bool {
+	return slices.ContainsFunc(a.Events, func(e mapping.Event) bool { return e.Kind == mapping.KindDelta })
+}
+
+func hasTokens(t *sqldb.Tx, run int64) error {
+	return t.Put(`UPDATE runs SET trimmed = 0 WHERE id = $1`, run)
+}
+
+// settle writes what goes with the events: links, attempt, end.
+func (s *events) settle(t *sqldb.Tx, at runKey, a Append, last int64) error {
+	if err := putLinks(t, at.thread, a.Links); err != nil {
+		return err
+	}
+	if err := begun(t, at, a.Events); err != nil {
+		return err
+	}
+	if a.End == nil {
+		return nil
+	}
+	return s.end(t, at, a.RunID, *a.End, last)
+}
+
+// runKey finds a run's keys, in the cache or the table. A run that is gone is
+// fenced: whoever appends to it has lost it. A database that went back in time, as a standby
+// does that took over, may give a key of the cache to another run: an append names
+// the run as well.
+func (s *events) runKey(t *sqldb.Tx, id string) (k runKey, err error) {
+	if k, ok := s.keys.Get(id); ok {
+		return k, nil
+	}
+	err = t.Get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, in{id}, out{&k.run, &k.thread, &k.shared})
+	if errors.Is(err, sql.ErrNoRows) {
+		return k, ErrFenced
+	}
+	t.After(func() { s.keys.Add(id, k) })
+	return k, err
+}
+
+// begun notes what a started event says about its run and thread.
+func begun(t *sqldb.Tx, at runKey, events []mapping.Event) error {
+	for i := range events {
+		if events[i].Kind != mapping.KindStarted {
+			continue
+		}
+		if n := events[i].Head.Attempt; n > 1 {
+			if err := t.Put(`UPDATE runs SET attempt = $2, updated_us = $3 WHERE id = $1`, at.run, n, t.Now); err != nil {
+				return err
+			}
+		}
+		return closeQuestion(t, at.thread)
+	}
+	return nil
+}
+
+// end lets a run leave its process: ended, or parked until its next step is
+// asked for.
+func (s *events) end(t *sqldb.Tx, at runKey, runID string, e End, last int64) error {
+	if e.Outcome.Parked {
+		if err := t.Put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.run, t.Now); err != nil {
+			return err
+		}
+		return s.free(t, at, e)
+	}
+	fault, err := encodeFault(e.Outcome.Fault)
+	if err != nil {
+		return err
+	}
+	if err := t.Put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = CASE WHEN stop LIKE 'rollback%' THEN stop ELSE '' END, last_seq = $4, ended_us = $5, updated_us = $5 WHERE id = $1`,
+		at.run, string(e.Outcome.Status), blob(fault), last, t.Now); err != nil {
+		return err
+	}
+	if err := s.hook(t, at, runID, e.Webhook); err != nil {
+		return err
+	}
+	if !e.Expire.IsZero() {
+		s.due(t, dueExpiry)
+	}
+	return s.free(t, at, e)
+}
+
+// free gives the thread the status the run left it in; one with a further run
+// stays busy.
+func (s *events) free(t *sqldb.Tx, at runKey, e End) error {
+	if at.shared {
+		if err := openQuestions(t, at.thread, &e); err != nil {
+			return err
+		}
+	}
+	interrupts, err := encodeInterrupts(e.Outcome.Interrupts)
+	if err != nil {
+		return err
+	}
+	const text = `UPDATE threads SET status = CASE WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND parked = 0 AND id <> $2) THEN 'busy'
+ WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
+ interrupts = $4, updated_us = $5, expires_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN $6 ELSE expires_us END,
+ keep_latest = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE keep_latest END WHERE id = $1`
+	args := in{at.thread, at.run, string(e.Thread), blob(interrupts), t.Now, micros(e.Expire)}
+	if !t.Shared() {
+		return t.Put(text, args...)
+	}
+	var status string
+	err = t.Get(text+` RETURNING status`, args, out{&status})
+	if status == string(mapping.ThreadBusy) {
+		s.notify(t, NoticePending, "")
+	}
+	return err
+}
+
+// EndInactive ends a run nobody executes (pending or parked) with the end
+// event; ErrFenced when it is running by now, or has ended. One that never began
+// leaves the state that its thread has now.
+func (s *events) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := findRun(t, scopeOf(ctx), threadID, runID)
+		if err != nil {
+			return err
+		}
+		if err := hold(t, row.thread); err != nil {
+			return err
+		}
+		s.notify(t, NoticeLogged, runID)
+		batch := eventBatch{thread: row.thread, run: row.key, runID: runID, events: []mapping.Event{ev}}
+		from, ok, err := batch.takeNumbers(t, advanceIdle, row.key)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return ErrFenced
+		}
+		if events, err = batch.write(t, from); err != nil {
+			return err
+		}
+		at := runKey{run: row.key, thread: row.thread, shared: row.Options.Shared}
+		if err := t.Put(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END,
+ base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END WHERE id = $1`, row.key, from.seq); err != nil {
+			return err
+		}
+		return s.end(t, at, runID, e, from.seq+1)
+	})
+	return events, err
+}

@@ -1,0 +1,226 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// threadHead is where a thread's history stands: what the next event builds on.
+type threadHead struct {
+	seq  int64  // newest number
+	head string // id of the newest checkpoint
+	line int64  // stretch of history that the next event belongs to
+	base int64  // what the line's states are folded on, see checkpointPos
+}
+
+// eventBatch is a run of events about to be appended to one thread.
+type eventBatch struct {
+	thread    int64
+	run       int64 // 0: outside of runs
+	runID     string
+	events    []mapping.Event
+	snapshots map[string][]byte
+}
+
+// stateful reports whether an event is needed to fold a state.
+func stateful(e *mapping.Event) bool {
+	switch {
+	case e.Head.Checkpoint != nil, e.Kind == mapping.KindInput:
+		return true
+	case e.Kind == mapping.KindUpdate:
+		return e.Head.Reduce
+	case e.Kind == mapping.KindState:
+		return e.Data != nil
+	}
+	return false
+}
+
+// newest is the id of the last checkpoint of the batch, "" without one, and
+// the offset, from 1, of the last event with a snapshot, 0 without one.
+func (b *eventBatch) newest() (head string, snapshot int) {
+	for i := range b.events {
+		if c := b.events[i].Head.Checkpoint; c != nil {
+			head = c.ID
+			if b.snapshots[c.ID] != nil {
+				snapshot = i + 1
+			}
+		}
+	}
+	return head, snapshot
+}
+
+// fill gives the events their numbers and times and the checkpoints their
+// parents, in copies: the caller's events stay as they are, since an operation
+// may run twice.
+func (b *eventBatch) fill(from threadHead, now int64) ([]mapping.Event, []mark) {
+	events := make([]mapping.Event, len(b.events))
+	marks := make([]mark, len(b.events))
+	for i := range b.events {
+		e := b.events[i]
+		e.Seq = from.seq + int64(i) + 1
+		if e.At.IsZero() {
+			e.At = timeOf(now)
+		}
+		e.At = e.At.UTC().Truncate(time.Microsecond)
+		if b.runID != "" {
+			e.RunID = b.runID
+		}
+		if e.Head.Checkpoint != nil {
+			marks[i] = b.checkpoint(&e, &from)
+		}
+		events[i] = e
+	}
+	return events, marks
+}
+
+// mark is what an event that makes a checkpoint has beyond others.
+type mark struct {
+	id       string
+	base     int64
+	snapshot []byte
+}
+
+func (b *eventBatch) checkpoint(e *mapping.Event, at *threadHead) mark {
+	c := *e.Head.Checkpoint
+	c.Parent, c.Seq, c.CreatedAt = at.head, e.Seq, e.At
+	if c.RunID == "" {
+		c.RunID = e.RunID
+	}
+	e.Head.Checkpoint = &c
+	m := mark{id: c.ID, base: at.base, snapshot: b.snapshots[c.ID]}
+	if m.snapshot != nil {
+		m.base, at.base = e.Seq, e.Seq
+	}
+	at.head = c.ID
+	return m
+}
+
+// The one statement that gives numbers, under a condition. What it returns is
+// the head before the batch, but for seq, which the caller puts back. $5 and
+// more belong to the condition.
+//
+// PostgreSQL answers at once. SQLite keeps what a statement returns in a table of its
+// own until the end, which takes longer than to ask once more.
+const advance = `UPDATE thread_seq SET seq = seq + $2,
+ prev_head = head, head = CASE WHEN $3 <> '' THEN $3 ELSE head END,
+ prev_base = base, base = CASE WHEN $4 > 0 THEN seq + $4 ELSE base END
+ WHERE thread = $1`
+
+const (
+	advanceHeld = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $5 AND run_id = $6 AND holder = $7 AND fence = $8 AND status = 'running' AND parked = 0)`
+	advanceIdle = advance + ` AND EXISTS (SELECT 1 FROM runs WHERE id = $5 AND (status = 'pending' OR (status = 'running' AND parked = 1)))`
+	advanceFrom = advance + ` AND head = $5`
+	advanceFree = advance
+
+	advanced = ` seq, prev_head, line, prev_base `
+)
+
+// takeNumbers numbers the batch under the condition of text (advance…). ok is false
+// when the condition does not hold.
+func (b *eventBatch) takeNumbers(t *sqldb.Tx, text string, more ...any) (from threadHead, ok bool, err error) {
+	args := append(b.advance(), more...)
+	was := out{&from.seq, &from.head, &from.line, &from.base}
+	if t.Shared() {
+		err = t.Get(text+` RETURNING`+advanced, args, was)
+	} else if err = only(t.Exec(text, args...)); err == nil {
+		err = t.Get(`SELECT`+advanced+`FROM thread_seq WHERE thread = $1`, args[:1], was)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return threadHead{}, false, nil
+	}
+	from.seq -= int64(len(b.events))
+	return from, err == nil, err
+}
+
+// advance are the parameters of the text of that name.
+func (b *eventBatch) advance() in {
+	head, snapshot := b.newest()
+	return in{b.thread, len(b.events), head, snapshot}
+}
+
+// only is the result of a statement that has to change something.
+func only(n int64, err error) error {
+	if err == nil && n == 0 {
+		err = sql.ErrNoRows
+	}
+	return err
+}
+
+// fork begins a new line at an older checkpoint, which becomes the head. ok is
+// false when the head is not expect any more.
+func fork(t *sqldb.Tx, thread int64, parent, expect string) (ok bool, err error) {
+	at, err := findCheckpoint(t, thread, parent)
+	if err != nil {
+		return false, err
+	}
+	n, err := t.Exec(`UPDATE thread_seq SET head = $2, line = seq + 1, base = $3 WHERE thread = $1 AND head = $4`, thread, parent, -at.seq, expect)
+	return n == 1, err
+}
+
+// begin writes the numbers of a thread that is being made.
+func (b *eventBatch) begin(t *sqldb.Tx) (from threadHead, err error) {
+	head, snapshot := b.newest()
+	err = t.Put(`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base) VALUES ($1, $2, $3, '', 0, $4, 0)`,
+		b.thread, len(b.events), head, snapshot)
+	return threadHead{}, err
+}
+
+// write stores the numbered events with their checkpoints and returns them.
+func (b *eventBatch) write(t *sqldb.Tx, from threadHead) ([]mapping.Event, error) {
+	events, marks := b.fill(from, t.Now)
+	return events, b.insert(t, from.line, events, marks)
+}
+
+// rowsAtOnce bounds the rows of one INSERT, and so the number of its texts.
+const rowsAtOnce = 16
+
+// eventRows are the INSERT texts by number of rows.
+var eventRows = insertTexts(`INSERT INTO events (thread, seq, run, kind, at_us, line, checkpoint, base, head, data, snapshot) VALUES `, eventColumns)
+
+const eventColumns = 11
+
+func insertTexts(start string, width int) (texts [rowsAtOnce + 1]string) {
+	for n := 1; n <= rowsAtOnce; n++ {
+		texts[n] = start + tuples(n, width)
+	}
+	return texts
+}
+
+func (b *eventBatch) insert(t *sqldb.Tx, line int64, events []mapping.Event, marks []mark) error {
+	for len(events) > 0 {
+		n := min(len(events), rowsAtOnce)
+		args := make(in, 0, n*eventColumns)
+		for i := range events[:n] {
+			var err error
+			if args, err = b.row(args, line, &events[i], &marks[i]); err != nil {
+				return err
+			}
+		}
+		if err := t.Put(eventRows[n], args...); err != nil {
+			return err
+		}
+		events, marks = events[n:], marks[n:]
+	}
+	return nil
+}
+
+// row appends the parameters of one event.
+func (b *eventBatch) row(args in, line int64, e *mapping.Event, m *mark) (in, error) {
+	head, err := encodeHead(&e.Head)
+	if err != nil {
+		return nil, err
+	}
+	var onLine, checkpoint, base any
+	if stateful(e) {
+		onLine = line
+	}
+	if m.id != "" {
+		checkpoint, base = m.id, m.base
+	}
+	return append(args, b.thread, e.Seq, keyOrNull(b.run), string(e.Kind), e.At.UnixMicro(), onLine, checkpoint, base,
+		blob(head), blob(e.Data), blob(m.snapshot)), nil
+}

@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// links say what agents call threads and tasks.
+type links struct{ *base }
+
+func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
+	for i := range links {
+		body, err := encode(&links[i])
+		if err != nil {
+			return err
+		}
+		if err := t.Put(`INSERT INTO links (thread, agent, task_id, remote, body) VALUES ($1, $2, $3, $4, $5)
+ ON CONFLICT (thread, agent, task_id) DO UPDATE SET remote = excluded.remote, body = excluded.body`,
+			thread, links[i].Agent, links[i].TaskID, links[i].Remote, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Link reads what an agent calls a thread (taskID "") or task; zero when there
+// is none.
+func (s *links) Link(ctx context.Context, threadID, agent, taskID string) (l mapping.Link, err error) {
+	list, err := s.readLinks(ctx, threadID, ` AND l.agent = $3 AND l.task_id = $4`, agent, taskID)
+	if len(list) == 1 {
+		l = list[0]
+	}
+	return l, err
+}
+
+// Links reads all links of a thread.
+func (s *links) Links(ctx context.Context, threadID string) ([]mapping.Link, error) {
+	return s.readLinks(ctx, threadID, ``)
+}
+
+func (s *links) readLinks(ctx context.Context, threadID, rest string, more ...any) (list []mapping.Link, err error) {
+	sc := scopeOf(ctx)
+	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`+rest, append(in{sc.tenant, threadID}, more...)...)
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT l.body FROM links l JOIN threads h ON h.id = l.thread WHERE `+where+` ORDER BY l.agent, l.task_id`,
+			args, func(scan func(...any) error) error {
+				var body []byte
+				var l mapping.Link
+				if err := scan(&body); err != nil {
+					return err
+				}
+				list = append(list, l)
+				return decode(body, &list[len(list)-1])
+			})
+	})
+	return list, err
+}

@@ -1,9 +1,0 @@
-//go:build unix && !solaris && !aix && !linux && !darwin
-
-package store
-
-import "os"
-
-// lockWhole: these systems have no lock that SQLite's own would not run into. The
-// lock of the name is all there is.
-func lockWhole(*os.File) error { return errUnlocked }

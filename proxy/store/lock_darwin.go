@@ -1,4 +1,0 @@
-package store
-
-// setLock is F_OFD_SETLK of <sys/fcntl.h>, which x/sys does not name.
-const setLock = 90

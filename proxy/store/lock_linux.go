@@ -1,5 +1,0 @@
-package store
-
-import "golang.org/x/sys/unix"
-
-const setLock = unix.F_OFD_SETLK

@@ -1,0 +1,173 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// runs are made, found, explained and removed.
+type runs struct{ *base }
+
+const runColumns = `r.id, r.thread, r.task, r.fence, r.holder, r.from_seq, r.last_seq, r.tenant, r.owner, r.run_id, h.thread_id, k.task_id, r.agent, r.assistant_id, r.status, r.parked,
+ r.metadata, r.kwargs, r.strategy, r.flavour, r.options, r.base, r.attempt, r.fault, r.created_us, r.updated_us, r.started_us, r.ended_us, r.run_after_us
+ FROM runs r JOIN threads h ON h.id = r.thread JOIN tasks k ON k.id = r.task`
+
+// runRow is a run with its keys and what only this package looks at.
+type runRow struct {
+	key, thread, task int64
+	fence             int64
+	holder            string
+	from, last        int64 // its events are in (from, last]; last 0: open
+	mapping.Run
+}
+
+func readRun(t *sqldb.Tx, where string, args ...any) (row runRow, err error) {
+	err = t.Each(`SELECT `+runColumns+` WHERE `+where, args, row.scan)
+	if err == nil && row.key == 0 {
+		err = sql.ErrNoRows
+	}
+	return row, err
+}
+
+func (r *runRow) scan(scan func(...any) error) error {
+	var options, fault []byte
+	var created, updated, started, ended, after int64
+	err := scan(&r.key, &r.thread, &r.task, &r.fence, &r.holder, &r.from, &r.last, &r.Tenant, &r.Owner, &r.ID, &r.ThreadID, &r.TaskID, &r.Agent,
+		&r.AssistantID, (*string)(&r.Status), &r.Parked, rawOf(&r.Metadata), rawOf(&r.Kwargs), (*string)(&r.Multitask), (*string)(&r.Flavour),
+		&options, &r.Base, &r.Attempt, &fault, &created, &updated, &started, &ended, &after)
+	if err != nil {
+		return err
+	}
+	r.CreatedAt, r.UpdatedAt, r.StartedAt = timeOf(created), timeOf(updated), timeOf(started)
+	r.EndedAt, r.RunAfter = timeOf(ended), timeOf(after)
+	if err := decode(options, &r.Options); err != nil {
+		return err
+	}
+	if len(fault) == 0 {
+		return nil
+	}
+	r.Fault = new(mapping.Fault)
+	return decode(fault, r.Fault)
+}
+
+// Run finds a run; threadID may be "".
+func (s *runs) Run(ctx context.Context, threadID, runID string) (r mapping.Run, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		row, err := findRun(t, scopeOf(ctx), threadID, runID)
+		r = row.Run
+		return err
+	})
+	return r, err
+}
+
+func findRun(t *sqldb.Tx, sc scope, threadID, runID string) (runRow, error) {
+	where, args := sc.narrow(`r.run_id = $1 AND r.tenant = $2`, runID, sc.tenant)
+	row, err := readRun(t, where, args...)
+	if err == nil && threadID != "" && row.ThreadID != threadID {
+		err = sql.ErrNoRows
+	}
+	return row, noRun(err, runID)
+}
+
+// holdRun is findRun with the run's thread held.
+func holdRun(t *sqldb.Tx, sc scope, threadID, runID string) (runRow, error) {
+	row, err := findRun(t, sc, threadID, runID)
+	if err != nil || !t.Shared() {
+		return row, err
+	}
+	if err := hold(t, row.thread); err != nil {
+		return row, err
+	}
+	return findRun(t, sc, threadID, runID)
+}
+
+// RunQuery selects runs; empty fields select all.
+type RunQuery struct {
+	ThreadID, TaskID, Agent, Assistant string
+	Status                             []mapping.RunStatus
+	Metadata                           json.RawMessage
+	OldestFirst                        bool
+	Limit, Offset                      int
+}
+
+// Runs lists runs, newest first unless asked otherwise. Limit 0: all. Metadata
+// is matched by containment.
+func (s *runs) Runs(ctx context.Context, q RunQuery) (list []mapping.Run, err error) {
+	where, args := runFilter(scopeOf(ctx), q)
+	order := ` ORDER BY r.id DESC `
+	if q.OldestFirst {
+		order = ` ORDER BY r.id `
+	}
+	keep := containing(q.Metadata)
+	pick := picker{limit: q.Limit, offset: q.Offset}
+	text := `SELECT ` + runColumns + ` WHERE ` + where + order + page(len(args)+1)
+	if keep == nil {
+		args, pick = append(args, limitOf(q.Limit), q.Offset), picker{}
+	} else {
+		args = append(args, limitOf(0), 0)
+	}
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Until(text, args, func(scan func(...any) error) (bool, error) {
+			var row runRow
+			if err := row.scan(scan); err != nil {
+				return false, err
+			}
+			if (keep == nil || keep(row.Metadata)) && pick.take() {
+				list = append(list, row.Run)
+			}
+			return !pick.full(), nil
+		})
+	})
+	return list, err
+}
+
+// runFilter names threads and tasks by their keys: a join on their ids, with
+// runs in their order, has SQLite walk through all runs there are.
+func runFilter(sc scope, q RunQuery) (where string, args in) {
+	where, args = sc.narrow(`r.tenant = $1`, sc.tenant)
+	for _, f := range []struct{ before, value, after string }{
+		{`r.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = `, q.ThreadID, `)`},
+		{`r.task = (SELECT id FROM tasks WHERE tenant = $1 AND task_id = `, q.TaskID, `)`},
+		{`r.agent = `, q.Agent, ``},
+		{`r.assistant_id = `, q.Assistant, ``},
+	} {
+		if f.value != "" {
+			args = append(args, f.value)
+			where += ` AND ` + f.before + list(len(args), 1) + f.after
+		}
+	}
+	if len(q.Status) > 0 { // there are few
+		where += ` AND r.status IN (` + list(len(args)+1, len(q.Status)) + `)`
+		for _, st := range q.Status {
+			args = append(args, string(st))
+		}
+	}
+	return where, args
+}
+
+// picker applies offset and limit to what passed a filter.
+type picker struct{ limit, offset, seen, taken int }
+
+func (p *picker) take() bool {
+	p.seen++
+	if p.seen <= p.offset || p.full() {
+		return false
+	}
+	p.taken++
+	return true
+}
+
+func (p *picker) full() bool { return p.limit > 0 && p.taken >= p.limit }
+
+// containing makes the filter of a metadata search: nil when all pass.
+func containing(want json.RawMessage) func(json.RawMessage) bool {
+	if len(want) == 0 || string(want) == "{}" || string(want) == "null" {
+		return nil
+	}
+	return func(doc json.RawMessage) bool { return rawjson.Contains(doc, want) }
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// admit decides between now, later and not at all.
+func (x *createRunTx) admit() error {
+	active, err := x.active()
+	if err != nil {
+		return err
+	}
+	strategy := x.n.Run.Multitask
+	free := len(active) == 0 && !x.updating
+	if len(active) > 0 && strategy == mapping.StrategyConcurrent {
+		if free, err = x.amongShared(); err != nil {
+			return err
+		}
+		free = free && !x.updating
+	} else if len(active) > 0 {
+		if err := x.yield(active, strategy); err != nil {
+			return err
+		}
+	}
+	x.made.Claimed = x.n.Claim && x.n.Run.RunAfter.IsZero() && free
+	if x.made.Claimed {
+		return nil
+	}
+	return x.queue()
+}
+
+// active are the runs that hold the thread: the running ones, else the oldest
+// pending one. It notes by the way whether the thread is held for an update.
+func (x *createRunTx) active() (list []runRow, err error) {
+	if x.fresh {
+		return nil, nil
+	}
+	var keys []int64
+	err = x.Until(`SELECT 0 AS id, '~' AS status FROM updates WHERE thread = $1
+ UNION ALL SELECT id, status FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id`, in{x.thread.key},
+		func(scan func(...any) error) (bool, error) {
+			var key int64
+			var status string
+			err := scan(&key, &status)
+			if key == 0 {
+				x.updating = true
+				return err == nil, err
+			}
+			running := status == string(mapping.RunRunning)
+			if len(keys) == 0 || running {
+				keys = append(keys, key)
+			}
+			return err == nil && running, err
+		})
+	for _, key := range keys {
+		row, err := readRun(x.Tx, `r.id = $1`, key)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, row)
+	}
+	return list, err
+}
+
+// amongShared reports whether every run of the thread lets others run beside it.
+func (x *createRunTx) amongShared() (ok bool, err error) {
+	err = x.Get(`SELECT NOT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND concurrent = 0)`, in{x.thread.key}, out{&ok})
+	return ok, err
+}
+
+// yield is what a strategy does about active runs.
+func (x *createRunTx) yield(active []runRow, strategy mapping.Strategy) error {
+	switch strategy {
+	case mapping.StrategyEnqueue:
+		return nil
+	case mapping.StrategyInterrupt, mapping.StrategyRollback:
+		note := displacing(x.n.Run, x.n.Run.RunAfter.IsZero())
+		if strategy == mapping.StrategyRollback && x.n.Run.RunAfter.IsZero() {
+			x.n.Run.RunAfter = timeOf(x.Now + rollbackTime.Microseconds())
+		}
+		return x.displace(active, note)
+	default:
+		return busy(x.thread.ID, active[0].ID, x.waitsFor(active[0].Run))
+	}
+}
+
+// displace has the active runs stopped, by who executes them or by whoever reads
+// the note.
+func (x *createRunTx) displace(active []runRow, note string) error {
+	for _, r := range active {
+		x.made.Active = append(x.made.Active, r.Run)
+		if err := x.s.noteStop(x.Tx, r, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rollbackTime is when a run starts at the latest that has another one rolled
+// back. Its turn comes when what the other did is gone (DeleteRun): between
+// the end of that run and its removal it would start from the wrong state.
+const rollbackTime = 30 * time.Second
+
+// MakeDue lets a pending run start as soon as its thread is free.
+func (s *runs) MakeDue(ctx context.Context, runID string) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(`UPDATE runs SET run_after_us = 0 WHERE tenant = $1 AND run_id = $2 AND status = 'pending'`, tenantOf(ctx), runID)
+		return err
+	})
+}
+
+// waitsFor says of a run that holds the thread when it is to start, if it only waits
+// for that.
+func (x *createRunTx) waitsFor(r mapping.Run) string {
+	if r.Status != mapping.RunPending || r.Multitask == mapping.StrategyRollback || micros(r.RunAfter) <= x.Now {
+		return ""
+	}
+	return ", which is to start at " + r.RunAfter.UTC().Format(time.RFC3339)
+}
+
+func busy(threadID, runID, when string) error {
+	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "Thread %q is busy with run %q%s. Wait for it, cancel it, or send multitask_strategy enqueue, interrupt or rollback.", threadID, runID, when)
+	e.Detail = map[string]string{"thread_id": threadID, "run_id": runID}
+	return e
+}

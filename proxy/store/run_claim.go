@@ -1,0 +1,321 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// claims give runs to processes that execute them, and take them back.
+type claims struct{ *base }
+
+// Claimed is a run this process now owns.
+type Claimed struct {
+	Run    mapping.Run
+	Thread mapping.Thread
+	Task   mapping.Task
+	Fence  int64
+	Logged []mapping.Event // state so far: events of this run, in order (empty: never started)
+	Taken  bool            // was running elsewhere, or here before a restart: pick up
+	// Running is how long ago the run was first claimed, by the clock of the database,
+	// where that was not just now.
+	Running time.Duration
+}
+
+// ClaimNext claims the oldest run that may start now: pending and due, first in
+// its thread, nothing active there, agent not in full; or one whose owner's
+// lease has ended. All tenants. ok is false when there is none; next is when
+// the earliest delayed run is due (zero: none).
+func (s *claims) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bool, next time.Time, err error) {
+	// Looking costs nobody the writer; what was seen is looked at again there.
+	var due int64
+	seen := false
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		key, _, err := claimable(t, full)
+		seen = key != 0
+		if err != nil || seen {
+			return err
+		}
+		due, err = nextDue(t)
+		return err
+	})
+	if err != nil || !seen {
+		return Claimed{}, false, timeOf(due), err
+	}
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		key, taken, err := holdClaimable(t, full)
+		if err != nil || key == 0 {
+			ok = false
+			return err
+		}
+		c, err = s.claim(t, key, taken)
+		ok = err == nil
+		return err
+	})
+	return c, ok, time.Time{}, err
+}
+
+// holdClaimable finds the run to be claimed next and holds its thread. Whoever
+// was faster there leaves the next one to us.
+func holdClaimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
+	for {
+		if key, taken, err = claimable(t, full); err != nil || key == 0 || !t.Shared() {
+			return key, taken, err
+		}
+		if still, err := holdIf(t, key, taken); err != nil || still {
+			return key, taken, err
+		}
+	}
+}
+
+// holdIf holds the thread of a run, and reports whether it may be claimed still.
+func holdIf(t *sqldb.Tx, key int64, taken bool) (still bool, err error) {
+	var thread int64
+	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, in{key}, out{&thread}); err != nil {
+		return false, ifAny(err)
+	}
+	if err := hold(t, thread); err != nil {
+		return false, err
+	}
+	var id int64
+	if taken {
+		err = t.Get(`SELECT id FROM runs WHERE id = $1 AND `+orphaned, in{key}, out{&id})
+	} else {
+		err = t.Get(`SELECT r.id FROM runs r WHERE r.id = $1 AND `+startable, in{key, t.Now}, out{&id})
+	}
+	return err == nil, ifAny(err)
+}
+
+func ifAny(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return err
+}
+
+const (
+	// orphaned: it runs, and nobody runs it.
+	orphaned = `status = 'running' AND parked = 0 AND holder = ''`
+	// startable: it waits for nothing but a slot, at $2.
+	startable = `r.status = 'pending' AND r.run_after_us <= $2 AND NOT EXISTS (
+ SELECT 1 FROM runs o WHERE o.thread = r.thread AND o.ended_us = 0 AND o.id <> r.id AND (o.concurrent = 0 OR r.concurrent <> 1)
+ AND (o.status = 'running' OR (o.id < r.id AND o.run_after_us <= $2)))
+ AND NOT EXISTS (SELECT 1 FROM updates u WHERE u.thread = r.thread)`
+)
+
+func nextDue(t *sqldb.Tx) (due int64, err error) {
+	err = t.Get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > CAST($1 AS BIGINT)`, in{t.Now}, out{&due})
+	return due, err
+}
+
+// claimable finds the run to be claimed next: orphans before pending ones.
+func claimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
+	err = t.Until(`SELECT id, agent FROM runs WHERE `+orphaned+` ORDER BY id`, nil,
+		func(scan func(...any) error) (bool, error) {
+			var id int64
+			var agent string
+			if err := scan(&id, &agent); err != nil || slices.Contains(full, agent) {
+				return err == nil, err
+			}
+			key = id
+			return false, nil
+		})
+	if err != nil || key != 0 {
+		return key, true, err
+	}
+	key, err = oldestPending(t, full)
+	return key, false, err
+}
+
+// oldestPending asks agent by agent, so that the long queue of a busy one is
+// not walked for the others.
+func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
+	agent := ""
+	for {
+		err := t.Get(`SELECT agent FROM runs WHERE status = 'pending' AND agent > $1 ORDER BY agent LIMIT 1`, in{agent}, out{&agent})
+		if errors.Is(err, sql.ErrNoRows) {
+			return oldest, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		if slices.Contains(full, agent) {
+			continue
+		}
+		var id int64
+		err = t.Get(`SELECT r.id FROM runs r WHERE r.agent = $1 AND `+startable+` ORDER BY r.id LIMIT 1`, in{agent, t.Now}, out{&id})
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return 0, err
+		}
+		if id != 0 && (oldest == 0 || id < oldest) {
+			oldest = id
+		}
+	}
+}
+
+// claim makes this process the holder of a run, under a new fence.
+func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error) {
+	first := false
+	if err := t.Get(`SELECT started_us = 0 FROM runs WHERE id = $1`, in{key}, out{&first}); err != nil {
+		return c, err
+	}
+	if _, err := t.Exec(`UPDATE runs SET status = 'running', parked = 0, holder = $2, fence = fence + 1, updated_us = $3,
+ from_seq = CASE WHEN started_us = 0 THEN (SELECT seq FROM thread_seq WHERE thread = runs.thread) ELSE from_seq END,
+ base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END,
+ started_us = CASE WHEN started_us = 0 THEN $3 ELSE started_us END WHERE id = $1`, key, s.owner, t.Now); err != nil {
+		return c, err
+	}
+	row, err := readRun(t, `r.id = $1`, key)
+	if err != nil {
+		return c, err
+	}
+	if err := setThread(t, row.thread, mapping.ThreadBusy, nil); err != nil {
+		return c, err
+	}
+	th, err := readThreadByKey(t, row.thread)
+	if err != nil {
+		return c, err
+	}
+	if first && row.Base != th.Head {
+		if _, err := fork(t, row.thread, row.Base, th.Head); err != nil {
+			return c, err
+		}
+		th.Head = row.Base
+	}
+	task, err := readTask(t, `k.id = $1`, row.task)
+	if err != nil {
+		return c, err
+	}
+	logged, err := readEvents(t, row.thread, row.from, 0, runsOwn, row.key, row.to())
+	name, at := row.ID, runKey{run: row.key, thread: row.thread, shared: row.Options.Shared}
+	t.After(func() { s.keys.Add(name, at) })
+	running := time.Duration(t.Now-micros(row.StartedAt)) * time.Microsecond
+	return Claimed{Run: row.Run, Thread: th.Thread, Task: task.Task, Fence: row.fence, Logged: logged, Taken: taken, Running: running}, err
+}
+
+// ClaimParked takes a parked run for its next step. Conflict when it is not
+// parked any more.
+func (s *claims) ClaimParked(ctx context.Context, runID string) (c Claimed, err error) {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := holdRun(t, scopeOf(ctx), "", runID)
+		if err != nil {
+			return err
+		}
+		if row.Status != mapping.RunRunning || !row.Parked {
+			return mapping.Errorf(mapping.Conflict, "run_not_parked", "Run %q does not wait for a step.", runID)
+		}
+		c, err = s.claim(t, row.key, false)
+		return err
+	})
+	return c, err
+}
+
+// Release hands a run of this process back: its lease ends at once, and another
+// process, or this one, may claim it. ErrFenced when it is not held any more.
+func (s *claims) Release(ctx context.Context, runID string, fence int64) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		n, err := t.Exec(`UPDATE runs SET holder = '', updated_us = $4 WHERE run_id = $1 AND holder = $2 AND fence = $3 AND status = 'running' AND parked = 0`,
+			runID, s.owner, fence, t.Now)
+		if err == nil && n == 0 {
+			return ErrFenced
+		}
+		s.notify(t, NoticePending, "")
+		return err
+	})
+}
+
+// RequestStop notes on a running run that its owner must stop it ("cancel"); the owner learns it by StopRequests. Conflict when the run has
+// ended.
+func (s *claims) RequestStop(ctx context.Context, runID, action string) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := holdRun(t, scopeOf(ctx), "", runID)
+		if err != nil {
+			return err
+		}
+		if !row.Status.Active() {
+			return mapping.Errorf(mapping.Conflict, "run_ended", "Run %q has ended already (%s).", runID, row.Status)
+		}
+		return s.noteStop(t, row, action)
+	})
+}
+
+func (s *base) noteStop(t *sqldb.Tx, row runRow, action string) error {
+	s.notify(t, NoticeStop, row.ID)
+	return t.Put(`UPDATE runs SET stop = $2 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action)
+}
+
+// Held is run id → fence of the runs that this process holds: those it executes,
+// or should. All tenants.
+func (s *claims) Held(ctx context.Context) (map[string]int64, error) {
+	found := make(map[string]int64)
+	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, in{s.owner}, func(scan func(...any) error) error {
+			var id string
+			var fence int64
+			err := scan(&id, &fence)
+			found[id] = fence
+			return err
+		})
+	})
+	return found, err
+}
+
+// StopRequests is run id → action of the runs held by this process. All tenants.
+func (s *claims) StopRequests(ctx context.Context) (map[string]string, error) {
+	found := make(map[string]string)
+	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT run_id, stop FROM runs WHERE holder = $1 AND stop <> ''`, in{s.owner}, func(scan func(...any) error) error {
+			var id, action string
+			err := scan(&id, &action)
+			found[id] = action
+			return err
+		})
+	})
+	return found, err
+}
+
+// Waiting reports whether any run waits to be claimed, now or later. All tenants.
+func (s *claims) Waiting(ctx context.Context) (some bool, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'pending') OR EXISTS (SELECT 1 FROM runs WHERE status = 'running' AND parked = 0 AND holder = '')`,
+			nil, out{&some})
+	})
+	return some, err
+}
+
+// Queued counts the runs that wait to be started, now or later, by agent. An agent that
+// none waits for is not named. All tenants, all processes.
+func (s *claims) Queued(ctx context.Context) (map[string]int, error) {
+	found := map[string]int{}
+	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT agent, count(*) FROM runs WHERE status = 'pending' GROUP BY agent`, nil, func(scan func(...any) error) error {
+			var agent string
+			var n int
+			err := scan(&agent, &n)
+			found[agent] = n
+			return err
+		})
+	})
+	return found, err
+}
+
+// Unpulled lists the active runs whose steps a client has to ask for: parked ones,
+// and those that go on by themselves while their steps are handed out. All tenants.
+func (s *claims) Unpulled(ctx context.Context) (list []mapping.Run, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT `+runColumns+` WHERE r.ended_us = 0 ORDER BY r.id`, nil, func(scan func(...any) error) error {
+			var row runRow
+			err := row.scan(scan)
+			if row.Parked || row.Options.Stepping == mapping.SteppingFree {
+				list = append(list, row.Run)
+			}
+			return err
+		})
+	})
+	return list, err
+}

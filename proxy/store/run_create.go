@@ -1,0 +1,380 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// NewRun is a run to be made, with what it needs made beside it.
+type NewRun struct {
+	Run                              mapping.Run
+	Thread                           *mapping.Thread // made if it is not there; nil: must exist (NotFound)
+	MustNotExist                     bool            // Thread must be new (stateless runs)
+	ThreadMeta                       json.RawMessage // merged into the thread's metadata (graph_id, assistant_id) where those keys are missing
+	Task                             *mapping.Task   // a new lineage; nil: Run.TaskID exists
+	Events                           []mapping.Event // started (+ input): appended at once if the run is claimed
+	Answers                          Answers         // what the run answers, if it does
+	Newest                           *string         // the run that must still be the newest of its task, "" for none; else Conflict CodeTaskMoved. nil: any
+	Claim                            bool            // run it here if its thread is free now
+	Room                             Room            // for it to wait in; Limited queue_full where there is none
+	IdempotencyKey, IdempotencyRoute string
+	IdempotencySum                   []byte // of the request body; another sum under the same key is Invalid
+}
+
+// Room is how many runs may wait in this database before another one is refused, by
+// whose they are; 0 is any number. How many a principal may have waiting, it says
+// itself (mapping.Principal).
+type Room struct{ Agent, Thread, All int }
+
+// Answers is what an answer was given to: the run that asked, which must still be the
+// newest of its task, and those of its questions that must still be open on the thread.
+// Else it is a Conflict nothing_to_resume: a question is answered once. The zero
+// value asks for nothing.
+type Answers struct {
+	Run  string
+	Open []mapping.Interrupt
+}
+
+// Created is what became of a NewRun. Replayed: an idempotency key named an
+// earlier run, which is returned instead.
+type Created struct {
+	Run      mapping.Run
+	Thread   mapping.Thread
+	Claimed  bool
+	Replayed bool
+	Fence    int64
+	Events   []mapping.Event // as logged: with Seq, At, checkpoint parents
+	// Active are the runs that held the thread when the strategy was interrupt
+	// or rollback and that their owners must now stop; the new run is pending.
+	Active []mapping.Run
+}
+
+// CreateRun is one transaction: thread, task, run, first events, claim. A busy
+// thread (any run of it pending or running, parked and delayed ones included):
+// reject → Conflict thread_busy naming the run; enqueue → pending; interrupt, rollback →
+// pending, Created.Active set and stop requests noted on the active runs. While the
+// thread is held for an update of its state (HoldUpdate), a run is pending.
+// concurrent: beside those that let others run beside them (Options.Shared, which
+// a concurrent run must have itself), pending while there is another.
+//
+// Run.Base is where the run starts: what is given there or in
+// Options.Checkpoint (unknown: NotFound), else the head at its first claim. A run
+// that starts elsewhere than at the head moves the head there.
+func (s *runs) CreateRun(ctx context.Context, n NewRun) (c Created, err error) {
+	p := mapping.PrincipalOf(ctx)
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		x := createRunTx{s: s, Tx: t, principal: p, n: n}
+		if err := x.make(); err != nil {
+			return err
+		}
+		c = x.made
+		return nil
+	})
+	return c, err
+}
+
+// CreateRuns is CreateRun for several runs in one transaction: what is refused of one
+// refuses all, and none of them begins before all are there.
+func (s *runs) CreateRuns(ctx context.Context, list []NewRun) (made []Created, err error) {
+	p := mapping.PrincipalOf(ctx)
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		made = make([]Created, len(list))
+		for i, n := range list {
+			x := createRunTx{s: s, Tx: t, principal: p, n: n}
+			if err := x.make(); err != nil {
+				return err
+			}
+			made[i] = x.made
+		}
+		return nil
+	})
+	return made, err
+}
+
+// createRunTx carries one CreateRun through its operation.
+type createRunTx struct {
+	s *runs
+	*sqldb.Tx
+	principal mapping.Principal
+	n         NewRun
+	thread    threadRow
+	fresh     bool // the thread was made by this operation
+	updating  bool // it is held for an update of its state: see HoldUpdate
+	task, run int64
+	made      Created
+}
+
+func (x *createRunTx) make() error {
+	if done, err := x.replay(); done || err != nil {
+		return err
+	}
+	for _, step := range []func() error{x.place, x.admit, x.lineage, x.answers, x.follows, x.base, x.insert, x.begin} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	x.made.Thread = x.thread.Thread
+	if !x.made.Claimed {
+		x.s.notify(x.Tx, NoticePending, "")
+	}
+	name, key := x.made.Run.ID, runKey{run: x.run, thread: x.thread.key, shared: x.made.Run.Options.Shared}
+	x.After(func() { x.s.keys.Add(name, key) })
+	return nil
+}
+
+// replay notes the key, or finds the run that an earlier request with the same
+// key made. The note comes first, so that of two requests at once one waits for
+// the other.
+func (x *createRunTx) replay() (bool, error) {
+	earlier, err := claimKey(x.Tx, x.principal.Tenant, x.key(), x.n.Run.ID)
+	if err != nil || earlier == "" {
+		return false, err
+	}
+	return true, x.found(earlier)
+}
+
+func (x *createRunTx) key() Key {
+	return Key{x.n.IdempotencyKey, x.n.IdempotencyRoute, x.n.IdempotencySum}
+}
+
+func (x *createRunTx) found(id string) error {
+	row, err := findRun(x.Tx, scopeFor(x.principal), "", id)
+	if err != nil {
+		return err
+	}
+	th, err := readThreadByKey(x.Tx, row.thread)
+	x.made = Created{Run: row.Run, Thread: th.Thread, Replayed: true, Fence: row.fence}
+	return err
+}
+
+// place finds or makes the thread.
+func (x *createRunTx) place() (err error) {
+	if x.n.Thread == nil {
+		x.thread, err = holdThread(x.Tx, scopeFor(x.principal), x.n.Run.ThreadID)
+		return noThread(err, x.n.Run.ThreadID)
+	}
+	th := *x.n.Thread
+	if th.Metadata, err = fillKeys(th.Metadata, x.n.ThreadMeta); err != nil {
+		return err
+	}
+	th.Status, th.Interrupts = mapping.ThreadBusy, nil
+	x.thread, x.fresh, err = x.s.insertThread(x.Tx, x.principal, th, withAgent("", x.n.Run.Agent))
+	if err == nil && !x.fresh && x.n.MustNotExist {
+		err = mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already.", th.ID)
+	}
+	return noThread(err, th.ID)
+}
+
+// lineage finds or makes the task.
+func (x *createRunTx) lineage() (err error) {
+	if x.n.Task != nil {
+		x.task, _, err = insertTask(x.Tx, x.principal, x.thread.key, x.thread.ID, *x.n.Task)
+		x.n.Run.TaskID = x.n.Task.ID
+		return err
+	}
+	x.task, err = taskKey(x.Tx, scopeFor(x.principal), x.n.Run.TaskID)
+	return err
+}
+
+// answers refuses an answer to what was answered, or dropped, since it was looked
+// at. A run that is stopped for this one has answered nothing.
+func (x *createRunTx) answers() error {
+	a := x.n.Answers
+	if a.Run == "" {
+		return nil
+	}
+	late := slices.ContainsFunc(a.Open, func(q mapping.Interrupt) bool { return !asks(x.thread.Interrupts, q) })
+	newest, err := newestOf(x.Tx, x.task)
+	if err != nil {
+		return err
+	}
+	displaced := slices.ContainsFunc(x.made.Active, func(r mapping.Run) bool { return r.ID == newest })
+	if !late && (newest == a.Run || displaced) {
+		return nil
+	}
+	left := slices.DeleteFunc(slices.Clone(x.thread.Interrupts), func(q mapping.Interrupt) bool { return asks(a.Open, q) })
+	return mapping.NothingToResume(x.thread.ID, left)
+}
+
+// follows refuses a run of a task that has moved on since its maker looked: two
+// processes that each see a task without a run make one run, not two. A follow-up
+// run begins to count with the first step that nobody was given; while another
+// process writes a step, which it may have to take back, that is not known.
+func (x *createRunTx) follows() error {
+	if x.n.Newest == nil {
+		return nil
+	}
+	newest, err := newestOf(x.Tx, x.task)
+	if err == nil && newest != *x.n.Newest {
+		err = taskMoved(x.n.Run.TaskID)
+	}
+	if err != nil || !x.n.Run.Options.FollowUp {
+		return err
+	}
+	var given int
+	var reserved bool
+	if err := x.Get(`SELECT cursor_n, reserved_n <> 0 AND reserved_until_us > $2 FROM tasks WHERE id = $1`, in{x.task, x.Now}, out{&given, &reserved}); err != nil {
+		return err
+	}
+	if reserved {
+		return taskMoved(x.n.Run.TaskID)
+	}
+	x.n.Run.Options.Due = given + 1
+	return nil
+}
+
+func taskMoved(taskID string) error {
+	return mapping.Errorf(mapping.Conflict, CodeTaskMoved, "Task %q changed meanwhile. Try again.", taskID)
+}
+
+func asks(open []mapping.Interrupt, q mapping.Interrupt) bool {
+	return slices.ContainsFunc(open, func(o mapping.Interrupt) bool { return o.ID == q.ID })
+}
+
+// base settles where the run starts.
+func (x *createRunTx) base() error {
+	r := &x.n.Run
+	if r.Base == "" {
+		r.Base = r.Options.Checkpoint
+	}
+	switch {
+	case r.Base == "" && x.made.Claimed:
+		r.Base = x.thread.Head
+	case r.Base == "" || r.Base == x.thread.Head:
+	case x.made.Claimed:
+		_, err := fork(x.Tx, x.thread.key, r.Base, x.thread.Head)
+		x.thread.Head = r.Base
+		return err
+	default:
+		_, err := findCheckpoint(x.Tx, x.thread.key, r.Base)
+		return err
+	}
+	return nil
+}
+
+// insert writes the run's row.
+func (x *createRunTx) insert() error {
+	r := x.newRun()
+	options, err := r.Options.JSON()
+	if err != nil {
+		return err
+	}
+	holder := ""
+	if x.made.Claimed {
+		holder, x.made.Fence = x.s.owner, 1
+	}
+	from := int64(0)
+	if x.made.Claimed && !x.fresh {
+		if err := x.Get(`SELECT seq FROM thread_seq WHERE thread = $1`, in{x.thread.key}, out{&from}); err != nil {
+			return err
+		}
+	}
+	x.run, err = x.Tx.Insert(`INSERT INTO runs (tenant, run_id, owner, thread, task, agent, assistant_id, status, parked, holder, fence, attempt, strategy, concurrent,
+ flavour, metadata, kwargs, options, base, fault, stop, from_seq, last_seq, created_us, updated_us, started_us, ended_us, run_after_us, trimmed)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, NULL, '', $19, 0, $20, $21, $22, 0, $23, 1)`,
+		r.Tenant, r.ID, r.Owner, x.thread.key, x.task, r.Agent, r.AssistantID, string(r.Status), holder, x.made.Fence, r.Attempt,
+		string(r.Multitask), concurrencyClass(r), string(r.Flavour), []byte(r.Metadata), []byte(r.Kwargs),
+		[]byte(options), r.Base, from, micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.StartedAt), micros(r.RunAfter))
+	if sqldb.Duplicate(err) {
+		err = mapping.Errorf(mapping.Conflict, "run_exists", "There is a run %q already.", r.ID)
+	}
+	x.made.Run = r
+	return err
+}
+
+// concurrencyClass is the column concurrent: see the table.
+func concurrencyClass(r mapping.Run) int {
+	switch {
+	case !r.Options.Shared:
+		return 0
+	case r.Multitask == mapping.StrategyConcurrent:
+		return 1
+	default:
+		return 2
+	}
+}
+
+func (x *createRunTx) newRun() mapping.Run {
+	r := x.n.Run
+	r.Tenant, r.ThreadID = x.principal.Tenant, x.thread.ID
+	if r.Owner == "" {
+		r.Owner = x.principal.ID
+	}
+	if r.Multitask == "" {
+		r.Multitask = mapping.StrategyReject
+	}
+	r.Options.Shared = r.Options.Shared || r.Multitask == mapping.StrategyConcurrent
+	r.Attempt = max(r.Attempt, 1)
+	r.Metadata, r.Kwargs = object(r.Metadata), object(r.Kwargs)
+	r.RunAfter = timeOf(micros(r.RunAfter))
+	r.CreatedAt = timeOf(x.Now)
+	r.UpdatedAt, r.Status, r.Parked = r.CreatedAt, mapping.RunPending, false
+	if x.made.Claimed {
+		r.Status, r.StartedAt = mapping.RunRunning, r.CreatedAt
+	}
+	return r
+}
+
+// begin logs the first events of a claimed run and marks its thread.
+func (x *createRunTx) begin() (err error) {
+	batch := eventBatch{thread: x.thread.key, run: x.run, runID: x.made.Run.ID}
+	if x.made.Claimed {
+		batch.events = x.n.Events
+	}
+	var from threadHead
+	if x.fresh {
+		from, err = batch.begin(x.Tx)
+	} else if len(batch.events) > 0 {
+		from, _, err = batch.takeNumbers(x.Tx, advanceFree)
+	}
+	if err != nil {
+		return err
+	}
+	if x.made.Events, err = batch.write(x.Tx, from); err != nil {
+		return err
+	}
+	if head, _ := batch.newest(); head != "" {
+		x.thread.Head = head
+	}
+	return x.occupy()
+}
+
+// occupy marks the thread busy; a thread made here is already.
+func (x *createRunTx) occupy() error {
+	if x.fresh {
+		return nil
+	}
+	metadata, err := fillKeys(x.thread.Metadata, x.n.ThreadMeta)
+	if err != nil {
+		return err
+	}
+	if err := noteAgent(x.Tx, &x.thread, x.n.Run.Agent); err != nil {
+		return err
+	}
+	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, timeOf(x.Now)
+	if started(x.made.Events) && x.thread.Interrupts != nil {
+		x.thread.Interrupts = nil
+		if err := closeQuestion(x.Tx, x.thread.key); err != nil {
+			return err
+		}
+	}
+	return setThread(x.Tx, x.thread.key, mapping.ThreadBusy, metadata)
+}
+
+func started(events []mapping.Event) bool {
+	for i := range events {
+		if events[i].Kind == mapping.KindStarted {
+			return true
+		}
+	}
+	return false
+}
+
+// closeQuestion: a run has started, so what was asked is answered or moot.
+func closeQuestion(t *sqldb.Tx, thread int64) error {
+	return t.Put(`UPDATE threads SET interrupts = NULL WHERE id = $1`, thread)
+}

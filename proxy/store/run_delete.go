@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// DeleteRun removes an ended run with its events and checkpoints; the head goes
+// back to the newest checkpoint left when it was the run's. Its numbers are not
+// given again. Where later checkpoints or other runs stand on the run's, those
+// stay, with the events their states are folded from, as history without a run,
+// and so do those of one that ran beside others; what it did beside them is taken
+// out of the newest state by a checkpoint of its own. Files are again what they
+// were before the run where the state is. A newer run that waited for this may
+// start. Conflict while the run is active.
+func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := holdRun(t, scopeOf(ctx), threadID, runID)
+		if err != nil {
+			return err
+		}
+		if row.Status.Active() {
+			return mapping.Errorf(mapping.Conflict, "run_active", "Run %q has not ended. Cancel it first.", runID)
+		}
+		if err := deleteHistory(t, row); err != nil {
+			return err
+		}
+		if err := release(t, row.key); err != nil {
+			return err
+		}
+		if err := deleteAll(t, row.key, []string{`DELETE FROM runs WHERE id = $1`}); err != nil {
+			return err
+		}
+		if err := deleteEmptyTask(t, row.task, row.TaskID == row.ID); err != nil {
+			return err
+		}
+		s.forgetRun(t, runID)
+		return nil
+	})
+}
+
+// deleteHistory removes what a run logged and rewinds the thread's head.
+func deleteHistory(t *sqldb.Tx, row runRow) error {
+	span := in{row.thread, row.key, row.from, row.to()}
+	standing, err := stoodOn(t, span)
+	if err != nil {
+		return err
+	}
+	if standing, err = deleteFiles(t, row, standing); err != nil {
+		return err
+	}
+	parts := []string{`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
+	if standing {
+		parts = []string{`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NULL`,
+			`UPDATE events SET run = NULL WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
+	}
+	for _, text := range parts {
+		if _, err := t.Exec(text, span...); err != nil {
+			return err
+		}
+	}
+	return rewind(t, row.thread)
+}
+
+// deleteFiles brings the thread's files to where its state will be: without what the
+// run did, unless that stays. What a run did beside others is taken out of the state
+// here, and its checkpoints stay also where nothing stands on them: without them the
+// line would end, and none of the others could be taken out of it any more.
+func deleteFiles(t *sqldb.Tx, row runRow, standing bool) (stays bool, err error) {
+	concurrent := standing
+	if row.Options.Shared && !standing {
+		if concurrent, err = ranConcurrently(t, row); err != nil {
+			return false, err
+		}
+	}
+	taken := !standing
+	if concurrent && row.Options.Shared {
+		out, err := withdraw(t, row)
+		if err != nil {
+			return false, err
+		}
+		taken, standing = taken || out, standing || out
+	}
+	if taken {
+		return standing, undoFiles(t, row.thread, row.key)
+	}
+	return standing, keepFiles(t, row.thread, row.key)
+}
+
+// stoodOn: later checkpoints were folded on those of a run, or another run began on
+// one of them, even if it left none of its own: without its base it could not be
+// replayed. The span is the run's.
+func stoodOn(t *sqldb.Tx, span in) (yes bool, err error) {
+	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND (run IS NULL OR run <> $2)
+ AND seq > (SELECT min(seq) FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL))
+ OR EXISTS (SELECT 1 FROM runs o JOIN events e ON e.thread = o.thread AND e.checkpoint = o.base
+ WHERE o.thread = $1 AND o.id <> $2 AND o.base <> '' AND e.run = $2 AND e.seq > $3 AND e.seq <= $4)`, span, out{&yes})
+	return yes, err
+}
+
+// rewind makes the newest checkpoint left the head, if the head is gone. What
+// follows begins a line of its own: the old one has lost events.
+func rewind(t *sqldb.Tx, thread int64) error {
+	_, err := t.Exec(`UPDATE thread_seq SET line = seq + 1,
+ head = coalesce((SELECT checkpoint FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC LIMIT 1), ''),
+ base = -coalesce((SELECT seq FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC LIMIT 1), 0)
+ WHERE thread = $1 AND head <> '' AND NOT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND checkpoint = thread_seq.head)`, thread)
+	return err
+}
+
+// deleteEmptyTask removes a task that was made for a run alone.
+func deleteEmptyTask(t *sqldb.Tx, task int64, own bool) error {
+	if !own {
+		return nil
+	}
+	return deleteAll(t, task, []string{
+		`DELETE FROM requests WHERE task = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
+		`DELETE FROM tasks WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
+	})
+}

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// Displaced is a run that a newer one takes the place of.
+type Displaced struct {
+	mapping.Run
+	RollBack bool   // it is to be removed, too
+	Newer    string // run that starts when it is; "" for none that waits for that
+}
+
+// rollBack is how a note to stop begins that outlives the end of its run, up to
+// its removal.
+const rollBack = "rollback"
+
+// displacing is the note on a run that a newer one displaces; starts: the newer
+// one starts when the other is gone.
+func displacing(newer mapping.Run, starts bool) string {
+	switch {
+	case newer.Multitask != mapping.StrategyRollback:
+		return "cancel"
+	case starts:
+		return rollBack + " " + newer.ID
+	}
+	return rollBack
+}
+
+// Displaced lists the runs with a note that they are to be stopped, and those to be
+// rolled back that have ended. All tenants.
+func (s *runs) Displaced(ctx context.Context) (list []Displaced, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT `+runColumns+` WHERE r.stop <> '' ORDER BY r.id`, nil, func(scan func(...any) error) error {
+			var row runRow
+			err := row.scan(scan)
+			list = append(list, Displaced{Run: row.Run})
+			return err
+		})
+	})
+	for i := range list {
+		if err == nil {
+			err = s.note(ctx, &list[i])
+		}
+	}
+	return list, err
+}
+
+// note reads what is to become of a displaced run.
+func (s *runs) note(ctx context.Context, d *Displaced) error {
+	return s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		var stop string
+		err := t.Get(`SELECT stop FROM runs WHERE run_id = $1`, in{d.ID}, out{&stop})
+		d.RollBack = strings.HasPrefix(stop, rollBack)
+		_, d.Newer, _ = strings.Cut(stop, " ")
+		return ifAny(err)
+	})
+}
+
+// release lets the run start that waited for the removal of another, and of no
+// further one.
+func release(t *sqldb.Tx, removed int64) error {
+	var stop string
+	if err := t.Get(`SELECT stop FROM runs WHERE id = $1`, in{removed}, out{&stop}); err != nil {
+		return err
+	}
+	newer, found := strings.CutPrefix(stop, rollBack+" ")
+	if !found {
+		return nil
+	}
+	return t.Put(`UPDATE runs SET run_after_us = 0 WHERE run_id = $1 AND status = 'pending'
+ AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.stop = $2 AND o.id <> $3)`, newer, stop, removed)
+}

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// Standing is how a run stands, read at one moment.
+type Standing struct {
+	Run    mapping.Run
+	Thread mapping.Thread
+	Now    time.Time // of the database
+	Holder string    // the process that has it; "": none
+	Here   bool      // that is this one
+	Owner  string    // this process
+	Until  time.Time // the end of that process's lease; zero: it never ends, or there is no holder
+	Before []mapping.Run
+	Ahead  int           // how many runs of the thread it waits for; Before are the first
+	Update string        // the process that holds the thread for a state update (HoldUpdate); "": none
+	Behind int           // pending runs of the agent that were made before it
+	Steps  int           // updates it has logged
+	Last   mapping.Event // the newest it has logged, without data
+}
+
+// standingBefore bounds the runs that are named.
+const standingBefore = 10
+
+// Standing reads how a run stands; threadID may be "".
+func (s *runs) Standing(ctx context.Context, threadID, runID string) (st Standing, err error) {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		row, err := findRun(t, scopeOf(ctx), threadID, runID)
+		if err != nil {
+			return err
+		}
+		th, err := readThreadByKey(t, row.thread)
+		if err != nil {
+			return err
+		}
+		st = Standing{Run: row.Run, Thread: th.Thread, Now: timeOf(t.Now), Holder: row.holder, Here: row.holder != "" && row.holder == s.owner, Owner: s.owner}
+		for _, part := range []func(*sqldb.Tx, runRow) error{st.queue, st.lease, st.progress} {
+			if err := part(t, row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return st, err
+}
+
+// queue finds what a pending run waits for: see startable.
+func (st *Standing) queue(t *sqldb.Tx, row runRow) error {
+	if row.Status != mapping.RunPending {
+		return nil
+	}
+	var keys []int64
+	err := t.Each(`SELECT o.id FROM runs r JOIN runs o ON o.thread = r.thread WHERE r.id = $1 AND o.ended_us = 0 AND o.id <> r.id
+ AND (o.concurrent = 0 OR r.concurrent <> 1) AND (o.status = 'running' OR (o.id < r.id AND o.run_after_us <= $2)) ORDER BY o.status DESC, o.id`,
+		in{row.key, t.Now}, func(scan func(...any) error) error {
+			var key int64
+			err := scan(&key)
+			keys = append(keys, key)
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	st.Ahead = len(keys)
+	for _, key := range keys[:min(len(keys), standingBefore)] {
+		before, err := readRun(t, `r.id = $1`, key)
+		if err != nil {
+			return err
+		}
+		st.Before = append(st.Before, before.Run)
+	}
+	if err := ifAny(t.Get(`SELECT holder FROM updates WHERE thread = $1`, in{row.thread}, out{&st.Update})); err != nil {
+		return err
+	}
+	return t.Get(`SELECT count(*) FROM runs WHERE status = 'pending' AND agent = $1 AND id < $2`, in{row.Agent, row.key}, out{&st.Behind})
+}
+
+func (st *Standing) lease(t *sqldb.Tx, row runRow) error {
+	if row.holder == "" || !t.Shared() {
+		return nil
+	}
+	until, ok, err := sqldb.LeaseEnd(t, row.holder)
+	if ok {
+		st.Until = timeOf(until)
+	} else if err == nil {
+		st.Until = st.Now // its process has left
+	}
+	return err
+}
+
+// progress finds how far a run has come.
+func (st *Standing) progress(t *sqldb.Tx, row runRow) error {
+	if row.Status == mapping.RunPending {
+		return nil
+	}
+	err := t.Each(`SELECT head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, in{row.thread, row.from, row.to(), row.key},
+		func(scan func(...any) error) error {
+			var raw []byte
+			var head mapping.Head
+			err := scan(&raw)
+			if err == nil {
+				err = decode(raw, &head)
+			}
+			if len(head.NS) == 0 {
+				st.Steps++
+			}
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	return t.Each(`SELECT seq, '', kind, at_us, head, NULL FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 ORDER BY seq DESC LIMIT 1`,
+		in{row.thread, row.from, row.to(), row.key}, func(scan func(...any) error) error { return scanEvent(&st.Last, scan) })
+}

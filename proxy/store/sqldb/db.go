@@ -1,0 +1,177 @@
+package sqldb
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// DB is one database: a SQLite file or a PostgreSQL schema. Safe for concurrent use.
+// Its own failures are *mapping.Error; errors of operations pass as they are.
+type DB struct {
+	on    database
+	owner string
+}
+
+// database is what differs between SQLite and PostgreSQL.
+type database interface {
+	// write runs do as one operation and returns when it is durable; relaxed:
+	// when it outlives the process, though on SQLite maybe not the machine. do may be
+	// called again when what it did is lost: it builds its results anew.
+	write(ctx context.Context, relaxed bool, do func(*Tx) error) error
+	// read runs do on one consistent view.
+	read(ctx context.Context, do func(*Tx) error) error
+	// readOne is read for a single statement, which is consistent by itself.
+	readOne(ctx context.Context, do func(*Tx) error) error
+	// readBlob is readOne for a piece of a file: large, and not soon read again.
+	readBlob(ctx context.Context, do func(*Tx) error) error
+	// flush returns when what was committed before, relaxed or not, is as durable as
+	// what write commits. What read, readOne and readBlob have read is.
+	flush() error
+	// clock is the present in microseconds.
+	clock() int64
+	// recoverOrphans is done once, before anything else is: what processes that are
+	// gone have left behind is free. renewLease renews the lease of this process.
+	recoverOrphans(ctx context.Context) error
+	renewLease(ctx context.Context, ttl time.Duration) (freed bool, err error)
+	ping(ctx context.Context) error
+	classify(err error) error
+	logSize() (bytes int64, ok bool)
+	notices() *notices
+	// leave gives up what this process holds; close closes.
+	leave(ctx context.Context) error
+	close() error
+}
+
+// Open opens the database at dsn, the path of a SQLite file or a URL postgres://…, and
+// brings its tables up to date. What cannot be used is refused with an error that names
+// it and says what to do. The caller recovers the database next (Recover).
+func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*DB, error) {
+	if o.Owner == "" {
+		o.Owner = newOwner()
+	}
+	if o.Holdings == nil {
+		o.Holdings = nothingHeld{}
+	}
+	var on database
+	var err error
+	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
+		on, err = openPostgres(ctx, dsn, o, log)
+	} else {
+		on, err = openSQLite(ctx, dsn, o, log)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &DB{on: on, owner: o.Owner}, nil
+}
+
+// Options of Open.
+type Options struct {
+	Synchronous string // full (default) | normal
+	// Limit is how many bytes a SQLite file may grow to, 0 for as many as the disk
+	// holds. PostgreSQL does not look at it.
+	Limit int64
+	// Owner is the id of this process in leases; "" makes one.
+	Owner    string
+	Holdings Holdings         // nil: processes hold nothing
+	Now      func() time.Time // nil: time.Now; PostgreSQL: the time of the database
+}
+
+// Write runs do as one operation and returns when it is durable. do may be called
+// again when what it did is lost: it builds its results anew.
+func (d *DB) Write(ctx context.Context, do func(*Tx) error) error {
+	return d.on.classify(d.on.write(ctx, false, do))
+}
+
+// WriteRelaxed is Write for what may be lost when the machine fails, though not when
+// the process does.
+func (d *DB) WriteRelaxed(ctx context.Context, do func(*Tx) error) error {
+	return d.on.classify(d.on.write(ctx, true, do))
+}
+
+// Read runs do on one consistent view.
+func (d *DB) Read(ctx context.Context, do func(*Tx) error) error {
+	return d.on.classify(d.on.read(ctx, do))
+}
+
+// ReadOne is Read of a single statement, which is consistent by itself.
+func (d *DB) ReadOne(ctx context.Context, do func(*Tx) error) error {
+	return d.on.classify(d.on.readOne(ctx, do))
+}
+
+// ReadBlob is ReadOne of a piece of a file: large, and not soon read again.
+func (d *DB) ReadBlob(ctx context.Context, do func(*Tx) error) error {
+	return d.on.classify(d.on.readBlob(ctx, do))
+}
+
+// Flush returns when all that was committed before the call is on the disk. Where
+// nothing waits for that it costs two looks at memory, and callers that wait at the same
+// time share a flush. What was read, and what a write that is not relaxed has answered,
+// is on the disk without it: it is for what is told from memory.
+//
+// With SQLite and `synchronous: normal` it does nothing: SQLite flushes at its
+// checkpoints. Nor does it with PostgreSQL, where every commit is flushed, or none is.
+func (d *DB) Flush() error { return d.on.classify(d.on.flush()) }
+
+// Now is the present by the clock of the database, in microseconds.
+func (d *DB) Now() int64 { return d.on.clock() }
+
+// Owner is the id of this process in leases.
+func (d *DB) Owner() string { return d.owner }
+
+// Shared reports whether other processes may use the database at the same time.
+func (d *DB) Shared() bool { return d.on.notices() != nil }
+
+// Recover is called once before operations are run: what processes that are gone have
+// held is free. On a full disk of a SQLite file it is mapping.StorageFull, and may be
+// called again.
+func (d *DB) Recover(ctx context.Context) error { return d.on.classify(d.on.recoverOrphans(ctx)) }
+
+// RenewLease renews this process's lease until ttl from now, by the clock of the
+// database, and frees what processes held whose leases are over. freed reports whether
+// something may have been. ErrLapsed: it came too late; the lease is new, and all that
+// was held under the old one is free. On SQLite a lease never ends.
+func (d *DB) RenewLease(ctx context.Context, ttl time.Duration) (freed bool, err error) {
+	freed, err = d.on.renewLease(ctx, ttl)
+	return freed, d.on.classify(err)
+}
+
+// Ping reports whether the database answers, and whether it could be written to when
+// that was tried last.
+func (d *DB) Ping(ctx context.Context) error { return d.on.classify(d.on.ping(ctx)) }
+
+// LogSize is how large SQLite's write-ahead log is; ok is false where there is none
+// of ours, on PostgreSQL.
+func (d *DB) LogSize() (bytes int64, ok bool) { return d.on.logSize() }
+
+// Notices is where notices of other processes come. It has one listener, and is
+// nil where there are no other processes.
+func (d *DB) Notices() <-chan Notice {
+	if n := d.on.notices(); n != nil {
+		return n.incoming
+	}
+	return nil
+}
+
+// Notify has the other processes told, if there are any.
+func (d *DB) Notify(n Notice) {
+	if out := d.on.notices(); out != nil {
+		out.notify(n)
+	}
+}
+
+// NotifyAfter is Notify once the operation is committed.
+func (d *DB) NotifyAfter(t *Tx, n Notice) {
+	if out := d.on.notices(); out != nil {
+		t.After(func() { out.notify(n) })
+	}
+}
+
+// Leave gives up what this process holds where others may take it. Close follows.
+func (d *DB) Leave(ctx context.Context) error { return d.on.leave(ctx) }
+
+// Close waits for writes under way, interrupts reads, and closes the database.
+func (d *DB) Close() error { return d.on.close() }

@@ -1,0 +1,97 @@
+package sqldb
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/apbridge/apbridge/mapping"
+	driver "modernc.org/sqlite"
+	sqlite3 "zombiezen.com/go/sqlite"
+)
+
+var errClosed = mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "The bridge is shutting down. Send the request again in a moment.")
+
+// Codes of refusals that come from the database itself.
+const (
+	CodeStorageFull = "storage_full"
+	CodeUnavailable = "database_unavailable"
+)
+
+// Primary result codes of SQLite ("Result and Error Codes"). An extended code
+// has them in its low byte.
+const (
+	sqliteReadonly  = 8
+	sqliteIOErr     = 10
+	sqliteCorrupt   = 11
+	sqliteFull      = 13
+	sqliteBusy      = 5
+	sqliteInterrupt = 9
+	sqliteCantOpen  = 14
+	sqliteNotADB    = 26
+	sqliteShmSize   = 4874 // SQLITE_IOERR_SHMSIZE
+	sqliteDuplicate = 2067 // SQLITE_CONSTRAINT_UNIQUE
+	sqliteSameKey   = 1555 // SQLITE_CONSTRAINT_PRIMARYKEY
+)
+
+func codeOf(err error) int {
+	var e *driver.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	if code := sqlite3.ErrCode(err); code != sqlite3.ResultError { // which is also what it says of other errors
+		return int(code)
+	}
+	return 0
+}
+
+// Duplicate reports whether a row was refused because of another one.
+func Duplicate(err error) bool {
+	code := codeOf(err)
+	return code == sqliteDuplicate || code == sqliteSameKey || stateOf(err) == pgDuplicate
+}
+
+// ofStorage tells errors of the disk, the files, and of other programs that use them,
+// from those of an operation itself.
+func ofStorage(err error) bool {
+	switch codeOf(err) & 0xff {
+	case sqliteFull, sqliteBusy, sqliteReadonly, sqliteIOErr, sqliteCorrupt, sqliteCantOpen, sqliteNotADB:
+		return true
+	}
+	return mapping.Classify(err).Code == CodeUnavailable
+}
+
+// classify gives errors of the database the class by which callers are
+// answered. Others pass as they are, and so does what has a class already.
+func (d *sqlite) classify(err error) error {
+	if e := (*mapping.Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	switch codeOf(err) & 0xff {
+	case sqliteFull:
+		return caused(err, mapping.StorageFull, CodeStorageFull, "The bridge's database cannot grow: "+d.fullness()+" Nothing was written; reading still works. Free some space and try again.")
+	case sqliteBusy:
+		return caused(err, mapping.Unavailable, CodeUnavailable, "The bridge's database is busy with another program. Try again.")
+	case sqliteReadonly, sqliteIOErr, sqliteCorrupt, sqliteCantOpen, sqliteNotADB:
+		return caused(err, mapping.Unavailable, CodeUnavailable, "The bridge's database cannot be used. Its log has the cause; an operator must look at the file and the disk.")
+	}
+	return err
+}
+
+// fullness says what bounds the file: SQLite does not tell which of two it was.
+func (d *sqlite) fullness() string {
+	if d.limit > 0 {
+		return fmt.Sprintf("it has reached limits.database (%d bytes), or its disk is full.", d.limit)
+	}
+	return "its disk is full."
+}
+
+func caused(err error, class mapping.Class, code, message string) error {
+	e := mapping.Errorf(class, code, "%s", message)
+	e.Err = err
+	return e
+}
+
+// refuse is why a database is not opened, and what to do about it.
+func refuse(path, format string, args ...any) error {
+	return mapping.Errorf(mapping.Unavailable, CodeUnavailable, "database %s: %s", path, fmt.Sprintf(format, args...))
+}

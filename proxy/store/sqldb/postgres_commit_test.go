@@ -1,0 +1,145 @@
+package sqldb
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/jackc/pgx/v5"
+)
+
+// addRow adds a row, a further one each time that it is run.
+func addRow(d *DB) error {
+	return d.Write(context.Background(), func(t *Tx) error {
+		_, err := t.Insert(`INSERT INTO blobs (created_us, loose) VALUES ($1, 0)`, t.Now)
+		return err
+	})
+}
+
+// wantRows counts what addRow has added.
+func wantRows(t *testing.T, d *DB, want int) {
+	t.Helper()
+	var n int
+	ok(t, d.ReadOne(t.Context(), func(t *Tx) error { return t.Get(`SELECT count(*) FROM blobs`, nil, []any{&n}) }))
+	if n != want {
+		t.Errorf("there are %d rows of %d: one was lost, or written twice", n, want)
+	}
+}
+
+// C9: the commit took place, and its answer never came.
+func TestC9CommitWithoutAnswerIsAskedFor(t *testing.T) {
+	t.Parallel()
+	w, dsn := storetest.Through(t, storetest.Schema(t))
+	a := openDB(t, dsn, Options{})
+	for range 10 {
+		w.CutAnswer()
+		ok(t, addRow(a))
+	}
+	if n := w.Cuts(); n != 10 {
+		t.Fatalf("%d commits were cut", n)
+	}
+	wantRows(t, a, 10)
+}
+
+// quiet keeps the server from writing its log by itself, so that a crash loses what no commit has waited for.
+var quiet = []string{"wal_writer_delay=10s", "autovacuum=off"}
+
+// C9: the server crashes while a commit is on its way to it, and gives the number of the lost
+// transaction to another one, which commits. What was acknowledged is there, once.
+func TestC9CommitThatACrashLost(t *testing.T) {
+	t.Parallel()
+	ways := map[string]func(*storetest.Cluster, uint32){
+		"immediate shutdown": func(c *storetest.Cluster, _ uint32) { c.Crash(); c.Start() },
+		"server killed":      func(c *storetest.Cluster, _ uint32) { c.Kill(); c.Start() },
+		"backend killed":     func(c *storetest.Cluster, pid uint32) { c.KillBackend(pid) },
+	}
+	for name, crash := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := storetest.Private(t, quiet...)
+			w, dsn := storetest.Through(t, cluster.URL())
+			a := openDB(t, dsn, Options{})
+			ok(t, addRow(a))
+			held := w.HoldCommits(1)
+			acknowledged := make(chan error, 1)
+			go func() { acknowledged <- addRow(a) }()
+			await(t, held)
+			crash(cluster, cluster.Backend())
+			cluster.Exec("CREATE TABLE others (n INTEGER)")
+			for n := range 40 {
+				cluster.Exec(fmt.Sprintf("INSERT INTO others VALUES (%d)", n))
+			}
+			w.Cut()
+			if err := <-acknowledged; err != nil {
+				t.Fatal(err)
+			}
+			wantRows(t, a, 2)
+		})
+	}
+}
+
+// C9: a commit that was given up, and done again, reaches the server after all.
+func TestC9LateCommitIsRefused(t *testing.T) {
+	t.Parallel()
+	server := storetest.Schema(t)
+	w, dsn := storetest.Through(t, server)
+	a := openDB(t, dsn, Options{})
+	held := w.HoldCommits(1)
+	acknowledged := make(chan error, 1)
+	go func() { acknowledged <- addRow(a) }()
+	await(t, held)
+	w.HangUp()
+	for givenUp := false; !givenUp; {
+		givenUp = count(t, server, `SELECT count(*) FROM commits WHERE n % 2 = 1`) > 0
+	}
+	w.Deliver()
+	ok(t, <-acknowledged)
+	wantRows(t, a, 1)
+}
+
+func count(t *testing.T, dsn, query string) (n int) {
+	t.Helper()
+	conn, err := pgx.Connect(context.Background(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if err := conn.QueryRow(context.Background(), query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Every connection of the pool breaks in the middle of a commit. What became of the commits is
+// asked for at once: nobody waits for a connection that the others hold.
+func TestAllConnectionsBreakInACommit(t *testing.T) {
+	t.Parallel()
+	const pool = 4
+	w, dsn := storetest.Through(t, storetest.Schema(t))
+	a := openDB(t, dsn+"&pool_max_conns="+fmt.Sprint(pool), Options{})
+	for range pool {
+		ok(t, addRow(a))
+	}
+	held := w.HoldCommits(pool)
+	acknowledged := make(chan error, pool)
+	for range pool {
+		go func() { acknowledged <- addRow(a) }()
+	}
+	await(t, held)
+	w.Cut()
+	for range pool {
+		ok(t, <-acknowledged)
+	}
+	wantRows(t, a, 2*pool)
+}
+
+func await(t *testing.T, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(time.Minute):
+		t.Fatal("waited for a minute")
+	}
+}

@@ -1,0 +1,77 @@
+package sqldb
+
+import (
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// SQLSTATE codes (PostgreSQL documentation, appendix "Error Codes").
+const (
+	pgDuplicate   = "23505"
+	pgNoText      = "22021" // character_not_in_repertoire: U+0000, or bytes that are not UTF-8
+	pgDiskFull    = "53100"
+	pgSerialize   = "40001"
+	pgDeadlock    = "40P01"
+	pgIdle        = "25P03" // idle_in_transaction_session_timeout
+	pgReadOnly    = "25006"
+	pgConnections = "53300"
+)
+
+// ErrLapsed: this process's lease had ended before it was renewed. What it held
+// is free, and may be another's by now.
+var ErrLapsed = errors.New("store: the lease had ended")
+
+// ErrUnknown: whether an operation was committed could not be found out. It must not be
+// done again before the database was looked at.
+var ErrUnknown = mapping.Errorf(mapping.Unavailable, CodeUnavailable, "The bridge's database went away while it was writing, and whether it has written is not known. Look before you send the request again.")
+
+func stateOf(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// passing reports whether a failure may be gone a moment later, and has left
+// nothing behind.
+func passing(err error) bool {
+	switch state := stateOf(err); {
+	case state == "":
+		return unreachable(err)
+	case state == pgSerialize, state == pgDeadlock, state == pgIdle, state == pgReadOnly, state == pgConnections:
+		return true
+	default:
+		return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P")
+	}
+}
+
+// unreachable: nobody answered.
+func unreachable(err error) bool {
+	var dial *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &dial) || errors.As(err, &network) || pgconn.SafeToRetry(err) || pgconn.Timeout(err)
+}
+
+func (p *postgres) classify(err error) error {
+	var known *mapping.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	state := stateOf(err)
+	switch {
+	case state == pgNoText:
+		return caused(err, mapping.Invalid, mapping.CodeInvalid, "An id, key or other name must be UTF-8 without U+0000.")
+	case state == pgDiskFull:
+		return caused(err, mapping.StorageFull, CodeStorageFull, "The bridge's database cannot grow: its disk is full. Nothing was written; reading still works. Free some space and try again.")
+	case passing(err), strings.HasPrefix(state, "53"), strings.HasPrefix(state, "58"), strings.HasPrefix(state, "XX"), strings.HasPrefix(state, "28"):
+		return caused(err, mapping.Unavailable, CodeUnavailable, "The bridge's database cannot be reached or used at the moment. Try again; if that lasts, an operator must look at it.")
+	case strings.Contains(err.Error(), "closed pool"):
+		return errClosed
+	}
+	return err
+}

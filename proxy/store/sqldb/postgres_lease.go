@@ -1,0 +1,124 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"time"
+)
+
+// firstLease lasts until the process begins to renew it.
+const firstLease = time.Minute
+
+// present is the time of the database, in microseconds: leases of several
+// processes must end by one clock.
+const present = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`
+
+func (p *postgres) renewLease(ctx context.Context, ttl time.Duration) (freed bool, err error) {
+	var lapsed bool
+	var n int64
+	err = p.write(ctx, true, func(t *Tx) (err error) {
+		if lapsed, err = p.ended(t); err != nil {
+			return err
+		}
+		if lapsed {
+			if err := p.holdings.FreeOf(t, p.owner); err != nil {
+				return err
+			}
+		}
+		if err := p.renew(t, ttl); err != nil {
+			return err
+		}
+		if n, err = p.reap(t); err != nil {
+			return err
+		}
+		return forgetCommits(t)
+	})
+	if err != nil {
+		return false, err
+	}
+	if lapsed {
+		return true, ErrLapsed
+	}
+	return n > 0, nil
+}
+
+// ended reports whether the lease was over before now, and keeps others from
+// ending it meanwhile.
+func (p *postgres) ended(t *Tx) (over bool, err error) {
+	err = t.Get(`SELECT until_us <= `+present+` FROM processes WHERE owner = $1 FOR UPDATE`, []any{p.owner}, []any{&over})
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	}
+	return over, err
+}
+
+// renew writes the lease, and sets the clock by the way.
+func (p *postgres) renew(t *Tx, ttl time.Duration) error {
+	var now int64
+	err := t.Get(`INSERT INTO processes (owner, until_us) VALUES ($1, `+present+` + $2)
+ ON CONFLICT (owner) DO UPDATE SET until_us = excluded.until_us RETURNING until_us - $2`, []any{p.owner, ttl.Microseconds()}, []any{&now})
+	if err == nil {
+		p.time.set(now)
+	}
+	return err
+}
+
+// reap ends the leases that are over, and frees what was held under them.
+func (p *postgres) reap(t *Tx) (freed int64, err error) {
+	if _, err := t.Exec(`DELETE FROM processes WHERE until_us <= ` + present); err != nil {
+		return 0, err
+	}
+	return p.holdings.FreeLapsed(t)
+}
+
+// leave ends the lease at once, so that nobody has to wait for its end.
+func (p *postgres) leave(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, 2*time.Second)
+	defer stop()
+	return p.write(ctx, false, func(t *Tx) error {
+		if err := p.holdings.FreeOf(t, p.owner); err != nil {
+			return err
+		}
+		return t.Put(`DELETE FROM processes WHERE owner = $1`, p.owner)
+	})
+}
+
+func (p *postgres) ping(ctx context.Context) error {
+	var standby bool
+	err := p.pool.QueryRow(ctx, `SELECT pg_is_in_recovery()`).Scan(&standby)
+	if err == nil && standby {
+		return refuse(p.name, "this server has become a standby, which cannot be written to")
+	}
+	return err
+}
+
+// clock is the time of the database as this process knows it without asking:
+// what it was at the last renewal, and what has passed here since. It does not
+// follow when somebody sets the clock of this machine. Safe for concurrent use.
+type clock struct {
+	fixed func() time.Time // of tests
+
+	mu sync.Mutex
+	at int64 // of the database, in microseconds
+	by time.Time
+}
+
+func (c *clock) set(at int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at, c.by = at, time.Now()
+}
+
+func (c *clock) micros() int64 {
+	if c.fixed != nil {
+		return c.fixed().UnixMicro()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by.IsZero() {
+		return time.Now().UnixMicro()
+	}
+	return c.at + time.Since(c.by).Microseconds()
+}

@@ -1,0 +1,127 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+)
+
+// postgresOldest is the oldest version that can tell what became of a transaction
+// by the number it has there.
+const postgresOldest = 130000
+
+// prepare looks at the database and brings its tables up to date. Of several
+// processes that start at once one migrates and the others wait.
+func (p *postgres) prepare(ctx context.Context) error {
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return p.refused(err)
+	}
+	defer conn.Release()
+	schema, err := p.inspect(ctx, conn)
+	if err != nil {
+		return err
+	}
+	p.schema = schema
+	if err := p.refusePooler(ctx, conn); err != nil {
+		return err
+	}
+	lock := int64(hashOf("apbridge migrations " + schema))
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, lock); err != nil {
+		return p.refused(err)
+	}
+	defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, lock) }()
+	pool := stdlib.OpenDBFromPool(p.pool)
+	defer pool.Close()
+	return migrate(ctx, p.name, pool, goose.DialectPostgres, postgresWords)
+}
+
+// inspect refuses a database that cannot be used, and finds the schema.
+func (p *postgres) inspect(ctx context.Context, conn *pgxpool.Conn) (schema string, err error) {
+	var version int
+	var encoding string
+	var found *string
+	var standby bool
+	err = conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), current_schema()::text, pg_is_in_recovery()`).
+		Scan(&version, &encoding, &found, &standby)
+	switch {
+	case err != nil:
+		return "", p.refused(err)
+	case version < postgresOldest:
+		return "", refuse(p.name, "its server is too old; PostgreSQL 13 or later is needed")
+	case encoding != "UTF8":
+		return "", refuse(p.name, "its encoding is %s; make a database with ENCODING 'UTF8'", encoding)
+	case found == nil:
+		return "", refuse(p.name, "no schema of its search_path exists; make one, or change search_path")
+	case standby:
+		return "", refuse(p.name, "this server is a standby, which cannot be written to; connect to the primary")
+	}
+	return *found, nil
+}
+
+// refusePooler refuses a pooler that gives connections a session of the server for a transaction only: prepared
+// statements, LISTEN and the lock of migrations need one of their own. Then another connection, which comes while
+// this one is idle, is given its session; this one goes on in another, too.
+func (p *postgres) refusePooler(ctx context.Context, conn *pgxpool.Conn) error {
+	const whose = `SELECT pg_backend_pid()`
+	ours, err := first(ctx, conn.Conn(), whose)
+	if err != nil {
+		return p.refused(err)
+	}
+	other, err := pgx.ConnectConfig(ctx, p.apart.Copy())
+	if err != nil {
+		return p.refused(err)
+	}
+	defer closeSoon(other)
+	theirs, err := first(ctx, other, `BEGIN; `+whose)
+	if err != nil {
+		return p.refused(err)
+	}
+	again, err := first(ctx, conn.Conn(), whose)
+	if err != nil {
+		return p.refused(err)
+	}
+	if theirs == ours || again != ours {
+		return refuse(p.name, "a pooler in between gives connections a session of the server for a transaction only, and apbridge needs sessions of its own. Have the pooler work by sessions (PgBouncer: pool_mode = session), or name the server itself")
+	}
+	return nil
+}
+
+// refused is why there is no connection: without the URL, which has a password.
+func (p *postgres) refused(err error) error {
+	why := "it cannot be reached; see that the server runs there and lets this machine in"
+	if state := stateOf(err); state != "" {
+		var e *pgconn.PgError
+		errors.As(err, &e)
+		why = "its server refuses: " + e.Message + " (SQLSTATE " + state + ")"
+	}
+	refusal := refuse(p.name, "%s", why)
+	return caused(err, "unavailable", CodeUnavailable, refusal.Error())
+}
+
+func hashOf(s string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(s))
+	return h.Sum64()
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// recoverOrphans makes this process known before it holds anything.
+func (p *postgres) recoverOrphans(ctx context.Context) error {
+	err := p.write(ctx, false, func(t *Tx) error { return p.renew(t, firstLease) })
+	if err == nil {
+		p.notifier.open(p.channel())
+	}
+	return err
+}
+
+// channel is where processes over the same tables tell each other.
+func (p *postgres) channel() string { return "apbridge_" + strconv.FormatUint(hashOf(p.schema), 36) }

@@ -1,0 +1,31 @@
+package sqldb
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"go.uber.org/zap"
+)
+
+// A pooler that gives out sessions for a transaction only breaks what needs one of its own, silently: the
+// start refuses it.
+func TestPoolerByTransactionsIsRefused(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), storetest.Bouncer(t, storetest.Schema(t), "transaction"), Options{}, zap.NewNop())
+	if err == nil {
+		_ = s.Close()
+	}
+	if err == nil || mapping.Classify(err).Class != mapping.Unavailable || !strings.Contains(err.Error(), "pool_mode = session") {
+		t.Errorf("refused with %v", err)
+	}
+}
+
+func TestPoolerBySessionsServes(t *testing.T) {
+	t.Parallel()
+	a := openDB(t, storetest.Bouncer(t, storetest.Schema(t), "session"), Options{Synchronous: "normal"})
+	for range 2 {
+		ok(t, addRow(a))
+	}
+}

@@ -1,0 +1,102 @@
+package sqldb
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/jackc/pgx/v5"
+)
+
+// Connections that fall silent, without being reset, are given up within seconds: what waits for them is done
+// over new ones, and those that lie idle in the pool are not tried one by one.
+func TestConnectionsFallSilent(t *testing.T) {
+	t.Parallel()
+	const many = 8
+	server := storetest.Schema(t)
+	w, dsn := storetest.Through(t, server)
+	a := openDB(t, dsn, Options{})
+	each := func() {
+		t.Helper()
+		done := make(chan error, many)
+		for range many {
+			go func() { done <- addRow(a) }()
+		}
+		late := time.After(30 * time.Second)
+		for range many {
+			select {
+			case err := <-done:
+				ok(t, err)
+			case <-late:
+				t.Fatal("an operation waits still after half a minute")
+			}
+		}
+	}
+	each() // on as many connections
+	w.Silence()
+	brief, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	if err := a.Ping(brief); err == nil || mapping.Classify(err).Class != mapping.Unavailable {
+		t.Fatalf("it says %v", err)
+	}
+	each()
+	ok(t, a.Ping(t.Context()))
+	wantRows(t, a, 2*many)
+}
+
+// A statement that takes long is not taken for a silent connection.
+func TestLongStatementIsNotCut(t *testing.T) {
+	t.Parallel()
+	server := storetest.Schema(t)
+	w, dsn := storetest.Through(t, server)
+	a := openDB(t, dsn, Options{})
+	ok(t, addRow(a))
+	locker, let := lockRows(t, server)
+	done := make(chan error, 1)
+	go func() {
+		done <- a.Write(context.Background(), func(t *Tx) error {
+			_, err := t.Exec(`UPDATE blobs SET loose = 1`)
+			return err
+		})
+	}()
+	waits := fmt.Sprintf(`SELECT coalesce(min(pid), 0) FROM pg_stat_activity WHERE %d = ANY (pg_blocking_pids(pid))`, locker)
+	pid := 0
+	for pid == 0 {
+		pid = count(t, server, waits)
+	}
+	for before := w.Connections(); w.Connections() < before+3; { // the server is asked three times
+		select {
+		case err := <-done:
+			t.Fatalf("the statement was cut: %v", err)
+		default:
+		}
+	}
+	if now := count(t, server, waits); now != pid {
+		t.Errorf("process %d waits, and now it is %d", pid, now)
+	}
+	let()
+	ok(t, <-done)
+}
+
+// lockRows locks what addRow has added, until let is called, as process pid.
+func lockRows(t *testing.T, dsn string) (pid uint32, let func()) {
+	t.Helper()
+	conn, err := pgx.Connect(context.Background(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	for _, text := range []string{"BEGIN", "SELECT 1 FROM blobs FOR UPDATE"} {
+		if _, err := conn.Exec(context.Background(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return conn.PgConn().PID(), func() {
+		if _, err := conn.Exec(context.Background(), "ROLLBACK"); err != nil {
+			t.Error(err)
+		}
+	}
+}

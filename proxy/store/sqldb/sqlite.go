@@ -1,0 +1,325 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"go.uber.org/zap"
+	sqlite3 "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// busyTimeout is how long connections wait for each other where SQLite has them
+// wait at all: at checkpoints and recovery.
+const busyTimeout = 5 * time.Second
+
+// sqlite is what is particular to SQLite: the file, its lock, its pragmas and
+// how transactions begin. Keep it small: the SQL of operations is meant
+// for PostgreSQL too.
+type sqlite struct {
+	path     string
+	owner    string
+	holdings Holdings
+	lock     *fileLock
+	file     os.FileInfo // of the database when it was opened
+	full     bool        // commits wait for the disk
+	limit    int64       // bytes of the file; 0 for none
+	zap      *zap.Logger
+	now      func() time.Time
+	changed  int64 // rows that the writer had changed when its transaction began
+	seen     seen  // of the files, to notice when they are harmed
+	disk     flushes
+	probe    probe
+
+	writer  *writer
+	readers *sqlitex.Pool
+	files   *sqlitex.Pool // one connection, for the bytes of files
+	closed  atomic.Bool
+}
+
+// openSQLite takes the lock, checks or makes the file, and migrates it.
+func openSQLite(ctx context.Context, path string, o Options, log *zap.Logger) (_ *sqlite, err error) {
+	if path == "" || path == ":memory:" {
+		return nil, refuse(`"`+path+`"`, "a path to a file is needed: the record must outlive the process")
+	}
+	if path, err = realPath(path); err != nil {
+		return nil, err
+	}
+	d := &sqlite{path: path, owner: o.Owner, holdings: o.Holdings, full: o.Synchronous != "normal", limit: o.Limit, now: o.Now, zap: log}
+	if d.now == nil {
+		d.now = time.Now
+	}
+	if d.lock, err = lockDatabase(path); err != nil {
+		return nil, err
+	}
+	if err = d.prepare(ctx); err == nil {
+		err = d.serve()
+	}
+	if err != nil {
+		_ = d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// readersMost is how many reads may be under way at a time. Files are read by a
+// connection of their own: their bytes would fill the caches of the others.
+const readersMost = 4
+
+// serve opens the writer and the pools of readers.
+func (d *sqlite) serve() error {
+	conn, err := sqlite3.OpenConn(d.path, sqlite3.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	if err = setUp(conn, "synchronous = NORMAL", "cache_size = -8000", "journal_size_limit = 67108864"); err == nil {
+		err = bound(conn, d.limit)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return err
+	}
+	if d.full {
+		d.disk.start(d.path)
+	}
+	d.writer = newWriter(d, conn)
+	if d.readers, err = d.pool(readersMost, "cache_size = -4000"); err == nil {
+		d.files, err = d.pool(1, "cache_size = -256")
+	}
+	return err
+}
+
+// pool makes connections that change nothing. They are set up when they are used first,
+// so that a full disk refuses reads and not the start.
+func (d *sqlite) pool(size int, cache string) (*sqlitex.Pool, error) {
+	return sqlitex.NewPool(d.path, sqlitex.PoolOptions{Flags: sqlite3.OpenReadWrite, PoolSize: size,
+		PrepareConn: func(conn *sqlite3.Conn) error { return setUp(conn, cache, "query_only = 1") }})
+}
+
+// setUp gives a new connection its pragmas. Memory-mapped reading stays off: a file that
+// shrinks under a map kills the process instead of failing a read.
+func setUp(conn *sqlite3.Conn, pragmas ...string) error {
+	conn.SetBusyTimeout(busyTimeout)
+	for _, p := range append(pragmas, "temp_store = MEMORY") {
+		if err := sqlitex.ExecuteTransient(conn, "PRAGMA "+p, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logUsual is how much of the log is gathered, in bytes, before it is taken over into
+// the file.
+const logUsual = 16 << 20
+
+// bound says how much of the log a connection gathers, and has its writes fail where the
+// file would grow beyond a limit. SQLite counts both in pages, which are as large as
+// the program had them that made the file.
+func bound(conn *sqlite3.Conn, limit int64) error {
+	x, page := sqliteTx{conn}, int64(0)
+	if err := x.get("PRAGMA page_size", nil, []any{&page}); err != nil {
+		return err
+	}
+	if err := x.put("PRAGMA wal_autocheckpoint = "+strconv.FormatInt(logUsual/page, 10), nil); err != nil || limit <= 0 {
+		return err
+	}
+	return x.put("PRAGMA max_page_count = "+strconv.FormatInt(max(limit/page, 1), 10), nil)
+}
+
+func (d *sqlite) prepare(ctx context.Context) error {
+	if err := d.ensureFile(ctx); err != nil {
+		return err
+	}
+	if err := d.upgrade(ctx); err != nil {
+		return err
+	}
+	info, err := os.Stat(d.path)
+	if err != nil {
+		return err
+	}
+	d.file = info
+	d.seen.size.Store(info.Size())
+	return nil
+}
+
+// upgrade looks at the tables and brings them up to date, by the driver that
+// migrations are written for.
+func (d *sqlite) upgrade(ctx context.Context) error {
+	pool := openPool(d.path)
+	defer pool.Close()
+	if err := checkTables(ctx, d.path, pool); err != nil {
+		return err
+	}
+	if err := d.clearRedo(ctx, pool); err != nil {
+		return err
+	}
+	if _, err := pool.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
+		return unreadable(d.path, err)
+	}
+	return migrate(ctx, d.path, pool, goose.DialectSQLite3, sqliteWords)
+}
+
+func openPool(path string) *sql.DB {
+	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: fmt.Sprintf("_pragma=busy_timeout(%d)", busyTimeout.Milliseconds())}
+	pool, err := sql.Open("sqlite", u.String())
+	if err != nil {
+		panic(err) // the driver is linked in
+	}
+	return pool
+}
+
+// begin starts a transaction of the writer.
+func (d *sqlite) begin(conn *sqlite3.Conn) error {
+	err := d.exec(conn, "BEGIN IMMEDIATE")
+	if err == nil {
+		d.changed, err = changes(conn)
+	}
+	return err
+}
+
+// changes is how many rows a connection has changed so far.
+func changes(conn *sqlite3.Conn) (n int64, err error) {
+	err = sqliteTx{conn}.get(`SELECT total_changes()`, nil, []any{&n})
+	return n, err
+}
+
+// committing counts a transaction before readers can see it. One that has changed no row is
+// no commit.
+func (d *sqlite) committing(conn *sqlite3.Conn) error {
+	n, err := changes(conn)
+	if err == nil && n != d.changed {
+		d.disk.begin()
+	}
+	return err
+}
+
+func (d *sqlite) committed(relaxed bool) error {
+	d.disk.end()
+	if relaxed {
+		return nil
+	}
+	return d.disk.flush(d.disk.seen())
+}
+
+func (d *sqlite) exec(conn *sqlite3.Conn, text string) error { return sqlitex.Execute(conn, text, nil) }
+
+func (d *sqlite) clock() int64 { return d.now().UnixMicro() }
+
+func (d *sqlite) write(ctx context.Context, relaxed bool, do func(*Tx) error) error {
+	return d.writer.write(ctx, relaxed, failing(do))
+}
+
+func (d *sqlite) read(ctx context.Context, do func(*Tx) error) error {
+	return d.lend(ctx, d.readers, func(conn *sqlite3.Conn) (err error) {
+		defer sqlitex.Transaction(conn)(&err)
+		return guard(do, d.tx(conn))
+	})
+}
+
+func (d *sqlite) readOne(ctx context.Context, do func(*Tx) error) error {
+	return d.lend(ctx, d.readers, func(conn *sqlite3.Conn) error { return do(d.tx(conn)) })
+}
+
+func (d *sqlite) readBlob(ctx context.Context, do func(*Tx) error) error {
+	return d.lend(ctx, d.files, func(conn *sqlite3.Conn) error { return do(d.tx(conn)) })
+}
+
+func (d *sqlite) tx(conn *sqlite3.Conn) *Tx { return &Tx{on: sqliteTx{conn}, Now: d.clock()} }
+
+// lend has do use a connection, until ctx ends, and returns when what was read is on the
+// disk.
+func (d *sqlite) lend(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Conn) error) error {
+	if err := d.use(ctx, of, do); err != nil {
+		return err
+	}
+	return d.flush()
+}
+
+// use is lend without the flush. A reader that finds the file damaged ends writing, too:
+// the writer would only find it later, with more acknowledged by then.
+func (d *sqlite) use(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Conn) error) error {
+	conn, err := of.Take(ctx)
+	if err == nil {
+		defer of.Put(conn)
+		err = do(conn)
+	}
+	switch code := codeOf(err) & 0xff; {
+	case err == nil:
+		return nil
+	case conn == nil && d.closed.Load(), code == sqliteInterrupt && ctx.Err() == nil:
+		return errClosed
+	case code == sqliteInterrupt:
+		return ctx.Err()
+	case code == sqliteCorrupt, code == sqliteNotADB:
+		return d.writer.notice(err)
+	}
+	return err
+}
+
+// flush is as of flushes. What could not be flushed may be lost with all that follows it.
+func (d *sqlite) flush() error {
+	if err := d.disk.flush(d.disk.seen()); err != nil {
+		return d.writer.notice(err)
+	}
+	return nil
+}
+
+// broken: after a failed write or flush nobody can say what the disk holds, and
+// what was written on top of a damaged page is lost with it, so no further write is
+// acknowledged until somebody has looked and started again. A full disk is not
+// that: it may have room again.
+func (d *sqlite) broken(err error) bool {
+	switch codeOf(err) & 0xff {
+	case sqliteIOErr, sqliteCorrupt, sqliteNotADB:
+		return true
+	}
+	return false
+}
+
+// logSize is the size of the write-ahead log. It is written anew from its beginning
+// when a checkpoint has seen all of it, which needs that nobody reads what is older: our own
+// readers are brief, but another program may hold it up for as long as it likes.
+// Nothing waits for that; the log grows meanwhile, and is cut to
+// journal_size_limit when it can be.
+func (d *sqlite) logSize() (bytes int64, ok bool) {
+	info, err := os.Stat(d.path + "-wal")
+	if err != nil {
+		return 0, true
+	}
+	return info.Size(), true
+}
+
+// notices: there are no other processes.
+func (d *sqlite) notices() *notices { return nil }
+
+// close waits for writes and interrupts reads.
+func (d *sqlite) close() (err error) {
+	if d.closed.CompareAndSwap(false, true) {
+		err = d.closeConns()
+	}
+	d.lock.release()
+	return err
+}
+
+func (d *sqlite) closeConns() (err error) {
+	if d.writer == nil {
+		return nil
+	}
+	d.writer.close()
+	for _, pool := range []*sqlitex.Pool{d.readers, d.files} {
+		if pool != nil {
+			err = errors.Join(err, pool.Close())
+		}
+	}
+	d.disk.close()
+	return errors.Join(err, d.writer.conn.Close())
+}

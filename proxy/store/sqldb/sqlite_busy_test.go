@@ -1,0 +1,143 @@
+package sqldb
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	sqlite3 "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// beside is a connection of another program to the store's file.
+func beside(t *testing.T, s *DB) *sqlite3.Conn {
+	t.Helper()
+	conn, err := sqlite3.OpenConn(s.on.(*sqlite).path, sqlite3.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func must(t *testing.T, conn *sqlite3.Conn, text string) {
+	t.Helper()
+	if err := sqlitex.ExecuteTransient(conn, text, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// D4: while another program writes, everybody who wants to waits, for a time; then
+// they are refused, and nothing of theirs is there. Later all is well again.
+func TestD4AnotherProgramHoldsTheFile(t *testing.T) {
+	t.Parallel()
+	s, ctx := fresh(t), context.Background()
+	conn := s.on.(*sqlite).writer.conn
+	var usual int64
+	if err := (sqliteTx{conn}).get("PRAGMA busy_timeout", nil, []any{&usual}); err != nil || usual != 5000 {
+		t.Fatalf("it waits for %d ms, %v", usual, err)
+	}
+	const patience = 200 * time.Millisecond // so that the test does not take long
+	conn.SetBusyTimeout(patience)
+	other := beside(t, s)
+	must(t, other, "BEGIN IMMEDIATE")
+	begin := time.Now()
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			if e := mapping.Classify(s.Write(ctx, note("a", nil))); e.Class != mapping.Unavailable || e.Code != CodeUnavailable {
+				t.Errorf("refused with %v", e)
+			}
+		})
+	}
+	if _, err := readItems(s); err != nil {
+		t.Errorf("reading meanwhile: %v", err)
+	}
+	all.Wait()
+	if took := time.Since(begin); took < patience || took > 20*patience {
+		t.Errorf("all were refused after %v; they wait together, not one after the other", took)
+	}
+	must(t, other, "ROLLBACK")
+	if err := s.Write(ctx, note("b", nil)); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	if got := noted(t, s); !sameNames(got, []string{"b"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// D4: who holds the file for less than that is waited for.
+func TestD4BusyForAMoment(t *testing.T) {
+	t.Parallel()
+	s, ctx := fresh(t), context.Background()
+	begins := make(chan struct{})
+	db := s.on.(*sqlite)
+	db.writer.db = beginning{db, begins}
+	other := beside(t, s)
+	must(t, other, "BEGIN IMMEDIATE")
+	gave := make(chan error)
+	go func() { gave <- s.Write(ctx, note("a", nil)) }()
+	<-begins
+	must(t, other, "ROLLBACK")
+	if err := <-gave; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// beginning is a database that tells when a transaction is about to begin.
+type beginning struct {
+	*sqlite
+	begins chan struct{}
+}
+
+func (b beginning) begin(conn *sqlite3.Conn) error {
+	close(b.begins)
+	return b.sqlite.begin(conn)
+}
+
+// D4: another program that reads for long keeps the log from beginning anew. Nobody
+// waits for it; the size of the log is told; and when it is gone the log is cut.
+func TestD4LongReaderHoldsTheLog(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	const limit = 64 << 20                        // journal_size_limit
+	grow := func(n int) (slowest time.Duration) { // by another text each time: the same one is not written again
+		t.Helper()
+		for i := range n {
+			begin := time.Now()
+			if err := putItem(s, "one", bytes.Repeat([]byte{'a' + byte(i%2)}, 1<<20)); err != nil {
+				t.Fatal(err)
+			}
+			slowest = max(slowest, time.Since(begin))
+		}
+		return slowest
+	}
+	size := func() int64 {
+		n, ok := s.LogSize()
+		if !ok {
+			t.Fatal("there is no log")
+		}
+		return n
+	}
+	grow(30)
+	if n := size(); n > 24<<20 {
+		t.Errorf("a log that nobody holds has %d bytes", n)
+	}
+	other := beside(t, s)
+	must(t, other, "BEGIN")
+	must(t, other, "SELECT count(*) FROM items")
+	if took := grow(80); took >= busyTimeout {
+		t.Errorf("the reader was waited for: %v", took)
+	}
+	if n := size(); n < 80<<20 {
+		t.Errorf("the log has %d bytes", n)
+	}
+	must(t, other, "COMMIT")
+	grow(2)
+	if n := size(); n > limit {
+		t.Errorf("the log still has %d bytes", n)
+	}
+}

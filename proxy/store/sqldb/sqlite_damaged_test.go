@@ -1,0 +1,122 @@
+package sqldb
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+	sqlite3 "zombiezen.com/go/sqlite"
+)
+
+// damaged is a store whose file had many items in it and was harmed while it is
+// open; what it has in its caches is whole.
+func damaged(t *testing.T, harm func(path string) error) *DB {
+	t.Helper()
+	s, ctx := fresh(t), context.Background()
+	for i := range 200 {
+		put(t, s, i)
+	}
+	path := s.on.(*sqlite).path
+	if err := s.Close(); err != nil { // moves the log into the file
+		t.Fatal(err)
+	}
+	s, err := Open(ctx, path, Options{}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	if err := s.Write(ctx, note("before", nil)); err != nil {
+		t.Fatal(err)
+	}
+	if err := harm(path); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func put(t *testing.T, s *DB, i int) {
+	t.Helper()
+	if err := putItem(s, strconv.Itoa(i), bytes.Repeat([]byte("x"), 9000)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// harms are what may befall the pages that nobody has read yet.
+var harms = map[string]func(path string) error{
+	"overwritten": func(path string) error {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = f.WriteAt(bytes.Repeat([]byte{0xff}, int(info.Size())-4096), 4096)
+		return err
+	},
+	"cut off": func(path string) error { return os.Truncate(path, 4096) },
+}
+
+// D2, D3: a statement that meets a damaged page ends writing, whoever it is that
+// meets it. Nothing more is acknowledged, not even what would fit in whole pages.
+func TestD3DamageFoundUnderWayEndsWriting(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	meets := map[string]func(s *DB) error{
+		"a write": func(s *DB) error { return deleteItem(s, "100") },
+		"a read":  func(s *DB) error { _, err := readItems(s); return err },
+	}
+	for harmName, harm := range harms {
+		for name, meet := range meets {
+			t.Run(harmName+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				s := damaged(t, harm)
+				if e := mapping.Classify(meet(s)); e.Class != mapping.Unavailable || e.Code != CodeUnavailable {
+					t.Fatalf("it said %v", e)
+				}
+				err := s.Write(ctx, note("after", nil))
+				if e := mapping.Classify(err); err == nil || e.Code != CodeUnavailable {
+					t.Errorf("the next write: %v", err)
+				}
+				if err := s.Ping(ctx); err == nil {
+					t.Error("it says that it can be written to")
+				}
+			})
+		}
+	}
+}
+
+// D2: of operations that go together none is acknowledged when one finds the file
+// damaged, and what passes is tried again.
+func TestD2FailedStatementEndsWriting(t *testing.T) {
+	t.Parallel()
+	for code, last := range map[sqlite3.ResultCode]bool{
+		sqlite3.ResultIOErrRead: true, sqlite3.ResultIOErrWrite: true, sqlite3.ResultCorrupt: true, sqlite3.ResultNotADB: true,
+		sqlite3.ResultFull: false, sqlite3.ResultConstraintUnique: false,
+	} {
+		t.Run(code.String(), func(t *testing.T) {
+			t.Parallel()
+			s, ctx := fresh(t), context.Background()
+			errs := group(t, s, note("a", nil), note("b", code.ToError()), note("c", nil))
+			if sqlite3.ErrCode(errs[1]) != code || (errs[0] != nil) != last || (errs[2] != nil) != last {
+				t.Errorf("in a group: %v", errs)
+			}
+			if err := s.Write(ctx, note("after", nil)); (err != nil) != last {
+				t.Errorf("afterwards: %v", err)
+			}
+			want := []string{"a", "after", "c"}
+			if last {
+				want = nil
+			}
+			if got := noted(t, s); !sameNames(got, want) {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,181 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/pressly/goose/v3"
+	"go.uber.org/zap"
+)
+
+// applicationID marks a database file as ours ("PRAGMA application_id").
+const applicationID = 0x41504247
+
+// pageSize is that of new files, in bytes. Every commit writes each page that it
+// changes as a whole, and a run changes thirty for five kilobytes of its own: with
+// SQLite's usual 4 KiB that takes a seventh longer. Larger rows go to pages of their
+// own either way, in as many bytes.
+const pageSize = 2048
+
+// ensureFile leaves a complete database at the path or says why not. A new one
+// is made under another name first, so that a file at the path is never half
+// made.
+func (d *sqlite) ensureFile(ctx context.Context) error {
+	info, err := os.Stat(d.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := d.create(ctx); err != nil {
+			return err
+		}
+		return d.holdFile()
+	case err != nil:
+		return refuse(d.path, "%v", err)
+	case info.IsDir():
+		return refuse(d.path, "this is a folder; set database to the path of a file in it")
+	case info.Mode().Perm()&0o222 == 0:
+		return readOnly(d.path)
+	}
+	if err := d.holdFile(); err != nil {
+		return err
+	}
+	// What SQLite itself would notice late or not at all.
+	if err := checkHeader(d.path, d.lock.file, info.Size()); err != nil {
+		return err
+	}
+	return d.lock.mark()
+}
+
+// holdFile takes the lock of the file itself.
+func (d *sqlite) holdFile() error {
+	err := d.lock.hold(d.path)
+	if errors.Is(err, errUnlocked) {
+		d.zap.Warn("the database's file is locked by its name only: its file system, or this kind of system, has no lock of open files. Do not use it under another name or mount at the same time, and do not delete the -lock file beside it while a bridge runs", zap.String("database", d.path))
+		return nil
+	}
+	return err
+}
+
+func (d *sqlite) create(ctx context.Context) error {
+	// A redo log of an earlier version has runs of the database that was here.
+	if d.lock.marked() || exists(d.path+"-wal") || exists(d.redoPath()) {
+		return refuse(d.path, "the file is missing, though a database was here before. Put it back, or restore a backup; to start with an empty one delete %s-lock, %s-wal and %s", d.path, d.path, d.redoPath())
+	}
+	draft := d.path + ".new"
+	if err := removeAll(draft, draft+"-journal"); err != nil {
+		return refuse(d.path, "%v", err)
+	}
+	if err := build(ctx, draft); err != nil {
+		return err
+	}
+	// Conversations are their user's own. SQLite gives the files beside it the same mode.
+	if err := os.Chmod(draft, 0o600); err != nil {
+		return refuse(d.path, "%v", err)
+	}
+	if err := os.Rename(draft, d.path); err != nil {
+		return refuse(d.path, "%v", err)
+	}
+	syncFolder(filepath.Dir(d.path))
+	return d.lock.mark()
+}
+
+// build makes a complete, empty database.
+func build(ctx context.Context, draft string) error {
+	pool := openPool(draft)
+	defer pool.Close()
+	pool.SetMaxOpenConns(1)
+	for _, first := range []string{fmt.Sprintf("PRAGMA page_size = %d", pageSize), fmt.Sprintf("PRAGMA application_id = %d", applicationID)} {
+		if _, err := pool.ExecContext(ctx, first); err != nil {
+			return unreadable(draft, err)
+		}
+	}
+	return migrate(ctx, draft, pool, goose.DialectSQLite3, sqliteWords)
+}
+
+// checkHeader reads the first 100 bytes ("Database File Format", section 1.3).
+func checkHeader(path string, f io.Reader, size int64) error {
+	if size == 0 {
+		return refuse(path, "the file is empty. Restore a backup, or delete it together with %s-lock to start anew", path)
+	}
+	var h [100]byte
+	if _, err := io.ReadFull(f, h[:]); err != nil || string(h[:16]) != "SQLite format 3\x00" {
+		return refuse(path, "this is not a SQLite database, or its beginning is damaged. Restore a backup, or set database to another path")
+	}
+	page := int64(binary.BigEndian.Uint16(h[16:]))
+	if page == 1 {
+		page = 65536
+	}
+	// A checkpoint that was cut off leaves the file short while the log has the
+	// rest: only without one is shortness a loss.
+	if pages := int64(binary.BigEndian.Uint32(h[28:])); size < pages*page && emptyOrAbsent(path+"-wal") {
+		return refuse(path, "the file is truncated: %d of %d bytes are left. Restore a backup", size, pages*page)
+	}
+	return nil
+}
+
+// checkTables reads a little of everything, for what a header does not tell.
+func checkTables(ctx context.Context, path string, pool *sql.DB) error {
+	var id, tables int64
+	if err := pool.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
+		return unreadable(path, err)
+	}
+	if err := pool.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master").Scan(&tables); err != nil {
+		return unreadable(path, err)
+	}
+	if id != applicationID {
+		return refuse(path, "this is the database of another program. Set database to another path")
+	}
+	for _, table := range oldestTables {
+		var n int64
+		if err := pool.QueryRowContext(ctx, "SELECT coalesce(max(rowid), 0) FROM "+table).Scan(&n); err != nil {
+			return unreadable(path, err)
+		}
+	}
+	return nil
+}
+
+func readOnly(path string) error {
+	return refuse(path, "the file is read-only for this user. Make it and its folder writable, or set database to another path")
+}
+
+func unreadable(path string, err error) error {
+	if code := codeOf(err); code == sqliteShmSize || code&0xff == sqliteFull {
+		return caused(err, mapping.StorageFull, CodeStorageFull, "database "+path+": its disk is full, and there is no room for the files beside it that SQLite needs to read it. Nothing is lost; free some space and start again")
+	}
+	return caused(err, "unavailable", CodeUnavailable, "database "+path+": it cannot be read and is probably damaged. Restore a backup; \"sqlite3 "+path+" .recover\" may save what is left")
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func emptyOrAbsent(path string) bool {
+	info, err := os.Stat(path)
+	return err != nil || info.Size() == 0
+}
+
+func removeAll(paths ...string) error {
+	for _, p := range paths {
+		if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncFolder makes a rename durable where the system can; elsewhere it is as
+// durable as renames are there.
+func syncFolder(path string) {
+	if f, err := os.Open(path); err == nil {
+		_ = f.Sync()
+		_ = f.Close()
+	}
+}

@@ -1,0 +1,120 @@
+package sqldb
+
+import (
+	"context"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	sqlite3 "zombiezen.com/go/sqlite"
+)
+
+// seen is what was known of a database's files when they were looked at last. Safe
+// for concurrent use.
+type seen struct {
+	size atomic.Int64                // of the file: it never shrinks but by VACUUM
+	log  atomic.Pointer[os.FileInfo] // of the write-ahead log; nil before the first transaction
+}
+
+// present reports whether the file at the path is still the one that is open.
+func (d *sqlite) present() error {
+	info, err := os.Stat(d.path)
+	if err == nil && os.SameFile(info, d.file) {
+		return nil
+	}
+	return refuse(d.path, "the file was moved or deleted while in use; stop the bridge, put the file back and start again")
+}
+
+// intact looks, at the start of a transaction that writes, whether somebody has cut
+// the file short or taken the log away. Nobody else can change the database
+// meanwhile, so that what VACUUM of another program has freed is told from what is
+// lost. lasting: no further write may be trusted.
+func (d *sqlite) intact(conn *sqlite3.Conn) (lasting bool, err error) {
+	known := d.seen.size.Load()
+	info, err := os.Stat(d.path)
+	if err != nil {
+		return false, nil // present says so
+	}
+	size := info.Size()
+	if size < known {
+		var pages, page int64
+		x := sqliteTx{conn}
+		if err := x.get("PRAGMA page_count", nil, []any{&pages}); err != nil {
+			return false, err
+		}
+		if err := x.get("PRAGMA page_size", nil, []any{&page}); err != nil {
+			return false, err
+		}
+		if least := min(known, pages*page); size < least {
+			return true, refuse(d.path, "the file was cut short while in use: %d of %d bytes are left. Nothing more is written. Stop the bridge and restore a backup", size, least)
+		}
+	}
+	d.seen.size.Store(size)
+	return false, d.logIntact()
+}
+
+// logIntact looks whether the write-ahead log is the one that is open. SQLite deletes
+// it when the last connection is closed, and not before.
+func (d *sqlite) logIntact() error {
+	info, err := os.Stat(d.path + "-wal")
+	known := d.seen.log.Load()
+	switch {
+	case known == nil && err == nil:
+		d.seen.log.Store(&info)
+		return nil
+	case known == nil || err == nil && os.SameFile(info, *known):
+		return nil
+	}
+	return refuse(d.path, "%s-wal was moved or deleted while in use, and a crash would now lose what is in it. Stop the bridge with SIGTERM, which moves all of it into the file, and start again", d.path)
+}
+
+// suspicious reports whether a transaction that writes might find something wrong
+// with the files.
+func (d *sqlite) suspicious() bool {
+	known := d.seen.size.Load() // before the file is looked at, which may grow meanwhile
+	info, err := os.Stat(d.path)
+	return err != nil || info.Size() < known || d.logIntact() != nil
+}
+
+// probeEvery is how often ping may write, at most, where something seems wrong.
+const probeEvery = time.Second
+
+// probe bounds how often ping writes. Safe for concurrent use.
+type probe struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (p *probe) due() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.last.IsZero() && time.Since(p.last) < probeEvery {
+		return false
+	}
+	p.last = time.Now()
+	return true
+}
+
+// ping reads. It writes, once a second at most, only where the newest write was
+// refused, or the files are not as they were: to see whether that has passed.
+func (d *sqlite) ping(ctx context.Context) error {
+	if err := d.present(); err != nil {
+		return err
+	}
+	if err := d.writer.failed.Load(); err != nil {
+		return *err
+	}
+	refused := d.writer.refused.Load()
+	if (refused != nil || d.suspicious()) && d.probe.due() {
+		_, err := d.renewLease(ctx, time.Minute)
+		return err
+	}
+	if refused != nil {
+		return *refused
+	}
+	return d.readOne(ctx, func(t *Tx) error {
+		var n int64
+		return t.Get(`SELECT count(*) FROM processes`, nil, []any{&n})
+	})
+}

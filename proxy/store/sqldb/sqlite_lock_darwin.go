@@ -1,0 +1,4 @@
+package sqldb
+
+// setLock is F_OFD_SETLK of <sys/fcntl.h>, which x/sys does not name.
+const setLock = 90

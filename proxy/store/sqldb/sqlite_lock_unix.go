@@ -1,0 +1,31 @@
+//go:build unix && !solaris && !aix
+
+package sqldb
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+func tryLock(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return errLocked
+	}
+	return err
+}
+
+// linkCount is how many names a file has.
+func linkCount(f *os.File) uint64 {
+	info, err := f.Stat()
+	if err != nil {
+		return 1
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(s.Nlink)
+	}
+	return 1
+}

@@ -1,0 +1,39 @@
+package sqldb
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+const exclusive = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+
+func tryLock(f *os.File) error { return lockByte(f, new(windows.Overlapped)) }
+
+// lockWhole locks a byte far behind those that SQLite locks (at 1 GiB), and behind
+// every file's end: a locked byte cannot be read by others.
+func lockWhole(f *os.File) error {
+	err := lockByte(f, &windows.Overlapped{OffsetHigh: 1 << 30})
+	if err != nil && !errors.Is(err, errLocked) {
+		return errUnlocked
+	}
+	return err
+}
+
+func lockByte(f *os.File, at *windows.Overlapped) error {
+	err := windows.LockFileEx(windows.Handle(f.Fd()), exclusive, 0, 1, 0, at)
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return errLocked
+	}
+	return err
+}
+
+// linkCount is how many names a file has.
+func linkCount(f *os.File) uint64 {
+	var info windows.ByHandleFileInformation
+	if windows.GetFileInformationByHandle(windows.Handle(f.Fd()), &info) != nil {
+		return 1
+	}
+	return uint64(info.NumberOfLinks)
+}

@@ -1,0 +1,52 @@
+package sqldb
+
+// statements is one connection in the middle of an operation: a sqliteTx or
+// a *pgTx.
+type statements interface {
+	exec(text string, args []any) (int64, error)
+	put(text string, args []any) error
+	get(text string, args []any, dest []any) error
+	insert(text string, args []any) (key int64, err error)
+	until(text string, args []any, row func(scan func(...any) error) (more bool, err error)) error
+	// shared reports whether others may change the database meanwhile.
+	shared() bool
+}
+
+// Tx is what an operation works with. Its statements see each other's effects.
+type Tx struct {
+	on        statements
+	Now       int64    // microseconds, one value for the whole operation
+	committed []func() // run after the commit, before the caller hears of it
+}
+
+// Exec runs a statement and tells how many rows it changed.
+func (t *Tx) Exec(text string, args ...any) (int64, error) { return t.on.exec(text, args) }
+
+// Put runs a statement nobody needs the count of. It may fail later, at the
+// latest when the operation is committed, and then with all of it.
+func (t *Tx) Put(text string, args ...any) error { return t.on.put(text, args) }
+
+// Get reads one row, also of a statement that writes and returns; sql.ErrNoRows when there is none.
+func (t *Tx) Get(text string, args []any, dest []any) error { return t.on.get(text, args, dest) }
+
+// Insert adds one row and tells the key it was given (the column id);
+// sql.ErrNoRows when the text says that a conflict adds none.
+func (t *Tx) Insert(text string, args ...any) (key int64, err error) {
+	return t.on.insert(text, args)
+}
+
+// Each calls row for every row. row must not use the same tx.
+func (t *Tx) Each(text string, args []any, row func(scan func(...any) error) error) error {
+	return t.Until(text, args, func(scan func(...any) error) (bool, error) { return true, row(scan) })
+}
+
+// Until is Each that goes on while row says so.
+func (t *Tx) Until(text string, args []any, row func(scan func(...any) error) (more bool, err error)) error {
+	return t.on.until(text, args, row)
+}
+
+// Shared reports whether others may change the database meanwhile.
+func (t *Tx) Shared() bool { return t.on.shared() }
+
+// After has f run once the operation is committed.
+func (t *Tx) After(f func()) { t.committed = append(t.committed, f) }

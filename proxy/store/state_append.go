@@ -1,0 +1,106 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// StateOptions of AppendState.
+type StateOptions struct {
+	ForkFrom        string // parent checkpoint, when it is not the head: a new line begins there
+	Snapshot        []byte // full state at the last event, kept with its checkpoint; nil: none. See Distance
+	Links           []mapping.Link
+	ClearInterrupts bool
+	Held            string // the token of HoldUpdate, where the thread is held for this update
+	Key             Key    // of the request that asks for it
+	Makes           string // what a repeated request with the Key is told to have made
+}
+
+// AppendState appends state events outside of a run (state update, PATCH, fork,
+// import): Conflict thread_busy while a run is active (parked ones too), CodeUpdating
+// while the thread is held for another update.
+// expectHead guards against a head that moved since the caller folded it ("":
+// thread has no head): on a mismatch it returns Conflict head_moved and the
+// caller tries again. A request with the Key that came before is Conflict
+// CodeRepeated. Returned events carry Seq and parents.
+func (s *states) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		key, err := threadKey(t, scopeOf(ctx), threadID)
+		if err != nil {
+			return err
+		}
+		if earlier, err := claimKey(t, tenantOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
+			return repeated(earlier, err)
+		}
+		if err := hold(t, key); err != nil {
+			return err
+		}
+		if err := s.mayUpdate(t, key, threadID, opt.Held); err != nil {
+			return err
+		}
+		batch := eventBatch{thread: key, events: evs}
+		if head, _ := batch.newest(); head != "" && opt.Snapshot != nil {
+			batch.snapshots = map[string][]byte{head: opt.Snapshot}
+		}
+		if events, err = batch.onHead(t, expectHead, opt.ForkFrom); err != nil {
+			return err
+		}
+		if err := putLinks(t, key, opt.Links); err != nil {
+			return err
+		}
+		return touch(t, key, opt.ClearInterrupts)
+	})
+	if err == nil && opt.Held != "" {
+		s.holds.over(opt.Held, false)
+	}
+	return events, err
+}
+
+// onHead appends under the condition that the head did not move.
+func (b *eventBatch) onHead(t *sqldb.Tx, expect, forkFrom string) ([]mapping.Event, error) {
+	if forkFrom != "" && forkFrom != expect {
+		ok, err := fork(t, b.thread, forkFrom, expect)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, HeadMoved()
+		}
+		expect = forkFrom
+	}
+	from, ok, err := b.takeNumbers(t, advanceFrom, expect)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, HeadMoved()
+	}
+	return b.write(t, from)
+}
+
+func mustBeFree(t *sqldb.Tx, thread int64, threadID string) error {
+	var run string
+	err := t.Get(`SELECT run_id FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id LIMIT 1`, in{thread}, out{&run})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return busy(threadID, run, "")
+}
+
+// touch notes that a thread's state changed. One whose question is withdrawn is
+// idle.
+func touch(t *sqldb.Tx, thread int64, clear bool) error {
+	text := `UPDATE threads SET updated_us = $2 WHERE id = $1`
+	if clear {
+		text = `UPDATE threads SET updated_us = $2, interrupts = NULL, status = CASE WHEN status = 'interrupted' THEN 'idle' ELSE status END WHERE id = $1`
+	}
+	_, err := t.Exec(text, thread, t.Now)
+	return err
+}

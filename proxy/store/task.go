@@ -1,0 +1,205 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// tasks are made and found, and their steps handed out.
+type tasks struct{ *base }
+
+// CreateTask makes a task on a thread that is there (NotFound otherwise): a
+// task of a topic, whose first run is still to come. earlier is what a request
+// with the same key has made before; then nothing is made.
+func (s *tasks) CreateTask(ctx context.Context, k mapping.Task, key Key) (made mapping.Task, earlier string, err error) {
+	p := mapping.PrincipalOf(ctx)
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		if earlier, err = claimKey(t, p.Tenant, key, k.ID); err != nil || earlier != "" {
+			return err
+		}
+		row, err := holdThread(t, scopeFor(p), k.ThreadID)
+		if err != nil {
+			return noThread(err, k.ThreadID)
+		}
+		if err := noteAgent(t, &row, k.Agent); err != nil {
+			return err
+		}
+		_, made, err = insertTask(t, p, row.key, row.ID, k)
+		return err
+	})
+	return made, earlier, err
+}
+
+// insertTask makes a task's row. One that is there already is Conflict.
+func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string, k mapping.Task) (key int64, _ mapping.Task, err error) {
+	k.Tenant, k.ThreadID = p.Tenant, threadID
+	if k.Owner == "" {
+		k.Owner = p.ID
+	}
+	if k.CreatedAt.IsZero() {
+		k.CreatedAt = timeOf(t.Now)
+	}
+	k.CreatedAt = k.CreatedAt.UTC().Truncate(time.Microsecond)
+	k.UpdatedAt, k.AdditionalInput = timeOf(t.Now), object(k.AdditionalInput)
+	key, err = t.Insert(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12)`,
+		k.Tenant, k.ID, k.Owner, thread, k.Agent, number(k.HasInput), []byte(k.Input), []byte(k.AdditionalInput), number(k.Topic), k.Cursor,
+		micros(k.CreatedAt), micros(k.UpdatedAt))
+	if sqldb.Duplicate(err) {
+		err = mapping.Errorf(mapping.Conflict, "task_exists", "There is a task %q already.", k.ID)
+	}
+	return key, k, err
+}
+
+// Task reads a task, without Artifacts.
+func (s *tasks) Task(ctx context.Context, id string) (k mapping.Task, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		row, err := findTask(t, scopeOf(ctx), id)
+		k = row.Task
+		return err
+	})
+	return k, err
+}
+
+func findTask(t *sqldb.Tx, sc scope, id string) (taskRow, error) {
+	where, args := sc.narrow(`k.tenant = $1 AND k.task_id = $2`, sc.tenant, id)
+	row, err := readTask(t, where, args...)
+	return row, noTask(err, id)
+}
+
+const taskColumns = `k.id, k.thread, k.tenant, k.task_id, k.owner, h.thread_id, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.created_us, k.updated_us
+ FROM tasks k JOIN threads h ON h.id = k.thread`
+
+// taskRow is a task with its key and its thread's.
+type taskRow struct {
+	key, thread int64
+	mapping.Task
+}
+
+func readTask(t *sqldb.Tx, where string, args ...any) (row taskRow, err error) {
+	err = t.Each(`SELECT `+taskColumns+` WHERE `+where, args, row.scan)
+	if err == nil && row.key == 0 {
+		err = sql.ErrNoRows
+	}
+	return row, err
+}
+
+func (r *taskRow) scan(scan func(...any) error) error {
+	var input []byte
+	var created, updated int64
+	err := scan(&r.key, &r.thread, &r.Tenant, &r.ID, &r.Owner, &r.ThreadID, &r.Agent, &r.HasInput, &input, rawOf(&r.AdditionalInput),
+		&r.Topic, &r.Cursor, &created, &updated)
+	r.Input = string(input)
+	r.CreatedAt, r.UpdatedAt = timeOf(created), timeOf(updated)
+	return err
+}
+
+// TaskQuery selects tasks; empty fields select all.
+type TaskQuery struct {
+	Agent, ThreadID string
+	Limit, Offset   int
+}
+
+// Tasks lists tasks, oldest first. Limit 0: all.
+func (s *tasks) Tasks(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
+	where, args := taskFilter(scopeOf(ctx), q)
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, out{&total}); err != nil {
+			return err
+		}
+		text := `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + page(len(args)+1)
+		return t.Each(text, append(args, limitOf(q.Limit), q.Offset), func(scan func(...any) error) error {
+			var row taskRow
+			err := row.scan(scan)
+			list = append(list, row.Task)
+			return err
+		})
+	})
+	return list, total, err
+}
+
+func taskFilter(sc scope, q TaskQuery) (where string, args in) {
+	where, args = sc.narrow(`k.tenant = $1`, sc.tenant)
+	if q.Agent != "" {
+		args = append(args, q.Agent)
+		where += ` AND k.agent = ` + list(len(args), 1)
+	}
+	if q.ThreadID != "" {
+		args = append(args, q.ThreadID)
+		where += ` AND k.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = ` + list(len(args), 1) + `)`
+	}
+	return where, args
+}
+
+func taskKey(t *sqldb.Tx, sc scope, id string) (key int64, err error) {
+	if sc.whole() {
+		err = t.Get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, in{sc.tenant, id}, out{&key})
+		return key, noTask(err, id)
+	}
+	row, err := findTask(t, sc, id)
+	return row.key, err
+}
+
+// TaskTip is how far a task has come: all that a process needs to know whether
+// others did something with it.
+type TaskTip struct {
+	Cursor int    // steps handed out
+	Runs   int    // how many there are
+	Newest string // run, "" for none
+}
+
+// TaskTip reads how far a task has come.
+func (s *tasks) TaskTip(ctx context.Context, id string) (tip TaskTip, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return noTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
+ coalesce((SELECT r.run_id FROM runs r WHERE r.task = k.id ORDER BY r.id DESC LIMIT 1), '')
+ FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, in{tenantOf(ctx), id}, out{&tip.Cursor, &tip.Runs, &tip.Newest}), id)
+	})
+	return tip, err
+}
+
+// newestOf is the id of a task's newest run, "" for none.
+func newestOf(t *sqldb.Tx, task int64) (id string, err error) {
+	err = t.Get(`SELECT run_id FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, in{task}, out{&id})
+	return id, ifAny(err)
+}
+
+// StepRequest is what a step was fetched with.
+type StepRequest struct {
+	Input           *string
+	AdditionalInput json.RawMessage
+	Key             Key // remembered with the step's number, not read back
+}
+
+// Requests reads back what the handed out steps of a task were fetched with, by n:
+// those whose request said something.
+func (s *tasks) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
+	found := make(map[int]StepRequest)
+	err := s.db.Read(ctx, func(t *sqldb.Tx) error {
+		key, err := taskKey(t, scopeOf(ctx), taskID)
+		if err != nil {
+			return err
+		}
+		return t.Each(`SELECT n, has_input, input, additional FROM requests WHERE task = $1`, in{key}, func(scan func(...any) error) error {
+			var n int
+			var input []byte
+			var has bool
+			var r StepRequest
+			if err := scan(&n, &has, &input, rawOf(&r.AdditionalInput)); err != nil {
+				return err
+			}
+			if has {
+				text := string(input)
+				r.Input = &text
+			}
+			found[n] = r
+			return nil
+		})
+	})
+	return found, err
+}

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"strconv"
+	"time"
+)
+
+// HandOut moves the cursor of a task from n-1 to n, keeps what step n is fetched
+// with and remembers its key: the step may leave for its client when that is
+// done. false: the cursor stands elsewhere, or another hand-out is not over.
+func (s *tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
+	tenant := tenantOf(ctx)
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		if ok, err = by.last(t, tenant, taskID); !ok || err != nil {
+			return err
+		}
+		var key int64
+		if key, ok, err = moveCursor(t, r, tenant, taskID, n, number(!by.Until.IsZero())*int64(n), micros(by.Until), t.Now, n-1); err != nil {
+			return err
+		}
+		if !ok {
+			_, err = taskKey(t, scopeOf(ctx), taskID)
+			return err
+		}
+		return saveRequest(t, key, tenant, n, r)
+	})
+	return ok, err
+}
+
+// Reservation is what several processes that hand out the steps of a task agree on.
+// The zero value is for a task that only one process hands out steps of.
+type Reservation struct {
+	// Until is when the next step may be handed out at the latest. Before, HandedOut
+	// and TakeBack allow it: other processes cannot know what becomes of the answer.
+	Until time.Time
+	// Newest is the run that must still be the newest of the task: a step that is told
+	// to be the last is refused when another run was made meanwhile. "": any.
+	Newest string
+}
+
+// last reports whether no run was made behind the newest one. None is before the
+// operation is over: the thread is held.
+func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
+	if r.Newest == "" {
+		return true, nil
+	}
+	var key, thread int64
+	if err := t.Get(`SELECT id, thread FROM tasks WHERE tenant = $1 AND task_id = $2`, in{tenant, taskID}, out{&key, &thread}); err != nil {
+		return false, noTask(err, taskID)
+	}
+	if err := hold(t, thread); err != nil {
+		return false, err
+	}
+	newest, err := newestOf(t, key)
+	return newest == r.Newest, err
+}
+
+const cursorMove = `UPDATE tasks SET cursor_n = $3, reserved_n = $4, reserved_until_us = $5, updated_us = $6
+ WHERE tenant = $1 AND task_id = $2 AND cursor_n = $7 AND (reserved_n = 0 OR reserved_until_us <= $6)`
+
+// moveCursor asks for the task's key only where something is kept beside it: a
+// row that comes back costs more than the statement.
+func moveCursor(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, err error) {
+	if !r.says() {
+		moved, err := t.Exec(cursorMove, args...)
+		return 0, moved == 1, err
+	}
+	err = t.Get(cursorMove+` RETURNING id`, args, out{&key})
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, false, nil
+	}
+	return key, err == nil, err
+}
+
+// HandedOut tells that step n was written to its client.
+func (s *tasks) HandedOut(ctx context.Context, taskID string, n int) error {
+	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		return t.Put(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND reserved_n = $3`, tenantOf(ctx), taskID, n)
+	})
+}
+
+// TakeBack undoes HandOut, where nothing was handed out since: the answer was not
+// written. The key of the request still names the step.
+func (s *tasks) TakeBack(ctx context.Context, taskID string, n int) error {
+	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		var key int64
+		err := t.Get(`UPDATE tasks SET cursor_n = $4, reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND cursor_n = $3 RETURNING id`,
+			in{tenantOf(ctx), taskID, n, n - 1}, out{&key})
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return t.Put(`DELETE FROM requests WHERE task = $1 AND n = $2`, key, n)
+	})
+}
+
+// says reports whether there is anything of the request to be read back. Most
+// POSTs for a step say nothing: no row says so too.
+func (r *StepRequest) says() bool { return r.Input != nil || r.AdditionalInput != nil }
+
+func saveRequest(t *sqldb.Tx, task int64, tenant string, n int, r StepRequest) error {
+	if r.says() {
+		var input []byte
+		if r.Input != nil {
+			input = []byte(*r.Input)
+		}
+		if err := t.Put(`INSERT INTO requests (task, n, has_input, input, additional) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (task, n) DO NOTHING`,
+			task, n, number(r.Input != nil), blob(input), blob(r.AdditionalInput)); err != nil {
+			return err
+		}
+	}
+	return rememberKey(t, tenant, r.Key, strconv.Itoa(n))
+}

@@ -1,0 +1,203 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// NewThread is a thread to be made.
+type NewThread struct {
+	Thread   mapping.Thread
+	IfExists string          // raise | do_nothing
+	Events   []mapping.Event // state events with checkpoints (supersteps), may be empty
+	Task     *mapping.Task   // a v1 task makes its thread
+	Agent    string          // the thread is for this agent, as if a run of it had been made; "": for none yet
+	Key      Key             // a request that is sent again gets the thread of the first
+}
+
+// CreateThread makes a thread with its first state and task. Thread.ID must be
+// set; Status defaults to idle. One that is there already is Conflict
+// thread_exists, or, with do_nothing, returned as it is. So is the one that an
+// earlier request with the same Key made.
+func (s *threads) CreateThread(ctx context.Context, n NewThread) (th mapping.Thread, existed bool, err error) {
+	p := mapping.PrincipalOf(ctx)
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		th, existed, err = s.createThread(t, p, n)
+		return err
+	})
+	return th, existed, err
+}
+
+func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (mapping.Thread, bool, error) {
+	earlier, err := claimKey(t, p.Tenant, n.Key, n.Thread.ID)
+	if err != nil {
+		return mapping.Thread{}, false, err
+	}
+	if earlier != "" {
+		row, err := readThread(t, scopeFor(p), earlier)
+		if errors.Is(err, sql.ErrNoRows) && p.Limited() { // maybe one that another key made
+			return mapping.Thread{}, false, ErrKeyReused
+		}
+		return row.Thread, true, noThread(err, earlier)
+	}
+	row, fresh, err := s.insertThread(t, p, n.Thread, n.agents())
+	if errors.Is(err, sql.ErrNoRows) { // it is there, and out of the caller's sight
+		err = mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
+	}
+	if err != nil {
+		return mapping.Thread{}, false, err
+	}
+	if !fresh {
+		if n.IfExists == "do_nothing" {
+			return row.Thread, true, nil
+		}
+		return mapping.Thread{}, true, mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already. Use another id, or if_exists do_nothing.", n.Thread.ID)
+	}
+	if n.Task != nil {
+		if _, _, err := insertTask(t, p, row.key, n.Thread.ID, *n.Task); err != nil {
+			return mapping.Thread{}, false, err
+		}
+	}
+	batch := eventBatch{thread: row.key, events: n.Events}
+	from, err := batch.begin(t)
+	if err != nil {
+		return mapping.Thread{}, false, err
+	}
+	if _, err = batch.write(t, from); err != nil {
+		return mapping.Thread{}, false, err
+	}
+	row.Head, _ = batch.newest()
+	return row.Thread, false, nil
+}
+
+func (n *NewThread) agents() string {
+	agents := withAgent("", n.Agent)
+	if n.Task != nil {
+		agents = withAgent(agents, n.Task.Agent)
+	}
+	return agents
+}
+
+// threads are made, found, changed and removed.
+type threads struct{ *base }
+
+// threadRow is a thread with its key.
+type threadRow struct {
+	key    int64
+	agents string // see scope
+	mapping.Thread
+}
+
+// insertThread makes the row of a thread of these agents, or reads the one that is
+// there: sql.ErrNoRows when that is out of the principal's sight. The row of its numbers
+// is left to the caller.
+func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread, agents string) (row threadRow, fresh bool, err error) {
+	row.Thread, row.agents = newThread(t, p, th), agents
+	interrupts, err := encodeInterrupts(row.Interrupts)
+	if err != nil {
+		return row, false, err
+	}
+	row.key, err = t.Insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents, keep_latest)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant, thread_id) DO NOTHING`,
+		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), []byte(row.Config), blob(interrupts),
+		micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires), agents, number(row.KeepLatest))
+	if errors.Is(err, sql.ErrNoRows) {
+		row, err = holdThread(t, scopeFor(p), th.ID)
+		return row, false, err
+	}
+	if !row.Expires.IsZero() {
+		s.due(t, dueExpiry)
+	}
+	return row, err == nil, err
+}
+
+// newThread fills in what a new thread has in any case.
+func newThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread) mapping.Thread {
+	th.Tenant = p.Tenant
+	if th.Owner == "" {
+		th.Owner = p.ID
+	}
+	if th.Status == "" {
+		th.Status = mapping.ThreadIdle
+	}
+	th.Metadata, th.Config = object(th.Metadata), object(th.Config)
+	if th.CreatedAt.IsZero() {
+		th.CreatedAt = timeOf(t.Now)
+	}
+	th.CreatedAt = th.CreatedAt.UTC().Truncate(time.Microsecond)
+	th.UpdatedAt = timeOf(t.Now)
+	th.Expires = timeOf(micros(th.Expires))
+	th.Values, th.Head = nil, ""
+	return th
+}
+
+// Thread reads a thread, without Values.
+func (s *threads) Thread(ctx context.Context, id string) (th mapping.Thread, err error) {
+	sc := scopeOf(ctx)
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		row, err := readThread(t, sc, id)
+		th = row.Thread
+		return noThread(err, id)
+	})
+	return th, err
+}
+
+// holdThread is readThread of a thread that is held from then on.
+func holdThread(t *sqldb.Tx, sc scope, id string) (threadRow, error) {
+	if err := holdNamed(t, sc.tenant, id); err != nil {
+		return threadRow{}, err
+	}
+	return readThread(t, sc, id)
+}
+
+const threadColumns = `h.id, h.tenant, h.thread_id, h.owner, h.status, h.metadata, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, h.agents, h.keep_latest, q.head
+ FROM threads h JOIN thread_seq q ON q.thread = h.id`
+
+func readThread(t *sqldb.Tx, sc scope, id string) (row threadRow, err error) {
+	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, id)
+	err = t.Each(`SELECT `+threadColumns+` WHERE `+where, args, row.scan)
+	return row, row.found(err)
+}
+
+func readThreadByKey(t *sqldb.Tx, key int64) (row threadRow, err error) {
+	err = t.Each(`SELECT `+threadColumns+` WHERE h.id = $1`, in{key}, row.scan)
+	return row, row.found(err)
+}
+
+func (r *threadRow) found(err error) error {
+	if err == nil && r.key == 0 {
+		return sql.ErrNoRows
+	}
+	return err
+}
+
+func (r *threadRow) scan(scan func(...any) error) error {
+	var interrupts []byte
+	var created, updated, expires int64
+	err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, (*string)(&r.Status), rawOf(&r.Metadata), rawOf(&r.Config), &interrupts,
+		&created, &updated, &expires, &r.agents, &r.KeepLatest, &r.Head)
+	if err != nil {
+		return err
+	}
+	r.CreatedAt, r.UpdatedAt, r.Expires = timeOf(created), timeOf(updated), timeOf(expires)
+	return decode(interrupts, &r.Interrupts)
+}
+
+// threadKey finds a thread's key.
+func threadKey(t *sqldb.Tx, sc scope, id string) (key int64, err error) {
+	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, id)
+	err = t.Get(`SELECT h.id FROM threads h WHERE `+where, args, out{&key})
+	return key, noThread(err, id)
+}
+
+// setThread changes what a run changes of its thread. A nil metadata stays.
+func setThread(t *sqldb.Tx, key int64, status mapping.ThreadStatus, metadata json.RawMessage) error {
+	return t.Put(`UPDATE threads SET status = $2, metadata = coalesce($3, metadata), updated_us = $4 WHERE id = $1`,
+		key, string(status), blob(metadata), t.Now)
+}

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// Expire is when a thread's time is over (zero: never), and what happens then: it is
+// deleted, or its states but the newest are.
+type Expire struct {
+	At         time.Time
+	KeepLatest bool
+}
+
+// PatchThread merges metadata key by key (nil: none) and sets the expiry (nil:
+// leave).
+func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := holdThread(t, scopeOf(ctx), id)
+		if err != nil {
+			return noThread(err, id)
+		}
+		if metadata != nil {
+			if row.Metadata, err = mapping.MergeMetadata(row.Metadata, metadata); err != nil {
+				return err
+			}
+		}
+		if expires != nil {
+			row.Expires, row.KeepLatest = timeOf(micros(expires.At)), expires.KeepLatest
+			s.due(t, dueExpiry)
+		}
+		row.UpdatedAt = timeOf(t.Now)
+		_, err = t.Exec(`UPDATE threads SET metadata = $2, expires_us = $3, keep_latest = $4, updated_us = $5 WHERE id = $1`,
+			row.key, []byte(row.Metadata), micros(row.Expires), number(row.KeepLatest), t.Now)
+		th = row.Thread
+		return err
+	})
+	return th, err
+}
+
+// CopyThread copies a thread with its checkpoints, the events they are folded
+// from, its artifacts, all under the numbers and ids they have, and its agents; not its
+// links, tasks, runs and time to go: the copy is idle, and stays.
+func (s *threads) CopyThread(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
+	p := mapping.PrincipalOf(ctx)
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		old, err := holdThread(t, scopeFor(p), id)
+		if err != nil {
+			return noThread(err, id)
+		}
+		row, fresh, err := s.insertThread(t, p, mapping.Thread{ID: newID, Metadata: old.Metadata, Config: old.Config}, old.agents)
+		if err != nil {
+			return err
+		}
+		if !fresh {
+			return mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already.", newID)
+		}
+		row.Head = old.Head
+		th = row.Thread
+		return copyHistory(t, old.key, row.key)
+	})
+	return th, err
+}
+
+func copyHistory(t *sqldb.Tx, from, to int64) error {
+	for _, text := range []string{
+		`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base)
+ SELECT $2, seq, head, prev_head, line, base, prev_base FROM thread_seq WHERE thread = $1`,
+		`INSERT INTO events (thread, seq, run, kind, at_us, line, checkpoint, base, head, data, snapshot)
+ SELECT $2, seq, NULL, kind, at_us, line, checkpoint, base, head, data, snapshot FROM events WHERE thread = $1 AND line IS NOT NULL ORDER BY seq`,
+	} {
+		if _, err := t.Exec(text, from, to); err != nil {
+			return err
+		}
+	}
+	return copyArtifacts(t, from, to)
+}

@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// DeleteThread removes the thread with everything of it. Conflict thread_busy
+// while a run is active: cancel it first.
+func (s *threads) DeleteThread(ctx context.Context, id string) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := holdThread(t, scopeOf(ctx), id)
+		if err != nil {
+			return noThread(err, id)
+		}
+		if err := mustBeFree(t, row.key, id); err != nil {
+			return err
+		}
+		if err := s.forgetRuns(t, row.key); err != nil {
+			return err
+		}
+		return deleteAll(t, row.key, threadParts)
+	})
+}
+
+// threadParts remove what hangs on a thread, children first. Rows of the outbox
+// stay: they have their own body. The bytes of files stay that another thread refers to;
+// their rows are locked first, see dropBlob.
+var threadParts = []string{
+	`UPDATE blobs SET loose = loose WHERE id IN (SELECT blob FROM artifacts WHERE thread = $1)`,
+	`DELETE FROM chunks WHERE blob IN (SELECT blob FROM artifacts a WHERE a.thread = $1` + ofNoOther + `)`,
+	`DELETE FROM blobs WHERE id IN (SELECT blob FROM artifacts a WHERE a.thread = $1` + ofNoOther + `)`,
+	`DELETE FROM artifacts WHERE thread = $1`,
+	`DELETE FROM links WHERE thread = $1`,
+	`DELETE FROM crons WHERE thread = $1`,
+	`DELETE FROM requests WHERE task IN (SELECT id FROM tasks WHERE thread = $1)`,
+	`DELETE FROM events WHERE thread = $1`,
+	`DELETE FROM runs WHERE thread = $1`,
+	`DELETE FROM tasks WHERE thread = $1`,
+	`DELETE FROM updates WHERE thread = $1`,
+	`DELETE FROM thread_seq WHERE thread = $1`,
+	`DELETE FROM threads WHERE id = $1`,
+}
+
+const ofNoOther = ` AND NOT EXISTS (SELECT 1 FROM artifacts o WHERE o.blob = a.blob AND o.thread <> $1)`
+
+func deleteAll(t *sqldb.Tx, key int64, parts []string) error {
+	for _, text := range parts {
+		if err := t.Put(text, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetRuns takes a thread's runs out of the cache once they are gone.
+func (s *base) forgetRuns(t *sqldb.Tx, thread int64) error {
+	return t.Each(`SELECT run_id FROM runs WHERE thread = $1`, in{thread}, func(scan func(...any) error) error {
+		var id string
+		err := scan(&id)
+		s.forgetRun(t, id)
+		return err
+	})
+}
+
+func (s *base) forgetRun(t *sqldb.Tx, id string) {
+	t.After(func() { s.keys.Remove(id) })
+	s.notify(t, NoticeGone, id)
+}

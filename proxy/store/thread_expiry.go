@@ -1,0 +1,208 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// retention removes what is old: threads, histories, tokens.
+type retention struct{ *base }
+
+// Overdue is a thread that may be deleted: its time is over, and no run was
+// active on it when it was looked at.
+type Overdue struct {
+	Tenant, ThreadID string
+	Due              time.Time // when its time was over
+	KeepLatest       bool      // it is not deleted, but its older states are: see KeepLatest
+	key              int64
+	updated, expires int64
+	idle             bool // listed because nothing uses it
+}
+
+// Expiry says what is overdue. A clock that jumped forward must not end a
+// thread's time early: threads made before the jump are judged by Before.
+type Expiry struct {
+	Now    time.Time // for threads made at Since or later
+	Since  time.Time // when the clock jumped last; zero: it did not
+	Before time.Time // for older ones; not after Now
+}
+
+// OverdueThreads lists expired threads that no run is active on, the longest
+// expired first, and tells when the next one expires (zero: none will). One that is to
+// keep its newest state waits for the answer to an open question, too, since
+// going on may need the state that its run began with. All tenants.
+func (s *retention) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us, h.keep_latest,
+ h.keep_latest = 1 AND h.status = 'interrupted' OR EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) FROM threads h WHERE h.expires_us > 0 ORDER BY h.expires_us`, nil,
+			func(scan func(...any) error) (bool, error) {
+				var o Overdue
+				var created int64
+				var busy bool
+				if err := scan(&o.key, &o.Tenant, &o.ThreadID, &o.updated, &o.expires, &created, &o.KeepLatest, &busy); err != nil {
+					return false, err
+				}
+				o.Due = timeOf(o.expires)
+				if o.Due.After(e.Now) {
+					next = o.Due
+					return false, nil
+				}
+				if !busy && e.over(o.Due, timeOf(created)) {
+					list = append(list, o)
+				}
+				return len(list) < limit, nil
+			})
+	})
+	return list, next, err
+}
+
+func (e Expiry) over(due, created time.Time) bool {
+	return !due.After(e.Before) || !e.Since.IsZero() && !created.Before(e.Since) && !due.After(e.Now)
+}
+
+// unused says of thread h that nothing is to come of it: no run is active on it, no
+// update of its state is under way, no cron of it ticks or may be enabled again, and
+// nobody is waited for.
+const unused = ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
+ AND NOT EXISTS (SELECT 1 FROM updates u WHERE u.thread = h.id)
+ AND NOT EXISTS (SELECT 1 FROM crons c WHERE c.thread = h.id AND c.thread > 0 AND (c.next_us > 0 OR c.enabled = 0))
+ AND h.status <> 'interrupted'`
+
+// IdleThreads lists threads that were not changed since before and that nothing
+// uses: no active run, no cron, no open question. In the order they were made,
+// beginning after the thread that from names (zero: the first). All tenants.
+func (s *retention) IdleThreads(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us FROM threads h WHERE h.id > $1 AND h.updated_us <= $2
+ AND`+unused+` ORDER BY h.id LIMIT $3`,
+			in{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
+				o := Overdue{idle: true}
+				err := scan(&o.key, &o.Tenant, &o.ThreadID, &o.updated, &o.expires)
+				o.Due = timeOf(o.updated)
+				list = append(list, o)
+				return err
+			})
+	})
+	return list, err
+}
+
+// Gone is a deleted thread with what others may hold of it.
+type Gone struct {
+	Tenant, ThreadID string
+	Runs             []mapping.Run // their ids only
+	Links            []mapping.Link
+}
+
+// deletedAtOnce bounds the threads of one transaction, and of one statement.
+const deletedAtOnce = 64
+
+// DeleteThreads removes threads with everything of them, many in a transaction.
+// One that has changed since it was listed, or that a run is active on by now,
+// stays, and so does an idle one that is used by now. All tenants.
+func (s *retention) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone, err error) {
+	for len(list) > 0 && err == nil {
+		part := list[:min(len(list), deletedAtOnce)]
+		list = list[len(part):]
+		var removed []Gone
+		err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+			removed, err = s.deleteThreads(t, part)
+			return err
+		})
+		if err == nil {
+			gone = append(gone, removed...)
+		}
+	}
+	return gone, err
+}
+
+func (s *retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err error) {
+	at := map[int64]int{}
+	var keys in
+	// In one order, so that nobody waits in a circle.
+	list = slices.SortedFunc(slices.Values(list), func(a, b Overdue) int { return cmp.Compare(a.key, b.key) })
+	for _, o := range list {
+		var same bool
+		if err := hold(t, o.key); err != nil {
+			return nil, err
+		}
+		over := ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)`
+		if o.idle {
+			over = unused
+		}
+		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM threads h WHERE h.id = $1 AND h.thread_id = $2 AND h.updated_us = $3 AND h.expires_us = $4 AND`+over+`)`,
+			in{o.key, o.ThreadID, o.updated, o.expires}, out{&same}); err != nil {
+			return nil, err
+		}
+		if same {
+			at[o.key] = len(gone)
+			keys, gone = append(keys, o.key), append(gone, Gone{Tenant: o.Tenant, ThreadID: o.ThreadID})
+		}
+	}
+	if len(gone) == 0 {
+		return nil, nil
+	}
+	for len(keys) < deletedAtOnce { // one text for any number
+		keys = append(keys, keys[0])
+	}
+	if err := s.holdings(t, keys, gone, at); err != nil {
+		return nil, err
+	}
+	for _, text := range manyParts {
+		if err := t.Put(text, keys...); err != nil {
+			return nil, err
+		}
+	}
+	return gone, nil
+}
+
+// manyParts are threadParts for deletedAtOnce threads.
+var manyParts = func() (texts []string) {
+	for _, text := range threadParts {
+		many := list(1, deletedAtOnce)
+		texts = append(texts, strings.NewReplacer("= $1", "IN ("+many+")", "<> $1", "NOT IN ("+many+")").Replace(text))
+	}
+	return texts
+}()
+
+var (
+	runsOfMany  = `SELECT r.thread, r.run_id, k.task_id FROM runs r JOIN tasks k ON k.id = r.task WHERE r.thread IN (` + list(1, deletedAtOnce) + `)`
+	linksOfMany = `SELECT thread, body FROM links WHERE thread IN (` + list(1, deletedAtOnce) + `)`
+)
+
+// holdings notes the runs and links of threads that are about to go.
+func (s *retention) holdings(t *sqldb.Tx, keys in, gone []Gone, at map[int64]int) error {
+	var thread int64
+	err := t.Each(runsOfMany, keys, func(scan func(...any) error) error {
+		var r mapping.Run
+		err := scan(&thread, &r.ID, &r.TaskID)
+		g := &gone[at[thread]]
+		r.Tenant, r.ThreadID = g.Tenant, g.ThreadID
+		g.Runs = append(g.Runs, r)
+		s.forgetRun(t, r.ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return t.Each(linksOfMany, keys, func(scan func(...any) error) error {
+		var body []byte
+		var l mapping.Link
+		if err := scan(&thread, &body); err != nil {
+			return err
+		}
+		if err := decode(body, &l); err != nil {
+			return err
+		}
+		gone[at[thread]].Links = append(gone[at[thread]].Links, l)
+		return nil
+	})
+}
+
+// Expiries rings when a thread was given a time to go. It has one listener.
+func (s *retention) Expiries() <-chan struct{} { return s.bells.expiries }
