@@ -122,25 +122,22 @@ func (b *becoming) fold() *Fold {
 	return b.e.fold(b.f.asks)
 }
 
-func (b *becoming) diff() json.RawMessage {
-	var out, set, list, merge objectWriter
-	for at, fd := range b.e.fields {
+func (b *becoming) diff() json.RawMessage { return b.changed((*changes).note) }
+
+// changed is the difference, with what note takes down of each field.
+func (b *becoming) changed(note func(c *changes, at int, old value)) json.RawMessage {
+	c := changes{fields: b.e.fields}
+	for at := range b.e.fields {
 		if !b.lost(at) {
-			writeChange(b.was(at), fd, &set, &list, &merge)
+			note(&c, at, b.was(at))
 		}
 	}
-	b.writeLost(&out)
-	for _, part := range []struct {
-		name string
-		w    *objectWriter
-	}{{"set", &set}, {"list", &list}, {"merge", &merge}} {
-		if len(part.w.buf) > 0 {
-			out.raw(part.name, part.w.done())
-		}
-	}
-	if len(out.buf) == 0 {
+	if b.gone == 0 && c.none() {
 		return nil
 	}
+	out := objectWriter{buf: make([]byte, 0, c.size())}
+	b.writeLost(&out)
+	c.write(&out)
 	return out.done()
 }
 
@@ -159,38 +156,97 @@ func (b *becoming) writeLost(out *objectWriter) {
 	out.buf = appendArray(out.buf, names)
 }
 
-// writeChange writes how one field came to its value.
-func writeChange(old value, fd field, set, list, merge *objectWriter) {
-	switch now := fd.val; {
-	case old.list != nil && now.list != nil:
-		keep := commonPrefix(old.list.elems, now.list.elems)
-		switch {
-		case keep == len(old.list.elems) && keep == len(now.list.elems):
+// changes is how fields came to their values. It is gathered before any of it is
+// written, so that a long value is copied once, into a difference of its length.
+type changes struct {
+	fields []field
+	set    []int // positions of the fields that are told whole
+	lists  []listChange
+	merge  []member // objects that are told by their differences
+	join   []member // see JoinTo
+}
+
+// listChange is a field whose first elements stay.
+type listChange struct{ at, keep int }
+
+// note finds out how the field at a position came to its value.
+func (c *changes) note(at int, old value) {
+	switch fd := &c.fields[at]; {
+	case old.list != nil && fd.val.list != nil:
+		was, now := old.list.elems, fd.val.list.elems
+		switch keep := commonPrefix(was, now); {
+		case keep == len(was) && keep == len(now):
 		case keep == 0:
-			setField(set, fd)
+			c.set = append(c.set, at)
 		default:
-			list.spliced(fd.name)
-			list.buf = appendListChange(list.buf, keep, now.list.elems[keep:])
+			c.lists = append(c.lists, listChange{at, keep})
 		}
-	case old.obj != nil && now.obj != nil:
-		change := objectChange(old.obj, now.obj)
-		switch {
+	case old.obj != nil && fd.val.obj != nil:
+		switch change := objectChange(old.obj, fd.val.obj); {
 		case change == nil:
-		case len(change) >= now.length():
-			setField(set, fd)
+		case len(change) >= fd.val.length():
+			c.set = append(c.set, at)
 		default:
-			merge.spliced(fd.name)
-			merge.buf = append(merge.buf, change...)
+			c.merge = append(c.merge, member{fd.key, fd.name, change})
 		}
-	case old.none() || now.raw == nil || string(old.raw) != string(now.raw):
-		setField(set, fd)
+	case old.none() || fd.val.raw == nil || string(old.raw) != string(fd.val.raw):
+		c.set = append(c.set, at)
 	}
 }
 
-func setField(set *objectWriter, fd field) {
-	set.buf = slices.Grow(set.buf, len(fd.name)+fd.val.length()+3)
-	set.spliced(fd.name)
-	set.buf = fd.val.appendTo(set.buf)
+func (c *changes) none() bool { return len(c.set)+len(c.lists)+len(c.merge)+len(c.join) == 0 }
+
+// added are the elements behind those that stay.
+func (c *changes) added(l listChange) []json.RawMessage {
+	return c.fields[l.at].val.list.elems[l.keep:]
+}
+
+// size is about the length of the difference, without the names of what is gone.
+func (c *changes) size() int {
+	const frame = 64 // of a part, and of a list
+	n := frame
+	for _, at := range c.set {
+		n += len(c.fields[at].name) + c.fields[at].val.length() + 2
+	}
+	for _, l := range c.lists {
+		n += len(c.fields[l.at].name) + sizeOf(c.added(l)) + frame
+	}
+	for _, told := range [...][]member{c.merge, c.join} {
+		for _, m := range told {
+			n += len(m.name) + len(m.val) + 2
+		}
+	}
+	return n
+}
+
+func (c *changes) write(out *objectWriter) {
+	part(out, "set", c.set, func(w *objectWriter, at int) {
+		w.spliced(c.fields[at].name)
+		w.buf = c.fields[at].val.appendTo(w.buf)
+	})
+	part(out, "list", c.lists, func(w *objectWriter, l listChange) {
+		w.spliced(c.fields[l.at].name)
+		w.buf = appendListChange(w.buf, l.keep, c.added(l))
+	})
+	told := func(w *objectWriter, m member) {
+		w.spliced(m.name)
+		w.buf = append(w.buf, m.val...)
+	}
+	part(out, "merge", c.merge, told)
+	part(out, "join", c.join, told)
+}
+
+// part writes one part of a difference, unless it would be empty.
+func part[T any](out *objectWriter, name string, list []T, write func(*objectWriter, T)) {
+	if len(list) == 0 {
+		return
+	}
+	out.name(name)
+	w := objectWriter{buf: out.buf, start: len(out.buf)}
+	for _, one := range list {
+		write(&w, one)
+	}
+	out.buf = w.done()
 }
 
 func appendListChange(dst []byte, keep int, add []json.RawMessage) []byte {

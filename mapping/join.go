@@ -24,29 +24,14 @@ func (f *Fold) JoinTo(full json.RawMessage) (diff json.RawMessage, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var out, set, join objectWriter
-	for at, fd := range b.e.fields {
-		if !b.lost(at) {
-			writeJoin(b.was(at), fd, &set, &join)
-		}
-	}
-	b.writeLost(&out)
-	if len(set.buf) > 0 {
-		out.raw("set", set.done())
-	}
-	if len(join.buf) > 0 {
-		out.raw("join", join.done())
-	}
-	if len(out.buf) == 0 {
-		return nil, nil
-	}
-	return out.done(), nil
+	return b.changed((*changes).noteJoin), nil
 }
 
-// writeJoin writes how one field came to its value, in a way that others' changes
-// to it survive.
-func writeJoin(old value, fd field, set, join *objectWriter) {
+// noteJoin finds out how the field at a position came to its value, in a way that others'
+// changes to it survive.
+func (c *changes) noteJoin(at int, old value) {
 	var change json.RawMessage
+	fd := &c.fields[at]
 	switch now := fd.val; {
 	case old.list != nil && now.list != nil:
 		if slices.EqualFunc(old.list.elems, now.list.elems, sameBytes) {
@@ -61,11 +46,10 @@ func writeJoin(old value, fd field, set, join *objectWriter) {
 		return
 	}
 	if change == nil {
-		setField(set, fd)
+		c.set = append(c.set, at)
 		return
 	}
-	join.spliced(fd.name)
-	join.buf = append(join.buf, change...)
+	c.join = append(c.join, member{fd.key, fd.name, change})
 }
 
 func sameBytes(a, b json.RawMessage) bool { return string(a) == string(b) }
