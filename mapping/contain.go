@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // Contains tells whether doc contains want, as searches by metadata and values
@@ -153,6 +155,17 @@ func MergeMetadata(base, patch json.RawMessage) (json.RawMessage, error) {
 		}
 	}
 	return joinObject(o.list), nil
+}
+
+// MergePieces is MergeMetadata without a copy of a long base: the result shares its bytes.
+func MergePieces(base, patch json.RawMessage) (p rawjson.Pieces, err error) {
+	if set, err := fewMembers(patch); err == nil && len(base)+len(patch) > manyBytes {
+		if p, err = PiecesWith(base, set...); err == nil {
+			return p, nil
+		}
+	}
+	merged, err := MergeMetadata(base, patch)
+	return *p.Raw(merged), err
 }
 
 // mergeFew is MergeMetadata where one side has few members, in one copy and without a

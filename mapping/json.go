@@ -78,20 +78,14 @@ func WithMembers(b json.RawMessage, set ...NewMember) (json.RawMessage, error) {
 // PiecesWith is WithMembers without a copy: the result shares the bytes of the object and
 // of the values.
 func PiecesWith(b json.RawMessage, set ...NewMember) (rawjson.Pieces, error) {
-	e := memberEdit{b: b, set: set, written: make([]bool, len(set))}
-	if !isNull(b) {
-		if err := walkObject(b, e.member); err != nil {
-			return rawjson.Pieces{}, err
-		}
-		e.keep()
-	}
-	for i := range set {
-		e.put(i)
-	}
-	if !e.some {
-		e.out.Literal("{")
-	}
-	return *e.out.Literal("}"), nil
+	e := memberEdit{b: b, set: set}
+	return e.apply()
+}
+
+// PiecesAround is PiecesWith for one member, whose value is in pieces itself.
+func PiecesAround(b json.RawMessage, name string, value rawjson.Pieces) (rawjson.Pieces, error) {
+	e := memberEdit{b: b, set: []NewMember{{name, json.RawMessage("{}")}}, inner: &value}
+	return e.apply()
 }
 
 // memberEdit sets members of an object. Members that follow each other and stay are one
@@ -99,11 +93,29 @@ func PiecesWith(b json.RawMessage, set ...NewMember) (rawjson.Pieces, error) {
 type memberEdit struct {
 	b        []byte
 	set      []NewMember
+	inner    *rawjson.Pieces // the value of the one that is set, in place of its own; nil: none
 	written  []bool
 	out      rawjson.Pieces
 	some     bool // a member was written
 	from, to int
 	behind   int // the end of the member before
+}
+
+func (e *memberEdit) apply() (rawjson.Pieces, error) {
+	e.written = make([]bool, len(e.set))
+	if !isNull(e.b) {
+		if err := walkObject(e.b, e.member); err != nil {
+			return rawjson.Pieces{}, err
+		}
+		e.keep()
+	}
+	for i := range e.set {
+		e.put(i)
+	}
+	if !e.some {
+		e.out.Literal("{")
+	}
+	return *e.out.Literal("}"), nil
 }
 
 // member keeps one of the object's own, or puts the new one in its place.
@@ -144,7 +156,12 @@ func (e *memberEdit) put(i int) {
 		return
 	}
 	e.separate()
-	e.out.Raw(quoted(e.set[i].Name)).Literal(":").Raw(e.set[i].Value)
+	e.out.Raw(quoted(e.set[i].Name)).Literal(":")
+	if e.inner != nil {
+		e.out.Pieces(*e.inner)
+		return
+	}
+	e.out.Raw(e.set[i].Value)
 }
 
 func (e *memberEdit) separate() {

@@ -253,11 +253,19 @@ func (b *runBuilder) describe(context.Context) error {
 }
 
 // letGo drops the references to the request's values, which hold their memory: the run
-// has its own copy by now.
+// has its own copy by now. What is most of the request holds little beside itself, and is
+// not copied.
 func (b *runBuilder) letGo() {
 	b.n.Kwargs, b.n.Input, b.n.Messages, b.n.Command, b.n.Metadata, b.n.Config, b.n.Context = nil, nil, nil, nil, nil, nil, nil
-	o := &b.out.Run.Options
-	for _, part := range []*json.RawMessage{&o.Resume, &o.Update, &o.Goto, &o.Config, &o.Context} {
+	o, size := &b.out.Run.Options, 0
+	parts := []*json.RawMessage{&o.Resume, &o.Update, &o.Goto, &o.Config, &o.Context}
+	for _, part := range parts {
+		size += len(*part)
+	}
+	if 2*size > len(b.out.Run.Kwargs) {
+		return
+	}
+	for _, part := range parts {
 		*part = bytes.Clone(*part)
 	}
 }
@@ -274,14 +282,16 @@ func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config must be an object.")
 	}
 	ids := fmt.Sprintf(`{"thread_id":%q,"run_id":%q,"graph_id":%q,"assistant_id":%q}`, r.ThreadID, r.ID, r.Agent, r.AssistantID)
-	configurable, err := mapping.MergeMetadata(given, json.RawMessage(ids))
+	configurable, err := mapping.MergePieces(given, json.RawMessage(ids))
 	if err != nil {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config.configurable must be an object.")
 	}
-	if config, err = mapping.WithMember(config, "configurable", configurable); err != nil {
+	extended, err := mapping.PiecesAround(config, "configurable", configurable)
+	if err != nil {
 		return nil, err
 	}
-	return mapping.WithMember(sent, "config", config)
+	all, err := mapping.PiecesAround(sent, "config", extended)
+	return all.Join(), err
 }
 
 func runQuery(c *core, q adapter.RunQuery) store.RunQuery {
