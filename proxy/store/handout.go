@@ -105,12 +105,12 @@ func (r *StepRequest) says() bool { return r.Input != nil || r.AdditionalInput !
 
 func saveRequest(t *tx, task int64, tenant string, n int, r StepRequest) error {
 	if r.says() {
-		var input []byte
+		var input any
 		if r.Input != nil {
-			input = []byte(*r.Input)
+			input = words(*r.Input)
 		}
 		if err := t.put(`INSERT INTO requests (task, n, has_input, input, additional) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (task, n) DO NOTHING`,
-			task, n, number(r.Input != nil), blob(input), blob(r.AdditionalInput)); err != nil {
+			task, n, number(r.Input != nil), input, blob(r.AdditionalInput)); err != nil {
 			return err
 		}
 	}
