@@ -72,6 +72,7 @@ type taskRun struct {
 	spent    []string            // the questions that were, as often as may be
 	asked    []mapping.Interrupt // the questions that are answered
 	uploaded mapping.Uploaded    // up to where it brings the uploads along
+	words    []string            // the client's, that its input is made of
 }
 
 func (b *runBuilder) build(ctx context.Context) error {
@@ -146,8 +147,12 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 	if err = b.checkFiles(filesIn(input)); err != nil {
 		return err
 	}
-	if b.in, err = engine.InputOf(b.out.Run); err != nil || !b.traits.Opaque {
+	if b.in, err = engine.InputOf(b.out.Run); err != nil {
 		return err
+	}
+	b.shareWords()
+	if !b.traits.Opaque {
+		return nil
 	}
 	if err := b.in.CheckFiles(); err != nil || b.thread.Head == "" {
 		return err
@@ -162,6 +167,17 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 		o.Losses = append(o.Losses, mapping.Losses(b.n.Flavour, true, []string{mapping.LossTranscript})...)
 	}
 	return nil
+}
+
+// shareWords has the input's text be the client's words, where it is the same: they may be
+// long, and the request has them until it is answered.
+func (b *runBuilder) shareWords() {
+	if b.task == nil || len(b.task.words) == 0 {
+		return
+	}
+	if last := b.task.words[len(b.task.words)-1]; b.in.Text == last {
+		b.in.Text = last
+	}
 }
 
 // ofTask fills in what the task says about the run; one without a task begins its
