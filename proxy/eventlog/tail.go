@@ -222,7 +222,11 @@ func (t *Tail) Followed() bool {
 func (t *Tail) weighs() (bytes int, worth bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.bytes + len(t.entries)*entryBytes, !t.gone && t.last > 0 && t.bytes <= keptTail
+	bytes = t.bytes
+	if t.dropped && len(t.entries) > 0 {
+		bytes += t.entries[0].Before.Size() // what the entries before it weighed is in this state
+	}
+	return bytes + len(t.entries)*entryBytes, !t.gone && t.last > 0 && bytes <= keptTail
 }
 
 // remove ends every reader: the run is no more.
