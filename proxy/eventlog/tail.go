@@ -222,7 +222,7 @@ func (t *Tail) Followed() bool {
 func (t *Tail) weighs() (bytes int, worth bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	bytes = t.bytes
+	bytes = t.bytes + len(t.run.Kwargs) + len(t.run.Options.Input) + len(t.run.Options.Config) + len(t.run.Options.Context)
 	if t.dropped && len(t.entries) > 0 {
 		bytes += t.entries[0].Before.Size() // what the entries before it weighed is in this state
 	}
