@@ -70,6 +70,9 @@ func openSQLite(ctx context.Context, path, owner string, o Options, log *zap.Log
 	return d, nil
 }
 
+// The sizes of caches, in KiB, are half of what they take: SQLite counts pages without what
+// it keeps beside each, and its allocator rounds 2 KiB and that up to 4.
+
 // readersMost is how many reads may be under way at a time. Files are read by a
 // connection of their own: their bytes would fill the caches of the others.
 const readersMost = 4
@@ -80,7 +83,7 @@ func (d *sqlite) serve() error {
 	if err != nil {
 		return err
 	}
-	if err = setUp(conn, "synchronous = NORMAL", "cache_size = -8000", "journal_size_limit = 67108864"); err == nil {
+	if err = setUp(conn, "synchronous = NORMAL", "cache_size = -4000", "journal_size_limit = 67108864"); err == nil {
 		err = bound(conn, d.limit)
 	}
 	if err != nil {
@@ -91,7 +94,7 @@ func (d *sqlite) serve() error {
 		d.disk.start(d.path)
 	}
 	d.writer = newWriter(d, conn)
-	if d.readers, err = d.pool(readersMost, "cache_size = -4000"); err == nil {
+	if d.readers, err = d.pool(readersMost, "cache_size = -2000"); err == nil {
 		d.files, err = d.pool(1, "cache_size = -256")
 	}
 	return err
