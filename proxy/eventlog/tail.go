@@ -155,10 +155,13 @@ func (t *Tail) after(seq int64) view {
 	defer t.mu.Unlock()
 	v := view{ended: t.ended, gone: t.gone, stalled: t.stalled, owned: t.owners > 0, changed: t.changed, settled: t.settled}
 	i := sort.Search(len(t.entries), func(i int) bool { return t.entries[i].Seq > seq })
-	v.gap = i == 0 && t.dropped
+	v.gap = i == 0 && t.dropped && !t.begins(seq+1)
 	v.entries = t.entries[i:len(t.entries):len(t.entries)]
 	return v
 }
+
+// begins reports whether the first entry held has this number.
+func (t *Tail) begins(seq int64) bool { return len(t.entries) > 0 && t.entries[0].Seq == seq }
 
 // newest returns the fold after the newest entry, and its Seq. needed is false
 // when the store has nothing to add: the run has ended, or is executed here.
