@@ -43,7 +43,7 @@ func (s *server) executeStep(w http.ResponseWriter, r *http.Request, ref adapter
 			w.Header().Set(lossHeader, v)
 		}
 	}
-	if deliver(w, r, http.StatusOK, s.writer(ref).step(make([]byte, 0, stepRoom(&out.Step)), &out.Step)) && out.Confirm != nil {
+	if deliver(w, r, http.StatusOK, s.writer(ref).stepPieces(&out.Step)) && out.Confirm != nil {
 		out.Confirm()
 	}
 	return nil

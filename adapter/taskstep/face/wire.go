@@ -50,6 +50,22 @@ func (w writer) task(b []byte, t *mapping.Task) []byte {
 }
 
 func (w writer) step(b []byte, s *mapping.Step) []byte {
+	return w.behindInput(appendNullable(w.beforeInput(b, s), s.Input), s)
+}
+
+// stepPieces is step without a copy of its input, which may be long: it is quoted while it
+// is sent.
+func (w writer) stepPieces(s *mapping.Step) *rawjson.Pieces {
+	p := new(rawjson.Pieces).Raw(w.beforeInput(nil, s))
+	if s.Input == nil {
+		p.Literal("null")
+	} else {
+		p.Text(*s.Input)
+	}
+	return p.Raw(w.behindInput(make([]byte, 0, stepRoom(s)), s))
+}
+
+func (w writer) beforeInput(b []byte, s *mapping.Step) []byte {
 	b = append(b, `{"step_id":`...)
 	b = appendString(b, s.ID)
 	b = append(b, `,"task_id":`...)
@@ -59,8 +75,10 @@ func (w writer) step(b []byte, s *mapping.Step) []byte {
 	b = appendString(b, s.Name)
 	b = append(b, `,"status":`...)
 	b = appendString(b, string(s.Status))
-	b = append(b, `,"input":`...)
-	b = appendNullable(b, s.Input)
+	return append(b, `,"input":`...)
+}
+
+func (w writer) behindInput(b []byte, s *mapping.Step) []byte {
 	b = append(b, `,"additional_input":`...)
 	b = appendObject(b, s.AdditionalInput)
 	b = append(b, `,"output":`...)
@@ -75,14 +93,12 @@ func (w writer) step(b []byte, s *mapping.Step) []byte {
 	return append(b, '}')
 }
 
-// stepRoom is about the length of a step without its artifacts, so that a long one is not
-// copied while it is written.
+// stepRoom is about the length of a step without its input and artifacts, so that a long
+// one is not copied while it is written.
 func stepRoom(s *mapping.Step) int {
 	n := 1<<10 + len(s.AdditionalInput) + len(s.AdditionalOutput)
-	for _, text := range []*string{s.Input, s.Output} {
-		if text != nil {
-			n += rawjson.QuotedSize(*text)
-		}
+	if s.Output != nil {
+		n += rawjson.QuotedSize(*s.Output)
 	}
 	return n
 }
