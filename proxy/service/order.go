@@ -72,7 +72,7 @@ type taskRun struct {
 	spent    []string            // the questions that were, as often as may be
 	asked    []mapping.Interrupt // the questions that are answered
 	uploaded mapping.Uploaded    // up to where it brings the uploads along
-	words    []string            // the client's, that its input is made of
+	words    string              // that its input is one message of and nothing else; "": it is more, or none
 }
 
 func (b *runBuilder) build(ctx context.Context) error {
@@ -147,10 +147,9 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 	if err = b.checkFiles(filesIn(input)); err != nil {
 		return err
 	}
-	if b.in, err = engine.InputOf(b.out.Run); err != nil {
+	if err = b.read(); err != nil {
 		return err
 	}
-	b.shareWords()
 	if !b.traits.Opaque {
 		return nil
 	}
@@ -169,15 +168,17 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 	return nil
 }
 
-// shareWords has the input's text be the client's words, where it is the same: they may be
-// long, and the request has them until it is answered.
-func (b *runBuilder) shareWords() {
-	if b.task == nil || len(b.task.words) == 0 {
-		return
+// read reads the input. Words alone are not read back from the message that was made of
+// them: they may be long, and the request has them until it is answered.
+func (b *runBuilder) read() (err error) {
+	r := b.out.Run
+	if b.task == nil || b.task.words == "" {
+		b.in, err = engine.InputOf(r)
+		return err
 	}
-	if last := b.task.words[len(b.task.words)-1]; b.in.Text == last {
-		b.in.Text = last
-	}
+	b.in = mapping.TextInput(b.task.words, engine.InputBase(r))
+	b.in.Raw = r.Options.Input
+	return nil
 }
 
 // ofTask fills in what the task says about the run; one without a task begins its

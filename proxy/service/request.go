@@ -35,7 +35,10 @@ func (p *pull) request(ctx context.Context, words []string, tr *taskRun) adapter
 	if _ = json.Unmarshal(mapping.Sent(given, "multitask_strategy"), &strategy); strategy != "" {
 		n.Multitask = mapping.TaskStrategy(strategy)
 	}
-	n.Input, tr.words = p.inputOf(own, words, files), words
+	n.Input = p.inputOf(own, words, files)
+	if own == nil && files == nil && len(words) == 1 {
+		tr.words = words[0]
+	}
 	n.Kwargs = p.kwargs(config, more)
 	if p.ses.task.HasInput {
 		n.Fields = append(n.Fields, "input")
