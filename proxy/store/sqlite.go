@@ -70,14 +70,13 @@ func openSQLite(ctx context.Context, path, owner string, o Options, log *zap.Log
 	return d, nil
 }
 
-// The sizes of caches, in KiB, are half of what they take: SQLite counts pages without what
-// it keeps beside each, and its allocator rounds 2 KiB and that up to 4.
-
 // readersMost is how many reads may be under way at a time. Files are read by a
 // connection of their own: their bytes would fill the caches of the others.
 const readersMost = 4
 
-// serve opens the writer and the pools of readers.
+// serve opens the writer and the pools of readers. The sizes of their caches, in KiB, are
+// half of what they take: SQLite counts pages without what it keeps beside each, and its
+// allocator rounds 2 KiB and that up to 4.
 func (d *sqlite) serve() error {
 	conn, err := sqlite3.OpenConn(d.path, sqlite3.OpenReadWrite)
 	if err != nil {
