@@ -124,27 +124,28 @@ func (b *becoming) fold() *Fold {
 	return b.e.fold(b.f.asks)
 }
 
-func (b *becoming) diff() json.RawMessage {
-	var out, set, list, merge change
-	for at, fd := range b.e.fields {
+func (b *becoming) diff() json.RawMessage { return b.changed((*changes).note) }
+
+// changed is the difference, with what note takes down of each field.
+func (b *becoming) changed(note func(c *changes, at int, old value)) json.RawMessage {
+	c := changes{fields: b.e.fields}
+	for at := range b.e.fields {
 		if !b.lost(at) {
-			writeChange(b.was(at), fd, &set, &list, &merge)
+			note(&c, at, b.was(at))
 		}
 	}
-	b.writeLost(&out)
-	for _, part := range []struct {
-		name string
-		w    *change
-	}{{"set", &set}, {"list", &list}, {"merge", &merge}} {
-		if !part.w.empty() {
-			out.member(part.name).Raw(part.w.done(), "null")
-		}
+	if b.gone == 0 && c.none() {
+		return nil
 	}
-	return out.done()
+	w := rawjson.Writer{Bytes: make([]byte, 0, c.size())}
+	w.Open('{')
+	b.writeLost(&w)
+	c.write(&w)
+	return w.Close('}').Bytes
 }
 
 // writeLost writes the names of the keys that are gone, if any.
-func (b *becoming) writeLost(out *change) {
+func (b *becoming) writeLost(w *rawjson.Writer) {
 	if b.gone == 0 {
 		return
 	}
@@ -154,38 +155,90 @@ func (b *becoming) writeLost(out *change) {
 			names = append(names, json.RawMessage(fd.name))
 		}
 	}
-	out.member("del").Array(names)
+	w.Key("del").Array(names)
 }
 
-// writeChange writes how one field came to its value.
-func writeChange(old value, fd field, set, list, merge *change) {
-	switch now := fd.val; {
-	case old.list != nil && now.list != nil:
-		keep := commonPrefix(old.list.elems, now.list.elems)
-		switch {
-		case keep == len(old.list.elems) && keep == len(now.list.elems):
+// changes is how fields came to their values. It is gathered before any of it is
+// written, so that a long value is copied once, into a difference of its length.
+type changes struct {
+	fields []field
+	set    []int // positions of the fields that are told whole
+	lists  []listChange
+	merge  []rawjson.Member // objects that are told by their differences
+	join   []rawjson.Member // see JoinTo
+}
+
+// listChange is a field whose first elements stay.
+type listChange struct{ at, keep int }
+
+// note finds out how the field at a position came to its value.
+func (c *changes) note(at int, old value) {
+	switch fd := &c.fields[at]; {
+	case old.list != nil && fd.val.list != nil:
+		was, now := old.list.elems, fd.val.list.elems
+		switch keep := commonPrefix(was, now); {
+		case keep == len(was) && keep == len(now):
 		case keep == 0:
-			setField(set, fd)
+			c.set = append(c.set, at)
 		default:
-			writeListChange(list.spliced(fd.name), keep, now.list.elems[keep:])
+			c.lists = append(c.lists, listChange{at, keep})
 		}
-	case old.obj != nil && now.obj != nil:
-		parts := objectChange(old.obj, now.obj)
-		switch {
-		case parts == nil:
-		case len(parts) >= now.length():
-			setField(set, fd)
+	case old.obj != nil && fd.val.obj != nil:
+		switch change := objectChange(old.obj, fd.val.obj); {
+		case change == nil:
+		case len(change) >= fd.val.length():
+			c.set = append(c.set, at)
 		default:
-			merge.spliced(fd.name).Raw(parts, "null")
+			c.merge = append(c.merge, rawjson.Member{Name: fd.key, Quoted: fd.name, Value: change})
 		}
-	case old.none() || now.raw == nil || string(old.raw) != string(now.raw):
-		setField(set, fd)
+	case old.none() || fd.val.raw == nil || string(old.raw) != string(fd.val.raw):
+		c.set = append(c.set, at)
 	}
 }
 
-func setField(set *change, fd field) {
-	set.w.Bytes = slices.Grow(set.w.Bytes, len(fd.name)+fd.val.length()+3)
-	fd.val.writeTo(set.spliced(fd.name))
+func (c *changes) none() bool { return len(c.set)+len(c.lists)+len(c.merge)+len(c.join) == 0 }
+
+// added are the elements behind those that stay.
+func (c *changes) added(l listChange) []json.RawMessage {
+	return c.fields[l.at].val.list.elems[l.keep:]
+}
+
+// size is about the length of the difference, without the names of what is gone.
+func (c *changes) size() int {
+	const frame = 64 // of a part, and of a list
+	n := frame
+	for _, at := range c.set {
+		n += len(c.fields[at].name) + c.fields[at].val.length() + 2
+	}
+	for _, l := range c.lists {
+		n += len(c.fields[l.at].name) + rawjson.ArraySize(c.added(l)) + frame
+	}
+	for _, told := range [...][]rawjson.Member{c.merge, c.join} {
+		for _, m := range told {
+			n += len(m.Quoted) + len(m.Value) + 2
+		}
+	}
+	return n
+}
+
+func (c *changes) write(w *rawjson.Writer) {
+	part(w, "set", c.set, func(at int) { c.fields[at].val.writeTo(w.Spliced(c.fields[at].name)) })
+	part(w, "list", c.lists, func(l listChange) { writeListChange(w.Spliced(c.fields[l.at].name), l.keep, c.added(l)) })
+	told := func(m rawjson.Member) { w.Member(&m) }
+	part(w, "merge", c.merge, told)
+	part(w, "join", c.join, told)
+}
+
+// part writes one part of a difference, unless it would be empty.
+func part[T any](w *rawjson.Writer, name string, list []T, write func(T)) {
+	if len(list) == 0 {
+		return
+	}
+	w.Key(name).Open('{')
+	for _, one := range list {
+		write(one)
+	}
+	w.Close('}')
 }
 
 func writeListChange(w *rawjson.Writer, keep int, add []json.RawMessage) {

@@ -26,26 +26,14 @@ func (f *Fold) JoinTo(full json.RawMessage) (diff json.RawMessage, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var out, set, join change
-	for at, fd := range b.e.fields {
-		if !b.lost(at) {
-			writeJoin(b.was(at), fd, &set, &join)
-		}
-	}
-	b.writeLost(&out)
-	if !set.empty() {
-		out.member("set").Raw(set.done(), "null")
-	}
-	if !join.empty() {
-		out.member("join").Raw(join.done(), "null")
-	}
-	return out.done(), nil
+	return b.changed((*changes).noteJoin), nil
 }
 
-// writeJoin writes how one field came to its value, in a way that others' changes
-// to it survive.
-func writeJoin(old value, fd field, set, join *change) {
+// noteJoin finds out how the field at a position came to its value, in a way that others'
+// changes to it survive.
+func (c *changes) noteJoin(at int, old value) {
 	var parts json.RawMessage
+	fd := &c.fields[at]
 	switch now := fd.val; {
 	case old.list != nil && now.list != nil:
 		if slices.EqualFunc(old.list.elems, now.list.elems, sameBytes) {
@@ -60,10 +48,10 @@ func writeJoin(old value, fd field, set, join *change) {
 		return
 	}
 	if parts == nil {
-		setField(set, fd)
+		c.set = append(c.set, at)
 		return
 	}
-	join.spliced(fd.name).Raw(parts, "null")
+	c.join = append(c.join, rawjson.Member{Name: fd.key, Quoted: fd.name, Value: parts})
 }
 
 func sameBytes(a, b json.RawMessage) bool { return string(a) == string(b) }

@@ -25,20 +25,14 @@ func WithMembers(b json.RawMessage, set ...Member) (json.RawMessage, error) {
 // PiecesWith is WithMembers without a copy: the result shares the bytes of the object and
 // of the values.
 func PiecesWith(b json.RawMessage, set ...Member) (Pieces, error) {
-	e := memberEdit{b: b, set: set, written: make([]bool, len(set))}
-	if !IsNull(b) {
-		if err := WalkObject(b, e.member); err != nil {
-			return Pieces{}, err
-		}
-		e.keep()
-	}
-	for i := range set {
-		e.put(i)
-	}
-	if !e.some {
-		e.out.Literal("{")
-	}
-	return *e.out.Literal("}"), nil
+	e := memberEdit{b: b, set: set}
+	return e.apply()
+}
+
+// PiecesAround is PiecesWith for one member, whose value is in pieces itself.
+func PiecesAround(b json.RawMessage, name string, value Pieces) (Pieces, error) {
+	e := memberEdit{b: b, set: []Member{{Name: name, Value: json.RawMessage("{}")}}, inner: &value}
+	return e.apply()
 }
 
 // memberEdit sets members of an object. Members that follow each other and stay are one
@@ -46,11 +40,29 @@ func PiecesWith(b json.RawMessage, set ...Member) (Pieces, error) {
 type memberEdit struct {
 	b        []byte
 	set      []Member
+	inner    *Pieces // the value of the one that is set, in place of its own; nil: none
 	written  []bool
 	out      Pieces
 	some     bool // a member was written
 	from, to int
 	behind   int // the end of the member before
+}
+
+func (e *memberEdit) apply() (Pieces, error) {
+	e.written = make([]bool, len(e.set))
+	if !IsNull(e.b) {
+		if err := WalkObject(e.b, e.member); err != nil {
+			return Pieces{}, err
+		}
+		e.keep()
+	}
+	for i := range e.set {
+		e.put(i)
+	}
+	if !e.some {
+		e.out.Literal("{")
+	}
+	return *e.out.Literal("}"), nil
 }
 
 // member keeps one of the object's own, or puts the new one in its place.
@@ -91,7 +103,12 @@ func (e *memberEdit) put(i int) {
 		return
 	}
 	e.separate()
-	e.out.Raw(e.set[i].spelled()).Literal(":").Raw(e.set[i].Value)
+	e.out.Raw(e.set[i].spelled()).Literal(":")
+	if e.inner != nil {
+		e.out.Pieces(*e.inner)
+		return
+	}
+	e.out.Raw(e.set[i].Value)
 }
 
 func (e *memberEdit) separate() {

@@ -165,12 +165,16 @@ func (e *Engine) Settled(ctx context.Context, r mapping.Run) (mapping.Run, error
 				return r, context.Cause(ctx)
 			}
 		}
-		fresh, err := e.st.Run(ctx, r.ThreadID, r.ID)
-		if err != nil || fresh.Parked || !fresh.Status.Active() {
-			return fresh, err
+		fresh, err := e.st.RunState(ctx, r.ThreadID, r.ID)
+		if err != nil {
+			return r, err
+		}
+		r.Status, r.Parked = fresh.Status, fresh.Parked
+		if fresh.Parked || !fresh.Status.Active() {
+			return r, nil
 		}
 		if err := pause(ctx, settlePoll); err != nil {
-			return fresh, err
+			return r, err
 		}
 	}
 }

@@ -218,6 +218,7 @@ func (r *recorder) addUpdate(ev *mapping.Event) {
 	r.uploaded = max(r.uploaded, ev.Head.Uploaded)
 	if ev.Head.Step != nil {
 		r.asked++
+		ev.Head.Step = withoutWords(*ev.Head.Step)
 	}
 	if !ev.Head.Reduce {
 		return
@@ -229,6 +230,13 @@ func (r *recorder) addUpdate(ev *mapping.Event) {
 	ev.Head.Checkpoint = newCheckpoint(r.x.run, "loop", r.step, next, ev.At)
 	r.next = next
 	r.step++
+}
+
+// withoutWords is a step without the words that it was driven with: they may be long, nothing
+// reads them back from the log, and the hand-out keeps them.
+func withoutWords(s mapping.StepInfo) *mapping.StepInfo {
+	s.Input = nil
+	return &s
 }
 
 // addState turns a full state into the difference to the one before. skip: it

@@ -48,14 +48,25 @@ func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) 
 	}
 }
 
-// Read returns what is logged of a run after a position now, without waiting.
+// Read returns what is logged of a run after a position now, without waiting. What it had
+// to read from the store it does not read again where the tail has dropped it, as it does
+// with long entries.
 func (l *Log) Read(ctx context.Context, run mapping.Run, after int64) (list []*mapping.Entry, err error) {
 	r := &reader{Log: l, tail: l.use(&run), seq: after}
 	defer l.leave(r.tail)
-	if err := l.fill(ctx, r.tail); err != nil {
-		return nil, err
+	whole := false // what was read has all that follows the position
+	err = l.fillWith(ctx, r.tail, func(from int64, entries []*mapping.Entry) {
+		whole = whole || from <= after
+		for _, e := range entries {
+			if whole && e.Seq > after {
+				list = append(list, e)
+			}
+		}
+	})
+	if err == nil && !whole {
+		list, err = r.held(ctx)
 	}
-	if list, err = r.held(ctx); err != nil {
+	if err != nil {
 		return list, err
 	}
 	return list, l.st.Flush()
@@ -78,6 +89,11 @@ func (r *reader) held(ctx context.Context) (list []*mapping.Entry, err error) {
 // fill publishes what the store has beyond the tail. A no-op while an
 // execution of this process publishes, and once the run has ended.
 func (l *Log) fill(ctx context.Context, t *Tail) error {
+	return l.fillWith(ctx, t, func(int64, []*mapping.Entry) {})
+}
+
+// fillWith is fill that also hands over what it read, and after which position.
+func (l *Log) fillWith(ctx context.Context, t *Tail, took func(from int64, entries []*mapping.Entry)) error {
 	fold, last, needed := t.newest()
 	if !needed {
 		return nil
@@ -95,6 +111,7 @@ func (l *Log) fill(ctx context.Context, t *Tail) error {
 			return err
 		}
 		t.Publish(entries)
+		took(last, entries)
 		newest := entries[len(entries)-1]
 		fold, last = newest.After, newest.Seq
 	}
@@ -103,7 +120,7 @@ func (l *Log) fill(ctx context.Context, t *Tail) error {
 // runBase reads the state a run starts from; nil while it is pending, since
 // that is only fixed when it starts.
 func (l *Log) runBase(ctx context.Context, run *mapping.Run) (*mapping.Fold, error) {
-	fresh, err := l.st.Run(ctx, run.ThreadID, run.ID)
+	fresh, err := l.st.RunState(ctx, run.ThreadID, run.ID)
 	if err != nil {
 		return nil, l.lost(run, err)
 	}

@@ -58,6 +58,13 @@ func (l *Log) Adopt(run mapping.Run) *Tail {
 	return t
 }
 
+// Hold keeps what is in memory of a run's log there until release is called, so that what
+// follows a position that was read need not come from the store.
+func (l *Log) Hold(run mapping.Run) (release func()) {
+	t := l.use(&run)
+	return func() { l.leave(t) }
+}
+
 // Disown is called when the execution has left the run: ended, parked, handed
 // over, or fenced.
 func (l *Log) Disown(t *Tail) {

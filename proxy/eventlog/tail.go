@@ -155,10 +155,13 @@ func (t *Tail) after(seq int64) view {
 	defer t.mu.Unlock()
 	v := view{ended: t.ended, gone: t.gone, stalled: t.stalled, owned: t.owners > 0, changed: t.changed, settled: t.settled}
 	i := sort.Search(len(t.entries), func(i int) bool { return t.entries[i].Seq > seq })
-	v.gap = i == 0 && t.dropped
+	v.gap = i == 0 && t.dropped && !t.begins(seq+1)
 	v.entries = t.entries[i:len(t.entries):len(t.entries)]
 	return v
 }
+
+// begins reports whether the first entry held has this number.
+func (t *Tail) begins(seq int64) bool { return len(t.entries) > 0 && t.entries[0].Seq == seq }
 
 // newest returns the fold after the newest entry, and its Seq. needed is false
 // when the store has nothing to add: the run has ended, or is executed here.
@@ -222,7 +225,11 @@ func (t *Tail) Followed() bool {
 func (t *Tail) weighs() (bytes int, worth bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.bytes + len(t.entries)*entryBytes, !t.gone && t.last > 0 && t.bytes <= keptTail
+	bytes = t.bytes + len(t.run.Kwargs) + len(t.run.Options.Input) + len(t.run.Options.Config) + len(t.run.Options.Context)
+	if t.dropped && len(t.entries) > 0 {
+		bytes += t.entries[0].Before.Size() // what the entries before it weighed is in this state
+	}
+	return bytes + len(t.entries)*entryBytes, !t.gone && t.last > 0 && bytes <= keptTail
 }
 
 // remove ends every reader: the run is no more.

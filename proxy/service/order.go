@@ -73,6 +73,7 @@ type taskRun struct {
 	spent    []string            // the questions that were, as often as may be
 	asked    []mapping.Interrupt // the questions that are answered
 	uploaded mapping.Uploaded    // up to where it brings the uploads along
+	words    string              // that its input is one message of and nothing else; "": it is more, or none
 }
 
 func (b *runBuilder) build(ctx context.Context) error {
@@ -147,8 +148,11 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 	if err = b.checkFiles(filesIn(input)); err != nil {
 		return err
 	}
-	if b.in, err = engine.InputOf(b.out.Run); err != nil || !b.traits.Opaque {
+	if err = b.read(); err != nil {
 		return err
+	}
+	if !b.traits.Opaque {
+		return nil
 	}
 	if err := b.in.CheckFiles(); err != nil || b.thread.Head == "" {
 		return err
@@ -162,6 +166,19 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 		o := &b.out.Run.Options
 		o.Losses = append(o.Losses, b.dialects.Losses(b.n.Flavour, []string{mapping.LossTranscript}, b.traits.Capabilities)...)
 	}
+	return nil
+}
+
+// read reads the input. Words alone are not read back from the message that was made of
+// them: they may be long, and the request has them until it is answered.
+func (b *runBuilder) read() (err error) {
+	r := b.out.Run
+	if b.task == nil || b.task.words == "" {
+		b.in, err = engine.InputOf(r)
+		return err
+	}
+	b.in = mapping.TextInput(b.task.words, engine.InputBase(r))
+	b.in.Raw = r.Options.Input
 	return nil
 }
 
@@ -254,11 +271,19 @@ func (b *runBuilder) describe(context.Context) error {
 }
 
 // letGo drops the references to the request's values, which hold their memory: the run
-// has its own copy by now.
+// has its own copy by now. What is most of the request holds little beside itself, and is
+// not copied.
 func (b *runBuilder) letGo() {
 	b.n.Kwargs, b.n.Input, b.n.Messages, b.n.Command, b.n.Metadata, b.n.Config, b.n.Context = nil, nil, nil, nil, nil, nil, nil
-	o := &b.out.Run.Options
-	for _, part := range []*json.RawMessage{&o.Resume, &o.Update, &o.Goto, &o.Config, &o.Context} {
+	o, size := &b.out.Run.Options, 0
+	parts := []*json.RawMessage{&o.Resume, &o.Update, &o.Goto, &o.Config, &o.Context}
+	for _, part := range parts {
+		size += len(*part)
+	}
+	if 2*size > len(b.out.Run.Kwargs) {
+		return
+	}
+	for _, part := range parts {
 		*part = bytes.Clone(*part)
 	}
 }
@@ -274,15 +299,20 @@ func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
 	if err != nil {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config must be an object.")
 	}
-	ids := fmt.Sprintf(`{"thread_id":%q,"run_id":%q,"graph_id":%q,"assistant_id":%q}`, r.ThreadID, r.ID, r.Agent, r.AssistantID)
-	configurable, err := mapping.MergeMetadata(given, json.RawMessage(ids))
+	var ids []rawjson.Member
+	for _, id := range [...][2]string{{"thread_id", r.ThreadID}, {"run_id", r.ID}, {"graph_id", r.Agent}, {"assistant_id", r.AssistantID}} {
+		ids = append(ids, rawjson.Member{Name: id[0], Value: rawjson.Quote(id[1])})
+	}
+	configurable, err := rawjson.PiecesWith(given, ids...)
 	if err != nil {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config.configurable must be an object.")
 	}
-	if config, err = rawjson.WithMember(config, "configurable", configurable); err != nil {
+	extended, err := rawjson.PiecesAround(config, "configurable", configurable)
+	if err != nil {
 		return nil, err
 	}
-	return rawjson.WithMember(sent, "config", config)
+	all, err := rawjson.PiecesAround(sent, "config", extended)
+	return all.Join(), err
 }
 
 func runQuery(c *core, q adapter.RunQuery) store.RunQuery {

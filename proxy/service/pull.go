@@ -214,6 +214,7 @@ func (p *pull) released() (mapping.Step, bool) {
 
 // lockstep does one upstream step.
 func (p *pull) lockstep(ctx context.Context, run mapping.Run) error {
+	defer p.log.Hold(run)()
 	fresh, err := p.engine.Settled(ctx, run)
 	if err != nil {
 		return err

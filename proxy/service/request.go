@@ -19,13 +19,12 @@ func (p *pull) request(ctx context.Context, words []string, tr *taskRun) adapter
 	if !isObject(own) {
 		own = nil
 	}
-	var set []rawjson.Member
-	if rawjson.Get(own, "messages") == nil && len(words) > 0 {
-		set = append(set, rawjson.Member{Name: "messages", Value: p.humanMessages(words)})
+	if rawjson.Get(own, "messages") != nil {
+		words = nil
 	}
 	var files json.RawMessage
 	if files, tr.uploaded = p.uploads(ctx); files != nil {
-		set = append(set, rawjson.Member{Name: "files", Value: besides(files, rawjson.Get(own, "files"))})
+		files = besides(files, rawjson.Get(own, "files"))
 	}
 	n := adapter.NewRun{
 		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue,
@@ -36,7 +35,10 @@ func (p *pull) request(ctx context.Context, words []string, tr *taskRun) adapter
 	if _ = json.Unmarshal(rawjson.Get(given, "multitask_strategy"), &strategy); strategy != "" {
 		n.Multitask = mapping.TaskStrategy(strategy)
 	}
-	n.Input, _ = rawjson.WithMembers(own, set...)
+	n.Input = p.inputOf(own, words, files)
+	if own == nil && files == nil && len(words) == 1 {
+		tr.words = words[0]
+	}
 	n.Kwargs = p.kwargs(config, more)
 	if p.ses.task.HasInput {
 		n.Fields = append(n.Fields, "input")
@@ -45,6 +47,23 @@ func (p *pull) request(ctx context.Context, words []string, tr *taskRun) adapter
 		n.Fields = append(n.Fields, "additional_input")
 	}
 	return n
+}
+
+// inputOf is an input object with words as its messages and with files, where there are
+// any. Words alone, which may be long, are copied once.
+func (p *pull) inputOf(own json.RawMessage, words []string, files json.RawMessage) (input json.RawMessage) {
+	switch messages := p.humanMessages(words); {
+	case len(words) == 0 && files == nil:
+		input, _ = rawjson.WithMembers(own)
+	case len(words) == 0:
+		input, _ = rawjson.WithMember(own, "files", files)
+	case files == nil:
+		pieces, _ := rawjson.PiecesAround(own, "messages", messages)
+		input = pieces.Join()
+	default:
+		input, _ = rawjson.WithMembers(own, rawjson.Member{Name: "messages", Value: messages.Join()}, rawjson.Member{Name: "files", Value: files})
+	}
+	return input
 }
 
 // besides adds to uploads the files that additional_input names itself. Of two
@@ -79,8 +98,7 @@ func (p *pull) kwargs(config, context json.RawMessage) json.RawMessage {
 
 // humanMessages are words as messages. The first of a task has the id that it
 // is known by before there is a run, whichever side merges it into the state.
-func (p *pull) humanMessages(words []string) json.RawMessage {
-	var out rawjson.Pieces
+func (p *pull) humanMessages(words []string) (out rawjson.Pieces) {
 	for i, w := range words {
 		if i == 0 {
 			out.Literal("[{")
@@ -92,5 +110,5 @@ func (p *pull) humanMessages(words []string) json.RawMessage {
 		}
 		out.Literal(`"type":"human","content":`).Text(w).Literal("}")
 	}
-	return out.Literal("]").Join()
+	return *out.Literal("]")
 }

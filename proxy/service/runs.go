@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -23,8 +24,10 @@ func (s *runs) Start(ctx context.Context, n adapter.NewRun) (adapter.Started, er
 
 func (s *runs) StartAll(ctx context.Context, list []adapter.NewRun) ([]adapter.Started, error) {
 	prepared := make([]prepared, len(list))
-	for i, n := range list {
-		var err error
+	list = slices.Clone(list)
+	for i := range list {
+		n, err := list[i], error(nil)
+		list[i] = adapter.NewRun{} // nothing refers to it while it is ordered: it may be large
 		if prepared[i], err = s.prepare(ctx, n); err != nil {
 			return nil, err
 		}

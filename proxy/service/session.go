@@ -103,7 +103,9 @@ func (c *core) newSession(ctx context.Context, task mapping.Task, agent *engine.
 		return nil, err
 	}
 	s.folder = mapping.NewStepFolder(task.ID, s.mode)
-	s.runs = runs
+	for _, r := range runs {
+		s.runs = append(s.runs, withoutInput(r))
+	}
 	if len(runs) > 0 {
 		if s.requests, err = c.st.Requests(ctx, task.ID); err != nil {
 			return nil, err
@@ -250,12 +252,19 @@ func (s *session) joined(r mapping.Run) {
 
 // add must be called with the lock held.
 func (s *session) add(r mapping.Run) {
-	s.runs = append(s.runs, r)
+	s.runs = append(s.runs, withoutInput(r))
 	settle(s.steps, r)
 	if s.ended != nil || len(s.runs) == 1 {
 		s.feeding = len(s.runs) - 1
 		s.ended, s.question = nil, nil
 	}
+}
+
+// withoutInput is a run as a session keeps it. The input may be long, and is read from the
+// store by whatever executes the run.
+func withoutInput(r mapping.Run) mapping.Run {
+	r.Options.Input = nil
+	return r
 }
 
 // current is the run to be folded next; ok is false when there is none.

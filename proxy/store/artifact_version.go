@@ -1,8 +1,9 @@
 package store
 
 import (
-	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"slices"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // version is one of the files that a path had, visible or out of sight.

@@ -4,9 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"math"
 	"time"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // OldHistories lists threads that no run is active on, whose newest run does not wait

@@ -15,8 +15,10 @@ func (d Distance) Plus(bytes int) Distance { return Distance{Rows: d.Rows + 1, B
 // SnapshotDue reports whether a checkpoint at this distance is to be kept whole, where
 // its state has so many bytes: when the differences are longer than the state, or too
 // many to be read as quickly. So reading any checkpoint costs at most about two states.
+// Differences that are longer by a thousandth, for what stands around their values, are
+// no reason: a large update would be logged twice, in its difference and in a snapshot.
 func (d Distance) SnapshotDue(stateSize int) bool {
-	return d.Rows > RowsBetween(stateSize) || d.Bytes > max(stateSize, shortDiffs)
+	return d.Rows > RowsBetween(stateSize) || d.Bytes > max(stateSize+stateSize/1024, shortDiffs)
 }
 
 // shortDiffs is up to how many bytes of differences are no reason for a snapshot,

@@ -192,7 +192,7 @@ func insertTexts(start string, width int) (texts [rowsAtOnce + 1]string) {
 
 func (b *eventBatch) insert(t *sqldb.Tx, line int64, events []mapping.Event, marks []mark) error {
 	for len(events) > 0 {
-		n := min(len(events), rowsAtOnce)
+		n := rowsAt(events)
 		args := make(in, 0, n*eventColumns)
 		for i := range events[:n] {
 			var err error
@@ -206,6 +206,21 @@ func (b *eventBatch) insert(t *sqldb.Tx, line int64, events []mapping.Event, mar
 		events, marks = events[n:], marks[n:]
 	}
 	return nil
+}
+
+// longRow is the length of a value, in bytes, from which its row has a statement of its
+// own: SQLite copies the values of a statement of several rows once more.
+const longRow = 64 << 10
+
+// rowsAt is how many of the next events one statement writes.
+func rowsAt(events []mapping.Event) int {
+	n := min(len(events), rowsAtOnce)
+	for i := range events[:n] {
+		if len(events[i].Data) > longRow {
+			return max(i, 1)
+		}
+	}
+	return n
 }
 
 // row appends the parameters of one event.

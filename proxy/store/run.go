@@ -65,6 +65,25 @@ func (s *runs) Run(ctx context.Context, threadID, runID string) (r mapping.Run, 
 	return r, err
 }
 
+// RunState is how a run stands, and what it began on.
+type RunState struct {
+	Status mapping.RunStatus
+	Parked bool
+	Base   string // see mapping.Run
+}
+
+// RunState finds how a run stands, without the request that it was made by, which may be
+// long; threadID may be "".
+func (s *runs) RunState(ctx context.Context, threadID, runID string) (r RunState, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		sc := scopeOf(ctx)
+		where, args := sc.narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.tenant, threadID)
+		err := t.Get(`SELECT r.status, r.parked, r.base FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where, args, out{(*string)(&r.Status), &r.Parked, &r.Base})
+		return noRun(err, runID)
+	})
+	return r, err
+}
+
 func findRun(t *sqldb.Tx, sc scope, threadID, runID string) (runRow, error) {
 	where, args := sc.narrow(`r.run_id = $1 AND r.tenant = $2`, runID, sc.tenant)
 	row, err := readRun(t, where, args...)

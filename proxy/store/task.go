@@ -48,7 +48,7 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 	k.UpdatedAt, k.AdditionalInput = timeOf(t.Now), object(k.AdditionalInput)
 	key, err = t.Insert(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12)`,
-		k.Tenant, k.ID, k.Owner, thread, k.Agent, number(k.HasInput), []byte(k.Input), []byte(k.AdditionalInput), number(k.Topic), k.Cursor,
+		k.Tenant, k.ID, k.Owner, thread, k.Agent, number(k.HasInput), words(k.Input), []byte(k.AdditionalInput), number(k.Topic), k.Cursor,
 		micros(k.CreatedAt), micros(k.UpdatedAt))
 	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "task_exists", "There is a task %q already.", k.ID)

@@ -4,9 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"strconv"
 	"time"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // HandOut moves the cursor of a task from n-1 to n, keeps what step n is fetched
@@ -106,12 +107,12 @@ func (r *StepRequest) says() bool { return r.Input != nil || r.AdditionalInput !
 
 func saveRequest(t *sqldb.Tx, task int64, tenant string, n int, r StepRequest) error {
 	if r.says() {
-		var input []byte
+		var input any
 		if r.Input != nil {
-			input = []byte(*r.Input)
+			input = words(*r.Input)
 		}
 		if err := t.Put(`INSERT INTO requests (task, n, has_input, input, additional) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (task, n) DO NOTHING`,
-			task, n, number(r.Input != nil), blob(input), blob(r.AdditionalInput)); err != nil {
+			task, n, number(r.Input != nil), input, blob(r.AdditionalInput)); err != nil {
 			return err
 		}
 	}

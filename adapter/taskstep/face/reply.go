@@ -2,11 +2,13 @@ package face
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
 
 	"github.com/apbridge/apbridge/mapping/failpoint"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
 )
 
@@ -21,11 +23,31 @@ const jsonAnswer = "application/json; charset=utf-8"
 
 // send writes a whole JSON answer.
 func send(w http.ResponseWriter, status int, body []byte) error {
+	head(w, status, int64(len(body)))
+	return writePieces(w, body)
+}
+
+// head begins a JSON answer of so many bytes.
+func head(w http.ResponseWriter, status int, size int64) {
 	h := w.Header()
 	h.Set("Content-Type", jsonAnswer)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Content-Length", strconv.FormatInt(size, 10))
 	w.WriteHeader(status)
-	return writePieces(w, body)
+}
+
+// sendPieces is send for an answer that is not joined.
+func sendPieces(w http.ResponseWriter, status int, body *rawjson.Pieces) error {
+	head(w, status, body.Len())
+	from, piece := body.Reader(), make([]byte, min(body.Len(), pieceSize))
+	for {
+		n, err := from.Read(piece)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if _, err := w.Write(piece[:n]); err != nil {
+			return err
+		}
+	}
 }
 
 func writePieces(w http.ResponseWriter, body []byte) error {
@@ -42,9 +64,9 @@ func writePieces(w http.ResponseWriter, body []byte) error {
 // answer was ready. What happens to the connection afterwards proves nothing:
 // many clients close it as soon as they have read the answer. It is not to be
 // transformed on its way: the end of a compressed answer would leave later.
-func deliver(w http.ResponseWriter, r *http.Request, status int, body []byte) bool {
+func deliver(w http.ResponseWriter, r *http.Request, status int, body *rawjson.Pieces) bool {
 	w.Header().Set("Cache-Control", "no-transform")
-	if r.Context().Err() != nil || send(w, status, body) != nil {
+	if r.Context().Err() != nil || sendPieces(w, status, body) != nil {
 		return false
 	}
 	err := http.NewResponseController(w).Flush()

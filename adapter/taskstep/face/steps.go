@@ -43,7 +43,7 @@ func (s *server) executeStep(w http.ResponseWriter, r *http.Request, ref adapter
 			w.Header().Set(lossHeader, v)
 		}
 	}
-	if deliver(w, r, http.StatusOK, s.layout(ref).longStep(&out.Step)) && out.Confirm != nil {
+	if deliver(w, r, http.StatusOK, s.layout(ref).stepPieces(&out.Step)) && out.Confirm != nil {
 		out.Confirm()
 	}
 	return nil

@@ -50,10 +50,34 @@ func (l layout) task(w *rawjson.Writer, t *mapping.Task) {
 }
 
 func (l layout) step(w *rawjson.Writer, s *mapping.Step) {
+	l.beforeInput(w, s)
+	writeNullable(w, s.Input)
+	l.behindInput(w, s)
+}
+
+// stepPieces is step without a copy of its input, which may be long: it is quoted while it
+// is sent.
+func (l layout) stepPieces(s *mapping.Step) *rawjson.Pieces {
+	var before rawjson.Writer
+	l.beforeInput(&before, s)
+	p := new(rawjson.Pieces).Raw(before.Bytes)
+	if s.Input == nil {
+		p.Literal("null")
+	} else {
+		p.Text(*s.Input)
+	}
+	behind := rawjson.Writer{Bytes: make([]byte, 0, stepRoom(s))}
+	l.behindInput(behind.Literal(","), s)
+	return p.Raw(behind.Bytes)
+}
+
+func (l layout) beforeInput(w *rawjson.Writer, s *mapping.Step) {
 	w.Open('{').Key("step_id").Text(s.ID).Key("task_id").Text(s.TaskID)
 	l.ofTopic(w)
 	w.Key("name").Text(s.Name).Key("status").Text(string(s.Status)).Key("input")
-	writeNullable(w, s.Input)
+}
+
+func (l layout) behindInput(w *rawjson.Writer, s *mapping.Step) {
 	w.Key("additional_input").Raw(s.AdditionalInput, "{}").Key("output")
 	writeNullable(w, s.Output)
 	w.Key("additional_output").Raw(s.AdditionalOutput, "null").Key("artifacts")
@@ -63,21 +87,12 @@ func (l layout) step(w *rawjson.Writer, s *mapping.Step) {
 	w.Close('}')
 }
 
-// longStep writes a step with room for all of it, so that a long one is not copied while it
-// is written.
-func (l layout) longStep(s *mapping.Step) []byte {
-	w := rawjson.Writer{Bytes: make([]byte, 0, stepRoom(s))}
-	l.step(&w, s)
-	return w.Bytes
-}
-
-// stepRoom is about the length of a step without its artifacts.
+// stepRoom is about the length of a step without its input and artifacts, so that a long
+// one is not copied while it is written.
 func stepRoom(s *mapping.Step) int {
 	n := 1<<10 + len(s.AdditionalInput) + len(s.AdditionalOutput)
-	for _, text := range []*string{s.Input, s.Output} {
-		if text != nil {
-			n += rawjson.QuotedSize(*text)
-		}
+	if s.Output != nil {
+		n += rawjson.QuotedSize(*s.Output)
 	}
 	return n
 }

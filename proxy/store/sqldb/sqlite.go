@@ -75,13 +75,15 @@ func openSQLite(ctx context.Context, path string, o Options, log *zap.Logger) (_
 // connection of their own: their bytes would fill the caches of the others.
 const readersMost = 4
 
-// serve opens the writer and the pools of readers.
+// serve opens the writer and the pools of readers. The sizes of their caches, in KiB, are
+// half of what they take: SQLite counts pages without what it keeps beside each, and its
+// allocator rounds 2 KiB and that up to 4.
 func (d *sqlite) serve() error {
 	conn, err := sqlite3.OpenConn(d.path, sqlite3.OpenReadWrite)
 	if err != nil {
 		return err
 	}
-	if err = setUp(conn, "synchronous = NORMAL", "cache_size = -8000", "journal_size_limit = 67108864"); err == nil {
+	if err = setUp(conn, "synchronous = NORMAL", "cache_size = -4000", "journal_size_limit = 67108864"); err == nil {
 		err = bound(conn, d.limit)
 	}
 	if err != nil {
@@ -92,7 +94,7 @@ func (d *sqlite) serve() error {
 		d.disk.start(d.path)
 	}
 	d.writer = newWriter(d, conn)
-	if d.readers, err = d.pool(readersMost, "cache_size = -4000"); err == nil {
+	if d.readers, err = d.pool(readersMost, "cache_size = -2000"); err == nil {
 		d.files, err = d.pool(1, "cache_size = -256")
 	}
 	return err
