@@ -66,7 +66,7 @@ var laws = map[string]law{
 	"proxy/eventlog":                      {ours: []string{"mapping", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/metrics":                       {},
 	"proxy/passthrough":                   {ours: []string{"config", "proxy/metrics"}},
-	"proxy/service":                       {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "proxy/engine", "proxy/eventlog", "proxy/store"}, never: []string{"net/http"}},
+	"proxy/service":                       {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "proxy/engine", "proxy/eventlog", "proxy/store", "proxy/webhook"}, never: []string{"net/http"}},
 	"proxy/store":                         {ours: []string{"mapping", "mapping/failpoint"}, never: []string{"net/http"}},
 	"proxy/store/storetest":               {},
 	"proxy/webhook":                       {ours: []string{"config", "mapping", "mapping/failpoint", "proxy/complaint", "proxy/metrics", "proxy/store"}},

@@ -1,37 +1,41 @@
-package mapping
+package webhook
 
 import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
-// CheckWebhook refuses a URL that a completion hook can never be sent to:
+// CheckTarget refuses a URL that a completion hook can never be sent to:
 // Invalid for anything but http and https with a host and without user:password,
 // and, unless private networks are allowed, for a host that names one by itself.
-// What a name resolves to is only known when it is called (PublicAddr).
-func CheckWebhook(raw string, private bool) error {
+// What a name resolves to is only known when it is called (publicAddr).
+func CheckTarget(raw string, private bool) error {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return badWebhook("must be an http or https URL with a host")
+		return badTarget("must be an http or https URL with a host")
 	case u.User != nil:
-		return badWebhook("must not hold a user name or password; put a token in its path or query instead")
+		return badTarget("must not hold a user name or password; put a token in its path or query instead")
 	case private:
 		return nil
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	addr, err := netip.ParseAddr(host)
 	switch {
-	case err == nil && !PublicAddr(addr), host == "localhost", strings.HasSuffix(host, ".localhost"):
-		return badWebhook("names a private network, which this bridge does not call (webhooks.allow_private_networks)")
+	case err == nil && !publicAddr(addr), host == "localhost", strings.HasSuffix(host, ".localhost"):
+		return badTarget("names a private network, which this bridge does not call (webhooks.allow_private_networks)")
 	case err != nil && endsInNumber(host):
-		return badWebhook("has an address in a form that is not accepted; write it as four decimal numbers")
+		return badTarget("has an address in a form that is not accepted; write it as four decimal numbers")
 	}
 	return nil
 }
 
-func badWebhook(why string) error { return Errorf(Invalid, CodeInvalid, "webhook %s.", why) }
+func badTarget(why string) error {
+	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "webhook %s.", why)
+}
 
 // endsInNumber: such a host is an IPv4 address to some resolvers, in decimal,
 // octal or hexadecimal, with one to four parts (URL Standard, "ends in a number
@@ -44,11 +48,11 @@ func endsInNumber(host string) bool {
 	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-// PublicAddr tells whether an address may be somebody's on the internet. The
+// publicAddr reports whether an address may be somebody's on the internet. The
 // others are loopback, private, link-local, shared, multicast, reserved, or
 // stand for an IPv4 address in another guise (IANA special-purpose address
 // registries, RFC 6890).
-func PublicAddr(a netip.Addr) bool {
+func publicAddr(a netip.Addr) bool {
 	a = a.Unmap()
 	if !a.IsValid() || a.Zone() != "" || !a.IsGlobalUnicast() || a.IsPrivate() {
 		return false

@@ -1,10 +1,8 @@
-package mapping_test
+package webhook
 
 import (
 	"net/netip"
 	"testing"
-
-	"github.com/apbridge/apbridge/mapping"
 )
 
 func TestE10WebhookURLs(t *testing.T) {
@@ -50,10 +48,10 @@ func TestE10WebhookURLs(t *testing.T) {
 		"http://hooks.example.com@127.0.0.1/":  {},
 		"http://127.0.0.1\\@hooks.example.com": {},
 	} {
-		if got := mapping.CheckWebhook(url, false) == nil; got != want.public {
+		if got := CheckTarget(url, false) == nil; got != want.public {
 			t.Errorf("%q: accepted %v", url, got)
 		}
-		if got := mapping.CheckWebhook(url, true) == nil; got != want.private {
+		if got := CheckTarget(url, true) == nil; got != want.private {
 			t.Errorf("%q with private networks: accepted %v", url, got)
 		}
 	}
@@ -69,21 +67,21 @@ func TestE10Addresses(t *testing.T) {
 		"224.0.0.1": false, "239.1.1.1": false, "ff02::1": false, "255.255.255.255": false, "240.0.0.1": false, "192.0.2.1": false,
 		"198.18.0.1": false, "64:ff9b::a00:1": false, "2002:7f00:1::": false, "2001::1": false, "fec0::1": false,
 	} {
-		if got := mapping.PublicAddr(netip.MustParseAddr(addr)); got != want {
+		if got := publicAddr(netip.MustParseAddr(addr)); got != want {
 			t.Errorf("%s: public %v", addr, got)
 		}
 	}
-	if mapping.PublicAddr(netip.Addr{}) {
+	if publicAddr(netip.Addr{}) {
 		t.Error("no address is public")
 	}
 }
 
-func FuzzCheckWebhook(f *testing.F) {
+func FuzzCheckTarget(f *testing.F) {
 	for _, s := range []string{"https://h/", "http://[::1]/", "http://0x7f.1/", "http://./", "http://%31/"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		if mapping.CheckWebhook(raw, false) == nil && mapping.CheckWebhook(raw, true) != nil {
+		if CheckTarget(raw, false) == nil && CheckTarget(raw, true) != nil {
 			t.Errorf("%q is refused only where more is allowed", raw)
 		}
 	})
