@@ -22,6 +22,13 @@ type Meter interface {
 	RunEnded(agent string, status mapping.RunStatus)
 }
 
+// Chore is work by the clock that goes on as long as the engine; package chore has them.
+type Chore interface {
+	// Run returns soon after ctx ends. Shutdown ends it when no run is left to end, and
+	// waits for the return.
+	Run(ctx context.Context)
+}
+
 // Engine runs runs. Safe for concurrent use.
 type Engine struct {
 	st     *store.Store
@@ -31,7 +38,7 @@ type Engine struct {
 	meter  Meter
 	zap    *zap.Logger
 	hook   func(mapping.Run, mapping.Outcome, []byte) ([]byte, error)
-	tick   func(context.Context, mapping.Cron) error // nil: no crons
+	chores []Chore
 
 	root    context.Context // of every execution; ends with errShutdown
 	stop    context.CancelCauseFunc
@@ -91,9 +98,8 @@ func (e *Engine) Start(ctx context.Context) error {
 		return err
 	}
 	e.spawn(func() { e.dispatch(due, look) })
-	e.spawn(func() { e.newSweeper().run(e.root) })
-	if e.tick != nil {
-		e.spawn(func() { e.watchCrons(e.root) })
+	for _, c := range e.chores {
+		e.spawn(func() { c.Run(e.root) })
 	}
 	return nil
 }
@@ -152,6 +158,9 @@ func (e *Engine) spawn(f func()) bool {
 
 // OnRemoved has f called for every run that the engine removes. Before Start.
 func (e *Engine) OnRemoved(f func(mapping.Run)) { e.removed = f }
+
+// Beside has a chore done from Start on. It must be called before Start.
+func (e *Engine) Beside(c Chore) { e.chores = append(e.chores, c) }
 
 // forgotten tells all holders of a run's data that the run is no more.
 func (e *Engine) forgotten(r mapping.Run) {

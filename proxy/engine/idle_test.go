@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,13 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
 )
+
+// bubble runs f on a clock of its own: sleeping costs nothing.
+func bubble(t *testing.T, f func(t *testing.T, path string)) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.db")
+	synctest.Test(t, func(t *testing.T) { f(t, path) })
+}
 
 // freely is a run whose steps are handed out while it goes on.
 func freely(o engine.Order) engine.Order {

@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/service"
@@ -80,6 +81,7 @@ func wind(t *testing.T, path string, a adapter.Backend, keys ...config.Key) *clo
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.Beside(chore.NewRetention(st, log, e, cfg.Retention, zap.NewNop()))
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

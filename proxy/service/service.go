@@ -6,6 +6,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -24,7 +25,8 @@ type core struct {
 	sessions *sessions
 }
 
-// New makes the service. The engine must not have been started yet.
+// New makes the service, and has the engine serve crons. The engine must not have been
+// started yet.
 func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Config, logger *zap.Logger) (adapter.Service, error) {
 	sessions, err := newSessions()
 	if err != nil {
@@ -35,7 +37,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Confi
 		c.byID[mapping.AssistantID(name)] = name
 	}
 	e.OnRemoved(c.forget)
-	e.OnTick(c.tick)
+	e.Beside(chore.NewCrons(st, cfg.Auth.Keys, c.tick, logger))
 	return adapter.Service{
 		Threads: &threads{c}, Index: &index{c}, States: &states{c},
 		Runs: &runs{c}, ThreadLog: &threadLog{c}, RunIndex: &runIndex{c}, Explainer: &explainer{c},

@@ -14,6 +14,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/service"
@@ -106,6 +107,7 @@ func (b *bench) open(t *testing.T) {
 	if b.Service, err = service.New(st, log, e, cfg, zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
+	e.Beside(chore.NewRetention(st, log, e, cfg.Retention, zap.NewNop()))
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

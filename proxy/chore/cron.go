@@ -1,12 +1,14 @@
-package engine
+package chore
 
 import (
 	"context"
 	"sync"
 	"time"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
 
@@ -19,11 +21,24 @@ const (
 	// cronTimeout bounds the making of one run; an agent that has to be asked for
 	// its dialect first may be slow.
 	cronTimeout = 30 * time.Second
+	// cronRetry is when crons are served again after that failed.
+	cronRetry = time.Second
 )
 
-// OnTick has make make the run of a cron's tick. It must make it once however
-// often it is called for one tick. To be called before Start.
-func (e *Engine) OnTick(make func(ctx context.Context, c mapping.Cron) error) { e.tick = make }
+// Crons makes the runs of crons as they are due.
+type Crons struct {
+	st   *store.Store
+	keys []config.Key
+	tick func(context.Context, mapping.Cron) error
+	zap  *zap.Logger
+}
+
+// NewCrons makes Crons over st for the callers that keys name. tick makes the run of a
+// cron's tick, under the principal of ctx; it must make it once however often it is called
+// for one tick.
+func NewCrons(st *store.Store, keys []config.Key, tick func(ctx context.Context, c mapping.Cron) error, logger *zap.Logger) *Crons {
+	return &Crons{st: st, keys: keys, tick: tick, zap: logger.Named("crons")}
+}
 
 // NextTick is when a cron ticks after a time; zero when it is off or over.
 func NextTick(c mapping.Cron, after time.Time) (time.Time, error) {
@@ -38,25 +53,25 @@ func NextTick(c mapping.Cron, after time.Time) (time.Time, error) {
 	return next, nil
 }
 
-// watchCrons makes the runs of crons as they are due. Ticks that were missed,
-// while no process ran or because the clock was set, make one run together.
-func (e *Engine) watchCrons(ctx context.Context) {
+// Run makes runs until ctx ends. Ticks that were missed, while no process ran or because
+// the clock was set, make one run together.
+func (w *Crons) Run(ctx context.Context) {
 	var said complaint.Complaint
 	for ctx.Err() == nil {
-		next, err := e.serveCrons(ctx)
+		next, err := w.serve(ctx)
 		if err == nil {
 			said.Over()
 		} else if ctx.Err() == nil {
 			if said.Due() {
-				e.zap.Error("crons could not be served", errField(err))
+				w.zap.Error("crons could not be served", zap.Error(err))
 			}
-			next = time.Now().Add(retryDispatch)
+			next = time.Now().Add(cronRetry)
 		}
-		e.awaitCron(ctx, next)
+		w.wait(ctx, next)
 	}
 }
 
-func (e *Engine) awaitCron(ctx context.Context, next time.Time) {
+func (w *Crons) wait(ctx context.Context, next time.Time) {
 	d := cronLatest
 	if !next.IsZero() {
 		d = min(d, time.Until(next))
@@ -65,15 +80,15 @@ func (e *Engine) awaitCron(ctx context.Context, next time.Time) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-e.st.CronsChanged():
+	case <-w.st.CronsChanged():
 	case <-ctx.Done():
 	}
 }
 
-// serveCrons serves what is due and says when to look again.
-func (e *Engine) serveCrons(ctx context.Context) (time.Time, error) {
+// serve serves what is due and says when to look again.
+func (w *Crons) serve(ctx context.Context) (time.Time, error) {
 	now := time.Now()
-	due, next, err := e.st.DueCrons(ctx, now, cronsRead)
+	due, next, err := w.st.DueCrons(ctx, now, cronsRead)
 	if err != nil || len(due) == 0 {
 		return next, err
 	}
@@ -85,9 +100,9 @@ func (e *Engine) serveCrons(ctx context.Context) (time.Time, error) {
 		room <- struct{}{}
 		all.Go(func() {
 			defer func() { <-room }()
-			if !e.serveCron(ctx, c, now) {
+			if !w.serveOne(ctx, c, now) {
 				mu.Lock()
-				again = time.Now().Add(retryDispatch)
+				again = time.Now().Add(cronRetry)
 				mu.Unlock()
 			}
 		})
@@ -96,26 +111,26 @@ func (e *Engine) serveCrons(ctx context.Context) (time.Time, error) {
 	return again, nil
 }
 
-// serveCron makes the run of a tick and moves the cron on. false: neither could be
+// serveOne makes the run of a tick and moves the cron on. false: neither could be
 // done for now.
-func (e *Engine) serveCron(ctx context.Context, c mapping.Cron, now time.Time) bool {
-	ctx, stop := context.WithTimeout(mapping.WithPrincipal(ctx, e.ownerOf(c)), cronTimeout)
+func (w *Crons) serveOne(ctx context.Context, c mapping.Cron, now time.Time) bool {
+	one, stop := context.WithTimeout(mapping.WithPrincipal(ctx, w.ownerOf(c)), cronTimeout)
 	defer stop()
 	why := ""
-	if err := e.tick(ctx, c); err != nil {
+	if err := w.tick(one, c); err != nil {
 		failed := mapping.Classify(err)
-		if passes(failed.Class) || e.root.Err() != nil {
+		if passes(failed.Class) || ctx.Err() != nil {
 			return false
 		}
 		why = failed.Message
-		e.zap.Warn("a cron made no run", zap.String("cron", c.ID), zap.String("code", failed.Code), errField(failed.Err))
+		w.zap.Warn("a cron made no run", zap.String("cron", c.ID), zap.String("code", failed.Code), zap.Error(failed.Err))
 	}
 	next, err := NextTick(c, now)
 	if err != nil {
 		why = mapping.Classify(err).Message
 	}
-	if err := e.st.CronTicked(ctx, c, next, why); err != nil {
-		e.zap.Error("a cron could not be moved on", zap.String("cron", c.ID), errField(err))
+	if err := w.st.CronTicked(one, c, next, why); err != nil {
+		w.zap.Error("a cron could not be moved on", zap.String("cron", c.ID), zap.Error(err))
 		return false
 	}
 	return true
@@ -124,15 +139,15 @@ func (e *Engine) serveCron(ctx context.Context, c mapping.Cron, now time.Time) b
 // ownerOf is for whom a cron's runs are made: the key that made it, with the agents it may use
 // now. The agents of a key that is not configured any more are unknown, so that its cron
 // has its own agent alone. Without keys no caller is confined.
-func (e *Engine) ownerOf(c mapping.Cron) mapping.Principal {
+func (w *Crons) ownerOf(c mapping.Cron) mapping.Principal {
 	p := mapping.Principal{ID: c.Owner, Tenant: c.Tenant}
-	for _, k := range e.cfg.Auth.Keys {
+	for _, k := range w.keys {
 		if k.ID == c.Owner && k.Tenant == c.Tenant {
 			p.Agents = append(p.Agents, k.Agents...) // nil for none: all
 			return p
 		}
 	}
-	if len(e.cfg.Auth.Keys) > 0 {
+	if len(w.keys) > 0 {
 		p.Agents = []string{c.Agent}
 	}
 	return p

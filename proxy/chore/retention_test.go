@@ -1,4 +1,4 @@
-package engine_test
+package chore_test
 
 import (
 	"context"
@@ -152,7 +152,7 @@ func keeping(t *testing.T, path string, keep config.Retention) *bench {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Retention = keep
-	return assemble(t, path, cfg, engine.NewAgent("a", config.DefaultAgent(), &script{opaque: true, run: withTokens}), nil)
+	return assemble(t, path, cfg, engine.NewAgent("a", config.DefaultAgent(), &script{opaque: true, run: withTokens}))
 }
 
 func withTokens(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {

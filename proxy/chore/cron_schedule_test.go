@@ -1,11 +1,11 @@
-package engine_test
+package chore_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/chore"
 )
 
 func TestSchedules(t *testing.T) {
@@ -22,7 +22,7 @@ func TestSchedules(t *testing.T) {
 		{"0 8 * * *", "America/New_York", "2026-11-21T08:00:00Z", "2026-11-21T13:00:00Z"},
 		{"0 8 * * *", "Europe/Berlin", "2026-10-24T06:00:00Z", "2026-10-25T07:00:00Z"}, // summer time ends
 	} {
-		s, err := engine.ParseSchedule(c.text, c.zone)
+		s, err := chore.ParseSchedule(c.text, c.zone)
 		if err != nil {
 			t.Errorf("%q %q: %v", c.text, c.zone, err)
 			continue
@@ -41,7 +41,7 @@ func TestBadSchedules(t *testing.T) {
 		{"TZ=UTC * * * * *", ""}, {"CRON_TZ=UTC * * * * *", ""}, {"* * * * x", ""}, {"*/0 * * * *", ""}, {"H * * * *", ""},
 		{"* * * * *", "Local"}, {"* * * * *", "../../etc/passwd"}, {"* * * * *", "Nowhere/At_All"}, {"* * * * *", "UTC 0"},
 	} {
-		if _, err := engine.ParseSchedule(c[0], c[1]); mapping.Classify(err).Class != mapping.Invalid {
+		if _, err := chore.ParseSchedule(c[0], c[1]); mapping.Classify(err).Class != mapping.Invalid {
 			t.Errorf("%q %q: %v", c[0], c[1], err)
 		}
 	}
@@ -52,7 +52,7 @@ func FuzzParseSchedule(f *testing.F) {
 	f.Add("@monthly", "")
 	f.Add("0 0 31 2 1", "x")
 	f.Fuzz(func(t *testing.T, text, zone string) {
-		s, err := engine.ParseSchedule(text, zone)
+		s, err := chore.ParseSchedule(text, zone)
 		if err != nil {
 			return
 		}

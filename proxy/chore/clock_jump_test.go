@@ -1,4 +1,4 @@
-package engine
+package chore
 
 import (
 	"testing"
@@ -9,9 +9,9 @@ func TestC6ClockThatJumpsDeletesNothingEarly(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	wall, mono := start, time.Duration(0)
-	g := &guard{wall: func() time.Time { return wall }, mono: func() time.Duration { return mono }}
+	g := &jumpGuard{wall: func() time.Time { return wall }, mono: func() time.Duration { return mono }}
 	pass := func(d time.Duration) { wall, mono = wall.Add(d), mono+d }
-	g.look()
+	g.now()
 	for _, s := range []struct {
 		name       string
 		jump, pass time.Duration
@@ -31,7 +31,7 @@ func TestC6ClockThatJumpsDeletesNothingEarly(t *testing.T) {
 	} {
 		pass(s.pass)
 		wall = wall.Add(s.jump)
-		x := g.look()
+		x := g.now()
 		if got := x.Now.Sub(x.Before); got.Round(10*time.Second) != s.lag || !x.Now.Equal(wall) {
 			t.Errorf("%s: lag %s, want %s", s.name, got, s.lag)
 		}
