@@ -18,7 +18,7 @@ const retryDispatch = time.Second
 
 // dispatch starts pending runs as their turn comes: rung when a run ended or
 // was queued, by the clock when a delayed one is due. look is resume where that has
-// not succeeded yet, else sweep.
+// not succeeded yet, else claimRunnable.
 func (e *Engine) dispatch(due time.Time, look func(context.Context) (time.Time, error)) {
 	var said complaint.Complaint
 	for {
@@ -41,21 +41,21 @@ func (e *Engine) dispatch(due time.Time, look func(context.Context) (time.Time, 
 			next = time.Now().Add(retryDispatch)
 		}
 		if due = next; err == nil {
-			look = e.sweep
+			look = e.claimRunnable
 		}
 	}
 }
 
-// resume is the first sweep, before which everything that an earlier process left
+// resume is the first look, before which everything that an earlier process left
 // behind is free, and its displaced runs are ended.
 func (e *Engine) resume(ctx context.Context) (time.Time, error) {
 	if err := e.st.Recover(ctx); err != nil {
 		return time.Time{}, err
 	}
-	if err := e.displaced(ctx); err != nil {
+	if err := e.resumePreempted(ctx); err != nil {
 		return time.Time{}, err
 	}
-	return e.sweep(ctx)
+	return e.claimRunnable(ctx)
 }
 
 // lookAnyway is when the dispatcher looks although its doorbell did
@@ -69,9 +69,9 @@ func untilDue(due time.Time) time.Duration {
 	return min(lookAnyway, max(0, time.Until(due)))
 }
 
-// sweep claims and starts what may start now, and says when the next delayed
+// claimRunnable claims and starts what may start now, and says when the next delayed
 // run is due.
-func (e *Engine) sweep(ctx context.Context) (time.Time, error) {
+func (e *Engine) claimRunnable(ctx context.Context) (time.Time, error) {
 	for anothers := false; ; {
 		// Before looking, so that a run that ends right after rings.
 		e.waiting.Store(true)
@@ -80,7 +80,7 @@ func (e *Engine) sweep(ctx context.Context) (time.Time, error) {
 			return next, err
 		}
 		if !ok && anothers && e.st.Shared() {
-			err = e.displaced(ctx)
+			err = e.resumePreempted(ctx)
 		}
 		if !ok {
 			return next, errors.Join(err, e.rest(ctx))
@@ -97,9 +97,9 @@ func (e *Engine) claimNext(ctx context.Context) (c store.Claimed, ok bool, next 
 		return c, ok, next, err
 	}
 	if agent, known := e.agents[c.Run.Agent]; known {
-		e.launch(agent, c, Order{})
+		e.launch(agent, c, StartRequest{})
 	} else {
-		e.launch(missing(c.Run.Agent), c, Order{})
+		e.launch(missing(c.Run.Agent), c, StartRequest{})
 	}
 	return c, ok, next, err
 }

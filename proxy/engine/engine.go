@@ -76,7 +76,7 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 }
 
 // Start picks up what an earlier process left behind, and begins to start runs
-// as their turn comes. It returns once the first sweep is done, or cannot be done
+// as their turn comes. It returns once the first look at pending runs is done, or cannot be done
 // because the disk is full: reading works then, and the dispatcher tries again.
 func (e *Engine) Start(ctx context.Context) error {
 	if e.st.Shared() {
@@ -88,7 +88,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.watchUnpulled(ctx); err != nil {
 		return err
 	}
-	look := e.sweep
+	look := e.claimRunnable
 	due, err := e.resume(ctx)
 	if mapping.Classify(err).Class == mapping.StorageFull {
 		e.zap.Warn("what an earlier process left behind is picked up when there is room", errField(err))

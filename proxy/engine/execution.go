@@ -26,10 +26,10 @@ type execution struct {
 	fence  int64
 	taken  bool           // was executed before: here before a restart, or by another process
 	before time.Duration  // how long ago the run began, when it was taken up here
-	say    *string        // Order.Say
+	say    *string        // StartRequest.Say
 	alone  bool           // the thread was made with this run
-	next   *Next          // Order.further
-	input  *mapping.Input // Order.Input, until the agent is given it
+	next   *Next          // StartRequest.further
+	input  *mapping.Input // StartRequest.Input, until the agent is given it
 
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
@@ -43,7 +43,7 @@ type execution struct {
 
 // launch starts the execution of a claimed run, on a goroutine of its own. The
 // agent's slot is held.
-func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
+func (e *Engine) launch(agent *Agent, c store.Claimed, o StartRequest) {
 	if x, work := e.admit(agent, c, o); x != nil {
 		go work()
 	}
@@ -51,7 +51,7 @@ func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
 
 // admit registers the execution of a claimed run; a call of work, which executes it, must follow.
 // x is nil when the engine has stopped.
-func (e *Engine) admit(agent *Agent, c store.Claimed, o Order) (x *execution, work func()) {
+func (e *Engine) admit(agent *Agent, c store.Claimed, o StartRequest) (x *execution, work func()) {
 	ctx, cancel := context.WithCancelCause(e.scope(e.root, c.Run))
 	x = &execution{
 		e: e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken,

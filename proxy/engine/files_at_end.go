@@ -67,7 +67,7 @@ func (e *Engine) endParked(ctx context.Context, r mapping.Run, cause error) (end
 		return false, nil
 	}
 	e.unpark(r.ID)
-	x, work := e.admit(agent, c, Order{})
+	x, work := e.admit(agent, c, StartRequest{})
 	if x == nil {
 		return false, nil
 	}

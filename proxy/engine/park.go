@@ -149,7 +149,7 @@ func (e *Engine) Continue(ctx context.Context, r mapping.Run, n Next) error {
 		return err
 	}
 	e.unpark(r.ID)
-	e.launch(agent, c, Order{Say: n.Say, OneStep: true, New: store.NewRun{}, further: &n})
+	e.launch(agent, c, StartRequest{Say: n.Say, OneStep: true, New: store.NewRun{}, further: &n})
 	return nil
 }
 

@@ -15,18 +15,18 @@ import (
 
 // order turns a request for a run into a run to be made, or says what is
 // wrong with it. Nothing is written.
-func (c *core) order(ctx context.Context, n adapter.NewRun) (engine.Order, []mapping.Loss, error) {
+func (c *core) order(ctx context.Context, n adapter.NewRun) (engine.StartRequest, []mapping.Loss, error) {
 	agent, assistant, err := c.assistant(ctx, n.Agent)
 	if err != nil {
-		return engine.Order{}, nil, err
+		return engine.StartRequest{}, nil, err
 	}
 	return c.orderFor(ctx, agent, assistant, n, nil)
 }
 
-func (c *core) orderFor(ctx context.Context, agent *engine.Agent, assistant mapping.Agent, n adapter.NewRun, task *taskRun) (engine.Order, []mapping.Loss, error) {
+func (c *core) orderFor(ctx context.Context, agent *engine.Agent, assistant mapping.Agent, n adapter.NewRun, task *taskRun) (engine.StartRequest, []mapping.Loss, error) {
 	n, err := over(n, assistant)
 	if err != nil {
-		return engine.Order{}, nil, err
+		return engine.StartRequest{}, nil, err
 	}
 	b := &runBuilder{core: c, agent: agent, assistant: assistant, n: n, now: c.now(), task: task}
 	b.traits, b.known = agent.Known()
@@ -36,9 +36,9 @@ func (c *core) orderFor(ctx context.Context, agent *engine.Agent, assistant mapp
 		}
 	}
 	if err := b.build(ctx); err != nil {
-		return engine.Order{}, nil, err
+		return engine.StartRequest{}, nil, err
 	}
-	o := engine.Order{New: b.out}
+	o := engine.StartRequest{New: b.out}
 	if !b.out.Run.Options.Resuming {
 		o.Input = &b.in
 	}

@@ -34,7 +34,7 @@ func (s *runs) StartAll(ctx context.Context, list []adapter.NewRun) ([]adapter.S
 
 // beginAll begins those that are not there yet, all or none.
 func (s *runs) beginAll(ctx context.Context, list []prepared) ([]adapter.Started, error) {
-	var orders []engine.Order
+	var orders []engine.StartRequest
 	for i := range list {
 		if !list[i].made {
 			orders = append(orders, list[i].order)
@@ -57,7 +57,7 @@ func (s *runs) beginAll(ctx context.Context, list []prepared) ([]adapter.Started
 
 // prepared is a run that may begin, or one that the same request has made before.
 type prepared struct {
-	order  engine.Order
+	order  engine.StartRequest
 	losses []mapping.Loss
 	made   bool
 	before adapter.Started

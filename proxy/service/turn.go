@@ -30,7 +30,7 @@ func (p *pull) turn(ctx context.Context, i int, run mapping.Run) error {
 		case err != nil || alone:
 			return err
 		case parked != "" && run.Multitask == mapping.StrategyEnqueue:
-			if taken, err := p.engine.Withdraw(ctx, run); err != nil || !taken {
+			if taken, err := p.engine.Unqueue(ctx, run); err != nil || !taken {
 				return err
 			}
 			return p.refused(ctx, parked)

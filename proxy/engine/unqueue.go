@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// Withdraw takes back a run that has not begun: nothing is left of it. It is
+// Unqueue takes back a run that has not begun: nothing is left of it. It is
 // false for one that has.
-func (e *Engine) Withdraw(ctx context.Context, r mapping.Run) (bool, error) {
+func (e *Engine) Unqueue(ctx context.Context, r mapping.Run) (bool, error) {
 	fresh, err := e.st.Run(ctx, r.ThreadID, r.ID)
 	if err != nil || fresh.Status != mapping.RunPending {
 		return false, err
