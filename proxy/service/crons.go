@@ -39,7 +39,7 @@ func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, er
 // so that what could never run is refused now.
 func (s *crons) fill(ctx context.Context, c *mapping.Cron, n adapter.NewCron) (err error) {
 	n.Run.Agent, n.Run.ThreadID = c.AssistantID, c.ThreadID
-	if _, _, err := s.order(ctx, n.Run); err != nil {
+	if _, _, err := s.startRequest(ctx, n.Run); err != nil {
 		return err
 	}
 	c.Schedule, c.Timezone, c.Enabled, c.Keep, c.End = n.Schedule, n.Timezone, n.Enabled, n.Keep, n.End
@@ -89,7 +89,7 @@ func (c *core) tick(ctx context.Context, cr mapping.Cron) error {
 	if err != nil {
 		return err
 	}
-	o, _, err := c.order(ctx, n)
+	o, _, err := c.startRequest(ctx, n)
 	if err != nil {
 		return err
 	}

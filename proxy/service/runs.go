@@ -68,7 +68,7 @@ func (s *runs) prepare(ctx context.Context, n adapter.NewRun) (p prepared, err e
 	if p.before, p.made, err = s.again(ctx, sent, key); p.made || err != nil {
 		return p, err
 	}
-	if p.order, p.losses, err = s.order(ctx, n); err != nil {
+	if p.order, p.losses, err = s.startRequest(ctx, n); err != nil {
 		// The same request may have been served meanwhile: what it was to
 		// answer, or to begin on, is gone then.
 		if before, ok, failed := s.again(ctx, sent, key); ok && failed == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -22,17 +23,17 @@ type core struct {
 	zap    *zap.Logger
 	byID   map[string]string // assistant id → config name
 
-	sessions *sessions
+	stepper *stepping.Stepper
 }
 
 // New makes the service, and has the engine serve crons. The engine must not have been
 // started yet.
 func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Config, logger *zap.Logger) (adapter.Service, error) {
-	sessions, err := newSessions()
-	if err != nil {
+	c := &core{st: st, log: log, engine: e, cfg: cfg, zap: logger.Named("service"), byID: map[string]string{}}
+	var err error
+	if c.stepper, err = stepping.New(st, log, e, c, logger); err != nil {
 		return adapter.Service{}, err
 	}
-	c := &core{st: st, log: log, engine: e, cfg: cfg, zap: logger.Named("service"), byID: map[string]string{}, sessions: sessions}
 	for name := range cfg.Agents {
 		c.byID[mapping.AssistantID(name)] = name
 	}
@@ -50,7 +51,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Confi
 // forget drops what is held of a run that was removed.
 func (c *core) forget(r mapping.Run) {
 	c.log.Removed(r.ID)
-	c.sessions.forget(sessionKey{r.Tenant, r.TaskID})
+	c.stepper.Forget(r.Tenant, r.TaskID)
 }
 
 func (c *core) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

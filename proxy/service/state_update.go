@@ -16,10 +16,24 @@ import (
 // others overtake.
 const headRetries = 8
 
+// updatePoll is how often an update looks whether the one before it is over.
+const updatePoll = 50 * time.Millisecond
+
 // note is what a request with a key is remembered to have made.
 type note struct {
 	key   store.Key
 	makes string
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // update reduces values into a new checkpoint of the thread. It waits for an update
@@ -34,7 +48,7 @@ func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdat
 		case err != nil && code == store.CodeHeadMoved && try < headRetries:
 			try++
 		case err != nil && code == store.CodeUpdating:
-			if err := wait(ctx, turnPoll); err != nil {
+			if err := wait(ctx, updatePoll); err != nil {
 				return made, err
 			}
 		default:

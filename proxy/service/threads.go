@@ -230,7 +230,7 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 		s.forget(r)
 	}
 	for _, t := range tasks { // those without runs
-		s.sessions.forget(sessionKey{t.Tenant, t.ID})
+		s.stepper.Forget(t.Tenant, t.ID)
 	}
 	s.engine.Forget(ctx, links)
 	return nil

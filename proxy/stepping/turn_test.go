@@ -1,4 +1,4 @@
-package service
+package stepping
 
 import (
 	"slices"
@@ -16,25 +16,25 @@ func TestTurnsAreTakenInTheirOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &core{sessions: all}
-		_, leave, err := c.enter(t.Context(), emptySession(mapping.Task{ID: "t"}, nil))
+		c := &Stepper{sessions: all}
+		turn, err := c.enter(t.Context(), emptySession(mapping.Task{ID: "t"}, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var served []int
 		for n := range 50 {
 			go func() {
-				_, leave, err := c.enter(t.Context(), emptySession(mapping.Task{ID: "t"}, nil))
+				turn, err := c.enter(t.Context(), emptySession(mapping.Task{ID: "t"}, nil))
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				served = append(served, n)
-				leave()
+				turn.Leave()
 			}()
 			synctest.Wait() // it is in the queue
 		}
-		leave()
+		turn.Leave()
 		synctest.Wait()
 		if len(served) != 50 || !slices.IsSorted(served) {
 			t.Errorf("served in the order %v", served)

@@ -9,16 +9,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// askers bounds how many ended runs are looked at for an open question.
-const askers = 32
+// mostAskers bounds how many ended runs are looked at for an open question.
+const mostAskers = 32
 
-// asker is the run that an answer belongs to: the newest one of the agent on
+// resumeTarget is the run that an answer belongs to: the newest one of the agent on
 // the thread. Where runs are beside each other, it is the newest that has asked
 // what is still open, and what the answer names, if it names a question.
-func (b *runBuilder) asker(ctx context.Context) (mapping.Run, error) {
+func (b *runBuilder) resumeTarget(ctx context.Context) (mapping.Run, error) {
 	q := store.RunQuery{ThreadID: b.out.Run.ThreadID, Agent: b.out.Run.Agent, Limit: 1}
 	if b.agent.Config.AllowConcurrent && len(b.thread.Interrupts) > 0 {
-		q.Limit, q.Status = askers, []mapping.RunStatus{mapping.RunInterrupted}
+		q.Limit, q.Status = mostAskers, []mapping.RunStatus{mapping.RunInterrupted}
 	}
 	last, err := b.st.Runs(ctx, q)
 	if err != nil || len(last) == 0 {
@@ -36,7 +36,7 @@ func (b *runBuilder) asker(ctx context.Context) (mapping.Run, error) {
 	return last[0], nil
 }
 
-// asked tells whether one of the questions is the run's.
+// asked reports whether one of the questions is the run's.
 func (b *runBuilder) asked(ctx context.Context, r mapping.Run, wanted []mapping.Interrupt) (bool, error) {
 	events, err := b.st.Events(ctx, r.ThreadID, r.ID, 0, 0)
 	if notFound(err) { // it was rolled back meanwhile

@@ -1,4 +1,4 @@
-package service
+package stepping
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 // request is the run that a task's words ask for: a message each, the files
 // that were uploaded, and what additional_input says in the terms of the other
 // dialect (input, config, context).
-func (p *pull) request(ctx context.Context, words []string, tr *taskRun) adapter.NewRun {
+func (p *stepRequest) request(ctx context.Context, words []string, tr *TaskRun) adapter.NewRun {
 	given := p.ses.task.AdditionalInput
 	own, config, more := mapping.Sent(given, "input"), mapping.Sent(given, "config"), mapping.Sent(given, "context")
-	if !isObject(own) {
+	if len(own) == 0 || own[0] != '{' {
 		own = nil
 	}
 	var set []mapping.NewMember
@@ -24,7 +24,7 @@ func (p *pull) request(ctx context.Context, words []string, tr *taskRun) adapter
 		set = append(set, mapping.NewMember{Name: "messages", Value: p.humanMessages(words)})
 	}
 	var files json.RawMessage
-	if files, tr.uploaded = p.uploads(ctx); files != nil {
+	if files, tr.Uploaded = p.uploads(ctx); files != nil {
 		set = append(set, mapping.NewMember{Name: "files", Value: besides(files, mapping.Sent(own, "files"))})
 	}
 	n := adapter.NewRun{
@@ -59,10 +59,18 @@ func besides(uploads, named json.RawMessage) json.RawMessage {
 	return raw
 }
 
+// object is a JSON object, empty where there is none.
+func object(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage(`{}`)
+	}
+	return raw
+}
+
 // kwargs is what is told of a run that a task made: the task's own request.
 // What the run is given stands in its options.
-func (p *pull) kwargs(config, context json.RawMessage) json.RawMessage {
-	task := p.ses.its()
+func (p *stepRequest) kwargs(config, context json.RawMessage) json.RawMessage {
+	task := p.ses.Task()
 	var out rawjson.Pieces
 	out.Literal(`{"additional_input":`).Raw(object(task.AdditionalInput))
 	if len(config) > 0 {
@@ -79,7 +87,7 @@ func (p *pull) kwargs(config, context json.RawMessage) json.RawMessage {
 
 // humanMessages are words as messages. The first of a task has the id that it
 // is known by before there is a run, whichever side merges it into the state.
-func (p *pull) humanMessages(words []string) json.RawMessage {
+func (p *stepRequest) humanMessages(words []string) json.RawMessage {
 	var out rawjson.Pieces
 	for i, w := range words {
 		if i == 0 {
@@ -87,7 +95,7 @@ func (p *pull) humanMessages(words []string) json.RawMessage {
 		} else {
 			out.Literal(",{")
 		}
-		if i == 0 && !p.ses.begun() {
+		if i == 0 && p.ses.State() == taskUnstarted {
 			out.Literal(`"id":`).Text(mapping.MessageID(p.ses.task.ID, "input")).Literal(",")
 		}
 		out.Literal(`"type":"human","content":`).Text(w).Literal("}")

@@ -10,20 +10,21 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// order turns a request for a run into a run to be made, or says what is
+// startRequest turns a request for a run into a run to be made, or says what is
 // wrong with it. Nothing is written.
-func (c *core) order(ctx context.Context, n adapter.NewRun) (engine.StartRequest, []mapping.Loss, error) {
+func (c *core) startRequest(ctx context.Context, n adapter.NewRun) (engine.StartRequest, []mapping.Loss, error) {
 	agent, assistant, err := c.assistant(ctx, n.Agent)
 	if err != nil {
 		return engine.StartRequest{}, nil, err
 	}
-	return c.orderFor(ctx, agent, assistant, n, nil)
+	return c.startRequestFor(ctx, agent, assistant, n, nil)
 }
 
-func (c *core) orderFor(ctx context.Context, agent *engine.Agent, assistant mapping.Agent, n adapter.NewRun, task *taskRun) (engine.StartRequest, []mapping.Loss, error) {
+func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assistant mapping.Agent, n adapter.NewRun, task *stepping.TaskRun) (engine.StartRequest, []mapping.Loss, error) {
 	n, err := over(n, assistant)
 	if err != nil {
 		return engine.StartRequest{}, nil, err
@@ -45,6 +46,12 @@ func (c *core) orderFor(ctx context.Context, agent *engine.Agent, assistant mapp
 	return o, b.out.Run.Options.Losses, nil
 }
 
+// PlanTaskRun is startRequest for a run of a task.
+func (c *core) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.NewRun, task *stepping.TaskRun) (engine.StartRequest, error) {
+	o, _, err := c.startRequestFor(ctx, agent, c.itself(agent), n, task)
+	return o, err
+}
+
 // runBuilder gathers what a new run is made of.
 type runBuilder struct {
 	*core
@@ -55,23 +62,10 @@ type runBuilder struct {
 	known     bool // the agent's dialect is known; else it is away and the run will say so
 	n         adapter.NewRun
 	now       time.Time
-	thread    mapping.Thread // the existing one; zero when it is to be made
-	task      *taskRun       // the run belongs to a task of the task/step face
+	thread    mapping.Thread    // the existing one; zero when it is to be made
+	task      *stepping.TaskRun // the run belongs to a task of the task/step face
 	in        mapping.Input
 	out       store.NewRun
-}
-
-// taskRun is what the task/step face adds to a run.
-type taskRun struct {
-	task     mapping.Task
-	stepping mapping.Stepping
-	followUp bool
-	newest   string              // the newest run of the task that is known, "" for none
-	asker    string              // the run whose question is answered
-	guessed  string              // the question that is answered by default
-	spent    []string            // the questions that were, as often as may be
-	asked    []mapping.Interrupt // the questions that are answered
-	uploaded mapping.Uploaded    // up to where it brings the uploads along
 }
 
 func (b *runBuilder) build(ctx context.Context) error {
@@ -173,10 +167,10 @@ func (b *runBuilder) ofTask(ctx context.Context) error {
 		r.TaskID = r.ID
 		return nil
 	}
-	r.TaskID = b.task.task.ID
-	r.Options.Stepping, r.Options.FollowUp = b.task.stepping, b.task.followUp
-	r.Options.Guessed, r.Options.Spent, r.Options.Asked = b.task.guessed, b.task.spent, b.task.asked
-	r.Options.Uploaded = b.task.uploaded
+	r.TaskID = b.task.Task.ID
+	r.Options.Stepping, r.Options.FollowUp = b.task.Stepping, b.task.FollowUp
+	r.Options.Guessed, r.Options.Spent, r.Options.Asked = b.task.Guessed, b.task.Exhausted, b.task.Asked
+	r.Options.Uploaded = b.task.Uploaded
 	if !r.Options.Resuming {
 		r.Options.Input = b.n.Input
 	}
@@ -209,7 +203,7 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 		if !r.Options.Resuming {
 			return nil
 		}
-		b.out.Answers.Run = b.task.asker
+		b.out.Answers.Run = b.task.AskedBy
 		return b.checkAnswer()
 	}
 	if !r.Options.Resuming {
@@ -220,7 +214,7 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 		return nil
 	}
 	r.Options.Resume = mapping.AnswerAsAsked(r.Options.Resume, b.thread.Interrupts)
-	last, err := b.asker(ctx)
+	last, err := b.resumeTarget(ctx)
 	if err != nil {
 		return err
 	}

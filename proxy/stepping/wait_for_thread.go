@@ -1,4 +1,4 @@
-package service
+package stepping
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 // turnPoll is how often a run that waits for others on its thread is looked at.
 const turnPoll = 50 * time.Millisecond
 
-// turn waits until a queued run of the task begins, as long as those before it
+// waitForThread waits until a queued run of the task begins, as long as those before it
 // go on by themselves. A parked run of another task does not: its client has
 // to ask for its steps, who may be the very one that waits here. The queued
 // run is then taken back, and the answer names the task to be finished first.
-func (p *pull) turn(ctx context.Context, i int, run mapping.Run) error {
+func (p *stepRequest) waitForThread(ctx context.Context, i int, run mapping.Run) error {
 	for run.Status == mapping.RunPending {
 		fresh, err := p.st.Run(ctx, run.ThreadID, run.ID)
 		if err != nil {
@@ -25,7 +25,7 @@ func (p *pull) turn(ctx context.Context, i int, run mapping.Run) error {
 			p.ses.renew(i, fresh)
 			return nil
 		}
-		parked, alone, err := p.ahead(ctx, run)
+		parked, alone, err := p.othersOnThread(ctx, run)
 		switch {
 		case err != nil || alone:
 			return err
@@ -33,7 +33,7 @@ func (p *pull) turn(ctx context.Context, i int, run mapping.Run) error {
 			if taken, err := p.engine.Unqueue(ctx, run); err != nil || !taken {
 				return err
 			}
-			return p.refused(ctx, parked)
+			return p.refuseWait(ctx, parked)
 		}
 		if err := wait(ctx, turnPoll); err != nil {
 			return err
@@ -42,8 +42,8 @@ func (p *pull) turn(ctx context.Context, i int, run mapping.Run) error {
 	return nil
 }
 
-// ahead looks at what other tasks do on the thread: alone, it is nothing.
-func (p *pull) ahead(ctx context.Context, run mapping.Run) (parked string, alone bool, err error) {
+// othersOnThread looks at what other tasks do on the thread: alone, it is nothing.
+func (p *stepRequest) othersOnThread(ctx context.Context, run mapping.Run) (parked string, alone bool, err error) {
 	active, err := p.st.Runs(ctx, store.RunQuery{
 		ThreadID: run.ThreadID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning},
 	})
@@ -60,9 +60,9 @@ func (p *pull) ahead(ctx context.Context, run mapping.Run) (parked string, alone
 	return parked, alone, err
 }
 
-// refused forgets the run that was taken back and says why.
-func (p *pull) refused(ctx context.Context, parked string) error {
-	fresh, err := p.newSession(ctx, p.ses.its(), p.ses.agent)
+// refuseWait forgets the run that was taken back and says why.
+func (p *stepRequest) refuseWait(ctx context.Context, parked string) error {
+	fresh, err := p.newSession(ctx, p.ses.Task(), p.ses.agent)
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func (p *pull) refused(ctx context.Context, parked string) error {
 // stillAsked refuses an answer that nobody waits for any more: an agent that
 // keeps one state for the whole topic has forgotten its question as soon as
 // another task of it began.
-func (p *pull) stillAsked(ctx context.Context) error {
-	task := p.ses.its()
+func (p *stepRequest) stillAsked(ctx context.Context) error {
+	task := p.ses.Task()
 	if traits, known := p.ses.agent.Known(); !known || traits.Opaque {
 		return nil
 	}
@@ -100,23 +100,4 @@ func wait(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// renew notes that a queued run has begun.
-func (s *session) renew(i int, r mapping.Run) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i < len(s.runs) && s.runs[i].ID == r.ID {
-		s.runs[i] = r
-	}
-}
-
-// restart folds the task anew, from what is stored. What steps were fetched
-// with stays: the store may not have all of it yet.
-func (s *session) restart(fresh *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.folder, s.runs = fresh.folder, fresh.runs
-	s.feeding, s.last, s.steps = 0, 0, nil
-	s.ended, s.question, s.asking = nil, nil, false
 }

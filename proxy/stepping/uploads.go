@@ -1,4 +1,4 @@
-package service
+package stepping
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // agent has not been given yet, nil for none, and the mark behind it. A file that
 // cannot be read is left out, not fatal: the artifact itself stays, and the mark
 // before it, so that it is tried again with the next step.
-func (p *pull) uploads(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
+func (p *stepRequest) uploads(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
 	given := p.ses.given()
 	list, err := p.st.Uploads(ctx, p.ses.task.ThreadID)
 	if err != nil || len(list) == 0 {
@@ -44,7 +44,7 @@ func (p *pull) uploads(ctx context.Context) (json.RawMessage, mapping.Uploaded) 
 // step: what was uploaded since the step before. Nil for none, and before a
 // task/step agent, which has no state that could be updated: it is given the files
 // themselves.
-func (p *pull) uploadsAsUpdate(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
+func (p *stepRequest) uploadsAsUpdate(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
 	if _, traits, err := p.ses.agent.Backend(ctx); err != nil || traits.Opaque {
 		return nil, p.ses.given()
 	}
@@ -67,7 +67,7 @@ func (s *session) given() mapping.Uploaded {
 	return given
 }
 
-func (p *pull) encode(ctx context.Context, a mapping.Artifact) (json.RawMessage, error) {
+func (p *stepRequest) encode(ctx context.Context, a mapping.Artifact) (json.RawMessage, error) {
 	cfg := p.ses.agent.Config.Artifacts
 	if a.Size > int64(cfg.MaxInline) {
 		return mapping.EncodeReference(a, mapping.ArtifactURL(p.ses.agent.Name, p.ses.task.ID, a.ID)), nil
