@@ -87,8 +87,8 @@ func (e *Engine) endInactive(ctx context.Context, r mapping.Run) error {
 		return err
 	}
 	e.unpark(r.ID)
-	e.log.Ring(r.ID)
-	e.log.RingThread(r.ThreadID)
+	e.log.Wake(r.ID)
+	e.log.WakeThread(r.ThreadID)
 	e.ring()
 	if r.Parked { // of one that never began the agent knows nothing: what it does is another's
 		e.tellAgent(r)

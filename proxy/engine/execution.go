@@ -37,8 +37,8 @@ type execution struct {
 	stalled chan struct{}   // closed when the end could not be written for a while, and is tried on
 	fault   error           // why; valid once stalled is closed
 
-	tail *eventlog.Tail
-	rec  *recorder
+	buffer *eventlog.RunBuffer
+	rec    *recorder
 }
 
 // launch starts the execution of a claimed run, on a goroutine of its own. The
@@ -57,10 +57,10 @@ func (e *Engine) admit(agent *Agent, c store.Claimed, o StartRequest) (x *execut
 		e: e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken,
 		before: c.Running, say: o.Say, input: o.Input, alone: o.New.MustNotExist, next: o.further, cancel: cancel, done: make(chan struct{}), stalled: make(chan struct{}),
 	}
-	x.tail = e.log.Adopt(c.Run) // before the run is known anywhere: its readers wait for us
+	x.buffer = e.log.Acquire(c.Run) // before the run is known anywhere: its readers wait for us
 	if !e.enlist(x) {
 		cancel(errShutdown) // it stays claimed: the next process takes it over
-		e.log.Disown(x.tail)
+		e.log.Release(x.buffer)
 		agent.release()
 		return nil, nil
 	}
@@ -167,7 +167,7 @@ func (x *execution) prepare(ctx context.Context, logged []mapping.Event) (iter.S
 	return backend.Run(ctx, t), traits, nil
 }
 
-// resume folds what is logged and takes the run's tail over.
+// resume folds what is logged and takes the run's buffer over.
 func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 	// Also for a run that is cancelled already: its end stands on its start.
 	base, err := x.e.log.Base(context.WithoutCancel(ctx), x.run.ThreadID, x.run.Base)
@@ -178,7 +178,7 @@ func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 	if err != nil {
 		return err
 	}
-	x.tail.Begin(base, entries)
+	x.buffer.Begin(base, entries)
 	fold := base
 	if n := len(entries); n > 0 {
 		fold = entries[n-1].After

@@ -101,7 +101,7 @@ func (x *execution) finish(ctx context.Context, out mapping.Outcome) (left bool)
 func (x *execution) stall(err error) {
 	x.fault = err
 	close(x.stalled)
-	x.tail.Stall(err)
+	x.buffer.Stall(err)
 }
 
 // finished notes what became of the end.
@@ -139,7 +139,7 @@ func (x *execution) free() {
 		delete(x.e.live, x.run.ID)
 	}
 	x.e.mu.Unlock()
-	x.e.log.Disown(x.tail)
+	x.e.log.Release(x.buffer)
 	x.e.meter.RunEnded(x.agent.Name, x.counted())
 	x.e.release(x.agent)
 	close(x.done)

@@ -106,8 +106,8 @@ func (x *execution) writeEnd(ctx context.Context, out mapping.Outcome) error {
 		ThreadID: x.run.ThreadID, RunID: x.run.ID, Fence: x.fence,
 		Events: []mapping.Event{ev}, End: &store.End{Outcome: out, Thread: out.Thread()},
 	})
-	x.e.log.Ring(x.run.ID)
-	x.e.log.RingThread(x.run.ThreadID)
+	x.e.log.Wake(x.run.ID)
+	x.e.log.WakeThread(x.run.ThreadID)
 	return err
 }
 

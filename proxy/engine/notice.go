@@ -22,7 +22,7 @@ func (e *Engine) hear(ctx context.Context) {
 func (e *Engine) heard(ctx context.Context, n store.Notice) {
 	switch n.Kind {
 	case store.NoticeLogged:
-		e.log.Ring(n.RunID)
+		e.log.Wake(n.RunID)
 	case store.NoticePending:
 		e.ring()
 	case store.NoticeStop:
@@ -35,7 +35,7 @@ func (e *Engine) heard(ctx context.Context, n store.Notice) {
 		e.st.RingDue(n.RunID)
 	default:
 		e.st.RingDue("")
-		e.log.RingAll()
+		e.log.WakeAll()
 		e.stopAsked(ctx)
 		e.ring()
 	}

@@ -56,5 +56,5 @@ func (b *bells) ring(threadID string) {
 	}
 }
 
-// RingThread is Ring for those who wait for something to happen on a thread.
-func (l *Log) RingThread(threadID string) { l.bells.ring(threadID) }
+// WakeThread is Wake for those who wait for something to happen on a thread.
+func (l *Log) WakeThread(threadID string) { l.bells.ring(threadID) }

@@ -1,6 +1,6 @@
 package eventlog
 
-// Live tells how many tails are in use, and Kept how many bytes are kept of
+// Live tells how many buffers are in use, and Kept how many bytes are kept of
 // those that nobody uses.
 func (l *Log) Live() int {
 	l.mu.Lock()
@@ -14,8 +14,8 @@ func (l *Log) Kept() int {
 	return l.kept.held
 }
 
-// Limits of a tail.
+// Limits of a buffer.
 const (
-	TailEntries   = tailEntries
-	KeptTailBytes = keptTailBytes
+	BufferEntries   = bufferEntries
+	KeptBufferBytes = keptBufferBytes
 )

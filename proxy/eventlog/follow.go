@@ -33,11 +33,11 @@ func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64, idle fun
 func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
 	r := l.reader(&run, 0, nil)
 	defer r.leave()
-	if err := l.fill(ctx, r.tail); err != nil {
+	if err := l.fill(ctx, r.buffer); err != nil {
 		return nil, err
 	}
 	for {
-		v := r.tail.after(-1)
+		v := r.buffer.after(-1)
 		if v.ended {
 			return v.entries[len(v.entries)-1], nil
 		}
@@ -50,9 +50,9 @@ func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) 
 
 // Read returns what is logged of a run after a position now, without waiting.
 func (l *Log) Read(ctx context.Context, run mapping.Run, after int64) (list []*mapping.Entry, err error) {
-	r := &reader{Log: l, tail: l.use(&run), seq: after}
-	defer l.leave(r.tail)
-	if err := l.fill(ctx, r.tail); err != nil {
+	r := &reader{Log: l, buffer: l.use(&run), seq: after}
+	defer l.leave(r.buffer)
+	if err := l.fill(ctx, r.buffer); err != nil {
 		return nil, err
 	}
 	if list, err = r.held(ctx); err != nil {
@@ -75,9 +75,9 @@ func (r *reader) held(ctx context.Context) (list []*mapping.Entry, err error) {
 	return append(list, v.entries...), nil
 }
 
-// fill publishes what the store has beyond the tail. A no-op while an
+// fill publishes what the store has beyond the buffer. A no-op while an
 // execution of this process publishes, and once the run has ended.
-func (l *Log) fill(ctx context.Context, t *Tail) error {
+func (l *Log) fill(ctx context.Context, t *RunBuffer) error {
 	fold, last, needed := t.newest()
 	if !needed {
 		return nil

@@ -166,7 +166,7 @@ func (s *runs) entries(ctx context.Context, ref adapter.RunRef, after adapter.Cu
 	return s.log.Follow(ctx, r, seq, idle), err
 }
 
-// follow finds the run to be read; a run whose tail is in memory costs no
+// follow finds the run to be read; a run whose buffer is in memory costs no
 // query.
 func (s *runs) follow(ctx context.Context, ref adapter.RunRef) (mapping.Run, error) {
 	r, ok := s.log.Known(ref.RunID)

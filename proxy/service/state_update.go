@@ -279,7 +279,7 @@ func (u *stateUpdate) append(ctx context.Context, ev mapping.Event, after *mappi
 		return mapping.Checkpoint{}, err
 	}
 	u.log.Keep(ev.Head.Checkpoint.ID, after, far)
-	u.log.RingThread(u.thread.ID)
+	u.log.WakeThread(u.thread.ID)
 	made := *logged[0].Head.Checkpoint
 	made.Seq = logged[0].Seq
 	return made, nil

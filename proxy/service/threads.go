@@ -225,7 +225,7 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 	if err := s.st.DeleteThread(ctx, id); err != nil {
 		return err
 	}
-	s.log.RingThread(id)
+	s.log.WakeThread(id)
 	for _, r := range runs {
 		s.forget(r)
 	}
