@@ -41,25 +41,25 @@ type Options struct {
 
 // Server is the bridge's HTTP server. Make it with New; Run it once.
 type Server struct {
-	cfg      *config.Config
-	opt      Options
-	log      *zap.Logger
-	gate     *auth.Gate
-	hosts    hosts
-	origins  origins
-	peers    peers
-	times    times
-	ops      map[string]http.Handler
-	router   *mux.Router
-	http     *http.Server
-	admin    *http.Server
-	listener net.Listener
-	private  net.Listener // the admin listener, or nil
-	intake   intake
-	crowd    crowd
-	memory   *memory
-	draining atomic.Bool
-	cut      context.CancelCauseFunc // ends the contexts of all requests
+	cfg         *config.Config
+	opt         Options
+	log         *zap.Logger
+	gate        *auth.Gate
+	hosts       hosts
+	origins     origins
+	trusted     trustedProxies
+	times       times
+	ops         map[string]http.Handler
+	router      *mux.Router
+	http        *http.Server
+	admin       *http.Server
+	listener    net.Listener
+	private     net.Listener // the admin listener, or nil
+	admission   admission
+	connections connLimit
+	memory      *memory
+	draining    atomic.Bool
+	cut         context.CancelCauseFunc // ends the contexts of all requests
 }
 
 // times are the bounds of a connection. A stream has no bound on the whole: it
@@ -100,16 +100,16 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	proxies, err := newPeers(cfg.TrustedProxies)
+	proxies, err := newTrustedProxies(cfg.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, opt: o, log: log, gate: gate, peers: proxies, times: usualTimes,
+		cfg: cfg, opt: o, log: log, gate: gate, trusted: proxies, times: usualTimes,
 		hosts: newHosts(cfg), origins: newOrigins(cfg.CORS.Origins),
 	}
 	s.memory = newMemory(int64(cfg.Limits.Bodies))
-	s.crowd.most = mostConnections(openFiles())
+	s.connections.most = mostConnections(openFiles())
 	s.ops = s.opsHandlers()
 	s.router = s.newRouter()
 	s.http = s.newHTTP()
@@ -126,7 +126,7 @@ func (s *Server) newHTTP() *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext:       withHeads,
-		ConnState:         s.crowd.watch,
+		ConnState:         s.connections.watch,
 		// Every request is to pass the handler: withFraming counts them.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     stdlog.New(&complaints{log: s.log.Named("http")}, "", 0),
@@ -139,7 +139,7 @@ func (s *Server) newHTTP() *http.Server {
 func (s *Server) handler() http.Handler {
 	h := http.Handler(http.HandlerFunc(s.route))
 	for _, wrap := range []func(http.Handler) http.Handler{
-		s.withMemory, s.withLoop, s.withIntake, s.withPrincipal, s.withOrigin, s.withHost, s.withPath, s.withFraming, s.withLimits, s.withRecover, s.withRecord, s.withRequestID,
+		s.withMemory, s.withLoop, s.withAdmission, s.withPrincipal, s.withOrigin, s.withHost, s.withPath, s.withFraming, s.withLimits, s.withRecover, s.withRecord, s.withRequestID,
 	} {
 		h = wrap(h)
 	}

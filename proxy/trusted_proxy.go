@@ -10,12 +10,12 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// peers are the proxies whose X-Forwarded-For is believed, for the log and for the
+// trustedProxies are the proxies whose X-Forwarded-For is believed, for the log and for the
 // counting of wrong keys.
-type peers []netip.Prefix
+type trustedProxies []netip.Prefix
 
-func newPeers(list []string) (peers, error) {
-	var p peers
+func newTrustedProxies(list []string) (trustedProxies, error) {
+	var p trustedProxies
 	for _, s := range list {
 		network, err := config.ParseNetwork(s)
 		if err != nil {
@@ -26,9 +26,9 @@ func newPeers(list []string) (peers, error) {
 	return p, nil
 }
 
-// client is the address of whoever sent the request: the peer, or what a
+// client is the address of the sender of the request: the peer, or what a
 // trusted peer says, from the right as far as it is trusted.
-func (p peers) client(r *http.Request) string {
+func (p trustedProxies) client(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil || len(p) == 0 || !p.trusts(host) {
 		return host
@@ -46,7 +46,7 @@ func (p peers) client(r *http.Request) string {
 	return host
 }
 
-func (p peers) trusts(host string) bool {
+func (p trustedProxies) trusts(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(ip.Unmap()) })
 }

@@ -10,10 +10,10 @@ import (
 
 const unmatched = "unmatched"
 
-// recorder notes what was answered, and gives each piece of the answer a
+// responseTap notes what was answered, and gives each piece of the answer a
 // deadline of its own: there is none on the whole, since streams are long.
 // Handlers reach the connection through Unwrap.
-type recorder struct {
+type responseTap struct {
 	http.ResponseWriter
 	control  *http.ResponseController
 	patience time.Duration
@@ -25,7 +25,7 @@ type recorder struct {
 	key    string // id of the caller's key
 }
 
-func (r *recorder) WriteHeader(status int) {
+func (r *responseTap) WriteHeader(status int) {
 	if r.status == 0 && status >= http.StatusOK { // not 1xx
 		failpoint.Hit(failpoint.ReplyBegun)
 		r.status = status
@@ -33,7 +33,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-func (r *recorder) Write(b []byte) (int, error) {
+func (r *responseTap) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
@@ -44,10 +44,10 @@ func (r *recorder) Write(b []byte) (int, error) {
 }
 
 // Flush lets handlers assert http.Flusher.
-func (r *recorder) Flush() { _ = r.FlushError() }
+func (r *responseTap) Flush() { _ = r.FlushError() }
 
 // FlushError is what http.ResponseController looks for.
-func (r *recorder) FlushError() error {
+func (r *responseTap) FlushError() error {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
@@ -56,12 +56,12 @@ func (r *recorder) FlushError() error {
 }
 
 // Unwrap leads http.ResponseController to the connection.
-func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+func (r *responseTap) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // extend moves the write deadline on, not at every piece: the clock and the
 // timer would cost more than the rest of a small write. It is also called when
 // the handler is done, for what is still buffered.
-func (r *recorder) extend() {
+func (r *responseTap) extend() {
 	now := time.Now()
 	if now.Sub(r.extended) < r.patience/10 {
 		return
@@ -70,20 +70,20 @@ func (r *recorder) extend() {
 	_ = r.control.SetWriteDeadline(now.Add(r.patience)) // not every writer has one
 }
 
-func (r *recorder) code() int {
+func (r *responseTap) code() int {
 	if r.status == 0 {
 		return http.StatusOK
 	}
 	return r.status
 }
 
-type recorderKey struct{}
+type tapKey struct{}
 
-func withRecorder(ctx context.Context, r *recorder) context.Context {
-	return context.WithValue(ctx, recorderKey{}, r)
+func withTap(ctx context.Context, r *responseTap) context.Context {
+	return context.WithValue(ctx, tapKey{}, r)
 }
 
-func recorderOf(ctx context.Context) *recorder {
-	r, _ := ctx.Value(recorderKey{}).(*recorder)
+func tapOf(ctx context.Context) *responseTap {
+	r, _ := ctx.Value(tapKey{}).(*responseTap)
 	return r
 }

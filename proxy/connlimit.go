@@ -18,9 +18,9 @@ const codeOverloaded = "overloaded"
 // webhooks, and whoever watches the bridge.
 const spareFiles = 64
 
-// crowd counts the clients' connections, so that what needs one more is refused
+// connLimit counts the clients' connections, so that what needs one more is refused
 // while there are descriptors left to say so with.
-type crowd struct {
+type connLimit struct {
 	open atomic.Int64
 	most int64 // 0: any number
 }
@@ -34,7 +34,7 @@ func mostConnections(files int64) int64 {
 }
 
 // watch is called at every change of a connection's state.
-func (c *crowd) watch(_ net.Conn, state http.ConnState) {
+func (c *connLimit) watch(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		c.open.Add(1)
@@ -43,14 +43,14 @@ func (c *crowd) watch(_ net.Conn, state http.ConnState) {
 	}
 }
 
-func (c *crowd) full() bool { return c.most > 0 && c.open.Load() > c.most }
+func (c *connLimit) full() bool { return c.most > 0 && c.open.Load() > c.most }
 
 // tooMany refuses a request and gives its connection up.
 func (s *Server) tooMany(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Connection", "close")
 	w.Header().Set("Retry-After", "1")
 	s.refuse(w, r, mapping.Errorf(mapping.Unavailable, codeOverloaded,
-		"The bridge has more connections open than the %d it can serve with its file descriptors. Close some, or try again in a moment.", s.crowd.most))
+		"The bridge has more connections open than the %d it can serve with its file descriptors. Close some, or try again in a moment.", s.connections.most))
 }
 
 // acceptQuiet is how often it is said that connections cannot be accepted.
