@@ -124,11 +124,7 @@ func (e *Engine) release(agent *Agent) {
 }
 
 // Freed has the runs that wait looked at: a thread, or a slot, may be free for them.
-func (e *Engine) Freed() {
-	if e.waiting.Load() {
-		e.ring()
-	}
-}
+func (e *Engine) Freed() { e.dispatch.freed() }
 
 // begun starts the execution of a claimed run, or has the dispatcher look at the
 // pending one.
@@ -141,11 +137,11 @@ func (e *Engine) begun(agent *Agent, o StartRequest, c store.Created) {
 	if c.Replayed {
 		return
 	}
-	e.waiting.Store(true)
+	e.dispatch.waiting.Store(true)
 	if c.Active != nil {
 		e.preempt(c.Active, c.Run, o.New.Run.RunAfter.IsZero())
 	}
-	e.ring()
+	e.dispatch.ring()
 }
 
 func taskOf(o StartRequest) mapping.Task {

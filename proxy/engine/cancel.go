@@ -89,7 +89,7 @@ func (e *Engine) endInactive(ctx context.Context, r mapping.Run) error {
 	e.unpark(r.ID)
 	e.log.Wake(r.ID)
 	e.log.WakeThread(r.ThreadID)
-	e.ring()
+	e.dispatch.ring()
 	if r.Parked { // of one that never began the agent knows nothing: what it does is another's
 		e.tellAgent(r)
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/config"
@@ -42,10 +41,9 @@ type Engine struct {
 
 	root    context.Context // of every execution; ends with errShutdown
 	stop    context.CancelCauseFunc
-	wake    chan struct{} // dispatcher's doorbell
-	waiting atomic.Bool   // there may be runs for the dispatcher to start
 	running sync.WaitGroup
 
+	dispatch dispatcher
 	claims   claims
 	compared comparison
 
@@ -68,11 +66,13 @@ type Engine struct {
 func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[string]*Agent, meter Meter,
 	hook func(mapping.Run, mapping.Outcome, []byte) ([]byte, error), logger *zap.Logger) *Engine {
 	root, stop := context.WithCancelCause(context.Background())
-	return &Engine{
+	e := &Engine{
 		st: st, log: log, cfg: cfg, agents: agents, meter: meter, hook: hook, zap: logger.Named("engine"),
-		root: root, stop: stop, wake: make(chan struct{}, 1), live: map[string]*execution{}, broken: map[string]bool{}, timers: map[string]*appointment{},
+		root: root, stop: stop, live: map[string]*execution{}, broken: map[string]bool{}, timers: map[string]*appointment{},
 		forgetting: make(chan struct{}, 1), lease: newLease(sinceBoot()),
 	}
+	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
+	return e
 }
 
 // Start picks up what an earlier process left behind, and begins to start runs
@@ -88,16 +88,16 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.watchUnpulled(ctx); err != nil {
 		return err
 	}
-	look := e.claimRunnable
-	due, err := e.resume(ctx)
+	look := e.dispatch.claimRunnable
+	due, err := e.dispatch.resume(ctx)
 	if mapping.Classify(err).Class == mapping.StorageFull {
 		e.zap.Warn("what an earlier process left behind is picked up when there is room", errField(err))
-		look, due, err = e.resume, time.Now().Add(retryDispatch), nil
+		look, due, err = e.dispatch.resume, time.Now().Add(retryDispatch), nil
 	}
 	if err != nil {
 		return err
 	}
-	e.spawn(func() { e.dispatch(due, look) })
+	e.spawn(func() { e.dispatch.run(due, look) })
 	for _, c := range e.chores {
 		e.spawn(func() { c.Run(e.root) })
 	}
@@ -191,13 +191,6 @@ func (e *Engine) Live() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.live)
-}
-
-func (e *Engine) ring() {
-	select {
-	case e.wake <- struct{}{}:
-	default:
-	}
 }
 
 // scope is the context of work done for a run outside of any request.

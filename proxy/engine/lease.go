@@ -64,7 +64,7 @@ func (e *Engine) beat(ctx context.Context) {
 	e.unrenewed.Over()
 	e.leased(asked + leaseTTL)
 	e.stopAsked(ctx)
-	e.ring() // for runs whose notice was lost
+	e.dispatch.ring() // for runs whose notice was lost
 }
 
 // monotonic is Go's monotonic clock.

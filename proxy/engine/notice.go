@@ -24,7 +24,7 @@ func (e *Engine) heard(ctx context.Context, n store.Notice) {
 	case store.NoticeLogged:
 		e.log.Wake(n.RunID)
 	case store.NoticePending:
-		e.ring()
+		e.dispatch.ring()
 	case store.NoticeStop:
 		if e.executing(n.RunID) != nil {
 			e.stopAsked(ctx)
@@ -37,7 +37,7 @@ func (e *Engine) heard(ctx context.Context, n store.Notice) {
 		e.st.RingDue("")
 		e.log.WakeAll()
 		e.stopAsked(ctx)
-		e.ring()
+		e.dispatch.ring()
 	}
 }
 

@@ -21,7 +21,7 @@ func (e *Engine) preempt(active []mapping.Run, newer mapping.Run, due bool) {
 				e.zap.Warn("a run waits longer than it would have to", errField(err), runField(newer.ID))
 			}
 		}
-		e.ring()
+		e.dispatch.ring()
 	})
 }
 
