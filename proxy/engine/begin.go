@@ -78,7 +78,7 @@ func (e *Engine) BeginAll(ctx context.Context, list []StartRequest) ([]store.Cre
 // once.
 func (e *Engine) ready(o *StartRequest) (*Agent, error) {
 	agent := e.agents[o.New.Run.Agent]
-	o.New.Claim = o.New.Run.RunAfter.IsZero() && e.holds() && agent.tryAcquire()
+	o.New.Claim = o.New.Run.RunAfter.IsZero() && e.lease.holds() && agent.tryAcquire()
 	err := e.prepare(o, agent)
 	if err != nil {
 		e.giveBack(agent, o.New.Claim)

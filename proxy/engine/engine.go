@@ -44,6 +44,7 @@ type Engine struct {
 	running sync.WaitGroup
 
 	dispatch dispatcher
+	lease    *lease
 	claims   claims
 	compared comparison
 
@@ -55,9 +56,8 @@ type Engine struct {
 	live     map[string]*execution
 	timers   map[string]*appointment // what is due later, by what it is and for which run
 	broken   map[string]bool         // runs whose end panicked
-	lease    lease
-	draining bool // no new runs are taken
-	stopped  bool // nothing is started any more
+	draining bool                    // no new runs are taken
+	stopped  bool                    // nothing is started any more
 	removed  func(mapping.Run)
 }
 
@@ -69,9 +69,10 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	e := &Engine{
 		st: st, log: log, cfg: cfg, agents: agents, meter: meter, hook: hook, zap: logger.Named("engine"),
 		root: root, stop: stop, live: map[string]*execution{}, broken: map[string]bool{}, timers: map[string]*appointment{},
-		forgetting: make(chan struct{}, 1), lease: newLease(sinceBoot()),
+		forgetting: make(chan struct{}, 1),
 	}
 	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
+	e.lease = newLease(sinceBoot(), func() { e.leaseLost() })
 	return e
 }
 
