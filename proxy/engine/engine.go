@@ -45,6 +45,7 @@ type Engine struct {
 
 	dispatch dispatcher
 	lease    *lease
+	timers   timers // idle clocks of runs
 	claims   claims
 	compared comparison
 
@@ -54,10 +55,9 @@ type Engine struct {
 
 	mu       sync.Mutex
 	live     map[string]*execution
-	timers   map[string]*appointment // what is due later, by what it is and for which run
-	broken   map[string]bool         // runs whose end panicked
-	draining bool                    // no new runs are taken
-	stopped  bool                    // nothing is started any more
+	broken   map[string]bool // runs whose end panicked
+	draining bool            // no new runs are taken
+	stopped  bool            // nothing is started any more
 	removed  func(mapping.Run)
 }
 
@@ -68,10 +68,11 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	root, stop := context.WithCancelCause(context.Background())
 	e := &Engine{
 		st: st, log: log, cfg: cfg, agents: agents, meter: meter, hook: hook, zap: logger.Named("engine"),
-		root: root, stop: stop, live: map[string]*execution{}, broken: map[string]bool{}, timers: map[string]*appointment{},
+		root: root, stop: stop, live: map[string]*execution{}, broken: map[string]bool{},
 		forgetting: make(chan struct{}, 1),
 	}
 	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
+	e.timers.spawn, e.compared.e = e.spawn, e
 	e.lease = newLease(sinceBoot(), func() { e.leaseLost() })
 	return e
 }
@@ -85,7 +86,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.spawn(func() { e.keepLease(e.root) })
 		e.spawn(func() { e.hear(e.root) })
 	}
-	e.spawn(func() { e.keepComparing(e.root) })
+	e.spawn(func() { e.compared.run(e.root) })
 	if err := e.watchUnpulled(ctx); err != nil {
 		return err
 	}
@@ -137,13 +138,10 @@ func (e *Engine) drain(ctx context.Context) {
 
 // halt sees to it that nothing new is started, now or by the clock.
 func (e *Engine) halt() {
+	e.timers.stop()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.stopped = true
-	for what, t := range e.timers {
-		t.Stop()
-		delete(e.timers, what)
-	}
 }
 
 // spawn runs f beside everything else; Shutdown waits for it. false: too late.

@@ -66,7 +66,7 @@ func (e *Engine) endParked(ctx context.Context, r mapping.Run, cause error) (end
 		e.release(agent)
 		return false, nil
 	}
-	e.unpark(r.ID)
+	e.timers.cancel(idleOf(r.ID))
 	x, work := e.admit(agent, c, StartRequest{})
 	if x == nil {
 		return false, nil

@@ -118,7 +118,7 @@ func (x *execution) finished(s *settling, err error) {
 		x.e.parked(x.run, x.agent)
 		return
 	}
-	x.e.unpark(x.run.ID)
+	x.e.timers.cancel(idleOf(x.run.ID))
 }
 
 // handOver gives the lease back without ending the run.

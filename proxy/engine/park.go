@@ -17,7 +17,7 @@ func (e *Engine) parked(r mapping.Run, agent *Agent) {
 
 // cancelIn cancels the run after d, unless somebody asks for a step of it before.
 func (e *Engine) cancelIn(r mapping.Run, d time.Duration) {
-	e.later(idleOf(r.ID), d, func() {
+	e.timers.set(idleOf(r.ID), d, func() {
 		ctx, stop := context.WithTimeout(e.scope(e.root, r), cancelGrace)
 		defer stop()
 		if rest := e.pulledElsewhere(ctx, r); rest > 0 {
@@ -74,53 +74,6 @@ func (e *Engine) watchUnpulled(ctx context.Context) error {
 	return err
 }
 
-// later calls f once after d, in place of what was due under the same name.
-// Nothing is called after Shutdown. A d of 0 is never.
-func (e *Engine) later(what string, d time.Duration, f func()) {
-	if d <= 0 {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopped {
-		return
-	}
-	if old := e.timers[what]; old != nil {
-		old.Stop()
-	}
-	at := &appointment{}
-	at.Timer = time.AfterFunc(d, func() {
-		if e.due(what, at) {
-			e.spawn(f)
-		}
-	})
-	e.timers[what] = at
-}
-
-// appointment is something to be done later.
-type appointment struct{ *time.Timer }
-
-// due takes an appointment that has come out of the books; false: it was called off
-// at the last moment.
-func (e *Engine) due(what string, at *appointment) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.timers[what] != at {
-		return false
-	}
-	delete(e.timers, what)
-	return true
-}
-
-func (e *Engine) unpark(id string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if t := e.timers[idleOf(id)]; t != nil {
-		t.Stop()
-		delete(e.timers, idleOf(id))
-	}
-}
-
 // Next is what the next step of a parked run is to begin with.
 type Next struct {
 	Say      *string          // the client's words, verbatim; nil for none
@@ -148,7 +101,7 @@ func (e *Engine) Continue(ctx context.Context, r mapping.Run, n Next) error {
 		e.release(agent)
 		return err
 	}
-	e.unpark(r.ID)
+	e.timers.cancel(idleOf(r.ID))
 	e.launch(agent, c, StartRequest{Say: n.Say, OneStep: true, New: store.NewRun{}, further: &n})
 	return nil
 }
@@ -197,5 +150,5 @@ func (e *Engine) CancelIdle(r mapping.Run) {
 	}
 }
 
-// Pulled tells that somebody asks for a step of the run.
-func (e *Engine) Pulled(runID string) { e.unpark(runID) }
+// Pulled stops the clock of CancelIdle: a step of the run is asked for.
+func (e *Engine) Pulled(runID string) { e.timers.cancel(idleOf(runID)) }
