@@ -160,7 +160,7 @@ func (x *execution) prepare(ctx context.Context, logged []mapping.Event) (iter.S
 	if err := x.opening(logged, traits); err != nil {
 		return nil, traits, err
 	}
-	t, err := x.assignment(ctx, traits, logged)
+	t, err := assignment{x}.task(ctx, traits, logged)
 	if err != nil {
 		return nil, traits, err
 	}

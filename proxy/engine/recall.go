@@ -20,7 +20,7 @@ type recalled struct {
 }
 
 // recall reads what the agent's memory.namespaces name for this run.
-func (x *execution) recall(ctx context.Context) ([]recalled, error) {
+func (x assignment) recall(ctx context.Context) ([]recalled, error) {
 	var list []recalled
 	for _, template := range x.agent.Config.Memory.Namespaces {
 		ns, ok := mapping.ExpandNamespace(template, x.thread.Metadata, x.configurable())
@@ -38,7 +38,7 @@ func (x *execution) recall(ctx context.Context) ([]recalled, error) {
 	return list, nil
 }
 
-func (x *execution) configurable() json.RawMessage {
+func (x assignment) configurable() json.RawMessage {
 	var k struct {
 		Config struct {
 			Configurable json.RawMessage `json:"configurable"`
