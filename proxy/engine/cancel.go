@@ -86,7 +86,7 @@ func (e *Engine) endInactive(ctx context.Context, r mapping.Run) error {
 	if err != nil {
 		return err
 	}
-	e.timers.cancel(idleOf(r.ID))
+	e.idle.timers.cancel(r.ID)
 	e.log.Wake(r.ID)
 	e.log.WakeThread(r.ThreadID)
 	e.dispatch.ring()

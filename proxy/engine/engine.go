@@ -45,7 +45,7 @@ type Engine struct {
 
 	dispatch dispatcher
 	lease    *lease
-	timers   timers // idle clocks of runs
+	idle     idleClocks
 	claims   claims
 	compared comparison
 
@@ -72,7 +72,7 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 		forgetting: make(chan struct{}, 1),
 	}
 	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
-	e.timers.spawn, e.compared.e = e.spawn, e
+	e.idle.e, e.idle.timers.spawn, e.compared.e = e, e.spawn, e
 	e.lease = newLease(sinceBoot(), func() { e.leaseLost() })
 	return e
 }
@@ -87,7 +87,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.spawn(func() { e.hear(e.root) })
 	}
 	e.spawn(func() { e.compared.run(e.root) })
-	if err := e.watchUnpulled(ctx); err != nil {
+	if err := e.idle.beginAll(ctx); err != nil {
 		return err
 	}
 	look := e.dispatch.claimRunnable
@@ -138,7 +138,7 @@ func (e *Engine) drain(ctx context.Context) {
 
 // halt sees to it that nothing new is started, now or by the clock.
 func (e *Engine) halt() {
-	e.timers.stop()
+	e.idle.timers.stop()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.stopped = true

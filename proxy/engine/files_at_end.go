@@ -66,7 +66,7 @@ func (e *Engine) endParked(ctx context.Context, r mapping.Run, cause error) (end
 		e.release(agent)
 		return false, nil
 	}
-	e.timers.cancel(idleOf(r.ID))
+	e.idle.timers.cancel(r.ID)
 	x, work := e.admit(agent, c, StartRequest{})
 	if x == nil {
 		return false, nil

@@ -115,10 +115,10 @@ func (x *execution) finished(s *settling, err error) {
 	}
 	x.outcome = s.out
 	if s.out.Parked {
-		x.e.parked(x.run, x.agent)
+		x.e.idle.begin(x.run, x.agent)
 		return
 	}
-	x.e.timers.cancel(idleOf(x.run.ID))
+	x.e.idle.timers.cancel(x.run.ID)
 }
 
 // handOver gives the lease back without ending the run.
