@@ -68,6 +68,7 @@ var laws = map[string]law{
 	"proxy/metrics":                       {},
 	"proxy/passthrough":                   {ours: []string{"config", "proxy/metrics"}},
 	"proxy/service":                       {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/stepping", "proxy/store", "proxy/webhook"}, never: []string{"net/http"}},
+	"proxy/service/servicetest":           {ours: []string{"adapter", "config", "mapping", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service", "proxy/store", "proxy/store/storetest"}},
 	"proxy/stepping":                      {ours: []string{"adapter", "mapping", "mapping/rawjson", "proxy/engine", "proxy/eventlog", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/store":                         {ours: []string{"mapping", "mapping/failpoint"}, never: []string{"net/http"}},
 	"proxy/store/storetest":               {},

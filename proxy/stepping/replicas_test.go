@@ -1,4 +1,4 @@
-package service_test
+package stepping_test
 
 import (
 	"context"
@@ -8,36 +8,11 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
 )
-
-// replicas are bridges over one database, before the same agents.
-func replicas(t *testing.T, n int, change ...func(*config.Config)) []*bench {
-	t.Helper()
-	list := []*bench{{
-		path:   storetest.Schema(t),
-		legacy: &agent{traits: adapter.Traits{Opaque: true, Stepping: mapping.SteppingLockstep}, run: lockstep(3)},
-		graph:  &agent{traits: adapter.Traits{Stepping: mapping.SteppingFree}, run: nodes("a", "b", "c")},
-		change: func(c *config.Config) {
-			for _, f := range change {
-				f(c)
-			}
-		},
-	}}
-	for len(list) < n {
-		next := *list[0]
-		list = append(list, &next)
-	}
-	for _, b := range list {
-		b.open(t)
-		t.Cleanup(func() { b.close() })
-	}
-	return list
-}
 
 // steps are the steps of a task as a replica lists them.
 func (b *bench) steps(t *testing.T, ctx context.Context, ref adapter.TaskRef) (list []string) {
@@ -58,7 +33,7 @@ func told(s mapping.Step) string {
 
 func (b *bench) runsOf(t *testing.T, ctx context.Context, task string) int {
 	t.Helper()
-	runs, err := b.st.Runs(ctx, store.RunQuery{TaskID: task})
+	runs, err := b.Store.Runs(ctx, store.RunQuery{TaskID: task})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +49,7 @@ func TestFirstStepsOnSeveralReplicasMakeOneRun(t *testing.T) {
 			t.Parallel()
 			all := replicas(t, 3)
 			for range 4 {
-				task, ref := all[0].task(t, t.Context(), name, "do it")
+				task, ref := all[0].Task(t, t.Context(), name, "do it")
 				var mu sync.Mutex
 				got := map[int]int{}
 				var wg sync.WaitGroup
@@ -113,26 +88,26 @@ func TestWordsInMidRunOnAnotherReplica(t *testing.T) {
 	all := replicas(t, 2)
 	here, there := all[0], all[1]
 	goOn := make(chan struct{})
-	here.graph.does(func(ctx context.Context, task adapter.Task, yield yielder) {
+	here.Graph.Does(func(ctx context.Context, task adapter.Task, yield servicetest.Yielder) {
 		if len(task.State.Messages()) > 0 {
-			nodes("more")(ctx, task, yield)
+			servicetest.Nodes("more")(ctx, task, yield)
 			return
 		}
-		nodes("a", "b", "c")(ctx, task, func(ev mapping.Event, err error) bool {
+		servicetest.Nodes("a", "b", "c")(ctx, task, func(ev mapping.Event, err error) bool {
 			if ev.Kind == mapping.KindEnd {
 				<-goOn
 			}
 			return yield(ev, err)
 		})
 	})
-	task, ref := here.task(t, t.Context(), "graph", "do it")
-	got := []mapping.Step{here.step(t, t.Context(), ref, nil), there.step(t, t.Context(), ref, say("and this"))}
+	task, ref := here.Task(t, t.Context(), "graph", "do it")
+	got := []mapping.Step{here.Step(t, t.Context(), ref, nil), there.Step(t, t.Context(), ref, say("and this"))}
 	if n := here.runsOf(t, t.Context(), task.ID); n != 2 {
 		t.Fatalf("%d runs", n)
 	}
 	close(goOn)
 	for len(got) < 4 && !got[len(got)-1].IsLast {
-		got = append(got, here.step(t, t.Context(), ref, nil))
+		got = append(got, here.Step(t, t.Context(), ref, nil))
 	}
 	var list []string
 	for _, s := range got {
@@ -148,53 +123,6 @@ func TestWordsInMidRunOnAnotherReplica(t *testing.T) {
 	}
 }
 
-// C9: who reads a thread while another replica rolls its runs back sees it as it was or
-// as it is.
-func TestReadsBesideRollbacksOnAnotherReplica(t *testing.T) {
-	t.Parallel()
-	all := replicas(t, 2)
-	here, there, ctx := all[0], all[1], t.Context()
-	var threads []string
-	for range 3 {
-		r, _ := here.start(t, ctx, newRun(mapping.NewID(), "graph", "hi"))
-		threads = append(threads, r.ThreadID)
-	}
-	looks := map[string]func(thread string) error{
-		"search": func(string) error { return there.searched(ctx) },
-		"topics": func(string) error {
-			_, _, err := there.Topics.List(ctx, "graph", adapter.Page{Number: 1, Size: 10})
-			return err
-		},
-		"thread": func(thread string) error { _, err := there.Threads.Get(ctx, thread); return err },
-		"state":  func(thread string) error { _, err := there.States.Get(ctx, thread, ""); return err },
-	}
-	over := make(chan struct{})
-	var wg sync.WaitGroup
-	for name, look := range looks {
-		wg.Go(func() {
-			for i := 0; ; i++ {
-				if err := look(threads[i%len(threads)]); err != nil {
-					t.Errorf("%s: %v", name, err)
-					return
-				}
-				select {
-				case <-over:
-					return
-				default:
-				}
-			}
-		})
-	}
-	for i := range 60 {
-		r, _ := here.start(t, ctx, newRun(threads[i%len(threads)], "graph", "again"))
-		if err := here.Runs.Delete(ctx, adapter.RunRef{ThreadID: r.ThreadID, RunID: r.ID}); err != nil {
-			t.Error(err)
-		}
-	}
-	close(over)
-	wg.Wait()
-}
-
 // TestLastStepAndWordsAtOnce: a client fetches the last step at one replica while another
 // replica is told more words. Either the step is not the last, or the words come after
 // it: what was told of a step is what the lists say of it.
@@ -202,19 +130,19 @@ func TestLastStepAndWordsAtOnce(t *testing.T) {
 	t.Parallel()
 	all := replicas(t, 2)
 	here, there := all[0], all[1]
-	here.graph.does(nodes("a", "b"))
+	here.Graph.Does(servicetest.Nodes("a", "b"))
 	for range 20 {
-		task, ref := here.task(t, t.Context(), "graph", "do it")
-		here.step(t, t.Context(), ref, nil)
-		eventually(t, "the run's end", func() bool {
-			runs, err := here.st.Runs(t.Context(), store.RunQuery{TaskID: task.ID})
+		task, ref := here.Task(t, t.Context(), "graph", "do it")
+		here.Step(t, t.Context(), ref, nil)
+		servicetest.Eventually(t, "the run's end", func() bool {
+			runs, err := here.Store.Runs(t.Context(), store.RunQuery{TaskID: task.ID})
 			return err == nil && len(runs) == 1 && !runs[0].Status.Active()
 		})
 		there.steps(t, t.Context(), ref)
 		var given [2]mapping.Step
 		var wg sync.WaitGroup
-		wg.Go(func() { given[0] = here.step(t, t.Context(), ref, nil) })
-		wg.Go(func() { given[1] = there.step(t, t.Context(), ref, say("and this")) })
+		wg.Go(func() { given[0] = here.Step(t, t.Context(), ref, nil) })
+		wg.Go(func() { given[1] = there.Step(t, t.Context(), ref, say("and this")) })
 		wg.Wait()
 		for _, b := range all {
 			list := b.steps(t, t.Context(), ref)
