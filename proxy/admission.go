@@ -12,7 +12,7 @@ import (
 type admission struct {
 	mu     sync.Mutex
 	inside int
-	closed chan struct{} // made by close; closed when nobody is inside
+	closed chan struct{} // made by close; closed when none is inside
 }
 
 // enter reports whether the request may come in; if so, leave must follow.
@@ -35,7 +35,7 @@ func (a *admission) leave() {
 	}
 }
 
-// close lets nobody in any more. The channel is closed once all have left.
+// close lets no request in any more. The channel is closed once all have left.
 func (a *admission) close() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 const codeOverloaded = "overloaded"
 
 // spareFiles are kept for what is not a client's connection: the database, agents,
-// webhooks, and whoever watches the bridge.
+// webhooks, and what watches the bridge.
 const spareFiles = 64
 
 // connLimit counts the clients' connections, so that what needs one more is refused

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// drain ends the service politely. The listener stays open meanwhile: whoever
-// comes is told to come back, and /readyz tells why.
+// drain ends the service politely. The listener stays open meanwhile: a new request
+// is told to come back, and /readyz tells why.
 func (s *Server) drain() {
 	s.draining.Store(true)
 	s.http.SetKeepAlivesEnabled(false)

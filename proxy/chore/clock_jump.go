@@ -14,7 +14,7 @@ const leap = 2 * time.Second
 // forward makes everything look old. So what was there before the jump is judged
 // by the clock as it would be without it, until as much time has really passed as
 // was jumped over; what was made since is judged by the clock as it is. A clock
-// that jumps back makes things live longer, which harms nobody. A jump while no
+// that jumps back makes things live longer, which does no harm. A jump while no
 // process runs cannot be told from a long pause.
 type jumpGuard struct {
 	wall func() time.Time

@@ -97,7 +97,7 @@ func (x *execution) finish(ctx context.Context, out mapping.Outcome) (left bool)
 	return false
 }
 
-// stall tells all who wait for the run why its end does not come.
+// stall tells all readers of the run why its end does not come.
 func (x *execution) stall(err error) {
 	x.fault = err
 	close(x.stalled)

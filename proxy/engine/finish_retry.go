@@ -17,7 +17,7 @@ const (
 	wholeTries = 4
 	firstPause = 50 * time.Millisecond
 	longPause  = 5 * time.Second
-	// Who waits for the end is told that it cannot be written when that has lasted for tellAfter, and it was tried alone as
+	// Readers that wait for the end are told that it cannot be written when that has lasted for tellAfter, and it was tried alone as
 	// well; after tellAnyway in any case.
 	tellAfter  = 3 * time.Second
 	tellAnyway = 10 * time.Second

@@ -53,8 +53,8 @@ func TestFreeRunThatNobodyPullsAfterARestartIsCancelled(t *testing.T) {
 		"the time without us counts":   {5 * time.Minute, 6 * time.Minute, false, mapping.RunInterrupted},
 		"but there is time to return":  {time.Hour, 50 * time.Second, false, mapping.RunRunning},
 		"which is short":               {time.Hour, 70 * time.Second, false, mapping.RunInterrupted},
-		"somebody asks for a step":     {0, time.Hour, true, mapping.RunRunning},
-		"somebody returns at the last": {time.Hour, time.Hour, true, mapping.RunRunning},
+		"a step is asked for":          {0, time.Hour, true, mapping.RunRunning},
+		"a client returns at the last": {time.Hour, time.Hour, true, mapping.RunRunning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

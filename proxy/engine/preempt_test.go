@@ -11,7 +11,7 @@ import (
 )
 
 // TestA5_DisplacedAcrossADeath: a process made a run that takes the place of another
-// one, and died before it did anything about that one. Whoever comes next does, also
+// one, and died before it did anything about that one. The next process does, also
 // when the older run hangs.
 func TestA5_DisplacedAcrossADeath(t *testing.T) {
 	t.Parallel()

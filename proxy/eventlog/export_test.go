@@ -1,7 +1,7 @@
 package eventlog
 
 // Live tells how many buffers are in use, and Kept how many bytes are kept of
-// those that nobody uses.
+// those without users.
 func (l *Log) Live() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

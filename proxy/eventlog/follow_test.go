@@ -36,7 +36,7 @@ func TestLiveLateAndColdReadersSeeTheSame(t *testing.T) {
 	}
 	same(t, seen, list)
 	if n := b.Live(); n != 0 {
-		t.Errorf("%d buffers are in use after everybody left", n)
+		t.Errorf("%d buffers are in use after all readers left", n)
 	}
 }
 

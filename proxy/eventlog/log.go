@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	keptBuffers     = 1024     // buffers that nobody uses, for those who come later
+	keptBuffers     = 1024     // buffers without users, for readers that come later
 	keptBuffer      = 1 << 20  // bytes of states and events of a buffer worth keeping
 	keptBufferBytes = 64 << 20 // of all of them
 	entryBytes      = 512      // what an entry takes beside its data
@@ -21,7 +21,7 @@ const (
 type Log struct {
 	st    *store.Store
 	folds *cache[keptState]
-	kept  *cache[*RunBuffer] // buffers that nobody uses
+	kept  *cache[*RunBuffer] // buffers without users
 
 	readers readers
 	bells   bells
@@ -65,8 +65,8 @@ func (l *Log) Release(t *RunBuffer) {
 	l.leave(t)
 }
 
-// use returns the run's buffer, which stays the run's one buffer until everybody
-// who used it has left.
+// use returns the run's buffer, which stays the run's one buffer until all its
+// users have left.
 func (l *Log) use(run *mapping.Run) *RunBuffer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,7 @@ func (l *Log) use(run *mapping.Run) *RunBuffer {
 	return t
 }
 
-// leave moves a buffer that nobody uses any more to the bounded cache.
+// leave moves a buffer without users to the bounded cache.
 func (l *Log) leave(t *RunBuffer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -135,7 +135,7 @@ func (r *reader) wait(ctx context.Context, v *view, rung <-chan struct{}) (done 
 	return false, r.watch(ctx, v, rung)
 }
 
-// attend waits for the one who publishes.
+// attend waits for a publication.
 func attend(ctx context.Context, changed <-chan struct{}) error {
 	select {
 	case <-changed:

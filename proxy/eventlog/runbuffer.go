@@ -32,7 +32,7 @@ type RunBuffer struct {
 	gone    bool          // the run was deleted
 	stalled error         // why the run's end cannot be written at the moment; nil: nothing is known of that
 	owners  int           // executions in this process that publish
-	readers int           // who of this process follows entry by entry
+	readers int           // readers of this process that follow entry by entry
 	changed chan struct{} // closed at every publication
 	settled chan struct{} // closed when the run ends or goes, or its execution leaves it
 }

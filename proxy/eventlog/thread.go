@@ -10,7 +10,7 @@ import (
 )
 
 // pollThread bounds how long a run that another process began, or a deletion,
-// goes unnoticed by who follows a thread on which nothing happens.
+// goes unnoticed by followers of a thread on which nothing happens.
 const pollThread = 2 * time.Second
 
 // FollowThread yields the entries of a thread with Seq > after, of all its runs

@@ -113,8 +113,6 @@ func object(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
-
 func (s *threads) Get(ctx context.Context, id string) (mapping.Thread, error) {
 	t, err := s.st.Thread(ctx, id)
 	if err != nil {

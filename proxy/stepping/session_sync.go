@@ -59,7 +59,7 @@ func (s *Stepper) sync(ctx context.Context, ses *session) (moved bool, err error
 	return true, err
 }
 
-// loadNewRuns adds the runs that were made without this session. It is for readers, who
+// loadNewRuns adds the runs that were made without this session. It is for readers, which
 // do not have the session's turn: they leave its cursor alone, and runs that are gone
 // to a POST, since what they have read may be older than what the session knows.
 func (s *Stepper) loadNewRuns(ctx context.Context, ses *session) (found bool, err error) {

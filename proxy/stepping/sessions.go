@@ -6,10 +6,10 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// keptSessions bounds the sessions that nobody uses and are held nevertheless.
+// keptSessions bounds the sessions that no caller uses and that are held nevertheless.
 const keptSessions = 4096
 
-// sessions are those that POSTs use, which must be one per task, since POSTs
+// sessions are those that callers hold, which must be one per task, since callers
 // take turns in it, and those used last. Safe for concurrent use.
 type sessions struct {
 	mu   sync.Mutex

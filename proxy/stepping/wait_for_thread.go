@@ -13,7 +13,7 @@ const turnPoll = 50 * time.Millisecond
 
 // waitForThread waits until a queued run of the task begins, as long as those before it
 // go on by themselves. A parked run of another task does not: its client has
-// to ask for its steps, who may be the very one that waits here. The queued
+// to ask for its steps, and may be the very one that waits here. The queued
 // run is then taken back, and the answer names the task to be finished first.
 func (p *stepRequest) waitForThread(ctx context.Context, i int, run mapping.Run) error {
 	for run.Status == mapping.RunPending {
@@ -73,7 +73,7 @@ func (p *stepRequest) refuseWait(ctx context.Context, parked string) error {
 	return e
 }
 
-// stillAsked refuses an answer that nobody waits for any more: an agent that
+// stillAsked refuses an answer that no run waits for any more: an agent that
 // keeps one state for the whole topic has forgotten its question as soon as
 // another task of it began.
 func (p *stepRequest) stillAsked(ctx context.Context) error {

@@ -48,7 +48,7 @@ func endsInNumber(host string) bool {
 	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-// publicAddr reports whether an address may be somebody's on the internet. The
+// publicAddr reports whether an address may be a host's on the internet. The
 // others are loopback, private, link-local, shared, multicast, reserved, or
 // stand for an IPv4 address in another guise (IANA special-purpose address
 // registries, RFC 6890).
@@ -66,7 +66,7 @@ func publicAddr(a netip.Addr) bool {
 }
 
 // special are the networks that net/netip takes for global unicast although
-// nobody is to be found there, or somebody else.
+// no host is to be found there, or another one.
 var special = prefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
 	"203.0.113.0/24", "240.0.0.0/4",
