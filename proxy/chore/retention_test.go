@@ -15,7 +15,7 @@ import (
 )
 
 // These tests run on a clock of their own (testing/synctest): sleeping costs
-// nothing, and the sweeper sleeps along.
+// nothing, and the retention sleeps along.
 
 func bubble(t *testing.T, f func(t *testing.T, path string)) {
 	t.Helper()
