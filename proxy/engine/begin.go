@@ -24,7 +24,7 @@ type StartRequest struct {
 // Begin makes the run durable and, when its thread and agent are free, starts
 // it. It returns before the run has done anything.
 func (e *Engine) Begin(ctx context.Context, o StartRequest) (store.Created, error) {
-	if e.isDraining() {
+	if e.running.isDraining() {
 		return store.Created{}, errDraining
 	}
 	agent, err := e.ready(&o)
@@ -47,7 +47,7 @@ func (e *Engine) BeginAll(ctx context.Context, list []StartRequest) ([]store.Cre
 	if len(list) == 0 {
 		return nil, nil
 	}
-	if e.isDraining() {
+	if e.running.isDraining() {
 		return nil, errDraining
 	}
 	agents, runs := make([]*Agent, 0, len(list)), make([]store.NewRun, 0, len(list))
@@ -149,12 +149,6 @@ func taskOf(o StartRequest) mapping.Task {
 		return *o.New.Task
 	}
 	return mapping.Task{ID: o.New.Run.TaskID, ThreadID: o.New.Run.ThreadID, Agent: o.New.Run.Agent}
-}
-
-func (e *Engine) isDraining() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.draining
 }
 
 func startedEvent(r mapping.Run) mapping.Event {

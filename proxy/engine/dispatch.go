@@ -141,7 +141,7 @@ func (d *dispatcher) rest(ctx context.Context) error {
 // claim takes the next run and a slot of its agent. The slot is taken first
 // where that can be: only this goroutine and Begin take slots.
 func (d *dispatcher) claim(ctx context.Context) (store.Claimed, bool, time.Time, error) {
-	if d.e.isDraining() || !d.e.lease.holds() {
+	if d.e.running.isDraining() || !d.e.lease.holds() {
 		return store.Claimed{}, false, time.Time{}, nil
 	}
 	var full []string

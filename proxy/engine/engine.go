@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/apbridge/apbridge/config"
@@ -41,7 +40,7 @@ type Engine struct {
 
 	root    context.Context // of every execution; ends with errShutdown
 	stop    context.CancelCauseFunc
-	running sync.WaitGroup
+	running executions
 
 	dispatch dispatcher
 	lease    *lease
@@ -53,12 +52,7 @@ type Engine struct {
 
 	forgetting chan struct{} // one batch of deleted threads at a time
 
-	mu       sync.Mutex
-	live     map[string]*execution
-	broken   map[string]bool // runs whose end panicked
-	draining bool            // no new runs are taken
-	stopped  bool            // nothing is started any more
-	removed  func(mapping.Run)
+	removed func(mapping.Run)
 }
 
 // New makes an Engine; nothing runs before Start. hook writes webhook bodies
@@ -68,11 +62,11 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	root, stop := context.WithCancelCause(context.Background())
 	e := &Engine{
 		st: st, log: log, cfg: cfg, agents: agents, meter: meter, hook: hook, zap: logger.Named("engine"),
-		root: root, stop: stop, live: map[string]*execution{}, broken: map[string]bool{},
+		root: root, stop: stop,
 		forgetting: make(chan struct{}, 1),
 	}
 	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
-	e.idle.e, e.idle.timers.spawn, e.compared.e = e, e.spawn, e
+	e.idle.e, e.idle.timers.spawn, e.compared.e = e, e.running.spawn, e
 	e.lease = newLease(sinceBoot(), func() { e.leaseLost() })
 	return e
 }
@@ -83,10 +77,10 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 func (e *Engine) Start(ctx context.Context) error {
 	if e.st.Shared() {
 		e.beat(ctx)
-		e.spawn(func() { e.keepLease(e.root) })
-		e.spawn(func() { e.hear(e.root) })
+		e.running.spawn(func() { e.keepLease(e.root) })
+		e.running.spawn(func() { e.hear(e.root) })
 	}
-	e.spawn(func() { e.compared.run(e.root) })
+	e.running.spawn(func() { e.compared.run(e.root) })
 	if err := e.idle.beginAll(ctx); err != nil {
 		return err
 	}
@@ -99,9 +93,9 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.spawn(func() { e.dispatch.run(due, look) })
+	e.running.spawn(func() { e.dispatch.run(due, look) })
 	for _, c := range e.chores {
-		e.spawn(func() { c.Run(e.root) })
+		e.running.spawn(func() { c.Run(e.root) })
 	}
 	return nil
 }
@@ -110,14 +104,13 @@ func (e *Engine) Start(ctx context.Context) error {
 // they are picked up again by the next process. New runs are refused from the
 // start.
 func (e *Engine) Shutdown(ctx context.Context) {
-	e.mu.Lock()
-	e.draining = true
-	e.mu.Unlock()
-	e.drain(ctx)
+	e.running.drain()
+	e.await(ctx)
 	e.stop(errShutdown)
-	e.halt()
+	e.idle.timers.stop()
+	e.running.stop()
 	done := make(chan struct{})
-	go func() { e.running.Wait(); close(done) }()
+	go func() { e.running.work.Wait(); close(done) }()
 	select {
 	case <-done:
 	case <-time.After(2 * time.Second):
@@ -125,34 +118,15 @@ func (e *Engine) Shutdown(ctx context.Context) {
 	}
 }
 
-// drain returns when no execution is left or ctx is over.
-func (e *Engine) drain(ctx context.Context) {
-	for _, x := range e.executions() {
+// await returns when no execution is left or ctx is over.
+func (e *Engine) await(ctx context.Context) {
+	for _, x := range e.running.all() {
 		select {
 		case <-x.done:
 		case <-ctx.Done():
 			return
 		}
 	}
-}
-
-// halt sees to it that nothing new is started, now or by the clock.
-func (e *Engine) halt() {
-	e.idle.timers.stop()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.stopped = true
-}
-
-// spawn runs f beside everything else; Shutdown waits for it. false: too late.
-func (e *Engine) spawn(f func()) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopped {
-		return false
-	}
-	e.running.Go(f)
-	return true
 }
 
 // OnRemoved has f called for every run that the engine removes. Before Start.
@@ -169,28 +143,14 @@ func (e *Engine) forgotten(r mapping.Run) {
 	}
 }
 
-func (e *Engine) executions() []*execution {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	list := make([]*execution, 0, len(e.live))
-	for _, x := range e.live {
-		list = append(list, x)
-	}
-	return list
-}
-
 // Agent returns a configured agent.
 func (e *Engine) Agent(name string) (*Agent, bool) {
 	a, ok := e.agents[name]
 	return a, ok
 }
 
-// Live tells how many runs this process is executing.
-func (e *Engine) Live() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.live)
-}
+// Live is how many runs this process is executing.
+func (e *Engine) Live() int { return e.running.count() }
 
 // scope is the context of work done for a run outside of any request.
 func (e *Engine) scope(ctx context.Context, r mapping.Run) context.Context {

@@ -58,28 +58,15 @@ func (e *Engine) admit(agent *Agent, c store.Claimed, o StartRequest) (x *execut
 		before: c.Running, say: o.Say, input: o.Input, alone: o.New.MustNotExist, next: o.further, cancel: cancel, done: make(chan struct{}), stalled: make(chan struct{}),
 	}
 	x.buffer = e.log.Acquire(c.Run) // before the run is known anywhere: its readers wait for us
-	if !e.enlist(x) {
+	if !e.running.enlist(x) {
 		cancel(errShutdown) // it stays claimed: the next process takes it over
 		e.log.Release(x.buffer)
 		agent.release()
 		return nil, nil
 	}
+	e.meter.RunStarted(agent.Name)
 	logged := c.Logged // nothing else of c lives as long as the run
 	return x, func() { x.work(adapter.WithPermit(ctx, x.stillHolds), logged) }
-}
-
-// enlist puts an execution on the books, which Shutdown waits for: free must
-// follow.
-func (e *Engine) enlist(x *execution) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopped {
-		return false
-	}
-	e.live[x.run.ID] = x
-	e.meter.RunStarted(x.agent.Name)
-	e.running.Add(1)
-	return true
 }
 
 // work executes the run and leaves the process in order, whatever happened.

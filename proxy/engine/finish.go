@@ -32,7 +32,7 @@ func (x *execution) leaving(leave func() (left bool)) {
 	defer func() {
 		if p := recover(); p != nil {
 			x.e.zap.Error("the end of a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.run.ID), agentField(x.agent.Name))
-			x.e.leaveBroken(x.run.ID)
+			x.e.running.leaveBroken(x.run.ID)
 		}
 		if left {
 			x.free()
@@ -63,13 +63,6 @@ func (x *execution) left(ctx context.Context, out *mapping.Outcome, err error) b
 	default:
 		return x.finish(ctx, *out)
 	}
-}
-
-// leaveBroken leaves a run to the next process: this one would fail at it again and again.
-func (e *Engine) leaveBroken(runID string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.broken[runID] = true
 }
 
 // stopped reports whether the run was stopped from here rather than by its agent.
@@ -134,16 +127,12 @@ func (x *execution) handOver(ctx context.Context) {
 
 // free takes the execution off the books and lets the next run have its slot.
 func (x *execution) free() {
-	x.e.mu.Lock()
-	if x.e.live[x.run.ID] == x { // a parked run may be going on already
-		delete(x.e.live, x.run.ID)
-	}
-	x.e.mu.Unlock()
+	x.e.running.remove(x)
 	x.e.log.Release(x.buffer)
 	x.e.meter.RunEnded(x.agent.Name, x.counted())
 	x.e.release(x.agent)
 	close(x.done)
-	x.e.running.Done()
+	x.e.running.work.Done()
 }
 
 // counted is what is counted as the run's status: it may have left this process
@@ -172,7 +161,7 @@ func (e *Engine) tellAgent(r mapping.Run) {
 	if !ok {
 		return
 	}
-	e.spawn(func() {
+	e.running.spawn(func() {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(e.scope(e.root, r)), cancelGrace)
 		defer stop()
 		link, err := e.linkOf(ctx, r, f.traits.Opaque)

@@ -31,7 +31,7 @@ func (e *Engine) ThreadsDeleted(gone []store.Gone) {
 		}
 	}
 	if len(told) > 0 {
-		e.spawn(func() { e.forgetAll(told) })
+		e.running.spawn(func() { e.forgetAll(told) })
 	}
 }
 

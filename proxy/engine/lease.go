@@ -152,7 +152,7 @@ func (e *Engine) UnderLease(ctx context.Context) (context.Context, context.Cance
 // on elsewhere.
 func (e *Engine) leaseLost() []*execution {
 	e.lease.over()
-	list := e.executions()
+	list := e.running.all()
 	for _, x := range list {
 		x.cancel(errLeaseLost)
 	}

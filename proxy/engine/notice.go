@@ -26,7 +26,7 @@ func (e *Engine) heard(ctx context.Context, n store.Notice) {
 	case store.NoticePending:
 		e.dispatch.ring()
 	case store.NoticeStop:
-		if e.executing(n.RunID) != nil {
+		if e.running.of(n.RunID) != nil {
 			e.stopAsked(ctx)
 		}
 	case store.NoticeGone:
@@ -51,7 +51,7 @@ func (e *Engine) stopAsked(ctx context.Context) {
 		return
 	}
 	for id := range asked {
-		if x := e.executing(id); x != nil {
+		if x := e.running.of(id); x != nil {
 			x.cancel(errCancelled)
 		}
 	}

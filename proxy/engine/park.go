@@ -44,7 +44,7 @@ func (e *Engine) Continue(ctx context.Context, r mapping.Run, n Next) error {
 // Settled waits until an active run is parked or has ended, and returns it.
 func (e *Engine) Settled(ctx context.Context, r mapping.Run) (mapping.Run, error) {
 	for {
-		if x := e.executing(r.ID); x != nil {
+		if x := e.running.of(r.ID); x != nil {
 			select {
 			case <-x.done:
 			case <-x.stalled:

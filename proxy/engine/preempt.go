@@ -10,7 +10,7 @@ import (
 // rolled back starts when that is done, unless it was to start later anyway.
 func (e *Engine) preempt(active []mapping.Run, newer mapping.Run, due bool) {
 	ctx, rollback := e.scope(e.root, newer), newer.Multitask == mapping.StrategyRollback
-	e.spawn(func() {
+	e.running.spawn(func() {
 		for _, r := range active {
 			if err := e.Cancel(ctx, r, rollback); err != nil && !settled(err) {
 				e.zap.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))

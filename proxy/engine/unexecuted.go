@@ -107,7 +107,7 @@ func (c *comparison) freeUnexecuted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.fences, c.upTo = c.e.withoutExecution(held), c.e.claims.upTo()
+	c.fences, c.upTo = c.e.running.missing(held), c.e.claims.upTo()
 	if !certain {
 		return nil
 	}
@@ -121,16 +121,4 @@ func (c *comparison) freeUnexecuted(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// withoutExecution leaves out what is executed, and what is to be left as it is.
-func (e *Engine) withoutExecution(held map[string]int64) map[string]int64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for id := range held {
-		if e.live[id] != nil || e.broken[id] {
-			delete(held, id)
-		}
-	}
-	return held
 }
