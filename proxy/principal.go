@@ -24,13 +24,13 @@ func (s *Server) withPrincipal(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		who, err := s.gate.Authenticate(r, s.peers.client(r))
+		who, err := s.gate.Authenticate(r, s.trusted.client(r))
 		if err != nil {
 			s.unknown(w, r, err)
 			return
 		}
 		auth.Strip(r.Header)
-		if rec := recorderOf(r.Context()); rec != nil {
+		if rec := tapOf(r.Context()); rec != nil {
 			rec.key = who.ID
 		}
 		if err := permit(who, r.URL.Path); err != nil {

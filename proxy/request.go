@@ -49,7 +49,7 @@ func saneID(id string) bool {
 // and no headers: any of them may hold what is nobody's business.
 func (s *Server) withRecord(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &recorder{ResponseWriter: w, control: http.NewResponseController(w), patience: s.times.write, route: unmatched}
+		rec := &responseTap{ResponseWriter: w, control: http.NewResponseController(w), patience: s.times.write, route: unmatched}
 		start := time.Now()
 		// Deferred: an aborted answer is counted too.
 		defer func() {
@@ -57,11 +57,11 @@ func (s *Server) withRecord(next http.Handler) http.Handler {
 			failpoint.Hit(failpoint.ReplyWritten)
 			s.record(rec, r, time.Since(start))
 		}()
-		next.ServeHTTP(rec, r.WithContext(withRecorder(r.Context(), rec)))
+		next.ServeHTTP(rec, r.WithContext(withTap(r.Context(), rec)))
 	})
 }
 
-func (s *Server) record(rec *recorder, r *http.Request, took time.Duration) {
+func (s *Server) record(rec *responseTap, r *http.Request, took time.Duration) {
 	dialect := s.faceOf(r.URL.Path).Name
 	level := zapcore.InfoLevel
 	if _, ok := s.ops[r.URL.Path]; ok {
@@ -79,7 +79,7 @@ func (s *Server) record(rec *recorder, r *http.Request, took time.Duration) {
 			zap.Int("status", rec.code()),
 			zap.Int64("bytes", rec.bytes),
 			zap.Duration("took", took),
-			zap.String("from", s.peers.client(r)),
+			zap.String("from", s.trusted.client(r)),
 			zap.String("key", rec.key),
 		)
 	}
@@ -110,7 +110,7 @@ func (s *Server) recovered(w http.ResponseWriter, r *http.Request, v any) {
 	}
 	s.log.Error("panic in a request",
 		zap.String("request_id", r.Header.Get(headerRequestID)), zap.String("panic", what), zap.ByteString("stack", debug.Stack()))
-	if rec := recorderOf(r.Context()); rec != nil && rec.status != 0 {
+	if rec := tapOf(r.Context()); rec != nil && rec.status != 0 {
 		panic(http.ErrAbortHandler) // an answer has begun: cut it, so that it is not taken as whole
 	}
 	s.refuse(w, r, mapping.Classify(fmt.Errorf("panic")))
@@ -139,11 +139,11 @@ func (s *Server) newRouter() *mux.Router {
 	return r
 }
 
-// noteRoute tells the recorder which template matched; only inside of the
+// noteRoute tells the tap which template matched; only inside of the
 // router is that known.
 func noteRoute(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := recorderOf(r.Context())
+		rec := tapOf(r.Context())
 		if template, err := mux.CurrentRoute(r).GetPathTemplate(); err == nil && rec != nil {
 			rec.route = template
 		}

@@ -50,7 +50,7 @@ type Server struct {
 	strangers   *strangers
 	compress    func(http.Handler) http.HandlerFunc
 	certificate *certificate // nil: without TLS
-	peers       peers
+	trusted     trustedProxies
 	times       times
 	ops         map[string]http.Handler
 	router      *mux.Router
@@ -58,8 +58,8 @@ type Server struct {
 	admin       *http.Server
 	listener    net.Listener
 	private     net.Listener // the admin listener, or nil
-	intake      intake
-	crowd       crowd
+	admission   admission
+	connections connLimit
 	memory      *memory
 	draining    atomic.Bool
 	cut         context.CancelCauseFunc // ends the contexts of all requests
@@ -103,7 +103,7 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	proxies, err := newPeers(cfg.TrustedProxies)
+	proxies, err := newTrustedProxies(cfg.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, opt: o, log: log, gate: gate, peers: proxies, times: usualTimes,
+		cfg: cfg, opt: o, log: log, gate: gate, trusted: proxies, times: usualTimes,
 		hosts: newHosts(cfg), origins: newOrigins(cfg.CORS.Origins), strangers: refused, compress: compress,
 	}
 	if cfg.TLS.On() {
@@ -125,7 +125,7 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 		}
 	}
 	s.memory = newMemory(int64(cfg.Limits.Bodies))
-	s.crowd.most = mostConnections(openFiles())
+	s.connections.most = mostConnections(openFiles())
 	s.ops = s.opsHandlers()
 	s.router = s.newRouter()
 	s.http = s.newHTTP()
@@ -142,7 +142,7 @@ func (s *Server) newHTTP() *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext:       withHeads,
-		ConnState:         s.crowd.watch,
+		ConnState:         s.connections.watch,
 		// Every request is to pass the handler: withFraming counts them.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     stdlog.New(&complaints{log: s.log.Named("http")}, "", 0),
@@ -155,7 +155,7 @@ func (s *Server) newHTTP() *http.Server {
 func (s *Server) handler() http.Handler {
 	h := http.Handler(http.HandlerFunc(s.route))
 	for _, wrap := range []func(http.Handler) http.Handler{
-		s.withCompression, s.withMemory, s.withLoop, s.withIntake, s.withPrincipal, s.withOrigin, s.withHost, s.withPath, s.withFraming, s.withLimits, s.withRecover, s.withRecord, s.withRequestID,
+		s.withCompression, s.withMemory, s.withLoop, s.withAdmission, s.withPrincipal, s.withOrigin, s.withHost, s.withPath, s.withFraming, s.withLimits, s.withRecover, s.withRecord, s.withRequestID,
 	} {
 		h = wrap(h)
 	}
@@ -230,7 +230,7 @@ func (s *Server) public() net.Listener {
 	if s.certificate == nil {
 		return framedListener{s.listener}
 	}
-	return newTLSListener(s.listener, s.certificate.config(), s.times.header, &s.crowd)
+	return newTLSListener(s.listener, s.certificate.config(), s.times.header, &s.connections)
 }
 
 // Close cuts off everything at once. It may be called at any time, and again.

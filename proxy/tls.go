@@ -19,12 +19,12 @@ import (
 // which net/http looks for; one of HTTP/1.1 has its heads looked at, as without TLS.
 type tlsListener struct {
 	net.Listener
-	config   *tls.Config
-	patience time.Duration // for a handshake
-	crowd    *crowd
-	ready    chan accepted
-	done     chan struct{}
-	close    func() error
+	config      *tls.Config
+	patience    time.Duration // for a handshake
+	connections *connLimit
+	ready       chan accepted
+	done        chan struct{}
+	close       func() error
 }
 
 type accepted struct {
@@ -32,9 +32,9 @@ type accepted struct {
 	err  error
 }
 
-func newTLSListener(l net.Listener, c *tls.Config, patience time.Duration, crowd *crowd) *tlsListener {
+func newTLSListener(l net.Listener, c *tls.Config, patience time.Duration, connections *connLimit) *tlsListener {
 	t := &tlsListener{
-		Listener: l, config: c, patience: patience, crowd: crowd,
+		Listener: l, config: c, patience: patience, connections: connections,
 		ready: make(chan accepted), done: make(chan struct{}),
 	}
 	t.close = sync.OnceValue(func() error {
@@ -83,8 +83,8 @@ func (l *tlsListener) hand(a accepted) bool {
 
 // shake counts the connection as open until net/http does.
 func (l *tlsListener) shake(raw net.Conn) {
-	l.crowd.open.Add(1)
-	defer l.crowd.open.Add(-1)
+	l.connections.open.Add(1)
+	defer l.connections.open.Add(-1)
 	ctx, stop := context.WithTimeout(context.Background(), l.patience)
 	defer stop()
 	c := tls.Server(raw, l.config)

@@ -291,7 +291,7 @@ func (a *appender) giveUp() mark {
 // Followed is asked again after the commit. A reader first says that it follows, then
 // flushes, then reads: so either it is seen here, or its flush covers the commit.
 func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) error {
-	w := store.Append{ThreadID: a.x.run.ThreadID, RunID: a.x.run.ID, Fence: a.x.fence, End: end, Relaxed: end == nil && !a.x.tail.Followed()}
+	w := store.Append{ThreadID: a.x.run.ThreadID, RunID: a.x.run.ID, Fence: a.x.fence, End: end, Relaxed: end == nil && !a.x.buffer.Followed()}
 	w.Events = make([]mapping.Event, 0, len(batch))
 	for _, p := range batch {
 		gather(&w, p)
@@ -300,7 +300,7 @@ func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) er
 	if err != nil {
 		return err
 	}
-	if w.Relaxed && a.x.tail.Followed() {
+	if w.Relaxed && a.x.buffer.Followed() {
 		if err := a.x.e.st.Flush(); err != nil {
 			return fmt.Errorf("%w: %w", store.ErrUnknown, err) // it is logged, and maybe not for long
 		}
@@ -319,7 +319,7 @@ func (a *appender) publish(batch []piece, logged []mapping.Event) {
 		entries[i] = e
 		a.logged = e.Seq
 	}
-	a.x.tail.Publish(entries)
+	a.x.buffer.Publish(entries)
 }
 
 func gather(w *store.Append, p piece) {

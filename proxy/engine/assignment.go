@@ -12,14 +12,17 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// assignment is everything the backend gets for the run.
-func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (adapter.Task, error) {
+// assignment makes the backend's task of a run: what the agent is told.
+type assignment struct{ *execution }
+
+// task is everything the backend gets for the run.
+func (x assignment) task(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (adapter.Task, error) {
 	in, err := inputOnce(x.run, x.input)
 	if err != nil {
 		return adapter.Task{}, err
 	}
 	x.input = nil // it may be large; a further attempt reads it again
-	files := &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact), none: x.alone && len(in.Files) == 0}
+	files := &runFiles{x: x.execution, limit: int64(x.e.cfg.Limits.Artifact), none: x.alone && len(in.Files) == 0}
 	t := adapter.Task{
 		Run: x.run, Thread: x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
 		Resume: x.run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,
@@ -92,7 +95,7 @@ func filesOfUpdate(raw json.RawMessage) []mapping.File {
 	return filesGiven(update.Files)
 }
 
-func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (mapping.Link, error) {
+func (x assignment) link(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (mapping.Link, error) {
 	afresh := x.run.Attempt > 1 && !x.run.Options.Resuming
 	own := logged
 	if afresh {
@@ -118,14 +121,14 @@ func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []ma
 
 // first reports whether nothing was logged on the thread before this run, and so no
 // link.
-func (x *execution) first(logged []mapping.Event) bool {
+func (x assignment) first(logged []mapping.Event) bool {
 	return !x.taken && len(logged) > 0 && logged[0].Seq == 1
 }
 
 // shareTopic finds the agent's topic that a new task of the thread goes into:
 // one that knows all of the conversation and nothing else. Any other is left,
 // and the agent told everything anew.
-func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
+func (x assignment) shareTopic(ctx context.Context, l *mapping.Link) error {
 	l.Topic = ""
 	if x.run.Base == "" {
 		return nil
@@ -140,7 +143,7 @@ func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
 }
 
 // opaque fills in what an opaque agent is told.
-func (x *execution) opaque(ctx context.Context, t *adapter.Task) error {
+func (x assignment) opaque(ctx context.Context, t *adapter.Task) error {
 	if t.Resume || t.Link.Remote != "" || x.run.Attempt > 1 {
 		if err := x.goOn(ctx, t); err != nil || t.Resume {
 			return err
@@ -159,7 +162,7 @@ func (x *execution) opaque(ctx context.Context, t *adapter.Task) error {
 
 // brief writes the prompt and the additional_input of a new upstream task, by
 // the agent's memory.transcript and memory.deliver.
-func (x *execution) brief(t *adapter.Task, earlier []json.RawMessage, memory []recalled) (err error) {
+func (x assignment) brief(t *adapter.Task, earlier []json.RawMessage, memory []recalled) (err error) {
 	cfg := x.agent.Config.Memory
 	mode, told := mapping.Transcript(cfg.Transcript), map[string]any{}
 	if cfg.Deliver != "prompt" && cfg.Deliver != "" {
@@ -183,7 +186,7 @@ func (x *execution) brief(t *adapter.Task, earlier []json.RawMessage, memory []r
 
 // goOn continues an upstream task: how many steps it has done, and what the
 // answer to its question means.
-func (x *execution) goOn(ctx context.Context, t *adapter.Task) error {
+func (x assignment) goOn(ctx context.Context, t *adapter.Task) error {
 	var err error
 	if t.Done, t.Uploaded, err = x.stepsDone(ctx); err != nil {
 		return err
@@ -211,7 +214,7 @@ func (x *execution) stepsDone(ctx context.Context) (done int, given mapping.Uplo
 // of a v1 task sent, the rest of an input object, what is told of memory, and
 // our own mark, by which a task is found again whose creation was never
 // answered.
-func (x *execution) additional(in mapping.Input, told map[string]any) (rawjson.Pieces, error) {
+func (x assignment) additional(in mapping.Input, told map[string]any) (rawjson.Pieces, error) {
 	var set []rawjson.Member
 	if in.Other != nil {
 		set = append(set, rawjson.Member{Name: "input", Value: in.Other})
@@ -230,7 +233,7 @@ func (x *execution) additional(in mapping.Input, told map[string]any) (rawjson.P
 
 // stateful decides what a stateful agent is sent: only what is new when both
 // sides agree on the state, else the whole of it into a fresh upstream thread.
-func (x *execution) stateful(ctx context.Context, t *adapter.Task) error {
+func (x assignment) stateful(ctx context.Context, t *adapter.Task) error {
 	if err := x.shared(ctx); err != nil {
 		return err
 	}
@@ -254,7 +257,7 @@ func (x *execution) stateful(ctx context.Context, t *adapter.Task) error {
 
 // remoteOf is the checkpoint of the run's base on the upstream thread that is linked
 // now, where it has one.
-func (x *execution) remoteOf(ctx context.Context, linked string) (string, error) {
+func (x assignment) remoteOf(ctx context.Context, linked string) (string, error) {
 	s, err := x.e.st.StateAt(ctx, x.run.ThreadID, x.run.Base)
 	if err != nil || s.Checkpoint.RemoteThread != linked {
 		return "", err

@@ -10,9 +10,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// Order is a run to be made. Run carries everything that must survive; Say and
+// StartRequest is a run to be made. Run carries everything that must survive; Say and
 // OneStep belong to the first step only.
-type Order struct {
+type StartRequest struct {
 	New     store.NewRun   // Run, Thread, Task, strategy and idempotency are filled in
 	Input   *mapping.Input // InputOf(New.Run), so that it is read once; nil: it is read again
 	Say     *string
@@ -23,8 +23,8 @@ type Order struct {
 
 // Begin makes the run durable and, when its thread and agent are free, starts
 // it. It returns before the run has done anything.
-func (e *Engine) Begin(ctx context.Context, o Order) (store.Created, error) {
-	if e.isDraining() {
+func (e *Engine) Begin(ctx context.Context, o StartRequest) (store.Created, error) {
+	if e.running.isDraining() {
 		return store.Created{}, errDraining
 	}
 	agent, err := e.ready(&o)
@@ -43,11 +43,11 @@ func (e *Engine) Begin(ctx context.Context, o Order) (store.Created, error) {
 }
 
 // BeginAll is Begin for several runs, all or none: none begins before all are durable.
-func (e *Engine) BeginAll(ctx context.Context, list []Order) ([]store.Created, error) {
+func (e *Engine) BeginAll(ctx context.Context, list []StartRequest) ([]store.Created, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	if e.isDraining() {
+	if e.running.isDraining() {
 		return nil, errDraining
 	}
 	agents, runs := make([]*Agent, 0, len(list)), make([]store.NewRun, 0, len(list))
@@ -76,9 +76,9 @@ func (e *Engine) BeginAll(ctx context.Context, list []Order) ([]store.Created, e
 
 // ready completes an order. It takes a slot of the agent for a run that may start at
 // once.
-func (e *Engine) ready(o *Order) (*Agent, error) {
+func (e *Engine) ready(o *StartRequest) (*Agent, error) {
 	agent := e.agents[o.New.Run.Agent]
-	o.New.Claim = o.New.Run.RunAfter.IsZero() && e.holds() && agent.tryAcquire()
+	o.New.Claim = o.New.Run.RunAfter.IsZero() && e.lease.holds() && agent.tryAcquire()
 	err := e.prepare(o, agent)
 	if err != nil {
 		e.giveBack(agent, o.New.Claim)
@@ -88,7 +88,7 @@ func (e *Engine) ready(o *Order) (*Agent, error) {
 
 // prepare adds the events that are logged with the run itself, when it starts
 // at once.
-func (e *Engine) prepare(o *Order, agent *Agent) error {
+func (e *Engine) prepare(o *StartRequest, agent *Agent) error {
 	r := &o.New.Run
 	o.New.Room = store.Room{Agent: agent.Config.Queue, Thread: e.cfg.Limits.ThreadQueue, All: e.cfg.Limits.Queue}
 	if !o.New.Claim {
@@ -124,15 +124,11 @@ func (e *Engine) release(agent *Agent) {
 }
 
 // Freed has the runs that wait looked at: a thread, or a slot, may be free for them.
-func (e *Engine) Freed() {
-	if e.waiting.Load() {
-		e.ring()
-	}
-}
+func (e *Engine) Freed() { e.dispatch.freed() }
 
 // begun starts the execution of a claimed run, or has the dispatcher look at the
 // pending one.
-func (e *Engine) begun(agent *Agent, o Order, c store.Created) {
+func (e *Engine) begun(agent *Agent, o StartRequest, c store.Created) {
 	if c.Claimed {
 		e.launch(agent, store.Claimed{Run: c.Run, Thread: c.Thread, Fence: c.Fence, Logged: c.Events, Task: taskOf(o)}, o)
 		return
@@ -141,43 +137,18 @@ func (e *Engine) begun(agent *Agent, o Order, c store.Created) {
 	if c.Replayed {
 		return
 	}
-	e.waiting.Store(true)
+	e.dispatch.waiting.Store(true)
 	if c.Active != nil {
-		e.displace(c.Active, c.Run, o.New.Run.RunAfter.IsZero())
+		e.preempt(c.Active, c.Run, o.New.Run.RunAfter.IsZero())
 	}
-	e.ring()
+	e.dispatch.ring()
 }
 
-// displace ends the runs that a newer one takes the place of. One that has them
-// rolled back starts when that is done, unless it was to start later anyway.
-func (e *Engine) displace(active []mapping.Run, newer mapping.Run, due bool) {
-	ctx, rollback := e.scope(e.root, newer), newer.Multitask == mapping.StrategyRollback
-	e.spawn(func() {
-		for _, r := range active {
-			if err := e.Cancel(ctx, r, rollback); err != nil && !settled(err) {
-				e.zap.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
-			}
-		}
-		if rollback && due {
-			if err := e.st.MakeDue(ctx, newer.ID); err != nil {
-				e.zap.Warn("a run waits longer than it would have to", errField(err), runField(newer.ID))
-			}
-		}
-		e.ring()
-	})
-}
-
-func taskOf(o Order) mapping.Task {
+func taskOf(o StartRequest) mapping.Task {
 	if o.New.Task != nil {
 		return *o.New.Task
 	}
 	return mapping.Task{ID: o.New.Run.TaskID, ThreadID: o.New.Run.ThreadID, Agent: o.New.Run.Agent}
-}
-
-func (e *Engine) isDraining() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.draining
 }
 
 func startedEvent(r mapping.Run) mapping.Event {

@@ -35,7 +35,7 @@ func (e *Engine) Cancel(ctx context.Context, r mapping.Run, rollback bool) error
 // executing elsewhere. It may move between these while we look.
 func (e *Engine) end(ctx context.Context, r mapping.Run, cause error) error {
 	for asked := false; ; {
-		if x := e.executing(r.ID); x != nil {
+		if x := e.running.of(r.ID); x != nil {
 			if parked, err := x.cancelled(ctx, cause); !parked {
 				return err
 			}
@@ -57,7 +57,7 @@ func (e *Engine) end(ctx context.Context, r mapping.Run, cause error) error {
 		}
 		// Claimed: by this process, which is about to execute it, or by
 		// another, which is asked to stop it.
-		if e.executing(r.ID) == nil {
+		if e.running.of(r.ID) == nil {
 			if err := e.askToStop(ctx, r, &asked); err != nil {
 				return err
 			}
@@ -86,20 +86,14 @@ func (e *Engine) endInactive(ctx context.Context, r mapping.Run) error {
 	if err != nil {
 		return err
 	}
-	e.unpark(r.ID)
-	e.log.Ring(r.ID)
-	e.log.RingThread(r.ThreadID)
-	e.ring()
+	e.idle.timers.cancel(r.ID)
+	e.log.Wake(r.ID)
+	e.log.WakeThread(r.ThreadID)
+	e.dispatch.ring()
 	if r.Parked { // of one that never began the agent knows nothing: what it does is another's
 		e.tellAgent(r)
 	}
 	return nil
-}
-
-func (e *Engine) executing(runID string) *execution {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.live[runID]
 }
 
 // cancelled stops the execution and waits for the end event to be durable.
@@ -126,7 +120,7 @@ func (x *execution) cancelled(ctx context.Context, cause error) (parked bool, er
 
 // CancelSoon asks for the end of an active run without waiting for it.
 func (e *Engine) CancelSoon(ctx context.Context, r mapping.Run, rollback bool) error {
-	if x := e.executing(r.ID); x != nil && !rollback {
+	if x := e.running.of(r.ID); x != nil && !rollback {
 		x.cancel(errCancelled)
 		return nil
 	}
@@ -134,7 +128,7 @@ func (e *Engine) CancelSoon(ctx context.Context, r mapping.Run, rollback bool) e
 		return e.Cancel(ctx, r, rollback)
 	}
 	ctx = context.WithoutCancel(ctx)
-	e.spawn(func() {
+	e.running.spawn(func() {
 		if err := e.Cancel(ctx, r, rollback); err != nil && mapping.Classify(err).Class != mapping.Conflict {
 			e.zap.Warn("a run could not be cancelled", errField(err), runField(r.ID))
 		}

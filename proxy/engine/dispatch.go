@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -16,46 +17,69 @@ import (
 // retryDispatch is when the dispatcher looks again after the store failed.
 const retryDispatch = time.Second
 
-// dispatch starts pending runs as their turn comes: rung when a run ended or
+// dispatcher starts pending runs as their turn comes, on one goroutine. ring and freed are
+// safe for concurrent use.
+type dispatcher struct {
+	e       *Engine
+	bell    chan struct{}
+	waiting atomic.Bool // there may be runs to start
+}
+
+// ring has the pending runs looked at.
+func (d *dispatcher) ring() {
+	select {
+	case d.bell <- struct{}{}:
+	default:
+	}
+}
+
+// freed is ring for a thread or a slot that is free; it costs nothing while no run waits.
+func (d *dispatcher) freed() {
+	if d.waiting.Load() {
+		d.ring()
+	}
+}
+
+// run starts runs until the engine stops: rung when a run ended or
 // was queued, by the clock when a delayed one is due. look is resume where that has
-// not succeeded yet, else sweep.
-func (e *Engine) dispatch(due time.Time, look func(context.Context) (time.Time, error)) {
+// not succeeded yet, else claimRunnable.
+func (d *dispatcher) run(due time.Time, look func(context.Context) (time.Time, error)) {
 	var said complaint.Complaint
 	for {
 		timer := time.NewTimer(untilDue(due))
 		select {
-		case <-e.root.Done():
+		case <-d.e.root.Done():
 			timer.Stop()
 			return
-		case <-e.wake:
+		case <-d.bell:
 		case <-timer.C:
 		}
 		timer.Stop()
-		next, err := look(e.root)
+		next, err := look(d.e.root)
 		if err == nil {
 			said.Over()
-		} else if e.root.Err() == nil {
+		} else if d.e.root.Err() == nil {
 			if said.Due() {
-				e.zap.Error("pending runs could not be claimed", errField(err))
+				d.e.zap.Error("pending runs could not be claimed", errField(err))
 			}
 			next = time.Now().Add(retryDispatch)
 		}
 		if due = next; err == nil {
-			look = e.sweep
+			look = d.claimRunnable
 		}
 	}
 }
 
-// resume is the first sweep, before which everything that an earlier process left
+// resume is the first look, before which everything that an earlier process left
 // behind is free, and its displaced runs are ended.
-func (e *Engine) resume(ctx context.Context) (time.Time, error) {
-	if err := e.st.Recover(ctx); err != nil {
+func (d *dispatcher) resume(ctx context.Context) (time.Time, error) {
+	if err := d.e.st.Recover(ctx); err != nil {
 		return time.Time{}, err
 	}
-	if err := e.displaced(ctx); err != nil {
+	if err := d.e.resumePreempted(ctx); err != nil {
 		return time.Time{}, err
 	}
-	return e.sweep(ctx)
+	return d.claimRunnable(ctx)
 }
 
 // lookAnyway is when the dispatcher looks although its doorbell did
@@ -69,67 +93,67 @@ func untilDue(due time.Time) time.Duration {
 	return min(lookAnyway, max(0, time.Until(due)))
 }
 
-// sweep claims and starts what may start now, and says when the next delayed
+// claimRunnable claims and starts what may start now, and says when the next delayed
 // run is due.
-func (e *Engine) sweep(ctx context.Context) (time.Time, error) {
+func (d *dispatcher) claimRunnable(ctx context.Context) (time.Time, error) {
 	for anothers := false; ; {
 		// Before looking, so that a run that ends right after rings.
-		e.waiting.Store(true)
-		c, ok, next, err := e.claimNext(ctx)
+		d.waiting.Store(true)
+		c, ok, next, err := d.claimNext(ctx)
 		if err != nil {
 			return next, err
 		}
-		if !ok && anothers && e.st.Shared() {
-			err = e.displaced(ctx)
+		if !ok && anothers && d.e.st.Shared() {
+			err = d.e.resumePreempted(ctx)
 		}
 		if !ok {
-			return next, errors.Join(err, e.rest(ctx))
+			return next, errors.Join(err, d.rest(ctx))
 		}
 		anothers = anothers || c.Taken
 	}
 }
 
 // claimNext claims the next run, if there is one, and launches it.
-func (e *Engine) claimNext(ctx context.Context) (c store.Claimed, ok bool, next time.Time, err error) {
-	claimed := e.claims.begin()
+func (d *dispatcher) claimNext(ctx context.Context) (c store.Claimed, ok bool, next time.Time, err error) {
+	claimed := d.e.claims.begin()
 	defer claimed()
-	if c, ok, next, err = e.claim(ctx); err != nil || !ok {
+	if c, ok, next, err = d.claim(ctx); err != nil || !ok {
 		return c, ok, next, err
 	}
-	if agent, known := e.agents[c.Run.Agent]; known {
-		e.launch(agent, c, Order{})
+	if agent, known := d.e.agents[c.Run.Agent]; known {
+		d.e.launch(agent, c, StartRequest{})
 	} else {
-		e.launch(missing(c.Run.Agent), c, Order{})
+		d.e.launch(missing(c.Run.Agent), c, StartRequest{})
 	}
 	return c, ok, next, err
 }
 
 // rest ends the ringing when no run waits. One that is made meanwhile rings
 // itself.
-func (e *Engine) rest(ctx context.Context) error {
-	some, err := e.st.Waiting(ctx)
+func (d *dispatcher) rest(ctx context.Context) error {
+	some, err := d.e.st.Waiting(ctx)
 	if err == nil && !some {
-		e.waiting.Store(false)
+		d.waiting.Store(false)
 	}
 	return err
 }
 
 // claim takes the next run and a slot of its agent. The slot is taken first
 // where that can be: only this goroutine and Begin take slots.
-func (e *Engine) claim(ctx context.Context) (store.Claimed, bool, time.Time, error) {
-	if e.isDraining() || !e.holds() {
+func (d *dispatcher) claim(ctx context.Context) (store.Claimed, bool, time.Time, error) {
+	if d.e.running.isDraining() || !d.e.lease.holds() {
 		return store.Claimed{}, false, time.Time{}, nil
 	}
 	var full []string
 	held := map[string]*Agent{}
-	for name, a := range e.agents {
+	for name, a := range d.e.agents {
 		if a.tryAcquire() {
 			held[name] = a
 		} else {
 			full = append(full, name)
 		}
 	}
-	c, ok, next, err := e.st.ClaimNext(ctx, full)
+	c, ok, next, err := d.e.st.ClaimNext(ctx, full)
 	for name, a := range held {
 		if !ok || name != c.Run.Agent {
 			a.release()

@@ -3,6 +3,6 @@
 // what happens, and ends every run in exactly one state.
 //
 // Start reading at Engine.Begin (a run is made), then execution.work (a run is
-// executed) and recorder (what becomes of an event). CONCURRENCY.md tells who
-// locks what.
+// executed) and recorder (what becomes of an event). CONCURRENCY.md has the
+// locks.
 package engine

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/config"
@@ -22,6 +20,13 @@ type Meter interface {
 	RunEnded(agent string, status mapping.RunStatus)
 }
 
+// Chore is work by the clock that goes on as long as the engine; package chore has them.
+type Chore interface {
+	// Run returns soon after ctx ends. Shutdown ends it when no run is left to end, and
+	// waits for the return.
+	Run(ctx context.Context)
+}
+
 // Engine runs runs. Safe for concurrent use.
 type Engine struct {
 	st     *store.Store
@@ -31,14 +36,15 @@ type Engine struct {
 	meter  Meter
 	zap    *zap.Logger
 	hook   func(mapping.Run, mapping.Outcome, []byte) ([]byte, error)
-	tick   func(context.Context, mapping.Cron) error // nil: no crons
+	chores []Chore
 
 	root    context.Context // of every execution; ends with errShutdown
 	stop    context.CancelCauseFunc
-	wake    chan struct{} // dispatcher's doorbell
-	waiting atomic.Bool   // there may be runs for the dispatcher to start
-	running sync.WaitGroup
+	running executions
 
+	dispatch dispatcher
+	lease    *lease
+	idle     idleClocks
 	claims   claims
 	compared comparison
 
@@ -46,14 +52,7 @@ type Engine struct {
 
 	forgetting chan struct{} // one batch of deleted threads at a time
 
-	mu       sync.Mutex
-	live     map[string]*execution
-	timers   map[string]*appointment // what is due later, by what it is and for which run
-	broken   map[string]bool         // runs whose end panicked
-	lease    lease
-	draining bool // no new runs are taken
-	stopped  bool // nothing is started any more
-	removed  func(mapping.Run)
+	removed func(mapping.Run)
 }
 
 // New makes an Engine; nothing runs before Start. hook writes webhook bodies
@@ -61,39 +60,42 @@ type Engine struct {
 func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[string]*Agent, meter Meter,
 	hook func(mapping.Run, mapping.Outcome, []byte) ([]byte, error), logger *zap.Logger) *Engine {
 	root, stop := context.WithCancelCause(context.Background())
-	return &Engine{
+	e := &Engine{
 		st: st, log: log, cfg: cfg, agents: agents, meter: meter, hook: hook, zap: logger.Named("engine"),
-		root: root, stop: stop, wake: make(chan struct{}, 1), live: map[string]*execution{}, broken: map[string]bool{}, timers: map[string]*appointment{},
-		forgetting: make(chan struct{}, 1), lease: newLease(sinceBoot()),
+		root: root, stop: stop,
+		forgetting: make(chan struct{}, 1),
 	}
+	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
+	e.idle.e, e.idle.timers.spawn, e.compared.e = e, e.running.spawn, e
+	e.lease = newLease(sinceBoot(), func() { e.leaseLost() })
+	return e
 }
 
 // Start picks up what an earlier process left behind, and begins to start runs
-// as their turn comes. It returns once the first sweep is done, or cannot be done
+// as their turn comes. It returns once the first look at pending runs is done, or cannot be done
 // because the disk is full: reading works then, and the dispatcher tries again.
 func (e *Engine) Start(ctx context.Context) error {
 	if e.st.Shared() {
 		e.beat(ctx)
-		e.spawn(func() { e.keepLease(e.root) })
-		e.spawn(func() { e.hear(e.root) })
+		e.running.spawn(func() { e.keepLease(e.root) })
+		e.running.spawn(func() { e.hear(e.root) })
 	}
-	e.spawn(func() { e.keepComparing(e.root) })
-	if err := e.watchUnpulled(ctx); err != nil {
+	e.running.spawn(func() { e.compared.run(e.root) })
+	if err := e.idle.beginAll(ctx); err != nil {
 		return err
 	}
-	look := e.sweep
-	due, err := e.resume(ctx)
+	look := e.dispatch.claimRunnable
+	due, err := e.dispatch.resume(ctx)
 	if mapping.Classify(err).Class == mapping.StorageFull {
 		e.zap.Warn("what an earlier process left behind is picked up when there is room", errField(err))
-		look, due, err = e.resume, time.Now().Add(retryDispatch), nil
+		look, due, err = e.dispatch.resume, time.Now().Add(retryDispatch), nil
 	}
 	if err != nil {
 		return err
 	}
-	e.spawn(func() { e.dispatch(due, look) })
-	e.spawn(func() { e.newSweeper().run(e.root) })
-	if e.tick != nil {
-		e.spawn(func() { e.watchCrons(e.root) })
+	e.running.spawn(func() { e.dispatch.run(due, look) })
+	for _, c := range e.chores {
+		e.running.spawn(func() { c.Run(e.root) })
 	}
 	return nil
 }
@@ -102,14 +104,13 @@ func (e *Engine) Start(ctx context.Context) error {
 // they are picked up again by the next process. New runs are refused from the
 // start.
 func (e *Engine) Shutdown(ctx context.Context) {
-	e.mu.Lock()
-	e.draining = true
-	e.mu.Unlock()
-	e.drain(ctx)
+	e.running.drain()
+	e.await(ctx)
 	e.stop(errShutdown)
-	e.halt()
+	e.idle.timers.stop()
+	e.running.stop()
 	done := make(chan struct{})
-	go func() { e.running.Wait(); close(done) }()
+	go func() { e.running.work.Wait(); close(done) }()
 	select {
 	case <-done:
 	case <-time.After(2 * time.Second):
@@ -117,9 +118,9 @@ func (e *Engine) Shutdown(ctx context.Context) {
 	}
 }
 
-// drain returns when no execution is left or ctx is over.
-func (e *Engine) drain(ctx context.Context) {
-	for _, x := range e.executions() {
+// await returns when no execution is left or ctx is over.
+func (e *Engine) await(ctx context.Context) {
+	for _, x := range e.running.all() {
 		select {
 		case <-x.done:
 		case <-ctx.Done():
@@ -128,30 +129,11 @@ func (e *Engine) drain(ctx context.Context) {
 	}
 }
 
-// halt sees to it that nothing new is started, now or by the clock.
-func (e *Engine) halt() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.stopped = true
-	for what, t := range e.timers {
-		t.Stop()
-		delete(e.timers, what)
-	}
-}
-
-// spawn runs f beside everything else; Shutdown waits for it. false: too late.
-func (e *Engine) spawn(f func()) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopped {
-		return false
-	}
-	e.running.Go(f)
-	return true
-}
-
 // OnRemoved has f called for every run that the engine removes. Before Start.
 func (e *Engine) OnRemoved(f func(mapping.Run)) { e.removed = f }
+
+// Beside has a chore done from Start on. It must be called before Start.
+func (e *Engine) Beside(c Chore) { e.chores = append(e.chores, c) }
 
 // forgotten tells all holders of a run's data that the run is no more.
 func (e *Engine) forgotten(r mapping.Run) {
@@ -161,35 +143,14 @@ func (e *Engine) forgotten(r mapping.Run) {
 	}
 }
 
-func (e *Engine) executions() []*execution {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	list := make([]*execution, 0, len(e.live))
-	for _, x := range e.live {
-		list = append(list, x)
-	}
-	return list
-}
-
 // Agent returns a configured agent.
 func (e *Engine) Agent(name string) (*Agent, bool) {
 	a, ok := e.agents[name]
 	return a, ok
 }
 
-// Live tells how many runs this process is executing.
-func (e *Engine) Live() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.live)
-}
-
-func (e *Engine) ring() {
-	select {
-	case e.wake <- struct{}{}:
-	default:
-	}
-}
+// Live is how many runs this process is executing.
+func (e *Engine) Live() int { return e.running.count() }
 
 // scope is the context of work done for a run outside of any request.
 func (e *Engine) scope(ctx context.Context, r mapping.Run) context.Context {

@@ -26,10 +26,10 @@ type execution struct {
 	fence  int64
 	taken  bool           // was executed before: here before a restart, or by another process
 	before time.Duration  // how long ago the run began, when it was taken up here
-	say    *string        // Order.Say
+	say    *string        // StartRequest.Say
 	alone  bool           // the thread was made with this run
-	next   *Next          // Order.further
-	input  *mapping.Input // Order.Input, until the agent is given it
+	next   *Next          // StartRequest.further
+	input  *mapping.Input // StartRequest.Input, until the agent is given it
 
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
@@ -37,13 +37,13 @@ type execution struct {
 	stalled chan struct{}   // closed when the end could not be written for a while, and is tried on
 	fault   error           // why; valid once stalled is closed
 
-	tail *eventlog.Tail
-	rec  *recorder
+	buffer *eventlog.RunBuffer
+	rec    *recorder
 }
 
 // launch starts the execution of a claimed run, on a goroutine of its own. The
 // agent's slot is held.
-func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
+func (e *Engine) launch(agent *Agent, c store.Claimed, o StartRequest) {
 	if x, work := e.admit(agent, c, o); x != nil {
 		go work()
 	}
@@ -51,35 +51,22 @@ func (e *Engine) launch(agent *Agent, c store.Claimed, o Order) {
 
 // admit registers the execution of a claimed run; a call of work, which executes it, must follow.
 // x is nil when the engine has stopped.
-func (e *Engine) admit(agent *Agent, c store.Claimed, o Order) (x *execution, work func()) {
+func (e *Engine) admit(agent *Agent, c store.Claimed, o StartRequest) (x *execution, work func()) {
 	ctx, cancel := context.WithCancelCause(e.scope(e.root, c.Run))
 	x = &execution{
 		e: e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken,
 		before: c.Running, say: o.Say, input: o.Input, alone: o.New.MustNotExist, next: o.further, cancel: cancel, done: make(chan struct{}), stalled: make(chan struct{}),
 	}
-	x.tail = e.log.Adopt(c.Run) // before the run is known anywhere: its readers wait for us
-	if !e.enlist(x) {
+	x.buffer = e.log.Acquire(c.Run) // before the run is known anywhere: its readers wait for us
+	if !e.running.enlist(x) {
 		cancel(errShutdown) // it stays claimed: the next process takes it over
-		e.log.Disown(x.tail)
+		e.log.Release(x.buffer)
 		agent.release()
 		return nil, nil
 	}
+	e.meter.RunStarted(agent.Name)
 	logged := c.Logged // nothing else of c lives as long as the run
 	return x, func() { x.work(adapter.WithPermit(ctx, x.stillHolds), logged) }
-}
-
-// enlist puts an execution on the books, which Shutdown waits for: free must
-// follow.
-func (e *Engine) enlist(x *execution) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopped {
-		return false
-	}
-	e.live[x.run.ID] = x
-	e.meter.RunStarted(x.agent.Name)
-	e.running.Add(1)
-	return true
 }
 
 // work executes the run and leaves the process in order, whatever happened.
@@ -160,14 +147,14 @@ func (x *execution) prepare(ctx context.Context, logged []mapping.Event) (iter.S
 	if err := x.opening(logged, traits); err != nil {
 		return nil, traits, err
 	}
-	t, err := x.assignment(ctx, traits, logged)
+	t, err := assignment{x}.task(ctx, traits, logged)
 	if err != nil {
 		return nil, traits, err
 	}
 	return backend.Run(ctx, t), traits, nil
 }
 
-// resume folds what is logged and takes the run's tail over.
+// resume folds what is logged and takes the run's buffer over.
 func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 	// Also for a run that is cancelled already: its end stands on its start.
 	base, err := x.e.log.Base(context.WithoutCancel(ctx), x.run.ThreadID, x.run.Base)
@@ -178,7 +165,7 @@ func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 	if err != nil {
 		return err
 	}
-	x.tail.Begin(base, entries)
+	x.buffer.Begin(base, entries)
 	fold := base
 	if n := len(entries); n > 0 {
 		fold = entries[n-1].After

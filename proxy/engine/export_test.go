@@ -7,23 +7,20 @@ import (
 
 // Lease gives the engine a lease that lasts for d, as one over PostgreSQL has.
 func (e *Engine) Lease(d time.Duration) {
-	e.mu.Lock()
-	until := e.lease.clock() + d
-	e.mu.Unlock()
-	e.leased(until)
+	e.lease.extend(e.lease.now() + d)
 }
 
 // Suspend lets the lease's clock go on by d while everything else stands still, as
 // when the machine is suspended.
 func (e *Engine) Suspend(d time.Duration) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.lease.mu.Lock()
+	defer e.lease.mu.Unlock()
 	clock := e.lease.clock
 	e.lease.clock = func() time.Duration { return clock() + d }
 }
 
 // Compare has the engine compare what it holds with what it executes, now.
-func (e *Engine) Compare(ctx context.Context) error { return e.compare(ctx) }
+func (e *Engine) Compare(ctx context.Context) error { return e.compared.look(ctx) }
 
 // Lapse has the engine find that its lease is over.
 func (e *Engine) Lapse() { e.leaseLost() }

@@ -56,7 +56,7 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 // free in time.
 func (e *Engine) endParked(ctx context.Context, r mapping.Run, cause error) (ended bool, err error) {
 	agent := e.agents[r.Agent]
-	if !r.Parked || errors.Is(cause, errRemoved) || agent == nil || !agent.comparesFiles() || e.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
+	if !r.Parked || errors.Is(cause, errRemoved) || agent == nil || !agent.comparesFiles() || e.running.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
 		return false, nil
 	}
 	claimed := e.claims.begin()
@@ -66,8 +66,8 @@ func (e *Engine) endParked(ctx context.Context, r mapping.Run, cause error) (end
 		e.release(agent)
 		return false, nil
 	}
-	e.unpark(r.ID)
-	x, work := e.admit(agent, c, Order{})
+	e.idle.timers.cancel(r.ID)
+	x, work := e.admit(agent, c, StartRequest{})
 	if x == nil {
 		return false, nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// forgets tells whether any of the links' agents is to be told.
+// forgets reports whether any of the links' agents is to be told.
 func (e *Engine) forgets(links []mapping.Link) bool {
 	for _, l := range links {
 		if a := e.agents[l.Agent]; a != nil && a.Config.UpstreamThreads == "delete" && l.Remote != "" {
@@ -18,22 +18,36 @@ func (e *Engine) forgets(links []mapping.Link) bool {
 	return false
 }
 
-// forgetLater tells agents of threads that were swept, without holding up the
-// sweep. One batch is told after the other.
-func (e *Engine) forgetLater(gone []store.Gone) {
-	e.spawn(func() {
-		select {
-		case e.forgetting <- struct{}{}:
-			defer func() { <-e.forgetting }()
-		case <-e.root.Done():
-			return
+// ThreadsDeleted tells all holders of their data that threads are no more: those of this
+// process at once, agents without being waited for. One batch is told after the other.
+func (e *Engine) ThreadsDeleted(gone []store.Gone) {
+	var told []store.Gone
+	for _, g := range gone {
+		for _, r := range g.Runs {
+			e.forgotten(r)
 		}
-		for _, g := range gone {
-			ctx, stop := context.WithTimeout(mapping.WithPrincipal(e.root, mapping.Principal{Tenant: g.Tenant}), cancelGrace)
-			e.Forget(ctx, g.Links)
-			stop()
+		if e.forgets(g.Links) {
+			told = append(told, g)
 		}
-	})
+	}
+	if len(told) > 0 {
+		e.running.spawn(func() { e.forgetAll(told) })
+	}
+}
+
+// forgetAll tells agents of a batch of deleted threads.
+func (e *Engine) forgetAll(gone []store.Gone) {
+	select {
+	case e.forgetting <- struct{}{}:
+		defer func() { <-e.forgetting }()
+	case <-e.root.Done():
+		return
+	}
+	for _, g := range gone {
+		ctx, stop := context.WithTimeout(mapping.WithPrincipal(e.root, mapping.Principal{Tenant: g.Tenant}), cancelGrace)
+		e.Forget(ctx, g.Links)
+		stop()
+	}
 }
 
 // Forget deletes an agent's copies of a deleted thread where its configuration

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,8 +13,15 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
+// bubble runs f on a clock of its own: sleeping costs nothing.
+func bubble(t *testing.T, f func(t *testing.T, path string)) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.db")
+	synctest.Test(t, func(t *testing.T) { f(t, path) })
+}
+
 // freely is a run whose steps are handed out while it goes on.
-func freely(o engine.Order) engine.Order {
+func freely(o engine.StartRequest) engine.StartRequest {
 	o.New.Run.Options.Stepping = mapping.SteppingFree
 	return o
 }
@@ -45,8 +53,8 @@ func TestFreeRunThatNobodyPullsAfterARestartIsCancelled(t *testing.T) {
 		"the time without us counts":   {5 * time.Minute, 6 * time.Minute, false, mapping.RunInterrupted},
 		"but there is time to return":  {time.Hour, 50 * time.Second, false, mapping.RunRunning},
 		"which is short":               {time.Hour, 70 * time.Second, false, mapping.RunInterrupted},
-		"somebody asks for a step":     {0, time.Hour, true, mapping.RunRunning},
-		"somebody returns at the last": {time.Hour, time.Hour, true, mapping.RunRunning},
+		"a step is asked for":          {0, time.Hour, true, mapping.RunRunning},
+		"a client returns at the last": {time.Hour, time.Hour, true, mapping.RunRunning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

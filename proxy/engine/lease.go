@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -22,9 +23,12 @@ const (
 )
 
 // lease is what this process knows of its right to execute runs, by a clock that
-// goes on while the process is stopped and while the machine is suspended. Guarded by
-// Engine.mu.
+// goes on while the process is stopped and while the machine is suspended. Safe for
+// concurrent use.
 type lease struct {
+	lost func() // called when the lease is over by the clock, without the lock
+
+	mu    sync.Mutex
 	clock func() time.Duration // sinceBoot
 	until time.Duration        // by clock; 0: it never ends
 	lapse *time.Timer          // goes off at until, later by the time that the machine was suspended
@@ -32,10 +36,51 @@ type lease struct {
 	end   context.CancelFunc   // of lasts
 }
 
-func newLease(clock func() time.Duration) lease {
-	l := lease{clock: clock}
+func newLease(clock func() time.Duration, lost func()) *lease {
+	l := &lease{clock: clock, lost: lost}
 	l.lasts, l.end = context.WithCancel(context.Background())
 	return l
+}
+
+func (l *lease) now() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.clock()
+}
+
+// extend notes how long the lease lasts at least.
+func (l *lease) extend(until time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.until = until
+	rest := until - l.clock()
+	if l.lapse == nil {
+		l.lapse = time.AfterFunc(rest, l.lost)
+		return
+	}
+	l.lapse.Reset(rest)
+}
+
+// holds reports whether the lease lasts.
+func (l *lease) holds() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until == 0 || l.clock() < l.until
+}
+
+// context ends when this lease is found to be over.
+func (l *lease) context() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lasts
+}
+
+// over ends what is done under the lease; what comes is under the next one.
+func (l *lease) over() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end()
+	l.lasts, l.end = context.WithCancel(context.Background())
 }
 
 // keepLease renews the lease as long as ctx lasts, where other processes could
@@ -47,7 +92,7 @@ func (e *Engine) keepLease(ctx context.Context) {
 }
 
 func (e *Engine) beat(ctx context.Context) {
-	asked := e.sinceBoot()
+	asked := e.lease.now()
 	short, stop := context.WithTimeout(ctx, beatEvery)
 	defer stop()
 	err := e.st.Beat(short, leaseTTL)
@@ -62,9 +107,9 @@ func (e *Engine) beat(ctx context.Context) {
 		return
 	}
 	e.unrenewed.Over()
-	e.leased(asked + leaseTTL)
+	e.lease.extend(asked + leaseTTL)
 	e.stopAsked(ctx)
-	e.ring() // for runs whose notice was lost
+	e.dispatch.ring() // for runs whose notice was lost
 }
 
 // monotonic is Go's monotonic clock.
@@ -73,38 +118,12 @@ func monotonic() func() time.Duration {
 	return func() time.Duration { return time.Since(start) + 1 } // never 0
 }
 
-func (e *Engine) sinceBoot() time.Duration {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.lease.clock()
-}
-
-// leased notes how long the lease lasts at least.
-func (e *Engine) leased(until time.Duration) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.lease.until = until
-	rest := until - e.lease.clock()
-	if e.lease.lapse == nil {
-		e.lease.lapse = time.AfterFunc(rest, func() { e.leaseLost() })
-		return
-	}
-	e.lease.lapse.Reset(rest)
-}
-
-// holds reports whether the lease lasts.
-func (e *Engine) holds() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.lease.until == 0 || e.lease.clock() < e.lease.until
-}
-
 // stillHolds ends the execution when the lease is over. It is asked before every piece
 // of an agent's answer is taken and right before every call of the agent that must not
 // be made twice (adapter.Permitted): a process that was stopped for a while must not go
 // on with what it then finds in its buffers.
 func (x *execution) stillHolds() error {
-	if x.e.holds() {
+	if x.e.lease.holds() {
 		return nil
 	}
 	x.cancel(errLeaseLost)
@@ -117,13 +136,11 @@ func (x *execution) stillHolds() error {
 // with the function, which must be called. It is to be asked for before the process writes
 // down that it is about to make the calls.
 func (e *Engine) UnderLease(ctx context.Context) (context.Context, context.CancelFunc) {
-	e.mu.Lock()
-	lasts := e.lease.lasts
-	e.mu.Unlock()
+	lasts := e.lease.context()
 	ctx, end := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(lasts, func() { end(errLeaseLost) })
 	may := func() error {
-		if lasts.Err() != nil || !e.holds() {
+		if lasts.Err() != nil || !e.lease.holds() {
 			end(errLeaseLost)
 		}
 		return context.Cause(ctx)
@@ -134,11 +151,8 @@ func (e *Engine) UnderLease(ctx context.Context) (context.Context, context.Cance
 // leaseLost stops all executions, and what else is done under the lease: it may be going
 // on elsewhere.
 func (e *Engine) leaseLost() []*execution {
-	e.mu.Lock()
-	e.lease.end()
-	e.lease.lasts, e.lease.end = context.WithCancel(context.Background())
-	e.mu.Unlock()
-	list := e.executions()
+	e.lease.over()
+	list := e.running.all()
 	for _, x := range list {
 		x.cancel(errLeaseLost)
 	}

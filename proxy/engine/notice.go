@@ -22,11 +22,11 @@ func (e *Engine) hear(ctx context.Context) {
 func (e *Engine) heard(ctx context.Context, n store.Notice) {
 	switch n.Kind {
 	case store.NoticeLogged:
-		e.log.Ring(n.About)
+		e.log.Wake(n.About)
 	case store.NoticePending:
-		e.ring()
+		e.dispatch.ring()
 	case store.NoticeStop:
-		if e.executing(n.About) != nil {
+		if e.running.of(n.About) != nil {
 			e.stopAsked(ctx)
 		}
 	case store.NoticeGone:
@@ -35,9 +35,9 @@ func (e *Engine) heard(ctx context.Context, n store.Notice) {
 		e.st.RingDue(n.About)
 	default:
 		e.st.RingDue("")
-		e.log.RingAll()
+		e.log.WakeAll()
 		e.stopAsked(ctx)
-		e.ring()
+		e.dispatch.ring()
 	}
 }
 
@@ -51,7 +51,7 @@ func (e *Engine) stopAsked(ctx context.Context) {
 		return
 	}
 	for id := range asked {
-		if x := e.executing(id); x != nil {
+		if x := e.running.of(id); x != nil {
 			x.cancel(errCancelled)
 		}
 	}

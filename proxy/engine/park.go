@@ -9,118 +9,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// parked notes that a lockstep run waits for its next step, and cancels it when
-// nobody asks for one in time.
-func (e *Engine) parked(r mapping.Run, agent *Agent) {
-	e.cancelIn(r, agent.Config.Stepping.Idle)
-}
-
-// cancelIn cancels the run after d, unless somebody asks for a step of it before.
-func (e *Engine) cancelIn(r mapping.Run, d time.Duration) {
-	e.later(idleOf(r.ID), d, func() {
-		ctx, stop := context.WithTimeout(e.scope(e.root, r), cancelGrace)
-		defer stop()
-		if rest := e.pulledElsewhere(ctx, r); rest > 0 {
-			e.cancelIn(r, rest)
-			return
-		}
-		if err := e.Cancel(ctx, r, false); err != nil && mapping.Classify(err).Class != mapping.Conflict {
-			e.zap.Warn("an idle run could not be cancelled", errField(err), runField(r.ID))
-		}
-	})
-}
-
-// pulledElsewhere is how long an active run may still be left alone when it went
-// on, or a step of it was handed out, in another process, whose clocks this one
-// does not know of; 0: no longer.
-func (e *Engine) pulledElsewhere(ctx context.Context, r mapping.Run) time.Duration {
-	agent := e.agents[r.Agent]
-	if agent == nil || !e.st.Shared() {
-		return 0
-	}
-	fresh, err := e.st.Run(ctx, r.ThreadID, r.ID)
-	if err != nil || !fresh.Status.Active() {
-		return 0
-	}
-	since := fresh.UpdatedAt
-	if task, err := e.st.Task(ctx, r.TaskID); err == nil && task.UpdatedAt.After(since) {
-		since = task.UpdatedAt
-	}
-	idle := agent.Config.Stepping.Idle
-	if rest := idle - time.Since(since); rest > idle/10 { // less is what this process knew itself
-		return rest
-	}
-	return 0
-}
-
-func idleOf(runID string) string { return "idle " + runID }
-
-// returning is how long a client has at least, after a start, to come back for the
-// steps of its run.
-const returning = time.Minute
-
-// watchUnpulled starts the clocks of the runs whose clients an earlier process
-// served. The time it was gone counts, but for a little to come back in.
-func (e *Engine) watchUnpulled(ctx context.Context) error {
-	runs, err := e.st.Unpulled(ctx)
-	for _, r := range runs {
-		agent := e.agents[r.Agent]
-		if agent == nil {
-			agent = missing(r.Agent)
-		}
-		idle := agent.Config.Stepping.Idle
-		e.cancelIn(r, max(idle-time.Since(r.UpdatedAt), min(idle, returning)))
-	}
-	return err
-}
-
-// later calls f once after d, in place of what was due under the same name.
-// Nothing is called after Shutdown. A d of 0 is never.
-func (e *Engine) later(what string, d time.Duration, f func()) {
-	if d <= 0 {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopped {
-		return
-	}
-	if old := e.timers[what]; old != nil {
-		old.Stop()
-	}
-	at := &appointment{}
-	at.Timer = time.AfterFunc(d, func() {
-		if e.due(what, at) {
-			e.spawn(f)
-		}
-	})
-	e.timers[what] = at
-}
-
-// appointment is something to be done later.
-type appointment struct{ *time.Timer }
-
-// due takes an appointment that has come out of the books; false: it was called off
-// at the last moment.
-func (e *Engine) due(what string, at *appointment) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.timers[what] != at {
-		return false
-	}
-	delete(e.timers, what)
-	return true
-}
-
-func (e *Engine) unpark(id string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if t := e.timers[idleOf(id)]; t != nil {
-		t.Stop()
-		delete(e.timers, idleOf(id))
-	}
-}
-
 // Next is what the next step of a parked run is to begin with.
 type Next struct {
 	Say      *string          // the client's words, verbatim; nil for none
@@ -148,15 +36,15 @@ func (e *Engine) Continue(ctx context.Context, r mapping.Run, n Next) error {
 		e.release(agent)
 		return err
 	}
-	e.unpark(r.ID)
-	e.launch(agent, c, Order{Say: n.Say, OneStep: true, New: store.NewRun{}, further: &n})
+	e.idle.timers.cancel(r.ID)
+	e.launch(agent, c, StartRequest{Say: n.Say, OneStep: true, New: store.NewRun{}, further: &n})
 	return nil
 }
 
 // Settled waits until an active run is parked or has ended, and returns it.
 func (e *Engine) Settled(ctx context.Context, r mapping.Run) (mapping.Run, error) {
 	for {
-		if x := e.executing(r.ID); x != nil {
+		if x := e.running.of(r.ID); x != nil {
 			select {
 			case <-x.done:
 			case <-x.stalled:
@@ -192,14 +80,3 @@ func pause(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
-
-// CancelIdle cancels an active run when nobody pulls a step of it for as long
-// as its agent's stepping.idle; each call begins anew. Pulled stops that clock.
-func (e *Engine) CancelIdle(r mapping.Run) {
-	if agent := e.agents[r.Agent]; agent != nil {
-		e.parked(r, agent)
-	}
-}
-
-// Pulled tells that somebody asks for a step of the run.
-func (e *Engine) Pulled(runID string) { e.unpark(runID) }

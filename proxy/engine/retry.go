@@ -34,7 +34,7 @@ func (x *execution) again(ctx context.Context, out *mapping.Outcome, err error) 
 	case code == "" || slices.Contains(hopeless, code):
 		return false
 	case code == mapping.CodeOutcomeUnknown && !x.run.Options.RetryUnknown:
-		return false // it may have been done: only who asked for it wants it twice
+		return false // it may have been done: only a client that asked for it wants it twice
 	case x.run.Options.Resuming && code == mapping.CodeUpstreamLost:
 		return false // the question is gone with the task
 	}

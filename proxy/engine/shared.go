@@ -53,7 +53,7 @@ func (r *recorder) keep(checkpoint string, f *mapping.Fold) {
 
 // shared finds out what the agent of a run that others may run beside has: an
 // answer goes to the upstream thread that asked, and to the state that is there.
-func (x *execution) shared(ctx context.Context) error {
+func (x assignment) shared(ctx context.Context) error {
 	if !x.run.Options.Shared || !x.run.Options.Resuming || x.rec.told.start != nil {
 		return nil
 	}

@@ -60,75 +60,65 @@ func (c *claims) overBefore(upTo int64) bool {
 	return true
 }
 
-// comparison is what one look found held and not executed.
+// comparison compares what this process holds with what it executes.
 type comparison struct {
-	mu     sync.Mutex       // held from look to look, which follow each other
-	fences map[string]int64 // by run
+	e *Engine
+
+	mu     sync.Mutex       // held during a look; looks follow each other
+	fences map[string]int64 // of the runs that the last look found held and not executed
 	upTo   int64            // of the claims that may have made them so
 }
 
-// keepComparing goes on beside the beats, which must not wait for it.
-func (e *Engine) keepComparing(ctx context.Context) {
+// run goes on beside the beats, which must not wait for it.
+func (c *comparison) run(ctx context.Context) {
 	var said complaint.Complaint
 	for pause(ctx, beatEvery) == nil {
-		if err := e.compare(ctx); err == nil {
+		if err := c.look(ctx); err == nil {
 			said.Over()
 		} else if ctx.Err() == nil && said.Due() {
-			e.zap.Warn("what this process holds could not be compared with what it executes", errField(err))
+			c.e.zap.Warn("what this process holds could not be compared with what it executes", errField(err))
 		}
 	}
 }
 
-// compare looks at all that this process may hold for nothing.
-func (e *Engine) compare(ctx context.Context) error {
-	freed, err := e.st.FreeLeftUpdates(ctx)
+// look looks at all that this process may hold for nothing.
+func (c *comparison) look(ctx context.Context) error {
+	freed, err := c.e.st.FreeLeftUpdates(ctx)
 	if freed > 0 && err == nil {
-		e.zap.Warn("this process held threads for state updates that are over; the threads are free", zap.Int("threads", freed))
-		e.Freed()
+		c.e.zap.Warn("this process held threads for state updates that are over; the threads are free", zap.Int("threads", freed))
+		c.e.Freed()
 	}
-	if !e.st.Shared() { // a SQLite file always says what became of a claim
+	if !c.e.st.Shared() { // a SQLite file always says what became of a claim
 		return err
 	}
-	return errors.Join(err, e.freeUnexecuted(ctx))
+	return errors.Join(err, c.freeUnexecuted(ctx))
 }
 
 // freeUnexecuted hands back what this process holds and does not execute. A run
 // is judged only when two looks saw it so under the same fence, and every claim that had begun
 // when the first one was over is over too: the answer to a claim that took place may still be
 // on its way.
-func (e *Engine) freeUnexecuted(ctx context.Context) error {
-	e.compared.mu.Lock()
-	defer e.compared.mu.Unlock()
-	before := e.compared.fences
-	certain := e.claims.overBefore(e.compared.upTo)
-	held, err := e.st.Held(ctx)
+func (c *comparison) freeUnexecuted(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.fences
+	certain := c.e.claims.overBefore(c.upTo)
+	held, err := c.e.st.Held(ctx)
 	if err != nil {
 		return err
 	}
-	e.compared.fences, e.compared.upTo = e.withoutExecution(held), e.claims.upTo()
+	c.fences, c.upTo = c.e.running.missing(held), c.e.claims.upTo()
 	if !certain {
 		return nil
 	}
-	for id, fence := range e.compared.fences {
+	for id, fence := range c.fences {
 		if was, seen := before[id]; !seen || was != fence {
 			continue
 		}
-		e.zap.Warn("this process holds a run that it does not execute; the run is handed back", runField(id))
-		if err := e.st.Release(ctx, id, fence); err != nil && !errors.Is(err, store.ErrFenced) {
+		c.e.zap.Warn("this process holds a run that it does not execute; the run is handed back", runField(id))
+		if err := c.e.st.Release(ctx, id, fence); err != nil && !errors.Is(err, store.ErrFenced) {
 			return err
 		}
 	}
 	return nil
-}
-
-// withoutExecution leaves out what is executed, and what is to be left as it is.
-func (e *Engine) withoutExecution(held map[string]int64) map[string]int64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for id := range held {
-		if e.live[id] != nil || e.broken[id] {
-			delete(held, id)
-		}
-	}
-	return held
 }

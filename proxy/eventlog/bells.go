@@ -2,7 +2,7 @@ package eventlog
 
 import "sync"
 
-// bells wake who waits for something to happen on a thread. Safe for concurrent
+// bells wake readers that wait for something to happen on a thread. Safe for concurrent
 // use; the zero value is ready.
 type bells struct {
 	mu sync.Mutex
@@ -56,5 +56,5 @@ func (b *bells) ring(threadID string) {
 	}
 }
 
-// RingThread is Ring for those who wait for something to happen on a thread.
-func (l *Log) RingThread(threadID string) { l.bells.ring(threadID) }
+// WakeThread is Wake for readers that wait for something to happen on a thread.
+func (l *Log) WakeThread(threadID string) { l.bells.ring(threadID) }

@@ -2,8 +2,8 @@
 // run the same entries in the same order, from the run's start or after a
 // position, live until the end.
 //
-// The log in the store is the truth. A Tail holds the newest entries of a run
+// The log in the store is the truth. A RunBuffer holds the newest entries of a run
 // in memory so that readers of a running run touch no database; a notice only
-// wakes readers, who then ask for everything after what they have. A slow
-// reader holds up nobody, and a late one needs no special case.
+// wakes readers, which then ask for everything after what they have. A slow
+// reader holds up no other, and a late one needs no special case.
 package eventlog

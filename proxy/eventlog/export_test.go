@@ -1,7 +1,7 @@
 package eventlog
 
-// Live tells how many tails are in use, and Kept how many bytes are kept of
-// those that nobody uses.
+// Live tells how many buffers are in use, and Kept how many bytes are kept of
+// those without users.
 func (l *Log) Live() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -14,8 +14,8 @@ func (l *Log) Kept() int {
 	return l.kept.held
 }
 
-// Limits of a tail.
+// Limits of a buffer.
 const (
-	TailEntries   = tailEntries
-	KeptTailBytes = keptTailBytes
+	BufferEntries   = bufferEntries
+	KeptBufferBytes = keptBufferBytes
 )

@@ -33,11 +33,11 @@ func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64, idle fun
 func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
 	r := l.reader(&run, 0, nil)
 	defer r.leave()
-	if err := l.fill(ctx, r.tail); err != nil {
+	if err := l.fill(ctx, r.buffer); err != nil {
 		return nil, err
 	}
 	for {
-		v := r.tail.after(-1)
+		v := r.buffer.after(-1)
 		if v.ended {
 			return v.entries[len(v.entries)-1], nil
 		}
@@ -52,10 +52,10 @@ func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) 
 // to read from the store it does not read again where the tail has dropped it, as it does
 // with long entries.
 func (l *Log) Read(ctx context.Context, run mapping.Run, after int64) (list []*mapping.Entry, err error) {
-	r := &reader{Log: l, tail: l.use(&run), seq: after}
-	defer l.leave(r.tail)
+	r := &reader{Log: l, buffer: l.use(&run), seq: after}
+	defer l.leave(r.buffer)
 	whole := false // what was read has all that follows the position
-	err = l.fillWith(ctx, r.tail, func(from int64, entries []*mapping.Entry) {
+	err = l.fillWith(ctx, r.buffer, func(from int64, entries []*mapping.Entry) {
 		whole = whole || from <= after
 		for _, e := range entries {
 			if whole && e.Seq > after {
@@ -86,14 +86,14 @@ func (r *reader) held(ctx context.Context) (list []*mapping.Entry, err error) {
 	return append(list, v.entries...), nil
 }
 
-// fill publishes what the store has beyond the tail. A no-op while an
+// fill publishes what the store has beyond the buffer. A no-op while an
 // execution of this process publishes, and once the run has ended.
-func (l *Log) fill(ctx context.Context, t *Tail) error {
+func (l *Log) fill(ctx context.Context, t *RunBuffer) error {
 	return l.fillWith(ctx, t, func(int64, []*mapping.Entry) {})
 }
 
 // fillWith is fill that also hands over what it read, and after which position.
-func (l *Log) fillWith(ctx context.Context, t *Tail, took func(from int64, entries []*mapping.Entry)) error {
+func (l *Log) fillWith(ctx context.Context, t *RunBuffer, took func(from int64, entries []*mapping.Entry)) error {
 	fold, last, needed := t.newest()
 	if !needed {
 		return nil

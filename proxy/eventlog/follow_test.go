@@ -36,11 +36,11 @@ func TestLiveLateAndColdReadersSeeTheSame(t *testing.T) {
 	}
 	same(t, seen, list)
 	if n := b.Live(); n != 0 {
-		t.Errorf("%d tails are in use after everybody left", n)
+		t.Errorf("%d buffers are in use after all readers left", n)
 	}
 }
 
-func TestReadersBehindWhatATailHolds(t *testing.T) {
+func TestReadersBehindWhatABufferHolds(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
@@ -60,7 +60,7 @@ func TestReadersBehindWhatATailHolds(t *testing.T) {
 			}
 		})
 	}
-	const events = 3*eventlog.TailEntries + 17
+	const events = 3*eventlog.BufferEntries + 17
 	for n := 0; n < events; n += 100 {
 		w.add(some(min(100, events-n), 5)...)
 	}
@@ -76,7 +76,7 @@ func TestReadersBehindWhatATailHolds(t *testing.T) {
 	same(t, seen[500:], list)
 }
 
-func TestATailOfLargeStatesIsBounded(t *testing.T) {
+func TestABufferOfLargeStatesIsBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
@@ -90,7 +90,7 @@ func TestATailOfLargeStatesIsBounded(t *testing.T) {
 		t.Errorf("%d entries, want 52", n)
 	}
 	if n := b.Kept(); n > 1<<20 {
-		t.Errorf("%d bytes of a heavy tail are kept", n)
+		t.Errorf("%d bytes of a heavy buffer are kept", n)
 	}
 	b.again()
 	b.follow(c.Run, 0).all(0)
@@ -108,11 +108,11 @@ func TestManyEndedRunsStayWithinTheBound(t *testing.T) {
 		w.add(some(1, 400<<10)...)
 		w.end()
 	}
-	if n := b.Kept(); n > eventlog.KeptTailBytes || n == 0 {
-		t.Errorf("%d bytes are kept, %d are allowed", n, eventlog.KeptTailBytes)
+	if n := b.Kept(); n > eventlog.KeptBufferBytes || n == 0 {
+		t.Errorf("%d bytes are kept, %d are allowed", n, eventlog.KeptBufferBytes)
 	}
 	if b.Live() != 0 {
-		t.Errorf("%d tails in use", b.Live())
+		t.Errorf("%d buffers in use", b.Live())
 	}
 }
 
@@ -145,7 +145,7 @@ func TestARunOfAnotherProcessIsPolled(t *testing.T) {
 	<-rd.got
 	w := b.elsewhere(c.Run, c.Fence)
 	w.add(some(2, 5)...)
-	b.Ring(c.Run.ID) // by a notice
+	b.Wake(c.Run.ID) // by a notice
 	<-rd.got
 	<-rd.got
 	w.end() // by the clock
@@ -160,8 +160,8 @@ func TestALateReaderSeesAtOnceWhatNobodyRangFor(t *testing.T) {
 	c := b.create(true)
 	w := b.own(c.Run, c.Fence, c.Events)
 	w.add(some(2, 5)...)
-	b.Disown(w.tail) // handed over; the tail is kept
-	w.tail = nil
+	b.Release(w.buffer) // handed over; the buffer is kept
+	w.buffer = nil
 	w.end()
 	if list, err := b.Read(t.Context(), c.Run, 0); err != nil || len(list) != 4 {
 		t.Errorf("%d entries without waiting, want 4 (%v)", len(list), err)
@@ -191,7 +191,7 @@ func TestARunDeletedWhileItIsRead(t *testing.T) {
 	<-rd.got
 	b.Removed(c.Run.ID)
 	notFound(rd)
-	b.Disown(w.tail)
+	b.Release(w.buffer)
 	if _, known := b.Known(c.Run.ID); known {
 		t.Error("a removed run came back when its execution left")
 	}
@@ -205,10 +205,10 @@ func TestARunDeletedWhileItIsRead(t *testing.T) {
 	if err := b.st.DeleteThread(t.Context(), p.Run.ThreadID); err != nil {
 		t.Fatal(err)
 	}
-	b.Ring(p.Run.ID)
+	b.Wake(p.Run.ID)
 	notFound(rd)
 	if b.Live() != 0 {
-		t.Errorf("%d tails in use", b.Live())
+		t.Errorf("%d buffers in use", b.Live())
 	}
 }
 
@@ -257,7 +257,7 @@ func TestReadersAndExecutionsRace(t *testing.T) {
 		w := b.elsewhere(claimed.Run, claimed.Fence)
 		w.add(mapping.Event{Kind: mapping.KindStarted})
 		w.add(some(2, 5)...)
-		b.Ring(c.Run.ID)
+		b.Wake(c.Run.ID)
 		logged, err := b.st.Events(t.Context(), c.Run.ThreadID, c.Run.ID, 0, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	keptTails     = 1024     // tails that nobody uses, for those who come later
-	keptTail      = 1 << 20  // bytes of states and events of a tail worth keeping
-	keptTailBytes = 64 << 20 // of all of them
-	entryBytes    = 512      // what an entry takes beside its data
-	keptFolds     = 512      // states by checkpoint id; checkpoints never change
-	keptFoldBytes = 64 << 20 // of all of them, as if they shared nothing
+	keptBuffers     = 1024     // buffers without users, for readers that come later
+	keptBuffer      = 1 << 20  // bytes of states and events of a buffer worth keeping
+	keptBufferBytes = 64 << 20 // of all of them
+	entryBytes      = 512      // what an entry takes beside its data
+	keptFolds       = 512      // states by checkpoint id; checkpoints never change
+	keptFoldBytes   = 64 << 20 // of all of them, as if they shared nothing
 )
 
 // Log reads runs and states. Safe for concurrent use.
 type Log struct {
 	st    *store.Store
 	folds *cache[keptState]
-	kept  *cache[*Tail] // tails that nobody uses
+	kept  *cache[*RunBuffer] // buffers without users
 
 	readers readers
 	bells   bells
 
 	mu   sync.Mutex
-	live map[string]*Tail // tails that are read or written to
+	live map[string]*RunBuffer // buffers that are read or written to
 }
 
 // keptState is a checkpoint's state, and how far it is from a snapshot.
@@ -42,17 +42,17 @@ func New(st *store.Store) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept, err := newCache[*Tail](keptTails, keptTailBytes)
+	kept, err := newCache[*RunBuffer](keptBuffers, keptBufferBytes)
 	if err != nil {
 		return nil, err
 	}
-	return &Log{st: st, folds: folds, kept: kept, live: map[string]*Tail{}}, nil
+	return &Log{st: st, folds: folds, kept: kept, live: map[string]*RunBuffer{}}, nil
 }
 
-// Adopt returns the tail that the execution of a run publishes to. From then on
+// Acquire returns the buffer that the execution of a run publishes to. From then on
 // readers wait for what it publishes instead of looking into the store.
-// Tail.Begin and at last Disown must follow.
-func (l *Log) Adopt(run mapping.Run) *Tail {
+// RunBuffer.Begin and at last Release must follow.
+func (l *Log) Acquire(run mapping.Run) *RunBuffer {
 	t := l.use(&run)
 	t.own(1)
 	return t
@@ -65,23 +65,23 @@ func (l *Log) Hold(run mapping.Run) (release func()) {
 	return func() { l.leave(t) }
 }
 
-// Disown is called when the execution has left the run: ended, parked, handed
+// Release is called when the execution has left the run: ended, parked, handed
 // over, or fenced.
-func (l *Log) Disown(t *Tail) {
+func (l *Log) Release(t *RunBuffer) {
 	t.own(-1)
 	l.leave(t)
 }
 
-// use returns the run's tail, which stays the run's one tail until everybody
-// who used it has left.
-func (l *Log) use(run *mapping.Run) *Tail {
+// use returns the run's buffer, which stays the run's one buffer until all its
+// users have left.
+func (l *Log) use(run *mapping.Run) *RunBuffer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t, ok := l.live[run.ID]
 	if !ok {
 		if t, ok = l.kept.take(run.ID); !ok {
-			t = newTail(run)
-			thread := run.ThreadID // not all of the run, which the tail has
+			t = newRunBuffer(run)
+			thread := run.ThreadID // not all of the run, which the buffer has
 			t.published = func() { l.bells.ring(thread) }
 		}
 		l.live[run.ID] = t
@@ -90,8 +90,8 @@ func (l *Log) use(run *mapping.Run) *Tail {
 	return t
 }
 
-// leave moves a tail that nobody uses any more to the bounded cache.
-func (l *Log) leave(t *Tail) {
+// leave moves a buffer without users to the bounded cache.
+func (l *Log) leave(t *RunBuffer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if t.users--; t.users > 0 || l.live[t.run.ID] != t {
@@ -117,31 +117,31 @@ func (l *Log) Removed(runID string) {
 	}
 }
 
-// Ring is the doorbell: something was logged for the run outside of this
+// Wake is the doorbell: something was logged for the run outside of this
 // process's executions, or its standing changed. Readers look again.
-func (l *Log) Ring(runID string) {
+func (l *Log) Wake(runID string) {
 	l.mu.Lock()
 	t := l.live[runID]
 	l.mu.Unlock()
 	if t != nil {
-		t.ring()
+		t.wake()
 	}
 }
 
-// RingAll is Ring for every run that is followed.
-func (l *Log) RingAll() {
+// WakeAll is Wake for every run that is followed.
+func (l *Log) WakeAll() {
 	l.mu.Lock()
-	tails := make([]*Tail, 0, len(l.live))
+	buffers := make([]*RunBuffer, 0, len(l.live))
 	for _, t := range l.live {
-		tails = append(tails, t)
+		buffers = append(buffers, t)
 	}
 	l.mu.Unlock()
-	for _, t := range tails {
-		t.ring()
+	for _, t := range buffers {
+		t.wake()
 	}
 }
 
-// Known returns a run whose tail is in memory, as it was when it began; its
+// Known returns a run whose buffer is in memory, as it was when it began; its
 // status may have changed since.
 func (l *Log) Known(runID string) (mapping.Run, bool) {
 	l.mu.Lock()

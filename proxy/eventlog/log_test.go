@@ -66,10 +66,10 @@ func (b *bench) create(claimed bool) store.Created {
 // writer is an execution: it logs, and publishes what it logged.
 type writer struct {
 	*bench
-	run   mapping.Run
-	fence int64
-	fold  *mapping.Fold
-	tail  *eventlog.Tail // nil: this process does not execute the run
+	run    mapping.Run
+	fence  int64
+	fold   *mapping.Fold
+	buffer *eventlog.RunBuffer // nil: this process does not execute the run
 }
 
 func (b *bench) own(r mapping.Run, fence int64, logged []mapping.Event) *writer {
@@ -82,8 +82,8 @@ func (b *bench) own(r mapping.Run, fence int64, logged []mapping.Event) *writer 
 		w.fold = entries[n-1].After
 	}
 	base, _ := mapping.NewFold(nil)
-	w.tail = b.Adopt(r)
-	w.tail.Begin(base, entries)
+	w.buffer = b.Acquire(r)
+	w.buffer.Begin(base, entries)
 	return w
 }
 
@@ -104,7 +104,7 @@ func (w *writer) add(evs ...mapping.Event) {
 		w.t.Error(err)
 		return
 	}
-	if w.tail == nil {
+	if w.buffer == nil {
 		return
 	}
 	entries, err := eventlog.Fold(w.fold, logged)
@@ -113,13 +113,13 @@ func (w *writer) add(evs ...mapping.Event) {
 		return
 	}
 	w.fold = entries[len(entries)-1].After
-	w.tail.Publish(entries)
+	w.buffer.Publish(entries)
 }
 
 func (w *writer) end() {
 	w.add(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}})
-	if w.tail != nil {
-		w.Disown(w.tail)
+	if w.buffer != nil {
+		w.Release(w.buffer)
 	}
 }
 

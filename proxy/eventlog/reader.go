@@ -10,33 +10,33 @@ import (
 // reader follows a run. Used by one goroutine.
 type reader struct {
 	*Log
-	tail *Tail
-	seq  int64         // everything up to here was yielded or not asked for
-	fold *mapping.Fold // the state at seq; nil: not known
-	poll time.Duration // until the next look at the store
-	idle func()        // called before every wait; nil: nothing
+	buffer *RunBuffer
+	seq    int64         // everything up to here was yielded or not asked for
+	fold   *mapping.Fold // the state at seq; nil: not known
+	poll   time.Duration // until the next look at the store
+	idle   func()        // called before every wait; nil: nothing
 
-	// aside is asked before every wait, if there is one, and may say what else
+	// pollOthers is asked before every wait, if there is one, and may say what else
 	// ends the wait. It is asked again pollThread later at the latest.
-	aside func() (<-chan struct{}, error)
+	pollOthers func() (<-chan struct{}, error)
 }
 
 // reader begins to follow a run after a position; leave must follow.
 func (l *Log) reader(run *mapping.Run, after int64, idle func()) *reader {
 	l.readers.enter(run.ThreadID)
-	return &reader{Log: l, tail: l.use(run), seq: after, poll: pollFirst, idle: idle}
+	return &reader{Log: l, buffer: l.use(run), seq: after, poll: pollFirst, idle: idle}
 }
 
 func (r *reader) leave() {
-	r.Log.leave(r.tail)
-	r.readers.leave(r.tail.run.ThreadID)
+	r.Log.leave(r.buffer)
+	r.readers.leave(r.buffer.run.ThreadID)
 }
 
 type yielder = func(*mapping.Entry, error) bool
 
 func (r *reader) follow(ctx context.Context, yield yielder) {
-	r.tail.follow()
-	defer r.tail.unfollow()
+	r.buffer.follow()
+	defer r.buffer.unfollow()
 	if err := r.join(ctx); err != nil {
 		yield(nil, err)
 		return
@@ -63,7 +63,7 @@ func (r *reader) join(ctx context.Context) error {
 	if err := r.st.Flush(); err != nil {
 		return err
 	}
-	return r.fill(ctx, r.tail)
+	return r.fill(ctx, r.buffer)
 }
 
 // deliver yields the present entries; the view holds what to wait for next. ok means the
@@ -77,11 +77,11 @@ func (r *reader) deliver(ctx context.Context, yield yielder) (v view, ok bool) {
 	return v, ok
 }
 
-// look returns a view of the tail that follows the reader's position, yielding
-// from the store what the tail has dropped. ok means the same as in readGap.
+// look returns a view of the buffer that follows the reader's position, yielding
+// from the store what the buffer has dropped. ok means the same as in readGap.
 func (r *reader) look(ctx context.Context, yield yielder) (v view, ok bool) {
 	for {
-		v, from := r.tail.after(r.seq), r.seq
+		v, from := r.buffer.after(r.seq), r.seq
 		if !v.gap {
 			return v, true
 		}
@@ -100,11 +100,11 @@ func (r *reader) give(e *mapping.Entry, yield yielder) bool {
 	return yield(e, nil) && e.Kind != mapping.KindEnd
 }
 
-// pause waits, after a look aside.
+// pause waits, after pollOthers has looked.
 func (r *reader) pause(ctx context.Context, v *view) (done bool, err error) {
 	var rung <-chan struct{}
-	if r.aside != nil {
-		if rung, err = r.aside(); err != nil {
+	if r.pollOthers != nil {
+		if rung, err = r.pollOthers(); err != nil {
 			return false, err
 		}
 		r.rest() // it may have yielded something
@@ -124,7 +124,7 @@ func (r *reader) rest() {
 func (r *reader) wait(ctx context.Context, v *view, rung <-chan struct{}) (done bool, err error) {
 	switch {
 	case v.gone:
-		return true, errDeleted(r.tail.run.ID)
+		return true, errDeleted(r.buffer.run.ID)
 	case v.ended:
 		return true, nil
 	case v.stalled != nil:
@@ -135,7 +135,7 @@ func (r *reader) wait(ctx context.Context, v *view, rung <-chan struct{}) (done 
 	return false, r.watch(ctx, v, rung)
 }
 
-// attend waits for the one who publishes.
+// attend waits for a publication.
 func attend(ctx context.Context, changed <-chan struct{}) error {
 	select {
 	case <-changed:
@@ -161,17 +161,17 @@ func (r *reader) watch(ctx context.Context, v *view, rung <-chan struct{}) error
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return r.fill(ctx, r.tail)
+	return r.fill(ctx, r.buffer)
 }
 
-// readGap yields from the store what the tail has dropped, and all that follows
+// readGap yields from the store what the buffer has dropped, and all that follows
 // there. Where the state at the position is not known it folds from the run's
 // start. false: no more is wanted, or it failed and said so.
 func (r *reader) readGap(ctx context.Context, yield yielder) bool {
 	fold, seq := r.fold, r.seq
 	if fold == nil {
 		var err error
-		if fold, err = r.runBase(ctx, &r.tail.run); err != nil {
+		if fold, err = r.runBase(ctx, &r.buffer.run); err != nil {
 			yield(nil, err)
 		}
 		if fold == nil {
@@ -180,7 +180,7 @@ func (r *reader) readGap(ctx context.Context, yield yielder) bool {
 		seq = 0
 	}
 	for {
-		entries, err := r.read(ctx, &r.tail.run, fold, seq)
+		entries, err := r.read(ctx, &r.buffer.run, fold, seq)
 		if err != nil {
 			yield(nil, err)
 			return false

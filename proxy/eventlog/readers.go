@@ -2,7 +2,7 @@ package eventlog
 
 import "sync"
 
-// readers counts who follows runs of which thread.
+// readers counts the followers of runs by thread.
 type readers struct {
 	mu sync.Mutex
 	of map[string]int
@@ -25,7 +25,7 @@ func (r *readers) leave(threadID string) {
 	}
 }
 
-// Reading tells whether somebody in this process follows a run of the thread and
+// Reading reports whether a reader in this process follows a run of the thread and
 // has not had its end.
 func (l *Log) Reading(threadID string) bool {
 	l.readers.mu.Lock()

@@ -10,7 +10,7 @@ import (
 )
 
 // pollThread bounds how long a run that another process began, or a deletion,
-// goes unnoticed by who follows a thread on which nothing happens.
+// goes unnoticed by followers of a thread on which nothing happens.
 const pollThread = 2 * time.Second
 
 // FollowThread yields the entries of a thread with Seq > after, of all its runs
@@ -96,7 +96,7 @@ func (r *threadReader) through(ctx context.Context, run mapping.Run, yield yield
 	var failed error
 	rd := r.reader(&run, r.seq, r.idle)
 	defer rd.leave()
-	rd.aside = func() (<-chan struct{}, error) { return r.aside(ctx, run.ID, yield) }
+	rd.pollOthers = func() (<-chan struct{}, error) { return r.pollOthers(ctx, run.ID, yield) }
 	rd.follow(ctx, func(e *mapping.Entry, err error) bool {
 		if failed = err; err == nil && e.Seq > r.seq+1 {
 			failed = r.gap(ctx, e, yield)
@@ -118,11 +118,11 @@ func (r *threadReader) unlessGone(ctx context.Context, err error) error {
 	return err
 }
 
-// aside yields what was logged behind the position by others than the run that is
+// pollOthers yields what was logged behind the position by others than the run that is
 // followed, when the bell rang or pollThread after the last look, and returns the
 // channel that the next ring closes. It stops before an event of the run itself: that is about
 // to be published, and what follows it has its turn afterwards.
-func (r *threadReader) aside(ctx context.Context, runID string, yield yielder) (<-chan struct{}, error) {
+func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yielder) (<-chan struct{}, error) {
 	rung := r.bells.next(r.bell)
 	if rung == r.heard && time.Since(r.looked) < pollThread {
 		return rung, nil

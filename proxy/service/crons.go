@@ -8,11 +8,11 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// crons keeps requests for runs that the engine's clock repeats.
+// crons keeps requests for runs that chore.Crons repeats.
 type crons struct{ *core }
 
 func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, error) {
@@ -29,7 +29,7 @@ func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, er
 	if err := s.fill(ctx, &c, n); err != nil {
 		return c, err
 	}
-	if c.Next, err = engine.NextTick(c, s.now()); err != nil {
+	if c.Next, err = chore.NextTick(c, s.now()); err != nil {
 		return c, err
 	}
 	return s.st.CreateCron(ctx, c, key)
@@ -39,7 +39,7 @@ func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, er
 // so that what could never run is refused now.
 func (s *crons) fill(ctx context.Context, c *mapping.Cron, n adapter.NewCron) (err error) {
 	n.Run.Agent, n.Run.ThreadID = c.AssistantID, c.ThreadID
-	if _, _, err := s.order(ctx, n.Run); err != nil {
+	if _, _, err := s.startRequest(ctx, n.Run); err != nil {
 		return err
 	}
 	c.Schedule, c.Timezone, c.Enabled, c.Keep, c.End = n.Schedule, n.Timezone, n.Enabled, n.Keep, n.End
@@ -59,7 +59,7 @@ func (s *crons) Update(ctx context.Context, id string, n adapter.NewCron) (mappi
 	if err := s.fill(ctx, &c, n); err != nil {
 		return c, err
 	}
-	next, err := engine.NextTick(c, s.now())
+	next, err := chore.NextTick(c, s.now())
 	if err != nil {
 		return c, err
 	}
@@ -89,7 +89,7 @@ func (c *core) tick(ctx context.Context, cr mapping.Cron) error {
 	if err != nil {
 		return err
 	}
-	o, _, err := c.order(ctx, n)
+	o, _, err := c.startRequest(ctx, n)
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,11 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/service"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/zap"
@@ -76,10 +78,11 @@ func wind(t *testing.T, path string, a adapter.Backend, keys ...config.Key) *clo
 		agents[name] = engine.NewAgent(name, cfg.Agents[name], a)
 	}
 	e := engine.New(st, log, cfg, agents, cronMeter{}, nil, zap.NewNop())
-	svc, err := service.New(st, log, e, cfg, dialects(), zap.NewNop())
+	svc, err := service.New(st, log, e, cfg, servicetest.Dialects(), zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.Beside(chore.NewRetention(st, log, e, cfg.Retention, zap.NewNop()))
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

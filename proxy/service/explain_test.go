@@ -22,9 +22,9 @@ func TestExplainWhatABridgeLeftBehind(t *testing.T) {
 			Task:   &mapping.Task{ID: id, ThreadID: thread, Agent: "legacy", AdditionalInput: json.RawMessage(`{}`)},
 			Claim:  claim,
 		}
-		c, err := b.st.CreateRun(t.Context(), n)
+		c, err := b.Store.CreateRun(t.Context(), n)
 		if err == nil && claim {
-			err = b.st.Release(t.Context(), id, c.Fence)
+			err = b.Store.Release(t.Context(), id, c.Fence)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -146,47 +146,19 @@ func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.N
 	if err != nil {
 		return said, false, err
 	}
-	ses, err := s.session(ctx, task, agent)
+	turn, err := s.stepper.Enter(ctx, task, agent, n.Ref.Flavour)
 	if err != nil {
 		return said, false, err
 	}
-	ses, leave, err := s.enter(ctx, ses)
-	if err != nil {
-		return said, false, err
-	}
-	defer leave()
+	defer turn.Leave()
 	if said, done, err := s.again(ctx, n); done || err != nil { // while we waited for our turn
 		return said, done, err
 	}
-	p := &pull{tasks: &tasks{s.core}, ses: ses, runKey: keyOfInteraction(n), flavour: n.Ref.Flavour, req: adapter.StepRequest{Input: n.Input, AdditionalInput: n.AdditionalInput}}
-	run, ok, err := p.reply(ctx)
+	run, ok, err := turn.Answer(ctx, n.Input, n.AdditionalInput, keyOfInteraction(n))
 	if !ok || err != nil {
 		return said, false, err
 	}
 	return answered(n, run), true, nil
-}
-
-// reply answers the task's open question; ok is false when there is none. The
-// steps that follow are handed out as any others.
-func (p *pull) reply(ctx context.Context) (run mapping.Run, ok bool, err error) {
-	if err := p.catchUp(ctx, p.ses); err != nil {
-		return run, false, err
-	}
-	if moved, err := p.sync(ctx, p.ses); moved || err != nil {
-		return run, false, err
-	}
-	p.ses.mu.Lock()
-	question := p.ses.question
-	p.ses.mu.Unlock()
-	if len(question) == 0 {
-		return run, false, nil
-	}
-	if err := p.answer(ctx, question); err != nil {
-		return run, false, err
-	}
-	p.ses.mu.Lock()
-	defer p.ses.mu.Unlock()
-	return p.ses.runs[len(p.ses.runs)-1], true, nil
 }
 
 func (s *interactions) List(ctx context.Context, ref adapter.TopicRef, p adapter.Page) ([]mapping.Interaction, int, error) {
@@ -271,7 +243,7 @@ func (s *interactions) withFiles(ctx context.Context, topicID string, list []map
 	for i := range list {
 		steps[i].Artifacts = list[i].Artifacts
 	}
-	err := s.withArtifacts(ctx, topicID, steps)
+	err := s.stepper.WithArtifacts(ctx, topicID, steps)
 	for i := range list {
 		list[i].Artifacts = steps[i].Artifacts
 	}

@@ -46,10 +46,10 @@ func TestThreadDeletedWhileASearchIsAnswered(t *testing.T) {
 	b := setup(t)
 	ids := map[string]bool{}
 	for range 3 {
-		r, _ := b.start(t, t.Context(), newRun(mapping.NewID(), "graph", "hi"))
+		r, _ := b.Start(t, t.Context(), newRun(mapping.NewID(), "graph", "hi"))
 		ids[r.ThreadID] = true
 	}
-	b.again(t) // no state is in memory
+	b.Again(t) // no state is in memory
 	list, _, err := b.Index.Search(t.Context(), adapter.ThreadQuery{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
@@ -80,11 +80,11 @@ func listsBeside(t *testing.T, take func(b *bench, newest mapping.Run) error) {
 	ctx := t.Context()
 	var newest []mapping.Run
 	for range 100 {
-		first, _ := b.start(t, ctx, newRun(mapping.NewID(), "graph", "hi"))
-		last, _ := b.start(t, ctx, newRun(first.ThreadID, "graph", "again"))
+		first, _ := b.Start(t, ctx, newRun(mapping.NewID(), "graph", "hi"))
+		last, _ := b.Start(t, ctx, newRun(first.ThreadID, "graph", "again"))
 		newest = append(newest, last)
 	}
-	b.again(t)
+	b.Again(t)
 	looks := map[string]func() error{
 		"search": func() error { return b.searched(ctx) },
 		"search by values": func() error {
@@ -119,6 +119,53 @@ func listsBeside(t *testing.T, take func(b *bench, newest mapping.Run) error) {
 	}
 	for _, r := range newest {
 		if err := take(b, r); err != nil {
+			t.Error(err)
+		}
+	}
+	close(over)
+	wg.Wait()
+}
+
+// C9: who reads a thread while another replica rolls its runs back sees it as it was or
+// as it is.
+func TestReadsBesideRollbacksOnAnotherReplica(t *testing.T) {
+	t.Parallel()
+	all := replicas(t, 2)
+	here, there, ctx := all[0], all[1], t.Context()
+	var threads []string
+	for range 3 {
+		r, _ := here.Start(t, ctx, newRun(mapping.NewID(), "graph", "hi"))
+		threads = append(threads, r.ThreadID)
+	}
+	looks := map[string]func(thread string) error{
+		"search": func(string) error { return there.searched(ctx) },
+		"topics": func(string) error {
+			_, _, err := there.Topics.List(ctx, "graph", adapter.Page{Number: 1, Size: 10})
+			return err
+		},
+		"thread": func(thread string) error { _, err := there.Threads.Get(ctx, thread); return err },
+		"state":  func(thread string) error { _, err := there.States.Get(ctx, thread, ""); return err },
+	}
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	for name, look := range looks {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				if err := look(threads[i%len(threads)]); err != nil {
+					t.Errorf("%s: %v", name, err)
+					return
+				}
+				select {
+				case <-over:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for i := range 60 {
+		r, _ := here.Start(t, ctx, newRun(threads[i%len(threads)], "graph", "again"))
+		if err := here.Runs.Delete(ctx, adapter.RunRef{ThreadID: r.ThreadID, RunID: r.ID}); err != nil {
 			t.Error(err)
 		}
 	}

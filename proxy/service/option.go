@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/webhook"
 )
 
 // options turns the request's options into those of the run, and refuses by
@@ -42,7 +43,7 @@ func (b *runBuilder) hook(context.Context) error {
 	if b.n.Webhook == "" {
 		return nil
 	}
-	return mapping.CheckWebhook(b.n.Webhook, b.cfg.Webhooks.AllowPrivateNetworks)
+	return webhook.CheckTarget(b.n.Webhook, b.cfg.Webhooks.AllowPrivateNetworks)
 }
 
 func (b *runBuilder) command(context.Context) error {

@@ -37,7 +37,7 @@ func (s *runs) StartAll(ctx context.Context, list []adapter.NewRun) ([]adapter.S
 
 // beginAll begins those that are not there yet, all or none.
 func (s *runs) beginAll(ctx context.Context, list []prepared) ([]adapter.Started, error) {
-	var orders []engine.Order
+	var orders []engine.StartRequest
 	for i := range list {
 		if !list[i].made {
 			orders = append(orders, list[i].order)
@@ -60,7 +60,7 @@ func (s *runs) beginAll(ctx context.Context, list []prepared) ([]adapter.Started
 
 // prepared is a run that may begin, or one that the same request has made before.
 type prepared struct {
-	order  engine.Order
+	order  engine.StartRequest
 	losses []mapping.Loss
 	made   bool
 	before adapter.Started
@@ -71,7 +71,7 @@ func (s *runs) prepare(ctx context.Context, n adapter.NewRun) (p prepared, err e
 	if p.before, p.made, err = s.again(ctx, sent, key); p.made || err != nil {
 		return p, err
 	}
-	if p.order, p.losses, err = s.order(ctx, n); err != nil {
+	if p.order, p.losses, err = s.startRequest(ctx, n); err != nil {
 		// The same request may have been served meanwhile: what it was to
 		// answer, or to begin on, is gone then.
 		if before, ok, failed := s.again(ctx, sent, key); ok && failed == nil {
@@ -169,7 +169,7 @@ func (s *runs) entries(ctx context.Context, ref adapter.RunRef, after adapter.Cu
 	return s.log.Follow(ctx, r, seq, idle), err
 }
 
-// follow finds the run to be read; a run whose tail is in memory costs no
+// follow finds the run to be read; a run whose buffer is in memory costs no
 // query.
 func (s *runs) follow(ctx context.Context, ref adapter.RunRef) (mapping.Run, error) {
 	r, ok := s.log.Known(ref.RunID)

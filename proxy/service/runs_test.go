@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/google/go-cmp/cmp"
 )
@@ -19,7 +20,7 @@ func TestRunsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread := mapping.NewID()
-	b.start(t, t.Context(), newRun(thread, "legacy", "hi"))
+	b.Start(t, t.Context(), newRun(thread, "legacy", "hi"))
 	for name, tc := range map[string]struct {
 		change func(*adapter.NewRun)
 		class  mapping.Class
@@ -50,7 +51,7 @@ func TestRunsThatAreRefused(t *testing.T) {
 	if runs, err := b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: thread}); err != nil || len(runs) != 1 {
 		t.Errorf("%d runs after only refusals, %v", len(runs), err)
 	}
-	if _, out := b.start(t, t.Context(), func() adapter.NewRun {
+	if _, out := b.Start(t, t.Context(), func() adapter.NewRun {
 		n := newRun(thread, "legacy", "null config")
 		n.Kwargs = json.RawMessage(`{"config":null,"input":"x"}`)
 		return n
@@ -64,7 +65,7 @@ func TestABusyThreadSaysWithWhat(t *testing.T) {
 	b := setup(t)
 	started := make(chan struct{}, 1)
 	goOn := make(chan struct{})
-	b.graph.does(held(started, goOn, nodes("a")))
+	b.Graph.Does(servicetest.Held(started, goOn, servicetest.Nodes("a")))
 	thread := mapping.NewID()
 	first, err := b.Runs.Start(t.Context(), newRun(thread, "graph", "hi"))
 	if err != nil {
@@ -80,7 +81,7 @@ func TestABusyThreadSaysWithWhat(t *testing.T) {
 		t.Errorf("a state update: %v", err)
 	}
 	close(goOn)
-	b.wait(t, t.Context(), first.Run)
+	b.Wait(t, t.Context(), first.Run)
 	if err := b.Runs.Cancel(t.Context(), adapter.RunRef{RunID: first.Run.ID}, adapter.CancelOptions{Wait: true}); class(err) != mapping.Conflict {
 		t.Errorf("a cancel of an ended run: %v", err)
 	}
@@ -96,8 +97,8 @@ func TestCursors(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread := mapping.NewID()
-	first, _ := b.start(t, t.Context(), newRun(thread, "graph", "one"))
-	second, _ := b.start(t, t.Context(), newRun(thread, "graph", "two"))
+	first, _ := b.Start(t, t.Context(), newRun(thread, "graph", "one"))
+	second, _ := b.Start(t, t.Context(), newRun(thread, "graph", "two"))
 	read := func(r mapping.Run, c adapter.Cursor) (seqs []int64, err error) {
 		for e, failed := range b.Runs.Events(t.Context(), adapter.RunRef{ThreadID: thread, RunID: r.ID}, c, nil) {
 			if failed != nil {
@@ -139,7 +140,7 @@ func TestIdempotentRuns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	started, goOn := make(chan struct{}, 8), make(chan struct{})
-	b.graph.does(held(started, goOn, nodes("a")))
+	b.Graph.Does(servicetest.Held(started, goOn, servicetest.Nodes("a")))
 	keyed := func(thread, words string) adapter.NewRun {
 		n := newRun(thread, "graph", words)
 		n.IdempotencyKey = "k1"
@@ -155,8 +156,8 @@ func TestIdempotentRuns(t *testing.T) {
 		t.Errorf("while it runs: %v, %v", again.Run.ID, err)
 	}
 	close(goOn)
-	b.wait(t, t.Context(), first.Run)
-	b.again(t)
+	b.Wait(t, t.Context(), first.Run)
+	b.Again(t)
 	if again, err := b.Runs.Start(t.Context(), keyed(thread, "hi")); err != nil || again.Run.ID != first.Run.ID {
 		t.Errorf("after a restart: %v, %v", again.Run.ID, err)
 	}
@@ -171,67 +172,6 @@ func TestIdempotentRuns(t *testing.T) {
 	}
 }
 
-func TestIdempotentTasksAndSteps(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	n := adapter.NewTask{Agent: "legacy", Input: say("hello"), IdempotencyKey: "k1"}
-	first, err := b.Tasks.Create(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := b.Tasks.Create(t.Context(), n); err != nil || again.ID != first.ID {
-		t.Errorf("again: %v, %v", again.ID, err)
-	}
-	n.Input = say("other words")
-	if _, err := b.Tasks.Create(t.Context(), n); class(err) != mapping.Invalid {
-		t.Errorf("another request under the key: %v", err)
-	}
-	ref := adapter.TaskRef{Agent: "legacy", ID: first.ID}
-	req := adapter.StepRequest{Input: say("one"), IdempotencyKey: "s1"}
-	h := b.handout(t, t.Context(), ref, req)
-	h.Confirm()
-	again := b.handout(t, t.Context(), ref, req)
-	again.Confirm()
-	if cmp.Diff(h.Step, again.Step) != "" {
-		t.Errorf("the same POST gave\n%s", cmp.Diff(h.Step, again.Step))
-	}
-	b.again(t)
-	again = b.handout(t, t.Context(), ref, req)
-	again.Confirm()
-	if again.Step.ID != h.Step.ID {
-		t.Errorf("after a restart it gave step %d", again.Step.N)
-	}
-	if _, err := b.Tasks.Step(t.Context(), ref, adapter.StepRequest{Input: say("two"), IdempotencyKey: "s1"}); class(err) != mapping.Invalid {
-		t.Errorf("another request under the key: %v", err)
-	}
-	if s := b.step(t, t.Context(), ref, say("two")); s.N != 2 {
-		t.Errorf("then came step %d", s.N)
-	}
-	if c := b.legacy.calls.Load(); c != 2 {
-		t.Errorf("the agent was called %d times", c)
-	}
-}
-
-// A step POST whose answer was lost makes its follow-up once.
-func TestARepeatedPostMakesOneFollowUp(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	_, ref := b.task(t, t.Context(), "graph", "hello")
-	b.step(t, t.Context(), ref, nil)
-	req := adapter.StepRequest{Input: say("and more"), IdempotencyKey: "s1"}
-	b.handout(t, t.Context(), ref, req) // cut off before it was written
-	eventually(t, "the follow-up", func() bool {
-		runs, err := b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: ref.ID})
-		return err == nil && len(runs) == 2
-	})
-	b.again(t) // the bridge died too
-	h := b.handout(t, t.Context(), ref, req)
-	h.Confirm()
-	if runs, err := b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: ref.ID}); err != nil || len(runs) != 2 {
-		t.Errorf("%d runs, %v", len(runs), err)
-	}
-}
-
 func TestWhatIsToldOfATasksRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -240,11 +180,11 @@ func TestWhatIsToldOfATasksRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var given json.RawMessage
-	b.graph.does(func(ctx context.Context, t adapter.Task, yield yielder) {
+	b.Graph.Does(func(ctx context.Context, t adapter.Task, yield servicetest.Yielder) {
 		given = t.Input.Raw
-		nodes("a")(ctx, t, yield)
+		servicetest.Nodes("a")(ctx, t, yield)
 	})
-	h := b.handout(t, t.Context(), adapter.TaskRef{Agent: "graph", ID: task.ID, Flavour: "steps"}, adapter.StepRequest{})
+	h := b.Handout(t, t.Context(), adapter.TaskRef{Agent: "graph", ID: task.ID, Flavour: "steps"}, adapter.StepRequest{})
 	h.Confirm()
 	if want := []mapping.Loss{{Field: "additional_input", Fate: mapping.Approximated}}; cmp.Diff(want, h.Losses) != "" {
 		t.Errorf("losses %v", h.Losses)
@@ -306,7 +246,7 @@ func TestAFullQueueIsTheCallersToKnow(t *testing.T) {
 		c.Agents["graph"] = a
 	})
 	started := make(chan struct{}, 1)
-	b.graph.does(held(started, nil, nil))
+	b.Graph.Does(servicetest.Held(started, nil, nil))
 	for i := range 3 {
 		_, err := b.Runs.Start(t.Context(), newRun(mapping.NewID(), "graph", "hi"))
 		if i < 2 && err != nil || i == 2 && class(err) != mapping.Limited {
@@ -336,7 +276,7 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 	busy, free := newRun(mapping.NewID(), "graph", "busy"), newRun(mapping.NewID(), "legacy", "free")
 	busy.Multitask = mapping.StrategyReject
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})
-	b.graph.does(held(begun, goOn, nodes("a")))
+	b.Graph.Does(servicetest.Held(begun, goOn, servicetest.Nodes("a")))
 	holder, err := b.Runs.Start(ctx, busy)
 	if err != nil {
 		t.Fatal(err)
@@ -359,11 +299,11 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 			}
 		}
 	}
-	if runs, err := b.st.Runs(ctx, store.RunQuery{}); err != nil || len(runs) != 1 || b.legacy.calls.Load() != 0 {
-		t.Errorf("%d runs, %d calls, %v", len(runs), b.legacy.calls.Load(), err)
+	if runs, err := b.Store.Runs(ctx, store.RunQuery{}); err != nil || len(runs) != 1 || b.Legacy.Calls.Load() != 0 {
+		t.Errorf("%d runs, %d calls, %v", len(runs), b.Legacy.Calls.Load(), err)
 	}
 	close(goOn)
-	b.wait(t, ctx, holder.Run)
+	b.Wait(t, ctx, holder.Run)
 	list := []adapter.NewRun{free, newRun("", "legacy", "first")}
 	for i := range list {
 		list[i].IdempotencyKey, list[i].Batch = "fits", fmt.Sprintf("%d/%d", i, len(list))
@@ -374,10 +314,10 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, st := range started {
-			b.wait(t, ctx, st.Run)
+			b.Wait(t, ctx, st.Run)
 		}
 	}
-	if runs, err := b.st.Runs(ctx, store.RunQuery{}); err != nil || len(runs) != 3 {
+	if runs, err := b.Store.Runs(ctx, store.RunQuery{}); err != nil || len(runs) != 3 {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}
 }
@@ -388,7 +328,7 @@ func TestGotoIsPassedToAGraph(t *testing.T) {
 	b := setup(t)
 	n := newRun("", "graph", "")
 	n.Command = &adapter.Command{Update: json.RawMessage(`{"k":1}`), Goto: json.RawMessage(`"act"`)}
-	r, out := b.start(t, t.Context(), n)
+	r, out := b.Start(t, t.Context(), n)
 	if out.Status != mapping.RunSuccess || string(r.Options.Goto) != `"act"` || string(r.Options.Update) != `{"k":1}` {
 		t.Errorf("%+v, options %+v", out, r.Options)
 	}

@@ -6,8 +6,10 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -22,7 +24,7 @@ type core struct {
 	zap      *zap.Logger
 	byID     map[string]string // assistant id → config name
 
-	sessions *sessions
+	stepper *stepping.Stepper
 }
 
 // Dialects says what the flavour that a run is made in decides; adapter.Dialects does.
@@ -31,18 +33,19 @@ type Dialects interface {
 	Losses(f mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss
 }
 
-// New makes the service. The engine must not have been started yet.
+// New makes the service, and has the engine serve crons. The engine must not have been
+// started yet.
 func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Config, dialects Dialects, logger *zap.Logger) (adapter.Service, error) {
-	sessions, err := newSessions()
-	if err != nil {
+	c := &core{st: st, log: log, engine: e, cfg: cfg, dialects: dialects, zap: logger.Named("service"), byID: map[string]string{}}
+	var err error
+	if c.stepper, err = stepping.New(st, log, e, c, logger); err != nil {
 		return adapter.Service{}, err
 	}
-	c := &core{st: st, log: log, engine: e, cfg: cfg, dialects: dialects, zap: logger.Named("service"), byID: map[string]string{}, sessions: sessions}
 	for name := range cfg.Agents {
 		c.byID[mapping.AssistantID(name)] = name
 	}
 	e.OnRemoved(c.forget)
-	e.OnTick(c.tick)
+	e.Beside(chore.NewCrons(st, cfg.Auth.Keys, c.tick, logger))
 	return adapter.Service{
 		Threads: &threads{c}, Index: &index{c}, States: &states{c},
 		Runs: &runs{c}, ThreadLog: &threadLog{c}, RunIndex: &runIndex{c}, Explainer: &explainer{c},
@@ -55,7 +58,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Confi
 // forget drops what is held of a run that was removed.
 func (c *core) forget(r mapping.Run) {
 	c.log.Removed(r.ID)
-	c.sessions.forget(sessionKey{r.Tenant, r.TaskID})
+	c.stepper.Forget(r.Tenant, r.TaskID)
 }
 
 func (c *core) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

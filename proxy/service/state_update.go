@@ -17,10 +17,24 @@ import (
 // others overtake.
 const headRetries = 8
 
+// updatePoll is how often an update looks whether the one before it is over.
+const updatePoll = 50 * time.Millisecond
+
 // note is what a request with a key is remembered to have made.
 type note struct {
 	key   store.Key
 	makes string
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // update reduces values into a new checkpoint of the thread. It waits for an update
@@ -35,7 +49,7 @@ func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdat
 		case err != nil && code == store.CodeHeadMoved && try < headRetries:
 			try++
 		case err != nil && code == store.CodeUpdating:
-			if err := wait(ctx, turnPoll); err != nil {
+			if err := wait(ctx, updatePoll); err != nil {
 				return made, err
 			}
 		default:
@@ -266,7 +280,7 @@ func (u *stateUpdate) append(ctx context.Context, ev mapping.Event, after *mappi
 		return mapping.Checkpoint{}, err
 	}
 	u.log.Keep(ev.Head.Checkpoint.ID, after, far)
-	u.log.RingThread(u.thread.ID)
+	u.log.WakeThread(u.thread.ID)
 	made := *logged[0].Head.Checkpoint
 	made.Seq = logged[0].Seq
 	return made, nil

@@ -25,7 +25,7 @@ func TestC2StateUpdateIsNotSentAfterTheLease(t *testing.T) {
 	t.Cleanup(agent.Close)
 	client := &http.Client{Transport: adapter.Permitted(&http.Transport{DisableKeepAlives: true})}
 	k := &keeper{asked: func(ctx context.Context) error {
-		storetest.Exec(t, b.path, `UPDATE processes SET until_us = 0`)
+		storetest.Exec(t, b.Path, `UPDATE processes SET until_us = 0`)
 		select {
 		case <-ctx.Done(): // at the next beat
 		case <-time.After(time.Minute):

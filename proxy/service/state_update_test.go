@@ -10,12 +10,13 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
 	"github.com/google/go-cmp/cmp"
 )
 
 // keeper is a thread/run agent that takes state updates and counts them.
 type keeper struct {
-	*agent
+	*servicetest.Agent
 	before func()                          // called when an update comes in
 	asked  func(ctx context.Context) error // instead of taking it
 
@@ -51,9 +52,9 @@ func (k *keeper) UpdateState(ctx context.Context, _ mapping.Link, values json.Ra
 // whose state it has.
 func (b *bench) keeps(t *testing.T, k *keeper, others ...*bench) (thread string) {
 	t.Helper()
-	k.agent = b.graph
-	b.graph.does(func(ctx context.Context, task adapter.Task, yield yielder) {
-		nodes("a")(ctx, task, func(ev mapping.Event, err error) bool {
+	k.Agent = b.Graph
+	b.Graph.Does(func(ctx context.Context, task adapter.Task, yield servicetest.Yielder) {
+		servicetest.Nodes("a")(ctx, task, func(ev mapping.Event, err error) bool {
 			if ev.Head.Link != nil {
 				ev.Head.Link = &mapping.Link{Remote: "up", RemoteMark: "mark"}
 			}
@@ -61,11 +62,11 @@ func (b *bench) keeps(t *testing.T, k *keeper, others ...*bench) (thread string)
 		})
 	})
 	for _, o := range append(others, b) {
-		o.close()
-		o.taker = k
-		o.open(t)
+		o.Close()
+		o.Taker = k
+		o.Open(t)
 	}
-	r, _ := b.start(t, t.Context(), newRun(mapping.NewID(), "graph", "hi"))
+	r, _ := b.Start(t, t.Context(), newRun(mapping.NewID(), "graph", "hi"))
 	st, err := b.States.Get(t.Context(), r.ThreadID, "")
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +138,7 @@ func TestStateUpdateAndRunDoNotMeet(t *testing.T) {
 	}()
 	<-asked
 	begun, release := make(chan struct{}, 1), make(chan struct{})
-	b.graph.does(held(begun, release, nodes("later")))
+	b.Graph.Does(servicetest.Held(begun, release, servicetest.Nodes("later")))
 	st, err := b.Runs.Start(t.Context(), newRun(thread, "graph", "go on"))
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +156,7 @@ func TestStateUpdateAndRunDoNotMeet(t *testing.T) {
 		t.Errorf("told %d times, %v", k.told, err)
 	}
 	close(release)
-	b.wait(t, t.Context(), st.Run)
+	b.Wait(t, t.Context(), st.Run)
 	last, err := b.States.Get(t.Context(), thread, "")
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +204,7 @@ func TestAListOfValuesIsOneUpdate(t *testing.T) {
 			b, k := setup(t), &keeper{}
 			thread := b.keeps(t, k)
 			if agent == "legacy" {
-				r, _ := b.start(t, t.Context(), newRun(mapping.NewID(), agent, "hi"))
+				r, _ := b.Start(t, t.Context(), newRun(mapping.NewID(), agent, "hi"))
 				thread = r.ThreadID
 			}
 			before := len(b.history(t, thread))

@@ -55,7 +55,7 @@ func TestStateUpdateCostsTheSameHoweverManyCameBefore(t *testing.T) {
 					var before, after runtime.MemStats
 					for n := from; n < to; n++ {
 						if !warm && (n < 10 || n >= 100) {
-							b.again(t)
+							b.Again(t)
 						}
 						runtime.ReadMemStats(&before)
 						if _, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: raw(u.update(n))}); err != nil {
@@ -96,7 +96,7 @@ func (b *bench) threadWith(t *testing.T, values string) string {
 // readsLittle fails where a thread's state stands on more than about two states.
 func (b *bench) readsLittle(t *testing.T, thread string) {
 	t.Helper()
-	s, err := b.st.StateAt(context.Background(), thread, "")
+	s, err := b.Store.StateAt(context.Background(), thread, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,12 +117,12 @@ func TestStatesThatAreUpdatedOftenAreKeptWholeNowAndThen(t *testing.T) {
 	thread := b.threadWith(t, `{}`)
 	for n := range 200 {
 		if n%60 == 59 {
-			b.again(t)
+			b.Again(t)
 		}
 		if _, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: raw(fmt.Sprintf(`{"k%d":%d}`, n%3, n))}); err != nil {
 			t.Fatal(err)
 		}
-		s, err := b.st.StateAt(t.Context(), thread, "")
+		s, err := b.Store.StateAt(t.Context(), thread, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
 // A checkpoint's source is the agent's own word, and may hold any character.
@@ -14,14 +15,14 @@ func TestStateWhoseSourceHasAnyCharacter(t *testing.T) {
 	t.Parallel()
 	const source = "loop\x01\x7f\u2028\"\\"
 	b := setup(t)
-	b.graph.does(func(_ context.Context, _ adapter.Task, yield yielder) {
+	b.Graph.Does(func(_ context.Context, _ adapter.Task, yield servicetest.Yielder) {
 		cp := &mapping.Checkpoint{Source: source, Remote: "r"}
-		_ = yield(linked(), nil) &&
+		_ = yield(servicetest.Linked(), nil) &&
 			yield(mapping.Event{Kind: mapping.KindState, Data: raw(`{"a":1}`), Head: mapping.Head{Full: true, Name: "values", Checkpoint: cp}}, nil) &&
-			yield(end(mapping.Outcome{Status: mapping.RunSuccess}), nil)
+			yield(servicetest.End(mapping.Outcome{Status: mapping.RunSuccess}), nil)
 	})
 	thread := mapping.NewID()
-	b.start(t, t.Context(), newRun(thread, "graph", "hi"))
+	b.Start(t, t.Context(), newRun(thread, "graph", "hi"))
 	s, err := b.States.Get(t.Context(), thread, "")
 	var meta struct{ Source string }
 	if err != nil || json.Unmarshal(s.Metadata, &meta) != nil || meta.Source != source {

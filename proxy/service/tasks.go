@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -45,7 +44,7 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 		return s.Get(ctx, adapter.TaskRef{Agent: agent.Name, ID: th.ID})
 	}
 	if err == nil {
-		s.expect(t, agent)
+		s.stepper.Expect(t, agent)
 	}
 	return t, err
 }
@@ -66,12 +65,12 @@ func (c *core) find(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *en
 	if err != nil {
 		return mapping.Task{}, nil, err
 	}
-	var t mapping.Task
 	p := mapping.PrincipalOf(ctx)
-	if s, ok := c.sessions.get(sessionKey{p.Tenant, ref.ID}); ok && !c.st.Shared() && !p.Limited() {
-		t = s.its()
-	} else if t, err = c.st.Task(ctx, ref.ID); err != nil {
-		return mapping.Task{}, nil, err
+	t, ok := c.stepper.Known(p.Tenant, ref.ID)
+	if !ok || c.st.Shared() || p.Limited() {
+		if t, err = c.st.Task(ctx, ref.ID); err != nil {
+			return mapping.Task{}, nil, err
+		}
 	}
 	if t.Agent != agent.Name || ref.Topic != "" && t.ThreadID != ref.Topic {
 		return mapping.Task{}, nil, mapping.Errorf(mapping.NotFound, mapping.CodeTaskNotFound, "There is no task %q of agent %s.", ref.ID, agent.Name)
@@ -115,63 +114,20 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 	if err != nil {
 		return t, err
 	}
-	ses, err := s.session(ctx, t, agent)
-	if err != nil {
+	if err := s.stepper.Cancel(ctx, t, agent, ref.Flavour); err != nil {
 		return t, err
-	}
-	if err := s.upToDate(ctx, ses); err != nil {
-		return t, err
-	}
-	newest := ses.newest()
-	active, err := s.st.Runs(ctx, store.RunQuery{ThreadID: t.ThreadID, TaskID: t.ID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}})
-	if err != nil {
-		return t, err
-	}
-	if len(active) == 0 && (!ses.begun() || ses.asked()) {
-		r, err := s.never(ctx, ses, newest, ref.Flavour)
-		if err != nil && mapping.Classify(err).Code == store.CodeTaskMoved { // a run was made meanwhile: that one is cancelled
-			if err := wait(ctx, turnPoll); err != nil {
-				return t, err
-			}
-			return s.Cancel(ctx, ref)
-		}
-		if err != nil {
-			return t, err
-		}
-		active = append(active, r)
-	}
-	for _, r := range active { // newest first: none that waits gets its turn
-		err := s.engine.Cancel(ctx, r, false)
-		if class := mapping.Classify(err).Class; err != nil && class != mapping.Conflict && class != mapping.NotFound {
-			return t, err
-		}
 	}
 	return s.Get(ctx, ref)
 }
 
-// never makes a run that does not start, for a task that is cancelled before
-// its first step or while it waits for an answer: its end is what later steps answer.
-func (s *tasks) never(ctx context.Context, ses *session, newest string, flavour mapping.Flavour) (mapping.Run, error) {
-	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour, Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
-	return s.startStep(ctx, ses, n, &taskRun{task: ses.its(), stepping: ses.mode, newest: newest}, nil, store.Key{})
-}
-
-// startStep makes a run of the task. say is what its first upstream step is
-// told verbatim, where each is asked for.
-func (c *core) startStep(ctx context.Context, ses *session, n adapter.NewRun, tr *taskRun, say *string, key store.Key) (mapping.Run, error) {
-	o, _, err := c.orderFor(ctx, ses.agent, c.itself(ses.agent), n, tr)
+// Step hands out the next step of a task; see stepping.Stepper.
+func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepRequest) (adapter.Handout, error) {
+	if err := checkKey(req.IdempotencyKey); err != nil {
+		return adapter.Handout{}, err
+	}
+	task, agent, err := s.find(ctx, ref)
 	if err != nil {
-		return mapping.Run{}, err
+		return adapter.Handout{}, err
 	}
-	o.Say = say
-	o.New.IdempotencyKey, o.New.IdempotencyRoute, o.New.IdempotencySum = key.Text, key.Route, key.Sum
-	if tr.asked == nil {
-		o.New.Newest = &tr.newest
-	}
-	created, err := c.engine.Begin(ctx, o)
-	if err != nil {
-		return mapping.Run{}, err
-	}
-	ses.joined(created.Run)
-	return created.Run, nil
+	return s.stepper.Step(ctx, task, agent, ref.Flavour, req)
 }

@@ -114,8 +114,6 @@ func object(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
-
 func (s *threads) Get(ctx context.Context, id string) (mapping.Thread, error) {
 	t, err := s.st.Thread(ctx, id)
 	if err != nil {
@@ -226,12 +224,12 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 	if err := s.st.DeleteThread(ctx, id); err != nil {
 		return err
 	}
-	s.log.RingThread(id)
+	s.log.WakeThread(id)
 	for _, r := range runs {
 		s.forget(r)
 	}
 	for _, t := range tasks { // those without runs
-		s.sessions.forget(sessionKey{t.Tenant, t.ID})
+		s.stepper.Forget(t.Tenant, t.ID)
 	}
 	s.engine.Forget(ctx, links)
 	return nil

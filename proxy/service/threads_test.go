@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
@@ -71,7 +72,7 @@ func TestDeletingAThreadEndsWhatRunsThere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	started := make(chan struct{}, 1)
-	b.graph.does(held(started, nil, nil))
+	b.Graph.Does(servicetest.Held(started, nil, nil))
 	thread := mapping.NewID()
 	first, err := b.Runs.Start(t.Context(), newRun(thread, "graph", "hi"))
 	if err != nil {
@@ -104,7 +105,7 @@ func TestDeletingAThreadEndsWhatRunsThere(t *testing.T) {
 	if !<-ended {
 		t.Error("a reader did not see the run's end")
 	}
-	if b.graph.calls.Load() != 1 {
+	if b.Graph.Calls.Load() != 1 {
 		t.Error("a queued run of a deleted thread was started")
 	}
 }
@@ -120,7 +121,7 @@ func TestStatesAndHistory(t *testing.T) {
 	if err != nil || string(empty.Values) != `{}` || len(empty.Next) != 0 || string(empty.Tasks) != `[]` || empty.Checkpoint != "" || !empty.CreatedAt.IsZero() {
 		t.Errorf("an empty thread: %+v, %v", empty, err)
 	}
-	b.start(t, t.Context(), newRun(thread, "legacy", "hi")) // an input and three steps
+	b.Start(t, t.Context(), newRun(thread, "legacy", "hi")) // an input and three steps
 	before, err := b.States.Get(t.Context(), thread, "")
 	if err != nil || len(before.Next) != 0 {
 		t.Fatalf("%+v, %v", before, err)
@@ -154,7 +155,7 @@ func TestStatesAndHistory(t *testing.T) {
 		}
 	}
 	check()
-	b.again(t)
+	b.Again(t)
 	check()
 }
 
@@ -162,7 +163,7 @@ func TestForksOfAState(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread := mapping.NewID()
-	b.start(t, t.Context(), newRun(thread, "legacy", "hi"))
+	b.Start(t, t.Context(), newRun(thread, "legacy", "hi"))
 	list, err := gathered(b.States.History(t.Context(), thread, adapter.HistoryQuery{}))
 	if err != nil {
 		t.Fatal(err)
@@ -173,10 +174,10 @@ func TestForksOfAState(t *testing.T) {
 		t.Fatalf("%+v, %v", fork, err)
 	}
 	n := newRun(thread, "legacy", "go on")
-	if _, out := b.start(t, t.Context(), n); out.Status != mapping.RunSuccess {
+	if _, out := b.Start(t, t.Context(), n); out.Status != mapping.RunSuccess {
 		t.Fatalf("%+v", out)
 	}
-	b.again(t)
+	b.Again(t)
 	s, err := b.States.Get(t.Context(), thread, "")
 	var values struct {
 		Forked   bool
@@ -200,8 +201,8 @@ func TestForksOfAState(t *testing.T) {
 func TestAParkedRunHoldsItsThread(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	task, ref := b.task(t, t.Context(), "legacy", "hello")
-	b.step(t, t.Context(), ref, nil)
+	task, ref := b.Task(t, t.Context(), "legacy", "hello")
+	b.Step(t, t.Context(), ref, nil)
 	if _, err := b.States.Update(t.Context(), task.ThreadID, adapter.StateUpdate{Values: raw(`{"a":1}`)}); class(err) != mapping.Conflict {
 		t.Errorf("a state update: %v", err)
 	}
@@ -211,10 +212,10 @@ func TestAParkedRunHoldsItsThread(t *testing.T) {
 	}
 	n := newRun(task.ThreadID, "legacy", "instead")
 	n.Multitask = mapping.StrategyInterrupt
-	if _, out := b.start(t, t.Context(), n); out.Status != mapping.RunSuccess {
+	if _, out := b.Start(t, t.Context(), n); out.Status != mapping.RunSuccess {
 		t.Errorf("a run that displaces it: %+v", out)
 	}
-	if s := b.step(t, t.Context(), ref, nil); !s.IsLast {
+	if s := b.Step(t, t.Context(), ref, nil); !s.IsLast {
 		t.Errorf("the displaced task's next step: %+v", s)
 	}
 }
@@ -224,14 +225,14 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	mine, theirs := as(t.Context(), "a"), as(t.Context(), "b")
-	task, ref := b.task(t, mine, "graph", "secret")
+	task, ref := b.Task(t, mine, "graph", "secret")
 	file, err := b.Artifacts.Save(mine, ref, "a.txt", "text/plain", strings.NewReader("secret"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := b.step(t, mine, ref, nil)
+	step := b.Step(t, mine, ref, nil)
 	thread := mapping.NewID()
-	run, _ := b.start(t, mine, newRun(thread, "graph", "secret"))
+	run, _ := b.Start(t, mine, newRun(thread, "graph", "secret"))
 	if err := b.Items.Put(mine, adapter.PutItem{Namespace: []string{"n"}, Key: "k", Value: raw(`{"s":"secret"}`)}); err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +321,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 		t.Errorf("my file: %q, %v", text, err)
 	}
 	// the same names may be used by both
-	if _, out := b.start(t, theirs, newRun(thread, "graph", "mine")); out.Status != mapping.RunSuccess {
+	if _, out := b.Start(t, theirs, newRun(thread, "graph", "mine")); out.Status != mapping.RunSuccess {
 		t.Errorf("a thread of the same id: %+v", out)
 	}
 	if th, err := b.Threads.Get(mine, thread); err != nil || strings.Contains(string(th.Values), "mine") {

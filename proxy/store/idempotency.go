@@ -3,7 +3,9 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -23,6 +25,21 @@ const idempotencyKept = 24 * time.Hour
 type Key struct {
 	Text, Route string
 	Sum         []byte
+}
+
+// NewKey binds a client's key to what is made where and to the request; without a text it is
+// zero. The route is a matter of what is made: a run that was asked for with wait is
+// found again by a request that streams.
+func NewKey(text, route string, request any) Key {
+	if text == "" {
+		return Key{}
+	}
+	body, err := json.Marshal(request)
+	if err != nil { // the parts were JSON when they came in
+		return Key{}
+	}
+	sum := sha256.Sum256(body)
+	return Key{Text: text, Route: route, Sum: sum[:]}
 }
 
 // ErrKeyReused refuses another request under a key.

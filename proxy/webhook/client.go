@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/apbridge/apbridge/mapping"
 	"github.com/go-resty/resty/v2"
 )
 
@@ -39,7 +38,7 @@ func newClient(private bool, agent string) *resty.Client {
 // onlyPublic is called with the address that is about to be connected to.
 func onlyPublic(_ context.Context, network, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
-	if err != nil || network != "tcp4" && network != "tcp6" || !mapping.PublicAddr(at.Addr()) {
+	if err != nil || network != "tcp4" && network != "tcp6" || !publicAddr(at.Addr()) {
 		return errPrivate
 	}
 	return nil

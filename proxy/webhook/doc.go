@@ -4,5 +4,5 @@
 // A delivery is a POST of the run's result. It is made at least once: when an
 // answer is lost it is made again, under the same X-Apbridge-Delivery, by which
 // receivers tell. Nothing of it ever holds up a run. Start reading at
-// Sender.Run.
+// Sender.Run. Which targets are refused stands in CheckTarget.
 package webhook

@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy"
+	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/metrics"
@@ -67,6 +68,7 @@ func (a *App) open(ctx context.Context) error {
 		return err
 	}
 	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects.Webhook, a.log)
+	a.engine.Beside(chore.NewRetention(a.store, events, a.engine, a.cfg.Retention, a.log))
 	a.hooks = webhook.New(a.store, a.cfg.Webhooks, "apbridge/"+Version(), a.metrics, a.log.Named("webhook"))
 	svc, err := service.New(a.store, events, a.engine, a.cfg, a.dialects, a.log)
 	if err != nil {

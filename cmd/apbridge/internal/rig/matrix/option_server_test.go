@@ -122,9 +122,9 @@ var serverProofs = map[string]func(*testing.T){
 	"limits.crons":          rig.ProvenBy("cmd/apbridge", "TestE24Quotas"),
 	"limits.bodies":         rig.ProvenBy("proxy", "TestD5BodiesTogether"),
 	"limits.thread_queue":   rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
-	"retention.events":      rig.ProvenBy("proxy/engine", "TestRetention"),
-	"retention.checkpoints": rig.ProvenBy("proxy/engine", "TestRetention"),
-	"retention.threads":     rig.ProvenBy("proxy/engine", "TestRetention"),
+	"retention.events":      rig.ProvenBy("proxy/chore", "TestRetention"),
+	"retention.checkpoints": rig.ProvenBy("proxy/chore", "TestRetention"),
+	"retention.threads":     rig.ProvenBy("proxy/chore", "TestRetention"),
 	"webhooks.allow_private_networks": func(t *testing.T) {
 		const body = `{"input":"hi","webhook":"http://127.0.0.1:1/hook"}`
 		rig.Configured(t, oneAgent, legacy()).Do("POST", "/runs/wait", body).Want(t, 422, "webhook")

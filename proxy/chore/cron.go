@@ -1,0 +1,158 @@
+package chore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
+)
+
+const (
+	// cronsAtOnce bounds the crons that are served together.
+	cronsAtOnce = 8
+	cronsRead   = 256
+	// cronLatest is how long the clock goes unlooked at: it may be set meanwhile.
+	cronLatest = time.Minute
+	// cronTimeout bounds the making of one run; an agent that has to be asked for
+	// its dialect first may be slow.
+	cronTimeout = 30 * time.Second
+	// cronRetry is when crons are served again after that failed.
+	cronRetry = time.Second
+)
+
+// Crons makes the runs of crons as they are due.
+type Crons struct {
+	st   *store.Store
+	keys []config.Key
+	tick func(context.Context, mapping.Cron) error
+	zap  *zap.Logger
+}
+
+// NewCrons makes Crons over st for the callers that keys name. tick makes the run of a
+// cron's tick, under the principal of ctx; it must make it once however often it is called
+// for one tick.
+func NewCrons(st *store.Store, keys []config.Key, tick func(ctx context.Context, c mapping.Cron) error, logger *zap.Logger) *Crons {
+	return &Crons{st: st, keys: keys, tick: tick, zap: logger.Named("crons")}
+}
+
+// NextTick is when a cron ticks after a time; zero when it is off or over.
+func NextTick(c mapping.Cron, after time.Time) (time.Time, error) {
+	s, err := ParseSchedule(c.Schedule, c.Timezone)
+	if err != nil || !c.Enabled {
+		return time.Time{}, err
+	}
+	next := s.After(after)
+	if !c.End.IsZero() && next.After(c.End) {
+		return time.Time{}, nil
+	}
+	return next, nil
+}
+
+// Run makes runs until ctx ends. Ticks that were missed, while no process ran or because
+// the clock was set, make one run together.
+func (w *Crons) Run(ctx context.Context) {
+	var said complaint.Complaint
+	for ctx.Err() == nil {
+		next, err := w.serve(ctx)
+		if err == nil {
+			said.Over()
+		} else if ctx.Err() == nil {
+			if said.Due() {
+				w.zap.Error("crons could not be served", zap.Error(err))
+			}
+			next = time.Now().Add(cronRetry)
+		}
+		w.wait(ctx, next)
+	}
+}
+
+func (w *Crons) wait(ctx context.Context, next time.Time) {
+	d := cronLatest
+	if !next.IsZero() {
+		d = min(d, time.Until(next))
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.st.CronsChanged():
+	case <-ctx.Done():
+	}
+}
+
+// serve serves what is due and says when to look again.
+func (w *Crons) serve(ctx context.Context) (time.Time, error) {
+	now := time.Now()
+	due, next, err := w.st.DueCrons(ctx, now, cronsRead)
+	if err != nil || len(due) == 0 {
+		return next, err
+	}
+	var all sync.WaitGroup
+	room := make(chan struct{}, cronsAtOnce)
+	again := time.Now()
+	var mu sync.Mutex
+	for _, c := range due {
+		room <- struct{}{}
+		all.Go(func() {
+			defer func() { <-room }()
+			if !w.serveOne(ctx, c, now) {
+				mu.Lock()
+				again = time.Now().Add(cronRetry)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return again, nil
+}
+
+// serveOne makes the run of a tick and moves the cron on. false: neither could be
+// done for now.
+func (w *Crons) serveOne(ctx context.Context, c mapping.Cron, now time.Time) bool {
+	one, stop := context.WithTimeout(mapping.WithPrincipal(ctx, w.ownerOf(c)), cronTimeout)
+	defer stop()
+	why := ""
+	if err := w.tick(one, c); err != nil {
+		failed := mapping.Classify(err)
+		if passes(failed.Class) || ctx.Err() != nil {
+			return false
+		}
+		why = failed.Message
+		w.zap.Warn("a cron made no run", zap.String("cron", c.ID), zap.String("code", failed.Code), zap.Error(failed.Err))
+	}
+	next, err := NextTick(c, now)
+	if err != nil {
+		why = mapping.Classify(err).Message
+	}
+	if err := w.st.CronTicked(one, c, next, why); err != nil {
+		w.zap.Error("a cron could not be moved on", zap.String("cron", c.ID), zap.Error(err))
+		return false
+	}
+	return true
+}
+
+// ownerOf is for whom a cron's runs are made: the key that made it, with the agents it may use
+// now. The agents of a key that is not configured any more are unknown, so that its cron
+// has its own agent alone. Without keys no caller is confined.
+func (w *Crons) ownerOf(c mapping.Cron) mapping.Principal {
+	p := mapping.Principal{ID: c.Owner, Tenant: c.Tenant}
+	for _, k := range w.keys {
+		if k.ID == c.Owner && k.Tenant == c.Tenant {
+			p.Agents = append(p.Agents, k.Agents...) // nil for none: all
+			return p
+		}
+	}
+	if len(w.keys) > 0 {
+		p.Agents = []string{c.Agent}
+	}
+	return p
+}
+
+// passes reports whether a refusal is temporary, so that the same tick is worth
+// another try.
+func passes(c mapping.Class) bool { return c == mapping.Unavailable || c == mapping.StorageFull }

@@ -1,0 +1,215 @@
+package chore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
+)
+
+const (
+	// passEvery is the least time between two passes, so that threads go in
+	// batches; passLatest the longest, so that the clock is looked at.
+	passEvery  = time.Second
+	passLatest = time.Minute
+	// keepingEvery is how often what retention says is looked for.
+	keepingEvery = time.Hour
+	// readersGrace is how long the thread of a run with on_completion: delete
+	// outlives its time for a reader that has not had the run's end.
+	readersGrace  = 10 * time.Second
+	deletedAtOnce = 4096
+)
+
+// Readers knows which threads are being read; eventlog.Log does.
+type Readers interface {
+	// Reading reports whether a run of the thread is followed in this process.
+	Reading(threadID string) bool
+}
+
+// Holders hold data of threads and runs beside the store; engine.Engine is told for all.
+type Holders interface {
+	// ThreadsDeleted returns without waiting for those that are told from outside.
+	ThreadsDeleted(gone []store.Gone)
+}
+
+// Retention deletes what is no longer kept: threads whose time is over, and what
+// config.Retention says.
+type Retention struct {
+	st      *store.Store
+	readers Readers
+	holders Holders
+	keep    config.Retention
+	zap     *zap.Logger
+
+	clock *jumpGuard
+	kept  time.Time // when keep was looked at last
+	said  complaint.Complaint
+}
+
+// NewRetention makes a Retention over st.
+func NewRetention(st *store.Store, readers Readers, holders Holders, keep config.Retention, logger *zap.Logger) *Retention {
+	return &Retention{st: st, readers: readers, holders: holders, keep: keep, zap: logger.Named("retention"), clock: newJumpGuard()}
+}
+
+// Run deletes until ctx ends.
+func (w *Retention) Run(ctx context.Context) {
+	for {
+		next := w.pass(ctx)
+		if pause(ctx, passEvery) != nil {
+			return
+		}
+		w.wait(ctx, next)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// wait returns when the next thread is due, or when one was given a time.
+func (w *Retention) wait(ctx context.Context, next time.Time) {
+	d := passLatest
+	if !next.IsZero() {
+		d = min(d, time.Until(next))
+	}
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.st.Expiries():
+	case <-ctx.Done():
+	}
+}
+
+// pass deletes once, and says when the next thread is due.
+func (w *Retention) pass(ctx context.Context) time.Time {
+	x := w.clock.now()
+	next, err := w.expired(ctx, x)
+	if err == nil && time.Since(w.kept) >= keepingEvery {
+		err = w.retain(ctx, x)
+		w.kept = time.Now()
+	}
+	if err == nil {
+		w.said.Over()
+	} else if ctx.Err() == nil && w.said.Due() {
+		w.zap.Error("what is no longer kept could not be deleted", zap.Error(err))
+	}
+	return next
+}
+
+// expired deletes the unused threads whose time is over, or all but their newest
+// state.
+func (w *Retention) expired(ctx context.Context, x store.Expiry) (time.Time, error) {
+	list, next, err := w.st.OverdueThreads(ctx, x, deletedAtOnce)
+	if err != nil {
+		return next, err
+	}
+	free, held := w.unread(ctx, list, x.Now)
+	if held || len(list) == deletedAtOnce {
+		next = x.Now
+	}
+	for _, o := range free {
+		if o.KeepLatest {
+			err = errors.Join(err, w.st.KeepLatest(ctx, o))
+		}
+	}
+	free = slices.DeleteFunc(free, func(o store.Overdue) bool { return o.KeepLatest })
+	return next, errors.Join(err, w.delete(ctx, free))
+}
+
+// unread leaves out threads of which a run is being read.
+func (w *Retention) unread(ctx context.Context, list []store.Overdue, now time.Time) (free []store.Overdue, held bool) {
+	for _, o := range list {
+		if w.readers.Reading(o.ThreadID) && (now.Before(o.Due.Add(readersGrace)) || !w.passing(ctx, o)) {
+			held = true
+		} else {
+			free = append(free, o)
+		}
+	}
+	return free, held
+}
+
+// passing reports whether the thread was only made for a run with on_completion:
+// delete.
+func (w *Retention) passing(ctx context.Context, o store.Overdue) bool {
+	ctx = mapping.WithPrincipal(ctx, mapping.Principal{Tenant: o.Tenant})
+	list, err := w.st.Runs(ctx, store.RunQuery{ThreadID: o.ThreadID, Limit: 1})
+	return err == nil && len(list) == 1 && list[0].Options.DeleteAfter
+}
+
+// delete removes threads, and tells all holders of their data.
+func (w *Retention) delete(ctx context.Context, list []store.Overdue) error {
+	gone, err := w.st.DeleteThreads(ctx, list)
+	w.holders.ThreadsDeleted(gone)
+	return err
+}
+
+// retain deletes what config.Retention no longer keeps.
+func (w *Retention) retain(ctx context.Context, x store.Expiry) error {
+	keep := w.keep
+	if keep.Threads > 0 {
+		if err := w.idle(ctx, x.Before.Add(-keep.Threads)); err != nil {
+			return err
+		}
+	}
+	if keep.Checkpoints > 0 {
+		if err := w.compact(ctx, x.Before.Add(-keep.Checkpoints)); err != nil {
+			return err
+		}
+	}
+	for more := keep.Events > 0; more; {
+		var err error
+		if more, err = w.st.TrimTokens(ctx, x.Before.Add(-keep.Events)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compact forgets checkpoints made before.
+func (w *Retention) compact(ctx context.Context, before time.Time) error {
+	var from store.Overdue
+	for {
+		list, err := w.st.OldHistories(ctx, before, from, deletedAtOnce)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, from = range list {
+			if _, err := w.st.ForgetHistory(ctx, from, before); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// idle deletes threads that were not changed since before.
+func (w *Retention) idle(ctx context.Context, before time.Time) error {
+	var from store.Overdue
+	for {
+		list, err := w.st.IdleThreads(ctx, before, from, deletedAtOnce)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		from = list[len(list)-1]
+		free, _ := w.unread(ctx, list, before)
+		if err := w.delete(ctx, free); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+const codeOverloaded = "overloaded"
+
+// spareFiles are kept for what is not a client's connection: the database, agents,
+// webhooks, and what watches the bridge.
+const spareFiles = 64
+
+// connLimit counts the clients' connections, so that what needs one more is refused
+// while there are descriptors left to say so with.
+type connLimit struct {
+	open atomic.Int64
+	most int64 // 0: any number
+}
+
+// mostConnections leaves a quarter of the descriptors to others.
+func mostConnections(files int64) int64 {
+	if files <= 0 {
+		return 0
+	}
+	return max(files-max(files/4, spareFiles), 1)
+}
+
+// watch is called at every change of a connection's state.
+func (c *connLimit) watch(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		c.open.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		c.open.Add(-1)
+	}
+}
+
+func (c *connLimit) full() bool { return c.most > 0 && c.open.Load() > c.most }
+
+// tooMany refuses a request and gives its connection up.
+func (s *Server) tooMany(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Connection", "close")
+	w.Header().Set("Retry-After", "1")
+	s.refuse(w, r, mapping.Errorf(mapping.Unavailable, codeOverloaded,
+		"The bridge has more connections open than the %d it can serve with its file descriptors. Close some, or try again in a moment.", s.connections.most))
+}
+
+// acceptQuiet is how often it is said that connections cannot be accepted.
+const acceptQuiet = 10 * time.Second
+
+// complaints are what net/http has to say. That it cannot accept it says up to two
+// hundred times a second: of that the first in a while is enough.
+type complaints struct {
+	log *zap.Logger
+
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (c *complaints) Write(line []byte) (int, error) {
+	text := string(bytes.TrimSpace(line))
+	if !bytes.Contains(line, []byte("Accept error")) {
+		c.log.Info(text)
+		return len(line), nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.Sub(c.last) >= acceptQuiet {
+		c.last = now
+		c.log.Warn("connections cannot be accepted now, and are tried again; if it is for want of file descriptors, raise the limit (ulimit -n)", zap.String("cause", text))
+	}
+	return len(line), nil
+}

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// preempt ends the runs that a newer one takes the place of. One that has them
+// rolled back starts when that is done, unless it was to start later anyway.
+func (e *Engine) preempt(active []mapping.Run, newer mapping.Run, due bool) {
+	ctx, rollback := e.scope(e.root, newer), newer.Multitask == mapping.StrategyRollback
+	e.running.spawn(func() {
+		for _, r := range active {
+			if err := e.Cancel(ctx, r, rollback); err != nil && !settled(err) {
+				e.zap.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
+			}
+		}
+		if rollback && due {
+			if err := e.st.MakeDue(ctx, newer.ID); err != nil {
+				e.zap.Warn("a run waits longer than it would have to", errField(err), runField(newer.ID))
+			}
+		}
+		e.dispatch.ring()
+	})
+}
+
+// resumePreempted goes on with ending the runs that newer ones take the place of, where a
+// process died over it. Another process at it finds that done.
+func (e *Engine) resumePreempted(ctx context.Context) error {
+	list, err := e.st.Displaced(ctx)
+	waited := make(map[string][]mapping.Run) // for their removal, by the run that waits
+	for _, d := range list {
+		if d.Newer != "" {
+			waited[d.Newer] = append(waited[d.Newer], d.Run)
+			continue
+		}
+		newer := mapping.Run{Tenant: d.Tenant, Owner: d.Owner, Multitask: mapping.StrategyInterrupt}
+		if d.RollBack {
+			newer.Multitask = mapping.StrategyRollback
+		}
+		e.preempt([]mapping.Run{d.Run}, newer, false)
+	}
+	for id, runs := range waited {
+		newer := mapping.Run{ID: id, Tenant: runs[0].Tenant, Owner: runs[0].Owner, Multitask: mapping.StrategyRollback}
+		e.preempt(runs, newer, true)
+	}
+	return err
+}
+
+// settled reports whether a run was not there to be stopped any more.
+func settled(err error) bool {
+	c := mapping.Classify(err).Class
+	return c == mapping.Conflict || c == mapping.NotFound
+}

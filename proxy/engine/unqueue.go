@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// Unqueue takes back a run that has not begun: nothing is left of it. It is
+// false for one that has.
+func (e *Engine) Unqueue(ctx context.Context, r mapping.Run) (bool, error) {
+	fresh, err := e.st.Run(ctx, r.ThreadID, r.ID)
+	if err != nil || fresh.Status != mapping.RunPending {
+		return false, err
+	}
+	if err := e.endInactive(ctx, fresh); errors.Is(err, store.ErrFenced) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if err := e.st.DeleteRun(ctx, r.ThreadID, r.ID); err != nil {
+		return false, err
+	}
+	e.log.Removed(r.ID)
+	return true, nil
+}

@@ -1,0 +1,242 @@
+package eventlog
+
+import (
+	"sort"
+	"sync"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// bufferEntries and bufferBytes bound what a buffer holds; readers further behind
+// read the store until they reach it. The newest entry is always held.
+const (
+	bufferEntries = 2048
+	bufferBytes   = 16 << 20
+)
+
+// RunBuffer is the newest part of one run's log, with the state folded at every
+// entry. One writer publishes, any number of readers follow. Safe for
+// concurrent use.
+type RunBuffer struct {
+	run       mapping.Run // as it was when the buffer was made
+	published func()      // called when entries are published, without the lock; nil: no call
+	users     int         // readers and executions; guarded by Log.mu
+
+	mu      sync.Mutex
+	base    *mapping.Fold // state before the run's first event; nil until known
+	entries []*mapping.Entry
+	bytes   int           // what entries weigh
+	dropped bool          // entries before the first one held exist in the store only
+	last    int64         // newest Seq published
+	ended   bool          // the end event is published
+	gone    bool          // the run was deleted
+	stalled error         // why the run's end cannot be written at the moment; nil: nothing is known of that
+	owners  int           // executions in this process that publish
+	readers int           // readers of this process that follow entry by entry
+	changed chan struct{} // closed at every publication
+	settled chan struct{} // closed when the run ends or goes, or its execution leaves it
+}
+
+func newRunBuffer(run *mapping.Run) *RunBuffer {
+	return &RunBuffer{run: *run, changed: make(chan struct{}), settled: make(chan struct{})}
+}
+
+// Begin says what there is before an execution publishes anything: the state
+// before the run's first event and, when the run is picked up again, the
+// entries already logged.
+func (b *RunBuffer) Begin(base *mapping.Fold, logged []*mapping.Entry) {
+	b.setBase(base)
+	b.Publish(logged)
+}
+
+// Publish appends entries that are durable and wakes the readers. Entries that
+// are not newer than what is there are left out.
+func (b *RunBuffer) Publish(entries []*mapping.Entry) {
+	if len(entries) == 0 {
+		return
+	}
+	b.publish(entries)
+	if b.published != nil {
+		b.published()
+	}
+}
+
+func (b *RunBuffer) publish(entries []*mapping.Entry) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range entries {
+		if e.Seq <= b.last {
+			continue
+		}
+		b.entries = append(b.entries, e)
+		b.bytes += weight(e)
+		b.last = e.Seq
+		b.ended = b.ended || e.Kind == mapping.KindEnd
+	}
+	b.stalled = nil
+	b.cut()
+	b.wakeLocked()
+	if b.ended {
+		b.settle()
+	}
+}
+
+// Stall tells readers why the end of the run, which its execution goes on trying to write, does not come: they get
+// what there is, and then err. It is over with what is published next, or when the execution leaves.
+func (b *RunBuffer) Stall(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stalled = err
+	b.wakeLocked()
+	b.settle()
+}
+
+// settle must be called with the lock held.
+func (b *RunBuffer) settle() {
+	close(b.settled)
+	b.settled = make(chan struct{})
+}
+
+// cut drops the older half when there is too much.
+func (b *RunBuffer) cut() {
+	if len(b.entries) <= bufferEntries && b.bytes <= bufferBytes {
+		return
+	}
+	from := 0
+	for ; from < len(b.entries)-1; from++ {
+		if len(b.entries)-from <= bufferEntries/2 && b.bytes <= bufferBytes/2 {
+			break
+		}
+		b.bytes -= weight(b.entries[from])
+	}
+	if from == 0 {
+		return
+	}
+	b.entries, b.dropped = append([]*mapping.Entry(nil), b.entries[from:]...), true
+}
+
+// weight is about how many bytes an entry holds on to once its state was read.
+func weight(e *mapping.Entry) int {
+	n := len(e.Data)
+	if e.After != e.Before && e.After != nil {
+		n += e.After.Size()
+	}
+	return n
+}
+
+// wakeLocked must be called with the lock held.
+func (b *RunBuffer) wakeLocked() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// wake wakes the readers although nothing was published.
+func (b *RunBuffer) wake() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.wakeLocked()
+}
+
+// view is what a reader sees of a buffer at one moment.
+type view struct {
+	entries []*mapping.Entry // after the asked position, as far as they are held
+	gap     bool             // entries between the position and those may be in the store only
+	ended   bool
+	gone    bool
+	stalled error
+	owned   bool
+	changed <-chan struct{}
+	settled <-chan struct{}
+}
+
+// after returns the entries with Seq > seq.
+func (b *RunBuffer) after(seq int64) view {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	v := view{ended: b.ended, gone: b.gone, stalled: b.stalled, owned: b.owners > 0, changed: b.changed, settled: b.settled}
+	i := sort.Search(len(b.entries), func(i int) bool { return b.entries[i].Seq > seq })
+	v.gap = i == 0 && b.dropped && !b.begins(seq+1)
+	v.entries = b.entries[i:len(b.entries):len(b.entries)]
+	return v
+}
+
+// begins reports whether the first entry held has this number.
+func (b *RunBuffer) begins(seq int64) bool { return len(b.entries) > 0 && b.entries[0].Seq == seq }
+
+// newest returns the fold after the newest entry, and its Seq. needed is false
+// when the store has nothing to add: the run has ended, or is executed here.
+func (b *RunBuffer) newest() (f *mapping.Fold, last int64, needed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	needed = b.owners == 0 && !b.ended && !b.gone
+	if n := len(b.entries); n > 0 {
+		return b.entries[n-1].After, b.last, needed
+	}
+	return b.base, b.last, needed
+}
+
+// setBase notes the state before the run's first event, and returns what was
+// noted first: a reader that looked before the run began may come late.
+func (b *RunBuffer) setBase(f *mapping.Fold) *mapping.Fold {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.base == nil {
+		b.base = f
+	}
+	return b.base
+}
+
+// own counts executions: the one that parked a run may leave after the one
+// that goes on with it has come.
+func (b *RunBuffer) own(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.owners += n
+	b.wakeLocked()
+	if b.owners == 0 {
+		b.stalled = nil
+		b.settle()
+	}
+}
+
+// follow is called by a reader that wants every entry as it comes, before it flushes
+// and reads; a call of unfollow must come later.
+func (b *RunBuffer) follow() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.readers++
+}
+
+func (b *RunBuffer) unfollow() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.readers--
+}
+
+// Followed reports whether a reader in this process wants every entry as it comes,
+// and not just the end.
+func (b *RunBuffer) Followed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.readers > 0
+}
+
+// weighs is what is kept when the buffer is, and whether it is worth keeping.
+func (b *RunBuffer) weighs() (bytes int, worth bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	bytes = b.bytes + len(b.run.Kwargs) + len(b.run.Options.Input) + len(b.run.Options.Config) + len(b.run.Options.Context)
+	if b.dropped && len(b.entries) > 0 {
+		bytes += b.entries[0].Before.Size() // what the entries before it weighed is in this state
+	}
+	return bytes + len(b.entries)*entryBytes, !b.gone && b.last > 0 && bytes <= keptBuffer
+}
+
+// remove ends every reader: the run is no more.
+func (b *RunBuffer) remove() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gone = true
+	b.wakeLocked()
+	b.settle()
+}

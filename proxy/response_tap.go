@@ -1,0 +1,89 @@
+package proxy
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping/failpoint"
+)
+
+const unmatched = "unmatched"
+
+// responseTap notes what was answered, and gives each piece of the answer a
+// deadline of its own: there is none on the whole, since streams are long.
+// Handlers reach the connection through Unwrap.
+type responseTap struct {
+	http.ResponseWriter
+	control  *http.ResponseController
+	patience time.Duration
+	extended time.Time
+
+	status int
+	bytes  int64
+	route  string // template that matched
+	key    string // id of the caller's key
+}
+
+func (r *responseTap) WriteHeader(status int) {
+	if r.status == 0 && status >= http.StatusOK { // not 1xx
+		failpoint.Hit(failpoint.ReplyBegun)
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *responseTap) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	r.extend()
+	n, err := r.ResponseWriter.Write(b)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Flush lets handlers assert http.Flusher.
+func (r *responseTap) Flush() { _ = r.FlushError() }
+
+// FlushError is what http.ResponseController looks for.
+func (r *responseTap) FlushError() error {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	r.extend()
+	return r.control.Flush()
+}
+
+// Unwrap leads http.ResponseController to the connection.
+func (r *responseTap) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// extend moves the write deadline on, not at every piece: the clock and the
+// timer would cost more than the rest of a small write. It is also called when
+// the handler is done, for what is still buffered.
+func (r *responseTap) extend() {
+	now := time.Now()
+	if now.Sub(r.extended) < r.patience/10 {
+		return
+	}
+	r.extended = now
+	_ = r.control.SetWriteDeadline(now.Add(r.patience)) // not every writer has one
+}
+
+func (r *responseTap) code() int {
+	if r.status == 0 {
+		return http.StatusOK
+	}
+	return r.status
+}
+
+type tapKey struct{}
+
+func withTap(ctx context.Context, r *responseTap) context.Context {
+	return context.WithValue(ctx, tapKey{}, r)
+}
+
+func tapOf(ctx context.Context) *responseTap {
+	r, _ := ctx.Value(tapKey{}).(*responseTap)
+	return r
+}

@@ -1,0 +1,318 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/stepping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// startRequest turns a request for a run into a run to be made, or says what is
+// wrong with it. Nothing is written.
+func (c *core) startRequest(ctx context.Context, n adapter.NewRun) (engine.StartRequest, []mapping.Loss, error) {
+	agent, assistant, err := c.assistant(ctx, n.Agent)
+	if err != nil {
+		return engine.StartRequest{}, nil, err
+	}
+	return c.startRequestFor(ctx, agent, assistant, n, nil)
+}
+
+func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assistant mapping.Agent, n adapter.NewRun, task *stepping.TaskRun) (engine.StartRequest, []mapping.Loss, error) {
+	n, err := over(n, assistant)
+	if err != nil {
+		return engine.StartRequest{}, nil, err
+	}
+	b := &runBuilder{core: c, agent: agent, assistant: assistant, n: n, now: c.now(), task: task}
+	b.traits, b.known = agent.Known()
+	if !b.known {
+		if _, b.traits, err = agent.Backend(ctx); err == nil {
+			b.known = true
+		}
+	}
+	if err := b.build(ctx); err != nil {
+		return engine.StartRequest{}, nil, err
+	}
+	o := engine.StartRequest{New: b.out}
+	if !b.out.Run.Options.Resuming {
+		o.Input = &b.in
+	}
+	return o, b.out.Run.Options.Losses, nil
+}
+
+// PlanTaskRun is startRequest for a run of a task.
+func (c *core) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.NewRun, task *stepping.TaskRun) (engine.StartRequest, error) {
+	o, _, err := c.startRequestFor(ctx, agent, c.itself(agent), n, task)
+	return o, err
+}
+
+// runBuilder gathers what a new run is made of.
+type runBuilder struct {
+	*core
+	agent *engine.Agent
+	// assistant is the agent itself, or what was made over it and is named.
+	assistant mapping.Agent
+	traits    adapter.Traits
+	known     bool // the agent's dialect is known; else it is away and the run will say so
+	n         adapter.NewRun
+	now       time.Time
+	thread    mapping.Thread    // the existing one; zero when it is to be made
+	task      *stepping.TaskRun // the run belongs to a task, and one of its steps was asked for
+	in        mapping.Input
+	out       store.NewRun
+}
+
+func (b *runBuilder) build(ctx context.Context) error {
+	p := mapping.PrincipalOf(ctx)
+	r := &b.out.Run
+	*r = mapping.Run{
+		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), ThreadID: b.n.ThreadID, Agent: b.agent.Name,
+		AssistantID: b.assistant.ID, Status: mapping.RunPending, Multitask: b.strategy(),
+		Flavour: b.n.Flavour, Attempt: 1, CreatedAt: b.now, UpdatedAt: b.now,
+	}
+	if b.n.RunAfter > 0 {
+		r.RunAfter = b.now.Add(b.n.RunAfter)
+	}
+	for _, part := range []func(context.Context) error{b.ownThread, b.options, b.ofTask, b.describe, b.input, b.lineage} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strategy is what the request says, else what its agent is configured to, else
+// what the documents of the request's flavour have as their default.
+func (b *runBuilder) strategy() mapping.Strategy {
+	switch set := b.agent.Config.Multitask; {
+	case b.n.Multitask != "":
+		return b.n.Multitask
+	case set != "" && set != "auto":
+		return mapping.Strategy(set)
+	}
+	return b.dialects.Strategy(b.n.Flavour)
+}
+
+// ownThread finds the run's thread, or lays out the one to be made.
+func (b *runBuilder) ownThread(ctx context.Context) error {
+	r := &b.out.Run
+	stateless := r.ThreadID == ""
+	if stateless {
+		r.ThreadID = mapping.NewID()
+		b.out.MustNotExist = true
+	} else {
+		t, err := b.st.Thread(ctx, r.ThreadID)
+		if err == nil {
+			b.thread = t
+			return nil
+		}
+		if mapping.Classify(err).Class != mapping.NotFound || b.n.IfNotExists != "create" {
+			return err
+		}
+	}
+	empty := json.RawMessage(`{}`)
+	b.out.Thread = &mapping.Thread{
+		Tenant: r.Tenant, Owner: r.Owner, ID: r.ThreadID, Metadata: empty, Config: empty,
+		Status: mapping.ThreadIdle, CreatedAt: b.now, UpdatedAt: b.now,
+	}
+	return nil
+}
+
+// input reads the input, to refuse what no agent could be given, and tells
+// what of the conversation will not fit into an opaque agent's prompt.
+func (b *runBuilder) input(ctx context.Context) (err error) {
+	if b.out.Run.Options.Resuming {
+		return nil
+	}
+	input, messages, err := engine.GivenTo(b.out.Run)
+	if err != nil {
+		return err
+	}
+	if err = b.checkMessages(input, messages); err != nil {
+		return err
+	}
+	if err = b.checkFiles(filesIn(input)); err != nil {
+		return err
+	}
+	if err = b.read(); err != nil {
+		return err
+	}
+	if !b.traits.Opaque {
+		return nil
+	}
+	if err := b.in.CheckFiles(); err != nil || b.thread.Head == "" {
+		return err
+	}
+	_, fold, err := b.atHead(ctx, b.thread)
+	if err != nil {
+		return err
+	}
+	mode := mapping.Transcript(b.agent.Config.Memory.Transcript)
+	if _, dropped := mapping.Prompt(mode, fold.Messages(), b.in.Text, nil, mapping.PromptBudget); dropped {
+		o := &b.out.Run.Options
+		o.Losses = append(o.Losses, b.dialects.Losses(b.n.Flavour, []string{mapping.LossTranscript}, b.traits.Capabilities)...)
+	}
+	return nil
+}
+
+// read reads the input. Words alone are not read back from the message that was made of
+// them: they may be long, and the request has them until it is answered.
+func (b *runBuilder) read() (err error) {
+	r := b.out.Run
+	if b.task == nil || b.task.Words == "" {
+		b.in, err = engine.InputOf(r)
+		return err
+	}
+	b.in = mapping.TextInput(b.task.Words, engine.InputBase(r))
+	b.in.Raw = r.Options.Input
+	return nil
+}
+
+// ofTask fills in what the task says about the run; one without a task begins its
+// own, unless it resumes another (see lineage).
+func (b *runBuilder) ofTask(ctx context.Context) error {
+	r := &b.out.Run
+	r.Options.Hops = mapping.HopsOf(ctx)
+	if b.task == nil {
+		r.TaskID = r.ID
+		return nil
+	}
+	r.TaskID = b.task.Task.ID
+	r.Options.Stepping, r.Options.FollowUp = b.task.Stepping, b.task.FollowUp
+	r.Options.Guessed, r.Options.Spent, r.Options.Asked = b.task.Guessed, b.task.Exhausted, b.task.Asked
+	r.Options.Uploaded = b.task.Uploaded
+	if !r.Options.Resuming {
+		r.Options.Input = b.n.Input
+	}
+	return nil
+}
+
+// checkFiles refuses more files than one request may bring along.
+func (c *core) checkFiles(n int) error {
+	if most := c.cfg.Limits.Files; most > 0 && n > most {
+		return mapping.Errorf(mapping.Invalid, "too_many_files", "The request brings %d files along, and limits.files of this bridge allows %d. Send fewer at a time.", n, most)
+	}
+	return nil
+}
+
+// checkMessages refuses more messages than one input may bring, before they are put
+// into normal form: a message of three bytes becomes one of 150.
+func (c *core) checkMessages(input, further json.RawMessage) error {
+	var own json.RawMessage
+	if len(input) > 0 && input[0] == '{' {
+		own, _ = rawjson.Lookup(input, "messages") // what cannot be read is refused with the input
+	}
+	return mapping.CheckMessages(rawjson.CountElements(own)+rawjson.CountElements(further), c.cfg.Limits.Messages)
+}
+
+// lineage decides which task the run belongs to: a resume keeps the task of
+// the question, any other run begins one.
+func (b *runBuilder) lineage(ctx context.Context) error {
+	r := &b.out.Run
+	if b.task != nil {
+		if !r.Options.Resuming {
+			return nil
+		}
+		b.out.Answers.Run = b.task.AskedBy
+		return b.checkAnswer()
+	}
+	if !r.Options.Resuming {
+		b.out.Task = &mapping.Task{
+			Tenant: r.Tenant, Owner: r.Owner, ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Input: b.in.Text, HasInput: b.in.HasText,
+			AdditionalInput: json.RawMessage(`{}`), CreatedAt: b.now, UpdatedAt: b.now,
+		}
+		return nil
+	}
+	r.Options.Resume = mapping.AnswerAsAsked(r.Options.Resume, b.thread.Interrupts)
+	last, err := b.resumeTarget(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.awaited(ctx, last); err != nil {
+		return err
+	}
+	r.TaskID, r.Options.Asked = last.TaskID, b.thread.Interrupts
+	b.out.Answers = store.Answers{Run: last.ID, Open: answeredBy(r.Options.Resume, r.Options.Asked)}
+	return b.checkAnswer()
+}
+
+// describe fills in what is told about the run: metadata and kwargs.
+func (b *runBuilder) describe(context.Context) error {
+	r := &b.out.Run
+	ids := json.RawMessage(fmt.Sprintf(`{"graph_id":%q,"assistant_id":%q}`, r.Agent, r.AssistantID))
+	b.out.ThreadMeta = ids
+	var err error
+	r.Metadata = object(b.assistant.Metadata)
+	for _, m := range []json.RawMessage{b.thread.Metadata, b.n.Metadata, ids} {
+		if len(m) == 0 {
+			continue
+		}
+		if r.Metadata, err = mapping.MergeMetadata(r.Metadata, m); err != nil {
+			return err
+		}
+	}
+	r.Kwargs, err = kwargs(b.n.Kwargs, *r)
+	b.letGo()
+	return err
+}
+
+// letGo drops the references to the request's values, which hold their memory: the run
+// has its own copy by now. What is most of the request holds little beside itself, and is
+// not copied.
+func (b *runBuilder) letGo() {
+	b.n.Kwargs, b.n.Input, b.n.Messages, b.n.Command, b.n.Metadata, b.n.Config, b.n.Context = nil, nil, nil, nil, nil, nil, nil
+	o, size := &b.out.Run.Options, 0
+	parts := []*json.RawMessage{&o.Resume, &o.Update, &o.Goto, &o.Config, &o.Context}
+	for _, part := range parts {
+		size += len(*part)
+	}
+	if 2*size > len(b.out.Run.Kwargs) {
+		return
+	}
+	for _, part := range parts {
+		*part = bytes.Clone(*part)
+	}
+}
+
+// kwargs is what the client sent, with config.configurable extended by the
+// ids of the run.
+func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
+	config, err := rawjson.Lookup(sent, "config")
+	if err != nil {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request is not a JSON object.")
+	}
+	given, err := rawjson.Lookup(config, "configurable")
+	if err != nil {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config must be an object.")
+	}
+	var ids []rawjson.Member
+	for _, id := range [...][2]string{{"thread_id", r.ThreadID}, {"run_id", r.ID}, {"graph_id", r.Agent}, {"assistant_id", r.AssistantID}} {
+		ids = append(ids, rawjson.Member{Name: id[0], Value: rawjson.Quote(id[1])})
+	}
+	configurable, err := rawjson.PiecesWith(given, ids...)
+	if err != nil {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config.configurable must be an object.")
+	}
+	extended, err := rawjson.PiecesAround(config, "configurable", configurable)
+	if err != nil {
+		return nil, err
+	}
+	all, err := rawjson.PiecesAround(sent, "config", extended)
+	return all.Join(), err
+}
+
+func runQuery(c *core, q adapter.RunQuery) store.RunQuery {
+	out := store.RunQuery{ThreadID: q.ThreadID, Agent: q.Agent, Metadata: q.Metadata, Limit: q.Limit, Offset: q.Offset}
+	out.Agent, out.Assistant = c.named(q.Agent)
+	if q.Status != "" {
+		out.Status = []mapping.RunStatus{q.Status}
+	}
+	return out
+}

@@ -1,0 +1,25 @@
+package servicetest
+
+import (
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// Dialects are those that the runs of these tests are made in.
+func Dialects() adapter.Dialects {
+	return adapter.Dialects{
+		{
+			Flavours: []adapter.Flavour{{Name: "steps", Request: "task", Strategy: mapping.StrategyReject}},
+			Fields:   mapping.Fields("task", mapping.MeansTaskExtra, "additional_input"),
+		},
+		{
+			Flavours: []adapter.Flavour{
+				{Name: "langgraph", Request: "run", Strategy: mapping.StrategyEnqueue},
+				{Name: "agentprotocol", Request: "run", Strategy: mapping.StrategyReject},
+			},
+		},
+	}
+}
+
+// graphTells is what the tests' graph can be told.
+var graphTells = mapping.Capabilities{mapping.MeansTaskExtra: mapping.Roughly("The graph takes a part of it.")}

@@ -1,0 +1,40 @@
+package stepping_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bench is a bridge without faces, with what the tests of this package ask of it.
+type bench struct{ *servicetest.Bench }
+
+func setup(t *testing.T, change ...func(*config.Config)) *bench {
+	t.Helper()
+	return &bench{servicetest.New(t, change...)}
+}
+
+func replicas(t *testing.T, n int, change ...func(*config.Config)) (list []*bench) {
+	t.Helper()
+	for _, b := range servicetest.Replicas(t, n, change...) {
+		list = append(list, &bench{b})
+	}
+	return list
+}
+
+func say(s string) *string { return &s }
+
+func class(err error) mapping.Class { return mapping.Classify(err).Class }
+
+func newRun(thread, agent, words string) adapter.NewRun {
+	input, _ := json.Marshal(map[string]any{"messages": []any{map[string]string{"type": "human", "content": words}}})
+	kwargs, _ := json.Marshal(map[string]json.RawMessage{"input": input})
+	return adapter.NewRun{ThreadID: thread, Agent: agent, Flavour: "langgraph", Input: input, Kwargs: kwargs, HasInput: true, IfNotExists: "create"}
+}

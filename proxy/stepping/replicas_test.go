@@ -1,0 +1,156 @@
+package stepping_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/google/go-cmp/cmp"
+)
+
+// steps are the steps of a task as a replica lists them.
+func (b *bench) steps(t *testing.T, ctx context.Context, ref adapter.TaskRef) (list []string) {
+	t.Helper()
+	steps, _, err := b.Steps.List(ctx, ref, adapter.Page{Number: 1, Size: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps {
+		list = append(list, told(s))
+	}
+	return list
+}
+
+func told(s mapping.Step) string {
+	return fmt.Sprintf("%d %s last=%t", s.N, s.ID, s.IsLast)
+}
+
+func (b *bench) runsOf(t *testing.T, ctx context.Context, task string) int {
+	t.Helper()
+	runs, err := b.Store.Runs(ctx, store.RunQuery{TaskID: task})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(runs)
+}
+
+// C3: POSTs for a task's first step that come at once, on several replicas and several
+// on each, make one run, and each gets a step of its own.
+func TestFirstStepsOnSeveralReplicasMakeOneRun(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"graph", "legacy"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := replicas(t, 3)
+			for range 4 {
+				task, ref := all[0].Task(t, t.Context(), name, "do it")
+				var mu sync.Mutex
+				got := map[int]int{}
+				var wg sync.WaitGroup
+				for i := range 3 {
+					b := all[i%len(all)]
+					wg.Go(func() {
+						ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+						defer stop()
+						h, err := b.Tasks.Step(ctx, ref, adapter.StepRequest{})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						h.Confirm()
+						mu.Lock()
+						defer mu.Unlock()
+						got[h.Step.N]++
+					})
+				}
+				wg.Wait()
+				if d := cmp.Diff(map[int]int{1: 1, 2: 1, 3: 1}, got); d != "" {
+					t.Errorf("steps handed out: %s", d)
+				}
+				if n := all[0].runsOf(t, t.Context(), task.ID); n != 1 {
+					t.Errorf("%d runs of the task", n)
+				}
+			}
+		})
+	}
+}
+
+// C4: words that come while a run goes on are answered, whichever replica is told:
+// no step before the answer is the last, and all replicas list the same steps.
+func TestWordsInMidRunOnAnotherReplica(t *testing.T) {
+	t.Parallel()
+	all := replicas(t, 2)
+	here, there := all[0], all[1]
+	goOn := make(chan struct{})
+	here.Graph.Does(func(ctx context.Context, task adapter.Task, yield servicetest.Yielder) {
+		if len(task.State.Messages()) > 0 {
+			servicetest.Nodes("more")(ctx, task, yield)
+			return
+		}
+		servicetest.Nodes("a", "b", "c")(ctx, task, func(ev mapping.Event, err error) bool {
+			if ev.Kind == mapping.KindEnd {
+				<-goOn
+			}
+			return yield(ev, err)
+		})
+	})
+	task, ref := here.Task(t, t.Context(), "graph", "do it")
+	got := []mapping.Step{here.Step(t, t.Context(), ref, nil), there.Step(t, t.Context(), ref, say("and this"))}
+	if n := here.runsOf(t, t.Context(), task.ID); n != 2 {
+		t.Fatalf("%d runs", n)
+	}
+	close(goOn)
+	for len(got) < 4 && !got[len(got)-1].IsLast {
+		got = append(got, here.Step(t, t.Context(), ref, nil))
+	}
+	var list []string
+	for _, s := range got {
+		list = append(list, told(s))
+	}
+	if len(got) != 4 || !got[3].IsLast {
+		t.Errorf("handed out: %v", list)
+	}
+	for _, b := range all {
+		if d := cmp.Diff(list, b.steps(t, t.Context(), ref)); d != "" {
+			t.Errorf("the list of steps (-handed out +listed): %s", d)
+		}
+	}
+}
+
+// TestLastStepAndWordsAtOnce: a client fetches the last step at one replica while another
+// replica is told more words. Either the step is not the last, or the words come after
+// it: what was told of a step is what the lists say of it.
+func TestLastStepAndWordsAtOnce(t *testing.T) {
+	t.Parallel()
+	all := replicas(t, 2)
+	here, there := all[0], all[1]
+	here.Graph.Does(servicetest.Nodes("a", "b"))
+	for range 20 {
+		task, ref := here.Task(t, t.Context(), "graph", "do it")
+		here.Step(t, t.Context(), ref, nil)
+		servicetest.Eventually(t, "the run's end", func() bool {
+			runs, err := here.Store.Runs(t.Context(), store.RunQuery{TaskID: task.ID})
+			return err == nil && len(runs) == 1 && !runs[0].Status.Active()
+		})
+		there.steps(t, t.Context(), ref)
+		var given [2]mapping.Step
+		var wg sync.WaitGroup
+		wg.Go(func() { given[0] = here.Step(t, t.Context(), ref, nil) })
+		wg.Go(func() { given[1] = there.Step(t, t.Context(), ref, say("and this")) })
+		wg.Wait()
+		for _, b := range all {
+			list := b.steps(t, t.Context(), ref)
+			for _, s := range given {
+				if s.N > len(list) || list[s.N-1] != told(s) {
+					t.Errorf("told %q, listed %q", told(s), list)
+				}
+			}
+		}
+	}
+}

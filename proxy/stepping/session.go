@@ -1,0 +1,212 @@
+package stepping
+
+import (
+	"context"
+	"sync"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// session is a task as its steps are asked for: its runs, folded into
+// numbered steps. It is a fold of what is stored, and can be dropped at any
+// time when no caller uses it.
+type session struct {
+	key   sessionKey
+	users int // callers that hold it; guarded by sessions.mu
+	agent *engine.Agent
+	turn  chan struct{} // one caller at a time, first come first served
+
+	mu       sync.Mutex
+	task     mapping.Task
+	mode     mapping.Stepping
+	folder   *mapping.StepFolder
+	runs     []mapping.Run // oldest first
+	feeding  int           // index of the run whose events are folded next
+	last     int64         // Seq of the newest event folded
+	steps    []mapping.Step
+	state    taskState
+	question []mapping.Interrupt // of a task that has asked
+	uploaded mapping.Uploaded    // up to where uploads were given to a thread/run agent with its steps
+	requests map[int]store.StepRequest
+}
+
+func emptySession(task mapping.Task, agent *engine.Agent) *session {
+	return &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
+}
+
+// session finds a task's session, making it from the store where there is none.
+func (s *Stepper) session(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
+	if ses, ok := s.sessions.get(sessionKey{task.Tenant, task.ID}); ok {
+		return ses, s.refreshForRead(ctx, ses)
+	}
+	fresh, err := s.newSession(ctx, task, agent)
+	if err != nil {
+		return nil, err
+	}
+	return s.sessions.add(fresh), nil
+}
+
+func (s *Stepper) newSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
+	ses := emptySession(task, agent)
+	runs, err := s.st.Runs(ctx, store.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
+	if err != nil {
+		return nil, err
+	}
+	if ses.mode, err = modeOf(ctx, agent, runs); err != nil {
+		return nil, err
+	}
+	ses.folder = mapping.NewStepFolder(task.ID, ses.mode)
+	if len(runs) > 0 {
+		for _, r := range runs {
+			ses.runs = append(ses.runs, withoutInput(r))
+		}
+		ses.state = ses.state.after(runFound)
+		if ses.requests, err = s.st.Requests(ctx, task.ID); err != nil {
+			return nil, err
+		}
+	}
+	return ses, nil
+}
+
+// modeOf is the mode the task's runs were made with, or that a new one will
+// be. A task whose runs came through the other face is read as free.
+func modeOf(ctx context.Context, agent *engine.Agent, runs []mapping.Run) (mapping.Stepping, error) {
+	if len(runs) > 0 {
+		if m := runs[0].Options.Stepping; m != "" {
+			return m, nil
+		}
+		return mapping.SteppingFree, nil
+	}
+	traits, known := agent.Known()
+	if !known {
+		var err error
+		if _, traits, err = agent.Backend(ctx); err != nil {
+			return mapping.SteppingFree, nil //nolint:nilerr // the run itself will say that the agent is away
+		}
+	}
+	return agent.Stepping(traits), nil
+}
+
+// State is how the task stands.
+func (s *session) State() taskState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// Task is the session's task as it stands.
+func (s *session) Task() mapping.Task {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.task
+}
+
+// endingQuestion reports whether step n asks a question and the run that asks is
+// still being ended. Before that is done its answer could not be taken through
+// another face.
+func (s *session) endingQuestion(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state == taskAsking && n == len(s.steps)
+}
+
+// current is the run to be folded next; ok is false when there is none.
+func (s *session) current() (i int, r mapping.Run, after int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.state.active() {
+		return 0, mapping.Run{}, 0, false
+	}
+	return s.feeding, s.runs[s.feeding], s.last, true
+}
+
+// newestRun is the task's newest run that this session knows; zero for none.
+func (s *session) newestRun() mapping.Run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.runs) == 0 {
+		return mapping.Run{}
+	}
+	return s.runs[len(s.runs)-1]
+}
+
+// losses are those of one of the task's runs.
+func (s *session) losses(runID string) []mapping.Loss {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.runs {
+		if s.runs[i].ID == runID {
+			return s.runs[i].Options.Losses
+		}
+	}
+	return nil
+}
+
+// step returns step n if it is released.
+func (s *session) step(n int) (mapping.Step, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n < 1 || n > len(s.steps) {
+		return mapping.Step{}, false
+	}
+	return s.steps[n-1], true
+}
+
+// standing is how the task stands: its state, what it has asked, and its newest released
+// step, zero for none.
+func (s *session) standing() (state taskState, question []mapping.Interrupt, last mapping.Step) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.steps); n > 0 {
+		last = s.steps[n-1]
+	}
+	return s.state, s.question, last
+}
+
+// all are the released steps and the held one, with what fetched them.
+func (s *session) all() []mapping.Step {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]mapping.Step, 0, len(s.steps)+1)
+	for _, st := range s.steps {
+		if r, ok := s.requests[st.N]; ok {
+			st = withRequest(st, r)
+		}
+		list = append(list, st)
+	}
+	if h := s.folder.Held(); h != nil {
+		held := *h
+		held.Status = mapping.StepRunning
+		list = append(list, held)
+	}
+	return list
+}
+
+// fetched is what a step is told to have been asked for with: what fetched it
+// first, where it was handed out before, else this request. It shows in reads
+// from now on: a client may read the step before the POST is over.
+func (s *session) fetched(n int, r store.StepRequest, again bool) store.StepRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !again {
+		s.requests[n] = r
+	}
+	return s.requests[n]
+}
+
+// advanceCursor notes that step n is being handed out; resetCursor, that its answer was not
+// written and that this is undone.
+func (s *session) advanceCursor(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.task.Cursor = n
+}
+
+func (s *session) resetCursor(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.task.Cursor = min(s.task.Cursor, n-1)
+	delete(s.requests, n)
+}

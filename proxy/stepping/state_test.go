@@ -1,0 +1,50 @@
+package stepping
+
+import (
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// What the table does not name leaves a task as it stands.
+func TestWhatLeavesEachState(t *testing.T) {
+	t.Parallel()
+	const changes = endedCancelled + 1
+	for state, want := range map[taskState][changes]taskState{
+		//             runFound     attemptStarted questionLogged endedAsking    runEnded       endedCancelled
+		taskUnstarted: {taskRunning, taskUnstarted, taskUnstarted, taskUnstarted, taskUnstarted, taskUnstarted},
+		taskRunning:   {taskRunning, taskRunning, taskAsking, taskAsked, taskDone, taskCancelled},
+		taskAsking:    {taskAsking, taskRunning, taskAsking, taskAsked, taskDone, taskCancelled},
+		taskAsked:     {taskRunning, taskAsked, taskAsked, taskAsked, taskAsked, taskAsked},
+		taskDone:      {taskRunning, taskDone, taskDone, taskDone, taskDone, taskDone},
+		taskCancelled: {taskRunning, taskCancelled, taskCancelled, taskCancelled, taskCancelled, taskCancelled},
+	} {
+		for c := range changes {
+			if got := state.after(c); got != want[c] {
+				t.Errorf("state %d after change %d: %d, want %d", state, c, got, want[c])
+			}
+		}
+	}
+}
+
+func TestHowAnEndLeavesATask(t *testing.T) {
+	t.Parallel()
+	question := []mapping.Interrupt{{ID: "q"}}
+	for name, c := range map[string]struct {
+		outcome mapping.Outcome
+		want    change
+		open    int
+	}{
+		"success":          {mapping.Outcome{Status: mapping.RunSuccess}, runEnded, 0},
+		"error":            {mapping.Outcome{Status: mapping.RunError}, runEnded, 0},
+		"cancelled":        {mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}, endedCancelled, 0},
+		"question":         {mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: question}, endedAsking, 1},
+		"stop without one": {mapping.Outcome{Status: mapping.RunInterrupted}, runEnded, 0},
+	} {
+		e := &mapping.Entry{}
+		e.Kind, e.Head.Outcome = mapping.KindEnd, &c.outcome
+		if got, open := endOf(e); got != c.want || len(open) != c.open {
+			t.Errorf("%s: change %d with %d questions, want %d with %d", name, got, len(open), c.want, c.open)
+		}
+	}
+}

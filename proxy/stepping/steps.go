@@ -1,0 +1,118 @@
+package stepping
+
+import (
+	"context"
+	"iter"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+)
+
+// readTries bounds how often a task is read anew of which runs are removed meanwhile.
+const readTries = 8
+
+// Steps are the released steps of a task and the one that is held back, with what fetched
+// them and the ids of their artifacts (WithArtifacts fills in the rest).
+func (s *Stepper) Steps(ctx context.Context, task mapping.Task, agent *engine.Agent) ([]mapping.Step, error) {
+	ses, err := s.open(ctx, task, agent)
+	if err != nil {
+		return nil, err
+	}
+	return ses.all(), nil
+}
+
+func (s *Stepper) open(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
+	for try := 1; ; try++ {
+		ses, err := s.session(ctx, task, agent)
+		if err == nil {
+			err = s.upToDate(ctx, ses)
+		}
+		if err == nil || try == readTries || mapping.Classify(err).Code != mapping.CodeRunNotFound {
+			return ses, err
+		}
+		s.sessions.forget(ses.key) // a run of it was rolled back or deleted
+	}
+}
+
+// Follow yields steps as they are released, from the one behind after on, up to the last. It
+// starts nothing: a task whose run no client began has none. It ends with an error, which is
+// yielded, or when the task's runs have ended.
+func (s *Stepper) Follow(ctx context.Context, task mapping.Task, agent *engine.Agent, after int) iter.Seq2[mapping.Step, error] {
+	return func(yield func(mapping.Step, error) bool) {
+		ses, err := s.open(ctx, task, agent)
+		for n := after + 1; err == nil; n++ {
+			var step mapping.Step
+			var ok bool
+			if step, ok, err = s.await(ctx, ses, n); err != nil || !ok {
+				break
+			}
+			list := []mapping.Step{step}
+			if err = s.WithArtifacts(ctx, ses.task.ThreadID, list); err != nil {
+				break
+			}
+			if !yield(list[0], nil) || step.IsLast {
+				return
+			}
+		}
+		if err != nil {
+			yield(mapping.Step{}, err)
+		}
+	}
+}
+
+// await returns step n once it is released; ok is false when the task's runs
+// have ended without it.
+func (s *Stepper) await(ctx context.Context, ses *session, n int) (mapping.Step, bool, error) {
+	for {
+		i, run, seq, active := ses.current()
+		step, ok := ses.step(n)
+		if ok && (active || !step.IsLast) {
+			return step, true, nil
+		}
+		if !active {
+			if found, err := s.findMore(ctx, ses); !found || err != nil {
+				return step, ok && err == nil, err
+			}
+			continue
+		}
+		for e, err := range s.log.Follow(ctx, run, seq, nil) {
+			if err != nil {
+				return mapping.Step{}, false, err
+			}
+			ses.feed(i, e)
+			if _, ok := ses.step(n); ok {
+				break
+			}
+		}
+	}
+}
+
+// WithArtifacts fills in the artifacts of steps, which carry only their ids. Those that are
+// gone are left out.
+func (s *Stepper) WithArtifacts(ctx context.Context, threadID string, list []mapping.Step) error {
+	some := false
+	for _, st := range list {
+		some = some || len(st.Artifacts) > 0
+	}
+	if !some {
+		return nil
+	}
+	all, _, err := s.st.Artifacts(ctx, threadID, 0, 0)
+	if err != nil {
+		return err
+	}
+	byID := make(map[string]mapping.Artifact, len(all))
+	for _, a := range all {
+		byID[a.ID] = a
+	}
+	for i := range list {
+		full := make([]mapping.Artifact, 0, len(list[i].Artifacts))
+		for _, a := range list[i].Artifacts {
+			if known, ok := byID[a.ID]; ok {
+				full = append(full, known)
+			}
+		}
+		list[i].Artifacts = full
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package stepping
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// request is the run that a task's words ask for: a message each, the files
+// that were uploaded, and what additional_input says in the terms of the other
+// dialect (input, config, context).
+func (p *stepRequest) request(ctx context.Context, words []string, tr *TaskRun) adapter.NewRun {
+	given := p.ses.task.AdditionalInput
+	own, config, more := rawjson.Get(given, "input"), rawjson.Get(given, "config"), rawjson.Get(given, "context")
+	if len(own) == 0 || own[0] != '{' {
+		own = nil
+	}
+	if rawjson.Get(own, "messages") != nil {
+		words = nil
+	}
+	var files json.RawMessage
+	if files, tr.Uploaded = p.uploads(ctx); files != nil {
+		files = besides(files, rawjson.Get(own, "files"))
+	}
+	n := adapter.NewRun{
+		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue,
+		Config: config, Context: more, HasInput: true,
+		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
+	}
+	var strategy string
+	if _ = json.Unmarshal(rawjson.Get(given, "multitask_strategy"), &strategy); strategy != "" {
+		n.Multitask = mapping.TaskStrategy(strategy)
+	}
+	n.Input = p.inputOf(own, words, files)
+	if own == nil && files == nil && len(words) == 1 {
+		tr.Words = words[0]
+	}
+	n.Kwargs = p.kwargs(config, more)
+	if p.ses.task.HasInput {
+		n.Fields = append(n.Fields, "input")
+	}
+	if len(p.ses.task.AdditionalInput) > len("{}") {
+		n.Fields = append(n.Fields, "additional_input")
+	}
+	return n
+}
+
+// inputOf is an input object with words as its messages and with files, where there are
+// any. Words alone, which may be long, are copied once.
+func (p *stepRequest) inputOf(own json.RawMessage, words []string, files json.RawMessage) (input json.RawMessage) {
+	switch messages := p.humanMessages(words); {
+	case len(words) == 0 && files == nil:
+		input, _ = rawjson.WithMembers(own)
+	case len(words) == 0:
+		input, _ = rawjson.WithMember(own, "files", files)
+	case files == nil:
+		pieces, _ := rawjson.PiecesAround(own, "messages", messages)
+		input = pieces.Join()
+	default:
+		input, _ = rawjson.WithMembers(own, rawjson.Member{Name: "messages", Value: messages.Join()}, rawjson.Member{Name: "files", Value: files})
+	}
+	return input
+}
+
+// besides adds to uploads the files that additional_input names itself. Of two
+// with one path the upload counts, which came later.
+func besides(uploads, named json.RawMessage) json.RawMessage {
+	var all, over map[string]json.RawMessage
+	if json.Unmarshal(named, &all) != nil || all == nil || json.Unmarshal(uploads, &over) != nil {
+		return uploads
+	}
+	maps.Copy(all, over)
+	raw, _ := json.Marshal(all)
+	return raw
+}
+
+// object is a JSON object, empty where there is none.
+func object(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage(`{}`)
+	}
+	return raw
+}
+
+// kwargs is what is told of a run that a task made: the task's own request.
+// What the run is given stands in its options.
+func (p *stepRequest) kwargs(config, context json.RawMessage) json.RawMessage {
+	task := p.ses.Task()
+	var out rawjson.Pieces
+	out.Literal(`{"additional_input":`).Raw(object(task.AdditionalInput))
+	if len(config) > 0 {
+		out.Literal(`,"config":`).Raw(config)
+	}
+	if len(context) > 0 {
+		out.Literal(`,"context":`).Raw(context)
+	}
+	if task.HasInput {
+		out.Literal(`,"input":`).Text(task.Input)
+	}
+	return out.Literal("}").Join()
+}
+
+// humanMessages are words as messages. The first of a task has the id that it
+// is known by before there is a run, whichever side merges it into the state.
+func (p *stepRequest) humanMessages(words []string) (out rawjson.Pieces) {
+	for i, w := range words {
+		if i == 0 {
+			out.Literal("[{")
+		} else {
+			out.Literal(",{")
+		}
+		if i == 0 && p.ses.State() == taskUnstarted {
+			out.Literal(`"id":`).Text(mapping.MessageID(p.ses.task.ID, "input")).Literal(",")
+		}
+		out.Literal(`"type":"human","content":`).Text(w).Literal("}")
+	}
+	return *out.Literal("]")
+}

@@ -1,0 +1,69 @@
+package stepping
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// Turn is a caller that no other one of its task goes beside. Used by one goroutine.
+type Turn struct {
+	stepper *Stepper
+	ses     *session
+	flavour mapping.Flavour // of the runs that are made
+	leave   func()
+}
+
+// Enter waits for the callers that came before. Leave must follow. It fails when ctx ends.
+// Runs that are made have the flavour.
+func (s *Stepper) Enter(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) (*Turn, error) {
+	ses, err := s.session(ctx, task, agent)
+	if err != nil {
+		return nil, err
+	}
+	return s.enter(ctx, ses, flavour)
+}
+
+func (s *Stepper) enter(ctx context.Context, ses *session, flavour mapping.Flavour) (*Turn, error) {
+	ses = s.sessions.hold(ses)
+	select {
+	case ses.turn <- struct{}{}:
+	case <-ctx.Done():
+		s.sessions.letGo(ses)
+		return nil, context.Cause(ctx)
+	}
+	return &Turn{s, ses, flavour, sync.OnceFunc(func() {
+		<-ses.turn
+		s.sessions.letGo(ses)
+	})}, nil
+}
+
+// Leave lets the next caller have its turn. Further calls do nothing.
+func (t *Turn) Leave() { t.leave() }
+
+// Answer answers the task's open question with words that are no request for a step. The
+// steps that follow are handed out as any others. key is of the run that is made; ok is false
+// when there is no question.
+func (t *Turn) Answer(ctx context.Context, input *string, additional json.RawMessage, key store.Key) (run mapping.Run, ok bool, err error) {
+	p := t.request(adapter.StepRequest{Input: input, AdditionalInput: additional})
+	p.runKey = key
+	if err := p.catchUp(ctx, p.ses); err != nil {
+		return run, false, err
+	}
+	if moved, err := p.sync(ctx, p.ses); moved || err != nil {
+		return run, false, err
+	}
+	state, question, _ := p.ses.standing()
+	if state != taskAsked {
+		return run, false, nil
+	}
+	if err := p.answer(ctx, question); err != nil {
+		return run, false, err
+	}
+	return p.ses.newestRun(), true, nil
+}

@@ -1,0 +1,43 @@
+package stepping
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// POSTs of one task are served first come, first served, however many wait.
+func TestTurnsAreTakenInTheirOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all, err := newSessions()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &Stepper{sessions: all}
+		turn, err := c.enter(t.Context(), emptySession(mapping.Task{ID: "t"}, nil), "steps")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var served []int
+		for n := range 50 {
+			go func() {
+				turn, err := c.enter(t.Context(), emptySession(mapping.Task{ID: "t"}, nil), "steps")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				served = append(served, n)
+				turn.Leave()
+			}()
+			synctest.Wait() // it is in the queue
+		}
+		turn.Leave()
+		synctest.Wait()
+		if len(served) != 50 || !slices.IsSorted(served) {
+			t.Errorf("served in the order %v", served)
+		}
+	})
+}

@@ -1,0 +1,89 @@
+package stepping
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"unicode/utf8"
+
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// uploads is the files object of everything that was uploaded and that the task's
+// agent has not been given yet, nil for none, and the mark behind it. A file that
+// cannot be read is left out, not fatal: the artifact itself stays, and the mark
+// before it, so that it is tried again with the next step.
+func (p *stepRequest) uploads(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
+	given := p.ses.given()
+	list, err := p.st.Uploads(ctx, p.ses.task.ThreadID)
+	if err != nil || len(list) == 0 {
+		return nil, given
+	}
+	files, upTo := map[string]json.RawMessage{}, given.With(list...)
+	for _, a := range list {
+		if given.Has(a) {
+			continue
+		}
+		value, err := p.encode(ctx, a)
+		if err != nil {
+			p.zap.Warn("an uploaded file could not be given to the agent", zap.Error(err), zap.String("artifact", a.ID))
+			upTo = upTo.Before(a)
+			continue
+		}
+		files["/"+a.Path] = value
+	}
+	if len(files) == 0 {
+		return nil, given
+	}
+	raw, _ := json.Marshal(files)
+	return raw, upTo
+}
+
+// uploadsAsUpdate is the update of the state that goes with an answer or a further
+// step: what was uploaded since the step before. Nil for none, and before an
+// opaque agent, which has no state that could be updated: it is given the files
+// themselves.
+func (p *stepRequest) uploadsAsUpdate(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
+	if _, traits, err := p.ses.agent.Backend(ctx); err != nil || traits.Opaque {
+		return nil, p.ses.given()
+	}
+	files, upTo := p.uploads(ctx)
+	if files == nil {
+		return nil, upTo
+	}
+	raw, _ := json.Marshal(map[string]json.RawMessage{"files": files})
+	return raw, upTo
+}
+
+// given is up to where uploads are in the inputs and updates of the task's runs.
+func (s *session) given() mapping.Uploaded {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	given := s.uploaded
+	for i := range s.runs {
+		given = max(given, s.runs[i].Options.Uploaded)
+	}
+	return given
+}
+
+func (p *stepRequest) encode(ctx context.Context, a mapping.Artifact) (json.RawMessage, error) {
+	cfg := p.ses.agent.Config.Artifacts
+	if a.Size > int64(cfg.MaxInline) {
+		return mapping.EncodeReference(a, mapping.ArtifactURL(p.ses.agent.Name, p.ses.task.ID, a.ID)), nil
+	}
+	_, body, err := p.st.OpenArtifact(ctx, a.ThreadID, a.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	content, err := io.ReadAll(body)
+	if err != nil {
+		return nil, err
+	}
+	style := mapping.FileStyle(cfg.Style)
+	if !utf8.Valid(content) {
+		style = mapping.FileObject
+	}
+	return mapping.EncodeFile(a, content, style), nil
+}

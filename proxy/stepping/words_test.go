@@ -1,0 +1,41 @@
+package stepping
+
+import (
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is read of words alone (TaskRun.Words) is what is read back from the message that
+// they become.
+func TestWordsReadAsTheirMessage(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		words    string
+		followUp bool
+	}{
+		"first":     {"hi", false},
+		"follow-up": {"and \"also\"\n<é\u2028", true},
+	} {
+		ses := &session{task: mapping.Task{ID: mapping.NewID()}}
+		if c.followUp {
+			ses.state = ses.state.after(runFound)
+		}
+		p := &stepRequest{ses: ses}
+		run := mapping.Run{ID: mapping.NewID(), TaskID: ses.task.ID, Options: mapping.RunOptions{FollowUp: c.followUp, Input: p.inputOf(nil, []string{c.words}, nil)}}
+		read := mapping.TextInput(c.words, engine.InputBase(run))
+		read.Raw = run.Options.Input
+		back, err := engine.InputOf(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := func(in mapping.Input) []string {
+			return []string{string(in.Delta()), string(in.Raw), in.Text, string(in.Other)}
+		}
+		if d := cmp.Diff(said(back), said(read)); d != "" || len(back.Messages) != len(read.Messages) || back.HasText != read.HasText {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}

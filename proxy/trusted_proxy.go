@@ -1,0 +1,52 @@
+package proxy
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/config"
+)
+
+// trustedProxies are the proxies whose X-Forwarded-For is believed, for the log and for the
+// counting of wrong keys.
+type trustedProxies []netip.Prefix
+
+func newTrustedProxies(list []string) (trustedProxies, error) {
+	var p trustedProxies
+	for _, s := range list {
+		network, err := config.ParseNetwork(s)
+		if err != nil {
+			return nil, err
+		}
+		p = append(p, network)
+	}
+	return p, nil
+}
+
+// client is the address of the sender of the request: the peer, or what a
+// trusted peer says, from the right as far as it is trusted.
+func (p trustedProxies) client(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil || len(p) == 0 || !p.trusts(host) {
+		return host
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		hop = strings.TrimSpace(hop)
+		if _, err := netip.ParseAddr(hop); err != nil {
+			break
+		}
+		if host = hop; !p.trusts(hop) {
+			break
+		}
+	}
+	return host
+}
+
+func (p trustedProxies) trusts(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(ip.Unmap()) })
+}

@@ -1,0 +1,81 @@
+package webhook
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// CheckTarget refuses a URL that a completion hook can never be sent to:
+// Invalid for anything but http and https with a host and without user:password,
+// and, unless private networks are allowed, for a host that names one by itself.
+// What a name resolves to is only known when it is called (publicAddr).
+func CheckTarget(raw string, private bool) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return badTarget("must be an http or https URL with a host")
+	case u.User != nil:
+		return badTarget("must not hold a user name or password; put a token in its path or query instead")
+	case private:
+		return nil
+	}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	addr, err := netip.ParseAddr(host)
+	switch {
+	case err == nil && !publicAddr(addr), host == "localhost", strings.HasSuffix(host, ".localhost"):
+		return badTarget("names a private network, which this bridge does not call (webhooks.allow_private_networks)")
+	case err != nil && endsInNumber(host):
+		return badTarget("has an address in a form that is not accepted; write it as four decimal numbers")
+	}
+	return nil
+}
+
+func badTarget(why string) error {
+	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "webhook %s.", why)
+}
+
+// endsInNumber: such a host is an IPv4 address to some resolvers, in decimal,
+// octal or hexadecimal, with one to four parts (URL Standard, "ends in a number
+// checker"), and none of them agree.
+func endsInNumber(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if hex, ok := strings.CutPrefix(last, "0x"); ok {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return last != "" && strings.Trim(last, "0123456789") == ""
+}
+
+// publicAddr reports whether an address may be a host's on the internet. The
+// others are loopback, private, link-local, shared, multicast, reserved, or
+// stand for an IPv4 address in another guise (IANA special-purpose address
+// registries, RFC 6890).
+func publicAddr(a netip.Addr) bool {
+	a = a.Unmap()
+	if !a.IsValid() || a.Zone() != "" || !a.IsGlobalUnicast() || a.IsPrivate() {
+		return false
+	}
+	for _, p := range special {
+		if p.Contains(a) {
+			return false
+		}
+	}
+	return true
+}
+
+// special are the networks that net/netip takes for global unicast although
+// no host is to be found there, or another one.
+var special = prefixes(
+	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
+	"203.0.113.0/24", "240.0.0.0/4",
+	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fec0::/10",
+)
+
+func prefixes(list ...string) (out []netip.Prefix) {
+	for _, p := range list {
+		out = append(out, netip.MustParsePrefix(p))
+	}
+	return out
+}
