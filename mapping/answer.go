@@ -47,7 +47,7 @@ func ParseAnswer(resume json.RawMessage, open []Interrupt) (Answer, error) {
 	}
 	text := rawjson.Compact(value)
 	if text == nil {
-		return Answer{}, invalid("The resume value is not valid JSON.")
+		return Answer{}, Invalidf("The resume value is not valid JSON.")
 	}
 	return Answer{Text: string(text)}, nil
 }
@@ -75,7 +75,7 @@ func CheckAnswer(resume json.RawMessage, open []Interrupt) error {
 	if nameless || len(Named(resume, open)) > 0 {
 		return nil
 	}
-	e := invalid("%d questions are open: %s. Say which is answered: {id: value}.", len(open), strings.Join(idsOf(open), ", "))
+	e := Invalidf("%d questions are open: %s. Say which is answered: {id: value}.", len(open), strings.Join(idsOf(open), ", "))
 	e.Detail = map[string]any{"pending": idsOf(open)}
 	return e
 }
@@ -95,7 +95,7 @@ func NothingToResume(threadID string, open []Interrupt) *Error {
 // UnansweredByParent refuses the call of a parent graph that was resumed without an answer to
 // the question that is open here: it would ask again, for ever.
 func UnansweredByParent(threadID string, open []Interrupt) *Error {
-	e := invalid("Thread %s waits for an answer to %s, and the graph that calls was resumed without one. Resume it by the id of the question: Command(resume={id: value}).",
+	e := Invalidf("Thread %s waits for an answer to %s, and the graph that calls was resumed without one. Resume it by the id of the question: Command(resume={id: value}).",
 		threadID, strings.Join(idsOf(open), ", "))
 	e.Detail = map[string]any{"pending": idsOf(open)}
 	return e
@@ -198,7 +198,7 @@ func unknownInterrupt(unknown []string, open []Interrupt) *Error {
 	if len(pending) > 0 {
 		what = "open: " + strings.Join(pending, ", ")
 	}
-	e := invalid("There is no open question %s (%s). Answer one that is open, or send the bare value.", strings.Join(unknown, ", "), what)
+	e := Invalidf("There is no open question %s (%s). Answer one that is open, or send the bare value.", strings.Join(unknown, ", "), what)
 	e.Detail = map[string]any{"pending": pending}
 	return e
 }

@@ -60,7 +60,7 @@ func TestAnswerNamesEitherSpelling(t *testing.T) {
 			`{"` + named[:30] + `00":"blue"}`:  `{"` + named[:30] + `00":"blue"}`,
 			`{"` + named + `":{"a":1},"x":[]}`: `{"` + asked + `":{"a":1},"x":[]}`,
 		} {
-			if got := string(AnswerAsAsked(raw(in), open)); got != want {
+			if got := string(AnswerAsAsked(asRaw(in), open)); got != want {
 				t.Errorf("asked as %s: %s becomes %s, want %s", asked, in, got, want)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 // chat is a fold of n messages of 300 bytes, made message by message.
 func chat(b *testing.B, n int) *Fold {
-	f := mustFold(b, `{}`)
+	f := foldOf(b, `{}`)
 	for i := range n {
 		var err error
 		if f, err = f.Reduce(chatDelta(i)); err != nil {
@@ -20,7 +20,7 @@ func chat(b *testing.B, n int) *Fold {
 }
 
 func chatDelta(i int) json.RawMessage {
-	return raw(fmt.Sprintf(`{"messages":[%s]}`, ai(StepID(someTask, i+1), strings.Repeat("x", 150), "{}")))
+	return asRaw(fmt.Sprintf(`{"messages":[%s]}`, ai(StepID(someTask, i+1), strings.Repeat("x", 150), "{}")))
 }
 
 func BenchmarkReduce(b *testing.B) {
@@ -56,10 +56,10 @@ func BenchmarkReduce(b *testing.B) {
 }
 
 func BenchmarkDiffTo(b *testing.B) {
-	state := bigState(54_000)
-	grown := raw(strings.TrimSuffix(state, "]}") + "," + ai("new", "x", "{}") + "]}")
+	state := stateOf(54_000)
+	grown := asRaw(strings.TrimSuffix(state, "]}") + "," + ai("new", "x", "{}") + "]}")
 	b.Run("one more message on 54 kB", func(b *testing.B) {
-		f := mustFold(b, state)
+		f := foldOf(b, state)
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, _, err := f.DiffTo(grown); err != nil {
@@ -78,7 +78,7 @@ func BenchmarkDiffTo(b *testing.B) {
 }
 
 func BenchmarkStepUpdate(b *testing.B) {
-	info := StepInfo{ID: "1", Output: raw(`"done with it"`), Additional: raw(`{"cost":1}`)}
+	info := StepInfo{ID: "1", Output: asRaw(`"done with it"`), Additional: asRaw(`{"cost":1}`)}
 	b.ReportAllocs()
 	for b.Loop() {
 		StepUpdate(someRun, someTask, 3, info, nil, ApprovalAuto)
@@ -86,7 +86,7 @@ func BenchmarkStepUpdate(b *testing.B) {
 }
 
 func BenchmarkParseInput(b *testing.B) {
-	input := raw(`{"messages":[{"role":"user","content":"hello there"}]}`)
+	input := asRaw(`{"messages":[{"role":"user","content":"hello there"}]}`)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := ParseInput(input, nil, someRun); err != nil {

@@ -26,7 +26,7 @@ func MergeContext(base, over json.RawMessage) (json.RawMessage, error) {
 func MergeMetadata(base, patch json.RawMessage) (json.RawMessage, error) {
 	merged, err := rawjson.Merge(base, patch, nil)
 	if err != nil {
-		return nil, invalidAt("metadata", "must be an object")
+		return nil, InvalidAt("metadata", "must be an object")
 	}
 	return merged, nil
 }
@@ -48,7 +48,7 @@ func mergeOver(base, over json.RawMessage, deep string) (json.RawMessage, error)
 		})
 	}
 	if err != nil {
-		return nil, invalid("config, its configurable and context must be objects")
+		return nil, Invalidf("config, its configurable and context must be objects")
 	}
 	return said, nil
 }

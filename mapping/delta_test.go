@@ -14,19 +14,19 @@ func TestNodeDeltas(t *testing.T) {
 		want       []NodeDelta
 		files      string
 	}{
-		{"a", `{"files":{"/x":1}}`, []NodeDelta{{"a", raw(`{"files":{"/x":1}}`)}}, `{"/x":1}`},
-		{"a", `{"files":["x"]}`, []NodeDelta{{"a", raw(`{"files":["x"]}`)}}, ``},
-		{"a", `null`, []NodeDelta{{"a", raw(`null`)}}, ``},
-		{"a+b", `{"a":{"files":{"/x":1,"/y":1}},"b":{"files":{"/x":null}}}`, []NodeDelta{{"a", raw(`{"files":{"/x":1,"/y":1}}`)}, {"b", raw(`{"files":{"/x":null}}`)}}, `{"/x":null,"/y":1}`},
-		{"a+b", `{"a":null,"b":{"k":1}}`, []NodeDelta{{"a", raw(`null`)}, {"b", raw(`{"k":1}`)}}, ``},
-		{"a+b", `{"a+b":{"files":{"/x":1}}}`, []NodeDelta{{"a+b", raw(`{"files":{"/x":1}}`)}}, `{"/x":1}`},
-		{"a+b", `{"a":1}`, []NodeDelta{{"a+b", raw(`{"a":1}`)}}, ``},
-		{"a+b", `[1]`, []NodeDelta{{"a+b", raw(`[1]`)}}, ``},
+		{"a", `{"files":{"/x":1}}`, []NodeDelta{{"a", asRaw(`{"files":{"/x":1}}`)}}, `{"/x":1}`},
+		{"a", `{"files":["x"]}`, []NodeDelta{{"a", asRaw(`{"files":["x"]}`)}}, ``},
+		{"a", `null`, []NodeDelta{{"a", asRaw(`null`)}}, ``},
+		{"a+b", `{"a":{"files":{"/x":1,"/y":1}},"b":{"files":{"/x":null}}}`, []NodeDelta{{"a", asRaw(`{"files":{"/x":1,"/y":1}}`)}, {"b", asRaw(`{"files":{"/x":null}}`)}}, `{"/x":null,"/y":1}`},
+		{"a+b", `{"a":null,"b":{"k":1}}`, []NodeDelta{{"a", asRaw(`null`)}, {"b", asRaw(`{"k":1}`)}}, ``},
+		{"a+b", `{"a+b":{"files":{"/x":1}}}`, []NodeDelta{{"a+b", asRaw(`{"files":{"/x":1}}`)}}, `{"/x":1}`},
+		{"a+b", `{"a":1}`, []NodeDelta{{"a+b", asRaw(`{"a":1}`)}}, ``},
+		{"a+b", `[1]`, []NodeDelta{{"a+b", asRaw(`[1]`)}}, ``},
 	} {
-		if diff := cmp.Diff(c.want, NodeDeltas(c.node, raw(c.data))); diff != "" {
+		if diff := cmp.Diff(c.want, NodeDeltas(c.node, asRaw(c.data))); diff != "" {
 			t.Errorf("NodeDeltas(%s, %s): %s", c.node, c.data, diff)
 		}
-		if got := string(FilesOfDelta(raw(c.data), c.node)); got != c.files {
+		if got := string(FilesOfDelta(asRaw(c.data), c.node)); got != c.files {
 			t.Errorf("FilesOfDelta(%s, %s) = %s, want %s", c.data, c.node, got, c.files)
 		}
 	}

@@ -68,7 +68,7 @@ func (d *dialogue) assign(f *Fold, run int) (any bool) {
 	}
 	list := f.Messages()
 	for i := len(list) - 1; i >= 0; i-- {
-		id := messageID(list[i])
+		id := idOfMessage(list[i])
 		if _, known := d.owner[id]; known && id != "" {
 			return any
 		}
@@ -124,7 +124,7 @@ func (d *dialogue) lastWords(run int, f *Fold) string {
 	}
 	list := f.Messages()
 	for i := len(list) - 1; i >= 0; i-- {
-		id := messageID(list[i])
+		id := idOfMessage(list[i])
 		if owner, ok := d.owner[id]; id == "" || !ok || owner != run {
 			continue
 		}
@@ -142,9 +142,9 @@ func asking(told []*Entry) string {
 		if told[i].Kind != KindUpdate || told[i].Head.Step == nil {
 			continue
 		}
-		list, _ := messageList(rawjson.Get(told[i].Data, keyMessages))
+		list, _ := messagesIn(rawjson.Get(told[i].Data, keyMessages))
 		if len(told[i].Head.Interrupts) > 0 && len(list) > 0 {
-			return messageID(list[len(list)-1])
+			return idOfMessage(list[len(list)-1])
 		}
 		break
 	}

@@ -10,7 +10,7 @@ import (
 // place puts the messages of the state in order: those of a run together.
 func (d *dialogue) place() {
 	for _, m := range d.Messages {
-		run, known := d.owner[messageID(m)]
+		run, known := d.owner[idOfMessage(m)]
 		if !known || run == outside {
 			if said, ok := d.message(m, outside); ok {
 				d.order = append(d.order, segment{outside: &said})
@@ -30,7 +30,7 @@ func (d *dialogue) place() {
 
 // message is a message as an interaction; ok is false for one that is none.
 func (d *dialogue) message(m json.RawMessage, run int) (Interaction, bool) {
-	id, kind := messageID(m), messageKind(m)
+	id, kind := idOfMessage(m), messageKind(m)
 	said := Interaction{ID: id, TopicID: d.TopicID}
 	said.CreatedAt = MessageTime(id)
 	if run != outside {
@@ -171,4 +171,4 @@ func (d *dialogue) waiting() []Interaction {
 	return list
 }
 
-func (d *dialogue) pending(t Task) (Interaction, bool) { return t.Interaction(), t.HasInput }
+func (d *dialogue) pending(t Task) (Interaction, bool) { return InteractionOf(t), t.HasInput }

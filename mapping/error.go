@@ -89,13 +89,14 @@ func Errorf(class Class, code, format string, args ...any) *Error {
 	return &Error{Class: class, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-func invalid(format string, args ...any) *Error {
+// Invalidf is an Error of class Invalid.
+func Invalidf(format string, args ...any) *Error {
 	return Errorf(Invalid, CodeInvalid, format, args...)
 }
 
-// invalidAt is an Error of class Invalid about one field of a request.
-func invalidAt(where string, format string, args ...any) *Error {
-	e := invalid("%s: %s", where, fmt.Sprintf(format, args...))
+// InvalidAt is an Error of class Invalid about one field of a request.
+func InvalidAt(where string, format string, args ...any) *Error {
+	e := Invalidf("%s: %s", where, fmt.Sprintf(format, args...))
 	e.Detail = map[string]any{"field": where}
 	return e
 }

@@ -121,7 +121,7 @@ func DecodeFiles(files json.RawMessage) (list []File, bad []string) {
 // Deleted those that it does not have any more. Either fold may be nil. Entries
 // that cannot be read are named in bad, as by DecodeFiles.
 func ChangedFiles(before, after *Fold) (list []File, bad []string) {
-	was, now := before.files(), after.files()
+	was, now := filesOf(before), filesOf(after)
 	if was == now || was.Len() == 0 && now.Len() == 0 {
 		return nil, nil
 	}
@@ -151,11 +151,9 @@ func goneFiles(was, now *rawjson.Object) []File {
 	return gone
 }
 
-func (f *Fold) files() *rawjson.Object {
-	if f != nil {
-		if obj := f.value(keyFiles).object(); obj != nil {
-			return obj
-		}
+func filesOf(f *Fold) *rawjson.Object {
+	if obj := f.Object(keyFiles); obj != nil {
+		return obj
 	}
 	return &rawjson.Object{}
 }

@@ -41,7 +41,7 @@ func TestEncodeFile(t *testing.T) {
 
 func TestDecodeFiles(t *testing.T) {
 	t.Parallel()
-	list, bad := DecodeFiles(raw(`{
+	list, bad := DecodeFiles(asRaw(`{
 		"/plain": "text", "/lines": {"content": ["a", "b", ""], "modified_at": "2026-01-02T03:04:05.123456"},
 		"/py": {"content": "x", "encoding": "utf-8", "modified_at": "2026-01-02T03:04:05+01:00"},
 		"/b64": {"content": "aGk=", "encoding": "base64"}, "/b64raw": {"content": "aGk", "encoding": "base64"},
@@ -65,7 +65,7 @@ func TestDecodeFiles(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, in := range []string{``, `null`, `[]`, `{`} {
-		if list, bad := DecodeFiles(raw(in)); list != nil || bad != nil {
+		if list, bad := DecodeFiles(asRaw(in)); list != nil || bad != nil {
 			t.Errorf("DecodeFiles(%s) = %v, %v", in, list, bad)
 		}
 	}
@@ -78,8 +78,8 @@ func changedFiles(before, after *Fold) []File {
 
 func TestChangedFiles(t *testing.T) {
 	t.Parallel()
-	before := mustFold(t, `{"files":{"/same":"1","/changed":"1","/gone":"1","/bare":"1"}}`)
-	after := mustFold(t, `{"files":{"/same":"1","/changed":"2","bare":"1","/new":{"content":["x"]},"/../bad":"x"}}`)
+	before := foldOf(t, `{"files":{"/same":"1","/changed":"1","/gone":"1","/bare":"1"}}`)
+	after := foldOf(t, `{"files":{"/same":"1","/changed":"2","bare":"1","/new":{"content":["x"]},"/../bad":"x"}}`)
 	want := []File{{Path: "changed", Content: []byte("2")}, {Path: "bare", Content: []byte("1")}, {Path: "new", Content: []byte("x")}, {Path: "gone", Deleted: true}}
 	if diff := cmp.Diff(want, changedFiles(before, after)); diff != "" {
 		t.Error(diff)

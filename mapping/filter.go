@@ -28,7 +28,7 @@ func ParseFilter(filter json.RawMessage) (Filter, error) {
 	}
 	wanted, err := rawjson.Members(filter)
 	if err != nil {
-		return Filter{}, invalidAt("filter", "must be an object")
+		return Filter{}, InvalidAt("filter", "must be an object")
 	}
 	f := Filter{make([]condition, len(wanted))}
 	for i, m := range wanted {
@@ -90,7 +90,7 @@ func operatorsOf(m rawjson.Member) ([]rawjson.Member, error) {
 	}
 	list, err := rawjson.Members(m.Value)
 	if err != nil {
-		return nil, invalidAt("filter", "%v", err)
+		return nil, InvalidAt("filter", "%v", err)
 	}
 	found := 0
 	for _, op := range list {
@@ -102,7 +102,7 @@ func operatorsOf(m rawjson.Member) ([]rawjson.Member, error) {
 	case found == 0:
 		return nil, nil
 	case found < len(list):
-		return nil, invalidAt("filter."+m.Name, "operators and plain keys cannot be mixed")
+		return nil, InvalidAt("filter."+m.Name, "operators and plain keys cannot be mixed")
 	}
 	for _, op := range list {
 		if _, err := matchOperator(m.Name, op, nil); err != nil {
@@ -130,7 +130,7 @@ func matchOperator(key string, op rawjson.Member, have json.RawMessage) (bool, e
 	case "$lte":
 		return ordered && sign <= 0, nil
 	default:
-		return false, invalidAt("filter."+key, "unknown operator %q; there are $eq, $ne, $gt, $gte, $lt and $lte", op.Name)
+		return false, InvalidAt("filter."+key, "unknown operator %q; there are $eq, $ne, $gt, $gte, $lt and $lte", op.Name)
 	}
 }
 

@@ -202,7 +202,7 @@ func reduceValue(key string, old value, change json.RawMessage) (value, error) {
 	case key == keyMessages && rawjson.IsNull(change), key == keyFiles && rawjson.IsNull(change):
 		return old, nil
 	case key == keyMessages:
-		add, err := messageList(change)
+		add, err := messagesIn(change)
 		if err != nil {
 			return value{}, err
 		}
@@ -215,8 +215,8 @@ func reduceValue(key string, old value, change json.RawMessage) (value, error) {
 	}
 }
 
-// messageList reads values.messages of a delta: a list, or a single message.
-func messageList(b json.RawMessage) ([]json.RawMessage, error) {
+// messagesIn reads values.messages of a delta: a list, or a single message.
+func messagesIn(b json.RawMessage) ([]json.RawMessage, error) {
 	if rawjson.Kind(b) == '[' {
 		return rawjson.Elements(b)
 	}
@@ -318,6 +318,25 @@ func (f *Fold) Messages() []json.RawMessage {
 		return nil
 	}
 	return slices.Clip(l.elems)
+}
+
+// HasMessage is a function that reports whether values.messages has one with an id. It
+// keeps the messages alone, not the rest of the state; nil when there are none.
+func (f *Fold) HasMessage() func(id string) bool {
+	l := f.value(keyMessages).list
+	if l == nil {
+		return nil
+	}
+	return func(id string) bool { return l.find(id) >= 0 }
+}
+
+// Object is the value of key as an object that callers must not change; nil when it is
+// none, or f is nil.
+func (f *Fold) Object(key string) *rawjson.Object {
+	if f == nil {
+		return nil
+	}
+	return f.value(key).object()
 }
 
 // Interrupts is the open question, nil when there is none.

@@ -26,11 +26,11 @@ func FuzzParseInput(f *testing.F) {
 			}
 		}
 		for _, m := range in.Messages {
-			if messageID(m) == "" || messageKind(m) == "" {
+			if idOfMessage(m) == "" || messageKind(m) == "" {
 				t.Errorf("ParseInput(%q, %q): the message %s is not complete", input, messages, m)
 			}
 		}
-		if _, err := mustFold(t, `{}`).Reduce(in.Delta()); err != nil {
+		if _, err := foldOf(t, `{}`).Reduce(in.Delta()); err != nil {
 			t.Errorf("the delta %s does not reduce: %v", in.Delta(), err)
 		}
 	})

@@ -52,7 +52,7 @@ func ParseInput(input, messages json.RawMessage, idBase string) (Input, error) {
 		return inputOf(inputParts{text: json.RawMessage("{}")}, messageSource{}, given, idBase)
 	case len(given) > 0:
 		if !rawjson.Valid(input) {
-			return Input{}, invalid("The input is not valid JSON.")
+			return Input{}, Invalidf("The input is not valid JSON.")
 		}
 		return inputOf(inputParts{text: rawObject("input", rawjson.Trim(input)), others: 1}, messageSource{}, given, idBase)
 	}
@@ -118,7 +118,7 @@ func (p *inputParts) take(name rawjson.Quoted, value json.RawMessage) {
 func parseInputObject(input json.RawMessage, given []json.RawMessage, idBase string) (Input, error) {
 	parts, err := readParts(input)
 	if err != nil {
-		return Input{}, invalid("The input cannot be read: %v.", err)
+		return Input{}, Invalidf("The input cannot be read: %v.", err)
 	}
 	own, err := inputSource(parts.messages, "input.messages")
 	if err != nil {
@@ -210,7 +210,7 @@ func inputText(input json.RawMessage) (string, error) {
 		return text, nil
 	}
 	if !rawjson.Valid(input) {
-		return "", invalid("The input is not valid JSON.")
+		return "", Invalidf("The input is not valid JSON.")
 	}
 	return rawjson.CompactText(input), nil
 }
@@ -246,7 +246,7 @@ func (in Input) CheckFiles() error {
 			return err
 		}
 		if _, err := decodeFile(path, in.Files[path]); err != nil {
-			return invalid("The file %q in the input cannot be read: %v.", path, err)
+			return Invalidf("The file %q in the input cannot be read: %v.", path, err)
 		}
 	}
 	return nil

@@ -65,7 +65,7 @@ func TestParseInput(t *testing.T) {
 			raw: `{"input":"x","messages":[` + human(one, "hi") + `]}`},
 		"U+0000": {input: `"a\u0000b"`, text: "a\x00b", state: strings.Replace(human(one, "a0b"), "a0b", `a\u0000b`, 1), raw: `{"messages":[` + strings.Replace(human(one, "a0b"), "a0b", `a\u0000b`, 1) + `]}`},
 	} {
-		in, err := ParseInput(raw(c.input), raw(c.messages), someRun)
+		in, err := ParseInput(asRaw(c.input), asRaw(c.messages), someRun)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -105,7 +105,7 @@ func TestParseInputRefuses(t *testing.T) {
 		{`{"a":}`, ``, "input cannot be read"},
 		{`[1,]`, ``, "not valid JSON"},
 	} {
-		_, err := ParseInput(raw(c.input), raw(c.messages), someRun)
+		_, err := ParseInput(asRaw(c.input), asRaw(c.messages), someRun)
 		if e := Classify(err); e.Class != Invalid || !strings.Contains(e.Message, c.says) {
 			t.Errorf("ParseInput(%s, %s) = %v, want it to say %q", c.input, c.messages, err, c.says)
 		}
@@ -114,7 +114,7 @@ func TestParseInputRefuses(t *testing.T) {
 
 func TestInputDelta(t *testing.T) {
 	t.Parallel()
-	in, err := ParseInput(raw(`{"messages":[{"role":"user","content":"hi","id":"m"}],"files":{"b.txt":"2","/a.txt":"1"}}`), nil, someRun)
+	in, err := ParseInput(asRaw(`{"messages":[{"role":"user","content":"hi","id":"m"}],"files":{"b.txt":"2","/a.txt":"1"}}`), nil, someRun)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestInputDelta(t *testing.T) {
 		t.Error(err)
 	}
 	for _, files := range []string{`{"../x":"1"}`, `{"a":5}`, `{"a":{"content":7}}`} {
-		in, err := ParseInput(raw(`{"files":`+files+`}`), nil, someRun)
+		in, err := ParseInput(asRaw(`{"files":`+files+`}`), nil, someRun)
 		if err != nil || Classify(in.CheckFiles()).Class != Invalid {
 			t.Errorf("files %s: %v, then %v", files, err, in.CheckFiles())
 		}
@@ -135,13 +135,13 @@ func TestInputDelta(t *testing.T) {
 
 func TestNormalValues(t *testing.T) {
 	t.Parallel()
-	got, err := NormalValues(raw(`{"x": 1,"messages":["hi"]}`), someRun)
+	got, err := NormalValues(asRaw(`{"x": 1,"messages":["hi"]}`), someRun)
 	want := `{"x": 1,"messages":[` + human(MessageID(someRun, "input"), "hi") + `]}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v\nwant %s", got, err, want)
 	}
 	for _, bad := range []string{`[]`, `{"messages":[1]}`} {
-		if _, err := NormalValues(raw(bad), someRun); Classify(err).Class != Invalid {
+		if _, err := NormalValues(asRaw(bad), someRun); Classify(err).Class != Invalid {
 			t.Errorf("NormalValues(%s) = %v", bad, err)
 		}
 	}
@@ -150,9 +150,9 @@ func TestNormalValues(t *testing.T) {
 func TestAgentProtocolMessages(t *testing.T) {
 	t.Parallel()
 	got := AgentProtocolMessages([]json.RawMessage{
-		raw(human("1", "hi")),
-		raw(`{"type":"AIMessageChunk","content":[{"type":"text","text":"a"}],"id":"2","metadata":{"k":1}}`),
-		raw(`{"type":"tool","content":null,"tool_call_id":"x"}`), raw(`{"type":"system","content":"s"}`), raw(`5`),
+		asRaw(human("1", "hi")),
+		asRaw(`{"type":"AIMessageChunk","content":[{"type":"text","text":"a"}],"id":"2","metadata":{"k":1}}`),
+		asRaw(`{"type":"tool","content":null,"tool_call_id":"x"}`), asRaw(`{"type":"system","content":"s"}`), asRaw(`5`),
 	})
 	want := `{"role":"user","content":"hi","id":"1"},` +
 		`{"role":"assistant","content":[{"type":"text","text":"a"}],"id":"2","metadata":{"k":1}},` +
@@ -168,7 +168,7 @@ func TestMessageText(t *testing.T) {
 		`{"content":"a"}`: "a", `{"content":["a",{"type":"text","text":"b"},{"type":"x","text":"c"},5]}`: "ab",
 		`{"content":null}`: "", `{}`: "", `{"content":{"a":1}}`: "", `"x"`: "", ``: "",
 	} {
-		if got := MessageText(raw(in)); got != want {
+		if got := MessageText(asRaw(in)); got != want {
 			t.Errorf("MessageText(%s) = %q", in, got)
 		}
 	}

@@ -64,8 +64,8 @@ func (c Conversation) Interactions() []Interaction {
 	return append(out, d.waiting()...)
 }
 
-// Interaction is the user's interaction that the task was derived from.
-func (t Task) Interaction() Interaction {
+// InteractionOf is the user's interaction that the task was derived from.
+func InteractionOf(t Task) Interaction {
 	return Interaction{
 		ID: MessageID(t.ID, "input"), TopicID: t.ThreadID, TaskID: t.ID, Role: RoleUser,
 		Input: ref(t.Input), AdditionalInput: t.AdditionalInput, CreatedAt: t.CreatedAt,

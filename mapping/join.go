@@ -71,12 +71,12 @@ func listJoin(old, now *list) json.RawMessage {
 	}
 	var add, gone []json.RawMessage
 	for _, e := range now.elems {
-		if string(was[messageID(e)]) != string(e) {
+		if string(was[idOfMessage(e)]) != string(e) {
 			add = append(add, e)
 		}
 	}
 	for _, e := range old.elems {
-		if is[messageID(e)] == nil {
+		if is[idOfMessage(e)] == nil {
 			gone = append(gone, rawjson.Get(e, "id"))
 		}
 	}
@@ -96,7 +96,7 @@ func listJoin(old, now *list) json.RawMessage {
 func byID(elems []json.RawMessage) (map[string]json.RawMessage, bool) {
 	m := make(map[string]json.RawMessage, len(elems))
 	for _, e := range elems {
-		id := messageID(e)
+		id := idOfMessage(e)
 		if id == "" {
 			return nil, false
 		}
@@ -123,7 +123,7 @@ func applyJoin(e *edit, m rawjson.Member) error {
 	}
 	list := was.asList()
 	if len(gone) > 0 {
-		list = newList(slices.DeleteFunc(slices.Clone(list.elems), func(el json.RawMessage) bool { return gone[messageID(el)] }))
+		list = newList(slices.DeleteFunc(slices.Clone(list.elems), func(el json.RawMessage) bool { return gone[idOfMessage(el)] }))
 	}
 	if add := rawjson.Get(m.Value, "add"); add != nil {
 		elems, err := rawjson.Elements(add)

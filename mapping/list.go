@@ -188,12 +188,12 @@ func (l *list) replace(i int, m json.RawMessage, own bool) *list {
 	return l
 }
 
-// messageID is the id of a message element, "" for none.
-func messageID(message json.RawMessage) string { return string(idBytes(message)) }
+// idOfMessage is the id of a message element, "" for none.
+func idOfMessage(message json.RawMessage) string { return string(idBytes(message)) }
 
 func hasID(message json.RawMessage, id string) bool { return string(idBytes(message)) == id }
 
-// idBytes is messageID as a part of the message, where it is written as it reads.
+// idBytes is idOfMessage as a part of the message, where it is written as it reads.
 func idBytes(message json.RawMessage) []byte {
 	if rawjson.Kind(message) != '{' {
 		return nil

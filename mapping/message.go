@@ -51,12 +51,12 @@ func protocolMessages(b json.RawMessage) ([]json.RawMessage, error) {
 	}
 	list, err := rawjson.Elements(b)
 	if err != nil {
-		return nil, invalidAt("messages", "must be a list of messages")
+		return nil, InvalidAt("messages", "must be a list of messages")
 	}
 	for i, e := range list {
 		for _, key := range [...]string{"role", "content"} {
 			if rawjson.IsNull(rawjson.Get(e, key)) {
-				return nil, invalidAt(place{"messages", i}.String(), "a message needs a role and content; %s is missing", key)
+				return nil, InvalidAt(place{"messages", i}.String(), "a message needs a role and content; %s is missing", key)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func parseMessage(b json.RawMessage, at place) (message, error) {
 	case '{':
 		return parseMessageObject(b, at)
 	}
-	return message{}, invalidAt(at.String(), "a message is an object, a [role, content] pair or a string")
+	return message{}, InvalidAt(at.String(), "a message is an object, a [role, content] pair or a string")
 }
 
 func parsePair(b json.RawMessage, at place) (message, error) {
@@ -86,19 +86,19 @@ func parsePair(b json.RawMessage, at place) (message, error) {
 			return m, checkContent(m, at)
 		}
 	}
-	return message{}, invalidAt(at.String(), "a message that is a list must be [role, content]")
+	return message{}, InvalidAt(at.String(), "a message that is a list must be [role, content]")
 }
 
 func parseMessageObject(b json.RawMessage, at place) (message, error) {
 	m, err := messageOf(b)
 	if err != nil {
-		return message{}, invalidAt(at.String(), "%v", err)
+		return message{}, InvalidAt(at.String(), "%v", err)
 	}
 	if class, ok := parseConstructor(b, m); ok {
 		return class, checkContent(class, at)
 	}
 	if m.kind == "" {
-		return message{}, invalidAt(at.String(), "a message needs a role (or type)")
+		return message{}, InvalidAt(at.String(), "a message needs a role (or type)")
 	}
 	return m, checkContent(m, at)
 }
@@ -157,7 +157,7 @@ func checkContent(m message, at place) error {
 	case rawjson.IsNull(m.content) && m.kind != typeHuman && m.kind != typeSystem:
 		return nil
 	default:
-		return invalidAt(at.String(), "the content of a message is a string or a list of parts")
+		return InvalidAt(at.String(), "the content of a message is a string or a list of parts")
 	}
 }
 
@@ -250,7 +250,7 @@ func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error
 		return json.RawMessage("{}"), nil
 	}
 	if rawjson.Kind(values) != '{' || !rawjson.Valid(values) {
-		return nil, invalidAt("values", "must be an object")
+		return nil, InvalidAt("values", "must be an object")
 	}
 	given, err := inputSource(rawjson.Get(values, keyMessages), "values.messages")
 	if err != nil || given.list == nil {

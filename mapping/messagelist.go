@@ -25,7 +25,7 @@ func inputSource(b json.RawMessage, name string) (messageSource, error) {
 	}
 	list, err := rawjson.Elements(b)
 	if err != nil {
-		return messageSource{}, invalidAt(name, "%v", err)
+		return messageSource{}, InvalidAt(name, "%v", err)
 	}
 	return messageSource{name: name, list: list}, nil
 }

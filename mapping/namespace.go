@@ -18,13 +18,13 @@ const (
 // CheckKey refuses, with an *Error of class Invalid, a key that no item can have.
 func CheckKey(key string) error {
 	if key == "" {
-		return invalidAt("key", "must not be empty")
+		return InvalidAt("key", "must not be empty")
 	}
 	if len(key) > KeyBytes {
-		return invalidAt("key", "has %d bytes; %d are allowed", len(key), KeyBytes)
+		return InvalidAt("key", "has %d bytes; %d are allowed", len(key), KeyBytes)
 	}
 	if !IsText(key) {
-		return invalidAt("key", "must be UTF-8 without U+0000")
+		return InvalidAt("key", "must be UTF-8 without U+0000")
 	}
 	return nil
 }
@@ -34,20 +34,20 @@ func CheckKey(key string) error {
 // long, or one with too many labels.
 func CheckNamespace(ns []string) error {
 	if len(ns) == 0 {
-		return invalidAt("namespace", "an item needs a namespace of at least one label")
+		return InvalidAt("namespace", "an item needs a namespace of at least one label")
 	}
 	if len(ns) > MostLabels {
-		return invalidAt("namespace", "has %d labels; %d are allowed", len(ns), MostLabels)
+		return InvalidAt("namespace", "has %d labels; %d are allowed", len(ns), MostLabels)
 	}
 	for _, label := range ns {
 		if label == "" || strings.Contains(label, ".") {
-			return invalidAt("namespace", "the label %.64q is not allowed: labels are not empty and hold no dots", label)
+			return InvalidAt("namespace", "the label %.64q is not allowed: labels are not empty and hold no dots", label)
 		}
 		if len(label) > LabelBytes {
-			return invalidAt("namespace", "a label has %d bytes; %d are allowed", len(label), LabelBytes)
+			return InvalidAt("namespace", "a label has %d bytes; %d are allowed", len(label), LabelBytes)
 		}
 		if !IsText(label) {
-			return invalidAt("namespace", "labels must be UTF-8 without U+0000")
+			return InvalidAt("namespace", "labels must be UTF-8 without U+0000")
 		}
 	}
 	return nil
@@ -147,7 +147,7 @@ func MemoryWrites(additional json.RawMessage) ([]MemoryWrite, error) {
 	}
 	list, err := rawjson.Elements(memory)
 	if err != nil {
-		return nil, invalidAt("additional_output.memory", "must be a list of {namespace, key, value}")
+		return nil, InvalidAt("additional_output.memory", "must be a list of {namespace, key, value}")
 	}
 	out := make([]MemoryWrite, len(list))
 	for i, e := range list {
@@ -164,7 +164,7 @@ func memoryWrite(e json.RawMessage) (MemoryWrite, error) {
 	for _, label := range labels {
 		text, ok := rawjson.Text(label)
 		if !ok {
-			return w, invalidAt("additional_output.memory", "labels of a namespace are strings")
+			return w, InvalidAt("additional_output.memory", "labels of a namespace are strings")
 		}
 		w.Namespace = append(w.Namespace, text)
 	}
@@ -172,18 +172,18 @@ func memoryWrite(e json.RawMessage) (MemoryWrite, error) {
 		return w, err
 	}
 	if w.Key, _ = rawjson.Text(rawjson.Get(e, "key")); w.Key == "" {
-		return w, invalidAt("additional_output.memory", "an item needs a key")
+		return w, InvalidAt("additional_output.memory", "an item needs a key")
 	}
 	if err := CheckKey(w.Key); err != nil {
 		return w, err
 	}
 	switch val := rawjson.Get(e, "value"); {
 	case val == nil:
-		return w, invalidAt("additional_output.memory", "an item needs a value; null deletes it")
+		return w, InvalidAt("additional_output.memory", "an item needs a value; null deletes it")
 	case rawjson.Kind(val) == '{':
 		w.Value = val
 	case !rawjson.IsNull(val):
-		return w, invalidAt("additional_output.memory", "the value of an item is an object")
+		return w, InvalidAt("additional_output.memory", "the value of an item is an object")
 	}
 	return w, nil
 }

@@ -85,7 +85,7 @@ func isDevice(part string) bool {
 }
 
 func badPath(p, why string) *Error {
-	e := invalid("The file name %q cannot be used: %s.", p, why)
+	e := Invalidf("The file name %q cannot be used: %s.", p, why)
 	e.Detail = map[string]any{"path": p}
 	return e
 }

@@ -9,8 +9,8 @@ import (
 func TestPrompt(t *testing.T) {
 	t.Parallel()
 	earlier := []json.RawMessage{
-		raw(human("1", "hi")), raw(ai("2", "hello", "{}")), raw(`{"type":"tool","content":"42"}`), raw(ai("3", "", "{}")),
-		raw(`{"type":"human","content":[{"type":"text","text":"more"}]}`), raw(ai("4", "sure\nthing", "{}")),
+		asRaw(human("1", "hi")), asRaw(ai("2", "hello", "{}")), asRaw(`{"type":"tool","content":"42"}`), asRaw(ai("3", "", "{}")),
+		asRaw(`{"type":"human","content":[{"type":"text","text":"more"}]}`), asRaw(ai("4", "sure\nthing", "{}")),
 	}
 	const full = "Conversation so far:\n\nUser: hi\nAssistant: hello\nUser: more\nAssistant: sure\nthing\n\nCurrent request:\ngo"
 	for name, c := range map[string]struct {

@@ -19,7 +19,7 @@ func states() *rapid.Generator[json.RawMessage] {
 func drawObject(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	for range rapid.IntRange(0, 5).Draw(t, "members") {
-		w.Spliced(raw(name.Draw(t, "name"))).Raw(drawValue(t, name, depth), "")
+		w.Spliced(asRaw(name.Draw(t, "name"))).Raw(drawValue(t, name, depth), "")
 	}
 	return w.Close('}').Bytes
 }
@@ -31,13 +31,13 @@ func drawValue(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMes
 	}
 	switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
 	case 0:
-		return raw("null")
+		return asRaw("null")
 	case 1:
-		return raw(rapid.SampledFrom([]string{"0", "1", "12", "1.0", "-1e5"}).Draw(t, "number"))
+		return asRaw(rapid.SampledFrom([]string{"0", "1", "12", "1.0", "-1e5"}).Draw(t, "number"))
 	case 2:
 		return rawjson.Quote(rapid.StringMatching(`[ab,\]}"]{0,4}`).Draw(t, "text"))
 	case 3:
-		return raw(fmt.Sprintf(`{"id":"%d","v":%d}`, rapid.IntRange(0, 4).Draw(t, "id"), rapid.IntRange(0, 1).Draw(t, "v")))
+		return asRaw(fmt.Sprintf(`{"id":"%d","v":%d}`, rapid.IntRange(0, 4).Draw(t, "id"), rapid.IntRange(0, 1).Draw(t, "v")))
 	case 4:
 		var list []json.RawMessage
 		for range rapid.IntRange(0, 5).Draw(t, "elements") {
@@ -83,7 +83,7 @@ func TestDiffRoundTrip(t *testing.T) {
 func TestReduceFromSnapshot(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		f := mustReplay(t, raw(`{}`))
+		f := mustReplay(t, asRaw(`{}`))
 		for range rapid.IntRange(1, 8).Draw(t, "deltas") {
 			before, text := f, string(f.JSON())
 			delta := states().Draw(t, "delta")
@@ -91,7 +91,7 @@ func TestReduceFromSnapshot(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := mustReplay(t, raw(text)).Reduce(delta)
+			again, err := mustReplay(t, asRaw(text)).Reduce(delta)
 			if err != nil || string(again.JSON()) != string(next.JSON()) || next.Size() != len(next.JSON()) {
 				t.Fatalf("%s on %s: %s live, %s from a snapshot, %v", delta, text, next.JSON(), again.JSON(), err)
 			}
@@ -136,7 +136,7 @@ func TestStepRoundTrip(t *testing.T) {
 		case got.IsLast != (info.IsLast && len(ev.Head.Interrupts) == 0):
 			t.Fatalf("is_last %v became %v", info.IsLast, got.IsLast)
 		}
-		want, err := MergeMetadata(info.Additional, raw(`{"upstream_step_id":"up-1"}`))
+		want, err := MergeMetadata(info.Additional, asRaw(`{"upstream_step_id":"up-1"}`))
 		if err != nil || !rawjson.Equal(got.AdditionalOutput, want) {
 			t.Fatalf("additional output %s became %s, %v", info.Additional, got.AdditionalOutput, err)
 		}
@@ -157,7 +157,7 @@ func TestApplyAll(t *testing.T) {
 		for range rapid.IntRange(0, 8).Draw(t, "changes") {
 			ev := Event{Kind: KindState}
 			if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
-				ev = Event{Kind: KindInput, Data: raw(`{"a":[1],"b":{"x":1,"y":2}}`)}
+				ev = Event{Kind: KindInput, Data: asRaw(`{"a":[1],"b":{"x":1,"y":2}}`)}
 			} else if ev.Data, _, err = live.DiffTo(states().Draw(t, "full")); err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestApplyAll(t *testing.T) {
 			}
 			events = append(events, ev)
 		}
-		before, err := NewFold(raw(was))
+		before, err := NewFold(asRaw(was))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +229,7 @@ func TestF3GraphThroughSteps(t *testing.T) {
 		far := NewStepFolder(someTask, SteppingFree)
 		for i, s := range steps {
 			ev := StepUpdate(someRun, someTask, i+1, StepInfo{ID: s.ID, Name: s.Name, IsLast: s.IsLast, Output: rawjson.Quote(*s.Output), Additional: s.AdditionalOutput}, nil, ApprovalAuto)
-			said, _ := messageList(rawjson.Get(ev.Data, keyMessages))
+			said, _ := messagesIn(rawjson.Get(ev.Data, keyMessages))
 			if ev.Head.Node != nodes[i] || len(said) != 1 || answerIn(said[0]) != *s.Output {
 				t.Fatalf("update %s of node %s came back as %s of node %s", deltas[i], nodes[i], ev.Data, ev.Head.Node)
 			}

@@ -13,12 +13,12 @@ func TestMergeMetadata(t *testing.T) {
 		{`{"a":1,"b":{"x":1}}`, `{"b":{"y":2},"c":null}`, `{"a":1,"b":{"y":2},"c":null}`},
 		{``, ``, `{}`}, {`null`, `{"a": 1}`, `{"a":1}`}, {`{"a":1}`, `null`, `{"a":1}`},
 	} {
-		got, err := MergeMetadata(raw(c.base), raw(c.patch))
+		got, err := MergeMetadata(asRaw(c.base), asRaw(c.patch))
 		if err != nil || string(got) != c.want {
 			t.Errorf("MergeMetadata(%s, %s) = %s, %v", c.base, c.patch, got, err)
 		}
 	}
-	if _, err := MergeMetadata(nil, raw(`[]`)); Classify(err).Class != Invalid {
+	if _, err := MergeMetadata(nil, asRaw(`[]`)); Classify(err).Class != Invalid {
 		t.Errorf("a list as metadata: %v", err)
 	}
 }
@@ -36,12 +36,12 @@ func TestFilter(t *testing.T) {
 		{`{"n":{"$gt":4,"$lt":6}}`, true}, {`{"n":{"$gt":5}}`, false}, {`{"n":{"$gte":5}}`, true}, {`{"n":{"$lte":4.5}}`, false}, {`{"n":{"$lte":5}}`, true},
 		{`{"s":{"$gt":"a"}}`, true}, {`{"s":{"$lt":"a"}}`, false}, {`{"s":{"$gt":1}}`, false}, {`{"n":{"$gt":"1"}}`, false}, {`{"x":{"$gt":1}}`, false},
 	} {
-		if f, err := ParseFilter(raw(c.filter)); err != nil || f.Match(raw(value)) != c.ok {
+		if f, err := ParseFilter(asRaw(c.filter)); err != nil || f.Match(asRaw(value)) != c.ok {
 			t.Errorf("%s: %v, %v", c.filter, !c.ok, err)
 		}
 	}
 	for _, filter := range []string{`[]`, `{"x":{"$regex":"a"}}`, `{"x":{"$eq":1,"a":2}}`, `{"n":{"$lt":1,"$in":[5]}}`, `{"a":`} {
-		if _, err := ParseFilter(raw(filter)); Classify(err).Class != Invalid {
+		if _, err := ParseFilter(asRaw(filter)); Classify(err).Class != Invalid {
 			t.Errorf("ParseFilter(%s): %v, want Invalid", filter, err)
 		}
 	}
@@ -72,7 +72,7 @@ func TestNamespaces(t *testing.T) {
 
 func TestExpandNamespace(t *testing.T) {
 	t.Parallel()
-	metadata, configurable := raw(`{"user":"u1","team":7,"o":{}}`), raw(`{"user":"u2","thread_id":"t"}`)
+	metadata, configurable := asRaw(`{"user":"u1","team":7,"o":{}}`), asRaw(`{"user":"u2","thread_id":"t"}`)
 	for template, want := range map[string]string{
 		"memories": "memories", "users/{metadata.user}/facts": "users u1 facts", "users/{user}": "users u2", "{team}/x-{configurable.thread_id}": "7 x-t",
 		"{missing}": "", "{o}": "", "a//b": "", "": "", "{user": "", "a/{configurable.team}": "", "a.b": "",
@@ -86,19 +86,19 @@ func TestExpandNamespace(t *testing.T) {
 
 func TestMemoryWrites(t *testing.T) {
 	t.Parallel()
-	got, err := MemoryWrites(raw(`{"memory":[{"namespace":["a","b"],"key":"k","value":{"x": 1}},{"namespace":["a"],"key":"k","value":null}]}`))
-	want := []MemoryWrite{{[]string{"a", "b"}, "k", raw(`{"x": 1}`)}, {[]string{"a"}, "k", nil}}
+	got, err := MemoryWrites(asRaw(`{"memory":[{"namespace":["a","b"],"key":"k","value":{"x": 1}},{"namespace":["a"],"key":"k","value":null}]}`))
+	want := []MemoryWrite{{[]string{"a", "b"}, "k", asRaw(`{"x": 1}`)}, {[]string{"a"}, "k", nil}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 	for _, none := range []string{``, `null`, `"text"`, `{}`, `{"memory":null}`} {
-		if got, err := MemoryWrites(raw(none)); got != nil || err != nil {
+		if got, err := MemoryWrites(asRaw(none)); got != nil || err != nil {
 			t.Errorf("MemoryWrites(%s) = %v, %v", none, got, err)
 		}
 	}
 	for _, bad := range []string{`5`, `[5]`, `[{"namespace":[],"key":"k","value":{}}]`, `[{"namespace":["a.b"],"key":"k","value":{}}]`, `[{"namespace":[1],"key":"k","value":{}}]`,
 		`[{"namespace":["a"],"value":{}}]`, `[{"namespace":["a"],"key":"k"}]`, `[{"namespace":["a"],"key":"k","value":"x"}]`} {
-		if _, err := MemoryWrites(raw(`{"memory":` + bad + `}`)); Classify(err).Class != Invalid {
+		if _, err := MemoryWrites(asRaw(`{"memory":` + bad + `}`)); Classify(err).Class != Invalid {
 			t.Errorf("MemoryWrites(%s): %v, want Invalid", bad, err)
 		}
 	}
@@ -106,7 +106,7 @@ func TestMemoryWrites(t *testing.T) {
 
 func TestStateTasks(t *testing.T) {
 	t.Parallel()
-	open := []Interrupt{{ID: "i", Value: raw(`{"q": 1}`), Task: "x"}, {ID: "j"}}
+	open := []Interrupt{{ID: "i", Value: asRaw(`{"q": 1}`), Task: "x"}, {ID: "j"}}
 	id := StateTaskID(someRun)
 	for _, c := range []struct{ got, want string }{
 		{string(StateTasks(someRun, nil, nil, nil)), `[]`},

@@ -22,10 +22,10 @@ func TestStepUpdateNamesSkippedFiles(t *testing.T) {
 	} {
 		info := StepInfo{Skipped: files}
 		if c.output != "" {
-			info.Output = raw(c.output)
+			info.Output = asRaw(c.output)
 		}
 		if c.additional != "" {
-			info.Additional = raw(c.additional)
+			info.Additional = asRaw(c.additional)
 		}
 		ev := StepUpdate(someRun, someTask, 3, info, nil, ApprovalAuto)
 		message := rawjson.Get(ev.Data, "messages")
@@ -57,7 +57,7 @@ func TestSkippedFilesAreBounded(t *testing.T) {
 // agent said last.
 func TestLastAnswerBesideSkippedFiles(t *testing.T) {
 	t.Parallel()
-	fold := mustFold(t, `{"messages":[`+ai("1", "the answer", "{}")+`,`+ai("2", "", `{"apbridge":{"skipped_files":[]}}`)+`]}`)
+	fold := foldOf(t, `{"messages":[`+ai("1", "the answer", "{}")+`,`+ai("2", "", `{"apbridge":{"skipped_files":[]}}`)+`]}`)
 	if got := lastAnswer(fold); got != "the answer" {
 		t.Errorf("the last answer is %q", got)
 	}

@@ -15,8 +15,8 @@ type StepFolder struct {
 	count  int // steps released
 	held   *Step
 	run    runSteps
-	told   map[string]bool // ids of ai messages that were some step's output
-	before *list           // messages that were there when the newest run began
+	told   map[string]bool   // ids of ai messages that were some step's output
+	before func(string) bool // reports whether a message was there when the newest run began; nil: none was
 }
 
 // runSteps is what one run has come to so far.
@@ -87,7 +87,7 @@ func (f *StepFolder) start(e *Entry) []Step {
 		f.run = runSteps{id: e.RunID, artifacts: f.run.artifacts}
 	}
 	if e.After != nil {
-		f.before = e.After.value(keyMessages).list
+		f.before = e.After.HasMessage()
 	}
 	return out
 }
@@ -98,7 +98,7 @@ func (f *StepFolder) news(id string) bool {
 	if id == "" {
 		return true
 	}
-	if f.told[id] || f.before != nil && f.before.find(id) >= 0 {
+	if f.told[id] || f.before != nil && f.before(id) {
 		return false
 	}
 	f.told[id] = true

@@ -18,7 +18,7 @@ type script struct {
 }
 
 func newScript(t *testing.T, mode Stepping) *script {
-	return &script{t: t, folder: NewStepFolder(someTask, mode), fold: mustFold(t, `{}`), run: "run1"}
+	return &script{t: t, folder: NewStepFolder(someTask, mode), fold: foldOf(t, `{}`), run: "run1"}
 }
 
 // add plays an event; the steps it releases are noted as
@@ -57,7 +57,7 @@ func (s *script) show(st Step) string {
 // node plays an update of a thread/run agent that says text.
 func (s *script) node(name, text string) *script {
 	delta := fmt.Sprintf(`{"messages":[{"type":"ai","id":"%s-%s","content":%q}]}`, s.run, text, text)
-	return s.add(Event{Kind: KindUpdate, Head: Head{Node: name}, Data: raw(delta)})
+	return s.add(Event{Kind: KindUpdate, Head: Head{Node: name}, Data: asRaw(delta)})
 }
 
 func (s *script) start(run string) *script {
@@ -92,11 +92,11 @@ func TestFoldGraphRun(t *testing.T) {
 	s.add(Event{Kind: KindState, Head: Head{Next: []string{"work"}, Artifacts: []string{"a1"}}}).
 		want("a next node is proof", `1 plan "first" +a1`)
 	s.node("work", "second").want("held", "")
-	s.add(Event{Kind: KindChunk, Head: Head{Name: "tasks"}, Data: raw(`{"id":"1","name":"work","result":{},"interrupts":[]}`)}).
+	s.add(Event{Kind: KindChunk, Head: Head{Name: "tasks"}, Data: asRaw(`{"id":"1","name":"work","result":{},"interrupts":[]}`)}).
 		want("a finished task is no proof", "")
-	s.add(Event{Kind: KindChunk, Head: Head{Name: "tasks", NS: []string{"sub:1"}}, Data: raw(`{"id":"2","name":"x"}`)}).
+	s.add(Event{Kind: KindChunk, Head: Head{Name: "tasks", NS: []string{"sub:1"}}, Data: asRaw(`{"id":"2","name":"x"}`)}).
 		want("nor is a subgraph's", "")
-	s.add(Event{Kind: KindChunk, Head: Head{Name: "tasks"}, Data: raw(`{"id":"2","name":"answer","input":{},"interrupts":[]}`)}).
+	s.add(Event{Kind: KindChunk, Head: Head{Name: "tasks"}, Data: asRaw(`{"id":"2","name":"answer","input":{},"interrupts":[]}`)}).
 		want("a started task is proof", `2 work "second"`)
 	s.node("answer", "third").node("last", "fourth").want("an update is proof", `3 answer "third"`)
 	s.add(Event{Kind: KindEnd, Head: Head{Artifacts: []string{"a2"}, Outcome: &Outcome{Status: RunSuccess}}}).
@@ -107,7 +107,7 @@ func TestFoldGraphRun(t *testing.T) {
 func TestFoldUpdates(t *testing.T) {
 	t.Parallel()
 	update := func(node, data string) Event {
-		return Event{Kind: KindUpdate, Head: Head{Node: node}, Data: raw(data)}
+		return Event{Kind: KindUpdate, Head: Head{Node: node}, Data: asRaw(data)}
 	}
 	for name, c := range map[string]struct {
 		ev         Event
@@ -124,10 +124,10 @@ func TestFoldUpdates(t *testing.T) {
 		"empty":        {update("n", `{}`), `1  "old" last`, ``},
 		"null":         {update("n", `null`), `1  "old" last`, ``},
 		"start":        {update("__start__", `{"x":1}`), `1  "old" last`, ``},
-		"subgraph":     {Event{Kind: KindUpdate, Head: Head{Node: "n", NS: []string{"s:1"}}, Data: raw(`{"x":1}`)}, `1  "old" last`, ``},
+		"subgraph":     {Event{Kind: KindUpdate, Head: Head{Node: "n", NS: []string{"s:1"}}, Data: asRaw(`{"x":1}`)}, `1  "old" last`, ``},
 	} {
 		s := newScript(t, SteppingFree)
-		s.fold = mustFold(t, `{"messages":[{"type":"ai","id":"old","content":"old"}]}`)
+		s.fold = foldOf(t, `{"messages":[{"type":"ai","id":"old","content":"old"}]}`)
 		s.start("run1").add(c.ev)
 		if held := s.folder.Held(); held != nil && string(held.AdditionalOutput) != c.more {
 			t.Errorf("%s: additional output %s, want %s", name, held.AdditionalOutput, c.more)
@@ -138,7 +138,7 @@ func TestFoldUpdates(t *testing.T) {
 
 func TestFoldQuestion(t *testing.T) {
 	t.Parallel()
-	asked := []Interrupt{{ID: "i", Value: raw(`{"question":"Which?"}`)}}
+	asked := []Interrupt{{ID: "i", Value: asRaw(`{"question":"Which?"}`)}}
 	s := newScript(t, SteppingFree).start("run1").node("plan", "first")
 	s.add(Event{Kind: KindInterrupt, Head: Head{Interrupts: asked}}).want("the question", `1 plan "first"; 2 interrupt "Which?"`)
 	s.end(Outcome{Status: RunInterrupted, Interrupts: asked}).want("the end that waits", "")
@@ -181,8 +181,8 @@ func TestFoldFilesAtABadEnd(t *testing.T) {
 	skipped := []SkippedFile{{Path: "b.txt", Reason: "Gone."}}
 	for mode, want := range map[Stepping]string{SteppingFree: "2", SteppingLockstep: "2", SteppingRun: "1"} {
 		s := newScript(t, mode).start("run1")
-		s.add(StepUpdate("run1", someTask, 1, StepInfo{Output: raw(`"one"`)}, nil, ApprovalAuto)).now()
-		ev := FilesUpdate("run1", raw(`{"/a.txt":"two"}`), skipped)
+		s.add(StepUpdate("run1", someTask, 1, StepInfo{Output: asRaw(`"one"`)}, nil, ApprovalAuto)).now()
+		ev := FilesUpdate("run1", asRaw(`{"/a.txt":"two"}`), skipped)
 		ev.Head.Artifacts = []string{"a1"}
 		s.add(ev).want("no step", "")
 		if list := s.fold.Messages(); len(list) != 2 || !SaysOnlySkipped(list[1]) {
@@ -207,18 +207,18 @@ func TestFoldAgentSteps(t *testing.T) {
 		return ev
 	}
 	s.add(Event{Kind: KindInput, Data: TextInput("go", someTask).Delta()})
-	s.add(step(1, StepInfo{ID: "7", Name: "write it", Output: raw(`"one"`)}, ApprovalAuto, "a1", "a1")).
+	s.add(step(1, StepInfo{ID: "7", Name: "write it", Output: asRaw(`"one"`)}, ApprovalAuto, "a1", "a1")).
 		want("is_last is known", `1 write it "one" +a1`)
-	s.add(step(2, StepInfo{Output: raw(`{"a": 1}`), IsLast: true}, ApprovalAuto)).want("object", `2 step "{\"a\":1}" last`)
+	s.add(step(2, StepInfo{Output: asRaw(`{"a": 1}`), IsLast: true}, ApprovalAuto)).want("object", `2 step "{\"a\":1}" last`)
 	s.end(Outcome{Status: RunSuccess}).want("no further step", "")
 	s.start("run2")
-	s.add(step(3, StepInfo{Output: raw(`"sure?"`)}, ApprovalStep)).want("an asking step", `3 step "sure?"`)
+	s.add(step(3, StepInfo{Output: asRaw(`"sure?"`)}, ApprovalStep)).want("an asking step", `3 step "sure?"`)
 	s.end(Outcome{Status: RunInterrupted, Interrupts: s.fold.Interrupts()}).want("waits", "")
 	s.start("run3")
-	s.add(step(4, StepInfo{Output: raw(`null`), IsLast: true}, ApprovalAuto)).want("no output", `4 step last`)
+	s.add(step(4, StepInfo{Output: asRaw(`null`), IsLast: true}, ApprovalAuto)).want("no output", `4 step last`)
 	s.end(Outcome{Status: RunSuccess}).want("no further step", "")
 
-	ev := StepUpdate("r", someTask, 1, StepInfo{ID: "7", Output: raw(`"x"`), Additional: raw(`{"cost":0.10}`)}, nil, ApprovalAuto)
+	ev := StepUpdate("r", someTask, 1, StepInfo{ID: "7", Output: asRaw(`"x"`), Additional: asRaw(`{"cost":0.10}`)}, nil, ApprovalAuto)
 	got := NewStepFolder(someTask, SteppingFree).Add(&Entry{Event: ev})
 	if len(got) != 1 || string(got[0].AdditionalOutput) != `{"cost":0.10,"upstream_step_id":"7"}` {
 		t.Errorf("additional output: %+v", got)
@@ -227,17 +227,17 @@ func TestFoldAgentSteps(t *testing.T) {
 
 func TestFoldWholeRuns(t *testing.T) {
 	t.Parallel()
-	asked := []Interrupt{{ID: "i", Value: raw(`"Which?"`)}}
+	asked := []Interrupt{{ID: "i", Value: asRaw(`"Which?"`)}}
 	s := newScript(t, SteppingRun).start("run1").node("plan", "first")
 	s.add(Event{Kind: KindState, Head: Head{Artifacts: []string{"a1"}, Next: []string{"x"}}})
 	s.add(Event{Kind: KindInterrupt, Head: Head{Interrupts: asked}}).want("question", `1 interrupt "Which?" +a1`)
 	s.end(Outcome{Status: RunInterrupted, Interrupts: asked}).start("run2").node("work", "second")
-	s.add(Event{Kind: KindState, Head: Head{Artifacts: []string{"a2"}}, Data: raw(`{"set":{"messages":[{"type":"ai","content":"done"},{"type":"human","content":"x"}]}}`)})
+	s.add(Event{Kind: KindState, Head: Head{Artifacts: []string{"a2"}}, Data: asRaw(`{"set":{"messages":[{"type":"ai","content":"done"},{"type":"human","content":"x"}]}}`)})
 	s.end(Outcome{Status: RunSuccess}).want("one step", `2  "done" +a2 last`)
 
 	agent := newScript(t, SteppingRun).start("run1")
 	for n := range 3 {
-		ev := StepUpdate("run1", someTask, n+1, StepInfo{Output: raw(fmt.Sprintf(`"out %d"`, n)), Additional: raw(fmt.Sprintf(`{"n":%d}`, n)), IsLast: n == 2}, nil, ApprovalAuto)
+		ev := StepUpdate("run1", someTask, n+1, StepInfo{Output: asRaw(fmt.Sprintf(`"out %d"`, n)), Additional: asRaw(fmt.Sprintf(`{"n":%d}`, n)), IsLast: n == 2}, nil, ApprovalAuto)
 		ev.Head.Artifacts = []string{fmt.Sprint("a", n)}
 		agent.add(ev)
 	}

@@ -49,7 +49,7 @@ func StepSaid(ev Event) (output, additional json.RawMessage) {
 		return nil, nil
 	}
 	output, additional = ev.Head.Step.Output, ev.Head.Step.Additional
-	list, _ := messageList(rawjson.Get(ev.Data, keyMessages))
+	list, _ := messagesIn(rawjson.Get(ev.Data, keyMessages))
 	if len(list) == 0 || rawjson.Kind(list[0]) != '{' {
 		return output, additional
 	}

@@ -39,13 +39,13 @@ func TestStepUpdate(t *testing.T) {
 		"long":         {info: `{"name":"` + strings.Repeat("a", 65) + `"}`, delta: `{}`, node: "step"},
 	} {
 		var info StepInfo
-		if err := json.Unmarshal(raw(c.info), &info); err != nil {
+		if err := json.Unmarshal(asRaw(c.info), &info); err != nil {
 			t.Fatal(err)
 		}
 		given := info
 		var files json.RawMessage
 		if c.files != "" {
-			files = raw(c.files)
+			files = asRaw(c.files)
 		}
 		ev := StepUpdate(someRun, someTask, 3, info, files, ApprovalAuto)
 		got := []string{string(ev.Data), ev.Head.Node, compacted(ev.Head.Step.Output), compacted(ev.Head.Step.Additional)}
@@ -85,7 +85,7 @@ func TestStepQuestions(t *testing.T) {
 		{ApprovalAuto, asks, true, ""}, {ApprovalStep, `{}`, true, ""},
 		{ApprovalAsk, `"text"`, false, ""}, {ApprovalAsk, `{"use_tool":null}`, false, ""},
 	} {
-		info := StepInfo{Output: raw(`"out"`), Additional: raw(c.additional), IsLast: c.last}
+		info := StepInfo{Output: asRaw(`"out"`), Additional: asRaw(c.additional), IsLast: c.last}
 		ev := StepUpdate(someRun, someTask, 2, info, nil, c.ask)
 		if c.want == "" {
 			if len(ev.Head.Interrupts) > 0 {
@@ -102,7 +102,7 @@ func TestStepQuestions(t *testing.T) {
 			t.Errorf("%s, %s: asks %s\nwant %s", c.ask, c.additional, got.Value, c.want)
 		}
 	}
-	bare := StepInfo{Output: raw(`"Which one?"`), Additional: raw(`{"use_tool":{"name":"ask_user"}}`)}
+	bare := StepInfo{Output: asRaw(`"Which one?"`), Additional: asRaw(`{"use_tool":{"name":"ask_user"}}`)}
 	if ev := StepUpdate(someRun, someTask, 1, bare, nil, ApprovalAuto); QuestionText(ev.Head.Interrupts[0].Value) != "Which one?" {
 		t.Errorf("a question without arguments: %s", ev.Head.Interrupts[0].Value)
 	}
@@ -117,14 +117,14 @@ func TestStepNamedAskUserAsks(t *testing.T) {
 		step StepInfo
 		asks bool
 	}{
-		"the name and an output":    {StepInfo{Name: "ask_user", Output: raw(`"Which one?"`), Additional: raw(`{}`)}, true},
-		"after words":               {StepInfo{Name: "ask_user", Output: raw(`"Which one?"`), Input: &other}, true},
-		"no output":                 {StepInfo{Name: "ask_user", Output: raw(`""`)}, false},
-		"the last step":             {StepInfo{Name: "ask_user", Output: raw(`"Which one?"`), IsLast: true}, false},
-		"a name copied from input":  {StepInfo{Name: "ask_user", Output: raw(`"done"`), Input: &asked}, false},
-		"another command is next":   {StepInfo{Name: "ask_user", Output: raw(`"done"`), Additional: raw(`{"use_tool":{"name":"ls"}}`)}, false},
-		"another name":              {StepInfo{Name: "ask", Output: raw(`"Which one?"`)}, false},
-		"a question without a name": {StepInfo{Output: raw(`"Which one?"`)}, false},
+		"the name and an output":    {StepInfo{Name: "ask_user", Output: asRaw(`"Which one?"`), Additional: asRaw(`{}`)}, true},
+		"after words":               {StepInfo{Name: "ask_user", Output: asRaw(`"Which one?"`), Input: &other}, true},
+		"no output":                 {StepInfo{Name: "ask_user", Output: asRaw(`""`)}, false},
+		"the last step":             {StepInfo{Name: "ask_user", Output: asRaw(`"Which one?"`), IsLast: true}, false},
+		"a name copied from input":  {StepInfo{Name: "ask_user", Output: asRaw(`"done"`), Input: &asked}, false},
+		"another command is next":   {StepInfo{Name: "ask_user", Output: asRaw(`"done"`), Additional: asRaw(`{"use_tool":{"name":"ls"}}`)}, false},
+		"another name":              {StepInfo{Name: "ask", Output: asRaw(`"Which one?"`)}, false},
+		"a question without a name": {StepInfo{Output: asRaw(`"Which one?"`)}, false},
 	} {
 		ev := StepUpdate(someRun, someTask, 2, c.step, nil, ApprovalAuto)
 		if asks := len(ev.Head.Interrupts) == 1; asks != c.asks {
@@ -172,7 +172,7 @@ func TestParseAnswer(t *testing.T) {
 		`{"` + InterruptID(someRun, 1) + `":null}`:                                             goOn,
 		`{"` + InterruptID(someRun, 1) + `":"a","b0b513ed256784dcf1127144a9e81c61":["b",1.0]}`: say(`["b",1.0]`),
 	} {
-		got, err := ParseAnswer(raw(in), open)
+		got, err := ParseAnswer(asRaw(in), open)
 		if err != nil || got != want {
 			t.Errorf("ParseAnswer(%s) = %+v, %v, want %+v", in, got, err, want)
 		}
@@ -181,12 +181,12 @@ func TestParseAnswer(t *testing.T) {
 		`{"` + InterruptID(someRun, 2) + `":"x"}`, `{"00000000000000000000000000000000":"x"}`,
 		`{"b0b513ed256784dcf1127144a9e81c61":"x","other":1}`,
 	} {
-		_, err := ParseAnswer(raw(in), open)
+		_, err := ParseAnswer(asRaw(in), open)
 		if e := Classify(err); e.Class != Invalid || !strings.Contains(e.Message, open[0].ID) {
 			t.Errorf("ParseAnswer(%s) = %v, want Invalid with the pending ids", in, err)
 		}
 	}
-	if _, err := ParseAnswer(raw(`{"a":`), nil); Classify(err).Class != Invalid {
+	if _, err := ParseAnswer(asRaw(`{"a":`), nil); Classify(err).Class != Invalid {
 		t.Errorf("broken JSON: %v", err)
 	}
 }
@@ -203,7 +203,7 @@ func TestQuestionText(t *testing.T) {
 		`[{"action_request":{},"description":"1"},{"action_request":{},"description":"2"}]`:                             "1\n\n2",
 		`{"action_requests":[{"name":"a","args":{},"description":"D"}],"review_configs":[{"allowed_decisions":["x"]}]}`: "D",
 	} {
-		if got := QuestionText(raw(in)); got != want {
+		if got := QuestionText(asRaw(in)); got != want {
 			t.Errorf("QuestionText(%s) = %q, want %q", in, got, want)
 		}
 	}
@@ -224,7 +224,7 @@ func TestResumeFor(t *testing.T) {
 		{decisions, "no", `{"decisions":[{"type":"reject","message":"no"},{"type":"respond","message":"no"}]}`},
 		{`{"question":"approve?"}`, "y", `"y"`}, {`"Name?"`, `Eve "E"`, `"Eve \"E\""`}, {``, "x", `"x"`},
 	} {
-		if got := string(ResumeFor(Interrupt{Value: raw(c.value)}, c.text)); got != c.want {
+		if got := string(ResumeFor(Interrupt{Value: asRaw(c.value)}, c.text)); got != c.want {
 			t.Errorf("ResumeFor(%s, %q) = %s, want %s", c.value, c.text, got, c.want)
 		}
 	}

@@ -28,7 +28,7 @@ func isFilesUpdate(ev Event) bool {
 
 // skippedIn is the list of skipped files of a FilesUpdate, or nil.
 func skippedIn(ev Event) json.RawMessage {
-	list, _ := messageList(rawjson.Get(ev.Data, keyMessages))
+	list, _ := messagesIn(rawjson.Get(ev.Data, keyMessages))
 	if len(list) == 0 {
 		return nil
 	}

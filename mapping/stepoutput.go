@@ -64,9 +64,9 @@ func (u *nodeUpdate) empty() bool { return len(u.nodes) == 0 }
 func (u *nodeUpdate) text(news func(id string) bool) string {
 	var texts []string
 	for i := range u.deltas {
-		list, _ := messageList(u.deltas[i].Get(keyMessages))
+		list, _ := messagesIn(u.deltas[i].Get(keyMessages))
 		for _, m := range list {
-			if text := answerIn(m); text != "" && news(messageID(m)) {
+			if text := answerIn(m); text != "" && news(idOfMessage(m)) {
 				texts = append(texts, text)
 			}
 		}

@@ -35,12 +35,12 @@ func TopicMetadata(name *string, additional json.RawMessage) (json.RawMessage, e
 	}
 	if len(additional) > 0 {
 		if err := o.PutAll(additional); err != nil {
-			return nil, invalidAt("additional_input", "must be an object")
+			return nil, InvalidAt("additional_input", "must be an object")
 		}
 	}
 	for _, key := range topicKeys {
 		if rawjson.Get(additional, key) != nil {
-			return nil, invalidAt("additional_input", "the key %q is kept by the bridge; a topic's name goes beside additional_input, its agent into the path", key)
+			return nil, InvalidAt("additional_input", "the key %q is kept by the bridge; a topic's name goes beside additional_input, its agent into the path", key)
 		}
 	}
 	return o.JSON(), nil

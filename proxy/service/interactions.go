@@ -40,7 +40,7 @@ func (s *interactions) Create(ctx context.Context, n adapter.NewInteraction) (ma
 	if err == nil && earlier != "" {
 		return s.made(ctx, n, earlier)
 	}
-	return task.Interaction(), err
+	return mapping.InteractionOf(task), err
 }
 
 // again finds what the same request has said before.
@@ -59,7 +59,7 @@ func (s *interactions) made(ctx context.Context, n adapter.NewInteraction, id st
 	none := func(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }
 	task, err := s.st.Task(ctx, id)
 	if !none(err) {
-		return task.Interaction(), err
+		return mapping.InteractionOf(task), err
 	}
 	run, err := s.st.Run(ctx, "", id)
 	if !none(err) {
