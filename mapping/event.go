@@ -157,3 +157,10 @@ func NewestAttempt(logged []Event) []Event {
 	}
 	return logged
 }
+
+// SkippedFile is a file of a task/step agent that the bridge could not take over.
+type SkippedFile struct {
+	Path   string // as far as it is known, else what the agent calls the file
+	Remote string // the agent's own artifact id; "" when it gave none
+	Reason string // what happened, for the client
+}

@@ -52,16 +52,17 @@ func IsUUID(s string) bool {
 	return err == nil && len(s) == 36
 }
 
-func derive(base, name string) string { return newIDMaker(base).make(name) }
+func derive(base, name string) string { return NewIDMaker(base).Make(name) }
 
-// idMaker derives many ids from one base.
-type idMaker struct {
+// IDMaker derives many ids from one base. Used by one goroutine.
+type IDMaker struct {
 	hash  hash.Hash
 	space uuid.UUID
 }
 
-func newIDMaker(base string) idMaker {
-	m := idMaker{hash: sha1.New()}
+// NewIDMaker takes a UUID, or any text.
+func NewIDMaker(base string) IDMaker {
+	m := IDMaker{hash: sha1.New()}
 	if IsUUID(base) {
 		m.space = uuid.MustParse(base)
 	} else {
@@ -70,6 +71,7 @@ func newIDMaker(base string) idMaker {
 	return m
 }
 
-func (m idMaker) make(name string) string {
+// Make is the same id for the same base and name.
+func (m IDMaker) Make(name string) string {
 	return uuid.NewHash(m.hash, m.space, []byte(name), 5).String()
 }

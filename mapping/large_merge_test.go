@@ -25,13 +25,13 @@ func TestLargeObjectsMergeAsSmallOnesDo(t *testing.T) {
 		{padded(`"pad2":"` + strings.Repeat("y", large) + `",`), padded("")},
 	} {
 		for name, merge := range map[string]func(base, patch json.RawMessage) (json.RawMessage, error){"metadata": MergeMetadata, "config": MergeConfig} {
-			got, err := merge(raw(c[0]), raw(c[1]))
-			want, err2 := merge(raw(strings.ReplaceAll(c[0], strings.Repeat("x", large), "x")), raw(strings.ReplaceAll(c[1], strings.Repeat("x", large), "x")))
+			got, err := merge(asRaw(c[0]), asRaw(c[1]))
+			want, err2 := merge(asRaw(strings.ReplaceAll(c[0], strings.Repeat("x", large), "x")), asRaw(strings.ReplaceAll(c[1], strings.Repeat("x", large), "x")))
 			if err != nil || err2 != nil {
 				t.Fatal(err, err2)
 			}
 			short := strings.ReplaceAll(string(got), strings.Repeat("x", large), "x")
-			alike := func(s string) string { return strings.ReplaceAll(string(rawjson.Compact(raw(s))), `\u0064`, "d") } // a name may stay as it was spelled
+			alike := func(s string) string { return strings.ReplaceAll(string(rawjson.Compact(asRaw(s))), `\u0064`, "d") } // a name may stay as it was spelled
 			if diff := cmp.Diff(alike(string(want)), alike(short)); diff != "" {
 				t.Errorf("%s of %.60s and %.60s (-small +large)\n%s", name, c[0], c[1], diff)
 			}
@@ -42,7 +42,7 @@ func TestLargeObjectsMergeAsSmallOnesDo(t *testing.T) {
 // The options of a run read back as they were, and keep the letters that encoding/json escapes.
 func TestOptionsOfARunReadBack(t *testing.T) {
 	t.Parallel()
-	want := RunOptions{Resume: raw(`"<&>"`), Input: raw(`{"a": "<"}`), Config: raw(`{}`), MaxSteps: 3, Asked: []Interrupt{{ID: "q", Value: raw(`1`)}}}
+	want := RunOptions{Resume: asRaw(`"<&>"`), Input: asRaw(`{"a": "<"}`), Config: asRaw(`{}`), MaxSteps: 3, Asked: []Interrupt{{ID: "q", Value: asRaw(`1`)}}}
 	b, err := want.JSON()
 	if err != nil || !strings.Contains(string(b), `{"a": "<"}`) {
 		t.Fatalf("%s, %v", b, err)

@@ -51,7 +51,7 @@ func normalMessages(idBase string, sources ...messageSource) (list []json.RawMes
 	if count == 0 {
 		return nil, nil, nil, nil
 	}
-	ids, w := newIDMaker(idBase), newDelta(size)
+	ids, w := NewIDMaker(idBase), newDelta(size)
 	w.list = make([]json.RawMessage, 0, count)
 	for _, s := range sources {
 		for i, e := range s.list {
@@ -60,7 +60,7 @@ func normalMessages(idBase string, sources ...messageSource) (list []json.RawMes
 				return nil, nil, nil, err
 			}
 			if m.id == "" {
-				m.id = ids.make(inputName(len(w.list), count))
+				m.id = ids.Make(inputName(len(w.list), count))
 			}
 			if m.kind == typeHuman {
 				spoken = m.content

@@ -7,13 +7,6 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// SkippedFile is a file of a task/step agent that the bridge could not take over.
-type SkippedFile struct {
-	Path   string // as far as it is known, else what the agent calls the file
-	Remote string // the agent's own artifact id; "" when it gave none
-	Reason string // what happened, for the client
-}
-
 const (
 	// keySkipped is where clients find the files that were skipped: a member of
 	// additional_kwargs.apbridge of a step's message, and of a v1 step's
@@ -32,16 +25,16 @@ func withSkipped(additional json.RawMessage, files []SkippedFile) json.RawMessag
 	_ = o.PutAll(additional)
 	list, _ := rawjson.Elements(o.Get(keySkipped))
 	for _, f := range files[:min(len(files), maxSkipped)] {
-		list = append(list, f.json())
+		list = append(list, skippedJSON(f))
 	}
 	if more := len(files) - maxSkipped; more > 0 {
-		list = append(list, SkippedFile{Reason: fmt.Sprintf("%d more files were skipped.", more)}.json())
+		list = append(list, skippedJSON(SkippedFile{Reason: fmt.Sprintf("%d more files were skipped.", more)}))
 	}
 	o.Put(rawjson.Member{Name: keySkipped, Value: rawjson.Array(list...)})
 	return o.JSON()
 }
 
-func (f SkippedFile) json() json.RawMessage {
+func skippedJSON(f SkippedFile) json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	if f.Path != "" {
 		w.Key("path").Text(f.Path)
