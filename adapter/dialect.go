@@ -11,6 +11,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 )
@@ -204,7 +206,7 @@ type Task struct {
 	// Link is what the agent calls the thread or task; zero at first contact.
 	Link mapping.Link
 	// Input is the run's input; zero for a resume.
-	Input mapping.Input
+	Input rule.Input
 	// Prompt is the input of a new upstream task, memory included; Additional
 	// its additional_input, which holds apbridge.run_id. Opaque agents only.
 	Prompt     string
@@ -212,14 +214,14 @@ type Task struct {
 	// Resume: this run answers a question. Answer is what it means to an
 	// opaque agent, Run.Options.Resume the value for a stateful agent.
 	Resume bool
-	Answer mapping.Answer
+	Answer rule.Answer
 	// Values is the full local state, to be seeded into a fresh upstream
 	// thread before the run; nil: send only what is new. Fork is the upstream
 	// checkpoint to fork from instead, where there is one.
 	Values json.RawMessage
 	Fork   string
 	// State is the local state at the start.
-	State *mapping.Fold
+	State *state.Fold
 	// After is what this run has logged already, when it is picked up again
 	// or tried again: a started event with an Attempt above 1 begins a new
 	// attempt, and what precedes it is of failed ones, to be left alone.

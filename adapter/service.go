@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // Service is what faces answer from. Every method may be called concurrently,
@@ -158,7 +159,7 @@ type Runs interface {
 	// until its end event, which is the last. A run that was deleted
 	// meanwhile ends the iterator with NotFound. idle, which may be nil, is
 	// called by the iterator before each wait for more.
-	Events(ctx context.Context, ref RunRef, after Cursor, idle func()) iter.Seq2[*mapping.Entry, error]
+	Events(ctx context.Context, ref RunRef, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }
 
 // ThreadLog reads what happens on a thread, whichever run it belongs to.
@@ -170,7 +171,7 @@ type ThreadLog interface {
 	// and of updates between them (without a RunID), in order, and follows the
 	// thread until ctx ends. A thread that is deleted ends the iterator with
 	// NotFound; of a run that is deleted nothing more comes. idle is as of a run's.
-	Events(ctx context.Context, threadID string, after Cursor, idle func()) iter.Seq2[*mapping.Entry, error]
+	Events(ctx context.Context, threadID string, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }
 
 // RunRef names a run. An empty ThreadID means wherever it is.

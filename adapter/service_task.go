@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // TaskRef names a task as a face sees it. A task of another agent, or of
@@ -100,11 +101,11 @@ type TopicRef struct {
 type Topics interface {
 	// Create makes a topic. An AdditionalInput with a key that the bridge keeps
 	// for itself is Invalid.
-	Create(ctx context.Context, n NewTopic) (mapping.Topic, error)
+	Create(ctx context.Context, n NewTopic) (rule.Topic, error)
 	// Get returns the topic with its Memory and Artifacts.
-	Get(ctx context.Context, ref TopicRef) (mapping.Topic, error)
+	Get(ctx context.Context, ref TopicRef) (rule.Topic, error)
 	// List returns an agent's topics, oldest first, as Get does.
-	List(ctx context.Context, agent string, p Page) (topics []mapping.Topic, total int, err error)
+	List(ctx context.Context, agent string, p Page) (topics []rule.Topic, total int, err error)
 }
 
 // NewTopic is a request for a topic.
@@ -122,16 +123,16 @@ type Interactions interface {
 	// for as those of any task. Derive true makes a task in any case, false
 	// never: the words are then appended to the topic's state, as those of
 	// other roles always are, and that is Conflict while a run is active.
-	Create(ctx context.Context, n NewInteraction) (mapping.Interaction, error)
-	Get(ctx context.Context, ref TopicRef, id string) (mapping.Interaction, error)
+	Create(ctx context.Context, n NewInteraction) (rule.Interaction, error)
+	Get(ctx context.Context, ref TopicRef, id string) (rule.Interaction, error)
 	// List returns a topic's interactions, oldest first.
-	List(ctx context.Context, ref TopicRef, p Page) (interactions []mapping.Interaction, total int, err error)
+	List(ctx context.Context, ref TopicRef, p Page) (interactions []rule.Interaction, total int, err error)
 }
 
 // NewInteraction is something to be said in a topic.
 type NewInteraction struct {
 	Ref             TopicRef
-	Role            mapping.Role
+	Role            rule.Role
 	Input           *string
 	AdditionalInput json.RawMessage // an object; nil: none
 	Derive          *bool           // nil: not said

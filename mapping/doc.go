@@ -1,8 +1,17 @@
-// Package mapping is the neutral model between the two agent-protocol
-// dialects and the pure rules that carry one into the other: threads and
-// topics, runs and tasks, stream chunks and steps.
+// Package mapping is the neutral model between the agent-protocol dialects: its nouns. What
+// one dialect says is said in them, and from them in another:
 //
-// It is a leaf: no I/O, no clocks, no network, no database. Start reading at
-// Event, then Fold (a state is the fold of its events) and Step (a step is
-// the fold of a stream).
+//	model                      threads/runs            tasks/steps (v1)
+//	Thread                     thread                  the task's own thread, or topic
+//	Task                       a run and its resumes   task
+//	Run                        run                     one life of a task
+//	Event: update              stream chunk            step
+//	Event: interrupt           interrupt               a step that asks
+//	Checkpoint                 state, history          –
+//	Artifact                   values.files            artifact
+//	Item                       store item              –
+//
+// Package state folds events to states, package rule has the rules of the table, package
+// rawjson carries JSON. All of them are leaves: no I/O, no clocks, no network, no database.
+// Start reading at Event.
 package mapping

@@ -14,6 +14,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 )
@@ -37,7 +39,7 @@ func NewTask(files *Files) adapter.Task {
 		files = NewFiles(nil)
 	}
 	message := json.RawMessage(`{"id":"0190c9a2-0000-7000-8000-000000000004","type":"human","content":"hi"}`)
-	empty, _ := mapping.NewFold(nil)
+	empty, _ := state.NewFold(nil)
 	return adapter.Task{
 		Run: mapping.Run{
 			ID: RunID, ThreadID: ThreadID, TaskID: TaskID, Agent: "agent", Status: mapping.RunRunning, Attempt: 1,
@@ -46,7 +48,7 @@ func NewTask(files *Files) adapter.Task {
 		},
 		Thread: mapping.Thread{ID: ThreadID, Metadata: json.RawMessage(`{}`), Config: json.RawMessage(`{}`)},
 		TaskID: TaskID,
-		Input: mapping.Input{
+		Input: rule.Input{
 			Messages: []json.RawMessage{message}, Text: "hi", HasText: true,
 			Raw: json.RawMessage(`{"messages":[` + string(message) + `]}`),
 		},

@@ -13,8 +13,8 @@ const (
 	asking = `[{"id":"74462228383d847ecfda1c079720e8fc","value":` + card + `}]`
 )
 
-// state is GET /threads/{thread_id}/state.
-func state(values, next, tasks, step string) string {
+// stateAnswer is GET /threads/{thread_id}/state.
+func stateAnswer(values, next, tasks, step string) string {
 	return `{"values":` + values + `,"next":` + next + `,"tasks":` + tasks +
 		`,"metadata":{"graph_id":"agent","thread_id":"{{thread}}","run_id":"{{run}}","source":"loop","step":` + step + `,"parents":{}},` +
 		`"created_at":"2026-11-21T05:04:19.726Z","checkpoint":{"thread_id":"{{thread}}","checkpoint_id":"{{checkpoint}}","checkpoint_ns":"","checkpoint_map":null},"parent_checkpoint":null}`
@@ -59,7 +59,7 @@ func ChatPlay() ThreadPlay {
 			`values ` + messages(human, one, two, three),
 			checkpoint(messages(human, one, two, three), "loop", "3", `[]`),
 		},
-		State: state(messages(human, one, two, three), `[]`, `[]`, "3"),
+		State: stateAnswer(messages(human, one, two, three), `[]`, `[]`, "3"),
 	}
 }
 
@@ -77,7 +77,7 @@ func AskPlay() ThreadPlay {
 			`updates {"__interrupt__":` + asking + `}`,
 			`values {"__interrupt__":` + asking + `}`,
 		},
-		State: state(messages(human, one), `["ask"]`,
+		State: stateAnswer(messages(human, one), `["ask"]`,
 			`[{"id":"9c13467e-8232-5a36-b4fe-229eaaaa75aa","name":"ask","error":null,"interrupts":`+asking+`,"path":["__pregel_pull","ask"],"checkpoint":null,"state":null,"result":null}]`, "1"),
 	}
 }
@@ -92,7 +92,7 @@ func FailPlay() ThreadPlay {
 			checkpoint(messages(human, one), "loop", "1", `["break"]`),
 			`error {"error":"RangeError","message":"the agent failed on purpose"}`,
 		},
-		State: state(messages(human, one), `["break"]`,
+		State: stateAnswer(messages(human, one), `["break"]`,
 			`[{"id":"edbf9649-38da-53b4-9405-f349daf54a93","name":"break","error":"RangeError: the agent failed on purpose","interrupts":[],"path":["__pregel_pull","break"]}]`, "1"),
 		Status: "error",
 	}
@@ -100,7 +100,7 @@ func FailPlay() ThreadPlay {
 
 // HangPlay begins and then says nothing.
 func HangPlay() ThreadPlay {
-	return ThreadPlay{Frames: []string{metadataFrame, `values ` + messages(human)}, State: state(messages(human), `["plan"]`, `[]`, "0"), Hang: true}
+	return ThreadPlay{Frames: []string{metadataFrame, `values ` + messages(human)}, State: stateAnswer(messages(human), `["plan"]`, `[]`, "0"), Hang: true}
 }
 
 // StepPlays are three upstream runs of one step each, as interrupt_after "*"
@@ -110,7 +110,7 @@ func StepPlays() []ThreadPlay {
 		return ThreadPlay{
 			Frames: []string{metadataFrame, `updates {"` + node + `":` + delta + `}`, `values ` + values,
 				`updates {"__interrupt__":[]}`, `values {"__interrupt__":[]}`},
-			State: state(values, next, tasks, n),
+			State: stateAnswer(values, next, tasks, n),
 		}
 	}
 	pending := func(name string) string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // talk prints a run as it goes.
@@ -107,7 +108,7 @@ func question(raw json.RawMessage) error {
 		return err
 	}
 	for _, q := range list {
-		return fmt.Errorf("the agent asks: %s", mapping.QuestionText(q.Value))
+		return fmt.Errorf("the agent asks: %s", rule.QuestionText(q.Value))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -29,7 +30,7 @@ const (
 
 // piece is one event on its way into the store, with what belongs to it.
 type piece struct {
-	entry     *mapping.Entry
+	entry     *state.Entry
 	snapshot  []byte
 	link      *mapping.Link
 	files     []store.FileWrite
@@ -311,7 +312,7 @@ func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) er
 
 // publish shows readers what was logged.
 func (a *appender) publish(batch []piece, logged []mapping.Event) {
-	entries := make([]*mapping.Entry, len(batch))
+	entries := make([]*state.Entry, len(batch))
 	for i := range batch {
 		e := batch[i].entry
 		e.Seq = logged[i].Seq

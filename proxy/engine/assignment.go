@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // assignment makes the backend's task of a run: what the agent is told.
@@ -64,7 +65,7 @@ func (x *execution) oneStep() bool {
 	return x.run.Options.Stepping == mapping.SteppingLockstep
 }
 
-func filesGiven(files map[string]json.RawMessage) []mapping.File {
+func filesGiven(files map[string]json.RawMessage) []rule.File {
 	if len(files) == 0 {
 		return nil
 	}
@@ -72,20 +73,20 @@ func filesGiven(files map[string]json.RawMessage) []mapping.File {
 	if err != nil {
 		return nil
 	}
-	list, _ := mapping.DecodeFiles(raw)
+	list, _ := rule.DecodeFiles(raw)
 	return list
 }
 
 // filesOfAnswer are the uploads that a task's answer brings along. Those of the
 // update of a run that is not driven by steps are not artifacts yet, and become some.
-func (x *execution) filesOfAnswer() []mapping.File {
+func (x *execution) filesOfAnswer() []rule.File {
 	if x.run.Options.Stepping == "" {
 		return nil
 	}
 	return filesOfUpdate(x.run.Options.Update)
 }
 
-func filesOfUpdate(raw json.RawMessage) []mapping.File {
+func filesOfUpdate(raw json.RawMessage) []rule.File {
 	var update struct {
 		Files map[string]json.RawMessage `json:"files"`
 	}
@@ -164,22 +165,22 @@ func (x assignment) opaque(ctx context.Context, t *adapter.Task) error {
 // the agent's memory.transcript and memory.deliver.
 func (x assignment) brief(t *adapter.Task, earlier []json.RawMessage, memory []recalled) (err error) {
 	cfg := x.agent.Config.Memory
-	mode, told := mapping.Transcript(cfg.Transcript), map[string]any{}
+	mode, told := rule.Transcript(cfg.Transcript), map[string]any{}
 	if cfg.Deliver != "prompt" && cfg.Deliver != "" {
 		if len(memory) > 0 {
 			told["memory"] = memory
 		}
-		if len(earlier) > 0 && mode != mapping.TranscriptNone {
-			told["messages"] = mapping.AgentProtocolMessages(earlier)
+		if len(earlier) > 0 && mode != rule.TranscriptNone {
+			told["messages"] = rule.AgentProtocolMessages(earlier)
 		}
 	}
 	if t.Link.Topic != "" {
-		mode = mapping.TranscriptNone // the agent's topic has it
+		mode = rule.TranscriptNone // the agent's topic has it
 	}
 	if cfg.Deliver == "additional_input" {
-		mode, memory = mapping.TranscriptNone, nil
+		mode, memory = rule.TranscriptNone, nil
 	}
-	t.Prompt, _ = mapping.Prompt(mode, earlier, t.Input.Text, lines(memory), mapping.PromptBudget)
+	t.Prompt, _ = rule.Prompt(mode, earlier, t.Input.Text, lines(memory), rule.PromptBudget)
 	t.Additional, err = x.additional(t.Input, told)
 	return err
 }
@@ -192,7 +193,7 @@ func (x assignment) goOn(ctx context.Context, t *adapter.Task) error {
 		return err
 	}
 	if t.Resume {
-		t.Answer, err = mapping.ParseAnswer(x.run.Options.Resume, x.run.Options.Asked)
+		t.Answer, err = rule.ParseAnswer(x.run.Options.Resume, x.run.Options.Asked)
 	}
 	return err
 }
@@ -214,7 +215,7 @@ func (x *execution) stepsDone(ctx context.Context) (done int, given mapping.Uplo
 // of a v1 task sent, the rest of an input object, what is told of memory, and
 // our own mark, by which a task is found again whose creation was never
 // answered.
-func (x assignment) additional(in mapping.Input, told map[string]any) (rawjson.Pieces, error) {
+func (x assignment) additional(in rule.Input, told map[string]any) (rawjson.Pieces, error) {
 	var set []rawjson.Member
 	if in.Other != nil {
 		set = append(set, rawjson.Member{Name: "input", Value: in.Other})

@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // StartRequest is a run to be made. Run carries everything that must survive; Say and
 // OneStep belong to the first step only.
 type StartRequest struct {
-	New     store.NewRun   // Run, Thread, Task, strategy and idempotency are filled in
-	Input   *mapping.Input // InputOf(New.Run), so that it is read once; nil: it is read again
+	New     store.NewRun // Run, Thread, Task, strategy and idempotency are filled in
+	Input   *rule.Input  // InputOf(New.Run), so that it is read once; nil: it is read again
 	Say     *string
 	OneStep bool
 
@@ -157,7 +158,7 @@ func startedEvent(r mapping.Run) mapping.Event {
 
 // inputEvent is what a run's input, or an answer in words, does to the state of
 // an opaque agent's thread; ok is false when there is none.
-func inputEvent(r mapping.Run, in *mapping.Input) (ev mapping.Event, ok bool, err error) {
+func inputEvent(r mapping.Run, in *rule.Input) (ev mapping.Event, ok bool, err error) {
 	delta, err := inputDelta(r, in)
 	if err != nil || delta == nil {
 		return mapping.Event{}, false, err
@@ -168,13 +169,13 @@ func inputEvent(r mapping.Run, in *mapping.Input) (ev mapping.Event, ok bool, er
 	}, true, nil
 }
 
-func inputDelta(r mapping.Run, read *mapping.Input) (json.RawMessage, error) {
+func inputDelta(r mapping.Run, read *rule.Input) (json.RawMessage, error) {
 	if r.Options.Resuming {
-		answer, err := mapping.ParseAnswer(r.Options.Resume, r.Options.Asked)
+		answer, err := rule.ParseAnswer(r.Options.Resume, r.Options.Asked)
 		if err != nil {
 			return nil, err
 		}
-		return mapping.AnswerDelta(r.ID, answer), nil
+		return rule.AnswerDelta(r.ID, answer), nil
 	}
 	in, err := inputOnce(r, read)
 	if err != nil || len(in.Messages) == 0 && len(in.Files) == 0 {

@@ -13,6 +13,8 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -147,7 +149,7 @@ func (b *bench) begin(t *testing.T, o engine.StartRequest) mapping.Run {
 }
 
 // read follows a run to its end.
-func (b *bench) read(t *testing.T, r mapping.Run) (entries []*mapping.Entry) {
+func (b *bench) read(t *testing.T, r mapping.Run) (entries []*state.Entry) {
 	t.Helper()
 	for e, err := range b.log.Follow(t.Context(), r, 0, nil) {
 		if err != nil {
@@ -166,7 +168,7 @@ func (b *bench) end(t *testing.T, r mapping.Run) mapping.Outcome {
 
 func step(t adapter.Task, n int, output string, last bool) mapping.Event {
 	raw, _ := json.Marshal(output)
-	return mapping.StepUpdate(t.Run.ID, t.TaskID, n, mapping.StepInfo{Output: raw, IsLast: last, ID: output}, nil, mapping.ApprovalAuto)
+	return rule.StepUpdate(t.Run.ID, t.TaskID, n, mapping.StepInfo{Output: raw, IsLast: last, ID: output}, nil, mapping.ApprovalAuto)
 }
 
 func ended(s mapping.RunStatus) mapping.Event {

@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
@@ -24,12 +25,12 @@ type execution struct {
 	thread mapping.Thread
 	given  json.RawMessage // additional_input of its task
 	fence  int64
-	taken  bool           // was executed before: here before a restart, or by another process
-	before time.Duration  // how long ago the run began, when it was taken up here
-	say    *string        // StartRequest.Say
-	alone  bool           // the thread was made with this run
-	next   *Next          // StartRequest.further
-	input  *mapping.Input // StartRequest.Input, until the agent is given it
+	taken  bool          // was executed before: here before a restart, or by another process
+	before time.Duration // how long ago the run began, when it was taken up here
+	say    *string       // StartRequest.Say
+	alone  bool          // the thread was made with this run
+	next   *Next         // StartRequest.further
+	input  *rule.Input   // StartRequest.Input, until the agent is given it
 
 	cancel  context.CancelCauseFunc
 	done    chan struct{}

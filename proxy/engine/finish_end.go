@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -15,7 +16,7 @@ func (r *recorder) endOf(out mapping.Outcome) *store.End {
 
 // endOf is how a run leaves: with its webhook and, if asked for, the time its
 // thread goes. state may be nil when it has to be read for a webhook.
-func (e *Engine) endOf(r mapping.Run, out mapping.Outcome, now time.Time, state *mapping.Fold) *store.End {
+func (e *Engine) endOf(r mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *store.End {
 	end := &store.End{Outcome: out, Thread: out.Thread()}
 	if out.Parked {
 		return end
@@ -32,7 +33,7 @@ func (e *Engine) endOf(r mapping.Run, out mapping.Outcome, now time.Time, state 
 
 // webhook writes the body of a run's webhook. One that cannot be written does
 // not keep the run from ending.
-func (e *Engine) webhook(r mapping.Run, out mapping.Outcome, state *mapping.Fold) *store.Webhook {
+func (e *Engine) webhook(r mapping.Run, out mapping.Outcome, state *state.Fold) *store.Webhook {
 	var err error
 	if state == nil {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(e.scope(e.root, r)), 5*time.Second)

@@ -5,21 +5,22 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // InputOf reads a run's input back from what was kept with the run, so that a
 // run starts the same way at once, from the queue, or after a crash.
 //
 // What answers a question is no input.
-func InputOf(r mapping.Run) (mapping.Input, error) {
+func InputOf(r mapping.Run) (rule.Input, error) {
 	if r.Options.Resuming {
-		return mapping.ParseInput(nil, nil, "")
+		return rule.ParseInput(nil, nil, "")
 	}
 	input, messages, err := GivenTo(r)
 	if err != nil {
-		return mapping.Input{}, err
+		return rule.Input{}, err
 	}
-	return mapping.ParseInput(input, messages, InputBase(r))
+	return rule.ParseInput(input, messages, InputBase(r))
 }
 
 // GivenTo returns what InputOf reads: the input and the messages kept with the run, nil
@@ -36,7 +37,7 @@ func GivenTo(r mapping.Run) (input, messages json.RawMessage, err error) {
 }
 
 // inputOnce is the run's input, which may have been read already.
-func inputOnce(r mapping.Run, read *mapping.Input) (mapping.Input, error) {
+func inputOnce(r mapping.Run, read *rule.Input) (rule.Input, error) {
 	if read != nil {
 		return *read, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // TestC2NothingIsSentAfterTheLease: the machine is suspended, or the process stopped,
@@ -43,7 +44,7 @@ func TestC2NothingIsSentAfterTheLease(t *testing.T) {
 		before <- post(ctx)
 		link := &mapping.Link{Agent: "a", TaskID: task.TaskID, Remote: "t"}
 		yield(mapping.Event{RunID: task.Run.ID, Kind: mapping.KindLinked, Head: mapping.Head{Link: link}}, nil)
-		yield(mapping.StepUpdate(task.Run.ID, task.TaskID, 1, mapping.StepInfo{ID: "1", Output: []byte(`"one"`)}, nil, mapping.ApprovalAuto), nil)
+		yield(rule.StepUpdate(task.Run.ID, task.TaskID, 1, mapping.StepInfo{ID: "1", Output: []byte(`"one"`)}, nil, mapping.ApprovalAuto), nil)
 		eventually(t, "the step is committed", func() bool {
 			logged, err := b.st.Events(context.WithoutCancel(ctx), task.Run.ThreadID, task.Run.ID, 0, 0)
 			return err == nil && len(logged) > 0 && logged[len(logged)-1].Head.Step != nil

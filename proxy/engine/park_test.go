@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
@@ -116,7 +117,7 @@ func TestALockstepRunGoesOnStepByStep(t *testing.T) {
 	var outputs []string
 	for _, e := range es {
 		if e.Head.Step != nil {
-			said, _ := mapping.StepSaid(e.Event)
+			said, _ := rule.StepSaid(e.Event)
 			outputs = append(outputs, string(said))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -23,7 +24,7 @@ type recalled struct {
 func (x assignment) recall(ctx context.Context) ([]recalled, error) {
 	var list []recalled
 	for _, template := range x.agent.Config.Memory.Namespaces {
-		ns, ok := mapping.ExpandNamespace(template, x.thread.Metadata, x.configurable())
+		ns, ok := rule.ExpandNamespace(template, x.thread.Metadata, x.configurable())
 		if !ok {
 			continue
 		}
@@ -62,8 +63,8 @@ func lines(list []recalled) []string {
 // remember stores what a step asked to be remembered (memory.writes). What
 // cannot be stored is said in the log: the step itself was good.
 func (x *execution) remember(ctx context.Context, ev mapping.Event) {
-	_, additional := mapping.StepSaid(ev)
-	writes, err := mapping.MemoryWrites(additional)
+	_, additional := rule.StepSaid(ev)
+	writes, err := rule.MemoryWrites(additional)
 	for i := 0; err == nil && i < len(writes); i++ {
 		w := writes[i]
 		if w.Value == nil {

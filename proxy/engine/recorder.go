@@ -7,6 +7,8 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -36,14 +38,14 @@ type recorder struct {
 
 // mark is where a run's state stands.
 type mark struct {
-	fold  *mapping.Fold
+	fold  *state.Fold
 	head  string   // newest checkpoint made by this run, or its base
 	step  int      // of the next loop checkpoint
 	next  []string // what the newest checkpoint said comes next
 	dirty bool     // the state moved since the last checkpoint
 }
 
-func newRecorder(x *execution, fold *mapping.Fold, logged []mapping.Event) *recorder {
+func newRecorder(x *execution, fold *state.Fold, logged []mapping.Event) *recorder {
 	r := &recorder{x: x, mark: mark{fold: fold, head: x.run.Base}, files: map[string]string{}, measured: x.run.Base == ""}
 	for _, ev := range logged {
 		r.noteLogged(ev)
@@ -143,7 +145,7 @@ func (r *recorder) take(ev mapping.Event) (piece, error) {
 		return piece{}, fmt.Errorf("folding a %s event: %w", ev.Kind, err)
 	}
 	r.fold = after
-	p := piece{entry: &mapping.Entry{Event: ev, Before: before, After: after}, late: late, again: ev.Kind == mapping.KindLinked && !r.opaque}
+	p := piece{entry: &state.Entry{Event: ev, Before: before, After: after}, late: late, again: ev.Kind == mapping.KindLinked && !r.opaque}
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head, r.dirty = c.ID, false
 		p.snapshot = r.snapshot(c.ID, len(ev.Data))
@@ -284,7 +286,7 @@ func (r *recorder) guess(q mapping.Interrupt) {
 	if o.Guessed == "" {
 		return
 	}
-	text := mapping.QuestionText(q.Value)
+	text := rule.QuestionText(q.Value)
 	if text == o.Guessed && r.updates == 0 || slices.Contains(o.Spent, text) {
 		r.fault = mapping.Errorf(mapping.Upstream, mapping.CodeUnanswered,
 			"Agent %s asked the same question again after the default answer: %s", r.x.agent.Name, text)
@@ -325,7 +327,7 @@ func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 	if err != nil {
 		return err
 	}
-	p := piece{entry: &mapping.Entry{Event: ev, Before: r.fold, After: after}}
+	p := piece{entry: &state.Entry{Event: ev, Before: r.fold, After: after}}
 	if r.dirty {
 		p.snapshot = r.snapshot(head, 0)
 		r.keep(head, after)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
 )
 
@@ -81,7 +82,7 @@ func (x *execution) restart(ctx context.Context, traits adapter.Traits) ([]mappi
 
 // initial is the state a run begins with, its input merged in where the bridge
 // does that.
-func (x *execution) initial(ctx context.Context, traits adapter.Traits) (*mapping.Fold, error) {
+func (x *execution) initial(ctx context.Context, traits adapter.Traits) (*state.Fold, error) {
 	base, err := x.e.log.Base(ctx, x.run.ThreadID, x.run.Base)
 	if err != nil || !traits.Opaque {
 		return base, err
@@ -95,7 +96,7 @@ func (x *execution) initial(ctx context.Context, traits adapter.Traits) (*mappin
 
 // rewind writes the start of an attempt and, in one transaction with it, the
 // way back to the state it starts from.
-func (r *recorder) rewind(fold *mapping.Fold, started mapping.Event) error {
+func (r *recorder) rewind(fold *state.Fold, started mapping.Event) error {
 	var both []piece
 	diff, err := r.difference(r.wayBack(fold).JSON())
 	if err != nil {

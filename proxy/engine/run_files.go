@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -34,16 +36,16 @@ func (f *runFiles) List(ctx context.Context) ([]mapping.Artifact, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, _ := mapping.ChangedFiles(nil, f.x.rec.fold) // what is no file there was named when it came
+	files, _ := rule.ChangedFiles(nil, f.x.rec.fold) // what is no file there was named when it came
 	return f.ofState(list, files), nil
 }
 
 // ofState brings the thread's artifacts, of which there is one for each path, to
 // the state the run stands on: artifacts also hold what runs made that were rolled
 // back, deleted or left by a fork, and lack what clients wrote into the state.
-func (f *runFiles) ofState(list []mapping.Artifact, files []mapping.File) []mapping.Artifact {
+func (f *runFiles) ofState(list []mapping.Artifact, files []rule.File) []mapping.Artifact {
 	f.stated = map[string][]byte{}
-	in := make(map[string]mapping.File, len(files))
+	in := make(map[string]rule.File, len(files))
 	for _, file := range files {
 		in[file.Path] = file
 	}
@@ -60,9 +62,9 @@ func (f *runFiles) ofState(list []mapping.Artifact, files []mapping.File) []mapp
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(in)) {
-		if file := in[path]; !file.Deleted && file.Reference == "" && !mapping.Excluded(path, f.x.agent.Config.Artifacts.Exclude) {
+		if file := in[path]; !file.Deleted && file.Reference == "" && !rule.Excluded(path, f.x.agent.Config.Artifacts.Exclude) {
 			kept = append(kept, f.asStated(mapping.Artifact{
-				ID: mapping.ArtifactID(f.x.run.ThreadID, path), ThreadID: f.x.run.ThreadID, TaskID: f.x.run.TaskID, Path: path, MIMEType: file.MIMEType,
+				ID: rule.ArtifactID(f.x.run.ThreadID, path), ThreadID: f.x.run.ThreadID, TaskID: f.x.run.TaskID, Path: path, MIMEType: file.MIMEType,
 			}, file))
 		}
 	}
@@ -76,7 +78,7 @@ func (f *runFiles) late(a mapping.Artifact) bool {
 }
 
 // asStated is the artifact with the bytes that the state has.
-func (f *runFiles) asStated(a mapping.Artifact, file mapping.File) mapping.Artifact {
+func (f *runFiles) asStated(a mapping.Artifact, file rule.File) mapping.Artifact {
 	if sum := sumOf(file.Content); a.Sum != sum {
 		a.Sum, a.Size = sum, int64(len(file.Content))
 		f.stated[a.ID] = file.Content
@@ -93,7 +95,7 @@ func (f *runFiles) Open(ctx context.Context, artifactID string) (io.ReadCloser, 
 }
 
 func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Reader) (mapping.Artifact, error) {
-	clean, err := mapping.CleanPath(name)
+	clean, err := rule.CleanPath(name)
 	if err != nil {
 		return mapping.Artifact{}, err
 	}
@@ -102,7 +104,7 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 	}
 	now := f.x.now()
 	a := mapping.Artifact{
-		ID: mapping.ArtifactID(f.x.run.ThreadID, clean), ThreadID: f.x.run.ThreadID, TaskID: f.x.run.TaskID, Path: clean,
+		ID: rule.ArtifactID(f.x.run.ThreadID, clean), ThreadID: f.x.run.ThreadID, TaskID: f.x.run.TaskID, Path: clean,
 		AgentCreated: true, RemoteID: remoteID, CreatedAt: now, ModifiedAt: now,
 	}
 	return f.x.e.st.SaveArtifact(ctx, a, body, f.limit, true)
@@ -111,23 +113,23 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 // filesOf finds the files that an event changed in the state, writes them as
 // artifacts and names them in the event. What a step agent made is there
 // already (runFiles.Save).
-func (r *recorder) filesOf(ev *mapping.Event, before, after *mapping.Fold) (writes []store.FileWrite, drop, staged []string) {
+func (r *recorder) filesOf(ev *mapping.Event, before, after *state.Fold) (writes []store.FileWrite, drop, staged []string) {
 	switch {
 	case ev.Kind == mapping.KindUpdate && ev.Head.Reduce:
 		return nil, nil, ev.Head.Artifacts
 	case ev.Kind == mapping.KindUpdate:
-		files := mapping.FilesOfDelta(ev.Data, ev.Head.Node)
+		files := rule.FilesOfDelta(ev.Data, ev.Head.Node)
 		if files == nil {
 			return nil, nil, nil
 		}
-		list, bad := mapping.DecodeFiles(files)
+		list, bad := rule.DecodeFiles(files)
 		r.skipped(bad)
 		return r.writeFiles(ev, list, true)
 	case ev.Kind == mapping.KindInput:
-		list, _ := mapping.ChangedFiles(before, after) // what a client gave was checked
+		list, _ := rule.ChangedFiles(before, after) // what a client gave was checked
 		return r.writeFiles(ev, list, false)
 	case ev.Kind == mapping.KindState:
-		list, bad := mapping.ChangedFiles(before, after)
+		list, bad := rule.ChangedFiles(before, after)
 		r.skipped(bad)
 		return r.writeFiles(ev, list, true)
 	}
@@ -153,10 +155,10 @@ func (r *recorder) skipped(names []string) {
 	}
 }
 
-func (r *recorder) writeFiles(ev *mapping.Event, list []mapping.File, made bool) (writes []store.FileWrite, drop, staged []string) {
+func (r *recorder) writeFiles(ev *mapping.Event, list []rule.File, made bool) (writes []store.FileWrite, drop, staged []string) {
 	for _, f := range list {
 		switch {
-		case f.Reference != "" || mapping.Excluded(f.Path, r.x.agent.Config.Artifacts.Exclude):
+		case f.Reference != "" || rule.Excluded(f.Path, r.x.agent.Config.Artifacts.Exclude):
 			continue
 		case f.Deleted:
 			drop = append(drop, f.Path)
@@ -174,14 +176,14 @@ func (r *recorder) writeFiles(ev *mapping.Event, list []mapping.File, made bool)
 
 // fileWrite is fresh unless this run wrote the same bytes under the path, or
 // gave them to the agent itself.
-func (r *recorder) fileWrite(ev *mapping.Event, f mapping.File, made bool) (store.FileWrite, bool) {
+func (r *recorder) fileWrite(ev *mapping.Event, f rule.File, made bool) (store.FileWrite, bool) {
 	sum := sumOf(f.Content)
 	if r.files[f.Path] == sum {
 		return store.FileWrite{}, false
 	}
 	r.files[f.Path] = sum
 	return store.FileWrite{Content: f.Content, Artifact: mapping.Artifact{
-		ID: mapping.ArtifactID(r.x.run.ThreadID, f.Path), ThreadID: r.x.run.ThreadID, TaskID: r.x.run.TaskID, Path: f.Path,
+		ID: rule.ArtifactID(r.x.run.ThreadID, f.Path), ThreadID: r.x.run.ThreadID, TaskID: r.x.run.TaskID, Path: f.Path,
 		Size: int64(len(f.Content)), Sum: sum, MIMEType: f.MIMEType, AgentCreated: made, CreatedAt: ev.At, ModifiedAt: ev.At,
 	}}, true
 }
@@ -194,7 +196,7 @@ func sumOf(content []byte) string {
 
 // given notes files that the run's input brought, so that their coming back in
 // the agent's state does not make them the agent's.
-func (r *recorder) given(files []mapping.File) {
+func (r *recorder) given(files []rule.File) {
 	for _, f := range files {
 		r.files[f.Path] = sumOf(f.Content)
 	}

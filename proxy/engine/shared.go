@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -15,8 +16,8 @@ import (
 // told is the state as a stateful agent has it, of a run that others may run
 // beside.
 type told struct {
-	start *mapping.Fold // when the run began
-	now   *mapping.Fold
+	start *state.Fold // when the run began
+	now   *state.Fold
 }
 
 // difference is how the state becomes the full one, said so that it can be
@@ -31,13 +32,13 @@ func (r *recorder) difference(full []byte) (diff []byte, err error) {
 		from = r.fold
 	}
 	if diff, err = from.JoinTo(full); err == nil {
-		r.told.now, err = mapping.NewFold(full)
+		r.told.now, err = state.NewFold(full)
 	}
 	return diff, err
 }
 
 // wayBack is the state that another attempt starts from.
-func (r *recorder) wayBack(initial *mapping.Fold) *mapping.Fold {
+func (r *recorder) wayBack(initial *state.Fold) *state.Fold {
 	if r.told.start != nil {
 		return r.told.start
 	}
@@ -45,7 +46,7 @@ func (r *recorder) wayBack(initial *mapping.Fold) *mapping.Fold {
 }
 
 // keep remembers the state of a checkpoint, unless others may have a part in it.
-func (r *recorder) keep(checkpoint string, f *mapping.Fold) {
+func (r *recorder) keep(checkpoint string, f *state.Fold) {
 	if !r.x.run.Options.Shared {
 		r.x.e.log.Keep(checkpoint, f, r.distance)
 	}

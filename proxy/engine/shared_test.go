@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/google/go-cmp/cmp"
 )
@@ -104,7 +105,7 @@ func (b *table) tells(t *testing.T, r mapping.Run, state string) {
 func (b *table) ends(t *testing.T, r mapping.Run, s mapping.RunStatus) { b.does(t, r, ended(s)) }
 
 // texts are the contents of the messages of a state.
-func texts(t *testing.T, f *mapping.Fold) (list []string) {
+func texts(t *testing.T, f *state.Fold) (list []string) {
 	t.Helper()
 	for _, raw := range f.Messages() {
 		var m struct{ Content string }
@@ -117,7 +118,7 @@ func texts(t *testing.T, f *mapping.Fold) (list []string) {
 }
 
 // head is the thread's state, read anew from the database.
-func (b *table) head(t *testing.T) *mapping.Fold {
+func (b *table) head(t *testing.T) *state.Fold {
 	t.Helper()
 	f, _, err := b.cold(t).State(t.Context(), b.thread, "")
 	if err != nil {
@@ -157,7 +158,7 @@ func TestRunsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 	b.ends(t, second, mapping.RunSuccess)
 	b.status(t, mapping.ThreadIdle)
 	b.wants(t, "q1", "q2", "b1", "a1", "b2")
-	live, cold := b.read(t, second), []*mapping.Entry{}
+	live, cold := b.read(t, second), []*state.Entry{}
 	for e, err := range b.cold(t).Follow(t.Context(), second, 0, nil) {
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 const (
@@ -20,8 +21,8 @@ const (
 // until the end event, which is the last. It ends with ctx's error when ctx
 // ends, and with NotFound when the run is deleted meanwhile. idle, which may be
 // nil, is called whenever all that there is was yielded.
-func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64, idle func()) iter.Seq2[*mapping.Entry, error] {
-	return func(yield func(*mapping.Entry, error) bool) {
+func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64, idle func()) iter.Seq2[*state.Entry, error] {
+	return func(yield func(*state.Entry, error) bool) {
 		r := l.reader(&run, after, idle)
 		defer r.leave()
 		r.follow(ctx, yield)
@@ -30,7 +31,7 @@ func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64, idle fun
 
 // End waits until the run has ended and returns its end entry. Unlike Follow it
 // sleeps through everything before.
-func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
+func (l *Log) End(ctx context.Context, run mapping.Run) (*state.Entry, error) {
 	r := l.reader(&run, 0, nil)
 	defer r.leave()
 	if err := l.fill(ctx, r.buffer); err != nil {
@@ -51,11 +52,11 @@ func (l *Log) End(ctx context.Context, run mapping.Run) (*mapping.Entry, error) 
 // Read returns what is logged of a run after a position now, without waiting. What it had
 // to read from the store it does not read again where the tail has dropped it, as it does
 // with long entries.
-func (l *Log) Read(ctx context.Context, run mapping.Run, after int64) (list []*mapping.Entry, err error) {
+func (l *Log) Read(ctx context.Context, run mapping.Run, after int64) (list []*state.Entry, err error) {
 	r := &reader{Log: l, buffer: l.use(&run), seq: after}
 	defer l.leave(r.buffer)
 	whole := false // what was read has all that follows the position
-	err = l.fillWith(ctx, r.buffer, func(from int64, entries []*mapping.Entry) {
+	err = l.fillWith(ctx, r.buffer, func(from int64, entries []*state.Entry) {
 		whole = whole || from <= after
 		for _, e := range entries {
 			if whole && e.Seq > after {
@@ -73,8 +74,8 @@ func (l *Log) Read(ctx context.Context, run mapping.Run, after int64) (list []*m
 }
 
 // held returns all entries so far after the reader's position.
-func (r *reader) held(ctx context.Context) (list []*mapping.Entry, err error) {
-	v, ok := r.look(ctx, func(e *mapping.Entry, failed error) bool {
+func (r *reader) held(ctx context.Context) (list []*state.Entry, err error) {
+	v, ok := r.look(ctx, func(e *state.Entry, failed error) bool {
 		if err = failed; err == nil {
 			list = append(list, e)
 		}
@@ -89,11 +90,11 @@ func (r *reader) held(ctx context.Context) (list []*mapping.Entry, err error) {
 // fill publishes what the store has beyond the buffer. A no-op while an
 // execution of this process publishes, and once the run has ended.
 func (l *Log) fill(ctx context.Context, t *RunBuffer) error {
-	return l.fillWith(ctx, t, func(int64, []*mapping.Entry) {})
+	return l.fillWith(ctx, t, func(int64, []*state.Entry) {})
 }
 
 // fillWith is fill that also hands over what it read, and after which position.
-func (l *Log) fillWith(ctx context.Context, t *RunBuffer, took func(from int64, entries []*mapping.Entry)) error {
+func (l *Log) fillWith(ctx context.Context, t *RunBuffer, took func(from int64, entries []*state.Entry)) error {
 	fold, last, needed := t.newest()
 	if !needed {
 		return nil
@@ -119,7 +120,7 @@ func (l *Log) fillWith(ctx context.Context, t *RunBuffer, took func(from int64, 
 
 // runBase reads the state a run starts from; nil while it is pending, since
 // that is only fixed when it starts.
-func (l *Log) runBase(ctx context.Context, run *mapping.Run) (*mapping.Fold, error) {
+func (l *Log) runBase(ctx context.Context, run *mapping.Run) (*state.Fold, error) {
 	fresh, err := l.st.RunState(ctx, run.ThreadID, run.ID)
 	if err != nil {
 		return nil, l.lost(run, err)
@@ -136,7 +137,7 @@ func (l *Log) runBase(ctx context.Context, run *mapping.Run) (*mapping.Fold, err
 }
 
 // read returns the next entries from the store, folded on from fold.
-func (l *Log) read(ctx context.Context, run *mapping.Run, fold *mapping.Fold, after int64) ([]*mapping.Entry, error) {
+func (l *Log) read(ctx context.Context, run *mapping.Run, fold *state.Fold, after int64) ([]*state.Entry, error) {
 	evs, err := l.st.Events(ctx, run.ThreadID, run.ID, after, readBatch)
 	if err != nil {
 		return nil, l.lost(run, err)
@@ -154,14 +155,14 @@ func (l *Log) lost(run *mapping.Run, err error) error {
 }
 
 // Fold makes entries of events, starting from the state before them.
-func Fold(before *mapping.Fold, evs []mapping.Event) ([]*mapping.Entry, error) {
-	entries := make([]*mapping.Entry, 0, len(evs))
+func Fold(before *state.Fold, evs []mapping.Event) ([]*state.Entry, error) {
+	entries := make([]*state.Entry, 0, len(evs))
 	for _, ev := range evs {
 		after, err := before.Apply(ev)
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, &mapping.Entry{Event: ev, Before: before, After: after})
+		entries = append(entries, &state.Entry{Event: ev, Before: before, After: after})
 		before = after
 	}
 	return entries, nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -25,7 +26,7 @@ func TestLiveLateAndColdReadersSeeTheSame(t *testing.T) {
 	late := b.follow(c.Run, 2)
 	w.add(some(700, 5)...) // more than one read from the store takes
 	w.end()
-	seen := append([]*mapping.Entry{first}, live.all(1)...)
+	seen := append([]*state.Entry{first}, live.all(1)...)
 	same(t, seen[2:], late.all(2))
 	same(t, seen, b.follow(c.Run, 0).all(0))
 	b.again()
@@ -52,7 +53,7 @@ func TestReadersBehindWhatABufferHolds(t *testing.T) {
 		fast = append(fast, b.follow(c.Run, 0))
 	}
 	var quick sync.WaitGroup
-	var seen []*mapping.Entry
+	var seen []*state.Entry
 	for i, rd := range fast {
 		quick.Go(func() {
 			if list := rd.all(0); i == 0 {
@@ -66,7 +67,7 @@ func TestReadersBehindWhatABufferHolds(t *testing.T) {
 	}
 	w.end()
 	quick.Wait() // although the slow one has not read on
-	same(t, seen, append([]*mapping.Entry{first}, slow.all(1)...))
+	same(t, seen, append([]*state.Entry{first}, slow.all(1)...))
 	same(t, seen, b.follow(c.Run, 0).all(0))
 	same(t, seen[1000:], b.follow(c.Run, 1000).all(1000))
 	list, err := b.Read(t.Context(), c.Run, 500)
@@ -176,7 +177,7 @@ func TestARunDeletedWhileItIsRead(t *testing.T) {
 	b := setup(t)
 	notFound := func(rd *reading) {
 		t.Helper()
-		var last *mapping.Entry
+		var last *state.Entry
 		for e := range rd.got {
 			last = e
 		}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -32,7 +33,7 @@ type Log struct {
 
 // keptState is a checkpoint's state, and how far it is from a snapshot.
 type keptState struct {
-	fold     *mapping.Fold
+	fold     *state.Fold
 	distance store.Distance
 }
 
@@ -157,14 +158,14 @@ func (l *Log) Known(runID string) (mapping.Run, bool) {
 
 // State returns the fold of a checkpoint; "" is the head. An empty thread
 // gives an empty fold and a zero checkpoint.
-func (l *Log) State(ctx context.Context, threadID, checkpointID string) (*mapping.Fold, mapping.Checkpoint, error) {
+func (l *Log) State(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, error) {
 	f, c, _, err := l.Distance(ctx, threadID, checkpointID)
 	return f, c, err
 }
 
 // Distance is State that also says how far the state is from a snapshot. A state
 // that is in memory costs a look at its checkpoint.
-func (l *Log) Distance(ctx context.Context, threadID, checkpointID string) (*mapping.Fold, mapping.Checkpoint, store.Distance, error) {
+func (l *Log) Distance(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, store.Distance, error) {
 	c, err := l.st.CheckpointAt(ctx, threadID, checkpointID)
 	if err != nil {
 		return nil, mapping.Checkpoint{}, store.Distance{}, err
@@ -185,9 +186,9 @@ func (l *Log) Distance(ctx context.Context, threadID, checkpointID string) (*map
 
 // Base returns the fold of a checkpoint whose id is known, from memory where
 // it is; "" is the empty state.
-func (l *Log) Base(ctx context.Context, threadID, checkpointID string) (*mapping.Fold, error) {
+func (l *Log) Base(ctx context.Context, threadID, checkpointID string) (*state.Fold, error) {
 	if checkpointID == "" {
-		return mapping.NewFold(nil)
+		return state.NewFold(nil)
 	}
 	if k, ok := l.folds.get(checkpointID); ok {
 		return k.fold, nil
@@ -198,13 +199,13 @@ func (l *Log) Base(ctx context.Context, threadID, checkpointID string) (*mapping
 
 // Keep remembers the state of a checkpoint that was just made, at a distance from
 // the newest snapshot of its line: zero where one is kept with it.
-func (l *Log) Keep(checkpointID string, f *mapping.Fold, d store.Distance) {
+func (l *Log) Keep(checkpointID string, f *state.Fold, d store.Distance) {
 	l.folds.add(checkpointID, keptState{f, d}, f.Size())
 }
 
 // FoldState folds a stored state.
-func FoldState(s store.State) (*mapping.Fold, error) {
-	f, err := mapping.NewFold(s.Snapshot)
+func FoldState(s store.State) (*state.Fold, error) {
+	f, err := state.NewFold(s.Snapshot)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
@@ -68,7 +69,7 @@ type writer struct {
 	*bench
 	run    mapping.Run
 	fence  int64
-	fold   *mapping.Fold
+	fold   *state.Fold
 	buffer *eventlog.RunBuffer // nil: this process does not execute the run
 }
 
@@ -81,14 +82,14 @@ func (b *bench) own(r mapping.Run, fence int64, logged []mapping.Event) *writer 
 	if n := len(entries); n > 0 {
 		w.fold = entries[n-1].After
 	}
-	base, _ := mapping.NewFold(nil)
+	base, _ := state.NewFold(nil)
 	w.buffer = b.Acquire(r)
 	w.buffer.Begin(base, entries)
 	return w
 }
 
 func (b *bench) elsewhere(r mapping.Run, fence int64) *writer {
-	base, _ := mapping.NewFold(nil)
+	base, _ := state.NewFold(nil)
 	return &writer{bench: b, run: r, fence: fence, fold: base}
 }
 
@@ -138,14 +139,14 @@ func some(n, bytes int) []mapping.Event {
 // reading follows a run in the background.
 type reading struct {
 	t    *testing.T
-	got  chan *mapping.Entry // closed at the end
-	err  error               // valid once got is closed
+	got  chan *state.Entry // closed at the end
+	err  error             // valid once got is closed
 	stop context.CancelFunc
 }
 
 func (b *bench) follow(r mapping.Run, after int64) *reading {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
-	rd := &reading{t: b.t, got: make(chan *mapping.Entry), stop: stop}
+	rd := &reading{t: b.t, got: make(chan *state.Entry), stop: stop}
 	log := b.Log
 	go func() {
 		defer close(rd.got)
@@ -168,9 +169,9 @@ func (b *bench) follow(r mapping.Run, after int64) *reading {
 
 // all reads the rest and checks that nothing is missing, twice, or folded
 // otherwise than the log says.
-func (rd *reading) all(after int64) []*mapping.Entry {
+func (rd *reading) all(after int64) []*state.Entry {
 	rd.t.Helper()
-	var list []*mapping.Entry
+	var list []*state.Entry
 	for e := range rd.got {
 		list = append(list, e)
 	}
@@ -184,7 +185,7 @@ func (rd *reading) all(after int64) []*mapping.Entry {
 	return list
 }
 
-func inOrder(t *testing.T, list []*mapping.Entry, after int64) {
+func inOrder(t *testing.T, list []*state.Entry, after int64) {
 	t.Helper()
 	for i, e := range list {
 		if e.Seq != after+int64(i)+1 {
@@ -196,7 +197,7 @@ func inOrder(t *testing.T, list []*mapping.Entry, after int64) {
 	}
 }
 
-func same(t *testing.T, a, b []*mapping.Entry) {
+func same(t *testing.T, a, b []*state.Entry) {
 	t.Helper()
 	if len(a) != len(b) {
 		t.Fatalf("%d entries and %d", len(a), len(b))

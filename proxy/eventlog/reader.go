@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // reader follows a run. Used by one goroutine.
@@ -12,7 +13,7 @@ type reader struct {
 	*Log
 	buffer *RunBuffer
 	seq    int64         // everything up to here was yielded or not asked for
-	fold   *mapping.Fold // the state at seq; nil: not known
+	fold   *state.Fold   // the state at seq; nil: not known
 	poll   time.Duration // until the next look at the store
 	idle   func()        // called before every wait; nil: nothing
 
@@ -32,7 +33,7 @@ func (r *reader) leave() {
 	r.readers.leave(r.buffer.run.ThreadID)
 }
 
-type yielder = func(*mapping.Entry, error) bool
+type yielder = func(*state.Entry, error) bool
 
 func (r *reader) follow(ctx context.Context, yield yielder) {
 	r.buffer.follow()
@@ -95,7 +96,7 @@ func (r *reader) look(ctx context.Context, yield yielder) (v view, ok bool) {
 }
 
 // give yields an entry; false: no more is wanted, or the run has ended.
-func (r *reader) give(e *mapping.Entry, yield yielder) bool {
+func (r *reader) give(e *state.Entry, yield yielder) bool {
 	r.seq, r.fold, r.poll = e.Seq, e.After, pollFirst
 	return yield(e, nil) && e.Kind != mapping.KindEnd
 }

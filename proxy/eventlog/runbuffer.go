@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // bufferEntries and bufferBytes bound what a buffer holds; readers further behind
@@ -23,8 +24,8 @@ type RunBuffer struct {
 	users     int         // readers and executions; guarded by Log.mu
 
 	mu      sync.Mutex
-	base    *mapping.Fold // state before the run's first event; nil until known
-	entries []*mapping.Entry
+	base    *state.Fold // state before the run's first event; nil until known
+	entries []*state.Entry
 	bytes   int           // what entries weigh
 	dropped bool          // entries before the first one held exist in the store only
 	last    int64         // newest Seq published
@@ -44,14 +45,14 @@ func newRunBuffer(run *mapping.Run) *RunBuffer {
 // Begin says what there is before an execution publishes anything: the state
 // before the run's first event and, when the run is picked up again, the
 // entries already logged.
-func (b *RunBuffer) Begin(base *mapping.Fold, logged []*mapping.Entry) {
+func (b *RunBuffer) Begin(base *state.Fold, logged []*state.Entry) {
 	b.setBase(base)
 	b.Publish(logged)
 }
 
 // Publish appends entries that are durable and wakes the readers. Entries that
 // are not newer than what is there are left out.
-func (b *RunBuffer) Publish(entries []*mapping.Entry) {
+func (b *RunBuffer) Publish(entries []*state.Entry) {
 	if len(entries) == 0 {
 		return
 	}
@@ -61,7 +62,7 @@ func (b *RunBuffer) Publish(entries []*mapping.Entry) {
 	}
 }
 
-func (b *RunBuffer) publish(entries []*mapping.Entry) {
+func (b *RunBuffer) publish(entries []*state.Entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range entries {
@@ -112,11 +113,11 @@ func (b *RunBuffer) cut() {
 	if from == 0 {
 		return
 	}
-	b.entries, b.dropped = append([]*mapping.Entry(nil), b.entries[from:]...), true
+	b.entries, b.dropped = append([]*state.Entry(nil), b.entries[from:]...), true
 }
 
 // weight is about how many bytes an entry holds on to once its state was read.
-func weight(e *mapping.Entry) int {
+func weight(e *state.Entry) int {
 	n := len(e.Data)
 	if e.After != e.Before && e.After != nil {
 		n += e.After.Size()
@@ -139,8 +140,8 @@ func (b *RunBuffer) wake() {
 
 // view is what a reader sees of a buffer at one moment.
 type view struct {
-	entries []*mapping.Entry // after the asked position, as far as they are held
-	gap     bool             // entries between the position and those may be in the store only
+	entries []*state.Entry // after the asked position, as far as they are held
+	gap     bool           // entries between the position and those may be in the store only
 	ended   bool
 	gone    bool
 	stalled error
@@ -165,7 +166,7 @@ func (b *RunBuffer) begins(seq int64) bool { return len(b.entries) > 0 && b.entr
 
 // newest returns the fold after the newest entry, and its Seq. needed is false
 // when the store has nothing to add: the run has ended, or is executed here.
-func (b *RunBuffer) newest() (f *mapping.Fold, last int64, needed bool) {
+func (b *RunBuffer) newest() (f *state.Fold, last int64, needed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	needed = b.owners == 0 && !b.ended && !b.gone
@@ -177,7 +178,7 @@ func (b *RunBuffer) newest() (f *mapping.Fold, last int64, needed bool) {
 
 // setBase notes the state before the run's first event, and returns what was
 // noted first: a reader that looked before the run began may come late.
-func (b *RunBuffer) setBase(f *mapping.Fold) *mapping.Fold {
+func (b *RunBuffer) setBase(f *state.Fold) *state.Fold {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.base == nil {

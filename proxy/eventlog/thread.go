@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // pollThread bounds how long a run that another process began, or a deletion,
@@ -17,8 +18,8 @@ const pollThread = 2 * time.Second
 // and of updates between them, in order, and waits for more. It ends with ctx's
 // error when ctx ends, and with NotFound when the thread is deleted. Of a run that
 // is deleted meanwhile nothing more is yielded. idle means the same as in Follow.
-func (l *Log) FollowThread(ctx context.Context, threadID string, after int64, idle func()) iter.Seq2[*mapping.Entry, error] {
-	return func(yield func(*mapping.Entry, error) bool) {
+func (l *Log) FollowThread(ctx context.Context, threadID string, after int64, idle func()) iter.Seq2[*state.Entry, error] {
+	return func(yield func(*state.Entry, error) bool) {
 		r := &threadReader{Log: l, thread: threadID, seq: after, bell: l.bells.enter(threadID), idle: idle}
 		defer l.bells.leave(threadID)
 		for {
@@ -61,10 +62,10 @@ type threadReader struct {
 	*Log
 	thread string
 	bell   *bell
-	seq    int64         // everything up to here was yielded or not asked for
-	fold   *mapping.Fold // the state at seq; nil: not known
-	left   bool          // no more is wanted
-	idle   func()        // as in reader
+	seq    int64       // everything up to here was yielded or not asked for
+	fold   *state.Fold // the state at seq; nil: not known
+	left   bool        // no more is wanted
+	idle   func()      // as in reader
 
 	heard  <-chan struct{} // nothing of others was there when it had not rung yet,
 	looked time.Time       // at that time
@@ -97,7 +98,7 @@ func (r *threadReader) through(ctx context.Context, run mapping.Run, yield yield
 	rd := r.reader(&run, r.seq, r.idle)
 	defer rd.leave()
 	rd.pollOthers = func() (<-chan struct{}, error) { return r.pollOthers(ctx, run.ID, yield) }
-	rd.follow(ctx, func(e *mapping.Entry, err error) bool {
+	rd.follow(ctx, func(e *state.Entry, err error) bool {
 		if failed = err; err == nil && e.Seq > r.seq+1 {
 			failed = r.gap(ctx, e, yield)
 		}
@@ -145,7 +146,7 @@ func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yield
 
 // gap yields what lies between the position and an entry of a run. It is seldom
 // anything: what a number is missing for is mostly gone.
-func (r *threadReader) gap(ctx context.Context, until *mapping.Entry, yield yielder) error {
+func (r *threadReader) gap(ctx context.Context, until *state.Entry, yield yielder) error {
 	for !r.left {
 		evs, err := r.st.Events(ctx, r.thread, "", r.seq, 1)
 		if err != nil || len(evs) == 0 || evs[0].Seq >= until.Seq {
@@ -168,11 +169,11 @@ func (r *threadReader) between(ctx context.Context, ev mapping.Event, yield yiel
 }
 
 // entry folds an event by itself: as its run does, where it has one that began.
-func (r *threadReader) entry(ctx context.Context, ev mapping.Event) (*mapping.Entry, error) {
+func (r *threadReader) entry(ctx context.Context, ev mapping.Event) (*state.Entry, error) {
 	if ev.RunID != "" {
 		run, err := r.st.Run(ctx, r.thread, ev.RunID)
 		if err == nil {
-			var list []*mapping.Entry
+			var list []*state.Entry
 			if list, err = r.Read(ctx, run, ev.Seq-1); err == nil && len(list) > 0 && list[0].Seq == ev.Seq {
 				return list[0], nil
 			}
@@ -184,7 +185,7 @@ func (r *threadReader) entry(ctx context.Context, ev mapping.Event) (*mapping.En
 	before := r.fold
 	if before == nil {
 		var err error
-		if before, err = mapping.NewFold(nil); err != nil {
+		if before, err = state.NewFold(nil); err != nil {
 			return nil, err
 		}
 	}
@@ -197,10 +198,10 @@ func (r *threadReader) entry(ctx context.Context, ev mapping.Event) (*mapping.En
 			return nil, err
 		}
 	}
-	return &mapping.Entry{Event: ev, Before: before, After: after}, nil
+	return &state.Entry{Event: ev, Before: before, After: after}, nil
 }
 
-func (r *threadReader) give(e *mapping.Entry, yield yielder) {
+func (r *threadReader) give(e *state.Entry, yield yielder) {
 	r.seq, r.fold = e.Seq, e.After
 	r.left = !yield(e, nil)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // artifacts are the files of a task's thread.
@@ -40,12 +41,12 @@ func (s *artifacts) Save(ctx context.Context, ref adapter.TaskRef, path, mimeTyp
 	if err != nil {
 		return mapping.Artifact{}, err
 	}
-	clean, err := mapping.CleanPath(path)
+	clean, err := rule.CleanPath(path)
 	if err != nil {
 		return mapping.Artifact{}, err
 	}
 	a := mapping.Artifact{ // the store gives it its times, when all of it is there: see mapping.Uploaded
-		Tenant: t.Tenant, ID: mapping.ArtifactID(t.ThreadID, clean), ThreadID: t.ThreadID, TaskID: t.ID, Path: clean, MIMEType: mimeType,
+		Tenant: t.Tenant, ID: rule.ArtifactID(t.ThreadID, clean), ThreadID: t.ThreadID, TaskID: t.ID, Path: clean, MIMEType: mimeType,
 	}
 	return s.st.SaveArtifact(ctx, a, body, int64(s.cfg.Limits.Artifact), false)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -99,7 +100,7 @@ func patchAssistant(a *mapping.Agent, p adapter.AssistantPatch, graph string) (e
 		a.Context = p.Context
 	}
 	if p.Metadata != nil {
-		a.Metadata, err = mapping.MergeMetadata(a.Metadata, p.Metadata)
+		a.Metadata, err = rule.MergeMetadata(a.Metadata, p.Metadata)
 	}
 	return err
 }
@@ -163,10 +164,10 @@ func (s *assistants) SetLatest(ctx context.Context, idOrName string, version int
 // does not say, the assistant does.
 func over(n adapter.NewRun, a mapping.Agent) (adapter.NewRun, error) {
 	var err error
-	if n.Config, err = mapping.MergeConfig(unlessEmpty(a.Config), n.Config); err != nil {
+	if n.Config, err = rule.MergeConfig(unlessEmpty(a.Config), n.Config); err != nil {
 		return n, err
 	}
-	n.Context, err = mapping.MergeContext(unlessEmpty(a.Context), n.Context)
+	n.Context, err = rule.MergeContext(unlessEmpty(a.Context), n.Context)
 	return n, err
 }
 

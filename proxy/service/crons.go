@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -131,7 +132,7 @@ func runOf(cr mapping.Cron) (n adapter.NewRun, err error) {
 	if n.Multitask == "" {
 		n.Multitask = mapping.StrategyReject // a tick is left out while its thread is busy: runs do not pile up
 	}
-	n.Metadata, err = mapping.MergeMetadata(object(n.Metadata), json.RawMessage(fmt.Sprintf(`{"cron_id":%q}`, cr.ID)))
+	n.Metadata, err = rule.MergeMetadata(object(n.Metadata), json.RawMessage(fmt.Sprintf(`{"cron_id":%q}`, cr.ID)))
 	return n, err
 }
 

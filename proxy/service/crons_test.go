@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
@@ -40,7 +41,7 @@ func (a cronAgent) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Ev
 				return
 			}
 		}
-		step := mapping.StepUpdate(t.Run.ID, t.TaskID, 1, mapping.StepInfo{Output: json.RawMessage(`"done"`), IsLast: true}, nil, mapping.ApprovalAuto)
+		step := rule.StepUpdate(t.Run.ID, t.TaskID, 1, mapping.StepInfo{Output: json.RawMessage(`"done"`), IsLast: true}, nil, mapping.ApprovalAuto)
 		end := mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}
 		_ = yield(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &mapping.Link{Remote: "up"}}}, nil) && yield(step, nil) && yield(end, nil)
 	}

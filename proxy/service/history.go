@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -51,7 +52,7 @@ func (h *history) all(ctx context.Context) iter.Seq2[adapter.ThreadState, error]
 	return func(yield func(adapter.ThreadState, error) bool) {
 		for err := h.list(ctx); len(h.left) > 0 || err != nil; {
 			var page []mapping.Checkpoint
-			var folds []*mapping.Fold
+			var folds []*state.Fold
 			if err == nil {
 				page, folds, err = h.next(ctx)
 			}
@@ -84,7 +85,7 @@ func (h *history) list(ctx context.Context) error {
 
 // next reads some states. Where a checkpoint has gone meanwhile, as its run was rolled
 // back or deleted, the rest is looked for anew.
-func (h *history) next(ctx context.Context) ([]mapping.Checkpoint, []*mapping.Fold, error) {
+func (h *history) next(ctx context.Context) ([]mapping.Checkpoint, []*state.Fold, error) {
 	page := h.left[:min(h.some, len(h.left))]
 	folds, err := h.folds(ctx, h.thread.ID, page)
 	if err != nil && h.tries < headRetries && mapping.Classify(err).Code == mapping.CodeCheckpointNotFound {
@@ -105,7 +106,7 @@ func (h *history) next(ctx context.Context) ([]mapping.Checkpoint, []*mapping.Fo
 
 // folds reads the states of a page of checkpoints, newest first, sharing what
 // they share.
-func (s *states) folds(ctx context.Context, threadID string, list []mapping.Checkpoint) ([]*mapping.Fold, error) {
+func (s *states) folds(ctx context.Context, threadID string, list []mapping.Checkpoint) ([]*state.Fold, error) {
 	ids := make([]string, len(list))
 	for i, c := range list {
 		ids[len(list)-1-i] = c.ID // oldest first
@@ -114,8 +115,8 @@ func (s *states) folds(ctx context.Context, threadID string, list []mapping.Chec
 	if err != nil {
 		return nil, err
 	}
-	folds := make([]*mapping.Fold, len(list))
-	var f *mapping.Fold
+	folds := make([]*state.Fold, len(list))
+	var f *state.Fold
 	for i, st := range read {
 		if f, err = foldOn(f, st); err != nil {
 			return nil, err

@@ -8,28 +8,30 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // interactions are the messages of a topic.
 type interactions struct{ *core }
 
-func (s *interactions) Create(ctx context.Context, n adapter.NewInteraction) (mapping.Interaction, error) {
+func (s *interactions) Create(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
 	if err := checkKey(n.IdempotencyKey); err != nil {
-		return mapping.Interaction{}, err
+		return rule.Interaction{}, err
 	}
 	_, t, err := s.findTopic(ctx, n.Ref)
 	if err != nil {
-		return mapping.Interaction{}, err
+		return rule.Interaction{}, err
 	}
 	if said, ok, err := s.again(ctx, n); ok || err != nil {
 		return said, err
 	}
-	if n.Role != mapping.RoleUser && n.Role != "" || n.Derive != nil && !*n.Derive {
+	if n.Role != rule.RoleUser && n.Role != "" || n.Derive != nil && !*n.Derive {
 		return s.add(ctx, t, n)
 	}
 	if !says(n) {
-		return mapping.Interaction{}, errNothingSaid()
+		return rule.Interaction{}, errNothingSaid()
 	}
 	if n.Derive == nil && len(t.Interrupts) > 0 {
 		if said, done, err := s.answer(ctx, t, n); done || err != nil {
@@ -40,11 +42,11 @@ func (s *interactions) Create(ctx context.Context, n adapter.NewInteraction) (ma
 	if err == nil && earlier != "" {
 		return s.made(ctx, n, earlier)
 	}
-	return mapping.InteractionOf(task), err
+	return rule.InteractionOf(task), err
 }
 
 // again finds what the same request has said before.
-func (s *interactions) again(ctx context.Context, n adapter.NewInteraction) (said mapping.Interaction, ok bool, err error) {
+func (s *interactions) again(ctx context.Context, n adapter.NewInteraction) (said rule.Interaction, ok bool, err error) {
 	made, ok, err := s.st.Remembered(ctx, keyOfInteraction(n))
 	if err != nil || !ok {
 		return said, false, err
@@ -55,11 +57,11 @@ func (s *interactions) again(ctx context.Context, n adapter.NewInteraction) (sai
 
 // made tells of an interaction by what it has made: a task, the run that an
 // answer began, or nothing but itself.
-func (s *interactions) made(ctx context.Context, n adapter.NewInteraction, id string) (mapping.Interaction, error) {
+func (s *interactions) made(ctx context.Context, n adapter.NewInteraction, id string) (rule.Interaction, error) {
 	none := func(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }
 	task, err := s.st.Task(ctx, id)
 	if !none(err) {
-		return mapping.InteractionOf(task), err
+		return rule.InteractionOf(task), err
 	}
 	run, err := s.st.Run(ctx, "", id)
 	if !none(err) {
@@ -69,23 +71,23 @@ func (s *interactions) made(ctx context.Context, n adapter.NewInteraction, id st
 }
 
 // answered is the interaction that answered a question with a run.
-func answered(n adapter.NewInteraction, run mapping.Run) mapping.Interaction {
-	return mapping.Interaction{
-		ID: mapping.MessageID(run.ID, "answer"), TopicID: run.ThreadID, TaskID: run.TaskID, Role: mapping.RoleUser,
+func answered(n adapter.NewInteraction, run mapping.Run) rule.Interaction {
+	return rule.Interaction{
+		ID: mapping.MessageID(run.ID, "answer"), TopicID: run.ThreadID, TaskID: run.TaskID, Role: rule.RoleUser,
 		Input: n.Input, AdditionalInput: n.AdditionalInput, CreatedAt: run.CreatedAt,
 	}
 }
 
 // spoken is an interaction that no task comes of.
-func spoken(n adapter.NewInteraction, id string) mapping.Interaction {
-	said := mapping.Interaction{ID: id, TopicID: n.Ref.ID, Role: n.Role, Input: n.Input, AdditionalInput: n.AdditionalInput}
+func spoken(n adapter.NewInteraction, id string) rule.Interaction {
+	said := rule.Interaction{ID: id, TopicID: n.Ref.ID, Role: n.Role, Input: n.Input, AdditionalInput: n.AdditionalInput}
 	switch said.Role {
 	case "":
-		said.Role = mapping.RoleUser
-	case mapping.RoleAgent:
+		said.Role = rule.RoleUser
+	case rule.RoleAgent:
 		said.Input, said.Output, said.AdditionalInput, said.AdditionalOutput = nil, n.Input, nil, n.AdditionalInput
 	}
-	said.CreatedAt = mapping.MessageTime(said.ID)
+	said.CreatedAt = rule.MessageTime(said.ID)
 	return said
 }
 
@@ -105,12 +107,12 @@ func errNothingSaid() error {
 }
 
 // add appends words to the topic's state; no task comes of it.
-func (s *interactions) add(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (mapping.Interaction, error) {
+func (s *interactions) add(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (rule.Interaction, error) {
 	if n.Input == nil || *n.Input == "" {
-		return mapping.Interaction{}, errNothingSaid()
+		return rule.Interaction{}, errNothingSaid()
 	}
 	said := spoken(n, mapping.NewID())
-	message := mapping.TopicMessage(said.ID, said.Role, *n.Input, n.AdditionalInput)
+	message := rule.TopicMessage(said.ID, said.Role, *n.Input, n.AdditionalInput)
 	delta, err := json.Marshal(map[string][]json.RawMessage{"messages": {message}})
 	if err != nil {
 		return said, err
@@ -136,7 +138,7 @@ func errTopicBusy(err error) error {
 
 // answer gives the words to the task that asked. done is false when no task of
 // this agent waits for them.
-func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (said mapping.Interaction, done bool, err error) {
+func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (said rule.Interaction, done bool, err error) {
 	last, err := s.st.Runs(ctx, store.RunQuery{ThreadID: t.ID, Limit: 1})
 	if err != nil || len(last) == 0 || last[0].Status != mapping.RunInterrupted {
 		return said, false, err
@@ -161,7 +163,7 @@ func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.N
 	return answered(n, run), true, nil
 }
 
-func (s *interactions) List(ctx context.Context, ref adapter.TopicRef, p adapter.Page) ([]mapping.Interaction, int, error) {
+func (s *interactions) List(ctx context.Context, ref adapter.TopicRef, p adapter.Page) ([]rule.Interaction, int, error) {
 	all, err := s.all(ctx, ref)
 	if err != nil {
 		return nil, 0, err
@@ -170,25 +172,25 @@ func (s *interactions) List(ctx context.Context, ref adapter.TopicRef, p adapter
 	return list, len(all), s.withFiles(ctx, ref.ID, list)
 }
 
-func (s *interactions) Get(ctx context.Context, ref adapter.TopicRef, id string) (mapping.Interaction, error) {
+func (s *interactions) Get(ctx context.Context, ref adapter.TopicRef, id string) (rule.Interaction, error) {
 	all, err := s.all(ctx, ref)
 	if err != nil {
-		return mapping.Interaction{}, err
+		return rule.Interaction{}, err
 	}
-	i := slices.IndexFunc(all, func(said mapping.Interaction) bool { return said.ID == id })
+	i := slices.IndexFunc(all, func(said rule.Interaction) bool { return said.ID == id })
 	if i < 0 {
-		return mapping.Interaction{}, mapping.Errorf(mapping.NotFound, "interaction_not_found", "There is no interaction %q in topic %q.", id, ref.ID)
+		return rule.Interaction{}, mapping.Errorf(mapping.NotFound, "interaction_not_found", "There is no interaction %q in topic %q.", id, ref.ID)
 	}
 	return all[i], s.withFiles(ctx, ref.ID, all[i:i+1])
 }
 
 // all reads the whole conversation of a topic.
-func (s *interactions) all(ctx context.Context, ref adapter.TopicRef) ([]mapping.Interaction, error) {
+func (s *interactions) all(ctx context.Context, ref adapter.TopicRef) ([]rule.Interaction, error) {
 	_, t, err := s.findTopic(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	c := mapping.Conversation{TopicID: t.ID}
+	c := rule.Conversation{TopicID: t.ID}
 	if c.Tasks, _, err = s.st.Tasks(ctx, store.TaskQuery{ThreadID: t.ID}); err != nil {
 		return nil, err
 	}
@@ -196,7 +198,7 @@ func (s *interactions) all(ctx context.Context, ref adapter.TopicRef) ([]mapping
 		return nil, err
 	}
 	slices.SortStableFunc(c.Runs, byStart)
-	c.Told = make([][]*mapping.Entry, len(c.Runs))
+	c.Told = make([][]*state.Entry, len(c.Runs))
 	for i, r := range c.Runs {
 		c.Told[i], err = s.log.Read(ctx, r, 0)
 		if err != nil && mapping.Classify(err).Class != mapping.NotFound { // it may be rolled back meanwhile
@@ -212,7 +214,7 @@ func (s *interactions) all(ctx context.Context, ref adapter.TopicRef) ([]mapping
 }
 
 // head is the newest state, which may be newer than a thread read before.
-func (c *core) head(ctx context.Context, threadID string) (*mapping.Fold, error) {
+func (c *core) head(ctx context.Context, threadID string) (*state.Fold, error) {
 	t, err := c.st.Thread(ctx, threadID)
 	if err != nil {
 		return nil, err
@@ -238,7 +240,7 @@ func later(r mapping.Run) int {
 }
 
 // withFiles fills in the artifacts of interactions, which carry only their ids.
-func (s *interactions) withFiles(ctx context.Context, topicID string, list []mapping.Interaction) error {
+func (s *interactions) withFiles(ctx context.Context, topicID string, list []rule.Interaction) error {
 	steps := make([]mapping.Step, len(list))
 	for i := range list {
 		steps[i].Artifacts = list[i].Artifacts

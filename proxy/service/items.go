@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -14,10 +15,10 @@ import (
 type items struct{ *core }
 
 func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
-	if err := mapping.CheckNamespace(p.Namespace); err != nil {
+	if err := rule.CheckNamespace(p.Namespace); err != nil {
 		return err
 	}
-	if err := mapping.CheckKey(p.Key); err != nil {
+	if err := rule.CheckKey(p.Key); err != nil {
 		return err
 	}
 	who, now := mapping.PrincipalOf(ctx), s.now()
@@ -41,7 +42,7 @@ func (s *items) Delete(ctx context.Context, namespace []string, key string) erro
 func (s *items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
 	out := store.ItemQuery{Prefix: q.Prefix, Query: q.Query, Limit: q.Limit, Offset: q.Offset, RefreshTTL: q.RefreshTTL}
 	if len(q.Filter) > 0 && string(q.Filter) != "null" && string(q.Filter) != "{}" {
-		filter, err := mapping.ParseFilter(q.Filter)
+		filter, err := rule.ParseFilter(q.Filter)
 		if err != nil {
 			return func(yield func(mapping.Item, error) bool) { yield(mapping.Item{}, err) }
 		}
@@ -58,7 +59,7 @@ func (s *items) Namespaces(ctx context.Context, q adapter.NamespaceQuery) ([][]s
 	var out [][]string
 	seen := map[string]bool{}
 	for _, ns := range all {
-		if !mapping.MatchNamespace(ns, q.Prefix, q.Suffix) {
+		if !rule.MatchNamespace(ns, q.Prefix, q.Suffix) {
 			continue
 		}
 		if q.MaxDepth > 0 && len(ns) > q.MaxDepth {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // parent makes an answer of a call that a resumed parent graph repeats: the graph sends its
@@ -24,7 +25,7 @@ func (b *runBuilder) parent() error {
 		}
 	}
 	if len(answers) == 0 {
-		return mapping.UnansweredByParent(b.thread.ID, open)
+		return rule.UnansweredByParent(b.thread.ID, open)
 	}
 	raw, err := json.Marshal(answers)
 	if err != nil {

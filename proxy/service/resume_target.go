@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -71,7 +72,7 @@ func (b *runBuilder) awaited(ctx context.Context, last mapping.Run) error {
 			return err
 		}
 	}
-	return mapping.NothingToResume(b.out.Run.ThreadID, open)
+	return rule.NothingToResume(b.out.Run.ThreadID, open)
 }
 
 // displaces: what holds the thread is stopped first.
@@ -83,16 +84,16 @@ func (b *runBuilder) displaces() bool {
 func (b *runBuilder) checkAnswer() error {
 	o := b.out.Run.Options
 	if !b.traits.Opaque {
-		return mapping.CheckAnswer(o.Resume, o.Asked)
+		return rule.CheckAnswer(o.Resume, o.Asked)
 	}
-	_, err := mapping.ParseAnswer(o.Resume, o.Asked)
+	_, err := rule.ParseAnswer(o.Resume, o.Asked)
 	return err
 }
 
 // answeredBy are the open questions that an answer names by their ids; all of
 // them where it names none.
 func answeredBy(answer json.RawMessage, open []mapping.Interrupt) []mapping.Interrupt {
-	if named := mapping.Named(answer, open); len(named) > 0 {
+	if named := rule.Named(answer, open); len(named) > 0 {
 		return named
 	}
 	return open

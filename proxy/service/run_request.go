@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -65,7 +66,7 @@ type runBuilder struct {
 	now       time.Time
 	thread    mapping.Thread    // the existing one; zero when it is to be made
 	task      *stepping.TaskRun // the run belongs to a task, and one of its steps was asked for
-	in        mapping.Input
+	in        rule.Input
 	out       store.NewRun
 }
 
@@ -154,8 +155,8 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	mode := mapping.Transcript(b.agent.Config.Memory.Transcript)
-	if _, dropped := mapping.Prompt(mode, fold.Messages(), b.in.Text, nil, mapping.PromptBudget); dropped {
+	mode := rule.Transcript(b.agent.Config.Memory.Transcript)
+	if _, dropped := rule.Prompt(mode, fold.Messages(), b.in.Text, nil, rule.PromptBudget); dropped {
 		o := &b.out.Run.Options
 		o.Losses = append(o.Losses, b.dialects.Losses(b.n.Flavour, []string{mapping.LossTranscript}, b.traits.Capabilities)...)
 	}
@@ -170,7 +171,7 @@ func (b *runBuilder) read() (err error) {
 		b.in, err = engine.InputOf(r)
 		return err
 	}
-	b.in = mapping.TextInput(b.task.Words, engine.InputBase(r))
+	b.in = rule.TextInput(b.task.Words, engine.InputBase(r))
 	b.in.Raw = r.Options.Input
 	return nil
 }
@@ -209,7 +210,7 @@ func (c *core) checkMessages(input, further json.RawMessage) error {
 	if len(input) > 0 && input[0] == '{' {
 		own, _ = rawjson.Lookup(input, "messages") // what cannot be read is refused with the input
 	}
-	return mapping.CheckMessages(rawjson.CountElements(own)+rawjson.CountElements(further), c.cfg.Limits.Messages)
+	return rule.CheckMessages(rawjson.CountElements(own)+rawjson.CountElements(further), c.cfg.Limits.Messages)
 }
 
 // lineage decides which task the run belongs to: a resume keeps the task of
@@ -230,7 +231,7 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 		}
 		return nil
 	}
-	r.Options.Resume = mapping.AnswerAsAsked(r.Options.Resume, b.thread.Interrupts)
+	r.Options.Resume = rule.AnswerAsAsked(r.Options.Resume, b.thread.Interrupts)
 	last, err := b.resumeTarget(ctx)
 	if err != nil {
 		return err
@@ -254,7 +255,7 @@ func (b *runBuilder) describe(context.Context) error {
 		if len(m) == 0 {
 			continue
 		}
-		if r.Metadata, err = mapping.MergeMetadata(r.Metadata, m); err != nil {
+		if r.Metadata, err = rule.MergeMetadata(r.Metadata, m); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -145,8 +146,8 @@ func (s *runs) Delete(ctx context.Context, ref adapter.RunRef) error {
 	return s.engine.Cancel(ctx, r, true)
 }
 
-func (s *runs) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*mapping.Entry, error] {
-	return func(yield func(*mapping.Entry, error) bool) {
+func (s *runs) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
+	return func(yield func(*state.Entry, error) bool) {
 		entries, err := s.entries(ctx, ref, after, idle)
 		if err != nil {
 			yield(nil, err)
@@ -157,13 +158,13 @@ func (s *runs) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cur
 }
 
 // entries finds what is to be read.
-func (s *runs) entries(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) (iter.Seq2[*mapping.Entry, error], error) {
+func (s *runs) entries(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) (iter.Seq2[*state.Entry, error], error) {
 	r, err := s.follow(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	if after.End {
-		return func(yield func(*mapping.Entry, error) bool) { yield(s.log.End(ctx, r)) }, nil
+		return func(yield func(*state.Entry, error) bool) { yield(s.log.End(ctx, r)) }, nil
 	}
 	seq, err := s.position(ctx, r, after)
 	return s.log.Follow(ctx, r, seq, idle), err

@@ -9,6 +9,8 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -65,7 +67,7 @@ func (c *core) checkUpdate(u adapter.StateUpdate) error {
 		list, _ := rawjson.Lookup(values, "messages") // what cannot be read is refused with the values
 		files, messages, keys = files+filesIn(values), messages+rawjson.CountElements(list), keys+rawjson.CountMembers(values)
 	}
-	if err := mapping.CheckMessages(messages, c.cfg.Limits.Messages); err != nil {
+	if err := rule.CheckMessages(messages, c.cfg.Limits.Messages); err != nil {
 		return err
 	}
 	if most := c.cfg.Limits.Keys; most > 0 && keys > most {
@@ -270,7 +272,7 @@ func (u *stateUpdate) gone(err error) error {
 
 // append logs the update. far is how far the state before it is from a snapshot: a fork
 // and a state that is too far away get one of their own.
-func (u *stateUpdate) append(ctx context.Context, ev mapping.Event, after *mapping.Fold, far store.Distance, opt store.StateOptions) (mapping.Checkpoint, error) {
+func (u *stateUpdate) append(ctx context.Context, ev mapping.Event, after *state.Fold, far store.Distance, opt store.StateOptions) (mapping.Checkpoint, error) {
 	if far = far.Plus(len(ev.Data)); opt.ForkFrom != "" || far.SnapshotDue(after.Size()) {
 		opt.Snapshot, far = after.JSON(), store.Distance{}
 	}
@@ -302,7 +304,7 @@ func cannotUpdate(err error) bool {
 }
 
 // replaceEvent says that the state became what an agent says it is.
-func replaceEvent(fold *mapping.Fold, values json.RawMessage, step int, now time.Time) (mapping.Event, *mapping.Fold, error) {
+func replaceEvent(fold *state.Fold, values json.RawMessage, step int, now time.Time) (mapping.Event, *state.Fold, error) {
 	diff, after, err := fold.DiffTo(values)
 	if err != nil {
 		return mapping.Event{}, nil, mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "The agent answered the state update with a state that is not an object.")
@@ -313,14 +315,14 @@ func replaceEvent(fold *mapping.Fold, values json.RawMessage, step int, now time
 
 // updateEvent reduces values onto a state and returns the event that says so. The
 // node that is named as their author is kept with the checkpoint.
-func updateEvent(fold *mapping.Fold, u adapter.StateUpdate, source string, step int, now time.Time) (mapping.Event, *mapping.Fold, error) {
+func updateEvent(fold *state.Fold, u adapter.StateUpdate, source string, step int, now time.Time) (mapping.Event, *state.Fold, error) {
 	id, reduced := mapping.NewID(), fold
 	for i, given := range u.All() {
 		base := id // of the ids of messages that have none
 		if i > 0 {
 			base = mapping.NewID()
 		}
-		values, err := mapping.NormalValues(object(given), base)
+		values, err := rule.NormalValues(object(given), base)
 		if err != nil {
 			return mapping.Event{}, nil, err
 		}

@@ -7,6 +7,8 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -32,7 +34,7 @@ func (s *states) Get(ctx context.Context, threadID, checkpointID string) (adapte
 
 // state is what GET state says of a checkpoint. The head also tells how the
 // thread stands: its open questions, or why its last run failed.
-func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoint, fold *mapping.Fold) (adapter.ThreadState, error) {
+func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoint, fold *state.Fold) (adapter.ThreadState, error) {
 	out := adapter.ThreadState{ThreadID: t.ID, Values: fold.JSON(), Next: []string{}, Tasks: json.RawMessage(`[]`), Metadata: json.RawMessage(`{}`)}
 	if c.ID == "" {
 		return out, nil
@@ -58,7 +60,7 @@ func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoi
 	if c.Tasks != nil && fault == nil && len(out.Interrupts) == 0 {
 		out.Tasks = c.Tasks
 	} else {
-		out.Tasks = mapping.StateTasks(c.ID, out.Next, fault, out.Interrupts)
+		out.Tasks = rule.StateTasks(c.ID, out.Next, fault, out.Interrupts)
 	}
 	return out, nil
 }
@@ -79,12 +81,12 @@ func checkpointMetadata(threadID string, c mapping.Checkpoint) (json.RawMessage,
 	if c.RunID != "" {
 		own.Key("run_id").Text(c.RunID)
 	}
-	return mapping.MergeMetadata(object(c.Metadata), own.Close('}').Bytes)
+	return rule.MergeMetadata(object(c.Metadata), own.Close('}').Bytes)
 }
 
 // foldOn folds a state that says what came since the one before (Continues),
 // or one that stands alone.
-func foldOn(before *mapping.Fold, st store.State) (*mapping.Fold, error) {
+func foldOn(before *state.Fold, st store.State) (*state.Fold, error) {
 	if !st.Continues {
 		return eventlog.FoldState(st)
 	}

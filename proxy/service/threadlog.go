@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // threadLog reads what happens on threads.
@@ -32,7 +33,7 @@ func (s *threadLog) Position(ctx context.Context, threadID string, c adapter.Cur
 	return c, err
 }
 
-func (s *threadLog) Events(ctx context.Context, threadID string, after adapter.Cursor, idle func()) iter.Seq2[*mapping.Entry, error] {
+func (s *threadLog) Events(ctx context.Context, threadID string, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
 	seq := after.Seq
 	if after.K >= 0 {
 		seq-- // the event may hold further frames

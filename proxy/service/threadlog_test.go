@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // Who follows a thread on which nothing happens hears at once of a run, of an
@@ -28,7 +29,7 @@ func TestThreadIsFollowedAtOnce(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		got, failed := make(chan *mapping.Entry, 100), make(chan error, 1)
+		got, failed := make(chan *state.Entry, 100), make(chan error, 1)
 		go func() {
 			for e, err := range w.ThreadLog.Events(ctx, th.ID, at, nil) {
 				if err != nil {

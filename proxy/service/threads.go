@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -88,7 +89,7 @@ func (c *core) checkSupersteps(list []adapter.Superstep) error {
 
 // superstepEvents are the states a new thread is brought along with.
 func superstepEvents(threadID string, list []adapter.Superstep, now time.Time) ([]mapping.Event, error) {
-	fold, err := mapping.NewFold(nil)
+	fold, err := state.NewFold(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,7 @@ func (c *core) withValues(ctx context.Context, t mapping.Thread) (mapping.Thread
 
 // atHead reads the state at a thread's head. When that head was rolled back since the
 // thread was read, the thread is read again; NotFound says that the thread is gone.
-func (c *core) atHead(ctx context.Context, t mapping.Thread) (mapping.Thread, *mapping.Fold, error) {
+func (c *core) atHead(ctx context.Context, t mapping.Thread) (mapping.Thread, *state.Fold, error) {
 	for try := 1; ; try++ {
 		fold, err := c.log.Base(ctx, t.ID, t.Head)
 		if err == nil || try == headRetries || mapping.Classify(err).Code != mapping.CodeCheckpointNotFound {

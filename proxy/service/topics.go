@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -17,21 +18,21 @@ const topicItems = 1000
 // topics are threads as the topic face has them.
 type topics struct{ *core }
 
-func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (mapping.Topic, error) {
+func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, error) {
 	agent, err := s.agent(ctx, n.Agent)
 	if err == nil {
 		err = checkKey(n.IdempotencyKey)
 	}
 	if err != nil {
-		return mapping.Topic{}, err
+		return rule.Topic{}, err
 	}
-	meta, err := mapping.TopicMetadata(n.Name, n.AdditionalInput)
+	meta, err := rule.TopicMetadata(n.Name, n.AdditionalInput)
 	if err == nil {
 		ids := fmt.Sprintf(`{"graph_id":%q,"assistant_id":%q}`, agent.Name, mapping.AssistantID(agent.Name))
-		meta, err = mapping.MergeMetadata(meta, json.RawMessage(ids))
+		meta, err = rule.MergeMetadata(meta, json.RawMessage(ids))
 	}
 	if err != nil {
-		return mapping.Topic{}, err
+		return rule.Topic{}, err
 	}
 	p, now := mapping.PrincipalOf(ctx), s.now()
 	t, _, err := s.st.CreateThread(ctx, store.NewThread{Thread: mapping.Thread{
@@ -39,45 +40,45 @@ func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (mapping.Topic,
 		Status: mapping.ThreadIdle, CreatedAt: now, UpdatedAt: now,
 	}, Agent: agent.Name, Key: keyOfTopic(n)})
 	if err != nil {
-		return mapping.Topic{}, err
+		return rule.Topic{}, err
 	}
 	return s.topic(ctx, t)
 }
 
-func (s *topics) Get(ctx context.Context, ref adapter.TopicRef) (mapping.Topic, error) {
+func (s *topics) Get(ctx context.Context, ref adapter.TopicRef) (rule.Topic, error) {
 	_, t, err := s.findTopic(ctx, ref)
 	if err != nil {
-		return mapping.Topic{}, err
+		return rule.Topic{}, err
 	}
 	return s.topic(ctx, t)
 }
 
-func (s *topics) List(ctx context.Context, name string, p adapter.Page) ([]mapping.Topic, int, error) {
+func (s *topics) List(ctx context.Context, name string, p adapter.Page) ([]rule.Topic, int, error) {
 	agent, err := s.agent(ctx, name)
 	if err != nil {
 		return nil, 0, err
 	}
-	own := func(t mapping.Thread) (bool, error) { return mapping.OwnTopic(t.Metadata, agent.Name), nil }
+	own := func(t mapping.Thread) (bool, error) { return rule.OwnTopic(t.Metadata, agent.Name), nil }
 	threads, total, err := s.st.Threads(ctx, store.ThreadQuery{Asc: true, Limit: p.Size, Offset: (p.Number - 1) * p.Size, Keep: own})
 	if err != nil {
 		return nil, 0, err
 	}
-	list, err := those(threads, func(t mapping.Thread) (mapping.Topic, error) { return s.topic(ctx, t) })
+	list, err := those(threads, func(t mapping.Thread) (rule.Topic, error) { return s.topic(ctx, t) })
 	return list, total, err
 }
 
 // topic completes a thread with what it remembers.
-func (s *topics) topic(ctx context.Context, t mapping.Thread) (mapping.Topic, error) {
+func (s *topics) topic(ctx context.Context, t mapping.Thread) (rule.Topic, error) {
 	t, fold, err := s.atHead(ctx, t)
 	if err != nil {
-		return mapping.Topic{}, err
+		return rule.Topic{}, err
 	}
-	topic := mapping.TopicOf(t)
-	items, err := s.st.Items(ctx, store.ItemQuery{Prefix: mapping.TopicNamespace(t.ID), Limit: topicItems})
+	topic := rule.TopicOf(t)
+	items, err := s.st.Items(ctx, store.ItemQuery{Prefix: rule.TopicNamespace(t.ID), Limit: topicItems})
 	if err != nil {
 		return topic, err
 	}
-	topic.Memory = mapping.TopicMemory(fold.JSON(), t.ID, items)
+	topic.Memory = rule.TopicMemory(fold.JSON(), t.ID, items)
 	topic.Artifacts, _, err = s.st.Artifacts(ctx, t.ID, 0, 0)
 	return topic, err
 }
@@ -90,7 +91,7 @@ func (c *core) findTopic(ctx context.Context, ref adapter.TopicRef) (*engine.Age
 	}
 	t, err := c.st.Thread(ctx, ref.ID)
 	missing := err != nil && mapping.Classify(err).Class == mapping.NotFound
-	if missing || err == nil && !mapping.OwnTopic(t.Metadata, agent.Name) {
+	if missing || err == nil && !rule.OwnTopic(t.Metadata, agent.Name) {
 		err = mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound, "There is no topic %q of agent %s.", ref.ID, agent.Name)
 	}
 	return agent, t, err
@@ -132,7 +133,7 @@ func checkStrategy(agent *engine.Agent, additional json.RawMessage) error {
 	}
 	var said string
 	_ = json.Unmarshal(extra.Multi, &said)
-	switch mapping.TaskStrategy(said) {
+	switch rule.TaskStrategy(said) {
 	case mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback:
 		return nil
 	case mapping.StrategyConcurrent:

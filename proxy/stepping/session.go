@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -21,7 +22,7 @@ type session struct {
 	mu       sync.Mutex
 	task     mapping.Task
 	mode     mapping.Stepping
-	folder   *mapping.StepFolder
+	folder   *rule.StepFolder
 	runs     []mapping.Run // oldest first
 	feeding  int           // index of the run whose events are folded next
 	last     int64         // Seq of the newest event folded
@@ -57,7 +58,7 @@ func (s *Stepper) newSession(ctx context.Context, task mapping.Task, agent *engi
 	if ses.mode, err = modeOf(ctx, agent, runs); err != nil {
 		return nil, err
 	}
-	ses.folder = mapping.NewStepFolder(task.ID, ses.mode)
+	ses.folder = rule.NewStepFolder(task.ID, ses.mode)
 	if len(runs) > 0 {
 		for _, r := range runs {
 			ses.runs = append(ses.runs, withoutInput(r))

@@ -4,10 +4,11 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // feed folds entries of the run at index i.
-func (s *session) feed(i int, entries ...*mapping.Entry) {
+func (s *session) feed(i int, entries ...*state.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range entries {
@@ -38,7 +39,7 @@ func takeBackLast(steps []mapping.Step, next mapping.Run) {
 }
 
 // note keeps how the task stands after an event of the run at index i.
-func (s *session) note(i int, e *mapping.Entry) {
+func (s *session) note(i int, e *state.Entry) {
 	switch e.Kind {
 	case mapping.KindLinked:
 		s.uploaded = max(s.uploaded, e.Head.Uploaded)

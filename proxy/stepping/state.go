@@ -1,6 +1,9 @@
 package stepping
 
-import "github.com/apbridge/apbridge/mapping"
+import (
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
+)
 
 // taskState is how a task stands, as far as its session has folded it.
 type taskState int
@@ -49,7 +52,7 @@ func (s taskState) after(c change) taskState {
 }
 
 // endOf is the change that an end event is, and the questions it leaves open.
-func endOf(e *mapping.Entry) (change, []mapping.Interrupt) {
+func endOf(e *state.Entry) (change, []mapping.Interrupt) {
 	o := e.Head.Outcome
 	open := o.Interrupts
 	if len(open) == 0 && e.After != nil && o.Status == mapping.RunInterrupted && !o.Cancelled {

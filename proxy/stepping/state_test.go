@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // What the table does not name leaves a task as it stands.
@@ -41,7 +42,7 @@ func TestHowAnEndLeavesATask(t *testing.T) {
 		"question":         {mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: question}, endedAsking, 1},
 		"stop without one": {mapping.Outcome{Status: mapping.RunInterrupted}, runEnded, 0},
 	} {
-		e := &mapping.Entry{}
+		e := &state.Entry{}
 		e.Kind, e.Head.Outcome = mapping.KindEnd, &c.outcome
 		if got, open := endOf(e); got != c.want || len(open) != c.open {
 			t.Errorf("%s: change %d with %d questions, want %d with %d", name, got, len(open), c.want, c.open)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -82,7 +83,7 @@ func (s *Stepper) Expect(task mapping.Task, agent *engine.Agent) {
 	}
 	ses := emptySession(task, agent)
 	ses.mode = agent.Stepping(traits)
-	ses.folder = mapping.NewStepFolder(task.ID, ses.mode)
+	ses.folder = rule.NewStepFolder(task.ID, ses.mode)
 	s.sessions.add(ses)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // request is the run that a task's words ask for: a message each, the files
@@ -33,7 +34,7 @@ func (p *stepRequest) request(ctx context.Context, words []string, tr *TaskRun) 
 	}
 	var strategy string
 	if _ = json.Unmarshal(rawjson.Get(given, "multitask_strategy"), &strategy); strategy != "" {
-		n.Multitask = mapping.TaskStrategy(strategy)
+		n.Multitask = rule.TaskStrategy(strategy)
 	}
 	n.Input = p.inputOf(own, words, files)
 	if own == nil && files == nil && len(words) == 1 {

@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -53,7 +54,7 @@ func (p *stepRequest) answer(ctx context.Context, question []mapping.Interrupt) 
 			text = *p.req.Input
 		} else {
 			silent = true
-			tr.Guessed = mapping.QuestionText(question[0].Value)
+			tr.Guessed = rule.QuestionText(question[0].Value)
 			tr.Exhausted = p.ses.exhaustedQuestions(tr.Guessed)
 		}
 	}
@@ -82,11 +83,11 @@ func (p *stepRequest) resume(question []mapping.Interrupt, text string) json.Raw
 		return spelled
 	}
 	if len(question) == 1 {
-		return mapping.ResumeFor(question[0], text)
+		return rule.ResumeFor(question[0], text)
 	}
 	answers := make(map[string]json.RawMessage, len(question))
 	for _, q := range question { // one answer for all that were asked at once
-		answers[q.ID] = mapping.ResumeFor(q, text)
+		answers[q.ID] = rule.ResumeFor(q, text)
 	}
 	raw, _ := json.Marshal(answers)
 	return raw

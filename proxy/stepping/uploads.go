@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"go.uber.org/zap"
 )
 
@@ -70,7 +71,7 @@ func (s *session) given() mapping.Uploaded {
 func (p *stepRequest) encode(ctx context.Context, a mapping.Artifact) (json.RawMessage, error) {
 	cfg := p.ses.agent.Config.Artifacts
 	if a.Size > int64(cfg.MaxInline) {
-		return mapping.EncodeReference(a, mapping.ArtifactURL(p.ses.agent.Name, p.ses.task.ID, a.ID)), nil
+		return rule.EncodeReference(a, rule.ArtifactURL(p.ses.agent.Name, p.ses.task.ID, a.ID)), nil
 	}
 	_, body, err := p.st.OpenArtifact(ctx, a.ThreadID, a.ID)
 	if err != nil {
@@ -81,9 +82,9 @@ func (p *stepRequest) encode(ctx context.Context, a mapping.Artifact) (json.RawM
 	if err != nil {
 		return nil, err
 	}
-	style := mapping.FileStyle(cfg.Style)
+	style := rule.FileStyle(cfg.Style)
 	if !utf8.Valid(content) {
-		style = mapping.FileObject
+		style = rule.FileObject
 	}
-	return mapping.EncodeFile(a, content, style), nil
+	return rule.EncodeFile(a, content, style), nil
 }

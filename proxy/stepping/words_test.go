@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/google/go-cmp/cmp"
 )
@@ -25,13 +26,13 @@ func TestWordsReadAsTheirMessage(t *testing.T) {
 		}
 		p := &stepRequest{ses: ses}
 		run := mapping.Run{ID: mapping.NewID(), TaskID: ses.task.ID, Options: mapping.RunOptions{FollowUp: c.followUp, Input: p.inputOf(nil, []string{c.words}, nil)}}
-		read := mapping.TextInput(c.words, engine.InputBase(run))
+		read := rule.TextInput(c.words, engine.InputBase(run))
 		read.Raw = run.Options.Input
 		back, err := engine.InputOf(run)
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := func(in mapping.Input) []string {
+		said := func(in rule.Input) []string {
 			return []string{string(in.Delta()), string(in.Raw), in.Text, string(in.Other)}
 		}
 		if d := cmp.Diff(said(back), said(read)); d != "" || len(back.Messages) != len(read.Messages) || back.HasText != read.HasText {

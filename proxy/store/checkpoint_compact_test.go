@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/google/go-cmp/cmp"
 )
@@ -23,7 +24,7 @@ func (b *bench) whole(thread, checkpoint string) string {
 	b.t.Helper()
 	st, err := b.StateAt(b.ctx, thread, checkpoint)
 	b.ok(err)
-	f, err := mapping.NewFold(st.Snapshot)
+	f, err := state.NewFold(st.Snapshot)
 	for _, e := range st.Events {
 		b.ok(err)
 		f, err = f.Apply(e)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -27,12 +28,12 @@ func keepFolded(t *sqldb.Tx, thread int64, events []mapping.Event, wanted map[st
 	return nil
 }
 
-func foldAt(t *sqldb.Tx, thread int64, at checkpointPos) (*mapping.Fold, error) {
+func foldAt(t *sqldb.Tx, thread int64, at checkpointPos) (*state.Fold, error) {
 	snapshot, events, err := stateSource(t, thread, at)
 	if err != nil {
 		return nil, err
 	}
-	fold, err := mapping.NewFold(snapshot)
+	fold, err := state.NewFold(snapshot)
 	if err != nil {
 		return nil, err
 	}

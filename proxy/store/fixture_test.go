@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/google/go-cmp/cmp"
 )
@@ -153,12 +154,12 @@ func writeAll(b *bench) {
 	_, _, err := b.CreateThread(b.ctx, store.NewThread{Agent: "echo", Key: fixKey, Thread: mapping.Thread{
 		ID: fixThread, Metadata: []byte(`{"team":"a"}`), Config: []byte(`{"tags":["x"]}`), Expires: time.UnixMicro(1_790_000_000_000_000), KeepLatest: true}})
 	b.ok(err)
-	upload, err := b.SaveArtifact(b.ctx, mapping.Artifact{ID: mapping.ArtifactID(fixThread, "in.txt"), ThreadID: fixThread, Path: "in.txt", MIMEType: "text/plain"},
+	upload, err := b.SaveArtifact(b.ctx, mapping.Artifact{ID: rule.ArtifactID(fixThread, "in.txt"), ThreadID: fixThread, Path: "in.txt", MIMEType: "text/plain"},
 		bytes.NewReader([]byte("given")), 0, false)
 	b.ok(err)
 	c := b.create(fixtureRun(fixThread, fixRun))
 	link := mapping.Link{Agent: "echo", TaskID: fixRun, Remote: "remote", Steps: []string{"one"}}
-	out := mapping.Artifact{ID: mapping.ArtifactID(fixThread, "out/a.txt"), ThreadID: fixThread, Path: "out/a.txt", AgentCreated: true, CreatedAt: upload.CreatedAt, ModifiedAt: upload.ModifiedAt}
+	out := mapping.Artifact{ID: rule.ArtifactID(fixThread, "out/a.txt"), ThreadID: fixThread, Path: "out/a.txt", AgentCreated: true, CreatedAt: upload.CreatedAt, ModifiedAt: upload.ModifiedAt}
 	e := ending(mapping.RunSuccess)
 	e.Webhook = &store.Webhook{URL: "http://receiver/hook", Body: []byte(`{"run_id":"` + fixRun + `"}`)}
 	_, _, err = b.AppendRun(b.ctx, store.Append{ThreadID: fixThread, RunID: fixRun, Fence: c.Fence, End: &e, Links: []mapping.Link{link},

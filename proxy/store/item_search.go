@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -73,7 +73,7 @@ func (c *chooser) passes(scan func(...any) error) (ok bool, err error) {
 	if c.Query == "" {
 		return true, nil
 	}
-	c.score = share(c.words, mapping.ItemTexts(json.RawMessage(c.value), c.index))
+	c.score = share(c.words, rule.ItemTexts(json.RawMessage(c.value), c.index))
 	return c.score > 0, nil
 }
 

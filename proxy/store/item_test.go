@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/google/go-cmp/cmp"
 )
@@ -166,7 +167,7 @@ func BenchmarkItems(b *testing.B) {
 		}
 	})
 	b.Run("prefix and filter", func(b *testing.B) {
-		filter, err := mapping.ParseFilter([]byte(`{"n":5}`))
+		filter, err := rule.ParseFilter([]byte(`{"n":5}`))
 		s.ok(err)
 		for b.Loop() {
 			s.search(store.ItemQuery{Prefix: []string{"users", "7"}, Limit: 10, Keep: filter.Match})

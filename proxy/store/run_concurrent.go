@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -111,7 +112,7 @@ func changedAfter(t *sqldb.Tx, row runRow, until int64) (bool, error) {
 // foldWithout is the state at a checkpoint without what one run of its line did, nor those
 // that were taken out before it. A run that began at an older checkpoint began the
 // line: what lies between the two is none of its history.
-func foldWithout(t *sqldb.Tx, row runRow, at checkpointPos) (*mapping.Fold, error) {
+func foldWithout(t *sqldb.Tx, row runRow, at checkpointPos) (*state.Fold, error) {
 	base, err := baseOf(t, row)
 	if err != nil {
 		return nil, err
@@ -188,9 +189,9 @@ func (f baseCheckpoint) before(t *sqldb.Tx, thread int64) (baseCheckpoint, error
 	return baseCheckpoint{at, doerOf(made[0]), made[0].Head.Checkpoint.Parent}, nil
 }
 
-func (f baseCheckpoint) fold(t *sqldb.Tx, thread int64) (*mapping.Fold, error) {
+func (f baseCheckpoint) fold(t *sqldb.Tx, thread int64) (*state.Fold, error) {
 	if f.seq == 0 {
-		return mapping.NewFold(nil)
+		return state.NewFold(nil)
 	}
 	return foldAt(t, thread, f.checkpointPos)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/google/go-cmp/cmp"
 )
@@ -95,7 +96,7 @@ func (b *bench) values(thread string) json.RawMessage {
 	b.t.Helper()
 	st, err := b.StateAt(b.ctx, thread, "")
 	b.ok(err)
-	fold, err := mapping.NewFold(st.Snapshot)
+	fold, err := state.NewFold(st.Snapshot)
 	for i := 0; i < len(st.Events) && err == nil; i++ {
 		fold, err = fold.Apply(st.Events[i])
 	}

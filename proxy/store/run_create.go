@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -197,7 +198,7 @@ func (x *createRunTx) answers() error {
 		return nil
 	}
 	left := slices.DeleteFunc(slices.Clone(x.thread.Interrupts), func(q mapping.Interrupt) bool { return asks(a.Open, q) })
-	return mapping.NothingToResume(x.thread.ID, left)
+	return rule.NothingToResume(x.thread.ID, left)
 }
 
 // follows refuses a run of a task that has moved on since its maker looked: two

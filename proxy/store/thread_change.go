@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -25,7 +26,7 @@ func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawM
 			return noThread(err, id)
 		}
 		if metadata != nil {
-			if row.Metadata, err = mapping.MergeMetadata(row.Metadata, metadata); err != nil {
+			if row.Metadata, err = rule.MergeMetadata(row.Metadata, metadata); err != nil {
 				return err
 			}
 		}

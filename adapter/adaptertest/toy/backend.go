@@ -15,6 +15,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // backend calls one toy. It keeps nothing between runs.
@@ -126,7 +127,7 @@ func (s *talk) tell(last bool) error {
 		return nil
 	}
 	n, info := s.task.Done+s.heard-s.logged, mapping.StepInfo{Output: output, IsLast: last}
-	return s.emit(mapping.StepUpdate(s.task.Run.ID, s.task.TaskID, n, info, nil, mapping.ApprovalAuto))
+	return s.emit(rule.StepUpdate(s.task.Run.ID, s.task.TaskID, n, info, nil, mapping.ApprovalAuto))
 }
 
 func (s *talk) emit(ev mapping.Event) error {

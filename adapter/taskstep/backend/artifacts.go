@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // path is the canonical path of the artifact.
@@ -21,7 +22,7 @@ func (a remoteArtifact) path() (string, error) {
 	if name == "" {
 		name = path.Base(rel)
 	}
-	return mapping.ArtifactPath(name, rel)
+	return rule.ArtifactPath(name, rel)
 }
 
 // words are how the agent names the file.
@@ -185,7 +186,7 @@ func (d *downloads) newest(list []remoteArtifact, final bool) []wanted {
 			d.skip(mapping.SkippedFile{Path: clip(a.words(), 200), Remote: a.ID, Reason: mapping.Classify(err).Message}, err)
 			continue
 		}
-		if mapping.Excluded(at, d.up.Config.Artifacts.Exclude) {
+		if rule.Excluded(at, d.up.Config.Artifacts.Exclude) {
 			continue
 		}
 		if paths[at] == nil {

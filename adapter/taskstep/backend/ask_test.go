@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // bareSDK is an agent on the Python SDK of the v1 protocol, whose answers never carry
@@ -45,11 +46,11 @@ func TestBareSDKAsksByName(t *testing.T) {
 	url := adaptertest.Serve(t, bareSDK()).URL
 	first := runTask(t, backendAt(t, url), adaptertest.NewTask(nil))
 	end := first.End()
-	if end == nil || end.Status != mapping.RunInterrupted || len(end.Interrupts) != 1 || mapping.QuestionText(end.Interrupts[0].Value) != "Which colour?" {
+	if end == nil || end.Status != mapping.RunInterrupted || len(end.Interrupts) != 1 || rule.QuestionText(end.Interrupts[0].Value) != "Which colour?" {
 		t.Fatalf("the run ended with %+v, %v, want the question", end, first.Err)
 	}
 	task := again(adaptertest.NewTask(nil), first.Events)
-	task.After, task.Resume, task.Answer = nil, true, mapping.Answer{Text: "blue"}
+	task.After, task.Resume, task.Answer = nil, true, rule.Answer{Text: "blue"}
 	rest := runTask(t, backendAt(t, url), task)
 	mustSucceed(t, rest)
 	if got := said(rest); len(got) != 1 || got[0] != `"You said: \"blue\""` {

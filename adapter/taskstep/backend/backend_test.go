@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // What the tests of the backend share.
@@ -68,7 +69,7 @@ func mustFail(t *testing.T, tr adaptertest.Trace, code string) {
 func said(tr adaptertest.Trace) []string {
 	var list []string
 	for _, ev := range tr.Outputs() {
-		output, _ := mapping.StepSaid(ev)
+		output, _ := rule.StepSaid(ev)
 		list = append(list, string(output))
 	}
 	return list

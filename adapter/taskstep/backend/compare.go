@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // CompareFiles holds the files of the run's thread against those of the agent's task, as the
@@ -26,7 +27,7 @@ func (b *backend) CompareFiles(ctx context.Context, t adapter.Task) (update mapp
 	if files == nil && skipped == nil {
 		return update, false, nil
 	}
-	update = mapping.FilesUpdate(t.Run.ID, files, skipped)
+	update = rule.FilesUpdate(t.Run.ID, files, skipped)
 	update.Head.Artifacts = ids
 	return update, true, nil
 }

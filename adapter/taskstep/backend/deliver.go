@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // deliver tells the next step, and the end of the run when it is the last or asks.
@@ -53,7 +54,7 @@ func (d *drive) event(step remoteStep) (mapping.Event, error) {
 
 func (d *drive) update(info mapping.StepInfo, files []byte) mapping.Event {
 	n := d.task.Done + d.past.here + 1
-	return mapping.StepUpdate(d.task.Run.ID, d.task.TaskID, n, info, files, d.task.Run.Options.Approval)
+	return rule.StepUpdate(d.task.Run.ID, d.task.TaskID, n, info, files, d.task.Run.Options.Approval)
 }
 
 // ask ends the run with a question. The link is told once more, since the run

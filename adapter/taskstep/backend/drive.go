@@ -6,6 +6,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"go.uber.org/zap"
 )
 
@@ -148,7 +149,7 @@ func (d *drive) found() phase {
 
 // ready is the phase of a task that is known and told.
 func (d *drive) ready() phase {
-	d.task.Input, d.task.Prompt = mapping.Input{}, "" // the agent has them
+	d.task.Input, d.task.Prompt = rule.Input{}, "" // the agent has them
 	if d.task.Open {
 		return resolving
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // history is what is logged of a run, and how far it has come by that.
@@ -53,7 +54,7 @@ func (h *history) event(j *job, ev *mapping.Event) {
 		j.site, _ = parseProfile(head.Link.Profile)
 	case ev.Kind == mapping.KindUpdate && head.Step != nil:
 		h.note(head.Step.ID)
-		output, _ := mapping.StepSaid(*ev)
+		output, _ := rule.StepSaid(*ev)
 		h.echo.add(output, head.Step.IsLast)
 		h.last = ev
 		h.said = !j.task.OneStep

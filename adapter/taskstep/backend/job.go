@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // errUnwanted: the reader of the run wants no more of it.
@@ -68,9 +69,9 @@ func (j *job) stepLimit() int {
 // encode is a file as it stands in the state; content is nil for one that is too large for it.
 func (j *job) encode(a mapping.Artifact, content []byte) json.RawMessage {
 	if content == nil {
-		return mapping.EncodeReference(a, mapping.ArtifactURL(j.up.Name, j.task.TaskID, a.ID))
+		return rule.EncodeReference(a, rule.ArtifactURL(j.up.Name, j.task.TaskID, a.ID))
 	}
-	return mapping.EncodeFile(a, content, mapping.FileStyle(j.up.Config.Artifacts.Style))
+	return rule.EncodeFile(a, content, rule.FileStyle(j.up.Config.Artifacts.Style))
 }
 
 // link tells what the agent calls the task, and which of its steps are logged.

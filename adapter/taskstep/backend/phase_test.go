@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -67,7 +68,7 @@ func afterDeath(logged int) func([]mapping.Event) adapter.Task {
 // answering is the run that brings the answer to a question.
 func answering(before []mapping.Event) adapter.Task {
 	task := adaptertest.NewTask(nil)
-	task.Resume, task.Answer = true, mapping.Answer{Text: "blue"}
+	task.Resume, task.Answer = true, rule.Answer{Text: "blue"}
 	task.Link, task.Done = *before[len(before)-2].Head.Link, 2
 	return task
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -178,11 +179,11 @@ func TestLockstepPickUp(t *testing.T) {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		answer mapping.Answer
+		answer rule.Answer
 		want   string
 	}{
-		{mapping.Answer{Text: "blue"}, `{"input":"blue"}`},
-		{mapping.Answer{Continue: true}, ""},
+		{rule.Answer{Text: "blue"}, `{"input":"blue"}`},
+		{rule.Answer{Continue: true}, ""},
 	} {
 		agent := asking(adaptertest.AutoGPT)
 		url := adaptertest.Serve(t, agent).URL
@@ -208,7 +209,7 @@ func TestLockstepResume(t *testing.T) {
 	agent.Script = append(agent.Script[:2], adaptertest.ScriptStep{Output: `"blue, then"`}, adaptertest.ScriptStep{Output: `"done"`, Last: true})
 	b := backendOf(t, agent)
 	task := again(adaptertest.NewTask(nil), runTask(t, b, adaptertest.NewTask(nil)).Events)
-	task.After, task.Resume, task.Answer, task.OneStep = nil, true, mapping.Answer{Text: "blue"}, true
+	task.After, task.Resume, task.Answer, task.OneStep = nil, true, rule.Answer{Text: "blue"}, true
 	first := runTask(t, b, task)
 	if end := first.End(); end == nil || !end.Parked {
 		t.Fatalf("%v, %+v", first.Err, end)
@@ -226,7 +227,7 @@ func TestResumePickUp(t *testing.T) {
 	url := adaptertest.Serve(t, agent).URL
 	first := runTask(t, backendAt(t, url), adaptertest.NewTask(nil))
 	task := again(adaptertest.NewTask(nil), first.Events)
-	task.After, task.Resume, task.Answer = nil, true, mapping.Answer{Text: "blue"}
+	task.After, task.Resume, task.Answer = nil, true, rule.Answer{Text: "blue"}
 	runFor(t, backendAt(t, url), task, 2)
 	task.Open = true
 	rest := runTask(t, backendAt(t, url), task)

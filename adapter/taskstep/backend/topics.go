@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // topicsPath is where a server of the Topic RFC has its topics; the tasks of
@@ -88,8 +89,8 @@ func (c *creation) loseTopic() {
 	}
 	earlier := c.task.State.Messages()
 	earlier = earlier[:max(0, len(earlier)-len(c.task.Input.Messages))]
-	mode := mapping.Transcript(c.up.Config.Memory.Transcript)
-	c.task.Prompt, _ = mapping.Prompt(mode, earlier, c.task.Input.Text, nil, mapping.PromptBudget)
+	mode := rule.Transcript(c.up.Config.Memory.Transcript)
+	c.task.Prompt, _ = rule.Prompt(mode, earlier, c.task.Input.Text, nil, rule.PromptBudget)
 }
 
 // displacing is the additional_input of a task in a topic. A run of ours only

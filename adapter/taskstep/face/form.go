@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 const (
@@ -262,5 +263,5 @@ func fileName(part *multipart.Part) string {
 	if strings.Contains(strings.ToLower(disposition), "filename*") {
 		return name
 	}
-	return mapping.DecodeName(name)
+	return rule.DecodeName(name)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/gorilla/mux"
 )
 
@@ -51,7 +52,7 @@ func (s *server) getTopic(w http.ResponseWriter, r *http.Request, ref adapter.Ta
 
 // listTopics is listTopics.
 func (s *server) listTopics(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	return list(w, r, "topics", func(ctx context.Context, p adapter.Page) ([]mapping.Topic, int, error) {
+	return list(w, r, "topics", func(ctx context.Context, p adapter.Page) ([]rule.Topic, int, error) {
 		return s.svc.Topics.List(ctx, ref.Agent, p)
 	}, s.layout(ref).topicObject)
 }
@@ -75,7 +76,7 @@ func (s *server) createInteraction(w http.ResponseWriter, r *http.Request, ref a
 
 // listInteractions is listTopicInteractions.
 func (s *server) listInteractions(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	return list(w, r, "interactions", func(ctx context.Context, p adapter.Page) ([]mapping.Interaction, int, error) {
+	return list(w, r, "interactions", func(ctx context.Context, p adapter.Page) ([]rule.Interaction, int, error) {
 		return s.svc.Interactions.List(ctx, topicRef(ref), p)
 	}, s.layout(ref).interaction)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/body"
-	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // topicRequest is the body of a topic POST.
@@ -66,12 +66,12 @@ func (s *server) readInteraction(w http.ResponseWriter, r *http.Request) (adapte
 	return n, err
 }
 
-func roleOf(said *string) (mapping.Role, error) {
+func roleOf(said *string) (rule.Role, error) {
 	if said == nil {
-		return mapping.RoleUser, nil
+		return rule.RoleUser, nil
 	}
-	switch role := mapping.Role(*said); role {
-	case mapping.RoleUser, mapping.RoleAgent, mapping.RoleSystem:
+	switch role := rule.Role(*said); role {
+	case rule.RoleUser, rule.RoleAgent, rule.RoleSystem:
 		return role, nil
 	}
 	return "", invalid("body", "role", "user, agent or system")

@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap/zaptest"
@@ -29,50 +30,50 @@ type heardTopics struct{ *topicsHeard }
 
 var heardAt = time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.UTC)
 
-func fixedTopic() mapping.Topic {
+func fixedTopic() rule.Topic {
 	name := "a \"name\""
-	return mapping.Topic{
+	return rule.Topic{
 		ID: "t", Name: &name, AdditionalInput: json.RawMessage(`{"k": 1.0}`), Status: mapping.ThreadIdle, Memory: json.RawMessage(`{"m":[]}`),
 		Artifacts: []mapping.Artifact{{ID: "f", Path: "src/a.txt", AgentCreated: true}}, CreatedAt: heardAt, UpdatedAt: heardAt,
 	}
 }
 
-func fixedInteraction() mapping.Interaction {
+func fixedInteraction() rule.Interaction {
 	output := "done"
-	return mapping.Interaction{ID: "i", TopicID: "t", TaskID: "k", Role: mapping.RoleAgent, Output: &output, AdditionalOutput: json.RawMessage(`{"cost": 1.50}`)}
+	return rule.Interaction{ID: "i", TopicID: "t", TaskID: "k", Role: rule.RoleAgent, Output: &output, AdditionalOutput: json.RawMessage(`{"cost": 1.50}`)}
 }
 
-func (h heardTopics) Create(_ context.Context, n adapter.NewTopic) (mapping.Topic, error) {
+func (h heardTopics) Create(_ context.Context, n adapter.NewTopic) (rule.Topic, error) {
 	h.topicsHeard.topic = append(h.topic, n)
 	return fixedTopic(), nil
 }
 
-func (h heardTopics) Get(_ context.Context, ref adapter.TopicRef) (mapping.Topic, error) {
+func (h heardTopics) Get(_ context.Context, ref adapter.TopicRef) (rule.Topic, error) {
 	h.topicsHeard.refs = append(h.refs, ref)
 	return fixedTopic(), nil
 }
 
-func (h heardTopics) List(_ context.Context, agent string, p adapter.Page) ([]mapping.Topic, int, error) {
+func (h heardTopics) List(_ context.Context, agent string, p adapter.Page) ([]rule.Topic, int, error) {
 	h.topicsHeard.refs = append(h.refs, adapter.TopicRef{Agent: agent})
-	return []mapping.Topic{fixedTopic()}, 11, nil
+	return []rule.Topic{fixedTopic()}, 11, nil
 }
 
 type heardInteractions struct{ *topicsHeard }
 
-func (h heardInteractions) Create(_ context.Context, n adapter.NewInteraction) (mapping.Interaction, error) {
+func (h heardInteractions) Create(_ context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
 	h.topicsHeard.said = append(h.said, n)
 	said := fixedInteraction()
 	said.Role, said.Input, said.AdditionalInput, said.Output, said.AdditionalOutput = n.Role, n.Input, n.AdditionalInput, nil, nil
 	return said, nil
 }
 
-func (h heardInteractions) Get(_ context.Context, ref adapter.TopicRef, id string) (mapping.Interaction, error) {
+func (h heardInteractions) Get(_ context.Context, ref adapter.TopicRef, id string) (rule.Interaction, error) {
 	return fixedInteraction(), nil
 }
 
-func (h heardInteractions) List(_ context.Context, ref adapter.TopicRef, p adapter.Page) ([]mapping.Interaction, int, error) {
+func (h heardInteractions) List(_ context.Context, ref adapter.TopicRef, p adapter.Page) ([]rule.Interaction, int, error) {
 	h.topicsHeard.refs = append(h.refs, ref)
-	return []mapping.Interaction{fixedInteraction()}, 1, nil
+	return []rule.Interaction{fixedInteraction()}, 1, nil
 }
 
 func serveTopics(t *testing.T) (*served, *topicsHeard) {

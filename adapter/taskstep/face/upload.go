@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // formOverhead is what a form may be longer than its file: boundaries, part
@@ -89,5 +89,5 @@ func uploadPath(name string, folder *string) (string, error) {
 		e.Message = "The file's name and relative_path must not begin with a slash."
 		return "", e
 	}
-	return mapping.ArtifactPath(name, rel)
+	return rule.ArtifactPath(name, rel)
 }

@@ -14,6 +14,7 @@ import (
 	"testing/iotest"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -335,7 +336,7 @@ func FuzzUpload(f *testing.F) {
 		if err != nil {
 			return
 		}
-		clean, err := mapping.CleanPath(up.path)
+		clean, err := rule.CleanPath(up.path)
 		if err != nil || clean != up.path || filepath.IsAbs(up.path) || !filepath.IsLocal(up.path) {
 			t.Errorf("%q with %q became %q", disposition, relative, up.path)
 		}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // WebhookBody is what a completion hook of a run made by steps receives. The
@@ -77,7 +79,7 @@ func kwargsOf(run mapping.Run) (request, error) {
 
 // lastWords is the text of the newest message of the agent, nil for none.
 func lastWords(values json.RawMessage) (*string, error) {
-	fold, err := mapping.NewFold(values)
+	fold, err := state.NewFold(values)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +89,11 @@ func lastWords(values json.RawMessage) (*string, error) {
 			Type string `json:"type"`
 			Role string `json:"role"`
 		}
-		if json.Unmarshal(messages[i], &kind) != nil || mapping.SaysOnlySkipped(messages[i]) {
+		if json.Unmarshal(messages[i], &kind) != nil || rule.SaysOnlySkipped(messages[i]) {
 			continue
 		}
 		if kind.Type == "ai" || kind.Type == "AIMessageChunk" || kind.Role == "assistant" {
-			text := mapping.MessageText(messages[i])
+			text := rule.MessageText(messages[i])
 			return &text, nil
 		}
 	}

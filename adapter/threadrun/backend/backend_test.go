@@ -11,6 +11,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -140,7 +142,7 @@ func TestInputAndCommand(t *testing.T) {
 		task func(*adapter.Task)
 		want string // of the members input and command
 	}{
-		{"no input", func(t *adapter.Task) { t.Input = mapping.Input{} }, `{"input":null}`},
+		{"no input", func(t *adapter.Task) { t.Input = rule.Input{} }, `{"input":null}`},
 		{"answer", func(t *adapter.Task) {
 			t.Resume, t.Run.Options.Resume, t.Run.Options.Asked = true, json.RawMessage(`"yes"`), open
 		}, `{"command":{"resume":"yes"}}`},
@@ -150,7 +152,7 @@ func TestInputAndCommand(t *testing.T) {
 		{"empty answer", func(t *adapter.Task) {
 			t.Resume, t.Run.Options.Resume, t.Run.Options.Asked = true, json.RawMessage(`""`), open
 		}, `{"command":{"resume":{"q1":""}}}`},
-		{"leave to go on", func(t *adapter.Task) { t.Resume, t.Input = true, mapping.Input{} }, `{"input":null}`},
+		{"leave to go on", func(t *adapter.Task) { t.Resume, t.Input = true, rule.Input{} }, `{"input":null}`},
 		{"update", func(t *adapter.Task) { t.Run.Options.Update = json.RawMessage(`{"k":2}`) }, `{"command":{"update":{"k":2}}}`},
 		{"goto", func(t *adapter.Task) { t.Run.Options.Goto = json.RawMessage(`"act"`) }, `{"command":{"goto":"act"}}`},
 		{"update and goto", func(t *adapter.Task) {
@@ -265,7 +267,7 @@ func TestA17ForgottenThread(t *testing.T) {
 		a.Drop()
 		task := then(first, "again")
 		task.Resume = resume
-		task.State, _ = mapping.NewFold(json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"hi"}]}`))
+		task.State, _ = state.NewFold(json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"hi"}]}`))
 		tr := adaptertest.Collect(within(t), b, task, 0)
 		if resume {
 			if tr.Code() != mapping.CodeUpstreamLost {

@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -64,7 +65,7 @@ func again(before adaptertest.Trace) adapter.Task {
 func follow(agreed bool) func(adaptertest.Trace) adapter.Task {
 	return func(before adaptertest.Trace) adapter.Task {
 		task := then(before, "again")
-		task.State, _ = mapping.NewFold(json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"hi"}]}`))
+		task.State, _ = state.NewFold(json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"hi"}]}`))
 		if !agreed {
 			task.Link.RemoteCheckpoint, task.Link.RemoteMark = "", ""
 		}

@@ -15,6 +15,8 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // The tests of this file run against a real LangGraph server with the graphs
@@ -45,7 +47,7 @@ func real(t *testing.T, graph string) (*backend, context.Context) {
 func say(text string) adapter.Task {
 	task := adaptertest.NewTask(nil)
 	task.Run.ID = mapping.NewID()
-	task.Input = mapping.TextInput(text, task.Run.ID)
+	task.Input = rule.TextInput(text, task.Run.ID)
 	return task
 }
 
@@ -206,11 +208,11 @@ func TestRealQuestion(t *testing.T) {
 			if tr.Err != nil || end == nil || end.Status != mapping.RunInterrupted || len(end.Interrupts) != 1 || end.Interrupts[0].Task == "" {
 				t.Fatalf("outcome %+v, error %v", end, tr.Err)
 			}
-			if text := mapping.QuestionText(end.Interrupts[0].Value); text != "Send this mail?" {
+			if text := rule.QuestionText(end.Interrupts[0].Value); text != "Send this mail?" {
 				t.Errorf("question %q", text)
 			}
 			task := then(tr, "")
-			task.Input, task.Resume = mapping.Input{}, true
+			task.Input, task.Resume = rule.Input{}, true
 			task.Run.Options.Resume, task.Run.Options.Asked = json.RawMessage(c.resume), end.Interrupts
 			again := adaptertest.Collect(ctx, b, task, 0)
 			wantSuccess(t, again)
@@ -350,7 +352,7 @@ func TestRealSeedForkAndHeal(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := then(after, "healed")
-	lost.State, _ = mapping.NewFold(task.Values)
+	lost.State, _ = state.NewFold(task.Values)
 	healed := adaptertest.Collect(ctx, b, lost, 0)
 	wantSuccess(t, healed)
 	wantTexts(t, texts(t, healed), "one", "answer one", "healed", "planning", "you said: healed")

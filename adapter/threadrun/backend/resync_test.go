@@ -7,11 +7,12 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/google/go-cmp/cmp"
 )
 
 // fold is the state a chat ends with, as the bridge holds it.
-func fold(t *testing.T, tr adaptertest.Trace) *mapping.Fold {
+func fold(t *testing.T, tr adaptertest.Trace) *state.Fold {
 	t.Helper()
 	var last json.RawMessage
 	for _, ev := range tr.Events {
@@ -19,7 +20,7 @@ func fold(t *testing.T, tr adaptertest.Trace) *mapping.Fold {
 			last = ev.Data
 		}
 	}
-	f, err := mapping.NewFold(last)
+	f, err := state.NewFold(last)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
 )
 
@@ -80,7 +81,7 @@ func (s *server) breakOff(a *answer, r *http.Request, err error) error {
 }
 
 // values writes a state.
-func (a *answer) values(f *mapping.Fold) error {
+func (a *answer) values(f *state.Fold) error {
 	a.Separate()
 	for piece := range f.Pieces() {
 		if err := a.long(piece); err != nil {
@@ -94,7 +95,7 @@ func (a *answer) values(f *mapping.Fold) error {
 func (a *answer) protocolMessages(list []json.RawMessage) error {
 	a.Key("messages").Open('[')
 	for _, m := range list {
-		mapping.WriteAgentProtocolMessage(&a.Writer, m)
+		rule.WriteAgentProtocolMessage(&a.Writer, m)
 		if err := a.spill(); err != nil {
 			return err
 		}

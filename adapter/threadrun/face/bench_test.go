@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // chatState is a state of n messages of 300 bytes.
@@ -56,9 +57,9 @@ func BenchmarkThreadAnswer(b *testing.B) {
 }
 
 func BenchmarkPartial(b *testing.B) {
-	entries := make([]*mapping.Entry, 100)
+	entries := make([]*state.Entry, 100)
 	for i := range entries {
-		entries[i] = &mapping.Entry{Event: mapping.Event{Kind: mapping.KindDelta, Seq: int64(i + 1),
+		entries[i] = &state.Entry{Event: mapping.Event{Kind: mapping.KindDelta, Seq: int64(i + 1),
 			Data: json.RawMessage(`[{"content":"token ","additional_kwargs":{},"response_metadata":{},"type":"AIMessageChunk","id":"m","tool_calls":[]},{"langgraph_node":"agent"}]`)}}
 	}
 	b.ReportAllocs()

@@ -8,6 +8,8 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // This file writes the dialect's objects. Where the Agent Protocol and
@@ -56,7 +58,7 @@ func runMetadata(run mapping.Run) json.RawMessage {
 	if run.Attempt <= 1 {
 		return run.Metadata
 	}
-	counted, err := mapping.MergeMetadata(run.Metadata, json.RawMessage(fmt.Sprintf(`{"run_attempt":%d}`, run.Attempt)))
+	counted, err := rule.MergeMetadata(run.Metadata, json.RawMessage(fmt.Sprintf(`{"run_attempt":%d}`, run.Attempt)))
 	if err != nil {
 		return run.Metadata
 	}
@@ -107,7 +109,7 @@ func encodeThread(e *rawjson.Writer, t mapping.Thread) error {
 }
 
 func messagesMember(e *rawjson.Writer, values json.RawMessage) error {
-	fold, err := mapping.NewFold(values)
+	fold, err := state.NewFold(values)
 	if err != nil {
 		return err
 	}
@@ -117,7 +119,7 @@ func messagesMember(e *rawjson.Writer, values json.RawMessage) error {
 	}
 	e.Key("messages").Open('[')
 	for _, m := range messages {
-		mapping.WriteAgentProtocolMessage(e, m)
+		rule.WriteAgentProtocolMessage(e, m)
 	}
 	e.Close(']')
 	return nil

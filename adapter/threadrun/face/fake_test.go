@@ -15,6 +15,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 )
@@ -50,8 +51,8 @@ type fake struct {
 
 type fakeRun struct {
 	run     mapping.Run
-	entries []*mapping.Entry
-	fold    *mapping.Fold
+	entries []*state.Entry
+	fold    *state.Fold
 	changed chan struct{} // closed and renewed with every entry
 	gone    bool
 }
@@ -110,7 +111,7 @@ func (f *fake) addThread(id, values string) mapping.Thread {
 
 // addRun makes a run with entries for its script, up to n of them (-1: all).
 func (f *fake) addRun(run mapping.Run, n int) *fakeRun {
-	fold, _ := mapping.NewFold(nil)
+	fold, _ := state.NewFold(nil)
 	fr := &fakeRun{run: run, fold: fold, changed: make(chan struct{})}
 	f.runs[run.ID] = fr
 	f.order = append(f.order, run.ID)
@@ -132,7 +133,7 @@ func (f *fake) push(fr *fakeRun, ev mapping.Event) {
 	if err != nil {
 		panic(err)
 	}
-	fr.entries = append(fr.entries, &mapping.Entry{Event: ev, Before: fr.fold, After: next})
+	fr.entries = append(fr.entries, &state.Entry{Event: ev, Before: fr.fold, After: next})
 	fr.fold = next
 	if ev.Kind == mapping.KindEnd {
 		fr.run.Status, fr.run.Fault = ev.Head.Outcome.Status, ev.Head.Outcome.Fault
@@ -383,8 +384,8 @@ func (f fakeRuns) Delete(_ context.Context, ref adapter.RunRef) error {
 	return nil
 }
 
-func (f fakeRuns) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*mapping.Entry, error] {
-	return func(yield func(*mapping.Entry, error) bool) {
+func (f fakeRuns) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
+	return func(yield func(*state.Entry, error) bool) {
 		f.mu.Lock()
 		f.readers++
 		fr, err := f.find(ref)

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // partials keeps the messages of a run as far as their tokens have come. It
@@ -27,7 +27,7 @@ func newPartials() *partials { return &partials{byID: map[string]*partial{}} }
 // add takes a delta event. first tells that its message begins. The id is
 // empty when the chunk has none: clients drop such chunks. An event that is in
 // already is not added again.
-func (p *partials) add(e *mapping.Entry) (id string, first bool) {
+func (p *partials) add(e *state.Entry) (id string, first bool) {
 	chunk, _ := splitDelta(e.Data)
 	members, err := rawjson.Members(chunk)
 	if err != nil {

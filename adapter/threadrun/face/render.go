@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // An event renders to a fixed set of frames, each in a slot of its own: a
@@ -105,7 +106,7 @@ type view struct {
 	partials  *partials // set with modeMessages
 
 	emit func(frame []byte)
-	e    *mapping.Entry
+	e    *state.Entry
 }
 
 func newView(run *mapping.Run, set modeMask, after adapter.Cursor) *view {
@@ -118,7 +119,7 @@ func newView(run *mapping.Run, set modeMask, after adapter.Cursor) *view {
 
 // frames hands emit the frames of an event that this reader wants, in order.
 // The bytes are shared between readers and must not be changed.
-func (v *view) frames(e *mapping.Entry, emit func(frame []byte)) {
+func (v *view) frames(e *state.Entry, emit func(frame []byte)) {
 	v.e, v.emit = e, emit
 	switch e.Kind {
 	case mapping.KindStarted:

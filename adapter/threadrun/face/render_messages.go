@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // This file makes the frames of messages: `messages` with [chunk, metadata] in
@@ -129,7 +129,7 @@ func (v *view) stateMessages() {
 }
 
 // newMessages are those behind the common beginning of both states.
-func newMessages(before, after *mapping.Fold) []json.RawMessage {
+func newMessages(before, after *state.Fold) []json.RawMessage {
 	old, now := before.Messages(), after.Messages()
 	n := 0
 	for n < len(old) && n < len(now) && bytes.Equal(old[n], now[n]) {

@@ -1,8 +1,10 @@
 package face
 
 import (
-	"github.com/apbridge/apbridge/mapping"
 	"strconv"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // The scripts are what backends log for one run.
@@ -66,8 +68,8 @@ func delta(id, text string) mapping.Event {
 	return mapping.Event{Kind: mapping.KindDelta, Data: raw(`[{"content":"` + text + `","id":"` + id + `","type":"ai","tool_calls":[]},{"langgraph_node":"plan"}]`)}
 }
 
-func state(name, values string) mapping.Event {
-	base, _ := mapping.NewFold(nil)
+func stateEvent(name, values string) mapping.Event {
+	base, _ := state.NewFold(nil)
 	diff, _, err := base.DiffTo(raw(values))
 	if err != nil {
 		panic(err)
@@ -86,7 +88,7 @@ func graphRun(mapping.Run) []mapping.Event {
 	several := mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"b":{"n":1},"a":{"n":2}}`), Head: mapping.Head{Node: "b+a"}}
 	return []mapping.Event{
 		started(),
-		state("checkpoints", `{"messages":[{"id":"h1","type":"human","content":"hi"}]}`),
+		stateEvent("checkpoints", `{"messages":[{"id":"h1","type":"human","content":"hi"}]}`),
 		chunk("tasks", `{"id":"t1","name":"plan","input":{},"triggers":[],"interrupts":[]}`),
 		delta("m1", "he"), delta("m1", "llo"),
 		inner,
@@ -97,7 +99,7 @@ func graphRun(mapping.Run) []mapping.Event {
 		chunk("events", `{"event":"on_chat_model_stream"}`),
 		chunk("messages/complete", `[{"id":"m1","content":"hello"}]`),
 		chunk("values", `{"inner":true}`, "sub:1"),
-		state("values", `{"messages":[{"id":"h1","type":"human","content":"hi"},{"id":"m1","type":"ai","content":"hello"}]}`),
+		stateEvent("values", `{"messages":[{"id":"h1","type":"human","content":"hi"},{"id":"m1","type":"ai","content":"hello"}]}`),
 		succeeded(),
 	}
 }

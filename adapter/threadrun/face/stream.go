@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
 )
 
@@ -96,7 +97,7 @@ func (s *server) beat() time.Duration {
 }
 
 // send writes an entry's frames.
-func (st *streaming) send(ctx context.Context, e *mapping.Entry) error {
+func (st *streaming) send(ctx context.Context, e *state.Entry) error {
 	if err := st.prime(ctx, e); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (st *streaming) send(ctx context.Context, e *mapping.Entry) error {
 
 // prime reads the tokens before the first entry of a reader that does not
 // start at the run's start: messages/partial tells the whole text so far.
-func (st *streaming) prime(ctx context.Context, first *mapping.Entry) error {
+func (st *streaming) prime(ctx context.Context, first *state.Entry) error {
 	if st.primed || st.v.after.Start {
 		return nil
 	}
@@ -120,7 +121,7 @@ func (st *streaming) prime(ctx context.Context, first *mapping.Entry) error {
 }
 
 // tokensBefore gives a view the tokens of its run before an entry.
-func (s *server) tokensBefore(ctx context.Context, v *view, first *mapping.Entry) error {
+func (s *server) tokensBefore(ctx context.Context, v *view, first *state.Entry) error {
 	if v.partials == nil || first.Kind == mapping.KindStarted && first.Head.Attempt <= 1 {
 		return nil
 	}

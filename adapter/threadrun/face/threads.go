@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 var threadStatuses = []string{"idle", "busy", "interrupted", "error"}
@@ -142,10 +143,10 @@ func (s *server) neutralMessages(messages json.RawMessage) ([]json.RawMessage, e
 	if messages == nil {
 		return nil, nil
 	}
-	if err := mapping.CheckMessages(rawjson.CountElements(messages), s.face.Limits.Messages); err != nil {
+	if err := rule.CheckMessages(rawjson.CountElements(messages), s.face.Limits.Messages); err != nil {
 		return nil, err
 	}
-	in, err := mapping.ParseInput(nil, messages, mapping.NewID())
+	in, err := rule.ParseInput(nil, messages, mapping.NewID())
 	return in.Messages, err
 }
 

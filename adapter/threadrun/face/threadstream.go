@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
 )
 
@@ -96,7 +97,7 @@ func (ts *threadStream) pump(ctx context.Context) error {
 }
 
 // send writes an entry's frames.
-func (ts *threadStream) send(ctx context.Context, e *mapping.Entry) error {
+func (ts *threadStream) send(ctx context.Context, e *state.Entry) error {
 	v, err := ts.view(ctx, e)
 	if err != nil {
 		return err
@@ -115,7 +116,7 @@ func (ts *threadStream) send(ctx context.Context, e *mapping.Entry) error {
 
 // view is how the entry's run is looked at; nil for an entry between runs, and
 // where nothing of runs is wanted.
-func (ts *threadStream) view(ctx context.Context, e *mapping.Entry) (*view, error) {
+func (ts *threadStream) view(ctx context.Context, e *state.Entry) (*view, error) {
 	if e.RunID == "" || !ts.wants(threadRunModes) && !ts.wants(threadLifecycle) {
 		return nil, nil
 	}
@@ -148,7 +149,7 @@ func (ts *threadStream) view(ctx context.Context, e *mapping.Entry) (*view, erro
 
 // beyond writes what only a stream of the whole thread has: the end of a run, and
 // the state after it or after an update.
-func (ts *threadStream) beyond(e *mapping.Entry, write func([]byte)) {
+func (ts *threadStream) beyond(e *state.Entry, write func([]byte)) {
 	v := &view{modes: modeAlways, after: ts.after, e: e, emit: write, subgraphs: true}
 	ended := e.Kind == mapping.KindEnd
 	if ended && (ts.wants(threadRunModes) || ts.wants(threadLifecycle)) {
@@ -166,7 +167,7 @@ func (ts *threadStream) beyond(e *mapping.Entry, write func([]byte)) {
 func (ts *threadStream) wants(name string) bool { return oneOf(name, ts.names) }
 
 // doneObject says how a run has ended.
-func doneObject(e *mapping.Entry) []byte {
+func doneObject(e *state.Entry) []byte {
 	var out rawjson.Writer
 	out.Open('{').Key("run_id").Text(e.RunID).Key("status").Text("run_done")
 	if e.Head.Outcome != nil {
@@ -176,7 +177,7 @@ func doneObject(e *mapping.Entry) []byte {
 }
 
 // stateObject is the state of the thread after an entry.
-func (ts *threadStream) stateObject(e *mapping.Entry) []byte {
+func (ts *threadStream) stateObject(e *state.Entry) []byte {
 	var out rawjson.Writer
 	out.Open('{').Key("thread_id").Text(ts.thread)
 	if e.RunID != "" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // fakeThreadLog tells the entries there are, and then that the thread was deleted.
@@ -19,8 +20,8 @@ func (f fakeThreadLog) Position(_ context.Context, id string, after adapter.Curs
 	return after, nil
 }
 
-func (f fakeThreadLog) Events(_ context.Context, id string, _ adapter.Cursor, _ func()) iter.Seq2[*mapping.Entry, error] {
-	return func(yield func(*mapping.Entry, error) bool) {
+func (f fakeThreadLog) Events(_ context.Context, id string, _ adapter.Cursor, _ func()) iter.Seq2[*state.Entry, error] {
+	return func(yield func(*state.Entry, error) bool) {
 		for _, run := range f.order {
 			fr := f.runs[run]
 			if fr == nil || fr.run.ThreadID != id {

@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 )
@@ -122,9 +123,9 @@ func (s *server) wait(w http.ResponseWriter, r *http.Request, run mapping.Run, s
 }
 
 // lastEntry waits for the run's end.
-func (s *server) lastEntry(ctx context.Context, run mapping.Run) (*mapping.Entry, error) {
+func (s *server) lastEntry(ctx context.Context, run mapping.Run) (*state.Entry, error) {
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
-	var last *mapping.Entry
+	var last *state.Entry
 	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true, End: true}, nil) {
 		if err != nil {
 			return nil, err
@@ -151,7 +152,7 @@ func (s *server) left(ctx context.Context, run *mapping.Run, cancel bool) {
 }
 
 // replyWait answers what came of a run.
-func replyWait(w http.ResponseWriter, run mapping.Run, end *mapping.Entry, shape waitShape) error {
+func replyWait(w http.ResponseWriter, run mapping.Run, end *state.Entry, shape waitShape) error {
 	out, a := *end.Head.Outcome, newAnswer(w)
 	var err error
 	switch {
@@ -168,7 +169,7 @@ func replyWait(w http.ResponseWriter, run mapping.Run, end *mapping.Entry, shape
 	return nil // an error says that the client has gone
 }
 
-func (a *answer) waitResponse(run mapping.Run, end *mapping.Entry, shape waitShape) error {
+func (a *answer) waitResponse(run mapping.Run, end *state.Entry, shape waitShape) error {
 	a.Open('{')
 	if shape == waitWithStatus {
 		a.Key("status").Text(runStatus(run.Status, true))
@@ -194,7 +195,7 @@ func (a *answer) waitResponse(run mapping.Run, end *mapping.Entry, shape waitSha
 
 // ended is the run as its end event left it; reading it again would cost a
 // query and could find it deleted.
-func ended(run mapping.Run, end *mapping.Entry) mapping.Run {
+func ended(run mapping.Run, end *state.Entry) mapping.Run {
 	run.Status, run.Fault = end.Head.Outcome.Status, end.Head.Outcome.Fault
 	run.Attempt = max(run.Attempt, end.Head.Attempt)
 	if !end.At.IsZero() {

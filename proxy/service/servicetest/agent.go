@@ -11,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // Yielder is what a backend gives its events to.
@@ -72,7 +73,7 @@ func Lockstep(n int) func(context.Context, adapter.Task, Yielder) {
 				said = *t.Say
 			}
 			output, _ := json.Marshal(fmt.Sprintf("step %d, told %s", done+1, said))
-			ev := mapping.StepUpdate(t.Run.ID, t.TaskID, done+1, mapping.StepInfo{Output: output, IsLast: done+1 == n, ID: fmt.Sprint("s", done+1)}, nil, mapping.ApprovalAuto)
+			ev := rule.StepUpdate(t.Run.ID, t.TaskID, done+1, mapping.StepInfo{Output: output, IsLast: done+1 == n, ID: fmt.Sprint("s", done+1)}, nil, mapping.ApprovalAuto)
 			if !yield(ev, nil) {
 				return
 			}

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,11 +49,23 @@ func (b *Bridge) Try(ctx context.Context, method, path, body string, headers ...
 		return Answer{}, err
 	}
 	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
+	raw, err := readBody(res)
 	if err == nil {
 		b.Judge.Check(b.T, method, path, res.StatusCode, res.Header, raw)
 	}
 	return Answer{T: b.T, Name: method + " " + path, Status: res.StatusCode, Header: res.Header, Body: raw}, err
+}
+
+// readBody reads an answer, which is compressed where the request asked for that itself.
+func readBody(res *http.Response) ([]byte, error) {
+	if res.Header.Get("Content-Encoding") != "gzip" {
+		return io.ReadAll(res.Body)
+	}
+	z, err := gzip.NewReader(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
 }
 
 // request builds the request. Host may be among the headers.

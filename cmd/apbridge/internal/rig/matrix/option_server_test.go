@@ -46,6 +46,8 @@ var serverProofs = map[string]func(*testing.T){
 			t.Error(err)
 		}
 	},
+	"tls.cert":       rig.ProvenBy("proxy", "TestTLSWithEitherVersionOfHTTP"),
+	"tls.key":        rig.ProvenBy("proxy", "TestTLSWithEitherVersionOfHTTP"),
 	"synchronous":    rig.ProvenBy("proxy/store/sqldb", "TestSynchronousIsAsConfigured"),
 	"shutdown_grace": rig.ProvenBy("cmd/apbridge", "TestA6HangingStepDoesNotKeepTheProcess"),
 	"default_agent": func(t *testing.T) {

@@ -1,0 +1,262 @@
+package rule
+
+import (
+	"encoding/json"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
+	"slices"
+)
+
+// StepFolder folds the events of one task, over all its runs, into numbered
+// steps, and says when each may be handed out. A step is held until something
+// proves more work or the run ends, so that is_last is exact. Not for
+// concurrent use. The zero value is not ready: use NewStepFolder.
+type StepFolder struct {
+	taskID string
+	mode   mapping.Stepping
+	count  int // steps released
+	held   *mapping.Step
+	run    runSteps
+	told   map[string]bool   // ids of ai messages that were some step's output
+	before func(string) bool // reports whether a message was there when the newest run began; nil: none was
+}
+
+// runSteps is what one run has come to so far.
+type runSteps struct {
+	id         string
+	steps      int                // made in this run
+	asked      bool               // it asked a question
+	ended      bool               // its newest step is the last
+	artifacts  []mapping.Artifact // written since the newest step; in mode run: by the whole run
+	additional json.RawMessage    // mode run before a task/step agent: what its newest step said
+	skipped    json.RawMessage    // files that its end could not compare
+}
+
+// NewStepFolder folds for a task in the given stepping mode.
+func NewStepFolder(taskID string, mode mapping.Stepping) *StepFolder {
+	return &StepFolder{taskID: taskID, mode: mode, told: map[string]bool{}}
+}
+
+// Add takes the next event of the task's runs, in order, and returns the steps
+// it released, oldest first. Step.Input stays nil: the hand-out knows it.
+// Step.Artifacts have nothing but their ID. The entry's folds may be nil where
+// the caller has none; texts that only the state holds are then missing.
+func (f *StepFolder) Add(e *state.Entry) []mapping.Step {
+	f.collect(e.Event)
+	switch e.Kind {
+	case mapping.KindStarted:
+		return f.start(e)
+	case mapping.KindUpdate:
+		return f.update(e)
+	case mapping.KindInterrupt:
+		return f.interrupt(e)
+	case mapping.KindEnd:
+		return f.end(e)
+	case mapping.KindState, mapping.KindChunk:
+		if provesMore(e.Event) {
+			return f.release(nil)
+		}
+	}
+	return nil
+}
+
+// Held is the step that waits for proof of more work, or nil. It is listed as
+// running.
+func (f *StepFolder) Held() *mapping.Step {
+	if f.held == nil {
+		return nil
+	}
+	s := *f.held
+	s.Status = mapping.StepRunning
+	return &s
+}
+
+// Release gives up the held step as not the last, and returns it: the caller
+// knows that more work follows (a run that is parked). nil when none is held.
+func (f *StepFolder) Release() *mapping.Step {
+	if list := f.release(nil); len(list) > 0 {
+		return &list[0]
+	}
+	return nil
+}
+
+// Count is the number of steps released so far.
+func (f *StepFolder) Count() int { return f.count }
+
+func (f *StepFolder) start(e *state.Entry) []mapping.Step {
+	out := f.release(nil)
+	if e.RunID != f.run.id {
+		f.run = runSteps{id: e.RunID, artifacts: f.run.artifacts}
+	}
+	if e.After != nil {
+		f.before = e.After.HasMessage()
+	}
+	return out
+}
+
+// news tells whether an ai message is neither older than the run nor told by a
+// step already. One without an id always is.
+func (f *StepFolder) news(id string) bool {
+	if id == "" {
+		return true
+	}
+	if f.told[id] || f.before != nil && f.before(id) {
+		return false
+	}
+	f.told[id] = true
+	return true
+}
+
+func (f *StepFolder) update(e *state.Entry) []mapping.Step {
+	switch {
+	case e.Head.Step != nil:
+		return f.agentStep(e)
+	case isFilesUpdate(e.Event):
+		f.run.skipped = skippedIn(e.Event)
+		return nil
+	case len(e.Head.NS) > 0 || e.Head.Node == "__start__":
+		return nil
+	}
+	update := readUpdate(e.Event)
+	if update.empty() || f.mode == mapping.SteppingRun {
+		return nil
+	}
+	s := f.next(e)
+	s.Name = e.Head.Node
+	s.Output = ref(update.text(f.news))
+	s.AdditionalOutput = update.additional()
+	return f.hold(s)
+}
+
+// agentStep is a step that a task/step agent made itself. The agent says
+// whether it is the last, unless it asks.
+func (f *StepFolder) agentStep(e *state.Entry) []mapping.Step {
+	asks := len(e.Head.Interrupts) > 0
+	f.run.asked = f.run.asked || asks
+	output, additional := agentOutput(e.Event)
+	if f.mode == mapping.SteppingRun && !asks {
+		f.run.additional = additional
+		return nil
+	}
+	s := f.next(e)
+	if s.Name = e.Head.Step.Name; s.Name == "" {
+		s.Name = e.Head.Node
+	}
+	s.Output, s.AdditionalOutput = output, additional
+	s.IsLast = e.Head.Step.IsLast && !asks
+	f.run.ended = s.IsLast
+	return f.release(&s)
+}
+
+// interrupt is a question of a thread/run agent: a step of its own.
+func (f *StepFolder) interrupt(e *state.Entry) []mapping.Step {
+	f.run.asked = true
+	return f.question(e, e.Head.Interrupts)
+}
+
+func (f *StepFolder) question(e *state.Entry, asked []mapping.Interrupt) []mapping.Step {
+	s := f.next(e)
+	s.Name = "interrupt"
+	s.Output = ref(questionTexts(asked))
+	if len(asked) > 0 {
+		s.AdditionalOutput = rawObject("interrupt", InterruptList(asked))
+	}
+	return f.release(&s)
+}
+
+func (f *StepFolder) end(e *state.Entry) []mapping.Step {
+	o := e.Head.Outcome
+	switch {
+	case o == nil || o.Parked:
+		return f.release(nil)
+	case o.Status == mapping.RunInterrupted && !o.Cancelled:
+		return f.endWaiting(e, o)
+	case o.Status == mapping.RunSuccess:
+		return f.endDone(e)
+	default:
+		s := f.next(e)
+		fault := endFault(o)
+		s.Output = ref("Error: " + fault.Message)
+		s.AdditionalOutput = faultOutput(fault, f.run.skipped)
+		s.IsLast = true
+		return f.release(&s)
+	}
+}
+
+// endWaiting: a question that no event asked is asked now; a pause without a
+// question is a step only where a client would otherwise wait for ever.
+func (f *StepFolder) endWaiting(e *state.Entry, o *mapping.Outcome) []mapping.Step {
+	if !f.run.asked && (len(o.Interrupts) > 0 || f.run.steps == 0) {
+		return f.question(e, o.Interrupts)
+	}
+	return f.release(nil)
+}
+
+func (f *StepFolder) endDone(e *state.Entry) []mapping.Step {
+	if f.run.ended {
+		return f.release(nil)
+	}
+	if f.held != nil {
+		f.held.IsLast = true
+		f.held.Artifacts = append(f.held.Artifacts, f.run.artifacts...)
+		f.run.artifacts, f.run.ended = nil, true
+		return f.release(nil)
+	}
+	s := f.next(e)
+	s.Output = ref(lastAnswer(e.After))
+	s.AdditionalOutput = f.run.additional
+	s.IsLast, f.run.ended = true, true
+	return f.release(&s)
+}
+
+// next is a step that follows the held one, with the artifacts written so far.
+func (f *StepFolder) next(e *state.Entry) mapping.Step {
+	n := f.count + 1
+	if f.held != nil {
+		n++
+	}
+	s := mapping.Step{
+		ID: mapping.StepID(f.taskID, n), TaskID: f.taskID, RunID: e.RunID, N: n,
+		Status: mapping.StepCompleted, CreatedAt: e.At, Artifacts: f.run.artifacts,
+	}
+	f.run.artifacts = nil
+	f.run.steps++
+	return s
+}
+
+// hold releases the held step, as this one proves more work, and holds this.
+func (f *StepFolder) hold(s mapping.Step) []mapping.Step {
+	out := f.release(nil)
+	f.held = &s
+	return out
+}
+
+// release gives out the held step and, behind it, s.
+func (f *StepFolder) release(s *mapping.Step) []mapping.Step {
+	var out []mapping.Step
+	if f.held != nil {
+		out = append(out, *f.held)
+		f.held = nil
+	}
+	if s != nil {
+		out = append(out, *s)
+	}
+	f.count += len(out)
+	return out
+}
+
+// collect notes the artifacts of an event: they belong to the held step when
+// they follow it, else to the one that comes.
+func (f *StepFolder) collect(ev mapping.Event) {
+	into := &f.run.artifacts
+	if f.held != nil && (ev.Kind == mapping.KindState || ev.Kind == mapping.KindChunk) {
+		into = &f.held.Artifacts
+	}
+	for _, id := range ev.Head.Artifacts {
+		if !slices.ContainsFunc(*into, func(a mapping.Artifact) bool { return a.ID == id }) {
+			*into = append(*into, mapping.Artifact{ID: id})
+		}
+	}
+}
+
+func ref(s string) *string { return &s }

@@ -1,0 +1,146 @@
+package rule
+
+import (
+	"github.com/apbridge/apbridge/mapping"
+	"net/url"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const maxPath = 1024
+
+// CleanPath makes the canonical path of an artifact: no leading "/" or "./",
+// "/" between parts. One leading "/" is taken off; "//x" is refused. It
+// refuses, with an *Error of class Invalid, what could leave a folder or name
+// a device: "..", drives, backslashes, NUL and control characters, invalid
+// UTF-8, empty names, names that end with a dot or a space, reserved device
+// names, more than 1024 bytes. Percent-encoding is not decoded: see DecodeName.
+func CleanPath(p string) (string, error) {
+	if len(p) > maxPath {
+		return "", badPath(p[:64]+"…", "it is longer than 1024 bytes")
+	}
+	if !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl) {
+		return "", badPath(p, "it holds control characters or bytes that are no text")
+	}
+	if strings.Contains(p, `\`) {
+		return "", badPath(p, "it holds a backslash; parts are separated by /")
+	}
+	var parts []string
+	for part := range strings.SplitSeq(strings.TrimPrefix(p, "/"), "/") {
+		if part == "." {
+			continue
+		}
+		if why := badPart(part); why != "" {
+			return "", badPath(p, why)
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return "", badPath(p, "it names no file")
+	}
+	return strings.Join(parts, "/"), nil
+}
+
+// badPart says what is wrong with one part of a path.
+func badPart(part string) string {
+	// Windows drops dots and spaces at the end of a name: it would be another file's.
+	bare := strings.TrimRight(part, ". ")
+	switch {
+	case part == "":
+		return "one of its parts is empty"
+	case bare == "":
+		return "one of its parts is made of dots or spaces"
+	case bare != part:
+		return "one of its parts ends with a dot or a space"
+	case isDrive(part):
+		return "one of its parts begins with a drive"
+	case isDevice(bare):
+		return "it names a device"
+	default:
+		return ""
+	}
+}
+
+func isDrive(part string) bool {
+	return len(part) >= 2 && part[1] == ':' && unicode.IsLetter(rune(part[0]))
+}
+
+// isDevice tells whether Windows would open a device under this name, whatever
+// stands behind the first dot or colon.
+func isDevice(part string) bool {
+	if i := strings.IndexAny(part, ".:"); i >= 0 {
+		part = part[:i]
+	}
+	switch name := strings.ToLower(strings.TrimRight(part, " ")); name {
+	case "con", "prn", "aux", "nul", "conin$", "conout$", "clock$":
+		return true
+	default:
+		port, ok := strings.CutPrefix(name, "com")
+		if !ok {
+			port, ok = strings.CutPrefix(name, "lpt")
+		}
+		return ok && utf8.RuneCountInString(port) == 1 && strings.Contains("0123456789¹²³", port)
+	}
+}
+
+func badPath(p, why string) *mapping.Error {
+	e := mapping.Invalidf("The file name %q cannot be used: %s.", p, why)
+	e.Detail = map[string]any{"path": p}
+	return e
+}
+
+// ArtifactPath is the canonical path of an artifact with a file_name and
+// relative_path: relative_path itself when its last part is file_name, else
+// folder and name. The v1 document leaves open which of the two relative_path
+// is, and agents do both; a trailing "/" makes it a folder, "" and "." are the
+// root. The result, and the errors, are those of CleanPath.
+func ArtifactPath(fileName, relativePath string) (string, error) {
+	switch {
+	case relativePath == "" || relativePath == "." || relativePath == "./" || relativePath == "/":
+		return CleanPath(fileName)
+	case fileName == "", relativePath == fileName, strings.HasSuffix(relativePath, "/"+fileName):
+		return CleanPath(relativePath)
+	default:
+		return CleanPath(strings.TrimSuffix(relativePath, "/") + "/" + fileName)
+	}
+}
+
+// DecodeName decodes a file name of a multipart upload that is valid
+// percent-encoded UTF-8, as some clients send it; any other name comes back
+// as it is. The result is not yet clean: see CleanPath.
+func DecodeName(name string) string {
+	if !strings.Contains(name, "%") {
+		return name
+	}
+	decoded, err := url.PathUnescape(name)
+	if err != nil || !utf8.ValidString(decoded) {
+		return name
+	}
+	return decoded
+}
+
+// statePath is the key of a file in values.files: "/" and its path. What is no
+// clean path stays as it is.
+func statePath(path string) string {
+	clean, err := CleanPath(path)
+	if err != nil {
+		return path
+	}
+	return "/" + clean
+}
+
+// Excluded matches a canonical path, and every folder above it, against glob
+// patterns (path.Match); a pattern may begin with a slash, and end in "/**".
+func Excluded(name string, patterns []string) bool {
+	for _, p := range patterns {
+		p = strings.TrimSuffix(strings.TrimPrefix(p, "/"), "/**")
+		for at := name; at != "." && at != "/"; at = path.Dir(at) {
+			if ok, err := path.Match(p, at); ok && err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}

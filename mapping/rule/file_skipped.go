@@ -1,0 +1,56 @@
+package rule
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+const (
+	// keySkipped is where clients find the files that were skipped: a member of
+	// additional_kwargs.apbridge of a step's message, and of a v1 step's
+	// additional_output.
+	keySkipped = "skipped_files"
+	maxSkipped = 100 // of them that one step names
+)
+
+// withSkipped adds the list of skipped files to a step's additional output, an
+// object or nil. What is in a list of the same name stays: the agent is a bridge, too.
+func withSkipped(additional json.RawMessage, files []mapping.SkippedFile) json.RawMessage {
+	if len(files) == 0 {
+		return additional
+	}
+	var o rawjson.Object
+	_ = o.PutAll(additional)
+	list, _ := rawjson.Elements(o.Get(keySkipped))
+	for _, f := range files[:min(len(files), maxSkipped)] {
+		list = append(list, skippedJSON(f))
+	}
+	if more := len(files) - maxSkipped; more > 0 {
+		list = append(list, skippedJSON(mapping.SkippedFile{Reason: fmt.Sprintf("%d more files were skipped.", more)}))
+	}
+	o.Put(rawjson.Member{Name: keySkipped, Value: rawjson.Array(list...)})
+	return o.JSON()
+}
+
+func skippedJSON(f mapping.SkippedFile) json.RawMessage {
+	w := new(rawjson.Writer).Open('{')
+	if f.Path != "" {
+		w.Key("path").Text(f.Path)
+	}
+	if f.Remote != "" {
+		w.Key("upstream_artifact_id").Text(f.Remote)
+	}
+	return w.Key("reason").Text(f.Reason).Close('}').Bytes
+}
+
+// SaysOnlySkipped reports whether a message of a state has no words and was made
+// to name skipped files. It is not what the agent said last.
+func SaysOnlySkipped(message json.RawMessage) bool {
+	if rawjson.Kind(message) != '{' || MessageText(message) != "" {
+		return false
+	}
+	return rawjson.Get(rawjson.Get(rawjson.Get(message, "additional_kwargs"), "apbridge"), keySkipped) != nil
+}

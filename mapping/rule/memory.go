@@ -1,0 +1,190 @@
+package rule
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// What the name of an item may be. LangGraph's documents set no bounds; names are a
+// user's id and a few words, and these leave room for far more.
+const (
+	MostLabels = 32   // of a namespace
+	LabelBytes = 256  // of a label
+	KeyBytes   = 1024 // of a key
+)
+
+// CheckKey refuses, with an *Error of class Invalid, a key that no item can have.
+func CheckKey(key string) error {
+	if key == "" {
+		return mapping.InvalidAt("key", "must not be empty")
+	}
+	if len(key) > KeyBytes {
+		return mapping.InvalidAt("key", "has %d bytes; %d are allowed", len(key), KeyBytes)
+	}
+	if !mapping.IsText(key) {
+		return mapping.InvalidAt("key", "must be UTF-8 without U+0000")
+	}
+	return nil
+}
+
+// CheckNamespace refuses, with an *Error of class Invalid, a namespace that no
+// item can be in: the root, one with a label that is empty, holds a dot or is too
+// long, or one with too many labels.
+func CheckNamespace(ns []string) error {
+	if len(ns) == 0 {
+		return mapping.InvalidAt("namespace", "an item needs a namespace of at least one label")
+	}
+	if len(ns) > MostLabels {
+		return mapping.InvalidAt("namespace", "has %d labels; %d are allowed", len(ns), MostLabels)
+	}
+	for _, label := range ns {
+		if label == "" || strings.Contains(label, ".") {
+			return mapping.InvalidAt("namespace", "the label %.64q is not allowed: labels are not empty and hold no dots", label)
+		}
+		if len(label) > LabelBytes {
+			return mapping.InvalidAt("namespace", "a label has %d bytes; %d are allowed", len(label), LabelBytes)
+		}
+		if !mapping.IsText(label) {
+			return mapping.InvalidAt("namespace", "labels must be UTF-8 without U+0000")
+		}
+	}
+	return nil
+}
+
+// MatchNamespace tells whether ns begins with prefix and ends with suffix,
+// label by label; "*" stands for any one label. The two may overlap.
+func MatchNamespace(ns, prefix, suffix []string) bool {
+	if len(prefix) > len(ns) || len(suffix) > len(ns) {
+		return false
+	}
+	return matchLabels(ns[:len(prefix)], prefix) && matchLabels(ns[len(ns)-len(suffix):], suffix)
+}
+
+func matchLabels(labels, pattern []string) bool {
+	for i, p := range pattern {
+		if p != "*" && p != labels[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// ExpandNamespace fills in a template of memory.namespaces: labels parted by
+// "/", in which {metadata.key} and {configurable.key} stand for a string or
+// number of the thread's metadata or of config.configurable, and {key} for
+// that of either, configurable first. ok is false when a value is missing or
+// the result is no namespace: then there is nothing to be remembered.
+func ExpandNamespace(template string, metadata, configurable json.RawMessage) (ns []string, ok bool) {
+	for label := range strings.SplitSeq(template, "/") {
+		label, ok := expandLabel(label, metadata, configurable)
+		if !ok {
+			return nil, false
+		}
+		ns = append(ns, label)
+	}
+	return ns, CheckNamespace(ns) == nil
+}
+
+func expandLabel(label string, metadata, configurable json.RawMessage) (string, bool) {
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(label, "{")
+		out.WriteString(before)
+		if !found {
+			return out.String(), true
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		val := templateValue(name, metadata, configurable)
+		if !closed || val == "" {
+			return "", false
+		}
+		out.WriteString(val)
+		label = after
+	}
+}
+
+func templateValue(name string, metadata, configurable json.RawMessage) string {
+	if key, ok := strings.CutPrefix(name, "metadata."); ok {
+		return scalarText(rawjson.Get(metadata, key))
+	}
+	if key, ok := strings.CutPrefix(name, "configurable."); ok {
+		return scalarText(rawjson.Get(configurable, key))
+	}
+	if text := scalarText(rawjson.Get(configurable, name)); text != "" {
+		return text
+	}
+	return scalarText(rawjson.Get(metadata, name))
+}
+
+// scalarText is a string or number as text, "" for anything else.
+func scalarText(b json.RawMessage) string {
+	if text, ok := rawjson.Text(b); ok {
+		return text
+	}
+	if rawjson.IsNumber(b) {
+		return string(b)
+	}
+	return ""
+}
+
+// MemoryWrite is one change of the store that a task/step agent asks for.
+type MemoryWrite struct {
+	Namespace []string
+	Key       string
+	Value     json.RawMessage // an object; nil: delete
+}
+
+// MemoryWrites reads additional_output.memory of a step: a list of
+// {namespace, key, value}, where null as value deletes. No memory is an empty
+// list. What cannot be stored is an *Error of class Invalid, and then nothing
+// of the list is meant to be.
+func MemoryWrites(additional json.RawMessage) ([]MemoryWrite, error) {
+	memory := rawjson.Get(additional, "memory")
+	if rawjson.IsNull(memory) {
+		return nil, nil
+	}
+	list, err := rawjson.Elements(memory)
+	if err != nil {
+		return nil, mapping.InvalidAt("additional_output.memory", "must be a list of {namespace, key, value}")
+	}
+	out := make([]MemoryWrite, len(list))
+	for i, e := range list {
+		if out[i], err = memoryWrite(e); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func memoryWrite(e json.RawMessage) (MemoryWrite, error) {
+	var w MemoryWrite
+	labels, _ := rawjson.Elements(rawjson.Get(e, "namespace"))
+	for _, label := range labels {
+		text, ok := rawjson.Text(label)
+		if !ok {
+			return w, mapping.InvalidAt("additional_output.memory", "labels of a namespace are strings")
+		}
+		w.Namespace = append(w.Namespace, text)
+	}
+	if err := CheckNamespace(w.Namespace); err != nil {
+		return w, err
+	}
+	if w.Key, _ = rawjson.Text(rawjson.Get(e, "key")); w.Key == "" {
+		return w, mapping.InvalidAt("additional_output.memory", "an item needs a key")
+	}
+	if err := CheckKey(w.Key); err != nil {
+		return w, err
+	}
+	switch val := rawjson.Get(e, "value"); {
+	case val == nil:
+		return w, mapping.InvalidAt("additional_output.memory", "an item needs a value; null deletes it")
+	case rawjson.Kind(val) == '{':
+		w.Value = val
+	case !rawjson.IsNull(val):
+		return w, mapping.InvalidAt("additional_output.memory", "the value of an item is an object")
+	}
+	return w, nil
+}

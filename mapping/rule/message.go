@@ -1,0 +1,346 @@
+package rule
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// Message types as they stand in a state; the Agent Protocol calls the first
+// two user and assistant.
+const (
+	typeHuman  = "human"
+	typeAI     = "ai"
+	typeSystem = "system"
+	typeTool   = "tool"
+)
+
+// message is a message on its way into normal form.
+type message struct {
+	kind    string
+	id      string
+	content json.RawMessage
+	text    string         // the content of a message that is words alone, instead
+	rest    rawjson.Object // further members, verbatim
+}
+
+func humanMessage(text string) message {
+	return message{kind: typeHuman, content: rawjson.Quote(text)}
+}
+
+// place is where a message stands in a request, worded only for a complaint.
+type place struct {
+	list string
+	at   int // in the list; -1: it is no list
+}
+
+func (p place) String() string {
+	if p.at < 0 {
+		return p.list
+	}
+	return p.list + "[" + strconv.Itoa(p.at) + "]"
+}
+
+// protocolMessages splits RunCreate.messages of the Agent Protocol, whose schema
+// Message requires role and content.
+func protocolMessages(b json.RawMessage) ([]json.RawMessage, error) {
+	if rawjson.IsNull(b) {
+		return nil, nil
+	}
+	list, err := rawjson.Elements(b)
+	if err != nil {
+		return nil, mapping.InvalidAt("messages", "must be a list of messages")
+	}
+	for i, e := range list {
+		for _, key := range [...]string{"role", "content"} {
+			if rawjson.IsNull(rawjson.Get(e, key)) {
+				return nil, mapping.InvalidAt(place{"messages", i}.String(), "a message needs a role and content; %s is missing", key)
+			}
+		}
+	}
+	return list, nil
+}
+
+// parseMessage reads {role|type, content, id?}, [role, content] or a string.
+func parseMessage(b json.RawMessage, at place) (message, error) {
+	switch rawjson.Kind(b) {
+	case '"':
+		if end, ok := rawjson.Scan(b, 0); ok && end == len(b) {
+			return message{kind: typeHuman, content: b}, nil
+		}
+	case '[':
+		return parsePair(b, at)
+	case '{':
+		return parseMessageObject(b, at)
+	}
+	return message{}, mapping.InvalidAt(at.String(), "a message is an object, a [role, content] pair or a string")
+}
+
+func parsePair(b json.RawMessage, at place) (message, error) {
+	pair, err := rawjson.Elements(b)
+	if err == nil && len(pair) == 2 {
+		if role, ok := rawjson.Text(pair[0]); ok && role != "" {
+			m := message{kind: messageType(role), content: pair[1]}
+			return m, checkContent(m, at)
+		}
+	}
+	return message{}, mapping.InvalidAt(at.String(), "a message that is a list must be [role, content]")
+}
+
+func parseMessageObject(b json.RawMessage, at place) (message, error) {
+	m, err := messageOf(b)
+	if err != nil {
+		return message{}, mapping.InvalidAt(at.String(), "%v", err)
+	}
+	if class, ok := parseConstructor(b, m); ok {
+		return class, checkContent(class, at)
+	}
+	if m.kind == "" {
+		return message{}, mapping.InvalidAt(at.String(), "a message needs a role (or type)")
+	}
+	return m, checkContent(m, at)
+}
+
+// messageOf sorts the members of a message object. A role that is there
+// decides; type may then be something else ("message").
+func messageOf(b json.RawMessage) (m message, err error) {
+	var role, kind string
+	err = rawjson.EachMember(b, func(name rawjson.Quoted, val json.RawMessage) {
+		switch {
+		case name.Is("role"):
+			role, _ = rawjson.Text(val)
+		case name.Is("type"):
+			kind, _ = rawjson.Text(val)
+		case name.Is("content"):
+			m.content = val
+		case name.Is("id"):
+			m.id, _ = rawjson.Text(val)
+		default:
+			m.rest.Put(rawjson.Member{Name: name.Text(), Quoted: name, Value: val})
+		}
+	})
+	if role == "" {
+		role = kind
+	}
+	m.kind = messageType(role)
+	return m, err
+}
+
+// parseConstructor reads the form in which LangChain's message classes write
+// themselves to JSON: {lc: 1, type: "constructor", id: [… "HumanMessage"],
+// kwargs}. It is only read: nothing is constructed by name.
+func parseConstructor(b json.RawMessage, m message) (message, bool) {
+	if m.rest.Get("lc") == nil {
+		return message{}, false
+	}
+	if kind, _ := rawjson.Text(rawjson.Get(b, "type")); kind != "constructor" {
+		return message{}, false
+	}
+	path, err := rawjson.Elements(rawjson.Get(b, "id"))
+	class, err2 := messageOf(m.rest.Get("kwargs"))
+	if err != nil || err2 != nil || len(path) == 0 {
+		return message{}, false
+	}
+	name, _ := rawjson.Text(path[len(path)-1])
+	class.kind = messageType(strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(name, "Chunk"), "Message")))
+	return class, class.kind != ""
+}
+
+// checkContent wants a string or a list of parts; what an agent or a tool said
+// may be nothing.
+func checkContent(m message, at place) error {
+	switch kind := rawjson.Kind(m.content); {
+	case kind == '"', kind == '[':
+		return nil
+	case rawjson.IsNull(m.content) && m.kind != typeHuman && m.kind != typeSystem:
+		return nil
+	default:
+		return mapping.InvalidAt(at.String(), "the content of a message is a string or a list of parts")
+	}
+}
+
+// messageType is the type of a role, or of a type in another spelling.
+func messageType(role string) string {
+	switch role {
+	case "user", "human", "HumanMessageChunk":
+		return typeHuman
+	case "assistant", "ai", "AIMessageChunk":
+		return typeAI
+	case "developer":
+		return typeSystem
+	default:
+		return role
+	}
+}
+
+func messageRole(kind string) string {
+	switch kind := messageType(kind); kind {
+	case typeHuman:
+		return "user"
+	case typeAI:
+		return "assistant"
+	case "function":
+		return typeTool
+	default:
+		return kind
+	}
+}
+
+// json is the normal form: what LangGraph's own messages have, then whatever
+// else was sent.
+func (m message) json() json.RawMessage {
+	w := rawjson.Writer{Bytes: make([]byte, 0, len(m.content)+normalSize)}
+	m.writeTo(&w)
+	return w.Bytes
+}
+
+// normalSize is about what the normal form adds to a message.
+const normalSize = 160
+
+func (m message) writeTo(w *rawjson.Writer) {
+	w.Open('{').Key("content")
+	if rawjson.IsNull(m.content) {
+		w.Text(m.text)
+	} else {
+		w.Raw(m.content, "null")
+	}
+	m.writeMember(w, "additional_kwargs", "{}")
+	m.writeMember(w, "response_metadata", "{}")
+	w.Key("id").Text(m.id).Key("type").Text(m.kind)
+	if m.kind == typeAI {
+		m.writeMember(w, "tool_calls", "[]")
+		m.writeMember(w, "invalid_tool_calls", "[]")
+	}
+	for _, e := range m.rest.Members() {
+		if !m.standard(e.Name) {
+			w.Member(&e)
+		}
+	}
+	w.Close('}')
+}
+
+// writeMember writes a standard member: as sent, else its default.
+func (m message) writeMember(w *rawjson.Writer, key, otherwise string) {
+	val := m.rest.Get(key)
+	if rawjson.IsNull(val) {
+		val = nil
+	}
+	w.Key(key).Raw(val, otherwise)
+}
+
+func (m message) standard(key string) bool {
+	switch key {
+	case "additional_kwargs", "response_metadata":
+		return true
+	case "tool_calls", "invalid_tool_calls":
+		return m.kind == typeAI
+	default:
+		return false
+	}
+}
+
+// NormalValues is a state update or PATCH of values with its messages in the
+// form a state holds them: type, content and id, whatever spelling was sent.
+// Ids are given as ParseInput gives them. The error is an *Error of class
+// Invalid.
+func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error) {
+	if rawjson.IsNull(values) {
+		return json.RawMessage("{}"), nil
+	}
+	if rawjson.Kind(values) != '{' || !rawjson.Valid(values) {
+		return nil, mapping.InvalidAt("values", "must be an object")
+	}
+	given, err := inputSource(rawjson.Get(values, state.KeyMessages), "values.messages")
+	if err != nil || given.list == nil {
+		return rawjson.Trim(values), err
+	}
+	_, delta, _, err := normalMessages(idBase, given)
+	if err != nil {
+		return nil, err
+	}
+	messages := json.RawMessage("[]")
+	if delta != nil {
+		messages = rawjson.Get(delta, state.KeyMessages)
+		if rawjson.CountMembers(values) == 1 {
+			return delta, nil
+		}
+	}
+	return rawjson.WithMember(values, state.KeyMessages, messages)
+}
+
+// AgentProtocolMessages are messages as WriteAgentProtocolMessage writes them, without
+// what is no message.
+func AgentProtocolMessages(messages []json.RawMessage) []json.RawMessage {
+	out := make([]json.RawMessage, 0, len(messages))
+	for _, b := range messages {
+		w := rawjson.Writer{Bytes: make([]byte, 0, len(b)+normalSize/4)}
+		if WriteAgentProtocolMessage(&w, b); len(w.Bytes) > 0 {
+			out = append(out, w.Bytes)
+		}
+	}
+	return out
+}
+
+// WriteAgentProtocolMessage writes a message (an element of values.messages) in the form of
+// the Agent Protocol (schema Message): role user, assistant, system or tool instead of
+// type, with content, id and metadata. It writes nothing for what is no message.
+func WriteAgentProtocolMessage(w *rawjson.Writer, b json.RawMessage) {
+	m, err := parseMessage(b, place{state.KeyMessages, -1})
+	if err != nil {
+		return
+	}
+	w.Open('{').Key("role").Text(messageRole(m.kind)).Key("content")
+	if rawjson.IsNull(m.content) {
+		w.Text("")
+	} else {
+		w.Raw(m.content, "null")
+	}
+	if m.id != "" {
+		w.Key("id").Text(m.id)
+	}
+	if metadata := m.rest.Get("metadata"); rawjson.Kind(metadata) == '{' {
+		w.Key("metadata").Raw(metadata, "null")
+	}
+	w.Close('}')
+}
+
+// MessageText is the text of a message's content: a string as it is, content
+// parts joined, "" for none.
+func MessageText(message json.RawMessage) string {
+	return contentText(rawjson.Get(message, "content"))
+}
+
+// contentText joins the text parts of a content without anything between
+// them, as LangChain's own text accessor does.
+func contentText(content json.RawMessage) string {
+	if text, ok := rawjson.Text(content); ok {
+		return text
+	}
+	if rawjson.Kind(content) != '[' {
+		return ""
+	}
+	parts, _ := rawjson.Elements(content)
+	var b strings.Builder
+	for _, p := range parts {
+		if text, ok := rawjson.Text(p); ok {
+			b.WriteString(text)
+		} else if kind, _ := rawjson.Text(rawjson.Get(p, "type")); kind == "text" {
+			text, _ := rawjson.Text(rawjson.Get(p, "text"))
+			b.WriteString(text)
+		}
+	}
+	return b.String()
+}
+
+// messageKind is the type of a message element of a state.
+func messageKind(message json.RawMessage) string {
+	if kind, ok := rawjson.Text(rawjson.Get(message, "type")); ok && kind != "message" {
+		return messageType(kind)
+	}
+	role, _ := rawjson.Text(rawjson.Get(message, "role"))
+	return messageType(role)
+}

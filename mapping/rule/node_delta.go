@@ -1,0 +1,69 @@
+package rule
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// ArtifactID is the id of the artifact under a canonical path of a thread:
+// writing a path again keeps its id.
+func ArtifactID(threadID, path string) string { return mapping.MessageID(threadID, "artifact:"+path) }
+
+// NodeDelta is one node's part of an update.
+type NodeDelta struct {
+	Node  string
+	Delta json.RawMessage
+}
+
+// NodeDeltas splits the data of an update event by node. Where one update
+// speaks for several nodes, its node is their names joined by "+" and its data
+// is {name: delta}, in the same order; a single node with "+" in its name is
+// written so too. Any other data is the one delta itself.
+func NodeDeltas(node string, data json.RawMessage) []NodeDelta {
+	whole := []NodeDelta{{node, data}}
+	if !strings.Contains(node, "+") {
+		return whole
+	}
+	parts, err := rawjson.Members(data)
+	if err != nil {
+		return whole
+	}
+	names, list := make([]string, len(parts)), make([]NodeDelta, len(parts))
+	for i, m := range parts {
+		names[i], list[i] = m.Name, NodeDelta{m.Name, m.Value}
+	}
+	if strings.Join(names, "+") != node {
+		return whole
+	}
+	return list
+}
+
+// FilesOfDelta is the files object of an update's data: those of all its
+// nodes, the later one's where two wrote the same. nil when there are none.
+func FilesOfDelta(data json.RawMessage, node string) json.RawMessage {
+	if !bytes.Contains(data, []byte(state.KeyFiles)) && !bytes.Contains(data, []byte(`\u`)) { // the name may be escaped
+		return nil
+	}
+	var found []json.RawMessage
+	for _, part := range NodeDeltas(node, data) {
+		if files := rawjson.Get(part.Delta, state.KeyFiles); rawjson.Kind(files) == '{' {
+			found = append(found, files)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil
+	case 1:
+		return found[0]
+	}
+	var all rawjson.Object
+	for _, files := range found {
+		_ = all.PutAll(files)
+	}
+	return all.JSON()
+}

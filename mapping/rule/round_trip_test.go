@@ -1,0 +1,124 @@
+package rule
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
+	"pgregory.net/rapid"
+)
+
+func anyObject(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessage {
+	w := new(rawjson.Writer).Open('{')
+	for range rapid.IntRange(0, 5).Draw(t, "members") {
+		w.Spliced(asRaw(name.Draw(t, "name"))).Raw(anyValue(t, name, depth), "")
+	}
+	return w.Close('}').Bytes
+}
+
+func anyValue(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessage {
+	kinds := 6
+	if depth == 0 {
+		kinds = 4
+	}
+	switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
+	case 0:
+		return asRaw("null")
+	case 1:
+		return asRaw(rapid.SampledFrom([]string{"0", "1", "12", "1.0", "-1e5"}).Draw(t, "number"))
+	case 2:
+		return rawjson.Quote(rapid.StringMatching(`[ab,\]}"]{0,4}`).Draw(t, "text"))
+	case 3:
+		return asRaw(fmt.Sprintf(`{"id":"%d","v":%d}`, rapid.IntRange(0, 4).Draw(t, "id"), rapid.IntRange(0, 1).Draw(t, "v")))
+	case 4:
+		var list []json.RawMessage
+		for range rapid.IntRange(0, 5).Draw(t, "elements") {
+			list = append(list, anyValue(t, name, depth-1))
+		}
+		return rawjson.Array(list...)
+	default:
+		return anyObject(t, name, depth-1)
+	}
+}
+
+// What an agent said in a step comes back from the log as it was said, on the
+// face of its own dialect.
+func TestStepRoundTrip(t *testing.T) {
+	t.Parallel()
+	name := rapid.SampledFrom([]string{`"use_tool"`, `"k"`, `"upstream_step_id"`})
+	rapid.Check(t, func(t *rapid.T) {
+		info := mapping.StepInfo{
+			ID: "up-1", Name: rapid.StringMatching(`[a-z _]{0,5}`).Draw(t, "name"), IsLast: rapid.Bool().Draw(t, "last"),
+			Output: anyValue(t, name, 2), Additional: anyObject(t, name, 2),
+		}
+		ask := rapid.SampledFrom([]mapping.Approval{mapping.ApprovalAuto, mapping.ApprovalAsk, mapping.ApprovalStep}).Draw(t, "approval")
+		ev := StepUpdate(someRun, someTask, 1, info, nil, ask)
+		steps := NewStepFolder(someTask, mapping.SteppingFree).Add(&state.Entry{Event: ev})
+		if len(steps) != 1 {
+			t.Fatalf("%d steps", len(steps))
+		}
+		got := steps[0]
+		switch {
+		case rawjson.IsNull(info.Output) != (got.Output == nil):
+			t.Fatalf("output %s became %v", info.Output, got.Output)
+		case got.Output != nil && *got.Output != outputText(info.Output):
+			t.Fatalf("output %s became %q", info.Output, *got.Output)
+		case got.IsLast != (info.IsLast && len(ev.Head.Interrupts) == 0):
+			t.Fatalf("is_last %v became %v", info.IsLast, got.IsLast)
+		}
+		want, err := MergeMetadata(info.Additional, asRaw(`{"upstream_step_id":"up-1"}`))
+		if err != nil || !rawjson.Equal(got.AdditionalOutput, want) {
+			t.Fatalf("additional output %s became %s, %v", info.Additional, got.AdditionalOutput, err)
+		}
+	})
+}
+
+// TestF3GraphThroughSteps: what a graph's nodes put out, told as steps and read from those
+// steps as from a task/step agent, has the same nodes, texts, order and last step, and
+// holds each whole update.
+func TestF3GraphThroughSteps(t *testing.T) {
+	t.Parallel()
+	member := rapid.SampledFrom([]string{`"a"`, `"b"`, `"ü"`})
+	rapid.Check(t, func(t *rapid.T) {
+		near, n := NewStepFolder(someTask, mapping.SteppingFree), rapid.IntRange(1, 5).Draw(t, "updates")
+		var nodes []string
+		var deltas []json.RawMessage
+		var steps []mapping.Step
+		for i := range n {
+			nodes = append(nodes, rapid.SampledFrom([]string{"plan", "think-2", "a.b"}).Draw(t, "node"))
+			deltas = append(deltas, drawDelta(t, member, i))
+			steps = append(steps, near.Add(&state.Entry{Event: mapping.Event{RunID: someRun, Kind: mapping.KindUpdate, Head: mapping.Head{Node: nodes[i]}, Data: deltas[i]}})...)
+		}
+		steps = append(steps, near.Add(&state.Entry{Event: mapping.Event{RunID: someRun, Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}})...)
+		if len(steps) != n {
+			t.Fatalf("%d updates are %d steps", n, len(steps))
+		}
+		far := NewStepFolder(someTask, mapping.SteppingFree)
+		for i, s := range steps {
+			ev := StepUpdate(someRun, someTask, i+1, mapping.StepInfo{ID: s.ID, Name: s.Name, IsLast: s.IsLast, Output: rawjson.Quote(*s.Output), Additional: s.AdditionalOutput}, nil, mapping.ApprovalAuto)
+			said, _ := state.MessagesIn(rawjson.Get(ev.Data, state.KeyMessages))
+			if ev.Head.Node != nodes[i] || len(said) != 1 || answerIn(said[0]) != *s.Output {
+				t.Fatalf("update %s of node %s came back as %s of node %s", deltas[i], nodes[i], ev.Data, ev.Head.Node)
+			}
+			if whole := rawjson.Get(rawjson.Get(rawjson.Get(said[0], "additional_kwargs"), "apbridge"), nodes[i]); !rawjson.Equal(whole, deltas[i]) {
+				t.Fatalf("update %s is held as %s", deltas[i], whole)
+			}
+			again := far.Add(&state.Entry{Event: ev})
+			if len(again) != 1 || again[0].Name != s.Name || *again[0].Output != *s.Output || again[0].IsLast != (i == n-1) {
+				t.Fatalf("step %+v came back as %+v", s, again)
+			}
+		}
+	})
+}
+
+// drawDelta draws what a node puts out: an answer, other members, or both.
+func drawDelta(t *rapid.T, member *rapid.Generator[string], n int) json.RawMessage {
+	w := new(rawjson.Writer).Open('{')
+	if text := rapid.StringMatching(`[ab "\\\n<ü]{0,6}`).Draw(t, "text"); text != "" {
+		w.Key(state.KeyMessages).Array([]json.RawMessage{message{kind: typeAI, id: fmt.Sprintf("m%d", n), content: rawjson.Quote(text)}.json()})
+	}
+	return w.Key("n").Int(1).Key("x").Raw(anyObject(t, member, 1), "").Close('}').Bytes
+}

@@ -1,0 +1,55 @@
+package rule
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// MergeConfig is base, the config of an assistant, with what a request for a run
+// says over it: member by member, those of configurable one by one; null says
+// nothing. Either may be nil or null; the result is nil when both are.
+func MergeConfig(base, over json.RawMessage) (json.RawMessage, error) {
+	return mergeOver(base, over, "configurable")
+}
+
+// MergeContext is the same for context, which has no parts of its own.
+func MergeContext(base, over json.RawMessage) (json.RawMessage, error) {
+	return mergeOver(base, over, "")
+}
+
+// MergeMetadata is base with the top-level members of patch set in it: how
+// metadata of threads, assistants and requests come together. Either may be
+// nil or null; the result is an object, never nil. A patch that is no object
+// is an *Error of class Invalid.
+func MergeMetadata(base, patch json.RawMessage) (json.RawMessage, error) {
+	merged, err := rawjson.Merge(base, patch, nil)
+	if err != nil {
+		return nil, mapping.InvalidAt("metadata", "must be an object")
+	}
+	return merged, nil
+}
+
+// mergeOver puts the members of over into base; the one called deep is merged
+// itself, where both have it.
+func mergeOver(base, over json.RawMessage, deep string) (json.RawMessage, error) {
+	if rawjson.IsNull(base) && rawjson.IsNull(over) {
+		return nil, nil
+	}
+	was, err := rawjson.WithoutNulls(base)
+	said, err2 := rawjson.WithoutNulls(over)
+	if err = cmp.Or(err, err2); err == nil {
+		said, err = rawjson.Merge(was, said, func(name string, base, over json.RawMessage) (json.RawMessage, error) {
+			if name != deep {
+				return over, nil
+			}
+			return MergeMetadata(base, over)
+		})
+	}
+	if err != nil {
+		return nil, mapping.Invalidf("config, its configurable and context must be objects")
+	}
+	return said, nil
+}

@@ -1,0 +1,255 @@
+package rule
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// Input is what a client gave a run, in normal form (dialects: Agent Protocol
+// RunCreate.input and .messages; LangGraph run payload "input").
+type Input struct {
+	Messages []json.RawMessage          // complete messages with type, content and id
+	Text     string                     // of the last human message: what a task/step agent is told
+	HasText  bool                       // false: nothing to say
+	Files    map[string]json.RawMessage // input.files, by path as given; see CheckFiles
+	Other    json.RawMessage            // remaining keys of an input object; nil when none
+	Raw      json.RawMessage            // what a thread/run agent is sent: an object, or null
+
+	delta json.RawMessage // {messages}, which Messages are parts of; nil without any
+}
+
+// textKeys are looked through, in this order, for the text of an input object
+// without messages.
+var textKeys = [...]string{"input", "message", "prompt", "query", "question", "task", "text"}
+
+// ParseInput reads input and, for the Agent Protocol, messages. Both may be
+// given: messages then follow those of the input, and an input that is no
+// object counts as {"input": …}. null and absent are the same.
+//
+// Without messages the text is the input itself when it is a string, else the
+// first string under input, message, prompt, query, question, task or text,
+// else the input as compact JSON (its files left out); it becomes one human
+// message. An empty text is no text, and makes no message unless it was sent
+// as one. Messages without an id get MessageID(idBase, "input"), or "input/1",
+// "input/2" … when there are several. The error is an *Error of class Invalid.
+//
+// Raw is the input object as it came; messages of the Agent Protocol, and
+// inputs that are no object, are put into it in normal form.
+func ParseInput(input, messages json.RawMessage, idBase string) (Input, error) {
+	if rawjson.IsNull(input) && rawjson.IsNull(messages) {
+		return Input{Raw: json.RawMessage("null")}, nil
+	}
+	given, err := protocolMessages(messages)
+	if err != nil {
+		return Input{}, err
+	}
+	switch {
+	case rawjson.Kind(input) == '{':
+		return parseInputObject(input, given, idBase)
+	case rawjson.IsNull(input):
+		return inputOf(inputParts{text: json.RawMessage("{}")}, messageSource{}, given, idBase)
+	case len(given) > 0:
+		if !rawjson.Valid(input) {
+			return Input{}, mapping.Invalidf("The input is not valid JSON.")
+		}
+		return inputOf(inputParts{text: rawObject("input", rawjson.Trim(input)), others: 1}, messageSource{}, given, idBase)
+	}
+	text, err := inputText(input)
+	if err != nil {
+		return Input{}, err
+	}
+	return TextInput(text, idBase), nil
+}
+
+// TextInput is the Input of a plain text: one human message. An empty text is
+// an Input with nothing to say.
+func TextInput(text, idBase string) Input {
+	if text == "" {
+		return Input{Raw: json.RawMessage("{}")}
+	}
+	in := Input{Text: text, HasText: true}
+	in.say(idBase)
+	in.Raw = in.delta
+	return in
+}
+
+// say makes the text the one message.
+func (in *Input) say(idBase string) {
+	w := newDelta(rawjson.QuotedSize(in.Text) + normalSize)
+	w.add(message{kind: typeHuman, id: mapping.MessageID(idBase, "input"), text: in.Text})
+	in.Messages, in.delta = w.done()
+}
+
+// inputParts is what an input object holds, as parts of its text. Of a name that
+// stands there twice the later value counts.
+type inputParts struct {
+	text     json.RawMessage // the whole object
+	messages json.RawMessage
+	files    json.RawMessage // an object, or nil
+	said     [len(textKeys)]json.RawMessage
+	others   int // members but messages and files
+}
+
+func readParts(input json.RawMessage) (p inputParts, err error) {
+	p.text = input
+	err = rawjson.EachMember(input, p.take)
+	return p, err
+}
+
+func (p *inputParts) take(name rawjson.Quoted, value json.RawMessage) {
+	switch {
+	case name.Is(state.KeyMessages):
+		p.messages = value
+		return
+	case name.Is(state.KeyFiles) && rawjson.Kind(value) == '{':
+		p.files = value
+		return
+	}
+	p.others++
+	for i, key := range textKeys {
+		if name.Is(key) {
+			p.said[i] = value
+		}
+	}
+}
+
+func parseInputObject(input json.RawMessage, given []json.RawMessage, idBase string) (Input, error) {
+	parts, err := readParts(input)
+	if err != nil {
+		return Input{}, mapping.Invalidf("The input cannot be read: %v.", err)
+	}
+	own, err := inputSource(parts.messages, "input.messages")
+	if err != nil {
+		return Input{}, err
+	}
+	return inputOf(parts, own, given, idBase)
+}
+
+// inputOf puts an Input together: messages, and the other members.
+func inputOf(parts inputParts, own messageSource, given []json.RawMessage, idBase string) (in Input, err error) {
+	var spoken json.RawMessage
+	in.Messages, in.delta, spoken, err = normalMessages(idBase, own, messageSource{name: "messages", list: given})
+	if err != nil {
+		return Input{}, err
+	}
+	said := ""
+	if len(in.Messages) == 0 {
+		said, in.Text = parts.words()
+		if in.Text != "" {
+			in.say(idBase)
+		}
+	} else {
+		in.Text = contentText(spoken)
+	}
+	in.HasText = in.Text != ""
+	in.takeRest(parts, said)
+	if in.Raw = rawjson.Trim(parts.text); len(given) > 0 {
+		in.Raw = withMessages(parts.text, in.Messages)
+	}
+	return in, nil
+}
+
+// words takes the text out of an input object without messages: that of a member,
+// or all of them but its files as compact JSON.
+func (p *inputParts) words() (member, text string) {
+	for i, key := range textKeys {
+		if text, ok := rawjson.Text(p.said[i]); ok {
+			return key, text
+		}
+	}
+	if p.others == 0 {
+		return "", ""
+	}
+	return "", rawjson.CompactText(p.rest(""))
+}
+
+// rest is the object without its messages, its files and the member that was said: the
+// same text where it has none of them.
+func (p *inputParts) rest(said string) json.RawMessage {
+	if p.messages == nil && p.files == nil && said == "" {
+		return rawjson.Trim(p.text)
+	}
+	rest, _ := rawjson.Without(p.text, state.KeyMessages, p.filesKey(), cmp.Or(said, state.KeyMessages)) // it was read before
+	return rest
+}
+
+func (p *inputParts) filesKey() string {
+	if p.files == nil {
+		return state.KeyMessages
+	}
+	return state.KeyFiles
+}
+
+// takeRest fills in the files, and what is left of the object beside the messages and
+// the member that was said.
+func (in *Input) takeRest(p inputParts, said string) {
+	if p.files != nil {
+		in.Files = map[string]json.RawMessage{}
+		_ = rawjson.EachMember(p.files, func(name rawjson.Quoted, value json.RawMessage) { in.Files[name.Text()] = value })
+	}
+	if said != "" {
+		p.others--
+	}
+	if p.others > 0 {
+		in.Other = p.rest(said)
+	}
+}
+
+// withMessages is an input object with all messages in normal form behind its
+// other members.
+func withMessages(object json.RawMessage, messages []json.RawMessage) json.RawMessage {
+	w := rawjson.Writer{Bytes: make([]byte, 0, len(object)+rawjson.ArraySize(messages)+16)}
+	_ = w.Open('{').Without(object, state.KeyMessages) // it was read before
+	return w.Key(state.KeyMessages).Array(messages).Close('}').Bytes
+}
+
+func inputText(input json.RawMessage) (string, error) {
+	if text, ok := rawjson.Text(input); ok {
+		return text, nil
+	}
+	if !rawjson.Valid(input) {
+		return "", mapping.Invalidf("The input is not valid JSON.")
+	}
+	return rawjson.CompactText(input), nil
+}
+
+// Delta is the input as an update of the state of an opaque agent:
+// {messages, files}; never nil.
+func (in Input) Delta() json.RawMessage {
+	if in.delta != nil && len(in.Files) == 0 {
+		return in.delta
+	}
+	w := rawjson.Writer{Bytes: make([]byte, 0, rawjson.ArraySize(in.Messages)+16)}
+	w.Open('{')
+	if len(in.Messages) > 0 {
+		w.Key(state.KeyMessages).Array(in.Messages)
+	}
+	if len(in.Files) > 0 {
+		w.Key(state.KeyFiles).Open('{')
+		for _, path := range sortedKeys(in.Files) {
+			w.Name(statePath(path)).Raw(in.Files[path], "null")
+		}
+		w.Close('}')
+	}
+	return w.Close('}').Bytes
+}
+
+// CheckFiles refuses, with an *Error of class Invalid, input files that cannot
+// be artifacts: a name that CleanPath refuses, or content of no known shape.
+// It is for agents that have no state of their own; others know best what
+// their files are.
+func (in Input) CheckFiles() error {
+	for _, path := range sortedKeys(in.Files) {
+		if _, err := CleanPath(path); err != nil {
+			return err
+		}
+		if _, err := decodeFile(path, in.Files[path]); err != nil {
+			return mapping.Invalidf("The file %q in the input cannot be read: %v.", path, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package rule
+
+import (
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// FilesUpdate is the logged form of what became of a task/step agent's files when no step
+// tells of it: after the newest step of a run that ended without a last one. files is the
+// object of changed files or nil; skipped is told in a message without words. It is
+// written with the end of the run.
+func FilesUpdate(runID string, files json.RawMessage, skipped []mapping.SkippedFile) mapping.Event {
+	delta := new(rawjson.Writer).Open('{')
+	if len(skipped) > 0 {
+		delta.Key(state.KeyMessages).Array([]json.RawMessage{stepMessage(mapping.MessageID(runID, keySkipped), "", withSkipped(nil, skipped))})
+	}
+	if !rawjson.IsNull(files) {
+		delta.Key(state.KeyFiles).Raw(files, "null")
+	}
+	return mapping.Event{RunID: runID, Kind: mapping.KindUpdate, Head: mapping.Head{Node: stepNode(mapping.StepInfo{}), Reduce: true}, Data: delta.Close('}').Bytes, WithEnd: true}
+}
+
+// isFilesUpdate tells a FilesUpdate from a step and from a graph's node.
+func isFilesUpdate(ev mapping.Event) bool {
+	return ev.Kind == mapping.KindUpdate && ev.Head.Reduce && ev.Head.Step == nil
+}
+
+// skippedIn is the list of skipped files of a FilesUpdate, or nil.
+func skippedIn(ev mapping.Event) json.RawMessage {
+	list, _ := state.MessagesIn(rawjson.Get(ev.Data, state.KeyMessages))
+	if len(list) == 0 {
+		return nil
+	}
+	return rawjson.Get(rawjson.Get(rawjson.Get(list[0], "additional_kwargs"), "apbridge"), keySkipped)
+}
+
+// skippedAtEnd is skippedIn of what a run has told, its end included.
+func skippedAtEnd(told []*state.Entry) json.RawMessage {
+	for i := len(told) - 1; i >= 0 && i >= len(told)-2; i-- {
+		if isFilesUpdate(told[i].Event) {
+			return skippedIn(told[i].Event)
+		}
+	}
+	return nil
+}

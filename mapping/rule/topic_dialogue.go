@@ -1,0 +1,209 @@
+package rule
+
+import (
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// dialogue sorts messages to the runs that brought them.
+type dialogue struct {
+	Conversation
+	tasks   map[string]mapping.Task
+	begun   map[string]int // task id → its first run
+	owner   map[string]int // message id → run, or outside
+	claimed []bool         // the run brought messages
+	turns   []turn
+	order   []segment
+}
+
+const outside = -1
+
+// turn is what one run contributes.
+type turn struct {
+	before, messages, after []Interaction
+	last                    string // id of its last ai message; "" while it runs
+	present, told           bool   // some of its messages are in the state; it was told already
+}
+
+// segment is a message that belongs to no run, or the place of a run.
+type segment struct {
+	outside *Interaction
+	run     int
+}
+
+func newDialogue(c Conversation) *dialogue {
+	d := &dialogue{
+		Conversation: c, tasks: map[string]mapping.Task{}, begun: map[string]int{}, owner: map[string]int{},
+		claimed: make([]bool, len(c.Runs)), turns: make([]turn, len(c.Runs)),
+	}
+	for _, t := range c.Tasks {
+		d.tasks[t.ID] = t
+	}
+	for i, r := range c.Runs {
+		if _, ok := d.begun[r.TaskID]; !ok {
+			d.begun[r.TaskID] = i
+		}
+	}
+	return d
+}
+
+// claim finds out which run brought which message: whatever is in the state
+// after it and was not before.
+func (d *dialogue) claim() {
+	for i, told := range d.Told {
+		if len(told) == 0 {
+			continue
+		}
+		d.assign(told[0].Before, outside)
+		d.claimed[i] = d.assign(told[len(told)-1].After, i)
+	}
+}
+
+// assign gives the messages that nobody has to a run. New ones stand at the
+// end, so that it stops at the first that is known.
+func (d *dialogue) assign(f *state.Fold, run int) (any bool) {
+	if f == nil {
+		return false
+	}
+	list := f.Messages()
+	for i := len(list) - 1; i >= 0; i-- {
+		id := state.IdOfMessage(list[i])
+		if _, known := d.owner[id]; known && id != "" {
+			return any
+		}
+		if id != "" {
+			d.owner[id], any = run, true
+		}
+	}
+	return any
+}
+
+// summarise works out what each run adds to its messages.
+func (d *dialogue) summarise() {
+	for i := range d.Runs {
+		t, told := &d.turns[i], d.Told[i]
+		if said, ok := d.answer(i); ok {
+			t.before = append(t.before, said)
+		}
+		if n := len(told); n > 0 && told[n-1].Kind == mapping.KindEnd && told[n-1].Head.Outcome != nil {
+			d.end(i, told)
+		}
+	}
+}
+
+// end is what a run that has ended leaves: its last words, or why there are none.
+func (d *dialogue) end(i int, told []*state.Entry) {
+	t, last := &d.turns[i], told[len(told)-1]
+	t.last = d.lastWords(i, last.After)
+	out := last.Head.Outcome
+	closing := Interaction{
+		TopicID: d.TopicID, TaskID: d.Runs[i].TaskID, Role: RoleAgent, CreatedAt: last.At, Artifacts: artifactsOf(told),
+	}
+	asked := openQuestions(last)
+	switch {
+	case len(asked) > 0 && t.last != asking(told):
+		closing.ID = asked[0].ID
+		closing.Output, closing.AdditionalOutput = ref(questionTexts(asked)), rawObject("interrupt", InterruptList(asked))
+	case len(asked) > 0 || out.Status == mapping.RunSuccess && t.last != "", out.Status == mapping.RunInterrupted && !out.Cancelled:
+		return
+	case out.Status != mapping.RunSuccess:
+		fault := endFault(out)
+		closing.ID = mapping.MessageID(d.Runs[i].ID, "end")
+		closing.Output, closing.AdditionalOutput = ref("Error: "+fault.Message), faultOutput(fault, skippedAtEnd(told))
+	default:
+		closing.ID = mapping.MessageID(d.Runs[i].ID, "end")
+	}
+	t.after = append(t.after, closing)
+}
+
+// lastWords is the id of the last ai message with a text that the run brought.
+func (d *dialogue) lastWords(run int, f *state.Fold) string {
+	if f == nil {
+		return ""
+	}
+	list := f.Messages()
+	for i := len(list) - 1; i >= 0; i-- {
+		id := state.IdOfMessage(list[i])
+		if owner, ok := d.owner[id]; id == "" || !ok || owner != run {
+			continue
+		}
+		if answerIn(list[i]) != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// asking is the id of the message whose step asked, where the agent is one
+// that makes steps itself; else a text that is no id.
+func asking(told []*state.Entry) string {
+	for i := len(told) - 1; i >= 0; i-- {
+		if told[i].Kind != mapping.KindUpdate || told[i].Head.Step == nil {
+			continue
+		}
+		list, _ := state.MessagesIn(rawjson.Get(told[i].Data, state.KeyMessages))
+		if len(told[i].Head.Interrupts) > 0 && len(list) > 0 {
+			return state.IdOfMessage(list[len(list)-1])
+		}
+		break
+	}
+	return "-"
+}
+
+func openQuestions(end *state.Entry) []mapping.Interrupt {
+	out := end.Head.Outcome
+	if out.Status != mapping.RunInterrupted || out.Cancelled {
+		return nil
+	}
+	if len(out.Interrupts) == 0 && end.After != nil {
+		return end.After.Interrupts()
+	}
+	return out.Interrupts
+}
+
+func artifactsOf(told []*state.Entry) []mapping.Artifact {
+	var list []mapping.Artifact
+	seen := map[string]bool{}
+	for _, e := range told {
+		for _, id := range e.Head.Artifacts {
+			if !seen[id] {
+				seen[id] = true
+				list = append(list, mapping.Artifact{ID: id})
+			}
+		}
+	}
+	return list
+}
+
+// answer is what somebody said to the question that the run answers, where it
+// is no message of the state. What was only guessed for a client that never
+// says anything, nobody said.
+func (d *dialogue) answer(i int) (Interaction, bool) {
+	r := d.Runs[i]
+	id := mapping.MessageID(r.ID, "answer")
+	if _, message := d.owner[id]; !r.Options.Resuming || r.Options.Guessed != "" || message {
+		return Interaction{}, false
+	}
+	return Interaction{
+		ID: id, TopicID: d.TopicID, TaskID: r.TaskID, Role: RoleUser, CreatedAt: r.CreatedAt,
+		Input: ref(spokenAnswer(r.Options.Resume, r.Options.Asked)), AdditionalInput: rawjson.Get(r.Kwargs, "additional_input"),
+	}, true
+}
+
+// spokenAnswer is a resume value in words.
+func spokenAnswer(resume json.RawMessage, asked []mapping.Interrupt) string {
+	if text, ok := rawjson.Text(resume); ok {
+		return text
+	}
+	switch a, err := ParseAnswer(resume, asked); {
+	case err != nil:
+		return string(rawjson.Compact(resume))
+	case a.Continue:
+		return "y"
+	default:
+		return a.Text
+	}
+}

@@ -1,0 +1,75 @@
+package rule
+
+import (
+	"encoding/json"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
+	"time"
+)
+
+// Role of an interaction of a topic.
+type Role string
+
+const (
+	RoleUser   Role = "user"
+	RoleAgent  Role = "agent"
+	RoleSystem Role = "system"
+)
+
+// Interaction is something said in a topic (Topic RFC of the Agent Protocol,
+// "Interactions"): a message, a question, or how a task's run ended.
+type Interaction struct {
+	ID               string
+	TopicID          string
+	TaskID           string // the task it belongs to or was derived from it; "": none
+	Role             Role
+	Input            *string // what was said to the agent
+	AdditionalInput  json.RawMessage
+	Output           *string // what the agent said
+	AdditionalOutput json.RawMessage
+	Artifacts        []mapping.Artifact // nothing but their ID
+	CreatedAt        time.Time          // zero: not known
+}
+
+// Conversation is what interactions are told from: Messages are those of the
+// thread's newest state, Tasks and Runs all of the thread's, oldest first, and
+// Told the entries of each run, nil for one that has not begun.
+type Conversation struct {
+	TopicID  string
+	Messages []json.RawMessage
+	Tasks    []mapping.Task
+	Runs     []mapping.Run
+	Told     [][]*state.Entry
+}
+
+// Interactions are the messages of people and systems, the questions, the last
+// message of the agent in each run, and the ends of runs that said nothing, in
+// the order of the conversation. What a task waits to be told stands at the
+// end. Messages of a part of the history that was forked away from, and runs
+// whose messages all went with it, are left out.
+func (c Conversation) Interactions() []Interaction {
+	d := newDialogue(c)
+	d.claim()
+	d.summarise()
+	d.place()
+	var out []Interaction
+	for _, s := range d.order {
+		if s.outside != nil {
+			out = append(out, *s.outside)
+			continue
+		}
+		out = d.tell(out, s.run)
+	}
+	for i := range c.Runs {
+		out = d.tell(out, i)
+	}
+	return append(out, d.waiting()...)
+}
+
+// InteractionOf is the user's interaction that the task was derived from.
+func InteractionOf(t mapping.Task) Interaction {
+	return Interaction{
+		ID: mapping.MessageID(t.ID, "input"), TopicID: t.ThreadID, TaskID: t.ID, Role: RoleUser,
+		Input: ref(t.Input), AdditionalInput: t.AdditionalInput, CreatedAt: t.CreatedAt,
+	}
+}

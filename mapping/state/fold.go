@@ -1,0 +1,354 @@
+package state
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// Fold is the state of a thread at one event: values and the open question.
+// It is immutable; Apply and Reduce return a new one that shares what did not
+// change. Safe for concurrent use.
+//
+// Top-level keys keep the order in which they first came. White space between
+// them, between the elements of a top-level array and between the members of a
+// top-level object is not kept; every other byte is.
+type Fold struct {
+	fields []field
+	asks   []mapping.Interrupt
+	size   int
+	text   atomic.Pointer[[]byte] // JSON(), once somebody asked
+}
+
+type field struct {
+	key  string
+	name rawjson.Quoted
+	val  value
+}
+
+const (
+	KeyMessages = "messages"
+	KeyFiles    = "files"
+)
+
+// NewFold makes a fold of a full state, which must be a JSON object; nil or
+// empty bytes are the empty state. The bytes are kept, not copied.
+func NewFold(values json.RawMessage) (*Fold, error) {
+	b, err := (&Fold{}).become(values)
+	if err != nil {
+		return nil, err
+	}
+	return b.fold(), nil
+}
+
+// Apply returns the fold after ev. Input events, and updates with Reduce, are
+// merged by Reduce; state events by their Diff; a started event closes the
+// open question; interrupts open one. An end says which question stays open:
+// that of a run that waits. Others change nothing and return f.
+func (f *Fold) Apply(ev mapping.Event) (*Fold, error) {
+	switch ev.Kind {
+	case mapping.KindStarted:
+		return f.ask(nil), nil
+	case mapping.KindInput:
+		return f.Reduce(ev.Data)
+	case mapping.KindUpdate:
+		return f.applyUpdate(ev)
+	case mapping.KindState:
+		return f.applyState(ev)
+	case mapping.KindInterrupt:
+		return f.ask(joinInterrupts(f.asks, ev.Head.Interrupts)), nil
+	case mapping.KindEnd:
+		return f.applyEnd(ev.Head.Outcome), nil
+	default:
+		return f, nil
+	}
+}
+
+// ApplyAll is Apply of one event after the other. The states between are not made, so
+// that many small differences cost what they change and not a part of the state each.
+func (f *Fold) ApplyAll(events []mapping.Event) (*Fold, error) {
+	for len(events) > 0 {
+		n := 0
+		for n < len(events) && isDiff(&events[n]) {
+			n++
+		}
+		var err error
+		if n > 1 {
+			f, err = f.applyDiffs(events[:n])
+		} else {
+			n = 1
+			f, err = f.Apply(events[0])
+		}
+		if err != nil {
+			return nil, err
+		}
+		events = events[n:]
+	}
+	return f, nil
+}
+
+func isDiff(ev *mapping.Event) bool { return ev.Kind == mapping.KindState && !ev.Head.Full }
+
+func (f *Fold) applyDiffs(events []mapping.Event) (*Fold, error) {
+	e := f.edit(2)
+	for i := range events {
+		if rawjson.IsNull(events[i].Data) {
+			continue
+		}
+		if err := e.apply(events[i].Data); err != nil {
+			return nil, err
+		}
+	}
+	return e.fold(f.asks), nil
+}
+
+func (f *Fold) applyUpdate(ev mapping.Event) (*Fold, error) {
+	next := f
+	if ev.Head.Reduce {
+		var err error
+		if next, err = f.Reduce(ev.Data); err != nil {
+			return nil, err
+		}
+	}
+	if len(ev.Head.Interrupts) > 0 {
+		next = next.ask(ev.Head.Interrupts)
+	}
+	return next, nil
+}
+
+func (f *Fold) applyState(ev mapping.Event) (*Fold, error) {
+	if !ev.Head.Full {
+		return f.applyDiff(ev.Data)
+	}
+	b, err := f.become(ev.Data)
+	if err != nil {
+		return nil, err
+	}
+	return b.fold(), nil
+}
+
+func (f *Fold) applyEnd(o *mapping.Outcome) *Fold {
+	switch {
+	case o == nil || o.Parked:
+		return f
+	case len(o.Interrupts) > 0:
+		return f.ask(o.Interrupts)
+	case o.Status == mapping.RunInterrupted && !o.Cancelled:
+		return f
+	default:
+		return f.ask(nil)
+	}
+}
+
+// ask returns the fold with another open question.
+func (f *Fold) ask(open []mapping.Interrupt) *Fold {
+	if len(open) == 0 && len(f.asks) == 0 {
+		return f
+	}
+	next := &Fold{fields: f.fields, size: f.size, asks: open}
+	next.text.Store(f.text.Load())
+	return next
+}
+
+// joinInterrupts adds questions to those open: parallel nodes of one run may
+// ask one after the other.
+func joinInterrupts(open, more []mapping.Interrupt) []mapping.Interrupt {
+	out := slices.Clip(open)
+	for _, in := range more {
+		known := func(o mapping.Interrupt) bool { return in.ID != "" && o.ID == in.ID }
+		if !slices.ContainsFunc(open, known) {
+			out = append(out, in)
+		}
+	}
+	return out
+}
+
+// Reduce merges a delta object the way the bridge does it for agents that have
+// no state: messages by id (equal replaces, new appends), files by path (null
+// deletes; a leading "/" makes no difference), other keys replaced. A delta
+// that is no object is an *Error of class Invalid; null changes nothing.
+func (f *Fold) Reduce(delta json.RawMessage) (*Fold, error) {
+	if rawjson.IsNull(delta) {
+		return f, nil
+	}
+	next, failed := f.edit(max(0, rawjson.RoomFor(delta)-len(f.fields))), error(nil)
+	err := rawjson.EachMember(delta, func(name rawjson.Quoted, change json.RawMessage) {
+		key := name.Text()
+		at := next.find(key)
+		val, err := reduceValue(key, next.at(at), change)
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("%s: %w", key, err)
+		}
+		if failed == nil && !val.none() {
+			next.putAt(at, field{key, name, val})
+		}
+	})
+	if err = cmp.Or(err, failed); err != nil {
+		return nil, stateError(err)
+	}
+	return next.fold(f.asks), nil
+}
+
+// reduceValue gives the value of key after a change; none for "no change" to
+// a key that was not there.
+func reduceValue(key string, old value, change json.RawMessage) (value, error) {
+	switch {
+	case key == KeyMessages && rawjson.IsNull(change), key == KeyFiles && rawjson.IsNull(change):
+		return old, nil
+	case key == KeyMessages:
+		add, err := MessagesIn(change)
+		if err != nil {
+			return value{}, err
+		}
+		return value{list: old.asList().merge(add)}, nil
+	case key == KeyFiles && rawjson.Kind(change) == '{':
+		obj, err := mergeFiles(old.object(), change)
+		return value{obj: obj}, err
+	default:
+		return newValue(change)
+	}
+}
+
+// MessagesIn reads values.messages of a delta: a list, or a single message.
+func MessagesIn(b json.RawMessage) ([]json.RawMessage, error) {
+	if rawjson.Kind(b) == '[' {
+		return rawjson.Elements(b)
+	}
+	return []json.RawMessage{rawjson.Trim(b)}, nil
+}
+
+func mergeFiles(old *rawjson.Object, change json.RawMessage) (*rawjson.Object, error) {
+	obj := &rawjson.Object{}
+	if old != nil {
+		obj = old.Clone()
+	}
+	gone := map[string]bool{}
+	err := rawjson.EachMember(change, func(name rawjson.Quoted, file json.RawMessage) {
+		m := rawjson.Member{Name: name.Text(), Quoted: name, Value: file}
+		m.Name, m.Quoted = sameFile(obj, m)
+		if gone[m.Name] = rawjson.IsNull(file); !gone[m.Name] {
+			obj.Put(m)
+		}
+	})
+	obj.Drop(gone)
+	return obj, err
+}
+
+// sameFile is the name under which the file of m stands in obj already, else
+// its own.
+func sameFile(obj *rawjson.Object, m rawjson.Member) (string, rawjson.Quoted) {
+	other := "/" + m.Name
+	if bare, ok := strings.CutPrefix(m.Name, "/"); ok {
+		other = bare
+	}
+	if i := obj.Find(other); i >= 0 && obj.Find(m.Name) < 0 {
+		same := obj.Members()[i]
+		return same.Name, same.Quoted
+	}
+	return m.Name, m.Quoted
+}
+
+// JSON is the state as an object; the same bytes on every call. Callers must
+// not change them.
+func (f *Fold) JSON() json.RawMessage {
+	if b := f.text.Load(); b != nil {
+		return *b
+	}
+	w := rawjson.Writer{Bytes: make([]byte, 0, f.size)}
+	w.Open('{')
+	for _, fd := range f.fields {
+		fd.val.writeTo(w.Spliced(fd.name))
+	}
+	b := w.Close('}').Bytes
+	f.text.CompareAndSwap(nil, &b)
+	return *f.text.Load()
+}
+
+// Pieces is JSON in parts, for readers that write it somewhere: unlike JSON it
+// keeps no copy of the whole. Callers must not change or keep them.
+func (f *Fold) Pieces() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		if b := f.text.Load(); b != nil {
+			yield(*b)
+			return
+		}
+		sep := byte('{')
+		for _, fd := range f.fields {
+			if !yield(append(append([]byte{sep}, fd.name...), ':')) || !fd.val.pieces(yield) {
+				return
+			}
+			sep = ','
+		}
+		if len(f.fields) == 0 {
+			yield([]byte("{"))
+		}
+		yield([]byte("}"))
+	}
+}
+
+// Get returns one top-level value, or nil.
+func (f *Fold) Get(key string) json.RawMessage {
+	v := f.value(key)
+	if v.none() || v.raw != nil {
+		return v.raw
+	}
+	return v.json()
+}
+
+func (f *Fold) value(key string) value {
+	for i := range f.fields {
+		if f.fields[i].key == key {
+			return f.fields[i].val
+		}
+	}
+	return value{}
+}
+
+// Messages returns values.messages as its elements; nil when there are none.
+// Callers must not change them.
+func (f *Fold) Messages() []json.RawMessage {
+	l := f.value(KeyMessages).list
+	if l == nil || len(l.elems) == 0 {
+		return nil
+	}
+	return slices.Clip(l.elems)
+}
+
+// HasMessage is a function that reports whether values.messages has one with an id. It
+// keeps the messages alone, not the rest of the state; nil when there are none.
+func (f *Fold) HasMessage() func(id string) bool {
+	l := f.value(KeyMessages).list
+	if l == nil {
+		return nil
+	}
+	return func(id string) bool { return l.find(id) >= 0 }
+}
+
+// Object is the value of key as an object that callers must not change; nil when it is
+// none, or f is nil.
+func (f *Fold) Object(key string) *rawjson.Object {
+	if f == nil {
+		return nil
+	}
+	return f.value(key).object()
+}
+
+// Interrupts is the open question, nil when there is none.
+func (f *Fold) Interrupts() []mapping.Interrupt { return f.asks }
+
+// Size is the length of JSON() in bytes, cheaply.
+func (f *Fold) Size() int { return f.size }
+
+func stateError(err error) *mapping.Error {
+	return &mapping.Error{
+		Class: mapping.Invalid, Code: mapping.CodeInvalid, Err: err,
+		Message: fmt.Sprintf("The state must be a JSON object whose values can be read (%v).", err),
+	}
+}

@@ -1,0 +1,137 @@
+package state
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// A Diff of a run that others may run beside stands on no positions: what it
+// changes inside an array or object is said under "join", and may be applied to
+// a state that others have changed meanwhile:
+//
+//	{"join": {"k": {"add": [e, …], "gone": ["id", …]}}}             array: elements with these ids go; these come
+//	{"join": {"k": {"set": {"m": value}, "del": ["m", …]}}}         object: one level deep
+//
+// Elements of an array that have an id replace the one with the same id, others
+// come behind. A key that is no array (object) by then counts as an empty one.
+
+// JoinTo is DiffTo for a run that others may run beside: the difference can be
+// applied to any state, and keeps what others did to it. Where both changed the
+// same scalar, member or element, the later one stands. An array that did not
+// only grow and whose elements have no ids is replaced as a whole.
+func (f *Fold) JoinTo(full json.RawMessage) (diff json.RawMessage, err error) {
+	b, err := f.become(full)
+	if err != nil {
+		return nil, err
+	}
+	return b.changed((*changes).noteJoin), nil
+}
+
+// noteJoin finds out how the field at a position came to its value, in a way that others'
+// changes to it survive.
+func (c *changes) noteJoin(at int, old value) {
+	var parts json.RawMessage
+	fd := &c.fields[at]
+	switch now := fd.val; {
+	case old.list != nil && now.list != nil:
+		if slices.EqualFunc(old.list.elems, now.list.elems, sameBytes) {
+			return
+		}
+		parts = listJoin(old.list, now.list)
+	case old.obj != nil && now.obj != nil:
+		if parts = objectChange(old.obj, now.obj); parts == nil {
+			return
+		}
+	case !old.none() && now.raw != nil && string(old.raw) == string(now.raw):
+		return
+	}
+	if parts == nil {
+		c.set = append(c.set, at)
+		return
+	}
+	c.join = append(c.join, rawjson.Member{Name: fd.key, Quoted: fd.name, Value: parts})
+}
+
+func sameBytes(a, b json.RawMessage) bool { return string(a) == string(b) }
+
+// listJoin says how one list became the other; nil where only the whole can.
+func listJoin(old, now *list) json.RawMessage {
+	keep := commonPrefix(old.elems, now.elems)
+	var out change
+	if keep == len(old.elems) {
+		out.member("add").Array(now.elems[keep:])
+		return out.done()
+	}
+	was, ok := byID(old.elems)
+	is, known := byID(now.elems)
+	if !ok || !known {
+		return nil
+	}
+	var add, gone []json.RawMessage
+	for _, e := range now.elems {
+		if string(was[IdOfMessage(e)]) != string(e) {
+			add = append(add, e)
+		}
+	}
+	for _, e := range old.elems {
+		if is[IdOfMessage(e)] == nil {
+			gone = append(gone, rawjson.Get(e, "id"))
+		}
+	}
+	if len(add) == 0 && len(gone) == 0 {
+		return nil // another order
+	}
+	if len(gone) > 0 {
+		out.member("gone").Array(gone)
+	}
+	if len(add) > 0 {
+		out.member("add").Array(add)
+	}
+	return out.done()
+}
+
+// byID is false when an element has no id.
+func byID(elems []json.RawMessage) (map[string]json.RawMessage, bool) {
+	m := make(map[string]json.RawMessage, len(elems))
+	for _, e := range elems {
+		id := IdOfMessage(e)
+		if id == "" {
+			return nil, false
+		}
+		m[id] = e
+	}
+	return m, true
+}
+
+// applyJoin merges a change into what the key holds by now.
+func applyJoin(e *edit, m rawjson.Member) error {
+	was := e.get(m.Name)
+	if rawjson.Kind(m.Value) != '{' {
+		return rawjson.ErrNotObject
+	}
+	if rawjson.Get(m.Value, "set") != nil || rawjson.Get(m.Value, "del") != nil {
+		if was.object() == nil {
+			e.put(field{m.Name, m.Quoted, value{obj: &rawjson.Object{}}})
+		}
+		return applyMerge(e, m)
+	}
+	gone, err := nameSet(rawjson.Get(m.Value, "gone"))
+	if err != nil {
+		return err
+	}
+	list := was.asList()
+	if len(gone) > 0 {
+		list = newList(slices.DeleteFunc(slices.Clone(list.elems), func(el json.RawMessage) bool { return gone[IdOfMessage(el)] }))
+	}
+	if add := rawjson.Get(m.Value, "add"); add != nil {
+		elems, err := rawjson.Elements(add)
+		if err != nil {
+			return err
+		}
+		list = list.merge(elems)
+	}
+	e.put(field{m.Name, m.Quoted, value{list: list}})
+	return nil
+}
