@@ -58,3 +58,20 @@ func (b *bells) ring(threadID string) {
 
 // WakeThread is Wake for readers that wait for something to happen on a thread.
 func (l *Log) WakeThread(threadID string) { l.bells.ring(threadID) }
+
+// Watch hears of a thread what happens in this process: entries of its runs, updates, ends.
+// Used by one goroutine; Leave must follow.
+type Watch struct {
+	log    *Log
+	thread string
+	bell   *bell
+}
+
+// Watch begins to hear of a thread.
+func (l *Log) Watch(threadID string) Watch { return Watch{l, threadID, l.bells.enter(threadID)} }
+
+// Next is closed when something happens. Take it before looking at the thread.
+func (w Watch) Next() <-chan struct{} { return w.log.bells.next(w.bell) }
+
+// Leave ends the watch.
+func (w Watch) Leave() { w.log.bells.leave(w.thread) }

@@ -8,15 +8,22 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// turnPoll is how often a run that waits for others on its thread is looked at.
-const turnPoll = 50 * time.Millisecond
+const (
+	// turnPoll is how often what other processes do is looked at.
+	turnPoll = 50 * time.Millisecond
+	// quietPoll bounds how long a claim goes unnoticed, which the log does not tell of.
+	quietPoll = time.Second
+)
 
 // waitForThread waits until a queued run of the task begins, as long as those before it
 // go on by themselves. A parked run of another task does not: its client has
 // to ask for its steps, and may be the very one that waits here. The queued
 // run is then taken back, and the answer names the task to be finished first.
 func (p *stepRequest) waitForThread(ctx context.Context, i int, run mapping.Run) error {
+	watch := p.log.Watch(run.ThreadID)
+	defer watch.Leave()
 	for run.Status == mapping.RunPending {
+		changed := watch.Next()
 		fresh, err := p.st.Run(ctx, run.ThreadID, run.ID)
 		if err != nil {
 			return err
@@ -35,9 +42,26 @@ func (p *stepRequest) waitForThread(ctx context.Context, i int, run mapping.Run)
 			}
 			return p.refuseWait(ctx, parked)
 		}
-		if err := wait(ctx, turnPoll); err != nil {
+		if err := p.waitForChange(ctx, changed); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// waitForChange waits until changed is closed, or until it is time to look by itself.
+func (s *Stepper) waitForChange(ctx context.Context, changed <-chan struct{}) error {
+	latest := quietPoll
+	if s.st.Shared() {
+		latest = turnPoll
+	}
+	timer := time.NewTimer(latest)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 	return nil
 }
