@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -19,6 +20,10 @@ func (s *server) protocol() *protocol.Server {
 	}
 }
 
+// commandFields are those of a run that a command starts which no client has sent: it loses
+// nothing by them.
+var commandFields = []string{"stream_mode", "stream_subgraphs", "if_not_exists"}
+
 // startFor starts a run that a command asks for, as this face's own routes would.
 func (s *server) startFor(ctx context.Context, thread string, header http.Header, payload json.RawMessage) (adapter.Started, error) {
 	o, err := parseObject(payload, s.face.Limits.Depth)
@@ -26,6 +31,7 @@ func (s *server) startFor(ctx context.Context, thread string, header http.Header
 		return adapter.Started{}, err
 	}
 	q := o.runRequest(thread)
+	q.Fields = slices.DeleteFunc(q.Fields, func(name string) bool { return oneOf(name, commandFields) })
 	q.IdempotencyKey = header.Get(idempotencyKey)
 	q.Retries, q.RetriesSaid = o.retries(header)
 	if err := o.err(); err != nil {

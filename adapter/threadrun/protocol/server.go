@@ -19,6 +19,8 @@ type Server struct {
 	Depth   int           // of what clients send; 0: no limit
 	Message int64         // bytes of a message over a WebSocket
 	Beat    time.Duration // between two signs of life on a stream
+
+	patience time.Duration // for a client to take a message; 0: sse.WriteTimeout
 }
 
 // Starter starts a run as if payload, a request of LangGraph's REST API, had come for the

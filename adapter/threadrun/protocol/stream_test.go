@@ -293,3 +293,28 @@ func TestASocketIsAskedForSignsOfLife(t *testing.T) {
 		<-asked
 	}
 }
+
+// A client that never reads is cut off, and nothing of its connection is left.
+func TestASocketThatIsNeverReadIsCutOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "graph"), started())
+	long := raw(`"` + strings.Repeat("x", 1<<20) + `"`)
+	for range 64 { // more than the buffers of the system hold
+		w.play(runOf(1, "graph"), mapping.Event{Kind: mapping.KindCustom, Data: long})
+	}
+	s := w.server()
+	s.patience = 50 * time.Millisecond
+	ended := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = s.ServeSocket(w, r, uuid(1), Snake)
+		close(ended)
+	}))
+	t.Cleanup(srv.Close)
+	c := dial(t, srv.URL)
+	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["custom"]}}`)
+	select {
+	case <-ended:
+	case <-patiently(t).Done():
+		t.Error("it is served still")
+	}
+}

@@ -111,7 +111,11 @@ func (k *socket) attend(request context.Context) {
 
 // timed does something with the connection for as long as a client may take for it.
 func (k *socket) timed(do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(k.ctx, sse.WriteTimeout)
+	patience := k.s.patience
+	if patience == 0 {
+		patience = sse.WriteTimeout
+	}
+	ctx, cancel := context.WithTimeout(k.ctx, patience)
 	defer cancel()
 	return do(ctx)
 }

@@ -65,6 +65,9 @@ func TestProtocolTellsARun(t *testing.T) {
 			if got.Text("type") != "success" || got.Text("result.run_id") == "" || got.At("meta.applied_through_seq") != float64(0) {
 				t.Fatal(got)
 			}
+			if lost := got.Header.Get("X-Apbridge-Lossy"); lost != "" {
+				t.Errorf("of a run with an input is lost: %s", lost)
+			}
 			b.Get(thread + "/runs/" + got.Text("result.run_id") + "/join").OK()
 			seen := events(b, thread+"/stream/events", everything, 1, runOver)
 			checkOrder(t, b, thread, seen)
