@@ -74,9 +74,10 @@ func readFilter(p *params) (filter, error) {
 	return f, nil
 }
 
-// wants reports whether an event is on one of the channels and in one of the namespaces.
-func (f *filter) wants(ev *event) bool {
-	return f.onChannel(ev) && f.within(ev.namespace)
+// wants reports whether an event comes after since, is on one of the channels and in one of the
+// namespaces.
+func (f *filter) wants(ev *event, at place) bool {
+	return at.number() > f.since && f.onChannel(ev) && f.within(ev.namespace)
 }
 
 func (f *filter) onChannel(ev *event) bool {

@@ -26,6 +26,7 @@ type command struct {
 	id      json.RawMessage
 	method  string
 	losses  []mapping.Loss
+	before  int64 // through, when it was read
 }
 
 // operation carries a command out and returns what writes its result.
@@ -86,16 +87,16 @@ func malformed() error {
 // reply carries the command out and writes its envelope, spelled as the command was, or as
 // usual where that does not show.
 func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
-	through, err := c.through()
 	var result func(w *writer)
-	if err == nil {
+	var err error
+	if c.before, err = c.through(); err == nil {
 		result, err = c.carryOut(run)
 	}
 	spelling := usual
 	if c.seen == Snake || c.seen == Camel {
 		spelling = c.seen
 	}
-	meta := func(w *writer) { w.text("thread_id", c.thread).int("applied_through_seq", through) }
+	meta := func(w *writer) { w.text("thread_id", c.thread).int("applied_through_seq", c.before) }
 	if err == nil {
 		return successReply(c.id, result, meta, spelling), nil
 	}

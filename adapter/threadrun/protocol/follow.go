@@ -29,12 +29,12 @@ func (s *Server) await(ctx context.Context, thread string) error {
 	}
 }
 
-// follow emits the events of a thread that a filter lets through: all that have happened, then
-// what happens, until ctx ends. The thread is waited for. idle, which may be nil, is called
-// before each wait. It returns NotFound when the thread is deleted.
+// follow emits the events of a thread: all that have happened, then what happens, until ctx ends
+// or emit fails. The thread is waited for. idle, which may be nil, is called before each wait. It
+// returns NotFound when the thread is deleted.
 //
 // The log is read from its beginning: the events of an entry depend on those before it.
-func (s *Server) follow(ctx context.Context, thread string, f filter, idle func(), emit func(ev *event, at place) error) error {
+func (s *Server) follow(ctx context.Context, thread string, idle func(), emit func(ev *event, at place) error) error {
 	if idle != nil {
 		idle()
 	}
@@ -43,7 +43,7 @@ func (s *Server) follow(ctx context.Context, thread string, f filter, idle func(
 	}
 	var failed error
 	t := newTranslator(func(ev *event, at place) {
-		if failed == nil && at.number() > f.since && f.wants(ev) {
+		if failed == nil {
 			failed = emit(ev, at)
 		}
 	})

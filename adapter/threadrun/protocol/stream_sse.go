@@ -28,7 +28,10 @@ func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread stri
 	defer stop()
 	out := sse.NewStream(w, s.Beat, stop)
 	defer out.Close()
-	err = s.follow(ctx, thread, f, out.Idle, func(ev *event, at place) error {
+	err = s.follow(ctx, thread, out.Idle, func(ev *event, at place) error {
+		if !f.wants(ev, at) {
+			return nil
+		}
 		return out.Write(sse.AppendFrame(nil, ev.method, ev.encode(at, spelling), at.id()))
 	})
 	if err == nil || ctx.Err() != nil || out.Failed() || isNotFound(err) {

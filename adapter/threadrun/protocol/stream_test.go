@@ -318,3 +318,29 @@ func TestASocketThatIsNeverReadIsCutOff(t *testing.T) {
 		t.Error("it is served still")
 	}
 }
+
+// Whatever a connection is subscribed to, and since when, its events come in the order of the
+// log, those that were there before a subscription but for its replay.
+func TestEventsOfASocketAreInOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	c := dial(t, serve(t, w.server(), Snake))
+	for range 3 {
+		c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle","custom"]}}`)
+		c.wants(`"type":"success"`)
+	}
+	const runs = 50
+	go func() {
+		for i := range runs {
+			w.play(runOf(i, "graph"), started(), mapping.Event{Kind: mapping.KindCustom, Data: raw(`1`)}, succeeded())
+		}
+	}()
+	last := int64(0)
+	for range 3 * runs {
+		n, _ := whole(member(raw(c.hear()), "seq"))
+		if n <= last {
+			t.Fatalf("%d comes behind %d", n, last)
+		}
+		last = n
+	}
+}

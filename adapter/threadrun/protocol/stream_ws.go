@@ -25,8 +25,16 @@ type socket struct {
 	thread   string
 	spelling Spelling // of the path
 
-	following sync.WaitGroup
-	open      map[string]context.CancelFunc // subscriptions; the reader's alone
+	working sync.WaitGroup
+	pump    *pump                    // nil while nothing is subscribed; the reader's alone
+	open    map[string]*subscription // changed by the reader, under mu
+	mu      sync.Mutex
+}
+
+// pump is what sends the events of all subscriptions, each event once.
+type pump struct {
+	stop  context.CancelFunc
+	ended chan struct{}
 }
 
 // ServeSocket answers a request for a WebSocket. Its Origin was judged before. It returns when
@@ -43,10 +51,10 @@ func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread stri
 	conn.SetReadLimit(s.Message)
 	// A read whose context ends cuts the connection off; when the bridge stops it is to be closed.
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
-	k := &socket{s: s, conn: conn, ctx: ctx, thread: thread, spelling: spelling, open: map[string]context.CancelFunc{}}
-	defer k.following.Wait()
+	k := &socket{s: s, conn: conn, ctx: ctx, thread: thread, spelling: spelling, open: map[string]*subscription{}}
+	defer k.working.Wait()
 	defer stop()
-	k.following.Go(func() { k.attend(r.Context()) })
+	k.working.Go(func() { k.attend(r.Context()) })
 	k.read()
 	return nil
 }
@@ -146,6 +154,9 @@ func (k *socket) answer(raw json.RawMessage) error {
 	if after != nil {
 		after()
 	}
+	if c.method == "run.start" && c.before == 0 && k.pump != nil {
+		k.restart() // it waits for the thread
+	}
 	return nil
 }
 
@@ -158,9 +169,39 @@ func (k *socket) failed(err error) *mapping.Error {
 	return e
 }
 
-// follow sends the events of a subscription until ctx ends.
-func (k *socket) follow(ctx context.Context, f filter) {
-	err := k.s.follow(ctx, k.thread, f, nil, func(ev *event, at place) error {
+// restart sends the events of all subscriptions from where each of them stands. They go out in
+// the order of the log, whichever subscription they are for: SDKs take it that nothing of a run
+// comes behind its end. So a new subscription has what happened sent by the same pump, while the
+// others wait for what is new to them.
+func (k *socket) restart() {
+	k.halt()
+	if len(k.open) == 0 {
+		return
+	}
+	ctx, stop := context.WithCancel(k.ctx)
+	p := &pump{stop: stop, ended: make(chan struct{})}
+	k.pump = p
+	k.working.Go(func() {
+		defer close(p.ended)
+		k.send(ctx)
+	})
+}
+
+// halt stops the pump.
+func (k *socket) halt() {
+	if k.pump != nil {
+		k.pump.stop()
+		<-k.pump.ended
+		k.pump = nil
+	}
+}
+
+// send sends the events that subscriptions want until ctx ends.
+func (k *socket) send(ctx context.Context) {
+	err := k.s.follow(ctx, k.thread, nil, func(ev *event, at place) error {
+		if !k.wants(ev, at) {
+			return nil
+		}
 		return k.write(ev.encode(at, k.spelling))
 	})
 	switch {
@@ -173,6 +214,18 @@ func (k *socket) follow(ctx context.Context, f filter) {
 	default:
 		_ = k.conn.CloseNow()
 	}
+}
+
+// wants reports whether a subscription wants an event that it has not got, and notes for all of
+// them that they are past it.
+func (k *socket) wants(ev *event, at place) (wanted bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, sub := range k.open {
+		wanted = wanted || sub.wants(ev, at)
+		sub.since = max(sub.since, at.number())
+	}
+	return wanted
 }
 
 // closedFor and a status of HTTP are the code of a close that SDKs take as final.

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"strconv"
@@ -10,8 +9,11 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// mostSubscriptions is how many a connection may have at a time: each reads the thread's log.
+// mostSubscriptions is how many a connection may have at a time.
 const mostSubscriptions = 32
+
+// subscription is what a client wants of the events. Its since moves on with what it has got.
+type subscription struct{ filter }
 
 // operation is a command about the connection's subscriptions; nil for any other. What it leaves
 // in after is done when the command was answered: a client has to know a subscription before
@@ -38,15 +40,21 @@ func (k *socket) subscribe(c *command, after *func()) (func(w *writer), error) {
 		return nil, invalid("A connection may have %d subscriptions. End one first.", mostSubscriptions)
 	}
 	id := subscriptionID(f)
-	*after = k.begin(id, f)
+	*after = func() { k.begin(map[string]filter{id: f}) }
 	return func(w *writer) { w.text("subscription_id", id) }, nil
 }
 
-// begin notes a subscription and returns what starts it.
-func (k *socket) begin(id string, f filter) func() {
-	ctx, stop := context.WithCancel(k.ctx)
-	k.open[id] = stop
-	return func() { k.following.Go(func() { k.follow(ctx, f) }) }
+// begin begins subscriptions that the client knows by now.
+func (k *socket) begin(list map[string]filter) {
+	k.halt()
+	k.mu.Lock()
+	for id, f := range list {
+		if k.open[id] == nil {
+			k.open[id] = &subscription{f}
+		}
+	}
+	k.mu.Unlock()
+	k.restart()
 }
 
 func (k *socket) unsubscribe(c *command) (func(w *writer), error) {
@@ -54,12 +62,15 @@ func (k *socket) unsubscribe(c *command) (func(w *writer), error) {
 	if err != nil {
 		return nil, err
 	}
-	stop, ok := k.open[id]
-	if !ok {
+	if k.open[id] == nil {
 		return nil, noSubscription(id)
 	}
-	stop()
+	k.mu.Lock()
 	delete(k.open, id)
+	k.mu.Unlock()
+	if len(k.open) == 0 {
+		k.halt()
+	}
 	return func(*writer) {}, nil
 }
 
@@ -81,20 +92,16 @@ func (k *socket) reconnect(c *command, after *func()) (func(w *writer), error) {
 	if !ok && c.get("subscriptions") != nil || len(ids)+len(k.open) > mostSubscriptions {
 		return nil, invalid("subscriptions must be a list of %d ids at most.", mostSubscriptions)
 	}
-	filters := make([]filter, len(ids))
-	for i, id := range ids {
-		if filters[i], err = filterOf(id); err != nil {
+	list := map[string]filter{}
+	for _, id := range ids {
+		f, err := filterOf(id)
+		if err != nil {
 			return nil, err
 		}
-		filters[i].since = since
+		f.since = since
+		list[id] = f
 	}
-	*after = func() {
-		for i, id := range ids {
-			if k.open[id] == nil {
-				k.begin(id, filters[i])()
-			}
-		}
-	}
+	*after = func() { k.begin(list) }
 	return func(w *writer) { w.Key("restored").Bool(len(ids) > 0) }, nil
 }
 

@@ -44,7 +44,10 @@ func told(t *testing.T, w *world, f filter, spelling Spelling) []byte {
 		}
 		begun = true
 	}
-	err := w.server().follow(ctx, uuid(1), f, idle, func(ev *event, at place) error {
+	err := w.server().follow(ctx, uuid(1), idle, func(ev *event, at place) error {
+		if !f.wants(ev, at) {
+			return nil
+		}
 		line := ev.encode(at, spelling)
 		if !mapping.ValidJSON(line) {
 			t.Errorf("not JSON: %s", line)
