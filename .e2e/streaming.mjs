@@ -13,7 +13,7 @@ const transports = ["sse", "websocket"];
 globalThis.WebSocket ??= (await import("ws")).WebSocket; // Node has one from version 22 on
 
 const agents = {
-  "a LangGraph server": { agent: "chat", input: "hello", last: /you said: (hello|once more)/, asks: "ask", question: "hi", answer: [{ type: "accept", args: null }], done: "done" },
+  "a LangGraph server": { agent: "chat", input: "hello", last: /you said: (hello|once more|a mistake)/, asks: "ask", question: "hi", answer: [{ type: "accept", args: null }], done: "done" },
   "a task/step agent": { agent: "autogpt", input: "write it", last: /^All done$/, asks: "autogpt", question: "ask about colours", answer: "blue", done: "All done" },
 };
 
@@ -115,6 +115,24 @@ for (const transport of transports) {
           assert.deepEqual(again.messages.map((m) => m.id), ids);
           assert.equal(again.isLoading, false);
         });
+      });
+
+      test("the last message that a person said is edited", async () => {
+        let threadId = null;
+        await controlled({ assistantId: kind.agent, transport, onThreadId: (id) => { threadId = id; } }, async (page) => {
+          await page.submit(says(kind.input));
+          await until(page, "the first turn ends", (s) => !s.isLoading && kind.last.test(s.messages.at(-1)?.text));
+          const first = page.rootStore.getSnapshot().messages.length;
+          await page.submit(says("a mistake"));
+          await until(page, "the second turn ends", (s) => !s.isLoading && s.messages.length > first + 1 && kind.last.test(s.messages.at(-1).text));
+          const said = page.rootStore.getSnapshot().messages[first].id;
+          const { parentCheckpointId } = page.messageMetadataStore.getSnapshot().get(said);
+          assert.ok(parentCheckpointId, "the page knows where to fork");
+          await page.submit(says("once more"), { forkFrom: parentCheckpointId });
+          await until(page, "the other turn ends", (s) => !s.isLoading && s.messages[first]?.text === "once more" && !s.messages.some((m) => m.text === "a mistake") && kind.last.test(s.messages.at(-1).text));
+        });
+        const { values } = await client.threads.getState(threadId);
+        assert.deepEqual(values.messages.filter((m) => m.type === "human").map((m) => m.content), [kind.input, "once more"], "the edited message is gone");
       });
 
       test("a reloaded page shows the open question, and answers it", async () => {

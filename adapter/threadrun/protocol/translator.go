@@ -12,13 +12,14 @@ import (
 // events. The k-th event of an entry is the same for every reader, whatever it filters. Not
 // for concurrent use.
 type translator struct {
-	runs map[string]*runView // of runs that have not ended
-	emit func(ev *event, at place)
-	at   place
+	runs  map[string]*runView // of runs that have not ended
+	steps map[string]int      // of checkpoints, as they are told
+	emit  func(ev *event, at place)
+	at    place
 }
 
 func newTranslator(emit func(ev *event, at place)) *translator {
-	return &translator{runs: map[string]*runView{}, emit: emit}
+	return &translator{runs: map[string]*runView{}, steps: map[string]int{}, emit: emit}
 }
 
 // runView is what the events of a run depend on beside the entry at hand.
@@ -54,6 +55,9 @@ func (t *translator) sendEvent(ev *event) {
 // entry emits the events of an entry. Its run must be known.
 func (t *translator) entry(e *mapping.Entry) {
 	t.at = place{seq: e.Seq, at: e.At}
+	if cp := e.Head.Checkpoint; cp != nil {
+		t.steps[cp.ID] = t.stepOf(cp)
+	}
 	v := t.runs[e.RunID]
 	if v == nil {
 		if e.RunID == "" {
@@ -82,6 +86,16 @@ func (t *translator) entry(e *mapping.Entry) {
 		t.end(v, e)
 		delete(t.runs, e.RunID)
 	}
+}
+
+// stepOf is the step that a checkpoint is told as: one that comes after that of its parent. A
+// thread/run agent counts anew where the bridge made it a new thread to go on from an earlier
+// state, and clients take the values of a lower step for old ones.
+func (t *translator) stepOf(cp *mapping.Checkpoint) int {
+	if before, ok := t.steps[cp.Parent]; ok {
+		return max(cp.Step, before+1)
+	}
+	return cp.Step
 }
 
 // changed is an entry between runs: somebody changed the state.
@@ -148,7 +162,7 @@ func (t *translator) checkpoint(cp *mapping.Checkpoint, brings bool) {
 		if brings || w.spelling == Camel {
 			w.some("parent_id", cp.Parent)
 		}
-		w.int("step", int64(cp.Step)).text("source", sourceOf(cp.Source)).close()
+		w.int("step", int64(t.steps[cp.ID])).text("source", sourceOf(cp.Source)).close()
 	})
 }
 

@@ -21,6 +21,13 @@ var scripts = map[string]func() *world{
 	"graph":     func() *world { return newWorld().play(runOf(1, "graph"), graphRun()...) },
 	"retried":   func() *world { return newWorld().play(runOf(1, "graph"), retried()...) },
 	"updated":   func() *world { return newWorld().play(mapping.Run{}, updated()) },
+	"forked": func() *world {
+		point := func(id, parent, step int) mapping.Event {
+			return state("", &mapping.Checkpoint{ID: uuid(id), Parent: uuid(parent), Step: step, Source: "loop"}, `{}`)
+		}
+		return newWorld().play(runOf(1, "graph"), started(), point(301, 300, 0), point(302, 301, 1), succeeded()).
+			play(runOf(2, "graph"), started(), point(303, 301, 0), point(304, 303, 1), succeeded())
+	},
 	"answered": func() *world {
 		run := runOf(2, "legacy")
 		run.Options = mapping.RunOptions{Resuming: true, Resume: raw(`{"q1":"yes"}`), Asked: questions}
