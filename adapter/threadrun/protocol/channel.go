@@ -41,6 +41,10 @@ type filter struct {
 	since      int64      // a sequence number: only what comes after it
 }
 
+// mostFiltered is how many channels and namespaces a filter may have: each event is compared
+// with all of them.
+const mostFiltered = 1000
+
 // readFilter reads channels, namespaces and depth, and since where a request may have it
 // (CDDL, EventStreamRequest and SubscribeParams).
 func readFilter(p *params) (filter, error) {
@@ -54,10 +58,13 @@ func readFilter(p *params) (filter, error) {
 			return f, invalid("channels names the unknown channel %q; there are %s, and custom:NAME.", name, strings.Join(channels, ", "))
 		}
 	}
-	f.channels = list
+	f.channels = slices.Compact(slices.Sorted(slices.Values(list)))
 	var err error
 	if f.namespaces, err = p.namespaces("namespaces"); err != nil {
 		return f, err
+	}
+	if len(f.channels) > mostFiltered || len(f.namespaces) > mostFiltered {
+		return f, invalid("A filter may have %d channels and as many namespaces.", mostFiltered)
 	}
 	if v := p.get("depth"); v != nil {
 		n, ok := whole(v)

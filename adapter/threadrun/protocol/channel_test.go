@@ -1,6 +1,9 @@
 package protocol
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestNamespaces(t *testing.T) {
 	t.Parallel()
@@ -63,6 +66,7 @@ func TestBadFilters(t *testing.T) {
 	for _, bad := range []string{
 		`{}`, `{"channels":[]}`, `{"channels":"values"}`, `{"channels":[1]}`, `{"channels":["nope"]}`, `{"channels":["custom:"]}`,
 		`{"channels":["values"],"namespaces":["a"]}`, `{"channels":["values"],"namespaces":{}}`, `{"channels":["values"],"namespaces":[[1]]}`,
+		`{"channels":["values"],"namespaces":[[]` + strings.Repeat(`,[]`, mostFiltered) + `]}`,
 		`{"channels":["values"],"depth":-1}`, `{"channels":["values"],"depth":"1"}`, `{"channels":["values"],"since":1.5}`, `{"channels":["values"],"since":-1}`,
 	} {
 		p, err := parse(raw(bad), 0)
