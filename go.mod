@@ -3,6 +3,7 @@ module github.com/apbridge/apbridge
 go 1.26.0
 
 require (
+	github.com/coder/websocket v1.8.15
 	github.com/dustin/go-humanize v1.1.0
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/go-resty/resty/v2 v2.17.2

@@ -175,7 +175,7 @@ type Forgetter interface {
 // Traits is what a backend is like; constant after Dial.
 type Traits struct {
 	// Opaque: the agent has no state that can be read; the bridge is its graph
-	// of one node. Its outputs are made by mapping.StepUpdate; the last one
+	// of one node. Its outputs are made by rule.StepUpdate; the last one
 	// says so. Any other agent is stateful.
 	Opaque bool
 	// Stepping is the mode that "auto" stands for.
@@ -253,7 +253,7 @@ type Files interface {
 	// Open returns the bytes; the caller closes.
 	Open(ctx context.Context, artifactID string) (io.ReadCloser, error)
 	// Save writes an agent-made file under its path (see
-	// mapping.ArtifactPath); the same path keeps its artifact id. The bytes
+	// rule.ArtifactPath); the same path keeps its artifact id. The bytes
 	// become visible with the next event that names the id in Head.Artifacts.
 	Save(ctx context.Context, path, remoteID string, body io.Reader) (mapping.Artifact, error)
 }

@@ -33,13 +33,20 @@ func mostConnections(files int64) int64 {
 	return max(files-max(files/4, spareFiles), 1)
 }
 
-// watch is called at every change of a connection's state.
-func (c *connLimit) watch(_ net.Conn, state http.ConnState) {
+// watch is called at every change of a connection's state. net/http says no more of one that
+// was hijacked, for a WebSocket: it counts until it is closed.
+func (c *connLimit) watch(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		c.open.Add(1)
-	case http.StateClosed, http.StateHijacked:
+	case http.StateClosed:
 		c.open.Add(-1)
+	case http.StateHijacked:
+		if f, ok := conn.(*framedConn); ok {
+			f.hijacked(func() { c.open.Add(-1) })
+		} else {
+			c.open.Add(-1)
+		}
 	}
 }
 

@@ -1,10 +1,15 @@
 package proxy
 
 import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
@@ -39,5 +44,42 @@ func TestD5ConnectionsThatFitTheFiles(t *testing.T) {
 		if got := mostConnections(files); got != want {
 			t.Errorf("%d files: %d connections, want %d", files, got, want)
 		}
+	}
+}
+
+// A connection that was hijacked counts until it is closed.
+func TestHijackedConnectionsCount(t *testing.T) {
+	t.Parallel()
+	in, out, closed := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	g := start(t, nil, func(r *mux.Router) {
+		r.HandleFunc("/hijacked", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusSwitchingProtocols)
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+			}
+			in <- struct{}{}
+			<-out
+			_ = conn.Close()
+			_ = conn.Close()
+			close(closed)
+		})
+	})
+	conn, err := net.Dial("tcp", g.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = fmt.Fprintf(conn, "GET /hijacked HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", g.Addr())
+	<-in
+	if n := g.connections.open.Load(); n != 1 {
+		t.Errorf("%d connections are open, want 1", n)
+	}
+	// What comes now are no requests, whatever it looks like.
+	_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+	close(out)
+	<-closed
+	if n := g.connections.open.Load(); n != 0 {
+		t.Errorf("%d connections are open, want none", n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -77,6 +78,21 @@ func (l framedListener) Accept() (net.Conn, error) {
 type framedConn struct {
 	*net.TCPConn
 	heads heads
+	left  atomic.Pointer[func()] // what to do when a hijacked connection is closed
+}
+
+// hijacked ends the look at requests: what follows are none.
+func (c *framedConn) hijacked(left func()) {
+	c.left.Store(&left)
+	c.heads.stop()
+}
+
+// Close closes the connection. It may be called again.
+func (c *framedConn) Close() error {
+	if left := c.left.Swap(nil); left != nil {
+		(*left)()
+	}
+	return c.TCPConn.Close()
 }
 
 func (c *framedConn) Read(b []byte) (int, error) {
@@ -146,6 +162,13 @@ func (h *heads) next() framing {
 		return h.head
 	}
 	return framing{}
+}
+
+// stop looks at nothing more.
+func (h *heads) stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over, h.line = true, nil
 }
 
 // take looks at what was read from the connection.

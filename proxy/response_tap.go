@@ -26,7 +26,7 @@ type responseTap struct {
 }
 
 func (r *responseTap) WriteHeader(status int) {
-	if r.status == 0 && status >= http.StatusOK { // not 1xx
+	if r.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) { // not another 1xx
 		failpoint.Hit(failpoint.ReplyBegun)
 		r.status = status
 	}

@@ -22,7 +22,7 @@ type items struct {
 // PutItem is an item to be kept.
 type PutItem struct {
 	Item  mapping.Item
-	Index json.RawMessage // which fields a search by text looks at: mapping.ItemTexts
+	Index json.RawMessage // which fields a search by text looks at: rule.ItemTexts
 }
 
 // ItemQuery selects items below a prefix.

@@ -41,6 +41,10 @@ var endpoints = []endpoint{
 	on("GET", "/threads/{thread_id}/history", (*server).getHistory),
 	on("POST", "/threads/{thread_id}/history", (*server).postHistory),
 	on("GET", "/threads/{thread_id}/stream", (*server).streamThreadWide),
+	on("POST", "/threads/{thread_id}/stream", (*server).streamEventsCamel),
+	on("POST", "/threads/{thread_id}/stream/events", (*server).streamEvents),
+	on("GET", "/threads/{thread_id}/stream/events", (*server).streamEventsSocket),
+	on("POST", "/threads/{thread_id}/commands", (*server).commands),
 
 	on("GET", "/threads/{thread_id}/runs", (*server).listRuns),
 	on("DELETE", "/threads/{thread_id}/runs/{run_id}", (*server).deleteRun),
@@ -93,10 +97,6 @@ var endpoints = []endpoint{
 	on("GET", "/info", (*server).info),
 
 	refuse("PATCH", "/threads/{thread_id}/state", "patching a state's metadata"),
-	refuse("POST", "/threads/{thread_id}/stream", "the streaming protocol"),
-	refuse("GET", "/threads/{thread_id}/stream/events", "the streaming protocol"),
-	refuse("POST", "/threads/{thread_id}/stream/events", "the streaming protocol"),
-	refuse("POST", "/threads/{thread_id}/commands", "the streaming protocol"),
 	refuse("POST", "/ui/{assistant_id}", "serving user interfaces"),
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/adapter/threadrun/protocol"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/state"
@@ -25,11 +26,11 @@ const (
 var threadStreamModes = []string{threadRunModes, threadLifecycle, threadStateUpdate}
 
 // streamThreadWide follows all runs of a thread, those that are still to come
-// too, until the client leaves. The same path is where the Agent Protocol opens a
-// WebSocket, which is not supported.
+// too, until the client leaves. The same path is where the Agent Protocol opens the
+// WebSocket of its streaming protocol.
 func (s *server) streamThreadWide(w http.ResponseWriter, r *http.Request) error {
-	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		return notSupported("the streaming protocol")
+	if isWebSocket(r) {
+		return s.socket(w, r, protocol.Camel)
 	}
 	thread, err := threadOf(r)
 	if err != nil {

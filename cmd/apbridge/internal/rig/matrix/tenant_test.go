@@ -31,7 +31,7 @@ func (e *estate) put(key, method, path string, a ask) rig.Answer {
 	if !a.endless {
 		return e.as(key, method, path, a.body, a.headers...)
 	}
-	req, err := http.NewRequestWithContext(e.T.Context(), method, e.URL+path, nil)
+	req, err := http.NewRequestWithContext(e.T.Context(), method, e.URL+path, strings.NewReader(a.body))
 	if err != nil {
 		e.T.Fatal(err)
 	}
@@ -88,17 +88,22 @@ type ask struct {
 // asks are the routes that need more than their path. Ids stand in braces, and {mine} is
 // an agent that the caller may use.
 var asks = map[string]ask{
-	"POST /runs":                                 {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
-	"POST /runs/wait":                            {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
-	"POST /runs/stream":                          {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
-	"POST /runs/batch":                           {body: `[{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}]`},
-	"POST /runs/cancel":                          {body: `{"thread_id":"{thread_id}","run_ids":["{run_id}"]}`},
-	"POST /runs/search":                          {body: `{"thread_id":"{thread_id}"}`},
-	"POST /threads":                              {body: `{"thread_id":"{thread_id}","if_exists":"do_nothing"}`, own: true},
-	"POST /threads/search":                       {body: `{"ids":["{thread_id}"]}`, own: true},
-	"POST /threads/count":                        {body: `{"metadata":{"graph_id":"a"}}`, own: true},
-	"POST /threads/prune":                        {body: `{"thread_ids":["{thread_id}"]}`, own: true},
-	"GET /threads/{thread_id}/stream":            {endless: true},
+	"POST /runs":                      {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
+	"POST /runs/wait":                 {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
+	"POST /runs/stream":               {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
+	"POST /runs/batch":                {body: `[{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}]`},
+	"POST /runs/cancel":               {body: `{"thread_id":"{thread_id}","run_ids":["{run_id}"]}`},
+	"POST /runs/search":               {body: `{"thread_id":"{thread_id}"}`},
+	"POST /threads":                   {body: `{"thread_id":"{thread_id}","if_exists":"do_nothing"}`, own: true},
+	"POST /threads/search":            {body: `{"ids":["{thread_id}"]}`, own: true},
+	"POST /threads/count":             {body: `{"metadata":{"graph_id":"a"}}`, own: true},
+	"POST /threads/prune":             {body: `{"thread_ids":["{thread_id}"]}`, own: true},
+	"GET /threads/{thread_id}/stream": {endless: true},
+	// A thread that is not there yet is waited for, and a command is answered with what is wrong.
+	"POST /threads/{thread_id}/stream":           {body: `{"channels":["values"]}`, own: true, endless: true},
+	"POST /threads/{thread_id}/stream/events":    {body: `{"channels":["values"]}`, own: true, endless: true},
+	"GET /threads/{thread_id}/stream/events":     {own: true}, // a WebSocket
+	"POST /threads/{thread_id}/commands":         {body: `{"id":1,"method":"state.get"}`, own: true},
 	"POST /threads/{thread_id}/state":            {body: `{"values":{"k":1}}`},
 	"POST /threads/{thread_id}/state/checkpoint": {body: `{"checkpoint":{"checkpoint_id":"{checkpoint_id}"}}`},
 	"PATCH /threads/{thread_id}":                 {body: `{"metadata":{"k":1}}`},

@@ -1,0 +1,76 @@
+package protocol
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// Kinds of content blocks (CDDL, section 2).
+const (
+	blockText      = "text"
+	blockReasoning = "reasoning"
+	blockCall      = "tool_call"
+	blockWhole     = "" // any other: told at once
+)
+
+// block is one block of a message's content.
+type block struct {
+	kind, key string
+	index     int
+	text      strings.Builder // or the arguments of a call, as JSON
+	id, name  string          // of a call
+	whole     json.RawMessage
+}
+
+// begin is the block when nothing of it has come.
+func (b *block) begin() json.RawMessage {
+	w := &writer{spelling: Snake}
+	switch b.kind {
+	case blockWhole:
+		return b.whole
+	case blockCall:
+		w.open().text("type", "tool_call_chunk")
+		b.nameCall(w)
+		return w.text("args", "").close().Bytes
+	default:
+		return w.open().text("type", b.kind).text(b.kind, "").close().Bytes
+	}
+}
+
+func (b *block) nameCall(w *writer) {
+	for _, m := range []struct{ name, value string }{{"id", b.id}, {"name", b.name}} {
+		if m.value == "" {
+			w.raw(m.name, nil)
+		} else {
+			w.text(m.name, m.value)
+		}
+	}
+}
+
+// final is the block when all of it has come.
+func (b *block) final() json.RawMessage {
+	w := &writer{spelling: Snake}
+	switch b.kind {
+	case blockWhole:
+		return b.whole
+	case blockCall:
+		return b.finalCall(w)
+	default:
+		return w.open().text("type", b.kind).text(b.kind, b.text.String()).close().Bytes
+	}
+}
+
+// finalCall is a call with its arguments, or one that is invalid where they are no object.
+func (b *block) finalCall(w *writer) json.RawMessage {
+	args := orElse(strings.TrimSpace(b.text.String()), "{}")
+	if args[0] == '{' && rawjson.Valid([]byte(args)) {
+		w.open().text("type", blockCall)
+		b.nameCall(w)
+		return w.raw("args", json.RawMessage(args)).close().Bytes
+	}
+	w.open().text("type", "invalid_tool_call")
+	b.nameCall(w)
+	return w.text("args", b.text.String()).text("error", "The arguments are no JSON object.").close().Bytes
+}

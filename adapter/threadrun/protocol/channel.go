@@ -1,0 +1,122 @@
+package protocol
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// The channels that events are on (CDDL, section 5).
+const (
+	channelValues      = "values"
+	channelUpdates     = "updates"
+	channelMessages    = "messages"
+	channelTools       = "tools"
+	channelLifecycle   = "lifecycle"
+	channelInput       = "input"
+	channelCheckpoints = "checkpoints"
+	channelTasks       = "tasks"
+	channelCustom      = "custom"
+)
+
+var channels = []string{
+	channelValues, channelUpdates, channelMessages, channelTools, channelLifecycle, channelInput,
+	channelCheckpoints, channelTasks, channelCustom,
+}
+
+// namedCustom is what a channel begins with that has the custom events of one name.
+const namedCustom = channelCustom + ":"
+
+// knownChannel reports whether a client may ask for the channel.
+func knownChannel(name string) bool {
+	return slices.Contains(channels, name) || len(name) > len(namedCustom) && strings.HasPrefix(name, namedCustom)
+}
+
+// filter is what a client wants to see of a thread's events.
+type filter struct {
+	channels   []string
+	namespaces [][]string // prefixes; none: all
+	depth      int        // below a prefix; -1: any
+	since      int64      // a sequence number: only what comes after it
+}
+
+// mostFiltered is how many channels and namespaces a filter may have: each event is compared
+// with all of them.
+const mostFiltered = 1000
+
+// readFilter reads channels, namespaces and depth, and since where a request may have it
+// (CDDL, EventStreamRequest and SubscribeParams).
+func readFilter(p *params) (filter, error) {
+	f := filter{depth: -1}
+	list, ok := textsOf(p.get("channels"))
+	if !ok || len(list) == 0 {
+		return f, invalid("channels must be a list of channels that is not empty; there are %s.", strings.Join(channels, ", "))
+	}
+	for _, name := range list {
+		if !knownChannel(name) {
+			return f, invalid("channels names the unknown channel %q; there are %s, and custom:NAME.", name, strings.Join(channels, ", "))
+		}
+	}
+	f.channels = slices.Compact(slices.Sorted(slices.Values(list)))
+	var err error
+	if f.namespaces, err = p.namespaces("namespaces"); err != nil {
+		return f, err
+	}
+	if len(f.channels) > mostFiltered || len(f.namespaces) > mostFiltered {
+		return f, invalid("A filter may have %d channels and as many namespaces.", mostFiltered)
+	}
+	if v := p.get("depth"); v != nil {
+		n, ok := whole(v)
+		if !ok {
+			return f, invalid("depth must be a whole number from 0.")
+		}
+		f.depth = int(min(n, 1<<20))
+	}
+	if v := p.get("since"); v != nil {
+		if f.since, ok = whole(v); !ok {
+			return f, invalid("since must be the seq of an event.")
+		}
+	}
+	return f, nil
+}
+
+// wants reports whether an event comes after since, is on one of the channels and in one of the
+// namespaces.
+func (f *filter) wants(ev *event, at place) bool {
+	return at.number() > f.since && f.onChannel(ev) && f.within(ev.namespace)
+}
+
+func (f *filter) onChannel(ev *event) bool {
+	return slices.Contains(f.channels, ev.channel()) ||
+		ev.name != "" && slices.Contains(f.channels, namedCustom+ev.name)
+}
+
+func (f *filter) within(namespace []string) bool {
+	if len(f.namespaces) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(f.namespaces, func(prefix []string) bool {
+		return isPrefix(prefix, namespace) && (f.depth < 0 || len(namespace)-len(prefix) <= f.depth)
+	})
+}
+
+// isPrefix reports whether a namespace begins with a prefix. A segment without ":" stands for
+// all tasks of that node (langgraph, stream/namespace).
+func isPrefix(prefix, namespace []string) bool {
+	if len(prefix) > len(namespace) {
+		return false
+	}
+	for i, want := range prefix {
+		have := namespace[i]
+		if node, _, _ := strings.Cut(have, ":"); have != want && (node != want || strings.Contains(want, ":")) {
+			return false
+		}
+	}
+	return true
+}
+
+// invalid is the error for what a client cannot have meant.
+func invalid(format string, args ...any) *mapping.Error {
+	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, format, args...)
+}

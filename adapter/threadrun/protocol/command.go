@@ -1,0 +1,132 @@
+package protocol
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// Reply is the answer to a command: its envelope, and what could not be carried of a run that
+// it started.
+type Reply struct {
+	Body   []byte
+	Losses []mapping.Loss
+}
+
+// command is a command under way.
+type command struct {
+	*params // of the command
+	s       *Server
+	ctx     context.Context
+	thread  string
+	header  http.Header // of the request; nil on a WebSocket
+	id      json.RawMessage
+	method  string
+	losses  []mapping.Loss
+	before  int64 // through, when it was read
+}
+
+// operation carries a command out and returns what writes its result.
+type operation func(c *command) (result func(w *writer), err error)
+
+// operations are the commands that need no connection of their own (CDDL, CommandData).
+var operations = map[string]operation{
+	"run.start":             (*command).runStart,
+	"input.respond":         (*command).inputRespond,
+	"input.inject":          (*command).inputInject,
+	"state.get":             (*command).stateGet,
+	"state.listCheckpoints": (*command).stateListCheckpoints,
+	"state.fork":            (*command).stateFork,
+	"agent.getTree":         (*command).agentGetTree,
+}
+
+// overConnection are the commands that are about a WebSocket's subscriptions.
+var overConnection = map[string]bool{
+	"subscription.subscribe": true, "subscription.unsubscribe": true, "subscription.reconnect": true,
+}
+
+// Command carries out one command for a thread. What is wrong with the command is told in the
+// reply; an error is what is wrong with the request, or with the bridge.
+func (s *Server) Command(ctx context.Context, thread string, header http.Header, raw json.RawMessage) (Reply, error) {
+	c, err := s.read(ctx, thread, raw)
+	if err != nil {
+		return Reply{}, err
+	}
+	c.header = header
+	body, err := c.reply(operations[c.method], Snake|Camel)
+	return Reply{Body: body, Losses: c.losses}, err
+}
+
+// read reads the envelope {id, method, params}.
+func (s *Server) read(ctx context.Context, thread string, raw json.RawMessage) (*command, error) {
+	if len(raw) == 0 {
+		return nil, malformed()
+	}
+	envelope, err := parse(raw, s.Depth)
+	if err != nil {
+		return nil, err
+	}
+	c := &command{s: s, ctx: ctx, thread: thread, id: envelope.get("id"), method: textOf(envelope.get("method"))}
+	if _, ok := whole(c.id); !ok || c.method == "" {
+		return nil, malformed()
+	}
+	c.params = &params{object: envelope.get("params")}
+	if k := rawjson.Kind(c.object); k != 0 && k != '{' {
+		return nil, malformed()
+	}
+	return c, nil
+}
+
+func malformed() error {
+	return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "A command is an object {id, method, params}: a whole number, a string, an object.")
+}
+
+// reply carries the command out and writes its envelope, spelled as the command was, or as
+// usual where that does not show.
+func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
+	var result func(w *writer)
+	var err error
+	if c.before, err = c.through(); err == nil {
+		result, err = c.carryOut(run)
+	}
+	spelling := usual
+	if c.seen == Snake || c.seen == Camel {
+		spelling = c.seen
+	}
+	meta := func(w *writer) { w.text("thread_id", c.thread).int("applied_through_seq", c.before) }
+	if err == nil {
+		return successReply(c.id, result, meta, spelling), nil
+	}
+	if e := mapping.Classify(err); answers(e) {
+		return errorReply(c.id, e, meta, spelling), nil
+	}
+	return nil, err
+}
+
+func (c *command) carryOut(run operation) (func(w *writer), error) {
+	switch {
+	case run != nil:
+		return run(c)
+	case overConnection[c.method]:
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
+			"%s is a command for a WebSocket. Over HTTP each POST to the stream is a subscription.", c.method)
+	default:
+		return nil, mapping.Errorf(mapping.Invalid, codeCommand, "There is no command %q.", c.method)
+	}
+}
+
+// through is up to where the thread's events were there when the command was read: clients take
+// questions up to there for old ones. It is 0 for a thread that is not there yet.
+func (c *command) through() (int64, error) {
+	at, err := c.s.Service.ThreadLog.Position(c.ctx, c.thread, adapter.Cursor{K: -1, Live: true})
+	if isNotFound(err) {
+		return 0, nil
+	}
+	return through(at.Seq), err
+}
+
+func isNotFound(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }

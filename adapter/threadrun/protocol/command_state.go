@@ -1,0 +1,130 @@
+package protocol
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// stateGet is the thread's newest state, or some keys of it.
+func (c *command) stateGet() (func(w *writer), error) {
+	if err := c.root(); err != nil {
+		return nil, err
+	}
+	keys, ok := textsOf(c.get("keys"))
+	if !ok && c.get("keys") != nil {
+		return nil, invalid("keys must be a list of strings.")
+	}
+	st, err := c.s.Service.States.Get(c.ctx, c.thread, "")
+	if err != nil {
+		return nil, err
+	}
+	values := st.Values
+	if ok {
+		values = only(values, keys)
+	}
+	return func(w *writer) {
+		w.Key("values").Raw(values, "{}")
+		if st.Checkpoint != "" {
+			w.object("checkpoint", func() { w.text("id", st.Checkpoint).text("ns", "") })
+		}
+	}, nil
+}
+
+// only is an object with the members that are asked for.
+func only(object json.RawMessage, keys []string) json.RawMessage {
+	w := &writer{spelling: Snake}
+	w.open()
+	_ = rawjson.EachMember(object, func(name rawjson.Quoted, value json.RawMessage) {
+		if slices.ContainsFunc(keys, name.Is) {
+			w.Spliced(name).Raw(value, "null")
+		}
+	})
+	return w.close().Bytes
+}
+
+// The number of checkpoints that are listed: where none is said, and at most.
+const (
+	usualCheckpoints = 10
+	mostCheckpoints  = 1000
+)
+
+// stateListCheckpoints lists checkpoints, the newest first.
+func (c *command) stateListCheckpoints() (func(w *writer), error) {
+	q, err := c.history()
+	if err != nil {
+		return nil, err
+	}
+	list := []adapter.ThreadState{}
+	for st, err := range c.s.Service.States.History(c.ctx, c.thread, q) {
+		if err != nil {
+			return nil, err
+		}
+		st.Values = nil
+		list = append(list, st)
+	}
+	return func(w *writer) {
+		w.Key("checkpoints").Open('[')
+		for _, st := range list {
+			w.summary(st)
+		}
+		w.Close(']')
+	}, nil
+}
+
+func (c *command) history() (q adapter.HistoryQuery, err error) {
+	if err = c.root(); err != nil {
+		return q, err
+	}
+	q.Limit = usualCheckpoints
+	if v := c.get("limit"); v != nil {
+		n, ok := whole(v)
+		if !ok || n == 0 {
+			return q, invalid("limit must be a whole number from 1.")
+		}
+		q.Limit = int(min(n, mostCheckpoints))
+	}
+	if q.Before, err = c.text("before", false); err == nil && q.Before != "" && !mapping.IsUUID(q.Before) {
+		err = invalid("before must be the id of a checkpoint.")
+	}
+	return q, err
+}
+
+// summary writes a checkpoint (CDDL, CheckpointSummary).
+func (w *writer) summary(st adapter.ThreadState) {
+	w.open().text("id", st.Checkpoint).text("timestamp", st.CreatedAt.UTC().Format(time.RFC3339Nano))
+	w.Key("step").Raw(member(st.Metadata, "step"), "0")
+	w.raw("metadata", st.Metadata).close()
+}
+
+// agentGetTree is the tree of graphs of a run, or of the thread's newest one.
+func (c *command) agentGetTree() (func(w *writer), error) {
+	id, err := c.text("run_id", false)
+	if err != nil {
+		return nil, err
+	}
+	run, err := c.runOr(id)
+	if err != nil {
+		return nil, err
+	}
+	tr, status, err := c.s.treeOf(c.ctx, run)
+	return func(w *writer) {
+		w.Key("tree")
+		tr.encode(w, []string{}, status)
+	}, err
+}
+
+// runOr is the run of an id, or the thread's newest one.
+func (c *command) runOr(id string) (mapping.Run, error) {
+	if id == "" {
+		return c.newest()
+	}
+	if !mapping.IsUUID(id) {
+		return mapping.Run{}, mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has no run %q.", id)
+	}
+	return c.s.Service.Runs.Get(c.ctx, adapter.RunRef{ThreadID: c.thread, RunID: id})
+}

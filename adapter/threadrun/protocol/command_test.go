@@ -1,0 +1,211 @@
+package protocol
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/google/go-cmp/cmp"
+)
+
+const runEnd = `"multitask_strategy":"enqueue","stream_mode":` + runModes + `,"stream_subgraphs":true,"if_not_exists":"create"}`
+
+// What a command makes of a run, by the request that is started with.
+func TestRunsThatCommandsStart(t *testing.T) {
+	t.Parallel()
+	const graph = `{"assistant_id":"00000000-0000-7000-8000-000000000007",`
+	for _, tt := range []struct {
+		name, command, want string
+		asking              bool
+	}{
+		{"a run", `{"id":1,"method":"run.start","params":{"assistant_id":"a","input":{"x":1}}}`,
+			`{"assistant_id":"a","input":{"x":1},` + runEnd, false},
+		{"as documented", `{"id":1,"method":"run.start","params":{"assistantId":"a","input":"hi","config":{"tags":[]},"metadata":{"m":1}}}`,
+			`{"assistant_id":"a","config":{"tags":[]},"metadata":{"m":1},"input":"hi",` + runEnd, false},
+		{"a strategy", `{"id":1,"method":"run.start","params":{"assistant_id":"a","input":null,"multitaskStrategy":"reject"}}`,
+			`{"assistant_id":"a",` + strings.Replace(runEnd, "enqueue", "reject", 1), false},
+		{"a fork, which answers nothing", `{"id":1,"method":"run.start","params":{"assistant_id":"a","input":{},"config":{"configurable":{"checkpoint_id":"c"}}}}`,
+			`{"assistant_id":"a","config":{"configurable":{"checkpoint_id":"c"}},"input":{},"checkpoint_id":"c",` + runEnd, true},
+		{"an input that is the answer", `{"id":1,"method":"run.start","params":{"assistant_id":"a","input":{"x":1}}}`,
+			`{"assistant_id":"a","command":{"resume":{"x":1}},` + runEnd, true},
+		{"words that are the answer", `{"id":1,"method":"run.start","params":{"assistant_id":"legacy","input":{"messages":[{"type":"human","content":"no"},{"type":"human","content":"yes"}]}}}`,
+			`{"assistant_id":"legacy","command":{"resume":"yes"},` + runEnd, true},
+		{"no input goes on", `{"id":1,"method":"run.start","params":{"assistant_id":"a"}}`, `{"assistant_id":"a",` + runEnd, true},
+		{"an answer", `{"id":1,"method":"input.respond","params":{"namespace":[],"interrupt_id":"q1","response":"yes"}}`,
+			graph + `"command":{"resume":{"q1":"yes"}},` + runEnd, true},
+		{"an answer that is null, with an update", `{"id":1,"method":"input.respond","params":{"namespace":[],"interruptId":"q1","response":null,"update":{"a":1},"goto":"b","config":{}}}`,
+			graph + `"config":{},"command":{"resume":{"q1":null},"update":{"a":1},"goto":"b"},` + runEnd, true},
+		{"answers", `{"id":1,"method":"input.respond","params":{"responses":[{"namespace":[],"interrupt_id":"q1","response":1},{"namespace":[],"interrupt_id":"q1","response":2}]}}`,
+			graph + `"command":{"resume":{"q1":1}},` + runEnd, true},
+		{"words on the way", `{"id":1,"method":"input.inject","params":{"namespace":[],"message":{"role":"user","content":"stop it"}}}`,
+			graph + `"input":{"messages":[{"role":"user","content":"stop it"}]},` + runEnd, false},
+		{"a fork", `{"id":1,"method":"state.fork","params":{"checkpointId":"c","input":{"x":1}}}`,
+			graph + `"input":{"x":1},"checkpoint_id":"c",` + runEnd, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld().play(runOf(1, "graph"), started())
+			if tt.asking {
+				w.open = questions
+			}
+			if got := ask(t, w, tt.command); !strings.Contains(got, `"type":"success"`) {
+				t.Fatal(got)
+			}
+			if d := cmp.Diff([]string{tt.want}, w.payloads); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// What commands are answered.
+func TestReplies(t *testing.T) {
+	t.Parallel()
+	const snakeMeta = `"meta":{"thread_id":"00000000-0000-7000-8000-000000000001","applied_through_seq":8191}}`
+	const camelMeta = `"meta":{"threadId":"00000000-0000-7000-8000-000000000001","appliedThroughSeq":8191}}`
+	const bothMeta = `"meta":{"thread_id":"00000000-0000-7000-8000-000000000001","threadId":"00000000-0000-7000-8000-000000000001","applied_through_seq":8191,"appliedThroughSeq":8191}}`
+	for _, tt := range []struct{ name, command, want string }{
+		{"snake case", `{"id":7,"method":"run.start","params":{"assistant_id":"a","input":1}}`,
+			`{"type":"success","id":7,"result":{"run_id":"00000000-0000-7000-8000-000000000101"},` + snakeMeta},
+		{"camel case", `{"id":7,"method":"run.start","params":{"assistantId":"a","input":1}}`,
+			`{"type":"success","id":7,"result":{"runId":"00000000-0000-7000-8000-000000000101"},` + camelMeta},
+		{"a fork", `{"id":7,"method":"state.fork","params":{"checkpointId":"a"}}`,
+			`{"type":"success","id":7,"result":{"runId":"00000000-0000-7000-8000-000000000101","threadId":"00000000-0000-7000-8000-000000000001"},` + camelMeta},
+		{"the state, in no spelling", `{"id":0,"method":"state.get","params":{"namespace":[]}}`,
+			`{"type":"success","id":0,"result":{"values":{"a":1,"b":2},"checkpoint":{"id":"c1","ns":""}},` + bothMeta},
+		{"keys of the state", `{"id":0,"method":"state.get","params":{"keys":["b","c"]}}`,
+			`{"type":"success","id":0,"result":{"values":{"b":2},"checkpoint":{"id":"c1","ns":""}},` + bothMeta},
+		{"the state without params", `{"id":0,"method":"state.get"}`,
+			`{"type":"success","id":0,"result":{"values":{"a":1,"b":2},"checkpoint":{"id":"c1","ns":""}},` + bothMeta},
+		{"a tree", `{"id":0,"method":"agent.getTree","params":{"run_id":"00000000-0000-7000-8000-000000000101"}}`,
+			`{"type":"success","id":0,"result":{"tree":{"namespace":[],"status":"running","graph_name":"graph","children":[{"namespace":["plan:1"],"status":"started","graph_name":"plan","children":[{"namespace":["plan:1","deep:2"],"status":"started","graph_name":"deep"}]}]}},` + snakeMeta},
+		{"checkpoints", `{"id":0,"method":"state.listCheckpoints","params":{"limit":1}}`,
+			`{"type":"success","id":0,"result":{"checkpoints":[{"id":"c1","timestamp":"2026-11-21T08:00:00Z","step":3,"metadata":{"step":3}}]},` + bothMeta},
+
+		{"no such command", `{"id":0,"method":"foo.bar"}`, `{"type":"error","id":0,"error":"unknown_command","message":"There is no command \"foo.bar\".",` + bothMeta},
+		{"a subscription over HTTP", `{"id":0,"method":"subscription.subscribe","params":{}}`, `{"type":"error","id":0,"error":"not_supported","message":"subscription.subscribe is a command for a WebSocket. Over HTTP each POST to the stream is a subscription.",` + bothMeta},
+		{"no agent", `{"id":0,"method":"run.start","params":{}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"assistant_id must be a string that is not empty.",` + bothMeta},
+		{"a state below", `{"id":0,"method":"state.get","params":{"namespace":["a"]}}`, `{"type":"error","id":0,"error":"no_such_namespace","message":"The bridge keeps the state of the root alone, whose namespace is [].",` + bothMeta},
+		{"no such question", `{"id":0,"method":"input.respond","params":{"interrupt_id":"q1"}}`, `{"type":"error","id":0,"error":"no_such_interrupt","message":"The thread does not wait for an answer to [\"q1\"].",` + snakeMeta},
+		{"no question", `{"id":0,"method":"input.respond","params":{}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"interrupt_id must be a string that is not empty.",` + bothMeta},
+		{"no answers", `{"id":0,"method":"input.respond","params":{"responses":[]}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"responses must be a list of answers that is not empty.",` + bothMeta},
+		{"an answer that is none", `{"id":0,"method":"input.respond","params":{"responses":[1]}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"interrupt_id must be a string that is not empty.",` + bothMeta},
+		{"words of nobody", `{"id":0,"method":"input.inject","params":{"message":{"role":"ai","content":"x"}}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"message must be {role, content}, with \"user\" or \"system\" for the role and a string for the content.",` + bothMeta},
+		{"no such run", `{"id":0,"method":"agent.getTree","params":{"run_id":"x"}}`, `{"type":"error","id":0,"error":"no_such_run","message":"The thread has no run \"x\".",` + snakeMeta},
+		{"no such checkpoint", `{"id":0,"method":"state.listCheckpoints","params":{"before":"` + uuid(404) + `"}}`, `{"type":"error","id":0,"error":"no_such_checkpoint","message":"There is no such checkpoint.",` + bothMeta},
+		{"no checkpoint's id", `{"id":0,"method":"state.listCheckpoints","params":{"before":"x"}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"before must be the id of a checkpoint.",` + bothMeta},
+		{"no checkpoints", `{"id":0,"method":"state.listCheckpoints","params":{"limit":0}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"limit must be a whole number from 1.",` + bothMeta},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld().play(runOf(1, "graph"), started())
+			if strings.Contains(tt.command, "getTree") {
+				w = newWorld().play(runOf(1, "graph"), piece("m", "plan:1|deep:2", `"content":"x"`))
+			}
+			w.state = adapter.ThreadState{Values: raw(`{"a":1,"b":2}`), Checkpoint: "c1"}
+			w.history = []adapter.ThreadState{{Checkpoint: "c1", CreatedAt: at, Metadata: raw(`{"step":3}`)}, {Checkpoint: "c0"}}
+			if d := cmp.Diff(tt.want, ask(t, w, tt.command)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// Before a thread is there, run.start makes it and the others say that it had no run.
+func TestCommandsForAThreadThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		`{"id":1,"method":"run.start","params":{"assistant_id":"a","input":1}}`:              `"applied_through_seq":0`,
+		`{"id":1,"method":"state.get","params":{"namespace":[]}}`:                            `"error":"no_such_run"`,
+		`{"id":1,"method":"agent.getTree"}`:                                                  `"error":"no_such_run"`,
+		`{"id":1,"method":"input.respond","params":{"interrupt_id":"q"}}`:                    `"error":"no_such_run"`,
+		`{"id":1,"method":"state.fork","params":{"checkpoint_id":"q"}}`:                      `"error":"no_such_run"`,
+		`{"id":1,"method":"input.inject","params":{"message":{"role":"user","content":""}}}`: `"error":"no_such_run"`,
+	} {
+		w := newWorld()
+		w.make("")
+		if got := ask(t, w, command); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", command, got)
+		}
+	}
+}
+
+// What is no command is refused; what is wrong with the bridge is an error of the request.
+func TestCommandsThatAreNotAnswered(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{``, `[]`, `{nope`, `{}`, `{"id":1}`, `{"id":-1,"method":"a"}`, `{"id":1.5,"method":"a"}`, `{"id":"1","method":"a"}`,
+		`{"id":1,"method":2}`, `{"id":1,"method":"a","params":[]}`, `{"id":1,"id":2,"method":"a"}`, `{"id":9007199254740992,"method":"a"}`} {
+		_, err := newWorld().server().Command(t.Context(), uuid(1), nil, raw(bad))
+		if e := mapping.Classify(err); e.Class != mapping.Malformed && e.Class != mapping.Invalid {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	w := newWorld()
+	w.broken = errors.New("the disk is on fire")
+	if _, err := w.server().Command(t.Context(), uuid(1), nil, raw(`{"id":1,"method":"state.get"}`)); err == nil {
+		t.Error("a broken database is a reply")
+	}
+	w = newWorld()
+	w.startErr = mapping.Errorf(mapping.Limited, mapping.CodeQueueFull, "The queue is full.")
+	if _, err := w.server().Command(t.Context(), uuid(1), nil, raw(`{"id":1,"method":"run.start","params":{"assistant_id":"a"}}`)); !errors.Is(err, w.startErr) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestLossesAndHeadersOfARun(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.losses = []mapping.Loss{{Field: "context", Fate: mapping.Dropped}}
+	h := http.Header{"Idempotency-Key": {"k"}}
+	got, err := w.server().Command(t.Context(), uuid(1), h, raw(`{"id":1,"method":"run.start","params":{"assistant_id":"a"}}`))
+	if err != nil || len(got.Losses) != 1 || w.headers[0].Get("Idempotency-Key") != "k" {
+		t.Errorf("%+v %v %v", got, err, w.headers)
+	}
+}
+
+func TestErrorCodes(t *testing.T) {
+	t.Parallel()
+	for class, want := range map[mapping.Class]string{
+		mapping.Invalid: errInvalid, mapping.Malformed: errInvalid, mapping.Conflict: errInvalid, mapping.Forbidden: errPermission,
+		mapping.Unauthorized: errPermission, mapping.Internal: errUnknown, mapping.Unavailable: errUnknown,
+	} {
+		if got := errorCode(&mapping.Error{Class: class}); got != want {
+			t.Errorf("%s: %s", class, got)
+		}
+	}
+	for code, want := range byCode {
+		if got := errorCode(&mapping.Error{Code: code, Class: mapping.Internal}); got != want {
+			t.Errorf("%s: %s", code, got)
+		}
+	}
+}
+
+// Whatever comes is answered with JSON, or refused.
+func FuzzCommand(f *testing.F) {
+	for _, seed := range []string{
+		`{"id":1,"method":"run.start","params":{"assistant_id":"a","input":{"messages":[{"content":"x"}]}}}`,
+		`{"id":1,"method":"input.respond","params":{"responses":[{"interrupt_id":"q1","response":null}]}}`,
+		`{"id":1,"method":"input.inject","params":{"message":{"role":"user","content":"x"},"namespace":[]}}`,
+		`{"id":1,"method":"state.listCheckpoints","params":{"limit":3.0,"before":null}}`,
+		`{"id":1,"method":"state.get","params":{"keys":["a"]}}`, `{"id":1,"method":"subscription.subscribe"}`, `{"id":null}`, `[`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, command []byte) {
+		w := newWorld().play(runOf(1, "graph"), started())
+		w.open = questions
+		got, err := w.server().Command(t.Context(), uuid(1), http.Header{}, command)
+		if err == nil && !rawjson.Valid(got.Body) {
+			t.Errorf("%s is answered %s", command, got.Body)
+		}
+		for _, p := range w.payloads {
+			if !rawjson.Valid([]byte(p)) {
+				t.Errorf("%s starts %s", command, p)
+			}
+		}
+	})
+}

@@ -1,0 +1,77 @@
+package protocol
+
+import (
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// The codes of errors that the protocol has (CDDL, ErrorCode).
+const (
+	errInvalid       = "invalid_argument"
+	errCommand       = "unknown_command"
+	errUnknown       = "unknown_error"
+	errRun           = "no_such_run"
+	errSubscription  = "no_such_subscription"
+	errNamespace     = "no_such_namespace"
+	errInterrupt     = "no_such_interrupt"
+	errCheckpoint    = "no_such_checkpoint"
+	errPermission    = "permission_denied"
+	errNotSupported  = "not_supported"
+	codeCommand      = "unknown_command"
+	codeSubscription = "no_such_subscription"
+	codeNamespace    = "no_such_namespace"
+	codeInterrupt    = "no_such_interrupt"
+)
+
+// byCode are the codes of the bridge's errors that have one of their own in the protocol.
+var byCode = map[string]string{
+	codeCommand:                    errCommand,
+	codeSubscription:               errSubscription,
+	codeNamespace:                  errNamespace,
+	codeInterrupt:                  errInterrupt,
+	mapping.CodeNothingToResume:    errInterrupt,
+	mapping.CodeThreadNotFound:     errRun,
+	mapping.CodeRunNotFound:        errRun,
+	mapping.CodeCheckpointNotFound: errCheckpoint,
+	mapping.CodeNotSupported:       errNotSupported,
+}
+
+// errorCode is what the protocol calls an error.
+func errorCode(e *mapping.Error) string {
+	if code, ok := byCode[e.Code]; ok {
+		return code
+	}
+	switch e.Class {
+	case mapping.Invalid, mapping.Malformed, mapping.NotFound, mapping.Conflict, mapping.TooLarge:
+		return errInvalid
+	case mapping.Unauthorized, mapping.Forbidden:
+		return errPermission
+	default:
+		return errUnknown
+	}
+}
+
+// answers reports whether an error is the command's own: it is told in the envelope. What is
+// wrong with the bridge, and may pass, is told by the status of HTTP, so that clients send
+// the command again.
+func answers(e *mapping.Error) bool { return errorCode(e) != errUnknown }
+
+// errorReply is an ErrorResponse. id is null for what is no command.
+func errorReply(id json.RawMessage, e *mapping.Error, meta func(*writer), spelling Spelling) []byte {
+	w := &writer{spelling: spelling}
+	w.open().text("type", "error").raw("id", id).text("error", errorCode(e)).text("message", e.Message)
+	if meta != nil {
+		w.object("meta", func() { meta(w) })
+	}
+	return w.close().Bytes
+}
+
+// successReply is a CommandResponse.
+func successReply(id json.RawMessage, result, meta func(*writer), spelling Spelling) []byte {
+	w := &writer{spelling: spelling}
+	w.open().text("type", "success").raw("id", id)
+	w.object("result", func() { result(w) })
+	w.object("meta", func() { meta(w) })
+	return w.close().Bytes
+}

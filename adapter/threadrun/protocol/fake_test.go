@@ -1,0 +1,249 @@
+package protocol
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
+	"go.uber.org/zap"
+)
+
+// at is when everything happens in these tests.
+var at = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+
+func uuid(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
+
+func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+// world is an adapter.Service with one thread, whose log is what a test writes.
+type world struct {
+	mu      sync.Mutex
+	thread  string // "": not there yet
+	runs    map[string]mapping.Run
+	order   []string
+	entries []*state.Entry
+	fold    *state.Fold
+	changed chan struct{} // closed and renewed with every entry
+	open    []mapping.Interrupt
+	state   adapter.ThreadState
+	history []adapter.ThreadState
+
+	payloads []string // of runs that were started
+	headers  []http.Header
+	startErr error
+	losses   []mapping.Loss
+	broken   error // of reading the log
+}
+
+func newWorld() *world {
+	fold, _ := state.NewFold(nil)
+	return &world{thread: uuid(1), runs: map[string]mapping.Run{}, fold: fold, changed: make(chan struct{})}
+}
+
+// play logs a run's events.
+func (w *world) play(run mapping.Run, events ...mapping.Event) *world {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.runs[run.ID]; !ok && run.ID != "" {
+		run.ThreadID = w.thread
+		w.runs[run.ID] = run
+		w.order = append(w.order, run.ID)
+	}
+	for _, ev := range events {
+		ev.Seq, ev.RunID, ev.At = int64(len(w.entries)+1), run.ID, at
+		next, err := w.fold.Apply(ev)
+		if err != nil {
+			panic(err)
+		}
+		w.entries = append(w.entries, &state.Entry{Event: ev, Before: w.fold, After: next})
+		w.fold = next
+	}
+	w.ring()
+	return w
+}
+
+func (w *world) ring() {
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// make makes the thread that was not there.
+func (w *world) make(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.thread = id
+}
+
+func (w *world) server() *Server {
+	return &Server{
+		Service: adapter.Service{ThreadLog: worldLog{w}, Runs: worldRuns{world: w}, RunIndex: worldIndex{w}, Index: worldThreads{w}, States: worldStates{world: w}, Agents: worldAgents{}},
+		Start:   w.start, Log: zap.NewNop(), Depth: 50, Message: 1 << 20, Beat: time.Minute,
+	}
+}
+
+func (w *world) start(_ context.Context, thread string, h http.Header, payload json.RawMessage) (adapter.Started, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.startErr != nil {
+		return adapter.Started{}, w.startErr
+	}
+	w.thread = thread
+	w.payloads, w.headers = append(w.payloads, string(payload)), append(w.headers, h)
+	run := mapping.Run{ID: uuid(100 + len(w.payloads)), ThreadID: thread, Agent: "graph", AssistantID: uuid(7)}
+	return adapter.Started{Run: run, Losses: w.losses}, nil
+}
+
+func noThread() error {
+	return mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound, "There is no such thread.")
+}
+
+type worldLog struct{ *world }
+
+func (w worldLog) Position(_ context.Context, id string, after adapter.Cursor) (adapter.Cursor, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken != nil {
+		return after, w.broken
+	}
+	if id != w.thread {
+		return after, noThread()
+	}
+	if after.Live {
+		after.Seq = int64(len(w.entries))
+	}
+	return after, nil
+}
+
+func (w worldLog) Events(ctx context.Context, id string, _ adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
+	return w.follow(ctx, idle, func(*state.Entry) bool { return true })
+}
+
+func (w *world) follow(ctx context.Context, idle func(), wanted func(*state.Entry) bool) iter.Seq2[*state.Entry, error] {
+	return func(yield func(*state.Entry, error) bool) {
+		for next := 0; ; {
+			w.mu.Lock()
+			entries, changed, gone := w.entries, w.changed, w.thread == ""
+			w.mu.Unlock()
+			for ; next < len(entries); next++ {
+				if wanted(entries[next]) && !yield(entries[next], nil) {
+					return
+				}
+			}
+			if gone {
+				yield(nil, noThread())
+				return
+			}
+			if idle != nil {
+				idle()
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				yield(nil, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+type worldRuns struct {
+	adapter.Runs
+	*world
+}
+
+func (w worldRuns) Get(_ context.Context, ref adapter.RunRef) (mapping.Run, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if run, ok := w.runs[ref.RunID]; ok {
+		return run, nil
+	}
+	return mapping.Run{}, mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "There is no such run.")
+}
+
+func (w worldRuns) Events(ctx context.Context, ref adapter.RunRef, _ adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
+	return w.follow(ctx, idle, func(e *state.Entry) bool { return e.RunID == ref.RunID })
+}
+
+type worldIndex struct{ *world }
+
+func (w worldIndex) List(context.Context, adapter.RunQuery) ([]mapping.Run, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.thread == "" {
+		return nil, noThread()
+	}
+	var list []mapping.Run
+	for _, id := range slices.Backward(w.order) {
+		list = append(list, w.runs[id])
+	}
+	return list, nil
+}
+
+type worldThreads struct{ *world }
+
+func (w worldThreads) Search(context.Context, adapter.ThreadQuery) (iter.Seq2[mapping.Thread, error], int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return func(yield func(mapping.Thread, error) bool) {
+		if w.thread != "" {
+			status := mapping.ThreadIdle
+			if len(w.open) > 0 {
+				status = mapping.ThreadInterrupted
+			}
+			yield(mapping.Thread{ID: w.thread, Status: status, Interrupts: w.open}, nil)
+		}
+	}, 1, nil
+}
+
+func (w worldThreads) Count(context.Context, adapter.ThreadQuery) (int, error) { return 1, nil }
+
+type worldStates struct {
+	adapter.States
+	*world
+}
+
+func (w worldStates) Get(context.Context, string, string) (adapter.ThreadState, error) {
+	if w.thread == "" {
+		return adapter.ThreadState{}, noThread()
+	}
+	return w.state, nil
+}
+
+func (w worldStates) History(_ context.Context, _ string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
+	return func(yield func(adapter.ThreadState, error) bool) {
+		if q.Before == uuid(404) {
+			yield(adapter.ThreadState{}, mapping.Errorf(mapping.NotFound, mapping.CodeCheckpointNotFound, "There is no such checkpoint."))
+			return
+		}
+		for _, st := range w.history[:min(q.Limit, len(w.history))] {
+			if !yield(st, nil) {
+				return
+			}
+		}
+	}
+}
+
+type worldAgents struct{ adapter.Agents }
+
+func (worldAgents) Resolve(_ context.Context, id string) (mapping.Agent, error) {
+	return mapping.Agent{ID: uuid(7), Graph: id, Opaque: id == "legacy"}, nil
+}
+
+// ask sends one command and returns the reply.
+func ask(t *testing.T, w *world, command string) string {
+	t.Helper()
+	got, err := w.server().Command(t.Context(), uuid(1), http.Header{}, raw(command))
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	return string(got.Body)
+}

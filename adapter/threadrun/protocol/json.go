@@ -1,0 +1,60 @@
+package protocol
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// member is a member of an object; nil when it is absent or null.
+func member(object json.RawMessage, name string) json.RawMessage {
+	v := rawjson.Get(object, name)
+	if rawjson.Kind(v) == 'n' {
+		return nil
+	}
+	return v
+}
+
+// textOf is a string's text; "" of what is none.
+func textOf(v json.RawMessage) string {
+	if rawjson.Kind(v) != '"' {
+		return ""
+	}
+	return rawjson.Unquote(v)
+}
+
+// elements splits a list; nil of what is none.
+func elements(list json.RawMessage) []json.RawMessage {
+	out, err := rawjson.Elements(list)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// textsOf is a list of strings; false of anything else.
+func textsOf(v json.RawMessage) ([]string, bool) {
+	if rawjson.Kind(v) != '[' {
+		return nil, false
+	}
+	list := []string{}
+	for _, e := range elements(v) {
+		if rawjson.Kind(e) != '"' {
+			return nil, false
+		}
+		list = append(list, rawjson.Unquote(e))
+	}
+	return list, true
+}
+
+// largest is the largest whole number that JavaScript tells from its neighbours.
+const largest = 1<<53 - 1
+
+// whole reads a whole number that is not negative, also written as 3.0.
+func whole(v json.RawMessage) (int64, bool) {
+	digits, rest, _ := strings.Cut(string(v), ".")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return n, err == nil && n >= 0 && n <= largest && strings.Trim(rest, "0") == ""
+}

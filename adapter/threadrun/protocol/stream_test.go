@@ -1,0 +1,346 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/coder/websocket"
+	"github.com/google/go-cmp/cmp"
+)
+
+// patience bounds what a test waits for.
+const patience = 20 * time.Second
+
+// serve serves the protocol for one thread: POST streams, GET is the WebSocket.
+func serve(t *testing.T, s *Server, spelling Spelling) string {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_ = s.ServeSocket(w, r, uuid(1), spelling)
+			return
+		}
+		body := make([]byte, r.ContentLength)
+		_, _ = r.Body.Read(body)
+		if err := s.ServeEvents(w, r, uuid(1), spelling, body); err != nil {
+			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func patiently(t *testing.T) context.Context {
+	t.Helper()
+	ctx, end := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(end)
+	return ctx
+}
+
+// listen opens a stream of events.
+func listen(t *testing.T, url, filter string) *sse.Reader {
+	t.Helper()
+	req, err := http.NewRequestWithContext(patiently(t), http.MethodPost, url, strings.NewReader(filter))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { res.Body.Close() })
+	if res.StatusCode != http.StatusOK {
+		t.Fatal(res.Status)
+	}
+	return sse.NewReader(res.Body, 0)
+}
+
+// heard reads n events and names each: its method, and what a lifecycle tells.
+func heard(t *testing.T, r *sse.Reader, n int) (list []string) {
+	t.Helper()
+	for range n {
+		ev, err := r.Next()
+		if err != nil {
+			t.Fatal(list, err)
+		}
+		list = append(list, ev.Name+" "+ev.ID+" "+textOf(member(member(member(ev.Data, "params"), "data"), "event")))
+	}
+	return list
+}
+
+// A stream that is opened before its thread is there goes on across runs.
+func TestAStreamWaitsForItsThreadAndOutlivesRuns(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.make("")
+	r := listen(t, serve(t, w.server(), Snake), `{"channels":["lifecycle"]}`)
+	w.make(uuid(1))
+	w.play(runOf(1, "graph"), started(), succeeded())
+	if d := cmp.Diff([]string{"lifecycle 1.0 running", "lifecycle 2.0 completed"}, heard(t, r, 2)); d != "" {
+		t.Error(d)
+	}
+	w.play(runOf(2, "graph"), started())
+	if d := cmp.Diff([]string{"lifecycle 3.0 running"}, heard(t, r, 1)); d != "" {
+		t.Error(d)
+	}
+}
+
+// A stream ends when its thread is deleted: what comes under its id is another one.
+func TestAStreamEndsWithItsThread(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "graph"), started())
+	r := listen(t, serve(t, w.server(), Snake), `{"channels":["lifecycle"]}`)
+	heard(t, r, 1)
+	w.mu.Lock()
+	w.thread = ""
+	w.ring()
+	w.mu.Unlock()
+	if ev, err := r.Next(); err == nil {
+		t.Errorf("%+v", ev)
+	}
+}
+
+func TestAStreamThatCannotBeReadIsCutOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.broken = errors.New("the disk is on fire")
+	r := listen(t, serve(t, w.server(), Snake), `{"channels":["lifecycle"]}`)
+	if _, err := r.Next(); err == nil {
+		t.Error("it goes on")
+	}
+}
+
+// wire is the client's end of a WebSocket.
+type wire struct {
+	t    *testing.T
+	conn *websocket.Conn
+}
+
+func dial(t *testing.T, url string) *wire {
+	t.Helper()
+	conn, _, err := websocket.Dial(patiently(t), url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.CloseNow() })
+	return &wire{t, conn}
+}
+
+func (w *wire) say(message string) {
+	w.t.Helper()
+	if err := w.conn.Write(patiently(w.t), websocket.MessageText, []byte(message)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *wire) hear() string {
+	w.t.Helper()
+	_, b, err := w.conn.Read(patiently(w.t))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// wants reads one message, which must hold a text.
+func (w *wire) wants(text string) string {
+	w.t.Helper()
+	got := w.hear()
+	if !strings.Contains(got, text) {
+		w.t.Fatalf("%s is not in %s", text, got)
+	}
+	return got
+}
+
+func TestASocket(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.make("")
+	c := dial(t, serve(t, w.server(), Snake))
+	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle"]}}`)
+	c.wants(`{"type":"success","id":1,"result":{"subscription_id":"`)
+	c.say(`{"id":2,"method":"run.start","params":{"assistant_id":"a","input":1}}`)
+	c.wants(`{"type":"success","id":2,"result":{"run_id":"`)
+	w.play(runOf(1, "graph"), started())
+	c.wants(`"event_id":"1.0","seq":4096,"method":"lifecycle"`)
+
+	c.say(`{"id":3,"method":"subscription.subscribe","params":{"channels":["values","lifecycle"]}}`)
+	id := textOf(member(member(raw(c.wants(`"id":3`)), "result"), "subscription_id"))
+	c.wants(`"event_id":"1.0"`) // from the beginning again
+	c.say(`{"id":4,"method":"subscription.unsubscribe","params":{"subscription_id":"` + id + `"}}`)
+	c.wants(`{"type":"success","id":4,"result":{},`)
+	c.say(`{"id":5,"method":"subscription.unsubscribe","params":{"subscription_id":"` + id + `"}}`)
+	c.wants(`"error":"no_such_subscription"`)
+
+	w.play(runOf(1, "graph"), succeeded())
+	c.wants(`"event_id":"2.0"`)
+	for bad, want := range map[string]string{
+		`{nope`: `{"type":"error","id":null,"error":"invalid_argument"`,
+		`{}`:    `{"type":"error","id":null,"error":"invalid_argument"`,
+		`{"id":6,"method":"subscription.subscribe","params":{"channels":["x"]}}`: `"id":6,"error":"invalid_argument"`,
+		`{"id":6,"method":"subscription.unsubscribe"}`:                           `"id":6,"error":"invalid_argument"`,
+		`{"id":6,"method":"foo"}`:                                                `"id":6,"error":"unknown_command"`,
+	} {
+		c.say(bad)
+		c.wants(want)
+	}
+}
+
+// A connection that broke is taken up by the next one, behind the last event that was seen.
+func TestASocketIsTakenUpAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "legacy"), twoSteps()...)
+	url := serve(t, w.server(), Camel)
+	first := dial(t, url)
+	first.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle","checkpoints"]}}`)
+	id := textOf(member(member(raw(first.hear()), "result"), "subscriptionId"))
+	first.wants(`"eventId":"1.0"`)
+	_ = first.conn.CloseNow()
+
+	next := dial(t, url)
+	next.say(`{"id":1,"method":"subscription.reconnect","params":{"runId":"` + uuid(101) + `","lastEventId":"1.0","subscriptions":["` + id + `"]}}`)
+	next.wants(`"result":{"restored":true}`)
+	next.wants(`"eventId":"2.0","seq":8192,"method":"checkpoints"`)
+	for bad, want := range map[string]string{
+		`{"runId":"` + uuid(9) + `"}`: errRun,
+		`{"runId":"x"}`:               errRun,
+		`{}`:                          errInvalid,
+		`{"runId":"` + uuid(101) + `","lastEventId":"x"}`:          errInvalid,
+		`{"runId":"` + uuid(101) + `","subscriptions":["nobody"]}`: errSubscription,
+		`{"runId":"` + uuid(101) + `","subscriptions":[1]}`:        errInvalid,
+	} {
+		c := dial(t, url)
+		c.say(`{"id":2,"method":"subscription.reconnect","params":` + bad + `}`)
+		c.wants(`"error":"` + want + `"`)
+	}
+}
+
+func TestASocketHasSoManySubscriptions(t *testing.T) {
+	t.Parallel()
+	c := dial(t, serve(t, newWorld().server(), Snake))
+	for range mostSubscriptions {
+		c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["values"]}}`)
+		c.wants(`"type":"success"`)
+	}
+	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["values"]}}`)
+	c.wants(`"error":"invalid_argument"`)
+}
+
+func TestAMessageThatIsTooLongEndsTheSocket(t *testing.T) {
+	t.Parallel()
+	s := newWorld().server()
+	s.Message = 100
+	c := dial(t, serve(t, s, Snake))
+	c.say(`{"id":1,"method":"` + strings.Repeat("x", 200) + `"}`)
+	_, _, err := c.conn.Read(patiently(t))
+	if got := websocket.CloseStatus(err); got != websocket.StatusMessageTooBig {
+		t.Errorf("%v", err)
+	}
+}
+
+// A socket whose thread is deleted is closed for good.
+func TestASocketEndsWithItsThread(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "graph"), started())
+	c := dial(t, serve(t, w.server(), Snake))
+	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle"]}}`)
+	c.hear()
+	c.hear()
+	w.mu.Lock()
+	w.thread = ""
+	w.ring()
+	w.mu.Unlock()
+	_, _, err := c.conn.Read(patiently(t))
+	if got := websocket.CloseStatus(err); got != closedFor+http.StatusNotFound {
+		t.Errorf("%v", err)
+	}
+}
+
+// What is wrong with the bridge is told, and the socket goes on.
+func TestASocketOutlivesAFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.startErr = mapping.Errorf(mapping.Limited, mapping.CodeQueueFull, "The queue is full.")
+	c := dial(t, serve(t, w.server(), Snake))
+	c.say(`{"id":1,"method":"run.start","params":{"assistant_id":"a"}}`)
+	c.wants(`{"type":"error","id":1,"error":"unknown_error","message":"The queue is full."}`)
+	c.say(`{"id":2,"method":"state.get"}`)
+	c.wants(`"type":"success"`)
+}
+
+// A client that has gone without a word is noticed by the signs of life that it does not give.
+func TestASocketIsAskedForSignsOfLife(t *testing.T) {
+	t.Parallel()
+	s := newWorld().server()
+	s.Beat = 10 * time.Millisecond
+	asked := make(chan struct{}, 100)
+	conn, _, err := websocket.Dial(patiently(t), serve(t, s, Snake), &websocket.DialOptions{OnPingReceived: func(context.Context, []byte) bool {
+		asked <- struct{}{}
+		return true
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	conn.CloseRead(patiently(t))
+	for range 3 {
+		<-asked
+	}
+}
+
+// A client that never reads is cut off, and nothing of its connection is left.
+func TestASocketThatIsNeverReadIsCutOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "graph"), started())
+	long := raw(`"` + strings.Repeat("x", 1<<20) + `"`)
+	for range 64 { // more than the buffers of the system hold
+		w.play(runOf(1, "graph"), mapping.Event{Kind: mapping.KindCustom, Data: long})
+	}
+	s := w.server()
+	s.patience = 50 * time.Millisecond
+	ended := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = s.ServeSocket(w, r, uuid(1), Snake)
+		close(ended)
+	}))
+	t.Cleanup(srv.Close)
+	c := dial(t, srv.URL)
+	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["custom"]}}`)
+	select {
+	case <-ended:
+	case <-patiently(t).Done():
+		t.Error("it is served still")
+	}
+}
+
+// Whatever a connection is subscribed to, and since when, its events come in the order of the
+// log, those that were there before a subscription but for its replay.
+func TestEventsOfASocketAreInOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	c := dial(t, serve(t, w.server(), Snake))
+	for range 3 {
+		c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle","custom"]}}`)
+		c.wants(`"type":"success"`)
+	}
+	const runs = 50
+	go func() {
+		for i := range runs {
+			w.play(runOf(i, "graph"), started(), mapping.Event{Kind: mapping.KindCustom, Data: raw(`1`)}, succeeded())
+		}
+	}()
+	last := int64(0)
+	for range 3 * runs {
+		n, _ := whole(member(raw(c.hear()), "seq"))
+		if n <= last {
+			t.Fatalf("%d comes behind %d", n, last)
+		}
+		last = n
+	}
+}

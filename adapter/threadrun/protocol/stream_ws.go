@@ -1,0 +1,232 @@
+package protocol
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/coder/websocket"
+	"go.uber.org/zap"
+)
+
+// socket is one connection: commands come in and their replies go out, and the events of its
+// subscriptions between them. Replies and events are whole messages.
+type socket struct {
+	s        *Server
+	conn     *websocket.Conn
+	ctx      context.Context // ends with the connection
+	thread   string
+	spelling Spelling // of the path
+
+	working sync.WaitGroup
+	pump    *pump                    // nil while nothing is subscribed; the reader's alone
+	open    map[string]*subscription // changed by the reader, under mu
+	mu      sync.Mutex
+}
+
+// pump is what sends the events of all subscriptions, each event once.
+type pump struct {
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// ServeSocket answers a request for a WebSocket. Its Origin was judged before. It returns when
+// the connection has ended; an error says that there never was one.
+func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread string, spelling Spelling) error {
+	if !isHandshake(r) {
+		return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "This is the route of a WebSocket, and the request is no handshake for one (RFC 6455, version 13). Server-sent events are for a POST.")
+	}
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
+	if err != nil {
+		return nil // it has answered
+	}
+	defer func() { _ = conn.CloseNow() }()
+	conn.SetReadLimit(s.Message)
+	// A read whose context ends cuts the connection off; when the bridge stops it is to be closed.
+	ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
+	k := &socket{s: s, conn: conn, ctx: ctx, thread: thread, spelling: spelling, open: map[string]*subscription{}}
+	defer k.working.Wait()
+	defer stop()
+	k.working.Go(func() { k.attend(r.Context()) })
+	k.read()
+	return nil
+}
+
+// isHandshake reports whether a request asks for a WebSocket as the library will have it, whose
+// own refusals are plain text.
+func isHandshake(r *http.Request) bool {
+	keys := r.Header.Values("Sec-WebSocket-Key")
+	if len(keys) != 1 || r.Header.Get("Sec-WebSocket-Version") != "13" {
+		return false
+	}
+	key, err := base64.StdEncoding.DecodeString(keys[0])
+	return err == nil && len(key) == 16 && r.ProtoAtLeast(1, 1) &&
+		has(r.Header, "Connection", "upgrade") && has(r.Header, "Upgrade", "websocket")
+}
+
+// has reports whether a header lists a word.
+func has(h http.Header, name, word string) bool {
+	for _, line := range h.Values(name) {
+		for part := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(part), word) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// read takes commands until the connection ends.
+func (k *socket) read() {
+	for {
+		_, raw, err := k.conn.Read(k.ctx)
+		if err != nil {
+			return
+		}
+		if err := k.answer(raw); err != nil {
+			return
+		}
+	}
+}
+
+// attend asks for signs of life, which finds a client that has gone without a word, and closes
+// the connection when the bridge stops.
+func (k *socket) attend(request context.Context) {
+	beat := time.NewTicker(k.s.Beat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-request.Done():
+			_ = k.conn.Close(websocket.StatusGoingAway, "The bridge is shutting down.")
+			return
+		case <-beat.C:
+			if k.timed(k.conn.Ping) != nil {
+				_ = k.conn.CloseNow()
+				return
+			}
+		}
+	}
+}
+
+// timed does something with the connection for as long as a client may take for it.
+func (k *socket) timed(do func(context.Context) error) error {
+	patience := k.s.patience
+	if patience == 0 {
+		patience = sse.WriteTimeout
+	}
+	ctx, cancel := context.WithTimeout(k.ctx, patience)
+	defer cancel()
+	return do(ctx)
+}
+
+// write sends one message. A client that does not take it is cut off.
+func (k *socket) write(message []byte) error {
+	return k.timed(func(ctx context.Context) error { return k.conn.Write(ctx, websocket.MessageText, message) })
+}
+
+// answer carries out one command. An error is the connection's.
+func (k *socket) answer(raw json.RawMessage) error {
+	c, err := k.s.read(k.ctx, k.thread, raw)
+	if err != nil {
+		return k.write(errorReply(nil, mapping.Classify(err), nil, k.spelling))
+	}
+	var after func() // what a command leaves to do when it is answered
+	run := operations[c.method]
+	if own := k.operation(c.method, &after); own != nil {
+		run = own
+	}
+	body, err := c.reply(run, k.spelling)
+	if err != nil {
+		body = errorReply(c.id, k.failed(err), nil, k.spelling)
+	}
+	if err := k.write(body); err != nil {
+		return err
+	}
+	if after != nil {
+		after()
+	}
+	if c.method == "run.start" && c.before == 0 && k.pump != nil {
+		k.restart() // it waits for the thread
+	}
+	return nil
+}
+
+// failed is what a client is told of an error of the bridge. Only the log has its text.
+func (k *socket) failed(err error) *mapping.Error {
+	e := mapping.Classify(err)
+	if e.Class == mapping.Internal {
+		k.s.Log.Error("command failed", zap.String("thread", k.thread), zap.Error(err))
+	}
+	return e
+}
+
+// restart sends the events of all subscriptions from where each of them stands. They go out in
+// the order of the log, whichever subscription they are for: SDKs take it that nothing of a run
+// comes behind its end. So a new subscription has what happened sent by the same pump, while the
+// others wait for what is new to them.
+func (k *socket) restart() {
+	k.halt()
+	if len(k.open) == 0 {
+		return
+	}
+	ctx, stop := context.WithCancel(k.ctx)
+	p := &pump{stop: stop, ended: make(chan struct{})}
+	k.pump = p
+	k.working.Go(func() {
+		defer close(p.ended)
+		k.send(ctx)
+	})
+}
+
+// halt stops the pump.
+func (k *socket) halt() {
+	if k.pump != nil {
+		k.pump.stop()
+		<-k.pump.ended
+		k.pump = nil
+	}
+}
+
+// send sends the events that subscriptions want until ctx ends.
+func (k *socket) send(ctx context.Context) {
+	err := k.s.follow(ctx, k.thread, nil, func(ev *event, at place) error {
+		if !k.wants(ev, at) {
+			return nil
+		}
+		return k.write(ev.encode(at, k.spelling))
+	})
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case isNotFound(err):
+		_ = k.conn.Close(closedFor+http.StatusNotFound, "The thread was deleted.")
+	case errors.As(err, new(*mapping.Error)):
+		_ = k.conn.Close(websocket.StatusInternalError, "The thread's events cannot be read.")
+		k.s.Log.Warn("stream was cut off", zap.String("thread", k.thread), zap.Error(err))
+	default:
+		_ = k.conn.CloseNow()
+	}
+}
+
+// wants reports whether a subscription wants an event that it has not got, and notes for all of
+// them that they are past it.
+func (k *socket) wants(ev *event, at place) (wanted bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, sub := range k.open {
+		wanted = wanted || sub.wants(ev, at)
+		sub.since = max(sub.since, at.number())
+	}
+	return wanted
+}
+
+// closedFor and a status of HTTP are the code of a close that SDKs take as final.
+const closedFor = 4000

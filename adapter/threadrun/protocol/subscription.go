@@ -1,0 +1,150 @@
+package protocol
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// mostSubscriptions is how many a connection may have at a time.
+const mostSubscriptions = 32
+
+// subscription is what a client wants of the events. Its since moves on with what it has got.
+type subscription struct{ filter }
+
+// operation is a command about the connection's subscriptions; nil for any other. What it leaves
+// in after is done when the command was answered: a client has to know a subscription before
+// its first event.
+func (k *socket) operation(method string, after *func()) operation {
+	switch method {
+	case "subscription.subscribe":
+		return func(c *command) (func(*writer), error) { return k.subscribe(c, after) }
+	case "subscription.unsubscribe":
+		return k.unsubscribe
+	case "subscription.reconnect":
+		return func(c *command) (func(*writer), error) { return k.reconnect(c, after) }
+	default:
+		return nil
+	}
+}
+
+func (k *socket) subscribe(c *command, after *func()) (func(w *writer), error) {
+	f, err := readFilter(c.params)
+	if err != nil {
+		return nil, err
+	}
+	if len(k.open) >= mostSubscriptions {
+		return nil, invalid("A connection may have %d subscriptions. End one first.", mostSubscriptions)
+	}
+	id := subscriptionID(f)
+	*after = func() { k.begin(map[string]filter{id: f}) }
+	return func(w *writer) { w.text("subscription_id", id) }, nil
+}
+
+// begin begins subscriptions that the client knows by now.
+func (k *socket) begin(list map[string]filter) {
+	k.halt()
+	k.mu.Lock()
+	for id, f := range list {
+		if k.open[id] == nil {
+			k.open[id] = &subscription{f}
+		}
+	}
+	k.mu.Unlock()
+	k.restart()
+}
+
+func (k *socket) unsubscribe(c *command) (func(w *writer), error) {
+	id, err := c.text("subscription_id", true)
+	if err != nil {
+		return nil, err
+	}
+	if k.open[id] == nil {
+		return nil, noSubscription(id)
+	}
+	k.mu.Lock()
+	delete(k.open, id)
+	k.mu.Unlock()
+	if len(k.open) == 0 {
+		k.halt()
+	}
+	return func(*writer) {}, nil
+}
+
+// reconnect takes subscriptions of an earlier connection up again, behind the last event that
+// the client has seen.
+func (k *socket) reconnect(c *command, after *func()) (func(w *writer), error) {
+	run, err := c.text("run_id", true)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.runOr(run); err != nil {
+		return nil, err
+	}
+	since, err := c.lastEvent()
+	if err != nil {
+		return nil, err
+	}
+	ids, ok := textsOf(c.get("subscriptions"))
+	if !ok && c.get("subscriptions") != nil || len(ids)+len(k.open) > mostSubscriptions {
+		return nil, invalid("subscriptions must be a list of %d ids at most.", mostSubscriptions)
+	}
+	list := map[string]filter{}
+	for _, id := range ids {
+		f, err := filterOf(id)
+		if err != nil {
+			return nil, err
+		}
+		f.since = since
+		list[id] = f
+	}
+	*after = func() { k.begin(list) }
+	return func(w *writer) { w.Key("restored").Bool(len(ids) > 0) }, nil
+}
+
+// lastEvent is the sequence number of the event that last_event_id names; 0 without one.
+func (c *command) lastEvent() (int64, error) {
+	id, err := c.text("last_event_id", false)
+	if err != nil || id == "" {
+		return 0, err
+	}
+	seq, k, _ := strings.Cut(id, ".")
+	at := place{}
+	if at.seq, err = strconv.ParseInt(seq, 10, 48); err == nil {
+		at.k, err = strconv.Atoi(k)
+	}
+	if err != nil || at.seq < 0 || at.k < 0 {
+		return 0, invalid("last_event_id must be the id of an event.")
+	}
+	return at.number(), nil
+}
+
+// savedFilter is a filter as it stands in the id of its subscription, so that a connection can
+// take up what another one left.
+type savedFilter struct {
+	Channels   []string   `json:"c"`
+	Namespaces [][]string `json:"n,omitempty"`
+	Depth      int        `json:"d"`
+}
+
+func subscriptionID(f filter) string {
+	saved, _ := json.Marshal(savedFilter{f.channels, f.namespaces, f.depth}) // strings and numbers
+	return mapping.NewID() + "." + base64.RawURLEncoding.EncodeToString(saved)
+}
+
+func filterOf(id string) (filter, error) {
+	var saved savedFilter
+	_, text, _ := strings.Cut(id, ".")
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || json.Unmarshal(raw, &saved) != nil || len(saved.Channels) == 0 {
+		return filter{}, noSubscription(id)
+	}
+	return filter{channels: saved.Channels, namespaces: saved.Namespaces, depth: saved.Depth}, nil
+}
+
+func noSubscription(id string) error {
+	return mapping.Errorf(mapping.NotFound, codeSubscription, "There is no subscription %q.", id)
+}

@@ -1,0 +1,116 @@
+package protocol
+
+import (
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// What happens to a call of a tool (CDDL, section 9).
+const (
+	toolStarted  = "tool-started"
+	toolDelta    = "tool-output-delta"
+	toolFinished = "tool-finished"
+	toolError    = "tool-error"
+)
+
+// tool is a frame of the stream mode "tools", which calls the same things otherwise
+// (langgraph-api, session/event-normalizers).
+func (t *translator) tool(ns []string, e *state.Entry) {
+	id := callID(e.Data)
+	if id == "" {
+		id = t.at.id()
+	}
+	switch textOf(member(e.Data, "event")) {
+	case "on_tool_start", toolStarted:
+		t.toolStarts(ns, id, orElse(textOf(member(e.Data, "name")), either(e.Data, "tool_name")), member(e.Data, "input"))
+	case "on_tool_end", toolFinished:
+		t.toolEnds(ns, id, member(e.Data, "output"))
+	case "on_tool_error", toolError:
+		t.toolFails(ns, id, e.Data)
+	case "on_tool_event":
+		t.toolSays(ns, id, plain(member(e.Data, "data")))
+	case toolDelta:
+		t.toolSays(ns, id, plain(member(e.Data, "delta")))
+	default:
+		t.toolSays(ns, id, string(e.Data))
+	}
+}
+
+// callID is the id of the call that a frame is about.
+func callID(data json.RawMessage) string {
+	return orElse(either(data, "tool_call_id"), textOf(member(data, "id")))
+}
+
+// either is a text under a name in either spelling.
+func either(data json.RawMessage, name string) string {
+	return orElse(textOf(member(data, name)), textOf(member(data, camelNames[name])))
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// plain is a string's text, and any other value as it is written.
+func plain(v json.RawMessage) string {
+	if rawjson.Kind(v) == '"' {
+		return textOf(v)
+	}
+	if v == nil {
+		return "null"
+	}
+	return string(v)
+}
+
+func (t *translator) toolStarts(ns []string, id, name string, input json.RawMessage) {
+	t.send(channelTools, ns, func(w *writer) {
+		w.open().text("event", toolStarted).text("tool_call_id", id).text("tool_name", orElse(name, "tool"))
+		w.raw("input", input).close()
+	})
+}
+
+func (t *translator) toolSays(ns []string, id, text string) {
+	t.send(channelTools, ns, func(w *writer) {
+		w.open().text("event", toolDelta).text("tool_call_id", id).text("delta", text).close()
+	})
+}
+
+func (t *translator) toolEnds(ns []string, id string, output json.RawMessage) {
+	t.send(channelTools, ns, func(w *writer) {
+		w.open().text("event", toolFinished).text("tool_call_id", id).raw("output", output).close()
+	})
+}
+
+func (t *translator) toolFails(ns []string, id string, data json.RawMessage) {
+	fault := member(data, "error")
+	text := orElse(textOf(member(fault, "message")), textOf(member(data, "message")))
+	if text == "" {
+		text = plain(fault)
+	}
+	t.send(channelTools, ns, func(w *writer) {
+		w.open().text("event", toolError).text("tool_call_id", id).text("message", text).close()
+	})
+}
+
+// toolsOf tells the calls and results that stand in a message of a task/step agent, which has
+// no frames for them.
+func (t *translator) toolsOf(ns []string, message json.RawMessage) {
+	for _, call := range elements(member(message, "tool_calls")) {
+		t.toolStarts(ns, textOf(member(call, "id")), textOf(member(call, "name")), member(call, "args"))
+	}
+	if textOf(member(message, "type")) != "tool" {
+		return
+	}
+	id := textOf(member(message, "tool_call_id"))
+	if textOf(member(message, "status")) == "error" {
+		t.send(channelTools, ns, func(w *writer) {
+			w.open().text("event", toolError).text("tool_call_id", id).text("message", plain(member(message, "content"))).close()
+		})
+		return
+	}
+	t.toolEnds(ns, id, member(message, "content"))
+}

@@ -1,0 +1,126 @@
+package protocol
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// transcript is the messages of a run, as far as they have come: those that are being told,
+// and the ids of all.
+type transcript struct {
+	open []*message
+	told map[string]bool
+}
+
+func newTranscript() transcript { return transcript{told: map[string]bool{}} }
+
+// delta is a piece of a message, or a whole one, that a thread/run agent streams:
+// [chunk, metadata].
+func (t *translator) delta(v *runView, e *state.Entry) {
+	pair := elements(e.Data)
+	if len(pair) != 2 {
+		return
+	}
+	ns := e.Head.NS
+	if in := orElse(textOf(member(pair[1], "langgraph_checkpoint_ns")), textOf(member(pair[1], "checkpoint_ns"))); in != "" {
+		ns = strings.Split(in, "|")
+	}
+	if m := v.messages.of(pair[0], ns); m != nil {
+		v.tree.reach(t, ns)
+		m.take(t, pair[0])
+	}
+}
+
+// of is the message that a chunk belongs to; nil for one that is not told: a person's, one that
+// is closed, and one without an id, which clients drop.
+func (tr *transcript) of(chunk json.RawMessage, ns []string) *message {
+	id, role := textOf(member(chunk, "id")), roleOf(chunk)
+	if id == "" || role == "" {
+		return nil
+	}
+	for _, m := range tr.open {
+		if m.id == id {
+			return m
+		}
+	}
+	if tr.told[id] {
+		return nil
+	}
+	m := &message{id: id, role: role, namespace: ns}
+	tr.told[id] = true
+	tr.open = append(tr.open, m)
+	return m
+}
+
+// roleOf is who speaks, "" for a person and for what is no message: those are in values only.
+func roleOf(m json.RawMessage) string {
+	switch kind := strings.TrimSuffix(strings.TrimSuffix(textOf(member(m, "type")), "Chunk"), "Message"); kind {
+	case "", "human", "Human", "user", "remove", "Remove":
+		return ""
+	case "system", "System":
+		return "system"
+	case "tool", "Tool":
+		return "tool"
+	default:
+		return "ai"
+	}
+}
+
+// say tells the messages of an update that were not streamed, each whole. tools says that
+// calls of tools are told, too.
+func (tr *transcript) say(t *translator, ns []string, update json.RawMessage, tools bool) {
+	list := member(update, "messages")
+	said := elements(list)
+	if rawjson.Kind(list) == '{' {
+		said = []json.RawMessage{list}
+	}
+	for _, raw := range said {
+		m := tr.of(raw, ns)
+		switch {
+		case m == nil:
+		case m.begun:
+			m.finish(t)
+			tr.forget(m)
+		default:
+			m.take(t, raw)
+			m.finish(t)
+			tr.forget(m)
+			if tools {
+				t.toolsOf(ns, raw)
+			}
+		}
+	}
+}
+
+func (tr *transcript) forget(m *message) {
+	tr.open = slices.DeleteFunc(tr.open, func(o *message) bool { return o == m })
+}
+
+// close ends the messages of nodes that have put something out in ns.
+func (tr *transcript) close(t *translator, ns []string, nodes []output) {
+	for _, n := range nodes {
+		tr.closeWithin(t, append(slices.Clone(ns), n.name))
+	}
+}
+
+// closeWithin ends the messages of a namespace and of those below it.
+func (tr *transcript) closeWithin(t *translator, prefix []string) {
+	tr.closeWhere(t, func(m *message) bool { return isPrefix(prefix, m.namespace) })
+}
+
+func (tr *transcript) closeAll(t *translator) {
+	tr.closeWhere(t, func(*message) bool { return true })
+}
+
+func (tr *transcript) closeWhere(t *translator, ends func(*message) bool) {
+	for _, m := range slices.Clone(tr.open) {
+		if ends(m) {
+			m.finish(t)
+			tr.forget(m)
+		}
+	}
+}

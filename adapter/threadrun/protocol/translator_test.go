@@ -1,0 +1,134 @@
+package protocol
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var scripts = map[string]func() *world{
+	"two-steps": func() *world { return newWorld().play(runOf(1, "legacy"), twoSteps()...) },
+	"question":  func() *world { return newWorld().play(runOf(1, "legacy"), question()...) },
+	"failure":   func() *world { return newWorld().play(runOf(1, "legacy"), failure()...) },
+	"graph":     func() *world { return newWorld().play(runOf(1, "graph"), graphRun()...) },
+	"retried":   func() *world { return newWorld().play(runOf(1, "graph"), retried()...) },
+	"updated":   func() *world { return newWorld().play(mapping.Run{}, updated()) },
+	"forked": func() *world {
+		point := func(id, parent, step int) mapping.Event {
+			return stateEvent("", &mapping.Checkpoint{ID: uuid(id), Parent: uuid(parent), Step: step, Source: "loop"}, `{}`)
+		}
+		return newWorld().play(runOf(1, "graph"), started(), point(301, 300, 0), point(302, 301, 1), succeeded()).
+			play(runOf(2, "graph"), started(), point(303, 301, 0), point(304, 303, 1), succeeded())
+	},
+	"answered": func() *world {
+		run := runOf(2, "legacy")
+		run.Options = mapping.RunOptions{Resuming: true, Resume: raw(`{"q1":"yes"}`), Asked: questions}
+		return newWorld().play(run, started(), succeeded())
+	},
+	"never-begun": func() *world {
+		return newWorld().play(runOf(1, "graph"), endedAs(mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}))
+	},
+}
+
+// told is all that a reader with a filter is told by now, an event a line.
+func told(t *testing.T, w *world, f filter, spelling Spelling) []byte {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var b bytes.Buffer
+	begun := false
+	idle := func() { // first when the answer begins, then when all was read
+		if begun {
+			stop()
+		}
+		begun = true
+	}
+	err := w.server().follow(ctx, uuid(1), idle, func(ev *event, at place) error {
+		if !f.wants(ev, at) {
+			return nil
+		}
+		line := ev.encode(at, spelling)
+		if !rawjson.Valid(line) {
+			t.Errorf("not JSON: %s", line)
+		}
+		b.Write(append(line, '\n'))
+		return nil
+	})
+	if err != context.Canceled {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func all() filter { return filter{channels: channels, depth: -1} }
+
+// Each script's events, in both spellings, as files say.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for name, script := range scripts {
+		for spelling, suffix := range map[Spelling]string{Snake: ".snake", Camel: ".camel"} {
+			t.Run(name+suffix, func(t *testing.T) {
+				t.Parallel()
+				file := filepath.Join("testdata", "golden", name+suffix+".jsonl")
+				got := told(t, script(), all(), spelling)
+				if *update {
+					if err := os.WriteFile(file, got, 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff(string(want), string(got)); d != "" {
+					t.Error(d)
+				}
+			})
+		}
+	}
+}
+
+// A reader that filters, or begins later, sees some of the events that one who sees all does,
+// with the same ids.
+func TestFilteredEventsAreSomeOfAll(t *testing.T) {
+	t.Parallel()
+	for name, script := range scripts {
+		lines := bytes.SplitAfter(told(t, script(), all(), Snake), []byte("\n"))
+		for _, channel := range channels {
+			f := all()
+			f.channels = []string{channel}
+			rest := lines
+			for _, line := range bytes.SplitAfter(told(t, script(), f, Snake), []byte("\n")) {
+				i := 0
+				for i < len(rest) && !bytes.Equal(rest[i], line) {
+					i++
+				}
+				if i == len(rest) {
+					t.Fatalf("%s, %s: %s is not one of all", name, channel, line)
+				}
+				rest = rest[i:]
+			}
+		}
+		if len(lines) < 3 {
+			continue
+		}
+		p, err := parse(bytes.TrimSpace(lines[1]), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		late := all()
+		late.since, _ = whole(p.get("seq"))
+		if d := cmp.Diff(string(bytes.Join(lines[2:], nil)), string(told(t, script(), late, Snake))); d != "" {
+			t.Errorf("%s since the second event: %s", name, d)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package protocol
+
+import (
+	"slices"
+	"strings"
+)
+
+// What a graph is doing (CDDL, AgentStatus).
+const (
+	statusStarted     = "started"
+	statusRunning     = "running"
+	statusCompleted   = "completed"
+	statusFailed      = "failed"
+	statusInterrupted = "interrupted"
+)
+
+// tree is the graphs within a run's graph, as far as they have been heard of. Namespaces are
+// told as started when something is first heard from there, and as ended with the task that
+// they stand for.
+type tree struct {
+	graph  string
+	places []*branch // in the order in which they were heard of
+}
+
+type branch struct {
+	namespace []string
+	status    string
+}
+
+func newTree(graph string) tree { return tree{graph: graph} }
+
+// reach tells a namespace, and those around it, as started.
+func (tr *tree) reach(t *translator, ns []string) {
+	for n := 1; n <= len(ns); n++ {
+		part := ns[:n:n]
+		if tr.find(part) != nil {
+			continue
+		}
+		tr.places = append(tr.places, &branch{part, statusStarted})
+		t.lifecycle(part, statusStarted, graphOf(part), "")
+	}
+}
+
+func (tr *tree) find(ns []string) *branch {
+	for _, b := range tr.places {
+		if slices.Equal(b.namespace, ns) {
+			return b
+		}
+	}
+	return nil
+}
+
+// graphOf guesses a graph's name from its namespace: the node it runs in.
+func graphOf(ns []string) string {
+	name, _, _ := strings.Cut(ns[len(ns)-1], ":")
+	return name
+}
+
+// leave tells the namespaces of nodes as completed that have put something out in ns.
+func (tr *tree) leave(t *translator, ns []string, nodes []output) {
+	for _, n := range nodes {
+		tr.leaveBelow(t, ns, n.name, statusCompleted)
+	}
+}
+
+// leaveBelow ends what is below one node or task of a namespace, the innermost first.
+func (tr *tree) leaveBelow(t *translator, ns []string, segment, status string) {
+	prefix := append(slices.Clone(ns), segment)
+	tr.leaveWhere(t, status, func(b *branch) bool { return isPrefix(prefix, b.namespace) })
+}
+
+func (tr *tree) leaveAll(t *translator, status string) {
+	tr.leaveWhere(t, status, func(*branch) bool { return true })
+}
+
+func (tr *tree) leaveWhere(t *translator, status string, ends func(*branch) bool) {
+	for _, b := range slices.Backward(tr.places) {
+		if b.status == statusStarted && ends(b) {
+			b.status = status
+			t.lifecycle(b.namespace, status, graphOf(b.namespace), "")
+		}
+	}
+}
+
+// encode writes a node of the tree (CDDL, AgentTreeNode).
+func (tr *tree) encode(w *writer, ns []string, status string) {
+	w.open().texts("namespace", ns).text("status", status)
+	if len(ns) == 0 {
+		w.text("graph_name", tr.graph)
+	} else {
+		w.text("graph_name", graphOf(ns))
+	}
+	if children := tr.children(ns); len(children) > 0 {
+		w.Key("children").Open('[')
+		for _, b := range children {
+			tr.encode(w, b.namespace, b.status)
+		}
+		w.Close(']')
+	}
+	w.close()
+}
+
+func (tr *tree) children(ns []string) (list []*branch) {
+	for _, b := range tr.places {
+		if len(b.namespace) == len(ns)+1 && slices.Equal(b.namespace[:len(ns)], ns) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
