@@ -71,7 +71,8 @@ type Memory struct {
 	Writes     bool     `yaml:"writes"`
 }
 
-// Limits bound what one request or event may be.
+// Limits bound what requests, runs, queues and the database may take. Zero, which a
+// configuration refuses for most of them, is no limit.
 type Limits struct {
 	Body     Bytes `yaml:"body"`
 	Bodies   Bytes `yaml:"bodies"` // of all requests under way together

@@ -206,7 +206,7 @@ type Step struct {
 	Output           *string
 	AdditionalOutput json.RawMessage // an object or nil
 	Artifacts        []Artifact
-	IsLast           bool
+	IsLast           bool // decided by rule.StepFolder
 	CreatedAt        time.Time
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -149,14 +150,14 @@ func (s *Server) newHTTP() *http.Server {
 	}
 }
 
-// handler is what a request passes, from outside in. The guards stand around
-// the router, whose own middleware would miss what no route matches. Paths are
-// judged before anything decides by path.
+// handler is what a request passes. The guards stand around the router, whose own middleware
+// would miss what no route matches. Paths are judged before anything decides by path.
 func (s *Server) handler() http.Handler {
 	h := http.Handler(http.HandlerFunc(s.route))
-	for _, wrap := range []func(http.Handler) http.Handler{
-		s.withCompression, s.withMemory, s.withLoop, s.withAdmission, s.withPrincipal, s.withOrigin, s.withHost, s.withPath, s.withFraming, s.withLimits, s.withRecover, s.withRecord, s.withRequestID,
-	} {
+	for _, wrap := range slices.Backward([]func(http.Handler) http.Handler{ // in the order a request passes them
+		s.withRequestID, s.withRecord, s.withRecover, s.withLimits, s.withFraming, s.withPath, s.withHost, s.withOrigin,
+		s.withPrincipal, s.withAdmission, s.withLoop, s.withMemory, s.withCompression,
+	}) {
 		h = wrap(h)
 	}
 	return h

@@ -18,7 +18,6 @@ func Dialect() adapter.Dialect {
 		Documents: documents(),
 		Temporary: []string{face.TemporaryUploads},
 		Flavours:  flavours(),
-		Webhook:   face.WebhookBody,
 
 		Dial:         backend.Dial,
 		Detect:       backend.Detect,

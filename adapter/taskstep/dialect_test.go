@@ -11,7 +11,7 @@ import (
 func TestDialect(t *testing.T) {
 	t.Parallel()
 	d := Dialect()
-	if d.Name != "taskstep" || d.Mount == nil || d.Dial == nil || d.Detect == nil || d.Webhook == nil || !slices.Equal(names(d.Flavours), []mapping.Flavour{"taskstep", "topic"}) {
+	if d.Name != "taskstep" || d.Mount == nil || d.Dial == nil || d.Detect == nil || !slices.Equal(names(d.Flavours), []mapping.Flavour{"taskstep", "topic"}) {
 		t.Errorf("got %+v", d)
 	}
 }

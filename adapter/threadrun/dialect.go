@@ -20,7 +20,7 @@ func Dialect() adapter.Dialect {
 		Fields:    face.RequestFields(),
 		Documents: documents(),
 		Flavours:  flavours(),
-		Webhook:   face.Webhook,
+		Webhook:   face.WebhookBody,
 
 		Dial:         backend.Dial,
 		Detect:       backend.Detect,

@@ -3,8 +3,8 @@
 // Protocol, LangGraph Server) and tasks and steps (Agent Protocol v1) on both
 // sides.
 //
-// This package is where dialects and machine meet: dialects.go is the table of
-// the first, app.go puts the second together.
+// This package has the commands. The program that they start, and the table of its dialects,
+// is package internal/bridge.
 package main
 
 import (

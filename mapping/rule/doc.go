@@ -2,7 +2,7 @@
 // rows of the mapping table in package mapping:
 //
 //	run ↔ task            run_input, run_config, run_prompt
-//	event ↔ step          event_steps, node_delta, step_update, step_output, step_files
+//	event ↔ step          step_folder (numbers, is_last), node_delta, step_update, step_output, step_files
 //	question ↔ answer     question, answer
 //	thread ↔ topic        thread_topic, topic_dialogue, topic_place, topic_interactions
 //	file ↔ artifact       file_artifact, file_path, file_skipped

@@ -131,7 +131,7 @@ func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (adapte
 	if err != nil {
 		return traits, nil, err
 	}
-	out, err := x.drive(ctx, events)
+	out, err := x.consume(ctx, events)
 	return traits, out, err
 }
 
@@ -205,8 +205,8 @@ func has(logged []mapping.Event, k mapping.Kind) bool {
 	return slices.ContainsFunc(logged, func(ev mapping.Event) bool { return ev.Kind == k })
 }
 
-// drive consumes the backend's events until the end.
-func (x *execution) drive(ctx context.Context, events iter.Seq2[mapping.Event, error]) (*mapping.Outcome, error) {
+// consume consumes the backend's events until the end.
+func (x *execution) consume(ctx context.Context, events iter.Seq2[mapping.Event, error]) (*mapping.Outcome, error) {
 	for ev, err := range events {
 		if err != nil {
 			return nil, err

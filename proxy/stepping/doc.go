@@ -26,4 +26,7 @@
 //	cancelled  | the last step again
 //
 // Start reading at Stepper.Step.
+//
+// Which step is the last is decided by rule.StepFolder. Here it is taken back, when a follow-up
+// run comes (takeBackLast), or confirmed against other processes (claim).
 package stepping

@@ -107,7 +107,7 @@ func (s *artifacts) finish(ctx context.Context, blob int64, a mapping.Artifact, 
 		if err != nil {
 			return err
 		}
-		if err := hold(t, thread); err != nil {
+		if err := lockThread(t, thread); err != nil {
 			return err
 		}
 		made = a

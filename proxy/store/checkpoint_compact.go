@@ -36,7 +36,7 @@ func (s *retention) OldHistories(ctx context.Context, before time.Time, from Ove
 // many were dropped; 0 while a run is active.
 func (s *retention) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		if err := hold(t, o.key); err != nil {
+		if err := lockThread(t, o.key); err != nil {
 			return err
 		}
 		n, err = forgetHistory(t, o, before)
@@ -66,7 +66,7 @@ func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error
 // by now, is left as it is.
 func (s *retention) KeepLatest(ctx context.Context, o Overdue) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
-		if err := hold(t, o.key); err != nil {
+		if err := lockThread(t, o.key); err != nil {
 			return err
 		}
 		n, err := t.Exec(`UPDATE threads SET expires_us = 0, keep_latest = 0 WHERE id = $1 AND thread_id = $2 AND updated_us = $3 AND expires_us = $4 AND keep_latest = 1

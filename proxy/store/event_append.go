@@ -63,7 +63,7 @@ func (s *events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Ar
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := hold(t, at.thread); err != nil {
+	if err := lockThread(t, at.thread); err != nil {
 		return nil, nil, err
 	}
 	batch := eventBatch{thread: at.thread, run: at.run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
@@ -90,7 +90,7 @@ func (s *events) Logged(ctx context.Context, runID string, fence, after int64) (
 		if err != nil {
 			return err
 		}
-		if err := hold(t, at.thread); err != nil {
+		if err := lockThread(t, at.thread); err != nil {
 			return err
 		}
 		var held bool
@@ -257,7 +257,7 @@ func (s *events) EndInactive(ctx context.Context, threadID, runID string, ev map
 		if err != nil {
 			return err
 		}
-		if err := hold(t, row.thread); err != nil {
+		if err := lockThread(t, row.thread); err != nil {
 			return err
 		}
 		s.notify(t, NoticeLogged, runID)

@@ -99,7 +99,7 @@ func holdRun(t *sqldb.Tx, sc scope, threadID, runID string) (runRow, error) {
 	if err != nil || !t.Shared() {
 		return row, err
 	}
-	if err := hold(t, row.thread); err != nil {
+	if err := lockThread(t, row.thread); err != nil {
 		return row, err
 	}
 	return findRun(t, sc, threadID, runID)

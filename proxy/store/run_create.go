@@ -155,7 +155,7 @@ func (x *createRunTx) found(id string) error {
 // place finds or makes the thread.
 func (x *createRunTx) place() (err error) {
 	if x.n.Thread == nil {
-		x.thread, err = holdThread(x.Tx, scopeFor(x.principal), x.n.Run.ThreadID)
+		x.thread, err = readLocked(x.Tx, scopeFor(x.principal), x.n.Run.ThreadID)
 		return noThread(err, x.n.Run.ThreadID)
 	}
 	th := *x.n.Thread

@@ -36,7 +36,7 @@ func (s *states) AppendState(ctx context.Context, threadID, expectHead string, e
 		if earlier, err := claimKey(t, tenantOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
 			return repeated(earlier, err)
 		}
-		if err := hold(t, key); err != nil {
+		if err := lockThread(t, key); err != nil {
 			return err
 		}
 		if err := s.mayUpdate(t, key, threadID, opt.Held); err != nil {

@@ -41,7 +41,7 @@ func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k 
 		if err != nil {
 			return err
 		}
-		if err := hold(t, key); err != nil {
+		if err := lockThread(t, key); err != nil {
 			return err
 		}
 		if earlier, ok, err := recallKey(t, tenantOf(ctx), k); ok || err != nil {

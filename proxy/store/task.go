@@ -22,7 +22,7 @@ func (s *tasks) CreateTask(ctx context.Context, k mapping.Task, key Key) (made m
 		if earlier, err = claimKey(t, p.Tenant, key, k.ID); err != nil || earlier != "" {
 			return err
 		}
-		row, err := holdThread(t, scopeFor(p), k.ThreadID)
+		row, err := readLocked(t, scopeFor(p), k.ThreadID)
 		if err != nil {
 			return noThread(err, k.ThreadID)
 		}

@@ -53,7 +53,7 @@ func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
 	if err := t.Get(`SELECT id, thread FROM tasks WHERE tenant = $1 AND task_id = $2`, in{tenant, taskID}, out{&key, &thread}); err != nil {
 		return false, noTask(err, taskID)
 	}
-	if err := hold(t, thread); err != nil {
+	if err := lockThread(t, thread); err != nil {
 		return false, err
 	}
 	newest, err := newestOf(t, key)

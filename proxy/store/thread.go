@@ -108,7 +108,7 @@ func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread,
 		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), []byte(row.Config), blob(interrupts),
 		micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires), agents, number(row.KeepLatest))
 	if errors.Is(err, sql.ErrNoRows) {
-		row, err = holdThread(t, scopeFor(p), th.ID)
+		row, err = readLocked(t, scopeFor(p), th.ID)
 		return row, false, err
 	}
 	if !row.Expires.IsZero() {
@@ -148,9 +148,9 @@ func (s *threads) Thread(ctx context.Context, id string) (th mapping.Thread, err
 	return th, err
 }
 
-// holdThread is readThread of a thread that is held from then on.
-func holdThread(t *sqldb.Tx, sc scope, id string) (threadRow, error) {
-	if err := holdNamed(t, sc.tenant, id); err != nil {
+// readLocked is readThread of a thread that is locked first, see lockThread.
+func readLocked(t *sqldb.Tx, sc scope, id string) (threadRow, error) {
+	if err := lockThreadNamed(t, sc.tenant, id); err != nil {
 		return threadRow{}, err
 	}
 	return readThread(t, sc, id)

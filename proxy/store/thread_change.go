@@ -21,7 +21,7 @@ type Expire struct {
 // leave).
 func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdThread(t, scopeOf(ctx), id)
+		row, err := readLocked(t, scopeOf(ctx), id)
 		if err != nil {
 			return noThread(err, id)
 		}
@@ -49,7 +49,7 @@ func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawM
 func (s *threads) CopyThread(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		old, err := holdThread(t, scopeFor(p), id)
+		old, err := readLocked(t, scopeFor(p), id)
 		if err != nil {
 			return noThread(err, id)
 		}

@@ -10,7 +10,7 @@ import (
 // while a run is active: cancel it first.
 func (s *threads) DeleteThread(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdThread(t, scopeOf(ctx), id)
+		row, err := readLocked(t, scopeOf(ctx), id)
 		if err != nil {
 			return noThread(err, id)
 		}

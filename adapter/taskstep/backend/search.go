@@ -158,7 +158,7 @@ const (
 	stageDone
 )
 
-// stage of a listed step. is_last proves nothing by itself: the Python SDK
+// stage of a listed step. In a list is_last proves nothing by itself: the Python SDK
 // lists planned steps that already carry it. forge leaves the last step of a
 // task at created.
 func (s *search) stage(step remoteStep) stage {

@@ -3,7 +3,6 @@ package face
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -250,32 +249,4 @@ func encodeItem(e *rawjson.Writer, it mapping.Item) {
 		e.Key("score").Encode(*it.Score)
 	}
 	e.Close('}')
-}
-
-// Webhook is the body of a completion hook: the run, when it ran, and what
-// came of it. Both flavours get the same.
-func Webhook(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error) {
-	run.Status = out.Status
-	if out.Fault != nil {
-		run.Fault = out.Fault
-	}
-	var e rawjson.Writer
-	e.Open('{')
-	runMembers(&e, run, false)
-	e.Key("run_started_at").Time(run.StartedAt, timeLayout).Key("run_ended_at").Time(run.EndedAt, timeLayout)
-	e.Key("webhook_sent_at").Time(latest(run.EndedAt, run.UpdatedAt), timeLayout)
-	e.Key("values").Raw(values, "{}")
-	if len(out.Interrupts) > 0 {
-		e.Key("interrupts")
-		encodeInterrupts(&e, out.Interrupts)
-	}
-	e.Close('}')
-	return e.Bytes, nil
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

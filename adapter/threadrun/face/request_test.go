@@ -270,7 +270,7 @@ func TestWebhook(t *testing.T) {
 		Kwargs: raw(`{}`), CreatedAt: at, UpdatedAt: at, StartedAt: at, EndedAt: at.Add(time.Second),
 	}
 	fault := &mapping.Fault{Code: "upstream_error", Message: "It broke."}
-	got, err := Webhook(run, mapping.Outcome{Status: mapping.RunError, Fault: fault}, raw(`{"messages":[]}`))
+	got, err := WebhookBody(run, mapping.Outcome{Status: mapping.RunError, Fault: fault}, raw(`{"messages":[]}`))
 	want := `{"run_id":"` + uuid(1) + `","thread_id":"` + uuid(2) + `","assistant_id":"` + uuid(3) + `","agent_id":"legacy","metadata":{"m":1},"status":"error","kwargs":{},` +
 		`"multitask_strategy":"reject","created_at":"2026-11-21T08:00:00.000Z","updated_at":"2026-11-21T08:00:00.000Z","error":"It broke.","error_code":"upstream_error",` +
 		`"run_started_at":"2026-11-21T08:00:00.000Z","run_ended_at":"2026-11-21T08:00:01.000Z","webhook_sent_at":"2026-11-21T08:00:01.000Z","values":{"messages":[]}}`

@@ -36,7 +36,7 @@ var laws = map[string]law{
 	"adapter/sse":                  {},
 	"adapter/taskstep":             {ours: []string{"adapter", "adapter/taskstep/backend", "adapter/taskstep/face", "mapping"}},
 	"adapter/taskstep/backend":     {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule"}},
-	"adapter/taskstep/face":        {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/failpoint", "mapping/rawjson", "mapping/rule", "mapping/state"}},
+	"adapter/taskstep/face":        {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/failpoint", "mapping/rawjson", "mapping/rule"}},
 	"adapter/threadrun":            {ours: []string{"adapter", "adapter/threadrun/backend", "adapter/threadrun/face", "mapping"}},
 	"adapter/threadrun/backend":    {ours: []string{"adapter", "adapter/sse", "adapter/upstream", "mapping", "mapping/rawjson"}},
 	"adapter/threadrun/face":       {ours: []string{"adapter", "adapter/body", "adapter/sse", "adapter/threadrun/protocol", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},

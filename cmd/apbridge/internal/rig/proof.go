@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// ProvenBy points to a test, in a folder of the repository or below it, that shows what a key
-// does.
+// ProvenBy names the test that shows what a key does, in a folder of the repository or below
+// it. It fails when there is none; the test itself runs with its package.
 func ProvenBy(folder, name string) func(*testing.T) {
 	return func(t *testing.T) {
 		found := false

@@ -2,20 +2,20 @@ package store
 
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
-// hold keeps other operations away from a thread until this one is over. What
+// lockThread keeps other operations away from a thread until this one is over. What
 // decides about a thread and its runs is read after it. The row of a thread's
-// numbers stands for the thread; it is taken before rows of runs, by everybody,
-// so that nobody waits in a circle. A single writer needs none of that.
-func hold(t *sqldb.Tx, thread int64) error {
+// numbers stands for the thread; it is taken before rows of runs in each
+// operation, so that none waits in a circle. A single writer needs none of that.
+func lockThread(t *sqldb.Tx, thread int64) error {
 	if !t.Shared() {
 		return nil
 	}
 	return t.Put(`SELECT 1 FROM thread_seq WHERE thread = $1 FOR UPDATE`, thread)
 }
 
-// holdNamed is hold of a thread whose key is not known, and is read next. One that is
+// lockThreadNamed is lockThread of a thread whose key is not known, and is read next. One that is
 // not there is no error.
-func holdNamed(t *sqldb.Tx, tenant, id string) error {
+func lockThreadNamed(t *sqldb.Tx, tenant, id string) error {
 	if !t.Shared() {
 		return nil
 	}
