@@ -65,6 +65,8 @@ func (e *Engine) BeginAll(ctx context.Context, list []StartRequest) ([]store.Cre
 		}
 		agents, runs = append(agents, agent), append(runs, list[i].New)
 	}
+	claimed := e.claims.begin()
+	defer claimed()
 	created, err := e.st.CreateRuns(ctx, runs)
 	if err != nil {
 		return refused(err)

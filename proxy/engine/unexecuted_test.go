@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
@@ -32,31 +33,49 @@ func TestRunHeldAndNotExecutedIsFreed(t *testing.T) {
 // looks. The run is not handed back meanwhile: it would be executed twice.
 func TestClaimUnderWayIsNotTakenForANobodys(t *testing.T) {
 	t.Parallel()
-	w, dsn := storetest.Through(t, storetest.Schema(t))
-	b := open(t, dsn, &script{opaque: true, run: twoSteps})
-	b.end(t, b.begin(t, order(mapping.NewID(), mapping.StrategyReject)))
-	eventually(t, "the first run leaving", func() bool { return b.Live() == 0 })
-	o := order(mapping.NewID(), mapping.StrategyReject)
-	held := w.HoldAnswer(o.New.Run.ID)
-	began := make(chan mapping.Run, 1)
-	go func() { began <- b.begin(t, o) }()
-	select {
-	case <-held:
-	case <-t.Context().Done():
+	for name, begin := range map[string]func(*bench, *testing.T, engine.StartRequest) mapping.Run{
+		"one":   (*bench).begin,
+		"batch": (*bench).beginBatch,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, dsn := storetest.Through(t, storetest.Schema(t))
+			b := open(t, dsn, &script{opaque: true, run: twoSteps})
+			b.end(t, b.begin(t, order(mapping.NewID(), mapping.StrategyReject)))
+			eventually(t, "the first run leaving", func() bool { return b.Live() == 0 })
+			o := order(mapping.NewID(), mapping.StrategyReject)
+			held := w.HoldAnswer(o.New.Run.ID)
+			began := make(chan mapping.Run, 1)
+			go func() { began <- begin(b, t, o) }()
+			select {
+			case <-held:
+			case <-t.Context().Done():
+			}
+			for range 3 {
+				if err := b.Compare(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			list, err := b.st.Held(t.Context())
+			if err != nil || len(list) != 1 {
+				t.Errorf("%d runs are held, want the one whose claim is under way; %v", len(list), err)
+			}
+			w.Deliver()
+			if out := b.end(t, <-began); out.Status != mapping.RunSuccess {
+				t.Errorf("the run ended with %s", out.Status)
+			}
+		})
 	}
-	for range 3 {
-		if err := b.Compare(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+}
+
+// beginBatch begins a batch of one run.
+func (b *bench) beginBatch(t *testing.T, o engine.StartRequest) mapping.Run {
+	t.Helper()
+	c, err := b.BeginAll(t.Context(), []engine.StartRequest{o})
+	if err != nil {
+		t.Fatal(err)
 	}
-	list, err := b.st.Held(t.Context())
-	if err != nil || len(list) != 1 {
-		t.Errorf("%d runs are held, want the one whose claim is under way; %v", len(list), err)
-	}
-	w.Deliver()
-	if out := b.end(t, <-began); out.Status != mapping.RunSuccess {
-		t.Errorf("the run ended with %s", out.Status)
-	}
+	return c[0].Run
 }
 
 // TestRunBehindAnUpdateThatIsOver: the thread that a state update held could not be freed
