@@ -99,8 +99,8 @@ type StepInfo struct {
 	Output     json.RawMessage `json:"output,omitempty"` // verbatim JSON: string, null, object, list
 	Additional json.RawMessage `json:"additional,omitempty"`
 	IsLast     bool            `json:"is_last,omitempty"` // what the agent says; rule.StepFolder decides
-	Input      *string         `json:"input,omitempty"` // what it was driven with
-	Skipped    []SkippedFile   `json:"-"`               // StepUpdate puts them into the step's message
+	Input      *string         `json:"input,omitempty"`   // what it was driven with
+	Skipped    []SkippedFile   `json:"-"`                 // StepUpdate puts them into the step's message
 }
 
 // Checkpoint is a point in a thread's history that can be read, and run from,
