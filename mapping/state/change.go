@@ -12,9 +12,6 @@ type change struct{ w rawjson.Writer }
 // member begins a member whose name needs no escapes. Its value must follow.
 func (c *change) member(name string) *rawjson.Writer { return c.begun().Key(name) }
 
-// spliced begins a member. Its value must follow.
-func (c *change) spliced(name rawjson.Quoted) *rawjson.Writer { return c.begun().Spliced(name) }
-
 func (c *change) begun() *rawjson.Writer {
 	if c.empty() {
 		c.w.Open('{')
