@@ -3,8 +3,8 @@
 // Protocol, LangGraph Server) and tasks and steps (Agent Protocol v1) on both
 // sides.
 //
-// This package is where dialects and machine meet: dialects.go is the table of
-// the first, app.go puts the second together.
+// This package has the commands. Package internal/bridge puts the program
+// together.
 package main
 
 import (
