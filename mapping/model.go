@@ -186,7 +186,7 @@ type Task struct {
 	Input           string
 	HasInput        bool            // false: the client sent null or nothing
 	AdditionalInput json.RawMessage // an object, never nil
-	Cursor          int             // steps handed out and confirmed
+	Cursor          int             // steps handed out; moved before an answer leaves, and back where it could not be written
 	Topic           bool            // made through the topic face
 	CreatedAt       time.Time
 	UpdatedAt       time.Time

@@ -11,6 +11,9 @@ import (
 
 // Agent is one configured agent: its settings, its backend, its slots. Safe
 // for concurrent use.
+//
+// Slots are this process's own. Counting them in the database would have every claim of
+// an agent wait for the commit of the one before it.
 type Agent struct {
 	Name   string
 	Config config.Agent

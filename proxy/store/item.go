@@ -13,7 +13,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// items are those of the long-term store.
+// items are those of the long-term store. On SQLite their table is one tree in the order of
+// tenant, namespace and key, so that a search reads a few pages and not one for each item.
 type items struct {
 	*base
 	swept atomic.Int64 // when expired items were removed last

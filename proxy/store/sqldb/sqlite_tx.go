@@ -11,6 +11,8 @@ import (
 )
 
 // sqliteTx is a SQLite connection in the middle of an operation. Not for concurrent use.
+// It does without database/sql, which asks for the names of parameters and the types of
+// columns at every execution. Migrations go through database/sql, as goose does.
 //
 // The connection keeps every statement that was prepared on it. So there must not be
 // ever new texts: a list of any length is filled up (filledUp).
