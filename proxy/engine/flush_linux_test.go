@@ -1,0 +1,125 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// TestWhatIsTakenFromMemoryIsFlushed: a run that no client follows is committed relaxed. What
+// a reader then gets from the tail in memory is on the disk before the reader has it.
+func TestWhatIsTakenFromMemoryIsFlushed(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]func(*bench, *testing.T, mapping.Run, int){
+		"followed": func(b *bench, t *testing.T, r mapping.Run, said int) {
+			for e, err := range b.log.Follow(t.Context(), r, 0, nil) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.Kind == mapping.KindCustom {
+					said--
+				}
+				if said == 0 {
+					return
+				}
+			}
+		},
+		"read": func(b *bench, t *testing.T, r mapping.Run, said int) {
+			eventually(t, "all that the agent said", func() bool {
+				list, err := b.log.Read(t.Context(), r, 0)
+				return err == nil && len(list) == said+1 // behind the start
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			more := make(chan struct{})
+			b := flushing(t, &script{run: func(ctx context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+				for {
+					select {
+					case <-more:
+					case <-ctx.Done():
+						return
+					}
+					if !yield(mapping.Event{Kind: mapping.KindCustom, Data: json.RawMessage(`1`)}, nil) {
+						return
+					}
+				}
+			}})
+			r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+			said := 0
+			for said == 0 || b.unflushed(t) == 0 { // the machine may have flushed the log by itself
+				before := b.logSize(t)
+				more <- struct{}{}
+				said++
+				eventually(t, "the commit", func() bool { return b.logSize(t) > before })
+			}
+			read(b, t, r, said)
+			if n := b.unflushed(t); n != 0 {
+				t.Errorf("%d pages that were read are not flushed", n)
+			}
+		})
+	}
+}
+
+// flushing is a bench over a file that is flushed as in service.
+func flushing(t *testing.T, s *script) *bench {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.db")
+	st, err := store.Open(t.Context(), path, store.Options{Synchronous: "full"}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := eventlog.New(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := engine.NewAgent("a", config.DefaultAgent(), s)
+	b := &bench{Engine: engine.New(st, log, config.Default(), map[string]*engine.Agent{"a": a}, meter{}, nil, zap.NewNop()), st: st, log: log, path: path}
+	t.Cleanup(b.close)
+	if err := b.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bench) logSize(t *testing.T) int64 {
+	t.Helper()
+	info, err := os.Stat(b.path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// unflushed is how many pages of the database's log a power cut would take.
+func (b *bench) unflushed(t *testing.T) uint64 {
+	t.Helper()
+	f, err := os.Open(b.path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var all unix.CachestatRange // zero is the whole file
+	var is unix.Cachestat_t
+	err = unix.Cachestat(uint(f.Fd()), &all, &is, 0)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
+		t.Skipf("cachestat needs Linux 6.5 and a file system that has it: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return is.Dirty + is.Writeback
+}
