@@ -68,6 +68,37 @@ func TestClaimUnderWayIsNotTakenForANobodys(t *testing.T) {
 	}
 }
 
+// TestStepUnderWayIsNotTakenForANobodys is the same for the claim of a parked run's next step.
+func TestStepUnderWayIsNotTakenForANobodys(t *testing.T) {
+	t.Parallel()
+	w, dsn := storetest.Through(t, storetest.Schema(t))
+	b := open(t, dsn, lockstep(2))
+	r := b.parked(t, b.begin(t, lockstepOrder()))
+	eventually(t, "the first step's leaving", func() bool { return b.Live() == 0 })
+	held := w.HoldAnswer("") // nothing else is written now
+	continued := make(chan error, 1)
+	go func() { continued <- b.Continue(t.Context(), r, engine.Next{}) }()
+	select {
+	case <-held:
+	case <-t.Context().Done():
+	}
+	for range 3 {
+		if err := b.Compare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list, err := b.st.Held(t.Context()); err != nil || len(list) != 1 {
+		t.Errorf("%d runs are held, want the one whose claim is under way; %v", len(list), err)
+	}
+	w.Deliver()
+	if err := <-continued; err != nil {
+		t.Fatal(err)
+	}
+	if out := b.end(t, r); out.Status != mapping.RunSuccess {
+		t.Errorf("the run ended with %s", out.Status)
+	}
+}
+
 // beginBatch begins a batch of one run.
 func (b *bench) beginBatch(t *testing.T, o engine.StartRequest) mapping.Run {
 	t.Helper()
