@@ -2,9 +2,10 @@ package rule
 
 import (
 	"encoding/json"
-	"github.com/apbridge/apbridge/mapping"
 	"strings"
 	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 func TestCheckAnswer(t *testing.T) {

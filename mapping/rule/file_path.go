@@ -1,12 +1,13 @@
 package rule
 
 import (
-	"github.com/apbridge/apbridge/mapping"
 	"net/url"
 	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 const maxPath = 1024

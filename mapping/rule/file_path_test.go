@@ -1,9 +1,10 @@
 package rule
 
 import (
-	"github.com/apbridge/apbridge/mapping"
 	"strings"
 	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 func TestCleanPath(t *testing.T) {

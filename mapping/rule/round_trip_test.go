@@ -7,42 +7,10 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rawjson/rawjsontest"
 	"github.com/apbridge/apbridge/mapping/state"
 	"pgregory.net/rapid"
 )
-
-func anyObject(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessage {
-	w := new(rawjson.Writer).Open('{')
-	for range rapid.IntRange(0, 5).Draw(t, "members") {
-		w.Spliced(asRaw(name.Draw(t, "name"))).Raw(anyValue(t, name, depth), "")
-	}
-	return w.Close('}').Bytes
-}
-
-func anyValue(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessage {
-	kinds := 6
-	if depth == 0 {
-		kinds = 4
-	}
-	switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
-	case 0:
-		return asRaw("null")
-	case 1:
-		return asRaw(rapid.SampledFrom([]string{"0", "1", "12", "1.0", "-1e5"}).Draw(t, "number"))
-	case 2:
-		return rawjson.Quote(rapid.StringMatching(`[ab,\]}"]{0,4}`).Draw(t, "text"))
-	case 3:
-		return asRaw(fmt.Sprintf(`{"id":"%d","v":%d}`, rapid.IntRange(0, 4).Draw(t, "id"), rapid.IntRange(0, 1).Draw(t, "v")))
-	case 4:
-		var list []json.RawMessage
-		for range rapid.IntRange(0, 5).Draw(t, "elements") {
-			list = append(list, anyValue(t, name, depth-1))
-		}
-		return rawjson.Array(list...)
-	default:
-		return anyObject(t, name, depth-1)
-	}
-}
 
 // What an agent said in a step comes back from the log as it was said, on the
 // face of its own dialect.
@@ -52,7 +20,7 @@ func TestStepRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		info := mapping.StepInfo{
 			ID: "up-1", Name: rapid.StringMatching(`[a-z _]{0,5}`).Draw(t, "name"), IsLast: rapid.Bool().Draw(t, "last"),
-			Output: anyValue(t, name, 2), Additional: anyObject(t, name, 2),
+			Output: rawjsontest.Value(t, name, 2), Additional: rawjsontest.Object(t, name, 2),
 		}
 		ask := rapid.SampledFrom([]mapping.Approval{mapping.ApprovalAuto, mapping.ApprovalAsk, mapping.ApprovalStep}).Draw(t, "approval")
 		ev := StepUpdate(someRun, someTask, 1, info, nil, ask)
@@ -120,5 +88,5 @@ func drawDelta(t *rapid.T, member *rapid.Generator[string], n int) json.RawMessa
 	if text := rapid.StringMatching(`[ab "\\\n<ü]{0,6}`).Draw(t, "text"); text != "" {
 		w.Key(state.KeyMessages).Array([]json.RawMessage{message{kind: typeAI, id: fmt.Sprintf("m%d", n), content: rawjson.Quote(text)}.json()})
 	}
-	return w.Key("n").Int(1).Key("x").Raw(anyObject(t, member, 1), "").Close('}').Bytes
+	return w.Key("n").Int(1).Key("x").Raw(rawjsontest.Object(t, member, 1), "").Close('}').Bytes
 }

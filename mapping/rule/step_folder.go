@@ -2,9 +2,10 @@ package rule
 
 import (
 	"encoding/json"
+	"slices"
+
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
-	"slices"
 )
 
 // StepFolder folds the events of one task, over all its runs, into numbered

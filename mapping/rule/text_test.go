@@ -2,8 +2,9 @@ package rule
 
 import (
 	"encoding/json"
-	"github.com/apbridge/apbridge/mapping"
 	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 func TestText(t *testing.T) {

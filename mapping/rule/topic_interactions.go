@@ -2,9 +2,10 @@ package rule
 
 import (
 	"encoding/json"
+	"time"
+
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
-	"time"
 )
 
 // Role of an interaction of a topic.

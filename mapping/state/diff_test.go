@@ -1,8 +1,9 @@
 package state
 
 import (
-	"github.com/apbridge/apbridge/mapping"
 	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // TestDiffOfAKeyThatStandsThereTwice: the later value counts, and the diff gives the

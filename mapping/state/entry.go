@@ -1,8 +1,9 @@
 package state
 
 import (
-	"github.com/apbridge/apbridge/mapping"
 	"sync"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // Entry is an event as readers get it: with the state before and after it, and

@@ -2,11 +2,11 @@ package state
 
 import (
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rawjson/rawjsontest"
 	"pgregory.net/rapid"
 )
 
@@ -14,40 +14,7 @@ import (
 // one state often shares much with the next.
 func states() *rapid.Generator[json.RawMessage] {
 	name := rapid.SampledFrom([]string{`"messages"`, `"files"`, `"a"`, `"b"`, `"\u0061"`, `"ü"`})
-	return rapid.Custom(func(t *rapid.T) json.RawMessage { return drawObject(t, name, 2) })
-}
-
-func drawObject(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessage {
-	w := new(rawjson.Writer).Open('{')
-	for range rapid.IntRange(0, 5).Draw(t, "members") {
-		w.Spliced(raw(name.Draw(t, "name"))).Raw(drawValue(t, name, depth), "")
-	}
-	return w.Close('}').Bytes
-}
-
-func drawValue(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessage {
-	kinds := 6
-	if depth == 0 {
-		kinds = 4
-	}
-	switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
-	case 0:
-		return raw("null")
-	case 1:
-		return raw(rapid.SampledFrom([]string{"0", "1", "12", "1.0", "-1e5"}).Draw(t, "number"))
-	case 2:
-		return rawjson.Quote(rapid.StringMatching(`[ab,\]}"]{0,4}`).Draw(t, "text"))
-	case 3:
-		return raw(fmt.Sprintf(`{"id":"%d","v":%d}`, rapid.IntRange(0, 4).Draw(t, "id"), rapid.IntRange(0, 1).Draw(t, "v")))
-	case 4:
-		var list []json.RawMessage
-		for range rapid.IntRange(0, 5).Draw(t, "elements") {
-			list = append(list, drawValue(t, name, depth-1))
-		}
-		return rawjson.Array(list...)
-	default:
-		return drawObject(t, name, depth-1)
-	}
+	return rapid.Custom(func(t *rapid.T) json.RawMessage { return rawjsontest.Object(t, name, 2) })
 }
 
 // A logged diff gives, on whatever fold has the same state, the very bytes

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
 // C9: lists that are read while runs are rolled back or threads deleted show what is
@@ -46,7 +47,7 @@ func TestThreadDeletedWhileASearchIsAnswered(t *testing.T) {
 	b := setup(t)
 	ids := map[string]bool{}
 	for range 3 {
-		r, _ := b.Start(t, t.Context(), newRun(mapping.NewID(), "graph", "hi"))
+		r, _ := b.Start(t, t.Context(), servicetest.NewRun(mapping.NewID(), "graph", "hi"))
 		ids[r.ThreadID] = true
 	}
 	b.Again(t) // no state is in memory
@@ -80,8 +81,8 @@ func listsBeside(t *testing.T, take func(b *bench, newest mapping.Run) error) {
 	ctx := t.Context()
 	var newest []mapping.Run
 	for range 100 {
-		first, _ := b.Start(t, ctx, newRun(mapping.NewID(), "graph", "hi"))
-		last, _ := b.Start(t, ctx, newRun(first.ThreadID, "graph", "again"))
+		first, _ := b.Start(t, ctx, servicetest.NewRun(mapping.NewID(), "graph", "hi"))
+		last, _ := b.Start(t, ctx, servicetest.NewRun(first.ThreadID, "graph", "again"))
 		newest = append(newest, last)
 	}
 	b.Again(t)
@@ -134,7 +135,7 @@ func TestReadsBesideRollbacksOnAnotherReplica(t *testing.T) {
 	here, there, ctx := all[0], all[1], t.Context()
 	var threads []string
 	for range 3 {
-		r, _ := here.Start(t, ctx, newRun(mapping.NewID(), "graph", "hi"))
+		r, _ := here.Start(t, ctx, servicetest.NewRun(mapping.NewID(), "graph", "hi"))
 		threads = append(threads, r.ThreadID)
 	}
 	looks := map[string]func(thread string) error{
@@ -164,7 +165,7 @@ func TestReadsBesideRollbacksOnAnotherReplica(t *testing.T) {
 		})
 	}
 	for i := range 60 {
-		r, _ := here.Start(t, ctx, newRun(threads[i%len(threads)], "graph", "again"))
+		r, _ := here.Start(t, ctx, servicetest.NewRun(threads[i%len(threads)], "graph", "again"))
 		if err := here.Runs.Delete(ctx, adapter.RunRef{ThreadID: r.ThreadID, RunID: r.ID}); err != nil {
 			t.Error(err)
 		}

@@ -20,7 +20,7 @@ func TestRunsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread := mapping.NewID()
-	b.Start(t, t.Context(), newRun(thread, "legacy", "hi"))
+	b.Start(t, t.Context(), servicetest.NewRun(thread, "legacy", "hi"))
 	for name, tc := range map[string]struct {
 		change func(*adapter.NewRun)
 		class  mapping.Class
@@ -41,7 +41,7 @@ func TestRunsThatAreRefused(t *testing.T) {
 		"a very long key":       {func(n *adapter.NewRun) { n.IdempotencyKey = strings.Repeat("k", 300) }, mapping.Invalid, "Idempotency-Key"},
 		"messages of no object": {func(n *adapter.NewRun) { n.Kwargs = json.RawMessage(`{"input":{"messages":[7]}}`) }, mapping.Invalid, ""},
 	} {
-		n := newRun(thread, "legacy", "again")
+		n := servicetest.NewRun(thread, "legacy", "again")
 		tc.change(&n)
 		_, err := b.Runs.Start(t.Context(), n)
 		if class(err) != tc.class || !strings.Contains(err.Error(), tc.says) {
@@ -52,7 +52,7 @@ func TestRunsThatAreRefused(t *testing.T) {
 		t.Errorf("%d runs after only refusals, %v", len(runs), err)
 	}
 	if _, out := b.Start(t, t.Context(), func() adapter.NewRun {
-		n := newRun(thread, "legacy", "null config")
+		n := servicetest.NewRun(thread, "legacy", "null config")
 		n.Kwargs = json.RawMessage(`{"config":null,"input":"x"}`)
 		return n
 	}()); out.Status != mapping.RunSuccess {
@@ -67,12 +67,12 @@ func TestABusyThreadSaysWithWhat(t *testing.T) {
 	goOn := make(chan struct{})
 	b.Graph.Does(servicetest.Held(started, goOn, servicetest.Nodes("a")))
 	thread := mapping.NewID()
-	first, err := b.Runs.Start(t.Context(), newRun(thread, "graph", "hi"))
+	first, err := b.Runs.Start(t.Context(), servicetest.NewRun(thread, "graph", "hi"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-started
-	second := newRun(thread, "graph", "hi")
+	second := servicetest.NewRun(thread, "graph", "hi")
 	second.Multitask = mapping.StrategyReject
 	if _, err := b.Runs.Start(t.Context(), second); class(err) != mapping.Conflict || !strings.Contains(err.Error(), first.Run.ID) {
 		t.Errorf("a second run: %v", err)
@@ -97,8 +97,8 @@ func TestCursors(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread := mapping.NewID()
-	first, _ := b.Start(t, t.Context(), newRun(thread, "graph", "one"))
-	second, _ := b.Start(t, t.Context(), newRun(thread, "graph", "two"))
+	first, _ := b.Start(t, t.Context(), servicetest.NewRun(thread, "graph", "one"))
+	second, _ := b.Start(t, t.Context(), servicetest.NewRun(thread, "graph", "two"))
 	read := func(r mapping.Run, c adapter.Cursor) (seqs []int64, err error) {
 		for e, failed := range b.Runs.Events(t.Context(), adapter.RunRef{ThreadID: thread, RunID: r.ID}, c, nil) {
 			if failed != nil {
@@ -142,7 +142,7 @@ func TestIdempotentRuns(t *testing.T) {
 	started, goOn := make(chan struct{}, 8), make(chan struct{})
 	b.Graph.Does(servicetest.Held(started, goOn, servicetest.Nodes("a")))
 	keyed := func(thread, words string) adapter.NewRun {
-		n := newRun(thread, "graph", words)
+		n := servicetest.NewRun(thread, "graph", words)
 		n.IdempotencyKey = "k1"
 		return n
 	}
@@ -227,7 +227,7 @@ func TestAgents(t *testing.T) {
 	if _, total, err := b.Agents.Search(only, adapter.AgentQuery{Limit: 10}); err != nil || total != 1 {
 		t.Errorf("%d agents are shown, %v", total, err)
 	}
-	if _, err := b.Runs.Start(only, newRun(mapping.NewID(), "legacy", "hi")); class(err) != mapping.NotFound {
+	if _, err := b.Runs.Start(only, servicetest.NewRun(mapping.NewID(), "legacy", "hi")); class(err) != mapping.NotFound {
 		t.Errorf("a run of it: %v", err)
 	}
 	if g, err := b.Agents.Graph(t.Context(), "legacy", ""); err != nil || !json.Valid(g) {
@@ -248,7 +248,7 @@ func TestAFullQueueIsTheCallersToKnow(t *testing.T) {
 	started := make(chan struct{}, 1)
 	b.Graph.Does(servicetest.Held(started, nil, nil))
 	for i := range 3 {
-		_, err := b.Runs.Start(t.Context(), newRun(mapping.NewID(), "graph", "hi"))
+		_, err := b.Runs.Start(t.Context(), servicetest.NewRun(mapping.NewID(), "graph", "hi"))
 		if i < 2 && err != nil || i == 2 && class(err) != mapping.Limited {
 			t.Errorf("run %d: %v", i, err)
 		}
@@ -256,7 +256,7 @@ func TestAFullQueueIsTheCallersToKnow(t *testing.T) {
 			<-started
 		}
 	}
-	n := newRun(mapping.NewID(), "legacy", "later")
+	n := servicetest.NewRun(mapping.NewID(), "legacy", "later")
 	n.RunAfter = time.Hour
 	if st, err := b.Runs.Start(t.Context(), n); err != nil || st.Run.Status != mapping.RunPending {
 		t.Errorf("%v, %v", st.Run.Status, err)
@@ -273,7 +273,7 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 		c.Agents["graph"] = a
 	})
 	ctx := t.Context()
-	busy, free := newRun(mapping.NewID(), "graph", "busy"), newRun(mapping.NewID(), "legacy", "free")
+	busy, free := servicetest.NewRun(mapping.NewID(), "graph", "busy"), servicetest.NewRun(mapping.NewID(), "legacy", "free")
 	busy.Multitask = mapping.StrategyReject
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})
 	b.Graph.Does(servicetest.Held(begun, goOn, servicetest.Nodes("a")))
@@ -286,10 +286,10 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 		last adapter.NewRun
 		want mapping.Class
 	}{
-		"no room":       {newRun("", "graph", "room"), mapping.Limited},
+		"no room":       {servicetest.NewRun("", "graph", "room"), mapping.Limited},
 		"a busy thread": {busy, mapping.Conflict},
 	} {
-		list := []adapter.NewRun{free, newRun("", "legacy", "first"), newRun("", "graph", "second"), c.last}
+		list := []adapter.NewRun{free, servicetest.NewRun("", "legacy", "first"), servicetest.NewRun("", "graph", "second"), c.last}
 		for i := range list {
 			list[i].IdempotencyKey, list[i].Batch = name, fmt.Sprintf("%d/%d", i, len(list))
 		}
@@ -304,7 +304,7 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 	}
 	close(goOn)
 	b.Wait(t, ctx, holder.Run)
-	list := []adapter.NewRun{free, newRun("", "legacy", "first")}
+	list := []adapter.NewRun{free, servicetest.NewRun("", "legacy", "first")}
 	for i := range list {
 		list[i].IdempotencyKey, list[i].Batch = "fits", fmt.Sprintf("%d/%d", i, len(list))
 	}
@@ -326,7 +326,7 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 func TestGotoIsPassedToAGraph(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	n := newRun("", "graph", "")
+	n := servicetest.NewRun("", "graph", "")
 	n.Command = &adapter.Command{Update: json.RawMessage(`{"k":1}`), Goto: json.RawMessage(`"act"`)}
 	r, out := b.Start(t, t.Context(), n)
 	if out.Status != mapping.RunSuccess || string(r.Options.Goto) != `"act"` || string(r.Options.Update) != `{"k":1}` {

@@ -2,7 +2,6 @@ package service_test
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -36,12 +35,6 @@ func class(err error) mapping.Class { return mapping.Classify(err).Class }
 
 func as(ctx context.Context, tenant string) context.Context {
 	return mapping.WithPrincipal(ctx, mapping.Principal{ID: "key of " + tenant, Tenant: tenant})
-}
-
-func newRun(thread, agent, words string) adapter.NewRun {
-	input, _ := json.Marshal(map[string]any{"messages": []any{map[string]string{"type": "human", "content": words}}})
-	kwargs, _ := json.Marshal(map[string]json.RawMessage{"input": input})
-	return adapter.NewRun{ThreadID: thread, Agent: agent, Flavour: "langgraph", Input: input, Kwargs: kwargs, HasInput: true, IfNotExists: "create"}
 }
 
 func firstError(b *bench, ctx context.Context, ref adapter.RunRef) error {

@@ -66,7 +66,7 @@ func (b *bench) keeps(t *testing.T, k *keeper, others ...*bench) (thread string)
 		o.Taker = k
 		o.Open(t)
 	}
-	r, _ := b.Start(t, t.Context(), newRun(mapping.NewID(), "graph", "hi"))
+	r, _ := b.Start(t, t.Context(), servicetest.NewRun(mapping.NewID(), "graph", "hi"))
 	st, err := b.States.Get(t.Context(), r.ThreadID, "")
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestStateUpdateAndRunDoNotMeet(t *testing.T) {
 	<-asked
 	begun, release := make(chan struct{}, 1), make(chan struct{})
 	b.Graph.Does(servicetest.Held(begun, release, servicetest.Nodes("later")))
-	st, err := b.Runs.Start(t.Context(), newRun(thread, "graph", "go on"))
+	st, err := b.Runs.Start(t.Context(), servicetest.NewRun(thread, "graph", "go on"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestAListOfValuesIsOneUpdate(t *testing.T) {
 			b, k := setup(t), &keeper{}
 			thread := b.keeps(t, k)
 			if agent == "legacy" {
-				r, _ := b.Start(t, t.Context(), newRun(mapping.NewID(), agent, "hi"))
+				r, _ := b.Start(t, t.Context(), servicetest.NewRun(mapping.NewID(), agent, "hi"))
 				thread = r.ThreadID
 			}
 			before := len(b.history(t, thread))

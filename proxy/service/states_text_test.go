@@ -22,7 +22,7 @@ func TestStateWhoseSourceHasAnyCharacter(t *testing.T) {
 			yield(servicetest.End(mapping.Outcome{Status: mapping.RunSuccess}), nil)
 	})
 	thread := mapping.NewID()
-	b.Start(t, t.Context(), newRun(thread, "graph", "hi"))
+	b.Start(t, t.Context(), servicetest.NewRun(thread, "graph", "hi"))
 	s, err := b.States.Get(t.Context(), thread, "")
 	var meta struct{ Source string }
 	if err != nil || json.Unmarshal(s.Metadata, &meta) != nil || meta.Source != source {

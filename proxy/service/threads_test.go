@@ -74,12 +74,12 @@ func TestDeletingAThreadEndsWhatRunsThere(t *testing.T) {
 	started := make(chan struct{}, 1)
 	b.Graph.Does(servicetest.Held(started, nil, nil))
 	thread := mapping.NewID()
-	first, err := b.Runs.Start(t.Context(), newRun(thread, "graph", "hi"))
+	first, err := b.Runs.Start(t.Context(), servicetest.NewRun(thread, "graph", "hi"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-started
-	n := newRun(thread, "graph", "later")
+	n := servicetest.NewRun(thread, "graph", "later")
 	n.Multitask = mapping.StrategyEnqueue
 	if _, err := b.Runs.Start(t.Context(), n); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestStatesAndHistory(t *testing.T) {
 	if err != nil || string(empty.Values) != `{}` || len(empty.Next) != 0 || string(empty.Tasks) != `[]` || empty.Checkpoint != "" || !empty.CreatedAt.IsZero() {
 		t.Errorf("an empty thread: %+v, %v", empty, err)
 	}
-	b.Start(t, t.Context(), newRun(thread, "legacy", "hi")) // an input and three steps
+	b.Start(t, t.Context(), servicetest.NewRun(thread, "legacy", "hi")) // an input and three steps
 	before, err := b.States.Get(t.Context(), thread, "")
 	if err != nil || len(before.Next) != 0 {
 		t.Fatalf("%+v, %v", before, err)
@@ -163,7 +163,7 @@ func TestForksOfAState(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread := mapping.NewID()
-	b.Start(t, t.Context(), newRun(thread, "legacy", "hi"))
+	b.Start(t, t.Context(), servicetest.NewRun(thread, "legacy", "hi"))
 	list, err := gathered(b.States.History(t.Context(), thread, adapter.HistoryQuery{}))
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestForksOfAState(t *testing.T) {
 	if err != nil || fork.Source != "fork" || fork.Parent != old.Checkpoint {
 		t.Fatalf("%+v, %v", fork, err)
 	}
-	n := newRun(thread, "legacy", "go on")
+	n := servicetest.NewRun(thread, "legacy", "go on")
 	if _, out := b.Start(t, t.Context(), n); out.Status != mapping.RunSuccess {
 		t.Fatalf("%+v", out)
 	}
@@ -210,7 +210,7 @@ func TestAParkedRunHoldsItsThread(t *testing.T) {
 	if err != nil || len(s.Next) != 1 || s.Next[0] != "step" {
 		t.Errorf("next %v, %v", s.Next, err)
 	}
-	n := newRun(task.ThreadID, "legacy", "instead")
+	n := servicetest.NewRun(task.ThreadID, "legacy", "instead")
 	n.Multitask = mapping.StrategyInterrupt
 	if _, out := b.Start(t, t.Context(), n); out.Status != mapping.RunSuccess {
 		t.Errorf("a run that displaces it: %+v", out)
@@ -232,7 +232,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	}
 	step := b.Step(t, mine, ref, nil)
 	thread := mapping.NewID()
-	run, _ := b.Start(t, mine, newRun(thread, "graph", "secret"))
+	run, _ := b.Start(t, mine, servicetest.NewRun(thread, "graph", "secret"))
 	if err := b.Items.Put(mine, adapter.PutItem{Namespace: []string{"n"}, Key: "k", Value: raw(`{"s":"secret"}`)}); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 			return err
 		},
 		"Runs.Start": func() error {
-			n := newRun(thread, "graph", "x")
+			n := servicetest.NewRun(thread, "graph", "x")
 			n.IfNotExists = ""
 			_, err := b.Runs.Start(theirs, n)
 			return err
@@ -321,7 +321,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 		t.Errorf("my file: %q, %v", text, err)
 	}
 	// the same names may be used by both
-	if _, out := b.Start(t, theirs, newRun(thread, "graph", "mine")); out.Status != mapping.RunSuccess {
+	if _, out := b.Start(t, theirs, servicetest.NewRun(thread, "graph", "mine")); out.Status != mapping.RunSuccess {
 		t.Errorf("a thread of the same id: %+v", out)
 	}
 	if th, err := b.Threads.Get(mine, thread); err != nil || strings.Contains(string(th.Values), "mine") {

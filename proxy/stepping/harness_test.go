@@ -1,10 +1,8 @@
 package stepping_test
 
 import (
-	"encoding/json"
 	"testing"
 
-	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
@@ -32,9 +30,3 @@ func replicas(t *testing.T, n int, change ...func(*config.Config)) (list []*benc
 func say(s string) *string { return &s }
 
 func class(err error) mapping.Class { return mapping.Classify(err).Class }
-
-func newRun(thread, agent, words string) adapter.NewRun {
-	input, _ := json.Marshal(map[string]any{"messages": []any{map[string]string{"type": "human", "content": words}}})
-	kwargs, _ := json.Marshal(map[string]json.RawMessage{"input": input})
-	return adapter.NewRun{ThreadID: thread, Agent: agent, Flavour: "langgraph", Input: input, Kwargs: kwargs, HasInput: true, IfNotExists: "create"}
-}

@@ -169,7 +169,7 @@ func TestAQuestionAnsweredThroughTheOtherFace(t *testing.T) {
 	b.Graph.Does(servicetest.Asking)
 	task, ref := b.Task(t, t.Context(), "graph", "paint")
 	b.Step(t, t.Context(), ref, nil)
-	n := newRun(task.ThreadID, "graph", "")
+	n := servicetest.NewRun(task.ThreadID, "graph", "")
 	n.Input, n.HasInput, n.Kwargs = nil, false, nil
 	n.Command = &adapter.Command{HasResume: true, Resume: json.RawMessage(`"green"`)}
 	r, out := b.Start(t, t.Context(), n)

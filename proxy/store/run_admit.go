@@ -88,7 +88,7 @@ func (x *createRunTx) yield(active []runRow, strategy mapping.Strategy) error {
 	}
 }
 
-// displace has the active runs stopped, by who executes them or by whoever reads
+// displace has the active runs stopped: by their executions, or by the process that reads
 // the note.
 func (x *createRunTx) displace(active []runRow, note string) error {
 	for _, r := range active {

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -178,7 +179,7 @@ func (p *plain) find(ctx context.Context) (bool, error) {
 	}
 	for _, r := range list {
 		if r.ID != "" && r.ours() == p.t.Run.ID {
-			p.link.Remote, p.link.Profile = orElse(r.Thread, p.link.Remote), profilePlain
+			p.link.Remote, p.link.Profile = cmp.Or(r.Thread, p.link.Remote), profilePlain
 			return true, p.began(r.ID)
 		}
 	}
@@ -256,7 +257,7 @@ func (p *plain) outcome(res plainResult) (mapping.Outcome, error) {
 	case "timeout":
 		return mapping.Outcome{}, p.tookTooLong()
 	}
-	return mapping.Outcome{}, p.b.http.bad(http.MethodGet, "/runs/{run_id}/wait", "field run.status is "+orElse(res.Run.Status, "missing"))
+	return mapping.Outcome{}, p.b.http.bad(http.MethodGet, "/runs/{run_id}/wait", "field run.status is "+cmp.Or(res.Run.Status, "missing"))
 }
 
 func (b *backend) cancelPlain(ctx context.Context, link mapping.Link) error {

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -50,7 +51,7 @@ func (j *job) tookTooLong() error {
 }
 
 func (j *job) complaint(e errorWire) string {
-	text := j.b.http.to.Redact(orElse(e.Message, e.Error))
+	text := j.b.http.to.Redact(cmp.Or(e.Message, e.Error))
 	if text == "" {
 		return fmt.Sprintf("Agent %q ended the run in error and did not say why.", j.b.up.Name)
 	}

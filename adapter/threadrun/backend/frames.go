@@ -2,6 +2,7 @@ package backend
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -180,7 +181,7 @@ func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) e
 	tr.told.checkpoint(meta.Step, len(cp.Next), meta.Source == "loop")
 	tr.made.checkpoint(len(cp.Next))
 	head.Name, head.Full, head.Next = "checkpoints", true, nonNil(cp.Next)
-	head.Checkpoint = &mapping.Checkpoint{ID: tr.names.pointID(), Source: orElse(meta.Source, "loop"), Step: meta.Step,
+	head.Checkpoint = &mapping.Checkpoint{ID: tr.names.pointID(), Source: cmp.Or(meta.Source, "loop"), Step: meta.Step,
 		Next: head.Next, RunID: tr.t.Run.ID, Metadata: tr.names.own(cp.Metadata)}
 	return tr.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: cp.Values})
 }

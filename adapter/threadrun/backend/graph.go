@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -77,7 +78,7 @@ func (b *backend) pickAssistant(list []assistantWire) (target, error) {
 		if a.ID == "" || a.Graph == "" {
 			return target{}, b.http.bad(http.MethodPost, "/assistants/search", "an entry has no assistant_id or graph_id")
 		}
-		list[i].Name = orElse(a.Name, a.Graph)
+		list[i].Name = cmp.Or(a.Name, a.Graph)
 	}
 	// Assistants that the server made for its graphs come before those that
 	// people made over them.
@@ -135,7 +136,7 @@ func (b *backend) findAgent(ctx context.Context) (target, error) {
 	}
 	names := make([]string, len(list))
 	for i, a := range list {
-		names[i] = orElse(a.Name, a.ID)
+		names[i] = cmp.Or(a.Name, a.ID)
 		if slices.Contains(b.wanted(), a.ID) || slices.Contains(b.wanted(), a.Name) {
 			return target{id: a.ID, plain: true}, nil
 		}
@@ -237,11 +238,4 @@ func lastNode(graph json.RawMessage) string {
 		node = e.Source
 	}
 	return node
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }

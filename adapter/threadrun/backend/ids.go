@@ -2,6 +2,7 @@ package backend
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -142,7 +143,7 @@ func (n *names) stateEvent(st stateWire, source string) mapping.Event {
 	next := nonNil(st.Next)
 	return mapping.Event{Kind: mapping.KindState, Data: st.Values, Head: mapping.Head{
 		Full: true, Next: next,
-		Checkpoint: &mapping.Checkpoint{Source: orElse(source, orElse(meta.Source, "loop")), Step: meta.Step, Next: next,
+		Checkpoint: &mapping.Checkpoint{Source: cmp.Or(source, cmp.Or(meta.Source, "loop")), Step: meta.Step, Next: next,
 			Tasks: n.own(bytes.Clone(st.Tasks)), Remote: st.head(), RemoteThread: n.link.Remote, RunID: n.t.Run.ID, Metadata: n.own(bytes.Clone(st.Metadata))},
 	}}
 }

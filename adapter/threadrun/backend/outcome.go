@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -58,7 +59,7 @@ func (o *outcome) verdict(st stateWire) (verdict, error) {
 	case "pending", "running":
 		return goesOn, nil
 	case "error":
-		return goesOn, &runError{said: errorWire{Message: orElse(run.Error, run.OldError)}}
+		return goesOn, &runError{said: errorWire{Message: cmp.Or(run.Error, run.OldError)}}
 	case "timeout":
 		return goesOn, o.tookTooLong()
 	case "interrupted", "cancelled":
@@ -196,7 +197,7 @@ func questions(st stateWire) []mapping.Interrupt {
 	var list []mapping.Interrupt
 	for _, t := range tasks {
 		for _, w := range t.Interrupts {
-			list = append(list, mapping.Interrupt{ID: orElse(w.ID, w.OldID), Value: orNull(w.Value), Task: t.ID, NS: w.NS, When: w.When})
+			list = append(list, mapping.Interrupt{ID: cmp.Or(w.ID, w.OldID), Value: orNull(w.Value), Task: t.ID, NS: w.NS, When: w.When})
 		}
 	}
 	return list

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -29,7 +30,7 @@ func (tr *translator) question(head mapping.Head, raw json.RawMessage) error {
 }
 
 func (tr *translator) interrupt(w interruptWire, i int) mapping.Interrupt {
-	id := orElse(w.ID, w.OldID)
+	id := cmp.Or(w.ID, w.OldID)
 	if id == "" {
 		id = mapping.InterruptID(tr.t.Run.ID, len(tr.told.asked)+i)
 	}
@@ -57,7 +58,7 @@ func (tr *translator) noteAskers(data json.RawMessage) {
 		return
 	}
 	for _, w := range task.Interrupts {
-		tr.askers[orElse(w.ID, w.OldID)] = task.ID
+		tr.askers[cmp.Or(w.ID, w.OldID)] = task.ID
 	}
 }
 

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (st *stream) rejoin() error {
 		return st.unknown(orSilent(nil))
 	}
 	path := runPath(st.link.Remote, st.link.RemoteRun) + "/stream"
-	resp, err := st.open(http.MethodGet, path, nil, orElse(st.frames.told.lastID, "-1"))
+	resp, err := st.open(http.MethodGet, path, nil, cmp.Or(st.frames.told.lastID, "-1"))
 	if upstream.Status(err) == http.StatusNotFound {
 		return st.lost("run")
 	}

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -64,7 +65,7 @@ func (b *block) final() json.RawMessage {
 
 // finalCall is a call with its arguments, or one that is invalid where they are no object.
 func (b *block) finalCall(w *writer) json.RawMessage {
-	args := orElse(strings.TrimSpace(b.text.String()), "{}")
+	args := cmp.Or(strings.TrimSpace(b.text.String()), "{}")
 	if args[0] == '{' && rawjson.Valid([]byte(args)) {
 		w.open().text("type", blockCall)
 		b.nameCall(w)

@@ -36,14 +36,11 @@ func withoutQuestions(data json.RawMessage) json.RawMessage {
 	if rawjson.Get(data, questionsKey) == nil {
 		return data
 	}
-	w := writer{spelling: Snake}
-	w.open()
-	_ = rawjson.EachMember(data, func(name rawjson.Quoted, value json.RawMessage) {
-		if !name.Is(questionsKey) {
-			w.Spliced(name).Raw(value, "null")
-		}
-	})
-	return w.close().Bytes
+	values, err := rawjson.Without(data, questionsKey)
+	if err != nil {
+		return data
+	}
+	return values
 }
 
 // task is a task of the graph that begins or is done.

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -32,7 +33,7 @@ func (c *command) start(r request) (mapping.Run, error) {
 	} else if r.input != nil {
 		w.Key("input").Raw(r.input, "null")
 	}
-	if at := orElse(r.checkpoint, c.forkedFrom()); at != "" {
+	if at := cmp.Or(r.checkpoint, c.forkedFrom()); at != "" {
 		w.Key("checkpoint_id").Text(at)
 	}
 	w.Key("multitask_strategy").Raw(c.get("multitask_strategy"), `"enqueue"`)

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 
@@ -116,12 +117,12 @@ func (m *message) piece(t *translator, p json.RawMessage) {
 	id, name, args := textOf(member(p, "id")), textOf(member(p, "name")), textOf(member(p, "args"))
 	key := "call" + string(member(p, "index"))
 	if member(p, "index") == nil {
-		key = "call" + orElse(id, "?")
+		key = "call" + cmp.Or(id, "?")
 	}
 	if !m.turnTo(t, key, func() *block { return &block{kind: blockCall, id: id, name: name} }) {
 		return
 	}
-	m.block.id, m.block.name = orElse(m.block.id, id), orElse(m.block.name, name)
+	m.block.id, m.block.name = cmp.Or(m.block.id, id), cmp.Or(m.block.name, name)
 	if args == "" {
 		return
 	}

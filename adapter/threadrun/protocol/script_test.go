@@ -126,5 +126,5 @@ func retried() []mapping.Event {
 	return []mapping.Event{started(), piece("m1", "plan:t1", `"content":"lost"`), again, piece("m9", "plan:t9", `"content":"found"`), succeeded()}
 }
 
-// updated: somebody changes the state between runs.
+// updated: a client changes the state between runs.
 func updated() mapping.Event { return stateEvent("", checkpoint(9, 4, "update"), `{"messages":[]}`) }

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -24,7 +25,7 @@ func (t *translator) tool(ns []string, e *state.Entry) {
 	}
 	switch textOf(member(e.Data, "event")) {
 	case "on_tool_start", toolStarted:
-		t.toolStarts(ns, id, orElse(textOf(member(e.Data, "name")), either(e.Data, "tool_name")), member(e.Data, "input"))
+		t.toolStarts(ns, id, cmp.Or(textOf(member(e.Data, "name")), either(e.Data, "tool_name")), member(e.Data, "input"))
 	case "on_tool_end", toolFinished:
 		t.toolEnds(ns, id, member(e.Data, "output"))
 	case "on_tool_error", toolError:
@@ -40,19 +41,12 @@ func (t *translator) tool(ns []string, e *state.Entry) {
 
 // callID is the id of the call that a frame is about.
 func callID(data json.RawMessage) string {
-	return orElse(either(data, "tool_call_id"), textOf(member(data, "id")))
+	return cmp.Or(either(data, "tool_call_id"), textOf(member(data, "id")))
 }
 
 // either is a text under a name in either spelling.
 func either(data json.RawMessage, name string) string {
-	return orElse(textOf(member(data, name)), textOf(member(data, camelNames[name])))
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
+	return cmp.Or(textOf(member(data, name)), textOf(member(data, camelNames[name])))
 }
 
 // plain is a string's text, and any other value as it is written.
@@ -68,7 +62,7 @@ func plain(v json.RawMessage) string {
 
 func (t *translator) toolStarts(ns []string, id, name string, input json.RawMessage) {
 	t.send(channelTools, ns, func(w *writer) {
-		w.open().text("event", toolStarted).text("tool_call_id", id).text("tool_name", orElse(name, "tool"))
+		w.open().text("event", toolStarted).text("tool_call_id", id).text("tool_name", cmp.Or(name, "tool"))
 		w.raw("input", input).close()
 	})
 }
@@ -87,7 +81,7 @@ func (t *translator) toolEnds(ns []string, id string, output json.RawMessage) {
 
 func (t *translator) toolFails(ns []string, id string, data json.RawMessage) {
 	fault := member(data, "error")
-	text := orElse(textOf(member(fault, "message")), textOf(member(data, "message")))
+	text := cmp.Or(textOf(member(fault, "message")), textOf(member(data, "message")))
 	if text == "" {
 		text = plain(fault)
 	}

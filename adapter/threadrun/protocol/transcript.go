@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func (t *translator) delta(v *runView, e *state.Entry) {
 		return
 	}
 	ns := e.Head.NS
-	if in := orElse(textOf(member(pair[1], "langgraph_checkpoint_ns")), textOf(member(pair[1], "checkpoint_ns"))); in != "" {
+	if in := cmp.Or(textOf(member(pair[1], "langgraph_checkpoint_ns")), textOf(member(pair[1], "checkpoint_ns"))); in != "" {
 		ns = strings.Split(in, "|")
 	}
 	if m := v.messages.of(pair[0], ns); m != nil {

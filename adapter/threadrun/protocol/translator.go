@@ -101,7 +101,7 @@ func (t *translator) stepOf(cp *mapping.Checkpoint) int {
 	return cp.Step
 }
 
-// changed is an entry between runs: somebody changed the state.
+// changed is an entry between runs: a client changed the state.
 func (t *translator) changed(e *state.Entry) {
 	if e.Head.Checkpoint != nil {
 		t.checkpoint(e.Head.Checkpoint, true)

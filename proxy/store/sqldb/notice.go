@@ -10,7 +10,7 @@ type NoticeKind byte
 const NoticeAll NoticeKind = 'a'
 
 // Notice tells what another process has committed to the same database. It is
-// a doorbell and no more: it may come late, twice or never, so whoever waits for
+// a doorbell and no more: it may come late, twice or never, so what waits for
 // it looks at the database now and then, too.
 type Notice struct {
 	Kind  NoticeKind

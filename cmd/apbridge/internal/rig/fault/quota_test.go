@@ -3,12 +3,12 @@ package fault
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
 )
 

@@ -1,7 +1,6 @@
 package matrix
 
 import (
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/examples/legacyagent"
 	"github.com/apbridge/apbridge/examples/threadagent"

@@ -1,12 +1,12 @@
 package matrix
 
 import (
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"net/http"
 	"slices"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
 )
 

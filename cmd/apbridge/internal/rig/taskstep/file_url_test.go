@@ -1,12 +1,12 @@
 package taskstep
 
 import (
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
 )
 

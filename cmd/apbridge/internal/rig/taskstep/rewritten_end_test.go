@@ -1,7 +1,6 @@
 package taskstep
 
 import (
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
 )
 

@@ -1,0 +1,14 @@
+package servicetest
+
+import (
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/adapter"
+)
+
+// NewRun is a request for a run with one message of a person.
+func NewRun(thread, agent, words string) adapter.NewRun {
+	input, _ := json.Marshal(map[string]any{"messages": []any{map[string]string{"type": "human", "content": words}}})
+	kwargs, _ := json.Marshal(map[string]json.RawMessage{"input": input})
+	return adapter.NewRun{ThreadID: thread, Agent: agent, Flavour: "langgraph", Input: input, Kwargs: kwargs, HasInput: true, IfNotExists: "create"}
+}
