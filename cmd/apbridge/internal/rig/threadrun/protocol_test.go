@@ -202,6 +202,57 @@ func TestProtocolOfAnotherTenantsThread(t *testing.T) {
 	}
 }
 
+// A key that may not use the agent of a thread is told nothing of it, and changes nothing.
+func TestProtocolOfAnotherAgentsThread(t *testing.T) {
+	t.Parallel()
+	agent := adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain))
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(agent.URL), "other": rig.AgentAt(agent.URL)})
+	cfg.Auth.Keys = []config.Key{{ID: "a", Key: "key-of-a", Tenant: "a"}, {ID: "b", Key: "key-of-b", Tenant: "a", Agents: []string{"other"}}}
+	b := rig.StartBridge(t, cfg)
+	thread, limited := newThread(), []string{"X-Api-Key", "key-of-b"}
+	ctx, leave := context.WithTimeout(t.Context(), 20*time.Second)
+	defer leave()
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(b.URL, "http")+thread+"/stream/events",
+		&websocket.DialOptions{HTTPHeader: http.Header{"X-Api-Key": {"key-of-b"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	say := func(text string) {
+		if err := conn.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(`{"id":7,"method":"subscription.subscribe","params":` + everything + `}`)
+	run := command(b, thread, starts, "X-Api-Key", "key-of-a").Text("result.run_id")
+	b.Do("GET", thread+"/runs/"+run+"/join", "", "X-Api-Key", "key-of-a").OK()
+	for _, method := range []string{
+		`"state.get"`, `"state.listCheckpoints"`, `"agent.getTree","params":{"run_id":"` + run + `"}`,
+		`"input.inject","params":{"message":{"role":"user","content":"x"}}`,
+		`"input.respond","params":{"interrupt_id":"q","response":"x"}`,
+		`"run.start","params":{"assistant_id":"agent","input":{}}`, `"run.start","params":{"assistant_id":"other","input":{}}`,
+	} {
+		if got := command(b, thread, `{"id":2,"method":`+method+`}`, limited...); got.Text("type") != "error" || got.At("meta.applied_through_seq") != float64(0) {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+	say(`{"id":8,"method":"state.get"}`)
+	var heard strings.Builder
+	for !strings.Contains(heard.String(), `"id":8`) {
+		_, message, err := conn.Read(ctx)
+		if err != nil {
+			t.Fatal(heard.String(), err)
+		}
+		heard.Write(message)
+	}
+	if strings.Contains(heard.String(), `"event"`) || !strings.Contains(heard.String(), "no_such_run") {
+		t.Errorf("the key was told %s", heard.String())
+	}
+	if n := len(b.Do("GET", thread+"/runs", "", "X-Api-Key", "key-of-a").List("")); n != 1 {
+		t.Errorf("the thread has %d runs", n)
+	}
+}
+
 func TestProtocolRefusesBadRequests(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
