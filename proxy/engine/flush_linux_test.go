@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -16,6 +18,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // TestWhatIsTakenFromMemoryIsFlushed: a run that no client follows is committed relaxed. What
@@ -72,6 +76,74 @@ func TestWhatIsTakenFromMemoryIsFlushed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReaderThatComesDuringACommit: a reader begins to follow when an append has asked for
+// readers and found none, and is not committed yet. What it gets is on the disk all the same.
+func TestReaderThatComesDuringACommit(t *testing.T) {
+	t.Parallel()
+	more := make(chan struct{})
+	b := flushing(t, &script{run: func(ctx context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+		for {
+			select {
+			case <-more:
+			case <-ctx.Done():
+				return
+			}
+			if !yield(mapping.Event{Kind: mapping.KindCustom, Data: json.RawMessage(`1`)}, nil) {
+				return
+			}
+		}
+	}})
+	b.unflushed(t) // skips where that cannot be told
+	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+	release := b.holdWriter(t)
+	more <- struct{}{}
+	eventually(t, "the append to wait for the writer", func() bool { return goes("store.(*events).AppendRun") })
+	waits := make(chan struct{}, 1)
+	idle := func() {
+		select {
+		case waits <- struct{}{}:
+		default:
+		}
+	}
+	got := make(chan uint64, 1)
+	go func() {
+		for e, err := range b.log.Follow(t.Context(), r, 0, idle) {
+			if err != nil || e.Kind == mapping.KindCustom {
+				got <- b.unflushed(t)
+				return
+			}
+		}
+	}()
+	<-waits
+	release()
+	if n := <-got; n != 0 {
+		t.Errorf("%d pages that a reader has been told of are not flushed", n)
+	}
+}
+
+// holdWriter keeps the store from writing until release is called.
+func (b *bench) holdWriter(t *testing.T) (release func()) {
+	t.Helper()
+	conn, err := sqlite.OpenConn(b.path, sqlite.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sqlitex.ExecuteTransient(conn, "BEGIN IMMEDIATE", nil); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// goes reports whether a goroutine is within a function.
+func goes(name string) bool {
+	stacks := make([]byte, 1<<20)
+	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), name)
 }
 
 // flushing is a bench over a file that is flushed as in service.
