@@ -50,7 +50,7 @@ func (l *Log) End(ctx context.Context, run mapping.Run) (*state.Entry, error) {
 }
 
 // Read returns what is logged of a run after a position now, without waiting. What it had
-// to read from the store it does not read again where the tail has dropped it, as it does
+// to read from the store it does not read again where the buffer has dropped it, as it does
 // with long entries.
 func (l *Log) Read(ctx context.Context, run mapping.Run, after int64) (list []*state.Entry, err error) {
 	r := &reader{Log: l, buffer: l.use(&run), seq: after}

@@ -27,7 +27,7 @@ func TestA5_Crash(t *testing.T) {
 		t.Skip("takes minutes; " + wholeCrash + "=1 runs this")
 	}
 	if end, ok := t.Deadline(); ok && os.Getenv(storetest.Everywhere) == "postgres" && time.Until(end) < crashTime {
-		t.Fatalf("about 1,000 deaths do not fit in %v: give -timeout 40m, and -parallel 4, as most of it is waiting", time.Until(end).Round(time.Second))
+		t.Fatalf("the deaths do not fit in %v: give -timeout 40m, and -parallel 4, as most of it is waiting", time.Until(end).Round(time.Second))
 	}
 	var mu sync.Mutex
 	deaths := map[string]int{}
