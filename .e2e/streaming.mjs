@@ -151,7 +151,7 @@ for (const transport of transports) {
     });
   }
 
-  test(`a page that is opened while a run works sees it and its question, ${transport}`, async () => {
+  test(`a page that is opened while a run works sees it work and end, ${transport}`, async () => {
     const threadId = crypto.randomUUID();
     const first = client.threads.stream(threadId, { assistantId: "slow", transport });
     await first.run.start({ input: says("1500") });
