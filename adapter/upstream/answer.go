@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/mapping/failpoint"
+	"github.com/apbridge/apbridge/mapping/pause"
 )
 
 // refusalLimit bounds what is read of an answer that is no success.
@@ -44,7 +45,7 @@ func attempts[T any](ctx context.Context, c *Client, call Call, once func(contex
 		if err == nil || try == Tries || ctx.Err() != nil || !c.again(&call, err) {
 			return got, err
 		}
-		if Sleep(ctx, Wait(err, try)) != nil {
+		if pause.For(ctx, Wait(err, try)) != nil {
 			return got, err
 		}
 	}

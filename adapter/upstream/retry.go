@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -46,18 +45,6 @@ func Wait(err error, try int) time.Duration {
 		return adapter.Spread(min(f.RetryAfter(), longestWait))
 	}
 	return adapter.Spread(time.Duration(try*try) * firstPause)
-}
-
-// Sleep waits; it fails with the cause of a context that ends first.
-func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }
 
 // unconnected is the error of a call that was given no connection.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
@@ -76,13 +77,7 @@ func (w *Crons) wait(ctx context.Context, next time.Time) {
 	if !next.IsZero() {
 		d = min(d, time.Until(next))
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-w.st.CronsChanged():
-	case <-ctx.Done():
-	}
+	_ = pause.Until(ctx, d, w.st.CronsChanged())
 }
 
 // serve serves what is due and says when to look again.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
@@ -61,21 +62,10 @@ func NewRetention(st *store.Store, readers Readers, holders Holders, keep config
 func (w *Retention) Run(ctx context.Context) {
 	for {
 		next := w.pass(ctx)
-		if pause(ctx, passEvery) != nil {
+		if pause.For(ctx, passEvery) != nil {
 			return
 		}
 		w.wait(ctx, next)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 
@@ -88,13 +78,7 @@ func (w *Retention) wait(ctx context.Context, next time.Time) {
 	if d <= 0 {
 		return
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-w.st.Expiries():
-	case <-ctx.Done():
-	}
+	_ = pause.Until(ctx, d, w.st.Expiries())
 }
 
 // pass deletes once, and says when the next thread is due.

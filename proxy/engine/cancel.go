@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -74,7 +75,7 @@ func (e *Engine) askToStop(ctx context.Context, r mapping.Run, asked *bool) erro
 		}
 		*asked = true
 	}
-	return pause(ctx, settlePoll)
+	return pause.For(ctx, settlePoll)
 }
 
 // endInactive ends a run that is not executed.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
@@ -71,7 +72,7 @@ func (s *settling) overdue() bool {
 func (s *settling) rest() bool {
 	wait := s.wait
 	s.wait = min(2*s.wait, longPause)
-	return pause(s.x.e.root, wait) == nil
+	return pause.For(s.x.e.root, wait) == nil
 }
 
 // until tries until the end is written, the process stops, or giveUp says so. over means the same as in try.

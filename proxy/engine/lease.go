@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -86,7 +87,7 @@ func (l *lease) over() {
 // keepLease renews the lease as long as ctx lasts, where other processes could
 // take the runs of this one.
 func (e *Engine) keepLease(ctx context.Context) {
-	for pause(ctx, beatEvery) == nil {
+	for pause.For(ctx, beatEvery) == nil {
 		e.beat(ctx)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -61,7 +62,7 @@ func (e *Engine) Settled(ctx context.Context, r mapping.Run) (mapping.Run, error
 		if fresh.Parked || !fresh.Status.Active() {
 			return r, nil
 		}
-		if err := pause(ctx, settlePoll); err != nil {
+		if err := pause.For(ctx, settlePoll); err != nil {
 			return r, err
 		}
 	}
@@ -69,14 +70,3 @@ func (e *Engine) Settled(ctx context.Context, r mapping.Run) (mapping.Run, error
 
 // settlePoll is how often a run is looked at that is queued or runs elsewhere.
 const settlePoll = 20 * time.Millisecond
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
 )
@@ -130,5 +131,5 @@ func (x *execution) tryAgain(ctx context.Context, failed string) error {
 	d := adapter.Spread(min(retryPause<<min(x.run.Attempt-2, 10), retryPauseMax))
 	x.e.zap.Info("a failed run is tried again", runField(x.run.ID), agentField(x.agent.Name),
 		zap.Int("attempt", x.run.Attempt), zap.String("code", failed), zap.Duration("pause", d))
-	return pause(ctx, d)
+	return pause.For(ctx, d)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
@@ -72,7 +73,7 @@ type comparison struct {
 // run goes on beside the beats, which must not wait for it.
 func (c *comparison) run(ctx context.Context) {
 	var said complaint.Complaint
-	for pause(ctx, beatEvery) == nil {
+	for pause.For(ctx, beatEvery) == nil {
 		if err := c.look(ctx); err == nil {
 			said.Over()
 		} else if ctx.Err() == nil && said.Due() {

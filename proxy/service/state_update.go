@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
@@ -28,17 +29,6 @@ type note struct {
 	makes string
 }
 
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // update reduces values into a new checkpoint of the thread. It waits for an update
 // that an agent is being told of, and is tried again when another one overtakes it.
 func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdate, n note) (mapping.Checkpoint, error) {
@@ -51,7 +41,7 @@ func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdat
 		case err != nil && code == store.CodeHeadMoved && try < headRetries:
 			try++
 		case err != nil && code == store.CodeUpdating:
-			if err := wait(ctx, updatePoll); err != nil {
+			if err := pause.For(ctx, updatePoll); err != nil {
 				return made, err
 			}
 		default:

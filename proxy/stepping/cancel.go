@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -21,7 +22,7 @@ func (s *Stepper) Cancel(ctx context.Context, task mapping.Task, agent *engine.A
 		if mapping.Classify(err).Code != store.CodeTaskMoved {
 			return err
 		}
-		if err := wait(ctx, turnPoll); err != nil { // a run was made meanwhile: that one is cancelled
+		if err := pause.For(ctx, turnPoll); err != nil { // a run was made meanwhile: that one is cancelled
 			return err
 		}
 		if task, err = s.st.Task(ctx, task.ID); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -31,7 +32,7 @@ func (p *stepRequest) claimNextStep(ctx context.Context) (mapping.Step, error) {
 		if ok, err := p.claim(ctx, step); ok || err != nil {
 			return step, err
 		}
-		if err := wait(ctx, turnPoll); err != nil {
+		if err := pause.For(ctx, turnPoll); err != nil {
 			return step, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -137,7 +138,7 @@ func (p *stepRequest) overtaken(ctx context.Context) error {
 	if moved || err != nil {
 		return err
 	}
-	return wait(ctx, turnPoll)
+	return pause.For(ctx, turnPoll)
 }
 
 // interject makes a follow-up run of words that come while the run goes on, or

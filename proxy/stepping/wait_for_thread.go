@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -55,15 +56,7 @@ func (s *Stepper) waitForChange(ctx context.Context, changed <-chan struct{}) er
 	if s.st.Shared() {
 		latest = turnPoll
 	}
-	timer := time.NewTimer(latest)
-	defer timer.Stop()
-	select {
-	case <-changed:
-	case <-timer.C:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return nil
+	return pause.Until(ctx, latest, changed)
 }
 
 // othersOnThread looks at what other tasks do on the thread: alone, it is nothing.
@@ -113,15 +106,4 @@ func (p *stepRequest) stillAsked(ctx context.Context) error {
 		"The question of this task was dropped when task %s of its topic began. Say what is to be done in a new task.", last[0].TaskID)
 	e.Detail = map[string]string{"task_id": last[0].TaskID}
 	return e
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

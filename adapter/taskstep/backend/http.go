@@ -11,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
@@ -106,9 +107,9 @@ func clean(raw []byte) []byte {
 	return bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 }
 
-// pause waits, or returns why the context ended.
-func pause(ctx context.Context, d time.Duration) error {
-	if upstream.Sleep(ctx, d) != nil {
+// await waits, or returns why the context ended.
+func await(ctx context.Context, d time.Duration) error {
+	if pause.For(ctx, d) != nil {
 		return stopReason(ctx)
 	}
 	return nil

@@ -107,7 +107,7 @@ func (j *job) lookFor(longest time.Duration, look func() (found bool, err error)
 		if rest <= 0 {
 			return false, nil
 		}
-		if err := pause(j.ctx, min(wait, rest)); err != nil {
+		if err := await(j.ctx, min(wait, rest)); err != nil {
 			return false, err
 		}
 	}

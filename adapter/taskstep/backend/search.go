@@ -88,7 +88,7 @@ func (s *search) unlogged() ([]remoteStep, error) {
 		if time.Now().After(deadline) {
 			return nil, s.slow()
 		}
-		if err := pause(s.ctx, wait); err != nil {
+		if err := await(s.ctx, wait); err != nil {
 			return nil, err
 		}
 		wait = min(wait*2, pollMax)

@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 )
 
 // plain are the phases of a run on a server that has only the routes of the Agent Protocol
@@ -207,7 +208,7 @@ func (p *plain) wait() error {
 		case err != nil && try >= len(p.b.pause.rejoin):
 			return p.unknown(err)
 		}
-		if upstream.Sleep(p.ctx, p.b.pause.rejoin[min(try, len(p.b.pause.rejoin)-1)]) != nil {
+		if pause.For(p.ctx, p.b.pause.rejoin[min(try, len(p.b.pause.rejoin)-1)]) != nil {
 			return orSilent(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 )
 
 // creation is the request that makes an upstream run.
@@ -80,7 +81,7 @@ func (c *creation) send(body runCreate) (*http.Response, error) {
 		if upstream.Untouched(err) && upstream.Status(err) != 0 {
 			wait = upstream.Wait(err, try+1)
 		}
-		if upstream.Sleep(c.ctx, wait) != nil {
+		if pause.For(c.ctx, wait) != nil {
 			return nil, err
 		}
 	}

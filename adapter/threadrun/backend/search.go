@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 )
 
 // search asks what became of a request for a run whose answer never came. It is never sent
@@ -113,7 +114,7 @@ func (s *search) until(look func(context.Context) (bool, error)) (found bool, er
 		if found || err != nil && !mayPass(err) || rest <= 0 {
 			return found, err
 		}
-		if upstream.Sleep(s.ctx, min(wait, rest)) != nil {
+		if pause.For(s.ctx, min(wait, rest)) != nil {
 			return false, err
 		}
 	}

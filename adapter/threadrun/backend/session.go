@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"go.uber.org/zap"
 )
 
@@ -234,7 +234,7 @@ func (s *session) retry(err error) (phase, error) {
 	switch {
 	case !ok:
 		return ended, s.unknown(err)
-	case upstream.Sleep(s.ctx, wait) != nil:
+	case pause.For(s.ctx, wait) != nil:
 		return ended, orSilent(err)
 	}
 	return rejoining, nil

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping/pause"
 )
 
 // errRunEnded is the cause of a stream that was closed here, since its run had ended.
@@ -67,7 +67,7 @@ func (w *endWatch) close() {
 
 func (w *endWatch) ask(run string) {
 	defer close(w.asking)
-	for wait := firstLook; upstream.Sleep(w.ctx, wait) == nil; wait = min(2*wait, lastLook) {
+	for wait := firstLook; pause.For(w.ctx, wait) == nil; wait = min(2*wait, lastLook) {
 		if !w.told.Load() {
 			continue
 		}
@@ -87,7 +87,7 @@ func (w *endWatch) ask(run string) {
 func (w *endWatch) quiet(d time.Duration) bool {
 	for {
 		before := w.frames.Load()
-		if upstream.Sleep(w.ctx, d) != nil {
+		if pause.For(w.ctx, d) != nil {
 			return false
 		}
 		if w.frames.Load() == before {

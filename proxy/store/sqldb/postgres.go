@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/zap"
@@ -161,7 +162,7 @@ func (p *postgres) persist(ctx context.Context, try func(context.Context) (again
 		if err == nil || !again || time.Now().Add(wait).After(end) {
 			return err
 		}
-		if pause(ctx, wait/2+rand.N(wait)) != nil {
+		if pause.For(ctx, wait/2+rand.N(wait)) != nil {
 			return err
 		}
 	}
@@ -177,15 +178,6 @@ func (p *postgres) once(ctx context.Context, do attempt) (again bool, err error)
 	defer stop()
 	again, err = do(inner, conn.Conn())
 	return again && err != nil && (conn.Conn().IsClosed() || passing(err)), err
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 func (p *postgres) clock() int64 { return p.time.micros() }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/apbridge/apbridge/mapping/pause"
 )
 
 // A transaction's number, written by the transaction into the table commits, is the one
@@ -86,7 +88,7 @@ func (p *postgres) settle(ctx context.Context, r receipt) (done, known bool) {
 		case stateOf(err) != "" && !passing(err):
 			return false, false // the server refuses, and will; a connection that breaks says nothing
 		}
-		if pause(ctx, 100*time.Millisecond) != nil {
+		if pause.For(ctx, 100*time.Millisecond) != nil {
 			break
 		}
 	}

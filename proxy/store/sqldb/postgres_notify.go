@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/zap"
@@ -61,7 +62,7 @@ func (n *notifier) keep(use func(*pgx.Conn) error) {
 		}
 		if n.ctx.Err() == nil {
 			n.log.Warn("the connection for notices broke; other processes are noticed by looking now and then", zap.Error(err))
-			_ = pause(n.ctx, notifyRetry)
+			_ = pause.For(n.ctx, notifyRetry)
 		}
 	}
 }
@@ -84,7 +85,7 @@ func (n *notifier) notifyOthers(conn *pgx.Conn, channel string) error {
 		if err := n.send(conn, channel); err != nil {
 			return err
 		}
-		_ = pause(n.ctx, notifyPause)
+		_ = pause.For(n.ctx, notifyPause)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/zap"
 )
@@ -29,7 +30,7 @@ const (
 
 // watch closes connections that fall silent, as long as ctx lasts.
 func (p *postgres) watch(ctx context.Context) {
-	for pause(ctx, lookEvery) == nil {
+	for pause.For(ctx, lookEvery) == nil {
 		waited := p.lines.waited(silentMost)
 		if len(waited) == 0 {
 			continue
