@@ -32,6 +32,7 @@ require (
 	pgregory.net/rapid v1.3.0
 	golang.org/x/text v0.43.0
 	zombiezen.com/go/sqlite v1.4.2
+	gonum.org/v1/gonum v0.17.0
 )
 
 require (

@@ -64,6 +64,7 @@ var laws = map[string]law{
 	// How everything waits that tries again or looks from time to time.
 	"mapping/pause":               {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"mapping/textindex":           {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
+	"mapping/vectorindex":         {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"mapping/rawjson/rawjsontest": {ours: []string{"mapping/rawjson"}},
 	"mapping/rule":                {ours: []string{"mapping", "mapping/rawjson", "mapping/state"}, never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"mapping/state":               {ours: []string{"mapping", "mapping/rawjson"}, never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},

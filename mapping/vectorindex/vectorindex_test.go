@@ -1,0 +1,68 @@
+package vectorindex
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestUnit(t *testing.T) {
+	t.Parallel()
+	v := []float32{3, 0, -4}
+	if !Unit(v) || v[0] != 0.6 || v[2] != -0.8 {
+		t.Errorf("%v", v)
+	}
+	tiny := []float32{1e-30, 1e-30}
+	if !Unit(tiny) || math.Abs(float64(Near(tiny, tiny))-1) > 1e-6 {
+		t.Errorf("%v", tiny)
+	}
+	for _, bad := range [][]float32{nil, {0, 0}, {1, float32(math.NaN())}, {float32(math.Inf(-1)), 1}} {
+		if Unit(bad) {
+			t.Errorf("%v has a direction", bad)
+		}
+	}
+}
+
+func TestNear(t *testing.T) {
+	t.Parallel()
+	a, b := []float32{1, 2, 2}, []float32{-2, -4, -4}
+	if !Unit(a) || !Unit(b) || Near(a, a) < 0.999 || Near(a, b) > -0.999 || Near([]float32{1, 0}, []float32{0, 1}) != 0 {
+		t.Errorf("%v, %v", a, b)
+	}
+}
+
+func TestVectorsAreKept(t *testing.T) {
+	t.Parallel()
+	v := []float32{1, -0.5, math.MaxFloat32}
+	kept := AppendBytes(nil, v)
+	if want := []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xbf, 0xff, 0xff, 0x7f, 0x7f}; !cmp.Equal(kept, want) {
+		t.Errorf("% x", kept)
+	}
+	if diff := cmp.Diff(v, AppendVector(nil, append(kept, 1, 2))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What both rankings have high is first; what one alone has is there all the same.
+func TestFuse(t *testing.T) {
+	t.Parallel()
+	got := Fuse([]string{"both", "first", "late"}, []string{"both", "late", "second"})
+	if got["both"] != 1 || got["late"] <= got["first"] || got["first"] <= got["second"] || len(got) != 4 {
+		t.Errorf("%v", got)
+	}
+	if want := (1/63. + 1/62.) * 61 / 2; math.Abs(got["late"]-want) > 1e-12 {
+		t.Errorf("%v, want %v", got["late"], want)
+	}
+}
+
+// BenchmarkNear is what a search of 100,000 items by 384 numbers does for each.
+func BenchmarkNear(b *testing.B) {
+	a, c := make([]float32, 384), make([]float32, 384)
+	for i := range a {
+		a[i], c[i] = float32(i), 1/float32(i+1)
+	}
+	for b.Loop() {
+		Near(a, c)
+	}
+}
