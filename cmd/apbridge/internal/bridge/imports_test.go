@@ -52,7 +52,7 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/rig/matrix":    {},
 	"cmd/apbridge/internal/rig/taskstep":  {},
 	"cmd/apbridge/internal/rig/threadrun": {},
-	"config":                              {},
+	"config":                              {ours: []string{"mapping"}},
 	"examples/benchmark":                  {},
 	"examples/benchmark/cmd":              {ours: []string{"examples/benchmark"}},
 	"examples/legacyagent":                {},
