@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync/atomic"
 	"time"
@@ -84,10 +85,18 @@ func (a *Auto) ask(ctx context.Context) (Backend, error) {
 		return nil, mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream,
 			"A server answers at %s, but it speaks none of the dialects this bridge knows. Check agents.%s.url, or set agents.%s.dialect.", a.up.Config.URL, a.up.Name, a.up.Name)
 	}
+	return nil, a.silent(silent)
+}
+
+// silent is the error of an agent that did not answer, in the words of the dialect that asked it last.
+func (a *Auto) silent(err error) error {
 	e := mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
 		"The agent %s does not answer at %s. Is it running, and is the address right?", a.up.Name, a.up.Config.URL)
-	e.Err = silent
-	return nil, e
+	if known := (*mapping.Error)(nil); errors.As(err, &known) && known.Code == mapping.CodeUpstreamUnreachable {
+		e.Message = known.Message
+	}
+	e.Err = err
+	return e
 }
 
 func (a *Auto) dial(d Dialect) (Backend, error) {

@@ -27,7 +27,11 @@ func (b *backend) fail(code, format string, args ...any) *mapping.Error {
 
 // away: the call did not reach the agent.
 func (b *backend) away(err error) *mapping.Error {
-	e := b.fail(mapping.CodeUpstreamUnreachable, "cannot be reached. Check that it runs and that its url is right.")
+	why := upstream.CauseOf(err)
+	if why == "" {
+		why = "check that it runs and that its url is right"
+	}
+	e := b.fail(mapping.CodeUpstreamUnreachable, "cannot be reached: %s.", why)
 	e.Err = err
 	if f := upstream.Of(err); f != nil {
 		e.Err = f.Err // the kind of failure does not matter any more

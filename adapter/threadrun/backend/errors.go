@@ -47,9 +47,12 @@ func (c *client) failed(call upstream.Call, err error) error {
 	case f.Kind == upstream.BadAnswer:
 		return c.bad(call.Method, call.Path, fmt.Sprintf("it is longer than %d MiB", maxAnswer>>20))
 	}
+	why := f.Cause()
+	if why == "" {
+		why = c.to.Redact(f.Reason()) + ". See that it runs, and that its url is right"
+	}
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamUnreachable, Err: f,
-		Message: fmt.Sprintf("Agent %q at %s did not answer %s %s: %s. See that it runs, and that its url is right.",
-			c.agent, c.host, call.Method, route(call.Path), c.to.Redact(f.Reason()))}
+		Message: fmt.Sprintf("Agent %q at %s did not answer %s %s: %s.", c.agent, c.host, call.Method, route(call.Path), why)}
 }
 
 // advice says what a status means. What a 401 or 403 says is kept back: some servers
