@@ -64,7 +64,7 @@ func (w *Crons) Run(ctx context.Context) {
 			said.Over()
 		} else if ctx.Err() == nil {
 			if said.Due() {
-				w.zap.Error("crons could not be served", zap.Error(err))
+				w.zap.Error("crons could not be served", zap.Error(err), said.Times())
 			}
 			next = time.Now().Add(cronRetry)
 		}

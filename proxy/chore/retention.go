@@ -92,7 +92,7 @@ func (w *Retention) pass(ctx context.Context) time.Time {
 	if err == nil {
 		w.said.Over()
 	} else if ctx.Err() == nil && w.said.Due() {
-		w.zap.Error("what is no longer kept could not be deleted", zap.Error(err))
+		w.zap.Error("what is no longer kept could not be deleted", zap.Error(err), w.said.Times())
 	}
 	return next
 }

@@ -1,30 +1,37 @@
 // Package complaint keeps the log readable where something fails again and again.
 package complaint
 
-import "time"
+import (
+	"time"
 
-const (
-	first = 10 * time.Second
-	most  = time.Hour
+	"go.uber.org/zap"
 )
 
-// Complaint is said once and then at growing intervals, from ten seconds to an hour. The zero
-// value is ready. Used by one goroutine.
+// every is how often a failure that goes on is said.
+const every = time.Minute
+
+// Complaint is said once and then each minute as long as the failure goes on, with how often it
+// came. The zero value is ready. Used by one goroutine.
 type Complaint struct {
-	next time.Time
-	wait time.Duration
+	next   time.Time
+	failed int // since it was said
+	times  int
 }
 
 // Due reports whether to say it now; it is called at each failure.
 func (c *Complaint) Due() bool {
+	c.failed++
 	now := time.Now()
 	if now.Before(c.next) {
 		return false
 	}
-	c.wait = min(max(2*c.wait, first), most)
-	c.next = now.Add(c.wait)
+	c.times, c.failed = c.failed, 0
+	c.next = now.Add(every)
 	return true
 }
+
+// Times is the field for how many failures the complaint that is due stands for, the newest included.
+func (c *Complaint) Times() zap.Field { return zap.Int("times", c.times) }
 
 // Over has the next failure said at once: something worked.
 func (c *Complaint) Over() { *c = Complaint{} }

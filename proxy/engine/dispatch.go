@@ -60,7 +60,7 @@ func (d *dispatcher) run(due time.Time, look func(context.Context) (time.Time, e
 			said.Over()
 		} else if d.e.root.Err() == nil {
 			if said.Due() {
-				d.e.zap.Error("pending runs could not be claimed", errField(err))
+				d.e.zap.Error("pending runs could not be claimed", errField(err), said.Times())
 			}
 			next = time.Now().Add(retryDispatch)
 		}

@@ -54,7 +54,7 @@ func (s *settling) try(ctx context.Context) (over bool, err error) {
 	s.tries++
 	s.unknown = s.unknown || errors.Is(err, store.ErrUnknown)
 	if s.said.Due() {
-		s.x.e.zap.Error("the end of a run cannot be written; it is tried again", errField(err), runField(s.x.run.ID), zap.Int("tries", s.tries))
+		s.x.e.zap.Error("the end of a run cannot be written; it is tried again", errField(err), runField(s.x.run.ID), zap.Int("tries", s.tries), s.said.Times())
 	}
 	if !s.alone && s.tries >= wholeTries && s.x.rec != nil && s.x.rec.certain() {
 		s.out, s.alone = s.x.rec.giveUp(s.out, err), true

@@ -103,7 +103,7 @@ func (e *Engine) beat(ctx context.Context) {
 		await(e.leaseLost(), leaveMost)
 	case err != nil:
 		if ctx.Err() == nil && e.unrenewed.Due() {
-			e.zap.Warn("the lease of this process could not be renewed", errField(err))
+			e.zap.Warn("the lease of this process could not be renewed", errField(err), e.unrenewed.Times())
 		}
 		return
 	}

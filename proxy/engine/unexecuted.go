@@ -77,7 +77,7 @@ func (c *comparison) run(ctx context.Context) {
 		if err := c.look(ctx); err == nil {
 			said.Over()
 		} else if ctx.Err() == nil && said.Due() {
-			c.e.zap.Warn("what this process holds could not be compared with what it executes", errField(err))
+			c.e.zap.Warn("what this process holds could not be compared with what it executes", errField(err), said.Times())
 		}
 	}
 }

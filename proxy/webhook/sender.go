@@ -93,7 +93,7 @@ func (s *Sender) start(ctx context.Context, attempts *sync.WaitGroup) time.Durat
 	list, wait, err := s.st.ClaimDeliveries(ctx, room, lease, func(url string) bool { return s.pick(picked, hostOf(url)) })
 	if err != nil {
 		if ctx.Err() == nil && s.unread.Due() {
-			s.log.Error("the outbox could not be read; it is tried again", zap.Error(err))
+			s.log.Error("the outbox could not be read; it is tried again", zap.Error(err), s.unread.Times())
 		}
 		return retryStore
 	}
