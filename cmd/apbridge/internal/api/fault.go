@@ -1,0 +1,83 @@
+package api
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+)
+
+// Refused is what the bridge answers to a request that it does not do.
+type Refused struct {
+	Status  int
+	Code    string
+	Message string
+}
+
+func (r *Refused) Error() string { return r.Message }
+
+// NotFound reports whether an error says that there is no such thing.
+func NotFound(err error) bool {
+	var r *Refused
+	return errors.As(err, &r) && r.Status == http.StatusNotFound
+}
+
+// mostWords bounds what is read of a refusal, in bytes.
+const mostWords = 64 << 10
+
+func (c *Client) refused(res *http.Response) error {
+	r := &Refused{Status: res.StatusCode}
+	var words struct{ Code, Message string }
+	raw, _ := io.ReadAll(io.LimitReader(res.Body, mostWords))
+	if json.Unmarshal(raw, &words) != nil || words.Message == "" {
+		r.Message = fmt.Sprintf("%s answers %s and not as a bridge does. Name the bridge by --url or APBRIDGE_URL", c.base, res.Status)
+		return r
+	}
+	r.Code, r.Message = words.Code, words.Message
+	if res.StatusCode == http.StatusUnauthorized {
+		r.Message += " Here it is given by APBRIDGE_KEY or --key."
+	}
+	return r
+}
+
+// unreached says why no answer came, without the address a second time.
+func (c *Client) unreached(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("no bridge answers at %s: %w. Start one by apbridge serve, or name another by --url or APBRIDGE_URL", c.base, cause(err))
+}
+
+// unread is the error of an answer that broke off or is not JSON.
+func (c *Client) unread(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("the answer of %s could not be read: %w. Is it a bridge?", c.base, err)
+}
+
+// cause is what lies below the layers of net/http, which repeat the address.
+func cause(err error) error {
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		err = u.Err
+	}
+	if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
+		return fmt.Errorf("its certificate is signed by nobody that this machine trusts (SSL_CERT_FILE names further ones)")
+	}
+	if name := (*net.DNSError)(nil); errors.As(err, &name) {
+		return fmt.Errorf("there is no host %s", name.Name)
+	}
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		err = op.Err
+	}
+	if sys := (*os.SyscallError)(nil); errors.As(err, &sys) {
+		err = sys.Err
+	}
+	return err
+}

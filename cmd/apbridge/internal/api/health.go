@@ -1,0 +1,55 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// healthPatience bounds one question of readiness; healthEvery is the pause between two.
+const (
+	healthPatience = 5 * time.Second
+	healthEvery    = 200 * time.Millisecond
+)
+
+// Ready returns nil when the bridge takes requests, else why it does not. It asks again for up to
+// wait; with 0 it asks once.
+func (c *Client) Ready(ctx context.Context, wait time.Duration) error {
+	over := time.Now().Add(wait)
+	for {
+		err := c.readyNow(ctx)
+		if err == nil || ctx.Err() != nil || time.Now().After(over) {
+			return err
+		}
+		if pause(ctx, healthEvery) != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (c *Client) readyNow(ctx context.Context) error {
+	short, stop := context.WithTimeoutCause(ctx, healthPatience, fmt.Errorf("no answer came from %s within %s", c.base, healthPatience))
+	defer stop()
+	req, err := c.request(short, http.MethodGet, "/readyz", nil)
+	if err != nil {
+		return err
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return c.unreached(short, err)
+	}
+	defer res.Body.Close()
+	var health struct{ Status, Reason string }
+	raw, _ := io.ReadAll(io.LimitReader(res.Body, mostWords))
+	switch err := json.Unmarshal(raw, &health); {
+	case err != nil || health.Status == "":
+		return fmt.Errorf("%s answers %s and not as a bridge does. Name the bridge: apbridge health URL", c.base, res.Status)
+	case res.StatusCode != http.StatusOK:
+		return errors.New("the bridge is " + health.Status + ": " + health.Reason)
+	}
+	return nil
+}

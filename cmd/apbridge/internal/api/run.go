@@ -1,0 +1,129 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Run is a run as the bridge shows it. Whole is all of it.
+type Run struct {
+	ID        string          `json:"run_id"`
+	Thread    string          `json:"thread_id"`
+	Assistant string          `json:"assistant_id"`
+	Agent     string          `json:"agent_id"`
+	Status    string          `json:"status"`
+	Metadata  json.RawMessage `json:"metadata"`
+	Kwargs    json.RawMessage `json:"kwargs"`
+	Multitask string          `json:"multitask_strategy"`
+	Created   time.Time       `json:"created_at"`
+	Updated   time.Time       `json:"updated_at"`
+	Error     string          `json:"error"`
+	Code      string          `json:"error_code"`
+
+	Whole json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON keeps the text beside the members.
+func (r *Run) UnmarshalJSON(raw []byte) error {
+	type members Run
+	var m members
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return err
+	}
+	*r = Run(m)
+	r.Whole = append(json.RawMessage(nil), raw...)
+	return nil
+}
+
+// RunFilter says which runs are listed; the zero value means all.
+type RunFilter struct {
+	Thread string `json:"thread_id,omitempty"`
+	Agent  string `json:"agent_id,omitempty"`
+	Status string `json:"status,omitempty"` // of the Agent Protocol, whose "pending" are the running ones, too
+	Limit  int    `json:"limit"`            // 1 to 1000
+	Offset int    `json:"offset,omitempty"`
+}
+
+// Runs are runs of all threads, the newest first. Their statuses are those of RunFilter: Explain
+// tells which of the pending ones run.
+func (c *Client) Runs(ctx context.Context, f RunFilter) (list []Run, err error) {
+	_, err = c.call(ctx, http.MethodPost, "/runs/search", f, &list)
+	return list, err
+}
+
+// Run is one run.
+func (c *Client) Run(ctx context.Context, id string) (r Run, err error) {
+	_, err = c.call(ctx, http.MethodGet, "/runs/"+url.PathEscape(id), nil, &r)
+	return r, err
+}
+
+// Explanation says why a run is where it is. Whole is all of it.
+type Explanation struct {
+	Run      string `json:"run_id"`
+	Thread   string `json:"thread_id"`
+	Agent    string `json:"agent"`
+	Status   string `json:"status"`
+	Reason   string `json:"reason"`
+	Message  string `json:"message"`
+	Question *struct {
+		Interrupts []Question `json:"interrupts"`
+	} `json:"question"`
+
+	Whole json.RawMessage `json:"-"`
+}
+
+// Question is what an agent asks. Value is as the agent put it.
+type Question struct {
+	ID    string          `json:"id"`
+	Value json.RawMessage `json:"value"`
+}
+
+// Questions are those that the run waits for an answer to; open is false when it waits for none.
+// A run that was stopped before or after a node is open and has no questions.
+func (e Explanation) Questions() (list []Question, open bool) {
+	if e.Question == nil {
+		return nil, false
+	}
+	return e.Question.Interrupts, true
+}
+
+// Explain asks why a run is where it is.
+func (c *Client) Explain(ctx context.Context, id string) (e Explanation, err error) {
+	var raw json.RawMessage
+	if _, err = c.call(ctx, http.MethodGet, "/runs/"+url.PathEscape(id)+"/explain", nil, &raw); err != nil {
+		return e, err
+	}
+	if err = json.Unmarshal(raw, &e); err != nil {
+		return e, c.unread(ctx, err)
+	}
+	e.Whole = raw
+	return e, nil
+}
+
+// Cancel stops a run and returns when it has ended. One that has ended already stays as it is.
+// rollback also removes what the run did.
+func (c *Client) Cancel(ctx context.Context, id string, rollback bool) error {
+	path := "/runs/" + url.PathEscape(id) + "/cancel?wait=true"
+	if rollback {
+		path += "&action=rollback"
+	}
+	_, err := c.call(ctx, http.MethodPost, path, nil, nil)
+	return err
+}
+
+// Start makes a run on a thread; body is the request's. lost names what the agent is not told
+// exactly, "" for nothing.
+func (c *Client) Start(ctx context.Context, thread string, body any) (r Run, lost string, err error) {
+	header, err := c.call(ctx, http.MethodPost, "/threads/"+url.PathEscape(thread)+"/runs", body, &r)
+	return r, strings.TrimSpace(header.Get("X-Apbridge-Lossy")), err
+}
+
+// Answer resumes a run that asks, by a new run on its thread.
+func (c *Client) Answer(ctx context.Context, r Run, answer any) (Run, error) {
+	next, _, err := c.Start(ctx, r.Thread, map[string]any{"assistant_id": r.Assistant, "command": map[string]any{"resume": answer}})
+	return next, err
+}

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/sse"
+)
+
+// A stream that breaks off is gone on with behind the last event that was seen, so often at the
+// most without a new one, after a pause each time.
+const (
+	mostBreaks = 5
+	breakPause = time.Second
+)
+
+// Follow gives each event of a run's stream to each, from the run's start to its end, which for a
+// run that has not ended is yet to come. Events have the mode "updates". An error of each ends it.
+func (c *Client) Follow(ctx context.Context, run string, each func(sse.Event) error) error {
+	f := &following{c: c, path: "/runs/" + url.PathEscape(run) + "/stream?stream_mode=updates", after: "-1", each: each}
+	for breaks := 0; ; breaks++ {
+		broken, err := f.read(ctx)
+		if !broken {
+			return err
+		}
+		if f.seen {
+			breaks = 0
+		}
+		if breaks == mostBreaks {
+			return c.unread(ctx, err)
+		}
+		if err := pause(ctx, breakPause); err != nil {
+			return err
+		}
+	}
+}
+
+type following struct {
+	c     *Client
+	path  string
+	after string // id of the last event
+	seen  bool   // an event came since the stream was opened
+	each  func(sse.Event) error
+}
+
+// read follows one connection. broken: it may be gone on with.
+func (f *following) read(ctx context.Context) (broken bool, err error) {
+	f.seen = false
+	res, err := f.c.send(ctx, http.MethodGet, f.path, nil, http.Header{"Last-Event-Id": {f.after}})
+	if err != nil {
+		return f.after != "-1" && ctx.Err() == nil && retried(err), err
+	}
+	defer res.Body.Close()
+	frames := sse.NewReader(res.Body, 0)
+	for {
+		frame, err := frames.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return false, nil
+		case ctx.Err() != nil:
+			return false, context.Cause(ctx)
+		case err != nil:
+			return !errors.Is(err, sse.ErrTooLong), err
+		}
+		f.seen = true
+		if frame.ID != "" {
+			f.after = frame.ID
+		}
+		if err := f.each(frame); err != nil {
+			return false, err
+		}
+	}
+}
+
+// retried reports whether a bridge that restarts may answer so.
+func retried(err error) bool {
+	var r *Refused
+	return !errors.As(err, &r) || r.Status == http.StatusServiceUnavailable || r.Status == http.StatusBadGateway
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
