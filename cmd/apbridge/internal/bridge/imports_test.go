@@ -45,8 +45,9 @@ var laws = map[string]law{
 	"cmd/apbridge":                 {ours: []string{"adapter", "adapter/sse", "cmd/apbridge/internal/bridge", "config", "examples/legacyagent", "examples/threadagent", "mapping", "mapping/rule"}},
 	"cmd/apbridge/internal/bridge": {ours: []string{"adapter", "adapter/taskstep", "adapter/threadrun", "config", "mapping", "proxy", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/webhook"}},
 	// Commands call a bridge as any client does.
-	"cmd/apbridge/internal/api":     {ours: []string{"adapter/sse"}, never: []string{"os/exec"}},
-	"cmd/apbridge/internal/outfile": {never: []string{"net/http"}},
+	"cmd/apbridge/internal/api":             {ours: []string{"adapter/sse"}, never: []string{"os/exec"}},
+	"cmd/apbridge/internal/judge/challenge": {never: []string{"net/http", "os"}},
+	"cmd/apbridge/internal/outfile":         {never: []string{"net/http"}},
 	// What tests start, ask and compare. Nothing that is built imports it.
 	"cmd/apbridge/internal/rig":           {ours: []string{"adapter", "adapter/adaptertest", "adapter/adaptertest/toy", "cmd/apbridge/internal/bridge", "config", "proxy/store/storetest"}},
 	"cmd/apbridge/internal/rig/bench":     {},
