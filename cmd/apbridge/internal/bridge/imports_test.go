@@ -46,6 +46,7 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/bridge": {ours: []string{"adapter", "adapter/taskstep", "adapter/threadrun", "config", "mapping", "proxy", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/webhook"}},
 	// Commands call a bridge as any client does.
 	"cmd/apbridge/internal/api":             {ours: []string{"adapter/sse"}, never: []string{"os/exec"}},
+	"cmd/apbridge/internal/judge/agent":     {never: []string{"os"}},
 	"cmd/apbridge/internal/judge/challenge": {never: []string{"net/http", "os"}},
 	"cmd/apbridge/internal/outfile":         {never: []string{"net/http"}},
 	// What tests start, ask and compare. Nothing that is built imports it.
