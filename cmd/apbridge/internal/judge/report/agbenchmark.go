@@ -1,0 +1,160 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The form of agbenchmark's report.json: agbenchmark/reports/processing/report_types.py, as
+// SessionReportManager and add_test_result_to_report fill it. What that has no field for is in
+// metadata, which it keeps for such.
+type (
+	agReport struct {
+		Command       string            `json:"command"`
+		Completion    string            `json:"completion_time"`
+		Start         string            `json:"benchmark_start_time"`
+		Metrics       agOverall         `json:"metrics"`
+		Config        map[string]string `json:"config"`
+		AgentCommit   string            `json:"agent_git_commit_sha"`
+		BenchmarkSHA  string            `json:"benchmark_git_commit_sha"`
+		RepositoryURL *string           `json:"repo_url"`
+		Tests         map[string]agTest `json:"tests"`
+	}
+	agOverall struct {
+		RunTime   string  `json:"run_time"`
+		Highest   string  `json:"highest_difficulty"`
+		TotalCost float64 `json:"total_cost"`
+	}
+	agTest struct {
+		Category    []string   `json:"category"`
+		Difficulty  *string    `json:"difficulty"`
+		DataPath    string     `json:"data_path"`
+		Description string     `json:"description"`
+		Task        string     `json:"task"`
+		Answer      string     `json:"answer"`
+		Metrics     agMetrics  `json:"metrics"`
+		Results     []agResult `json:"results"`
+		Metadata    agMetadata `json:"metadata"`
+	}
+	agMetrics struct {
+		Attempted  bool `json:"attempted"`
+		Regression bool `json:"is_regression"`
+		// Success is written by the field's name and read by its alias there.
+		Success    *float64 `json:"success_percentage"`
+		SuccessToo *float64 `json:"success_%"`
+	}
+	agResult struct {
+		Success *bool             `json:"success"`
+		RunTime *string           `json:"run_time"`
+		Why     *string           `json:"fail_reason"`
+		Cutoff  *bool             `json:"reached_cutoff"`
+		Steps   *int              `json:"n_steps"`
+		Answers []json.RawMessage `json:"steps"`
+		Cost    *float64          `json:"cost"`
+	}
+	agMetadata struct {
+		Ours *ours `json:"apbridge,omitempty"`
+	}
+	// ours is what agbenchmark's form has no field for.
+	ours struct {
+		Attempts []Attempt `json:"attempts"`
+	}
+)
+
+// Agbenchmark writes the report as agbenchmark writes its report.json.
+func (r Report) Agbenchmark(w io.Writer) error {
+	out := agReport{
+		Command: r.Command, Start: stamp(r.Began), Completion: stamp(r.Began.Add(seconds(r.Seconds))),
+		Metrics:     agOverall{RunTime: runTime(r.Seconds, 2), Highest: r.highest()},
+		Config:      map[string]string{"host": r.URL},
+		AgentCommit: "---", BenchmarkSHA: "---", Tests: map[string]agTest{},
+	}
+	if cost := r.Usage().Cost; cost != nil {
+		out.Metrics.TotalCost = *cost
+	}
+	for _, each := range r.Results {
+		out.Tests[strings.TrimPrefix(each.Challenge.Name, "Test")] = each.agbenchmark(r.Regressions[each.Challenge.Name])
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "    ")
+	return e.Encode(out)
+}
+
+func (r Result) agbenchmark(regression bool) agTest {
+	c := r.Challenge
+	t := agTest{
+		Category: orEmpty(c.Category), DataPath: path.Clean(c.Path), Description: c.Info.Description, Task: c.Task, Answer: c.Ground.Answer,
+		Metrics: agMetrics{Regression: regression}, Metadata: agMetadata{&ours{r.Attempts}},
+	}
+	if c.Info.Difficulty != "" {
+		t.Difficulty = &c.Info.Difficulty
+	}
+	for _, a := range r.Attempts {
+		t.Results = append(t.Results, a.agbenchmark())
+		t.Metrics.Attempted = a.Status != Skipped // of the last one, as there
+	}
+	share := 100 * float64(r.Count(Passed)) / float64(len(r.Attempts))
+	t.Metrics.Success, t.Metrics.SuccessToo = &share, &share
+	return t
+}
+
+func (a Attempt) agbenchmark() agResult {
+	passed, took := a.Status == Passed, runTime(a.Seconds, 3)
+	r := agResult{Success: &passed, RunTime: &took, Cutoff: &a.TimedOut, Answers: orEmpty(a.Answers), Cost: a.Usage.Cost}
+	if a.Status == NotJudged {
+		r.Success = nil
+	}
+	if !passed {
+		r.Why = &a.Reason
+	}
+	if a.Status != Skipped || a.Steps > 0 {
+		r.Steps = &a.Steps
+	}
+	return r
+}
+
+func orEmpty[E any](list []E) []E {
+	if list == nil {
+		return []E{}
+	}
+	return list
+}
+
+// levels are agbenchmark's difficulties (agbenchmark/utils/data_types.py), the lowest first.
+var levels = [...]string{"interface", "basic", "novice", "intermediate", "advanced", "expert", "human"}
+
+// highest is the difficulty of the hardest challenge that was passed once.
+func (r Report) highest() string {
+	best := -1
+	for _, each := range r.Results {
+		for level, name := range levels {
+			if each.Count(Passed) > 0 && name == strings.ToLower(each.Challenge.Info.Difficulty) {
+				best = max(best, level)
+			}
+		}
+	}
+	if best < 0 {
+		return "No successful tests"
+	}
+	return levels[best] + ": " + strconv.Itoa(best+1)
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05+00:00") }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// runTime is a number of seconds as Python prints it, rounded to digits behind the point.
+func runTime(s float64, digits int) string {
+	scale := math.Pow10(digits)
+	text := strconv.FormatFloat(math.Round(s*scale)/scale, 'f', -1, 64)
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text + " seconds"
+}
