@@ -48,7 +48,9 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/api":             {ours: []string{"adapter/sse"}, never: []string{"os/exec"}},
 	"cmd/apbridge/internal/judge/agent":     {never: []string{"os"}},
 	"cmd/apbridge/internal/judge/challenge": {never: []string{"net/http", "os"}},
+	"cmd/apbridge/internal/judge/process":   {never: []string{"net/http"}},
 	"cmd/apbridge/internal/judge/report":    {ours: []string{"cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/outfile"}, never: []string{"net/http"}},
+	"cmd/apbridge/internal/judge/verdict":   {ours: []string{"cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/process", "cmd/apbridge/internal/judge/report"}, never: []string{"net/http"}},
 	"cmd/apbridge/internal/outfile":         {never: []string{"net/http"}},
 	// What tests start, ask and compare. Nothing that is built imports it.
 	"cmd/apbridge/internal/rig":           {ours: []string{"adapter", "adapter/adaptertest", "adapter/adaptertest/toy", "cmd/apbridge/internal/bridge", "config", "proxy/store/storetest"}},

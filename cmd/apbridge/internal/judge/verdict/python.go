@@ -1,0 +1,183 @@
+package verdict
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/process"
+)
+
+// What is kept of a program, in bytes: of its output, whose end is judged; of each of its outputs
+// when it failed, for people; and of the line that says why.
+const (
+	maxPrinted = 1 << 20
+	maxShown   = 8 << 10
+	maxWords   = 200
+)
+
+// Limits bound one program that is judged.
+type Limits struct {
+	Time time.Duration
+	// Memory is how many bytes of address space it and each of its children may have. It
+	// holds on systems with a POSIX shell whose ulimit knows -v (Linux); 0 is no limit.
+	Memory int64
+}
+
+// Python runs what agents wrote, in their workspace and with an environment that holds nothing of
+// ours. That is no sandbox: a program may read this machine's files and use its network. Safe for
+// concurrent use.
+type Python struct {
+	path   string // "" is none
+	limits Limits
+	shell  string // that sets the limit of memory; "" is none
+}
+
+// NewPython finds the interpreter. One that was named must be there; without python3 what needs
+// it is skipped.
+func NewPython(named string, limits Limits) (*Python, error) {
+	p := &Python{limits: limits}
+	if limits.Memory > 0 {
+		p.shell, _ = exec.LookPath("sh")
+	}
+	if named == "" {
+		p.path, _ = exec.LookPath("python3")
+		return p, nil
+	}
+	var err error
+	if p.path, err = exec.LookPath(named); err == nil {
+		p.path, err = filepath.Abs(p.path) // it is started in a folder of its own
+	}
+	if err != nil {
+		return nil, fmt.Errorf("there is no Python interpreter %s: %w", named, err)
+	}
+	return p, nil
+}
+
+// Missing is why challenges of a type cannot be judged here; "" for nothing.
+func (p *Python) Missing(ctx context.Context, evalType string) string {
+	switch {
+	case evalType != challenge.ByOutput && evalType != challenge.ByPytest:
+		return ""
+	case p.path == "":
+		return "python3 is not installed"
+	case evalType == challenge.ByPytest && !p.hasPytest(ctx):
+		return "pytest is not installed for " + p.path + ", as programs that are judged find it: without your home"
+	}
+	return ""
+}
+
+// hasPytest asks where nothing of an agent is, but as judged programs are run.
+func (p *Python) hasPytest(ctx context.Context) bool {
+	w, err := NewWorkspace("")
+	if err != nil {
+		return false
+	}
+	defer w.Close()
+	return p.run(ctx, w.dir, "", "-c", "import pytest").failed == ""
+}
+
+// run executes in the workspace. It returns soon after the limit, whatever the program does, and
+// where processes have groups it leaves none behind but those that have left the program's group.
+func (p *Python) run(ctx context.Context, dir, source string, args ...string) output {
+	ctx, cancel := context.WithTimeout(ctx, p.limits.Time)
+	defer cancel()
+	cmd := p.command(ctx, args)
+	cmd.Dir, cmd.WaitDelay = dir, time.Second
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=utf-8"}
+	var printed, complained tail
+	cmd.Stdout, cmd.Stderr = &printed, &complained
+	process.Group(cmd)
+	cmd.Cancel = func() error { process.Kill(cmd); return nil }
+	err := cmd.Start()
+	if err == nil {
+		release := process.Guard(cmd)
+		err = cmd.Wait()
+		process.Kill(cmd) // what it left behind
+		release()
+	}
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // it ended well, and a child of its kept the pipes open
+	}
+	out := output{source: source, text: "Output: " + printed.String() + "\n"}
+	if err != nil {
+		out.text = strings.TrimSpace(end(complained.String()) + "\n" + end(printed.String()))
+		out.failed = "it failed: " + lastWords(out.text, err)
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		out.failed = fmt.Sprintf("it took longer than %v", p.limits.Time)
+	}
+	return out
+}
+
+func (p *Python) command(ctx context.Context, args []string) *exec.Cmd {
+	if p.shell == "" {
+		return exec.CommandContext(ctx, p.path, args...)
+	}
+	const limited = `ulimit -v "$0" 2>/dev/null; exec "$@"`
+	return exec.CommandContext(ctx, p.shell, append([]string{"-c", limited, strconv.FormatInt(p.limits.Memory>>10, 10), p.path}, args...)...)
+}
+
+// lastWords is the line that says best why a program failed: pytest marks its failed assertions
+// with E, and a traceback ends with the error.
+func lastWords(text string, err error) string {
+	last := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if why, ok := strings.CutPrefix(line, "E  "); ok {
+			return clipped(strings.TrimSpace(why))
+		}
+		if strings.TrimSpace(line) != "" {
+			last = strings.TrimSpace(line)
+		}
+	}
+	if last == "" {
+		return err.Error()
+	}
+	return clipped(last)
+}
+
+// clipped is the beginning of a line, in whole characters.
+func clipped(line string) string { return strings.ToValidUTF8(line[:min(len(line), maxWords)], "") }
+
+// end is the end of what a program that failed wrote.
+func end(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	return "…" + strings.ToValidUTF8(text[len(text)-maxShown:], "")
+}
+
+// tail keeps the last bytes that are written.
+type tail struct {
+	kept bytes.Buffer
+	cut  bool
+}
+
+func (b *tail) Write(p []byte) (int, error) {
+	n := len(p)
+	if len(p) > maxPrinted {
+		p, b.cut = p[len(p)-maxPrinted:], true
+	}
+	if over := b.kept.Len() + len(p) - maxPrinted; over > 0 {
+		b.kept.Next(over)
+		b.cut = true
+	}
+	b.kept.Write(p)
+	return n, nil
+}
+
+func (b *tail) String() string {
+	if b.cut {
+		return "…" + b.kept.String()
+	}
+	return b.kept.String()
+}

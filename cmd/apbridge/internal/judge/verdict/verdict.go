@@ -1,0 +1,155 @@
+// Package verdict judges what an agent handed in: texts that should hold something, programs that
+// should print something, pytest.
+//
+// The rules are those of agbenchmark's BuiltinChallenge (agbenchmark/challenges/builtin.py): a
+// challenge is passed when one of the files named is as it should be.
+package verdict
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
+)
+
+// maxText bounds what is looked at of one file.
+const maxText = 64 << 20
+
+// Verdict is how the work of one try was judged.
+type Verdict struct {
+	Status report.Status // Passed, Failed or NotJudged
+	Reason string        // one line; "" when passed
+	Files  []report.File
+	// Output is what a program that failed wrote, with its traceback; "" for none.
+	Output string
+	// GraderTokens are what a model took that judged; nil is unknown.
+	GraderTokens *int64
+}
+
+func failed(reason string) Verdict { return Verdict{Status: report.Failed, Reason: reason} }
+
+// Judge looks at a workspace, for a challenge of any type but llm. It adds the challenge's
+// custom_python to it.
+func (p *Python) Judge(ctx context.Context, c challenge.Challenge, w *Workspace) Verdict {
+	outputs, err := p.outputs(ctx, c, w)
+	if err != nil {
+		return failed(err.Error())
+	}
+	v := failed(noneOf(c, w))
+	for _, out := range outputs {
+		v.add(out, c.Ground)
+	}
+	return v
+}
+
+// noneOf is why there is nothing to judge, if there is not.
+func noneOf(c challenge.Challenge, w *Workspace) string {
+	return "no file to judge: none ends with " + strings.Join(c.Ground.Files, " or ") + "; " + w.inventory()
+}
+
+// output is a text that is judged: a file's, or what running it printed.
+type output struct {
+	source string
+	text   string
+	failed string // why its program did not end well; "" when it did
+}
+
+// add counts one output: one that is as it should be is enough.
+func (v *Verdict) add(out output, g challenge.Ground) {
+	why := complaint(g, out)
+	f := report.File{Source: out.source, Passed: why == "", Reason: why}
+	if why != "" {
+		f.Excerpt = excerpt(out.text)
+	}
+	v.Files = append(v.Files, f)
+	switch {
+	case why == "":
+		v.Status, v.Reason, v.Output = report.Passed, "", ""
+	case v.Status != report.Passed:
+		v.Reason = out.source + ": " + why
+		if out.failed != "" {
+			v.Output = out.text
+		}
+	}
+}
+
+// outputs gathers what is judged.
+func (p *Python) outputs(ctx context.Context, c challenge.Challenge, w *Workspace) ([]output, error) {
+	for _, f := range c.Python {
+		if err := w.Write(f.Path, func(to io.Writer) error { _, err := to.Write(f.Content); return err }); err != nil {
+			return nil, err
+		}
+	}
+	if c.Ground.Eval.Type == challenge.ByPytest {
+		return []output{p.run(ctx, w.dir, "pytest", w.pytest()...)}, nil
+	}
+	var list []output
+	for _, entry := range c.Ground.Files {
+		paths, err := w.matching(entry)
+		if err != nil {
+			return nil, err
+		}
+		for _, at := range paths {
+			out, err := p.output(ctx, c, w, at)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, out)
+		}
+	}
+	return list, nil
+}
+
+func (p *Python) output(ctx context.Context, c challenge.Challenge, w *Workspace, at string) (output, error) {
+	if c.Ground.Eval.Type == challenge.ByOutput {
+		return p.run(ctx, w.dir, at, at), nil
+	}
+	text, err := w.text(at, maxText)
+	return output{source: at, text: text}, err
+}
+
+// complaint is what is wrong with a text; "" for nothing.
+func complaint(g challenge.Ground, out output) string {
+	if out.failed != "" {
+		return out.failed
+	}
+	in := func(word string) bool { return strings.Contains(out.text, word) }
+	if g.CaseSensitive != nil && !*g.CaseSensitive {
+		text := strings.ToLower(out.text)
+		in = func(word string) bool { return strings.Contains(text, strings.ToLower(word)) }
+	}
+	for _, word := range g.ShouldContain {
+		if !in(word) {
+			return fmt.Sprintf("%q is missing", word)
+		}
+	}
+	for _, word := range g.ShouldNotContain {
+		if in(word) {
+			return fmt.Sprintf("%q should not be there", word)
+		}
+	}
+	return ""
+}
+
+// The first lines of a file that a report shows.
+const (
+	excerptLines = 5
+	excerptBytes = 400
+)
+
+func excerpt(text string) string {
+	lines := strings.SplitAfterN(text, "\n", excerptLines+1)
+	cut := len(lines) > excerptLines && lines[excerptLines] != ""
+	text = strings.Join(lines[:min(len(lines), excerptLines)], "")
+	if len(text) > excerptBytes {
+		text, cut = text[:excerptBytes], true
+	}
+	text = strings.ToValidUTF8(strings.TrimRight(text, "\n"), "�")
+	if cut {
+		text += "\n…"
+	}
+	return text
+}
