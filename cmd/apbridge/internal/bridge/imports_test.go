@@ -50,6 +50,7 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/judge/challenge": {never: []string{"net/http", "os"}},
 	"cmd/apbridge/internal/judge/grader":    {ours: []string{"cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/verdict"}, never: []string{"os"}},
 	"cmd/apbridge/internal/judge/process":   {never: []string{"net/http"}},
+	"cmd/apbridge/internal/judge/progress":  {ours: []string{"cmd/apbridge/internal/judge/report"}, never: []string{"net/http", "os"}},
 	"cmd/apbridge/internal/judge/report":    {ours: []string{"cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/outfile"}, never: []string{"net/http"}},
 	"cmd/apbridge/internal/judge/verdict":   {ours: []string{"cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/process", "cmd/apbridge/internal/judge/report"}, never: []string{"net/http"}},
 	"cmd/apbridge/internal/outfile":         {never: []string{"net/http"}},

@@ -1,0 +1,116 @@
+package progress
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
+	"github.com/google/go-cmp/cmp"
+)
+
+func of(columns int) func() int { return func() int { return columns } }
+
+// A row stays on one line of the terminal, whatever it is written in, and as the terminal is now.
+func TestFit(t *testing.T) {
+	t.Parallel()
+	columns := 10
+	l := &live{plain: func(s string) string { return s }}
+	for in, want := range map[string]string{
+		"": "", "123456789": "123456789", "1234567890": "12345678…", "一二三四": "一二三四", "一二三四五": "一二三四…", "1二三四五六": "1二三四…",
+		"éeeeeeeee": "éeeeeeeee", "a\xff": "a\xff", "a\tb\nc": "a b c",
+	} {
+		if got := l.fit(in, columns); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+	columns = 5
+	if got := l.fit("123456789", columns); got != "123…" {
+		t.Errorf("a narrower terminal: %q", got)
+	}
+}
+
+// A step that takes long is seen to do so, and nothing is drawn where nothing is under way.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	now := time.Unix(0, 0)
+	l := &live{w: &out, plain: func(s string) string { return s }, width: of(80), now: func() time.Time { return now }}
+	l.again()
+	l.watch(report.Event{Kind: report.EventAsk, Challenge: "A", Step: 2})
+	now = now.Add(62*time.Second + 400*time.Millisecond)
+	l.again()
+	l.watch(report.Event{Kind: report.EventStep, Challenge: "A", Step: 2, Text: "done"})
+	want := []string{"", "  A: step 2 …\n\x1b[1A", "  A (1m2s): step 2 …\n\x1b[1A", "  A: step 2: done\n"}
+	if diff := cmp.Diff(want, strings.Split(out.String(), "\r\x1b[J")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// On a narrow terminal the step is seen beside a long name, and there are no more rows than fit.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	now := time.Unix(0, 0)
+	l := &live{w: &out, plain: func(s string) string { return s }, width: of(30), now: func() time.Time { return now }}
+	for i := range mostRows + 2 {
+		l.watch(report.Event{Kind: report.EventAsk, Challenge: fmt.Sprintf("%02d is a very long name", i), Step: 3})
+	}
+	frames := strings.Split(out.String(), "\r\x1b[J")
+	rows := strings.Split(frames[len(frames)-1], "\n")
+	if rows[0] != "  00 is a very …: step 3 …" || rows[mostRows] != "  and 2 more" || len(rows) != mostRows+2 || l.drawn != mostRows+1 {
+		t.Errorf("%d drawn: %q", l.drawn, rows)
+	}
+}
+
+// The end of the run ends the drawing.
+func TestTickEnds(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	l := &live{w: &out, plain: func(s string) string { return s }, width: of(80), now: time.Now}
+	ended, over := make(chan struct{}), make(chan struct{})
+	go func() { l.tick(time.Millisecond, ended); close(over) }()
+	close(ended)
+	<-over
+}
+
+// In a pipe each event that says something new is one line, and for programs each is JSON.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	var plain, lines bytes.Buffer
+	p, j := Plain(&plain), Lines(&lines)
+	events := []report.Event{
+		{Kind: report.EventBegin, Target: "x\ny", Of: 1}, {Kind: report.EventChallenge, Challenge: "A", Attempt: 2}, {Kind: report.EventTask, Challenge: "A", Attempt: 2, Text: "t"},
+		{Kind: report.EventUpload, Challenge: "A", Attempt: 2, Text: "in.txt"}, {Kind: report.EventAsk, Challenge: "A", Attempt: 2, Step: 1}, {Kind: report.EventStep, Challenge: "A", Attempt: 2, Step: 1},
+		{Kind: report.EventResult, Challenge: "A", Attempt: 2, Result: &report.Attempt{Status: report.Skipped, Reason: "no"}}, {Kind: report.EventStop}, {Kind: report.EventEnd},
+	}
+	for _, e := range events {
+		e.Time = time.Now()
+		p(e)
+		j(e)
+	}
+	var got []string
+	for line := range strings.Lines(plain.String()) {
+		_, text, _ := strings.Cut(line, "s  ")
+		got = append(got, strings.TrimSpace(text))
+	}
+	want := []string{"x y: tries to make: 1", "A [2]: task t", "A [2]: uploading in.txt", "A [2]: step 1", "A [2]: skipped: no",
+		"stopping: what is there is judged, and the rest skipped; Ctrl-C again ends it at once, without reports"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	n := 0
+	for line := range strings.Lines(lines.String()) {
+		var e report.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Kind != events[n].Kind {
+			t.Errorf("%v: %s", err, line)
+		}
+		n++
+	}
+	if n != len(events) {
+		t.Errorf("%d lines of JSON", n)
+	}
+}
