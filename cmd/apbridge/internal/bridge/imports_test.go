@@ -45,7 +45,9 @@ var laws = map[string]law{
 	"cmd/apbridge":                 {ours: []string{"adapter", "adapter/sse", "cmd/apbridge/internal/bridge", "config", "examples/legacyagent", "examples/threadagent", "mapping", "mapping/rule"}},
 	"cmd/apbridge/internal/bridge": {ours: []string{"adapter", "adapter/taskstep", "adapter/threadrun", "config", "mapping", "proxy", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/webhook"}},
 	// Commands call a bridge as any client does.
-	"cmd/apbridge/internal/api":             {ours: []string{"adapter/sse"}, never: []string{"os/exec"}},
+	"cmd/apbridge/internal/api": {ours: []string{"adapter/sse"}, never: []string{"os/exec"}},
+	// The judge of agents calls them as any client does, so it knows nothing of the bridge.
+	"cmd/apbridge/internal/judge":           {ours: []string{"cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/report", "cmd/apbridge/internal/judge/verdict"}},
 	"cmd/apbridge/internal/judge/agent":     {never: []string{"os"}},
 	"cmd/apbridge/internal/judge/challenge": {never: []string{"net/http", "os"}},
 	"cmd/apbridge/internal/judge/grader":    {ours: []string{"cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/verdict"}, never: []string{"os"}},

@@ -1,0 +1,289 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
+)
+
+// What is taken of one task, at most.
+const (
+	maxFiles   = 1000
+	maxBytes   = 256 << 20
+	maxAnswers = 1 << 20 // of steps that the report keeps
+	maxReason  = 1000    // bytes of a reason, without the sign that it was cut
+)
+
+// grace is how long what is under way may still take when a run is stopped.
+const grace = 15 * time.Second
+
+// attempt is one try of a challenge.
+type attempt struct {
+	*run
+	challenge challenge.Challenge
+	report.Attempt
+	began   time.Time
+	failure string // why the run behind the last step failed
+	silent  bool   // a step was not answered in time
+	answers int    // bytes kept of steps
+	done    bool   // the agent was not stopped in its work
+}
+
+// try makes one try.
+func (r *run) try(ctx context.Context, c challenge.Challenge, n int) report.Attempt {
+	a := &attempt{run: r, challenge: c, Attempt: report.Attempt{Number: n}, began: time.Now()}
+	a.tell(report.EventChallenge, "")
+	err := a.work(ctx)
+	a.done = err == nil
+	after, cancel := afterwards(ctx)
+	defer cancel()
+	if a.done || a.halted(ctx) {
+		err = a.judge(after)
+	}
+	a.Seconds = time.Since(a.began).Seconds()
+	a.conclude(ctx, after, err)
+	if r.Threads != "" && a.TaskID != "" {
+		a.Thread = r.Threads + a.TaskID
+	}
+	if r.Bridge && a.TaskID != "" {
+		if u := r.Agent.ThreadUsage(after, a.TaskID); u.Tokens != nil {
+			a.Usage.Tokens = u.Tokens
+		}
+	}
+	return a.Attempt
+}
+
+func (a *attempt) tell(kind, text string) {
+	a.run.tell(report.Event{Kind: kind, Challenge: a.challenge.Name, Attempt: a.Number, Step: a.Steps, Text: text})
+}
+
+// work has the agent work: until its last step, the time limit, or a failure.
+func (a *attempt) work(ctx context.Context) (err error) {
+	if a.TaskID, err = a.Agent.Create(ctx, a.challenge.Task); err != nil {
+		return fmt.Errorf("no task was made: %w", err)
+	}
+	a.tell(report.EventTask, a.TaskID)
+	for _, f := range a.challenge.In {
+		a.tell(report.EventUpload, f.Path)
+		if err := a.Agent.Upload(ctx, a.TaskID, f.Path, f.Content); err != nil {
+			return fmt.Errorf("the file %s could not be uploaded: %w", f.Path, err)
+		}
+	}
+	for last := false; !last && !a.TimedOut; {
+		if last, err = a.step(ctx); err != nil {
+			return fmt.Errorf("step %d: %w", a.Steps+1, err)
+		}
+		a.TimedOut = !last && time.Since(a.began) > a.limit()
+	}
+	return nil
+}
+
+func (a *attempt) limit() time.Duration {
+	if a.Cutoff > 0 {
+		return a.Cutoff
+	}
+	return a.challenge.Limit()
+}
+
+func (a *attempt) step(ctx context.Context) (last bool, err error) {
+	a.run.tell(report.Event{Kind: report.EventAsk, Challenge: a.challenge.Name, Attempt: a.Number, Step: a.Steps + 1})
+	s, err := a.Agent.Step(ctx, a.TaskID)
+	if err != nil {
+		a.silent = errors.Is(err, agent.ErrNoAnswer)
+		return false, err
+	}
+	a.Steps++
+	a.Usage.Add(s.Additional)
+	a.failure = shortened(s.Failure)
+	if s.Output != "" {
+		a.LastWords = shortened(s.Output)
+	}
+	if a.answers += len(s.Raw); a.answers <= maxAnswers {
+		a.Answers = append(a.Answers, s.Raw)
+	}
+	a.run.tell(report.Event{Kind: report.EventStep, Challenge: a.challenge.Name, Attempt: a.Number, Step: a.Steps, Text: shortened(s.Output), Last: s.Last})
+	return s.Last, nil
+}
+
+// halted reports whether the steps ended for what is not an answer of the agent, so that what is
+// there is judged all the same: Ctrl-C, or a step without an answer in time. agbenchmark does so.
+func (a *attempt) halted(ctx context.Context) bool {
+	a.TimedOut = a.TimedOut || a.silent
+	return a.silent || ctx.Err() != nil && a.TaskID != ""
+}
+
+// judge brings the files and judges them.
+func (a *attempt) judge(ctx context.Context) error {
+	a.tell(report.EventJudge, "")
+	w, err := a.workspace()
+	if err != nil {
+		return err
+	}
+	err = a.fetch(ctx, w)
+	if err == nil {
+		v := a.verdict(ctx, w)
+		a.Status, a.Reason, a.Files, a.Output, a.GraderTokens = v.Status, v.Reason, v.Files, v.Output, v.GraderTokens
+	}
+	_ = w.Close() // what cannot be removed is no fault of the agent's; verdict.Sweep tries again
+	return err
+}
+
+func (a *attempt) verdict(ctx context.Context, w *verdict.Workspace) verdict.Verdict {
+	if a.challenge.Ground.Eval.Type == challenge.ByModel {
+		return a.Python.JudgeByModel(ctx, a.Model, a.challenge, w)
+	}
+	return a.Python.Judge(ctx, a.challenge, w)
+}
+
+// workspace is where the agent's files go: of those that are kept, each try has a folder of its own.
+func (a *attempt) workspace() (*verdict.Workspace, error) {
+	if a.Keep == "" {
+		return verdict.NewWorkspace("")
+	}
+	folder := filepath.Join(a.Keep, a.folder())
+	w, err := verdict.NewWorkspace(folder)
+	for n := 2; errors.Is(err, fs.ErrExist); n++ { // a challenge of a similar name
+		w, err = verdict.NewWorkspace(fmt.Sprintf("%s~%d", folder, n))
+	}
+	return w, err
+}
+
+var notInNames = regexp.MustCompile(`[^\pL\pN._-]`)
+
+// folder is a name for this try; that of another one may be the same.
+func (a *attempt) folder() string {
+	const most = 100 // bytes, of the 255 that folders may have
+	name := clipped(strings.TrimLeft(notInNames.ReplaceAllString(a.challenge.Name, "_"), "."), most)
+	return fmt.Sprintf("%s-%d", name, a.Number)
+}
+
+// fetch downloads what the task has, also after a time limit: what is there counts. All together
+// may take as long as one request: an agent that is slow with each of a thousand files would never
+// end else.
+func (a *attempt) fetch(ctx context.Context, w *verdict.Workspace) error {
+	ctx, stop := context.WithTimeoutCause(ctx, a.Agent.Patience, agent.ErrNoAnswer)
+	defer stop()
+	list, err := a.Agent.Artifacts(ctx, a.TaskID, maxFiles)
+	switch {
+	case err != nil:
+		return fmt.Errorf("its files could not be listed: %w", err)
+	case len(list) > maxFiles:
+		return fmt.Errorf("the agent lists %d files or more; at most %d are taken", len(list), maxFiles)
+	}
+	room := int64(maxBytes)
+	for _, f := range list {
+		err := w.Write(f.Path(), func(to io.Writer) error {
+			n, err := a.Agent.Download(ctx, a.TaskID, f.ID, to, room)
+			room -= n
+			return err
+		})
+		if room < 0 {
+			return fmt.Errorf("the agent's files are larger than %d MiB together", maxBytes>>20)
+		}
+		if err != nil {
+			return fmt.Errorf("its file %.200q could not be fetched: %w", f.Path(), err)
+		}
+	}
+	return nil
+}
+
+// conclude words why the try did not pass. It worked until ctx ended and was judged until after
+// did; err is what kept it from being judged.
+func (a *attempt) conclude(ctx, after context.Context, err error) {
+	if err != nil {
+		a.Status, a.Reason = report.Failed, a.transport(err)
+	}
+	if a.Status == report.Passed {
+		return
+	}
+	defer func() { a.Reason = line(a.Reason, maxReason) }()
+	switch {
+	case ctx.Err() != nil && !a.done: // that is not the agent's fault
+		a.Status, a.Reason = report.Skipped, fmt.Sprintf("stopped in step %d, before it was done", a.Steps+1)
+	case after.Err() != nil:
+		a.Status, a.Reason = report.Skipped, "stopped while its files were judged"
+	case a.TimedOut:
+		a.Reason = fmt.Sprintf("%s; %s", a.ranOut(), a.Reason)
+	case a.failure != "" && a.Status == report.Failed:
+		if why := a.gone(); why != nil {
+			a.failure = why.Error()
+		}
+		a.Reason = fmt.Sprintf("the agent's run failed: %s; %s", a.failure, a.Reason)
+	}
+}
+
+func (a *attempt) gone() error {
+	if a.Gone == nil {
+		return nil
+	}
+	return a.Gone()
+}
+
+// ranOut names the limit that was reached, and where.
+func (a *attempt) ranOut() string {
+	if a.silent {
+		return fmt.Sprintf("no answer to step %d within %s (--step-timeout)", a.Steps+1, spoken(a.Agent.Patience))
+	}
+	return fmt.Sprintf("time limit of %s reached in step %d", spoken(a.limit()), a.Steps)
+}
+
+// transport words the failure of a call for people.
+func (a *attempt) transport(err error) string {
+	var call *url.Error
+	var wire net.Error
+	if !errors.As(err, &call) || errors.As(err, &wire) && wire.Timeout() {
+		return err.Error()
+	}
+	if why := a.gone(); why != nil {
+		return why.Error()
+	}
+	return strings.Replace(err.Error(), call.Error(), fmt.Sprintf("the agent broke off or is gone (%v)", call.Err), 1)
+}
+
+// spoken is a duration in words: 6 s, 5 min.
+func spoken(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.String()
+	case d >= 2*time.Minute && d%time.Minute == 0:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	}
+	return fmt.Sprintf("%g s", d.Seconds())
+}
+
+// shortened is what a report keeps of a step's output.
+func shortened(text string) string { return line(text, 300) }
+
+// line is a text on one line, the first bytes of it.
+func line(text string, most int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > most {
+		return clipped(text, most) + "…"
+	}
+	return text
+}
+
+// clipped is the first bytes of a text, in whole characters.
+func clipped(text string, most int) string {
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
+
+// afterwards is the context of what is still done when ctx has ended; it ends a grace after ctx.
+func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
+	after, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return after, func() { stop(); cancel() }
+}
