@@ -1,0 +1,139 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// Answer is what came. Its methods end the check where it is not as they say.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	talk   *Talk
+	shown  exchange
+}
+
+// In is the answer for another talk than the one that it came in: what is found wrong with it is wrong there.
+func (a Answer) In(t *Talk) Answer {
+	a.talk = t
+	if !t.Over() {
+		t.last = a.shown
+	}
+	return a
+}
+
+// Is wants one of the statuses.
+func (a Answer) Is(status ...int) Answer {
+	if a.talk.Over() {
+		return a
+	}
+	var words []string
+	for _, s := range status {
+		if a.Status == s {
+			return a
+		}
+		words = append(words, fmt.Sprint(s))
+	}
+	a.talk.Fail("the status is %d, not %s", a.Status, strings.Join(words, " or "))
+	return a
+}
+
+// Refused wants a status of 400 to 499.
+func (a Answer) Refused() Answer {
+	if !a.talk.Over() && a.Status/100 != 4 {
+		a.talk.Fail("the status is %d, not one of 400 to 499", a.Status)
+	}
+	return a
+}
+
+// Typed wants a media type.
+func (a Answer) Typed(media string) Answer {
+	if a.talk.Over() {
+		return a
+	}
+	if got, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); got != media {
+		a.talk.Fail("the content type is %q, not %s", printable(a.Header.Get("Content-Type")), media)
+	}
+	return a
+}
+
+// Fits wants JSON of a shape.
+func (a Answer) Fits(s Shape) Answer {
+	v := a.Value()
+	if a.talk.Over() {
+		return a
+	}
+	if wrong := s(v, ""); wrong != "" {
+		a.talk.Fail("%s", printable(wrong))
+	}
+	return a
+}
+
+// Value is the JSON of the answer; one that is none ends the check.
+func (a Answer) Value() (v any) {
+	if a.talk.Over() {
+		return nil
+	}
+	if err := json.Unmarshal(a.Body, &v); err != nil {
+		a.talk.Fail("the answer is no JSON%s", a.page())
+	}
+	return v
+}
+
+// page says of HTML that it is some: a proxy or a web page stands there.
+func (a Answer) page() string {
+	if kind := a.Header.Get("Content-Type"); strings.HasPrefix(kind, "text/html") {
+		return " but a page of HTML"
+	}
+	return ""
+}
+
+// At is a member of the answer, by names with points between them; nil where there is none.
+func (a Answer) At(path string) any { return At(a.Value(), path) }
+
+// Text is At of a text; "" where there is none.
+func (a Answer) Text(path string) string {
+	s, _ := a.At(path).(string)
+	return s
+}
+
+// ID is Text that must not be empty.
+func (a Answer) ID(path string) string {
+	s := a.Text(path)
+	if s == "" && !a.talk.Over() {
+		a.talk.Fail("%s: a text is missing", path)
+	}
+	return s
+}
+
+// List is At of a list; "" is the whole answer.
+func (a Answer) List(path string) []any {
+	list, _ := a.At(path).([]any)
+	return list
+}
+
+// At is a member of a value, by names with points between them; "" is the value itself.
+func At(v any, path string) any {
+	if path == "" {
+		return v
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		o, _ := v.(map[string]any)
+		v = o[name]
+	}
+	return v
+}
+
+// Holds reports whether one of the objects of a list has this text in a member.
+func Holds(list []any, member, text string) bool {
+	for _, each := range list {
+		if At(each, member) == text {
+			return true
+		}
+	}
+	return false
+}

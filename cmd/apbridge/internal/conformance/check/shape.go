@@ -1,0 +1,176 @@
+package check
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Shape says what is wrong with a JSON value at a path; "" for nothing. The documents' schemas are
+// written as such.
+type Shape func(v any, at string) string
+
+// Members are an object's members with their shapes.
+type Members map[string]Shape
+
+// Object has the required members and may have the optional ones; of others nothing is said.
+func Object(required, optional Members) Shape {
+	return func(v any, at string) string {
+		o, ok := v.(map[string]any)
+		if !ok {
+			return wants(at, "an object", v)
+		}
+		for _, name := range sortedNames(required) {
+			member, there := o[name]
+			if !there {
+				return inside(at, name) + ": it is missing"
+			}
+			if wrong := required[name](member, inside(at, name)); wrong != "" {
+				return wrong
+			}
+		}
+		for _, name := range sortedNames(optional) {
+			if member, there := o[name]; there {
+				if wrong := optional[name](member, inside(at, name)); wrong != "" {
+					return wrong
+				}
+			}
+		}
+		return ""
+	}
+}
+
+func sortedNames(m Members) []string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func inside(at, name string) string {
+	if at == "" {
+		return name
+	}
+	return at + "." + name
+}
+
+// List is of values of a shape.
+func List(of Shape) Shape {
+	return func(v any, at string) string {
+		list, ok := v.([]any)
+		if !ok {
+			return wants(at, "a list", v)
+		}
+		for i, each := range list {
+			if wrong := of(each, fmt.Sprintf("%s[%d]", at, i)); wrong != "" {
+				return wrong
+			}
+		}
+		return ""
+	}
+}
+
+// OrNull takes null, too.
+func OrNull(s Shape) Shape {
+	return func(v any, at string) string {
+		if v == nil {
+			return ""
+		}
+		return s(v, at)
+	}
+}
+
+// Either takes what one of two shapes takes; the second says what is wrong.
+func Either(one, other Shape) Shape {
+	return func(v any, at string) string {
+		if one(v, at) == "" {
+			return ""
+		}
+		return other(v, at)
+	}
+}
+
+// Any takes everything.
+func Any(any, string) string { return "" }
+
+// Text takes a string.
+func Text(v any, at string) string {
+	if _, ok := v.(string); !ok {
+		return wants(at, "a text", v)
+	}
+	return ""
+}
+
+// Flag takes true and false.
+func Flag(v any, at string) string {
+	if _, ok := v.(bool); !ok {
+		return wants(at, "true or false", v)
+	}
+	return ""
+}
+
+// Integer takes a number without a fraction.
+func Integer(v any, at string) string {
+	if n, ok := v.(float64); !ok || n != float64(int64(n)) {
+		return wants(at, "an integer", v)
+	}
+	return ""
+}
+
+var uuidForm = regexp.MustCompile(`^(?i)[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$`)
+
+// UUID takes one in its usual form.
+func UUID(v any, at string) string {
+	if s, ok := v.(string); !ok || !uuidForm.MatchString(s) {
+		return wants(at, "a UUID", v)
+	}
+	return ""
+}
+
+// Time takes a date-time of RFC 3339.
+func Time(v any, at string) string {
+	s, _ := v.(string)
+	if _, err := time.Parse(time.RFC3339Nano, strings.ToUpper(s)); err != nil {
+		return wants(at, "a time of RFC 3339", v)
+	}
+	return ""
+}
+
+// OneOf takes some texts.
+func OneOf(words ...string) Shape {
+	return func(v any, at string) string {
+		if s, ok := v.(string); !ok || !slices.Contains(words, s) {
+			return wants(at, "one of "+strings.Join(words, ", "), v)
+		}
+		return ""
+	}
+}
+
+// AnObject takes any object.
+var AnObject = Object(nil, nil)
+
+func wants(at, what string, v any) string {
+	where := at
+	if where == "" {
+		where = "the answer"
+	}
+	return fmt.Sprintf("%s: it is %s, not %s", where, kind(v), what)
+}
+
+func kind(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return fmt.Sprintf("%.40q", v)
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	}
+	return fmt.Sprint(v)
+}
