@@ -58,6 +58,7 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/conformance/agentprotocol": {ours: []string{"cmd/apbridge/internal/conformance/check"}, never: []string{"os"}},
 	"cmd/apbridge/internal/conformance/check":         {ours: []string{"adapter/sse"}, never: []string{"os"}},
 	"cmd/apbridge/internal/conformance/langgraph":     {ours: []string{"cmd/apbridge/internal/conformance/check"}, never: []string{"os"}},
+	"cmd/apbridge/internal/conformance/report":        {ours: []string{"cmd/apbridge/internal/conformance/check"}, never: []string{"net/http", "os"}},
 	"cmd/apbridge/internal/conformance/streaming":     {ours: []string{"cmd/apbridge/internal/conformance/check"}, never: []string{"os"}},
 	"cmd/apbridge/internal/conformance/taskstep":      {ours: []string{"cmd/apbridge/internal/conformance/check"}, never: []string{"os"}},
 	"cmd/apbridge/internal/conformance/topics":        {ours: []string{"cmd/apbridge/internal/conformance/check"}, never: []string{"os"}},
