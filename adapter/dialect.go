@@ -120,7 +120,7 @@ type Backend interface {
 	//
 	// yield returns when the event is queued, not when it is durable; a failed
 	// append ends the next yield.
-	Run(ctx context.Context, t Task) iter.Seq2[mapping.Event, error]
+	Run(ctx context.Context, t Assignment) iter.Seq2[mapping.Event, error]
 }
 
 // Canceler is a backend that can tell the agent to stop what it does for a run.
@@ -137,7 +137,7 @@ type FileComparer interface {
 	// t.Files is saved there; the update names that and what could not be compared. changed
 	// is false when there is neither. When ctx ends, the rest counts as not compared. The
 	// error is one of the bridge's own. Of t, Run, TaskID, Link, Uploaded and Files are set.
-	CompareFiles(ctx context.Context, t Task) (update mapping.Event, changed bool, err error)
+	CompareFiles(ctx context.Context, t Assignment) (update mapping.Event, changed bool, err error)
 }
 
 // Prober is a backend that can be asked whether the agent is there. Optional.
@@ -197,8 +197,8 @@ type State struct {
 	Tasks      json.RawMessage
 }
 
-// Task is all a backend gets for one run.
-type Task struct {
+// Assignment is all a backend gets for one run.
+type Assignment struct {
 	Run    mapping.Run
 	Thread mapping.Thread
 	// TaskID is the lineage; ids of steps and messages are made from it.

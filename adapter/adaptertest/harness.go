@@ -34,13 +34,13 @@ const (
 )
 
 // NewTask is a first run with the text "hi"; files may be nil.
-func NewTask(files *Files) adapter.Task {
+func NewTask(files *Files) adapter.Assignment {
 	if files == nil {
 		files = NewFiles(nil)
 	}
 	message := json.RawMessage(`{"id":"0190c9a2-0000-7000-8000-000000000004","type":"human","content":"hi"}`)
 	empty, _ := state.NewFold(nil)
-	return adapter.Task{
+	return adapter.Assignment{
 		Run: mapping.Run{
 			ID: RunID, ThreadID: ThreadID, TaskID: TaskID, Agent: "agent", Status: mapping.RunRunning, Attempt: 1,
 			Metadata: json.RawMessage(`{}`), Kwargs: json.RawMessage(`{}`),
@@ -89,7 +89,7 @@ type Trace struct {
 }
 
 // Collect runs a task to its end, or to the nth event where n is above 0.
-func Collect(ctx context.Context, b adapter.Backend, task adapter.Task, n int) Trace {
+func Collect(ctx context.Context, b adapter.Backend, task adapter.Assignment, n int) Trace {
 	var tr Trace
 	for ev, err := range b.Run(ctx, task) {
 		if err != nil {

@@ -26,14 +26,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // script is a backend that does what a test says.
 type script struct {
 	opaque bool
-	run    func(ctx context.Context, t adapter.Task, yield func(mapping.Event, error) bool)
+	run    func(ctx context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool)
 }
 
 func (s *script) Traits() adapter.Traits {
 	return adapter.Traits{Opaque: s.opaque, Stepping: mapping.SteppingFree}
 }
 
-func (s *script) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
+func (s *script) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) { s.run(ctx, t, yield) }
 }
 
@@ -142,7 +142,7 @@ func (b *bench) end(t *testing.T, r mapping.Run) mapping.Outcome {
 	return *es[len(es)-1].Head.Outcome
 }
 
-func step(t adapter.Task, n int, output string, last bool) mapping.Event {
+func step(t adapter.Assignment, n int, output string, last bool) mapping.Event {
 	raw, _ := json.Marshal(output)
 	return rule.StepUpdate(t.Run.ID, t.TaskID, n, mapping.StepInfo{Output: raw, IsLast: last, ID: output}, nil, mapping.ApprovalAuto)
 }
@@ -155,6 +155,6 @@ func linked(id string) mapping.Event {
 	return mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &mapping.Link{Remote: id}}}
 }
 
-func twoSteps(_ context.Context, t adapter.Task, yield func(mapping.Event, error) bool) {
+func twoSteps(_ context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool) {
 	_ = yield(linked("up"), nil) && yield(step(t, 1, "one", false), nil) && yield(step(t, 2, "two", true), nil) && yield(ended(mapping.RunSuccess), nil)
 }

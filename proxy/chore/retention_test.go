@@ -91,7 +91,7 @@ func TestD7ActiveThreadIsNotSwept(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		goOn := make(chan struct{})
-		b := open(t, path, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+		b := open(t, path, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 			<-goOn
 			twoSteps(ctx, task, yield)
 		}}, func(a *config.Agent) { a.RunTimeout = 0 })
@@ -155,7 +155,7 @@ func keeping(t *testing.T, path string, keep config.Retention) *bench {
 	return assemble(t, path, cfg, engine.NewAgent("a", config.DefaultAgent(), &script{opaque: true, run: withTokens}))
 }
 
-func withTokens(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+func withTokens(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 	token := mapping.Event{Kind: mapping.KindDelta, Data: []byte(`[{"type":"AIMessageChunk","content":"t"},{}]`)}
 	if yield(linked("up"), nil) && yield(token, nil) && yield(token, nil) {
 		_ = yield(step(task, 1, "one", true), nil) && yield(ended(mapping.RunSuccess), nil)

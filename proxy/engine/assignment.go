@@ -17,14 +17,14 @@ import (
 type assignment struct{ *execution }
 
 // task is everything the backend gets for the run.
-func (x assignment) task(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (adapter.Task, error) {
+func (x assignment) task(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (adapter.Assignment, error) {
 	in, err := inputOnce(x.run, x.input)
 	if err != nil {
-		return adapter.Task{}, err
+		return adapter.Assignment{}, err
 	}
 	x.input = nil // it may be large; a further attempt reads it again
 	files := &runFiles{x: x.execution, limit: int64(x.e.cfg.Limits.Artifact), none: x.alone && len(in.Files) == 0}
-	t := adapter.Task{
+	t := adapter.Assignment{
 		Run: x.run, Thread: x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
 		Resume: x.run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,
 		After: logged, Open: x.taken,
@@ -144,7 +144,7 @@ func (x assignment) shareTopic(ctx context.Context, l *mapping.Link) error {
 }
 
 // opaque fills in what an opaque agent is told.
-func (x assignment) opaque(ctx context.Context, t *adapter.Task) error {
+func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
 	if t.Resume || t.Link.Remote != "" || x.run.Attempt > 1 {
 		if err := x.goOn(ctx, t); err != nil || t.Resume {
 			return err
@@ -163,7 +163,7 @@ func (x assignment) opaque(ctx context.Context, t *adapter.Task) error {
 
 // brief writes the prompt and the additional_input of a new upstream task, by
 // the agent's memory.transcript and memory.deliver.
-func (x assignment) brief(t *adapter.Task, earlier []json.RawMessage, memory []recalled) (err error) {
+func (x assignment) brief(t *adapter.Assignment, earlier []json.RawMessage, memory []recalled) (err error) {
 	cfg := x.agent.Config.Memory
 	mode, told := rule.Transcript(cfg.Transcript), map[string]any{}
 	if cfg.Deliver != "prompt" && cfg.Deliver != "" {
@@ -187,7 +187,7 @@ func (x assignment) brief(t *adapter.Task, earlier []json.RawMessage, memory []r
 
 // goOn continues an upstream task: how many steps it has done, and what the
 // answer to its question means.
-func (x assignment) goOn(ctx context.Context, t *adapter.Task) error {
+func (x assignment) goOn(ctx context.Context, t *adapter.Assignment) error {
 	var err error
 	if t.Done, t.Uploaded, err = x.stepsDone(ctx); err != nil {
 		return err
@@ -234,7 +234,7 @@ func (x assignment) additional(in rule.Input, told map[string]any) (rawjson.Piec
 
 // stateful decides what a stateful agent is sent: only what is new when both
 // sides agree on the state, else the whole of it into a fresh upstream thread.
-func (x assignment) stateful(ctx context.Context, t *adapter.Task) error {
+func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
 	if err := x.shared(ctx); err != nil {
 		return err
 	}

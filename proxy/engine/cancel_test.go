@@ -52,7 +52,7 @@ func TestCancelRacesTheEnd(t *testing.T) {
 	t.Parallel()
 	var n int
 	var mu sync.Mutex
-	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		mu.Lock()
 		n++
 		spin := n % 40 * 500
@@ -123,7 +123,7 @@ func TestRollbackPutsTheThreadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.run = func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		if yield(linked("up"), nil) && yield(step(task, 1, "half", false), nil) {
 			waiting(started)(ctx, task, yield)
 		}
@@ -163,15 +163,17 @@ func TestRunTimeout(t *testing.T) {
 
 func TestBackendsThatMisbehave(t *testing.T) {
 	t.Parallel()
-	for name, run := range map[string]func(context.Context, adapter.Task, func(mapping.Event, error) bool){
-		"stops without an end": func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+	for name, run := range map[string]func(context.Context, adapter.Assignment, func(mapping.Event, error) bool){
+		"stops without an end": func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 			yield(linked("up"), nil)
 		},
-		"panics": func(context.Context, adapter.Task, func(mapping.Event, error) bool) { panic("an index out of range") },
-		"sends a state that is no object": func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+		"panics": func(context.Context, adapter.Assignment, func(mapping.Event, error) bool) {
+			panic("an index out of range")
+		},
+		"sends a state that is no object": func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 			yield(mapping.Event{Kind: mapping.KindState, Data: []byte(`[1]`), Head: mapping.Head{Full: true}}, nil)
 		},
-		"ends with nothing": func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+		"ends with nothing": func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 			yield(mapping.Event{Kind: mapping.KindEnd}, nil)
 		},
 	} {

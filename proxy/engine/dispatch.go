@@ -172,7 +172,7 @@ func missing(name string) *Agent {
 
 type absent string
 
-func (name absent) Run(context.Context, adapter.Task) iter.Seq2[mapping.Event, error] {
+func (name absent) Run(context.Context, adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		yield(mapping.Event{}, mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound,
 			"Agent %s is not in the configuration any more, so this run cannot go on.", string(name)))

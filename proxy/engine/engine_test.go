@@ -29,14 +29,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type script struct {
 	opaque bool
 	runs   atomic.Int64
-	run    func(ctx context.Context, t adapter.Task, yield func(mapping.Event, error) bool)
+	run    func(ctx context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool)
 }
 
 func (s *script) Traits() adapter.Traits {
 	return adapter.Traits{Opaque: s.opaque, Stepping: mapping.SteppingFree}
 }
 
-func (s *script) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
+func (s *script) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		s.runs.Add(1)
 		s.run(ctx, t, yield)
@@ -53,7 +53,7 @@ type bench struct {
 }
 
 // agents has the agent do something else from now on.
-func (b *bench) agents(run func(context.Context, adapter.Task, func(mapping.Event, error) bool)) {
+func (b *bench) agents(run func(context.Context, adapter.Assignment, func(mapping.Event, error) bool)) {
 	b.script.run = run
 }
 
@@ -166,7 +166,7 @@ func (b *bench) end(t *testing.T, r mapping.Run) mapping.Outcome {
 	return *es[len(es)-1].Head.Outcome
 }
 
-func step(t adapter.Task, n int, output string, last bool) mapping.Event {
+func step(t adapter.Assignment, n int, output string, last bool) mapping.Event {
 	raw, _ := json.Marshal(output)
 	return rule.StepUpdate(t.Run.ID, t.TaskID, n, mapping.StepInfo{Output: raw, IsLast: last, ID: output}, nil, mapping.ApprovalAuto)
 }
@@ -179,7 +179,7 @@ func linked(id string) mapping.Event {
 	return mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &mapping.Link{Remote: id}}}
 }
 
-func twoSteps(_ context.Context, t adapter.Task, yield func(mapping.Event, error) bool) {
+func twoSteps(_ context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool) {
 	_ = yield(linked("up"), nil) && yield(step(t, 1, "one", false), nil) && yield(step(t, 2, "two", true), nil) && yield(ended(mapping.RunSuccess), nil)
 }
 
@@ -239,7 +239,7 @@ func TestColdReaderSeesTheSameAsALiveOne(t *testing.T) {
 func TestFailureEndsTheRunAndFreesTheThread(t *testing.T) {
 	t.Parallel()
 	fail := true
-	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		if fail {
 			fail = false
 			yield(mapping.Event{}, mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError, "it broke"))
@@ -262,8 +262,8 @@ func TestFailureEndsTheRunAndFreesTheThread(t *testing.T) {
 }
 
 // waiting is a backend that holds until its context ends.
-func waiting(started chan<- struct{}) func(context.Context, adapter.Task, func(mapping.Event, error) bool) {
-	return func(ctx context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+func waiting(started chan<- struct{}) func(context.Context, adapter.Assignment, func(mapping.Event, error) bool) {
+	return func(ctx context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 		if !yield(linked("up"), nil) {
 			return
 		}
@@ -309,7 +309,7 @@ func TestBusyThread(t *testing.T) {
 		t.Run(string(tc.strategy), func(t *testing.T) {
 			t.Parallel()
 			started, goOn := make(chan struct{}, 2), make(chan struct{})
-			b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+			b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 				started <- struct{}{}
 				select {
 				case <-goOn:
@@ -351,7 +351,7 @@ func TestAgentConcurrencyQueuesTheRest(t *testing.T) {
 	t.Parallel()
 	started, goOn := make(chan struct{}, 8), make(chan struct{})
 	var now, most atomic.Int64
-	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		if n := now.Add(1); n > most.Load() {
 			most.Store(n)
 		}
@@ -387,7 +387,7 @@ func TestShutdownHandsARunningRunOver(t *testing.T) {
 	b.close()
 	var open_ bool
 	var after int
-	again := open(t, path, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	again := open(t, path, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		open_, after = task.Open, len(task.After)
 		twoSteps(ctx, task, yield)
 	}})
@@ -403,7 +403,7 @@ func TestFilesOfTheInputAreArtifactsBeforeTheAgentIsCalled(t *testing.T) {
 	t.Parallel()
 	var paths []string
 	s := &script{opaque: true}
-	s.run = func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		list, err := task.Files.List(ctx)
 		if err != nil {
 			yield(mapping.Event{}, err)
@@ -428,7 +428,7 @@ func TestFilesOfTheInputAreArtifactsBeforeTheAgentIsCalled(t *testing.T) {
 func TestAnAnswerInTextIsPartOfTheConversation(t *testing.T) {
 	t.Parallel()
 	s := &script{opaque: true}
-	s.run = func(_ context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	s.run = func(_ context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		if task.Answer.Text != "blue" || len(task.State.Messages()) != 1 {
 			yield(mapping.Event{}, mapping.Errorf(mapping.Internal, mapping.CodeInternal, "answer %+v, state %s", task.Answer, task.State.JSON()))
 			return
@@ -463,7 +463,7 @@ func TestInheritedQueue(t *testing.T) {
 	o.New.Thread = nil
 	queued := b.begin(t, o)
 	b.close()
-	s.run = func(_ context.Context, t adapter.Task, yield func(mapping.Event, error) bool) {
+	s.run = func(_ context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool) {
 		yield(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}, nil)
 	}
 	next := open(t, b.path, s)

@@ -41,7 +41,7 @@ func (b *bench) fault(t *testing.T, trigger string) (lift func()) {
 func stepping(n int) (s *script, goOn chan struct{}) {
 	goOn = make(chan struct{})
 	s = &script{opaque: true}
-	s.run = func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		if !yield(linked("up"), nil) {
 			return
 		}

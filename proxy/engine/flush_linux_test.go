@@ -50,7 +50,7 @@ func TestWhatIsTakenFromMemoryIsFlushed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			more := make(chan struct{})
-			b := flushing(t, &script{run: func(ctx context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+			b := flushing(t, &script{run: func(ctx context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 				for {
 					select {
 					case <-more:
@@ -83,7 +83,7 @@ func TestWhatIsTakenFromMemoryIsFlushed(t *testing.T) {
 func TestReaderThatComesDuringACommit(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})
-	b := flushing(t, &script{run: func(ctx context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+	b := flushing(t, &script{run: func(ctx context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 		for {
 			select {
 			case <-more:

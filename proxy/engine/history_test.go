@@ -39,7 +39,7 @@ func TestAChatIsKeptAsItsGrowth(t *testing.T) {
 	storetest.File(t)
 	const steps = 300
 	for name, s := range map[string]*script{
-		"states of a thread/run agent": {run: func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+		"states of a thread/run agent": {run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 			_ = yield(linked("up"), nil)
 			for n := 1; n <= steps; n++ {
 				ev := mapping.Event{Kind: mapping.KindState, Data: chat(n), Head: mapping.Head{Full: true, Name: "values",
@@ -50,7 +50,7 @@ func TestAChatIsKeptAsItsGrowth(t *testing.T) {
 			}
 			yield(ended(mapping.RunSuccess), nil)
 		}},
-		"steps of a task/step agent": {opaque: true, run: func(_ context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+		"steps of a task/step agent": {opaque: true, run: func(_ context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 			_ = yield(linked("up"), nil)
 			for n := 1; n <= steps; n++ {
 				if !yield(step(task, n, fmt.Sprint(n, strings.Repeat(" word", 40)), n == steps), nil) {
@@ -122,7 +122,7 @@ func (b *bench) grownBy(t *testing.T, thread string) (bytes int64) {
 func TestSnapshotsBoundWhatIsReadForAState(t *testing.T) {
 	t.Parallel()
 	const steps = 120
-	b := setup(t, &script{run: func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 		_ = yield(linked("up"), nil)
 		for n := range steps {
 			data := fmt.Sprintf(`{"scratch":"%d %s","fixed":"%s"}`, n, strings.Repeat("x", 2000), strings.Repeat("y", 6000))
@@ -191,7 +191,7 @@ func TestAForkBeginsAtItsCheckpoint(t *testing.T) {
 func TestAStateWithoutACheckpointSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
-	b := setup(t, &script{run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		if yield(linked("up"), nil) && yield(mapping.Event{Kind: mapping.KindState, Data: chat(2), Head: mapping.Head{Full: true, Name: "values"}}, nil) {
 			waiting(started)(ctx, task, yield)
 		}
@@ -200,7 +200,7 @@ func TestAStateWithoutACheckpointSurvivesARestart(t *testing.T) {
 	<-started
 	path := b.path
 	b.close()
-	again := open(t, path, &script{run: func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+	again := open(t, path, &script{run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 		yield(ended(mapping.RunSuccess), nil)
 	}})
 	again.end(t, r)
@@ -213,7 +213,7 @@ func TestAStateWithoutACheckpointSurvivesARestart(t *testing.T) {
 func TestTokensAreWrittenTogether(t *testing.T) {
 	t.Parallel()
 	const tokens = 1000
-	b := setup(t, &script{run: func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 		_ = yield(linked("up"), nil)
 		for i := range tokens {
 			if !yield(mapping.Event{Kind: mapping.KindDelta, Data: json.RawMessage(fmt.Sprintf(`[{"content":"%d"},{}]`, i))}, nil) {
@@ -243,7 +243,7 @@ func TestFilesOfAStateAreArtifacts(t *testing.T) {
 		`{"files":{"/out/a.txt":{"content":"one","encoding":"utf-8"},"/b.txt":{"content":"b","encoding":"utf-8"},"/skip/x":{"content":"x","encoding":"utf-8"}}}`,
 		`{"files":{"/out/a.txt":{"content":"two","encoding":"utf-8"},"/skip/x":{"content":"x","encoding":"utf-8"}}}`,
 	}
-	b := setup(t, &script{run: func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 		_ = yield(linked("up"), nil)
 		for i, s := range states {
 			if !yield(mapping.Event{Kind: mapping.KindState, Data: json.RawMessage(s),
@@ -263,7 +263,7 @@ func TestFilesOfAStateAreArtifacts(t *testing.T) {
 
 func TestAGuessedAnswerIsGivenOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &script{run: func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 		ask := mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: []mapping.Interrupt{{ID: "q", Value: json.RawMessage(`"which?"`)}}}}
 		_ = yield(linked("up"), nil) && yield(ask, nil) && yield(ended(mapping.RunInterrupted), nil)
 	}})

@@ -26,7 +26,7 @@ func freely(o engine.StartRequest) engine.StartRequest {
 	return o
 }
 
-func lasting(ctx context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+func lasting(ctx context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 	if yield(linked("up"), nil) {
 		<-ctx.Done()
 		yield(mapping.Event{}, context.Cause(ctx))

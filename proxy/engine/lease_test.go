@@ -40,7 +40,7 @@ func TestC2NothingIsSentAfterTheLease(t *testing.T) {
 	b := setup(t, s)
 	b.Lease(time.Minute)
 	before, after := make(chan error, 1), make(chan error, 1)
-	s.run = func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		before <- post(ctx)
 		link := &mapping.Link{Agent: "a", TaskID: task.TaskID, Remote: "t"}
 		yield(mapping.Event{RunID: task.Run.ID, Kind: mapping.KindLinked, Head: mapping.Head{Link: link}}, nil)
@@ -147,7 +147,7 @@ func TestRunTimeoutCountsOverTakeOvers(t *testing.T) {
 			if err := db.Close(); err != nil {
 				t.Fatal(err)
 			}
-			again := open(t, path, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+			again := open(t, path, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 				if ctx.Err() != nil {
 					yield(mapping.Event{}, mapping.Classify(context.Cause(ctx)))
 					return

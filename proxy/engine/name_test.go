@@ -17,7 +17,7 @@ func TestAnAgentsNamesAreText(t *testing.T) {
 			"link":       {Kind: mapping.KindLinked, Head: mapping.Head{Link: &mapping.Link{Agent: "a", Remote: id}}},
 			"checkpoint": {Kind: mapping.KindState, Data: []byte(`{}`), Head: mapping.Head{Full: true, Checkpoint: &mapping.Checkpoint{ID: id}}},
 		} {
-			b := setup(t, &script{run: func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+			b := setup(t, &script{run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 				_ = yield(event, nil) && yield(ended(mapping.RunSuccess), nil)
 			}})
 			r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
@@ -38,7 +38,7 @@ func TestAnAgentsNamesAreText(t *testing.T) {
 func TestAFilesRemoteIDIsText(t *testing.T) {
 	t.Parallel()
 	refused := make(chan error, 1)
-	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		_, err := task.Files.Save(ctx, "a.txt", "\x00", strings.NewReader("x"))
 		refused <- err
 		yield(ended(mapping.RunSuccess), nil)

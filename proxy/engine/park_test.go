@@ -18,7 +18,7 @@ import (
 // lockstep does one step a call, n in all, and answers with what was said.
 func lockstep(n int) *script {
 	s := &script{opaque: true}
-	s.run = func(_ context.Context, t adapter.Task, yield func(mapping.Event, error) bool) {
+	s.run = func(_ context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool) {
 		done := 0
 		for _, ev := range t.After {
 			if ev.Kind == mapping.KindUpdate {

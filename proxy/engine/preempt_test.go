@@ -20,7 +20,7 @@ func TestA5_DisplacedAcrossADeath(t *testing.T) {
 			t.Parallel()
 			started := make(chan struct{}, 2)
 			first := ""
-			backend := &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+			backend := &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 				if task.Run.ID == first {
 					waiting(started)(ctx, task, yield)
 					return

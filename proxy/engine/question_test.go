@@ -16,11 +16,11 @@ var question = []mapping.Interrupt{{ID: "q1", Value: json.RawMessage(`"really?"`
 // ended by then, however long the agent takes from the question to the end.
 func TestQuestionIsShownWithTheEnd(t *testing.T) {
 	t.Parallel()
-	asksAs := map[string]func(adapter.Task) mapping.Event{
-		"event": func(adapter.Task) mapping.Event {
+	asksAs := map[string]func(adapter.Assignment) mapping.Event{
+		"event": func(adapter.Assignment) mapping.Event {
 			return mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: question}}
 		},
-		"step": func(t adapter.Task) mapping.Event {
+		"step": func(t adapter.Assignment) mapping.Event {
 			ev := step(t, 1, "one", false)
 			ev.Head.Interrupts = question
 			return ev
@@ -30,7 +30,7 @@ func TestQuestionIsShownWithTheEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			shown := make(chan struct{})
-			b := setup(t, &script{opaque: name == "step", run: func(_ context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+			b := setup(t, &script{opaque: name == "step", run: func(_ context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 				if !yield(asks(task), nil) || !yield(linked("up"), nil) {
 					return
 				}
@@ -62,7 +62,7 @@ func TestQuestionIsShownWithTheEnd(t *testing.T) {
 func TestQuestionOfARunThatGoesOn(t *testing.T) {
 	t.Parallel()
 	shown := make(chan struct{})
-	b := setup(t, &script{run: func(ctx context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{run: func(ctx context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 		ok := yield(mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: question}}, nil) &&
 			yield(mapping.Event{Kind: mapping.KindCustom, Data: json.RawMessage(`1`)}, nil)
 		if !ok {

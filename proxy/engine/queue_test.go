@@ -144,7 +144,7 @@ func TestShutdownDoesNotWaitForARunThatHangs(t *testing.T) {
 func TestAnOutcomeThatIsKnownIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	started, goOn := make(chan struct{}, 1), make(chan struct{})
-	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		started <- struct{}{}
 		<-ctx.Done()
 		<-goOn

@@ -24,7 +24,7 @@ func steady(n int) json.RawMessage {
 func TestAnyCheckpointIsReadLikeTheFirst(t *testing.T) {
 	t.Parallel()
 	const steps = 1000
-	b := setup(t, &script{run: func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 		_ = yield(linked("up"), nil)
 		for n := range steps {
 			if !yield(mapping.Event{Kind: mapping.KindState, Data: steady(n),

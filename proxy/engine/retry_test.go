@@ -16,7 +16,7 @@ import (
 // failing yields an error the first n times it is called, after one step.
 func failing(n int, err error) *script {
 	s := &script{opaque: true}
-	s.run = func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		if s.runs.Load() > int64(n) {
 			_ = yield(linked("good"), nil) && yield(step(task, task.Done+1, "done", true), nil) && yield(ended(mapping.RunSuccess), nil)
 			return
@@ -73,7 +73,7 @@ func TestARetriedRunStartsOverAndSaysSo(t *testing.T) {
 	var states []string
 	s := failing(1, mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError, "it broke"))
 	inner := s.run
-	s.run = func(ctx context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		links, after, states = append(links, task.Link.Remote), append(after, slices.Clone(task.After)), append(states, string(task.State.JSON()))
 		if task.Open {
 			t.Error("a fresh attempt is told that a call may be open")
@@ -145,7 +145,7 @@ func TestARetriedRunIsGivenTheStateItBeganWith(t *testing.T) {
 	}
 	var values []string
 	s := &script{}
-	s.run = func(_ context.Context, task adapter.Task, yield func(mapping.Event, error) bool) {
+	s.run = func(_ context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		values = append(values, task.Link.Remote+string(task.Values))
 		switch s.runs.Load() {
 		case 1:

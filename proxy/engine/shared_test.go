@@ -29,10 +29,10 @@ func (n *nexts) of(run string) chan mapping.Event {
 // turns has each run yield one event whenever the test says so.
 type turns struct {
 	next nexts
-	seen chan adapter.Task
+	seen chan adapter.Assignment
 }
 
-func (s *turns) run(ctx context.Context, t adapter.Task, yield func(mapping.Event, error) bool) {
+func (s *turns) run(ctx context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool) {
 	s.seen <- t
 	for {
 		select {
@@ -55,13 +55,13 @@ type table struct {
 
 func newTable(t *testing.T, opaque bool) *table {
 	t.Helper()
-	s := &turns{seen: make(chan adapter.Task, 8)}
+	s := &turns{seen: make(chan adapter.Assignment, 8)}
 	b := setup(t, &script{opaque: opaque, run: s.run}, sharing)
 	return &table{b, s, mapping.NewID()}
 }
 
 // start begins a run with a message and returns once its agent is called.
-func (b *table) start(t *testing.T, s mapping.Strategy, says string) (mapping.Run, adapter.Task) {
+func (b *table) start(t *testing.T, s mapping.Strategy, says string) (mapping.Run, adapter.Assignment) {
 	t.Helper()
 	o := order(b.thread, s)
 	o.New.Run.Options.Shared = true
@@ -190,7 +190,7 @@ func TestGraphsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 	b.ends(t, base, mapping.RunSuccess)
 	first, one := b.start(t, mapping.StrategyConcurrent, "")
 	second, two := b.start(t, mapping.StrategyConcurrent, "")
-	for _, task := range []adapter.Task{one, two} {
+	for _, task := range []adapter.Assignment{one, two} {
 		if task.Link.Remote != "" || len(task.Values) == 0 {
 			t.Errorf("a run beside others wants an upstream thread of its own: %+v, %s", task.Link, task.Values)
 		}

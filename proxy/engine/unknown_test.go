@@ -19,14 +19,14 @@ func TestC9UnknownCommitInMidRunIsNotWrittenAgain(t *testing.T) {
 	t.Parallel()
 	for name, ev := range map[string]mapping.Event{
 		"token":      {Kind: mapping.KindDelta, Data: json.RawMessage(`[{"content":"unanswered"},{}]`)},
-		"checkpoint": step(adapter.Task{}, 1, "unanswered", false),
+		"checkpoint": step(adapter.Assignment{}, 1, "unanswered", false),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := storetest.Schema(t)
 			w, dsn := storetest.Through(t, server)
 			goOn, refused, back := make(chan struct{}), make(chan struct{}), make(chan struct{})
-			b := open(t, dsn, &script{opaque: true, run: func(_ context.Context, _ adapter.Task, yield func(mapping.Event, error) bool) {
+			b := open(t, dsn, &script{opaque: true, run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 				<-goOn
 				for yield(ev, nil) {
 					ev = mapping.Event{Kind: mapping.KindDelta, Data: json.RawMessage(`[{"content":"further"},{}]`)}

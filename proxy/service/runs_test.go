@@ -180,7 +180,7 @@ func TestWhatIsToldOfATasksRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var given json.RawMessage
-	b.Graph.Does(func(ctx context.Context, t adapter.Task, yield servicetest.Yielder) {
+	b.Graph.Does(func(ctx context.Context, t adapter.Assignment, yield servicetest.Yielder) {
 		given = t.Input.Raw
 		servicetest.Nodes("a")(ctx, t, yield)
 	})

@@ -53,7 +53,7 @@ func (k *keeper) UpdateState(ctx context.Context, _ mapping.Link, values json.Ra
 func (b *bench) keeps(t *testing.T, k *keeper, others ...*bench) (thread string) {
 	t.Helper()
 	k.Agent = b.Graph
-	b.Graph.Does(func(ctx context.Context, task adapter.Task, yield servicetest.Yielder) {
+	b.Graph.Does(func(ctx context.Context, task adapter.Assignment, yield servicetest.Yielder) {
 		servicetest.Nodes("a")(ctx, task, func(ev mapping.Event, err error) bool {
 			if ev.Head.Link != nil {
 				ev.Head.Link = &mapping.Link{Remote: "up", RemoteMark: "mark"}

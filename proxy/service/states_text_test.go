@@ -15,7 +15,7 @@ func TestStateWhoseSourceHasAnyCharacter(t *testing.T) {
 	t.Parallel()
 	const source = "loop\x01\x7f\u2028\"\\"
 	b := setup(t)
-	b.Graph.Does(func(_ context.Context, _ adapter.Task, yield servicetest.Yielder) {
+	b.Graph.Does(func(_ context.Context, _ adapter.Assignment, yield servicetest.Yielder) {
 		cp := &mapping.Checkpoint{Source: source, Remote: "r"}
 		_ = yield(servicetest.Linked(), nil) &&
 			yield(mapping.Event{Kind: mapping.KindState, Data: raw(`{"a":1}`), Head: mapping.Head{Full: true, Name: "values", Checkpoint: cp}}, nil) &&

@@ -88,7 +88,7 @@ func TestWordsInMidRunOnAnotherReplica(t *testing.T) {
 	all := replicas(t, 2)
 	here, there := all[0], all[1]
 	goOn := make(chan struct{})
-	here.Graph.Does(func(ctx context.Context, task adapter.Task, yield servicetest.Yielder) {
+	here.Graph.Does(func(ctx context.Context, task adapter.Assignment, yield servicetest.Yielder) {
 		if len(task.State.Messages()) > 0 {
 			servicetest.Nodes("more")(ctx, task, yield)
 			return

@@ -192,7 +192,7 @@ func TestTextInMidRunIsAFollowUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	started, goOn := make(chan struct{}, 2), make(chan struct{})
-	b.Graph.Does(func(ctx context.Context, task adapter.Task, yield servicetest.Yielder) {
+	b.Graph.Does(func(ctx context.Context, task adapter.Assignment, yield servicetest.Yielder) {
 		if task.Run.Options.FollowUp {
 			servicetest.Nodes("more")(ctx, task, yield)
 			return
@@ -231,7 +231,7 @@ func TestIsLastWaitsForAFollowUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	started, goOn := make(chan struct{}, 2), make(chan struct{})
-	b.Graph.Does(func(ctx context.Context, task adapter.Task, yield servicetest.Yielder) {
+	b.Graph.Does(func(ctx context.Context, task adapter.Assignment, yield servicetest.Yielder) {
 		if task.Run.Options.FollowUp {
 			servicetest.Nodes("more")(ctx, task, yield)
 			return
@@ -243,7 +243,7 @@ func TestIsLastWaitsForAFollowUp(t *testing.T) {
 				return
 			}
 			if i == 1 {
-				servicetest.Held(started, goOn, func(context.Context, adapter.Task, servicetest.Yielder) {})(ctx, task, yield)
+				servicetest.Held(started, goOn, func(context.Context, adapter.Assignment, servicetest.Yielder) {})(ctx, task, yield)
 			}
 		}
 		yield(servicetest.End(mapping.Outcome{Status: mapping.RunSuccess}), nil)
@@ -323,7 +323,7 @@ func TestCancelOfATask(t *testing.T) {
 func TestAnAgentThatFailsGivesALastStepThatSaysSo(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Legacy.Does(func(_ context.Context, _ adapter.Task, yield servicetest.Yielder) {
+	b.Legacy.Does(func(_ context.Context, _ adapter.Assignment, yield servicetest.Yielder) {
 		yield(mapping.Event{}, mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError, "it broke"))
 	})
 	_, ref := b.Task(t, t.Context(), "legacy", "hello")
@@ -365,7 +365,7 @@ func TestAnIdleTaskIsCancelled(t *testing.T) {
 		}
 	})
 	started := make(chan struct{}, 1)
-	b.Graph.Does(func(ctx context.Context, task adapter.Task, yield servicetest.Yielder) {
+	b.Graph.Does(func(ctx context.Context, task adapter.Assignment, yield servicetest.Yielder) {
 		_ = yield(servicetest.Linked(), nil)
 		for _, name := range []string{"a", "b"} {
 			yield(mapping.Event{Kind: mapping.KindUpdate, Data: json.RawMessage(`{"messages":[{"type":"ai","content":"x"}]}`), Head: mapping.Head{Node: name}}, nil)

@@ -100,10 +100,10 @@ func (b *backend) Profile() string {
 // executed until one is the last, asks, or is the one step that was wanted.
 //
 // The Link it yields holds the upstream task id, what is known about the
-// server, and the ids of the steps logged so far; with Task.After these make
+// server, and the ids of the steps logged so far; with Assignment.After these make
 // it possible to ask the agent, after a crash, which steps it did that were
 // never logged.
-func (b *backend) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
+func (b *backend) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		if err := newDrive(ctx, b, t, yield).run(); err != nil && !errors.Is(err, errUnwanted) {
 			yield(mapping.Event{}, mapping.Classify(err))

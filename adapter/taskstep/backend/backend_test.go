@@ -44,7 +44,7 @@ func backendOf(t *testing.T, agent *adaptertest.StepAgent) adapter.Backend {
 	return backendAt(t, adaptertest.Serve(t, agent).URL)
 }
 
-func runTask(t *testing.T, b adapter.Backend, task adapter.Task) adaptertest.Trace {
+func runTask(t *testing.T, b adapter.Backend, task adapter.Assignment) adaptertest.Trace {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), adaptertest.Patience)
 	defer cancel()
@@ -77,7 +77,7 @@ func said(tr adaptertest.Trace) []string {
 
 // again is the task as the engine hands it over when a run goes on after what
 // was logged.
-func again(task adapter.Task, logged []mapping.Event) adapter.Task {
+func again(task adapter.Assignment, logged []mapping.Event) adapter.Assignment {
 	task.After = append(append([]mapping.Event(nil), task.After...), logged...)
 	for _, ev := range logged {
 		if ev.Head.Link != nil {
@@ -91,7 +91,7 @@ func again(task adapter.Task, logged []mapping.Event) adapter.Task {
 }
 
 // runFor runs a task until n events were seen, as a process that dies then.
-func runFor(t *testing.T, b adapter.Backend, task adapter.Task, n int) adaptertest.Trace {
+func runFor(t *testing.T, b adapter.Backend, task adapter.Assignment, n int) adaptertest.Trace {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), adaptertest.Patience)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 )
 
 // failed runs a task to the failure of its third step, and is what the engine has of it then.
-func failed(t *testing.T, b adapter.Backend, files *adaptertest.Files) (adapter.Task, adaptertest.Trace) {
+func failed(t *testing.T, b adapter.Backend, files *adaptertest.Files) (adapter.Assignment, adaptertest.Trace) {
 	t.Helper()
 	task := adaptertest.NewTask(files)
 	tr := runTask(t, b, task)
@@ -26,7 +26,7 @@ func failed(t *testing.T, b adapter.Backend, files *adaptertest.Files) (adapter.
 	return again(task, tr.Events), tr
 }
 
-func compare(t *testing.T, ctx context.Context, b adapter.Backend, task adapter.Task) (update mapping.Event, changed bool) {
+func compare(t *testing.T, ctx context.Context, b adapter.Backend, task adapter.Assignment) (update mapping.Event, changed bool) {
 	t.Helper()
 	var err error
 	update, changed, err = b.(adapter.FileComparer).CompareFiles(ctx, task)

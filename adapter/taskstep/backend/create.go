@@ -95,9 +95,9 @@ func (c *creation) createBody() *rawjson.Pieces {
 // additional holds in any case the mark by which a task is found whose creation
 // was never answered.
 func (c *creation) additional() rawjson.Pieces {
-	given := c.task.Additional
+	given := c.assigned.Additional
 	if given.Len() == 0 {
-		given.Literal(`{"apbridge":{"run_id":`).Text(c.task.Run.ID).Literal("}}")
+		given.Literal(`{"apbridge":{"run_id":`).Text(c.assigned.Run.ID).Literal("}}")
 	}
 	if c.topic != "" {
 		return displacing(given)
@@ -108,8 +108,8 @@ func (c *creation) additional() rawjson.Pieces {
 // prompt is what a new task is told: without a prompt, which a run that went
 // on with an older task does not have, the input's own words.
 func (c *creation) prompt() string {
-	if c.task.Prompt == "" {
-		return c.task.Input.Text
+	if c.assigned.Prompt == "" {
+		return c.assigned.Input.Text
 	}
-	return c.task.Prompt
+	return c.assigned.Prompt
 }

@@ -25,7 +25,7 @@ func (d *drive) deliver() (phase, error) {
 		return ended, d.end(mapping.Outcome{Status: mapping.RunSuccess})
 	case len(ev.Head.Interrupts) > 0:
 		return ended, d.ask(ev.Head.Interrupts)
-	case d.task.OneStep && len(d.queue) == 0:
+	case d.assigned.OneStep && len(d.queue) == 0:
 		return ended, d.end(mapping.Outcome{Parked: true})
 	}
 	return d.onward()
@@ -53,8 +53,8 @@ func (d *drive) event(step remoteStep) (mapping.Event, error) {
 }
 
 func (d *drive) update(info mapping.StepInfo, files []byte) mapping.Event {
-	n := d.task.Done + d.past.here + 1
-	return rule.StepUpdate(d.task.Run.ID, d.task.TaskID, n, info, files, d.task.Run.Options.Approval)
+	n := d.assigned.Done + d.past.here + 1
+	return rule.StepUpdate(d.assigned.Run.ID, d.assigned.TaskID, n, info, files, d.assigned.Run.Options.Approval)
 }
 
 // ask ends the run with a question. The link is told once more, since the run

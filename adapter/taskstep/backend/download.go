@@ -26,7 +26,7 @@ func (d *downloads) fetch(w wanted) (*mapping.Artifact, []byte, error) {
 	var inline *keep
 	err := d.download(w, func(body io.Reader) (err error) {
 		inline = &keep{limit: int(d.up.Config.Artifacts.MaxInline)}
-		saved, err = d.task.Files.Save(d.ctx, w.at, w.ID, io.TeeReader(body, inline))
+		saved, err = d.assigned.Files.Save(d.ctx, w.at, w.ID, io.TeeReader(body, inline))
 		return err
 	})
 	if err != nil {
@@ -158,7 +158,7 @@ func (d *downloads) tolerate(w wanted, err error) error {
 func (d *downloads) skip(f mapping.SkippedFile, cause error) {
 	f.Reason = clip(d.redact(f.Reason), errorText*2)
 	d.files.miss(f)
-	d.log.Warn("a file of the agent was skipped", zap.String("agent", d.up.Name), zap.String("run", d.task.Run.ID),
+	d.log.Warn("a file of the agent was skipped", zap.String("agent", d.up.Name), zap.String("run", d.assigned.Run.ID),
 		zap.String("file", clip(f.Path, 120)), zap.String("reason", clip(d.redact(cause.Error()), errorText)))
 }
 

@@ -23,7 +23,7 @@ type drive struct {
 	past      history
 	creation  creation
 	call      stepCall
-	search    search
+	inquiry   inquiry
 	files     tracker
 	uploads   uploads
 	downloads downloads
@@ -33,10 +33,10 @@ type drive struct {
 	broke    error        // what became of the call whose result is looked for
 }
 
-func newDrive(ctx context.Context, b *backend, t adapter.Task, yield func(mapping.Event, error) bool) *drive {
-	j := &job{backend: b, ctx: ctx, task: t, yield: yield}
+func newDrive(ctx context.Context, b *backend, t adapter.Assignment, yield func(mapping.Event, error) bool) *drive {
+	j := &job{backend: b, ctx: ctx, assigned: t, yield: yield}
 	d := &drive{job: j}
-	d.search = search{job: j, past: &d.past}
+	d.inquiry = inquiry{job: j, past: &d.past}
 	d.creation = creation{job: j, past: &d.past}
 	d.call = stepCall{job: j, past: &d.past}
 	d.uploads = uploads{job: j, past: &d.past, files: &d.files}
@@ -67,7 +67,7 @@ func (d *drive) move(next phase) error {
 		return err
 	}
 	if log := d.log.Check(zap.DebugLevel, "a run goes on to its next phase"); log != nil {
-		log.Write(zap.String("agent", d.up.Name), zap.String("run", d.task.Run.ID), zap.Stringer("from", d.phase), zap.Stringer("to", next))
+		log.Write(zap.String("agent", d.up.Name), zap.String("run", d.assigned.Run.ID), zap.Stringer("from", d.phase), zap.Stringer("to", next))
 	}
 	d.phase = next
 	return nil
@@ -97,7 +97,7 @@ func (d *drive) work() (phase, error) {
 	case delivering:
 		return d.deliver()
 	}
-	return ended, d.search.notListed(nil)
+	return ended, d.inquiry.notListed(nil)
 }
 
 // recall takes in what is logged. A run whose last step is logged, but not its end, is ended.
@@ -109,7 +109,7 @@ func (d *drive) recall() (phase, error) {
 		return ended, d.ask(last.Head.Interrupts)
 	}
 	switch {
-	case d.task.Resume && d.remote == "":
+	case d.assigned.Resume && d.remote == "":
 		return ended, d.fail(mapping.CodeUpstreamLost, "has no task that this answer could go to. Start a new run.")
 	case d.remote == "" || d.site.prefix == "":
 		return locating, nil
@@ -117,14 +117,14 @@ func (d *drive) recall() (phase, error) {
 	return d.found(), nil
 }
 
-// findRoutes is followed by what gets the agent's task: the linked one, one that was created
+// findRoutes is followed by what gets the agent's assigned: the linked one, one that was created
 // without our learning its id, or a new one.
 func (d *drive) findRoutes() (next phase, err error) {
-	d.site, err = d.locate(d.ctx, d.task.Link.Profile)
+	d.site, err = d.locate(d.ctx, d.assigned.Link.Profile)
 	switch {
 	case d.remote != "":
 		return d.found(), err
-	case d.task.Open:
+	case d.assigned.Open:
 		return tracing, err
 	}
 	return creating, err
@@ -149,8 +149,8 @@ func (d *drive) found() phase {
 
 // ready is the phase of a task that is known and told.
 func (d *drive) ready() phase {
-	d.task.Input, d.task.Prompt = rule.Input{}, "" // the agent has them
-	if d.task.Open {
+	d.assigned.Input, d.assigned.Prompt = rule.Input{}, "" // the agent has them
+	if d.assigned.Open {
 		return resolving
 	}
 	return handing
@@ -159,7 +159,7 @@ func (d *drive) ready() phase {
 // resolve settles what an earlier call left open. More than one step where one call is
 // open at the most: the machine failed and took commits with it.
 func (d *drive) resolve() error {
-	steps, err := d.search.steps(nil)
+	steps, err := d.inquiry.steps(nil)
 	d.take(steps)
 	d.doubtful = d.past.ahead || len(steps) > 1
 	return err
@@ -205,7 +205,7 @@ func (d *drive) mayGoOn() error {
 	if limit > 0 && d.past.inRun >= limit && len(d.queue) == 0 {
 		return d.fail(mapping.CodeStepLimit, "was stopped after %d steps (max_steps, or the request's recursion_limit); it never said that it was done.", limit)
 	}
-	if text := d.past.echo.stuck(); text != "" && !d.task.OneStep {
+	if text := d.past.echo.stuck(); text != "" && !d.assigned.OneStep {
 		return d.fail(mapping.CodeUpstreamError, "reported the same error %d times in a row and would go on for ever: %s",
 			echoLimit, clip(d.redact(text), errorText))
 	}
@@ -224,7 +224,7 @@ func (d *drive) step() (phase, error) {
 }
 
 func (d *drive) findStep() error {
-	steps, err := d.search.steps(d.broke)
+	steps, err := d.inquiry.steps(d.broke)
 	d.take(steps)
 	return err
 }

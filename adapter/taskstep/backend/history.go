@@ -24,17 +24,17 @@ type history struct {
 
 // replay takes in what is logged already.
 func (h *history) replay(j *job) {
-	h.former, j.topic = map[string]bool{}, j.task.Link.Topic
-	if j.task.Resume {
-		h.remote = j.task.Link.Remote
-		h.seen = append(h.seen, j.task.Link.Steps...)
-		j.site, _ = parseProfile(j.task.Link.Profile)
+	h.former, j.topic = map[string]bool{}, j.assigned.Link.Topic
+	if j.assigned.Resume {
+		h.remote = j.assigned.Link.Remote
+		h.seen = append(h.seen, j.assigned.Link.Steps...)
+		j.site, _ = parseProfile(j.assigned.Link.Profile)
 	}
-	for i := range j.task.After {
-		ev := &j.task.After[i]
+	for i := range j.assigned.After {
+		ev := &j.assigned.After[i]
 		h.event(j, ev)
-		if i > 0 && ev.Kind == mapping.KindUpdate && !j.task.OneStep { // else the client's pauses lie between
-			h.longest = max(h.longest, ev.At.Sub(j.task.After[i-1].At))
+		if i > 0 && ev.Kind == mapping.KindUpdate && !j.assigned.OneStep { // else the client's pauses lie between
+			h.longest = max(h.longest, ev.At.Sub(j.assigned.After[i-1].At))
 		}
 	}
 	j.remote = h.remote
@@ -47,7 +47,7 @@ func (h *history) event(j *job, ev *mapping.Event) {
 	}
 	switch {
 	case ev.Kind == mapping.KindStarted && head.Attempt > 1:
-		h.startOver(j.task.Resume)
+		h.startOver(j.assigned.Resume)
 	case ev.Kind == mapping.KindLinked && head.Link != nil:
 		j.topic = head.Link.Topic
 		h.remote, h.linked, h.seen = head.Link.Remote, true, append([]string(nil), head.Link.Steps...)
@@ -57,7 +57,7 @@ func (h *history) event(j *job, ev *mapping.Event) {
 		output, _ := rule.StepSaid(*ev)
 		h.echo.add(output, head.Step.IsLast)
 		h.last = ev
-		h.said = !j.task.OneStep
+		h.said = !j.assigned.OneStep
 	}
 }
 

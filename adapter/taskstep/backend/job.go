@@ -16,13 +16,13 @@ import (
 // errUnwanted: the reader of the run wants no more of it.
 var errUnwanted = errors.New("yield said false")
 
-// job is one run as all parts of a drive see it: the task, where the agent has it, and the
+// job is one run as all parts of a drive see it: what is to be done, where the agent has it, and the
 // way out for events. It is used by one goroutine.
 type job struct {
 	*backend
-	ctx   context.Context
-	task  adapter.Task
-	yield func(mapping.Event, error) bool
+	ctx      context.Context
+	assigned adapter.Assignment
+	yield    func(mapping.Event, error) bool
 
 	site   site
 	topic  string // the agent's topic that the task is in; "" for none
@@ -60,7 +60,7 @@ func (j *job) known() (bool, error) {
 
 // stepLimit is how many steps the run may have, 0 for any number.
 func (j *job) stepLimit() int {
-	if limit := j.task.Run.Options.MaxSteps; limit > 0 {
+	if limit := j.assigned.Run.Options.MaxSteps; limit > 0 {
 		return limit
 	}
 	return max(0, j.up.Config.MaxSteps)
@@ -69,7 +69,7 @@ func (j *job) stepLimit() int {
 // encode is a file as it stands in the state; content is nil for one that is too large for it.
 func (j *job) encode(a mapping.Artifact, content []byte) json.RawMessage {
 	if content == nil {
-		return rule.EncodeReference(a, rule.ArtifactURL(j.up.Name, j.task.TaskID, a.ID))
+		return rule.EncodeReference(a, rule.ArtifactURL(j.up.Name, j.assigned.TaskID, a.ID))
 	}
 	return rule.EncodeFile(a, content, rule.FileStyle(j.up.Config.Artifacts.Style))
 }
@@ -77,7 +77,7 @@ func (j *job) encode(a mapping.Artifact, content []byte) json.RawMessage {
 // link tells what the agent calls the task, and which of its steps are logged.
 func (j *job) link(steps []string) error {
 	link := &mapping.Link{
-		Agent: j.up.Name, TaskID: j.task.TaskID, Remote: j.remote, Topic: j.topic, Profile: j.site.profile(),
+		Agent: j.up.Name, TaskID: j.assigned.TaskID, Remote: j.remote, Topic: j.topic, Profile: j.site.profile(),
 		Steps: append([]string(nil), steps...),
 	}
 	return j.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}})
@@ -88,7 +88,7 @@ func (j *job) end(out mapping.Outcome) error {
 }
 
 func (j *job) emit(ev mapping.Event) error {
-	ev.RunID = j.task.Run.ID
+	ev.RunID = j.assigned.Run.ID
 	if !j.yield(ev, nil) {
 		return errUnwanted
 	}

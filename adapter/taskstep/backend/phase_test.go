@@ -19,7 +19,7 @@ import (
 // leg before it yielded.
 type leg struct {
 	events int // 0: all
-	task   func(before []mapping.Event) adapter.Task
+	task   func(before []mapping.Event) adapter.Assignment
 }
 
 // walk makes one call after the other, each in a process of its own, and returns the phases of
@@ -44,10 +44,10 @@ func walk(t *testing.T, h http.Handler, legs ...leg) []string {
 	return list
 }
 
-func whole([]mapping.Event) adapter.Task { return adaptertest.NewTask(nil) }
+func whole([]mapping.Event) adapter.Assignment { return adaptertest.NewTask(nil) }
 
 // oneStep is a lockstep run, at its first step or at the next one.
-func oneStep(before []mapping.Event) adapter.Task {
+func oneStep(before []mapping.Event) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
 	if len(before) > 0 {
 		task = again(task, before[:len(before)-1])
@@ -57,8 +57,8 @@ func oneStep(before []mapping.Event) adapter.Task {
 }
 
 // afterDeath is a run of whose events so many were logged when its process died.
-func afterDeath(logged int) func([]mapping.Event) adapter.Task {
-	return func(before []mapping.Event) adapter.Task {
+func afterDeath(logged int) func([]mapping.Event) adapter.Assignment {
+	return func(before []mapping.Event) adapter.Assignment {
 		task := again(adaptertest.NewTask(nil), before[:logged])
 		task.Open = true
 		return task
@@ -66,7 +66,7 @@ func afterDeath(logged int) func([]mapping.Event) adapter.Task {
 }
 
 // answering is the run that brings the answer to a question.
-func answering(before []mapping.Event) adapter.Task {
+func answering(before []mapping.Event) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
 	task.Resume, task.Answer = true, rule.Answer{Text: "blue"}
 	task.Link, task.Done = *before[len(before)-2].Head.Link, 2
@@ -74,8 +74,8 @@ func answering(before []mapping.Event) adapter.Task {
 }
 
 // unprofiled is a task whose links say nothing of where the agent's routes are.
-func unprofiled(task func([]mapping.Event) adapter.Task) func([]mapping.Event) adapter.Task {
-	return func(before []mapping.Event) adapter.Task {
+func unprofiled(task func([]mapping.Event) adapter.Assignment) func([]mapping.Event) adapter.Assignment {
+	return func(before []mapping.Event) adapter.Assignment {
 		made := task(before)
 		made.Link.Profile = ""
 		made.After = slices.Clone(made.After)

@@ -110,9 +110,9 @@ func TestFileRewrittenInLockstep(t *testing.T) {
 // the last step that a run may have.
 func TestFileRewrittenBeforeAQuestion(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*adaptertest.StepAgent, *adapter.Task){
-		"question": func(a *adaptertest.StepAgent, _ *adapter.Task) { a.Script[1].Additional = askUser },
-		"limit":    func(_ *adaptertest.StepAgent, task *adapter.Task) { task.Run.Options.MaxSteps = 2 },
+	for name, change := range map[string]func(*adaptertest.StepAgent, *adapter.Assignment){
+		"question": func(a *adaptertest.StepAgent, _ *adapter.Assignment) { a.Script[1].Additional = askUser },
+		"limit":    func(_ *adaptertest.StepAgent, task *adapter.Assignment) { task.Run.Options.MaxSteps = 2 },
 	} {
 		agent, files := rewriting(adaptertest.Forge), uploaded()
 		task := adaptertest.NewTask(files)
@@ -151,7 +151,7 @@ func TestUploadThatTheAgentWasNotGiven(t *testing.T) {
 	newer := adaptertest.NewFiles(map[string]string{"in.txt": "newer"})
 	list, _ := newer.List(t.Context())
 	tr.load(list, 0)
-	d := &downloads{job: &job{task: adaptertest.NewTask(newer), site: site{kind: kind(agent.Kind)}}, files: tr}
+	d := &downloads{job: &job{assigned: adaptertest.NewTask(newer), site: site{kind: kind(agent.Kind)}}, files: tr}
 	byClient := false
 	if _, ok := d.wants("in.txt", &entries{listed: &remoteArtifact{ID: "1", Name: "in.txt", ByAgent: &byClient, Listed: true}}, true); ok {
 		t.Error("the agent's older bytes would be taken for a newer version")

@@ -34,10 +34,10 @@ func (c *stepCall) words() *string {
 	switch {
 	case c.past.said:
 		return nil
-	case c.task.Say != nil:
-		return c.task.Say
-	case c.task.Resume && !c.task.Answer.Continue && c.past.inRun == 0:
-		return &c.task.Answer.Text
+	case c.assigned.Say != nil:
+		return c.assigned.Say
+	case c.assigned.Resume && !c.assigned.Answer.Continue && c.past.inRun == 0:
+		return &c.assigned.Answer.Text
 	}
 	return nil
 }

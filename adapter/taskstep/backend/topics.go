@@ -33,7 +33,7 @@ func (b *backend) servesTopics(ctx context.Context) bool {
 // empty and does no harm. Concurrent runs do not share a topic: what one of
 // them leaves open would be in the way of the others.
 func (c *creation) openTopic() error {
-	if c.topic != "" || !c.site.topics || c.task.Run.Multitask == mapping.StrategyConcurrent {
+	if c.topic != "" || !c.site.topics || c.assigned.Run.Multitask == mapping.StrategyConcurrent {
 		return nil
 	}
 	ans, err := c.post(c.ctx, upstream.OpWrite, topicsPath, c.topicBody())
@@ -73,7 +73,7 @@ func (c *creation) topicBody() *rawjson.Pieces {
 	var thread struct {
 		Name string `json:"name"`
 	}
-	_ = json.Unmarshal(c.task.Thread.Metadata, &thread) // a client's own keys of other types are its own affair
+	_ = json.Unmarshal(c.assigned.Thread.Metadata, &thread) // a client's own keys of other types are its own affair
 	if thread.Name == "" {
 		return new(rawjson.Pieces).Literal("{}")
 	}
@@ -84,13 +84,13 @@ func (c *creation) topicBody() *rawjson.Pieces {
 // memory is gone, so that the next one is told the conversation.
 func (c *creation) loseTopic() {
 	c.topic = ""
-	if c.task.State == nil {
+	if c.assigned.State == nil {
 		return
 	}
-	earlier := c.task.State.Messages()
-	earlier = earlier[:max(0, len(earlier)-len(c.task.Input.Messages))]
+	earlier := c.assigned.State.Messages()
+	earlier = earlier[:max(0, len(earlier)-len(c.assigned.Input.Messages))]
 	mode := rule.Transcript(c.up.Config.Memory.Transcript)
-	c.task.Prompt, _ = rule.Prompt(mode, earlier, c.task.Input.Text, nil, rule.PromptBudget)
+	c.assigned.Prompt, _ = rule.Prompt(mode, earlier, c.assigned.Input.Text, nil, rule.PromptBudget)
 }
 
 // displacing is the additional_input of a task in a topic. A run of ours only

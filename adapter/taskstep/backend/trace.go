@@ -35,7 +35,7 @@ func (c *creation) look() (found bool, err error) {
 
 // made reports whether a listed task is this run's.
 func (c *creation) made(t remoteTask) bool {
-	if c.past.former[t.ID] || !bytes.Contains(t.Additional, []byte(c.task.Run.ID)) {
+	if c.past.former[t.ID] || !bytes.Contains(t.Additional, []byte(c.assigned.Run.ID)) {
 		return false
 	}
 	var a struct {
@@ -43,5 +43,5 @@ func (c *creation) made(t remoteTask) bool {
 			RunID string `json:"run_id"`
 		} `json:"apbridge"`
 	}
-	return json.Unmarshal(t.Additional, &a) == nil && a.Apbridge.RunID == c.task.Run.ID
+	return json.Unmarshal(t.Additional, &a) == nil && a.Apbridge.RunID == c.assigned.Run.ID
 }

@@ -66,10 +66,10 @@ func (tr *tracker) loadSums(j *job) error {
 	if tr.sums != nil {
 		return nil
 	}
-	list, err := j.task.Files.List(j.ctx)
+	list, err := j.assigned.Files.List(j.ctx)
 	if err != nil {
 		return err
 	}
-	tr.load(list, max(j.task.Uploaded, tr.given))
+	tr.load(list, max(j.assigned.Uploaded, tr.given))
 	return nil
 }

@@ -32,7 +32,7 @@ func (u *uploads) told() { u.files.given, u.inState = 0, nil }
 // Protocol v1, POST …/tasks/{id}/artifacts). After a pick-up, those that are
 // there already are left alone.
 func (u *uploads) all() error {
-	list, err := u.task.Files.List(u.ctx)
+	list, err := u.assigned.Files.List(u.ctx)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (u *uploads) present() map[string]bool {
 // upload sends one file. taken is false when the agent takes no files at all,
 // which is noted and no failure.
 func (u *uploads) upload(a mapping.Artifact) (taken bool, err error) {
-	body, err := u.task.Files.Open(u.ctx, a.ID)
+	body, err := u.assigned.Files.Open(u.ctx, a.ID)
 	if err != nil {
 		return false, err
 	}

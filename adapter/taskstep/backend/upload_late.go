@@ -12,16 +12,16 @@ import (
 // over, also while a step was under way. The step they are there for brings them
 // into the state.
 func (u *uploads) late() error {
-	if u.past.last == nil && !u.task.Resume {
+	if u.past.last == nil && !u.assigned.Resume {
 		return nil
 	}
-	list, err := u.task.Files.List(u.ctx)
+	list, err := u.assigned.Files.List(u.ctx)
 	if err != nil {
 		return err
 	}
-	u.files.load(list, u.task.Uploaded.With(list...))
-	list = slices.DeleteFunc(list, func(a mapping.Artifact) bool { return a.AgentCreated || u.task.Uploaded.Has(a) })
-	u.files.given = u.task.Uploaded.With(list...)
+	u.files.load(list, u.assigned.Uploaded.With(list...))
+	list = slices.DeleteFunc(list, func(a mapping.Artifact) bool { return a.AgentCreated || u.assigned.Uploaded.Has(a) })
+	u.files.given = u.assigned.Uploaded.With(list...)
 	if err := u.send(list, nil); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (u *uploads) inline(a mapping.Artifact) ([]byte, error) {
 	if a.Size > int64(u.up.Config.Artifacts.MaxInline) {
 		return nil, nil
 	}
-	body, err := u.task.Files.Open(u.ctx, a.ID)
+	body, err := u.assigned.Files.Open(u.ctx, a.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type plain struct {
 	*job
 	requests requests
 	thread   *thread
-	search   *search
+	inquiry  *inquiry
 	frames   *translator
 	stream   *stream
 	broke    error // what became of the run's request; nil where a process may have sent it that died
@@ -33,7 +33,7 @@ type plain struct {
 // profilePlain marks the link of a thread on such a server.
 const profilePlain = "agentprotocol"
 
-// step is session.step for such a server.
+// step is drive.step for such a server.
 func (p *plain) step(at phase) (phase, error) {
 	switch at {
 	case pickingUp:
@@ -165,9 +165,9 @@ func (p *plain) startAndWait(body plainCreate) (phase, error) {
 // look looks for the run of a POST whose answer was lost, or, where nothing broke,
 // that a process may have sent before it died.
 func (p *plain) look() error {
-	found, err := p.search.until(p.find)
+	found, err := p.inquiry.until(p.find)
 	if err != nil || !found {
-		return p.search.unresolved(p.broke, err)
+		return p.inquiry.unresolved(p.broke, err)
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (p *plain) find(ctx context.Context) (bool, error) {
 // answer may be cut off by whatever stands between.
 func (p *plain) wait() error {
 	if p.link.RemoteRun == "" {
-		if found, err := p.search.until(p.find); err != nil || !found {
+		if found, err := p.inquiry.until(p.find); err != nil || !found {
 			return p.unknown(errors.Join(orSilent(nil), err))
 		}
 	}

@@ -145,10 +145,10 @@ func (b *backend) Profile() string {
 }
 
 // Run implements adapter.Backend.
-func (b *backend) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
+func (b *backend) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
-		own := t // which the session changes
-		s := newSession(ctx, b, &own, yield)
+		own := t // which the drive changes
+		s := newDrive(ctx, b, &own, yield)
 		defer s.close()
 		if err := s.run(); err != nil && !s.stopped {
 			yield(mapping.Event{}, s.fault(err))

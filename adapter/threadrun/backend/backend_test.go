@@ -17,7 +17,7 @@ import (
 )
 
 // run runs a task on a scripted agent.
-func run(t *testing.T, a *adaptertest.ThreadAgent, task adapter.Task) adaptertest.Trace {
+func run(t *testing.T, a *adaptertest.ThreadAgent, task adapter.Assignment) adaptertest.Trace {
 	t.Helper()
 	return adaptertest.Collect(within(t), scripted(t, a), task, 0)
 }
@@ -139,23 +139,23 @@ func TestInputAndCommand(t *testing.T) {
 	open := []mapping.Interrupt{{ID: "q1"}}
 	for _, c := range []struct {
 		name string
-		task func(*adapter.Task)
+		task func(*adapter.Assignment)
 		want string // of the members input and command
 	}{
-		{"no input", func(t *adapter.Task) { t.Input = rule.Input{} }, `{"input":null}`},
-		{"answer", func(t *adapter.Task) {
+		{"no input", func(t *adapter.Assignment) { t.Input = rule.Input{} }, `{"input":null}`},
+		{"answer", func(t *adapter.Assignment) {
 			t.Resume, t.Run.Options.Resume, t.Run.Options.Asked = true, json.RawMessage(`"yes"`), open
 		}, `{"command":{"resume":"yes"}}`},
-		{"answer and update", func(t *adapter.Task) {
+		{"answer and update", func(t *adapter.Assignment) {
 			t.Resume, t.Run.Options.Resume, t.Run.Options.Update = true, json.RawMessage(`{"a":1}`), json.RawMessage(`{"k":2}`)
 		}, `{"command":{"resume":{"a":1},"update":{"k":2}}}`},
-		{"empty answer", func(t *adapter.Task) {
+		{"empty answer", func(t *adapter.Assignment) {
 			t.Resume, t.Run.Options.Resume, t.Run.Options.Asked = true, json.RawMessage(`""`), open
 		}, `{"command":{"resume":{"q1":""}}}`},
-		{"leave to go on", func(t *adapter.Task) { t.Resume, t.Input = true, rule.Input{} }, `{"input":null}`},
-		{"update", func(t *adapter.Task) { t.Run.Options.Update = json.RawMessage(`{"k":2}`) }, `{"command":{"update":{"k":2}}}`},
-		{"goto", func(t *adapter.Task) { t.Run.Options.Goto = json.RawMessage(`"act"`) }, `{"command":{"goto":"act"}}`},
-		{"update and goto", func(t *adapter.Task) {
+		{"leave to go on", func(t *adapter.Assignment) { t.Resume, t.Input = true, rule.Input{} }, `{"input":null}`},
+		{"update", func(t *adapter.Assignment) { t.Run.Options.Update = json.RawMessage(`{"k":2}`) }, `{"command":{"update":{"k":2}}}`},
+		{"goto", func(t *adapter.Assignment) { t.Run.Options.Goto = json.RawMessage(`"act"`) }, `{"command":{"goto":"act"}}`},
+		{"update and goto", func(t *adapter.Assignment) {
 			t.Run.Options.Update, t.Run.Options.Goto = json.RawMessage(`{"k":2}`), json.RawMessage(`["act",{"node":"see","input":1}]`)
 		}, `{"command":{"update":{"k":2},"goto":["act",{"node":"see","input":1}]}}`},
 	} {

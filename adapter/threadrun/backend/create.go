@@ -17,8 +17,8 @@ import (
 // creation is the request that makes an upstream run.
 type creation struct {
 	*job
-	search *search
-	stream *stream
+	inquiry *inquiry
+	stream  *stream
 }
 
 // wantsPoint reports whether the server may have refused the request because it says nothing.
@@ -96,7 +96,7 @@ func (c *creation) afterRefusal(err error) (found bool, final error) {
 	case busy(err), upstream.Status(err) == http.StatusNotFound:
 		return false, c.whyRefused(err)
 	case lostAnswer(err):
-		return true, c.search.lookUp(err)
+		return true, c.inquiry.lookUp(err)
 	}
 	return false, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// errStopped ends a session whose reader wants no more.
+// errStopped ends a drive whose reader wants no more.
 var errStopped = errors.New("the reader has gone")
 
 // errIdle is the cause of a context that ended since the agent was silent for

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// framesIn runs frames through a session that has no server behind it.
+// framesIn runs frames through a drive that has no server behind it.
 func framesIn(t testing.TB, list ...sse.Event) (tr adaptertest.Trace) {
 	t.Helper()
 	b, err := newBackend(adaptertest.Upstream("http://127.0.0.1:1"))
@@ -23,7 +23,7 @@ func framesIn(t testing.TB, list ...sse.Event) (tr adaptertest.Trace) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // an error frame would ask for the state
 	task := adaptertest.NewTask(nil)
-	s := newSession(ctx, b, &task, func(ev mapping.Event, _ error) bool {
+	s := newDrive(ctx, b, &task, func(ev mapping.Event, _ error) bool {
 		tr.Events = append(tr.Events, ev)
 		return true
 	})

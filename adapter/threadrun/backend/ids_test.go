@@ -19,7 +19,7 @@ const (
 	ourGraph    = "eb6db400-e3c8-5d06-a834-015cb89efe69"
 )
 
-func sessionWithIDs(t testing.TB) *session {
+func driveWithIDs(t testing.TB) *drive {
 	t.Helper()
 	b, err := newBackend(adaptertest.Upstream("http://127.0.0.1:1"))
 	if err != nil {
@@ -27,7 +27,7 @@ func sessionWithIDs(t testing.TB) *session {
 	}
 	task := adaptertest.NewTask(nil)
 	task.Run.Agent, task.Run.AssistantID = "ours", ourGraph
-	s := newSession(context.Background(), b, &task, nil)
+	s := newDrive(context.Background(), b, &task, nil)
 	t.Cleanup(s.close)
 	s.link = mapping.Link{Remote: theirThread, RemoteRun: theirRun}
 	s.target = target{id: theirGraph, graph: "nested"}
@@ -36,7 +36,7 @@ func sessionWithIDs(t testing.TB) *session {
 
 func TestIDsAreTheBridges(t *testing.T) {
 	t.Parallel()
-	s := sessionWithIDs(t)
+	s := driveWithIDs(t)
 	for given, want := range map[string]string{
 		`{"run_id":"` + theirRun + `","thread_id":"` + theirThread + `"}`:          `{"run_id":"` + adaptertest.RunID + `","thread_id":"` + adaptertest.ThreadID + `"}`,
 		`{"thread_id" : "` + theirThread + `"}`:                                    `{"thread_id" : "` + adaptertest.ThreadID + `"}`,
@@ -56,7 +56,7 @@ func TestIDsAreTheBridges(t *testing.T) {
 
 // Tokens are the busiest frames: naming their run costs them no memory.
 func TestNamingTheRunOfATokenAllocatesNothing(t *testing.T) {
-	s := sessionWithIDs(t)
+	s := driveWithIDs(t)
 	s.target.graph = "ours"
 	token := json.RawMessage(`[{"content":"t","id":"run-1","type":"ai"},{"graph_id":"ours","assistant_id":"` + theirGraph + `","thread_id":"` + theirThread + `","run_id":"` + theirRun + `","langgraph_step":12}]`)
 	if n := testing.AllocsPerRun(100, func() { s.names.own(token) }); n != 0 {
@@ -174,7 +174,7 @@ func FuzzOwn(f *testing.F) {
 	for _, seed := range []string{`_id"`, `"run_id":`, `{"run_id":"` + theirRun + `"}`, `{"graph_id" :` + "\n" + `"nested"}`, `[{"thread_id":"` + theirThread + `","_id":{}}]`} {
 		f.Add([]byte(seed))
 	}
-	s := sessionWithIDs(f)
+	s := driveWithIDs(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		valid := json.Valid(data)
 		if got := s.names.own(slices.Clone(data)); valid != json.Valid(got) {

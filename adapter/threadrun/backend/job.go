@@ -12,12 +12,12 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// job is one run as all parts of a session see it: the task, what the agent calls its
+// job is one run as all parts of a drive see it: the task, what the agent calls its
 // thread and run, the way out for events, and the clock of step_timeout. It is used by
 // one goroutine.
 type job struct {
 	b       *backend
-	t       *adapter.Task // its own: it is changed as the run goes on
+	t       *adapter.Assignment // its own: it is changed as the run goes on
 	yield   func(mapping.Event, error) bool
 	stopped bool            // yield said false
 	outer   context.Context // the caller's
@@ -39,7 +39,7 @@ const (
 	threadCameFirst                  // it had to be made first, although the run's request should have made it
 )
 
-func newJob(ctx context.Context, b *backend, t *adapter.Task, yield func(mapping.Event, error) bool) *job {
+func newJob(ctx context.Context, b *backend, t *adapter.Assignment, yield func(mapping.Event, error) bool) *job {
 	t.After = mapping.NewestAttempt(t.After) // what a failed one left upstream is not gone back to
 	j := &job{b: b, t: t, yield: yield, outer: ctx, link: t.Link}
 	j.ctx, j.stop = context.WithCancelCause(ctx)

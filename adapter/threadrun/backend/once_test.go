@@ -88,7 +88,7 @@ func TestA10RunIsNotSentAgainWhileItsRequestMayBeOnItsWay(t *testing.T) {
 	seeded.Values = json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"one"}]}`)
 	for name, c := range map[string]struct {
 		answer int
-		task   adapter.Task
+		task   adapter.Assignment
 	}{
 		"the connection breaks":               {0, adaptertest.NewTask(nil)},
 		"a gateway says 502":                  {502, adaptertest.NewTask(nil)},

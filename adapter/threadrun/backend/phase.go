@@ -2,7 +2,7 @@ package backend
 
 import "fmt"
 
-// phase is where a session stands.
+// phase is where a drive stands.
 type phase int
 
 const (
@@ -27,7 +27,7 @@ var phaseNames = [...]string{"locating", "picking up", "preparing", "making", "r
 
 func (p phase) String() string { return phaseNames[p] }
 
-// phases says which phases may follow each. An error ends a session in any of them.
+// phases says which phases may follow each. An error ends a drive in any of them.
 type phases map[phase][]phase
 
 // graphPhases are those of a run on a LangGraph server. The searches for its runs are part
@@ -68,5 +68,5 @@ func (p phases) leave(from, to phase) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("a session cannot go from %s to %s", from, to)
+	return fmt.Errorf("a drive cannot go from %s to %s", from, to)
 }

@@ -18,7 +18,7 @@ import (
 
 // walk runs tasks one after the other and returns the phases of the last run. A task is made
 // from what the run before it yielded.
-func walk(t *testing.T, h http.Handler, tasks ...func(adaptertest.Trace) adapter.Task) (list []string) {
+func walk(t *testing.T, h http.Handler, tasks ...func(adaptertest.Trace) adapter.Assignment) (list []string) {
 	t.Helper()
 	core, logs := observer.New(zap.DebugLevel)
 	up := adaptertest.Upstream(adaptertest.Serve(t, h).URL)
@@ -42,10 +42,10 @@ func walk(t *testing.T, h http.Handler, tasks ...func(adaptertest.Trace) adapter
 	return list
 }
 
-func first(adaptertest.Trace) adapter.Task { return adaptertest.NewTask(nil) }
+func first(adaptertest.Trace) adapter.Assignment { return adaptertest.NewTask(nil) }
 
 // stepwise is a lockstep run, at its first step or at the next one.
-func stepwise(before adaptertest.Trace) adapter.Task {
+func stepwise(before adaptertest.Trace) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
 	task.OneStep = true
 	if n := len(before.Events); n > 0 {
@@ -55,15 +55,15 @@ func stepwise(before adaptertest.Trace) adapter.Task {
 }
 
 // again is a run whose process died behind its request.
-func again(before adaptertest.Trace) adapter.Task {
+func again(before adaptertest.Trace) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
 	task.Open, task.After, task.Link = true, before.Events, linkOf(before)
 	return task
 }
 
 // follow is a further run on a thread whose sides agree, or do not when they are forked.
-func follow(agreed bool) func(adaptertest.Trace) adapter.Task {
-	return func(before adaptertest.Trace) adapter.Task {
+func follow(agreed bool) func(adaptertest.Trace) adapter.Assignment {
+	return func(before adaptertest.Trace) adapter.Assignment {
 		task := then(before, "again")
 		task.State, _ = state.NewFold(json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"hi"}]}`))
 		if !agreed {
@@ -89,7 +89,7 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type walked struct {
 	name  string
 	agent http.Handler
-	tasks []func(adaptertest.Trace) adapter.Task
+	tasks []func(adaptertest.Trace) adapter.Assignment
 	want  string
 }
 
@@ -115,7 +115,9 @@ func graphRoutes() []walked {
 	silent.Frames = silent.Frames[:4]
 	lost := adaptertest.StepPlays()
 	lost[1].LoseAnswer = true
-	tasks := func(list ...func(adaptertest.Trace) adapter.Task) []func(adaptertest.Trace) adapter.Task { return list }
+	tasks := func(list ...func(adaptertest.Trace) adapter.Assignment) []func(adaptertest.Trace) adapter.Assignment {
+		return list
+	}
 	return []walked{
 		{"the stream tells the end", playing(adaptertest.ChatPlay()), tasks(first), hello + "reading, ended"},
 		{"the state tells the end", playing(adaptertest.AskPlay()), tasks(first), hello + "reading, asking, ended"},
@@ -141,7 +143,9 @@ func graphRoutes() []walked {
 }
 
 func plainRoutes() []walked {
-	tasks := func(list ...func(adaptertest.Trace) adapter.Task) []func(adaptertest.Trace) adapter.Task { return list }
+	tasks := func(list ...func(adaptertest.Trace) adapter.Assignment) []func(adaptertest.Trace) adapter.Assignment {
+		return list
+	}
 	lost := func() http.Handler {
 		a := &plainAgent{stream: plainStream, status: "success"}
 		return &tardy{agent: a, starts: "/runs/stream"}
@@ -151,7 +155,7 @@ func plainRoutes() []walked {
 		{"no streams", &plainAgent{status: "success"}, tasks(first), hello + "ended"},
 		{"the answer is lost", lost(), tasks(first), hello + "searching, waiting, ended"},
 		{"the process died", &plainAgent{stream: plainStream, status: "success"}, tasks(first, again), "locating, picking up, waiting, ended"},
-		{"nothing was logged of the request", lost(), tasks(first, func(adaptertest.Trace) adapter.Task { return again(adaptertest.Trace{}) }),
+		{"nothing was logged of the request", lost(), tasks(first, func(adaptertest.Trace) adapter.Assignment { return again(adaptertest.Trace{}) }),
 			"locating, picking up, searching, waiting, ended"},
 	}
 }
@@ -192,7 +196,7 @@ func TestPhasesOutOfOrder(t *testing.T) {
 	t.Parallel()
 	b := scripted(t, playing(adaptertest.ChatPlay())).(*backend)
 	task := adaptertest.NewTask(nil)
-	s := newSession(within(t), b, &task, func(mapping.Event, error) bool { return true })
+	s := newDrive(within(t), b, &task, func(mapping.Event, error) bool { return true })
 	defer s.close()
 	err := s.move(starting)
 	if mapping.Classify(err).Class != mapping.Internal || s.phase != locating {

@@ -44,7 +44,7 @@ func real(t *testing.T, graph string) (*backend, context.Context) {
 }
 
 // say is a new run with a text.
-func say(text string) adapter.Task {
+func say(text string) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
 	task.Run.ID = mapping.NewID()
 	task.Input = rule.TextInput(text, task.Run.ID)
@@ -52,7 +52,7 @@ func say(text string) adapter.Task {
 }
 
 // then is a further run on the thread of an earlier one.
-func then(tr adaptertest.Trace, text string) adapter.Task {
+func then(tr adaptertest.Trace, text string) adapter.Assignment {
 	task := say(text)
 	task.Link = linkOf(tr)
 	task.Link.RemoteRun = ""

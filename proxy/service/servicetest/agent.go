@@ -23,21 +23,21 @@ type Agent struct {
 	Calls atomic.Int64
 
 	mu  sync.Mutex
-	run func(ctx context.Context, t adapter.Task, yield Yielder)
+	run func(ctx context.Context, t adapter.Assignment, yield Yielder)
 }
 
 // Traits are what the agent is said to be.
 func (a *Agent) Traits() adapter.Traits { return a.Kind }
 
 // Does has the agent do something else from the next run on.
-func (a *Agent) Does(run func(ctx context.Context, t adapter.Task, yield Yielder)) {
+func (a *Agent) Does(run func(ctx context.Context, t adapter.Assignment, yield Yielder)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.run = run
 }
 
 // Run does what the test says.
-func (a *Agent) Run(ctx context.Context, t adapter.Task) iter.Seq2[mapping.Event, error] {
+func (a *Agent) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	a.Calls.Add(1)
 	a.mu.Lock()
 	run := a.run
@@ -56,8 +56,8 @@ func End(o mapping.Outcome) mapping.Event {
 }
 
 // Lockstep does one step a call of a task of n steps.
-func Lockstep(n int) func(context.Context, adapter.Task, Yielder) {
-	return func(_ context.Context, t adapter.Task, yield Yielder) {
+func Lockstep(n int) func(context.Context, adapter.Assignment, Yielder) {
+	return func(_ context.Context, t adapter.Assignment, yield Yielder) {
 		done := 0
 		for _, ev := range t.After {
 			if ev.Kind == mapping.KindUpdate {
@@ -87,8 +87,8 @@ func Lockstep(n int) func(context.Context, adapter.Task, Yielder) {
 }
 
 // Nodes runs a graph of the named nodes: each adds a message.
-func Nodes(names ...string) func(context.Context, adapter.Task, Yielder) {
-	return func(_ context.Context, t adapter.Task, yield Yielder) {
+func Nodes(names ...string) func(context.Context, adapter.Assignment, Yielder) {
+	return func(_ context.Context, t adapter.Assignment, yield Yielder) {
 		if !yield(Linked(), nil) {
 			return
 		}
@@ -110,7 +110,7 @@ func Nodes(names ...string) func(context.Context, adapter.Task, Yielder) {
 }
 
 // Asking asks once, and goes on when it is answered.
-func Asking(_ context.Context, t adapter.Task, yield Yielder) {
+func Asking(_ context.Context, t adapter.Assignment, yield Yielder) {
 	if t.Resume {
 		Nodes("after "+strings.Trim(string(t.Run.Options.Resume), `"`))(context.Background(), t, yield)
 		return
@@ -121,8 +121,8 @@ func Asking(_ context.Context, t adapter.Task, yield Yielder) {
 }
 
 // Held runs until goOn is closed, then does as rest says.
-func Held(started chan<- struct{}, goOn <-chan struct{}, rest func(context.Context, adapter.Task, Yielder)) func(context.Context, adapter.Task, Yielder) {
-	return func(ctx context.Context, t adapter.Task, yield Yielder) {
+func Held(started chan<- struct{}, goOn <-chan struct{}, rest func(context.Context, adapter.Assignment, Yielder)) func(context.Context, adapter.Assignment, Yielder) {
+	return func(ctx context.Context, t adapter.Assignment, yield Yielder) {
 		started <- struct{}{}
 		select {
 		case <-goOn:

@@ -10,16 +10,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// session is one call of Backend.Run: a state machine whose phases are in graphPhases and
+// drive is one call of Backend.Run: a state machine whose phases are in graphPhases and
 // plainPhases. A phase does its part of the work and names the next one. What it works
 // with has types of its own, which share the job. It is used by one goroutine.
-type session struct {
+type drive struct {
 	*job
 	phase    phase
 	names    names
 	requests requests
 	thread   thread
-	search   search
+	inquiry  inquiry
 	creation creation
 	frames   translator
 	stream   stream
@@ -29,21 +29,21 @@ type session struct {
 	failure  errorWire // what the agent says of a run that ended in error
 }
 
-func newSession(ctx context.Context, b *backend, t *adapter.Task, yield func(mapping.Event, error) bool) *session {
+func newDrive(ctx context.Context, b *backend, t *adapter.Assignment, yield func(mapping.Event, error) bool) *drive {
 	j := newJob(ctx, b, t, yield)
-	s := &session{job: j, requests: requests{j}, names: names{job: j}}
+	s := &drive{job: j, requests: requests{j}, names: names{job: j}}
 	s.thread = thread{job: j, names: &s.names}
-	s.search = search{job: j, thread: &s.thread}
+	s.inquiry = inquiry{job: j, thread: &s.thread}
 	s.frames = translator{job: j, names: &s.names, askers: map[string]string{}}
 	s.stream = stream{job: j, frames: &s.frames}
-	s.creation = creation{job: j, search: &s.search, stream: &s.stream}
+	s.creation = creation{job: j, inquiry: &s.inquiry, stream: &s.stream}
 	s.outcome = outcome{job: j, names: &s.names, frames: &s.frames, stream: &s.stream}
-	s.plain = plain{job: j, requests: s.requests, thread: &s.thread, search: &s.search, frames: &s.frames, stream: &s.stream}
+	s.plain = plain{job: j, requests: s.requests, thread: &s.thread, inquiry: &s.inquiry, frames: &s.frames, stream: &s.stream}
 	return s
 }
 
 // run goes from phase to phase, until the end is told or an error ends it.
-func (s *session) run() error {
+func (s *drive) run() error {
 	if s.outer.Err() != nil {
 		return s.gone()
 	}
@@ -61,7 +61,7 @@ func (s *session) run() error {
 }
 
 // move goes on to a phase. The error, an internal one, says that it may not follow.
-func (s *session) move(next phase) error {
+func (s *drive) move(next phase) error {
 	table := graphPhases
 	if s.target.plain {
 		table = plainPhases
@@ -77,7 +77,7 @@ func (s *session) move(next phase) error {
 }
 
 // step does the work of the present phase and names the next one.
-func (s *session) step() (phase, error) {
+func (s *drive) step() (phase, error) {
 	switch {
 	case s.phase == locating:
 		return s.locate()
@@ -107,7 +107,7 @@ func (s *session) step() (phase, error) {
 	return ended, s.outcome.fail(s.failure)
 }
 
-func (s *session) locate() (next phase, err error) {
+func (s *drive) locate() (next phase, err error) {
 	s.target, err = s.b.target(s.ctx)
 	return pickingUp, err
 }
@@ -116,7 +116,7 @@ func (s *session) locate() (next phase, err error) {
 // nothing, the run is begun. What the log holds is not asked for twice: the stream is
 // continued after the last frame that was logged, and a request whose result is missing
 // is looked for, never sent again.
-func (s *session) pickUp() (phase, error) {
+func (s *drive) pickUp() (phase, error) {
 	s.frames.replay()
 	switch {
 	case s.t.OneStep && !s.t.Open && s.parked():
@@ -125,10 +125,10 @@ func (s *session) pickUp() (phase, error) {
 	case !s.t.Open && !s.linked():
 		return preparing, nil // nothing was sent
 	case !s.t.OneStep && s.logged(s.link.RemoteRun):
-		s.search.took = s.link.RemoteRun
+		s.inquiry.took = s.link.RemoteRun
 		return rejoining, nil
 	}
-	run, err := s.search.pickUp()
+	run, err := s.inquiry.pickUp()
 	if err != nil || run == nil {
 		return preparing, err
 	}
@@ -138,7 +138,7 @@ func (s *session) pickUp() (phase, error) {
 	return rejoining, s.began(run.ID)
 }
 
-func (s *session) prepare() (phase, error) {
+func (s *drive) prepare() (phase, error) {
 	err := s.thread.open()
 	if lostUpstream(err) && s.thread.replace() {
 		return replacing, nil
@@ -147,16 +147,16 @@ func (s *session) prepare() (phase, error) {
 }
 
 // goOn asks for the run's next step, unless a process that died may have done so.
-func (s *session) goOn() (phase, error) {
-	if s.search.inDoubt() {
+func (s *drive) goOn() (phase, error) {
+	if s.inquiry.inDoubt() {
 		s.backoff = backoff{}
-		return rejoining, s.search.lookUp(nil)
+		return rejoining, s.inquiry.lookUp(nil)
 	}
 	return s.send(s.requests.next())
 }
 
 // send has the upstream run made.
-func (s *session) send(body runCreate) (phase, error) {
+func (s *drive) send(body runCreate) (phase, error) {
 	s.backoff = backoff{}
 	resp, err := s.creation.send(body)
 	if wantsPoint(body, err) {
@@ -175,7 +175,7 @@ func (s *session) send(body runCreate) (phase, error) {
 }
 
 // read takes what the open stream has.
-func (s *session) read() (phase, error) {
+func (s *drive) read() (phase, error) {
 	err := s.stream.read()
 	switch {
 	case err != nil:
@@ -188,7 +188,7 @@ func (s *session) read() (phase, error) {
 	return asking, nil
 }
 
-func (s *session) rejoin() (phase, error) {
+func (s *drive) rejoin() (phase, error) {
 	if err := s.stream.rejoin(); err != nil {
 		return s.afterError(err)
 	}
@@ -197,7 +197,7 @@ func (s *session) rejoin() (phase, error) {
 
 // ask finds out how the run stands. A stream that closed as it should proves nothing by
 // itself: a proxy closes so, and the server says no end.
-func (s *session) ask() (phase, error) {
+func (s *drive) ask() (phase, error) {
 	st, err := s.state()
 	if err != nil {
 		return s.afterError(err)
@@ -215,7 +215,7 @@ func (s *session) ask() (phase, error) {
 }
 
 // afterError goes on after an error of reading or asking, where it may be over in a moment.
-func (s *session) afterError(err error) (phase, error) {
+func (s *drive) afterError(err error) (phase, error) {
 	if e := (*runError)(nil); errors.As(err, &e) {
 		s.failure = e.said
 		return failing, nil
@@ -229,7 +229,7 @@ func (s *session) afterError(err error) (phase, error) {
 // retry gets back to the run's stream after a pause, from the last frame that came. It gives
 // up after so many failures in a row, but not on a stream that keeps closing while the
 // server says that the run goes on (err is nil): that is for step_timeout.
-func (s *session) retry(err error) (phase, error) {
+func (s *drive) retry(err error) (phase, error) {
 	wait, ok := s.backoff.next(s.b.pause.rejoin, s.frames.told.lastID, err != nil)
 	switch {
 	case !ok:

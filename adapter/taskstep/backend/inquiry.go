@@ -9,14 +9,14 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// search asks what became of a POST whose answer never came. A POST is never sent a second
+// inquiry asks what became of a POST whose answer never came. A POST is never sent a second
 // time, whatever the agent looks like: a server may list nothing of a step, or a task,
 // before it is done with it. The rules:
 //   - steps the agent lists beyond the logged ones were done and are taken;
 //   - a listed step that has no output yet is waited for;
 //   - a step that is not listed is looked for as long as one was seen to take;
 //   - then the outcome is unknown, and the run says so.
-type search struct {
+type inquiry struct {
 	*job
 	past *history
 }
@@ -29,66 +29,66 @@ const (
 
 // steps returns the steps that were done and not logged, one at least. cause is what
 // broke, nil at a pick-up.
-func (s *search) steps(cause error) ([]remoteStep, error) {
+func (q *inquiry) steps(cause error) ([]remoteStep, error) {
 	var steps []remoteStep
-	found, err := s.lookFor(s.past.longest, func() (bool, error) {
+	found, err := q.lookFor(q.past.longest, func() (bool, error) {
 		var err error
-		steps, err = s.unlogged()
+		steps, err = q.unlogged()
 		return len(steps) > 0, err
 	})
 	switch {
 	case err != nil:
-		return nil, s.unresolved(err, cause)
+		return nil, q.unresolved(err, cause)
 	case !found:
-		return nil, s.notListed(cause)
+		return nil, q.notListed(cause)
 	}
 	return steps, nil
 }
 
 // notListed is what a run ends with whose step did not show up. Old servers answer for
 // a task that they forgot with an empty list of steps.
-func (s *search) notListed(cause error) error {
-	if known, err := s.known(); err == nil && !known {
-		return s.lost(s.remote)
-	} else if s.ctx.Err() != nil {
-		return stopReason(s.ctx)
+func (q *inquiry) notListed(cause error) error {
+	if known, err := q.known(); err == nil && !known {
+		return q.lost(q.remote)
+	} else if q.ctx.Err() != nil {
+		return stopReason(q.ctx)
 	}
-	return s.unknown("do a step", "its list of steps does not show it", cause, nil)
+	return q.unknown("do a step", "its list of steps does not show it", cause, nil)
 }
 
 // errNoList: the agent cannot list what it was asked for.
 var errNoList = errors.New("the agent cannot list this")
 
 // unresolved decides what a run ends with when asking failed.
-func (s *search) unresolved(err, cause error) error {
-	if s.ctx.Err() != nil {
-		return stopReason(s.ctx)
+func (q *inquiry) unresolved(err, cause error) error {
+	if q.ctx.Err() != nil {
+		return stopReason(q.ctx)
 	}
 	var e *mapping.Error
 	if errors.As(err, &e) && (e.Code == mapping.CodeUpstreamLost || e.Code == mapping.CodeStepTimeout) {
 		return e
 	}
 	if errors.Is(err, errNoList) {
-		if known, err := s.known(); err == nil && !known {
-			return s.lost(s.remote)
+		if known, err := q.known(); err == nil && !known {
+			return q.lost(q.remote)
 		}
 	}
-	return s.unknown("do a step", "it cannot be asked whether it did", cause, err)
+	return q.unknown("do a step", "it cannot be asked whether it did", cause, err)
 }
 
 // unlogged lists the steps that were done beyond the logged ones, waiting for
 // one that is being done.
-func (s *search) unlogged() ([]remoteStep, error) {
-	deadline, wait := time.Now().Add(s.stepTimeout()), pollMin
+func (q *inquiry) unlogged() ([]remoteStep, error) {
+	deadline, wait := time.Now().Add(q.stepTimeout()), pollMin
 	for {
-		steps, running, err := s.look()
+		steps, running, err := q.look()
 		if err != nil || !running {
 			return steps, err
 		}
 		if time.Now().After(deadline) {
-			return nil, s.slow()
+			return nil, q.slow()
 		}
-		if err := await(s.ctx, wait); err != nil {
+		if err := await(q.ctx, wait); err != nil {
 			return nil, err
 		}
 		wait = min(wait*2, pollMax)
@@ -97,8 +97,8 @@ func (s *search) unlogged() ([]remoteStep, error) {
 
 // look lists the steps once. running tells that one of the unlogged ones has
 // not come to an end.
-func (s *search) look() (steps []remoteStep, running bool, err error) {
-	elems, whole, err := s.list(s.taskPath("/steps"), "steps")
+func (q *inquiry) look() (steps []remoteStep, running bool, err error) {
+	elems, whole, err := q.list(q.taskPath("/steps"), "steps")
 	if err == nil && !whole {
 		err = errNoList
 	}
@@ -106,14 +106,14 @@ func (s *search) look() (steps []remoteStep, running bool, err error) {
 		return nil, false, err
 	}
 	for _, elem := range elems {
-		step, err := s.listedStep(elem)
+		step, err := q.listedStep(elem)
 		if err != nil {
 			return nil, false, err
 		}
-		if slices.Contains(s.past.seen, step.ID) {
+		if slices.Contains(q.past.seen, step.ID) {
 			continue
 		}
-		switch s.stage(step) {
+		switch q.stage(step) {
 		case stageDone:
 			steps = append(steps, step)
 		case stageRunning:
@@ -125,7 +125,7 @@ func (s *search) look() (steps []remoteStep, running bool, err error) {
 
 // listedStep reads an entry of a list of steps; where it is only an id, the
 // step is asked for.
-func (s *search) listedStep(elem json.RawMessage) (remoteStep, error) {
+func (q *inquiry) listedStep(elem json.RawMessage) (remoteStep, error) {
 	if first(elem) == '{' {
 		return parseStep(elem, "steps[].")
 	}
@@ -133,10 +133,10 @@ func (s *search) listedStep(elem json.RawMessage) (remoteStep, error) {
 	if err != nil {
 		return remoteStep{}, err
 	}
-	if slices.Contains(s.past.seen, id) {
+	if slices.Contains(q.past.seen, id) {
 		return remoteStep{ID: id}, nil
 	}
-	ans, err := s.get(s.ctx, s.taskPath("/steps/"+pathEscape(id)), "")
+	ans, err := q.get(q.ctx, q.taskPath("/steps/"+pathEscape(id)), "")
 	if err != nil {
 		return remoteStep{}, err
 	}
@@ -161,9 +161,9 @@ const (
 // stage of a listed step. In a list is_last proves nothing by itself: the Python SDK
 // lists planned steps that already carry it. forge leaves the last step of a
 // task at created.
-func (s *search) stage(step remoteStep) stage {
+func (q *inquiry) stage(step remoteStep) stage {
 	switch {
-	case s.site.kind.plansAhead() && step.Status == string(mapping.StepCreated):
+	case q.site.kind.plansAhead() && step.Status == string(mapping.StepCreated):
 		return stagePlanned
 	case step.Status == string(mapping.StepCompleted) || step.hasOutput():
 		return stageDone
