@@ -98,7 +98,7 @@ type StepInfo struct {
 	Status     string          `json:"status,omitempty"`
 	Output     json.RawMessage `json:"output,omitempty"` // verbatim JSON: string, null, object, list
 	Additional json.RawMessage `json:"additional,omitempty"`
-	IsLast     bool            `json:"is_last,omitempty"` // what the agent says; rule.StepFolder decides
+	SaysLast   bool            `json:"is_last,omitempty"` // what the agent says; rule.StepFolder decides
 	Input      *string         `json:"input,omitempty"`   // what it was driven with; not logged
 	Skipped    []SkippedFile   `json:"-"`                 // StepUpdate puts them into the step's message
 }

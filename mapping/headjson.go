@@ -49,7 +49,7 @@ func (s *StepInfo) writeTo(w *rawjson.Writer) {
 	writeText(w, "status", s.Status)
 	writeRaw(w, "output", s.Output)
 	writeRaw(w, "additional", s.Additional)
-	writeFlag(w, "is_last", s.IsLast)
+	writeFlag(w, "is_last", s.SaysLast)
 	if s.Input != nil {
 		w.Key("input").Text(*s.Input)
 	}

@@ -118,7 +118,7 @@ type RunOptions struct {
 	FollowUp        bool            `json:"follow_up,omitempty"`  // further run of a task that has one
 	Due             int             `json:"due,omitempty"`        // with FollowUp: the step that was due when it was asked for
 	Checkpoint      string          `json:"checkpoint,omitempty"` // the client asked to start here
-	Shared          bool            `json:"shared,omitempty"`     // others may run beside it on its thread: what it changes is logged so that it can be merged
+	MayOverlap      bool            `json:"shared,omitempty"`     // others may run beside it on its thread: what it changes is logged so that it can be merged
 	Uploaded        Uploaded        `json:"uploaded,omitempty"`   // up to where its input or update holds the task's uploads
 	Losses          []Loss          `json:"losses,omitempty"`
 	Hops            string          `json:"hops,omitempty"` // of the request (HopsHeader)
@@ -186,7 +186,7 @@ type Task struct {
 	Input           string
 	HasInput        bool            // false: the client sent null or nothing
 	AdditionalInput json.RawMessage // an object, never nil
-	Cursor          int             // steps handed out; moved before an answer leaves, and back where it could not be written
+	HandOuts        int             // how many steps were handed out; counted before an answer leaves, and not any more where it could not be written
 	Topic           bool            // made through the topic face
 	CreatedAt       time.Time
 	UpdatedAt       time.Time

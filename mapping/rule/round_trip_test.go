@@ -19,7 +19,7 @@ func TestStepRoundTrip(t *testing.T) {
 	name := rapid.SampledFrom([]string{`"use_tool"`, `"k"`, `"upstream_step_id"`})
 	rapid.Check(t, func(t *rapid.T) {
 		info := mapping.StepInfo{
-			ID: "up-1", Name: rapid.StringMatching(`[a-z _]{0,5}`).Draw(t, "name"), IsLast: rapid.Bool().Draw(t, "last"),
+			ID: "up-1", Name: rapid.StringMatching(`[a-z _]{0,5}`).Draw(t, "name"), SaysLast: rapid.Bool().Draw(t, "last"),
 			Output: rawjsontest.Value(t, name, 2), Additional: rawjsontest.Object(t, name, 2),
 		}
 		ask := rapid.SampledFrom([]mapping.Approval{mapping.ApprovalAuto, mapping.ApprovalAsk, mapping.ApprovalStep}).Draw(t, "approval")
@@ -34,8 +34,8 @@ func TestStepRoundTrip(t *testing.T) {
 			t.Fatalf("output %s became %v", info.Output, got.Output)
 		case got.Output != nil && *got.Output != outputText(info.Output):
 			t.Fatalf("output %s became %q", info.Output, *got.Output)
-		case got.IsLast != (info.IsLast && len(ev.Head.Interrupts) == 0):
-			t.Fatalf("is_last %v became %v", info.IsLast, got.IsLast)
+		case got.IsLast != (info.SaysLast && len(ev.Head.Interrupts) == 0):
+			t.Fatalf("is_last %v became %v", info.SaysLast, got.IsLast)
 		}
 		want, err := MergeMetadata(info.Additional, asRaw(`{"upstream_step_id":"up-1"}`))
 		if err != nil || !rawjson.Equal(got.AdditionalOutput, want) {
@@ -66,7 +66,7 @@ func TestF3GraphThroughSteps(t *testing.T) {
 		}
 		far := NewStepFolder(someTask, mapping.SteppingFree)
 		for i, s := range steps {
-			ev := StepUpdate(someRun, someTask, i+1, mapping.StepInfo{ID: s.ID, Name: s.Name, IsLast: s.IsLast, Output: rawjson.Quote(*s.Output), Additional: s.AdditionalOutput}, nil, mapping.ApprovalAuto)
+			ev := StepUpdate(someRun, someTask, i+1, mapping.StepInfo{ID: s.ID, Name: s.Name, SaysLast: s.IsLast, Output: rawjson.Quote(*s.Output), Additional: s.AdditionalOutput}, nil, mapping.ApprovalAuto)
 			said, _ := state.MessagesIn(rawjson.Get(ev.Data, state.KeyMessages))
 			if ev.Head.Node != nodes[i] || len(said) != 1 || answerIn(said[0]) != *s.Output {
 				t.Fatalf("update %s of node %s came back as %s of node %s", deltas[i], nodes[i], ev.Data, ev.Head.Node)

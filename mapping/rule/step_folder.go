@@ -144,7 +144,7 @@ func (f *StepFolder) agentStep(e *state.Entry) []mapping.Step {
 		s.Name = e.Head.Node
 	}
 	s.Output, s.AdditionalOutput = output, additional
-	s.IsLast = e.Head.Step.IsLast && !asks
+	s.IsLast = e.Head.Step.SaysLast && !asks
 	f.run.ended = s.IsLast
 	return f.release(&s)
 }

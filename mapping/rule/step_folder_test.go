@@ -213,13 +213,13 @@ func TestFoldAgentSteps(t *testing.T) {
 	s.add(mapping.Event{Kind: mapping.KindInput, Data: TextInput("go", someTask).Delta()})
 	s.add(step(1, mapping.StepInfo{ID: "7", Name: "write it", Output: asRaw(`"one"`)}, mapping.ApprovalAuto, "a1", "a1")).
 		want("is_last is known", `1 write it "one" +a1`)
-	s.add(step(2, mapping.StepInfo{Output: asRaw(`{"a": 1}`), IsLast: true}, mapping.ApprovalAuto)).want("object", `2 step "{\"a\":1}" last`)
+	s.add(step(2, mapping.StepInfo{Output: asRaw(`{"a": 1}`), SaysLast: true}, mapping.ApprovalAuto)).want("object", `2 step "{\"a\":1}" last`)
 	s.end(mapping.Outcome{Status: mapping.RunSuccess}).want("no further step", "")
 	s.start("run2")
 	s.add(step(3, mapping.StepInfo{Output: asRaw(`"sure?"`)}, mapping.ApprovalStep)).want("an asking step", `3 step "sure?"`)
 	s.end(mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: s.fold.Interrupts()}).want("waits", "")
 	s.start("run3")
-	s.add(step(4, mapping.StepInfo{Output: asRaw(`null`), IsLast: true}, mapping.ApprovalAuto)).want("no output", `4 step last`)
+	s.add(step(4, mapping.StepInfo{Output: asRaw(`null`), SaysLast: true}, mapping.ApprovalAuto)).want("no output", `4 step last`)
 	s.end(mapping.Outcome{Status: mapping.RunSuccess}).want("no further step", "")
 
 	ev := StepUpdate("r", someTask, 1, mapping.StepInfo{ID: "7", Output: asRaw(`"x"`), Additional: asRaw(`{"cost":0.10}`)}, nil, mapping.ApprovalAuto)
@@ -241,7 +241,7 @@ func TestFoldWholeRuns(t *testing.T) {
 
 	agent := newScript(t, mapping.SteppingRun).start("run1")
 	for n := range 3 {
-		ev := StepUpdate("run1", someTask, n+1, mapping.StepInfo{Output: asRaw(fmt.Sprintf(`"out %d"`, n)), Additional: asRaw(fmt.Sprintf(`{"n":%d}`, n)), IsLast: n == 2}, nil, mapping.ApprovalAuto)
+		ev := StepUpdate("run1", someTask, n+1, mapping.StepInfo{Output: asRaw(fmt.Sprintf(`"out %d"`, n)), Additional: asRaw(fmt.Sprintf(`{"n":%d}`, n)), SaysLast: n == 2}, nil, mapping.ApprovalAuto)
 		ev.Head.Artifacts = []string{fmt.Sprint("a", n)}
 		agent.add(ev)
 	}

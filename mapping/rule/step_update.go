@@ -25,7 +25,7 @@ import (
 func StepUpdate(runID, taskID string, n int, s mapping.StepInfo, files json.RawMessage, ask mapping.Approval) mapping.Event {
 	ev := mapping.Event{RunID: runID, Kind: mapping.KindUpdate}
 	ev.Head = mapping.Head{Node: stepNode(s), Reduce: true}
-	if !s.IsLast {
+	if !s.SaysLast {
 		ev.Head.Interrupts = stepQuestion(runID, n, s, ask)
 	}
 	delta := new(rawjson.Writer).Open('{')

@@ -86,7 +86,7 @@ func TestStepQuestions(t *testing.T) {
 		{mapping.ApprovalAuto, asks, true, ""}, {mapping.ApprovalStep, `{}`, true, ""},
 		{mapping.ApprovalAsk, `"text"`, false, ""}, {mapping.ApprovalAsk, `{"use_tool":null}`, false, ""},
 	} {
-		info := mapping.StepInfo{Output: asRaw(`"out"`), Additional: asRaw(c.additional), IsLast: c.last}
+		info := mapping.StepInfo{Output: asRaw(`"out"`), Additional: asRaw(c.additional), SaysLast: c.last}
 		ev := StepUpdate(someRun, someTask, 2, info, nil, c.ask)
 		if c.want == "" {
 			if len(ev.Head.Interrupts) > 0 {
@@ -121,7 +121,7 @@ func TestStepNamedAskUserAsks(t *testing.T) {
 		"the name and an output":    {mapping.StepInfo{Name: "ask_user", Output: asRaw(`"Which one?"`), Additional: asRaw(`{}`)}, true},
 		"after words":               {mapping.StepInfo{Name: "ask_user", Output: asRaw(`"Which one?"`), Input: &other}, true},
 		"no output":                 {mapping.StepInfo{Name: "ask_user", Output: asRaw(`""`)}, false},
-		"the last step":             {mapping.StepInfo{Name: "ask_user", Output: asRaw(`"Which one?"`), IsLast: true}, false},
+		"the last step":             {mapping.StepInfo{Name: "ask_user", Output: asRaw(`"Which one?"`), SaysLast: true}, false},
 		"a name copied from input":  {mapping.StepInfo{Name: "ask_user", Output: asRaw(`"done"`), Input: &asked}, false},
 		"another command is next":   {mapping.StepInfo{Name: "ask_user", Output: asRaw(`"done"`), Additional: asRaw(`{"use_tool":{"name":"ls"}}`)}, false},
 		"another name":              {mapping.StepInfo{Name: "ask", Output: asRaw(`"Which one?"`)}, false},

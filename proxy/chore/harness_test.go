@@ -144,7 +144,7 @@ func (b *bench) end(t *testing.T, r mapping.Run) mapping.Outcome {
 
 func step(t adapter.Assignment, n int, output string, last bool) mapping.Event {
 	raw, _ := json.Marshal(output)
-	return rule.StepUpdate(t.Run.ID, t.TaskID, n, mapping.StepInfo{Output: raw, IsLast: last, ID: output}, nil, mapping.ApprovalAuto)
+	return rule.StepUpdate(t.Run.ID, t.TaskID, n, mapping.StepInfo{Output: raw, SaysLast: last, ID: output}, nil, mapping.ApprovalAuto)
 }
 
 func ended(s mapping.RunStatus) mapping.Event {

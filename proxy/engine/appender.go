@@ -36,9 +36,9 @@ type piece struct {
 	files     []store.FileWrite
 	drop      []string
 	artifacts []string
-	mark      mark // where the recorder stands behind it
-	late      bool // is written with the end
-	again     bool // says all that one like it said that is queued right before
+	point     statePoint // where the recorder stands behind it
+	late      bool       // is written with the end
+	again     bool       // says all that one like it said that is queued right before
 }
 
 // appender writes a run's events in order, as many in one transaction as were
@@ -55,13 +55,13 @@ type appender struct {
 	closing bool        // the rest is written by close
 	all     bool        // also a question whose run has not ended is written
 	err     error
-	durable mark      // where the recorder stood behind the last piece written
-	logged  int64     // number of that piece's event, or of the newest one found in the log
-	unknown bool      // whether the first pieces of the queue were written is not known
-	idle    sync.Cond // signalled when writing ends, or the queue shrinks
+	durable statePoint // where the recorder stood behind the last piece written
+	logged  int64      // number of that piece's event, or of the newest one found in the log
+	unknown bool       // whether the first pieces of the queue were written is not known
+	idle    sync.Cond  // signalled when writing ends, or the queue shrinks
 }
 
-func newAppender(x *execution, at mark, logged int64) *appender {
+func newAppender(x *execution, at statePoint, logged int64) *appender {
 	a := &appender{x: x, durable: at, logged: logged}
 	a.idle.L = &a.mu
 	return a
@@ -205,7 +205,7 @@ func (a *appender) wrote(batch []piece, err error) {
 		a.err, a.unknown = err, errors.Is(err, store.ErrUnknown)
 		a.queue = append(batch[:len(batch):len(batch)], a.queue...)
 	} else if n := len(batch); n > 0 {
-		a.durable = batch[n-1].mark
+		a.durable = batch[n-1].point
 	}
 }
 
@@ -265,7 +265,7 @@ func (a *appender) leaveOut(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if n := len(there); n > 0 {
-		a.durable = there[n-1].mark
+		a.durable = there[n-1].point
 	}
 	a.queue, a.unknown = a.queue[len(there):], false
 	return nil
@@ -279,7 +279,7 @@ func (a *appender) unsure() bool {
 
 // giveUp drops what could not be written, and tells where the recorder stood
 // before it.
-func (a *appender) giveUp() mark {
+func (a *appender) giveUp() statePoint {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.queue = nil

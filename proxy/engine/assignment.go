@@ -235,10 +235,10 @@ func (x assignment) additional(in rule.Input, told map[string]any) (rawjson.Piec
 // stateful decides what a stateful agent is sent: only what is new when both
 // sides agree on the state, else the whole of it into a fresh upstream thread.
 func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
-	if err := x.shared(ctx); err != nil {
+	if err := x.takeOwnState(ctx); err != nil {
 		return err
 	}
-	if len(mapping.NewestAttempt(t.After)) > 1 || (x.run.Attempt > 1 || x.run.Options.Shared && t.Link.Remote != "") && t.Resume {
+	if len(mapping.NewestAttempt(t.After)) > 1 || (x.run.Attempt > 1 || x.run.Options.MayOverlap && t.Link.Remote != "") && t.Resume {
 		return nil // picked up: the upstream run is under way; or an answer, which only the thread that asked can use
 	}
 	agreed := t.Link.Remote != "" && t.Link.LocalCheckpoint == x.run.Base

@@ -14,8 +14,8 @@ import (
 // StartRequest is a run to be made. Run carries everything that must survive; Say and
 // OneStep belong to the first step only.
 type StartRequest struct {
-	New     store.NewRun // Run, Thread, Task, strategy and idempotency are filled in
-	Input   *rule.Input  // InputOf(New.Run), so that it is read once; nil: it is read again
+	New     store.RunCreation // Run, Thread, Task, strategy and idempotency are filled in
+	Input   *rule.Input       // InputOf(New.Run), so that it is read once; nil: it is read again
 	Say     *string
 	OneStep bool
 
@@ -51,7 +51,7 @@ func (e *Engine) BeginAll(ctx context.Context, list []StartRequest) ([]store.Cre
 	if e.running.isDraining() {
 		return nil, errDraining
 	}
-	agents, runs := make([]*Agent, 0, len(list)), make([]store.NewRun, 0, len(list))
+	agents, runs := make([]*Agent, 0, len(list)), make([]store.RunCreation, 0, len(list))
 	refused := func(err error) ([]store.Created, error) {
 		for i, agent := range agents {
 			e.giveBack(agent, runs[i].Claim)

@@ -118,7 +118,7 @@ func (r *recorder) certain() bool { return !r.app.unsure() }
 // giveUp goes back to what is durable: the events that follow it cannot be
 // written. The run has failed then, if it had not anyway.
 func (r *recorder) giveUp(out mapping.Outcome, err error) mapping.Outcome {
-	r.mark = r.app.giveUp()
+	r.statePoint = r.app.giveUp()
 	if out.Parked || out.Status == mapping.RunSuccess || out.Status == mapping.RunInterrupted && !out.Cancelled {
 		return mapping.Outcome{Status: mapping.RunError, Fault: mapping.FaultOf(err)}
 	}

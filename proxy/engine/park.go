@@ -38,7 +38,7 @@ func (e *Engine) Continue(ctx context.Context, r mapping.Run, n Next) error {
 		return err
 	}
 	e.idle.timers.cancel(r.ID)
-	e.launch(agent, c, StartRequest{Say: n.Say, OneStep: true, New: store.NewRun{}, further: &n})
+	e.launch(agent, c, StartRequest{Say: n.Say, OneStep: true, New: store.RunCreation{}, further: &n})
 	return nil
 }
 

@@ -20,24 +20,24 @@ type recorder struct {
 	app    *appender
 	opaque bool
 
-	mark                    // after everything queued
-	updates  int            // of this execution
-	steps    int            // steps of an opaque agent logged so far, by earlier executions too
-	asked    int            // questions so far
-	measured bool           // distance is known
-	distance store.Distance // of the newest state from its snapshot
-	link     mapping.Link   // newest link, merged
-	linked   bool
-	files    map[string]string // path → sum, of what this run wrote as artifacts
-	odd      map[string]bool   // files that were skipped, and said to be
-	uploaded mapping.Uploaded  // what the agent was given with the steps of this execution
-	logged   measure
-	fault    error // why the run must not go on
-	told     told
+	statePoint                // after everything queued
+	updates    int            // of this execution
+	steps      int            // steps of an opaque agent logged so far, by earlier executions too
+	asked      int            // questions so far
+	measured   bool           // distance is known
+	distance   store.Distance // of the newest state from its snapshot
+	link       mapping.Link   // newest link, merged
+	linked     bool
+	files      map[string]string // path → sum, of what this run wrote as artifacts
+	odd        map[string]bool   // files that were skipped, and said to be
+	uploaded   mapping.Uploaded  // what the agent was given with the steps of this execution
+	logged     measure
+	fault      error // why the run must not go on
+	told       told
 }
 
-// mark is where a run's state stands.
-type mark struct {
+// statePoint is where a run's state stands.
+type statePoint struct {
 	fold  *state.Fold
 	head  string   // newest checkpoint made by this run, or its base
 	step  int      // of the next loop checkpoint
@@ -46,7 +46,7 @@ type mark struct {
 }
 
 func newRecorder(x *execution, fold *state.Fold, logged []mapping.Event) *recorder {
-	r := &recorder{x: x, mark: mark{fold: fold, head: x.run.Base}, files: map[string]string{}, measured: x.run.Base == ""}
+	r := &recorder{x: x, statePoint: statePoint{fold: fold, head: x.run.Base}, files: map[string]string{}, measured: x.run.Base == ""}
 	for _, ev := range logged {
 		r.noteLogged(ev)
 	}
@@ -54,7 +54,7 @@ func newRecorder(x *execution, fold *state.Fold, logged []mapping.Event) *record
 	if n := len(logged); n > 0 {
 		last = logged[n-1].Seq
 	}
-	r.app = newAppender(x, r.mark, last)
+	r.app = newAppender(x, r.statePoint, last)
 	return r
 }
 
@@ -117,7 +117,7 @@ func (r *recorder) add(ev mapping.Event) error {
 // one call at the most is open. A last step, and a step that asks, wait for the end.
 func (r *recorder) isResult(ev mapping.Event) bool {
 	if s := ev.Head.Step; s != nil {
-		return !s.IsLast && !ev.Asks()
+		return !s.SaysLast && !ev.Asks()
 	}
 	return r.opaque && ev.Kind == mapping.KindLinked
 }
@@ -155,7 +155,7 @@ func (r *recorder) take(ev mapping.Event) (piece, error) {
 		r.grow(len(ev.Data))
 	}
 	p.files, p.drop, p.artifacts = r.filesOf(&p.entry.Event, before, after)
-	p.mark = r.mark
+	p.point = r.statePoint
 	return p, nil
 }
 
@@ -226,7 +226,7 @@ func (r *recorder) addUpdate(ev *mapping.Event) {
 		return
 	}
 	next := []string{"step"}
-	if s := ev.Head.Step; s != nil && s.IsLast && len(ev.Head.Interrupts) == 0 {
+	if s := ev.Head.Step; s != nil && s.SaysLast && len(ev.Head.Interrupts) == 0 {
 		next = nil
 	}
 	ev.Head.Checkpoint = newCheckpoint(r.x.run, "loop", r.step, next, ev.At)

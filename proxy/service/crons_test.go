@@ -41,7 +41,7 @@ func (a cronAgent) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapp
 				return
 			}
 		}
-		step := rule.StepUpdate(t.Run.ID, t.TaskID, 1, mapping.StepInfo{Output: json.RawMessage(`"done"`), IsLast: true}, nil, mapping.ApprovalAuto)
+		step := rule.StepUpdate(t.Run.ID, t.TaskID, 1, mapping.StepInfo{Output: json.RawMessage(`"done"`), SaysLast: true}, nil, mapping.ApprovalAuto)
 		end := mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}
 		_ = yield(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &mapping.Link{Remote: "up"}}}, nil) && yield(step, nil) && yield(end, nil)
 	}

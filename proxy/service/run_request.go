@@ -67,7 +67,7 @@ type runBuilder struct {
 	thread    mapping.Thread    // the existing one; zero when it is to be made
 	task      *stepping.TaskRun // the run belongs to a task, and one of its steps was asked for
 	in        rule.Input
-	out       store.NewRun
+	out       store.RunCreation
 }
 
 func (b *runBuilder) build(ctx context.Context) error {

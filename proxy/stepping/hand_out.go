@@ -18,13 +18,13 @@ import (
 const reservedFor = 5 * time.Second
 
 // claimNextStep is the step that is due and that no other process is handing out. When it
-// returns, the cursor stands behind the step.
+// returns, the step counts as handed out.
 func (p *stepRequest) claimNextStep(ctx context.Context) (mapping.Step, error) {
 	for {
 		if err := p.refresh(ctx, p.ses); err != nil {
 			return mapping.Step{}, err
 		}
-		p.n = p.ses.Task().Cursor + 1
+		p.n = p.ses.Task().HandOuts + 1
 		step, err := p.due(ctx)
 		if err != nil || step.N < p.n { // it was handed out before
 			return step, err
@@ -50,12 +50,12 @@ func (p *stepRequest) claim(ctx context.Context, step mapping.Step) (ok bool, er
 		}
 	}
 	if ok, err = p.st.HandOut(ctx, p.ses.key.task, step.N, p.asked(), by); ok {
-		p.ses.advanceCursor(step.N)
+		p.ses.noteHandOut(step.N)
 	}
 	return ok, err
 }
 
-// handOut completes a step whose hand-out is noted: the cursor stands behind it.
+// handOut completes a step whose hand-out is noted.
 func (p *stepRequest) handOut(ctx context.Context, step mapping.Step) (adapter.Handout, error) {
 	ses, again := p.ses, step.N < p.n
 	detached, over := context.WithoutCancel(ctx), sync.Once{}
@@ -91,7 +91,7 @@ func (p *stepRequest) takeBack(ctx context.Context, n int) {
 		p.zap.Warn("a step that was not written could not be taken back; it is in the list of steps", zap.Error(err))
 		return
 	}
-	p.ses.resetCursor(n)
+	p.ses.undoHandOut(n)
 }
 
 // asked is what the step is fetched with.

@@ -197,17 +197,17 @@ func (s *session) fetched(n int, r store.StepRequest, again bool) store.StepRequ
 	return s.requests[n]
 }
 
-// advanceCursor notes that step n is being handed out; resetCursor, that its answer was not
+// noteHandOut notes that step n is being handed out; undoHandOut, that its answer was not
 // written and that this is undone.
-func (s *session) advanceCursor(n int) {
+func (s *session) noteHandOut(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.task.Cursor = n
+	s.task.HandOuts = n
 }
 
-func (s *session) resetCursor(n int) {
+func (s *session) undoHandOut(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.task.Cursor = min(s.task.Cursor, n-1)
+	s.task.HandOuts = min(s.task.HandOuts, n-1)
 	delete(s.requests, n)
 }

@@ -18,7 +18,7 @@ func (s *Stepper) refresh(ctx context.Context, ses *session) error {
 }
 
 // refreshForRead is refresh for readers: while a caller has the turn, that keeps the
-// session's cursor as it is.
+// session's count of steps as it is.
 func (s *Stepper) refreshForRead(ctx context.Context, ses *session) error {
 	if !s.st.Shared() {
 		return nil
@@ -42,12 +42,12 @@ func (s *Stepper) sync(ctx context.Context, ses *session) (moved bool, err error
 	if err != nil {
 		return false, err
 	}
-	if tip.Cursor != ses.Task().Cursor {
+	if tip.HandOuts != ses.Task().HandOuts {
 		requests, err := s.st.Requests(ctx, ses.key.task)
 		if err != nil {
 			return false, err
 		}
-		ses.refreshCursor(tip.Cursor, requests)
+		ses.refreshHandOuts(tip.HandOuts, requests)
 	}
 	if ses.hasRuns(tip) {
 		return false, nil
@@ -60,7 +60,7 @@ func (s *Stepper) sync(ctx context.Context, ses *session) (moved bool, err error
 }
 
 // loadNewRuns adds the runs that were made without this session. It is for readers, which
-// do not have the session's turn: they leave its cursor alone, and runs that are gone
+// do not have the session's turn: they leave its count of steps alone, and runs that are gone
 // to a POST, since what they have read may be older than what the session knows.
 func (s *Stepper) loadNewRuns(ctx context.Context, ses *session) (found bool, err error) {
 	tip, err := s.st.TaskTip(ctx, ses.key.task)
@@ -72,11 +72,11 @@ func (s *Stepper) loadNewRuns(ctx context.Context, ses *session) (found bool, er
 	return err == nil && ses.extend(runs), err
 }
 
-// refreshCursor notes what other processes handed out.
-func (s *session) refreshCursor(cursor int, requests map[int]store.StepRequest) {
+// refreshHandOuts notes what other processes handed out.
+func (s *session) refreshHandOuts(steps int, requests map[int]store.StepRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests, s.task.Cursor = requests, cursor
+	s.requests, s.task.HandOuts = requests, steps
 }
 
 // hasRuns reports whether the session has the runs that the task has.

@@ -88,7 +88,7 @@ func (s *Stepper) Expect(task mapping.Task, agent *engine.Agent) {
 }
 
 // Known returns a task whose session is in memory. Where several processes share the
-// database its cursor may be behind.
+// database, others may have handed out more of its steps.
 func (s *Stepper) Known(tenant, taskID string) (mapping.Task, bool) {
 	if ses, ok := s.sessions.get(sessionKey{tenant, taskID}); ok {
 		return ses.Task(), true

@@ -183,7 +183,7 @@ func TestFilesAreWhatTheRunsLeftDid(t *testing.T) {
 		for seed := range 20 {
 			tale := fileTales.Example(seed)
 			n := newThreadRun()
-			n.Run.Options.Shared = true
+			n.Run.Options.MayOverlap = true
 			runs := []store.Created{b.create(n)}
 			th := runs[0].Thread.ID
 			for range 2 {
@@ -244,7 +244,7 @@ func TestFilesOfASharedRunAreTakenOut(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		n := newThreadRun()
-		n.Run.Options.Shared = true
+		n.Run.Options.MayOverlap = true
 		first := b.create(n)
 		th := first.Thread.ID
 		second := b.create(newRun(th, mapping.StrategyConcurrent))

@@ -19,10 +19,10 @@ type base struct {
 }
 
 // runKey is where a run's rows are. tokens: its row says that it has some;
-// shared: others may run on its thread meanwhile.
+// overlaps: others may run on its thread meanwhile.
 type runKey struct {
-	run, thread    int64
-	tokens, shared bool
+	run, thread      int64
+	tokens, overlaps bool
 }
 
 // keysKept bounds the cache of keys: about 2 MB when full.

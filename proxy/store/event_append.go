@@ -170,7 +170,7 @@ func (s *events) runKey(t *sqldb.Tx, id string) (k runKey, err error) {
 	if k, ok := s.keys.Get(id); ok {
 		return k, nil
 	}
-	err = t.Get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, in{id}, out{&k.run, &k.thread, &k.shared})
+	err = t.Get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, in{id}, out{&k.run, &k.thread, &k.overlaps})
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, ErrFenced
 	}
@@ -223,7 +223,7 @@ func (s *events) end(t *sqldb.Tx, at runKey, runID string, e End, last int64) er
 // free gives the thread the status the run left it in; one with a further run
 // stays busy.
 func (s *events) free(t *sqldb.Tx, at runKey, e End) error {
-	if at.shared {
+	if at.overlaps {
 		if err := openQuestions(t, at.thread, &e); err != nil {
 			return err
 		}
@@ -272,7 +272,7 @@ func (s *events) EndInactive(ctx context.Context, threadID, runID string, ev map
 		if events, err = batch.write(t, from); err != nil {
 			return err
 		}
-		at := runKey{run: row.key, thread: row.thread, shared: row.Options.Shared}
+		at := runKey{run: row.key, thread: row.thread, overlaps: row.Options.MayOverlap}
 		if err := t.Put(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END,
  base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END WHERE id = $1`, row.key, from.seq); err != nil {
 			return err

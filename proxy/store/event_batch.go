@@ -56,9 +56,9 @@ func (b *eventBatch) newest() (head string, snapshot int) {
 // fill gives the events their numbers and times and the checkpoints their
 // parents, in copies: the caller's events stay as they are, since an operation
 // may run twice.
-func (b *eventBatch) fill(from threadHead, now int64) ([]mapping.Event, []mark) {
+func (b *eventBatch) fill(from threadHead, now int64) ([]mapping.Event, []checkpointColumns) {
 	events := make([]mapping.Event, len(b.events))
-	marks := make([]mark, len(b.events))
+	marks := make([]checkpointColumns, len(b.events))
 	for i := range b.events {
 		e := b.events[i]
 		e.Seq = from.seq + int64(i) + 1
@@ -77,21 +77,21 @@ func (b *eventBatch) fill(from threadHead, now int64) ([]mapping.Event, []mark) 
 	return events, marks
 }
 
-// mark is what an event that makes a checkpoint has beyond others.
-type mark struct {
+// checkpointColumns is what an event that makes a checkpoint has beyond others.
+type checkpointColumns struct {
 	id       string
 	base     int64
 	snapshot []byte
 }
 
-func (b *eventBatch) checkpoint(e *mapping.Event, at *threadHead) mark {
+func (b *eventBatch) checkpoint(e *mapping.Event, at *threadHead) checkpointColumns {
 	c := *e.Head.Checkpoint
 	c.Parent, c.Seq, c.CreatedAt = at.head, e.Seq, e.At
 	if c.RunID == "" {
 		c.RunID = e.RunID
 	}
 	e.Head.Checkpoint = &c
-	m := mark{id: c.ID, base: at.base, snapshot: b.snapshots[c.ID]}
+	m := checkpointColumns{id: c.ID, base: at.base, snapshot: b.snapshots[c.ID]}
 	if m.snapshot != nil {
 		m.base, at.base = e.Seq, e.Seq
 	}
@@ -190,7 +190,7 @@ func insertTexts(start string, width int) (texts [rowsAtOnce + 1]string) {
 	return texts
 }
 
-func (b *eventBatch) insert(t *sqldb.Tx, line int64, events []mapping.Event, marks []mark) error {
+func (b *eventBatch) insert(t *sqldb.Tx, line int64, events []mapping.Event, marks []checkpointColumns) error {
 	for len(events) > 0 {
 		n := rowsAt(events)
 		args := make(in, 0, n*eventColumns)
@@ -224,7 +224,7 @@ func rowsAt(events []mapping.Event) int {
 }
 
 // row appends the parameters of one event.
-func (b *eventBatch) row(args in, line int64, e *mapping.Event, m *mark) (in, error) {
+func (b *eventBatch) row(args in, line int64, e *mapping.Event, m *checkpointColumns) (in, error) {
 	head, err := encodeHead(&e.Head)
 	if err != nil {
 		return nil, err

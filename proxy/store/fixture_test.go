@@ -205,7 +205,7 @@ func writeRest(b *bench) {
 	b.ok(b.KeepAgentFact(b.ctx, "echo", "schemas", []byte(`{"input":{}}`)))
 }
 
-func fixtureRun(thread, run string) store.NewRun {
+func fixtureRun(thread, run string) store.RunCreation {
 	n := newRun(thread, mapping.StrategyReject)
 	n.Run.ID, n.Task.ID, n.Run.Metadata, n.Run.Kwargs = run, run, []byte(`{"r":1}`), []byte(`{"input":"hi"}`)
 	if thread != fixThread {
@@ -218,7 +218,7 @@ func fixtureRun(thread, run string) store.NewRun {
 func fixtureUpdate(n int, data string) mapping.Event {
 	ev := update(data)
 	ev.Head.Checkpoint.ID = fmt.Sprintf("01980000-0000-7000-8000-0000000000%02d", 30+n)
-	ev.Head.Step = &mapping.StepInfo{ID: fmt.Sprint(n), IsLast: n == 2}
+	ev.Head.Step = &mapping.StepInfo{ID: fmt.Sprint(n), SaysLast: n == 2}
 	return ev
 }
 

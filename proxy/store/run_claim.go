@@ -192,7 +192,7 @@ func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error
 		return c, err
 	}
 	logged, err := readEvents(t, row.thread, row.from, 0, runsOwn, row.key, row.to())
-	name, at := row.ID, runKey{run: row.key, thread: row.thread, shared: row.Options.Shared}
+	name, at := row.ID, runKey{run: row.key, thread: row.thread, overlaps: row.Options.MayOverlap}
 	t.After(func() { s.keys.Add(name, at) })
 	running := time.Duration(t.Now-micros(row.StartedAt)) * time.Microsecond
 	return Claimed{Run: row.Run, Thread: th.Thread, Task: task.Task, Fence: row.fence, Logged: logged, Taken: taken, Running: running}, err

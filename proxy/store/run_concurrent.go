@@ -13,7 +13,7 @@ import (
 // are not kept, and no link of it says that an agent has the same state. Asked
 // only where that matters.
 func (b *eventBatch) overlapped(t *sqldb.Tx, at runKey, a Append) (others bool, err error) {
-	if !at.shared || len(a.Snapshots) == 0 && len(a.Links) == 0 {
+	if !at.overlaps || len(a.Snapshots) == 0 && len(a.Links) == 0 {
 		return false, nil
 	}
 	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND line IS NOT NULL AND (run IS NULL OR run <> $2)

@@ -23,13 +23,13 @@ func TestSharedRunIsRemovedFromUnderAChange(t *testing.T) {
 			onBoth(t, func(t *testing.T, open opener) {
 				b := open(t)
 				n := newThreadRun()
-				n.Run.Options.Shared = true
+				n.Run.Options.MayOverlap = true
 				first := b.create(n)
 				th := first.Thread.ID
 				at := b.append(first, update(`{"list":[1]}`), update(`{"list":[1,2]}`))
 				b.end(first, mapping.RunSuccess)
 				next := newRun(th, mapping.StrategyReject)
-				next.Run.Options.Shared = true
+				next.Run.Options.MayOverlap = true
 				if elsewhere {
 					next.Run.Base = at[0].Head.Checkpoint.ID
 				}
@@ -58,7 +58,7 @@ func TestSharedRunsAreTakenOutInAnyOrder(t *testing.T) {
 		for _, did := range [][]int{{0, 1, 2}, {0, 1, 2, 0}, {0, 1, 0, 2, 1}} {
 			for _, gone := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 				n := newThreadRun()
-				n.Run.Options.Shared = true
+				n.Run.Options.MayOverlap = true
 				runs := []store.Created{b.create(n)}
 				th := runs[0].Thread.ID
 				for range 2 {

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// NewRun is a run to be made, with what it needs made beside it.
-type NewRun struct {
+// RunCreation is a run to be made, with what it needs made beside it.
+type RunCreation struct {
 	Run                              mapping.Run
 	Thread                           *mapping.Thread // made if it is not there; nil: must exist (NotFound)
 	MustNotExist                     bool            // Thread must be new (stateless runs)
@@ -40,7 +40,7 @@ type Answers struct {
 	Open []mapping.Interrupt
 }
 
-// Created is what became of a NewRun. Replayed: an idempotency key named an
+// Created is what became of a RunCreation. Replayed: an idempotency key named an
 // earlier run, which is returned instead.
 type Created struct {
 	Run      mapping.Run
@@ -59,13 +59,13 @@ type Created struct {
 // reject → Conflict thread_busy naming the run; enqueue → pending; interrupt, rollback →
 // pending, Created.Active set and stop requests noted on the active runs. While the
 // thread is held for an update of its state (HoldUpdate), a run is pending.
-// concurrent: beside those that let others run beside them (Options.Shared, which
+// concurrent: beside those that let others run beside them (Options.MayOverlap, which
 // a concurrent run must have itself), pending while there is another.
 //
 // Run.Base is where the run starts: what is given there or in
 // Options.Checkpoint (unknown: NotFound), else the head at its first claim. A run
 // that starts elsewhere than at the head moves the head there.
-func (s *runs) CreateRun(ctx context.Context, n NewRun) (c Created, err error) {
+func (s *runs) CreateRun(ctx context.Context, n RunCreation) (c Created, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		x := createRunTx{s: s, Tx: t, principal: p, n: n}
@@ -80,7 +80,7 @@ func (s *runs) CreateRun(ctx context.Context, n NewRun) (c Created, err error) {
 
 // CreateRuns is CreateRun for several runs in one transaction: what is refused of one
 // refuses all, and none of them begins before all are there.
-func (s *runs) CreateRuns(ctx context.Context, list []NewRun) (made []Created, err error) {
+func (s *runs) CreateRuns(ctx context.Context, list []RunCreation) (made []Created, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		made = make([]Created, len(list))
@@ -101,7 +101,7 @@ type createRunTx struct {
 	s *runs
 	*sqldb.Tx
 	principal mapping.Principal
-	n         NewRun
+	n         RunCreation
 	thread    threadRow
 	fresh     bool // the thread was made by this operation
 	updating  bool // it is held for an update of its state: see HoldUpdate
@@ -122,7 +122,7 @@ func (x *createRunTx) make() error {
 	if !x.made.Claimed {
 		x.s.notify(x.Tx, NoticePending, "")
 	}
-	name, key := x.made.Run.ID, runKey{run: x.run, thread: x.thread.key, shared: x.made.Run.Options.Shared}
+	name, key := x.made.Run.ID, runKey{run: x.run, thread: x.thread.key, overlaps: x.made.Run.Options.MayOverlap}
 	x.After(func() { x.s.keys.Add(name, key) })
 	return nil
 }
@@ -290,7 +290,7 @@ func (x *createRunTx) insert() error {
 // concurrencyClass is the column concurrent: see the table.
 func concurrencyClass(r mapping.Run) int {
 	switch {
-	case !r.Options.Shared:
+	case !r.Options.MayOverlap:
 		return 0
 	case r.Multitask == mapping.StrategyConcurrent:
 		return 1
@@ -308,7 +308,7 @@ func (x *createRunTx) newRun() mapping.Run {
 	if r.Multitask == "" {
 		r.Multitask = mapping.StrategyReject
 	}
-	r.Options.Shared = r.Options.Shared || r.Multitask == mapping.StrategyConcurrent
+	r.Options.MayOverlap = r.Options.MayOverlap || r.Multitask == mapping.StrategyConcurrent
 	r.Attempt = max(r.Attempt, 1)
 	r.Metadata, r.Kwargs = object(r.Metadata), object(r.Kwargs)
 	r.RunAfter = timeOf(micros(r.RunAfter))

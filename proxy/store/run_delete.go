@@ -70,13 +70,13 @@ func deleteHistory(t *sqldb.Tx, row runRow) error {
 // line would end, and none of the others could be taken out of it any more.
 func deleteFiles(t *sqldb.Tx, row runRow, standing bool) (stays bool, err error) {
 	concurrent := standing
-	if row.Options.Shared && !standing {
+	if row.Options.MayOverlap && !standing {
 		if concurrent, err = ranConcurrently(t, row); err != nil {
 			return false, err
 		}
 	}
 	taken := !standing
-	if concurrent && row.Options.Shared {
+	if concurrent && row.Options.MayOverlap {
 		out, err := withdraw(t, row)
 		if err != nil {
 			return false, err

@@ -54,7 +54,7 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 				t.Parallel()
 				b := open(t)
 				begun := newThreadRun()
-				begun.Run.Options.Shared = c.shared
+				begun.Run.Options.MayOverlap = c.shared
 				first := b.create(begun)
 				second, err := b.CreateRun(b.ctx, newRun(first.Thread.ID, c.strategy))
 				if c.conflict {
@@ -178,11 +178,11 @@ func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 // another by its name, and one of two lets it wait.
 func TestEveryQueueLimitHolds(t *testing.T) {
 	t.Parallel()
-	for name, limit := range map[string]func(*store.NewRun, *mapping.Principal, int){
-		"agents.echo.queue":   func(n *store.NewRun, _ *mapping.Principal, most int) { n.Room.Agent = most },
-		"limits.thread_queue": func(n *store.NewRun, _ *mapping.Principal, most int) { n.Room.Thread = most },
-		"limits.queue":        func(n *store.NewRun, _ *mapping.Principal, most int) { n.Room.All = most },
-		"auth.keys[].queue":   func(_ *store.NewRun, p *mapping.Principal, most int) { p.Queue = most },
+	for name, limit := range map[string]func(*store.RunCreation, *mapping.Principal, int){
+		"agents.echo.queue":   func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Room.Agent = most },
+		"limits.thread_queue": func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Room.Thread = most },
+		"limits.queue":        func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Room.All = most },
+		"auth.keys[].queue":   func(_ *store.RunCreation, p *mapping.Principal, most int) { p.Queue = most },
 	} {
 		onBoth(t, func(t *testing.T, open opener) {
 			b := open(t)
@@ -364,7 +364,7 @@ func TestIdempotencyKeyNamesTheFirstRun(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
 		b := open(t, store.Options{Now: clock.now})
-		keyed := func(sum string) store.NewRun {
+		keyed := func(sum string) store.RunCreation {
 			n := newThreadRun()
 			n.IdempotencyKey, n.IdempotencyRoute, n.IdempotencySum = "k", "POST /runs", []byte(sum)
 			return n

@@ -73,20 +73,20 @@ func (b *bench) thread() mapping.Thread {
 }
 
 // newRun is a run of a task of its own on an existing thread.
-func newRun(thread string, strategy mapping.Strategy) store.NewRun {
+func newRun(thread string, strategy mapping.Strategy) store.RunCreation {
 	run := mapping.Run{ID: id(), ThreadID: thread, Agent: "echo", AssistantID: "a", Multitask: strategy}
-	return store.NewRun{Run: run, Task: &mapping.Task{ID: run.ID, Agent: "echo", Input: "hi", HasInput: true}, Claim: true,
+	return store.RunCreation{Run: run, Task: &mapping.Task{ID: run.ID, Agent: "echo", Input: "hi", HasInput: true}, Claim: true,
 		Events: []mapping.Event{{Kind: mapping.KindStarted, Head: mapping.Head{Attempt: 1}}}}
 }
 
 // newThreadRun is one that makes its thread.
-func newThreadRun() store.NewRun {
+func newThreadRun() store.RunCreation {
 	n := newRun(id(), mapping.StrategyReject)
 	n.Thread, n.MustNotExist = &mapping.Thread{ID: n.Run.ThreadID}, true
 	return n
 }
 
-func (b *bench) create(n store.NewRun) store.Created {
+func (b *bench) create(n store.RunCreation) store.Created {
 	b.t.Helper()
 	c, err := b.CreateRun(b.ctx, n)
 	b.ok(err)

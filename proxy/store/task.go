@@ -48,7 +48,7 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 	k.UpdatedAt, k.AdditionalInput = timeOf(t.Now), object(k.AdditionalInput)
 	key, err = t.Insert(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12)`,
-		k.Tenant, k.ID, k.Owner, thread, k.Agent, number(k.HasInput), words(k.Input), []byte(k.AdditionalInput), number(k.Topic), k.Cursor,
+		k.Tenant, k.ID, k.Owner, thread, k.Agent, number(k.HasInput), words(k.Input), []byte(k.AdditionalInput), number(k.Topic), k.HandOuts,
 		micros(k.CreatedAt), micros(k.UpdatedAt))
 	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "task_exists", "There is a task %q already.", k.ID)
@@ -93,7 +93,7 @@ func (r *taskRow) scan(scan func(...any) error) error {
 	var input []byte
 	var created, updated int64
 	err := scan(&r.key, &r.thread, &r.Tenant, &r.ID, &r.Owner, &r.ThreadID, &r.Agent, &r.HasInput, &input, rawOf(&r.AdditionalInput),
-		&r.Topic, &r.Cursor, &created, &updated)
+		&r.Topic, &r.HandOuts, &created, &updated)
 	r.Input = string(input)
 	r.CreatedAt, r.UpdatedAt = timeOf(created), timeOf(updated)
 	return err
@@ -148,9 +148,9 @@ func taskKey(t *sqldb.Tx, sc scope, id string) (key int64, err error) {
 // TaskTip is how far a task has come: all that a process needs to know whether
 // others did something with it.
 type TaskTip struct {
-	Cursor int    // steps handed out
-	Runs   int    // how many there are
-	Newest string // run, "" for none
+	HandOuts int    // how many steps were handed out
+	Runs     int    // how many there are
+	Newest   string // run, "" for none
 }
 
 // TaskTip reads how far a task has come.
@@ -158,7 +158,7 @@ func (s *tasks) TaskTip(ctx context.Context, id string) (tip TaskTip, err error)
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return noTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
  coalesce((SELECT r.run_id FROM runs r WHERE r.task = k.id ORDER BY r.id DESC LIMIT 1), '')
- FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, in{tenantOf(ctx), id}, out{&tip.Cursor, &tip.Runs, &tip.Newest}), id)
+ FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, in{tenantOf(ctx), id}, out{&tip.HandOuts, &tip.Runs, &tip.Newest}), id)
 	})
 	return tip, err
 }

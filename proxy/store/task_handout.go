@@ -10,9 +10,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// HandOut moves the cursor of a task from n-1 to n, keeps what step n is fetched
-// with and remembers its key: the step may leave for its client when that is
-// done. false: the cursor stands elsewhere, or another hand-out is not over.
+// HandOut counts n steps of a task as handed out where n-1 were, keeps what step n is fetched
+// with and remembers its key: the step may leave for its client when that is done. false: it
+// is another number, or another hand-out is not over.
 func (s *tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
 	tenant := tenantOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
@@ -20,7 +20,7 @@ func (s *tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest
 			return err
 		}
 		var key int64
-		if key, ok, err = moveCursor(t, r, tenant, taskID, n, number(!by.Until.IsZero())*int64(n), micros(by.Until), t.Now, n-1); err != nil {
+		if key, ok, err = countHandOut(t, r, tenant, taskID, n, number(!by.Until.IsZero())*int64(n), micros(by.Until), t.Now, n-1); err != nil {
 			return err
 		}
 		if !ok {
@@ -60,17 +60,17 @@ func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
 	return newest == r.Newest, err
 }
 
-const cursorMove = `UPDATE tasks SET cursor_n = $3, reserved_n = $4, reserved_until_us = $5, updated_us = $6
+const countSteps = `UPDATE tasks SET cursor_n = $3, reserved_n = $4, reserved_until_us = $5, updated_us = $6
  WHERE tenant = $1 AND task_id = $2 AND cursor_n = $7 AND (reserved_n = 0 OR reserved_until_us <= $6)`
 
-// moveCursor asks for the task's key only where something is kept beside it: a
+// countHandOut asks for the task's key only where something is kept beside it: a
 // row that comes back costs more than the statement.
-func moveCursor(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, err error) {
+func countHandOut(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, err error) {
 	if !r.says() {
-		moved, err := t.Exec(cursorMove, args...)
+		moved, err := t.Exec(countSteps, args...)
 		return 0, moved == 1, err
 	}
-	err = t.Get(cursorMove+` RETURNING id`, args, out{&key})
+	err = t.Get(countSteps+` RETURNING id`, args, out{&key})
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}

@@ -45,8 +45,8 @@ func TestStepIsHandedOutOnce(t *testing.T) {
 		}
 		k, err := b.Task(b.ctx, task)
 		b.ok(err)
-		if k.Cursor != 3 || take(3, first, until()) || take(5, first, until()) {
-			t.Fatalf("cursor %d", k.Cursor)
+		if k.HandOuts != 3 || take(3, first, until()) || take(5, first, until()) {
+			t.Fatalf("%d steps are handed out", k.HandOuts)
 		}
 		if _, err := b.HandOut(b.ctx, "nothing", 1, first, store.Reservation{}); mapping.Classify(err).Class != mapping.NotFound {
 			t.Errorf("a task that is not there: %v", err)

@@ -143,7 +143,7 @@ func TestC7MigratedWhileAnotherProcessServes(t *testing.T) {
 func upgraded(t *testing.T, b *bench) {
 	t.Helper()
 	n := newThreadRun()
-	n.Run.Options.Shared = true
+	n.Run.Options.MayOverlap = true
 	first := b.create(n)
 	if c := b.create(newRun(first.Thread.ID, mapping.StrategyConcurrent)); !c.Claimed {
 		t.Error("a run beside another is not claimed")

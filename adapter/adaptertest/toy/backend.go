@@ -126,7 +126,7 @@ func (s *talk) tell(last bool) error {
 	if s.held = nil; output == nil || s.heard <= s.logged {
 		return nil
 	}
-	n, info := s.task.Done+s.heard-s.logged, mapping.StepInfo{Output: output, IsLast: last}
+	n, info := s.task.Done+s.heard-s.logged, mapping.StepInfo{Output: output, SaysLast: last}
 	return s.emit(rule.StepUpdate(s.task.Run.ID, s.task.TaskID, n, info, nil, mapping.ApprovalAuto))
 }
 

@@ -36,10 +36,10 @@ func (d *drive) deliver() (phase, error) {
 func (d *drive) event(step remoteStep) (mapping.Event, error) {
 	info := mapping.StepInfo{
 		ID: step.ID, Name: step.Name, Status: step.Status, Output: step.Output,
-		Additional: step.Additional, IsLast: step.IsLast, Input: step.input,
+		Additional: step.Additional, SaysLast: step.IsLast, Input: step.input,
 	}
 	ev := d.update(info, nil)
-	final := info.IsLast || len(ev.Head.Interrupts) > 0 || d.past.inRun+1 == d.stepLimit()
+	final := info.SaysLast || len(ev.Head.Interrupts) > 0 || d.past.inRun+1 == d.stepLimit()
 	files, ids, err := d.downloads.collect(step, final)
 	if err != nil {
 		return ev, err

@@ -103,7 +103,7 @@ func (d *drive) work() (phase, error) {
 // recall takes in what is logged. A run whose last step is logged, but not its end, is ended.
 func (d *drive) recall() (phase, error) {
 	d.past.replay(d.job)
-	if last := d.past.last; last != nil && last.Head.Step.IsLast {
+	if last := d.past.last; last != nil && last.Head.Step.SaysLast {
 		return ended, d.end(mapping.Outcome{Status: mapping.RunSuccess})
 	} else if last != nil && len(last.Head.Interrupts) > 0 {
 		return ended, d.ask(last.Head.Interrupts)

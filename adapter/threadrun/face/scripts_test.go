@@ -41,7 +41,7 @@ func step(n int, node, text string, last bool) mapping.Event {
 	}
 	return mapping.Event{
 		Kind: mapping.KindUpdate, Data: raw(`{"messages":[{"id":"a` + strconv.Itoa(n) + `","type":"ai","content":"` + text + `"}]}`),
-		Head: mapping.Head{Node: node, Reduce: true, Checkpoint: checkpoint(n, n-1, "loop", next...), Step: &mapping.StepInfo{IsLast: last}},
+		Head: mapping.Head{Node: node, Reduce: true, Checkpoint: checkpoint(n, n-1, "loop", next...), Step: &mapping.StepInfo{SaysLast: last}},
 	}
 }
 

@@ -73,7 +73,7 @@ func Lockstep(n int) func(context.Context, adapter.Assignment, Yielder) {
 				said = *t.Say
 			}
 			output, _ := json.Marshal(fmt.Sprintf("step %d, told %s", done+1, said))
-			ev := rule.StepUpdate(t.Run.ID, t.TaskID, done+1, mapping.StepInfo{Output: output, IsLast: done+1 == n, ID: fmt.Sprint("s", done+1)}, nil, mapping.ApprovalAuto)
+			ev := rule.StepUpdate(t.Run.ID, t.TaskID, done+1, mapping.StepInfo{Output: output, SaysLast: done+1 == n, ID: fmt.Sprint("s", done+1)}, nil, mapping.ApprovalAuto)
 			if !yield(ev, nil) {
 				return
 			}

@@ -23,7 +23,7 @@ type told struct {
 // difference is how the state becomes the full one, said so that it can be
 // merged where others may have changed the thread's state meanwhile.
 func (r *recorder) difference(full []byte) (diff []byte, err error) {
-	if !r.x.run.Options.Shared {
+	if !r.x.run.Options.MayOverlap {
 		diff, _, err = r.fold.DiffTo(full)
 		return diff, err
 	}
@@ -47,15 +47,15 @@ func (r *recorder) wayBack(initial *state.Fold) *state.Fold {
 
 // keep remembers the state of a checkpoint, unless others may have a part in it.
 func (r *recorder) keep(checkpoint string, f *state.Fold) {
-	if !r.x.run.Options.Shared {
+	if !r.x.run.Options.MayOverlap {
 		r.x.e.log.Keep(checkpoint, f, r.distance)
 	}
 }
 
-// shared finds out what the agent of a run that others may run beside has: an
+// takeOwnState finds out what the agent of a run that others may run beside has: an
 // answer goes to the upstream thread that asked, and to the state that is there.
-func (x assignment) shared(ctx context.Context) error {
-	if !x.run.Options.Shared || !x.run.Options.Resuming || x.rec.told.start != nil {
+func (x assignment) takeOwnState(ctx context.Context) error {
+	if !x.run.Options.MayOverlap || !x.run.Options.Resuming || x.rec.told.start != nil {
 		return nil
 	}
 	first, err := x.e.st.Runs(ctx, store.RunQuery{TaskID: x.run.TaskID, OldestFirst: true, Limit: 1})
@@ -90,7 +90,7 @@ func (e *Engine) linkOf(ctx context.Context, r mapping.Run, opaque bool) (mappin
 	switch {
 	case opaque:
 		return e.st.Link(ctx, r.ThreadID, r.Agent, r.TaskID)
-	case r.Options.Shared && (r.Multitask == mapping.StrategyConcurrent || r.Options.Resuming):
+	case r.Options.MayOverlap && (r.Multitask == mapping.StrategyConcurrent || r.Options.Resuming):
 		return e.taskLink(ctx, r.TaskID)
 	default:
 		return e.st.Link(ctx, r.ThreadID, r.Agent, "")

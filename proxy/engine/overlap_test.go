@@ -64,7 +64,7 @@ func newTable(t *testing.T, opaque bool) *table {
 func (b *table) start(t *testing.T, s mapping.Strategy, says string) (mapping.Run, adapter.Assignment) {
 	t.Helper()
 	o := order(b.thread, s)
-	o.New.Run.Options.Shared = true
+	o.New.Run.Options.MayOverlap = true
 	o.New.Run.Kwargs, _ = json.Marshal(map[string]any{"input": map[string]any{"messages": []any{map[string]string{"type": "human", "id": says, "content": says}}}})
 	r := b.begin(t, o)
 	return r, <-b.seen
