@@ -22,78 +22,84 @@ type StartRequest struct {
 	further *Next // it is a further step of a parked run
 }
 
+// starter makes runs, and begins executions of those and of others that this process has claimed. Safe for concurrent use.
+type starter struct {
+	e      *Engine
+	claims claims
+}
+
 // Begin makes the run durable and, when its thread and agent are free, starts
 // it. It returns before the run has done anything.
-func (e *Engine) Begin(ctx context.Context, o StartRequest) (store.Created, error) {
-	if e.running.isDraining() {
+func (s *starter) Begin(ctx context.Context, o StartRequest) (store.Created, error) {
+	if s.e.running.isDraining() {
 		return store.Created{}, errDraining
 	}
-	agent, err := e.ready(&o)
+	agent, err := s.ready(&o)
 	if err != nil {
 		return store.Created{}, err
 	}
-	claimed := e.claims.begin()
+	claimed := s.claims.begin()
 	defer claimed()
-	created, err := e.st.CreateRun(ctx, o.New)
+	created, err := s.e.st.CreateRun(ctx, o.New)
 	if err != nil {
-		e.giveBack(agent, o.New.Claim)
+		s.giveBack(agent, o.New.Claim)
 		return created, err
 	}
-	e.begun(agent, o, created)
+	s.begun(agent, o, created)
 	return created, nil
 }
 
 // BeginAll is Begin for several runs, all or none: none begins before all are durable.
-func (e *Engine) BeginAll(ctx context.Context, list []StartRequest) ([]store.Created, error) {
+func (s *starter) BeginAll(ctx context.Context, list []StartRequest) ([]store.Created, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	if e.running.isDraining() {
+	if s.e.running.isDraining() {
 		return nil, errDraining
 	}
 	agents, runs := make([]*Agent, 0, len(list)), make([]store.RunCreation, 0, len(list))
 	refused := func(err error) ([]store.Created, error) {
 		for i, agent := range agents {
-			e.giveBack(agent, runs[i].Claim)
+			s.giveBack(agent, runs[i].Claim)
 		}
 		return nil, err
 	}
 	for i := range list {
-		agent, err := e.ready(&list[i])
+		agent, err := s.ready(&list[i])
 		if err != nil {
 			return refused(err)
 		}
 		agents, runs = append(agents, agent), append(runs, list[i].New)
 	}
-	claimed := e.claims.begin()
+	claimed := s.claims.begin()
 	defer claimed()
-	created, err := e.st.CreateRuns(ctx, runs)
+	created, err := s.e.st.CreateRuns(ctx, runs)
 	if err != nil {
 		return refused(err)
 	}
 	for i, c := range created {
-		e.begun(agents[i], list[i], c)
+		s.begun(agents[i], list[i], c)
 	}
 	return created, nil
 }
 
 // ready completes an order. It takes a slot of the agent for a run that may start at
 // once.
-func (e *Engine) ready(o *StartRequest) (*Agent, error) {
-	agent := e.agents[o.New.Run.Agent]
-	o.New.Claim = o.New.Run.RunAfter.IsZero() && e.lease.holds() && agent.tryAcquire()
-	err := e.prepare(o, agent)
+func (s *starter) ready(o *StartRequest) (*Agent, error) {
+	agent := s.e.agents[o.New.Run.Agent]
+	o.New.Claim = o.New.Run.RunAfter.IsZero() && s.e.lease.holds() && agent.tryAcquire()
+	err := s.addFirstEvents(o, agent)
 	if err != nil {
-		e.giveBack(agent, o.New.Claim)
+		s.giveBack(agent, o.New.Claim)
 	}
 	return agent, err
 }
 
-// prepare adds the events that are logged with the run itself, when it starts
+// addFirstEvents adds the events that are logged with the run itself, when it starts
 // at once.
-func (e *Engine) prepare(o *StartRequest, agent *Agent) error {
+func (s *starter) addFirstEvents(o *StartRequest, agent *Agent) error {
 	r := &o.New.Run
-	o.New.Room = store.Room{Agent: agent.Config.Queue, Thread: e.cfg.Limits.ThreadQueue, All: e.cfg.Limits.Queue}
+	o.New.Room = store.Room{Agent: agent.Config.Queue, Thread: s.e.cfg.Limits.ThreadQueue, All: s.e.cfg.Limits.Queue}
 	if !o.New.Claim {
 		return nil
 	}
@@ -113,17 +119,17 @@ func (e *Engine) prepare(o *StartRequest, agent *Agent) error {
 // instead, the event is only logged a moment later.
 var filesKey = []byte(`"files"`)
 
-func (e *Engine) giveBack(agent *Agent, acquired bool) {
+func (s *starter) giveBack(agent *Agent, acquired bool) {
 	if acquired {
-		e.release(agent)
+		s.release(agent)
 	}
 }
 
 // release gives a slot back. Runs that had to wait, maybe for this very slot,
 // are looked at again.
-func (e *Engine) release(agent *Agent) {
+func (s *starter) release(agent *Agent) {
 	agent.release()
-	e.Freed()
+	s.e.Freed()
 }
 
 // Freed has the runs that wait looked at: a thread, or a slot, may be free for them.
@@ -131,20 +137,20 @@ func (e *Engine) Freed() { e.dispatch.freed() }
 
 // begun starts the execution of a claimed run, or has the dispatcher look at the
 // pending one.
-func (e *Engine) begun(agent *Agent, o StartRequest, c store.Created) {
+func (s *starter) begun(agent *Agent, o StartRequest, c store.Created) {
 	if c.Claimed {
-		e.launch(agent, store.Claimed{Run: c.Run, Thread: c.Thread, Fence: c.Fence, Logged: c.Events, Task: taskOf(o)}, o)
+		s.launch(agent, store.Claimed{Run: c.Run, Thread: c.Thread, Fence: c.Fence, Logged: c.Events, Task: taskOf(o)}, o)
 		return
 	}
-	e.giveBack(agent, o.New.Claim)
+	s.giveBack(agent, o.New.Claim)
 	if c.Replayed {
 		return
 	}
-	e.dispatch.waiting.Store(true)
+	s.e.dispatch.waiting.Store(true)
 	if c.Active != nil {
-		e.preempt(c.Active, c.Run, o.New.Run.RunAfter.IsZero())
+		s.e.preempt(c.Active, c.Run, o.New.Run.RunAfter.IsZero())
 	}
-	e.dispatch.ring()
+	s.e.dispatch.ring()
 }
 
 func taskOf(o StartRequest) mapping.Task {

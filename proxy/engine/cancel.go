@@ -10,38 +10,45 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
+// canceller ends runs that are not at their end: for clients, for newer runs that take their place, and where no client
+// comes back. Safe for concurrent use.
+type canceller struct {
+	e    *Engine
+	idle idleClocks
+}
+
 // Cancel ends an active run as interrupted and returns when it has ended; with
 // rollback it is then removed with all it did. A run that has ended already is
 // Conflict, unless rollback removes it.
-func (e *Engine) Cancel(ctx context.Context, r mapping.Run, rollback bool) error {
+func (c *canceller) Cancel(ctx context.Context, r mapping.Run, rollback bool) error {
 	cause := errCancelled
 	if rollback {
 		cause = errRemoved
 	}
-	err := e.end(ctx, r, cause)
+	err := c.end(ctx, r, cause)
 	if !rollback {
 		return err
 	}
 	if err != nil && mapping.Classify(err).Class != mapping.Conflict {
 		return err
 	}
-	if err := e.st.DeleteRun(ctx, r.ThreadID, r.ID); err != nil {
+	if err := c.e.st.DeleteRun(ctx, r.ThreadID, r.ID); err != nil {
 		return err
 	}
-	e.forgotten(r)
+	c.e.forgotten(r)
 	return nil
 }
 
 // end stops the run wherever it is: executing here, pending or parked, or
 // executing elsewhere. It may move between these while we look.
-func (e *Engine) end(ctx context.Context, r mapping.Run, cause error) error {
+func (c *canceller) end(ctx context.Context, r mapping.Run, cause error) error {
 	for asked := false; ; {
-		if x := e.running.of(r.ID); x != nil {
+		if x := c.e.running.of(r.ID); x != nil {
 			if parked, err := x.cancelled(ctx, cause); !parked {
 				return err
 			}
 		}
-		fresh, err := e.st.Run(ctx, r.ThreadID, r.ID)
+		fresh, err := c.e.st.Run(ctx, r.ThreadID, r.ID)
 		switch {
 		case err != nil:
 			return err
@@ -50,16 +57,16 @@ func (e *Engine) end(ctx context.Context, r mapping.Run, cause error) error {
 		case !fresh.Status.Active():
 			return mapping.Errorf(mapping.Conflict, "run_ended", "Run %s has already ended with status %s.", r.ID, fresh.Status)
 		}
-		if ended, err := e.endParked(ctx, fresh, cause); ended {
+		if ended, err := c.endParked(ctx, fresh, cause); ended {
 			return err
 		}
-		if err = e.endInactive(ctx, fresh); !errors.Is(err, store.ErrFenced) {
+		if err = c.endInactive(ctx, fresh); !errors.Is(err, store.ErrFenced) {
 			return err
 		}
 		// Claimed: by this process, which is about to execute it, or by
 		// another, which is asked to stop it.
-		if e.running.of(r.ID) == nil {
-			if err := e.askToStop(ctx, r, &asked); err != nil {
+		if c.e.running.of(r.ID) == nil {
+			if err := c.askToStop(ctx, r, &asked); err != nil {
 				return err
 			}
 		}
@@ -68,9 +75,9 @@ func (e *Engine) end(ctx context.Context, r mapping.Run, cause error) error {
 
 // askToStop leaves a note for the process that executes the run, once, and
 // waits a moment. A run that has ended meanwhile is left to the caller to see.
-func (e *Engine) askToStop(ctx context.Context, r mapping.Run, asked *bool) error {
+func (c *canceller) askToStop(ctx context.Context, r mapping.Run, asked *bool) error {
 	if !*asked {
-		if err := e.st.RequestStop(ctx, r.ID, "cancel"); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+		if err := c.e.st.RequestStop(ctx, r.ID, "cancel"); err != nil && mapping.Classify(err).Class != mapping.Conflict {
 			return err
 		}
 		*asked = true
@@ -79,20 +86,20 @@ func (e *Engine) askToStop(ctx context.Context, r mapping.Run, asked *bool) erro
 }
 
 // endInactive ends a run that is not executed.
-func (e *Engine) endInactive(ctx context.Context, r mapping.Run) error {
+func (c *canceller) endInactive(ctx context.Context, r mapping.Run) error {
 	out := mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}
 	now := time.Now()
 	ev := mapping.Event{RunID: r.ID, Kind: mapping.KindEnd, At: now, Head: mapping.Head{Outcome: &out}}
-	_, err := e.st.EndInactive(ctx, r.ThreadID, r.ID, ev, *e.endOf(r, out, now, nil))
+	_, err := c.e.st.EndInactive(ctx, r.ThreadID, r.ID, ev, *c.e.endOf(r, out, now, nil))
 	if err != nil {
 		return err
 	}
-	e.idle.timers.cancel(r.ID)
-	e.log.Wake(r.ID)
-	e.log.WakeThread(r.ThreadID)
-	e.dispatch.ring()
+	c.idle.timers.cancel(r.ID)
+	c.e.log.Wake(r.ID)
+	c.e.log.WakeThread(r.ThreadID)
+	c.e.dispatch.ring()
 	if r.Parked { // of one that never began the agent knows nothing: what it does is another's
-		e.tellAgent(r)
+		c.tellAgent(r)
 	}
 	return nil
 }
@@ -120,18 +127,18 @@ func (x *execution) cancelled(ctx context.Context, cause error) (parked bool, er
 }
 
 // CancelSoon asks for the end of an active run without waiting for it.
-func (e *Engine) CancelSoon(ctx context.Context, r mapping.Run, rollback bool) error {
-	if x := e.running.of(r.ID); x != nil && !rollback {
+func (c *canceller) CancelSoon(ctx context.Context, r mapping.Run, rollback bool) error {
+	if x := c.e.running.of(r.ID); x != nil && !rollback {
 		x.cancel(errCancelled)
 		return nil
 	}
 	if r.Status == mapping.RunPending || r.Parked {
-		return e.Cancel(ctx, r, rollback)
+		return c.Cancel(ctx, r, rollback)
 	}
 	ctx = context.WithoutCancel(ctx)
-	e.running.spawn(func() {
-		if err := e.Cancel(ctx, r, rollback); err != nil && mapping.Classify(err).Class != mapping.Conflict {
-			e.zap.Warn("a run could not be cancelled", errField(err), runField(r.ID))
+	c.e.running.spawn(func() {
+		if err := c.Cancel(ctx, r, rollback); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+			c.e.zap.Warn("a run could not be cancelled", errField(err), runField(r.ID))
 		}
 	})
 	return nil

@@ -35,24 +35,23 @@ type Engine struct {
 	agents map[string]*Agent
 	meter  Meter
 	zap    *zap.Logger
-	hook   func(mapping.Run, mapping.Outcome, []byte) ([]byte, error)
 	chores []Chore
 
 	root    context.Context // of every execution; ends with errShutdown
 	stop    context.CancelCauseFunc
 	running executions
+	removed func(mapping.Run)
 
+	starter
+	canceller
+	copies // of threads, with agents
+	endings
+	taskLog
+	*lease
 	dispatch dispatcher
-	lease    *lease
-	idle     idleClocks
-	claims   claims
 	compared comparison
 
 	unrenewed complaint.Complaint // of beats, which are one after the other
-
-	forgetting chan struct{} // one batch of deleted threads at a time
-
-	removed func(mapping.Run)
 }
 
 // New makes an Engine; nothing runs before Start. hook writes webhook bodies
@@ -61,13 +60,14 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	hook func(mapping.Run, mapping.Outcome, []byte) ([]byte, error), logger *zap.Logger) *Engine {
 	root, stop := context.WithCancelCause(context.Background())
 	e := &Engine{
-		st: st, log: log, cfg: cfg, agents: agents, meter: meter, hook: hook, zap: logger.Named("engine"),
+		st: st, log: log, cfg: cfg, agents: agents, meter: meter, zap: logger.Named("engine"),
 		root: root, stop: stop,
-		forgetting: make(chan struct{}, 1),
 	}
+	e.starter.e, e.canceller.e, e.endings, e.taskLog.st = e, e, endings{e, hook}, st
 	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
+	e.copies.e, e.copies.turn = e, make(chan struct{}, 1)
 	e.idle.e, e.idle.timers.spawn, e.compared.e = e, e.running.spawn, e
-	e.lease = newLease(sinceBoot(), func() { e.leaseLost() })
+	e.lease = newLease(sinceBoot(), func() { peers{e}.leaseLost() })
 	return e
 }
 
@@ -76,9 +76,10 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 // because the disk is full: reading works then, and the dispatcher tries again.
 func (e *Engine) Start(ctx context.Context) error {
 	if e.st.Shared() {
-		e.beat(ctx)
-		e.running.spawn(func() { e.keepLease(e.root) })
-		e.running.spawn(func() { e.hear(e.root) })
+		others := peers{e}
+		others.beat(ctx)
+		e.running.spawn(func() { others.keepLease(e.root) })
+		e.running.spawn(func() { others.hear(e.root) })
 	}
 	e.running.spawn(func() { e.compared.run(e.root) })
 	if err := e.idle.beginAll(ctx); err != nil {

@@ -32,11 +32,8 @@ type execution struct {
 	next   *Next         // StartRequest.further
 	input  *rule.Input   // StartRequest.Input, until the agent is given it
 
-	cancel  context.CancelCauseFunc
-	done    chan struct{}
-	outcome mapping.Outcome // valid once done is closed
-	stalled chan struct{}   // closed when the end could not be written for a while, and is tried on
-	fault   error           // why; valid once stalled is closed
+	cancel context.CancelCauseFunc
+	departure
 
 	buffer *eventlog.RunBuffer
 	rec    *recorder
@@ -44,28 +41,29 @@ type execution struct {
 
 // launch starts the execution of a claimed run, on a goroutine of its own. The
 // agent's slot is held.
-func (e *Engine) launch(agent *Agent, c store.Claimed, o StartRequest) {
-	if x, work := e.admit(agent, c, o); x != nil {
+func (s *starter) launch(agent *Agent, c store.Claimed, o StartRequest) {
+	if x, work := s.register(agent, c, o); x != nil {
 		go work()
 	}
 }
 
-// admit registers the execution of a claimed run; a call of work, which executes it, must follow.
+// register makes the execution of a claimed run known; a call of work, which executes it, must follow.
 // x is nil when the engine has stopped.
-func (e *Engine) admit(agent *Agent, c store.Claimed, o StartRequest) (x *execution, work func()) {
-	ctx, cancel := context.WithCancelCause(e.scope(e.root, c.Run))
+func (s *starter) register(agent *Agent, c store.Claimed, o StartRequest) (x *execution, work func()) {
+	ctx, cancel := context.WithCancelCause(s.e.scope(s.e.root, c.Run))
 	x = &execution{
-		e: e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken,
-		before: c.Running, say: o.Say, input: o.Input, alone: o.New.MustNotExist, next: o.further, cancel: cancel, done: make(chan struct{}), stalled: make(chan struct{}),
+		e: s.e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken,
+		before: c.Running, say: o.Say, input: o.Input, alone: o.New.MustNotExist, next: o.further, cancel: cancel,
 	}
-	x.buffer = e.log.Acquire(c.Run) // before the run is known anywhere: its readers wait for us
-	if !e.running.enlist(x) {
+	x.departure = departure{x: x, done: make(chan struct{}), stalled: make(chan struct{})}
+	x.buffer = s.e.log.Acquire(c.Run) // before the run is known anywhere: its readers wait for us
+	if !s.e.running.enlist(x) {
 		cancel(errShutdown) // it stays claimed: the next process takes it over
-		e.log.Release(x.buffer)
+		s.e.log.Release(x.buffer)
 		agent.release()
 		return nil, nil
 	}
-	e.meter.RunStarted(agent.Name)
+	s.e.meter.RunStarted(agent.Name)
 	logged := c.Logged // nothing else of c lives as long as the run
 	return x, func() { x.work(adapter.WithPermit(ctx, x.stillHolds), logged) }
 }
@@ -127,7 +125,7 @@ func (x *execution) execute(ctx context.Context, logged []mapping.Event) (*mappi
 
 // attempt executes the run once.
 func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (adapter.Traits, *mapping.Outcome, error) {
-	events, traits, err := x.prepare(ctx, logged)
+	events, traits, err := x.callAgent(ctx, logged)
 	if err != nil {
 		return traits, nil, err
 	}
@@ -135,9 +133,9 @@ func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (adapte
 	return traits, out, err
 }
 
-// prepare makes the backend's task.
-func (x *execution) prepare(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], adapter.Traits, error) {
-	if err := x.begin(logged); err != nil {
+// callAgent makes the backend's task.
+func (x *execution) callAgent(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], adapter.Traits, error) {
+	if err := x.logStart(logged); err != nil {
 		return nil, adapter.Traits{}, err
 	}
 	backend, traits, err := x.agent.Backend(ctx)
@@ -145,7 +143,7 @@ func (x *execution) prepare(ctx context.Context, logged []mapping.Event) (iter.S
 		return nil, traits, err
 	}
 	x.rec.opaque = traits.Opaque
-	if err := x.opening(logged, traits); err != nil {
+	if err := x.logInput(logged, traits); err != nil {
 		return nil, traits, err
 	}
 	t, err := assignment{x}.task(ctx, traits, logged)
@@ -175,8 +173,8 @@ func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 	return nil
 }
 
-// begin logs the start of a run that was not claimed at its creation.
-func (x *execution) begin(logged []mapping.Event) error {
+// logStart logs the start of a run that was not claimed at its creation.
+func (x *execution) logStart(logged []mapping.Event) error {
 	if has(logged, mapping.KindStarted) {
 		return nil
 	}
@@ -185,8 +183,8 @@ func (x *execution) begin(logged []mapping.Event) error {
 	return x.rec.add(ev)
 }
 
-// opening logs the input of a run that was not claimed at its creation.
-func (x *execution) opening(logged []mapping.Event, traits adapter.Traits) error {
+// logInput logs the input of a run that was not claimed at its creation.
+func (x *execution) logInput(logged []mapping.Event, traits adapter.Traits) error {
 	if !traits.Opaque || has(logged, mapping.KindInput) || has(logged, mapping.KindLinked) {
 		return nil
 	}

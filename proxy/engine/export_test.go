@@ -23,4 +23,4 @@ func (e *Engine) Suspend(d time.Duration) {
 func (e *Engine) Compare(ctx context.Context) error { return e.compared.look(ctx) }
 
 // Lapse has the engine find that its lease is over.
-func (e *Engine) Lapse() { e.leaseLost() }
+func (e *Engine) Lapse() { peers{e}.leaseLost() }

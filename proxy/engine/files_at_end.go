@@ -54,20 +54,20 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 // endParked ends a run that waits for its client. It does so by an execution, which compares
 // the files before the end. false: there is nothing to compare, or no slot of the agent is
 // free in time.
-func (e *Engine) endParked(ctx context.Context, r mapping.Run, cause error) (ended bool, err error) {
-	agent := e.agents[r.Agent]
-	if !r.Parked || errors.Is(cause, errRemoved) || agent == nil || !agent.comparesFiles() || e.running.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
+func (c *canceller) endParked(ctx context.Context, r mapping.Run, cause error) (ended bool, err error) {
+	agent := c.e.agents[r.Agent]
+	if !r.Parked || errors.Is(cause, errRemoved) || agent == nil || !agent.comparesFiles() || c.e.running.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
 		return false, nil
 	}
-	claimed := e.claims.begin()
+	claimed := c.e.claims.begin()
 	defer claimed()
-	c, err := e.st.ClaimParked(ctx, r.ID)
+	parked, err := c.e.st.ClaimParked(ctx, r.ID)
 	if err != nil {
-		e.release(agent)
+		c.e.release(agent)
 		return false, nil
 	}
-	e.idle.timers.cancel(r.ID)
-	x, work := e.admit(agent, c, StartRequest{})
+	c.idle.timers.cancel(r.ID)
+	x, work := c.e.register(agent, parked, StartRequest{})
 	if x == nil {
 		return false, nil
 	}

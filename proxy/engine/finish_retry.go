@@ -38,7 +38,7 @@ type settling struct {
 	said    complaint.Complaint
 }
 
-func (x *execution) settling(out mapping.Outcome) *settling {
+func newSettling(x *execution, out mapping.Outcome) *settling {
 	return &settling{x: x, out: out, began: time.Now(), wait: firstPause}
 }
 
@@ -85,8 +85,8 @@ func (s *settling) until(ctx context.Context, giveUp func() bool) (over bool, er
 }
 
 // hasLeft reports whether the run has left this process as intended, by a commit that was never answered.
-func (x *execution) hasLeft(ctx context.Context, out mapping.Outcome) bool {
-	r, err := x.e.st.Run(ctx, x.run.ThreadID, x.run.ID)
+func (d *departure) hasLeft(ctx context.Context, out mapping.Outcome) bool {
+	r, err := d.x.e.st.Run(ctx, d.x.run.ThreadID, d.x.run.ID)
 	if err != nil {
 		return false
 	}
@@ -96,19 +96,19 @@ func (x *execution) hasLeft(ctx context.Context, out mapping.Outcome) bool {
 	return r.Status == out.Status
 }
 
-func (x *execution) writeEnd(ctx context.Context, out mapping.Outcome) error {
-	if x.rec != nil {
-		return x.rec.end(ctx, out)
+func (d *departure) writeEnd(ctx context.Context, out mapping.Outcome) error {
+	if d.x.rec != nil {
+		return d.x.rec.end(ctx, out)
 	}
 	// The state the run starts from could not be read, so that there is nothing
 	// to fold: the end is written as it is.
-	ev := mapping.Event{RunID: x.run.ID, Kind: mapping.KindEnd, At: x.now(), Head: mapping.Head{Outcome: &out}}
-	_, _, err := x.e.st.AppendRun(ctx, store.Append{
-		ThreadID: x.run.ThreadID, RunID: x.run.ID, Fence: x.fence,
+	ev := mapping.Event{RunID: d.x.run.ID, Kind: mapping.KindEnd, At: d.x.now(), Head: mapping.Head{Outcome: &out}}
+	_, _, err := d.x.e.st.AppendRun(ctx, store.Append{
+		ThreadID: d.x.run.ThreadID, RunID: d.x.run.ID, Fence: d.x.fence,
 		Events: []mapping.Event{ev}, End: &store.End{Outcome: out, Thread: out.Thread()},
 	})
-	x.e.log.Wake(x.run.ID)
-	x.e.log.WakeThread(x.run.ThreadID)
+	d.x.e.log.Wake(d.x.run.ID)
+	d.x.e.log.WakeThread(d.x.run.ThreadID)
 	return err
 }
 

@@ -8,10 +8,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// forgets reports whether any of the links' agents is to be told.
-func (e *Engine) forgets(links []mapping.Link) bool {
+// copies are those that agents have of threads which are deleted here. Safe for concurrent use.
+type copies struct {
+	e    *Engine
+	turn chan struct{} // one batch of deleted threads at a time
+}
+
+// unwanted reports whether any of the links' agents is to be told.
+func (c *copies) unwanted(links []mapping.Link) bool {
 	for _, l := range links {
-		if a := e.agents[l.Agent]; a != nil && a.Config.UpstreamThreads == "delete" && l.Remote != "" {
+		if a := c.e.agents[l.Agent]; a != nil && a.Config.UpstreamThreads == "delete" && l.Remote != "" {
 			return true
 		}
 	}
@@ -20,32 +26,32 @@ func (e *Engine) forgets(links []mapping.Link) bool {
 
 // ThreadsDeleted tells all holders of their data that threads are no more: those of this
 // process at once, agents without being waited for. One batch is told after the other.
-func (e *Engine) ThreadsDeleted(gone []store.Gone) {
+func (c *copies) ThreadsDeleted(gone []store.Gone) {
 	var told []store.Gone
 	for _, g := range gone {
 		for _, r := range g.Runs {
-			e.forgotten(r)
+			c.e.forgotten(r)
 		}
-		if e.forgets(g.Links) {
+		if c.unwanted(g.Links) {
 			told = append(told, g)
 		}
 	}
 	if len(told) > 0 {
-		e.running.spawn(func() { e.forgetAll(told) })
+		c.e.running.spawn(func() { c.deleteAll(told) })
 	}
 }
 
-// forgetAll tells agents of a batch of deleted threads.
-func (e *Engine) forgetAll(gone []store.Gone) {
+// deleteAll tells agents of a batch of deleted threads.
+func (c *copies) deleteAll(gone []store.Gone) {
 	select {
-	case e.forgetting <- struct{}{}:
-		defer func() { <-e.forgetting }()
-	case <-e.root.Done():
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-c.e.root.Done():
 		return
 	}
 	for _, g := range gone {
-		ctx, stop := context.WithTimeout(mapping.WithPrincipal(e.root, mapping.Principal{Tenant: g.Tenant}), cancelGrace)
-		e.Forget(ctx, g.Links)
+		ctx, stop := context.WithTimeout(mapping.WithPrincipal(c.e.root, mapping.Principal{Tenant: g.Tenant}), cancelGrace)
+		c.Forget(ctx, g.Links)
 		stop()
 	}
 }
@@ -54,9 +60,9 @@ func (e *Engine) forgetAll(gone []store.Gone) {
 // asks for that (upstream_threads: delete). Best effort: the thread is gone
 // here either way. It needs no permit: an agent's copy belongs to one thread, so that
 // deleting it late, or twice, is deleting it once.
-func (e *Engine) Forget(ctx context.Context, links []mapping.Link) {
+func (c *copies) Forget(ctx context.Context, links []mapping.Link) {
 	for _, l := range links {
-		agent := e.agents[l.Agent]
+		agent := c.e.agents[l.Agent]
 		if agent == nil || agent.Config.UpstreamThreads != "delete" || l.Remote == "" {
 			continue
 		}
@@ -69,7 +75,7 @@ func (e *Engine) Forget(ctx context.Context, links []mapping.Link) {
 			continue
 		}
 		if err := f.Forget(ctx, l); err != nil {
-			e.zap.Info("an agent's copy of a deleted thread could not be deleted", errField(err), agentField(l.Agent))
+			c.e.zap.Info("an agent's copy of a deleted thread could not be deleted", errField(err), agentField(l.Agent))
 		}
 	}
 }

@@ -78,11 +78,11 @@ func (c *idleClocks) beginAll(ctx context.Context) error {
 
 // CancelIdle cancels an active run when no step of it is asked for within its agent's
 // stepping.idle; each call begins anew. Pulled stops that clock.
-func (e *Engine) CancelIdle(r mapping.Run) {
-	if agent := e.agents[r.Agent]; agent != nil {
-		e.idle.begin(r, agent)
+func (c *canceller) CancelIdle(r mapping.Run) {
+	if agent := c.e.agents[r.Agent]; agent != nil {
+		c.idle.begin(r, agent)
 	}
 }
 
 // Pulled stops the clock of CancelIdle: a step of the run is asked for.
-func (e *Engine) Pulled(runID string) { e.idle.timers.cancel(runID) }
+func (c *canceller) Pulled(runID string) { c.idle.timers.cancel(runID) }

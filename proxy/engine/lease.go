@@ -84,15 +84,19 @@ func (l *lease) over() {
 	l.lasts, l.end = context.WithCancel(context.Background())
 }
 
+// peers is what an engine has to do with the other processes at its database: it shows them that
+// it lives, leaves them its runs when it was held for dead, and hears from them.
+type peers struct{ *Engine }
+
 // keepLease renews the lease as long as ctx lasts, where other processes could
 // take the runs of this one.
-func (e *Engine) keepLease(ctx context.Context) {
+func (e peers) keepLease(ctx context.Context) {
 	for pause.For(ctx, beatEvery) == nil {
 		e.beat(ctx)
 	}
 }
 
-func (e *Engine) beat(ctx context.Context) {
+func (e peers) beat(ctx context.Context) {
 	asked := e.lease.now()
 	short, stop := context.WithTimeout(ctx, beatEvery)
 	defer stop()
@@ -136,12 +140,12 @@ func (x *execution) stillHolds() error {
 // lease, as another process may have acted meanwhile. The context ends with the lease, and
 // with the function, which must be called. It is to be asked for before the process writes
 // down that it is about to make the calls.
-func (e *Engine) UnderLease(ctx context.Context) (context.Context, context.CancelFunc) {
-	lasts := e.lease.context()
+func (l *lease) UnderLease(ctx context.Context) (context.Context, context.CancelFunc) {
+	lasts := l.context()
 	ctx, end := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(lasts, func() { end(errLeaseLost) })
 	may := func() error {
-		if lasts.Err() != nil || !e.lease.holds() {
+		if lasts.Err() != nil || !l.holds() {
 			end(errLeaseLost)
 		}
 		return context.Cause(ctx)
@@ -151,7 +155,7 @@ func (e *Engine) UnderLease(ctx context.Context) (context.Context, context.Cance
 
 // leaseLost stops all executions, and what else is done under the lease: it may be going
 // on elsewhere.
-func (e *Engine) leaseLost() []*execution {
+func (e peers) leaseLost() []*execution {
 	e.lease.over()
 	list := e.running.all()
 	for _, x := range list {

@@ -8,7 +8,7 @@ import (
 
 // hear is woken by what other processes have committed. Everything it does is
 // done now and then anyway: notices may be lost.
-func (e *Engine) hear(ctx context.Context) {
+func (e peers) hear(ctx context.Context) {
 	for {
 		select {
 		case n := <-e.st.Notices():
@@ -19,7 +19,7 @@ func (e *Engine) hear(ctx context.Context) {
 	}
 }
 
-func (e *Engine) heard(ctx context.Context, n store.Notice) {
+func (e peers) heard(ctx context.Context, n store.Notice) {
 	switch n.Kind {
 	case store.NoticeLogged:
 		e.log.Wake(n.About)
@@ -42,7 +42,7 @@ func (e *Engine) heard(ctx context.Context, n store.Notice) {
 }
 
 // stopAsked stops the executions that another process wants stopped.
-func (e *Engine) stopAsked(ctx context.Context) {
+func (e peers) stopAsked(ctx context.Context) {
 	asked, err := e.st.StopRequests(ctx)
 	if err != nil {
 		if ctx.Err() == nil {

@@ -74,9 +74,12 @@ func (x assignment) takeOwnState(ctx context.Context) error {
 	return err
 }
 
+// taskLog is what is logged for tasks, each over all its runs. Safe for concurrent use.
+type taskLog struct{ st *store.Store }
+
 // taskLink is the newest link that the runs of a task have logged.
-func (e *Engine) taskLink(ctx context.Context, taskID string) (l mapping.Link, err error) {
-	err = e.eachOfTask(ctx, taskID, func(ev mapping.Event) error {
+func (t *taskLog) taskLink(ctx context.Context, taskID string) (l mapping.Link, err error) {
+	err = t.eachOfTask(ctx, taskID, func(ev mapping.Event) error {
 		if ev.Head.Link != nil {
 			l = *ev.Head.Link
 		}
@@ -86,21 +89,21 @@ func (e *Engine) taskLink(ctx context.Context, taskID string) (l mapping.Link, e
 }
 
 // linkOf is what an agent calls the thread or task of a run.
-func (e *Engine) linkOf(ctx context.Context, r mapping.Run, opaque bool) (mapping.Link, error) {
+func (t *taskLog) linkOf(ctx context.Context, r mapping.Run, opaque bool) (mapping.Link, error) {
 	switch {
 	case opaque:
-		return e.st.Link(ctx, r.ThreadID, r.Agent, r.TaskID)
+		return t.st.Link(ctx, r.ThreadID, r.Agent, r.TaskID)
 	case r.Options.MayOverlap && (r.Multitask == mapping.StrategyConcurrent || r.Options.Resuming):
-		return e.taskLink(ctx, r.TaskID)
+		return t.taskLink(ctx, r.TaskID)
 	default:
-		return e.st.Link(ctx, r.ThreadID, r.Agent, "")
+		return t.st.Link(ctx, r.ThreadID, r.Agent, "")
 	}
 }
 
 // eachOfTask goes through what is logged for a task, over all its runs.
-func (e *Engine) eachOfTask(ctx context.Context, taskID string, visit func(mapping.Event) error) error {
+func (t *taskLog) eachOfTask(ctx context.Context, taskID string, visit func(mapping.Event) error) error {
 	for after := int64(0); ; {
-		evs, err := e.st.TaskEvents(ctx, taskID, after, 512)
+		evs, err := t.st.TaskEvents(ctx, taskID, after, 512)
 		if err != nil || len(evs) == 0 {
 			return err
 		}

@@ -18,8 +18,8 @@ type Next struct {
 }
 
 // Continue does the next step of a parked run.
-func (e *Engine) Continue(ctx context.Context, r mapping.Run, n Next) error {
-	agent := e.agents[r.Agent]
+func (s *starter) Continue(ctx context.Context, r mapping.Run, n Next) error {
+	agent := s.e.agents[r.Agent]
 	if agent == nil {
 		return mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "Agent %s is not in the configuration any more.", r.Agent)
 	}
@@ -27,18 +27,18 @@ func (e *Engine) Continue(ctx context.Context, r mapping.Run, n Next) error {
 	case agent.slots <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-e.root.Done():
+	case <-s.e.root.Done():
 		return errDraining
 	}
-	claimed := e.claims.begin()
+	claimed := s.claims.begin()
 	defer claimed()
-	c, err := e.st.ClaimParked(ctx, r.ID)
+	c, err := s.e.st.ClaimParked(ctx, r.ID)
 	if err != nil {
-		e.release(agent)
+		s.release(agent)
 		return err
 	}
-	e.idle.timers.cancel(r.ID)
-	e.launch(agent, c, StartRequest{Say: n.Say, OneStep: true, New: store.RunCreation{}, further: &n})
+	s.e.idle.timers.cancel(r.ID)
+	s.launch(agent, c, StartRequest{Say: n.Say, OneStep: true, New: store.RunCreation{}, further: &n})
 	return nil
 }
 

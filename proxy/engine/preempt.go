@@ -8,27 +8,27 @@ import (
 
 // preempt ends the runs that a newer one takes the place of. One that has them
 // rolled back starts when that is done, unless it was to start later anyway.
-func (e *Engine) preempt(active []mapping.Run, newer mapping.Run, due bool) {
-	ctx, rollback := e.scope(e.root, newer), newer.Multitask == mapping.StrategyRollback
-	e.running.spawn(func() {
+func (c *canceller) preempt(active []mapping.Run, newer mapping.Run, due bool) {
+	ctx, rollback := c.e.scope(c.e.root, newer), newer.Multitask == mapping.StrategyRollback
+	c.e.running.spawn(func() {
 		for _, r := range active {
-			if err := e.Cancel(ctx, r, rollback); err != nil && !settled(err) {
-				e.zap.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
+			if err := c.Cancel(ctx, r, rollback); err != nil && !settled(err) {
+				c.e.zap.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
 			}
 		}
 		if rollback && due {
-			if err := e.st.MakeDue(ctx, newer.ID); err != nil {
-				e.zap.Warn("a run waits longer than it would have to", errField(err), runField(newer.ID))
+			if err := c.e.st.MakeDue(ctx, newer.ID); err != nil {
+				c.e.zap.Warn("a run waits longer than it would have to", errField(err), runField(newer.ID))
 			}
 		}
-		e.dispatch.ring()
+		c.e.dispatch.ring()
 	})
 }
 
 // resumePreempted goes on with ending the runs that newer ones take the place of, where a
 // process died over it. Another process at it finds that done.
-func (e *Engine) resumePreempted(ctx context.Context) error {
-	list, err := e.st.Displaced(ctx)
+func (c *canceller) resumePreempted(ctx context.Context) error {
+	list, err := c.e.st.Displaced(ctx)
 	waited := make(map[string][]mapping.Run) // for their removal, by the run that waits
 	for _, d := range list {
 		if d.Newer != "" {
@@ -39,11 +39,11 @@ func (e *Engine) resumePreempted(ctx context.Context) error {
 		if d.RollBack {
 			newer.Multitask = mapping.StrategyRollback
 		}
-		e.preempt([]mapping.Run{d.Run}, newer, false)
+		c.preempt([]mapping.Run{d.Run}, newer, false)
 	}
 	for id, runs := range waited {
 		newer := mapping.Run{ID: id, Tenant: runs[0].Tenant, Owner: runs[0].Owner, Multitask: mapping.StrategyRollback}
-		e.preempt(runs, newer, true)
+		c.preempt(runs, newer, true)
 	}
 	return err
 }

@@ -177,7 +177,7 @@ func (r *recorder) snapshot(id string, diff int) []byte {
 // starts from the distance which is stored.
 func (r *recorder) grow(diff int) {
 	if !r.measured {
-		r.distance, r.measured = r.x.e.distance(r.x), true
+		r.distance, r.measured = r.baseDistance(), true
 	}
 	r.distance = r.distance.Plus(diff)
 }

@@ -10,19 +10,19 @@ import (
 
 // Unqueue takes back a run that has not begun: nothing is left of it. It is
 // false for one that has.
-func (e *Engine) Unqueue(ctx context.Context, r mapping.Run) (bool, error) {
-	fresh, err := e.st.Run(ctx, r.ThreadID, r.ID)
+func (c *canceller) Unqueue(ctx context.Context, r mapping.Run) (bool, error) {
+	fresh, err := c.e.st.Run(ctx, r.ThreadID, r.ID)
 	if err != nil || fresh.Status != mapping.RunPending {
 		return false, err
 	}
-	if err := e.endInactive(ctx, fresh); errors.Is(err, store.ErrFenced) {
+	if err := c.endInactive(ctx, fresh); errors.Is(err, store.ErrFenced) {
 		return false, nil
 	} else if err != nil {
 		return false, err
 	}
-	if err := e.st.DeleteRun(ctx, r.ThreadID, r.ID); err != nil {
+	if err := c.e.st.DeleteRun(ctx, r.ThreadID, r.ID); err != nil {
 		return false, err
 	}
-	e.log.Removed(r.ID)
+	c.e.log.Removed(r.ID)
 	return true, nil
 }

@@ -20,19 +20,20 @@ const stepRoute = "step"
 // on as those of one would. Used by one goroutine.
 type stepRequest struct {
 	*Stepper
-	ses   *session
-	leave func() // ends the turn; further calls do nothing
-	req   adapter.StepRequest
-	n     int  // the step that is due
-	made  int  // runs it made
-	used  bool // the client's words went somewhere
+	ses     *session
+	uploads uploads
+	leave   func() // ends the turn; further calls do nothing
+	req     adapter.StepRequest
+	n       int  // the step that is due
+	made    int  // runs it made
+	used    bool // the client's words went somewhere
 
 	runKey  store.Key       // of the run it makes, where that is not the step's
 	flavour mapping.Flavour // of the runs it makes
 }
 
 func (t *Turn) request(req adapter.StepRequest) *stepRequest {
-	p := &stepRequest{Stepper: t.stepper, ses: t.ses, req: req, flavour: t.flavour}
+	p := &stepRequest{Stepper: t.stepper, ses: t.ses, uploads: uploads{t.stepper.st, t.stepper.zap, t.ses}, req: req, flavour: t.flavour}
 	p.leave = sync.OnceFunc(func() { p.watchIdle(); t.Leave() })
 	return p
 }
@@ -120,7 +121,7 @@ func (p *stepRequest) advance(ctx context.Context) (step mapping.Step, done bool
 		return step, true, nil
 	}
 	if !active {
-		return p.begin(ctx)
+		return p.startNext(ctx)
 	}
 	if err := p.waitForThread(ctx, i, run); err != nil {
 		return step, false, err
@@ -201,7 +202,7 @@ func (p *stepRequest) lockstep(ctx context.Context, run mapping.Run) error {
 		return nil
 	}
 	next := engine.Next{Say: p.req.Input}
-	next.Update, next.Uploaded = p.uploadsAsUpdate(ctx)
+	next.Update, next.Uploaded = p.uploads.asUpdate(ctx)
 	p.used = true
 	if err := p.engine.Continue(ctx, fresh, next); err != nil && mapping.Classify(err).Class != mapping.Conflict {
 		return err
@@ -209,9 +210,9 @@ func (p *stepRequest) lockstep(ctx context.Context, run mapping.Run) error {
 	return nil
 }
 
-// begin starts the run that the next step comes from. done: there is none; the
+// startNext starts the run that the next step comes from. done: there is none; the
 // last step is handed out again.
-func (p *stepRequest) begin(ctx context.Context) (last mapping.Step, done bool, err error) {
+func (p *stepRequest) startNext(ctx context.Context) (last mapping.Step, done bool, err error) {
 	state, question, last := p.ses.standing()
 	switch {
 	case state == taskUnstarted:

@@ -24,7 +24,7 @@ func (p *stepRequest) request(ctx context.Context, words []string, tr *TaskRun) 
 		words = nil
 	}
 	var files json.RawMessage
-	if files, tr.Uploaded = p.uploads(ctx); files != nil {
+	if files, tr.Uploaded = p.uploads.files(ctx); files != nil {
 		files = besides(files, rawjson.Get(own, "files"))
 	}
 	n := adapter.NewRun{
@@ -36,11 +36,11 @@ func (p *stepRequest) request(ctx context.Context, words []string, tr *TaskRun) 
 	if _ = json.Unmarshal(rawjson.Get(given, "multitask_strategy"), &strategy); strategy != "" {
 		n.Multitask = rule.TaskStrategy(strategy)
 	}
-	n.Input = p.inputOf(own, words, files)
+	n.Input = taskInput{p.ses}.with(own, words, files)
 	if own == nil && files == nil && len(words) == 1 {
 		tr.Words = words[0]
 	}
-	n.Kwargs = p.kwargs(config, more)
+	n.Kwargs = taskInput{p.ses}.kwargs(config, more)
 	if p.ses.task.HasInput {
 		n.Fields = append(n.Fields, "input")
 	}
@@ -50,10 +50,13 @@ func (p *stepRequest) request(ctx context.Context, words []string, tr *TaskRun) 
 	return n
 }
 
-// inputOf is an input object with words as its messages and with files, where there are
+// taskInput is what a run of a task is given of the task.
+type taskInput struct{ *session }
+
+// with is an input object with words as its messages and with files, where there are
 // any. Words alone, which may be long, are copied once.
-func (p *stepRequest) inputOf(own json.RawMessage, words []string, files json.RawMessage) (input json.RawMessage) {
-	switch messages := p.humanMessages(words); {
+func (t taskInput) with(own json.RawMessage, words []string, files json.RawMessage) (input json.RawMessage) {
+	switch messages := t.humanMessages(words); {
 	case len(words) == 0 && files == nil:
 		input, _ = rawjson.WithMembers(own)
 	case len(words) == 0:
@@ -89,8 +92,8 @@ func object(raw json.RawMessage) json.RawMessage {
 
 // kwargs is what is told of a run that a task made: the task's own request.
 // What the run is given stands in its options.
-func (p *stepRequest) kwargs(config, context json.RawMessage) json.RawMessage {
-	task := p.ses.Task()
+func (t taskInput) kwargs(config, context json.RawMessage) json.RawMessage {
+	task := t.Task()
 	var out rawjson.Pieces
 	out.Literal(`{"additional_input":`).Raw(object(task.AdditionalInput))
 	if len(config) > 0 {
@@ -107,15 +110,15 @@ func (p *stepRequest) kwargs(config, context json.RawMessage) json.RawMessage {
 
 // humanMessages are words as messages. The first of a task has the id that it
 // is known by before there is a run, whichever side merges it into the state.
-func (p *stepRequest) humanMessages(words []string) (out rawjson.Pieces) {
+func (t taskInput) humanMessages(words []string) (out rawjson.Pieces) {
 	for i, w := range words {
 		if i == 0 {
 			out.Literal("[{")
 		} else {
 			out.Literal(",{")
 		}
-		if i == 0 && p.ses.State() == taskUnstarted {
-			out.Literal(`"id":`).Text(mapping.MessageID(p.ses.task.ID, "input")).Literal(",")
+		if i == 0 && t.State() == taskUnstarted {
+			out.Literal(`"id":`).Text(mapping.MessageID(t.task.ID, "input")).Literal(",")
 		}
 		out.Literal(`"type":"human","content":`).Text(w).Literal("}")
 	}

@@ -59,7 +59,7 @@ func (p *stepRequest) answer(ctx context.Context, question []mapping.Interrupt) 
 		}
 	}
 	p.used = true
-	update, upTo := p.uploadsAsUpdate(ctx)
+	update, upTo := p.uploads.asUpdate(ctx)
 	tr.Uploaded = upTo
 	n := adapter.NewRun{
 		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue,

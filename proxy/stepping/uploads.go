@@ -8,16 +8,24 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
 
-// uploads is the files object of everything that was uploaded and that the task's
+// uploads are what clients uploaded for a task. Used by one goroutine, that of the session's turn.
+type uploads struct {
+	st  *store.Store
+	zap *zap.Logger
+	ses *session
+}
+
+// files is the files object of everything that was uploaded and that the task's
 // agent has not been given yet, nil for none, and the mark behind it. A file that
 // cannot be read is left out, not fatal: the artifact itself stays, and the mark
 // before it, so that it is tried again with the next step.
-func (p *stepRequest) uploads(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
-	given := p.ses.given()
-	list, err := p.st.Uploads(ctx, p.ses.task.ThreadID)
+func (u uploads) files(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
+	given := u.ses.given()
+	list, err := u.st.Uploads(ctx, u.ses.task.ThreadID)
 	if err != nil || len(list) == 0 {
 		return nil, given
 	}
@@ -26,9 +34,9 @@ func (p *stepRequest) uploads(ctx context.Context) (json.RawMessage, mapping.Upl
 		if given.Has(a) {
 			continue
 		}
-		value, err := p.encode(ctx, a)
+		value, err := u.encode(ctx, a)
 		if err != nil {
-			p.zap.Warn("an uploaded file could not be given to the agent", zap.Error(err), zap.String("artifact", a.ID))
+			u.zap.Warn("an uploaded file could not be given to the agent", zap.Error(err), zap.String("artifact", a.ID))
 			upTo = upTo.Before(a)
 			continue
 		}
@@ -41,15 +49,15 @@ func (p *stepRequest) uploads(ctx context.Context) (json.RawMessage, mapping.Upl
 	return raw, upTo
 }
 
-// uploadsAsUpdate is the update of the state that goes with an answer or a further
+// asUpdate is the update of the state that goes with an answer or a further
 // step: what was uploaded since the step before. Nil for none, and before an
 // opaque agent, which has no state that could be updated: it is given the files
 // themselves.
-func (p *stepRequest) uploadsAsUpdate(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
-	if _, traits, err := p.ses.agent.Backend(ctx); err != nil || traits.Opaque {
-		return nil, p.ses.given()
+func (u uploads) asUpdate(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
+	if _, traits, err := u.ses.agent.Backend(ctx); err != nil || traits.Opaque {
+		return nil, u.ses.given()
 	}
-	files, upTo := p.uploads(ctx)
+	files, upTo := u.files(ctx)
 	if files == nil {
 		return nil, upTo
 	}
@@ -68,12 +76,12 @@ func (s *session) given() mapping.Uploaded {
 	return given
 }
 
-func (p *stepRequest) encode(ctx context.Context, a mapping.Artifact) (json.RawMessage, error) {
-	cfg := p.ses.agent.Config.Artifacts
+func (u uploads) encode(ctx context.Context, a mapping.Artifact) (json.RawMessage, error) {
+	cfg := u.ses.agent.Config.Artifacts
 	if a.Size > int64(cfg.MaxInline) {
-		return rule.EncodeReference(a, rule.ArtifactURL(p.ses.agent.Name, p.ses.task.ID, a.ID)), nil
+		return rule.EncodeReference(a, rule.ArtifactURL(u.ses.agent.Name, u.ses.task.ID, a.ID)), nil
 	}
-	_, body, err := p.st.OpenArtifact(ctx, a.ThreadID, a.ID)
+	_, body, err := u.st.OpenArtifact(ctx, a.ThreadID, a.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	// turnPoll is how often what other processes do is looked at.
+	// turnPoll is how often what other processes do is looked at. They tell of the run that they
+	// logged something for, and that is heard where the run's log is read. Here the runs of
+	// other tasks are waited for, whose logs nobody may read.
 	turnPoll = 50 * time.Millisecond
-	// quietPoll bounds how long a claim goes unnoticed, which the log does not tell of.
+	// quietPoll bounds how long what nobody tells of goes unnoticed.
 	quietPoll = time.Second
 )
 

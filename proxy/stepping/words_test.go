@@ -24,8 +24,8 @@ func TestWordsReadAsTheirMessage(t *testing.T) {
 		if c.followUp {
 			ses.state = ses.state.after(runFound)
 		}
-		p := &stepRequest{ses: ses}
-		run := mapping.Run{ID: mapping.NewID(), TaskID: ses.task.ID, Options: mapping.RunOptions{FollowUp: c.followUp, Input: p.inputOf(nil, []string{c.words}, nil)}}
+		p := taskInput{ses}
+		run := mapping.Run{ID: mapping.NewID(), TaskID: ses.task.ID, Options: mapping.RunOptions{FollowUp: c.followUp, Input: p.with(nil, []string{c.words}, nil)}}
 		read := rule.TextInput(c.words, engine.InputBase(run))
 		read.Raw = run.Options.Input
 		back, err := engine.InputOf(run)
