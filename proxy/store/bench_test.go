@@ -59,7 +59,7 @@ func BenchmarkRun(b *testing.B) {
 func benchRuns(b *testing.B, dsn, mode string, clients int, work func(*bench)) {
 	s := openAt(b, dsn, store.Options{Synchronous: mode})
 	b.ReportAllocs()
-	report := cpu(b)
+	report := storetest.CPU(b)
 	var wg sync.WaitGroup
 	turns := make(chan struct{})
 	for range clients {
@@ -80,7 +80,7 @@ func benchRuns(b *testing.B, dsn, mode string, clients int, work func(*bench)) {
 func BenchmarkCreateRun(b *testing.B) {
 	s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: "normal"})
 	b.ReportAllocs()
-	report := cpu(b)
+	report := storetest.CPU(b)
 	for b.Loop() {
 		s.create(newThreadRun())
 	}
@@ -91,7 +91,7 @@ func BenchmarkAppendUpdate(b *testing.B) {
 	s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: "normal"})
 	c := s.create(newThreadRun())
 	b.ReportAllocs()
-	report := cpu(b)
+	report := storetest.CPU(b)
 	for n := 0; b.Loop(); n++ {
 		_, _, err := s.AppendRun(s.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence,
 			Events: []mapping.Event{update(`{"messages":[{"id":"2","type":"ai","content":"this is an answer of some length, as agents give them"}]}`)}})
@@ -108,7 +108,7 @@ func BenchmarkAppendTokens(b *testing.B) {
 		events[i] = token(`[{"type":"AIMessageChunk","content":"tok"},{}]`)
 	}
 	b.ReportAllocs()
-	report := cpu(b)
+	report := storetest.CPU(b)
 	for b.Loop() {
 		_, _, err := s.AppendRun(s.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Relaxed: true, Events: events})
 		s.ok(err)
@@ -122,7 +122,7 @@ func BenchmarkEvents(b *testing.B) {
 	s.append(c, update(`{"a":1}`), update(`{"a":2}`), update(`{"a":3}`))
 	s.end(c, mapping.RunSuccess)
 	b.ReportAllocs()
-	report := cpu(b)
+	report := storetest.CPU(b)
 	for b.Loop() {
 		if _, err := s.Events(s.ctx, c.Thread.ID, c.Run.ID, 0, 0); err != nil {
 			b.Fatal(err)

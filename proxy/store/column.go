@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // This file is how values of the model stand in columns and come back.
@@ -20,21 +21,7 @@ func micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-func timeOf(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(us).UTC()
-}
-
-// blob is bytes as a parameter: nil is NULL. A driver may make no difference
-// between nil and empty bytes by itself.
-func blob(b []byte) any {
-	if b == nil {
-		return nil
-	}
-	return b
-}
+func timeOf(us int64) time.Time { return sqldb.TimeOf(us) }
 
 // object is JSON as a parameter of a column that holds an object.
 func object(raw json.RawMessage) []byte {

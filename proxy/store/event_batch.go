@@ -237,5 +237,5 @@ func (b *eventBatch) row(args in, line int64, e *mapping.Event, m *checkpointCol
 		checkpoint, base = m.id, m.base
 	}
 	return append(args, b.thread, e.Seq, keyOrNull(b.run), string(e.Kind), e.At.UnixMicro(), onLine, checkpoint, base,
-		blob(head), blob(e.Data), blob(m.snapshot)), nil
+		sqldb.Blob(head), sqldb.Blob(e.Data), sqldb.Blob(m.snapshot)), nil
 }

@@ -53,7 +53,7 @@ func (s *items) PutItem(ctx context.Context, p PutItem) error {
  ON CONFLICT (tenant, namespace, item_key) DO UPDATE SET owner = excluded.owner, value = excluded.value, fields = excluded.fields,
  created_us = CASE WHEN items.expires_us > 0 AND items.expires_us <= excluded.updated_us THEN excluded.created_us ELSE items.created_us END,
  ttl_us = excluded.ttl_us, updated_us = excluded.updated_us, expires_us = excluded.expires_us`,
-			who.Tenant, who.ID, pathOf(it.Namespace), it.Key, object(it.Value), blob(p.Index), ttl, t.Now, micros(it.Expires))
+			who.Tenant, who.ID, pathOf(it.Namespace), it.Key, object(it.Value), sqldb.Blob(p.Index), ttl, t.Now, micros(it.Expires))
 		return err
 	})
 }

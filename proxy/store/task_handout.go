@@ -112,7 +112,7 @@ func saveRequest(t *sqldb.Tx, task int64, tenant string, n int, r StepRequest) e
 			input = words(*r.Input)
 		}
 		if err := t.Put(`INSERT INTO requests (task, n, has_input, input, additional) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (task, n) DO NOTHING`,
-			task, n, number(r.Input != nil), input, blob(r.AdditionalInput)); err != nil {
+			task, n, number(r.Input != nil), input, sqldb.Blob(r.AdditionalInput)); err != nil {
 			return err
 		}
 	}

@@ -105,7 +105,7 @@ func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread,
 	}
 	row.key, err = t.Insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents, keep_latest)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant, thread_id) DO NOTHING`,
-		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), []byte(row.Config), blob(interrupts),
+		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), []byte(row.Config), sqldb.Blob(interrupts),
 		micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires), agents, number(row.KeepLatest))
 	if errors.Is(err, sql.ErrNoRows) {
 		row, err = readLocked(t, scopeFor(p), th.ID)
@@ -199,5 +199,5 @@ func threadKey(t *sqldb.Tx, sc scope, id string) (key int64, err error) {
 // setThread changes what a run changes of its thread. A nil metadata stays.
 func setThread(t *sqldb.Tx, key int64, status mapping.ThreadStatus, metadata json.RawMessage) error {
 	return t.Put(`UPDATE threads SET status = $2, metadata = coalesce($3, metadata), updated_us = $4 WHERE id = $1`,
-		key, string(status), blob(metadata), t.Now)
+		key, string(status), sqldb.Blob(metadata), t.Now)
 }

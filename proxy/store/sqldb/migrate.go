@@ -7,8 +7,10 @@ import (
 	"embed"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/pressly/goose/v3"
+	"go.uber.org/zap"
 )
 
 //go:embed migrations/*.sql
@@ -25,6 +27,7 @@ var sqliteWords = strings.NewReplacer(
 	"{{sqlite}}", "",
 	"{{unless there}}", "",
 	"{{postgres}}", "-- ",
+	"{{without rowid}}", "WITHOUT ROWID",
 )
 
 // postgresWords are the same for PostgreSQL. Texts are compared by their bytes
@@ -36,13 +39,14 @@ var postgresWords = strings.NewReplacer(
 	"{{sqlite}}", "-- ",
 	"{{unless there}}", "IF NOT EXISTS",
 	"{{postgres}}", "",
+	"{{without rowid}}", "",
 	" TEXT ", ` TEXT COLLATE "C" `,
 )
 
 // migrate brings the tables up to date, each migration in a transaction. A
 // database that a newer program has migrated further is refused: this one does
 // not know what its rows mean.
-func migrate(ctx context.Context, path string, pool *sql.DB, dialect goose.Dialect, words *strings.Replacer) error {
+func migrate(ctx context.Context, path string, pool *sql.DB, dialect goose.Dialect, words *strings.Replacer, log *zap.Logger) error {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
 		return err
@@ -61,8 +65,27 @@ func migrate(ctx context.Context, path string, pool *sql.DB, dialect goose.Diale
 	if have == want {
 		return nil
 	}
-	_, err = p.Up(ctx)
-	return err
+	start := time.Now()
+	if err := up(ctx, p); err != nil {
+		return err
+	}
+	log.Info("the database's tables were brought up to date", zap.String("database", path), zap.Int64("from", have), zap.Int64("to", want), zap.Duration("took", time.Since(start)))
+	return nil
+}
+
+// upTries is how often a migration that met other processes' transactions is begun again.
+const upTries = 10
+
+// up runs the migrations that are missing. One that alters tables while another process
+// serves from them can be PostgreSQL's choice of whom to end in a deadlock: its transaction
+// has left nothing behind then, and it is begun again.
+func up(ctx context.Context, p *goose.Provider) error {
+	for tried := 1; ; tried++ {
+		_, err := p.Up(ctx)
+		if stateOf(err) != pgDeadlock || tried == upTries {
+			return err
+		}
+	}
 }
 
 // worded is a file system whose files have their words replaced.

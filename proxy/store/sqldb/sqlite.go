@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"time"
 
-	"github.com/pressly/goose/v3"
 	"go.uber.org/zap"
 	sqlite3 "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -26,17 +24,13 @@ const busyTimeout = 5 * time.Second
 // how transactions begin. Keep it small: the SQL of operations is meant
 // for PostgreSQL too.
 type sqlite struct {
-	path     string
+	sqliteFile
 	owner    string
 	holdings Holdings
-	lock     *fileLock
-	file     os.FileInfo // of the database when it was opened
-	full     bool        // commits wait for the disk
-	limit    int64       // bytes of the file; 0 for none
-	zap      *zap.Logger
+	full     bool  // commits wait for the disk
+	limit    int64 // bytes of the file; 0 for none
 	now      func() time.Time
 	changed  int64 // rows that the writer had changed when its transaction began
-	seen     seen  // of the files, to notice when they are harmed
 	disk     flushes
 	probe    probe
 
@@ -54,7 +48,7 @@ func openSQLite(ctx context.Context, path string, o Options, log *zap.Logger) (_
 	if path, err = realPath(path); err != nil {
 		return nil, err
 	}
-	d := &sqlite{path: path, owner: o.Owner, holdings: o.Holdings, full: o.Synchronous != "normal", limit: o.Limit, now: o.Now, zap: log}
+	d := &sqlite{sqliteFile: sqliteFile{path: path, zap: log}, owner: o.Owner, holdings: o.Holdings, full: o.Synchronous != "normal", limit: o.Limit, now: o.Now}
 	if d.now == nil {
 		d.now = time.Now
 	}
@@ -135,39 +129,6 @@ func bound(conn *sqlite3.Conn, limit int64) error {
 		return err
 	}
 	return x.put("PRAGMA max_page_count = "+strconv.FormatInt(max(limit/page, 1), 10), nil)
-}
-
-func (d *sqlite) prepare(ctx context.Context) error {
-	if err := d.ensureFile(ctx); err != nil {
-		return err
-	}
-	if err := d.upgrade(ctx); err != nil {
-		return err
-	}
-	info, err := os.Stat(d.path)
-	if err != nil {
-		return err
-	}
-	d.file = info
-	d.seen.size.Store(info.Size())
-	return nil
-}
-
-// upgrade looks at the tables and brings them up to date, by the driver that
-// migrations are written for.
-func (d *sqlite) upgrade(ctx context.Context) error {
-	pool := openPool(d.path)
-	defer pool.Close()
-	if err := checkTables(ctx, d.path, pool); err != nil {
-		return err
-	}
-	if err := d.clearRedo(ctx, pool); err != nil {
-		return err
-	}
-	if _, err := pool.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
-		return unreadable(d.path, err)
-	}
-	return migrate(ctx, d.path, pool, goose.DialectSQLite3, sqliteWords)
 }
 
 func openPool(path string) *sql.DB {
@@ -285,19 +246,6 @@ func (d *sqlite) broken(err error) bool {
 		return true
 	}
 	return false
-}
-
-// logSize is the size of the write-ahead log. It is written anew from its beginning
-// when a checkpoint has seen all of it, which needs that nobody reads what is older: our own
-// readers are brief, but another program may hold it up for as long as it likes.
-// Nothing waits for that; the log grows meanwhile, and is cut to
-// journal_size_limit when it can be.
-func (d *sqlite) logSize() (bytes int64, ok bool) {
-	info, err := os.Stat(d.path + "-wal")
-	if err != nil {
-		return 0, true
-	}
-	return info.Size(), true
 }
 
 // notices: there are no other processes.

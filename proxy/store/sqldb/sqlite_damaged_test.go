@@ -63,8 +63,8 @@ var harms = map[string]func(path string) error{
 	"cut off": func(path string) error { return os.Truncate(path, 4096) },
 }
 
-// D2, D3: a statement that meets a damaged page ends writing, whoever it is that
-// meets it. Nothing more is acknowledged, not even what would fit in whole pages.
+// D2, D3: a statement that meets a damaged page ends writing, be it a
+// read or a write. Nothing more is acknowledged, not even what would fit in whole pages.
 func TestD3DamageFoundUnderWayEndsWriting(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -25,65 +25,122 @@ const applicationID = 0x41504247
 // own either way, in as many bytes.
 const pageSize = 2048
 
+// sqliteFile is the file of a database, locked, with what stands beside it. Safe for concurrent use once it is opened.
+type sqliteFile struct {
+	path   string
+	lock   *fileLock
+	opened os.FileInfo // as it was then
+	seen   seen        // to notice when it is harmed
+	zap    *zap.Logger
+}
+
+// prepare leaves a database of this version at the path, or says why not.
+func (f *sqliteFile) prepare(ctx context.Context) error {
+	if err := f.ensureFile(ctx); err != nil {
+		return err
+	}
+	if err := f.upgrade(ctx); err != nil {
+		return err
+	}
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return err
+	}
+	f.opened = info
+	f.seen.size.Store(info.Size())
+	return nil
+}
+
+// upgrade looks at the tables and brings them up to date, by the driver that
+// migrations are written for.
+func (f *sqliteFile) upgrade(ctx context.Context) error {
+	pool := openPool(f.path)
+	defer pool.Close()
+	if err := checkTables(ctx, f.path, pool); err != nil {
+		return err
+	}
+	if err := f.clearRedo(ctx, pool); err != nil {
+		return err
+	}
+	if _, err := pool.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
+		return unreadable(f.path, err)
+	}
+	return migrate(ctx, f.path, pool, goose.DialectSQLite3, sqliteWords, f.zap)
+}
+
 // ensureFile leaves a complete database at the path or says why not. A new one
 // is made under another name first, so that a file at the path is never half
 // made.
-func (d *sqlite) ensureFile(ctx context.Context) error {
-	info, err := os.Stat(d.path)
+func (f *sqliteFile) ensureFile(ctx context.Context) error {
+	info, err := os.Stat(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := d.create(ctx); err != nil {
+		if err := f.create(ctx); err != nil {
 			return err
 		}
-		return d.holdFile()
+		return f.holdFile()
 	case err != nil:
-		return refuse(d.path, "%v", err)
+		return refuse(f.path, "%v", err)
 	case info.IsDir():
-		return refuse(d.path, "this is a folder; set database to the path of a file in it")
+		return refuse(f.path, "this is a folder; set database to the path of a file in it")
 	case info.Mode().Perm()&0o222 == 0:
-		return readOnly(d.path)
+		return readOnly(f.path)
 	}
-	if err := d.holdFile(); err != nil {
+	if err := f.holdFile(); err != nil {
 		return err
 	}
 	// What SQLite itself would notice late or not at all.
-	if err := checkHeader(d.path, d.lock.file, info.Size()); err != nil {
+	if err := checkHeader(f.path, f.lock.file, info.Size()); err != nil {
 		return err
 	}
-	return d.lock.mark()
+	return f.lock.mark()
 }
 
 // holdFile takes the lock of the file itself.
-func (d *sqlite) holdFile() error {
-	err := d.lock.hold(d.path)
+func (f *sqliteFile) holdFile() error {
+	err := f.lock.hold(f.path)
 	if errors.Is(err, errUnlocked) {
-		d.zap.Warn("the database's file is locked by its name only: its file system, or this kind of system, has no lock of open files. Do not use it under another name or mount at the same time, and do not delete the -lock file beside it while a bridge runs", zap.String("database", d.path))
+		f.zap.Warn("the database's file is locked by its name only: its file system, or this kind of system, has no lock of open files. Do not use it under another name or mount at the same time, and do not delete the -lock file beside it while a bridge runs", zap.String("database", f.path))
 		return nil
 	}
 	return err
 }
 
-func (d *sqlite) create(ctx context.Context) error {
+func (f *sqliteFile) create(ctx context.Context) error {
 	// A redo log of an earlier version has runs of the database that was here.
-	if d.lock.marked() || exists(d.path+"-wal") || exists(d.redoPath()) {
-		return refuse(d.path, "the file is missing, though a database was here before. Put it back, or restore a backup; to start with an empty one delete %s-lock, %s-wal and %s", d.path, d.path, d.redoPath())
+	if f.lock.marked() || exists(f.path+"-wal") || exists(f.redoPath()) {
+		return refuse(f.path, "the file is missing, though a database was here before. Put it back, or restore a backup; to start with an empty one delete %s-lock, %s-wal and %s", f.path, f.path, f.redoPath())
 	}
-	draft := d.path + ".new"
+	draft := f.path + ".new"
 	if err := removeAll(draft, draft+"-journal"); err != nil {
-		return refuse(d.path, "%v", err)
+		return refuse(f.path, "%v", err)
 	}
 	if err := build(ctx, draft); err != nil {
 		return err
 	}
 	// Conversations are their user's own. SQLite gives the files beside it the same mode.
 	if err := os.Chmod(draft, 0o600); err != nil {
-		return refuse(d.path, "%v", err)
+		return refuse(f.path, "%v", err)
 	}
-	if err := os.Rename(draft, d.path); err != nil {
-		return refuse(d.path, "%v", err)
+	if err := os.Rename(draft, f.path); err != nil {
+		return refuse(f.path, "%v", err)
 	}
-	syncFolder(filepath.Dir(d.path))
-	return d.lock.mark()
+	syncFolder(filepath.Dir(f.path))
+	f.zap.Info("a new database is made", zap.String("database", f.path))
+	return f.lock.mark()
+}
+
+// logSize is the size of the write-ahead log. It is written anew from its beginning
+// when a checkpoint has seen all of it, which needs that nobody reads what is older: our own
+// readers are brief, but another program may hold it up for as long as it likes.
+// Nothing waits for that; the log grows meanwhile, and is cut to
+// journal_size_limit when it can be.
+func (f *sqliteFile) logSize() (bytes int64, ok bool) {
+	info, err := os.Stat(f.path + "-wal")
+	if err != nil {
+		return 0, true
+	}
+	return info.Size(), true
 }
 
 // build makes a complete, empty database.
@@ -96,7 +153,7 @@ func build(ctx context.Context, draft string) error {
 			return unreadable(draft, err)
 		}
 	}
-	return migrate(ctx, draft, pool, goose.DialectSQLite3, sqliteWords)
+	return migrate(ctx, draft, pool, goose.DialectSQLite3, sqliteWords, zap.NewNop())
 }
 
 // checkHeader reads the first 100 bytes ("Database File Format", section 1.3).

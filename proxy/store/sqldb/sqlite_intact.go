@@ -18,21 +18,21 @@ type seen struct {
 }
 
 // present reports whether the file at the path is still the one that is open.
-func (d *sqlite) present() error {
-	info, err := os.Stat(d.path)
-	if err == nil && os.SameFile(info, d.file) {
+func (f *sqliteFile) present() error {
+	info, err := os.Stat(f.path)
+	if err == nil && os.SameFile(info, f.opened) {
 		return nil
 	}
-	return refuse(d.path, "the file was moved or deleted while in use; stop the bridge, put the file back and start again")
+	return refuse(f.path, "the file was moved or deleted while in use; stop the bridge, put the file back and start again")
 }
 
 // intact looks, at the start of a transaction that writes, whether somebody has cut
 // the file short or taken the log away. Nobody else can change the database
 // meanwhile, so that what VACUUM of another program has freed is told from what is
 // lost. lasting: no further write may be trusted.
-func (d *sqlite) intact(conn *sqlite3.Conn) (lasting bool, err error) {
-	known := d.seen.size.Load()
-	info, err := os.Stat(d.path)
+func (f *sqliteFile) intact(conn *sqlite3.Conn) (lasting bool, err error) {
+	known := f.seen.size.Load()
+	info, err := os.Stat(f.path)
 	if err != nil {
 		return false, nil // present says so
 	}
@@ -47,34 +47,34 @@ func (d *sqlite) intact(conn *sqlite3.Conn) (lasting bool, err error) {
 			return false, err
 		}
 		if least := min(known, pages*page); size < least {
-			return true, refuse(d.path, "the file was cut short while in use: %d of %d bytes are left. Nothing more is written. Stop the bridge and restore a backup", size, least)
+			return true, refuse(f.path, "the file was cut short while in use: %d of %d bytes are left. Nothing more is written. Stop the bridge and restore a backup", size, least)
 		}
 	}
-	d.seen.size.Store(size)
-	return false, d.logIntact()
+	f.seen.size.Store(size)
+	return false, f.logIntact()
 }
 
 // logIntact looks whether the write-ahead log is the one that is open. SQLite deletes
 // it when the last connection is closed, and not before.
-func (d *sqlite) logIntact() error {
-	info, err := os.Stat(d.path + "-wal")
-	known := d.seen.log.Load()
+func (f *sqliteFile) logIntact() error {
+	info, err := os.Stat(f.path + "-wal")
+	known := f.seen.log.Load()
 	switch {
 	case known == nil && err == nil:
-		d.seen.log.Store(&info)
+		f.seen.log.Store(&info)
 		return nil
 	case known == nil || err == nil && os.SameFile(info, *known):
 		return nil
 	}
-	return refuse(d.path, "%s-wal was moved or deleted while in use, and a crash would now lose what is in it. Stop the bridge with SIGTERM, which moves all of it into the file, and start again", d.path)
+	return refuse(f.path, "%s-wal was moved or deleted while in use, and a crash would now lose what is in it. Stop the bridge with SIGTERM, which moves all of it into the file, and start again", f.path)
 }
 
 // suspicious reports whether a transaction that writes might find something wrong
 // with the files.
-func (d *sqlite) suspicious() bool {
-	known := d.seen.size.Load() // before the file is looked at, which may grow meanwhile
-	info, err := os.Stat(d.path)
-	return err != nil || info.Size() < known || d.logIntact() != nil
+func (f *sqliteFile) suspicious() bool {
+	known := f.seen.size.Load() // before the file is looked at, which may grow meanwhile
+	info, err := os.Stat(f.path)
+	return err != nil || info.Size() < known || f.logIntact() != nil
 }
 
 // probeEvery is how often ping may write, at most, where something seems wrong.

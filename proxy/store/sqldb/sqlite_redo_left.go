@@ -21,27 +21,27 @@ const (
 	redoRecord = 12
 )
 
-func (d *sqlite) redoPath() string { return d.path + "-redo" }
+func (f *sqliteFile) redoPath() string { return f.path + "-redo" }
 
 // clearRedo removes a redo log of which the database has everything, and refuses one
 // with runs that are nowhere else. It comes before the migrations: the version that
 // can take those runs over must still find its own tables.
-func (d *sqlite) clearRedo(ctx context.Context, pool *sql.DB) error {
-	log, err := os.ReadFile(d.redoPath())
+func (f *sqliteFile) clearRedo(ctx context.Context, pool *sql.DB) error {
+	log, err := os.ReadFile(f.redoPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return refuse(d.path, "%s, which an earlier version left here, cannot be read: %v", d.redoPath(), err)
+		return refuse(f.path, "%s, which an earlier version left here, cannot be read: %v", f.redoPath(), err)
 	}
 	var newest int64
 	if err := pool.QueryRowContext(ctx, "PRAGMA user_version").Scan(&newest); err != nil {
-		return unreadable(d.path, err)
+		return unreadable(f.path, err)
 	}
 	if redoNewer(log, uint32(newest)) {
-		return refuse(d.path, "%s holds runs that an earlier version acknowledged and that are not in the database. Start that version once with this database and stop it with SIGTERM, which moves them there; to give those runs up, delete that file", d.redoPath())
+		return refuse(f.path, "%s holds runs that an earlier version acknowledged and that are not in the database. Start that version once with this database and stop it with SIGTERM, which moves them there; to give those runs up, delete that file", f.redoPath())
 	}
-	return removeAll(d.redoPath())
+	return removeAll(f.redoPath())
 }
 
 // redoNewer reports whether an area of the log holds a batch after the given one.

@@ -28,6 +28,8 @@ type Wire struct {
 // line is one connection.
 type line struct {
 	client, server net.Conn
+	gone           chan struct{} // closed when both ends are
+	once           sync.Once
 	mu             sync.Mutex
 	silent         bool
 	said           []byte   // what the client sent last; guarded by Wire.mu
@@ -69,7 +71,7 @@ func (w *Wire) accept(l net.Listener) {
 			_ = client.Close()
 			continue
 		}
-		c := &line{client: client, server: server}
+		c := &line{client: client, server: server, gone: make(chan struct{})}
 		w.mu.Lock()
 		w.lines[c] = struct{}{}
 		w.made++
@@ -138,6 +140,7 @@ func (w *Wire) drop(c *line) {
 	w.mu.Unlock()
 	_ = c.client.Close()
 	_ = c.server.Close()
+	c.once.Do(func() { close(c.gone) })
 }
 
 // ask judges what a client sends. The name of its statement COMMIT is learned when it is prepared.
@@ -224,12 +227,24 @@ func (w *Wire) Silence() {
 }
 
 // HangUp closes the connections that fell silent towards the client; the server hears nothing of that.
-func (w *Wire) HangUp() {
+// The channel is closed when the server's ends are closed too: once what was kept back was delivered,
+// and the server has answered it.
+func (w *Wire) HangUp() <-chan struct{} {
+	var hung []*line
 	for _, c := range w.all() {
 		if c.isSilent() {
 			_ = c.client.Close()
+			hung = append(hung, c)
 		}
 	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for _, c := range hung {
+			<-c.gone
+		}
+	}()
+	return over
 }
 
 // HoldAnswer lets the next commit happen that is sent together with of, and keeps its answer

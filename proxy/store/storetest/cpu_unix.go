@@ -1,6 +1,6 @@
 //go:build unix
 
-package store_test
+package storetest
 
 import (
 	"syscall"
@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// cpu reports the processor time a benchmark spent per operation: on a shared
+// CPU reports the processor time a benchmark spent per operation: on a shared
 // machine it says more than the clock on the wall.
-func cpu(b *testing.B) func() {
+func CPU(b *testing.B) func() {
 	before := spent()
 	return func() { b.ReportMetric(float64((spent()-before).Microseconds())/float64(b.N), "cpu-µs/op") }
 }

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package store_test
-
-import "testing"
-
-func cpu(*testing.B) func() { return func() {} }

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package storetest
+
+import "testing"
+
+func CPU(*testing.B) func() { return func() {} }
