@@ -47,8 +47,7 @@ bridge.yaml:6: agents.a.artifacts.max_inline: wants a size such as 64KiB, 16MiB 
 		{"two documents", agentLine + "---\nlisten: x\n",
 			nil, `bridge.yaml: holds more than one YAML document; keep one`},
 		{"no YAML", "a: [",
-			nil, "bridge.yaml: is not YAML: line 1: did not find expected node content\n" +
-				"agents: there is no agent to stand in front of; add one below agents:, or --agent NAME=URL"},
+			nil, "bridge.yaml: is not YAML: line 1: did not find expected node content; mend that line, or have another file written by: apbridge init"},
 		{"nothing", "# nothing\n",
 			nil, `agents: there is no agent to stand in front of; add one below agents:, or --agent NAME=URL`},
 		{"bad values", "listen: '8080'\nsynchronous: sometimes\ndatabase: ''\nlimits: {depth: 0, body: 0}" + agentLine,
@@ -181,7 +180,7 @@ func FuzzLoad(f *testing.F) {
 		l.readYAML("fuzz.yaml", []byte(file))
 		l.readEnviron([]string{name + "=" + value})
 		l.settle()
-		l.validate()
+		l.validate(l.cfg, Options{})
 		for _, c := range l.complaints {
 			if c.Text == "" || c.Where == "" && c.Key == "" {
 				t.Errorf("a complaint about nothing: %#v", c)

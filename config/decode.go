@@ -13,7 +13,7 @@ import (
 // decoder carries one YAML tree into the configuration, complaining about what
 // does not fit and going on.
 type decoder struct {
-	*loader
+	*report
 	from  place
 	lines bool // nodes have lines that mean something
 }

@@ -20,7 +20,8 @@ const (
 )
 
 // ignored tells the variables that begin like ours and are not keys:
-// APBRIDGE_CONFIG names the file; tests have some; and Kubernetes sets
+// APBRIDGE_CONFIG names the file, APBRIDGE_URL and APBRIDGE_KEY the bridge that
+// commands call; tests have some; and Kubernetes sets
 // APBRIDGE_PORT and APBRIDGE_SERVICE_… for a service called apbridge.
 func ignored(name string) bool {
 	switch name {
@@ -49,7 +50,7 @@ func (l *loader) readEnviron(environ []string) {
 
 // put sets the key at path from text.
 func (l *loader) put(path []string, text string, from place, how naming) {
-	p := putter{decoder: decoder{loader: l, from: from}, text: text, how: how}
+	p := putter{decoder: decoder{report: l.report, from: from}, text: text, how: how}
 	p.put("", path, reflect.ValueOf(l.cfg).Elem())
 }
 

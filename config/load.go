@@ -46,9 +46,9 @@ func Load(o Options) (*Config, error) {
 	for _, s := range o.Flags {
 		l.put(s.Path, s.Value, place{name: s.From}, exact)
 	}
-	l.resolveSecrets()
+	secretResolver{l.report, l.environ}.resolveIn("", reflect.ValueOf(l.cfg).Elem())
 	l.settle()
-	l.validate()
+	l.validate(l.cfg, o)
 	if len(l.complaints) > 0 {
 		l.complaints.sort()
 		return nil, l.complaints
@@ -56,17 +56,15 @@ func Load(o Options) (*Config, error) {
 	return l.cfg, nil
 }
 
-// loader is one call of Load.
+// loader lays what it reads over the defaults, for one call of Load.
 type loader struct {
-	cfg        *Config
-	opt        Options
-	environ    map[string]string
-	places     map[string]place // key → where it was last set
-	complaints Complaints
+	*report
+	cfg     *Config
+	environ map[string]string
 }
 
 func newLoader(o Options) *loader {
-	l := &loader{cfg: Default(), opt: o, environ: map[string]string{}, places: map[string]place{}}
+	l := &loader{report: &report{places: map[string]place{}, told: o.Warn}, cfg: Default(), environ: map[string]string{}}
 	for _, e := range o.Environ {
 		if name, value, ok := strings.Cut(e, "="); ok {
 			l.environ[name] = value
@@ -74,8 +72,6 @@ func newLoader(o Options) *loader {
 	}
 	return l
 }
-
-func (l *loader) add(c Complaint) { l.complaints = append(l.complaints, c) }
 
 // readFile returns false when there is nothing to be read.
 func (l *loader) readFile(name string) bool {
@@ -88,9 +84,9 @@ func (l *loader) readFile(name string) bool {
 	case err != nil:
 		l.add(Complaint{Where: name, Text: "cannot be read: " + reason(err)})
 	default:
-		l.readYAML(name, raw)
+		return l.readYAML(name, raw)
 	}
-	return err == nil
+	return false
 }
 
 func reason(err error) string {
@@ -101,22 +97,24 @@ func reason(err error) string {
 	return err.Error()
 }
 
-func (l *loader) readYAML(name string, raw []byte) {
+// readYAML returns false for what is no YAML.
+func (l *loader) readYAML(name string, raw []byte) bool {
 	dec := yaml.NewDecoder(bytes.NewReader(raw))
 	var doc yaml.Node
 	switch err := dec.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		return // nothing but comments
+		return true // nothing but comments
 	case err != nil:
-		l.add(Complaint{Where: name, Text: "is not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")})
-		return
+		l.add(Complaint{Where: name, Text: "is not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ") + "; mend that line, or have another file written by: apbridge init"})
+		return false
 	}
 	var more yaml.Node
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
 		l.add(Complaint{Where: name, Text: "holds more than one YAML document; keep one"})
 	}
-	d := decoder{loader: l, from: place{name: name}, lines: true}
+	d := decoder{report: l.report, from: place{name: name}, lines: true}
 	d.decode("", doc.Content[0], reflect.ValueOf(l.cfg).Elem())
+	return true
 }
 
 // settle fills in what follows from the rest.

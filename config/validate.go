@@ -1,57 +1,52 @@
 package config
 
 import (
+	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 )
 
 // validate complains about values that cannot be meant.
-func (l *loader) validate() {
-	l.checkListen()
-	l.checkHosts()
-	l.checkDatabase()
-	l.checkLimits()
-	l.checkAgents()
-	l.checkAuth()
-	l.checkOrigins()
-	l.checkTLS()
-}
-
-func (l *loader) oneOf(key, value string, allowed ...string) {
-	if !slices.Contains(allowed, value) {
-		l.complain(key, "cannot be %q; choose one of %s", value, strings.Join(allowed, ", "))
+func (r *report) validate(cfg *Config, o Options) {
+	netCheck{r, cfg}.check()
+	databaseCheck{r, cfg}.check()
+	r.checkAgents(cfg, o.Dialects)
+	k := keyCheck{report: r, agents: sortedNames(cfg.Agents), ids: map[string]bool{}, secrets: map[Secret]bool{}}
+	for i, key := range cfg.Auth.Keys {
+		k.check(fmt.Sprintf("auth.keys[%d]", i), key)
 	}
 }
 
-func (l *loader) atLeast(key string, value, least int64) {
-	if value < least {
-		l.complain(key, "cannot be %d; the least is %d", value, least)
-	}
+// databaseCheck is about the database and what is to be kept in it and in memory.
+type databaseCheck struct {
+	*report
+	cfg *Config
 }
 
-func (l *loader) positive(key string, ok bool) {
-	if !ok {
-		l.complain(key, "cannot be 0; leave the key out for the default")
-	}
+func (d databaseCheck) check() {
+	d.checkDatabase()
+	d.checkLimits()
 }
 
-func (l *loader) checkDatabase() {
-	if l.cfg.Database == "" {
-		l.complain("database", "is empty; write the path of a SQLite file, like apbridge.db")
+func (d databaseCheck) checkDatabase() {
+	if d.cfg.Database == "" {
+		d.complain("database", "is empty; write the path of a SQLite file, like apbridge.db")
 	}
-	if scheme, rest, _ := strings.Cut(l.cfg.Database, "://"); scheme == "postgres" || scheme == "postgresql" {
-		l.checkServer(rest)
+	switch scheme, rest, isURL := strings.Cut(d.cfg.Database, "://"); {
+	case scheme == "postgres" || scheme == "postgresql":
+		d.checkServer(rest)
+	case isURL:
+		d.complain("database", "is a URL of %q; write the path of a SQLite file, or postgres://user:password@host:5432/name", scheme)
 	}
-	l.oneOf("synchronous", l.cfg.Synchronous, "full", "normal")
+	d.oneOf("synchronous", d.cfg.Synchronous, "full", "normal")
 }
 
 // checkServer wants the URL of a PostgreSQL database to name it: else the tables would be made in
 // whatever the environment, or the name of the user, has for a default. The complaint does not show the
 // URL, which may hold a password. It is taken apart by hand: one of several servers
 // (host:5432,other:5432) is none for net/url.
-func (l *loader) checkServer(rest string) {
+func (d databaseCheck) checkServer(rest string) {
 	rest, query, _ := strings.Cut(rest, "?")
 	_, name, _ := strings.Cut(rest, "/")
 	for pair := range strings.SplitSeq(query, "&") {
@@ -60,50 +55,35 @@ func (l *loader) checkServer(rest string) {
 		}
 	}
 	if name == "" {
-		l.complain("database", "names no database of the PostgreSQL server; write it like postgres://user:password@host:5432/name")
+		d.complain("database", "names no database of the PostgreSQL server; write it like postgres://user:password@host:5432/name")
 	}
 }
 
-func (l *loader) checkLimits() {
-	m := l.cfg.Limits
-	l.positive("limits.body", m.Body > 0)
+func (d databaseCheck) checkLimits() {
+	m := d.cfg.Limits
+	d.positive("limits.body", m.Body > 0)
 	if m.Bodies < m.Body {
-		l.complain("limits.bodies", "cannot be less than limits.body: a body of that length could never be taken")
+		d.complain("limits.bodies", "cannot be less than limits.body: a body of that length could never be taken")
 	}
-	l.positive("limits.artifact", m.Artifact > 0)
-	l.atLeast("limits.upload_rate", int64(m.UploadRate), 0)
-	l.positive("limits.event", m.Event > 0)
-	l.atLeast("limits.run_events", int64(m.RunEvents), 0)
-	l.atLeast("limits.run_bytes", int64(m.RunBytes), 0)
-	l.atLeast("limits.depth", int64(m.Depth), 1)
-	l.atLeast("limits.queue", int64(m.Queue), 0)
-	l.atLeast("limits.thread_queue", int64(m.ThreadQueue), 0)
-	l.atLeast("limits.files", int64(m.Files), 1)
-	l.atLeast("limits.messages", int64(m.Messages), 1)
-	l.atLeast("limits.keys", int64(m.Keys), 1)
-	l.atLeast("limits.states", int64(m.States), 1)
-	l.atLeast("limits.prune", int64(m.Prune), 1)
-	l.atLeast("limits.crons", int64(m.Crons), 1)
+	d.positive("limits.artifact", m.Artifact > 0)
+	d.atLeast("limits.upload_rate", int64(m.UploadRate), 0)
+	d.positive("limits.event", m.Event > 0)
+	d.atLeast("limits.run_events", int64(m.RunEvents), 0)
+	d.atLeast("limits.run_bytes", int64(m.RunBytes), 0)
+	d.atLeast("limits.depth", int64(m.Depth), 1)
+	d.atLeast("limits.queue", int64(m.Queue), 0)
+	d.atLeast("limits.thread_queue", int64(m.ThreadQueue), 0)
+	d.atLeast("limits.files", int64(m.Files), 1)
+	d.atLeast("limits.messages", int64(m.Messages), 1)
+	d.atLeast("limits.keys", int64(m.Keys), 1)
+	d.atLeast("limits.states", int64(m.States), 1)
+	d.atLeast("limits.prune", int64(m.Prune), 1)
+	d.atLeast("limits.crons", int64(m.Crons), 1)
 	if m.Database != 0 {
-		l.atLeast("limits.database", int64(m.Database), 1<<20)
-		if strings.Contains(l.cfg.Database, "://") {
-			l.complain("limits.database", "bounds a SQLite file; give PostgreSQL a quota of its own, and leave this out")
+		d.atLeast("limits.database", int64(m.Database), 1<<20)
+		if strings.Contains(d.cfg.Database, "://") {
+			d.complain("limits.database", "bounds a SQLite file; give PostgreSQL a quota of its own, and leave this out")
 		}
-	}
-}
-
-// checkURL wants an address that can be called without further knowledge.
-func (l *loader) checkURL(key, raw string) {
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil:
-		l.complain(key, "is not a URL; write it like http://127.0.0.1:8000")
-	case u.User != nil: // before the rest: the complaint must not show it
-		l.complain(key, "holds a user name or password; send credentials with headers instead")
-	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		l.complain(key, "cannot be %q; write it like http://127.0.0.1:8000", raw)
-	case u.RawQuery != "" || u.Fragment != "":
-		l.complain(key, "cannot have a query or fragment; end it with the path")
 	}
 }
 
