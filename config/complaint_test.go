@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -60,6 +61,8 @@ bridge.yaml:4: limits.depth: cannot be 0; the least is 1`},
 			nil, `bridge.yaml:1: database: names no database of the PostgreSQL server; write it like postgres://user:password@host:5432/name`},
 		{"a server alone", "database: postgresql://user:secret@db.example.com?sslmode=require" + agentLine,
 			nil, `bridge.yaml:1: database: names no database of the PostgreSQL server; write it like postgres://user:password@host:5432/name`},
+		{"another kind of server", "database: mysql://user:secret@db.example.com/x" + agentLine,
+			nil, `bridge.yaml:1: database: is a URL of "mysql"; write the path of a SQLite file, or postgres://user:password@host:5432/name`},
 		{"a bound that is no file's", "database: postgres://127.0.0.1/db\nlimits: {database: 1GiB}" + agentLine,
 			nil, `bridge.yaml:2: limits.database: bounds a SQLite file; give PostgreSQL a quota of its own, and leave this out`},
 		{"a bound that is too tight", "limits: {database: 1KiB}" + agentLine,
@@ -115,17 +118,55 @@ bridge.yaml:7: auth.keys[4].key: is missing; write env:NAME, file:PATH or sha256
 		{"keys that no database can keep", "auth:\n  keys:\n    - {id: \"a\\0\", tenant: \"\\0\", key: '" + key16 + "'}\n" + agentLine,
 			nil, `bridge.yaml:3: auth.keys[0].id: holds U+0000, which cannot be stored; leave it out
 bridge.yaml:3: auth.keys[0].tenant: holds U+0000, which cannot be stored; leave it out`},
+		{"an index of code", "store: {index: {dims: 2, embed: './embed.py:texts'}}" + agentLine,
+			nil, `bridge.yaml:1: store.index.embed: cannot be "./embed.py:texts": the bridge runs no code of a graph; serve the function behind an OpenAI-compatible /v1/embeddings, name that as store.index.url, and write provider:model`},
+		{"an index without a provider", "store: {index: {dims: 2, embed: text-embedding-3-small}}" + agentLine,
+			nil, `bridge.yaml:1: store.index.embed: cannot be "text-embedding-3-small"; write provider:model, like openai:text-embedding-3-small`},
+		{"an index of an unknown place", "store: {index: {dims: 2, embed: 'cohere:embed-v3'}}" + agentLine,
+			nil, `bridge.yaml:1: store.index.url: is missing; where does "cohere" answer /embeddings? Any OpenAI-compatible server will do`},
+		{"an index without what it needs", "store: {vector_cache: 1, index: {embed: 'openai:m', fields: [], batch: 0, batch_bytes: 0, timeout: 0s, headers: {Host: x}}}" + agentLine,
+			nil, `bridge.yaml:1: store.index.fields: is empty, so that no item would be found by its meaning; leave it out, or name paths
+bridge.yaml:1: store.index.dims: cannot be 0; the least is 1
+bridge.yaml:1: store.index.batch: cannot be 0; the least is 1
+bridge.yaml:1: store.index.batch_bytes: cannot be 0; leave the key out for the default
+bridge.yaml:1: store.index.timeout: cannot be 0; leave the key out for the default
+bridge.yaml:1: store.index.headers.Host: this header belongs to the bridge and cannot be set`},
+		{"an index of OpenAI without a key", "store: {index: {dims: 2, embed: 'openai:m'}}" + agentLine,
+			nil, `bridge.yaml:1: store.index.key: is missing; OpenAI wants one: write env:NAME or file:PATH, or set OPENAI_API_KEY`},
+		{"an index that does nothing", "store: {index: {dims: 2, url: 'http://127.0.0.1:1'}}" + agentLine,
+			nil, `bridge.yaml:1: store.index.embed: is missing; write provider:model, like openai:text-embedding-3-small`},
+		{"an index of what is no path", "store: {index: {dims: 2, embed: 'ollama:m:latest', fields: [a, 'b[']}}" + agentLine,
+			nil, `bridge.yaml:1: store.index.fields[1]: "b[" has a bracket that is not closed; write paths like text or notes[*].text, or $ for the whole value`},
 		{"names and networks", "hosts: ['http://x']\ntrusted_proxies: [10.0.0.0/8, x]" + agentLine,
 			nil, `bridge.yaml:1: hosts[0]: cannot be "http://x"; write a name without scheme and port, like bridge.local
 bridge.yaml:2: trusted_proxies[1]: cannot be "x"; write an address or a network, like 10.0.0.0/8`},
-		{"what this version does not do", "store: {embeddings: {key: 'env:SECRET'}}\nagents:\n  a: {url: 'http://127.0.0.1:1'}\nauth: {jwt: {methods: [RS256]}}",
-			[]string{"SECRET=x"}, `bridge.yaml:1: store: there is no such key; known here: admin, agents, auth, cors, database, default_agent, hosts, limits, listen, retention, shutdown_grace, synchronous, tls, trusted_proxies, webhooks
+		{"what this version does not do", "memory: {embeddings: {key: 'env:SECRET'}}\nagents:\n  a: {url: 'http://127.0.0.1:1'}\nauth: {jwt: {methods: [RS256]}}",
+			[]string{"SECRET=x"}, `bridge.yaml:1: memory: there is no such key; known here: admin, agents, auth, cors, database, default_agent, hosts, limits, listen, log, retention, shutdown_grace, store, synchronous, tls, trusted_proxies, webhooks
 bridge.yaml:4: auth.jwt: there is no such key; known here: keys`},
-		{"patterns and templates", "agents:\n  a: {url: 'http://127.0.0.1:1', artifacts: {exclude: ['*.log', '[']}, memory: {namespaces: ['users/{id}', 'a.b', '', 'x/{id']}}",
+		{"patterns and templates", "agents:\n  a: {url: 'http://127.0.0.1:1', artifacts: {exclude: ['*.log', '[']}, memory: {namespaces: ['users/{id}', 'a.b', '', 'x/{id', 'u/{metadata.id}/{configurable.id}']}}",
 			nil, `bridge.yaml:2: agents.a.artifacts.exclude[1]: "[" is not a pattern; write paths with * and ?, like build/*.log
 bridge.yaml:2: agents.a.memory.namespaces[1]: cannot be "a.b"; write labels parted by slashes, like users/{user_id}
 bridge.yaml:2: agents.a.memory.namespaces[2]: cannot be ""; write labels parted by slashes, like users/{user_id}
 bridge.yaml:2: agents.a.memory.namespaces[3]: cannot be "x/{id"; write labels parted by slashes, like users/{user_id}`},
+		{"templates of fields that are not there", "agents:\n  a: {url: 'http://127.0.0.1:1', memory: {namespaces: ['users/{user.id}', 'x/{metadata.}', '{context.user}']}}",
+			nil, `bridge.yaml:2: agents.a.memory.namespaces[0]: there is no field {user.id}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, or {NAME} for either
+bridge.yaml:2: agents.a.memory.namespaces[1]: there is no field {metadata.}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, or {NAME} for either
+bridge.yaml:2: agents.a.memory.namespaces[2]: there is no field {context.user}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, or {NAME} for either`},
+		{"memory of no namespaces", "agents:\n  a:\n    url: http://127.0.0.1:1\n    memory:\n      recall: 3\n      writes: true\n      store_url: http://x\n      budget: 0",
+			nil, `bridge.yaml:5: agents.a.memory.recall: does nothing without namespaces: an agent reads and writes in its memory.namespaces alone; name some
+bridge.yaml:6: agents.a.memory.writes: does nothing without namespaces: an agent reads and writes in its memory.namespaces alone; name some
+bridge.yaml:7: agents.a.memory.store_url: does nothing without namespaces: an agent reads and writes in its memory.namespaces alone; name some
+bridge.yaml:8: agents.a.memory.budget: cannot be 0; the least is 1`},
+		{"where an agent finds the store", "agents: {a: {url: 'http://127.0.0.1:1', memory: {namespaces: ['a/{metadata.a.b}'], store_url: nowhere, recall: -1}}}",
+			nil, `bridge.yaml:1: agents.a.memory.namespaces[0]: there is no field {metadata.a.b}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, or {NAME} for either
+bridge.yaml:1: agents.a.memory.recall: cannot be -1; the least is 0
+bridge.yaml:1: agents.a.memory.store_url: cannot be "nowhere"; write it like http://127.0.0.1:8000`},
+		{"namespaces of keys", "auth: {keys: [{id: a, key: '" + key16 + "', namespaces: [users/a, '', a.b, 'users/{id}', 'a//b', \"a\\0\"]}]}" + agentLine,
+			nil, `bridge.yaml:1: auth.keys[0].namespaces[1]: cannot be ""; write labels parted by slashes, like users/alice
+bridge.yaml:1: auth.keys[0].namespaces[2]: cannot be "a.b"; write labels parted by slashes, like users/alice
+bridge.yaml:1: auth.keys[0].namespaces[3]: cannot be "users/{id}"; write labels parted by slashes, like users/alice
+bridge.yaml:1: auth.keys[0].namespaces[4]: cannot be "a//b"; write labels parted by slashes, like users/alice
+bridge.yaml:1: auth.keys[0].namespaces[5]: holds U+0000, which cannot be stored; leave it out`},
 		{"environment", agentLine,
 			[]string{"APBRIDGE_LISTN=x", "APBRIDGE_AGENTS__A__QUEUE=all", "APBRIDGE_AUTH__KEYS=[{", "APBRIDGE_LISTEN__PORT=1", "APBRIDGE_AGENTS__A__HEADERS=nope"},
 			`environment APBRIDGE_AGENTS__A__HEADERS: agents.a.headers: wants names with values, not a single value
@@ -136,11 +177,37 @@ environment APBRIDGE_LISTN: listn: there is no such key; did you mean "listen"?`
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, got := loadText(t, tt.file, Options{Environ: tt.env, Dialects: []string{"taskstep", "threadrun"}})
+			_, got := loadText(t, tt.file, Options{Environ: tt.env, Dialects: []string{"taskstep", "threadrun"}, Path: closedPath})
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("complaints (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// closedPath is in the place of rule.ParseItemPath.
+func closedPath(text string) error {
+	if strings.HasSuffix(text, "[") {
+		return errors.New("has a bracket that is not closed")
+	}
+	return nil
+}
+
+// The block of a langgraph.json is taken as it stands: OpenAI's key is where its libraries look.
+func TestIndexOfLangGraph(t *testing.T) {
+	t.Parallel()
+	const block = `store: {"index": {"embed": "openai:text-embedding-3-small", "dims": 1536, "fields": ["text"]}}` + agentLine
+	cfg, complaints := loadText(t, block, Options{Environ: []string{"OPENAI_API_KEY=sk-canary"}})
+	if complaints != "" {
+		t.Fatal(complaints)
+	}
+	i := cfg.Store.Index
+	if i.Key.Reveal() != "sk-canary" || i.URL != "https://api.openai.com/v1" || i.Model() != "text-embedding-3-small" || i.Dims != 1536 || !i.On() {
+		t.Errorf("%+v", i)
+	}
+	elsewhere := strings.Replace(block, `"dims"`, `"url": "http://127.0.0.1:1", "dims"`, 1)
+	if cfg, complaints := loadText(t, elsewhere, Options{Environ: []string{"OPENAI_API_KEY=sk-canary"}}); complaints != "" || cfg.Store.Index.Key != "" {
+		t.Errorf("OpenAI's key goes elsewhere, %s", complaints)
 	}
 }
 

@@ -3,7 +3,10 @@
 // complaint at once, each with its line.
 package config
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Config is the whole configuration, after defaults, file, environment and
 // flags were merged. It is not changed after Load.
@@ -19,10 +22,19 @@ type Config struct {
 	Agents         map[string]Agent `yaml:"agents"`
 	Limits         Limits           `yaml:"limits"`
 	Retention      Retention        `yaml:"retention"`
+	Store          Store            `yaml:"store"`
 	Webhooks       Webhooks         `yaml:"webhooks"`
 	Auth           Auth             `yaml:"auth"`
 	CORS           CORS             `yaml:"cors"`
 	TLS            TLS              `yaml:"tls"`
+	Log            Log              `yaml:"log"`
+}
+
+// Log is what is written to standard error. Both may be changed while the bridge serves, on the
+// admin listener.
+type Log struct {
+	Level  string `yaml:"level"`  // debug | info | warn | error
+	Format string `yaml:"format"` // json | console | auto: console on a terminal
 }
 
 // Agent is one agent the bridge stands in front of.
@@ -38,6 +50,7 @@ type Agent struct {
 	RunTimeout      time.Duration     `yaml:"run_timeout"`
 	Retries         int               `yaml:"retries"`
 	Approval        string            `yaml:"approval"`          // auto | ask | step
+	AnswerByMessage string            `yaml:"answer_by_message"` // questions | never
 	Multitask       string            `yaml:"multitask_default"` // auto | reject | enqueue | interrupt | rollback
 	AllowConcurrent bool              `yaml:"allow_concurrent"`
 	Passthrough     bool              `yaml:"passthrough"`
@@ -63,12 +76,17 @@ type Artifacts struct {
 	MaxInline Bytes    `yaml:"max_inline"`
 }
 
-// Memory is what a task/step agent is told of its thread and the store.
+// Memory is what an agent is told of the store, and a task/step agent of its thread.
 type Memory struct {
 	Transcript string   `yaml:"transcript"` // full | last | none
 	Deliver    string   `yaml:"deliver"`    // prompt | additional_input | both
+	Budget     Bytes    `yaml:"budget"`
 	Namespaces []string `yaml:"namespaces"`
+	Recall     int      `yaml:"recall"` // 0: all items of the namespaces
 	Writes     bool     `yaml:"writes"`
+	// StoreURL is where the agent finds the bridge. Its runs then get a token for the
+	// store. "": they get none.
+	StoreURL string `yaml:"store_url"`
 }
 
 // Limits bound what requests, runs, queues and the database may take. Zero, which a
@@ -106,6 +124,46 @@ type Retention struct {
 	Events      time.Duration `yaml:"events"`
 	Checkpoints time.Duration `yaml:"checkpoints"`
 	Threads     time.Duration `yaml:"threads"`
+	// Failed is how long a run that would go with its end stays when it failed; 0: no longer than others.
+	Failed time.Duration `yaml:"failed"`
+}
+
+// Store is what the long-term store does besides keeping items.
+type Store struct {
+	Index       Index `yaml:"index"`
+	VectorCache Bytes `yaml:"vector_cache"` // of all tenants together
+}
+
+// Index says how items become vectors. Dims, Embed and Fields are LangGraph's, as they stand
+// below store.index in a langgraph.json.
+type Index struct {
+	Dims           int               `yaml:"dims"`
+	Embed          string            `yaml:"embed"` // provider:model; "": no vectors are made
+	Fields         []string          `yaml:"fields"`
+	URL            string            `yaml:"url"` // that /embeddings is put behind; "": the provider's
+	Key            Secret            `yaml:"key"`
+	APIVersion     string            `yaml:"api_version"` // of Azure's deployments; "": not asked so
+	Headers        map[string]Secret `yaml:"headers"`
+	QueryPrefix    string            `yaml:"query_prefix"`
+	DocumentPrefix string            `yaml:"document_prefix"`
+	Batch          int               `yaml:"batch"`       // texts of one request
+	BatchBytes     Bytes             `yaml:"batch_bytes"` // of the texts of one request
+	Timeout        time.Duration     `yaml:"timeout"`     // of one request
+}
+
+// On reports whether vectors are made.
+func (i Index) On() bool { return i.Embed != "" }
+
+// Provider is the first half of Embed.
+func (i Index) Provider() string {
+	provider, _, _ := strings.Cut(i.Embed, ":")
+	return provider
+}
+
+// Model is what the provider calls the model.
+func (i Index) Model() string {
+	_, model, _ := strings.Cut(i.Embed, ":")
+	return model
 }
 
 // Webhooks configures deliveries.
@@ -128,6 +186,16 @@ type Key struct {
 	Agents []string `yaml:"agents"` // empty: all
 	Rights []string `yaml:"rights"` // the only ones it has: metrics; empty: all that concern its tenant
 	Queue  int      `yaml:"queue"`  // of its runs that wait; 0: any number
+	// Namespaces of the long-term store that it may use, labels parted by slashes; empty: all.
+	Namespaces []string `yaml:"namespaces"`
+}
+
+// Reach is Namespaces as lists of labels; nil: all.
+func (k Key) Reach() (list [][]string) {
+	for _, ns := range k.Namespaces {
+		list = append(list, strings.Split(ns, "/"))
+	}
+	return list
 }
 
 // CORS lists the browser origins that may call: scheme://host[:port] each, LoopbackOrigins or "*".

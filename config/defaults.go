@@ -29,9 +29,20 @@ func Default() *Config {
 			Prune:      1000,
 			Crons:      1000,
 		},
-		Retention: Retention{Events: 168 * time.Hour},
-		Auth:      Auth{Keys: []Key{}},
-		CORS:      CORS{Origins: []string{}},
+		Retention: Retention{Events: 168 * time.Hour, Failed: time.Hour},
+		Store: Store{
+			Index: Index{
+				Fields:     []string{"$"},
+				Headers:    map[string]Secret{},
+				Batch:      32,
+				BatchBytes: 256 << 10,
+				Timeout:    10 * time.Second,
+			},
+			VectorCache: 256 << 20,
+		},
+		Auth: Auth{Keys: []Key{}},
+		Log:  Log{Level: "info", Format: "auto"},
+		CORS: CORS{Origins: []string{}},
 	}
 }
 
@@ -46,6 +57,7 @@ func DefaultAgent() Agent {
 		StepTimeout:     10 * time.Minute,
 		RunTimeout:      time.Hour,
 		Approval:        "auto",
+		AnswerByMessage: "questions",
 		Multitask:       "auto",
 		UpstreamThreads: "keep",
 		Stepping: Stepping{
@@ -55,6 +67,6 @@ func DefaultAgent() Agent {
 			FollowUp:      true,
 		},
 		Artifacts: Artifacts{Path: "whole", Style: "object", Exclude: []string{}, MaxInline: 1 << 20},
-		Memory:    Memory{Transcript: "full", Deliver: "prompt", Namespaces: []string{}},
+		Memory:    Memory{Transcript: "full", Deliver: "prompt", Budget: 90_000, Namespaces: []string{}},
 	}
 }

@@ -25,7 +25,7 @@ const (
 // APBRIDGE_PORT and APBRIDGE_SERVICE_… for a service called apbridge.
 func ignored(name string) bool {
 	switch name {
-	case "CONFIG", "SPECS", "PORT", "BENCH", "E2E":
+	case "CONFIG", "URL", "KEY", "SPECS", "PORT", "BENCH", "E2E":
 		return true
 	}
 	for _, p := range []string{"TEST_", "PORT_", "SERVICE_"} {

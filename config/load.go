@@ -20,6 +20,8 @@ type Options struct {
 	// Dialects are the names an agent's dialect may have besides auto; nil:
 	// any.
 	Dialects []string
+	// Path reports why a text is no path of an item's index; nil: any is one.
+	Path func(string) error
 	// Warn is told what is allowed but unwise; nil: nobody is.
 	Warn func(Complaint)
 }
@@ -124,4 +126,5 @@ func (l *loader) settle() {
 			l.cfg.DefaultAgent = name
 		}
 	}
+	l.settleIndex()
 }

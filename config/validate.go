@@ -11,7 +11,11 @@ import (
 func (r *report) validate(cfg *Config, o Options) {
 	netCheck{r, cfg}.check()
 	databaseCheck{r, cfg}.check()
+	indexCheck{r, cfg.Store.Index, o.Path}.check()
+	r.atLeast("store.vector_cache", int64(cfg.Store.VectorCache), 0)
 	r.checkAgents(cfg, o.Dialects)
+	r.oneOf("log.level", cfg.Log.Level, "debug", "info", "warn", "error")
+	r.oneOf("log.format", cfg.Log.Format, "auto", "json", "console")
 	k := keyCheck{report: r, agents: sortedNames(cfg.Agents), ids: map[string]bool{}, secrets: map[Secret]bool{}}
 	for i, key := range cfg.Auth.Keys {
 		k.check(fmt.Sprintf("auth.keys[%d]", i), key)

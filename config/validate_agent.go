@@ -88,6 +88,7 @@ func (a agentCheck) check(name string) {
 	a.checkHeaders(a.key+".headers", a.Headers)
 	a.checkBounds()
 	a.oneOf(a.key+".approval", a.Approval, "auto", "ask", "step")
+	a.oneOf(a.key+".answer_by_message", a.AnswerByMessage, "questions", "never")
 	a.oneOf(a.key+".multitask_default", a.Multitask, "auto", "reject", "enqueue", "interrupt", "rollback")
 	a.oneOf(a.key+".upstream_threads", a.UpstreamThreads, "keep", "delete")
 	a.oneOf(a.key+".stepping.mode", a.Stepping.Mode, "auto", "free", "lockstep", "run")
@@ -117,6 +118,19 @@ func (a agentCheck) checkMemory() {
 			if !knownName.MatchString(name[1]) {
 				a.complain(at, "there is no field %s; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, or {NAME} for either", name[0])
 			}
+		}
+	}
+	a.atLeast(key+".budget", int64(m.Budget), 1)
+	a.atLeast(key+".recall", int64(m.Recall), 0)
+	if m.StoreURL != "" {
+		a.checkURL(key+".store_url", m.StoreURL)
+	}
+	if len(m.Namespaces) > 0 {
+		return
+	}
+	for name, set := range map[string]bool{"recall": m.Recall > 0, "writes": m.Writes, "store_url": m.StoreURL != ""} {
+		if set {
+			a.complain(key+"."+name, "does nothing without namespaces: an agent reads and writes in its memory.namespaces alone; name some")
 		}
 	}
 }

@@ -28,6 +28,7 @@ func (c keyCheck) check(at string, k Key) {
 	c.checkAgentNames(at+".agents", k.Agents)
 	c.atLeast(at+".queue", int64(k.Queue), 0)
 	c.checkRights(at+".rights", k.Rights)
+	c.checkNamespaces(at+".namespaces", k.Namespaces)
 	c.ids[k.ID], c.secrets[k.Key] = true, true
 }
 
@@ -37,6 +38,14 @@ func (c keyCheck) checkRights(at string, rights []string) {
 	for i, r := range rights {
 		if r != "metrics" {
 			c.complain(fmt.Sprintf("%s[%d]", at, i), "there is no right called %q in this version; write metrics for a key that reads /metrics and nothing else, or leave rights out", r)
+		}
+	}
+}
+
+func (c keyCheck) checkNamespaces(at string, namespaces []string) {
+	for i, ns := range namespaces {
+		if c.checkText(fmt.Sprintf("%s[%d]", at, i), ns); !namespaceLabels.MatchString(ns) {
+			c.complain(fmt.Sprintf("%s[%d]", at, i), "cannot be %q; write labels parted by slashes, like users/alice", ns)
 		}
 	}
 }

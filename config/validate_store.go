@@ -1,0 +1,90 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// homes are where providers are found whose name says it. Of any other the URL is needed.
+var homes = map[string]string{
+	"openai": "https://api.openai.com/v1",
+	"ollama": "http://127.0.0.1:11434/v1",
+}
+
+// codeFile is a function of a program, as langgraph.json may name one in the place of a model.
+var codeFile = regexp.MustCompile(`^[./]|\.(py|js|mjs|cjs|ts|mts|cts):`)
+
+// settleIndex fills in what the provider of the embeddings says. OpenAI's key may stand where
+// its own libraries look for it, so that the block of a langgraph.json needs no more.
+func (l *loader) settleIndex() {
+	i := &l.cfg.Store.Index
+	if i.URL != "" || codeFile.MatchString(i.Embed) {
+		return
+	}
+	i.URL = homes[i.Provider()]
+	if i.Provider() == "openai" && i.Key == "" {
+		i.Key = Secret(l.environ["OPENAI_API_KEY"])
+	}
+}
+
+// indexCheck is about what makes vectors of the long-term store's items.
+type indexCheck struct {
+	*report
+	Index
+	path func(string) error // Options.Path
+}
+
+func (i indexCheck) check() {
+	if !i.On() {
+		i.checkNone()
+		return
+	}
+	i.checkEmbed()
+	i.checkFields()
+	i.atLeast("store.index.dims", int64(i.Dims), 1)
+	i.atLeast("store.index.batch", int64(i.Batch), 1)
+	i.positive("store.index.batch_bytes", i.BatchBytes > 0)
+	i.positive("store.index.timeout", i.Timeout > 0)
+	i.checkHeaders("store.index.headers", i.Headers)
+	if strings.ContainsFunc(i.Key.Reveal(), isControl) {
+		i.complain("store.index.key", "holds a line break or another control character")
+	}
+}
+
+// checkNone refuses an index that would do nothing.
+func (i indexCheck) checkNone() {
+	if i.Dims != 0 || i.URL != "" || i.Key != "" {
+		i.complain("store.index.embed", "is missing; write provider:model, like openai:text-embedding-3-small")
+	}
+}
+
+func (i indexCheck) checkEmbed() {
+	switch {
+	case codeFile.MatchString(i.Embed):
+		i.complain("store.index.embed", "cannot be %q: the bridge runs no code of a graph; serve the function behind an OpenAI-compatible /v1/embeddings, name that as store.index.url, and write provider:model", i.Embed)
+	case i.Provider() == i.Embed || i.Provider() == "" || i.Model() == "":
+		i.complain("store.index.embed", "cannot be %q; write provider:model, like openai:text-embedding-3-small", i.Embed)
+	case i.URL == "":
+		i.complain("store.index.url", "is missing; where does %q answer /embeddings? Any OpenAI-compatible server will do", i.Provider())
+	default:
+		i.checkURL("store.index.url", i.URL)
+	}
+	if i.URL == homes["openai"] && i.Key == "" && len(i.Headers) == 0 {
+		i.complain("store.index.key", "is missing; OpenAI wants one: write env:NAME or file:PATH, or set OPENAI_API_KEY")
+	}
+}
+
+func (i indexCheck) checkFields() {
+	for n, path := range i.Fields {
+		if i.path == nil {
+			continue
+		}
+		if err := i.path(path); err != nil {
+			i.complain(fmt.Sprintf("store.index.fields[%d]", n), "%q %v; write paths like text or notes[*].text, or $ for the whole value", path, err)
+		}
+	}
+	if len(i.Fields) == 0 {
+		i.complain("store.index.fields", "is empty, so that no item would be found by its meaning; leave it out, or name paths")
+	}
+}
