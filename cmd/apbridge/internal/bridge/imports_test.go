@@ -94,6 +94,7 @@ var laws = map[string]law{
 	"proxy/auth":                {ours: []string{"config", "mapping"}},
 	"proxy/chore":               {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/complaint":           {},
+	"proxy/embedding":           {ours: []string{"config", "mapping", "mapping/pause", "mapping/vectorindex", "proxy/complaint"}},
 	"proxy/engine":              {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/complaint", "proxy/eventlog", "proxy/store"}, never: []string{"net/http", "github.com/gorilla/mux"}},
 	"proxy/eventlog":            {ours: []string{"mapping", "mapping/state", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/metrics":             {},
@@ -105,6 +106,9 @@ var laws = map[string]law{
 	"proxy/store/sqldb":         {ours: []string{"mapping", "mapping/failpoint", "mapping/pause"}, never: []string{"net/http"}},
 	"proxy/store/storetest":     {},
 	"proxy/webhook":             {ours: []string{"config", "mapping", "mapping/failpoint", "proxy/complaint", "proxy/metrics", "proxy/store"}},
+
+	// An endpoint that tests start.
+	"proxy/embedding/embeddingtest": {},
 }
 
 // clocks may not be read in package mapping and below it, but for pause, which no rule imports:

@@ -1,0 +1,69 @@
+package embedding
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping/vectorindex"
+)
+
+// answer is what is read of a success.
+type answer struct {
+	Data []struct {
+		Index     *int            `json:"index"`
+		Embedding json.RawMessage `json:"embedding"`
+	} `json:"data"`
+}
+
+// vectors reads an answer about n texts: a vector of the length 1 for each, in their order.
+// coded reports whether base64 came, as it was asked for.
+func (c *Client) vectors(raw []byte, n int) (list [][]float32, coded bool, f *failure) {
+	var a answer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return nil, false, failed(nil, "its answer is not that of an OpenAI-compatible /embeddings: it begins with %.40q", c.redact(string(raw[:min(len(raw), shownMost)])))
+	}
+	if len(a.Data) != n {
+		return nil, false, failed(nil, "it answers %d vectors for %d texts", len(a.Data), n)
+	}
+	list = make([][]float32, n)
+	for at, d := range a.Data {
+		if d.Index != nil {
+			at = *d.Index
+		}
+		if at < 0 || at >= n || list[at] != nil {
+			return nil, false, failed(nil, "it answers index %d for %d texts twice, or has no such text", at, n)
+		}
+		var f *failure
+		if list[at], coded, f = c.vector(d.Embedding); f != nil {
+			return nil, false, f
+		}
+	}
+	return list, coded, nil
+}
+
+func (c *Client) vector(raw json.RawMessage) (v []float32, coded bool, f *failure) {
+	if strings.HasPrefix(string(raw), `"`) {
+		coded = true
+		var text string
+		kept, err := []byte(nil), json.Unmarshal(raw, &text)
+		if err == nil {
+			kept, err = base64.StdEncoding.DecodeString(text)
+		}
+		if err != nil || len(kept)%vectorindex.Size != 0 {
+			return nil, false, failed(err, "one of its vectors is not in base64")
+		}
+		v = vectorindex.AppendVector(make([]float32, 0, len(kept)/vectorindex.Size), kept)
+	} else if err := json.Unmarshal(raw, &v); err != nil {
+		return nil, false, failed(nil, "one of its vectors is no list of numbers")
+	}
+	switch {
+	case len(v) != c.cfg.Dims:
+		return nil, false, failed(nil, "its vectors have %d numbers, and store.index.dims is %d", len(v), c.cfg.Dims)
+	case !vectorindex.Unit(v):
+		f = failed(nil, "one of its vectors has no direction: it is all 0, or has something that is no number")
+		f.empty = true
+		return nil, false, f
+	}
+	return v, coded, nil
+}

@@ -1,0 +1,183 @@
+package embedding
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/go-resty/resty/v2"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"go.uber.org/zap"
+)
+
+const (
+	dialTimeout = 5 * time.Second
+	idleTimeout = 30 * time.Second
+	maxHeader   = 64 << 10
+	// queriesKept bounds the queries whose vectors are kept, as pages and people ask again.
+	queriesKept = 256
+	// rest is how long no query is sent after one that failed: searches do not wait for
+	// an endpoint that is down, each in its turn.
+	rest = 5 * time.Second
+)
+
+// Client has texts made into vectors of the length 1. No redirect is followed and no cookie
+// kept: key and headers never leave for another host. Safe for concurrent use.
+type Client struct {
+	cfg     config.Index
+	rc      *resty.Client
+	target  string
+	log     *zap.Logger
+	queries *lru.Cache[string, []float32]
+
+	// coded: an answer in base64 has come. plain: the endpoint does not take encoding_format.
+	coded, plain atomic.Bool
+
+	now   func() time.Time
+	mu    sync.Mutex
+	until time.Time // queries are not sent before
+	why   error
+	said  complaint.Complaint
+}
+
+// New makes a client for what cfg, which is On, says; agent is its User-Agent. It does no I/O.
+func New(cfg config.Index, agent string, log *zap.Logger) *Client {
+	queries, err := lru.New[string, []float32](queriesKept)
+	if err != nil {
+		panic(err) // the size is a positive constant
+	}
+	return &Client{cfg: cfg, rc: newResty(cfg, agent), target: targetOf(cfg), log: log, queries: queries, now: time.Now}
+}
+
+func newResty(cfg config.Index, agent string) *resty.Client {
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	c := resty.NewWithClient(&http.Client{
+		Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout,
+			MaxResponseHeaderBytes: maxHeader, IdleConnTimeout: idleTimeout, ForceAttemptHTTP2: true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	})
+	c.SetLogger(silent{}).SetDisableWarn(true).SetDoNotParseResponse(true)
+	c.SetHeader("User-Agent", agent).SetHeader("Accept", "application/json").SetHeader("Content-Type", "application/json")
+	switch key := cfg.Key.Reveal(); {
+	case key == "":
+	case azure(cfg):
+		c.SetHeader("api-key", key)
+	default:
+		c.SetHeader("Authorization", "Bearer "+key)
+	}
+	for name, secret := range cfg.Headers {
+		c.SetHeader(name, secret.Reveal())
+	}
+	return c
+}
+
+// azure reports whether the key is sent as Azure wants it.
+func azure(cfg config.Index) bool { return cfg.APIVersion != "" || cfg.Provider() == "azure_openai" }
+
+// targetOf is the whole URL. Azure's deployments are called by a path and a version of their own.
+func targetOf(cfg config.Index) string {
+	root := strings.TrimRight(cfg.URL, "/")
+	if cfg.APIVersion == "" {
+		return root + "/embeddings"
+	}
+	return root + "/openai/deployments/" + url.PathEscape(cfg.Model()) + "/embeddings?api-version=" + url.QueryEscape(cfg.APIVersion)
+}
+
+// CloseIdle closes the connections that no request is using.
+func (c *Client) CloseIdle() { c.rc.GetClient().CloseIdleConnections() }
+
+// Query makes the vector of a search's words. After a failure that is not one of these words it
+// fails at once for a few seconds, and the log says that searches go without. Callers do not
+// change the vector.
+func (c *Client) Query(ctx context.Context, text string) ([]float32, error) {
+	if v, ok := c.queries.Get(text); ok {
+		return v, nil
+	}
+	if err := c.resting(); err != nil {
+		return nil, err
+	}
+	list, err := c.embed(ctx, []string{c.cfg.QueryPrefix + text}, 1)
+	if ctx.Err() == nil {
+		c.note(err)
+	}
+	if err == nil && list[0] == nil { // which is no reason to rest
+		err = failed(nil, "does not take the query")
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.queries.Add(text, list[0])
+	return list[0], nil
+}
+
+func (c *Client) resting() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now().Before(c.until) {
+		return c.why
+	}
+	return nil
+}
+
+// note keeps how a query has ended.
+func (c *Client) note(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.said.Over()
+		return
+	}
+	c.until, c.why = c.now().Add(rest), err
+	if c.said.Due() {
+		c.log.Warn("searches of the store find items by their words alone, as no vector of a query is had", zap.Error(err), c.said.Times())
+	}
+}
+
+// Documents makes the vectors of texts, in their order. nil stands for a text that the
+// endpoint does not take, be it as short as a line, while it takes others. None of the
+// texts may be blank. On an error nothing of the answers is to be used.
+func (c *Client) Documents(ctx context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, 0, len(texts))
+	for len(texts) > 0 {
+		n := c.together(texts)
+		batch := make([]string, n)
+		for i, text := range texts[:n] {
+			batch[i] = c.cfg.DocumentPrefix + text
+		}
+		list, err := c.embed(ctx, batch, tries)
+		if err != nil {
+			return nil, err
+		}
+		out, texts = append(out, list...), texts[n:]
+	}
+	return out, nil
+}
+
+// together is how many of the first texts go in one request.
+func (c *Client) together(texts []string) (n int) {
+	size := 0
+	for n < len(texts) && n < c.cfg.Batch {
+		size += len(c.cfg.DocumentPrefix) + len(texts[n])
+		if n > 0 && size > int(c.cfg.BatchBytes) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// silent keeps resty from writing to standard error, and secrets with it.
+type silent struct{}
+
+func (silent) Errorf(string, ...any) {}
+func (silent) Warnf(string, ...any)  {}
+func (silent) Debugf(string, ...any) {}

@@ -1,0 +1,389 @@
+package embedding_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/vectorindex"
+	"github.com/apbridge/apbridge/proxy/embedding"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// endpoint is a scripted /embeddings, whose vector of a text is its length and 1.
+type endpoint struct {
+	*httptest.Server
+	answer func(w http.ResponseWriter, q question) bool // reports whether it has answered
+
+	mu    sync.Mutex
+	asked []question
+}
+
+// question is one request.
+type question struct {
+	Model    string
+	Input    []string
+	Encoding string `json:"encoding_format"`
+	Header   http.Header
+	URI      string
+}
+
+func newEndpoint(t *testing.T, answer func(w http.ResponseWriter, q question) bool) *endpoint {
+	e := &endpoint{answer: answer}
+	e.Server = httptest.NewServer(e)
+	t.Cleanup(e.Close)
+	return e
+}
+
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := question{Header: r.Header, URI: r.RequestURI}
+	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	e.mu.Lock()
+	e.asked = append(e.asked, q)
+	e.mu.Unlock()
+	if e.answer == nil || !e.answer(w, q) {
+		say(w, q, nil)
+	}
+}
+
+func (e *endpoint) questions() []question {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.asked
+}
+
+// say answers a question as it should be, the last text first, with a vector put in the place of
+// the usual ones where one is given.
+func say(w http.ResponseWriter, q question, vector any) {
+	var data []map[string]any
+	for i := len(q.Input) - 1; i >= 0; i-- {
+		var v any = []float32{float32(len(q.Input[i])), 1}
+		if q.Encoding == "base64" {
+			v = base64.StdEncoding.EncodeToString(vectorindex.AppendBytes(nil, v.([]float32)))
+		}
+		if vector != nil {
+			v = vector
+		}
+		data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": v})
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data, "model": q.Model})
+}
+
+func (e *endpoint) client(t *testing.T, change ...func(*config.Index)) *embedding.Client {
+	cfg := config.Default().Store.Index
+	cfg.Dims, cfg.Embed, cfg.URL = 2, "openai:some/model:latest", e.URL+"/v1/"
+	for _, c := range change {
+		c(&cfg)
+	}
+	c := embedding.New(cfg, "apbridge/test", zap.NewNop())
+	t.Cleanup(c.CloseIdle)
+	return c
+}
+
+// lengths are the lengths of the texts that vectors were made of; -1 where there is none.
+func lengths(list [][]float32) (n []int) {
+	for _, v := range list {
+		if v == nil {
+			n = append(n, -1)
+		} else {
+			n = append(n, int(v[0]/v[1]+0.5))
+		}
+	}
+	return n
+}
+
+func status(code int, header ...string) func(http.ResponseWriter, question) bool {
+	return func(w http.ResponseWriter, _ question) bool {
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(code)
+		return true
+	}
+}
+
+// Vectors are in the order of the texts and of the length 1, however many requests it takes.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	e := newEndpoint(t, nil)
+	c := e.client(t, func(i *config.Index) { i.Batch, i.BatchBytes, i.DocumentPrefix, i.Key = 3, 40, "d:", "sk-canary" })
+	texts := []string{"a", "bb", "ccc", "dddd", strings.Repeat("e", 60), "ff"}
+	got, err := c.Documents(t.Context(), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int{3, 4, 5, 6, 62, 4}, lengths(got)); diff != "" {
+		t.Error(diff)
+	}
+	if v := got[1]; v[0]*v[0]+v[1]*v[1] < 0.9999 || v[0]*v[0]+v[1]*v[1] > 1.0001 {
+		t.Errorf("the length of %v is not 1", v)
+	}
+	var batches []int
+	for _, q := range e.questions() {
+		batches = append(batches, len(q.Input))
+		if q.Model != "some/model:latest" || q.URI != "/v1/embeddings" || q.Encoding != "base64" || q.Header.Get("Authorization") != "Bearer sk-canary" {
+			t.Errorf("asked %+v", q)
+		}
+	}
+	if diff := cmp.Diff([]int{3, 1, 1, 1}, batches); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAzureIsCalledByItsDeployment(t *testing.T) {
+	t.Parallel()
+	e := newEndpoint(t, nil)
+	c := e.client(t, func(i *config.Index) {
+		i.URL, i.Embed, i.APIVersion, i.Key = e.URL, "azure_openai:my deployment", "2024-10-21", "canary"
+		i.Headers = map[string]config.Secret{"X-Team": "blue"}
+	})
+	if _, err := c.Query(t.Context(), "q"); err != nil {
+		t.Fatal(err)
+	}
+	q := e.questions()[0]
+	if q.URI != "/openai/deployments/my%20deployment/embeddings?api-version=2024-10-21" || q.Header.Get("Api-Key") != "canary" ||
+		q.Header.Get("Authorization") != "" || q.Header.Get("X-Team") != "blue" {
+		t.Errorf("asked %+v", q)
+	}
+}
+
+// An endpoint without encoding_format is asked without, from then on.
+func TestAnEndpointThatSendsDigitsOnly(t *testing.T) {
+	t.Parallel()
+	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool { return q.Encoding != "" && status(400)(w, q) })
+	c := e.client(t)
+	for range 2 {
+		if got, err := c.Documents(t.Context(), []string{"a", "bb"}); err != nil || !cmp.Equal(lengths(got), []int{1, 2}) {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+	if n := len(e.questions()); n != 3 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// What is too long goes by its beginning, what is not taken at all has no vector, and the
+// others have theirs.
+func TestTextsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool {
+		for _, text := range q.Input {
+			if len(text) > 1000 || strings.Contains(text, "poison") {
+				return status(http.StatusRequestEntityTooLarge)(w, q)
+			}
+		}
+		return false
+	})
+	got, err := e.client(t).Documents(t.Context(), []string{"a", strings.Repeat("é", 1500), "poison", strings.Repeat("poison", 100), "bb"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int{1, 750, -1, -1, 2}, lengths(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A text that a model makes no numbers of does not keep the others from their vectors, whether the
+// endpoint says so or fails at writing them (as Ollama does, with 500).
+func TestTextsWithoutNumbers(t *testing.T) {
+	t.Parallel()
+	var zero float32
+	nan := base64.StdEncoding.EncodeToString(vectorindex.AppendBytes(nil, []float32{zero / zero, 1}))
+	for name, answer := range map[string]func(http.ResponseWriter, question) bool{
+		"no number": func(w http.ResponseWriter, q question) bool { say(w, q, nan); return true },
+		"all 0":     func(w http.ResponseWriter, q question) bool { say(w, q, []int{0, 0}); return true },
+		"500":       status(http.StatusInternalServerError),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEndpoint(t, func(w http.ResponseWriter, q question) bool {
+				return strings.Contains(strings.Join(q.Input, " "), "poison") && answer(w, q)
+			})
+			c := e.client(t)
+			got, err := c.Documents(t.Context(), []string{"a", "poison", "ccc"})
+			if diff := cmp.Diff([]int{1, -1, 3}, lengths(got)); diff != "" || err != nil {
+				t.Error(err, diff)
+			}
+		})
+	}
+}
+
+// A query that is not taken is the fault of its words: others are sent at once.
+func TestAQueryThatIsRefused(t *testing.T) {
+	t.Parallel()
+	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool {
+		return strings.Contains(q.Input[0], "poison") && status(http.StatusBadRequest)(w, q)
+	})
+	c := e.client(t)
+	if v, err := c.Query(t.Context(), "poison"); err == nil || v != nil {
+		t.Errorf("%v, %v", v, err)
+	}
+	if v, err := c.Query(t.Context(), "tea"); err != nil || len(v) != 2 {
+		t.Errorf("%v, %v", v, err)
+	}
+}
+
+// Where nothing is taken it is the endpoint's fault, and no text is given up.
+func TestAnEndpointThatRefusesEverything(t *testing.T) {
+	t.Parallel()
+	e := newEndpoint(t, status(422))
+	if got, err := e.client(t).Documents(t.Context(), []string{"a", "b"}); err == nil || got != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestAnEndpointThatIsBusy(t *testing.T) {
+	t.Parallel()
+	for _, busy := range []func(http.ResponseWriter, question) bool{status(429, "Retry-After", "1"), status(503), status(502)} {
+		asked := 0
+		e := newEndpoint(t, func(w http.ResponseWriter, q question) bool { asked++; return asked < 3 && busy(w, q) })
+		began := time.Now()
+		got, err := e.client(t).Documents(t.Context(), []string{"a"})
+		if err != nil || !cmp.Equal(lengths(got), []int{1}) {
+			t.Errorf("%v, %v", got, err)
+		}
+		if d := time.Since(began); d < 200*time.Millisecond {
+			t.Errorf("it came again after %v", d)
+		}
+	}
+}
+
+// Every answer that cannot be used is a failure that says why, and shows no key.
+func TestAnswersThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	text := func(s string) func(http.ResponseWriter, question) bool {
+		return func(w http.ResponseWriter, _ question) bool { fmt.Fprint(w, s); return true }
+	}
+	vector := func(v any) func(http.ResponseWriter, question) bool {
+		return func(w http.ResponseWriter, q question) bool { say(w, q, v); return true }
+	}
+	bits := func(v ...float32) string {
+		return base64.StdEncoding.EncodeToString(vectorindex.AppendBytes(nil, v))
+	}
+	var zero float32
+	for why, answer := range map[string]func(http.ResponseWriter, question) bool{
+		"answers 401: bad key [hidden]": func(w http.ResponseWriter, q question) bool {
+			http.Error(w, "bad key "+strings.TrimPrefix(q.Header.Get("Authorization"), "Bearer "), http.StatusUnauthorized)
+			return true
+		},
+		"answers 302, a redirect":                              status(302, "Location", "http://127.0.0.1:1/"),
+		"not that of an OpenAI-compatible":                     text("<!DOCTYPE html><html>canary"),
+		"answers 0 vectors for 2 texts":                        text(`{}`),
+		"answers 1 vectors for 2 texts":                        text(`{"data":[{"index":0,"embedding":[1,2]}]}`),
+		"answers index 0 for 2 texts twice":                    text(`{"data":[{"index":0,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
+		"answers index 2 for 2 texts":                          text(`{"data":[{"index":2,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
+		"answers index -1 for 2 texts":                         text(`{"data":[{"index":-1,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
+		"have 3 numbers":                                       vector([]int{1, 2, 3}),
+		"have 1 numbers":                                       vector(bits(1)),
+		"have 0 numbers":                                       vector(null{}),
+		"no list of numbers":                                   vector([]string{"NaN", "1"}),
+		"all 0, or has something that is no":                   vector([]int{0, 0}),
+		"no direction":                                         vector(bits(zero/zero, 1)),
+		"one of its vectors has no direction: it is all 0, or": vector(bits(1/zero, 1)),
+		"not in base64":                                        vector("%%%%"),
+		"is longer":                                            text(strings.Repeat(" ", 1<<20)),
+	} {
+		e := newEndpoint(t, answer)
+		c := e.client(t, func(i *config.Index) { i.Key = "canary-key" })
+		got, err := c.Documents(t.Context(), []string{"a", "b"})
+		if err == nil || got != nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "canary-key") {
+			t.Errorf("%s: %v, %v", why, got, err)
+		} else if mapping.Classify(err).Class != mapping.Upstream {
+			t.Errorf("%s: of class %s", why, mapping.Classify(err).Class)
+		}
+	}
+}
+
+// null is written as null.
+type null struct{}
+
+func (null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
+
+// A query is asked for once. After a failure none is sent for a while, the log says so once, and
+// then it is tried again.
+func TestQueries(t *testing.T) {
+	t.Parallel()
+	var down atomic.Bool
+	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool { return down.Load() && status(500)(w, q) })
+	core, logs := observer.New(zap.WarnLevel)
+	cfg := config.Default().Store.Index
+	cfg.Dims, cfg.Embed, cfg.URL, cfg.QueryPrefix = 2, "openai:m", e.URL, "query: "
+	c := embedding.New(cfg, "apbridge/test", zap.New(core))
+	defer c.CloseIdle()
+	at := time.Now()
+	c.SetClock(func() time.Time { return at })
+	query := func(text string, ok bool, asked int) {
+		t.Helper()
+		if v, err := c.Query(t.Context(), text); (err == nil) != ok || (v != nil) != ok {
+			t.Errorf("%s: %v, %v", text, v, err)
+		}
+		if n := len(e.questions()); n != asked {
+			t.Errorf("%d requests, want %d", n, asked)
+		}
+	}
+	query("a", true, 1)
+	query("a", true, 1)
+	if got := e.questions()[0].Input[0]; got != "query: a" {
+		t.Errorf("asked for %q", got)
+	}
+	down.Store(true)
+	query("b", false, 2)
+	query("c", false, 2)
+	query("a", true, 2)
+	down.Store(false)
+	query("c", false, 2)
+	at = at.Add(embedding.Rest)
+	query("c", true, 3)
+	if n := logs.Len(); n != 1 {
+		t.Errorf("the log has %d lines", n)
+	}
+}
+
+// An endpoint that says nothing is waited for as long as store.index.timeout says.
+func TestAnEndpointThatHangs(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	e := newEndpoint(t, func(http.ResponseWriter, question) bool { <-over; return true })
+	defer close(over)
+	c := e.client(t, func(i *config.Index) { i.Timeout = 50 * time.Millisecond })
+	if _, err := c.Query(t.Context(), "q"); err == nil || !strings.Contains(err.Error(), "not reached") {
+		t.Error(err)
+	}
+}
+
+// FuzzAnswer: whatever an endpoint says, there are as many vectors as texts, or a failure.
+func FuzzAnswer(f *testing.F) {
+	for _, s := range []string{`{"data":[{"index":0,"embedding":[1,2]},{"index":1,"embedding":"AACAPwAAAAA="}]}`, `{"data":[{},{}]}`, `[]`, `{"data":null}`} {
+		f.Add(s)
+	}
+	var body string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }))
+	defer server.Close()
+	cfg := config.Default().Store.Index
+	cfg.Dims, cfg.Embed, cfg.URL = 2, "openai:m", server.URL
+	c := embedding.New(cfg, "apbridge/test", zap.NewNop())
+	f.Fuzz(func(t *testing.T, text string) {
+		body = text
+		list, err := c.Documents(t.Context(), []string{"a", "b"})
+		if err != nil {
+			return
+		}
+		if len(list) != 2 || len(list[0]) != 2 || len(list[1]) != 2 || !vectorindex.Unit(list[0]) {
+			t.Fatalf("%q is read as %v", text, list)
+		}
+	})
+}

@@ -1,0 +1,138 @@
+// Package embeddingtest is an embeddings endpoint for tests, which knows what a few words mean.
+package embeddingtest
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"hash/fnv"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+)
+
+// meanings are words of one meaning each; all other words mean themselves.
+var meanings = [][]string{
+	{"cat", "kitten", "feline", "whiskers", "purrs"},
+	{"car", "truck", "engine", "drives"},
+	{"tea", "coffee", "drink", "espresso"},
+	{"rain", "storm", "weather"},
+}
+
+// Vector is what a text means, in so many numbers: a share for each meaning, and one by chance
+// for each other word.
+func Vector(text string, dims int) []float32 {
+	v := make([]float32, dims)
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for _, word := range words {
+		at, weight := int(sum(word)%uint32(dims)), float32(0.3)
+		for m, list := range meanings {
+			for _, w := range list {
+				if w == word {
+					at, weight = m, 1
+				}
+			}
+		}
+		v[at] += weight
+	}
+	v[dims-1] += 0.1 // nothing means nothing at all
+	return v
+}
+
+func sum(word string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(word))
+	return h.Sum32()
+}
+
+// Request is what was asked of an Endpoint.
+type Request struct {
+	URI    string
+	Header http.Header
+	Model  string   `json:"model"`
+	Texts  []string `json:"input"`
+}
+
+// Endpoint serves POST …/embeddings. Safe for concurrent use.
+type Endpoint struct {
+	URL  string
+	dims int
+
+	mu     sync.Mutex
+	asked  []Request
+	refuse func(w http.ResponseWriter) bool
+}
+
+// Serve starts an endpoint that is stopped with the test.
+func Serve(t testing.TB, dims int) *Endpoint {
+	t.Helper()
+	e := &Endpoint{dims: dims}
+	s := httptest.NewServer(e)
+	e.URL = s.URL
+	t.Cleanup(s.Close)
+	return e
+}
+
+// Refuse has f answer in the place of the endpoint where it reports true; nil: no more.
+func (e *Endpoint) Refuse(f func(w http.ResponseWriter) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refuse = f
+}
+
+// Asked are the requests that were answered.
+func (e *Endpoint) Asked() []Request {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.asked)
+}
+
+// Count is of how many texts vectors were made.
+func (e *Endpoint) Count() (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, q := range e.asked {
+		n += len(q.Texts)
+	}
+	return n
+}
+
+// ServeHTTP implements http.Handler.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := Request{URI: r.RequestURI, Header: r.Header}
+	if err := json.NewDecoder(r.Body).Decode(&q); err != nil || !strings.HasSuffix(r.URL.Path, "/embeddings") {
+		http.Error(w, "no such thing", http.StatusNotFound)
+		return
+	}
+	e.mu.Lock()
+	refuse := e.refuse
+	e.mu.Unlock()
+	if refuse != nil && refuse(w) {
+		return
+	}
+	e.mu.Lock()
+	e.asked = append(e.asked, q)
+	e.mu.Unlock()
+	type vector struct {
+		Index     int    `json:"index"`
+		Embedding string `json:"embedding"`
+	}
+	data := make([]vector, len(q.Texts))
+	for i, text := range q.Texts {
+		data[i] = vector{i, coded(Vector(text, e.dims))}
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data})
+}
+
+func coded(v []float32) string {
+	b := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}

@@ -1,0 +1,195 @@
+package embedding
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
+)
+
+const (
+	tries       = 4
+	firstPause  = 200 * time.Millisecond
+	longestWait = 30 * time.Second // for a Retry-After
+	shownMost   = 200              // bytes of a refusal that are shown
+	answerFloor = 64 << 10         // of an answer, besides its numbers
+	numberMost  = 32               // bytes of a number in an answer
+)
+
+// CodeFailed is the code of every failure of an endpoint.
+const CodeFailed = "embeddings_failed"
+
+// failure is why a request came to no vectors.
+type failure struct {
+	status int // of a refusal; 0: there was none
+	text   string
+	after  time.Duration // when to come again; 0: not said
+	again  bool          // it may pass
+	empty  bool          // a vector has no direction
+	err    error
+}
+
+func (f *failure) Error() string {
+	if f.err != nil {
+		return f.text + ": " + f.err.Error()
+	}
+	return f.text
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// failed is a failure that will not pass by itself.
+func failed(err error, format string, args ...any) *failure {
+	return &failure{text: fmt.Sprintf(format, args...), err: err}
+}
+
+// ask sends one request, again where the failure may pass. Its errors are of class Upstream.
+func (c *Client) ask(ctx context.Context, texts []string, tries int) ([][]float32, error) {
+	var f *failure
+	for try := 1; ; try++ {
+		var list [][]float32
+		if list, f = c.once(ctx, texts); f == nil {
+			return list, nil
+		}
+		if !f.again || try >= tries {
+			break
+		}
+		if err := pause.For(ctx, f.wait(try)); err != nil {
+			return nil, err
+		}
+	}
+	return nil, &mapping.Error{Class: mapping.Upstream, Code: CodeFailed, Message: "The embeddings endpoint of store.index failed.", Err: f}
+}
+
+func (f *failure) wait(try int) time.Duration {
+	if f.after > 0 {
+		return min(f.after, longestWait)
+	}
+	return time.Duration(try*try) * firstPause
+}
+
+// once sends one request. base64 takes a third of the bytes of digits; an endpoint that has
+// never sent any may refuse to be asked for it.
+func (c *Client) once(ctx context.Context, texts []string) ([][]float32, *failure) {
+	if c.plain.Load() {
+		return c.send(ctx, texts, "")
+	}
+	list, f := c.send(ctx, texts, "base64")
+	if f == nil || c.coded.Load() || f.status != http.StatusBadRequest && f.status != http.StatusUnprocessableEntity {
+		return list, f
+	}
+	list, f = c.send(ctx, texts, "")
+	if f == nil {
+		c.plain.Store(true)
+	}
+	return list, f
+}
+
+// request is the body, as OpenAI's reference has it (API reference, Embeddings, Create).
+type request struct {
+	Model    string   `json:"model"`
+	Input    []string `json:"input"`
+	Encoding string   `json:"encoding_format,omitempty"`
+}
+
+func (c *Client) send(ctx context.Context, texts []string, encoding string) ([][]float32, *failure) {
+	body, err := json.Marshal(request{c.cfg.Model(), texts, encoding})
+	if err != nil {
+		return nil, failed(err, "the request cannot be written")
+	}
+	ctx, stop := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer stop()
+	res, err := c.rc.R().SetContext(ctx).SetBody(body).Post(c.target)
+	if res != nil && res.RawResponse != nil {
+		defer res.RawResponse.Body.Close()
+	}
+	if err != nil {
+		return nil, &failure{text: "is not reached", again: true, err: c.hidden(err)}
+	}
+	raw, f := c.read(res.RawResponse, len(texts))
+	if f != nil {
+		return nil, f
+	}
+	list, coded, f := c.vectors(raw, len(texts))
+	if coded {
+		c.coded.Store(true)
+	}
+	return list, f
+}
+
+// read is the body of a success.
+func (c *Client) read(res *http.Response, texts int) ([]byte, *failure) {
+	most := answerFloor + texts*c.cfg.Dims*numberMost
+	if res.StatusCode != http.StatusOK {
+		most = shownMost
+	}
+	raw, err := io.ReadAll(io.LimitReader(res.Body, int64(most)+1))
+	switch {
+	case res.StatusCode != http.StatusOK:
+		return nil, c.refused(res, raw)
+	case err != nil:
+		return nil, &failure{text: "its answer broke off", again: true, err: c.hidden(err)}
+	case len(raw) > most:
+		return nil, failed(nil, "its answer is longer than %d bytes, which %d vectors of %d numbers do not need", most, texts, c.cfg.Dims)
+	}
+	return raw, nil
+}
+
+func (c *Client) refused(res *http.Response, raw []byte) *failure {
+	f := failed(nil, "answers %d", res.StatusCode)
+	f.status = res.StatusCode
+	switch {
+	case res.StatusCode >= 300 && res.StatusCode < 400:
+		f.text += ", a redirect, which is not followed; is store.index.url the right one?"
+		return f
+	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode >= 500 && res.StatusCode != http.StatusNotImplemented:
+		f.again, f.after = true, retryAfter(res.Header.Get("Retry-After"))
+	}
+	if text := strings.Join(strings.Fields(c.redact(strings.ToValidUTF8(string(raw[:min(len(raw), shownMost)]), ""))), " "); text != "" {
+		f.text += ": " + text
+	}
+	return f
+}
+
+// retryAfter reads both forms of the header (RFC 9110, section 10.2.3); 0: there is none.
+func retryAfter(value string) time.Duration {
+	if n, err := strconv.Atoi(strings.TrimSpace(value)); err == nil && n > 0 {
+		return time.Duration(min(n, 1<<20)) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(time.Until(at), 0)
+	}
+	return 0
+}
+
+// hidden is what the network said, without the URL, which may hold secrets.
+func (c *Client) hidden(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return errors.New(c.redact(err.Error()))
+}
+
+// redact takes the client's credentials out of a text.
+func (c *Client) redact(text string) string {
+	secrets := []string{c.cfg.Key.Reveal()}
+	for _, s := range c.cfg.Headers {
+		secrets = append(secrets, s.Reveal())
+	}
+	for _, s := range secrets {
+		if len(s) >= 4 {
+			text = strings.ReplaceAll(text, s, "[hidden]")
+		}
+	}
+	return text
+}
