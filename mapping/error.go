@@ -61,6 +61,7 @@ const (
 	CodeCursorExpired       = "cursor_expired"
 	CodeInvalid             = "invalid_request"
 	CodeQueueFull           = "queue_full"
+	CodeNamespace           = "namespace_not_allowed"
 	CodeInternal            = "internal_error"
 	CodeShutdown            = "shutting_down"
 )

@@ -13,6 +13,9 @@ type Principal struct {
 	Agents []string // config names it may use; nil: all
 	Rights []string // nil: all that concerns its tenant; else these alone
 	Queue  int      // how many of its runs may wait; 0: any number
+	// Namespaces of the long-term store that it may use, each with all below it; nil: all.
+	Namespaces [][]string
+	ReadOnly   bool // of the store
 }
 
 // May tells whether the principal may use the named agent.
@@ -23,8 +26,38 @@ func (p Principal) May(agent string) bool {
 	return slices.Contains(p.Agents, agent)
 }
 
+// MayReach reports whether the principal may use a namespace of the long-term store.
+func (p Principal) MayReach(namespace []string) bool {
+	return p.Namespaces == nil || slices.ContainsFunc(p.Namespaces, func(prefix []string) bool { return HasLabels(namespace, prefix) })
+}
+
+// Below are the prefixes that the principal sees of what is below a prefix: none nested in
+// another. nil: nothing.
+func (p Principal) Below(prefix []string) [][]string {
+	if p.MayReach(prefix) {
+		return [][]string{prefix}
+	}
+	var list [][]string
+	for _, ns := range p.Namespaces {
+		nested := slices.ContainsFunc(p.Namespaces, func(other []string) bool { return len(other) < len(ns) && HasLabels(ns, other) })
+		same := slices.ContainsFunc(list, func(other []string) bool { return slices.Equal(other, ns) })
+		if HasLabels(ns, prefix) && !nested && !same {
+			list = append(list, ns)
+		}
+	}
+	return list
+}
+
+// HasLabels reports whether a namespace is the prefix or below it.
+func HasLabels(namespace, prefix []string) bool {
+	return len(namespace) >= len(prefix) && slices.Equal(namespace[:len(prefix)], prefix)
+}
+
 // RightMetrics is the right to read the bridge's counters.
 const RightMetrics = "metrics"
+
+// RightStore is the right to use the long-term store.
+const RightStore = "store"
 
 // MayReadMetrics reports whether the principal may read counters, which tell of all
 // tenants and agents: a key with that right, and one that nothing confines.

@@ -100,7 +100,7 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	gate, err := auth.NewGate(keys)
+	gate, err := auth.NewGate(keys, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"errors"
 	"math"
 	"net/http"
@@ -29,8 +30,16 @@ const keptAddresses = 4096
 // address with a guesser go on. Safe for concurrent use.
 type Gate struct {
 	keys  *Keys
+	runs  Granter // nil: no run has a token
 	wrong *lru.Cache[string, *rate.Limiter]
 	right *lru.Cache[visit, struct{}]
+}
+
+// Granter knows the tokens that agents get for the time of a run. Safe for concurrent use.
+type Granter interface {
+	// Granted is the principal of a token; ok is false for what is no such token. The error
+	// is of class Unauthorized when the token is good no more.
+	Granted(ctx context.Context, token string) (who mapping.Principal, ok bool, err error)
 }
 
 // visit is a right key from an address.
@@ -39,25 +48,30 @@ type visit struct {
 	key  digest
 }
 
-// NewGate stands before keys.
-func NewGate(keys *Keys) (*Gate, error) {
+// NewGate stands before keys and tokens; runs may be nil.
+func NewGate(keys *Keys, runs Granter) (*Gate, error) {
 	wrong, err := lru.New[string, *rate.Limiter](keptAddresses)
 	if err != nil {
 		return nil, err
 	}
 	right, err := lru.New[visit, struct{}](keptAddresses)
-	return &Gate{keys: keys, wrong: wrong, right: right}, err
+	return &Gate{keys: keys, runs: runs, wrong: wrong, right: right}, err
 }
 
 // Authenticate returns the principal of a request that comes from an address, by x-api-key
 // or else Authorization: Bearer (RFC 6750 section 2.1). Without configured keys that is the
-// zero principal, whatever the request holds. The error never tells the key: it is of class
+// zero principal, whatever the request holds but the token of a run. The error never tells the key: it is of class
 // Unauthorized, or a *Slowed, of class Limited, when the address has to wait.
 func (g *Gate) Authenticate(r *http.Request, from string) (mapping.Principal, error) {
+	key, err := presented(r.Header)
+	if err == nil && g.runs != nil {
+		if who, ok, err := g.runs.Granted(r.Context(), key); ok || err != nil {
+			return who, err
+		}
+	}
 	if !g.keys.Required() {
 		return mapping.Principal{}, nil
 	}
-	key, err := presented(r.Header)
 	if err != nil {
 		return mapping.Principal{}, err
 	}

@@ -23,7 +23,7 @@ func newAsking(t *testing.T) asking {
 // gate is one that no address has been to.
 func gate(t *testing.T, k *Keys) *Gate {
 	t.Helper()
-	g, err := NewGate(k)
+	g, err := NewGate(k, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

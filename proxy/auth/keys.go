@@ -48,7 +48,7 @@ func NewKeys(keys []config.Key) (*Keys, error) {
 }
 
 func principalOf(c config.Key) mapping.Principal {
-	return mapping.Principal{ID: c.ID, Tenant: c.Tenant, Agents: allIfEmpty(c.Agents), Rights: allIfEmpty(c.Rights), Queue: c.Queue}
+	return mapping.Principal{ID: c.ID, Tenant: c.Tenant, Agents: allIfEmpty(c.Agents), Rights: allIfEmpty(c.Rights), Queue: c.Queue, Namespaces: c.Reach()}
 }
 
 // allIfEmpty: an empty list in the file means all, which a principal says by nil.
