@@ -2,6 +2,7 @@ package auth
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"net/http"
 	"net/http/httptest"
@@ -50,6 +51,14 @@ func TestAuthenticate(t *testing.T) {
 		{"the digest is not the key", http.Header{"X-Api-Key": {"sha256:" + hex.EncodeToString(make([]byte, 32))}}, mapping.Principal{}, true},
 		{"basic", http.Header{"Authorization": {"Basic " + bobsKey}}, mapping.Principal{}, true},
 		{"E7 twice", http.Header{"Authorization": {"Bearer " + bobsKey, "Bearer x"}}, mapping.Principal{}, true},
+		{"a page's WebSocket", http.Header{"Sec-Websocket-Protocol": {"apbridge, " + asProtocol(alicesKey)}}, alice, false},
+		{"a page's WebSocket, a line each", http.Header{"Sec-Websocket-Protocol": {"apbridge", asProtocol(alicesKey)}}, alice, false},
+		{"a header comes before a subprotocol", http.Header{"Authorization": {"Bearer " + bobsKey}, "Sec-Websocket-Protocol": {asProtocol(alicesKey)}}, bob, false},
+		{"subprotocols without a key", http.Header{"Sec-Websocket-Protocol": {"apbridge"}}, mapping.Principal{}, true},
+		{"a wrong key as a subprotocol", http.Header{"Sec-Websocket-Protocol": {asProtocol("x")}}, mapping.Principal{}, true},
+		{"a key as a subprotocol that is not encoded", http.Header{"Sec-Websocket-Protocol": {"x-api-key." + alicesKey}}, mapping.Principal{}, true},
+		{"no key as a subprotocol", http.Header{"Sec-Websocket-Protocol": {"x-api-key."}}, mapping.Principal{}, true},
+		{"E7 two subprotocols", http.Header{"Sec-Websocket-Protocol": {asProtocol(alicesKey) + "," + asProtocol(bobsKey)}}, mapping.Principal{}, true},
 		{"E7 underscores", http.Header{"X_api_key": {alicesKey}}, mapping.Principal{}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,6 +79,28 @@ func TestAuthenticate(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func asProtocol(key string) string {
+	return "x-api-key." + base64.RawURLEncoding.EncodeToString([]byte(key))
+}
+
+// E4: nothing behind the bridge's door gets the key, whichever way it came.
+func TestE4KeysAreStripped(t *testing.T) {
+	t.Parallel()
+	h := http.Header{}
+	h.Set("X-Api-Key", alicesKey)
+	h.Set("Authorization", "Bearer "+alicesKey)
+	h.Add("Sec-WebSocket-Protocol", "apbridge, "+asProtocol(alicesKey))
+	h.Add("Sec-WebSocket-Protocol", "chat")
+	Strip(h)
+	if diff := cmp.Diff(http.Header{"Sec-Websocket-Protocol": {"apbridge, chat"}}, h); diff != "" {
+		t.Error(diff)
+	}
+	h.Set("Sec-WebSocket-Protocol", asProtocol(alicesKey))
+	if Strip(h); len(h) > 0 {
+		t.Error(h)
 	}
 }
 

@@ -12,7 +12,9 @@ const codeUnauthorized = "unauthorized"
 // Why a request is refused before its key is looked at.
 var (
 	errMissing error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
-		"This bridge wants an API key. Send it as x-api-key, or as Authorization: Bearer.")
+		"This bridge wants an API key. Send it as x-api-key, or as Authorization: Bearer; a page's WebSocket offers it as a subprotocol. It is never taken from a URL.")
+	errEncoded error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
+		"The API key among the WebSocket's subprotocols is not in base64url. Offer x-api-key. with the key in base64url, without padding.")
 	errTwice error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized, "The request holds its credentials twice. Send one.")
 )
 
@@ -29,6 +31,7 @@ func (k *Keys) principal(key string) (mapping.Principal, error) {
 func Strip(h http.Header) {
 	h.Del("X-Api-Key")
 	h.Del("Authorization")
+	stripOffered(h)
 }
 
 // presented is the key that a request holds. A header that is there twice is refused: a
@@ -44,5 +47,5 @@ func presented(h http.Header) (string, error) {
 	if token = strings.TrimSpace(token); strings.EqualFold(scheme, "Bearer") && token != "" {
 		return token, nil
 	}
-	return "", errMissing
+	return offered(h)
 }

@@ -1,0 +1,63 @@
+package auth
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+)
+
+// A page cannot give a WebSocket headers of its own, except for the subprotocols that it offers
+// (RFC 6455 section 1.9; WebSocket constructor of the HTML standard). So a key may come as one of
+// those: keyProtocol and the key in base64url without padding, since a key may have letters that
+// a subprotocol may not. A URL would stand in the logs of everything on the way.
+const (
+	protocolHeader = "Sec-Websocket-Protocol"
+	keyProtocol    = "x-api-key."
+)
+
+// offered is the key among the subprotocols that a request offers.
+func offered(h http.Header) (key string, err error) {
+	for _, name := range subprotocols(h) {
+		encoded, is := strings.CutPrefix(name, keyProtocol)
+		if !is {
+			continue
+		}
+		if key != "" {
+			return "", errTwice
+		}
+		raw, err := base64.RawURLEncoding.DecodeString(encoded)
+		if err != nil || len(raw) == 0 {
+			return "", errEncoded
+		}
+		key = string(raw)
+	}
+	if key == "" {
+		return "", errMissing
+	}
+	return key, nil
+}
+
+// stripOffered removes the key from the subprotocols.
+func stripOffered(h http.Header) {
+	if h.Get(protocolHeader) == "" {
+		return
+	}
+	var rest []string
+	for _, name := range subprotocols(h) {
+		if !strings.HasPrefix(name, keyProtocol) {
+			rest = append(rest, name)
+		}
+	}
+	if h.Del(protocolHeader); len(rest) > 0 {
+		h.Set(protocolHeader, strings.Join(rest, ", "))
+	}
+}
+
+func subprotocols(h http.Header) (list []string) {
+	for _, line := range h.Values(protocolHeader) {
+		for name := range strings.SplitSeq(line, ",") {
+			list = append(list, strings.TrimSpace(name))
+		}
+	}
+	return list
+}
