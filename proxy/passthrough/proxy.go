@@ -76,6 +76,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, r, http.StatusForbidden, "Service workers of an agent are not let through: they would answer in the bridge's place.", nil)
 		return
 	}
+	// Else the server reads what is left of the body before the answer's first byte. An agent that
+	// answers earlier would wait for the rest, and the transport, which reads the body too, takes
+	// its closing for a failure and drops the agent's answer (net/http, Server and ReverseProxy).
+	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 is so without a word
 	begin := time.Now()
 	call := &outcome{name: "broken"}
 	defer func() { p.metrics.UpstreamCall(p.agent, "passthrough", call.name, time.Since(begin)) }()

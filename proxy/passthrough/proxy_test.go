@@ -2,6 +2,7 @@ package passthrough_test
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -208,5 +209,47 @@ func TestAgentsThatDoNotAnswer(t *testing.T) {
 		if b, err := io.ReadAll(res.Body); err == nil {
 			t.Errorf("half an answer was passed on as whole: %q", b)
 		}
+	}
+}
+
+// An agent may answer before it has read the body: the answer passes at once, and the rest of the
+// body behind it.
+func TestAnAnswerPassesBeforeTheBodyHasEnded(t *testing.T) {
+	t.Parallel()
+	srv := way(t, func(w http.ResponseWriter, r *http.Request) {
+		out := http.NewResponseController(w)
+		if err := out.EnableFullDuplex(); err != nil {
+			t.Error(err)
+		}
+		_, _ = io.WriteString(w, "begun\n")
+		_ = out.Flush()
+		rest, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = w.Write(rest)
+	})
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	body, write := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = write.Close() })
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL+"/agents/legacy/upstream/x", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.WriteString(write, "first ") }()
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	in := bufio.NewReader(res.Body)
+	if line, err := in.ReadString('\n'); line != "begun\n" {
+		t.Fatalf("%q %v", line, err)
+	}
+	_, _ = io.WriteString(write, "last")
+	_ = write.Close()
+	if rest, err := io.ReadAll(in); string(rest) != "first last" {
+		t.Errorf("%q %v", rest, err)
 	}
 }
