@@ -1,12 +1,6 @@
 package proxy
 
-import (
-	"net/http"
-	"strconv"
-	"sync"
-
-	"github.com/apbridge/apbridge/mapping"
-)
+import "sync"
 
 // admission counts the requests inside and closes the door.
 type admission struct {
@@ -46,29 +40,4 @@ func (a *admission) close() <-chan struct{} {
 		}
 	}
 	return a.closed
-}
-
-// withAdmission refuses requests while the bridge shuts down, or has more connections
-// than it can serve. Those that watch it are let in always.
-func (s *Server) withAdmission(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ops := s.ops[r.URL.Path]; ops {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if s.connections.full() {
-			s.tooMany(w, r)
-			return
-		}
-		if !s.admission.enter() {
-			w.Header().Set("Retry-After", strconv.Itoa(s.retryAfter()))
-			s.refuse(w, r, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown,
-				"The bridge is shutting down. Try again in a moment."))
-			return
-		}
-		defer s.admission.leave()
-		s.opt.Metrics.InFlight(1)
-		defer s.opt.Metrics.InFlight(-1)
-		next.ServeHTTP(w, r)
-	})
 }

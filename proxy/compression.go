@@ -14,15 +14,20 @@ const compressedFrom = 1 << 10
 
 // newCompression makes the compression of answers in the coding that a client prefers
 // (RFC 9110 section 12.5.3): zstd or gzip.
-func newCompression() (func(http.Handler) http.HandlerFunc, error) {
-	return gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed),
+func newCompression() (compression, error) {
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed),
 		gzhttp.ContentTypes([]string{"application/json"}))
+	return compression{wrap}, err
 }
 
-// withCompression compresses JSON for clients that take it. Event streams, files and what must
+// compression compresses JSON for clients that take it. Event streams, files and what must
 // not be transformed go past it.
-func (s *Server) withCompression(next http.Handler) http.Handler {
-	packed := s.compress(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+type compression struct {
+	wrap func(http.Handler) http.HandlerFunc
+}
+
+func (c compression) guard(next http.Handler) http.Handler {
+	packed := c.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(&packedAnswer{ResponseWriter: w, plain: plainOf(w)}, r)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
 )
 
@@ -51,14 +50,6 @@ func (c *connLimit) watch(conn net.Conn, state http.ConnState) {
 }
 
 func (c *connLimit) full() bool { return c.most > 0 && c.open.Load() > c.most }
-
-// tooMany refuses a request and gives its connection up.
-func (s *Server) tooMany(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Connection", "close")
-	w.Header().Set("Retry-After", "1")
-	s.refuse(w, r, mapping.Errorf(mapping.Unavailable, codeOverloaded,
-		"The bridge has more connections open than the %d it can serve with its file descriptors. Close some, or try again in a moment.", s.connections.most))
-}
 
 // acceptQuiet is how often it is said that connections cannot be accepted.
 const acceptQuiet = 10 * time.Second

@@ -72,14 +72,14 @@ func TestHijackedConnectionsCount(t *testing.T) {
 	defer conn.Close()
 	_, _ = fmt.Fprintf(conn, "GET /hijacked HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", g.Addr())
 	<-in
-	if n := g.connections.open.Load(); n != 1 {
+	if n := g.door.connections.open.Load(); n != 1 {
 		t.Errorf("%d connections are open, want 1", n)
 	}
 	// What comes now are no requests, whatever it looks like.
 	_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
 	close(out)
 	<-closed
-	if n := g.connections.open.Load(); n != 0 {
+	if n := g.door.connections.open.Load(); n != 0 {
 		t.Errorf("%d connections are open, want none", n)
 	}
 }

@@ -9,11 +9,11 @@ import (
 // drain ends the service politely. The listener stays open meanwhile: a new request
 // is told to come back, and /readyz tells why.
 func (s *Server) drain() {
-	s.draining.Store(true)
+	s.ops.draining.Store(true)
 	s.http.SetKeepAlivesEnabled(false)
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownGrace)
 	defer cancel()
-	idle := s.admission.close()
+	idle := s.door.admission.close()
 	s.handOver(ctx)
 	select {
 	case <-idle:
@@ -57,6 +57,3 @@ func (s *Server) handOver(ctx context.Context) {
 		s.log.Warn("running work did not stop in time; it is picked up at the next start")
 	}
 }
-
-// retryAfter is in seconds: when the next process may be there.
-func (s *Server) retryAfter() int { return int(s.cfg.ShutdownGrace.Seconds()) + 1 }

@@ -15,10 +15,12 @@ import (
 
 const codeFraming = "bad_framing"
 
-// withFraming refuses a request whose end another program could see elsewhere
+// framingGuard refuses a request whose end another program could see elsewhere
 // (RFC 9112 section 6.1), and gives up the connection after each chunked one: whatever
 // follows it is never read as a request.
-func (s *Server) withFraming(next http.Handler) http.Handler {
+type framingGuard struct{ refuser }
+
+func (g framingGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, ok := r.Context().Value(headsKey{}).(*heads)
 		if !ok { // not one of our connections
@@ -30,7 +32,7 @@ func (s *Server) withFraming(next http.Handler) http.Handler {
 			w.Header().Set("Connection", "close")
 		}
 		if why := f.fault(r); why != "" {
-			s.refuse(w, r, mapping.Errorf(mapping.Malformed, codeFraming, "The request is refused, since it could be read in two ways: %s.", why))
+			g.refuse(w, r, mapping.Errorf(mapping.Malformed, codeFraming, "The request is refused, since it could be read in two ways: %s.", why))
 			return
 		}
 		next.ServeHTTP(w, r)

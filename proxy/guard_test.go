@@ -115,7 +115,7 @@ func TestPreflightNeedsNoKey(t *testing.T) {
 		"Access-Control-Allow-Origin":          "https://chat.example",
 		"Access-Control-Allow-Methods":         "GET, POST, PUT, PATCH, DELETE, OPTIONS",
 		"Access-Control-Allow-Headers":         "x-api-key,content-type",
-		"Access-Control-Expose-Headers":        "Content-Location, Location, X-Apbridge-Lossy, X-Request-Id, X-Pagination-Total, X-Pagination-Next",
+		"Access-Control-Expose-Headers":        "Content-Location, Location, X-Apbridge-Lossy, X-Apbridge-Ignored, X-Request-Id, X-Pagination-Total, X-Pagination-Next",
 		"Access-Control-Max-Age":               "600",
 		"Access-Control-Allow-Private-Network": "true",
 	}

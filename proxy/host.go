@@ -44,10 +44,16 @@ func (h hosts) allow(host string) bool {
 	return h.names[name] || strings.HasSuffix(name, ".localhost")
 }
 
-func (s *Server) withHost(next http.Handler) http.Handler {
+// hostGuard refuses requests for other names.
+type hostGuard struct {
+	refuser
+	hosts hosts
+}
+
+func (g hostGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.hosts.allow(r.Host) {
-			s.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeHost,
+		if !g.hosts.allow(r.Host) {
+			g.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeHost,
 				"This bridge listens on loopback and does not know itself by the name in the Host header. Call it localhost or 127.0.0.1, or add the name to hosts in its configuration."))
 			return
 		}

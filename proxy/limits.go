@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -21,31 +22,55 @@ const (
 // is the face's to judge.
 const multipartOverhead = 1 << 20
 
-// withLimits bounds a request's body in size and time.
-func (s *Server) withLimits(next http.Handler) http.Handler {
+// bodyGuard bounds a request's body in size and time.
+type bodyGuard struct {
+	refuser
+	limits config.Limits
+	times  *times
+}
+
+func (g bodyGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
 			next.ServeHTTP(w, r)
 			return
 		}
-		limit, upload := s.bodyLimit(r)
-		s.paceBody(w, r, upload)
+		limit, upload := g.bodyLimit(r)
 		if r.ContentLength > limit {
 			w.Header().Set("Connection", "close")
-			s.refuse(w, r, mapping.Errorf(mapping.TooLarge, codeTooLarge,
+			g.refuse(w, r, mapping.Errorf(mapping.TooLarge, codeTooLarge,
 				"The request's body has %d bytes, and limits.body of this bridge allows %d.", r.ContentLength, limit))
+			linger(w, r.Body)
 			return
 		}
+		g.paceBody(w, r, upload)
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (s *Server) bodyLimit(r *http.Request) (limit int64, upload bool) {
-	if streamed(r) {
-		return int64(s.cfg.Limits.Artifact) + multipartOverhead, true
+// lingering is how long a refused body is read on at the most, and lingered how much of it.
+const (
+	lingering = time.Second
+	lingered  = 16 << 20
+)
+
+// linger lets a client that is still sending learn why its body is refused: a connection that is closed
+// with unread bytes in it is reset, and takes the answer with it (RFC 9112 section 9.6). net/http does
+// the same, unless the client itself has asked for the connection to be closed.
+func linger(w http.ResponseWriter, body io.Reader) {
+	control := http.NewResponseController(w)
+	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(lingering)) != nil {
+		return
 	}
-	return int64(s.cfg.Limits.Body), false
+	_, _ = io.CopyN(io.Discard, body, lingered) // the client may be gone, or slow
+}
+
+func (g bodyGuard) bodyLimit(r *http.Request) (limit int64, upload bool) {
+	if streamed(r) {
+		return int64(g.limits.Artifact) + multipartOverhead, true
+	}
+	return int64(g.limits.Body), false
 }
 
 // streamed reports whether the body is an upload, which is written to the database as
@@ -57,12 +82,12 @@ func streamed(r *http.Request) bool {
 
 // paceBody bounds how long the bridge waits for the body. The first deadline is set
 // before the body is read: if nobody reads it, net/http does, to keep the connection.
-func (s *Server) paceBody(w http.ResponseWriter, r *http.Request, upload bool) {
-	p := &pacedBody{ReadCloser: r.Body, control: http.NewResponseController(w), patience: s.times.read, left: s.times.read}
+func (g bodyGuard) paceBody(w http.ResponseWriter, r *http.Request, upload bool) {
+	p := &pacedBody{ReadCloser: r.Body, control: http.NewResponseController(w), patience: g.times.read, left: g.times.read}
 	if upload {
-		p.rate = int64(s.cfg.Limits.UploadRate)
+		p.rate = int64(g.limits.UploadRate)
 	} else {
-		p.latest = time.Now().Add(s.times.body)
+		p.latest = time.Now().Add(g.times.body)
 	}
 	p.extend(time.Now())
 	r.Body = p

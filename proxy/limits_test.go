@@ -3,10 +3,12 @@ package proxy
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,5 +140,52 @@ func TestE17SlowUploadIsAnswered(t *testing.T) {
 	}
 	if got := read(t, res); got.status != http.StatusRequestTimeout || got.body != codeTooSlow+"\n" {
 		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
+
+// A client that sends on although its body is refused, and wants the connection closed, reads why.
+func TestRefusedBodyIsAnswered(t *testing.T) {
+	t.Parallel()
+	g := start(t, nil, nil)
+	for range 5 {
+		conn, err := net.Dial("tcp", g.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		const length = 8 << 20
+		if _, err := fmt.Fprintf(conn, "POST /threads HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", length); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Write(make([]byte, length)); err != nil {
+			t.Fatalf("the body was cut off: %v", err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, res); got.status != http.StatusRequestEntityTooLarge || got.code(t) != codeTooLarge {
+			t.Errorf("answered %d %s", got.status, got.body)
+		}
+	}
+}
+
+// A refused body that never comes does not hold its connection.
+func TestRefusedBodyIsNotAwaited(t *testing.T) {
+	t.Parallel()
+	g := start(t, nil, nil)
+	conn, err := net.Dial("tcp", g.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "POST /threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 413") {
+		t.Errorf("%q, %v", all, err)
 	}
 }

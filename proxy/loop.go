@@ -14,19 +14,24 @@ const (
 	mostHops = 8
 )
 
-// withLoop refuses a request that has come through this bridge before: an agent's URL
+// loopGuard refuses a request that has come through this bridge before: an agent's URL
 // leads back here, and each turn would hold a slot of that agent until its timeout.
 // 422 is the answer that no client tries again.
-func (s *Server) withLoop(next http.Handler) http.Handler {
+type loopGuard struct {
+	refuser
+	own string // what this process calls itself; "": it does not look
+}
+
+func (g loopGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		hops := strings.Join(r.Header.Values(mapping.HopsHeader), ", ")
-		if own := s.opt.Hop; own != "" && strings.Contains(hops, own) {
-			s.refuse(w, r, mapping.Errorf(mapping.Invalid, codeLoop,
+		if g.own != "" && strings.Contains(hops, g.own) {
+			g.refuse(w, r, mapping.Errorf(mapping.Invalid, codeLoop,
 				"This request has come through this bridge before: the url of one of its agents leads back to the bridge itself, maybe by way of another one. Set agents.NAME.url to the agent's own address."))
 			return
 		}
 		if n := strings.Count(hops, ",") + 1; n > mostHops {
-			s.refuse(w, r, mapping.Errorf(mapping.Invalid, codeLoop,
+			g.refuse(w, r, mapping.Errorf(mapping.Invalid, codeLoop,
 				"This request has come through %d servers (header %s); more than %d are taken for a loop. Set agents.NAME.url to the agent's own address.", n, mapping.HopsHeader, mostHops))
 			return
 		}

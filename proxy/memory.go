@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"golang.org/x/sync/semaphore"
 )
@@ -74,19 +75,32 @@ func (m *memory) look() {
 	}
 }
 
-// withMemory refuses requests that there is no memory for. A body that is streamed,
+// memoryGuard refuses requests that there is no memory for. A body that is streamed,
 // such as an upload, takes none.
-func (s *Server) withMemory(next http.Handler) http.Handler {
+type memoryGuard struct {
+	refuser
+	ops    operations
+	memory *memory
+	times  *times
+}
+
+func (g memoryGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ops := s.ops[r.URL.Path]; ops {
+		if g.ops.own(r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if makesWork(r) && s.memory.short() {
-			s.overloaded(w, r, "The bridge is near its memory limit (GOMEMLIMIT), so that it takes no new work. Try again in a moment.")
-			return
+		shared := room{g.memory, g.times.room}
+		if makesWork(r) {
+			if err := shared.Short(); err != nil {
+				g.overloaded(w, r, err)
+				return
+			}
 		}
-		held := s.holdBody(r)
+		if r.Header.Get("Upgrade") != "" {
+			r = r.WithContext(adapter.WithRoom(r.Context(), shared))
+		}
+		held := g.holdBody(r)
 		defer held.release()
 		next.ServeHTTP(w, r)
 	})
@@ -102,19 +116,48 @@ func makesWork(r *http.Request) bool {
 	return false
 }
 
-func (s *Server) overloaded(w http.ResponseWriter, r *http.Request, message string) {
+func (g memoryGuard) overloaded(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Retry-After", "1")
-	s.refuse(w, r, mapping.Errorf(mapping.Unavailable, codeOverloaded, "%s", message))
+	g.refuse(w, r, err)
 }
 
 // holdBody has memory held for the request's body as it comes; nil: it is not counted.
-func (s *Server) holdBody(r *http.Request) *heldBody {
+func (g memoryGuard) holdBody(r *http.Request) *heldBody {
 	if r.Body == nil || r.Body == http.NoBody || streamed(r) {
 		return nil
 	}
-	h := &heldBody{ReadCloser: r.Body, of: s.memory, ctx: r.Context(), patience: s.times.room}
+	h := &heldBody{ReadCloser: r.Body, of: g.memory, ctx: r.Context(), patience: g.times.room}
 	r.Body = h
 	return h
+}
+
+// room is the memory as handlers see it that read more than a body.
+type room struct {
+	of       *memory
+	patience time.Duration // as of a heldBody
+}
+
+// Count holds memory for a message as for a body.
+func (o room) Count(ctx context.Context, r io.Reader) io.ReadCloser {
+	return &heldMessage{heldBody{ReadCloser: io.NopCloser(r), of: o.of, ctx: ctx, patience: o.patience}}
+}
+
+// Short refuses new work near the memory limit.
+func (o room) Short() error {
+	if !o.of.short() {
+		return nil
+	}
+	return mapping.Errorf(mapping.Unavailable, codeOverloaded,
+		"The bridge is near its memory limit (GOMEMLIMIT), so that it takes no new work. Try again in a moment.")
+}
+
+// heldMessage is held until it is closed, since no request ends with it.
+type heldMessage struct{ heldBody }
+
+// Close gives its memory back.
+func (h *heldMessage) Close() error {
+	h.release()
+	return nil
 }
 
 // heldBody is a body that memory is held for: as much as has come of it, so that an

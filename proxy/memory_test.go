@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/gorilla/mux"
 )
 
@@ -54,6 +56,47 @@ func TestD5BodiesTogether(t *testing.T) {
 		"an upload":         g.do(t, "POST", "/ap/v1/agent/tasks", large, "Content-Type", "multipart/form-data; boundary=x"),
 	} {
 		if got.status != http.StatusOK {
+			t.Errorf("%s while there is no room: %d %s", what, got.status, got.body)
+		}
+	}
+	close(held.may)
+	for range 2 {
+		if got := <-done; got.status != http.StatusOK {
+			t.Errorf("one that held its room: %d %s", got.status, got.body)
+		}
+	}
+	if got := g.do(t, "POST", "/threads", large); got.status != http.StatusOK {
+		t.Errorf("with room again: %d %s", got.status, got.body)
+	}
+}
+
+// D5: what comes over a connection that goes on after its request is counted with the bodies,
+// and so is the memory limit minded there.
+func TestD5MessagesTogetherWithBodies(t *testing.T) {
+	t.Parallel()
+	held, large := newHolding(), strings.Repeat("x", 60<<10)
+	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.Bodies = 64<<10, 128<<10 }, func(r *mux.Router) {
+		r.HandleFunc("/socket", func(w http.ResponseWriter, r *http.Request) {
+			message := adapter.RoomOf(r.Context()).Count(r.Context(), strings.NewReader(large))
+			defer message.Close()
+			if _, err := io.Copy(io.Discard, message); err != nil {
+				http.Error(w, err.Error(), adapter.Status(mapping.Classify(err).Class))
+				return
+			}
+			held.read <- struct{}{}
+			<-held.may
+		}).Methods("GET")
+	})
+	g.times.room = 50 * time.Millisecond
+	g.run(t)
+	done := make(chan reply, 2)
+	socket := func() reply { return g.do(t, "GET", "/socket", "", "Connection", "Upgrade", "Upgrade", "websocket") }
+	for range 2 {
+		go func() { done <- socket() }()
+		<-held.read
+	}
+	for what, got := range map[string]reply{"a body": g.do(t, "POST", "/threads", large), "a message": socket()} {
+		if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "limits.bodies") {
 			t.Errorf("%s while there is no room: %d %s", what, got.status, got.body)
 		}
 	}

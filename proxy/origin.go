@@ -13,7 +13,7 @@ import (
 const codeOrigin = "origin_not_allowed"
 
 // exposed are the headers that pages may read.
-const exposed = "Content-Location, Location, X-Apbridge-Lossy, X-Request-Id, X-Pagination-Total, X-Pagination-Next"
+const exposed = "Content-Location, Location, X-Apbridge-Lossy, X-Apbridge-Ignored, X-Request-Id, X-Pagination-Total, X-Pagination-Next"
 
 const maxRequestedHeaders = 2048
 
@@ -66,28 +66,34 @@ func pageHost(origin string) (host string, ok bool) {
 	return u.Hostname(), true
 }
 
-// withOrigin refuses what comes from a foreign page, and tells browsers which
+// originGuard refuses what comes from a foreign page, and tells browsers which
 // pages may read the answers (the CORS protocol, Fetch standard section 3.2).
 // Cookies and other ambient credentials are never allowed.
-func (s *Server) withOrigin(next http.Handler) http.Handler {
+type originGuard struct {
+	refuser
+	origins   origins
+	strangers *strangers
+}
+
+func (g originGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Origin")
 		origin, allowed := r.Header.Get("Origin"), false
 		switch {
 		case len(r.Header.Values("Origin")) > 1:
 		case origin != "":
-			allowed = s.origins.allow(origin) || sameOrigin(origin, r.Host)
+			allowed = g.origins.allow(origin) || sameOrigin(origin, r.Host)
 		default:
-			allowed = !s.origins.foreign(r)
+			allowed = !g.origins.foreign(r)
 		}
 		if !allowed {
-			s.strangers.meet(origin)
-			s.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeOrigin,
+			g.strangers.meet(origin)
+			g.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeOrigin,
 				"Web pages from this origin may not use the bridge. If they should, add the origin to cors.origins in its configuration, or start it with --cors-origin."))
 			return
 		}
 		if origin != "" {
-			s.share(w.Header(), origin)
+			g.share(w.Header(), origin)
 		}
 		if origin != "" && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			preflight(w, r)
@@ -125,8 +131,8 @@ func (o origins) foreign(r *http.Request) bool {
 	return !o.allow(from) && !sameOrigin(from, r.Host)
 }
 
-func (s *Server) share(h http.Header, origin string) {
-	if s.origins.any {
+func (g originGuard) share(h http.Header, origin string) {
+	if g.origins.any {
 		origin = "*"
 	}
 	h.Set("Access-Control-Allow-Origin", origin)

@@ -11,12 +11,14 @@ import (
 
 const codePath = "bad_path"
 
-// withPath refuses paths that two programs could read differently, before
+// pathGuard refuses paths that two programs could read differently, before
 // anything is decided by path: what is guarded is then what is routed.
-func (s *Server) withPath(next http.Handler) http.Handler {
+type pathGuard struct{ refuser }
+
+func (g pathGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := pathFault(r); why != "" {
-			s.refuse(w, r, mapping.Errorf(mapping.Malformed, codePath, "The path of the request is refused: %s.", why))
+			g.refuse(w, r, mapping.Errorf(mapping.Malformed, codePath, "The path of the request is refused: %s.", why))
 			return
 		}
 		next.ServeHTTP(w, r)

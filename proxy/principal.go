@@ -3,10 +3,13 @@ package proxy
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/auth"
+	"github.com/apbridge/apbridge/proxy/metrics"
 )
 
 // open are the exact paths that need no key: they tell nothing but that the
@@ -16,49 +19,70 @@ var open = map[string]bool{"/healthz": true, "/readyz": true, "/ok": true}
 // pathMetrics tells of all tenants and agents.
 const pathMetrics = "/metrics"
 
-// withPrincipal finds out who the request is made for. The identity comes from
+// principalGuard finds out who the request is made for. The identity comes from
 // our own keys only, never from a header that a proxy could have set.
-func (s *Server) withPrincipal(next http.Handler) http.Handler {
+type principalGuard struct {
+	refuser
+	gate    *auth.Gate
+	trusted trustedProxies
+	public  map[string]http.Handler // paths that need no key
+	store   func(path string) bool  // Options.Store
+	metrics *metrics.Metrics
+}
+
+func (g principalGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if open[r.URL.Path] || s.opt.Public[r.URL.Path] != nil {
+		if open[r.URL.Path] || g.public[r.URL.Path] != nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-		who, err := s.gate.Authenticate(r, s.trusted.client(r))
+		who, err := g.gate.Authenticate(r, g.trusted.client(r))
 		if err != nil {
-			s.unknown(w, r, err)
+			g.unknown(w, r, err)
 			return
 		}
 		auth.Strip(r.Header)
 		if rec := tapOf(r.Context()); rec != nil {
 			rec.key = who.ID
 		}
-		if err := permit(who, r.URL.Path); err != nil {
-			s.opt.Metrics.AuthFailed("right")
-			s.refuse(w, r, err)
+		if err := g.permit(who, r.URL.Path); err != nil {
+			g.metrics.AuthFailed("right")
+			g.refuse(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(mapping.WithPrincipal(r.Context(), who)))
 	})
 }
 
+func newGate(list []config.Key, runs auth.Granter) (*auth.Gate, error) {
+	keys, err := auth.NewKeys(list)
+	if err != nil {
+		return nil, err
+	}
+	return auth.NewGate(keys, runs)
+}
+
 // unknown refuses a request whose key is missing or wrong.
-func (s *Server) unknown(w http.ResponseWriter, r *http.Request, err error) {
-	s.opt.Metrics.AuthFailed(auth.Reason(err))
+func (g principalGuard) unknown(w http.ResponseWriter, r *http.Request, err error) {
+	g.metrics.AuthFailed(auth.Reason(err))
 	if slowed := (*auth.Slowed)(nil); errors.As(err, &slowed) {
 		w.Header().Set("Retry-After", strconv.Itoa(slowed.Seconds()))
 	}
-	s.refuse(w, r, err)
+	g.refuse(w, r, err)
 }
 
 // permit refuses a path that the key has no right to. Metrics tell of all tenants and
 // agents, so that a key which is confined in any way has to be given the right to them;
 // a key that is given rights has those alone.
-func permit(who mapping.Principal, path string) error {
+func (g principalGuard) permit(who mapping.Principal, path string) error {
 	switch metrics := path == pathMetrics; {
 	case metrics && !who.MayReadMetrics():
 		return mapping.Errorf(mapping.Forbidden, codeRight,
 			"Key %q may not read metrics, which tell of all tenants and agents. Use a key with rights: [metrics], or the admin listener.", who.ID)
+	case slices.Contains(who.Rights, mapping.RightStore):
+		if g.store == nil || !g.store(path) {
+			return mapping.Errorf(mapping.Forbidden, codeRight, "The token of a run opens the long-term store, and nothing else.")
+		}
 	case !metrics && who.Rights != nil:
 		return mapping.Errorf(mapping.Forbidden, codeRight, "Key %q may read /metrics, and nothing else (auth.keys[].rights).", who.ID)
 	}

@@ -29,26 +29,32 @@ func PlainBody(e *mapping.Error) any {
 	}{e.Code, e.Message, e.Detail}
 }
 
-func (s *Server) faceOf(path string) Face {
-	for _, f := range s.opt.Faces {
-		if f.Owns(path) {
-			return f
+// refuser answers what a guard does not let through. Safe for concurrent use.
+type refuser struct {
+	faces []Face
+	log   *zap.Logger
+}
+
+func (f refuser) faceOf(path string) Face {
+	for _, face := range f.faces {
+		if face.Owns(path) {
+			return face
 		}
 	}
 	return plain
 }
 
 // refuse answers in the words of the dialect that owns the path.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (f refuser) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e := mapping.Classify(err)
 	status := adapter.Status(e.Class)
 	if e.Class == mapping.Unauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	if ce := s.log.Check(zap.DebugLevel, "request refused"); ce != nil {
+	if ce := f.log.Check(zap.DebugLevel, "request refused"); ce != nil {
 		ce.Write(zap.String("request_id", w.Header().Get(headerRequestID)), zap.String("code", e.Code), zap.Int("status", status))
 	}
-	writeJSON(w, status, s.faceOf(r.URL.Path).Body(e))
+	writeJSON(w, status, f.faceOf(r.URL.Path).Body(e))
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {

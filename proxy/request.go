@@ -5,13 +5,13 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/google/uuid"
-	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
@@ -20,7 +20,7 @@ const headerRequestID = "X-Request-Id"
 
 // withRequestID gives every request an id, the client's own if it is a sane
 // one. Handlers find it in the request's header.
-func (s *Server) withRequestID(next http.Handler) http.Handler {
+func withRequestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(headerRequestID)
 		if !saneID(id) {
@@ -29,7 +29,7 @@ func (s *Server) withRequestID(next http.Handler) http.Handler {
 		r.Header[headerRequestID] = []string{id}
 		w.Header().Set(headerRequestID, id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(mapping.WithRequestID(r.Context(), id)))
 	})
 }
 
@@ -45,32 +45,40 @@ func saneID(id string) bool {
 	return true
 }
 
-// withRecord writes the access log and counts. It notes no bodies, no queries
+// recorder writes the access log and counts. It notes no bodies, no queries
 // and no headers: any of them may hold what is nobody's business.
-func (s *Server) withRecord(next http.Handler) http.Handler {
+type recorder struct {
+	refuser
+	ops     operations
+	trusted trustedProxies
+	metrics *metrics.Metrics
+	times   *times
+}
+
+func (c recorder) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &responseTap{ResponseWriter: w, control: http.NewResponseController(w), patience: s.times.write, route: unmatched}
+		rec := &responseTap{ResponseWriter: w, control: http.NewResponseController(w), patience: c.times.write, route: unmatched}
 		start := time.Now()
 		// Deferred: an aborted answer is counted too.
 		defer func() {
 			rec.extend()
 			failpoint.Hit(failpoint.ReplyWritten)
-			s.record(rec, r, time.Since(start))
+			c.record(rec, r, time.Since(start))
 		}()
 		next.ServeHTTP(rec, r.WithContext(withTap(r.Context(), rec)))
 	})
 }
 
-func (s *Server) record(rec *responseTap, r *http.Request, took time.Duration) {
-	dialect := s.faceOf(r.URL.Path).Name
+func (c recorder) record(rec *responseTap, r *http.Request, took time.Duration) {
+	dialect := c.faceOf(r.URL.Path).Name
 	level := zapcore.InfoLevel
-	if _, ok := s.ops[r.URL.Path]; ok {
+	if c.ops.own(r.URL.Path) {
 		dialect, rec.route, level = "ops", r.URL.Path, zapcore.DebugLevel
 	}
-	s.opt.Metrics.Requested(metrics.Request{
+	c.metrics.Requested(metrics.Request{
 		Dialect: dialect, Route: rec.route, Method: r.Method, Status: rec.code(), Duration: took,
 	})
-	if ce := s.log.Check(level, "request"); ce != nil {
+	if ce := c.log.Check(level, "request"); ce != nil {
 		ce.Write(
 			zap.String("request_id", r.Header.Get(headerRequestID)),
 			zap.String("method", r.Method),
@@ -79,15 +87,34 @@ func (s *Server) record(rec *responseTap, r *http.Request, took time.Duration) {
 			zap.Int("status", rec.code()),
 			zap.Int64("bytes", rec.bytes),
 			zap.Duration("took", took),
-			zap.String("from", s.trusted.client(r)),
+			zap.String("from", c.trusted.client(r)),
 			zap.String("key", rec.key),
+			zap.String("run", runOf(rec.Header(), r.URL.Path)),
 		)
 	}
 }
 
-// withRecover turns a bug into a 500 and keeps the process. What a panic holds
+// runOf is the run that a request is about: the one that it made, as the answer says, or that its
+// path names; "" for none.
+func runOf(answer http.Header, path string) string {
+	for _, at := range []string{answer.Get("Content-Location"), path} {
+		_, rest, found := strings.Cut(at, "/runs/")
+		id, _, _ := strings.Cut(rest, "/")
+		if found && mapping.IsUUID(id) {
+			return id
+		}
+	}
+	return ""
+}
+
+// recoverer turns a bug into a 500 and keeps the process. What a panic holds
 // may be a client's data, so only Go's own messages are logged.
-func (s *Server) withRecover(next http.Handler) http.Handler {
+type recoverer struct {
+	refuser
+	metrics *metrics.Metrics
+}
+
+func (p recoverer) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			switch v := recover(); v {
@@ -95,81 +122,23 @@ func (s *Server) withRecover(next http.Handler) http.Handler {
 			case http.ErrAbortHandler:
 				panic(v)
 			default:
-				s.recovered(w, r, v)
+				p.recovered(w, r, v)
 			}
 		}()
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (s *Server) recovered(w http.ResponseWriter, r *http.Request, v any) {
-	s.opt.Metrics.Panicked()
+func (p recoverer) recovered(w http.ResponseWriter, r *http.Request, v any) {
+	p.metrics.Panicked()
 	what := fmt.Sprintf("a %T", v)
 	if e, ok := v.(runtime.Error); ok {
 		what = e.Error()
 	}
-	s.log.Error("panic in a request",
+	p.log.Error("panic in a request",
 		zap.String("request_id", r.Header.Get(headerRequestID)), zap.String("panic", what), zap.ByteString("stack", debug.Stack()))
 	if rec := tapOf(r.Context()); rec != nil && rec.status != 0 {
 		panic(http.ErrAbortHandler) // an answer has begun: cut it, so that it is not taken as whole
 	}
-	s.refuse(w, r, mapping.Classify(fmt.Errorf("panic")))
-}
-
-// route sends the request to its handler.
-func (s *Server) route(w http.ResponseWriter, r *http.Request) {
-	if h, ok := s.ops[r.URL.Path]; ok {
-		h.ServeHTTP(w, r)
-		return
-	}
-	s.router.ServeHTTP(w, r)
-}
-
-// newRouter has no path cleaning, which would answer 301 and turn a POST into
-// a GET; withPath refuses what it would clean. Variables are matched decoded,
-// which is unambiguous because encoded slashes are refused too.
-func (s *Server) newRouter() *mux.Router {
-	r := mux.NewRouter().SkipClean(true)
-	r.Use(noteRoute)
-	if s.opt.Mount != nil {
-		s.opt.Mount(r)
-	}
-	r.NotFoundHandler = http.HandlerFunc(s.notFound)
-	r.MethodNotAllowedHandler = http.HandlerFunc(s.methodNotAllowed)
-	return r
-}
-
-// noteRoute tells the tap which template matched; only inside of the
-// router is that known.
-func noteRoute(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := tapOf(r.Context())
-		if template, err := mux.CurrentRoute(r).GetPathTemplate(); err == nil && rec != nil {
-			rec.route = template
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
-	s.refuse(w, r, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "There is nothing at this path."))
-}
-
-const codeMethod = "method_not_allowed"
-
-// methodNotAllowed names the methods of the path (RFC 9110 section 15.5.6).
-func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
-	for _, m := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
-		other := r.Clone(r.Context())
-		other.Method = m
-		var match mux.RouteMatch
-		if s.router.Match(other, &match) && match.MatchErr == nil {
-			w.Header().Add("Allow", m)
-		}
-	}
-	if r.Method == http.MethodOptions {
-		w.WriteHeader(http.StatusNoContent)
-		return
-	}
-	s.refuse(w, r, mapping.Errorf(mapping.NotAllowed, codeMethod, "This path does not take %s; the Allow header says what it takes.", r.Method))
+	p.refuse(w, r, mapping.Classify(fmt.Errorf("panic")))
 }

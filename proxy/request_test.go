@@ -73,6 +73,7 @@ func TestE4QueriesAreNotLogged(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
 	g.do(t, "POST", "/threads?token=canary", "canary")
+	g.do(t, "GET", "/threads/t?x-api-key=canary", "", "Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Protocol", "apbridge, x-api-key.canary")
 	for _, entry := range g.logs.All() {
 		for k, v := range entry.ContextMap() {
 			if s, ok := v.(string); ok && strings.Contains(s, "canary") {

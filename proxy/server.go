@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	stdlog "log"
 	"net"
 	"net/http"
 	"os"
 	"slices"
-	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/apbridge/apbridge/config"
@@ -33,6 +34,10 @@ type Options struct {
 	Drain func(ctx context.Context)
 	// Hop is what this process calls itself in mapping.HopsHeader; "": it does not look.
 	Hop string
+	// Runs knows the tokens of runs; nil: there are none. Store reports whether a path is
+	// of the long-term store, which is all that such a token opens.
+	Runs  auth.Granter
+	Store func(path string) bool
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
 	// Public are exact paths that take GET from everybody, keys or not: what
@@ -42,27 +47,19 @@ type Options struct {
 
 // Server is the bridge's HTTP server. Make it with New; Run it once.
 type Server struct {
+	refuser
 	cfg         *config.Config
 	opt         Options
-	log         *zap.Logger
-	gate        *auth.Gate
-	hosts       hosts
-	origins     origins
-	strangers   *strangers
-	compress    func(http.Handler) http.HandlerFunc
 	certificate *certificate // nil: without TLS
-	trusted     trustedProxies
 	times       times
-	ops         map[string]http.Handler
-	router      *mux.Router
+	ops         operations
+	door        *door
+	handler     http.Handler
 	http        *http.Server
 	admin       *http.Server
+	inside      map[string]http.Handler // further paths of the admin listener
 	listener    net.Listener
-	private     net.Listener // the admin listener, or nil
-	admission   admission
-	connections connLimit
-	memory      *memory
-	draining    atomic.Bool
+	private     net.Listener            // the admin listener, or nil
 	cut         context.CancelCauseFunc // ends the contexts of all requests
 }
 
@@ -96,11 +93,33 @@ var ErrShutdown = errors.New("the bridge is shutting down")
 
 // New makes a Server; it does not listen yet.
 func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
-	keys, err := auth.NewKeys(cfg.Auth.Keys)
+	f := refuser{o.Faces, log}
+	ops := newOperations(f, o)
+	s := &Server{refuser: f, cfg: cfg, opt: o, times: usualTimes, ops: ops, inside: map[string]http.Handler{}}
+	s.door = &door{refuser: f, ops: ops, metrics: o.Metrics, grace: cfg.ShutdownGrace}
+	s.door.connections.most = mostConnections(openFiles())
+	guards, err := s.guards()
 	if err != nil {
 		return nil, err
 	}
-	gate, err := auth.NewGate(keys, nil)
+	s.handler = newRouter(f, ops, o.Mount)
+	for _, guard := range slices.Backward(guards) {
+		s.handler = guard(s.handler)
+	}
+	if cfg.TLS.On() {
+		if s.certificate, err = newCertificate(cfg.TLS, log); err != nil {
+			return nil, err
+		}
+	}
+	s.http = s.newHTTP()
+	return s, nil
+}
+
+// guards are what a request passes, in that order. They stand around the router, whose own middleware
+// would miss what no route matches. Paths are judged before anything decides by path.
+func (s *Server) guards() ([]func(http.Handler) http.Handler, error) {
+	cfg, f, o := s.cfg, s.refuser, s.opt
+	gate, err := newGate(cfg.Auth.Keys, o.Runs)
 	if err != nil {
 		return nil, err
 	}
@@ -108,59 +127,46 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	refused, err := newStrangers(log)
+	met, err := newStrangers(s.log)
 	if err != nil {
 		return nil, err
 	}
-	compress, err := newCompression()
+	pack, err := newCompression()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
-		cfg: cfg, opt: o, log: log, gate: gate, trusted: proxies, times: usualTimes,
-		hosts: newHosts(cfg), origins: newOrigins(cfg.CORS.Origins), strangers: refused, compress: compress,
-	}
-	if cfg.TLS.On() {
-		if s.certificate, err = newCertificate(cfg.TLS, log); err != nil {
-			return nil, err
-		}
-	}
-	s.memory = newMemory(int64(cfg.Limits.Bodies))
-	s.connections.most = mostConnections(openFiles())
-	s.ops = s.opsHandlers()
-	s.router = s.newRouter()
-	s.http = s.newHTTP()
-	return s, nil
+	return []func(http.Handler) http.Handler{
+		withRequestID,
+		recorder{f, s.ops, proxies, o.Metrics, &s.times}.guard,
+		recoverer{f, o.Metrics}.guard,
+		bodyGuard{f, cfg.Limits, &s.times}.guard,
+		framingGuard{f}.guard,
+		pathGuard{f}.guard,
+		hostGuard{f, newHosts(cfg)}.guard,
+		originGuard{f, newOrigins(cfg.CORS.Origins), met}.guard,
+		principalGuard{f, gate, proxies, o.Public, o.Store, o.Metrics}.guard,
+		s.door.guard,
+		loopGuard{f, o.Hop}.guard,
+		memoryGuard{f, s.ops, newMemory(int64(cfg.Limits.Bodies)), &s.times}.guard,
+		pack.guard,
+	}, nil
 }
 
 func (s *Server) newHTTP() *http.Server {
 	ctx, cut := context.WithCancelCause(context.Background())
 	s.cut = cut
 	return &http.Server{
-		Handler:           s.handler(),
+		Handler:           s.handler,
 		ReadHeaderTimeout: s.times.header,
 		IdleTimeout:       s.times.idle,
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext:       withHeads,
-		ConnState:         s.connections.watch,
-		// Every request is to pass the handler: withFraming counts them.
+		ConnState:         s.door.connections.watch,
+		// Every request is to pass the handler: framingGuard counts them.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     stdlog.New(&complaints{log: s.log.Named("http")}, "", 0),
 	}
-}
-
-// handler is what a request passes. The guards stand around the router, whose own middleware
-// would miss what no route matches. Paths are judged before anything decides by path.
-func (s *Server) handler() http.Handler {
-	h := http.Handler(http.HandlerFunc(s.route))
-	for _, wrap := range slices.Backward([]func(http.Handler) http.Handler{ // in the order a request passes them
-		s.withRequestID, s.withRecord, s.withRecover, s.withLimits, s.withFraming, s.withPath, s.withHost, s.withOrigin,
-		s.withPrincipal, s.withAdmission, s.withLoop, s.withMemory, s.withCompression,
-	}) {
-		h = wrap(h)
-	}
-	return h
 }
 
 // Listen takes the configured address, so that Addr is known before Run.
@@ -188,7 +194,17 @@ func cannotListen(key, addr string, err error) error {
 	if sys := (*os.SyscallError)(nil); errors.As(err, &sys) {
 		err = sys.Err
 	}
-	return fmt.Errorf("%s: %s cannot be listened on: %w. Set %s to another address, or free this one", key, addr, err, key)
+	return fmt.Errorf("%s: %s cannot be listened on: %w. %s", key, addr, err, listenAdvice(key, err))
+}
+
+func listenAdvice(key string, err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "Set " + key + " to a port from 1024 on, or give the process the right to a lower one (systemd: AmbientCapabilities=CAP_NET_BIND_SERVICE)"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "Set " + key + " to an address of this machine, or to 0.0.0.0 for all of them"
+	}
+	return "Set " + key + " to another address, or free this one"
 }
 
 // Addr is where the server listens, after Listen.
@@ -231,7 +247,7 @@ func (s *Server) public() net.Listener {
 	if s.certificate == nil {
 		return framedListener{s.listener}
 	}
-	return newTLSListener(s.listener, s.certificate.config(), s.times.header, &s.connections)
+	return newTLSListener(s.listener, s.certificate.config(), s.times.header, &s.door.connections)
 }
 
 // Close cuts off everything at once. It may be called at any time, and again.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/config"
+
+	"go.uber.org/zap"
 )
 
 func TestRefusedOriginsAreLoggedOnce(t *testing.T) {
@@ -22,6 +24,18 @@ func TestRefusedOriginsAreLoggedOnce(t *testing.T) {
 	logged := g.logs.FilterMessageSnippet("--cors-origin").All()
 	if len(logged) != 1 || !strings.Contains(logged[0].Message, `--cors-origin http://localhost:3000, or add to the configuration: cors: {origins: ["http://localhost:3000"]}`) {
 		t.Errorf("logged %v, want one line for http://localhost:3000", logged)
+	}
+}
+
+// A refusal names what lets an origin in, as the configuration calls it.
+func TestARefusedOriginIsToldWhatLetsItIn(t *testing.T) {
+	t.Parallel()
+	g := start(t, nil, nil)
+	got := g.do(t, "POST", "/threads", "", "Origin", "http://localhost:3000")
+	for _, want := range []string{"cors.origins", "--cors-origin"} {
+		if !strings.Contains(got.body, want) {
+			t.Errorf("%s: no %s", got.body, want)
+		}
 	}
 }
 
@@ -58,11 +72,14 @@ func TestLoopbackOrigins(t *testing.T) {
 
 func TestStrangersAreBounded(t *testing.T) {
 	t.Parallel()
-	g := start(t, nil, nil)
-	for n := range strangersKept + 50 {
-		g.strangers.meet(fmt.Sprintf("http://page%d.example.com", n))
+	met, err := newStrangers(zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if kept := g.strangers.seen.Len(); kept != strangersKept {
+	for n := range strangersKept + 50 {
+		met.meet(fmt.Sprintf("http://page%d.example.com", n))
+	}
+	if kept := met.seen.Len(); kept != strangersKept {
 		t.Errorf("%d origins are remembered, want %d", kept, strangersKept)
 	}
 }

@@ -1,0 +1,38 @@
+package adapter
+
+import (
+	"context"
+	"io"
+)
+
+// Room is the memory that requests share. The bodies of requests are counted already; what a
+// handler reads beside, such as the messages of a WebSocket, it has to count itself. Safe for
+// concurrent use.
+type Room interface {
+	// Count counts what is read of r, until the result is closed. A read that finds no room
+	// for long ends with an error of class Unavailable, and so does one whose ctx ends.
+	Count(ctx context.Context, r io.Reader) io.ReadCloser
+	// Short is an error of class Unavailable while there is no memory for new work.
+	Short() error
+}
+
+type roomKey struct{}
+
+// WithRoom gives the handler of a request the room that it shares.
+func WithRoom(ctx context.Context, r Room) context.Context {
+	return context.WithValue(ctx, roomKey{}, r)
+}
+
+// RoomOf is the room that a request shares; one without limits where none was given.
+func RoomOf(ctx context.Context) Room {
+	if r, ok := ctx.Value(roomKey{}).(Room); ok {
+		return r
+	}
+	return vast{}
+}
+
+// vast is room without limits.
+type vast struct{}
+
+func (vast) Count(_ context.Context, r io.Reader) io.ReadCloser { return io.NopCloser(r) }
+func (vast) Short() error                                       { return nil }

@@ -1,0 +1,54 @@
+package proxy
+
+import (
+	"net/http"
+	"net/http/pprof"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// fromPage reports whether a browser says that a page of another origin makes the
+// request (Fetch Metadata section 2.3): a picture or a script needs no permission to be
+// asked for, and no answer to cost. Nothing of a browser but an address that a person
+// has typed, or a page of the listener itself, is let in.
+func fromPage(r *http.Request) bool {
+	for _, site := range r.Header.Values("Sec-Fetch-Site") {
+		if site != "none" && site != "same-origin" {
+			return true
+		}
+	}
+	return len(r.Header.Values("Origin")) > 0
+}
+
+// newAdmin serves what shows the inside of the process; on loopback only, and
+// with the same Host guard.
+func (s *Server) newAdmin() *http.Server {
+	m := http.NewServeMux()
+	m.HandleFunc("/debug/pprof/", pprof.Index)
+	m.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	m.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	m.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	for path, h := range s.ops.handlers {
+		m.Handle(path, h)
+	}
+	for path, h := range s.inside {
+		m.Handle(path, h)
+	}
+	guard := newHosts(s.cfg)
+	guard.guarded = true
+	return &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !guard.allow(r.Host) || fromPage(r) {
+				s.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeHost, "The admin listener is for this machine's own tools."))
+				return
+			}
+			m.ServeHTTP(w, r)
+		}),
+		ReadHeaderTimeout: s.times.header,
+		IdleTimeout:       s.times.idle,
+		MaxHeaderBytes:    maxHeader,
+	}
+}
+
+// Administer adds a path to the admin listener. Before Run.
+func (s *Server) Administer(path string, h http.Handler) { s.inside[path] = h }

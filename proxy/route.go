@@ -1,0 +1,72 @@
+package proxy
+
+import (
+	"net/http"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+)
+
+// router sends requests to their handlers.
+type router struct {
+	refuser
+	ops operations
+	mux *mux.Router
+}
+
+// newRouter takes the routes that mount adds; nil: there are none. It has no path cleaning, which would answer 301 and turn a POST into
+// a GET; pathGuard refuses what it would clean. Variables are matched decoded,
+// which is unambiguous because encoded slashes are refused too.
+func newRouter(f refuser, ops operations, mount func(*mux.Router)) router {
+	t := router{f, ops, mux.NewRouter().SkipClean(true)}
+	t.mux.Use(noteRoute)
+	if mount != nil {
+		mount(t.mux)
+	}
+	t.mux.NotFoundHandler = http.HandlerFunc(t.notFound)
+	t.mux.MethodNotAllowedHandler = http.HandlerFunc(t.methodNotAllowed)
+	return t
+}
+
+func (t router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h, ok := t.ops.handlers[r.URL.Path]; ok {
+		h.ServeHTTP(w, r)
+		return
+	}
+	t.mux.ServeHTTP(w, r)
+}
+
+// noteRoute tells the tap which template matched; only inside of the
+// router is that known.
+func noteRoute(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := tapOf(r.Context())
+		if template, err := mux.CurrentRoute(r).GetPathTemplate(); err == nil && rec != nil {
+			rec.route = template
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (t router) notFound(w http.ResponseWriter, r *http.Request) {
+	t.refuse(w, r, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "There is nothing at this path."))
+}
+
+const codeMethod = "method_not_allowed"
+
+// methodNotAllowed names the methods of the path (RFC 9110 section 15.5.6).
+func (t router) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	for _, m := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		other := r.Clone(r.Context())
+		other.Method = m
+		var match mux.RouteMatch
+		if t.mux.Match(other, &match) && match.MatchErr == nil {
+			w.Header().Add("Allow", m)
+		}
+	}
+	if r.Method == http.MethodOptions {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	t.refuse(w, r, mapping.Errorf(mapping.NotAllowed, codeMethod, "This path does not take %s; the Allow header says what it takes.", r.Method))
+}
