@@ -101,6 +101,7 @@ type StepInfo struct {
 	SaysLast   bool            `json:"is_last,omitempty"` // what the agent says; rule.StepFolder decides
 	Input      *string         `json:"input,omitempty"`   // what it was driven with; not logged
 	Skipped    []SkippedFile   `json:"-"`                 // StepUpdate puts them into the step's message
+	OpenCall   string          `json:"-"`                 // id of an earlier step's tool call that waits for its result
 }
 
 // Checkpoint is a point in a thread's history that can be read, and run from,
@@ -129,6 +130,7 @@ type Outcome struct {
 	// and waits for the next one; never logged.
 	Parked     bool        `json:"parked,omitempty"`
 	Cancelled  bool        `json:"cancelled,omitempty"`
+	Reason     string      `json:"reason,omitempty"` // why it was cancelled: Run.CancelReason
 	Fault      *Fault      `json:"fault,omitempty"`
 	Interrupts []Interrupt `json:"interrupts,omitempty"` // what the run waits for
 }

@@ -74,6 +74,7 @@ func (o *Outcome) writeTo(w *rawjson.Writer) {
 	writeText(w, "status", string(o.Status))
 	writeFlag(w, "parked", o.Parked)
 	writeFlag(w, "cancelled", o.Cancelled)
+	writeText(w, "reason", o.Reason)
 	if o.Fault != nil {
 		w.Key("fault").Encode(o.Fault)
 	}

@@ -9,6 +9,16 @@ import (
 // prompt of an opaque agent: the oldest messages were left out.
 const LossTranscript = "transcript"
 
+// Losses of what messages of an input hold. An opaque agent is told the address of a file
+// that a message only links to; what is neither text nor a file it is not told.
+const (
+	LossLinks = "messages.links"
+	LossParts = "messages.parts"
+)
+
+// LossItems is the loss of a run whose agent is not told all items of its namespaces.
+const LossItems = "memory.items"
+
 // LossRow is what becomes of one documented request field in one direction.
 type LossRow struct {
 	Request string `json:"request"` // as of RequestField

@@ -7,8 +7,11 @@ type Meaning string
 const (
 	MeansInput          Meaning = "input"           // the input object of a run
 	MeansMessages       Meaning = "messages"        // messages of the conversation, as a list
+	MeansLinks          Meaning = "links"           // files that messages name without holding them
+	MeansParts          Meaning = "parts"           // what messages hold besides text and files
 	MeansWords          Meaning = "words"           // one message of the conversation, as a text
 	MeansTranscript     Meaning = "transcript"      // the conversation so far
+	MeansItems          Meaning = "items"           // what the long-term store has for the run
 	MeansCommand        Meaning = "command"         // how a run goes on, as a whole
 	MeansAnswer         Meaning = "answer"          // the answer to a question, in any form
 	MeansUpdate         Meaning = "update"          // a change of the state with which a run begins

@@ -51,8 +51,9 @@ type Thread struct {
 	Values               json.RawMessage // state at Head, where it was asked for; else nil
 	Interrupts           []Interrupt     // the open question, if any
 	CreatedAt, UpdatedAt time.Time
-	Expires              time.Time // zero: never
-	KeepLatest           bool      // when it expires its older states go, and the thread stays
+	Expires              time.Time     // zero: never
+	TTL                  time.Duration // that Expires was set by; 0: none, or it is not known
+	KeepLatest           bool          // when it expires its older states go, and the thread stays
 }
 
 // Run is one execution of an agent on a thread.
@@ -73,6 +74,7 @@ type Run struct {
 	Base          string // id of the checkpoint the run starts from; "" at the first
 	Attempt       int    // from 1
 	Fault         *Fault // why it ended in error or timeout
+	CancelReason  string // why it was, or is to be, cancelled; "": it was not, or that is not known
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 	StartedAt     time.Time // zero while pending
@@ -96,12 +98,13 @@ const (
 type RunOptions struct {
 	Resume          json.RawMessage `json:"resume,omitempty"` // answer to an interrupt
 	Resuming        bool            `json:"resuming,omitempty"`
-	Asked           []Interrupt     `json:"asked,omitempty"`   // the questions that were open when it was answered
-	Guessed         string          `json:"guessed,omitempty"` // text of the question a default answer was given to
-	Spent           []string        `json:"spent,omitempty"`   // texts of questions that get no default answer any more
-	Update          json.RawMessage `json:"update,omitempty"`  // command.update
-	Goto            json.RawMessage `json:"goto,omitempty"`    // command.goto
-	Input           json.RawMessage `json:"input,omitempty"`   // instead of the input in Kwargs; nil: that one
+	ByMessage       bool            `json:"by_message,omitempty"` // the answer is the last human message of the input, which the state gets as it was sent
+	Asked           []Interrupt     `json:"asked,omitempty"`      // the questions that were open when it was answered
+	Guessed         string          `json:"guessed,omitempty"`    // text of the question a default answer was given to
+	Spent           []string        `json:"spent,omitempty"`      // texts of questions that get no default answer any more
+	Update          json.RawMessage `json:"update,omitempty"`     // command.update
+	Goto            json.RawMessage `json:"goto,omitempty"`       // command.goto
+	Input           json.RawMessage `json:"input,omitempty"`      // instead of the input in Kwargs; nil: that one
 	StreamModes     []string        `json:"stream_modes,omitempty"`
 	Subgraphs       bool            `json:"subgraphs,omitempty"`
 	Config          json.RawMessage `json:"config,omitempty"`
@@ -122,6 +125,7 @@ type RunOptions struct {
 	Uploaded        Uploaded        `json:"uploaded,omitempty"`   // up to where its input or update holds the task's uploads
 	Losses          []Loss          `json:"losses,omitempty"`
 	Hops            string          `json:"hops,omitempty"` // of the request (HopsHeader)
+	RequestID       string          `json:"request_id,omitempty"`
 }
 
 // JSON is the options as encoding/json would write them, but for the large values
@@ -231,6 +235,7 @@ type Artifact struct {
 	MIMEType     string
 	Sum          string // SHA-256 of the bytes, lower-case hex
 	AgentCreated bool
+	Brought      bool `json:",omitempty"` // it came within a state, as in a message, and not by an upload: it is there where that state is
 	CreatedAt    time.Time
 	ModifiedAt   time.Time
 	RemoteID     string // the agent's own id for it, last seen
@@ -279,6 +284,8 @@ type Interrupt struct {
 	Task  string          `json:"task,omitempty"` // id of the state task that asks
 	NS    []string        `json:"ns,omitempty"`
 	When  string          `json:"when,omitempty"`
+	// Schema is the JSON schema of the answer, where the graph gave one (LangGraph, response_schema).
+	Schema json.RawMessage `json:"response_schema,omitempty"`
 }
 
 // Link is what an agent calls a thread or task of ours, and how far both

@@ -1,0 +1,17 @@
+package mapping
+
+// Why a run was cancelled, as Run.CancelReason tells it: a word that programs may read, a colon,
+// and a sentence for people. LangGraph Server 0.16 has the field as cancel_reason, and its SDKs
+// document the word "taken".
+const (
+	CancelledByRequest    = "cancelled: A request cancelled the run."
+	CancelledAsTaken      = "taken: What the run was given to do has been taken up elsewhere, says the request that cancelled it."
+	CancelledOnDisconnect = "disconnected: The client that read the run left, and had asked to cancel the run then."
+	CancelledAsIdle       = "idle: No client asked for the next step within stepping.idle of the agent."
+	CancelledUpstream     = "upstream: The agent's server says that the run was cancelled there."
+)
+
+// SupersededBy is the CancelReason of a run whose place a newer one took by its strategy.
+func SupersededBy(newer Run) string {
+	return "superseded: Run " + newer.ID + " took its place (multitask_strategy " + string(newer.Multitask) + ")."
+}
