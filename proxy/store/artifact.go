@@ -27,6 +27,7 @@ func (r *artifactRow) scan(scan func(...any) error) error {
 	var created, modified int64
 	err := scan(&r.key, &r.blob, &r.Tenant, &r.ID, &r.ThreadID, &r.TaskID, &r.Path, &r.Size, &r.MIMEType, &r.Sum, &r.AgentCreated, &created, &modified, &r.RemoteID, &r.run)
 	r.CreatedAt, r.ModifiedAt = timeOf(created), timeOf(modified)
+	r.Brought = r.run != 0 && !r.AgentCreated
 	return err
 }
 
@@ -137,7 +138,7 @@ func adopt(t *sqldb.Tx, a *mapping.Artifact, old artifactRow, there bool) {
 }
 
 // show makes a row the visible one of its path, written by a run (0: by a client).
-// The same bytes again are still what whoever wrote them first has written.
+// The same bytes again stay the work of their first writer.
 func show(t *sqldb.Tx, thread, run, blob int64, a mapping.Artifact) error {
 	old, there, err := visibleAt(t, thread, a.Path)
 	if err != nil {

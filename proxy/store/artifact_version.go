@@ -15,6 +15,10 @@ type version struct {
 	gone       bool // nothing can bring it back: it is to be deleted
 }
 
+// byUpdate stands for the run of a file that a state update or a new thread's states brought. No
+// run takes it back.
+const byUpdate = -1
+
 // giveWay takes a visible file out of the way of what comes in its place (nothing,
 // if it is removed). A run's doing can be taken back, so what was there before it is
 // kept; what a client does cannot, and nothing before it is needed any more.

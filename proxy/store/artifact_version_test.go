@@ -40,7 +40,7 @@ func (b *bench) kept(thread string) map[string]string {
 }
 
 // A deleted run leaves no files: what it replaced or removed is there again, and
-// keeps its id, whoever has written it.
+// keeps its id, be it written by a client or by a run.
 func TestFilesFollowADeletedRun(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

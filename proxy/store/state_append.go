@@ -14,6 +14,8 @@ type StateOptions struct {
 	ForkFrom        string // parent checkpoint, when it is not the head: a new line begins there
 	Snapshot        []byte // full state at the last event, kept with its checkpoint; nil: none. See Distance
 	Links           []mapping.Link
+	Files           []FileWrite // that the state brings, see mapping.Artifact.Brought
+	DropFiles       []string    // paths that are gone
 	ClearInterrupts bool
 	Held            string // the token of HoldUpdate, where the thread is held for this update
 	Key             Key    // of the request that asks for it
@@ -50,6 +52,9 @@ func (s *states) AppendState(ctx context.Context, threadID, expectHead string, e
 			return err
 		}
 		if err := putLinks(t, key, opt.Links); err != nil {
+			return err
+		}
+		if _, err := publish(t, key, byUpdate, Append{Files: opt.Files, DropFiles: opt.DropFiles}); err != nil {
 			return err
 		}
 		return touch(t, key, opt.ClearInterrupts)

@@ -16,6 +16,7 @@ type NewThread struct {
 	Thread   mapping.Thread
 	IfExists string          // raise | do_nothing
 	Events   []mapping.Event // state events with checkpoints (supersteps), may be empty
+	Files    []FileWrite     // that the states bring, see mapping.Artifact.Brought
 	Task     *mapping.Task   // a v1 task makes its thread
 	Agent    string          // the thread is for this agent, as if a run of it had been made; "": for none yet
 	Key      Key             // a request that is sent again gets the thread of the first
@@ -73,7 +74,8 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (m
 		return mapping.Thread{}, false, err
 	}
 	row.Head, _ = batch.newest()
-	return row.Thread, false, nil
+	_, err = publish(t, row.key, byUpdate, Append{Files: n.Files})
+	return row.Thread, false, err
 }
 
 func (n *NewThread) agents() string {
