@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"iter"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -13,9 +14,12 @@ import (
 // runs are made, found, explained and removed.
 type runs struct{ *base }
 
-const runColumns = `r.id, r.thread, r.task, r.fence, r.holder, r.from_seq, r.last_seq, r.tenant, r.owner, r.run_id, h.thread_id, k.task_id, r.agent, r.assistant_id, r.status, r.parked,
- r.metadata, r.kwargs, r.strategy, r.flavour, r.options, r.base, r.attempt, r.fault, r.created_us, r.updated_us, r.started_us, r.ended_us, r.run_after_us
+// runColumns begin with what a list decides by.
+const runColumns = `r.run_id, r.metadata, r.id, r.thread, r.task, r.fence, r.holder, r.from_seq, r.last_seq, r.tenant, r.owner, h.thread_id, k.task_id, r.agent, r.assistant_id, r.status, r.parked,
+ r.kwargs, r.strategy, r.flavour, r.options, r.base, r.attempt, r.fault, r.created_us, r.updated_us, r.started_us, r.ended_us, r.run_after_us
  FROM runs r JOIN threads h ON h.id = r.thread JOIN tasks k ON k.id = r.task`
+
+const runWidth = 29
 
 // runRow is a run with its keys and what only this package looks at.
 type runRow struct {
@@ -23,6 +27,7 @@ type runRow struct {
 	fence             int64
 	holder            string
 	from, last        int64 // its events are in (from, last]; last 0: open
+	size              int   // bytes of what may be long
 	mapping.Run
 }
 
@@ -37,12 +42,13 @@ func readRun(t *sqldb.Tx, where string, args ...any) (row runRow, err error) {
 func (r *runRow) scan(scan func(...any) error) error {
 	var options, fault []byte
 	var created, updated, started, ended, after int64
-	err := scan(&r.key, &r.thread, &r.task, &r.fence, &r.holder, &r.from, &r.last, &r.Tenant, &r.Owner, &r.ID, &r.ThreadID, &r.TaskID, &r.Agent,
-		&r.AssistantID, (*string)(&r.Status), &r.Parked, rawOf(&r.Metadata), rawOf(&r.Kwargs), (*string)(&r.Multitask), (*string)(&r.Flavour),
+	err := scan(&r.ID, rawOf(&r.Metadata), &r.key, &r.thread, &r.task, &r.fence, &r.holder, &r.from, &r.last, &r.Tenant, &r.Owner, &r.ThreadID, &r.TaskID, &r.Agent,
+		&r.AssistantID, (*string)(&r.Status), &r.Parked, rawOf(&r.Kwargs), (*string)(&r.Multitask), (*string)(&r.Flavour),
 		&options, &r.Base, &r.Attempt, &fault, &created, &updated, &started, &ended, &after)
 	if err != nil {
 		return err
 	}
+	r.size = len(r.Metadata) + len(r.Kwargs) + len(options) + len(fault)
 	r.CreatedAt, r.UpdatedAt, r.StartedAt = timeOf(created), timeOf(updated), timeOf(started)
 	r.EndedAt, r.RunAfter = timeOf(ended), timeOf(after)
 	if err := decode(options, &r.Options); err != nil {
@@ -116,33 +122,57 @@ type RunQuery struct {
 
 // Runs lists runs, newest first unless asked otherwise. Limit 0: all. Metadata
 // is matched by containment.
-func (s *runs) Runs(ctx context.Context, q RunQuery) (list []mapping.Run, err error) {
+func (s *runs) Runs(ctx context.Context, q RunQuery) ([]mapping.Run, error) {
+	found, err := s.find(ctx, q, listWhole)
+	return found.rows, err
+}
+
+// SearchRuns is Runs of which few megabytes are held at a time: a run is yielded as it is by
+// then, and one that was removed meanwhile is left out. It is ranged over once.
+func (s *runs) SearchRuns(ctx context.Context, q RunQuery) iter.Seq2[mapping.Run, error] {
+	found, err := s.find(ctx, q, listAtOnce)
+	if err != nil {
+		return failed[mapping.Run](err)
+	}
+	sc := scopeOf(ctx)
+	return found.each(ctx, s.db, func(t *sqldb.Tx, id string) (mapping.Run, int, error) {
+		row, err := findRun(t, sc, "", id)
+		return row.Run, row.size, err
+	})
+}
+
+// find lists runs, the first of them with all that they have.
+func (s *runs) find(ctx context.Context, q RunQuery, room int) (found longList[mapping.Run], err error) {
 	where, args := runFilter(scopeOf(ctx), q)
 	order := ` ORDER BY r.id DESC `
 	if q.OldestFirst {
 		order = ` ORDER BY r.id `
 	}
-	keep := containing(q.Metadata)
-	pick := picker{limit: q.Limit, offset: q.Offset}
-	text := `SELECT ` + runColumns + ` WHERE ` + where + order + page(len(args)+1)
-	if keep == nil {
-		args, pick = append(args, limitOf(q.Limit), q.Offset), picker{}
-	} else {
-		args = append(args, limitOf(0), 0)
+	keep, limit, offset := containing(q.Metadata), limitOf(q.Limit), q.Offset
+	if keep != nil {
+		limit, offset = limitOf(0), 0
 	}
+	text := `SELECT ` + runColumns + ` WHERE ` + where + order + page(len(args)+1)
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Until(text, args, func(scan func(...any) error) (bool, error) {
+		found = longList[mapping.Run]{room: room}
+		pick := picker{}
+		if keep != nil {
+			pick = picker{limit: q.Limit, offset: q.Offset}
+		}
+		return t.Until(text, append(args[:len(args):len(args)], limit, offset), func(scan func(...any) error) (bool, error) {
 			var row runRow
-			if err := row.scan(scan); err != nil {
-				return false, err
+			err := firstColumns(scan, runWidth, &row.ID, rawOf(&row.Metadata))
+			if err != nil || keep != nil && !keep(row.Metadata) || !pick.take() {
+				return err == nil, err
 			}
-			if (keep == nil || keep(row.Metadata)) && pick.take() {
-				list = append(list, row.Run)
+			if !found.full() {
+				err = row.scan(scan)
 			}
-			return !pick.full(), nil
+			found.add(row.ID, row.Run, row.size)
+			return !pick.full(), err
 		})
 	})
-	return list, err
+	return found, err
 }
 
 // runFilter names threads and tasks by their keys: a join on their ids, with

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"iter"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -72,12 +73,15 @@ func findTask(t *sqldb.Tx, sc scope, id string) (taskRow, error) {
 	return row, noTask(err, id)
 }
 
-const taskColumns = `k.id, k.thread, k.tenant, k.task_id, k.owner, h.thread_id, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.created_us, k.updated_us
+const taskColumns = `k.task_id, k.id, k.thread, k.tenant, k.owner, h.thread_id, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.created_us, k.updated_us
  FROM tasks k JOIN threads h ON h.id = k.thread`
+
+const taskWidth = 14
 
 // taskRow is a task with its key and its thread's.
 type taskRow struct {
 	key, thread int64
+	size        int // bytes of what may be long
 	mapping.Task
 }
 
@@ -92,9 +96,9 @@ func readTask(t *sqldb.Tx, where string, args ...any) (row taskRow, err error) {
 func (r *taskRow) scan(scan func(...any) error) error {
 	var input []byte
 	var created, updated int64
-	err := scan(&r.key, &r.thread, &r.Tenant, &r.ID, &r.Owner, &r.ThreadID, &r.Agent, &r.HasInput, &input, rawOf(&r.AdditionalInput),
+	err := scan(&r.ID, &r.key, &r.thread, &r.Tenant, &r.Owner, &r.ThreadID, &r.Agent, &r.HasInput, &input, rawOf(&r.AdditionalInput),
 		&r.Topic, &r.HandOuts, &created, &updated)
-	r.Input = string(input)
+	r.Input, r.size = string(input), len(input)+len(r.AdditionalInput)
 	r.CreatedAt, r.UpdatedAt = timeOf(created), timeOf(updated)
 	return err
 }
@@ -107,20 +111,45 @@ type TaskQuery struct {
 
 // Tasks lists tasks, oldest first. Limit 0: all.
 func (s *tasks) Tasks(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
+	found, total, err := s.find(ctx, q, listWhole)
+	return found.rows, total, err
+}
+
+// SearchTasks is Tasks of which few megabytes are held at a time: a task is yielded as it is
+// by then, and one that was removed meanwhile is left out. It is ranged over once.
+func (s *tasks) SearchTasks(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping.Task, error], total int, err error) {
+	found, total, err := s.find(ctx, q, listAtOnce)
+	if err != nil {
+		return nil, 0, err
+	}
+	sc := scopeOf(ctx)
+	return found.each(ctx, s.db, func(t *sqldb.Tx, id string) (mapping.Task, int, error) {
+		row, err := findTask(t, sc, id)
+		return row.Task, row.size, err
+	}), total, nil
+}
+
+// find lists tasks, the first of them with all that they have.
+func (s *tasks) find(ctx context.Context, q TaskQuery, room int) (found longList[mapping.Task], total int, err error) {
 	where, args := taskFilter(scopeOf(ctx), q)
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		found = longList[mapping.Task]{room: room}
 		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, out{&total}); err != nil {
 			return err
 		}
 		text := `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + page(len(args)+1)
-		return t.Each(text, append(args, limitOf(q.Limit), q.Offset), func(scan func(...any) error) error {
+		return t.Each(text, append(args[:len(args):len(args)], limitOf(q.Limit), q.Offset), func(scan func(...any) error) (err error) {
 			var row taskRow
-			err := row.scan(scan)
-			list = append(list, row.Task)
+			if found.full() {
+				err = firstColumns(scan, taskWidth, &row.ID)
+			} else {
+				err = row.scan(scan)
+			}
+			found.add(row.ID, row.Task, row.size)
 			return err
 		})
 	})
-	return list, total, err
+	return found, total, err
 }
 
 func taskFilter(sc scope, q TaskQuery) (where string, args in) {

@@ -93,6 +93,7 @@ type threads struct{ *base }
 type threadRow struct {
 	key    int64
 	agents string // see scope
+	size   int    // bytes of what may be long
 	mapping.Thread
 }
 
@@ -158,8 +159,11 @@ func readLocked(t *sqldb.Tx, sc scope, id string) (threadRow, error) {
 	return readThread(t, sc, id)
 }
 
-const threadColumns = `h.id, h.tenant, h.thread_id, h.owner, h.status, h.metadata, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, h.agents, h.keep_latest, q.head
+// threadColumns begin with what a list decides by.
+const threadColumns = `h.thread_id, h.metadata, h.id, h.tenant, h.owner, h.status, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, h.agents, h.keep_latest, q.head
  FROM threads h JOIN thread_seq q ON q.thread = h.id`
+
+const threadWidth = 14
 
 func readThread(t *sqldb.Tx, sc scope, id string) (row threadRow, err error) {
 	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, id)
@@ -182,12 +186,13 @@ func (r *threadRow) found(err error) error {
 func (r *threadRow) scan(scan func(...any) error) error {
 	var interrupts []byte
 	var created, updated, expires int64
-	err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, (*string)(&r.Status), rawOf(&r.Metadata), rawOf(&r.Config), &interrupts,
+	err := scan(&r.ID, rawOf(&r.Metadata), &r.key, &r.Tenant, &r.Owner, (*string)(&r.Status), rawOf(&r.Config), &interrupts,
 		&created, &updated, &expires, &r.agents, &r.KeepLatest, &r.Head)
 	if err != nil {
 		return err
 	}
 	r.CreatedAt, r.UpdatedAt, r.Expires = timeOf(created), timeOf(updated), timeOf(expires)
+	r.size = len(r.Metadata) + len(r.Config) + len(interrupts)
 	return decode(interrupts, &r.Interrupts)
 }
 

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"iter"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -22,61 +24,85 @@ type ThreadQuery struct {
 // idsMost bounds the ids of one query.
 const idsMost = 1000
 
-// pageOfThreads is how many rows are read before they are filtered. Filters run
+// pageOfThreads is how many rows at most are read before they are filtered. Filters run
 // between pages, when no connection is held: they may read the store.
 const pageOfThreads = 1024
 
 // Threads searches. total is the number of all that match, whatever the limit.
 func (s *threads) Threads(ctx context.Context, q ThreadQuery) (found []mapping.Thread, total int, err error) {
+	list, total, err := s.find(ctx, q, listWhole)
+	return list.rows, total, err
+}
+
+// SearchThreads is Threads of which few megabytes are held at a time: a thread is yielded as
+// it is by then, and one that was removed meanwhile is left out. It is ranged over once.
+func (s *threads) SearchThreads(ctx context.Context, q ThreadQuery) (found iter.Seq2[mapping.Thread, error], total int, err error) {
+	list, total, err := s.find(ctx, q, listAtOnce)
+	if err != nil {
+		return nil, 0, err
+	}
+	sc := scopeOf(ctx)
+	return list.each(ctx, s.db, func(t *sqldb.Tx, id string) (mapping.Thread, int, error) {
+		row, err := readThread(t, sc, id)
+		return row.Thread, row.size, err
+	}), total, nil
+}
+
+// find lists threads, the first of them with all that they have.
+func (s *threads) find(ctx context.Context, q ThreadQuery, room int) (found longList[mapping.Thread], total int, err error) {
 	if len(q.IDs) > idsMost {
-		return nil, 0, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "At most %d ids may be asked for at once.", idsMost)
+		return found, 0, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "At most %d ids may be asked for at once.", idsMost)
 	}
 	where, args := q.filter(scopeOf(ctx))
 	keep := containing(q.Metadata)
 	switch {
 	case keep == nil && q.Keep == nil:
-		return s.plainThreads(ctx, q, where, args)
+		return s.plainThreads(ctx, q, room, where, args)
 	case q.Keep == nil:
-		return s.keptThreads(ctx, q, keep, where, args)
+		return s.keptThreads(ctx, q, room, keep, where, args)
 	}
+	found.room = room
 	pick := picker{limit: q.Limit, offset: q.Offset}
-	for at := 0; ; at += pageOfThreads {
-		rows, err := s.threadPage(ctx, q, where, args, pageOfThreads, at)
-		if err != nil {
-			return nil, 0, err
+	for at, more := 0, true; more; {
+		var rows []threadRow
+		if rows, more, err = s.threadPage(ctx, q, where, args, at); err != nil {
+			return found, 0, err
 		}
-		for _, th := range rows {
-			ok, err := q.passes(keep, th)
+		at += len(rows)
+		for _, row := range rows {
+			ok, err := q.passes(keep, row.Thread)
 			if err != nil {
-				return nil, 0, err
+				return found, 0, err
 			}
 			if !ok {
 				continue
 			}
 			total++
 			if pick.take() {
-				found = append(found, th)
+				found.add(row.ID, row.Thread, row.size)
 			}
 		}
-		if len(rows) < pageOfThreads {
-			return found, total, nil
-		}
 	}
+	return found, total, nil
 }
 
 func (q ThreadQuery) passes(keep func(json.RawMessage) bool, th mapping.Thread) (bool, error) {
 	if keep != nil && !keep(th.Metadata) {
 		return false, nil
 	}
-	if q.Keep == nil {
-		return true, nil
-	}
 	return q.Keep(th)
 }
 
-func (s *threads) plainThreads(ctx context.Context, q ThreadQuery, where string, args in) (found []mapping.Thread, total int, err error) {
-	if found, err = s.threadPage(ctx, q, where, args, q.Limit, q.Offset); err != nil {
-		return nil, 0, err
+func (s *threads) plainThreads(ctx context.Context, q ThreadQuery, room int, where string, args in) (found longList[mapping.Thread], total int, err error) {
+	text := `SELECT ` + threadColumns + ` WHERE ` + where + q.order() + page(len(args)+1)
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		found = longList[mapping.Thread]{room: room}
+		return t.Each(text, append(args[:len(args):len(args)], limitOf(q.Limit), q.Offset), func(scan func(...any) error) error {
+			return listThread(&found, scan)
+		})
+	})
+	if err != nil {
+		return found, 0, err
 	}
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT count(*) FROM threads h WHERE `+where, args, out{&total})
@@ -84,39 +110,55 @@ func (s *threads) plainThreads(ctx context.Context, q ThreadQuery, where string,
 	return found, total, err
 }
 
+// listThread adds a row to a list, with all that it has where there is room for that.
+func listThread(found *longList[mapping.Thread], scan func(...any) error) (err error) {
+	var row threadRow
+	if found.full() {
+		err = firstColumns(scan, threadWidth, &row.ID)
+	} else {
+		err = row.scan(scan)
+	}
+	found.add(row.ID, row.Thread, row.size)
+	return err
+}
+
 // keptThreads filters while it reads: its filter does not read the store.
-func (s *threads) keptThreads(ctx context.Context, q ThreadQuery, keep func(json.RawMessage) bool, where string, args in) (found []mapping.Thread, total int, err error) {
-	pick := picker{limit: q.Limit, offset: q.Offset}
+func (s *threads) keptThreads(ctx context.Context, q ThreadQuery, room int, keep func(json.RawMessage) bool, where string, args in) (found longList[mapping.Thread], total int, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		found, total = longList[mapping.Thread]{room: room}, 0
+		pick := picker{limit: q.Limit, offset: q.Offset}
 		return t.Each(`SELECT `+threadColumns+` WHERE `+where+q.order(), args, func(scan func(...any) error) error {
 			var row threadRow
-			if err := row.scan(scan); err != nil || !keep(row.Metadata) {
+			if err := firstColumns(scan, threadWidth, &row.ID, rawOf(&row.Metadata)); err != nil || !keep(row.Metadata) {
 				return err
 			}
-			total++
-			if pick.take() {
-				found = append(found, row.Thread)
+			if total++; !pick.take() {
+				return ctx.Err()
 			}
-			return ctx.Err()
+			return errors.Join(listThread(&found, scan), ctx.Err())
 		})
 	})
 	return found, total, err
 }
 
-func (s *threads) threadPage(ctx context.Context, q ThreadQuery, where string, args in, limit, offset int) (rows []mapping.Thread, err error) {
+// threadPage reads some of the rows, few megabytes at most; more: there are others behind them.
+func (s *threads) threadPage(ctx context.Context, q ThreadQuery, where string, args in, offset int) (rows []threadRow, more bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	text := `SELECT ` + threadColumns + ` WHERE ` + where + q.order() + page(len(args)+1)
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(text, append(args[:len(args):len(args)], limitOf(limit), offset), func(scan func(...any) error) error {
+		rows, more = nil, false
+		room := listAtOnce
+		return t.Until(text, append(args[:len(args):len(args)], limitOf(pageOfThreads), offset), func(scan func(...any) error) (bool, error) {
 			var row threadRow
 			err := row.scan(scan)
-			rows = append(rows, row.Thread)
-			return err
+			rows, room = append(rows, row), room-row.size
+			more = room <= 0 || len(rows) == pageOfThreads
+			return !more, err
 		})
 	})
-	return rows, err
+	return rows, more, err
 }
 
 func (q ThreadQuery) filter(sc scope) (where string, args in) {

@@ -1,0 +1,131 @@
+package store_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// longObject is an object of about a megabyte with a key that a filter may look for.
+func longObject(odd int) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"odd":%d,"text":%q}`, odd, strings.Repeat("x", 1<<20)))
+}
+
+// manyLong makes runs with threads and tasks of their own that are about 30 MB together.
+func manyLong(b *bench) {
+	b.t.Helper()
+	for i := range 10 {
+		n := newThreadRun()
+		n.Thread.Metadata, n.Task.AdditionalInput = longObject(i%2), longObject(0)
+		n.Run.Kwargs, n.Run.Metadata = longObject(0), json.RawMessage(fmt.Sprintf(`{"odd":%d}`, i%2))
+		b.create(n)
+	}
+}
+
+// ranged reads a list, and after the first entry does something else.
+func ranged[T any](b *bench, list iter.Seq2[T, error], id func(T) string, then func(first string)) (ids []string) {
+	b.t.Helper()
+	for one, err := range list {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if ids = append(ids, id(one)); len(ids) == 1 && then != nil {
+			then(ids[0])
+		}
+	}
+	return ids
+}
+
+// TestLongLists: lists of long rows have what short ones have, in their order, and leave out
+// what goes while they are read.
+func TestLongLists(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		manyLong(b)
+		longRuns(t, b)
+		longThreads(t, b)
+		longTasks(t, b)
+		goneMeanwhile(t, b)
+	})
+}
+
+var odd = json.RawMessage(`{"odd":1}`)
+
+func longRuns(t *testing.T, b *bench) {
+	t.Helper()
+	said := func(r mapping.Run) string { return r.ID + string(r.Kwargs) }
+	for name, q := range map[string]store.RunQuery{
+		"all": {}, "filtered": {Metadata: odd}, "a page": {Limit: 3, Offset: 6}, "a filtered page": {Metadata: odd, Limit: 2, Offset: 2},
+	} {
+		want, err := b.Runs(b.ctx, q)
+		got := ranged(b, b.SearchRuns(b.ctx, q), said, nil)
+		if err != nil || len(want) < 2 || !slices.Equal(got, mapped(want, said)) {
+			t.Errorf("%s: %d runs of %d, %v", name, len(got), len(want), err)
+		}
+	}
+}
+
+func longThreads(t *testing.T, b *bench) {
+	t.Helper()
+	said := func(th mapping.Thread) string { return th.ID + string(th.Metadata) }
+	even := func(th mapping.Thread) (bool, error) {
+		return rawjson.Contains(th.Metadata, json.RawMessage(`{"odd":0}`)), nil
+	}
+	for name, q := range map[string]store.ThreadQuery{
+		"all": {}, "filtered": {Metadata: odd}, "a page": {Limit: 3, Offset: 6}, "kept": {Keep: even}, "a filtered page": {Metadata: odd, Limit: 2, Offset: 2},
+	} {
+		want, total, err := b.Threads(b.ctx, q)
+		list, listed, failed := b.SearchThreads(b.ctx, q)
+		if err != nil || failed != nil || total < 5 || total != listed {
+			t.Fatal(err, failed, total, listed)
+		}
+		if got := ranged(b, list, said, nil); len(want) < 2 || !slices.Equal(got, mapped(want, said)) {
+			t.Errorf("%s: %d threads of %d", name, len(got), len(want))
+		}
+	}
+}
+
+func longTasks(t *testing.T, b *bench) {
+	t.Helper()
+	said := func(k mapping.Task) string { return k.ID + string(k.AdditionalInput) }
+	want, total, err := b.Tasks(b.ctx, store.TaskQuery{})
+	list, listed, failed := b.SearchTasks(b.ctx, store.TaskQuery{})
+	if err != nil || failed != nil || total != 10 || listed != 10 {
+		t.Fatal(err, failed, total, listed)
+	}
+	if got := ranged(b, list, said, nil); !slices.Equal(got, mapped(want, said)) {
+		t.Errorf("%d tasks of %d", len(got), len(want))
+	}
+}
+
+func mapped[T any](list []T, id func(T) string) (ids []string) {
+	for _, one := range list {
+		ids = append(ids, id(one))
+	}
+	return ids
+}
+
+// goneMeanwhile deletes a thread at the end of the list while the list is read.
+func goneMeanwhile(t *testing.T, b *bench) {
+	t.Helper()
+	last := mapping.NewID()
+	if _, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: last, Metadata: longObject(1)}}); err != nil {
+		t.Fatal(err)
+	}
+	list, total, err := b.SearchThreads(b.ctx, store.ThreadQuery{Asc: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ranged(b, list, func(th mapping.Thread) string { return th.ID }, func(string) { b.ok(b.DeleteThread(b.ctx, last)) })
+	if len(got) != total-1 || slices.Contains(got, last) {
+		t.Errorf("%d threads of %d, the last of which was deleted", len(got), total)
+	}
+}
