@@ -1,7 +1,7 @@
 package store
 
 // Distance is what a state is folded from beside a snapshot: so many events that
-// change it, with so many bytes of data. Whoever appends a checkpoint keeps count of
+// change it, with so many bytes of data. The caller that appends a checkpoint keeps count of
 // it, so that appending costs what is appended, and hands over a snapshot where one is
 // due.
 type Distance struct{ Rows, Bytes int }

@@ -163,7 +163,7 @@ func (s *events) settle(t *sqldb.Tx, at runKey, a Append, last int64) error {
 }
 
 // runKey finds a run's keys, in the cache or the table. A run that is gone is
-// fenced: whoever appends to it has lost it. A database that went back in time, as a standby
+// fenced: an execution that appends to it has lost it. A database that went back in time, as a standby
 // does that took over, may give a key of the cache to another run: an append names
 // the run as well.
 func (s *events) runKey(t *sqldb.Tx, id string) (k runKey, err error) {
@@ -207,8 +207,8 @@ func (s *events) end(t *sqldb.Tx, at runKey, runID string, e End, last int64) er
 	if err != nil {
 		return err
 	}
-	if err := t.Put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = CASE WHEN stop LIKE 'rollback%' THEN stop ELSE '' END, last_seq = $4, ended_us = $5, updated_us = $5 WHERE id = $1`,
-		at.run, string(e.Outcome.Status), sqldb.Blob(fault), last, t.Now); err != nil {
+	if err := t.Put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = CASE WHEN stop LIKE 'rollback%' THEN stop ELSE '' END, last_seq = $4, ended_us = $5, updated_us = $5, cancel_reason = $6 WHERE id = $1`,
+		at.run, string(e.Outcome.Status), sqldb.Blob(fault), last, t.Now, e.Outcome.Reason); err != nil {
 		return err
 	}
 	if err := s.hook(t, at, runID, e.Webhook); err != nil {
@@ -235,7 +235,7 @@ func (s *events) free(t *sqldb.Tx, at runKey, e End) error {
 	const text = `UPDATE threads SET status = CASE WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND parked = 0 AND id <> $2) THEN 'busy'
  WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
  interrupts = $4, updated_us = $5, expires_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN $6 ELSE expires_us END,
- keep_latest = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE keep_latest END WHERE id = $1`
+ keep_latest = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE keep_latest END, ttl_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE ttl_us END WHERE id = $1`
 	args := in{at.thread, at.run, string(e.Thread), sqldb.Blob(interrupts), t.Now, micros(e.Expire)}
 	if !t.Shared() {
 		return t.Put(text, args...)

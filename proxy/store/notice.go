@@ -34,7 +34,7 @@ func newBells() bells {
 	return bells{expiries: make(chan struct{}, 1), crons: make(chan struct{}, 1), outbox: make(chan struct{}, 1)}
 }
 
-// RingDue rings for what a NoticeDue says is due, or for all: whoever waits for
+// RingDue rings for what a NoticeDue says is due, or for all: what waits for
 // Expiries, CronsChanged or Outbox looks again.
 func (b *bells) RingDue(what string) {
 	for name, bell := range map[string]chan struct{}{dueExpiry: b.expiries, dueCron: b.crons, dueWebhook: b.outbox} {

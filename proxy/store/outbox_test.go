@@ -53,7 +53,7 @@ func TestADeliveryIsClaimedOnceAndComesBack(t *testing.T) {
 		if len(list) != 0 || wait != time.Minute {
 			t.Fatalf("claimed twice: %v, %s", list, wait)
 		}
-		clock.at = clock.at.Add(time.Minute) // whoever had it never came back
+		clock.at = clock.at.Add(time.Minute) // the sender that had it never came back
 		list, _ = b.due(9, nil)
 		if len(list) != 1 || list[0].ID != first.ID || list[0].Attempts != 2 {
 			t.Fatalf("%+v", list)

@@ -341,7 +341,7 @@ func TestNoticesReachOtherProcessesOnly(t *testing.T) {
 	want(store.NoticeLogged)
 	next := a.create(newRun(c.Thread.ID, mapping.StrategyEnqueue))
 	want(store.NoticePending)
-	a.ok(a.RequestStop(a.ctx, c.Run.ID, "cancel"))
+	a.ok(a.RequestStop(a.ctx, c.Run.ID, ""))
 	want(store.NoticeStop)
 	a.end(c, mapping.RunInterrupted)
 	want(store.NoticePending)

@@ -16,10 +16,10 @@ type runs struct{ *base }
 
 // runColumns begin with what a list decides by.
 const runColumns = `r.run_id, r.metadata, r.id, r.thread, r.task, r.fence, r.holder, r.from_seq, r.last_seq, r.tenant, r.owner, h.thread_id, k.task_id, r.agent, r.assistant_id, r.status, r.parked,
- r.kwargs, r.strategy, r.flavour, r.options, r.base, r.attempt, r.fault, r.created_us, r.updated_us, r.started_us, r.ended_us, r.run_after_us
+ r.kwargs, r.strategy, r.flavour, r.options, r.base, r.attempt, r.fault, r.cancel_reason, r.created_us, r.updated_us, r.started_us, r.ended_us, r.run_after_us
  FROM runs r JOIN threads h ON h.id = r.thread JOIN tasks k ON k.id = r.task`
 
-const runWidth = 29
+const runWidth = 30
 
 // runRow is a run with its keys and what only this package looks at.
 type runRow struct {
@@ -44,7 +44,7 @@ func (r *runRow) scan(scan func(...any) error) error {
 	var created, updated, started, ended, after int64
 	err := scan(&r.ID, rawOf(&r.Metadata), &r.key, &r.thread, &r.task, &r.fence, &r.holder, &r.from, &r.last, &r.Tenant, &r.Owner, &r.ThreadID, &r.TaskID, &r.Agent,
 		&r.AssistantID, (*string)(&r.Status), &r.Parked, rawOf(&r.Kwargs), (*string)(&r.Multitask), (*string)(&r.Flavour),
-		&options, &r.Base, &r.Attempt, &fault, &created, &updated, &started, &ended, &after)
+		&options, &r.Base, &r.Attempt, &fault, &r.CancelReason, &created, &updated, &started, &ended, &after)
 	if err != nil {
 		return err
 	}

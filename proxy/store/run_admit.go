@@ -92,8 +92,9 @@ func (x *createRunTx) yield(active []runRow, strategy mapping.Strategy) error {
 // the note.
 func (x *createRunTx) displace(active []runRow, note string) error {
 	for _, r := range active {
+		r.CancelReason = mapping.SupersededBy(x.n.Run)
 		x.made.Active = append(x.made.Active, r.Run)
-		if err := x.s.noteStop(x.Tx, r, note); err != nil {
+		if err := x.s.noteStop(x.Tx, r, note, r.CancelReason); err != nil {
 			return err
 		}
 	}

@@ -60,8 +60,8 @@ func (s *claims) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bo
 	return c, ok, time.Time{}, err
 }
 
-// holdClaimable finds the run to be claimed next and holds its thread. Whoever
-// was faster there leaves the next one to us.
+// holdClaimable finds the run to be claimed next and holds its thread. Where another
+// process was faster, the next one is looked at.
 func holdClaimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
 	for {
 		if key, taken, err = claimable(t, full); err != nil || key == 0 || !t.Shared() {
@@ -229,9 +229,9 @@ func (s *claims) Release(ctx context.Context, runID string, fence int64) error {
 	})
 }
 
-// RequestStop notes on a running run that its owner must stop it ("cancel"); the owner learns it by StopRequests. Conflict when the run has
-// ended.
-func (s *claims) RequestStop(ctx context.Context, runID, action string) error {
+// RequestStop notes on a running run that its owner must stop it, and why; the owner learns it by
+// StopRequests. Conflict when the run has ended.
+func (s *claims) RequestStop(ctx context.Context, runID, reason string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdRun(t, scopeOf(ctx), "", runID)
 		if err != nil {
@@ -240,13 +240,13 @@ func (s *claims) RequestStop(ctx context.Context, runID, action string) error {
 		if !row.Status.Active() {
 			return mapping.Errorf(mapping.Conflict, "run_ended", "Run %q has ended already (%s).", runID, row.Status)
 		}
-		return s.noteStop(t, row, action)
+		return s.noteStop(t, row, stopCancel, reason)
 	})
 }
 
-func (s *base) noteStop(t *sqldb.Tx, row runRow, action string) error {
+func (s *base) noteStop(t *sqldb.Tx, row runRow, action, reason string) error {
 	s.notify(t, NoticeStop, row.ID)
-	return t.Put(`UPDATE runs SET stop = $2 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action)
+	return t.Put(`UPDATE runs SET stop = $2, cancel_reason = $3 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action, reason)
 }
 
 // Held is run id → fence of the runs that this process holds: those it executes,
@@ -265,14 +265,21 @@ func (s *claims) Held(ctx context.Context) (map[string]int64, error) {
 	return found, err
 }
 
-// StopRequests is run id → action of the runs held by this process. All tenants.
-func (s *claims) StopRequests(ctx context.Context) (map[string]string, error) {
-	found := make(map[string]string)
+// StopRequest is what is noted on a run that is to be stopped.
+type StopRequest struct {
+	Action string // see displacing
+	Reason string // mapping.Run.CancelReason
+}
+
+// StopRequests are those on the runs held by this process, by run id. All tenants.
+func (s *claims) StopRequests(ctx context.Context) (map[string]StopRequest, error) {
+	found := make(map[string]StopRequest)
 	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT run_id, stop FROM runs WHERE holder = $1 AND stop <> ''`, in{s.owner}, func(scan func(...any) error) error {
-			var id, action string
-			err := scan(&id, &action)
-			found[id] = action
+		return t.Each(`SELECT run_id, stop, cancel_reason FROM runs WHERE holder = $1 AND stop <> ''`, in{s.owner}, func(scan func(...any) error) error {
+			var id string
+			var asked StopRequest
+			err := scan(&id, &asked.Action, &asked.Reason)
+			found[id] = asked
 			return err
 		})
 	})

@@ -50,7 +50,7 @@ func TestSharedRunIsRemovedFromUnderAChange(t *testing.T) {
 }
 
 // Runs beside each other that are removed one after the other, in any order: the state
-// is what those did that are left, whoever wrote last.
+// is what those did that are left, whichever wrote last.
 func TestSharedRunsAreTakenOutInAnyOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -18,6 +18,7 @@ type RunCreation struct {
 	ThreadMeta                       json.RawMessage // merged into the thread's metadata (graph_id, assistant_id) where those keys are missing
 	Task                             *mapping.Task   // a new lineage; nil: Run.TaskID exists
 	Events                           []mapping.Event // started (+ input): appended at once if the run is claimed
+	Root                             mapping.Event   // before the input of a run that starts from nothing; zero: none
 	Answers                          Answers         // what the run answers, if it does
 	Newest                           *string         // the run that must still be the newest of its task, "" for none; else Conflict CodeTaskMoved. nil: any
 	Claim                            bool            // run it here if its thread is free now
@@ -40,7 +41,7 @@ type Answers struct {
 	Open []mapping.Interrupt
 }
 
-// Created is what became of a RunCreation. Replayed: an idempotency key named an
+// Created is what became of a NewRun. Replayed: an idempotency key named an
 // earlier run, which is returned instead.
 type Created struct {
 	Run      mapping.Run
@@ -113,7 +114,7 @@ func (x *createRunTx) make() error {
 	if done, err := x.replay(); done || err != nil {
 		return err
 	}
-	for _, step := range []func() error{x.place, x.admit, x.lineage, x.answers, x.follows, x.base, x.insert, x.begin} {
+	for _, step := range []func() error{x.place, x.admit, x.lineage, x.answers, x.follows, x.base, x.insert, x.logFirst} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -320,11 +321,11 @@ func (x *createRunTx) newRun() mapping.Run {
 	return r
 }
 
-// begin logs the first events of a claimed run and marks its thread.
-func (x *createRunTx) begin() (err error) {
+// logFirst logs the first events of a claimed run and marks its thread.
+func (x *createRunTx) logFirst() (err error) {
 	batch := eventBatch{thread: x.thread.key, run: x.run, runID: x.made.Run.ID}
 	if x.made.Claimed {
-		batch.events = x.n.Events
+		batch.events = x.first()
 	}
 	var from threadHead
 	if x.fresh {
@@ -342,6 +343,16 @@ func (x *createRunTx) begin() (err error) {
 		x.thread.Head = head
 	}
 	return x.occupy()
+}
+
+// first are the run's first events: before the input of a run that starts from nothing stands
+// the root of the thread's history.
+func (x *createRunTx) first() []mapping.Event {
+	list := x.n.Events
+	if x.made.Run.Base != "" || x.n.Root.Kind == "" {
+		return list
+	}
+	return slices.Insert(slices.Clone(list), len(list)-1, x.n.Root)
 }
 
 // occupy marks the thread busy; a thread made here is already.

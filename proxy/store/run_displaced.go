@@ -15,6 +15,9 @@ type Displaced struct {
 	Newer    string // run that starts when it is; "" for none that waits for that
 }
 
+// stopCancel is the note on a run that is to be stopped, and no more.
+const stopCancel = "cancel"
+
 // rollBack is how a note to stop begins that outlives the end of its run, up to
 // its removal.
 const rollBack = "rollback"
@@ -24,7 +27,7 @@ const rollBack = "rollback"
 func displacing(newer mapping.Run, starts bool) string {
 	switch {
 	case newer.Multitask != mapping.StrategyRollback:
-		return "cancel"
+		return stopCancel
 	case starts:
 		return rollBack + " " + newer.ID
 	}

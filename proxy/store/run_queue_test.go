@@ -77,7 +77,7 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 				if want == "rollback" {
 					want += " " + second.Run.ID
 				}
-				if stops[first.Run.ID] != want {
+				if stops[first.Run.ID].Action != want {
 					t.Fatalf("stops %v", stops)
 				}
 				if c.claimed {
@@ -339,23 +339,55 @@ func TestEndInactive(t *testing.T) {
 	})
 }
 
+// What a run says of why it was cancelled is noted with the wish, for the process that holds it
+// and for one that comes after a crash, and is gone where the run ends otherwise.
+func TestWhyARunIsCancelledIsNoted(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		first := b.create(newThreadRun())
+		n := newRun(first.Thread.ID, mapping.StrategyInterrupt)
+		second := b.create(n)
+		want := mapping.SupersededBy(second.Run)
+		stops, err := b.StopRequests(b.ctx)
+		b.ok(err)
+		list, err := b.Displaced(b.ctx)
+		b.ok(err)
+		if stops[first.Run.ID].Reason != want || len(list) != 1 || list[0].CancelReason != want || second.Active[0].CancelReason != want {
+			t.Errorf("%q is noted, %+v is to be ended, the caller ends %+v; want %q", stops, list, second.Active, want)
+		}
+		b.end(first, mapping.RunSuccess)
+		if r, err := b.Run(b.ctx, "", first.Run.ID); err != nil || r.CancelReason != "" {
+			t.Errorf("a run that came to its end says %q, %v", r.CancelReason, err)
+		}
+		other := b.create(newThreadRun())
+		e := store.End{Outcome: mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true, Reason: mapping.CancelledByRequest}, Thread: mapping.ThreadIdle}
+		_, _, err = b.AppendRun(b.ctx, store.Append{ThreadID: other.Run.ThreadID, RunID: other.Run.ID, Fence: other.Fence, End: &e,
+			Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}}})
+		b.ok(err)
+		if r, err := b.Run(b.ctx, "", other.Run.ID); err != nil || r.CancelReason != mapping.CancelledByRequest {
+			t.Errorf("a cancelled run says %q, %v", r.CancelReason, err)
+		}
+	})
+}
+
 func TestStopRequestsReachTheHolder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		c := b.create(newThreadRun())
-		b.ok(b.RequestStop(b.ctx, c.Run.ID, "cancel"))
+		b.ok(b.RequestStop(b.ctx, c.Run.ID, mapping.CancelledAsTaken))
 		stops, err := b.StopRequests(b.ctx)
 		b.ok(err)
-		if d := cmp.Diff(map[string]string{c.Run.ID: "cancel"}, stops); d != "" {
+		if d := cmp.Diff(map[string]store.StopRequest{c.Run.ID: {Action: "cancel", Reason: mapping.CancelledAsTaken}}, stops); d != "" {
 			t.Fatal(d)
 		}
 		b.end(c, mapping.RunInterrupted)
 		if stops, _ = b.StopRequests(b.ctx); len(stops) != 0 {
 			t.Fatal(stops)
 		}
-		wantClass(t, b.RequestStop(b.ctx, c.Run.ID, "cancel"), mapping.Conflict, "")
-		wantClass(t, b.RequestStop(b.ctx, id(), "cancel"), mapping.NotFound, mapping.CodeRunNotFound)
+		wantClass(t, b.RequestStop(b.ctx, c.Run.ID, ""), mapping.Conflict, "")
+		wantClass(t, b.RequestStop(b.ctx, id(), ""), mapping.NotFound, mapping.CodeRunNotFound)
 	})
 }
 

@@ -106,10 +106,10 @@ func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread,
 	if err != nil {
 		return row, false, err
 	}
-	row.key, err = t.Insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents, keep_latest)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant, thread_id) DO NOTHING`,
+	row.key, err = t.Insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents, keep_latest, ttl_us)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (tenant, thread_id) DO NOTHING`,
 		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), []byte(row.Config), sqldb.Blob(interrupts),
-		micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires), agents, number(row.KeepLatest))
+		micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires), agents, number(row.KeepLatest), row.TTL.Microseconds())
 	if errors.Is(err, sql.ErrNoRows) {
 		row, err = readLocked(t, scopeFor(p), th.ID)
 		return row, false, err
@@ -160,10 +160,10 @@ func readLocked(t *sqldb.Tx, sc scope, id string) (threadRow, error) {
 }
 
 // threadColumns begin with what a list decides by.
-const threadColumns = `h.thread_id, h.metadata, h.id, h.tenant, h.owner, h.status, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, h.agents, h.keep_latest, q.head
+const threadColumns = `h.thread_id, h.metadata, h.id, h.tenant, h.owner, h.status, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, h.agents, h.keep_latest, h.ttl_us, q.head
  FROM threads h JOIN thread_seq q ON q.thread = h.id`
 
-const threadWidth = 14
+const threadWidth = 15
 
 func readThread(t *sqldb.Tx, sc scope, id string) (row threadRow, err error) {
 	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, id)
@@ -185,13 +185,14 @@ func (r *threadRow) found(err error) error {
 
 func (r *threadRow) scan(scan func(...any) error) error {
 	var interrupts []byte
-	var created, updated, expires int64
+	var created, updated, expires, ttl int64
 	err := scan(&r.ID, rawOf(&r.Metadata), &r.key, &r.Tenant, &r.Owner, (*string)(&r.Status), rawOf(&r.Config), &interrupts,
-		&created, &updated, &expires, &r.agents, &r.KeepLatest, &r.Head)
+		&created, &updated, &expires, &r.agents, &r.KeepLatest, &ttl, &r.Head)
 	if err != nil {
 		return err
 	}
 	r.CreatedAt, r.UpdatedAt, r.Expires = timeOf(created), timeOf(updated), timeOf(expires)
+	r.TTL = time.Duration(ttl) * time.Microsecond
 	r.size = len(r.Metadata) + len(r.Config) + len(interrupts)
 	return decode(interrupts, &r.Interrupts)
 }

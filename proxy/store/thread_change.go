@@ -14,6 +14,7 @@ import (
 // deleted, or its states but the newest are.
 type Expire struct {
 	At         time.Time
+	After      time.Duration // from when it was asked for
 	KeepLatest bool
 }
 
@@ -31,12 +32,12 @@ func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawM
 			}
 		}
 		if expires != nil {
-			row.Expires, row.KeepLatest = timeOf(micros(expires.At)), expires.KeepLatest
+			row.Expires, row.TTL, row.KeepLatest = timeOf(micros(expires.At)), expires.After, expires.KeepLatest
 			s.due(t, dueExpiry)
 		}
 		row.UpdatedAt = timeOf(t.Now)
-		_, err = t.Exec(`UPDATE threads SET metadata = $2, expires_us = $3, keep_latest = $4, updated_us = $5 WHERE id = $1`,
-			row.key, []byte(row.Metadata), micros(row.Expires), number(row.KeepLatest), t.Now)
+		_, err = t.Exec(`UPDATE threads SET metadata = $2, expires_us = $3, keep_latest = $4, updated_us = $5, ttl_us = $6 WHERE id = $1`,
+			row.key, []byte(row.Metadata), micros(row.Expires), number(row.KeepLatest), t.Now, row.TTL.Microseconds())
 		th = row.Thread
 		return err
 	})

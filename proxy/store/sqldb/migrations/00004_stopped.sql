@@ -1,5 +1,5 @@
--- Runs that are to be stopped for newer ones: found again by whoever comes after a
--- process that died over it. stop is "cancel", "rollback", or "rollback " and the
+-- Runs that are to be stopped for newer ones: found again by the process that comes
+-- after one that died over it. stop is "cancel", "rollback", or "rollback " and the
 -- id of the run that starts when what the other did is gone.
 
 -- +goose Up
