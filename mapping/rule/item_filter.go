@@ -2,6 +2,7 @@ package rule
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -10,15 +11,22 @@ import (
 
 // Filter is what a store filter wants of an item's value: an object of keys
 // with what each must be, all of which must hold. A wanted value is compared by
-// Contains; an object of operators ($eq $ne $gt $gte $lt $lte) by each of them.
+// Contains; an object of operators ($eq $ne $gt $gte $lt $lte $in $exists) by each of them.
 // Order is defined between two numbers and between two strings; any other pair,
-// and a missing key, has none and does not match, save $ne. The zero Filter
+// and a missing key, has none and does not match, save $ne. An object of keys is a filter
+// of the object that is there. The keys $or and $and hold lists of filters of which one, or
+// each, must pass; no other key of a filter begins with "$". The zero Filter
 // passes everything. Safe for concurrent use.
-type Filter struct{ wanted []condition }
+type Filter struct {
+	wanted []condition
+	anyOf  [][]Filter // of each list one must pass
+	allOf  []Filter
+}
 
 type condition struct {
 	rawjson.Member
-	operators []rawjson.Member // nil: the member's value is compared
+	operators []rawjson.Member // nil: there are none
+	inner     *Filter          // of the object that is there; nil: the member's value is compared
 }
 
 // ParseFilter reads a filter; null and nothing pass everything. One that cannot
@@ -31,19 +39,78 @@ func ParseFilter(filter json.RawMessage) (Filter, error) {
 	if err != nil {
 		return Filter{}, mapping.InvalidAt("filter", "must be an object")
 	}
-	f := Filter{make([]condition, len(wanted))}
-	for i, m := range wanted {
-		operators, err := operatorsOf(m)
-		if err != nil {
+	var f Filter
+	for _, m := range wanted {
+		if err := f.add(m); err != nil {
 			return Filter{}, err
 		}
-		f.wanted[i] = condition{m, operators}
 	}
 	return f, nil
 }
 
+// add reads one member of a filter.
+func (f *Filter) add(m rawjson.Member) error {
+	switch m.Name {
+	case "$or":
+		list, err := filterList(m)
+		f.anyOf = append(f.anyOf, list)
+		return err
+	case "$and":
+		list, err := filterList(m)
+		f.allOf = append(f.allOf, list...)
+		return err
+	}
+	if strings.HasPrefix(m.Name, "$") {
+		return mapping.InvalidAt("filter."+m.Name, "unknown operator; besides keys a filter has $and and $or")
+	}
+	c, err := conditionOf(m)
+	f.wanted = append(f.wanted, c)
+	return err
+}
+
+func conditionOf(m rawjson.Member) (c condition, err error) {
+	c.Member = m
+	if c.operators, err = operatorsOf(m); err != nil || c.operators != nil || rawjson.Kind(m.Value) != '{' {
+		return c, err
+	}
+	inner, err := ParseFilter(m.Value)
+	c.inner = &inner
+	return c, err
+}
+
+// filterList reads what $or and $and hold. An empty list is refused: of no filter
+// it is as true that one passes as that none does.
+func filterList(m rawjson.Member) ([]Filter, error) {
+	elements, err := rawjson.Elements(m.Value)
+	if err != nil || len(elements) == 0 {
+		return nil, mapping.InvalidAt("filter."+m.Name, "must be a list of at least one filter")
+	}
+	list := make([]Filter, len(elements))
+	for i, e := range elements {
+		if rawjson.Kind(e) != '{' {
+			return nil, mapping.InvalidAt("filter."+m.Name, "must be a list of objects")
+		}
+		if list[i], err = ParseFilter(e); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
 // Match reports whether a value passes. One that is no object has no keys.
 func (f Filter) Match(value json.RawMessage) bool {
+	passes := func(part Filter) bool { return part.Match(value) }
+	for _, list := range f.anyOf {
+		if !slices.ContainsFunc(list, passes) {
+			return false
+		}
+	}
+	fails := func(part Filter) bool { return !part.Match(value) }
+	return !slices.ContainsFunc(f.allOf, fails) && f.matchKeys(value)
+}
+
+// matchKeys reports whether each key is as wanted.
+func (f Filter) matchKeys(value json.RawMessage) bool {
 	have := make([]json.RawMessage, len(f.wanted))
 	if rawjson.Kind(value) == '{' {
 		_ = rawjson.EachMember(value, func(name rawjson.Quoted, value json.RawMessage) {
@@ -72,8 +139,11 @@ func (f Filter) find(name rawjson.Quoted) int {
 }
 
 func (c *condition) holds(have json.RawMessage) bool {
-	if c.operators == nil {
-		return have != nil && rawjson.Contains(have, c.Value)
+	switch {
+	case c.inner != nil:
+		return rawjson.Kind(have) == '{' && c.inner.Match(have)
+	case c.operators == nil:
+		return have != nil && rawjson.Equal(have, c.Value)
 	}
 	for _, op := range c.operators {
 		if ok, _ := matchOperator(c.Name, op, have); !ok { // errors were found by operatorsOf
@@ -113,12 +183,45 @@ func operatorsOf(m rawjson.Member) ([]rawjson.Member, error) {
 	return list, nil
 }
 
+// matchOperator reports whether a value, nil for a missing one, is as an operator wants it.
 func matchOperator(key string, op rawjson.Member, have json.RawMessage) (bool, error) {
 	switch op.Name {
 	case "$eq":
 		return have != nil && rawjson.Equal(have, op.Value), nil
 	case "$ne":
 		return have == nil || !rawjson.Equal(have, op.Value), nil
+	case "$in":
+		return matchIn(key, op, have)
+	case "$exists":
+		return matchExists(key, op, have)
+	case "$gt", "$gte", "$lt", "$lte":
+		return matchOrder(key, op, have)
+	}
+	return false, mapping.InvalidAt("filter."+key, "unknown operator %q; there are $eq, $ne, $gt, $gte, $lt, $lte, $in and $exists", op.Name)
+}
+
+func matchIn(key string, op rawjson.Member, have json.RawMessage) (bool, error) {
+	list, err := rawjson.Elements(op.Value)
+	if err != nil {
+		return false, mapping.InvalidAt("filter."+key+".$in", "must be a list of values")
+	}
+	return have != nil && slices.ContainsFunc(list, func(v json.RawMessage) bool { return rawjson.Equal(have, v) }), nil
+}
+
+// matchExists: a key whose value is null is there.
+func matchExists(key string, op rawjson.Member, have json.RawMessage) (bool, error) {
+	switch string(rawjson.Trim(op.Value)) {
+	case "true":
+		return have != nil, nil
+	case "false":
+		return have == nil, nil
+	}
+	return false, mapping.InvalidAt("filter."+key+".$exists", "must be true or false")
+}
+
+func matchOrder(key string, op rawjson.Member, have json.RawMessage) (bool, error) {
+	if _, ok := rawjson.Text(op.Value); !ok && !rawjson.IsNumber(op.Value) {
+		return false, mapping.InvalidAt("filter."+key+"."+op.Name, "must be a number or a string: nothing else has an order")
 	}
 	sign, ordered := compareValues(have, op.Value)
 	switch op.Name {
@@ -128,11 +231,8 @@ func matchOperator(key string, op rawjson.Member, have json.RawMessage) (bool, e
 		return ordered && sign >= 0, nil
 	case "$lt":
 		return ordered && sign < 0, nil
-	case "$lte":
-		return ordered && sign <= 0, nil
-	default:
-		return false, mapping.InvalidAt("filter."+key, "unknown operator %q; there are $eq, $ne, $gt, $gte, $lt and $lte", op.Name)
 	}
+	return ordered && sign <= 0, nil
 }
 
 // compareValues orders two numbers or two strings.

@@ -1,0 +1,209 @@
+package rule
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// What an index of paths may be. Each path is looked for in the whole of a value.
+const (
+	pathsMost    = 100
+	pathMostSize = 1000
+)
+
+// ItemPath names parts of an item's value as LangGraph's stores do (langgraph/store/base/embed.py,
+// get_text_at_path): names parted by dots, [n] for an element, from the end where n is below
+// 0, [*] or * for all elements or members, and at the end {a,b.c} for several members. The
+// empty path, and "$", is the whole value.
+type ItemPath struct {
+	parts []string   // a name, *, or a number for an element
+	last  [][]string // the paths in the braces at its end
+}
+
+var (
+	errPathLong     = fmt.Errorf("is longer than %d bytes", pathMostSize)
+	errPathBracket  = errors.New("has a bracket that is not closed, or nothing in it that says which element")
+	errPathBrace    = errors.New("has a brace that is not closed, or not at its end")
+	errPathSelected = errors.New("has something else than names parted by dots between its braces")
+)
+
+// ParseItemPath reads a path. The error is for the person who wrote it, and follows its name.
+func ParseItemPath(text string) (p ItemPath, err error) {
+	if len(text) > pathMostSize {
+		return ItemPath{}, errPathLong
+	}
+	text, chosen, braces := strings.Cut(text, "{")
+	if braces {
+		if p.last, err = parseChosen(chosen); err != nil {
+			return ItemPath{}, err
+		}
+	}
+	if p.parts, err = parseParts(text); err != nil {
+		return ItemPath{}, err
+	}
+	if len(p.parts) > 0 && p.parts[0] == "$" {
+		p.parts = p.parts[1:]
+	}
+	return p, nil
+}
+
+// parseChosen reads what follows an opening brace. A name that is there twice counts once.
+func parseChosen(text string) (paths [][]string, err error) {
+	list, closed := strings.CutSuffix(text, "}")
+	switch {
+	case !closed || strings.ContainsAny(list, "{}"):
+		return nil, errPathBrace
+	case strings.ContainsAny(list, "[]*"):
+		return nil, errPathSelected
+	}
+	for name := range strings.SplitSeq(list, ",") {
+		path := names(strings.TrimSpace(name))
+		if len(path) > 0 && !slices.ContainsFunc(paths, func(p []string) bool { return slices.Equal(p, path) }) {
+			paths = append(paths, path)
+		}
+	}
+	if len(paths) == 0 {
+		return nil, errPathSelected
+	}
+	return paths, nil
+}
+
+// names are those that dots part.
+func names(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == '.' })
+}
+
+func parseParts(text string) (parts []string, err error) {
+	for text != "" {
+		plain, rest, bracket := strings.Cut(text, "[")
+		if strings.ContainsAny(plain, "]}") {
+			return nil, errPathBracket
+		}
+		parts = append(parts, names(plain)...)
+		if !bracket {
+			break
+		}
+		element, after, closed := strings.Cut(rest, "]")
+		if _, err := strconv.Atoi(element); !closed || err != nil && element != "*" {
+			return nil, errPathBracket
+		}
+		parts, text = append(parts, element), after
+	}
+	return parts, nil
+}
+
+// each visits the values that the path names until one wants no more.
+func (p ItemPath) each(value json.RawMessage, visit func(json.RawMessage) bool) (more bool) {
+	return eachAt(value, p.parts, func(at json.RawMessage) bool {
+		if p.last == nil {
+			return visit(at)
+		}
+		for _, path := range p.last {
+			if !eachAt(at, path, visit) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func eachAt(value json.RawMessage, parts []string, visit func(json.RawMessage) bool) (more bool) {
+	if len(parts) == 0 {
+		return visit(value)
+	}
+	if rawjson.Kind(value) == '[' {
+		return eachElementAt(value, parts, visit)
+	}
+	if parts[0] == "*" {
+		return eachMemberAt(value, parts[1:], visit)
+	}
+	child := rawjson.Get(value, parts[0])
+	return child == nil || eachAt(child, parts[1:], visit)
+}
+
+// eachElementAt: the first part names one element, from the end where it is below 0, or all.
+func eachElementAt(value json.RawMessage, parts []string, visit func(json.RawMessage) bool) (more bool) {
+	all := parts[0] == "*"
+	n, err := strconv.Atoi(parts[0])
+	if err != nil && !all {
+		return true
+	}
+	if n < 0 {
+		n += rawjson.CountElements(value)
+	}
+	at := -1
+	return eachElement(value, func(element json.RawMessage) bool {
+		at++
+		return at != n && !all || eachAt(element, parts[1:], visit)
+	})
+}
+
+func eachMemberAt(value json.RawMessage, parts []string, visit func(json.RawMessage) bool) (more bool) {
+	more = true
+	_ = rawjson.WalkObject(value, func(b []byte, i int, _ rawjson.Quoted) (int, bool) {
+		end, ok := rawjson.Scan(b, i)
+		more = !ok || eachAt(b[i:end:end], parts, visit)
+		return end, ok && more
+	})
+	return more
+}
+
+// eachElement visits the elements of an array until one wants no more.
+func eachElement(value json.RawMessage, visit func(json.RawMessage) bool) (more bool) {
+	more = true
+	_, _ = rawjson.ScanArray(value, rawjson.SkipSpace(value, 0), func(b []byte, i int) (int, bool) {
+		end, ok := rawjson.Scan(b, i)
+		more = !ok || visit(b[i:end:end])
+		return end, ok && more
+	})
+	return more
+}
+
+// itemIndex is what the index of a PUT says: the default, nothing, or paths.
+type itemIndex struct {
+	standard bool
+	paths    []ItemPath
+}
+
+// indexOf reads an index. What is no path, which CheckItemIndex refuses, names nothing.
+func indexOf(index json.RawMessage) itemIndex {
+	list, err := rawjson.Elements(index)
+	switch {
+	case string(rawjson.Trim(index)) == "false":
+		return itemIndex{}
+	case err != nil || rawjson.IsNull(index):
+		return itemIndex{standard: true}
+	}
+	var out itemIndex
+	for _, raw := range list[:min(len(list), pathsMost)] {
+		if text, ok := rawjson.Text(raw); ok {
+			if path, err := ParseItemPath(text); err == nil {
+				out.paths = append(out.paths, path)
+			}
+		}
+	}
+	return out
+}
+
+// CheckItemIndex refuses an index with a path that cannot be read, or with too many. Of what
+// is no list of strings it says nothing.
+func CheckItemIndex(index json.RawMessage) error {
+	list, _ := rawjson.Elements(index)
+	if len(list) > pathsMost {
+		return mapping.InvalidAt("index", "has %d paths; at most %d can be looked for", len(list), pathsMost)
+	}
+	for i, raw := range list {
+		text, _ := rawjson.Text(raw)
+		if _, err := ParseItemPath(text); err != nil {
+			return mapping.InvalidAt(fmt.Sprintf("index[%d]", i), "%v", err)
+		}
+	}
+	return nil
+}
