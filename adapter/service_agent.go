@@ -26,16 +26,32 @@ type PutItem struct {
 	Value     json.RawMessage // an object
 	Index     json.RawMessage // nil: default; false: none; or a list of paths
 	TTL       time.Duration   // 0: none
+	Lost      Lost
 }
 
 // ItemQuery searches items. Filter is an object of equalities and operators
-// ($eq $ne $gt $gte $lt $lte).
+// ($eq $ne $gt $gte $lt $lte $in $exists), and of lists of such objects under $or and $and.
 type ItemQuery struct {
 	Prefix        []string
 	Filter        json.RawMessage
 	Query         string
+	SortBy        string // key | created_at | updated_at | score (with a query); "": score, or without a query namespace and key
+	Asc           bool
 	Limit, Offset int
 	RefreshTTL    bool
+	Lost          Lost
+}
+
+// Lost is told, before anything is answered, that a field of a request means less than its
+// document says: an index without embeddings, a query that is answered by words alone. nil:
+// nobody wants to know.
+type Lost func(mapping.Loss)
+
+// Approximated tells of a field that is followed in part.
+func (l Lost) Approximated(field string) {
+	if l != nil {
+		l(mapping.Loss{Field: field, Fate: mapping.Approximated})
+	}
 }
 
 // NamespaceQuery lists namespaces; "*" matches one label.

@@ -2,90 +2,55 @@ package rule
 
 import (
 	"encoding/json"
-	"strconv"
-	"strings"
+	"iter"
 
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // ItemTexts are the texts of an item's value that a text search looks at: of
-// all strings and numbers in it, or where index is a list of paths, of those
-// below the paths; none where index is false. A path is names and [n] or [*]
-// joined by dots, as in "a.b[*].c"; "$" is the whole value (the index of the
-// LangGraph SDKs' store.putItem).
-func ItemTexts(value, index json.RawMessage) (texts []string) {
-	paths, err := rawjson.Elements(index)
-	switch {
-	case string(rawjson.Trim(index)) == "false":
-		return nil
-	case err != nil || rawjson.IsNull(index):
-		return appendTexts(nil, value)
-	}
-	for _, raw := range paths {
-		if path, ok := rawjson.Text(raw); ok {
-			for _, found := range atPath(value, pathParts(path)) {
-				texts = appendTexts(texts, found)
+// all strings and numbers in it, or where index is a list of paths (ItemPath), of those
+// below the paths; none where index is false. They are read one by one: a value of many
+// tiny elements takes no more memory than any other.
+func ItemTexts(value, index json.RawMessage) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		of := indexOf(index)
+		if of.standard {
+			eachText(value, yield)
+		}
+		for _, path := range of.paths {
+			if !path.each(value, func(at json.RawMessage) bool { return eachText(at, yield) }) {
+				return
 			}
 		}
 	}
-	return texts
 }
 
-// pathParts reads a.b[*].c as a, b, *, c.
-func pathParts(path string) []string {
-	path = strings.NewReplacer("[", ".", "]", "").Replace(path)
-	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' })
+// eachText yields the strings and numbers in a value, and reports whether more are wanted.
+func eachText(value json.RawMessage, yield func(string) bool) (more bool) {
+	t := textScan{yield, true}
+	t.value(value, rawjson.SkipSpace(value, 0))
+	return t.more
 }
 
-func atPath(value json.RawMessage, parts []string) []json.RawMessage {
-	if len(parts) == 0 || parts[0] == "$" {
-		return []json.RawMessage{value}
-	}
-	var found []json.RawMessage
-	for _, child := range children(value, parts[0]) {
-		found = append(found, atPath(child, parts[1:])...)
-	}
-	return found
+// textScan reads each byte of a value once, however deep it is. It gives up where no more
+// texts are wanted.
+type textScan struct {
+	yield func(string) bool
+	more  bool
 }
 
-func children(value json.RawMessage, part string) []json.RawMessage {
-	if rawjson.Kind(value) != '[' {
-		if child := rawjson.Get(value, part); child != nil {
-			return []json.RawMessage{child}
-		}
-		return nil
-	}
-	list, _ := rawjson.Elements(value)
-	if part == "*" {
-		return list
-	}
-	n, err := strconv.Atoi(part)
-	if n < 0 {
-		n += len(list)
-	}
-	if err != nil || n < 0 || n >= len(list) {
-		return nil
-	}
-	return list[n : n+1]
-}
-
-// appendTexts adds the strings and numbers in a value.
-func appendTexts(texts []string, value json.RawMessage) []string {
-	switch rawjson.Kind(value) {
+func (t *textScan) value(b []byte, i int) (end int, ok bool) {
+	switch rawjson.Kind(b[i:]) {
 	case '{':
-		list, _ := rawjson.Members(value)
-		for _, m := range list {
-			texts = appendTexts(texts, m.Value)
-		}
+		return rawjson.ScanObject(b, i, func(b []byte, i int, _ rawjson.Quoted) (int, bool) { return t.value(b, i) })
 	case '[':
-		list, _ := rawjson.Elements(value)
-		for _, e := range list {
-			texts = appendTexts(texts, e)
-		}
-	default:
-		if text := scalarText(value); text != "" {
-			texts = append(texts, text)
-		}
+		return rawjson.ScanArray(b, i, t.value)
 	}
-	return texts
+	if end, ok = rawjson.Scan(b, i); !ok {
+		return end, false
+	}
+	if text := scalarText(b[i:end:end]); text != "" {
+		t.more = t.yield(text)
+	}
+	return end, t.more
 }

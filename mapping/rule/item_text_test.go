@@ -2,6 +2,7 @@ package rule
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,8 +24,24 @@ func TestItemTexts(t *testing.T) {
 		`["b[9].c","a.z"]`: nil,
 		`["nope","e"]`:     nil,
 	} {
-		if diff := cmp.Diff(want, ItemTexts(json.RawMessage(value), json.RawMessage(index))); diff != "" {
+		if diff := cmp.Diff(want, slices.Collect(ItemTexts(json.RawMessage(value), json.RawMessage(index)))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", index, diff)
+		}
+	}
+}
+
+// A caller that has enough texts is given no more.
+func TestItemTextsStop(t *testing.T) {
+	t.Parallel()
+	for _, index := range []string{"", `["a[*].b","a"]`} {
+		got := 0
+		for range ItemTexts(json.RawMessage(`{"a":[{"b":"1"},{"b":"2"},{"b":["3","4"]}]}`), json.RawMessage(index)) {
+			if got++; got == 2 {
+				break
+			}
+		}
+		if got != 2 {
+			t.Errorf("%s: %d texts", index, got)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
 // remembered bounds the items that one template of memory.namespaces brings.
@@ -28,7 +28,7 @@ func (x assignment) recall(ctx context.Context) ([]recalled, error) {
 		if !ok {
 			continue
 		}
-		items, err := x.e.st.Items(ctx, store.ItemQuery{Prefix: ns, Limit: remembered})
+		items, err := x.e.st.Items(ctx, item.Query{Prefix: ns, Limit: remembered})
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func (x *execution) remember(ctx context.Context, ev mapping.Event) {
 			err = x.e.st.DeleteItem(ctx, w.Namespace, w.Key)
 			continue
 		}
-		err = x.e.st.PutItem(ctx, store.PutItem{Item: mapping.Item{
+		err = x.e.st.PutItem(ctx, item.Put{Item: mapping.Item{
 			Tenant: x.run.Tenant, Owner: x.run.Owner, Namespace: w.Namespace, Key: w.Key, Value: w.Value,
 			CreatedAt: ev.At, UpdatedAt: ev.At,
 		}})

@@ -7,8 +7,9 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
 // items is the long-term store.
@@ -21,14 +22,14 @@ func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
 	if err := rule.CheckKey(p.Key); err != nil {
 		return err
 	}
-	who, now := mapping.PrincipalOf(ctx), s.now()
-	it := mapping.Item{
-		Tenant: who.Tenant, Owner: who.ID, Namespace: p.Namespace, Key: p.Key, Value: p.Value, CreatedAt: now, UpdatedAt: now,
+	if err := rule.CheckItemIndex(p.Index); err != nil {
+		return err
 	}
-	if p.TTL > 0 {
-		it.Expires = now.Add(p.TTL)
+	if !s.st.Embeds() && rawjson.Kind(p.Index) == '[' {
+		p.Lost.Approximated("index") // its paths name what is found by words
 	}
-	return s.st.PutItem(ctx, store.PutItem{Item: it, Index: p.Index})
+	it := mapping.Item{Namespace: p.Namespace, Key: p.Key, Value: p.Value}
+	return s.st.PutItem(ctx, item.Put{Item: it, TTL: p.TTL, Index: p.Index})
 }
 
 func (s *items) Get(ctx context.Context, namespace []string, key string, refreshTTL bool) (mapping.Item, error) {
@@ -40,13 +41,13 @@ func (s *items) Delete(ctx context.Context, namespace []string, key string) erro
 }
 
 func (s *items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
-	out := store.ItemQuery{Prefix: q.Prefix, Query: q.Query, Limit: q.Limit, Offset: q.Offset, RefreshTTL: q.RefreshTTL}
+	out := item.Query{Prefix: q.Prefix, Query: q.Query, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset, RefreshTTL: q.RefreshTTL, Lost: q.Lost}
 	if len(q.Filter) > 0 && string(q.Filter) != "null" && string(q.Filter) != "{}" {
 		filter, err := rule.ParseFilter(q.Filter)
 		if err != nil {
 			return func(yield func(mapping.Item, error) bool) { yield(mapping.Item{}, err) }
 		}
-		out.Keep = filter.Match
+		out.Keep, out.Members = filter.Match, filter.Members()
 	}
 	return s.st.SearchItems(ctx, out)
 }

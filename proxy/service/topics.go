@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
 // topicItems bounds the items of the long-term store that a topic's memory shows.
@@ -74,7 +75,7 @@ func (s *topics) topic(ctx context.Context, t mapping.Thread) (rule.Topic, error
 		return rule.Topic{}, err
 	}
 	topic := rule.TopicOf(t)
-	items, err := s.st.Items(ctx, store.ItemQuery{Prefix: rule.TopicNamespace(t.ID), Limit: topicItems})
+	items, err := s.st.Items(ctx, item.Query{Prefix: rule.TopicNamespace(t.ID), Limit: topicItems})
 	if err != nil {
 		return topic, err
 	}

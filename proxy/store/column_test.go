@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestFillKeysAddsWhatIsMissing(t *testing.T) {
@@ -37,16 +35,4 @@ func TestTimesComeBack(t *testing.T) {
 			t.Errorf("%s came back as %s", want, got)
 		}
 	}
-}
-
-func FuzzNamespacePath(f *testing.F) {
-	f.Add("a", "b")
-	f.Add("a.b", "%2E%25")
-	f.Add("\x00é", "/")
-	f.Fuzz(func(t *testing.T, a, b string) {
-		labels := []string{a, b}
-		if d := cmp.Diff(labels, labelsOf(string(pathOf(labels)))); d != "" {
-			t.Error(d)
-		}
-	})
 }

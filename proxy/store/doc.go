@@ -1,6 +1,7 @@
 // Package store keeps the record of everything in a database: threads, runs,
-// tasks, the event log, checkpoints, links, items and artifacts. It holds all
-// SQL of the bridge but that of the database itself (package sqldb).
+// tasks, the event log, checkpoints, links and artifacts, and with package item
+// the items. It holds all other SQL of the bridge but that of the database itself
+// (package sqldb).
 //
 // A write is one operation: a function over a *sqldb.Tx that sees what it wrote and
 // takes effect whole or not at all.

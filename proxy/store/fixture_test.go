@@ -16,10 +16,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/embedding"
+	"github.com/apbridge/apbridge/proxy/embedding/embeddingtest"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
 )
 
 var writeFixture = flag.Bool("update", false, "write the fixture of the newest version of the schema, where it is missing")
@@ -38,7 +43,7 @@ const (
 var fixKey = store.Key{Text: "again", Route: "POST /threads", Sum: []byte("sum")}
 
 // since says from which version of the schema on a database can hold what begins so.
-var since = map[string]int{"crons": 2, "assistant": 5, "schemas": 5, "keeps latest": 12}
+var since = map[string]int{"crons": 2, "assistant": 5, "schemas": 5, "keeps latest": 12, "time to live": 14, "cancelled because": 14, "by meaning": 16}
 
 // C7: what each version of the schema has written is read by this program. testdata/upgrade
 // has a database of each version with a little of everything in it, and what is read of
@@ -132,6 +137,8 @@ func makeFixture(t *testing.T, name string) {
 	path := filepath.Join(t.TempDir(), "new.db")
 	b := fixtureBench(t, path, "a process that died")
 	writeAll(b)
+	_, err := b.EmbedItems(b.ctx)
+	b.ok(err)
 	b.ok(b.Close())
 	b.ok(execOn(path, "VACUUM"))
 	raw, err := os.ReadFile(path)
@@ -147,12 +154,31 @@ func makeFixture(t *testing.T, name string) {
 // fixtureBench is a database whose clock stands still: what is read is the same each time.
 func fixtureBench(t *testing.T, path, owner string) *bench {
 	clock := &later{at: time.UnixMicro(1_780_000_000_000_000).UTC()}
-	return openAt(t, path, store.Options{Now: clock.now, Owner: owner})
+	return openAt(t, path, store.Options{Now: clock.now, Owner: owner, Index: fixtureIndex(t)})
+}
+
+// fixtureIndex has the whole of items made into vectors by a scripted endpoint.
+func fixtureIndex(t *testing.T) *item.Index {
+	cfg := config.Default().Store.Index
+	cfg.Dims, cfg.Embed, cfg.URL = 32, "openai:m", embeddingtest.Serve(t, 32).URL
+	c := embedding.New(cfg, "apbridge/test", zap.NewNop())
+	t.Cleanup(c.CloseIdle)
+	return &item.Index{Embed: c, Dims: cfg.Dims, Mark: "the fixtures' model", Cache: 1 << 20, Fields: []rule.ItemPath{{}}}
+}
+
+// meaning are the keys that a query finds, and whether it was answered by its words alone.
+func (b *bench) meaning(query string) (keys []string, lost bool) {
+	list, err := b.Items(b.ctx, item.Query{Query: query, Lost: func(mapping.Loss) { lost = true }})
+	b.ok(err)
+	for _, it := range list {
+		keys = append(keys, it.Key)
+	}
+	return keys, lost
 }
 
 func writeAll(b *bench) {
 	_, _, err := b.CreateThread(b.ctx, store.NewThread{Agent: "echo", Key: fixKey, Thread: mapping.Thread{
-		ID: fixThread, Metadata: []byte(`{"team":"a"}`), Config: []byte(`{"tags":["x"]}`), Expires: time.UnixMicro(1_790_000_000_000_000), KeepLatest: true}})
+		ID: fixThread, Metadata: []byte(`{"team":"a"}`), Config: []byte(`{"tags":["x"]}`), Expires: time.UnixMicro(1_790_000_000_000_000), TTL: time.Hour, KeepLatest: true}})
 	b.ok(err)
 	upload, err := b.SaveArtifact(b.ctx, mapping.Artifact{ID: rule.ArtifactID(fixThread, "in.txt"), ThreadID: fixThread, Path: "in.txt", MIMEType: "text/plain"},
 		bytes.NewReader([]byte("given")), 0, false)
@@ -174,6 +200,7 @@ func writeAll(b *bench) {
 	writeQuestion(b)
 	left := b.create(fixtureRun(fixLeft, fixRunning)) // as by a process that died
 	b.append(left, fixtureEvents(fixtureUpdate(3, `{"a":1}`))...)
+	b.ok(b.RequestStop(b.ctx, fixRunning, mapping.CancelledByRequest))
 	writeRest(b)
 }
 
@@ -193,7 +220,7 @@ func writeQuestion(b *bench) {
 // writeRest writes what hangs on no thread.
 func writeRest(b *bench) {
 	for i, ns := range [][]string{{"a"}, {"a", "b"}, {"é"}} {
-		b.ok(b.PutItem(b.ctx, store.PutItem{Item: mapping.Item{Namespace: ns, Key: "k", Value: fmt.Appendf(nil, `{"n":%d,"deep":{"t":"x"}}`, i)}, Index: []byte(`["deep.t"]`)}))
+		b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: ns, Key: "k", Value: fmt.Appendf(nil, `{"n":%d,"deep":{"t":"x"}}`, i)}, Index: []byte(`["deep.t"]`)}))
 	}
 	_, err := b.CreateCron(b.ctx, mapping.Cron{ID: fixCron, ThreadID: fixThread, Agent: "echo", AssistantID: mapping.AssistantID("echo"), Schedule: "0 7 * * *", Timezone: "Europe/Paris",
 		Enabled: true, Metadata: []byte(`{"c":1}`), Payload: []byte(`{"input":"hi"}`), Run: []byte(`{"Input":"hi"}`), Next: time.UnixMicro(1_780_000_360_000_000)}, store.Key{})
@@ -245,7 +272,10 @@ func readAll(t *testing.T, path string) (lines []string) {
 		if th.KeepLatest {
 			note("keeps latest", th.ID, nil)
 		}
-		th.KeepLatest = false
+		if th.TTL > 0 {
+			note("time to live", []any{th.ID, th.TTL}, nil)
+		}
+		th.KeepLatest, th.TTL = false, 0
 		note("thread", th, nil)
 		readHistory(b, th.ID, note)
 		readRuns(b, th.ID, note)
@@ -274,6 +304,12 @@ func readRuns(b *bench, thread string, note noter) {
 	links, err := b.Links(b.ctx, thread)
 	note("links", links, err)
 	runs, err := b.Runs(b.ctx, store.RunQuery{ThreadID: thread})
+	for i := range runs {
+		if runs[i].CancelReason != "" {
+			note("cancelled because", []string{runs[i].ID, runs[i].CancelReason}, nil)
+		}
+		runs[i].CancelReason = ""
+	}
 	note("runs", runs, err)
 	for _, r := range runs {
 		task, err := b.Task(b.ctx, r.TaskID)
@@ -300,8 +336,11 @@ func readRest(b *bench, note noter) {
 		_, seen, err := b.Threads(key, store.ThreadQuery{})
 		note("threads for "+agent, seen, err)
 	}
-	items, err := b.Items(b.ctx, store.ItemQuery{})
+	items, err := b.Items(b.ctx, item.Query{})
 	note("items", items, err)
+	if found, lost := b.meaning("kitten"); !lost {
+		note("by meaning", found, nil)
+	}
 	if crons, n, err := b.Crons(b.ctx, store.CronQuery{}); n > 0 || err != nil {
 		note("crons", crons, err)
 	}

@@ -98,7 +98,7 @@ func TestAgentsOfThreadsAfterTheUpgrade(t *testing.T) {
 	both := b.runOf("one", "").Thread.ID
 	b.runOf("two", both)
 	b.ok(b.Close())
-	b.ok(execOn(path, `DELETE FROM goose_db_version WHERE version_id > 9;`+threadsBefore))
+	b.ok(execOn(path, `DELETE FROM goose_db_version WHERE version_id > 9;`+vectorsBefore+";"+tokensBefore+";"+threadsBefore))
 	b = openAt(t, path, store.Options{})
 	one := b.only("k", "one")
 	if !one.sees(mine) || one.sees(both) || !b.only("k", "two", "one").sees(both) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"go.uber.org/zap"
 )
@@ -19,6 +20,7 @@ type Options struct {
 	Limit int64
 	// Crons is how many a tenant may have; 0: any number.
 	Crons int
+	Index *item.Index // nil: items do not become vectors
 	// Owner is the id of this process in leases; "" makes one.
 	Owner string
 	Now   func() time.Time // nil: time.Now; PostgreSQL: the time of the database
@@ -39,7 +41,8 @@ type Store struct {
 	claims
 	events
 	artifacts
-	items
+	*items
+	*itemChores
 	assistants
 	crons
 	outbox
@@ -50,6 +53,12 @@ type Store struct {
 	log    *zap.Logger
 	behind atomic.Pointer[error] // why Recover has not succeeded; nil once it has
 }
+
+// The parts that are a package of their own.
+type (
+	items      = item.Table
+	itemChores = item.Chores
+)
 
 // Open opens the database at dsn and brings its tables up to date.
 //
@@ -75,9 +84,10 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 }
 
 func newStore(b *base, o Options, log *zap.Logger) *Store {
+	table, chores := item.New(b.db, o.Index)
 	return &Store{
 		base: b, threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
-		events: events{b}, artifacts: artifacts{b}, items: items{base: b}, assistants: assistants{b}, crons: crons{b, o.Crons},
+		events: events{b}, artifacts: artifacts{b}, items: table, itemChores: chores, assistants: assistants{b}, crons: crons{b, o.Crons},
 		outbox: outbox{b}, retention: retention{b}, agents: agents{b}, requests: requests{b}, log: log,
 	}
 }

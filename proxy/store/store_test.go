@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,11 +17,6 @@ type bench struct {
 	*store.Store
 	t   testing.TB
 	ctx context.Context
-}
-
-func open(t testing.TB) *bench {
-	t.Helper()
-	return openAt(t, filepath.Join(t.TempDir(), "apbridge.db"), store.Options{Synchronous: "normal"})
 }
 
 // opener opens an empty database.

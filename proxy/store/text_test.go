@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
 )
@@ -33,7 +34,7 @@ func TestTextsAreKeptWhateverTheyHold(t *testing.T) {
 			b.ok(err)
 			evs, err := b.Events(b.ctx, th.ID, "", 1, 0)
 			b.ok(err)
-			b.ok(b.PutItem(b.ctx, store.PutItem{Item: mapping.Item{Namespace: []string{text}, Key: text, Value: []byte(`{}`)}}))
+			b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{text}, Key: text, Value: []byte(`{}`)}}))
 			it, err := b.Item(b.ctx, []string{text}, text, false)
 			b.ok(err)
 			got := []string{th.ID[1:], task.Input, string(evs[0].Data), it.Key, it.Namespace[0]}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -51,11 +52,11 @@ func TestPatchThread(t *testing.T) {
 		b := open(t)
 		th := b.thread()
 		at := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
-		_, err := b.PatchThread(b.ctx, th.ID, []byte(`{"a":1,"b":{"c":2}}`), &store.Expire{At: at})
+		_, err := b.PatchThread(b.ctx, th.ID, []byte(`{"a":1,"b":{"c":2}}`), &store.Expire{At: at, After: time.Hour})
 		b.ok(err)
 		got, err := b.PatchThread(b.ctx, th.ID, []byte(`{"b":3}`), nil)
 		b.ok(err)
-		if string(got.Metadata) != `{"a":1,"b":3}` || !got.Expires.Equal(at) || got.UpdatedAt.Before(th.UpdatedAt) {
+		if string(got.Metadata) != `{"a":1,"b":3}` || !got.Expires.Equal(at) || got.TTL != time.Hour || got.UpdatedAt.Before(th.UpdatedAt) {
 			t.Fatalf("%+v", got)
 		}
 		_, err = b.PatchThread(b.ctx, id(), nil, nil)
@@ -144,7 +145,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 			Files: []store.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
 		a.ok(err)
 		a.end(c, mapping.RunSuccess)
-		a.ok(a.PutItem(a.ctx, store.PutItem{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`)}}))
+		a.ok(a.PutItem(a.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`)}}))
 		th, run, file := c.Thread.ID, c.Run.ID, files[0].ID
 		errs := map[string]error{}
 		_, errs["Thread"] = b.Thread(b.ctx, th)
@@ -182,7 +183,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 		runs, _ := b.Runs(b.ctx, store.RunQuery{})
 		tasks, m, _ := b.Tasks(b.ctx, store.TaskQuery{})
 		links, _ := b.Links(b.ctx, th)
-		items, _ := b.Items(b.ctx, store.ItemQuery{})
+		items, _ := b.Items(b.ctx, item.Query{})
 		spaces, _ := b.Namespaces(b.ctx, nil)
 		if len(threads)+n+len(runs)+len(tasks)+m+len(links)+len(items)+len(spaces) != 0 {
 			t.Errorf("lists: %v %v %v %v %v %v", threads, runs, tasks, links, items, spaces)

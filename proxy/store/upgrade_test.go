@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -17,7 +18,7 @@ import (
 
 // before takes the newest migrations back: the tables are those of version 2, but for
 // the agents of threads, which this version, in the place of an older one, goes on to write.
-const before = `DELETE FROM goose_db_version WHERE version_id > 2;
+const before = `DELETE FROM goose_db_version WHERE version_id > 2;` + vectorsBefore + `;` + tokensBefore + `;
  DROP INDEX artifacts_versions; ALTER TABLE artifacts DROP COLUMN run; ALTER TABLE artifacts DROP COLUMN until_run;
  DROP TABLE updates; DROP TABLE agent_facts; DROP TABLE assistant_versions; DROP TABLE assistants;
  DROP INDEX runs_stopped; DROP INDEX runs_open; CREATE INDEX runs_open ON runs (thread, id) WHERE ended_us = 0;
@@ -25,9 +26,16 @@ const before = `DELETE FROM goose_db_version WHERE version_id > 2;
  DROP INDEX events_seq; CREATE UNIQUE INDEX events_seq ON events (thread, seq);
  CREATE INDEX events_state ON events (thread, seq) WHERE line IS NOT NULL`
 
-// threadsBefore takes back what migrations have added to threads. On PostgreSQL it stays: there the process
+// vectorsBefore takes back that items have members and vectors, and that there are secrets.
+const vectorsBefore = `DROP TABLE item_members; DROP INDEX items_unlisted; ALTER TABLE items DROP COLUMN members; ALTER TABLE items DROP COLUMN members_us; DROP TABLE secrets; DROP TABLE item_vectors; DROP TABLE item_index; DROP INDEX items_unseen; ALTER TABLE items DROP COLUMN vectors_us`
+
+// tokensBefore takes back that items have tokens.
+const tokensBefore = `DROP TABLE item_tokens; DROP INDEX items_untold; ALTER TABLE items DROP COLUMN tokens; ALTER TABLE items DROP COLUMN tokens_us`
+
+// threadsBefore takes back what migrations have added to threads, and to runs since they write it. On PostgreSQL it stays: there the process
 // that plays the older one is of this version, and needs it.
-const threadsBefore = `ALTER TABLE threads DROP COLUMN agents; ALTER TABLE threads DROP COLUMN keep_latest`
+const threadsBefore = `ALTER TABLE threads DROP COLUMN agents; ALTER TABLE threads DROP COLUMN keep_latest; ALTER TABLE threads DROP COLUMN ttl_us;
+ ALTER TABLE runs DROP COLUMN cancel_reason`
 
 // itemsBefore is the table of items as it was on SQLite before they stood beside each other.
 const itemsBefore = `CREATE TABLE items_before (id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, owner TEXT NOT NULL, namespace BLOB NOT NULL, item_key TEXT NOT NULL,
@@ -45,14 +53,14 @@ func TestC7ItemsAreTheSameAfterTheUpgrade(t *testing.T) {
 	for i, it := range []mapping.Item{
 		{Namespace: []string{"a"}, Key: "k", Value: []byte(`{"n":1}`)},
 		{Namespace: []string{"a", "b.c"}, Key: "k", Value: []byte(`{"n":"` + strings.Repeat("x", 100_000) + `"}`)},
-		{Namespace: []string{"a", "b"}, Key: "", Value: []byte(`{}`), Expires: time.Now().Add(time.Hour)},
+		{Namespace: []string{"a", "b"}, Key: "", Value: []byte(`{}`)},
 		{Namespace: []string{"é"}, Key: "\x00", Value: []byte(`{"deep":{"n":2}}`)},
 	} {
-		b.ok(b.as([]string{"", "other"}[i%2]).PutItem(b.as([]string{"", "other"}[i%2]).ctx, store.PutItem{Item: it, Index: []byte(`["deep.n"]`)}))
+		b.ok(b.as([]string{"", "other"}[i%2]).PutItem(b.as([]string{"", "other"}[i%2]).ctx, item.Put{Item: it, TTL: time.Duration(i) * time.Hour, Index: []byte(`["deep.n"]`)}))
 	}
 	all := func() (list [][]mapping.Item) {
 		for _, tenant := range []string{"", "other"} {
-			found, err := b.Items(b.as(tenant).ctx, store.ItemQuery{})
+			found, err := b.Items(b.as(tenant).ctx, item.Query{})
 			b.ok(err)
 			list = append(list, found)
 		}
@@ -65,7 +73,7 @@ func TestC7ItemsAreTheSameAfterTheUpgrade(t *testing.T) {
 	if diff := cmp.Diff(want, all()); diff != "" || len(want[0])+len(want[1]) != 4 {
 		t.Errorf("items (-before +after):\n%s", diff)
 	}
-	b.ok(b.PutItem(b.ctx, store.PutItem{Item: mapping.Item{Namespace: []string{"a"}, Key: "k", Value: []byte(`{"n":3}`)}}))
+	b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{"a"}, Key: "k", Value: []byte(`{"n":3}`)}}))
 	if again := all(); len(again[0]) != len(want[0]) || string(again[0][0].Value) != `{"n":3}` || !again[0][0].CreatedAt.Equal(want[0][0].CreatedAt) {
 		t.Errorf("written over, the items are %+v", again[0])
 	}
@@ -149,4 +157,21 @@ func upgraded(t *testing.T, b *bench) {
 		t.Error("a run beside another is not claimed")
 	}
 	b.end(first, mapping.RunSuccess)
+}
+
+// Items that an older version has written become vectors, too.
+func TestItemsOfAnOlderVersionBecomeVectors(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "old.db")
+	b := openAt(t, path, store.Options{})
+	b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "a", Value: []byte(`{"t":"kitten"}`)}}))
+	b.ok(b.Close())
+	b.ok(execOn(path, `DELETE FROM goose_db_version WHERE version_id > 15;`+vectorsBefore))
+	b = openAt(t, path, store.Options{Index: fixtureIndex(t)})
+	if n, err := b.EmbedItems(b.ctx); n != 1 || err != nil {
+		t.Errorf("%d items, %v", n, err)
+	}
+	if found, lost := b.meaning("cat"); lost || !cmp.Equal(found, []string{"a"}) {
+		t.Errorf("%v are found, words only: %v", found, lost)
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy"
 	"github.com/apbridge/apbridge/proxy/chore"
+	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/metrics"
@@ -37,7 +38,9 @@ type App struct {
 	engine   *engine.Engine
 	hooks    *webhook.Sender
 	server   *proxy.Server
-	hop      string // this process, in mapping.HopsHeader
+	// embeddings is nil where items of the store do not become vectors.
+	embeddings *embedding.Client
+	hop        string // this process, in mapping.HopsHeader
 }
 
 // New opens the database and the listener; nothing is served or run yet. The program
@@ -51,8 +54,13 @@ func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log
 }
 
 func (a *App) open(ctx context.Context) error {
-	var err error
-	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{Synchronous: a.cfg.Synchronous, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons}, a.log.Named("store")); err != nil {
+	index, err := a.index()
+	if err != nil {
+		return err
+	}
+	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{
+		Synchronous: a.cfg.Synchronous, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons, Index: index,
+	}, a.log.Named("store")); err != nil {
 		return err
 	}
 	if _, ok := a.store.LogSize(); ok {
@@ -69,6 +77,10 @@ func (a *App) open(ctx context.Context) error {
 	}
 	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects.Webhook, a.log)
 	a.engine.Beside(chore.NewRetention(a.store, events, a.engine, a.cfg.Retention, a.log))
+	a.engine.Beside(chore.NewItems(a.store, a.log))
+	if index != nil {
+		a.engine.Beside(chore.NewEmbeddings(a.store, a.log))
+	}
 	a.hooks = webhook.New(a.store, a.cfg.Webhooks, "apbridge/"+Version(), a.metrics, a.log.Named("webhook"))
 	svc, err := service.New(a.store, events, a.engine, a.cfg, a.dialects, a.log)
 	if err != nil {
@@ -173,6 +185,9 @@ func (a *App) Close() error {
 	var errs []error
 	if a.server != nil {
 		errs = append(errs, a.server.Close())
+	}
+	if a.embeddings != nil {
+		a.embeddings.CloseIdle()
 	}
 	if a.store != nil {
 		errs = append(errs, a.store.Close())

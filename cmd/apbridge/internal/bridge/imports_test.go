@@ -43,7 +43,7 @@ var laws = map[string]law{
 	"adapter/threadrun/protocol":   {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/upstream":             {ours: []string{"adapter", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson"}},
 	"cmd/apbridge":                 {ours: []string{"adapter", "adapter/sse", "cmd/apbridge/internal/bridge", "config", "examples/legacyagent", "examples/threadagent", "mapping", "mapping/rule"}},
-	"cmd/apbridge/internal/bridge": {ours: []string{"adapter", "adapter/taskstep", "adapter/threadrun", "config", "mapping", "proxy", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/webhook"}},
+	"cmd/apbridge/internal/bridge": {ours: []string{"adapter", "adapter/taskstep", "adapter/threadrun", "config", "mapping", "mapping/rule", "proxy", "proxy/chore", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/webhook"}},
 	// Commands call a bridge as any client does.
 	"cmd/apbridge/internal/api": {ours: []string{"adapter/sse"}, never: []string{"os/exec"}},
 	// The judge of agents calls them as any client does, so it knows nothing of the bridge.
@@ -95,15 +95,16 @@ var laws = map[string]law{
 	"proxy/chore":               {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/complaint":           {},
 	"proxy/embedding":           {ours: []string{"config", "mapping", "mapping/pause", "mapping/vectorindex", "proxy/complaint"}},
-	"proxy/engine":              {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/complaint", "proxy/eventlog", "proxy/store"}, never: []string{"net/http", "github.com/gorilla/mux"}},
+	"proxy/engine":              {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/complaint", "proxy/eventlog", "proxy/store", "proxy/store/item"}, never: []string{"net/http", "github.com/gorilla/mux"}},
 	"proxy/eventlog":            {ours: []string{"mapping", "mapping/state", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/metrics":             {},
 	"proxy/passthrough":         {ours: []string{"config", "proxy/metrics"}},
-	"proxy/service":             {ours: []string{"adapter", "config", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/stepping", "proxy/store", "proxy/webhook"}, never: []string{"net/http"}},
+	"proxy/service":             {ours: []string{"adapter", "config", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/stepping", "proxy/store", "proxy/store/item", "proxy/webhook"}, never: []string{"net/http"}},
 	"proxy/service/servicetest": {ours: []string{"adapter", "config", "mapping", "mapping/rule", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service", "proxy/store", "proxy/store/storetest"}},
 	"proxy/stepping":            {ours: []string{"adapter", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/engine", "proxy/eventlog", "proxy/store"}, never: []string{"net/http"}},
-	"proxy/store":               {ours: []string{"mapping", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
+	"proxy/store":               {ours: []string{"mapping", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/store/item", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/sqldb":         {ours: []string{"mapping", "mapping/failpoint", "mapping/pause"}, never: []string{"net/http"}},
+	"proxy/store/item":          {ours: []string{"mapping", "mapping/rule", "mapping/textindex", "mapping/vectorindex", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/storetest":     {},
 	"proxy/webhook":             {ours: []string{"config", "mapping", "mapping/failpoint", "proxy/complaint", "proxy/metrics", "proxy/store"}},
 

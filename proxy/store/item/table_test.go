@@ -1,8 +1,9 @@
-package store_test
+package item_test
 
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -10,15 +11,16 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/google/go-cmp/cmp"
 )
 
 func (b *bench) put(key, value string, ns ...string) {
 	b.t.Helper()
-	b.ok(b.PutItem(b.ctx, store.PutItem{Item: mapping.Item{Namespace: ns, Key: key, Value: []byte(value)}}))
+	b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: ns, Key: key, Value: []byte(value)}}))
 }
 
-func (b *bench) search(q store.ItemQuery) (keys []string) {
+func (b *bench) search(q item.Query) (keys []string) {
 	b.t.Helper()
 	list, err := b.Items(b.ctx, q)
 	b.ok(err)
@@ -65,18 +67,18 @@ func TestItemSearch(t *testing.T) {
 			}
 		}
 		for name, c := range map[string]struct {
-			q    store.ItemQuery
+			q    item.Query
 			want []string
 		}{
-			"all":              {store.ItemQuery{}, []string{"1", "4", "2", "3", "5"}},
-			"prefix by label":  {store.ItemQuery{Prefix: []string{"a"}}, []string{"1", "2", "3"}},
-			"deeper prefix":    {store.ItemQuery{Prefix: []string{"a", "b"}}, []string{"2", "3"}},
-			"unknown prefix":   {store.ItemQuery{Prefix: []string{"z"}}, nil},
-			"page":             {store.ItemQuery{Prefix: []string{"a"}, Limit: 1, Offset: 1}, []string{"2"}},
-			"filter":           {store.ItemQuery{Keep: only("a whale", "nothing"), Limit: 1, Offset: 1}, []string{"5"}},
-			"text, best first": {store.ItemQuery{Query: "blue fox red", Limit: 2}, []string{"4", "1"}},
-			"text and filter":  {store.ItemQuery{Query: "fox", Keep: only("the blue fox", "a whale")}, []string{"2"}},
-			"text, next page":  {store.ItemQuery{Query: "blue fox red", Limit: 2, Offset: 2}, []string{"2"}},
+			"all":              {item.Query{}, []string{"1", "4", "2", "3", "5"}},
+			"prefix by label":  {item.Query{Prefix: []string{"a"}}, []string{"1", "2", "3"}},
+			"deeper prefix":    {item.Query{Prefix: []string{"a", "b"}}, []string{"2", "3"}},
+			"unknown prefix":   {item.Query{Prefix: []string{"z"}}, nil},
+			"page":             {item.Query{Prefix: []string{"a"}, Limit: 1, Offset: 1}, []string{"2"}},
+			"filter":           {item.Query{Keep: only("a whale", "nothing"), Limit: 1, Offset: 1}, []string{"5"}},
+			"text, best first": {item.Query{Query: "blue fox red", Limit: 2}, []string{"4", "1"}},
+			"text and filter":  {item.Query{Query: "fox", Keep: only("the blue fox", "a whale")}, []string{"2"}},
+			"text, next page":  {item.Query{Query: "blue fox red", Limit: 2, Offset: 2}, []string{"2"}},
 		} {
 			if d := cmp.Diff(c.want, b.search(c.q)); d != "" {
 				t.Errorf("%s: %s", name, d)
@@ -95,7 +97,7 @@ func TestItemsExpire(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
 		b := open(t, store.Options{Now: clock.now})
-		b.ok(b.PutItem(b.ctx, store.PutItem{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`), Expires: clock.at.Add(time.Minute)}}))
+		b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`)}, TTL: time.Minute}))
 		clock.at = clock.at.Add(40 * time.Second)
 		it, err := b.Item(b.ctx, []string{"n"}, "k", true)
 		b.ok(err)
@@ -103,15 +105,15 @@ func TestItemsExpire(t *testing.T) {
 			t.Fatalf("expires %s, want %s", it.Expires, want)
 		}
 		clock.at = clock.at.Add(40 * time.Second)
-		if keys := b.search(store.ItemQuery{RefreshTTL: true}); len(keys) != 1 {
+		if keys := b.search(item.Query{RefreshTTL: true}); len(keys) != 1 {
 			t.Fatal("a refreshed item is gone")
 		}
 		clock.at = clock.at.Add(50 * time.Second)
-		if keys := b.search(store.ItemQuery{}); len(keys) != 1 {
+		if keys := b.search(item.Query{}); len(keys) != 1 {
 			t.Fatal("a search did not refresh")
 		}
 		clock.at = clock.at.Add(20 * time.Second)
-		if keys := b.search(store.ItemQuery{}); len(keys) != 0 {
+		if keys := b.search(item.Query{}); len(keys) != 0 {
 			t.Fatal("an expired item is found")
 		}
 		if ns, _ := b.Namespaces(b.ctx, nil); len(ns) != 0 {
@@ -124,13 +126,13 @@ func TestItemsExpire(t *testing.T) {
 	})
 }
 
-// An expired item that nobody has removed yet is gone for whoever writes its key, too.
+// An expired item that nobody has removed yet is gone for a writer of its key, too.
 func TestAnExpiredItemIsWrittenAnew(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
 		b := open(t, store.Options{Now: clock.now})
-		brief := store.PutItem{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`), Expires: clock.at.Add(100 * time.Millisecond)}}
+		brief := item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`)}, TTL: 100 * time.Millisecond}
 		b.ok(b.PutItem(b.ctx, brief))
 		for _, step := range []struct {
 			after time.Duration
@@ -143,15 +145,35 @@ func TestAnExpiredItemIsWrittenAnew(t *testing.T) {
 				t.Fatalf("%+v, %v; want it made at %v", it, err, want)
 			}
 			if step.after == 50*time.Millisecond {
-				brief.Item.Expires = clock.at.Add(100 * time.Millisecond)
 				b.ok(b.PutItem(b.ctx, brief))
 			}
 		}
 	})
 }
 
+// LangGraph Server 0.12 and 0.13 took _ and % in a namespace for wildcards of SQL.
+func TestNamespacesAreTakenLiterally(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		for _, label := range []string{"u_1", "ux1", "u%1", "uyy1", "_", "%", "%5F", "*"} {
+			b.put(label, `{"n":1}`, label, "notes")
+		}
+		for _, label := range []string{"u_1", "u%1", "_", "%", "%5F", "*"} {
+			if d := cmp.Diff([]string{label}, b.search(item.Query{Prefix: []string{label}})); d != "" {
+				t.Errorf("search below %q: %s", label, d)
+			}
+			found, err := b.Namespaces(b.ctx, []string{label})
+			b.ok(err)
+			if d := cmp.Diff([][]string{{label, "notes"}}, found); d != "" {
+				t.Errorf("namespaces below %q: %s", label, d)
+			}
+		}
+	})
+}
+
 func BenchmarkItems(b *testing.B) {
-	s := open(b)
+	s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: "normal"})
 	for i := range 10_000 {
 		s.put(fmt.Sprint(i), fmt.Sprintf(`{"n":%d,"text":"some words about a thing"}`, i/100%10), "users", fmt.Sprint(i%100))
 	}
@@ -170,7 +192,7 @@ func BenchmarkItems(b *testing.B) {
 		filter, err := rule.ParseFilter([]byte(`{"n":5}`))
 		s.ok(err)
 		for b.Loop() {
-			s.search(store.ItemQuery{Prefix: []string{"users", "7"}, Limit: 10, Keep: filter.Match})
+			s.search(item.Query{Prefix: []string{"users", "7"}, Limit: 10, Keep: filter.Match})
 		}
 	})
 }
@@ -181,10 +203,10 @@ func TestTextSearchLooksWhereTheIndexSays(t *testing.T) {
 		b := open(t)
 		for key, index := range map[string]string{"all": "", "title": `["title"]`, "none": "false"} {
 			it := mapping.Item{Namespace: []string{"n"}, Key: key, Value: []byte(`{"title":"gr\u00fcn","body":{"text":"a red fox"}}`)}
-			b.ok(b.PutItem(b.ctx, store.PutItem{Item: it, Index: []byte(index)}))
+			b.ok(b.PutItem(b.ctx, item.Put{Item: it, Index: []byte(index)}))
 		}
-		for query, want := range map[string][]string{"": {"all", "none", "title"}, "grün": {"all", "title"}, "fox": {"all"}, "title": nil} {
-			if d := cmp.Diff(want, b.search(store.ItemQuery{Prefix: []string{"n"}, Query: query})); d != "" {
+		for query, want := range map[string][]string{"": {"all", "none", "title"}, "grün": {"title", "all"}, "fox": {"all"}, "title": nil} {
+			if d := cmp.Diff(want, b.search(item.Query{Prefix: []string{"n"}, Query: query})); d != "" {
 				t.Errorf("%q: %s", query, d)
 			}
 		}

@@ -1,4 +1,4 @@
-package store
+package item
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 const itemsAtOnce = 4 << 20
 
 // SearchItems searches, in the order of namespaces and keys; a text search has the best
-// matches first, with their Score (0 to 1, the share of its words found). What was found is
+// matches first, with their Score (textindex.Corpus.Rank). What was found is
 // decided at once, and read a few megabytes at a time: an item is yielded as it is by then,
 // and one that was removed meanwhile is left out.
-func (s *items) SearchItems(ctx context.Context, q ItemQuery) iter.Seq2[mapping.Item, error] {
+func (s *Table) SearchItems(ctx context.Context, q Query) iter.Seq2[mapping.Item, error] {
 	return func(yield func(mapping.Item, error) bool) {
 		rows, err := s.matching(ctx, q)
 		if err == nil && q.RefreshTTL {
@@ -40,7 +40,7 @@ func (s *items) SearchItems(ctx context.Context, q ItemQuery) iter.Seq2[mapping.
 }
 
 // Items is SearchItems for few items.
-func (s *items) Items(ctx context.Context, q ItemQuery) (list []mapping.Item, err error) {
+func (s *Table) Items(ctx context.Context, q Query) (list []mapping.Item, err error) {
 	for it, err := range s.SearchItems(ctx, q) {
 		if err != nil {
 			return nil, err
@@ -51,12 +51,12 @@ func (s *items) Items(ctx context.Context, q ItemQuery) (list []mapping.Item, er
 }
 
 // readItems reads the values of the first rows.
-func (s *items) readItems(ctx context.Context, rows []*itemRow) error {
+func (s *Table) readItems(ctx context.Context, rows []*itemRow) error {
 	return s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		for i, kept := 0, 0; i < len(rows) && rows[i].unread && kept < itemsAtOnce; i++ {
 			fresh := itemRow{}
-			err := t.Each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND (i.expires_us = 0 OR i.expires_us > CAST($4 AS BIGINT))`,
-				in{tenantOf(ctx), pathOf(rows[i].Namespace), rows[i].Key, t.Now}, fresh.scan)
+			err := t.Each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND `+live(4),
+				in{mapping.PrincipalOf(ctx).Tenant, pathOf(rows[i].Namespace), rows[i].Key, t.Now}, fresh.scan)
 			if err != nil {
 				return err
 			}

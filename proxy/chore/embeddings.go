@@ -1,0 +1,70 @@
+package chore
+
+import (
+	"context"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping/pause"
+	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
+)
+
+const (
+	// embedEvery is how often items are looked for that other processes have written.
+	embedEvery = 2 * time.Second
+	// embedAfter is how long nothing is asked of an endpoint that has failed.
+	embedAfter = 5 * time.Second
+	// embedTold is how many items a pass has when the log tells of it.
+	embedTold = 1000
+)
+
+// Embeddings makes the vectors that items of the long-term store are found by: after they
+// were written, and of all when the index is another one.
+type Embeddings struct {
+	st    *store.Store
+	zap   *zap.Logger
+	after time.Duration // embedAfter
+	said  complaint.Complaint
+}
+
+// NewEmbeddings makes Embeddings over st.
+func NewEmbeddings(st *store.Store, logger *zap.Logger) *Embeddings {
+	return &Embeddings{st: st, zap: logger.Named("embeddings"), after: embedAfter}
+}
+
+// Run works until ctx ends.
+func (w *Embeddings) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if w.pass(ctx) {
+			w.wait(ctx)
+		} else {
+			_ = pause.For(ctx, w.after)
+		}
+	}
+}
+
+// pass makes vectors as long as some are missing, and reports whether it could.
+func (w *Embeddings) pass(ctx context.Context) (ok bool) {
+	began := time.Now()
+	for done := 0; ; {
+		n, err := w.st.EmbedItems(ctx)
+		if err != nil {
+			if ctx.Err() == nil && w.said.Due() {
+				w.zap.Error("items of the store do not become vectors; searches find them by their words alone", zap.Error(err), w.said.Times())
+			}
+			return false
+		}
+		w.said.Over()
+		if done/embedTold != (done+n)/embedTold {
+			w.zap.Info("items of the store become vectors", zap.Int("items", done+n), zap.Duration("for", time.Since(began)))
+		}
+		if done += n; n == 0 {
+			return true
+		}
+	}
+}
+
+func (w *Embeddings) wait(ctx context.Context) {
+	_ = pause.Until(ctx, embedEvery, w.st.UnseenItems())
+}

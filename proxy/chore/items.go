@@ -1,0 +1,70 @@
+package chore
+
+import (
+	"context"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping/pause"
+	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
+)
+
+// itemsEvery is how often items are looked at: nobody is shown one that has expired, so
+// that its removal is not urgent.
+const itemsEvery = time.Minute
+
+// Items removes items of the long-term store that have expired, and has searches
+// find those that an older version has written.
+type Items struct {
+	st  *store.Store
+	zap *zap.Logger
+}
+
+// NewItems makes Items over st.
+func NewItems(st *store.Store, logger *zap.Logger) *Items {
+	return &Items{st: st, zap: logger.Named("items")}
+}
+
+// Run works until ctx ends.
+func (w *Items) Run(ctx context.Context) {
+	var said complaint.Complaint
+	for {
+		if err := w.pass(ctx); err == nil {
+			said.Over()
+		} else if ctx.Err() == nil && said.Due() {
+			w.zap.Error("the items of the store could not be looked after", zap.Error(err), said.Times())
+		}
+		if pause.For(ctx, itemsEvery) != nil {
+			return
+		}
+	}
+}
+
+func (w *Items) pass(ctx context.Context) error {
+	for more := true; more; {
+		var err error
+		if more, err = w.st.SweepItems(ctx); err != nil {
+			return err
+		}
+	}
+	return w.tell(ctx)
+}
+
+// tell lets other writes come between its batches.
+func (w *Items) tell(ctx context.Context) error {
+	for done := 0; ; {
+		n, err := w.st.TellItems(ctx)
+		switch {
+		case err != nil:
+			return err
+		case n > 0 && done == 0:
+			w.zap.Info("items of an older version are made ready for searches by text and by filter")
+		case n == 0 && done > 0:
+			w.zap.Info("items of an older version are ready for searches by text and by filter", zap.Int("items", done))
+		}
+		if done += n; n == 0 {
+			return nil
+		}
+	}
+}

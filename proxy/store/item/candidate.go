@@ -1,0 +1,91 @@
+package item
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/textindex"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// candidate is an item that a search may find, without its value.
+type candidate struct {
+	itemName
+	share                 int64 // of its text that is the token it was found by
+	ttl, created, updated int64
+	bag                   textindex.Bag
+	score                 float64
+	present               bool // it is there, with the value that it was found by (meaningSearch.present)
+}
+
+// candidateColumns are what sieve.candidate reads between the share and the value.
+const candidateColumns = `i.ttl_us, i.created_us, i.updated_us, i.tokens`
+
+// sieve reads candidates and lets those pass that the filter wants.
+type sieve struct {
+	tenant string
+	keep   func(value json.RawMessage) bool // nil: all
+	value  sqldb.Buffer                     // of the row that is being looked at
+}
+
+func (s *sieve) candidate(scan func(...any) error) (c *candidate, ok bool, err error) {
+	c = &candidate{itemName: itemName{tenant: s.tenant}}
+	var value any // nil: not read
+	if s.keep != nil {
+		value = &s.value
+	}
+	err = scan(&c.namespace, &c.key, &c.share, &c.ttl, &c.created, &c.updated, (*[]byte)(&c.bag), value)
+	return c, err == nil && (s.keep == nil || s.keep(json.RawMessage(s.value))), err
+}
+
+func (c *candidate) id() string { return string(c.namespace) + "\x00" + c.key }
+
+// row is the candidate as a search yields it, once its value was read.
+func (c *candidate) row(scored bool) *itemRow {
+	row := &itemRow{ttl: c.ttl, unread: true, Item: mapping.Item{Tenant: c.tenant, Namespace: labelsOf(string(c.namespace)), Key: c.key}}
+	if scored {
+		row.Score = &c.score
+	}
+	return row
+}
+
+// What searches can be sorted by.
+const (
+	SortByKey     = "key"
+	SortByCreated = "created_at"
+	SortByUpdated = "updated_at"
+	SortByScore   = "score"
+)
+
+// compare is the order of what is found: as SortBy says, else the best first. What is
+// alike in that stands in the order of namespaces and keys.
+func (q Query) compare() func(a, b *candidate) int {
+	by := map[string]func(a, b *candidate) int{
+		SortByKey:     func(a, b *candidate) int { return cmp.Compare(a.key, b.key) },
+		SortByCreated: func(a, b *candidate) int { return cmp.Compare(a.created, b.created) },
+		SortByUpdated: func(a, b *candidate) int { return cmp.Compare(a.updated, b.updated) },
+	}[q.SortBy]
+	if by == nil {
+		by = func(a, b *candidate) int { return cmp.Compare(a.score, b.score) }
+	}
+	return func(a, b *candidate) int {
+		sign := by(a, b)
+		if !q.Asc {
+			sign = -sign
+		}
+		return cmp.Or(sign, cmp.Compare(a.id(), b.id()))
+	}
+}
+
+// pageOf are the rows that a query asks for, of all that it found.
+func pageOf(found []*candidate, q Query) (rows []*itemRow) {
+	found = found[min(q.Offset, len(found)):]
+	if q.Limit > 0 {
+		found = found[:min(q.Limit, len(found))]
+	}
+	for _, c := range found {
+		rows = append(rows, c.row(q.Query != ""))
+	}
+	return rows
+}

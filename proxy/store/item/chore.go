@@ -1,0 +1,116 @@
+package item
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// Chores are what is done with items of all tenants in the background, a few at a time.
+type Chores struct {
+	db    *sqldb.DB
+	index *Index          // nil: items do not become vectors
+	bell  <-chan struct{} // Table.unseen
+}
+
+// How many items are done in one operation, which others wait for, and of how many bytes.
+const (
+	itemsTogether = 200
+	bytesTogether = itemsAtOnce
+)
+
+// SweepItems removes items that have expired, which nobody is shown any more. more reports
+// whether there may be others.
+func (s *Chores) SweepItems(ctx context.Context) (more bool, err error) {
+	var due bool
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE expires_us > 0 AND expires_us <= $1)`, in{t.Now}, out{&due})
+	})
+	if err != nil || !due {
+		return false, err
+	}
+	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		gone, err := expiredItems(t)
+		more = len(gone) == itemsTogether
+		for i := 0; err == nil && i < len(gone); i++ {
+			err = errors.Join(gone[i].removeTold(t, gone[i].told), gone[i].removeVectors(t))
+		}
+		return err
+	})
+	return more, err
+}
+
+type expiredItem struct {
+	itemName
+	told
+}
+
+// expiredItems removes rows. The condition stands twice, since one may be refreshed by
+// another process before it is locked.
+func expiredItems(t *sqldb.Tx) (gone []expiredItem, err error) {
+	err = t.Each(`DELETE FROM items WHERE expires_us > 0 AND expires_us <= $1 AND (tenant, namespace, item_key) IN
+ (SELECT tenant, namespace, item_key FROM items WHERE expires_us > 0 AND expires_us <= $1 LIMIT $2)
+ RETURNING tenant, namespace, item_key, tokens, members`, in{t.Now, itemsTogether}, func(scan func(...any) error) error {
+		var it expiredItem
+		err := scan(append(out{&it.tenant, &it.namespace, &it.key}, it.columns()...)...)
+		gone = append(gone, it)
+		return err
+	})
+	return gone, err
+}
+
+// TellItems makes the tokens and members of items that have none of their present value, as an
+// older version has written them. Searches by text do not find those, and searches with a filter look at
+// all items until there are none. n is how many were done: 0 where there are no others.
+func (s *Chores) TellItems(ctx context.Context) (n int, err error) {
+	list, err := s.untold(ctx)
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	return len(list), s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		for _, it := range list {
+			if err := it.tell(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+type untoldItem struct {
+	itemName
+	told
+	updated int64 // when the value was written that this is of
+}
+
+func (s *Chores) untold(ctx context.Context) (list []untoldItem, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		list = nil
+		read := 0
+		return t.Until(`SELECT tenant, namespace, item_key, updated_us, value, fields FROM items WHERE members_us <> updated_us ORDER BY updated_us LIMIT $1`,
+			in{itemsTogether}, func(scan func(...any) error) (bool, error) {
+				var it untoldItem
+				var value, index json.RawMessage
+				err := scan(&it.tenant, &it.namespace, &it.key, &it.updated, (*[]byte)(&value), (*[]byte)(&index))
+				it.told = newTold(value, index)
+				list = append(list, it)
+				read += len(value)
+				return read < bytesTogether, errors.Join(err, ctx.Err())
+			})
+	})
+	return list, err
+}
+
+// tell does nothing where the item was written meanwhile, or another process was faster.
+func (it untoldItem) tell(t *sqldb.Tx) error {
+	var old told
+	err := t.Get(`UPDATE items SET tokens_us = updated_us, members_us = updated_us WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND updated_us = $4 AND members_us <> updated_us
+ RETURNING tokens, members`, it.args(it.updated), old.columns())
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return errors.Join(err, it.retell(t, old, it.told))
+}

@@ -1,0 +1,38 @@
+package item
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// TokenRows is how many rows of tokens there are.
+func (s *Table) TokenRows(ctx context.Context) (n int, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error { return t.Get(`SELECT COUNT(*) FROM item_tokens`, nil, out{&n}) })
+	return n, err
+}
+
+// VectorRows is how many items have a row for their vectors.
+func (s *Table) VectorRows(ctx context.Context) (n int, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error { return t.Get(`SELECT COUNT(*) FROM item_vectors`, nil, out{&n}) })
+	return n, err
+}
+
+// VectorBytes is how many bytes of vectors are kept in memory.
+func (s *Table) VectorBytes() int64 {
+	s.vectors.mu.Lock()
+	defer s.vectors.mu.Unlock()
+	return s.vectors.size
+}
+
+// Exec changes the tables as another version, or a hand, may have left them.
+func (s *Table) Exec(ctx context.Context, statements ...string) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		for _, text := range statements {
+			if err := t.Put(text); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

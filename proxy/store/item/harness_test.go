@@ -1,0 +1,71 @@
+package item_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"go.uber.org/zap"
+)
+
+// bench is one open database with the shorthands the suite is written in. It is opened as the
+// program does it, since that makes the tables.
+type bench struct {
+	*store.Store
+	t   testing.TB
+	ctx context.Context
+}
+
+// opener opens an empty database.
+type opener func(t testing.TB, o ...store.Options) *bench
+
+// onBoth runs a test over both kinds of databases.
+func onBoth(t *testing.T, test func(t *testing.T, open opener)) {
+	t.Helper()
+	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
+		test(t, func(t testing.TB, o ...store.Options) *bench {
+			t.Helper()
+			return openAt(t, fresh(t), append(o, store.Options{Synchronous: "normal"})[0])
+		})
+	})
+}
+
+func openAt(t testing.TB, path string, o store.Options) *bench {
+	t.Helper()
+	s, err := store.Open(context.Background(), path, o, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return &bench{Store: s, t: t, ctx: context.Background()}
+}
+
+func (b *bench) ok(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// as is the bench of a principal of another tenant.
+func (b *bench) as(tenant string) *bench {
+	c := *b
+	c.ctx = mapping.WithPrincipal(b.ctx, mapping.Principal{ID: "key-" + tenant, Tenant: tenant})
+	return &c
+}
+
+func wantClass(t testing.TB, err error, class mapping.Class, code string) {
+	t.Helper()
+	e := mapping.Classify(err)
+	if err == nil || e.Class != class || code != "" && e.Code != code {
+		t.Fatalf("got error %v, want class %s code %s", err, class, code)
+	}
+}
+
+// later is a clock that a test moves.
+type later struct{ at time.Time }
+
+func (l *later) now() time.Time { return l.at }

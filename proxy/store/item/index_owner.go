@@ -1,0 +1,60 @@
+package item
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// hold makes this process the one that makes vectors, unless one that lives is, and tells
+// what is there. An operation that goes on is the only one until it is committed.
+func (s *Chores) hold(t *sqldb.Tx) (state indexState, held bool, err error) {
+	n, err := t.Exec(`UPDATE item_index SET owner = $1 WHERE id = 1 AND (owner = $1 OR `+sqldb.NoLease("item_index.owner")+`)`, s.db.Owner())
+	if err != nil || n == 0 {
+		return state, false, err
+	}
+	state, err = readIndex(t)
+	return state, err == nil, err
+}
+
+// prepare has the vectors that are there be those of the index: others are removed, a few at
+// a time. done reports whether that is so, and held whether this process is to go on.
+func (s *Chores) prepare(ctx context.Context) (done, held bool, err error) {
+	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		var state indexState
+		done = false
+		if state, held, err = s.hold(t); err != nil || !held {
+			return err
+		}
+		switch {
+		case state.ready(s.index):
+			done = true
+			return nil
+		case state.mark != s.index.Mark:
+			return t.Put(`UPDATE item_index SET mark = $1, generation = generation + 1, clearing = 1 WHERE id = 1`, s.index.Mark)
+		}
+		return s.clear(t)
+	})
+	return done, held, err
+}
+
+// clear removes vectors of another index, and has their items looked at again. Rows are locked
+// in the order of the removal of an item: the item's before that of its vectors.
+func (s *Chores) clear(t *sqldb.Tx) error {
+	var old []itemName
+	err := t.Each(`SELECT tenant, namespace, item_key FROM item_vectors ORDER BY tenant, namespace, item_key LIMIT $1`, in{itemsTogether}, func(scan func(...any) error) error {
+		var at itemName
+		err := scan(&at.tenant, &at.namespace, &at.key)
+		old = append(old, at)
+		return err
+	})
+	for i := 0; err == nil && i < len(old); i++ {
+		if err = t.Put(`UPDATE items SET vectors_us = 0 WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, old[i].args()...); err == nil {
+			err = old[i].removeVectors(t)
+		}
+	}
+	if err == nil && len(old) == 0 {
+		err = t.Put(`UPDATE item_index SET clearing = 0 WHERE id = 1`)
+	}
+	return err
+}

@@ -1,0 +1,125 @@
+package item
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// How many items a filter may leave for them to be looked up by name: where more pass, a search
+// that ends with its page has that soon, too; one that puts all of them in order has not.
+const (
+	listedMost      = 1000
+	listedMostOfAll = 10_000
+)
+
+// Bounds of what a filter is looked up by: connections keep each text of a statement prepared.
+const (
+	listsMost   = 8 // of which the one that leaves the fewest items is taken
+	pointsMost  = 64
+	stretchMost = 4
+)
+
+// listed are the items below a prefix that the filter may pass, by the index of members, in their
+// order. ok is false where that does not have all items yet, or the filter leaves too many.
+func (q Query) listed(t *sqldb.Tx, r reach) (only []itemName, ok bool, err error) {
+	if len(q.Members) == 0 {
+		return nil, false, nil
+	}
+	behind := false
+	if err := t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE members_us <> updated_us)`, nil, out{&behind}); err != nil || behind {
+		return nil, false, err
+	}
+	best, err := q.narrowest(t, r)
+	if best == nil || err != nil {
+		return nil, false, err
+	}
+	text, args := best.names(r, q.Prefix)
+	err = t.Each(text, args, func(scan func(...any) error) error {
+		at := itemName{tenant: r.Tenant}
+		err := scan(&at.namespace, &at.key)
+		only = append(only, at)
+		return err
+	})
+	slices.SortFunc(only, itemName.compare)
+	return slices.CompactFunc(only, func(a, b itemName) bool { return a.compare(b) == 0 }), true, err
+}
+
+// narrowest is what leaves the fewest items; nil where all leave too many.
+func (q Query) narrowest(t *sqldb.Tx, r reach) (best *lookup, err error) {
+	most := listedMost
+	if q.SortBy != "" || q.Query != "" {
+		most = listedMostOfAll
+	}
+	for _, ranges := range q.Members[:min(len(q.Members), listsMost)] {
+		if l := newLookup(ranges); l != nil {
+			n, err := l.count(t, r, q.Prefix, most)
+			if err != nil {
+				return nil, err
+			}
+			if n <= most {
+				best, most = l, n
+			}
+		}
+	}
+	return best, nil
+}
+
+// lookup is what the index of members is asked for: single entries, and stretches of it.
+type lookup struct {
+	points    [][]byte
+	stretches []rule.MemberRange
+}
+
+// newLookup is nil for what takes too many words to ask for.
+func newLookup(ranges []rule.MemberRange) *lookup {
+	l := &lookup{points: [][]byte{{}}} // items of too many members to be told apart
+	for _, r := range ranges {
+		if bytes.Equal(r.From, r.To) {
+			l.points = append(l.points, r.From)
+		} else {
+			l.stretches = append(l.stretches, r)
+		}
+	}
+	if len(l.points) > pointsMost || len(l.stretches) > stretchMost {
+		return nil
+	}
+	for n := len(l.points); n&(n-1) != 0; n++ { // few lengths make few texts
+		l.points = append(l.points, l.points[0])
+	}
+	return l
+}
+
+// count tells how many rows names reads, at most one more than most. Within single entries
+// rows are in the order of namespaces; elsewhere those of other namespaces are read, and count, too.
+func (l *lookup) count(t *sqldb.Tx, r reach, prefix []string, most int) (n int, err error) {
+	if len(l.stretches) > 0 || len(r.Below(prefix)) > 1 {
+		r.Namespaces, prefix = nil, nil
+	}
+	names, args := l.names(r, prefix)
+	err = t.Get(`SELECT COUNT(*) FROM (`+names+` LIMIT CAST($`+strconv.Itoa(len(args)+1)+` AS BIGINT)) x`, append(args, most+1), out{&n})
+	return n, err
+}
+
+// names selects namespaces and keys of items below a prefix, as far as they are seen.
+func (l *lookup) names(r reach, prefix []string) (text string, args in) {
+	where, args := r.within("m", prefix)
+	each := `SELECT m.namespace, m.item_key FROM item_members m WHERE ` + where + ` AND m.member `
+	parameter := func(v []byte) string {
+		args = append(args, v)
+		return `$` + strconv.Itoa(len(args))
+	}
+	var points []string
+	for _, p := range l.points {
+		points = append(points, parameter(p))
+	}
+	parts := []string{each + `IN (` + strings.Join(points, `, `) + `)`}
+	for _, s := range l.stretches {
+		parts = append(parts, each+`BETWEEN `+parameter(s.From)+` AND `+parameter(s.To))
+	}
+	return strings.Join(parts, ` UNION ALL `), slices.Clip(args)
+}

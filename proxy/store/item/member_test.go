@@ -1,0 +1,157 @@
+package item
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+)
+
+// filtering is a table of items with what asks it by a filter.
+type filtering struct {
+	*Table
+	*Chores
+	t   *testing.T
+	ctx context.Context
+}
+
+func filterOnBoth(t *testing.T, test func(f filtering)) {
+	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
+		db, err := sqldb.Open(context.Background(), fresh(t), sqldb.Options{Synchronous: "normal"}, zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		table, chores := New(db, nil)
+		test(filtering{table, chores, t, context.Background()})
+	})
+}
+
+func (f filtering) ok(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f filtering) put(key, value string, ns ...string) {
+	f.t.Helper()
+	f.ok(f.PutItem(f.ctx, Put{Item: mapping.Item{Namespace: ns, Key: key, Value: []byte(value)}}))
+}
+
+// by is a query with a filter.
+func (f filtering) by(filter string, q Query) Query {
+	f.t.Helper()
+	parsed, err := rule.ParseFilter(json.RawMessage(filter))
+	f.ok(err)
+	q.Keep, q.Members = parsed.Match, parsed.Members()
+	return q
+}
+
+func (f filtering) keys(q Query) (keys []string) {
+	f.t.Helper()
+	list, err := f.Items(f.ctx, q)
+	f.ok(err)
+	for _, it := range list {
+		keys = append(keys, it.Key)
+	}
+	return keys
+}
+
+// listed reports whether the index of members answers a query.
+func (f filtering) listed(q Query) (ok bool) {
+	f.t.Helper()
+	f.ok(f.Table.db.ReadOne(f.ctx, func(t *sqldb.Tx) (err error) {
+		_, ok, err = q.listed(t, reachOf(f.ctx))
+		return err
+	}))
+	return ok
+}
+
+// A search finds by the index of members what it finds without, in every order and below every
+// prefix, for every key; the index answers what few items pass, and nothing else.
+func TestFiltersFindTheSameByTheIndex(t *testing.T) {
+	t.Parallel()
+	filterOnBoth(t, func(f filtering) {
+		var list []Put
+		for n := range 1200 {
+			list = append(list, Put{Item: mapping.Item{Namespace: []string{"users", fmt.Sprint("u", n%7)}, Key: fmt.Sprintf("k%04d", n),
+				Value: fmt.Appendf(nil, `{"n":%d,"kind":"k%d","all":true,"deep":{"n":%d}}`, n, n%40, n)}})
+		}
+		f.ok(f.PutItems(f.ctx, list...))
+		f.put("many", `{"n":77,`+strings.Repeat(`"x":1,`, 70)+`"kind":"k3"}`, "users", "u1")
+		f.put("other", `{"n":77}`, "else!")
+		for filter, index := range map[string]bool{
+			`{"n":77}`: true, `{"kind":"k3","all":true}`: true, `{"n":{"$gte":10,"$lt":20},"all":true}`: true, `{"n":{"$in":[5,7,9,-1]}}`: true,
+			`{"$or":[{"n":5},{"n":{"$gt":1190}}]}`: true, `{"kind":{"$gte":"k39"}}`: true, `{"n":"77"}`: true,
+			`{"all":true}`: false, `{"n":{"$ne":5}}`: false, `{"deep":{"n":7}}`: false, `{"n":{"$gt":-1}}`: false,
+		} {
+			for _, q := range []Query{{}, {Limit: 3, Offset: 2}, {SortBy: SortByKey, Limit: 5}, {SortBy: SortByKey, Asc: true, Limit: 4, Offset: 1}} {
+				if got := f.listed(f.by(filter, Query{})); got != index {
+					t.Errorf("%s is answered by the index: %v", filter, got)
+				}
+				for _, prefix := range [][]string{nil, {"users"}, {"users", "u1"}, {"else"}} {
+					for _, reaches := range [][][]string{nil, {{"users", "u1"}, {"users", "u5"}, {"else!"}}} {
+						q.Prefix = prefix
+						f.ctx = mapping.WithPrincipal(context.Background(), mapping.Principal{Namespaces: reaches})
+						with := f.by(filter, q)
+						without := with
+						without.Members = nil
+						if d := cmp.Diff(f.keys(without), f.keys(with)); d != "" {
+							t.Errorf("%s below %v, of %v, sorted by %q: (-without +with the index)\n%s", filter, prefix, reaches, q.SortBy, d)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// The index follows its items: written over, deleted, and written by a version that knows nothing
+// of it, until those have been looked at.
+func TestMembersFollowTheirItems(t *testing.T) {
+	t.Parallel()
+	filterOnBoth(t, func(f filtering) {
+		want := func(filter string, index bool, keys ...string) {
+			t.Helper()
+			q := f.by(filter, Query{})
+			if got := f.keys(q); !slices.Equal(got, keys) || f.listed(q) != index {
+				t.Errorf("%s finds %v, want %v; by the index: %v", filter, got, keys, f.listed(q))
+			}
+		}
+		f.put("a", `{"n":1,"m":"x"}`, "ns")
+		f.put("b", `{"n":1}`, "ns")
+		f.put("a", `{"n":2,"m":"x"}`, "ns")
+		f.ok(f.DeleteItem(f.ctx, []string{"ns"}, "b"))
+		want(`{"n":1}`, true)
+		want(`{"n":2}`, true, "a")
+		want(`{"m":"x"}`, true, "a")
+		f.rows(2)
+		f.ok(f.Exec(f.ctx, `UPDATE items SET value = '{"n":3}', updated_us = updated_us + 1`))
+		want(`{"n":3}`, false, "a")
+		if n, err := f.TellItems(f.ctx); n != 1 || err != nil {
+			t.Errorf("%d items, %v", n, err)
+		}
+		want(`{"n":3}`, true, "a")
+		want(`{"m":"x"}`, true)
+		f.rows(1)
+	})
+}
+
+func (f filtering) rows(want int) {
+	f.t.Helper()
+	var n int
+	f.ok(f.Table.db.ReadOne(f.ctx, func(t *sqldb.Tx) error { return t.Get(`SELECT COUNT(*) FROM item_members`, nil, out{&n}) }))
+	if n != want {
+		f.t.Errorf("%d rows of members, want %d", n, want)
+	}
+}

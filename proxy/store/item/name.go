@@ -1,0 +1,60 @@
+package item
+
+import (
+	"bytes"
+	"cmp"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// itemName is where an item stands.
+type itemName struct {
+	tenant    string
+	namespace []byte // see pathOf
+	key       string
+}
+
+func (n itemName) args(more ...any) in { return append(in{n.tenant, n.namespace, n.key}, more...) }
+
+func (n itemName) compare(m itemName) int {
+	return cmp.Or(bytes.Compare(n.namespace, m.namespace), strings.Compare(n.key, m.key))
+}
+
+// namesAtOnce is how many items are read by their names in one statement where each is a way to a
+// server and back.
+const namesAtOnce = 128
+
+// namesTogether is how many names go into one statement. SQLite, which is no way off, looks for
+// one as quickly.
+func namesTogether(t *sqldb.Tx) int {
+	if t.Shared() {
+		return namesAtOnce
+	}
+	return 1
+}
+
+// namedParts are the conditions of live items with names, in their order: all of one part stand
+// before those of the next.
+func namedParts(t *sqldb.Tx, names []itemName) (parts []part) {
+	for len(names) > 0 {
+		n := min(namesTogether(t), len(names))
+		parts, names = append(parts, named(names[:n])), names[n:]
+	}
+	return parts
+}
+
+// named has a database look for each name by itself, whatever it believes of how many items a
+// tenant has. Few lengths make few texts: connections keep each one prepared.
+func named(names []itemName) part {
+	var either []string
+	var args in
+	for i := range 1 << bits.Len(uint(len(names)-1)) {
+		p := func(n int) string { return `$` + strconv.Itoa(3*i+n) }
+		either = append(either, `(i.tenant = `+p(1)+` AND i.namespace = `+p(2)+` AND i.item_key = `+p(3)+`)`)
+		args = append(args, names[min(i, len(names)-1)].args()...)
+	}
+	return part{`(` + strings.Join(either, ` OR `) + `) AND ` + live(len(args)+1), args}
+}

@@ -1,0 +1,76 @@
+package item
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"go.uber.org/zap"
+)
+
+// Searches of one namespace must not cost more the more items there are elsewhere. The tables
+// are those of the migrations, as package sqldb makes them.
+func TestSearchesUseTheirIndexes(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	db, err := sqldb.Open(ctx, filepath.Join(t.TempDir(), "p.db"), sqldb.Options{}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	two := reach{mapping.Principal{Namespaces: [][]string{{"a"}, {"z"}}}}
+	items := func(r reach, prefix ...string) (string, in) {
+		last := r.below(prefix)[len(r.below(prefix))-1]
+		return `SELECT ` + itemColumns + ` WHERE ` + last.where + ` ORDER BY i.namespace, i.item_key`, append(last.args, int64(1))
+	}
+	byText := func(q Query) (string, in) {
+		return (&textSearch{Query: q}).statement(&sqldb.Tx{Now: 1}, "word")
+	}
+	members := func(r reach, ranges []rule.MemberRange, prefix ...string) (string, in) {
+		return newLookup(ranges).names(r, prefix)
+	}
+	for name, query := range map[string]func() (string, in){
+		"a namespace's items": func() (string, in) { return items(reach{}, "a", "b") },
+		"a key's items":       func() (string, in) { return items(two) },
+		"items with a word": func() (string, in) {
+			return byText(Query{Prefix: []string{"a"}, Keep: func(json.RawMessage) bool { return true }})
+		},
+		"a tenant's items": func() (string, in) { return items(reach{}) },
+		"items with a member": func() (string, in) {
+			return members(reach{}, []rule.MemberRange{{From: []byte("a"), To: []byte("a")}, {From: []byte("b"), To: []byte("b")}}, "a")
+		},
+		"items with members between": func() (string, in) {
+			return members(two, []rule.MemberRange{{From: []byte("a"), To: []byte("b")}})
+		},
+	} {
+		text, args := query()
+		plan := strings.Join(planOf(t, db, text, args), "; ")
+		if strings.HasSuffix(name, "'s items") && name != "a tenant's items" && !strings.Contains(plan, "namespace>") {
+			t.Errorf("%s: %s", name, plan)
+		}
+		if strings.Contains(plan, "SCAN") || strings.Contains(plan, "TEMP B-TREE") {
+			t.Errorf("%s: %s", name, plan)
+		}
+	}
+}
+
+func planOf(t *testing.T, db *sqldb.DB, text string, args in) (plan []string) {
+	err := db.ReadOne(context.Background(), func(x *sqldb.Tx) error {
+		return x.Each(`EXPLAIN QUERY PLAN `+text, args, func(scan func(...any) error) error {
+			var id, parent, unused int
+			var detail string
+			err := scan(&id, &parent, &unused, &detail)
+			plan = append(plan, detail)
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}

@@ -1,0 +1,136 @@
+package item
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// reach is what the caller of an operation sees of the long-term store: the items of its
+// tenant and, where its namespaces are named, of these the items in and below them.
+type reach struct{ mapping.Principal }
+
+func reachOf(ctx context.Context) reach { return reach{mapping.PrincipalOf(ctx)} }
+
+// check refuses, with an *Error of class Forbidden, a namespace that is out of reach.
+func (r reach) check(namespace []string) error {
+	if r.MayReach(namespace) {
+		return nil
+	}
+	e := mapping.Errorf(mapping.Forbidden, mapping.CodeNamespace, "namespace: %q may not use this namespace of the store. It may use: %s.", r.ID, r.words())
+	e.Detail = map[string]any{"field": "namespace"}
+	return e
+}
+
+// checkWrite is check of a change.
+func (r reach) checkWrite(namespace []string) error {
+	if r.ReadOnly {
+		return mapping.Errorf(mapping.Forbidden, mapping.CodeNamespace, "%q may read the store, and not write to it (memory.writes of its agent).", r.ID)
+	}
+	return r.check(namespace)
+}
+
+func (r reach) words() string {
+	list := make([]string, len(r.Namespaces))
+	for i, ns := range r.Namespaces {
+		list[i] = strings.Join(ns, "/")
+	}
+	return strings.Join(list, ", ")
+}
+
+// eachBelow visits the live items under a prefix of labels, as far as they are seen, until
+// one wants no more: those of one namespace of the caller's after those of another, each
+// read by the order of the table. Of a query with a filter those may be left out that cannot pass it.
+func (s *Table) eachBelow(ctx context.Context, q Query, statement func(where string) string, begin func(), row func(scan func(...any) error) (more bool, err error)) error {
+	whole, read := reachOf(ctx).below(q.Prefix), s.db.ReadOne
+	if len(whole) > 1 || len(q.Members) > 0 {
+		read = s.db.Read
+	}
+	return read(ctx, func(t *sqldb.Tx) error {
+		begin()
+		parts := whole
+		if only, ok, err := q.listed(t, reachOf(ctx)); err != nil {
+			return err
+		} else if ok {
+			parts = namedParts(t, only)
+		}
+		more := true
+		for i := 0; more && i < len(parts); i++ {
+			err := t.Until(statement(parts[i].where), append(parts[i].args, t.Now), func(scan func(...any) error) (bool, error) {
+				var err error
+				more, err = row(scan)
+				return more, errors.Join(err, ctx.Err())
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// part is the condition of some live items; its last parameter, the
+// present, is left to the caller.
+type part struct {
+	where string
+	args  in
+}
+
+// below are the parts of the table that are seen under a prefix of labels, in their order.
+func (r reach) below(prefix []string) (parts []part) {
+	seen := r.Below(prefix)
+	slices.SortFunc(seen, func(a, b []string) int { return bytes.Compare(pathOf(a), pathOf(b)) })
+	for _, ns := range seen {
+		where, args := reach{mapping.Principal{Tenant: r.Tenant}}.within("i", ns)
+		parts = append(parts, part{where + ` AND ` + live(len(args)+1), args})
+	}
+	return parts
+}
+
+// paths are the paths in and below which items are seen under a prefix of labels: what within
+// is the condition of.
+func (r reach) paths(prefix []string) (list [][]byte) {
+	for _, ns := range r.Below(prefix) {
+		list = append(list, pathOf(ns))
+	}
+	return list
+}
+
+// within is the condition of rows of a table under a prefix of labels, as far as they are
+// seen.
+func (r reach) within(table string, prefix []string) (where string, args in) {
+	args = in{r.Tenant}
+	if len(prefix) == 0 && r.Namespaces == nil {
+		return table + `.tenant = $1`, args
+	}
+	ranges := []string{}
+	for _, ns := range r.Below(prefix) {
+		var one string
+		one, args = under(table, ns, args)
+		ranges = append(ranges, one)
+	}
+	switch len(ranges) {
+	case 0:
+		return table + `.tenant = $1 AND 1 = 0`, args
+	case 1:
+		return table + `.tenant = $1 AND ` + ranges[0], args
+	}
+	return table + `.tenant = $1 AND (` + strings.Join(ranges, ` OR `) + `)`, args
+}
+
+// under is the condition of rows whose namespace is a path or below it. "/" follows "." in
+// ASCII: the range holds the path and all below it, and what lies between them, such as
+// "a!", which the last line leaves out.
+func under(table string, ns []string, args in) (string, in) {
+	path, n := string(pathOf(ns)), len(args)
+	text := strings.NewReplacer("i.", table+".", "$a", "$"+strconv.Itoa(n+1), "$b", "$"+strconv.Itoa(n+2), "$c", "$"+strconv.Itoa(n+3)).
+		Replace(`i.namespace >= $a AND i.namespace < $c
+ AND (i.namespace = $a OR i.namespace >= $b)`)
+	return text, append(args, []byte(path), []byte(path+"."), []byte(path+"/"))
+}

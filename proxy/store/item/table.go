@@ -1,0 +1,245 @@
+package item
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// Table is where the items are. On SQLite their table is one tree in the order of
+// tenant, namespace and key, so that a search reads a few pages and not one for each item.
+type Table struct {
+	db      *sqldb.DB
+	vectors *vectorCache  // nil: items do not become vectors
+	unseen  chan struct{} // rings when there are items whose vectors are to be made
+}
+
+// New is the items of a database; ix says how they become vectors, nil: they do not.
+func New(db *sqldb.DB, ix *Index) (*Table, *Chores) {
+	unseen := make(chan struct{}, 1)
+	table := &Table{db: db, unseen: unseen}
+	if ix != nil {
+		table.vectors = newVectorCache(db, ix)
+	}
+	return table, &Chores{db: db, index: ix, bell: unseen}
+}
+
+// in and out are the parameters of a statement and where its columns go.
+type (
+	in  = []any
+	out = []any
+)
+
+// Put is an item to be kept: its namespace, key and value.
+type Put struct {
+	Item  mapping.Item
+	TTL   time.Duration   // how long it is there, from the write on by the clock of the database; 0: for ever
+	Index json.RawMessage // which fields a search looks at: rule.ItemTexts, rule.VectorTexts
+}
+
+// Query selects items below a prefix.
+type Query struct {
+	Prefix        []string
+	Keep          func(value json.RawMessage) bool // filter decided in Go, must neither use the store nor keep the value; nil: all
+	Members       [][]rule.MemberRange             // what an index may be asked for of what Keep keeps: rule.Filter.Members; nil: nothing
+	Query         string                           // what items mean (Options.Index), and the words they have: mapping/textindex
+	SortBy        string                           // "": the best first, or without a query by namespace and key
+	Asc           bool                             // with SortBy; else the last or best come first
+	Limit, Offset int                              // Limit 0: all
+	RefreshTTL    bool
+	Lost          func(mapping.Loss) // is told, before the first item, that a query is not answered by meaning; may be nil
+}
+
+// PutItem writes an item over an earlier one of its namespace and key, which
+// keeps the time it was made.
+func (s *Table) PutItem(ctx context.Context, p Put) error { return s.PutItems(ctx, p) }
+
+// PutItems writes several items, or none of them. One without a value is deleted.
+func (s *Table) PutItems(ctx context.Context, list ...Put) error {
+	writes := make([]func(*sqldb.Tx) error, len(list))
+	for i, p := range list {
+		if err := reachOf(ctx).checkWrite(p.Item.Namespace); err != nil {
+			return err
+		}
+		if writes[i] = putItem(mapping.PrincipalOf(ctx), p); p.Item.Value == nil {
+			writes[i] = itemName{mapping.PrincipalOf(ctx).Tenant, pathOf(p.Item.Namespace), p.Item.Key}.remove
+		}
+	}
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+		t.After(s.ringUnseen)
+		for _, write := range writes {
+			if err := write(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// putItem makes the tokens and members of an item, and returns what writes it.
+func putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
+	it := p.Item
+	at := itemName{who.Tenant, pathOf(it.Namespace), it.Key}
+	fresh := newTold(it.Value, p.Index)
+	return func(t *sqldb.Tx) error {
+		ttl, expires := p.TTL.Microseconds(), int64(0)
+		if p.TTL > 0 {
+			expires = t.Now + ttl
+		}
+		// A new row has its tokens and members at once, as its value may be long; one that is
+		// there keeps its own, which are then replaced together with their rows.
+		var old told
+		var created int64
+		err := t.Get(`INSERT INTO items (tenant, owner, namespace, item_key, value, fields, ttl_us, created_us, updated_us, expires_us, tokens_us, tokens, members_us, members)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $8, $10, $8, $11)
+ ON CONFLICT (tenant, namespace, item_key) DO UPDATE SET owner = excluded.owner, value = excluded.value, fields = excluded.fields,
+ created_us = CASE WHEN items.expires_us > 0 AND items.expires_us <= excluded.updated_us THEN excluded.created_us ELSE items.created_us END,
+ ttl_us = excluded.ttl_us, updated_us = excluded.updated_us, expires_us = excluded.expires_us, tokens_us = excluded.tokens_us, members_us = excluded.members_us, vectors_us = 0
+ RETURNING tokens, members, created_us`, in{at.tenant, who.ID, at.namespace, at.key, []byte(it.Value), sqldb.Blob(p.Index), ttl, t.Now, expires, sqldb.Blob(fresh.tokens), sqldb.Blob(fresh.members)},
+			append(old.columns(), &created))
+		switch {
+		case err != nil:
+			return err
+		case old.equal(fresh) && created == t.Now: // it may be new
+			return at.add(t, fresh)
+		}
+		return at.retell(t, old, fresh)
+	}
+}
+
+const itemColumns = `i.value, i.ttl_us, i.tenant, i.owner, i.namespace, i.item_key, i.created_us, i.updated_us, i.expires_us FROM items i`
+
+// itemRow is an item with its time to live.
+type itemRow struct {
+	ttl    int64
+	unread bool // its value is still to be read
+	gone   bool // it was removed meanwhile
+	mapping.Item
+}
+
+func (r *itemRow) scan(scan func(...any) error) error {
+	var path []byte
+	var created, updated, expires int64
+	err := scan((*[]byte)(&r.Value), &r.ttl, &r.Tenant, &r.Owner, &path, &r.Key, &created, &updated, &expires)
+	r.Namespace = labelsOf(string(path))
+	r.CreatedAt, r.UpdatedAt, r.Expires = sqldb.TimeOf(created), sqldb.TimeOf(updated), sqldb.TimeOf(expires)
+	return err
+}
+
+// Item reads an item; Forbidden when its namespace is out of reach, NotFound when there is none or it has expired. refreshTTL
+// starts its time to live anew.
+func (s *Table) Item(ctx context.Context, namespace []string, key string, refreshTTL bool) (it mapping.Item, err error) {
+	if err := reachOf(ctx).check(namespace); err != nil {
+		return it, err
+	}
+	var row itemRow
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		row = itemRow{}
+		err := t.Each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND `+live(4),
+			in{mapping.PrincipalOf(ctx).Tenant, pathOf(namespace), key, t.Now}, row.scan)
+		if err == nil && row.CreatedAt.IsZero() {
+			err = mapping.Errorf(mapping.NotFound, mapping.CodeItemNotFound, "There is no item %q.", key)
+		}
+		return err
+	})
+	if err == nil && refreshTTL {
+		err = s.refresh(ctx, []*itemRow{&row})
+	}
+	return row.Item, err
+}
+
+// ringUnseen rings in this process alone: another one looks for such items by itself.
+func (s *Table) ringUnseen() {
+	select {
+	case s.unseen <- struct{}{}:
+	default:
+	}
+}
+
+// refresh starts the time to live of items anew. One that was written with another
+// time meanwhile keeps that.
+func (s *Table) refresh(ctx context.Context, rows []*itemRow) error {
+	rows = slices.DeleteFunc(rows, func(r *itemRow) bool { return r.ttl == 0 })
+	if len(rows) == 0 {
+		return nil
+	}
+	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		for _, r := range rows {
+			if _, err := t.Exec(`UPDATE items SET expires_us = $5 WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND ttl_us = $4`,
+				r.Tenant, pathOf(r.Namespace), r.Key, r.ttl, t.Now+r.ttl); err != nil {
+				return err
+			}
+			r.Expires = sqldb.TimeOf(t.Now + r.ttl)
+		}
+		return nil
+	})
+}
+
+// DeleteItem removes an item; one that is not there is no error.
+func (s *Table) DeleteItem(ctx context.Context, namespace []string, key string) error {
+	if err := reachOf(ctx).checkWrite(namespace); err != nil {
+		return err
+	}
+	return s.db.Write(ctx, itemName{mapping.PrincipalOf(ctx).Tenant, pathOf(namespace), key}.remove)
+}
+
+func (n itemName) remove(t *sqldb.Tx) error {
+	var old told
+	err := t.Get(`DELETE FROM items WHERE tenant = $1 AND namespace = $2 AND item_key = $3 RETURNING tokens, members`, n.args(), old.columns())
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return errors.Join(err, n.removeTold(t, old), n.removeVectors(t))
+}
+
+// Namespaces lists the distinct namespaces that hold live items, sorted by label.
+func (s *Table) Namespaces(ctx context.Context, prefix []string) (found [][]string, err error) {
+	statement := func(where string) string { return `SELECT DISTINCT i.namespace FROM items i WHERE ` + where }
+	err = s.eachBelow(ctx, Query{Prefix: prefix}, statement, func() { found = nil }, func(scan func(...any) error) (bool, error) {
+		var path []byte
+		err := scan(&path)
+		found = append(found, labelsOf(string(path)))
+		return true, err
+	})
+	slices.SortFunc(found, slices.Compare)
+	return found, err
+}
+
+// live is the condition of items that have not expired, at the present in the parameter $at.
+func live(at int) string {
+	return `(i.expires_us = 0 OR i.expires_us > CAST($` + strconv.Itoa(at) + ` AS BIGINT))`
+}
+
+var (
+	escapeLabel   = strings.NewReplacer("%", "%25", ".", "%2E")
+	unescapeLabel = strings.NewReplacer("%2E", ".", "%25", "%")
+)
+
+// pathOf writes labels as one path: joined by dots, with dots in them escaped.
+func pathOf(labels []string) []byte {
+	parts := make([]string, len(labels))
+	for i, l := range labels {
+		parts[i] = escapeLabel.Replace(l)
+	}
+	return []byte(strings.Join(parts, "."))
+}
+
+func labelsOf(path string) []string {
+	if path == "" {
+		return nil
+	}
+	parts := strings.Split(path, ".")
+	for i, p := range parts {
+		parts[i] = unescapeLabel.Replace(p)
+	}
+	return parts
+}

@@ -1,0 +1,255 @@
+package item_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+)
+
+// TestTextSearchIsTheSameOnBothDatabases: what it finds, and what it scores.
+func TestTextSearchIsTheSameOnBothDatabases(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		b.put("whale", `{"text":"The whale, the sea: 42% blue"}`, "a")
+		b.put("fox", `{"text":"Fox & fox (red)"}`, "a", "b")
+		b.put("long", `{"text":"a fox in a long text about `+strings.Repeat("other things ", 20)+`"}`, "a", "b")
+		b.put("cat", `{"text":"黒い猫がいる"}`, "a")
+		b.put("elsewhere", `{"text":"fox fox fox fox"}`, "ab")
+		b.put("none", `{"n":null,"deep":[{}, true]}`, "a")
+		b.as("other").put("theirs", `{"text":"fox whale"}`, "a")
+		for query, want := range map[string][]string{
+			"fox":                            {"fox", "long"},
+			"FOX!":                           {"fox", "long"},
+			"the red fox":                    {"fox", "whale", "long"},
+			"ｗｈａｌｅ":                          {"whale"},
+			"猫":                              {"cat"},
+			"黒い":                             {"cat"},
+			"犬":                              nil,
+			"42":                             {"whale"},
+			"wha":                            nil,
+			"%":                              nil,
+			"\u0000":                         nil,
+			"' OR 1=1 -- \" fox* NEAR(sea) ": {"whale", "fox", "long"},
+			strings.Repeat("x ", 100_000):    nil,
+		} {
+			if d := cmp.Diff(want, b.search(item.Query{Prefix: []string{"a"}, Query: query})); d != "" {
+				t.Errorf("%.40q: %s", query, d)
+			}
+		}
+		list, err := b.Items(b.ctx, item.Query{Prefix: []string{"a"}, Query: "red fox"})
+		b.ok(err)
+		scores := ""
+		for _, it := range list {
+			scores += fmt.Sprintf("%s %.4f ", it.Key, *it.Score)
+		}
+		if want := "fox 0.7542 long 0.1221 "; scores != want {
+			t.Errorf("scores %q, want %q", scores, want)
+		}
+	})
+}
+
+// What was written over, has expired or was deleted is not found by its old words.
+func TestTextSearchFollowsItsItems(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
+		b := open(t, store.Options{Now: clock.now})
+		found := func(query string, want ...string) {
+			t.Helper()
+			if d := cmp.Diff(want, b.search(item.Query{Query: query})); d != "" {
+				t.Errorf("%q: %s", query, d)
+			}
+		}
+		b.put("k", `{"text":"one two"}`, "n")
+		b.put("k", `{"text":"two three"}`, "n")
+		found("one")
+		found("two", "k")
+		found("three", "k")
+		b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{"text":"two"}`)}, Index: []byte("false")}))
+		found("two")
+		b.ok(b.DeleteItem(b.ctx, []string{"n"}, "k"))
+		brief := mapping.Item{Namespace: []string{"n"}, Key: "brief", Value: []byte(`{"text":"two"}`)}
+		b.ok(b.PutItem(b.ctx, item.Put{Item: brief, TTL: time.Minute}))
+		found("two", "brief")
+		clock.at = clock.at.Add(2 * time.Minute)
+		found("two")
+		more, err := b.SweepItems(b.ctx)
+		b.ok(err)
+		if n := b.tokensLeft(); more || n != 0 {
+			t.Errorf("%d tokens are left, more %v", n, more)
+		}
+	})
+}
+
+// TestTextSearchFiltersBeforeItScores: however many others have the word.
+func TestTextSearchFiltersBeforeItScores(t *testing.T) {
+	t.Parallel()
+	b := openAt(t, filepath.Join(t.TempDir(), "a.db"), store.Options{Synchronous: "normal"})
+	for n := range 1500 {
+		b.put(fmt.Sprintf("%04d", n), fmt.Sprintf(`{"text":"word word word","rare":%v}`, n == 1400), "n", fmt.Sprint(n%2))
+	}
+	b.put("last", `{"text":"a word in some others, and seldom","rare":true}`, "n", "1")
+	filter, err := rule.ParseFilter(json.RawMessage(`{"rare":true}`))
+	b.ok(err)
+	if d := cmp.Diff([]string{"1400", "last"}, b.search(item.Query{Query: "word", Keep: filter.Match, Limit: 10})); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"last"}, b.search(item.Query{Query: "seldom word", Limit: 1})); d != "" {
+		t.Error(d)
+	}
+	if n := len(b.search(item.Query{Query: "word"})); n != 1000 {
+		t.Errorf("%d items are scored", n)
+	}
+}
+
+// TestTextSearchTakesTheSameOfManyEqualItems: of more items than a search reads, all with as much
+// of the word, those with the first names are found, in whatever order they were written.
+func TestTextSearchTakesTheSameOfManyEqualItems(t *testing.T) {
+	t.Parallel()
+	const items, scored = 4500, 1000
+	all, err := rule.ParseFilter(json.RawMessage(`{"text":"a word"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		order := rand.New(rand.NewPCG(1, 2)).Perm(items)
+		var writers errgroup.Group
+		writers.SetLimit(8)
+		for _, n := range order {
+			writers.Go(func() error {
+				it := mapping.Item{Namespace: []string{fmt.Sprintf("n%04d", n)}, Key: fmt.Sprint(n), Value: []byte(`{"text":"a word"}`)}
+				return b.PutItem(b.ctx, item.Put{Item: it})
+			})
+		}
+		b.ok(writers.Wait())
+		var want []string
+		for n := range scored {
+			want = append(want, fmt.Sprint(n))
+		}
+		for name, keep := range map[string]func(json.RawMessage) bool{"all": nil, "filtered": all.Match} {
+			if d := cmp.Diff(want, b.search(item.Query{Query: "word", Keep: keep})); d != "" {
+				t.Errorf("%s: %.400s", name, d)
+			}
+		}
+	})
+}
+
+// Items of an older version are found once they have their tokens, and what is written
+// meanwhile is not undone.
+func TestOlderItemsGetTheirTokens(t *testing.T) {
+	t.Parallel()
+	b := openAt(t, filepath.Join(t.TempDir(), "old.db"), store.Options{})
+	for n := range 450 {
+		b.put(fmt.Sprintf("%03d", n), `{"text":"an old word"}`, "n")
+	}
+	b.ok(b.Exec(b.ctx, `UPDATE items SET tokens = NULL, tokens_us = 0, members = NULL, members_us = 0`, `DELETE FROM item_tokens`, `DELETE FROM item_members`))
+	if keys := b.search(item.Query{Query: "old"}); len(keys) != 0 {
+		t.Fatalf("found %v", keys)
+	}
+	b.put("449", `{"text":"a new word"}`, "n")
+	var batches []int
+	for n := 1; n > 0; {
+		var err error
+		n, err = b.TellItems(b.ctx)
+		b.ok(err)
+		batches = append(batches, n)
+	}
+	if d := cmp.Diff([]int{200, 200, 49, 0}, batches); d != "" {
+		t.Error(d)
+	}
+	if old, fresh := b.search(item.Query{Query: "old"}), b.search(item.Query{Query: "new"}); len(old) != 449 || len(fresh) != 1 {
+		t.Errorf("%d and %d are found", len(old), len(fresh))
+	}
+}
+
+// Searches of every kind begin the time to live of what they find anew, and of nothing else.
+func TestSearchesRefreshWhatTheyFind(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		filter, err := rule.ParseFilter(json.RawMessage(`{"text":"tea"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, q := range map[string]item.Query{
+			"by prefix": {Prefix: []string{"n"}}, "by text": {Query: "tea"}, "by filter": {Keep: filter.Match}, "sorted": {SortBy: item.SortByCreated, Asc: true, Limit: 1},
+			"an empty page": {Limit: 1, Offset: 1, Prefix: []string{"n"}},
+		} {
+			clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
+			b := open(t, store.Options{Now: clock.now})
+			for _, it := range []mapping.Item{{Namespace: []string{"n"}, Key: "found", Value: []byte(`{"text":"tea"}`)}, {Namespace: []string{"m"}, Key: "other", Value: []byte(`{"text":"water"}`)}} {
+				b.ok(b.PutItem(b.ctx, item.Put{Item: it, TTL: time.Minute}))
+				clock.at = clock.at.Add(time.Second)
+			}
+			clock.at = clock.at.Add(50 * time.Second)
+			q.RefreshTTL = true
+			left := strings.Join(b.search(q), " ")
+			if (left == "found") == (name == "an empty page") {
+				t.Errorf("%s: found %q", name, left)
+			}
+			clock.at = clock.at.Add(20 * time.Second)
+			if got := strings.Join(b.search(item.Query{}), " "); got != left {
+				t.Errorf("%s: left are %q, want %q", name, got, left)
+			}
+			b.ok(b.DeleteItem(b.ctx, []string{"n"}, "found"))
+		}
+	})
+}
+
+// tokensLeft is how many rows of tokens there are: a search finds none that has no item.
+func (b *bench) tokensLeft() (n int) {
+	b.t.Helper()
+	n, err := b.TokenRows(b.ctx)
+	b.ok(err)
+	return n
+}
+
+func TestItemsAreSorted(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
+		b := open(t, store.Options{Now: clock.now})
+		for _, key := range []string{"b", "c", "a", "d", "b"} { // b is written again
+			clock.at = clock.at.Add(time.Second)
+			b.put(key, map[bool]string{true: `{"text":"tea, odd","odd":true}`, false: `{"text":"tea"}`}[key == "a" || key == "c"], "n", key)
+		}
+		filter, err := rule.ParseFilter(json.RawMessage(`{"odd":true}`))
+		b.ok(err)
+		for name, c := range map[string]struct {
+			q    item.Query
+			want string
+		}{
+			"made last":            {item.Query{SortBy: item.SortByCreated}, "d a c b"},
+			"made first":           {item.Query{SortBy: item.SortByCreated, Asc: true}, "b c a d"},
+			"changed last":         {item.Query{SortBy: item.SortByUpdated}, "b d a c"},
+			"by key":               {item.Query{SortBy: item.SortByKey, Asc: true}, "a b c d"},
+			"by key, backwards":    {item.Query{SortBy: item.SortByKey}, "d c b a"},
+			"a page":               {item.Query{SortBy: item.SortByUpdated, Limit: 1, Offset: 1}, "d"},
+			"a page behind all":    {item.Query{SortBy: item.SortByUpdated, Limit: 1, Offset: 9}, ""},
+			"with a filter":        {item.Query{SortBy: item.SortByCreated, Keep: filter.Match, Limit: 9}, "a c"},
+			"of a prefix":          {item.Query{SortBy: item.SortByCreated, Prefix: []string{"n", "c"}}, "c"},
+			"found by text":        {item.Query{SortBy: item.SortByCreated, Query: "tea"}, "d a c b"},
+			"the worst first":      {item.Query{SortBy: item.SortByScore, Asc: true, Query: "tea odd"}, "b d a c"},
+			"the best first again": {item.Query{SortBy: item.SortByScore, Query: "tea odd", Limit: 3}, "a c b"},
+		} {
+			if got := strings.Join(b.search(c.q), " "); got != c.want {
+				t.Errorf("%s: %s, want %s", name, got, c.want)
+			}
+		}
+		if list, err := b.Items(b.ctx, item.Query{SortBy: item.SortByKey, Limit: 1}); err != nil || list[0].Score != nil || len(list[0].Value) == 0 {
+			t.Errorf("%+v, %v", list, err)
+		}
+	})
+}

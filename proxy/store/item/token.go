@@ -1,0 +1,58 @@
+package item
+
+import (
+	"bytes"
+
+	"github.com/apbridge/apbridge/mapping/textindex"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// anyToken is in place of a token in the row that each item with tokens has.
+const anyToken = ""
+
+// retoken gives an item its tokens in place of old ones. The caller has the item's row, so
+// that no other process does the same: its tokens are always those that its row tells.
+func (n itemName) retoken(t *sqldb.Tx, old, fresh textindex.Bag) error {
+	if bytes.Equal(old, fresh) {
+		return nil
+	}
+	if err := n.removeTokens(t, old); err != nil {
+		return err
+	}
+	if err := n.addTokens(t, fresh); err != nil {
+		return err
+	}
+	return t.Put(`UPDATE items SET tokens = $4 WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, n.args(sqldb.Blob(fresh))...)
+}
+
+func (n itemName) addTokens(t *sqldb.Tx, fresh textindex.Bag) error {
+	words := fresh.Words()
+	if words == 0 {
+		return nil
+	}
+	for token, count := range fresh.Counts() {
+		if err := n.addToken(t, token, 1_000_000*count/words); err != nil {
+			return err
+		}
+	}
+	return n.addToken(t, anyToken, 0)
+}
+
+// addToken: an older version that still serves leaves tokens of the items that it deletes.
+func (n itemName) addToken(t *sqldb.Tx, token string, share int) error {
+	return t.Put(`INSERT INTO item_tokens (tenant, namespace, item_key, token, share) VALUES ($1, $2, $3, $4, $5)
+ ON CONFLICT (tenant, token, namespace, item_key) DO UPDATE SET share = excluded.share`, n.args(token, share)...)
+}
+
+func (n itemName) removeTokens(t *sqldb.Tx, old textindex.Bag) error {
+	const text = `DELETE FROM item_tokens WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND token = $4`
+	if len(old) == 0 {
+		return nil
+	}
+	for token := range old.Counts() {
+		if err := t.Put(text, n.args(token)...); err != nil {
+			return err
+		}
+	}
+	return t.Put(text, n.args(anyToken)...)
+}

@@ -1,0 +1,104 @@
+package item_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/vectorindex"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+)
+
+var seed = maphash.MakeSeed()
+
+// chance makes vectors by chance, at once.
+type chance struct{ dims int }
+
+func (c chance) Query(_ context.Context, text string) ([]float32, error) {
+	r := rand.New(rand.NewPCG(maphash.String(seed, text), 1))
+	v := make([]float32, c.dims)
+	for i := range v {
+		v[i] = float32(r.NormFloat64())
+	}
+	vectorindex.Unit(v)
+	return v, nil
+}
+
+func (c chance) Documents(ctx context.Context, texts []string) (list [][]float32, err error) {
+	for i := range texts {
+		v, err := c.Query(ctx, texts[i])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// BenchmarkMeaning searches 100,000 items of 384 numbers, and fewer: all of them, below a prefix,
+// past a filter, and from the database.
+func BenchmarkMeaning(b *testing.B) {
+	for _, items := range []int{10_000, 100_000} {
+		b.Run(fmt.Sprint(items), func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "b.db")
+			ix := &item.Index{Embed: chance{384}, Dims: 384, Mark: "m", Cache: 256 << 20, Fields: []rule.ItemPath{{}}}
+			s := openAt(b, path, store.Options{Synchronous: "normal", Index: ix})
+			fillMeaning(s, items)
+			keep := func(value json.RawMessage) bool { return len(value)%2 == 0 }
+			for name, q := range map[string]item.Query{
+				"all": {Query: "query"}, "words": {Query: "something to remember"}, "prefix": {Query: "query", Prefix: []string{"users", "u7"}},
+				"filter": {Query: "query", Keep: keep},
+			} {
+				q.Limit = 10
+				b.Run(name, func(b *testing.B) { s.benchMeaning(b, q) })
+			}
+			b.Run("database", func(b *testing.B) {
+				b.StopTimer()
+				s.ok(s.Close())
+				small := *ix
+				small.Cache = 0
+				s = openAt(b, path, store.Options{Synchronous: "normal", Index: &small})
+				b.StartTimer()
+				s.benchMeaning(b, item.Query{Query: "query", Limit: 10})
+			})
+		})
+	}
+}
+
+func (s *bench) benchMeaning(b *testing.B, q item.Query) {
+	_, err := s.Items(s.ctx, q) // reads the vectors
+	s.ok(err)
+	defer storetest.CPU(b)()
+	for b.Loop() {
+		found, err := s.Items(s.ctx, q)
+		if err != nil || len(found) != 10 {
+			b.Fatalf("%d items, %v", len(found), err)
+		}
+	}
+}
+
+func fillMeaning(s *bench, items int) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for i := next.Add(1); int(i) <= items; i = next.Add(1) {
+				it := mapping.Item{Namespace: []string{"users", fmt.Sprintf("u%d", i%1000)}, Key: fmt.Sprintf("k%d", i),
+					Value: []byte(fmt.Sprintf(`{"n":%d,"text":"something to remember about a user, of some length"}`, i))}
+				s.ok(s.PutItem(s.ctx, item.Put{Item: it}))
+			}
+		})
+	}
+	wg.Wait()
+	s.embed()
+}
