@@ -1,0 +1,39 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// secrets belong to the database, and so to all bridges over it.
+type secrets struct{ *base }
+
+// secretBytes is the size of a secret, that of a key of HMAC-SHA256.
+const secretBytes = 32
+
+// Secret returns the secret of a name, which is made at the first call. It belongs to no
+// tenant.
+func (s *secrets) Secret(ctx context.Context, name string) (value []byte, err error) {
+	read := func(t *sqldb.Tx) error {
+		return t.Get(`SELECT value FROM secrets WHERE name = $1`, in{name}, out{&value})
+	}
+	// Nearly always it is there: reading must not need a writable disk.
+	if err = s.db.ReadOne(ctx, read); !errors.Is(err, sql.ErrNoRows) {
+		return value, err
+	}
+	fresh := make([]byte, secretBytes)
+	if _, err = rand.Read(fresh); err != nil {
+		return nil, err
+	}
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		if _, err := t.Exec(`INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, fresh); err != nil {
+			return err
+		}
+		return read(t)
+	})
+	return value, err
+}
