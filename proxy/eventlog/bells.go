@@ -10,8 +10,9 @@ type bells struct {
 }
 
 type bell struct {
-	rung  chan struct{} // closed and renewed by every ring
-	users int
+	rung   chan struct{}            // closed and renewed by every ring
+	beside map[string]chan struct{} // by run: closed and left out by a ring that is not for it alone
+	users  int
 }
 
 // enter returns a thread's bell; leave must follow.
@@ -23,7 +24,7 @@ func (b *bells) enter(threadID string) *bell {
 	}
 	one, ok := b.of[threadID]
 	if !ok {
-		one = &bell{rung: make(chan struct{})}
+		one = &bell{rung: make(chan struct{}), beside: map[string]chan struct{}{}}
 		b.of[threadID] = one
 	}
 	one.users++
@@ -47,19 +48,43 @@ func (b *bells) next(one *bell) <-chan struct{} {
 	return one.rung
 }
 
-func (b *bells) ring(threadID string) {
+// beside is closed at the next ring that is not for a run alone: readers of the run hear of what
+// is published of it by its buffer.
+func (b *bells) beside(one *bell, runID string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if one := b.of[threadID]; one != nil {
-		close(one.rung)
-		one.rung = make(chan struct{})
+	rung, ok := one.beside[runID]
+	if !ok {
+		rung = make(chan struct{})
+		one.beside[runID] = rung
+	}
+	return rung
+}
+
+// ring rings a thread's bell. runID is the run that something was published of, where nothing
+// else has happened.
+func (b *bells) ring(threadID, runID string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	one := b.of[threadID]
+	if one == nil {
+		return
+	}
+	close(one.rung)
+	one.rung = make(chan struct{})
+	for id, rung := range one.beside {
+		if id != runID {
+			close(rung)
+			delete(one.beside, id)
+		}
 	}
 }
 
 // WakeThread is Wake for readers that wait for something to happen on a thread.
-func (l *Log) WakeThread(threadID string) { l.bells.ring(threadID) }
+func (l *Log) WakeThread(threadID string) { l.bells.ring(threadID, "") }
 
-// Watch hears of a thread what happens in this process: entries of its runs, updates, ends.
+// Watch hears of a thread what happens in this process: entries of its runs, updates, ends. Of what
+// other processes do it hears for runs whose log is held here.
 // Used by one goroutine; Leave must follow.
 type Watch struct {
 	log    *Log

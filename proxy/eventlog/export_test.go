@@ -14,8 +14,26 @@ func (l *Log) Kept() int {
 	return l.kept.held
 }
 
-// Limits of a buffer.
+// Folds tells how many bytes of states are kept.
+func (l *Log) Folds() int {
+	l.folds.mu.Lock()
+	defer l.folds.mu.Unlock()
+	return l.folds.held
+}
+
+// Limits of a buffer, and of a listing.
 const (
+	ListingKeeps    = listingKeeps
 	BufferEntries   = bufferEntries
 	KeptBufferBytes = keptBufferBytes
 )
+
+// Listeners tells how many wait for something to happen on a thread.
+func (l *Log) Listeners(threadID string) int {
+	l.bells.mu.Lock()
+	defer l.bells.mu.Unlock()
+	if one := l.bells.of[threadID]; one != nil {
+		return one.users
+	}
+	return 0
+}

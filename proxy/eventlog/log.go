@@ -82,8 +82,8 @@ func (l *Log) use(run *mapping.Run) *RunBuffer {
 	if !ok {
 		if t, ok = l.kept.take(run.ID); !ok {
 			t = newRunBuffer(run)
-			thread := run.ThreadID // not all of the run, which the buffer has
-			t.published = func() { l.bells.ring(thread) }
+			thread, id := run.ThreadID, run.ID // not all of the run, which the buffer has
+			t.published = func() { l.bells.ring(thread, id) }
 		}
 		l.live[run.ID] = t
 	}
@@ -115,6 +115,7 @@ func (l *Log) Removed(runID string) {
 	l.mu.Unlock()
 	if ok {
 		t.remove()
+		l.WakeThread(t.run.ThreadID)
 	}
 }
 
@@ -126,6 +127,7 @@ func (l *Log) Wake(runID string) {
 	l.mu.Unlock()
 	if t != nil {
 		t.wake()
+		l.WakeThread(t.run.ThreadID)
 	}
 }
 
@@ -139,6 +141,7 @@ func (l *Log) WakeAll() {
 	l.mu.Unlock()
 	for _, t := range buffers {
 		t.wake()
+		l.WakeThread(t.run.ThreadID)
 	}
 }
 

@@ -28,7 +28,12 @@ type bench struct {
 
 func setup(t *testing.T) *bench {
 	t.Helper()
-	st, err := store.Open(t.Context(), storetest.DSN(t), store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
+	return open(t, storetest.DSN(t))
+}
+
+func open(t *testing.T, database string) *bench {
+	t.Helper()
+	st, err := store.Open(t.Context(), database, store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,6 +127,19 @@ func (w *writer) end() {
 	if w.buffer != nil {
 		w.Release(w.buffer)
 	}
+}
+
+// publish shows readers events behind a position that are not logged.
+func (w *writer) publish(after int64, evs ...mapping.Event) {
+	for i := range evs {
+		evs[i].Seq, evs[i].RunID = after+int64(i)+1, w.run.ID
+	}
+	entries, err := eventlog.Fold(w.fold, evs)
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	w.buffer.Publish(entries)
 }
 
 // some are n events, each of which changes the state.

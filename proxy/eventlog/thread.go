@@ -7,12 +7,30 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // pollThread bounds how long a run that another process began, or a deletion,
-// goes unnoticed by followers of a thread on which nothing happens.
+// goes unnoticed by followers of a thread on which nothing happens or that is not there.
 const pollThread = 2 * time.Second
+
+// AwaitThread returns when a thread is there, with ctx's error when ctx ends. It hears at once of
+// one that this process makes with its first run, and of any other within pollThread.
+func (l *Log) AwaitThread(ctx context.Context, threadID string) error {
+	w := l.Watch(threadID)
+	defer w.Leave()
+	for {
+		rung := w.Next()
+		_, err := l.st.LastSeq(ctx, threadID)
+		if err == nil || mapping.Classify(err).Class != mapping.NotFound {
+			return err
+		}
+		if err := pause.Until(ctx, pollThread, rung); err != nil {
+			return err
+		}
+	}
+}
 
 // FollowThread yields the entries of a thread with Seq > after, of all its runs
 // and of updates between them, in order, and waits for more. It ends with ctx's
@@ -32,7 +50,7 @@ func (l *Log) FollowThread(ctx context.Context, threadID string, after int64, id
 				if idle != nil {
 					idle()
 				}
-				err = await(ctx, rung)
+				err = pause.Until(ctx, pollThread, rung)
 			}
 			if err != nil {
 				yield(nil, err)
@@ -40,18 +58,6 @@ func (l *Log) FollowThread(ctx context.Context, threadID string, after int64, id
 			}
 		}
 	}
-}
-
-func await(ctx context.Context, rung <-chan struct{}) error {
-	timer := time.NewTimer(pollThread)
-	defer timer.Stop()
-	select {
-	case <-rung:
-	case <-timer.C:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return nil
 }
 
 // errLeft stops a reader that is not wanted any more; no caller sees it.
@@ -81,23 +87,32 @@ func (r *threadReader) advance(ctx context.Context, yield yielder) (more bool, e
 	if evs[0].RunID == "" {
 		return true, r.between(ctx, evs[0], yield)
 	}
-	run, err := r.st.Run(ctx, r.thread, evs[0].RunID)
+	rd, err := r.reading(ctx, evs[0].RunID)
+	if rd == nil || err != nil {
+		return rd == nil && err == nil, err
+	}
+	defer rd.leave()
+	return true, r.through(ctx, rd, yield)
+}
+
+// reading begins to read a run; nil where it was deleted, with its events. It is apart from what
+// then waits for the run's events, on whose stack a run would be most of what stands there.
+func (r *threadReader) reading(ctx context.Context, runID string) (*reader, error) {
+	run, err := r.st.Run(ctx, r.thread, runID)
 	if mapping.Classify(err).Class == mapping.NotFound {
-		return true, nil // deleted between the two looks, with its events
+		return nil, nil
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	return true, r.through(ctx, run, yield)
+	return r.reader(&run, r.seq, r.idle), nil
 }
 
 // through yields a run to its end, and in their places events of others that lie
 // between its own: a run that was cancelled while it waited, an update.
-func (r *threadReader) through(ctx context.Context, run mapping.Run, yield yielder) error {
+func (r *threadReader) through(ctx context.Context, rd *reader, yield yielder) error {
 	var failed error
-	rd := r.reader(&run, r.seq, r.idle)
-	defer rd.leave()
-	rd.pollOthers = func() (<-chan struct{}, error) { return r.pollOthers(ctx, run.ID, yield) }
+	rd.pollOthers = func() (<-chan struct{}, error) { return r.pollOthers(ctx, rd.buffer.run.ID, yield) }
 	rd.follow(ctx, func(e *state.Entry, err error) bool {
 		if failed = err; err == nil && e.Seq > r.seq+1 {
 			failed = r.gap(ctx, e, yield)
@@ -120,11 +135,11 @@ func (r *threadReader) unlessGone(ctx context.Context, err error) error {
 }
 
 // pollOthers yields what was logged behind the position by others than the run that is
-// followed, when the bell rang or pollThread after the last look, and returns the
-// channel that the next ring closes. It stops before an event of the run itself: that is about
+// followed, when the bell rang for them or pollThread after the last look, and returns the
+// channel that their next ring closes. It stops before an event of the run itself: that is about
 // to be published, and what follows it has its turn afterwards.
 func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yielder) (<-chan struct{}, error) {
-	rung := r.bells.next(r.bell)
+	rung := r.bells.beside(r.bell, runID)
 	if rung == r.heard && time.Since(r.looked) < pollThread {
 		return rung, nil
 	}

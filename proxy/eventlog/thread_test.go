@@ -3,7 +3,11 @@ package eventlog_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"path/filepath"
+	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -50,6 +54,69 @@ func TestFollowersOfAThreadAreIdleBehindWhatComesBetween(t *testing.T) {
 		if hear(n); time.Since(came) > time.Second {
 			t.Fatalf("its reader went on waiting for %s before it said so", time.Since(came))
 		}
+	}
+}
+
+// A token for many readers costs the store nothing: nobody else has written on the thread, so
+// nobody looks.
+func TestFollowersOfAThreadAskTheStoreOnlyForOthers(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.db")
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, path)
+		thread := mapping.NewID()
+		first := b.beside(thread)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		got := make(chan error, 10)
+		go func() {
+			for _, err := range b.FollowThread(ctx, thread, 0, nil) {
+				got <- err
+			}
+		}()
+		synctest.Wait()
+		told := len(got)
+		_ = b.st.Close()
+		first.publish(1, some(3, 5)...)
+		synctest.Wait()
+		if len(got) != told+3 {
+			t.Errorf("%d of 3 entries came", len(got)-told)
+		}
+		for range len(got) {
+			if err := <-got; err != nil {
+				t.Error(err)
+			}
+		}
+		b.WakeThread(thread)
+		synctest.Wait()
+		if len(got) != 1 || <-got == nil {
+			t.Error("it did not look for what others did")
+		}
+		b.Release(first.buffer)
+	})
+}
+
+// Who waits for a thread hears of it with its first run, not at the next look.
+func TestAThreadIsAwaited(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 20 {
+		thread := mapping.NewID()
+		there := make(chan error, 1)
+		go func() { there <- b.AwaitThread(t.Context(), thread) }()
+		for b.Listeners(thread) == 0 {
+			runtime.Gosched()
+		}
+		made := time.Now()
+		defer b.beside(thread).end()
+		if err := <-there; err != nil || time.Since(made) > time.Second {
+			t.Fatalf("it was heard of after %s: %v", time.Since(made), err)
+		}
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	if err := b.AwaitThread(ctx, mapping.NewID()); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 
