@@ -24,6 +24,8 @@ type Dialect struct {
 	// Paths are those that the face owns, each with everything below it; a part in braces
 	// stands for any one part. What a dialect before it in the table owns is not its own.
 	Paths []string
+	// Store are those of Paths that belong to the long-term store.
+	Store []string
 	// Mount adds the face's routes to r, which leads there only what Paths own; what no
 	// route takes is the face's to refuse. nil: the dialect cannot be served.
 	Mount func(r *mux.Router, svc Service, face Face)
@@ -84,6 +86,9 @@ type Face struct {
 	Version string
 	// Heartbeat is the interval between heartbeats of a stream.
 	Heartbeat time.Duration
+	// Ready says why requests should not be sent here now, as a database that is away; nil
+	// where there is nothing to ask. An error of class Internal is for the log.
+	Ready func(context.Context) error
 }
 
 // Upstream is everything a backend may know about the agent it calls.
@@ -208,18 +213,25 @@ type Assignment struct {
 	// Input is the run's input; zero for a resume.
 	Input rule.Input
 	// Prompt is the input of a new upstream task, memory included; Additional
-	// its additional_input, which holds apbridge.run_id. Opaque agents only.
+	// its additional_input, which holds apbridge.run_id. Retelling is the prompt for
+	// an agent that has lost Link.Topic, and with it the conversation. Opaque agents
+	// only.
 	Prompt     string
+	Retelling  string
 	Additional rawjson.Pieces
+	// Memory is an object with what the agent is told of the long-term store, and how it
+	// may use it; nil: nothing. Stateful agents only: it is part of Additional for others.
+	Memory json.RawMessage
 	// Resume: this run answers a question. Answer is what it means to an
 	// opaque agent, Run.Options.Resume the value for a stateful agent.
 	Resume bool
 	Answer rule.Answer
 	// Values is the full local state, to be seeded into a fresh upstream
-	// thread before the run; nil: send only what is new. Fork is the upstream
-	// checkpoint to fork from instead, where there is one.
+	// thread before the run; nil: send only what is new. Fork is a point of the
+	// linked upstream thread to fork from instead; where the agent does not have
+	// it, or has another state there, Values count.
 	Values json.RawMessage
-	Fork   string
+	Fork   *Fork
 	// State is the local state at the start.
 	State *state.Fold
 	// After is what this run has logged already, when it is picked up again
@@ -241,6 +253,9 @@ type Assignment struct {
 	// Uploaded says which of the uploads an upstream task has been given; those
 	// after it are due. Opaque agents only.
 	Uploaded mapping.Uploaded
+	// OpenCall is the id of the tool call, of a logged step of the task, that
+	// waits for its result; see rule.OpenCall.
+	OpenCall string
 	// Files are those of the state the run stands on, and the thread's uploads.
 	Files Files
 }

@@ -20,6 +20,13 @@ func (d Dialect) Owns(path string) bool {
 	return slices.ContainsFunc(d.Paths, func(pattern string) bool { return within(pattern, path) })
 }
 
+// InStore reports whether a path, in any form, is of the long-term store.
+func (l Dialects) InStore(path string) bool {
+	return slices.ContainsFunc(l, func(d Dialect) bool {
+		return slices.ContainsFunc(d.Store, func(pattern string) bool { return within(pattern, path) })
+	})
+}
+
 // within reports whether a path is what the pattern names, or lies below it.
 func within(pattern, path string) bool {
 	for pattern != "" {

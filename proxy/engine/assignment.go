@@ -246,22 +246,13 @@ func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
 		return nil
 	}
 	if t.Link.Remote != "" {
-		fork, err := x.remoteOf(ctx, t.Link.Remote)
-		if t.Fork = fork; err != nil || fork != "" {
+		fork, err := x.forkOf(ctx, t.Link.Remote)
+		if t.Fork = fork; err != nil || fork != nil && fork.Checkpoint != "" {
 			return err
 		}
 	}
-	t.Link = mapping.Link{}
-	t.Values = x.rec.fold.JSON()
-	return nil
-}
-
-// remoteOf is the checkpoint of the run's base on the upstream thread that is linked
-// now, where it has one.
-func (x assignment) remoteOf(ctx context.Context, linked string) (string, error) {
-	s, err := x.e.st.StateAt(ctx, x.run.ThreadID, x.run.Base)
-	if err != nil || s.Checkpoint.RemoteThread != linked {
-		return "", err
+	if t.Values = x.rec.fold.JSON(); t.Fork == nil {
+		t.Link = mapping.Link{}
 	}
-	return s.Checkpoint.Remote, nil
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -17,7 +18,11 @@ import (
 // What a stateful agent says of itself is asked for once by each process and
 // kept in the database, from where it is told while the agent is away. An agent
 // that cannot say is described as what the bridge is before an opaque agent:
-// a graph of one node.
+// a graph of one node. So is one that takes long to say, until it has.
+
+// factPatience is how long a client waits for what an agent says of itself: chat pages
+// show nothing before.
+const factPatience = 5 * time.Second
 
 // asked remembers which questions this process has put to agents. Safe for
 // concurrent use.
@@ -42,7 +47,7 @@ func (a *asked) set(agent, what string) {
 }
 
 func (s *agents) Schemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
-	body, err := s.fact(ctx, idOrName, "schemas", func(d adapter.Describer) (json.RawMessage, error) {
+	body, err := s.fact(ctx, idOrName, "schemas", func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		schemas, err := d.Schemas(ctx)
 		if err != nil {
 			return nil, err
@@ -56,7 +61,7 @@ func (s *agents) Schemas(ctx context.Context, idOrName string) (out mapping.Sche
 }
 
 func (s *agents) Graph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
-	body, err := s.fact(ctx, idOrName, "graph?xray="+xray, func(d adapter.Describer) (json.RawMessage, error) {
+	body, err := s.fact(ctx, idOrName, "graph?xray="+xray, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		return d.Graph(ctx, xray)
 	})
 	if err == nil && body == nil {
@@ -70,7 +75,7 @@ func (s *agents) Subgraphs(ctx context.Context, idOrName, namespace string, recu
 	if recurse {
 		what += "?recurse"
 	}
-	body, err := s.fact(ctx, idOrName, what, func(d adapter.Describer) (json.RawMessage, error) {
+	body, err := s.fact(ctx, idOrName, what, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		return d.Subgraphs(ctx, namespace, recurse)
 	})
 	if err == nil && body == nil {
@@ -79,17 +84,18 @@ func (s *agents) Subgraphs(ctx context.Context, idOrName, namespace string, recu
 	return body, err
 }
 
+// question has an agent say something of itself.
+type question func(context.Context, adapter.Describer) (json.RawMessage, error)
+
 // fact is what an agent says of itself; nil where it cannot say.
-func (s *agents) fact(ctx context.Context, idOrName, what string, ask func(adapter.Describer) (json.RawMessage, error)) (json.RawMessage, error) {
+func (s *agents) fact(ctx context.Context, idOrName, what string, ask question) (json.RawMessage, error) {
 	a, _, err := s.assistant(ctx, idOrName)
 	if err != nil {
 		return nil, err
 	}
 	if !s.asked.has(a.Name, what) {
-		if d, ok := s.describer(ctx, a); ok {
-			if body, err := ask(d); err == nil && bytes.HasPrefix(body, []byte("{")) {
-				return body, s.keepFact(ctx, a.Name, what, body)
-			}
+		if body := s.told(ctx, a, ask); body != nil {
+			return body, s.keepFact(ctx, a.Name, what, body)
 		}
 	}
 	body, err := s.st.AgentFact(ctx, a.Name, what)
@@ -97,6 +103,20 @@ func (s *agents) fact(ctx context.Context, idOrName, what string, ask func(adapt
 		return nil, nil
 	}
 	return body, err
+}
+
+// told is the agent's own answer; nil where there is none in time.
+func (s *agents) told(ctx context.Context, a *engine.Agent, ask question) json.RawMessage {
+	ctx, cancel := context.WithTimeout(ctx, factPatience)
+	defer cancel()
+	d, ok := s.describer(ctx, a)
+	if !ok {
+		return nil
+	}
+	if body, err := ask(ctx, d); err == nil && bytes.HasPrefix(body, []byte("{")) {
+		return body
+	}
+	return nil
 }
 
 // keepFact keeps an answer. Those that say nothing are not kept: a client may ask

@@ -265,5 +265,5 @@ func (b *backend) cancelPlain(ctx context.Context, link mapping.Link) error {
 	if link.RemoteRun == "" {
 		return nil
 	}
-	return b.cancelAt(ctx, "/runs/"+url.PathEscape(link.RemoteRun)+"/cancel")
+	return b.runs.cancelAt(ctx, "/runs/"+url.PathEscape(link.RemoteRun)+"/cancel")
 }

@@ -16,13 +16,13 @@ import (
 // optional interface of package adapter. Between runs it keeps only what it
 // can ask again: which graph it calls, and what that is. Safe for concurrent use.
 type backend struct {
-	up    adapter.Upstream
-	log   *zap.Logger
-	http  *client
-	graph graphCache
-	told  descriptions
-	pause pauses
-	tells mapping.Capabilities
+	*graphs // it describes them, too
+	up      adapter.Upstream
+	log     *zap.Logger
+	http    *client
+	runs    remoteRuns
+	pause   pauses
+	tells   mapping.Capabilities
 	// separate: the server was found not to make a thread with its first run.
 	separate atomic.Bool
 	created  adapter.Longest // from a request for a run to the beginning of its answer
@@ -54,7 +54,7 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{up: up, log: up.Log, http: c, told: descriptions{age: descriptionAge}, pause: defaultPauses(), tells: Capabilities()}
+	b := &backend{up: up, log: up.Log, http: c, graphs: newGraphs(up, c), runs: remoteRuns{c}, pause: defaultPauses(), tells: Capabilities()}
 	if b.log == nil {
 		b.log = zap.NewNop()
 	}
@@ -126,15 +126,15 @@ func (b *backend) Probe(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !ok:
-		b.graph.set(nil) // no LangGraph server: its agents are the sign of life
+		b.graphs.forget() // no LangGraph server: its agents are the sign of life
 	}
-	_, err := b.target(ctx)
+	_, err := b.graphs.target(ctx)
 	return err
 }
 
 // Profile names the graph that is called, or the agent of a plain server.
 func (b *backend) Profile() string {
-	t := b.graph.get()
+	t := b.graphs.known.get()
 	switch {
 	case t == nil:
 		return ""

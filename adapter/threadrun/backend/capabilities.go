@@ -8,6 +8,7 @@ func Capabilities() mapping.Capabilities {
 		mapping.MeansMessages:   mapping.Exactly("They become messages of the input."),
 		mapping.MeansWords:      mapping.Exactly("It is a human message."),
 		mapping.MeansTranscript: mapping.Exactly("The agent keeps the conversation itself."),
+		mapping.MeansItems:      mapping.Roughly("Items of the store beyond memory.budget are left out, the oldest first."),
 		mapping.MeansFork:       mapping.Exactly("The thread is forked in the bridge and, where it can be, in the agent."),
 		mapping.MeansState:      mapping.Exactly("They are sent through the agent's own reducers, or seed a fresh thread of it."),
 		mapping.MeansTask:       mapping.Exactly("It is the human message of the first run."),
@@ -17,7 +18,7 @@ func Capabilities() mapping.Capabilities {
 		mapping.MeansFile:       mapping.Roughly("It becomes a file of the state; a large one becomes a reference."),
 	}
 	for _, m := range []mapping.Meaning{
-		mapping.MeansInput, mapping.MeansCommand, mapping.MeansAnswer, mapping.MeansUpdate, mapping.MeansGoto, mapping.MeansConfig,
+		mapping.MeansInput, mapping.MeansLinks, mapping.MeansParts, mapping.MeansCommand, mapping.MeansAnswer, mapping.MeansUpdate, mapping.MeansGoto, mapping.MeansConfig,
 		mapping.MeansRecursionLimit, mapping.MeansConfigurable, mapping.MeansTags, mapping.MeansContext, mapping.MeansStreamModes,
 		mapping.MeansSubgraphs, mapping.MeansBreakpoints, mapping.MeansAuthor,
 	} {

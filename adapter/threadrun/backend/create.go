@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,15 @@ type creation struct {
 // of the thread there, and LangGraph does the finished tasks of a superstep again.
 func wantsPoint(body runCreate, err error) bool {
 	return upstream.Status(err) == http.StatusUnprocessableEntity && !busy(err) && body.saysNothing()
+}
+
+// lacksMode reports whether the server may have refused the request because it does not know the
+// newest stream mode: it names it in the complaint. The streaming protocol asks for that mode in
+// each of its runs, which have to do without what the server cannot tell.
+func lacksMode(body runCreate, err error) bool {
+	status := upstream.Status(err)
+	return (status == http.StatusUnprocessableEntity || status == http.StatusBadRequest) &&
+		slices.Contains(body.StreamMode, newestMode) && bytes.Contains(upstream.Of(err).Body, []byte(newestMode))
 }
 
 // sendAtHead is send that names the thread's newest checkpoint as the place to go on
@@ -120,10 +130,10 @@ func (c *creation) whyRefused(err error) error {
 		return c.lost("thread")
 	}
 	if !busy(err) {
-		c.b.graph.set(nil)
+		c.b.graphs.forget()
 		return err
 	}
-	c.b.stopStale(c.ctx, c.link.Remote, c.t.Run.ID)
+	c.b.runs.stopStale(c.ctx, c.link.Remote, c.t.Run.ID)
 	return nil
 }
 

@@ -3,8 +3,13 @@ package backend
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"sync"
 	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"golang.org/x/sync/singleflight"
 )
 
 // descriptionAge is how long an answer about a graph is kept: short enough
@@ -14,11 +19,14 @@ const descriptionAge = time.Minute
 // descriptions keeps what a server said of its graphs, and that it could not
 // tell: clients ask whenever they show a graph, and a server may work for a
 // quarter of a minute before it answers 500 (version 1.4.6 of the JavaScript
-// one, for schemas). Safe for concurrent use.
+// one, for schemas). Each question is under way once at a time. It outlasts those
+// who ask, by callTimeout at most, so that a later one is told.
+// Safe for concurrent use.
 type descriptions struct {
-	age  time.Duration
-	mu   sync.Mutex
-	kept map[string]description // by path; as many as there are kinds of descriptions of one graph
+	age    time.Duration
+	asking singleflight.Group
+	mu     sync.Mutex
+	kept   map[string]description // by path; as many as there are kinds of descriptions of one graph
 }
 
 type description struct {
@@ -30,23 +38,43 @@ type description struct {
 // maxDescriptions bounds what is kept: a client's words may be part of a path.
 const maxDescriptions = 64
 
-// read is getJSON unless the answer is known. An error is kept only where the
-// server answered: one that is away may be back at once.
+// read is getJSON unless the answer is known, and fails when there is none
+// before ctx ends. An error is kept only where the server answered: one that is
+// away may be back at once.
 func (d *descriptions) read(ctx context.Context, c *client, path string, v any) error {
 	got, ok := d.find(path)
 	if !ok {
-		got.err = c.getJSON(ctx, path, &got.raw)
-		if got.err == nil || answered(got.err) {
-			d.keep(path, got)
-		}
+		got = d.wait(ctx, c, path)
 	}
 	if got.err != nil {
 		return got.err
 	}
 	if err := json.Unmarshal(got.raw, v); err != nil {
-		return c.bad("GET", path, jsonComplaint(err))
+		return c.bad(http.MethodGet, path, jsonComplaint(err))
 	}
 	return nil
+}
+
+// wait is the server's answer to the question that is asked now, or why there is none yet.
+func (d *descriptions) wait(ctx context.Context, c *client, path string) description {
+	asked := d.asking.DoChan(path, func() (any, error) { return d.ask(ctx, c, path), nil })
+	select {
+	case answer := <-asked:
+		return answer.Val.(description)
+	case <-ctx.Done():
+		return description{err: &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamUnreachable, Err: ctx.Err(),
+			Message: fmt.Sprintf("Agent %q has not yet answered GET %s. Its answer is waited for: ask again.", c.agent, route(path))}}
+	}
+}
+
+// ask outlasts the context that it is asked under.
+func (d *descriptions) ask(ctx context.Context, c *client, path string) (got description) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	if got.err = c.getJSON(ctx, path, &got.raw); got.err == nil || answered(got.err) {
+		d.keep(path, got)
+	}
+	return got
 }
 
 func (d *descriptions) find(path string) (description, bool) {

@@ -49,7 +49,7 @@ func TestDescriptionsAreKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !c.age {
-				b.told.age = 0
+				b.graphs.told.age = 0
 			}
 			for range 3 {
 				got, err := b.Schemas(context.Background())

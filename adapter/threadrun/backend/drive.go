@@ -108,7 +108,7 @@ func (s *drive) step() (phase, error) {
 }
 
 func (s *drive) locate() (next phase, err error) {
-	s.target, err = s.b.target(s.ctx)
+	s.target, err = s.b.graphs.target(s.ctx)
 	return pickingUp, err
 }
 
@@ -159,6 +159,11 @@ func (s *drive) goOn() (phase, error) {
 func (s *drive) send(body runCreate) (phase, error) {
 	s.backoff = backoff{}
 	resp, err := s.creation.send(body)
+	if lacksMode(body, err) {
+		s.b.graphs.lacks(s.target, newestMode)
+		body.StreamMode = modes(body.StreamMode, newestMode)
+		resp, err = s.creation.send(body)
+	}
 	if wantsPoint(body, err) {
 		resp, err = s.creation.sendAtHead(body, err)
 	}
@@ -198,6 +203,11 @@ func (s *drive) rejoin() (phase, error) {
 // ask finds out how the run stands. A stream that closed as it should proves nothing by
 // itself: a proxy closes so, and the server says no end.
 func (s *drive) ask() (phase, error) {
+	if goesOn, failed := s.askFailed(); failed {
+		return failing, nil
+	} else if goesOn {
+		return s.retry(nil)
+	}
 	st, err := s.state()
 	if err != nil {
 		return s.afterError(err)
@@ -214,10 +224,34 @@ func (s *drive) ask() (phase, error) {
 	return ended, s.outcome.tell(st, how)
 }
 
+// askFailed finds out whether the error that the stream told is the run's. It is an attempt's where
+// the server says that the run goes on, or ended well: the rest of its stream is read then. Where
+// the server does not say, the stream is believed.
+func (s *drive) askFailed() (goesOn, failed bool) {
+	said := s.frames.told.failed
+	if said == nil {
+		return false, false
+	}
+	run, err := s.outcome.ask()
+	switch {
+	case err == nil && run.active():
+		return true, false
+	case err == nil && (run.Status == "success" || run.Status == "interrupted"):
+		s.frames.told.wentOn()
+		return true, false
+	}
+	s.failure = *said
+	return false, true
+}
+
 // afterError goes on after an error of reading or asking, where it may be over in a moment.
 func (s *drive) afterError(err error) (phase, error) {
 	if e := (*runError)(nil); errors.As(err, &e) {
 		s.failure = e.said
+		return failing, nil
+	}
+	if said := s.frames.told.failed; said != nil && s.phase == rejoining && !mayPass(err) && s.ctx.Err() == nil {
+		s.failure = *said // the server knows the run no more
 		return failing, nil
 	}
 	if s.ctx.Err() != nil || !mayPass(err) {

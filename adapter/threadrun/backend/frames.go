@@ -56,19 +56,23 @@ func (tr *translator) frame(f sse.Event) error {
 		tr.told.lastID = f.ID
 	}
 	if len(ns) > 0 {
+		tr.told.wentOn()
 		return tr.nested(name, head, f.Data)
 	}
 	switch name {
 	case "metadata":
 		return tr.metadataFrame(f.Data)
+	case "error":
+		return tr.errorFrame(f.Data)
+	}
+	tr.told.wentOn()
+	switch name {
 	case "values":
 		return tr.valuesFrame(head, f.Data)
 	case "checkpoints":
 		return tr.checkpointFrame(head, f.Data)
 	case "updates":
 		return tr.updatesFrame(head, f.Data)
-	case "error":
-		return tr.errorFrame(f.Data)
 	case "tasks":
 		tr.told.goOn()
 		if begins(f.Data) {
@@ -265,21 +269,30 @@ func emptyDelta(data json.RawMessage) bool {
 	return text == "null" || text == "{}" || text == "[]"
 }
 
-// errorFrame ends the run. Its data is {error, message}, or a text where the
-// server speaks of the stream itself.
+// errorFrame tells that the run failed. Its data is {error, message}, or a text where the
+// server speaks of the stream itself. Older LangGraph servers send it for an attempt, too,
+// that they try again themselves, so a server that can be asked is asked before it is believed.
 func (tr *translator) errorFrame(data json.RawMessage) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
 		if strings.Contains(text, "not found") {
 			return tr.lost("run")
 		}
-		return &runError{said: errorWire{Message: text}}
+		return tr.failed(errorWire{Message: text})
 	}
 	var e errorWire
 	if err := json.Unmarshal(data, &e); err != nil {
 		return tr.badFrame("error", jsonComplaint(err))
 	}
-	return &runError{said: e}
+	return tr.failed(e)
+}
+
+func (tr *translator) failed(e errorWire) error {
+	if tr.target.plain || tr.link.RemoteRun == "" {
+		return &runError{said: e}
+	}
+	tr.told.fail(e)
+	return nil
 }
 
 func (tr *translator) badFrame(name, complaint string) error {

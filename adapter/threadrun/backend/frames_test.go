@@ -196,7 +196,7 @@ func TestPickAssistant(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := b.pickAssistant(c.list)
+		got, err := b.graphs.pickAssistant(c.list)
 		if got.id != c.want || (c.want == "") != (err != nil) {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -21,6 +22,7 @@ type target struct {
 	graph string // graph_id; "" on a plain server
 	plain bool   // Agent Protocol: /agents and /runs, no thread-scoped runs
 	entry string // node a state may be written as; found when first needed
+	lacks string // a stream mode that the server does not know; "": it refused none
 }
 
 // graphCache keeps the answer to "which graph", asked once per process and
@@ -42,62 +44,84 @@ func (g *graphCache) set(t *target) {
 	g.known = t
 }
 
+// graphs knows which graph of a server is called, and what the server says of it. It keeps only
+// what it can ask again. Safe for concurrent use.
+type graphs struct {
+	up    adapter.Upstream
+	http  *client
+	known graphCache
+	told  descriptions
+}
+
+func newGraphs(up adapter.Upstream, c *client) *graphs {
+	return &graphs{up: up, http: c, told: descriptions{age: descriptionAge}}
+}
+
+// forget has the graph asked for again.
+func (g *graphs) forget() { g.known.set(nil) }
+
+// lacks notes a stream mode that the server does not know.
+func (g *graphs) lacks(t target, mode string) {
+	t.lacks = mode
+	g.known.set(&t)
+}
+
 // target finds the graph that is called: the configured one, else that of the
 // agent's own name, else the only one there is. Otherwise the error names them.
-func (b *backend) target(ctx context.Context) (target, error) {
-	if t := b.graph.get(); t != nil {
+func (g *graphs) target(ctx context.Context) (target, error) {
+	if t := g.known.get(); t != nil {
 		return *t, nil
 	}
-	t, err := b.findTarget(ctx)
+	t, err := g.findTarget(ctx)
 	if err != nil {
 		return target{}, err
 	}
-	b.graph.set(&t)
+	g.known.set(&t)
 	return t, nil
 }
 
-func (b *backend) findTarget(ctx context.Context) (target, error) {
+func (g *graphs) findTarget(ctx context.Context) (target, error) {
 	list, err := pages(func(offset, limit int) (page []assistantWire, err error) {
-		return page, b.http.askJSON(ctx, "/assistants/search", map[string]int{"limit": limit, "offset": offset}, &page)
+		return page, g.http.askJSON(ctx, "/assistants/search", map[string]int{"limit": limit, "offset": offset}, &page)
 	}, func(a assistantWire) string { return a.ID })
 	switch upstream.Status(err) {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return b.findAgent(ctx)
+		return g.findAgent(ctx)
 	case 0:
 		if err != nil {
 			return target{}, err
 		}
-		return b.pickAssistant(list)
+		return g.pickAssistant(list)
 	default:
 		return target{}, err
 	}
 }
 
-func (b *backend) pickAssistant(list []assistantWire) (target, error) {
+func (g *graphs) pickAssistant(list []assistantWire) (target, error) {
 	for i, a := range list {
 		if a.ID == "" || a.Graph == "" {
-			return target{}, b.http.bad(http.MethodPost, "/assistants/search", "an entry has no assistant_id or graph_id")
+			return target{}, g.http.bad(http.MethodPost, "/assistants/search", "an entry has no assistant_id or graph_id")
 		}
 		list[i].Name = cmp.Or(a.Name, a.Graph)
 	}
 	// Assistants that the server made for its graphs come before those that
 	// people made over them.
 	slices.SortStableFunc(list, func(x, y assistantWire) int { return rank(x) - rank(y) })
-	for _, want := range b.wanted() {
+	for _, want := range g.wanted() {
 		for _, a := range list {
 			if a.ID == want || a.Graph == want || a.Name == want {
 				return target{id: a.ID, graph: a.Graph}, nil
 			}
 		}
 	}
-	if len(list) == 1 && b.up.Config.Assistant == "" {
+	if len(list) == 1 && g.up.Config.Assistant == "" {
 		return target{id: list[0].ID, graph: list[0].Graph}, nil
 	}
 	names := make([]string, len(list))
 	for i, a := range list {
 		names[i] = a.Name
 	}
-	return target{}, b.noGraph(names)
+	return target{}, g.noGraph(names)
 }
 
 func rank(a assistantWire) int {
@@ -108,14 +132,14 @@ func rank(a assistantWire) int {
 }
 
 // wanted are the names to look for, best first.
-func (b *backend) wanted() []string {
-	if b.up.Config.Assistant != "" {
-		return []string{b.up.Config.Assistant}
+func (g *graphs) wanted() []string {
+	if g.up.Config.Assistant != "" {
+		return []string{g.up.Config.Assistant}
 	}
-	return []string{b.up.Name}
+	return []string{g.up.Name}
 }
 
-func (b *backend) noGraph(names []string) error {
+func (g *graphs) noGraph(names []string) error {
 	have := "It has none."
 	if len(names) > 0 {
 		slices.Sort(names)
@@ -123,13 +147,13 @@ func (b *backend) noGraph(names []string) error {
 	}
 	return mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError,
 		"Which graph of agent %q at %s to call is not clear: none is called %q. %s Name one as the agent's assistant in the configuration.",
-		b.up.Name, b.http.host, b.wanted()[0], have)
+		g.up.Name, g.http.host, g.wanted()[0], have)
 }
 
 // findAgent is findTarget for a plain Agent Protocol server.
-func (b *backend) findAgent(ctx context.Context) (target, error) {
+func (g *graphs) findAgent(ctx context.Context) (target, error) {
 	list, err := pages(func(offset, limit int) (page []agentWire, err error) {
-		return page, b.http.askJSON(ctx, "/agents/search", map[string]int{"limit": limit, "offset": offset}, &page)
+		return page, g.http.askJSON(ctx, "/agents/search", map[string]int{"limit": limit, "offset": offset}, &page)
 	}, func(a agentWire) string { return a.ID })
 	if err != nil {
 		return target{}, err
@@ -137,19 +161,19 @@ func (b *backend) findAgent(ctx context.Context) (target, error) {
 	names := make([]string, len(list))
 	for i, a := range list {
 		names[i] = cmp.Or(a.Name, a.ID)
-		if slices.Contains(b.wanted(), a.ID) || slices.Contains(b.wanted(), a.Name) {
+		if slices.Contains(g.wanted(), a.ID) || slices.Contains(g.wanted(), a.Name) {
 			return target{id: a.ID, plain: true}, nil
 		}
 	}
-	if len(list) == 1 && b.up.Config.Assistant == "" {
+	if len(list) == 1 && g.up.Config.Assistant == "" {
 		return target{id: list[0].ID, plain: true}, nil
 	}
-	return target{}, b.noGraph(names)
+	return target{}, g.noGraph(names)
 }
 
 // Schemas asks for the graph's JSON schemas. Some servers cannot tell (version
 // 1.4.6 of the JavaScript one answers 500 for compiled graphs): an error.
-func (b *backend) Schemas(ctx context.Context) (mapping.Schemas, error) {
+func (g *graphs) Schemas(ctx context.Context) (mapping.Schemas, error) {
 	var s struct {
 		Input   json.RawMessage `json:"input_schema"`
 		Output  json.RawMessage `json:"output_schema"`
@@ -157,23 +181,23 @@ func (b *backend) Schemas(ctx context.Context) (mapping.Schemas, error) {
 		Config  json.RawMessage `json:"config_schema"`
 		Context json.RawMessage `json:"context_schema"`
 	}
-	err := b.describe(ctx, "schemas", nil, &s)
+	err := g.describe(ctx, "schemas", nil, &s)
 	return mapping.Schemas{Input: s.Input, Output: s.Output, State: s.State, Config: s.Config, Context: s.Context}, err
 }
 
 // Graph asks for the graph's nodes and edges.
-func (b *backend) Graph(ctx context.Context, xray string) (json.RawMessage, error) {
+func (g *graphs) Graph(ctx context.Context, xray string) (json.RawMessage, error) {
 	query := url.Values{}
 	if xray != "" {
 		query.Set("xray", xray)
 	}
 	var raw json.RawMessage
-	err := b.describe(ctx, "graph", query, &raw)
+	err := g.describe(ctx, "graph", query, &raw)
 	return raw, err
 }
 
 // Subgraphs asks for the schemas of the graphs within the graph.
-func (b *backend) Subgraphs(ctx context.Context, namespace string, recurse bool) (json.RawMessage, error) {
+func (g *graphs) Subgraphs(ctx context.Context, namespace string, recurse bool) (json.RawMessage, error) {
 	what, query := "subgraphs", url.Values{}
 	if namespace != "" {
 		what += "/" + url.PathEscape(namespace)
@@ -182,12 +206,12 @@ func (b *backend) Subgraphs(ctx context.Context, namespace string, recurse bool)
 		query.Set("recurse", "true")
 	}
 	var raw json.RawMessage
-	err := b.describe(ctx, what, query, &raw)
+	err := g.describe(ctx, what, query, &raw)
 	return raw, err
 }
 
-func (b *backend) describe(ctx context.Context, what string, query url.Values, v any) error {
-	t, err := b.target(ctx)
+func (g *graphs) describe(ctx context.Context, what string, query url.Values, v any) error {
+	t, err := g.target(ctx)
 	if err != nil {
 		return err
 	}
@@ -198,26 +222,26 @@ func (b *backend) describe(ctx context.Context, what string, query url.Values, v
 	if len(query) > 0 {
 		what += "?" + query.Encode()
 	}
-	return b.told.read(ctx, b.http, root+url.PathEscape(t.id)+"/"+what, v)
+	return g.told.read(ctx, g.http, root+url.PathEscape(t.id)+"/"+what, v)
 }
 
 // entry is the node a whole state is written as: one that leads to the end, so
 // that nothing is pending afterwards; else the graph's start, which every
 // graph has.
-func (b *backend) entry(ctx context.Context, t target) string {
+func (g *graphs) entry(ctx context.Context, t target) string {
 	if t.entry != "" {
 		return t.entry
 	}
 	t.entry = "__start__"
-	if raw, err := b.Graph(ctx, ""); err == nil {
+	if raw, err := g.Graph(ctx, ""); err == nil {
 		t.entry = lastNode(raw)
-		b.graph.set(&t)
+		g.known.set(&t)
 	}
 	return t.entry
 }
 
 func lastNode(graph json.RawMessage) string {
-	var g struct {
+	var described struct {
 		Edges []struct {
 			Source      string `json:"source"`
 			Target      string `json:"target"`
@@ -225,10 +249,10 @@ func lastNode(graph json.RawMessage) string {
 		} `json:"edges"`
 	}
 	node := "__start__"
-	if json.Unmarshal(graph, &g) != nil {
+	if json.Unmarshal(graph, &described) != nil {
 		return node
 	}
-	for _, e := range g.Edges {
+	for _, e := range described.Edges {
 		if e.Target != "__end__" || e.Source == "__start__" {
 			continue
 		}

@@ -35,7 +35,11 @@ const (
 // not. Where the process may have died behind that request, nil is no answer: the run is
 // found, or its outcome is unknown.
 func (q *inquiry) pickUp() (*runWire, error) {
-	linked := q.linked() || q.link.Remote != "" && q.t.Values == nil
+	forks, err := q.thread.findFork()
+	if err != nil {
+		return nil, q.unresolved(nil, err)
+	}
+	linked := q.linked() || q.link.Remote != "" && (q.t.Values == nil || forks)
 	if !linked {
 		q.link = mapping.Link{Remote: q.thread.id()}
 	}
@@ -123,7 +127,7 @@ func (q *inquiry) until(look func(context.Context) (bool, error)) (found bool, e
 // newest is the newest upstream run that was made for this run; nil when there is none. In
 // lockstep there is one for every step.
 func (q *inquiry) newest(ctx context.Context) (*runWire, error) {
-	list, err := q.b.runs(ctx, q.link.Remote)
+	list, err := q.b.runs.list(ctx, q.link.Remote)
 	if err != nil {
 		return nil, err
 	}

@@ -20,17 +20,17 @@ func (b *backend) Cancel(ctx context.Context, link mapping.Link, runID string) e
 	if link.Profile == profilePlain {
 		return b.cancelPlain(ctx, link)
 	}
-	list, err := b.runs(ctx, link.Remote)
+	list, err := b.runs.list(ctx, link.Remote)
 	switch {
 	case err != nil && link.RemoteRun != "": // it keeps no list: the link is all there is
-		return b.cancelRun(ctx, link.Remote, link.RemoteRun)
+		return b.runs.cancel(ctx, link.Remote, link.RemoteRun)
 	case upstream.Status(err) == http.StatusNotFound:
 		return nil
 	}
 	for _, r := range list {
 		mine := r.ours() == runID || r.Metadata == nil && r.ID == link.RemoteRun
 		if r.active() && mine {
-			err = errors.Join(err, b.cancelRun(ctx, link.Remote, r.ID))
+			err = errors.Join(err, b.runs.cancel(ctx, link.Remote, r.ID))
 		}
 	}
 	return err
@@ -87,11 +87,11 @@ func wantsNode(err error) bool {
 }
 
 func (b *backend) updateAsEntry(ctx context.Context, path string, values json.RawMessage) error {
-	t, err := b.target(ctx)
+	t, err := b.graphs.target(ctx)
 	if err != nil {
 		return err
 	}
-	return b.http.writeJSON(ctx, http.MethodPost, path, stateUpdate{Values: values, AsNode: b.entry(ctx, t)}, nil)
+	return b.http.writeJSON(ctx, http.MethodPost, path, stateUpdate{Values: values, AsNode: b.graphs.entry(ctx, t)}, nil)
 }
 
 // updateError gives the refusals that a caller can act on a class of their own.

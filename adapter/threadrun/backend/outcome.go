@@ -142,7 +142,7 @@ func (o *outcome) tell(st stateWire, how verdict) error {
 func (o *outcome) of(st stateWire, how verdict, open []mapping.Interrupt) mapping.Outcome {
 	switch {
 	case how == wasCancelled:
-		return mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}
+		return mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true, Reason: mapping.CancelledUpstream}
 	case len(open) > 0:
 		return mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: open}
 	case len(st.Next) > 0 && o.t.OneStep:
@@ -197,7 +197,7 @@ func questions(st stateWire) []mapping.Interrupt {
 	var list []mapping.Interrupt
 	for _, t := range tasks {
 		for _, w := range t.Interrupts {
-			list = append(list, mapping.Interrupt{ID: cmp.Or(w.ID, w.OldID), Value: orNull(w.Value), Task: t.ID, NS: w.NS, When: w.When})
+			list = append(list, w.question(cmp.Or(w.ID, w.OldID), t.ID))
 		}
 	}
 	return list

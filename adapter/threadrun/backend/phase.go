@@ -42,7 +42,7 @@ var graphPhases = phases{
 	starting:   {reading, rejoining, making, replacing},
 	continuing: {reading, rejoining},
 	reading:    {asking, rejoining, failing, ended},
-	rejoining:  {reading, rejoining},
+	rejoining:  {reading, rejoining, failing},
 	asking:     {ended, continuing, rejoining, failing},
 	failing:    {},
 	ended:      {},

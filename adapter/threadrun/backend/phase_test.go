@@ -104,6 +104,20 @@ func canned(a *adaptertest.ThreadAgent, route string, c adaptertest.Canned) *ada
 	return a
 }
 
+// nameless says nowhere which run it makes.
+type nameless struct{ http.Handler }
+
+func (n nameless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n.Handler.ServeHTTP(unnamed{w}, r)
+}
+
+type unnamed struct{ http.ResponseWriter }
+
+func (u unnamed) Flush() {
+	u.Header().Del("Content-Location")
+	_ = http.NewResponseController(u.ResponseWriter).Flush()
+}
+
 const hello = "locating, picking up, preparing, starting, "
 
 func graphRoutes() []walked {
@@ -121,7 +135,13 @@ func graphRoutes() []walked {
 	return []walked{
 		{"the stream tells the end", playing(adaptertest.ChatPlay()), tasks(first), hello + "reading, ended"},
 		{"the state tells the end", playing(adaptertest.AskPlay()), tasks(first), hello + "reading, asking, ended"},
-		{"the agent fails", playing(adaptertest.FailPlay()), tasks(first), hello + "reading, failing"},
+		{"the agent fails", playing(adaptertest.FailPlay()), tasks(first), hello + "reading, asking, failing"},
+		{"the agent fails, and names no run", nameless{playing(adaptertest.ThreadPlay{Frames: adaptertest.FailPlay().Frames[4:], Status: "error"})}, tasks(first), hello + "reading, failing"},
+		{"an attempt fails", canned(retrying(true), routeRun, adaptertest.Canned{Status: 200, Type: "application/json", Body: `{"status":"pending"}`, Times: 1}), tasks(first),
+			hello + "reading, asking, rejoining, reading, asking, ended"},
+		{"an attempt fails, and the run is forgotten", &adaptertest.ThreadAgent{Plays: retrying(true).Plays, Canned: map[string]*adaptertest.Canned{
+			routeRun: {Status: 200, Type: "application/json", Body: `{"status":"pending"}`}, routeJoin: {Status: 404, Type: "text/plain", Body: "Run not found"},
+		}}, tasks(first), hello + "reading, asking, rejoining, failing"},
 		{"the agent fails without a word", playing(silent), tasks(first), hello + "reading, rejoining, reading, asking, failing"},
 		{"the stream breaks", played(func(p *adaptertest.ThreadPlay) { p.CutAfter = []int{3} }), tasks(first), hello + "reading, rejoining, reading, asking, ended"},
 		{"the way back breaks", canned(played(func(p *adaptertest.ThreadPlay) { p.CutAfter = []int{3} }), routeJoin, adaptertest.Canned{Status: 500, Times: 1}), tasks(first),

@@ -15,6 +15,7 @@ type progress struct {
 	paused      bool // the graph was stopped before or after a node, as asked
 	asked       []mapping.Interrupt
 	held        []mapping.Event // told with the end
+	failed      *errorWire      // what the stream says of a failure; nil: none, or the run went on after it
 }
 
 // ending is how far frames have told the end of their run.
@@ -48,6 +49,16 @@ func (p *progress) checkpoint(step, next int, byGraph bool) {
 // tellEnd notes a frame that comes at the end of a run.
 func (p *progress) tellEnd() { p.ending = max(p.ending, endTold) }
 
+// fail notes an error frame. It tells an end, whatever the newest state has behind it.
+func (p *progress) fail(said errorWire) { p.failed, p.ending = &said, endTold }
+
+// wentOn notes a frame that came after an error frame: the server tries the attempt again.
+func (p *progress) wentOn() {
+	if p.failed != nil {
+		p.failed, p.ending = nil, endUntold
+	}
+}
+
 // goOn notes a frame that came after the newest state.
 func (p *progress) goOn() { p.ending = min(p.ending, endTold) }
 
@@ -57,7 +68,7 @@ func (p *progress) cut() bool { return p.ending == endUntold && p.frames > 0 && 
 // complete reports whether the frames leave nothing open about the end: the newest state has
 // nothing behind it, and there is no question.
 func (p *progress) complete() bool {
-	return p.ending == endProven && !p.paused && len(p.asked) == 0
+	return p.ending == endProven && !p.paused && len(p.asked) == 0 && p.failed == nil
 }
 
 // note keeps what the end of the run will need of a logged event.

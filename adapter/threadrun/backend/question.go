@@ -34,7 +34,12 @@ func (tr *translator) interrupt(w interruptWire, i int) mapping.Interrupt {
 	if id == "" {
 		id = mapping.InterruptID(tr.t.Run.ID, len(tr.told.asked)+i)
 	}
-	return mapping.Interrupt{ID: id, Value: orNull(w.Value), Task: tr.askers[id], NS: w.NS, When: w.When}
+	return w.question(id, tr.askers[id])
+}
+
+// question is the wire's question of a state task, which may not be known.
+func (w interruptWire) question(id, task string) mapping.Interrupt {
+	return mapping.Interrupt{ID: id, Value: orNull(w.Value), Task: task, NS: w.NS, When: w.When, Schema: w.Schema}
 }
 
 // stoppedAtNode is a frame that says that the graph was stopped at a node,

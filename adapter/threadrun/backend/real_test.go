@@ -340,7 +340,7 @@ func TestRealSeedForkAndHeal(t *testing.T) {
 
 	wantSuccess(t, adaptertest.Collect(ctx, b, then(tr, "dropped"), 0))
 	fork := then(tr, "forked")
-	fork.Fork, fork.Link.RemoteCheckpoint = base, ""
+	fork.Fork, fork.Link.RemoteCheckpoint = &adapter.Fork{Checkpoint: base}, ""
 	forked := adaptertest.Collect(ctx, b, fork, 0)
 	wantSuccess(t, forked)
 	wantTexts(t, texts(t, forked), append(slices.Clone(seeded), "forked", "planning", "you said: forked")...)
@@ -370,7 +370,7 @@ func TestRealForeignRun(t *testing.T) {
 	if err := b.http.writeJSON(ctx, http.MethodPost, threadPath(link.Remote)+"/runs/wait", foreign, nil); err != nil {
 		t.Fatal(err)
 	}
-	all, err := b.runs(ctx, link.Remote)
+	all, err := b.runs.list(ctx, link.Remote)
 	list := slices.DeleteFunc(all, func(r runWire) bool { return r.ours() == "" })
 	if err != nil || len(list) != 1 || list[0].ID != link.RemoteRun {
 		t.Errorf("our runs there: %+v, %v, want %s alone", list, err, link.RemoteRun)
@@ -437,7 +437,7 @@ func TestRealDescriptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Probe(ctx); err == nil || !strings.Contains(err.Error(), "It has ask, chat, fail, files, nested, slow.") {
+	if err := other.Probe(ctx); err == nil || !strings.Contains(err.Error(), "It has ask, both, chat, fail, files, nested, slow.") {
 		t.Errorf("probe without a name: %v", err)
 	}
 }

@@ -9,15 +9,18 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
-// runs lists the runs of an upstream thread. Those of others have no mark of ours.
-func (b *backend) runs(ctx context.Context, thread string) ([]runWire, error) {
+// remoteRuns asks and tells a server about the runs of its threads.
+type remoteRuns struct{ http *client }
+
+// list lists the runs of an upstream thread. Those of others have no mark of ours.
+func (r remoteRuns) list(ctx context.Context, thread string) ([]runWire, error) {
 	list, err := pages(func(offset, limit int) (page []runWire, err error) {
 		q := url.Values{"limit": {strconv.Itoa(limit)}}
 		if offset > 0 {
 			q.Set("offset", strconv.Itoa(offset))
 		}
-		return page, b.http.getJSON(ctx, threadPath(thread)+"/runs?"+q.Encode(), &page)
-	}, func(r runWire) string { return r.ID })
+		return page, r.http.getJSON(ctx, threadPath(thread)+"/runs?"+q.Encode(), &page)
+	}, func(run runWire) string { return run.ID })
 	unmark(list)
 	return list, err
 }
@@ -40,26 +43,26 @@ func unmark(list []runWire) {
 
 // stopStale cancels what still runs on an upstream thread for a run of ours
 // that has ended here: on our side a thread has one active run at most.
-func (b *backend) stopStale(ctx context.Context, thread, except string) {
-	list, err := b.runs(ctx, thread)
+func (r remoteRuns) stopStale(ctx context.Context, thread, except string) {
+	list, err := r.list(ctx, thread)
 	if err != nil {
 		return
 	}
-	for _, r := range list {
-		if r.active() && r.ours() != "" && r.ours() != except {
-			_ = b.cancelRun(ctx, thread, r.ID)
+	for _, run := range list {
+		if run.active() && run.ours() != "" && run.ours() != except {
+			_ = r.cancel(ctx, thread, run.ID)
 		}
 	}
 }
 
-func (b *backend) cancelRun(ctx context.Context, thread, run string) error {
-	return b.cancelAt(ctx, runPath(thread, run)+"/cancel?wait=0&action=interrupt")
+func (r remoteRuns) cancel(ctx context.Context, thread, run string) error {
+	return r.cancelAt(ctx, runPath(thread, run)+"/cancel?wait=0&action=interrupt")
 }
 
-func (b *backend) cancelAt(ctx context.Context, path string) error {
+func (r remoteRuns) cancelAt(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout/2)
 	defer cancel()
-	err := b.http.writeJSON(ctx, http.MethodPost, path, nil, nil)
+	err := r.http.writeJSON(ctx, http.MethodPost, path, nil, nil)
 	switch upstream.Status(err) {
 	case http.StatusNotFound, http.StatusConflict, http.StatusGone:
 		return nil // it has ended, or is not there any more

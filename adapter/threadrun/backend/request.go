@@ -33,7 +33,9 @@ func (r requests) first() runCreate {
 	if r.origin == threadComesWithRun {
 		body.IfNotExists = "create"
 	}
-	body.at(r.t.Fork)
+	if r.t.Fork != nil {
+		body.at(r.t.Fork.Checkpoint)
+	}
 	r.tell(&body)
 	return body
 }
@@ -53,7 +55,7 @@ func (r requests) common(next bool) runCreate {
 	durability, _ := rawjson.Lookup(r.t.Run.Kwargs, "durability")
 	body := runCreate{
 		Assistant: r.target.id, Config: r.config(next), Metadata: r.metadata(),
-		Context: set(o.Context), StreamMode: modes(o.StreamModes), Subgraphs: o.Subgraphs,
+		Context: r.context(), StreamMode: modes(o.StreamModes, r.target.lacks), Subgraphs: o.Subgraphs,
 		Resumable: true, OnDisconnect: "continue", Multitask: "reject",
 		InterruptBefore: nodes(o.InterruptBefore), InterruptAfter: nodes(o.InterruptAfter),
 		Durability: durability,
@@ -162,11 +164,37 @@ func (r requests) config(next bool) json.RawMessage {
 
 // configurable is that of the client without names of ours; nil for none.
 func (r requests) configurable(given json.RawMessage, next bool) json.RawMessage {
+	made := r.configured(given, next)
+	if r.t.Memory == nil || r.inContext() {
+		return made
+	}
+	made, _ = rawjson.WithMembers(made, rawjson.Member{Name: originKey, Value: r.t.Memory}) // it is an object, or nil
+	return made
+}
+
+// inContext reports whether memory is told in the run's context: servers refuse a run with
+// both a context and config.configurable, where neither is empty (langgraph-api 0.4).
+func (r requests) inContext() bool {
+	return isObject(r.t.Run.Options.Context) && rawjson.CountMembers(r.t.Run.Options.Context) > 0
+}
+
+// context is that of the client, with what the agent is told of the store.
+func (r requests) context() json.RawMessage {
+	given := set(r.t.Run.Options.Context)
+	if r.t.Memory == nil || !r.inContext() {
+		return given
+	}
+	made, _ := rawjson.WithMembers(given, rawjson.Member{Name: originKey, Value: r.t.Memory}) // it was checked when it came in
+	return made
+}
+
+// configured is configurable without what the bridge tells.
+func (r requests) configured(given json.RawMessage, next bool) json.RawMessage {
 	var set []rawjson.Member
 	for _, key := range ownKeys {
 		set = append(set, rawjson.Member{Name: key})
 	}
-	if r.link.Profile == profileForked && (next || r.t.Fork == "") {
+	if r.link.Profile == profileForked && (next || r.t.Fork == nil) {
 		i := slices.Index(ownKeys, "checkpoint_id")
 		set[i].Value = orNull(nil)
 	} else if !isObject(given) {
@@ -233,10 +261,14 @@ func flat(origin json.RawMessage) []rawjson.Member {
 	return set
 }
 
-func modes(asked []string) []string {
+// newestMode is a stream mode that older servers do not know.
+const newestMode = "tools"
+
+// modes are the stream modes of a run, without one that the server lacks.
+func modes(asked []string, lacks string) []string {
 	list := slices.Clone(streamModes)
 	for _, mode := range furtherModes {
-		if slices.Contains(asked, mode) {
+		if mode != lacks && slices.Contains(asked, mode) {
 			list = append(list, mode)
 		}
 	}

@@ -7,7 +7,60 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
 )
+
+// retrying is a server that tells the error of an attempt which it then makes again itself, as
+// older LangGraph servers do. Its stream closes behind the error, or goes on.
+func retrying(closes bool) *adaptertest.ThreadAgent {
+	p := adaptertest.ChatPlay()
+	const failed = 5 // frames, then the error
+	again := append([]string{`error {"error":"ConnectError","message":"the model is away"}`, `metadata {"run_id":"{{run}}","attempt":2}`}, p.Frames[failed:]...)
+	p.Frames = append(p.Frames[:failed:failed], again...)
+	if closes {
+		p.CloseAfter = []int{failed + 1}
+	}
+	return playing(p)
+}
+
+// TestAnAttemptThatIsMadeAgainUpstream: its error is not the run's, whether the server says
+// that the run goes on or has ended by then, and what the next attempt tells is told once.
+func TestAnAttemptThatIsMadeAgainUpstream(t *testing.T) {
+	t.Parallel()
+	run := func(status string) map[string]*adaptertest.Canned {
+		return map[string]*adaptertest.Canned{routeRun: {Status: 200, Type: "application/json", Body: `{"status":"` + status + `"}`, Times: 2}}
+	}
+	whole := adaptertest.Collect(within(t), scripted(t, playing(adaptertest.ChatPlay())), say("hi"), 0)
+	for name, c := range map[string]struct {
+		closes bool
+		canned map[string]*adaptertest.Canned
+	}{
+		"it waits": {true, run("pending")}, "it works": {true, run("running")}, "it has ended": {true, nil}, "in one stream": {false, run("running")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := retrying(c.closes)
+			a.Canned = c.canned
+			tr := adaptertest.Collect(within(t), scripted(t, a), say("hi"), 0)
+			if tr.Err != nil || tr.End() == nil || tr.End().Status != mapping.RunSuccess || a.Work() != 1 {
+				t.Fatalf("error %v, end %+v, %d runs", tr.Err, tr.End(), a.Work())
+			}
+			if diff := cmp.Diff(outputs(whole), outputs(tr)); diff != "" {
+				t.Errorf("outputs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// outputs are what the nodes of a run put out.
+func outputs(tr adaptertest.Trace) (list []string) {
+	for _, ev := range tr.Events {
+		if ev.Kind == mapping.KindUpdate || ev.Kind == mapping.KindDelta {
+			list = append(list, ev.Head.Node+" "+string(ev.Data))
+		}
+	}
+	return list
+}
 
 // TestA13RetriesOfManyRuns: before an agent that is overloaded, or not there, a run makes three
 // attempts and no more, so that as many runs as may be under way at once (concurrency)

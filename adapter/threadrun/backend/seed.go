@@ -19,7 +19,7 @@ func (th *thread) seed() error {
 		return nil
 	}
 	path := threadPath(th.link.Remote) + "/state"
-	update := stateUpdate{Values: th.t.Values, AsNode: th.b.entry(th.ctx, th.target)}
+	update := stateUpdate{Values: th.t.Values, AsNode: th.b.graphs.entry(th.ctx, th.target)}
 	err := th.b.http.writeJSON(th.ctx, http.MethodPost, path, update, nil)
 	if upstream.Status(err) == 0 || lostAnswer(err) {
 		return err // it may have taken the state: by the input it would be there twice

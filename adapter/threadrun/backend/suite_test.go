@@ -15,6 +15,7 @@ const (
 	routeState  = "GET /threads/{t}/state"
 	routeJoin   = "GET /threads/{t}/runs/{r}/stream"
 	routeCancel = "POST /threads/{t}/runs/{r}/cancel"
+	routeRun    = "GET /threads/{t}/runs/{r}"
 	routeList   = "GET /threads/{t}/runs"
 	routeUpdate = "POST /threads/{t}/state"
 	routeGraph  = "POST /assistants/search"
@@ -87,7 +88,9 @@ func failures() []adaptertest.Failure {
 		{Name: "A13_Overloaded", Peer: making(adaptertest.Canned{Status: 429, Type: "text/plain", Body: "later"}), Code: mapping.CodeUpstreamError},
 		{Name: "NoGraphs", Peer: canned(routeGraph, adaptertest.Canned{Status: 200, Type: "application/json", Body: `[]`}), Code: mapping.CodeUpstreamError},
 		{Name: "AgentFails", Peer: func() adaptertest.Peer { return playing(adaptertest.FailPlay()) }, Code: mapping.CodeUpstreamError},
-		{Name: "StepLimit", Peer: frames(`error {"error":"GraphRecursionError","message":"Recursion limit of 21 reached"}`), Code: mapping.CodeStepLimit},
+		{Name: "StepLimit", Peer: func() adaptertest.Peer {
+			return playing(adaptertest.ThreadPlay{Frames: []string{`error {"error":"GraphRecursionError","message":"Recursion limit of 21 reached"}`}, Status: "error"})
+		}, Code: mapping.CodeStepLimit},
 		{Name: "A11_DiesForGood", Peer: func() adaptertest.Peer {
 			p := adaptertest.ChatPlay()
 			p.CutAfter = []int{3, 0, 0, 0, 0, 0, 0, 0, 0, 0}

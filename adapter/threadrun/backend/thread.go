@@ -30,8 +30,11 @@ type thread struct {
 // holds. It costs nothing for a new thread, which the run's own request makes,
 // and one read for a thread that was used before.
 func (th *thread) open() error {
+	found, err := th.findFork()
 	switch {
-	case th.t.Fork != "" && th.link.Remote != "":
+	case err != nil:
+		return err
+	case found:
 		th.link.Profile = profileForked
 		return nil
 	case th.link.Remote == "" || th.t.Values != nil:

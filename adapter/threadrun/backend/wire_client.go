@@ -116,6 +116,8 @@ type interruptWire struct {
 	Value json.RawMessage `json:"value"`
 	NS    []string        `json:"ns"`
 	When  string          `json:"when"`
+	// Schema is the JSON schema of the answer; servers since LangGraph 1.2.12 and 1.4.18 (JavaScript).
+	Schema json.RawMessage `json:"response_schema"`
 }
 
 // errorWire is the data of an error frame.

@@ -14,12 +14,21 @@ import (
 )
 
 // MemoryGraph is a graph with a memory: a run says one, two, three after what
-// stands in its thread, or at the checkpoint it starts from. Messages are joined by
-// id, as add_messages does.
+// stands in its thread, or at the checkpoint it starts from; without input, what is
+// left to be said there. Messages are joined by id, as add_messages does.
 type MemoryGraph struct {
 	*adaptertest.ThreadAgent
 	mu    sync.Mutex
-	heads map[string][]Utterance // thread and checkpoint → messages
+	heads map[string][]Utterance  // thread and checkpoint → messages
+	said  map[string]int          // thread and checkpoint → words said there, in the middle of a run
+	runs  map[string]runBeginning // by the bridge's id of a run
+}
+
+// runBeginning is what a run of the graph begins with: messages, and how many of its words
+// have been said.
+type runBeginning struct {
+	Base, Given []Utterance
+	Said        int
 }
 
 // Utterance is a message.
@@ -32,11 +41,11 @@ type Utterance struct {
 
 // NewMemoryGraph is a graph without threads.
 func NewMemoryGraph() *MemoryGraph {
-	g := &MemoryGraph{heads: map[string][]Utterance{}}
+	g := &MemoryGraph{heads: map[string][]Utterance{}, said: map[string]int{}, runs: map[string]runBeginning{}}
 	g.ThreadAgent = &adaptertest.ThreadAgent{Choose: func(body []byte) adaptertest.ThreadPlay {
-		var run struct{ Base, Given []Utterance }
+		var run runBeginning
 		_ = json.Unmarshal(body, &run)
-		return sayThree(run.Base, run.Given)
+		return run.play()
 	}}
 	return g
 }
@@ -51,6 +60,12 @@ func (g *MemoryGraph) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			body = g.started(thread, body)
 		case "state":
 			body = g.updated(thread, body)
+		case "history":
+			if g.Canned[HistoryRoute] == nil {
+				g.mu.Unlock()
+				g.history(w, thread, body)
+				return
+			}
 		}
 	}
 	g.mu.Unlock()
@@ -61,14 +76,21 @@ func (g *MemoryGraph) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // started adds to a request for a run where it starts and what it is given.
 func (g *MemoryGraph) started(thread string, body []byte) []byte {
 	request, input := map[string]any{}, struct {
-		Input struct{ Messages []Utterance }
+		Input    struct{ Messages []Utterance }
+		Metadata struct {
+			Run string `json:"apbridge_run_id"`
+		}
 	}{}
 	_, _ = json.Unmarshal(body, &request), json.Unmarshal(body, &input)
-	base := g.head(thread)
+	run := runBeginning{Base: g.head(thread), Given: input.Input.Messages}
 	if from, ok := request["checkpoint_id"].(string); ok {
-		base = g.heads[thread+from]
+		run.Base = g.heads[thread+from]
+		if run.Given == nil {
+			run.Said = g.said[thread+from]
+		}
 	}
-	request["base"], request["given"] = base, input.Input.Messages
+	g.runs[input.Metadata.Run] = run
+	request["base"], request["given"], request["said"] = run.Base, run.Given, run.Said
 	body, _ = json.Marshal(request)
 	return body
 }
@@ -121,23 +143,52 @@ next:
 	return list
 }
 
-// sayThree is what a run does.
-func sayThree(base, given []Utterance) adaptertest.ThreadPlay {
-	text := func(v any) string { b, _ := json.Marshal(v); return string(b) }
-	values := func(list []Utterance) string { return text(map[string]any{"messages": list}) }
-	at := joined(base, given)
-	play := adaptertest.ThreadPlay{Frames: []string{
-		`metadata {"run_id":"{{run}}","attempt":1}`, "values " + values(at), point(values(at), 0, `["one"]`),
-	}}
-	next := map[string]string{"one": `["two"]`, "two": `["three"]`, "three": `[]`}
-	for i, word := range []string{"one", "two", "three"} {
-		m := Utterance{ID: word + " of {{run}}", Type: "ai", Content: word}
-		at = joined(at, []Utterance{m})
-		play.Frames = append(play.Frames, `updates {"`+word+`":`+values([]Utterance{m})+`}`, "values "+values(at), point(values(at), i+1, next[word]))
+var memoryWords = [...]string{"one", "two", "three"}
+
+// next is what comes behind so many words.
+func next(said int) string {
+	if said == len(memoryWords) {
+		return `[]`
 	}
-	play.State = `{"values":` + values(at) + `,"next":[],"tasks":[],"metadata":{"graph_id":"agent","thread_id":"{{thread}}","run_id":"{{run}}","source":"loop","step":3,"parents":{}},` +
-		`"created_at":"2026-11-21T05:04:19.726Z","checkpoint":{"thread_id":"{{thread}}","checkpoint_id":"{{checkpoint}}","checkpoint_ns":"","checkpoint_map":null},"parent_checkpoint":null}`
+	return `["` + memoryWords[said] + `"]`
+}
+
+// play is what a run does.
+func (b runBeginning) play() adaptertest.ThreadPlay {
+	play := adaptertest.ThreadPlay{Frames: []string{
+		`metadata {"run_id":"{{run}}","attempt":1}`, "values " + b.values(b.Said, "{{run}}"), point(b.values(b.Said, "{{run}}"), b.Said, next(b.Said)),
+	}}
+	for i, word := range memoryWords[b.Said:] {
+		said := b.Said + i + 1
+		values := b.values(said, "{{run}}")
+		play.Frames = append(play.Frames, `updates {"`+word+`":`+valuesOf(utter(word, "{{run}}"))+`}`, "values "+values, point(values, said, next(said)))
+	}
+	play.State = stateAt(b.values(len(memoryWords), "{{run}}"), "{{run}}", "{{checkpoint}}", len(memoryWords))
 	return play
+}
+
+// values is the state when so many words have been said by the run.
+func (b runBeginning) values(said int, run string) string {
+	at := joined(b.Base, b.Given)
+	for _, word := range memoryWords[b.Said:said] {
+		at = append(at, utter(word, run))
+	}
+	return valuesOf(at...)
+}
+
+func utter(word, run string) Utterance {
+	return Utterance{ID: word + " of " + run, Type: "ai", Content: word}
+}
+
+func valuesOf(list ...Utterance) string {
+	text, _ := json.Marshal(map[string]any{"messages": list})
+	return string(text)
+}
+
+func stateAt(values, run, checkpoint string, said int) string {
+	return fmt.Sprintf(`{"values":%s,"next":%s,"tasks":[],"metadata":{"graph_id":"agent","thread_id":"{{thread}}","run_id":"%s","source":"loop","step":%d,"parents":{}},`+
+		`"created_at":"2026-11-21T05:04:19.726Z","checkpoint":{"thread_id":"{{thread}}","checkpoint_id":"%s","checkpoint_ns":"","checkpoint_map":null},"parent_checkpoint":null}`,
+		values, next(said), run, said, checkpoint)
 }
 
 func point(values string, step int, next string) string {

@@ -1,0 +1,51 @@
+package backend
+
+import (
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
+)
+
+// historyAsk is the body of POST /threads/{thread_id}/history.
+type historyAsk struct {
+	Limit    int            `json:"limit"`
+	Metadata map[string]any `json:"metadata"`
+}
+
+// findFork reports whether the run can go on from an older checkpoint of its upstream
+// thread, which the task's Fork names by its id from then on.
+func (th *thread) findFork() (bool, error) {
+	fork := th.t.Fork
+	if fork == nil || th.link.Remote == "" {
+		return false, nil
+	}
+	if fork.Checkpoint != "" {
+		return true, nil
+	}
+	id, err := th.pointOf(fork)
+	if th.t.Fork = nil; err != nil || id == "" {
+		return false, err
+	}
+	th.t.Fork = &adapter.Fork{Checkpoint: id}
+	return true, nil
+}
+
+// pointOf is the id of a checkpoint that holds what the task's Values do; "" where the
+// thread has none, as with the durability "exit", or the server does not tell.
+func (th *thread) pointOf(fork *adapter.Fork) (string, error) {
+	var list []stateWire
+	ask := historyAsk{Limit: 3, Metadata: map[string]any{"run_id": fork.Run, "step": fork.Step}}
+	err := th.b.http.askJSON(th.ctx, threadPath(th.link.Remote)+"/history", ask, &list)
+	if code := upstream.Status(err); code >= 400 && code < 500 {
+		return "", nil
+	}
+	for _, st := range list {
+		var meta checkpointMeta
+		_ = json.Unmarshal(st.Metadata, &meta)
+		if meta.RunID == fork.Run && meta.Step == fork.Step && sameValues(th.t.Values, st.Values) {
+			return st.head(), nil
+		}
+	}
+	return "", err
+}

@@ -1,0 +1,66 @@
+package rig
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+)
+
+// HistoryRoute is how an agent is asked for a thread's older checkpoints.
+const HistoryRoute = "POST /threads/{t}/history"
+
+// history answers with the one checkpoint, in the middle of a run or at its end, that a
+// run and a step in the filter name; without both it shows none.
+func (g *MemoryGraph) history(w http.ResponseWriter, thread string, body []byte) {
+	var ask struct {
+		Metadata struct {
+			Run  string `json:"run_id"`
+			Step *int
+		}
+	}
+	_ = json.Unmarshal(body, &ask)
+	list := "[]"
+	if run, ok := g.begun(thread, ask.Metadata.Run); ok && ask.Metadata.Step != nil && run.has(*ask.Metadata.Step) {
+		list = "[" + strings.ReplaceAll(g.pointOf(thread, ask.Metadata.Run, run, *ask.Metadata.Step), "{{thread}}", thread) + "]"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, list)
+}
+
+// has reports whether the run made a checkpoint behind so many words.
+func (b runBeginning) has(said int) bool { return b.Said <= said && said <= len(memoryWords) }
+
+// begun is how a run of the thread began, by the graph's own id of it.
+func (g *MemoryGraph) begun(thread, id string) (runBeginning, bool) {
+	rec := httptest.NewRecorder()
+	g.ThreadAgent.ServeHTTP(rec, httptest.NewRequest("GET", "/threads/"+thread+"/runs", nil))
+	var list []struct {
+		ID       string `json:"run_id"`
+		Metadata struct {
+			Ours string `json:"apbridge_run_id"`
+		}
+	}
+	_ = json.Unmarshal(rec.Body.Bytes(), &list)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, run := range list {
+		if run.ID == id {
+			return g.runs[run.Metadata.Ours], true
+		}
+	}
+	return runBeginning{}, false
+}
+
+// pointOf is a checkpoint as history shows it; a run may start there from now on.
+func (g *MemoryGraph) pointOf(thread, id string, run runBeginning, said int) string {
+	name, values := fmt.Sprintf("%s@%d", id, said), run.values(said, id)
+	var at struct{ Messages []Utterance }
+	_ = json.Unmarshal([]byte(values), &at)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.heads[thread+name], g.said[thread+name] = at.Messages, said
+	return stateAt(values, id, name, said)
+}
