@@ -8,9 +8,13 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// askUser is the command by which AutoGPT's agents ask their user, and the name of a
-// step by which an agent does that whose SDK drops additional_output.
-const askUser = "ask_user"
+// Commands of AutoGPT's agents that have a meaning of their own.
+const (
+	askUser  = "ask_user" // asks the user; also the name of a step by which an agent does that whose SDK drops additional_output
+	finish   = "finish"   // ends the task: there is nothing to approve
+	carryOn  = "continue" // no agent's: what approval "step" asks after each step
+	argument = "answer"   // of ask_user: the field that a page shows for the person's words
+)
 
 // stepQuestion is what a person is asked after a step that is not the last:
 // nil for nothing. The payload is a list of one HumanInterrupt, which agent

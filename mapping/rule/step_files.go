@@ -15,16 +15,18 @@ import (
 func FilesUpdate(runID string, files json.RawMessage, skipped []mapping.SkippedFile) mapping.Event {
 	delta := new(rawjson.Writer).Open('{')
 	if len(skipped) > 0 {
-		delta.Key(state.KeyMessages).Array([]json.RawMessage{stepMessage(mapping.MessageID(runID, keySkipped), "", withSkipped(nil, skipped))})
+		said := message{kind: typeAI, id: mapping.MessageID(runID, keySkipped), content: rawjson.Quote("")}
+		said.note(withSkipped(nil, skipped))
+		delta.Key(state.KeyMessages).Array([]json.RawMessage{said.json()})
 	}
 	if !rawjson.IsNull(files) {
 		delta.Key(state.KeyFiles).Raw(files, "null")
 	}
-	return mapping.Event{RunID: runID, Kind: mapping.KindUpdate, Head: mapping.Head{Node: stepNode(mapping.StepInfo{}), Reduce: true}, Data: delta.Close('}').Bytes, WithEnd: true}
+	return mapping.Event{RunID: runID, Kind: mapping.KindUpdate, Head: mapping.Head{Node: StepNode, Reduce: true}, Data: delta.Close('}').Bytes, WithEnd: true}
 }
 
-// isFilesUpdate tells a FilesUpdate from a step and from a graph's node.
-func isFilesUpdate(ev mapping.Event) bool {
+// isEndUpdate tells a FilesUpdate and a FaultUpdate from a step and from a graph's node.
+func isEndUpdate(ev mapping.Event) bool {
 	return ev.Kind == mapping.KindUpdate && ev.Head.Reduce && ev.Head.Step == nil
 }
 
@@ -39,9 +41,12 @@ func skippedIn(ev mapping.Event) json.RawMessage {
 
 // skippedAtEnd is skippedIn of what a run has told, its end included.
 func skippedAtEnd(told []*state.Entry) json.RawMessage {
-	for i := len(told) - 1; i >= 0 && i >= len(told)-2; i-- {
-		if isFilesUpdate(told[i].Event) {
-			return skippedIn(told[i].Event)
+	for i := len(told) - 1; i >= 0 && i >= len(told)-3; i-- {
+		if !isEndUpdate(told[i].Event) {
+			continue
+		}
+		if skipped := skippedIn(told[i].Event); skipped != nil {
+			return skipped
 		}
 	}
 	return nil

@@ -112,8 +112,10 @@ func (f *StepFolder) update(e *state.Entry) []mapping.Step {
 	switch {
 	case e.Head.Step != nil:
 		return f.agentStep(e)
-	case isFilesUpdate(e.Event):
-		f.run.skipped = skippedIn(e.Event)
+	case isEndUpdate(e.Event):
+		if skipped := skippedIn(e.Event); skipped != nil {
+			f.run.skipped = skipped
+		}
 		return nil
 	case len(e.Head.NS) > 0 || e.Head.Node == "__start__":
 		return nil

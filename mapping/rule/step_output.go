@@ -79,9 +79,10 @@ func (u *nodeUpdate) text(news func(id string) bool) string {
 	return string(rawjson.Compact(u.shown()))
 }
 
-// answerIn is the text of an ai message, "" for any other element.
+// answerIn is the text of an ai message, "" for any other element and for what only says that
+// a run failed.
 func answerIn(m json.RawMessage) string {
-	if rawjson.Kind(m) != '{' || messageKind(m) != typeAI {
+	if rawjson.Kind(m) != '{' || messageKind(m) != typeAI || SaysFault(m) {
 		return ""
 	}
 	return MessageText(m)
@@ -175,7 +176,7 @@ func lastAnswer(f *state.Fold) string {
 	}
 	list := f.Messages()
 	for i := len(list) - 1; i >= 0; i-- {
-		if rawjson.Kind(list[i]) == '{' && messageKind(list[i]) == typeAI && !SaysOnlySkipped(list[i]) {
+		if rawjson.Kind(list[i]) == '{' && messageKind(list[i]) == typeAI && !SaysOnlySkipped(list[i]) && !SaysFault(list[i]) {
 			return MessageText(list[i])
 		}
 	}

@@ -23,21 +23,15 @@ func TestStepUpdate(t *testing.T) {
 	id := mapping.StepID(someTask, 3)
 	for name, c := range map[string]struct {
 		info, files      string
-		delta, node      string
+		delta            string
 		output, addition string // what Head.Step still holds
 	}{
-		"text":         {info: `{"output":"done","name":"write_file"}`, delta: `{"messages":[` + ai(id, "done", "{}") + `]}`, node: "write_file"},
-		"with more":    {info: `{"output":"done","additional":{"k":1.0}}`, delta: `{"messages":[` + ai(id, "done", `{"apbridge":{"k":1.0}}`) + `]}`, node: "step"},
-		"object":       {info: `{"output":{"a": [1]}}`, delta: `{"messages":[` + ai(id, `{"a":[1]}`, "{}") + `]}`, node: "step", output: `{"a":[1]}`},
-		"null":         {info: `{"additional":{"k":1}}`, delta: `{}`, node: "step", addition: `{"k":1}`},
-		"empty":        {info: `{"output":""}`, files: `{"/a":"x"}`, delta: `{"files":{"/a":"x"}}`, node: "step", output: `""`},
-		"files":        {info: `{"output":"x"}`, files: `{"/a":null}`, delta: `{"messages":[` + ai(id, "x", "{}") + `],"files":{"/a":null}}`, node: "step"},
-		"copied input": {info: `{"name":"hello","input":"hello"}`, delta: `{}`, node: "step"},
-		"copied y":     {info: `{"name":"y"}`, delta: `{}`, node: "step"},
-		"a node y":     {info: `{"name":"y","input":"x"}`, delta: `{}`, node: "y"},
-		"reserved":     {info: `{"name":"__end__"}`, delta: `{}`, node: "step"},
-		"sentence":     {info: `{"name":"write a file"}`, delta: `{}`, node: "step"},
-		"long":         {info: `{"name":"` + strings.Repeat("a", 65) + `"}`, delta: `{}`, node: "step"},
+		"text":      {info: `{"output":"done","name":"write_file"}`, delta: `{"messages":[` + strings.Replace(ai(id, "done", "{}"), `"invalid_tool_calls":[]`, `"invalid_tool_calls":[],"name":"write_file"`, 1) + `]}`},
+		"with more": {info: `{"output":"done","additional":{"k":1.0}}`, delta: `{"messages":[` + ai(id, "done", `{"apbridge":{"k":1.0}}`) + `]}`},
+		"object":    {info: `{"output":{"a": [1]}}`, delta: `{"messages":[` + ai(id, `{"a":[1]}`, "{}") + `]}`, output: `{"a":[1]}`},
+		"null":      {info: `{"additional":{"k":1}}`, delta: `{}`, addition: `{"k":1}`},
+		"empty":     {info: `{"output":""}`, files: `{"/a":"x"}`, delta: `{"files":{"/a":"x"}}`, output: `""`},
+		"files":     {info: `{"output":"x"}`, files: `{"/a":null}`, delta: `{"messages":[` + ai(id, "x", "{}") + `],"files":{"/a":null}}`},
 	} {
 		var info mapping.StepInfo
 		if err := json.Unmarshal(asRaw(c.info), &info); err != nil {
@@ -50,7 +44,7 @@ func TestStepUpdate(t *testing.T) {
 		}
 		ev := StepUpdate(someRun, someTask, 3, info, files, mapping.ApprovalAuto)
 		got := []string{string(ev.Data), ev.Head.Node, compacted(ev.Head.Step.Output), compacted(ev.Head.Step.Additional)}
-		if diff := cmp.Diff([]string{c.delta, c.node, c.output, c.addition}, got); diff != "" {
+		if diff := cmp.Diff([]string{c.delta, StepNode, c.output, c.addition}, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 		if ev.Kind != mapping.KindUpdate || !ev.Head.Reduce || ev.RunID != someRun || ev.Head.Interrupts != nil {
@@ -67,13 +61,20 @@ func compacted(b json.RawMessage) string { return string(rawjson.Compact(b)) }
 func TestStepQuestions(t *testing.T) {
 	t.Parallel()
 	const (
-		asks  = `{"use_tool":{"name":"ask_user","arguments":{"question":"Which?"}}}`
-		tool  = `{"use_tool":{"name":"write_file","arguments":{"filename":"a"}}}`
-		flags = `"config":{"allow_accept":%v,"allow_edit":%v,"allow_respond":true,"allow_ignore":false}`
+		asks   = `{"use_tool":{"name":"ask_user","arguments":{"question":"Which?"}}}`
+		tool   = `{"use_tool":{"name":"write_file","arguments":{"filename":"a"}}}`
+		finish = `{"use_tool":{"name":"finish","arguments":{"reason":"done"}}}`
 	)
-	question := `[{"action_request":{"action":"ask_user","args":{"question":"Which?"}},` + fmt.Sprintf(flags, false, false) + `,"description":"Which?"}]`
-	command := `[{"action_request":{"action":"write_file","args":{"filename":"a"}},` + fmt.Sprintf(flags, true, true) + `,"description":"out"}]`
-	goOn := `[{"action_request":{"action":"continue","args":{"step":2,"output":"out"}},` + fmt.Sprintf(flags, true, false) + `,"description":"out"}]`
+	// Both generations: HITLRequest, with the names that pages read it by, and HumanInterrupt.
+	payload := func(name, args, description, decisions string, accept, edit bool) string {
+		return fmt.Sprintf(`{"action_requests":[{"name":%[1]q,"action":%[1]q,"args":%[2]s,"arguments":%[2]s,"description":%[3]q}],`+
+			`"review_configs":[{"action_name":%[1]q,"actionName":%[1]q,"allowed_decisions":%[4]s,"allowedDecisions":%[4]s}],`+
+			`"action_request":{"action":%[1]q,"args":%[2]s},"config":{"allow_accept":%[5]v,"allow_edit":%[6]v,"allow_respond":true,"allow_ignore":false},"description":%[3]q}`,
+			name, args, description, decisions, accept, edit)
+	}
+	question := payload("ask_user", `{"question":"Which?","answer":""}`, "Which?", `["edit"]`, false, true)
+	command := payload("write_file", `{"filename":"a"}`, "out", `["approve","edit","reject"]`, true, true)
+	goOn := payload("continue", `{"step":2,"output":"out"}`, "out", `["approve","reject"]`, true, false)
 	for _, c := range []struct {
 		ask        mapping.Approval
 		additional string
@@ -84,7 +85,7 @@ func TestStepQuestions(t *testing.T) {
 		{mapping.ApprovalAuto, tool, false, ""}, {mapping.ApprovalAsk, tool, false, command}, {mapping.ApprovalStep, tool, false, goOn},
 		{mapping.ApprovalAuto, `{}`, false, ""}, {mapping.ApprovalAsk, `{}`, false, ""}, {mapping.ApprovalStep, `{}`, false, goOn},
 		{mapping.ApprovalAuto, asks, true, ""}, {mapping.ApprovalStep, `{}`, true, ""},
-		{mapping.ApprovalAsk, `"text"`, false, ""}, {mapping.ApprovalAsk, `{"use_tool":null}`, false, ""},
+		{mapping.ApprovalAsk, finish, false, ""}, {mapping.ApprovalStep, finish, false, goOn}, {mapping.ApprovalAsk, `"text"`, false, ""}, {mapping.ApprovalAsk, `{"use_tool":null}`, false, ""},
 	} {
 		info := mapping.StepInfo{Output: asRaw(`"out"`), Additional: asRaw(c.additional), SaysLast: c.last}
 		ev := StepUpdate(someRun, someTask, 2, info, nil, c.ask)
@@ -130,8 +131,28 @@ func TestStepNamedAskUserAsks(t *testing.T) {
 		ev := StepUpdate(someRun, someTask, 2, c.step, nil, mapping.ApprovalAuto)
 		if asks := len(ev.Head.Interrupts) == 1; asks != c.asks {
 			t.Errorf("%s: asks %v, want %v", name, asks, c.asks)
-		} else if asks && (QuestionText(ev.Head.Interrupts[0].Value) != "Which one?" || ev.Head.Node != "ask_user") {
-			t.Errorf("%s: %s asks %s", name, ev.Head.Node, ev.Head.Interrupts[0].Value)
+		} else if asks && QuestionText(ev.Head.Interrupts[0].Value) != "Which one?" {
+			t.Errorf("%s: it asks %s", name, ev.Head.Interrupts[0].Value)
+		}
+	}
+}
+
+func TestStepName(t *testing.T) {
+	t.Parallel()
+	hello, other := "hello", "x"
+	for name, c := range map[string]struct {
+		step mapping.StepInfo
+		want string
+	}{
+		"its own":      {mapping.StepInfo{Name: "write_file"}, "write_file"},
+		"copied input": {mapping.StepInfo{Name: "hello", Input: &hello}, ""},
+		"copied y":     {mapping.StepInfo{Name: "y"}, ""},
+		"y of its own": {mapping.StepInfo{Name: "y", Input: &other}, "y"},
+		"a sentence":   {mapping.StepInfo{Name: "write a file"}, ""},
+		"long":         {mapping.StepInfo{Name: strings.Repeat("a", 65)}, ""},
+	} {
+		if got := stepName(c.step); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
@@ -147,51 +168,6 @@ func TestAnswerDelta(t *testing.T) {
 	}
 }
 
-func TestParseAnswer(t *testing.T) {
-	t.Parallel()
-	open := []mapping.Interrupt{{ID: "b0b513ed256784dcf1127144a9e81c61"}, {ID: mapping.InterruptID(someRun, 1)}}
-	goOn := Answer{Continue: true}
-	say := func(s string) Answer { return Answer{Text: s} }
-	object := func(s string) Answer { return Answer{Text: s, Feedback: true} }
-	for in, want := range map[string]Answer{
-		``: goOn, `null`: goOn, ` true `: goOn, `""`: goOn, `"y"`: goOn, `" YES "`: goOn, `"true"`: goOn, `"accept"`: goOn,
-		`{"type":"accept"}`: goOn, `[{"type":"accept","args":null}]`: goOn, `{"decisions":[{"type":"approve"}]}`: goOn,
-		`"blue"`: say("blue"), `"no"`: say("no"), `false`: say("false"), `4.0`: say("4.0"), `[1, 2]`: say("[1,2]"), `{"a": 1}`: say(`{"a":1}`), `[]`: say("[]"), `{}`: say("{}"),
-		`{"type":"response","args":"blue"}`:                                                            say("blue"),
-		`[{"type":"response","args":"blue"}]`:                                                          say("blue"),
-		`[{"type":"response","args":"y"}]`:                                                             goOn,
-		`{"type":"edit","args":{"action":"ls","args":{"p": "/"}}}`:                                     object(`Do this instead: ls {"p":"/"}`),
-		`{"type":"edit","args":"rather not"}`:                                                          object("rather not"),
-		`{"decisions":[{"type":"edit","edited_action":{"name":"ls","args":{"p":"/"}}}]}`:               object(`Do this instead: ls {"p":"/"}`),
-		`{"decisions":[{"type":"reject","message":"too risky"}]}`:                                      object("too risky"),
-		`{"type":"reject"}`:                                                                            object("No, do not do that."),
-		`{"type":"ignore"}`:                                                                            object("No, do not do that."),
-		`{"decisions":[{"type":"approve"},{"type":"reject","message":"not this"}]}`:                    object("not this"),
-		`[{"type":"accept"},{"type":"unknown"}]`:                                                       say(`[{"type":"accept"},{"type":"unknown"}]`),
-		`{"b0b513ed256784dcf1127144a9e81c61":"blue"}`:                                                  say("blue"),
-		`{"b0b513ed256784dcf1127144a9e81c61":{"type":"accept"}}`:                                       goOn,
-		`{"` + mapping.InterruptID(someRun, 1) + `":null}`:                                             goOn,
-		`{"` + mapping.InterruptID(someRun, 1) + `":"a","b0b513ed256784dcf1127144a9e81c61":["b",1.0]}`: say(`["b",1.0]`),
-	} {
-		got, err := ParseAnswer(asRaw(in), open)
-		if err != nil || got != want {
-			t.Errorf("ParseAnswer(%s) = %+v, %v, want %+v", in, got, err, want)
-		}
-	}
-	for _, in := range []string{
-		`{"` + mapping.InterruptID(someRun, 2) + `":"x"}`, `{"00000000000000000000000000000000":"x"}`,
-		`{"b0b513ed256784dcf1127144a9e81c61":"x","other":1}`,
-	} {
-		_, err := ParseAnswer(asRaw(in), open)
-		if e := mapping.Classify(err); e.Class != mapping.Invalid || !strings.Contains(e.Message, open[0].ID) {
-			t.Errorf("ParseAnswer(%s) = %v, want Invalid with the pending ids", in, err)
-		}
-	}
-	if _, err := ParseAnswer(asRaw(`{"a":`), nil); mapping.Classify(err).Class != mapping.Invalid {
-		t.Errorf("broken JSON: %v", err)
-	}
-}
-
 func TestQuestionText(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
@@ -203,6 +179,7 @@ func TestQuestionText(t *testing.T) {
 		`[{"action_request":{"action":"a"}}]`:                                                                           `[{"action_request":{"action":"a"}}]`,
 		`[{"action_request":{},"description":"1"},{"action_request":{},"description":"2"}]`:                             "1\n\n2",
 		`{"action_requests":[{"name":"a","args":{},"description":"D"}],"review_configs":[{"allowed_decisions":["x"]}]}`: "D",
+		string(request{Action: askUser, Args: askArgs("Q"), Description: "D"}.json()):                                   "Q",
 	} {
 		if got := QuestionText(asRaw(in)); got != want {
 			t.Errorf("QuestionText(%s) = %q, want %q", in, got, want)

@@ -52,6 +52,9 @@ func (d *dialogue) message(m json.RawMessage, run int) (Interaction, bool) {
 		d.complete(&said, run)
 		return said, id != ""
 	case typeAI:
+		if SaysFault(m) {
+			return said, false // the run's end says it
+		}
 		said.Role = RoleAgent
 		said.Output, said.AdditionalOutput = ref(MessageText(m)), extra
 		if run != outside {

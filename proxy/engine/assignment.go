@@ -188,27 +188,33 @@ func (x assignment) brief(t *adapter.Assignment, earlier []json.RawMessage, memo
 // goOn continues an upstream task: how many steps it has done, and what the
 // answer to its question means.
 func (x assignment) goOn(ctx context.Context, t *adapter.Assignment) error {
-	var err error
-	if t.Done, t.Uploaded, err = x.stepsDone(ctx); err != nil {
+	past, err := x.stepsDone(ctx)
+	if err != nil {
 		return err
 	}
+	t.Done, t.Uploaded, t.OpenCall = past.steps, past.given, past.call
 	if t.Resume {
 		t.Answer, err = rule.ParseAnswer(x.run.Options.Resume, x.run.Options.Asked)
 	}
 	return err
 }
 
-// stepsDone counts the steps logged for the task, over all its runs, and tells
-// which uploads the agent was given with them.
-func (x *execution) stepsDone(ctx context.Context) (done int, given mapping.Uploaded, err error) {
+// done is what the steps logged for a task, over all its runs, have come to.
+type done struct {
+	steps int
+	given mapping.Uploaded // the uploads that the agent was given with them
+	call  string           // the tool call that waits for its result
+}
+
+func (x *execution) stepsDone(ctx context.Context) (past done, err error) {
 	err = x.e.eachOfTask(ctx, x.run.TaskID, func(ev mapping.Event) error {
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil {
-			done++
-			given = max(given, ev.Head.Uploaded)
+			past.steps++
+			past.given, past.call = max(past.given, ev.Head.Uploaded), rule.OpenCall(past.call, ev)
 		}
 		return nil
 	})
-	return done, given, err
+	return past, err
 }
 
 // additional is the additional_input of a new upstream task: what the client

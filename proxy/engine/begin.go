@@ -173,7 +173,7 @@ func inputEvent(r mapping.Run, in *rule.Input) (ev mapping.Event, ok bool, err e
 	}
 	return mapping.Event{
 		RunID: r.ID, Kind: mapping.KindInput, At: r.CreatedAt, Data: delta,
-		Head: mapping.Head{Checkpoint: newCheckpoint(r, "input", -1, []string{"step"}, r.CreatedAt)},
+		Head: mapping.Head{Checkpoint: newCheckpoint(r, "input", -1, []string{rule.StepNode}, r.CreatedAt)},
 	}, true, nil
 }
 

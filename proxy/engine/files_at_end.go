@@ -40,11 +40,11 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 	if err != nil || !ok {
 		return update, false, err
 	}
-	_, uploaded, err := x.stepsDone(ctx)
+	past, err := x.stepsDone(ctx)
 	if err != nil {
 		return update, false, err
 	}
-	uploaded = max(uploaded, x.rec.uploaded)
+	uploaded := max(past.given, x.rec.uploaded)
 	files := &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact), goesOn: true, given: uploaded}
 	return c.CompareFiles(ctx, adapter.Assignment{
 		Run: x.run, TaskID: x.run.TaskID, Link: x.rec.link, Uploaded: uploaded, Files: files,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -84,6 +85,7 @@ func (d *departure) stopped(ctx context.Context, out *mapping.Outcome) bool {
 // the run as it is: no reader was told that it ended, and the next process picks
 // it up. false: the writing goes on, and the waiting readers have been told.
 func (d *departure) finish(ctx context.Context, out mapping.Outcome) (left bool) {
+	d.tellFault(out)
 	ctx = context.WithoutCancel(ctx)
 	s := newSettling(d.x, out)
 	if over, err := s.until(ctx, s.overdue); over || d.x.e.root.Err() != nil {
@@ -98,6 +100,18 @@ func (d *departure) finish(ctx context.Context, out mapping.Outcome) (left bool)
 		return true
 	})
 	return false
+}
+
+// tellFault has the state of an opaque agent's thread say why the run failed. It is logged with
+// the end.
+func (d *departure) tellFault(out mapping.Outcome) {
+	failed := out.Fault != nil && (out.Status == mapping.RunError || out.Status == mapping.RunTimeout)
+	if !failed || d.x.rec == nil || !d.x.rec.opaque {
+		return
+	}
+	if err := d.x.rec.add(rule.FaultUpdate(d.x.run.ID, *out.Fault)); err != nil {
+		d.x.e.zap.Warn("the message of a run's failure could not be logged", errField(err), runField(d.x.run.ID), agentField(d.x.agent.Name))
+	}
 }
 
 // stall tells all readers of the run why its end does not come.

@@ -225,7 +225,7 @@ func (r *recorder) addUpdate(ev *mapping.Event) {
 	if !ev.Head.Reduce {
 		return
 	}
-	next := []string{"step"}
+	next := []string{rule.StepNode}
 	if s := ev.Head.Step; s != nil && s.SaysLast && len(ev.Head.Interrupts) == 0 {
 		next = nil
 	}

@@ -20,6 +20,7 @@ func (d *drive) deliver() (phase, error) {
 	}
 	d.uploads.told()
 	d.past.told(step)
+	d.past.call = rule.OpenCall(d.past.call, ev)
 	switch {
 	case step.IsLast:
 		return ended, d.end(mapping.Outcome{Status: mapping.RunSuccess})
@@ -36,7 +37,7 @@ func (d *drive) deliver() (phase, error) {
 func (d *drive) event(step remoteStep) (mapping.Event, error) {
 	info := mapping.StepInfo{
 		ID: step.ID, Name: step.Name, Status: step.Status, Output: step.Output,
-		Additional: step.Additional, SaysLast: step.IsLast, Input: step.input,
+		Additional: step.Additional, SaysLast: step.IsLast, Input: step.input, OpenCall: d.past.call,
 	}
 	ev := d.update(info, nil)
 	final := info.SaysLast || len(ev.Head.Interrupts) > 0 || d.past.inRun+1 == d.stepLimit()

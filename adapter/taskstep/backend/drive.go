@@ -117,7 +117,7 @@ func (d *drive) recall() (phase, error) {
 	return d.found(), nil
 }
 
-// findRoutes is followed by what gets the agent's assigned: the linked one, one that was created
+// findRoutes is followed by what gets the agent's task: the linked one, one that was created
 // without our learning its id, or a new one.
 func (d *drive) findRoutes() (next phase, err error) {
 	d.site, err = d.locate(d.ctx, d.assigned.Link.Profile)

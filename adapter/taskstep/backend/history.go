@@ -18,13 +18,14 @@ type history struct {
 	said    bool            // the words of this run have reached the agent
 	ahead   bool            // an older version made the run, which could ask for a step before it had logged the one before
 	last    *mapping.Event  // the newest step that was logged before this call
+	call    string          // the tool call that waits for its result
 	longest time.Duration   // that a step of this run took
 	echo    echo
 }
 
 // replay takes in what is logged already.
 func (h *history) replay(j *job) {
-	h.former, j.topic = map[string]bool{}, j.assigned.Link.Topic
+	h.former, h.call, j.topic = map[string]bool{}, j.assigned.OpenCall, j.assigned.Link.Topic
 	if j.assigned.Resume {
 		h.remote = j.assigned.Link.Remote
 		h.seen = append(h.seen, j.assigned.Link.Steps...)

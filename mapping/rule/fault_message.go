@@ -1,0 +1,54 @@
+package rule
+
+import (
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// keyFault is where clients find why a run failed: a member of additional_kwargs.apbridge of
+// the message that says so, and of a v1 step's additional_output.
+const keyFault = "error"
+
+// FaultUpdate is the message by which the state of a task/step agent's thread says that a run
+// failed: pages that show nothing but messages would show nothing else. It is no step, and is
+// written with the end of the run. The agent is not told it later on, see SaysFault.
+func FaultUpdate(runID string, fault mapping.Fault) mapping.Event {
+	w := new(rawjson.Writer).Open('{').Key(keyFault).Open('{')
+	mark := w.Key("type").Text(fault.Code).Key("message").Text(fault.Message).Key("run_id").Text(runID).Close('}').Close('}').Bytes
+	said := message{kind: typeAI, id: faultID(runID), content: rawjson.Quote("Error: " + fault.Message)}
+	said.note(mark)
+	return mapping.Event{
+		RunID: runID, Kind: mapping.KindUpdate, Head: mapping.Head{Node: StepNode, Reduce: true},
+		Data: rawObject(state.KeyMessages, rawjson.Array(said.json())), WithEnd: true,
+	}
+}
+
+func faultID(runID string) string { return mapping.MessageID(runID, keyFault) }
+
+// SaysFault reports whether a message of a state is that of a FaultUpdate. It is not what the
+// agent said. A step that tells of a failure itself is.
+func SaysFault(message json.RawMessage) bool {
+	if rawjson.Kind(message) != '{' {
+		return false
+	}
+	fault := rawjson.Get(rawjson.Get(rawjson.Get(message, "additional_kwargs"), "apbridge"), keyFault)
+	run, _ := rawjson.Text(rawjson.Get(fault, "run_id"))
+	return run != "" && state.IdOfMessage(message) == faultID(run)
+}
+
+// FaultOf is why a run failed, of a FaultUpdate; "" of any other event.
+func FaultOf(ev mapping.Event) string {
+	if !isEndUpdate(ev) {
+		return ""
+	}
+	list, _ := state.MessagesIn(rawjson.Get(ev.Data, state.KeyMessages))
+	if len(list) != 1 || !SaysFault(list[0]) {
+		return ""
+	}
+	fault := rawjson.Get(rawjson.Get(rawjson.Get(list[0], "additional_kwargs"), "apbridge"), keyFault)
+	text, _ := rawjson.Text(rawjson.Get(fault, "message"))
+	return text
+}

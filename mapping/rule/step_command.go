@@ -1,0 +1,163 @@
+package rule
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// This file is what an agent says that proposes commands and carries them out one step later.
+// AutoGPT's server (agent_protocol_server.py, execute_step) writes the last command's result, a
+// thought and the next command into one output, and gives the same in parts in
+// additional_output: last_action, thoughts and use_tool. Clients are shown the parts: the
+// thought as the text, the command as a tool call, its result as a tool message.
+
+// toolCall is a command as clients see it; its id is that of the step that proposed it.
+type toolCall struct {
+	id, name string
+	args     json.RawMessage
+}
+
+// stepCall is the command that a step proposes; its name is "" for none. Nothing follows a last
+// step, so that it proposes none.
+func stepCall(stepID string, s mapping.StepInfo) toolCall {
+	name, args := proposedCommand(s.Additional)
+	if s.SaysLast {
+		name = ""
+	}
+	return toolCall{stepID, name, args}
+}
+
+// shown reports whether clients see the command as a tool call. finish has no result that it
+// would wait for: its reason is the text of the last step.
+func (c toolCall) shown() bool { return c.name != "" && c.name != finish }
+
+func (c toolCall) json() json.RawMessage {
+	w := new(rawjson.Writer).Open('[').Open('{')
+	w.Key("name").Text(c.name).Key("args").Raw(c.args, "{}").Key("id").Text(c.id).Key("type").Text("tool_call")
+	return w.Close('}').Close(']').Bytes
+}
+
+// spokenText is what a step says to people: its output, or of one that proposes a command its
+// thought, and the question that it asks. told is the result that a message of its own tells.
+func spokenText(s mapping.StepInfo, call toolCall, told string) string {
+	text, speak := withoutResult(outputText(s.Output), told), thought(s.Additional)
+	switch question, _ := rawjson.Text(rawjson.Get(call.args, "question")); {
+	case call.name == "":
+		return text
+	case speak == "":
+		return withoutProposal(text, call.name)
+	case call.name == askUser && !strings.Contains(speak, question):
+		return speak + "\n\n" + question
+	}
+	return speak
+}
+
+// thought is thoughts.speak, or thoughts where they are a text.
+func thought(additional json.RawMessage) string {
+	thoughts := rawjson.Get(additional, "thoughts")
+	speak, ok := rawjson.Text(rawjson.Get(thoughts, "speak"))
+	if !ok {
+		speak, _ = rawjson.Text(thoughts)
+	}
+	return strings.TrimSpace(speak)
+}
+
+// withoutResult is an output without the result that it begins with: "`command` returned: …".
+func withoutResult(text, told string) string {
+	if told == "" || !strings.HasPrefix(text, "`") {
+		return text
+	}
+	if before, after, ok := strings.Cut(text, told); ok && strings.HasSuffix(strings.TrimSpace(before), "returned:") {
+		return strings.TrimSpace(after)
+	}
+	return text
+}
+
+// withoutProposal is an output without the command that it ends with: "Next Command: …".
+func withoutProposal(text, name string) string {
+	if at := strings.LastIndex(text, "Next Command: "+name); at == 0 || at > 0 && text[at-1] == '\n' {
+		return strings.TrimSpace(text[:at])
+	}
+	return text
+}
+
+// commandResult is what became of the command before, as additional_output.last_action tells.
+type commandResult struct {
+	name, text string
+	failed     bool
+}
+
+// Results that are told otherwise: a person's words are a message of their own.
+const (
+	resultAsked  = "The user was asked."
+	resultNotRun = "The command was not run."
+)
+
+func lastResult(additional json.RawMessage) (r commandResult, ok bool) {
+	action := rawjson.Get(additional, "last_action")
+	if rawjson.Kind(action) != '{' {
+		return r, false
+	}
+	r.name, _ = rawjson.Text(rawjson.Get(action, "name"))
+	result := rawjson.Get(action, "result")
+	switch fault, reason := rawjson.Get(result, "error"), rawjson.Get(result, "reason"); {
+	case r.name == askUser:
+		r.text = resultAsked
+	case rawjson.Get(result, "feedback") != nil:
+		r.text, r.failed = resultNotRun, true
+	case !rawjson.IsNull(fault) || !rawjson.IsNull(reason):
+		if r.text, r.failed = outputText(reason), true; r.text == "" {
+			r.text = outputText(fault)
+		}
+	case rawjson.Get(result, "outputs") != nil:
+		r.text = outputText(rawjson.Get(result, "outputs"))
+	default:
+		r.text = outputText(result)
+	}
+	return r, true
+}
+
+// message is the result as a tool message that answers a call.
+func (r commandResult) message(stepID, call string) json.RawMessage {
+	status := "success"
+	if r.failed {
+		status = "error"
+	}
+	m := message{kind: typeTool, id: mapping.MessageID(stepID, "result"), content: rawjson.Quote(r.text)}
+	for _, e := range [...]struct{ name, value string }{{"name", r.name}, {"tool_call_id", call}, {"status", status}} {
+		if e.value != "" {
+			m.rest.Put(rawjson.Member{Name: e.name, Value: rawjson.Quote(e.value)})
+		}
+	}
+	return m.json()
+}
+
+// OpenCall is the id of the tool call that still waits for its result behind an event of a task,
+// given the one that did before the event; "" for none.
+func OpenCall(before string, ev mapping.Event) string {
+	if ev.Head.Step == nil {
+		return before
+	}
+	list, _ := state.MessagesIn(rawjson.Get(ev.Data, state.KeyMessages))
+	return openCall(before, list)
+}
+
+// OpenCallIn is the id of the tool call that still waits for its result behind messages; "" for none.
+func OpenCallIn(messages []json.RawMessage) string { return openCall("", messages) }
+
+func openCall(before string, list []json.RawMessage) string {
+	for _, m := range list {
+		if id, _ := rawjson.Text(rawjson.Get(m, "tool_call_id")); id != "" && id == before {
+			before = ""
+		}
+		calls, _ := rawjson.Elements(rawjson.Get(m, "tool_calls"))
+		for _, c := range calls {
+			before, _ = rawjson.Text(rawjson.Get(c, "id"))
+		}
+	}
+	return before
+}
