@@ -47,6 +47,149 @@ func TestCheckAnswer(t *testing.T) {
 	}
 }
 
+// asked is a question as an agent of the kind asks it.
+func asked(id string, ask mapping.Approval, tool string) mapping.Interrupt {
+	info := mapping.StepInfo{Output: asRaw(`"out"`), Additional: asRaw(`{"use_tool":{"name":"` + tool + `","arguments":{"question":"Which?"}}}`)}
+	in := stepQuestion(someRun, 1, info, ask)[0]
+	in.ID = id
+	return in
+}
+
+const firstID, secondID = "b0b513ed256784dcf1127144a9e81c61", "c0b513ed256784dcf1127144a9e81c62"
+
+func TestParseAnswer(t *testing.T) {
+	t.Parallel()
+	goOn, nothing := Answer{Continue: true, form: formConsent}, Answer{Continue: true, form: formNothing}
+	say := func(s string) Answer { return Answer{Text: s, form: formWords} }
+	edit := func(s string) Answer { return Answer{Text: s, form: formEdit} }
+	reject := func(s string) Answer { return Answer{Text: s, form: formReject} }
+	for _, c := range []struct {
+		tool    string
+		answers map[string]Answer
+	}{
+		{"write_file", map[string]Answer{
+			``: nothing, `null`: nothing, `""`: nothing, `"  "`: nothing, `[]`: nothing, `{"decisions":[]}`: nothing,
+			` true `: goOn, `"y"`: goOn, `" YES "`: goOn, `"true"`: goOn, `"accept"`: goOn, `"approve"`: goOn, `"OK"`: goOn,
+			`{"type":"accept"}`: goOn, `[{"type":"accept","args":null}]`: goOn, `{"decisions":[{"type":"approve"}]}`: goOn,
+			`"blue"`: say("blue"), `"no"`: say("no"), `false`: say("false"), `4.0`: say("4.0"), `[1, 2]`: say("[1,2]"), `{"a": 1}`: say(`{"a":1}`), `{}`: say("{}"),
+			`{"type":"response","args":"blue"}`:                                              say("blue"),
+			`[{"type":"response","args":"y"}]`:                                               goOn,
+			`[{"type":"response","args":""}]`:                                                nothing,
+			`{"decisions":[{"type":"respond","message":"blue"}]}`:                            say("blue"),
+			`{"type":"edit","args":{"action":"ls","args":{"p": "/"}}}`:                       edit(`Do this instead: ls {"p":"/"}`),
+			`{"type":"edit","args":"rather not"}`:                                            edit("rather not"),
+			`{"type":"edit"}`:                                                                nothing,
+			`{"decisions":[{"type":"edit","edited_action":{"name":"ls","args":{"p":"/"}}}]}`: edit(`Do this instead: ls {"p":"/"}`),
+			`{"decisions":[{"type":"edit","editedAction":{"name":"ls","args":{"p":"/"}}}]}`:  edit(`Do this instead: ls {"p":"/"}`),
+			`{"decisions":[{"type":"reject","message":"too risky"}]}`:                        reject("too risky"),
+			`{"type":"reject"}`:                                                              {Text: "No, do not do that.", form: formNo},
+			`{"type":"ignore"}`:                                                              {Text: "No, do not do that.", form: formIgnore},
+			`{"decisions":[{"type":"approve"},{"type":"reject","message":"not this"}]}`:      {form: formSeveral},
+			`[{"type":"accept"},{"type":"unknown"}]`:                                         say(`[{"type":"accept"},{"type":"unknown"}]`),
+			`{"` + firstID + `":"blue"}`:                                                     say("blue"),
+			`{"` + firstID + `":{"type":"accept"}}`:                                          goOn,
+			`{"` + firstID + `":null}`:                                                       nothing,
+		}},
+		{askUser, map[string]Answer{
+			`null`: nothing, `""`: nothing, `"yes"`: say("yes"), `"y"`: say("y"), `true`: say("true"), `" blue "`: say(" blue "), `{"` + firstID + `":["b",1.0]}`: say(`["b",1.0]`),
+			`[{"type":"response","args":"yes"}]`: say("yes"),
+			`{"type":"accept"}`:                  goOn,
+			`{"decisions":[{"type":"edit","edited_action":{"name":"ask_user","args":{"question":"Which?","answer":"blue"}}}]}`: edit("blue"),
+			`[{"type":"edit","args":{"action":"ask_user","args":{"question":"Which?","answer":"blue"}}}]`:                      edit("blue"),
+			`{"decisions":[{"type":"edit","edited_action":{"name":"ask_user","args":{"question":"Which?","answer":""}}}]}`:     nothing,
+			`{"decisions":[{"type":"reject","message":"purple"}]}`:                                                             reject("purple"),
+		}},
+	} {
+		for in, want := range c.answers {
+			got, err := ParseAnswer(mapping.RunOptions{Resume: asRaw(in), Asked: []mapping.Interrupt{asked(firstID, mapping.ApprovalAsk, c.tool)}})
+			if err != nil || got != want {
+				t.Errorf("%s: ParseAnswer(%s) = %+v, %v, want %+v", c.tool, in, got, err, want)
+			}
+		}
+	}
+	if _, err := ParseAnswer(mapping.RunOptions{Resume: asRaw(`{"a":`)}); mapping.Classify(err).Class != mapping.Invalid {
+		t.Errorf("broken JSON: %v", err)
+	}
+	silent := mapping.RunOptions{Resume: asRaw(`[{"type":"response","args":"y"}]`), Guessed: "Which?", Asked: []mapping.Interrupt{asked(firstID, mapping.ApprovalAuto, askUser)}}
+	if a, err := ParseAnswer(silent); err != nil || !a.Continue || CheckStepAnswer(silent) != nil {
+		t.Errorf("a default answer that only says yes is %+v, %v, want a step without words", a, err)
+	}
+}
+
+// What a question cannot be answered by is refused, with its id and what can be sent instead.
+func TestCheckStepAnswer(t *testing.T) {
+	t.Parallel()
+	command, user, each := asked(firstID, mapping.ApprovalAsk, "write_file"), asked(firstID, mapping.ApprovalAuto, askUser), asked(firstID, mapping.ApprovalStep, "write_file")
+	old := mapping.Interrupt{ID: firstID, Value: asRaw(`[{"action_request":{"action":"ask_user","args":{"question":"Which?"}},"config":{"allow_accept":false,"allow_edit":false,"allow_respond":true,"allow_ignore":false},"description":"Which?"}]`)}
+	second := asked(secondID, mapping.ApprovalAuto, askUser)
+	const editUser = `{"decisions":[{"type":"edit","edited_action":{"name":"ask_user","args":{"answer":"blue"}}}]}`
+	for _, c := range []struct {
+		open    []mapping.Interrupt
+		taken   []string
+		refused []string
+		says    string
+	}{
+		{[]mapping.Interrupt{command}, []string{`true`, `"yes"`, `{"decisions":[{"type":"approve"}]}`, `{"type":"edit","args":{"action":"ls"}}`, `{"type":"reject"}`, `"no, blue"`},
+			[]string{`null`, `""`, `[]`, `{"type":"ignore"}`, `{"decisions":[{"type":"approve"},{"type":"approve"}]}`, `{"` + firstID + `":null}`}, "to go on"},
+		{[]mapping.Interrupt{user}, []string{`"yes"`, `"blue"`, editUser, `{"type":"reject","message":"none"}`, `false`},
+			[]string{`null`, `""`, `{"type":"accept"}`, `{"decisions":[{"type":"approve"}]}`, `{"type":"reject"}`, `{"decisions":[]}`}, `"name":"ask_user"`},
+		{[]mapping.Interrupt{old}, []string{`"yes"`, `[{"type":"response","args":"blue"}]`, editUser}, []string{`null`, `[{"type":"accept"}]`}, `"name":"ask_user"`},
+		{[]mapping.Interrupt{each}, []string{`true`, `"faster"`, `{"type":"reject"}`}, []string{`null`, `{"type":"edit","args":{"action":"ls"}}`}, "to go on"},
+		{[]mapping.Interrupt{user, second}, []string{`{"` + secondID + `":"blue"}`},
+			[]string{`"blue"`, `{"` + firstID + `":"a","` + secondID + `":"b"}`, `{"00000000000000000000000000000000":"x"}`, `{"` + firstID + `":"x","other":1}`}, secondID},
+	} {
+		for _, in := range c.taken {
+			if err := CheckStepAnswer(mapping.RunOptions{Resume: asRaw(in), Asked: c.open}); err != nil {
+				t.Errorf("%s is refused: %v", in, err)
+			}
+		}
+		for _, in := range c.refused {
+			e := mapping.Classify(CheckStepAnswer(mapping.RunOptions{Resume: asRaw(in), Asked: c.open}))
+			if e == nil || e.Class != mapping.Invalid || !strings.Contains(e.Message, firstID) || !strings.Contains(e.Message, c.says) || e.Detail == nil {
+				t.Errorf("%s: %v, want Invalid with the pending ids and %s", in, e, c.says)
+			}
+		}
+	}
+}
+
+// A graph's answers are of the kind that it asked for.
+func TestCheckSchemas(t *testing.T) {
+	t.Parallel()
+	days := mapping.Interrupt{ID: firstID, Value: asRaw(`"How many?"`), Schema: asRaw(`{"type":"integer","minimum":1}`)}
+	any := mapping.Interrupt{ID: secondID, Value: asRaw(`"Which?"`)}
+	for _, c := range []struct {
+		open   []mapping.Interrupt
+		answer string
+		taken  bool
+	}{
+		{[]mapping.Interrupt{days}, `3`, true},
+		{[]mapping.Interrupt{days}, `"three"`, false},
+		{[]mapping.Interrupt{days}, `null`, false},
+		{[]mapping.Interrupt{days}, `{"` + firstID + `":3}`, true},
+		{[]mapping.Interrupt{days}, `{"` + firstID + `":0}`, false},
+		{[]mapping.Interrupt{days, any}, `{"` + firstID + `":3,"` + secondID + `":"x"}`, true},
+		{[]mapping.Interrupt{days, any}, `{"` + firstID + `":"x","` + secondID + `":"x"}`, false},
+		{[]mapping.Interrupt{days, any}, `{"` + secondID + `":"x"}`, true},
+		{[]mapping.Interrupt{any}, `"x"`, true},
+	} {
+		err := CheckSchemas(mapping.RunOptions{Resume: asRaw(c.answer), Asked: c.open})
+		if e := mapping.Classify(err); (err == nil) != c.taken || err != nil && (e.Class != mapping.Invalid || !strings.Contains(e.Message, firstID)) {
+			t.Errorf("%s: %v, want taken %t", c.answer, err, c.taken)
+		}
+	}
+	if err := CheckSchemas(mapping.RunOptions{Resume: asRaw(`"y"`), Asked: []mapping.Interrupt{days}, Guessed: "How many?"}); err != nil {
+		t.Errorf("what nobody said is refused: %v", err)
+	}
+	for _, c := range [][3]string{
+		{`{"type":"integer"}`, "3", `3`}, {`{"type":"string"}`, "3", `"3"`}, {`{"type":"boolean"}`, "yes", `true`}, {`{"type":"boolean"}`, "No", `false`},
+		{`{"type":"object"}`, ` {"a":1} `, `{"a":1}`}, {`{"type":"integer"}`, "three", `"three"`}, {``, "3", `"3"`},
+	} {
+		if got := string(ResumeFor(mapping.Interrupt{Value: asRaw(`"?"`), Schema: asRaw(c[0])}, c[1])); got != c[2] {
+			t.Errorf("ResumeFor(%q) for %s = %s, want %s", c[1], c[0], got, c[2])
+		}
+	}
+}
+
 // Ids of questions that a database holds from before have dashes; clients may write
 // either form.
 func TestAnswerNamesEitherSpelling(t *testing.T) {

@@ -2,48 +2,101 @@ package rule
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// StateTasks are the state tasks of an opaque agent at a checkpoint, as
-// LangGraph's thread state has them: [] where nothing comes next, else the one
-// task of the one node, with the fault that ended its run and the questions it
-// asks. fault and open may be nil.
+// StateTasks are the state tasks at a checkpoint, as LangGraph's thread state has them: [] where
+// nothing comes next, one for each state task of a graph that asks, else the one task of an
+// opaque agent's one node, with the fault that ended its run and the questions it asks. fault
+// and open may be nil.
 func StateTasks(checkpointID string, next []string, fault *mapping.Fault, open []mapping.Interrupt) json.RawMessage {
 	if len(next) == 0 {
 		return json.RawMessage("[]")
 	}
-	node := next[0]
-	w := new(rawjson.Writer).Open('[').Open('{')
-	w.Key("id").Text(mapping.StateTaskID(checkpointID)).Key("name").Text(node).Key("error")
+	w := new(rawjson.Writer).Open('[')
+	for i, asks := range byTask(open) {
+		id, node := mapping.StateTaskID(checkpointID), next[0]
+		if len(asks) > 0 && asks[0].Task != "" {
+			id, node = asks[0].Task, next[min(i, len(next)-1)]
+		}
+		writeTask(w, id, node, fault, asks)
+	}
+	return w.Close(']').Bytes
+}
+
+// byTask sorts questions to the state tasks that ask them; one list at least.
+func byTask(open []mapping.Interrupt) [][]mapping.Interrupt {
+	if len(open) == 0 {
+		return [][]mapping.Interrupt{nil}
+	}
+	var lists [][]mapping.Interrupt
+	for _, q := range open {
+		i := slices.IndexFunc(lists, func(l []mapping.Interrupt) bool { return l[0].Task == q.Task })
+		if i < 0 {
+			lists = append(lists, []mapping.Interrupt{q})
+		} else {
+			lists[i] = append(lists[i], q)
+		}
+	}
+	return lists
+}
+
+func writeTask(w *rawjson.Writer, id, node string, fault *mapping.Fault, asks []mapping.Interrupt) {
+	w.Open('{').Key("id").Text(id).Key("name").Text(node).Key("error")
 	if fault == nil {
 		w.Literal("null")
 	} else {
 		w.Text(fault.Message)
 	}
 	w.Key("interrupts")
-	writeInterrupts(w, open)
+	WriteInterrupts(w, asks)
 	w.Key("path").Texts([]string{"__pregel_pull", node})
 	for _, key := range [...]string{"checkpoint", "state", "result"} {
 		w.Key(key).Literal("null")
 	}
-	return w.Close('}').Close(']').Bytes
+	w.Close('}')
 }
 
-// InterruptList is open questions as clients see them: [{id, value}, …], [] for
+// IsEnd reports whether a goto leads to the end of a graph and nowhere else.
+func IsEnd(to json.RawMessage) bool {
+	if list, err := rawjson.Elements(to); err == nil && len(list) == 1 {
+		to = list[0]
+	}
+	node, _ := rawjson.Text(to)
+	return node == "__end__"
+}
+
+// InterruptList is open questions as clients see them: [{id, value, …}, …], [] for
 // none. It is also the value of "__interrupt__".
 func InterruptList(open []mapping.Interrupt) json.RawMessage {
 	var w rawjson.Writer
-	writeInterrupts(&w, open)
+	WriteInterrupts(&w, open)
 	return w.Bytes
 }
 
-func writeInterrupts(w *rawjson.Writer, open []mapping.Interrupt) {
+// WriteInterrupts writes an InterruptList.
+func WriteInterrupts(w *rawjson.Writer, open []mapping.Interrupt) {
 	w.Open('[')
 	for _, in := range open {
-		w.Open('{').Key("id").Text(in.ID).Key("value").Raw(in.Value, "null").Close('}')
+		WriteInterrupt(w, in)
 	}
 	w.Close(']')
+}
+
+// WriteInterrupt writes one question, with what its graph said beside it.
+func WriteInterrupt(w *rawjson.Writer, in mapping.Interrupt) {
+	w.Open('{').Key("id").Text(in.ID).Key("value").Raw(in.Value, "null")
+	if in.When != "" {
+		w.Key("when").Text(in.When)
+	}
+	if len(in.NS) > 0 {
+		w.Key("ns").Texts(in.NS)
+	}
+	if len(in.Schema) > 0 {
+		w.Key("response_schema").Raw(in.Schema, "null")
+	}
+	w.Close('}')
 }

@@ -16,24 +16,22 @@ const (
 	argument = "answer"   // of ask_user: the field that a page shows for the person's words
 )
 
-// stepQuestion is what a person is asked after a step that is not the last:
-// nil for nothing. The payload is a list of one HumanInterrupt, which agent
-// inboxes and chat UIs know.
+// stepQuestion is what a person is asked after a step that is not the last: nil for nothing.
 func stepQuestion(runID string, n int, s mapping.StepInfo, ask mapping.Approval) []mapping.Interrupt {
-	card := humanInterrupt{Description: outputText(s.Output)}
+	q := request{Description: outputText(s.Output)}
 	name, args := proposedCommand(s.Additional)
 	switch {
 	case name == askUser, name == "" && asksByName(s):
-		card.Description = askedQuestion(args, card.Description)
-		card.Action, card.Args = askUser, rawObject("question", rawjson.Quote(card.Description))
-	case ask == mapping.ApprovalAsk && name != "":
-		card.Action, card.Args, card.Accept, card.Edit = name, args, true, true
+		q.Description = askedQuestion(args, q.Description)
+		q.Action, q.Args, q.Edit = askUser, askArgs(q.Description), true
+	case ask == mapping.ApprovalAsk && name != "" && name != finish:
+		q.Action, q.Args, q.Approve, q.Edit, q.Reject = name, args, true, true, true
 	case ask == mapping.ApprovalStep:
-		card.Action, card.Args, card.Accept = "continue", stepArgs(n, s.Output), true
+		q.Action, q.Args, q.Approve, q.Reject = carryOn, stepArgs(n, s.Output), true, true
 	default:
 		return nil
 	}
-	return []mapping.Interrupt{{ID: mapping.InterruptID(runID, n), Value: card.json()}}
+	return []mapping.Interrupt{{ID: mapping.InterruptID(runID, n), Value: q.json()}}
 }
 
 // asksByName tells whether the step's name and output are a question. A name that only
@@ -42,23 +40,64 @@ func asksByName(s mapping.StepInfo) bool {
 	return s.Name == askUser && outputText(s.Output) != "" && (s.Input == nil || *s.Input != askUser)
 }
 
-// humanInterrupt is the payload of LangGraph's agent inbox.
-type humanInterrupt struct {
+// askArgs are the arguments of ask_user. The empty answer has pages show a field for it.
+func askArgs(question string) json.RawMessage {
+	return new(rawjson.Writer).Open('{').Key("question").Text(question).Key(argument).Text("").Close('}').Bytes
+}
+
+// request is a question of a task/step agent: an action that a person decides on.
+type request struct {
 	Action      string
 	Args        json.RawMessage
 	Description string
-	Accept      bool // may be answered by "go on"
-	Edit        bool // may be answered by another command
+	Approve     bool // may be answered by "go on"
+	Edit        bool // by other arguments
+	Reject      bool // by "no", with or without a reason
 }
 
-// json is a list of one card. Ignoring is never offered: a task/step agent
-// goes on with words or without, it cannot leave a question open.
-func (h humanInterrupt) json() json.RawMessage {
-	w := new(rawjson.Writer).Open('[').Open('{')
-	w.Key("action_request").Open('{').Key("action").Text(h.Action).Key("args").Raw(h.Args, "null").Close('}')
-	w.Key("config").Open('{').Key("allow_accept").Bool(h.Accept).Key("allow_edit").Bool(h.Edit)
+// json is one object with the keys of both generations of pages: HITLRequest of LangChain 1.x
+// (action_requests, review_configs) and the HumanInterrupt before it (action_request, config).
+// Agent Inbox reads arguments for args, and deep-agents-ui the names of a review in camel case.
+// Ignoring is never offered: a task/step agent cannot leave a question open.
+func (q request) json() json.RawMessage {
+	w := new(rawjson.Writer).Open('{')
+	w.Key("action_requests").Open('[').Open('{').Key("name").Text(q.Action).Key("action").Text(q.Action)
+	w.Key("args").Raw(q.Args, "null").Key("arguments").Raw(q.Args, "null")
+	w.Key("description").Text(q.Description).Close('}').Close(']')
+	allowed := q.decisions()
+	w.Key("review_configs").Open('[').Open('{').Key("action_name").Text(q.Action).Key("actionName").Text(q.Action)
+	w.Key("allowed_decisions").Texts(allowed).Key("allowedDecisions").Texts(allowed).Close('}').Close(']')
+	w.Key("action_request").Open('{').Key("action").Text(q.Action).Key("args").Raw(q.Args, "null").Close('}')
+	w.Key("config").Open('{').Key("allow_accept").Bool(q.Approve).Key("allow_edit").Bool(q.Edit)
 	w.Key("allow_respond").Bool(true).Key("allow_ignore").Bool(false).Close('}')
-	return w.Key("description").Text(h.Description).Close('}').Close(']').Bytes
+	return w.Key("description").Text(q.Description).Close('}').Bytes
+}
+
+func (q request) decisions() (list []string) {
+	for _, d := range []struct {
+		name    string
+		allowed bool
+	}{{"approve", q.Approve}, {"edit", q.Edit}, {"reject", q.Reject}} {
+		if d.allowed {
+			list = append(list, d.name)
+		}
+	}
+	return list
+}
+
+// requestIn reads back what stepQuestion wrote. Versions before wrote a list of one
+// HumanInterrupt, which a database may still hold.
+func requestIn(value json.RawMessage) (q request, ok bool) {
+	cards := humanInterrupts(value)
+	if len(cards) != 1 {
+		return q, false
+	}
+	q.Action = firstText(rawjson.Get(cards[0], "action_request"), "action")
+	config := rawjson.Get(cards[0], "config")
+	may := func(key string) bool { return string(rawjson.Get(config, key)) == "true" }
+	q.Approve, q.Edit = may("allow_accept"), may("allow_edit") || q.Action == askUser
+	q.Reject = q.Action != askUser
+	return q, q.Action != ""
 }
 
 // proposedCommand is additional_output.use_tool, by which AutoGPT says what it

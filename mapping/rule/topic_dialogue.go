@@ -1,8 +1,6 @@
 package rule
 
 import (
-	"encoding/json"
-
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/state"
@@ -184,23 +182,23 @@ func artifactsOf(told []*state.Entry) []mapping.Artifact {
 func (d *dialogue) answer(i int) (Interaction, bool) {
 	r := d.Runs[i]
 	id := mapping.MessageID(r.ID, "answer")
-	if _, message := d.owner[id]; !r.Options.Resuming || r.Options.Guessed != "" || message {
+	if _, message := d.owner[id]; !r.Options.Resuming || r.Options.Guessed != "" || r.Options.ByMessage || message {
 		return Interaction{}, false
 	}
 	return Interaction{
 		ID: id, TopicID: d.TopicID, TaskID: r.TaskID, Role: RoleUser, CreatedAt: r.CreatedAt,
-		Input: ref(spokenAnswer(r.Options.Resume, r.Options.Asked)), AdditionalInput: rawjson.Get(r.Kwargs, "additional_input"),
+		Input: ref(spokenAnswer(r.Options)), AdditionalInput: rawjson.Get(r.Kwargs, "additional_input"),
 	}, true
 }
 
 // spokenAnswer is a resume value in words.
-func spokenAnswer(resume json.RawMessage, asked []mapping.Interrupt) string {
-	if text, ok := rawjson.Text(resume); ok {
+func spokenAnswer(o mapping.RunOptions) string {
+	if text, ok := rawjson.Text(o.Resume); ok {
 		return text
 	}
-	switch a, err := ParseAnswer(resume, asked); {
+	switch a, err := ParseAnswer(o); {
 	case err != nil:
-		return string(rawjson.Compact(resume))
+		return string(rawjson.Compact(o.Resume))
 	case a.Continue:
 		return "y"
 	default:

@@ -194,7 +194,7 @@ func (x assignment) goOn(ctx context.Context, t *adapter.Assignment) error {
 	}
 	t.Done, t.Uploaded, t.OpenCall = past.steps, past.given, past.call
 	if t.Resume {
-		t.Answer, err = rule.ParseAnswer(x.run.Options.Resume, x.run.Options.Asked)
+		t.Answer, err = rule.ParseAnswer(x.run.Options)
 	}
 	return err
 }

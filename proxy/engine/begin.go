@@ -179,7 +179,7 @@ func inputEvent(r mapping.Run, in *rule.Input) (ev mapping.Event, ok bool, err e
 
 func inputDelta(r mapping.Run, read *rule.Input) (json.RawMessage, error) {
 	if r.Options.Resuming {
-		answer, err := rule.ParseAnswer(r.Options.Resume, r.Options.Asked)
+		answer, err := rule.ParseAnswer(r.Options)
 		if err != nil {
 			return nil, err
 		}

@@ -48,7 +48,7 @@ func (b *runBuilder) asked(ctx context.Context, r mapping.Run, wanted []mapping.
 		if ev.Head.Outcome != nil {
 			own = append(own[:len(own):len(own)], ev.Head.Outcome.Interrupts...)
 		}
-		return slices.ContainsFunc(own, func(q mapping.Interrupt) bool { return has(wanted, q.ID) })
+		return anyOf(wanted, own)
 	}), err
 }
 
@@ -62,7 +62,10 @@ func (b *runBuilder) awaited(ctx context.Context, last mapping.Run) error {
 	case last.Options.Resuming && (last.Status == mapping.RunRunning || last.Status == mapping.RunPending && !b.displaces()):
 		open = without(open, answeredBy(last.Options.Resume, open))
 	case len(open) > 0:
-		return nil
+		// The question may be another agent's, which has worked on the thread since.
+		if asked, err := b.endQuestions(ctx, last); err != nil || len(asked) == 0 || anyOf(open, asked) {
+			return err
+		}
 	case last.Status == mapping.RunInterrupted:
 		st, err := b.st.Standing(ctx, last.ThreadID, last.ID)
 		if notFound(err) {
@@ -75,6 +78,23 @@ func (b *runBuilder) awaited(ctx context.Context, last mapping.Run) error {
 	return rule.NothingToResume(b.out.Run.ThreadID, open)
 }
 
+// endQuestions are those that a run ended with, as far as its end names them.
+func (b *runBuilder) endQuestions(ctx context.Context, r mapping.Run) ([]mapping.Interrupt, error) {
+	st, err := b.st.Standing(ctx, r.ThreadID, r.ID)
+	if notFound(err) { // it was rolled back meanwhile
+		return nil, nil
+	}
+	if o := st.Last.Head.Outcome; err == nil && o != nil {
+		return o.Interrupts, nil
+	}
+	return nil, err
+}
+
+// anyOf reports whether one of the questions is in the list.
+func anyOf(list, some []mapping.Interrupt) bool {
+	return slices.ContainsFunc(some, func(q mapping.Interrupt) bool { return has(list, q.ID) })
+}
+
 // displaces: what holds the thread is stopped first.
 func (b *runBuilder) displaces() bool {
 	s := b.strategy()
@@ -84,10 +104,12 @@ func (b *runBuilder) displaces() bool {
 func (b *runBuilder) checkAnswer() error {
 	o := b.out.Run.Options
 	if !b.traits.Opaque {
-		return rule.CheckAnswer(o.Resume, o.Asked)
+		if err := rule.CheckAnswer(o.Resume, o.Asked); err != nil {
+			return err
+		}
+		return rule.CheckSchemas(o)
 	}
-	_, err := rule.ParseAnswer(o.Resume, o.Asked)
-	return err
+	return rule.CheckStepAnswer(o)
 }
 
 // answeredBy are the open questions that an answer names by their ids; all of

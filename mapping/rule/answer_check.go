@@ -1,0 +1,69 @@
+package rule
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// CheckStepAnswer refuses, with an error of class Invalid that names the pending ids, what a
+// question of a task/step agent cannot be answered by: nothing at all, since null and "" are
+// no consent, several answers to one question, and decisions that the question does not allow.
+func CheckStepAnswer(o mapping.RunOptions) error {
+	a, err := ParseAnswer(o)
+	if err != nil || o.Guessed != "" && a.Continue { // for a client that says nothing at all, and the agent is told nothing
+		return err
+	}
+	if q, err := answered(o); err != nil || q.Action == "" || q.takes(a.form) {
+		return err
+	} else {
+		return invalidAnswer(o.Asked, "Question %s cannot be answered by %s. %s", listed(o.Asked), refusedForms[a.form], q.forms())
+	}
+}
+
+// takes reports whether the request may be answered so.
+func (q request) takes(f form) bool {
+	switch f {
+	case formConsent:
+		return q.Approve
+	case formEdit:
+		return q.Edit
+	case formNo:
+		return q.Reject
+	case formWords, formReject: // what a person says is always told
+		return true
+	default:
+		return false
+	}
+}
+
+var refusedForms = map[form]string{
+	formNothing: "saying nothing",
+	formConsent: "consent alone",
+	formEdit:    "other arguments",
+	formNo:      "a refusal without a word",
+	formIgnore:  "leaving it open",
+	formSeveral: "several answers",
+}
+
+// forms says how the request is answered.
+func (q request) forms() string {
+	words := `words, bare or as {"type":"response","args":"…"}`
+	if q.Action == askUser {
+		return fmt.Sprintf(`Send %s, or {"decisions":[{"type":"edit","edited_action":{"name":%q,"args":{%q:"…"}}}]}.`, words, askUser, argument)
+	}
+	list := []string{`true, "yes", {"type":"accept"} or {"decisions":[{"type":"approve"}]} to go on`}
+	if q.Edit {
+		list = append(list, `{"decisions":[{"type":"edit","edited_action":{"name":"…","args":{}}}]}`)
+	}
+	list = append(list, `{"decisions":[{"type":"reject","message":"…"}]}`)
+	return "Send " + strings.Join(list, ", ") + ", or " + words + "."
+}
+
+// IsAskUser reports whether a question is one that a task/step agent asks its user, and not a
+// request for approval.
+func IsAskUser(in mapping.Interrupt) bool {
+	q, ok := requestIn(in.Value)
+	return ok && q.Action == askUser
+}

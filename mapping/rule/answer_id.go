@@ -1,0 +1,177 @@
+package rule
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// This file is about which open questions an answer answers.
+
+// CheckAnswer refuses what a thread/run agent could not tell the question of: an
+// id that is not open, and a bare value where several questions are. LangGraph
+// drops the one without a word, and fails at the other ("you must specify the
+// interrupt id when resuming"). A value that says nothing answers all of them.
+func CheckAnswer(resume json.RawMessage, open []mapping.Interrupt) error {
+	if _, err := answerByID(resume, open, isDigest); err != nil || len(open) < 2 {
+		return err
+	}
+	switch string(rawjson.Trim(resume)) {
+	case "", "null", "false", "0", `""`:
+		return nil
+	}
+	nameless := slices.ContainsFunc(open, func(in mapping.Interrupt) bool { return in.ID == "" })
+	if nameless || len(Named(resume, open)) > 0 {
+		return nil
+	}
+	return invalidAnswer(open, "%d questions are open: %s. Say which is answered: {id: value}.", len(open), listed(open))
+}
+
+// NothingToResume refuses an answer that nobody waits for: there is no question, it
+// is being answered, or its run was cancelled. open are the questions that remain.
+func NothingToResume(threadID string, open []mapping.Interrupt) *mapping.Error {
+	what := "has no open question for command.resume to answer. Send input instead."
+	if len(open) > 0 {
+		what = "waits for other answers only. Open: " + listed(open) + "."
+	}
+	e := mapping.Errorf(mapping.Conflict, mapping.CodeNothingToResume, "Thread %s %s", threadID, what)
+	e.Detail = map[string]any{"pending": idsOf(open)}
+	return e
+}
+
+// UnansweredByParent refuses the call of a parent graph that was resumed without an answer to
+// the question that is open here: it would ask again, for ever.
+func UnansweredByParent(threadID string, open []mapping.Interrupt) *mapping.Error {
+	return invalidAnswer(open, "Thread %s waits for an answer to %s, and the graph that calls was resumed without one. Resume it by the id of the question: Command(resume={id: value}).",
+		threadID, listed(open))
+}
+
+// Named are the open questions that an answer names by their ids.
+func Named(resume json.RawMessage, open []mapping.Interrupt) (named []mapping.Interrupt) {
+	list, err := rawjson.Members(resume)
+	if err != nil {
+		return nil
+	}
+	for _, in := range open {
+		if slices.ContainsFunc(list, func(m rawjson.Member) bool { return m.Name == in.ID }) {
+			named = append(named, in)
+		}
+	}
+	return named
+}
+
+// AnswersNothing reports whether a resume has no answer in it: it is null, or names questions
+// with null for each, as input.respond does where its response is null.
+func AnswersNothing(resume json.RawMessage) bool {
+	if rawjson.IsNull(resume) {
+		return true
+	}
+	list, err := rawjson.Members(resume)
+	return err == nil && !slices.ContainsFunc(list, func(m rawjson.Member) bool { return !rawjson.IsNull(m.Value) })
+}
+
+// AnswerAsAsked is an answer that names open questions by their ids as they were asked
+// with: an id of 32 hexadecimal digits may also be named as a UUID, and the other way
+// round.
+func AnswerAsAsked(resume json.RawMessage, open []mapping.Interrupt) json.RawMessage {
+	list, err := rawjson.Members(resume)
+	if err != nil {
+		return resume
+	}
+	changed := false
+	for i, m := range list {
+		if isOpen(open, m.Name) {
+			continue
+		}
+		for _, in := range open {
+			if sameID(m.Name, in.ID) {
+				list[i], changed = rawjson.Member{Name: in.ID, Value: m.Value}, true
+			}
+		}
+	}
+	if !changed {
+		return resume
+	}
+	return new(rawjson.Writer).Object(list).Bytes
+}
+
+// sameID tells whether two ids are the same 128 bits, written as a UUID or as digits.
+func sameID(a, b string) bool {
+	return looksLikeID(a) && looksLikeID(b) && strings.ReplaceAll(a, "-", "") == strings.ReplaceAll(b, "-", "")
+}
+
+// answerByID unpacks {interrupt_id: value}. An object counts as one when it
+// names an open question, or when all its keys look like ids.
+func answerByID(resume json.RawMessage, open []mapping.Interrupt, isID func(string) bool) (json.RawMessage, error) {
+	list, err := rawjson.Members(resume)
+	if err != nil || len(list) == 0 {
+		return resume, nil
+	}
+	var value json.RawMessage
+	ids := true
+	var unknown []string
+	for _, m := range list {
+		if isOpen(open, m.Name) {
+			value = m.Value
+			continue
+		}
+		unknown = append(unknown, m.Name)
+		ids = ids && isID(m.Name)
+	}
+	switch {
+	case len(unknown) == 0:
+		return value, nil
+	case value == nil && !ids:
+		return resume, nil
+	default:
+		return nil, unknownInterrupt(unknown, open)
+	}
+}
+
+func isOpen(open []mapping.Interrupt, id string) bool {
+	for _, in := range open {
+		if in.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// looksLikeID knows ids of 32 hexadecimal digits, as LangGraph and the bridge make
+// them, and UUIDs, which the bridge made before.
+func looksLikeID(s string) bool {
+	return mapping.IsUUID(s) || isDigest(s)
+}
+
+// isDigest knows ids of 32 hexadecimal digits.
+func isDigest(s string) bool {
+	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+func unknownInterrupt(unknown []string, open []mapping.Interrupt) *mapping.Error {
+	what := "none is open"
+	if len(open) > 0 {
+		what = "open: " + listed(open)
+	}
+	return invalidAnswer(open, "There is no open question %s (%s). Answer one that is open, or send the bare value.", strings.Join(unknown, ", "), what)
+}
+
+// invalidAnswer is an error of class Invalid that names the pending ids.
+func invalidAnswer(open []mapping.Interrupt, format string, args ...any) *mapping.Error {
+	e := mapping.Invalidf(format, args...)
+	e.Detail = map[string]any{"pending": idsOf(open)}
+	return e
+}
+
+func listed(open []mapping.Interrupt) string { return strings.Join(idsOf(open), ", ") }
+
+func idsOf(open []mapping.Interrupt) []string {
+	ids := make([]string, 0, len(open))
+	for _, in := range open {
+		ids = append(ids, in.ID)
+	}
+	return ids
+}

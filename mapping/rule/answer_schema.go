@@ -1,0 +1,62 @@
+package rule
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/jsonschema"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// CheckSchemas refuses, with an error of class Invalid, an answer that is none of the kind that
+// a graph asked for (response_schema): LangGraph gives such a schema to its clients and takes
+// any answer, on which the graph then fails. What is answered for a client that says nothing
+// is the graph's to judge.
+func CheckSchemas(o mapping.RunOptions) error {
+	if o.Guessed != "" {
+		return nil
+	}
+	for _, q := range o.Asked {
+		value, ok := answerTo(q, o)
+		if !ok || len(q.Schema) == 0 {
+			continue
+		}
+		if complaint := jsonschema.Complaint(q.Schema, value); complaint != "" {
+			return invalidAnswer(o.Asked, "The answer to question %s does not fit its response_schema: %s.", q.ID, complaint)
+		}
+	}
+	return nil
+}
+
+// answerTo is what an answer says to one of the questions.
+func answerTo(q mapping.Interrupt, o mapping.RunOptions) (json.RawMessage, bool) {
+	if len(Named(o.Resume, o.Asked)) == 0 {
+		return o.Resume, len(o.Asked) == 1
+	}
+	value := rawjson.Get(o.Resume, q.ID)
+	return value, value != nil
+}
+
+// asSchema is a task/step client's words as a value that the question's schema wants: as they
+// are, as the JSON that they may be, or as yes or no.
+func asSchema(schema json.RawMessage, text string) (json.RawMessage, bool) {
+	candidates := []json.RawMessage{rawjson.Quote(text)}
+	if raw := json.RawMessage(strings.TrimSpace(text)); rawjson.Valid(raw) {
+		candidates = append(candidates, raw)
+	}
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "n", "no":
+		candidates = append(candidates, json.RawMessage("false"))
+	default:
+		if IsYes(text) {
+			candidates = append(candidates, json.RawMessage("true"))
+		}
+	}
+	for _, value := range candidates {
+		if jsonschema.Complaint(schema, value) == "" {
+			return value, true
+		}
+	}
+	return nil, false
+}
