@@ -33,7 +33,7 @@ func (q Quoted) Bytes() []byte {
 	if q.plain() {
 		return q[1 : len(q)-1]
 	}
-	b, _ := jsontext.AppendUnquote(nil, []byte(q))
+	b, _ := jsontext.AppendUnquote(make([]byte, 0, len(q)), []byte(q))
 	return b
 }
 

@@ -119,6 +119,19 @@ func DecodeFiles(files json.RawMessage) (list []File, bad []string) {
 	return list, bad
 }
 
+// FilesAt is the file that a state has under a canonical path, as DecodeFiles reads it: one
+// entry or none.
+func FilesAt(f *state.Fold, path string) []File {
+	files := filesOf(f)
+	for _, name := range [...]string{"/" + path, path} {
+		if value := files.Get(name); value != nil {
+			list, _ := DecodeFiles(rawObject(name, value))
+			return list
+		}
+	}
+	return nil
+}
+
 // ChangedFiles are the files that are new or different in after, and as
 // Deleted those that it does not have any more. Either fold may be nil. Entries
 // that cannot be read are named in bad, as by DecodeFiles.

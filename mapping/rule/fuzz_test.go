@@ -66,9 +66,13 @@ func FuzzParseAnswer(f *testing.F) {
 		`{"b0b513ed256784dcf1127144a9e81c61":1}`, `{"action_requests":[{"name":"a"}],"review_configs":[{}]}`, `[{"action_request":{"args":{"question":"q"}}}]`} {
 		f.Add([]byte(s))
 	}
-	open := []mapping.Interrupt{{ID: "b0b513ed256784dcf1127144a9e81c61"}}
+	asked := request{Action: askUser, Args: askArgs("q"), Edit: true}.json()
 	f.Fuzz(func(t *testing.T, b []byte) {
-		a, err := ParseAnswer(b, open)
+		o := mapping.RunOptions{Resume: b, Asked: []mapping.Interrupt{{ID: "b0b513ed256784dcf1127144a9e81c61", Value: asked}}}
+		if err := CheckStepAnswer(o); err != nil && mapping.Classify(err).Class != mapping.Invalid {
+			t.Errorf("%v is not Invalid", err)
+		}
+		a, err := ParseAnswer(o)
 		if err != nil && mapping.Classify(err).Class != mapping.Invalid {
 			t.Errorf("%v is not Invalid", err)
 		}
@@ -129,6 +133,7 @@ func FuzzStepFolder(f *testing.F) {
 
 func FuzzFilter(f *testing.F) {
 	f.Add([]byte(`{"a":1,"b":"x"}`), []byte(`{"a":{"$gt":0},"b":{"$ne":"y"}}`))
+	f.Add([]byte(`{"a":1}`), []byte(`{"$or":[{"a":1},{"$and":[{"b":{"$ne":2}}]}]}`))
 	f.Add([]byte(`{"memory":[{"namespace":["a"],"key":"k","value":{}}]}`), []byte(`{"a":[{"b":1}]}`))
 	f.Fuzz(func(t *testing.T, value, filter []byte) {
 		read, err := ParseFilter(filter)

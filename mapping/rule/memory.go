@@ -16,6 +16,10 @@ const (
 	KeyBytes   = 1024 // of a key
 )
 
+// MostWrites bounds what one step may ask to be remembered. It is written in one transaction,
+// in which a SQLite file has no other writer, and an item with many words takes it 12 ms.
+const MostWrites = 100
+
 // CheckKey refuses, with an *Error of class Invalid, a key that no item can have.
 func CheckKey(key string) error {
 	if key == "" {
@@ -149,6 +153,9 @@ func MemoryWrites(additional json.RawMessage) ([]MemoryWrite, error) {
 	list, err := rawjson.Elements(memory)
 	if err != nil {
 		return nil, mapping.InvalidAt("additional_output.memory", "must be a list of {namespace, key, value}")
+	}
+	if len(list) > MostWrites {
+		return nil, mapping.InvalidAt("additional_output.memory", "has %d changes; %d are allowed", len(list), MostWrites)
 	}
 	out := make([]MemoryWrite, len(list))
 	for i, e := range list {

@@ -127,7 +127,17 @@ func messageOf(b json.RawMessage) (m message, err error) {
 		role = kind
 	}
 	m.kind = messageType(role)
+	m.takeBlocks()
 	return m, err
+}
+
+// takeBlocks makes content_blocks the content of a message that has none: LangChain's classes
+// write themselves so where their output_version is v1.
+func (m *message) takeBlocks() {
+	if blocks := m.rest.Get("content_blocks"); m.content == nil && rawjson.Kind(blocks) == '[' {
+		m.content = blocks
+		m.rest.Drop(map[string]bool{"content_blocks": true})
+	}
 }
 
 // parseConstructor reads the form in which LangChain's message classes write
@@ -328,7 +338,7 @@ func contentText(content json.RawMessage) string {
 	for _, p := range parts {
 		if text, ok := rawjson.Text(p); ok {
 			b.WriteString(text)
-		} else if kind, _ := rawjson.Text(rawjson.Get(p, "type")); kind == "text" {
+		} else if kind, _ := rawjson.Text(rawjson.Get(p, "type")); isText(kind) {
 			text, _ := rawjson.Text(rawjson.Get(p, "text"))
 			b.WriteString(text)
 		}

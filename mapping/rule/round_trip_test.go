@@ -68,8 +68,8 @@ func TestF3GraphThroughSteps(t *testing.T) {
 		for i, s := range steps {
 			ev := StepUpdate(someRun, someTask, i+1, mapping.StepInfo{ID: s.ID, Name: s.Name, SaysLast: s.IsLast, Output: rawjson.Quote(*s.Output), Additional: s.AdditionalOutput}, nil, mapping.ApprovalAuto)
 			said, _ := state.MessagesIn(rawjson.Get(ev.Data, state.KeyMessages))
-			if ev.Head.Node != nodes[i] || len(said) != 1 || answerIn(said[0]) != *s.Output {
-				t.Fatalf("update %s of node %s came back as %s of node %s", deltas[i], nodes[i], ev.Data, ev.Head.Node)
+			if ev.Head.Step.Name != nodes[i] || len(said) != 1 || answerIn(said[0]) != *s.Output {
+				t.Fatalf("update %s of node %s came back as %s of node %s", deltas[i], nodes[i], ev.Data, ev.Head.Step.Name)
 			}
 			if whole := rawjson.Get(rawjson.Get(rawjson.Get(said[0], "additional_kwargs"), "apbridge"), nodes[i]); !rawjson.Equal(whole, deltas[i]) {
 				t.Fatalf("update %s is held as %s", deltas[i], whole)

@@ -36,12 +36,21 @@ func TestFilter(t *testing.T) {
 		{`{"n":{"$eq":5}}`, true}, {`{"n":{"$ne":5}}`, false}, {`{"x":{"$ne":5}}`, true}, {`{"x":{"$eq":null}}`, false},
 		{`{"n":{"$gt":4,"$lt":6}}`, true}, {`{"n":{"$gt":5}}`, false}, {`{"n":{"$gte":5}}`, true}, {`{"n":{"$lte":4.5}}`, false}, {`{"n":{"$lte":5}}`, true},
 		{`{"s":{"$gt":"a"}}`, true}, {`{"s":{"$lt":"a"}}`, false}, {`{"s":{"$gt":1}}`, false}, {`{"n":{"$gt":"1"}}`, false}, {`{"x":{"$gt":1}}`, false},
+		{`{"$or":[{"n":6},{"s":"m"}]}`, true}, {`{"$or":[{"n":6},{"s":"x"}]}`, false}, {`{"$or":[{"n":6},{"s":"m"}],"n":6}`, false},
+		{`{"$and":[{"n":5},{"s":"m"}]}`, true}, {`{"$and":[{"n":5},{"s":"x"}]}`, false}, {`{"$and":[{"n":{"$gt":4}},{"n":{"$lt":6}}]}`, true},
+		{`{"$or":[{"$and":[{"n":5},{"s":"x"}]},{"$and":[{"n":5},{"$or":[{"x":1},{"z":null}]}]}]}`, true}, {`{"$or":[{}]}`, true},
+		{`{"$or":[{"x":{"$ne":1}}],"$and":[{"o":{"b":2}}]}`, true},
+		{`{"n":{"$in":[4,5.0]}}`, true}, {`{"s":{"$in":["a","b"]}}`, false}, {`{"o":{"$in":[{"b":2,"a":1}]}}`, true}, {`{"n":{"$in":[]}}`, false}, {`{"x":{"$in":[null]}}`, false}, {`{"z":{"$in":[null]}}`, true},
+		{`{"o":{"a":{"$gte":1},"b":2}}`, true}, {`{"o":{"a":{"$gt":1}}}`, false}, {`{"o":{"c":{"$ne":1}}}`, true}, {`{"x":{"c":{"$ne":1}}}`, false}, {`{"n":{"c":{"$exists":false}}}`, false}, {`{"o":{}}`, true}, {`{"s":{}}`, false},
+		{`{"n":{"$exists":true}}`, true}, {`{"x":{"$exists": true }}`, false}, {`{"x":{"$exists":false}}`, true}, {`{"z":{"$exists":true}}`, true}, {`{"n":{"$exists":true,"$gt":9}}`, false},
 	} {
 		if f, err := ParseFilter(asRaw(c.filter)); err != nil || f.Match(asRaw(value)) != c.ok {
 			t.Errorf("%s: %v, %v", c.filter, !c.ok, err)
 		}
 	}
-	for _, filter := range []string{`[]`, `{"x":{"$regex":"a"}}`, `{"x":{"$eq":1,"a":2}}`, `{"n":{"$lt":1,"$in":[5]}}`, `{"a":`} {
+	for _, filter := range []string{`[]`, `{"x":{"$regex":"a"}}`, `{"x":{"$eq":1,"a":2}}`, `{"n":{"$lt":1,"$nin":[5]}}`, `{"n":{"$in":5}}`, `{"n":{"$in":{"a":1}}}`, `{"n":{"$exists":1}}`, `{"n":{"$gt":[1]}}`, `{"n":{"$lte":null}}`, `{"a":`,
+		`{"$or":[]}`, `{"$and":[]}`, `{"$or":{"n":5}}`, `{"$or":[5]}`, `{"$or":[null]}`, `{"$and":[{"n":{"$nin":[5]}}]}`, `{"n":{"$or":[{"$gt":1}]}}`,
+		`{"$nor":[{"n":5}]}`, `{"n":5,"$not":{"s":"m"}}`, `{"$and":[{"$eq":5}]}`, `{"o":{"a":{"$near":1}}}`, `{"o":{"a":1,"b":{"$gt":[]}}}`} {
 		if _, err := ParseFilter(asRaw(filter)); mapping.Classify(err).Class != mapping.Invalid {
 			t.Errorf("ParseFilter(%s): %v, want Invalid", filter, err)
 		}
@@ -97,7 +106,11 @@ func TestMemoryWrites(t *testing.T) {
 			t.Errorf("MemoryWrites(%s) = %v, %v", none, got, err)
 		}
 	}
-	for _, bad := range []string{`5`, `[5]`, `[{"namespace":[],"key":"k","value":{}}]`, `[{"namespace":["a.b"],"key":"k","value":{}}]`, `[{"namespace":[1],"key":"k","value":{}}]`,
+	const write = `{"namespace":["a"],"key":"k","value":{}},`
+	if got, err := MemoryWrites(asRaw(`{"memory":[` + strings.TrimSuffix(strings.Repeat(write, MostWrites), ",") + `]}`)); len(got) != MostWrites || err != nil {
+		t.Errorf("%d writes, %v", len(got), err)
+	}
+	for _, bad := range []string{`[` + strings.TrimSuffix(strings.Repeat(write, MostWrites+1), ",") + `]`, `5`, `[5]`, `[{"namespace":[],"key":"k","value":{}}]`, `[{"namespace":["a.b"],"key":"k","value":{}}]`, `[{"namespace":[1],"key":"k","value":{}}]`,
 		`[{"namespace":["a"],"value":{}}]`, `[{"namespace":["a"],"key":"k"}]`, `[{"namespace":["a"],"key":"k","value":"x"}]`} {
 		if _, err := MemoryWrites(asRaw(`{"memory":` + bad + `}`)); mapping.Classify(err).Class != mapping.Invalid {
 			t.Errorf("MemoryWrites(%s): %v, want Invalid", bad, err)
@@ -107,12 +120,16 @@ func TestMemoryWrites(t *testing.T) {
 
 func TestStateTasks(t *testing.T) {
 	t.Parallel()
-	open := []mapping.Interrupt{{ID: "i", Value: asRaw(`{"q": 1}`), Task: "x"}, {ID: "j"}}
+	open := []mapping.Interrupt{{ID: "i", Value: asRaw(`{"q": 1}`)}, {ID: "j"}}
 	id := mapping.StateTaskID(someRun)
 	for _, c := range []struct{ got, want string }{
 		{string(StateTasks(someRun, nil, nil, nil)), `[]`},
 		{string(StateTasks(someRun, []string{"step"}, nil, nil)), `[{"id":"` + id + `","name":"step","error":null,"interrupts":[],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
-		{string(StateTasks(someRun, []string{"step"}, &mapping.Fault{Code: "c", Message: "It failed."}, open)), `[{"id":"` + id + `","name":"step","error":"It failed.","interrupts":[{"id":"i","value":{"q": 1}},{"id":"j","value":null}],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
+		{string(StateTasks(someRun, []string{"step"}, &mapping.Fault{Code: "c", Message: "It failed."}, open[1:])), `[{"id":"` + id + `","name":"step","error":"It failed.","interrupts":[{"id":"j","value":null}],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
+		// A graph's questions stand with the state tasks that ask them, as on its server.
+		{string(StateTasks(someRun, []string{"a", "b"}, nil, []mapping.Interrupt{{ID: "i", Task: "x"}, {ID: "j", Task: "y", Schema: asRaw(`{"type":"integer"}`)}})),
+			`[{"id":"x","name":"a","error":null,"interrupts":[{"id":"i","value":null}],"path":["__pregel_pull","a"],"checkpoint":null,"state":null,"result":null},` +
+				`{"id":"y","name":"b","error":null,"interrupts":[{"id":"j","value":null,"response_schema":{"type":"integer"}}],"path":["__pregel_pull","b"],"checkpoint":null,"state":null,"result":null}]`},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %s\nwant %s", c.got, c.want)

@@ -19,7 +19,9 @@ type Input struct {
 	Other    json.RawMessage            // remaining keys of an input object; nil when none
 	Raw      json.RawMessage            // what a thread/run agent is sent: an object, or null
 
-	delta json.RawMessage // {messages}, which Messages are parts of; nil without any
+	delta   json.RawMessage // {messages}, which Messages are parts of; nil without any
+	further int             // of the Messages, those that stood beside the input
+	single  bool            // the input's messages were one, not a list
 }
 
 // textKeys are looked through, in this order, for the text of an input object
@@ -131,6 +133,7 @@ func parseInputObject(input json.RawMessage, given []json.RawMessage, idBase str
 
 // inputOf puts an Input together: messages, and the other members.
 func inputOf(parts inputParts, own messageSource, given []json.RawMessage, idBase string) (in Input, err error) {
+	in.further, in.single = len(given), own.one
 	var spoken json.RawMessage
 	in.Messages, in.delta, spoken, err = normalMessages(idBase, own, messageSource{name: "messages", list: given})
 	if err != nil {
@@ -244,12 +247,37 @@ func (in Input) Delta() json.RawMessage {
 // their files are.
 func (in Input) CheckFiles() error {
 	for _, path := range sortedKeys(in.Files) {
-		if _, err := CleanPath(path); err != nil {
+		if err := checkFile(path, in.Files[path], "the input"); err != nil {
 			return err
 		}
-		if _, err := decodeFile(path, in.Files[path]); err != nil {
-			return mapping.Invalidf("The file %q in the input cannot be read: %v.", path, err)
+	}
+	return nil
+}
+
+// CheckStatedFiles is CheckFiles for the files that an update of a state sets, by path. null takes
+// a file away.
+func CheckStatedFiles(files json.RawMessage) error {
+	list, err := rawjson.Members(files)
+	if err != nil {
+		return mapping.Invalidf("values.files is not an object: %v.", err)
+	}
+	for _, m := range list {
+		if rawjson.IsNull(m.Value) {
+			continue
 		}
+		if err := checkFile(m.Name, m.Value, "values.files"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkFile(path string, content json.RawMessage, where string) error {
+	if _, err := CleanPath(path); err != nil {
+		return err
+	}
+	if _, err := decodeFile(path, content); err != nil {
+		return mapping.Invalidf("The file %q in %s cannot be read: %v.", path, where, err)
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package rule
 
 import (
 	"encoding/json"
+	"math"
+	"slices"
 	"strings"
 )
 
@@ -14,7 +16,32 @@ const (
 	TranscriptNone Transcript = "none"
 )
 
-// PromptBudget is the longest prompt in bytes: the JS SDK agent answers 413
+// Of are those of the earlier messages that the agent is told.
+func (m Transcript) Of(earlier []json.RawMessage) []json.RawMessage {
+	switch m {
+	case TranscriptNone:
+		return nil
+	case TranscriptLast:
+		return earlier[max(0, lastHuman(earlier)):]
+	}
+	return earlier
+}
+
+// Newest are the last messages that fit into a budget in bytes (0: PromptBudget); dropped
+// reports whether others were left out.
+func Newest(messages []json.RawMessage, budget int) (kept []json.RawMessage, dropped bool) {
+	if budget <= 0 {
+		budget = PromptBudget
+	}
+	for i, m := range slices.Backward(messages) {
+		if budget -= len(m) + 1; budget < 0 {
+			return messages[i+1:], true
+		}
+	}
+	return messages, false
+}
+
+// PromptBudget is the longest prompt in bytes where nothing else is said: the JS SDK agent answers 413
 // above 100 kB.
 const PromptBudget = 90_000
 
@@ -23,89 +50,122 @@ const (
 	promptCurrent = "Current request:\n"
 )
 
+// Telling is what a prompt is made from.
+type Telling struct {
+	Mode    Transcript
+	Earlier []json.RawMessage // messages before the current request
+	Current string            // the request
+	Notes   []string          // lines of memory
+	// Say is what the content of a message says; nil: MessageText.
+	Say func(message json.RawMessage) string
+}
+
 // Prompt writes the input of a new task: the first turn verbatim, later ones
-// exactly "Conversation so far:\n\nUser: …\nAssistant: …\n\nCurrent request:\n…".
-// earlier are the messages before the current one, notes are memory lines put
-// before the conversation. Only what people, agents and systems said in text
-// is told. Over the budget (0: PromptBudget) the oldest messages go first,
-// then the last notes, and dropped is true; a current text over the budget is
-// kept whole.
-func Prompt(mode Transcript, earlier []json.RawMessage, current string, notes []string, budget int) (text string, dropped bool) {
+// exactly "Conversation so far:\n\nUser: …\nAssistant: …\n\nCurrent request:\n…",
+// with the notes before the conversation. In the budget (0: PromptBudget) the current text
+// comes first, which is kept whole, then the conversation's last message, which the current
+// text may answer, then the notes, the first ones first, then earlier messages, the newest first.
+func (t Telling) Prompt(budget int) (text string, cut Cut) {
 	if budget <= 0 {
 		budget = PromptBudget
 	}
-	lines := transcript(mode, earlier)
-	size := promptSize(lines, current, notes)
-	for ; size > budget && len(lines) > 0; lines = lines[1:] {
-		size, dropped = size-len(lines[0])-1, true
-	}
-	for ; size > budget && len(notes) > 0; notes = notes[:len(notes)-1] {
-		size, dropped = size-len(notes[len(notes)-1])-1, true
-	}
-	return writePrompt(lines, current, notes), dropped
-}
-
-// promptSize is an upper bound of what writePrompt writes: it counts headings
-// that may turn out not to be needed.
-func promptSize(lines []string, current string, notes []string) int {
-	n := len(current)
-	if len(lines)+len(notes) > 0 {
-		n += len(promptHistory) + len(promptCurrent) + 2
-	}
-	for _, part := range [...][]string{lines, notes} {
-		for _, line := range part {
-			n += len(line) + 1
+	size := len(t.Current) + promptFrame
+	last, _, _ := t.lines(size, budget, 1)
+	room := budget - size - linesSize(last)
+	notes := t.Notes
+	for i, n := range notes {
+		if room -= len(n) + 1; room < 0 {
+			notes, cut.Notes = notes[:i], true
+			break
 		}
 	}
-	return n
+	lines, size, dropped := t.lines(size+linesSize(notes), budget, math.MaxInt)
+	cut.Messages = dropped
+	if len(lines)+len(notes) == 0 {
+		return t.Current, cut
+	}
+	return writePrompt(lines, t.Current, notes, size), cut
 }
 
-func writePrompt(lines []string, current string, notes []string) string {
-	if len(lines)+len(notes) == 0 {
-		return current
+// Cut says what did not fit into a prompt's budget.
+type Cut struct{ Messages, Notes bool }
+
+func linesSize(lines []string) (size int) {
+	for _, l := range lines {
+		size += len(l) + 1
 	}
+	return size
+}
+
+// promptFrame is the length of what stands around the parts of a prompt.
+const promptFrame = len(promptHistory) + len(promptCurrent) + 2
+
+// lines are those of the conversation that fit, oldest first, and at most so many. They are made from the newest
+// one on, so that a long conversation costs no more than is told of it.
+func (t Telling) lines(size, budget, most int) (lines []string, full int, dropped bool) {
+	if t.Mode == TranscriptNone {
+		return nil, size, false
+	}
+	for _, m := range slices.Backward(t.Earlier) {
+		line := messageLine(m, t.say(m))
+		if line != "" && size+len(line)+1 > budget {
+			dropped = true
+			break
+		}
+		if line != "" {
+			size += len(line) + 1
+			lines = append(lines, line)
+		}
+		if len(lines) == most {
+			break
+		}
+		if t.Mode == TranscriptLast && messageKind(m) == typeHuman {
+			break
+		}
+	}
+	slices.Reverse(lines)
+	return lines, size, dropped
+}
+
+func (t Telling) say(message json.RawMessage) string {
+	if t.Say == nil {
+		return MessageText(message)
+	}
+	return t.Say(message)
+}
+
+// Withholds reports whether the mode alone keeps something of the earlier messages from
+// the agent.
+func (t Telling) Withholds() bool {
+	hidden := t.Earlier
+	if t.Mode == TranscriptLast {
+		hidden = hidden[:max(0, lastHuman(hidden))]
+	}
+	return t.Mode != TranscriptFull && t.Mode != "" &&
+		slices.ContainsFunc(hidden, func(m json.RawMessage) bool { return messageLine(m, t.say(m)) != "" })
+}
+
+func lastHuman(messages []json.RawMessage) int {
+	for i, m := range slices.Backward(messages) {
+		if messageKind(m) == typeHuman {
+			return i
+		}
+	}
+	return -1
+}
+
+func writePrompt(lines []string, current string, notes []string, size int) string {
 	var b strings.Builder
-	b.Grow(promptSize(lines, current, notes) + 1)
+	b.Grow(size + 1)
 	if len(notes) > 0 {
 		b.WriteString(strings.Join(notes, "\n") + "\n\n")
 	}
 	if len(lines) > 0 {
 		b.WriteString(promptHistory + strings.Join(lines, "\n") + "\n\n")
 	}
+	if current == "" {
+		return strings.TrimRight(b.String(), "\n")
+	}
 	b.WriteString(promptCurrent + current)
 	return b.String()
-}
-
-// transcript are the lines of the conversation that are told.
-func transcript(mode Transcript, earlier []json.RawMessage) []string {
-	if mode == TranscriptNone {
-		return nil
-	}
-	var lines []string
-	for _, m := range earlier {
-		kind := messageKind(m)
-		if mode == TranscriptLast && kind == typeHuman {
-			lines = nil
-		}
-		if line := transcriptLine(kind, MessageText(m)); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-func transcriptLine(kind, text string) string {
-	if text == "" {
-		return ""
-	}
-	switch kind {
-	case typeHuman:
-		return "User: " + text
-	case typeAI:
-		return "Assistant: " + text
-	case typeSystem:
-		return "System: " + text
-	default:
-		return ""
-	}
 }

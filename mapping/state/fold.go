@@ -258,17 +258,29 @@ func sameFile(obj *rawjson.Object, m rawjson.Member) (string, rawjson.Quoted) {
 // JSON is the state as an object; the same bytes on every call. Callers must
 // not change them.
 func (f *Fold) JSON() json.RawMessage {
+	if f.text.Load() == nil {
+		b := f.join()
+		f.text.CompareAndSwap(nil, &b)
+	}
+	return *f.text.Load()
+}
+
+// Once is JSON for a reader that needs it once: the fold, which may be kept in memory for
+// others, does not keep it.
+func (f *Fold) Once() json.RawMessage {
 	if b := f.text.Load(); b != nil {
 		return *b
 	}
+	return f.join()
+}
+
+func (f *Fold) join() []byte {
 	w := rawjson.Writer{Bytes: make([]byte, 0, f.size)}
 	w.Open('{')
 	for _, fd := range f.fields {
 		fd.val.writeTo(w.Spliced(fd.name))
 	}
-	b := w.Close('}').Bytes
-	f.text.CompareAndSwap(nil, &b)
-	return *f.text.Load()
+	return w.Close('}').Bytes
 }
 
 // Pieces is JSON in parts, for readers that write it somewhere: unlike JSON it

@@ -1,0 +1,184 @@
+package rule
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// This file reads the parts of a message's content. Files stand there in the forms of
+// LangChain's content blocks of both generations (source_type; data, url, fileId), OpenAI's
+// chat and responses (image_url, file, input_audio; input_file), Anthropic's (source),
+// Google's (media) and AG-UI's (binary). They differ in names, which mean the same.
+
+// part is one element of a content, with the object that holds its file laid over it.
+type part struct {
+	kind  string
+	said  json.RawMessage // the text of a text part
+	names map[string]json.RawMessage
+}
+
+// eachPart visits the parts of a message's content; a text alone has none.
+func eachPart(message json.RawMessage, visit func(part)) {
+	content := rawjson.Get(message, "content")
+	if rawjson.Kind(content) != '[' {
+		return
+	}
+	rawjson.ScanArray(content, rawjson.SkipSpace(content, 0), func(b []byte, i int) (int, bool) {
+		end, ok := rawjson.Scan(b, i)
+		if ok {
+			visit(partOf(b[i:end:end]))
+		}
+		return end, ok
+	})
+}
+
+// inner are the members of a part that hold its file, in one form or the other.
+var inner = []string{"image_url", "file", "source", "input_audio", "audio", "video_url", "metadata"}
+
+// facts are the members of a part, and of what is within it, that say something of a file.
+var facts = []string{
+	"data", "base64", "file_data", "image", "text", "url", "image_url", "video_url", "file_url", "fileUri", "file_uri", "id", "file_id", "fileId",
+	"mime_type", "mimeType", "media_type", "mediaType", "format", "filename", "file_name", "name", "title", "source_type",
+}
+
+func partOf(b json.RawMessage) (p part) {
+	if rawjson.Kind(b) == '"' {
+		return part{kind: "text", said: b}
+	}
+	if p.kind, _ = rawjson.Text(rawjson.Get(b, "type")); isText(p.kind) || rawjson.Kind(b) != '{' {
+		p.said = rawjson.Get(b, "text")
+		return p
+	}
+	p.names = map[string]json.RawMessage{}
+	p.take(b, true)
+	return p
+}
+
+// isText reports whether parts of a kind are words.
+func isText(kind string) bool { return kind == "text" || kind == "input_text" || kind == "output_text" }
+
+// take notes the texts among the members; what stands further out counts.
+func (p *part) take(b json.RawMessage, outer bool) {
+	var within []json.RawMessage
+	_ = rawjson.EachMember(b, func(name rawjson.Quoted, value json.RawMessage) {
+		key := name.Text()
+		if outer && rawjson.Kind(value) == '{' && slices.Contains(inner, key) {
+			within = append(within, value)
+			if kind, ok := rawjson.Text(rawjson.Get(value, "type")); ok && key == "source" {
+				p.names["source_type"] = rawjson.Quote(kind)
+			}
+		}
+		if _, there := p.names[key]; !there && rawjson.Kind(value) == '"' && slices.Contains(facts, key) {
+			p.names[key] = value
+		}
+	})
+	for _, w := range within {
+		p.take(w, false)
+	}
+}
+
+// isWords reports whether the part is a text.
+func (p part) isWords() bool { return rawjson.Kind(p.said) == '"' }
+
+// isCall reports whether the part repeats what stands in tool_calls.
+func (p part) isCall() bool {
+	return slices.Contains([]string{"tool_use", "tool_call", "function_call", "input_json_delta"}, p.kind)
+}
+
+// file is the file in the part; false where it has none.
+func (p part) file() (a Attachment, ok bool) {
+	if p.names == nil || !slices.Contains([]string{
+		"image", "file", "audio", "video", "document", "media", "binary", "text-plain", "image_url", "video_url", "input_image", "input_file", "input_audio", "input_video",
+	}, p.kind) {
+		return Attachment{}, false
+	}
+	a.Name = p.first("filename", "file_name", "name", "title")
+	a.MIMEType = mediaType(p.first("mime_type", "mimeType", "media_type", "mediaType"), p.kind, p.first("format"))
+	given := p.written("data", "base64", "file_data", "image")
+	link := p.written("url", "image_url", "video_url", "file_url", "fileUri", "file_uri")
+	switch source := p.first("source_type"); {
+	case given == nil && isDataURL(link):
+		given = link
+		fallthrough
+	case given != nil:
+		return a.holding(given, source), true
+	case link != nil:
+		a.Link, _ = rawjson.Text(link)
+	case p.names["text"] != nil:
+		return a.holding(p.names["text"], "text"), true
+	default:
+		a.Link = p.first("file_id", "fileId", "id")
+	}
+	return a, a.Link != ""
+}
+
+// first is the first of the members that is there.
+func (p part) first(names ...string) string {
+	text, _ := rawjson.Text(p.written(names...))
+	return text
+}
+
+func (p part) written(names ...string) json.RawMessage {
+	for _, name := range names {
+		if v := p.names[name]; len(v) > len(`""`) {
+			return v
+		}
+	}
+	return nil
+}
+
+// What a data URL begins with, and what its media type ends with where it is in base64; in small
+// letters or capitals (RFC 2397).
+const (
+	dataScheme = "data:"
+	base64Mark = ";base64"
+)
+
+func isDataURL(quoted json.RawMessage) bool {
+	return len(quoted) > len(dataScheme) && strings.EqualFold(string(quoted[1:1+len(dataScheme)]), dataScheme)
+}
+
+// holding is the attachment with the bytes written so; source says whether they are text.
+func (a Attachment) holding(written json.RawMessage, source string) Attachment {
+	a.written = written
+	if source == "text" {
+		a.encoding = asText
+		return a
+	}
+	if !isDataURL(written) {
+		return a
+	}
+	head, _, found := bytes.Cut(rawjson.Quoted(written).Bytes(), []byte(","))
+	if !found {
+		return a // "data:" alone is no base64, and refused for that
+	}
+	a.skip = len(head) + 1
+	media := string(head[len(dataScheme):])
+	if at := len(media) - len(base64Mark); at >= 0 && strings.EqualFold(media[at:], base64Mark) {
+		media = media[:at]
+	} else {
+		a.encoding = asPercent
+	}
+	if a.MIMEType == "" || strings.HasSuffix(a.MIMEType, "/*") {
+		a.MIMEType = mediaType(media, "", "")
+	}
+	return a
+}
+
+// mediaType is a media type as it is said of a file, without what is none. An audio format
+// ("wav") is the rest of one.
+func mediaType(said, kind, format string) string {
+	said = strings.ToLower(strings.TrimSpace(said))
+	if said == "" && kind == "input_audio" && format != "" {
+		said = "audio/" + strings.ToLower(format)
+	}
+	if !strings.Contains(said, "/") || len(said) > 200 || !mapping.IsText(said) || strings.ContainsAny(said, "\r\n") {
+		return ""
+	}
+	return said
+}

@@ -1,0 +1,136 @@
+package rule
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// PartConversation parts the messages of a state into which the input was merged by id:
+// into the request, which is the last human message of the input (nil where it has none),
+// and all others that an opaque agent is told. What the input has behind the request is
+// told with those before it.
+func (in Input) PartConversation(merged []json.RawMessage) (earlier []json.RawMessage, request json.RawMessage) {
+	id := state.IdOfMessage(in.request())
+	at := len(merged) - 1
+	for ; at >= 0 && (id == "" || state.IdOfMessage(merged[at]) != id); at-- {
+	}
+	if at < 0 {
+		return Conversational(merged), nil
+	}
+	earlier = merged[:at:at]
+	if at+1 < len(merged) {
+		earlier = slices.Concat(earlier, merged[at+1:])
+	}
+	return Conversational(earlier), merged[at]
+}
+
+// New are the input's messages that a state does not have.
+func (in Input) New(before *state.Fold) []json.RawMessage {
+	has := before.HasMessage()
+	if has == nil {
+		return in.Messages
+	}
+	var list []json.RawMessage
+	for _, m := range in.Messages {
+		if !has(state.IdOfMessage(m)) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// request is the last human message of the input, nil for none.
+func (in Input) request() json.RawMessage {
+	for _, m := range slices.Backward(in.Messages) {
+		if messageKind(m) == typeHuman {
+			return m
+		}
+	}
+	return nil
+}
+
+// placeholder begins the ids of tool messages that Agent Chat UI and pages made from it add
+// by themselves, so that no tool call stays without an answer (ensure-tool-responses.ts).
+const placeholder = "do-not-render-"
+
+// Conversational are the messages but those that nobody has said: placeholders, and what tells
+// people that a run failed.
+func Conversational(messages []json.RawMessage) []json.RawMessage {
+	if !slices.ContainsFunc(messages, isUnsaid) {
+		return messages
+	}
+	return slices.DeleteFunc(slices.Clone(messages), isUnsaid)
+}
+
+func isUnsaid(message json.RawMessage) bool { return isPlaceholder(message) || SaysFault(message) }
+
+func isPlaceholder(message json.RawMessage) bool {
+	return messageKind(message) == typeTool && strings.HasPrefix(state.IdOfMessage(message), placeholder)
+}
+
+// BesideAnswer are those of the messages beside an answer that are told with it: all but results of
+// the call that is open. That is the question, which the answer answers; pages mark it as cancelled
+// for themselves when a person types instead (assistant-ui).
+func BesideAnswer(messages []json.RawMessage, open string) []json.RawMessage {
+	return slices.DeleteFunc(slices.Clone(messages), func(m json.RawMessage) bool {
+		call, _ := rawjson.Text(rawjson.Get(m, "tool_call_id"))
+		return messageKind(m) == typeTool && call == open
+	})
+}
+
+// messageLine is a message as a line of a transcript; "" for one that says nothing. text is
+// what its content says.
+func messageLine(message json.RawMessage, text string) string {
+	text = WithCalls(message, text)
+	if text == "" {
+		return ""
+	}
+	switch kind := messageKind(message); kind {
+	case typeHuman:
+		return "User: " + text
+	case typeAI:
+		return "Assistant: " + text
+	case typeSystem:
+		return "System: " + text
+	case typeTool, "function":
+		return "Tool: " + text
+	case "":
+		return "Message: " + text
+	default:
+		return kind + ": " + text
+	}
+}
+
+// WithCalls is what a message says whose content says text: the tool calls of an ai message stand
+// behind it, a line each.
+func WithCalls(message json.RawMessage, text string) string {
+	if messageKind(message) != typeAI {
+		return text
+	}
+	return withLines(text, toolCalls(message)...)
+}
+
+// toolCalls are the calls that an ai message makes (LangChain's tool_calls: name and args),
+// as lines.
+func toolCalls(message json.RawMessage) (lines []string) {
+	calls, _ := rawjson.Elements(rawjson.Get(message, "tool_calls"))
+	for _, c := range calls {
+		name, _ := rawjson.Text(rawjson.Get(c, "name"))
+		if name != "" {
+			lines = append(lines, "[Called "+name+" with "+string(rawjson.Compact(rawjson.Get(c, "args")))+"]")
+		}
+	}
+	return lines
+}
+
+// withLines is a text with lines behind it.
+func withLines(text string, lines ...string) string {
+	if text != "" {
+		lines = slices.Insert(lines, 0, text)
+	}
+	return strings.Join(lines, "\n")
+}

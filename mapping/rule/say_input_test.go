@@ -1,0 +1,39 @@
+package rule
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// TestSayInput: what the request says stands in memory once, since it may be long. Any other
+// message is read as it is now, whatever the input had.
+func TestSayInput(t *testing.T) {
+	t.Parallel()
+	name := func(a Attachment) string { return a.Name }
+	in, err := ParseInput(json.RawMessage(`{"messages":[{"type":"human","id":"1","content":"first"},`+
+		`{"type":"human","id":"2","content":"`+strings.Repeat(`\"`, 1000)+`"},{"type":"ai","id":"3","content":"later"}]}`), nil, someRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := in.SayInput(in.Messages[1], name); got != in.Text || unsafe.StringData(got) != unsafe.StringData(in.Text) {
+		t.Errorf("the request is said by %d bytes of their own, want the %d of the input", len(got), len(in.Text))
+	}
+	for message, want := range map[string]string{
+		string(in.Messages[0]):                            "first",
+		string(in.Messages[2]):                            "later",
+		`{"type":"human","id":"2","content":"said anew"}`: "said anew",
+	} {
+		if got := in.SayInput(json.RawMessage(message), name); got != want {
+			t.Errorf("%s says %q, want %q", message, got, want)
+		}
+	}
+	in, err = ParseInput(json.RawMessage(`{"messages":[{"type":"human","content":[{"type":"text","text":"look"},{"type":"file","filename":"a.txt","data":"QUJD"}]}]}`), nil, someRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := in.SayInput(in.Messages[0], name), "look\n[Attached file: a.txt]"; got != want {
+		t.Errorf("says %q, want %q", got, want)
+	}
+}
