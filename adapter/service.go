@@ -242,7 +242,8 @@ type Started struct {
 // CancelOptions of a cancellation.
 type CancelOptions struct {
 	Wait     bool
-	Rollback bool // remove the run and what it did
+	Rollback bool   // remove the run and what it did
+	Reason   string // for the run's CancelReason; "": mapping.CancelledByRequest
 }
 
 // RunIndex lists runs.

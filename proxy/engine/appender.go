@@ -13,18 +13,19 @@ import (
 )
 
 const (
-	maxQueued  = 256 // pieces; a backend that is faster waits
-	tokenBatch = 64  // tokens that are written together
+	maxQueued = 256 // pieces; a backend that is faster waits
+	enough    = 64  // pieces that wait for no more
 )
 
-// patience says how long a piece may wait to be written together with others.
-// A stateful agent's own ids (links) are not needed before its first output, and
-// are written with it.
+// patience says how long a piece may wait to be written together with others. A token
+// waits for none: readers see it as late as it is written, and those that come in a crowd are
+// written together because each write takes a while. A stateful agent's own ids (links) are
+// not needed before its first output, and are written with it.
 type patience = time.Duration
 
 const (
+	tokens patience = 0
 	steps  patience = 2 * time.Millisecond
-	tokens patience = 10 * time.Millisecond
 	links  patience = 100 * time.Millisecond
 )
 
@@ -74,7 +75,7 @@ func (a *appender) push(p piece, wait patience) error {
 	if err := a.put(p); err != nil {
 		return err
 	}
-	if len(a.queue) < tokenBatch {
+	if wait > 0 && len(a.queue) < enough {
 		a.startIn(wait)
 	} else {
 		a.start()

@@ -1,9 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -13,17 +13,17 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// assignment makes the backend's task of a run: what the agent is told.
+// assignment makes adapter.Assignment of an execution: what the agent is told.
 type assignment struct{ *execution }
 
-// task is everything the backend gets for the run.
-func (x assignment) task(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (adapter.Assignment, error) {
+// build is everything the backend gets for the run.
+func (x assignment) build(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (adapter.Assignment, error) {
 	in, err := inputOnce(x.run, x.input)
 	if err != nil {
 		return adapter.Assignment{}, err
 	}
 	x.input = nil // it may be large; a further attempt reads it again
-	files := &runFiles{x: x.execution, limit: int64(x.e.cfg.Limits.Artifact), none: x.alone && len(in.Files) == 0}
+	files := &runFiles{x: x.execution, limit: int64(x.e.cfg.Limits.Artifact), none: x.alone && len(in.Files)+in.HeldAttachments() == 0}
 	t := adapter.Assignment{
 		Run: x.run, Thread: x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
 		Resume: x.run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,
@@ -145,43 +145,61 @@ func (x assignment) shareTopic(ctx context.Context, l *mapping.Link) error {
 
 // opaque fills in what an opaque agent is told.
 func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
+	// Agents are told once for all runs of a task.
+	access, err := x.access(ctx, grant{Task: x.run.TaskID})
+	if err != nil {
+		return err
+	}
 	if t.Resume || t.Link.Remote != "" || x.run.Attempt > 1 {
 		if err := x.goOn(ctx, t); err != nil || t.Resume {
 			return err
 		}
 	}
-	base, err := x.e.log.Base(ctx, x.run.ThreadID, x.run.Base)
+	memory, err := x.recalled(ctx, t.Input.Text)
 	if err != nil {
 		return err
 	}
-	memory, err := x.recall(ctx)
+	said, err := x.conversation(ctx, t.Input)
 	if err != nil {
 		return err
 	}
-	return x.brief(t, base.Messages(), memory)
+	err = x.brief(t, said, memory, access)
+	return cmp.Or(err, said.files.err)
+}
+
+// recalled is what the run's request has read of the long-term store, or is read now: by a run
+// that had to wait, and by a further attempt.
+func (x assignment) recalled(ctx context.Context, words string) (Recalled, error) {
+	if memory := x.memory; memory != nil {
+		x.memory = nil
+		return *memory, nil
+	}
+	return x.e.Recall(ctx, x.agent, x.run, x.thread.Metadata, words)
 }
 
 // brief writes the prompt and the additional_input of a new upstream task, by
 // the agent's memory.transcript and memory.deliver.
-func (x assignment) brief(t *adapter.Assignment, earlier []json.RawMessage, memory []recalled) (err error) {
+func (x assignment) brief(t *adapter.Assignment, said conversation, memory Recalled, access *storeAccess) (err error) {
 	cfg := x.agent.Config.Memory
-	mode, told := rule.Transcript(cfg.Transcript), map[string]any{}
+	mode, extra := rule.Transcript(cfg.Transcript), map[string]any{}
 	if cfg.Deliver != "prompt" && cfg.Deliver != "" {
-		if len(memory) > 0 {
-			told["memory"] = memory
+		if len(memory.Items) > 0 {
+			extra["memory"] = memory.Items
 		}
-		if len(earlier) > 0 && mode != rule.TranscriptNone {
-			told["messages"] = rule.AgentProtocolMessages(earlier)
+		told := said
+		told.earlier = mode.Of(said.earlier)
+		if messages, _ := rule.Newest(told.inFull(), int(cfg.Budget)); len(messages) > 0 {
+			extra["messages"] = messages
 		}
-	}
-	if t.Link.Topic != "" {
-		mode = rule.TranscriptNone // the agent's topic has it
 	}
 	if cfg.Deliver == "additional_input" {
-		mode, memory = rule.TranscriptNone, nil
+		mode, memory = rule.TranscriptNone, Recalled{}
 	}
-	t.Prompt, _ = rule.Prompt(mode, earlier, t.Input.Text, lines(memory), rule.PromptBudget)
-	t.Additional, err = x.additional(t.Input, told)
+	t.Prompt = said.prompt(x.telling(mode, said.earlier, memory))
+	if t.Link.Topic != "" { // the agent's topic has what stands before the input
+		t.Retelling, t.Prompt = t.Prompt, said.prompt(x.telling(mode, said.fresh, memory))
+	}
+	t.Additional, err = x.additional(t.Input, extra, access)
 	return err
 }
 
@@ -194,9 +212,24 @@ func (x assignment) goOn(ctx context.Context, t *adapter.Assignment) error {
 	}
 	t.Done, t.Uploaded, t.OpenCall = past.steps, past.given, past.call
 	if t.Resume {
-		t.Answer, err = rule.ParseAnswer(x.run.Options)
+		t.Answer, err = x.answer(ctx, t)
 	}
 	return err
+}
+
+// answer is what the run was resumed with. The words of a message name its files and begin with
+// what was sent beside it, as those of a new task do.
+func (x assignment) answer(ctx context.Context, t *adapter.Assignment) (rule.Answer, error) {
+	a, err := rule.ParseAnswer(x.run.Options)
+	if err != nil || !x.run.Options.ByMessage || a.Continue {
+		return a, err
+	}
+	said, err := x.conversation(ctx, t.Input)
+	if err != nil || said.request == nil {
+		return a, err
+	}
+	a.Text = said.prompt(x.telling(rule.Transcript(x.agent.Config.Memory.Transcript), rule.BesideAnswer(said.fresh, t.OpenCall), Recalled{}))
+	return a, said.files.err
 }
 
 // done is what the steps logged for a task, over all its runs, have come to.
@@ -221,13 +254,16 @@ func (x *execution) stepsDone(ctx context.Context) (past done, err error) {
 // of a v1 task sent, the rest of an input object, what is told of memory, and
 // our own mark, by which a task is found again whose creation was never
 // answered.
-func (x assignment) additional(in rule.Input, told map[string]any) (rawjson.Pieces, error) {
+func (x assignment) additional(in rule.Input, told map[string]any, access *storeAccess) (rawjson.Pieces, error) {
 	var set []rawjson.Member
 	if in.Other != nil {
 		set = append(set, rawjson.Member{Name: "input", Value: in.Other})
 	}
-	mark := fmt.Sprintf(`{"run_id":%q,"thread_id":%q}`, x.run.ID, x.run.ThreadID)
-	set = append(set, rawjson.Member{Name: "apbridge", Value: json.RawMessage(mark)})
+	told["apbridge"] = struct {
+		Run    string       `json:"run_id"`
+		Thread string       `json:"thread_id"`
+		Store  *storeAccess `json:"store,omitempty"`
+	}{x.run.ID, x.run.ThreadID, access}
 	for _, key := range slices.Sorted(maps.Keys(told)) {
 		value, err := json.Marshal(told[key])
 		if err != nil {
@@ -238,10 +274,38 @@ func (x assignment) additional(in rule.Input, told map[string]any) (rawjson.Piec
 	return rawjson.PiecesWith(x.given, set...)
 }
 
+// telling is what a prompt is made from.
+func (x assignment) telling(mode rule.Transcript, earlier []json.RawMessage, memory Recalled) (rule.Telling, int) {
+	return rule.Telling{Mode: mode, Earlier: earlier, Notes: memory.Lines()}, int(x.agent.Config.Memory.Budget)
+}
+
+// remind tells a stateful agent what the long-term store has for the run.
+func (x assignment) remind(ctx context.Context, t *adapter.Assignment) error {
+	memory, err := x.recalled(ctx, t.Input.Text)
+	if err != nil {
+		return err
+	}
+	access, err := x.access(ctx, grant{Run: x.run.ID})
+	if access != nil && access.Token == "" {
+		access = nil // nothing that a graph says is a write
+	}
+	if err != nil || access == nil && len(memory.Items) == 0 {
+		return err
+	}
+	t.Memory, err = json.Marshal(struct {
+		Memory []RecalledItem `json:"memory"`
+		Store  *storeAccess   `json:"store,omitempty"`
+	}{append([]RecalledItem{}, memory.Items...), access})
+	return err
+}
+
 // stateful decides what a stateful agent is sent: only what is new when both
 // sides agree on the state, else the whole of it into a fresh upstream thread.
 func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
 	if err := x.takeOwnState(ctx); err != nil {
+		return err
+	}
+	if err := x.remind(ctx, t); err != nil {
 		return err
 	}
 	if len(mapping.NewestAttempt(t.After)) > 1 || (x.run.Attempt > 1 || x.run.Options.MayOverlap && t.Link.Remote != "") && t.Resume {

@@ -16,6 +16,7 @@ import (
 type StartRequest struct {
 	New     store.RunCreation // Run, Thread, Task, strategy and idempotency are filled in
 	Input   *rule.Input       // InputOf(New.Run), so that it is read once; nil: it is read again
+	Memory  *Recalled         // Recall for New.Run, so that it is read once; nil: it is read again
 	Say     *string
 	OneStep bool
 
@@ -83,7 +84,7 @@ func (s *starter) BeginAll(ctx context.Context, list []StartRequest) ([]store.Cr
 	return created, nil
 }
 
-// ready completes an order. It takes a slot of the agent for a run that may start at
+// ready completes a request. It takes a slot of the agent for a run that may start at
 // once.
 func (s *starter) ready(o *StartRequest) (*Agent, error) {
 	agent := s.e.agents[o.New.Run.Agent]
@@ -109,8 +110,8 @@ func (s *starter) addFirstEvents(o *StartRequest, agent *Agent) error {
 		return nil
 	}
 	ev, ok, err := inputEvent(*r, o.Input)
-	if ok && !bytes.Contains(ev.Data, filesKey) { // files are written by the execution
-		o.New.Events = append(o.New.Events, ev)
+	if ok && !bytes.Contains(ev.Data, filesKey) && !holdsFiles(ev.Data) { // files are written by the execution
+		o.New.Events, o.New.Root = append(o.New.Events, ev), rootEvent(*r)
 	}
 	return err
 }
@@ -164,6 +165,15 @@ func startedEvent(r mapping.Run) mapping.Event {
 	return mapping.Event{RunID: r.ID, Kind: mapping.KindStarted, At: r.CreatedAt, Head: mapping.Head{Attempt: max(1, r.Attempt)}}
 }
 
+// rootEvent is the empty state before a thread's first input: where clients fork to have its
+// first message said anew.
+func rootEvent(r mapping.Run) mapping.Event {
+	return mapping.Event{
+		RunID: r.ID, Kind: mapping.KindState, At: r.CreatedAt,
+		Head: mapping.Head{Name: "checkpoints", Checkpoint: newCheckpoint(r, "input", -1, []string{"__start__"}, r.CreatedAt)},
+	}
+}
+
 // inputEvent is what a run's input, or an answer in words, does to the state of
 // an opaque agent's thread; ok is false when there is none.
 func inputEvent(r mapping.Run, in *rule.Input) (ev mapping.Event, ok bool, err error) {
@@ -178,7 +188,7 @@ func inputEvent(r mapping.Run, in *rule.Input) (ev mapping.Event, ok bool, err e
 }
 
 func inputDelta(r mapping.Run, read *rule.Input) (json.RawMessage, error) {
-	if r.Options.Resuming {
+	if r.Options.Resuming && !r.Options.ByMessage {
 		answer, err := rule.ParseAnswer(r.Options)
 		if err != nil {
 			return nil, err

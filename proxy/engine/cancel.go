@@ -20,13 +20,9 @@ type canceller struct {
 // Cancel ends an active run as interrupted and returns when it has ended; with
 // rollback it is then removed with all it did. A run that has ended already is
 // Conflict, unless rollback removes it.
-func (c *canceller) Cancel(ctx context.Context, r mapping.Run, rollback bool) error {
-	cause := errCancelled
-	if rollback {
-		cause = errRemoved
-	}
-	err := c.end(ctx, r, cause)
-	if !rollback {
+func (c *canceller) Cancel(ctx context.Context, r mapping.Run, how Cancellation) error {
+	err := c.end(ctx, r, how)
+	if !how.Rollback {
 		return err
 	}
 	if err != nil && mapping.Classify(err).Class != mapping.Conflict {
@@ -41,10 +37,10 @@ func (c *canceller) Cancel(ctx context.Context, r mapping.Run, rollback bool) er
 
 // end stops the run wherever it is: executing here, pending or parked, or
 // executing elsewhere. It may move between these while we look.
-func (c *canceller) end(ctx context.Context, r mapping.Run, cause error) error {
+func (c *canceller) end(ctx context.Context, r mapping.Run, how Cancellation) error {
 	for asked := false; ; {
 		if x := c.e.running.of(r.ID); x != nil {
-			if parked, err := x.cancelled(ctx, cause); !parked {
+			if parked, err := x.cancelled(ctx, how); !parked {
 				return err
 			}
 		}
@@ -57,16 +53,16 @@ func (c *canceller) end(ctx context.Context, r mapping.Run, cause error) error {
 		case !fresh.Status.Active():
 			return mapping.Errorf(mapping.Conflict, "run_ended", "Run %s has already ended with status %s.", r.ID, fresh.Status)
 		}
-		if ended, err := c.endParked(ctx, fresh, cause); ended {
+		if ended, err := c.endParked(ctx, fresh, how); ended {
 			return err
 		}
-		if err = c.endInactive(ctx, fresh); !errors.Is(err, store.ErrFenced) {
+		if err = c.endInactive(ctx, fresh, how); !errors.Is(err, store.ErrFenced) {
 			return err
 		}
 		// Claimed: by this process, which is about to execute it, or by
 		// another, which is asked to stop it.
 		if c.e.running.of(r.ID) == nil {
-			if err := c.askToStop(ctx, r, &asked); err != nil {
+			if err := c.askToStop(ctx, r, how.Reason, &asked); err != nil {
 				return err
 			}
 		}
@@ -75,25 +71,30 @@ func (c *canceller) end(ctx context.Context, r mapping.Run, cause error) error {
 
 // askToStop leaves a note for the process that executes the run, once, and
 // waits a moment. A run that has ended meanwhile is left to the caller to see.
-func (c *canceller) askToStop(ctx context.Context, r mapping.Run, asked *bool) error {
+func (c *canceller) askToStop(ctx context.Context, r mapping.Run, reason string, asked *bool) error {
 	if !*asked {
-		if err := c.e.st.RequestStop(ctx, r.ID, "cancel"); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+		if err := c.e.st.RequestStop(ctx, r.ID, reason); err != nil && mapping.Classify(err).Class != mapping.Conflict {
 			return err
 		}
 		*asked = true
 	}
-	return pause.For(ctx, settlePoll)
+	return pause.For(ctx, stopPoll)
 }
 
+// stopPoll is how often a run is looked at that another process was asked to stop. It is not
+// waited for by the run's log, which need not be held here, nor for long.
+const stopPoll = 20 * time.Millisecond
+
 // endInactive ends a run that is not executed.
-func (c *canceller) endInactive(ctx context.Context, r mapping.Run) error {
-	out := mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}
+func (c *canceller) endInactive(ctx context.Context, r mapping.Run, how Cancellation) error {
+	out := how.outcome()
 	now := time.Now()
 	ev := mapping.Event{RunID: r.ID, Kind: mapping.KindEnd, At: now, Head: mapping.Head{Outcome: &out}}
 	_, err := c.e.st.EndInactive(ctx, r.ThreadID, r.ID, ev, *c.e.endOf(r, out, now, nil))
 	if err != nil {
 		return err
 	}
+	c.e.logEnd(r, out)
 	c.idle.timers.cancel(r.ID)
 	c.e.log.Wake(r.ID)
 	c.e.log.WakeThread(r.ThreadID)
@@ -127,17 +128,17 @@ func (x *execution) cancelled(ctx context.Context, cause error) (parked bool, er
 }
 
 // CancelSoon asks for the end of an active run without waiting for it.
-func (c *canceller) CancelSoon(ctx context.Context, r mapping.Run, rollback bool) error {
-	if x := c.e.running.of(r.ID); x != nil && !rollback {
-		x.cancel(errCancelled)
+func (c *canceller) CancelSoon(ctx context.Context, r mapping.Run, how Cancellation) error {
+	if x := c.e.running.of(r.ID); x != nil && !how.Rollback {
+		x.cancel(how)
 		return nil
 	}
 	if r.Status == mapping.RunPending || r.Parked {
-		return c.Cancel(ctx, r, rollback)
+		return c.Cancel(ctx, r, how)
 	}
 	ctx = context.WithoutCancel(ctx)
 	c.e.running.spawn(func() {
-		if err := c.Cancel(ctx, r, rollback); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+		if err := c.Cancel(ctx, r, how); err != nil && mapping.Classify(err).Class != mapping.Conflict {
 			c.e.zap.Warn("a run could not be cancelled", errField(err), runField(r.ID))
 		}
 	})

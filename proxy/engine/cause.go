@@ -3,26 +3,44 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/apbridge/apbridge/mapping"
 )
 
 // Causes an execution's context ends with. The end event is decided from them.
 var (
-	errCancelled = errors.New("the run was cancelled")
-	errRemoved   = fmt.Errorf("%w and is removed", errCancelled)
 	errShutdown  = errors.New("the bridge is shutting down")
 	errLeaseLost = errors.New("another process has taken the run over")
 	errTimeout   = errors.New("the run took longer than run_timeout")
 )
 
+// Cancellation is how a run is cancelled. It is the cause that the context of its execution
+// ends with.
+type Cancellation struct {
+	Reason   string // mapping.Run.CancelReason
+	Rollback bool   // the run is removed with all it did
+}
+
+func (c Cancellation) Error() string { return "the run was cancelled" }
+
+// outcome is how a run ends that is cancelled so.
+func (c Cancellation) outcome() mapping.Outcome {
+	return mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true, Reason: c.Reason}
+}
+
+// removes reports whether a cause, which may be nil, takes away the run that it ends.
+func removes(cause error) bool {
+	var c Cancellation
+	return errors.As(cause, &c) && c.Rollback
+}
+
 // outcomeOf decides how a run ended whose backend stopped with err, which may
 // be nil when the iterator ended without an end event.
 func outcomeOf(ctx context.Context, agent string, err error) mapping.Outcome {
+	var c Cancellation
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errCancelled):
-		return mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}
+	case errors.As(cause, &c):
+		return c.outcome()
 	case errors.Is(cause, errTimeout):
 		return mapping.Outcome{Status: mapping.RunTimeout, Fault: &mapping.Fault{
 			Code:    mapping.CodeRunTimeout,

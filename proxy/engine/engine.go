@@ -49,6 +49,7 @@ type Engine struct {
 	taskLog
 	*lease
 	dispatch dispatcher
+	grants   grants
 	compared comparison
 
 	unrenewed complaint.Complaint // of beats, which are one after the other
@@ -63,7 +64,7 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 		st: st, log: log, cfg: cfg, agents: agents, meter: meter, zap: logger.Named("engine"),
 		root: root, stop: stop,
 	}
-	e.starter.e, e.canceller.e, e.endings, e.taskLog.st = e, e, endings{e, hook}, st
+	e.starter.e, e.canceller.e, e.endings, e.taskLog.st, e.grants.e = e, e, endings{e, hook}, st, e
 	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
 	e.copies.e, e.copies.turn = e, make(chan struct{}, 1)
 	e.idle.e, e.idle.timers.spawn, e.compared.e = e, e.running.spawn, e

@@ -195,7 +195,7 @@ func TestRunIsLoggedFoldedAndEnded(t *testing.T) {
 			t.Errorf("event %d has number %d", i, e.Seq)
 		}
 	}
-	want := []mapping.Kind{mapping.KindStarted, mapping.KindInput, mapping.KindLinked, mapping.KindUpdate, mapping.KindUpdate, mapping.KindEnd}
+	want := []mapping.Kind{mapping.KindStarted, mapping.KindState, mapping.KindInput, mapping.KindLinked, mapping.KindUpdate, mapping.KindUpdate, mapping.KindEnd}
 	if len(kinds) != len(want) {
 		t.Fatalf("kinds %v, want %v", kinds, want)
 	}
@@ -279,14 +279,17 @@ func TestCancelEndsOnceAndFreesTheThread(t *testing.T) {
 	b := setup(t, &script{opaque: true, run: waiting(started)})
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	<-started
-	if err := b.Cancel(t.Context(), r, false); err != nil {
+	if err := b.Cancel(t.Context(), r, engine.Cancellation{Reason: mapping.CancelledAsTaken}); err != nil {
 		t.Fatal(err)
 	}
 	out := b.end(t, r)
-	if out.Status != mapping.RunInterrupted || !out.Cancelled {
+	if out.Status != mapping.RunInterrupted || !out.Cancelled || out.Reason != mapping.CancelledAsTaken {
 		t.Errorf("outcome %+v", out)
 	}
-	if err := b.Cancel(t.Context(), r, false); mapping.Classify(err).Class != mapping.Conflict {
+	if kept, err := b.st.Run(t.Context(), "", r.ID); err != nil || kept.CancelReason != mapping.CancelledAsTaken {
+		t.Errorf("the run says %q, %v", kept.CancelReason, err)
+	}
+	if err := b.Cancel(t.Context(), r, engine.Cancellation{}); mapping.Classify(err).Class != mapping.Conflict {
 		t.Errorf("a second cancel said %v", err)
 	}
 	th, _ := b.st.Thread(t.Context(), r.ThreadID)
@@ -394,8 +397,8 @@ func TestShutdownHandsARunningRunOver(t *testing.T) {
 	if out := again.end(t, r); out.Status != mapping.RunSuccess {
 		t.Fatalf("outcome %+v", out)
 	}
-	if !open_ || after != 3 {
-		t.Errorf("picked up with Open %v and %d events, want true and 3", open_, after)
+	if !open_ || after != 4 {
+		t.Errorf("picked up with Open %v and %d events, want true and 4", open_, after)
 	}
 }
 

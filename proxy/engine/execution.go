@@ -27,13 +27,18 @@ type execution struct {
 	fence  int64
 	taken  bool          // was executed before: here before a restart, or by another process
 	before time.Duration // how long ago the run began, when it was taken up here
+	began  time.Time     // when this execution did
 	say    *string       // StartRequest.Say
 	alone  bool          // the thread was made with this run
 	next   *Next         // StartRequest.further
+	token  string        // opens the store for the agent; "": it was given none
 	input  *rule.Input   // StartRequest.Input, until the agent is given it
+	memory *Recalled     // StartRequest.Memory, until the agent is given it
 
 	cancel context.CancelCauseFunc
 	departure
+
+	results int // updates of the agent that were taken
 
 	buffer *eventlog.RunBuffer
 	rec    *recorder
@@ -53,7 +58,7 @@ func (s *starter) register(agent *Agent, c store.Claimed, o StartRequest) (x *ex
 	ctx, cancel := context.WithCancelCause(s.e.scope(s.e.root, c.Run))
 	x = &execution{
 		e: s.e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken,
-		before: c.Running, say: o.Say, input: o.Input, alone: o.New.MustNotExist, next: o.further, cancel: cancel,
+		before: c.Running, began: time.Now(), say: o.Say, input: o.Input, memory: o.Memory, alone: o.New.MustNotExist, next: o.further, cancel: cancel,
 	}
 	x.departure = departure{x: x, done: make(chan struct{}), stalled: make(chan struct{})}
 	x.buffer = s.e.log.Acquire(c.Run) // before the run is known anywhere: its readers wait for us
@@ -64,6 +69,7 @@ func (s *starter) register(agent *Agent, c store.Claimed, o StartRequest) (x *ex
 		return nil, nil
 	}
 	s.e.meter.RunStarted(agent.Name)
+	x.logBegin()
 	logged := c.Logged // nothing else of c lives as long as the run
 	return x, func() { x.work(adapter.WithPermit(ctx, x.stillHolds), logged) }
 }
@@ -143,10 +149,13 @@ func (x *execution) callAgent(ctx context.Context, logged []mapping.Event) (iter
 		return nil, traits, err
 	}
 	x.rec.opaque = traits.Opaque
-	if err := x.logInput(logged, traits); err != nil {
+	if x.endsAtOnce() {
+		return x.gotoEnd(), traits, nil
+	}
+	if err := x.logInput(ctx, logged, traits); err != nil {
 		return nil, traits, err
 	}
-	t, err := assignment{x}.task(ctx, traits, logged)
+	t, err := assignment{x}.build(ctx, traits, logged)
 	if err != nil {
 		return nil, traits, err
 	}
@@ -184,7 +193,7 @@ func (x *execution) logStart(logged []mapping.Event) error {
 }
 
 // logInput logs the input of a run that was not claimed at its creation.
-func (x *execution) logInput(logged []mapping.Event, traits adapter.Traits) error {
+func (x *execution) logInput(ctx context.Context, logged []mapping.Event, traits adapter.Traits) error {
 	if !traits.Opaque || has(logged, mapping.KindInput) || has(logged, mapping.KindLinked) {
 		return nil
 	}
@@ -192,7 +201,16 @@ func (x *execution) logInput(logged []mapping.Event, traits adapter.Traits) erro
 	if err != nil || !ok {
 		return err
 	}
-	if err := x.rec.add(ev); err != nil {
+	if err := x.attach(ctx, ev); err != nil {
+		return err
+	}
+	if x.run.Base == "" && !has(logged, mapping.KindState) {
+		err = x.rec.add(rootEvent(x.run))
+	}
+	if err == nil {
+		err = x.rec.add(ev)
+	}
+	if err != nil {
 		return err
 	}
 	x.rec.flush() // its files are what the backend uploads
@@ -219,16 +237,20 @@ func (x *execution) consume(ctx context.Context, events iter.Seq2[mapping.Event,
 			x.rec.agree(ev)
 			return ev.Head.Outcome, nil
 		}
+		x.hideToken(&ev)
 		failpoint.Hit(failpoint.EventTaken)
+		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {
+			x.remember(ctx, ev)
+		}
 		if err := x.rec.add(ev); err != nil {
 			return nil, err
+		}
+		if ev.Kind == mapping.KindUpdate {
+			x.results++
 		}
 		failpoint.Hit(failpoint.EventQueued)
 		if err := x.rec.refused(); err != nil {
 			return nil, err
-		}
-		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {
-			x.remember(ctx, ev)
 		}
 	}
 	return nil, nil

@@ -68,7 +68,7 @@ func TestAStoreThatFailsForAWhileLosesNothing(t *testing.T) {
 	b := setup(t, s)
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	goOn <- struct{}{}
-	eventually(t, "the first step", func() bool { return len(logged(t, b, r)) == 4 })
+	eventually(t, "the first step", func() bool { return len(logged(t, b, r)) == 5 })
 	lift := b.fault(t, `BEFORE INSERT ON events`)
 	goOn <- struct{}{}
 	go func() { // the failed append may end the run before its agent's last step
@@ -104,7 +104,7 @@ func TestAnEventThatCannotBeWrittenFailsTheRun(t *testing.T) {
 	b := setup(t, s)
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	goOn <- struct{}{}
-	eventually(t, "the first step", func() bool { return len(logged(t, b, r)) == 4 })
+	eventually(t, "the first step", func() bool { return len(logged(t, b, r)) == 5 })
 	lift := b.fault(t, `BEFORE INSERT ON events WHEN NEW.kind = 'update'`)
 	go func() {
 		for range 2 {
@@ -142,7 +142,7 @@ func TestTheStoreGoesAwayUnderARun(t *testing.T) {
 	b := setup(t, s)
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	goOn <- struct{}{}
-	eventually(t, "the first step", func() bool { return len(logged(t, b, r)) == 4 })
+	eventually(t, "the first step", func() bool { return len(logged(t, b, r)) == 5 })
 	_ = b.st.Close()
 	goOn <- struct{}{}
 	path := b.path

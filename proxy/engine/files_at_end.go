@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -19,7 +18,7 @@ const compareTimeout = 3 * time.Second
 // for a run that failed, was cancelled or timed out. They are logged with the end, which they
 // do not change. ctx is the run's; a shutdown ends the comparison at once.
 func (x *execution) compareFiles(ctx context.Context) {
-	if x.rec == nil || x.rec.link.Remote == "" || errors.Is(context.Cause(ctx), errRemoved) {
+	if x.rec == nil || x.rec.link.Remote == "" || removes(context.Cause(ctx)) {
 		return
 	}
 	ctx, stop := context.WithTimeout(x.e.scope(x.e.root, x.run), compareTimeout)
@@ -54,9 +53,9 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 // endParked ends a run that waits for its client. It does so by an execution, which compares
 // the files before the end. false: there is nothing to compare, or no slot of the agent is
 // free in time.
-func (c *canceller) endParked(ctx context.Context, r mapping.Run, cause error) (ended bool, err error) {
+func (c *canceller) endParked(ctx context.Context, r mapping.Run, how Cancellation) (ended bool, err error) {
 	agent := c.e.agents[r.Agent]
-	if !r.Parked || errors.Is(cause, errRemoved) || agent == nil || !agent.comparesFiles() || c.e.running.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
+	if !r.Parked || how.Rollback || agent == nil || !agent.comparesFiles() || c.e.running.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
 		return false, nil
 	}
 	claimed := c.e.claims.begin()
@@ -71,9 +70,9 @@ func (c *canceller) endParked(ctx context.Context, r mapping.Run, cause error) (
 	if x == nil {
 		return false, nil
 	}
-	x.cancel(cause)
+	x.cancel(how)
 	go work()
-	_, err = x.cancelled(ctx, cause)
+	_, err = x.cancelled(ctx, how)
 	return true, err
 }
 

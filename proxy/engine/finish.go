@@ -85,6 +85,7 @@ func (d *departure) stopped(ctx context.Context, out *mapping.Outcome) bool {
 // the run as it is: no reader was told that it ended, and the next process picks
 // it up. false: the writing goes on, and the waiting readers have been told.
 func (d *departure) finish(ctx context.Context, out mapping.Outcome) (left bool) {
+	d.x.hideTokenAt(&out)
 	d.tellFault(out)
 	ctx = context.WithoutCancel(ctx)
 	s := newSettling(d.x, out)
@@ -154,19 +155,26 @@ func (d *departure) free() {
 	d.x.e.running.remove(d.x)
 	d.x.e.log.Release(d.x.buffer)
 	d.x.e.meter.RunEnded(d.x.agent.Name, d.counted())
+	d.x.logLeave(d.counted())
 	d.x.e.release(d.x.agent)
 	close(d.done)
 	d.x.e.running.work.Done()
 }
+
+// What is counted of a run that has left this process without an end (Meter).
+const (
+	statusParked     mapping.RunStatus = "parked"
+	statusHandedOver mapping.RunStatus = "handed_over"
+)
 
 // counted is what is counted as the run's status: it may have left this process
 // without an end.
 func (d *departure) counted() mapping.RunStatus {
 	switch {
 	case d.outcome.Parked:
-		return "parked"
+		return statusParked
 	case d.outcome.Status == "":
-		return "handed_over"
+		return statusHandedOver
 	}
 	return d.outcome.Status
 }

@@ -28,13 +28,21 @@ func (w *endings) endOf(r mapping.Run, out mapping.Outcome, now time.Time, state
 		return end
 	}
 	if r.Options.DeleteAfter {
-		end.Expire = now.Add(deleteAfter)
+		end.Expire = now.Add(w.staysFor(out))
 	}
 	if r.Options.Webhook != "" && w.hook != nil {
-		r.Status, r.Fault, r.EndedAt = out.Status, out.Fault, now
+		r.Status, r.Fault, r.CancelReason, r.EndedAt = out.Status, out.Fault, out.Reason, now
 		end.Webhook = w.webhook(r, out, state)
 	}
 	return end
+}
+
+// staysFor is how long a run with on_completion: delete is there after its end.
+func (w *endings) staysFor(out mapping.Outcome) time.Duration {
+	if out.Status == mapping.RunError || out.Status == mapping.RunTimeout {
+		return max(deleteAfter, w.e.cfg.Retention.Failed)
+	}
+	return deleteAfter
 }
 
 // webhook writes the body of a run's webhook. One that cannot be written does

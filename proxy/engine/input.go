@@ -11,9 +11,9 @@ import (
 // InputOf reads a run's input back from what was kept with the run, so that a
 // run starts the same way at once, from the queue, or after a crash.
 //
-// What answers a question is no input.
+// What answers a question is no input, unless it is a message.
 func InputOf(r mapping.Run) (rule.Input, error) {
-	if r.Options.Resuming {
+	if r.Options.Resuming && !r.Options.ByMessage {
 		return rule.ParseInput(nil, nil, "")
 	}
 	input, messages, err := GivenTo(r)
@@ -45,9 +45,9 @@ func inputOnce(r mapping.Run, read *rule.Input) (rule.Input, error) {
 }
 
 // InputBase is what ids of the run's input messages are made from: the task
-// for the run that starts one, the run itself for a follow-up.
+// for the run that starts one, the run itself for a follow-up or an answer.
 func InputBase(r mapping.Run) string {
-	if r.Options.FollowUp {
+	if r.Options.FollowUp || r.Options.ByMessage {
 		return r.ID
 	}
 	return r.TaskID

@@ -50,9 +50,9 @@ func (e peers) stopAsked(ctx context.Context) {
 		}
 		return
 	}
-	for id := range asked {
+	for id, stop := range asked {
 		if x := e.running.of(id); x != nil {
-			x.cancel(errCancelled)
+			x.cancel(Cancellation{Reason: stop.Reason})
 		}
 	}
 }

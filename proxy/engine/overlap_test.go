@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/google/go-cmp/cmp"
 )
@@ -171,10 +172,10 @@ func TestRunsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 		}
 	}
 	list, err := b.st.Checkpoints(t.Context(), b.thread, store.CheckpointQuery{})
-	if err != nil || len(list) != 5 {
+	if err != nil || len(list) != 6 {
 		t.Fatalf("%d checkpoints, %v", len(list), err)
 	}
-	for i := range list[:4] {
+	for i := range list[:5] {
 		if list[i].Parent != list[i+1].ID {
 			t.Errorf("checkpoint %d does not stand on the one before", i)
 		}
@@ -250,7 +251,7 @@ func TestRunsBesideEachOtherAreStopped(t *testing.T) {
 			second, _ := b.start(t, mapping.StrategyConcurrent, "q2")
 			b.says(t, first, "a1")
 			b.says(t, second, "b1")
-			if err := b.Cancel(t.Context(), first, c.rollback); err != nil {
+			if err := b.Cancel(t.Context(), first, engine.Cancellation{Rollback: c.rollback}); err != nil {
 				t.Fatal(err)
 			}
 			b.status(t, mapping.ThreadBusy)

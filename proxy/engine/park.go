@@ -42,9 +42,13 @@ func (s *starter) Continue(ctx context.Context, r mapping.Run, n Next) error {
 	return nil
 }
 
-// Settled waits until an active run is parked or has ended, and returns it.
+// Settled waits until an active run is parked or has ended, and returns it. Of a run of another
+// process it hears at once where the run's log is held here (eventlog.Log.Hold).
 func (e *Engine) Settled(ctx context.Context, r mapping.Run) (mapping.Run, error) {
+	watch := e.log.Watch(r.ThreadID)
+	defer watch.Leave()
 	for {
+		changed := watch.Next()
 		if x := e.running.of(r.ID); x != nil {
 			select {
 			case <-x.done:
@@ -62,11 +66,11 @@ func (e *Engine) Settled(ctx context.Context, r mapping.Run) (mapping.Run, error
 		if fresh.Parked || !fresh.Status.Active() {
 			return r, nil
 		}
-		if err := pause.For(ctx, settlePoll); err != nil {
+		if err := pause.Until(ctx, unheard, changed); err != nil {
 			return r, err
 		}
 	}
 }
 
-// settlePoll is how often a run is looked at that is queued or runs elsewhere.
-const settlePoll = 20 * time.Millisecond
+// unheard is how long what other processes did may go unnoticed: notices may be lost.
+const unheard = time.Second

@@ -133,7 +133,7 @@ func TestAParkedRunIsCancelled(t *testing.T) {
 	t.Parallel()
 	b := setup(t, lockstep(3))
 	r := b.parked(t, b.begin(t, lockstepOrder()))
-	if err := b.Cancel(t.Context(), r, false); err != nil {
+	if err := b.Cancel(t.Context(), r, engine.Cancellation{}); err != nil {
 		t.Fatal(err)
 	}
 	if out := b.end(t, r); out.Status != mapping.RunInterrupted || !out.Cancelled {
@@ -190,7 +190,7 @@ func TestCancelMeetsTheParking(t *testing.T) {
 				}
 			}
 		})
-		if err := b.Cancel(t.Context(), r, false); err != nil {
+		if err := b.Cancel(t.Context(), r, engine.Cancellation{}); err != nil {
 			t.Fatalf("cancel said %v", err)
 		}
 		both.Wait()

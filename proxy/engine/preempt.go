@@ -6,13 +6,13 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// preempt ends the runs that a newer one takes the place of. One that has them
+// preempt ends the runs that a newer one takes the place of, which their CancelReason says. One that has them
 // rolled back starts when that is done, unless it was to start later anyway.
 func (c *canceller) preempt(active []mapping.Run, newer mapping.Run, due bool) {
 	ctx, rollback := c.e.scope(c.e.root, newer), newer.Multitask == mapping.StrategyRollback
 	c.e.running.spawn(func() {
 		for _, r := range active {
-			if err := c.Cancel(ctx, r, rollback); err != nil && !settled(err) {
+			if err := c.Cancel(ctx, r, Cancellation{Reason: r.CancelReason, Rollback: rollback}); err != nil && !settled(err) {
 				c.e.zap.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
 			}
 		}

@@ -12,7 +12,7 @@ import (
 
 var question = []mapping.Interrupt{{ID: "q1", Value: json.RawMessage(`"really?"`)}}
 
-// TestQuestionIsShownWithTheEnd: whoever is shown a question may answer at once, so its run has
+// TestQuestionIsShownWithTheEnd: a client that is shown a question may answer at once, so its run has
 // ended by then, however long the agent takes from the question to the end.
 func TestQuestionIsShownWithTheEnd(t *testing.T) {
 	t.Parallel()

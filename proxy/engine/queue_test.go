@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
 )
 
 func TestTheQueueIsLimited(t *testing.T) {
@@ -27,7 +28,7 @@ func TestTheQueueIsLimited(t *testing.T) {
 	if _, err := b.st.Thread(t.Context(), thread); mapping.Classify(err).Class != mapping.NotFound {
 		t.Errorf("a refused run left its thread: %v", err)
 	}
-	if err := b.Cancel(t.Context(), first, false); err != nil {
+	if err := b.Cancel(t.Context(), first, engine.Cancellation{}); err != nil {
 		t.Fatal(err)
 	}
 	<-started // the next has its turn
@@ -113,7 +114,7 @@ func TestShutdownWaitsForRunsWithinItsGrace(t *testing.T) {
 	eventually(t, "new runs being refused", func() bool {
 		c, err := b.Begin(t.Context(), order(mapping.NewID(), mapping.StrategyReject))
 		if err == nil {
-			_ = b.Cancel(t.Context(), c.Run, false)
+			_ = b.Cancel(t.Context(), c.Run, engine.Cancellation{})
 		}
 		return mapping.Classify(err).Class == mapping.Unavailable
 	})

@@ -1,82 +1,129 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
+	"unicode"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// remembered bounds the items that one template of memory.namespaces brings.
+// remembered bounds the items that are told for each entry of memory.namespaces.
 const remembered = 100
 
-// recalled is an item of the long-term store as an opaque agent is told it.
-type recalled struct {
+// Recalled is what an agent is told of the long-term store for a run, the newest first, or
+// with memory.recall what matches its words best.
+type Recalled struct {
+	Items []RecalledItem
+	Cut   bool // there were more, or some that did not fit into memory.budget
+}
+
+// RecalledItem is an item of the long-term store as an agent is told it.
+type RecalledItem struct {
 	Namespace []string        `json:"namespace"`
 	Key       string          `json:"key"`
 	Value     json.RawMessage `json:"value"`
 }
 
-// recall reads what the agent's memory.namespaces name for this run.
-func (x assignment) recall(ctx context.Context) ([]recalled, error) {
-	var list []recalled
-	for _, template := range x.agent.Config.Memory.Namespaces {
-		ns, ok := rule.ExpandNamespace(template, x.thread.Metadata, x.configurable())
-		if !ok {
-			continue
-		}
-		items, err := x.e.st.Items(ctx, item.Query{Prefix: ns, Limit: remembered})
-		if err != nil {
-			return nil, err
-		}
-		for _, it := range items {
-			list = append(list, recalled{it.Namespace, it.Key, it.Value})
-		}
-	}
-	return list, nil
+// line is the item as a prompt has it.
+func (r RecalledItem) line() string {
+	return strings.Join(r.Namespace, "/") + "/" + r.Key + ": " + string(r.Value)
 }
 
-func (x assignment) configurable() json.RawMessage {
+// Lines is what was recalled as a prompt has it.
+func (r Recalled) Lines() []string {
+	lines := make([]string, len(r.Items))
+	for i, it := range r.Items {
+		lines[i] = it.line()
+	}
+	return lines
+}
+
+// Recall reads what the agent's memory.namespaces name for a run, which may still have to be
+// made. The metadata is that of its thread; words are those of its request, without which
+// memory.recall takes the newest.
+func (e *Engine) Recall(ctx context.Context, a *Agent, r mapping.Run, metadata json.RawMessage, words string) (Recalled, error) {
+	cfg, who := a.Config.Memory, e.memoryOf(a, r, metadata)
+	if len(who.Namespaces) == 0 {
+		return Recalled{}, nil
+	}
+	q := item.Query{SortBy: item.SortByUpdated, Limit: remembered*len(who.Namespaces) + 1}
+	if cfg.Recall > 0 {
+		q.Limit = cfg.Recall
+	}
+	if cfg.Recall > 0 && strings.ContainsFunc(words, inWords) {
+		q.Query, q.SortBy = words, ""
+	}
+	return e.recall(mapping.WithPrincipal(ctx, who), q, cfg)
+}
+
+func inWords(r rune) bool { return unicode.In(r, unicode.L, unicode.N) }
+
+// recall takes what fits into the budget of what a query finds, up to the first that does not.
+// One that no budget would have room for keeps none behind it from being told.
+func (e *Engine) recall(ctx context.Context, q item.Query, cfg config.Memory) (got Recalled, err error) {
+	budget := cmp.Or(int(cfg.Budget), rule.PromptBudget)
+	room := budget
+	for it, err := range e.st.SearchItems(ctx, q) {
+		if err != nil {
+			return got, err
+		}
+		one := RecalledItem{it.Namespace, it.Key, it.Value}
+		size := len(one.line()) + 1
+		switch {
+		case size > budget:
+			got.Cut = true
+			continue
+		case size > room || cfg.Recall == 0 && len(got.Items) == q.Limit-1:
+			got.Cut = true
+			return got, nil
+		}
+		got.Items, room = append(got.Items, one), room-size
+	}
+	return got, nil
+}
+
+// memoryOf is who an agent is to the long-term store in a run: it reaches the namespaces of
+// its memory, as far as the key that made the run does.
+func (e *Engine) memoryOf(a *Agent, r mapping.Run, metadata json.RawMessage) mapping.Principal {
+	who := mapping.Principal{ID: r.Owner, Tenant: r.Tenant, Namespaces: [][]string{}, ReadOnly: !a.Config.Memory.Writes}
+	maker, configurable := e.maker(r), configurableOf(r)
+	for _, template := range a.Config.Memory.Namespaces {
+		if ns, ok := rule.ExpandNamespace(template, metadata, configurable); ok {
+			who.Namespaces = append(who.Namespaces, maker.Below(ns)...)
+		}
+	}
+	return who
+}
+
+// maker is the key that made a run, as it is configured now. One that is not there any more
+// reaches nothing; without keys nobody is confined.
+func (e *Engine) maker(r mapping.Run) mapping.Principal {
+	keys := e.cfg.Auth.Keys
+	i := slices.IndexFunc(keys, func(k config.Key) bool { return k.ID == r.Owner && k.Tenant == r.Tenant })
+	switch {
+	case i >= 0:
+		return mapping.Principal{Namespaces: keys[i].Reach()}
+	case len(keys) > 0:
+		return mapping.Principal{Namespaces: [][]string{}}
+	}
+	return mapping.Principal{}
+}
+
+func configurableOf(r mapping.Run) json.RawMessage {
 	var k struct {
 		Config struct {
 			Configurable json.RawMessage `json:"configurable"`
 		} `json:"config"`
 	}
-	if err := json.Unmarshal(x.run.Kwargs, &k); err != nil {
+	if err := json.Unmarshal(r.Kwargs, &k); err != nil {
 		return nil
 	}
 	return k.Config.Configurable
-}
-
-// lines is memory as a prompt has it.
-func lines(list []recalled) []string {
-	out := make([]string, len(list))
-	for i, r := range list {
-		out[i] = strings.Join(r.Namespace, "/") + "/" + r.Key + ": " + string(r.Value)
-	}
-	return out
-}
-
-// remember stores what a step asked to be remembered (memory.writes). What
-// cannot be stored is said in the log: the step itself was good.
-func (x *execution) remember(ctx context.Context, ev mapping.Event) {
-	_, additional := rule.StepSaid(ev)
-	writes, err := rule.MemoryWrites(additional)
-	for i := 0; err == nil && i < len(writes); i++ {
-		w := writes[i]
-		if w.Value == nil {
-			err = x.e.st.DeleteItem(ctx, w.Namespace, w.Key)
-			continue
-		}
-		err = x.e.st.PutItem(ctx, item.Put{Item: mapping.Item{
-			Tenant: x.run.Tenant, Owner: x.run.Owner, Namespace: w.Namespace, Key: w.Key, Value: w.Value,
-			CreatedAt: ev.At, UpdatedAt: ev.At,
-		}})
-	}
-	if err != nil {
-		x.e.zap.Warn("what an agent asked to be remembered could not be stored", errField(err), runField(x.run.ID), agentField(x.agent.Name))
-	}
 }

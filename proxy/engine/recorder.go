@@ -30,6 +30,7 @@ type recorder struct {
 	linked     bool
 	files      map[string]string // path → sum, of what this run wrote as artifacts
 	odd        map[string]bool   // files that were skipped, and said to be
+	brought    []rule.File       // those of the messages that the next input event brings
 	uploaded   mapping.Uploaded  // what the agent was given with the steps of this execution
 	logged     measure
 	fault      error // why the run must not go on
@@ -128,8 +129,8 @@ func (r *recorder) patienceOf(ev mapping.Event) patience {
 	switch {
 	case ev.Kind == mapping.KindLinked && !r.opaque:
 		return links // its run is found again by its mark; it goes with the first output
-	case ev.Kind == mapping.KindDelta, ev.Kind == mapping.KindChunk:
-		return tokens // they come in crowds, or stand between others
+	case ev.Kind == mapping.KindDelta:
+		return tokens
 	}
 	return steps
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -90,14 +91,14 @@ func TestARetriedRunStartsOverAndSaysSo(t *testing.T) {
 		kinds = append(kinds, e.Kind)
 	}
 	want := []mapping.Kind{
-		mapping.KindStarted, mapping.KindInput, mapping.KindLinked, mapping.KindUpdate, // the first attempt
+		mapping.KindStarted, mapping.KindState, mapping.KindInput, mapping.KindLinked, mapping.KindUpdate, // the first attempt
 		mapping.KindState, mapping.KindStarted, mapping.KindLinked, mapping.KindUpdate, mapping.KindEnd,
 	}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Fatalf("events (-want +got):\n%s", diff)
 	}
-	if es[5].Head.Attempt != 2 {
-		t.Errorf("the second start says attempt %d", es[5].Head.Attempt)
+	if es[6].Head.Attempt != 2 {
+		t.Errorf("the second start says attempt %d", es[6].Head.Attempt)
 	}
 	if diff := cmp.Diff([]string{"", ""}, links); diff != "" {
 		t.Errorf("links (-want +got):\n%s", diff)
@@ -105,13 +106,13 @@ func TestARetriedRunStartsOverAndSaysSo(t *testing.T) {
 	if states[0] != states[1] {
 		t.Errorf("the state at the second start is %s, at the first %s", states[1], states[0])
 	}
-	if n := len(after[1]); n != 6 || after[1][n-1].Head.Attempt != 2 {
-		t.Errorf("the second attempt is told of %d events, want the 6 before it", n)
+	if n := len(after[1]); n != 7 || after[1][n-1].Head.Attempt != 2 {
+		t.Errorf("the second attempt is told of %d events, want the 7 before it", n)
 	}
 	if n := len(es[len(es)-1].After.Messages()); n != 2 {
 		t.Errorf("%d messages at the end, want the question and the one answer: %s", n, es[len(es)-1].After.JSON())
 	}
-	if id1, id2 := es[3].Event, es[7].Event; string(id1.Data) == string(id2.Data) {
+	if id1, id2 := es[4].Event, es[8].Event; string(id1.Data) == string(id2.Data) {
 		t.Errorf("two steps of one task are the same: %s", id1.Data)
 	}
 	fresh, err := b.st.Run(t.Context(), r.ThreadID, r.ID)
@@ -207,7 +208,7 @@ func TestWhatEndsARunIsNotTriedAgain(t *testing.T) {
 		o.New.Run.Options.Retries = 3
 		r := b.begin(t, o)
 		<-started
-		if err := b.Cancel(t.Context(), r, false); err != nil || s.runs.Load() != 1 {
+		if err := b.Cancel(t.Context(), r, engine.Cancellation{}); err != nil || s.runs.Load() != 1 {
 			t.Errorf("%v after %d attempts", err, s.runs.Load())
 		}
 	})

@@ -25,6 +25,7 @@ type runFiles struct {
 	goesOn bool              // the agent's task has done steps,
 	given  mapping.Uploaded  // with which it was given the uploads up to here
 	stated map[string][]byte // artifact id → bytes, where the state has others than the artifact
+	held   map[string]bool   // sums of the files within the state's messages; nil: not read yet
 }
 
 // List returns what an agent that starts a new task should be given.
@@ -54,7 +55,7 @@ func (f *runFiles) ofState(list []mapping.Artifact, files []rule.File) []mapping
 		file, ok := in[a.Path]
 		delete(in, a.Path)
 		switch {
-		case file.Deleted, !ok && a.AgentCreated:
+		case file.Deleted, !ok && a.AgentCreated, !ok && a.Brought && !f.inMessages(a):
 		case !ok, file.Reference != "", f.late(a):
 			kept = append(kept, a)
 		default:
@@ -69,6 +70,15 @@ func (f *runFiles) ofState(list []mapping.Artifact, files []rule.File) []mapping
 		}
 	}
 	return kept
+}
+
+// inMessages reports whether a message of the state holds the bytes of an artifact. A message that
+// was said anew without its file holds them no more.
+func (f *runFiles) inMessages(a mapping.Artifact) bool {
+	if f.held == nil {
+		f.held = heldSums(f.x.rec.fold.Messages())
+	}
+	return f.held[a.Sum]
 }
 
 // late reports whether an upload came since the agent was last given files: it will
@@ -127,6 +137,7 @@ func (r *recorder) filesOf(ev *mapping.Event, before, after *state.Fold) (writes
 		return r.writeFiles(ev, list, true)
 	case ev.Kind == mapping.KindInput:
 		list, _ := rule.ChangedFiles(before, after) // what a client gave was checked
+		list, r.brought = append(list, r.brought...), nil
 		return r.writeFiles(ev, list, false)
 	case ev.Kind == mapping.KindState:
 		list, bad := rule.ChangedFiles(before, after)

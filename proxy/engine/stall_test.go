@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
@@ -27,7 +28,9 @@ func TestD3_EndThatCannotBeWrittenIsAnswered(t *testing.T) {
 			return err
 		},
 		"settled": func(b *bench, t *testing.T, r mapping.Run) error { _, err := b.Settled(t.Context(), r); return err },
-		"cancel":  func(b *bench, t *testing.T, r mapping.Run) error { return b.Cancel(t.Context(), r, false) },
+		"cancel": func(b *bench, t *testing.T, r mapping.Run) error {
+			return b.Cancel(t.Context(), r, engine.Cancellation{})
+		},
 	}
 	for name, wait := range waits {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +38,7 @@ func TestD3_EndThatCannotBeWrittenIsAnswered(t *testing.T) {
 			s, goOn := stepping(1)
 			b := setup(t, s)
 			r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
-			eventually(t, "the link", func() bool { return len(logged(t, b, r)) == 3 })
+			eventually(t, "the link", func() bool { return len(logged(t, b, r)) == 4 })
 			lift := b.fault(t, `BEFORE INSERT ON events`)
 			goOn <- struct{}{}
 			answer := make(chan error, 1)

@@ -15,7 +15,7 @@ func (c *canceller) Unqueue(ctx context.Context, r mapping.Run) (bool, error) {
 	if err != nil || fresh.Status != mapping.RunPending {
 		return false, err
 	}
-	if err := c.endInactive(ctx, fresh); errors.Is(err, store.ErrFenced) {
+	if err := c.endInactive(ctx, fresh, Cancellation{}); errors.Is(err, store.ErrFenced) {
 		return false, nil
 	} else if err != nil {
 		return false, err

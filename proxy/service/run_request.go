@@ -156,7 +156,8 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 		return err
 	}
 	mode := rule.Transcript(b.agent.Config.Memory.Transcript)
-	if _, dropped := rule.Prompt(mode, fold.Messages(), b.in.Text, nil, rule.PromptBudget); dropped {
+	told := rule.Telling{Mode: mode, Earlier: fold.Messages(), Current: b.in.Text}
+	if _, cut := told.Prompt(rule.PromptBudget); cut.Messages {
 		o := &b.out.Run.Options
 		o.Losses = append(o.Losses, b.dialects.Losses(b.n.Flavour, []string{mapping.LossTranscript}, b.traits.Capabilities)...)
 	}

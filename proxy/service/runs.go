@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -132,10 +133,11 @@ func (s *runs) Cancel(ctx context.Context, ref adapter.RunRef, opt adapter.Cance
 	if !r.Status.Active() && !opt.Rollback {
 		return mapping.Errorf(mapping.Conflict, "run_ended", "Run %s has already ended with status %s.", r.ID, r.Status)
 	}
+	how := engine.Cancellation{Reason: cmp.Or(opt.Reason, mapping.CancelledByRequest), Rollback: opt.Rollback}
 	if opt.Wait {
-		return s.engine.Cancel(ctx, r, opt.Rollback)
+		return s.engine.Cancel(ctx, r, how)
 	}
-	return s.engine.CancelSoon(ctx, r, opt.Rollback)
+	return s.engine.CancelSoon(ctx, r, how)
 }
 
 func (s *runs) Delete(ctx context.Context, ref adapter.RunRef) error {
@@ -143,7 +145,7 @@ func (s *runs) Delete(ctx context.Context, ref adapter.RunRef) error {
 	if err != nil {
 		return err
 	}
-	return s.engine.Cancel(ctx, r, true)
+	return s.engine.Cancel(ctx, r, engine.Cancellation{Reason: mapping.CancelledByRequest, Rollback: true})
 }
 
 func (s *runs) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {

@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -244,7 +245,7 @@ func (s *threads) clear(ctx context.Context, id string) ([]mapping.Run, error) {
 		if !r.Status.Active() {
 			continue
 		}
-		if err := s.engine.Cancel(ctx, r, false); err != nil && mapping.Classify(err).Class != mapping.Conflict && !notFound(err) {
+		if err := s.engine.Cancel(ctx, r, engine.Cancellation{Reason: mapping.CancelledByRequest}); err != nil && mapping.Classify(err).Class != mapping.Conflict && !notFound(err) {
 			return nil, err
 		}
 	}

@@ -5,15 +5,20 @@ import "github.com/apbridge/apbridge/mapping"
 // Capabilities are what a task/step agent can be told.
 func Capabilities() mapping.Capabilities {
 	return mapping.Capabilities{
-		mapping.MeansInput: mapping.Exactly("The text of the last human message is the task's input, files are uploaded, " +
-			"further keys go into additional_input.input."),
-		mapping.MeansMessages:       mapping.Exactly("The text of the last human message is the task's input, earlier ones stand in the transcript."),
-		mapping.MeansWords:          mapping.PassedOn(),
-		mapping.MeansTranscript:     mapping.Roughly("A conversation longer than the prompt budget loses its oldest messages."),
+		mapping.MeansInput: mapping.Exactly("The text of the last human message is the task's input, earlier messages stand in the transcript, " +
+			"files (in messages, too) are uploaded, further keys go into additional_input.input."),
+		mapping.MeansMessages: mapping.Exactly("The text of the last human message is the task's input, earlier ones stand in the transcript, " +
+			"files in them are uploaded."),
+		mapping.MeansLinks: mapping.Roughly("A file that a message only links to is told by its address: the bridge fetches none."),
+		mapping.MeansParts: mapping.Drops("What is neither text nor a file, such as a model's reasoning, or a file that artifacts.exclude names, stays in the state alone."),
+		mapping.MeansWords: mapping.PassedOn(),
+		mapping.MeansTranscript: mapping.Roughly("A conversation longer than memory.budget loses its oldest messages, memory.transcript may keep them from the agent, " +
+			"and what stands beside a message that only says yes to an approval is not told."),
+		mapping.MeansItems:          mapping.Roughly("Items of the store beyond memory.budget are left out, the oldest first."),
 		mapping.MeansCommand:        mapping.Roughly("Resume values become a step's words or the consent to go on."),
 		mapping.MeansAnswer:         mapping.Roughly("A step takes words: structured answers become text."),
-		mapping.MeansUpdate:         mapping.Exactly("It is merged into the state that the bridge keeps for the agent."),
-		mapping.MeansGoto:           mapping.Drops("Refused with 422: a task/step agent shows no nodes to go to."),
+		mapping.MeansUpdate:         mapping.Drops("Refused with 422: POST /threads/{thread_id}/state changes the state that the bridge keeps for the agent."),
+		mapping.MeansGoto:           mapping.Drops("Refused with 422, but for the end, which drops the question: a task/step agent shows no nodes to go to."),
 		mapping.MeansConfig:         mapping.Roughly("The recursion limit caps the steps and configurable fills memory templates; the agent itself is not told."),
 		mapping.MeansRecursionLimit: mapping.Exactly("It caps the number of steps."),
 		mapping.MeansConfigurable:   mapping.Roughly("It fills memory templates; the agent itself is not told."),

@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
-	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // topicsPath is where a server of the Topic RFC has its topics; the tasks of
@@ -84,13 +83,9 @@ func (c *creation) topicBody() *rawjson.Pieces {
 // memory is gone, so that the next one is told the conversation.
 func (c *creation) loseTopic() {
 	c.topic = ""
-	if c.assigned.State == nil {
-		return
+	if c.assigned.Retelling != "" {
+		c.assigned.Prompt = c.assigned.Retelling
 	}
-	earlier := c.assigned.State.Messages()
-	earlier = earlier[:max(0, len(earlier)-len(c.assigned.Input.Messages))]
-	mode := rule.Transcript(c.up.Config.Memory.Transcript)
-	c.assigned.Prompt, _ = rule.Prompt(mode, earlier, c.assigned.Input.Text, nil, rule.PromptBudget)
 }
 
 // displacing is the additional_input of a task in a topic. A run of ours only

@@ -117,6 +117,8 @@ func (a *App) serverOptions(svc adapter.Service, through map[string]http.Handler
 			mountThrough(r, through)
 		},
 		Faces:   faces(a.dialects),
+		Runs:    a.engine,
+		Store:   a.dialects.InStore,
 		Ready:   a.store.Ping,
 		Drain:   a.engine.Shutdown,
 		Hop:     a.hop,

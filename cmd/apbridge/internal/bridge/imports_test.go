@@ -74,6 +74,8 @@ var laws = map[string]law{
 	"config":                              {ours: []string{"mapping"}},
 	"examples/benchmark":                  {},
 	"examples/benchmark/cmd":              {ours: []string{"examples/benchmark"}},
+	"examples/forgetful":                  {},
+	"examples/forgetful/cmd":              {ours: []string{"examples/forgetful"}},
 	"examples/legacyagent":                {},
 	"examples/legacyagent/cmd":            {ours: []string{"examples/legacyagent"}},
 	"examples/threadagent":                {},
