@@ -74,8 +74,9 @@ type ThreadPatch struct {
 
 // ThreadIndex searches threads.
 type ThreadIndex interface {
-	// Search finds the threads of a page, and how many match in all. Their values are read
-	// as they are ranged over; a thread that has gone by then is left out.
+	// Search finds the threads of a page, and how many match in all. Few megabytes of them
+	// are held at a time: they are read, with their values, as they are ranged over, and a
+	// thread that has gone by then is left out.
 	Search(ctx context.Context, q ThreadQuery) (threads iter.Seq2[mapping.Thread, error], total int, err error)
 	Count(ctx context.Context, q ThreadQuery) (int, error)
 }
@@ -144,6 +145,9 @@ type ThreadState struct {
 type Runs interface {
 	// Start makes a run durable and, when its thread is free, begins it.
 	Start(ctx context.Context, n NewRun) (Started, error)
+	// Again finds the run that a request with the same IdempotencyKey has made on the thread;
+	// false where none has. Another request under the key is Invalid.
+	Again(ctx context.Context, n NewRun) (Started, bool, error)
 	// StartAll is Start for several runs. What is refused of one refuses all: none is
 	// made.
 	StartAll(ctx context.Context, list []NewRun) ([]Started, error)
@@ -167,11 +171,24 @@ type ThreadLog interface {
 	// Position checks a cursor, and makes one that is Live stand for what is
 	// logged by now, so that nothing is missed that happens before Events is read.
 	Position(ctx context.Context, threadID string, after Cursor) (Cursor, error)
+	// Opening is where a reader begins who tells what comes after a Position and needs each run from
+	// its start for that. A position from which the log is not kept whole is refused
+	// (cursor_expired); the start is that of what is kept.
+	Opening(ctx context.Context, threadID string, after Cursor) (Opening, error)
+	// Await returns when the thread is there, with ctx's error when ctx ends. One that
+	// may not be seen is not there.
+	Await(ctx context.Context, threadID string) error
 	// Events yields the thread's entries after a Position, those of all its runs
 	// and of updates between them (without a RunID), in order, and follows the
 	// thread until ctx ends. A thread that is deleted ends the iterator with
 	// NotFound; of a run that is deleted nothing more comes. idle is as of a run's.
 	Events(ctx context.Context, threadID string, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
+}
+
+// Opening is where a reader of a thread's runs begins.
+type Opening struct {
+	At          Cursor               // for Events: a run that begins behind it, or none, is at work there
+	Checkpoints []mapping.Checkpoint // made up to there, in order
 }
 
 // RunRef names a run. An empty ThreadID means wherever it is.
@@ -186,6 +203,9 @@ type Cursor struct {
 	Start bool // from the start of the run, or of the thread
 	Live  bool // only what comes from now on; an ended run ends at once
 	End   bool // only the end event: for those who wait and read nothing else
+	// Checkpoint is a position of a run in place of Seq: behind the event that made it, or the
+	// start of the run where it is none of the run's.
+	Checkpoint string
 }
 
 // NewRun is a request for a run, in whatever dialect it came.
@@ -197,7 +217,11 @@ type NewRun struct {
 	Input    json.RawMessage
 	Messages json.RawMessage // Agent Protocol
 	HasInput bool            // input or messages were sent, and not null
-	Command  *Command
+	// InputAnswers: the last human message of the input answers the question that the thread waits
+	// with, whatever it asks. Without it, only what an agent asks its user is answered so.
+	InputAnswers bool `json:"-"`
+	ByClock      bool `json:"-"` // made by a cron: nobody is there who answers
+	Command      *Command
 	// ParentAnswers: the caller is a graph that has been resumed and calls the agent once more
 	// from one of its nodes. They are the answers it was given, by the ids of questions. nil: it
 	// is no such call.
@@ -218,8 +242,12 @@ type NewRun struct {
 	InterruptAfter  []string
 	Retries         int  // how often a failed run is tried again
 	RetriesSaid     bool // the client said so; else the agent's configuration holds
+	StrictResume    bool // an answer that is not exactly one to open questions is refused: rule.CheckStrictly
 	IdempotencyKey  string
-	Batch           string // "i/n": run i of n that were asked for together, under one key
+	// Request is what the IdempotencyKey stands for, where the rest was made of it and of the
+	// thread as it stood; nil: it stands for the rest.
+	Request json.RawMessage `json:"-"`
+	Batch   string          // "i/n": run i of n that were asked for together, under one key
 	// Fields are the names of all documented fields the client sent, for the
 	// loss header.
 	Fields []string
@@ -248,15 +276,16 @@ type CancelOptions struct {
 
 // RunIndex lists runs.
 type RunIndex interface {
-	// List returns a thread's runs, newest first.
-	List(ctx context.Context, q RunQuery) ([]mapping.Run, error)
+	// List ranges over runs, newest first, of which it holds few megabytes at a time: as they
+	// are by then, without those that have gone. An error ends it, also behind the first run.
+	List(ctx context.Context, q RunQuery) iter.Seq2[mapping.Run, error]
 }
 
 // RunQuery filters runs; all conditions must hold.
 type RunQuery struct {
 	ThreadID string // "": all threads
 	Agent    string
-	Status   mapping.RunStatus
+	Status   []mapping.RunStatus // one of these; none: any
 	Metadata json.RawMessage
 	Limit    int
 	Offset   int

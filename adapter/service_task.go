@@ -26,8 +26,10 @@ type Tasks interface {
 	Create(ctx context.Context, n NewTask) (mapping.Task, error)
 	// Get returns the task with its Artifacts.
 	Get(ctx context.Context, ref TaskRef) (mapping.Task, error)
-	// List returns an agent's tasks, oldest first, with their Artifacts.
-	List(ctx context.Context, ref TaskRef, p Page) (tasks []mapping.Task, total int, err error)
+	// List finds an agent's tasks of a page, oldest first, and how many there are in all. Few
+	// megabytes of them are held at a time: they are read, with their Artifacts, as they are
+	// ranged over, and a task that has gone by then is left out.
+	List(ctx context.Context, ref TaskRef, p Page) (tasks iter.Seq2[mapping.Task, error], total int, err error)
 	// Step executes, or waits for, the next step of a task.
 	Step(ctx context.Context, ref TaskRef, r StepRequest) (Handout, error)
 	Cancel(ctx context.Context, ref TaskRef) (mapping.Task, error)
@@ -104,8 +106,9 @@ type Topics interface {
 	Create(ctx context.Context, n NewTopic) (rule.Topic, error)
 	// Get returns the topic with its Memory and Artifacts.
 	Get(ctx context.Context, ref TopicRef) (rule.Topic, error)
-	// List returns an agent's topics, oldest first, as Get does.
-	List(ctx context.Context, agent string, p Page) (topics []rule.Topic, total int, err error)
+	// List finds an agent's topics of a page, oldest first, as Tasks.List finds tasks. Each is
+	// as Get returns it.
+	List(ctx context.Context, agent string, p Page) (topics iter.Seq2[rule.Topic, error], total int, err error)
 }
 
 // NewTopic is a request for a topic.

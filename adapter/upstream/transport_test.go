@@ -248,7 +248,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// Whoever is not wanted any more is let go at once, in the header and in the body.
+// A call that is not wanted any more ends at once, in the header and in the body.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{"waiting": "", "reading": "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi"} {

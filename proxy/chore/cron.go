@@ -139,6 +139,7 @@ func (w *Crons) ownerOf(c mapping.Cron) mapping.Principal {
 	for _, k := range w.keys {
 		if k.ID == c.Owner && k.Tenant == c.Tenant {
 			p.Agents = append(p.Agents, k.Agents...) // nil for none: all
+			p.Namespaces = k.Reach()
 			return p
 		}
 	}

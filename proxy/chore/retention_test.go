@@ -68,6 +68,23 @@ func TestAStatelessRunsThreadGoesFiveSecondsAfterItsEnd(t *testing.T) {
 	})
 }
 
+// TestAFailedStatelessRunStaysAnHour: that is retention.failed, so that it can be seen why it failed.
+func TestAFailedStatelessRunStaysAnHour(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, path string) {
+		b := open(t, path, &script{opaque: true, run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
+			_ = yield(linked("up"), nil) && yield(ended(mapping.RunError), nil)
+		}})
+		defer b.close()
+		r := b.begin(t, passing(order(mapping.NewID(), mapping.StrategyReject)))
+		b.end(t, r)
+		time.Sleep(59 * time.Minute)
+		b.want(t, r.ThreadID, true, "after 59 minutes")
+		time.Sleep(2 * time.Minute)
+		b.want(t, r.ThreadID, false, "after 61 minutes")
+	})
+}
+
 func TestExpiryOutlivesARestart(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
@@ -170,9 +187,9 @@ func TestRetention(t *testing.T) {
 		events      int
 		checkpoints int
 	}{
-		"for ever":    {config.Retention{}, true, 7, 2},
-		"events":      {config.Retention{Events: 2 * time.Hour}, true, 5, 2},
-		"checkpoints": {config.Retention{Checkpoints: 2 * time.Hour}, true, 7, 1},
+		"for ever":    {config.Retention{}, true, 8, 3},
+		"events":      {config.Retention{Events: 2 * time.Hour}, true, 6, 3},
+		"checkpoints": {config.Retention{Checkpoints: 2 * time.Hour}, true, 8, 1},
 		"threads":     {config.Retention{Threads: 2 * time.Hour}, false, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,8 +206,8 @@ func TestRetention(t *testing.T) {
 					evs, _ := b.st.Events(t.Context(), r.ThreadID, r.ID, 0, 0)
 					return len(evs)
 				}
-				if n := count(r); n != 7 {
-					t.Errorf("%d events within the time, want 7", n)
+				if n := count(r); n != 8 {
+					t.Errorf("%d events within the time, want 8", n)
 				}
 				time.Sleep(90 * time.Minute)
 				b.want(t, r.ThreadID, c.there, "after its time")
@@ -201,8 +218,8 @@ func TestRetention(t *testing.T) {
 				if list, _ := b.st.Checkpoints(t.Context(), r.ThreadID, store.CheckpointQuery{}); len(list) != c.checkpoints {
 					t.Errorf("%d checkpoints after the time, want %d", len(list), c.checkpoints)
 				}
-				if n := count(young); n != 7 {
-					t.Errorf("%d events of a young run, want 7", n)
+				if n := count(young); n != 8 {
+					t.Errorf("%d events of a young run, want 8", n)
 				}
 			})
 		})

@@ -127,6 +127,7 @@ func runOf(cr mapping.Cron) (n adapter.NewRun, err error) {
 		absent(&n.Command.Update)
 		absent(&n.Command.Goto)
 	}
+	n.ByClock = true
 	n.ThreadID, n.Agent = cr.ThreadID, cr.AssistantID // what the assistant says is read at each tick
 	n.DeleteAfter = cr.ThreadID == "" && !cr.Keep
 	if n.Multitask == "" {

@@ -123,7 +123,7 @@ func (w *clockwork) cron(t *testing.T, n adapter.NewCron) mapping.Cron {
 func (w *clockwork) runs(t *testing.T) []mapping.Run {
 	t.Helper()
 	synctest.Wait()
-	list, err := w.RunIndex.List(t.Context(), adapter.RunQuery{})
+	list, err := adapter.All(w.RunIndex.List(t.Context(), adapter.RunQuery{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestE20CronsOfAnotherTenant(t *testing.T) {
 		}
 		time.Sleep(time.Hour + time.Second)
 		w.want(t, 0, "seen without a tenant")
-		if list, err := w.RunIndex.List(mine, adapter.RunQuery{}); err != nil || len(list) != 1 || list[0].Tenant != "a" || list[0].Owner != "me" {
+		if list, err := adapter.All(w.RunIndex.List(mine, adapter.RunQuery{})); err != nil || len(list) != 1 || list[0].Tenant != "a" || list[0].Owner != "me" {
 			t.Errorf("%+v %v", list, err)
 		}
 	})

@@ -25,6 +25,9 @@ func keyOfRun(n adapter.NewRun) store.Key {
 	if i, _, ok := strings.Cut(n.Batch, "/"); ok {
 		route = "batch " + i
 	}
+	if n.Request != nil {
+		return store.NewKey(key, route, n.Request)
+	}
 	return store.NewKey(key, route, n)
 }
 

@@ -2,12 +2,20 @@ package service_test
 
 import (
 	"iter"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/service"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
 
 // An item with a ttl goes when it was not read for so long; a look alone does not keep it.
@@ -53,6 +61,39 @@ func TestItemsGoAtTheirTime(t *testing.T) {
 			t.Errorf("what was only looked at is still there: %q, %d", class, found(false))
 		}
 	})
+}
+
+// The time of an item is told by the clock of the database, whatever that of this machine says.
+func TestItemsGoByTheClockOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
+		at := time.Now().Add(ahead).UTC()
+		st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), store.Options{Synchronous: "normal", Now: func() time.Time { return at }}, zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := eventlog.New(st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := config.Default()
+		svc, err := service.New(st, log, engine.New(st, log, cfg, nil, cronMeter{}, nil, zap.NewNop()), cfg, servicetest.Dialects(), zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := svc.Items.Put(t.Context(), adapter.PutItem{Namespace: []string{"n"}, Key: "k", Value: raw(`{}`), TTL: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		for _, there := range []bool{true, false} {
+			if _, err := svc.Items.Get(t.Context(), []string{"n"}, "k", there); (err == nil) != there {
+				t.Errorf("the database is %s ahead: %v, want it there: %v", ahead, err, there)
+			}
+			at = at.Add(time.Minute + time.Second)
+		}
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func itemsOf(found iter.Seq2[mapping.Item, error]) (list []mapping.Item, err error) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/webhook"
 )
 
@@ -51,11 +53,8 @@ func (b *runBuilder) command(context.Context) error {
 	if c == nil {
 		return b.parent()
 	}
-	if len(c.Goto) > 0 && string(c.Goto) != "null" {
-		if b.traits.Opaque {
-			return refuse("command.goto is not supported before %s: it shows no nodes to go to. Send input or command.resume.", b.traits.Kind)
-		}
-		o.Goto = c.Goto
+	if err := b.jump(); err != nil {
+		return err
 	}
 	if len(c.Update) > 0 && string(c.Update) != "null" {
 		if b.traits.Opaque {
@@ -67,12 +66,32 @@ func (b *runBuilder) command(context.Context) error {
 		return err
 	}
 	o.Resuming = c.HasResume
-	if c.HasResume {
+	if rawjson.IsNull(c.Resume) && (o.Goto != nil || o.Update != nil) || b.traits.Opaque && o.Goto != nil {
+		o.Resuming = false // RemoteGraph of Python sends all members, those that say nothing as null
+	}
+	if o.Resuming {
 		o.Resume = c.Resume
 		if o.Resume == nil {
 			o.Resume = json.RawMessage("null")
 		}
 	}
+	return nil
+}
+
+// jump reads command.goto. An opaque agent is the graph of one node: of that the end alone can
+// be gone to, which drops the open question.
+func (b *runBuilder) jump() error {
+	c, o := b.n.Command, &b.out.Run.Options
+	if rawjson.IsNull(c.Goto) {
+		return nil
+	}
+	if b.traits.Opaque && !rule.IsEnd(c.Goto) {
+		return refuse("command.goto is not supported before %s, which shows no nodes to go to, but for \"__end__\". Send input or command.resume.", b.traits.Kind)
+	}
+	if b.traits.Opaque && !rule.AnswersNothing(c.Resume) {
+		return refuse("command.goto \"__end__\" drops the question that command.resume answers. Send one of them.")
+	}
+	o.Goto = c.Goto
 	return nil
 }
 
@@ -104,6 +123,9 @@ func (b *runBuilder) checkpoint(ctx context.Context) error {
 	id := b.n.CheckpointID
 	if id == "" || id == b.thread.Head {
 		return nil
+	}
+	if b.out.Thread != nil { // it is made with the run
+		return mapping.Errorf(mapping.NotFound, mapping.CodeCheckpointNotFound, "There is no checkpoint %q: the run's thread is a new one.", id)
 	}
 	if _, err := b.st.StateAt(ctx, b.out.Run.ThreadID, id); err != nil {
 		return err

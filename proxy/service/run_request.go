@@ -43,7 +43,7 @@ func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assista
 	}
 	o := engine.StartRequest{New: b.out}
 	if !b.out.Run.Options.Resuming {
-		o.Input = &b.in
+		o.Input, o.Memory = &b.in, b.memories
 	}
 	return o, b.out.Run.Options.Losses, nil
 }
@@ -67,6 +67,8 @@ type runBuilder struct {
 	thread    mapping.Thread    // the existing one; zero when it is to be made
 	task      *stepping.TaskRun // the run belongs to a task, and one of its steps was asked for
 	in        rule.Input
+	memories  *engine.Recalled // what recalled has read
+	forgets   bool             // the agent is not told all items, and the client is told so
 	out       store.RunCreation
 }
 
@@ -81,7 +83,7 @@ func (b *runBuilder) build(ctx context.Context) error {
 	if b.n.RunAfter > 0 {
 		r.RunAfter = b.now.Add(b.n.RunAfter)
 	}
-	for _, part := range []func(context.Context) error{b.ownThread, b.options, b.ofTask, b.describe, b.input, b.lineage} {
+	for _, part := range []func(context.Context) error{b.ownThread, b.options, b.ofTask, b.describe, b.input, b.memory, b.spokenAnswer, b.lineage, b.losses} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -126,9 +128,8 @@ func (b *runBuilder) ownThread(ctx context.Context) error {
 	return nil
 }
 
-// input reads the input, to refuse what no agent could be given, and tells
-// what of the conversation will not fit into an opaque agent's prompt.
-func (b *runBuilder) input(ctx context.Context) (err error) {
+// input reads the input, to refuse what no agent could be given.
+func (b *runBuilder) input(context.Context) (err error) {
 	if b.out.Run.Options.Resuming {
 		return nil
 	}
@@ -148,20 +149,18 @@ func (b *runBuilder) input(ctx context.Context) (err error) {
 	if !b.traits.Opaque {
 		return nil
 	}
-	if err := b.in.CheckFiles(); err != nil || b.thread.Head == "" {
+	return b.checkGiven()
+}
+
+// checkGiven refuses files that no agent could be given.
+func (b *runBuilder) checkGiven() error {
+	if err := b.checkFiles(len(b.in.Files) + b.in.HeldAttachments()); err != nil {
 		return err
 	}
-	_, fold, err := b.atHead(ctx, b.thread)
-	if err != nil {
+	if err := b.in.CheckFiles(); err != nil {
 		return err
 	}
-	mode := rule.Transcript(b.agent.Config.Memory.Transcript)
-	told := rule.Telling{Mode: mode, Earlier: fold.Messages(), Current: b.in.Text}
-	if _, cut := told.Prompt(rule.PromptBudget); cut.Messages {
-		o := &b.out.Run.Options
-		o.Losses = append(o.Losses, b.dialects.Losses(b.n.Flavour, []string{mapping.LossTranscript}, b.traits.Capabilities)...)
-	}
-	return nil
+	return b.in.CheckAttachments(int64(b.cfg.Limits.Artifact))
 }
 
 // read reads the input. Words alone are not read back from the message that was made of
@@ -181,7 +180,7 @@ func (b *runBuilder) read() (err error) {
 // own, unless it resumes another (see lineage).
 func (b *runBuilder) ofTask(ctx context.Context) error {
 	r := &b.out.Run
-	r.Options.Hops = mapping.HopsOf(ctx)
+	r.Options.Hops, r.Options.RequestID = mapping.HopsOf(ctx), mapping.RequestIDOf(ctx)
 	if b.task == nil {
 		r.TaskID = r.ID
 		return nil
@@ -225,11 +224,11 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 		b.out.Answers.Run = b.task.AskedBy
 		return b.checkAnswer()
 	}
-	if !r.Options.Resuming {
-		b.out.Task = &mapping.Task{
-			Tenant: r.Tenant, Owner: r.Owner, ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Input: b.in.Text, HasInput: b.in.HasText,
-			AdditionalInput: json.RawMessage(`{}`), CreatedAt: b.now, UpdatedAt: b.now,
-		}
+	switch {
+	case b.traits.Opaque && r.Options.Goto != nil:
+		return b.drop(ctx)
+	case !r.Options.Resuming:
+		b.begin()
 		return nil
 	}
 	r.Options.Resume = rule.AnswerAsAsked(r.Options.Resume, b.thread.Interrupts)
@@ -242,6 +241,11 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 	}
 	r.TaskID, r.Options.Asked = last.TaskID, b.thread.Interrupts
 	b.out.Answers = store.Answers{Run: last.ID, Open: answeredBy(r.Options.Resume, r.Options.Asked)}
+	if b.n.StrictResume {
+		if err := rule.CheckStrictly(r.Options.Resume, r.Options.Asked); err != nil {
+			return err
+		}
+	}
 	return b.checkAnswer()
 }
 
@@ -311,10 +315,7 @@ func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
 }
 
 func runQuery(c *core, q adapter.RunQuery) store.RunQuery {
-	out := store.RunQuery{ThreadID: q.ThreadID, Agent: q.Agent, Metadata: q.Metadata, Limit: q.Limit, Offset: q.Offset}
+	out := store.RunQuery{ThreadID: q.ThreadID, Agent: q.Agent, Metadata: q.Metadata, Status: q.Status, Limit: q.Limit, Offset: q.Offset}
 	out.Agent, out.Assistant = c.named(q.Agent)
-	if q.Status != "" {
-		out.Status = []mapping.RunStatus{q.Status}
-	}
 	return out
 }

@@ -24,6 +24,10 @@ func (s *runs) Start(ctx context.Context, n adapter.NewRun) (adapter.Started, er
 	return s.begin(ctx, p)
 }
 
+func (s *runs) Again(ctx context.Context, n adapter.NewRun) (adapter.Started, bool, error) {
+	return s.again(ctx, n.IdempotencyKey, keyOfRun(n))
+}
+
 func (s *runs) StartAll(ctx context.Context, list []adapter.NewRun) ([]adapter.Started, error) {
 	prepared := make([]prepared, len(list))
 	list = slices.Clone(list)
@@ -186,6 +190,8 @@ func (s *runs) follow(ctx context.Context, ref adapter.RunRef) (mapping.Run, err
 // position is the Seq after which the run is read.
 func (s *runs) position(ctx context.Context, r mapping.Run, c adapter.Cursor) (int64, error) {
 	switch {
+	case c.Checkpoint != "":
+		return s.behind(ctx, r, c.Checkpoint)
 	case c.Start:
 		return 0, nil
 	case c.Live:
@@ -198,6 +204,18 @@ func (s *runs) position(ctx context.Context, r mapping.Run, c adapter.Cursor) (i
 		return c.Seq, nil
 	}
 	return c.Seq - 1, nil
+}
+
+// behind is the Seq of the event that made a checkpoint; 0 where it is none of the run's.
+func (s *runs) behind(ctx context.Context, r mapping.Run, checkpoint string) (int64, error) {
+	c, err := s.st.CheckpointAt(ctx, r.ThreadID, checkpoint)
+	switch {
+	case notFound(err) || err == nil && c.RunID != r.ID:
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	return c.Seq, nil
 }
 
 // checkCursor refuses a position that this run never had.
@@ -219,11 +237,11 @@ func (s *runs) checkCursor(ctx context.Context, r mapping.Run, c adapter.Cursor)
 // runIndex lists runs.
 type runIndex struct{ *core }
 
-func (s *runIndex) List(ctx context.Context, q adapter.RunQuery) ([]mapping.Run, error) {
+func (s *runIndex) List(ctx context.Context, q adapter.RunQuery) iter.Seq2[mapping.Run, error] {
 	if q.ThreadID != "" {
 		if _, err := s.st.Thread(ctx, q.ThreadID); err != nil {
-			return nil, err
+			return adapter.NoList[mapping.Run](err)
 		}
 	}
-	return s.st.Runs(ctx, runQuery(s.core, q))
+	return s.st.SearchRuns(ctx, runQuery(s.core, q))
 }

@@ -48,7 +48,7 @@ func TestRunsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want class %v and %q", name, err, tc.class, tc.says)
 		}
 	}
-	if runs, err := b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: thread}); err != nil || len(runs) != 1 {
+	if runs, err := adapter.All(b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: thread})); err != nil || len(runs) != 1 {
 		t.Errorf("%d runs after only refusals, %v", len(runs), err)
 	}
 	if _, out := b.Start(t, t.Context(), func() adapter.NewRun {
@@ -189,7 +189,7 @@ func TestWhatIsToldOfATasksRun(t *testing.T) {
 	if want := []mapping.Loss{{Field: "additional_input", Fate: mapping.Approximated}}; cmp.Diff(want, h.Losses) != "" {
 		t.Errorf("losses %v", h.Losses)
 	}
-	runs, err := b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: task.ThreadID})
+	runs, err := adapter.All(b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: task.ThreadID}))
 	if err != nil || len(runs) != 1 {
 		t.Fatal(runs, err)
 	}

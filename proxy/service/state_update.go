@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -223,7 +224,8 @@ func (u *stateUpdate) follow(ctx context.Context, link mapping.Link, read adapte
 	made := ev.Head.Checkpoint
 	made.Next, made.Remote, made.RemoteThread = read.Next, read.Checkpoint, link.Remote
 	link.RemoteCheckpoint, link.RemoteMark, link.LocalCheckpoint = read.Checkpoint, "", made.ID
-	return u.append(ctx, ev, after, far, store.StateOptions{Links: []mapping.Link{link}})
+	files := statedFiles(u.thread.ID, fold, after)
+	return u.append(ctx, ev, after, far, store.StateOptions{Links: []mapping.Link{link}, Files: files.writes, DropFiles: files.drop})
 }
 
 // reduce has the bridge itself make the new state.
@@ -239,10 +241,15 @@ func (u *stateUpdate) reduce(ctx context.Context) (mapping.Checkpoint, error) {
 		}
 		return mapping.Checkpoint{}, err
 	}
-	ev, after, err := updateEvent(fold, u.asked, source, at.Step+1, u.now())
+	ev, after, said, err := updateEvent(fold, u.asked, source, at.Step+1, u.now())
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}
+	files, err := u.files(ctx, said, fold, after)
+	if err != nil {
+		return mapping.Checkpoint{}, err
+	}
+	opt.Files, opt.DropFiles = files.writes, files.drop
 	if u.forks() {
 		opt.ForkFrom = from
 	}
@@ -303,9 +310,10 @@ func replaceEvent(fold *state.Fold, values json.RawMessage, step int, now time.T
 	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, nil
 }
 
-// updateEvent reduces values onto a state and returns the event that says so. The
-// node that is named as their author is kept with the checkpoint.
-func updateEvent(fold *state.Fold, u adapter.StateUpdate, source string, step int, now time.Time) (mapping.Event, *state.Fold, error) {
+// updateEvent reduces values onto a state and returns the event that says so, and the messages
+// that are new or other than before. The node that is named as their author is kept with the
+// checkpoint.
+func updateEvent(fold *state.Fold, u adapter.StateUpdate, source string, step int, now time.Time) (ev mapping.Event, after *state.Fold, said []json.RawMessage, err error) {
 	id, reduced := mapping.NewID(), fold
 	for i, given := range u.All() {
 		base := id // of the ids of messages that have none
@@ -314,21 +322,21 @@ func updateEvent(fold *state.Fold, u adapter.StateUpdate, source string, step in
 		}
 		values, err := rule.NormalValues(object(given), base)
 		if err != nil {
-			return mapping.Event{}, nil, err
+			return ev, nil, nil, err
 		}
+		said = append(said, engine.ChangedMessages(reduced, values)...)
 		if reduced, err = reduced.Reduce(values); err != nil {
-			return mapping.Event{}, nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "values must be an object of state keys: %v.", err)
+			return ev, nil, nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "values must be an object of state keys: %v.", err)
 		}
 	}
 	diff, after := fold.DiffToReduced(reduced)
 	cp := &mapping.Checkpoint{ID: id, Source: source, Step: step, CreatedAt: now}
 	if u.AsNode != "" {
-		var err error
 		if cp.Metadata, err = json.Marshal(map[string]string{"as_node": u.AsNode}); err != nil {
-			return mapping.Event{}, nil, err
+			return ev, nil, nil, err
 		}
 	}
-	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, nil
+	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, said, nil
 }
 
 func errUpdateLost(threadID string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -87,7 +88,7 @@ func (s *tasks) Get(ctx context.Context, ref adapter.TaskRef) (mapping.Task, err
 	return t, err
 }
 
-func (s *tasks) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Task, int, error) {
+func (s *tasks) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (iter.Seq2[mapping.Task, error], int, error) {
 	agent, err := s.agent(ctx, ref.Agent)
 	if err != nil {
 		return nil, 0, err
@@ -97,16 +98,15 @@ func (s *tasks) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (
 			return nil, 0, err
 		}
 	}
-	list, total, err := s.st.Tasks(ctx, store.TaskQuery{Agent: agent.Name, ThreadID: ref.Topic, Limit: p.Size, Offset: (p.Number - 1) * p.Size})
+	list, total, err := s.st.SearchTasks(ctx, store.TaskQuery{Agent: agent.Name, ThreadID: ref.Topic, Limit: p.Size, Offset: (p.Number - 1) * p.Size})
 	if err != nil {
 		return nil, 0, err
 	}
-	list, err = those(list, func(t mapping.Task) (mapping.Task, error) {
+	return those(list, func(t mapping.Task) (mapping.Task, error) {
 		var err error
 		t.Artifacts, _, err = s.st.Artifacts(ctx, t.ThreadID, 0, 0)
 		return t, err
-	})
-	return list, total, err
+	}), total, nil
 }
 
 func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, error) {

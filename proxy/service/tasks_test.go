@@ -19,7 +19,7 @@ func TestTasksOfAnotherAgentDoNotExist(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	list, total, err := b.Tasks.List(t.Context(), adapter.TaskRef{Agent: "graph"}, adapter.Page{Number: 1, Size: 10})
-	if err != nil || total != 0 || len(list) != 0 {
+	if err != nil || total != 0 || len(entries(t, list)) != 0 {
 		t.Errorf("%d tasks, %v", total, err)
 	}
 	if _, err := b.Tasks.Get(t.Context(), adapter.TaskRef{ID: "no such/task"}); class(err) != mapping.NotFound {

@@ -7,6 +7,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // threadLog reads what happens on threads.
@@ -15,22 +16,55 @@ type threadLog struct{ *core }
 func (s *threadLog) Position(ctx context.Context, threadID string, c adapter.Cursor) (adapter.Cursor, error) {
 	last, err := s.st.LastSeq(ctx, threadID)
 	switch {
-	case err != nil, c.Start:
+	case err != nil:
 		return c, err
 	case c.Live:
 		return adapter.Cursor{Seq: last, K: -1}, nil
-	case c.Seq > last:
+	case !c.Start && c.Seq > last:
 		return c, mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor,
 			"Position %d lies beyond what thread %s has logged. Send -1 to read the thread from its start.", c.Seq, threadID)
-	case c.K < 0:
-		return c, nil
 	}
-	evs, err := s.st.Events(ctx, threadID, "", c.Seq-1, 1)
-	if err == nil && (len(evs) == 0 || evs[0].Seq != c.Seq) {
+	r, err := s.st.Replay(ctx, threadID, c.Seq)
+	if err == nil && misses(r, c) {
 		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
-			"Position %d of thread %s is not kept any more. Send -1 to read the thread from its start.", c.Seq, threadID)
+			"Thread %s cannot be read from there: the states that its runs up to position %d began on are not kept any more (retention.checkpoints). Send that position to read on from there.",
+			threadID, r.Floor)
 	}
-	return c, err
+	if err != nil || c.Start || c.K < 0 {
+		return c, err
+	}
+	return c, s.isThere(ctx, threadID, c.Seq)
+}
+
+// misses reports whether a reader behind a position would come upon runs that cannot be read.
+func misses(r store.Replay, c adapter.Cursor) bool {
+	if c.Start {
+		return r.Floor > 0
+	}
+	return c.Seq < r.Floor || c.Seq == r.Floor && c.K >= 0 && r.Floor > 0
+}
+
+// isThere refuses the number of an event that is gone.
+func (s *threadLog) isThere(ctx context.Context, threadID string, seq int64) error {
+	evs, err := s.st.Events(ctx, threadID, "", seq-1, 1)
+	if err == nil && (len(evs) == 0 || evs[0].Seq != seq) {
+		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
+			"Position %d of thread %s is not kept any more. Send -1 to read the thread from its start.", seq, threadID)
+	}
+	return err
+}
+
+func (s *threadLog) Opening(ctx context.Context, threadID string, c adapter.Cursor) (adapter.Opening, error) {
+	r, err := s.st.Replay(ctx, threadID, c.Seq)
+	if err == nil && !c.Start && (r.Trimmed || misses(r, c)) {
+		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
+			"Not all of the runs behind position %d of thread %s is kept any more. Read the thread from its start.", c.Seq, threadID)
+	}
+	return adapter.Opening{At: adapter.Cursor{Seq: r.From, K: -1}, Checkpoints: r.Checkpoints}, err
+}
+
+func (s *threadLog) Await(ctx context.Context, threadID string) error {
+	return s.log.AwaitThread(ctx, threadID)
 }
 
 func (s *threadLog) Events(ctx context.Context, threadID string, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {

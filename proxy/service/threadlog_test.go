@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
 // Who follows a thread on which nothing happens hears at once of a run, of an
@@ -69,6 +70,134 @@ func TestThreadIsFollowedAtOnce(t *testing.T) {
 			t.Errorf("it took %s", passed)
 		}
 	})
+}
+
+// talking is a run of a graph that says many tokens before its one step.
+func talking(tokens int) func(context.Context, adapter.Assignment, servicetest.Yielder) {
+	return func(ctx context.Context, t adapter.Assignment, yield servicetest.Yielder) {
+		for range tokens {
+			if !yield(mapping.Event{Kind: mapping.KindDelta, Data: []byte(`[{"id":"m","type":"AIMessageChunk","content":"x"},{}]`)}, nil) {
+				return
+			}
+		}
+		servicetest.Nodes("a")(ctx, t, yield)
+	}
+}
+
+// longThread has runs of 1,000 tokens each, and says with which number each ended.
+func longThread(t *testing.T, b *bench) (thread string, ends []int64) {
+	t.Helper()
+	b.Graph.Does(talking(1000))
+	thread = mapping.NewID()
+	for range 4 {
+		b.Start(t, t.Context(), servicetest.NewRun(thread, "graph", "hi"))
+		last, err := b.Store.LastSeq(t.Context(), thread)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, last)
+	}
+	return thread, ends
+}
+
+// present reads what a thread has behind a cursor by now.
+func present(t *testing.T, b *bench, thread string, from adapter.Cursor) (seqs []int64) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	last, err := b.Store.LastSeq(ctx, thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range b.ThreadLog.Events(ctx, thread, from, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seqs = append(seqs, e.Seq); e.Seq == last {
+			break
+		}
+	}
+	return seqs
+}
+
+// A reader that begins late on a thread of thousands of events reads the run that was at work
+// there and what comes behind, and knows the checkpoints before it.
+func TestALateReaderOpensAThreadAtARun(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	thread, ends := longThread(t, b)
+	last := len(ends) - 1
+	for _, c := range []struct {
+		after  adapter.Cursor
+		behind int64
+		runs   int // whose checkpoints are known
+	}{
+		{adapter.Cursor{Start: true, K: -1}, 0, 0},
+		{adapter.Cursor{Seq: ends[last-1] + 500, K: 0}, ends[last-1], last},
+		{adapter.Cursor{Seq: ends[last], K: 0}, ends[last-1], last},
+		{adapter.Cursor{Seq: ends[last] + 7, K: 0}, ends[last], last + 1},
+		{adapter.Cursor{Seq: 3, K: 0}, 0, 0},
+	} {
+		o, err := b.ThreadLog.Opening(t.Context(), thread, c.after)
+		if err != nil || o.At.Seq != c.behind {
+			t.Errorf("%+v: behind %d, want %d: %v", c.after, o.At.Seq, c.behind, err)
+		}
+		of := map[string]bool{}
+		for _, cp := range o.Checkpoints {
+			of[cp.RunID] = true
+		}
+		if len(of) != c.runs {
+			t.Errorf("%+v: checkpoints of %d runs, want %d", c.after, len(of), c.runs)
+		}
+	}
+	if got := present(t, b, thread, adapter.Cursor{Seq: ends[last-1], K: -1}); int64(len(got)) != ends[last]-ends[last-1] || got[0] != ends[last-1]+1 {
+		t.Errorf("%d entries of %d were read, the first is %d", len(got), ends[last], got[0])
+	}
+}
+
+// Where tokens, or the states that runs began on, are gone, positions before them are refused, and
+// the start is that of what is kept.
+func TestAPositionBehindWhichSomethingIsGoneIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	thread, ends := longThread(t, b)
+	opening := func(after adapter.Cursor, code string) (o adapter.Opening) {
+		t.Helper()
+		o, err := b.ThreadLog.Opening(t.Context(), thread, after)
+		if (err != nil) != (code != "") || err != nil && mapping.Classify(err).Code != code {
+			t.Errorf("%+v: %v", after, err)
+		}
+		return o
+	}
+	inside, atEnd, start := adapter.Cursor{Seq: ends[1] - 1, K: 0}, adapter.Cursor{Seq: ends[1], K: 0}, adapter.Cursor{K: -1, Start: true}
+	opening(inside, "")
+	for more := true; more; {
+		var err error
+		if more, err = b.Store.TrimTokens(t.Context(), time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opening(inside, mapping.CodeCursorExpired)
+	opening(atEnd, "")
+	opening(start, "")
+	if _, err := b.Store.ForgetPast(t.Context(), thread); err != nil {
+		t.Fatal(err)
+	}
+	opening(atEnd, mapping.CodeCursorExpired)
+	floor := opening(start, "").At
+	if floor.Seq != ends[3] {
+		t.Errorf("what is kept begins behind %d, want %d", floor.Seq, ends[3])
+	}
+	opening(floor, "")
+	for _, c := range []adapter.Cursor{start, atEnd} {
+		if _, err := b.ThreadLog.Position(t.Context(), thread, c); err == nil || mapping.Classify(err).Code != mapping.CodeCursorExpired {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	b.Start(t, t.Context(), servicetest.NewRun(thread, "graph", "hi"))
+	if got := present(t, b, thread, floor); got[0] != floor.Seq+1 {
+		t.Errorf("the first behind %d is %d", floor.Seq, got[0])
+	}
 }
 
 func TestThreadPosition(t *testing.T) {

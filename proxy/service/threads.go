@@ -30,7 +30,7 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 		t.ID = mapping.NewID()
 	}
 	if n.TTL > 0 {
-		t.Expires, t.KeepLatest = now.Add(n.TTL), n.KeepLatest
+		t.Expires, t.TTL, t.KeepLatest = now.Add(n.TTL), n.TTL, n.KeepLatest
 	}
 	agent, err := s.namedBy(ctx, n.Metadata)
 	if err != nil {
@@ -39,11 +39,11 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 	if err := s.checkSupersteps(n.Supersteps); err != nil {
 		return t, err
 	}
-	events, err := superstepEvents(t.ID, n.Supersteps, now)
+	events, files, err := s.superstepEvents(t.ID, agent, n.Supersteps, now)
 	if err != nil {
 		return t, err
 	}
-	t, _, err = s.st.CreateThread(ctx, store.NewThread{Thread: t, IfExists: n.IfExists, Events: events, Agent: agent, Key: keyOfThread(n)})
+	t, _, err = s.st.CreateThread(ctx, store.NewThread{Thread: t, IfExists: n.IfExists, Events: events, Files: files, Agent: agent, Key: keyOfThread(n)})
 	if err != nil {
 		return t, err
 	}
@@ -88,25 +88,34 @@ func (c *core) checkSupersteps(list []adapter.Superstep) error {
 	return c.checkFiles(files)
 }
 
-// superstepEvents are the states a new thread is brought along with.
-func superstepEvents(threadID string, list []adapter.Superstep, now time.Time) ([]mapping.Event, error) {
+// superstepEvents are the states a new thread is brought along with, and the files that the newest
+// has; those in their messages, too, unless the agent that the thread is for is a graph.
+func (c *core) superstepEvents(threadID, agent string, list []adapter.Superstep, now time.Time) (events []mapping.Event, files []store.FileWrite, err error) {
 	fold, err := state.NewFold(nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var events []mapping.Event
+	var all []json.RawMessage
 	step := -1
 	for _, super := range list {
 		for _, u := range super.Updates {
-			ev, next, err := updateEvent(fold, u, "update", step, now)
+			ev, next, said, err := updateEvent(fold, u, "update", step, now)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			events, fold = append(events, ev), next
+			if err := c.checkStatedFor(agent, u); err != nil {
+				return nil, nil, err
+			}
+			events, fold, all = append(events, ev), next, append(all, said...)
 			step++
 		}
 	}
-	return events, nil
+	files = statedFiles(threadID, nil, fold).writes
+	if c.isGraph(agent) {
+		return events, files, nil
+	}
+	attached, err := c.attached(threadID, all, fold, func() ([]mapping.Artifact, error) { return nil, nil })
+	return events, append(files, attached...), err
 }
 
 func object(raw json.RawMessage) json.RawMessage {
@@ -138,8 +147,18 @@ func (c *core) withValues(ctx context.Context, t mapping.Thread) (mapping.Thread
 // atHead reads the state at a thread's head. When that head was rolled back since the
 // thread was read, the thread is read again; NotFound says that the thread is gone.
 func (c *core) atHead(ctx context.Context, t mapping.Thread) (mapping.Thread, *state.Fold, error) {
+	return c.headOf(ctx, t, c.log)
+}
+
+// stateReader reads the state of a checkpoint: of one thread, or of many in turn.
+type stateReader interface {
+	Base(ctx context.Context, threadID, checkpointID string) (*state.Fold, error)
+}
+
+// headOf is atHead as a list does it, with one reader for all of its threads.
+func (c *core) headOf(ctx context.Context, t mapping.Thread, states stateReader) (mapping.Thread, *state.Fold, error) {
 	for try := 1; ; try++ {
-		fold, err := c.log.Base(ctx, t.ID, t.Head)
+		fold, err := states.Base(ctx, t.ID, t.Head)
 		if err == nil || try == headRetries || mapping.Classify(err).Code != mapping.CodeCheckpointNotFound {
 			return t, fold, err
 		}
@@ -151,18 +170,21 @@ func (c *core) atHead(ctx context.Context, t mapping.Thread) (mapping.Thread, *s
 
 // those completes the entries of a list, each in a look of its own, and leaves out what
 // has gone since the list was read.
-func those[T, R any](list []T, complete func(T) (R, error)) ([]R, error) {
-	out := make([]R, 0, len(list))
-	for _, one := range list {
-		done, err := complete(one)
-		switch {
-		case err == nil:
-			out = append(out, done)
-		case !notFound(err):
-			return nil, err
+func those[T, R any](list iter.Seq2[T, error], complete func(T) (R, error)) iter.Seq2[R, error] {
+	return func(yield func(R, error) bool) {
+		for one, err := range list {
+			var done R
+			if err == nil {
+				done, err = complete(one)
+			}
+			if notFound(err) {
+				continue
+			}
+			if !yield(done, err) || err != nil {
+				return
+			}
 		}
 	}
-	return out, nil
 }
 
 func notFound(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }
@@ -170,7 +192,7 @@ func notFound(err error) bool { return err != nil && mapping.Classify(err).Class
 func (s *threads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {
 	var expires *store.Expire
 	if p.TTL != nil {
-		expires = &store.Expire{At: s.now().Add(*p.TTL), KeepLatest: p.KeepLatest}
+		expires = &store.Expire{At: s.now().Add(*p.TTL), After: *p.TTL, KeepLatest: p.KeepLatest}
 	}
 	if p.Values != nil || p.Messages != nil {
 		delta, err := patchDelta(p)
@@ -264,24 +286,25 @@ func (s *threads) Copy(ctx context.Context, id string) (mapping.Thread, error) {
 type index struct{ *core }
 
 func (s *index) Search(ctx context.Context, q adapter.ThreadQuery) (iter.Seq2[mapping.Thread, error], int, error) {
-	list, total, err := s.st.Threads(ctx, s.query(ctx, q))
+	list, total, err := s.st.SearchThreads(ctx, s.query(ctx, q))
 	if err != nil {
 		return nil, 0, err
 	}
-	return func(yield func(mapping.Thread, error) bool) {
-		for _, t := range list {
-			var err error
-			if !q.NoValues {
-				t, err = s.withValues(ctx, t)
-			}
-			if notFound(err) {
-				continue
-			}
-			if !yield(t, err) || err != nil {
-				return
-			}
-		}
-	}, total, nil
+	if q.NoValues {
+		return list, total, nil
+	}
+	states := s.log.Listing()
+	return those(list, func(t mapping.Thread) (mapping.Thread, error) { return s.listed(ctx, t, states) }), total, nil
+}
+
+// listed is withValues for a thread of a list.
+func (s *index) listed(ctx context.Context, t mapping.Thread, states stateReader) (mapping.Thread, error) {
+	t, fold, err := s.headOf(ctx, t, states)
+	if err != nil {
+		return t, err
+	}
+	t.Values = fold.Once()
+	return t, nil
 }
 
 func (s *index) Count(ctx context.Context, q adapter.ThreadQuery) (int, error) {
@@ -295,15 +318,16 @@ func (s *index) query(ctx context.Context, q adapter.ThreadQuery) store.ThreadQu
 		IDs: q.IDs, Metadata: q.Metadata, Status: q.Status, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset,
 	}
 	if len(q.Values) > 0 && string(q.Values) != "{}" {
+		states := s.log.Listing()
 		out.Keep = func(t mapping.Thread) (bool, error) {
-			_, fold, err := s.atHead(ctx, t)
+			_, fold, err := s.headOf(ctx, t, states)
 			if notFound(err) {
 				return false, nil
 			}
 			if err != nil {
 				return false, err
 			}
-			return rawjson.Contains(fold.JSON(), q.Values), nil
+			return rawjson.Contains(fold.Once(), q.Values), nil
 		}
 	}
 	return out

@@ -121,7 +121,7 @@ func TestStatesAndHistory(t *testing.T) {
 	if err != nil || string(empty.Values) != `{}` || len(empty.Next) != 0 || string(empty.Tasks) != `[]` || empty.Checkpoint != "" || !empty.CreatedAt.IsZero() {
 		t.Errorf("an empty thread: %+v, %v", empty, err)
 	}
-	b.Start(t, t.Context(), servicetest.NewRun(thread, "legacy", "hi")) // an input and three steps
+	b.Start(t, t.Context(), servicetest.NewRun(thread, "legacy", "hi")) // the root, an input and three steps
 	before, err := b.States.Get(t.Context(), thread, "")
 	if err != nil || len(before.Next) != 0 {
 		t.Fatalf("%+v, %v", before, err)
@@ -133,7 +133,7 @@ func TestStatesAndHistory(t *testing.T) {
 	check := func() {
 		t.Helper()
 		list, err := gathered(b.States.History(t.Context(), thread, adapter.HistoryQuery{}))
-		if err != nil || len(list) != 5 || list[0].Checkpoint != made.ID {
+		if err != nil || len(list) != 6 || list[0].Checkpoint != made.ID {
 			t.Fatalf("history of %d, %v", len(list), err)
 		}
 		for i, s := range list {
@@ -187,7 +187,7 @@ func TestForksOfAState(t *testing.T) {
 		t.Errorf("the head has %d messages and forked %v, %v", len(values.Messages), values.Forked, err)
 	}
 	line, err := gathered(b.States.History(t.Context(), thread, adapter.HistoryQuery{At: s.Checkpoint}))
-	if err != nil || len(line) != 7 { // input, step, fork, input, three steps
+	if err != nil || len(line) != 8 { // root, input, step, fork, input, three steps
 		t.Errorf("its line has %d states, %v", len(line), err)
 	}
 	if _, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: raw(`{}`), CheckpointID: mapping.NewID()}); class(err) != mapping.NotFound {
@@ -257,10 +257,13 @@ func TestTenantsDoNotMeet(t *testing.T) {
 			_, err := b.Runs.Start(theirs, n)
 			return err
 		},
-		"Runs.Get":         func() error { _, err := b.Runs.Get(theirs, adapter.RunRef{RunID: run.ID}); return err },
-		"Runs.Cancel":      func() error { return b.Runs.Cancel(theirs, runRef, adapter.CancelOptions{Wait: true}) },
-		"Runs.Delete":      func() error { return b.Runs.Delete(theirs, runRef) },
-		"RunIndex.List":    func() error { _, err := b.RunIndex.List(theirs, adapter.RunQuery{ThreadID: thread}); return err },
+		"Runs.Get":    func() error { _, err := b.Runs.Get(theirs, adapter.RunRef{RunID: run.ID}); return err },
+		"Runs.Cancel": func() error { return b.Runs.Cancel(theirs, runRef, adapter.CancelOptions{Wait: true}) },
+		"Runs.Delete": func() error { return b.Runs.Delete(theirs, runRef) },
+		"RunIndex.List": func() error {
+			_, err := adapter.All(b.RunIndex.List(theirs, adapter.RunQuery{ThreadID: thread}))
+			return err
+		},
 		"Tasks.Get":        func() error { _, err := b.Tasks.Get(theirs, ref); return err },
 		"Tasks.Step":       func() error { _, err := b.Tasks.Step(theirs, ref, adapter.StepRequest{}); return err },
 		"Tasks.Cancel":     func() error { _, err := b.Tasks.Cancel(theirs, ref); return err },
@@ -290,10 +293,10 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	if n, err := b.Index.Count(theirs, adapter.ThreadQuery{}); err != nil || n != 0 {
 		t.Errorf("counted threads: %d, %v", n, err)
 	}
-	if list, err := b.RunIndex.List(theirs, adapter.RunQuery{}); err != nil || len(list) != 0 {
+	if list, err := adapter.All(b.RunIndex.List(theirs, adapter.RunQuery{})); err != nil || len(list) != 0 {
 		t.Errorf("runs: %d, %v", len(list), err)
 	}
-	if list, total, err := b.Tasks.List(theirs, adapter.TaskRef{Agent: "graph"}, adapter.Page{Number: 1, Size: 9}); err != nil || total != 0 || len(list) != 0 {
+	if list, total, err := b.Tasks.List(theirs, adapter.TaskRef{Agent: "graph"}, adapter.Page{Number: 1, Size: 9}); err != nil || total != 0 || len(entries(t, list)) != 0 {
 		t.Errorf("tasks: %d, %v", total, err)
 	}
 	if list, err := itemsOf(b.Items.Search(theirs, adapter.ItemQuery{Prefix: []string{"n"}, Limit: 9})); err != nil || len(list) != 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -43,7 +44,7 @@ func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, er
 	if err != nil {
 		return rule.Topic{}, err
 	}
-	return s.topic(ctx, t)
+	return s.topic(ctx, t, s.log)
 }
 
 func (s *topics) Get(ctx context.Context, ref adapter.TopicRef) (rule.Topic, error) {
@@ -51,26 +52,26 @@ func (s *topics) Get(ctx context.Context, ref adapter.TopicRef) (rule.Topic, err
 	if err != nil {
 		return rule.Topic{}, err
 	}
-	return s.topic(ctx, t)
+	return s.topic(ctx, t, s.log)
 }
 
-func (s *topics) List(ctx context.Context, name string, p adapter.Page) ([]rule.Topic, int, error) {
+func (s *topics) List(ctx context.Context, name string, p adapter.Page) (iter.Seq2[rule.Topic, error], int, error) {
 	agent, err := s.agent(ctx, name)
 	if err != nil {
 		return nil, 0, err
 	}
 	own := func(t mapping.Thread) (bool, error) { return rule.OwnTopic(t.Metadata, agent.Name), nil }
-	threads, total, err := s.st.Threads(ctx, store.ThreadQuery{Asc: true, Limit: p.Size, Offset: (p.Number - 1) * p.Size, Keep: own})
+	threads, total, err := s.st.SearchThreads(ctx, store.ThreadQuery{Asc: true, Limit: p.Size, Offset: (p.Number - 1) * p.Size, Keep: own})
 	if err != nil {
 		return nil, 0, err
 	}
-	list, err := those(threads, func(t mapping.Thread) (rule.Topic, error) { return s.topic(ctx, t) })
-	return list, total, err
+	states := s.log.Listing()
+	return those(threads, func(t mapping.Thread) (rule.Topic, error) { return s.topic(ctx, t, states) }), total, nil
 }
 
 // topic completes a thread with what it remembers.
-func (s *topics) topic(ctx context.Context, t mapping.Thread) (rule.Topic, error) {
-	t, fold, err := s.atHead(ctx, t)
+func (s *topics) topic(ctx context.Context, t mapping.Thread, states stateReader) (rule.Topic, error) {
+	t, fold, err := s.headOf(ctx, t, states)
 	if err != nil {
 		return rule.Topic{}, err
 	}
@@ -79,7 +80,7 @@ func (s *topics) topic(ctx context.Context, t mapping.Thread) (rule.Topic, error
 	if err != nil {
 		return topic, err
 	}
-	topic.Memory = rule.TopicMemory(fold.JSON(), t.ID, items)
+	topic.Memory = rule.TopicMemory(fold.Once(), t.ID, items)
 	topic.Artifacts, _, err = s.st.Artifacts(ctx, t.ID, 0, 0)
 	return topic, err
 }

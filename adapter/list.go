@@ -1,0 +1,35 @@
+package adapter
+
+import "iter"
+
+// Lists of a Service that may be long are ranged over. An error is the last that they yield.
+
+// All are the entries of a list that is short.
+func All[T any](list iter.Seq2[T, error]) (all []T, err error) {
+	for one, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// List ranges over entries that are in memory.
+func List[T any](entries []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, one := range entries {
+			if !yield(one, nil) {
+				return
+			}
+		}
+	}
+}
+
+// NoList is a list that cannot be read.
+func NoList[T any](err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		yield(none, err)
+	}
+}

@@ -1,0 +1,182 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/engine"
+)
+
+// losses notes what of the input an opaque agent will not be told as it was sent, beside
+// what its protocol has no word for.
+func (b *runBuilder) losses(ctx context.Context) error {
+	o := b.out.Run.Options
+	if !b.traits.Opaque || o.Resuming && !o.ByMessage {
+		return nil
+	}
+	links, parts := b.in.Untold(b.agent.Config.Artifacts.Exclude)
+	if links {
+		b.lose(mapping.LossLinks)
+	}
+	if parts {
+		b.lose(mapping.LossParts)
+	}
+	cut, err := b.cuts(ctx)
+	if cut {
+		b.lose(mapping.LossTranscript)
+	}
+	return err
+}
+
+func (b *runBuilder) lose(field string) {
+	o := &b.out.Run.Options
+	o.Losses = append(o.Losses, b.dialects.Losses(b.n.Flavour, []string{field}, b.traits.Capabilities)...)
+}
+
+// cuts reports whether the messages beside the request do not fit into what the agent is told,
+// or are kept from it: by its memory.transcript, or since the request is a mere consent.
+func (b *runBuilder) cuts(ctx context.Context) (bool, error) {
+	cfg := b.agent.Config.Memory
+	t := rule.Telling{Mode: rule.Transcript(cfg.Transcript), Current: b.in.Text, Say: sayLong}
+	beside, err := b.besideRequest(ctx)
+	if err != nil {
+		return false, err
+	}
+	t.Earlier = beside.sent
+	switch {
+	case b.consents():
+		t.Mode = rule.TranscriptNone
+		return t.Withholds(), nil
+	}
+	withheld := t.Withholds()
+	if t.Earlier = beside.told; len(t.Earlier) == 0 {
+		return withheld, nil
+	}
+	over, err := b.overBudget(ctx, t)
+	return withheld || over, err
+}
+
+// overBudget reports whether what the agent is told is longer than its memory.budget.
+func (b *runBuilder) overBudget(ctx context.Context, t rule.Telling) (bool, error) {
+	cfg := b.agent.Config.Memory
+	if b.out.Run.Options.ByMessage { // an answer is told in words, without memory
+		_, cut := t.Prompt(int(cfg.Budget))
+		return cut.Messages, nil
+	}
+	if cfg.Deliver != "additional_input" {
+		memory, err := b.recalled(ctx)
+		if err != nil {
+			return false, err
+		}
+		t.Notes = memory.Lines()
+		_, cut := t.Prompt(int(cfg.Budget))
+		if cut.Notes && cfg.Deliver == "prompt" && !b.forgets {
+			b.forgets = true
+			b.lose(mapping.LossItems)
+		}
+		if cut.Messages || cfg.Deliver == "prompt" {
+			return cut.Messages, nil
+		}
+	}
+	_, dropped := rule.Newest(rule.AgentProtocolMessages(t.Mode.Of(t.Earlier)), int(cfg.Budget))
+	return dropped, nil
+}
+
+// consents reports whether a message only says that the agent may go on: it is told nothing then.
+func (b *runBuilder) consents() bool {
+	o := b.out.Run.Options
+	if !o.ByMessage {
+		return false
+	}
+	a, err := rule.ParseAnswer(o)
+	return err == nil && a.Continue
+}
+
+// beside are the messages beside the request: those that the client sent, and those that the
+// agent is to be told. A new task is told the thread's, too; an agent that has asked knows them.
+type beside struct{ sent, told []json.RawMessage }
+
+func (b *runBuilder) besideRequest(ctx context.Context) (list beside, err error) {
+	list.sent, _ = b.in.PartConversation(b.in.Messages)
+	list.told = list.sent
+	if b.thread.Head == "" {
+		return list, nil
+	}
+	_, fold, err := b.atHead(ctx, b.thread)
+	if err != nil {
+		return list, err
+	}
+	if b.out.Run.Options.ByMessage {
+		list.sent, _ = b.in.PartConversation(b.in.New(fold))
+		list.sent = rule.BesideAnswer(list.sent, rule.OpenCallIn(fold.Messages()))
+		list.told = list.sent
+		return list, nil
+	}
+	list.told, err = b.merged(fold)
+	return list, err
+}
+
+// memory notes whether the agent is not told all that its memory.namespaces hold.
+func (b *runBuilder) memory(ctx context.Context) error {
+	if b.out.Run.Options.Resuming && b.traits.Opaque {
+		return nil // an answer goes to an agent that knows what it was told
+	}
+	memory, err := b.recalled(ctx)
+	if b.forgets = err == nil && (memory.Cut || b.crowded(memory)); b.forgets {
+		b.lose(mapping.LossItems)
+	}
+	return err
+}
+
+// crowded reports whether the request leaves a prompt no room for all items.
+func (b *runBuilder) crowded(memory engine.Recalled) bool {
+	cfg := b.agent.Config.Memory
+	if !b.traits.Opaque || cfg.Deliver != "prompt" {
+		return false
+	}
+	_, cut := rule.Telling{Mode: rule.TranscriptNone, Current: b.in.Text, Notes: memory.Lines()}.Prompt(int(cfg.Budget))
+	return cut.Notes
+}
+
+// recalled is what the agent would be told of the long-term store now. It is read once for a
+// request, and carried along to a run that starts at once.
+func (b *runBuilder) recalled(ctx context.Context) (engine.Recalled, error) {
+	if b.memories == nil {
+		memory, err := b.recall(ctx)
+		if err != nil {
+			return memory, err
+		}
+		b.memories = &memory
+	}
+	return *b.memories, nil
+}
+
+func (b *runBuilder) recall(ctx context.Context) (engine.Recalled, error) {
+	metadata := b.thread.Metadata
+	if len(b.out.ThreadMeta) > 0 {
+		var err error
+		if metadata, err = rule.MergeMetadata(metadata, b.out.ThreadMeta); err != nil {
+			return engine.Recalled{}, err
+		}
+	}
+	return b.engine.Recall(ctx, b.agent, b.out.Run, metadata, b.in.Text)
+}
+
+// merged are the messages before the request, of the thread and the input.
+func (b *runBuilder) merged(fold *state.Fold) ([]json.RawMessage, error) {
+	after, err := fold.Reduce(b.in.Delta())
+	if err != nil {
+		return nil, err
+	}
+	earlier, _ := b.in.PartConversation(after.Messages())
+	return earlier, nil
+}
+
+// sayLong says a message with its files under their own names: a number behind one is no
+// matter here.
+func sayLong(message json.RawMessage) string {
+	return rule.Say(message, func(a rule.Attachment) string { return a.Name })
+}

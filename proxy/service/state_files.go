@@ -1,0 +1,113 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// fileChanges are what an update of a state does to the thread's artifacts.
+type fileChanges struct {
+	writes []store.FileWrite
+	drop   []string // paths that are gone
+}
+
+// files are the artifacts that an update brings: those of values.files, as of any state, and those
+// within messages, as of an input. Of the latter a thread that a graph has worked on gets none, and
+// there a file that cannot be an artifact is the graph's business: it stays in the state alone.
+func (u *stateUpdate) files(ctx context.Context, said []json.RawMessage, before, after *state.Fold) (fileChanges, error) {
+	held := (rule.Input{Messages: said}).HeldAttachments() > 0
+	changed := statedFiles(u.thread.ID, before, after)
+	if !held && filesOf(u.asked) == 0 {
+		return changed, nil
+	}
+	if graphs, err := u.graphsWorked(ctx); err != nil || graphs {
+		return changed, err
+	}
+	attached, err := u.attached(u.thread.ID, said, after, func() ([]mapping.Artifact, error) {
+		list, _, err := u.st.Artifacts(ctx, u.thread.ID, 0, 0)
+		return list, err
+	})
+	if err == nil {
+		err = checkStated(u.asked)
+	}
+	changed.writes = append(changed.writes, attached...)
+	return changed, err
+}
+
+// statedFiles are the changes of values.files from one state to the next. A file that is kept
+// elsewhere, and one that cannot be an artifact, changes none.
+func statedFiles(threadID string, before, after *state.Fold) (c fileChanges) {
+	list, _ := rule.ChangedFiles(before, after)
+	for _, f := range list {
+		switch {
+		case f.Deleted:
+			c.drop = append(c.drop, f.Path)
+		case f.Reference == "":
+			c.writes = append(c.writes, store.FileWrite{Content: f.Content, Artifact: mapping.Artifact{
+				ID: rule.ArtifactID(threadID, f.Path), Path: f.Path, MIMEType: f.MIMEType,
+			}})
+		}
+	}
+	return c
+}
+
+// checkStated refuses values.files that no artifact can be made of, as they are in an input.
+func checkStated(u adapter.StateUpdate) error {
+	for _, values := range u.All() {
+		if files := rawjson.Get(values, state.KeyFiles); rawjson.Kind(files) == '{' {
+			if err := rule.CheckStatedFiles(files); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkStatedFor is checkStated where the agent is no graph.
+func (c *core) checkStatedFor(agent string, u adapter.StateUpdate) error {
+	if c.isGraph(agent) {
+		return nil
+	}
+	return checkStated(u)
+}
+
+// graphsWorked reports whether an agent that has a state of its own knows the thread.
+func (u *stateUpdate) graphsWorked(ctx context.Context) (bool, error) {
+	links, err := u.st.Links(ctx, u.thread.ID)
+	for _, l := range links {
+		if u.isGraph(l.Agent) {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// isGraph reports whether an agent is known to have a state of its own.
+func (c *core) isGraph(name string) bool {
+	agent, ok := c.engine.Agent(name)
+	if !ok {
+		return false
+	}
+	traits, known := agent.Known()
+	return known && !traits.Opaque
+}
+
+// attached makes artifacts of the files in messages, or refuses them.
+func (c *core) attached(threadID string, said []json.RawMessage, after *state.Fold, list func() ([]mapping.Artifact, error)) ([]store.FileWrite, error) {
+	held, err := rule.CheckAttachments(said, int64(c.cfg.Limits.Artifact))
+	if err != nil || held == 0 {
+		return nil, err
+	}
+	if err := c.checkFiles(held); err != nil {
+		return nil, err
+	}
+	return engine.Attached(threadID, said, after, list)
+}
