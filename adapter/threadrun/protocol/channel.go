@@ -45,6 +45,10 @@ type filter struct {
 // with all of them.
 const mostFiltered = 1000
 
+func (f *filter) tooLong() bool {
+	return len(f.channels) > mostFiltered || len(f.namespaces) > mostFiltered
+}
+
 // readFilter reads channels, namespaces and depth, and since where a request may have it
 // (CDDL, EventStreamRequest and SubscribeParams).
 func readFilter(p *params) (filter, error) {
@@ -63,7 +67,7 @@ func readFilter(p *params) (filter, error) {
 	if f.namespaces, err = p.namespaces("namespaces"); err != nil {
 		return f, err
 	}
-	if len(f.channels) > mostFiltered || len(f.namespaces) > mostFiltered {
+	if f.tooLong() {
 		return f, invalid("A filter may have %d channels and as many namespaces.", mostFiltered)
 	}
 	if v := p.get("depth"); v != nil {
@@ -84,7 +88,7 @@ func readFilter(p *params) (filter, error) {
 // wants reports whether an event comes after since, is on one of the channels and in one of the
 // namespaces.
 func (f *filter) wants(ev *event, at place) bool {
-	return at.number() > f.since && f.onChannel(ev) && f.within(ev.namespace)
+	return at.isPast(f.since) && f.onChannel(ev) && f.within(ev.namespace)
 }
 
 func (f *filter) onChannel(ev *event) bool {

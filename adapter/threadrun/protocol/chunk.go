@@ -6,25 +6,26 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // chunk passes on what a thread/run agent told in a mode whose meaning the bridge does not need.
-func (t *translator) chunk(v *runView, e *state.Entry) {
+func (v *runView) chunk(e *state.Entry) {
 	name, ns := e.Head.Name, e.Head.NS
 	switch {
 	case name == channelTasks:
-		t.task(v, ns, e.Data)
+		v.task(ns, e.Data)
 	case name == channelTools:
-		v.tree.reach(t, ns)
-		t.tool(ns, e)
+		v.tree.reach(v.out, ns)
+		tools{v.out}.frame(ns, e)
 	case name == channelValues || name == channelUpdates || name == channelCheckpoints:
 		if len(ns) > 0 { // those of the root are events of other kinds
-			v.tree.reach(t, ns)
-			t.send(name, ns, func(w *writer) { w.Raw(withoutQuestions(e.Data), "{}") })
+			v.tree.reach(v.out, ns)
+			v.out.send(name, ns, func(w *writer) { w.Raw(withoutQuestions(e.Data), "{}") })
 		}
 	case strings.HasPrefix(name, namedCustom):
-		t.custom(v, ns, name[len(namedCustom):], e.Data)
+		v.custom(ns, name[len(namedCustom):], e.Data)
 	}
 }
 
@@ -44,21 +45,21 @@ func withoutQuestions(data json.RawMessage) json.RawMessage {
 }
 
 // task is a task of the graph that begins or is done.
-func (t *translator) task(v *runView, ns []string, data json.RawMessage) {
-	v.tree.reach(t, ns)
-	t.send(channelTasks, ns, func(w *writer) { w.Raw(data, "null") })
+func (v *runView) task(ns []string, data json.RawMessage) {
+	v.tree.reach(v.out, ns)
+	v.out.send(channelTasks, ns, func(w *writer) { w.Raw(data, "null") })
 	if member(data, "triggers") != nil {
 		return
 	}
 	if segment := textOf(member(data, "name")) + ":" + textOf(member(data, "id")); len(segment) > 1 {
-		v.messages.closeWithin(t, append(append([]string{}, ns...), segment))
-		v.tree.leaveBelow(t, ns, segment, statusCompleted)
+		v.messages.closeWithin(v.out, append(append([]string{}, ns...), segment))
+		v.tree.leaveBelow(v.out, ns, segment, statusCompleted)
 	}
 }
 
 // taskBegins and taskEnds tell of a step of a task/step agent, which the bridge is the graph of.
-func (t *translator) taskBegins(e *state.Entry) {
-	t.send(channelTasks, e.Head.NS, func(w *writer) {
+func (v *runView) taskBegins(e *state.Entry) {
+	v.out.send(channelTasks, e.Head.NS, func(w *writer) {
 		w.open().text("id", taskID(e)).text("name", e.Head.Node).Key("input")
 		w.state(e.Before)
 		w.texts("triggers", []string{"branch:to:" + e.Head.Node})
@@ -66,12 +67,12 @@ func (t *translator) taskBegins(e *state.Entry) {
 	})
 }
 
-func (t *translator) taskEnds(e *state.Entry) {
-	t.send(channelTasks, e.Head.NS, func(w *writer) {
+func (v *runView) taskEnds(e *state.Entry) {
+	v.out.send(channelTasks, e.Head.NS, func(w *writer) {
 		w.open().text("id", taskID(e)).text("name", e.Head.Node).raw("result", e.Data)
 		w.Key("interrupts").Open('[')
 		for _, q := range e.Head.Interrupts {
-			w.open().text("id", q.ID).raw("value", q.Value).close()
+			rule.WriteInterrupt(&w.Writer, q)
 		}
 		w.Close(']')
 		w.close()

@@ -81,8 +81,9 @@ func (s *Server) read(ctx context.Context, thread string, raw json.RawMessage) (
 	return c, nil
 }
 
+// malformed is answered 422, as the document has it (openapi.json, send_thread_streaming_command).
 func malformed() error {
-	return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "A command is an object {id, method, params}: a whole number, a string, an object.")
+	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "A command is an object {id, method, params}: a whole number, a string, an object.")
 }
 
 // reply carries the command out and writes its envelope, spelled as the command was, or as
@@ -90,7 +91,7 @@ func malformed() error {
 func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
 	var result func(w *writer)
 	var err error
-	if c.before, err = c.through(); err == nil {
+	if c.before, err = c.s.through(c.ctx, c.thread); err == nil {
 		result, err = c.carryOut(run)
 	}
 	spelling := usual
@@ -119,10 +120,10 @@ func (c *command) carryOut(run operation) (func(w *writer), error) {
 	}
 }
 
-// through is up to where the thread's events were there when the command was read: clients take
-// questions up to there for old ones. It is 0 for a thread that is not there yet.
-func (c *command) through() (int64, error) {
-	at, err := c.s.Service.ThreadLog.Position(c.ctx, c.thread, adapter.Cursor{K: -1, Live: true})
+// through is up to where the thread's events are there by now; 0 for a thread that is not there
+// yet. Clients take questions up to there for old ones when they have sent a command.
+func (s *Server) through(ctx context.Context, thread string) (int64, error) {
+	at, err := s.Service.ThreadLog.Position(ctx, thread, adapter.Cursor{K: -1, Live: true})
 	if isNotFound(err) {
 		return 0, nil
 	}

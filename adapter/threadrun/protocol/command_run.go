@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -18,13 +19,58 @@ const runModes = `["values","updates","messages-tuple","custom","tasks","checkpo
 type request struct {
 	agent      string
 	input      json.RawMessage
+	answers    bool            // the input's last human message is the answer to a question
 	resume     json.RawMessage // the answer to a question, instead of an input
 	checkpoint string
+}
+
+// begin starts the run that ask makes of the command and of the thread as it stands. A command
+// that came before under the same Idempotency-Key has its run already, and asks nothing of the
+// thread: what it has answered is not open any more.
+func (c *command) begin(ask func() (request, error)) (mapping.Run, error) {
+	if run, made, err := c.again(); made || err != nil {
+		return run, err
+	}
+	r, err := ask()
+	if err == nil {
+		return c.start(r)
+	}
+	if run, made, failed := c.again(); made && failed == nil { // the same command was carried out meanwhile
+		return run, nil
+	}
+	return mapping.Run{}, err
+}
+
+// idempotencyKey is the header of commands that are to be carried out once.
+const idempotencyKey = "Idempotency-Key"
+
+// again finds the run that the same command has made before.
+func (c *command) again() (mapping.Run, bool, error) {
+	said := c.said()
+	if said == nil {
+		return mapping.Run{}, false, nil
+	}
+	before, made, err := c.s.Service.Runs.Again(c.ctx, adapter.NewRun{ThreadID: c.thread, IdempotencyKey: c.header.Get(idempotencyKey), Request: said})
+	c.losses = append(c.losses, before.Losses...)
+	return before.Run, made, err
+}
+
+// said is what an Idempotency-Key stands for; nil without one. It is the command without its id,
+// which a client may count on when it sends it again.
+func (c *command) said() json.RawMessage {
+	if c.header.Get(idempotencyKey) == "" {
+		return nil
+	}
+	w := (&rawjson.Writer{}).Open('{').Key("method").Text(c.method)
+	return w.Key("params").Raw(c.object, "null").Close('}').Bytes
 }
 
 // start starts a run with the further params that a command may have for it. It waits for its
 // turn where the thread is busy, unless the command says otherwise.
 func (c *command) start(r request) (mapping.Run, error) {
+	if err := adapter.RoomOf(c.ctx).Short(); err != nil {
+		return mapping.Run{}, err
+	}
 	w := &rawjson.Writer{}
 	w.Open('{').Key("assistant_id").Text(r.agent)
 	c.pass(w, "config", "metadata", "context", "langsmith_tracer", "interrupt_before", "interrupt_after")
@@ -38,7 +84,7 @@ func (c *command) start(r request) (mapping.Run, error) {
 	}
 	w.Key("multitask_strategy").Raw(c.get("multitask_strategy"), `"enqueue"`)
 	w.Key("stream_mode").Literal(runModes).Key("stream_subgraphs").Bool(true).Key("if_not_exists").Text("create")
-	started, err := c.s.Start(c.ctx, c.thread, c.header, w.Close('}').Bytes)
+	started, err := c.s.Start(c.ctx, Start{Thread: c.thread, Header: c.header, Payload: w.Close('}').Bytes, Answers: r.answers, Command: c.said()})
 	c.losses = append(c.losses, started.Losses...)
 	return started.Run, err
 }
@@ -67,35 +113,42 @@ func (c *command) forkedFrom() string {
 // runStart starts a run; the thread is made where it is not there. Where it waits for an
 // answer, the input is the answer.
 func (c *command) runStart() (func(w *writer), error) {
-	agent, err := c.text("assistant_id", true)
-	if err != nil {
-		return nil, err
-	}
-	r := request{agent: agent, input: c.get("input")}
-	if r.input != nil && c.forkedFrom() == "" {
-		if r.resume, err = c.asAnswer(agent, r.input); err != nil {
-			return nil, err
-		}
-	}
-	run, err := c.start(r)
+	run, err := c.begin(c.asked)
 	return func(w *writer) { w.text("run_id", run.ID) }, err
 }
 
+func (c *command) asked() (request, error) {
+	agent, err := c.text("assistant_id", true)
+	if err != nil {
+		return request{}, err
+	}
+	r := request{agent: agent, input: c.get("input")}
+	if r.input != nil && c.forkedFrom() == "" {
+		r.resume, r.answers, err = c.asAnswer(agent, r.input)
+	}
+	return r, err
+}
+
 // asAnswer is an input as the answer to the question that the thread waits with; nil where it
-// waits with none. To a task/step agent, which is asked in words, it is what was said last.
-func (c *command) asAnswer(agent string, input json.RawMessage) (json.RawMessage, error) {
+// waits with none, or with another agent's. A task/step agent is asked in words: spoken says
+// that the messages of the input have them, and come into the state as they are.
+func (c *command) asAnswer(agent string, input json.RawMessage) (resume json.RawMessage, spoken bool, err error) {
 	open, err := c.questions()
 	if err != nil || len(open) == 0 {
-		return nil, err
+		return nil, false, err
 	}
-	if a, err := c.s.Service.Agents.Resolve(c.ctx, agent); err != nil || !a.Opaque {
-		return input, err
+	a, err := c.s.Service.Agents.Resolve(c.ctx, agent)
+	if err == nil && a.Opaque && len(elements(member(input, "messages"))) > 0 {
+		return nil, true, nil
 	}
-	said := elements(member(input, "messages"))
-	if len(said) == 0 {
-		return input, nil
+	if err != nil {
+		return nil, false, err
 	}
-	return member(said[len(said)-1], "content"), nil
+	own, err := c.askedBy(a.Graph, open)
+	if err != nil || !own {
+		return nil, false, err
+	}
+	return input, false, nil
 }
 
 // questions are those that the thread waits with; none on one that is not there.
@@ -115,7 +168,7 @@ func (c *command) questions() ([]mapping.Interrupt, error) {
 
 // newest is the thread's newest run, or no_such_run.
 func (c *command) newest() (mapping.Run, error) {
-	list, err := c.s.Service.RunIndex.List(c.ctx, adapter.RunQuery{ThreadID: c.thread, Limit: 1})
+	list, err := adapter.All(c.s.Service.RunIndex.List(c.ctx, adapter.RunQuery{ThreadID: c.thread, Limit: 1}))
 	if err == nil && len(list) == 0 {
 		err = mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has had no run; send run.start first.")
 	}
@@ -127,24 +180,50 @@ func (c *command) newest() (mapping.Run, error) {
 
 // inputRespond answers one question, or several at once.
 func (c *command) inputRespond() (func(w *writer), error) {
+	_, err := c.begin(c.responded)
+	return func(*writer) {}, err
+}
+
+func (c *command) responded() (request, error) {
 	answers, ids, err := c.answers()
 	if err != nil {
-		return nil, err
+		return request{}, err
 	}
 	run, err := c.newest()
 	if err != nil {
-		return nil, err
+		return request{}, err
 	}
 	open, err := c.questions()
 	if err != nil {
-		return nil, err
+		return request{}, err
 	}
 	answers = rule.AnswerAsAsked(answers, open)
-	if len(rule.Named(answers, open)) < len(ids) {
-		return nil, mapping.Errorf(mapping.Conflict, codeInterrupt, "The thread does not wait for an answer to %q.", ids)
+	named := rule.Named(answers, open)
+	if len(named) < len(ids) {
+		return request{}, noSuchQuestion(ids, open)
 	}
-	_, err = c.start(request{agent: run.AssistantID, resume: answers})
-	return func(*writer) {}, err
+	asker, err := c.asker(named)
+	return request{agent: cmp.Or(asker.AssistantID, run.AssistantID), resume: answers}, err
+}
+
+// noSuchQuestion refuses an answer to what is not open.
+func noSuchQuestion(ids []string, open []mapping.Interrupt) error {
+	pending := idsOf(open)
+	what := "No question is open"
+	if len(open) > 0 {
+		what = "Open: " + strings.Join(pending, ", ")
+	}
+	e := mapping.Errorf(mapping.Conflict, codeInterrupt, "The thread does not wait for an answer to %s. %s.", strings.Join(ids, ", "), what)
+	e.Detail = map[string]any{"pending": pending}
+	return e
+}
+
+func idsOf(open []mapping.Interrupt) []string {
+	ids := make([]string, len(open))
+	for i, q := range open {
+		ids[i] = q.ID
+	}
+	return ids
 }
 
 // answers reads {interrupt_id, response}, or a list of them under responses.
@@ -160,7 +239,11 @@ func (c *command) answers() (byID json.RawMessage, ids []string, err error) {
 	for _, e := range entries {
 		c.within(e, func(p *params) {
 			var id string
-			if id, err = firstText(err, p, "interrupt_id"); err != nil || slices.Contains(ids, id) {
+			if id, err = firstText(err, p, "interrupt_id"); err != nil {
+				return
+			}
+			if slices.Contains(ids, id) {
+				err = invalid("responses answers %s twice. Answer each question once.", id)
 				return
 			}
 			ids = append(ids, id)
@@ -179,43 +262,45 @@ func firstText(err error, p *params, name string) (string, error) {
 }
 
 // inputInject says something to a thread while its agent works. Agents take no words in the
-// middle of a run, so they are the input of the next one.
+// middle of a run, so they are the input of the next one. While a question is open it is refused:
+// a run of its own would drop the question, or answer it unasked.
 func (c *command) inputInject() (func(w *writer), error) {
+	_, err := c.begin(c.injected)
+	return func(*writer) {}, err
+}
+
+func (c *command) injected() (request, error) {
 	if err := c.root(); err != nil {
-		return nil, err
+		return request{}, err
 	}
 	message := c.get("message")
 	role := textOf(member(message, "role"))
 	if role != "user" && role != "system" || rawjson.Kind(member(message, "content")) != '"' {
-		return nil, invalid(`message must be {role, content}, with "user" or "system" for the role and a string for the content.`)
+		return request{}, invalid(`message must be {role, content}, with "user" or "system" for the role and a string for the content.`)
 	}
 	run, err := c.newest()
 	if err != nil {
-		return nil, err
+		return request{}, err
 	}
 	open, err := c.questions()
 	if err == nil && len(open) > 0 {
-		err = invalid("The thread waits for an answer; send input.respond.")
+		err = invalid("input.inject says something to a run that works, and this thread waits for an answer to %s. Send input.respond.", strings.Join(idsOf(open), ", "))
 	}
-	if err != nil {
-		return nil, err
-	}
-	w := &rawjson.Writer{}
-	w.Open('{').Key("messages").Open('[').Raw(message, "null").Close(']').Close('}')
-	_, err = c.start(request{agent: run.AssistantID, input: w.Bytes})
-	return func(*writer) {}, err
+	w := (&rawjson.Writer{}).Open('{').Key("messages").Open('[').Raw(message, "null").Close(']').Close('}')
+	return request{agent: run.AssistantID, input: w.Bytes}, err
 }
 
 // stateFork runs on from an earlier checkpoint.
 func (c *command) stateFork() (func(w *writer), error) {
+	run, err := c.begin(c.forked)
+	return func(w *writer) { w.text("run_id", run.ID).text("thread_id", c.thread) }, err
+}
+
+func (c *command) forked() (request, error) {
 	at, err := c.text("checkpoint_id", true)
 	if err != nil {
-		return nil, err
+		return request{}, err
 	}
 	run, err := c.newest()
-	if err != nil {
-		return nil, err
-	}
-	forked, err := c.start(request{agent: run.AssistantID, input: c.get("input"), checkpoint: at})
-	return func(w *writer) { w.text("run_id", forked.ID).text("thread_id", c.thread) }, err
+	return request{agent: run.AssistantID, input: c.get("input"), checkpoint: at}, err
 }

@@ -32,14 +32,16 @@ func TestRunsThatCommandsStart(t *testing.T) {
 			`{"assistant_id":"a","config":{"configurable":{"checkpoint_id":"c"}},"input":{},"checkpoint_id":"c",` + runEnd, true},
 		{"an input that is the answer", `{"id":1,"method":"run.start","params":{"assistant_id":"a","input":{"x":1}}}`,
 			`{"assistant_id":"a","command":{"resume":{"x":1}},` + runEnd, true},
+		{"an input for another agent than the one that asks", `{"id":1,"method":"run.start","params":{"assistant_id":"other","input":{"x":1}}}`,
+			`{"assistant_id":"other","input":{"x":1},` + runEnd, true},
 		{"words that are the answer", `{"id":1,"method":"run.start","params":{"assistant_id":"legacy","input":{"messages":[{"type":"human","content":"no"},{"type":"human","content":"yes"}]}}}`,
-			`{"assistant_id":"legacy","command":{"resume":"yes"},` + runEnd, true},
+			`answers {"assistant_id":"legacy","input":{"messages":[{"type":"human","content":"no"},{"type":"human","content":"yes"}]},` + runEnd, true},
 		{"no input goes on", `{"id":1,"method":"run.start","params":{"assistant_id":"a"}}`, `{"assistant_id":"a",` + runEnd, true},
 		{"an answer", `{"id":1,"method":"input.respond","params":{"namespace":[],"interrupt_id":"q1","response":"yes"}}`,
 			graph + `"command":{"resume":{"q1":"yes"}},` + runEnd, true},
 		{"an answer that is null, with an update", `{"id":1,"method":"input.respond","params":{"namespace":[],"interruptId":"q1","response":null,"update":{"a":1},"goto":"b","config":{}}}`,
 			graph + `"config":{},"command":{"resume":{"q1":null},"update":{"a":1},"goto":"b"},` + runEnd, true},
-		{"answers", `{"id":1,"method":"input.respond","params":{"responses":[{"namespace":[],"interrupt_id":"q1","response":1},{"namespace":[],"interrupt_id":"q1","response":2}]}}`,
+		{"answers", `{"id":1,"method":"input.respond","params":{"responses":[{"namespace":[],"interrupt_id":"q1","response":1}]}}`,
 			graph + `"command":{"resume":{"q1":1}},` + runEnd, true},
 		{"words on the way", `{"id":1,"method":"input.inject","params":{"namespace":[],"message":{"role":"user","content":"stop it"}}}`,
 			graph + `"input":{"messages":[{"role":"user","content":"stop it"}]},` + runEnd, false},
@@ -65,9 +67,9 @@ func TestRunsThatCommandsStart(t *testing.T) {
 // What commands are answered.
 func TestReplies(t *testing.T) {
 	t.Parallel()
-	const snakeMeta = `"meta":{"thread_id":"00000000-0000-7000-8000-000000000001","applied_through_seq":8191}}`
-	const camelMeta = `"meta":{"threadId":"00000000-0000-7000-8000-000000000001","appliedThroughSeq":8191}}`
-	const bothMeta = `"meta":{"thread_id":"00000000-0000-7000-8000-000000000001","threadId":"00000000-0000-7000-8000-000000000001","applied_through_seq":8191,"appliedThroughSeq":8191}}`
+	const snakeMeta = `"meta":{"thread_id":"00000000-0000-7000-8000-000000000001","applied_through_seq":2097151}}`
+	const camelMeta = `"meta":{"threadId":"00000000-0000-7000-8000-000000000001","appliedThroughSeq":2097151}}`
+	const bothMeta = `"meta":{"thread_id":"00000000-0000-7000-8000-000000000001","threadId":"00000000-0000-7000-8000-000000000001","applied_through_seq":2097151,"appliedThroughSeq":2097151}}`
 	for _, tt := range []struct{ name, command, want string }{
 		{"snake case", `{"id":7,"method":"run.start","params":{"assistant_id":"a","input":1}}`,
 			`{"type":"success","id":7,"result":{"run_id":"00000000-0000-7000-8000-000000000101"},` + snakeMeta},
@@ -90,7 +92,8 @@ func TestReplies(t *testing.T) {
 		{"a subscription over HTTP", `{"id":0,"method":"subscription.subscribe","params":{}}`, `{"type":"error","id":0,"error":"not_supported","message":"subscription.subscribe is a command for a WebSocket. Over HTTP each POST to the stream is a subscription.",` + bothMeta},
 		{"no agent", `{"id":0,"method":"run.start","params":{}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"assistant_id must be a string that is not empty.",` + bothMeta},
 		{"a state below", `{"id":0,"method":"state.get","params":{"namespace":["a"]}}`, `{"type":"error","id":0,"error":"no_such_namespace","message":"The bridge keeps the state of the root alone, whose namespace is [].",` + bothMeta},
-		{"no such question", `{"id":0,"method":"input.respond","params":{"interrupt_id":"q1"}}`, `{"type":"error","id":0,"error":"no_such_interrupt","message":"The thread does not wait for an answer to [\"q1\"].",` + snakeMeta},
+		{"no such question", `{"id":0,"method":"input.respond","params":{"interrupt_id":"q1"}}`, `{"type":"error","id":0,"error":"no_such_interrupt","message":"The thread does not wait for an answer to q1. No question is open.",` + snakeMeta},
+		{"an answer twice", `{"id":0,"method":"input.respond","params":{"responses":[{"interrupt_id":"q1"},{"interrupt_id":"q1"}]}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"responses answers q1 twice. Answer each question once.",` + snakeMeta},
 		{"no question", `{"id":0,"method":"input.respond","params":{}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"interrupt_id must be a string that is not empty.",` + bothMeta},
 		{"no answers", `{"id":0,"method":"input.respond","params":{"responses":[]}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"responses must be a list of answers that is not empty.",` + bothMeta},
 		{"an answer that is none", `{"id":0,"method":"input.respond","params":{"responses":[1]}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"interrupt_id must be a string that is not empty.",` + bothMeta},
@@ -112,6 +115,19 @@ func TestReplies(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestInjectIsRefusedAtAQuestion by its name, with the question that is open.
+func TestInjectIsRefusedAtAQuestion(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "graph"), started())
+	w.open = questions
+	got := ask(t, w, `{"id":1,"method":"input.inject","params":{"message":{"role":"user","content":"x"},"namespace":[]}}`)
+	for _, want := range []string{`"error":"invalid_argument"`, "input.inject", "q1", "input.respond"} {
+		if !strings.Contains(got, want) || w.payloads != nil {
+			t.Errorf("%q is not in %s, or a run was begun", want, got)
+		}
 	}
 }
 

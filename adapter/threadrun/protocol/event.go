@@ -31,19 +31,35 @@ const (
 )
 
 // place is where an event stands in a thread's log: the k-th that the entry seq is told as.
-// Entries have fewer events than framesPerEntry.
 type place struct {
 	seq int64
 	k   int
 	at  time.Time
 }
 
-const framesPerEntry = 4096
+// framesPerEntry is how far apart the numbers of two entries are. JavaScript tells whole numbers up
+// to 2^53 apart, so a thread may have 2^33 entries. An agent's answer of some tens of megabytes can
+// be told as more events than that: those from lastFrame on share a number, and who has seen it is
+// told all of them again.
+const (
+	framesPerEntry = 1 << 20
+	lastFrame      = framesPerEntry - 2
+)
 
 // number is the event's sequence number.
-func (p place) number() int64 { return p.seq*framesPerEntry + int64(min(p.k, framesPerEntry-1)) }
+func (p place) number() int64 { return p.seq*framesPerEntry + int64(min(p.k, lastFrame)) }
 
-// through is the sequence number of the last event that an entry may have.
+// isPast reports whether a reader who has seen the number since may lack the event.
+func (p place) isPast(since int64) bool {
+	return p.number() > since || p.k >= lastFrame && p.number() == since
+}
+
+// isBehind reports whether an event comes after another one.
+func (p place) isBehind(other place) bool {
+	return p.seq > other.seq || p.seq == other.seq && p.k > other.k
+}
+
+// through is a sequence number behind all that an entry has.
 func through(seq int64) int64 {
 	if seq <= 0 {
 		return 0

@@ -42,6 +42,8 @@ type world struct {
 	startErr error
 	losses   []mapping.Loss
 	broken   error // of reading the log
+	kept     int64 // entries up to here are not
+	read     int   // entries that were read by streams
 }
 
 func newWorld() *world {
@@ -81,6 +83,7 @@ func (w *world) make(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.thread = id
+	w.ring()
 }
 
 func (w *world) server() *Server {
@@ -90,15 +93,20 @@ func (w *world) server() *Server {
 	}
 }
 
-func (w *world) start(_ context.Context, thread string, h http.Header, payload json.RawMessage) (adapter.Started, error) {
+func (w *world) start(_ context.Context, asked Start) (adapter.Started, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.startErr != nil {
 		return adapter.Started{}, w.startErr
 	}
-	w.thread = thread
-	w.payloads, w.headers = append(w.payloads, string(payload)), append(w.headers, h)
-	run := mapping.Run{ID: uuid(100 + len(w.payloads)), ThreadID: thread, Agent: "graph", AssistantID: uuid(7)}
+	w.thread = asked.Thread
+	payload := asked.Payload
+	if asked.Answers {
+		payload = append([]byte("answers "), payload...)
+	}
+	w.ring()
+	w.payloads, w.headers = append(w.payloads, string(payload)), append(w.headers, asked.Header)
+	run := mapping.Run{ID: uuid(100 + len(w.payloads)), ThreadID: asked.Thread, Agent: "graph", AssistantID: uuid(7)}
 	return adapter.Started{Run: run, Losses: w.losses}, nil
 }
 
@@ -123,13 +131,62 @@ func (w worldLog) Position(_ context.Context, id string, after adapter.Cursor) (
 	return after, nil
 }
 
-func (w worldLog) Events(ctx context.Context, id string, _ adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
-	return w.follow(ctx, idle, func(*state.Entry) bool { return true })
+// Opening looks through the log for the runs that are at work at a position.
+func (w worldLog) Opening(_ context.Context, _ string, after adapter.Cursor) (o adapter.Opening, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !after.Start && after.Seq < w.kept {
+		return o, mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired, "It is not kept.")
+	}
+	o.At = adapter.Cursor{Seq: max(after.Seq-1, w.kept), K: -1}
+	begun := map[string]int64{}
+	for _, e := range w.entries[:max(after.Seq-1, 0)] {
+		if e.Kind == mapping.KindStarted && begun[e.RunID] == 0 {
+			begun[e.RunID] = e.Seq
+		}
+		if e.Kind == mapping.KindEnd {
+			delete(begun, e.RunID)
+		}
+	}
+	for _, seq := range begun {
+		o.At.Seq = min(o.At.Seq, seq-1)
+	}
+	for _, e := range w.entries[:o.At.Seq] {
+		if cp := e.Head.Checkpoint; cp != nil {
+			o.Checkpoints = append(o.Checkpoints, *cp)
+		}
+	}
+	return o, nil
 }
 
-func (w *world) follow(ctx context.Context, idle func(), wanted func(*state.Entry) bool) iter.Seq2[*state.Entry, error] {
+func (w worldLog) Await(ctx context.Context, id string) error {
+	for {
+		w.mu.Lock()
+		there, changed, broken := id == w.thread, w.changed, w.broken
+		w.mu.Unlock()
+		if there || broken != nil {
+			return broken
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (w worldLog) Events(ctx context.Context, id string, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
+	return w.follow(ctx, after.Seq, idle, func(*state.Entry) bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.read++
+		return true
+	})
+}
+
+func (w *world) follow(ctx context.Context, after int64, idle func(), wanted func(*state.Entry) bool) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
-		for next := 0; ; {
+		for next := int(after); ; {
 			w.mu.Lock()
 			entries, changed, gone := w.entries, w.changed, w.thread == ""
 			w.mu.Unlock()
@@ -169,23 +226,27 @@ func (w worldRuns) Get(_ context.Context, ref adapter.RunRef) (mapping.Run, erro
 	return mapping.Run{}, mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "There is no such run.")
 }
 
+func (w worldRuns) Again(context.Context, adapter.NewRun) (adapter.Started, bool, error) {
+	return adapter.Started{}, false, nil
+}
+
 func (w worldRuns) Events(ctx context.Context, ref adapter.RunRef, _ adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
-	return w.follow(ctx, idle, func(e *state.Entry) bool { return e.RunID == ref.RunID })
+	return w.follow(ctx, 0, idle, func(e *state.Entry) bool { return e.RunID == ref.RunID })
 }
 
 type worldIndex struct{ *world }
 
-func (w worldIndex) List(context.Context, adapter.RunQuery) ([]mapping.Run, error) {
+func (w worldIndex) List(context.Context, adapter.RunQuery) iter.Seq2[mapping.Run, error] {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.thread == "" {
-		return nil, noThread()
+		return adapter.NoList[mapping.Run](noThread())
 	}
 	var list []mapping.Run
 	for _, id := range slices.Backward(w.order) {
 		list = append(list, w.runs[id])
 	}
-	return list, nil
+	return adapter.List(list)
 }
 
 type worldThreads struct{ *world }
@@ -235,7 +296,11 @@ func (w worldStates) History(_ context.Context, _ string, q adapter.HistoryQuery
 type worldAgents struct{ adapter.Agents }
 
 func (worldAgents) Resolve(_ context.Context, id string) (mapping.Agent, error) {
-	return mapping.Agent{ID: uuid(7), Graph: id, Opaque: id == "legacy"}, nil
+	graph := id
+	if id == "a" { // an assistant over the graph
+		graph = "graph"
+	}
+	return mapping.Agent{ID: uuid(7), Graph: graph, Opaque: id == "legacy"}, nil
 }
 
 // ask sends one command and returns the reply.

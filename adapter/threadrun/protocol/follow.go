@@ -2,44 +2,27 @@ package protocol
 
 import (
 	"context"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// How often it is asked whether a thread is there that a client listens to before it makes it.
-const (
-	askFirst = 50 * time.Millisecond
-	askLast  = time.Second
-)
-
-// await returns when the thread is there, or ctx ends. Another tenant's thread never is.
-func (s *Server) await(ctx context.Context, thread string) error {
-	for pause := askFirst; ; pause = min(2*pause, askLast) {
-		_, err := s.Service.ThreadLog.Position(ctx, thread, adapter.Cursor{K: -1, Start: true})
-		if !isNotFound(err) {
-			return err
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// follow emits the events of a thread: all that have happened, then what happens, until ctx ends
-// or emit fails. The thread is waited for. idle, which may be nil, is called before each wait. It
-// returns NotFound when the thread is deleted.
+// follow emits the events of a thread: what has happened behind since, then what happens, until
+// ctx ends or emit fails. The thread is waited for, since clients listen before they make it. idle,
+// which may be nil, is called before each wait. It returns NotFound when the thread is deleted.
 //
-// The log is read from its beginning: the events of an entry depend on those before it.
-func (s *Server) follow(ctx context.Context, thread string, idle func(), emit func(ev *event, at place) error) error {
+// The events of an entry depend on those before it in its run. So what is read begins with the
+// runs that were at work at since: some events before it are emitted, too.
+func (s *Server) follow(ctx context.Context, thread string, since int64, idle func(), emit func(ev *event, at place) error) error {
 	if idle != nil {
 		idle()
 	}
-	if err := s.await(ctx, thread); err != nil {
+	if err := s.Service.ThreadLog.Await(ctx, thread); err != nil {
+		return err
+	}
+	from, err := s.Service.ThreadLog.Opening(ctx, thread, cursorOf(since))
+	if err != nil {
 		return err
 	}
 	var failed error
@@ -48,7 +31,8 @@ func (s *Server) follow(ctx context.Context, thread string, idle func(), emit fu
 			failed = emit(ev, at)
 		}
 	})
-	for e, err := range s.Service.ThreadLog.Events(ctx, thread, adapter.Cursor{K: -1, Start: true}, idle) {
+	t.points.noteAll(from.Checkpoints)
+	for e, err := range s.Service.ThreadLog.Events(ctx, thread, from.At, idle) {
 		if err == nil {
 			err = s.tell(ctx, t, thread, e)
 		}
@@ -65,17 +49,26 @@ func (s *Server) follow(ctx context.Context, thread string, idle func(), emit fu
 // tell has the events of an entry emitted. What is left of a run that was deleted is skipped.
 func (s *Server) tell(ctx context.Context, t *translator, thread string, e *state.Entry) error {
 	if !t.knows(e.RunID) {
-		run, err := s.Service.Runs.Get(ctx, adapter.RunRef{ThreadID: thread, RunID: e.RunID})
+		err := s.begin(ctx, t, adapter.RunRef{ThreadID: thread, RunID: e.RunID})
 		if isNotFound(err) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		t.begin(run)
 	}
 	t.entry(e)
 	return nil
+}
+
+// begin makes a run known. It is apart from tell for the stack of goroutines that follow a
+// thread: runs are large, and a stack keeps the room of the deepest call.
+func (s *Server) begin(ctx context.Context, t *translator, ref adapter.RunRef) error {
+	run, err := s.Service.Runs.Get(ctx, ref)
+	if err == nil {
+		t.begin(run)
+	}
+	return err
 }
 
 // treeOf is the tree of a run's graphs as its log tells it by now, and the run's status.

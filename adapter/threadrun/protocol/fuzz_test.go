@@ -32,7 +32,7 @@ func FuzzMessages(f *testing.F) {
 			data := append(append([]byte("["), chunk...), []byte(`,{"langgraph_checkpoint_ns":"a:1"}]`)...)
 			tr.entry(&state.Entry{Event: mapping.Event{Seq: int64(i + 1), RunID: uuid(101), Kind: mapping.KindDelta, Data: data}})
 		}
-		tr.runs[uuid(101)].messages.closeAll(tr)
+		tr.runs[uuid(101)].messages.closeAll(tr.out)
 		for id, n := range open {
 			if n != 0 || !begun[id] {
 				t.Errorf("message %q is left open", id)

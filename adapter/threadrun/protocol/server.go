@@ -23,6 +23,15 @@ type Server struct {
 	patience time.Duration // for a client to take a message; 0: sse.WriteTimeout
 }
 
-// Starter starts a run as if payload, a request of LangGraph's REST API, had come for the
-// thread: what is said there of runs holds here. header is that of the request, or nil.
-type Starter func(ctx context.Context, thread string, header http.Header, payload json.RawMessage) (adapter.Started, error)
+// Start is a run that a command asks for.
+type Start struct {
+	Thread  string
+	Header  http.Header     // of the request; nil on a WebSocket
+	Payload json.RawMessage // a request of LangGraph's REST API
+	Answers bool            // the input's last human message answers what the thread waits with, whatever it is
+	Command json.RawMessage // what an Idempotency-Key stands for; nil without one
+}
+
+// Starter starts a run as if its payload had come for the thread: what is said in the REST API
+// of runs holds here.
+type Starter func(ctx context.Context, run Start) (adapter.Started, error)

@@ -13,14 +13,7 @@ import (
 // across runs until the client leaves: SDKs open one that ends again and again. An error says
 // that nothing was sent.
 func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread string, spelling Spelling, raw json.RawMessage) error {
-	if raw == nil {
-		return invalid("The request's body must be an object with a list of channels.")
-	}
-	p, err := parse(raw, s.Depth)
-	if err != nil {
-		return err
-	}
-	f, err := readFilter(p)
+	f, err := s.wanted(r.Context(), thread, raw)
 	if err != nil {
 		return err
 	}
@@ -28,7 +21,7 @@ func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread stri
 	defer stop()
 	out := sse.NewStream(w, s.Beat, stop)
 	defer out.Close()
-	err = s.follow(ctx, thread, out.Idle, func(ev *event, at place) error {
+	err = s.follow(ctx, thread, f.since, out.Idle, func(ev *event, at place) error {
 		if !f.wants(ev, at) {
 			return nil
 		}
@@ -39,4 +32,24 @@ func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread stri
 	}
 	s.Log.Warn("stream was cut off", zap.String("thread", thread), zap.Error(err))
 	panic(http.ErrAbortHandler)
+}
+
+// wanted is what a request for a thread's events asks for.
+func (s *Server) wanted(ctx context.Context, thread string, raw json.RawMessage) (filter, error) {
+	if raw == nil {
+		return filter{}, invalid("The request's body must be an object with a list of channels.")
+	}
+	p, err := parse(raw, s.Depth)
+	if err != nil {
+		return filter{}, err
+	}
+	f, err := readFilter(p)
+	if err != nil || f.since == 0 {
+		return f, err
+	}
+	last, err := s.through(ctx, thread)
+	if err != nil {
+		return f, err
+	}
+	return f, s.checkSince(ctx, thread, f.since, last)
 }

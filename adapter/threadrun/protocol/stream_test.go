@@ -1,14 +1,20 @@
 package protocol
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/coder/websocket"
@@ -168,7 +174,7 @@ func TestASocket(t *testing.T) {
 	c.say(`{"id":2,"method":"run.start","params":{"assistant_id":"a","input":1}}`)
 	c.wants(`{"type":"success","id":2,"result":{"run_id":"`)
 	w.play(runOf(1, "graph"), started())
-	c.wants(`"event_id":"1.0","seq":4096,"method":"lifecycle"`)
+	c.wants(`"event_id":"1.0","seq":1048576,"method":"lifecycle"`)
 
 	c.say(`{"id":3,"method":"subscription.subscribe","params":{"channels":["values","lifecycle"]}}`)
 	id := textOf(member(member(raw(c.wants(`"id":3`)), "result"), "subscription_id"))
@@ -183,9 +189,10 @@ func TestASocket(t *testing.T) {
 	for bad, want := range map[string]string{
 		`{nope`: `{"type":"error","id":null,"error":"invalid_argument"`,
 		`{}`:    `{"type":"error","id":null,"error":"invalid_argument"`,
-		`{"id":6,"method":"subscription.subscribe","params":{"channels":["x"]}}`: `"id":6,"error":"invalid_argument"`,
-		`{"id":6,"method":"subscription.unsubscribe"}`:                           `"id":6,"error":"invalid_argument"`,
-		`{"id":6,"method":"foo"}`:                                                `"id":6,"error":"unknown_command"`,
+		`{"id":6,"method":"subscription.subscribe","params":{"channels":["x"]}}`:                      `"id":6,"error":"invalid_argument"`,
+		`{"id":6,"method":"subscription.subscribe","params":{"channels":["values"],"since":3145728}}`: `"id":6,"error":"invalid_argument"`,
+		`{"id":6,"method":"subscription.unsubscribe"}`:                                                `"id":6,"error":"invalid_argument"`,
+		`{"id":6,"method":"foo"}`: `"id":6,"error":"unknown_command"`,
 	} {
 		c.say(bad)
 		c.wants(want)
@@ -206,19 +213,38 @@ func TestASocketIsTakenUpAgain(t *testing.T) {
 	next := dial(t, url)
 	next.say(`{"id":1,"method":"subscription.reconnect","params":{"runId":"` + uuid(101) + `","lastEventId":"1.0","subscriptions":["` + id + `"]}}`)
 	next.wants(`"result":{"restored":true}`)
-	next.wants(`"eventId":"2.0","seq":8192,"method":"checkpoints"`)
+	next.wants(`"eventId":"2.0","seq":2097152,"method":"checkpoints"`)
+	made := subscriptionID(filter{channels: channels, namespaces: make([][]string, mostFiltered+1)}) // by a client
 	for bad, want := range map[string]string{
 		`{"runId":"` + uuid(9) + `"}`: errRun,
 		`{"runId":"x"}`:               errRun,
 		`{}`:                          errInvalid,
-		`{"runId":"` + uuid(101) + `","lastEventId":"x"}`:          errInvalid,
-		`{"runId":"` + uuid(101) + `","subscriptions":["nobody"]}`: errSubscription,
-		`{"runId":"` + uuid(101) + `","subscriptions":[1]}`:        errInvalid,
+		`{"runId":"` + uuid(101) + `","lastEventId":"x"}`:                errInvalid,
+		`{"runId":"` + uuid(101) + `","lastEventId":"6.0"}`:              errInvalid,
+		`{"runId":"` + uuid(101) + `","subscriptions":["nobody"]}`:       errSubscription,
+		`{"runId":"` + uuid(101) + `","subscriptions":["` + made + `"]}`: errSubscription,
+		`{"runId":"` + uuid(101) + `","subscriptions":[1]}`:              errInvalid,
 	} {
 		c := dial(t, url)
 		c.say(`{"id":2,"method":"subscription.reconnect","params":` + bad + `}`)
 		c.wants(`"error":"` + want + `"`)
 	}
+}
+
+// An entry that is told as thousands of events is told whole, each event once, to a subscription that it finds and to one that comes later.
+func TestASocketTellsALongEntryWhole(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "graph"), started(), longEntry(3000))
+	c := dial(t, serve(t, w.server(), Snake))
+	c.conn.SetReadLimit(1 << 20)
+	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["updates","lifecycle"]}}`)
+	c.wants(`"subscription_id"`)
+	c.wants(`"running"`)
+	c.wants(`"method":"updates"`)
+	c.say(`{"id":2,"method":"subscription.subscribe","params":{"channels":["custom"]}}`)
+	c.wants(`"subscription_id"`)
+	w.play(runOf(1, "graph"), succeeded())
+	c.wants(`"completed"`)
 }
 
 func TestASocketHasSoManySubscriptions(t *testing.T) {
@@ -242,6 +268,94 @@ func TestAMessageThatIsTooLongEndsTheSocket(t *testing.T) {
 	if got := websocket.CloseStatus(err); got != websocket.StatusMessageTooBig {
 		t.Errorf("%v", err)
 	}
+}
+
+// tight is room that has none left: for messages, or for new work.
+type tight struct{ messages, work error }
+
+func (o tight) Count(_ context.Context, r io.Reader) io.ReadCloser {
+	if o.messages == nil {
+		return io.NopCloser(r)
+	}
+	return io.NopCloser(io.MultiReader(io.LimitReader(r, 4), iotest.ErrReader(o.messages)))
+}
+
+func (o tight) Short() error { return o.work }
+
+// tightly serves sockets that share a room.
+func tightly(t *testing.T, room adapter.Room) *wire {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = newWorld().server().ServeSocket(w, r.WithContext(adapter.WithRoom(r.Context(), room)), uuid(1), Snake)
+	}))
+	t.Cleanup(srv.Close)
+	return dial(t, srv.URL)
+}
+
+// D5: the messages of sockets are counted with the bodies of requests.
+func TestD5AMessageThatThereIsNoRoomForEndsTheSocket(t *testing.T) {
+	t.Parallel()
+	full := mapping.Errorf(mapping.Unavailable, "overloaded", "There is no room.")
+	c := tightly(t, tight{messages: full})
+	c.say(`{"id":1,"method":"state.get"}`)
+	_, _, err := c.conn.Read(patiently(t))
+	if got := websocket.CloseStatus(err); got != websocket.StatusTryAgainLater {
+		t.Errorf("%v", err)
+	}
+}
+
+// D5: near the memory limit a socket takes no new work, and goes on.
+func TestD5ASocketTakesNoWorkNearTheMemoryLimit(t *testing.T) {
+	t.Parallel()
+	c := tightly(t, tight{work: mapping.Errorf(mapping.Unavailable, "overloaded", "There is no memory.")})
+	c.say(`{"id":1,"method":"run.start","params":{"assistant_id":"a"}}`)
+	c.wants(`{"type":"error","id":1,"error":"unknown_error","message":"There is no memory."}`)
+	c.say(`{"id":2,"method":"state.get"}`)
+	c.wants(`"type":"success"`)
+}
+
+// What is no text, or no frame of a WebSocket at all, ends the socket, and mostly says why.
+func TestASocketRefusesOtherFrames(t *testing.T) {
+	t.Parallel()
+	url := serve(t, newWorld().server(), Snake)
+	c := dial(t, url)
+	if err := c.conn.Write(patiently(t), websocket.MessageBinary, []byte(`{"id":1,"method":"state.get"}`)); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := c.conn.Read(patiently(t))
+	if got := websocket.CloseStatus(err); got != websocket.StatusUnsupportedData {
+		t.Errorf("%v", err)
+	}
+	for name, frame := range map[string]string{
+		"not masked": "\x81\x02{}", "reserved bit": "\xf1\x80\x00\x00\x00\x00", "unknown opcode": "\x83\x80\x00\x00\x00\x00",
+		"long ping": "\x89\xfe\x01\x00\x00\x00\x00\x00" + strings.Repeat("x", 256), "continues nothing": "\x80\x80\x00\x00\x00\x00",
+		"broken off": "\x81\xfe\x01\x00\x00\x00\x00\x00x",
+	} {
+		said := rawSocket(t, url, frame)
+		if name != "not masked" && name != "broken off" && !strings.Contains(said, "\x03\xea") { // 1002, protocol error
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
+// rawSocket sends bytes in place of frames, and returns all that comes back.
+func rawSocket(t *testing.T, url, frame string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	in := bufio.NewReader(conn)
+	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OTAxMjM0NQ==\r\n\r\n")
+	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatal(res, err)
+	}
+	fmt.Fprint(conn, frame)
+	_ = conn.(*net.TCPConn).CloseWrite()
+	said, _ := io.ReadAll(in)
+	return string(said)
 }
 
 // A socket whose thread is deleted is closed for good.

@@ -5,11 +5,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/coder/websocket"
@@ -31,6 +33,10 @@ type socket struct {
 	mu      sync.Mutex
 }
 
+// subprotocol is what a page has to offer that also offers a key (see proxy/auth): browsers want
+// one of what they offer to be chosen.
+const subprotocol = "apbridge"
+
 // pump is what sends the events of all subscriptions, each event once.
 type pump struct {
 	stop  context.CancelFunc
@@ -43,7 +49,7 @@ func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread stri
 	if !isHandshake(r) {
 		return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "This is the route of a WebSocket, and the request is no handshake for one (RFC 6455, version 13). Server-sent events are for a POST.")
 	}
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{subprotocol}})
 	if err != nil {
 		return nil // it has answered
 	}
@@ -54,7 +60,7 @@ func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread stri
 	k := &socket{s: s, conn: conn, ctx: ctx, thread: thread, spelling: spelling, open: map[string]*subscription{}}
 	defer k.working.Wait()
 	defer stop()
-	k.working.Go(func() { k.attend(r.Context()) })
+	defer k.attend(r.Context())()
 	k.read()
 	return nil
 }
@@ -86,34 +92,50 @@ func has(h http.Header, name, word string) bool {
 // read takes commands until the connection ends.
 func (k *socket) read() {
 	for {
-		_, raw, err := k.conn.Read(k.ctx)
+		kind, message, err := k.conn.Reader(k.ctx)
 		if err != nil {
 			return
 		}
-		if err := k.answer(raw); err != nil {
+		if kind != websocket.MessageText {
+			_ = k.conn.Close(websocket.StatusUnsupportedData, "A command is a text message.")
+			return
+		}
+		if err := k.take(message); err != nil {
 			return
 		}
 	}
 }
 
+// take reads one command and answers it. Its memory is held meanwhile, as that of a body. An
+// error is the connection's.
+func (k *socket) take(message io.Reader) error {
+	held := adapter.RoomOf(k.ctx).Count(k.ctx, message)
+	defer held.Close()
+	raw, err := io.ReadAll(held)
+	if e := (*mapping.Error)(nil); errors.As(err, &e) {
+		_ = k.conn.Close(websocket.StatusTryAgainLater, "There is no memory for this message. Try again in a moment.")
+	}
+	if err != nil {
+		return err
+	}
+	return k.answer(raw)
+}
+
 // attend asks for signs of life, which finds a client that has gone without a word, and closes
-// the connection when the bridge stops.
-func (k *socket) attend(request context.Context) {
-	beat := time.NewTicker(k.s.Beat)
-	defer beat.Stop()
-	for {
-		select {
-		case <-k.ctx.Done():
-			return
-		case <-request.Done():
-			_ = k.conn.Close(websocket.StatusGoingAway, "The bridge is shutting down.")
-			return
-		case <-beat.C:
-			if k.timed(k.conn.Ping) != nil {
-				_ = k.conn.CloseNow()
-				return
-			}
+// the connection when the bridge stops, until end is called. It takes a goroutine only while it
+// has something to do.
+func (k *socket) attend(request context.Context) (end func()) {
+	beat := newBeat(k.s.Beat, func() bool {
+		alive := k.timed(k.conn.Ping) == nil
+		if !alive {
+			_ = k.conn.CloseNow()
 		}
+		return alive
+	})
+	unhook := context.AfterFunc(request, func() { _ = k.conn.Close(websocket.StatusGoingAway, "The bridge is shutting down.") })
+	return func() {
+		unhook()
+		beat.end()
 	}
 }
 
@@ -154,9 +176,6 @@ func (k *socket) answer(raw json.RawMessage) error {
 	if after != nil {
 		after()
 	}
-	if c.method == "run.start" && c.before == 0 && k.pump != nil {
-		k.restart() // it waits for the thread
-	}
 	return nil
 }
 
@@ -179,12 +198,21 @@ func (k *socket) restart() {
 		return
 	}
 	ctx, stop := context.WithCancel(k.ctx)
-	p := &pump{stop: stop, ended: make(chan struct{})}
+	p, since := &pump{stop: stop, ended: make(chan struct{})}, k.since()
 	k.pump = p
 	k.working.Go(func() {
 		defer close(p.ended)
-		k.send(ctx)
+		k.send(ctx, since)
 	})
+}
+
+// since is up to where all subscriptions have what they want. Called while nothing is sent.
+func (k *socket) since() int64 {
+	least := int64(math.MaxInt64)
+	for _, sub := range k.open {
+		least = min(least, sub.behind())
+	}
+	return least
 }
 
 // halt stops the pump.
@@ -196,9 +224,9 @@ func (k *socket) halt() {
 	}
 }
 
-// send sends the events that subscriptions want until ctx ends.
-func (k *socket) send(ctx context.Context) {
-	err := k.s.follow(ctx, k.thread, nil, func(ev *event, at place) error {
+// send sends the events behind since that subscriptions want until ctx ends.
+func (k *socket) send(ctx context.Context, since int64) {
+	err := k.s.follow(ctx, k.thread, since, nil, func(ev *event, at place) error {
 		if !k.wants(ev, at) {
 			return nil
 		}
@@ -222,8 +250,10 @@ func (k *socket) wants(ev *event, at place) (wanted bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, sub := range k.open {
-		wanted = wanted || sub.wants(ev, at)
-		sub.since = max(sub.since, at.number())
+		if at.isBehind(sub.got) {
+			wanted = wanted || sub.wants(ev, at)
+			sub.got = at
+		}
 	}
 	return wanted
 }

@@ -12,8 +12,17 @@ import (
 // mostSubscriptions is how many a connection may have at a time.
 const mostSubscriptions = 32
 
-// subscription is what a client wants of the events. Its since moves on with what it has got.
-type subscription struct{ filter }
+// subscription is what a client wants of the events, and the last that it need not be told again.
+type subscription struct {
+	filter
+	got place
+}
+
+// behind is the number of an event up to which the subscription has what it wants. Of events
+// that share a number it may lack some.
+func (sub *subscription) behind() int64 {
+	return max(sub.since, place{seq: sub.got.seq, k: min(sub.got.k, lastFrame-1)}.number())
+}
 
 // operation is a command about the connection's subscriptions; nil for any other. What it leaves
 // in after is done when the command was answered: a client has to know a subscription before
@@ -33,6 +42,9 @@ func (k *socket) operation(method string, after *func()) operation {
 
 func (k *socket) subscribe(c *command, after *func()) (func(w *writer), error) {
 	f, err := readFilter(c.params)
+	if err == nil {
+		err = k.s.checkSince(k.ctx, k.thread, f.since, c.before)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +62,7 @@ func (k *socket) begin(list map[string]filter) {
 	k.mu.Lock()
 	for id, f := range list {
 		if k.open[id] == nil {
-			k.open[id] = &subscription{f}
+			k.open[id] = &subscription{filter: f}
 		}
 	}
 	k.mu.Unlock()
@@ -85,6 +97,9 @@ func (k *socket) reconnect(c *command, after *func()) (func(w *writer), error) {
 		return nil, err
 	}
 	since, err := c.lastEvent()
+	if err == nil {
+		err = k.s.checkSince(k.ctx, k.thread, since, c.before)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +128,7 @@ func (c *command) lastEvent() (int64, error) {
 	}
 	seq, k, _ := strings.Cut(id, ".")
 	at := place{}
-	if at.seq, err = strconv.ParseInt(seq, 10, 48); err == nil {
+	if at.seq, err = strconv.ParseInt(seq, 10, 34); err == nil {
 		at.k, err = strconv.Atoi(k)
 	}
 	if err != nil || at.seq < 0 || at.k < 0 {
@@ -138,11 +153,14 @@ func subscriptionID(f filter) string {
 func filterOf(id string) (filter, error) {
 	var saved savedFilter
 	_, text, _ := strings.Cut(id, ".")
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || json.Unmarshal(raw, &saved) != nil || len(saved.Channels) == 0 {
+	if raw, err := base64.RawURLEncoding.DecodeString(text); err != nil || json.Unmarshal(raw, &saved) != nil {
 		return filter{}, noSubscription(id)
 	}
-	return filter{channels: saved.Channels, namespaces: saved.Namespaces, depth: saved.Depth}, nil
+	f := filter{channels: saved.Channels, namespaces: saved.Namespaces, depth: saved.Depth}
+	if len(f.channels) == 0 || f.tooLong() {
+		return filter{}, noSubscription(id)
+	}
+	return f, nil
 }
 
 func noSubscription(id string) error {

@@ -16,26 +16,29 @@ const (
 	toolError    = "tool-error"
 )
 
-// tool is a frame of the stream mode "tools", which calls the same things otherwise
+// tools tells what happens to calls of tools.
+type tools struct{ *teller }
+
+// frame is a frame of the stream mode "tools", which calls the same things otherwise
 // (langgraph-api, session/event-normalizers).
-func (t *translator) tool(ns []string, e *state.Entry) {
+func (t tools) frame(ns []string, e *state.Entry) {
 	id := callID(e.Data)
 	if id == "" {
 		id = t.at.id()
 	}
 	switch textOf(member(e.Data, "event")) {
 	case "on_tool_start", toolStarted:
-		t.toolStarts(ns, id, cmp.Or(textOf(member(e.Data, "name")), either(e.Data, "tool_name")), member(e.Data, "input"))
+		t.starts(ns, id, cmp.Or(textOf(member(e.Data, "name")), either(e.Data, "tool_name")), member(e.Data, "input"))
 	case "on_tool_end", toolFinished:
-		t.toolEnds(ns, id, member(e.Data, "output"))
+		t.ends(ns, id, member(e.Data, "output"))
 	case "on_tool_error", toolError:
-		t.toolFails(ns, id, e.Data)
+		t.fails(ns, id, e.Data)
 	case "on_tool_event":
-		t.toolSays(ns, id, plain(member(e.Data, "data")))
+		t.says(ns, id, plain(member(e.Data, "data")))
 	case toolDelta:
-		t.toolSays(ns, id, plain(member(e.Data, "delta")))
+		t.says(ns, id, plain(member(e.Data, "delta")))
 	default:
-		t.toolSays(ns, id, string(e.Data))
+		t.says(ns, id, string(e.Data))
 	}
 }
 
@@ -60,26 +63,26 @@ func plain(v json.RawMessage) string {
 	return string(v)
 }
 
-func (t *translator) toolStarts(ns []string, id, name string, input json.RawMessage) {
+func (t tools) starts(ns []string, id, name string, input json.RawMessage) {
 	t.send(channelTools, ns, func(w *writer) {
 		w.open().text("event", toolStarted).text("tool_call_id", id).text("tool_name", cmp.Or(name, "tool"))
 		w.raw("input", input).close()
 	})
 }
 
-func (t *translator) toolSays(ns []string, id, text string) {
+func (t tools) says(ns []string, id, text string) {
 	t.send(channelTools, ns, func(w *writer) {
 		w.open().text("event", toolDelta).text("tool_call_id", id).text("delta", text).close()
 	})
 }
 
-func (t *translator) toolEnds(ns []string, id string, output json.RawMessage) {
+func (t tools) ends(ns []string, id string, output json.RawMessage) {
 	t.send(channelTools, ns, func(w *writer) {
 		w.open().text("event", toolFinished).text("tool_call_id", id).raw("output", output).close()
 	})
 }
 
-func (t *translator) toolFails(ns []string, id string, data json.RawMessage) {
+func (t tools) fails(ns []string, id string, data json.RawMessage) {
 	fault := member(data, "error")
 	text := cmp.Or(textOf(member(fault, "message")), textOf(member(data, "message")))
 	if text == "" {
@@ -90,11 +93,11 @@ func (t *translator) toolFails(ns []string, id string, data json.RawMessage) {
 	})
 }
 
-// toolsOf tells the calls and results that stand in a message of a task/step agent, which has
+// of tells the calls and results that stand in a message of a task/step agent, which has
 // no frames for them.
-func (t *translator) toolsOf(ns []string, message json.RawMessage) {
+func (t tools) of(ns []string, message json.RawMessage) {
 	for _, call := range elements(member(message, "tool_calls")) {
-		t.toolStarts(ns, textOf(member(call, "id")), textOf(member(call, "name")), member(call, "args"))
+		t.starts(ns, textOf(member(call, "id")), textOf(member(call, "name")), member(call, "args"))
 	}
 	if textOf(member(message, "type")) != "tool" {
 		return
@@ -106,5 +109,5 @@ func (t *translator) toolsOf(ns []string, message json.RawMessage) {
 		})
 		return
 	}
-	t.toolEnds(ns, id, member(message, "content"))
+	t.ends(ns, id, member(message, "content"))
 }

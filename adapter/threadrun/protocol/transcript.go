@@ -21,7 +21,7 @@ func newTranscript() transcript { return transcript{told: map[string]bool{}} }
 
 // delta is a piece of a message, or a whole one, that a thread/run agent streams:
 // [chunk, metadata].
-func (t *translator) delta(v *runView, e *state.Entry) {
+func (v *runView) delta(e *state.Entry) {
 	pair := elements(e.Data)
 	if len(pair) != 2 {
 		return
@@ -31,8 +31,8 @@ func (t *translator) delta(v *runView, e *state.Entry) {
 		ns = strings.Split(in, "|")
 	}
 	if m := v.messages.of(pair[0], ns); m != nil {
-		v.tree.reach(t, ns)
-		m.take(t, pair[0])
+		v.tree.reach(v.out, ns)
+		m.take(v.out, pair[0])
 	}
 }
 
@@ -71,9 +71,9 @@ func roleOf(m json.RawMessage) string {
 	}
 }
 
-// say tells the messages of an update that were not streamed, each whole. tools says that
+// say tells the messages of an update that were not streamed, each whole. calls says that
 // calls of tools are told, too.
-func (tr *transcript) say(t *translator, ns []string, update json.RawMessage, tools bool) {
+func (tr *transcript) say(out *teller, ns []string, update json.RawMessage, calls bool) {
 	list := member(update, "messages")
 	said := elements(list)
 	if rawjson.Kind(list) == '{' {
@@ -84,14 +84,14 @@ func (tr *transcript) say(t *translator, ns []string, update json.RawMessage, to
 		switch {
 		case m == nil:
 		case m.begun:
-			m.finish(t)
+			m.finish(out)
 			tr.forget(m)
 		default:
-			m.take(t, raw)
-			m.finish(t)
+			m.take(out, raw)
+			m.finish(out)
 			tr.forget(m)
-			if tools {
-				t.toolsOf(ns, raw)
+			if calls {
+				tools{out}.of(ns, raw)
 			}
 		}
 	}
@@ -102,25 +102,25 @@ func (tr *transcript) forget(m *message) {
 }
 
 // close ends the messages of nodes that have put something out in ns.
-func (tr *transcript) close(t *translator, ns []string, nodes []output) {
+func (tr *transcript) close(out *teller, ns []string, nodes []output) {
 	for _, n := range nodes {
-		tr.closeWithin(t, append(slices.Clone(ns), n.name))
+		tr.closeWithin(out, append(slices.Clone(ns), n.name))
 	}
 }
 
 // closeWithin ends the messages of a namespace and of those below it.
-func (tr *transcript) closeWithin(t *translator, prefix []string) {
-	tr.closeWhere(t, func(m *message) bool { return isPrefix(prefix, m.namespace) })
+func (tr *transcript) closeWithin(out *teller, prefix []string) {
+	tr.closeWhere(out, func(m *message) bool { return isPrefix(prefix, m.namespace) })
 }
 
-func (tr *transcript) closeAll(t *translator) {
-	tr.closeWhere(t, func(*message) bool { return true })
+func (tr *transcript) closeAll(out *teller) {
+	tr.closeWhere(out, func(*message) bool { return true })
 }
 
-func (tr *transcript) closeWhere(t *translator, ends func(*message) bool) {
+func (tr *transcript) closeWhere(out *teller, ends func(*message) bool) {
 	for _, m := range slices.Clone(tr.open) {
 		if ends(m) {
-			m.finish(t)
+			m.finish(out)
 			tr.forget(m)
 		}
 	}

@@ -30,14 +30,14 @@ type branch struct {
 func newTree(graph string) tree { return tree{graph: graph} }
 
 // reach tells a namespace, and those around it, as started.
-func (tr *tree) reach(t *translator, ns []string) {
+func (tr *tree) reach(out *teller, ns []string) {
 	for n := 1; n <= len(ns); n++ {
 		part := ns[:n:n]
 		if tr.find(part) != nil {
 			continue
 		}
 		tr.places = append(tr.places, &branch{part, statusStarted})
-		t.lifecycle(part, statusStarted, graphOf(part), "")
+		out.lifecycle(part, statusStarted, graphOf(part), "")
 	}
 }
 
@@ -57,27 +57,27 @@ func graphOf(ns []string) string {
 }
 
 // leave tells the namespaces of nodes as completed that have put something out in ns.
-func (tr *tree) leave(t *translator, ns []string, nodes []output) {
+func (tr *tree) leave(out *teller, ns []string, nodes []output) {
 	for _, n := range nodes {
-		tr.leaveBelow(t, ns, n.name, statusCompleted)
+		tr.leaveBelow(out, ns, n.name, statusCompleted)
 	}
 }
 
 // leaveBelow ends what is below one node or task of a namespace, the innermost first.
-func (tr *tree) leaveBelow(t *translator, ns []string, segment, status string) {
+func (tr *tree) leaveBelow(out *teller, ns []string, segment, status string) {
 	prefix := append(slices.Clone(ns), segment)
-	tr.leaveWhere(t, status, func(b *branch) bool { return isPrefix(prefix, b.namespace) })
+	tr.leaveWhere(out, status, func(b *branch) bool { return isPrefix(prefix, b.namespace) })
 }
 
-func (tr *tree) leaveAll(t *translator, status string) {
-	tr.leaveWhere(t, status, func(*branch) bool { return true })
+func (tr *tree) leaveAll(out *teller, status string) {
+	tr.leaveWhere(out, status, func(*branch) bool { return true })
 }
 
-func (tr *tree) leaveWhere(t *translator, status string, ends func(*branch) bool) {
+func (tr *tree) leaveWhere(out *teller, status string, ends func(*branch) bool) {
 	for _, b := range slices.Backward(tr.places) {
 		if b.status == statusStarted && ends(b) {
 			b.status = status
-			t.lifecycle(b.namespace, status, graphOf(b.namespace), "")
+			out.lifecycle(b.namespace, status, graphOf(b.namespace), "")
 		}
 	}
 }

@@ -2,8 +2,10 @@ package threadrun
 
 import (
 	"context"
+	"encoding/base64"
 	"io"
 	"net/http"
+	neturl "net/url"
 	"strings"
 	"testing"
 	"time"
@@ -253,6 +255,47 @@ func TestProtocolOfAnotherAgentsThread(t *testing.T) {
 	}
 }
 
+// A page cannot give its WebSocket headers. It offers the key as a subprotocol; a key in the URL
+// is not looked at.
+func TestE4KeyOfAPagesWebSocket(t *testing.T) {
+	t.Parallel()
+	agent := adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain))
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(agent.URL)})
+	const key = "a key/of+letters that=no,subprotocol has"
+	cfg.Auth.Keys = []config.Key{{ID: "a", Key: key}}
+	b := rig.StartBridge(t, cfg)
+	ctx, leave := context.WithTimeout(t.Context(), 20*time.Second)
+	defer leave()
+	url := b.URL + newThread() + "/stream/events"
+	offer := func(key string) []string {
+		return []string{"apbridge", "x-api-key." + base64.RawURLEncoding.EncodeToString([]byte(key))}
+	}
+	for name, try := range map[string]struct {
+		query  string
+		offers []string
+	}{
+		"a wrong key": {"", offer("wrong")}, "no key": {"", []string{"apbridge"}}, "a key in the URL": {"?x-api-key=" + neturl.QueryEscape(key), nil},
+	} {
+		if _, res, err := websocket.Dial(ctx, url+try.query, &websocket.DialOptions{Subprotocols: try.offers}); err == nil || res == nil || res.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	conn, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{Subprotocols: offer(key)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	if conn.Subprotocol() != "apbridge" {
+		t.Errorf("the bridge has chosen %q; a browser gives up without a choice", conn.Subprotocol())
+	}
+	if err := conn.Write(ctx, websocket.MessageText, []byte(starts)); err != nil {
+		t.Fatal(err)
+	}
+	if _, message, err := conn.Read(ctx); err != nil || !strings.HasPrefix(string(message), `{"type":"success","id":1,`) {
+		t.Errorf("%s, %v", message, err)
+	}
+}
+
 func TestProtocolRefusesBadRequests(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -263,7 +306,12 @@ func TestProtocolRefusesBadRequests(t *testing.T) {
 			b.Post("/threads/x"+path, `{"channels":["values"]}`).Is(422)
 		}
 	}
-	for body, status := range map[string]int{`{}`: 400, `{nope`: 422, ``: 400, `{"id":1}`: 400} {
+	run := command(b, thread, starts).Text("result.run_id")
+	b.Get(thread + "/runs/" + run + "/join").OK()
+	for since, status := range map[string]int{`"x"`: 422, `-1`: 422, `1.5`: 422, `9007199254740991`: 400} {
+		b.Post(thread+"/stream/events", `{"channels":["values"],"since":`+since+`}`).Is(status)
+	}
+	for body, status := range map[string]int{`{}`: 422, `{nope`: 422, ``: 422, `{"id":1}`: 422} {
 		b.Post(thread+"/commands", body).Is(status)
 	}
 	b.Get(thread + "/stream/events").Is(400)

@@ -1,0 +1,190 @@
+package protocol
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// runView is what the events of a run depend on beside the entry at hand.
+type runView struct {
+	out      *teller
+	points   *points
+	run      mapping.Run
+	began    bool
+	brought  bool            // the checkpoint with the run's input was told
+	paired   bool            // the agent tells checkpoints, with the state at each
+	untold   bool            // the state has changed since it was told
+	asked    map[string]bool // questions, by id
+	messages transcript
+	tree     tree
+}
+
+// started begins a run. A further attempt of one that failed is no second beginning, but what
+// it had begun to say is over.
+func (v *runView) started(e *state.Entry) {
+	if v.began {
+		v.messages.closeAll(v.out)
+		return
+	}
+	v.began = true
+	v.out.lifecycle(nil, statusRunning, v.run.Agent, "")
+	if ids := answered(v.run.Options); len(ids) > 0 {
+		v.out.send(methodAnswered, nil, func(w *writer) { w.open().texts("interrupt_ids", ids).close() })
+	}
+}
+
+// answered are the ids of the questions that a run answers.
+func answered(o mapping.RunOptions) []string {
+	if !o.Resuming {
+		return nil
+	}
+	list := rule.Named(o.Resume, o.Asked)
+	if len(list) == 0 {
+		list = o.Asked
+	}
+	ids := make([]string, len(list))
+	for i, q := range list {
+		ids[i] = q.ID
+	}
+	return ids
+}
+
+// point is an entry that makes a checkpoint, with the state there.
+func (v *runView) point(e *state.Entry) {
+	if cp := e.Head.Checkpoint; cp != nil {
+		v.points.tell(cp, !v.brought)
+		v.brought = true
+	}
+	v.out.values(e)
+	v.untold = false
+}
+
+// update is one node's output.
+func (v *runView) update(e *state.Entry) {
+	nodes := nodesOf(e)
+	v.tree.reach(v.out, e.Head.NS)
+	if e.Head.Reduce {
+		v.taskBegins(e)
+	} else {
+		v.messages.close(v.out, e.Head.NS, nodes)
+	}
+	for _, n := range nodes {
+		v.messages.say(v.out, e.Head.NS, n.data, e.Head.Reduce)
+	}
+	for _, n := range nodes {
+		v.out.sendEvent(&event{method: channelUpdates, namespace: e.Head.NS, node: n.name, data: func(w *writer) { w.Raw(n.data, "null") }})
+	}
+	if e.Head.Reduce {
+		v.taskEnds(e)
+		v.point(e)
+	} else {
+		v.tree.leave(v.out, e.Head.NS, nodes)
+	}
+	v.ask(e.Head.NS, e.Head.Interrupts)
+}
+
+// output is what one node put out.
+type output struct {
+	name string
+	data json.RawMessage
+}
+
+// nodesOf takes an update apart: data of several nodes that ran in one step is an object of
+// their names, which the head joins by "+".
+func nodesOf(e *state.Entry) []output {
+	node := e.Head.Node
+	if !strings.Contains(node, "+") {
+		return []output{{node, e.Data}}
+	}
+	var list []output
+	var names []string
+	_ = rawjson.EachMember(e.Data, func(quoted rawjson.Quoted, value json.RawMessage) {
+		name := quoted.Text()
+		list, names = append(list, output{name, slices.Clip(value)}), append(names, name)
+	})
+	if strings.Join(names, "+") != node {
+		return []output{{node, e.Data}}
+	}
+	return list
+}
+
+// ask tells questions, each once. They stand in the log together with the end of their run, so
+// that an answer that comes at once finds the thread waiting.
+func (v *runView) ask(ns []string, list []mapping.Interrupt) {
+	for _, q := range list {
+		if v.asked[q.ID] {
+			continue
+		}
+		v.asked[q.ID] = true
+		v.out.send(methodRequested, ns, func(w *writer) {
+			w.open().text("interrupt_id", q.ID).raw("payload", q.Value)
+			if len(q.Schema) > 0 {
+				w.raw("response_schema", q.Schema)
+			}
+			w.close()
+		})
+	}
+}
+
+func (v *runView) custom(ns []string, name string, data json.RawMessage) {
+	v.tree.reach(v.out, ns)
+	v.out.sendEvent(&event{method: channelCustom, namespace: ns, name: name, data: func(w *writer) {
+		w.open().some("name", name).raw("payload", data).close()
+	}})
+}
+
+// state is what a thread/run agent tells of its state. It tells each state twice, as values and
+// at a checkpoint; the second is taken, since clients pair a checkpoint with the values behind
+// it. The checkpoint before a run's input is left out, as servers do: its state lacks what the
+// client shows already.
+func (v *runView) state(e *state.Entry) {
+	if e.Head.Checkpoint != nil {
+		v.paired = true
+		if e.Head.Checkpoint.Source != "input" {
+			v.point(e)
+		}
+		return
+	}
+	v.untold = v.untold || e.Data != nil
+	if !v.paired && v.untold {
+		v.out.values(e)
+		v.untold = false
+	}
+}
+
+// end ends a run. One that never began is not the thread's: another may be at work there.
+func (v *runView) end(e *state.Entry) {
+	out := e.Head.Outcome
+	if out == nil || !v.began {
+		return
+	}
+	if v.untold {
+		v.out.values(e)
+	}
+	status, fault := endOf(out)
+	v.messages.closeAll(v.out)
+	v.tree.leaveAll(v.out, status)
+	v.ask(nil, out.Interrupts)
+	v.out.lifecycle(nil, status, v.run.Agent, fault)
+}
+
+// endOf is how a run has ended, in the protocol's words.
+func endOf(out *mapping.Outcome) (status, fault string) {
+	if out.Fault != nil {
+		fault = out.Fault.Message
+	}
+	switch out.Status {
+	case mapping.RunSuccess:
+		return statusCompleted, ""
+	case mapping.RunInterrupted:
+		return statusInterrupted, ""
+	default:
+		return statusFailed, fault
+	}
+}

@@ -1,0 +1,199 @@
+package protocol
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
+)
+
+// longThread has runs one after the other and beside each other, an update between them, and one
+// run that is still at work.
+func longThread() *world {
+	w := newWorld()
+	for n := range 12 {
+		w.play(runOf(3*n+1, "legacy"), twoSteps()...)
+		events := graphRun()
+		w.play(runOf(3*n+2, "graph"), events[:9]...)
+		w.play(runOf(3*n+3, "graph"), retried()[:2]...)
+		w.play(runOf(3*n+2, "graph"), events[9:]...)
+		w.play(mapping.Run{}, restarted(n))
+		w.play(runOf(3*n+3, "graph"), retried()[2:]...)
+	}
+	return w.play(runOf(99, "graph"), graphRun()[:12]...)
+}
+
+// restarted is a checkpoint of an agent that counts anew: its step is told behind its parent's.
+func restarted(n int) mapping.Event {
+	return stateEvent("", &mapping.Checkpoint{ID: uuid(500 + n), Parent: uuid(500 + n - 1), Source: "update"}, `{"messages":[]}`)
+}
+
+// Wherever a reader begins, it is told what a reader from the start is told behind there: the same
+// ids, steps, namespaces and blocks. It reads the runs that are at work there, and no more.
+func TestALateReaderIsToldTheSame(t *testing.T) {
+	t.Parallel()
+	w := longThread()
+	all := filter{channels: channels, depth: -1}
+	whole := bytes.SplitAfter(told(t, w, all, Snake), []byte("\n"))
+	total := w.read
+	if total != len(w.entries) {
+		t.Fatalf("%d of %d entries were read from the start", total, len(w.entries))
+	}
+	for i := 0; i < len(whole)-1; i += 7 {
+		late := all
+		late.since = seqOf(t, whole[i])
+		w.read = 0
+		if d := cmp.Diff(string(bytes.Join(whole[i+1:], nil)), string(told(t, w, late, Snake))); d != "" {
+			t.Fatalf("since %d: %s", late.since, d)
+		}
+		if most := len(w.entries) - int(late.since/framesPerEntry) + len(graphRun()) + len(retried()) + 2; w.read > most {
+			t.Errorf("since %d: %d entries were read, want %d at most", late.since, w.read, most)
+		}
+	}
+}
+
+func seqOf(t *testing.T, event []byte) int64 {
+	t.Helper()
+	p, err := parse(bytes.TrimSpace(event), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq, ok := whole(p.get("seq"))
+	if !ok {
+		t.Fatalf("%s has no number", event)
+	}
+	return seq
+}
+
+// A socket whose subscriptions are all late reads from there on.
+func TestALateSocketReadsWhatIsNew(t *testing.T) {
+	t.Parallel()
+	w := longThread()
+	last := int64(len(w.entries))
+	c := dial(t, serve(t, w.server(), Snake))
+	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle"],"since":` + strconv.FormatInt(last*framesPerEntry, 10) + `}}`)
+	c.wants(`"subscription_id"`)
+	w.play(runOf(99, "graph"), graphRun()[12:]...)
+	c.wants(`"completed"`)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if most := len(graphRun()); w.read > most {
+		t.Errorf("%d entries were read, want %d at most", w.read, most)
+	}
+}
+
+// What is not kept whole any more is refused by name, wherever a position may be said.
+func TestAPositionThatIsNotKeptIsRefused(t *testing.T) {
+	t.Parallel()
+	w := longThread()
+	w.kept = 20
+	gone := strconv.Itoa(10*framesPerEntry + 1)
+	url := serve(t, w.server(), Snake)
+	res, err := http.Post(url, "application/json", strings.NewReader(`{"channels":["values"],"since":`+gone+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode == http.StatusOK {
+		t.Error("a stream was begun")
+	}
+	c := dial(t, url)
+	for _, command := range []string{
+		`{"id":1,"method":"subscription.subscribe","params":{"channels":["values"],"since":` + gone + `}}`,
+		`{"id":1,"method":"subscription.reconnect","params":{"run_id":"` + runOf(1, "").ID + `","last_event_id":"10.1","subscriptions":[]}}`,
+	} {
+		c.say(command)
+		if got := c.hear(); !strings.Contains(got, `"error":"invalid_argument"`) || !strings.Contains(got, "Leave it out") {
+			t.Errorf("%s: %s", command, got)
+		}
+	}
+	heard(t, listen(t, url, `{"channels":["values"]}`), 1)
+}
+
+// A position that nobody was told is refused, on a thread that is not there yet and on one on
+// which nothing has happened, too: its reader would miss all that comes up to there.
+func TestAPositionBeyondTheThreadIsRefused(t *testing.T) {
+	t.Parallel()
+	away := newWorld()
+	away.make("")
+	beyond := strconv.Itoa(2 * framesPerEntry)
+	for name, w := range map[string]*world{"not there": away, "empty": newWorld(), "one run": newWorld().play(runOf(1, "graph"), started())} {
+		s := w.server()
+		if _, err := s.wanted(t.Context(), uuid(1), raw(`{"channels":["values"],"since":`+beyond+`}`)); mapping.Classify(err).Code != mapping.CodeBadCursor {
+			t.Errorf("%s, a stream: %v", name, err)
+		}
+		c := dial(t, serve(t, s, Snake))
+		c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["values"],"since":` + beyond + `}}`)
+		c.wants(`"error":"invalid_argument"`)
+	}
+}
+
+// Ten thousand events of one entry have a number and an id each, the same at every reading, and a
+// reader goes on behind any of them: over a stream with since, over a WebSocket with either.
+func TestALongEntryIsReadOnFromWithin(t *testing.T) {
+	t.Parallel()
+	const events = 10_000
+	w := newWorld().play(runOf(1, "graph"), started(), longEntry(events/5), succeeded())
+	all := filter{channels: channels, depth: -1}
+	whole := bytes.SplitAfter(told(t, w, all, Snake), []byte("\n"))
+	if len(whole) < events {
+		t.Fatalf("%d events", len(whole))
+	}
+	seen := map[int64]bool{}
+	for _, line := range whole[:len(whole)-1] {
+		if n := seqOf(t, line); seen[n] || n > largest {
+			t.Fatalf("%d is no number of its own: %s", n, line)
+		} else {
+			seen[n] = true
+		}
+	}
+	for _, i := range []int{1, 4090, 4095, 4096, 4097, events / 2, events - 2} {
+		late := all
+		late.since = seqOf(t, whole[i])
+		if d := cmp.Diff(string(bytes.Join(whole[i+1:], nil)), string(told(t, w, late, Snake))); d != "" {
+			t.Errorf("since event %d: %s", i, d)
+		}
+	}
+	middle := whole[events/2]
+	for _, command := range []string{
+		`{"id":1,"method":"subscription.subscribe","params":{"channels":["messages"],"since":` + strconv.FormatInt(seqOf(t, middle), 10) + `}}`,
+		`{"id":1,"method":"subscription.reconnect","params":{"run_id":"` + uuid(101) + `","last_event_id":` + string(member(middle, "event_id")) +
+			`,"subscriptions":["` + subscriptionID(filter{channels: []string{channelMessages}, depth: -1}) + `"]}}`,
+	} {
+		c := dial(t, serve(t, w.server(), Snake))
+		c.say(command)
+		c.wants(`"type":"success"`)
+		c.wants(string(member(whole[events/2+1], "event_id")))
+	}
+}
+
+// longEntry is an update with so many messages, each of which is told as five events.
+func longEntry(messages int) mapping.Event {
+	said := make([]string, messages)
+	for n := range said {
+		said[n] = says(n, "x")
+	}
+	return mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"messages":[` + strings.Join(said, ",") + `]}`), Head: mapping.Head{Node: "plan"}}
+}
+
+// Of an entry that has even more events the last share a number: a reader that has seen one of
+// them is told them again rather than not at all.
+func TestEventsThatShareANumberAreToldAgain(t *testing.T) {
+	t.Parallel()
+	f := filter{channels: channels, depth: -1}
+	ev := &event{method: channelValues}
+	for k, want := range map[int]bool{lastFrame - 1: false, lastFrame: true, lastFrame + 1: true, 2 * framesPerEntry: true} {
+		at := place{seq: 7, k: k}
+		f.since = place{seq: 7, k: lastFrame + 5}.number()
+		if f.wants(ev, at) != want || at.number() > through(7)-1 {
+			t.Errorf("event %d: told again: %t; its number is %d", k, f.wants(ev, at), at.number())
+		}
+		if sub := (&subscription{got: at}); sub.behind() >= at.number() && want {
+			t.Errorf("a subscription that has event %d has all up to %d", k, sub.behind())
+		}
+	}
+}

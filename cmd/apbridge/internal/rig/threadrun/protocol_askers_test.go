@@ -1,0 +1,69 @@
+package threadrun
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
+)
+
+// askers is a thread on which agents have worked beside each other, and have asked: "agent" before
+// "other", whose run is the newer one and ends later. "calm" has asked nothing, and ends last.
+func askers(t *testing.T) (b *rig.Bridge, at string, asking map[string]*adaptertest.StepAgent, questions map[string]string) {
+	t.Helper()
+	asking = map[string]*adaptertest.StepAgent{"agent": rig.Curious(1), "other": rig.Curious(1), "calm": adaptertest.NewStepAgent(adaptertest.Plain)}
+	gates, agents := map[string]*rig.Gate{}, map[string]config.Agent{}
+	for name, a := range asking {
+		gates[name] = rig.NewGate(a, rig.StepPosts, 1)
+		agents[name] = rig.AgentAt(adaptertest.Serve(t, gates[name]).URL, func(c *config.Agent) { c.Dialect, c.AllowConcurrent = "taskstep", true })
+	}
+	b = rig.StartBridge(t, rig.ConfigFor(t, agents))
+	at = b.Thread()
+	runs := map[string]string{}
+	for _, name := range []string{"agent", "other", "calm"} {
+		runs[name] = b.Post(at+"/runs", `{"assistant_id":"`+name+`","multitask_strategy":"concurrent",`+rig.SaysHi+`}`).OK().Text("run_id")
+		<-gates[name].Reached
+	}
+	questions = map[string]string{}
+	for i, name := range []string{"agent", "other", "calm"} {
+		gates[name].Open()
+		b.Get(at + "/runs/" + runs[name] + "/join").OK()
+		if open := b.Get(at + "/state").OK().List("tasks.0.interrupts"); i < 2 && len(open) > i {
+			questions[name] = fmt.Sprint(rig.Dig(open[i], "id"))
+		}
+	}
+	b.Expect(at, "status", "interrupted")
+	return b, at, asking, questions
+}
+
+// A question is answered by the agent that asked it, whichever worked on the thread last. As any run
+// that begins, the one that answers drops what else is open.
+func TestProtocolAnswersTheAgentThatAsked(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"agent", "other"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, at, asking, questions := askers(t)
+			got := command(b, at, fmt.Sprintf(`{"id":1,"method":"input.respond","params":{"namespace":[],"interrupt_id":%q,"response":"blue"}}`, questions[name]))
+			if got.Text("type") != "success" {
+				t.Fatalf("%s", got.Body)
+			}
+			b.Get(at + "/runs/" + b.Get(at+"/runs").OK().Text("0.run_id") + "/join").OK()
+			rig.CheckAnswered(t, asking[name], []string{"", "", `{"input":"blue"}`})
+		})
+	}
+}
+
+// What several agents have asked is not answered at once: one run is of one agent.
+func TestProtocolAnswersOneAgentAtATime(t *testing.T) {
+	t.Parallel()
+	b, at, asking, questions := askers(t)
+	both := fmt.Sprintf(`{"id":1,"method":"input.respond","params":{"namespace":[],"responses":[{"interrupt_id":%q,"response":"x"},{"interrupt_id":%q,"response":"y"}]}}`, questions["agent"], questions["other"])
+	if got := command(b, at, both); got.Text("error") != "invalid_argument" {
+		t.Errorf("questions of two agents, answered at once: %s", got.Body)
+	}
+	rig.CheckAnswered(t, asking["agent"], []string{"", ""})
+	rig.CheckAnswered(t, asking["other"], []string{"", ""})
+}
