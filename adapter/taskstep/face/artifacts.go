@@ -2,6 +2,7 @@ package face
 
 import (
 	"context"
+	"iter"
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -9,15 +10,18 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// listArtifacts is listAgentTaskArtifacts.
-func (s *server) listArtifacts(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	return list(w, r, "artifacts", func(ctx context.Context, p adapter.Page) ([]mapping.Artifact, int, error) {
-		return s.svc.Artifacts.List(ctx, ref, p)
+// artifacts answers for the files of tasks.
+type artifacts struct{ *server }
+
+// list is listAgentTaskArtifacts.
+func (s artifacts) list(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+	return list(s.server, w, r, "artifacts", func(ctx context.Context, p adapter.Page) (iter.Seq2[mapping.Artifact, error], int, error) {
+		return short(s.svc.Artifacts.List(ctx, ref, p))
 	}, s.layout(ref).artifact)
 }
 
-// downloadArtifact is downloadAgentTaskArtifact.
-func (s *server) downloadArtifact(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+// download is downloadAgentTaskArtifact.
+func (s artifacts) download(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	id := mux.Vars(r)["artifact"]
 	if !storable(id) {
 		return mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "The task has no artifact with this id.")

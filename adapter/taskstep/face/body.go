@@ -27,18 +27,21 @@ func (s *server) readRequest(w http.ResponseWriter, r *http.Request) (request, e
 	if err != nil || len(raw) == 0 {
 		return req, err
 	}
-	err = body.Object(raw, s.face.Limits.Depth, req.take)
+	err = body.Object(raw, s.face.Limits.Depth, req.take(w.Header()))
 	return req, err
 }
 
-func (req *request) take(name string, v json.RawMessage) error {
-	switch name {
-	case "input":
-		return takeString(name, v, &req.Input)
-	case "additional_input":
-		return takeObject(name, v, &req.AdditionalInput)
+// take reads one member; h is told of those that mean nothing.
+func (req *request) take(h http.Header) func(name string, v json.RawMessage) error {
+	return func(name string, v json.RawMessage) error {
+		switch name {
+		case "input":
+			return takeString(name, v, &req.Input)
+		case "additional_input":
+			return takeObject(name, v, &req.AdditionalInput)
+		}
+		return body.Unknown(h, name, "input", "additional_input")
 	}
-	return nil
 }
 
 func takeString(name string, v json.RawMessage, into **string) error {

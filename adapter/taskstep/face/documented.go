@@ -23,6 +23,7 @@ func RequestFields() []mapping.RequestField {
 		mapping.Fields(task, mapping.MeansTask, "input"),
 		mapping.Fields(task, mapping.MeansTaskExtra, "additional_input"),
 		mapping.Fields(task, mapping.MeansTranscript, mapping.LossTranscript),
+		mapping.Fields(task, mapping.MeansItems, mapping.LossItems),
 		mapping.Fields(step, mapping.MeansStep, "input"),
 		mapping.Fields(step, mapping.MeansStepExtra, "additional_input"),
 		mapping.Fields("artifact", mapping.MeansFile, "file"),

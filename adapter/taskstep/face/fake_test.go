@@ -117,7 +117,7 @@ func (f fakeTasks) Get(_ context.Context, ref adapter.TaskRef) (mapping.Task, er
 	return t.task, nil
 }
 
-func (f fakeTasks) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Task, int, error) {
+func (f fakeTasks) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) (iter.Seq2[mapping.Task, error], int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var all []mapping.Task
@@ -126,7 +126,7 @@ func (f fakeTasks) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) 
 			all = append(all, t.task)
 		}
 	}
-	return pageSlice(all, p), len(all), nil
+	return adapter.List(pageSlice(all, p)), len(all), nil
 }
 
 func (f fakeTasks) Step(ctx context.Context, ref adapter.TaskRef, r adapter.StepRequest) (adapter.Handout, error) {

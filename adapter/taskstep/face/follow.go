@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// followSteps streams a task's steps as they are released. It is an extension
+// follow streams a task's steps as they are released. It is an extension
 // of ours and drives nothing: steps are still asked for by POST.
 //
 //	event: step, data: a Step, id: its number from 1
@@ -22,7 +22,7 @@ import (
 // A stream that closes without end or error has nothing to tell for now, as
 // the task waits for a POST. Last-Event-ID continues after that step; without
 // it, or with -1, the stream begins at the first step.
-func (s *server) followSteps(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+func (s steps) follow(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	after, err := lastEventID(r)
 	if err != nil {
 		return err
@@ -38,12 +38,12 @@ func (s *server) followSteps(w http.ResponseWriter, r *http.Request, ref adapter
 		w.Header().Set("Content-Type", "text/event-stream")
 		return nil
 	}
-	s.streamSteps(w, r, ref, after, after > 0 && len(known) > 0 && known[0].IsLast)
+	s.stream(w, r, ref, after, after > 0 && len(known) > 0 && known[0].IsLast)
 	return nil
 }
 
-// streamSteps writes the stream; done tells that the client has the last step.
-func (s *server) streamSteps(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef, after int, done bool) {
+// stream writes the stream; done tells that the client has the last step.
+func (s steps) stream(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef, after int, done bool) {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	out := sse.NewStream(w, s.face.Heartbeat, stop)
@@ -73,7 +73,7 @@ func stepFrame(wire layout, step *mapping.Step) []byte {
 }
 
 // endStream says how the stream ended. A client that left is told nothing.
-func (s *server) endStream(out *sse.Stream, w http.ResponseWriter, r *http.Request, done bool, err error) {
+func (s steps) endStream(out *sse.Stream, w http.ResponseWriter, r *http.Request, done bool, err error) {
 	var frame []byte
 	switch {
 	case r.Context().Err() != nil || out.Failed():

@@ -201,7 +201,7 @@ func (f *form) rest() error {
 	return err
 }
 
-// fail remembers the first error, since whoever reads the file may hide it.
+// fail remembers the first error, since the reader of the file may hide it.
 func (f *form) fail(err error) error {
 	if f.err == nil {
 		f.err = err

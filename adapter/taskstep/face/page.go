@@ -2,12 +2,14 @@ package face
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"go.uber.org/zap"
 )
 
 // Bounds of a page. The document has 10 items by default and only lower bounds;
@@ -79,8 +81,9 @@ func parseCount(s string) (int, bool) {
 // pageCount is the number of pages total items fill.
 func pageCount(total, size int) int { return (total + size - 1) / size }
 
-// list answers a page of what read has; a page behind the last one is empty.
-func list[T any](w http.ResponseWriter, r *http.Request, name string, read func(context.Context, adapter.Page) ([]T, int, error), write func(*rawjson.Writer, *T)) error {
+// list answers a page of what read has; a page behind the last one is empty. A failure behind
+// the first byte cuts the connection, so that what was sent is not taken for the whole.
+func list[T any](s *server, w http.ResponseWriter, r *http.Request, name string, read func(context.Context, adapter.Page) (iter.Seq2[T, error], int, error), write func(*rawjson.Writer, *T)) error {
 	page, err := pageOf(r)
 	if err != nil {
 		return err
@@ -89,16 +92,31 @@ func list[T any](w http.ResponseWriter, r *http.Request, name string, read func(
 	if err != nil {
 		return err
 	}
-	_ = writePage(w, name, items, write, page, total)
-	return nil
+	began, err := writePage(w, name, items, write, page, total)
+	if err == nil || !began {
+		return err
+	}
+	if r.Context().Err() == nil {
+		s.face.Log.Error("an answer was broken off", zap.String("route", routeOf(r)), zap.Error(err))
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// short is what a service has read whole, as a list.
+func short[T any](items []T, total int, err error) (iter.Seq2[T, error], int, error) {
+	return adapter.List(items), total, err
 }
 
 // writePage answers a list: {name: [items], "pagination": {…}}. A long one is sent piece by
-// piece, so that it takes no memory of its own length; a short one has a Content-Length.
-func writePage[T any](w http.ResponseWriter, name string, items []T, item func(*rawjson.Writer, *T), p adapter.Page, total int) error {
-	out, began := new(rawjson.Writer).Open('{').Key(name).Open('['), false
-	for i := range items {
-		if item(out, &items[i]); len(out.Bytes) < pieceSize {
+// piece, so that it takes no memory of its own length; a short one has a Content-Length. The
+// error is one of items; that of a client that has gone is none.
+func writePage[T any](w http.ResponseWriter, name string, items iter.Seq2[T, error], write func(*rawjson.Writer, *T), p adapter.Page, total int) (began bool, err error) {
+	out := new(rawjson.Writer).Open('{').Key(name).Open('[')
+	for item, err := range items {
+		if err != nil {
+			return began, err
+		}
+		if write(out, &item); len(out.Bytes) < pieceSize {
 			continue
 		}
 		if !began {
@@ -107,14 +125,16 @@ func writePage[T any](w http.ResponseWriter, name string, items []T, item func(*
 			w.WriteHeader(http.StatusOK)
 		}
 		last := len(out.Bytes) - 1 // stays: by it the next item knows that it needs a comma
-		if err := writePieces(w, out.Bytes[:last]); err != nil {
-			return err
+		if writePieces(w, out.Bytes[:last]) != nil {
+			return began, nil
 		}
 		out.Bytes = append(out.Bytes[:0], out.Bytes[last])
 	}
 	writePagination(out.Close(']'), p, total)
 	if out.Close('}'); !began {
-		return send(w, http.StatusOK, out.Bytes)
+		_ = send(w, http.StatusOK, out.Bytes)
+		return false, nil
 	}
-	return writePieces(w, out.Bytes)
+	_ = writePieces(w, out.Bytes)
+	return true, nil
 }

@@ -33,7 +33,8 @@ func TestLongPageTakesNoMemoryOfItsLength(t *testing.T) {
 	to := &counting{ResponseWriter: httptest.NewRecorder()}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err := writePage(to, "steps", steps, layout{}.step, adapter.Page{Number: 1, Size: len(steps)}, len(steps))
+	items, total, _ := short(steps, len(steps), nil)
+	_, err := writePage(to, "steps", items, layout{}.step, adapter.Page{Number: 1, Size: len(steps)}, total)
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; err != nil || to.bytes < len(steps)*len(text) || took > 8<<20 {
 		t.Errorf("%d bytes were written with %d allocated, %v", to.bytes, took, err)

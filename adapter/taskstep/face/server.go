@@ -25,7 +25,8 @@ var (
 	v2 = style{invalid: http.StatusBadRequest, created: http.StatusCreated, root: "/ap/v2/topics", flavour: FlavourTopic}
 )
 
-// server is the face. Safe for concurrent use; it keeps no state.
+// server is what the handlers of one version share. Safe for concurrent use; it keeps no state.
+// The handlers stand in one type for each noun, which is a server by another name.
 type server struct {
 	svc   adapter.Service
 	face  adapter.Face
@@ -46,20 +47,20 @@ func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 	if face.Heartbeat <= 0 {
 		face.Heartbeat = 15 * time.Second
 	}
-	tasks, topics := &server{svc: svc, face: face, style: v1}, &server{svc: svc, face: face, style: v2}
+	first, second := &server{svc: svc, face: face, style: v1}, &server{svc: svc, face: face, style: v2}
 	for _, chosen := range []string{"", "/agents/{agent}"} {
 		below := r.PathPrefix(chosen + "/ap/v1").Subrouter()
-		tasks.mountOperations(below, tasks.endpoints("/agent"))
-		tasks.mountHeartbeat(below)
-		tasks.mountRest(below)
+		first.mountOperations(below, first.endpoints("/agent"))
+		first.mountHeartbeat(below)
+		first.mountRest(below)
 		below = r.PathPrefix(chosen + "/ap/v2").Subrouter()
-		topics.mountOperations(below, topics.topicEndpoints())
-		topics.mountRest(below)
+		second.mountOperations(below, second.topicEndpoints())
+		second.mountRest(below)
 	}
 	// The prefix of before September 2023.
 	old := r.PathPrefix("/agent/").Subrouter()
-	tasks.mountOperations(old, tasks.endpoints(""))
-	old.PathPrefix("/tasks/").HandlerFunc(tasks.noRoute)
+	first.mountOperations(old, first.endpoints(""))
+	old.PathPrefix("/tasks/").HandlerFunc(first.noRoute)
 }
 
 // endpoints lists the operations on tasks below a prefix, those that clients
@@ -67,16 +68,16 @@ func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 func (s *server) endpoints(prefix string) []endpoint {
 	all, one := prefix+"/tasks", prefix+"/tasks/{task}"
 	return []endpoint{
-		{http.MethodPost, one + "/steps", s.executeStep},
-		{http.MethodPost, all, s.createTask},
-		{http.MethodGet, one, s.getTask},
-		{http.MethodGet, one + "/steps", s.listSteps},
-		{http.MethodGet, one + "/artifacts", s.listArtifacts},
-		{http.MethodGet, one + "/artifacts/{artifact}", s.downloadArtifact},
-		{http.MethodPost, one + "/artifacts", s.uploadArtifact},
-		{http.MethodGet, one + "/steps/{step}", s.getStep},
-		{http.MethodGet, all, s.listTasks},
-		{http.MethodPost, one + "/cancel", s.cancelTask},
+		{http.MethodPost, one + "/steps", steps{s}.execute},
+		{http.MethodPost, all, tasks{s}.create},
+		{http.MethodGet, one, tasks{s}.get},
+		{http.MethodGet, one + "/steps", steps{s}.list},
+		{http.MethodGet, one + "/artifacts", artifacts{s}.list},
+		{http.MethodGet, one + "/artifacts/{artifact}", artifacts{s}.download},
+		{http.MethodPost, one + "/artifacts", artifacts{s}.upload},
+		{http.MethodGet, one + "/steps/{step}", steps{s}.get},
+		{http.MethodGet, all, tasks{s}.list},
+		{http.MethodPost, one + "/cancel", tasks{s}.cancel},
 	}
 }
 

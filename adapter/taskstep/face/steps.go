@@ -2,6 +2,7 @@ package face
 
 import (
 	"context"
+	"iter"
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -11,13 +12,16 @@ import (
 
 const lossHeader = "X-Apbridge-Lossy"
 
-// executeStep is executeAgentTaskStep. It may take as long as the agent does,
+// steps answers for steps: one that is asked for, and those that were.
+type steps struct{ *server }
+
+// execute is executeAgentTaskStep. It may take as long as the agent does,
 // and sends nothing before: a status cannot be taken back. A run that failed is
 // a step like any other, with additional_output.error.
 //
 // The hand-out is confirmed only when the whole answer went out to a client
 // that was still there, so that a lost answer is given again.
-func (s *server) executeStep(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+func (s steps) execute(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	req, err := s.readRequest(w, r)
 	if err != nil {
 		return err
@@ -49,22 +53,22 @@ func (s *server) executeStep(w http.ResponseWriter, r *http.Request, ref adapter
 	return nil
 }
 
-// listSteps is listAgentTaskSteps, and with stream=true our event stream.
-func (s *server) listSteps(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+// list is listAgentTaskSteps, and with stream=true our event stream.
+func (s steps) list(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	stream, err := wantsStream(r)
 	if err != nil {
 		return err
 	}
 	if stream {
-		return s.followSteps(w, r, ref)
+		return s.follow(w, r, ref)
 	}
-	return list(w, r, "steps", func(ctx context.Context, p adapter.Page) ([]mapping.Step, int, error) {
-		return s.svc.Steps.List(ctx, ref, p)
+	return list(s.server, w, r, "steps", func(ctx context.Context, p adapter.Page) (iter.Seq2[mapping.Step, error], int, error) {
+		return short(s.svc.Steps.List(ctx, ref, p))
 	}, s.layout(ref).step)
 }
 
-// getStep is getAgentTaskStep.
-func (s *server) getStep(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+// get is getAgentTaskStep.
+func (s steps) get(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	id := mux.Vars(r)["step"]
 	if !storable(id) {
 		return mapping.Errorf(mapping.NotFound, mapping.CodeStepNotFound, "The task has no step with this id.")

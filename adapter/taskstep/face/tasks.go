@@ -2,6 +2,7 @@ package face
 
 import (
 	"context"
+	"iter"
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -10,8 +11,11 @@ import (
 
 const idempotencyKey = "Idempotency-Key"
 
-// createTask is createAgentTask.
-func (s *server) createTask(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+// tasks answers for tasks.
+type tasks struct{ *server }
+
+// create is createAgentTask.
+func (s tasks) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	req, err := s.readRequest(w, r)
 	if err != nil {
 		return err
@@ -30,8 +34,8 @@ func (s *server) createTask(w http.ResponseWriter, r *http.Request, ref adapter.
 	return nil
 }
 
-// getTask is getAgentTask.
-func (s *server) getTask(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+// get is getAgentTask.
+func (s tasks) get(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	task, err := s.svc.Tasks.Get(r.Context(), ref)
 	if err != nil {
 		return err
@@ -40,16 +44,16 @@ func (s *server) getTask(w http.ResponseWriter, r *http.Request, ref adapter.Tas
 	return nil
 }
 
-// listTasks is listAgentTasks.
-func (s *server) listTasks(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	return list(w, r, "tasks", func(ctx context.Context, p adapter.Page) ([]mapping.Task, int, error) {
+// list is listAgentTasks.
+func (s tasks) list(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+	return list(s.server, w, r, "tasks", func(ctx context.Context, p adapter.Page) (iter.Seq2[mapping.Task, error], int, error) {
 		return s.svc.Tasks.List(ctx, ref, p)
 	}, s.layout(ref).task)
 }
 
-// cancelTask is an extension of ours: it stops what the task is doing. A body
+// cancel is an extension of ours: it stops what the task is doing. A body
 // is ignored.
-func (s *server) cancelTask(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+func (s tasks) cancel(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	task, err := s.svc.Tasks.Cancel(r.Context(), ref)
 	if err != nil {
 		return err

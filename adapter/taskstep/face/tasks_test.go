@@ -31,6 +31,8 @@ func TestBodies(t *testing.T) {
 		{"null input", plain, `{"input":null}`, 200},
 		{"null additional_input", plain, `{"additional_input":null}`, 200},
 		{"unknown fields of any type", plain, `{"eval_id":5,"x":{"y":[null]}}`, 200},
+		{"a misspelt field", plain, `{"inptu":"hi"}`, 422},
+		{"a field in camel case", plain, `{"additionalInput":{}}`, 422},
 		{"as deep as allowed", plain, `{"x":` + deep + `}`, 200},
 
 		{"cut", plain, `{"input":"y"`, 422},
@@ -276,7 +278,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var req request
-		if err := body.Object(raw, 20, req.take); err != nil {
+		if err := body.Object(raw, 20, req.take(http.Header{})); err != nil {
 			if v1.status(classify(err).Class) != http.StatusUnprocessableEntity {
 				t.Errorf("%q gave %v", raw, err)
 			}

@@ -2,6 +2,7 @@ package face
 
 import (
 	"context"
+	"iter"
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -15,18 +16,21 @@ import (
 // are those of v1: the same handlers, which find the topic in the reference.
 func (s *server) topicEndpoints() []endpoint {
 	return append(s.endpoints("/topics/{topic}"),
-		endpoint{http.MethodPost, "/topics/{topic}/interactions", s.createInteraction},
-		endpoint{http.MethodGet, "/topics/{topic}/interactions", s.listInteractions},
-		endpoint{http.MethodGet, "/topics/{topic}/interactions/{interaction}", s.getInteraction},
-		endpoint{http.MethodGet, "/topics/{topic}", s.getTopic},
-		endpoint{http.MethodPost, "/topics", s.createTopic},
-		endpoint{http.MethodGet, "/topics", s.listTopics},
+		endpoint{http.MethodPost, "/topics/{topic}/interactions", interactions{s}.create},
+		endpoint{http.MethodGet, "/topics/{topic}/interactions", interactions{s}.list},
+		endpoint{http.MethodGet, "/topics/{topic}/interactions/{interaction}", interactions{s}.get},
+		endpoint{http.MethodGet, "/topics/{topic}", topics{s}.get},
+		endpoint{http.MethodPost, "/topics", topics{s}.create},
+		endpoint{http.MethodGet, "/topics", topics{s}.list},
 	)
 }
 
-// createTopic is createTopic.
-func (s *server) createTopic(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	req, err := s.readTopic(w, r)
+// topics answers for topics, as the second version calls tasks.
+type topics struct{ *server }
+
+// create is createTopic.
+func (s topics) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+	req, err := s.read(w, r)
 	if err != nil {
 		return err
 	}
@@ -40,8 +44,8 @@ func (s *server) createTopic(w http.ResponseWriter, r *http.Request, ref adapter
 	return nil
 }
 
-// getTopic is getTopic.
-func (s *server) getTopic(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+// get is getTopic.
+func (s topics) get(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	topic, err := s.svc.Topics.Get(r.Context(), topicRef(ref))
 	if err != nil {
 		return err
@@ -50,18 +54,21 @@ func (s *server) getTopic(w http.ResponseWriter, r *http.Request, ref adapter.Ta
 	return nil
 }
 
-// listTopics is listTopics.
-func (s *server) listTopics(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	return list(w, r, "topics", func(ctx context.Context, p adapter.Page) ([]rule.Topic, int, error) {
+// list is listTopics.
+func (s topics) list(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+	return list(s.server, w, r, "topics", func(ctx context.Context, p adapter.Page) (iter.Seq2[rule.Topic, error], int, error) {
 		return s.svc.Topics.List(ctx, ref.Agent, p)
 	}, s.layout(ref).topicObject)
 }
 
-// createInteraction is createInteraction. The words of a user answer the
+// interactions answers for what is said on a topic.
+type interactions struct{ *server }
+
+// create is createInteraction. The words of a user answer the
 // topic's open question, or derive a task; additional_input.derive_task says
 // otherwise.
-func (s *server) createInteraction(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	n, err := s.readInteraction(w, r)
+func (s interactions) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+	n, err := s.read(w, r)
 	if err != nil {
 		return err
 	}
@@ -74,15 +81,15 @@ func (s *server) createInteraction(w http.ResponseWriter, r *http.Request, ref a
 	return nil
 }
 
-// listInteractions is listTopicInteractions.
-func (s *server) listInteractions(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	return list(w, r, "interactions", func(ctx context.Context, p adapter.Page) ([]rule.Interaction, int, error) {
-		return s.svc.Interactions.List(ctx, topicRef(ref), p)
+// list is listTopicInteractions.
+func (s interactions) list(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+	return list(s.server, w, r, "interactions", func(ctx context.Context, p adapter.Page) (iter.Seq2[rule.Interaction, error], int, error) {
+		return short(s.svc.Interactions.List(ctx, topicRef(ref), p))
 	}, s.layout(ref).interaction)
 }
 
-// getInteraction is getTopicInteraction.
-func (s *server) getInteraction(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+// get is getTopicInteraction.
+func (s interactions) get(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	id := mux.Vars(r)["interaction"]
 	if !storable(id) {
 		return mapping.Errorf(mapping.NotFound, "interaction_not_found", "The topic has no interaction with this id.")

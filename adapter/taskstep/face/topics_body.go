@@ -15,7 +15,7 @@ type topicRequest struct {
 	AdditionalInput json.RawMessage
 }
 
-func (s *server) readTopic(w http.ResponseWriter, r *http.Request) (topicRequest, error) {
+func (s topics) read(w http.ResponseWriter, r *http.Request) (topicRequest, error) {
 	var req topicRequest
 	raw, err := s.readBody(w, r)
 	if err != nil || len(raw) == 0 {
@@ -28,14 +28,14 @@ func (s *server) readTopic(w http.ResponseWriter, r *http.Request) (topicRequest
 		case "additional_input":
 			return takeObject(name, v, &req.AdditionalInput)
 		}
-		return nil
+		return body.Unknown(w.Header(), name, "name", "additional_input")
 	})
 	return req, err
 }
 
-// readInteraction reads {role, input, additional_input}; without a role it is
+// read reads {role, input, additional_input}; without a role it is
 // the user who speaks.
-func (s *server) readInteraction(w http.ResponseWriter, r *http.Request) (adapter.NewInteraction, error) {
+func (s interactions) read(w http.ResponseWriter, r *http.Request) (adapter.NewInteraction, error) {
 	var n adapter.NewInteraction
 	raw, err := s.readBody(w, r)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *server) readInteraction(w http.ResponseWriter, r *http.Request) (adapte
 		case "additional_input":
 			return takeObject(name, v, &n.AdditionalInput)
 		}
-		return nil
+		return body.Unknown(w.Header(), name, "role", "input", "additional_input")
 	})
 	if err != nil {
 		return n, err

@@ -3,6 +3,7 @@ package face
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -53,9 +54,9 @@ func (h heardTopics) Get(_ context.Context, ref adapter.TopicRef) (rule.Topic, e
 	return fixedTopic(), nil
 }
 
-func (h heardTopics) List(_ context.Context, agent string, p adapter.Page) ([]rule.Topic, int, error) {
+func (h heardTopics) List(_ context.Context, agent string, p adapter.Page) (iter.Seq2[rule.Topic, error], int, error) {
 	h.topicsHeard.refs = append(h.refs, adapter.TopicRef{Agent: agent})
-	return []rule.Topic{fixedTopic()}, 11, nil
+	return adapter.List([]rule.Topic{fixedTopic()}), 11, nil
 }
 
 type heardInteractions struct{ *topicsHeard }

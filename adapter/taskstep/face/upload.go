@@ -13,10 +13,10 @@ import (
 // headers, further fields.
 const formOverhead = 1 << 20
 
-// uploadArtifact is uploadAgentTaskArtifacts. The whole form is read, up to its
+// upload is uploadAgentTaskArtifacts. The whole form is read, up to its
 // closing boundary, before the file becomes visible: a refused upload leaves
 // nothing behind.
-func (s *server) uploadArtifact(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+func (s artifacts) upload(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	f, err := s.openForm(w, r)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (s *server) uploadArtifact(w http.ResponseWriter, r *http.Request, ref adap
 }
 
 // openForm checks what can be checked before the body is read.
-func (s *server) openForm(w http.ResponseWriter, r *http.Request) (*form, error) {
+func (s artifacts) openForm(w http.ResponseWriter, r *http.Request) (*form, error) {
 	boundary, err := formBoundary(r.Header)
 	if err != nil {
 		return nil, err
