@@ -7,6 +7,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/backend"
 	"github.com/apbridge/apbridge/adapter/threadrun/face"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -15,12 +16,13 @@ func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:      "threadrun",
 		Paths:     []string{"/threads", "/runs", "/agents", "/assistants", "/store", "/ok", "/info", "/ui"},
+		Store:     []string{"/store"},
 		Mount:     face.Mount,
 		Refusal:   face.Refusal,
 		Fields:    face.RequestFields(),
 		Documents: documents(),
 		Flavours:  flavours(),
-		Webhook:   face.WebhookBody,
+		Webhook:   render.WebhookBody,
 
 		Dial:         backend.Dial,
 		Detect:       backend.Detect,
@@ -32,7 +34,7 @@ func Dialect() adapter.Dialect {
 // Agent Protocol's schema RunCreate says reject.
 func flavours() []adapter.Flavour {
 	return []adapter.Flavour{
-		{Name: face.FlavourLangGraph, Request: face.RequestForRun, Strategy: mapping.StrategyEnqueue},
-		{Name: face.FlavourAgentProtocol, Request: face.RequestForRun, Strategy: mapping.StrategyReject},
+		{Name: render.FlavourLangGraph, Request: face.RequestForRun, Strategy: mapping.StrategyEnqueue},
+		{Name: render.FlavourAgentProtocol, Request: face.RequestForRun, Strategy: mapping.StrategyReject},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
@@ -13,12 +14,15 @@ import (
 
 var assistantKeys = []string{"assistant_id", "graph_id", "name", "description", "config", "context", "metadata", "version", "created_at", "updated_at"}
 
-func (s *server) searchAssistants(w http.ResponseWriter, r *http.Request) error {
+// assistants answers for assistants, which LangGraph's clients know.
+type assistants struct{ *server }
+
+func (s assistants) search(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
 	}
-	q, p := o.assistantQuery(), o.page(10)
+	q, p := assistantBody{o}.query(), o.page(10)
 	q.SortBy, q.Asc = o.sortOf("assistant_id", "graph_id", "name", "created_at", "updated_at")
 	q.Limit, q.Offset = p.limit, p.offset
 	names := o.texts("select")
@@ -34,11 +38,14 @@ func (s *server) searchAssistants(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	paginate(w, p, len(list), total)
-	replyAgents(w, list, encodeAssistant, set)
+	replyAgents(w, list, render.Assistant, set)
 	return nil
 }
 
-func (o *fields) assistantQuery() adapter.AgentQuery {
+// assistantBody is the body of a request about assistants.
+type assistantBody struct{ *fields }
+
+func (o assistantBody) query() adapter.AgentQuery {
 	return adapter.AgentQuery{Name: o.text("name"), Graph: o.text("graph_id"), Metadata: o.object("metadata")}
 }
 
@@ -54,12 +61,12 @@ func replyAgents(w http.ResponseWriter, list []mapping.Agent, write func(*rawjso
 	reply(w, http.StatusOK, e.Bytes)
 }
 
-func (s *server) countAssistants(w http.ResponseWriter, r *http.Request) error {
+func (s assistants) count(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
 	}
-	q := o.assistantQuery()
+	q := assistantBody{o}.query()
 	if err := o.err(); err != nil {
 		return err
 	}
@@ -72,20 +79,20 @@ func (s *server) countAssistants(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// assistantOf finds the assistant of the path: an id or a graph's name.
-func (s *server) assistantOf(r *http.Request) (mapping.Agent, error) {
+// named finds the assistant of the path: an id or a graph's name.
+func (s assistants) named(r *http.Request) (mapping.Agent, error) {
 	return s.svc.Agents.Resolve(r.Context(), mux.Vars(r)["assistant_id"])
 }
 
-func (s *server) getAssistant(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.assistantOf(r)
+func (s assistants) get(w http.ResponseWriter, r *http.Request) error {
+	a, err := s.named(r)
 	return replyAssistant(w, a, err)
 }
 
 // deepest is how far xray may look into a graph.
 const deepest = 100
 
-func (s *server) assistantGraph(w http.ResponseWriter, r *http.Request) error {
+func (s assistants) graph(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	xray := q.xray()
 	if err := q.err(); err != nil {
@@ -111,8 +118,8 @@ func (q *query) xray() string {
 	}
 }
 
-func (s *server) assistantSchemas(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.assistantOf(r)
+func (s assistants) schemas(w http.ResponseWriter, r *http.Request) error {
+	a, err := s.named(r)
 	if err != nil {
 		return err
 	}
@@ -133,7 +140,7 @@ func schemaMembers(e *rawjson.Writer, sc mapping.Schemas) {
 	e.Key("state_schema").Raw(sc.State, "{}").Key("config_schema").Raw(sc.Config, "{}")
 }
 
-func (s *server) assistantSubgraphs(w http.ResponseWriter, r *http.Request) error {
+func (s assistants) subgraphs(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	recurse := q.flag("recurse")
 	if err := q.err(); err != nil {
@@ -148,8 +155,11 @@ func (s *server) assistantSubgraphs(w http.ResponseWriter, r *http.Request) erro
 	return nil
 }
 
-// searchAgents is the Agent Protocol's search.
-func (s *server) searchAgents(w http.ResponseWriter, r *http.Request) error {
+// agents answers for the same assistants to clients of the Agent Protocol.
+type agents struct{ *server }
+
+// search is the Agent Protocol's search.
+func (s agents) search(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -165,22 +175,22 @@ func (s *server) searchAgents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	paginate(w, p, len(list), total)
-	replyAgents(w, list, encodeAgent, nil)
+	replyAgents(w, list, render.Agent, nil)
 	return nil
 }
 
-func (s *server) getAgent(w http.ResponseWriter, r *http.Request) error {
+func (s agents) get(w http.ResponseWriter, r *http.Request) error {
 	a, err := s.svc.Agents.Resolve(r.Context(), mux.Vars(r)["agent_id"])
 	if err != nil {
 		return err
 	}
 	var e rawjson.Writer
-	encodeAgent(&e, a)
+	render.Agent(&e, a)
 	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
 
-func (s *server) agentSchemas(w http.ResponseWriter, r *http.Request) error {
+func (s agents) schemas(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["agent_id"]
 	a, err := s.svc.Agents.Resolve(r.Context(), id)
 	if err != nil {
@@ -191,23 +201,22 @@ func (s *server) agentSchemas(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var e rawjson.Writer
-	e.Open('{').Key("agent_id").Text(agentID(a))
+	e.Open('{').Key("agent_id").Text(render.AgentID(a))
 	schemaMembers(&e, sc)
 	e.Close('}')
 	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
 
-func (s *server) ok(w http.ResponseWriter, _ *http.Request) error {
-	reply(w, http.StatusOK, []byte(`{"ok":true}`))
-	return nil
-}
+// about answers what the bridge says of itself.
+type about struct{ *server }
 
-func (s *server) info(w http.ResponseWriter, _ *http.Request) error {
+func (s about) info(w http.ResponseWriter, _ *http.Request) error {
 	var e rawjson.Writer
 	e.Open('{').Key("version").Text(s.face.Version).Key("flags").Open('{')
 	e.Key("assistants").Bool(true).Key("crons").Bool(true).Key("langsmith").Bool(false)
-	e.Close('}').Close('}')
+	e.Key("stream_namespaces").Bool(true)
+	e.Close('}').Key("compatibility").Raw(compatibility, "[]").Close('}')
 	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
@@ -12,7 +13,7 @@ import (
 // Making and changing assistants is LangGraph's alone. Source: AssistantsClient of
 // the LangGraph SDKs.
 
-func (s *server) createAssistant(w http.ResponseWriter, r *http.Request) error {
+func (s assistants) create(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
@@ -35,12 +36,12 @@ func replyAssistant(w http.ResponseWriter, a mapping.Agent, err error) error {
 		return err
 	}
 	var e rawjson.Writer
-	encodeAssistant(&e, a)
+	render.Assistant(&e, a)
 	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
 
-func (s *server) patchAssistant(w http.ResponseWriter, r *http.Request) error {
+func (s assistants) patch(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func (o *fields) textPointer(name string, read func(string) string) *string {
 	return &s
 }
 
-func (s *server) deleteAssistant(w http.ResponseWriter, r *http.Request) error {
+func (s assistants) delete(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	threads := q.flag("delete_threads")
 	if err := q.err(); err != nil {
@@ -78,7 +79,7 @@ func (s *server) deleteAssistant(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *server) assistantVersions(w http.ResponseWriter, r *http.Request) error {
+func (s assistants) versions(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -92,11 +93,11 @@ func (s *server) assistantVersions(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	replyAgents(w, list, encodeAssistant, nil)
+	replyAgents(w, list, render.Assistant, nil)
 	return nil
 }
 
-func (s *server) assistantLatest(w http.ResponseWriter, r *http.Request) error {
+func (s assistants) setLatest(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err

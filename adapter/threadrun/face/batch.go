@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// batchRuns starts several stateless runs. A mistake in one starts none.
-func (s *server) batchRuns(w http.ResponseWriter, r *http.Request) error {
+// batch starts several stateless runs. A mistake in one starts none.
+func (s runs) batch(w http.ResponseWriter, r *http.Request) error {
 	raw, err := s.readBody(w, r)
 	if err != nil {
 		return err
@@ -30,13 +30,12 @@ func (s *server) batchRuns(w http.ResponseWriter, r *http.Request) error {
 	for i, st := range started {
 		runs[i] = asCreated(st.Run)
 	}
-	replyRuns(w, runs, false, nil)
-	return nil
+	return s.replyList(w, r, adapter.List(runs), false, nil)
 }
 
 const maxBatch = 1000
 
-func (s *server) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
+func (s runs) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	// The list is read as a member of an object, so that one parser checks it.
 	wrapped := append(append([]byte(`{"batch":`), raw...), '}')
 	if raw == nil {
@@ -60,8 +59,8 @@ func (s *server) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	var batch []*runRequest
 	for i, one := range list {
 		if run := (&fields{errs: o.errs}).element("batch", i, one); run != nil {
-			q := run.runRequest("")
-			q.Retries, q.RetriesSaid = run.retries(h)
+			q := runBody{run}.read("")
+			q.Retries, q.RetriesSaid = runBody{run}.retries(h)
 			q.IdempotencyKey, q.Batch = h.Get(idempotencyKey), fmt.Sprintf("%d/%d", i, len(list))
 			batch = append(batch, q)
 		}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // chatState is a state of n messages of 300 bytes.
@@ -26,12 +26,12 @@ func BenchmarkRunAnswer(b *testing.B) {
 	run := mapping.Run{
 		ID: "1f1e5690-23fd-62e0-8000-000000000001", ThreadID: "1f1e5690-23fd-62e0-8000-000000000002", AssistantID: "1f1e5690-23fd-62e0-8000-000000000003",
 		Agent: "a", Status: mapping.RunSuccess, Metadata: json.RawMessage(`{"a":1}`), Kwargs: json.RawMessage(`{"input":{"messages":[{"role":"user","content":"hello"}]}}`),
-		CreatedAt: at, UpdatedAt: at, Flavour: FlavourAgentProtocol,
+		CreatedAt: at, UpdatedAt: at, Flavour: render.FlavourAgentProtocol,
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		a := newAnswer(httptest.NewRecorder())
-		encodeRun(&a.Writer, run, true)
+		render.Run(&a.Writer, run, true)
 		a.end()
 	}
 }
@@ -47,27 +47,11 @@ func BenchmarkThreadAnswer(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				a := newAnswer(httptest.NewRecorder())
-				if err := encodeThread(&a.Writer, thread); err != nil {
+				if err := render.Thread(&a.Writer, thread, render.ThreadParts{Messages: true}); err != nil {
 					b.Fatal(err)
 				}
 				a.end()
 			}
 		})
-	}
-}
-
-func BenchmarkPartial(b *testing.B) {
-	entries := make([]*state.Entry, 100)
-	for i := range entries {
-		entries[i] = &state.Entry{Event: mapping.Event{Kind: mapping.KindDelta, Seq: int64(i + 1),
-			Data: json.RawMessage(`[{"content":"token ","additional_kwargs":{},"response_metadata":{},"type":"AIMessageChunk","id":"m","tool_calls":[]},{"langgraph_node":"agent"}]`)}}
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		p := newPartials()
-		for _, e := range entries {
-			id, _ := p.add(e)
-			p.message(id)
-		}
 	}
 }

@@ -9,10 +9,12 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// cancelRunThread answers 202 when the run may still be ending, and 204 when
-// it was waited for.
-func (s *server) cancelRunThread(w http.ResponseWriter, r *http.Request) error {
-	waited, err := s.cancelRun(r)
+// cancels answers requests that end runs.
+type cancels struct{ *server }
+
+// one answers 202 when the run may still be ending, and 204 when it was waited for.
+func (s cancels) one(w http.ResponseWriter, r *http.Request) error {
+	waited, err := s.run(r)
 	if err != nil {
 		return err
 	}
@@ -24,23 +26,24 @@ func (s *server) cancelRunThread(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *server) cancelRunAP(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.cancelRun(r); err != nil {
+func (s cancels) oneAP(w http.ResponseWriter, r *http.Request) error {
+	if _, err := s.run(r); err != nil {
 		return err
 	}
 	noContent(w)
 	return nil
 }
 
-// cancelRun is the same for both. A run that has ended already is as the
+// run is the same for both. A run that has ended already is as the
 // client wants it.
-func (s *server) cancelRun(r *http.Request) (waited bool, err error) {
+func (s cancels) run(r *http.Request) (waited bool, err error) {
 	ref, err := refOf(r)
 	if err != nil {
 		return false, err
 	}
 	q := queryOf(r)
-	opt := adapter.CancelOptions{Wait: q.flag("wait"), Rollback: q.enum("action", "interrupt", "rollback") == "rollback"}
+	opt := q.cancelOptions()
+	opt.Wait = q.flag("wait")
 	if err := q.err(); err != nil {
 		return false, err
 	}
@@ -51,18 +54,35 @@ func (s *server) cancelRun(r *http.Request) (waited bool, err error) {
 	return opt.Wait, err
 }
 
-// cancelMany cancels the named runs, or all with a status.
-func (s *server) cancelMany(w http.ResponseWriter, r *http.Request) error {
+// cancelOptions reads action and reason. Of a run that is rolled back nothing is left to tell a
+// reason of.
+func (q *query) cancelOptions() (opt adapter.CancelOptions) {
+	opt.Rollback = q.enum("action", "interrupt", "rollback") == "rollback"
+	if q.enum("reason", "taken") == "" {
+		return opt
+	}
+	if opt.Reason = mapping.CancelledAsTaken; opt.Rollback {
+		q.complain("reason", "can be taken only with action=interrupt")
+	}
+	return opt
+}
+
+// many cancels the named runs, or all with a status. Both at once is refused, as LangGraph Server
+// does: one would have to be left aside, and a status alone may be all runs there are.
+func (s cancels) many(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
 	}
 	q := queryOf(r)
-	opt := adapter.CancelOptions{Rollback: q.enum("action", "interrupt", "rollback") == "rollback"}
+	opt := q.cancelOptions()
 	thread, ids := o.uuid("thread_id"), o.texts("run_ids")
 	status := o.enum("status", "pending", "running", "all")
 	if status == "" && (thread == "" || len(ids) == 0) {
 		o.complain("run_ids", "and thread_id are needed, or a status")
+	}
+	if status != "" && len(ids) > 0 {
+		o.complain("status", "cannot be given together with run_ids: name the runs, or say which status they have")
 	}
 	for i, id := range ids {
 		if ids[i] = strings.ToLower(id); !mapping.IsUUID(ids[i]) {
@@ -72,25 +92,26 @@ func (s *server) cancelMany(w http.ResponseWriter, r *http.Request) error {
 	if err := firstOf(o.err(), q.err()); err != nil {
 		return err
 	}
-	if ids == nil {
-		if ids, err = s.activeRuns(r.Context(), thread, status); err != nil {
+	named := len(ids) > 0
+	if !named {
+		if ids, err = s.active(r.Context(), thread, status); err != nil {
 			return err
 		}
 	}
-	if err := s.cancelAll(r.Context(), thread, ids, opt); err != nil {
+	if err := s.all(r.Context(), thread, ids, opt); err != nil && (named || !isNotFound(err)) {
 		return err
 	}
 	noContent(w)
 	return nil
 }
 
-func (s *server) activeRuns(ctx context.Context, thread, status string) ([]string, error) {
+func (s cancels) active(ctx context.Context, thread, status string) ([]string, error) {
 	var ids []string
 	for _, st := range []mapping.RunStatus{mapping.RunPending, mapping.RunRunning} {
 		if status != "all" && status != string(st) {
 			continue
 		}
-		some, err := s.runsIn(ctx, adapter.RunQuery{ThreadID: thread, Status: st, Limit: 1000})
+		some, err := s.found(ctx, adapter.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{st}})
 		if err != nil {
 			return nil, err
 		}
@@ -99,29 +120,29 @@ func (s *server) activeRuns(ctx context.Context, thread, status string) ([]strin
 	return ids, nil
 }
 
-// runsIn are the ids of all runs that a query finds, page by page.
-func (s *server) runsIn(ctx context.Context, q adapter.RunQuery) (ids []string, err error) {
-	for {
-		list, err := s.svc.RunIndex.List(ctx, q)
+// found are the ids of all runs that a query finds.
+func (s cancels) found(ctx context.Context, q adapter.RunQuery) (ids []string, err error) {
+	for run, err := range s.svc.RunIndex.List(ctx, q) {
 		if err != nil {
 			return nil, err
 		}
-		for _, run := range list {
-			ids = append(ids, run.ID)
-		}
-		if len(list) < q.Limit {
-			return ids, nil
-		}
-		q.Offset += q.Limit
+		ids = append(ids, run.ID)
 	}
+	return ids, nil
 }
 
-func (s *server) cancelAll(ctx context.Context, thread string, ids []string, opt adapter.CancelOptions) error {
+// all cancels each of the runs. It returns NotFound, once all others are cancelled, where one is
+// not there.
+func (s cancels) all(ctx context.Context, thread string, ids []string, opt adapter.CancelOptions) (gone error) {
 	for _, id := range ids {
 		err := s.svc.Runs.Cancel(ctx, adapter.RunRef{ThreadID: thread, RunID: id}, opt)
-		if err != nil && !isClass(err, mapping.Conflict) {
+		switch {
+		case err == nil || isClass(err, mapping.Conflict):
+		case isNotFound(err):
+			gone = err
+		default:
 			return err
 		}
 	}
-	return nil
+	return gone
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
@@ -22,24 +23,27 @@ var (
 	cronSorts = []string{"cron_id", "assistant_id", "thread_id", "created_at", "updated_at", "next_run_date"}
 )
 
-func (s *server) createCron(w http.ResponseWriter, r *http.Request) error {
-	return s.newCron(w, r, "")
+// crons answers for runs by the clock.
+type crons struct{ *server }
+
+func (s crons) create(w http.ResponseWriter, r *http.Request) error {
+	return s.add(w, r, "")
 }
 
-func (s *server) createCronThread(w http.ResponseWriter, r *http.Request) error {
+func (s crons) createOnThread(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
 	}
-	return s.newCron(w, r, thread)
+	return s.add(w, r, thread)
 }
 
-func (s *server) newCron(w http.ResponseWriter, r *http.Request, thread string) error {
+func (s crons) add(w http.ResponseWriter, r *http.Request, thread string) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
 	}
-	n := o.cron(thread)
+	n := cronBody{o}.read(thread)
 	n.Run.IdempotencyKey = r.Header.Get(idempotencyKey)
 	if err := o.err(); err != nil {
 		return err
@@ -52,9 +56,12 @@ func (s *server) newCron(w http.ResponseWriter, r *http.Request, thread string) 
 	return nil
 }
 
-// cron reads a request for a cron: that for a run, and when it is to be made.
-func (o *fields) cron(thread string) adapter.NewCron {
-	q := o.runRequest(thread)
+// cronBody is the body of a request about crons.
+type cronBody struct{ *fields }
+
+// read reads a request for a cron: that for a run, and when it is to be made.
+func (o cronBody) read(thread string) adapter.NewCron {
+	q := runBody(o).read(thread)
 	n := adapter.NewCron{
 		Run: q.NewRun, Payload: o.payload(), Schedule: o.name("schedule"), Timezone: o.name("timezone"),
 		Enabled: o.flag("enabled", true), End: o.moment("end_time"), Keep: o.keep(q),
@@ -69,7 +76,7 @@ func (o *fields) cron(thread string) adapter.NewCron {
 
 // keep reads what becomes of the threads of a cron's runs. A cron on a thread
 // keeps that.
-func (o *fields) keep(q *runRequest) bool {
+func (o cronBody) keep(q *runRequest) bool {
 	switch done := o.enum("on_run_completed", "delete", "keep"); {
 	case done == "delete" && !q.stateless:
 		o.complain("on_run_completed", "can be delete only for crons without a thread in their path")
@@ -82,7 +89,7 @@ func (o *fields) keep(q *runRequest) bool {
 }
 
 // payload splices together what was sent of the run.
-func (o *fields) payload() json.RawMessage {
+func (o cronBody) payload() json.RawMessage {
 	e := rawjson.Writer{Bytes: make([]byte, 0, 64)}
 	e.Open('{')
 	for _, m := range o.members {
@@ -95,7 +102,7 @@ func (o *fields) payload() json.RawMessage {
 
 // moment reads an ISO 8601 time; without an offset it is UTC, as Python's
 // isoformat of a naive one.
-func (o *fields) moment(name string) time.Time {
+func (o cronBody) moment(name string) time.Time {
 	s := o.text(name)
 	if s == "" {
 		return time.Time{}
@@ -109,9 +116,22 @@ func (o *fields) moment(name string) time.Time {
 	return time.Time{}
 }
 
-// patchCron reads the cron anew with what was sent in place of what was there;
+func (s crons) get(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathUUID(r, "cron_id")
+	if err != nil {
+		return err
+	}
+	c, err := s.svc.Crons.Get(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	replyCron(w, c)
+	return nil
+}
+
+// patch reads the cron anew with what was sent in place of what was there;
 // null takes a field back.
-func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
+func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathUUID(r, "cron_id")
 	if err != nil {
 		return err
@@ -125,17 +145,17 @@ func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
 			o.complain(name, "cannot be changed; make another cron")
 		}
 	}
-	if err := o.err(); err != nil {
+	if err := invalid(*o.errs); err != nil { // the rest is read when what the cron has is known
 		return err
 	}
 	c, err := s.svc.Crons.Get(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	if err := o.over(c); err != nil {
+	if err := (cronBody{o}).over(c); err != nil {
 		return err
 	}
-	n := o.cron(c.ThreadID)
+	n := cronBody{o}.read(c.ThreadID)
 	if err := o.err(); err != nil {
 		return err
 	}
@@ -148,7 +168,8 @@ func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
 
 // over lays the request over what the cron was made of. There is no cron without
 // a schedule: null leaves the one there is.
-func (o *fields) over(c mapping.Cron) error {
+func (o cronBody) over(c mapping.Cron) error {
+	o.asked = 0 // the members change places
 	o.members = slices.DeleteFunc(o.members, func(m rawjson.Member) bool { return m.Name == "schedule" && rawjson.Kind(m.Value) == 'n' })
 	was, err := rawjson.Members(c.Payload)
 	if err != nil {
@@ -184,7 +205,7 @@ func onRunCompleted(c mapping.Cron) string {
 	return "delete"
 }
 
-func (s *server) deleteCron(w http.ResponseWriter, r *http.Request) error {
+func (s crons) delete(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathUUID(r, "cron_id")
 	if err != nil {
 		return err
@@ -196,7 +217,7 @@ func (s *server) deleteCron(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (o *fields) cronQuery() adapter.CronQuery {
+func (o cronBody) query() adapter.CronQuery {
 	q := adapter.CronQuery{Agent: o.text("assistant_id"), ThreadID: o.uuid("thread_id"), Metadata: o.object("metadata")}
 	if o.get("enabled") != nil {
 		on := o.flag("enabled", false)
@@ -205,12 +226,12 @@ func (o *fields) cronQuery() adapter.CronQuery {
 	return q
 }
 
-func (s *server) searchCrons(w http.ResponseWriter, r *http.Request) error {
+func (s crons) search(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
 	}
-	q, p := o.cronQuery(), o.page(10)
+	q, p := cronBody{o}.query(), o.page(10)
 	q.SortBy, q.Asc = o.sortOf(cronSorts...)
 	q.Limit, q.Offset = p.limit, p.offset
 	names := o.texts("select")
@@ -237,12 +258,12 @@ func (s *server) searchCrons(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *server) countCrons(w http.ResponseWriter, r *http.Request) error {
+func (s crons) count(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
 	}
-	q := o.cronQuery()
+	q := cronBody{o}.query()
 	if err := o.err(); err != nil {
 		return err
 	}
@@ -269,12 +290,12 @@ func encodeCron(e *rawjson.Writer, c mapping.Cron, now bool) {
 	if c.ThreadID == "" {
 		e.Key("on_run_completed").Text(onRunCompleted(c))
 	}
-	e.Key("end_time").Time(c.End, timeLayout).Key("schedule").Text(c.Schedule).Key("timezone").OrNull(c.Timezone)
-	e.Key("created_at").Time(c.CreatedAt, timeLayout).Key("updated_at").Time(c.UpdatedAt, timeLayout)
+	e.Key("end_time").Time(c.End, render.TimeLayout).Key("schedule").Text(c.Schedule).Key("timezone").OrNull(c.Timezone)
+	e.Key("created_at").Time(c.CreatedAt, render.TimeLayout).Key("updated_at").Time(c.UpdatedAt, render.TimeLayout)
 	e.Key("payload").Raw(c.Payload, "{}").Key("user_id").OrNull(c.Owner)
-	e.Key("next_run_date").Time(c.Next, timeLayout).Key("metadata").Raw(c.Metadata, "{}").Key("enabled").Bool(c.Enabled)
+	e.Key("next_run_date").Time(c.Next, render.TimeLayout).Key("metadata").Raw(c.Metadata, "{}").Key("enabled").Bool(c.Enabled)
 	if now {
-		e.Key("now").Time(time.Now(), timeLayout)
+		e.Key("now").Time(time.Now(), render.TimeLayout)
 	}
 	e.Close('}')
 }

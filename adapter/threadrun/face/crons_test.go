@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/google/go-cmp/cmp"
 )
@@ -84,7 +85,7 @@ func TestCronIsReadWhole(t *testing.T) {
 	}
 	r := n.Run
 	if r.Agent != "graph" || r.ThreadID != "" || string(r.Input) != `{"messages":[]}` || string(r.Metadata) != `{"m":1}` || r.Webhook != "https://h.example/" ||
-		r.Multitask != mapping.StrategyEnqueue || r.Flavour != FlavourLangGraph || len(r.InterruptBefore) != 1 || len(r.InterruptAfter) != 1 {
+		r.Multitask != mapping.StrategyEnqueue || r.Flavour != render.FlavourLangGraph || len(r.InterruptBefore) != 1 || len(r.InterruptAfter) != 1 {
 		t.Errorf("run %+v", r)
 	}
 	if p := string(n.Payload); strings.Contains(p, "schedule") || !strings.Contains(p, `"assistant_id":"graph"`) || !strings.Contains(p, `"context":{"a":1}`) {

@@ -39,6 +39,9 @@ func runRequestFields() []mapping.RequestField {
 		mapping.Fields(run, mapping.MeansFork, "checkpoint", "checkpoint_id"),
 		mapping.SettledFields(run, noHint, "durability", "checkpoint_during", "feedback_keys", "langsmith_tracer"),
 		mapping.Fields(run, mapping.MeansTranscript, mapping.LossTranscript),
+		mapping.Fields(run, mapping.MeansItems, mapping.LossItems),
+		mapping.Fields(run, mapping.MeansLinks, mapping.LossLinks),
+		mapping.Fields(run, mapping.MeansParts, mapping.LossParts),
 	)
 }
 
@@ -60,10 +63,11 @@ func otherRequestFields() []mapping.RequestField {
 			"limit", "offset", "sort_by", "sort_order", "select", "extract"),
 		mapping.BridgedFields("assistant", "assistant_id", "graph_id", "name", "description", "metadata", "config", "context",
 			"if_exists", "version", "delete_threads"),
-		mapping.BridgedFields("history", "limit", "before", "metadata", "checkpoint"),
+		mapping.BridgedFields("history", "limit", "before", "metadata", "checkpoint", "select"),
 		mapping.BridgedFields("store", "namespace", "key", "value", "index", "ttl", "namespace_prefix", "filter", "query",
-			"refresh_ttl", "prefix", "suffix", "max_depth", "limit", "offset"),
-		mapping.BridgedFields("cancel", "wait", "action"),
+			"sort_by", "sort_order", "refresh_ttl", "prefix", "suffix", "max_depth", "limit", "offset"),
+		mapping.BridgedFields("cancel", "wait", "action", "reason"),
+		mapping.BridgedFields("stream", "namespace", "checkpoint_id"),
 	)
 }
 

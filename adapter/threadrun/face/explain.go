@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// explainRun says why a run waits. An operation of this bridge alone.
-func (s *server) explainRun(w http.ResponseWriter, r *http.Request) error {
+// explain says why a run waits. An operation of this bridge alone.
+func (s runs) explain(w http.ResponseWriter, r *http.Request) error {
 	ref, err := refOf(r)
 	if err != nil {
 		return err

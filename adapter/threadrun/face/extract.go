@@ -22,7 +22,7 @@ type extraction struct {
 	steps []any
 }
 
-func (o *fields) extract() (list []extraction) {
+func (o threadBody) extract() (list []extraction) {
 	in := o.sub("extract")
 	if in == nil {
 		return nil

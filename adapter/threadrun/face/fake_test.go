@@ -292,6 +292,10 @@ func (f fakeStates) Forget(_ context.Context, id string) (int, error) {
 
 type fakeRuns struct{ *fake }
 
+func (f fakeRuns) Again(context.Context, adapter.NewRun) (adapter.Started, bool, error) {
+	return adapter.Started{}, false, nil
+}
+
 func (f fakeRuns) Start(_ context.Context, n adapter.NewRun) (adapter.Started, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -450,7 +454,15 @@ func (f fakeRuns) from(fr *fakeRun, after adapter.Cursor, err error) (int, error
 
 type fakeRunIndex struct{ *fake }
 
-func (f fakeRunIndex) List(_ context.Context, q adapter.RunQuery) ([]mapping.Run, error) {
+func (f fakeRunIndex) List(_ context.Context, q adapter.RunQuery) iter.Seq2[mapping.Run, error] {
+	list, err := f.list(q)
+	if err != nil {
+		return adapter.NoList[mapping.Run](err)
+	}
+	return adapter.List(list)
+}
+
+func (f fakeRunIndex) list(q adapter.RunQuery) ([]mapping.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lastQuery = q
@@ -462,10 +474,13 @@ func (f fakeRunIndex) List(_ context.Context, q adapter.RunQuery) ([]mapping.Run
 	var out []mapping.Run
 	for _, id := range slices.Backward(f.order) {
 		fr := f.runs[id]
-		if fr == nil || q.ThreadID != "" && fr.run.ThreadID != q.ThreadID || q.Status != "" && fr.run.Status != q.Status {
+		if fr == nil || q.ThreadID != "" && fr.run.ThreadID != q.ThreadID || len(q.Status) > 0 && !slices.Contains(q.Status, fr.run.Status) {
 			continue
 		}
 		out = append(out, fr.run)
+	}
+	if q.Limit == 0 {
+		q.Limit = len(out)
 	}
 	return out[min(q.Offset, len(out)):min(q.Offset+q.Limit, len(out))], nil
 }
@@ -480,6 +495,10 @@ type itemRead struct {
 
 func (f fakeItems) Put(_ context.Context, p adapter.PutItem) error {
 	f.note("items.put")
+	if len(p.Index) > 0 {
+		p.Lost.Approximated("index")
+	}
+	p.Lost = nil // functions cannot be compared
 	f.lastQuery = p
 	f.items = append(f.items, mapping.Item{Namespace: p.Namespace, Key: p.Key, Value: p.Value, CreatedAt: at, UpdatedAt: at})
 	return nil
@@ -505,8 +524,13 @@ func (f fakeItems) Delete(ctx context.Context, namespace []string, key string) e
 }
 
 func (f fakeItems) Search(_ context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
+	lost := q.Lost
+	q.Lost = nil // functions cannot be compared
 	f.lastQuery = q
 	return func(yield func(mapping.Item, error) bool) {
+		if q.Query != "" {
+			lost.Approximated("query")
+		}
 		for _, it := range f.items {
 			if !yield(it, nil) {
 				return

@@ -4,13 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
-)
-
-// The flavours of the dialect, as runs keep them.
-const (
-	FlavourLangGraph     mapping.Flavour = "langgraph"
-	FlavourAgentProtocol mapping.Flavour = "agentprotocol"
 )
 
 // Ways in which a client names the flavour whose answers it reads, where the
@@ -26,16 +21,16 @@ const (
 // could be of either. Other values of the parameter are refused.
 func flavourOf(r *http.Request) (mapping.Flavour, error) {
 	q := queryOf(r)
-	said := q.enum(flavourParam, string(FlavourLangGraph), string(FlavourAgentProtocol))
+	said := q.enum(flavourParam, string(render.FlavourLangGraph), string(render.FlavourAgentProtocol))
 	if err := q.err(); err != nil || said != "" {
 		return mapping.Flavour(said), err
 	}
 	switch f := mapping.Flavour(r.Header.Get(flavourHeader)); f {
-	case FlavourLangGraph, FlavourAgentProtocol:
+	case render.FlavourLangGraph, render.FlavourAgentProtocol:
 		return f, nil
 	}
 	if strings.HasPrefix(r.UserAgent(), "OpenAPI-Generator/") {
-		return FlavourAgentProtocol, nil
+		return render.FlavourAgentProtocol, nil
 	}
 	return "", nil
 }

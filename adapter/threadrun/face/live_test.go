@@ -144,14 +144,14 @@ func TestFollowLive(t *testing.T) {
 	url := f.serve(t).URL + thisRun + "/stream?stream_mode=updates"
 	late, early := open(t, url, "none"), open(t, url, "-1")
 	f.more(uuid(600), events[3])
-	if got := late.next(); !strings.HasPrefix(got, "4.7 updates") {
+	if got := late.next(); !strings.HasPrefix(got, "4.135 updates") {
 		t.Errorf("a late reader gets only what comes: %s", got)
 	}
 	f.more(uuid(600), events[4])
 	if rest := late.rest(); len(rest) != 0 {
 		t.Errorf("more: %v", rest)
 	}
-	if d := cmp.Diff([]string{"1.0 metadata", "3.7 updates", "4.7 updates"}, early.rest()); d != "" {
+	if d := cmp.Diff([]string{"1.0 metadata", "3.135 updates", "4.135 updates"}, early.rest()); d != "" {
 		t.Error(d)
 	}
 }

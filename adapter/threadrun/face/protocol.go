@@ -2,7 +2,6 @@ package face
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,10 +11,13 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
+// protocolRoutes mounts the streaming protocol.
+type protocolRoutes struct{ *server }
+
 // protocol is the streaming protocol over this face's service.
-func (s *server) protocol() *protocol.Server {
+func (s protocolRoutes) protocol() *protocol.Server {
 	return &protocol.Server{
-		Service: s.svc, Start: s.startFor, Log: s.log, Beat: s.beat(),
+		Service: s.svc, Start: s.startRun, Log: s.log, Beat: s.beat(),
 		Depth: s.face.Limits.Depth, Message: int64(s.face.Limits.Body),
 	}
 }
@@ -24,24 +26,26 @@ func (s *server) protocol() *protocol.Server {
 // nothing by them.
 var commandFields = []string{"stream_mode", "stream_subgraphs", "if_not_exists"}
 
-// startFor starts a run that a command asks for, as this face's own routes would.
-func (s *server) startFor(ctx context.Context, thread string, header http.Header, payload json.RawMessage) (adapter.Started, error) {
-	o, err := parseObject(payload, s.face.Limits.Depth)
+// startRun starts a run that a command asks for, as this face's own routes would.
+func (s protocolRoutes) startRun(ctx context.Context, start protocol.Start) (adapter.Started, error) {
+	o, err := parseObject(start.Payload, s.face.Limits.Depth)
 	if err != nil {
 		return adapter.Started{}, err
 	}
-	q := o.runRequest(thread)
+	q := runBody{o}.read(start.Thread)
 	q.Fields = slices.DeleteFunc(q.Fields, func(name string) bool { return oneOf(name, commandFields) })
-	q.IdempotencyKey = header.Get(idempotencyKey)
-	q.Retries, q.RetriesSaid = o.retries(header)
+	q.IdempotencyKey = start.Header.Get(idempotencyKey)
+	q.Retries, q.RetriesSaid = runBody{o}.retries(start.Header)
 	if err := o.err(); err != nil {
 		return adapter.Started{}, err
 	}
-	return s.svc.Runs.Start(ctx, q.take())
+	n := q.take()
+	n.InputAnswers, n.Request = start.Answers, start.Command
+	return s.svc.Runs.Start(ctx, n)
 }
 
-// commands carries out one command of the streaming protocol.
-func (s *server) commands(w http.ResponseWriter, r *http.Request) error {
+// command carries out one command of the streaming protocol.
+func (s protocolRoutes) command(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -61,17 +65,17 @@ func (s *server) commands(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// streamEvents streams a thread's events in the spelling of the SDKs, streamEventsCamel in that
+// events streams a thread's events in the spelling of the SDKs, eventsCamel in that
 // of the Agent Protocol's document.
-func (s *server) streamEvents(w http.ResponseWriter, r *http.Request) error {
-	return s.events(w, r, protocol.Snake)
+func (s protocolRoutes) events(w http.ResponseWriter, r *http.Request) error {
+	return s.serveEvents(w, r, protocol.Snake)
 }
 
-func (s *server) streamEventsCamel(w http.ResponseWriter, r *http.Request) error {
-	return s.events(w, r, protocol.Camel)
+func (s protocolRoutes) eventsCamel(w http.ResponseWriter, r *http.Request) error {
+	return s.serveEvents(w, r, protocol.Camel)
 }
 
-func (s *server) events(w http.ResponseWriter, r *http.Request, spelling protocol.Spelling) error {
+func (s protocolRoutes) serveEvents(w http.ResponseWriter, r *http.Request, spelling protocol.Spelling) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -83,8 +87,8 @@ func (s *server) events(w http.ResponseWriter, r *http.Request, spelling protoco
 	return s.protocol().ServeEvents(w, r, thread, spelling, raw)
 }
 
-// streamEventsSocket is the WebSocket of streamEvents.
-func (s *server) streamEventsSocket(w http.ResponseWriter, r *http.Request) error {
+// eventsSocket is the WebSocket of events.
+func (s protocolRoutes) eventsSocket(w http.ResponseWriter, r *http.Request) error {
 	return s.socket(w, r, protocol.Snake)
 }
 
@@ -92,7 +96,7 @@ func isWebSocket(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-func (s *server) socket(w http.ResponseWriter, r *http.Request, spelling protocol.Spelling) error {
+func (s protocolRoutes) socket(w http.ResponseWriter, r *http.Request, spelling protocol.Spelling) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err

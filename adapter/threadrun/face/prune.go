@@ -9,11 +9,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// pruneThreads deletes many threads, or all of their states but the newest. It
+// prune deletes many threads, or all of their states but the newest. It
 // counts those of which something went: not those that are gone already, nor, where
 // states are to go, those that a run is active on. Source: threads.prune of the
 // LangGraph SDKs.
-func (s *server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
+func (s threads) prune(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (s *server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
 	if err := o.err(); err != nil {
 		return err
 	}
-	remove := s.forgetThread
+	remove := s.forget
 	if strategy != "keep_latest" {
 		remove = s.deleteWhole
 	}
@@ -59,12 +59,12 @@ func prune(ctx context.Context, ids []string, remove func(context.Context, strin
 	return n, nil
 }
 
-func (s *server) deleteWhole(ctx context.Context, id string) (bool, error) {
+func (s threads) deleteWhole(ctx context.Context, id string) (bool, error) {
 	err := s.svc.Threads.Delete(ctx, id)
 	return err == nil, err
 }
 
-func (s *server) forgetThread(ctx context.Context, id string) (bool, error) {
+func (s threads) forget(ctx context.Context, id string) (bool, error) {
 	n, err := s.svc.States.Forget(ctx, id)
 	return n > 0, err
 }

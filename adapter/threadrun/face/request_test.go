@@ -1,7 +1,9 @@
 package face
 
 import (
+	"context"
 	"encoding/json"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/google/go-cmp/cmp"
@@ -49,8 +52,8 @@ func TestEveryRunFieldCounts(t *testing.T) {
 		"metadata":           {`{"a":1}`, func(n adapter.NewRun) bool { return string(n.Metadata) == `{"a":1}` }},
 		"stream_mode":        {`["updates"]`, func(n adapter.NewRun) bool { return slices.Equal(n.StreamModes, []string{"updates"}) }},
 		"stream_subgraphs":   {`true`, func(n adapter.NewRun) bool { return n.Subgraphs }},
-		"assistant_id":       {`"graph"`, func(n adapter.NewRun) bool { return n.Agent == "graph" && n.Flavour == FlavourLangGraph }},
-		"agent_id":           {`"graph"`, func(n adapter.NewRun) bool { return n.Agent == "graph" && n.Flavour == FlavourAgentProtocol }},
+		"assistant_id":       {`"graph"`, func(n adapter.NewRun) bool { return n.Agent == "graph" && n.Flavour == render.FlavourLangGraph }},
+		"agent_id":           {`"graph"`, func(n adapter.NewRun) bool { return n.Agent == "graph" && n.Flavour == render.FlavourAgentProtocol }},
 		"thread_id":          {`"` + uuid(8) + `"`, func(n adapter.NewRun) bool { return n.ThreadID == uuid(8) && !n.DeleteAfter }},
 		"interrupt_before":   {`"*"`, func(n adapter.NewRun) bool { return slices.Equal(n.InterruptBefore, []string{"*"}) }},
 		"interrupt_after":    {`["a","b"]`, func(n adapter.NewRun) bool { return len(n.InterruptAfter) == 2 }},
@@ -101,12 +104,12 @@ func TestFlavours(t *testing.T) {
 		agent      string
 		deletes    bool
 	}{
-		{"/runs/wait", `{}`, FlavourAgentProtocol, "", true},
-		{"/runs/wait", `{"agent_id":"graph"}`, FlavourAgentProtocol, "graph", true},
-		{"/runs/wait", `{"assistant_id":"graph","agent_id":"legacy"}`, FlavourLangGraph, "graph", true},
-		{"/runs/wait", `{"assistant_id":null}`, FlavourAgentProtocol, "", true},
-		{aThread + "/runs/wait", `{}`, FlavourLangGraph, "", false},
-		{aThread + "/runs/wait", `{"agent_id":"graph"}`, FlavourAgentProtocol, "graph", false},
+		{"/runs/wait", `{}`, render.FlavourAgentProtocol, "", true},
+		{"/runs/wait", `{"agent_id":"graph"}`, render.FlavourAgentProtocol, "graph", true},
+		{"/runs/wait", `{"assistant_id":"graph","agent_id":"legacy"}`, render.FlavourLangGraph, "graph", true},
+		{"/runs/wait", `{"assistant_id":null}`, render.FlavourAgentProtocol, "", true},
+		{aThread + "/runs/wait", `{}`, render.FlavourLangGraph, "", false},
+		{aThread + "/runs/wait", `{"agent_id":"graph"}`, render.FlavourAgentProtocol, "graph", false},
 	} {
 		f := newFake()
 		if st := send(t, "POST", f.serve(t).URL+c.path, c.body, "Idempotency-Key", "k1", "X-Apbridge-Retries", "2"); st != 200 {
@@ -144,15 +147,17 @@ func TestQueriesReachTheService(t *testing.T) {
 		{"POST", aThread + "/history", `{"before":"` + uuid(4) + `","checkpoint":{"checkpoint_id":"` + uuid(5) + `"},"metadata":{"a":1}}`,
 			adapter.HistoryQuery{Limit: 10, Before: uuid(4), At: uuid(5), Metadata: raw(`{"a":1}`)}},
 		{"GET", aThread + "/state/" + strings.ToUpper(uuid(4)), ``, uuid(4)},
-		{"GET", aThread + "/runs?status=running&limit=4&offset=1", ``, adapter.RunQuery{ThreadID: uuid(500), Status: "running", Limit: 4, Offset: 1}},
-		{"POST", "/runs/search", `{"agent_id":"graph","metadata":{"a":1},"status":"error"}`, adapter.RunQuery{Agent: "graph", Metadata: raw(`{"a":1}`), Status: "error", Limit: 10}},
+		{"GET", aThread + "/runs?status=running&limit=4&offset=1", ``, adapter.RunQuery{ThreadID: uuid(500), Status: []mapping.RunStatus{"running"}, Limit: 4, Offset: 1}},
+		{"POST", "/runs/search", `{"agent_id":"graph","metadata":{"a":1},"status":"error"}`, adapter.RunQuery{Agent: "graph", Metadata: raw(`{"a":1}`), Status: []mapping.RunStatus{"error"}, Limit: 10}},
 		{"POST", "/assistants/search", `{"name":"x","graph_id":"g","metadata":{"a":1},"sort_by":"name","sort_order":"asc","limit":1,"offset":1}`,
 			adapter.AgentQuery{Name: "x", Graph: "g", Metadata: raw(`{"a":1}`), SortBy: "name", Asc: true, Limit: 1, Offset: 1}},
 		{"POST", "/agents/search", `{"name":"x"}`, adapter.AgentQuery{Name: "x", Exact: true, Limit: 10}},
 		{"PUT", "/store/items", `{"namespace":["a","b"],"key":"k","value":{"v":1},"index":["v"],"ttl":1.5}`,
 			adapter.PutItem{Namespace: []string{"a", "b"}, Key: "k", Value: raw(`{"v":1}`), Index: raw(`["v"]`), TTL: minute}},
-		{"POST", "/store/items/search", `{"namespace_prefix":["a"],"filter":{"v":{"$gt":0}},"query":"q","limit":2,"offset":1,"refresh_ttl":true}`,
-			adapter.ItemQuery{Prefix: []string{"a"}, Filter: raw(`{"v":{"$gt":0}}`), Query: "q", Limit: 2, Offset: 1, RefreshTTL: true}},
+		{"PUT", "/store/items", `{"namespace":["a"],"key":"k","value":{},"ttl":1e-12}`,
+			adapter.PutItem{Namespace: []string{"a"}, Key: "k", Value: raw(`{}`), TTL: time.Microsecond}},
+		{"POST", "/store/items/search", `{"namespace_prefix":["a"],"filter":{"v":{"$gt":0}},"query":"q","sort_by":"score","sort_order":"asc","limit":2,"offset":1,"refresh_ttl":true}`,
+			adapter.ItemQuery{Prefix: []string{"a"}, Filter: raw(`{"v":{"$gt":0}}`), Query: "q", SortBy: "score", Asc: true, Limit: 2, Offset: 1, RefreshTTL: true}},
 		{"GET", "/store/items?namespace=a.b&key=k&refresh_ttl=true", ``, itemRead{[]string{"a", "b"}, "k", true}},
 		{"GET", "/store/items?namespace=a.b&key=k", ``, itemRead{[]string{"a", "b"}, "k", false}},
 		{"POST", "/store/namespaces", `{"prefix":["a","*"],"suffix":["z"],"max_depth":2}`,
@@ -174,7 +179,7 @@ func TestPatchMessages(t *testing.T) {
 	f.prepare("thread: {}")
 	send(t, "PATCH", f.serve(t).URL+aThread, `{"messages":[{"role":"user","content":"hi","id":"m1"},{"role":"assistant","content":"yo"}]}`)
 	p, _ := f.lastQuery.(adapter.ThreadPatch)
-	if len(p.Messages) != 2 || unquote(rawjson.Get(p.Messages[0], "type")) != "human" || messageID(p.Messages[0]) != "m1" || messageID(p.Messages[1]) == "" {
+	if len(p.Messages) != 2 || unquote(rawjson.Get(p.Messages[0], "type")) != "human" || unquote(rawjson.Get(p.Messages[0], "id")) != "m1" || unquote(rawjson.Get(p.Messages[1], "id")) == "" {
 		t.Errorf("got %s", p.Messages)
 	}
 }
@@ -270,7 +275,7 @@ func TestWebhook(t *testing.T) {
 		Kwargs: raw(`{}`), CreatedAt: at, UpdatedAt: at, StartedAt: at, EndedAt: at.Add(time.Second),
 	}
 	fault := &mapping.Fault{Code: "upstream_error", Message: "It broke."}
-	got, err := WebhookBody(run, mapping.Outcome{Status: mapping.RunError, Fault: fault}, raw(`{"messages":[]}`))
+	got, err := render.WebhookBody(run, mapping.Outcome{Status: mapping.RunError, Fault: fault}, raw(`{"messages":[]}`))
 	want := `{"run_id":"` + uuid(1) + `","thread_id":"` + uuid(2) + `","assistant_id":"` + uuid(3) + `","agent_id":"legacy","metadata":{"m":1},"status":"error","kwargs":{},` +
 		`"multitask_strategy":"reject","created_at":"2026-11-21T08:00:00.000Z","updated_at":"2026-11-21T08:00:00.000Z","error":"It broke.","error_code":"upstream_error",` +
 		`"run_started_at":"2026-11-21T08:00:00.000Z","run_ended_at":"2026-11-21T08:00:01.000Z","webhook_sent_at":"2026-11-21T08:00:01.000Z","values":{"messages":[]}}`
@@ -291,6 +296,38 @@ func TestCancelOfMoreRunsThanAPage(t *testing.T) {
 	}
 	if st := send(t, "POST", f.serve(t).URL+"/runs/cancel", `{"status":"all"}`); st != 204 || len(f.cancelled) != many {
 		t.Errorf("%d, and %d of %d runs cancelled", st, len(f.cancelled), many)
+	}
+}
+
+// withGone lists a run, before all others, that is gone when it is to be cancelled.
+type withGone struct{ adapter.RunIndex }
+
+func (x withGone) List(ctx context.Context, q adapter.RunQuery) iter.Seq2[mapping.Run, error] {
+	return func(yield func(mapping.Run, error) bool) {
+		if !yield(mapping.Run{ID: uuid(404), ThreadID: uuid(50)}, nil) {
+			return
+		}
+		x.RunIndex.List(ctx, q)(yield)
+	}
+}
+
+// A run that ends and is deleted meanwhile keeps none of the others from being cancelled.
+func TestCancelOfAllWhileOneGoes(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.script = func(mapping.Run) []mapping.Event { return nil }
+	f.cancelled = make(chan string, 2)
+	f.addRun(mapping.Run{ID: uuid(1), ThreadID: uuid(50), Status: mapping.RunPending}, -1)
+	srv := f.serve(t, func(s *server) { s.svc.RunIndex = withGone{s.svc.RunIndex} })
+	if st := send(t, "POST", srv.URL+"/runs/cancel", `{"status":"all"}`); st != 204 || len(f.cancelled) != 1 {
+		t.Errorf("%d, and %d runs cancelled", st, len(f.cancelled))
+	}
+	f.addRun(mapping.Run{ID: uuid(2), ThreadID: uuid(50), Status: mapping.RunPending}, -1)
+	if st := send(t, "POST", srv.URL+"/runs/cancel", `{"status":"all","run_ids":[]}`); st != 204 || len(f.cancelled) != 2 {
+		t.Errorf("with an empty list: %d, and %d runs cancelled", st, len(f.cancelled))
+	}
+	if st := send(t, "POST", srv.URL+"/runs/cancel", `{"thread_id":"`+uuid(50)+`","run_ids":["`+uuid(404)+`"]}`); st != 404 {
+		t.Errorf("a run that is named and not there: %d", st)
 	}
 }
 
@@ -346,7 +383,7 @@ func TestRunRefersToWhatIsKeptOfItsRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := o.runRequest("").take()
+	n := runBody{o}.read("").take()
 	sent := []string{string(n.Input), string(n.Messages), string(n.Config), string(n.Context)}
 	clear(body)
 	if d := cmp.Diff(sent, []string{string(n.Input), string(n.Messages), string(n.Config), string(n.Context)}); d != "" {

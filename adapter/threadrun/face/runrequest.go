@@ -2,6 +2,7 @@ package face
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
@@ -30,7 +32,7 @@ func (q *runRequest) take() adapter.NewRun {
 	return n
 }
 
-func (q *runRequest) ap() bool { return q.Flavour == FlavourAgentProtocol }
+func (q *runRequest) ap() bool { return q.Flavour == render.FlavourAgentProtocol }
 
 // keptFields are those that a run repeats in its kwargs, as they were sent.
 var keptFields = []string{
@@ -47,20 +49,24 @@ var (
 // idempotencyKey is honoured by every POST that makes something.
 const idempotencyKey = "Idempotency-Key"
 
-// readRun reads the body of a request for a run; thread is that of the path,
+// read reads the body of a request for a run; thread is that of the path,
 // or "".
-func (s *server) readRun(w http.ResponseWriter, r *http.Request, thread string) (*runRequest, error) {
+func (s runs) read(w http.ResponseWriter, r *http.Request, thread string) (*runRequest, error) {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return nil, err
 	}
-	q := o.runRequest(thread)
+	q := runBody{o}.read(thread)
 	q.IdempotencyKey = r.Header.Get(idempotencyKey)
-	q.Retries, q.RetriesSaid = o.retries(r.Header)
+	q.Subgraphs = q.Subgraphs || slices.ContainsFunc(namespaces(r), func(ns string) bool { return ns != "" })
+	q.Retries, q.RetriesSaid = runBody{o}.retries(r.Header)
 	return q, o.err()
 }
 
-func (o *fields) retries(h http.Header) (n int, said bool) {
+// runBody is the body of a request for a run.
+type runBody struct{ *fields }
+
+func (o runBody) retries(h http.Header) (n int, said bool) {
 	n, said, err := adapter.Retries(h.Values(adapter.RetriesHeader))
 	if err != nil {
 		*o.errs = append(*o.errs, complaint{adapter.RetriesHeader, err.Error()})
@@ -68,7 +74,7 @@ func (o *fields) retries(h http.Header) (n int, said bool) {
 	return n, said
 }
 
-func (o *fields) runRequest(thread string) *runRequest {
+func (o runBody) read(thread string) *runRequest {
 	q := &runRequest{stateless: thread == ""}
 	q.ThreadID = thread
 	q.Agent, q.Flavour = o.agent(thread != "")
@@ -76,6 +82,7 @@ func (o *fields) runRequest(thread string) *runRequest {
 	q.Input, q.Messages = o.get("input"), o.list("messages")
 	q.HasInput = q.Input != nil || q.Messages != nil
 	q.Command = o.command()
+	q.StrictResume = o.flag("strict_resume", false)
 	q.Metadata, q.Context = o.object("metadata"), o.object("context")
 	q.Config = o.config()
 	q.ParentAnswers = o.parentAnswers(q.Config)
@@ -89,18 +96,18 @@ func (o *fields) runRequest(thread string) *runRequest {
 // agent tells which agent is meant, and by that the flavour: assistant_id is
 // LangGraph's, agent_id the Agent Protocol's. Neither means the default agent:
 // on a thread in LangGraph's shape, else in the Agent Protocol's.
-func (o *fields) agent(onThread bool) (string, mapping.Flavour) {
+func (o runBody) agent(onThread bool) (string, mapping.Flavour) {
 	assistant, agent := o.name("assistant_id"), o.name("agent_id")
 	if assistant != "" {
-		return assistant, FlavourLangGraph
+		return assistant, render.FlavourLangGraph
 	}
 	if agent != "" {
-		return agent, FlavourAgentProtocol
+		return agent, render.FlavourAgentProtocol
 	}
 	if onThread {
-		return "", FlavourLangGraph
+		return "", render.FlavourLangGraph
 	}
-	return "", FlavourAgentProtocol
+	return "", render.FlavourAgentProtocol
 }
 
 // name is a text that must not be empty; "" when it is absent.
@@ -114,7 +121,7 @@ func (o *fields) name(name string) string {
 
 // kept splices together what a run repeats, in the order it was sent. The members are
 // parts of the result from then on, so that nothing holds on to the request's body.
-func (o *fields) kept() json.RawMessage {
+func (o runBody) kept() json.RawMessage {
 	size := 2
 	for _, m := range o.members {
 		if oneOf(m.Name, keptFields) {
@@ -133,7 +140,7 @@ func (o *fields) kept() json.RawMessage {
 	return e.Close('}').Bytes
 }
 
-func (o *fields) documented() []string {
+func (o runBody) documented() []string {
 	var out []string
 	for _, m := range o.members {
 		if oneOf(m.Name, runFields) {
@@ -145,7 +152,7 @@ func (o *fields) documented() []string {
 
 // command reads {resume, update, goto}. RemoteGraph sends every member of LangGraph's Command,
 // those that say nothing too: graph null, update null, goto [] or "".
-func (o *fields) command() *adapter.Command {
+func (o runBody) command() *adapter.Command {
 	c := o.sub("command")
 	if c == nil {
 		return nil
@@ -155,6 +162,7 @@ func (o *fields) command() *adapter.Command {
 	if c.unlessEmpty("graph") != nil {
 		c.complain("graph", "is not supported: a run cannot command another graph than its own")
 	}
+	c.unasked()
 	if k := rawjson.Kind(cmd.Update); k != 0 && k != '{' && k != '[' {
 		c.complain("update", "must be an object, not %s", kindName(cmd.Update))
 	}
@@ -190,7 +198,7 @@ const (
 
 // parentAnswers are the answers of a parent graph that has been resumed; nil where the
 // request is not made for one.
-func (o *fields) parentAnswers(config json.RawMessage) map[string]json.RawMessage {
+func (o runBody) parentAnswers(config json.RawMessage) map[string]json.RawMessage {
 	if !bytes.Contains(config, []byte(resumingKey)) {
 		return nil
 	}
@@ -205,7 +213,7 @@ func (o *fields) parentAnswers(config json.RawMessage) map[string]json.RawMessag
 	return answers
 }
 
-func (o *fields) streaming(q *runRequest) {
+func (o runBody) streaming(q *runRequest) {
 	allowed := langGraphModes
 	if q.ap() {
 		allowed = protocolModes
@@ -238,17 +246,29 @@ func (o *fields) textOrTexts(name string, allowed []string) []string {
 	return list
 }
 
-func (o *fields) scheduling(q *runRequest) {
+func (o runBody) scheduling(q *runRequest) {
 	q.Multitask = mapping.Strategy(o.enum("multitask_strategy", "reject", "enqueue", "interrupt", "rollback", "concurrent"))
 	q.IfNotExists = o.enum("if_not_exists", "reject", "create")
 	q.RunAfter = time.Duration(o.whole("after_seconds", 0, 0, 366*24*3600)) * time.Second
-	q.CheckpointID = o.checkpoint()
+	q.CheckpointID = cmp.Or(o.checkpoint(), o.configuredCheckpoint())
 	if id := o.uuid("thread_id"); id != "" && q.stateless {
 		q.ThreadID = id
 	}
 }
 
-func (o *fields) completion(q *runRequest) {
+// configuredCheckpoint is the checkpoint that LangGraph's own config names, as in the one of an
+// earlier state. One within a graph's node (checkpoint_ns) is of that graph, not of the thread.
+func (o runBody) configuredCheckpoint() string {
+	configurable := rawjson.Get(o.get("config"), "configurable") // which may have any number of keys
+	id := rawjson.Get(configurable, "checkpoint_id")
+	if unquote(id) == "" || unquote(rawjson.Get(configurable, "checkpoint_ns")) != "" {
+		return ""
+	}
+	at := fields{path: "config.configurable.", members: []rawjson.Member{{Name: "checkpoint_id", Value: id}}, errs: o.errs}
+	return at.uuid("checkpoint_id")
+}
+
+func (o runBody) completion(q *runRequest) {
 	q.Webhook = o.webhook()
 	onCompletion := o.enum("on_completion", "delete", "keep")
 	onDisconnect := o.enum("on_disconnect", "cancel", "continue")
@@ -260,7 +280,7 @@ func (o *fields) completion(q *runRequest) {
 }
 
 // webhook is a URL; where it may point to is decided when it is called.
-func (o *fields) webhook() string {
+func (o runBody) webhook() string {
 	s := o.text("webhook")
 	if s == "" {
 		return ""
@@ -274,10 +294,9 @@ func (o *fields) webhook() string {
 }
 
 // hints are fields that cannot change a result: only their types are checked.
-func (o *fields) hints() {
+func (o runBody) hints() {
 	o.flag("stream_resumable", false)
 	o.flag("checkpoint_during", false)
-	o.flag("strict_resume", false)
 	o.texts("feedback_keys")
 	o.enum("durability", "sync", "async", "exit")
 	o.object("langsmith_tracer")

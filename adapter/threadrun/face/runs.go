@@ -1,11 +1,11 @@
 package face
 
 import (
-	"context"
+	"iter"
 	"net/http"
-	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
@@ -13,12 +13,15 @@ import (
 var (
 	runStatuses = []string{"pending", "running", "success", "error", "timeout", "interrupted"}
 	apStatuses  = []string{"pending", "success", "error", "timeout", "interrupted"}
-	runKeys     = []string{"run_id", "thread_id", "assistant_id", "agent_id", "metadata", "status", "kwargs", "multitask_strategy", "created_at", "updated_at", "error"}
+	runKeys     = []string{"run_id", "thread_id", "assistant_id", "agent_id", "metadata", "status", "kwargs", "multitask_strategy", "created_at", "updated_at", "error", "cancel_reason"}
 )
+
+// runs answers for runs, but for their streams, waits and cancellations.
+type runs struct{ *server }
 
 // start reads a request for a run and starts it; the answer's headers are set.
 // tail is what a client that lost the answer may GET below the run's path.
-func (s *server) start(w http.ResponseWriter, r *http.Request, tail string) (*runRequest, adapter.Started, error) {
+func (s runs) start(w http.ResponseWriter, r *http.Request, tail string) (*runRequest, adapter.Started, error) {
 	thread := ""
 	if !isStateless(r) {
 		var err error
@@ -26,7 +29,7 @@ func (s *server) start(w http.ResponseWriter, r *http.Request, tail string) (*ru
 			return nil, adapter.Started{}, err
 		}
 	}
-	q, err := s.readRun(w, r, thread)
+	q, err := s.read(w, r, thread)
 	if err != nil {
 		return nil, adapter.Started{}, err
 	}
@@ -55,15 +58,7 @@ func startedHeaders(h http.Header, q *runRequest, st adapter.Started, tail strin
 	}
 }
 
-func (s *server) createRunThread(w http.ResponseWriter, r *http.Request) error {
-	return s.createRun(w, r)
-}
-
-func (s *server) createRunStateless(w http.ResponseWriter, r *http.Request) error {
-	return s.createRun(w, r)
-}
-
-func (s *server) createRun(w http.ResponseWriter, r *http.Request) error {
+func (s runs) create(w http.ResponseWriter, r *http.Request) error {
 	q, started, err := s.start(w, r, "")
 	if err != nil {
 		return err
@@ -83,14 +78,14 @@ func asCreated(run mapping.Run) mapping.Run {
 
 func replyRun(w http.ResponseWriter, run mapping.Run, ap bool) {
 	a := newAnswer(w)
-	encodeRun(&a.Writer, run, ap)
+	render.Run(&a.Writer, run, ap)
 	a.end()
 }
 
-func (s *server) getRun(w http.ResponseWriter, r *http.Request) error   { return s.run(w, r, false) }
-func (s *server) getRunAP(w http.ResponseWriter, r *http.Request) error { return s.run(w, r, true) }
+func (s runs) get(w http.ResponseWriter, r *http.Request) error   { return s.reply(w, r, false) }
+func (s runs) getAP(w http.ResponseWriter, r *http.Request) error { return s.reply(w, r, true) }
 
-func (s *server) run(w http.ResponseWriter, r *http.Request, ap bool) error {
+func (s runs) reply(w http.ResponseWriter, r *http.Request, ap bool) error {
 	ref, err := refOf(r)
 	if err != nil {
 		return err
@@ -103,7 +98,7 @@ func (s *server) run(w http.ResponseWriter, r *http.Request, ap bool) error {
 	return nil
 }
 
-func (s *server) deleteRun(w http.ResponseWriter, r *http.Request) error {
+func (s runs) delete(w http.ResponseWriter, r *http.Request) error {
 	ref, err := refOf(r)
 	if err != nil {
 		return err
@@ -115,7 +110,7 @@ func (s *server) deleteRun(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *server) listRuns(w http.ResponseWriter, r *http.Request) error {
+func (s runs) list(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -127,37 +122,45 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	if err := firstOf(q.err(), err); err != nil {
 		return err
 	}
-	list, err := s.svc.RunIndex.List(r.Context(), adapter.RunQuery{
-		ThreadID: thread, Status: mapping.RunStatus(status), Limit: p.limit, Offset: p.offset,
+	list := s.svc.RunIndex.List(r.Context(), adapter.RunQuery{
+		ThreadID: thread, Status: oneStatus(status), Limit: p.limit, Offset: p.offset,
 	})
-	if err != nil {
-		return err
-	}
-	replyRuns(w, list, false, set)
-	return nil
+	return s.replyList(w, r, list, false, set)
 }
 
-func replyRuns(w http.ResponseWriter, list []mapping.Run, ap bool, set fieldSet) {
+// oneStatus is the status that is asked for, none for "".
+func oneStatus(status string) []mapping.RunStatus {
+	if status == "" {
+		return nil
+	}
+	return []mapping.RunStatus{mapping.RunStatus(status)}
+}
+
+func (s runs) replyList(w http.ResponseWriter, r *http.Request, list iter.Seq2[mapping.Run, error], ap bool, set fieldSet) error {
 	a := newAnswer(w)
 	a.Open('[')
-	for _, run := range list {
+	for run, err := range list {
+		if err != nil {
+			return s.breakOff(a, r, err)
+		}
 		if len(set) == 0 {
-			encodeRun(&a.Writer, run, ap)
+			render.Run(&a.Writer, run, ap)
 		} else {
 			var one rawjson.Writer
-			encodeRun(&one, run, ap)
+			render.Run(&one, run, ap)
 			set.pick(&a.Writer, one.Bytes)
 		}
 		if a.spill() != nil {
-			return // the client has gone
+			return nil // the client has gone
 		}
 	}
 	a.Close(']')
 	a.end()
+	return nil
 }
 
-// searchRuns is the Agent Protocol's search.
-func (s *server) searchRuns(w http.ResponseWriter, r *http.Request) error {
+// search is the Agent Protocol's search.
+func (s runs) search(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -165,36 +168,19 @@ func (s *server) searchRuns(w http.ResponseWriter, r *http.Request) error {
 	p := o.page(10)
 	q := adapter.RunQuery{
 		ThreadID: o.uuid("thread_id"), Agent: o.text("agent_id"), Metadata: o.object("metadata"),
-		Status: mapping.RunStatus(o.enum("status", apStatuses...)), Limit: p.limit, Offset: p.offset,
+		Status: protocolStatus(o.enum("status", apStatuses...)), Limit: p.limit, Offset: p.offset,
 	}
 	if err := o.err(); err != nil {
 		return err
 	}
-	list, err := s.findRuns(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	replyRuns(w, list, true, nil)
-	return nil
+	return s.replyList(w, r, s.svc.RunIndex.List(r.Context(), q), true, nil)
 }
 
-// findRuns lists runs as the Agent Protocol counts them: its "pending" are the
-// pending and the running ones.
-func (s *server) findRuns(ctx context.Context, q adapter.RunQuery) ([]mapping.Run, error) {
-	if q.Status != mapping.RunPending {
-		return s.svc.RunIndex.List(ctx, q)
+// protocolStatus is a status as the Agent Protocol counts runs: its "pending" are the pending
+// and the running ones.
+func protocolStatus(status string) []mapping.RunStatus {
+	if status == string(mapping.RunPending) {
+		return []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}
 	}
-	limit, offset := q.Limit, q.Offset
-	q.Limit, q.Offset = limit+offset, 0
-	var all []mapping.Run
-	for _, st := range []mapping.RunStatus{mapping.RunPending, mapping.RunRunning} {
-		q.Status = st
-		list, err := s.svc.RunIndex.List(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, list...)
-	}
-	slices.SortStableFunc(all, func(a, b mapping.Run) int { return b.CreatedAt.Compare(a.CreatedAt) })
-	return all[min(offset, len(all)):min(limit+offset, len(all))], nil
+	return oneStatus(status)
 }

@@ -2,7 +2,10 @@ package face
 
 import (
 	"encoding/json"
+	"strings"
 
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
@@ -37,6 +40,58 @@ func (set fieldSet) pick(e *rawjson.Writer, object []byte) {
 	for _, m := range members {
 		if set[m.Name] {
 			e.Name(m.Name).Raw(json.RawMessage(m.Value), "null")
+		}
+	}
+	e.Close('}')
+}
+
+// stateSet is the select option of a thread's state: members of it, and single keys of its
+// values as values.KEY. Source: ThreadStateSelectField of the LangGraph SDKs.
+type stateSet struct {
+	fieldSet
+	keys fieldSet // nil: the values are wanted whole, or not at all
+}
+
+func stateSelection(names []string) (s stateSet, err error) {
+	var whole []string
+	keys := fieldSet{}
+	for _, n := range names {
+		if key, ok := strings.CutPrefix(n, "values."); ok && key != "" {
+			keys[key] = true
+		} else {
+			whole = append(whole, n)
+		}
+	}
+	if s.fieldSet, err = selection(whole, stateKeys...); len(keys) > 0 && !s.fieldSet["values"] {
+		s.keys = keys
+	}
+	return s, err
+}
+
+// write writes what is wanted of a state.
+func (s stateSet) write(e *rawjson.Writer, st adapter.ThreadState) {
+	if s.fieldSet == nil && s.keys == nil {
+		render.State(e, st)
+		return
+	}
+	var whole rawjson.Writer
+	render.State(&whole, st)
+	s.pick(e, whole.Bytes)
+}
+
+func (s stateSet) pick(e *rawjson.Writer, state []byte) {
+	if s.keys == nil {
+		s.fieldSet.pick(e, state)
+		return
+	}
+	members, _ := rawjson.Members(state)
+	e.Open('{')
+	for _, m := range members {
+		switch {
+		case m.Name == "values":
+			s.keys.pick(e.Key("values"), m.Value)
+		case s.fieldSet[m.Name]:
+			e.Name(m.Name).Raw(m.Value, "null")
 		}
 	}
 	e.Close('}')

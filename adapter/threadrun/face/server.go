@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 )
 
-// server answers the dialect's routes. It keeps no state.
+// server is what the handlers of all routes share. It keeps no state. The handlers stand in one
+// type for each noun, which is a server by another name: threads(s) has those of threads.
 type server struct {
 	svc  adapter.Service
 	face adapter.Face
@@ -95,7 +97,7 @@ func noText(field string) complaint {
 }
 
 func endsInID(template string) bool {
-	return strings.HasSuffix(template, "/{thread_id}") || strings.HasSuffix(template, "/{run_id}")
+	return strings.HasSuffix(template, "/{thread_id}") || strings.HasSuffix(template, "/{run_id}") || strings.HasSuffix(template, "/{cron_id}")
 }
 
 // isNoWord keeps templates that end in an id from taking fixed paths: GET
@@ -189,7 +191,11 @@ func (s *server) request(w http.ResponseWriter, r *http.Request, mandatory bool)
 	if raw == nil && mandatory {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body is empty; a JSON object is needed.")
 	}
-	return parseObject(raw, s.face.Limits.Depth)
+	o, err := parseObject(raw, s.face.Limits.Depth)
+	if err == nil {
+		o.answer, o.wanted = w.Header(), make([]string, 0, 40)
+	}
+	return o, err
 }
 
 func queryOf(r *http.Request) *query { return &query{values: r.URL.Query()} }
@@ -220,19 +226,13 @@ func (o *fields) sortOf(keys ...string) (by string, asc bool) {
 	return o.enum("sort_by", keys...), o.enum("sort_order", "asc", "desc") == "asc"
 }
 
-// The strategies of a time to live (LangGraph, "How to add TTLs to your application").
-const (
-	ttlDelete     = "delete"
-	ttlKeepLatest = "keep_latest"
-)
-
 // ttl reads a time to live: a number of minutes, or {ttl, strategy}. Without a
 // strategy the thread is deleted when it is over.
-func (o *fields) ttl() (d *time.Duration, keepLatest bool) {
+func (o threadBody) ttl() (d *time.Duration, keepLatest bool) {
 	v := o.get("ttl")
 	if rawjson.Kind(v) == '{' {
 		in := o.sub("ttl")
-		keepLatest = in.enum("strategy", ttlDelete, ttlKeepLatest) == ttlKeepLatest
+		keepLatest = in.enum("strategy", render.TTLDelete, render.TTLKeepLatest) == render.TTLKeepLatest
 		return in.minutes("ttl"), keepLatest
 	}
 	return o.minutes("ttl"), false
@@ -248,7 +248,7 @@ func (o *fields) minutes(name string) *time.Duration {
 		o.complain(name, "must be a number of minutes above 0")
 		return nil
 	}
-	d := time.Duration(n * float64(time.Minute))
+	d := max(time.Duration(n*float64(time.Minute)), time.Microsecond) // what the store counts in
 	return &d
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -225,7 +226,7 @@ func TestEveryFieldOfTheDocumentIsKnown(t *testing.T) {
 			t.Errorf("mode %v is not known", mode)
 		}
 	}
-	if got := runStatus(mapping.RunRunning, true); got != "pending" {
+	if got := render.RunStatus(mapping.RunRunning, true); got != "pending" {
 		t.Errorf("running is %s", got)
 	}
 }

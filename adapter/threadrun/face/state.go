@@ -13,30 +13,33 @@ import (
 
 var stateKeys = []string{"values", "next", "tasks", "metadata", "created_at", "checkpoint", "parent_checkpoint", "interrupts"}
 
-func (s *server) getState(w http.ResponseWriter, r *http.Request) error {
-	return s.state(w, r, "")
+// states answers for the states of threads and their history.
+type states struct{ *server }
+
+func (s states) get(w http.ResponseWriter, r *http.Request) error {
+	return s.answer(w, r, "")
 }
 
-func (s *server) stateAt(w http.ResponseWriter, r *http.Request) error {
+func (s states) at(w http.ResponseWriter, r *http.Request) error {
 	id := strings.ToLower(mux.Vars(r)["checkpoint_id"])
 	if !mapping.IsUUID(id) {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "checkpoint_id must be a UUID.")
 	}
-	return s.state(w, r, id)
+	return s.answer(w, r, id)
 }
 
-func (s *server) state(w http.ResponseWriter, r *http.Request, checkpoint string) error {
+func (s states) answer(w http.ResponseWriter, r *http.Request, checkpoint string) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
 	}
 	q := queryOf(r)
 	q.flag("subgraphs")
-	set, err := selection(q.texts("select"), stateKeys...)
+	set, err := stateSelection(q.texts("select"))
 	if err := firstOf(q.err(), err); err != nil {
 		return err
 	}
-	return s.replyState(w, r, thread, checkpoint, set)
+	return s.reply(w, r, thread, checkpoint, set)
 }
 
 func firstOf(errs ...error) error {
@@ -48,20 +51,19 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-func (s *server) replyState(w http.ResponseWriter, r *http.Request, thread, checkpoint string, set fieldSet) error {
+func (s states) reply(w http.ResponseWriter, r *http.Request, thread, checkpoint string, set stateSet) error {
 	st, err := s.svc.States.Get(r.Context(), thread, checkpoint)
 	if err != nil {
 		return err
 	}
-	var e, out rawjson.Writer
-	encodeState(&e, st)
-	set.pick(&out, e.Bytes)
-	reply(w, http.StatusOK, out.Bytes)
+	var e rawjson.Writer
+	set.write(&e, st)
+	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
 
-// stateAtCheckpoint is the form with the checkpoint in the body.
-func (s *server) stateAtCheckpoint(w http.ResponseWriter, r *http.Request) error {
+// atCheckpoint is the form with the checkpoint in the body.
+func (s states) atCheckpoint(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -72,10 +74,11 @@ func (s *server) stateAtCheckpoint(w http.ResponseWriter, r *http.Request) error
 	}
 	id := o.checkpoint()
 	o.flag("subgraphs", false)
-	if err := o.err(); err != nil {
+	set, err := stateSelection(o.texts("select"))
+	if err := firstOf(o.err(), err); err != nil {
 		return err
 	}
-	return s.replyState(w, r, thread, id, nil)
+	return s.reply(w, r, thread, id, set)
 }
 
 // checkpoint reads which checkpoint is meant: checkpoint_id, or checkpoint
@@ -96,7 +99,7 @@ func (o *fields) checkpoint() string {
 	return id
 }
 
-func (s *server) updateState(w http.ResponseWriter, r *http.Request) error {
+func (s states) update(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -106,7 +109,7 @@ func (s *server) updateState(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	u := adapter.StateUpdate{AsNode: o.text("as_node"), CheckpointID: o.checkpoint()}
-	u.Values, u.Then = o.updates("values")
+	u.Values, u.Then = stateBody{o}.updates("values")
 	if err := o.err(); err != nil {
 		return err
 	}
@@ -121,9 +124,12 @@ func (s *server) updateState(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// stateBody is the body of a request about states.
+type stateBody struct{ *fields }
+
 // updates reads a member that is an object or a list of objects, as LangGraph's SDK for
 // Python types the values of update_state (dict | Sequence[dict]).
-func (o *fields) updates(name string) (first json.RawMessage, then []json.RawMessage) {
+func (o stateBody) updates(name string) (first json.RawMessage, then []json.RawMessage) {
 	if rawjson.Kind(o.get(name)) != '[' {
 		return o.object(name), nil
 	}
@@ -137,19 +143,20 @@ func (o *fields) updates(name string) (first json.RawMessage, then []json.RawMes
 	return list[0], list[1:]
 }
 
-func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
+func (s states) getHistory(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	h := adapter.HistoryQuery{Limit: q.whole("limit", 10, 1, 1000), Before: strings.ToLower(q.text("before"))}
 	if h.Before != "" && !mapping.IsUUID(h.Before) {
 		q.complain("before", "must be a checkpoint's UUID")
 	}
-	if err := q.err(); err != nil {
+	set, err := stateSelection(q.texts("select"))
+	if err := firstOf(q.err(), err); err != nil {
 		return err
 	}
-	return s.history(w, r, h)
+	return s.history(w, r, h, set)
 }
 
-func (s *server) postHistory(w http.ResponseWriter, r *http.Request) error {
+func (s states) postHistory(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -157,17 +164,18 @@ func (s *server) postHistory(w http.ResponseWriter, r *http.Request) error {
 	h := adapter.HistoryQuery{
 		Limit:    o.whole("limit", 10, 1, 1000),
 		Metadata: o.object("metadata"),
-		Before:   o.before(),
+		Before:   stateBody{o}.before(),
 		At:       o.checkpoint(),
 	}
-	if err := o.err(); err != nil {
+	set, err := stateSelection(o.texts("select"))
+	if err := firstOf(o.err(), err); err != nil {
 		return err
 	}
-	return s.history(w, r, h)
+	return s.history(w, r, h, set)
 }
 
 // before is a checkpoint's id, {checkpoint_id} or {configurable: {checkpoint_id}}.
-func (o *fields) before() string {
+func (o stateBody) before() string {
 	switch v := o.get("before"); rawjson.Kind(v) {
 	case 0, '"':
 		return o.uuid("before")
@@ -183,7 +191,7 @@ func (o *fields) before() string {
 	}
 }
 
-func (s *server) history(w http.ResponseWriter, r *http.Request, q adapter.HistoryQuery) error {
+func (s states) history(w http.ResponseWriter, r *http.Request, q adapter.HistoryQuery, set stateSet) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -194,7 +202,7 @@ func (s *server) history(w http.ResponseWriter, r *http.Request, q adapter.Histo
 		if err != nil {
 			return s.breakOff(a, r, err)
 		}
-		encodeState(&a.Writer, st)
+		set.write(&a.Writer, st)
 		if a.spill() != nil {
 			return nil
 		}

@@ -3,19 +3,25 @@ package face
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-func (s *server) putItem(w http.ResponseWriter, r *http.Request) error {
+// items answers for the long-term store.
+type items struct{ *server }
+
+func (s items) put(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
 	}
-	p := adapter.PutItem{Namespace: o.namespace(), Key: o.key(), Value: o.needed("value", o.object("value")), Index: o.index()}
+	item := itemBody{o}
+	p := adapter.PutItem{Namespace: item.namespace(), Key: item.key(), Value: o.needed("value", o.object("value")), Index: item.index(), Lost: lostIn(w)}
 	if ttl := o.minutes("ttl"); ttl != nil {
 		p.TTL = *ttl
 	}
@@ -29,6 +35,11 @@ func (s *server) putItem(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// lostIn says in the answer's header what of a request is followed in part.
+func lostIn(w http.ResponseWriter) adapter.Lost {
+	return func(l mapping.Loss) { w.Header().Set("X-Apbridge-Lossy", mapping.LossHeader([]mapping.Loss{l})) }
+}
+
 // needed complains about a member that was not sent.
 func (o *fields) needed(name string, v json.RawMessage) json.RawMessage {
 	if o.get(name) == nil {
@@ -37,7 +48,10 @@ func (o *fields) needed(name string, v json.RawMessage) json.RawMessage {
 	return v
 }
 
-func (o *fields) key() string {
+// itemBody is the body of a request about items of the store.
+type itemBody struct{ *fields }
+
+func (o itemBody) key() string {
 	o.needed("key", nil)
 	return o.name("key")
 }
@@ -45,27 +59,30 @@ func (o *fields) key() string {
 // namespace reads where an item is put: labels, of which there is at least
 // one, none of them empty or with a dot, since one parameter of the GET joins
 // them with dots.
-func (o *fields) namespace() []string {
+func (o itemBody) namespace() []string {
 	o.needed("namespace", nil)
-	labels := o.texts("namespace")
+	labels := o.labels("namespace")
 	if labels != nil && len(labels) == 0 {
 		o.complain("namespace", "must have at least one label")
 	}
-	o.checkLabels("namespace", labels)
 	return labels
 }
 
-func (o *fields) checkLabels(name string, labels []string) {
-	for _, l := range labels {
-		if l == "" || strings.Contains(l, ".") {
-			o.complain(name, "must have labels that are not empty and have no dots")
-			return
-		}
+// labels are those of a namespace, or of what it begins or ends with.
+func (o itemBody) labels(name string) []string {
+	labels := o.texts(name)
+	if slices.ContainsFunc(labels, noLabel) {
+		o.complain(name, wantLabels)
 	}
+	return labels
 }
 
+const wantLabels = "must have labels that are not empty and have no dots"
+
+func noLabel(l string) bool { return l == "" || strings.Contains(l, ".") }
+
 // index is false, or a list of paths to embed; null and nothing are the default.
-func (o *fields) index() json.RawMessage {
+func (o itemBody) index() json.RawMessage {
 	v := o.get("index")
 	switch rawjson.Kind(v) {
 	case 0, 'f':
@@ -77,7 +94,7 @@ func (o *fields) index() json.RawMessage {
 	return v
 }
 
-func (s *server) getItem(w http.ResponseWriter, r *http.Request) error {
+func (s items) get(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	namespace, key, refresh := q.namespace(), q.text("key"), q.flag("refresh_ttl")
 	if key == "" {
@@ -99,7 +116,7 @@ func (s *server) getItem(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var e rawjson.Writer
-	encodeItem(&e, it)
+	render.Item(&e, it)
 	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
@@ -109,7 +126,7 @@ func (s *server) getItem(w http.ResponseWriter, r *http.Request) error {
 // Protocol's document wants 404. A client that does not say its flavour is known
 // by its namespace: LangGraph's SDKs send one parameter with dots.
 func missingIsNull(f mapping.Flavour, q *query) bool {
-	return f == FlavourLangGraph || f == "" && len(q.values["namespace"]) == 1
+	return f == render.FlavourLangGraph || f == "" && len(q.values["namespace"]) == 1
 }
 
 // namespace: the Agent Protocol repeats the parameter, the SDKs join the
@@ -120,18 +137,21 @@ func (q *query) namespace() []string {
 		if list[0] == "" {
 			return nil
 		}
-		return strings.Split(list[0], ".")
+		list = strings.Split(list[0], ".")
+	}
+	if slices.ContainsFunc(list, noLabel) {
+		q.complain("namespace", wantLabels)
 	}
 	return list
 }
 
-// deleteItem is done when the item is gone, whoever removed it.
-func (s *server) deleteItem(w http.ResponseWriter, r *http.Request) error {
+// delete is done when the item is gone, also where another request removed it.
+func (s items) delete(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
 	}
-	namespace, key := o.texts("namespace"), o.key()
+	namespace, key := itemBody{o}.labels("namespace"), itemBody{o}.key()
 	if err := o.err(); err != nil {
 		return err
 	}
@@ -142,15 +162,19 @@ func (s *server) deleteItem(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *server) searchItems(w http.ResponseWriter, r *http.Request) error {
+func (s items) search(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
 	}
 	p := o.page(10)
 	q := adapter.ItemQuery{
-		Prefix: o.texts("namespace_prefix"), Filter: o.object("filter"), Query: o.text("query"),
-		Limit: p.limit, Offset: p.offset, RefreshTTL: o.flag("refresh_ttl", false),
+		Prefix: itemBody{o}.labels("namespace_prefix"), Filter: o.object("filter"), Query: o.text("query"),
+		Limit: p.limit, Offset: p.offset, RefreshTTL: o.flag("refresh_ttl", false), Lost: lostIn(w),
+	}
+	q.SortBy, q.Asc = o.sortOf("key", "created_at", "updated_at", "score")
+	if q.SortBy == "score" && q.Query == "" {
+		o.complain("sort_by", "can be score only with a query")
 	}
 	if err := o.err(); err != nil {
 		return err
@@ -161,7 +185,7 @@ func (s *server) searchItems(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return s.breakOff(a, r, err)
 		}
-		encodeItem(&a.Writer, it)
+		render.Item(&a.Writer, it)
 		if a.spill() != nil {
 			return nil
 		}
@@ -171,10 +195,10 @@ func (s *server) searchItems(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// listNamespaces answers a bare list to the Agent Protocol and {namespaces} to
+// namespaces answers a bare list to the Agent Protocol and {namespaces} to
 // LangGraph SDKs. A client that does not say its flavour is taken for a
 // LangGraph SDK when it sends both limit and offset, which those always do.
-func (s *server) listNamespaces(w http.ResponseWriter, r *http.Request) error {
+func (s items) namespaces(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -185,7 +209,7 @@ func (s *server) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := o.page(100)
 	q := adapter.NamespaceQuery{
-		Prefix: o.texts("prefix"), Suffix: o.texts("suffix"), MaxDepth: o.whole("max_depth", 0, 1, 1000),
+		Prefix: itemBody{o}.labels("prefix"), Suffix: itemBody{o}.labels("suffix"), MaxDepth: o.whole("max_depth", 0, 1, 1000),
 		Limit: p.limit, Offset: p.offset,
 	}
 	if err := o.err(); err != nil {
@@ -195,7 +219,7 @@ func (s *server) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	wrapped := flavour == FlavourLangGraph || flavour == "" && o.get("limit") != nil && o.get("offset") != nil
+	wrapped := flavour == render.FlavourLangGraph || flavour == "" && o.get("limit") != nil && o.get("offset") != nil
 	replyNamespaces(w, list, wrapped)
 	return nil
 }

@@ -7,21 +7,25 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
 )
 
-// stream sends a run's frames until its end.
-func (s *server) stream(w http.ResponseWriter, r *http.Request, v *view, cancel bool) error {
+// streams answers with the frames of a run, or of all runs of a thread.
+type streams struct{ *server }
+
+// serve sends a run's frames until its end.
+func (s streams) serve(w http.ResponseWriter, r *http.Request, v *render.View, cancel bool) error {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	if err := s.describe(ctx, v); err != nil {
 		return err
 	}
-	st := &streaming{s: s, v: v, ref: adapter.RunRef{ThreadID: v.run.ThreadID, RunID: v.run.ID}, out: sse.NewStream(w, s.beat(), stop)}
+	st := &streaming{s: s, v: v, ref: adapter.RunRef{ThreadID: v.Run.ThreadID, RunID: v.Run.ID}, out: sse.NewStream(w, s.beat(), stop)}
 	defer st.out.Close()
-	if !v.after.Start && !v.after.Live {
+	if !v.After.Start && !v.After.Live {
 		st.out.Hold(cursorGrace)
 	}
 	err := st.pump(ctx)
@@ -29,22 +33,22 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, v *view, cancel 
 	case !st.out.Withdraw(): // from here on no timer begins it
 		return st.finish(r.Context(), err, cancel)
 	case r.Context().Err() != nil:
-		s.left(r.Context(), &v.run, cancel)
+		cancels(s).left(r.Context(), &v.Run, cancel)
 		return nil
 	}
 	return err
 }
 
 // describe fills in what a view must know of the agent, where it matters.
-func (s *server) describe(ctx context.Context, v *view) error {
-	if v.modes&modeEvents == 0 {
+func (s streams) describe(ctx context.Context, v *render.View) error {
+	if !v.AsksForEvents() {
 		return nil
 	}
-	a, err := s.svc.Agents.Resolve(ctx, v.run.Agent)
+	a, err := s.svc.Agents.Resolve(ctx, v.Run.Agent)
 	if isNotFound(err) {
 		return nil // no longer configured; its runs can still be read
 	}
-	v.opaque = a.Opaque
+	v.Opaque = a.Opaque
 	return err
 }
 
@@ -56,8 +60,8 @@ const cursorGrace = time.Second
 // streaming is one answer under way. Used by one goroutine: while nothing comes,
 // the stream keeps itself alive.
 type streaming struct {
-	s   *server
-	v   *view
+	s   streams
+	v   *render.View
 	ref adapter.RunRef
 	out *sse.Stream
 	err error // of writing
@@ -69,7 +73,7 @@ type streaming struct {
 // pump sends what comes; it returns nil after the run's end, and when there is
 // nothing more to come.
 func (st *streaming) pump(ctx context.Context) error {
-	for e, err := range st.s.svc.Runs.Events(ctx, st.ref, st.v.after, st.out.Idle) {
+	for e, err := range st.s.svc.Runs.Events(ctx, st.ref, st.v.After, st.out.Idle) {
 		if err == nil {
 			err = st.send(ctx, e)
 		}
@@ -101,7 +105,7 @@ func (st *streaming) send(ctx context.Context, e *state.Entry) error {
 	if err := st.prime(ctx, e); err != nil {
 		return err
 	}
-	st.v.frames(e, func(frame []byte) {
+	st.v.Frames(e, func(frame []byte) {
 		if st.err == nil {
 			st.err = st.out.Write(frame)
 		}
@@ -113,7 +117,7 @@ func (st *streaming) send(ctx context.Context, e *state.Entry) error {
 // prime reads the tokens before the first entry of a reader that does not
 // start at the run's start: messages/partial tells the whole text so far.
 func (st *streaming) prime(ctx context.Context, first *state.Entry) error {
-	if st.primed || st.v.after.Start {
+	if st.primed || st.v.After.Start {
 		return nil
 	}
 	st.primed = true
@@ -121,11 +125,11 @@ func (st *streaming) prime(ctx context.Context, first *state.Entry) error {
 }
 
 // tokensBefore gives a view the tokens of its run before an entry.
-func (s *server) tokensBefore(ctx context.Context, v *view, first *state.Entry) error {
-	if v.partials == nil || first.Kind == mapping.KindStarted && first.Head.Attempt <= 1 {
+func (s streams) tokensBefore(ctx context.Context, v *render.View, first *state.Entry) error {
+	if !v.AsksForPartials() || first.Kind == mapping.KindStarted && first.Head.Attempt <= 1 {
 		return nil
 	}
-	ref := adapter.RunRef{ThreadID: v.run.ThreadID, RunID: v.run.ID}
+	ref := adapter.RunRef{ThreadID: v.Run.ThreadID, RunID: v.Run.ID}
 	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true}, nil) {
 		if err != nil {
 			return err
@@ -134,7 +138,7 @@ func (s *server) tokensBefore(ctx context.Context, v *view, first *state.Entry) 
 			break
 		}
 		if e.Kind == mapping.KindDelta {
-			v.partials.add(e)
+			v.Recall(e)
 		}
 	}
 	return nil
@@ -148,11 +152,11 @@ func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 		return nil
 	}
 	if ctx.Err() != nil || st.out.Failed() {
-		st.s.left(ctx, &st.v.run, cancel)
+		cancels(st.s).left(ctx, &st.v.Run, cancel)
 		return nil
 	}
 	if isNotFound(err) || isExpired(err) { // deleted meanwhile; coming back would not help
-		_ = st.out.Write(sse.AppendFrame(nil, "error", faultObject(mapping.FaultOf(err)), ""))
+		_ = st.out.Write(sse.AppendFrame(nil, "error", render.FaultObject(mapping.FaultOf(err)), ""))
 		return nil
 	}
 	if err == nil && !st.stillActive(ctx) {

@@ -5,53 +5,58 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 )
 
-func (s *server) streamThread(w http.ResponseWriter, r *http.Request) error {
-	return s.startAndStream(w, r)
-}
-
-func (s *server) streamStateless(w http.ResponseWriter, r *http.Request) error {
-	return s.startAndStream(w, r)
-}
-
-func (s *server) startAndStream(w http.ResponseWriter, r *http.Request) error {
+func (s streams) start(w http.ResponseWriter, r *http.Request) error {
 	v, cancel, err := s.startView(w, r)
 	if err != nil {
 		return err
 	}
-	return s.stream(w, r, v, cancel)
+	return s.serve(w, r, v, cancel)
 }
 
-func (s *server) startView(w http.ResponseWriter, r *http.Request) (v *view, cancel bool, err error) {
-	q, started, err := s.start(w, r, "stream")
+func (s streams) startView(w http.ResponseWriter, r *http.Request) (v *render.View, cancel bool, err error) {
+	q, started, err := runs(s).start(w, r, "stream")
 	if err != nil {
 		return nil, false, err
 	}
 	run := started.Run
 	run.Options.Subgraphs = q.Subgraphs
-	return newView(&run, modeSet(q.StreamModes), adapter.Cursor{K: -1, Start: true}), q.cancel, nil
+	v = render.NewView(&run, render.ModesOf(q.StreamModes), adapter.Cursor{K: -1, Start: true})
+	v.Within(namespaces(r))
+	return v, q.cancel, nil
 }
 
-// joinStream follows a run that was started elsewhere, in the modes asked for,
+// namespaces are those that a reader's query names, their parts joined by "|" as in the names of
+// frames; "" is the root. Source: streamNamespaces of the LangGraph SDK.
+func namespaces(r *http.Request) []string { return r.URL.Query()["namespace"] }
+
+// join follows a run that was started elsewhere, in the modes asked for,
 // or in those it was made with.
-func (s *server) joinStream(w http.ResponseWriter, r *http.Request) error {
+func (s streams) join(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	names := q.texts("stream_mode")
 	cancel := q.flag("cancel_on_disconnect")
 	if err := firstOf(q.err(), checkModes(names)); err != nil {
 		return err
 	}
-	after, err := cursorOf(r.Header)
+	after, err := render.CursorOf(r.Header)
 	if err != nil {
+		return err
+	}
+	if id := q.uuid("checkpoint_id"); id != "" && (after.Start || after.Live) {
+		after = adapter.Cursor{K: -1, Checkpoint: id}
+	}
+	if err := q.err(); err != nil {
 		return err
 	}
 	return s.follow(w, r, names, after, cancel)
 }
 
-// resumeStream is joinStream with what it needs in the body.
-func (s *server) resumeStream(w http.ResponseWriter, r *http.Request) error {
+// resume is join with what it needs in the body.
+func (s streams) resume(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -62,9 +67,9 @@ func (s *server) resumeStream(w http.ResponseWriter, r *http.Request) error {
 	if err := o.err(); err != nil {
 		return err
 	}
-	after, err := cursorOf(r.Header)
+	after, err := render.CursorOf(r.Header)
 	if given {
-		after, err = parseCursor(id)
+		after, err = render.ParseCursor(id)
 	}
 	if err != nil {
 		return err
@@ -82,15 +87,15 @@ func checkModes(names []string) error {
 	return nil
 }
 
-func (s *server) follow(w http.ResponseWriter, r *http.Request, names []string, after adapter.Cursor, cancel bool) error {
+func (s streams) follow(w http.ResponseWriter, r *http.Request, names []string, after adapter.Cursor, cancel bool) error {
 	v, err := s.followView(w, r, names, after, cancel)
 	if err != nil {
 		return err
 	}
-	return s.stream(w, r, v, cancel)
+	return s.serve(w, r, v, cancel)
 }
 
-func (s *server) followView(w http.ResponseWriter, r *http.Request, names []string, after adapter.Cursor, cancel bool) (*view, error) {
+func (s streams) followView(w http.ResponseWriter, r *http.Request, names []string, after adapter.Cursor, cancel bool) (*render.View, error) {
 	ref, err := refOf(r)
 	if err != nil {
 		return nil, err
@@ -107,5 +112,7 @@ func (s *server) followView(w http.ResponseWriter, r *http.Request, names []stri
 		at = "/threads/" + run.ThreadID + at
 	}
 	w.Header().Set("Location", at)
-	return newView(&run, modeSet(names), after), nil
+	v := render.NewView(&run, render.ModesOf(names), after)
+	v.Within(namespaces(r))
+	return v, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -19,7 +20,10 @@ var threadStatuses = []string{"idle", "busy", "interrupted", "error"}
 // threadKeys are the members that select may name.
 var threadKeys = []string{"thread_id", "created_at", "updated_at", "metadata", "status", "config", "values", "interrupts", "ttl", "messages", "context", "error", "state_updated_at"}
 
-func (s *server) createThread(w http.ResponseWriter, r *http.Request) error {
+// threads answers for threads, but for their states.
+type threads struct{ *server }
+
+func (s threads) create(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -28,22 +32,25 @@ func (s *server) createThread(w http.ResponseWriter, r *http.Request) error {
 		ID:         o.uuid("thread_id"),
 		Metadata:   o.object("metadata"),
 		IfExists:   o.enum("if_exists", "raise", "do_nothing"),
-		Supersteps: o.supersteps(),
+		Supersteps: threadBody{o}.supersteps(),
 
 		IdempotencyKey: r.Header.Get(idempotencyKey),
 	}
-	if ttl, keepLatest := o.ttl(); ttl != nil {
+	if ttl, keepLatest := (threadBody{o}).ttl(); ttl != nil {
 		n.TTL, n.KeepLatest = *ttl, keepLatest
 	}
 	if err := o.err(); err != nil {
 		return err
 	}
 	t, err := s.svc.Threads.Create(r.Context(), n)
-	return replyThread(w, t, err)
+	return replyThread(w, t, false, err)
 }
 
+// threadBody is the body of a request about threads.
+type threadBody struct{ *fields }
+
 // supersteps reads states to start from: [{updates: [{values, as_node}]}].
-func (o *fields) supersteps() []adapter.Superstep {
+func (o threadBody) supersteps() []adapter.Superstep {
 	var out []adapter.Superstep
 	for i, raw := range splitList(o.list("supersteps")) {
 		step := o.element("supersteps", i, raw)
@@ -53,7 +60,7 @@ func (o *fields) supersteps() []adapter.Superstep {
 		var ups []adapter.StateUpdate
 		for j, raw := range splitList(step.list("updates")) {
 			if up := step.element("updates", j, raw); up != nil {
-				ups = append(ups, up.superstepUpdate())
+				ups = append(ups, threadBody{up}.superstepUpdate())
 			}
 		}
 		out = append(out, adapter.Superstep{Updates: ups})
@@ -74,9 +81,9 @@ func (o *fields) element(list string, i int, raw json.RawMessage) *fields {
 // superstepUpdate reads {values, as_node}. A command may stand for values with
 // what it updates; to jump or to resume makes no sense in a history, but a Command of
 // LangGraph's is sent with all its members.
-func (o *fields) superstepUpdate() adapter.StateUpdate {
+func (o threadBody) superstepUpdate() adapter.StateUpdate {
 	up := adapter.StateUpdate{AsNode: o.text("as_node")}
-	up.Values, up.Then = o.updates("values")
+	up.Values, up.Then = stateBody(o).updates("values")
 	if c := o.sub("command"); c != nil {
 		if c.unlessEmpty("goto") != nil || c.get("resume") != nil {
 			o.complain("command", "may hold only update here; goto and resume are not supported in supersteps")
@@ -88,28 +95,38 @@ func (o *fields) superstepUpdate() adapter.StateUpdate {
 	return up
 }
 
-func replyThread(w http.ResponseWriter, t mapping.Thread, err error) error {
+func replyThread(w http.ResponseWriter, t mapping.Thread, withTTL bool, err error) error {
 	if err != nil {
 		return err
 	}
 	var e rawjson.Writer
-	if err := encodeThread(&e, t); err != nil {
+	if err := render.Thread(&e, t, render.ThreadParts{Messages: true, TTL: withTTL}); err != nil {
 		return err
 	}
 	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
 
-func (s *server) getThread(w http.ResponseWriter, r *http.Request) error {
+func (s threads) get(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {
 		return err
 	}
+	q := queryOf(r)
+	parts := q.texts("include")
+	for _, name := range parts {
+		if name != "ttl" {
+			q.complain("include", "names the unknown part "+strconv.Quote(name)+"; there is ttl")
+		}
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
 	t, err := s.svc.Threads.Get(r.Context(), id)
-	return replyThread(w, t, err)
+	return replyThread(w, t, len(parts) > 0, err)
 }
 
-func (s *server) patchThread(w http.ResponseWriter, r *http.Request) error {
+func (s threads) patch(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {
 		return err
@@ -119,7 +136,7 @@ func (s *server) patchThread(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := adapter.ThreadPatch{Metadata: o.object("metadata"), Values: o.object("values")}
-	p.TTL, p.KeepLatest = o.ttl()
+	p.TTL, p.KeepLatest = threadBody{o}.ttl()
 	p.Checkpoint = o.checkpoint()
 	messages := o.list("messages")
 	if err := o.err(); err != nil {
@@ -134,12 +151,12 @@ func (s *server) patchThread(w http.ResponseWriter, r *http.Request) error {
 		noContent(w)
 		return nil
 	}
-	return replyThread(w, t, err)
+	return replyThread(w, t, false, err)
 }
 
 // neutralMessages reads messages of the Agent Protocol; those without an id
 // get one.
-func (s *server) neutralMessages(messages json.RawMessage) ([]json.RawMessage, error) {
+func (s threads) neutralMessages(messages json.RawMessage) ([]json.RawMessage, error) {
 	if messages == nil {
 		return nil, nil
 	}
@@ -150,7 +167,7 @@ func (s *server) neutralMessages(messages json.RawMessage) ([]json.RawMessage, e
 	return in.Messages, err
 }
 
-func (s *server) deleteThread(w http.ResponseWriter, r *http.Request) error {
+func (s threads) delete(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {
 		return err
@@ -162,17 +179,17 @@ func (s *server) deleteThread(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *server) copyThread(w http.ResponseWriter, r *http.Request) error {
+func (s threads) copy(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {
 		return err
 	}
 	t, err := s.svc.Threads.Copy(r.Context(), id)
-	return replyThread(w, t, err)
+	return replyThread(w, t, false, err)
 }
 
-// threadQuery reads the filters of search and count.
-func (o *fields) threadQuery() adapter.ThreadQuery {
+// query reads the filters of search and count.
+func (o threadBody) query() adapter.ThreadQuery {
 	q := adapter.ThreadQuery{
 		Metadata: o.object("metadata"),
 		Values:   o.object("values"),
@@ -187,19 +204,19 @@ func (o *fields) threadQuery() adapter.ThreadQuery {
 	return q
 }
 
-func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
+func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
 	}
-	q, p := o.threadQuery(), o.page(10)
+	q, p := threadBody{o}.query(), o.page(10)
 	q.SortBy, q.Asc = o.sortOf("thread_id", "status", "created_at", "updated_at", "state_updated_at")
 	if q.SortBy == "state_updated_at" { // of the SDKs' ThreadSortBy; a thread has one time of change here
 		q.SortBy = "updated_at"
 	}
 	q.Limit, q.Offset = p.limit, p.offset
 	names := o.texts("select")
-	wanted := o.extract()
+	wanted := threadBody{o}.extract()
 	if err := o.err(); err != nil {
 		return err
 	}
@@ -231,10 +248,14 @@ func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// encodePicked writes what is wanted of a thread.
+// encodePicked writes what is wanted of a thread of a list, its messages beside values and its time
+// to live only where they are asked for.
 func encodePicked(e *rawjson.Writer, t mapping.Thread, set fieldSet, wanted []extraction) error {
 	var one rawjson.Writer
-	if err := encodeThread(&one, t); err != nil {
+	asked := func(part string) bool {
+		return set[part] || slices.ContainsFunc(wanted, func(x extraction) bool { return x.steps[0] == part })
+	}
+	if err := render.Thread(&one, t, render.ThreadParts{Messages: asked("messages"), TTL: asked("ttl")}); err != nil {
 		return err
 	}
 	if set.pick(e, one.Bytes); len(wanted) > 0 {
@@ -246,12 +267,12 @@ func encodePicked(e *rawjson.Writer, t mapping.Thread, set fieldSet, wanted []ex
 	return nil
 }
 
-func (s *server) countThreads(w http.ResponseWriter, r *http.Request) error {
+func (s threads) count(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
 	}
-	q := o.threadQuery()
+	q := threadBody{o}.query()
 	if err := o.err(); err != nil {
 		return err
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/adapter/threadrun/protocol"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
 )
@@ -25,12 +25,12 @@ const (
 
 var threadStreamModes = []string{threadRunModes, threadLifecycle, threadStateUpdate}
 
-// streamThreadWide follows all runs of a thread, those that are still to come
+// wholeThread follows all runs of a thread, those that are still to come
 // too, until the client leaves. The same path is where the Agent Protocol opens the
 // WebSocket of its streaming protocol.
-func (s *server) streamThreadWide(w http.ResponseWriter, r *http.Request) error {
+func (s streams) wholeThread(w http.ResponseWriter, r *http.Request) error {
 	if isWebSocket(r) {
-		return s.socket(w, r, protocol.Camel)
+		return protocolRoutes(s).socket(w, r, protocol.Camel)
 	}
 	thread, err := threadOf(r)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *server) streamThreadWide(w http.ResponseWriter, r *http.Request) error 
 			q.complain("stream_mode", "must be one of "+strings.Join(threadStreamModes, ", "))
 		}
 	}
-	after, err := cursorOf(r.Header)
+	after, err := render.CursorOf(r.Header)
 	if err := firstOf(q.err(), err); err != nil {
 		return err
 	}
@@ -54,17 +54,17 @@ func (s *server) streamThreadWide(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	w.Header().Set("Location", "/threads/"+thread+"/stream")
-	ts := &threadStream{s: s, thread: thread, names: names, after: after, views: map[string]*view{}}
+	ts := &threadStream{s: s, thread: thread, names: names, after: after, views: map[string]*render.View{}}
 	return ts.serve(w, r)
 }
 
 // threadStream is one answer under way. Used by one goroutine.
 type threadStream struct {
-	s      *server
+	s      streams
 	thread string
 	names  []string
 	after  adapter.Cursor
-	views  map[string]*view // of runs that have not ended
+	views  map[string]*render.View // of runs that have not ended
 	out    *sse.Stream
 	err    error // of writing
 }
@@ -109,7 +109,7 @@ func (ts *threadStream) send(ctx context.Context, e *state.Entry) error {
 		}
 	}
 	if v != nil {
-		v.frames(e, write)
+		v.Frames(e, write)
 	}
 	ts.beyond(e, write)
 	return ts.err
@@ -117,7 +117,7 @@ func (ts *threadStream) send(ctx context.Context, e *state.Entry) error {
 
 // view is how the entry's run is looked at; nil for an entry between runs, and
 // where nothing of runs is wanted.
-func (ts *threadStream) view(ctx context.Context, e *state.Entry) (*view, error) {
+func (ts *threadStream) view(ctx context.Context, e *state.Entry) (*render.View, error) {
 	if e.RunID == "" || !ts.wants(threadRunModes) && !ts.wants(threadLifecycle) {
 		return nil, nil
 	}
@@ -134,11 +134,11 @@ func (ts *threadStream) view(ctx context.Context, e *state.Entry) (*view, error)
 	if err != nil {
 		return nil, err
 	}
-	set := modeAlways
+	set := render.Always
 	if ts.wants(threadRunModes) {
-		set = modeSet(run.Options.StreamModes)
+		set = render.ModesOf(run.Options.StreamModes)
 	}
-	v := newView(&run, set, ts.after)
+	v := render.NewView(&run, set, ts.after)
 	if err := ts.s.describe(ctx, v); err != nil {
 		return nil, err
 	}
@@ -151,43 +151,13 @@ func (ts *threadStream) view(ctx context.Context, e *state.Entry) (*view, error)
 // beyond writes what only a stream of the whole thread has: the end of a run, and
 // the state after it or after an update.
 func (ts *threadStream) beyond(e *state.Entry, write func([]byte)) {
-	v := &view{modes: modeAlways, after: ts.after, e: e, emit: write, subgraphs: true}
 	ended := e.Kind == mapping.KindEnd
 	if ended && (ts.wants(threadRunModes) || ts.wants(threadLifecycle)) {
-		v.frame(endDone, modeAlways, "metadata", func() []byte { return doneObject(e) })
+		render.RunDone(e, ts.after, write)
 	}
 	if ts.wants(threadStateUpdate) && (ended || e.RunID == "" && e.Kind == mapping.KindState) {
-		slot := stateChanged
-		if ended {
-			slot = endState
-		}
-		v.passing(slot, modeAlways, threadStateUpdate, func() []byte { return ts.stateObject(e) })
+		render.StateUpdate(ts.thread, e, ts.after, write)
 	}
 }
 
 func (ts *threadStream) wants(name string) bool { return oneOf(name, ts.names) }
-
-// doneObject says how a run has ended.
-func doneObject(e *state.Entry) []byte {
-	var out rawjson.Writer
-	out.Open('{').Key("run_id").Text(e.RunID).Key("status").Text("run_done")
-	if e.Head.Outcome != nil {
-		out.Key("run_status").Text(string(e.Head.Outcome.Status))
-	}
-	return out.Close('}').Bytes
-}
-
-// stateObject is the state of the thread after an entry.
-func (ts *threadStream) stateObject(e *state.Entry) []byte {
-	var out rawjson.Writer
-	out.Open('{').Key("thread_id").Text(ts.thread)
-	if e.RunID != "" {
-		out.Key("run_id").Text(e.RunID)
-	}
-	out.Key("state").Open('{').Key("values").Raw(e.After.JSON(), "{}")
-	if c := e.Head.Checkpoint; c != nil {
-		out.Key("checkpoint")
-		encodeCheckpoint(&out, ts.thread, c.ID)
-	}
-	return out.Close('}').Close('}').Bytes
-}

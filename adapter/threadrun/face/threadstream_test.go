@@ -20,6 +20,15 @@ func (f fakeThreadLog) Position(_ context.Context, id string, after adapter.Curs
 	return after, nil
 }
 
+func (f fakeThreadLog) Opening(_ context.Context, _ string, after adapter.Cursor) (adapter.Opening, error) {
+	return adapter.Opening{At: after}, nil
+}
+
+func (f fakeThreadLog) Await(ctx context.Context, id string) error {
+	_, err := f.Position(ctx, id, adapter.Cursor{})
+	return err
+}
+
 func (f fakeThreadLog) Events(_ context.Context, id string, _ adapter.Cursor, _ func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
 		for _, run := range f.order {

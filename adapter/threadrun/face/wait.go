@@ -6,8 +6,10 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
@@ -18,16 +20,11 @@ func isStateless(r *http.Request) bool {
 	return !ok
 }
 
-func (s *server) waitThread(w http.ResponseWriter, r *http.Request) error {
-	return s.startAndWait(w, r)
-}
+// waits answers with what came of a run, once it has ended.
+type waits struct{ *server }
 
-func (s *server) waitStateless(w http.ResponseWriter, r *http.Request) error {
-	return s.startAndWait(w, r)
-}
-
-func (s *server) startAndWait(w http.ResponseWriter, r *http.Request) error {
-	q, started, err := s.start(w, r, "")
+func (s waits) start(w http.ResponseWriter, r *http.Request) error {
+	q, started, err := runs(s).start(w, r, "")
 	if err != nil {
 		return err
 	}
@@ -36,25 +33,25 @@ func (s *server) startAndWait(w http.ResponseWriter, r *http.Request) error {
 		tail, shape = "wait", waitResponse
 	}
 	w.Header().Set("Location", w.Header().Get("Content-Location")+"/"+tail)
-	return s.wait(w, r, started.Run, shape, q.cancel)
+	return s.serve(w, r, started.Run, shape, q.cancel)
 }
 
-// joinRun answers with the values of a run that was started elsewhere.
-func (s *server) joinRun(w http.ResponseWriter, r *http.Request) error {
+// join answers with the values of a run that was started elsewhere.
+func (s waits) join(w http.ResponseWriter, r *http.Request) error {
 	return s.joinAs(w, r, bareValues)
 }
 
-// waitRunAP is the Agent Protocol's; waitRunThread the same under a thread,
+// joinAP is the Agent Protocol's; joinWithStatus the same under a thread,
 // where its README reads the status at the top.
-func (s *server) waitRunAP(w http.ResponseWriter, r *http.Request) error {
+func (s waits) joinAP(w http.ResponseWriter, r *http.Request) error {
 	return s.joinAs(w, r, waitResponse)
 }
 
-func (s *server) waitRunThread(w http.ResponseWriter, r *http.Request) error {
+func (s waits) joinWithStatus(w http.ResponseWriter, r *http.Request) error {
 	return s.joinAs(w, r, waitWithStatus)
 }
 
-func (s *server) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape) error {
+func (s waits) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape) error {
 	ref, err := refOf(r)
 	if err != nil {
 		return err
@@ -68,7 +65,7 @@ func (s *server) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape)
 	if err != nil {
 		return err
 	}
-	return s.wait(w, r, run, shape, cancel)
+	return s.serve(w, r, run, shape, cancel)
 }
 
 // readerContext is the request's, which a reader that takes the run along may have
@@ -89,9 +86,9 @@ const (
 	waitWithStatus                  // the same with a status at the top
 )
 
-// wait waits for the run's end and answers what came of it. A client that leaves
+// serve waits for the run's end and answers what came of it. A client that leaves
 // earlier cancels the run only if it asked for that.
-func (s *server) wait(w http.ResponseWriter, r *http.Request, run mapping.Run, shape waitShape, cancel bool) error {
+func (s waits) serve(w http.ResponseWriter, r *http.Request, run mapping.Run, shape waitShape, cancel bool) error {
 	beat := &keepAlive{w: w}
 	defer beat.stop() // a beat after the handler returned would write to what is gone
 	if shape == bareValues {
@@ -100,7 +97,7 @@ func (s *server) wait(w http.ResponseWriter, r *http.Request, run mapping.Run, s
 	end, err := s.lastEntry(r.Context(), run)
 	if r.Context().Err() != nil {
 		began := beat.stop()
-		s.left(r.Context(), &run, cancel)
+		cancels(s).left(r.Context(), &run, cancel)
 		stopping := adapter.Stopping(r.Context())
 		if stopping != nil && began {
 			panic(http.ErrAbortHandler) // white space alone would be taken for the whole answer
@@ -123,7 +120,7 @@ func (s *server) wait(w http.ResponseWriter, r *http.Request, run mapping.Run, s
 }
 
 // lastEntry waits for the run's end.
-func (s *server) lastEntry(ctx context.Context, run mapping.Run) (*state.Entry, error) {
+func (s waits) lastEntry(ctx context.Context, run mapping.Run) (*state.Entry, error) {
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
 	var last *state.Entry
 	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true, End: true}, nil) {
@@ -140,12 +137,12 @@ func (s *server) lastEntry(ctx context.Context, run mapping.Run) (*state.Entry, 
 
 // left: the client has gone before the end. A bridge that shuts down ends its
 // requests with a cause of its own, which is no wish of the client's.
-func (s *server) left(ctx context.Context, run *mapping.Run, cancel bool) {
+func (s cancels) left(ctx context.Context, run *mapping.Run, cancel bool) {
 	if !cancel || ctx.Err() != nil && context.Cause(ctx) != context.Canceled {
 		return
 	}
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
-	err := s.svc.Runs.Cancel(context.WithoutCancel(ctx), ref, adapter.CancelOptions{})
+	err := s.svc.Runs.Cancel(context.WithoutCancel(ctx), ref, adapter.CancelOptions{Reason: mapping.CancelledOnDisconnect})
 	if err != nil && !isClass(err, mapping.Conflict) && !isNotFound(err) {
 		s.log.Warn("run of a client that left was not cancelled", zap.String("run", run.ID), zap.Error(err))
 	}
@@ -172,10 +169,10 @@ func replyWait(w http.ResponseWriter, run mapping.Run, end *state.Entry, shape w
 func (a *answer) waitResponse(run mapping.Run, end *state.Entry, shape waitShape) error {
 	a.Open('{')
 	if shape == waitWithStatus {
-		a.Key("status").Text(runStatus(run.Status, true))
+		a.Key("status").Text(render.RunStatus(run.Status, true))
 	}
 	a.Key("run")
-	encodeRun(&a.Writer, run, true)
+	render.Run(&a.Writer, run, true)
 	a.Key("values")
 	if err := a.values(end.After); err != nil {
 		return err
@@ -187,7 +184,7 @@ func (a *answer) waitResponse(run mapping.Run, end *state.Entry, shape waitShape
 	}
 	if run.Status == mapping.RunInterrupted {
 		a.Key("interrupts")
-		encodeInterrupts(&a.Writer, end.Head.Outcome.Interrupts)
+		rule.WriteInterrupts(&a.Writer, end.Head.Outcome.Interrupts)
 	}
 	a.Close('}')
 	return nil
@@ -196,7 +193,7 @@ func (a *answer) waitResponse(run mapping.Run, end *state.Entry, shape waitShape
 // ended is the run as its end event left it; reading it again would cost a
 // query and could find it deleted.
 func ended(run mapping.Run, end *state.Entry) mapping.Run {
-	run.Status, run.Fault = end.Head.Outcome.Status, end.Head.Outcome.Fault
+	run.Status, run.Fault, run.CancelReason = end.Head.Outcome.Status, end.Head.Outcome.Fault, end.Head.Outcome.Reason
 	run.Attempt = max(run.Attempt, end.Head.Attempt)
 	if !end.At.IsZero() {
 		run.EndedAt, run.UpdatedAt = end.At, end.At
@@ -209,7 +206,7 @@ func bareBody(out mapping.Outcome, values json.RawMessage) []byte {
 	case out.Fault != nil:
 		return errorObject(out.Fault)
 	case len(out.Interrupts) > 0:
-		return interruptObject(out.Interrupts)
+		return render.InterruptObject(out.Interrupts)
 	default:
 		return values
 	}
@@ -217,5 +214,5 @@ func bareBody(out mapping.Outcome, values json.RawMessage) []byte {
 
 func errorObject(f *mapping.Fault) []byte {
 	var e rawjson.Writer
-	return e.Open('{').Key("__error__").Raw(faultObject(f), "{}").Close('}').Bytes
+	return e.Open('{').Key("__error__").Raw(render.FaultObject(f), "{}").Close('}').Bytes
 }

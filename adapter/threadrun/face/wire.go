@@ -14,8 +14,7 @@ import (
 
 // readBody reads a request body of JSON, nil when there is none. Content types
 // other than JSON are refused, except text/plain and none at all, which real
-// clients send; whoever guards Origin keeps browsers from using them across
-// sites.
+// clients send; the guard of Origin keeps browsers from using them across sites.
 func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
 	if err := checkContentType(r.Header); err != nil {
 		if body.Empty(r) {

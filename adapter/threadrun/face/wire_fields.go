@@ -3,6 +3,7 @@ package face
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,9 @@ import (
 type fields struct {
 	path    string // "" at the top, else "config."
 	members []rawjson.Member
+	wanted  []string    // the names that getters asked for, where answer is not nil
+	asked   uint64      // a bit for each of the first 64 members that were there then
+	answer  http.Header // nil: nothing is told of the other members, see unasked
 	errs    *[]complaint
 }
 
@@ -26,8 +30,12 @@ type complaint struct {
 
 // sent returns a member as it was sent, null included; nil when absent.
 func (o *fields) sent(name string) json.RawMessage {
+	if o.answer != nil {
+		o.wanted = append(o.wanted, name)
+	}
 	for i := range o.members {
 		if o.members[i].Name == name {
+			o.asked |= 1 << i
 			return o.members[i].Value
 		}
 	}
@@ -48,8 +56,12 @@ func (o *fields) complain(name, format string, args ...any) {
 	*o.errs = append(*o.errs, complaint{field, field + " " + fmt.Sprintf(format, args...)})
 }
 
-// err is what was wrong with the object and everything below it, or nil.
-func (o *fields) err() error { return invalid(*o.errs) }
+// err is what was wrong with the object and everything below it, or nil. All members that
+// mean something have been asked for by then.
+func (o *fields) err() error {
+	o.unasked()
+	return invalid(*o.errs)
+}
 
 func invalid(list []complaint) error {
 	if len(list) == 0 {
@@ -213,5 +225,5 @@ func (o *fields) within(name string, value json.RawMessage) *fields {
 	if err != nil {
 		return nil // cannot be: the whole body was checked
 	}
-	return &fields{path: o.path + name + ".", members: members, errs: o.errs}
+	return &fields{path: o.path + name + ".", members: members, answer: o.answer, errs: o.errs}
 }

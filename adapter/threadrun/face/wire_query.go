@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
@@ -22,6 +23,16 @@ func (q *query) complain(name, text string) {
 func (q *query) err() error { return invalid(q.errs) }
 
 func (q *query) text(name string) string { return q.values.Get(name) }
+
+// uuid reads an id; "" when it is absent.
+func (q *query) uuid(name string) string {
+	id := strings.ToLower(q.values.Get(name))
+	if id != "" && !mapping.IsUUID(id) {
+		q.complain(name, "must be a UUID")
+		return ""
+	}
+	return id
+}
 
 func (q *query) whole(name string, def, min, max int) int {
 	s := q.values.Get(name)

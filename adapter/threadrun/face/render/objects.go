@@ -1,4 +1,4 @@
-package face
+package render
 
 import (
 	"encoding/json"
@@ -16,20 +16,32 @@ import (
 // both: either client finds its keys and ignores the rest. No key of an Agent
 // Protocol object is null, since its schemas allow that nowhere.
 
-// timeLayout is how the dialect writes times: UTC with milliseconds.
-const timeLayout = "2006-01-02T15:04:05.000Z"
+// The flavours of the dialect, as runs keep them.
+const (
+	FlavourLangGraph     mapping.Flavour = "langgraph"
+	FlavourAgentProtocol mapping.Flavour = "agentprotocol"
+)
 
-// runStatus is the status as a flavour knows it: the Agent Protocol has no
+// The strategies of a time to live (LangGraph, "How to add TTLs to your application").
+const (
+	TTLDelete     = "delete"
+	TTLKeepLatest = "keep_latest"
+)
+
+// TimeLayout is how the dialect writes times: UTC with milliseconds.
+const TimeLayout = "2006-01-02T15:04:05.000Z"
+
+// RunStatus is the status as a flavour knows it: the Agent Protocol has no
 // "running" (schema RunStatus).
-func runStatus(st mapping.RunStatus, ap bool) string {
+func RunStatus(st mapping.RunStatus, ap bool) string {
 	if ap && st == mapping.RunRunning {
 		return string(mapping.RunPending)
 	}
 	return string(st)
 }
 
-// encodeRun writes a run. ap says that an Agent Protocol route answers.
-func encodeRun(e *rawjson.Writer, run mapping.Run, ap bool) {
+// Run writes a run. ap says that an Agent Protocol route answers.
+func Run(e *rawjson.Writer, run mapping.Run, ap bool) {
 	e.Open('{')
 	runMembers(e, run, ap)
 	e.Close('}')
@@ -39,12 +51,15 @@ func runMembers(e *rawjson.Writer, run mapping.Run, ap bool) {
 	e.Key("run_id").Text(run.ID).Key("thread_id").Text(run.ThreadID)
 	e.Key("assistant_id").Text(run.AssistantID).Key("agent_id").Text(run.Agent)
 	e.Key("metadata").Raw(runMetadata(run), "{}")
-	e.Key("status").Text(runStatus(run.Status, ap))
+	e.Key("status").Text(RunStatus(run.Status, ap))
 	e.Key("kwargs").Raw(run.Kwargs, "{}")
 	e.Key("multitask_strategy").Text(strategyOf(run))
-	e.Key("created_at").Time(run.CreatedAt, timeLayout).Key("updated_at").Time(run.UpdatedAt, timeLayout)
+	e.Key("created_at").Time(run.CreatedAt, TimeLayout).Key("updated_at").Time(run.UpdatedAt, TimeLayout)
 	if run.Fault != nil {
 		e.Key("error").Text(run.Fault.Message).Key("error_code").Text(run.Fault.Code)
+	}
+	if run.CancelReason != "" && run.Status == mapping.RunInterrupted {
+		e.Key("cancel_reason").Text(run.CancelReason)
 	}
 	if run.Flavour == FlavourAgentProtocol {
 		requestMembers(e, run.Kwargs)
@@ -84,24 +99,45 @@ func requestMembers(e *rawjson.Writer, kwargs json.RawMessage) {
 	})
 }
 
-// encodeThread writes a thread. messages stand in values, where LangGraph
-// clients look for them, and at the top in the Agent Protocol's form.
-func encodeThread(e *rawjson.Writer, t mapping.Thread) error {
-	e.Open('{').Key("thread_id").Text(t.ID)
-	e.Key("created_at").Time(t.CreatedAt, timeLayout).Key("updated_at").Time(t.UpdatedAt, timeLayout)
+// timeToLive writes the ttl of a thread, in LangGraph Server's form.
+func timeToLive(e *rawjson.Writer, t mapping.Thread) {
+	strategy := TTLDelete
+	if t.KeepLatest {
+		strategy = TTLKeepLatest
+	}
+	e.Key("ttl").Open('{').Key("strategy").Text(strategy)
+	if t.TTL > 0 {
+		e.Key("ttl_minutes").Encode(t.TTL.Minutes())
+	}
+	e.Key("expires_at").Time(t.Expires, TimeLayout).Close('}')
+}
+
+// ThreadParts are the members of a thread that not every answer has.
+type ThreadParts struct {
+	// Messages at the top, in the Agent Protocol's form, beside those in values, where LangGraph
+	// clients look for them. A list of long threads is long enough with one copy.
+	Messages bool
+	// TTL is told where a client asked for it, as LangGraph Server does (Get Thread: "Only present
+	// when ?include=ttl is passed").
+	TTL bool
+}
+
+// Thread writes a thread.
+func Thread(e *rawjson.Writer, t mapping.Thread, parts ThreadParts) error {
+	e.Open('{')
+	e.Key("thread_id").Text(t.ID)
+	e.Key("created_at").Time(t.CreatedAt, TimeLayout).Key("updated_at").Time(t.UpdatedAt, TimeLayout)
 	e.Key("metadata").Raw(t.Metadata, "{}").Key("status").Text(string(t.Status))
 	e.Key("config").Raw(t.Config, "{}").Key("values").Raw(t.Values, "{}")
 	e.Key("interrupts")
-	encodeInterruptMap(e, t.Interrupts, t.Head)
-	if !t.Expires.IsZero() {
-		strategy := ttlDelete
-		if t.KeepLatest {
-			strategy = ttlKeepLatest
-		}
-		e.Key("ttl").Open('{').Key("strategy").Text(strategy).Key("expires_at").Time(t.Expires, timeLayout).Close('}')
+	interruptMap(e, t.Interrupts, t.Head)
+	if parts.TTL && !t.Expires.IsZero() {
+		timeToLive(e, t)
 	}
-	if err := messagesMember(e, t.Values); err != nil {
-		return err
+	if parts.Messages {
+		if err := messagesMember(e, t.Values); err != nil {
+			return err
+		}
 	}
 	e.Close('}')
 	return nil
@@ -124,8 +160,8 @@ func messagesMember(e *rawjson.Writer, values json.RawMessage) error {
 	return nil
 }
 
-// encodeInterruptMap writes {task id: [interrupt]}.
-func encodeInterruptMap(e *rawjson.Writer, list []mapping.Interrupt, head string) {
+// interruptMap writes {task id: [interrupt]}.
+func interruptMap(e *rawjson.Writer, list []mapping.Interrupt, head string) {
 	e.Open('{')
 	done := map[string]bool{}
 	for _, i := range list {
@@ -137,7 +173,7 @@ func encodeInterruptMap(e *rawjson.Writer, list []mapping.Interrupt, head string
 		e.Name(task).Open('[')
 		for _, j := range list {
 			if taskOf(j, head) == task {
-				encodeInterrupt(e, j)
+				rule.WriteInterrupt(e, j)
 			}
 		}
 		e.Close(']')
@@ -152,44 +188,25 @@ func taskOf(i mapping.Interrupt, head string) string {
 	return mapping.StateTaskID(head)
 }
 
-func encodeInterrupt(e *rawjson.Writer, i mapping.Interrupt) {
-	e.Open('{').Key("id").Text(i.ID).Key("value").Raw(i.Value, "null")
-	if i.When != "" {
-		e.Key("when").Text(i.When)
-	}
-	if len(i.NS) > 0 {
-		e.Key("ns").Texts(i.NS)
-	}
-	e.Close('}')
-}
-
-func encodeInterrupts(e *rawjson.Writer, list []mapping.Interrupt) {
-	e.Open('[')
-	for _, i := range list {
-		encodeInterrupt(e, i)
-	}
-	e.Close(']')
-}
-
-// interruptObject is {"__interrupt__": [...]}: the data of an interrupt's
+// InterruptObject is {"__interrupt__": [...]}: the data of an interrupt's
 // frames, and the whole answer of a wait that ended in a question.
-func interruptObject(list []mapping.Interrupt) []byte {
+func InterruptObject(list []mapping.Interrupt) []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("__interrupt__")
-	encodeInterrupts(&e, list)
+	rule.WriteInterrupts(&e, list)
 	e.Close('}')
 	return e.Bytes
 }
 
-// encodeState writes a thread's state at a checkpoint.
-func encodeState(e *rawjson.Writer, st adapter.ThreadState) {
+// State writes a thread's state at a checkpoint.
+func State(e *rawjson.Writer, st adapter.ThreadState) {
 	e.Open('{').Key("values").Raw(st.Values, "{}").Key("next").Texts(st.Next)
 	e.Key("tasks").Raw(st.Tasks, "[]").Key("metadata").Raw(st.Metadata, "{}")
-	e.Key("created_at").Time(st.CreatedAt, timeLayout)
+	e.Key("created_at").Time(st.CreatedAt, TimeLayout)
 	e.Key("checkpoint")
-	encodeCheckpoint(e, st.ThreadID, st.Checkpoint)
+	checkpoint(e, st.ThreadID, st.Checkpoint)
 	e.Key("parent_checkpoint")
-	encodeCheckpoint(e, st.ThreadID, st.Parent)
+	checkpoint(e, st.ThreadID, st.Parent)
 	e.Key("interrupts").Array(interruptsOf(st.Tasks))
 	e.Close('}')
 }
@@ -198,13 +215,13 @@ func encodeState(e *rawjson.Writer, st adapter.ThreadState) {
 // ThreadState has them beside the tasks.
 func interruptsOf(tasks json.RawMessage) []json.RawMessage {
 	list := []json.RawMessage{}
-	for _, task := range splitList(tasks) {
-		list = append(list, splitList(rawjson.Get(task, "interrupts"))...)
+	for _, task := range elements(tasks) {
+		list = append(list, elements(rawjson.Get(task, "interrupts"))...)
 	}
 	return list
 }
 
-func encodeCheckpoint(e *rawjson.Writer, thread, id string) {
+func checkpoint(e *rawjson.Writer, thread, id string) {
 	if id == "" {
 		e.Literal("null")
 		return
@@ -213,19 +230,19 @@ func encodeCheckpoint(e *rawjson.Writer, thread, id string) {
 	e.Key("checkpoint_id").Text(id).Key("checkpoint_map").Literal("null").Close('}')
 }
 
-// encodeAssistant writes an agent as LangGraph shows it.
-func encodeAssistant(e *rawjson.Writer, a mapping.Agent) {
+// Assistant writes an agent as LangGraph shows it.
+func Assistant(e *rawjson.Writer, a mapping.Agent) {
 	e.Open('{').Key("assistant_id").Text(a.ID).Key("graph_id").Text(a.Graph)
 	e.Key("name").Text(a.Name).Key("description").OrNull(a.Description)
 	e.Key("config").Raw(a.Config, "{}").Key("context").Raw(a.Context, "{}")
 	e.Key("metadata").Raw(a.Metadata, "{}").Key("version").Int(int64(max(a.Version, 1)))
-	e.Key("created_at").Time(a.CreatedAt, timeLayout).Key("updated_at").Time(a.UpdatedAt, timeLayout).Close('}')
+	e.Key("created_at").Time(a.CreatedAt, TimeLayout).Key("updated_at").Time(a.UpdatedAt, TimeLayout).Close('}')
 }
 
-// encodeAgent writes an agent as the Agent Protocol shows it (schema Agent).
+// Agent writes an agent as the Agent Protocol shows it (schema Agent).
 // Configured agents are known by their name, others by their id.
-func encodeAgent(e *rawjson.Writer, a mapping.Agent) {
-	e.Open('{').Key("agent_id").Text(agentID(a)).Key("name").Text(a.Name)
+func Agent(e *rawjson.Writer, a mapping.Agent) {
+	e.Open('{').Key("agent_id").Text(AgentID(a)).Key("name").Text(a.Name)
 	if a.Description != "" {
 		e.Key("description").Text(a.Description)
 	}
@@ -233,18 +250,19 @@ func encodeAgent(e *rawjson.Writer, a mapping.Agent) {
 	e.Key("capabilities").Literal(`{"ap.io.messages":true,"ap.io.streaming":true}`).Close('}')
 }
 
-func agentID(a mapping.Agent) string {
+// AgentID is what the Agent Protocol calls an agent: configured ones by their name, others by their id.
+func AgentID(a mapping.Agent) string {
 	if a.Configured || a.ID == "" {
 		return a.Graph
 	}
 	return a.ID
 }
 
-// encodeItem writes an item of the store; score only where a search gave one.
-func encodeItem(e *rawjson.Writer, it mapping.Item) {
+// Item writes an item of the store; score only where a search gave one.
+func Item(e *rawjson.Writer, it mapping.Item) {
 	e.Open('{').Key("namespace").Texts(it.Namespace).Key("key").Text(it.Key)
 	e.Key("value").Raw(it.Value, "{}")
-	e.Key("created_at").Time(it.CreatedAt, timeLayout).Key("updated_at").Time(it.UpdatedAt, timeLayout)
+	e.Key("created_at").Time(it.CreatedAt, TimeLayout).Key("updated_at").Time(it.UpdatedAt, TimeLayout)
 	if it.Score != nil {
 		e.Key("score").Encode(*it.Score)
 	}

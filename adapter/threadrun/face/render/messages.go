@@ -1,4 +1,4 @@
-package face
+package render
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 // one id, so a text goes out once: as tokens, or whole, never both.
 
 // delta is a token of a thread/run agent.
-func (v *view) delta() {
+func (v *View) delta() {
 	if v.partials != nil {
 		if id, first := v.partials.add(v.e); id != "" {
 			v.deltaPartials(id, first)
@@ -23,7 +23,7 @@ func (v *view) delta() {
 	v.frame(deltaTuple, modeTuple, "messages", v.data)
 }
 
-func (v *view) deltaPartials(id string, first bool) {
+func (v *View) deltaPartials(id string, first bool) {
 	if first {
 		v.frame(deltaMetadata, modeMessages, "messages/metadata", func() []byte {
 			_, metadata := splitDelta(v.e.Data)
@@ -41,7 +41,7 @@ func (v *view) deltaPartials(id string, first bool) {
 
 // splitDelta takes [chunk, metadata] apart.
 func splitDelta(data json.RawMessage) (chunk, metadata json.RawMessage) {
-	list := splitList(data)
+	list := elements(data)
 	if len(list) > 0 {
 		chunk = list[0]
 	}
@@ -60,7 +60,7 @@ func metadataObject(id string, metadata json.RawMessage) []byte {
 
 // updateMessages sends the messages of a step whole. The human message of a
 // run is in values only.
-func (v *view) updateMessages() {
+func (v *View) updateMessages() {
 	if v.modes&(modeMessages|modeTuple) == 0 {
 		return
 	}
@@ -78,16 +78,24 @@ func (v *view) updateMessages() {
 		return e.Bytes
 	})
 	v.frame(updateComplete, modeMessages, "messages/complete", func() []byte { return listOf(said) })
-	for i, m := range said {
-		slot := updateTuple
-		if i > 0 {
-			slot = min(updateMoreTuples+i-1, maxFrames-1)
+	v.tuples(said)
+}
+
+// tuples sends the messages of a step in chunks.
+func (v *View) tuples(said []json.RawMessage) {
+	if v.modes&modeTuple == 0 {
+		return
+	}
+	slot := updateTuple
+	for _, m := range said {
+		for _, chunk := range chunksOf(m) {
+			v.frame(slot, modeTuple, "messages", func() []byte {
+				var e rawjson.Writer
+				e.Open('[').Raw(chunk, "null").Raw(v.stepMetadata(), "{}").Close(']')
+				return e.Bytes
+			})
+			slot = min(max(slot+1, updateMoreTuples), updateBehind-1)
 		}
-		v.frame(slot, modeTuple, "messages", func() []byte {
-			var e rawjson.Writer
-			e.Open('[').Raw(m, "null").Raw(v.stepMetadata(), "{}").Close(']')
-			return e.Bytes
-		})
 	}
 }
 
@@ -97,29 +105,29 @@ func listOf(messages []json.RawMessage) []byte {
 	return e.Bytes
 }
 
-func (v *view) stepMetadata() []byte {
+func (v *View) stepMetadata() []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("langgraph_node").Text(v.e.Head.Node).Key("langgraph_step").Int(int64(v.point().Step))
-	e.Key("run_id").Text(v.e.RunID).Key("thread_id").Text(v.run.ThreadID).Close('}')
+	e.Key("run_id").Text(v.e.RunID).Key("thread_id").Text(v.Run.ThreadID).Close('}')
 	return e.Bytes
 }
 
 // spoken are the messages of a delta that are not a person's.
 func spoken(delta json.RawMessage) []json.RawMessage {
 	var out []json.RawMessage
-	for _, m := range splitList(rawjson.Get(delta, "messages")) {
-		if t := unquote(rawjson.Get(m, "type")); t != "human" && messageID(m) != "" {
+	for _, m := range elements(rawjson.Get(delta, "messages")) {
+		if t := text(rawjson.Get(m, "type")); t != "human" && messageID(m) != "" {
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-func messageID(m json.RawMessage) string { return unquote(rawjson.Get(m, "id")) }
+func messageID(m json.RawMessage) string { return text(rawjson.Get(m, "id")) }
 
 // stateMessages completes the messages that a thread/run agent's state has
 // anew.
-func (v *view) stateMessages() {
+func (v *View) stateMessages() {
 	if v.modes&modeMessages == 0 || v.e.Data == nil {
 		return
 	}

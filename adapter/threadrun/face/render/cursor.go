@@ -1,4 +1,4 @@
-package face
+package render
 
 import (
 	"net/http"
@@ -9,20 +9,20 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// cursorOf reads where a reader wants to go on from (header Last-Event-ID of
+// CursorOf reads where a reader wants to go on from (header Last-Event-ID of
 // the HTML Standard): none means live, -1 and empty from the run's start, else
 // an id that a frame carried.
-func cursorOf(h http.Header) (adapter.Cursor, error) {
+func CursorOf(h http.Header) (adapter.Cursor, error) {
 	values, ok := h["Last-Event-Id"]
 	if !ok {
 		return adapter.Cursor{K: -1, Live: true}, nil
 	}
-	return parseCursor(values[0])
+	return ParseCursor(values[0])
 }
 
-// parseCursor reads `-1`, "", `<seq>` (everything of that event was seen) and
+// ParseCursor reads `-1`, "", `<seq>` (everything of that event was seen) and
 // `<seq>.<k>`. Whether the log has that number is for the log to say.
-func parseCursor(s string) (adapter.Cursor, error) {
+func ParseCursor(s string) (adapter.Cursor, error) {
 	if s = strings.TrimSpace(s); s == "" || s == "-1" {
 		return adapter.Cursor{K: -1, Start: true}, nil
 	}
@@ -41,9 +41,9 @@ func parseCursor(s string) (adapter.Cursor, error) {
 	return adapter.Cursor{Seq: seq, K: int(k)}, nil
 }
 
-// maxFrames is how many frames one event may have: the streaming protocol
-// numbers them seq × 4096 + k.
-const maxFrames = 4096
+// maxFrames is more than the frames that one event has. An update of a thousand messages has
+// some thousands.
+const maxFrames = 1 << 30
 
 // counter reads a number as frames carry it: digits, no leading zero.
 func counter(s string) (int64, bool) {

@@ -1,6 +1,7 @@
-package face
+package render
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -28,7 +29,7 @@ func TestPartials(t *testing.T) {
 	} {
 		p := newPartials()
 		for i, chunk := range c.chunks {
-			e := &state.Entry{Event: mapping.Event{Seq: int64(i + 1), Kind: mapping.KindDelta, Data: raw(`[` + chunk + `,{}]`)}}
+			e := &state.Entry{Event: mapping.Event{Seq: int64(i + 1), Kind: mapping.KindDelta, Data: json.RawMessage(`[` + chunk + `,{}]`)}}
 			if id, first := p.add(e); id != "m" || first != (i == 0) {
 				t.Errorf("%s: chunk %d: %q %v", c.name, i, id, first)
 			}
@@ -44,7 +45,7 @@ func TestPartialsIgnoreWhatHasNoID(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{`[{"content":"x"},{}]`, `[]`, `{}`, `null`, `[1,2]`, ``} {
 		p := newPartials()
-		if id, _ := p.add(&state.Entry{Event: mapping.Event{Seq: 1, Data: raw(data)}}); id != "" {
+		if id, _ := p.add(&state.Entry{Event: mapping.Event{Seq: 1, Data: json.RawMessage(data)}}); id != "" {
 			t.Errorf("%s: id %q", data, id)
 		}
 	}

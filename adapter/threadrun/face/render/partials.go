@@ -1,4 +1,4 @@
-package face
+package render
 
 import (
 	"encoding/json"
@@ -53,10 +53,10 @@ func (m *partial) merge(members []rawjson.Member) {
 	for _, f := range members {
 		switch {
 		case f.Name == "content" && rawjson.Kind(f.Value) == '"':
-			m.text.WriteString(unquote(f.Value))
+			m.text.WriteString(text(f.Value))
 			f.Value = nil
 		case f.Name == "content":
-			m.blocks = joinChunks(m.blocks, splitList(f.Value))
+			m.blocks = joinChunks(m.blocks, elements(f.Value))
 			f.Value = nil
 		}
 		m.set(f)
@@ -72,9 +72,9 @@ func (m *partial) set(f rawjson.Member) {
 		}
 		list := rawjson.Kind(old.Value) == '[' && rawjson.Kind(f.Value) == '['
 		if list && f.Name == "tool_call_chunks" {
-			f.Value = listOf(joinChunks(splitList(old.Value), splitList(f.Value)))
+			f.Value = listOf(joinChunks(elements(old.Value), elements(f.Value)))
 		}
-		if !list || len(splitList(f.Value)) > 0 {
+		if !list || len(elements(f.Value)) > 0 {
 			m.members[i] = f
 		}
 		return
@@ -127,7 +127,7 @@ func joinMember(m rawjson.Member, more json.RawMessage) json.RawMessage {
 	grows := m.Name == "args" || m.Name == "text" || m.Name == "input" || m.Name == "partial_json"
 	switch {
 	case grows && rawjson.Kind(m.Value) == '"' && rawjson.Kind(more) == '"':
-		return rawjson.Quote(unquote(m.Value) + unquote(more))
+		return rawjson.Quote(text(m.Value) + text(more))
 	case rawjson.Kind(m.Value) == 'n' && more != nil:
 		return more
 	default:

@@ -1,4 +1,4 @@
-package face
+package render
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // WebhookBody is the body of a completion hook: the run, when it ran, and what
@@ -18,12 +19,12 @@ func WebhookBody(run mapping.Run, out mapping.Outcome, values json.RawMessage) (
 	var e rawjson.Writer
 	e.Open('{')
 	runMembers(&e, run, false)
-	e.Key("run_started_at").Time(run.StartedAt, timeLayout).Key("run_ended_at").Time(run.EndedAt, timeLayout)
-	e.Key("webhook_sent_at").Time(latest(run.EndedAt, run.UpdatedAt), timeLayout)
+	e.Key("run_started_at").Time(run.StartedAt, TimeLayout).Key("run_ended_at").Time(run.EndedAt, TimeLayout)
+	e.Key("webhook_sent_at").Time(latest(run.EndedAt, run.UpdatedAt), TimeLayout)
 	e.Key("values").Raw(values, "{}")
 	if len(out.Interrupts) > 0 {
 		e.Key("interrupts")
-		encodeInterrupts(&e, out.Interrupts)
+		rule.WriteInterrupts(&e, out.Interrupts)
 	}
 	e.Close('}')
 	return e.Bytes, nil

@@ -1,4 +1,4 @@
-package face
+package render
 
 import (
 	"strconv"
@@ -16,6 +16,9 @@ import (
 // whatever modes a reader asked for. Slots are counted by kind of event, in
 // the order in which frames are sent. They are part of the wire: ids that
 // clients hold must keep their meaning, so slots are added, never renumbered.
+// (Versions before made one frame of a step's message, and had the frames behind
+// it at updateEventEnd … updateAskValues: a reader that comes back with such an
+// id gets those frames once more.)
 const (
 	startedMetadata = 0
 	startedEvent    = 1
@@ -43,7 +46,8 @@ const (
 	updateValues     = 12
 	updateAsk        = 13
 	updateAskValues  = 14
-	updateMoreTuples = 64 // second and further messages of one update
+	updateMoreTuples = 64  // second and further chunks of the messages of one update
+	updateBehind     = 128 // added to the slots behind the messages that the bridge makes itself
 
 	askUpdates = 0
 	askValues  = 1
@@ -61,11 +65,11 @@ const (
 	endState = 3
 )
 
-// modeMask is a set of stream modes.
-type modeMask uint16
+// Modes is a set of stream modes.
+type Modes uint16
 
 const (
-	modeValues modeMask = 1 << iota
+	modeValues Modes = 1 << iota
 	modeUpdates
 	modeMessages
 	modeTuple
@@ -75,51 +79,76 @@ const (
 	modeTasks
 	modeCheckpoints
 	modeTools
-	modeAlways // metadata and errors
+	// Always is of the frames that every reader gets: metadata and errors.
+	Always
 )
 
-var modeOf = map[string]modeMask{
+var modeOf = map[string]Modes{
 	"values": modeValues, "updates": modeUpdates, "messages": modeMessages, "messages-tuple": modeTuple,
 	"custom": modeCustom, "events": modeEvents, "debug": modeDebug, "tasks": modeTasks,
 	"checkpoints": modeCheckpoints, "tools": modeTools,
 }
 
-// modeSet reads names that were checked; none means values.
-func modeSet(names []string) modeMask {
-	set := modeAlways
+// ModesOf reads names that were checked; none means values.
+func ModesOf(names []string) Modes {
+	set := Always
 	for _, n := range names {
 		set |= modeOf[n]
 	}
-	if set == modeAlways {
+	if set == Always {
 		set |= modeValues
 	}
 	return set
 }
 
-// view is how one reader looks at one run. Not for concurrent use.
-type view struct {
-	run       mapping.Run
-	modes     modeMask
+// View is how one reader looks at one run. Not for concurrent use.
+type View struct {
+	Run       mapping.Run
+	Opaque    bool           // a task/step agent: frames of its inner life are made here
+	After     adapter.Cursor // the reader has what comes up to here
+	modes     Modes
 	subgraphs bool
-	opaque    bool // a task/step agent: frames of its inner life are made here
-	after     adapter.Cursor
-	partials  *partials // set with modeMessages
+	within    map[string]bool // the namespaces that are wanted, their parts joined by "|"; nil: all
+	partials  *partials       // set with modeMessages
 
 	emit func(frame []byte)
 	e    *state.Entry
 }
 
-func newView(run *mapping.Run, set modeMask, after adapter.Cursor) *view {
-	v := &view{run: *run, modes: set, subgraphs: run.Options.Subgraphs, after: after}
+// NewView is a reader of a run who wants the frames of set, of what comes after a position.
+func NewView(run *mapping.Run, set Modes, after adapter.Cursor) *View {
+	v := &View{Run: *run, modes: set, subgraphs: run.Options.Subgraphs, After: after}
 	if set&modeMessages != 0 {
 		v.partials = newPartials()
 	}
 	return v
 }
 
-// frames hands emit the frames of an event that this reader wants, in order.
+// Within leaves the reader the frames of these namespaces, each without what is nested in it; ""
+// is the root. None leaves all.
+func (v *View) Within(namespaces []string) {
+	if len(namespaces) == 0 {
+		return
+	}
+	v.within, v.subgraphs = map[string]bool{}, true
+	for _, ns := range namespaces {
+		v.within[ns] = true
+	}
+}
+
+// AsksForEvents reports whether the reader wants frames whose look depends on Opaque.
+func (v *View) AsksForEvents() bool { return v.modes&modeEvents != 0 }
+
+// AsksForPartials reports whether the reader has to be told the tokens before its first event.
+func (v *View) AsksForPartials() bool { return v.partials != nil }
+
+// Recall takes in a token that came before the reader's first event. The reader gets no
+// frame of it.
+func (v *View) Recall(e *state.Entry) { v.partials.add(e) }
+
+// Frames hands emit the frames of an event that this reader wants, in order.
 // The bytes are shared between readers and must not be changed.
-func (v *view) frames(e *state.Entry, emit func(frame []byte)) {
+func (v *View) Frames(e *state.Entry, emit func(frame []byte)) {
 	v.e, v.emit = e, emit
 	switch e.Kind {
 	case mapping.KindStarted:
@@ -143,38 +172,41 @@ func (v *view) frames(e *state.Entry, emit func(frame []byte)) {
 	}
 }
 
-func (v *view) data() []byte { return v.e.Data }
+func (v *View) data() []byte { return v.e.Data }
 
 // frame sends the frame of one slot, unless the reader does not want it or has
 // it already. The first reader's encoding is kept for the others.
-func (v *view) frame(slot int, mode modeMask, name string, data func() []byte) {
+func (v *View) frame(slot int, mode Modes, name string, data func() []byte) {
 	if v.wants(slot, mode) {
 		v.emit(v.e.Encoded(slotKey(slot), func() []byte { return v.encode(slot, name, data) }))
 	}
 }
 
 // passing is frame for what is not worth keeping.
-func (v *view) passing(slot int, mode modeMask, name string, data func() []byte) {
+func (v *View) passing(slot int, mode Modes, name string, data func() []byte) {
 	if v.wants(slot, mode) {
 		v.emit(v.encode(slot, name, data))
 	}
 }
 
-func (v *view) wants(slot int, mode modeMask) bool {
-	seen := v.e.Seq == v.after.Seq && slot <= v.after.K
-	return v.modes&mode != 0 && !seen && (v.subgraphs || len(v.e.Head.NS) == 0)
+func (v *View) wants(slot int, mode Modes) bool {
+	seen := v.e.Seq == v.After.Seq && slot <= v.After.K
+	return v.modes&mode != 0 && !seen && (v.subgraphs || len(v.e.Head.NS) == 0) && (mode == Always || v.inside())
 }
 
-func (v *view) encode(slot int, name string, data func() []byte) []byte {
+// inside reports whether the reader wants what happens in the event's namespace.
+func (v *View) inside() bool { return v.within == nil || v.within[strings.Join(v.e.Head.NS, "|")] }
+
+func (v *View) encode(slot int, name string, data func() []byte) []byte {
 	return sse.AppendFrame(nil, nameWithin(name, v.e.Head.NS), data(), v.id(slot))
 }
 
-func (v *view) id(slot int) string {
+func (v *View) id(slot int) string {
 	return strconv.FormatInt(v.e.Seq, 10) + "." + strconv.Itoa(slot)
 }
 
 // valuesFrame is frame with the state, which is not joined for it.
-func (v *view) valuesFrame(slot int) {
+func (v *View) valuesFrame(slot int) {
 	if v.wants(slot, modeValues) {
 		v.emit(v.e.Encoded(slotKey(slot), func() []byte {
 			return sse.AppendPieces(nil, nameWithin("values", v.e.Head.NS), v.e.After.Size(), v.e.After.Pieces(), v.id(slot))
@@ -193,7 +225,7 @@ func nameWithin(name string, ns []string) string {
 }
 
 // slotKeys saves an allocation per frame.
-var slotKeys = func() (keys [16]string) {
+var slotKeys = func() (keys [updateBehind + 16]string) {
 	for i := range keys {
 		keys[i] = "threadrun/" + strconv.Itoa(i)
 	}
@@ -209,33 +241,33 @@ func slotKey(slot int) string {
 
 // started: what begins a run begins its stream; a further attempt of a run that
 // failed is not a second beginning.
-func (v *view) started() {
+func (v *View) started() {
 	if v.e.Head.Attempt > 1 {
 		return
 	}
-	v.frame(startedMetadata, modeAlways, "metadata", func() []byte {
+	v.frame(startedMetadata, Always, "metadata", func() []byte {
 		var e rawjson.Writer
 		e.Open('{').Key("run_id").Text(v.e.RunID).Key("attempt").Int(1).Close('}')
 		return e.Bytes
 	})
-	if v.opaque {
-		v.frame(startedEvent, modeEvents, "events", func() []byte { return v.chainEvent("on_chain_start", v.run.Agent, "", nil) })
+	if v.Opaque {
+		v.frame(startedEvent, modeEvents, "events", func() []byte { return v.chainEvent("on_chain_start", v.Run.Agent, "", nil) })
 	}
 }
 
 // input: the bridge merged a run's input itself, which it does before
 // task/step agents only.
-func (v *view) input() {
+func (v *View) input() {
 	v.frame(inputCheckpoint, modeCheckpoints, "checkpoints", v.checkpoint)
 	v.frame(inputDebug, modeDebug, "debug", v.debugCheckpoint)
 	v.valuesFrame(inputValues)
 }
 
-func (v *view) values() []byte { return v.e.After.JSON() }
+func (v *View) values() []byte { return v.e.After.JSON() }
 
 // update: one node's output. An agent with a state of its own tells messages
 // and values in events of their own; for one without, they are made here.
-func (v *view) update() {
+func (v *View) update() {
 	if !v.e.Head.Reduce {
 		v.frame(updateUpdates, modeUpdates, "updates", v.updates)
 		v.askWithin()
@@ -243,13 +275,21 @@ func (v *view) update() {
 	}
 	v.beforeUpdate()
 	v.updateMessages()
-	v.frame(updateEventEnd, modeEvents, "events", func() []byte { return v.chainEvent("on_chain_end", v.e.Head.Node, "output", v.e.Data) })
-	v.frame(updateUpdates, modeUpdates, "updates", v.updates)
+	v.frame(v.behind(updateEventEnd), modeEvents, "events", func() []byte { return v.chainEvent("on_chain_end", v.e.Head.Node, "output", v.e.Data) })
+	v.frame(v.behind(updateUpdates), modeUpdates, "updates", v.updates)
 	v.afterUpdate()
 	v.askWithin()
 }
 
-func (v *view) beforeUpdate() {
+// behind is the slot of a frame that follows the messages of an update.
+func (v *View) behind(slot int) int {
+	if v.e.Head.Reduce {
+		return slot + updateBehind
+	}
+	return slot
+}
+
+func (v *View) beforeUpdate() {
 	v.frame(updateTask, modeTasks, "tasks", v.task)
 	v.frame(updateDebugTask, modeDebug, "debug", func() []byte { return v.debug("task", v.task()) })
 	v.frame(updateEvent, modeEvents, "events", func() []byte {
@@ -257,24 +297,24 @@ func (v *view) beforeUpdate() {
 	})
 }
 
-func (v *view) afterUpdate() {
-	v.frame(updateResult, modeTasks, "tasks", v.taskResult)
-	v.frame(updateDebugDone, modeDebug, "debug", func() []byte { return v.debug("task_result", v.taskResult()) })
-	v.frame(updateDebugState, modeDebug, "debug", v.debugCheckpoint)
-	v.frame(updateCheckpoint, modeCheckpoints, "checkpoints", v.checkpoint)
-	v.valuesFrame(updateValues)
+func (v *View) afterUpdate() {
+	v.frame(v.behind(updateResult), modeTasks, "tasks", v.taskResult)
+	v.frame(v.behind(updateDebugDone), modeDebug, "debug", func() []byte { return v.debug("task_result", v.taskResult()) })
+	v.frame(v.behind(updateDebugState), modeDebug, "debug", v.debugCheckpoint)
+	v.frame(v.behind(updateCheckpoint), modeCheckpoints, "checkpoints", v.checkpoint)
+	v.valuesFrame(v.behind(updateValues))
 }
 
 // askWithin: an update that asks renders its question behind itself.
-func (v *view) askWithin() {
+func (v *View) askWithin() {
 	if len(v.e.Head.Interrupts) > 0 {
-		v.interrupt(updateAsk, updateAskValues)
+		v.interrupt(v.behind(updateAsk), v.behind(updateAskValues))
 	}
 }
 
 // updates is {node: delta}. Data of several nodes that ran in one step is that
 // object already; their names are joined by "+".
-func (v *view) updates() []byte {
+func (v *View) updates() []byte {
 	node := v.e.Head.Node
 	if strings.Contains(node, "+") && joinedKeys(v.e.Data) == node {
 		return v.e.Data
@@ -296,15 +336,15 @@ func joinedKeys(data []byte) string {
 	return strings.Join(names, "+")
 }
 
-func (v *view) interrupt(updates, values int) {
-	ask := func() []byte { return interruptObject(v.e.Head.Interrupts) }
+func (v *View) interrupt(updates, values int) {
+	ask := func() []byte { return InterruptObject(v.e.Head.Interrupts) }
 	v.frame(updates, modeUpdates, "updates", ask)
 	v.frame(values, modeValues, "values", ask)
 }
 
 // chunk passes an upstream frame on. messages/* are made from the tokens here,
 // for every reader alike; the agent's own would double the text.
-func (v *view) chunk() {
+func (v *View) chunk() {
 	name := v.e.Head.Name
 	base, _, _ := strings.Cut(name, "/")
 	if mode, ok := modeOf[base]; ok && mode != modeMessages {
@@ -313,7 +353,7 @@ func (v *view) chunk() {
 }
 
 // state: a thread/run agent told its state.
-func (v *view) state() {
+func (v *View) state() {
 	switch v.e.Head.Name {
 	case "checkpoints":
 		v.frame(stateCheckpoint, modeCheckpoints, "checkpoints", v.checkpoint)
@@ -327,18 +367,18 @@ func (v *view) state() {
 	v.stateMessages()
 }
 
-func (v *view) end() {
-	if v.opaque {
-		v.frame(endEvent, modeEvents, "events", func() []byte { return v.chainEvent("on_chain_end", v.run.Agent, "output", v.values()) })
+func (v *View) end() {
+	if v.Opaque {
+		v.frame(endEvent, modeEvents, "events", func() []byte { return v.chainEvent("on_chain_end", v.Run.Agent, "output", v.values()) })
 	}
 	if out := v.e.Head.Outcome; out != nil && out.Fault != nil {
-		v.frame(endError, modeAlways, "error", func() []byte { return faultObject(out.Fault) })
+		v.frame(endError, Always, "error", func() []byte { return FaultObject(out.Fault) })
 	}
 }
 
-// faultObject is {error, message}: the data of an error frame, and of
+// FaultObject is {error, message}: the data of an error frame, and of
 // __error__ in the answer of a wait.
-func faultObject(f *mapping.Fault) []byte {
+func FaultObject(f *mapping.Fault) []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("error").Text(f.Code).Key("message").Text(f.Message).Close('}')
 	return e.Bytes

@@ -1,0 +1,40 @@
+package face
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+)
+
+// /ok names the service that is away, and tells nothing that is for the log.
+func TestOKNamesWhatIsAway(t *testing.T) {
+	t.Parallel()
+	away := mapping.Errorf(mapping.Unavailable, "database_away", "The database does not answer.")
+	for _, c := range []struct {
+		query  string
+		err    error
+		status int
+		body   string
+	}{
+		{"", away, 200, `{"ok":true}`},
+		{"?check_db=0", away, 200, `{"ok":true}`},
+		{"?check_db=1", nil, 200, `{"ok":true}`},
+		{"?check_db=1", away, 500, `{"ok":false,"services":{"database":{"ok":false,"error":"The database does not answer."}}}`},
+		{"?check_db=1", errors.New("password of root"), 500,
+			`{"ok":false,"services":{"database":{"ok":false,"error":"The database does not answer. The log of the bridge has the cause."}}}`},
+	} {
+		router := mux.NewRouter()
+		Mount(router, adapter.Service{}, adapter.Face{Ready: func(context.Context) error { return c.err }})
+		w := httptest.NewRecorder()
+		router.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/ok"+c.query, nil))
+		if w.Code != c.status || w.Body.String() != c.body {
+			t.Errorf("%s with %v: %d %s", c.query, c.err, w.Code, w.Body)
+		}
+	}
+}

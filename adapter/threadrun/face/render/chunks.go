@@ -1,0 +1,61 @@
+package render
+
+import (
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// stop is the reason for which a message ends, in the words of OpenAI's API.
+const stop = "stop"
+
+// chunksOf is a whole message as the chunks of one: what LangGraph's servers stream, and clients
+// add up by id. CopilotKit's adapter takes a message of an agent for ended at an empty chunk with
+// the reason "stop" only, and reads the name and the arguments of a tool call from two chunks.
+// Other messages are one chunk, as they are.
+func chunksOf(m json.RawMessage) []json.RawMessage {
+	if text(rawjson.Get(m, "type")) != "ai" {
+		return []json.RawMessage{m}
+	}
+	id := rawjson.Get(m, "id")
+	list := []json.RawMessage{textChunk(m)}
+	for i, call := range elements(rawjson.Get(m, "tool_calls")) {
+		list = append(list,
+			chunk(id, "{}", func(w *rawjson.Writer) {
+				w.Key("name").Raw(rawjson.Get(call, "name"), "null").Key("args").Text("").Key("id").Raw(rawjson.Get(call, "id"), "null").Key("index").Int(int64(i))
+			}),
+			chunk(id, "{}", func(w *rawjson.Writer) {
+				w.Key("name").Literal("null").Key("args").Text(string(rawjson.Get(call, "args"))).Key("id").Literal("null").Key("index").Int(int64(i))
+			}))
+	}
+	return append(list, chunk(id, `{"finish_reason":"`+stop+`"}`, nil))
+}
+
+// textChunk is the message without its tool calls.
+func textChunk(m json.RawMessage) json.RawMessage {
+	w := new(rawjson.Writer).Open('{')
+	_ = rawjson.EachMember(m, func(name rawjson.Quoted, value json.RawMessage) {
+		switch {
+		case name.Is("type"):
+			w.Key("type").Text("AIMessageChunk")
+		case name.Is("tool_calls"):
+			w.Key("tool_calls").Literal("[]").Key("tool_call_chunks").Literal("[]")
+		default:
+			w.Spliced(name).Raw(value, "null")
+		}
+	})
+	return w.Close('}').Bytes
+}
+
+// chunk is an empty chunk of a message, or one with a piece of a tool call.
+func chunk(id json.RawMessage, metadata string, piece func(w *rawjson.Writer)) json.RawMessage {
+	w := new(rawjson.Writer).Open('{').Key("content").Text("").Key("additional_kwargs").Literal("{}")
+	w.Key("response_metadata").Literal(metadata).Key("id").Raw(id, "null").Key("type").Text("AIMessageChunk")
+	w.Key("tool_calls").Literal("[]").Key("tool_call_chunks").Open('[')
+	if piece != nil {
+		w.Open('{')
+		piece(w)
+		w.Key("type").Text("tool_call_chunk").Close('}')
+	}
+	return w.Close(']').Key("invalid_tool_calls").Literal("[]").Close('}').Bytes
+}

@@ -1,0 +1,31 @@
+package face
+
+import (
+	"github.com/apbridge/apbridge/adapter/body"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// unasked complains about members whose name is nearly one that a getter asked for in vain, and
+// tells of the others that none asked for in the answer's header: the documents allow further keys
+// (RunCreate of the Agent Protocol and its kin do not set additionalProperties).
+func (o *fields) unasked() {
+	if o.answer == nil {
+		return
+	}
+	for i := range o.members[:min(len(o.members), 64)] {
+		if o.asked&(1<<i) != 0 {
+			continue
+		}
+		o.asked |= 1 << i
+		o.unknown(o.members[i].Name)
+	}
+}
+
+func (o *fields) unknown(name string) {
+	near := mapping.Nearest(name, o.wanted)
+	if near == "" || o.sent(near) != nil {
+		body.Ignored(o.answer, o.path+name)
+		return
+	}
+	o.complain(name, "is no field of this request. Did you mean %s?", o.path+near)
+}
