@@ -25,12 +25,10 @@ func main() {
 	defer cancel()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	p := &program{in: os.Stdin, out: consoleOf(os.Stdout), err: consoleOf(os.Stderr), environ: os.Environ()}
 	go func() {
-		if awaitStop(signals, cancel) {
-			os.Exit(1)
-		}
+		os.Exit(stopAtOnce(awaitStop(signals, cancel), p.err))
 	}()
-	p := &program{out: consoleOf(os.Stdout), err: consoleOf(os.Stderr), environ: os.Environ()}
 	os.Exit(p.run(ctx, os.Args[1:]))
 }
 
@@ -38,50 +36,87 @@ func main() {
 // supervisors signal a process and then its whole group.
 const bounce = 500 * time.Millisecond
 
-// awaitStop calls stop at the first signal and returns true at the second,
-// which means: at once.
-func awaitStop(signals <-chan os.Signal, stop func()) bool {
+// awaitStop calls stop at the first signal and returns the second one, which
+// means: at once.
+func awaitStop(signals <-chan os.Signal, stop func()) os.Signal {
 	<-signals
 	stop()
 	first := time.Now()
-	for range signals {
+	for s := range signals {
 		if time.Since(first) > bounce {
-			return true
+			return s
 		}
 	}
-	return false
+	return nil
+}
+
+// stopAtOnce says what a second signal leaves behind; the result is the exit code.
+func stopAtOnce(s os.Signal, w io.Writer) int {
+	fmt.Fprintln(w, "apbridge: stopped at once. Runs under way are taken up by the next apbridge serve over the same database.")
+	if s == os.Interrupt {
+		return exitInterrupted
+	}
+	return 1
 }
 
 // program is what a command may know of the process around it.
 type program struct {
+	in       io.Reader // nil: there is none
 	out, err io.Writer
 	environ  []string
+	args     []string // of the command line, once it runs
 }
 
-// run executes a command line and returns the exit code: 0, 1 for what failed,
-// 2 for a command line that is wrong. It returns soon after ctx ends; commands
-// that serve drain first.
+// run executes a command line and returns the exit code: 0, 1 for what failed, 2 for a command line
+// or a configuration that is wrong, 130 for what ctx interrupted, and what a command says of itself
+// as ended. It returns soon after ctx ends; commands that serve drain first, and succeed.
 func (p *program) run(ctx context.Context, args []string) int {
+	p.args = args
 	root := p.root()
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
-		p.complain(err)
-		if errors.As(err, new(misuse)) {
-			return exitMisuse
+		var code ended
+		if errors.As(err, &code) {
+			return int(code)
 		}
-		return 1
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			fmt.Fprintln(p.err, "apbridge: interrupted. What the bridge was asked for before may have been done.")
+			return exitInterrupted
+		}
+		p.complain(err)
+		return exitCode(err)
 	}
 	return 0
 }
 
+// exitCode is the exit code of an error.
+func exitCode(err error) int {
+	if errors.As(err, new(misuse)) || errors.As(err, new(config.Complaints)) {
+		return exitMisuse
+	}
+	return 1
+}
+
+// ended is the error of a command that has said what there is to say: its exit code.
+type ended int
+
+func (e ended) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// complain says it on one line, or of a configuration on a line for each complaint.
 func (p *program) complain(err error) {
 	var faults config.Complaints
-	if !errors.As(err, &faults) {
+	switch {
+	case !errors.As(err, &faults):
 		fmt.Fprintf(p.err, "apbridge: %v\n", err)
-		return
-	}
-	fmt.Fprintln(p.err, "apbridge: the configuration cannot be used:")
-	for _, c := range faults {
-		fmt.Fprintf(p.err, "  %s\n", c)
+	case len(faults) == 1:
+		fmt.Fprintf(p.err, "apbridge: the configuration cannot be used: %s\n", faults[0])
+	default:
+		fmt.Fprintln(p.err, "apbridge: the configuration cannot be used:")
+		for _, c := range faults {
+			fmt.Fprintf(p.err, "  %s\n", c)
+		}
 	}
 }
+
+// exitInterrupted is the exit code of what Ctrl-C stopped, as shells have it: 128 and SIGINT.
+const exitInterrupted = 130

@@ -2,10 +2,14 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -33,8 +37,24 @@ func (f *configFlags) load(environ []string, warn func(config.Complaint)) (*conf
 		return nil, err
 	}
 	return config.Load(config.Options{
-		File: f.path(environ), Environ: environ, Flags: settings, Dialects: bridge.Dialects().Names(), Warn: warn,
+		File: f.path(environ), Environ: environ, Flags: settings, Dialects: bridge.Dialects().Names(), Path: checkItemPath, Warn: warn,
 	})
+}
+
+// completeAgents offers a shell the agents of the configuration for the first argument.
+func (f *configFlags) completeAgents(environ []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		cfg, err := f.load(environ, nil)
+		if err != nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return slices.Sorted(maps.Keys(cfg.Agents)), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func checkItemPath(text string) error {
+	_, err := rule.ParseItemPath(text)
+	return err
 }
 
 func (f *configFlags) path(environ []string) string {
@@ -60,11 +80,16 @@ func (f *configFlags) settings() ([]config.Setting, error) {
 	if len(f.origins) > 0 {
 		list = append(list, config.Setting{Path: []string{"cors", "origins"}, Value: strings.Join(f.origins, ","), From: "flag --cors-origin"})
 	}
+	urls := map[string]string{}
 	for _, a := range f.agents {
 		name, url, ok := strings.Cut(a, "=")
 		if !ok {
 			return nil, misuse(fmt.Sprintf("flag --agent: %q is not NAME=URL, for instance legacy=http://127.0.0.1:8000", a))
 		}
+		if first, twice := urls[name]; twice && first != url { // completion reads flags twice
+			return nil, misuse(fmt.Sprintf("flag --agent: %q is given twice; give each agent a name of its own", name))
+		}
+		urls[name] = url
 		list = append(list, config.Setting{Path: []string{"agents", name, "url"}, Value: url, From: "flag --agent"})
 	}
 	return list, nil

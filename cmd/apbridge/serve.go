@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 )
 
 func (p *program) serveCommand() *cobra.Command {
@@ -30,28 +29,38 @@ so they may be started later.`,
   APBRIDGE_LIMITS__BODY=4MiB apbridge serve --config apbridge.yaml --listen 127.0.0.1:9000`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, err := logs.open(p.err)
+			if err := logs.check(); err != nil {
+				return err
+			}
+			var unwise []config.Complaint
+			cfg, err := from.load(p.environ, func(c config.Complaint) { unwise = append(unwise, c) })
 			if err != nil {
 				return err
 			}
-			cfg, err := from.load(p.environ, func(c config.Complaint) { log.Warn(c.String()) })
+			log, err := newSwitchedLog(p.err, logs.over(cfg.Log))
 			if err != nil {
 				return err
 			}
-			return p.serve(cmd.Context(), cfg, log)
+			return p.serve(cmd.Context(), cfg, log, unwise)
 		},
 	}
 	from.add(cmd.Flags())
 	logs.add(cmd.Flags())
+	logs.complete(cmd)
 	return cmd
 }
 
-func (p *program) serve(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
+func (p *program) serve(ctx context.Context, cfg *config.Config, switched *switchedLog, unwise []config.Complaint) error {
+	log := switched.logger()
+	for _, c := range unwise {
+		log.Warn(c.String())
+	}
 	bridge.SweepTemporary(os.TempDir())
 	app, err := bridge.New(ctx, cfg, bridge.Dialects(), log)
 	if err != nil {
 		return err
 	}
+	app.Administer("/log", switched)
 	p.setCollector()
 	return errors.Join(app.Run(ctx), app.Close())
 }

@@ -130,9 +130,12 @@ func (a *App) serverOptions(svc adapter.Service, through map[string]http.Handler
 func (a *App) face(dialect string) adapter.Face {
 	return adapter.Face{
 		Log: a.log.Named(dialect), Limits: a.cfg.Limits, DefaultAgent: a.cfg.DefaultAgent, Agents: a.cfg.Agents,
-		Version: Version(), Heartbeat: heartbeat,
+		Version: Version(), Heartbeat: heartbeat, Ready: a.store.Ping,
 	}
 }
+
+// Administer adds a path to the admin listener. Before Run.
+func (a *App) Administer(path string, h http.Handler) { a.server.Administer(path, h) }
 
 // URL is where the bridge is found.
 func (a *App) URL() string { return a.server.URL() }
@@ -140,11 +143,15 @@ func (a *App) URL() string { return a.server.URL() }
 // Run picks up what an earlier process left, then serves until ctx ends and
 // the bridge has drained. Until it is called, connections wait.
 func (a *App) Run(ctx context.Context) error {
+	a.logConfiguration()
 	if err := a.engine.Start(ctx); err != nil {
 		return a.unstarted(ctx, err)
 	}
 	defer a.deliver()()
 	a.log.Info("serving", zap.String("url", a.URL()), zap.Int("agents", len(a.cfg.Agents)), zap.String("version", Version()))
+	defer context.AfterFunc(ctx, func() {
+		a.log.Info("stopping: no request is taken any more, and running work may go on for the grace", zap.Duration("shutdown_grace", a.cfg.ShutdownGrace))
+	})()
 	err := a.server.Run(ctx)
 	a.log.Info("stopped", zap.Error(err))
 	return err

@@ -1,0 +1,40 @@
+package bridge
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+)
+
+// logConfiguration says what is in force: files, environment and flags have been merged by now, and
+// an operator asks first what of them counts. It names no secret.
+func (a *App) logConfiguration() {
+	c := a.cfg
+	a.log.Info("configuration in force",
+		zap.String("listen", c.Listen), zap.String("admin", c.Admin), zap.String("database", withoutSecrets(c.Database)), zap.String("synchronous", c.Synchronous),
+		zap.String("default_agent", c.DefaultAgent), zap.Int("keys", len(c.Auth.Keys)), zap.Bool("tls", c.TLS.On()), zap.Strings("cors_origins", c.CORS.Origins),
+		zap.Duration("shutdown_grace", c.ShutdownGrace), zap.Int64("limits_body", int64(c.Limits.Body)), zap.Int64("limits_database", int64(c.Limits.Database)),
+		zap.String("store_index", c.Store.Index.Embed))
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
+		g := c.Agents[name]
+		a.log.Info("agent", zap.String("agent", name), zap.String("url", withoutSecrets(g.URL)), zap.String("dialect", g.Dialect),
+			zap.Int("concurrency", g.Concurrency), zap.Int("queue", g.Queue), zap.Duration("step_timeout", g.StepTimeout), zap.Duration("run_timeout", g.RunTimeout),
+			zap.String("approval", g.Approval), zap.String("stepping", g.Stepping.Mode))
+	}
+}
+
+// withoutSecrets is a URL's scheme, host and path: what else it has may open something. A path of a
+// file stays as it is.
+func withoutSecrets(text string) string {
+	if !strings.Contains(text, "://") {
+		return text
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return "[hidden]"
+	}
+	return u.Scheme + "://" + u.Host + u.Path
+}
