@@ -35,7 +35,7 @@ leaves nothing behind: its database is in a temporary folder.`,
 
 func (p *program) demo(ctx context.Context, listen string) (err error) {
 	bridge.SweepTemporary(os.TempDir())
-	folder, err := os.MkdirTemp("", bridge.TemporaryDemo)
+	folder, err := temporaryFolder(bridge.TemporaryDemo)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (p *program) demoBridge(ctx context.Context, cfg *config.Config, t *transcr
 	}
 	a, err := bridge.New(ctx, cfg, bridge.Dialects(), log)
 	if err != nil {
-		return fmt.Errorf("%w\n(another address: apbridge demo --listen 127.0.0.1:0)", err)
+		return fmt.Errorf("%w (another address: apbridge demo --listen 127.0.0.1:0)", err)
 	}
 	served := make(chan error, 1)
 	ctx, stop := context.WithCancel(ctx)
@@ -95,18 +95,18 @@ func (p *program) demoBridge(ctx context.Context, cfg *config.Config, t *transcr
 	return errors.Join(<-served, a.Close())
 }
 
-// agent is an example agent on a free port.
-type agent struct {
+// exampleAgent is an example agent on a free port.
+type exampleAgent struct {
 	*http.Server
 	url string
 }
 
-func startAgent(h http.Handler) (*agent, error) {
+func startAgent(h http.Handler) (*exampleAgent, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{&http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}, "http://" + l.Addr().String()}
+	a := &exampleAgent{&http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}, "http://" + l.Addr().String()}
 	go a.Serve(l) // ends with Close
 	return a, nil
 }

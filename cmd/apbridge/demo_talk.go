@@ -10,7 +10,7 @@ import (
 	"net/http"
 )
 
-// client is whoever talks to the bridge in the demo.
+// client talks to the bridge in the demo.
 type client struct {
 	base string
 	t    *transcript

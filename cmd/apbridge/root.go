@@ -14,7 +14,8 @@ the client speaks: threads and runs (LangChain Agent Protocol, LangGraph Server)
 or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
 		Example: `  apbridge demo
   apbridge serve --agent legacy=http://127.0.0.1:8000
-  apbridge serve --config apbridge.yaml`,
+  apbridge serve --config apbridge.yaml
+  apbridge runs ls`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Version:       bridge.Version(),
@@ -22,6 +23,7 @@ or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
 		SilenceErrors: true,
 	}
 	root.AddCommand(p.serveCommand(), p.demoCommand(), p.runCommand(), p.doctorCommand(), p.initCommand(), p.validateCommand(), p.versionCommand())
+	root.AddCommand(p.runsCommand(), p.threadsCommand(), p.agentsCommand(), p.healthCommand())
 	root.SetVersionTemplate(builtFrom())
 	root.SetOut(p.out) // before the completion command, which remembers it
 	root.SetErr(p.err)

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
 	"github.com/spf13/cobra"
@@ -16,21 +20,23 @@ import (
 
 func (p *program) runCommand() *cobra.Command {
 	var from configFlags
-	logs := logFlags{}
+	logs, out := logFlags{}, ""
 	cmd := &cobra.Command{
 		Use:   "run AGENT TEXT",
 		Short: "Do one run and show what the agent says",
 		Long: `run gives an agent one request and prints its steps as they come. AGENT is a name
 of the configuration, or the URL of an agent. The bridge it goes through lives
-only as long as the run, over a database of its own that is removed afterwards.
+only as long as the run, over a database of its own that is removed afterwards. What the
+agent asks back is asked on the terminal; where there is none, the run ends there.
 
 On a terminal, control characters in what the agent says are shown as \u001b and the
 like; a file or a pipe gets every character as it is.
 
 The exit code is 0 when the run succeeded. It is 1 when it failed, and when the
-agent asks something back.`,
+agent asks something that nobody is there to answer. Ctrl-C cancels the run, and
+the exit code is 130.`,
 		Example: `  apbridge run http://127.0.0.1:8000 "Write the word Washington"
-  apbridge run legacy "Write the word Washington" --config apbridge.yaml`,
+  apbridge run legacy "Write the word Washington" --config apbridge.yaml --out files`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := logs.open(p.err)
@@ -47,22 +53,70 @@ agent asks something back.`,
 				return err
 			}
 			if _, ok := cfg.Agents[agent]; !ok {
-				return fmt.Errorf("there is no agent %q in the configuration; name one of it, or give a URL", agent)
+				return noAgent(agent, cfg)
 			}
-			return p.once(cmd.Context(), cfg, log, agent, args[1])
+			return p.once(cmd.Context(), cfg, log, errand{agent, args[1], out})
 		},
 	}
 	from.add(cmd.Flags())
 	logs.add(cmd.Flags())
+	logs.complete(cmd)
+	cmd.Flags().Lookup("log-level").Usage = "debug, info, warn or error"
 	cmd.Flags().Lookup("log-level").DefValue = "error"
 	logs.level = "error"
+	cmd.Flags().StringVar(&out, "out", "", "folder for the files that the agent makes; it is made, and files in it are written over")
+	must(cmd.MarkFlagDirname("out"))
+	cmd.ValidArgsFunction = from.completeAgents(p.environ)
 	return cmd
 }
 
+func noAgent(name string, cfg *config.Config) error {
+	if len(cfg.Agents) == 0 {
+		return misuse(fmt.Sprintf("there is no agent %q, as no configuration names any. Give a URL, --agent NAME=URL or --config FILE", name))
+	}
+	return misuse(fmt.Sprintf("there is no agent %q in the configuration; there are: %s. Name one of them, or give a URL",
+		name, strings.Join(slices.Sorted(maps.Keys(cfg.Agents)), ", ")))
+}
+
+// errand is what an agent is to do.
+type errand struct{ agent, text, out string }
+
+// makeOut makes the folder for files before anything is done: an agent's work must not be lost for
+// want of one.
+func (e errand) makeOut() error {
+	if e.out == "" {
+		return nil
+	}
+	if err := os.MkdirAll(e.out, 0o755); err != nil {
+		return misuse(fmt.Sprintf("flag --out: the folder %s cannot be made: %v. Name another", e.out, reasonOf(err)))
+	}
+	return nil
+}
+
+// temporaryFolder makes a folder in the system's place for such.
+func temporaryFolder(pattern string) (string, error) {
+	folder, err := os.MkdirTemp("", pattern)
+	if err != nil {
+		return "", fmt.Errorf("no temporary folder can be made in %s: %w. Set TMPDIR to a folder that can be written to", os.TempDir(), reasonOf(err))
+	}
+	return folder, nil
+}
+
+// reasonOf is an error of a file without the path and the system call.
+func reasonOf(err error) error {
+	if p := (*os.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
 // once does a run through a bridge of its own, which leaves nothing behind.
-func (p *program) once(ctx context.Context, cfg *config.Config, log *zap.Logger, agent, text string) (err error) {
+func (p *program) once(ctx context.Context, cfg *config.Config, log *zap.Logger, e errand) (err error) {
 	bridge.SweepTemporary(os.TempDir())
-	folder, err := os.MkdirTemp("", bridge.TemporaryRun)
+	if err := e.makeOut(); err != nil {
+		return err
+	}
+	folder, err := temporaryFolder(bridge.TemporaryRun)
 	if err != nil {
 		return err
 	}
@@ -71,12 +125,76 @@ func (p *program) once(ctx context.Context, cfg *config.Config, log *zap.Logger,
 	if err != nil {
 		return err
 	}
-	serving, stop := context.WithCancel(ctx)
+	// Not with ctx: after an interrupt the run is cancelled through the bridge.
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() { served <- a.Run(serving) }()
-	err = (&talk{out: p.out, base: a.URL()}).run(ctx, agent, text)
+	c, err := api.New(a.URL(), "")
+	if err == nil {
+		err = p.send(ctx, c, e)
+	}
 	stop()
 	return errors.Join(err, <-served, a.Close())
+}
+
+// send has the agent do it, and saves its files.
+func (p *program) send(ctx context.Context, c *api.Client, e errand) error {
+	t, err := c.NewThread(ctx)
+	if err != nil {
+		return err
+	}
+	err = p.converse(ctx, c, t.ID, e)
+	if e.out == "" || ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, p.saveFiles(ctx, c, t.ID, e.out))
+}
+
+// converse prints the run, and goes on with a further one for each question that is answered.
+func (p *program) converse(ctx context.Context, c *api.Client, thread string, e errand) error {
+	run, lost, err := c.Start(ctx, thread, map[string]any{
+		"assistant_id": e.agent, "input": map[string]any{"messages": []any{map[string]string{"type": "human", "content": e.text}}},
+	})
+	if lost != "" {
+		fmt.Fprintf(p.out, "(not told exactly: %s)\n", lost)
+	}
+	for ask := p.asker(); err == nil; {
+		t := &talk{out: p.out}
+		if err = c.Follow(ctx, run.ID, t.event); err != nil {
+			break
+		}
+		if t.fault != nil || len(t.asked) == 0 {
+			return t.fault
+		}
+		var answer any
+		if answer, err = ask.answer(ctx, t.asked); err == nil {
+			run, err = c.Answer(ctx, run, answer)
+		}
+	}
+	if ctx.Err() != nil {
+		return p.interrupted(ctx, c, run.ID, e)
+	}
+	return err
+}
+
+// interruptedMost is how long an interrupted run may take to end.
+const interruptedMost = 15 * time.Second
+
+// interrupted cancels the run and says what is left of it.
+func (p *program) interrupted(ctx context.Context, c *api.Client, run string, e errand) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), interruptedMost)
+	defer stop()
+	if run != "" {
+		if err := c.Cancel(ctx, run, false); err != nil {
+			return fmt.Errorf("interrupted, and the run could not be cancelled: %w", err)
+		}
+	}
+	left := "no file was saved"
+	if e.out == "" {
+		left = "nothing is kept here"
+	}
+	fmt.Fprintf(p.err, "apbridge: interrupted. The run is cancelled and %s; agent %s may still end the step that it is at.\n", left, e.agent)
+	return ended(exitInterrupted)
 }
 
 // private is the configuration of a bridge that only this process uses.

@@ -1,82 +1,49 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter/sse"
-	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// talk prints a run as it goes.
+// talk prints the events of a run's stream as they come.
 type talk struct {
-	out  io.Writer
-	base string
+	out   io.Writer
+	lines bool // each event as a line of JSON, instead of what it says
+
+	asked []api.Question // what the run has ended with
+	fault error          // why the run failed
 }
 
-// run starts a run and follows it to its end. Leaving early cancels it.
-func (t *talk) run(ctx context.Context, agent, text string) error {
-	body, err := json.Marshal(map[string]any{
-		"assistant_id": agent, "stream_mode": []string{"updates"}, "on_disconnect": "cancel",
-		"input": map[string]any{"messages": []any{map[string]string{"type": "human", "content": text}}},
-	})
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+"/runs/stream", strings.NewReader(string(body)))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return refusal(res)
-	}
-	if lost := res.Header.Get("X-Apbridge-Lossy"); lost != "" {
-		fmt.Fprintf(t.out, "(not told exactly: %s)\n", lost)
-	}
-	return t.follow(sse.NewReader(res.Body, 0))
-}
-
-func refusal(res *http.Response) error {
-	var e struct{ Message string }
-	if err := json.NewDecoder(res.Body).Decode(&e); err != nil || e.Message == "" {
-		return fmt.Errorf("the bridge answered %s", res.Status)
-	}
-	return errors.New(e.Message)
-}
-
-func (t *talk) follow(frames *sse.Reader) error {
-	var asked error
-	for {
-		f, err := frames.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return asked
-		case err != nil:
+func (t *talk) event(f sse.Event) error {
+	if t.lines {
+		if err := t.line(f); err != nil {
 			return err
 		}
-		switch f.Name {
-		case "error":
-			return failed(f.Data)
-		case "updates":
-			if err := t.update(f.Data); err != nil {
-				asked = err
-			}
-		}
 	}
+	switch f.Name {
+	case "error":
+		t.fault = failed(f.Data)
+	case "updates":
+		return t.update(f.Data)
+	}
+	return nil
+}
+
+func (t *talk) line(f sse.Event) error {
+	return json.NewEncoder(t.out).Encode(struct {
+		Event string          `json:"event"`
+		ID    string          `json:"id,omitempty"`
+		Data  json.RawMessage `json:"data"`
+	}{f.Name, f.ID, f.Data})
 }
 
 func failed(data []byte) error {
@@ -87,45 +54,68 @@ func failed(data []byte) error {
 	return fmt.Errorf("the run failed: %s (%s)", e.Message, e.Error)
 }
 
-// update prints what each node said; the error is what the agent asks.
+// update prints what each node said, and keeps what the agent asks.
 func (t *talk) update(data []byte) error {
 	var nodes map[string]json.RawMessage
 	if err := json.Unmarshal(data, &nodes); err != nil {
 		return err
 	}
 	if raw, ok := nodes["__interrupt__"]; ok {
-		return question(raw)
+		return json.Unmarshal(raw, &t.asked)
+	}
+	if t.lines {
+		return nil
 	}
 	for _, node := range slices.Sorted(maps.Keys(nodes)) {
-		fmt.Fprintf(t.out, "%s: %s\n", node, said(nodes[node]))
+		name, text := said(nodes[node])
+		if text != "" {
+			fmt.Fprintf(t.out, "%s: %s\n", cmp.Or(name, node), text)
+		}
 	}
 	return nil
 }
 
-func question(raw json.RawMessage) error {
-	var list []mapping.Interrupt
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return err
+// questions are what an agent asks, in words.
+func questions(list []api.Question) string {
+	texts := make([]string, len(list))
+	for i, q := range list {
+		texts[i] = rule.QuestionText(q.Value)
 	}
-	for _, q := range list {
-		return fmt.Errorf("the agent asks: %s", rule.QuestionText(q.Value))
-	}
-	return nil
+	return "the agent asks: " + strings.Join(texts, " ")
 }
 
-// said is the text of a delta's messages, else the delta itself.
-func said(delta json.RawMessage) string {
-	var d struct {
-		Messages []struct{ Content json.RawMessage }
-	}
+// said is the text of a delta's messages, else the delta itself, and the name of who said it, ""
+// for none. Why the run failed is not told here, but at its end.
+func said(delta json.RawMessage) (name, text string) {
+	var d struct{ Messages []json.RawMessage }
 	if json.Unmarshal(delta, &d) != nil || len(d.Messages) == 0 {
-		return string(delta)
+		return "", string(delta)
 	}
 	var parts []string
-	for _, m := range d.Messages {
-		text := string(m.Content)
-		_ = json.Unmarshal(m.Content, &text) // content blocks stay as they are
-		parts = append(parts, text)
+	for _, raw := range rule.Conversational(d.Messages) {
+		var part string
+		name, part = wordsOf(raw)
+		parts = append(parts, part)
 	}
-	return strings.Join(parts, "\n")
+	return name, strings.Join(parts, "\n")
+}
+
+// wordsOf is the text of a message, and the name that it gives. Content blocks stay as they are.
+func wordsOf(message json.RawMessage) (name, text string) {
+	var m struct {
+		Name    string
+		Content json.RawMessage
+	}
+	_ = json.Unmarshal(message, &m)
+	text = string(m.Content)
+	_ = json.Unmarshal(m.Content, &text)
+	return m.Name, text
+}
+
+// spoken is a message of a thread: who says it, and the text.
+func spoken(message json.RawMessage) (who, text string) {
+	var m struct{ Type, Role string }
+	_ = json.Unmarshal(message, &m)
+	name, text := wordsOf(message)
+	return cmp.Or(name, m.Type, m.Role, "?"), text
 }

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/examples/legacyagent"
+)
+
+// TestOperationsGuide does what docs/operations.md shows, with the program as it is built.
+func TestOperationsGuide(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"bash", "curl", "sed"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not installed", tool)
+		}
+	}
+	raw, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := rig.FreeAddress(t)
+	p := startProgram(t, []string{"APBRIDGE_ADMIN=" + admin}, "serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db"), "--agent", "legacy="+serving(t, legacyagent.Handler()))
+	url := p.err.Await(t, `"msg":"serving","url":"([^"]+)"`)
+	script, promises := guideScript(string(raw))
+	sh := exec.CommandContext(t.Context(), "bash", "-e", "-c", strings.NewReplacer("http://127.0.0.1:8080", url, "127.0.0.1:8081", admin).Replace(script))
+	sh.Dir = t.TempDir()
+	sh.Env = append(os.Environ(), "PATH="+filepath.Dir(rig.Binary(t))+":"+os.Getenv("PATH"))
+	out, err := sh.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	keeps(t, promises, string(out), 8)
+}

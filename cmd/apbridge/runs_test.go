@@ -1,0 +1,354 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/examples/legacyagent"
+	"github.com/apbridge/apbridge/examples/threadagent"
+)
+
+const testKey = "0123456789abcdef"
+
+// served is a bridge with a key before both example agents, and how commands are told of it.
+type served struct {
+	t       *testing.T
+	url     string
+	environ []string
+}
+
+func serveBoth(t *testing.T, more ...string) *served {
+	t.Helper()
+	legacy, graph := serving(t, legacyagent.Handler()), serving(t, threadagent.Handler())
+	p := startProgram(t, []string{`APBRIDGE_AUTH__KEYS=[{"id":"app","key":"` + testKey + `"}]`, "APBRIDGE_DEFAULT_AGENT=legacy"}, append([]string{
+		"serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db"), "--agent", "legacy=" + legacy, "--agent", "graph=" + graph}, more...)...)
+	url := p.err.Await(t, `"msg":"serving","url":"([^"]+)"`)
+	return &served{t, url, []string{"APBRIDGE_URL=" + url, "APBRIDGE_KEY=" + testKey}}
+}
+
+// ok runs a command that has to succeed, and returns what it printed.
+func (s *served) ok(args ...string) string {
+	s.t.Helper()
+	code, out, errs := command(s.t, s.environ, args...)
+	if code != 0 {
+		s.t.Fatalf("apbridge %v: exit code %d: %s%s", args, code, out, errs)
+	}
+	return out
+}
+
+// fails runs a command that has to end with a code, and returns what it said.
+func (s *served) fails(want int, args ...string) string {
+	s.t.Helper()
+	code, _, errs := command(s.t, s.environ, args...)
+	if code != want || strings.Count(errs, "\n") != 1 {
+		s.t.Errorf("apbridge %v: exit code %d, want %d, and one line: %q", args, code, want, errs)
+	}
+	return errs
+}
+
+// made is what a POST made: its member of a name.
+func (s *served) made(path, body, member string) string {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("X-Api-Key", testKey)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, _ := io.ReadAll(res.Body)
+	var o map[string]any
+	if err := json.Unmarshal(raw, &o); err != nil || res.StatusCode != http.StatusOK {
+		s.t.Fatalf("POST %s: %d %s", path, res.StatusCode, raw)
+	}
+	text, _ := o[member].(string)
+	return text
+}
+
+// run makes a run of an agent, and waits for its end or its question.
+func (s *served) run(agent, text string) (thread, run string) {
+	s.t.Helper()
+	thread = s.made("/threads", `{}`, "thread_id")
+	run = s.made("/threads/"+thread+"/runs", `{"assistant_id":"`+agent+`","input":{"messages":[{"role":"user","content":`+jsonText(text)+`}]},
+		"config":{"tags":["x"]},"metadata":{"who":"it's <me> & $HOME"}}`, "run_id")
+	_, _, _ = command(s.t, s.environ, "runs", "follow", run)
+	return thread, run
+}
+
+func TestRunsCommands(t *testing.T) {
+	t.Parallel()
+	s := serveBoth(t)
+	thread, asks := s.run("legacy", "ask me, it's $HOME")
+	_, done := s.run("graph", "What is a bridge?")
+	task := s.made("/ap/v1/agent/tasks", `{"input":"write","additional_input":{"a":1}}`, "task_id")
+	s.made("/ap/v1/agent/tasks/"+task+"/steps", ``, "step_id")
+
+	list := s.ok("runs", "ls")
+	for line := range strings.Lines(list) {
+		if len(line) > 81 {
+			t.Errorf("wider than 80: %q", line)
+		}
+	}
+	holds(t, list, "RUN ", asks+"  waiting ", done+"  success ", "  parked ", "  legacy\n", "  graph\n")
+	parked := strings.Fields(strings.Split(list, "\n")[1])[0]
+	for state, want := range map[string]string{"waiting": asks, "success": done, "parked": parked, "queued": ""} {
+		if got := strings.Fields(s.ok("runs", "ls", "--state", state) + " x x x x"); len(want) > 0 && got[4] != want || want == "" && got[4] != "x" {
+			t.Errorf("--state %s: %v, want %s", state, got, want)
+		}
+	}
+	if one := s.ok("runs", "ls", "--thread", thread, "--agent", "legacy", "-n", "1", "-o", "json"); !strings.Contains(one, `"state": "waiting"`) || !strings.Contains(one, asks) {
+		t.Errorf("as JSON: %s", one)
+	}
+	holds(t, s.ok("runs", "show", asks), "run      "+asks, "thread   "+thread, "agent    legacy", "state    waiting", `ask me, it's $HOME`, "the agent asks: What shall the file say?")
+	holds(t, s.ok("runs", "show", parked, "-o", "json"), `"state": "parked"`)
+	holds(t, s.ok("runs", "explain", parked), "It waits for a client to ask for step 2.")
+	holds(t, s.ok("runs", "explain", asks, "-o", "json"), `"reason": "question"`)
+	holds(t, s.ok("runs", "follow", done), "The answer to What is a bridge?")
+	holds(t, s.ok("runs", "follow", done, "-o", "json"), `{"event":"updates","id":`)
+	holds(t, s.fails(1, "runs", "follow", asks), "the agent asks: What shall the file say?", "apbridge runs answer "+asks+" TEXT")
+
+	holds(t, s.fails(2, "runs", "answer", asks), "there is no answer; write it as TEXT")
+	holds(t, s.fails(2, "runs", "answer", asks, "--json", "{"), "the answer is no JSON")
+	holds(t, s.ok("runs", "answer", asks, "blue"), "finish: Done: ask me")
+	holds(t, s.ok("threads", "show", thread), "blue", "file: /answer.txt", asks+"  interrupted ")
+	holds(t, s.fails(1, "runs", "answer", asks, "blue"), "asks nothing", "apbridge runs ls --state waiting")
+
+	holds(t, s.ok("runs", "cancel", parked), parked+" has ended: interrupted")
+	holds(t, s.ok("runs", "cancel", done), done+" has ended: success")
+	holds(t, s.ok("runs", "cancel", parked, "--rollback"), parked+" is removed")
+	holds(t, s.fails(1, "runs", "show", parked), "There is no run")
+}
+
+// TestRunsCurl has a shell make runs again.
+func TestRunsCurl(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"sh", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not installed", tool)
+		}
+	}
+	s := serveBoth(t)
+	thread, run := s.run("legacy", "it's $HOME \\ `ls` \"q\" \n <b>")
+	task := s.made("/ap/v1/agent/tasks", `{"input":"it's done","additional_input":{"a":1}}`, "task_id")
+	s.made("/ap/v1/agent/tasks/"+task+"/steps", ``, "step_id")
+	ofTask := strings.Fields(s.ok("runs", "ls", "--state", "parked"))[4]
+	for _, x := range []struct{ run, at, says string }{{run, "/threads/" + thread + "/runs/stream", "event: values"}, {ofTask, "/agents/legacy/ap/v1/agent/tasks", `"input":"it's done"`}} {
+		line := s.ok("runs", "curl", x.run)
+		holds(t, line, x.at, `-H "x-api-key: $APBRIDGE_KEY"`)
+		if strings.Contains(line, testKey) || strings.Contains(line, "configurable") {
+			t.Errorf("it holds the key, or what the bridge has added: %s", line)
+		}
+		sh := exec.CommandContext(t.Context(), "sh", "-c", line)
+		sh.Env = append(os.Environ(), s.environ...)
+		if out, err := sh.CombinedOutput(); err != nil || !strings.Contains(string(out), x.says) {
+			t.Errorf("%s\n%v: %s", line, err, out)
+		}
+	}
+	var again []struct {
+		Kwargs   struct{ Input, Config any }
+		Metadata map[string]any
+	}
+	if err := json.Unmarshal([]byte(s.ok("runs", "ls", "--thread", thread, "-o", "json")), &again); err != nil || len(again) != 2 {
+		t.Fatalf("%d runs, %v", len(again), err)
+	}
+	for _, side := range again {
+		input, _ := json.Marshal(side.Kwargs.Input)
+		first, _ := json.Marshal(again[1].Kwargs.Input)
+		if !bytes.Equal(input, first) || side.Metadata["who"] != "it's <me> & $HOME" {
+			t.Errorf("made again with %s and %v", input, side.Metadata)
+		}
+	}
+}
+
+func TestThreadsCommands(t *testing.T) {
+	t.Parallel()
+	s := serveBoth(t)
+	thread, run := s.run("legacy", "Write the word Washington")
+	other, _ := s.run("legacy", "ask me")
+	holds(t, s.ok("threads", "ls"), "THREAD ", thread+"  idle ", other+"  interrupted ", "  legacy\n")
+	if got := s.ok("threads", "ls", "--state", "idle", "-o", "json"); !strings.Contains(got, thread) || strings.Contains(got, other) {
+		t.Errorf("--state idle: %s", got)
+	}
+	holds(t, s.ok("threads", "show", thread), "thread   "+thread, "human: Write the word Washington\n", "finish: Done: Write the word Washington\n", run+"  success ")
+	file := filepath.Join(t.TempDir(), "thread.json")
+	s.ok("threads", "export", thread, "--out", file)
+	raw, err := os.ReadFile(file)
+	var all struct {
+		Thread        struct{ Values map[string]any }
+		Runs, History []struct{ Values map[string]any }
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &all)
+	}
+	if err != nil || len(all.Runs) != 1 || len(all.History) < 3 || all.Thread.Values["files"] == nil {
+		t.Errorf("exported %d runs, %d states, %v", len(all.Runs), len(all.History), err)
+	}
+	if s.ok("threads", "export", thread) != string(raw) {
+		t.Error("standard output gets something else than a file")
+	}
+	holds(t, s.fails(1, "threads", "export", thread, "--out", file), "is there already")
+	holds(t, s.ok("threads", "rm", thread, other), "thread "+thread+" is deleted\nthread "+other+" is deleted\n")
+	holds(t, s.fails(1, "threads", "show", thread), "There is no thread")
+}
+
+// TestExportOfALongThread: all pages of the history are there, each state once.
+func TestExportOfALongThread(t *testing.T) {
+	t.Parallel()
+	s := serveBoth(t)
+	thread := s.made("/threads", `{}`, "thread_id")
+	const states = 205
+	for range states {
+		s.made("/threads/"+thread+"/state", `{"values":{"messages":[]}}`, "")
+	}
+	var all struct {
+		History []struct {
+			Checkpoint struct {
+				ID string `json:"checkpoint_id"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(s.ok("threads", "export", thread)), &all); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, h := range all.History {
+		seen[h.Checkpoint.ID] = true
+	}
+	if len(all.History) != states || len(seen) != states {
+		t.Errorf("%d states, %d ids, want %d", len(all.History), len(seen), states)
+	}
+}
+
+func TestAgentsAndHealth(t *testing.T) {
+	t.Parallel()
+	s := serveBoth(t)
+	holds(t, s.ok("agents"), "ASSISTANT ", "  graph   graph\n", "  legacy  legacy\n")
+	holds(t, s.ok("agents", "-o", "json"), `"graph_id": "legacy"`)
+	if out := s.ok("health"); out != "ready\n" {
+		t.Errorf("healthy: %q", out)
+	}
+	stranger := serving(t, http.NotFoundHandler())
+	holds(t, s.fails(1, "health", "http://127.0.0.1:1"), "no bridge answers at http://127.0.0.1:1: connection refused. Start one")
+	holds(t, s.fails(1, "health", stranger), "answers 404 Not Found and not as a bridge does")
+	holds(t, s.fails(1, "agents", "--url", stranger), "answers 404 Not Found and not as a bridge does")
+	holds(t, s.fails(1, "agents", "--key", "wrong"), "The API key is not known here.", "APBRIDGE_KEY or --key")
+	holds(t, s.fails(2, "agents", "--url", "127.0.0.1:80"), "is no URL of a bridge")
+	holds(t, s.fails(2, "runs", "ls", "-o", "xml"), "not one of text, json")
+	holds(t, s.fails(2, "runs", "ls", "--state", "dead"), `"dead" is not one of queued, running`)
+}
+
+// TestHealthWaits: a bridge that starts late is waited for.
+func TestHealthWaits(t *testing.T) {
+	t.Parallel()
+	asked, late := make(chan struct{}), make(chan struct{})
+	var once bool
+	bridge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case <-late:
+			_, _ = io.WriteString(w, `{"status":"ready"}`)
+		default:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, `{"status":"not ready","reason":"the database sleeps"}`)
+			if !once {
+				once = true
+				close(asked)
+			}
+		}
+	}))
+	t.Cleanup(bridge.Close)
+	go func() { <-asked; close(late) }()
+	if code, out, errs := command(t, nil, "health", bridge.URL, "--wait"); code != 0 || out != "ready\n" {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+}
+
+// TestCompletion: a shell is offered what the bridge has, and nothing where it cannot be asked.
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	s := serveBoth(t)
+	thread, run := s.run("legacy", "ask me")
+	offered := func(args ...string) []string {
+		_, out, _ := command(t, s.environ, append([]string{"__complete"}, args...)...)
+		var list []string
+		for line := range strings.Lines(out) {
+			word, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
+			list = append(list, word)
+		}
+		return list
+	}
+	for _, x := range []struct {
+		word string
+		args []string
+	}{
+		{run, []string{"runs", "show", ""}}, {run, []string{"runs", "answer", ""}}, {thread, []string{"threads", "export", ""}},
+		{thread, []string{"runs", "ls", "--thread", ""}}, {"graph", []string{"runs", "ls", "--agent", ""}}, {"waiting", []string{"runs", "ls", "--state", ""}},
+		{"json", []string{"agents", "-o", ""}}, {"follow", []string{"runs", ""}}, {"mine", []string{"run", "--agent", "mine=http://x", ""}},
+	} {
+		if got := offered(x.args...); !slices.Contains(got, x.word) {
+			t.Errorf("%v: %v does not have %s", x.args, got, x.word)
+		}
+	}
+	if got := offered("runs", "show", "--url", "http://127.0.0.1:1", ""); len(got) != 1 {
+		t.Errorf("without a bridge: %v", got)
+	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if code, out, _ := command(t, nil, "completion", shell); code != 0 || !strings.Contains(out, "__complete") {
+			t.Errorf("completion %s: exit code %d", shell, code)
+		}
+	}
+}
+
+// TestInterrupts: an interrupted command ends with 130 and says what goes on.
+func TestInterrupts(t *testing.T) {
+	t.Parallel()
+	asked, never := make(chan struct{}, 8), make(chan struct{})
+	agent := serving(t, hangingSteps(asked, never))
+	t.Cleanup(func() { close(never) })
+	run := startProgram(t, []string{"APBRIDGE_AGENTS__AGENT__DIALECT=taskstep"}, "run", agent, "hi")
+	<-asked
+	run.stop()
+	if code := <-run.code; code != exitInterrupted {
+		t.Errorf("run: exit code %d: %s", code, run.err)
+	}
+	holds(t, run.err.String(), "apbridge: interrupted. The run is cancelled and nothing is kept here; agent agent may still end the step")
+
+	b := rig.InFrontOf(t, agent)
+	id := path.Base(b.Begin(b.Thread(), ""))
+	<-asked
+	follow := startProgram(t, []string{"APBRIDGE_URL=" + b.URL}, "runs", "follow", id)
+	follow.stop()
+	if code := <-follow.code; code != exitInterrupted {
+		t.Errorf("follow: exit code %d: %s", code, follow.err)
+	}
+	holds(t, follow.err.String(), "apbridge runs follow "+id)
+}
+
+// hangingSteps is an agent whose steps end with never; asked hears of each.
+func hangingSteps(asked chan<- struct{}, never <-chan struct{}) http.Handler {
+	agent := legacyagent.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/steps") {
+			agent.ServeHTTP(w, r)
+			return
+		}
+		asked <- struct{}{}
+		select {
+		case <-never:
+		case <-r.Context().Done():
+		}
+	})
+}
