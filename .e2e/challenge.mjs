@@ -1,4 +1,4 @@
-// The example benchmark, with challenges in agbenchmark's format, before the
+// apbridge bench, with challenges in agbenchmark's format, before the
 // real JavaScript SDK and the real LangGraph server.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -24,7 +24,7 @@ async function benchmark(agent, make) {
   try {
     make(folder);
     const report = join(folder, "report.json");
-    const child = spawn(process.env.E2E_BENCHMARK, ["-url", `${bridge}/agents/${agent}`, "-challenges", folder, "-report", report], {
+    const child = spawn(process.env.E2E_PROGRAM, ["bench", `${bridge}/agents/${agent}`, "--challenges", folder, "--report", report], {
       stdio: ["ignore", "inherit", "inherit"],
     });
     const [code] = await once(child, "exit");
@@ -42,14 +42,14 @@ for (const [agent, file, steps] of [["jsagent", "out/result.txt", 3], ["files", 
       challenge(folder, "Never", "Never tried", [file], { dependencies: ["Missing"] });
     });
     assert.equal(report.code, 1, "a challenge failed");
-    const results = Object.fromEntries(report.challenges.map((c) => [c.name, c]));
-    assert.deepEqual([results.Word.status, results.Missing.status, results.Never.status], ["passed", "failed", "skipped"], JSON.stringify(report));
-    assert.equal(results.Word.steps, steps);
-    assert.match(results.Missing.reason, /there is no file missing\.txt/);
+    const { Word, Missing, Never } = report.tests;
+    assert.deepEqual([Word, Missing, Never].map((t) => [t.metrics.attempted, t.results[0].success]), [[true, true], [true, false], [false, false]], JSON.stringify(report));
+    assert.equal(Word.results[0].n_steps, steps);
+    assert.match(Missing.results[0].fail_reason, /there is no file missing\.txt/);
   });
 }
 
 test("an agent that is away fails its challenge, not the program", async () => {
   const report = await benchmark("away", (folder) => challenge(folder, "Word", "Write the word 'Harbour' to a file", ["a.txt"]));
-  assert.deepEqual([report.code, report.challenges[0].status], [1, "failed"]);
+  assert.deepEqual([report.code, report.tests.Word.results[0].success], [1, false]);
 });

@@ -117,6 +117,3 @@ func (p *program) complain(err error) {
 		}
 	}
 }
-
-// exitInterrupted is the exit code of what Ctrl-C stopped, as shells have it: 128 and SIGINT.
-const exitInterrupted = 130

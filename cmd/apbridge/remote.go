@@ -93,12 +93,3 @@ func exactTime(at time.Time) string {
 	}
 	return at.UTC().Format(time.RFC3339Nano)
 }
-
-func variable(environ []string, name string) string {
-	for _, e := range environ {
-		if value, ok := strings.CutPrefix(e, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}

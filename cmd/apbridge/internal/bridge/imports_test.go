@@ -44,7 +44,7 @@ var laws = map[string]law{
 	"adapter/threadrun/face/render": {ours: []string{"adapter", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/threadrun/protocol":    {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/upstream":              {ours: []string{"adapter", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson"}},
-	"cmd/apbridge":                  {ours: []string{"adapter", "adapter/sse", "cmd/apbridge/internal/api", "cmd/apbridge/internal/bridge", "config", "examples/legacyagent", "examples/threadagent", "mapping", "mapping/rule"}},
+	"cmd/apbridge":                  {ours: []string{"adapter", "adapter/sse", "cmd/apbridge/internal/api", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/judge", "cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/grader", "cmd/apbridge/internal/judge/process", "cmd/apbridge/internal/judge/progress", "cmd/apbridge/internal/judge/report", "cmd/apbridge/internal/judge/verdict", "config", "examples/legacyagent", "examples/threadagent", "mapping", "mapping/rule"}},
 	"cmd/apbridge/internal/bridge":  {ours: []string{"adapter", "adapter/taskstep", "adapter/threadrun", "config", "mapping", "mapping/rule", "proxy", "proxy/chore", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/webhook"}},
 	// Commands call a bridge as any client does.
 	"cmd/apbridge/internal/api": {ours: []string{"adapter/sse"}, never: []string{"os/exec"}},
@@ -74,8 +74,6 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/rig/taskstep":  {},
 	"cmd/apbridge/internal/rig/threadrun": {},
 	"config":                              {ours: []string{"mapping"}},
-	"examples/benchmark":                  {},
-	"examples/benchmark/cmd":              {ours: []string{"examples/benchmark"}},
 	"examples/forgetful":                  {},
 	"examples/forgetful/cmd":              {ours: []string{"examples/forgetful"}},
 	"examples/legacyagent":                {},

@@ -1,23 +1,28 @@
 package matrix
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
-	"github.com/apbridge/apbridge/examples/benchmark"
+	"github.com/google/go-cmp/cmp"
 )
 
-// TestBenchmark runs the example benchmark before able and unable agents of
-// both kinds.
+// TestBenchmark: the built-in challenges give the same verdicts before able and unable agents of
+// both kinds through the bridge, in every mode of stepping.
 func TestBenchmark(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
@@ -33,59 +38,91 @@ func TestBenchmark(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			able := rig.InFront(t, x.agent(solved), x.change)
-			report, out := play(able, 0)
-			want := map[benchmark.Status]int{benchmark.Passed: 6, benchmark.NotJudged: 1}
-			if !hasPython() {
-				want = map[benchmark.Status]int{benchmark.Passed: 4, benchmark.NotJudged: 1, benchmark.Skipped: 2}
-			}
-			for status, n := range want {
-				if report.Count(status) != n {
-					t.Errorf("%d %s, want %d:\n%s", report.Count(status), status, n, out)
-				}
+			report := play(t, able.URL)
+			if diff := cmp.Diff(verdictsOfAble(), verdicts(report)); diff != "" {
+				t.Errorf("an able agent (-want +got):\n%s", diff)
 			}
 			checkSeen(t, able, report)
 			unable := rig.InFront(t, x.agent(careless), x.change)
-			if report, out := play(unable, 1); report.Count(benchmark.Failed) == 0 || report.Count(benchmark.Passed) != 1 {
-				t.Errorf("a careless agent:\n%s", out)
+			if diff := cmp.Diff(verdictsOfCareless(), verdicts(play(t, unable.URL))); diff != "" {
+				t.Errorf("a careless agent (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func hasPython() bool {
-	_, err := exec.LookPath("python3")
-	return err == nil
+// TestBenchmarkDirect: a step agent that is asked directly is judged as through the bridge.
+func TestBenchmarkDirect(t *testing.T) {
+	t.Parallel()
+	able := httptest.NewServer(stepSolver(adaptertest.Plain)(solved))
+	t.Cleanup(able.Close)
+	if diff := cmp.Diff(verdictsOfAble(), verdicts(play(t, able.URL))); diff != "" {
+		t.Errorf("an able agent (-want +got):\n%s", diff)
+	}
+	unable := httptest.NewServer(stepSolver(adaptertest.Plain)(careless))
+	t.Cleanup(unable.Close)
+	if diff := cmp.Diff(verdictsOfCareless(), verdicts(play(t, unable.URL))); diff != "" {
+		t.Errorf("a careless agent (-want +got):\n%s", diff)
+	}
 }
 
-// play runs the program against the bridge.
-func play(b *rig.Bridge, code int) (benchmark.Report, string) {
-	b.T.Helper()
-	var out bytes.Buffer
-	file := filepath.Join(b.T.TempDir(), "report.json")
-	if got := benchmark.Command(b.T.Context(), []string{"-url", b.URL, "-report", file}, &out, &out); got != code {
-		b.T.Errorf("exit code %d, want %d\n%s", got, code, &out)
+func verdictsOfAble() map[string]report.Status {
+	want := map[string]report.Status{
+		"WriteWord": "passed", "CopyNote": "passed", "SumUp": "passed", "LeaveOut": "passed", "Describe": "skipped", "PrintTable": "passed", "Median": "passed",
 	}
-	var report benchmark.Report
-	raw, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(raw, &report)
+	return skippedWithoutPython(want)
+}
+
+func verdictsOfCareless() map[string]report.Status {
+	return skippedWithoutPython(map[string]report.Status{
+		"WriteWord": "passed", "CopyNote": "failed", "SumUp": "skipped", "LeaveOut": "skipped", "Describe": "skipped", "PrintTable": "failed", "Median": "skipped",
+	})
+}
+
+func skippedWithoutPython(want map[string]report.Status) map[string]report.Status {
+	if _, err := exec.LookPath("python3"); err != nil {
+		want["PrintTable"], want["Median"] = "skipped", "skipped"
 	}
+	return want
+}
+
+func verdicts(r report.Report) map[string]report.Status {
+	list := map[string]report.Status{}
+	for _, each := range r.Results {
+		list[each.Challenge.Name] = each.Attempts[0].Status
+	}
+	return list
+}
+
+// play runs the built-in challenges against a server.
+func play(t *testing.T, url string) report.Report {
+	t.Helper()
+	all, faults, err := challenge.Builtin()
+	if err != nil || len(faults) > 0 {
+		t.Fatal(err, faults)
+	}
+	ordered, _ := challenge.Order(all)
+	python, err := verdict.NewPython("", verdict.Limits{Time: time.Minute})
 	if err != nil {
-		b.T.Fatal(err)
+		t.Fatal(err)
 	}
-	return report, out.String()
+	return judge.Run(t.Context(), judge.Options{
+		Agent: &agent.Client{Base: url, Patience: time.Minute, HTTP: &http.Client{}}, Challenges: ordered, Repeat: 1, Parallel: 2,
+		Python: python, Bridge: true, Watch: func(report.Event) {},
+	})
 }
 
 // checkSeen: the tasks of the report are the bridge's, with their steps.
-func checkSeen(t *testing.T, b *rig.Bridge, report benchmark.Report) {
+func checkSeen(t *testing.T, b *rig.Bridge, r report.Report) {
 	t.Helper()
-	for _, c := range report.Challenges {
-		if c.Status == benchmark.Skipped {
+	for _, each := range r.Results {
+		a := each.Attempts[0]
+		if a.Status == report.Skipped {
 			continue
 		}
-		steps := b.Get("/ap/v1/agent/tasks/" + c.TaskID + "/steps").OK()
-		if got := len(steps.List("steps")); got != c.Steps || c.Steps == 0 {
-			t.Errorf("%s: %d steps are listed, %d were asked for", c.Name, got, c.Steps)
+		steps := b.Get("/ap/v1/agent/tasks/" + a.TaskID + "/steps").OK()
+		if got := len(steps.List("steps")); got != a.Steps || a.Steps == 0 {
+			t.Errorf("%s: %d steps are listed, %d were asked for", each.Challenge.Name, got, a.Steps)
 		}
 	}
 }
