@@ -1,10 +1,10 @@
 # Everything here also works by hand; nothing needs to be installed but Go
-# (e2e: Node too, race: a C compiler).
+# (e2e: Node too, browser: Node and Chromium, race: a C compiler).
 
 GOTEST = go test
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test race lint e2e soak faults bench clean
+.PHONY: build test race lint e2e browser compatibility soak faults bench clean
 
 # The one binary: static, without the machine's paths.
 build:
@@ -26,6 +26,14 @@ lint:
 # Real peers on free loopback ports.
 e2e:
 	./.e2e/run
+
+# Stock clients in headless Chromium; make compatibility also writes what they do into
+# docs/compatibility.md and GET /info.
+browser:
+	./.browser/run
+
+compatibility:
+	./.browser/run --update
 
 # Three bridges over one PostgreSQL of their own, killed, stopped and cut off from it
 # while clients work; make soak SOAK=1h lasts longer.

@@ -1,0 +1,59 @@
+// Stock clients in headless Chromium: agents, the bridge and a server of the clients' pages on free loopback ports, then
+// the rows of rows.test.mjs and the page of examples/chat, then everything stopped, whatever happened.
+//
+//   node run.mjs BINARY [--update] [CLIENT…]
+//
+// Names of clients (clients.mjs) run these alone. --update writes the compatibility page and drops what works now from
+// expected.json. BROWSER_DIRECT=1 leaves the bridge out, before the LangGraph server itself: what expected.json calls no
+// fault of the bridge has to fail then, and what else fails is printed. BROWSER_ROWS=WORD runs the rows with that word in their names. E2E_VERBOSE=1 shows what agents and bridge print.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { bridge, freePort, peer } from "../.e2e/peers.mjs";
+import { exitWith, suite } from "../.e2e/suite.mjs";
+import { example } from "./example.mjs";
+import { pages } from "./pages.mjs";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const e2e = join(here, "../.e2e");
+const [binary, ...rest] = process.argv.slice(2);
+const only = rest.filter((word) => word !== "--update");
+const graphs = ["chat", "files", "ask", "fail", "slow", "spoken"];
+const direct = Boolean(process.env.BROWSER_DIRECT);
+const folder = mkdtempSync(join(tmpdir(), "apbridge-browser-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+/** The bridge's configuration: every agent under a name of its own, and pages of this machine let in. */
+function config({ js, autogpt, langgraph }) {
+  const graph = (assistant) => ({ url: langgraph, dialect: "threadrun", assistant });
+  const agents = {
+    jsagent: { url: js, dialect: "taskstep" },
+    autogpt: { url: autogpt, dialect: "taskstep" },
+    careful: { url: autogpt, dialect: "taskstep", approval: "ask" },
+  };
+  for (const name of graphs) agents[name] = graph(name);
+  return { database: join(folder, "browser.db"), default_agent: "jsagent", agents, cors: { origins: ["loopback"] } };
+}
+
+async function main() {
+  // @langchain/react subscribes twice over a WebSocket. When a run is over before the second, which carries the
+  // messages, it takes them for nothing of that run. No agent that asks a model is that quick.
+  process.env.E2E_STEP_MS ??= "50";
+  const [js, autogpt, langgraph, site, chat] = await Promise.all([
+    peer("jsagent", join(e2e, "jsagent/agent.mjs")),
+    peer("autogpt", join(e2e, "autogpt/agent.mjs")),
+    peer("langgraph", join(e2e, "langgraph/server.mjs"), "0", graphs.join()),
+    pages(join(here, "tmp/pages")),
+    direct ? "" : example(folder),
+  ]);
+  const file = join(folder, "apbridge.yaml");
+  writeFileSync(file, JSON.stringify(config({ js, autogpt, langgraph }), null, 2)); // JSON is YAML
+  const { url, child } = await bridge(binary, ["--config", file], await freePort());
+  const env = { BROWSER_BRIDGE: direct ? langgraph : url, BROWSER_PAGES: site.url, BROWSER_EXAMPLE: chat, BROWSER_CLIENTS: only.join("|"), BROWSER_UPDATE: rest.includes("--update") ? "1" : "" };
+  const code = await suite(child, ["rows.test.mjs", ...(direct ? [] : ["example.test.mjs"])].map((name) => join(here, name)), env, 600_000);
+  site.close();
+  return code;
+}
+
+await exitWith(main);
