@@ -2,6 +2,9 @@ module github.com/apbridge/apbridge
 
 go 1.26.0
 
+// Packages of npm: `npm start` in examples/chat installs them.
+ignore ./examples/chat/node_modules
+
 require (
 	github.com/coder/websocket v1.8.15
 	github.com/dustin/go-humanize v1.1.0
@@ -27,12 +30,12 @@ require (
 	golang.org/x/net v0.61.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
+	golang.org/x/text v0.43.0
 	golang.org/x/time v0.16.0
+	gonum.org/v1/gonum v0.17.0
 	modernc.org/sqlite v1.60.1
 	pgregory.net/rapid v1.3.0
-	golang.org/x/text v0.43.0
 	zombiezen.com/go/sqlite v1.4.2
-	gonum.org/v1/gonum v0.17.0
 )
 
 require (
