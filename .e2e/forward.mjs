@@ -6,6 +6,8 @@ import { describe, test } from "node:test";
 import { Client as Client1 } from "@langchain/langgraph-sdk";
 import { Client as Client2 } from "sdk2";
 import { until } from "./http.mjs";
+// What the SDK's hooks read questions and write answers with.
+import { normalizeHitlInterruptPayload, normalizeHitlResponseForServer } from "@langchain/langgraph-sdk/ui";
 
 const apiUrl = process.env.E2E_BRIDGE;
 const options = { apiUrl, callerOptions: { maxRetries: 0 } };
@@ -70,8 +72,8 @@ for (const [version, client] of Object.entries(clients)) {
       const { thread_id } = await threads.create();
       await runs.wait(thread_id, "jsagent", { input: says("history") });
       const history = await threads.getHistory(thread_id, { limit: 20 });
-      assert.deepEqual(history.map((s) => s.metadata.step), [2, 1, 0, -1], "newest first, from the input on");
-      assert.deepEqual(history.map((s) => s.next.length), [0, 1, 1, 1]);
+      assert.deepEqual(history.map((s) => s.metadata.step), [2, 1, 0, -1, -1], "newest first, from the root on");
+      assert.deepEqual(history.map((s) => s.next.length), [0, 1, 1, 1, 1]);
       assert.equal(history[0].parent_checkpoint.checkpoint_id, history[1].checkpoint.checkpoint_id);
       assert.deepEqual(texts(history[3].values), ["history"]);
       const early = await threads.getState(thread_id, history[2].checkpoint.checkpoint_id);
@@ -127,7 +129,7 @@ for (const [version, client] of Object.entries(clients)) {
         "metadata", "values", "updates", "values", "updates", "values", "updates", "values",
       ]);
       const nodes = named(frames, "updates").map((u) => Object.keys(u));
-      assert.deepEqual(nodes, [["think"], ["write"], ["finish"]]);
+      assert.deepEqual(nodes, [["step"], ["step"], ["step"]]);
       const { values } = await threads.getState(thread_id);
       assert.deepEqual(named(frames, "values").at(-1), values);
       const run = await runs.get(thread_id, frames[0].data.run_id);
@@ -143,8 +145,8 @@ for (const [version, client] of Object.entries(clients)) {
       const { values } = await threads.getState(thread_id);
       const want = values.messages.filter((m) => m.type === "ai").map((m) => [m.id, m.content]);
       const tuples = named(frames, "messages");
-      assert.deepEqual(tuples.map(([m]) => [m.id, m.content]), want);
-      assert.deepEqual(tuples.map(([, meta]) => meta.langgraph_node), ["think", "write", "finish"]);
+      assert.deepEqual(tuples.map(([m]) => [m.id, m.content]), want.flatMap(([id, text]) => [[id, text], [id, ""]]), "each with an empty chunk behind it");
+      assert.deepEqual([...new Set(tuples.map(([, meta]) => meta.langgraph_node))], ["step"]);
       assert.deepEqual(named(frames, "messages/complete").map(([m]) => [m.id, m.content]), want);
       assert.deepEqual(named(frames, "messages/metadata").map((m) => Object.keys(m)[0]), want.map(([id]) => id));
     });
@@ -245,9 +247,12 @@ for (const [version, client] of Object.entries(clients)) {
       const { thread_id } = await threads.create();
       const asked = await runs.wait(thread_id, "autogpt", { input: says("ask about colours") });
       assert.deepEqual(Object.keys(asked), ["__interrupt__"]);
-      const [card] = [asked.__interrupt__[0].value].flat();
-      assert.equal(card.action_request.action, "ask_user");
-      assert.equal(card.action_request.args.question, "Which colour?");
+      const card = asked.__interrupt__[0].value;
+      const [request] = card.action_requests; // as pages of today read it
+      assert.deepEqual([request.name, request.args], ["ask_user", { question: "Which colour?", answer: "" }]);
+      assert.deepEqual(card.review_configs[0].allowed_decisions, ["edit"]);
+      assert.equal(card.action_request.action, "ask_user"); // and those of last year
+      assert.equal(card.config.allow_respond, true);
       const thread = await threads.get(thread_id);
       assert.equal(thread.status, "interrupted");
       const state = await threads.getState(thread_id);
@@ -273,14 +278,44 @@ for (const [version, client] of Object.entries(clients)) {
     test("with approval every command is proposed, and can be accepted or answered with other words", async () => {
       const { thread_id } = await threads.create();
       let asked = await runs.wait(thread_id, "careful", { input: says("write it") });
-      const [card] = [asked.__interrupt__[0].value].flat();
-      assert.equal(card.action_request.action, "write_to_file");
+      assert.equal(asked.__interrupt__[0].value.action_requests[0].name, "write_to_file");
       asked = await runs.wait(thread_id, "careful", { command: { resume: [{ type: "response", args: "not yet" }] } });
       assert.ok(asked.__interrupt__, "feedback: the command was not run, it is proposed again");
-      asked = await runs.wait(thread_id, "careful", { command: { resume: [{ type: "accept" }] } });
-      assert.equal([asked.__interrupt__[0].value].flat()[0].action_request.action, "finish");
-      const values = await runs.wait(thread_id, "careful", { command: { resume: true } });
+      assert.equal(await status(runs.wait(thread_id, "careful", { command: { resume: null } })), 422, "nothing is no consent");
+      const values = await runs.wait(thread_id, "careful", { command: { resume: { decisions: [{ type: "approve" }] } } });
       assert.equal(values.files["/src/output.txt"].content, "write it");
+    });
+
+    test("the SDK reads the question, and the answer of its card is the answer", async () => {
+      const { thread_id } = await threads.create();
+      const asked = await runs.wait(thread_id, "autogpt", { input: says("ask about colours") });
+      const request = normalizeHitlInterruptPayload(asked.__interrupt__[0].value);
+      assert.deepEqual(request.reviewConfigs[0].allowedDecisions, ["edit"]);
+      const { name, args } = request.actionRequests[0];
+      const resume = normalizeHitlResponseForServer({ decisions: [{ type: "edit", editedAction: { name, args: { ...args, answer: "blue" } } }] });
+      const values = await runs.wait(thread_id, "autogpt", { command: { resume } });
+      assert.match(values.files["/src/output.txt"].content, /\(blue\)/);
+    });
+
+    test("a message in the chat box answers the question, and keeps its id", async () => {
+      const { thread_id } = await threads.create();
+      await runs.wait(thread_id, "autogpt", { input: says("ask about colours") });
+      const id = crypto.randomUUID();
+      const values = await runs.wait(thread_id, "autogpt", { input: { messages: [
+        { type: "tool", id: `do-not-render-${crypto.randomUUID()}`, tool_call_id: "c", content: "Successfully handled tool call." },
+        { type: "human", id, content: "blue" },
+      ] } });
+      assert.match(values.files["/src/output.txt"].content, /\(blue\)/);
+      assert.equal(values.messages.find((m) => m.id === id).content, "blue");
+    });
+
+    test("goto the end drops the question", async () => {
+      const { thread_id } = await threads.create();
+      await runs.wait(thread_id, "autogpt", { input: says("ask about colours") });
+      await runs.wait(thread_id, "autogpt", { command: { goto: "__end__" } });
+      const thread = await threads.get(thread_id);
+      assert.deepEqual([thread.status, thread.interrupts], ["idle", {}]);
+      assert.deepEqual((await threads.getState(thread_id)).next, []);
     });
 
     test("an answer to no question is refused", async () => {

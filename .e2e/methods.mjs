@@ -19,7 +19,7 @@ const tables = { assistants, crons, runs, store, threads };
 /** The agents, and what a run with the input "hello" says last and writes. */
 const agents = [
   { agent: "jsagent", last: /^done$/, messages: 4, file: "/out/result.txt", opaque: true },
-  { agent: "autogpt", last: /^All done$/, messages: 4, file: "/src/output.txt", opaque: true },
+  { agent: "autogpt", last: /^All done$/, messages: 5, updates: 3, file: "/src/output.txt", opaque: true },
   { agent: "chat", last: /^you said: hello$/, messages: 3, opaque: false },
 ];
 

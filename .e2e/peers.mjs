@@ -11,6 +11,7 @@ const running = new Set();
 function launch(name, command, args, options = {}) {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
   child.name = name;
+  child.group = options.detached;
   child.tail = [];
   running.add(child);
   child.on("exit", () => running.delete(child));
@@ -39,13 +40,21 @@ export async function freePort() {
 }
 
 /** Starts a node script that prints "listening on URL"; gives the URL. */
-export async function peer(name, script, ...args) {
-  const child = launch(name, process.execPath, [script, ...args]);
+export function peer(name, script, ...args) {
+  return program(name, "listening on ", process.execPath, [script, ...args]);
+}
+
+/**
+ * Starts a program and waits for a line that begins like this; gives the rest of the line. With the option detached the
+ * program is stopped with all that it started: npm leaves its script behind.
+ */
+export async function program(name, begin, command, args, options) {
+  const child = launch(name, command, args, options);
   const deadline = Date.now() + 90_000;
   while (Date.now() < deadline) {
     if (child.exitCode != null || child.signalCode != null) throw died(child);
-    const line = child.tail.find((l) => l.startsWith("listening on "));
-    if (line) return line.slice("listening on ".length);
+    const line = child.tail.find((l) => l.startsWith(begin));
+    if (line) return line.slice(begin.length);
     await pause(50);
   }
   throw new Error(`${name} did not start in time:\n${child.tail.join("\n")}`);
@@ -76,12 +85,18 @@ export async function run(command, args, env, cwd) {
   return code ?? 1;
 }
 
+/** Signals a process, or all of its group. */
+function signal(child, name) {
+  if (child.group) process.kill(-child.pid, name);
+  else child.kill(name);
+}
+
 /** Stops one process: asks, then insists. Gives its exit code, null when it had to be killed. */
 export async function stop(child, patience = 8000) {
   if (child.exitCode != null || child.signalCode != null) return child.exitCode;
   const gone = once(child, "exit");
-  child.kill("SIGTERM");
-  const insist = setTimeout(() => child.kill("SIGKILL"), patience);
+  signal(child, "SIGTERM");
+  const insist = setTimeout(() => signal(child, "SIGKILL"), patience);
   const [code] = await gone;
   clearTimeout(insist);
   return code;
@@ -93,8 +108,8 @@ export async function stopAll() {
 }
 
 process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
+  for (const child of running) signal(child, "SIGKILL");
 });
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  process.on(signal, () => stopAll().finally(() => process.exit(130)));
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  process.on(name, () => stopAll().finally(() => process.exit(130)));
 }

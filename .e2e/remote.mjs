@@ -15,6 +15,7 @@ const agents = {
   "a task/step agent": { agent: "autogpt", input: "ask about colours", answer: "blue", says: "All done" },
 };
 const says = (content) => ({ messages: [{ role: "user", content }] });
+const text = ({ content }) => (typeof content === "string" ? content : content.map((part) => part.text).join(""));
 
 /** Runs until RemoteGraph is asked something; gives the questions. */
 async function question(running) {
@@ -69,6 +70,27 @@ for (const [name, { agent, input, answer, says: last }] of Object.entries(agents
       }
     });
 
+    test("streamEvents of version v3 tells a run to its end, and a question", async () => {
+      const run = await new RemoteGraph({ graphId: agent === "ask" ? "chat" : agent, url }).streamEvents(says("write it"), { version: "v3" });
+      const [texts, methods] = [[], new Set()];
+      const told = Promise.all([
+        (async () => { for await (const message of run.messages) texts.push(await message.text); })(),
+        (async () => { for await (const event of run) methods.add(event.method); })(),
+      ]);
+      const values = await run.output;
+      assert.match(text(values.messages.at(-1)), agent === "ask" ? /you said: write it/ : /All done/);
+      await told;
+      assert.ok(texts.includes(text(values.messages.at(-1))), `${text(values.messages.at(-1))} is not in ${texts}`);
+      for (const method of ["lifecycle", "checkpoints", "values", "updates", "messages", "tasks"]) assert.ok(methods.has(method), method);
+      await run.thread.close();
+
+      const asking = await new RemoteGraph({ graphId: agent, url }).streamEvents(says(input), { version: "v3" });
+      await asking.output;
+      assert.equal(asking.interrupted, true);
+      assert.equal(asking.interrupts.length, 1);
+      await asking.thread.close();
+    });
+
     test("it runs as a node of another graph", async () => {
       const remote = new RemoteGraph({ graphId: agent === "ask" ? "chat" : agent, url });
       const parent = new StateGraph(MessagesAnnotation)
@@ -81,3 +103,35 @@ for (const [name, { agent, input, answer, says: last }] of Object.entries(agents
     });
   });
 }
+
+describe("questions of a LangGraph server", () => {
+  const fields = { assistant_id: "both", input: null };
+
+  test("two at once are answered by their ids, in one command or one after the other", async () => {
+    for (const apart of [false, true]) {
+      const { body: thread } = await call("POST", `${url}/threads`, {});
+      const at = `${url}/threads/${thread.thread_id}`;
+      const { body: asked } = await call("POST", `${at}/runs/wait`, { ...fields, input: says("hi") });
+      const byText = Object.fromEntries(asked.__interrupt__.map((q) => [q.value, q]));
+      const colour = byText["Which colour?"], days = byText["How many days?"];
+      assert.equal(days.response_schema.properties.days.type, "integer");
+      const { body: state } = await call("GET", `${at}/state`);
+      assert.deepEqual(state.tasks.map((t) => [t.name, t.interrupts.length]), [["colour", 1], ["days", 1]]);
+      const { body: shown } = await call("GET", at);
+      assert.deepEqual(Object.keys(shown.interrupts), state.tasks.map((t) => t.id));
+
+      const resume = (answer) => call("POST", `${at}/runs/wait`, { ...fields, command: { resume: answer } });
+      for (const refused of ["blue", { [days.id]: { days: "three" } }, { [`${"0".repeat(31)}1`]: "blue" }]) {
+        const { status, body } = await resume(refused);
+        assert.equal(status, 422, JSON.stringify(refused));
+        assert.ok(body.message.includes(days.id), body.message);
+      }
+      if (apart) {
+        const { body: rest } = await resume({ [colour.id]: "blue" });
+        assert.ok(rest.__interrupt__.some((q) => q.id === days.id)); // the server lists the answered one, too
+      }
+      const { body: values } = await resume({ ...(apart ? {} : { [colour.id]: "blue" }), [days.id]: { days: 3 } });
+      assert.deepEqual(values.messages.slice(1).map((m) => m.content).sort(), ["colour: blue", "days: 3"]);
+    }
+  });
+});

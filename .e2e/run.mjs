@@ -3,17 +3,18 @@
 //
 //   node run.mjs BINARY [TEST FILE…]
 //
-// Without files all tests run, those of Go against the LangGraph server first.
+// Without files all tests run, those of Go against the LangGraph server and the SDK's agent first.
 // E2E_VERBOSE=1 shows what peers and bridge print.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { bridge, freePort, peer, run, stop, stopAll } from "./peers.mjs";
+import { bridge, freePort, peer, run } from "./peers.mjs";
+import { exitWith, suite } from "./suite.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const [binary, ...only] = process.argv.slice(2);
-const tests = only.length > 0 ? only : ["beats.mjs", "forward.mjs", "methods.mjs", "modes.mjs", "plain.mjs", "remote.mjs", "reverse.mjs", "same.mjs", "streaming.mjs", "subagents.mjs", "challenge.mjs"].map((f) => join(here, f));
+const tests = only.length > 0 ? only : ["beats.mjs", "forward.mjs", "input.mjs", "look.mjs", "methods.mjs", "modes.mjs", "plain.mjs", "remote.mjs", "reverse.mjs", "same.mjs", "streaming.mjs", "subagents.mjs", "challenge.mjs", "approval.mjs"].map((f) => join(here, f));
 const folder = mkdtempSync(join(tmpdir(), "apbridge-e2e-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
@@ -27,6 +28,7 @@ function config({ js, autogpt, langgraph }) {
     chat: graph("chat", { dialect: "auto" }),
     files: graph("files"),
     ask: graph("ask"),
+    both: graph("both"),
     fail: graph("fail"),
     slow: graph("slow"),
     nested: graph("nested"),
@@ -35,6 +37,14 @@ function config({ js, autogpt, langgraph }) {
     away: { url: "http://127.0.0.1:9", dialect: "taskstep" },
   };
   return { database: join(folder, "e2e.db"), default_agent: "jsagent", agents };
+}
+
+/** A bridge that wants a key; its URL. */
+async function keyed({ autogpt }, key) {
+  const file = join(folder, "keyed.yaml");
+  const settings = { database: join(folder, "keyed.db"), auth: { keys: [{ id: "page", key }] }, agents: { autogpt: { url: autogpt, dialect: "taskstep" } } };
+  writeFileSync(file, JSON.stringify(settings));
+  return (await bridge(binary, ["--config", file], await freePort())).url;
 }
 
 async function main() {
@@ -46,30 +56,14 @@ async function main() {
   const file = join(folder, "apbridge.yaml");
   writeFileSync(file, JSON.stringify(config({ js, autogpt, langgraph }), null, 2)); // JSON is YAML
   const { url, child } = await bridge(binary, ["--config", file], await freePort());
-  const env = { E2E_BRIDGE: url, E2E_JSAGENT: js, E2E_AUTOGPT: autogpt, E2E_LANGGRAPH: langgraph, E2E_BENCHMARK: join(here, "tmp/benchmark") };
+  const key = "the key of a page, 24 letters + more";
+  const env = { E2E_BRIDGE: url, E2E_KEYED: await keyed({ autogpt }, key), E2E_KEY: key, E2E_JSAGENT: js, E2E_AUTOGPT: autogpt, E2E_LANGGRAPH: langgraph, E2E_PROGRAM: binary };
   if (only.length === 0) {
-    const packages = ["./adapter/threadrun/backend", "./cmd/apbridge/internal/rig/threadrun"];
-    const tested = await run("go", ["test", "-count=1", "-run", "^TestReal", ...packages], { APBRIDGE_E2E_LANGGRAPH: langgraph }, join(here, ".."));
+    const packages = ["./adapter/threadrun/backend", "./cmd/apbridge/internal/rig/threadrun", "./cmd/apbridge/internal/conformance"];
+    const tested = await run("go", ["test", "-count=1", "-run", "^TestReal", ...packages], { APBRIDGE_E2E_LANGGRAPH: langgraph, APBRIDGE_E2E_JSAGENT: js }, join(here, ".."));
     if (tested !== 0) return tested;
   }
-  const reporter = process.stdout.isTTY ? "spec" : "tap";
-  const args = ["--test", "--test-concurrency=1", "--test-timeout=240000", `--test-reporter=${reporter}`, ...tests];
-  const code = await run(process.execPath, args, env);
-  const left = await stop(child);
-  if (left !== 0) {
-    console.error(`apbridge did not stop cleanly (exit ${left}):\n${child.tail.join("\n")}`);
-    return 1;
-  }
-  if (code !== 0) console.error(`last lines of the bridge:\n${child.tail.join("\n")}`);
-  return code;
+  return suite(child, tests, env, 240_000);
 }
 
-let code = 1;
-try {
-  code = await main();
-} catch (err) {
-  console.error(err.message);
-} finally {
-  await stopAll();
-}
-process.exit(code);
+await exitWith(main);

@@ -41,7 +41,7 @@ describe("tasks and steps before a task/step agent", () => {
     const harness = before("autogpt");
     const { task_id } = await harness.create("ask about colours");
     const question = await harness.step(task_id);
-    assert.deepEqual([question.output, question.is_last], ["Which colour?", false]);
+    assert.deepEqual([question.output, question.is_last], ["On it.\n\nWhich colour?", false]);
     await harness.step(task_id, { input: "blue" });
     const rest = await harness.drive(task_id);
     const last = rest.at(-1);

@@ -13,8 +13,8 @@ const transports = ["sse", "websocket"];
 globalThis.WebSocket ??= (await import("ws")).WebSocket; // Node has one from version 22 on
 
 const agents = {
-  "a LangGraph server": { agent: "chat", input: "hello", last: /you said: (hello|once more|a mistake)/, asks: "ask", question: "hi", answer: [{ type: "accept", args: null }], done: "done" },
-  "a task/step agent": { agent: "autogpt", input: "write it", last: /^All done$/, asks: "autogpt", question: "ask about colours", answer: "blue", done: "All done" },
+  "a LangGraph server": { agent: "chat", input: "hello", last: /you said: (hello|once more|a mistake)/, asks: "ask", question: "hi", slowly: "in 1500 ms", answer: [{ type: "accept", args: null }], done: "done" },
+  "a task/step agent": { agent: "autogpt", input: "write it", last: /^All done$/, asks: "autogpt", question: "ask about colours", slowly: "ask slowly about colours", answer: "blue", done: "All done" },
 };
 
 /** Waits until a controller's state is as wanted. */
@@ -38,6 +38,12 @@ function until(controller, what, wanted) {
     }
     queueMicrotask(look);
   });
+}
+
+/** Waits until the thread's agent has taken a run. */
+async function working(threadId) {
+  const next = () => client.threads.getState(threadId).then((state) => state.next, () => []);
+  while ((await next()).length === 0);
 }
 
 async function controlled(options, body) {
@@ -148,6 +154,22 @@ for (const transport of transports) {
           assert.equal(s.interrupts.length, 0);
         });
       });
+
+      test("a page that is reloaded while a run works shows what the run then asks, and answers it", async () => {
+        const threadId = crypto.randomUUID();
+        await controlled({ assistantId: kind.asks, transport, threadId }, async (page) => {
+          void page.submit(says(kind.slowly));
+          await until(page, "it works", (s) => s.isLoading && s.messages.length > 0);
+          await working(threadId);
+        });
+        await controlled({ assistantId: kind.asks, transport, threadId }, async (page) => {
+          await until(page, "the reloaded page sees it work", (s) => s.isLoading && s.interrupts.length === 0);
+          const { interrupts } = await until(page, "it is asked", (s) => s.interrupts.length === 1 && !s.isLoading);
+          await page.respond(kind.answer, { interruptId: interrupts[0].id });
+          const s = await until(page, "it ends", (s) => !s.isLoading && s.messages.at(-1)?.text === kind.done);
+          assert.equal(s.interrupts.length, 0);
+        });
+      });
     });
   }
 
@@ -155,7 +177,7 @@ for (const transport of transports) {
     const threadId = crypto.randomUUID();
     const first = client.threads.stream(threadId, { assistantId: "slow", transport });
     await first.run.start({ input: says("1500") });
-    while ((await client.threads.getState(threadId)).next.length === 0); // until the agent has taken it
+    await working(threadId);
     await controlled({ assistantId: "slow", transport, threadId }, async (page) => {
       await until(page, "it works", (s) => s.isLoading);
       const s = await until(page, "it ends", (s) => !s.isLoading && s.messages.length === 4);
@@ -189,3 +211,21 @@ for (const transport of transports) {
     });
   });
 }
+
+// The SDK gives a WebSocket no headers, and refuses a client that has any: so a page adds its key
+// in fetch, and offers it to the WebSocket as a subprotocol.
+test("a page with a key, websocket", async () => {
+  const key = process.env.E2E_KEY;
+  const fetchWithKey = (at, init) => fetch(at, { ...init, headers: { ...init?.headers, "x-api-key": key } });
+  const keyed = new Client({ apiUrl: process.env.E2E_KEYED, callerOptions: { fetch: fetchWithKey } });
+  const offer = `x-api-key.${Buffer.from(key).toString("base64url")}`;
+  const start = (webSocketFactory) => keyed.threads.stream({ assistantId: "autogpt", transport: "websocket", webSocketFactory, maxReconnectAttempts: 0 });
+  const stream = start((at) => new WebSocket(at, ["apbridge", offer]));
+  await stream.run.start({ input: says("write it") });
+  assert.equal((await stream.output).messages.at(-1).content, "All done");
+  assert.equal((await keyed.threads.get(stream.threadId)).status, "idle");
+  await stream.close();
+  const stranger = start(undefined);
+  await assert.rejects(stranger.run.start({ input: says("write it") }));
+  await stranger.close();
+});

@@ -12,9 +12,10 @@
 //   node agent.mjs [PORT]
 //
 // A request with "ask" has a question in it, one with "broken" never gets
-// anywhere.
+// anywhere, and each step of one with "slowly" takes 700 ms.
 import { createServer } from "node:http";
 import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 
 const tasks = [];
 const stamp = () => new Date().toISOString().replace("Z", "000"); // naive, no zone
@@ -31,8 +32,8 @@ function plan(asked) {
   return [...commands, { name: "finish", arguments: { reason: "All done" } }];
 }
 
-const next = (command) =>
-  `Next Command: ${command.name}(${Object.entries(command.arguments).map(([k, v]) => `${k}=${JSON.stringify(v)}`)})`;
+const call = (command) =>
+  `${command.name}(${Object.entries(command.arguments).map(([k, v]) => `${k}=${JSON.stringify(v)}`)})`;
 
 function artifact(task, name, path, bytes, agentCreated) {
   let found = task.artifacts.find((a) => a.file_name === name && a.relative_path === path);
@@ -46,16 +47,16 @@ function artifact(task, name, path, bytes, agentCreated) {
   return found;
 }
 
-/** Runs the approved command; returns what AutoGPT says about it. */
+/** Runs the approved command; returns its result. */
 function act(task, command, words, made) {
   if (command.name === "ask_user") {
     task.answer = words;
-    return `\`ask_user\` returned: The user's answer: '${words}'`;
+    return words;
   }
   const { filename, contents } = command.arguments;
   const text = task.answer == null ? contents : `${contents} (${task.answer})`;
   made.push(artifact(task, filename.split("/").at(-1), filename, Buffer.from(text), true));
-  return `\`write_to_file\` returned: File ${filename} has been written successfully.`;
+  return `File ${filename} has been written successfully.`;
 }
 
 function step(task, words) {
@@ -76,17 +77,21 @@ function step(task, words) {
     return answer;
   }
   let told = "";
-  if (approved) {
-    told = `${act(task, command, words === "y" ? "" : words, made)}\n\n`;
-    answer.additional_output.last_action = { name: command.name, args: command.arguments, result: "ok" };
-    task.at += 1;
-  } else if (task.proposed) {
-    told = `The user gave feedback: ${words}\n\n`;
+  if (task.proposed) {
+    const { name, arguments: args } = command;
+    let result = { feedback: words, status: "interrupted_by_human" };
+    if (approved) {
+      result = { outputs: act(task, command, words === "y" ? "" : words, made), status: "success" };
+      task.at += 1;
+    }
+    answer.additional_output.last_action = { name, args, result };
+    if (name !== "ask_user") told = `\`${call(command)}\` returned: ${result.outputs ?? result.feedback}\n\n`;
   }
   task.proposed = true;
   const proposal = task.plan[task.at];
-  answer.additional_output.use_tool = proposal;
-  answer.output = told + (proposal.name === "ask_user" ? proposal.arguments.question : `On it.\n\n${next(proposal)}`);
+  const speak = proposal.name === "finish" ? "That should be it." : "On it.";
+  Object.assign(answer.additional_output, { thoughts: { reasoning: "It was asked for.", speak }, use_tool: proposal });
+  answer.output = `${told}${speak}\n\n${proposal.name === "ask_user" ? proposal.arguments.question : `Next Command: ${call(proposal)}`}`;
   return answer;
 }
 
@@ -125,7 +130,8 @@ function create(body) {
   return [200, view(task)];
 }
 
-function execute(task, raw) {
+async function execute(task, raw) {
+  await pause(now(task.input).includes("slowly") ? 700 : Number(process.env.E2E_STEP_MS ?? 0));
   const body = raw.length > 0 ? JSON.parse(raw) : { input: "y" };
   if (typeof body.input !== "string") return invalid("input");
   const done = step(task, body.input);

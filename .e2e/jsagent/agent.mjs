@@ -37,10 +37,11 @@ function write(taskID, name, text) {
 
 async function taskHandler(taskID, input) {
   // What is asked now; the conversation so far may stand before it.
-  const now = input.split("Current request:\n").at(-1);
+  const now = (input ?? "").split("Current request:\n").at(-1);
   let n = 0;
   return async (said) => {
     n += 1;
+    await pause(Number(process.env.E2E_STEP_MS ?? 0)); // for clients that expect an agent to take its time
     if (n === 1) {
       const given = uploads(taskID).join(" ");
       return { name: "think", output: `asked: ${input}${given && ` given: ${given}`}` };

@@ -100,9 +100,13 @@ export const files = new StateGraph(FilesState)
   .compile();
 
 // ask: stops with a HumanInterrupt (the shape agent inboxes show as a card)
-// and goes on with whatever the person answered.
+// and goes on with whatever the person answered. It takes as many milliseconds
+// before as the first number in the request, none without one.
 export const ask = new StateGraph(MessagesAnnotation)
-  .addNode("prepare", () => ({ messages: [new AIMessage("let me ask")] }))
+  .addNode("prepare", async (state, config) => {
+    await wait(Number(/\d+/.exec(request(state))?.[0] ?? 0), config.signal);
+    return { messages: [new AIMessage("let me ask")] };
+  })
   .addNode("ask", (state) => {
     const answer = interrupt([
       {
@@ -118,6 +122,17 @@ export const ask = new StateGraph(MessagesAnnotation)
   .addEdge("prepare", "ask")
   .addEdge("ask", "done")
   .addEdge("done", END)
+  .compile();
+
+// both: two nodes ask at once; the second says by a schema what it wants to hear.
+export const both = new StateGraph(MessagesAnnotation)
+  .addNode("colour", () => ({ messages: [new AIMessage(`colour: ${interrupt("Which colour?")}`)] }))
+  .addNode("days", () => {
+    const responseSchema = { type: "object", properties: { days: { type: "integer" } }, required: ["days"] };
+    return { messages: [new AIMessage(`days: ${interrupt("How many days?", { responseSchema }).days}`)] };
+  })
+  .addEdge(START, "colour")
+  .addEdge(START, "days")
   .compile();
 
 // fail: one good step, then an exception.
@@ -158,4 +173,14 @@ export const nested = new StateGraph(MessagesAnnotation)
   .addEdge(START, "inner")
   .addEdge("inner", "outer")
   .addEdge("outer", END)
+  .compile();
+
+// spoken: one sentence, a token every 20 milliseconds, so that a page can be seen writing it.
+export const spoken = new StateGraph(MessagesAnnotation)
+  .addNode("answer", async (_, config) => {
+    const model = new FakeListChatModel({ responses: ["one token after another"], sleep: 20 });
+    return { messages: [await model.invoke("go on", config)] };
+  })
+  .addEdge(START, "answer")
+  .addEdge("answer", END)
   .compile();

@@ -46,8 +46,10 @@ export async function searchItems(ctx) {
   const pages = [];
   for (let offset = 0; offset < 3; offset += 2) pages.push(...keys(await store.searchItems([top], { limit: 2, offset })));
   assert.deepEqual(pages.sort(), ["ada", "bob", "eve"]);
-  const words = await store.searchItems([top], { query: "Ada" });
-  assert.equal(words.items[0].key, "ada");
+  const words = await store.searchItems([top], { query: "ADMIN, or Bob's user?" });
+  assert.deepEqual(words.items.map((item) => item.key), ["bob", "ada", "eve"], "the best first");
+  assert.ok(words.items.every((item) => item.score > 0 && item.score < 1), "scores");
+  assert.deepEqual((await store.searchItems([top, "users"], { query: "Eve !%" })).items, []);
 }
 
 export async function listNamespaces(ctx) {

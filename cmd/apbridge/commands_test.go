@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -53,14 +54,14 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("exit code %d: %s", code, errs)
 		}
 		holds(t, out,
-			"graph at "+graph+"\n  reachable   yes\n  dialect     threadrun (found out)\n  profile     ",
-			"legacy at "+legacy+"\n  reachable   yes\n  dialect     taskstep (found out)\n  profile     tasks below /ap/v1/agent\n  stepping    lockstep\n",
-			"in the manner of js", "run.context;dropped", "step.input;approximated")
+			"graph at "+graph+"\n  reachable   yes, a call takes ", "  dialect     threadrun (found out)\n  profile     ",
+			"legacy at "+legacy+"\n  reachable   yes, a call takes ", "  dialect     taskstep (found out)\n  profile     tasks below /ap/v1/agent\n  stepping    lockstep\n",
+			"in the manner of js", "of the requests of threadrun clients it is told\n    exact         run.assistant_id, ", "    approximated  task.transcript, task.memory.items, step.additional_input\n", "run.context")
 	})
 	t.Run("losses", func(t *testing.T) {
 		t.Parallel()
 		_, out, _ := command(t, nil, "doctor", "--losses", "--agent", "legacy="+legacy)
-		holds(t, out, "dropped       threadrun run.context: Tasks have no context; it is kept with the run only.")
+		holds(t, out, "dropped       run.context: Tasks have no context; it is kept with the run only.")
 	})
 	t.Run("ill", func(t *testing.T) {
 		t.Parallel()
@@ -71,7 +72,76 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("exit code %d", code)
 		}
 		holds(t, errs, "apbridge: cannot be used as configured: away, forced, page")
-		holds(t, out, "away at http://127.0.0.1:1\n  cannot be used: ", "page at "+page+"\n  cannot be used: ", "forced at "+page+"\n  cannot be used: A server answers", "legacy at "+legacy+"\n  reachable   yes")
+		holds(t, out, "away at http://127.0.0.1:1\n  cannot be used: ", "page at "+page+"\n  cannot be used: ", "forced at "+page+"\n  cannot be used: A server answers", "legacy at "+legacy+"\n  reachable   yes",
+			"away", "no program listens there (connection refused)", "  GET "+page+" answers 404 with \"text/plain\".\n")
+	})
+	t.Run("URLs", func(t *testing.T) {
+		t.Parallel()
+		code, out, errs := command(t, []string{"APBRIDGE_CONFIG=/nowhere.yaml"}, "doctor", legacy, graph)
+		if code != 0 {
+			t.Errorf("exit code %d: %s", code, errs)
+		}
+		holds(t, out, "agent at "+legacy, "agent2 at "+graph,
+			"to use it: apbridge serve --agent agent="+legacy+", or in a configuration\n  agents:\n    agent: {url: \""+legacy+"\", dialect: taskstep}\n",
+			"    agent2: {url: \""+graph+"\", dialect: threadrun}\n")
+	})
+	t.Run("strangers", func(t *testing.T) {
+		t.Parallel()
+		says := func(path, kind, body string) string {
+			return serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != path {
+					http.NotFound(w, r)
+					return
+				}
+				w.Header().Set("Content-Type", kind)
+				_, _ = io.WriteString(w, body)
+			}))
+		}
+		model := says("/v1/models", "application/json", `{"object":"list","data":[]}`)
+		a2a := says("/.well-known/agent-card.json", "application/json", `{"name":"x","skills":[]}`)
+		page := says("/", "text/html; charset=utf-8", "<html><head><title>\n A  dashboard </title>")
+		code, out, _ := command(t, nil, "doctor", model, a2a, page+"/", legacy+"/some/where")
+		if code != 1 {
+			t.Errorf("exit code %d", code)
+		}
+		holds(t, out, "It is the API of a model", "It speaks A2A", `answers 200 with a page titled "A dashboard".`, "An agent that speaks taskstep answers at "+legacy+": use that URL.")
+	})
+	t.Run("graphs", func(t *testing.T) {
+		t.Parallel()
+		several := serving(t, twoGraphs())
+		if code, out, _ := command(t, nil, "doctor", several); code != 1 || !strings.Contains(out, "It has chat, plan.") || !strings.Contains(out, "chooses the graph: --agent GRAPH="+several+".\n") {
+			t.Errorf("exit code %d: %s", code, out)
+		}
+		if code, out, errs := command(t, nil, "doctor", "--agent", "plan="+several); code != 0 || !strings.Contains(out, "graph plan\n") {
+			t.Errorf("exit code %d: %s%s", code, out, errs)
+		}
+	})
+	t.Run("versions", func(t *testing.T) {
+		t.Parallel()
+		for info, says := range map[string]string{
+			`{"version":"0.16.2","flags":{}}`: "\n  version     0.16.2\n",
+			`{"version":{"a":1}}`:             "", `{"version":"1\u001b[2J"}`: "", `no JSON`: "", "": "",
+		} {
+			agent := threadagent.Handler()
+			code, out, errs := command(t, nil, "doctor", serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/info" {
+					agent.ServeHTTP(w, r)
+					return
+				}
+				_, _ = io.WriteString(w, info)
+			})))
+			if code != 0 || !strings.Contains(out, says) || says == "" && strings.Contains(out, "version ") {
+				t.Errorf("%s: exit code %d: %s%s", info, code, out, errs)
+			}
+		}
+	})
+	t.Run("both", func(t *testing.T) {
+		t.Parallel()
+		code, _, errs := command(t, nil, "doctor", legacy, "--agent", "a="+legacy)
+		if code != exitMisuse {
+			t.Errorf("exit code %d", code)
+		}
+		holds(t, errs, "not both")
 	})
 	t.Run("no secrets", func(t *testing.T) {
 		t.Parallel()
@@ -160,16 +230,17 @@ func TestRunCommand(t *testing.T) {
 		t.Errorf("exit code %d: %s %s", code, out, errs)
 	}
 	for _, tt := range []struct {
+		code int
 		says string
 		args []string
 	}{
-		{"the agent asks: What shall the file say?", []string{legacy, "ask me"}},
-		{"the run failed: ", []string{"http://127.0.0.1:1", "hi"}},
-		{`there is no agent "other"`, []string{"other", "hi", "--agent", "legacy=" + legacy}},
+		{1, "the agent asks: What shall the file say?", []string{legacy, "ask me"}},
+		{1, "the run failed: ", []string{"http://127.0.0.1:1", "hi"}},
+		{2, `there is no agent "other" in the configuration; there are: legacy`, []string{"other", "hi", "--agent", "legacy=" + legacy}},
 	} {
 		code, _, errs := command(t, nil, append([]string{"run"}, tt.args...)...)
-		if code != 1 {
-			t.Errorf("%v: exit code %d", tt.args, code)
+		if code != tt.code {
+			t.Errorf("%v: exit code %d, want %d", tt.args, code, tt.code)
 		}
 		holds(t, errs, tt.says)
 	}

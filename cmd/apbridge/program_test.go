@@ -78,10 +78,10 @@ func TestCommandLines(t *testing.T) {
 		{"unknown flag", nil, []string{"serve", "--lisen", "x"}, 2, "", "unknown flag: --lisen"},
 		{"valid", nil, []string{"validate", "--config", good}, 0, "The configuration is fine: 1 agent(s), listening on 127.0.0.1:8080.", "agents.a.headers.X-Key: holds a secret in plain"},
 		{"valid, named by the environment", []string{"APBRIDGE_CONFIG=" + good}, []string{"validate"}, 0, "is fine", "in plain"},
-		{"invalid", nil, []string{"validate", "--config", bad}, 1, "", "the configuration cannot be used:\n  " + bad + ":1: listen: 0.0.0.0:80 can be reached"},
-		{"serving what is invalid", nil, []string{"serve", "--config", bad}, 1, "", bad + `:2: agents.a.dialect: cannot be "soap"; choose one of auto, taskstep, threadrun`},
+		{"invalid", nil, []string{"validate", "--config", bad}, 2, "", "the configuration cannot be used:\n  " + bad + ":1: listen: 0.0.0.0:80 can be reached"},
+		{"serving what is invalid", nil, []string{"serve", "--config", bad}, 2, "", bad + `:2: agents.a.dialect: cannot be "soap"; choose one of auto, taskstep, threadrun`},
 		{"bad agent flag", nil, []string{"serve", "--agent", "http://x"}, 2, "", `flag --agent: "http://x" is not NAME=URL`},
-		{"bad agent name", nil, []string{"validate", "--agent", "a b=http://x"}, 1, "", `flag --agent: agents.a b: the name "a b" cannot be used`},
+		{"bad agent name", nil, []string{"validate", "--agent", "a b=http://x"}, 2, "", `flag --agent: agents.a b: the name "a b" cannot be used`},
 		{"bad level", nil, []string{"serve", "--log-level", "loud"}, 2, "", `flag --log-level: "loud" is not one of`},
 		{"bad format", nil, []string{"serve", "--log-format", "xml"}, 2, "", `flag --log-format: "xml" is not one of`},
 		{"address in use", nil, []string{"serve", "--agent", "a=http://x", "--listen", taken.Listener.Addr().String(), "--database", filepath.Join(t.TempDir(), "a.db")}, 1, "",
@@ -199,7 +199,7 @@ func TestSignals(t *testing.T) {
 	signals, stopped := make(chan os.Signal, 2), make(chan struct{})
 	signals <- syscall.SIGTERM
 	signals <- syscall.SIGTERM // the group's copy of the first
-	hard := make(chan bool)
+	hard := make(chan os.Signal)
 	go func() { hard <- awaitStop(signals, func() { close(stopped) }) }()
 	<-stopped
 	<-time.After(bounce + 50*time.Millisecond)
@@ -209,7 +209,8 @@ func TestSignals(t *testing.T) {
 	default:
 	}
 	signals <- os.Interrupt
-	if !<-hard {
-		t.Error("the second signal did nothing")
+	var says bytes.Buffer
+	if code := stopAtOnce(<-hard, &says); code != exitInterrupted || !strings.Contains(says.String(), "stopped at once") {
+		t.Errorf("the second signal: exit code %d, %s", code, &says)
 	}
 }

@@ -69,6 +69,13 @@ func NewKillable(t *testing.T, dsn string, agent http.Handler, point string, env
 	return d
 }
 
+// Configure gives further variables to all processes that are started from now on.
+func (d *Killable) Configure(environ ...string) {
+	d.Mu.Lock()
+	defer d.Mu.Unlock()
+	d.environ = append(d.environ[:len(d.environ):len(d.environ)], environ...)
+}
+
 // begin starts a process. doom: it is to die at the point.
 func (d *Killable) begin(doom bool) *Life {
 	d.T.Helper()

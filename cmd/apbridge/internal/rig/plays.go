@@ -42,7 +42,7 @@ func AgentsBehind() []Behind {
 			texts = []string{`"one"`, `"two"`, `"three"`}
 		}
 		peer := func() adaptertest.Peer { return adaptertest.NewStepAgent(kind) }
-		list = append(list, Behind{string(kind), peer, texts, kind != adaptertest.Bee, true, inputAndSteps})
+		list = append(list, Behind{string(kind), peer, texts, kind != adaptertest.Bee, true, InputAndSteps})
 	}
 	peer := func() adaptertest.Peer {
 		return &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay(), SecondPlay()}}
@@ -50,17 +50,17 @@ func AgentsBehind() []Behind {
 	return append(list, Behind{"threadrun", peer, []string{"planning", "thinking <b>", "the answer is 42"}, false, false, scriptedSteps})
 }
 
-// The checkpoints of a turn: of an opaque agent the input and one for each of three steps;
-// the scripted server tells two more at the beginning.
-const (
-	inputAndSteps = 1 + 3
-	scriptedSteps = 5
-)
+// InputAndSteps are the checkpoints of a turn of an opaque agent: the input and one for each of
+// three steps. Before its first turn a thread has one more.
+const InputAndSteps = 1 + 3
+
+// scriptedSteps are those of the scripted server.
+const scriptedSteps = 5
 
 // ToyBehind is an agent of the toy dialect.
 func ToyBehind() Behind {
 	texts := []string{"one", "two\nlines", "three"}
-	return Behind{"toy", func() adaptertest.Peer { return &toy.Agent{Says: texts} }, texts, false, false, inputAndSteps}
+	return Behind{"toy", func() adaptertest.Peer { return &toy.Agent{Says: texts} }, texts, false, false, InputAndSteps}
 }
 
 // SecondPlay is a second turn of the conversation that ChatPlay begins: the

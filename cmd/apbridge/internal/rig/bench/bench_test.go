@@ -102,8 +102,8 @@ type measurement struct {
 
 func (b *bench) measurements() []measurement {
 	return []measurement{
-		{"paced", b.paced}, {"run", b.runs}, {"stream", b.streams}, {"create", b.creates}, {"task", b.tasks}, {"burst", b.bursts}, {"open", b.openStreams},
-		{"history", b.history}, {"store", b.items}, {"artifact", b.artifacts}, {"process", b.process},
+		{"paced", b.paced}, {"run", b.runs}, {"stream", b.streams}, {"create", b.creates}, {"task", b.tasks}, {"burst", b.bursts}, {"open", b.openStreams}, {"tokens", b.tokens},
+		{"history", b.history}, {"store", b.items}, {"vectors", b.vectors}, {"artifact", b.artifacts}, {"process", b.process},
 		{"langgraph", b.langgraph},
 	}
 }

@@ -34,6 +34,7 @@ agents:
   threads: {url: %q, dialect: threadrun, concurrency: 4096}
   ticks: {url: %q, dialect: taskstep, concurrency: 4096}
   tickthreads: {url: %q, dialect: threadrun, concurrency: 4096}
+  tokens: {url: %q, dialect: threadrun, concurrency: 4096}
 `
 
 // serve starts a bridge before all agents and stops it with the test.
@@ -43,7 +44,7 @@ func (b *bench) serve(t *testing.T, binary string, s benchSetup) *rig.Process {
 		s.database = filepath.Join(s.folder, "bench.db")
 	}
 	p := b.peers
-	text := fmt.Sprintf(benchConfig, s.database, p.agent, p.paced, p.threads, p.ticks, p.tickThreads)
+	text := fmt.Sprintf(benchConfig, s.database, p.agent, p.paced, p.threads, p.ticks, p.tickThreads, p.tokens)
 	if s.synchronous != "" {
 		text += "synchronous: " + s.synchronous + "\n"
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
 )
 
 const (
@@ -29,18 +31,22 @@ const (
 // for the time in which all are open; while they are opened and end, a thousand runs
 // a second are begun and ended beside.
 func (b *bench) openStreams(t *testing.T) {
-	for _, k := range []struct{ before, agent, mode string }{
-		{"a step agent", "ticks", "updates"},
-		{"a thread/run agent", "tickthreads", "custom"},
+	for _, k := range []struct {
+		what string
+		read listener
+	}{
+		{"streams before a step agent", streamOf("ticks", "updates")},
+		{"streams before a thread/run agent", streamOf("tickthreads", "custom")},
+		{"WebSockets before a thread/run agent", socketOf("tickthreads")},
 	} {
 		seen := map[string]opened{}
 		for _, v := range b.versions {
-			seen[v.name] = b.holdOpen(t, v.binary, k.agent, k.mode)
+			seen[v.name] = b.holdOpen(t, v.binary, k.read)
 		}
 		each := func(value func(opened) float64) measured {
 			return b.each(func(name string) float64 { return value(seen[name]) })
 		}
-		what := fmt.Sprintf("%d streams before %s, 1 event/s: ", openStreams, k.before)
+		what := fmt.Sprintf("%d %s, 1 event/s: ", openStreams, k.what)
 		b.table.atLeast(what+"events that came", each(func(o opened) float64 { return 100 * float64(len(o.late)) / (openStreams * tickEvents) }), "%", 100, 100)
 		b.table.atMost(what+"gap p99, agent to client", each(func(o opened) float64 { return ms(percentile(o.steady, 0.99)) }), "ms", 50, 15)
 		b.table.figure(what+"gap p99, opening and ending included", each(func(o opened) float64 { return ms(percentile(o.late, 0.99)) }), "ms")
@@ -59,7 +65,44 @@ type opened struct {
 	cores  float64         // the bridge's
 }
 
-func (b *bench) holdOpen(t *testing.T, binary, agent, mode string) (o opened) {
+// listener has a run made by the bridge at base, and tells how late each of its events came.
+type listener func(ctx context.Context, c *http.Client, base string) ([]seenTick, error)
+
+// streamOf streams a run of an agent in one mode.
+func streamOf(agent, mode string) listener {
+	body := fmt.Sprintf(`{"agent_id":%q,"input":"hi","stream_mode":[%q]}`, agent, mode)
+	return func(ctx context.Context, c *http.Client, base string) ([]seenTick, error) {
+		return readTicks(ctx, c, base+"/runs/stream", body)
+	}
+}
+
+// socketOf starts a run of an agent over a WebSocket, and follows it there.
+func socketOf(agent string) listener {
+	subscribe := `{"id":1,"method":"subscription.subscribe","params":{"channels":["custom"]}}`
+	start := fmt.Sprintf(`{"id":2,"method":"run.start","params":{"assistant_id":%q,"input":{}}}`, agent)
+	return func(ctx context.Context, c *http.Client, base string) (seen []seenTick, err error) {
+		conn, _, err := websocket.Dial(ctx, base+"/threads/"+uuid.NewString()+"/stream/events", &websocket.DialOptions{HTTPClient: c})
+		if err != nil {
+			return nil, err
+		}
+		defer conn.CloseNow()
+		for _, command := range []string{subscribe, start} {
+			if err := conn.Write(ctx, websocket.MessageText, []byte(command)); err != nil {
+				return nil, err
+			}
+		}
+		for len(seen) < tickEvents {
+			_, message, err := conn.Read(ctx)
+			if err != nil {
+				return seen, err
+			}
+			seen = appendTick(seen, message)
+		}
+		return seen, nil
+	}
+}
+
+func (b *bench) holdOpen(t *testing.T, binary string, read listener) (o opened) {
 	bridge := b.fresh(t, binary)
 	defer bridge.Stop()
 	benchLoad(t.Context(), 16, benchRound/2, benchWait(bridge.URL))
@@ -68,12 +111,11 @@ func (b *bench) holdOpen(t *testing.T, binary, agent, mode string) (o opened) {
 	var wg sync.WaitGroup
 	client := benchClients(openStreams)
 	defer client.CloseIdleConnections()
-	body := fmt.Sprintf(`{"agent_id":%q,"input":"hi","stream_mode":[%q]}`, agent, mode)
 	every := time.NewTicker(openRamp / openStreams)
 	defer every.Stop()
 	for range openStreams {
 		<-every.C
-		wg.Go(func() { seen.add(readTicks(t.Context(), client, bridge.URL+"/runs/stream", body)) })
+		wg.Go(func() { seen.add(read(t.Context(), client, bridge.URL)) })
 	}
 	for range openDirect {
 		wg.Go(func() { direct.add(readTicks(t.Context(), client, b.peers.tickThreads+"/threads/t/runs/stream", "{}")) })
@@ -86,7 +128,7 @@ func (b *bench) holdOpen(t *testing.T, binary, agent, mode string) (o opened) {
 	o.memory = (bridge.RSS() - idle) * 1024
 	wg.Wait()
 	if seen.err != nil {
-		t.Errorf("%d streams of %s: %v", openStreams, agent, seen.err)
+		t.Errorf("%d streams: %v", openStreams, seen.err)
 	}
 	always := func(time.Time) bool { return true }
 	o.late, o.direct = seen.late(always), direct.late(always)
@@ -136,16 +178,21 @@ func readTicks(ctx context.Context, c *http.Client, url, body string) (seen []se
 	defer res.Body.Close()
 	lines := bufio.NewScanner(res.Body)
 	for lines.Scan() {
-		at, err := rig.Between(lines.Bytes(), "at=", ";")
-		if err != nil {
-			continue
-		}
-		written, err := strconv.ParseInt(at, 10, 64)
-		if err != nil {
-			return seen, err
-		}
-		made := time.Unix(0, written)
-		seen = append(seen, seenTick{made, time.Since(made)})
+		seen = appendTick(seen, lines.Bytes())
 	}
 	return seen, lines.Err()
+}
+
+// appendTick adds the event that a text tells of, if it tells of one.
+func appendTick(seen []seenTick, text []byte) []seenTick {
+	at, err := rig.Between(text, "at=", ";")
+	if err != nil {
+		return seen
+	}
+	written, err := strconv.ParseInt(at, 10, 64)
+	if err != nil {
+		return seen
+	}
+	made := time.Unix(0, written)
+	return append(seen, seenTick{made, time.Since(made)})
 }

@@ -20,7 +20,7 @@ import (
 // crosses one process more would look slower than it is.
 
 // peerVariable names what a process started by benchPeer is to be: "agent",
-// "paced", "threads", "ticks", "tickthreads", or "hop URL".
+// "paced", "threads", "ticks", "tickthreads", "tokens", or "hop URL".
 const peerVariable = "APBRIDGE_BENCH_PEER"
 
 // TestBenchPeer is the other end of benchPeer: it serves until its standard
@@ -50,6 +50,8 @@ func peerHandler(t *testing.T, kind, target string) http.Handler {
 		return newTickAgent()
 	case "tickthreads":
 		return newTickThreads()
+	case "tokens":
+		return newTokenThreads()
 	}
 	to, err := url.Parse(target)
 	if err != nil {
@@ -57,17 +59,24 @@ func peerHandler(t *testing.T, kind, target string) http.Handler {
 	}
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.Transport = pooledTransport()
-	return proxy
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Else the server reads what is left of the body before it answers, and the transport, which
+		// still looks for the body's end, takes that for a failure and drops the answer (net/http).
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+			panic(err)
+		}
+		proxy.ServeHTTP(w, r)
+	})
 }
 
 // benchPeers are the URLs of everything that is measured against.
-type benchPeers struct{ agent, paced, threads, ticks, tickThreads, hop string }
+type benchPeers struct{ agent, paced, threads, ticks, tickThreads, tokens, hop, tokenHop string }
 
 func startPeers(t *testing.T) benchPeers {
-	agent := benchPeer(t, "agent")
+	agent, tokens := benchPeer(t, "agent"), benchPeer(t, "tokens")
 	return benchPeers{
 		agent: agent, paced: benchPeer(t, "paced"), threads: benchPeer(t, "threads"), ticks: benchPeer(t, "ticks"),
-		tickThreads: benchPeer(t, "tickthreads"), hop: benchPeer(t, "hop "+agent),
+		tickThreads: benchPeer(t, "tickthreads"), tokens: tokens, hop: benchPeer(t, "hop "+agent), tokenHop: benchPeer(t, "hop "+tokens),
 	}
 }
 

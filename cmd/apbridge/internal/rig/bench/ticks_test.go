@@ -21,12 +21,21 @@ func newTickAgent() *instantAgent {
 	return a
 }
 
-// tickThreads is a thread/run agent that writes an event a second.
-type tickThreads struct{ *instantThreads }
+// newTickThreads is a thread/run agent that writes an event a second.
+func newTickThreads() *pacedThreads {
+	return &pacedThreads{newInstantThreads(), tickEvents, time.Second, "event: custom\ndata: {\"tick\":%q}\n\n"}
+}
 
-func newTickThreads() *tickThreads { return &tickThreads{newInstantThreads()} }
+// pacedThreads is a thread/run agent each of whose runs writes a number of frames before its
+// first update, with a pause before each. A frame says when it was written.
+type pacedThreads struct {
+	*instantThreads
+	frames int
+	every  time.Duration
+	frame  string // with %q for what it says
+}
 
-func (a *tickThreads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *pacedThreads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/runs/stream") {
 		a.instantThreads.ServeHTTP(w, r)
 		return
@@ -35,10 +44,10 @@ func (a *tickThreads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	head, rest, _ := strings.Cut(a.stream, "event: updates")
 	io.WriteString(w, head)
-	for range tickEvents {
+	for range a.frames {
 		http.NewResponseController(w).Flush()
-		pause(r, time.Second)
-		fmt.Fprintf(w, "event: custom\ndata: {\"tick\":%q}\n\n", tick())
+		pause(r, a.every)
+		fmt.Fprintf(w, a.frame, tick())
 	}
 	io.WriteString(w, "event: updates"+rest)
 }

@@ -289,7 +289,7 @@ func playTime(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	})
 	rig.Eventually(t, "the thread is gone", func() bool { return d.Sure("GET", short, "").Status == http.StatusNotFound })
 	rig.Eventually(t, "the oldest state is forgotten", func() bool { return !rig.Says(string(d.Get(rig.CrashThread+"/history?limit=100").Body), oldest) })
-	rig.Eventually(t, "the time of the thread that stays is over", func() bool { return d.Get(latest).OK().At("ttl") == nil })
+	rig.Eventually(t, "the time of the thread that stays is over", func() bool { return d.Get(latest+"?include=ttl").OK().At("ttl") == nil })
 	expect(d, "the state", fmt.Sprint(d.Get(rig.CrashThread+"/state").At("values.messages.0")), fmt.Sprint(rig.Dig(before, "messages.0")))
 	checkWork(t, peer, 3, lost)
 	expect(d, "runs of the cron", len(runs()), 1)

@@ -65,6 +65,7 @@ func (s *schedule) sort(r *rapid.T, messages []rig.Utterance) map[string][]strin
 		case m.Type == "human":
 			at = m.Content
 			left[at] = []string{}
+		case strings.HasPrefix(m.Content, "Error: "): // why the run failed
 		default:
 			left[at] = append(left[at], m.Content)
 			count[m.Content]++

@@ -11,7 +11,8 @@ import (
 
 // TestF3_GraphThroughTwoBridges: a graph behind a bridge, whose tasks and steps are the
 // agent of a second bridge, says there what it says without them: the same texts from the
-// same nodes in the same order, once, and each whole update under additional_kwargs.
+// same nodes in the same order, once, and each whole update under additional_kwargs. The one
+// node of a task/step agent is "step": the nodes are the names of its messages.
 func TestF3_GraphThroughTwoBridges(t *testing.T) {
 	t.Parallel()
 	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
@@ -34,12 +35,10 @@ type turned struct{ Node, Text, Whole any }
 func saidBy(frames []rig.Frame, held string) (list []turned) {
 	for _, f := range frames {
 		for _, node := range []string{"plan", "think", "answer"} {
-			if text := f.At(node + ".messages.0.content"); text != nil {
-				whole := f.At(node)
-				if held != "" {
-					whole = f.At(node + "." + held + node)
-				}
-				list = append(list, turned{node, text, whole})
+			if text := f.At(node + ".messages.0.content"); held == "" && text != nil {
+				list = append(list, turned{node, text, f.At(node)})
+			} else if held != "" && f.At("step.messages.0.name") == node {
+				list = append(list, turned{node, f.At("step.messages.0.content"), f.At("step." + held + node)})
 			}
 		}
 	}

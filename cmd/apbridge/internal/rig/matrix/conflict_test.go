@@ -268,7 +268,7 @@ func TestFailureAndQuestionByFlavour(t *testing.T) {
 				}
 				return
 			}
-			if asked.At("run.status") != "interrupted" || asked.At("interrupts.0.value.0.action_request.args.question") != "Which colour?" {
+			if asked.At("run.status") != "interrupted" || asked.At("interrupts.0.value.action_request.args.question") != "Which colour?" {
 				t.Errorf("asked %s", asked.Body)
 			}
 			if failed.At("run.status") != "error" || !rig.Says(failed.Text("run.error"), "500") {

@@ -41,7 +41,8 @@ func checkEmptyBodies(t *testing.T, b *rig.Bridge, _ flavour) {
 // checkPatchUnion: what is named is changed, by either flavour's names.
 func checkPatchUnion(t *testing.T, b *rig.Bridge, _ flavour) {
 	at := b.Thread()
-	got := b.Do("PATCH", at, `{"metadata":{"a":1},"ttl":{"ttl":60,"strategy":"delete"}}`).OK()
+	b.Do("PATCH", at, `{"metadata":{"a":1},"ttl":{"ttl":60,"strategy":"delete"}}`).OK()
+	got := b.Get(at + "?include=ttl").OK()
 	if got.At("metadata.a") != 1.0 || got.At("ttl.strategy") != "delete" {
 		t.Errorf("LangGraph's names: %s", got.Body)
 	}

@@ -39,6 +39,8 @@ var serverProofs = map[string]func(*testing.T){
 			t.Errorf("pprof on the admin listener: %d", status)
 		}
 	},
+	"log.level":  rig.ProvenBy("cmd/apbridge", "TestLogIsSet"),
+	"log.format": rig.ProvenBy("cmd/apbridge", "TestLogIsSet"),
 	"database": func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "elsewhere.db")
 		rig.Configured(t, "database: "+file+oneAgent, legacy())
@@ -126,6 +128,7 @@ var serverProofs = map[string]func(*testing.T){
 	"limits.thread_queue":   rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
 	"retention.events":      rig.ProvenBy("proxy/chore", "TestRetention"),
 	"retention.checkpoints": rig.ProvenBy("proxy/chore", "TestRetention"),
+	"retention.failed":      rig.ProvenBy("proxy/chore", "TestAFailedStatelessRunStaysAnHour"),
 	"retention.threads":     rig.ProvenBy("proxy/chore", "TestRetention"),
 	"webhooks.allow_private_networks": func(t *testing.T) {
 		const body = `{"input":"hi","webhook":"http://127.0.0.1:1/hook"}`
@@ -138,6 +141,7 @@ var serverProofs = map[string]func(*testing.T){
 // agentProofs are about how an agent is called.
 var agentProofs = map[string]func(*testing.T){
 	"agents.*.allow_concurrent":  rig.ProvenBy("cmd/apbridge", "TestStrategies"),
+	"agents.*.answer_by_message": rig.ProvenBy("cmd/apbridge/internal/rig/threadrun", "TestMessagesThatAnswerNothing"),
 	"agents.*.multitask_default": rig.ProvenBy("cmd/apbridge", "TestDefaultStrategyOfAnAgent"),
 	"agents.*.url": func(t *testing.T) {
 		rig.Configured(t, oneAgent, legacy()).Wait("hi").Want(t, 200, `"status":"success"`)
@@ -272,7 +276,7 @@ var agentProofs = map[string]func(*testing.T){
 			agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
 				{Output: `"one"`, Additional: `{"memory":[{"namespace":["notes"],"key":"k","value":{"a":1}}]}`, Last: true},
 			}}
-			r := rig.Configured(t, "agents: {a: {url: $A, memory: {writes: "+writes+"}}}", map[string]http.Handler{"a": agent})
+			r := rig.Configured(t, "agents: {a: {url: $A, memory: {namespaces: [notes], writes: "+writes+"}}}", map[string]http.Handler{"a": agent})
 			r.Wait("hi").Want(t, 200)
 			r.Do("GET", "/store/items?namespace=notes&key=k&flavour=agentprotocol", "").Want(t, status)
 		}
@@ -310,7 +314,7 @@ func TestStoreSearchByText(t *testing.T) {
 				keys = append(keys, at)
 			}
 		}
-		if strings.Join(keys, " ") != want || len(keys) > 0 && !strings.Contains(got.String(), `"score":1`) {
+		if strings.Join(keys, " ") != want || len(keys) > 0 != strings.Contains(got.String(), `"score":0.`) {
 			t.Errorf("%s: %s", query, got.String())
 		}
 	}

@@ -45,6 +45,7 @@ var conversations = []conversation{
 	{"python", pythonSDK("langgraph-sdk-py/0.4.3"), quietAgents},
 	{"remotegraph", pythonSDK("langgraph-sdk-py/0.4.3"), askingAgents},
 	{"apclient", []string{"Accept", "application/json", "Accept-Encoding", "identity", "User-Agent", "OpenAPI-Generator/1.0.0/python"}, quietAgents},
+	{"agbenchmark", []string{"Accept", "application/json", "Accept-Encoding", "gzip, deflate", "User-Agent", "OpenAPI-Generator/1.0.0/python"}, quietAgents},
 	{"webapp", []string{"Accept", "*/*", "Accept-Encoding", "gzip, deflate, br", "User-Agent", "Mozilla/5.0"}, askingAgents},
 }
 

@@ -21,7 +21,7 @@ func TestQuestionOfAnAgent(t *testing.T) {
 		b := rig.InFront(t, agent)
 		at := b.Thread()
 		asked := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
-		if asked.At("__interrupt__.0.value.0.action_request.action") != "ask_user" {
+		if asked.At("__interrupt__.0.value.action_request.action") != "ask_user" {
 			t.Fatalf("wait: %s", asked.Body)
 		}
 		b.Expect(at, "status", "interrupted")

@@ -8,6 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
+// here is where most of the proofs of this file stand.
+const here = "cmd/apbridge/internal/rig/threadrun"
+
 // listed: the list that answers with has these values of a member, and the one that
 // answers without has others. Names of ids in braces are replaced.
 func (w *fieldWorld) listed(without, with, member string, want ...string) row {
@@ -72,7 +75,7 @@ func (w *fieldWorld) threadRows() map[string]row {
 		"POST /threads metadata":                w.differs(`{}`, `{"metadata":{"m":"magic"}}`, "magic"),
 		"POST /threads if_exists":               w.differs(`{"thread_id":"{thread_id}"}`, `{"thread_id":"{thread_id}","if_exists":"do_nothing"}`, "200 "),
 		"POST /threads supersteps":              w.differs(`{}`, `{"supersteps":[{"updates":[{"values":{"k":"magic"},"as_node":"x"}]}]}`, "magic"),
-		"POST /threads ttl":                     w.differs(`{}`, `{"ttl":{"ttl":5,"strategy":"delete"}}`, "expires_at"),
+		"POST /threads ttl":                     w.expires(`{}`, `{"ttl":{"ttl":5,"strategy":"delete"}}`),
 		"POST /threads/search metadata":         w.listed(`{`+both+`}`, `{`+both+`,"metadata":{"probe":"two"}}`, "thread_id", "{thread two}"),
 		"POST /threads/search values":           {w.found},
 		"POST /threads/search ids":              w.listed(`{}`, `{"ids":["{thread one}"]}`, "thread_id", "{thread one}"),
@@ -87,8 +90,8 @@ func (w *fieldWorld) threadRows() map[string]row {
 		"POST /threads/count values":            {w.found},
 		"POST /threads/count status":            w.counted(`{"status":"interrupted","metadata":{"probe":"one"}}`, "1"),
 		"POST /threads/prune strategy":          {w.keepsLatest},
-		"GET /threads/{thread_id} include":      w.hint("ttl", "what it can ask for is always told"),
-		"PATCH /threads/{thread_id} ttl":        w.differs(`{"ttl":null}`, `{"ttl":{"ttl":500000}}`, "expires_at"),
+		"GET /threads/{thread_id} include":      proven(here, "TestATimeToLiveIsTold"),
+		"PATCH /threads/{thread_id} ttl":        w.expires(`{"ttl":null}`, `{"ttl":{"ttl":500000}}`),
 		"PATCH /threads/{thread_id} values":     w.differs(`{}`, `{"values":{"k":"patched state"}}`, "patched state"),
 		"PATCH /threads/{thread_id} metadata":   w.differs(`{}`, `{"metadata":{"m":"patched data"}}`, "patched data"),
 		"PATCH /threads/{thread_id} messages":   w.differs(`{}`, `{"messages":[{"role":"user","content":"magic message"}]}`, "magic message"),
@@ -183,6 +186,9 @@ func (w *fieldWorld) otherRows() map[string]row {
 	const items, spaces, search, create, patch = "POST /store/items/search ", "POST /store/namespaces ", "POST /assistants/search ", "POST /assistants ", "PATCH /assistants/{assistant_id} "
 	const probed = `"metadata":{"second":"yes"},"sort_by":"name"`
 	rows := map[string]row{
+		"ANY checkpoint_id": proven(here, "TestJoinBehindACheckpoint"), "ANY check_db": proven("adapter/threadrun/face", "TestOKNamesWhatIsAway"),
+		"GET /threads/{thread_id}/state/{checkpoint_id} select": proven(here, "TestOneKeyOfAState"), "POST /threads/{thread_id}/state/checkpoint select": proven(here, "TestOneKeyOfAState"),
+		"GET /threads/{thread_id}/history select": proven(here, "TestOneKeyOfAState"), "POST /threads/{thread_id}/history select": proven(here, "TestOneKeyOfAState"),
 		"ANY cancel_on_disconnect": proven("cmd/apbridge", "TestB10_ReaderThatLeaves"),
 		runs + "limit":             w.shortens("", "?limit=1"), runs + "offset": w.differs("", "?offset=1000", "!run_id"),
 		runs + "status": w.differs("", "?status=error", "!run_id"), runs + "select": w.differs("", "?select=run_id", "!thread_id"),
@@ -196,7 +202,7 @@ func (w *fieldWorld) otherRows() map[string]row {
 		"POST /threads/{thread_id}/runs/{run_id}/stream stream_mode":   w.differs(`{"last_event_id":"-1"}`, `{"last_event_id":"-1","stream_mode":"updates"}`, "event: updates"),
 		"GET /threads/{thread_id}/runs/{run_id}/stream stream_mode":    {w.joined},
 		"GET /runs/{run_id}/stream stream_mode":                        {w.joined},
-		"CANCEL reason":                                                w.hint("tired", "it is told to nobody, and changes nothing"),
+		"CANCEL reason":                                                proven(here, "TestWhyARunWasCancelled"),
 		"POST /threads/{thread_id}/runs/{run_id}/cancel wait":          proven("cmd/apbridge", "TestCancelWaitsForTheEnd"),
 		"POST /runs/{run_id}/cancel wait":                              proven("cmd/apbridge", "TestCancelWaitsForTheEnd"),
 		"CANCEL action":                                                {w.rolledBack},
@@ -235,8 +241,10 @@ func (w *fieldWorld) otherRows() map[string]row {
 		"ANY refresh_ttl": proven("adapter/threadrun", "TestQueriesReachTheService", "proxy/service", "TestItemsGoAtTheirTime"), "DELETE /store/items key": {w.stored}, "DELETE /store/items namespace": {w.stored},
 		items + "namespace_prefix": w.differs(`{"namespace_prefix":["probe"]}`, `{"namespace_prefix":["probe","two"]}`, `!"word":"one"`), items + "filter": w.differs(`{"namespace_prefix":["probe"]}`, `{"filter":{"word":"two"}}`, `!"word":"one"`),
 		items + "limit": w.differs(`{"namespace_prefix":["probe"]}`, `{"namespace_prefix":["probe"],"limit":1}`, `!"word":"two"`), items + "offset": w.differs(`{"namespace_prefix":["probe"]}`, `{"namespace_prefix":["probe"],"offset":2}`, `!"word"`),
-		items + "query":   w.differs(`{"namespace_prefix":["probe"]}`, `{"namespace_prefix":["probe"],"query":"two"}`, `!"word":"one"`),
-		spaces + "prefix": w.differs(`{}`, `{"prefix":["probe"]}`, `!["n"]`), spaces + "suffix": w.differs(`{}`, `{"suffix":["two"]}`, `!["n"]`), spaces + "max_depth": w.differs(`{}`, `{"max_depth":1}`, `!"two"`),
+		items + "query":      w.differs(`{"namespace_prefix":["probe"]}`, `{"namespace_prefix":["probe"],"query":"two"}`, `!"word":"one"`),
+		items + "sort_by":    w.differs(`{"namespace_prefix":["probe"],"limit":1}`, `{"namespace_prefix":["probe"],"limit":1,"sort_by":"created_at"}`, `"word":"two"`),
+		items + "sort_order": w.differs(`{"namespace_prefix":["probe"],"limit":1,"sort_by":"created_at"}`, `{"namespace_prefix":["probe"],"limit":1,"sort_by":"created_at","sort_order":"asc"}`, `"word":"one"`),
+		spaces + "prefix":    w.differs(`{}`, `{"prefix":["probe"]}`, `!["n"]`), spaces + "suffix": w.differs(`{}`, `{"suffix":["two"]}`, `!["n"]`), spaces + "max_depth": w.differs(`{}`, `{"max_depth":1}`, `!"two"`),
 		spaces + "limit": w.differs(`{"prefix":["probe"]}`, `{"prefix":["probe"],"limit":1}`, `!"two"`), spaces + "offset": w.differs(`{"prefix":["probe"]}`, `{"prefix":["probe"],"offset":2}`, `!"two"`),
 		"POST /assistants/{assistant_id}/versions metadata": w.differs(`{}`, `{"metadata":{"no":"such"}}`, "!assistant_id"), "POST /assistants/{assistant_id}/versions limit": w.shortens(`{}`, `{"limit":1}`), "POST /assistants/{assistant_id}/versions offset": w.differs(`{}`, `{"offset":1000}`, "!assistant_id"),
 	}

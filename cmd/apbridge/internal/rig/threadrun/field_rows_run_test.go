@@ -69,7 +69,7 @@ func (w *fieldWorld) kept(t *testing.T, op string) {
 		made := w.Do(method, path, over(`{"assistant_id":"agent","input":"hi"}`, more)).OK()
 		run := made.Header.Get("Content-Location")
 		w.Get(run + "/join").OK()
-		th := w.Get("/threads/" + w.Get(run).OK().Text("thread_id")).OK()
+		th := w.Get("/threads/" + w.Get(run).OK().Text("thread_id") + "?include=ttl").OK()
 		if (str(rig.Dig(th.At(""), "ttl.expires_at")) != "") != goes {
 			t.Errorf("%s: %s", more, th.Body)
 		}

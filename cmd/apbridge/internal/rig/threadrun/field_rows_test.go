@@ -129,6 +129,18 @@ func (w *fieldWorld) differs(without, with, text string) row {
 	}}
 }
 
+// expires: the thread that with is answered with has a time to live, the one of without, before, has none.
+func (w *fieldWorld) expires(without, with string) row {
+	return row{func(t *testing.T, op string, _ field) {
+		for i, body := range []string{without, with} {
+			made := w.send(t, op, body).OK()
+			if th := w.Get("/threads/" + made.Text("thread_id") + "?include=ttl").OK(); strings.Contains(string(th.Body), "expires_at") != (i == 1) {
+				t.Errorf("%s: %s", body, th.Body)
+			}
+		}
+	}}
+}
+
 // full is an answer with its status in front.
 func full(a rig.Answer) string {
 	return strings.TrimSpace(jsonNumber(a.Status) + " " + string(a.Body))
@@ -305,7 +317,7 @@ func (w *fieldWorld) runRows() map[string]row {
 		"RUN checkpoint_during":  w.lost(`true`, "every step is durable, whatever is asked"),
 		"RUN durability":         w.lost(`"async"`, "every step is durable, whatever is asked"),
 		"RUN langsmith_tracer":   w.lost(`{"project_name":"p"}`, "it needs a tracing service of LangChain's"),
-		"RUN strict_resume":      w.hint(`true`, "a resume without a question is always refused"),
+		"RUN strict_resume":      proven("cmd/apbridge/internal/rig/threadrun", "TestStrictResume"),
 	}
 }
 

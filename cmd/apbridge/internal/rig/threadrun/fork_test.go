@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
@@ -39,6 +40,69 @@ func TestForksGoToTheThreadThatKnowsTheirCheckpoint(t *testing.T) {
 		t.Errorf("the fresh thread knows of no such checkpoint: %s", lastStart(g))
 	}
 	checkFork(t, b, at, "fifth")
+}
+
+// TestARunGoesOnFromTheMiddleOfAnother: without input the agent does from there what comes
+// next, as pages ask for another answer. Streams do not tell what the agent calls the
+// checkpoint, so its history is asked.
+func TestARunGoesOnFromTheMiddleOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*rig.MemoryGraph)
+		want   string
+	}{
+		"the agent has the checkpoint": {want: "first one two three"},
+		"its history is not to be had": {
+			change: func(g *rig.MemoryGraph) { g.Canned = map[string]*adaptertest.Canned{rig.HistoryRoute: {Status: 404}} },
+			want:   "first one one two three", // of a fresh thread with the state that is kept
+		},
+		"it has another state there": {
+			change: func(g *rig.MemoryGraph) {
+				g.Canned = map[string]*adaptertest.Canned{rig.HistoryRoute: {Status: 200, Type: "application/json", Body: otherState}}
+			},
+			want: "first one one two three",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := rig.NewMemoryGraph()
+			if c.change != nil {
+				c.change(g)
+			}
+			b := rig.InFront(t, g)
+			at := b.Thread()
+			b.Post(at+"/runs/wait", `{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"first"}]}}`).OK()
+			middle := pointBefore(t, b, at, "two")
+			b.Post(at+"/runs/wait", `{"assistant_id":"agent","input":null,"checkpoint_id":"`+middle+`"}`).OK()
+			if got := contents(b.Get(at + "/state").OK()); got != c.want {
+				t.Errorf("the state has %q, want %q; the agent was asked %s", got, c.want, lastStart(g))
+			}
+		})
+	}
+}
+
+// otherState is a checkpoint that a server shows whatever it is asked for.
+const otherState = `[{"values":{"messages":[]},"next":["two"],"metadata":{"run_id":"01a1fc7d-bb54-710b-addd-000000000001","step":1,"source":"loop"},"checkpoint":{"checkpoint_id":"other"}}]`
+
+// pointBefore is the checkpoint behind which a node comes next.
+func pointBefore(t *testing.T, b *rig.Bridge, at, node string) string {
+	t.Helper()
+	for _, point := range b.Get(at + "/history").OK().List("") {
+		if next, _ := rig.Dig(point, "next").([]any); len(next) == 1 && next[0] == node {
+			return rig.Dig(point, "checkpoint.checkpoint_id").(string)
+		}
+	}
+	t.Fatalf("no checkpoint before %s", node)
+	return ""
+}
+
+// contents are the texts of a state's messages.
+func contents(state rig.Answer) string {
+	var texts []string
+	for _, m := range state.List("values.messages") {
+		texts = append(texts, rig.Dig(m, "content").(string))
+	}
+	return strings.Join(texts, " ")
 }
 
 // lastStart is how the agent was last asked for a run.

@@ -216,7 +216,10 @@ func TestRealStateOwnership(t *testing.T) {
 			head := o.checkpoints()[0]
 			o.runs("dropped")
 			o.runs("forked", `"checkpoint_id":"`+head+`",`)
-		}, freshThread, chatted("one", "forked", "two")},
+			if got := o.sentTo(); got != forkedThread {
+				o.T.Errorf("the fork went to %s: %s", got, o.wire.last(o.T).body)
+			}
+		}, sameThread, chatted("one", "forked", "two")},
 		"run from an older state that the server has named": {func(o *owned) {
 			o.Post(o.at+"/state", `{"values":{"messages":[{"type":"human","content":"noted"}]},"as_node":"answer"}`).OK()
 			named := o.checkpoints()[0]

@@ -52,7 +52,7 @@ func TestThreadOfAStatelessRun(t *testing.T) {
 		made := b.Post("/runs", `{"assistant_id":"agent",`+said+rig.SaysHi+`}`).OK()
 		run, thread := "/runs/"+made.Text("run_id"), "/threads/"+made.Text("thread_id")
 		b.Get(run + "/wait").OK()
-		got := b.Get(thread).OK()
+		got := b.Get(thread + "?include=ttl").OK()
 		if kept := got.At("ttl") == nil; kept != (said != "") {
 			t.Errorf("%q: the thread is to go: %s", said, got.Body)
 		}

@@ -1,0 +1,521 @@
+package matrix
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// confined has both keys in one tenant, of whose store the second may use a part.
+var confined = strings.Replace(twoKeys, "tenant: other$ONLY", "tenant: acme, namespaces: [users/b]", 1)
+
+// memoryProofs are about what agents are told of the store.
+var memoryProofs = map[string]func(*testing.T){
+	"agents.*.memory.budget": func(t *testing.T) {
+		for budget, told := range map[string]bool{"90kB": true, "300": false} {
+			r, agent := remembering(t, "namespaces: [shared], budget: "+budget)
+			r.item("shared", "old", `{"text":"`+strings.Repeat("o", 280)+`"}`)
+			r.item("shared", "new", `{"text":"tea"}`)
+			got := r.Wait("hi").Want(t, 200)
+			if c := agent.Creates()[0]; strings.Contains(c, "ooo") != told || !strings.Contains(c, "tea") {
+				t.Errorf("%s: told %s", budget, c)
+			}
+			if h := got.Header.Get("X-Apbridge-Lossy"); strings.Contains(h, "memory.items;approximated") == told {
+				t.Errorf("%s: the loss header is %q", budget, h)
+			}
+		}
+		r, agent := remembering(t, "namespaces: [shared], budget: 300")
+		for _, item := range [][2]string{{"oldest", "o"}, {"old", strings.Repeat("p", 150)}, {"new", strings.Repeat("n", 150)}, {"huge", strings.Repeat("h", 400)}} {
+			r.item("shared", item[0], `{"text":"`+item[1]+`"}`)
+		}
+		r.Wait("hi").Want(t, 200)
+		if c := agent.Creates()[0]; !strings.Contains(c, "shared/new") || strings.Contains(c, "shared/old") || strings.Contains(c, "shared/huge") {
+			t.Errorf("the oldest are not those that are left out: told %s", c)
+		}
+		for deliver, lost := range map[string]string{"prompt": "memory.items;approximated", "additional_input": ""} {
+			r, agent := remembering(t, "namespaces: [shared], budget: 300, deliver: "+deliver)
+			r.item("shared", "k", `{"text":"`+strings.Repeat("k", 150)+`"}`)
+			got := r.Wait(strings.Repeat("x", 200)).Want(t, 200)
+			if h := got.Header.Get("X-Apbridge-Lossy"); h != lost || strings.Contains(agent.Creates()[0], "kkk") != (lost == "") {
+				t.Errorf("%s, beside a long request: the loss header is %q, told %s", deliver, h, agent.Creates()[0])
+			}
+		}
+		for budget, lost := range map[string]string{"300": "memory.items;approximated", "500": ""} {
+			r, agent := remembering(t, "namespaces: [shared], budget: "+budget)
+			r.item("shared", "k", `{"text":"`+strings.Repeat("k", 150)+`"}`)
+			asked := `{"input":{"messages":[{"type":"ai","content":"Shall I order ` + strings.Repeat("a", 150) + `?"},{"type":"human","content":"yes"}]}}`
+			got := r.Do("POST", "/runs/wait", asked).Want(t, 200)
+			told := agent.Creates()[0]
+			if h := got.Header.Get("X-Apbridge-Lossy"); h != lost || !strings.Contains(told, "Shall I order") || strings.Contains(told, "kkk") != (lost == "") {
+				t.Errorf("budget %s: an item displaces what the request answers: the loss header is %q, told %s", budget, h, told)
+			}
+		}
+	},
+	"agents.*.memory.recall": func(t *testing.T) {
+		r, agent := remembering(t, "namespaces: ['users/{user}', shared], recall: 2")
+		for i := range 5 {
+			r.item("users/u1", fmt.Sprint("noise", i), `{"text":"trains and planes"}`)
+		}
+		r.item("users/u1", "drink", `{"text":"green tea, always tea"}`)
+		r.item("users/u2", "theirs", `{"text":"black tea"}`)
+		r.item("shared", "shop", `{"text":"a shop that sells tea"}`)
+		r.Do("POST", "/runs/wait", `{"input":"Which tea?","config":{"configurable":{"user":"u1"}}}`).Want(t, 200)
+		var told struct{ Input string }
+		if err := json.Unmarshal([]byte(agent.Creates()[0]), &told); err != nil {
+			t.Fatal(err)
+		}
+		want := `users/u1/drink: {"text":"green tea, always tea"}` + "\n" + `shared/shop: {"text":"a shop that sells tea"}` + "\n\nCurrent request:\nWhich tea?"
+		if told.Input != want {
+			t.Errorf("told %q, want %q", told.Input, want)
+		}
+		r.Do("POST", "/runs/wait", `{"input":"?!","config":{"configurable":{"user":"u1"}}}`).Want(t, 200)
+		if c := agent.Creates()[1]; !strings.Contains(c, "shared/shop") || !strings.Contains(c, "users/u1/drink") || strings.Contains(c, "noise") {
+			t.Errorf("without words it is not the newest that are told, but %s", c)
+		}
+	},
+	"agents.*.memory.store_url": rig.ProvenBy("cmd/apbridge", "TestAgentsUseTheStoreWhileTheyRun"),
+	"auth.keys[].namespaces": func(t *testing.T) {
+		r := rig.Configured(t, confined, legacy(), keyEnviron...)
+		for _, ns := range []string{"a", "b"} {
+			r.Do("PUT", "/store/items", `{"namespace":["users","`+ns+`"],"key":"k","value":{"of":"`+ns+`"}}`, "X-Api-Key", keyA).Want(t, 204)
+		}
+		r.Do("GET", "/store/items?namespace=users.b&key=k", "", "X-Api-Key", keyB).Want(t, 200, `"of":"b"`)
+		for _, refused := range [][3]string{
+			{"GET", "/store/items?namespace=users.a&key=k", ""}, {"PUT", "/store/items", `{"namespace":["users","a"],"key":"k","value":{}}`},
+			{"DELETE", "/store/items", `{"namespace":["users","a"],"key":"k"}`}, {"PUT", "/store/items", `{"namespace":["users"],"key":"k","value":{}}`},
+		} {
+			r.Do(refused[0], refused[1], refused[2], "X-Api-Key", keyB).Want(t, 403, "namespace_not_allowed", "users/b")
+		}
+		for _, prefix := range []string{`[]`, `["users"]`, `["users","b"]`} {
+			got := r.Do("POST", "/store/items/search", `{"namespace_prefix":`+prefix+`}`, "X-Api-Key", keyB).Want(t, 200, `"of":"b"`)
+			if strings.Contains(got.String(), `"of":"a"`) {
+				t.Errorf("%s: found %s", prefix, got)
+			}
+		}
+		if got := r.Do("POST", "/store/items/search", `{"namespace_prefix":["users","a"]}`, "X-Api-Key", keyB).Want(t, 200); got.String() != `{"items":[]}` {
+			t.Errorf("found %s", got)
+		}
+		if got := r.Do("POST", "/store/namespaces", `{}`, "X-Api-Key", keyB).Want(t, 200); got.String() != `[["users","b"]]` {
+			t.Errorf("listed %s", got)
+		}
+		r.Do("GET", "/store/items?namespace=users.a&key=k", "", "X-Api-Key", keyA).Want(t, 200, `"of":"a"`)
+	},
+}
+
+// keeper is a bridge with items.
+type keeper struct{ *rig.Bridge }
+
+func (k keeper) item(namespace, key, value string) {
+	k.T.Helper()
+	labels, _ := json.Marshal(strings.Split(namespace, "/"))
+	k.Do("PUT", "/store/items", `{"namespace":`+string(labels)+`,"key":"`+key+`","value":`+value+`}`).Want(k.T, 204)
+}
+
+// remembering is a bridge before a task/step agent, "a", with settings of memory.
+func remembering(t *testing.T, memory string) (keeper, *adaptertest.StepAgent) {
+	t.Helper()
+	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"Done"`, Last: true}}}
+	return keeper{rig.Configured(t, "agents: {a: {url: $A, memory: {"+memory+"}}}", map[string]http.Handler{"a": agent})}, agent
+}
+
+// writer is a task/step agent that remembers something of a user with each task.
+func writer(namespace, value string) *adaptertest.StepAgent {
+	return &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
+		{Output: `"noted"`, Additional: `{"memory":[{"namespace":` + namespace + `,"key":"k","value":` + value + `}]}`, Last: true},
+	}}
+}
+
+// TestAgentsShareMemory: what one agent writes of a user, agents of either kind are told on
+// other threads, in other tasks, and of no other user.
+func TestAgentsShareMemory(t *testing.T) {
+	t.Parallel()
+	first, second, graph := writer(`["users","ada"]`, `{"likes":"green tea"}`), adaptertest.NewStepAgent(adaptertest.Plain), rig.NewMemoryGraph()
+	r := rig.Configured(t, `default_agent: first
+agents:
+  first: {url: $FIRST, memory: {namespaces: ["users/{user}", "topics/{thread_id}"], writes: true}}
+  second: {url: $SECOND, memory: {namespaces: ["users/{metadata.owner}"], deliver: both}}
+  graph: {url: $GRAPH, dialect: threadrun, assistant: agent, memory: {namespaces: ["users/{user}"]}}
+`, map[string]http.Handler{"first": first, "second": second, "graph": graph})
+	of := func(agent, user string) string {
+		return `{"assistant_id":"` + agent + `","input":"hi","config":{"configurable":{"user":"` + user + `"}}}`
+	}
+	r.Post("/runs/wait", of("first", "ada")).Want(t, 200)
+	for _, user := range []string{"ada", "bob"} {
+		r.Post("/runs/wait", of("first", user)).Want(t, 200)
+		r.Post("/runs/wait", of("graph", user)).Want(t, 200)
+		th := r.Post("/threads", `{"metadata":{"owner":"`+user+`"}}`).Want(t, 200).Text("thread_id")
+		r.Post("/threads/"+th+"/runs/wait", `{"assistant_id":"second","input":"hi"}`).Want(t, 200)
+	}
+	for name, told := range map[string][]string{"first": first.Creates()[1:], "second": second.Creates()} {
+		if len(told) != 2 || !strings.Contains(told[0], "green tea") || strings.Contains(told[1], "green tea") {
+			t.Errorf("%s was told %s", name, told)
+		}
+	}
+	if both := second.Creates()[0]; !strings.Contains(both, `users/ada/k: {\"likes\":\"green tea\"}`) || !strings.Contains(both, `"memory":[{"namespace":["users","ada"],"key":"k","value":{"likes":"green tea"}}]`) {
+		t.Errorf("in both ways: %s", both)
+	}
+	var told []json.RawMessage
+	for _, body := range graph.Bodies("POST /threads/{t}/runs/stream") {
+		var run struct {
+			Config struct {
+				Configurable struct {
+					User     string
+					Apbridge json.RawMessage
+				}
+			}
+		}
+		if err := json.Unmarshal(body, &run); err != nil {
+			t.Fatal(err)
+		}
+		told = append(told, run.Config.Configurable.Apbridge)
+	}
+	if want := `{"memory":[{"key":"k","namespace":["users","ada"],"value":{"likes":"green tea"}}]}`; len(told) != 2 || string(told[0]) != want || told[1] != nil {
+		t.Errorf("the graph was told %s", told)
+	}
+}
+
+// An agent writes in its namespaces alone, all that a step asks for or nothing.
+func TestAgentsWriteInTheirNamespaces(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		writes string
+		there  int
+	}{
+		"its own":           {`[{"namespace":["users","ada","deep"],"key":"k","value":{"v":1}},{"namespace":["users","ada"],"key":"seed","value":null}]`, 1},
+		"of another":        {`[{"namespace":["users","bob"],"key":"k","value":{"v":1}}]`, 1},
+		"above":             {`[{"namespace":["users"],"key":"k","value":{"v":1}}]`, 1},
+		"one elsewhere":     {`[{"namespace":["users","ada"],"key":"k","value":{"v":1}},{"namespace":["x"],"key":"k","value":{}}]`, 1},
+		"deletes elsewhere": {`[{"namespace":["users","bob"],"key":"seed","value":null}]`, 1},
+		"no namespace":      {`[{"namespace":[],"key":"k","value":{"v":1}}]`, 1},
+		"a dotted label":    {`[{"namespace":["users","ada","a.b"],"key":"k","value":{"v":1}}]`, 1},
+		"no object":         {`[{"namespace":["users","ada"],"key":"k","value":3}]`, 1},
+		"no list":           {`{"namespace":["users","ada"],"key":"k","value":{}}`, 1},
+		"a second bad one":  {`[{"namespace":["users","ada"],"key":"k","value":{"v":1}},{"namespace":["users","ada"],"key":"","value":{}}]`, 1},
+	} {
+		agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"noted"`, Additional: `{"memory":` + c.writes + `}`, Last: true}}}
+		r := keeper{rig.Configured(t, "agents: {a: {url: $A, memory: {namespaces: ['users/{user}'], writes: true}}}", map[string]http.Handler{"a": agent})}
+		r.item("users/ada", "seed", `{}`)
+		r.item("users/bob", "seed", `{}`)
+		r.Do("POST", "/runs/wait", `{"input":"hi","config":{"configurable":{"user":"ada"}}}`).Want(t, 200)
+		items := r.Do("POST", "/store/items/search", `{}`).Want(t, 200).String()
+		wrote := strings.Contains(items, `"k"`)
+		if wrote != (name == "its own") || strings.Count(items, `"seed"`) != map[bool]int{true: 1, false: 2}[wrote] {
+			t.Errorf("%s: there is %s", name, items)
+		}
+		if refused := r.Logs.FilterMessage("what an agent asked to be remembered could not be stored").Len(); refused != map[bool]int{true: 0, false: 1}[wrote] {
+			t.Errorf("%s: the log says so %d times", name, refused)
+		}
+	}
+}
+
+// A key's runs tell an agent nothing of namespaces that the key may not use.
+func TestAgentsRememberWithinTheKey(t *testing.T) {
+	t.Parallel()
+	agent := writer(`["users","a"]`, `{"likes":"coffee"}`)
+	text := strings.Replace(confined, "{url: $A", "{memory: {namespaces: ['users/{user}'], writes: true}, url: $A", 1)
+	r := rig.Configured(t, text, map[string]http.Handler{"a": agent}, keyEnviron...)
+	for _, ns := range []string{"a", "b"} {
+		r.Do("PUT", "/store/items", `{"namespace":["users","`+ns+`"],"key":"k","value":{"likes":"tea of `+ns+`"}}`, "X-Api-Key", keyA).Want(t, 204)
+	}
+	for _, user := range []string{"a", "b"} {
+		r.Do("POST", "/runs/wait", `{"agent_id":"a","input":"hi","config":{"configurable":{"user":"`+user+`"}}}`, "X-Api-Key", keyB).Want(t, 200)
+	}
+	c := agent.Creates()
+	if len(c) != 2 || strings.Contains(c[0], "tea") || !strings.Contains(c[1], "tea of b") {
+		t.Errorf("told %s", c)
+	}
+	r.Do("GET", "/store/items?namespace=users.a&key=k", "", "X-Api-Key", keyA).Want(t, 200, "tea of a")
+	r.Do("POST", "/runs/wait", `{"agent_id":"a","input":"hi","config":{"configurable":{"user":"a"}}}`, "X-Api-Key", keyA).Want(t, 200)
+	r.Do("GET", "/store/items?namespace=users.a&key=k", "", "X-Api-Key", keyA).Want(t, 200, "coffee")
+}
+
+// caller is an agent that uses the store with the token it was given, while it works.
+type caller struct {
+	http.Handler
+	t     *testing.T
+	mu    sync.Mutex
+	store struct {
+		URL, Token string
+		Namespaces [][]string
+	}
+	said []string // what the store answered
+}
+
+func (c *caller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	c.mu.Lock()
+	if _, given, ok := bytes.Cut(body, []byte(`"store":{`)); ok {
+		if err := json.NewDecoder(bytes.NewReader(append([]byte("{"), given...))).Decode(&c.store); err != nil {
+			c.t.Errorf("the store in %s: %v", body, err)
+		}
+	}
+	if r.Method == http.MethodPost && (strings.HasSuffix(r.URL.Path, "/steps") || strings.HasSuffix(r.URL.Path, "/runs/stream")) {
+		c.said = append(c.said, c.ask("PUT", "/store/items", `{"namespace":["users","ada"],"key":"k","value":{"likes":"tea"}}`),
+			c.ask("PUT", "/store/items", `{"namespace":["users","bob"],"key":"k","value":{}}`),
+			c.ask("POST", "/store/items/search", `{}`), c.ask("GET", "/info", ""), c.ask("POST", "/threads", `{}`), c.ask("GET", "/metrics", ""))
+	}
+	c.mu.Unlock()
+	c.Handler.ServeHTTP(w, r)
+}
+
+// ask calls the bridge with the token.
+func (c *caller) ask(method, path, body string) string {
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.store.URL+path, strings.NewReader(body))
+	if err != nil {
+		c.t.Error(err)
+		return ""
+	}
+	req.Header.Set("Authorization", "Bearer "+c.store.Token)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Error(err)
+		return ""
+	}
+	defer res.Body.Close()
+	text, _ := io.ReadAll(res.Body)
+	return fmt.Sprint(res.StatusCode, " ", string(text))
+}
+
+// TestAgentsUseTheStoreWhileTheyRun: an agent of either kind, called for a client of either
+// face, reads and writes in its namespaces by its token, and nothing else; when the run has
+// ended the token is good no more.
+func TestAgentsUseTheStoreWhileTheyRun(t *testing.T) {
+	t.Parallel()
+	faces := map[string]func(r *rig.Bridge){
+		"runs": func(r *rig.Bridge) {
+			r.Do("POST", "/runs/wait", `{"input":"hi","config":{"configurable":{"user":"ada"}}}`).Want(t, 200)
+		},
+		"tasks": func(r *rig.Bridge) {
+			task := r.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Want(t, 200).Text("task_id")
+			r.Steps("/ap/v1/agent/tasks/"+task, 5)
+		},
+		"topics": func(r *rig.Bridge) {
+			topic := r.Post("/ap/v2/topics", `{}`).Want(t, 201).Text("topic_id")
+			task := r.Post("/ap/v2/topics/"+topic+"/interactions", `{"input":"hi"}`).Want(t, 201).Text("task_id")
+			r.Steps("/ap/v2/topics/"+topic+"/tasks/"+task, 5)
+		},
+		"context": func(r *rig.Bridge) {
+			r.Do("POST", "/runs/wait", `{"input":"hi","context":{"user":"ada"}}`).Want(t, 200)
+		},
+	}
+	for name, use := range faces {
+		for kind, agent := range map[string]http.Handler{
+			"taskstep":  &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"Done"`, Last: true}}},
+			"threadrun": rig.NewMemoryGraph(),
+		} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				c := &caller{Handler: agent, t: t}
+				listen := rig.FreeAddress(t)
+				r := rig.Configured(t, `listen: `+listen+`
+agents: {a: {url: $A, dialect: `+kind+`, memory: {namespaces: ["users/ada"], writes: true, store_url: "http://`+listen+`"}}}`, map[string]http.Handler{"a": c})
+				use(r)
+				c.check(t)
+				r.Do("GET", "/store/items?namespace=users.ada&key=k", "").Want(t, 200, "tea")
+				if got := c.ask("POST", "/store/items/search", `{}`); !strings.HasPrefix(got, "401 ") {
+					t.Errorf("after the end: %s", got)
+				}
+			})
+		}
+	}
+}
+
+func (c *caller) check(t *testing.T) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	want := []string{"204 ", "403 ", `200 {"items":[{"namespace":["users","ada"],"key":"k"`, "403 ", "403 ", "403 "}
+	if len(c.said) != len(want) {
+		t.Fatalf("the store answered %q", c.said)
+	}
+	for i, w := range want {
+		if !strings.HasPrefix(c.said[i], w) {
+			t.Errorf("call %d is answered %s, want %s", i, c.said[i], w)
+		}
+	}
+}
+
+// TestTokensOutliveTheProcess: a token is good while the run is at work, whichever process
+// has it, reads alone where memory.writes is off, and ends with the run that is cancelled.
+func TestTokensOutliveTheProcess(t *testing.T) {
+	t.Parallel()
+	frames := []string{`metadata {"run_id":"{{run}}","attempt":1}`}
+	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{{Frames: frames, Hang: true, State: `{"values":{},"next":[]}`}}}
+	c := &reader{Handler: graph}
+	listen := rig.FreeAddress(t)
+	r := rig.Configured(t, `listen: `+listen+`
+agents: {a: {url: $A, dialect: threadrun, assistant: agent, memory: {namespaces: [users], store_url: "http://`+listen+`"}}}`, map[string]http.Handler{"a": c})
+	th := r.Thread()
+	run := r.Post(th+"/runs", `{"assistant_id":"a","input":"hi"}`).Want(t, 200).Text("run_id")
+	rig.Eventually(t, "the agent has its token", func() bool { return c.token() != "" })
+	ask := func(r *rig.Bridge, method, path, body string) rig.Answer {
+		return r.Do(method, path, body, "Authorization", "Bearer "+c.token())
+	}
+	ask(r, "POST", "/store/items/search", `{}`).Want(t, 200)
+	ask(r, "PUT", "/store/items", `{"namespace":["users"],"key":"k","value":{}}`).Want(t, 403, "memory.writes")
+	r.Do("POST", "/store/items/search", `{}`, "Authorization", "Bearer "+c.token()[:len(c.token())-4]+"AAAA").Want(t, 200) // without keys everybody may
+	r.Kill()
+	r = r.Again()
+	ask(r, "POST", "/store/items/search", `{}`).Want(t, 200)
+	ask(r, "GET", "/info", "").Want(t, 403)
+	r.Post(th+"/runs/"+run+"/cancel?wait=true", "").Want(t, 204)
+	ask(r, "POST", "/store/items/search", `{}`).Want(t, 401, "has ended")
+	if state := r.Get(th+"/state").Want(t, 200).String(); strings.Contains(state, c.token()) {
+		t.Errorf("the state shows the token: %s", state)
+	}
+}
+
+// echo is an agent that shows its configuration in what it says, as LangGraph's servers do in
+// frames of debug.
+func echo(body []byte) adaptertest.ThreadPlay {
+	var run struct{ Config json.RawMessage }
+	_ = json.Unmarshal(body, &run)
+	values := `{"messages":[{"id":"1","type":"ai","content":"hi"}],"shown":` + string(run.Config) + `}`
+	return adaptertest.ThreadPlay{
+		Frames: []string{`metadata {"run_id":"{{run}}","attempt":1}`, `custom ` + string(run.Config), `updates {"work":` + values + `}`, `values ` + values},
+		State: `{"values":` + values + `,"next":[],"tasks":[],"metadata":{"source":"loop","step":1,"config":` + string(run.Config) +
+			`},"created_at":"2026-11-21T05:04:19.726Z","checkpoint":{"thread_id":"{{thread}}","checkpoint_id":"{{checkpoint}}","checkpoint_ns":""},"parent_checkpoint":null}`,
+	}
+}
+
+// TestTokensAreNotShown: what an agent says of its token reaches no client.
+func TestTokensAreNotShown(t *testing.T) {
+	t.Parallel()
+	c := &reader{Handler: &adaptertest.ThreadAgent{Choose: echo}}
+	r := rig.Configured(t, `agents: {a: {url: $A, dialect: threadrun, assistant: agent, memory: {namespaces: [users], store_url: "http://bridge.example"}}}`, map[string]http.Handler{"a": c})
+	th := r.Thread()
+	_, frames := r.Stream("POST", th+"/runs/stream", `{"assistant_id":"a","input":"hi","stream_mode":["values","updates","custom","debug","checkpoints"]}`, 0)
+	shown := fmt.Sprint(frames, r.Get(th+"/state"), r.Get(th+"/history"), r.Get(th+"/runs"), r.Get(th))
+	if c.token() == "" || strings.Contains(shown, c.token()) || !strings.Contains(shown, "[hidden]") {
+		t.Errorf("the token %q shows in %s", c.token(), shown)
+	}
+	wantNoTokenLogged(t, r)
+}
+
+// wantNoTokenLogged looks at all that was logged, at any level.
+func wantNoTokenLogged(t *testing.T, r *rig.Bridge) {
+	t.Helper()
+	logged := 0
+	for _, entry := range r.Logs.All() {
+		logged++
+		if said := fmt.Sprint(entry.Message, entry.ContextMap()); strings.Contains(said, "apbridge-run_") {
+			t.Errorf("the token is logged: %s", said)
+		}
+	}
+	if logged == 0 {
+		t.Error("nothing was logged at all")
+	}
+}
+
+// shower is an agent that says its token where the agent behind it says TOKEN.
+type shower struct{ reader }
+
+func (c *shower) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	said := httptest.NewRecorder()
+	c.reader.ServeHTTP(said, r)
+	body := said.Body.String()
+	if token := c.token(); token != "" {
+		body = strings.ReplaceAll(body, "TOKEN", token)
+	}
+	maps.Copy(w.Header(), said.Header())
+	w.Header().Del("Content-Length")
+	w.WriteHeader(said.Code)
+	_, _ = io.WriteString(w, body)
+}
+
+// TestTokensAreNotShownInSteps: nor what a task/step agent says of it, in steps and in failures.
+func TestTokensAreNotShownInSteps(t *testing.T) {
+	t.Parallel()
+	script := []adaptertest.ScriptStep{{Output: `"I was given TOKEN"`, Additional: `{"given":"TOKEN"}`}, {Output: `{"given":"TOKEN"}`, Last: true}}
+	failing := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/steps") && r.Method == http.MethodPost {
+			http.Error(w, `{"detail":"I cannot work with TOKEN"}`, http.StatusUnprocessableEntity)
+			return
+		}
+		(&adaptertest.StepAgent{Kind: adaptertest.Plain}).ServeHTTP(w, r)
+	})
+	nonsense := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/steps") && r.Method == http.MethodPost {
+			_, _ = io.WriteString(w, `{"step_id": TOKEN, "TOKEN": "TOKEN"`)
+			return
+		}
+		(&adaptertest.StepAgent{Kind: adaptertest.Plain}).ServeHTTP(w, r)
+	})
+	wrong := []adaptertest.ScriptStep{{Output: `"TOKEN"`, Additional: `{"memory":[{"namespace":["TOKEN"],"key":"TOKEN","value":{"k":"TOKEN"}}]}`},
+		{Output: `"TOKEN"`, Additional: `{"memory":[{"namespace":"TOKEN","key":["TOKEN"],"value":"TOKEN"}]}`, Last: true}}
+	for name, agent := range map[string]http.Handler{"steps": &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: script}, "a failure": failing,
+		"nonsense": nonsense, "memories that are refused": &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: wrong}} {
+		c := &shower{reader{Handler: agent}}
+		r := rig.Configured(t, `agents: {a: {url: $A, dialect: taskstep, memory: {namespaces: [users], writes: true, store_url: "http://bridge.example"}}}`, map[string]http.Handler{"a": c})
+		task := r.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Want(t, 200).Text("task_id")
+		path := "/ap/v1/agent/tasks/" + task
+		shown := fmt.Sprint(r.Do("POST", path+"/steps", `{}`), r.Do("POST", path+"/steps", `{}`), r.Get(path), r.Get(path+"/steps"))
+		th := r.Thread()
+		_, frames := r.Stream("POST", th+"/runs/stream", `{"assistant_id":"a","input":"hi","stream_mode":["values","updates","custom","debug"]}`, 0)
+		shown += fmt.Sprint(frames, r.Get(th+"/state"), r.Get(th+"/history"), r.Get(th+"/runs"), r.Get(th))
+		if strings.Contains(shown, "apbridge-run_") || name != "nonsense" && !strings.Contains(shown, "[hidden]") {
+			t.Errorf("%s: the token shows in %s", name, shown)
+		}
+		wantNoTokenLogged(t, r)
+	}
+}
+
+// TestTokensAreOfTheirTenant: with keys, a token opens the tenant's store of the key that made
+// the run, and of it what that key may use.
+func TestTokensAreOfTheirTenant(t *testing.T) {
+	t.Parallel()
+	frames := []string{`metadata {"run_id":"{{run}}","attempt":1}`}
+	c := &reader{Handler: &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{{Frames: frames, Hang: true, State: `{"values":{},"next":[]}`}}}}
+	text := strings.Replace(confined, "{url: $A", `{dialect: threadrun, assistant: agent, memory: {namespaces: [users], writes: true, store_url: "http://bridge.example"}, url: $A`, 1)
+	r := rig.Configured(t, text, map[string]http.Handler{"a": c}, keyEnviron...)
+	for _, ns := range []string{"a", "b"} {
+		r.Do("PUT", "/store/items", `{"namespace":["users","`+ns+`"],"key":"k","value":{"of":"`+ns+`"}}`, "X-Api-Key", keyA).Want(t, 204)
+	}
+	r.Do("POST", "/runs", `{"agent_id":"a","input":"hi"}`, "X-Api-Key", keyB).Want(t, 200)
+	rig.Eventually(t, "the agent has its token", func() bool { return c.token() != "" })
+	got := r.Do("POST", "/store/items/search", `{}`, "X-Api-Key", c.token()).Want(t, 200, `"of":"b"`)
+	if strings.Contains(got.String(), `"of":"a"`) {
+		t.Errorf("found %s", got)
+	}
+	r.Do("PUT", "/store/items", `{"namespace":["users","a"],"key":"k","value":{}}`, "X-Api-Key", c.token()).Want(t, 403, "users/b")
+	r.Do("PUT", "/store/items", `{"namespace":["users","b"],"key":"k","value":{}}`, "X-Api-Key", c.token()).Want(t, 204)
+	r.Do("GET", "/threads/00000000-0000-4000-8000-000000000000", "", "X-Api-Key", c.token()).Want(t, 403, "no_right")
+	forged := c.token()[:len(c.token())-4] + "AAAA"
+	r.Do("POST", "/store/items/search", `{}`, "X-Api-Key", forged).Want(t, 401)
+}
+
+// reader is an agent that keeps the token it was given.
+type reader struct {
+	http.Handler
+	mu   sync.Mutex
+	seen string
+}
+
+func (c *reader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if token := rig.TextBetween(string(body), `"token":"`, `"`); token != "" {
+		c.mu.Lock()
+		c.seen = token
+		c.mu.Unlock()
+	}
+	c.Handler.ServeHTTP(w, r)
+}
+
+func (c *reader) token() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen
+}

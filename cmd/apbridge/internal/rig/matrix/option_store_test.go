@@ -1,0 +1,140 @@
+package matrix
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/proxy/embedding/embeddingtest"
+)
+
+const indexDims = 16
+
+// embedding is a bridge with an index, set further by these keys, over a scripted endpoint.
+type embedding struct {
+	*rig.Bridge
+	*embeddingtest.Endpoint
+}
+
+func newEmbedding(t *testing.T, keys string) embedding {
+	t.Helper()
+	e := embeddingtest.Serve(t, indexDims)
+	block := strings.NewReplacer("$E", e.URL).Replace("store: {index: {dims: 16, embed: 'any:m', url: $E/v1, " + keys + "}}")
+	return embedding{rig.Configured(t, block+oneAgent, legacy()), e}
+}
+
+// remembers puts an item and waits until it is found by what it means.
+func (e embedding) remembers(t *testing.T, value string) {
+	t.Helper()
+	e.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":`+value+`}`).Want(t, 204)
+	rig.Eventually(t, "the item's vector", func() bool { return e.finds("feline") })
+}
+
+func (e embedding) finds(query string) bool {
+	got := e.Do("POST", "/store/items/search", `{"namespace_prefix":["n"],"query":"`+query+`"}`)
+	return got.Status == 200 && strings.Contains(got.String(), `"key":"k"`)
+}
+
+// asks reports whether a request was as it is wanted.
+func (e embedding) asks(t *testing.T, what string, is func(embeddingtest.Request) bool) {
+	t.Helper()
+	if !slices.ContainsFunc(e.Asked(), is) {
+		t.Errorf("%s is in no request: %+v", what, e.Asked())
+	}
+}
+
+func wantLossy(t *testing.T, got rig.Answer, want string) {
+	t.Helper()
+	if lost := got.Header.Get("X-Apbridge-Lossy"); lost != want {
+		t.Errorf("X-Apbridge-Lossy is %q, want %q", lost, want)
+	}
+}
+
+// storeProofs are about what the long-term store does with items.
+var storeProofs = map[string]func(*testing.T){
+	"store.index.embed": func(t *testing.T) {
+		const item, search = `{"namespace":["n"],"key":"k","value":{"t":"kitten"},"index":["t"]}`, `{"namespace_prefix":["n"],"query":"kitten"}`
+		without := rig.Configured(t, oneAgent, legacy())
+		wantLossy(t, without.Do("PUT", "/store/items", item).Want(t, 204), "index;approximated")
+		wantLossy(t, without.Do("POST", "/store/items/search", search).Want(t, 200, `"key":"k"`), "query;approximated")
+		e := newEmbedding(t, "")
+		wantLossy(t, e.Do("PUT", "/store/items", item).Want(t, 204), "")
+		rig.Eventually(t, "the item's vector", func() bool { return e.finds("feline") })
+		wantLossy(t, e.Do("POST", "/store/items/search", search).Want(t, 200, `"key":"k"`, `"score":1`), "")
+		e.asks(t, "the model", func(q embeddingtest.Request) bool { return q.Model == "m" })
+		e.Do("PUT", "/store/items", strings.Replace(item, `["t"]`, `["t["]`, 1)).Want(t, 422, "index[0]")
+	},
+	"store.index.dims": func(t *testing.T) {
+		e := newEmbedding(t, "")
+		e.remembers(t, `{"t":"kitten"}`)
+		wrong := rig.Configured(t, "store: {index: {dims: 17, embed: 'any:m', url: "+e.Endpoint.URL+"/v1}}"+oneAgent, legacy())
+		wrong.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"t":"kitten"}}`).Want(t, 204)
+		rig.Eventually(t, "the complaint", func() bool {
+			return len(wrong.Logs.FilterMessageSnippet("do not become vectors").All()) > 0
+		})
+		wantLossy(t, wrong.Do("POST", "/store/items/search", `{"query":"kitten"}`).Want(t, 200, `"key":"k"`), "query;approximated")
+	},
+	"store.index.fields": func(t *testing.T) {
+		e := newEmbedding(t, "fields: ['t[*]']")
+		e.remembers(t, `{"t":["kitten","rain"],"u":"tea"}`)
+		e.asks(t, "each field", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{"kitten", "rain"}) })
+	},
+	"store.index.url": func(t *testing.T) {
+		e := newEmbedding(t, "")
+		e.remembers(t, `{"t":"kitten"}`)
+		e.asks(t, "the path", func(q embeddingtest.Request) bool { return q.URI == "/v1/embeddings" })
+	},
+	"store.index.key": func(t *testing.T) {
+		e := newEmbedding(t, "key: canary-key")
+		e.remembers(t, `{"t":"kitten"}`)
+		e.asks(t, "the key", func(q embeddingtest.Request) bool { return q.Header.Get("Authorization") == "Bearer canary-key" })
+	},
+	"store.index.api_version": func(t *testing.T) {
+		e := newEmbedding(t, "key: canary-key, api_version: '2024-10-21'")
+		e.remembers(t, `{"t":"kitten"}`)
+		e.asks(t, "the version", func(q embeddingtest.Request) bool {
+			return strings.HasSuffix(q.URI, "/openai/deployments/m/embeddings?api-version=2024-10-21") && q.Header.Get("Api-Key") == "canary-key"
+		})
+	},
+	"store.index.headers": func(t *testing.T) {
+		e := newEmbedding(t, "headers: {X-Team: blue}")
+		e.remembers(t, `{"t":"kitten"}`)
+		e.asks(t, "the header", func(q embeddingtest.Request) bool { return q.Header.Get("X-Team") == "blue" })
+	},
+	"store.index.query_prefix": func(t *testing.T) {
+		e := newEmbedding(t, "query_prefix: 'query: '")
+		e.remembers(t, `{"t":"kitten"}`)
+		e.asks(t, "the prefix", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{"query: feline"}) })
+	},
+	"store.index.document_prefix": func(t *testing.T) {
+		e := newEmbedding(t, "document_prefix: 'passage: '")
+		e.remembers(t, `{"t":"kitten"}`)
+		e.asks(t, "the prefix", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{`passage: {"t":"kitten"}`}) })
+	},
+	"store.index.batch": func(t *testing.T) {
+		e := newEmbedding(t, "batch: 2, fields: ['t[*]']")
+		e.remembers(t, `{"t":["kitten","rain","tea"]}`)
+		e.asks(t, "the first two", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{"kitten", "rain"}) })
+	},
+	"store.index.batch_bytes": func(t *testing.T) {
+		e := newEmbedding(t, "batch_bytes: 10, fields: ['t[*]']")
+		e.remembers(t, `{"t":["kitten","rain","tea"]}`)
+		e.asks(t, "the first two", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{"kitten", "rain"}) })
+	},
+	"store.index.timeout": func(t *testing.T) {
+		over := make(chan struct{})
+		e := newEmbedding(t, "timeout: 100ms")
+		defer close(over)
+		e.Refuse(func(http.ResponseWriter) bool { <-over; return true })
+		e.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"t":"kitten"}}`).Want(t, 204)
+		began := time.Now()
+		wantLossy(t, e.Do("POST", "/store/items/search", `{"query":"kitten"}`).Want(t, 200, `"key":"k"`), "query;approximated")
+		if d := time.Since(began); d > 9*time.Second {
+			t.Errorf("the search took %v", d)
+		}
+	},
+	"store.vector_cache": rig.ProvenBy("proxy/store", "TestVectorsThatAreNotKept"),
+}

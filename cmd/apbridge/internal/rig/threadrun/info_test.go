@@ -1,0 +1,47 @@
+package threadrun
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const compatibilityPage = "../../../../../docs/compatibility.md"
+
+// TestInfoTellsOfClients: /info says by machine which stock clients were tried, in which
+// versions, and why what does not work does not; the page for people says the same versions.
+func TestInfoTellsOfClients(t *testing.T) {
+	t.Parallel()
+	b, _ := threadAgent(t)
+	page, err := os.ReadFile(compatibilityPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var info struct{ Compatibility []tried }
+	if err := json.Unmarshal(b.Get("/info").OK().Body, &info); err != nil || len(info.Compatibility) == 0 {
+		t.Fatalf("no clients: %v", err)
+	}
+	for _, c := range info.Compatibility {
+		if len(c.Works) == 0 {
+			t.Errorf("nothing works in %s", c.Client)
+		}
+		if row := fmt.Sprintf("| %s | `%s` | %s |", c.Client, c.Package, c.Version); !strings.Contains(string(page), row) {
+			t.Errorf("the page has no row %s", row)
+		}
+		for _, f := range c.Fails {
+			if !slices.Contains([]string{"client", "agent", "refused", "bridge"}, f.Fault) || f.Why == "" || f.Agent == "" {
+				t.Errorf("%s: %+v", c.Client, f)
+			}
+		}
+	}
+}
+
+// tried is one client of /info.
+type tried struct {
+	Client, Package, Version string
+	Works                    []string
+	Fails                    []struct{ Behaviour, Agent, Fault, Why string }
+}

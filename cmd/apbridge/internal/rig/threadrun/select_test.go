@@ -1,0 +1,77 @@
+package threadrun
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// keysOf are the names of a member of an answer, sorted.
+func keysOf(v any) string {
+	var names []string
+	for name := range v.(map[string]any) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return fmt.Sprint(names)
+}
+
+// A client that shows one key of a state asks for it alone (SDK 1.15, select).
+func TestOneKeyOfAState(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
+	at := b.Thread()
+	b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
+	b.Post(at+"/state", `{"values":{"title":"greeting","n":1}}`).OK()
+	point := b.Get(at + "/state").OK().Text("checkpoint.checkpoint_id")
+	const body = `"select":["values.title","next"]}`
+	for name, state := range map[string]any{
+		"head":              b.Get(at + "/state?select=values.title&select=next").OK().At(""),
+		"a checkpoint":      b.Get(at + "/state/" + point + "?select=values.title,next").OK().At(""),
+		"one in the body":   b.Post(at+"/state/checkpoint", `{"checkpoint":{"checkpoint_id":"`+point+`"},`+body).OK().At(""),
+		"history":           b.Post(at+"/history", `{"limit":1,`+body).OK().At("0"),
+		"history by GET":    b.Get(at + "/history?limit=1&select=values.title&select=next").OK().At("0"),
+		"a key that is not": b.Get(at + "/state?select=values.title&select=values.none&select=next").OK().At(""),
+	} {
+		if keysOf(state) != "[next values]" || keysOf(rig.Dig(state, "values")) != "[title]" {
+			t.Errorf("%s: %v", name, state)
+		}
+	}
+	if all := b.Get(at + "/state?select=values&select=values.title").OK().At("values"); keysOf(all) != "[files messages n title]" {
+		t.Errorf("the values and one of them: %v", all)
+	}
+	b.Get(at+"/state?select=value").Want(t, 422, `unknown field \"value\"`)
+	b.Get(at+"/state?select=values.").Want(t, 422, `unknown field \"values.\"`)
+}
+
+// TestATimeToLiveIsTold where it is asked for, as LangGraph Server does, and nowhere else.
+func TestATimeToLiveIsTold(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
+	made := b.Post("/threads", `{"ttl":{"ttl":90,"strategy":"keep_latest"}}`).OK()
+	at := "/threads/" + made.Text("thread_id")
+	got := b.Get(at + "?include=ttl").OK()
+	if got.At("ttl.strategy") != "keep_latest" || got.At("ttl.ttl_minutes") != 90.0 || got.At("ttl.expires_at") == nil {
+		t.Errorf("the thread's ttl is %v", got.At("ttl"))
+	}
+	patched := b.Do("PATCH", at, `{"ttl":30}`).OK()
+	if got := b.Get(at + "?include=ttl").OK(); got.At("ttl.strategy") != "delete" || got.At("ttl.ttl_minutes") != 30.0 {
+		t.Errorf("after the update it is %v", got.At("ttl"))
+	}
+	if got := b.Post("/threads/search", `{"select":["ttl"],"extract":{"m":"ttl.ttl_minutes"}}`).OK(); got.At("0.ttl.ttl_minutes") != 30.0 || got.At("0.extracted.m") != 30.0 {
+		t.Errorf("selected in a list: %s", got.Body)
+	}
+	for name, got := range map[string]rig.Answer{
+		"made": made, "patched": patched, "read": b.Get(at).OK(), "listed": b.Post("/threads/search", `{}`).OK(),
+		"copied": b.Post(at+"/copy", ``).OK(),
+	} {
+		if strings.Contains(string(got.Body), `"ttl"`) {
+			t.Errorf("%s: the ttl was not asked for: %s", name, got.Body)
+		}
+	}
+	b.Get(at+"?include=ttl,storage").Want(t, 422, "include names the unknown part")
+}

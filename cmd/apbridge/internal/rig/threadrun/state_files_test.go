@@ -1,0 +1,173 @@
+package threadrun
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/google/go-cmp/cmp"
+)
+
+// saidWith is a human message of some parts.
+func saidWith(id string, parts ...string) string {
+	return fmt.Sprintf(`{"type":"human","id":%q,"content":[%s]}`, id, strings.Join(parts, ","))
+}
+
+const text = `{"type":"text","text":"look"}`
+
+// TestFilesOfAStateUpdate: files in messages that come by a state update, or with the states of a
+// new thread, are artifacts with it, and the next run's agent is given them.
+func TestFilesOfAStateUpdate(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, echo())
+	values := `{"messages":[` + saidWith("m1", text, image) + `]}`
+	for name, bring := range map[string]func() string{
+		"an update": func() string {
+			at := b.Thread()
+			b.Post(at+"/state", `{"values":`+values+`}`).OK()
+			b.Post(at+"/state", `{"values":`+values+`}`).OK() // the same again brings nothing
+			return at
+		},
+		"supersteps": func() string {
+			return "/threads/" + b.Post("/threads", `{"supersteps":[{"updates":[{"values":`+values+`,"as_node":"x"}]}]}`).OK().Text("thread_id")
+		},
+		"a patch": func() string {
+			at := b.Thread()
+			b.Do("PATCH", at, `{"values":`+values+`}`).OK()
+			return at
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := bring()
+			if diff := cmp.Diff([]string{"a.png"}, artifactNames(b, at)); diff != "" {
+				t.Errorf("artifacts (-want +got):\n%s", diff)
+			}
+			got := said(t, b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`))
+			if !strings.Contains(got, "User: look\n[Attached file: a.png]") || !strings.HasSuffix(got, " | a.png=hi") {
+				t.Errorf("told %q", got)
+			}
+		})
+	}
+}
+
+// TestStatedFilesOfAStateUpdate: values.files of an update, and of the states of a new thread, are
+// artifacts at once, with the bytes that agents are given; what is removed from the state is none any more.
+func TestStatedFilesOfAStateUpdate(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, echo())
+	wants := func(t *testing.T, at string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, artifactNames(b, at)); diff != "" {
+			t.Errorf("artifacts (-want +got):\n%s", diff)
+		}
+	}
+	const first = `{"files":{"/a.txt":"one","/b.txt":{"content":["two","lines"]}}}`
+	for name, bring := range map[string]func() string{
+		"an update": func() string {
+			at := b.Thread()
+			b.Post(at+"/state", `{"values":`+first+`}`).OK()
+			return at
+		},
+		"supersteps": func() string {
+			return "/threads/" + b.Post("/threads", `{"supersteps":[{"updates":[{"values":{"files":{"/c.txt":"gone"}}}]},{"updates":[{"values":{"files":{"/c.txt":null}}},{"values":`+first+`}]}]}`).OK().Text("thread_id")
+		},
+		"a patch": func() string {
+			at := b.Thread()
+			b.Do("PATCH", at, `{"values":`+first+`}`).OK()
+			return at
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := bring()
+			wants(t, at, "a.txt", "b.txt")
+			b.Post(at+"/state", `{"values":{"files":{"/a.txt":"three"}}}`).OK()
+			wants(t, at, "a.txt", "b.txt")
+			b.Post(at+"/state", `{"values":{"files":{"/b.txt":null}}}`).OK()
+			wants(t, at, "a.txt")
+			got := said(t, b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`))
+			if !strings.HasSuffix(got, " | a.txt=three") {
+				t.Errorf("the agent has %q", got)
+			}
+		})
+	}
+}
+
+// TestStatedFilesOfAGraph: an update that the graph takes brings files as a run of it does, and what
+// cannot be an artifact is left to it.
+func TestStatedFilesOfAGraph(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}, rig.AsThreads)
+	at := b.Thread()
+	b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
+	b.Post(at+"/state", `{"values":{"files":{"/a.txt":"one","/../b":"x","/c.txt":7}}}`).OK()
+	if diff := cmp.Diff([]string{"a.txt"}, artifactNames(b, at)); diff != "" {
+		t.Errorf("artifacts (-want +got):\n%s", diff)
+	}
+}
+
+// TestBadFilesOfAStateUpdate are refused, and leave the state as it was.
+func TestBadFilesOfAStateUpdate(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, echo())
+	at := b.Thread()
+	values := `{"messages":[` + saidWith("m1", `{"type":"file","data":"!!!","filename":"f"}`) + `]}`
+	b.Post(at+"/state", `{"values":`+values+`}`).Want(t, 422, "values.messages", "is not base64")
+	b.Post("/threads", `{"supersteps":[{"updates":[{"values":`+values+`}]}]}`).Want(t, 422, "values.messages", "is not base64")
+	for files, want := range map[string]string{`{"/a.txt":7}`: "/a.txt", `{"/../a":"x"}`: "/../a"} {
+		b.Post(at+"/state", `{"values":{"files":`+files+`}}`).Want(t, 422, want)
+		b.Post("/threads", `{"supersteps":[{"updates":[{"values":{"files":`+files+`}}]}]}`).Want(t, 422, want)
+	}
+	if history := b.Get(at + "/history").OK().List(""); len(history) != 0 {
+		t.Errorf("history %v", history)
+	}
+}
+
+// TestGraphsHaveNoFilesOfAStateUpdate: their files are in their messages.
+func TestGraphsHaveNoFilesOfAStateUpdate(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}, rig.AsThreads)
+	at := b.Thread()
+	b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
+	past := b.Get(at + "/history").OK().Text("1.checkpoint.checkpoint_id")
+	b.Post(at+"/state", `{"checkpoint_id":"`+past+`","values":{"messages":[`+saidWith("m1", image, `{"type":"file","data":"!!!"}`)+`]}}`).OK()
+	if got := artifactNames(b, at); len(got) != 0 {
+		t.Errorf("artifacts %v", got)
+	}
+}
+
+// TestSaidAnewWithoutItsFile: a message that is said anew without its file keeps it from the agent,
+// whatever brought the file; what was uploaded stays, and the line that has the file, too.
+func TestSaidAnewWithoutItsFile(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]func(b *rig.Bridge, at, message string){
+		"by a run": func(b *rig.Bridge, at, message string) {
+			b.Post(at+"/runs/wait", `{"assistant_id":"agent","input":{"messages":[`+message+`]}}`).OK()
+		},
+		"by an update": func(b *rig.Bridge, at, message string) {
+			b.Post(at+"/state", `{"values":{"messages":[]}}`).OK()
+			b.Post(at+"/state", `{"values":{"messages":[`+message+`]}}`).OK()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := rig.InFront(t, echo())
+			at := b.Thread()
+			first(b, at, saidWith("m1", text, image))
+			history := b.Get(at + "/history").OK().List("")
+			root, tip := str(rig.Dig(history[len(history)-1], "checkpoint.checkpoint_id")), str(rig.Dig(history[0], "checkpoint.checkpoint_id"))
+			from := func(point, message string) string {
+				return said(t, b.Post(at+"/runs/wait", `{"assistant_id":"agent","checkpoint_id":"`+point+`","input":{"messages":[`+message+`]}}`))
+			}
+			if got := from(root, saidWith("m1", text)); got != "look" {
+				t.Errorf("without the file the agent has %q", got)
+			}
+			if got := from(tip, saidWith("m2", text)); !strings.HasSuffix(got, " | a.png=hi") {
+				t.Errorf("behind the message with the file the agent has %q", got)
+			}
+		})
+	}
+}
