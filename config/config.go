@@ -9,12 +9,13 @@ import (
 )
 
 // Config is the whole configuration, after defaults, file, environment and
-// flags were merged. It is not changed after Load.
+// flags were merged. It is not changed after Load. A choice tag has the values
+// that its key may have.
 type Config struct {
 	Listen         string           `yaml:"listen"`
 	Admin          string           `yaml:"admin"`
 	Database       string           `yaml:"database"`
-	Synchronous    string           `yaml:"synchronous"` // full | normal
+	Synchronous    string           `yaml:"synchronous" choice:"full normal"`
 	ShutdownGrace  time.Duration    `yaml:"shutdown_grace"`
 	DefaultAgent   string           `yaml:"default_agent"`
 	Hosts          []string         `yaml:"hosts"`
@@ -30,11 +31,11 @@ type Config struct {
 	Log            Log              `yaml:"log"`
 }
 
-// Log is what is written to standard error. Both may be changed while the bridge serves, on the
-// admin listener.
+// Log is what is written to standard error; the format auto is console on a terminal, else
+// json. Both may be changed while the bridge serves, on the admin listener.
 type Log struct {
-	Level  string `yaml:"level"`  // debug | info | warn | error
-	Format string `yaml:"format"` // json | console | auto: console on a terminal
+	Level  string `yaml:"level" choice:"debug info warn error"`
+	Format string `yaml:"format" choice:"auto json console"`
 }
 
 // Agent is one agent the bridge stands in front of.
@@ -49,12 +50,12 @@ type Agent struct {
 	StepTimeout     time.Duration     `yaml:"step_timeout"`
 	RunTimeout      time.Duration     `yaml:"run_timeout"`
 	Retries         int               `yaml:"retries"`
-	Approval        string            `yaml:"approval"`          // auto | ask | step
-	AnswerByMessage string            `yaml:"answer_by_message"` // questions | never
-	Multitask       string            `yaml:"multitask_default"` // auto | reject | enqueue | interrupt | rollback
+	Approval        string            `yaml:"approval" choice:"auto ask step"`
+	AnswerByMessage string            `yaml:"answer_by_message" choice:"questions never"`
+	Multitask       string            `yaml:"multitask_default" choice:"auto reject enqueue interrupt rollback"`
 	AllowConcurrent bool              `yaml:"allow_concurrent"`
 	Passthrough     bool              `yaml:"passthrough"`
-	UpstreamThreads string            `yaml:"upstream_threads"` // keep | delete
+	UpstreamThreads string            `yaml:"upstream_threads" choice:"keep delete"`
 	Stepping        Stepping          `yaml:"stepping"`
 	Artifacts       Artifacts         `yaml:"artifacts"`
 	Memory          Memory            `yaml:"memory"`
@@ -62,7 +63,7 @@ type Agent struct {
 
 // Stepping is how v1 clients pull the steps of this agent's runs.
 type Stepping struct {
-	Mode          string        `yaml:"mode"` // auto | free | lockstep | run
+	Mode          string        `yaml:"mode" choice:"auto free lockstep run"`
 	Idle          time.Duration `yaml:"idle"`
 	DefaultAnswer string        `yaml:"default_answer"`
 	FollowUp      bool          `yaml:"follow_up"`
@@ -70,16 +71,16 @@ type Stepping struct {
 
 // Artifacts is how files cross between an agent's state and artifacts.
 type Artifacts struct {
-	Path      string   `yaml:"path"`  // whole | folder
-	Style     string   `yaml:"style"` // object | string
+	Path      string   `yaml:"path" choice:"whole folder"`
+	Style     string   `yaml:"style" choice:"object string"`
 	Exclude   []string `yaml:"exclude"`
 	MaxInline Bytes    `yaml:"max_inline"`
 }
 
 // Memory is what an agent is told of the store, and a task/step agent of its thread.
 type Memory struct {
-	Transcript string   `yaml:"transcript"` // full | last | none
-	Deliver    string   `yaml:"deliver"`    // prompt | additional_input | both
+	Transcript string   `yaml:"transcript" choice:"full last none"`
+	Deliver    string   `yaml:"deliver" choice:"prompt additional_input both"`
 	Budget     Bytes    `yaml:"budget"`
 	Namespaces []string `yaml:"namespaces"`
 	Recall     int      `yaml:"recall"` // 0: all items of the namespaces

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -14,11 +15,31 @@ func (r *report) validate(cfg *Config, o Options) {
 	indexCheck{r, cfg.Store.Index, o.Path}.check()
 	r.atLeast("store.vector_cache", int64(cfg.Store.VectorCache), 0)
 	r.checkAgents(cfg, o.Dialects)
-	r.oneOf("log.level", cfg.Log.Level, "debug", "info", "warn", "error")
-	r.oneOf("log.format", cfg.Log.Format, "auto", "json", "console")
+	r.checkChoices("", reflect.ValueOf(cfg).Elem())
 	k := keyCheck{report: r, agents: sortedNames(cfg.Agents), ids: map[string]bool{}, secrets: map[Secret]bool{}}
 	for i, key := range cfg.Auth.Keys {
 		k.check(fmt.Sprintf("auth.keys[%d]", i), key)
+	}
+}
+
+// checkChoices refuses values that their choice tags do not have.
+func (r *report) checkChoices(key string, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			at := join(key, field.Tag.Get("yaml"))
+			if allowed := field.Tag.Get("choice"); allowed != "" {
+				r.oneOf(at, v.Field(i).String(), strings.Fields(allowed)...)
+			}
+			r.checkChoices(at, v.Field(i))
+		}
+	case reflect.Map:
+		names := v.MapKeys()
+		slices.SortFunc(names, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, name := range names {
+			r.checkChoices(join(key, name.String()), v.MapIndex(name))
+		}
 	}
 }
 
@@ -43,7 +64,6 @@ func (d databaseCheck) checkDatabase() {
 	case isURL:
 		d.complain("database", "is a URL of %q; write the path of a SQLite file, or postgres://user:password@host:5432/name", scheme)
 	}
-	d.oneOf("synchronous", d.cfg.Synchronous, "full", "normal")
 }
 
 // checkServer wants the URL of a PostgreSQL database to name it: else the tables would be made in

@@ -87,15 +87,6 @@ func (a agentCheck) check(name string) {
 	}
 	a.checkHeaders(a.key+".headers", a.Headers)
 	a.checkBounds()
-	a.oneOf(a.key+".approval", a.Approval, "auto", "ask", "step")
-	a.oneOf(a.key+".answer_by_message", a.AnswerByMessage, "questions", "never")
-	a.oneOf(a.key+".multitask_default", a.Multitask, "auto", "reject", "enqueue", "interrupt", "rollback")
-	a.oneOf(a.key+".upstream_threads", a.UpstreamThreads, "keep", "delete")
-	a.oneOf(a.key+".stepping.mode", a.Stepping.Mode, "auto", "free", "lockstep", "run")
-	a.oneOf(a.key+".artifacts.path", a.Artifacts.Path, "whole", "folder")
-	a.oneOf(a.key+".artifacts.style", a.Artifacts.Style, "object", "string")
-	a.oneOf(a.key+".memory.transcript", a.Memory.Transcript, "full", "last", "none")
-	a.oneOf(a.key+".memory.deliver", a.Memory.Deliver, "prompt", "additional_input", "both")
 	for i, p := range a.Artifacts.Exclude {
 		if _, err := path.Match(p, ""); err != nil || p == "" {
 			a.complain(fmt.Sprintf("%s.artifacts.exclude[%d]", a.key, i), "%q is not a pattern; write paths with * and ?, like build/*.log", p)

@@ -173,6 +173,13 @@ func TestInit(t *testing.T) {
 		t.Errorf("it says %+v", cfg)
 	}
 	before, _ := os.ReadFile(file)
+	if !bytes.HasPrefix(before, []byte("# yaml-language-server: $schema=apbridge.schema.json\n")) {
+		t.Errorf("it begins with %.60q", before)
+	}
+	_, schema, _ := command(t, nil, "schema")
+	if beside, err := os.ReadFile(filepath.Join(filepath.Dir(file), "apbridge.schema.json")); err != nil || string(beside) != schema || schema == "" {
+		t.Errorf("the schema beside it: %.60q, %v", beside, err)
+	}
 	code, _, errs = command(t, nil, "init", "--config", file)
 	if after, _ := os.ReadFile(file); code != 1 || !bytes.Equal(before, after) {
 		t.Errorf("a file that was there: exit code %d", code)
@@ -194,7 +201,7 @@ func TestInit(t *testing.T) {
 // TestStarterLinesThatAreCommentedOut: what init suggests can be used.
 func TestStarterLinesThatAreCommentedOut(t *testing.T) {
 	t.Parallel()
-	text, err := starter(nil)
+	text, err := starter(nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}

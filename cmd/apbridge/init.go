@@ -5,8 +5,10 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	text "text/template"
 
@@ -27,21 +29,30 @@ func (p *program) initCommand() *cobra.Command {
 		Use:   "init",
 		Short: "Write a configuration to begin with",
 		Long: `init writes a commented configuration file for the given agents, with what one
-changes first. Every key and its default is in config.example.yaml. A file that
-is there is left alone.`,
+changes first, and the schema that editors complete and check its keys by. Every
+key and its default is in config.example.yaml. A configuration that is there is
+left alone.`,
 		Example: `  apbridge init --agent legacy=http://127.0.0.1:8000
   apbridge init --agent legacy=http://127.0.0.1:8000 --config -     # to the terminal`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			written, err := starter(agents)
+			if file == "-" {
+				written, err := starter(agents, "")
+				if err != nil {
+					return err
+				}
+				_, err = p.out.Write(written)
+				return err
+			}
+			beside := strings.TrimSuffix(file, filepath.Ext(file)) + ".schema.json"
+			written, err := starter(agents, filepath.Base(beside))
 			if err != nil {
 				return err
 			}
-			if file == "-" {
-				_, err := p.out.Write(written)
+			if err := writeNew(file, written, force); err != nil {
 				return err
 			}
-			if err := writeNew(file, written, force); err != nil {
+			if err := os.WriteFile(beside, []byte(config.Schema()), 0o644); err != nil {
 				return err
 			}
 			fmt.Fprintf(p.out, "%s is written. Next:\n\n  apbridge doctor --config %s\n  apbridge serve --config %s\n", file, file, file)
@@ -54,8 +65,24 @@ is there is left alone.`,
 	return cmd
 }
 
-// starter is the file for the given agents, checked as serve would.
-func starter(flags []string) ([]byte, error) {
+func (p *program) schemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of the configuration",
+		Long: `schema prints the JSON Schema of this version's configuration, by which editors
+complete and check keys. init writes it beside the configuration.`,
+		Example: `  apbridge schema > apbridge.schema.json`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := io.WriteString(p.out, config.Schema())
+			return err
+		},
+	}
+}
+
+// starter is the file for the given agents, checked as serve would. Its first line names the
+// schema's file for editors; "" is none.
+func starter(flags []string, schema string) ([]byte, error) {
 	type agent struct{ Name, URL string }
 	var list []agent
 	for _, f := range flags {
@@ -80,9 +107,9 @@ func starter(flags []string) ([]byte, error) {
 		return nil, err
 	}
 	err = t.Execute(&b, struct {
-		Agents []agent
-		First  string
-	}{list, list[0].Name})
+		Agents        []agent
+		First, Schema string
+	}{list, list[0].Name, schema})
 	return b.Bytes(), err
 }
 
