@@ -4,7 +4,7 @@
 GOTEST = go test
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test race lint e2e browser compatibility soak faults bench clean
+.PHONY: build test race lint e2e browser compatibility packages soak faults bench clean
 
 # The one binary: static, without the machine's paths.
 build:
@@ -34,6 +34,11 @@ browser:
 
 compatibility:
 	./.browser/run --update
+
+# Archives and Linux packages of this machine's kind in dist/, made twice, installed and purged in a Debian
+# root: needs root, debootstrap and systemd.
+packages:
+	./.package/run
 
 # Three bridges over one PostgreSQL of their own, killed, stopped and cut off from it
 # while clients work; make soak SOAK=1h lasts longer.

@@ -2,8 +2,14 @@ package bridge
 
 import "runtime/debug"
 
-// Version is the module's version as the go command stamped it, or "devel".
+// version is what a package was made as: -ldflags "-X …/internal/bridge.version=1.2.3".
+var version string
+
+// Version is what the linker was told, else the module's version as the go command stamped it, or "devel".
 func Version() string {
+	if version != "" {
+		return version
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "devel"

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// manCommand is hidden: packages are made with it.
+func (p *program) manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "man FOLDER",
+		Short: "Write a man page of each command into a folder",
+		Long: `man writes a man page of each command into a folder, which has to be there. The pages
+have today's date, or the one of $SOURCE_DATE_EPOCH in seconds since 1970.`,
+		Example: `  apbridge man ~/.local/share/man/man1`,
+		Args:    cobra.ExactArgs(1),
+		Hidden:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
+				return misuse(fmt.Sprintf("there is no folder %s; make it first", args[0]))
+			}
+			cmd.Root().DisableAutoGenTag = true // it would name the day
+			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Source: "apbridge", Manual: "apbridge"}, args[0])
+		},
+	}
+}

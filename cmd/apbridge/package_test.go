@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/config"
+	"go.yaml.in/yaml/v3"
+)
+
+// read is one YAML document of a file of examples: what the tests look at.
+type read struct {
+	Kind string
+	Data map[string]string
+	Spec struct {
+		Template struct {
+			Spec struct {
+				TerminationGracePeriodSeconds int `yaml:"terminationGracePeriodSeconds"`
+				Containers                    []container
+			}
+		}
+	}
+	Services map[string]service
+}
+
+type container struct {
+	Name  string
+	Args  []string
+	Ports []struct {
+		ContainerPort int `yaml:"containerPort"`
+	}
+	StartupProbe   probe `yaml:"startupProbe"`
+	ReadinessProbe probe `yaml:"readinessProbe"`
+	LivenessProbe  probe `yaml:"livenessProbe"`
+}
+
+type probe struct {
+	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
+}
+
+type service struct {
+	Build           any
+	Environment     map[string]string
+	StopGracePeriod time.Duration `yaml:"stop_grace_period"`
+}
+
+func documents(t *testing.T, file string) (list []read) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "examples", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dec := yaml.NewDecoder(bytes.NewReader(raw)); ; {
+		var d read
+		if err := dec.Decode(&d); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		list = append(list, d)
+	}
+}
+
+// The sidecar's configuration is one, and the pod waits longer for the bridge than the bridge for its runs.
+func TestKubernetesExample(t *testing.T) {
+	t.Parallel()
+	key := filepath.Join(t.TempDir(), "client")
+	if err := os.WriteFile(key, []byte("0123456789abcdef"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var cfg *config.Config
+	var pod container
+	for _, d := range documents(t, "kubernetes/sidecar.yaml") {
+		if text := d.Data["apbridge.yaml"]; text != "" {
+			cfg = loadExample(t, strings.ReplaceAll(text, "/etc/apbridge-keys/client", key), nil)
+		}
+		for _, c := range d.Spec.Template.Spec.Containers {
+			if c.Name == "bridge" {
+				pod = c
+				outlasts(t, time.Duration(d.Spec.Template.Spec.TerminationGracePeriodSeconds)*time.Second)
+			}
+		}
+	}
+	if cfg == nil || pod.Name == "" {
+		t.Fatal("there is no configuration, or no bridge")
+	}
+	if cfg.Listen != "0.0.0.0:8080" || pod.Ports[0].ContainerPort != 8080 {
+		t.Errorf("the bridge listens on %s, and its port is %d", cfg.Listen, pod.Ports[0].ContainerPort)
+	}
+	if pod.StartupProbe.HTTPGet.Path != "/readyz" || pod.ReadinessProbe.HTTPGet.Path != "/readyz" || pod.LivenessProbe.HTTPGet.Path != "/healthz" {
+		t.Errorf("it is asked otherwise: %+v", pod)
+	}
+}
+
+// Each bridge of the compose files has a configuration by its environment alone.
+func TestComposeExamples(t *testing.T) {
+	t.Parallel()
+	for file, bridges := range map[string]int{"compose/one.yaml": 1, "compose/two.yaml": 2} {
+		found := 0
+		for name, s := range documents(t, file)[0].Services {
+			if s.Build == nil {
+				continue
+			}
+			found++
+			environ := []string{"APBRIDGE_LISTEN=0.0.0.0:8080"} // of the Containerfile
+			for k, v := range s.Environment {
+				environ = append(environ, k+"="+v)
+			}
+			cfg := loadExample(t, "", environ)
+			if cfg.Agents["legacy"].URL != "http://agent:8000" || len(cfg.Auth.Keys) != 1 {
+				t.Errorf("%s: %s: %+v", file, name, cfg)
+			}
+			outlasts(t, s.StopGracePeriod)
+		}
+		if found != bridges {
+			t.Errorf("%s has %d bridges, not %d", file, found, bridges)
+		}
+	}
+}
+
+// The unit starts what serve takes, and the image what it lists.
+func TestUnitAndImage(t *testing.T) {
+	t.Parallel()
+	unit, err := os.ReadFile("../../.package/apbridge.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := os.ReadFile("../../Containerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, string(unit), "ExecStart=/usr/bin/apbridge serve --config /etc/apbridge/apbridge.yaml\n", "RestartPreventExitStatus=2\n")
+	seconds := regexp.MustCompile(`(?m)^TimeoutStopSec=(\d+)$`).FindStringSubmatch(string(unit))
+	wait, err := time.ParseDuration(seconds[1] + "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outlasts(t, wait)
+	holds(t, string(image), `HEALTHCHECK`, `"/usr/bin/apbridge", "health"`, ":nonroot\n", "ENV APBRIDGE_LISTEN=0.0.0.0:8080\n")
+	for _, c := range [][]string{{"serve", "--help"}, {"health", "--help"}} {
+		if code, _, errs := command(t, nil, c...); code != 0 {
+			t.Errorf("%v: %s", c, errs)
+		}
+	}
+}
+
+// TestManPages: each command that is not hidden has a page, with the day that it was told.
+func TestManPages(t *testing.T) {
+	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
+	folder := t.TempDir()
+	if code, _, errs := command(t, nil, "man", folder); code != 0 {
+		t.Fatal(errs)
+	}
+	for _, page := range []string{"apbridge", "apbridge-serve", "apbridge-runs-ls"} {
+		raw, err := os.ReadFile(filepath.Join(folder, page+".1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds(t, string(raw), ".SH SYNOPSIS", "Nov 2023")
+	}
+	if code, _, errs := command(t, nil, "man", filepath.Join(folder, "none")); code != exitMisuse || !strings.Contains(errs, "make it first") {
+		t.Errorf("a folder that is not there: %d, %q", code, errs)
+	}
+}
+
+// loadExample loads a configuration as serve would.
+func loadExample(t *testing.T, text string, environ []string) *config.Config {
+	t.Helper()
+	o := config.Options{Environ: expand(environ), Dialects: bridge.Dialects().Names(), Warn: func(c config.Complaint) { t.Errorf("unwise: %s", c) }}
+	if text != "" {
+		o.File = filepath.Join(t.TempDir(), "apbridge.yaml")
+		if err := os.WriteFile(o.File, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg, err := config.Load(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// expand gives ${NAME:?words} a value.
+func expand(environ []string) (list []string) {
+	for _, e := range environ {
+		list = append(list, regexp.MustCompile(`\$\{[^}]*\}`).ReplaceAllString(e, "0123456789abcdef"))
+	}
+	return list
+}
+
+// outlasts fails where a supervisor waits no longer than the bridge's own grace.
+func outlasts(t *testing.T, wait time.Duration) {
+	t.Helper()
+	if grace := config.Default().ShutdownGrace; wait < grace+5*time.Second {
+		t.Errorf("it is stopped after %v, and the grace is %v", wait, grace)
+	}
+}
