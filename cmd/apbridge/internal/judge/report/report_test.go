@@ -14,6 +14,7 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/junit"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -236,7 +237,17 @@ func TestJUnit(t *testing.T) {
 	if err := sample().JUnit(&out); err != nil {
 		t.Fatal(err)
 	}
-	var got junitSuites
+	var got struct {
+		Suites []struct {
+			Tests    int          `xml:"tests,attr"`
+			Failures int          `xml:"failures,attr"`
+			Errors   int          `xml:"errors,attr"`
+			Skipped  int          `xml:"skipped,attr"`
+			Time     string       `xml:"time,attr"`
+			Stamp    string       `xml:"timestamp,attr"`
+			Cases    []junit.Case `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
 	if err := xml.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
