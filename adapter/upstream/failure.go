@@ -7,9 +7,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/apbridge/apbridge/mapping/pause"
 )
 
 // Kind says what a failed call may have done.
@@ -56,14 +56,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 // RetryAfter is what the header of that name says, in both of its forms (RFC 9110, section
 // 10.2.3); 0 when there is none.
 func (f *Failure) RetryAfter() time.Duration {
-	value := strings.TrimSpace(f.Header.Get("Retry-After"))
-	if n, err := strconv.Atoi(value); err == nil && n > 0 {
-		return time.Duration(min(n, 1<<30)) * time.Second // no overflow
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return 0
+	return pause.RetryAfter(f.Header.Get("Retry-After"))
 }
 
 // later reports whether the agent says to come again: it has done nothing.

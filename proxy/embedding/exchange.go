@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -152,23 +151,12 @@ func (c *Client) refused(res *http.Response, raw []byte) *failure {
 		f.text += ", a redirect, which is not followed; is store.index.url the right one?"
 		return f
 	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode >= 500 && res.StatusCode != http.StatusNotImplemented:
-		f.again, f.after = true, retryAfter(res.Header.Get("Retry-After"))
+		f.again, f.after = true, pause.RetryAfter(res.Header.Get("Retry-After"))
 	}
 	if text := strings.Join(strings.Fields(c.redact(strings.ToValidUTF8(string(raw[:min(len(raw), shownMost)]), ""))), " "); text != "" {
 		f.text += ": " + text
 	}
 	return f
-}
-
-// retryAfter reads both forms of the header (RFC 9110, section 10.2.3); 0: there is none.
-func retryAfter(value string) time.Duration {
-	if n, err := strconv.Atoi(strings.TrimSpace(value)); err == nil && n > 0 {
-		return time.Duration(min(n, 1<<20)) * time.Second
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return 0
 }
 
 // hidden is what the network said, without the URL, which may hold secrets.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/apbridge/apbridge/mapping/pause"
 )
 
 // healthPatience bounds one question of readiness; healthEvery is the pause between two.
@@ -25,7 +27,7 @@ func (c *Client) Ready(ctx context.Context, wait time.Duration) error {
 		if err == nil || ctx.Err() != nil || time.Now().After(over) {
 			return err
 		}
-		if pause(ctx, healthEvery) != nil {
+		if pause.For(ctx, healthEvery) != nil {
 			return context.Cause(ctx)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/mapping/pause"
 )
 
 // A stream that breaks off is gone on with behind the last event that was seen, so often at the
@@ -33,7 +34,7 @@ func (c *Client) Follow(ctx context.Context, run string, each func(sse.Event) er
 		if breaks == mostBreaks {
 			return c.unread(ctx, err)
 		}
-		if err := pause(ctx, breakPause); err != nil {
+		if err := pause.For(ctx, breakPause); err != nil {
 			return err
 		}
 	}
@@ -80,15 +81,4 @@ func (f *following) read(ctx context.Context) (broken bool, err error) {
 func retried(err error) bool {
 	var r *Refused
 	return !errors.As(err, &r) || r.Status == http.StatusServiceUnavailable || r.Status == http.StatusBadGateway
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -8,9 +8,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/apbridge/apbridge/mapping/pause"
 )
 
 // Bounds of one exchange.
@@ -53,17 +54,6 @@ func (f *failure) pause(try int) time.Duration {
 		return min(f.after, longestWait)
 	}
 	return firstPause << (try - 1)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 var errSlow = errors.New("no answer in time")
@@ -119,23 +109,12 @@ func (g *Grader) refused(res *http.Response, raw []byte) *failure {
 	case res.StatusCode == http.StatusUnauthorized:
 		f.text += " (is GRADER_KEY the right one?)"
 	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode >= 500 && res.StatusCode != http.StatusNotImplemented:
-		f.again, f.after = true, retryAfter(res.Header.Get("Retry-After"))
+		f.again, f.after = true, pause.RetryAfter(res.Header.Get("Retry-After"))
 	}
 	if len(bytes.TrimSpace(raw)) > 0 {
 		f.text += ": " + g.hidden(shown(string(raw)))
 	}
 	return f
-}
-
-// retryAfter reads both forms of the header (RFC 9110, section 10.2.3); 0: there is none.
-func retryAfter(value string) time.Duration {
-	if n, err := strconv.Atoi(strings.TrimSpace(value)); err == nil && n > 0 {
-		return time.Duration(min(n, 1<<20)) * time.Second
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return 0
 }
 
 // hidden is a text without the key, which an endpoint may repeat.

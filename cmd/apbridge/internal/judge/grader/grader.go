@@ -12,6 +12,7 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
+	"github.com/apbridge/apbridge/mapping/pause"
 )
 
 // Config is the endpoint, and how it is asked.
@@ -42,7 +43,7 @@ func New(cfg Config) (*Grader, error) {
 		return nil, errors.New("the grader has no model; name one that the endpoint knows")
 	}
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &Grader{cfg: cfg, base: base, http: client, wait: pause}, nil
+	return &Grader{cfg: cfg, base: base, http: client, wait: pause.For}, nil
 }
 
 // Probe finds an endpoint that is not there and a key that is not taken, by the list of models:

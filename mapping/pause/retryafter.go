@@ -1,0 +1,28 @@
+package pause
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// httpDates are the forms of a date in HTTP (RFC 9110, section 5.6.7): the one to write, and two to read.
+var httpDates = []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC}
+
+// longest keeps a number of seconds from becoming a negative time.
+const longest = 1 << 30
+
+// RetryAfter is how long a server asks to wait with this value of its Retry-After header, seconds or a date
+// (RFC 9110, section 10.2.3); 0 where it asks for nothing that can be read, or for what is past.
+func RetryAfter(value string) time.Duration {
+	value = strings.TrimSpace(value)
+	if n, err := strconv.Atoi(value); err == nil {
+		return time.Duration(min(max(n, 0), longest)) * time.Second
+	}
+	for _, form := range httpDates {
+		if at, err := time.Parse(form, value); err == nil {
+			return max(time.Until(at), 0)
+		}
+	}
+	return 0
+}
