@@ -51,17 +51,17 @@ type recorder struct {
 	refuser
 	ops     operations
 	trusted trustedProxies
-	metrics *metrics.Metrics
 	times   *times
 }
 
 func (c recorder) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &responseTap{ResponseWriter: w, control: http.NewResponseController(w), patience: c.times.write, route: unmatched}
+		rec := &responseTap{ResponseWriter: w, control: http.NewResponseController(w), patience: c.times.write, metrics: c.metrics, route: unmatched}
 		start := time.Now()
 		// Deferred: an aborted answer is counted too.
 		defer func() {
 			rec.extend()
+			rec.ended()
 			failpoint.Hit(failpoint.ReplyWritten)
 			c.record(rec, r, time.Since(start))
 		}()
@@ -109,10 +109,7 @@ func runOf(answer http.Header, path string) string {
 
 // recoverer turns a bug into a 500 and keeps the process. What a panic holds
 // may be a client's data, so only Go's own messages are logged.
-type recoverer struct {
-	refuser
-	metrics *metrics.Metrics
-}
+type recoverer struct{ refuser }
 
 func (p recoverer) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
