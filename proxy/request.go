@@ -19,7 +19,8 @@ import (
 const headerRequestID = "X-Request-Id"
 
 // withRequestID gives every request an id, the client's own if it is a sane
-// one. Handlers find it in the request's header.
+// one. Handlers find it in the request's header, and what is done for the request finds it in the
+// context, with its place in a trace.
 func withRequestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(headerRequestID)
@@ -29,8 +30,18 @@ func withRequestID(next http.Handler) http.Handler {
 		r.Header[headerRequestID] = []string{id}
 		w.Header().Set(headerRequestID, id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		next.ServeHTTP(w, r.WithContext(mapping.WithRequestID(r.Context(), id)))
+		ctx := mapping.WithRequestID(r.Context(), id)
+		next.ServeHTTP(w, r.WithContext(mapping.WithTrace(ctx, traceOf(r.Header))))
 	})
+}
+
+// traceOf is where the client says that its request is in a trace.
+func traceOf(h http.Header) mapping.Trace {
+	parents := h.Values(mapping.TraceParentHeader)
+	if len(parents) != 1 {
+		return mapping.Trace{}
+	}
+	return mapping.ReadTrace(parents[0], strings.Join(h.Values(mapping.TraceStateHeader), ","))
 }
 
 func saneID(id string) bool {

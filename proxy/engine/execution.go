@@ -56,7 +56,8 @@ func (s *starter) launch(agent *Agent, c store.Claimed, o StartRequest) {
 // register makes the execution of a claimed run known; a call of work, which executes it, must follow.
 // x is nil when the engine has stopped.
 func (s *starter) register(agent *Agent, c store.Claimed, o StartRequest) (x *execution, work func()) {
-	ctx, cancel := context.WithCancelCause(s.e.scope(s.e.root, c.Run))
+	scope := mapping.WithTrace(mapping.WithRequestID(s.e.scope(s.e.root, c.Run), o.requestID), o.trace)
+	ctx, cancel := context.WithCancelCause(scope)
 	x = &execution{
 		e: s.e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken,
 		before: c.Running, began: time.Now(), say: o.Say, input: o.Input, memory: o.Memory, alone: o.New.MustNotExist, next: o.further, cancel: cancel,
