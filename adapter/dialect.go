@@ -84,11 +84,20 @@ type Face struct {
 	// Agents maps config names to their settings; read only.
 	Agents  map[string]config.Agent
 	Version string
+	// Failed is told the code of each request that the face answers with an error; nil: nobody is told.
+	Failed func(code string)
 	// Heartbeat is the interval between heartbeats of a stream.
 	Heartbeat time.Duration
 	// Ready says why requests should not be sent here now, as a database that is away; nil
 	// where there is nothing to ask. An error of class Internal is for the log.
 	Ready func(context.Context) error
+}
+
+// CountFailed counts a request that is answered with an error.
+func (f Face) CountFailed(e *mapping.Error) {
+	if f.Failed != nil {
+		f.Failed(e.Code)
+	}
 }
 
 // Upstream is everything a backend may know about the agent it calls.

@@ -126,6 +126,7 @@ type RunOptions struct {
 	Losses          []Loss          `json:"losses,omitempty"`
 	Hops            string          `json:"hops,omitempty"` // of the request (HopsHeader)
 	RequestID       string          `json:"request_id,omitempty"`
+	Trace           *Trace          `json:"trace,omitempty"` // of the request; nil: it said nothing
 }
 
 // JSON is the options as encoding/json would write them, but for the large values

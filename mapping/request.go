@@ -6,6 +6,9 @@ type requestKey struct{}
 
 // WithRequestID returns a context of work done for the request that clients and logs know by an id.
 func WithRequestID(ctx context.Context, id string) context.Context {
+	if id == "" {
+		return ctx
+	}
 	return context.WithValue(ctx, requestKey{}, id)
 }
 

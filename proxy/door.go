@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/metrics"
 )
 
 // door refuses requests while the bridge shuts down, or has more connections
@@ -14,7 +13,6 @@ import (
 type door struct {
 	refuser
 	ops         operations
-	metrics     *metrics.Metrics
 	connections connLimit
 	admission   admission
 	grace       time.Duration // of a shutdown

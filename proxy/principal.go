@@ -9,7 +9,6 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/auth"
-	"github.com/apbridge/apbridge/proxy/metrics"
 )
 
 // open are the exact paths that need no key: they tell nothing but that the
@@ -27,7 +26,6 @@ type principalGuard struct {
 	trusted trustedProxies
 	public  map[string]http.Handler // paths that need no key
 	store   func(path string) bool  // Options.Store
-	metrics *metrics.Metrics
 }
 
 func (g principalGuard) guard(next http.Handler) http.Handler {

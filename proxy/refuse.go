@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/metrics"
 	"go.uber.org/zap"
 )
 
@@ -31,8 +32,9 @@ func PlainBody(e *mapping.Error) any {
 
 // refuser answers what a guard does not let through. Safe for concurrent use.
 type refuser struct {
-	faces []Face
-	log   *zap.Logger
+	faces   []Face
+	log     *zap.Logger
+	metrics *metrics.Metrics
 }
 
 func (f refuser) faceOf(path string) Face {
@@ -54,7 +56,9 @@ func (f refuser) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if ce := f.log.Check(zap.DebugLevel, "request refused"); ce != nil {
 		ce.Write(zap.String("request_id", w.Header().Get(headerRequestID)), zap.String("code", e.Code), zap.Int("status", status))
 	}
-	writeJSON(w, status, f.faceOf(r.URL.Path).Body(e))
+	face := f.faceOf(r.URL.Path)
+	f.metrics.Failed(face.Name, e.Code)
+	writeJSON(w, status, face.Body(e))
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {

@@ -19,7 +19,8 @@ import (
 const headerRequestID = "X-Request-Id"
 
 // withRequestID gives every request an id, the client's own if it is a sane
-// one. Handlers find it in the request's header.
+// one. Handlers find it in the request's header, and what is done for the request finds it in the
+// context, with its place in a trace.
 func withRequestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(headerRequestID)
@@ -29,8 +30,18 @@ func withRequestID(next http.Handler) http.Handler {
 		r.Header[headerRequestID] = []string{id}
 		w.Header().Set(headerRequestID, id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		next.ServeHTTP(w, r.WithContext(mapping.WithRequestID(r.Context(), id)))
+		ctx := mapping.WithRequestID(r.Context(), id)
+		next.ServeHTTP(w, r.WithContext(mapping.WithTrace(ctx, traceOf(r.Header))))
 	})
+}
+
+// traceOf is where the client says that its request is in a trace.
+func traceOf(h http.Header) mapping.Trace {
+	parents := h.Values(mapping.TraceParentHeader)
+	if len(parents) != 1 {
+		return mapping.Trace{}
+	}
+	return mapping.ReadTrace(parents[0], strings.Join(h.Values(mapping.TraceStateHeader), ","))
 }
 
 func saneID(id string) bool {
@@ -51,17 +62,17 @@ type recorder struct {
 	refuser
 	ops     operations
 	trusted trustedProxies
-	metrics *metrics.Metrics
 	times   *times
 }
 
 func (c recorder) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &responseTap{ResponseWriter: w, control: http.NewResponseController(w), patience: c.times.write, route: unmatched}
+		rec := &responseTap{ResponseWriter: w, control: http.NewResponseController(w), patience: c.times.write, metrics: c.metrics, route: unmatched}
 		start := time.Now()
 		// Deferred: an aborted answer is counted too.
 		defer func() {
 			rec.extend()
+			rec.ended()
 			failpoint.Hit(failpoint.ReplyWritten)
 			c.record(rec, r, time.Since(start))
 		}()
@@ -109,10 +120,7 @@ func runOf(answer http.Header, path string) string {
 
 // recoverer turns a bug into a 500 and keeps the process. What a panic holds
 // may be a client's data, so only Go's own messages are logged.
-type recoverer struct {
-	refuser
-	metrics *metrics.Metrics
-}
+type recoverer struct{ refuser }
 
 func (p recoverer) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -3,9 +3,11 @@ package proxy
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping/failpoint"
+	"github.com/apbridge/apbridge/proxy/metrics"
 )
 
 const unmatched = "unmatched"
@@ -18,8 +20,10 @@ type responseTap struct {
 	control  *http.ResponseController
 	patience time.Duration
 	extended time.Time
+	metrics  *metrics.Metrics
 
 	status int
+	stream string // what it is sent by, as the metrics name it; "": it is no stream
 	bytes  int64
 	route  string // template that matched
 	key    string // id of the caller's key
@@ -28,14 +32,35 @@ type responseTap struct {
 func (r *responseTap) WriteHeader(status int) {
 	if r.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) { // not another 1xx
 		failpoint.Hit(failpoint.ReplyBegun)
-		r.status = status
+		r.begin(status)
 	}
 	r.ResponseWriter.WriteHeader(status)
 }
 
+// begin notes how an answer begins: whether it is a stream is told by its header.
+func (r *responseTap) begin(status int) {
+	r.status = status
+	switch {
+	case status == http.StatusSwitchingProtocols:
+		r.stream = metrics.StreamWebSocket
+	case strings.HasPrefix(r.Header().Get("Content-Type"), "text/event-stream"):
+		r.stream = metrics.StreamSSE
+	default:
+		return
+	}
+	r.metrics.Streams(r.stream, 1)
+}
+
+// ended is called once, when the handler is done.
+func (r *responseTap) ended() {
+	if r.stream != "" {
+		r.metrics.Streams(r.stream, -1)
+	}
+}
+
 func (r *responseTap) Write(b []byte) (int, error) {
 	if r.status == 0 {
-		r.status = http.StatusOK
+		r.begin(http.StatusOK)
 	}
 	r.extend()
 	n, err := r.ResponseWriter.Write(b)
@@ -49,7 +74,7 @@ func (r *responseTap) Flush() { _ = r.FlushError() }
 // FlushError is what http.ResponseController looks for.
 func (r *responseTap) FlushError() error {
 	if r.status == 0 {
-		r.status = http.StatusOK
+		r.begin(http.StatusOK)
 	}
 	r.extend()
 	return r.control.Flush()

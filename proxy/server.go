@@ -93,10 +93,10 @@ var ErrShutdown = errors.New("the bridge is shutting down")
 
 // New makes a Server; it does not listen yet.
 func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
-	f := refuser{o.Faces, log}
+	f := refuser{o.Faces, log, o.Metrics}
 	ops := newOperations(f, o)
 	s := &Server{refuser: f, cfg: cfg, opt: o, times: usualTimes, ops: ops, inside: map[string]http.Handler{}}
-	s.door = &door{refuser: f, ops: ops, metrics: o.Metrics, grace: cfg.ShutdownGrace}
+	s.door = &door{refuser: f, ops: ops, grace: cfg.ShutdownGrace}
 	s.door.connections.most = mostConnections(openFiles())
 	guards, err := s.guards()
 	if err != nil {
@@ -137,14 +137,14 @@ func (s *Server) guards() ([]func(http.Handler) http.Handler, error) {
 	}
 	return []func(http.Handler) http.Handler{
 		withRequestID,
-		recorder{f, s.ops, proxies, o.Metrics, &s.times}.guard,
-		recoverer{f, o.Metrics}.guard,
+		recorder{f, s.ops, proxies, &s.times}.guard,
+		recoverer{f}.guard,
 		bodyGuard{f, cfg.Limits, &s.times}.guard,
 		framingGuard{f}.guard,
 		pathGuard{f}.guard,
 		hostGuard{f, newHosts(cfg)}.guard,
 		originGuard{f, newOrigins(cfg.CORS.Origins), met}.guard,
-		principalGuard{f, gate, proxies, o.Public, o.Store, o.Metrics}.guard,
+		principalGuard{f, gate, proxies, o.Public, o.Store}.guard,
 		s.door.guard,
 		loopGuard{f, o.Hop}.guard,
 		memoryGuard{f, s.ops, newMemory(int64(cfg.Limits.Bodies)), &s.times}.guard,

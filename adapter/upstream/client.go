@@ -58,6 +58,7 @@ func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
 	c.SetLogger(silent{}).SetDisableWarn(true).SetDoNotParseResponse(true).SetHeader("User-Agent", cmp.Or(up.Agent, "apbridge"))
 	c.SetPreRequestHook(func(_ *resty.Client, r *http.Request) error {
 		adapter.AddHop(r, up.Hop)
+		adapter.AddOrigin(r)
 		setBody(r)
 		return nil
 	})

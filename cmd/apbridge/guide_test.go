@@ -31,6 +31,7 @@ func TestGuides(t *testing.T) {
 	}{
 		{"memory.md", "http://127.0.0.1:8001", forgetful.Handler(), 10},
 		{"approval.md", "http://127.0.0.1:8000", legacyagent.Handler(), 8},
+		{"metrics.md", "http://127.0.0.1:8000", legacyagent.Handler(), 2},
 	} {
 		t.Run(guide.file, func(t *testing.T) {
 			t.Parallel()

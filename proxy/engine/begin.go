@@ -21,6 +21,9 @@ type StartRequest struct {
 	OneStep bool
 
 	further *Next // it is a further step of a parked run
+	// The request that asks for that step: agents are told it in place of the one that made the run.
+	requestID string
+	trace     mapping.Trace
 }
 
 // starter makes runs, and begins executions of those and of others that this process has claimed. Safe for concurrent use.

@@ -14,10 +14,21 @@ import (
 
 // Meter counts what the engine does; proxy/metrics implements it. Every
 // RunStarted is followed by one RunEnded, whose status may also be "parked" or
-// "handed_over". Runs that end without having been started here are not told.
+// "handed_over", with the code of the failure or "". Runs that end without having been
+// started here are not told.
 type Meter interface {
 	RunStarted(agent string)
-	RunEnded(agent string, status mapping.RunStatus)
+	// RunWaited is told of a run that is executed for the first time: how long it could have been.
+	RunWaited(agent string, d time.Duration)
+	StepTaken(agent string, took time.Duration)
+	// EventsLogged is told of events that were committed, with the bytes of their data.
+	EventsLogged(agent string, events int, bytes int64)
+	RunEnded(agent string, status mapping.RunStatus, code string)
+}
+
+// Statuses are those that a Meter may be told a run ended with.
+func Statuses() []mapping.RunStatus {
+	return []mapping.RunStatus{mapping.RunSuccess, mapping.RunError, mapping.RunTimeout, mapping.RunInterrupted, statusParked, statusHandedOver}
 }
 
 // Chore is work by the clock that goes on as long as the engine; package chore has them.
@@ -157,6 +168,10 @@ func (e *Engine) Live() int { return e.running.count() }
 // scope is the context of work done for a run outside of any request.
 func (e *Engine) scope(ctx context.Context, r mapping.Run) context.Context {
 	ctx = mapping.WithHops(ctx, r.Options.Hops)
+	ctx = mapping.WithRequestID(ctx, r.Options.RequestID)
+	if r.Options.Trace != nil {
+		ctx = mapping.WithTrace(ctx, *r.Options.Trace)
+	}
 	return mapping.WithPrincipal(ctx, mapping.Principal{ID: r.Owner, Tenant: r.Tenant})
 }
 

@@ -69,8 +69,11 @@ func (b *bench) cold(t *testing.T) *eventlog.Log {
 
 type meter struct{}
 
-func (meter) RunStarted(string)                  {}
-func (meter) RunEnded(string, mapping.RunStatus) {}
+func (meter) RunStarted(string)                          {}
+func (meter) RunWaited(string, time.Duration)            {}
+func (meter) StepTaken(string, time.Duration)            {}
+func (meter) EventsLogged(string, int, int64)            {}
+func (meter) RunEnded(string, mapping.RunStatus, string) {}
 
 func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.Agent)) *bench {
 	t.Helper()

@@ -38,7 +38,8 @@ type execution struct {
 	cancel context.CancelCauseFunc
 	departure
 
-	results int // updates of the agent that were taken
+	results int       // updates of the agent that were taken
+	stepped time.Time // when the newest of them was, or the attempt began
 
 	buffer *eventlog.RunBuffer
 	rec    *recorder
@@ -55,7 +56,8 @@ func (s *starter) launch(agent *Agent, c store.Claimed, o StartRequest) {
 // register makes the execution of a claimed run known; a call of work, which executes it, must follow.
 // x is nil when the engine has stopped.
 func (s *starter) register(agent *Agent, c store.Claimed, o StartRequest) (x *execution, work func()) {
-	ctx, cancel := context.WithCancelCause(s.e.scope(s.e.root, c.Run))
+	scope := mapping.WithTrace(mapping.WithRequestID(s.e.scope(s.e.root, c.Run), o.requestID), o.trace)
+	ctx, cancel := context.WithCancelCause(scope)
 	x = &execution{
 		e: s.e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken,
 		before: c.Running, began: time.Now(), say: o.Say, input: o.Input, memory: o.Memory, alone: o.New.MustNotExist, next: o.further, cancel: cancel,
@@ -68,7 +70,7 @@ func (s *starter) register(agent *Agent, c store.Claimed, o StartRequest) (x *ex
 		agent.release()
 		return nil, nil
 	}
-	s.e.meter.RunStarted(agent.Name)
+	x.countBegin()
 	x.logBegin()
 	logged := c.Logged // nothing else of c lives as long as the run
 	return x, func() { x.work(adapter.WithPermit(ctx, x.stillHolds), logged) }
@@ -131,6 +133,7 @@ func (x *execution) execute(ctx context.Context, logged []mapping.Event) (*mappi
 
 // attempt executes the run once.
 func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (adapter.Traits, *mapping.Outcome, error) {
+	x.stepped = time.Now()
 	events, traits, err := x.callAgent(ctx, logged)
 	if err != nil {
 		return traits, nil, err
@@ -246,7 +249,7 @@ func (x *execution) consume(ctx context.Context, events iter.Seq2[mapping.Event,
 			return nil, err
 		}
 		if ev.Kind == mapping.KindUpdate {
-			x.results++
+			x.countResult()
 		}
 		failpoint.Hit(failpoint.EventQueued)
 		if err := x.rec.refused(); err != nil {

@@ -154,7 +154,7 @@ func (d *departure) handOver(ctx context.Context) {
 func (d *departure) free() {
 	d.x.e.running.remove(d.x)
 	d.x.e.log.Release(d.x.buffer)
-	d.x.e.meter.RunEnded(d.x.agent.Name, d.counted())
+	d.x.e.meter.RunEnded(d.x.agent.Name, d.counted(), codeOf(d.outcome))
 	d.x.logLeave(d.counted())
 	d.x.e.release(d.x.agent)
 	close(d.done)

@@ -46,12 +46,17 @@ func (x *execution) logLeave(status mapping.RunStatus) {
 
 // logEnd says how a run has ended; one that failed is a warning.
 func (e *Engine) logEnd(r mapping.Run, out mapping.Outcome, more ...zap.Field) {
-	code, write := "", e.zap.Info
-	if out.Fault != nil {
-		code = out.Fault.Code
-	}
+	write := e.zap.Info
 	if out.Status == mapping.RunError || out.Status == mapping.RunTimeout {
 		write = e.zap.Warn
 	}
-	write("a run has ended", whoFields(r, append([]zap.Field{zap.String("status", string(out.Status)), zap.String("code", code)}, more...)...)...)
+	write("a run has ended", whoFields(r, append([]zap.Field{zap.String("status", string(out.Status)), zap.String("code", codeOf(out))}, more...)...)...)
+}
+
+// codeOf is the code of the failure that a run has ended with; "" where it did not fail.
+func codeOf(out mapping.Outcome) string {
+	if out.Fault == nil {
+		return ""
+	}
+	return out.Fault.Code
 }

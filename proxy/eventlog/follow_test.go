@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
@@ -345,5 +346,32 @@ func TestWhoWaitsForTheEndReads(t *testing.T) {
 	}
 	if b.Reading(c.Thread.ID) || b.Live() != 0 {
 		t.Error("it is still read")
+	}
+}
+
+// What a reader has waited for is measured when it was delivered; what was there before it came is not.
+func TestLagOfReadersThatWait(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	lags := make(chan time.Duration, 100)
+	b.Measure(func(lag time.Duration) { lags <- lag })
+	c := b.create(true)
+	w := b.own(c.Run, c.Fence, c.Events)
+	live := b.follow(c.Run, 0)
+	<-live.got
+	w.add(some(1, 5)...)
+	<-live.got
+	if lag := <-lags; lag < 0 || lag > time.Hour {
+		t.Errorf("told %s after the publication", lag)
+	}
+	w.end()
+	live.all(2)
+	<-lags
+	b.follow(c.Run, 0).all(0)
+	b.again()
+	b.Measure(func(lag time.Duration) { lags <- lag })
+	b.follow(c.Run, 0).all(0)
+	if n := len(lags); n > 0 {
+		t.Errorf("%d readers of a run that had ended were late", n)
 	}
 }

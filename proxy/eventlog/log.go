@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
@@ -23,6 +24,7 @@ type Log struct {
 	st    *store.Store
 	folds *cache[keptState]
 	kept  *cache[*RunBuffer] // buffers without users
+	lag   func(time.Duration)
 
 	readers readers
 	bells   bells
@@ -30,6 +32,11 @@ type Log struct {
 	mu   sync.Mutex
 	live map[string]*RunBuffer // buffers that are read or written to
 }
+
+// Measure has f told how long after its publication an entry, or the oldest of several, was
+// delivered to a reader that had waited for it. f is called before the next wait, behind idle of
+// Follow. To be called before the first reader comes.
+func (l *Log) Measure(f func(lag time.Duration)) { l.lag = f }
 
 // keptState is a checkpoint's state, and how far it is from a snapshot.
 type keptState struct {

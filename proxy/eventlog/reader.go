@@ -16,6 +16,7 @@ type reader struct {
 	fold   *state.Fold   // the state at seq; nil: not known
 	poll   time.Duration // until the next look at the store
 	idle   func()        // called before every wait; nil: nothing
+	woken  time.Time     // when what is delivered next was published; zero: it was there before the reader came
 
 	// pollOthers is asked before every wait, if there is one, and may say what else
 	// ends the wait. It is asked again pollThread later at the latest.
@@ -43,11 +44,15 @@ func (r *reader) follow(ctx context.Context, yield yielder) {
 		return
 	}
 	for {
+		before := r.seq
 		v, ok := r.deliver(ctx, yield)
+		if ok {
+			r.rest()
+		}
+		r.told(r.seq > before)
 		if !ok {
 			return
 		}
-		r.rest()
 		done, err := r.pause(ctx, &v)
 		if err != nil {
 			yield(nil, err)
@@ -113,6 +118,14 @@ func (r *reader) pause(ctx context.Context, v *view) (done bool, err error) {
 	return r.wait(ctx, v, rung)
 }
 
+// told notes how late entries were delivered that the reader has waited for.
+func (r *reader) told(some bool) {
+	if some && !r.woken.IsZero() && r.lag != nil {
+		r.lag(time.Since(r.woken))
+	}
+	r.woken = time.Time{}
+}
+
 // rest tells that a wait begins.
 func (r *reader) rest() {
 	if r.idle != nil {
@@ -131,9 +144,21 @@ func (r *reader) wait(ctx context.Context, v *view, rung <-chan struct{}) (done 
 	case v.stalled != nil:
 		return false, v.stalled
 	case v.owned && rung == nil:
-		return false, attend(ctx, v.changed)
+		err = attend(ctx, v.changed)
+	default:
+		err = r.watch(ctx, v, rung)
 	}
-	return false, r.watch(ctx, v, rung)
+	r.wake(v)
+	return false, err
+}
+
+// wake notes when the reader was rung for; of what it found by looking the time is not known.
+func (r *reader) wake(v *view) {
+	select {
+	case <-v.ring.done:
+		r.woken = v.ring.at
+	default:
+	}
 }
 
 // attend waits for a publication.

@@ -3,6 +3,7 @@ package eventlog
 import (
 	"sort"
 	"sync"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
@@ -34,12 +35,12 @@ type RunBuffer struct {
 	stalled error         // why the run's end cannot be written at the moment; nil: nothing is known of that
 	owners  int           // executions in this process that publish
 	readers int           // readers of this process that follow entry by entry
-	changed chan struct{} // closed at every publication
+	changed *ring         // of the next publication
 	settled chan struct{} // closed when the run ends or goes, or its execution leaves it
 }
 
 func newRunBuffer(run *mapping.Run) *RunBuffer {
-	return &RunBuffer{run: *run, changed: make(chan struct{}), settled: make(chan struct{})}
+	return &RunBuffer{run: *run, changed: newRing(), settled: make(chan struct{})}
 }
 
 // Begin says what there is before an execution publishes anything: the state
@@ -127,8 +128,9 @@ func weight(e *state.Entry) int {
 
 // wakeLocked must be called with the lock held.
 func (b *RunBuffer) wakeLocked() {
-	close(b.changed)
-	b.changed = make(chan struct{})
+	b.changed.at = time.Now()
+	close(b.changed.done)
+	b.changed = newRing()
 }
 
 // wake wakes the readers although nothing was published.
@@ -137,6 +139,14 @@ func (b *RunBuffer) wake() {
 	defer b.mu.Unlock()
 	b.wakeLocked()
 }
+
+// ring is one waking of readers.
+type ring struct {
+	done chan struct{} // closed when it is rung
+	at   time.Time     // when that was; to be read behind done
+}
+
+func newRing() *ring { return &ring{done: make(chan struct{})} }
 
 // view is what a reader sees of a buffer at one moment.
 type view struct {
@@ -147,6 +157,7 @@ type view struct {
 	stalled error
 	owned   bool
 	changed <-chan struct{}
+	ring    *ring // of changed
 	settled <-chan struct{}
 }
 
@@ -154,7 +165,7 @@ type view struct {
 func (b *RunBuffer) after(seq int64) view {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	v := view{ended: b.ended, gone: b.gone, stalled: b.stalled, owned: b.owners > 0, changed: b.changed, settled: b.settled}
+	v := view{ended: b.ended, gone: b.gone, stalled: b.stalled, owned: b.owners > 0, changed: b.changed.done, ring: b.changed, settled: b.settled}
 	i := sort.Search(len(b.entries), func(i int) bool { return b.entries[i].Seq > seq })
 	v.gap = i == 0 && b.dropped && !b.begins(seq+1)
 	v.entries = b.entries[i:len(b.entries):len(b.entries)]

@@ -3,11 +3,12 @@
 //
 // No label ever holds the id of a thread, run, task or user: their number has
 // no bound, and they are nobody's business.
+//
+// docs/metrics.md lists what there is; a test holds it to what a bridge shows.
 package metrics
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -18,54 +19,71 @@ import (
 // concurrent use. A nil *Metrics counts nothing.
 type Metrics struct {
 	registry *prometheus.Registry
-
-	requests  *prometheus.CounterVec
-	durations *prometheus.HistogramVec
-	inFlight  prometheus.Gauge
-
-	started  *prometheus.CounterVec
-	ended    *prometheus.CounterVec
-	running  *prometheus.GaugeVec
+	requestMetrics
+	runMetrics
+	databaseMetrics
 	upstream *prometheus.HistogramVec
-	panics   prometheus.Counter
 	webhooks *prometheus.CounterVec
-	refused  *prometheus.CounterVec
 }
 
-// latencies are bucket bounds in seconds: from an answer out of memory to a
-// step that a model thinks about.
-var latencies = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 600}
+// Bucket bounds in seconds.
+var (
+	// latencies: from an answer out of memory to a step that a model thinks about.
+	latencies = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 600}
+	// moments: what takes no longer than a disk and a connection do.
+	moments = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+)
 
 // New makes Metrics that also report on the process and the Go runtime.
 func New() *Metrics {
 	m := &Metrics{
-		registry:  prometheus.NewRegistry(),
-		requests:  counters("requests_total", "HTTP requests answered.", "dialect", "route", "method", "status"),
-		durations: histograms("request_duration_seconds", "Time from a request's header to the end of its answer; streams as long as they were open.", "dialect", "route", "method"),
-		inFlight:  prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "apbridge", Name: "requests_in_flight", Help: "HTTP requests being answered."}),
-		started:   counters("runs_started_total", "Runs begun or picked up by this process.", "agent"),
-		ended:     counters("runs_ended_total", "Runs ended by this process.", "agent", "status"),
-		running:   gauges("runs_running", "Runs this process executes.", "agent"),
-		upstream:  histograms("upstream_call_duration_seconds", "Time of calls to agents, each attempt to the end of its answer.", "agent", "operation", "outcome"),
-		panics:    prometheus.NewCounter(prometheus.CounterOpts{Namespace: "apbridge", Name: "panics_total", Help: "Requests that ended in a bug."}),
-		webhooks:  counters("webhook_attempts_total", "Attempts at webhooks.", "outcome"),
-		refused:   counters("auth_failures_total", "Requests refused for their API key: missing, twice, wrong, slowed (too many wrong ones came from the address) or right (the key has no right to it).", "reason"),
+		registry:        prometheus.NewRegistry(),
+		requestMetrics:  newRequestMetrics(),
+		runMetrics:      newRunMetrics(),
+		databaseMetrics: newDatabaseMetrics(),
+		upstream:        histograms("upstream_call_duration_seconds", "Time of calls to agents, each attempt to the end of its answer.", latencies, "agent", "operation", "outcome"),
+		webhooks:        counters("webhook_attempts_total", "Attempts at webhooks.", "outcome"),
 	}
-	m.registry.MustRegister(m.requests, m.durations, m.inFlight, m.started, m.ended, m.running, m.upstream, m.panics, m.webhooks, m.refused,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.upstream, m.webhooks, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requestMetrics.all()...)
+	m.registry.MustRegister(m.runMetrics.all()...)
+	m.registry.MustRegister(m.databaseMetrics.all()...)
+	for _, outcome := range []string{"delivered", "failed", "dead", "returned"} {
+		m.webhooks.WithLabelValues(outcome)
+	}
 	return m
 }
 
+// namespace begins the names of all metrics but those of the process and the Go runtime.
+const namespace = "apbridge"
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help})
+}
+
 func counters(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "apbridge", Name: name, Help: help}, labels)
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+}
+
+func gauge(name, help string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
 }
 
 func gauges(name, help string, labels ...string) *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "apbridge", Name: name, Help: help}, labels)
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
 }
 
-func histograms(name, help string, labels ...string) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "apbridge", Name: name, Help: help, Buckets: latencies}, labels)
+func histogram(name, help string, bounds []float64) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: bounds})
+}
+
+func histograms(name, help string, bounds []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: bounds}, labels)
+}
+
+// asked registers a gauge whose value is asked for when somebody looks.
+func (m *Metrics) asked(name, help string, value func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, value))
 }
 
 // Handler serves the metrics in Prometheus' text format.
@@ -73,97 +91,11 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }
 
-// Request is one answered HTTP request.
-type Request struct {
-	Dialect  string // whose path it was
-	Route    string // the template that matched, never the path itself
-	Method   string
-	Status   int
-	Duration time.Duration
-}
-
-// Requested counts an answered request.
-func (m *Metrics) Requested(r Request) {
-	if m == nil {
-		return
-	}
-	method := knownMethod(r.Method)
-	m.requests.WithLabelValues(r.Dialect, r.Route, method, statusClass(r.Status)).Inc()
-	m.durations.WithLabelValues(r.Dialect, r.Route, method).Observe(r.Duration.Seconds())
-}
-
-// InFlight adds n, which may be negative, to the requests being answered.
-func (m *Metrics) InFlight(n int) {
+// Built shows what the program was built from. Call it once.
+func (m *Metrics) Built(version, revision, goVersion string) {
 	if m != nil {
-		m.inFlight.Add(float64(n))
+		info := gauges("build_info", "1, with what the program was built from.", "version", "revision", "goversion")
+		info.WithLabelValues(version, revision, goVersion).Set(1)
+		m.registry.MustRegister(info)
 	}
-}
-
-// Panicked counts a request that ended in a bug.
-func (m *Metrics) Panicked() {
-	if m != nil {
-		m.panics.Inc()
-	}
-}
-
-// AuthFailed counts a request that was refused for its API key, by reason: missing,
-// twice, wrong, slowed or right.
-func (m *Metrics) AuthFailed(reason string) {
-	if m != nil {
-		m.refused.WithLabelValues(reason).Inc()
-	}
-}
-
-// RunStarted counts a run that this process begins or picks up.
-func (m *Metrics) RunStarted(agent string) {
-	if m != nil {
-		m.started.WithLabelValues(agent).Inc()
-		m.running.WithLabelValues(agent).Inc()
-	}
-}
-
-// RunEnded counts a run that left this process, by the status it ended with.
-// It follows one RunStarted.
-func (m *Metrics) RunEnded(agent, status string) {
-	if m != nil {
-		m.ended.WithLabelValues(agent, status).Inc()
-		m.running.WithLabelValues(agent).Dec()
-	}
-}
-
-// UpstreamCall counts one exchange with an agent, a repeated one again: its operation
-// (see adapter/upstream; "passthrough"), its outcome ("ok" or the class of the failure)
-// and how long it took, to the end of the answer.
-func (m *Metrics) UpstreamCall(agent, operation, outcome string, d time.Duration) {
-	if m != nil {
-		m.upstream.WithLabelValues(agent, operation, outcome).Observe(d.Seconds())
-	}
-}
-
-// DatabaseLog shows what size says, when somebody looks: the bytes of SQLite's
-// write-ahead log. Call it once.
-func (m *Metrics) DatabaseLog(size func() int64) {
-	if m != nil {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Namespace: "apbridge", Name: "database_log_bytes", Help: "Size of SQLite's write-ahead log. It grows while another program reads the database.",
-		}, func() float64 { return float64(size()) }))
-	}
-}
-
-// knownMethod bounds the label: clients may invent methods.
-func knownMethod(m string) string {
-	switch m {
-	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
-		return m
-	default:
-		return "other"
-	}
-}
-
-func statusClass(status int) string {
-	classes := [...]string{"other", "1xx", "2xx", "3xx", "4xx", "5xx"}
-	if c := status / 100; c > 0 && c < len(classes) {
-		return classes[c]
-	}
-	return classes[0]
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,22 @@ func TestHandlerTellsWhatWasCounted(t *testing.T) {
 	m.RunStarted("legacy")
 	m.RunStarted("legacy")
 	m.RunEnded("legacy", "success")
-	m.Queue([]string{"legacy", "idle"}, func(context.Context) (map[string]int, error) { return map[string]int{"legacy": 7, "gone": 1}, nil })
+	m.RunFailed("legacy", "step_timeout")
+	m.RunWaited("legacy", -time.Second)
+	m.StepTaken("legacy", time.Second)
+	m.EventsLogged("legacy", 3, 100)
+	m.Agents([]string{"legacy", "idle"}, []string{"success", "error"})
+	m.Backlog([]string{"legacy", "idle"}, func(context.Context) (Backlog, error) {
+		return Backlog{Runs: []RunCount{{"legacy", "queued", 7}, {"gone", "parked", 1}}, Webhooks: 4}, nil
+	})
+	m.Built("v1.2.3", "abc", "go1.26")
+	m.Failed("threadrun", "queue_full")
+	m.Streams(StreamSSE, 2)
+	m.Streams(StreamSSE, -1)
+	m.EventTold(time.Millisecond)
+	m.Committed(5, time.Millisecond)
+	m.DatabaseSize(8192, func() int64 { return 4097 })
+	m.DatabaseFull(func() bool { return true })
 	m.UpstreamCall("legacy", "step", "ok", time.Second)
 	m.InFlight(2)
 	m.InFlight(-1)
@@ -40,9 +56,26 @@ func TestHandlerTellsWhatWasCounted(t *testing.T) {
 		`apbridge_runs_started_total{agent="legacy"} 2`,
 		`apbridge_runs_ended_total{agent="legacy",status="success"} 1`,
 		`apbridge_runs_running{agent="legacy"} 1`,
-		`apbridge_runs_queued{agent="legacy"} 7`,
-		`apbridge_runs_queued{agent="idle"} 0`,
-		`apbridge_runs_queued{agent="gone"} 1`,
+		`apbridge_runs_ended_total{agent="idle",status="error"} 0`,
+		`apbridge_runs_failed_total{agent="legacy",code="step_timeout"} 1`,
+		`apbridge_run_queue_wait_seconds_bucket{agent="legacy",le="0.001"} 1`,
+		`apbridge_step_duration_seconds_count{agent="legacy"} 1`,
+		`apbridge_events_total{agent="legacy"} 3`,
+		`apbridge_event_bytes_total{agent="legacy"} 100`,
+		`apbridge_runs{agent="legacy",state="queued"} 7`,
+		`apbridge_runs{agent="idle",state="running"} 0`,
+		`apbridge_runs{agent="gone",state="parked"} 1`,
+		`apbridge_webhooks_pending 4`,
+		`apbridge_build_info{goversion="go1.26",revision="abc",version="v1.2.3"} 1`,
+		`apbridge_errors_total{code="queue_full",dialect="threadrun"} 1`,
+		`apbridge_streams_open{transport="sse"} 1`,
+		`apbridge_streams_open{transport="websocket"} 0`,
+		`apbridge_event_lag_seconds_count 1`,
+		`apbridge_commit_duration_seconds_count 1`,
+		`apbridge_commit_operations_sum 5`,
+		`apbridge_database_bytes 4097`,
+		`apbridge_database_limit_bytes 8192`,
+		`apbridge_database_full 1`,
 		`apbridge_upstream_call_duration_seconds_count{agent="legacy",operation="step",outcome="ok"} 1`,
 		`apbridge_requests_in_flight 1`,
 		`apbridge_panics_total 1`,
@@ -61,22 +94,70 @@ func TestNilMetricsCountNothing(t *testing.T) {
 	m.Requested(Request{})
 	m.RunStarted("a")
 	m.RunEnded("a", "error")
-	m.Queue(nil, nil)
+	m.RunFailed("a", "c")
+	m.RunWaited("a", 0)
+	m.StepTaken("a", 0)
+	m.EventsLogged("a", 1, 1)
+	m.Agents([]string{"a"}, []string{"error"})
+	m.Backlog(nil, nil)
+	m.Built("", "", "")
+	m.Failed("d", "c")
+	m.Streams(StreamSSE, 1)
+	m.EventTold(0)
+	m.Committed(1, 0)
+	m.DatabaseSize(0, nil)
+	m.DatabaseFull(nil)
 	m.UpstreamCall("a", "step", "ok", 0)
 	m.InFlight(1)
 	m.Panicked()
 	m.DatabaseLog(nil)
 }
 
-// A database that is away takes the gauge of the queue away, and nothing else.
-func TestAQueueThatCannotBeCounted(t *testing.T) {
+// A database that is away takes the gauges of what it holds away, and nothing else.
+func TestABacklogThatCannotBeCounted(t *testing.T) {
 	t.Parallel()
 	m := New()
-	m.Queue([]string{"legacy"}, func(context.Context) (map[string]int, error) { return nil, errors.New("no database") })
+	m.Backlog([]string{"legacy"}, func(context.Context) (Backlog, error) { return Backlog{}, errors.New("no database") })
 	m.Panicked()
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "apbridge_panics_total 1") || strings.Contains(body, "apbridge_runs_queued") {
+	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "apbridge_panics_total 1") || strings.Contains(body, "apbridge_runs{") || strings.Contains(body, "apbridge_webhooks_pending") {
 		t.Errorf("%d %s", w.Code, body)
+	}
+}
+
+// Scrapes that follow each other closely do not have the database counted each time.
+func TestABacklogIsCountedSeldom(t *testing.T) {
+	t.Parallel()
+	counted := 0
+	b := &backlog{count: func(context.Context) (Backlog, error) { counted++; return Backlog{Webhooks: counted}, nil }}
+	b.kept = time.Now().Add(time.Hour)
+	if found, err := b.look(); err != nil || found.Webhooks != 0 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	b.kept = time.Time{}
+	if found, err := b.look(); err != nil || found.Webhooks != 1 || !b.kept.After(time.Now().Add(-time.Hour)) {
+		t.Errorf("%+v, %v, kept until %s", found, err, b.kept)
+	}
+}
+
+// A label's values have a bound, wherever they come from.
+func TestCodesAreFew(t *testing.T) {
+	t.Parallel()
+	m := New()
+	for i := range 2 * mostCodes {
+		m.RunFailed("legacy", "code_"+strconv.Itoa(i))
+	}
+	m.RunFailed("legacy", "code_0")
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	body := w.Body.String()
+	if n := strings.Count(body, "\napbridge_runs_failed_total{"); n != mostCodes+1 {
+		t.Errorf("%d series", n)
+	}
+	for _, want := range []string{`code="other"} 200`, `code="code_0"} 2`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s", want)
+		}
 	}
 }

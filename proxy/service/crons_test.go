@@ -49,8 +49,11 @@ func (a cronAgent) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapp
 
 type cronMeter struct{}
 
-func (cronMeter) RunStarted(string)                  {}
-func (cronMeter) RunEnded(string, mapping.RunStatus) {}
+func (cronMeter) RunStarted(string)                          {}
+func (cronMeter) RunWaited(string, time.Duration)            {}
+func (cronMeter) StepTaken(string, time.Duration)            {}
+func (cronMeter) EventsLogged(string, int, int64)            {}
+func (cronMeter) RunEnded(string, mapping.RunStatus, string) {}
 
 // clockwork is a whole bridge but for its faces, on a clock of its own: sleeping
 // costs nothing.

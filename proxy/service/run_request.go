@@ -181,6 +181,9 @@ func (b *runBuilder) read() (err error) {
 func (b *runBuilder) ofTask(ctx context.Context) error {
 	r := &b.out.Run
 	r.Options.Hops, r.Options.RequestID = mapping.HopsOf(ctx), mapping.RequestIDOf(ctx)
+	if trace := mapping.TraceOf(ctx); trace.Parent != "" {
+		r.Options.Trace = &trace
+	}
 	if b.task == nil {
 		r.TaskID = r.ID
 		return nil

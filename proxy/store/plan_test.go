@@ -56,3 +56,26 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 		}
 	}
 }
+
+// What scrapes ask for reads what has not ended, and none of what has.
+func TestBacklogUsesIndexesOfWhatHasNotEnded(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s, err := Open(ctx, filepath.Join(t.TempDir(), "p.db"), Options{}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for text, index := range map[string]string{countQueued: "runs_pending", countRunning: "runs_open", countHooks: "outbox_due"} {
+		var plan string
+		err := s.db.ReadOne(ctx, func(x *sqldb.Tx) error {
+			return x.Until(`EXPLAIN QUERY PLAN `+text, nil, func(scan func(...any) error) (bool, error) {
+				var id, parent, unused int
+				return false, scan(&id, &parent, &unused, &plan)
+			})
+		})
+		if err != nil || !strings.Contains(plan, "INDEX "+index) {
+			t.Errorf("%s: %s, %v", text, plan, err)
+		}
+	}
+}

@@ -295,22 +295,6 @@ func (s *claims) Waiting(ctx context.Context) (some bool, err error) {
 	return some, err
 }
 
-// Queued counts the runs that wait to be started, now or later, by agent. An agent that
-// none waits for is not named. All tenants, all processes.
-func (s *claims) Queued(ctx context.Context) (map[string]int, error) {
-	found := map[string]int{}
-	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT agent, count(*) FROM runs WHERE status = 'pending' GROUP BY agent`, nil, func(scan func(...any) error) error {
-			var agent string
-			var n int
-			err := scan(&agent, &n)
-			found[agent] = n
-			return err
-		})
-	})
-	return found, err
-}
-
 // Unpulled lists the active runs whose steps a client has to ask for: parked ones,
 // and those that go on by themselves while their steps are handed out. All tenants.
 func (s *claims) Unpulled(ctx context.Context) (list []mapping.Run, err error) {

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -305,6 +306,47 @@ func TestParkedRunGivesUpItsLease(t *testing.T) {
 		wantClass(t, err, mapping.Conflict, "")
 		b.end(created(cl), mapping.RunSuccess)
 	})
+}
+
+// What has not ended is counted by its state, of all tenants, by agent.
+func TestBacklogCountsWhatHasNotEnded(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		c := b.create(newThreadRun())
+		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, End: &store.End{Outcome: mapping.Outcome{Parked: true}, Thread: mapping.ThreadInterrupted}})
+		b.ok(err)
+		for range 2 {
+			b.create(newThreadRun())
+		}
+		for range 3 {
+			waits := newThreadRun()
+			waits.Claim = false
+			_, err := b.as("other").CreateRun(b.ctx, waits)
+			b.ok(err)
+		}
+		b.end(b.create(newThreadRun()), mapping.RunSuccess)
+		b.hooked("http://h/1")
+		b.ok(b.Delivered(b.ctx, b.onlyDue()))
+		b.hooked("http://h/2")
+		found, err := b.Backlog(b.ctx)
+		b.ok(err)
+		agent := c.Run.Agent
+		want := store.Backlog{Runs: []store.RunCount{{Agent: agent, State: "queued", Runs: 3}, {Agent: agent, State: "running", Runs: 2}, {Agent: agent, State: "parked", Runs: 1}}, Webhooks: 1}
+		slices.SortFunc(found.Runs, func(x, y store.RunCount) int { return y.Runs - x.Runs })
+		if diff := cmp.Diff(want, found); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+func (b *bench) onlyDue() store.Delivery {
+	b.t.Helper()
+	list, _ := b.due(9, nil)
+	if len(list) != 1 {
+		b.t.Fatalf("%d deliveries are due", len(list))
+	}
+	return list[0]
 }
 
 func TestEndInactive(t *testing.T) {

@@ -21,6 +21,8 @@ type Options struct {
 	// Crons is how many a tenant may have; 0: any number.
 	Crons int
 	Index *item.Index // nil: items do not become vectors
+	// Committed is told of every transaction: see sqldb.Options.
+	Committed func(operations int, took time.Duration)
 	// Owner is the id of this process in leases; "" makes one.
 	Owner string
 	Now   func() time.Time // nil: time.Now; PostgreSQL: the time of the database
@@ -94,7 +96,7 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 }
 
 func (o Options) ofDB() sqldb.Options {
-	return sqldb.Options{Synchronous: o.Synchronous, Limit: o.Limit, Owner: o.Owner, Holdings: holdings{}, Now: o.Now}
+	return sqldb.Options{Synchronous: o.Synchronous, Limit: o.Limit, Owner: o.Owner, Holdings: holdings{}, Now: o.Now, Committed: o.Committed}
 }
 
 // start recovers. A file on a full disk can be read all the same; see Recover.
@@ -181,6 +183,12 @@ var errNotRecovered error = mapping.Errorf(mapping.Unavailable, sqldb.CodeUnavai
 // LogSize is how large SQLite's write-ahead log is; ok is false where there is none
 // of ours, on PostgreSQL.
 func (s *Store) LogSize() (bytes int64, ok bool) { return s.db.LogSize() }
+
+// Size is how large the SQLite file is; ok is false for PostgreSQL.
+func (s *Store) Size() (bytes int64, ok bool) { return s.db.Size() }
+
+// Full reports whether the newest write was refused for want of room.
+func (s *Store) Full() bool { return s.db.Full() }
 
 // Flush returns when all that was committed before the call is on the disk: see DB.Flush.
 func (s *Store) Flush() error { return s.db.Flush() }

@@ -26,6 +26,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	}
 	e := classify(err)
+	s.face.CountFailed(e)
 	s.logCause(w, r, e)
 	switch e.Class {
 	case mapping.Limited, mapping.Unavailable:

@@ -122,8 +122,11 @@ func (b *Bench) Again(t *testing.T) {
 
 type meter struct{}
 
-func (meter) RunStarted(string)                  {}
-func (meter) RunEnded(string, mapping.RunStatus) {}
+func (meter) RunStarted(string)                          {}
+func (meter) RunWaited(string, time.Duration)            {}
+func (meter) StepTaken(string, time.Duration)            {}
+func (meter) EventsLogged(string, int, int64)            {}
+func (meter) RunEnded(string, mapping.RunStatus, string) {}
 
 // Start makes a run and reads it to its end.
 func (b *Bench) Start(t *testing.T, ctx context.Context, n adapter.NewRun) (mapping.Run, mapping.Outcome) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	sqlite3 "zombiezen.com/go/sqlite"
 )
 
 // DB is one database: a SQLite file or a PostgreSQL schema. Safe for concurrent use.
@@ -13,6 +14,7 @@ import (
 type DB struct {
 	on    database
 	owner string
+	room  room
 }
 
 // database is what differs between SQLite and PostgreSQL.
@@ -39,6 +41,9 @@ type database interface {
 	ping(ctx context.Context) error
 	classify(err error) error
 	logSize() (bytes int64, ok bool)
+	size() (bytes int64, ok bool)
+	// filled is what a file is filled with that has a limit, both in bytes; 0 where there is none.
+	filled() (used, limit int64, err error)
 	notices() *notices
 	// leave gives up what this process holds; close closes.
 	leave(ctx context.Context) error
@@ -54,6 +59,9 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*DB, err
 	}
 	if o.Holdings == nil {
 		o.Holdings = nothingHeld{}
+	}
+	if o.Committed == nil {
+		o.Committed = func(int, time.Duration) {}
 	}
 	var on database
 	var err error
@@ -78,18 +86,21 @@ type Options struct {
 	Owner    string
 	Holdings Holdings         // nil: processes hold nothing
 	Now      func() time.Time // nil: time.Now; PostgreSQL: the time of the database
+	// Committed is told of every transaction that was committed: the operations in it, and the time
+	// from its start to when it was as durable as it was to be. nil: nobody is told.
+	Committed func(operations int, took time.Duration)
 }
 
 // Write runs do as one operation and returns when it is durable. do may be called
 // again when what it did is lost: it builds its results anew.
 func (d *DB) Write(ctx context.Context, do func(*Tx) error) error {
-	return d.on.classify(d.on.write(ctx, false, do))
+	return d.wrote(d.on.write(ctx, false, do))
 }
 
 // WriteRelaxed is Write for what may be lost when the machine fails, though not when
 // the process does.
 func (d *DB) WriteRelaxed(ctx context.Context, do func(*Tx) error) error {
-	return d.on.classify(d.on.write(ctx, true, do))
+	return d.wrote(d.on.write(ctx, true, do))
 }
 
 // Read runs do on one consistent view.
@@ -139,13 +150,25 @@ func (d *DB) RenewLease(ctx context.Context, ttl time.Duration) (freed bool, err
 	return freed, d.on.classify(err)
 }
 
-// Ping reports whether the database answers, and whether it could be written to when
-// that was tried last.
-func (d *DB) Ping(ctx context.Context) error { return d.on.classify(d.on.ping(ctx)) }
+// Ping reports whether the database answers, whether it could be written to when that was
+// tried last, and whether a SQLite file has reached its limit.
+func (d *DB) Ping(ctx context.Context) error {
+	err := d.on.ping(ctx)
+	if d.Shared() { // where a ping only reads, and says nothing of room
+		return d.on.classify(err)
+	}
+	if err = d.wrote(err); err == nil && d.Full() {
+		err = d.on.classify(sqlite3.ResultFull.ToError())
+	}
+	return err
+}
 
 // LogSize is how large SQLite's write-ahead log is; ok is false where there is none
 // of ours, on PostgreSQL.
 func (d *DB) LogSize() (bytes int64, ok bool) { return d.on.logSize() }
+
+// Size is how large the SQLite file is; ok is false for PostgreSQL.
+func (d *DB) Size() (bytes int64, ok bool) { return d.on.size() }
 
 // Notices is where notices of other processes come. It has one listener, and is
 // nil where there are no other processes.

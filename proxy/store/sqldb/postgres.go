@@ -27,7 +27,8 @@ type postgres struct {
 	apart    *pgx.ConnConfig // for connections beside the pool
 	log      *zap.Logger
 	receipts receipts
-	relaxed  bool // no commit waits for the disk
+	told     func(operations int, took time.Duration) // Options.Committed
+	relaxed  bool                                     // no commit waits for the disk
 	time     clock
 	notifier *notifier
 	closed   atomic.Bool
@@ -53,7 +54,7 @@ func openPostgres(ctx context.Context, dsn string, o Options, log *zap.Logger) (
 	if err != nil {
 		return nil, refuse("PostgreSQL", "its URL cannot be read; write it as postgres://user:password@host:5432/name")
 	}
-	p := &postgres{name: nameOf(cfg.ConnConfig), owner: o.Owner, holdings: o.Holdings, relaxed: o.Synchronous == "normal", lines: newLines(), log: log}
+	p := &postgres{name: nameOf(cfg.ConnConfig), owner: o.Owner, holdings: o.Holdings, relaxed: o.Synchronous == "normal", lines: newLines(), log: log, told: o.Committed}
 	p.time.fixed = o.Now
 	configure(cfg, dsn)
 	p.apart = cfg.ConnConfig.Copy()
@@ -80,7 +81,12 @@ func openPostgres(ctx context.Context, dsn string, o Options, log *zap.Logger) (
 func (p *postgres) write(ctx context.Context, _ bool, do func(*Tx) error) error {
 	do = failing(do)
 	begin := []string{"BEGIN ISOLATION LEVEL READ COMMITTED"}
-	return p.persist(ctx, func(ctx context.Context) (bool, error) { return p.transact(ctx, begin, do) })
+	begun := time.Now()
+	err := p.persist(ctx, func(ctx context.Context) (bool, error) { return p.transact(ctx, begin, do) })
+	if err == nil {
+		p.told(1, time.Since(begun))
+	}
+	return err
 }
 
 // transact tries once. again: nothing was written, and the next try may succeed.
@@ -185,6 +191,8 @@ func (p *postgres) clock() int64 { return p.time.micros() }
 func (p *postgres) notices() *notices { return p.notifier.notices }
 
 func (p *postgres) logSize() (int64, bool) { return 0, false }
+
+func (p *postgres) size() (int64, bool) { return 0, false }
 
 func (p *postgres) close() error {
 	p.closed.Store(true)

@@ -30,7 +30,8 @@ type sqlite struct {
 	full     bool  // commits wait for the disk
 	limit    int64 // bytes of the file; 0 for none
 	now      func() time.Time
-	changed  int64 // rows that the writer had changed when its transaction began
+	told     func(operations int, took time.Duration) // Options.Committed
+	changed  int64                                    // rows that the writer had changed when its transaction began
 	disk     flushes
 	probe    probe
 
@@ -48,7 +49,7 @@ func openSQLite(ctx context.Context, path string, o Options, log *zap.Logger) (_
 	if path, err = realPath(path); err != nil {
 		return nil, err
 	}
-	d := &sqlite{sqliteFile: sqliteFile{path: path, zap: log}, owner: o.Owner, holdings: o.Holdings, full: o.Synchronous != "normal", limit: o.Limit, now: o.Now}
+	d := &sqlite{sqliteFile: sqliteFile{path: path, zap: log}, owner: o.Owner, holdings: o.Holdings, full: o.Synchronous != "normal", limit: o.Limit, now: o.Now, told: o.Committed}
 	if d.now == nil {
 		d.now = time.Now
 	}
@@ -87,7 +88,7 @@ func (d *sqlite) serve() error {
 	if d.full {
 		d.disk.start(d.path)
 	}
-	d.writer = newWriter(d, conn)
+	d.writer = newWriter(d, conn, d.told)
 	if d.readers, err = d.pool(readersMost, "cache_size = -2000"); err == nil {
 		d.files, err = d.pool(1, "cache_size = -256")
 	}

@@ -130,6 +130,15 @@ func (f *sqliteFile) create(ctx context.Context) error {
 	return f.lock.mark()
 }
 
+// size is that of the file.
+func (f *sqliteFile) size() (bytes int64, ok bool) {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return 0, true
+	}
+	return info.Size(), true
+}
+
 // logSize is the size of the write-ahead log. It is written anew from its beginning
 // when a checkpoint has seen all of it, which needs that nobody reads what is older: our own
 // readers are brief, but another program may hold it up for as long as it likes.

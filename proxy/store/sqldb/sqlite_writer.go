@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	sqlite3 "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -48,9 +49,10 @@ type engine interface {
 // whatever operations wait by then. One that fails leaves its neighbours alone.
 type writer struct {
 	db      engine
-	conn    *sqlite3.Conn         // of the goroutine
-	failed  atomic.Pointer[error] // why no writes are accepted any more
-	refused atomic.Pointer[error] // why the newest transaction was not written, where the reason may pass
+	conn    *sqlite3.Conn                            // of the goroutine
+	told    func(operations int, took time.Duration) // of commits
+	failed  atomic.Pointer[error]                    // why no writes are accepted any more
+	refused atomic.Pointer[error]                    // why the newest transaction was not written, where the reason may pass
 
 	queue   chan *op
 	stopped chan struct{} // closed when the goroutine has ended
@@ -58,8 +60,8 @@ type writer struct {
 	closed  bool
 }
 
-func newWriter(db engine, conn *sqlite3.Conn) *writer {
-	w := &writer{db: db, conn: conn, queue: make(chan *op, groupMost), stopped: make(chan struct{})}
+func newWriter(db engine, conn *sqlite3.Conn, told func(int, time.Duration)) *writer {
+	w := &writer{db: db, conn: conn, told: told, queue: make(chan *op, groupMost), stopped: make(chan struct{})}
 	go w.work()
 	return w
 }
@@ -182,6 +184,7 @@ func (w *writer) noteRefusal(group []*op) {
 // commit runs a group as one transaction. lost: the database has undone all of it for
 // the sake of one operation, and each is to be run again by itself.
 func (w *writer) commit(group []*op) (lost bool) {
+	begun := time.Now()
 	err := w.begin()
 	if err == nil {
 		lost, err = w.run(group)
@@ -196,6 +199,7 @@ func (w *writer) commit(group []*op) (lost bool) {
 		w.rollback()
 		fail(group, w.notice(err))
 	default:
+		w.told(len(group), time.Since(begun))
 		committed(group)
 	}
 	return lost

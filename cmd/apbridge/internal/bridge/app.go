@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -59,18 +57,16 @@ func (a *App) open(ctx context.Context) error {
 		return err
 	}
 	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{
-		Synchronous: a.cfg.Synchronous, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons, Index: index,
+		Synchronous: a.cfg.Synchronous, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons, Index: index, Committed: a.metrics.Committed,
 	}, a.log.Named("store")); err != nil {
 		return err
 	}
-	if _, ok := a.store.LogSize(); ok {
-		a.metrics.DatabaseLog(func() int64 { n, _ := a.store.LogSize(); return n })
-	}
-	a.metrics.Queue(slices.Sorted(maps.Keys(a.cfg.Agents)), a.store.Queued)
+	a.measure()
 	events, err := eventlog.New(a.store)
 	if err != nil {
 		return err
 	}
+	events.Measure(a.metrics.EventTold)
 	agents, err := a.agents()
 	if err != nil {
 		return err
@@ -131,6 +127,7 @@ func (a *App) face(dialect string) adapter.Face {
 	return adapter.Face{
 		Log: a.log.Named(dialect), Limits: a.cfg.Limits, DefaultAgent: a.cfg.DefaultAgent, Agents: a.cfg.Agents,
 		Version: Version(), Heartbeat: heartbeat, Ready: a.store.Ping,
+		Failed: func(code string) { a.metrics.Failed(dialect, code) },
 	}
 }
 
@@ -203,12 +200,3 @@ func (a *App) Close() error {
 	}
 	return errors.Join(errs...)
 }
-
-// meter tells the metrics, which know no types of ours, what the engine does.
-type meter struct{ *metrics.Metrics }
-
-func (m meter) RunEnded(agent string, status mapping.RunStatus) {
-	m.Metrics.RunEnded(agent, string(status))
-}
-
-var _ engine.Meter = meter{}

@@ -43,6 +43,9 @@ func TestD1_FullDisk(t *testing.T) {
 		t.Fatalf("%d items were kept", kept)
 	}
 	b.Post("/ap/v1/agent/tasks", `{"input":"`+long+`"}`).Is(http.StatusInsufficientStorage)
+	full(b, true)
+	b.Thread() // there is room for it, which does not mean that there is any to speak of
+	full(b, true)
 	g.Open() // the run's step is too long for what is left
 	for i := range kept {
 		b.Get(fmt.Sprintf("/store/items?namespace=n&key=%d", i)).OK()
@@ -55,6 +58,7 @@ func TestD1_FullDisk(t *testing.T) {
 	for i := range kept {
 		b.Do("DELETE", "/store/items", fmt.Sprintf(`{"namespace":["n"],"key":"%d"}`, i)).OK()
 	}
+	full(b, false)
 	if next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK(); next.At("__error__") != nil {
 		t.Errorf("with room again: %s", next.Body)
 	}
@@ -64,5 +68,20 @@ func TestD1_FullDisk(t *testing.T) {
 	b.Expect(at, "status", "idle")
 	if n := len(b.Get(at + "/runs").OK().List("")); n != 2 {
 		t.Errorf("%d runs", n)
+	}
+}
+
+// full checks that readiness and metrics say whether there is room.
+func full(b *rig.Bridge, want bool) {
+	b.T.Helper()
+	gauge, status := "apbridge_database_full 0\n", http.StatusOK
+	if want {
+		gauge, status = "apbridge_database_full 1\n", http.StatusServiceUnavailable
+	}
+	if a := b.Get("/readyz").Is(status); want && !rig.Says(string(a.Body), "limits.database") {
+		b.T.Errorf("not ready: %s", a.Body)
+	}
+	if text := string(b.Get("/metrics").OK().Body); !rig.Says(text, gauge, "\napbridge_database_limit_bytes 1.6384e+06\n", "\napbridge_database_bytes ") {
+		b.T.Errorf("the metrics do not say %s%s", gauge, text)
 	}
 }

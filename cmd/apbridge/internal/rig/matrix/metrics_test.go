@@ -23,9 +23,10 @@ func TestMetricsCountTheQueue(t *testing.T) {
 	b := rig.StartBridge(t, rig.ConfigFor(t, agents))
 	queued := func(want string) {
 		t.Helper()
-		if got := b.Metric("apbridge_runs_queued"); !slices.Equal(got, []string{`{agent="agent"} ` + want, `{agent="other"} 0`}) {
-			t.Errorf("%v, want %s for agent", got, want)
-		}
+		rig.Eventually(t, want+" runs queued", func() bool {
+			got := b.Metric("apbridge_runs")
+			return slices.Contains(got, `{agent="agent",state="queued"} `+want) && slices.Contains(got, `{agent="other",state="queued"} 0`)
+		})
 	}
 	queued("0")
 	at := b.Thread()

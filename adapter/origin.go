@@ -1,0 +1,27 @@
+package adapter
+
+import (
+	"net/http"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// RequestIDHeader names a request in the logs of all that it comes through.
+const RequestIDHeader = "X-Request-Id"
+
+// AddOrigin says on a call to an agent which request of a client it is made for: by the id of that, and
+// by its place in a trace. Headers that the agent is configured with stay.
+func AddOrigin(r *http.Request) {
+	trace := mapping.TraceOf(r.Context())
+	add(r.Header, RequestIDHeader, mapping.RequestIDOf(r.Context()))
+	if r.Header.Get(mapping.TraceParentHeader) == "" { // the two belong together
+		add(r.Header, mapping.TraceParentHeader, trace.Parent)
+		add(r.Header, mapping.TraceStateHeader, trace.State)
+	}
+}
+
+func add(h http.Header, name, value string) {
+	if value != "" && h.Get(name) == "" {
+		h.Set(name, value)
+	}
+}

@@ -1,0 +1,52 @@
+package bridge
+
+import (
+	"context"
+	"maps"
+	"runtime"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/metrics"
+)
+
+// measure has the metrics show what is asked for when somebody looks.
+func (a *App) measure() {
+	m, agents := a.metrics, slices.Sorted(maps.Keys(a.cfg.Agents))
+	m.Built(Version(), BuildSetting("vcs.revision"), runtime.Version())
+	var statuses []string
+	for _, s := range engine.Statuses() {
+		statuses = append(statuses, string(s))
+	}
+	m.Agents(agents, statuses)
+	m.Backlog(agents, a.backlog)
+	m.DatabaseFull(a.store.Full)
+	if _, ok := a.store.LogSize(); ok {
+		m.DatabaseLog(func() int64 { n, _ := a.store.LogSize(); return n })
+	}
+	if _, ok := a.store.Size(); ok {
+		m.DatabaseSize(int64(a.cfg.Limits.Database), func() int64 { n, _ := a.store.Size(); return n })
+	}
+}
+
+func (a *App) backlog(ctx context.Context) (metrics.Backlog, error) {
+	found, err := a.store.Backlog(ctx)
+	told := metrics.Backlog{Webhooks: found.Webhooks}
+	for _, c := range found.Runs {
+		told.Runs = append(told.Runs, metrics.RunCount(c))
+	}
+	return told, err
+}
+
+// meter tells the metrics, which know no types of ours, what the engine does.
+type meter struct{ *metrics.Metrics }
+
+func (m meter) RunEnded(agent string, status mapping.RunStatus, code string) {
+	m.Metrics.RunEnded(agent, string(status))
+	if code != "" {
+		m.Metrics.RunFailed(agent, code)
+	}
+}
+
+var _ engine.Meter = meter{}

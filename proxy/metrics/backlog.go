@@ -1,0 +1,98 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// backlogTime bounds what a scrape waits for the counts.
+	backlogTime = time.Second
+	// backlogRest is how many times as long as they took the counts are kept: scrapes, however
+	// many there are, cost the database a twentieth of one connection's time at most.
+	backlogRest = 20
+)
+
+// Backlog is what the database holds that has not ended.
+type Backlog struct {
+	Runs     []RunCount
+	Webhooks int // that are to be delivered
+}
+
+// RunCount is how many runs of an agent are in a state: queued, running or parked.
+type RunCount struct {
+	Agent, State string
+	Runs         int
+}
+
+var states = []string{"queued", "running", "parked"}
+
+// backlog asks what there is when somebody looks. Safe for concurrent use.
+type backlog struct {
+	runs, webhooks *prometheus.Desc
+	agents         []string
+	count          func(context.Context) (Backlog, error)
+
+	mu   sync.Mutex
+	last Backlog
+	kept time.Time // until when last is told
+}
+
+// Backlog shows what count says when somebody looks, and 0 for agents and states that it does
+// not name. The gauges are missing where count fails or takes longer than a second. Call it once.
+func (m *Metrics) Backlog(agents []string, count func(context.Context) (Backlog, error)) {
+	if m == nil {
+		return
+	}
+	m.registry.MustRegister(&backlog{agents: agents, count: count,
+		runs: prometheus.NewDesc("apbridge_runs", "Runs in the database that have not ended: queued (delayed ones too), running, or parked until their client asks for the next step. "+
+			"Processes that share a database each show all of them.", []string{"agent", "state"}, nil),
+		webhooks: prometheus.NewDesc("apbridge_webhooks_pending", "Webhooks in the database that are to be delivered, those that wait for another attempt too. "+
+			"Processes that share a database each show all of them.", nil, nil)})
+}
+
+// Describe is as of prometheus.Collector.
+func (b *backlog) Describe(to chan<- *prometheus.Desc) { to <- b.runs; to <- b.webhooks }
+
+// Collect is as of prometheus.Collector.
+func (b *backlog) Collect(to chan<- prometheus.Metric) {
+	found, err := b.look()
+	if err != nil {
+		return
+	}
+	runs := map[[2]string]int{}
+	for _, agent := range b.agents {
+		for _, state := range states {
+			runs[[2]string{agent, state}] = 0
+		}
+	}
+	for _, c := range found.Runs {
+		runs[[2]string{c.Agent, c.State}] += c.Runs
+	}
+	for of, n := range runs {
+		to <- prometheus.MustNewConstMetric(b.runs, prometheus.GaugeValue, float64(n), of[0], of[1])
+	}
+	to <- prometheus.MustNewConstMetric(b.webhooks, prometheus.GaugeValue, float64(found.Webhooks))
+}
+
+// look counts, unless that was done a moment ago. Scrapes that come together share a count.
+func (b *backlog) look() (Backlog, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	begun := time.Now()
+	if begun.Before(b.kept) {
+		return b.last, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), backlogTime)
+	defer cancel()
+	found, err := b.count(ctx)
+	if err != nil {
+		return Backlog{}, err
+	}
+	end := time.Now()
+	b.last, b.kept = found, end.Add(backlogRest*end.Sub(begun))
+	return found, nil
+}

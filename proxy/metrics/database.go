@@ -1,0 +1,64 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// databaseMetrics are about what is written to the database.
+type databaseMetrics struct {
+	commits    prometheus.Histogram
+	operations prometheus.Histogram
+}
+
+func newDatabaseMetrics() databaseMetrics {
+	return databaseMetrics{
+		commits:    histogram("commit_duration_seconds", "Time of a transaction that was committed, from its start to when it was as durable as it was to be.", moments),
+		operations: histogram("commit_operations", "Operations that one transaction has committed: SQLite takes those that wait together, PostgreSQL one each.", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}),
+	}
+}
+
+func (m databaseMetrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.commits, m.operations}
+}
+
+// Committed counts a transaction with the operations that it took.
+func (m *Metrics) Committed(operations int, took time.Duration) {
+	if m != nil {
+		m.commits.Observe(took.Seconds())
+		m.operations.Observe(float64(operations))
+	}
+}
+
+// DatabaseLog shows what size says, when somebody looks: the bytes of SQLite's
+// write-ahead log. Call it once.
+func (m *Metrics) DatabaseLog(size func() int64) {
+	if m != nil {
+		m.asked("database_log_bytes", "Size of SQLite's write-ahead log. It grows while another program reads the database.", func() float64 { return float64(size()) })
+	}
+}
+
+// DatabaseSize shows what size says, when somebody looks: the bytes of SQLite's file, which
+// may grow to a limit; 0 for none. Call it once.
+func (m *Metrics) DatabaseSize(limit int64, size func() int64) {
+	if m == nil {
+		return
+	}
+	m.asked("database_bytes", "Size of the SQLite file.", func() float64 { return float64(size()) })
+	m.asked("database_limit_bytes", "What the SQLite file may grow to (limits.database); 0: what the disk holds.", func() float64 { return float64(limit) })
+}
+
+// DatabaseFull shows what full says, when somebody looks: whether the newest write was refused
+// for want of room. Call it once.
+func (m *Metrics) DatabaseFull(full func() bool) {
+	if m == nil {
+		return
+	}
+	m.asked("database_full", "1 while writes are refused because the database has reached its limit, or its disk is full.", func() float64 {
+		if full() {
+			return 1
+		}
+		return 0
+	})
+}

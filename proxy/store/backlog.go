@@ -1,0 +1,50 @@
+package store
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// Backlog is what has not ended, of all tenants and all processes.
+type Backlog struct {
+	Runs     []RunCount // where there are some
+	Webhooks int        // that are to be delivered, now or later
+}
+
+// RunCount is how many runs of an agent wait to be started, now or later, are running, or are
+// parked: "queued", "running" or "parked".
+type RunCount struct {
+	Agent, State string
+	Runs         int
+}
+
+// The texts of Backlog. Each reads what has not ended, by an index that has nothing else.
+const (
+	countQueued  = `SELECT agent, 'queued', count(*) FROM runs WHERE status = 'pending' GROUP BY agent`
+	countRunning = `SELECT agent, CASE WHEN parked = 0 THEN 'running' ELSE 'parked' END AS state, count(*) FROM runs WHERE ended_us = 0 AND status = 'running' GROUP BY agent, parked`
+	countHooks   = `SELECT count(*) FROM outbox WHERE done_us = 0`
+)
+
+// Backlog counts what has not ended. All tenants, all processes.
+func (s *Store) Backlog(ctx context.Context) (found Backlog, err error) {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		found = Backlog{}
+		for _, text := range []string{countQueued, countRunning} {
+			if err := found.count(t, text); err != nil {
+				return err
+			}
+		}
+		return t.Get(countHooks, nil, out{&found.Webhooks})
+	})
+	return found, err
+}
+
+func (b *Backlog) count(t *sqldb.Tx, text string) error {
+	return t.Each(text, nil, func(scan func(...any) error) error {
+		var c RunCount
+		err := scan(&c.Agent, &c.State, &c.Runs)
+		b.Runs = append(b.Runs, c)
+		return err
+	})
+}
