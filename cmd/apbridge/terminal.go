@@ -37,6 +37,9 @@ func (p plainText) Write(b []byte) (int, error) {
 }
 
 func visible(b []byte) []byte {
+	if isPlain(b) {
+		return b
+	}
 	var out bytes.Buffer
 	for i := 0; i < len(b); {
 		r, n := utf8.DecodeRune(b[i:])
@@ -51,6 +54,17 @@ func visible(b []byte) []byte {
 		i += n
 	}
 	return out.Bytes()
+}
+
+// isPlain reports whether b is ASCII that is shown as it is. Nearly all that is logged is, and is
+// looked at byte by byte and not copied.
+func isPlain(b []byte) bool {
+	for _, c := range b {
+		if (c < ' ' || c > '~') && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
 }
 
 // acts reports whether a terminal does something else with a character than to show it:

@@ -32,6 +32,14 @@ func TestE22EscapesAreShown(t *testing.T) {
 	}
 }
 
+func TestPlainTextIsNotCopied(t *testing.T) {
+	t.Parallel()
+	line := []byte(`{"level":"info","msg":"a run begins\\n"}` + "\t\n")
+	if got := visible(line); &got[0] != &line[0] {
+		t.Errorf("%q is copied", line)
+	}
+}
+
 // E22: a log is text, in both formats, and JSON keeps its meaning.
 func TestE22LogsArePlain(t *testing.T) {
 	t.Parallel()

@@ -50,6 +50,7 @@ type memberEdit struct {
 
 func (e *memberEdit) apply() (Pieces, error) {
 	e.written = make([]bool, len(e.set))
+	e.out.list = make([]piece, 0, e.atMost())
 	if !IsNull(e.b) {
 		if err := WalkObject(e.b, e.member); err != nil {
 			return Pieces{}, err
@@ -60,9 +61,22 @@ func (e *memberEdit) apply() (Pieces, error) {
 		e.put(i)
 	}
 	if !e.some {
-		e.out.Literal("{")
+		e.out.Raw(openBrace)
 	}
-	return *e.out.Literal("}"), nil
+	return *e.out.Raw(closeBrace), nil
+}
+
+// atMost is how many pieces there are unless the object has several members of one name: two for each
+// member that is set, what stays before, between and behind them with a comma each, and two braces.
+func (e *memberEdit) atMost() int {
+	n := 2*len(e.set) + 2
+	if e.inner != nil {
+		n += len(e.inner.list)
+	}
+	if len(e.b) > 0 {
+		n += 2 * (len(e.set) + 1)
+	}
+	return n
 }
 
 // member keeps one of the object's own, or puts the new one in its place.
@@ -87,8 +101,7 @@ func (e *memberEdit) member(b []byte, i int, name Quoted) (int, bool) {
 // keep writes what stays as it is.
 func (e *memberEdit) keep() {
 	if e.from < e.to {
-		e.separate()
-		e.out.Raw(e.b[e.from:e.to:e.to])
+		e.out.Raw(e.separator()).Raw(e.b[e.from:e.to:e.to])
 	}
 	e.from, e.to = 0, 0
 }
@@ -102,8 +115,7 @@ func (e *memberEdit) put(i int) {
 	if e.set[i].Value == nil {
 		return
 	}
-	e.separate()
-	e.out.Raw(e.set[i].spelled()).Literal(":")
+	e.out.Raw(e.named(&e.set[i]))
 	if e.inner != nil {
 		e.out.Pieces(*e.inner)
 		return
@@ -111,13 +123,27 @@ func (e *memberEdit) put(i int) {
 	e.out.Raw(e.set[i].Value)
 }
 
-func (e *memberEdit) separate() {
+// named is what stands before the value of a new member.
+func (e *memberEdit) named(m *Member) []byte {
+	name := m.spelled()
+	b := append(make([]byte, 0, len(name)+2), e.separator()...)
+	return append(append(b, name...), ':')
+}
+
+// Pieces that need no memory of their own.
+var (
+	openBrace  = []byte("{")
+	closeBrace = []byte("}")
+	comma      = []byte(",")
+)
+
+// separator is what stands before the next member.
+func (e *memberEdit) separator() []byte {
 	if e.some {
-		e.out.Literal(",")
-	} else {
-		e.out.Literal("{")
+		return comma
 	}
 	e.some = true
+	return openBrace
 }
 
 // Without is an object without the members of some names; null counts as an empty one.

@@ -170,8 +170,8 @@ func startedEvent(r mapping.Run) mapping.Event {
 
 // rootEvent is the empty state before a thread's first input: where clients fork to have its
 // first message said anew.
-func rootEvent(r mapping.Run) mapping.Event {
-	return mapping.Event{
+func rootEvent(r mapping.Run) *mapping.Event {
+	return &mapping.Event{
 		RunID: r.ID, Kind: mapping.KindState, At: r.CreatedAt,
 		Head: mapping.Head{Name: "checkpoints", Checkpoint: newCheckpoint(r, "input", -1, []string{"__start__"}, r.CreatedAt)},
 	}

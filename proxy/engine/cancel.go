@@ -94,7 +94,7 @@ func (c *canceller) endInactive(ctx context.Context, r mapping.Run, how Cancella
 	if err != nil {
 		return err
 	}
-	c.e.logEnd(r, out)
+	c.e.logEnd(&r, &out)
 	c.idle.timers.cancel(r.ID)
 	c.e.log.Wake(r.ID)
 	c.e.log.WakeThread(r.ThreadID)

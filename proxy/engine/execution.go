@@ -208,7 +208,7 @@ func (x *execution) logInput(ctx context.Context, logged []mapping.Event, traits
 		return err
 	}
 	if x.run.Base == "" && !has(logged, mapping.KindState) {
-		err = x.rec.add(rootEvent(x.run))
+		err = x.rec.add(*rootEvent(x.run))
 	}
 	if err == nil {
 		err = x.rec.add(ev)

@@ -5,52 +5,59 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 func errField(err error) zap.Field     { return zap.Error(err) }
 func runField(id string) zap.Field     { return zap.String("run", id) }
 func agentField(name string) zap.Field { return zap.String("agent", name) }
 
-// whoFields say which run it is, and who asked for it. Nothing of what was said is ever in a log.
-func whoFields(r mapping.Run, more ...zap.Field) []zap.Field {
-	return append([]zap.Field{
+// logRun writes a line about a run: which it is, who asked for it, and more. Nothing of what was
+// said is ever in a log. The fields are made only for a line that is written.
+func (e *Engine) logRun(level zapcore.Level, said string, r *mapping.Run, more ...zap.Field) {
+	line := e.zap.Check(level, said)
+	if line == nil {
+		return
+	}
+	who := [...]zap.Field{
 		runField(r.ID), zap.String("thread", r.ThreadID), zap.String("task", r.TaskID), agentField(r.Agent),
 		zap.String("key", r.Owner), zap.String("request_id", r.Options.RequestID),
-	}, more...)
+	}
+	line.Write(append(append(make([]zap.Field, 0, len(who)+len(more)), who[:]...), more...)...)
 }
 
 // logBegin says that this process executes the run from now on.
 func (x *execution) logBegin() {
 	switch {
 	case x.next != nil: // the end of its first step said that it is parked
-		x.e.zap.Debug("a parked run goes on", whoFields(x.run)...)
+		x.e.logRun(zap.DebugLevel, "a parked run goes on", &x.run)
 	case x.taken:
-		x.e.zap.Info("a run is taken up that another process, or this one before a restart, has left", whoFields(x.run, zap.Duration("began_before", x.before))...)
+		x.e.logRun(zap.InfoLevel, "a run is taken up that another process, or this one before a restart, has left", &x.run, zap.Duration("began_before", x.before))
 	default:
-		x.e.zap.Info("a run begins", whoFields(x.run)...)
+		x.e.logRun(zap.InfoLevel, "a run begins", &x.run)
 	}
 }
 
 // logLeave says how the run has left this process.
 func (x *execution) logLeave(status mapping.RunStatus) {
-	more := []zap.Field{zap.Int("steps", x.results), zap.Duration("took", x.before+time.Since(x.began))}
+	steps, took := zap.Int("steps", x.results), zap.Duration("took", x.before+time.Since(x.began))
 	switch status {
 	case statusParked:
-		x.e.zap.Info("a run is parked until its client asks for the next step", whoFields(x.run, more...)...)
+		x.e.logRun(zap.InfoLevel, "a run is parked until its client asks for the next step", &x.run, steps, took)
 	case statusHandedOver:
-		x.e.zap.Info("a run is handed over: it has not ended, and is taken up by another process or at the next start", whoFields(x.run, more...)...)
+		x.e.logRun(zap.InfoLevel, "a run is handed over: it has not ended, and is taken up by another process or at the next start", &x.run, steps, took)
 	default:
-		x.e.logEnd(x.run, x.outcome, more...)
+		x.e.logEnd(&x.run, &x.outcome, steps, took)
 	}
 }
 
 // logEnd says how a run has ended; one that failed is a warning.
-func (e *Engine) logEnd(r mapping.Run, out mapping.Outcome, more ...zap.Field) {
-	write := e.zap.Info
+func (e *Engine) logEnd(r *mapping.Run, out *mapping.Outcome, more ...zap.Field) {
+	level := zap.InfoLevel
 	if out.Status == mapping.RunError || out.Status == mapping.RunTimeout {
-		write = e.zap.Warn
+		level = zap.WarnLevel
 	}
-	write("a run has ended", whoFields(r, append([]zap.Field{zap.String("status", string(out.Status)), zap.String("code", codeOf(out))}, more...)...)...)
+	e.logRun(level, "a run has ended", r, append([]zap.Field{zap.String("status", string(out.Status)), zap.String("code", codeOf(*out))}, more...)...)
 }
 
 // codeOf is the code of the failure that a run has ended with; "" where it did not fail.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
@@ -93,6 +94,9 @@ func (e *Engine) recall(ctx context.Context, q item.Query, cfg config.Memory) (g
 // its memory, as far as the key that made the run does.
 func (e *Engine) memoryOf(a *Agent, r mapping.Run, metadata json.RawMessage) mapping.Principal {
 	who := mapping.Principal{ID: r.Owner, Tenant: r.Tenant, Namespaces: [][]string{}, ReadOnly: !a.Config.Memory.Writes}
+	if len(a.Config.Memory.Namespaces) == 0 {
+		return who
+	}
 	maker, configurable := e.maker(r), configurableOf(r)
 	for _, template := range a.Config.Memory.Namespaces {
 		if ns, ok := rule.ExpandNamespace(template, metadata, configurable); ok {
@@ -117,13 +121,5 @@ func (e *Engine) maker(r mapping.Run) mapping.Principal {
 }
 
 func configurableOf(r mapping.Run) json.RawMessage {
-	var k struct {
-		Config struct {
-			Configurable json.RawMessage `json:"configurable"`
-		} `json:"config"`
-	}
-	if err := json.Unmarshal(r.Kwargs, &k); err != nil {
-		return nil
-	}
-	return k.Config.Configurable
+	return rawjson.Get(rawjson.Get(r.Kwargs, "config"), "configurable")
 }

@@ -155,6 +155,9 @@ func (b *runBuilder) recalled(ctx context.Context) (engine.Recalled, error) {
 }
 
 func (b *runBuilder) recall(ctx context.Context) (engine.Recalled, error) {
+	if len(b.agent.Config.Memory.Namespaces) == 0 {
+		return engine.Recalled{}, nil
+	}
 	metadata := b.thread.Metadata
 	if len(b.out.ThreadMeta) > 0 {
 		var err error

@@ -18,7 +18,7 @@ type RunCreation struct {
 	ThreadMeta                       json.RawMessage // merged into the thread's metadata (graph_id, assistant_id) where those keys are missing
 	Task                             *mapping.Task   // a new lineage; nil: Run.TaskID exists
 	Events                           []mapping.Event // started (+ input): appended at once if the run is claimed
-	Root                             mapping.Event   // before the input of a run that starts from nothing; zero: none
+	Root                             *mapping.Event  // before the input of a run that starts from nothing; nil: none
 	Answers                          Answers         // what the run answers, if it does
 	Newest                           *string         // the run that must still be the newest of its task, "" for none; else Conflict CodeTaskMoved. nil: any
 	Claim                            bool            // run it here if its thread is free now
@@ -349,10 +349,11 @@ func (x *createRunTx) logFirst() (err error) {
 // the root of the thread's history.
 func (x *createRunTx) first() []mapping.Event {
 	list := x.n.Events
-	if x.made.Run.Base != "" || x.n.Root.Kind == "" {
+	if x.made.Run.Base != "" || x.n.Root == nil {
 		return list
 	}
-	return slices.Insert(slices.Clone(list), len(list)-1, x.n.Root)
+	from := len(list) - 1
+	return slices.Concat(list[:from], []mapping.Event{*x.n.Root}, list[from:])
 }
 
 // occupy marks the thread busy; a thread made here is already.

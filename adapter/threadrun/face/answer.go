@@ -13,6 +13,9 @@ import (
 // answerPiece is how much of an answer is gathered before it is sent.
 const answerPiece = 64 << 10
 
+// usualAnswer is what most answers fit into.
+const usualAnswer = 4 << 10
+
 // answer writes a JSON answer that may be long, piece by piece, so that it takes no
 // memory of its own size. What fits into one piece is sent with its length.
 //
@@ -25,7 +28,7 @@ type answer struct {
 }
 
 func newAnswer(w http.ResponseWriter) *answer {
-	a := &answer{w: w}
+	a := &answer{w: w, Writer: rawjson.Writer{Bytes: make([]byte, 0, usualAnswer)}}
 	a.Long, a.LongFrom = func(v []byte) { _ = a.long(v) }, answerPiece // gone says why it failed
 	return a
 }
