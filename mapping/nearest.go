@@ -21,7 +21,7 @@ func Misspelt(word string, known []string) string {
 		case d == 1:
 			return len(short) > 2
 		}
-		return len(short) > 7 && w != "" && w[0] == short[0]
+		return len(short) > 8 && w != "" && w[0] == short[0]
 	})
 }
 
