@@ -15,3 +15,18 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+// A request is refused for a slip, and not for a name that some other program may mean.
+func TestMisspelt(t *testing.T) {
+	t.Parallel()
+	known := []string{"input", "assistant_id", "agent_id", "thread_id", "stream_mode", "config", "name", "status", "ids", "prefix", "namespace", "messages", "ai", "user"}
+	for word, want := range map[string]string{
+		"inptu": "input", "inputs": "input", "Input": "input", "assistantId": "assistant_id", "asistent_id": "assistant_id", "assistant": "assistant_id",
+		"agent": "agent_id", "threadId": "thread_id", "thread": "thread_id", "streemMod": "stream_mode", "confgi": "config", "id": "ids", "usr": "user", "AI": "ai",
+		"": "", "i": "", "eventId": "", "parentId": "", "ui_config": "", "age": "", "node": "", "time": "", "state": "", "Prefer": "", "uiNamespace": "", "my_thread_id": "", "a1": "", "messageId": "",
+	} {
+		if got := Misspelt(word, known); got != want {
+			t.Errorf("Misspelt(%q) = %q, want %q", word, got, want)
+		}
+	}
+}

@@ -46,7 +46,7 @@ func Unknown(h http.Header, name string, known ...string) error {
 	if full(h) {
 		return nil
 	}
-	if near := mapping.Nearest(name, known); near != "" {
+	if near := mapping.Misspelt(name, known); near != "" {
 		return invalid("%s is no field of this request. Did you mean %s?", name, near)
 	}
 	Ignored(h, name)

@@ -54,10 +54,22 @@ func table(w io.Writer, names string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.ReplaceAll(names, " ", "\t"))
 	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
+		fmt.Fprintln(t, strings.Join(cells(row), "\t"))
 	}
 	return t.Flush()
 }
+
+// cells are the fields of a row without what would begin another one. Clients name assistants as
+// they like, and programs that read a table take a line for a row.
+func cells(row []string) []string {
+	list := make([]string, len(row))
+	for i, cell := range row {
+		list[i] = inCell.Replace(cell)
+	}
+	return list
+}
+
+var inCell = strings.NewReplacer("\n", `\u000a`, "\r", `\u000d`, "\t", `\u0009`, "\v", `\u000b`, "\f", `\u000c`)
 
 // pairs writes names and values, one pair a line; pairs without a value are left out.
 func pairs(w io.Writer, list ...string) error {

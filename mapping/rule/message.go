@@ -2,6 +2,7 @@ package rule
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -104,6 +105,22 @@ func parseMessageObject(b json.RawMessage, at place) (message, error) {
 	}
 	return m, checkContent(m, at)
 }
+
+// checkRole refuses, in a request, a role that is a misspelt one of LangGraph's
+// (langchain_core/messages/utils.py, _create_message_from_message_type): the message would be
+// taken for nobody's. Others may be an agent's own.
+func checkRole(m message, at place) error {
+	if slices.Contains(messageRoles, m.kind) {
+		return nil
+	}
+	near := mapping.Misspelt(m.kind, messageRoles)
+	if near == "" {
+		return nil
+	}
+	return mapping.InvalidAt(at.String(), "%s is no role of a message. Did you mean %s?", m.kind, near)
+}
+
+var messageRoles = []string{"user", "human", "assistant", "ai", "system", "developer", "tool", "function", "remove"}
 
 // messageOf sorts the members of a message object. A role that is there
 // decides; type may then be something else ("message").

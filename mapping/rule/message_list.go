@@ -58,6 +58,9 @@ func normalMessages(idBase string, sources ...messageSource) (list []json.RawMes
 	for _, s := range sources {
 		for i, e := range s.list {
 			m, err := parseMessage(e, s.place(i))
+			if err == nil {
+				err = checkRole(m, s.place(i))
+			}
 			if err != nil {
 				return nil, nil, nil, err
 			}

@@ -103,6 +103,10 @@ func TestParseInputRefuses(t *testing.T) {
 		{`{"messages":[["user"]]}`, ``, "input.messages[0]"},
 		{`{"messages":[{"role":"user"}]}`, ``, "input.messages[0]: the content"},
 		{`{"messages":7}`, ``, "input.messages"},
+		{``, `[{"role":"usr","content":"a"}]`, "messages[0]: usr is no role of a message. Did you mean user?"},
+		{`{"messages":["a",{"type":"hmuan","content":"b"}]}`, ``, "input.messages[1]: hmuan is no role of a message. Did you mean human?"},
+		{`{"messages":[["asistant","b"]]}`, ``, "Did you mean assistant?"},
+		{`{"messages":{"role":"sytem","content":"b"}}`, ``, "Did you mean system?"},
 		{`{"a":}`, ``, "input cannot be read"},
 		{`[1,]`, ``, "not valid JSON"},
 	} {
@@ -148,16 +152,30 @@ func TestNormalValues(t *testing.T) {
 	}
 }
 
+// A role is refused where it is a misspelt one, and not where it may be an agent's own.
+func TestRolesThatAreTaken(t *testing.T) {
+	t.Parallel()
+	for _, role := range []string{"user", "human", "assistant", "ai", "system", "developer", "tool", "function", "remove", "HumanMessageChunk",
+		"AIMessageChunk", "ToolMessageChunk", "generic", "chat", "model", "bot", "agent"} {
+		for _, key := range []string{"role", "type"} {
+			if _, err := ParseInput(asRaw(`{"messages":[{"`+key+`":"`+role+`","content":"a","id":"1","tool_call_id":"2"}]}`), nil, someRun); err != nil {
+				t.Errorf("%s %s: %v", key, role, err)
+			}
+		}
+	}
+}
+
 func TestAgentProtocolMessages(t *testing.T) {
 	t.Parallel()
 	got := AgentProtocolMessages([]json.RawMessage{
 		asRaw(human("1", "hi")),
 		asRaw(`{"type":"AIMessageChunk","content":[{"type":"text","text":"a"}],"id":"2","metadata":{"k":1}}`),
 		asRaw(`{"type":"tool","content":null,"tool_call_id":"x"}`), asRaw(`{"type":"system","content":"s"}`), asRaw(`5`),
+		asRaw(`{"type":"usr","content":"of an earlier version, or an agent's"}`),
 	})
 	want := `{"role":"user","content":"hi","id":"1"},` +
 		`{"role":"assistant","content":[{"type":"text","text":"a"}],"id":"2","metadata":{"k":1}},` +
-		`{"role":"tool","content":""},{"role":"system","content":"s"}`
+		`{"role":"tool","content":""},{"role":"system","content":"s"},{"role":"usr","content":"of an earlier version, or an agent's"}`
 	if joined(got) != want {
 		t.Errorf("got %s\nwant %s", joined(got), want)
 	}

@@ -127,18 +127,17 @@ func (x *execution) cancelled(ctx context.Context, cause error) (parked bool, er
 	return false, nil
 }
 
-// CancelSoon asks for the end of an active run without waiting for it.
+// CancelSoon asks for the end of an active run without waiting for it. An execution is told at
+// once, and looked at until it is over: it may be parking, and then does not hear it.
 func (c *canceller) CancelSoon(ctx context.Context, r mapping.Run, how Cancellation) error {
-	if x := c.e.running.of(r.ID); x != nil && !how.Rollback {
+	if x := c.e.running.of(r.ID); x != nil {
 		x.cancel(how)
-		return nil
-	}
-	if r.Status == mapping.RunPending || r.Parked {
+	} else if r.Status == mapping.RunPending || r.Parked {
 		return c.Cancel(ctx, r, how)
 	}
 	ctx = context.WithoutCancel(ctx)
 	c.e.running.spawn(func() {
-		if err := c.Cancel(ctx, r, how); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+		if err := c.Cancel(ctx, r, how); err != nil && !settled(err) {
 			c.e.zap.Warn("a run could not be cancelled", errField(err), runField(r.ID))
 		}
 	})

@@ -206,6 +206,30 @@ func TestCancelMeetsTheParking(t *testing.T) {
 	}
 }
 
+// A cancellation that nobody waits for meets a step that is done: the run is ended and not parked.
+func TestCancelSoonMeetsTheParking(t *testing.T) {
+	t.Parallel()
+	running := make(chan func(), 1)
+	steps := lockstep(3)
+	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+		steps.run(ctx, task, func(ev mapping.Event, err error) bool {
+			if ev.Kind == mapping.KindEnd {
+				(<-running)()
+			}
+			return yield(ev, err)
+		})
+	}})
+	r := b.begin(t, lockstepOrder())
+	running <- func() {
+		if err := b.CancelSoon(t.Context(), r, engine.Cancellation{}); err != nil {
+			t.Error(err)
+		}
+	}
+	if out := b.end(t, r); !out.Cancelled {
+		t.Errorf("outcome %+v", out)
+	}
+}
+
 func TestAParkedRunSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	b := setup(t, lockstep(2))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/body"
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
@@ -74,7 +75,11 @@ func roleOf(said *string) (rule.Role, error) {
 	case rule.RoleUser, rule.RoleAgent, rule.RoleSystem:
 		return role, nil
 	}
-	return "", invalid("body", "role", "user, agent or system")
+	what := "user, agent or system"
+	if near := mapping.Misspelt(*said, []string{string(rule.RoleUser), string(rule.RoleAgent), string(rule.RoleSystem)}); near != "" {
+		what += ", and probably meant " + near
+	}
+	return "", invalid("body", "role", what)
 }
 
 // deriveTask is additional_input.derive_task; nil when it is not said.

@@ -157,6 +157,20 @@ func TestWhatTopicsAreAsked(t *testing.T) {
 	}
 }
 
+func TestAMisspeltRoleOfATopic(t *testing.T) {
+	t.Parallel()
+	s, heard := serveTopics(t)
+	for role, says := range map[string]string{"usr": "user, agent or system, and probably meant user.", "boss": "role must be user, agent or system."} {
+		got := s.do("POST", "/ap/v2/topics/t/interactions", plain, `{"role":"`+role+`","input":"x"}`)
+		if got.status != http.StatusBadRequest || !strings.Contains(got.body, says) {
+			t.Errorf("%s: %d %s, want it to say %q", role, got.status, got.body, says)
+		}
+	}
+	if len(heard.said) > 0 {
+		t.Errorf("it was said: %v", heard.said)
+	}
+}
+
 // Tasks and steps below a topic say which one; in v1 they do not.
 func TestTasksOfTopics(t *testing.T) {
 	t.Parallel()

@@ -21,9 +21,13 @@ func (o *fields) unasked() {
 	}
 }
 
+// Names of a checkpoint that clients know from config.configurable: they name nothing here, and are
+// no misspellings of those that do.
+var otherNames = []string{"checkpoint_ns", "thread_ts"}
+
 func (o *fields) unknown(name string) {
-	near := mapping.Nearest(name, o.wanted)
-	if near == "" || o.sent(near) != nil {
+	near := mapping.Misspelt(name, o.wanted)
+	if near == "" || o.sent(near) != nil || oneOf(name, otherNames) {
 		body.Ignored(o.answer, o.path+name)
 		return
 	}

@@ -12,11 +12,12 @@ import (
 func TestIgnoredFieldsAreTold(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{"assistant_id":"a","input":{}}`:                              "",
-		`{"assistant_id":"a","eval_id":"x","input":{},"inputs":{}}`:    "eval_id, inputs",
-		`{"assistant_id":"a","if_exists":"raise"}`:                     "if_exists",
-		`{"assistant_id":"a","config":{"recursionLimit":3,"other":1}}`: "",
-		`{"assistant_id":"a","command":{"resume":1,"why":2}}`:          "command.why",
+		`{"assistant_id":"a","input":{}}`:                                                                 "",
+		`{"assistant_id":"a","eval_id":"x","input":{},"inputs":{}}`:                                       "eval_id, inputs",
+		`{"assistant_id":"a","if_exists":"raise"}`:                                                        "if_exists",
+		`{"assistant_id":"a","config":{"recursionLimit":3,"other":1}}`:                                    "",
+		`{"assistant_id":"a","checkpoint_ns":"","eventId":1,"parentId":2,"thread_ts":"x","ui_config":{}}`: "checkpoint_ns, eventId, parentId, thread_ts, ui_config",
+		`{"assistant_id":"a","command":{"resume":1,"why":2}}`:                                             "command.why",
 	} {
 		o, err := parseObject([]byte(text), 0)
 		if err != nil {

@@ -13,8 +13,8 @@ func cursorOf(since int64) adapter.Cursor {
 		return adapter.Cursor{K: -1, Start: true}
 	}
 	c := adapter.Cursor{Seq: since / framesPerEntry, K: int(since % framesPerEntry)}
-	if c.K == framesPerEntry-1 {
-		c.K = -1 // as in through: all of the entry
+	if c.K == framesPerEntry-1 || c.Seq == 0 {
+		c.K = -1 // as in through: all of the entry; a number of an earlier version may lie before the first
 	}
 	return c
 }

@@ -24,9 +24,9 @@ const (
 	stretchMost = 4
 )
 
-// listed are the items below a prefix that the filter may pass, by the index of members, in their
-// order. ok is false where that does not have all items yet, or the filter leaves too many.
-func (q Query) listed(t *sqldb.Tx, r reach) (only []itemName, ok bool, err error) {
+// listed are the items below a prefix that the filter may pass, by the index of members, in the
+// order of reach.below. ok is false where that does not have all items yet, or the filter leaves too many.
+func (q Query) listed(t *sqldb.Tx, r reach) (parts []part, ok bool, err error) {
 	if len(q.Members) == 0 {
 		return nil, false, nil
 	}
@@ -38,6 +38,7 @@ func (q Query) listed(t *sqldb.Tx, r reach) (only []itemName, ok bool, err error
 	if best == nil || err != nil {
 		return nil, false, err
 	}
+	var only []itemName
 	text, args := best.names(r, q.Prefix)
 	err = t.Each(text, args, func(scan func(...any) error) error {
 		at := itemName{tenant: r.Tenant}
@@ -46,7 +47,22 @@ func (q Query) listed(t *sqldb.Tx, r reach) (only []itemName, ok bool, err error
 		return err
 	})
 	slices.SortFunc(only, itemName.compare)
-	return slices.CompactFunc(only, func(a, b itemName) bool { return a.compare(b) == 0 }), true, err
+	only = slices.CompactFunc(only, func(a, b itemName) bool { return a.compare(b) == 0 })
+	for _, ns := range r.seen(q.Prefix) {
+		parts = append(parts, namedParts(t, namesBelow(only, ns))...)
+	}
+	return parts, true, err
+}
+
+// namesBelow are the names whose namespace is a path or below it.
+func namesBelow(names []itemName, ns []string) (list []itemName) {
+	path := pathOf(ns)
+	for _, n := range names {
+		if rest, ok := bytes.CutPrefix(n.namespace, path); ok && (len(path) == 0 || len(rest) == 0 || rest[0] == '.') {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // narrowest is what leaves the fewest items; nil where all leave too many.

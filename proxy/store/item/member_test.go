@@ -90,6 +90,8 @@ func TestFiltersFindTheSameByTheIndex(t *testing.T) {
 		f.ok(f.PutItems(f.ctx, list...))
 		f.put("many", `{"n":77,`+strings.Repeat(`"x":1,`, 70)+`"kind":"k3"}`, "users", "u1")
 		f.put("other", `{"n":77}`, "else!")
+		f.put("below", `{"n":77}`, "else", "x")
+		f.put("beside", `{"n":77}`, "else")
 		for filter, index := range map[string]bool{
 			`{"n":77}`: true, `{"kind":"k3","all":true}`: true, `{"n":{"$gte":10,"$lt":20},"all":true}`: true, `{"n":{"$in":[5,7,9,-1]}}`: true,
 			`{"$or":[{"n":5},{"n":{"$gt":1190}}]}`: true, `{"kind":{"$gte":"k39"}}`: true, `{"n":"77"}`: true,
@@ -100,7 +102,7 @@ func TestFiltersFindTheSameByTheIndex(t *testing.T) {
 					t.Errorf("%s is answered by the index: %v", filter, got)
 				}
 				for _, prefix := range [][]string{nil, {"users"}, {"users", "u1"}, {"else"}} {
-					for _, reaches := range [][][]string{nil, {{"users", "u1"}, {"users", "u5"}, {"else!"}}} {
+					for _, reaches := range [][][]string{nil, {{"users", "u1"}, {"users", "u5"}, {"else!"}, {"else"}}} {
 						q.Prefix = prefix
 						f.ctx = mapping.WithPrincipal(context.Background(), mapping.Principal{Namespaces: reaches})
 						with := f.by(filter, q)

@@ -58,7 +58,7 @@ func (s *Table) eachBelow(ctx context.Context, q Query, statement func(where str
 		if only, ok, err := q.listed(t, reachOf(ctx)); err != nil {
 			return err
 		} else if ok {
-			parts = namedParts(t, only)
+			parts = only
 		}
 		more := true
 		for i := 0; more && i < len(parts); i++ {
@@ -84,13 +84,18 @@ type part struct {
 
 // below are the parts of the table that are seen under a prefix of labels, in their order.
 func (r reach) below(prefix []string) (parts []part) {
-	seen := r.Below(prefix)
-	slices.SortFunc(seen, func(a, b []string) int { return bytes.Compare(pathOf(a), pathOf(b)) })
-	for _, ns := range seen {
+	for _, ns := range r.seen(prefix) {
 		where, args := reach{mapping.Principal{Tenant: r.Tenant}}.within("i", ns)
 		parts = append(parts, part{where + ` AND ` + live(len(args)+1), args})
 	}
 	return parts
+}
+
+// seen are the namespaces in and below which items are seen under a prefix of labels, in their order.
+func (r reach) seen(prefix []string) [][]string {
+	list := r.Below(prefix)
+	slices.SortFunc(list, func(a, b []string) int { return bytes.Compare(pathOf(a), pathOf(b)) })
+	return list
 }
 
 // paths are the paths in and below which items are seen under a prefix of labels: what within

@@ -77,6 +77,10 @@ func TestProtocolTellsARun(t *testing.T) {
 			if d := cmp.Diff(seen, again); d != "" {
 				t.Error(d)
 			}
+			const ofEarlierNumbers = `{"since":12289,` // entry 3 of a version that had 4096 numbers for each
+			if d := cmp.Diff(seen, events(b, thread+"/stream/events", strings.Replace(everything, "{", ofEarlierNumbers, 1), 1, runOver)); d != "" {
+				t.Errorf("since a number that lies before all: %s", d)
+			}
 			camel := events(b, thread+"/stream", everything, 1, runOver)
 			for i := range camel {
 				if camel[i].ID != seen[i].ID || camel[i].At("eventId") != seen[i].ID || camel[i].At("event_id") != nil {
