@@ -21,7 +21,7 @@ import (
 )
 
 // Patience bounds whatever a test waits for.
-const Patience = 10 * time.Second
+const Patience = time.Minute
 
 // Canary is sent as a credential with every call; it must show up nowhere.
 const Canary = "canary-7f3a91c2"

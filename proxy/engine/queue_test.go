@@ -68,7 +68,7 @@ func TestAQueueSurvivesARestart(t *testing.T) {
 	b.close()
 	again := open(t, path, &script{opaque: true, run: twoSteps})
 	for i, r := range runs {
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		n := 0
 		for e, err := range again.log.Follow(ctx, r, 0, nil) {
 			if err != nil {
@@ -107,7 +107,7 @@ func TestShutdownWaitsForRunsWithinItsGrace(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 		defer stop()
 		b.Shutdown(ctx)
 	}()

@@ -95,7 +95,7 @@ func (b *bench) until(runID string, want func(store.Delivery) bool) store.Delive
 	b.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		d := b.delivery(runID)
 		if want(d) {
