@@ -125,6 +125,22 @@ func TestServe(t *testing.T) {
 // is gone at most 3 seconds after the grace.
 func TestA6HangingStepDoesNotKeepTheProcess(t *testing.T) {
 	t.Parallel()
+	const most = 100*time.Millisecond + 3*time.Second
+	took := stopInAHangingStep(t)
+	for range 2 { // a busy machine adds to it now and then, a wait that is too long always
+		if took > most {
+			took = min(took, stopInAHangingStep(t))
+		}
+	}
+	if took > most {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// stopInAHangingStep is how long a process takes to stop, with a grace of 100 ms, while an agent
+// does not answer.
+func stopInAHangingStep(t *testing.T) time.Duration {
+	t.Helper()
 	asked, never := make(chan struct{}, 8), make(chan struct{})
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/steps") && r.Method == http.MethodPost {
@@ -156,9 +172,7 @@ func TestA6HangingStepDoesNotKeepTheProcess(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("the process is still there")
 	}
-	if took := time.Since(begin); took > 100*time.Millisecond+3*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	return time.Since(begin)
 }
 
 func TestDemo(t *testing.T) {
