@@ -38,7 +38,7 @@ func TestD5BodiesTogether(t *testing.T) {
 	t.Parallel()
 	held := newHolding()
 	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.Bodies = 64<<10, 128<<10 }, held.mount)
-	g.times.room = 50 * time.Millisecond
+	g.times.room = 500 * time.Millisecond
 	g.run(t)
 	large := strings.Repeat("x", 60<<10)
 	done := make(chan reply, 2)
@@ -87,7 +87,7 @@ func TestD5MessagesTogetherWithBodies(t *testing.T) {
 			<-held.may
 		}).Methods("GET")
 	})
-	g.times.room = 50 * time.Millisecond
+	g.times.room = 500 * time.Millisecond
 	g.run(t)
 	done := make(chan reply, 2)
 	socket := func() reply { return g.do(t, "GET", "/socket", "", "Connection", "Upgrade", "Upgrade", "websocket") }
@@ -153,7 +153,7 @@ func TestD5BodiesOfUnknownLength(t *testing.T) {
 	held := newHolding()
 	defer close(held.may)
 	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.Bodies = 64<<10, 128<<10 }, held.mount)
-	g.times.room = 20 * time.Second // nobody waits for that
+	g.times.room = time.Minute // nobody waits for that
 	g.run(t)
 	chunked := func(body io.Reader) *http.Request {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+"/held", io.MultiReader(body)) // of a type whose length net/http does not know

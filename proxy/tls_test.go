@@ -124,7 +124,7 @@ func TestE17HandshakeThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	files, known := certify(t, t.TempDir(), 1)
 	g := prepare(t, func(c *config.Config, _ *Options) { c.TLS = files }, nil)
-	g.times.header = 100 * time.Millisecond
+	g.times.header = 2 * time.Second
 	g.run(t)
 	silent, err := net.Dial("tcp", g.Addr())
 	if err != nil {

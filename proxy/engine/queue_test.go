@@ -38,7 +38,7 @@ func TestADelayedRunStartsWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &script{opaque: true, run: twoSteps})
 	o := order(mapping.NewID(), mapping.StrategyReject)
-	o.New.Run.RunAfter = time.Now().Add(150 * time.Millisecond)
+	o.New.Run.RunAfter = time.Now().Add(2 * time.Second)
 	r := b.begin(t, o)
 	if r.Status != mapping.RunPending {
 		t.Fatalf("a delayed run is %s", r.Status)
