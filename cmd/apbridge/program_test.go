@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
@@ -210,21 +211,23 @@ func TestDemo(t *testing.T) {
 
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	signals, stopped := make(chan os.Signal, 2), make(chan struct{})
-	signals <- syscall.SIGTERM
-	signals <- syscall.SIGTERM // the group's copy of the first
-	hard := make(chan os.Signal)
-	go func() { hard <- awaitStop(signals, func() { close(stopped) }) }()
-	<-stopped
-	<-time.After(bounce + 50*time.Millisecond)
-	select {
-	case <-hard:
-		t.Fatal("a doubled signal stopped it at once")
-	default:
-	}
-	signals <- os.Interrupt
-	var says bytes.Buffer
-	if code := stopAtOnce(<-hard, &says); code != exitInterrupted || !strings.Contains(says.String(), "stopped at once") {
-		t.Errorf("the second signal: exit code %d, %s", code, &says)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		signals, stopped := make(chan os.Signal, 2), make(chan struct{})
+		signals <- syscall.SIGTERM
+		signals <- syscall.SIGTERM // the group's copy of the first
+		hard := make(chan os.Signal)
+		go func() { hard <- awaitStop(signals, func() { close(stopped) }) }()
+		<-stopped
+		time.Sleep(bounce + time.Nanosecond)
+		select {
+		case <-hard:
+			t.Fatal("a doubled signal stopped it at once")
+		default:
+		}
+		signals <- os.Interrupt
+		var says bytes.Buffer
+		if code := stopAtOnce(<-hard, &says); code != exitInterrupted || !strings.Contains(says.String(), "stopped at once") {
+			t.Errorf("the second signal: exit code %d, %s", code, &says)
+		}
+	})
 }
