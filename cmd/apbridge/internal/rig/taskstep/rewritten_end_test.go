@@ -23,7 +23,7 @@ type badEnd struct {
 var (
 	runFails     = badEnd{fault: adaptertest.HTML500, status: "error", change: func(*config.Agent) {}}
 	runCancelled = badEnd{fault: adaptertest.Hang, cancel: true, status: "interrupted", change: func(*config.Agent) {}}
-	runTimesOut  = badEnd{fault: adaptertest.Hang, status: "timeout", change: func(a *config.Agent) { a.RunTimeout = time.Second }}
+	runTimesOut  = badEnd{fault: adaptertest.Hang, status: "timeout", change: func(a *config.Agent) { a.RunTimeout = 4 * time.Second }}
 )
 
 // agent writes a file in its first step, writes it again in its second without a word,
