@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/config"
 	"github.com/gorilla/mux"
-	"go.uber.org/goleak"
 )
 
 // held is a route whose requests stay until they are told to go.
@@ -183,4 +183,4 @@ func TestBusyAddress(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { adaptertest.Main(m) }

@@ -171,7 +171,10 @@ func checkError(t *testing.T, err error) {
 func noLeaks(t *testing.T) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	t.Cleanup(func() {
+		settle(before)
+		goleak.VerifyNone(t, before)
+	})
 }
 
 func (s Suite) dial(t *testing.T, url string) adapter.Backend {
