@@ -77,7 +77,7 @@ func until(t *testing.T, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("the condition did not come to hold in 10 s")
+			t.Fatal("the condition did not come to hold in a minute")
 		}
 	}
 }
