@@ -25,7 +25,7 @@ func (g *rig) answers(t *testing.T, text string, piece, want int) (statuses []in
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	go func() {
 		for len(text) > 0 {
 			n := min(piece, len(text))

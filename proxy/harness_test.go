@@ -162,7 +162,7 @@ func (g *rig) raw(t *testing.T, request string) reply {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, request); err != nil {

@@ -125,7 +125,7 @@ func TestE17SlowUploadIsAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
@@ -182,7 +182,7 @@ func TestRefusedBodyIsNotAwaited(t *testing.T) {
 	if _, err := io.WriteString(conn, "POST /threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 413") {

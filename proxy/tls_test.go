@@ -99,7 +99,7 @@ func TestE8TwoFramingsWithinTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	_, _ = io.WriteString(conn, "POST /threads HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestE17HandshakeThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	files, known := certify(t, t.TempDir(), 1)
 	g := prepare(t, func(c *config.Config, _ *Options) { c.TLS = files }, nil)
-	g.times.header = 100 * time.Millisecond
+	g.times.header = 2 * time.Second
 	g.run(t)
 	silent, err := net.Dial("tcp", g.Addr())
 	if err != nil {
@@ -138,7 +138,7 @@ func TestE17HandshakeThatDoesNotCome(t *testing.T) {
 		t.Fatal(err)
 	}
 	read(t, res)
-	_ = silent.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = silent.SetReadDeadline(time.Now().Add(time.Minute))
 	if n, err := silent.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("the silent connection: %d bytes, %v; want it closed", n, err)
 	}

@@ -5,4 +5,6 @@
 // Scripted agents speak bytes that were written down by hand from what real
 // servers send. They never use the wire types of a dialect: a backend and its
 // test would otherwise share one mistake.
+//
+// Main is for tests of any package: it finds goroutines that they leave.
 package adaptertest

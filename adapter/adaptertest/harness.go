@@ -21,7 +21,7 @@ import (
 )
 
 // Patience bounds whatever a test waits for.
-const Patience = 10 * time.Second
+const Patience = time.Minute
 
 // Canary is sent as a credential with every call; it must show up nowhere.
 const Canary = "canary-7f3a91c2"
@@ -171,7 +171,10 @@ func checkError(t *testing.T, err error) {
 func noLeaks(t *testing.T) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	t.Cleanup(func() {
+		settle(before)
+		goleak.VerifyNone(t, before)
+	})
 }
 
 func (s Suite) dial(t *testing.T, url string) adapter.Backend {

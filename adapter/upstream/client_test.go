@@ -144,9 +144,9 @@ func TestFailures(t *testing.T) {
 				p := listen(t, f.script)
 				meter := &calls{}
 				to := clientOf(t, p.url, c.set, func(up *adapter.Upstream, _ *upstream.Options) { up.Meter = meter })
-				c.call.Time = 10 * time.Second
+				c.call.Time = time.Minute
 				if f.slow {
-					c.call.Time = 50 * time.Millisecond
+					c.call.Time = time.Second
 				}
 				var err error
 				if c.want < 0 {

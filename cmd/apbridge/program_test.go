@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
@@ -125,6 +126,22 @@ func TestServe(t *testing.T) {
 // is gone at most 3 seconds after the grace.
 func TestA6HangingStepDoesNotKeepTheProcess(t *testing.T) {
 	t.Parallel()
+	const most = 100*time.Millisecond + 3*time.Second
+	took := stopInAHangingStep(t)
+	for range 2 { // a busy machine adds to it now and then, a wait that is too long always
+		if took > most {
+			took = min(took, stopInAHangingStep(t))
+		}
+	}
+	if took > most {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// stopInAHangingStep is how long a process takes to stop, with a grace of 100 ms, while an agent
+// does not answer.
+func stopInAHangingStep(t *testing.T) time.Duration {
+	t.Helper()
 	asked, never := make(chan struct{}, 8), make(chan struct{})
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/steps") && r.Method == http.MethodPost {
@@ -153,12 +170,10 @@ func TestA6HangingStepDoesNotKeepTheProcess(t *testing.T) {
 		if code != 0 {
 			t.Errorf("exit code %d\n%s", code, p.err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the process is still there")
 	}
-	if took := time.Since(begin); took > 100*time.Millisecond+3*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	return time.Since(begin)
 }
 
 func TestDemo(t *testing.T) {
@@ -196,21 +211,23 @@ func TestDemo(t *testing.T) {
 
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	signals, stopped := make(chan os.Signal, 2), make(chan struct{})
-	signals <- syscall.SIGTERM
-	signals <- syscall.SIGTERM // the group's copy of the first
-	hard := make(chan os.Signal)
-	go func() { hard <- awaitStop(signals, func() { close(stopped) }) }()
-	<-stopped
-	<-time.After(bounce + 50*time.Millisecond)
-	select {
-	case <-hard:
-		t.Fatal("a doubled signal stopped it at once")
-	default:
-	}
-	signals <- os.Interrupt
-	var says bytes.Buffer
-	if code := stopAtOnce(<-hard, &says); code != exitInterrupted || !strings.Contains(says.String(), "stopped at once") {
-		t.Errorf("the second signal: exit code %d, %s", code, &says)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		signals, stopped := make(chan os.Signal, 2), make(chan struct{})
+		signals <- syscall.SIGTERM
+		signals <- syscall.SIGTERM // the group's copy of the first
+		hard := make(chan os.Signal)
+		go func() { hard <- awaitStop(signals, func() { close(stopped) }) }()
+		<-stopped
+		time.Sleep(bounce + time.Nanosecond)
+		select {
+		case <-hard:
+			t.Fatal("a doubled signal stopped it at once")
+		default:
+		}
+		signals <- os.Interrupt
+		var says bytes.Buffer
+		if code := stopAtOnce(<-hard, &says); code != exitInterrupted || !strings.Contains(says.String(), "stopped at once") {
+			t.Errorf("the second signal: exit code %d, %s", code, &says)
+		}
+	})
 }

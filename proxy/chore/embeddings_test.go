@@ -55,7 +55,7 @@ func TestItemsBecomeVectors(t *testing.T) {
 		if err := st.PutItem(ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: key, Value: []byte(`{"t":"x"}`)}}); err != nil {
 			t.Fatal(err)
 		}
-		tick, late := time.NewTicker(time.Millisecond), time.After(30*time.Second)
+		tick, late := time.NewTicker(time.Millisecond), time.After(time.Minute)
 		for e.Count() <= n {
 			select {
 			case <-tick.C:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -17,11 +18,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
-	"go.uber.org/goleak"
 	"go.uber.org/zap"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { adaptertest.Main(m) }
 
 // script is a backend that does what a test says.
 type script struct {

@@ -103,7 +103,7 @@ func TestCancelRacesTheStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		if err := b.Cancel(ctx, c.Run, engine.Cancellation{}); err != nil && mapping.Classify(err).Class != mapping.Conflict {
 			t.Fatalf("cancel said %v", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -19,11 +20,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
-	"go.uber.org/goleak"
 	"go.uber.org/zap"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { adaptertest.Main(m) }
 
 // script is a backend that does what a test says.
 type script struct {
@@ -474,7 +474,7 @@ func TestInheritedQueue(t *testing.T) {
 	}
 	next := open(t, b.path, s)
 	for _, r := range []mapping.Run{first, queued} {
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		if got, err := next.Settled(ctx, r); err != nil || got.Status != mapping.RunSuccess {
 			t.Errorf("run %s: %s, %v", r.ID, got.Status, err)
 		}

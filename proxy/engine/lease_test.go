@@ -16,6 +16,13 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
+// unbeaten is an engine whose lease nothing renews but the test: over PostgreSQL it is done
+// every three seconds.
+func unbeaten(t *testing.T, s *script) *bench {
+	t.Helper()
+	return open(t, filepath.Join(t.TempDir(), "bridge.db"), s)
+}
+
 // TestC2NothingIsSentAfterTheLease: the machine is suspended, or the process stopped,
 // when a step is committed and the next one not yet asked for. Another process may be at
 // it by now: nothing is sent, and the run is left as it is.
@@ -37,7 +44,7 @@ func TestC2NothingIsSentAfterTheLease(t *testing.T) {
 		return err
 	}
 	s := &script{opaque: true}
-	b := setup(t, s)
+	b := unbeaten(t, s)
 	b.Lease(time.Minute)
 	before, after := make(chan error, 1), make(chan error, 1)
 	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
@@ -86,7 +93,7 @@ func TestC2NothingIsSentUnderALaterLease(t *testing.T) {
 		}
 		return err
 	}
-	b := setup(t, &script{opaque: true, run: twoSteps})
+	b := unbeaten(t, &script{opaque: true, run: twoSteps})
 	b.Lease(time.Minute)
 	ctx, stop := b.UnderLease(t.Context())
 	defer stop()
@@ -110,13 +117,13 @@ func TestC2NothingIsSentUnderALaterLease(t *testing.T) {
 // TestSuspendedMachineHoldsNoLease: Go's monotonic clock stands still meanwhile.
 func TestSuspendedMachineHoldsNoLease(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &script{opaque: true, run: twoSteps})
-	b.Lease(time.Minute)
-	b.Suspend(59 * time.Second)
+	b := unbeaten(t, &script{opaque: true, run: twoSteps})
+	b.Lease(time.Hour)
+	b.Suspend(58 * time.Minute)
 	if out := b.end(t, b.begin(t, order(mapping.NewID(), mapping.StrategyReject))); out.Status != mapping.RunSuccess {
 		t.Fatalf("a run under the lease ended with %s", out.Status)
 	}
-	b.Suspend(2 * time.Second)
+	b.Suspend(2 * time.Minute)
 	if r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject)); b.Live() != 0 || b.status(t, r) != mapping.RunPending {
 		t.Errorf("a run is %s after the lease, want pending", b.status(t, r))
 	}
@@ -174,7 +181,7 @@ func TestCallsOfNoRunEndWithTheLease(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
 	t.Cleanup(agent.Close)
 	client := &http.Client{Transport: adapter.Permitted(&http.Transport{DisableKeepAlives: true})}
-	b := setup(t, &script{opaque: true})
+	b := unbeaten(t, &script{opaque: true})
 	b.Lease(time.Minute)
 	under, end := b.UnderLease(t.Context())
 	defer end()

@@ -65,7 +65,7 @@ func (b *bench) parked(t *testing.T, r mapping.Run) mapping.Run {
 // eventually looks until something holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
+	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
 	defer tick.Stop()
 	for !holds() {
 		select {

@@ -38,7 +38,7 @@ func TestADelayedRunStartsWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &script{opaque: true, run: twoSteps})
 	o := order(mapping.NewID(), mapping.StrategyReject)
-	o.New.Run.RunAfter = time.Now().Add(150 * time.Millisecond)
+	o.New.Run.RunAfter = time.Now().Add(2 * time.Second)
 	r := b.begin(t, o)
 	if r.Status != mapping.RunPending {
 		t.Fatalf("a delayed run is %s", r.Status)
@@ -68,7 +68,7 @@ func TestAQueueSurvivesARestart(t *testing.T) {
 	b.close()
 	again := open(t, path, &script{opaque: true, run: twoSteps})
 	for i, r := range runs {
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		n := 0
 		for e, err := range again.log.Follow(ctx, r, 0, nil) {
 			if err != nil {
@@ -107,7 +107,7 @@ func TestShutdownWaitsForRunsWithinItsGrace(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 		defer stop()
 		b.Shutdown(ctx)
 	}()

@@ -215,7 +215,7 @@ func TestWhatEndsARunIsNotTriedAgain(t *testing.T) {
 	t.Run("run_timeout", func(t *testing.T) {
 		t.Parallel()
 		s := &script{opaque: true, run: waiting(make(chan struct{}, 1))}
-		b := setup(t, s, func(a *config.Agent) { a.RunTimeout = 500 * time.Millisecond })
+		b := setup(t, s, func(a *config.Agent) { a.RunTimeout = 2 * time.Second })
 		o := order(mapping.NewID(), mapping.StrategyReject)
 		o.New.Run.Options.Retries = 3
 		if out := b.end(t, b.begin(t, o)); out.Status != mapping.RunTimeout || s.runs.Load() != 1 {

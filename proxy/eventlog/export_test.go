@@ -27,13 +27,3 @@ const (
 	BufferEntries   = bufferEntries
 	KeptBufferBytes = keptBufferBytes
 )
-
-// Listeners tells how many wait for something to happen on a thread.
-func (l *Log) Listeners(threadID string) int {
-	l.bells.mu.Lock()
-	defer l.bells.mu.Unlock()
-	if one := l.bells.of[threadID]; one != nil {
-		return one.users
-	}
-	return 0
-}

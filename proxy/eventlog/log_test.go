@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
-	"go.uber.org/goleak"
 	"go.uber.org/zap"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { adaptertest.Main(m) }
 
 // bench is a log over a real file, with the parts an execution would do.
 type bench struct {

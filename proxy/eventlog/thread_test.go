@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,46 +14,49 @@ import (
 )
 
 // What comes between the entries of a run, of one beside it, is told before its
-// reader waits on: a client would have it late else.
+// reader waits on: a client would have it late else. Time passes only where all wait.
 func TestFollowersOfAThreadAreIdleBehindWhatComesBetween(t *testing.T) {
 	t.Parallel()
-	b, thread := setup(t), mapping.NewID()
-	first, second := b.beside(thread), b.beside(thread)
-	defer first.end()
-	defer second.end()
-	ctx, stop := context.WithCancel(t.Context())
-	got, idle, left := make(chan string, 10), make(chan int, 1000), make(chan struct{})
-	go func() {
-		defer close(left)
-		n := 0
-		for e, err := range b.FollowThread(ctx, thread, 0, func() { idle <- n }) {
-			if err != nil {
-				return
+	path := filepath.Join(t.TempDir(), "a.db")
+	synctest.Test(t, func(t *testing.T) {
+		b, thread := open(t, path), mapping.NewID()
+		first, second := b.beside(thread), b.beside(thread)
+		defer first.end()
+		defer second.end()
+		ctx, stop := context.WithCancel(t.Context())
+		got, idle, left := make(chan string, 10), make(chan int, 1000), make(chan struct{})
+		go func() {
+			defer close(left)
+			n := 0
+			for e, err := range b.FollowThread(ctx, thread, 0, func() { idle <- n }) {
+				if err != nil {
+					return
+				}
+				n++
+				got <- e.RunID
 			}
-			n++
-			got <- e.RunID
+		}()
+		defer func() { stop(); <-left }()
+		<-got
+		<-got
+		told := 0
+		hear := func(n int) {
+			for told < n {
+				told = <-idle
+			}
 		}
-	}()
-	defer func() { stop(); <-left }()
-	<-got
-	<-got
-	told := 0
-	hear := func(n int) {
-		for told < n {
-			told = <-idle
+		hear(2)
+		for n := 3; n < 8; n++ {
+			second.add(some(1, 5)...)
+			if run := <-got; run != second.run.ID {
+				t.Fatal("another run's entry was read:", run)
+			}
+			came := time.Now()
+			if hear(n); time.Since(came) > 0 {
+				t.Fatalf("its reader went on waiting for %s before it said so", time.Since(came))
+			}
 		}
-	}
-	hear(2)
-	for n := 3; n < 8; n++ {
-		second.add(some(1, 5)...)
-		if run := <-got; run != second.run.ID {
-			t.Fatal("another run's entry was read:", run)
-		}
-		came := time.Now()
-		if hear(n); time.Since(came) > time.Second {
-			t.Fatalf("its reader went on waiting for %s before it said so", time.Since(came))
-		}
-	}
+	})
 }
 
 // A token for many readers costs the store nothing: nobody else has written on the thread, so
@@ -96,28 +98,30 @@ func TestFollowersOfAThreadAskTheStoreOnlyForOthers(t *testing.T) {
 	})
 }
 
-// Who waits for a thread hears of it with its first run, not at the next look.
+// Who waits for a thread hears of it with its first run, not at the next look. Time passes
+// only where all wait.
 func TestAThreadIsAwaited(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	for range 20 {
-		thread := mapping.NewID()
-		there := make(chan error, 1)
-		go func() { there <- b.AwaitThread(t.Context(), thread) }()
-		for b.Listeners(thread) == 0 {
-			runtime.Gosched()
+	path := filepath.Join(t.TempDir(), "a.db")
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, path)
+		for range 20 {
+			thread := mapping.NewID()
+			there := make(chan error, 1)
+			go func() { there <- b.AwaitThread(t.Context(), thread) }()
+			synctest.Wait()
+			made := time.Now()
+			defer b.beside(thread).end()
+			if err := <-there; err != nil || time.Since(made) > 0 {
+				t.Fatalf("it was heard of after %s: %v", time.Since(made), err)
+			}
 		}
-		made := time.Now()
-		defer b.beside(thread).end()
-		if err := <-there; err != nil || time.Since(made) > time.Second {
-			t.Fatalf("it was heard of after %s: %v", time.Since(made), err)
+		ctx, leave := context.WithCancel(t.Context())
+		leave()
+		if err := b.AwaitThread(ctx, mapping.NewID()); !errors.Is(err, context.Canceled) {
+			t.Error(err)
 		}
-	}
-	ctx, leave := context.WithCancel(t.Context())
-	leave()
-	if err := b.AwaitThread(ctx, mapping.NewID()); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	})
 }
 
 // beside is an execution of a run that others may run beside.

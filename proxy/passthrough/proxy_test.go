@@ -229,7 +229,7 @@ func TestAnAnswerPassesBeforeTheBodyHasEnded(t *testing.T) {
 		}
 		_, _ = w.Write(rest)
 	})
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	body, write := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = write.Close() })

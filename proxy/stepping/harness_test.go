@@ -3,13 +3,13 @@ package stepping_test
 import (
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { adaptertest.Main(m) }
 
 // bench is a bridge without faces, with what the tests of this package ask of it.
 type bench struct{ *servicetest.Bench }

@@ -56,7 +56,7 @@ func TestFirstStepsOnSeveralReplicasMakeOneRun(t *testing.T) {
 				for i := range 3 {
 					b := all[i%len(all)]
 					wg.Go(func() {
-						ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+						ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 						defer stop()
 						h, err := b.Tasks.Step(ctx, ref, adapter.StepRequest{})
 						if err != nil {

@@ -325,7 +325,7 @@ func TestNoticesReachOtherProcessesOnly(t *testing.T) {
 	c := a.create(newThreadRun())
 	want := func(kind store.NoticeKind) {
 		t.Helper()
-		deadline := time.After(10 * time.Second)
+		deadline := time.After(time.Minute)
 		for {
 			select {
 			case n := <-b.Notices():
@@ -402,7 +402,7 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 		t.Helper()
 		select {
 		case <-bell:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("nothing was heard of %s", what)
 		}
 	}
@@ -431,7 +431,7 @@ func TestC5LostNoticesAreMadeUpFor(t *testing.T) {
 	a := openAt(t, dsn+"&application_name="+name, store.Options{})
 	all := func() {
 		t.Helper()
-		deadline := time.After(20 * time.Second)
+		deadline := time.After(time.Minute)
 		for {
 			select {
 			case n := <-a.Notices():

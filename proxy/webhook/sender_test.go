@@ -13,15 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
-	"go.uber.org/goleak"
 	"go.uber.org/zap"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { adaptertest.Main(m) }
 
 var local = config.Webhooks{AllowPrivateNetworks: true, Secret: "a secret of the receiver's"}
 
@@ -95,7 +95,7 @@ func (b *bench) until(runID string, want func(store.Delivery) bool) store.Delive
 	b.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		d := b.delivery(runID)
 		if want(d) {

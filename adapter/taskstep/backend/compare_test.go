@@ -130,7 +130,7 @@ func TestAgentThatDoesNotTellItsFilesAtTheEnd(t *testing.T) {
 			}))
 			b := backendAt(t, srv.URL)
 			task, _ := failed(t, b, c.files)
-			ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
 			defer stop()
 			update, changed := compare(t, ctx, b, task)
 			skipped := skippedAtEnd(t, update)

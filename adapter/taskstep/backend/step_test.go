@@ -311,7 +311,7 @@ func TestEcho(t *testing.T) {
 func TestA12StepTimeout(t *testing.T) {
 	t.Parallel()
 	up := adaptertest.Upstream(adaptertest.Serve(t, faulty(adaptertest.Python, adaptertest.Hang)).URL)
-	up.Config.StepTimeout = time.Second
+	up.Config.StepTimeout = 2 * time.Second
 	tr := runTask(t, backendWith(t, up), adaptertest.NewTask(nil))
 	mustFail(t, tr, mapping.CodeStepTimeout)
 	if c := mapping.Classify(tr.Err).Class; c != mapping.Timeout {

@@ -20,7 +20,7 @@ import (
 )
 
 // patience bounds what must happen soon.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 func await(t *testing.T, what string, done <-chan struct{}) {
 	t.Helper()

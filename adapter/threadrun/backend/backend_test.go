@@ -237,7 +237,7 @@ func TestA12SilenceEndsTheRunAndIsToldUpstream(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.HangPlay())
 	up := adaptertest.Upstream(adaptertest.Serve(t, a).URL)
-	up.Config.StepTimeout = time.Second
+	up.Config.StepTimeout = 2 * time.Second
 	b, err := quick(up)
 	if err != nil {
 		t.Fatal(err)

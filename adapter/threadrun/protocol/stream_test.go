@@ -22,7 +22,7 @@ import (
 )
 
 // patience bounds what a test waits for.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // serve serves the protocol for one thread: POST streams, GET is the WebSocket.
 func serve(t *testing.T, s *Server, spelling Spelling) string {

@@ -141,7 +141,7 @@ func (b *Bench) Start(t *testing.T, ctx context.Context, n adapter.NewRun) (mapp
 // Wait reads a run to its end.
 func (b *Bench) Wait(t *testing.T, ctx context.Context, r mapping.Run) (out mapping.Outcome) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(ctx, 20*time.Second)
+	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
 	for e, err := range b.Runs.Events(ctx, adapter.RunRef{ThreadID: r.ThreadID, RunID: r.ID}, adapter.Cursor{Start: true}, nil) {
 		if err != nil {
@@ -175,7 +175,7 @@ func (b *Bench) Step(t *testing.T, ctx context.Context, ref adapter.TaskRef, wor
 // Handout fetches a step; whether it was written is for the test to say.
 func (b *Bench) Handout(t *testing.T, ctx context.Context, ref adapter.TaskRef, req adapter.StepRequest) adapter.Handout {
 	t.Helper()
-	ctx, stop := context.WithTimeout(ctx, 20*time.Second)
+	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	t.Cleanup(stop)
 	h, err := b.Tasks.Step(ctx, ref, req)
 	if err != nil {
@@ -187,7 +187,7 @@ func (b *Bench) Handout(t *testing.T, ctx context.Context, ref adapter.TaskRef, 
 // Eventually waits until something holds, for 20 seconds at the most.
 func Eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
+	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
 	defer tick.Stop()
 	for !holds() {
 		select {

@@ -28,7 +28,7 @@ const vectorDims = 32
 func indexOf(t testing.TB, e *embeddingtest.Endpoint, mark string, fields ...string) *item.Index {
 	t.Helper()
 	cfg := config.Default().Store.Index
-	cfg.Dims, cfg.Embed, cfg.URL, cfg.Timeout = vectorDims, "openai:m", e.URL, 5*time.Second
+	cfg.Dims, cfg.Embed, cfg.URL, cfg.Timeout = vectorDims, "openai:m", e.URL, time.Minute
 	c := embedding.New(cfg, "apbridge/test", zap.NewNop())
 	t.Cleanup(c.CloseIdle)
 	ix := &item.Index{Embed: c, Dims: vectorDims, Mark: mark, Cache: 1 << 20}

@@ -312,7 +312,7 @@ func TestPythonLeavesAChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer alive.Close()
-	_ = alive.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = alive.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := alive.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the child lives on: %v", err)
 	}

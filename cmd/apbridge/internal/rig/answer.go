@@ -25,7 +25,7 @@ type Answer struct {
 }
 
 // PlainClient opens a connection for each request, so that no test waits for another one's.
-var PlainClient = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+var PlainClient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // Do sends a request; a body that is not empty is JSON unless headers, given
 // as name and value in turns, say otherwise.
@@ -276,7 +276,7 @@ func (b *Bridge) Stream(method, path, body string, n int, headers ...string) (An
 // TryStream is Stream, and returns an error when the stream broke.
 func (b *Bridge) TryStream(method, path, body string, n int, headers ...string) (Answer, []Frame, error) {
 	b.T.Helper()
-	ctx, leave := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, leave := context.WithTimeout(context.Background(), time.Minute)
 	defer leave()
 	req, err := b.request(ctx, method, path, body, headers...)
 	if err != nil {

@@ -39,7 +39,7 @@ type Bridge struct {
 // short.
 func AgentAt(url string, change ...func(*config.Agent)) config.Agent {
 	a := config.DefaultAgent()
-	a.URL, a.StepTimeout, a.RunTimeout = url, 20*time.Second, 30*time.Second
+	a.URL, a.StepTimeout, a.RunTimeout = url, time.Minute, 2*time.Minute
 	for _, c := range change {
 		c(&a)
 	}

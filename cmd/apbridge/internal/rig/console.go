@@ -50,7 +50,7 @@ func (c *Console) String() string {
 // Await returns the first submatch of pattern once it was printed.
 func (c *Console) Await(t *testing.T, pattern string) string {
 	t.Helper()
-	want, late := regexp.MustCompile(pattern), time.After(20*time.Second)
+	want, late := regexp.MustCompile(pattern), time.After(time.Minute)
 	for {
 		if m := want.FindStringSubmatch(c.String()); m != nil {
 			return m[1]

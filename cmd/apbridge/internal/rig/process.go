@@ -40,7 +40,7 @@ func StartProcess(t *testing.T, binary, folder, text string) *Process {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Stop)
-	if err := awaitReady(p.URL, begin.Add(20*time.Second)); err != nil {
+	if err := awaitReady(p.URL, begin.Add(time.Minute)); err != nil {
 		p.Stop()
 		t.Fatalf("the bridge did not get ready: %v\n%s", err, output)
 	}
@@ -59,7 +59,7 @@ func (b *Process) Stop() {
 		return
 	}
 	b.cmd.Process.Signal(syscall.SIGTERM)
-	kill := time.AfterFunc(10*time.Second, func() { b.cmd.Process.Kill() })
+	kill := time.AfterFunc(time.Minute, func() { b.cmd.Process.Kill() })
 	defer kill.Stop()
 	b.cmd.Wait()
 }

@@ -22,8 +22,8 @@ import (
 )
 
 // takeOverMost is how long a run may stand still whose process is gone: its
-// lease, and a look by another process.
-const takeOverMost = 40 * time.Second
+// lease, and a look by another process, on a busy machine.
+const takeOverMost = 2 * time.Minute
 
 // process is a bridge of its own, as users start it.
 type process struct {

@@ -26,8 +26,8 @@ type soakClient struct {
 }
 
 const (
-	soakPatience = 4 * time.Second  // for one answer: a stopped bridge gives none
-	soakInsists  = 60 * time.Second // until an operation is given up
+	soakPatience = 4 * time.Second // for one answer: a stopped bridge gives none
+	soakInsists  = 2 * time.Minute // until an operation is given up
 )
 
 // work goes on until ctx ends; what was begun by then is acknowledged or given up.

@@ -54,7 +54,7 @@ func (r *replica) ready() {
 }
 
 // readyMost is how long a bridge may need to serve again after whatever happened.
-const readyMost = 30 * time.Second
+const readyMost = time.Minute
 
 func (r *replica) serves() bool {
 	ctx, stop := context.WithTimeout(r.t.Context(), time.Second)

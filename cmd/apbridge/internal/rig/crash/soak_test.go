@@ -24,7 +24,7 @@ const soakSeed = "APBRIDGE_TEST_SOAK_SEED"
 const (
 	soakReplicas = 3
 	soakClients  = 8
-	soakSettle   = 90 * time.Second // for a lease to end, a take-over, and the steps that are left
+	soakSettle   = 3 * time.Minute // for a lease to end, a take-over, and the steps that are left
 )
 
 // TestSoak has clients of both faces work through three bridges over one PostgreSQL

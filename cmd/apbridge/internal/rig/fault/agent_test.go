@@ -40,8 +40,9 @@ func neverEnding() adaptertest.Peer {
 	return &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"on and on"`, Repeat: true}}}
 }
 
-func quickly(a *config.Agent)   { a.StepTimeout = time.Second }
-func quickRun(a *config.Agent)  { a.RunTimeout = 2 * time.Second }
+// The limits leave what answers at once, the run after the one that hangs, its time on a busy machine.
+func quickly(a *config.Agent)   { a.StepTimeout = 3 * time.Second }
+func quickRun(a *config.Agent)  { a.RunTimeout = 5 * time.Second }
 func fourSteps(a *config.Agent) { a.MaxSteps = 4 }
 func credential(a *config.Agent) {
 	a.Headers = map[string]config.Secret{"Authorization": "Bearer " + adaptertest.Canary}
@@ -52,7 +53,7 @@ func stepFaults() []agentFault {
 	plain := func(f adaptertest.Fault) func() adaptertest.Peer { return rig.FaultyStep(adaptertest.Plain, f) }
 	return []agentFault{
 		{name: "A12_HangsInAStep", peer: plain(adaptertest.Hang), agent: quickly, status: "timeout", code: "step_timeout",
-			words: []string{`"agent"`, "step_timeout", "1s"}, works: 1, asked: 2, heals: true},
+			words: []string{`"agent"`, "step_timeout", "3s"}, works: 1, asked: 2, heals: true},
 		{name: "A12_RunTakesTooLong", peer: plain(adaptertest.Hang), agent: quickRun, status: "timeout", code: "run_timeout",
 			words: []string{"agent", "run_timeout"}, works: 1, asked: 2, heals: true},
 		{name: "A14_HTML500", peer: plain(adaptertest.HTML500), agent: credential, status: "error", code: "upstream_error",
@@ -101,7 +102,7 @@ func threadFaults() []agentFault {
 	page := "<html><body>Bad gateway " + adaptertest.Canary + "</body></html>"
 	return []agentFault{
 		{name: "A12_GraphHangs", peer: play(adaptertest.HangPlay()), agent: quickThread, status: "timeout", code: "step_timeout",
-			words: []string{`"agent"`, "step_timeout", "1s"}, works: 1, asked: 1}, // on its fresh thread the next one hangs too
+			words: []string{`"agent"`, "step_timeout", "3s"}, works: 1, asked: 1}, // on its fresh thread the next one hangs too
 		{name: "A14_GraphHTML500", peer: canned(rig.StartRoute, adaptertest.Canned{Status: 500, Type: "text/html", Body: page, Times: 1}), agent: credential,
 			status: "error", code: "upstream_error", words: []string{`"agent"`, "500", "HTML page"}, works: 0, asked: 1, heals: true},
 		{name: "A15_GraphFrameIsNoJSON", peer: play(adaptertest.ThreadPlay{Frames: []string{`metadata {"run_id":"{{run}}"}`, `values {"messages":`}}),

@@ -53,8 +53,8 @@ func (a *tardy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestA16_AnswerAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(*config.Agent){
-		"step_timeout": func(a *config.Agent) { a.StepTimeout = time.Second },
-		"run_timeout":  func(a *config.Agent) { a.RunTimeout = 2 * time.Second },
+		"step_timeout": func(a *config.Agent) { a.StepTimeout = 3 * time.Second },
+		"run_timeout":  func(a *config.Agent) { a.RunTimeout = 5 * time.Second },
 	} {
 		t.Run(name+"/step agent", func(t *testing.T) {
 			t.Parallel()

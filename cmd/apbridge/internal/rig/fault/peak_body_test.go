@@ -130,8 +130,10 @@ func TestE15PeakOfOneBody(t *testing.T) {
 				most = mostOfEmptyTexts
 			}
 			took := c.take(t, binary, config)
-			if took > float64(most) { // a collection of garbage may have come late
-				took = min(took, c.take(t, binary, config))
+			for range 2 { // a collection of garbage may have come late
+				if took > float64(most) {
+					took = min(took, c.take(t, binary, config))
+				}
 			}
 			if took > float64(most) {
 				t.Errorf("takes %.1f times its length, at most %d", took, most)

@@ -208,7 +208,7 @@ func TestParkedAcrossARestart(t *testing.T) {
 	t.Run("is given up", func(t *testing.T) {
 		t.Parallel()
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
-		b := rig.InFront(t, agent, func(a *config.Agent) { a.Stepping.Idle = 500 * time.Millisecond })
+		b := rig.InFront(t, agent, func(a *config.Agent) { a.Stepping.Idle = 4 * time.Second })
 		task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
 		b.Post("/ap/v1/agent/tasks/"+task+"/steps", "").OK()
 		b.Kill()

@@ -123,7 +123,7 @@ func TestMetricsCountFailedCalls(t *testing.T) {
 			}
 			b := rig.InFrontOf(t, srv.URL, func(a *config.Agent) {
 				if name == "no time left" {
-					a.StepTimeout = 200 * time.Millisecond
+					a.StepTimeout = 2 * time.Second
 				}
 				if c.agent == nil {
 					a.Dialect = "taskstep"

@@ -1,14 +1,12 @@
 package matrix
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
@@ -214,11 +212,7 @@ var agentProofs = map[string]func(*testing.T){
 			th := r.Thread()
 			r.On(th, `{"assistant_id":"a","input":{"messages":[{"type":"human","content":"hi"}]}}`).Want(t, 200)
 			r.Do("DELETE", th, "").Want(t, 204)
-			ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer stop()
-			for calls > 0 && agent.Calls("DELETE /threads/{t}") == 0 && ctx.Err() == nil {
-				<-time.After(5 * time.Millisecond)
-			}
+			rig.Eventually(t, "the deletion", func() bool { return agent.Calls("DELETE /threads/{t}") >= calls })
 			if got := agent.Calls("DELETE /threads/{t}"); got != calls {
 				t.Errorf("%s: %d deletions upstream", keep, got)
 			}

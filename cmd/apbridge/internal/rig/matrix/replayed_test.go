@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/rogpeppe/go-internal/txtar"
 )
@@ -110,8 +111,8 @@ func (r *replay) send(t *testing.T, part txtar.File) string {
 	return r.shown(got)
 }
 
-// shown is an answer with ids and times as in the goldens of streams; an id has
-// the same name throughout the conversation.
+// shown is an answer with ids and times as in the goldens of streams, and without the
+// heartbeats that fill a long silence; an id has the same name throughout the conversation.
 func (r *replay) shown(a rig.Answer) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d %s\n", a.Status, http.StatusText(a.Status))
@@ -120,6 +121,6 @@ func (r *replay) shown(a rig.Answer) string {
 			text.WriteString(name + ": " + value + "\n")
 		}
 	}
-	text.WriteString("\n" + strings.TrimSpace(string(a.Body)) + "\n")
+	text.WriteString("\n" + strings.TrimSpace(strings.ReplaceAll(string(a.Body), string(sse.AppendHeartbeat(nil)), "")) + "\n")
 	return plain(text.String(), r.names)
 }

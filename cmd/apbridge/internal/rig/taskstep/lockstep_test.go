@@ -210,7 +210,7 @@ func TestLockstepIdle(t *testing.T) {
 		t.Parallel()
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
 		agent.Script[2].Fault = adaptertest.Hang
-		b := rig.InFront(t, agent, rig.Free, after(700*time.Millisecond))
+		b := rig.InFront(t, agent, rig.Free, after(3*time.Second))
 		at := b.Task(`{"input":"hi"}`)
 		b.Post(at+"/steps", "").OK()
 		thread := rig.ThreadOfTask(at)
@@ -223,7 +223,7 @@ func TestLockstepIdle(t *testing.T) {
 		t.Parallel()
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
 		g := rig.NewGate(agent, rig.StepPosts, 2)
-		b := rig.InFront(t, g, after(time.Second))
+		b := rig.InFront(t, g, after(3*time.Second))
 		at := b.Task(`{"input":"hi"}`)
 		b.Post(at+"/steps", "").OK()
 		var rest []rig.Answer
@@ -235,7 +235,7 @@ func TestLockstepIdle(t *testing.T) {
 			}
 		})
 		g.Await(t)
-		<-time.After(1200 * time.Millisecond) // longer than the time after which it would be given up
+		<-time.After(3500 * time.Millisecond) // longer than the time after which it would be given up
 		g.Open()
 		all.Wait()
 		rest = append(rest, rig.PullAll(t, b, at, "")...)

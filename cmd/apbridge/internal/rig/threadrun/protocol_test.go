@@ -180,7 +180,7 @@ func TestProtocolOfAnotherTenantsThread(t *testing.T) {
 	cfg.Auth.Keys = []config.Key{{ID: "a", Key: "key-of-a", Tenant: "a"}, {ID: "b", Key: "key-of-b", Tenant: "b"}}
 	b := rig.StartBridge(t, cfg)
 	thread, theirs := newThread(), []string{"X-Api-Key", "key-of-b"}
-	ctx, leave := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, leave := context.WithTimeout(t.Context(), time.Minute)
 	defer leave()
 	req, _ := http.NewRequestWithContext(ctx, "POST", b.URL+thread+"/stream/events", strings.NewReader(everything))
 	req.Header.Set("X-Api-Key", "key-of-b")
@@ -216,7 +216,7 @@ func TestProtocolOfAnotherAgentsThread(t *testing.T) {
 	cfg.Auth.Keys = []config.Key{{ID: "a", Key: "key-of-a", Tenant: "a"}, {ID: "b", Key: "key-of-b", Tenant: "a", Agents: []string{"other"}}}
 	b := rig.StartBridge(t, cfg)
 	thread, limited := newThread(), []string{"X-Api-Key", "key-of-b"}
-	ctx, leave := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, leave := context.WithTimeout(t.Context(), time.Minute)
 	defer leave()
 	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(b.URL, "http")+thread+"/stream/events",
 		&websocket.DialOptions{HTTPHeader: http.Header{"X-Api-Key": {"key-of-b"}}})
@@ -268,7 +268,7 @@ func TestE4KeyOfAPagesWebSocket(t *testing.T) {
 	const key = "a key/of+letters that=no,subprotocol has"
 	cfg.Auth.Keys = []config.Key{{ID: "a", Key: key}}
 	b := rig.StartBridge(t, cfg)
-	ctx, leave := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, leave := context.WithTimeout(t.Context(), time.Minute)
 	defer leave()
 	url := b.URL + newThread() + "/stream/events"
 	offer := func(key string) []string {
@@ -326,7 +326,7 @@ func TestProtocolRefusesBadRequests(t *testing.T) {
 func TestProtocolOverAWebSocket(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
-	ctx, leave := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, leave := context.WithTimeout(t.Context(), time.Minute)
 	defer leave()
 	url := b.URL + newThread() + "/stream/events"
 	_, res, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {"https://evil.example"}}})

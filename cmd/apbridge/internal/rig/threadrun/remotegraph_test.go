@@ -34,7 +34,7 @@ func outright(what string) string {
 // __interrupt__. It returns the id of the question, "" where the run ended without one.
 func atQuestion(b *rig.Bridge, at, body string) string {
 	b.T.Helper()
-	ctx, leave := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, leave := context.WithTimeout(context.Background(), time.Minute)
 	defer leave()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.URL+at+"/runs/stream", strings.NewReader(body))
 	if err != nil {

@@ -34,7 +34,7 @@ type threadReader struct {
 
 func streamThread(b *rig.Bridge, thread, query, last string) *threadReader {
 	b.T.Helper()
-	ctx, leave := context.WithTimeout(b.T.Context(), 20*time.Second)
+	ctx, leave := context.WithTimeout(b.T.Context(), time.Minute)
 	req, err := http.NewRequestWithContext(ctx, "GET", b.URL+thread+"/stream"+query, nil)
 	if err != nil {
 		b.T.Fatal(err)
