@@ -220,6 +220,9 @@ func checkRefusal(t *testing.T, f *fake, base string, b badInput) {
 	if res.StatusCode != b.status || !strings.Contains(*e.Message, b.says) {
 		t.Errorf("%s: %d %s, want %d %q", b.name, res.StatusCode, body, b.status, b.says)
 	}
+	if strings.HasSuffix(*e.Message, "?.") || strings.HasSuffix(*e.Message, "..") {
+		t.Errorf("%s: the message ends twice: %s", b.name, *e.Message)
+	}
 	if len(f.written) > 0 {
 		t.Errorf("%s: something was written: %v", b.name, f.written)
 		f.written = nil

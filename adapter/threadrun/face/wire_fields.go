@@ -67,9 +67,17 @@ func invalid(list []complaint) error {
 	if len(list) == 0 {
 		return nil
 	}
-	e := mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s.", list[0].Message)
+	e := mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s", sentence(list[0].Message))
 	e.Detail = list
 	return e
+}
+
+// sentence is words with its full stop, where it is no question.
+func sentence(words string) string {
+	if strings.HasSuffix(words, "?") {
+		return words
+	}
+	return words + "."
 }
 
 // typed returns a member of one kind; what says how the kind is called.

@@ -14,6 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/service"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/zap"
 )
@@ -24,6 +25,7 @@ type Bench struct {
 	adapter.Service
 	Legacy, Graph *Agent
 	Taker         adapter.Backend // in the place of Graph, if set
+	Meaning       *item.Index     // by which the store finds items, if set
 	Store         *store.Store
 	Path          string // of the database
 	Close         func()
@@ -70,13 +72,13 @@ func laid(path string, change []func(*config.Config)) *Bench {
 
 // beside is a bench over the same database and agents that is not open yet.
 func (b *Bench) beside() *Bench {
-	return &Bench{Path: b.Path, Legacy: b.Legacy, Graph: b.Graph, Taker: b.Taker, change: b.change}
+	return &Bench{Path: b.Path, Legacy: b.Legacy, Graph: b.Graph, Taker: b.Taker, Meaning: b.Meaning, change: b.change}
 }
 
 // Open starts the bridge.
 func (b *Bench) Open(t *testing.T) {
 	t.Helper()
-	st, err := store.Open(t.Context(), b.Path, store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
+	st, err := store.Open(t.Context(), b.Path, store.Options{Synchronous: storetest.Synchronous(), Index: b.Meaning}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

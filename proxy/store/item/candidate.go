@@ -78,6 +78,9 @@ func (q Query) compare() func(a, b *candidate) int {
 	}
 }
 
+// bestFirst reports whether a query wants what it finds in the order of the scores.
+func (q Query) bestFirst() bool { return (q.SortBy == "" || q.SortBy == SortByScore) && !q.Asc }
+
 // pageOf are the rows that a query asks for, of all that it found.
 func pageOf(found []*candidate, q Query) (rows []*itemRow) {
 	found = found[min(q.Offset, len(found)):]

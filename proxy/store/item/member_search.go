@@ -2,6 +2,7 @@ package item
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,14 +28,7 @@ const (
 // listed are the items below a prefix that the filter may pass, by the index of members, in the
 // order of reach.below. ok is false where that does not have all items yet, or the filter leaves too many.
 func (q Query) listed(t *sqldb.Tx, r reach) (parts []part, ok bool, err error) {
-	if len(q.Members) == 0 {
-		return nil, false, nil
-	}
-	behind := false
-	if err := t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE members_us <> updated_us)`, nil, out{&behind}); err != nil || behind {
-		return nil, false, err
-	}
-	best, err := q.narrowest(t, r)
+	best, err := q.lookup(t, r)
 	if best == nil || err != nil {
 		return nil, false, err
 	}
@@ -63,6 +57,31 @@ func namesBelow(names []itemName, ns []string) (list []itemName) {
 		}
 	}
 	return list
+}
+
+// indexed reports whether the items that a filter may pass are looked up in the index of members.
+func (s *Table) indexed(ctx context.Context, q Query) (ok bool, err error) {
+	if len(q.Members) == 0 {
+		return false, nil
+	}
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		best, err := q.lookup(t, reachOf(ctx))
+		ok = best != nil
+		return err
+	})
+	return ok, err
+}
+
+// lookup is what listed reads; nil where that is not to be done.
+func (q Query) lookup(t *sqldb.Tx, r reach) (*lookup, error) {
+	if len(q.Members) == 0 {
+		return nil, nil
+	}
+	behind := false
+	if err := t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE members_us <> updated_us)`, nil, out{&behind}); err != nil || behind {
+		return nil, err
+	}
+	return q.narrowest(t, r)
 }
 
 // narrowest is what leaves the fewest items; nil where all leave too many.

@@ -1,10 +1,11 @@
 package item_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
+	"hash/fnv"
 	"math/rand/v2"
 	"path/filepath"
 	"sync"
@@ -19,13 +20,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-var seed = maphash.MakeSeed()
-
-// chance makes vectors by chance, at once.
+// chance makes vectors as if by chance, at once: the same of the same text.
 type chance struct{ dims int }
 
 func (c chance) Query(_ context.Context, text string) ([]float32, error) {
-	r := rand.New(rand.NewPCG(maphash.String(seed, text), 1))
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text))
+	r := rand.New(rand.NewPCG(h.Sum64(), 1))
 	v := make([]float32, c.dims)
 	for i := range v {
 		v[i] = float32(r.NormFloat64())
@@ -55,9 +56,11 @@ func BenchmarkMeaning(b *testing.B) {
 			s := openAt(b, path, store.Options{Synchronous: "normal", Index: ix})
 			fillMeaning(s, items)
 			keep := func(value json.RawMessage) bool { return len(value)%2 == 0 }
+			rare := func(value json.RawMessage) bool { return bytes.Contains(value, []byte(`77,`)) }
 			for name, q := range map[string]item.Query{
 				"all": {Query: "query"}, "words": {Query: "something to remember"}, "prefix": {Query: "query", Prefix: []string{"users", "u7"}},
-				"filter": {Query: "query", Keep: keep},
+				"filter": {Query: "query", Keep: keep}, "filter that few pass": {Query: "query", Keep: rare}, "filter and words": {Query: "remember", Keep: keep},
+				"filter and a word": {Query: "unique000007", Keep: keep},
 			} {
 				q.Limit = 10
 				b.Run(name, func(b *testing.B) { s.benchMeaning(b, q) })
@@ -94,7 +97,7 @@ func fillMeaning(s *bench, items int) {
 		wg.Go(func() {
 			for i := next.Add(1); int(i) <= items; i = next.Add(1) {
 				it := mapping.Item{Namespace: []string{"users", fmt.Sprintf("u%d", i%1000)}, Key: fmt.Sprintf("k%d", i),
-					Value: []byte(fmt.Sprintf(`{"n":%d,"text":"something to remember about a user, of some length"}`, i))}
+					Value: []byte(fmt.Sprintf(`{"n":%d,"text":"something to remember about a user, of some length, unique%06d"}`, i, i/10))}
 				s.ok(s.PutItem(s.ctx, item.Put{Item: it}))
 			}
 		})

@@ -76,6 +76,8 @@ type hit struct {
 	score     float32
 }
 
+func (h hit) id() string { return string(h.namespace) + "\x00" + h.key }
+
 // compareHits puts the best first, and what is alike in the order of namespaces and keys.
 func compareHits(a, b hit) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), bytes.Compare(a.namespace, b.namespace), strings.Compare(a.key, b.key))

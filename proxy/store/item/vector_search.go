@@ -74,7 +74,7 @@ func (x *meaningSearch) find(ctx context.Context) (found []*candidate, err error
 	if x.q.Limit == 0 {
 		need = math.MaxInt / 2
 	}
-	for x.wanted.most = max(candidatesMost, need); ; x.wanted.most *= 2 {
+	for x.wanted.most = x.listed(need); ; x.wanted.most *= 2 {
 		hits, err := x.near(ctx)
 		if err != nil {
 			return nil, err
@@ -86,48 +86,65 @@ func (x *meaningSearch) find(ctx context.Context) (found []*candidate, err error
 	}
 }
 
-// prepare reads what has the words, and what the filter lets pass.
+// listed is how long the list of what is near has to be for a page of need items. With a filter
+// each item of it may have to be read.
+func (x *meaningSearch) listed(need int) int {
+	if x.q.Keep != nil && x.alone() {
+		return need
+	}
+	return max(candidatesMost, need)
+}
+
+// prepare reads what has the words and, where an index says what the filter may pass, what it does.
 func (x *meaningSearch) prepare(ctx context.Context) (err error) {
 	if x.text, err = x.foundByText(ctx, x.q); err != nil {
 		return err
 	}
 	x.wanted.prefixes = reachOf(ctx).paths(x.q.Prefix)
-	if x.q.Keep != nil {
-		x.wanted.passed, err = x.passing(ctx)
+	if indexed, err := x.indexed(ctx, x.q); err != nil || !indexed {
+		return err
 	}
+	x.wanted.passed, err = x.passing(ctx)
 	return err
 }
 
 // passing are the items below the prefix that the filter lets pass.
-func (x *meaningSearch) passing(ctx context.Context) (passed map[string]bool, err error) {
-	var value sqldb.Buffer
-	statement := func(where string) string {
-		return `SELECT i.namespace, i.item_key, i.value FROM items i WHERE ` + where
-	}
-	err = x.eachBelow(ctx, x.q, statement, func() { passed = map[string]bool{} }, func(scan func(...any) error) (bool, error) {
-		var c candidate
-		err := scan(&c.namespace, &c.key, &value)
-		if err == nil && x.q.Keep([]byte(value)) {
-			passed[c.id()] = true
-		}
-		return true, err
+func (x *meaningSearch) passing(ctx context.Context) (map[string]bool, error) {
+	f := passer{keep: x.q.Keep}
+	statement := func(where string) string { return passerColumns + where }
+	err := x.eachBelow(ctx, x.q, statement, func() { f.passed = map[string]bool{} }, func(scan func(...any) error) (bool, error) {
+		return true, f.row(scan)
 	})
-	return passed, err
+	return f.passed, err
 }
 
-// near are the items that are nearest to the query, the best first.
+// near are the items that are nearest to the query and pass the filter, the best first.
 func (x *meaningSearch) near(ctx context.Context) (hits nearest, err error) {
-	x.vectors.mu.RLock()
-	large := x.vectors.large || x.vectors.generation < 0 // another search could not read them
-	if !large {
-		hits = x.wanted.lookAll(x.vectors.pieces)
+	if x.q.Keep != nil && x.wanted.passed == nil {
+		if hits, done, err := x.walk(ctx); err != nil || done {
+			return hits, err
+		}
+		if x.wanted.passed, err = x.passing(ctx); err != nil {
+			return nil, err
+		}
 	}
-	x.vectors.mu.RUnlock()
-	if large {
+	hits, kept := x.kept(&x.wanted)
+	if !kept {
 		hits, err = x.scan(ctx)
 	}
-	slices.SortFunc(hits, compareHits)
 	return hits, err
+}
+
+// kept are the nearest of the vectors in memory, the best first; ok is false where the tenant's are not there.
+func (x *meaningSearch) kept(w *wanted) (hits nearest, ok bool) {
+	x.vectors.mu.RLock()
+	defer x.vectors.mu.RUnlock()
+	if x.vectors.large || x.vectors.generation < 0 { // another search could not read them
+		return nil, false
+	}
+	hits = w.lookAll(x.vectors.pieces)
+	slices.SortFunc(hits, compareHits)
+	return hits, true
 }
 
 // scan is near where the vectors are not kept: it reads those below the prefix.
@@ -152,6 +169,7 @@ func (x *meaningSearch) scan(ctx context.Context) (hits nearest, err error) {
 			return ctx.Err()
 		})
 	})
+	slices.SortFunc(hits, compareHits)
 	return hits, err
 }
 
@@ -182,7 +200,7 @@ func (x *meaningSearch) fuse(hits nearest) (all []*candidate) {
 // where they are in the order of their scores the first n.
 func (x *meaningSearch) present(ctx context.Context, all []*candidate, n int) (found []*candidate, err error) {
 	tenant := mapping.PrincipalOf(ctx).Tenant
-	first := (x.q.SortBy == "" || x.q.SortBy == SortByScore) && !x.q.Asc
+	first := x.q.bestFirst()
 	err = x.db.Read(ctx, func(t *sqldb.Tx) error {
 		found = nil
 		for left := all; len(left) > 0 && !(first && len(found) >= n); {

@@ -1,0 +1,93 @@
+package item
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// How many of the nearest items are read by their names to ask the filter of them, at most and
+// at a time. To read one so takes as long as to read many in the order of the table.
+const (
+	walkedMost     = 1000
+	walkedTogether = 64
+)
+
+// alone reports whether the list of what is near is the whole answer, the best first, so that
+// nothing behind the page counts. Beside a list of what has the words, its ranks count.
+func (x *meaningSearch) alone() bool { return len(x.text) == 0 && x.q.bestFirst() }
+
+// walk goes down the nearest items until the filter has let as many pass as the page needs. done is
+// false where all items are to be asked: there are few, few of the nearest pass, or their vectors are not kept.
+func (x *meaningSearch) walk(ctx context.Context) (passed nearest, done bool, err error) {
+	all := x.wanted
+	all.most = walkedMost
+	if !x.alone() || x.wanted.most > all.most {
+		return nil, false, nil
+	}
+	list, kept := x.kept(&all)
+	if !kept || len(list) < all.most {
+		return nil, false, nil
+	}
+	err = x.db.Read(ctx, func(t *sqldb.Tx) error {
+		passed, done, err = x.walkDown(ctx, t, list)
+		return err
+	})
+	return passed, done, err
+}
+
+// walkDown gives up where, as it looks by now, the list has not enough that pass.
+func (x *meaningSearch) walkDown(ctx context.Context, t *sqldb.Tx, list nearest) (passed nearest, done bool, err error) {
+	for n := 0; n < len(list) && len(passed)*len(list) >= x.wanted.most*n; {
+		some := list[n:min(n+walkedTogether, len(list))]
+		n += len(some)
+		keeps, err := x.keeps(ctx, t, some)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, h := range some {
+			if keeps[h.id()] {
+				passed = append(passed, h)
+			}
+		}
+		if len(passed) >= x.wanted.most {
+			return passed[:x.wanted.most], true, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// keeps tells which of some items are there and pass the filter.
+func (x *meaningSearch) keeps(ctx context.Context, t *sqldb.Tx, some nearest) (map[string]bool, error) {
+	names := make([]itemName, len(some))
+	for i, h := range some {
+		names[i] = itemName{mapping.PrincipalOf(ctx).Tenant, h.namespace, h.key}
+	}
+	f := passer{keep: x.q.Keep, passed: map[string]bool{}}
+	for _, p := range namedParts(t, names) {
+		if err := t.Each(passerColumns+p.where, append(p.args, t.Now), f.row); err != nil {
+			return nil, err
+		}
+	}
+	return f.passed, ctx.Err()
+}
+
+// passer asks a filter of items that are read.
+type passer struct {
+	keep   func(value json.RawMessage) bool
+	passed map[string]bool // by candidate.id
+	value  sqldb.Buffer    // of the row that is being looked at
+}
+
+const passerColumns = `SELECT i.namespace, i.item_key, i.value FROM items i WHERE `
+
+func (f *passer) row(scan func(...any) error) error {
+	var c candidate
+	err := scan(&c.namespace, &c.key, &f.value)
+	if err == nil && f.keep(json.RawMessage(f.value)) {
+		f.passed[c.id()] = true
+	}
+	return err
+}

@@ -1,0 +1,135 @@
+package item_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/google/go-cmp/cmp"
+)
+
+// walkItems are more than a walk reads.
+const walkItems = 1300
+
+// walkQueries are of filters that no index serves, which many pass, some, and one; with words
+// that some items have, and none.
+func walkQueries() map[string]item.Query {
+	list := map[string]item.Query{}
+	for _, filter := range []string{`{"k":{"$ne":3}}`, `{"deep":{"k":{"$lt":4}}}`, `{"deep":{"n":7}}`} {
+		for _, words := range []string{"query", "word7 word8"} {
+			for _, q := range []item.Query{
+				{Limit: 10}, {Limit: 3, Offset: 200}, {Limit: 10, SortBy: item.SortByKey}, {Limit: 10, SortBy: item.SortByScore, Asc: true}, {},
+			} {
+				q.Prefix, q.Query = []string{"n"}, words
+				q.Keep = filtered(filter)
+				list[fmt.Sprint(filter, words, q.Limit, q.Offset, q.SortBy)] = q
+			}
+		}
+	}
+	return list
+}
+
+func filtered(text string) func(json.RawMessage) bool {
+	filter, err := rule.ParseFilter(json.RawMessage(text))
+	if err != nil {
+		panic(err)
+	}
+	return filter.Match
+}
+
+// scores are the names of what a query finds, with their scores.
+func (b *bench) scores(q item.Query) (list []string) {
+	b.t.Helper()
+	found, err := b.Items(b.ctx, q)
+	b.ok(err)
+	for _, it := range found {
+		list = append(list, fmt.Sprint(it.Namespace, it.Key, *it.Score))
+	}
+	return list
+}
+
+// ofLongPage is scores of a page, cut out of a long one, for which both lists are as long as for any page: 1,000 items.
+func (b *bench) ofLongPage(q item.Query) []string {
+	b.t.Helper()
+	from, to := q.Offset, q.Offset+q.Limit
+	if to == 0 {
+		return b.scores(q)
+	}
+	q.Offset, q.Limit = 0, 900
+	list := b.scores(q)
+	return append([]string(nil), list[min(from, len(list)):min(to, len(list))]...)
+}
+
+// A filter that is asked of the nearest items alone finds what one finds that is asked of all, which
+// is done where no vectors are kept; of what was removed or written over meanwhile, too.
+func TestAFilterOfTheNearestFindsWhatOneOfAllFinds(t *testing.T) {
+	t.Parallel()
+	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
+		dsn := fresh(t)
+		b := openAt(t, dsn, walkOptions(1<<20))
+		b.fillWalk()
+		for n := range 20 {
+			at := n * 61
+			if n%2 == 0 {
+				b.ok(b.DeleteItem(b.ctx, walkSpace(at), fmt.Sprint("k", at)))
+			} else {
+				b.ok(b.PutItem(b.ctx, walkItem(at)))
+			}
+		}
+		walked := map[string][]string{}
+		for name, q := range walkQueries() {
+			walked[name] = b.scores(q)
+		}
+		b.wantWalk(true)
+		b.ok(b.Close())
+		b = openAt(t, dsn, walkOptions(0))
+		for name, q := range walkQueries() {
+			if d := cmp.Diff(b.ofLongPage(q), walked[name]); d != "" {
+				t.Errorf("%s (-all +nearest)\n%s", name, d)
+			}
+		}
+		b.wantWalk(false)
+	})
+}
+
+func walkOptions(room int64) store.Options {
+	whole := []rule.ItemPath{{}}
+	return store.Options{Synchronous: "normal", Index: &item.Index{Embed: chance{8}, Dims: 8, Mark: "m", Cache: room, Fields: whole}}
+}
+
+func walkSpace(n int) []string { return []string{"n", fmt.Sprint("of", n%3)} }
+
+func walkItem(n int) item.Put {
+	value := fmt.Appendf(nil, `{"k":%d,"deep":{"k":%d,"n":%d},"t":"word%d"}`, n%7, n%9, n, n%50)
+	return item.Put{Item: mapping.Item{Namespace: walkSpace(n), Key: fmt.Sprint("k", n), Value: value}, Index: []byte(`["t","deep.n"]`)}
+}
+
+// fillWalk writes the items, has their vectors made, and has them read by a search.
+func (b *bench) fillWalk() {
+	b.t.Helper()
+	var list []item.Put
+	for n := range walkItems {
+		list = append(list, walkItem(n))
+	}
+	b.ok(b.PutItems(b.ctx, list...))
+	if n := b.embed(); n != walkItems {
+		b.t.Fatalf("%d items became vectors", n)
+	}
+	b.scores(item.Query{Query: "query", Limit: 1})
+}
+
+// wantWalk tells by how often the filter is asked whether it is asked of the nearest items alone.
+func (b *bench) wantWalk(want bool) {
+	b.t.Helper()
+	asked := 0
+	keep := filtered(`{"k":{"$ne":3}}`)
+	b.scores(item.Query{Query: "query", Limit: 10, Keep: func(value json.RawMessage) bool { asked++; return keep(value) }})
+	if walked := asked < walkItems/2; walked != want {
+		b.t.Errorf("the filter is asked %d times", asked)
+	}
+}
