@@ -27,6 +27,8 @@ type database interface {
 	readOne(ctx context.Context, do func(*Tx) error) error
 	// readBlob is readOne for a piece of a file: large, and not soon read again.
 	readBlob(ctx context.Context, do func(*Tx) error) error
+	// bulk is write of an operation that takes long, and is called once.
+	bulk(ctx context.Context, do func(*Tx) error) error
 	// flush returns when what was committed before, relaxed or not, is as durable as
 	// what write commits. What read, readOne and readBlob have read is.
 	flush() error
@@ -57,7 +59,7 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*DB, err
 	}
 	var on database
 	var err error
-	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
+	if isServer(dsn) {
 		on, err = openPostgres(ctx, dsn, o, log)
 	} else {
 		on, err = openSQLite(ctx, dsn, o, log)
@@ -66,6 +68,10 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*DB, err
 		return nil, err
 	}
 	return &DB{on: on, owner: o.Owner}, nil
+}
+
+func isServer(dsn string) bool {
+	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
 }
 
 // Options of Open.
