@@ -14,7 +14,8 @@ type Config struct {
 	Listen         string           `yaml:"listen"`
 	Admin          string           `yaml:"admin"`
 	Database       string           `yaml:"database"`
-	Synchronous    string           `yaml:"synchronous"` // full | normal
+	Synchronous    string           `yaml:"synchronous"`   // full | normal
+	SecureDelete   bool             `yaml:"secure_delete"` // of a SQLite file
 	ShutdownGrace  time.Duration    `yaml:"shutdown_grace"`
 	DefaultAgent   string           `yaml:"default_agent"`
 	Hosts          []string         `yaml:"hosts"`

@@ -77,6 +77,9 @@ func isServer(dsn string) bool {
 // Options of Open.
 type Options struct {
 	Synchronous string // full (default) | normal
+	// SecureDelete has what is deleted overwritten in a SQLite file. PostgreSQL does not look
+	// at it.
+	SecureDelete bool
 	// Limit is how many bytes a SQLite file may grow to, 0 for as many as the disk
 	// holds. PostgreSQL does not look at it.
 	Limit int64
