@@ -39,5 +39,5 @@ func TestOperationsGuide(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	keeps(t, promises, string(out), 13)
+	keeps(t, promises, string(out), 14)
 }
