@@ -51,7 +51,7 @@ func (l *lines) next() ([]byte, error) {
 
 type header struct{ format, schema int64 }
 
-var errNoExport = errors.New(`this is no export of apbridge, which begins with {"apbridge_export":`)
+var errNoExport = errors.New(`this is no export of apbridge: the first line of one has a member "apbridge_export"`)
 
 func headerOf(line []byte) (header, error) {
 	if bytes.HasPrefix(line, []byte("SQLite format 3\x00")) {
