@@ -289,3 +289,30 @@ func run(t testing.TB, path, text string) {
 	_, err = db.Exec(text)
 	ok(t, err)
 }
+
+// Damage where nothing is counted is found all the same: a copy of it is no backup.
+func TestDamageIsNotCopied(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.db")
+	_, err := archive.Backup(t.Context(), filled(t, newest), path, unseen) // one file, without a log
+	ok(t, err)
+	run(t, path, `INSERT INTO chunks (blob, n, data) VALUES (99, 0, 'here is the page')`)
+	data, err := os.ReadFile(path)
+	ok(t, err)
+	at := bytes.Index(data, []byte("here is the page"))
+	page := int(data[16])<<8 | int(data[17])
+	copy(data[at/page*page:], bytes.Repeat([]byte{0xa5}, 8))
+	ok(t, os.WriteFile(path, data, 0o600))
+	target := filepath.Join(t.TempDir(), "b.db")
+	_, checked := archive.Check(t.Context(), path)
+	_, backed := archive.Backup(t.Context(), path, filepath.Join(t.TempDir(), "c.db"), unseen)
+	_, restored := archive.Restore(t.Context(), path, target, unseen)
+	for what, err := range map[string]error{"check": checked, "backup": backed, "restore": restored} {
+		if err == nil || !strings.Contains(err.Error(), "it is damaged") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := os.Stat(target); err == nil {
+		t.Error("a damaged database was restored")
+	}
+}
