@@ -21,6 +21,7 @@ type Service struct {
 	ThreadLog ThreadLog
 	RunIndex  RunIndex
 	Explainer Explainer
+	Storage   Storage
 	Tasks     Tasks
 	Steps     Steps
 	Items     Items

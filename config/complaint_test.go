@@ -59,6 +59,8 @@ bridge.yaml:4: limits.body: cannot be 0; leave the key out for the default
 bridge.yaml:4: limits.depth: cannot be 0; the least is 1`},
 		{"a server without a database", "database: postgres://" + agentLine,
 			nil, `bridge.yaml:1: database: names no database of the PostgreSQL server; write it like postgres://user:password@host:5432/name`},
+		{"what a server cannot", "database: postgres://me@db.example.com/x\nsecure_delete: true" + agentLine,
+			nil, `bridge.yaml:2: secure_delete: is of SQLite files; PostgreSQL keeps deleted rows until its VACUUM, and this key cannot change that, so leave it out`},
 		{"a server alone", "database: postgresql://user:secret@db.example.com?sslmode=require" + agentLine,
 			nil, `bridge.yaml:1: database: names no database of the PostgreSQL server; write it like postgres://user:password@host:5432/name`},
 		{"another kind of server", "database: mysql://user:secret@db.example.com/x" + agentLine,
@@ -141,7 +143,7 @@ bridge.yaml:1: store.index.headers.Host: this header belongs to the bridge and c
 			nil, `bridge.yaml:1: hosts[0]: cannot be "http://x"; write a name without scheme and port, like bridge.local
 bridge.yaml:2: trusted_proxies[1]: cannot be "x"; write an address or a network, like 10.0.0.0/8`},
 		{"what this version does not do", "memory: {embeddings: {key: 'env:SECRET'}}\nagents:\n  a: {url: 'http://127.0.0.1:1'}\nauth: {jwt: {methods: [RS256]}}",
-			[]string{"SECRET=x"}, `bridge.yaml:1: memory: there is no such key; known here: admin, agents, auth, cors, database, default_agent, hosts, limits, listen, log, retention, shutdown_grace, store, synchronous, tls, trusted_proxies, webhooks
+			[]string{"SECRET=x"}, `bridge.yaml:1: memory: there is no such key; known here: admin, agents, auth, cors, database, default_agent, hosts, limits, listen, log, retention, secure_delete, shutdown_grace, store, synchronous, tls, trusted_proxies, webhooks
 bridge.yaml:4: auth.jwt: there is no such key; known here: keys`},
 		{"patterns and templates", "agents:\n  a: {url: 'http://127.0.0.1:1', artifacts: {exclude: ['*.log', '[']}, memory: {namespaces: ['users/{id}', 'a.b', '', 'x/{id', 'u/{metadata.id}/{configurable.id}']}}",
 			nil, `bridge.yaml:2: agents.a.artifacts.exclude[1]: "[" is not a pattern; write paths with * and ?, like build/*.log

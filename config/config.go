@@ -16,6 +16,7 @@ type Config struct {
 	Admin          string           `yaml:"admin"`
 	Database       string           `yaml:"database"`
 	Synchronous    string           `yaml:"synchronous" choice:"full normal"`
+	SecureDelete   bool             `yaml:"secure_delete"` // of a SQLite file
 	ShutdownGrace  time.Duration    `yaml:"shutdown_grace"`
 	DefaultAgent   string           `yaml:"default_agent"`
 	Hosts          []string         `yaml:"hosts"`

@@ -41,16 +41,38 @@ type Setting struct {
 // as good as none.
 func Load(o Options) (*Config, error) {
 	l := newLoader(o)
+	if l.merge(o) {
+		secretResolver{l.report, l.environ}.resolveIn("", reflect.ValueOf(l.cfg).Elem())
+		l.settle()
+		l.validate(l.cfg, o)
+	}
+	return l.loaded()
+}
+
+// LoadDatabase is Load for what uses the database alone: of the rest only the form has to be
+// right. There may be no agent, and no secret is resolved.
+func LoadDatabase(o Options) (*Config, error) {
+	l := newLoader(o)
+	if l.merge(o) {
+		databaseCheck{l.report, l.cfg}.check()
+	}
+	return l.loaded()
+}
+
+// merge lays everything over the defaults. It returns false when the file cannot be read:
+// whatever else is missing may stand in it.
+func (l *loader) merge(o Options) bool {
 	if o.File != "" && !l.readFile(o.File) {
-		return nil, l.complaints // whatever else is missing may stand in it
+		return false
 	}
 	l.readEnviron(o.Environ)
 	for _, s := range o.Flags {
 		l.put(s.Path, s.Value, place{name: s.From}, exact)
 	}
-	secretResolver{l.report, l.environ}.resolveIn("", reflect.ValueOf(l.cfg).Elem())
-	l.settle()
-	l.validate(l.cfg, o)
+	return true
+}
+
+func (l *loader) loaded() (*Config, error) {
 	if len(l.complaints) > 0 {
 		l.complaints.sort()
 		return nil, l.complaints

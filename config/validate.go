@@ -64,6 +64,9 @@ func (d databaseCheck) checkDatabase() {
 	case isURL:
 		d.complain("database", "is a URL of %q; write the path of a SQLite file, or postgres://user:password@host:5432/name", scheme)
 	}
+	if d.cfg.SecureDelete && strings.Contains(d.cfg.Database, "://") {
+		d.complain("secure_delete", "is of SQLite files; PostgreSQL keeps deleted rows until its VACUUM, and this key cannot change that, so leave it out")
+	}
 }
 
 // checkServer wants the URL of a PostgreSQL database to name it: else the tables would be made in

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/examples/legacyagent"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
 // TestOperationsGuide does what docs/operations.md shows, with the program as it is built.
@@ -24,15 +25,19 @@ func TestOperationsGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	admin := rig.FreeAddress(t)
-	p := startProgram(t, []string{"APBRIDGE_ADMIN=" + admin}, "serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db"), "--agent", "legacy="+serving(t, legacyagent.Handler()))
+	folder, moved := t.TempDir(), "moved.db"
+	if os.Getenv(storetest.Variable) != "" {
+		moved = storetest.Schema(t)
+	}
+	p := startProgram(t, []string{"APBRIDGE_ADMIN=" + admin}, "serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(folder, "apbridge.db"), "--agent", "legacy="+serving(t, legacyagent.Handler()))
 	url := p.err.Await(t, `"msg":"serving","url":"([^"]+)"`)
 	script, promises := guideScript(string(raw))
-	sh := exec.CommandContext(t.Context(), "bash", "-e", "-c", strings.NewReplacer("http://127.0.0.1:8080", url, "127.0.0.1:8081", admin).Replace(script))
-	sh.Dir = t.TempDir()
-	sh.Env = append(os.Environ(), "PATH="+filepath.Dir(rig.Binary(t))+":"+os.Getenv("PATH"))
+	sh := exec.CommandContext(t.Context(), "bash", "-e", "-c", strings.NewReplacer("http://127.0.0.1:8080", url, "127.0.0.1:8081", admin, "postgres://apbridge@127.0.0.1:5432/apbridge", moved).Replace(script))
+	sh.Dir = folder
+	sh.Env = append(rig.PlainEnvironment(), "PATH="+filepath.Dir(rig.Binary(t))+":"+os.Getenv("PATH"))
 	out, err := sh.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	keeps(t, promises, string(out), 8)
+	keeps(t, promises, string(out), 14)
 }

@@ -183,7 +183,7 @@ func TestThreadsCommands(t *testing.T) {
 	if got := s.ok("threads", "ls", "--state", "idle", "-o", "json"); !strings.Contains(got, thread) || strings.Contains(got, other) {
 		t.Errorf("--state idle: %s", got)
 	}
-	holds(t, s.ok("threads", "show", thread), "thread   "+thread, "human: Write the word Washington\n", "finish: Done: Write the word Washington\n", run+"  success ")
+	holds(t, s.ok("threads", "show", thread), "thread   "+thread, "human: Write the word Washington\n", "finish: Done: Write the word Washington\n", run+"  success ", "stored   ", " bytes\n")
 	file := filepath.Join(t.TempDir(), "thread.json")
 	s.ok("threads", "export", thread, "--out", file)
 	raw, err := os.ReadFile(file)

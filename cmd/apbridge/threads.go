@@ -96,12 +96,24 @@ func (r *remote) threadsShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.printThread(t, list)
+		return r.printThread(t, stored(ctx, c, id), list)
 	})
 }
 
-func (r *remote) printThread(t api.Thread, list []found) error {
-	err := pairs(r.p.out, "thread", t.ID, "agent", t.Agent(), "state", t.Status, "created", exactTime(t.Created), "changed", exactTime(t.Updated))
+// stored is what a thread takes, in words; "" where a bridge does not say, as one of an older version.
+func stored(ctx context.Context, c *api.Client, id string) string {
+	use, err := c.Storage(ctx, id)
+	switch {
+	case err != nil:
+		return ""
+	case !use.Exact:
+		return fmt.Sprintf("more than %d bytes", use.Total)
+	}
+	return fmt.Sprintf("%d bytes", use.Total)
+}
+
+func (r *remote) printThread(t api.Thread, stored string, list []found) error {
+	err := pairs(r.p.out, "thread", t.ID, "agent", t.Agent(), "state", t.Status, "created", exactTime(t.Created), "changed", exactTime(t.Updated), "stored", stored)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,9 @@ import (
 // Options of Open.
 type Options struct {
 	Synchronous string // full (default) | normal
+	// SecureDelete has what is deleted overwritten in a SQLite file. PostgreSQL does not look
+	// at it.
+	SecureDelete bool
 	// Limit is how many bytes a SQLite file may grow to, 0 for as many as the disk
 	// holds; a larger one keeps its size. What does not fit is refused as
 	// mapping.StorageFull. PostgreSQL does not look at it.
@@ -96,7 +99,7 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 }
 
 func (o Options) ofDB() sqldb.Options {
-	return sqldb.Options{Synchronous: o.Synchronous, Limit: o.Limit, Owner: o.Owner, Holdings: holdings{}, Now: o.Now, Committed: o.Committed}
+	return sqldb.Options{Synchronous: o.Synchronous, SecureDelete: o.SecureDelete, Limit: o.Limit, Owner: o.Owner, Holdings: holdings{}, Now: o.Now, Committed: o.Committed}
 }
 
 // start recovers. A file on a full disk can be read all the same; see Recover.

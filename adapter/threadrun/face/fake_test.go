@@ -73,7 +73,7 @@ func raw(s string) json.RawMessage { return json.RawMessage(s) }
 func (f *fake) service() adapter.Service {
 	return adapter.Service{
 		Threads: fakeThreads{f}, Index: fakeIndex{f}, States: fakeStates{f}, Runs: fakeRuns{f},
-		RunIndex: fakeRunIndex{f}, Explainer: fakeRuns{f}, Items: fakeItems{f}, Agents: fakeAgents{f}, ThreadLog: fakeThreadLog{f},
+		RunIndex: fakeRunIndex{f}, Explainer: fakeRuns{f}, Storage: fakeThreads{f}, Items: fakeItems{f}, Agents: fakeAgents{f}, ThreadLog: fakeThreadLog{f},
 		Assistants: fakeAssistants{f}, Crons: fakeCrons{f},
 	}
 }
@@ -179,6 +179,11 @@ func (f fakeThreads) Get(_ context.Context, id string) (mapping.Thread, error) {
 		return t, nil
 	}
 	return mapping.Thread{}, notFound(mapping.CodeThreadNotFound, "thread")
+}
+
+func (f fakeThreads) OfThread(ctx context.Context, id string) (adapter.ThreadStorage, error) {
+	_, err := f.Get(ctx, id)
+	return adapter.ThreadStorage{ThreadID: id}, err
 }
 
 func (f fakeThreads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {

@@ -35,6 +35,7 @@ var endpoints = []endpoint{
 	on("PATCH", "/threads/{thread_id}", threads.patch),
 	on("DELETE", "/threads/{thread_id}", threads.delete),
 	on("POST", "/threads/{thread_id}/copy", threads.copy),
+	on("GET", "/threads/{thread_id}/storage", threads.storage),
 	on("POST", "/threads/{thread_id}/state", states.update),
 	on("POST", "/threads/{thread_id}/state/checkpoint", states.atCheckpoint),
 	on("GET", "/threads/{thread_id}/state/{checkpoint_id}", states.at),

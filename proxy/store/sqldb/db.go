@@ -29,6 +29,8 @@ type database interface {
 	readOne(ctx context.Context, do func(*Tx) error) error
 	// readBlob is readOne for a piece of a file: large, and not soon read again.
 	readBlob(ctx context.Context, do func(*Tx) error) error
+	// bulk is write of an operation that takes long, and is called once.
+	bulk(ctx context.Context, do func(*Tx) error) error
 	// flush returns when what was committed before, relaxed or not, is as durable as
 	// what write commits. What read, readOne and readBlob have read is.
 	flush() error
@@ -65,7 +67,7 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*DB, err
 	}
 	var on database
 	var err error
-	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
+	if isServer(dsn) {
 		on, err = openPostgres(ctx, dsn, o, log)
 	} else {
 		on, err = openSQLite(ctx, dsn, o, log)
@@ -76,9 +78,16 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*DB, err
 	return &DB{on: on, owner: o.Owner}, nil
 }
 
+func isServer(dsn string) bool {
+	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
+}
+
 // Options of Open.
 type Options struct {
 	Synchronous string // full (default) | normal
+	// SecureDelete has what is deleted overwritten in a SQLite file. PostgreSQL does not look
+	// at it.
+	SecureDelete bool
 	// Limit is how many bytes a SQLite file may grow to, 0 for as many as the disk
 	// holds. PostgreSQL does not look at it.
 	Limit int64

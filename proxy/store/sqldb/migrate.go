@@ -60,7 +60,7 @@ func migrate(ctx context.Context, path string, pool *sql.DB, dialect goose.Diale
 		return unreadable(path, err)
 	}
 	if have > want {
-		return refuse(path, "it was written by a newer apbridge (schema %d, this one knows %d). Use that version, or restore a backup made before the upgrade", have, want)
+		return newer(path, have, want)
 	}
 	if have == want {
 		return nil

@@ -52,7 +52,7 @@ const (
 func openPostgres(ctx context.Context, dsn string, o Options, log *zap.Logger) (*postgres, error) {
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
-		return nil, refuse("PostgreSQL", "its URL cannot be read; write it as postgres://user:password@host:5432/name")
+		return nil, unreadableURL()
 	}
 	p := &postgres{name: nameOf(cfg.ConnConfig), owner: o.Owner, holdings: o.Holdings, relaxed: o.Synchronous == "normal", lines: newLines(), log: log, told: o.Committed}
 	p.time.fixed = o.Now
@@ -71,6 +71,11 @@ func openPostgres(ctx context.Context, dsn string, o Options, log *zap.Logger) (
 		return nil, err
 	}
 	return p, nil
+}
+
+// unreadableURL does not show the URL, which has a password.
+func unreadableURL() error {
+	return refuse("PostgreSQL", "its URL cannot be read; write it as postgres://user:password@host:5432/name")
 }
 
 // write runs do as one transaction, again where what it did is lost: the

@@ -28,6 +28,7 @@ type sqlite struct {
 	owner    string
 	holdings Holdings
 	full     bool  // commits wait for the disk
+	zeros    bool  // what is deleted is overwritten
 	limit    int64 // bytes of the file; 0 for none
 	now      func() time.Time
 	told     func(operations int, took time.Duration) // Options.Committed
@@ -49,7 +50,10 @@ func openSQLite(ctx context.Context, path string, o Options, log *zap.Logger) (_
 	if path, err = realPath(path); err != nil {
 		return nil, err
 	}
-	d := &sqlite{sqliteFile: sqliteFile{path: path, zap: log}, owner: o.Owner, holdings: o.Holdings, full: o.Synchronous != "normal", limit: o.Limit, now: o.Now, told: o.Committed}
+	d := &sqlite{
+		sqliteFile: sqliteFile{path: path, zap: log}, owner: o.Owner, holdings: o.Holdings,
+		full: o.Synchronous != "normal", zeros: o.SecureDelete, limit: o.Limit, now: o.Now, told: o.Committed,
+	}
 	if d.now == nil {
 		d.now = time.Now
 	}
@@ -66,6 +70,14 @@ func openSQLite(ctx context.Context, path string, o Options, log *zap.Logger) (_
 	return d, nil
 }
 
+// secureDelete says it either way: what SQLite does by itself depends on how it was built.
+func secureDelete(on bool) string {
+	if on {
+		return "secure_delete = ON"
+	}
+	return "secure_delete = OFF"
+}
+
 // readersMost is how many reads may be under way at a time. Files are read by a
 // connection of their own: their bytes would fill the caches of the others.
 const readersMost = 4
@@ -78,7 +90,7 @@ func (d *sqlite) serve() error {
 	if err != nil {
 		return err
 	}
-	if err = setUp(conn, "synchronous = NORMAL", "cache_size = -4000", "journal_size_limit = 67108864"); err == nil {
+	if err = setUp(conn, "synchronous = NORMAL", "cache_size = -4000", "journal_size_limit = 67108864", secureDelete(d.zeros)); err == nil {
 		err = bound(conn, d.limit)
 	}
 	if err != nil {

@@ -73,6 +73,18 @@ func (c *Client) Thread(ctx context.Context, id string) (t Thread, err error) {
 	return t, err
 }
 
+// Storage is what a thread takes of the bridge's database.
+type Storage struct {
+	Total int64 `json:"total_bytes"`
+	Exact bool  `json:"exact"` // else it is more
+}
+
+// Storage reads what a thread takes.
+func (c *Client) Storage(ctx context.Context, id string) (s Storage, err error) {
+	_, err = c.call(ctx, http.MethodGet, "/threads/"+url.PathEscape(id)+"/storage", nil, &s)
+	return s, err
+}
+
 // NewThread makes an empty thread.
 func (c *Client) NewThread(ctx context.Context) (t Thread, err error) {
 	_, err = c.call(ctx, http.MethodPost, "/threads", struct{}{}, &t)

@@ -57,7 +57,7 @@ func (a *App) open(ctx context.Context) error {
 		return err
 	}
 	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{
-		Synchronous: a.cfg.Synchronous, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons, Index: index, Committed: a.metrics.Committed,
+		Synchronous: a.cfg.Synchronous, SecureDelete: a.cfg.SecureDelete, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons, Index: index, Committed: a.metrics.Committed,
 	}, a.log.Named("store")); err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ var laws = map[string]law{
 	"adapter/threadrun/face/render": {ours: []string{"adapter", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/threadrun/protocol":    {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/upstream":              {ours: []string{"adapter", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson"}},
-	"cmd/apbridge":                  {ours: []string{"adapter", "adapter/sse", "cmd/apbridge/internal/api", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/conformance", "cmd/apbridge/internal/conformance/check", "cmd/apbridge/internal/conformance/report", "cmd/apbridge/internal/judge", "cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/grader", "cmd/apbridge/internal/judge/process", "cmd/apbridge/internal/judge/progress", "cmd/apbridge/internal/judge/report", "cmd/apbridge/internal/judge/verdict", "cmd/apbridge/internal/outfile", "config", "examples/legacyagent", "examples/threadagent", "mapping", "mapping/rule"}},
+	"cmd/apbridge":                  {ours: []string{"adapter", "adapter/sse", "cmd/apbridge/internal/api", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/conformance", "cmd/apbridge/internal/conformance/check", "cmd/apbridge/internal/conformance/report", "cmd/apbridge/internal/judge", "cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/grader", "cmd/apbridge/internal/judge/process", "cmd/apbridge/internal/judge/progress", "cmd/apbridge/internal/judge/report", "cmd/apbridge/internal/judge/verdict", "cmd/apbridge/internal/outfile", "config", "examples/legacyagent", "examples/threadagent", "mapping", "mapping/rule", "proxy/store/archive"}},
 	"cmd/apbridge/internal/bridge":  {ours: []string{"adapter", "adapter/taskstep", "adapter/threadrun", "config", "mapping", "mapping/rule", "proxy", "proxy/chore", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/webhook"}},
 	// Commands call a bridge as any client does.
 	"cmd/apbridge/internal/api": {ours: []string{"adapter/sse", "mapping/pause"}, never: []string{"os/exec"}},
@@ -108,10 +108,12 @@ var laws = map[string]law{
 	"proxy/service/servicetest": {ours: []string{"adapter", "config", "mapping", "mapping/rule", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/storetest"}},
 	"proxy/stepping":            {ours: []string{"adapter", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/engine", "proxy/eventlog", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/store":               {ours: []string{"mapping", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/store/item", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
-	"proxy/store/sqldb":         {ours: []string{"mapping", "mapping/failpoint", "mapping/pause"}, never: []string{"net/http"}},
-	"proxy/store/item":          {ours: []string{"mapping", "mapping/rule", "mapping/textindex", "mapping/vectorindex", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
-	"proxy/store/storetest":     {},
-	"proxy/webhook":             {ours: []string{"config", "mapping", "mapping/failpoint", "proxy/complaint", "proxy/metrics", "proxy/store"}},
+	// A whole database taken out and put back: it knows tables, and none of what is done with them.
+	"proxy/store/archive":   {ours: []string{"proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "os", "zombiezen.com/go/sqlite"}},
+	"proxy/store/sqldb":     {ours: []string{"mapping", "mapping/failpoint", "mapping/pause"}, never: []string{"net/http"}},
+	"proxy/store/item":      {ours: []string{"mapping", "mapping/rule", "mapping/textindex", "mapping/vectorindex", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
+	"proxy/store/storetest": {},
+	"proxy/webhook":         {ours: []string{"config", "mapping", "mapping/failpoint", "proxy/complaint", "proxy/metrics", "proxy/store"}},
 
 	// An endpoint that tests start.
 	"proxy/embedding/embeddingtest": {},

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -46,9 +47,24 @@ var serverProofs = map[string]func(*testing.T){
 			t.Error(err)
 		}
 	},
-	"tls.cert":       rig.ProvenBy("proxy", "TestTLSWithEitherVersionOfHTTP"),
-	"tls.key":        rig.ProvenBy("proxy", "TestTLSWithEitherVersionOfHTTP"),
-	"synchronous":    rig.ProvenBy("proxy/store/sqldb", "TestSynchronousIsAsConfigured"),
+	"tls.cert":    rig.ProvenBy("proxy", "TestTLSWithEitherVersionOfHTTP"),
+	"tls.key":     rig.ProvenBy("proxy", "TestTLSWithEitherVersionOfHTTP"),
+	"synchronous": rig.ProvenBy("proxy/store/sqldb", "TestSynchronousIsAsConfigured"),
+	"secure_delete": func(t *testing.T) {
+		storetest.File(t)
+		for key, want := range map[string]bool{"": true, "secure_delete: true\n": false} {
+			file := filepath.Join(t.TempDir(), "a.db")
+			r := rig.Configured(t, "database: "+file+"\n"+key+oneAgent, legacy())
+			const path, text = "/threads/01980000-0000-7000-8000-0000000000aa", "what nobody is to find again"
+			r.Do("POST", "/threads", `{"thread_id":"01980000-0000-7000-8000-0000000000aa","metadata":{"said":"`+text+`"}}`).Want(t, 200, text)
+			r.Do("DELETE", path, "").Want(t, 204)
+			r.End()
+			data, err := os.ReadFile(file)
+			if found := bytes.Contains(data, []byte(text)); err != nil || found != want {
+				t.Errorf("%q: the text is in the file: %v, want %v, %v", key, found, want, err)
+			}
+		}
+	},
 	"shutdown_grace": rig.ProvenBy("cmd/apbridge", "TestA6HangingStepDoesNotKeepTheProcess"),
 	"default_agent": func(t *testing.T) {
 		two := "\nagents: {a: {url: $A}, b: {url: $A}}"

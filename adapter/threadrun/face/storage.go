@@ -1,0 +1,24 @@
+package face
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// storage says what a thread takes of the database. An operation of this bridge alone.
+func (s threads) storage(w http.ResponseWriter, r *http.Request) error {
+	id, err := threadOf(r)
+	if err != nil {
+		return err
+	}
+	use, err := s.svc.Storage.OfThread(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(use)
+	if err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, body)
+	return nil
+}

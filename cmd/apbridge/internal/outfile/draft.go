@@ -1,0 +1,78 @@
+package outfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Draft is a file that is there whole or not at all: it is written under another name beside
+// it. Not for concurrent use.
+type Draft struct {
+	Path string // where it is written
+	name string
+}
+
+// ErrThere is why a file is not written over.
+var ErrThere = errors.New("it is there already")
+
+// NewDraft makes an empty file for what is to become the file of a name, readable by its owner alone. A file of
+// that name is refused unless over is set: then it stays until Keep. Keep or Drop must follow; a process that
+// dies before leaves NAME.*.partial behind.
+func NewDraft(name string, over bool) (*Draft, error) {
+	if err := writable(name, over); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.partial")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s cannot be written: the folder %s does not exist; make it, or name another file", name, filepath.Dir(name))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be written: %w", name, err)
+	}
+	return &Draft{Path: f.Name(), name: name}, f.Close()
+}
+
+func writable(name string, over bool) error {
+	at, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s cannot be written: %w", name, err)
+	case at.IsDir():
+		return fmt.Errorf("%s is a folder; name a file in it", name)
+	case !at.Mode().IsRegular():
+		return fmt.Errorf("%s is no ordinary file; name another", name)
+	case !over:
+		return fmt.Errorf("%s: %w", name, ErrThere)
+	}
+	return nil
+}
+
+// Keep gives what was written its name, and returns when that is on the disk.
+func (d *Draft) Keep() error {
+	f, err := os.OpenFile(d.Path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close(), os.Rename(d.Path, d.name)); err != nil {
+		return errors.Join(fmt.Errorf("%s could not be written: %w", d.name, err), d.Drop())
+	}
+	if folder, err := os.Open(filepath.Dir(d.name)); err == nil { // where a system cannot, a rename is as durable as it is there
+		_ = folder.Sync()
+		_ = folder.Close()
+	}
+	return nil
+}
+
+// Drop leaves everything as it was.
+func (d *Draft) Drop() error {
+	err := os.Remove(d.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,25 @@
+package service
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/adapter"
+)
+
+// storage says what threads take.
+type storage struct{ *core }
+
+func (s *storage) OfThread(ctx context.Context, id string) (adapter.ThreadStorage, error) {
+	use, err := s.st.ThreadStorage(ctx, id)
+	if err != nil {
+		return adapter.ThreadStorage{}, err
+	}
+	return adapter.ThreadStorage{
+		ThreadID: id,
+		Events:   adapter.Storing{Count: use.Events, Bytes: use.EventBytes},
+		States:   adapter.Storing{Count: use.States, Bytes: use.StateBytes},
+		Files:    adapter.Storing{Count: use.Files, Bytes: use.FileBytes},
+		Total:    use.EventBytes + use.StateBytes + use.FileBytes,
+		Exact:    !use.More,
+	}, nil
+}

@@ -1,0 +1,54 @@
+package archive
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// Backup copies the SQLite database at path into a file that is empty or not there, while a
+// bridge uses it or not, and says what the copy holds. The copy is whole and on the disk when
+// Backup returns; after an error the file is of no use.
+func Backup(ctx context.Context, path, file string, said sqldb.Progress) (*Contents, error) {
+	if err := sqldb.CopySQLite(ctx, path, file, said); err != nil {
+		return nil, err
+	}
+	return look(ctx, file)
+}
+
+// Restore makes the SQLite database at path from a backup. There must be none there, and no
+// bridge that uses it; after an error there is none.
+func Restore(ctx context.Context, file, path string, said sqldb.Progress) (*Contents, error) {
+	if _, err := check(ctx, file); err != nil {
+		return nil, err
+	}
+	if err := sqldb.RestoreSQLite(ctx, file, path, said); err != nil {
+		return nil, err
+	}
+	return look(ctx, path)
+}
+
+// Check looks through a backup, and says what it holds.
+func Check(ctx context.Context, file string) (*Contents, error) {
+	if err := sqldb.CheckSQLite(ctx, file); err != nil {
+		return nil, err
+	}
+	return check(ctx, file)
+}
+
+// check refuses what this version cannot read.
+func check(ctx context.Context, file string) (*Contents, error) {
+	found, err := look(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	return found, sqldb.Known(file, found.Schema)
+}
+
+func look(ctx context.Context, path string) (found *Contents, err error) {
+	err = sqldb.Look(ctx, path, func(t *sqldb.Tx) (err error) {
+		found, err = contents(t)
+		return err
+	})
+	return found, err
+}

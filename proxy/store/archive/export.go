@@ -1,0 +1,98 @@
+package archive
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// format is the version of the format of exports.
+const format = 1
+
+// Rows is told how many rows have been exported or imported.
+type Rows func(n int64)
+
+// Export writes all rows of the database at dsn, as they are at one moment, whether a bridge
+// uses it or not. Of the rows one is in memory at a time.
+func Export(ctx context.Context, dsn string, w io.Writer, said Rows) (*Contents, error) {
+	out := bufio.NewWriterSize(w, 1<<16)
+	var found *Contents
+	err := sqldb.Look(ctx, dsn, func(t *sqldb.Tx) (err error) {
+		if found, err = contents(t); err != nil {
+			return err
+		}
+		if want := sqldb.Schema(); found.Schema != want {
+			return fmt.Errorf("the database has the tables of another version of apbridge (schema %d, this one has %d): %s", found.Schema, want, otherVersion(found.Schema, want))
+		}
+		e := exporter{ctx: ctx, tx: t, out: out, said: said}
+		return e.all()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, out.Flush()
+}
+
+func otherVersion(have, want int64) string {
+	if have > want {
+		return "export it with that version"
+	}
+	return "start this version once with it, which brings them up to date, or export it with that version"
+}
+
+type exporter struct {
+	ctx  context.Context
+	tx   *sqldb.Tx
+	out  *bufio.Writer
+	line []byte
+	rows int64
+	said Rows
+}
+
+func (e *exporter) all() error {
+	if _, err := fmt.Fprintf(e.out, "{\"apbridge_export\":%d,\"schema\":%d}\n", format, sqldb.Schema()); err != nil {
+		return err
+	}
+	for i := range tables {
+		if err := e.table(&tables[i]); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(e.out, "{\"end\":{\"rows\":%d}}\n", e.rows)
+	return err
+}
+
+func (e *exporter) table(t *table) error {
+	row, places := make([]sqldb.Buffer, len(t.columns)), make([]any, len(t.columns))
+	for i := range row {
+		places[i] = &row[i]
+	}
+	return e.tx.Each(t.selection(), nil, func(scan func(...any) error) error {
+		if err := scan(places...); err != nil {
+			return err
+		}
+		return e.write(t, row)
+	})
+}
+
+// kept is how large a line's memory may be that the next line uses again.
+const kept = 1 << 20
+
+func (e *exporter) write(t *table, row []sqldb.Buffer) (err error) {
+	if err := e.ctx.Err(); err != nil {
+		return err
+	}
+	if e.line, err = t.appendRow(e.line[:0], row); err != nil {
+		return err
+	}
+	_, err = e.out.Write(e.line)
+	if cap(e.line) > kept {
+		e.line = nil
+	}
+	e.rows++
+	e.said(e.rows)
+	return err
+}

@@ -1,0 +1,82 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+type rawValue = json.RawMessage
+
+// lineMost bounds a line, and so what an import has in memory. The largest rows are states and
+// items, which limits.body and limits.event keep far below it.
+const lineMost = 1 << 30
+
+// lines reads lines and counts them.
+type lines struct {
+	in     *bufio.Reader
+	line   []byte
+	number int
+}
+
+func newLines(r io.Reader) *lines { return &lines{in: bufio.NewReaderSize(r, 1<<16)} }
+
+// next is the next line, until the call after it; io.EOF behind the last.
+func (l *lines) next() ([]byte, error) {
+	l.number++
+	l.line = l.line[:0]
+	if cap(l.line) > kept {
+		l.line = nil
+	}
+	for {
+		piece, err := l.in.ReadSlice('\n')
+		l.line = append(l.line, piece...)
+		switch {
+		case err == nil:
+			return l.line, nil
+		case errors.Is(err, io.EOF) && len(l.line) == 0:
+			return nil, io.EOF
+		case errors.Is(err, io.EOF):
+			return l.line, nil // the last line, without its end
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		case len(l.line) > lineMost:
+			return nil, fmt.Errorf("it is longer than %d bytes", lineMost)
+		}
+	}
+}
+
+type header struct{ format, schema int64 }
+
+var errNoExport = errors.New(`this is no export of apbridge: the first line of one has a member "apbridge_export"`)
+
+func headerOf(line []byte) (header, error) {
+	if bytes.HasPrefix(line, []byte("SQLite format 3\x00")) {
+		return header{}, errors.New("this is a SQLite database and no export. A backup is put back by: apbridge restore FILE")
+	}
+	var h struct {
+		Format *int64 `json:"apbridge_export"`
+		Schema int64  `json:"schema"`
+	}
+	if json.Unmarshal(line, &h) != nil || h.Format == nil {
+		return header{}, errNoExport
+	}
+	return header{*h.Format, h.Schema}, nil
+}
+
+// rowOf takes a line apart: the name of a table, and the members of its row.
+func rowOf(line []byte) (name string, row map[string]rawValue, err error) {
+	var whole map[string]map[string]rawValue
+	if err := json.Unmarshal(line, &whole); err != nil {
+		return "", nil, fmt.Errorf("it is no row: %w", err)
+	}
+	if len(whole) != 1 {
+		return "", nil, fmt.Errorf("it is no row: it has %d members, and a row has one, its table", len(whole))
+	}
+	for name, row = range whole {
+	}
+	return name, row, nil
+}

@@ -1,0 +1,122 @@
+package archive
+
+import "strings"
+
+// table is what is exported of a table.
+type table struct {
+	name    string
+	order   string // by what its rows are sorted: one way only
+	columns []column
+	keyed   bool // its column id is given by the database
+	// own is of tables that a bridge fills by itself: rows in them do not make a database
+	// that is in use.
+	own bool
+}
+
+type column struct {
+	name string
+	kind kind
+}
+
+// kind is what a column holds: a text and bytes are the same in an export, but not in a
+// database.
+type kind byte
+
+const (
+	text   kind = 't'
+	number kind = '#'
+	raw    kind = '*'
+)
+
+// tables are those of an export, in its order. TestEveryColumnIsExported holds them to the
+// migrations.
+var tables = []table{
+	keyed("threads", "#id tenant thread_id owner status *metadata *config *interrupts #created_us #updated_us #expires_us agents #keep_latest #ttl_us"),
+	listed("thread_seq", "thread", "#thread #seq head prev_head #line #base #prev_base"),
+	keyed("tasks", "#id tenant task_id owner #thread agent #has_input *input *additional #topic #cursor_n #reserved_n #reserved_until_us #created_us #updated_us"),
+	keyed("runs", `#id tenant run_id owner #thread #task agent assistant_id status #parked holder #fence #attempt strategy #concurrent flavour *metadata *kwargs
+ *options base *fault stop #from_seq #last_seq #created_us #updated_us #started_us #ended_us #run_after_us #trimmed cancel_reason`),
+	keyed("events", "#id #thread #seq #run kind #at_us #line checkpoint #base *head *data *snapshot"),
+	listed("links", "thread, agent, task_id", "#thread agent task_id remote *body"),
+	listed("requests", "task, n", "#task #n #has_input *input *additional"),
+	listed("updates", "thread", "#thread holder token"),
+	keyed("outbox", "#id tenant run_id url *body #attempts error #created_us #due_us #done_us"),
+	listed("idempotency", "tenant, route, key_text", "tenant route key_text *sum made_id #created_us"),
+	keyed("artifacts", `#id #thread artifact_id task_id path #nested #size mime sum #agent_created remote_id #staged #blob #created_us #modified_us
+ #run #until_run`),
+	keyed("blobs", "#id #created_us #loose"),
+	listed("chunks", "blob, n", "#blob #n *data"),
+	keyed("crons", `#id tenant cron_id owner #thread agent assistant_id schedule timezone #enabled #keep *metadata *payload *run error #end_us #next_us
+ #created_us #updated_us`),
+	keyed("assistants", "#id tenant assistant_id owner graph #version #last *body #created_us #updated_us"),
+	listed("assistant_versions", "assistant, version", "#assistant #version *body #created_us"),
+	listed("items", "tenant, namespace, item_key", "tenant *namespace item_key owner *value *fields #ttl_us #created_us #updated_us #expires_us #vectors_us"),
+	listed("item_vectors", "tenant, namespace, item_key", "tenant *namespace item_key #version *vectors"),
+	filled("item_index", "id", "#id mark #generation #clearing #version owner"),
+	filled("agents_seen", "name", "name #at_us"),
+	filled("agent_facts", "agent, what", "agent what *body #at_us"),
+	filled("secrets", "name", "name *value"),
+}
+
+// left are the tables, and columns of tables, that are no part of an export.
+var left = []string{
+	"processes", "commits", "goose_db_version", "item_tokens", "item_members",
+	"items.id", "items.tokens", "items.tokens_us", "items.members", "items.members_us",
+}
+
+func keyed(name, columns string) table {
+	t := listed(name, "id", columns)
+	t.keyed = true
+	return t
+}
+
+func filled(name, order, columns string) table {
+	t := listed(name, order, columns)
+	t.own = true
+	return t
+}
+
+// listed reads columns as they are written above, # before those that are numbers, and *
+// before those of bytes.
+func listed(name, order, columns string) table {
+	t := table{name: name, order: order}
+	for _, c := range strings.Fields(columns) {
+		is := text
+		if strings.HasPrefix(c, string(number)) || strings.HasPrefix(c, string(raw)) {
+			is, c = (kind)(c[0]), c[1:]
+		}
+		t.columns = append(t.columns, column{c, is})
+	}
+	return t
+}
+
+func tableOf(name string) *table {
+	for i := range tables {
+		if tables[i].name == name {
+			return &tables[i]
+		}
+	}
+	return nil
+}
+
+func names() (list []string) {
+	for _, t := range tables {
+		list = append(list, t.name)
+	}
+	return list
+}
+
+// selection reads all rows, numbers as text too: NULL is no number.
+func (t *table) selection() string {
+	var list []string
+	for _, c := range t.columns {
+		if c.kind == number {
+			list = append(list, "CAST("+c.name+" AS TEXT)")
+		} else {
+			list = append(list, c.name)
+		}
+	}
+	// By columns of the table: what is selected has the same names on PostgreSQL, and is text.
+	order := t.name + "." + strings.ReplaceAll(t.order, ", ", ", "+t.name+".")
+	return "SELECT " + strings.Join(list, ", ") + " FROM " + t.name + " ORDER BY " + order
+}

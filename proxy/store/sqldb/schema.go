@@ -1,0 +1,60 @@
+package sqldb
+
+import (
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+// Schema is the version of the tables that this program makes: the number of its newest
+// migration.
+func Schema() int64 {
+	files, err := fs.ReadDir(migrationFiles, "migrations")
+	if err != nil || len(files) == 0 {
+		panic("store: there are no migrations") // they are linked in
+	}
+	number, _, _ := strings.Cut(files[len(files)-1].Name(), "_")
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// SchemaOf is the version of the tables that are there.
+func SchemaOf(t *Tx) (version int64, err error) {
+	err = t.Get(`SELECT coalesce(max(version_id), 0) FROM goose_db_version`, nil, []any{&version})
+	return version, err
+}
+
+// Known refuses a version of the tables that is newer than this program.
+func Known(path string, version int64) error {
+	if want := Schema(); version > want {
+		return newer(path, version, want)
+	}
+	return nil
+}
+
+func newer(path string, have, want int64) error {
+	return refuse(path, "it was written by a newer apbridge (schema %d, this one knows %d). Use that version, or restore a backup made before the upgrade", have, want)
+}
+
+// KeysGiven has the keys of a table (its column id) go on behind those that were given by
+// hand. SQLite looks for itself.
+func (t *Tx) KeysGiven(table string) error {
+	if !t.Shared() {
+		return nil
+	}
+	_, err := t.Exec(`SELECT setval(pg_get_serial_sequence('` + table + `', 'id'), max(id)) FROM ` + table + ` HAVING max(id) > 0`)
+	return err
+}
+
+// Alone keeps others from changing tables until the operation is over. On SQLite an
+// operation is always alone.
+func (t *Tx) Alone(tables []string) error {
+	if !t.Shared() {
+		return nil
+	}
+	_, err := t.Exec(`LOCK TABLE ` + strings.Join(tables, ", ") + ` IN EXCLUSIVE MODE`)
+	return err
+}

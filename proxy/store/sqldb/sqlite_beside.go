@@ -1,0 +1,89 @@
+package sqldb
+
+import (
+	"context"
+	"os"
+	"time"
+
+	sqlite3 "zombiezen.com/go/sqlite"
+)
+
+// lookSQLite is Look at a SQLite file.
+func lookSQLite(ctx context.Context, path string, do func(*Tx) error) error {
+	return besideSQLite(ctx, path, func(conn *sqlite3.Conn) error {
+		err := guard(do, &Tx{on: sqliteTx{conn}, Now: time.Now().UnixMicro()})
+		switch code := codeOf(err) & 0xff; {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case code == sqliteCorrupt, code == sqliteNotADB, code == sqliteIOErr:
+			return unreadable(path, err)
+		}
+		return err
+	})
+}
+
+// besideSQLite has do use a connection that changes nothing, in one transaction, beside
+// whatever process uses the database. The lock of that process is not asked for: it keeps
+// away those who write.
+func besideSQLite(ctx context.Context, path string, do func(*sqlite3.Conn) error) (err error) {
+	if path, err = realPath(path); err != nil {
+		return err
+	}
+	if err := readable(path); err != nil {
+		return err
+	}
+	conn, err := sqlite3.OpenConn(path, sqlite3.OpenReadWrite)
+	if err != nil {
+		return unreadable(path, err)
+	}
+	defer conn.Close()
+	conn.SetInterrupt(ctx.Done())
+	if err := beginBeside(path, conn); err != nil {
+		return err
+	}
+	return do(conn)
+}
+
+// beginBeside begins the transaction with a first read, and refuses databases of others.
+func beginBeside(path string, conn *sqlite3.Conn) error {
+	if err := setUp(conn, "cache_size = -2000", "query_only = 1"); err != nil {
+		return unreadable(path, err)
+	}
+	x, id := sqliteTx{conn}, int64(0)
+	if err := x.put("BEGIN", nil); err != nil {
+		return unreadable(path, err)
+	}
+	var tables int64
+	if err := x.get("SELECT count(*) FROM sqlite_master", nil, []any{&tables}); err != nil {
+		return unreadable(path, err)
+	}
+	if err := x.get("PRAGMA application_id", nil, []any{&id}); err != nil {
+		return unreadable(path, err)
+	}
+	if id != applicationID {
+		return refuse(path, "this is the database of another program")
+	}
+	return nil
+}
+
+// readable looks at the file before SQLite has it: it must not be opened besides later (see
+// fileLock).
+func readable(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return refuse(path, "%v", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return refuse(path, "%v", err)
+	}
+	if info.IsDir() {
+		return refuse(path, "this is a folder; name the file in it")
+	}
+	redo := sqliteFile{path: path}
+	if exists(redo.redoPath()) {
+		return refuse(path, "%s is beside it, in which an earlier version keeps runs that the database has not got. Stop that version with SIGTERM first", redo.redoPath())
+	}
+	return checkHeader(path, f, info.Size())
+}
