@@ -9,7 +9,7 @@ import (
 )
 
 // Config is the whole configuration, after defaults, file, environment and
-// flags were merged. It is not changed after Load.
+// flags were merged. It is not changed after Load; Take makes another of it.
 type Config struct {
 	Listen         string           `yaml:"listen"`
 	Admin          string           `yaml:"admin"`
