@@ -17,7 +17,7 @@ func TestHandlerTellsWhatWasCounted(t *testing.T) {
 	m.RunStarted("legacy")
 	m.RunStarted("legacy")
 	m.RunEnded("legacy", "success")
-	m.Queue([]string{"legacy", "idle"}, func(context.Context) (map[string]int, error) { return map[string]int{"legacy": 7, "gone": 1}, nil })
+	m.Queue(func() []string { return []string{"legacy", "idle"} }, func(context.Context) (map[string]int, error) { return map[string]int{"legacy": 7, "gone": 1}, nil })
 	m.UpstreamCall("legacy", "step", "ok", time.Second)
 	m.InFlight(2)
 	m.InFlight(-1)
@@ -72,7 +72,7 @@ func TestNilMetricsCountNothing(t *testing.T) {
 func TestAQueueThatCannotBeCounted(t *testing.T) {
 	t.Parallel()
 	m := New()
-	m.Queue([]string{"legacy"}, func(context.Context) (map[string]int, error) { return nil, errors.New("no database") })
+	m.Queue(func() []string { return []string{"legacy"} }, func(context.Context) (map[string]int, error) { return nil, errors.New("no database") })
 	m.Panicked()
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

@@ -13,14 +13,14 @@ const queueTime = time.Second
 // queue asks how many runs wait when somebody looks.
 type queue struct {
 	desc   *prometheus.Desc
-	agents []string
+	agents func() []string
 	count  func(context.Context) (map[string]int, error)
 }
 
 // Queue shows how many runs of each agent wait: what count says when somebody looks,
 // and 0 for those of agents that it does not name. The gauge is missing where count
 // fails or takes longer than a second. Call it once.
-func (m *Metrics) Queue(agents []string, count func(context.Context) (map[string]int, error)) {
+func (m *Metrics) Queue(agents func() []string, count func(context.Context) (map[string]int, error)) {
 	if m == nil {
 		return
 	}
@@ -39,7 +39,7 @@ func (q *queue) Collect(to chan<- prometheus.Metric) {
 	if err != nil {
 		return
 	}
-	for _, agent := range q.agents {
+	for _, agent := range q.agents() {
 		if _, some := waiting[agent]; !some {
 			q.show(to, agent, 0)
 		}
