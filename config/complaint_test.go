@@ -102,6 +102,8 @@ bridge.yaml:1: cors.origins[2]: cannot be "https://*.example.com"; write scheme:
 bridge.yaml:1: cors.origins[3]: "*" allows every origin, so the others say nothing; keep "*" or the list`},
 		{"half of a certificate", "tls: {cert: cert.pem}" + agentLine,
 			nil, `bridge.yaml:1: tls.key: is missing; name the file with the key of tls.cert`},
+		{"authorities without a certificate", "tls: {client_ca: ca.pem}" + agentLine,
+			nil, `bridge.yaml:1: tls.cert: is missing; without it the bridge speaks no TLS, and tls.client_ca asks no client for a certificate`},
 		{"a certificate that is not there", "tls: {cert: /nonexistent/cert.pem, key: /nonexistent/key.pem}" + agentLine,
 			nil, `bridge.yaml:1: tls.cert: cannot be used with tls.key: no such file or directory`},
 		{"E3 any origin without keys", "cors: {origins: ['*']}" + agentLine,

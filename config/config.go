@@ -211,6 +211,9 @@ const LoopbackOrigins = "loopback"
 type TLS struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
+	// ClientCA are the authorities, in PEM, of which clients must show a certificate; "": none is asked
+	// for.
+	ClientCA string `yaml:"client_ca"`
 }
 
 // On reports whether the bridge speaks TLS.

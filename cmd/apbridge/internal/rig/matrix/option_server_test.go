@@ -49,6 +49,7 @@ var serverProofs = map[string]func(*testing.T){
 		}
 	},
 	"tls.cert":       rig.ProvenBy("proxy", "TestTLSWithEitherVersionOfHTTP"),
+	"tls.client_ca":  rig.ProvenBy("proxy", "TestClientsShowACertificate"),
 	"tls.key":        rig.ProvenBy("proxy", "TestTLSWithEitherVersionOfHTTP"),
 	"synchronous":    rig.ProvenBy("proxy/store/sqldb", "TestSynchronousIsAsConfigured"),
 	"shutdown_grace": rig.ProvenBy("cmd/apbridge", "TestA6HangingStepDoesNotKeepTheProcess"),
