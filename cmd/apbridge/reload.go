@@ -69,6 +69,16 @@ func (r *reloader) attend(ctx context.Context) (stop func()) {
 	}
 }
 
+// seen has files be as they were looked at: one that is too large was not read as a whole, and is no
+// reason to try again and again.
+func (c contents) seen(looked contents) {
+	for file := range c {
+		if sum, ok := looked[file]; ok {
+			c[file] = sum
+		}
+	}
+}
+
 // run reloads until ctx ends: at each hangup, and when files have changed and then stayed the same
 // for a look, since they may be written piece by piece.
 func (r *reloader) run(ctx context.Context) {
@@ -85,6 +95,7 @@ func (r *reloader) run(ctx context.Context) {
 			now := r.read.now()
 			if settled := maps.Equal(now, last); settled && !maps.Equal(now, r.read) {
 				r.reload()
+				r.read.seen(now)
 			}
 			last = now
 		}
