@@ -43,6 +43,7 @@ type Agent struct {
 	Dialect         string            `yaml:"dialect"` // the name of one, or auto
 	Assistant       string            `yaml:"assistant"`
 	Headers         map[string]Secret `yaml:"headers"`
+	TLS             AgentTLS          `yaml:"tls"`
 	Concurrency     int               `yaml:"concurrency"`
 	Queue           int               `yaml:"queue"`
 	MaxSteps        int               `yaml:"max_steps"`

@@ -86,6 +86,7 @@ func (a agentCheck) check(name string) {
 		a.oneOf(a.key+".dialect", a.Dialect, append([]string{"auto"}, a.dialects...)...)
 	}
 	a.checkHeaders(a.key+".headers", a.Headers)
+	a.checkTLS()
 	a.checkBounds()
 	a.oneOf(a.key+".approval", a.Approval, "auto", "ask", "step")
 	a.oneOf(a.key+".answer_by_message", a.AnswerByMessage, "questions", "never")

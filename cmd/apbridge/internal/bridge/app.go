@@ -41,6 +41,7 @@ type App struct {
 	service  adapter.Service
 	reloads  *metrics.Reloads
 	serving  func()
+	seals    seals
 	// embeddings is nil where items of the store do not become vectors.
 	embeddings *embedding.Client
 	hop        string // this process, in mapping.HopsHeader
@@ -74,6 +75,7 @@ func (a *App) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.seals = sealsOf(a.cfg)
 	agents, err := a.agents(a.cfg)
 	if err != nil {
 		return err
@@ -113,8 +115,12 @@ func (a *App) agents(cfg *config.Config) (map[string]*engine.Agent, error) {
 
 func (a *App) dial(name string, cfg *config.Config) (*engine.Agent, error) {
 	c := cfg.Agents[name]
+	secure, err := c.TLS.Load()
+	if err != nil {
+		return nil, fmt.Errorf("agents.%s.tls: %w", name, err)
+	}
 	backend, err := a.dialects.Dial(adapter.Upstream{
-		Name: name, Config: c, Limits: cfg.Limits, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + Version(), Hop: a.hop, Meter: a.metrics,
+		Name: name, Config: c, Limits: cfg.Limits, TLS: secure, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + Version(), Hop: a.hop, Meter: a.metrics,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: %w", name, err)

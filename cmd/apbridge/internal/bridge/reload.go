@@ -33,16 +33,21 @@ func (a *App) reload(load func() (*config.Config, error)) (config.Change, error)
 		return config.Change{}, err
 	}
 	change, err := a.engine.Config().Take(read, config.Options{Dialects: a.dialects.Names()})
-	if err != nil || len(change.Keys) == 0 {
+	if err != nil {
 		return change, err
 	}
-	return change, a.use(change.Config)
+	next := sealsOf(change.Config) // before the files are read to be used: what changes after that is seen next time
+	change.Keys = append(change.Keys, a.seals.renewed(next, change.Keys)...)
+	if len(change.Keys) == 0 {
+		return change, nil
+	}
+	return change, a.use(change.Config, next)
 }
 
 // use makes everything first, so that all of it comes in force or nothing. Agents come before the
 // routes, which may name them.
-func (a *App) use(cfg *config.Config) error {
-	agents, err := a.redialled(cfg)
+func (a *App) use(cfg *config.Config, next seals) error {
+	agents, err := a.redialled(cfg, next)
 	if err != nil {
 		return err
 	}
@@ -56,11 +61,12 @@ func (a *App) use(cfg *config.Config) error {
 	}
 	a.engine.Reconfigure(cfg, agents)
 	answer()
+	a.seals = next
 	return nil
 }
 
 // redialled are the agents of a configuration. One of which nothing has changed is the same.
-func (a *App) redialled(cfg *config.Config) (map[string]*engine.Agent, error) {
+func (a *App) redialled(cfg *config.Config, next seals) (map[string]*engine.Agent, error) {
 	agents, now := a.engine.Agents(), a.engine.Config()
 	for name := range agents {
 		if _, stays := cfg.Agents[name]; !stays {
@@ -68,7 +74,7 @@ func (a *App) redialled(cfg *config.Config) (map[string]*engine.Agent, error) {
 		}
 	}
 	for name, c := range cfg.Agents {
-		if agents[name] != nil && cfg.Limits == now.Limits && reflect.DeepEqual(c, now.Agents[name]) {
+		if agents[name] != nil && cfg.Limits == now.Limits && reflect.DeepEqual(c, now.Agents[name]) && next[name] == a.seals[name] {
 			continue
 		}
 		agent, err := a.dial(name, cfg)

@@ -178,7 +178,11 @@ var agentProofs = map[string]func(*testing.T){
 			t.Errorf("the agent got %q", got)
 		}
 	},
-	"agents.*.concurrency": rig.ProvenBy("proxy/engine", "TestAgentConcurrencyQueuesTheRest"),
+	"agents.*.tls.ca":          rig.ProvenBy("cmd/apbridge", "TestTLSTowardsAnAgent"),
+	"agents.*.tls.cert":        rig.ProvenBy("cmd/apbridge", "TestTLSTowardsAnAgent"),
+	"agents.*.tls.key":         rig.ProvenBy("cmd/apbridge", "TestTLSTowardsAnAgent"),
+	"agents.*.tls.server_name": rig.ProvenBy("cmd/apbridge", "TestTLSTowardsAnAgent"),
+	"agents.*.concurrency":     rig.ProvenBy("proxy/engine", "TestAgentConcurrencyQueuesTheRest"),
 	"agents.*.queue": func(t *testing.T) {
 		agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Fault: adaptertest.Hang}}}
 		r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep, concurrency: 1, queue: 1}}", map[string]http.Handler{"a": agent})
