@@ -3,7 +3,6 @@ package bridge
 import (
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -31,7 +30,7 @@ func sealOf(files []string) string {
 	for _, file := range files {
 		raw, _ := os.ReadFile(file)
 		_, _ = fmt.Fprintf(sum, "%d ", len(raw)) // a digest takes all
-		_, _ = io.WriteString(sum, string(raw))
+		_, _ = sum.Write(raw)
 	}
 	return string(sum.Sum(nil))
 }
