@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"iter"
 	"time"
@@ -105,6 +106,7 @@ type Upstream struct {
 	Name   string // config name
 	Config config.Agent
 	Limits config.Limits
+	TLS    *tls.Config // of Config.TLS; nil: the usual one
 	Log    *zap.Logger
 	Agent  string // user agent: apbridge/VERSION
 	Hop    string // what calls add to mapping.HopsHeader; "": nothing

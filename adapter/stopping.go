@@ -15,6 +15,9 @@ func Stopping(ctx context.Context) error {
 	if cause == nil || errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {
 		return nil
 	}
+	if told := (*mapping.Error)(nil); errors.As(cause, &told) { // its key is good no more
+		return told
+	}
 	return &mapping.Error{Class: mapping.Unavailable, Code: mapping.CodeShutdown, Err: cause,
 		Message: "The bridge is being stopped, and this answer was not ready. Runs go on in the next process: send the request again in a moment, with the same Idempotency-Key if it makes something."}
 }

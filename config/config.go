@@ -9,8 +9,8 @@ import (
 )
 
 // Config is the whole configuration, after defaults, file, environment and
-// flags were merged. It is not changed after Load. A choice tag has the values
-// that its key may have.
+// flags were merged. It is not changed after Load; Take makes another of it. A choice
+// tag has the values that its key may have.
 type Config struct {
 	Listen         string           `yaml:"listen"`
 	Admin          string           `yaml:"admin"`
@@ -45,6 +45,7 @@ type Agent struct {
 	Dialect         string            `yaml:"dialect"` // the name of one, or auto
 	Assistant       string            `yaml:"assistant"`
 	Headers         map[string]Secret `yaml:"headers"`
+	TLS             AgentTLS          `yaml:"tls"`
 	Concurrency     int               `yaml:"concurrency"`
 	Queue           int               `yaml:"queue"`
 	MaxSteps        int               `yaml:"max_steps"`
@@ -213,6 +214,9 @@ const LoopbackOrigins = "loopback"
 type TLS struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
+	// ClientCA are the authorities, in PEM, of which clients must show a certificate; "": none is asked
+	// for.
+	ClientCA string `yaml:"client_ca"`
 }
 
 // On reports whether the bridge speaks TLS.

@@ -22,6 +22,9 @@ type Options struct {
 	Dialects []string
 	// Path reports why a text is no path of an item's index; nil: any is one.
 	Path func(string) error
+	// Read is told of each file that was looked into, with what it held; nil where it could not be
+	// read.
+	Read func(file string, content []byte)
 	// Warn is told what is allowed but unwise; nil: nobody is.
 	Warn func(Complaint)
 }
@@ -88,7 +91,7 @@ type loader struct {
 }
 
 func newLoader(o Options) *loader {
-	l := &loader{report: &report{places: map[string]place{}, told: o.Warn}, cfg: Default(), environ: map[string]string{}}
+	l := &loader{report: &report{places: map[string]place{}, told: o.Warn, read: o.Read}, cfg: Default(), environ: map[string]string{}}
 	for _, e := range o.Environ {
 		if name, value, ok := strings.Cut(e, "="); ok {
 			l.environ[name] = value
@@ -100,6 +103,7 @@ func newLoader(o Options) *loader {
 // readFile returns false when there is nothing to be read.
 func (l *loader) readFile(name string) bool {
 	raw, err := readBounded(name, maxFile)
+	l.looked(name, raw)
 	switch {
 	case errors.Is(err, errTooLarge):
 		l.add(Complaint{Where: name, Text: "is larger than 4 MiB; is it the right one?"})

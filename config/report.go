@@ -12,6 +12,14 @@ type report struct {
 	places     map[string]place // key → where it was last set
 	complaints Complaints
 	told       func(Complaint) // Options.Warn
+	read       func(file string, content []byte)
+}
+
+// looked tells of a file as Options.Read says.
+func (r *report) looked(file string, content []byte) {
+	if r.read != nil {
+		r.read(file, content)
+	}
 }
 
 func (r *report) add(c Complaint) { r.complaints = append(r.complaints, c) }

@@ -67,6 +67,7 @@ func (x secretResolver) secretFromEnv(key, name string) Secret {
 
 func (x secretResolver) secretFromFile(key, path string) Secret {
 	raw, mode, err := readRegular(path, maxSecret)
+	x.looked(path, raw)
 	switch {
 	case errors.Is(err, errTooLarge):
 		x.complain(key, "the secret's file %s is larger than 64 KiB; is it the right one?", path)

@@ -86,6 +86,7 @@ func (a agentCheck) check(name string) {
 		a.oneOf(a.key+".dialect", a.Dialect, append([]string{"auto"}, a.dialects...)...)
 	}
 	a.checkHeaders(a.key+".headers", a.Headers)
+	a.checkTLS()
 	a.checkBounds()
 	for i, p := range a.Artifacts.Exclude {
 		if _, err := path.Match(p, ""); err != nil || p == "" {

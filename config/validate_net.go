@@ -111,10 +111,23 @@ func (n netCheck) checkTLS() {
 		n.complain("tls.key", "is missing; name the file with the key of tls.cert")
 	case t.Cert == "" && t.Key != "":
 		n.complain("tls.cert", "is missing; name the file with the certificate of tls.key")
+	case t.Cert == "" && t.ClientCA != "":
+		n.complain("tls.cert", "is missing; without it the bridge speaks no TLS, and tls.client_ca asks no client for a certificate")
 	case t.On():
+		n.checkAuthorities("tls.client_ca", t.ClientCA)
 		if _, err := tls.LoadX509KeyPair(t.Cert, t.Key); err != nil {
 			n.complain("tls.cert", "cannot be used with tls.key: %s", strings.TrimPrefix(reason(err), "tls: "))
 		}
+	}
+}
+
+// checkAuthorities wants a file of certificates, or none.
+func (r *report) checkAuthorities(key, file string) {
+	if file == "" {
+		return
+	}
+	if _, err := Authorities(file); err != nil {
+		r.complain(key, "%s cannot be used: %s; name a file with the certificates of authorities in PEM", file, err)
 	}
 }
 

@@ -34,10 +34,10 @@ func (s *Server) newAdmin() *http.Server {
 	for path, h := range s.inside {
 		m.Handle(path, h)
 	}
-	guard := newHosts(s.cfg)
-	guard.guarded = true
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			guard := newHosts(s.now.Load().cfg)
+			guard.guarded = true
 			if !guard.allow(r.Host) || fromPage(r) {
 				s.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeHost, "The admin listener is for this machine's own tools."))
 				return

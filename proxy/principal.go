@@ -1,12 +1,12 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
 	"strconv"
 
-	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/auth"
 )
@@ -48,16 +48,22 @@ func (g principalGuard) guard(next http.Handler) http.Handler {
 			g.refuse(w, r, err)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(mapping.WithPrincipal(r.Context(), who)))
+		ctx, done := g.lasting(mapping.WithPrincipal(r.Context(), who), who)
+		defer done()
+		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
-func newGate(list []config.Key, runs auth.Granter) (*auth.Gate, error) {
-	keys, err := auth.NewKeys(list)
-	if err != nil {
-		return nil, err
+// lasting ends with the key of a request, too: what streams would go on for a key that was taken
+// away.
+func (g principalGuard) lasting(ctx context.Context, who mapping.Principal) (_ context.Context, done func()) {
+	life := g.gate.Life(who)
+	if life == nil {
+		return ctx, func() {}
 	}
-	return auth.NewGate(keys, runs)
+	ctx, end := context.WithCancelCause(ctx)
+	forget := context.AfterFunc(life, func() { end(context.Cause(life)) })
+	return ctx, func() { forget(); end(nil) }
 }
 
 // unknown refuses a request whose key is missing or wrong.

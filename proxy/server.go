@@ -9,7 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,7 +22,7 @@ import (
 
 // Options are what a Server is made of besides the configuration.
 type Options struct {
-	// Mount adds the routes of all dialects.
+	// Mount adds the routes of all dialects, as the first configuration has them.
 	Mount func(r *mux.Router)
 	// Faces are the dialects whose words requests are refused with.
 	Faces []Face
@@ -48,13 +48,14 @@ type Options struct {
 // Server is the bridge's HTTP server. Make it with New; Run it once.
 type Server struct {
 	refuser
-	cfg         *config.Config
+	cfg         *config.Config // of the start
 	opt         Options
 	certificate *certificate // nil: without TLS
+	strangers   *strangers
 	times       times
 	ops         operations
 	door        *door
-	handler     http.Handler
+	now         atomic.Pointer[served]
 	http        *http.Server
 	admin       *http.Server
 	inside      map[string]http.Handler // further paths of the admin listener
@@ -98,14 +99,15 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	s := &Server{refuser: f, cfg: cfg, opt: o, times: usualTimes, ops: ops, inside: map[string]http.Handler{}}
 	s.door = &door{refuser: f, ops: ops, grace: cfg.ShutdownGrace}
 	s.door.connections.most = mostConnections(openFiles())
-	guards, err := s.guards()
+	var err error
+	if s.strangers, err = newStrangers(log); err != nil {
+		return nil, err
+	}
+	first, err := s.serve(cfg, o.Mount)
 	if err != nil {
 		return nil, err
 	}
-	s.handler = newRouter(f, ops, o.Mount)
-	for _, guard := range slices.Backward(guards) {
-		s.handler = guard(s.handler)
-	}
+	s.now.Store(first)
 	if cfg.TLS.On() {
 		if s.certificate, err = newCertificate(cfg.TLS, log); err != nil {
 			return nil, err
@@ -117,17 +119,13 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 
 // guards are what a request passes, in that order. They stand around the router, whose own middleware
 // would miss what no route matches. Paths are judged before anything decides by path.
-func (s *Server) guards() ([]func(http.Handler) http.Handler, error) {
-	cfg, f, o := s.cfg, s.refuser, s.opt
-	gate, err := newGate(cfg.Auth.Keys, o.Runs)
+func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
+	cfg, f, o := h.cfg, s.refuser, s.opt
+	gate, err := auth.NewGate(h.keys, o.Runs)
 	if err != nil {
 		return nil, err
 	}
 	proxies, err := newTrustedProxies(cfg.TrustedProxies)
-	if err != nil {
-		return nil, err
-	}
-	met, err := newStrangers(s.log)
 	if err != nil {
 		return nil, err
 	}
@@ -143,11 +141,11 @@ func (s *Server) guards() ([]func(http.Handler) http.Handler, error) {
 		framingGuard{f}.guard,
 		pathGuard{f}.guard,
 		hostGuard{f, newHosts(cfg)}.guard,
-		originGuard{f, newOrigins(cfg.CORS.Origins), met}.guard,
+		originGuard{f, newOrigins(cfg.CORS.Origins), s.strangers}.guard,
 		principalGuard{f, gate, proxies, o.Public, o.Store}.guard,
 		s.door.guard,
 		loopGuard{f, o.Hop}.guard,
-		memoryGuard{f, s.ops, newMemory(int64(cfg.Limits.Bodies)), &s.times}.guard,
+		memoryGuard{f, s.ops, h.memory, &s.times}.guard,
 		pack.guard,
 	}, nil
 }
@@ -156,7 +154,7 @@ func (s *Server) newHTTP() *http.Server {
 	ctx, cut := context.WithCancelCause(context.Background())
 	s.cut = cut
 	return &http.Server{
-		Handler:           s.handler,
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.now.Load().handler.ServeHTTP(w, r) }),
 		ReadHeaderTimeout: s.times.header,
 		IdleTimeout:       s.times.idle,
 		MaxHeaderBytes:    maxHeader,

@@ -109,15 +109,15 @@ func tellPlain(err error) {
 	}
 }
 
-// certificate is the pair of files that tls names. They are read again when they have changed,
-// so that a renewed certificate needs no restart. Safe for concurrent use.
+// certificate is what the files of tls hold. They are read again when they have changed, so that a
+// renewed certificate needs no restart. Safe for concurrent use.
 type certificate struct {
 	files config.TLS
 	log   *zap.Logger
 
 	mu     sync.Mutex
-	pair   *tls.Certificate
-	dates  [2]time.Time // of the files that pair was read from
+	shown  *tls.Config
+	dates  [3]time.Time // of the files that shown was made of
 	looked time.Time
 }
 
@@ -130,17 +130,17 @@ func newCertificate(files config.TLS, log *zap.Logger) (*certificate, error) {
 }
 
 func (c *certificate) config() *tls.Config {
-	return &tls.Config{GetCertificate: c.get, NextProtos: []string{"h2", "http/1.1"}}
+	return &tls.Config{GetConfigForClient: c.get}
 }
 
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.looked) >= certificateQuiet {
 		c.looked = now
 		c.renew()
 	}
-	return c.pair, nil
+	return c.shown, nil
 }
 
 // renew keeps the old pair while a new one cannot be read: one of the files may have been
@@ -162,13 +162,30 @@ func (c *certificate) read() error {
 	if err != nil {
 		return fmt.Errorf("tls: the certificate cannot be used: %w. tls.cert and tls.key name files in PEM, and the key must be the certificate's", err)
 	}
-	c.pair, c.dates = &pair, dates
+	shown := &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
+	if err := askClients(shown, c.files.ClientCA); err != nil {
+		return err
+	}
+	c.shown, c.dates = shown, dates
+	return nil
+}
+
+// askClients has clients be refused that show no certificate of the authorities in a file; "": none is
+// asked for. No session is resumed then: a ticket would outlive the authority that it was given by.
+func askClients(c *tls.Config, file string) (err error) {
+	if file == "" {
+		return nil
+	}
+	if c.ClientCAs, err = config.Authorities(file); err != nil {
+		return fmt.Errorf("tls.client_ca: %s cannot be used: %w", file, err)
+	}
+	c.ClientAuth, c.SessionTicketsDisabled = tls.RequireAndVerifyClientCert, true
 	return nil
 }
 
 // stamps are when the files were written, zero where that cannot be told.
-func (c *certificate) stamps() (dates [2]time.Time) {
-	for i, name := range []string{c.files.Cert, c.files.Key} {
+func (c *certificate) stamps() (dates [3]time.Time) {
+	for i, name := range []string{c.files.Cert, c.files.Key, c.files.ClientCA} {
 		if info, err := os.Stat(name); err == nil {
 			dates[i] = info.ModTime()
 		}

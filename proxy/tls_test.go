@@ -156,9 +156,12 @@ func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
 	serial := func(want int64) {
 		t.Helper()
 		c.looked = time.Time{}
-		pair, err := c.get(nil)
-		if err != nil || pair.Leaf.SerialNumber.Int64() != want {
-			t.Errorf("got certificate %v, %v; want %d", pair.Leaf.SerialNumber, err, want)
+		shown, err := c.get(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := shown.Certificates[0].Leaf.SerialNumber.Int64(); got != want {
+			t.Errorf("got certificate %d; want %d", got, want)
 		}
 	}
 	serial(1)
@@ -199,6 +202,67 @@ func TestCertificateThatCannotBeUsed(t *testing.T) {
 	for _, bad := range []config.TLS{{Cert: files.Cert, Key: other.Key}, {Cert: files.Cert, Key: "/nonexistent"}} {
 		if _, err := newCertificate(bad, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "tls.cert and tls.key name files in PEM") {
 			t.Errorf("%v: got %v", bad, err)
+		}
+	}
+}
+
+// TestClientsShowACertificate: of the authority that tls.client_ca names at the time, or no request passes the
+// handshake.
+func TestClientsShowACertificate(t *testing.T) {
+	t.Parallel()
+	files, known := certify(t, t.TempDir(), 1)
+	one, _ := certify(t, t.TempDir(), 2)
+	two, _ := certify(t, t.TempDir(), 3)
+	files.ClientCA = filepath.Join(t.TempDir(), "ca.pem")
+	trust := func(c config.TLS) {
+		raw, err := os.ReadFile(c.Cert)
+		if err == nil {
+			err = os.WriteFile(files.ClientCA, raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	trust(one)
+	g := start(t, func(c *config.Config, _ *Options) { c.TLS = files }, nil)
+	passes := func(name string, shown *config.TLS, want bool) {
+		t.Helper()
+		as := &tls.Config{RootCAs: known}
+		if shown != nil {
+			pair, err := tls.LoadX509KeyPair(shown.Cert, shown.Key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			as.Certificates = []tls.Certificate{pair}
+		}
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: as, DisableKeepAlives: true}}
+		res, err := client.Get(g.URL() + "/healthz")
+		if err == nil {
+			read(t, res)
+		}
+		if (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	passes("no certificate", nil, false)
+	passes("that of another authority", &two, false)
+	passes("that of the authority", &one, true)
+	trust(two)
+	later(t, files.ClientCA)
+	g.certificate.mu.Lock()
+	g.certificate.looked = time.Time{}
+	g.certificate.mu.Unlock()
+	passes("that of the authority before", &one, false)
+	passes("that of the new authority", &two, true)
+}
+
+func TestAuthoritiesThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	files, _ := certify(t, t.TempDir(), 1)
+	for file, says := range map[string]string{"/nonexistent": "no such file", files.Key: "no certificate in PEM"} {
+		files.ClientCA = file
+		if _, err := newCertificate(files, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "tls.client_ca: "+file+" cannot be used") || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", file, err)
 		}
 	}
 }

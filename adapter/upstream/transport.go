@@ -35,6 +35,7 @@ func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
 			}
 			return &conn{Conn: c}, nil
 		},
+		TLSClientConfig:        up.TLS.Clone(), // each transport adds the protocols that it speaks
 		TLSHandshakeTimeout:    dialTimeout,
 		MaxIdleConns:           conns,
 		MaxIdleConnsPerHost:    conns,

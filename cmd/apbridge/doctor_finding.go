@@ -108,7 +108,8 @@ func (f *finding) askVersion(ctx context.Context) {
 }
 
 func upstream(name string, c config.Agent, limits config.Limits) adapter.Upstream {
-	return adapter.Upstream{Name: name, Config: c, Limits: limits, Log: zap.NewNop(), Agent: "apbridge/" + bridge.Version()}
+	secure, _ := c.TLS.Load() // it was found to be right when the configuration was read
+	return adapter.Upstream{Name: name, Config: c, Limits: limits, TLS: secure, Log: zap.NewNop(), Agent: "apbridge/" + bridge.Version()}
 }
 
 // detected asks which dialect an agent speaks.

@@ -26,6 +26,7 @@ func main() {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	p := &program{in: os.Stdin, out: consoleOf(os.Stdout), err: consoleOf(os.Stderr), environ: os.Environ()}
+	p.hangups = func() <-chan os.Signal { return hangups(cancel) }
 	go func() {
 		os.Exit(stopAtOnce(awaitStop(signals, cancel), p.err))
 	}()
@@ -65,6 +66,8 @@ type program struct {
 	out, err io.Writer
 	environ  []string
 	args     []string // of the command line, once it runs
+	// hangups begins to take the signals that have serve reload; nil: there are none.
+	hangups func() <-chan os.Signal
 }
 
 // run executes a command line and returns the exit code: 0, 1 for what failed, 2 for a command line

@@ -32,12 +32,17 @@ func (f *configFlags) add(set *pflag.FlagSet) {
 
 // load merges defaults, file, environment and flags.
 func (f *configFlags) load(environ []string, warn func(config.Complaint)) (*config.Config, error) {
+	return f.loadFrom(environ, warn, nil)
+}
+
+// loadFrom also tells which files were read, and what they held.
+func (f *configFlags) loadFrom(environ []string, warn func(config.Complaint), read func(file string, content []byte)) (*config.Config, error) {
 	settings, err := f.settings()
 	if err != nil {
 		return nil, err
 	}
 	return config.Load(config.Options{
-		File: f.path(environ), Environ: environ, Flags: settings, Dialects: bridge.Dialects().Names(), Path: checkItemPath, Warn: warn,
+		File: f.path(environ), Environ: environ, Flags: settings, Dialects: bridge.Dialects().Names(), Path: checkItemPath, Warn: warn, Read: read,
 	})
 }
 

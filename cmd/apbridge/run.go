@@ -201,6 +201,6 @@ func (p *program) interrupted(ctx context.Context, c *api.Client, run string, e 
 func private(cfg *config.Config, folder string) *config.Config {
 	c := *cfg
 	c.Listen, c.Admin, c.Database = "127.0.0.1:0", "", filepath.Join(folder, bridge.RunDatabase)
-	c.Auth, c.CORS, c.Hosts = config.Auth{}, config.CORS{}, nil
+	c.Auth, c.CORS, c.Hosts, c.TLS = config.Auth{}, config.CORS{}, nil, config.TLS{}
 	return &c
 }

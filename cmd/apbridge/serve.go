@@ -18,7 +18,9 @@ func (p *program) serveCommand() *cobra.Command {
 		Short: "Run the bridge",
 		Long: `serve runs the bridge in the foreground until SIGTERM or Ctrl-C, then lets
 running work end (shutdown_grace) and hands the rest over to the next process.
-A second signal stops it at once.
+A second signal stops it at once. SIGHUP has the configuration read again, and so
+does a change of its files: agents, keys, limits, origins and the log's level are
+then taken over while it serves, and the log names what needs a restart.
 
 It is ready when GET /readyz answers 200. Agents are asked at their first run,
 so they may be started later.`,
@@ -33,15 +35,18 @@ so they may be started later.`,
 				return err
 			}
 			var unwise []config.Complaint
-			cfg, err := from.load(p.environ, func(c config.Complaint) { unwise = append(unwise, c) })
+			again := &reloader{from: from, logs: logs, environ: p.environ, systemd: newSupervisor(p.environ), read: contents{}}
+			if p.hangups != nil {
+				again.hangups = p.hangups()
+			}
+			cfg, err := from.loadFrom(p.environ, func(c config.Complaint) { unwise = append(unwise, c) }, again.read.note)
 			if err != nil {
 				return err
 			}
-			log, err := newSwitchedLog(p.err, logs.over(cfg.Log))
-			if err != nil {
+			if again.switched, err = newSwitchedLog(p.err, logs.over(cfg.Log)); err != nil {
 				return err
 			}
-			return p.serve(cmd.Context(), cfg, log, unwise)
+			return p.serve(cmd.Context(), cfg, again, unwise)
 		},
 	}
 	from.add(cmd.Flags())
@@ -50,8 +55,8 @@ so they may be started later.`,
 	return cmd
 }
 
-func (p *program) serve(ctx context.Context, cfg *config.Config, switched *switchedLog, unwise []config.Complaint) error {
-	log := switched.logger()
+func (p *program) serve(ctx context.Context, cfg *config.Config, again *reloader, unwise []config.Complaint) error {
+	log := again.switched.logger()
 	for _, c := range unwise {
 		log.Warn(c.String())
 	}
@@ -60,7 +65,11 @@ func (p *program) serve(ctx context.Context, cfg *config.Config, switched *switc
 	if err != nil {
 		return err
 	}
-	app.Administer("/log", switched)
+	app.Administer("/log", again.switched)
 	p.setCollector()
-	return errors.Join(app.Run(ctx), app.Close())
+	again.app = app
+	stop := again.attend(ctx)
+	err = app.Run(ctx)
+	stop()
+	return errors.Join(err, app.Close())
 }

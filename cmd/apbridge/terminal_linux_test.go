@@ -27,21 +27,8 @@ func openTerminal(t *testing.T) (tty *os.File, shows func() string) {
 // openTyped is a terminal on which a text was typed.
 func openTyped(t *testing.T, typed string) (tty *os.File, shows func() string) {
 	t.Helper()
-	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skipf("no terminal can be had: %v", err)
-	}
-	n, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err == nil {
-		tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	}
-	if err == nil {
-		_, err = io.WriteString(screen, typed)
-	}
-	if err != nil {
+	tty, screen := openPair(t)
+	if _, err := io.WriteString(screen, typed); err != nil {
 		t.Fatal(err)
 	}
 	text := make(chan string, 1)
@@ -54,6 +41,26 @@ func openTyped(t *testing.T, typed string) (tty *os.File, shows func() string) {
 		defer screen.Close()
 		return <-text
 	}
+}
+
+// openPair is a terminal, and the screen and keyboard of it.
+func openPair(t *testing.T) (tty, screen *os.File) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminal can be had: %v", err)
+	}
+	n, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tty, screen
 }
 
 // E22: what an agent says in steps, questions and errors reaches no terminal as it is,

@@ -20,14 +20,17 @@ const keptVerified = 1024
 // Keys knows the configured API keys by their SHA-256. Safe for concurrent use.
 type Keys struct {
 	known    []known
+	byID     map[string]known
+	anyone   life // of callers without a key, where none is required
 	verified *lru.Cache[digest, mapping.Principal]
 }
 
 type digest [sha256.Size]byte
 
 type known struct {
-	sum digest
-	who mapping.Principal
+	sum  digest
+	who  mapping.Principal
+	life life
 }
 
 // NewKeys reads the keys of a configuration that was validated.
@@ -36,13 +39,14 @@ func NewKeys(keys []config.Key) (*Keys, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Keys{verified: verified}
+	k := &Keys{verified: verified, byID: map[string]known{}, anyone: newLife()}
 	for _, c := range keys {
 		sum, err := sumOf(c.Key.Reveal())
 		if err != nil {
 			return nil, fmt.Errorf("key %s: %w", c.ID, err)
 		}
-		k.known = append(k.known, known{sum, principalOf(c)})
+		one := known{sum, principalOf(c), newLife()}
+		k.known, k.byID[c.ID] = append(k.known, one), one
 	}
 	return k, nil
 }

@@ -29,15 +29,15 @@ const (
 // Crons makes the runs of crons as they are due.
 type Crons struct {
 	st   *store.Store
-	keys []config.Key
+	keys func() []config.Key
 	tick func(context.Context, mapping.Cron) error
 	zap  *zap.Logger
 }
 
-// NewCrons makes Crons over st for the callers that keys name. tick makes the run of a
+// NewCrons makes Crons over st for the callers that keys name at the time. tick makes the run of a
 // cron's tick, under the principal of ctx; it must make it once however often it is called
 // for one tick.
-func NewCrons(st *store.Store, keys []config.Key, tick func(ctx context.Context, c mapping.Cron) error, logger *zap.Logger) *Crons {
+func NewCrons(st *store.Store, keys func() []config.Key, tick func(ctx context.Context, c mapping.Cron) error, logger *zap.Logger) *Crons {
 	return &Crons{st: st, keys: keys, tick: tick, zap: logger.Named("crons")}
 }
 
@@ -135,15 +135,15 @@ func (w *Crons) serveOne(ctx context.Context, c mapping.Cron, now time.Time) boo
 // now. The agents of a key that is not configured any more are unknown, so that its cron
 // has its own agent alone. Without keys no caller is confined.
 func (w *Crons) ownerOf(c mapping.Cron) mapping.Principal {
-	p := mapping.Principal{ID: c.Owner, Tenant: c.Tenant}
-	for _, k := range w.keys {
+	p, keys := mapping.Principal{ID: c.Owner, Tenant: c.Tenant}, w.keys()
+	for _, k := range keys {
 		if k.ID == c.Owner && k.Tenant == c.Tenant {
 			p.Agents = append(p.Agents, k.Agents...) // nil for none: all
 			p.Namespaces = k.Reach()
 			return p
 		}
 	}
-	if len(w.keys) > 0 {
+	if len(keys) > 0 {
 		p.Agents = []string{c.Agent}
 	}
 	return p

@@ -45,7 +45,7 @@ type Retention struct {
 	st      *store.Store
 	readers Readers
 	holders Holders
-	keep    config.Retention
+	keep    func() config.Retention
 	zap     *zap.Logger
 
 	clock *jumpGuard
@@ -53,8 +53,8 @@ type Retention struct {
 	said  complaint.Complaint
 }
 
-// NewRetention makes a Retention over st.
-func NewRetention(st *store.Store, readers Readers, holders Holders, keep config.Retention, logger *zap.Logger) *Retention {
+// NewRetention makes a Retention over st that goes by what keep says at the time.
+func NewRetention(st *store.Store, readers Readers, holders Holders, keep func() config.Retention, logger *zap.Logger) *Retention {
 	return &Retention{st: st, readers: readers, holders: holders, keep: keep, zap: logger.Named("retention"), clock: newJumpGuard()}
 }
 
@@ -146,7 +146,7 @@ func (w *Retention) delete(ctx context.Context, list []store.Overdue) error {
 
 // retain deletes what config.Retention no longer keeps.
 func (w *Retention) retain(ctx context.Context, x store.Expiry) error {
-	keep := w.keep
+	keep := w.keep()
 	if keep.Threads > 0 {
 		if err := w.idle(ctx, x.Before.Add(-keep.Threads)); err != nil {
 			return err

@@ -11,16 +11,13 @@ import (
 
 // Agent is one configured agent: its settings, its backend, its slots. Safe
 // for concurrent use.
-//
-// Slots are this process's own. Counting them in the database would have every claim of
-// an agent wait for the commit of the one before it.
 type Agent struct {
 	Name   string
 	Config config.Agent
 
 	dialled adapter.Backend
 	found   atomic.Pointer[found]
-	slots   chan struct{}
+	slots   *slots // shared with the Agent that it replaces (Engine.Reconfigure)
 }
 
 // found is a backend whose dialect is known.
@@ -36,7 +33,7 @@ type resolver interface {
 
 // NewAgent makes an Agent of a dialled backend.
 func NewAgent(name string, cfg config.Agent, b adapter.Backend) *Agent {
-	a := &Agent{Name: name, Config: cfg, dialled: b, slots: make(chan struct{}, max(1, cfg.Concurrency))}
+	a := &Agent{Name: name, Config: cfg, dialled: b, slots: newSlots(cfg.Concurrency)}
 	if _, asks := b.(resolver); !asks {
 		a.found.Store(&found{b, traitsOf(b)})
 	}
@@ -81,16 +78,9 @@ func (a *Agent) Stepping(t adapter.Traits) mapping.Stepping {
 	return t.Stepping
 }
 
-func (a *Agent) tryAcquire() bool {
-	select {
-	case a.slots <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
+func (a *Agent) tryAcquire() bool { return a.slots.tryAcquire() }
 
-func (a *Agent) release() { <-a.slots }
+func (a *Agent) release() { a.slots.release() }
 
 // Slots is how many runs of the agent this process executes, and how many it may.
-func (a *Agent) Slots() (used, all int) { return len(a.slots), cap(a.slots) }
+func (a *Agent) Slots() (used, all int) { return a.slots.state() }

@@ -90,7 +90,10 @@ func (s *starter) BeginAll(ctx context.Context, list []StartRequest) ([]store.Cr
 // ready completes a request. It takes a slot of the agent for a run that may start at
 // once.
 func (s *starter) ready(o *StartRequest) (*Agent, error) {
-	agent := s.e.agents[o.New.Run.Agent]
+	agent := s.e.agent(o.New.Run.Agent)
+	if agent == nil { // taken out of the configuration since the request found it
+		return nil, gone(o.New.Run.Agent)
+	}
 	o.New.Claim = o.New.Run.RunAfter.IsZero() && s.e.lease.holds() && agent.tryAcquire()
 	err := s.addFirstEvents(o, agent)
 	if err != nil {
@@ -102,8 +105,8 @@ func (s *starter) ready(o *StartRequest) (*Agent, error) {
 // addFirstEvents adds the events that are logged with the run itself, when it starts
 // at once.
 func (s *starter) addFirstEvents(o *StartRequest, agent *Agent) error {
-	r := &o.New.Run
-	o.New.Room = store.Room{Agent: agent.Config.Queue, Thread: s.e.cfg.Limits.ThreadQueue, All: s.e.cfg.Limits.Queue}
+	r, limits := &o.New.Run, s.e.Config().Limits
+	o.New.Room = store.Room{Agent: agent.Config.Queue, Thread: limits.ThreadQueue, All: limits.Queue}
 	if !o.New.Claim {
 		return nil
 	}

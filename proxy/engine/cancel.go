@@ -100,7 +100,7 @@ func (c *canceller) endInactive(ctx context.Context, r mapping.Run, how Cancella
 	c.e.log.WakeThread(r.ThreadID)
 	c.e.dispatch.ring()
 	if r.Parked { // of one that never began the agent knows nothing: what it does is another's
-		c.tellAgent(r)
+		c.tellAgent(c.e.agent(r.Agent), r)
 	}
 	return nil
 }

@@ -117,15 +117,12 @@ func (d *dispatcher) claimRunnable(ctx context.Context) (time.Time, error) {
 func (d *dispatcher) claimNext(ctx context.Context) (c store.Claimed, ok bool, next time.Time, err error) {
 	claimed := d.e.claims.begin()
 	defer claimed()
-	if c, ok, next, err = d.claim(ctx); err != nil || !ok {
-		return c, ok, next, err
+	c, agent, next, err := d.claim(ctx)
+	if err != nil || agent == nil {
+		return c, false, next, err
 	}
-	if agent, known := d.e.agents[c.Run.Agent]; known {
-		d.e.launch(agent, c, StartRequest{})
-	} else {
-		d.e.launch(missing(c.Run.Agent), c, StartRequest{})
-	}
-	return c, ok, next, err
+	d.e.launch(agent, c, StartRequest{})
+	return c, true, next, nil
 }
 
 // rest ends the ringing when no run waits. One that is made meanwhile rings
@@ -138,15 +135,15 @@ func (d *dispatcher) rest(ctx context.Context) error {
 	return err
 }
 
-// claim takes the next run and a slot of its agent. The slot is taken first
-// where that can be: only this goroutine and Begin take slots.
-func (d *dispatcher) claim(ctx context.Context) (store.Claimed, bool, time.Time, error) {
+// claim takes the next run and a slot of its agent, which is nil where there is no run. The slot
+// is taken first where that can be: only this goroutine and Begin take slots.
+func (d *dispatcher) claim(ctx context.Context) (store.Claimed, *Agent, time.Time, error) {
 	if d.e.running.isDraining() || !d.e.lease.holds() {
-		return store.Claimed{}, false, time.Time{}, nil
+		return store.Claimed{}, nil, time.Time{}, nil
 	}
 	var full []string
 	held := map[string]*Agent{}
-	for name, a := range d.e.agents {
+	for name, a := range d.e.settings.Load().agents {
 		if a.tryAcquire() {
 			held[name] = a
 		} else {
@@ -159,15 +156,33 @@ func (d *dispatcher) claim(ctx context.Context) (store.Claimed, bool, time.Time,
 			a.release()
 		}
 	}
-	return c, ok, next, err
+	if err != nil || !ok {
+		return c, nil, next, err
+	}
+	if agent := held[c.Run.Agent]; agent != nil {
+		return c, agent, next, nil
+	}
+	return c, d.unheld(c.Run.Agent), next, nil
+}
+
+// unheld is the agent of a run that was claimed without a slot: it came into the configuration a
+// moment ago, or is not there.
+func (d *dispatcher) unheld(name string) *Agent {
+	agent := d.e.agent(name)
+	if agent == nil {
+		agent = missing(name)
+	}
+	agent.slots.take()
+	return agent
 }
 
 // missing stands in for an agent that is not configured any more, so that its
 // runs end like any other.
-func missing(name string) *Agent {
-	a := NewAgent(name, config.DefaultAgent(), absent(name))
-	a.tryAcquire()
-	return a
+func missing(name string) *Agent { return NewAgent(name, config.DefaultAgent(), absent(name)) }
+
+// gone refuses work for an agent that is not configured any more.
+func gone(name string) error {
+	return mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "Agent %s is not in the configuration any more.", name)
 }
 
 type absent string

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/config"
@@ -40,13 +41,12 @@ type Chore interface {
 
 // Engine runs runs. Safe for concurrent use.
 type Engine struct {
-	st     *store.Store
-	log    *eventlog.Log
-	cfg    *config.Config
-	agents map[string]*Agent
-	meter  Meter
-	zap    *zap.Logger
-	chores []Chore
+	st       *store.Store
+	log      *eventlog.Log
+	settings atomic.Pointer[settings]
+	meter    Meter
+	zap      *zap.Logger
+	chores   []Chore
 
 	root    context.Context // of every execution; ends with errShutdown
 	stop    context.CancelCauseFunc
@@ -72,9 +72,10 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	hook func(mapping.Run, mapping.Outcome, []byte) ([]byte, error), logger *zap.Logger) *Engine {
 	root, stop := context.WithCancelCause(context.Background())
 	e := &Engine{
-		st: st, log: log, cfg: cfg, agents: agents, meter: meter, zap: logger.Named("engine"),
+		st: st, log: log, meter: meter, zap: logger.Named("engine"),
 		root: root, stop: stop,
 	}
+	e.settings.Store(&settings{cfg, agents})
 	e.starter.e, e.canceller.e, e.endings, e.taskLog.st, e.grants.e = e, e, endings{e, hook}, st, e
 	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
 	e.copies.e, e.copies.turn = e, make(chan struct{}, 1)
@@ -154,12 +155,6 @@ func (e *Engine) forgotten(r mapping.Run) {
 	if e.removed != nil {
 		e.removed(r)
 	}
-}
-
-// Agent returns a configured agent.
-func (e *Engine) Agent(name string) (*Agent, bool) {
-	a, ok := e.agents[name]
-	return a, ok
 }
 
 // Live is how many runs this process is executing.

@@ -44,7 +44,7 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 		return update, false, err
 	}
 	uploaded := max(past.given, x.rec.uploaded)
-	files := &runFiles{x: x, limit: int64(x.e.cfg.Limits.Artifact), goesOn: true, given: uploaded}
+	files := &runFiles{x: x, limit: int64(x.e.Config().Limits.Artifact), goesOn: true, given: uploaded}
 	return c.CompareFiles(ctx, adapter.Assignment{
 		Run: x.run, TaskID: x.run.TaskID, Link: x.rec.link, Uploaded: uploaded, Files: files,
 	})
@@ -54,7 +54,7 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 // the files before the end. false: there is nothing to compare, or no slot of the agent is
 // free in time.
 func (c *canceller) endParked(ctx context.Context, r mapping.Run, how Cancellation) (ended bool, err error) {
-	agent := c.e.agents[r.Agent]
+	agent := c.e.agent(r.Agent)
 	if !r.Parked || how.Rollback || agent == nil || !agent.comparesFiles() || c.e.running.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
 		return false, nil
 	}
@@ -78,15 +78,9 @@ func (c *canceller) endParked(ctx context.Context, r mapping.Run, how Cancellati
 
 // acquireIn takes a slot within most; false: none was free.
 func (a *Agent) acquireIn(ctx context.Context, most time.Duration) bool {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case a.slots <- struct{}{}:
-		return true
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return false
+	ctx, stop := context.WithTimeout(ctx, most)
+	defer stop()
+	return a.slots.acquire(ctx) == nil
 }
 
 // comparesFiles reports whether the agent is known to be one whose files are compared.

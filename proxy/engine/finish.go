@@ -61,14 +61,14 @@ func (d *departure) left(ctx context.Context, out *mapping.Outcome, err error) b
 		d.handOver(ctx)
 		return true
 	case d.stopped(ctx, out):
-		defer d.x.e.tellAgent(d.x.run)
+		defer d.x.e.tellAgent(d.x.agent, d.x.run)
 		d.x.compareFiles(ctx)
 		return d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
 	case out == nil:
 		d.x.compareFiles(ctx)
 		done := d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
 		if d.x.rec != nil && d.x.rec.refused() != nil {
-			d.x.e.tellAgent(d.x.run) // it would go on
+			d.x.e.tellAgent(d.x.agent, d.x.run) // it would go on
 		}
 		return done
 	default:
@@ -179,10 +179,9 @@ func (d *departure) counted() mapping.RunStatus {
 	return d.outcome.Status
 }
 
-// tellAgent passes a cancellation on to an agent that can take it.
-func (c *canceller) tellAgent(r mapping.Run) {
-	agent, ok := c.e.agents[r.Agent]
-	if !ok {
+// tellAgent passes a cancellation on to an agent that can take it; nil: there is none any more.
+func (c *canceller) tellAgent(agent *Agent, r mapping.Run) {
+	if agent == nil {
 		return
 	}
 	f := agent.found.Load()

@@ -40,7 +40,7 @@ func (w *endings) endOf(r mapping.Run, out mapping.Outcome, now time.Time, state
 // staysFor is how long a run with on_completion: delete is there after its end.
 func (w *endings) staysFor(out mapping.Outcome) time.Duration {
 	if out.Status == mapping.RunError || out.Status == mapping.RunTimeout {
-		return max(deleteAfter, w.e.cfg.Retention.Failed)
+		return max(deleteAfter, w.e.Config().Retention.Failed)
 	}
 	return deleteAfter
 }

@@ -17,7 +17,7 @@ type copies struct {
 // unwanted reports whether any of the links' agents is to be told.
 func (c *copies) unwanted(links []mapping.Link) bool {
 	for _, l := range links {
-		if a := c.e.agents[l.Agent]; a != nil && a.Config.UpstreamThreads == "delete" && l.Remote != "" {
+		if a := c.e.agent(l.Agent); a != nil && a.Config.UpstreamThreads == "delete" && l.Remote != "" {
 			return true
 		}
 	}
@@ -62,7 +62,7 @@ func (c *copies) deleteAll(gone []store.Gone) {
 // deleting it late, or twice, is deleting it once.
 func (c *copies) Forget(ctx context.Context, links []mapping.Link) {
 	for _, l := range links {
-		agent := c.e.agents[l.Agent]
+		agent := c.e.agent(l.Agent)
 		if agent == nil || agent.Config.UpstreamThreads != "delete" || l.Remote == "" {
 			continue
 		}

@@ -99,7 +99,7 @@ func (e *Engine) holder(ctx context.Context, of grant) (who mapping.Principal, e
 		return who, err
 	}
 	for _, r := range active {
-		agent := e.agents[r.Agent]
+		agent := e.agentOf(r)
 		if of.Run != "" && of.Run != r.ID || agent == nil || agent.Config.Memory.StoreURL == "" {
 			continue
 		}

@@ -38,7 +38,7 @@ func (c *idleClocks) beginFor(r mapping.Run, d time.Duration) {
 // on, or a step of it was handed out, in another process, whose clocks this one
 // does not know of; 0: no longer.
 func (c *idleClocks) leftElsewhere(ctx context.Context, r mapping.Run) time.Duration {
-	agent := c.e.agents[r.Agent]
+	agent := c.e.agent(r.Agent)
 	if agent == nil || !c.e.st.Shared() {
 		return 0
 	}
@@ -66,7 +66,7 @@ const returning = time.Minute
 func (c *idleClocks) beginAll(ctx context.Context) error {
 	runs, err := c.e.st.Unpulled(ctx)
 	for _, r := range runs {
-		agent := c.e.agents[r.Agent]
+		agent := c.e.agent(r.Agent)
 		if agent == nil {
 			agent = missing(r.Agent)
 		}
@@ -79,7 +79,7 @@ func (c *idleClocks) beginAll(ctx context.Context) error {
 // CancelIdle cancels an active run when no step of it is asked for within its agent's
 // stepping.idle; each call begins anew. Pulled stops that clock.
 func (c *canceller) CancelIdle(r mapping.Run) {
-	if agent := c.e.agents[r.Agent]; agent != nil {
+	if agent := c.e.agent(r.Agent); agent != nil {
 		c.idle.begin(r, agent)
 	}
 }

@@ -19,16 +19,12 @@ type Next struct {
 
 // Continue does the next step of a parked run.
 func (s *starter) Continue(ctx context.Context, r mapping.Run, n Next) error {
-	agent := s.e.agents[r.Agent]
+	agent := s.e.agent(r.Agent)
 	if agent == nil {
-		return mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "Agent %s is not in the configuration any more.", r.Agent)
+		return gone(r.Agent)
 	}
-	select {
-	case agent.slots <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-s.e.root.Done():
-		return errDraining
+	if err := s.awaitSlot(ctx, agent); err != nil {
+		return err
 	}
 	claimed := s.claims.begin()
 	defer claimed()
@@ -39,6 +35,17 @@ func (s *starter) Continue(ctx context.Context, r mapping.Run, n Next) error {
 	}
 	s.e.idle.timers.cancel(r.ID)
 	s.launch(agent, c, StartRequest{Say: n.Say, OneStep: true, New: store.RunCreation{}, further: &n, requestID: mapping.RequestIDOf(ctx), trace: mapping.TraceOf(ctx)})
+	return nil
+}
+
+// awaitSlot takes a slot of the agent as soon as there is one.
+func (s *starter) awaitSlot(ctx context.Context, agent *Agent) error {
+	waiting, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(s.e.root, func() { stop(errDraining) })()
+	if agent.slots.acquire(waiting) != nil {
+		return context.Cause(waiting)
+	}
 	return nil
 }
 

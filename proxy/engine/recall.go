@@ -109,7 +109,7 @@ func (e *Engine) memoryOf(a *Agent, r mapping.Run, metadata json.RawMessage) map
 // maker is the key that made a run, as it is configured now. One that is not there any more
 // reaches nothing; without keys nobody is confined.
 func (e *Engine) maker(r mapping.Run) mapping.Principal {
-	keys := e.cfg.Auth.Keys
+	keys := e.Config().Auth.Keys
 	i := slices.IndexFunc(keys, func(k config.Key) bool { return k.ID == r.Owner && k.Tenant == r.Tenant })
 	switch {
 	case i >= 0:

@@ -298,7 +298,7 @@ func (r *recorder) guess(q mapping.Interrupt) {
 func (r *recorder) measure(ev mapping.Event) {
 	r.logged.add(ev)
 	if r.fault == nil {
-		r.fault = r.logged.exceeds(r.x.e.cfg.Limits, r.x.agent.Name)
+		r.fault = r.logged.exceeds(r.x.e.Config().Limits, r.x.agent.Name)
 	}
 }
 

@@ -33,7 +33,7 @@ var states = []string{"queued", "running", "parked"}
 // backlog asks what there is when somebody looks. Safe for concurrent use.
 type backlog struct {
 	runs, webhooks *prometheus.Desc
-	agents         []string
+	agents         func() []string
 	count          func(context.Context) (Backlog, error)
 
 	mu   sync.Mutex
@@ -43,7 +43,7 @@ type backlog struct {
 
 // Backlog shows what count says when somebody looks, and 0 for agents and states that it does
 // not name. The gauges are missing where count fails or takes longer than a second. Call it once.
-func (m *Metrics) Backlog(agents []string, count func(context.Context) (Backlog, error)) {
+func (m *Metrics) Backlog(agents func() []string, count func(context.Context) (Backlog, error)) {
 	if m == nil {
 		return
 	}
@@ -64,7 +64,7 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	runs := map[[2]string]int{}
-	for _, agent := range b.agents {
+	for _, agent := range b.agents() {
 		for _, state := range states {
 			runs[[2]string{agent, state}] = 0
 		}

@@ -23,7 +23,7 @@ func TestHandlerTellsWhatWasCounted(t *testing.T) {
 	m.StepTaken("legacy", time.Second)
 	m.EventsLogged("legacy", 3, 100)
 	m.Agents([]string{"legacy", "idle"}, []string{"success", "error"})
-	m.Backlog([]string{"legacy", "idle"}, func(context.Context) (Backlog, error) {
+	m.Backlog(func() []string { return []string{"legacy", "idle"} }, func(context.Context) (Backlog, error) {
 		return Backlog{Runs: []RunCount{{"legacy", "queued", 7}, {"gone", "parked", 1}}, Webhooks: 4}, nil
 	})
 	m.Built("v1.2.3", "abc", "go1.26")
@@ -117,7 +117,7 @@ func TestNilMetricsCountNothing(t *testing.T) {
 func TestABacklogThatCannotBeCounted(t *testing.T) {
 	t.Parallel()
 	m := New()
-	m.Backlog([]string{"legacy"}, func(context.Context) (Backlog, error) { return Backlog{}, errors.New("no database") })
+	m.Backlog(func() []string { return []string{"legacy"} }, func(context.Context) (Backlog, error) { return Backlog{}, errors.New("no database") })
 	m.Panicked()
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

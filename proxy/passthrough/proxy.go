@@ -46,13 +46,17 @@ func Owns(path string) bool {
 	return below && named && (rest == "upstream" || strings.HasPrefix(rest, "upstream/"))
 }
 
-// New makes the way to a configured agent. It does no I/O. The agent sees the
+// New makes the way to a configured agent. It calls nobody. The agent sees the
 // headers of its configuration in the place of every credential of the caller. ends are
 // what its configured URL may end with and its root does not.
 func New(agent string, c config.Agent, ends []string, m *metrics.Metrics, refuse Refuse) (*Proxy, error) {
 	target, err := base(c.URL, ends)
 	if err != nil {
 		return nil, fmt.Errorf("agents.%s.url: %w", agent, err)
+	}
+	secure, err := c.TLS.Load()
+	if err != nil {
+		return nil, fmt.Errorf("agents.%s.tls: %w", agent, err)
 	}
 	p := &Proxy{agent: agent, prefix: Prefix(agent), target: target, headers: c.Headers, own: map[string]bool{}, metrics: m, refuse: refuse}
 	for name := range c.Headers {
@@ -63,7 +67,7 @@ func New(agent string, c config.Agent, ends []string, m *metrics.Metrics, refuse
 		ModifyResponse: p.modify,
 		ErrorHandler:   p.failed,
 		FlushInterval:  -1, // streams must not wait for a full buffer
-		Transport:      transport(c.StepTimeout),
+		Transport:      transport(c.StepTimeout, secure),
 		ErrorLog:       log.New(io.Discard, "", 0), // it would quote what an agent sent
 	}
 	return p, nil

@@ -2,6 +2,7 @@ package passthrough
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -19,9 +20,10 @@ const (
 // transport waits for the beginning of an answer as long as a step of the agent
 // may take; a stream that has begun is bounded by the caller's patience alone.
 // No proxy of the environment stands between the bridge and its agents.
-func transport(patience time.Duration) *http.Transport {
+func transport(patience time.Duration, secure *tls.Config) *http.Transport {
 	return &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		TLSClientConfig:        secure,
 		TLSHandshakeTimeout:    dialTimeout,
 		ResponseHeaderTimeout:  patience,
 		IdleConnTimeout:        idleTimeout,

@@ -25,13 +25,13 @@ type agents struct {
 func (c *core) agent(ctx context.Context, idOrName string) (*engine.Agent, error) {
 	name := idOrName
 	if name == "" {
-		name = c.cfg.DefaultAgent
+		name = c.engine.Config().DefaultAgent
 	}
 	if name == "" {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeAgentNotFound,
 			"No agent was named and there is no default one. Name one of: %s (or set default_agent in the bridge's configuration).", c.names(ctx))
 	}
-	if known, ok := c.byID[strings.ToLower(name)]; ok {
+	if known, ok := c.byID()[strings.ToLower(name)]; ok {
 		name = known
 	}
 	a, ok := c.engine.Agent(name)
@@ -44,7 +44,7 @@ func (c *core) agent(ctx context.Context, idOrName string) (*engine.Agent, error
 
 func (c *core) names(ctx context.Context) string {
 	var list []string
-	for name := range c.cfg.Agents {
+	for name := range c.engine.Config().Agents {
 		if mapping.PrincipalOf(ctx).May(name) {
 			list = append(list, name)
 		}
@@ -85,7 +85,7 @@ func (c *core) itself(a *engine.Agent) mapping.Agent {
 // whose agent the principal may not use does not exist for it.
 func (c *core) made(ctx context.Context, id string) (a mapping.Agent, ok bool, err error) {
 	id = strings.ToLower(id)
-	if _, configured := c.byID[id]; configured || !mapping.IsUUID(id) {
+	if _, configured := c.byID()[id]; configured || !mapping.IsUUID(id) {
 		return a, false, nil
 	}
 	a, err = c.st.Assistant(ctx, id)
@@ -99,7 +99,7 @@ func (c *core) made(ctx context.Context, id string) (a mapping.Agent, ok bool, e
 // configured agent under its own id, or an assistant over whichever agent.
 func (c *core) named(idOrName string) (agent, assistant string) {
 	id := strings.ToLower(idOrName)
-	if name, ok := c.byID[id]; ok {
+	if name, ok := c.byID()[id]; ok {
 		return name, id
 	}
 	if idOrName == "" || mapping.IsUUID(id) {
@@ -154,7 +154,7 @@ func (s *agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.Ag
 // all are the configured agents and the assistants made over them, as far as the
 // principal may use them.
 func (s *agents) all(ctx context.Context) (list []mapping.Agent, err error) {
-	for name := range s.cfg.Agents {
+	for name := range s.engine.Config().Agents {
 		a, ok := s.engine.Agent(name)
 		if !ok || !mapping.PrincipalOf(ctx).May(name) {
 			continue

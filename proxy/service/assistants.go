@@ -19,7 +19,7 @@ func (s *assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 	if err != nil {
 		return mapping.Agent{}, err
 	}
-	if name, configured := s.byID[n.ID]; configured {
+	if name, configured := s.byID()[n.ID]; configured {
 		return s.configured(ctx, name, n.IfExists)
 	}
 	a := mapping.Agent{

@@ -82,11 +82,11 @@ func wind(t *testing.T, path string, a adapter.Backend, keys ...config.Key) *clo
 		agents[name] = engine.NewAgent(name, cfg.Agents[name], a)
 	}
 	e := engine.New(st, log, cfg, agents, cronMeter{}, nil, zap.NewNop())
-	svc, err := service.New(st, log, e, cfg, servicetest.Dialects(), zap.NewNop())
+	svc, err := service.New(st, log, e, servicetest.Dialects(), zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Beside(chore.NewRetention(st, log, e, cfg.Retention, zap.NewNop()))
+	e.Beside(chore.NewRetention(st, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

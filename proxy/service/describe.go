@@ -24,26 +24,36 @@ import (
 // show nothing before.
 const factPatience = 5 * time.Second
 
-// asked remembers which questions this process has put to agents. Safe for
-// concurrent use.
+// asked remembers which questions this process has put to agents. One that is dialled anew, maybe
+// elsewhere, is asked again. Safe for concurrent use.
 type asked struct {
-	mu   sync.Mutex
-	done map[[2]string]bool
+	mu     sync.Mutex
+	byName map[string]questions
 }
 
-func (a *asked) has(agent, what string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.done[[2]string{agent, what}]
+// questions are those that an agent has answered.
+type questions struct {
+	of   *engine.Agent
+	done map[string]bool
 }
 
-func (a *asked) set(agent, what string) {
+func (a *asked) has(agent *engine.Agent, what string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.done == nil {
-		a.done = map[[2]string]bool{}
+	q := a.byName[agent.Name]
+	return q.of == agent && q.done[what]
+}
+
+func (a *asked) set(agent *engine.Agent, what string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byName == nil {
+		a.byName = map[string]questions{}
 	}
-	a.done[[2]string{agent, what}] = true
+	if a.byName[agent.Name].of != agent {
+		a.byName[agent.Name] = questions{agent, map[string]bool{}}
+	}
+	a.byName[agent.Name].done[what] = true
 }
 
 func (s *agents) Schemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
@@ -93,9 +103,9 @@ func (s *agents) fact(ctx context.Context, idOrName, what string, ask question) 
 	if err != nil {
 		return nil, err
 	}
-	if !s.asked.has(a.Name, what) {
+	if !s.asked.has(a, what) {
 		if body := s.told(ctx, a, ask); body != nil {
-			return body, s.keepFact(ctx, a.Name, what, body)
+			return body, s.keepFact(ctx, a, what, body)
 		}
 	}
 	body, err := s.st.AgentFact(ctx, a.Name, what)
@@ -121,12 +131,12 @@ func (s *agents) told(ctx context.Context, a *engine.Agent, ask question) json.R
 
 // keepFact keeps an answer. Those that say nothing are not kept: a client may ask
 // for any namespace.
-func (s *agents) keepFact(ctx context.Context, agent, what string, body json.RawMessage) error {
+func (s *agents) keepFact(ctx context.Context, agent *engine.Agent, what string, body json.RawMessage) error {
 	if string(body) == "{}" {
 		return nil
 	}
 	s.asked.set(agent, what)
-	return s.st.KeepAgentFact(ctx, agent, what, body)
+	return s.st.KeepAgentFact(ctx, agent.Name, what, body)
 }
 
 func (s *agents) describer(ctx context.Context, a *engine.Agent) (adapter.Describer, bool) {

@@ -160,7 +160,7 @@ func (b *runBuilder) checkGiven() error {
 	if err := b.in.CheckFiles(); err != nil {
 		return err
 	}
-	return b.in.CheckAttachments(int64(b.cfg.Limits.Artifact))
+	return b.in.CheckAttachments(int64(b.engine.Config().Limits.Artifact))
 }
 
 // read reads the input. Words alone are not read back from the message that was made of
@@ -200,7 +200,7 @@ func (b *runBuilder) ofTask(ctx context.Context) error {
 
 // checkFiles refuses more files than one request may bring along.
 func (c *core) checkFiles(n int) error {
-	if most := c.cfg.Limits.Files; most > 0 && n > most {
+	if most := c.engine.Config().Limits.Files; most > 0 && n > most {
 		return mapping.Errorf(mapping.Invalid, "too_many_files", "The request brings %d files along, and limits.files of this bridge allows %d. Send fewer at a time.", n, most)
 	}
 	return nil
@@ -213,7 +213,7 @@ func (c *core) checkMessages(input, further json.RawMessage) error {
 	if len(input) > 0 && input[0] == '{' {
 		own, _ = rawjson.Lookup(input, "messages") // what cannot be read is refused with the input
 	}
-	return rule.CheckMessages(rawjson.CountElements(own)+rawjson.CountElements(further), c.cfg.Limits.Messages)
+	return rule.CheckMessages(rawjson.CountElements(own)+rawjson.CountElements(further), c.engine.Config().Limits.Messages)
 }
 
 // lineage decides which task the run belongs to: a resume keeps the task of

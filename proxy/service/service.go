@@ -1,6 +1,7 @@
 package service
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -19,10 +20,9 @@ type core struct {
 	st       *store.Store
 	log      *eventlog.Log
 	engine   *engine.Engine
-	cfg      *config.Config
 	dialects Dialects
 	zap      *zap.Logger
-	byID     map[string]string // assistant id → config name
+	called   atomic.Pointer[naming]
 
 	stepper *stepping.Stepper
 }
@@ -35,17 +35,14 @@ type Dialects interface {
 
 // New makes the service, and has the engine serve crons. The engine must not have been
 // started yet.
-func New(st *store.Store, log *eventlog.Log, e *engine.Engine, cfg *config.Config, dialects Dialects, logger *zap.Logger) (adapter.Service, error) {
-	c := &core{st: st, log: log, engine: e, cfg: cfg, dialects: dialects, zap: logger.Named("service"), byID: map[string]string{}}
+func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects Dialects, logger *zap.Logger) (adapter.Service, error) {
+	c := &core{st: st, log: log, engine: e, dialects: dialects, zap: logger.Named("service")}
 	var err error
 	if c.stepper, err = stepping.New(st, log, e, c, logger); err != nil {
 		return adapter.Service{}, err
 	}
-	for name := range cfg.Agents {
-		c.byID[mapping.AssistantID(name)] = name
-	}
 	e.OnRemoved(c.forget)
-	e.Beside(chore.NewCrons(st, cfg.Auth.Keys, c.tick, logger))
+	e.Beside(chore.NewCrons(st, func() []config.Key { return e.Config().Auth.Keys }, c.tick, logger))
 	return adapter.Service{
 		Threads: &threads{c}, Index: &index{c}, States: &states{c},
 		Runs: &runs{c}, ThreadLog: &threadLog{c}, RunIndex: &runIndex{c}, Explainer: &explainer{c}, Storage: &storage{c},

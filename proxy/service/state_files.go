@@ -102,7 +102,7 @@ func (c *core) isGraph(name string) bool {
 
 // attached makes artifacts of the files in messages, or refuses them.
 func (c *core) attached(threadID string, said []json.RawMessage, after *state.Fold, list func() ([]mapping.Artifact, error)) ([]store.FileWrite, error) {
-	held, err := rule.CheckAttachments(said, int64(c.cfg.Limits.Artifact))
+	held, err := rule.CheckAttachments(said, int64(c.engine.Config().Limits.Artifact))
 	if err != nil || held == 0 {
 		return nil, err
 	}

@@ -58,10 +58,10 @@ func (c *core) checkUpdate(u adapter.StateUpdate) error {
 		list, _ := rawjson.Lookup(values, "messages") // what cannot be read is refused with the values
 		files, messages, keys = files+filesIn(values), messages+rawjson.CountElements(list), keys+rawjson.CountMembers(values)
 	}
-	if err := rule.CheckMessages(messages, c.cfg.Limits.Messages); err != nil {
+	if err := rule.CheckMessages(messages, c.engine.Config().Limits.Messages); err != nil {
 		return err
 	}
-	if most := c.cfg.Limits.Keys; most > 0 && keys > most {
+	if most := c.engine.Config().Limits.Keys; most > 0 && keys > most {
 		return mapping.Errorf(mapping.Invalid, "too_many_keys",
 			"The update sets %d keys of the state, and limits.keys of this bridge allows %d. Put what belongs together under one key.", keys, most)
 	}

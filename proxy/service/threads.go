@@ -82,7 +82,7 @@ func (c *core) checkSupersteps(list []adapter.Superstep) error {
 			states, files = states+1, files+filesOf(u)
 		}
 	}
-	if most := c.cfg.Limits.States; most > 0 && states > most {
+	if most := c.engine.Config().Limits.States; most > 0 && states > most {
 		return mapping.Errorf(mapping.Invalid, "too_many_states", "The supersteps hold %d updates, and limits.states of this bridge allows %d. Leave out the oldest.", states, most)
 	}
 	return c.checkFiles(files)

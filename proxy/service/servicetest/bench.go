@@ -99,10 +99,10 @@ func (b *Bench) Open(t *testing.T) {
 		"graph":  engine.NewAgent("graph", cfg.Agents["graph"], graph),
 	}
 	e := engine.New(st, log, cfg, agents, meter{}, nil, zap.NewNop())
-	if b.Service, err = service.New(st, log, e, cfg, Dialects(), zap.NewNop()); err != nil {
+	if b.Service, err = service.New(st, log, e, Dialects(), zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
-	e.Beside(chore.NewRetention(st, log, e, cfg.Retention, zap.NewNop()))
+	e.Beside(chore.NewRetention(st, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

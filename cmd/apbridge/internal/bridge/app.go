@@ -28,7 +28,7 @@ const heartbeat = 15 * time.Second
 
 // App is the whole bridge, so that tests start what users start.
 type App struct {
-	cfg      *config.Config
+	cfg      *config.Config // of the start; engine.Config is the one in force
 	dialects adapter.Dialects
 	log      *zap.Logger
 	metrics  *metrics.Metrics
@@ -36,6 +36,10 @@ type App struct {
 	engine   *engine.Engine
 	hooks    *webhook.Sender
 	server   *proxy.Server
+	service  adapter.Service
+	reloads  *metrics.Reloads
+	serving  func()
+	seals    seals
 	// embeddings is nil where items of the store do not become vectors.
 	embeddings *embedding.Client
 	hop        string // this process, in mapping.HopsHeader
@@ -44,7 +48,8 @@ type App struct {
 // New opens the database and the listener; nothing is served or run yet. The program
 // speaks Dialects; a test may add to them. Close must follow.
 func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger) (*App, error) {
-	a := &App{cfg: cfg, dialects: dialects, log: log, metrics: metrics.New(), hop: "apbridge;id=" + mapping.NewID()}
+	a := &App{cfg: cfg, dialects: dialects, log: log, metrics: metrics.New(), serving: func() {}, hop: "apbridge;id=" + mapping.NewID()}
+	a.reloads = a.metrics.Reloads()
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -67,51 +72,73 @@ func (a *App) open(ctx context.Context) error {
 		return err
 	}
 	events.Measure(a.metrics.EventTold)
-	agents, err := a.agents()
+	a.seals = sealsOf(a.cfg)
+	agents, err := a.agents(a.cfg)
 	if err != nil {
 		return err
 	}
 	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects.Webhook, a.log)
-	a.engine.Beside(chore.NewRetention(a.store, events, a.engine, a.cfg.Retention, a.log))
+	a.engine.Beside(chore.NewRetention(a.store, events, a.engine, func() config.Retention { return a.engine.Config().Retention }, a.log))
 	a.engine.Beside(chore.NewItems(a.store, a.log))
 	if index != nil {
 		a.engine.Beside(chore.NewEmbeddings(a.store, a.log))
 	}
 	a.hooks = webhook.New(a.store, a.cfg.Webhooks, "apbridge/"+Version(), a.metrics, a.log.Named("webhook"))
-	svc, err := service.New(a.store, events, a.engine, a.cfg, a.dialects, a.log)
+	if a.service, err = service.New(a.store, events, a.engine, a.dialects, a.log); err != nil {
+		return err
+	}
+	mount, err := a.routes(a.cfg)
 	if err != nil {
 		return err
 	}
-	through, err := a.passthrough()
-	if err != nil {
-		return err
-	}
-	if a.server, err = proxy.New(a.cfg, a.serverOptions(svc, through), a.log.Named("proxy")); err != nil {
+	if a.server, err = proxy.New(a.cfg, a.serverOptions(mount), a.log.Named("proxy")); err != nil {
 		return err
 	}
 	return a.server.Listen()
 }
 
-func (a *App) agents() (map[string]*engine.Agent, error) {
-	agents := make(map[string]*engine.Agent, len(a.cfg.Agents))
-	for name, c := range a.cfg.Agents {
-		backend, err := a.dialects.Dial(adapter.Upstream{
-			Name: name, Config: c, Limits: a.cfg.Limits, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + Version(), Hop: a.hop, Meter: a.metrics,
-		})
+func (a *App) agents(cfg *config.Config) (map[string]*engine.Agent, error) {
+	agents := make(map[string]*engine.Agent, len(cfg.Agents))
+	for name := range cfg.Agents {
+		agent, err := a.dial(name, cfg)
 		if err != nil {
-			return nil, fmt.Errorf("agent %s: %w", name, err)
+			return nil, err
 		}
-		agents[name] = engine.NewAgent(name, c, backend)
+		agents[name] = agent
 	}
 	return agents, nil
 }
 
-func (a *App) serverOptions(svc adapter.Service, through map[string]http.Handler) proxy.Options {
+func (a *App) dial(name string, cfg *config.Config) (*engine.Agent, error) {
+	c := cfg.Agents[name]
+	secure, err := c.TLS.Load()
+	if err != nil {
+		return nil, fmt.Errorf("agents.%s.tls: %w", name, err)
+	}
+	backend, err := a.dialects.Dial(adapter.Upstream{
+		Name: name, Config: c, Limits: cfg.Limits, TLS: secure, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + Version(), Hop: a.hop, Meter: a.metrics,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("agent %s: %w", name, err)
+	}
+	return engine.NewAgent(name, c, backend), nil
+}
+
+// routes adds the routes that there are by a configuration.
+func (a *App) routes(cfg *config.Config) (func(*mux.Router), error) {
+	through, err := a.passthrough(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *mux.Router) {
+		mount(r, a.dialects, a.service, func(dialect string) adapter.Face { return a.face(dialect, cfg) })
+		mountThrough(r, through)
+	}, nil
+}
+
+func (a *App) serverOptions(mount func(*mux.Router)) proxy.Options {
 	return proxy.Options{
-		Mount: func(r *mux.Router) {
-			mount(r, a.dialects, svc, a.face)
-			mountThrough(r, through)
-		},
+		Mount:   mount,
 		Faces:   faces(a.dialects),
 		Runs:    a.engine,
 		Store:   a.dialects.InStore,
@@ -123,9 +150,9 @@ func (a *App) serverOptions(svc adapter.Service, through map[string]http.Handler
 	}
 }
 
-func (a *App) face(dialect string) adapter.Face {
+func (a *App) face(dialect string, cfg *config.Config) adapter.Face {
 	return adapter.Face{
-		Log: a.log.Named(dialect), Limits: a.cfg.Limits, DefaultAgent: a.cfg.DefaultAgent, Agents: a.cfg.Agents,
+		Log: a.log.Named(dialect), Limits: cfg.Limits, DefaultAgent: cfg.DefaultAgent, Agents: cfg.Agents,
 		Version: Version(), Heartbeat: heartbeat, Ready: a.store.Ping,
 		Failed: func(code string) { a.metrics.Failed(dialect, code) },
 	}
@@ -133,6 +160,9 @@ func (a *App) face(dialect string) adapter.Face {
 
 // Administer adds a path to the admin listener. Before Run.
 func (a *App) Administer(path string, h http.Handler) { a.server.Administer(path, h) }
+
+// OnServing has f called once requests are answered. Before Run.
+func (a *App) OnServing(f func()) { a.serving = f }
 
 // URL is where the bridge is found.
 func (a *App) URL() string { return a.server.URL() }
@@ -146,6 +176,7 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	defer a.deliver()()
 	a.log.Info("serving", zap.String("url", a.URL()), zap.Int("agents", len(a.cfg.Agents)), zap.String("version", Version()))
+	a.serving()
 	defer context.AfterFunc(ctx, func() {
 		a.log.Info("stopping: no request is taken any more, and running work may go on for the grace", zap.Duration("shutdown_grace", a.cfg.ShutdownGrace))
 	})()

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/metrics"
@@ -13,14 +14,10 @@ import (
 
 // measure has the metrics show what is asked for when somebody looks.
 func (a *App) measure() {
-	m, agents := a.metrics, slices.Sorted(maps.Keys(a.cfg.Agents))
+	m := a.metrics
 	m.Built(Version(), BuildSetting("vcs.revision"), runtime.Version())
-	var statuses []string
-	for _, s := range engine.Statuses() {
-		statuses = append(statuses, string(s))
-	}
-	m.Agents(agents, statuses)
-	m.Backlog(agents, a.backlog)
+	a.measureAgents(a.cfg)
+	m.Backlog(func() []string { return slices.Sorted(maps.Keys(a.engine.Config().Agents)) }, a.backlog)
 	m.DatabaseFull(a.store.Full)
 	if _, ok := a.store.LogSize(); ok {
 		m.DatabaseLog(func() int64 { n, _ := a.store.LogSize(); return n })
@@ -28,6 +25,15 @@ func (a *App) measure() {
 	if _, ok := a.store.Size(); ok {
 		m.DatabaseSize(int64(a.cfg.Limits.Database), func() int64 { n, _ := a.store.Size(); return n })
 	}
+}
+
+// measureAgents has the metrics show agents of which nothing has happened yet.
+func (a *App) measureAgents(cfg *config.Config) {
+	var statuses []string
+	for _, s := range engine.Statuses() {
+		statuses = append(statuses, string(s))
+	}
+	a.metrics.Agents(slices.Sorted(maps.Keys(cfg.Agents)), statuses)
 }
 
 func (a *App) backlog(ctx context.Context) (metrics.Backlog, error) {

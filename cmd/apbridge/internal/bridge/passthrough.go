@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/passthrough"
 	"github.com/gorilla/mux"
@@ -13,9 +14,9 @@ import (
 )
 
 // passthrough makes the ways straight to the agents that allow it.
-func (a *App) passthrough() (map[string]http.Handler, error) {
+func (a *App) passthrough(cfg *config.Config) (map[string]http.Handler, error) {
 	ways := map[string]http.Handler{}
-	for name, c := range a.cfg.Agents {
+	for name, c := range cfg.Agents {
 		if !c.Passthrough {
 			continue
 		}

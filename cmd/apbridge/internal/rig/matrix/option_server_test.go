@@ -47,9 +47,10 @@ var serverProofs = map[string]func(*testing.T){
 			t.Error(err)
 		}
 	},
-	"tls.cert":    rig.ProvenBy("proxy", "TestTLSWithEitherVersionOfHTTP"),
-	"tls.key":     rig.ProvenBy("proxy", "TestTLSWithEitherVersionOfHTTP"),
-	"synchronous": rig.ProvenBy("proxy/store/sqldb", "TestSynchronousIsAsConfigured"),
+	"tls.cert":      rig.ProvenBy("proxy", "TestTLSWithEitherVersionOfHTTP"),
+	"tls.client_ca": rig.ProvenBy("proxy", "TestClientsShowACertificate"),
+	"tls.key":       rig.ProvenBy("proxy", "TestTLSWithEitherVersionOfHTTP"),
+	"synchronous":   rig.ProvenBy("proxy/store/sqldb", "TestSynchronousIsAsConfigured"),
 	"secure_delete": func(t *testing.T) {
 		storetest.File(t)
 		for key, want := range map[string]bool{"": true, "secure_delete: true\n": false} {
@@ -191,7 +192,11 @@ var agentProofs = map[string]func(*testing.T){
 			t.Errorf("the agent got %q", got)
 		}
 	},
-	"agents.*.concurrency": rig.ProvenBy("proxy/engine", "TestAgentConcurrencyQueuesTheRest"),
+	"agents.*.tls.ca":          rig.ProvenBy("cmd/apbridge", "TestTLSTowardsAnAgent"),
+	"agents.*.tls.cert":        rig.ProvenBy("cmd/apbridge", "TestTLSTowardsAnAgent"),
+	"agents.*.tls.key":         rig.ProvenBy("cmd/apbridge", "TestTLSTowardsAnAgent"),
+	"agents.*.tls.server_name": rig.ProvenBy("cmd/apbridge", "TestTLSTowardsAnAgent"),
+	"agents.*.concurrency":     rig.ProvenBy("proxy/engine", "TestAgentConcurrencyQueuesTheRest"),
 	"agents.*.queue": func(t *testing.T) {
 		agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Fault: adaptertest.Hang}}}
 		r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep, concurrency: 1, queue: 1}}", map[string]http.Handler{"a": agent})

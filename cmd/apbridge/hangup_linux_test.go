@@ -1,0 +1,44 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// TestAClosedTerminalStopsTheBridge: its SIGHUP has nothing reloaded, since the process would stay where nobody
+// could end it.
+func TestAClosedTerminalStopsTheBridge(t *testing.T) {
+	t.Parallel()
+	tty, screen := openPair(t)
+	said := rig.NewConsole()
+	cmd := exec.CommandContext(t.Context(), rig.Binary(t), "serve", "--listen", "127.0.0.1:0", "--agent", "a=http://127.0.0.1:1", "--database", filepath.Join(t.TempDir(), "a.db"))
+	cmd.Env, cmd.Stdin, cmd.Stderr = append(rig.PlainEnvironment(), "APBRIDGE_SHUTDOWN_GRACE=100ms"), tty, said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	said.Await(t, `"msg":"(serving)"`)
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	said.Await(t, `"msg":"(configuration read again)`)
+	tty.Close()
+	screen.Close()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(adaptertest.Patience):
+		_ = cmd.Process.Kill()
+		t.Error("it goes on without its terminal")
+	}
+}

@@ -1,0 +1,49 @@
+package bridge
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/config"
+)
+
+// seals are digests of the files that agents' tls names, by the agents' names. An agent is dialled anew
+// when its seal is another, so that a renewed certificate needs no restart.
+type seals map[string]string
+
+func sealsOf(cfg *config.Config) seals {
+	s := seals{}
+	for name, agent := range cfg.Agents {
+		if files := agent.TLS.Files(); len(files) > 0 {
+			s[name] = sealOf(files)
+		}
+	}
+	return s
+}
+
+// sealOf takes a file that cannot be read for an empty one: whoever needs it will say so.
+func sealOf(files []string) string {
+	sum := sha256.New()
+	for _, file := range files {
+		raw, _ := os.ReadFile(file)
+		_, _ = fmt.Fprintf(sum, "%d ", len(raw)) // a digest takes all
+		_, _ = sum.Write(raw)
+	}
+	return string(sum.Sum(nil))
+}
+
+// renewed are the keys of agents of which only what the files hold has changed.
+func (s seals) renewed(next seals, changed []string) (keys []string) {
+	for name, seal := range next {
+		key := "agents." + name + ".tls"
+		told := slices.ContainsFunc(changed, func(other string) bool { return strings.HasPrefix(other, key) })
+		if before, had := s[name]; had && before != seal && !told {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}

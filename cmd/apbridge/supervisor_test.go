@@ -1,0 +1,102 @@
+package main
+
+import (
+	"net"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+)
+
+// told is a service manager's socket, and what it is told, a message each.
+func told(t *testing.T) (socket string, messages <-chan string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "notify")
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Skipf("no socket can be had: %v", err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	all := make(chan string, 1024)
+	go func() {
+		defer close(all)
+		b := make([]byte, 4096)
+		for {
+			n, err := c.Read(b)
+			if err != nil {
+				return
+			}
+			all <- string(b[:n])
+		}
+	}()
+	return socket, all
+}
+
+// next is the next message besides signs of life, or with them.
+func next(t *testing.T, messages <-chan string, signs bool) string {
+	t.Helper()
+	late := time.After(adaptertest.Patience)
+	for {
+		select {
+		case m := <-messages:
+			if signs || m != "WATCHDOG=1" {
+				return m
+			}
+		case <-late:
+			t.Fatal("nothing is told")
+		}
+	}
+}
+
+// TestTheSupervisorIsTold: that the bridge is ready, reloads, whether or not that goes well, lives, and stops.
+func TestTheSupervisorIsTold(t *testing.T) {
+	t.Parallel()
+	socket, messages := told(t)
+	const agent = "agents: {a: {url: 'http://127.0.0.1:1'}}\n"
+	r := startReloaded(t, agent, "NOTIFY_SOCKET="+socket, "WATCHDOG_USEC=20000")
+	if m := next(t, messages, false); m != "READY=1" {
+		t.Errorf("first %q", m)
+	}
+	for _, text := range []string{agent + "limits: {depth: 7}\n", "broken: [\n"} {
+		r.write(text)
+		if err := r.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		if m := next(t, messages, false); !strings.HasPrefix(m, "RELOADING=1\nMONOTONIC_USEC=") || strings.HasSuffix(m, "=0") {
+			t.Errorf("at a reload %q", m)
+		}
+		if m := next(t, messages, false); m != "READY=1" {
+			t.Errorf("after a reload %q", m)
+		}
+	}
+	for next(t, messages, true) != "WATCHDOG=1" {
+	}
+	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if m := next(t, messages, false); m != "STOPPING=1" {
+		t.Errorf("at the end %q", m)
+	}
+}
+
+func TestSupervisorByTheEnvironment(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		environ []string
+		want    supervisor
+	}{
+		{nil, supervisor{}},
+		{[]string{"NOTIFY_SOCKET=@a"}, supervisor{socket: "@a"}},
+		{[]string{"NOTIFY_SOCKET=/n", "WATCHDOG_USEC=3000000"}, supervisor{"/n", 1500 * time.Millisecond}},
+		{[]string{"NOTIFY_SOCKET=/n", "WATCHDOG_USEC=3000000", "WATCHDOG_PID=1"}, supervisor{socket: "/n"}},
+		{[]string{"NOTIFY_SOCKET=/n", "WATCHDOG_USEC=often"}, supervisor{socket: "/n"}},
+	} {
+		if got := newSupervisor(tt.environ); got != tt.want {
+			t.Errorf("%v: %+v", tt.environ, got)
+		}
+	}
+	supervisor{socket: "/nonexistent/socket"}.ready() // is no failure
+}

@@ -1,0 +1,19 @@
+package config
+
+import (
+	"crypto/x509"
+	"errors"
+)
+
+// Authorities reads the certificates of a file in PEM that others are checked by.
+func Authorities(file string) (*x509.CertPool, error) {
+	raw, _, err := readRegular(file, maxFile)
+	if err != nil {
+		return nil, errors.New(reason(err))
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(raw) {
+		return nil, errors.New("it holds no certificate in PEM")
+	}
+	return pool, nil
+}

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func inForce() *Config {
+	c := Default()
+	a := DefaultAgent()
+	a.URL = "http://127.0.0.1:8000"
+	c.Agents = map[string]Agent{"legacy": a}
+	c.Auth.Keys = []Key{{ID: "alice", Key: "alice-0123456789abcdef"}, {ID: "bob", Key: "bob-0123456789abcdef"}}
+	return c
+}
+
+func TestTakeNamesWhatChanges(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name          string
+		change        func(c *Config)
+		keys, restart []string
+	}{
+		{"nothing", func(*Config) {}, nil, nil},
+		{"a limit", func(c *Config) { c.Limits.Depth = 7 }, []string{"limits.depth"}, nil},
+		{"an agent comes", func(c *Config) { c.Agents["second"] = c.Agents["legacy"] }, []string{"agents.second"}, nil},
+		{"an agent's header", func(c *Config) {
+			a := c.Agents["legacy"]
+			a.Headers = map[string]Secret{"Authorization": "Bearer hush"}
+			c.Agents = map[string]Agent{"legacy": a}
+		}, []string{"agents.legacy.headers.Authorization"}, nil},
+		{"a key goes, one is another", func(c *Config) { c.Auth.Keys = []Key{{ID: "bob", Key: "another-0123456789abcdef"}} },
+			[]string{"auth.keys.alice", "auth.keys.bob.key"}, nil},
+		{"keys in another order", func(c *Config) { c.Auth.Keys[0], c.Auth.Keys[1] = c.Auth.Keys[1], c.Auth.Keys[0] }, nil, nil},
+		{"the address", func(c *Config) { c.Listen, c.CORS.Origins = "127.0.0.1:9000", []string{"loopback"} }, []string{"cors.origins"}, []string{"listen"}},
+		{"the index", func(c *Config) { c.Store.Index.Timeout = 1 }, nil, []string{"store.index.timeout"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			read := inForce()
+			tt.change(read)
+			got, err := inForce().Take(read, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([][]string{tt.keys, tt.restart}, [][]string{got.Keys, got.Restart}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTakeKeepsWhatNeedsARestart: every key of atStart, so that nothing is answered by half of a change.
+func TestTakeKeepsWhatNeedsARestart(t *testing.T) {
+	t.Parallel()
+	now, read := inForce(), inForce()
+	read.Listen, read.Admin, read.TLS = "127.0.0.1:9000", "127.0.0.1:9001", TLS{}
+	read.Database, read.Synchronous, read.ShutdownGrace = "other.db", "normal", 1
+	read.Limits.Database, read.Limits.Crons, read.Limits.Depth = 1<<20, 1, 7
+	read.Store.VectorCache, read.Webhooks.AllowPrivateNetworks = 1, true
+	got, err := now.Take(read, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := inForce()
+	want.Limits.Depth = 7
+	if !reflect.DeepEqual(want, got.Config) {
+		t.Errorf("in force: %+v", got.Config)
+	}
+	if got.Keys[0] != "limits.depth" || len(got.Keys) != 1 {
+		t.Errorf("changed: %v", got.Keys)
+	}
+}
+
+// TestTakeRefusesWhatTheOldAddressForbids: the file is fine for the address it names, which is not the
+// one that is listened on.
+func TestTakeRefusesWhatTheOldAddressForbids(t *testing.T) {
+	t.Parallel()
+	now, read := inForce(), inForce()
+	now.Listen, read.Auth.Keys = "0.0.0.0:8080", nil
+	if _, err := now.Take(read, Options{}); err == nil || !strings.Contains(err.Error(), "0.0.0.0:8080 can be reached from other machines, but auth.keys is empty") {
+		t.Errorf("error %v", err)
+	}
+}

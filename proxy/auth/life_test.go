@@ -1,0 +1,73 @@
+package auth
+
+import (
+	"net/http/httptest"
+	"testing"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// TestWhatGoesOnEndsWithItsKey: by what becomes of a key, whether what was begun for it goes on.
+func TestWhatGoesOnEndsWithItsKey(t *testing.T) {
+	t.Parallel()
+	alice := config.Key{ID: "alice", Key: alicesKey, Agents: []string{"a", "b"}, Queue: 1}
+	changed := func(change func(*config.Key)) []config.Key {
+		k := alice
+		change(&k)
+		return []config.Key{{ID: "bob", Key: bobsKey}, k}
+	}
+	for _, tt := range []struct {
+		name          string
+		before, after []config.Key
+		goesOn        bool
+	}{
+		{"it stays", []config.Key{alice}, changed(func(*config.Key) {}), true},
+		{"its queue is another", []config.Key{alice}, changed(func(k *config.Key) { k.Queue = 7 }), true},
+		{"it goes", []config.Key{alice}, []config.Key{{ID: "bob", Key: bobsKey}}, false},
+		{"it is another", []config.Key{alice}, changed(func(k *config.Key) { k.Key = "alice-fedcba9876543210" }), false},
+		{"it may use fewer agents", []config.Key{alice}, changed(func(k *config.Key) { k.Agents = []string{"a"} }), false},
+		{"it is of another tenant", []config.Key{alice}, changed(func(k *config.Key) { k.Tenant = "acme" }), false},
+		{"none is needed any more", []config.Key{alice}, nil, false},
+		{"none was needed", nil, []config.Key{alice}, false},
+		{"none is needed", nil, nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			g := lately(t, tt.before)
+			r := httptest.NewRequest("GET", "/", nil)
+			r.Header.Set("X-Api-Key", alicesKey)
+			who, err := g.Authenticate(r, "192.0.2.1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			life := g.Life(who)
+			next := lately(t, tt.after)
+			next.keys.Succeed(g.keys)
+			if err := life.Err(); (err == nil) != tt.goesOn {
+				t.Errorf("it ends with %v", err)
+			}
+			third := lately(t, nil)
+			if third.keys.Succeed(next.keys); tt.goesOn && len(tt.after) > 0 && life.Err() == nil {
+				t.Error("it outlives the key that took over")
+			}
+		})
+	}
+}
+
+// TestTheTokenOfARunHasNoKey: it ends with its run.
+func TestTheTokenOfARunHasNoKey(t *testing.T) {
+	t.Parallel()
+	if life := gate(t, keys(t)).Life(mapping.Principal{ID: "run:1"}); life != nil {
+		t.Errorf("it has %v", life)
+	}
+}
+
+func lately(t *testing.T, list []config.Key) *Gate {
+	t.Helper()
+	k, err := NewKeys(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gate(t, k)
+}

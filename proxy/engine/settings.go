@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"maps"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// settings are what may change while the engine works. They are replaced as a whole: what is done
+// by several of them takes them once.
+type settings struct {
+	cfg    *config.Config
+	agents map[string]*Agent
+}
+
+// Config is the configuration in force. It is not changed, but may be replaced by another: what is
+// done by several of its keys takes it once.
+func (e *Engine) Config() *config.Config { return e.settings.Load().cfg }
+
+// Agent returns a configured agent.
+func (e *Engine) Agent(name string) (*Agent, bool) {
+	a, ok := e.settings.Load().agents[name]
+	return a, ok
+}
+
+// agent is Agent, or nil.
+func (e *Engine) agent(name string) *Agent { return e.settings.Load().agents[name] }
+
+// agentOf is the agent that carries a run out: an execution keeps the one that it began with.
+func (e *Engine) agentOf(r mapping.Run) *Agent {
+	if x := e.running.of(r.ID); x != nil {
+		return x.agent
+	}
+	return e.agent(r.Agent)
+}
+
+// Agents returns the configured agents by name.
+func (e *Engine) Agents() map[string]*Agent { return maps.Clone(e.settings.Load().agents) }
+
+// Reconfigure has everything from now on be done by another configuration and with other agents,
+// which take over the slots of those of their names. Executions go on with the agent that they
+// began with. Runs that wait for an agent which is not there any more end in agent_not_found.
+func (e *Engine) Reconfigure(cfg *config.Config, agents map[string]*Agent) {
+	before := e.settings.Load().agents
+	for name, a := range agents {
+		if old := before[name]; old != nil && old != a {
+			a.slots = old.slots
+			a.slots.resize(a.Config.Concurrency)
+		}
+	}
+	e.settings.Store(&settings{cfg, agents})
+	e.dispatch.ring()
+}

@@ -1,0 +1,33 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Reloads tell of the configuration that is read while the bridge serves.
+type Reloads struct{ success, at prometheus.Gauge }
+
+// Reloads shows whether the configuration that was read last is in force, and since when one is. The
+// one of the start is. Call it once; nil counts nothing.
+func (m *Metrics) Reloads() *Reloads {
+	if m == nil {
+		return nil
+	}
+	r := &Reloads{
+		success: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "apbridge", Name: "config_reload_success", Help: "1 where the configuration that was read last is in force, 0 where it was refused."}),
+		at:      prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "apbridge", Name: "config_reload_timestamp_seconds", Help: "When the configuration in force was read, in seconds since 1970."}),
+	}
+	m.registry.MustRegister(r.success, r.at)
+	r.Reloaded(true)
+	return r
+}
+
+// Reloaded notes a configuration that was read: whether it is in force now.
+func (r *Reloads) Reloaded(ok bool) {
+	if r == nil {
+		return
+	}
+	r.success.Set(0)
+	if ok {
+		r.success.Set(1)
+		r.at.SetToCurrentTime()
+	}
+}

@@ -1,0 +1,58 @@
+package proxy
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/auth"
+	"github.com/gorilla/mux"
+)
+
+// served is what answers requests by one configuration. It is replaced as a whole: a request is
+// answered by the one that it began with.
+type served struct {
+	cfg     *config.Config
+	handler http.Handler
+	keys    *auth.Keys
+	memory  *memory
+}
+
+func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *served, err error) {
+	h = &served{cfg: cfg, memory: s.memoryFor(cfg)}
+	if h.keys, err = auth.NewKeys(cfg.Auth.Keys); err != nil {
+		return nil, err
+	}
+	guards, err := s.guards(h)
+	if err != nil {
+		return nil, err
+	}
+	h.handler = newRouter(s.refuser, s.ops, mount)
+	for _, guard := range slices.Backward(guards) {
+		h.handler = guard(h.handler)
+	}
+	return h, nil
+}
+
+// memoryFor is the memory that bodies share already, where as much of it may be used as before.
+// Else the bodies under way are counted in the memory of their own.
+func (s *Server) memoryFor(cfg *config.Config) *memory {
+	if now := s.now.Load(); now != nil && now.cfg.Limits.Bodies == cfg.Limits.Bodies {
+		return now.memory
+	}
+	return newMemory(int64(cfg.Limits.Bodies))
+}
+
+// Reconfigure makes what answers by another configuration, with the routes that mount adds. From use on
+// it answers new requests; those under way end at once where their key is not good any more. Where the
+// server listens, its certificate and the times of its shutdown stay what they are.
+func (s *Server) Reconfigure(cfg *config.Config, mount func(*mux.Router)) (use func(), err error) {
+	next, err := s.serve(cfg, mount)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		next.keys.Succeed(s.now.Load().keys)
+		s.now.Store(next)
+	}, nil
+}

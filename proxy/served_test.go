@@ -1,0 +1,107 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+)
+
+const bobsKey = "bob-0123456789abcdef"
+
+// streaming are routes of which one answers as long as its request goes on. begun is told of each, and
+// over why it ended.
+func streaming(begun chan<- string, over chan<- error) func(*mux.Router) {
+	return func(r *mux.Router) {
+		r.HandleFunc("/stream/{who}", func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			begun <- mux.Vars(r)["who"]
+			<-r.Context().Done()
+			over <- context.Cause(r.Context())
+		})
+	}
+}
+
+// TestReconfigure: what is asked from now on is answered by the new configuration; what is under way
+// goes on, but for that of a key that is not there any more.
+func TestReconfigure(t *testing.T) {
+	t.Parallel()
+	begun, over := make(chan string, 2), make(chan error, 2)
+	keys := []config.Key{{ID: "alice", Key: aliceKey}, {ID: "bob", Key: bobsKey}}
+	g := start(t, func(c *config.Config, _ *Options) { c.Auth.Keys = keys }, streaming(begun, over))
+	listen := func(key string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.url+"/stream/"+key, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		req.Header.Set("X-Api-Key", key)
+		if res, err := http.DefaultTransport.RoundTrip(req); err == nil {
+			t.Cleanup(func() { _ = res.Body.Close() })
+		}
+	}
+	go listen(aliceKey)
+	go listen(bobsKey)
+	<-begun
+	<-begun
+	cfg := config.Default()
+	cfg.Auth.Keys, cfg.Limits.Body, cfg.CORS.Origins, cfg.Hosts = keys[:1], 5, []string{"http://page.example"}, []string{"bridge.example"}
+	use, err := g.Reconfigure(cfg, func(r *mux.Router) { r.HandleFunc("/new", answer); testRoutes(r) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := g.do(t, "GET", "/new", "", "X-Api-Key", aliceKey); got.status != 404 {
+		t.Errorf("before it is used: %d", got.status)
+	}
+	use()
+	select {
+	case cause := <-over:
+		if known := (*mapping.Error)(nil); !errors.As(cause, &known) || known.Class != mapping.Unauthorized {
+			t.Errorf("bob's stream ended by %v", cause)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("bob's stream goes on")
+	}
+	for _, x := range []struct {
+		key, method, path, body string
+		want                    int
+		headers                 []string
+	}{
+		{bobsKey, "GET", "/ok2", "", 401, nil},
+		{aliceKey, "GET", "/new", "", 200, nil},
+		{aliceKey, "GET", "/stream/x", "", 404, nil},
+		{aliceKey, "POST", "/threads", "12345", 200, nil},
+		{aliceKey, "POST", "/threads", "123456", 413, nil},
+		{aliceKey, "GET", "/new", "", 200, []string{"Origin", "http://page.example"}},
+		{aliceKey, "GET", "/new", "", 403, []string{"Origin", "http://other.example"}},
+		{aliceKey, "GET", "/new", "", 200, []string{"Host", "bridge.example"}},
+	} {
+		if got := g.do(t, x.method, x.path, x.body, append(x.headers, "X-Api-Key", x.key)...); got.status != x.want {
+			t.Errorf("%s %s %v: %d %s, want %d", x.method, x.path, x.headers, got.status, got.body, x.want)
+		}
+	}
+	select {
+	case cause := <-over:
+		t.Errorf("alice's stream ended, too: %v", cause)
+	default:
+	}
+}
+
+// TestReconfigureRefuses: what cannot be used leaves everything as it is.
+func TestReconfigureRefuses(t *testing.T) {
+	t.Parallel()
+	g := start(t, nil, nil)
+	cfg := config.Default()
+	cfg.Auth.Keys = []config.Key{{ID: "alice", Key: "sha256:no"}}
+	if _, err := g.Reconfigure(cfg, nil); err == nil {
+		t.Error("a key that cannot be read was taken")
+	}
+	if got := g.do(t, "GET", "/threads/1", ""); got.status != 200 {
+		t.Errorf("afterwards: %d", got.status)
+	}
+}
