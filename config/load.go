@@ -57,6 +57,7 @@ func Load(o Options) (*Config, error) {
 func LoadDatabase(o Options) (*Config, error) {
 	l := newLoader(o)
 	if l.merge(o) {
+		l.checkChoices("", reflect.ValueOf(l.cfg).Elem())
 		databaseCheck{l.report, l.cfg}.check()
 	}
 	return l.loaded()
