@@ -44,6 +44,7 @@ var operations = map[string]operation{
 	"GET /threads/{thread_id}/state/{checkpoint_id}":       {"", "?subgraphs:bool ?select:names", false},
 	"POST /threads/{thread_id}/state/checkpoint":           {`{"checkpoint":{"checkpoint_id":"{checkpoint_id}"}}`, "checkpoint:object subgraphs:bool select:names", true},
 	"POST /threads/{thread_id}/state":                      {`{"values":{"k":1}}`, "values:object checkpoint_id:uuid checkpoint:object as_node:text", true},
+	"GET /threads/{thread_id}/storage":                     {"", "", false},
 	"GET /threads/{thread_id}/history":                     {"", "?limit:limit ?before:uuid ?select:names", false},
 	"POST /threads/{thread_id}/history":                    {`{}`, "limit:limit before:before metadata:object checkpoint:object select:names", false},
 	"GET /threads/{thread_id}/stream":                      {"", "?stream_mode:modes", false},
