@@ -23,7 +23,7 @@ func TestMisuse(t *testing.T) {
 		code int
 		says []string
 	}{
-		"serv":            {2, []string{`unknown command "serv"`, "Did you mean serve?", "demo, doctor, health, init", "apbridge --help"}},
+		"serv":            {2, []string{`unknown command "serv"`, "Did you mean serve?", "demo, doctor, export, health", "apbridge --help"}},
 		"nonsense":        {2, []string{`unknown command "nonsense". There are `}},
 		"serve extra":     {2, []string{"apbridge serve takes no arguments", `"extra"`, "--config", "apbridge serve --help"}},
 		"serve --nope":    {2, []string{"unknown flag: --nope", "--agent, --config, --cors-origin, --database", "apbridge serve --help"}},
