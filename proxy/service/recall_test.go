@@ -25,12 +25,12 @@ func (a *asked) Documents(_ context.Context, texts []string) ([][]float32, error
 	return make([][]float32, len(texts)), nil
 }
 
-// recalling is a bridge whose agents are told of one item of the store, and one run each at a time.
-func recalling(t *testing.T) (b *bench, searches *asked) {
+// recalling is a bridge whose agents are told of one item of the store, and so many runs each at a time.
+func recalling(t *testing.T, atATime int) (b *bench, searches *asked) {
 	t.Helper()
 	b, searches = setup(t, func(c *config.Config) {
 		for name, a := range c.Agents {
-			a.Concurrency, a.Memory.Namespaces, a.Memory.Recall = 1, []string{"n"}, 1
+			a.Concurrency, a.Memory.Namespaces, a.Memory.Recall = atATime, []string{"n"}, 1
 			c.Agents[name] = a
 		}
 	}), new(asked)
@@ -59,7 +59,7 @@ func told(to chan<- string, rest func(context.Context, adapter.Assignment, servi
 // The search of a request is the one that its run tells the agent of, whoever makes the run.
 func TestARunThatStartsAtOnceIsToldWhatItsRequestFound(t *testing.T) {
 	t.Parallel()
-	b, searches := recalling(t)
+	b, searches := recalling(t, 4)
 	tells := make(chan string, 1)
 	b.Legacy.Does(told(tells, servicetest.Lockstep(1)))
 	b.Graph.Does(told(tells, servicetest.Nodes("a")))
@@ -80,7 +80,7 @@ func TestARunThatStartsAtOnceIsToldWhatItsRequestFound(t *testing.T) {
 // A run that had to wait tells what is there when it starts.
 func TestARunThatWaitedIsToldWhatIsThereByThen(t *testing.T) {
 	t.Parallel()
-	b, searches := recalling(t)
+	b, searches := recalling(t, 1)
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})
 	b.Legacy.Does(servicetest.Held(begun, goOn, servicetest.Lockstep(1)))
 	if _, err := b.Runs.Start(t.Context(), servicetest.NewRun("", "legacy", "tea")); err != nil {

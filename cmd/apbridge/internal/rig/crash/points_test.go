@@ -24,9 +24,10 @@ var elsewhere = map[string]map[string]string{
 		"claims.RequestStop": "no other process has the run", "tasks.TakeBack": leaves,
 		"sqlite.renewLease": "written only after a write was refused", "events.Logged": unknown,
 		"states.FreeLeftUpdates": unfreed, "Chores.TellItems": older, "Chores.SweepItems": minutely,
+		"sqlite.bulk": "written by imports, which TestImportThatIsKilled kills",
 	},
 	"postgres": {
-		"sqlite.recoverOrphans": "SQLite only", "sqlite.renewLease": "SQLite only", "claims.RequestStop": "no other process has the run",
+		"sqlite.bulk": "SQLite only", "sqlite.recoverOrphans": "SQLite only", "sqlite.renewLease": "SQLite only", "claims.RequestStop": "no other process has the run",
 		"tasks.TakeBack": leaves, "events.Logged": unknown, "states.FreeLeftUpdates": unfreed,
 		"Chores.TellItems": older, "Chores.SweepItems": minutely,
 	},
