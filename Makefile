@@ -1,7 +1,6 @@
 # Everything here also works by hand; nothing needs to be installed but Go
 # (e2e: Node too, browser: Node and Chromium, race: a C compiler).
 
-GOTEST = go test
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: build test race lint e2e browser compatibility packages soak faults bench clean
@@ -45,7 +44,7 @@ packages:
 SOAK = 5m
 soak:
 	APBRIDGE_TEST_POSTGRES=$${APBRIDGE_TEST_POSTGRES:-private} APBRIDGE_TEST_SOAK=$(SOAK) \
-		$(GOTEST) ./cmd/apbridge/internal/rig/crash -run '^TestSoak$$' -count=1 -timeout 3h -v
+		go test ./cmd/apbridge/internal/rig/crash -run '^TestSoak$$' -count=1 -timeout 3h -v
 
 # Writes the tests of docs/faults.md from what passes. Kinds that are not run keep what stands there;
 # make faults KINDS="ordinary postgres large crash soak" runs all of them.

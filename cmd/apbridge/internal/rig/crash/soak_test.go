@@ -6,6 +6,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -43,8 +45,12 @@ func TestSoak(t *testing.T) {
 	s.start(adaptertest.Serve(t, agent).URL)
 	h := s.run(length)
 	s.settle(h)
-	for _, v := range h.violations(agent, s.logs()) {
+	logs := s.logs()
+	for _, v := range h.violations(agent, logs) {
 		t.Error(v)
+		for _, line := range linesAbout(v, logs) {
+			t.Log(line)
+		}
 	}
 	s.measure()
 	s.stop()
@@ -121,4 +127,17 @@ func (s *soak) stop() {
 	for _, r := range s.replicas {
 		r.stop()
 	}
+}
+
+var uuidIn = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// linesAbout are the lines of the bridges' logs about the run or thread that a violation names.
+func linesAbout(violation, logs string) (lines []string) {
+	id := uuidIn.FindString(violation)
+	for line := range strings.Lines(logs) {
+		if id != "" && strings.Contains(line, id) && len(lines) < 20 {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return lines
 }
