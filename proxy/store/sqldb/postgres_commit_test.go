@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/jackc/pgx/v5"
 )
@@ -130,6 +131,27 @@ func TestAllConnectionsBreakInACommit(t *testing.T) {
 		ok(t, <-acknowledged)
 	}
 	wantRows(t, a, 2*pool)
+}
+
+// A connection that ends between two statements of a read, of which the first has given a row, is a
+// database that is away, and no fault of the bridge.
+func TestConnectionBreaksAmidARead(t *testing.T) {
+	t.Parallel()
+	w, dsn := storetest.Through(t, storetest.Schema(t))
+	a := openDB(t, dsn, Options{})
+	ok(t, addRow(a))
+	err := a.Read(t.Context(), func(tx *Tx) error {
+		var n int
+		if err := tx.Get("SELECT 1", nil, []any{&n}); err != nil {
+			return err
+		}
+		w.Cut()
+		return tx.Get("SELECT 2", nil, []any{&n})
+	})
+	if e := mapping.Classify(err); e.Class != mapping.Unavailable || e.Code != CodeUnavailable {
+		t.Errorf("it is told as %q: %v", e.Code, err)
+	}
+	wantRows(t, a, 1)
 }
 
 func await(t *testing.T, c <-chan struct{}) {

@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"errors"
+	"io"
 	"net"
 	"strings"
 
@@ -57,6 +58,12 @@ func unreachable(err error) bool {
 	return errors.As(err, &dial) || errors.As(err, &network) || pgconn.SafeToRetry(err) || pgconn.Timeout(err)
 }
 
+// brokenOff reports whether the connection ended amid an answer, as when the server is killed: what
+// was read before has been handed out, so it is not read again.
+func brokenOff(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "conn closed")
+}
+
 func (p *postgres) classify(err error) error {
 	var known *mapping.Error
 	if err == nil || errors.As(err, &known) {
@@ -68,7 +75,7 @@ func (p *postgres) classify(err error) error {
 		return caused(err, mapping.Invalid, mapping.CodeInvalid, "An id, key or other name must be UTF-8 without U+0000.")
 	case state == pgDiskFull:
 		return caused(err, mapping.StorageFull, CodeStorageFull, "The bridge's database cannot grow: its disk is full. Nothing was written; reading still works. Free some space and try again.")
-	case passing(err), strings.HasPrefix(state, "53"), strings.HasPrefix(state, "58"), strings.HasPrefix(state, "XX"), strings.HasPrefix(state, "28"):
+	case passing(err), brokenOff(err), strings.HasPrefix(state, "53"), strings.HasPrefix(state, "58"), strings.HasPrefix(state, "XX"), strings.HasPrefix(state, "28"):
 		return caused(err, mapping.Unavailable, CodeUnavailable, "The bridge's database cannot be reached or used at the moment. Try again; if that lasts, an operator must look at it.")
 	case strings.Contains(err.Error(), "closed pool"):
 		return errClosed
