@@ -65,6 +65,7 @@ func (d *departure) left(ctx context.Context, out *mapping.Outcome, err error) b
 		d.x.compareFiles(ctx)
 		return d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
 	case out == nil:
+		d.tellCause(err)
 		d.x.compareFiles(ctx)
 		done := d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
 		if d.x.rec != nil && d.x.rec.refused() != nil {
@@ -73,6 +74,13 @@ func (d *departure) left(ctx context.Context, out *mapping.Outcome, err error) b
 		return done
 	default:
 		return d.finish(ctx, *out)
+	}
+}
+
+// tellCause logs why the bridge itself failed a run, which the run's end does not say.
+func (d *departure) tellCause(err error) {
+	if err != nil && mapping.Classify(err).Class == mapping.Internal {
+		d.x.e.zap.Error("a run failed inside the bridge", runField(d.x.run.ID), agentField(d.x.agent.Name), zap.Error(err))
 	}
 }
 
