@@ -77,10 +77,13 @@ func (a *authority) write(folder string) {
 }
 
 // agent is how a server speaks TLS that is called agent.internal, and wants a certificate of the authority.
+//
+// It speaks TLS 1.2: in 1.3 a client's handshake is over before its certificate is looked at, and whether the
+// client reads the refusal or the end of the connection is a matter of moments.
 func (a *authority) agent() *tls.Config {
 	known := x509.NewCertPool()
 	known.AddCert(a.cert)
-	return &tls.Config{Certificates: []tls.Certificate{a.pair("agent.internal")}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: known, NextProtos: []string{"h2", "http/1.1"}}
+	return &tls.Config{Certificates: []tls.Certificate{a.pair("agent.internal")}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: known, NextProtos: []string{"h2", "http/1.1"}, MaxVersion: tls.VersionTLS12}
 }
 
 // TestTLSTowardsAnAgent: the bridge shows its certificate and checks the agent's, on both ways to it, and does so with
