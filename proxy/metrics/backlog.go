@@ -30,7 +30,7 @@ type RunCount struct {
 
 var states = []string{"queued", "running", "parked"}
 
-// backlog asks what there is when somebody looks. Safe for concurrent use.
+// backlog asks at a scrape what there is. Safe for concurrent use.
 type backlog struct {
 	runs, webhooks *prometheus.Desc
 	agents         func() []string
@@ -41,7 +41,7 @@ type backlog struct {
 	kept time.Time // until when last is told
 }
 
-// Backlog shows what count says when somebody looks, and 0 for agents and states that it does
+// Backlog shows what count says at a scrape, and 0 for agents and states that it does
 // not name. The gauges are missing where count fails or takes longer than a second. Call it once.
 func (m *Metrics) Backlog(agents func() []string, count func(context.Context) (Backlog, error)) {
 	if m == nil {

@@ -31,7 +31,7 @@ func (m *Metrics) Committed(operations int, took time.Duration) {
 	}
 }
 
-// DatabaseLog shows what size says, when somebody looks: the bytes of SQLite's
+// DatabaseLog shows what size says, at each scrape: the bytes of SQLite's
 // write-ahead log. Call it once.
 func (m *Metrics) DatabaseLog(size func() int64) {
 	if m != nil {
@@ -39,7 +39,7 @@ func (m *Metrics) DatabaseLog(size func() int64) {
 	}
 }
 
-// DatabaseSize shows what size says, when somebody looks: the bytes of SQLite's file, which
+// DatabaseSize shows what size says, at each scrape: the bytes of SQLite's file, which
 // may grow to a limit; 0 for none. Call it once.
 func (m *Metrics) DatabaseSize(limit int64, size func() int64) {
 	if m == nil {
@@ -49,7 +49,7 @@ func (m *Metrics) DatabaseSize(limit int64, size func() int64) {
 	m.asked("database_limit_bytes", "What the SQLite file may grow to (limits.database); 0: what the disk holds.", func() float64 { return float64(limit) })
 }
 
-// DatabaseFull shows what full says, when somebody looks: whether the newest write was refused
+// DatabaseFull shows what full says, at each scrape: whether the newest write was refused
 // for want of room. Call it once.
 func (m *Metrics) DatabaseFull(full func() bool) {
 	if m == nil {

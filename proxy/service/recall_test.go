@@ -56,7 +56,7 @@ func told(to chan<- string, rest func(context.Context, adapter.Assignment, servi
 	}
 }
 
-// The search of a request is the one that its run tells the agent of, whoever makes the run.
+// The search of a request is the one that its run tells the agent of, by each way to make one.
 func TestARunThatStartsAtOnceIsToldWhatItsRequestFound(t *testing.T) {
 	t.Parallel()
 	b, searches := recalling(t, 4)

@@ -24,7 +24,7 @@ func sealsOf(cfg *config.Config) seals {
 	return s
 }
 
-// sealOf takes a file that cannot be read for an empty one: whoever needs it will say so.
+// sealOf takes a file that cannot be read for an empty one: the reader that needs it will say so.
 func sealOf(files []string) string {
 	sum := sha256.New()
 	for _, file := range files {

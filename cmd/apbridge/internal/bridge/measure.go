@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/metrics"
 )
 
-// measure has the metrics show what is asked for when somebody looks.
+// measure has the metrics show what is asked for at each scrape.
 func (a *App) measure() {
 	m := a.metrics
 	m.Built(Version(), BuildSetting("vcs.revision"), runtime.Version())
