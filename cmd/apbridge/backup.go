@@ -41,13 +41,20 @@ clients and agents said, so keep it like the database.`,
 }
 
 func (p *program) backup(ctx context.Context, database, file string, over bool) error {
+	return p.keepWhole(file, over, func(path string) (*archive.Contents, error) {
+		said, end := p.copying()
+		defer end()
+		return archive.Backup(ctx, database, path, said)
+	})
+}
+
+// keepWhole has a file written beside its place, puts it there when it is whole, and says what it holds.
+func (p *program) keepWhole(file string, over bool, write func(path string) (*archive.Contents, error)) error {
 	d, err := draft(file, over)
 	if err != nil {
 		return err
 	}
-	said, end := p.copying()
-	held, err := archive.Backup(ctx, database, d.Path, said)
-	end()
+	held, err := write(d.Path)
 	if err != nil {
 		return errors.Join(err, d.Drop())
 	}

@@ -47,19 +47,7 @@ PostgreSQL. The format is described in docs/operations.md.`,
 }
 
 func (p *program) export(ctx context.Context, database, file string, over bool) error {
-	d, err := draft(file, over)
-	if err != nil {
-		return err
-	}
-	held, err := p.exportInto(ctx, database, d.Path)
-	if err != nil {
-		return errors.Join(err, d.Drop())
-	}
-	if err := d.Keep(); err != nil {
-		return err
-	}
-	fmt.Fprintf(p.out, "%s holds %s.\n", file, held)
-	return nil
+	return p.keepWhole(file, over, func(path string) (*archive.Contents, error) { return p.exportInto(ctx, database, path) })
 }
 
 func (p *program) exportInto(ctx context.Context, database, path string) (*archive.Contents, error) {

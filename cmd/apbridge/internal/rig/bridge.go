@@ -154,7 +154,13 @@ func Root(t testing.TB) string {
 // Eventually calls the condition until it holds.
 func Eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	tick, late := time.NewTicker(5*time.Millisecond), time.After(adaptertest.Patience)
+	Within(t, adaptertest.Patience, what, holds)
+}
+
+// Within is Eventually with a patience of its own.
+func Within(t *testing.T, patience time.Duration, what string, holds func() bool) {
+	t.Helper()
+	tick, late := time.NewTicker(5*time.Millisecond), time.After(patience)
 	defer tick.Stop()
 	for !holds() {
 		select {

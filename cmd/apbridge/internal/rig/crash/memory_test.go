@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
@@ -58,15 +57,7 @@ func eventuallyNearest(d *rig.Killable, query, key string) {
 // acrossLives is rig.Eventually with the patience for a process that dies meanwhile, the next one, and the work that one does.
 func acrossLives(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	tick, late := time.NewTicker(5*time.Millisecond), time.After(rig.CrashPatience)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("in vain waited for: %s", what)
-		}
-	}
+	rig.Within(t, rig.CrashPatience, what, holds)
 }
 
 // playVectors: what was acknowledged is found by what it means, and by what it means now.
