@@ -65,8 +65,8 @@ type NamespaceQuery struct {
 type Agents interface {
 	// Resolve finds an agent by config name or UUID, or an assistant by its
 	// UUID; "" is the default agent.
-	Resolve(ctx context.Context, idOrName string) (mapping.Agent, error)
-	Search(ctx context.Context, q AgentQuery) (agents []mapping.Agent, total int, err error)
+	Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error)
+	Search(ctx context.Context, q AgentQuery) (agents []mapping.Assistant, total int, err error)
 	Schemas(ctx context.Context, idOrName string) (mapping.Schemas, error)
 	// Graph is {nodes, edges} as LangGraph draws it; xray, "" or "true" or a
 	// number, says how deep it shows what nodes are made of.
@@ -81,16 +81,16 @@ type Agents interface {
 // cannot be changed: that is Invalid.
 type Assistants interface {
 	// Create makes version 1 of an assistant.
-	Create(ctx context.Context, n NewAssistant) (mapping.Agent, error)
+	Create(ctx context.Context, n NewAssistant) (mapping.Assistant, error)
 	// Update makes a further version and makes it the current one.
-	Update(ctx context.Context, id string, p AssistantPatch) (mapping.Agent, error)
+	Update(ctx context.Context, id string, p AssistantPatch) (mapping.Assistant, error)
 	// Delete removes an assistant with its versions and crons, and with threads
 	// the threads whose metadata.assistant_id it is. Its runs stay.
 	Delete(ctx context.Context, id string, threads bool) error
 	// Versions lists versions, newest first.
-	Versions(ctx context.Context, idOrName string, q VersionQuery) ([]mapping.Agent, error)
+	Versions(ctx context.Context, idOrName string, q VersionQuery) ([]mapping.Assistant, error)
 	// SetLatest makes a version the current one.
-	SetLatest(ctx context.Context, idOrName string, version int) (mapping.Agent, error)
+	SetLatest(ctx context.Context, idOrName string, version int) (mapping.Assistant, error)
 }
 
 // NewAssistant is a request for an assistant.

@@ -253,10 +253,9 @@ type Item struct {
 	Score                *float64  // of a text or vector search
 }
 
-// Agent is one configured agent as clients see it. Configured agents are
-// known by their name; assistants made by clients over them have an id of
-// their own.
-type Agent struct {
+// Assistant is what clients ask for a run of: a configured agent, known by its name, or
+// settings over one that a client made, with an id of their own.
+type Assistant struct {
 	Tenant      string // of one that was made; configured agents are everybody's
 	Owner       string
 	ID          string // assistant_id, a UUID

@@ -58,7 +58,7 @@ func (c *core) names(ctx context.Context) string {
 
 // assistant finds what a request for a run names: a configured agent, as
 // c.agent does, or an assistant that was made over one.
-func (c *core) assistant(ctx context.Context, idOrName string) (*engine.Agent, mapping.Agent, error) {
+func (c *core) assistant(ctx context.Context, idOrName string) (*engine.Agent, mapping.Assistant, error) {
 	if made, ok, err := c.made(ctx, idOrName); ok || err != nil {
 		if err != nil {
 			return nil, made, err
@@ -68,14 +68,14 @@ func (c *core) assistant(ctx context.Context, idOrName string) (*engine.Agent, m
 	}
 	a, err := c.agent(ctx, idOrName)
 	if err != nil {
-		return nil, mapping.Agent{}, err
+		return nil, mapping.Assistant{}, err
 	}
 	return a, c.itself(a), nil
 }
 
 // itself is the assistant that a configured agent is, but for its times.
-func (c *core) itself(a *engine.Agent) mapping.Agent {
-	return c.traits(mapping.Agent{
+func (c *core) itself(a *engine.Agent) mapping.Assistant {
+	return c.traits(mapping.Assistant{
 		ID: mapping.AssistantID(a.Name), Graph: a.Name, Name: a.Name, Version: 1, Configured: true,
 		Metadata: json.RawMessage(`{"created_by":"system"}`), Config: json.RawMessage(`{}`), Context: json.RawMessage(`{}`),
 	})
@@ -83,14 +83,14 @@ func (c *core) itself(a *engine.Agent) mapping.Agent {
 
 // made finds an assistant that was made; ok is false for everything else. One
 // whose agent the principal may not use does not exist for it.
-func (c *core) made(ctx context.Context, id string) (a mapping.Agent, ok bool, err error) {
+func (c *core) made(ctx context.Context, id string) (a mapping.Assistant, ok bool, err error) {
 	id = strings.ToLower(id)
 	if _, configured := c.byID()[id]; configured || !mapping.IsUUID(id) {
 		return a, false, nil
 	}
 	a, err = c.st.Assistant(ctx, id)
 	if mapping.Classify(err).Class == mapping.NotFound || err == nil && !mapping.PrincipalOf(ctx).May(a.Graph) {
-		return mapping.Agent{}, false, nil
+		return mapping.Assistant{}, false, nil
 	}
 	return c.traits(a), err == nil, err
 }
@@ -109,7 +109,7 @@ func (c *core) named(idOrName string) (agent, assistant string) {
 }
 
 // traits fills in what is known of the agent that an assistant is made over.
-func (c *core) traits(a mapping.Agent) mapping.Agent {
+func (c *core) traits(a mapping.Assistant) mapping.Assistant {
 	if agent, ok := c.engine.Agent(a.Graph); ok {
 		traits, known := agent.Known()
 		a.Opaque = known && traits.Opaque
@@ -117,30 +117,30 @@ func (c *core) traits(a mapping.Agent) mapping.Agent {
 	return a
 }
 
-func (s *agents) Resolve(ctx context.Context, idOrName string) (mapping.Agent, error) {
+func (s *agents) Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error) {
 	if made, ok, err := s.made(ctx, idOrName); ok || err != nil {
 		return made, err
 	}
 	a, err := s.agent(ctx, idOrName)
 	if err != nil {
-		return mapping.Agent{}, err
+		return mapping.Assistant{}, err
 	}
 	return s.describe(ctx, a)
 }
 
-func (c *core) describe(ctx context.Context, a *engine.Agent) (mapping.Agent, error) {
+func (c *core) describe(ctx context.Context, a *engine.Agent) (mapping.Assistant, error) {
 	seen, err := c.st.AgentSeen(ctx, a.Name)
 	d := c.itself(a)
 	d.CreatedAt, d.UpdatedAt = seen, seen
 	return d, err
 }
 
-func (s *agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.Agent, int, error) {
+func (s *agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
 	all, err := s.all(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	var list []mapping.Agent
+	var list []mapping.Assistant
 	for _, a := range all {
 		if matches(a, q) {
 			list = append(list, a)
@@ -153,7 +153,7 @@ func (s *agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.Ag
 
 // all are the configured agents and the assistants made over them, as far as the
 // principal may use them.
-func (s *agents) all(ctx context.Context) (list []mapping.Agent, err error) {
+func (s *agents) all(ctx context.Context) (list []mapping.Assistant, err error) {
 	for name := range s.engine.Config().Agents {
 		a, ok := s.engine.Agent(name)
 		if !ok || !mapping.PrincipalOf(ctx).May(name) {
@@ -174,7 +174,7 @@ func (s *agents) all(ctx context.Context) (list []mapping.Agent, err error) {
 	return list, err
 }
 
-func matches(a mapping.Agent, q adapter.AgentQuery) bool {
+func matches(a mapping.Assistant, q adapter.AgentQuery) bool {
 	if q.Graph != "" && q.Graph != a.Graph {
 		return false
 	}
@@ -189,8 +189,8 @@ func matches(a mapping.Agent, q adapter.AgentQuery) bool {
 
 // sortAgents sorts by what is asked for, then by name and id: newest first, where
 // nothing is said.
-func sortAgents(list []mapping.Agent, q adapter.AgentQuery) {
-	slices.SortFunc(list, func(a, b mapping.Agent) (n int) {
+func sortAgents(list []mapping.Assistant, q adapter.AgentQuery) {
+	slices.SortFunc(list, func(a, b mapping.Assistant) (n int) {
 		switch q.SortBy {
 		case "name":
 			n = strings.Compare(a.Name, b.Name)

@@ -14,15 +14,15 @@ import (
 // assistants are made over configured agents and kept in the store.
 type assistants struct{ *core }
 
-func (s *assistants) Create(ctx context.Context, n adapter.NewAssistant) (mapping.Agent, error) {
+func (s *assistants) Create(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
 	agent, err := s.agent(ctx, n.Graph)
 	if err != nil {
-		return mapping.Agent{}, err
+		return mapping.Assistant{}, err
 	}
 	if name, configured := s.byID()[n.ID]; configured {
 		return s.configured(ctx, name, n.IfExists)
 	}
-	a := mapping.Agent{
+	a := mapping.Assistant{
 		ID: n.ID, Graph: agent.Name, Name: n.Name, Description: n.Description,
 		Metadata: object(n.Metadata), Config: object(n.Config), Context: object(n.Context),
 	}
@@ -34,16 +34,16 @@ func (s *assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 	}
 	a, made, err := s.st.CreateAssistant(ctx, a, n.IfExists == "do_nothing")
 	if err == nil && !made && !mapping.PrincipalOf(ctx).May(a.Graph) {
-		return mapping.Agent{}, errTaken(a.ID)
+		return mapping.Assistant{}, errTaken(a.ID)
 	}
 	return s.traits(a), err
 }
 
 // configured answers the making of an assistant under the id of a configured agent.
-func (s *assistants) configured(ctx context.Context, name, ifExists string) (mapping.Agent, error) {
+func (s *assistants) configured(ctx context.Context, name, ifExists string) (mapping.Assistant, error) {
 	agent, err := s.agent(ctx, name)
 	if err != nil || ifExists != "do_nothing" {
-		return mapping.Agent{}, errTaken(mapping.AssistantID(name))
+		return mapping.Assistant{}, errTaken(mapping.AssistantID(name))
 	}
 	return s.describe(ctx, agent)
 }
@@ -53,7 +53,7 @@ func errTaken(id string) error {
 }
 
 // mine finds an assistant that may be changed.
-func (s *assistants) mine(ctx context.Context, id, doing string) (mapping.Agent, error) {
+func (s *assistants) mine(ctx context.Context, id, doing string) (mapping.Assistant, error) {
 	a, ok, err := s.made(ctx, id)
 	if ok || err != nil {
 		return a, err
@@ -66,7 +66,7 @@ func (s *assistants) mine(ctx context.Context, id, doing string) (mapping.Agent,
 		"Assistant %q is agent %q of the bridge's configuration; %s it is not possible here. Make an assistant over it with POST /assistants.", id, agent.Name, doing)
 }
 
-func (s *assistants) Update(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Agent, error) {
+func (s *assistants) Update(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Assistant, error) {
 	a, err := s.mine(ctx, id, "changing")
 	if err != nil {
 		return a, err
@@ -79,11 +79,11 @@ func (s *assistants) Update(ctx context.Context, id string, p adapter.AssistantP
 		}
 		graph = agent.Name
 	}
-	a, err = s.st.UpdateAssistant(ctx, a.ID, func(a *mapping.Agent) error { return patchAssistant(a, p, graph) })
+	a, err = s.st.UpdateAssistant(ctx, a.ID, func(a *mapping.Assistant) error { return patchAssistant(a, p, graph) })
 	return s.traits(a), err
 }
 
-func patchAssistant(a *mapping.Agent, p adapter.AssistantPatch, graph string) (err error) {
+func patchAssistant(a *mapping.Assistant, p adapter.AssistantPatch, graph string) (err error) {
 	if graph != "" {
 		a.Graph = graph
 	}
@@ -129,7 +129,7 @@ func (s *assistants) deleteThreads(ctx context.Context, id string) error {
 }
 
 // Versions: a configured agent has the one version that it is configured in.
-func (s *assistants) Versions(ctx context.Context, idOrName string, q adapter.VersionQuery) ([]mapping.Agent, error) {
+func (s *assistants) Versions(ctx context.Context, idOrName string, q adapter.VersionQuery) ([]mapping.Assistant, error) {
 	made, ok, err := s.made(ctx, idOrName)
 	if err != nil {
 		return nil, err
@@ -141,10 +141,10 @@ func (s *assistants) Versions(ctx context.Context, idOrName string, q adapter.Ve
 	if err != nil || !matches(a, adapter.AgentQuery{Metadata: q.Metadata}) {
 		return nil, err
 	}
-	return page([]mapping.Agent{a}, q.Offset, q.Limit), nil
+	return page([]mapping.Assistant{a}, q.Offset, q.Limit), nil
 }
 
-func (s *assistants) SetLatest(ctx context.Context, idOrName string, version int) (mapping.Agent, error) {
+func (s *assistants) SetLatest(ctx context.Context, idOrName string, version int) (mapping.Assistant, error) {
 	made, ok, err := s.made(ctx, idOrName)
 	if err != nil {
 		return made, err
@@ -162,7 +162,7 @@ func (s *assistants) SetLatest(ctx context.Context, idOrName string, version int
 
 // over lays a request for a run over the assistant it names: what the request
 // does not say, the assistant does.
-func over(n adapter.NewRun, a mapping.Agent) (adapter.NewRun, error) {
+func over(n adapter.NewRun, a mapping.Assistant) (adapter.NewRun, error) {
 	var err error
 	if n.Config, err = rule.MergeConfig(unlessEmpty(a.Config), n.Config); err != nil {
 		return n, err

@@ -26,7 +26,7 @@ func (c *core) startRequest(ctx context.Context, n adapter.NewRun) (engine.Start
 	return c.startRequestFor(ctx, agent, assistant, n, nil)
 }
 
-func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assistant mapping.Agent, n adapter.NewRun, task *stepping.TaskRun) (engine.StartRequest, []mapping.Loss, error) {
+func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assistant mapping.Assistant, n adapter.NewRun, task *stepping.TaskRun) (engine.StartRequest, []mapping.Loss, error) {
 	n, err := over(n, assistant)
 	if err != nil {
 		return engine.StartRequest{}, nil, err
@@ -59,7 +59,7 @@ type runBuilder struct {
 	*core
 	agent *engine.Agent
 	// assistant is the agent itself, or what was made over it and is named.
-	assistant mapping.Agent
+	assistant mapping.Assistant
 	traits    adapter.Traits
 	known     bool // the agent's dialect is known; else it is away and the run will say so
 	n         adapter.NewRun

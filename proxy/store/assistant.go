@@ -20,7 +20,7 @@ const assistantColumns = `a.id, a.tenant, a.assistant_id, a.owner, a.version, a.
 type assistantRow struct {
 	key  int64
 	last int // the highest version there is
-	mapping.Agent
+	mapping.Assistant
 }
 
 // assistantBody is what a version consists of.
@@ -33,12 +33,12 @@ type assistantBody struct {
 	Context     json.RawMessage `json:"context,omitempty"`
 }
 
-func bodyOf(a mapping.Agent) ([]byte, error) {
+func bodyOf(a mapping.Assistant) ([]byte, error) {
 	return json.Marshal(assistantBody{a.Graph, a.Name, a.Description, object(a.Metadata), object(a.Config), object(a.Context)})
 }
 
 // set puts a version's body into an assistant.
-func (b assistantBody) set(a *mapping.Agent) {
+func (b assistantBody) set(a *mapping.Assistant) {
 	a.Graph, a.Name, a.Description = b.Graph, b.Name, b.Description
 	a.Metadata, a.Config, a.Context = object(b.Metadata), object(b.Config), object(b.Context)
 }
@@ -56,13 +56,13 @@ func (r *assistantRow) scan(scan func(...any) error) error {
 func (r *assistantRow) read(body []byte) error {
 	var b assistantBody
 	err := decode(body, &b)
-	b.set(&r.Agent)
+	b.set(&r.Assistant)
 	return err
 }
 
 // CreateAssistant keeps an assistant as its version 1. One that is there with the
 // same id is Conflict assistant_exists, or is returned as it is (made: false).
-func (s *assistants) CreateAssistant(ctx context.Context, a mapping.Agent, orGet bool) (kept mapping.Agent, made bool, err error) {
+func (s *assistants) CreateAssistant(ctx context.Context, a mapping.Assistant, orGet bool) (kept mapping.Assistant, made bool, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		kept, made = a, true
@@ -79,7 +79,7 @@ func (s *assistants) CreateAssistant(ctx context.Context, a mapping.Agent, orGet
 			in{kept.Tenant, kept.ID, kept.Owner, kept.Graph, body, t.Now}, out{&key})
 		if errors.Is(err, sql.ErrNoRows) {
 			row, err := readAssistant(t, p.Tenant, a.ID)
-			if kept, made = row.Agent, false; err == nil && !orGet {
+			if kept, made = row.Assistant, false; err == nil && !orGet {
 				err = mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. Send if_exists do_nothing to get it as it is.", a.ID)
 			}
 			return err
@@ -97,10 +97,10 @@ func putVersion(t *sqldb.Tx, key int64, version int, body []byte) error {
 }
 
 // Assistant finds an assistant that was made; configured ones are not here.
-func (s *assistants) Assistant(ctx context.Context, id string) (a mapping.Agent, err error) {
+func (s *assistants) Assistant(ctx context.Context, id string) (a mapping.Assistant, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readAssistant(t, tenantOf(ctx), id)
-		a = row.Agent
+		a = row.Assistant
 		return err
 	})
 	return a, err
@@ -130,16 +130,16 @@ func holdAssistant(t *sqldb.Tx, tenant, id string) (row assistantRow, err error)
 
 // UpdateAssistant makes a further version of what change makes of the current
 // one, and makes that current. change may be called more than once.
-func (s *assistants) UpdateAssistant(ctx context.Context, id string, change func(*mapping.Agent) error) (changed mapping.Agent, err error) {
+func (s *assistants) UpdateAssistant(ctx context.Context, id string, change func(*mapping.Assistant) error) (changed mapping.Assistant, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, tenantOf(ctx), id)
 		if err != nil {
 			return err
 		}
-		if err := change(&row.Agent); err != nil {
+		if err := change(&row.Assistant); err != nil {
 			return err
 		}
-		changed = row.Agent
+		changed = row.Assistant
 		changed.Version, changed.UpdatedAt = row.last+1, timeOf(t.Now)
 		body, err := bodyOf(changed)
 		if err != nil {
@@ -154,14 +154,14 @@ func (s *assistants) UpdateAssistant(ctx context.Context, id string, change func
 }
 
 // setVersion makes a version the current one.
-func setVersion(t *sqldb.Tx, key int64, a mapping.Agent, last int, body []byte) error {
+func setVersion(t *sqldb.Tx, key int64, a mapping.Assistant, last int, body []byte) error {
 	_, err := t.Exec(`UPDATE assistants SET graph = $2, version = $3, last = $4, body = $5, updated_us = $6 WHERE id = $1`,
 		key, a.Graph, a.Version, last, body, t.Now)
 	return err
 }
 
 // SetAssistantVersion makes an earlier version, or a later one, current again.
-func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version int) (changed mapping.Agent, err error) {
+func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version int) (changed mapping.Assistant, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, tenantOf(ctx), id)
 		if err != nil {
@@ -178,7 +178,7 @@ func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version
 		if err != nil {
 			return err
 		}
-		changed = row.Agent
+		changed = row.Assistant
 		changed.Version, changed.UpdatedAt = version, timeOf(t.Now)
 		return setVersion(t, row.key, changed, row.last, body)
 	})
@@ -187,7 +187,7 @@ func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version
 
 // AssistantVersions lists the versions of an assistant that are over agents the
 // principal may use, newest first; the times of each are when it was made.
-func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Agent, err error) {
+func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Assistant, err error) {
 	keep, pick := containing(metadata), picker{limit: limit, offset: offset}
 	may := mapping.PrincipalOf(ctx).May
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -196,7 +196,7 @@ func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata 
 			return err
 		}
 		return t.Until(`SELECT version, body, created_us FROM assistant_versions WHERE assistant = $1 ORDER BY version DESC`, in{row.key}, func(scan func(...any) error) (bool, error) {
-			one := assistantRow{Agent: row.Agent}
+			one := assistantRow{Assistant: row.Assistant}
 			var body []byte
 			var created int64
 			if err := scan(&one.Version, &body, &created); err != nil {
@@ -206,7 +206,7 @@ func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata 
 			one.UpdatedAt = one.CreatedAt
 			err := one.read(body)
 			if err == nil && may(one.Graph) && (keep == nil || keep(one.Metadata)) && pick.take() {
-				list = append(list, one.Agent)
+				list = append(list, one.Assistant)
 			}
 			return !pick.full(), err
 		})
@@ -215,12 +215,12 @@ func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata 
 }
 
 // Assistants are all that were made in the principal's tenant, oldest first.
-func (s *assistants) Assistants(ctx context.Context) (list []mapping.Agent, err error) {
+func (s *assistants) Assistants(ctx context.Context) (list []mapping.Assistant, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+assistantColumns+` WHERE a.tenant = $1 ORDER BY a.id`, in{tenantOf(ctx)}, func(scan func(...any) error) error {
 			var row assistantRow
 			err := row.scan(scan)
-			list = append(list, row.Agent)
+			list = append(list, row.Assistant)
 			return err
 		})
 	})

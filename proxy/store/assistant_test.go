@@ -13,8 +13,8 @@ import (
 
 const assistantID = "0190e1f2-0000-4000-8000-00000000000a"
 
-func anAssistant() mapping.Agent {
-	return mapping.Agent{
+func anAssistant() mapping.Assistant {
+	return mapping.Assistant{
 		ID: assistantID, Graph: "legacy", Name: "Ada", Description: "knows numbers",
 		Metadata: []byte(`{"team":"a","n":1}`), Config: []byte(`{"tags":["x"]}`), Context: []byte(`{"big":12345678901234567890}`),
 	}
@@ -29,7 +29,7 @@ func TestAssistantHasVersions(t *testing.T) {
 		if !fresh || made.Version != 1 || made.CreatedAt.IsZero() {
 			t.Fatalf("%+v", made)
 		}
-		second, err := b.UpdateAssistant(b.ctx, assistantID, func(a *mapping.Agent) error {
+		second, err := b.UpdateAssistant(b.ctx, assistantID, func(a *mapping.Assistant) error {
 			a.Name, a.Metadata = "Bea", []byte(`{"team":"b"}`)
 			return nil
 		})
@@ -43,7 +43,7 @@ func TestAssistantHasVersions(t *testing.T) {
 			t.Errorf("%+v", back)
 		}
 		// A further version has a number of its own, whichever is current.
-		third, err := b.UpdateAssistant(b.ctx, assistantID, func(a *mapping.Agent) error { a.Description = ""; return nil })
+		third, err := b.UpdateAssistant(b.ctx, assistantID, func(a *mapping.Assistant) error { a.Description = ""; return nil })
 		b.ok(err)
 		if third.Version != 3 || third.Name != "Ada" {
 			t.Errorf("%+v", third)
@@ -109,7 +109,7 @@ func TestAssistantsBelongToATenant(t *testing.T) {
 		b.ok(err)
 		_, err = b.Assistant(bob, assistantID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeAgentNotFound)
-		_, err = b.UpdateAssistant(bob, assistantID, func(*mapping.Agent) error { return nil })
+		_, err = b.UpdateAssistant(bob, assistantID, func(*mapping.Assistant) error { return nil })
 		wantClass(t, err, mapping.NotFound, mapping.CodeAgentNotFound)
 		_, err = b.SetAssistantVersion(bob, assistantID, 1)
 		wantClass(t, err, mapping.NotFound, mapping.CodeAgentNotFound)
@@ -139,7 +139,7 @@ func TestAssistantVersionsRace(t *testing.T) {
 		var all sync.WaitGroup
 		for range writers {
 			all.Go(func() {
-				if _, err := b.UpdateAssistant(b.ctx, assistantID, func(*mapping.Agent) error { return nil }); err != nil {
+				if _, err := b.UpdateAssistant(b.ctx, assistantID, func(*mapping.Assistant) error { return nil }); err != nil {
 					t.Error(err)
 				}
 			})

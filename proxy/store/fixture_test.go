@@ -227,7 +227,7 @@ func writeRest(b *bench) {
 	b.ok(err)
 	_, _, err = b.CreateAssistant(b.ctx, anAssistant(), false)
 	b.ok(err)
-	_, err = b.UpdateAssistant(b.ctx, assistantID, func(a *mapping.Agent) error { a.Name = "Bea"; return nil })
+	_, err = b.UpdateAssistant(b.ctx, assistantID, func(a *mapping.Assistant) error { a.Name = "Bea"; return nil })
 	b.ok(err)
 	b.ok(b.KeepAgentFact(b.ctx, "echo", "schemas", []byte(`{"input":{}}`)))
 }

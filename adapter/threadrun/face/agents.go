@@ -49,7 +49,7 @@ func (o assistantBody) query() adapter.AgentQuery {
 	return adapter.AgentQuery{Name: o.text("name"), Graph: o.text("graph_id"), Metadata: o.object("metadata")}
 }
 
-func replyAgents(w http.ResponseWriter, list []mapping.Agent, write func(*rawjson.Writer, mapping.Agent), set fieldSet) {
+func replyAgents(w http.ResponseWriter, list []mapping.Assistant, write func(*rawjson.Writer, mapping.Assistant), set fieldSet) {
 	var e rawjson.Writer
 	e.Open('[')
 	for _, a := range list {
@@ -80,7 +80,7 @@ func (s assistants) count(w http.ResponseWriter, r *http.Request) error {
 }
 
 // named finds the assistant of the path: an id or a graph's name.
-func (s assistants) named(r *http.Request) (mapping.Agent, error) {
+func (s assistants) named(r *http.Request) (mapping.Assistant, error) {
 	return s.svc.Agents.Resolve(r.Context(), mux.Vars(r)["assistant_id"])
 }
 

@@ -31,7 +31,7 @@ func (s assistants) create(w http.ResponseWriter, r *http.Request) error {
 	return replyAssistant(w, a, err)
 }
 
-func replyAssistant(w http.ResponseWriter, a mapping.Agent, err error) error {
+func replyAssistant(w http.ResponseWriter, a mapping.Assistant, err error) error {
 	if err != nil {
 		return err
 	}

@@ -11,13 +11,13 @@ import (
 
 type fakeAssistants struct{ *fake }
 
-func (f fakeAssistants) Create(_ context.Context, n adapter.NewAssistant) (mapping.Agent, error) {
+func (f fakeAssistants) Create(_ context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
 	f.note("assistants.create")
 	f.lastQuery = n
-	return mapping.Agent{ID: uuid(700), Graph: n.Graph, Name: n.Name, Version: 1, CreatedAt: at, UpdatedAt: at}, nil
+	return mapping.Assistant{ID: uuid(700), Graph: n.Graph, Name: n.Name, Version: 1, CreatedAt: at, UpdatedAt: at}, nil
 }
 
-func (f fakeAssistants) Update(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Agent, error) {
+func (f fakeAssistants) Update(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Assistant, error) {
 	a, err := fakeAgents(f).Resolve(ctx, id)
 	if err == nil {
 		f.note("assistants.update")
@@ -35,13 +35,13 @@ func (f fakeAssistants) Delete(ctx context.Context, id string, threads bool) err
 	return err
 }
 
-func (f fakeAssistants) Versions(ctx context.Context, id string, q adapter.VersionQuery) ([]mapping.Agent, error) {
+func (f fakeAssistants) Versions(ctx context.Context, id string, q adapter.VersionQuery) ([]mapping.Assistant, error) {
 	a, err := fakeAgents(f).Resolve(ctx, id)
 	f.lastQuery = q
-	return []mapping.Agent{a}, err
+	return []mapping.Assistant{a}, err
 }
 
-func (f fakeAssistants) SetLatest(ctx context.Context, id string, version int) (mapping.Agent, error) {
+func (f fakeAssistants) SetLatest(ctx context.Context, id string, version int) (mapping.Assistant, error) {
 	a, err := fakeAgents(f).Resolve(ctx, id)
 	if err == nil {
 		f.note("assistants.latest")

@@ -35,7 +35,7 @@ type fake struct {
 	order   []string // run ids
 	items   []mapping.Item
 	crons   []mapping.Cron
-	agents  []mapping.Agent
+	agents  []mapping.Assistant
 	written []string // calls that change something
 
 	script    func(run mapping.Run) []mapping.Event
@@ -60,7 +60,7 @@ type fakeRun struct {
 func newFake() *fake {
 	f := &fake{threads: map[string]mapping.Thread{}, runs: map[string]*fakeRun{}, script: twoSteps, cancelled: make(chan string, 8)}
 	for _, name := range []string{"legacy", "graph"} {
-		f.agents = append(f.agents, mapping.Agent{
+		f.agents = append(f.agents, mapping.Assistant{
 			ID: mapping.AssistantID(name), Graph: name, Name: name, Metadata: raw(`{}`), Version: 1,
 			Configured: true, CreatedAt: at, UpdatedAt: at, Opaque: name == "legacy",
 		})
@@ -555,16 +555,16 @@ func (f fakeItems) Namespaces(_ context.Context, q adapter.NamespaceQuery) ([][]
 
 type fakeAgents struct{ *fake }
 
-func (f fakeAgents) Resolve(_ context.Context, id string) (mapping.Agent, error) {
+func (f fakeAgents) Resolve(_ context.Context, id string) (mapping.Assistant, error) {
 	for _, a := range f.agents {
 		if id == "" || a.ID == id || a.Graph == id {
 			return a, nil
 		}
 	}
-	return mapping.Agent{}, notFound(mapping.CodeAgentNotFound, "agent")
+	return mapping.Assistant{}, notFound(mapping.CodeAgentNotFound, "agent")
 }
 
-func (f fakeAgents) Search(_ context.Context, q adapter.AgentQuery) ([]mapping.Agent, int, error) {
+func (f fakeAgents) Search(_ context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
 	f.lastQuery = q
 	return f.agents[min(q.Offset, 2):min(q.Offset+q.Limit, 2)], 2, nil
 }

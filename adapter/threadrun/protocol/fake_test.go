@@ -295,12 +295,12 @@ func (w worldStates) History(_ context.Context, _ string, q adapter.HistoryQuery
 
 type worldAgents struct{ adapter.Agents }
 
-func (worldAgents) Resolve(_ context.Context, id string) (mapping.Agent, error) {
+func (worldAgents) Resolve(_ context.Context, id string) (mapping.Assistant, error) {
 	graph := id
 	if id == "a" { // an assistant over the graph
 		graph = "graph"
 	}
-	return mapping.Agent{ID: uuid(7), Graph: graph, Opaque: id == "legacy"}, nil
+	return mapping.Assistant{ID: uuid(7), Graph: graph, Opaque: id == "legacy"}, nil
 }
 
 // ask sends one command and returns the reply.

@@ -231,7 +231,7 @@ func checkpoint(e *rawjson.Writer, thread, id string) {
 }
 
 // Assistant writes an agent as LangGraph shows it.
-func Assistant(e *rawjson.Writer, a mapping.Agent) {
+func Assistant(e *rawjson.Writer, a mapping.Assistant) {
 	e.Open('{').Key("assistant_id").Text(a.ID).Key("graph_id").Text(a.Graph)
 	e.Key("name").Text(a.Name).Key("description").OrNull(a.Description)
 	e.Key("config").Raw(a.Config, "{}").Key("context").Raw(a.Context, "{}")
@@ -241,7 +241,7 @@ func Assistant(e *rawjson.Writer, a mapping.Agent) {
 
 // Agent writes an agent as the Agent Protocol shows it (schema Agent).
 // Configured agents are known by their name, others by their id.
-func Agent(e *rawjson.Writer, a mapping.Agent) {
+func Agent(e *rawjson.Writer, a mapping.Assistant) {
 	e.Open('{').Key("agent_id").Text(AgentID(a)).Key("name").Text(a.Name)
 	if a.Description != "" {
 		e.Key("description").Text(a.Description)
@@ -251,7 +251,7 @@ func Agent(e *rawjson.Writer, a mapping.Agent) {
 }
 
 // AgentID is what the Agent Protocol calls an agent: configured ones by their name, others by their id.
-func AgentID(a mapping.Agent) string {
+func AgentID(a mapping.Assistant) string {
 	if a.Configured || a.ID == "" {
 		return a.Graph
 	}
