@@ -29,8 +29,13 @@ func Misspelt(word string, known []string) string {
 // those that a rule lets pass.
 func nearest(word string, known []string, pass func(slips int, word, known string) bool) string {
 	best, slips := "", 3
+	said := bare(word)
 	for _, k := range known {
-		d := editDistance(bare(word), bare(k))
+		meant := bare(k)
+		if max(len(said)-len(meant), len(meant)-len(said)) >= slips { // as many slips at least, in a word of any length
+			continue
+		}
+		d := editDistance(said, meant)
 		if d < slips && pass(d, word, k) {
 			best, slips = k, d
 		}

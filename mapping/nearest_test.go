@@ -1,6 +1,10 @@
 package mapping
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+)
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
@@ -28,5 +32,22 @@ func TestMisspelt(t *testing.T) {
 		if got := Misspelt(word, known); got != want {
 			t.Errorf("Misspelt(%q) = %q, want %q", word, got, want)
 		}
+	}
+}
+
+// TestALongWordIsNearNothing: names come from clients, and one may be as long as a body. Letter by letter this
+// would take more than half a minute.
+func TestALongWordIsNearNothing(t *testing.T) {
+	t.Parallel()
+	known := make([]string, 40)
+	for i := range known {
+		known[i] = strings.Repeat("a", 16)
+	}
+	began := time.Now()
+	if got := Misspelt(strings.Repeat("a", 32<<20), known); got != "" {
+		t.Errorf("it is near %q", got)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }
