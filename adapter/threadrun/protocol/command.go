@@ -111,6 +111,9 @@ func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
 func (c *command) carryOut(run operation) (func(w *writer), error) {
 	switch {
 	case run != nil:
+		if err := c.slip(); err != nil {
+			return nil, err
+		}
 		return run(c)
 	case overConnection[c.method]:
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,

@@ -1,0 +1,40 @@
+package protocol
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// ofRuns are the params of a command that starts a run (command.start).
+var ofRuns = []string{"config", "metadata", "context", "langsmith_tracer", "interrupt_before", "interrupt_after", "multitask_strategy"}
+
+// taken are the params that commands have. The document allows further ones, which are left alone.
+var taken = map[string][]string{
+	"run.start":             append([]string{"assistant_id", "input"}, ofRuns...),
+	"input.respond":         append([]string{"namespace", "interrupt_id", "response", "responses", "update", "goto"}, ofRuns...),
+	"input.inject":          {"namespace", "message"},
+	"state.get":             {"namespace", "keys"},
+	"state.listCheckpoints": {"namespace", "limit", "before"},
+	"state.fork":            append([]string{"checkpoint_id", "input"}, ofRuns...),
+	"agent.getTree":         {"run_id"},
+}
+
+// slip refuses a param whose name is nearly that of one which the command lacks: a run that is started
+// without its input goes on with the thread, as nobody meant.
+func (c *command) slip() (err error) {
+	known := taken[c.method]
+	if c.object == nil || len(known) == 0 {
+		return nil
+	}
+	_ = rawjson.EachMember(c.object, func(name rawjson.Quoted, _ json.RawMessage) { // it was parsed before
+		said := name.Text()
+		near := mapping.Misspelt(said, known)
+		if err == nil && near != "" && !slices.Contains(known, said) && c.sent(near) == nil {
+			err = invalid("%s is no param of %s. Did you mean %s?", said, c.method, near)
+		}
+	})
+	return err
+}
