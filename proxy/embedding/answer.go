@@ -1,6 +1,7 @@
 package embedding
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -42,6 +43,9 @@ func (c *Client) vectors(raw []byte, n int) (list [][]float32, coded bool, f *fa
 	return list, coded, nil
 }
 
+// null is what some servers write for what is no number; it is read as 0.
+var null = []byte("null")
+
 func (c *Client) vector(raw json.RawMessage) (v []float32, coded bool, f *failure) {
 	if strings.HasPrefix(string(raw), `"`) {
 		coded = true
@@ -60,7 +64,7 @@ func (c *Client) vector(raw json.RawMessage) (v []float32, coded bool, f *failur
 	switch {
 	case len(v) != c.cfg.Dims:
 		return nil, false, failed(nil, "its vectors have %d numbers, and store.index.dims is %d", len(v), c.cfg.Dims)
-	case !vectorindex.Unit(v):
+	case !vectorindex.Unit(v) || !coded && bytes.Contains(raw, null):
 		f = failed(nil, "one of its vectors has no direction: it is all 0, or has something that is no number")
 		f.empty = true
 		return nil, false, f

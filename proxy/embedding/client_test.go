@@ -205,6 +205,7 @@ func TestTextsWithoutNumbers(t *testing.T) {
 	nan := base64.StdEncoding.EncodeToString(vectorindex.AppendBytes(nil, []float32{zero / zero, 1}))
 	for name, answer := range map[string]func(http.ResponseWriter, question) bool{
 		"no number": func(w http.ResponseWriter, q question) bool { say(w, q, nan); return true },
+		"null":      func(w http.ResponseWriter, q question) bool { say(w, q, []any{nil, 1}); return true },
 		"all 0":     func(w http.ResponseWriter, q question) bool { say(w, q, []int{0, 0}); return true },
 		"500":       status(http.StatusInternalServerError),
 	} {
@@ -293,6 +294,7 @@ func TestAnswersThatCannotBeUsed(t *testing.T) {
 		"no list of numbers":                                   vector([]string{"NaN", "1"}),
 		"all 0, or has something that is no":                   vector([]int{0, 0}),
 		"no direction":                                         vector(bits(zero/zero, 1)),
+		"or has something that is no number":                   vector([]any{nil, 1}),
 		"one of its vectors has no direction: it is all 0, or": vector(bits(1/zero, 1)),
 		"not in base64":                                        vector("%%%%"),
 		"is longer":                                            text(strings.Repeat(" ", 1<<20)),
