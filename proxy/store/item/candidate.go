@@ -39,8 +39,6 @@ func (s *sieve) candidate(scan func(...any) error) (c *candidate, ok bool, err e
 	return c, err == nil && (s.keep == nil || s.keep(json.RawMessage(s.value))), err
 }
 
-func (c *candidate) id() string { return string(c.namespace) + "\x00" + c.key }
-
 // row is the candidate as a search yields it, once its value was read.
 func (c *candidate) row(scored bool) *itemRow {
 	row := &itemRow{ttl: c.ttl, unread: true, Item: mapping.Item{Tenant: c.tenant, Namespace: labelsOf(string(c.namespace)), Key: c.key}}

@@ -10,16 +10,17 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// A search by prefix and filter of a store of 100,000 items: of a namespace with 100, and of all.
+// A search by prefix and filter of a store of 100,000 items: of a namespace with 100, and of all, also for words that all have.
 func BenchmarkFilterItems(b *testing.B) {
 	s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: "normal"})
 	for n := 0; n < 100_000; n += 500 {
 		var list []item.Put
 		for i := n; i < n+500; i++ {
 			list = append(list, item.Put{Item: mapping.Item{Namespace: []string{"users", fmt.Sprintf("u%d", i%1000)}, Key: fmt.Sprintf("k%d", i),
-				Value: fmt.Appendf(nil, `{"kind":%d,"n":%d,"text":"something to remember about a user, of some length"}`, i/1000%10, i)}})
+				Value: fmt.Appendf(nil, `{"kind":%d,"n":%d,"more":{"kind":%d,"n":%d},"text":"something to remember about a user, of some length"}`, i/1000%10, i, i%9, i)}})
 		}
 		s.ok(s.PutItems(s.ctx, list...))
 	}
@@ -28,18 +29,25 @@ func BenchmarkFilterItems(b *testing.B) {
 		filter string
 		sort   string
 		found  int
+		query  string
 	}{
-		"namespace":  {[]string{"users", "u7"}, `{"kind":3}`, "", 10},
-		"all, first": {nil, `{"kind":3}`, "", 10},
-		"all, rare":  {[]string{"users"}, `{"n":99999}`, "", 1},
-		"all, range": {[]string{"users"}, `{"n":{"$gte":99000}}`, item.SortByUpdated, 10},
+		"namespace":  {[]string{"users", "u7"}, `{"kind":3}`, "", 10, ""},
+		"all, first": {nil, `{"kind":3}`, "", 10, ""},
+		"all, rare":  {[]string{"users"}, `{"n":99999}`, "", 1, ""},
+		"all, range": {[]string{"users"}, `{"n":{"$gte":99000}}`, item.SortByUpdated, 10, ""},
+		// No index serves these, and all items have the word.
+		"a common word, most pass": {[]string{"users"}, `{"kind":{"$ne":3}}`, "", 10, "remember"},
+		"common words, most pass":  {[]string{"users"}, `{"kind":{"$ne":3}}`, "", 10, "something to remember"},
+		"a common word, one of 9":  {[]string{"users"}, `{"more":{"kind":3}}`, "", 10, "remember"},
+		"a common word, few pass":  {[]string{"users"}, `{"more":{"n":{"$gte":99990}}}`, "", 10, "remember"},
 	} {
 		filter, err := rule.ParseFilter(json.RawMessage(c.filter))
 		s.ok(err)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
+			defer storetest.CPU(b)()
 			for b.Loop() {
-				if found := s.search(item.Query{Prefix: c.prefix, Keep: filter.Match, Members: filter.Members(), Limit: 10, SortBy: c.sort}); len(found) != c.found {
+				if found := s.search(item.Query{Prefix: c.prefix, Keep: filter.Match, Members: filter.Members(), Query: c.query, Limit: 10, SortBy: c.sort}); len(found) != c.found {
 					b.Fatalf("%d are found", len(found))
 				}
 			}

@@ -19,6 +19,9 @@ type itemName struct {
 
 func (n itemName) args(more ...any) in { return append(in{n.tenant, n.namespace, n.key}, more...) }
 
+// id names an item among those of its tenant. Ids have the order of names.
+func (n itemName) id() string { return string(n.namespace) + "\x00" + n.key }
+
 func (n itemName) compare(m itemName) int {
 	return cmp.Or(bytes.Compare(n.namespace, m.namespace), strings.Compare(n.key, m.key))
 }
@@ -46,15 +49,20 @@ func namedParts(t *sqldb.Tx, names []itemName) (parts []part) {
 	return parts
 }
 
-// named has a database look for each name by itself, whatever it believes of how many items a
-// tenant has. Few lengths make few texts: connections keep each one prepared.
+// named is the condition of some live items.
 func named(names []itemName) part {
+	where, args := namedIn("i", names)
+	return part{where + ` AND ` + live(len(args)+1), args}
+}
+
+// namedIn has a database look for each name by itself, whatever it believes of how many items a
+// tenant has. Few lengths make few texts: connections keep each one prepared.
+func namedIn(table string, names []itemName) (where string, args in) {
 	var either []string
-	var args in
 	for i := range 1 << bits.Len(uint(len(names)-1)) {
 		p := func(n int) string { return `$` + strconv.Itoa(3*i+n) }
-		either = append(either, `(i.tenant = `+p(1)+` AND i.namespace = `+p(2)+` AND i.item_key = `+p(3)+`)`)
+		either = append(either, strings.ReplaceAll(`(i.tenant = `+p(1)+` AND i.namespace = `+p(2)+` AND i.item_key = `+p(3)+`)`, "i.", table+"."))
 		args = append(args, names[min(i, len(names)-1)].args()...)
 	}
-	return part{`(` + strings.Join(either, ` OR `) + `) AND ` + live(len(args)+1), args}
+	return `(` + strings.Join(either, ` OR `) + `)`, args
 }

@@ -29,7 +29,7 @@ func TestSearchesUseTheirIndexes(t *testing.T) {
 		return `SELECT ` + itemColumns + ` WHERE ` + last.where + ` ORDER BY i.namespace, i.item_key`, append(last.args, int64(1))
 	}
 	byText := func(q Query) (string, in) {
-		return (&textSearch{Query: q}).statement(&sqldb.Tx{Now: 1}, "word")
+		return (&textSearch{Query: q}).statement(&sqldb.Tx{Now: 1}, "word", q.Keep == nil)
 	}
 	members := func(r reach, ranges []rule.MemberRange, prefix ...string) (string, in) {
 		return newLookup(ranges).names(r, prefix)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/apbridge/apbridge/mapping/textindex"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -21,57 +22,81 @@ type textSearch struct {
 	tokens []string // of the query, the rarest first
 	corpus textindex.Corpus
 	found  []*candidate
+	passed map[string]bool // by itemName.id: what the filter lets pass; nil: that was not asked of all items
+	unsure bool            // it has to be
 }
 
 // searchText finds the items that have a token of the query; their values are still to be
 // read.
 func (s *Table) searchText(ctx context.Context, q Query) ([]*itemRow, error) {
-	found, err := s.foundByText(ctx, q)
-	slices.SortFunc(found, q.compare())
-	return pageOf(found, q), err
+	x, err := s.foundByText(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(x.found, q.compare())
+	return pageOf(x.found, q), nil
 }
 
-// foundByText are the items that have a token of the query, the best first.
-func (s *Table) foundByText(ctx context.Context, q Query) (found []*candidate, err error) {
-	x := &textSearch{Query: q, reach: reachOf(ctx)}
+// foundByText finds the items that have a token of the query, the best first.
+func (s *Table) foundByText(ctx context.Context, q Query) (x *textSearch, err error) {
+	x = &textSearch{Query: q, reach: reachOf(ctx)}
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		x.tokens, x.found = textindex.Query(q.Query), nil
+		x.tokens = textindex.Query(q.Query)
 		if err := x.count(t); err != nil {
 			return err
 		}
-		for i := 0; i < len(x.tokens) && len(x.found) < candidatesMost; i++ {
-			if err := x.gather(ctx, t, x.tokens[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return x.gatherAll(ctx, t)
 	})
+	if err == nil && x.unsure {
+		if x.passed, err = s.passing(ctx, q); err == nil {
+			err = s.db.Read(ctx, func(t *sqldb.Tx) error { return x.gatherAll(ctx, t) })
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	x.rank()
-	return x.found, nil
+	return x, nil
 }
 
-// count asks how many items have each token, and leaves out those that none has.
-func (x *textSearch) count(t *sqldb.Tx) (err error) {
-	x.corpus.Found = make(map[string]int, len(x.tokens))
-	for _, token := range x.tokens {
-		if x.corpus.Found[token], err = x.having(t, token); err != nil {
+// gatherAll finds the candidates, of the rarest token first.
+func (x *textSearch) gatherAll(ctx context.Context, t *sqldb.Tx) error {
+	x.found, x.unsure = nil, false
+	for i := 0; i < len(x.tokens) && len(x.found) < candidatesMost && !x.unsure; i++ {
+		if err := x.gather(ctx, t, x.tokens[i]); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// count asks how many items have each token, and leaves out those that none has. To count all takes as
+// long as all else: of a token that is alone, whose weight is all that there is, it is only
+// asked whether more have it than are read.
+func (x *textSearch) count(t *sqldb.Tx) (err error) {
+	x.corpus.Found = make(map[string]int, len(x.tokens))
+	if len(x.tokens) == 1 {
+		x.corpus.Found[x.tokens[0]], err = x.having(t, x.tokens[0], ` LIMIT `+strconv.Itoa(walkedOfToken+1))
+	}
+	for i := 0; len(x.tokens) > 1 && i < len(x.tokens) && err == nil; i++ {
+		x.corpus.Found[x.tokens[i]], err = x.having(t, x.tokens[i], ``)
+	}
 	x.tokens = slices.DeleteFunc(x.tokens, func(token string) bool { return x.corpus.Found[token] == 0 })
 	slices.SortStableFunc(x.tokens, func(a, b string) int { return x.corpus.Found[a] - x.corpus.Found[b] })
-	if len(x.tokens) > 0 { // to count all takes as long as all else
-		x.corpus.Texts, err = x.having(t, anyToken)
+	if len(x.tokens) > 1 && err == nil {
+		x.corpus.Texts, err = x.having(t, anyToken, ``)
 	}
 	return err
 }
 
-func (x *textSearch) having(t *sqldb.Tx, token string) (n int, err error) {
+// having is how many items have a token, up to a limit.
+func (x *textSearch) having(t *sqldb.Tx, token, limit string) (n int, err error) {
 	where, args := x.reach.within("k", x.Prefix)
-	err = t.Get(`SELECT COUNT(*) FROM item_tokens k WHERE `+where+` AND k.token = $`+strconv.Itoa(len(args)+1), append(args, token), out{&n})
+	text := `SELECT COUNT(*) FROM item_tokens k WHERE ` + where + ` AND k.token = $` + strconv.Itoa(len(args)+1)
+	if limit != "" {
+		text = `SELECT COUNT(*) FROM (` + strings.Replace(text, `COUNT(*)`, `1`, 1) + limit + `) x`
+	}
+	err = t.Get(text, append(args, token), out{&n})
 	return n, err
 }
 
@@ -82,10 +107,30 @@ func (x *textSearch) gather(ctx context.Context, t *sqldb.Tx, token string) erro
 	for _, c := range x.found {
 		known[c.id()] = true
 	}
-	var fresh []*candidate
+	switch {
+	case x.Keep == nil || x.passed == nil && x.corpus.Found[token] <= walkedOfToken:
+		return x.gatherRows(ctx, t, token, known)
+	case x.passed == nil:
+		return x.walk(ctx, t, token, known)
+	}
+	return x.gatherPassed(ctx, t, token, known)
+}
+
+// gatherRows reads the items with the rows of the token. Where many of the first have expired, all are read.
+func (x *textSearch) gatherRows(ctx context.Context, t *sqldb.Tx, token string, known map[string]bool) error {
+	fresh, err := x.rowsOf(ctx, t, token, known, x.Keep == nil)
+	if err == nil && x.Keep == nil && len(x.found)+len(fresh) < candidatesMost && x.corpus.Found[token] > 2*candidatesMost {
+		fresh, err = x.rowsOf(ctx, t, token, known, false)
+	}
+	x.found = append(x.found, fresh...)
+	return err
+}
+
+// rowsOf are items that have a token, as many as there is room for: of the first rows of the token, or of all.
+func (x *textSearch) rowsOf(ctx context.Context, t *sqldb.Tx, token string, known map[string]bool, first bool) (fresh []*candidate, err error) {
 	sieve := sieve{tenant: x.reach.Tenant, keep: x.Keep}
-	text, args := x.statement(t, token)
-	err := t.Each(text, args, func(scan func(...any) error) error {
+	text, args := x.statement(t, token, first)
+	err = t.Each(text, args, func(scan func(...any) error) error {
 		c, ok, err := sieve.candidate(scan)
 		if ok && !known[c.id()] {
 			fresh = append(fresh, c)
@@ -95,20 +140,22 @@ func (x *textSearch) gather(ctx context.Context, t *sqldb.Tx, token string) erro
 		}
 		return errors.Join(err, ctx.Err())
 	})
-	x.found = append(x.found, x.largest(fresh)...)
-	return err
+	return x.largest(fresh), err
 }
 
-// statement reads the items that have a token. Without a filter it is the database that takes
-// those of whose text it is most, a good many, as some may be known or have expired. Of equal
+// statement reads the items that have a token: all, or those of whose text it is most, which the
+// database then takes, a good many, as some may be known or have expired. Of equal
 // ones those with the first names are taken, so that each database takes the same.
-func (x *textSearch) statement(t *sqldb.Tx, token string) (text string, args in) {
+func (x *textSearch) statement(t *sqldb.Tx, token string, first bool) (text string, args in) {
 	where, args := x.reach.within("k", x.Prefix)
 	where += ` AND k.token = $` + strconv.Itoa(len(args)+1)
 	from, value, isLive := `item_tokens k`, `i.value`, ` AND `+live(len(args)+2)
 	if x.Keep == nil {
+		value = `NULL`
+	}
+	if first {
 		from = `(SELECT k.tenant, k.namespace, k.item_key, k.share FROM item_tokens k WHERE ` + where + ` ORDER BY k.share DESC, k.namespace, k.item_key LIMIT ` + strconv.Itoa(2*candidatesMost) + `) k`
-		where, value = `k.tenant = $1`, `NULL`
+		where = `k.tenant = $1`
 	}
 	return `SELECT k.namespace, k.item_key, k.share, ` + candidateColumns + `, ` + value + ` FROM ` + from + `
  JOIN items i ON i.tenant = k.tenant AND i.namespace = k.namespace AND i.item_key = k.item_key WHERE ` + where + isLive, append(args, token, t.Now)

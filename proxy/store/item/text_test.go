@@ -147,6 +147,31 @@ func TestTextSearchTakesTheSameOfManyEqualItems(t *testing.T) {
 	})
 }
 
+// However many items are over and not yet removed, those that are not are found.
+func TestTextSearchFindsWhatLivesAmongWhatIsOver(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
+		b := open(t, store.Options{Synchronous: "normal", Now: clock.now})
+		put := func(key, value string, ttl time.Duration) error {
+			it := mapping.Item{Namespace: []string{"n"}, Key: key, Value: []byte(value)}
+			return b.PutItem(b.ctx, item.Put{Item: it, TTL: ttl})
+		}
+		var writers errgroup.Group
+		writers.SetLimit(8)
+		for n := range 4100 {
+			writers.Go(func() error { return put(fmt.Sprint(n), `{"text":"word"}`, time.Minute) })
+		}
+		b.ok(writers.Wait())
+		b.ok(put("one", `{"text":"a word"}`, 0))
+		b.ok(put("other", `{"text":"a word and others"}`, 0))
+		clock.at = clock.at.Add(time.Hour)
+		if d := cmp.Diff([]string{"one", "other"}, b.search(item.Query{Query: "word"})); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
 // Items of an older version are found once they have their tokens, and what is written
 // meanwhile is not undone.
 func TestOlderItemsGetTheirTokens(t *testing.T) {

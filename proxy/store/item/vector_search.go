@@ -97,25 +97,17 @@ func (x *meaningSearch) listed(need int) int {
 
 // prepare reads what has the words and, where an index says what the filter may pass, what it does.
 func (x *meaningSearch) prepare(ctx context.Context) (err error) {
-	if x.text, err = x.foundByText(ctx, x.q); err != nil {
+	text, err := x.foundByText(ctx, x.q)
+	if err != nil {
 		return err
 	}
+	x.text, x.wanted.passed = text.found, text.passed
 	x.wanted.prefixes = reachOf(ctx).paths(x.q.Prefix)
-	if indexed, err := x.indexed(ctx, x.q); err != nil || !indexed {
+	if indexed, err := x.indexed(ctx, x.q); err != nil || !indexed || x.wanted.passed != nil {
 		return err
 	}
-	x.wanted.passed, err = x.passing(ctx)
+	x.wanted.passed, err = x.passing(ctx, x.q)
 	return err
-}
-
-// passing are the items below the prefix that the filter lets pass.
-func (x *meaningSearch) passing(ctx context.Context) (map[string]bool, error) {
-	f := passer{keep: x.q.Keep}
-	statement := func(where string) string { return passerColumns + where }
-	err := x.eachBelow(ctx, x.q, statement, func() { f.passed = map[string]bool{} }, func(scan func(...any) error) (bool, error) {
-		return true, f.row(scan)
-	})
-	return f.passed, err
 }
 
 // near are the items that are nearest to the query and pass the filter, the best first.
@@ -124,7 +116,7 @@ func (x *meaningSearch) near(ctx context.Context) (hits nearest, err error) {
 		if hits, done, err := x.walk(ctx); err != nil || done {
 			return hits, err
 		}
-		if x.wanted.passed, err = x.passing(ctx); err != nil {
+		if x.wanted.passed, err = x.passing(ctx, x.q); err != nil {
 			return nil, err
 		}
 	}

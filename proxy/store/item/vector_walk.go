@@ -2,7 +2,6 @@ package item
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -72,22 +71,4 @@ func (x *meaningSearch) keeps(ctx context.Context, t *sqldb.Tx, some nearest) (m
 		}
 	}
 	return f.passed, ctx.Err()
-}
-
-// passer asks a filter of items that are read.
-type passer struct {
-	keep   func(value json.RawMessage) bool
-	passed map[string]bool // by candidate.id
-	value  sqldb.Buffer    // of the row that is being looked at
-}
-
-const passerColumns = `SELECT i.namespace, i.item_key, i.value FROM items i WHERE `
-
-func (f *passer) row(scan func(...any) error) error {
-	var c candidate
-	err := scan(&c.namespace, &c.key, &f.value)
-	if err == nil && f.keep(json.RawMessage(f.value)) {
-		f.passed[c.id()] = true
-	}
-	return err
 }

@@ -1,0 +1,36 @@
+package item
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// passing are the items below a query's prefix that its filter lets pass, by itemName.id.
+func (s *Table) passing(ctx context.Context, q Query) (map[string]bool, error) {
+	f := passer{keep: q.Keep}
+	statement := func(where string) string { return passerColumns + where }
+	err := s.eachBelow(ctx, q, statement, func() { f.passed = map[string]bool{} }, func(scan func(...any) error) (bool, error) {
+		return true, f.row(scan)
+	})
+	return f.passed, err
+}
+
+// passer asks a filter of items that are read.
+type passer struct {
+	keep   func(value json.RawMessage) bool
+	passed map[string]bool // by itemName.id
+	value  sqldb.Buffer    // of the row that is being looked at
+}
+
+const passerColumns = `SELECT i.namespace, i.item_key, i.value FROM items i WHERE `
+
+func (f *passer) row(scan func(...any) error) error {
+	var c candidate
+	err := scan(&c.namespace, &c.key, &f.value)
+	if err == nil && f.keep(json.RawMessage(f.value)) {
+		f.passed[c.id()] = true
+	}
+	return err
+}
