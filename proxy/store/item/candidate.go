@@ -16,7 +16,6 @@ type candidate struct {
 	ttl, created, updated int64
 	bag                   textindex.Bag
 	score                 float64
-	present               bool // it is there, with the value that it was found by (meaningSearch.present)
 }
 
 // candidateColumns are what sieve.candidate reads between the share and the value.

@@ -100,9 +100,9 @@ func (r reach) seen(prefix []string) [][]string {
 
 // paths are the paths in and below which items are seen under a prefix of labels: what within
 // is the condition of.
-func (r reach) paths(prefix []string) (list [][]byte) {
+func (r reach) paths(prefix []string) (list []string) {
 	for _, ns := range r.Below(prefix) {
-		list = append(list, pathOf(ns))
+		list = append(list, string(pathOf(ns)))
 	}
 	return list
 }

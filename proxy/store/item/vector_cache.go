@@ -33,20 +33,24 @@ func newVectorCache(db *sqldb.DB, ix *Index) *vectorCache {
 }
 
 // tenantVectors are those of one tenant. They are read with mu.RLock. Items that were removed
-// from the table stay in them: whatever is found is looked up in the database before it is shown.
+// from the table stay in them: what is found is looked up in the database before it has a rank.
 type tenantVectors struct {
 	counted int64 // of the cache's size; under its lock
 
 	mu                  sync.RWMutex
 	generation, version int64 // of item_index, when it was read last
 	large               bool  // there are too many to be kept, and none are
+	rounded             bool  // those of the pieces are
 	pieces              []*vectorPiece
-	at                  map[string]*vectorEntry // by candidate.id
+	at                  map[string]vectorPlace // by itemName.id
 	size                int64
 }
 
+// vectorPlace is where an item's vectors are.
+type vectorPlace struct{ piece, entry int32 }
+
 // entrySize is about what an entry takes besides its numbers, its namespace and its key.
-const entrySize = 200
+const entrySize = 100
 
 // of are the vectors of a tenant, as they were read last.
 func (c *vectorCache) of(tenant string) *tenantVectors {
@@ -131,6 +135,9 @@ func (c *vectorCache) read(ctx context.Context, t *sqldb.Tx, tenant string, v *t
 		}
 		numbers = vectorindex.AppendVector(numbers[:0], kept)
 		v.put(at, numbers, c.index.Dims)
+		if !v.rounded && (len(v.at) > c.index.exactMost() || v.size > c.index.Cache) {
+			v.round(c.index.Dims)
+		}
 		return v.size <= c.index.Cache, ctx.Err()
 	})
 	switch {
@@ -146,28 +153,43 @@ func (c *vectorCache) read(ctx context.Context, t *sqldb.Tx, tenant string, v *t
 }
 
 func (v *tenantVectors) reset(generation int64) {
-	v.generation, v.version, v.large, v.pieces, v.at, v.size = generation, 0, false, nil, map[string]*vectorEntry{}, 0
+	v.generation, v.version, v.large, v.rounded, v.pieces, v.at, v.size = generation, 0, false, false, nil, map[string]vectorPlace{}, 0
 }
 
 // put takes the vectors of an item in the place of those it had.
 func (v *tenantVectors) put(at itemName, numbers []float32, dims int) {
-	id := string(at.namespace) + "\x00" + at.key
-	if old := v.at[id]; old != nil {
-		if len(old.numbers) == len(numbers) {
-			copy(old.numbers, numbers)
+	id := at.id()
+	numbers = numbers[:len(numbers)/dims*dims]
+	if place, ok := v.at[id]; ok {
+		p := v.pieces[place.piece]
+		e := &p.entries[place.entry]
+		if int(e.count)*dims == len(numbers) {
+			p.replace(e, numbers, dims)
 			return
 		}
-		old.numbers = nil // its room is lost until all are read anew
+		e.count = 0 // its room is lost until all are read anew
 		delete(v.at, id)
 	}
-	if len(numbers) < dims {
+	if len(numbers) == 0 {
 		return
 	}
 	if len(v.pieces) == 0 || v.pieces[len(v.pieces)-1].full(len(numbers)) {
 		room := max(len(numbers), dims<<min(len(v.pieces), pieceShift)) // few items take little
-		v.pieces = append(v.pieces, &vectorPiece{flat: make([]float32, 0, room)})
-		v.size += int64(room * vectorindex.Size)
+		v.pieces = append(v.pieces, newVectorPiece(room, dims, v.rounded))
+		v.size += v.pieces[len(v.pieces)-1].size()
 	}
-	v.at[id] = v.pieces[len(v.pieces)-1].add(at, numbers)
-	v.size += int64(len(id)*2 + entrySize)
+	last := len(v.pieces) - 1
+	v.at[id] = vectorPlace{int32(last), int32(len(v.pieces[last].entries))}
+	v.pieces[last].add(id, numbers, dims)
+	v.size += int64(len(id) + entrySize)
+}
+
+// round keeps the vectors in a quarter of their room.
+func (v *tenantVectors) round(dims int) {
+	v.rounded = true
+	for _, p := range v.pieces {
+		v.size -= p.size()
+		p.round(dims)
+		v.size += p.size()
+	}
 }

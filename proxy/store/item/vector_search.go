@@ -2,6 +2,7 @@ package item
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -64,8 +65,7 @@ func (x *meaningSearch) begin(ctx context.Context) (ready bool, err error) {
 	return cache.refresh(ctx, tenant, x.vectors)
 }
 
-// find looks at the best of both lists until the page is full: what was found near may be
-// gone by now, or be found by a value that it has no more.
+// find makes one list of both.
 func (x *meaningSearch) find(ctx context.Context) (found []*candidate, err error) {
 	if err := x.prepare(ctx); err != nil {
 		return nil, err
@@ -74,22 +74,38 @@ func (x *meaningSearch) find(ctx context.Context) (found []*candidate, err error
 	if x.q.Limit == 0 {
 		need = math.MaxInt / 2
 	}
-	for x.wanted.most = x.listed(need); ; x.wanted.most *= 2 {
+	near, err := x.nearest(ctx, need)
+	if err != nil {
+		return nil, err
+	}
+	found = x.fuse(near)
+	slices.SortFunc(found, x.q.compare())
+	return found, nil
+}
+
+// nearest are the items of the list of what is near for a page of need items, the best first. What was found
+// near may be gone by now, or be found by a value that it has no more: it has no rank, wherever vectors are kept.
+func (x *meaningSearch) nearest(ctx context.Context, need int) (found []*candidate, err error) {
+	list := x.listed(need)
+	enough := list
+	if x.alone() {
+		enough = need
+	}
+	for x.wanted.most = list; ; x.wanted.most *= 2 {
 		hits, err := x.near(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if found, err = x.present(ctx, x.fuse(hits), need); err != nil || len(found) >= need || len(hits) < x.wanted.most {
-			slices.SortFunc(found, x.q.compare())
+		if found, err = x.present(ctx, hits, enough); err != nil || len(found) >= enough || len(hits) < x.wanted.most {
 			return found, err
 		}
 	}
 }
 
-// listed is how long the list of what is near has to be for a page of need items. With a filter
-// each item of it may have to be read.
+// listed is how long the list of what is near has to be for a page of need items. With a filter, or by
+// rounded vectors, each item of it may have to be read.
 func (x *meaningSearch) listed(need int) int {
-	if x.q.Keep != nil && x.alone() {
+	if x.alone() && (x.q.Keep != nil || x.vectors.areRounded()) {
 		return need
 	}
 	return max(candidatesMost, need)
@@ -102,7 +118,7 @@ func (x *meaningSearch) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	x.text, x.wanted.passed = text.found, text.passed
-	x.wanted.prefixes = reachOf(ctx).paths(x.q.Prefix)
+	x.wanted.prefixes, x.wanted.bounds = reachOf(ctx).paths(x.q.Prefix), vectorindex.NewBounds(x.wanted.query)
 	if indexed, err := x.indexed(ctx, x.q); err != nil || !indexed || x.wanted.passed != nil {
 		return err
 	}
@@ -120,23 +136,26 @@ func (x *meaningSearch) near(ctx context.Context) (hits nearest, err error) {
 			return nil, err
 		}
 	}
-	hits, kept := x.kept(&x.wanted)
-	if !kept {
+	hits, kept, err := x.kept(ctx, &x.wanted)
+	if err == nil && !kept {
 		hits, err = x.scan(ctx)
 	}
 	return hits, err
 }
 
-// kept are the nearest of the vectors in memory, the best first; ok is false where the tenant's are not there.
-func (x *meaningSearch) kept(w *wanted) (hits nearest, ok bool) {
-	x.vectors.mu.RLock()
-	defer x.vectors.mu.RUnlock()
-	if x.vectors.large || x.vectors.generation < 0 { // another search could not read them
-		return nil, false
+// kept are the nearest by the vectors in memory, the best first; ok is false where those are not there, or
+// do not tell soon enough.
+func (x *meaningSearch) kept(ctx context.Context, w *wanted) (hits nearest, ok bool, err error) {
+	for wide := wideFirst; ; wide *= wider {
+		list, ok := x.vectors.look(w, wide)
+		if !ok || !list.rounded {
+			return list.hits, ok, nil
+		}
+		hits, certain, err := x.exact(ctx, w, list)
+		if err != nil || certain || list.widest {
+			return hits, certain, err
+		}
 	}
-	hits = w.lookAll(x.vectors.pieces)
-	slices.SortFunc(hits, compareHits)
-	return hits, true
 }
 
 // scan is near where the vectors are not kept: it reads those below the prefix.
@@ -146,17 +165,14 @@ func (x *meaningSearch) scan(ctx context.Context) (hits nearest, err error) {
 		hits = nil
 		var kept sqldb.Buffer
 		var numbers []float32
-		var id []byte
+		var at itemName
 		return t.Each(`SELECT v.namespace, v.item_key, v.vectors FROM item_vectors v WHERE `+where, args, func(scan func(...any) error) error {
-			var h hit
-			if err := scan(&h.namespace, &h.key, &kept); err != nil {
+			if err := scan(&at.namespace, &at.key, &kept); err != nil {
 				return err
 			}
-			var ok bool
-			if id, ok = x.wanted.has(h.namespace, h.key, id); ok && len(kept) > 0 {
+			if id := at.id(); len(kept) > 0 && x.wanted.has(id) {
 				numbers = vectorindex.AppendVector(numbers[:0], kept)
-				h.score = x.wanted.score(numbers)
-				hits.offer(h, x.wanted.most)
+				hits.offer(hit{id, x.wanted.score(numbers)}, x.wanted.most)
 			}
 			return ctx.Err()
 		})
@@ -165,16 +181,14 @@ func (x *meaningSearch) scan(ctx context.Context) (hits nearest, err error) {
 	return hits, err
 }
 
-// fuse makes one list of both, the best first. Of what has no words of the query nothing but
-// its name is known.
-func (x *meaningSearch) fuse(hits nearest) (all []*candidate) {
+// fuse makes one list of both. Of what has no words of the query nothing but its name and its times is known.
+func (x *meaningSearch) fuse(hits []*candidate) (all []*candidate) {
 	known := map[string]bool{}
 	var near, text []string
 	for _, c := range x.text {
 		known[c.id()], text, all = true, append(text, c.id()), append(all, c)
 	}
-	for _, h := range hits {
-		c := &candidate{itemName: itemName{namespace: h.namespace, key: h.key}}
+	for _, c := range hits {
 		near = append(near, c.id())
 		if !known[c.id()] {
 			all = append(all, c)
@@ -184,53 +198,51 @@ func (x *meaningSearch) fuse(hits nearest) (all []*candidate) {
 	for _, c := range all {
 		c.score = scores[c.id()]
 	}
-	slices.SortFunc(all, Query{}.compare())
 	return all
 }
 
-// present are the candidates that are there, with the value that they were found by: all, or
-// where they are in the order of their scores the first n.
-func (x *meaningSearch) present(ctx context.Context, all []*candidate, n int) (found []*candidate, err error) {
+// present are the first n of what is near that are there, with the value that they were found by.
+func (x *meaningSearch) present(ctx context.Context, hits nearest, n int) (found []*candidate, err error) {
 	tenant := mapping.PrincipalOf(ctx).Tenant
-	first := x.q.bestFirst()
 	err = x.db.Read(ctx, func(t *sqldb.Tx) error {
 		found = nil
-		for left := all; len(left) > 0 && !(first && len(found) >= n); {
+		for left := hits; len(left) > 0 && len(found) < n; {
 			some := left[:min(namesTogether(t), len(left))]
 			left = left[len(some):]
-			if err := readPresent(t, some, tenant); err != nil {
+			there, err := readPresent(t, some, tenant)
+			if err = errors.Join(err, ctx.Err()); err != nil {
 				return err
 			}
-			found = append(found, slices.DeleteFunc(slices.Clone(some), func(c *candidate) bool { return !c.present })...)
+			found = append(found, there[:min(len(there), n-len(found))]...)
 		}
-		return ctx.Err()
+		return nil
 	})
 	return found, err
 }
 
-// readPresent reads what is not known of candidates, those that were not found by their words.
-func readPresent(t *sqldb.Tx, some []*candidate, tenant string) error {
-	unknown := map[string]*candidate{}
-	var names []itemName
-	for _, c := range some {
-		if c.present = c.bag != nil; !c.present {
-			c.tenant = tenant
-			unknown[c.id()], names = c, append(names, c.itemName)
-		}
+// readPresent reads some items by their names, in their order. One that is not there is left out.
+func readPresent(t *sqldb.Tx, some nearest, tenant string) (found []*candidate, err error) {
+	names := make([]itemName, len(some))
+	for i, h := range some {
+		names[i] = h.name(tenant)
 	}
+	there := make(map[string]*candidate, len(some))
 	for _, p := range namedParts(t, names) {
 		err := t.Each(`SELECT i.namespace, i.item_key, i.ttl_us, i.created_us, i.updated_us FROM items i WHERE `+p.where+` AND i.vectors_us = i.updated_us`,
 			append(p.args, t.Now), func(scan func(...any) error) error {
-				var r candidate
-				err := scan(&r.namespace, &r.key, &r.ttl, &r.created, &r.updated)
-				if c := unknown[r.id()]; c != nil {
-					c.ttl, c.created, c.updated, c.present = r.ttl, r.created, r.updated, true
-				}
+				c := &candidate{itemName: itemName{tenant: tenant}}
+				err := scan(&c.namespace, &c.key, &c.ttl, &c.created, &c.updated)
+				there[c.id()] = c
 				return err
 			})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	for _, h := range some {
+		if c := there[h.id]; c != nil {
+			found = append(found, c)
+		}
+	}
+	return found, nil
 }

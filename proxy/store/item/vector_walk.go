@@ -7,11 +7,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// How many of the nearest items are read by their names to ask the filter of them, at most and
-// at a time. To read one so takes as long as to read many in the order of the table.
+// How many of the nearest items are read by their names to ask the filter of them, at a time and at most: so
+// many, or beside words, where as many are wanted, so many times as many. To read one so takes as
+// long as to read many in the order of the table.
 const (
-	walkedMost     = 1000
 	walkedTogether = 64
+	walkedMost     = 1000
+	walkedTimes    = 4
 )
 
 // alone reports whether the list of what is near is the whole answer, the best first, so that
@@ -22,13 +24,15 @@ func (x *meaningSearch) alone() bool { return len(x.text) == 0 && x.q.bestFirst(
 // false where all items are to be asked: there are few, few of the nearest pass, or their vectors are not kept.
 func (x *meaningSearch) walk(ctx context.Context) (passed nearest, done bool, err error) {
 	all := x.wanted
-	all.most = walkedMost
-	if !x.alone() || x.wanted.most > all.most {
+	if all.most > max(walkedMost, candidatesMost) {
 		return nil, false, nil
 	}
-	list, kept := x.kept(&all)
-	if !kept || len(list) < all.most {
-		return nil, false, nil
+	if all.most = walkedMost; !x.alone() {
+		all.most = walkedTimes * x.wanted.most
+	}
+	list, kept, err := x.kept(ctx, &all)
+	if err != nil || !kept || len(list) < all.most {
+		return nil, false, err
 	}
 	err = x.db.Read(ctx, func(t *sqldb.Tx) error {
 		passed, done, err = x.walkDown(ctx, t, list)
@@ -47,7 +51,7 @@ func (x *meaningSearch) walkDown(ctx context.Context, t *sqldb.Tx, list nearest)
 			return nil, false, err
 		}
 		for _, h := range some {
-			if keeps[h.id()] {
+			if keeps[h.id] {
 				passed = append(passed, h)
 			}
 		}
@@ -62,7 +66,7 @@ func (x *meaningSearch) walkDown(ctx context.Context, t *sqldb.Tx, list nearest)
 func (x *meaningSearch) keeps(ctx context.Context, t *sqldb.Tx, some nearest) (map[string]bool, error) {
 	names := make([]itemName, len(some))
 	for i, h := range some {
-		names[i] = itemName{mapping.PrincipalOf(ctx).Tenant, h.namespace, h.key}
+		names[i] = h.name(mapping.PrincipalOf(ctx).Tenant)
 	}
 	f := passer{keep: x.q.Keep, passed: map[string]bool{}}
 	for _, p := range namedParts(t, names) {
