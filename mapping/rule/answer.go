@@ -28,6 +28,7 @@ const (
 	formNo      form = "bare no" // no, without one
 	formIgnore  form = "ignore"  // leave it open
 	formSeveral form = "several" // more answers than questions
+	formUnknown form = "unknown" // decisions of which one has a type that there is not
 )
 
 // IsYes tells whether a text only says "go on": nothing, y, yes, true, ok, approve or
@@ -114,11 +115,11 @@ func saysNothing(value json.RawMessage) bool {
 // typedAnswer reads a HumanResponse {type, args}, a list of them, or
 // {decisions: [{type, …}]}.
 func typedAnswer(value json.RawMessage, q request) (Answer, bool) {
-	list := []json.RawMessage{value}
+	list, decisions := []json.RawMessage{value}, false
 	if rawjson.Kind(value) == '[' {
 		list, _ = rawjson.Elements(value)
 	} else if d, err := rawjson.Elements(rawjson.Get(value, "decisions")); err == nil {
-		list = d
+		list, decisions = d, true
 		if len(d) == 0 {
 			return Answer{form: formNothing}, true
 		}
@@ -126,7 +127,9 @@ func typedAnswer(value json.RawMessage, q request) (Answer, bool) {
 	var last Answer
 	for _, e := range list {
 		known := false
-		if last, known = oneAnswer(e, q); !known {
+		if last, known = oneAnswer(e, q); !known && decisions { // nobody means it as words
+			return Answer{form: formUnknown}, true
+		} else if !known {
 			return Answer{}, false
 		}
 	}

@@ -45,6 +45,7 @@ var refusedForms = map[form]string{
 	formNo:      "a refusal without a word",
 	formIgnore:  "leaving it open",
 	formSeveral: "several answers",
+	formUnknown: "a decision of a type that there is not",
 }
 
 // forms says how the request is answered.
