@@ -120,6 +120,12 @@ func (e *Engine) maker(r mapping.Run) mapping.Principal {
 	return mapping.Principal{}
 }
 
+// configurableOf is what a run's request says of its user and the like: config.configurable, and what only
+// its context has, which LangGraph's clients send in the place of that.
 func configurableOf(r mapping.Run) json.RawMessage {
-	return rawjson.Get(rawjson.Get(r.Kwargs, "config"), "configurable")
+	configurable := rawjson.Get(rawjson.Get(r.Kwargs, "config"), "configurable")
+	if both, err := rule.MergeContext(rawjson.Get(r.Kwargs, "context"), configurable); err == nil {
+		return both
+	}
+	return configurable
 }
