@@ -238,14 +238,17 @@ func (o threadBody) ttl() (d *time.Duration, keepLatest bool) {
 	return o.minutes("ttl"), false
 }
 
+// minutesMost is 95 years: what has no end has no time to live.
+const minutesMost = 50_000_000
+
 func (o *fields) minutes(name string) *time.Duration {
 	v := o.typed(name, '0', "a number of minutes")
 	if v == nil {
 		return nil
 	}
 	var n float64
-	if err := json.Unmarshal(v, &n); err != nil || n <= 0 || n > 5e7 {
-		o.complain(name, "must be a number of minutes above 0")
+	if err := json.Unmarshal(v, &n); err != nil || n <= 0 || n > minutesMost {
+		o.complain(name, "must be a number of minutes above 0, and at most %d", minutesMost)
 		return nil
 	}
 	d := max(time.Duration(n*float64(time.Minute)), time.Microsecond) // what the store counts in

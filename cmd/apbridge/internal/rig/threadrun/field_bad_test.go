@@ -26,7 +26,7 @@ var wrongValues = map[string][]string{
 	"bool":    {`"yes"`, `1`, `[]`, `{}`},
 	"number":  {`"x"`, `-1`, `1.5`, `{}`, `99999999999`},
 	"minutes": {`"x"`, `-1`, `0`, `{}`, `true`},
-	"ttl":     {`"x"`, `-1`, `0`, `{"ttl":0}`, `{"ttl":1,"strategy":"burn"}`},
+	"ttl":     {`"x"`, `-1`, `0`, `1e300`, `{"ttl":0}`, `{"ttl":1,"strategy":"burn"}`},
 	"nodes":   {`7`, `{}`, `[1]`},
 	"modes":   {`"nonsense"`, `["nonsense"]`, `7`, `[1]`, `{}`},
 	"url":     {`"ftp://x/y"`, `7`, `"nothing"`, `"http://"`},
