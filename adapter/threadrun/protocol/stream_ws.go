@@ -118,7 +118,21 @@ func (k *socket) take(message io.Reader) error {
 	if err != nil {
 		return err
 	}
-	return k.answer(raw)
+	return aside(func() error { return k.answer(raw) })
+}
+
+// aside does something in a goroutine of its own, and waits for it: starting a run takes a deep
+// stack, which the reader would keep for as long as the connection is open. A panic is the reader's.
+func aside(do func() error) (err error) {
+	done := make(chan any, 1)
+	go func() {
+		defer func() { done <- recover() }()
+		err = do()
+	}()
+	if p := <-done; p != nil {
+		panic(p)
+	}
+	return err
 }
 
 // attend asks for signs of life, which finds a client that has gone without a word, and closes
