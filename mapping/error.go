@@ -3,6 +3,7 @@ package mapping
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Class is the one thing a dialect needs to know to answer an error: each has
@@ -74,7 +75,13 @@ type Error struct {
 	Message string // one or two sentences for a person; no secrets, no prompts
 	Detail  any    // further facts, JSON-encodable; nil for none
 	Err     error  // the cause, for the log only
+	// Wait is how long it is no use to try again, for Limited and Unavailable: 0 is a moment, and
+	// NoWait says that time alone does not help.
+	Wait time.Duration
 }
+
+// NoWait is an Error's Wait where something else has to be done than wait.
+const NoWait time.Duration = -1
 
 func (e *Error) Error() string {
 	if e.Err != nil {

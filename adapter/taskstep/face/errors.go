@@ -28,10 +28,8 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := classify(err)
 	s.face.CountFailed(e)
 	s.logCause(w, r, e)
-	switch e.Class {
-	case mapping.Limited, mapping.Unavailable:
-		w.Header().Set("Retry-After", "1")
-	case mapping.TooLarge:
+	adapter.SetRetryAfter(w.Header(), e)
+	if e.Class == mapping.TooLarge {
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 	}
 	status := s.style.status(e.Class)

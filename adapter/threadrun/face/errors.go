@@ -29,9 +29,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		s.log.Error("request failed", zap.String("route", routeOf(r)), zap.String("code", e.Code),
 			zap.String("request_id", w.Header().Get("X-Request-Id")), zap.Error(err))
 	}
-	if e.Class == mapping.Limited || e.Class == mapping.Unavailable {
-		w.Header().Set("Retry-After", "1")
-	}
+	adapter.SetRetryAfter(w.Header(), e)
 	w.Header().Del("Content-Location")
 	w.Header().Del("Location")
 	reply(w, status, errorBody(e))
