@@ -43,7 +43,7 @@ func (t AgentTLS) load() (c *tls.Config, key string, err error) {
 		}
 	}
 	if t.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		pair, err := KeyPair(t.Cert, t.Key)
 		if err != nil {
 			return nil, "cert", errors.New(strings.TrimPrefix(reason(err), "tls: "))
 		}
@@ -55,10 +55,7 @@ func (t AgentTLS) load() (c *tls.Config, key string, err error) {
 // checkTLS wants certificate and key, of one pair, or neither; and an agent that speaks TLS.
 func (a agentCheck) checkTLS() {
 	key, t := a.key+".tls", a.TLS
-	for _, file := range t.Files() {
-		raw, _, _ := readRegular(file, maxFile)
-		a.looked(file, raw)
-	}
+	a.lookedAt(t.Files()...)
 	switch wrong, err := "", error(nil); {
 	case t != (AgentTLS{}) && strings.HasPrefix(strings.ToLower(a.URL), "http://"):
 		a.complain(key, "says nothing, since %s.url begins with http://; write https:// there, or leave this out", a.key)

@@ -7,7 +7,7 @@ import (
 
 // Authorities reads the certificates of a file in PEM that others are checked by.
 func Authorities(file string) (*x509.CertPool, error) {
-	raw, _, err := readRegular(file, maxFile)
+	raw, err := ReadFile(file)
 	if err != nil {
 		return nil, errors.New(reason(err))
 	}

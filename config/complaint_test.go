@@ -113,7 +113,7 @@ bridge.yaml:1: cors.origins[3]: "*" allows every origin, so the others say nothi
 		{"authorities without a certificate", "tls: {client_ca: ca.pem}" + agentLine,
 			nil, `bridge.yaml:1: tls.cert: is missing; without it the bridge speaks no TLS, and tls.client_ca asks no client for a certificate`},
 		{"a certificate that is not there", "tls: {cert: /nonexistent/cert.pem, key: /nonexistent/key.pem}" + agentLine,
-			nil, `bridge.yaml:1: tls.cert: cannot be used with tls.key: no such file or directory`},
+			nil, `bridge.yaml:1: tls.cert: cannot be used with tls.key: /nonexistent/cert.pem: no such file or directory`},
 		{"E3 any origin without keys", "cors: {origins: ['*']}" + agentLine,
 			nil, `bridge.yaml:1: cors.origins[0]: "*" without auth.keys would let any web page that is open in a browser here use the agents; name the origins, or add a key`},
 		{"keys", "auth:\n  keys:\n    - {key: short}\n    - {id: a, key: '" + key16 + "', agents: [b], rights: [read]}\n    - {id: a, key: '" + key16 + "'}\n    - {id: c, key: 'sha256:12'}\n    - id: d\n" + agentLine,

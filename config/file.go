@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -52,6 +53,26 @@ func readRegular(path string, most int64) (raw []byte, mode fs.FileMode, err err
 	}
 	raw, err = readMost(f, most)
 	return raw, at.Mode(), err
+}
+
+// ReadFile reads a file that a configuration names: a regular one, or what a link to one leads to. Of one
+// that is larger than 4 MiB it returns the beginning, with an error.
+func ReadFile(path string) ([]byte, error) {
+	raw, _, err := readRegular(path, maxFile)
+	return raw, err
+}
+
+// KeyPair reads a certificate and its key, files in PEM as ReadFile takes them.
+func KeyPair(cert, key string) (tls.Certificate, error) {
+	chain, err := ReadFile(cert)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("%s: %s", cert, reason(err))
+	}
+	secret, err := ReadFile(key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("%s: %s", key, reason(err))
+	}
+	return tls.X509KeyPair(chain, secret)
 }
 
 func irregular(err error) error {

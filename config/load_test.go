@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,5 +122,24 @@ agents:
 	}
 	if diff := cmp.Diff([]string{"agents.a.headers.X-Two"}, warned); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// TestFilesThatAreLookedInto: what is told of is what a configuration is to be read again for. Of the listener's own
+// files that is so only where they cannot be used.
+func TestFilesThatAreLookedInto(t *testing.T) {
+	t.Parallel()
+	const tls = "tls: {cert: /nonexistent/cert.pem, key: /nonexistent/key.pem, client_ca: /nonexistent/ca.pem}\n"
+	file := filepath.Join(t.TempDir(), "bridge.yaml")
+	if err := os.WriteFile(file, []byte(tls+"agents: {a: {url: 'http://127.0.0.1:1'}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	looked := map[string]bool{}
+	if _, err := Load(Options{File: file, Read: func(name string, _ []byte) { looked[name] = true }}); err == nil {
+		t.Error("the configuration can be used")
+	}
+	want := map[string]bool{file: true, "/nonexistent/cert.pem": true, "/nonexistent/key.pem": true, "/nonexistent/ca.pem": true}
+	if !maps.Equal(looked, want) {
+		t.Errorf("looked into %v", looked)
 	}
 }

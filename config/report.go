@@ -22,6 +22,14 @@ func (r *report) looked(file string, content []byte) {
 	}
 }
 
+// lookedAt tells of files that are read to be used by others than the loader.
+func (r *report) lookedAt(files ...string) {
+	for _, file := range files {
+		raw, _ := ReadFile(file)
+		r.looked(file, raw)
+	}
+}
+
 func (r *report) add(c Complaint) { r.complaints = append(r.complaints, c) }
 
 func (r *report) warn(c Complaint) {

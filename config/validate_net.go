@@ -1,7 +1,6 @@
 package config
 
 import (
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/netip"
@@ -104,7 +103,8 @@ func (n netCheck) checkAnyOrigin(key string) {
 	}
 }
 
-// checkTLS wants both files, of one pair, or neither.
+// checkTLS wants both files, of one pair, or neither. The listener itself watches them; only where they
+// cannot be used is the configuration to be read again when they have changed.
 func (n netCheck) checkTLS() {
 	switch t := n.cfg.TLS; {
 	case t.Cert != "" && t.Key == "":
@@ -115,8 +115,9 @@ func (n netCheck) checkTLS() {
 		n.complain("tls.cert", "is missing; without it the bridge speaks no TLS, and tls.client_ca asks no client for a certificate")
 	case t.On():
 		n.checkAuthorities("tls.client_ca", t.ClientCA)
-		if _, err := tls.LoadX509KeyPair(t.Cert, t.Key); err != nil {
-			n.complain("tls.cert", "cannot be used with tls.key: %s", strings.TrimPrefix(reason(err), "tls: "))
+		if _, err := KeyPair(t.Cert, t.Key); err != nil {
+			n.complain("tls.cert", "cannot be used with tls.key: %s", strings.TrimPrefix(err.Error(), "tls: "))
+			n.lookedAt(t.Cert, t.Key)
 		}
 	}
 }
@@ -127,6 +128,7 @@ func (r *report) checkAuthorities(key, file string) {
 		return
 	}
 	if _, err := Authorities(file); err != nil {
+		r.lookedAt(file)
 		r.complain(key, "%s cannot be used: %s; name a file with the certificates of authorities in PEM", file, err)
 	}
 }

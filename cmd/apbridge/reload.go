@@ -43,7 +43,7 @@ func (c contents) now() contents {
 		if at, err := os.Stat(file); err == nil && !at.Mode().IsRegular() {
 			continue
 		}
-		content, _ := os.ReadFile(file)
+		content, _ := config.ReadFile(file)
 		now.note(file, content)
 	}
 	return now

@@ -3,7 +3,6 @@ package bridge
 import (
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -28,7 +27,7 @@ func sealsOf(cfg *config.Config) seals {
 func sealOf(files []string) string {
 	sum := sha256.New()
 	for _, file := range files {
-		raw, _ := os.ReadFile(file)
+		raw, _ := config.ReadFile(file)
 		_, _ = fmt.Fprintf(sum, "%d ", len(raw)) // a digest takes all
 		_, _ = sum.Write(raw)
 	}

@@ -1,0 +1,56 @@
+//go:build unix
+
+package main
+
+import (
+	"crypto/sha256"
+	"maps"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// TestReloadOfAFileWithoutAnEnd: a pipe in the place of a key is refused and not waited for, and the next reload and
+// the end of the bridge are as ever.
+func TestReloadOfAFileWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	newAuthority(t).write(folder)
+	cert, key := filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
+	text := "agents: {a: {url: 'https://127.0.0.1:1', dialect: taskstep, tls: {cert: " + cert + ", key: " + key + "}}}\n"
+	r := startReloaded(t, text)
+	if err := os.Rename(key, key+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(key, 0o600); err != nil {
+		t.Skipf("no pipe can be had: %v", err)
+	}
+	holds(t, r.reload(text, "could not be reloaded"), "agents.a.tls.cert", key+": it is no regular file")
+	if err := os.Rename(key+".away", key); err != nil {
+		t.Fatal(err)
+	}
+	r.reload(text+"limits: {depth: 7}\n", `"changed":\["limits.depth"\]`)
+	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.cmd.Wait(); err != nil {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+// TestAWatchedFileWithoutAnEnd: what the configuration's files hold is looked at up to what a configuration may hold.
+func TestAWatchedFileWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "bridge.yaml")
+	rig.WriteFile(t, file, "agents: {}\n")
+	if err := os.Truncate(file, 1<<40); err != nil {
+		t.Skipf("no such file can be had: %v", err)
+	}
+	before := contents{file: sha256.Sum256([]byte("agents: {}\n"))}
+	if now := before.now(); maps.Equal(now, before) {
+		t.Error("a file that has grown is no change")
+	}
+}
