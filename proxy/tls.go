@@ -2,12 +2,12 @@ package proxy
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -117,9 +117,13 @@ type certificate struct {
 
 	mu     sync.Mutex
 	shown  *tls.Config
-	dates  [3]time.Time // of the files that shown was made of
+	held   sums // what shown was made of
 	looked time.Time
 }
+
+// sums are those of the three files, zero for one that cannot be read. Dates would not do: what a link
+// leads to may be replaced by a file of the same date.
+type sums [3][sha256.Size]byte
 
 // certificateQuiet is the interval between two looks at the files.
 const certificateQuiet = 10 * time.Second
@@ -146,7 +150,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Config, error) {
 // renew keeps the old pair while a new one cannot be read: one of the files may have been
 // written and the other not yet.
 func (c *certificate) renew() {
-	if c.stamps() == c.dates {
+	if c.sums() == c.held {
 		return
 	}
 	if err := c.read(); err != nil {
@@ -157,8 +161,8 @@ func (c *certificate) renew() {
 }
 
 func (c *certificate) read() error {
-	dates := c.stamps()
-	pair, err := tls.LoadX509KeyPair(c.files.Cert, c.files.Key)
+	held := c.sums() // before they are read to be used: what changes after that is seen next time
+	pair, err := config.KeyPair(c.files.Cert, c.files.Key)
 	if err != nil {
 		return fmt.Errorf("tls: the certificate cannot be used: %w. tls.cert and tls.key name files in PEM, and the key must be the certificate's", err)
 	}
@@ -166,7 +170,7 @@ func (c *certificate) read() error {
 	if err := askClients(shown, c.files.ClientCA); err != nil {
 		return err
 	}
-	c.shown, c.dates = shown, dates
+	c.shown, c.held = shown, held
 	return nil
 }
 
@@ -183,12 +187,11 @@ func askClients(c *tls.Config, file string) (err error) {
 	return nil
 }
 
-// stamps are when the files were written, zero where that cannot be told.
-func (c *certificate) stamps() (dates [3]time.Time) {
+func (c *certificate) sums() (held sums) {
 	for i, name := range []string{c.files.Cert, c.files.Key, c.files.ClientCA} {
-		if info, err := os.Stat(name); err == nil {
-			dates[i] = info.ModTime()
+		if raw, err := config.ReadFile(name); err == nil {
+			held[i] = sha256.Sum256(raw)
 		}
 	}
-	return dates
+	return held
 }

@@ -148,6 +148,7 @@ func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	files, _ := certify(t, folder, 1)
+	undated(t, files.Cert, files.Key)
 	core, logs := observer.New(zapcore.InfoLevel)
 	c, err := newCertificate(files, zap.New(core))
 	if err != nil {
@@ -167,7 +168,6 @@ func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
 	serial(1)
 	old, _ := os.ReadFile(files.Key)
 	certify(t, folder, 2)
-	later(t, files.Cert)
 	fresh, _ := os.ReadFile(files.Key)
 	if bytes.Equal(old, fresh) {
 		t.Fatal("the key is the same")
@@ -175,6 +175,7 @@ func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
 	if err := os.WriteFile(files.Key, old, 0o600); err != nil { // the key is not written yet
 		t.Fatal(err)
 	}
+	undated(t, files.Cert, files.Key)
 	serial(1)
 	if logs.FilterMessageSnippet("the one before stays").Len() != 1 {
 		t.Errorf("logged %v", logs.All())
@@ -182,16 +183,17 @@ func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
 	if err := os.WriteFile(files.Key, fresh, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	later(t, files.Key)
+	undated(t, files.Key)
 	serial(2)
 }
 
-// later gives a file a date that differs from the one it had.
-func later(t *testing.T, file string) {
+// undated gives files the date that they always have, as in a store of packages.
+func undated(t *testing.T, files ...string) {
 	t.Helper()
-	at := time.Now().Add(time.Minute)
-	if err := os.Chtimes(file, at, at); err != nil {
-		t.Fatal(err)
+	for _, file := range files {
+		if err := os.Chtimes(file, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -224,6 +226,7 @@ func TestClientsShowACertificate(t *testing.T) {
 		}
 	}
 	trust(one)
+	undated(t, files.ClientCA)
 	g := start(t, func(c *config.Config, _ *Options) { c.TLS = files }, nil)
 	passes := func(name string, shown *config.TLS, want bool) {
 		t.Helper()
@@ -248,7 +251,7 @@ func TestClientsShowACertificate(t *testing.T) {
 	passes("that of another authority", &two, false)
 	passes("that of the authority", &one, true)
 	trust(two)
-	later(t, files.ClientCA)
+	undated(t, files.ClientCA)
 	g.certificate.mu.Lock()
 	g.certificate.looked = time.Time{}
 	g.certificate.mu.Unlock()
