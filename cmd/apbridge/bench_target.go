@@ -28,8 +28,8 @@ type targetFlags struct {
 }
 
 func (f *targetFlags) add(set *pflag.FlagSet) {
-	set.StringVarP(&f.config, "config", "c", "", "configuration file in YAML, for --agent (default $APBRIDGE_CONFIG)")
-	set.StringVar(&f.agent, "agent", "", "the agent to judge: a name of the configuration, or NAME=URL")
+	set.VarP((*filled)(&f.config), "config", "c", "configuration file in YAML, for --agent (default $APBRIDGE_CONFIG)")
+	set.Var((*filled)(&f.agent), "agent", "the agent to judge: a name of the configuration, or NAME=URL")
 	set.StringVar(&f.commandURL, "command-url", "", "where COMMAND serves, if not at the port it is told")
 	set.DurationVar(&f.startTimeout, "start-timeout", time.Minute, "how long COMMAND may take until it answers")
 }

@@ -20,8 +20,8 @@ import (
 type databaseFlags struct{ configFlags }
 
 func (f *databaseFlags) add(set *pflag.FlagSet) {
-	set.StringVarP(&f.file, "config", "c", "", "configuration file in YAML that names the database (default $APBRIDGE_CONFIG)")
-	set.StringVar(&f.database, "database", "", "SQLite file, or the URL of a PostgreSQL database (default $APBRIDGE_DATABASE, or apbridge.db)")
+	set.VarP((*filled)(&f.file), "config", "c", "configuration file in YAML that names the database (default $APBRIDGE_CONFIG)")
+	set.Var((*filled)(&f.database), "database", "SQLite file, or the URL of a PostgreSQL database (default $APBRIDGE_DATABASE, or apbridge.db)")
 }
 
 func (f *databaseFlags) load(environ []string) (*config.Config, error) {

@@ -21,8 +21,8 @@ var (
 )
 
 func (f *logFlags) add(set *pflag.FlagSet) {
-	set.StringVar(&f.level, "log-level", "", "debug, info, warn or error (default log.level of the configuration, else info)")
-	set.StringVar(&f.format, "log-format", "", "json, console, or auto: console on a terminal (default log.format, else auto)")
+	set.Var((*filled)(&f.level), "log-level", "debug, info, warn or error (default log.level of the configuration, else info)")
+	set.Var((*filled)(&f.format), "log-format", "json, console, or auto: console on a terminal (default log.format, else auto)")
 }
 
 func (f *logFlags) complete(cmd *cobra.Command) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,11 +24,25 @@ type configFlags struct {
 }
 
 func (f *configFlags) add(set *pflag.FlagSet) {
-	set.StringVarP(&f.file, "config", "c", "", "configuration file in YAML (default $APBRIDGE_CONFIG)")
-	set.StringVar(&f.listen, "listen", "", "address to listen on (default 127.0.0.1:8080)")
-	set.StringVar(&f.database, "database", "", "SQLite file (default apbridge.db)")
+	set.VarP((*filled)(&f.file), "config", "c", "configuration file in YAML (default $APBRIDGE_CONFIG)")
+	set.Var((*filled)(&f.listen), "listen", "address to listen on (default 127.0.0.1:8080)")
+	set.Var((*filled)(&f.database), "database", "SQLite file (default apbridge.db)")
 	set.StringArrayVar(&f.agents, "agent", nil, "an agent to stand in front of, as NAME=URL; may be repeated")
 	set.StringArrayVar(&f.origins, "cors-origin", nil, "a web page that may call, like http://localhost:3000, or loopback for all of this machine;\nmay be repeated, and goes before cors.origins")
+}
+
+// filled is a flag that says something: an empty one would be taken for one that is not there.
+type filled string
+
+func (f *filled) String() string { return string(*f) }
+func (f *filled) Type() string   { return "string" }
+
+func (f *filled) Set(s string) error {
+	if s == "" {
+		return errors.New("it is empty; write a value, or leave the flag out for the default")
+	}
+	*f = filled(s)
+	return nil
 }
 
 // load merges defaults, file, environment and flags.
