@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -61,6 +62,8 @@ func (d databaseCheck) checkDatabase() {
 	switch scheme, rest, isURL := strings.Cut(d.cfg.Database, "://"); {
 	case scheme == "postgres" || scheme == "postgresql":
 		d.checkServer(rest)
+	case keywords.MatchString(d.cfg.Database):
+		d.complain("database", "names a PostgreSQL server by keywords; write it like postgres://user:password@host:5432/name")
 	case isURL:
 		d.complain("database", "is a URL of %q; write the path of a SQLite file, or postgres://user:password@host:5432/name", scheme)
 	}
@@ -68,6 +71,9 @@ func (d databaseCheck) checkDatabase() {
 		d.complain("secure_delete", "is of SQLite files; PostgreSQL keeps deleted rows until its VACUUM, and this key cannot change that, so leave it out")
 	}
 }
+
+// keywords begin a connection string in libpq's other form, which is no name that a file is given on purpose.
+var keywords = regexp.MustCompile(`^(host|hostaddr|port|dbname|user|password|service|sslmode)=`)
 
 // checkServer wants the URL of a PostgreSQL database to name it: else the tables would be made in
 // whatever the environment, or the name of the user, has for a default. The complaint does not show the

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"hash/fnv"
+	"net"
 	"strconv"
+	"strings"
 
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -94,16 +97,35 @@ func (p *postgres) refusePooler(ctx context.Context, conn *pgxpool.Conn) error {
 	return nil
 }
 
-// refused is why there is no connection: without the URL, which has a password.
+// refused is why there is no connection, in one line without the URL, which has a password.
 func (p *postgres) refused(err error) error {
-	why := "it cannot be reached; see that the server runs there and lets this machine in"
-	if state := stateOf(err); state != "" {
-		var e *pgconn.PgError
-		errors.As(err, &e)
-		why = "its server refuses: " + e.Message + " (SQLSTATE " + state + ")"
+	do := "its server cannot be reached; see that it runs there and lets this machine in"
+	if stateOf(err) != "" {
+		do = "its server refuses; see the database and the role that the URL names"
 	}
-	refusal := refuse(p.name, "%s", why)
-	return caused(err, "unavailable", CodeUnavailable, refusal.Error())
+	return caused(&unconnected{err}, mapping.Unavailable, CodeUnavailable, "database "+p.name+": "+do)
+}
+
+// unconnected is an error of the driver, whose own text has a line for each address and each try.
+type unconnected struct{ err error }
+
+func (u *unconnected) Unwrap() error { return u.err }
+
+// Error is what the server said, or else the innermost text of what the network said.
+func (u *unconnected) Error() string {
+	var said *pgconn.PgError
+	var unknown *net.DNSError
+	var op *net.OpError
+	switch {
+	case errors.As(u.err, &said):
+		return said.Message + " (SQLSTATE " + said.Code + ")"
+	case errors.As(u.err, &unknown):
+		return "the host name " + unknown.Name + " is not known (" + unknown.Err + ")"
+	case errors.As(u.err, &op) && op.Err != nil:
+		return op.Err.Error()
+	}
+	text := strings.TrimSpace(u.err.Error())
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 func hashOf(s string) uint64 {
