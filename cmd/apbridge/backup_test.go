@@ -224,6 +224,11 @@ func TestDatabaseCommandsThatAreWrong(t *testing.T) {
 	if there(none) {
 		t.Error("a database was made")
 	}
+	rig.WriteFile(t, none+"-lock", "")
+	for _, of := range []string{"", "-wal", "-shm", "-lock", "-journal", "-redo", ".new"} { // of the database of a bridge
+		says(t, 2, "none.db-lock is there", "backup", none+of, "--force", "--database", none)
+		says(t, 2, "none.db-lock is there", "export", none+of, "--force", "--database", none)
+	}
 	if left, _ := filepath.Glob(filepath.Join(folder, "*.partial")); len(left) != 0 {
 		t.Error(left)
 	}

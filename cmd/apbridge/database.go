@@ -55,11 +55,24 @@ func forServer(command, database string) string {
 	return command + " --dbname='" + u.String() + "'"
 }
 
-// draft begins a file that a database is written to. It is not to be a database itself: even
-// --force does not write over one.
+// lockBeside is the lock of the database that a file is, or that keeps the file's name for what
+// stands beside it; "": there is none.
+func lockBeside(file string) string {
+	for _, of := range []string{"", "-wal", "-shm", "-journal", "-lock", "-redo", ".new"} {
+		if database, ok := strings.CutSuffix(file, of); ok {
+			if _, err := os.Stat(database + "-lock"); err == nil {
+				return database + "-lock"
+			}
+		}
+	}
+	return ""
+}
+
+// draft begins a file that a database is written to. It is not to be a database itself, or a part of
+// one: even --force does not write over those.
 func draft(file string, over bool) (*outfile.Draft, error) {
-	if _, err := os.Stat(file + "-lock"); err == nil {
-		return nil, misuse(fmt.Sprintf("%s is the database of a bridge (%s-lock is beside it), or its name is kept for one; name another file", file, filepath.Base(file)))
+	if lock := lockBeside(file); lock != "" {
+		return nil, misuse(fmt.Sprintf("%s is the database of a bridge or stands beside it (%s is there), or its name is kept for one; name another file", file, filepath.Base(lock)))
 	}
 	d, err := outfile.NewDraft(file, over)
 	if errors.Is(err, outfile.ErrThere) {

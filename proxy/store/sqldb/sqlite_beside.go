@@ -2,6 +2,8 @@ package sqldb
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"time"
 
@@ -70,6 +72,9 @@ func beginBeside(path string, conn *sqlite3.Conn) error {
 // fileLock).
 func readable(path string) error {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return refuse(path, "there is no such file; name another")
+	}
 	if err != nil {
 		return refuse(path, "%v", err)
 	}

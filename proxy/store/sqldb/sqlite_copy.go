@@ -33,7 +33,9 @@ func CopySQLite(ctx context.Context, from, to string, said Progress) error {
 		} else {
 			err = whole(dst, from)
 		}
-		err = errors.Join(err, dst.Close())
+		if err = errors.Join(err, dst.Close()); err != nil {
+			_ = os.Remove(to + "-journal") // what a full disk made SQLite leave: nothing is to be rolled back
+		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
