@@ -163,6 +163,24 @@ func TestImportRefuses(t *testing.T) {
 	})
 }
 
+// zeros has no end, and no line.
+type zeros struct{ read int }
+
+func (z *zeros) Read(p []byte) (int, error) {
+	clear(p)
+	z.read += len(p)
+	return len(p), nil
+}
+
+func TestImportOfWhatHasNoEnd(t *testing.T) {
+	t.Parallel()
+	var z zeros
+	_, err := archive.Import(t.Context(), filepath.Join(t.TempDir(), "a.db"), archive.Options{}, &z, zap.NewNop(), silent)
+	if err == nil || !strings.Contains(err.Error(), "line 1: this is no export") || z.read > 1<<20 {
+		t.Errorf("%v, after %d bytes", err, z.read)
+	}
+}
+
 // An import needs an empty database. What a bridge writes by itself is in nobody's way.
 func TestImportNeedsAnEmptyDatabase(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,10 @@ type importer struct {
 }
 
 func (in *importer) header() error {
-	line, err := in.lines.next()
+	line, err := in.lines.first()
+	if errors.Is(err, io.EOF) {
+		err = errNoExport
+	}
 	if err != nil {
 		return fmt.Errorf("line 1: %w", err)
 	}

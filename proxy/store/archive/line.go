@@ -22,6 +22,18 @@ type lines struct {
 	number int
 }
 
+// headerMost bounds the first line, so that what is no export at all is refused before it is read.
+const headerMost = 4 << 10
+
+// first is the first line, or so much of it that it can be none.
+func (l *lines) first() ([]byte, error) {
+	begin, err := l.in.Peek(headerMost)
+	if err == nil && bytes.IndexByte(begin, '\n') < 0 {
+		return begin, nil
+	}
+	return l.next()
+}
+
 func newLines(r io.Reader) *lines { return &lines{in: bufio.NewReaderSize(r, 1<<16)} }
 
 // next is the next line, until the call after it; io.EOF behind the last.
