@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"syscall"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -111,11 +112,22 @@ func (l *loader) readFile(name string) bool {
 	case errors.Is(err, fs.ErrNotExist):
 		l.add(Complaint{Where: name, Text: "cannot be read: no such file; name another, or have one written by: apbridge init --config " + name})
 	case err != nil:
-		l.add(Complaint{Where: name, Text: "cannot be read: " + reason(err)})
+		l.add(Complaint{Where: name, Text: "cannot be read: " + reason(err) + unreadable(err)})
 	default:
 		return l.readYAML(name, raw)
 	}
 	return false
+}
+
+// unreadable is what to do about a file that is there.
+func unreadable(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "; let the user that runs the bridge read it"
+	case errors.Is(err, syscall.EISDIR):
+		return "; name a file in it"
+	}
+	return ""
 }
 
 func reason(err error) string {

@@ -86,7 +86,7 @@ transaction: when a line is wrong, or the program is stopped or killed, nothing 
 			}
 			f, err := os.Open(args[0])
 			if err != nil {
-				return err
+				return fmt.Errorf("%s cannot be read: %w; name a file that apbridge export has written", args[0], why(err))
 			}
 			defer f.Close()
 			return p.imported(cmd.Context(), cfg, args[0], f)

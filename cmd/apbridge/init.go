@@ -113,6 +113,15 @@ func starter(flags []string, schema string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// why is an error of a file without the file's name.
+func why(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
 func writeNew(file string, content []byte, force bool) error {
 	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if force {
@@ -123,7 +132,7 @@ func writeNew(file string, content []byte, force bool) error {
 		return fmt.Errorf("%s is there already; name another with --config, or write over it with --force", file)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s cannot be written: %w; name another with --config", file, why(err))
 	}
 	_, err = f.Write(content)
 	return errors.Join(err, f.Close())

@@ -23,7 +23,7 @@ func realPath(path string) (string, error) {
 	case err == nil:
 		return real, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return "", refuse(path, "the file's path cannot be followed: %v", err)
+		return "", refuse(path, "the file's path cannot be followed: %v. Let the user that runs the bridge into its folders, or set database to another path", err)
 	}
 	return futurePath(path)
 }
@@ -37,7 +37,7 @@ func futurePath(path string) (string, error) {
 			return "", noFolder(path, filepath.Dir(at))
 		}
 		if err != nil {
-			return "", refuse(path, "the file's path cannot be followed: %v", err)
+			return "", refuse(path, "the file's path cannot be followed: %v. Let the user that runs the bridge into its folders, or set database to another path", err)
 		}
 		at = filepath.Join(folder, filepath.Base(at))
 		target, err := os.Readlink(at)
