@@ -243,6 +243,11 @@ func TestAgentsAndHealth(t *testing.T) {
 	}
 	stranger := serving(t, http.NotFoundHandler())
 	holds(t, s.fails(1, "health", "http://127.0.0.1:1"), "no bridge answers at http://127.0.0.1:1: connection refused. Start one")
+	secure := httptest.NewTLSServer(legacyagent.Handler())
+	t.Cleanup(secure.Close)
+	plain := strings.Replace(secure.URL, "https://", "http://", 1)
+	holds(t, s.fails(1, "health", plain), "speaks TLS. Write https:// in the place of http://: apbridge health URL")
+	holds(t, s.fails(1, "agents", "--url", plain), "speaks TLS. Write https:// in the place of http:// by --url or APBRIDGE_URL")
 	holds(t, s.fails(1, "health", stranger), "answers 404 Not Found and not as a bridge does")
 	holds(t, s.fails(1, "agents", "--url", stranger), "answers 404 Not Found and not as a bridge does")
 	holds(t, s.fails(1, "agents", "--key", "wrong"), "The API key is not known here.", "APBRIDGE_KEY or --key")

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -36,7 +37,7 @@ func (c *Client) refused(res *http.Response) error {
 	var words struct{ Code, Message string }
 	raw, _ := io.ReadAll(io.LimitReader(res.Body, mostWords))
 	if json.Unmarshal(raw, &words) != nil || words.Message == "" {
-		r.Message = fmt.Sprintf("%s answers %s and not as a bridge does. Name the bridge by --url or APBRIDGE_URL", c.base, res.Status)
+		r.Message = c.strange(res, raw) + " by --url or APBRIDGE_URL"
 		return r
 	}
 	r.Code, r.Message = words.Code, words.Message
@@ -44,6 +45,15 @@ func (c *Client) refused(res *http.Response) error {
 		r.Message += " Here it is given by APBRIDGE_KEY or --key."
 	}
 	return r
+}
+
+// strange says what is wrong with an answer that no bridge gives. A listener that speaks TLS answers
+// http:// with words of its own.
+func (c *Client) strange(res *http.Response, raw []byte) string {
+	if res.StatusCode == http.StatusBadRequest && (bytes.Contains(raw, []byte("TLS")) || bytes.Contains(raw, []byte("HTTPS"))) {
+		return c.base + " speaks TLS. Write https:// in the place of http://"
+	}
+	return fmt.Sprintf("%s answers %s and not as a bridge does. Name the bridge", c.base, res.Status)
 }
 
 // unreached says why no answer came, without the address a second time.

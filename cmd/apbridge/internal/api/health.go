@@ -49,7 +49,7 @@ func (c *Client) readyNow(ctx context.Context) error {
 	raw, _ := io.ReadAll(io.LimitReader(res.Body, mostWords))
 	switch err := json.Unmarshal(raw, &health); {
 	case err != nil || health.Status == "":
-		return fmt.Errorf("%s answers %s and not as a bridge does. Name the bridge: apbridge health URL", c.base, res.Status)
+		return errors.New(c.strange(res, raw) + ": apbridge health URL")
 	case res.StatusCode != http.StatusOK:
 		return errors.New("the bridge is " + health.Status + ": " + health.Reason)
 	}
