@@ -60,9 +60,12 @@ func (r *reloader) attend(ctx context.Context) (stop func()) {
 		all.Go(func() { r.run(serving) })
 	})
 	all.Go(func() { r.systemd.live(alive) })
-	forget := context.AfterFunc(ctx, r.systemd.stopping)
+	told := make(chan struct{})
+	forget := context.AfterFunc(ctx, func() { defer close(told); r.systemd.stopping() })
 	return func() {
-		forget()
+		if !forget() {
+			<-told // a bridge without work stops sooner than a goroutine begins
+		}
 		end()
 		die()
 		all.Wait()
