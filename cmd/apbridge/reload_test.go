@@ -221,7 +221,7 @@ func TestReloadOfWhatIsBroken(t *testing.T) {
 }
 
 // TestReloadWithoutAnAgent: the run that its agent works on goes on, the one that waits for it ends by name, and
-// a further one is refused by name.
+// a further one is refused by name. When the agent is back, the run that works takes its slot still.
 func TestReloadWithoutAnAgent(t *testing.T) {
 	t.Parallel()
 	gate := rig.NewGate(legacyagent.Handler(), rig.StepPosts, 1)
@@ -235,9 +235,14 @@ func TestReloadWithoutAnAgent(t *testing.T) {
 	r.want(200, "", "GET", waits+"/join", "", "Agent a is not in the configuration any more")
 	r.want(200, "", "GET", waits, "", `"status":"error"`)
 	r.want(404, "", "POST", "/runs/wait", `{"assistant_id":"a","input":"hi"}`, `There is no agent \"a\". Known agents: b.`)
+	r.reload("agents: {a: {url: '"+other+"', dialect: taskstep, concurrency: 1}, "+b+"}\nlimits: {depth: 7}\n", "limits.depth")
+	_, later := r.begin("", "a")
+	r.want(200, "", "GET", later+"/explain", "", `agents.a.concurrency: 1`) // the run that works counts
 	gate.Open()
-	r.want(200, "", "GET", works+"/join", "")
-	r.want(200, "", "GET", works, "", `"status":"success"`)
+	for _, run := range []string{works, later} {
+		r.want(200, "", "GET", run+"/join", "")
+		r.want(200, "", "GET", run, "", `"status":"success"`)
+	}
 }
 
 // TestReloadOfConcurrency: runs that are under way count, so that no more than the new number work at a time.

@@ -75,7 +75,7 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 		st: st, log: log, meter: meter, zap: logger.Named("engine"),
 		root: root, stop: stop,
 	}
-	e.settings.Store(&settings{cfg, agents})
+	e.settings.Store(newSettings(cfg, agents, nil))
 	e.starter.e, e.canceller.e, e.endings, e.taskLog.st, e.grants.e = e, e, endings{e, hook}, st, e
 	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
 	e.copies.e, e.copies.turn = e, make(chan struct{}, 1)

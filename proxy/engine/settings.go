@@ -12,6 +12,22 @@ import (
 type settings struct {
 	cfg    *config.Config
 	agents map[string]*Agent
+	// slots are those of all agents that there were, by name: one that comes back may have runs that
+	// it began before.
+	slots map[string]*slots
+}
+
+func newSettings(cfg *config.Config, agents map[string]*Agent, before map[string]*slots) *settings {
+	s := &settings{cfg: cfg, agents: agents, slots: map[string]*slots{}}
+	maps.Copy(s.slots, before)
+	for name, a := range agents {
+		if taken := s.slots[name]; taken != nil && taken != a.slots {
+			a.slots = taken
+			a.slots.resize(a.Config.Concurrency)
+		}
+		s.slots[name] = a.slots
+	}
+	return s
 }
 
 // Config is the configuration in force. It is not changed, but may be replaced by another: what is
@@ -39,16 +55,9 @@ func (e *Engine) agentOf(r mapping.Run) *Agent {
 func (e *Engine) Agents() map[string]*Agent { return maps.Clone(e.settings.Load().agents) }
 
 // Reconfigure has everything from now on be done by another configuration and with other agents,
-// which take over the slots of those of their names. Executions go on with the agent that they
+// which take over the slots of those that had their names. Executions go on with the agent that they
 // began with. Runs that wait for an agent which is not there any more end in agent_not_found.
 func (e *Engine) Reconfigure(cfg *config.Config, agents map[string]*Agent) {
-	before := e.settings.Load().agents
-	for name, a := range agents {
-		if old := before[name]; old != nil && old != a {
-			a.slots = old.slots
-			a.slots.resize(a.Config.Concurrency)
-		}
-	}
-	e.settings.Store(&settings{cfg, agents})
+	e.settings.Store(newSettings(cfg, agents, e.settings.Load().slots))
 	e.dispatch.ring()
 }
