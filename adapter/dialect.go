@@ -87,6 +87,10 @@ type Face struct {
 	Version string
 	// Failed is told the code of each request that the face answers with an error; nil: nobody is told.
 	Failed func(code string)
+	// Repeated reports whether the log is to say now that a request has failed, and how many such failures
+	// the line stands for: what a database that is away does to all requests is not said of each. nil: each
+	// is said.
+	Repeated func(*mapping.Error) (times int, due bool)
 	// Heartbeat is the interval between heartbeats of a stream.
 	Heartbeat time.Duration
 	// Ready says why requests should not be sent here now, as a database that is away; nil
@@ -99,6 +103,20 @@ func (f Face) CountFailed(e *mapping.Error) {
 	if f.Failed != nil {
 		f.Failed(e.Code)
 	}
+}
+
+// LogFailed writes why a request failed to a log, unless that was said of others a moment ago.
+func (f Face) LogFailed(log *zap.Logger, e *mapping.Error, fields ...zap.Field) {
+	if f.Repeated != nil {
+		times, due := f.Repeated(e)
+		if !due {
+			return
+		}
+		if times > 1 {
+			fields = append(fields, zap.Int("times", times))
+		}
+	}
+	log.Error("request failed", fields...)
 }
 
 // Upstream is everything a backend may know about the agent it calls.

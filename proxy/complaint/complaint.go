@@ -2,6 +2,7 @@
 package complaint
 
 import (
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -35,3 +36,24 @@ func (c *Complaint) Times() zap.Field { return zap.Int("times", c.times) }
 
 // Over has the next failure said at once: something worked.
 func (c *Complaint) Over() { *c = Complaint{} }
+
+// Kinds are complaints about failures of a few kinds that come from everywhere. The zero value is ready. Safe
+// for concurrent use.
+type Kinds struct {
+	mu sync.Mutex
+	of map[string]*Complaint
+}
+
+// Due reports whether to say a failure of a kind now, and how many of them the line stands for.
+func (k *Kinds) Due(kind string) (times int, due bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.of == nil {
+		k.of = map[string]*Complaint{}
+	}
+	if k.of[kind] == nil {
+		k.of[kind] = &Complaint{}
+	}
+	due = k.of[kind].Due()
+	return k.of[kind].times, due
+}

@@ -29,3 +29,21 @@ func TestComplaintIsSaidEachMinuteWithItsCount(t *testing.T) {
 		}
 	})
 }
+
+func TestKindsAreSaidEachMinuteEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var k Kinds
+		want := func(kind string, times int, due bool) {
+			t.Helper()
+			if n, d := k.Due(kind); d != due || due && n != times {
+				t.Errorf("%s: %d times, %v", kind, n, d)
+			}
+		}
+		want("away", 1, true)
+		want("away", 0, false)
+		want("full", 1, true)
+		time.Sleep(time.Minute)
+		want("away", 2, true)
+		want("full", 1, true)
+	})
+}

@@ -22,6 +22,12 @@ var (
 	ErrUnknown = sqldb.ErrUnknown
 )
 
+// Codes of refusals that come from the database itself, for whatever is asked of it.
+const (
+	CodeStorageFull = sqldb.CodeStorageFull
+	CodeUnavailable = sqldb.CodeUnavailable
+)
+
 const codeThreadThere = "thread_exists"
 
 // CodeHeadMoved refuses an update of a state that is not the thread's newest any more.

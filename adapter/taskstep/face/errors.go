@@ -47,7 +47,7 @@ func (s *server) logCause(w http.ResponseWriter, r *http.Request, e *mapping.Err
 }
 
 func (s *server) logFailure(w http.ResponseWriter, r *http.Request, e *mapping.Error) {
-	s.face.Log.Error("request failed", zap.String("route", routeOf(r)), zap.String("code", e.Code),
+	s.face.LogFailed(s.face.Log, e, zap.String("route", routeOf(r)), zap.String("code", e.Code),
 		zap.String("request_id", w.Header().Get("X-Request-Id")), zap.Error(e))
 }
 

@@ -26,7 +26,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	s.face.CountFailed(e)
 	if status >= http.StatusInternalServerError {
-		s.log.Error("request failed", zap.String("route", routeOf(r)), zap.String("code", e.Code),
+		s.face.LogFailed(s.log, e, zap.String("route", routeOf(r)), zap.String("code", e.Code),
 			zap.String("request_id", w.Header().Get("X-Request-Id")), zap.Error(err))
 	}
 	adapter.SetRetryAfter(w.Header(), e)

@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy"
 	"github.com/apbridge/apbridge/proxy/chore"
+	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
@@ -40,6 +41,8 @@ type App struct {
 	reloads  *metrics.Reloads
 	serving  func()
 	seals    seals
+	// troubles are those of the database, which fail many requests for one reason.
+	troubles complaint.Kinds
 	// embeddings is nil where items of the store do not become vectors.
 	embeddings *embedding.Client
 	hop        string // this process, in mapping.HopsHeader
@@ -154,8 +157,17 @@ func (a *App) face(dialect string, cfg *config.Config) adapter.Face {
 	return adapter.Face{
 		Log: a.log.Named(dialect), Limits: cfg.Limits, DefaultAgent: cfg.DefaultAgent, Agents: cfg.Agents,
 		Version: Version(), Heartbeat: heartbeat, Ready: a.store.Ping,
-		Failed: func(code string) { a.metrics.Failed(dialect, code) },
+		Failed: func(code string) { a.metrics.Failed(dialect, code) }, Repeated: a.repeated,
 	}
+}
+
+// repeated has the log say once a minute, with a count, what the database fails requests by. What each
+// was answered stands in its own line.
+func (a *App) repeated(e *mapping.Error) (times int, due bool) {
+	if e.Code != store.CodeUnavailable && e.Code != store.CodeStorageFull {
+		return 1, true
+	}
+	return a.troubles.Due(e.Code)
 }
 
 // Administer adds a path to the admin listener. Before Run.
