@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -33,7 +34,8 @@ func NewAuto(up Upstream, dialects []Dialect) *Auto {
 
 // Resolve returns the backend of the dialect that the agent speaks, asking it
 // if that is not known yet. It fails with upstream_unreachable while nobody
-// answers, and with bad_upstream_response when none of the dialects is spoken.
+// answers, with upstream_error when a server refuses to say, and with bad_upstream_response when none of the
+// dialects is spoken.
 // Those who come while the agent is being asked share the answer.
 func (a *Auto) Resolve(ctx context.Context) (Backend, error) {
 	if b := a.found.Load(); b != nil {
@@ -65,7 +67,7 @@ func (a *Auto) ask(ctx context.Context) (Backend, error) {
 	if b := a.found.Load(); b != nil {
 		return *b, nil
 	}
-	var silent error
+	var silent, unwilling error
 	answered := false
 	for _, d := range a.dialects {
 		if d.Detect == nil || d.Dial == nil {
@@ -73,6 +75,8 @@ func (a *Auto) ask(ctx context.Context) (Backend, error) {
 		}
 		speaks, err := d.Detect(ctx, a.up)
 		switch {
+		case err != nil && mapping.Classify(err).Code == mapping.CodeUpstreamError && ctx.Err() == nil:
+			unwilling = cmp.Or(unwilling, err)
 		case err != nil:
 			silent = err
 		case speaks:
@@ -81,17 +85,31 @@ func (a *Auto) ask(ctx context.Context) (Backend, error) {
 			answered = true
 		}
 	}
+	if unwilling != nil {
+		return nil, unwilling
+	}
 	if answered {
 		return nil, mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream,
-			"A server answers at %s, but it speaks none of the dialects this bridge knows. Check agents.%s.url, or set agents.%s.dialect.", a.up.Config.URL, a.up.Name, a.up.Name)
+			"A server answers at %s, but it speaks none of the dialects this bridge knows. %s, or set agents.%s.dialect.", a.up.Config.URL, a.up.URLAdvice(), a.up.Name)
+	}
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return nil, a.slow(silent)
 	}
 	return nil, a.silent(silent)
+}
+
+// slow is the error of an agent whose answer did not come in time.
+func (a *Auto) slow(err error) error {
+	e := mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
+		"The agent %q at %s gave no answer within %s. See what it is busy with, and that this is its own port.", a.up.Name, a.up.Config.URL, a.patience())
+	e.Err = err
+	return e
 }
 
 // silent is the error of an agent that did not answer, in the words of the dialect that asked it last.
 func (a *Auto) silent(err error) error {
 	e := mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
-		"The agent %s does not answer at %s. Is it running, and is the address right?", a.up.Name, a.up.Config.URL)
+		"The agent %q does not answer at %s. Is it running, and is the address right?", a.up.Name, a.up.Config.URL)
 	if known := (*mapping.Error)(nil); errors.As(err, &known) && known.Code == mapping.CodeUpstreamUnreachable {
 		e.Message = known.Message
 	}

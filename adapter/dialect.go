@@ -48,7 +48,8 @@ type Dialect struct {
 	// Dial makes a backend; it does no I/O. nil: the dialect cannot be called.
 	Dial func(up Upstream) (Backend, error)
 	// Detect reports whether the server at up speaks this dialect. It does one
-	// or two GETs. An error says that nobody answered.
+	// or two GETs. An error says that nobody answered, with the code upstream_unreachable, or what a server said that
+	// tells nothing of what it speaks, such as 401.
 	Detect func(ctx context.Context, up Upstream) (bool, error)
 	// Ends are the paths that the URL of an agent may end with instead of at its root:
 	// where the dialect's routes begin. The longest come first.

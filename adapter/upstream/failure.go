@@ -77,6 +77,16 @@ func Is(err error, kind Kind) bool {
 	return f != nil && f.Kind == kind
 }
 
+// Unwilling reports whether an answer of that status tells nothing of what there is at its path: the server wants
+// other credentials, leads elsewhere, or cannot answer now.
+func Unwilling(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusTooManyRequests:
+		return true
+	}
+	return status/100 == 3 || status/100 == 5
+}
+
 // Status is the status of a refusal, 0 for anything else.
 func Status(err error) int {
 	if f := Of(err); f != nil && f.Kind == Refused {

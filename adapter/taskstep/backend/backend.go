@@ -39,15 +39,18 @@ func Dial(up adapter.Upstream) (adapter.Backend, error) { return newBackend(up) 
 
 // Detect reports whether a server lists tasks where v1 agents do (Agent Protocol
 // v1, GET /ap/v1/agent/tasks) or did before September 2023 (GET /agent/tasks).
-// An error says that there was no answer.
+// An error says that there was no answer, or one that tells nothing, such as 401.
 func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	b, err := newBackend(up)
 	if err != nil {
 		return false, err
 	}
 	defer b.to.CloseIdle()
-	_, how, err := b.probe(ctx)
-	return how == fitYes, err
+	seen, err := b.probe(ctx)
+	if err != nil || seen.fit == fitYes {
+		return err == nil, err
+	}
+	return false, seen.unwilling
 }
 
 func newBackend(up adapter.Upstream) (*backend, error) {
@@ -74,13 +77,14 @@ func (b *backend) Traits() adapter.Traits {
 
 // Probe asks the agent for its tasks.
 func (b *backend) Probe(ctx context.Context) error {
-	s, how, err := b.probe(ctx)
+	seen, err := b.probe(ctx)
 	if err != nil {
 		return err
 	}
-	if how == fitYes {
-		b.site.CompareAndSwap(nil, &s)
+	if seen.fit != fitYes {
+		return seen.unwilling
 	}
+	b.site.CompareAndSwap(nil, &seen.site)
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (b *backend) unreachable(ctx context.Context, err error) error {
 	}
 	b.forget()
 	if f := upstream.Of(err); f != nil && f.Slow {
-		e := b.fail(mapping.CodeUpstreamUnreachable, "did not answer a GET within %s.", b.readTimeout())
+		e := b.fail(mapping.CodeUpstreamUnreachable, "gave no answer to a GET within %s. See what it is busy with, and that this is its own port.", b.readTimeout())
 		e.Err = err
 		return e
 	}

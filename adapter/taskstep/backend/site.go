@@ -98,26 +98,32 @@ const (
 	fitYes
 )
 
+// sight is what a probe has seen.
+type sight struct {
+	site
+	fit
+	unwilling error // what the server said where it answered neither no nor yes; nil: no such thing
+}
+
 // probe asks where the task routes are. An error says that there was no answer.
-func (b *backend) probe(ctx context.Context) (site, fit, error) {
-	var maybe *site
+func (b *backend) probe(ctx context.Context) (best sight, err error) {
 	for _, prefix := range b.base.prefixes {
 		ans, err := b.get(ctx, prefix+"/tasks", "")
 		if err != nil {
-			return site{}, fitNo, err
+			return sight{}, err
 		}
 		s, how := weigh(prefix, ans)
+		if how > best.fit {
+			best.site, best.fit = s, how
+		}
 		if how == fitYes {
-			return s, fitYes, nil
+			break
 		}
-		if how == fitMaybe && maybe == nil {
-			maybe = &s
+		if best.unwilling == nil && upstream.Unwilling(ans.Status) {
+			best.unwilling = b.refused(ans)
 		}
 	}
-	if maybe != nil {
-		return *maybe, fitMaybe, nil
-	}
-	return site{}, fitNo, nil
+	return best, nil
 }
 
 // weigh judges an answer to GET tasks.
@@ -172,14 +178,17 @@ func (b *backend) locate(ctx context.Context, known string) (site, error) {
 }
 
 func (b *backend) settleSite(ctx context.Context) (site, error) {
-	s, how, err := b.probe(ctx)
-	if err == nil && how == fitNo {
-		err = b.fail(mapping.CodeUpstreamError,
-			"does not look like a task/step agent: neither %s/tasks nor %s/tasks is there. Check its url.", prefixV1, prefixOld)
-	}
-	if err != nil {
+	seen, err := b.probe(ctx)
+	switch {
+	case err != nil:
 		return site{}, err
+	case seen.fit == fitNo && seen.unwilling != nil:
+		return site{}, seen.unwilling
+	case seen.fit == fitNo:
+		return site{}, b.fail(mapping.CodeBadUpstream,
+			"does not look like a task/step agent: neither %s/tasks nor %s/tasks is there. %s.", prefixV1, prefixOld, b.up.URLAdvice())
 	}
+	s := seen.site
 	s.topics = s.prefix == prefixV1 && b.servesTopics(ctx)
 	b.site.Store(&s)
 	return s, nil

@@ -68,14 +68,19 @@ func TestDetect(t *testing.T) {
 		}
 	}
 	for name, h := range map[string]http.Handler{
-		"nothing there":   http.NotFoundHandler(),
-		"a page for all":  static(200, "text/html", "<html></html>"),
-		"JSON for all":    static(200, "application/json", `{"ok":true}`),
-		"always an error": static(500, "text/plain", "no"),
+		"nothing there":  http.NotFoundHandler(),
+		"a page for all": static(200, "text/html", "<html></html>"),
+		"JSON for all":   static(200, "application/json", `{"ok":true}`),
 	} {
 		ok, err := Detect(context.Background(), adaptertest.Upstream(adaptertest.Serve(t, h).URL))
 		if ok || err != nil {
 			t.Errorf("detect with %s = %v, %v", name, ok, err)
+		}
+	}
+	for _, status := range []int{301, 401, 429, 500} { // nothing follows from it
+		ok, err := Detect(context.Background(), adaptertest.Upstream(adaptertest.Serve(t, static(status, "text/plain", "no")).URL))
+		if ok || mapping.Classify(err).Code != mapping.CodeUpstreamError {
+			t.Errorf("detect with %d = %v, %v", status, ok, err)
 		}
 	}
 	srv := httptest.NewServer(http.NotFoundHandler())
@@ -97,8 +102,8 @@ func TestNoAgentThere(t *testing.T) {
 	t.Parallel()
 	b := backendAt(t, adaptertest.Serve(t, http.NotFoundHandler()).URL)
 	tr := runTask(t, b, adaptertest.NewTask(nil))
-	if tr.Code() != mapping.CodeUpstreamError {
-		t.Errorf("error %v, want %s", tr.Err, mapping.CodeUpstreamError)
+	if tr.Code() != mapping.CodeBadUpstream {
+		t.Errorf("error %v, want %s", tr.Err, mapping.CodeBadUpstream)
 	}
 }
 

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
 )
@@ -72,7 +74,7 @@ func defaultPauses() pauses {
 
 // Detect reports whether the server at up speaks this dialect: it answers
 // GET /ok as LangGraph Server does, or publishes an OpenAPI document with the
-// Agent Protocol's run routes. An error says that there was no answer.
+// Agent Protocol's run routes. An error says that there was no answer, or one that tells nothing, such as 401.
 func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	b, err := newBackend(up)
 	if err != nil {
@@ -80,29 +82,39 @@ func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	}
 	defer b.http.close()
 	ok, err := b.healthy(ctx)
-	if ok || err != nil {
+	if ok || unreachableOnly(err) != nil {
 		return ok, err
 	}
+	unwilling := telling(err)
 	var doc struct {
 		Paths map[string]json.RawMessage `json:"paths"`
 	}
 	if err := b.http.getJSON(ctx, "/openapi.json", &doc); err != nil {
-		return false, unreachableOnly(err)
+		return false, cmp.Or(unwilling, telling(err))
 	}
 	_, runs := doc.Paths["/runs/wait"]
 	_, threads := doc.Paths["/threads"]
-	return runs && threads, nil
+	if runs && threads {
+		return true, nil
+	}
+	return false, unwilling
 }
 
-// healthy asks GET /ok. An answer of another kind is no error.
+// healthy asks GET /ok.
 func (b *backend) healthy(ctx context.Context) (bool, error) {
 	var status struct {
 		OK bool `json:"ok"`
 	}
-	if err := b.http.getJSON(ctx, "/ok", &status); err != nil {
-		return false, unreachableOnly(err)
+	err := b.http.getJSON(ctx, "/ok", &status)
+	return status.OK && err == nil, err
+}
+
+// telling drops an error that is an answer, unless it tells nothing of what the server speaks.
+func telling(err error) error {
+	if upstream.Unwilling(upstream.Status(err)) {
+		return err
 	}
-	return status.OK, nil
+	return unreachableOnly(err)
 }
 
 // unreachableOnly keeps an error that says that there was no answer, and drops
@@ -123,7 +135,7 @@ func (b *backend) Traits() adapter.Traits {
 // graphs is called.
 func (b *backend) Probe(ctx context.Context) error {
 	switch ok, err := b.healthy(ctx); {
-	case err != nil:
+	case unreachableOnly(err) != nil:
 		return err
 	case !ok:
 		b.graphs.forget() // no LangGraph server: its agents are the sign of life

@@ -150,11 +150,23 @@ func (g *graphs) noGraph(names []string) error {
 		g.up.Name, g.http.host, g.wanted()[0], have)
 }
 
+// noServer says that what answers has neither assistants nor agents.
+func (g *graphs) noServer(err error) error {
+	e := mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream,
+		"Agent %q at %s does not look like a thread/run agent: neither /assistants/search nor /agents/search is there. %s.", g.up.Name, g.http.host, g.up.URLAdvice())
+	e.Err = err
+	return e
+}
+
 // findAgent is findTarget for a plain Agent Protocol server.
 func (g *graphs) findAgent(ctx context.Context) (target, error) {
 	list, err := pages(func(offset, limit int) (page []agentWire, err error) {
 		return page, g.http.askJSON(ctx, "/agents/search", map[string]int{"limit": limit, "offset": offset}, &page)
 	}, func(a agentWire) string { return a.ID })
+	switch upstream.Status(err) {
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		return target{}, g.noServer(err)
+	}
 	if err != nil {
 		return target{}, err
 	}
