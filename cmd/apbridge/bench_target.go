@@ -150,7 +150,7 @@ func refusedBy(ctx context.Context, base string, err error) error {
 	if asked && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
 		return fmt.Errorf("the server at %s wants a key (%d); set BENCHMARK_KEY", base, refused.Status)
 	}
-	dialect, found := detected(ctx, "agent", config.Agent{URL: base, Dialect: "auto"}, config.Limits{})
+	dialect, found := detected(ctx, upstream("agent", config.Agent{URL: base, Dialect: "auto"}, config.Limits{}))
 	switch {
 	case found != nil:
 		return unfit(found, hints(ctx, "agent", config.Agent{URL: base, Dialect: "auto"}, config.Limits{}, found))

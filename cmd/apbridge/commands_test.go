@@ -106,6 +106,13 @@ func TestDoctor(t *testing.T) {
 		}
 		holds(t, out, "It is the API of a model", "It speaks A2A", `answers 200 with a page titled "A dashboard".`, "An agent that speaks taskstep answers at "+legacy+": use that URL.")
 	})
+	t.Run("another dialect", func(t *testing.T) {
+		t.Parallel()
+		file := filepath.Join(t.TempDir(), "a.yaml")
+		rig.WriteFile(t, file, "agents: {old: {url: '"+legacy+"', dialect: threadrun}, new: {url: '"+serving(t, threadagent.Handler())+"', dialect: taskstep}}\n")
+		_, out, _ := command(t, nil, "doctor", "--config", file)
+		holds(t, out, "An agent that speaks taskstep answers there: set agents.old.dialect to taskstep.", "An agent that speaks threadrun answers there: set agents.new.dialect to threadrun.")
+	})
 	t.Run("graphs", func(t *testing.T) {
 		t.Parallel()
 		several := serving(t, twoGraphs())

@@ -238,7 +238,7 @@ func thatAreSpoken(ctx context.Context, server *check.Server, chosen []check.Sui
 // stranger says in the words of doctor what answers at a URL, if anything does.
 func stranger(ctx context.Context, base string, err error) error {
 	agent := config.Agent{URL: base, Dialect: "auto"}
-	_, found := detected(ctx, "agent", agent, config.Limits{})
+	_, found := detected(ctx, upstream("agent", agent, config.Limits{}))
 	if found == nil {
 		return fmt.Errorf("the server at %s cannot be checked: %w", base, err)
 	}

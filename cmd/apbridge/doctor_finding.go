@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,14 +36,27 @@ type finding struct {
 	err       error
 }
 
+// doctorGrace is for an agent whose dialect is to be found out: that ends by itself after as long as the
+// agent may take, and says what came of it.
+const doctorGrace = time.Second
+
 func examineOne(ctx context.Context, name string, cfg *config.Config) finding {
-	ctx, stop := context.WithTimeout(ctx, doctorPatience)
-	defer stop()
 	c := cfg.Agents[name]
+	ctx, stop := context.WithTimeout(ctx, patienceFor(c)+doctorGrace)
+	defer stop()
+	f := examineAt(ctx, name, c, cfg)
+	if ctx.Err() != nil && errors.Is(f.err, context.DeadlineExceeded) { // whose words are of runs, or of nothing
+		f.err = mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
+			"The agent %q at %s gave no answer within %s. See what it is busy with, and that this is its own port.", name, c.URL, patienceFor(c))
+	}
+	return f
+}
+
+func examineAt(ctx context.Context, name string, c config.Agent, cfg *config.Config) finding {
 	f := finding{name: name, url: c.URL, dialect: c.Dialect}
 	if c.Dialect == "auto" {
 		f.asked = true
-		if f.dialect, f.err = detected(ctx, name, c, cfg.Limits); f.err != nil {
+		if f.dialect, f.err = detected(ctx, upstream(name, c, cfg.Limits)); f.err != nil {
 			f.hints = hints(ctx, name, c, cfg.Limits, f.err)
 			return f
 		}
@@ -59,11 +73,19 @@ func examineOne(ctx context.Context, name string, cfg *config.Config) finding {
 	if about, ok := b.(adapter.Profiled); ok && f.err == nil {
 		if f.profile = about.Profile(); f.profile == "" {
 			f.err = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream,
-				"A server answers at %s, but not as an agent that speaks %s does. Check agents.%s.url and agents.%s.dialect.", c.URL, c.Dialect, name, name)
+				"A server answers at %s, but not as an agent that speaks %s does. %s, and agents.%s.dialect.", c.URL, c.Dialect, upstream(name, c, cfg.Limits).URLAdvice(), name)
 			f.hints = hints(ctx, name, c, cfg.Limits, f.err)
 		}
 	}
 	return f
+}
+
+// patienceFor is how long an agent may take to answer: no longer than a step of it may.
+func patienceFor(c config.Agent) time.Duration {
+	if c.StepTimeout > 0 {
+		return min(c.StepTimeout, doctorPatience)
+	}
+	return doctorPatience
 }
 
 // probe asks an agent whether it is there, and how long that takes.
@@ -113,7 +135,7 @@ func upstream(name string, c config.Agent, limits config.Limits) adapter.Upstrea
 }
 
 // detected asks which dialect an agent speaks.
-func detected(ctx context.Context, name string, c config.Agent, limits config.Limits) (string, error) {
+func detected(ctx context.Context, up adapter.Upstream) (string, error) {
 	found := ""
 	var list []adapter.Dialect
 	for _, d := range bridge.Dialects().Callable() {
@@ -124,6 +146,6 @@ func detected(ctx context.Context, name string, c config.Agent, limits config.Li
 		}
 		list = append(list, d)
 	}
-	_, err := adapter.NewAuto(upstream(name, c, limits), list).Resolve(ctx)
+	_, err := adapter.NewAuto(up, list).Resolve(ctx)
 	return found, err
 }

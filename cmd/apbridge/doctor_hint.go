@@ -49,10 +49,16 @@ func hints(ctx context.Context, name string, c config.Agent, limits config.Limit
 	if bad != nil || mapping.Classify(err).Code != mapping.CodeBadUpstream {
 		return nil
 	}
-	root := at.Scheme + "://" + at.Host
+	root, there := at.Scheme+"://"+at.Host, c
+	if there.Dialect != "auto" {
+		there.Dialect = "auto"
+		if dialect, err := detected(ctx, upstream(name, there, limits)); err == nil {
+			return []string{fmt.Sprintf("An agent that speaks %s answers there: set agents.%s.dialect to %s.", dialect, name, dialect)}
+		}
+	}
 	if strings.Trim(at.Path, "/") != "" {
-		c.URL, c.Dialect = root, "auto"
-		if dialect, err := detected(ctx, name, c, limits); err == nil {
+		there.URL, there.Dialect = root, "auto"
+		if dialect, err := detected(ctx, upstream(name, there, limits)); err == nil {
 			return []string{fmt.Sprintf("An agent that speaks %s answers at %s: use that URL.", dialect, root)}
 		}
 	}
