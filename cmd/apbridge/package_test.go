@@ -137,7 +137,7 @@ func TestUnitAndImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds(t, string(unit), "ExecStart=/usr/bin/apbridge serve --config /etc/apbridge/apbridge.yaml\n", "RestartPreventExitStatus=2\n")
+	holds(t, string(unit), "ExecStart=/usr/bin/apbridge serve --config /etc/apbridge/apbridge.yaml\n", "RestartPreventExitStatus=2\n", "Type=notify\n", "ExecReload=/bin/kill -HUP $MAINPID\n", "TimeoutStartSec=infinity\n", "StateDirectory=apbridge\n")
 	seconds := regexp.MustCompile(`(?m)^TimeoutStopSec=(\d+)$`).FindStringSubmatch(string(unit))
 	wait, err := time.ParseDuration(seconds[1] + "s")
 	if err != nil {
