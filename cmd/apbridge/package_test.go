@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,35 +17,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// read is one YAML document of a file of examples: what the tests look at.
-type read struct {
-	Kind string
-	Data map[string]string
-	Spec struct {
-		Template struct {
-			Spec struct {
-				TerminationGracePeriodSeconds int `yaml:"terminationGracePeriodSeconds"`
-				Containers                    []container
-			}
-		}
-	}
-	Services map[string]service
-}
-
-type container struct {
-	Name  string
-	Args  []string
-	Ports []struct {
-		ContainerPort int `yaml:"containerPort"`
-	}
-	StartupProbe   probe `yaml:"startupProbe"`
-	ReadinessProbe probe `yaml:"readinessProbe"`
-	LivenessProbe  probe `yaml:"livenessProbe"`
-}
-
-type probe struct {
-	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
-}
+// composed is a file of Compose: what the tests look at.
+type composed struct{ Services map[string]service }
 
 type service struct {
 	Build           any
@@ -52,14 +26,17 @@ type service struct {
 	StopGracePeriod time.Duration `yaml:"stop_grace_period"`
 }
 
-func documents(t *testing.T, file string) (list []read) {
+// documents are those of a file of examples; strict: with the fields of D and no others.
+func documents[D any](t *testing.T, file string, strict bool) (list []D) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "examples", file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for dec := yaml.NewDecoder(bytes.NewReader(raw)); ; {
-		var d read
+	dec := yaml.NewDecoder(bytes.NewReader(raw))
+	dec.KnownFields(strict)
+	for {
+		var d D
 		if err := dec.Decode(&d); errors.Is(err, io.EOF) {
 			return list
 		} else if err != nil {
@@ -77,26 +54,38 @@ func TestKubernetesExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	var cfg *config.Config
-	var pod container
-	for _, d := range documents(t, "kubernetes/sidecar.yaml") {
+	var bridge container
+	var volumes []string
+	for _, d := range documents[manifest](t, "kubernetes/sidecar.yaml", true) {
 		if text := d.Data["apbridge.yaml"]; text != "" {
 			cfg = loadExample(t, strings.ReplaceAll(text, "/etc/apbridge-keys/client", key), nil)
 		}
+		for _, v := range d.Spec.Template.Spec.Volumes {
+			volumes = append(volumes, v.Name)
+		}
+		for _, v := range d.Spec.VolumeClaimTemplates {
+			volumes = append(volumes, v.Metadata.Name)
+		}
 		for _, c := range d.Spec.Template.Spec.Containers {
 			if c.Name == "bridge" {
-				pod = c
+				bridge = c
 				outlasts(t, time.Duration(d.Spec.Template.Spec.TerminationGracePeriodSeconds)*time.Second)
 			}
 		}
 	}
-	if cfg == nil || pod.Name == "" {
+	if cfg == nil || bridge.Name == "" {
 		t.Fatal("there is no configuration, or no bridge")
 	}
-	if cfg.Listen != "0.0.0.0:8080" || pod.Ports[0].ContainerPort != 8080 {
-		t.Errorf("the bridge listens on %s, and its port is %d", cfg.Listen, pod.Ports[0].ContainerPort)
+	if cfg.Listen != "0.0.0.0:8080" || bridge.Ports[0].ContainerPort != 8080 {
+		t.Errorf("the bridge listens on %s, and its port is %d", cfg.Listen, bridge.Ports[0].ContainerPort)
 	}
-	if pod.StartupProbe.HTTPGet.Path != "/readyz" || pod.ReadinessProbe.HTTPGet.Path != "/readyz" || pod.LivenessProbe.HTTPGet.Path != "/healthz" {
-		t.Errorf("it is asked otherwise: %+v", pod)
+	if bridge.StartupProbe.HTTPGet.Path != "/readyz" || bridge.ReadinessProbe.HTTPGet.Path != "/readyz" || bridge.LivenessProbe.HTTPGet.Path != "/healthz" {
+		t.Errorf("it is asked otherwise: %+v", bridge)
+	}
+	for _, m := range bridge.VolumeMounts {
+		if !slices.Contains(volumes, m.Name) {
+			t.Errorf("no volume is called %s: there are %v", m.Name, volumes)
+		}
 	}
 }
 
@@ -105,7 +94,7 @@ func TestComposeExamples(t *testing.T) {
 	t.Parallel()
 	for file, bridges := range map[string]int{"compose/one.yaml": 1, "compose/two.yaml": 2} {
 		found := 0
-		for name, s := range documents(t, file)[0].Services {
+		for name, s := range documents[composed](t, file, false)[0].Services {
 			if s.Build == nil {
 				continue
 			}
