@@ -195,7 +195,7 @@ func dropBlob(t *sqldb.Tx, blob int64) error {
 
 // publish makes staged artifacts visible, writes small files and drops paths,
 // in the transaction of the events that tell of them.
-func publish(t *sqldb.Tx, thread, run int64, a Append) (list []mapping.Artifact, err error) {
+func (s *base) publish(t *sqldb.Tx, thread, run int64, a Append) (list []mapping.Artifact, err error) {
 	if len(a.Artifacts)+len(a.Files)+len(a.DropFiles) == 0 {
 		return nil, nil
 	}
@@ -212,7 +212,7 @@ func publish(t *sqldb.Tx, thread, run int64, a Append) (list []mapping.Artifact,
 	}
 	for _, f := range a.Files {
 		f.Artifact.Tenant, f.Artifact.ThreadID = tenant, threadID
-		art, err := writeFile(t, thread, run, f)
+		art, err := s.writeFile(t, thread, run, f)
 		if err != nil {
 			return nil, err
 		}

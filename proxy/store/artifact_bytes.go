@@ -117,7 +117,10 @@ func (s *artifacts) finish(ctx context.Context, blob int64, a mapping.Artifact, 
 		}
 		adopt(t, &made, old, there)
 		if staged {
-			return insertArtifact(t, thread, 0, blob, made, true)
+			if err := insertArtifact(t, thread, 0, blob, made, true); err != nil {
+				return err
+			}
+			return s.addedFiles(t, thread, there, made.Size)
 		}
 		if made.ModifiedAt, err = afterOthers(t, thread, made.ModifiedAt); err != nil {
 			return err
@@ -125,7 +128,10 @@ func (s *artifacts) finish(ctx context.Context, blob int64, a mapping.Artifact, 
 		if err := publishBlob(t, blob); err != nil {
 			return err
 		}
-		return show(t, thread, 0, blob, made)
+		if err := show(t, thread, 0, blob, made); err != nil {
+			return err
+		}
+		return s.addedFiles(t, thread, there, made.Size)
 	})
 	return made, err
 }
@@ -148,7 +154,7 @@ func (s *artifacts) discardBlob(ctx context.Context, blob int64) {
 }
 
 // writeFile is SaveArtifact of a small file within an operation.
-func writeFile(t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.Artifact, error) {
+func (s *base) writeFile(t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.Artifact, error) {
 	a, sum := f.Artifact, sha256.Sum256(f.Content)
 	a.Size, a.Sum = int64(len(f.Content)), hex.EncodeToString(sum[:])
 	old, there, err := known(t, thread, a.Path)
@@ -167,7 +173,13 @@ func writeFile(t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.Artifact, e
 		}
 		rest = rest[size:]
 	}
-	return a, show(t, thread, run, blob, a)
+	if err := show(t, thread, run, blob, a); err != nil {
+		return a, err
+	}
+	if run > 0 {
+		return a, s.notedFiles(t, thread, there, a.Size)
+	}
+	return a, s.addedFiles(t, thread, there, a.Size)
 }
 
 // OpenArtifact reads a visible artifact with its bytes, which are fetched chunk
@@ -242,7 +254,7 @@ func sweepBlobs(t *sqldb.Tx) error {
 
 // copyArtifacts gives a copied thread the same files under the same ids. They share their
 // bytes, which stay until the last thread has left them (dropBlob).
-func copyArtifacts(t *sqldb.Tx, from, to int64) error {
+func (s *base) copyArtifacts(t *sqldb.Tx, from, to int64) error {
 	var rows []artifactRow
 	err := t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0`, in{from}, func(scan func(...any) error) error {
 		var row artifactRow
@@ -255,6 +267,9 @@ func copyArtifacts(t *sqldb.Tx, from, to int64) error {
 	}
 	for _, row := range rows {
 		if err := insertArtifact(t, to, 0, row.blob, row.Artifact, false); err != nil {
+			return err
+		}
+		if err := s.addedFiles(t, to, false, row.Size); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
@@ -14,7 +15,8 @@ type base struct {
 	// operations that write fill it, after their commit, and deletions empty it: on
 	// SQLite a key number may be used again for another row. The id of a run is
 	// never used again.
-	keys *lru.Cache[string, runKey]
+	keys   *lru.Cache[string, runKey]
+	quotas *quota.Keeper
 	bells
 }
 
@@ -28,12 +30,12 @@ type runKey struct {
 // keysKept bounds the cache of keys: about 2 MB when full.
 const keysKept = 8192
 
-func newBase(db *sqldb.DB) *base {
+func newBase(db *sqldb.DB, quotas *quota.Keeper) *base {
 	keys, err := lru.New[string, runKey](keysKept)
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
-	return &base{db: db, owner: db.Owner(), keys: keys, bells: newBells()}
+	return &base{db: db, owner: db.Owner(), keys: keys, quotas: quotas, bells: newBells()}
 }
 
 // in and out are the parameters of a statement and where its columns go.

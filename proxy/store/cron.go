@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -68,7 +69,10 @@ func (s *crons) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
  error, end_us, next_us, created_us, updated_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $16)`,
 			made.Tenant, made.ID, made.Owner, thread, made.Agent, made.AssistantID, made.Schedule, made.Timezone, number(made.Enabled), number(made.Keep),
 			[]byte(made.Metadata), []byte(made.Payload), nonNil(made.Run), micros(made.End), micros(made.Next), t.Now)
-		return err
+		if err != nil {
+			return err
+		}
+		return s.quotas.Added(t, quota.Crons, made.Tenant, made.Owner, 1)
 	})
 	return made, err
 }

@@ -123,7 +123,7 @@ func (s *events) appended(t *sqldb.Tx, at runKey, batch eventBatch, from threadH
 	if err := s.noteTokens(t, a, at); err != nil {
 		return nil, nil, err
 	}
-	files, err := publish(t, at.thread, at.run, a)
+	files, err := s.publish(t, at.thread, at.run, a)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -54,7 +54,7 @@ func (s *states) AppendState(ctx context.Context, threadID, expectHead string, e
 		if err := putLinks(t, key, opt.Links); err != nil {
 			return err
 		}
-		if _, err := publish(t, key, byUpdate, Append{Files: opt.Files, DropFiles: opt.DropFiles}); err != nil {
+		if _, err := s.publish(t, key, byUpdate, Append{Files: opt.Files, DropFiles: opt.DropFiles}); err != nil {
 			return err
 		}
 		return touch(t, key, opt.ClearInterrupts)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/item"
+	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"go.uber.org/zap"
 )
@@ -23,7 +24,11 @@ type Options struct {
 	Limit int64
 	// Crons is how many a tenant may have; 0: any number.
 	Crons int
-	Index *item.Index // nil: items do not become vectors
+	// Quotas are what keys and tenants may keep; nil: any number. Refused, which may be nil, is told of
+	// what they refuse.
+	Quotas  quota.Allowed
+	Refused func(limit, of string)
+	Index   *item.Index // nil: items do not become vectors
 	// Committed is told of every transaction: see sqldb.Options.
 	Committed func(operations int, took time.Duration)
 	// Owner is the id of this process in leases; "" makes one.
@@ -81,7 +86,7 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	s := newStore(newBase(db), o, log)
+	s := newStore(newBase(db, quota.New(o.Quotas, o.Refused)), o, log)
 	if err := s.start(ctx); err != nil {
 		_ = s.Close()
 		return nil, err
@@ -90,7 +95,7 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 }
 
 func newStore(b *base, o Options, log *zap.Logger) *Store {
-	table, chores := item.New(b.db, o.Index)
+	table, chores := item.New(b.db, o.Index, b.quotas)
 	return &Store{
 		base: b, threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
 		events: events{b}, artifacts: artifacts{b}, items: table, itemChores: chores, assistants: assistants{b}, crons: crons{b, o.Crons},

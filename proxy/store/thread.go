@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -74,7 +75,7 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (m
 		return mapping.Thread{}, false, err
 	}
 	row.Head, _ = batch.newest()
-	_, err = publish(t, row.key, byUpdate, Append{Files: n.Files})
+	_, err = s.publish(t, row.key, byUpdate, Append{Files: n.Files})
 	return row.Thread, false, err
 }
 
@@ -116,6 +117,9 @@ func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread,
 	}
 	if !row.Expires.IsZero() {
 		s.due(t, dueExpiry)
+	}
+	if err == nil {
+		err = s.quotas.Added(t, quota.Threads, row.Tenant, row.Owner, 1)
 	}
 	return row, err == nil, err
 }

@@ -63,12 +63,12 @@ func (s *threads) CopyThread(ctx context.Context, id, newID string) (th mapping.
 		}
 		row.Head = old.Head
 		th = row.Thread
-		return copyHistory(t, old.key, row.key)
+		return s.copyHistory(t, old.key, row.key)
 	})
 	return th, err
 }
 
-func copyHistory(t *sqldb.Tx, from, to int64) error {
+func (s *base) copyHistory(t *sqldb.Tx, from, to int64) error {
 	for _, text := range []string{
 		`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base)
  SELECT $2, seq, head, prev_head, line, base, prev_base FROM thread_seq WHERE thread = $1`,
@@ -79,5 +79,5 @@ func copyHistory(t *sqldb.Tx, from, to int64) error {
 			return err
 		}
 	}
-	return copyArtifacts(t, from, to)
+	return s.copyArtifacts(t, from, to)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
@@ -31,7 +32,7 @@ func filterOnBoth(t *testing.T, test func(f filtering)) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		table, chores := New(db, nil)
+		table, chores := New(db, nil, quota.New(nil, nil))
 		test(filtering{table, chores, t, context.Background()})
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -19,14 +20,15 @@ import (
 // tenant, namespace and key, so that a search reads a few pages and not one for each item.
 type Table struct {
 	db      *sqldb.DB
+	quotas  *quota.Keeper
 	vectors *vectorCache  // nil: items do not become vectors
 	unseen  chan struct{} // rings when there are items whose vectors are to be made
 }
 
 // New is the items of a database; ix says how they become vectors, nil: they do not.
-func New(db *sqldb.DB, ix *Index) (*Table, *Chores) {
+func New(db *sqldb.DB, ix *Index, quotas *quota.Keeper) (*Table, *Chores) {
 	unseen := make(chan struct{}, 1)
-	table := &Table{db: db, unseen: unseen}
+	table := &Table{db: db, quotas: quotas, unseen: unseen}
 	if ix != nil {
 		table.vectors = newVectorCache(db, ix)
 	}
@@ -70,7 +72,7 @@ func (s *Table) PutItems(ctx context.Context, list ...Put) error {
 		if err := reachOf(ctx).checkWrite(p.Item.Namespace); err != nil {
 			return err
 		}
-		if writes[i] = putItem(mapping.PrincipalOf(ctx), p); p.Item.Value == nil {
+		if writes[i] = s.putItem(mapping.PrincipalOf(ctx), p); p.Item.Value == nil {
 			writes[i] = itemName{mapping.PrincipalOf(ctx).Tenant, pathOf(p.Item.Namespace), p.Item.Key}.remove
 		}
 	}
@@ -86,7 +88,7 @@ func (s *Table) PutItems(ctx context.Context, list ...Put) error {
 }
 
 // putItem makes the tokens and members of an item, and returns what writes it.
-func putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
+func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 	it := p.Item
 	at := itemName{who.Tenant, pathOf(it.Namespace), it.Key}
 	fresh := newTold(it.Value, p.Index)
@@ -106,6 +108,9 @@ func putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
  ttl_us = excluded.ttl_us, updated_us = excluded.updated_us, expires_us = excluded.expires_us, tokens_us = excluded.tokens_us, members_us = excluded.members_us, vectors_us = 0
  RETURNING tokens, members, created_us`, in{at.tenant, who.ID, at.namespace, at.key, []byte(it.Value), sqldb.Blob(p.Index), ttl, t.Now, expires, sqldb.Blob(fresh.tokens), sqldb.Blob(fresh.members)},
 			append(old.columns(), &created))
+		if err == nil {
+			err = s.count(t, it, who, created == t.Now)
+		}
 		switch {
 		case err != nil:
 			return err
@@ -114,6 +119,15 @@ func putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 		}
 		return at.retell(t, old, fresh)
 	}
+}
+
+// count has what was written counted, all of its bytes: those of what it replaces are taken off when the quota is counted anew.
+func (s *Table) count(t *sqldb.Tx, it mapping.Item, who mapping.Principal, fresh bool) error {
+	var one int64
+	if fresh {
+		one = 1
+	}
+	return errors.Join(s.quotas.Added(t, quota.Items, who.Tenant, who.ID, one), s.quotas.Added(t, quota.Disk, who.Tenant, who.ID, int64(len(it.Value))))
 }
 
 const itemColumns = `i.value, i.ttl_us, i.tenant, i.owner, i.namespace, i.item_key, i.created_us, i.updated_us, i.expires_us FROM items i`

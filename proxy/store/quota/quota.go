@@ -1,0 +1,134 @@
+package quota
+
+import (
+	"context"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// What is counted.
+const (
+	Threads = "threads"
+	Crons   = "crons"
+	Items   = "items"
+	Files   = "files"
+	Disk    = "disk" // bytes of files, with those that runs replaced, and of the values of items
+)
+
+// Whose quotas are.
+const (
+	OfKey    = "key"
+	OfTenant = "tenant"
+)
+
+// Quota is how much of something a key or a tenant may keep.
+type Quota struct {
+	Of, Name string // OfKey or OfTenant, and which
+	Most     int64
+	Place    string // where it is written
+}
+
+func (q Quota) row(limit string) string { return q.Of + "/" + limit + "/" + q.Name }
+
+// Allowed are the quotas that hold of something for what belongs to a key of a tenant.
+type Allowed func(limit, tenant, owner string) []Quota
+
+// Keeper counts. Safe for concurrent use.
+type Keeper struct {
+	allowed Allowed
+	refused func(limit, of string)
+	full    *fullness
+}
+
+// New makes a Keeper. allowed may be nil: then nothing is counted. refused, which may be nil, is told
+// of what is refused.
+func New(allowed Allowed, refused func(limit, of string)) *Keeper {
+	if allowed == nil {
+		allowed = func(string, string, string) []Quota { return nil }
+	}
+	if refused == nil {
+		refused = func(string, string) {}
+	}
+	return &Keeper{allowed: allowed, refused: refused, full: newFullness()}
+}
+
+// Added counts n more of a key's, which t has added already, and refuses with an error of class
+// Limited what is too many. Bridges that add at once wait for each other, so that no quota is passed.
+func (k *Keeper) Added(t *sqldb.Tx, limit, tenant, owner string, n int64) error {
+	for _, q := range k.allowed(limit, tenant, owner) {
+		there, err := raise(t, q.row(limit), n, q.Most)
+		if err == nil && !there {
+			err = k.recount(t, limit, tenant, q)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Noted counts what is not refused, as nobody could be told.
+func (k *Keeper) Noted(t *sqldb.Tx, limit, tenant, owner string, n int64) error {
+	for _, q := range k.allowed(limit, tenant, owner) {
+		if err := t.Put(`UPDATE quota_counts SET n = n + CAST($2 AS BIGINT) WHERE name = $1`, q.row(limit), n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// raise adds to a count that does not pass the quota by it. The count is no less than what is there.
+func raise(t *sqldb.Tx, row string, n, most int64) (bool, error) {
+	changed, err := t.Exec(`UPDATE quota_counts SET n = n + CAST($2 AS BIGINT) WHERE name = $1 AND n + CAST($2 AS BIGINT) <= CAST($3 AS BIGINT)`, row, n, most)
+	return changed > 0, err
+}
+
+// recount counts what is there, with what t has added.
+func (k *Keeper) recount(t *sqldb.Tx, limit, tenant string, q Quota) error {
+	if k.full.lately(q.row(limit)) {
+		return k.refuse(limit, q)
+	}
+	// The row is locked before anything is counted: who adds at the same time comes after.
+	if _, err := t.Exec(`INSERT INTO quota_counts (name, n) VALUES ($1, 0) ON CONFLICT (name) DO UPDATE SET n = quota_counts.n`, q.row(limit)); err != nil {
+		return err
+	}
+	began := time.Now()
+	n, err := counted(t, limit, q.Of, tenant, q.Name, q.Most+1)
+	if err != nil {
+		return err
+	}
+	if n > q.Most {
+		k.full.note(q.row(limit), time.Since(began))
+		return k.refuse(limit, q)
+	}
+	return t.Put(`UPDATE quota_counts SET n = $2 WHERE name = $1`, q.row(limit), n)
+}
+
+// nouns are what is counted, for people, and what to do about it.
+var nouns = map[string][2]string{
+	Threads: {"threads", "Delete threads that are not needed"},
+	Crons:   {"crons", "Delete one that is not needed"},
+	Items:   {"items in the store", "Delete items that are not needed"},
+	Files:   {"files", "Delete threads whose files are not needed"},
+	Disk:    {"bytes of files and items", "Delete items, or threads with their files, that are not needed"},
+}
+
+func (k *Keeper) refuse(limit string, q Quota) error {
+	k.refused(limit, q.Of)
+	whose := map[string]string{OfKey: "Key", OfTenant: "Tenant"}[q.Of]
+	e := mapping.Errorf(mapping.Limited, "quota_"+limit, "%s %q may keep %d %s (%s), and this would be more. %s, or have the quota raised; to wait does not help.",
+		whose, q.Name, q.Most, nouns[limit][0], q.Place, nouns[limit][1])
+	e.Wait = mapping.NoWait
+	return e
+}
+
+// Usage is how much there is of a key's or a tenant's.
+func (k *Keeper) Usage(ctx context.Context, db *sqldb.DB, limit, of, tenant, name string) (n int64, err error) {
+	err = db.Read(ctx, func(t *sqldb.Tx) error {
+		n, err = counted(t, limit, of, tenant, name, 1<<62)
+		return err
+	})
+	return n, err
+}
