@@ -2,7 +2,9 @@ package rule
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -252,4 +254,21 @@ func WithContent(message json.RawMessage, text string) json.RawMessage {
 		return message
 	}
 	return said
+}
+
+// HeldSums are the SHA-256 sums, in hexadecimal digits, of the files that messages hold.
+func HeldSums(messages []json.RawMessage) map[string]bool {
+	sums := map[string]bool{}
+	for _, m := range messages {
+		for _, f := range Attachments(m) {
+			if !f.Held() {
+				continue
+			}
+			digest := sha256.New()
+			if _, err := io.Copy(digest, f.Open()); err == nil {
+				sums[hex.EncodeToString(digest.Sum(nil))] = true
+			}
+		}
+	}
+	return sums
 }

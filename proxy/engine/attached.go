@@ -166,23 +166,6 @@ func messagesOf(delta json.RawMessage) []json.RawMessage {
 	return list
 }
 
-// heldSums are the sums of the files that messages hold.
-func heldSums(messages []json.RawMessage) map[string]bool {
-	sums := map[string]bool{}
-	for _, m := range messages {
-		for _, f := range rule.Attachments(m) {
-			if !f.Held() {
-				continue
-			}
-			digest := sha256.New()
-			if _, err := io.Copy(digest, f.Open()); err == nil {
-				sums[hex.EncodeToString(digest.Sum(nil))] = true
-			}
-		}
-	}
-	return sums
-}
-
 // holdsFiles reports whether messages of a delta hold files.
 func holdsFiles(delta json.RawMessage) bool {
 	return slices.ContainsFunc(messagesOf(delta), func(m json.RawMessage) bool {

@@ -76,7 +76,7 @@ func (f *runFiles) ofState(list []mapping.Artifact, files []rule.File) []mapping
 // was said anew without its file holds them no more.
 func (f *runFiles) inMessages(a mapping.Artifact) bool {
 	if f.held == nil {
-		f.held = heldSums(f.x.rec.fold.Messages())
+		f.held = rule.HeldSums(f.x.rec.fold.Messages())
 	}
 	return f.held[a.Sum]
 }

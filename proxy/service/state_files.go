@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -33,6 +34,9 @@ func (u *stateUpdate) files(ctx context.Context, said []json.RawMessage, before,
 	}
 	attached, err := u.attached(u.thread.ID, said, after, func() ([]mapping.Artifact, error) {
 		list, _, err := u.st.Artifacts(ctx, u.thread.ID, 0, 0)
+		if u.forks() {
+			list = filesOn(before, list)
+		}
 		return list, err
 	})
 	if err == nil {
@@ -40,6 +44,16 @@ func (u *stateUpdate) files(ctx context.Context, said []json.RawMessage, before,
 	}
 	changed.writes = append(changed.writes, attached...)
 	return changed, err
+}
+
+// filesOn are those of a thread's files that stay where it goes on from an older state
+// (store.AppendState): uploads, those that the state has, and those in its messages.
+func filesOn(at *state.Fold, list []mapping.Artifact) []mapping.Artifact {
+	held := rule.HeldSums(at.Messages())
+	return slices.DeleteFunc(list, func(a mapping.Artifact) bool {
+		upload := !a.AgentCreated && !a.Brought
+		return !upload && !(a.Brought && held[a.Sum]) && len(rule.FilesAt(at, a.Path)) == 0
+	})
 }
 
 // statedFiles are the changes of values.files from one state to the next. A file that is kept

@@ -39,7 +39,7 @@ func readArtifact(t *sqldb.Tx, where string, args ...any) (row artifactRow, err 
 	return row, err
 }
 
-// Artifact reads a visible artifact.
+// Artifact reads a visible artifact, or one of a line that the thread has left.
 func (s *artifacts) Artifact(ctx context.Context, threadID, id string) (mapping.Artifact, error) {
 	row, err := s.visible(ctx, threadID, id)
 	return row.Artifact, err
@@ -48,7 +48,8 @@ func (s *artifacts) Artifact(ctx context.Context, threadID, id string) (mapping.
 func (s *artifacts) visible(ctx context.Context, threadID, id string) (row artifactRow, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scopeOf(ctx)
-		where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2 AND a.artifact_id = $3 AND a.staged = 0`, sc.tenant, threadID, id)
+		where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2 AND a.artifact_id = $3 AND (a.staged = 0 OR a.staged = -1 AND a.until_run = -2)`, sc.tenant, threadID, id)
+		where += ` ORDER BY a.staged DESC, a.id DESC`
 		row, err = readArtifact(t, where, args...)
 		return missing(err, mapping.CodeArtifactNotFound, "artifact", id)
 	})

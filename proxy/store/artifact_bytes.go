@@ -182,7 +182,7 @@ func (s *base) writeFile(t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.A
 	return a, s.addedFiles(t, thread, there, a.Size)
 }
 
-// OpenArtifact reads a visible artifact with its bytes, which are fetched chunk
+// OpenArtifact reads what Artifact does with its bytes, which are fetched chunk
 // by chunk. A reader whose file is replaced or removed meanwhile gets an error.
 func (s *artifacts) OpenArtifact(ctx context.Context, threadID, id string) (mapping.Artifact, io.ReadCloser, error) {
 	row, err := s.visible(ctx, threadID, id)

@@ -139,9 +139,9 @@ func keepFiles(t *sqldb.Tx, thread, run int64) error {
 }
 
 // forgetVersions drops what runs replaced that ended at before or earlier: it goes
-// with the checkpoints that had it.
+// with the checkpoints that had it. So does what such runs wrote on lines that the thread left.
 func forgetVersions(t *sqldb.Tx, thread, before int64) error {
-	list, err := readVersions(t, `thread = $1 AND staged = -1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = until_run AND (r.ended_us = 0 OR r.ended_us > $2))`, thread, before)
+	list, err := readVersions(t, `thread = $1 AND staged = -1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = CASE until_run WHEN -2 THEN run ELSE until_run END AND (r.ended_us = 0 OR r.ended_us > $2))`, thread, before)
 	for i := 0; i < len(list) && err == nil; i++ {
 		err = dropArtifact(t, list[i].key, list[i].blob)
 	}

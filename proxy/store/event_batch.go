@@ -150,15 +150,22 @@ func only(n int64, err error) error {
 	return err
 }
 
-// fork begins a new line at an older checkpoint, which becomes the head. ok is
-// false when the head is not expect any more.
-func fork(t *sqldb.Tx, thread int64, parent, expect string) (ok bool, err error) {
+// fork begins a new line at an older checkpoint, which becomes the head, and whose files
+// become the thread's. ok is false when the head is not expect any more.
+func (s *base) fork(t *sqldb.Tx, thread int64, parent, expect string) (ok bool, err error) {
 	at, err := findCheckpoint(t, thread, parent)
 	if err != nil {
 		return false, err
 	}
 	n, err := t.Exec(`UPDATE thread_seq SET head = $2, line = seq + 1, base = $3 WHERE thread = $1 AND head = $4`, thread, parent, -at.seq, expect)
-	return n == 1, err
+	if err != nil || n == 0 {
+		return false, err
+	}
+	from, err := findCheckpoint(t, thread, expect)
+	if err != nil {
+		return false, err
+	}
+	return true, s.changeLine(t, thread, from, at)
 }
 
 // begin writes the numbers of a thread that is being made.

@@ -182,7 +182,7 @@ func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error
 		return c, err
 	}
 	if first && row.Base != th.Head {
-		if _, err := fork(t, row.thread, row.Base, th.Head); err != nil {
+		if _, err := s.fork(t, row.thread, row.Base, th.Head); err != nil {
 			return c, err
 		}
 		th.Head = row.Base

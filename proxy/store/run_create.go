@@ -248,7 +248,7 @@ func (x *createRunTx) base() error {
 		r.Base = x.thread.Head
 	case r.Base == "" || r.Base == x.thread.Head:
 	case x.made.Claimed:
-		_, err := fork(x.Tx, x.thread.key, r.Base, x.thread.Head)
+		_, err := x.s.fork(x.Tx, x.thread.key, r.Base, x.thread.Head)
 		x.thread.Head = r.Base
 		return err
 	default:

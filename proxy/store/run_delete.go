@@ -24,7 +24,7 @@ func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
 		if row.Status.Active() {
 			return mapping.Errorf(mapping.Conflict, "run_active", "Run %q has not ended. Cancel it first.", runID)
 		}
-		if err := deleteHistory(t, row); err != nil {
+		if err := s.deleteHistory(t, row); err != nil {
 			return err
 		}
 		if err := release(t, row.key); err != nil {
@@ -42,7 +42,7 @@ func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
 }
 
 // deleteHistory removes what a run logged and rewinds the thread's head.
-func deleteHistory(t *sqldb.Tx, row runRow) error {
+func (s *base) deleteHistory(t *sqldb.Tx, row runRow) error {
 	span := in{row.thread, row.key, row.from, row.to()}
 	standing, err := stoodOn(t, span)
 	if err != nil {
@@ -61,7 +61,38 @@ func deleteHistory(t *sqldb.Tx, row runRow) error {
 			return err
 		}
 	}
-	return rewind(t, row.thread)
+	if err := rewind(t, row.thread); err != nil {
+		return err
+	}
+	return s.backToLine(t, row)
+}
+
+// backToLine gives the thread the files of its head, where a run that goes began at an older
+// checkpoint: the head is that of the line which it left.
+func (s *base) backToLine(t *sqldb.Tx, row runRow) error {
+	var head string
+	var left bool
+	err := t.Get(`SELECT head, EXISTS (SELECT 1 FROM artifacts WHERE thread = $1 AND staged = -1 AND until_run = -2) FROM thread_seq WHERE thread = $1`,
+		in{row.thread}, out{&head, &left})
+	if err != nil || !left || head == "" || row.Base == "" || head == row.Base {
+		return err
+	}
+	from, err := findCheckpoint(t, row.thread, row.Base)
+	if err != nil {
+		return unlessMissing(err) // it was left out of a long history
+	}
+	to, err := findCheckpoint(t, row.thread, head)
+	if err != nil {
+		return err
+	}
+	return s.changeLine(t, row.thread, from, to)
+}
+
+func unlessMissing(err error) error {
+	if mapping.Classify(err).Class == mapping.NotFound {
+		return nil
+	}
+	return err
 }
 
 // deleteFiles brings the thread's files to where its state will be: without what the

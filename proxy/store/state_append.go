@@ -48,7 +48,7 @@ func (s *states) AppendState(ctx context.Context, threadID, expectHead string, e
 		if head, _ := batch.newest(); head != "" && opt.Snapshot != nil {
 			batch.snapshots = map[string][]byte{head: opt.Snapshot}
 		}
-		if events, err = batch.onHead(t, expectHead, opt.ForkFrom); err != nil {
+		if events, err = s.onHead(t, &batch, expectHead, opt.ForkFrom); err != nil {
 			return err
 		}
 		if err := putLinks(t, key, opt.Links); err != nil {
@@ -66,9 +66,9 @@ func (s *states) AppendState(ctx context.Context, threadID, expectHead string, e
 }
 
 // onHead appends under the condition that the head did not move.
-func (b *eventBatch) onHead(t *sqldb.Tx, expect, forkFrom string) ([]mapping.Event, error) {
+func (s *states) onHead(t *sqldb.Tx, b *eventBatch, expect, forkFrom string) ([]mapping.Event, error) {
 	if forkFrom != "" && forkFrom != expect {
-		ok, err := fork(t, b.thread, forkFrom, expect)
+		ok, err := s.fork(t, b.thread, forkFrom, expect)
 		if err != nil {
 			return nil, err
 		}
