@@ -286,6 +286,9 @@ type Interrupt struct {
 	When  string          `json:"when,omitempty"`
 	// Schema is the JSON schema of the answer, where the graph gave one (LangGraph, response_schema).
 	Schema json.RawMessage `json:"response_schema,omitempty"`
+	// Run is the run that asked: of an open question of a thread. It is noted with the end of
+	// that run; events do not have it, nor the threads of older versions.
+	Run string `json:"run,omitempty"`
 }
 
 // Link is what an agent calls a thread or task of ours, and how far both

@@ -52,6 +52,9 @@ func NewFold(values json.RawMessage) (*Fold, error) {
 // merged by Reduce; state events by their Diff; a started event closes the
 // open question; interrupts open one. An end says which question stays open:
 // that of a run that waits. Others change nothing and return f.
+//
+// So the open question of a fold is the newest run's. What other runs of a thread wait
+// for stands with the thread (mapping.Thread.Interrupts).
 func (f *Fold) Apply(ev mapping.Event) (*Fold, error) {
 	switch ev.Kind {
 	case mapping.KindStarted:

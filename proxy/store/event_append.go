@@ -189,7 +189,7 @@ func begun(t *sqldb.Tx, at runKey, events []mapping.Event) error {
 				return err
 			}
 		}
-		return closeQuestion(t, at.thread)
+		return closeThreadQuestions(t, at)
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (s *events) end(t *sqldb.Tx, at runKey, runID string, e End, last int64) er
 		if err := t.Put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.run, t.Now); err != nil {
 			return err
 		}
-		return s.free(t, at, e)
+		return s.free(t, at, runID, e)
 	}
 	fault, err := encodeFault(e.Outcome.Fault)
 	if err != nil {
@@ -217,16 +217,14 @@ func (s *events) end(t *sqldb.Tx, at runKey, runID string, e End, last int64) er
 	if !e.Expire.IsZero() {
 		s.due(t, dueExpiry)
 	}
-	return s.free(t, at, e)
+	return s.free(t, at, runID, e)
 }
 
 // free gives the thread the status the run left it in; one with a further run
 // stays busy.
-func (s *events) free(t *sqldb.Tx, at runKey, e End) error {
-	if at.overlaps {
-		if err := openQuestions(t, at.thread, &e); err != nil {
-			return err
-		}
+func (s *events) free(t *sqldb.Tx, at runKey, runID string, e End) error {
+	if err := joinQuestions(t, at, runID, &e); err != nil {
+		return err
 	}
 	interrupts, err := encodeInterrupts(e.Outcome.Interrupts)
 	if err != nil {

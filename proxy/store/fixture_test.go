@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -80,12 +81,22 @@ func TestC7EveryOlderDatabaseIsRead(t *testing.T) {
 				t.Fatalf("there is no %s: run this test with -update, before the schema changes further", name)
 			}
 			want := slices.DeleteFunc(strings.Split(string(all), "\n"), func(line string) bool { return tooNew(line, n+1) })
+			if n+1 < questionsHaveRuns {
+				for i, line := range want {
+					want[i] = runOfQuestion.ReplaceAllString(line, "$1")
+				}
+			}
 			if diff := cmp.Diff(want, readAll(t, unpacked(t, name))); diff != "" {
 				t.Errorf("what is read (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
+
+// questionsHaveRuns is the first version whose fixture has the run that asked with each open question.
+const questionsHaveRuns = 20
+
+var runOfQuestion = regexp.MustCompile(`("value":"sure\?"),"run":"[^"]*"`)
 
 func tooNew(line string, version int) bool {
 	for what, from := range since {

@@ -186,6 +186,9 @@ func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error
 			return c, err
 		}
 		th.Head = row.Base
+		if th.Interrupts, err = closeQuestions(t, runKey{run: key, thread: row.thread}, th.Interrupts, true); err != nil {
+			return c, err
+		}
 	}
 	task, err := readTask(t, `k.id = $1`, row.task)
 	if err != nil {

@@ -35,26 +35,6 @@ func stripAgreement(links []mapping.Link) []mapping.Link {
 	return links
 }
 
-// openQuestions adds to an end what other runs of the thread have asked
-// meanwhile: a run that ends does not answer their questions.
-func openQuestions(t *sqldb.Tx, thread int64, e *End) error {
-	var body []byte
-	if err := t.Get(`SELECT interrupts FROM threads WHERE id = $1`, in{thread}, out{&body}); err != nil || len(body) == 0 {
-		return err
-	}
-	var open []mapping.Interrupt
-	if err := decode(body, &open); err != nil {
-		return err
-	}
-	for _, q := range e.Outcome.Interrupts {
-		if !asks(open, q) {
-			open = append(open, q)
-		}
-	}
-	e.Outcome.Interrupts, e.Thread = open, mapping.ThreadInterrupted
-	return nil
-}
-
 // withdraw takes out of the newest state what a run has done beside others that
 // go on, or have: what they did is folded again without it. A run that another
 // began after, or a client changed the state after, is not taken out (false): they had

@@ -106,6 +106,7 @@ type createRunTx struct {
 	thread    threadRow
 	fresh     bool // the thread was made by this operation
 	updating  bool // it is held for an update of its state: see HoldUpdate
+	forks     bool // the run starts elsewhere than at the head
 	task, run int64
 	made      Created
 }
@@ -249,7 +250,7 @@ func (x *createRunTx) base() error {
 	case r.Base == "" || r.Base == x.thread.Head:
 	case x.made.Claimed:
 		_, err := x.s.fork(x.Tx, x.thread.key, r.Base, x.thread.Head)
-		x.thread.Head = r.Base
+		x.thread.Head, x.forks = r.Base, true
 		return err
 	default:
 		_, err := findCheckpoint(x.Tx, x.thread.key, r.Base)
@@ -369,9 +370,9 @@ func (x *createRunTx) occupy() error {
 		return err
 	}
 	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, timeOf(x.Now)
-	if started(x.made.Events) && x.thread.Interrupts != nil {
-		x.thread.Interrupts = nil
-		if err := closeQuestion(x.Tx, x.thread.key); err != nil {
+	if started(x.made.Events) {
+		at := runKey{run: x.run, thread: x.thread.key}
+		if x.thread.Interrupts, err = closeQuestions(x.Tx, at, x.thread.Interrupts, x.forks); err != nil {
 			return err
 		}
 	}
@@ -385,9 +386,4 @@ func started(events []mapping.Event) bool {
 		}
 	}
 	return false
-}
-
-// closeQuestion: a run has started, so what was asked is answered or moot.
-func closeQuestion(t *sqldb.Tx, thread int64) error {
-	return t.Put(`UPDATE threads SET interrupts = NULL WHERE id = $1`, thread)
 }

@@ -61,6 +61,9 @@ func (s *base) deleteHistory(t *sqldb.Tx, row runRow) error {
 			return err
 		}
 	}
+	if err := withdrawQuestions(t, row); err != nil {
+		return err
+	}
 	if err := rewind(t, row.thread); err != nil {
 		return err
 	}

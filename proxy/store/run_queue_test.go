@@ -489,7 +489,8 @@ func TestInterruptStaysWithTheThreadUntilTheNextRun(t *testing.T) {
 		b.ok(err)
 		th, err := b.Thread(b.ctx, c.Thread.ID)
 		b.ok(err)
-		if d := cmp.Diff(o.Interrupts, th.Interrupts); d != "" || th.Status != mapping.ThreadInterrupted {
+		asked := []mapping.Interrupt{{ID: "q", Value: []byte(`{"q":"<why>"}`), Run: c.Run.ID}}
+		if d := cmp.Diff(asked, th.Interrupts); d != "" || th.Status != mapping.ThreadInterrupted {
 			t.Fatal(d, th.Status)
 		}
 		next := newRun(c.Thread.ID, mapping.StrategyReject)

@@ -1,0 +1,138 @@
+package store
+
+import (
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// The open questions of a thread stand in its row, each with the run that asked. Several
+// are open where one run asked them, where runs are beside each other, and where several
+// agents use the thread.
+//
+// What a run closes when it starts:
+//   - what its own task asked: it is answered, or asked anew;
+//   - what its agent asked in other tasks, unless it is an answer, or has the strategy concurrent
+//     and so is meant to be beside the others: new input drops a question, as in LangGraph;
+//   - everything, if it starts at an older checkpoint: the questions are of the line that it leaves;
+//   - what a run asked that is gone, or that is not known.
+//
+// What others asked stays open.
+
+// closeQuestions closes those of the open questions that a run closes by its start, and
+// returns the rest.
+func closeQuestions(t *sqldb.Tx, at runKey, open []mapping.Interrupt, forks bool) ([]mapping.Interrupt, error) {
+	if len(open) == 0 {
+		return open, nil
+	}
+	left := open
+	if forks {
+		left = nil
+	}
+	left, err := keptBeside(t, at, left)
+	if err != nil || len(left) == len(open) {
+		return left, err
+	}
+	body, err := encodeInterrupts(left)
+	if err != nil {
+		return nil, err
+	}
+	return left, t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, at.thread, sqldb.Blob(body))
+}
+
+// othersOpen are those of the open questions that other tasks than a run's wait with.
+func othersOpen(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
+	for _, q := range open {
+		var others bool
+		err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs q, runs r WHERE q.thread = $1 AND q.run_id = $2 AND r.id = $3 AND q.task <> r.task)`,
+			in{at.thread, q.Run, at.run}, out{&others})
+		if err != nil {
+			return nil, err
+		}
+		if others {
+			left = append(left, q)
+		}
+	}
+	return left, nil
+}
+
+// keptBeside are those of the open questions that a run does not close by its start.
+func keptBeside(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
+	if len(open) == 0 {
+		return nil, nil
+	}
+	r, err := readRun(t, `r.id = $1`, at.run)
+	if err != nil {
+		return nil, err
+	}
+	beside := r.Options.Resuming || r.Multitask == mapping.StrategyConcurrent
+	for _, q := range open {
+		var others bool
+		err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND run_id = $2 AND task <> $3 AND (agent <> $4 OR $5))`,
+			in{at.thread, q.Run, r.task, r.Agent, beside}, out{&others})
+		if err != nil {
+			return nil, err
+		}
+		if others {
+			left = append(left, q)
+		}
+	}
+	return left, nil
+}
+
+// closeThreadQuestions is closeQuestions of those that stand in the thread's row.
+func closeThreadQuestions(t *sqldb.Tx, at runKey) error {
+	open, err := openQuestions(t, at.thread)
+	if err != nil {
+		return err
+	}
+	_, err = closeQuestions(t, at, open, false)
+	return err
+}
+
+func openQuestions(t *sqldb.Tx, thread int64) (open []mapping.Interrupt, err error) {
+	var body []byte
+	if err := t.Get(`SELECT interrupts FROM threads WHERE id = $1`, in{thread}, out{&body}); err != nil {
+		return nil, err
+	}
+	return open, decode(body, &open)
+}
+
+// joinQuestions says in an end who asks, and adds what others of the thread have asked: a
+// run that ends does not answer their questions.
+func joinQuestions(t *sqldb.Tx, at runKey, runID string, e *End) error {
+	open, err := openQuestions(t, at.thread)
+	if err != nil {
+		return err
+	}
+	if e.Outcome.Cancelled { // which cancels its task, begun or not
+		if open, err = othersOpen(t, at, open); err != nil {
+			return err
+		}
+	}
+	open = slices.DeleteFunc(open, func(q mapping.Interrupt) bool { return asks(e.Outcome.Interrupts, q) })
+	for _, q := range e.Outcome.Interrupts {
+		q.Run = runID
+		open = append(open, q)
+	}
+	if e.Outcome.Interrupts = open; len(open) > 0 {
+		e.Thread = mapping.ThreadInterrupted
+	}
+	return nil
+}
+
+// withdrawQuestions drops what a run asked that goes: nobody could be given the answer.
+func withdrawQuestions(t *sqldb.Tx, row runRow) error {
+	open, err := openQuestions(t, row.thread)
+	left := slices.DeleteFunc(slices.Clone(open), func(q mapping.Interrupt) bool { return q.Run == row.ID })
+	if err != nil || len(left) == len(open) {
+		return err
+	}
+	body, err := encodeInterrupts(left)
+	if err != nil {
+		return err
+	}
+	return t.Put(`UPDATE threads SET interrupts = $2, status = CASE WHEN status = 'interrupted' AND $3 THEN 'idle' ELSE status END WHERE id = $1`,
+		row.thread, sqldb.Blob(body), len(left) == 0)
+}

@@ -1,0 +1,148 @@
+package store_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/google/go-cmp/cmp"
+)
+
+// asks ends a run with a question of that id.
+func (b *bench) asks(c store.Created, id string) {
+	b.t.Helper()
+	o := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: id, Value: []byte(`1`)}}}
+	_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, End: &store.End{Outcome: o, Thread: o.Thread()},
+		Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}}}})
+	b.ok(err)
+}
+
+// on is a run of an agent on the thread of another run.
+func on(c store.Created, agent string) store.RunCreation {
+	n := newRun(c.Thread.ID, mapping.StrategyReject)
+	n.Run.Agent, n.Task.Agent = agent, agent
+	return n
+}
+
+// open are the ids of the open questions of a thread, and its status.
+func (b *bench) open(thread string) (ids []string, status mapping.ThreadStatus) {
+	b.t.Helper()
+	th, err := b.Thread(b.ctx, thread)
+	b.ok(err)
+	for _, q := range th.Interrupts {
+		ids = append(ids, q.ID)
+	}
+	return ids, th.Status
+}
+
+// TestQuestionsThatStayOpen: what a run closes when it starts are its own task's and its agent's
+// questions; what other agents have asked on the thread stays.
+func TestQuestionsThatStayOpen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		next func(b *bench, echo, other store.Created) store.RunCreation
+		left []string
+	}{
+		"an answer": {func(_ *bench, echo, _ store.Created) store.RunCreation {
+			n := on(echo, "echo")
+			n.Task, n.Run.TaskID = nil, echo.Run.TaskID
+			return n
+		}, []string{"q2"}},
+		"new input":               {func(_ *bench, echo, _ store.Created) store.RunCreation { return on(echo, "echo") }, []string{"q2"}},
+		"new input for the other": {func(_ *bench, echo, _ store.Created) store.RunCreation { return on(echo, "other") }, []string{"q1"}},
+		"input for a third":       {func(_ *bench, echo, _ store.Created) store.RunCreation { return on(echo, "third") }, []string{"q1", "q2"}},
+		"beside": {func(_ *bench, echo, _ store.Created) store.RunCreation {
+			n := on(echo, "echo")
+			n.Run.Multitask = mapping.StrategyConcurrent
+			return n
+		}, []string{"q1", "q2"}},
+		"from before": {func(b *bench, echo, _ store.Created) store.RunCreation {
+			n := on(echo, "third")
+			list, err := b.Checkpoints(b.ctx, echo.Thread.ID, store.CheckpointQuery{})
+			b.ok(err)
+			n.Run.Options.Checkpoint = list[len(list)-1].ID
+			return n
+		}, nil},
+	} {
+		for _, claimed := range []bool{true, false} {
+			t.Run(name+map[bool]string{true: "", false: ", later"}[claimed], func(t *testing.T) {
+				t.Parallel()
+				onBoth(t, func(t *testing.T, open opener) {
+					b := open(t)
+					echo := b.create(newThreadRun())
+					b.append(echo, update(`{"a":1}`), update(`{"a":2}`))
+					b.asks(echo, "q1")
+					other := b.create(on(echo, "other"))
+					b.asks(other, "q2")
+					if ids, status := b.open(echo.Thread.ID); !slices.Equal(ids, []string{"q1", "q2"}) || status != mapping.ThreadInterrupted {
+						t.Fatalf("before: %v %s", ids, status)
+					}
+					n := c.next(b, echo, other)
+					n.Claim = claimed
+					made := b.create(n)
+					if !claimed {
+						_, got, _ := b.claims()
+						made = created(got)
+						b.append(made, mapping.Event{Kind: mapping.KindStarted, Head: mapping.Head{Attempt: 1}})
+					}
+					if ids, _ := b.open(echo.Thread.ID); !slices.Equal(ids, c.left) {
+						t.Errorf("while it works: %v", ids)
+					}
+					b.end(made, mapping.RunSuccess)
+					ids, status := b.open(echo.Thread.ID)
+					if d := cmp.Diff(c.left, ids); d != "" || (status == mapping.ThreadInterrupted) != (len(c.left) > 0) {
+						t.Errorf("after its end (-want +got): %s %s", d, status)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestAQuestionGoesWithItsRun: who asked could not be given the answer any more.
+func TestAQuestionGoesWithItsRun(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		echo := b.create(newThreadRun())
+		b.asks(echo, "q1")
+		other := b.create(on(echo, "other"))
+		b.asks(other, "q2")
+		b.ok(b.DeleteRun(b.ctx, echo.Thread.ID, echo.Run.ID))
+		if ids, status := b.open(echo.Thread.ID); !slices.Equal(ids, []string{"q2"}) || status != mapping.ThreadInterrupted {
+			t.Errorf("one is left: %v %s", ids, status)
+		}
+		b.ok(b.DeleteRun(b.ctx, echo.Thread.ID, other.Run.ID))
+		if ids, status := b.open(echo.Thread.ID); len(ids) > 0 || status != mapping.ThreadIdle {
+			t.Errorf("none is left: %v %s", ids, status)
+		}
+	})
+}
+
+// TestACancelledTaskAsksNothing: what it waited with goes, also where the run that is cancelled has
+// not begun; what others wait with stays.
+func TestACancelledTaskAsksNothing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		echo := b.create(newThreadRun())
+		b.asks(echo, "q1")
+		other := b.create(on(echo, "other"))
+		b.asks(other, "q2")
+		for _, c := range []struct {
+			of   store.Created
+			left []string
+		}{{echo, []string{"q2"}}, {other, nil}} {
+			n := on(c.of, c.of.Run.Agent)
+			n.Task, n.Run.TaskID, n.Claim = nil, c.of.Run.TaskID, false
+			made := b.create(n)
+			o := mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}
+			_, err := b.EndInactive(b.ctx, echo.Thread.ID, made.Run.ID, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}}, store.End{Outcome: o, Thread: o.Thread()})
+			b.ok(err)
+			if ids, status := b.open(echo.Thread.ID); !slices.Equal(ids, c.left) || (status == mapping.ThreadInterrupted) != (len(c.left) > 0) {
+				t.Errorf("open: %v %s, want %v", ids, status, c.left)
+			}
+		}
+	})
+}
