@@ -27,7 +27,19 @@ func CheckAnswer(resume json.RawMessage, open []mapping.Interrupt) error {
 	if nameless || len(Named(resume, open)) > 0 {
 		return nil
 	}
+	return WhichQuestion(open)
+}
+
+// WhichQuestion refuses an answer that names none of several open questions.
+func WhichQuestion(open []mapping.Interrupt) *mapping.Error {
 	return invalidAnswer(open, "%d questions are open: %s. Say which is answered: {id: value}.", len(open), listed(open))
+}
+
+// OtherAskers refuses an answer that names questions of another run than the one that it
+// goes to. open are all that are.
+func OtherAskers(others, open []mapping.Interrupt) *mapping.Error {
+	return invalidAnswer(open, "%s was asked by another run or another agent. Answer the questions of each run by themselves, and name its agent. Open: %s.",
+		listed(others), listed(open))
 }
 
 // NothingToResume refuses an answer that nobody waits for: there is no question, it

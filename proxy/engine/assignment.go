@@ -302,13 +302,17 @@ func (x assignment) remind(ctx context.Context, t *adapter.Assignment) error {
 // stateful decides what a stateful agent is sent: only what is new when both
 // sides agree on the state, else the whole of it into a fresh upstream thread.
 func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
-	if err := x.takeOwnState(ctx); err != nil {
+	apart, err := x.answersOwnThread(ctx, t.Link)
+	if err == nil && apart {
+		err = x.takeOwnState(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	if err := x.remind(ctx, t); err != nil {
 		return err
 	}
-	if len(mapping.NewestAttempt(t.After)) > 1 || (x.run.Attempt > 1 || x.run.Options.MayOverlap && t.Link.Remote != "") && t.Resume {
+	if len(mapping.NewestAttempt(t.After)) > 1 || (x.run.Attempt > 1 || apart && t.Link.Remote != "") && t.Resume {
 		return nil // picked up: the upstream run is under way; or an answer, which only the thread that asked can use
 	}
 	agreed := t.Link.Remote != "" && t.Link.LocalCheckpoint == x.run.Base

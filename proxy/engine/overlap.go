@@ -14,7 +14,7 @@ import (
 // told before, never with what the thread has become.
 
 // told is the state as a stateful agent has it, of a run that others may run
-// beside.
+// beside, or that answers what was asked before others worked on the thread.
 type told struct {
 	start *state.Fold // when the run began
 	now   *state.Fold
@@ -23,7 +23,7 @@ type told struct {
 // difference is how the state becomes the full one, said so that it can be
 // merged where others may have changed the thread's state meanwhile.
 func (r *recorder) difference(full []byte) (diff []byte, err error) {
-	if !r.x.run.Options.MayOverlap {
+	if !r.x.run.Options.MayOverlap && r.told.start == nil {
 		diff, _, err = r.fold.DiffTo(full)
 		return diff, err
 	}
@@ -52,10 +52,40 @@ func (r *recorder) keep(checkpoint string, f *state.Fold) {
 	}
 }
 
-// takeOwnState finds out what the agent of a run that others may run beside has: an
-// answer goes to the upstream thread that asked, and to the state that is there.
+// answersOwnThread reports whether a run is an answer that goes to an upstream thread which need
+// not have the thread's state: others may run beside it, or another agent has worked on the
+// thread since it was asked. Only the upstream thread that asked can use the answer.
+func (x assignment) answersOwnThread(ctx context.Context, l mapping.Link) (bool, error) {
+	switch {
+	case !x.run.Options.Resuming:
+		return false, nil
+	case x.run.Options.MayOverlap:
+		return true, nil
+	case l.Remote == "" || l.LocalCheckpoint == x.run.Base || x.run.Base == "":
+		return false, nil
+	}
+	at, err := x.e.st.CheckpointAt(ctx, x.run.ThreadID, x.run.Base)
+	if err != nil || at.RunID == "" { // a client changed the state
+		return false, err
+	}
+	by, err := x.e.st.Run(ctx, x.run.ThreadID, at.RunID)
+	if err != nil {
+		return false, unlessGone(err)
+	}
+	return by.Agent != x.run.Agent, nil
+}
+
+// unlessGone is err, unless it says that what was read was deleted meanwhile.
+func unlessGone(err error) error {
+	if mapping.Classify(err).Class == mapping.NotFound {
+		return nil
+	}
+	return err
+}
+
+// takeOwnState finds out what the agent of an answer has that goes to an upstream thread of its own.
 func (x assignment) takeOwnState(ctx context.Context) error {
-	if !x.run.Options.MayOverlap || !x.run.Options.Resuming || x.rec.told.start != nil {
+	if x.rec.told.start != nil {
 		return nil
 	}
 	first, err := x.e.st.Runs(ctx, store.RunQuery{TaskID: x.run.TaskID, OldestFirst: true, Limit: 1})

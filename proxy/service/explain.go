@@ -138,10 +138,9 @@ func unanswered(st store.Standing) ([]mapping.Interrupt, bool) {
 	if o == nil || o.Status != mapping.RunInterrupted || o.Cancelled {
 		return nil, false
 	}
-	open := slices.Clone(st.Thread.Interrupts)
 	if len(o.Interrupts) > 0 {
-		open = slices.DeleteFunc(open, func(q mapping.Interrupt) bool { return !has(o.Interrupts, q.ID) })
+		open := slices.DeleteFunc(slices.Clone(o.Interrupts), func(q mapping.Interrupt) bool { return !has(st.Thread.Interrupts, q.ID) })
 		return open, len(open) > 0
 	}
-	return []mapping.Interrupt{}, len(open) == 0 && st.Thread.Status == mapping.ThreadInterrupted
+	return []mapping.Interrupt{}, len(st.Thread.Interrupts) == 0 && st.Thread.Status == mapping.ThreadInterrupted
 }

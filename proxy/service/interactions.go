@@ -139,11 +139,11 @@ func errTopicBusy(err error) error {
 // answer gives the words to the task that asked. done is false when no task of
 // this agent waits for them.
 func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (said rule.Interaction, done bool, err error) {
-	last, err := s.st.Runs(ctx, store.RunQuery{ThreadID: t.ID, Limit: 1})
-	if err != nil || len(last) == 0 || last[0].Status != mapping.RunInterrupted {
+	asked, err := s.asker(ctx, t, n.Ref.Agent)
+	if err != nil || asked.Status != mapping.RunInterrupted {
 		return said, false, err
 	}
-	ref := adapter.TaskRef{Agent: n.Ref.Agent, Topic: t.ID, ID: last[0].TaskID}
+	ref := adapter.TaskRef{Agent: n.Ref.Agent, Topic: t.ID, ID: asked.TaskID}
 	task, agent, err := s.find(ctx, ref)
 	if err != nil {
 		return said, false, err
@@ -161,6 +161,22 @@ func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.N
 		return said, false, err
 	}
 	return answered(n, run), true, nil
+}
+
+// asker is the run of an agent that asked the newest of the open questions that it may be
+// answered; else the thread's newest run.
+func (s *interactions) asker(ctx context.Context, t mapping.Thread, agent string) (mapping.Run, error) {
+	for _, q := range slices.Backward(t.Interrupts) {
+		if q.Run == "" {
+			continue
+		}
+		r, err := s.st.Run(ctx, t.ID, q.Run)
+		if err == nil && r.Agent == agent || err != nil && !notFound(err) {
+			return r, err
+		}
+	}
+	last, err := s.st.Runs(ctx, store.RunQuery{ThreadID: t.ID, Limit: 1})
+	return first(last), err
 }
 
 func (s *interactions) List(ctx context.Context, ref adapter.TopicRef, p adapter.Page) ([]rule.Interaction, int, error) {

@@ -10,60 +10,81 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// mostAskers bounds how many ended runs are looked at for an open question.
-const mostAskers = 32
-
-// resumeTarget is the run that an answer belongs to: the newest one of the agent on
-// the thread. Where runs are beside each other, it is the newest that has asked
-// what is still open, and what the answer names, if it names a question.
+// resumeTarget is the run that an answer belongs to: the newest of the agent's that asked
+// what the answer names, or, if it names nothing, what is open. Else it is the agent's newest.
 func (b *runBuilder) resumeTarget(ctx context.Context) (mapping.Run, error) {
-	q := store.RunQuery{ThreadID: b.out.Run.ThreadID, Agent: b.out.Run.Agent, Limit: 1}
-	if b.agent.Config.AllowConcurrent && len(b.thread.Interrupts) > 0 {
-		q.Limit, q.Status = mostAskers, []mapping.RunStatus{mapping.RunInterrupted}
+	askers, err := b.askers(ctx, answeredBy(b.out.Run.Options.Resume, b.thread.Interrupts))
+	if err != nil || len(askers) > 0 {
+		return first(askers), err
 	}
-	last, err := b.st.Runs(ctx, q)
-	if err != nil || len(last) == 0 {
-		return mapping.Run{}, err
-	}
-	if q.Limit == 1 {
-		return last[0], nil
-	}
-	wanted := answeredBy(b.out.Run.Options.Resume, b.thread.Interrupts)
-	for _, r := range last {
-		if asked, err := b.asked(ctx, r, wanted); err != nil || asked {
-			return r, err
-		}
-	}
-	return last[0], nil
+	last, err := b.st.Runs(ctx, store.RunQuery{ThreadID: b.out.Run.ThreadID, Agent: b.out.Run.Agent, Limit: 1})
+	return first(last), err
 }
 
-// asked reports whether one of the questions is the run's.
-func (b *runBuilder) asked(ctx context.Context, r mapping.Run, wanted []mapping.Interrupt) (bool, error) {
-	events, err := b.st.Events(ctx, r.ThreadID, r.ID, 0, 0)
-	if notFound(err) { // it was rolled back meanwhile
-		return false, nil
+func first(list []mapping.Run) (r mapping.Run) {
+	if len(list) > 0 {
+		r = list[0]
 	}
-	return slices.ContainsFunc(events, func(ev mapping.Event) bool {
-		own := ev.Head.Interrupts
-		if ev.Head.Outcome != nil {
-			own = append(own[:len(own):len(own)], ev.Head.Outcome.Interrupts...)
+	return r
+}
+
+// askers are the runs of the agent that asked some of the questions, the last to ask first.
+func (b *runBuilder) askers(ctx context.Context, questions []mapping.Interrupt) (list []mapping.Run, err error) {
+	for _, q := range slices.Backward(questions) {
+		known := func(r mapping.Run) bool { return r.ID == q.Run }
+		if q.Run == "" || slices.ContainsFunc(list, known) {
+			continue
 		}
-		return anyOf(wanted, own)
-	}), err
+		r, err := b.st.Run(ctx, b.thread.ID, q.Run)
+		if err != nil && !notFound(err) { // not found: it was rolled back meanwhile
+			return nil, err
+		}
+		if err == nil && r.Agent == b.out.Run.Agent {
+			list = append(list, r)
+		}
+	}
+	return list, nil
+}
+
+// questionsOf are the open questions that a run asked, and those of older versions, of which
+// that is not known.
+func (b *runBuilder) questionsOf(r mapping.Run) []mapping.Interrupt {
+	return slices.DeleteFunc(slices.Clone(b.thread.Interrupts), func(q mapping.Interrupt) bool { return q.Run != "" && q.Run != r.ID })
+}
+
+// oneAsker refuses an answer to questions of several runs, which none of them could be given,
+// and one that names no question while several runs of the agent wait.
+func (b *runBuilder) oneAsker(ctx context.Context, own []mapping.Interrupt) error {
+	open, answer := b.thread.Interrupts, b.out.Run.Options.Resume
+	named := rule.Named(answer, open)
+	if len(named) == 0 {
+		askers, err := b.askers(ctx, open)
+		if err == nil && len(askers) > 1 {
+			err = rule.WhichQuestion(open)
+		}
+		return err
+	}
+	others := without(named, own)
+	if len(own) == 0 || len(others) == 0 {
+		return nil
+	}
+	return rule.OtherAskers(others, open)
 }
 
 // awaited refuses an answer that the thread does not wait for. A run that was
 // stopped before or after a node waits, though it has asked nothing; one that was
 // cancelled does not.
-func (b *runBuilder) awaited(ctx context.Context, last mapping.Run) error {
+func (b *runBuilder) awaited(ctx context.Context, last mapping.Run, own []mapping.Interrupt) error {
 	open := b.thread.Interrupts
 	switch {
 	case last.ID == "":
 	case last.Options.Resuming && (last.Status == mapping.RunRunning || last.Status == mapping.RunPending && !b.displaces()):
 		open = without(open, answeredBy(last.Options.Resume, open))
-	case len(open) > 0:
-		// The question may be another agent's, which has worked on the thread since.
-		if asked, err := b.endQuestions(ctx, last); err != nil || len(asked) == 0 || anyOf(open, asked) {
+	case slices.ContainsFunc(own, func(q mapping.Interrupt) bool { return q.Run == last.ID }):
+		return nil
+	case len(own) > 0:
+		// Nobody noted whose the question is: another agent's, maybe, which has worked on the thread since.
+		if asked, err := b.endQuestions(ctx, last); err != nil || len(asked) == 0 || anyOf(own, asked) {
 			return err
 		}
 	case last.Status == mapping.RunInterrupted:

@@ -239,10 +239,14 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.awaited(ctx, last); err != nil {
+	own := b.questionsOf(last)
+	if err := b.oneAsker(ctx, own); err != nil {
 		return err
 	}
-	r.TaskID, r.Options.Asked = last.TaskID, b.thread.Interrupts
+	if err := b.awaited(ctx, last, own); err != nil {
+		return err
+	}
+	r.TaskID, r.Options.Asked = last.TaskID, own
 	b.out.Answers = store.Answers{Run: last.ID, Open: answeredBy(r.Options.Resume, r.Options.Asked)}
 	if b.n.StrictResume {
 		if err := rule.CheckStrictly(r.Options.Resume, r.Options.Asked); err != nil {

@@ -22,15 +22,15 @@ func (b *runBuilder) spokenAnswer(ctx context.Context) error {
 	if err != nil || last.Status != mapping.RunInterrupted {
 		return err
 	}
-	if asked, err := b.endQuestions(ctx, last); err != nil || !anyOf(b.thread.Interrupts, asked) { // another agent did
+	open := b.questionsOf(last)
+	if asked, err := b.endQuestions(ctx, last); err != nil || !anyOf(open, asked) { // another agent did
 		return err
 	}
 	o := &b.out.Run.Options
 	if !b.n.HasInput {
-		o.Resuming, o.Resume = true, passing(last, b.thread.Interrupts)
+		o.Resuming, o.Resume = true, passing(last, open)
 		return nil
 	}
-	open := b.thread.Interrupts
 	asked := len(open) == 1 && rule.IsAskUser(open[0]) && b.agent.Config.AnswerByMessage != "never"
 	if words := b.in.Words(); words != "" && (asked || b.n.InputAnswers) {
 		o.Resuming, o.ByMessage, o.Resume = true, true, rawjson.Quote(words)
@@ -62,8 +62,8 @@ func (b *runBuilder) drop(ctx context.Context) error {
 	if len(b.in.Messages)+len(b.in.Files) > 0 {
 		return refuse("input is not supported beside command.goto \"__end__\", which ends the task without a step. Send the input in a run of its own.")
 	}
-	open := b.thread.Interrupts
 	last, err := b.resumeTarget(ctx)
+	open := b.questionsOf(last)
 	if err != nil || len(open) == 0 || last.Status != mapping.RunInterrupted {
 		b.begin()
 		return err

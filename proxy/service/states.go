@@ -46,6 +46,12 @@ func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoi
 	var fault *mapping.Fault
 	if c.ID == t.Head {
 		out.Interrupts = t.Interrupts
+		if len(out.Interrupts) > 0 && len(out.Next) == 0 && t.Status == mapping.ThreadInterrupted {
+			var err error
+			if out.Next, err = s.askingNodes(ctx, t); err != nil {
+				return out, err
+			}
+		}
 		if t.Status == mapping.ThreadError {
 			var err error
 			if fault, err = s.lastFault(ctx, t.ID); err != nil {
@@ -63,6 +69,32 @@ func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoi
 		out.Tasks = rule.StateTasks(c.ID, out.Next, fault, out.Interrupts)
 	}
 	return out, nil
+}
+
+// askingNodes are the nodes that the open questions are of, where the newest state does not say
+// so: another agent's run has come to its end since they were asked.
+func (s *states) askingNodes(ctx context.Context, t mapping.Thread) (nodes []string, err error) {
+	asked := map[string]bool{}
+	for _, q := range t.Interrupts {
+		if asked[q.Run] {
+			continue
+		}
+		asked[q.Run] = true
+		of, err := json.Marshal(map[string]string{"run_id": q.Run})
+		if err != nil {
+			return nil, err
+		}
+		last, err := s.st.Checkpoints(ctx, t.ID, store.CheckpointQuery{Metadata: of, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(last) > 0 && len(last[0].Next) > 0 {
+			nodes = append(nodes, last[0].Next...)
+		} else {
+			nodes = append(nodes, rule.StepNode)
+		}
+	}
+	return nodes, nil
 }
 
 func (s *states) lastFault(ctx context.Context, threadID string) (*mapping.Fault, error) {

@@ -38,20 +38,24 @@ func askers(t *testing.T) (b *rig.Bridge, at string, asking map[string]*adaptert
 	return b, at, asking, questions
 }
 
-// A question is answered by the agent that asked it, whichever worked on the thread last. As any run
-// that begins, the one that answers drops what else is open.
+// A question is answered by the agent that asked it, whichever worked on the thread last. What
+// another agent asked stays open until it is answered itself.
 func TestProtocolAnswersTheAgentThatAsked(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"agent", "other"} {
+	for name, left := range map[string]string{"agent": "other", "other": "agent"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, at, asking, questions := askers(t)
-			got := command(b, at, fmt.Sprintf(`{"id":1,"method":"input.respond","params":{"namespace":[],"interrupt_id":%q,"response":"blue"}}`, questions[name]))
-			if got.Text("type") != "success" {
-				t.Fatalf("%s", got.Body)
+			for _, turn := range []string{name, left} {
+				b.Expect(at, "status", "interrupted")
+				got := command(b, at, fmt.Sprintf(`{"id":1,"method":"input.respond","params":{"namespace":[],"interrupt_id":%q,"response":"blue"}}`, questions[turn]))
+				if got.Text("type") != "success" {
+					t.Fatalf("%s", got.Body)
+				}
+				b.Get(at + "/runs/" + b.Get(at+"/runs").OK().Text("0.run_id") + "/join").OK()
+				rig.CheckAnswered(t, asking[turn], []string{"", "", `{"input":"blue"}`})
 			}
-			b.Get(at + "/runs/" + b.Get(at+"/runs").OK().Text("0.run_id") + "/join").OK()
-			rig.CheckAnswered(t, asking[name], []string{"", "", `{"input":"blue"}`})
+			b.Expect(at, "status", "idle")
 		})
 	}
 }
