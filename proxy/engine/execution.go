@@ -26,6 +26,7 @@ type execution struct {
 	given  json.RawMessage // additional_input of its task
 	fence  int64
 	taken  bool          // was executed before: here before a restart, or by another process
+	from   string        // that process
 	before time.Duration // how long ago the run began, when it was taken up here
 	began  time.Time     // when this execution did
 	say    *string       // StartRequest.Say
@@ -59,7 +60,7 @@ func (s *starter) register(agent *Agent, c store.Claimed, o StartRequest) (x *ex
 	scope := mapping.WithTrace(mapping.WithRequestID(s.e.scope(s.e.root, c.Run), o.requestID), o.trace)
 	ctx, cancel := context.WithCancelCause(scope)
 	x = &execution{
-		e: s.e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken,
+		e: s.e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken, from: c.From,
 		before: c.Running, began: time.Now(), say: o.Say, input: o.Input, memory: o.Memory, alone: o.New.MustNotExist, next: o.further, cancel: cancel,
 	}
 	x.departure = departure{x: x, done: make(chan struct{}), stalled: make(chan struct{})}

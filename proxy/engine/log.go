@@ -32,7 +32,7 @@ func (x *execution) logBegin() {
 	case x.next != nil: // the end of its first step said that it is parked
 		x.e.logRun(zap.DebugLevel, "a parked run goes on", &x.run)
 	case x.taken:
-		x.e.logRun(zap.InfoLevel, "a run is taken up that another process, or this one before a restart, has left", &x.run, zap.Duration("began_before", x.before))
+		x.e.logRun(zap.InfoLevel, "a run is taken up that another process, or this one before a restart, has left", &x.run, zap.String("from", x.from), zap.Duration("began_before", x.before))
 	default:
 		x.e.logRun(zap.InfoLevel, "a run begins", &x.run)
 	}

@@ -22,6 +22,7 @@ type Claimed struct {
 	Fence  int64
 	Logged []mapping.Event // state so far: events of this run, in order (empty: never started)
 	Taken  bool            // was running elsewhere, or here before a restart: pick up
+	From   string          // where it was (Store.Owner of that process); "" where that is not known
 	// Running is how long ago the run was first claimed, by the clock of the database,
 	// where that was not just now.
 	Running time.Duration
@@ -160,8 +161,8 @@ func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 
 // claim makes this process the holder of a run, under a new fence.
 func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error) {
-	first := false
-	if err := t.Get(`SELECT started_us = 0 FROM runs WHERE id = $1`, in{key}, out{&first}); err != nil {
+	first, from := false, ""
+	if err := t.Get(`SELECT started_us = 0, left_by FROM runs WHERE id = $1`, in{key}, out{&first, &from}); err != nil {
 		return c, err
 	}
 	if _, err := t.Exec(`UPDATE runs SET status = 'running', parked = 0, holder = $2, fence = fence + 1, updated_us = $3,
@@ -198,7 +199,7 @@ func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error
 	name, at := row.ID, runKey{run: row.key, thread: row.thread, overlaps: row.Options.MayOverlap}
 	t.After(func() { s.keys.Add(name, at) })
 	running := time.Duration(t.Now-micros(row.StartedAt)) * time.Microsecond
-	return Claimed{Run: row.Run, Thread: th.Thread, Task: task.Task, Fence: row.fence, Logged: logged, Taken: taken, Running: running}, err
+	return Claimed{Run: row.Run, Thread: th.Thread, Task: task.Task, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, err
 }
 
 // ClaimParked takes a parked run for its next step. Conflict when it is not
@@ -222,7 +223,7 @@ func (s *claims) ClaimParked(ctx context.Context, runID string) (c Claimed, err 
 // process, or this one, may claim it. ErrFenced when it is not held any more.
 func (s *claims) Release(ctx context.Context, runID string, fence int64) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
-		n, err := t.Exec(`UPDATE runs SET holder = '', updated_us = $4 WHERE run_id = $1 AND holder = $2 AND fence = $3 AND status = 'running' AND parked = 0`,
+		n, err := t.Exec(`UPDATE runs SET left_by = holder, holder = '', updated_us = $4 WHERE run_id = $1 AND holder = $2 AND fence = $3 AND status = 'running' AND parked = 0`,
 			runID, s.owner, fence, t.Now)
 		if err == nil && n == 0 {
 			return ErrFenced

@@ -35,7 +35,7 @@ const tokensBefore = `DROP TABLE item_tokens; DROP INDEX items_untold; ALTER TAB
 // threadsBefore takes back what migrations have added to threads, and to runs since they write it. On PostgreSQL it stays: there the process
 // that plays the older one is of this version, and needs it.
 const threadsBefore = `ALTER TABLE threads DROP COLUMN agents; ALTER TABLE threads DROP COLUMN keep_latest; ALTER TABLE threads DROP COLUMN ttl_us;
- ALTER TABLE runs DROP COLUMN cancel_reason`
+ ALTER TABLE runs DROP COLUMN cancel_reason; ALTER TABLE runs DROP COLUMN left_by`
 
 // itemsBefore is the table of items as it was on SQLite before they stood beside each other.
 const itemsBefore = `CREATE TABLE items_before (id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, owner TEXT NOT NULL, namespace BLOB NOT NULL, item_key TEXT NOT NULL,
@@ -166,7 +166,7 @@ func TestItemsOfAnOlderVersionBecomeVectors(t *testing.T) {
 	b := openAt(t, path, store.Options{})
 	b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "a", Value: []byte(`{"t":"kitten"}`)}}))
 	b.ok(b.Close())
-	b.ok(execOn(path, `DELETE FROM goose_db_version WHERE version_id > 15;`+vectorsBefore))
+	b.ok(execOn(path, `DELETE FROM goose_db_version WHERE version_id > 15; ALTER TABLE runs DROP COLUMN left_by;`+vectorsBefore))
 	b = openAt(t, path, store.Options{Index: fixtureIndex(t)})
 	if n, err := b.EmbedItems(b.ctx); n != 1 || err != nil {
 		t.Errorf("%d items, %v", n, err)

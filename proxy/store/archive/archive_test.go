@@ -44,7 +44,7 @@ func filled(t testing.TB, version string) string {
 	return path
 }
 
-const newest = "00019"
+const newest = "00020"
 
 func silent(int64) {}
 
@@ -135,8 +135,8 @@ func TestImportRefuses(t *testing.T) {
 		for _, tt := range []struct{ name, text, want string }{
 			{"nothing", "", "line 1: "},
 			{"another file", "{\"a\":1}\n", "line 1: this is no export"},
-			{"another format", with(0, "{\"apbridge_export\":2,\"schema\":19}\n"), "line 1: the export has version 2"},
-			{"another schema", with(0, "{\"apbridge_export\":1,\"schema\":18}\n"), "(schema 18, this one has 19)"},
+			{"another format", with(0, "{\"apbridge_export\":2,\"schema\":20}\n"), "line 1: the export has version 2"},
+			{"another schema", with(0, "{\"apbridge_export\":1,\"schema\":19}\n"), "(schema 19, this one has 20)"},
 			{"a backup", "SQLite format 3\x00", "apbridge restore FILE"},
 			{"half a line", with(2, lines[2][:20]+"\n"), "line 3: it is no row"},
 			{"no row", with(2, "[]\n"), "line 3: it is no row"},

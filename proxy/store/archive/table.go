@@ -35,7 +35,7 @@ var tables = []table{
 	listed("thread_seq", "thread", "#thread #seq head prev_head #line #base #prev_base"),
 	keyed("tasks", "#id tenant task_id owner #thread agent #has_input *input *additional #topic #cursor_n #reserved_n #reserved_until_us #created_us #updated_us"),
 	keyed("runs", `#id tenant run_id owner #thread #task agent assistant_id status #parked holder #fence #attempt strategy #concurrent flavour *metadata *kwargs
- *options base *fault stop #from_seq #last_seq #created_us #updated_us #started_us #ended_us #run_after_us #trimmed cancel_reason`),
+ *options base *fault stop #from_seq #last_seq #created_us #updated_us #started_us #ended_us #run_after_us #trimmed cancel_reason left_by`),
 	keyed("events", "#id #thread #seq #run kind #at_us #line checkpoint #base *head *data *snapshot"),
 	listed("links", "thread, agent, task_id", "#thread agent task_id remote *body"),
 	listed("requests", "task, n", "#task #n #has_input *input *additional"),

@@ -187,7 +187,7 @@ func (a *App) Run(ctx context.Context) error {
 		return a.unstarted(ctx, err)
 	}
 	defer a.deliver()()
-	a.log.Info("serving", zap.String("url", a.URL()), zap.Int("agents", len(a.cfg.Agents)), zap.String("version", Version()))
+	a.log.Info("serving", zap.String("url", a.URL()), zap.String("process", a.store.Owner()), zap.Int("agents", len(a.cfg.Agents)), zap.String("version", Version()))
 	a.serving()
 	defer context.AfterFunc(ctx, func() {
 		a.log.Info("stopping: no request is taken any more, and running work may go on for the grace", zap.Duration("shutdown_grace", a.cfg.ShutdownGrace))

@@ -118,7 +118,12 @@ func TestTakeoversAreLogged(t *testing.T) {
 	next := rig.StartLogging(t, b.Cfg, zap.New(core))
 	next.Logs = logs
 	rig.Eventually(t, "the run's end", func() bool { return logged(next, "a run has ended", run) != nil })
-	if logged(next, "a run is taken up", run) == nil || logged(next, "a run begins", run) != nil {
-		t.Error("the next process does not say that it takes the run up")
+	taken := logged(next, "a run is taken up", run)
+	if taken == nil || logged(next, "a run begins", run) != nil {
+		t.Fatal("the next process does not say that it takes the run up")
+	}
+	from, first := taken.ContextMap()["from"], b.Logs.FilterMessage("serving").All()[0].ContextMap()["process"]
+	if own := next.Logs.FilterMessage("serving").All()[0].ContextMap()["process"]; from != first || from == "" || from == own {
+		t.Errorf("it is taken from %v; the processes are %v and %v", from, first, own)
 	}
 }
