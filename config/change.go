@@ -17,7 +17,7 @@ type Change struct {
 // atStart are the keys that are read by what is made once: listeners, the database and what works
 // on it.
 var atStart = []string{
-	"listen", "admin", "database", "synchronous", "secure_delete", "shutdown_grace", "limits.database", "limits.crons", "store", "webhooks", "tls",
+	"listen", "admin", "database", "synchronous", "secure_delete", "shutdown_grace", "limits.database", "limits.crons", "store", "tls",
 }
 
 // Take says what a configuration that was read makes of the one in force. The error is Complaints: what
@@ -47,8 +47,9 @@ func (c *Config) Take(read *Config, o Options) (Change, error) {
 // keep takes the keys of atStart from the configuration in force.
 func (c *Config) keep(now *Config) {
 	c.Listen, c.Admin, c.TLS, c.ShutdownGrace = now.Listen, now.Admin, now.TLS, now.ShutdownGrace
-	c.Database, c.Synchronous, c.Limits.Database, c.Limits.Crons = now.Database, now.Synchronous, now.Limits.Database, now.Limits.Crons
-	c.Store, c.Webhooks = now.Store, now.Webhooks
+	c.Database, c.Synchronous, c.SecureDelete = now.Database, now.Synchronous, now.SecureDelete
+	c.Limits.Database, c.Limits.Crons = now.Limits.Database, now.Limits.Crons
+	c.Store = now.Store
 }
 
 // differences tells the keys of which two values differ.

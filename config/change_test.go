@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,10 +58,10 @@ func TestTakeNamesWhatChanges(t *testing.T) {
 func TestTakeKeepsWhatNeedsARestart(t *testing.T) {
 	t.Parallel()
 	now, read := inForce(), inForce()
-	read.Listen, read.Admin, read.TLS = "127.0.0.1:9000", "127.0.0.1:9001", TLS{}
+	read.Listen, read.Admin, read.TLS, read.SecureDelete = "127.0.0.1:9000", "127.0.0.1:9001", TLS{Cert: "c.pem"}, true
 	read.Database, read.Synchronous, read.ShutdownGrace = "other.db", "normal", 1
 	read.Limits.Database, read.Limits.Crons, read.Limits.Depth = 1<<20, 1, 7
-	read.Store.VectorCache, read.Webhooks.AllowPrivateNetworks = 1, true
+	read.Store.VectorCache = 1
 	got, err := now.Take(read, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +73,11 @@ func TestTakeKeepsWhatNeedsARestart(t *testing.T) {
 	}
 	if got.Keys[0] != "limits.depth" || len(got.Keys) != 1 {
 		t.Errorf("changed: %v", got.Keys)
+	}
+	for _, key := range atStart {
+		if !slices.ContainsFunc(got.Restart, func(changed string) bool { return changed == key || strings.HasPrefix(changed, key+".") }) {
+			t.Errorf("%s is not changed here, so that nothing shows whether it is kept", key)
+		}
 	}
 }
 

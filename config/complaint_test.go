@@ -104,6 +104,13 @@ bridge.yaml:4: agents.a.headers.X-Key: the secret's file /nonexistent/secret can
 bridge.yaml:1: cors.origins[1]: cannot be "http://localhost:3000/"; write scheme://host[:port] in lower case and nothing after it, like http://localhost:3000, or loopback for all pages of this machine
 bridge.yaml:1: cors.origins[2]: cannot be "https://*.example.com"; write scheme://host[:port] in lower case and nothing after it, like http://localhost:3000, or loopback for all pages of this machine
 bridge.yaml:1: cors.origins[3]: "*" allows every origin, so the others say nothing; keep "*" or the list`},
+		{"webhooks", "webhooks: {hosts: ['https://hooks.example.com', 'h.example:443', '*', 10.0.0.5, '*.example.com'], previous_secret: env:S}" + agentLine,
+			[]string{"S=before"}, `bridge.yaml:1: webhooks.hosts[0]: cannot be "https://hooks.example.com"; write a host without scheme and port, like hooks.example.com, or *.example.com for all below one
+bridge.yaml:1: webhooks.hosts[1]: cannot be "h.example:443"; write a host without scheme and port, like hooks.example.com, or *.example.com for all below one
+bridge.yaml:1: webhooks.hosts[2]: cannot be "*"; write a host without scheme and port, like hooks.example.com, or *.example.com for all below one
+bridge.yaml:1: webhooks.previous_secret: signs besides webhooks.secret, which is missing; write it there`},
+		{"the webhooks' secret twice", "webhooks: {secret: env:S, previous_secret: env:S}" + agentLine,
+			[]string{"S=same"}, `bridge.yaml:1: webhooks.previous_secret: is the same as webhooks.secret; leave it out`},
 		{"half of a certificate", "tls: {cert: cert.pem}" + agentLine,
 			nil, `bridge.yaml:1: tls.key: is missing; name the file with the key of tls.cert`},
 		{"TLS towards an agent without it", "agents: {a: {url: 'http://127.0.0.1:1', tls: {server_name: x}}}\n",

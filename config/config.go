@@ -171,8 +171,10 @@ func (i Index) Model() string {
 
 // Webhooks configures deliveries.
 type Webhooks struct {
-	AllowPrivateNetworks bool   `yaml:"allow_private_networks"`
-	Secret               Secret `yaml:"secret"`
+	AllowPrivateNetworks bool     `yaml:"allow_private_networks"`
+	Hosts                []string `yaml:"hosts"` // which may be called, as MayCall says; empty: any
+	Secret               Secret   `yaml:"secret"`
+	PreviousSecret       Secret   `yaml:"previous_secret"` // signs besides, until receivers know Secret
 }
 
 // Auth configures who may call. Without keys every caller may, and only a loopback

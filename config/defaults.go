@@ -40,6 +40,8 @@ func Default() *Config {
 			},
 			VectorCache: 256 << 20,
 		},
+		Webhooks: Webhooks{Hosts: []string{}},
+
 		Auth: Auth{Keys: []Key{}},
 		Log:  Log{Level: "info", Format: "auto"},
 		CORS: CORS{Origins: []string{}},

@@ -15,6 +15,7 @@ func (r *report) validate(cfg *Config, o Options) {
 	databaseCheck{r, cfg}.check()
 	indexCheck{r, cfg.Store.Index, o.Path}.check()
 	r.atLeast("store.vector_cache", int64(cfg.Store.VectorCache), 0)
+	r.checkWebhooks(cfg.Webhooks)
 	r.checkAgents(cfg, o.Dialects)
 	r.checkChoices("", reflect.ValueOf(cfg).Elem())
 	k := keyCheck{report: r, agents: sortedNames(cfg.Agents), ids: map[string]bool{}, secrets: map[Secret]bool{}}

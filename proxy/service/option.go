@@ -45,7 +45,7 @@ func (b *runBuilder) hook(context.Context) error {
 	if b.n.Webhook == "" {
 		return nil
 	}
-	return webhook.CheckTarget(b.n.Webhook, b.engine.Config().Webhooks.AllowPrivateNetworks)
+	return webhook.CheckTarget(b.n.Webhook, b.engine.Config().Webhooks)
 }
 
 func (b *runBuilder) command(context.Context) error {

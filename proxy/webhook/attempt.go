@@ -2,9 +2,6 @@ package webhook
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,21 +20,6 @@ const (
 	headerAttempt   = "X-Apbridge-Attempt"   // from 1
 	headerSignature = "X-Apbridge-Signature" // with a secret: see Sign
 )
-
-// Sign is the value of X-Apbridge-Signature: "t=SECONDS,v1=HEX,v2=HEX", the HMAC-SHA256
-// under secret of SECONDS, a dot and the body, and of SECONDS, a dot, the delivery, a dot
-// and the body. A receiver computes the same, and refuses times long past, so that nobody
-// can send it again later; with v2, nor under the name of another delivery before that.
-func Sign(secret string, at time.Time, delivery string, body []byte) string {
-	seconds := strconv.FormatInt(at.Unix(), 10)
-	sum := func(before string) string {
-		mac := hmac.New(sha256.New, []byte(secret))
-		mac.Write([]byte(before))
-		mac.Write(body)
-		return hex.EncodeToString(mac.Sum(nil))
-	}
-	return "t=" + seconds + ",v1=" + sum(seconds+".") + ",v2=" + sum(seconds+"."+delivery+".")
-}
 
 // verdict is what came of an attempt: why is "" after a success; final says that
 // a further attempt is of no use.
@@ -72,14 +54,18 @@ func (s *Sender) attempt(ctx context.Context, d store.Delivery) {
 
 // post sends the delivery once. The answer's body is not looked at.
 func (s *Sender) post(ctx context.Context, d store.Delivery) verdict {
+	cfg := s.cfg.Load()
+	if u, err := url.Parse(d.URL); err == nil && !cfg.MayCall(u.Hostname()) {
+		return verdict{why: "the host is none that this bridge calls (webhooks.hosts)", final: true}
+	}
 	ctx, stop := context.WithTimeoutCause(ctx, attemptTimeout, errSlow)
 	defer stop()
 	req := s.client.R().SetContext(ctx).SetBody(d.Body).
 		SetHeader("Content-Type", "application/json").
 		SetHeader(headerDelivery, d.ID).
 		SetHeader(headerAttempt, strconv.Itoa(d.Attempts))
-	if s.secret != "" {
-		req.SetHeader(headerSignature, Sign(s.secret, time.Now(), d.ID, d.Body))
+	if signed := Sign(secretsOf(cfg), time.Now(), d.ID, d.Body); signed != "" {
+		req.SetHeader(headerSignature, signed)
 	}
 	failpoint.Hit(failpoint.HookSent)
 	res, err := req.Post(d.URL)

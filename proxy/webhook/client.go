@@ -15,14 +15,17 @@ import (
 var errPrivate = errors.New("the URL leads to a private network, which this bridge does not call (webhooks.allow_private_networks)")
 
 // newClient makes a client that goes where a stranger's URL points, and nowhere
-// it should not: no proxy of the environment, no redirect, no cookie, and, unless
-// private networks are allowed, no connection to an address that is not public.
+// it should not: no proxy of the environment, no redirect, no cookie, and, while
+// private networks are not allowed, no connection to an address that is not public.
 // The address is looked at when the connection is made: what a name resolved to
 // before says nothing.
-func newClient(private bool, agent string) *resty.Client {
+func newClient(private func() bool, agent string) *resty.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
-	if !private {
-		dialer.ControlContext = onlyPublic
+	dialer.ControlContext = func(_ context.Context, network, address string, _ syscall.RawConn) error {
+		if private() {
+			return nil
+		}
+		return onlyPublic(network, address)
 	}
 	c := resty.NewWithClient(&http.Client{
 		Transport: &http.Transport{
@@ -35,8 +38,8 @@ func newClient(private bool, agent string) *resty.Client {
 	return c.SetLogger(silent{}).SetDoNotParseResponse(true).SetHeader("User-Agent", agent)
 }
 
-// onlyPublic is called with the address that is about to be connected to.
-func onlyPublic(_ context.Context, network, address string, _ syscall.RawConn) error {
+// onlyPublic refuses an address that is about to be connected to.
+func onlyPublic(network, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" || !publicAddr(at.Addr()) {
 		return errPrivate

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/config"
@@ -39,7 +40,7 @@ const (
 type Sender struct {
 	st      *store.Store
 	client  *resty.Client
-	secret  string
+	cfg     atomic.Pointer[config.Webhooks]
 	metrics *metrics.Metrics
 	log     *zap.Logger
 	backoff func(attempts int) time.Duration
@@ -53,10 +54,16 @@ type Sender struct {
 
 // New makes a Sender; nothing is sent before Run. agent is its User-Agent.
 func New(st *store.Store, cfg config.Webhooks, agent string, m *metrics.Metrics, log *zap.Logger) *Sender {
-	return &Sender{
-		st: st, client: newClient(cfg.AllowPrivateNetworks, agent), secret: cfg.Secret.Reveal(), metrics: m, log: log,
-		backoff: backoff, hosts: map[string]int{}, freed: make(chan struct{}, 1),
-	}
+	s := &Sender{st: st, metrics: m, log: log, backoff: backoff, hosts: map[string]int{}, freed: make(chan struct{}, 1)}
+	s.cfg.Store(&cfg)
+	s.client = newClient(func() bool { return s.cfg.Load().AllowPrivateNetworks }, agent)
+	return s
+}
+
+// Reconfigure has the next attempts made by another configuration.
+func (s *Sender) Reconfigure(cfg config.Webhooks) {
+	s.cfg.Store(&cfg)
+	s.client.GetClient().CloseIdleConnections() // one may lead where none may lead any more
 }
 
 // backoff is the pause after so many failed attempts: exponential, and spread by

@@ -71,14 +71,25 @@ func (b *bench) hooked(url string) string {
 
 // send runs a sender until the returned stop is called, or the test ends.
 func (b *bench) send(cfg config.Webhooks, pause time.Duration) (stop func()) {
-	s := New(b.st, cfg, "apbridge/test", nil, zap.NewNop())
+	_, stop = b.start(cfg, pause)
+	return stop
+}
+
+// sender is one that runs until the test ends.
+func (b *bench) sender(cfg config.Webhooks, pause time.Duration) *Sender {
+	s, _ := b.start(cfg, pause)
+	return s
+}
+
+func (b *bench) start(cfg config.Webhooks, pause time.Duration) (s *Sender, stop func()) {
+	s = New(b.st, cfg, "apbridge/test", nil, zap.NewNop())
 	s.backoff = func(int) time.Duration { return pause }
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); s.Run(ctx) }()
 	stop = sync.OnceFunc(func() { cancel(); <-done })
 	b.t.Cleanup(stop)
-	return stop
+	return s, stop
 }
 
 func (b *bench) delivery(runID string) store.Delivery {
@@ -148,7 +159,7 @@ func TestADeliveryIsSignedAndNamed(t *testing.T) {
 	if _, err := fmt.Sscanf(r.header.Get("X-Apbridge-Signature"), "t=%d,", &seconds); err != nil {
 		t.Fatal(err)
 	}
-	if want := Sign("a secret of the receiver's", time.Unix(seconds, 0), r.header.Get("X-Apbridge-Delivery"), []byte(r.body)); r.header.Get("X-Apbridge-Signature") != want {
+	if want := Sign([]string{"a secret of the receiver's"}, time.Unix(seconds, 0), r.header.Get("X-Apbridge-Delivery"), []byte(r.body)); r.header.Get("X-Apbridge-Signature") != want {
 		t.Errorf("signature %s, want %s", r.header.Get("X-Apbridge-Signature"), want)
 	}
 	d := b.until(run, done)
@@ -163,13 +174,72 @@ func TestSignatureIsWhatItSays(t *testing.T) {
 	// printf '1700000000.7.{}' | openssl dgst -sha256 -hmac key
 	want := "t=1700000000,v1=9d713ed406bb7076d4123f0dc2c39d2df5c654ed4b0cd56b52c8b4c940bd63ae,v2=7d77906aa04e21e7594d136aeb6a5f54936f92be467435916bcc94485b6bca93"
 	at := time.Unix(1_700_000_000, 0)
-	got := Sign("key", at, "7", []byte("{}"))
+	got := Sign([]string{"key"}, at, "7", []byte("{}"))
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got == Sign("other", at, "7", []byte("{}")) || got == Sign("key", at.Add(time.Second), "7", []byte("{}")) || got == Sign("key", at, "8", []byte("{}")) || got == Sign("key", at, "7", []byte("[]")) {
+	if got == Sign([]string{"other"}, at, "7", []byte("{}")) || got == Sign([]string{"key"}, at.Add(time.Second), "7", []byte("{}")) || got == Sign([]string{"key"}, at, "8", []byte("{}")) || got == Sign([]string{"key"}, at, "7", []byte("[]")) {
 		t.Error("key, time, delivery or body do not matter")
 	}
+	before := strings.TrimPrefix(Sign([]string{"before"}, at, "7", []byte("{}")), "t=1700000000")
+	if both := Sign([]string{"key", "before"}, at, "7", []byte("{}")); both != got+before {
+		t.Errorf("with two secrets: %s", both)
+	}
+	if Sign(nil, at, "7", nil) != "" {
+		t.Error("signed without a secret")
+	}
+}
+
+// TestSecretsAreExchanged: the next attempt is signed with both, without a restart.
+func TestSecretsAreExchanged(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	url, got := receiver(t, status(204))
+	s := b.sender(local, time.Millisecond)
+	s.Reconfigure(config.Webhooks{AllowPrivateNetworks: true, Secret: "new", PreviousSecret: local.Secret})
+	b.hooked(url)
+	r := <-got
+	signed := r.header.Get("X-Apbridge-Signature")
+	if strings.Count(signed, ",v2=") != 2 || !strings.HasSuffix(signed, sum(local.Secret.Reveal(), seconds(t, signed)+"."+r.header.Get("X-Apbridge-Delivery")+".", []byte(r.body))) {
+		t.Errorf("signature %s", signed)
+	}
+}
+
+// TestHostsThatAreTakenAway: a delivery is given up that waits when its host is allowed no more.
+func TestHostsThatAreTakenAway(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	url, got := receiver(t, status(500))
+	s := b.sender(local, time.Millisecond)
+	run := b.hooked(url)
+	<-got
+	s.Reconfigure(config.Webhooks{AllowPrivateNetworks: true, Hosts: []string{"hooks.example.com"}})
+	if d := b.until(run, done); !d.Dead() || !strings.Contains(d.Error, "webhooks.hosts") {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestPrivateNetworksThatAreTakenAway: a connection that is open is none to go on with.
+func TestPrivateNetworksThatAreTakenAway(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	url, got := receiver(t, status(204))
+	s := b.sender(local, time.Millisecond)
+	b.until(b.hooked(url), done)
+	<-got
+	s.Reconfigure(config.Webhooks{})
+	if d := b.until(b.hooked(url), done); !d.Dead() || !strings.Contains(d.Error, "private network") {
+		t.Errorf("%+v", d)
+	}
+}
+
+func seconds(t *testing.T, signed string) string {
+	t.Helper()
+	at, _, ok := strings.Cut(strings.TrimPrefix(signed, "t="), ",")
+	if !ok {
+		t.Fatalf("no time in %q", signed)
+	}
+	return at
 }
 
 func TestA23FailingReceiverIsTriedAgain(t *testing.T) {

@@ -5,21 +5,25 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 )
 
 // CheckTarget refuses a URL that a completion hook can never be sent to:
 // Invalid for anything but http and https with a host and without user:password,
-// and, unless private networks are allowed, for a host that names one by itself.
-// What a name resolves to is only known when it is called (publicAddr).
-func CheckTarget(raw string, private bool) error {
+// for a host that the configuration does not allow, and, unless private networks are
+// allowed, for one that names one by itself. What a name resolves to is only known when
+// it is called (publicAddr).
+func CheckTarget(raw string, cfg config.Webhooks) error {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return badTarget("must be an http or https URL with a host")
 	case u.User != nil:
 		return badTarget("must not hold a user name or password; put a token in its path or query instead")
-	case private:
+	case !cfg.MayCall(u.Hostname()):
+		return badTarget("names a host that this bridge does not call (webhooks.hosts)")
+	case cfg.AllowPrivateNetworks:
 		return nil
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))

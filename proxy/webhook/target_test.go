@@ -3,6 +3,8 @@ package webhook
 import (
 	"net/netip"
 	"testing"
+
+	"github.com/apbridge/apbridge/config"
 )
 
 func TestE10WebhookURLs(t *testing.T) {
@@ -48,10 +50,10 @@ func TestE10WebhookURLs(t *testing.T) {
 		"http://hooks.example.com@127.0.0.1/":  {},
 		"http://127.0.0.1\\@hooks.example.com": {},
 	} {
-		if got := CheckTarget(url, false) == nil; got != want.public {
+		if got := CheckTarget(url, config.Webhooks{}) == nil; got != want.public {
 			t.Errorf("%q: accepted %v", url, got)
 		}
-		if got := CheckTarget(url, true) == nil; got != want.private {
+		if got := CheckTarget(url, local) == nil; got != want.private {
 			t.Errorf("%q with private networks: accepted %v", url, got)
 		}
 	}
@@ -81,7 +83,7 @@ func FuzzCheckTarget(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		if CheckTarget(raw, false) == nil && CheckTarget(raw, true) != nil {
+		if CheckTarget(raw, config.Webhooks{}) == nil && CheckTarget(raw, local) != nil {
 			t.Errorf("%q is refused only where more is allowed", raw)
 		}
 	})

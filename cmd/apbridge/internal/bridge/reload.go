@@ -60,6 +60,7 @@ func (a *App) use(cfg *config.Config, next seals) error {
 		return err
 	}
 	a.engine.Reconfigure(cfg, agents)
+	a.hooks.Reconfigure(cfg.Webhooks)
 	a.measureAgents(cfg)
 	answer()
 	a.seals = next

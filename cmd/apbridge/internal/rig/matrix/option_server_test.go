@@ -150,7 +150,16 @@ var serverProofs = map[string]func(*testing.T){
 		rig.Configured(t, oneAgent, legacy()).Do("POST", "/runs/wait", body).Want(t, 422, "webhook")
 		rig.Configured(t, "webhooks: {allow_private_networks: true}"+oneAgent, legacy()).Do("POST", "/runs/wait", body).Want(t, 200, `"status":"success"`)
 	},
-	"webhooks.secret": rig.ProvenBy("proxy/webhook", "TestADeliveryIsSignedAndNamed"),
+	"webhooks.hosts": func(t *testing.T) {
+		webhook := func(host string) string {
+			return `{"agent_id":"a","webhook":"https://` + host + `/x","input":{"messages":[{"role":"user","content":"hi"}]}}`
+		}
+		b := rig.Configured(t, "webhooks: {hosts: ['*.hooks.example']}"+oneAgent, legacy())
+		b.Do("POST", "/runs/wait", webhook("a.hooks.example")).Want(t, 200, `"status":"success"`)
+		b.Do("POST", "/runs/wait", webhook("hooks.example.net")).Want(t, 422, "webhooks.hosts")
+	},
+	"webhooks.secret":          rig.ProvenBy("proxy/webhook", "TestADeliveryIsSignedAndNamed"),
+	"webhooks.previous_secret": rig.ProvenBy("proxy/webhook", "TestSecretsAreExchanged"),
 }
 
 // agentProofs are about how an agent is called.

@@ -1,0 +1,42 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strings"
+)
+
+// MayCall reports whether a webhook may lead to a host, which is a name or an address without
+// a port: one of Hosts, or below a name of the form *.example.com. Case and a dot at the end do not
+// count.
+func (w Webhooks) MayCall(host string) bool {
+	if len(w.Hosts) == 0 {
+		return true
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	for _, allowed := range w.Hosts {
+		allowed = strings.ToLower(allowed)
+		if below, any := strings.CutPrefix(allowed, "*"); any && strings.HasSuffix(host, below) || host == allowed {
+			return true
+		}
+	}
+	return false
+}
+
+// hookHost is the name of a host, or all below one.
+var hookHost = regexp.MustCompile(`^(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
+
+func (r *report) checkWebhooks(w Webhooks) {
+	for i, host := range w.Hosts {
+		if _, err := netip.ParseAddr(host); err != nil && !hookHost.MatchString(host) {
+			r.complain(fmt.Sprintf("webhooks.hosts[%d]", i), "cannot be %q; write a host without scheme and port, like hooks.example.com, or *.example.com for all below one", host)
+		}
+	}
+	switch {
+	case w.PreviousSecret != "" && w.Secret == "":
+		r.complain("webhooks.previous_secret", "signs besides webhooks.secret, which is missing; write it there")
+	case w.PreviousSecret != "" && w.PreviousSecret == w.Secret:
+		r.complain("webhooks.previous_secret", "is the same as webhooks.secret; leave it out")
+	}
+}
