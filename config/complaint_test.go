@@ -111,6 +111,11 @@ bridge.yaml:1: webhooks.hosts[2]: cannot be "*"; write a host without scheme and
 bridge.yaml:1: webhooks.previous_secret: signs besides webhooks.secret, which is missing; write it there`},
 		{"the webhooks' secret twice", "webhooks: {secret: env:S, previous_secret: env:S}" + agentLine,
 			[]string{"S=same"}, `bridge.yaml:1: webhooks.previous_secret: is the same as webhooks.secret; leave it out`},
+		{"headers of a principal", "agents: {a: {url: 'http://127.0.0.1:1', headers: {X-A: '{principal.name}', X-B: '{ principal.id}', X-C: '{principal.id', X-D: '{other}'}}}\nstore: {index: {dims: 3, embed: 'openai:m', url: 'http://127.0.0.1:1', headers: {X-E: '{principal.id}'}}}\n",
+			nil, `bridge.yaml:1: agents.a.headers.X-A: there is no {principal.name}; write {principal.id} or {principal.tenant}
+bridge.yaml:1: agents.a.headers.X-B: there is no { principal.id}; write {principal.id} or {principal.tenant}
+bridge.yaml:1: agents.a.headers.X-C: there is no {principal.id; write {principal.id} or {principal.tenant}
+bridge.yaml:2: store.index.headers.X-E: cannot name a principal: texts of several are sent in one request`},
 		{"half of a certificate", "tls: {cert: cert.pem}" + agentLine,
 			nil, `bridge.yaml:1: tls.key: is missing; name the file with the key of tls.cert`},
 		{"TLS towards an agent without it", "agents: {a: {url: 'http://127.0.0.1:1', tls: {server_name: x}}}\n",

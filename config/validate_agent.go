@@ -86,6 +86,9 @@ func (a agentCheck) check(name string) {
 		a.oneOf(a.key+".dialect", a.Dialect, append([]string{"auto"}, a.dialects...)...)
 	}
 	a.checkHeaders(a.key+".headers", a.Headers)
+	for _, name := range sortedNames(a.Headers) {
+		a.checkPrincipalParts(join(a.key+".headers", name), a.Headers[name])
+	}
 	a.checkTLS()
 	a.checkBounds()
 	for i, p := range a.Artifacts.Exclude {

@@ -47,6 +47,11 @@ func (i indexCheck) check() {
 	i.positive("store.index.batch_bytes", i.BatchBytes > 0)
 	i.positive("store.index.timeout", i.Timeout > 0)
 	i.checkHeaders("store.index.headers", i.Headers)
+	for _, name := range sortedNames(i.Headers) {
+		if i.Headers[name].IsOfPrincipal() {
+			i.complain(join("store.index.headers", name), "cannot name a principal: texts of several are sent in one request")
+		}
+	}
 	if strings.ContainsFunc(i.Key.Reveal(), isControl) {
 		i.complain("store.index.key", "holds a line break or another control character")
 	}

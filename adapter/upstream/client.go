@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/go-resty/resty/v2"
@@ -58,14 +60,30 @@ func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
 	c.SetLogger(silent{}).SetDisableWarn(true).SetDoNotParseResponse(true).SetHeader("User-Agent", cmp.Or(up.Agent, "apbridge"))
 	c.SetPreRequestHook(func(_ *resty.Client, r *http.Request) error {
 		adapter.AddHop(r, up.Hop)
+		setPrincipal(r, up.Config.Headers)
 		adapter.AddOrigin(r)
 		setBody(r)
 		return nil
 	})
 	for name, secret := range up.Config.Headers {
-		c.SetHeader(name, secret.Reveal())
+		if !secret.IsOfPrincipal() {
+			c.SetHeader(name, secret.Reveal())
+		}
 	}
 	return c
+}
+
+// setPrincipal sets the configured headers that differ by the principal that a call is made for.
+func setPrincipal(r *http.Request, headers map[string]config.Secret) {
+	who := mapping.PrincipalOf(r.Context())
+	for name, secret := range headers {
+		if !secret.IsOfPrincipal() {
+			continue
+		}
+		if value, ok := secret.HeaderFor(who.ID, who.Tenant); ok {
+			r.Header.Set(name, value)
+		}
+	}
 }
 
 // silent keeps resty from writing to standard error, and secrets with it.
@@ -175,6 +193,9 @@ func secretsOf(up adapter.Upstream, root string) []string {
 		}
 	}
 	for _, secret := range up.Config.Headers {
+		if secret.IsOfPrincipal() {
+			continue // the ids of principals are none
+		}
 		add(secret.Reveal())
 		if _, credential, ok := strings.Cut(secret.Reveal(), " "); ok {
 			add(credential)

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // sendRaw sends a request as it stands: net/http would put names into their usual form.
@@ -92,5 +94,27 @@ func TestPagesOfAgentsAreConfined(t *testing.T) {
 	worker.Header.Set("Service-Worker", "script")
 	if res, body := send(t, worker); res.StatusCode != http.StatusForbidden {
 		t.Errorf("a service worker's script: %d %s", res.StatusCode, body)
+	}
+}
+
+// TestTheAgentIsToldThePrincipal: by a header of its configuration, which the caller cannot set.
+func TestTheAgentIsToldThePrincipal(t *testing.T) {
+	t.Parallel()
+	seen := make(chan http.Header, 1)
+	srv := way(t, func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Clone() }, func(c *config.Agent) {
+		c.Headers = map[string]config.Secret{"X-For": "user {principal.id}"}
+	})
+	proxy := srv.Config.Handler
+	for id, want := range map[string]string{"alice": "user alice", "": ""} {
+		known := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			proxy.ServeHTTP(w, r.WithContext(mapping.WithPrincipal(r.Context(), mapping.Principal{ID: id})))
+		}))
+		defer known.Close()
+		req := request(t, "GET", known.URL+"/agents/legacy/upstream/x", "")
+		req.Header.Set("X-For", "user root")
+		send(t, req)
+		if got := (<-seen)["X-For"]; strings.Join(got, ",") != want {
+			t.Errorf("for %q the agent is told %q", id, got)
+		}
 	}
 }

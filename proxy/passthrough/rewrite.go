@@ -6,6 +6,8 @@ import (
 	"net/textproto"
 	"net/url"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // rewrite turns our request into the agent's. Headers of one connection
@@ -20,8 +22,11 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(p.target)
 	withhold(r.Out.Header, p.own)
 	r.Out.Trailer = nil // would be read as headers by some
-	for name, value := range p.headers {
-		r.Out.Header[textproto.CanonicalMIMEHeaderKey(name)] = []string{value.Reveal()}
+	who := mapping.PrincipalOf(r.In.Context())
+	for name, secret := range p.headers {
+		if value, ok := secret.HeaderFor(who.ID, who.Tenant); ok {
+			r.Out.Header[textproto.CanonicalMIMEHeaderKey(name)] = []string{value}
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ var laws = map[string]law{
 	// What clients read, apart from the handlers: it asks no service.
 	"adapter/threadrun/face/render": {ours: []string{"adapter", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/threadrun/protocol":    {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
-	"adapter/upstream":              {ours: []string{"adapter", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson"}},
+	"adapter/upstream":              {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson"}},
 	"cmd/apbridge":                  {ours: []string{"adapter", "adapter/sse", "cmd/apbridge/internal/api", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/conformance", "cmd/apbridge/internal/conformance/check", "cmd/apbridge/internal/conformance/report", "cmd/apbridge/internal/judge", "cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/grader", "cmd/apbridge/internal/judge/process", "cmd/apbridge/internal/judge/progress", "cmd/apbridge/internal/judge/report", "cmd/apbridge/internal/judge/verdict", "cmd/apbridge/internal/outfile", "config", "examples/legacyagent", "examples/threadagent", "mapping", "mapping/rule", "proxy/store/archive"}},
 	"cmd/apbridge/internal/bridge":  {ours: []string{"adapter", "adapter/taskstep", "adapter/threadrun", "config", "mapping", "mapping/rule", "proxy", "proxy/chore", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/webhook"}},
 	// Commands call a bridge as any client does.
