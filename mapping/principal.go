@@ -53,23 +53,8 @@ func HasLabels(namespace, prefix []string) bool {
 	return len(namespace) >= len(prefix) && slices.Equal(namespace[:len(prefix)], prefix)
 }
 
-// RightMetrics is the right to read the bridge's counters.
-const RightMetrics = "metrics"
-
-// RightStore is the right to use the long-term store.
-const RightStore = "store"
-
-// MayReadMetrics reports whether the principal may read counters, which tell of all
-// tenants and agents: a key with that right, and one that nothing confines.
-func (p Principal) MayReadMetrics() bool {
-	if p.Rights != nil {
-		return slices.Contains(p.Rights, RightMetrics)
-	}
-	return p.Tenant == "" && !p.Limited()
-}
-
-// Limited reports whether the principal may use some agents only, and so sees a part of
-// its tenant's threads.
+// Limited reports whether the principal sees a part of its tenant's threads: it may use some
+// agents only, or sees only what is its own.
 func (p Principal) Limited() bool { return p.Agents != nil }
 
 type principalKey struct{}

@@ -75,20 +75,16 @@ func (g principalGuard) unknown(w http.ResponseWriter, r *http.Request, err erro
 	g.refuse(w, r, err)
 }
 
-// permit refuses a path that the key has no right to. Metrics tell of all tenants and
-// agents, so that a key which is confined in any way has to be given the right to them;
-// a key that is given rights has those alone.
+// permit refuses a path that is not the principal's whatever it asks there. Metrics tell of all tenants and
+// agents, so that a key which is confined in any way has to be given the right to them. What else
+// a route needs is asked where it is known (rightGuard).
 func (g principalGuard) permit(who mapping.Principal, path string) error {
-	switch metrics := path == pathMetrics; {
-	case metrics && !who.MayReadMetrics():
+	switch {
+	case path == pathMetrics && !who.MayReadMetrics():
 		return mapping.Errorf(mapping.Forbidden, codeRight,
 			"Key %q may not read metrics, which tell of all tenants and agents. Use a key with rights: [metrics], or the admin listener.", who.ID)
-	case slices.Contains(who.Rights, mapping.RightStore):
-		if g.store == nil || !g.store(path) {
-			return mapping.Errorf(mapping.Forbidden, codeRight, "The token of a run opens the long-term store, and nothing else.")
-		}
-	case !metrics && who.Rights != nil:
-		return mapping.Errorf(mapping.Forbidden, codeRight, "Key %q may read /metrics, and nothing else (auth.keys[].rights).", who.ID)
+	case slices.Contains(who.Rights, mapping.RightStore) && (g.store == nil || !g.store(path)):
+		return mapping.Errorf(mapping.Forbidden, codeRight, "The token of a run opens the long-term store, and nothing else.")
 	}
 	return nil
 }

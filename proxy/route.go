@@ -19,7 +19,7 @@ type router struct {
 // which is unambiguous because encoded slashes are refused too.
 func newRouter(f refuser, ops operations, mount func(*mux.Router)) router {
 	t := router{f, ops, mux.NewRouter().SkipClean(true)}
-	t.mux.Use(noteRoute)
+	t.mux.Use(noteRoute, rightGuard{f}.guard)
 	if mount != nil {
 		mount(t.mux)
 	}

@@ -108,7 +108,7 @@ func (e *Engine) holder(ctx context.Context, of grant) (who mapping.Principal, e
 			return who, err
 		}
 		who = e.memoryOf(agent, r, thread.Metadata)
-		who.ID, who.Rights = "run:"+r.ID, []string{mapping.RightStore}
+		who.ID, who.Rights = "run:"+r.ID, []string{mapping.RightStore, mapping.RightRead, mapping.RightWrite}
 		return who, nil
 	}
 	return who, errEnded

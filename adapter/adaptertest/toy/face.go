@@ -20,8 +20,8 @@ type face struct {
 
 func mount(r *mux.Router, svc adapter.Service, f adapter.Face) {
 	s := &face{svc, f}
-	r.Path("/toy").Methods("GET").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "toy") })
-	r.Path("/toy/say").Methods("POST").HandlerFunc(s.say)
+	r.Path("/toy").Methods("GET").Handler(adapter.Anybody(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "toy") })))
+	r.Path("/toy/say").Methods("POST").Handler(adapter.Operation{Handler: http.HandlerFunc(s.say), Needs: []string{mapping.RightRun}})
 	r.NewRoute().HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "The toy has /toy and /toy/say."))
 	})

@@ -41,6 +41,7 @@ type operation func(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef)
 type endpoint struct {
 	method, path string
 	op           operation
+	need         string // the right to it
 }
 
 func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
@@ -60,7 +61,7 @@ func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 	// The prefix of before September 2023.
 	old := r.PathPrefix("/agent/").Subrouter()
 	first.mountOperations(old, first.endpoints(""))
-	old.PathPrefix("/tasks/").HandlerFunc(first.noRoute)
+	old.PathPrefix("/tasks/").Handler(adapter.Anybody(http.HandlerFunc(first.noRoute)))
 }
 
 // endpoints lists the operations on tasks below a prefix, those that clients
@@ -68,16 +69,16 @@ func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 func (s *server) endpoints(prefix string) []endpoint {
 	all, one := prefix+"/tasks", prefix+"/tasks/{task}"
 	return []endpoint{
-		{http.MethodPost, one + "/steps", steps{s}.execute},
-		{http.MethodPost, all, tasks{s}.create},
-		{http.MethodGet, one, tasks{s}.get},
-		{http.MethodGet, one + "/steps", steps{s}.list},
-		{http.MethodGet, one + "/artifacts", artifacts{s}.list},
-		{http.MethodGet, one + "/artifacts/{artifact}", artifacts{s}.download},
-		{http.MethodPost, one + "/artifacts", artifacts{s}.upload},
-		{http.MethodGet, one + "/steps/{step}", steps{s}.get},
-		{http.MethodGet, all, tasks{s}.list},
-		{http.MethodPost, one + "/cancel", tasks{s}.cancel},
+		{http.MethodPost, one + "/steps", steps{s}.execute, mapping.RightRun},
+		{http.MethodPost, all, tasks{s}.create, mapping.RightRun},
+		{http.MethodGet, one, tasks{s}.get, mapping.RightRead},
+		{http.MethodGet, one + "/steps", steps{s}.list, mapping.RightRead},
+		{http.MethodGet, one + "/artifacts", artifacts{s}.list, mapping.RightRead},
+		{http.MethodGet, one + "/artifacts/{artifact}", artifacts{s}.download, mapping.RightRead},
+		{http.MethodPost, one + "/artifacts", artifacts{s}.upload, mapping.RightWrite},
+		{http.MethodGet, one + "/steps/{step}", steps{s}.get, mapping.RightRead},
+		{http.MethodGet, all, tasks{s}.list, mapping.RightRead},
+		{http.MethodPost, one + "/cancel", tasks{s}.cancel, mapping.RightRun},
 	}
 }
 
@@ -90,11 +91,11 @@ func (s *server) mountOperations(r *mux.Router, list []endpoint) {
 			methods = append(methods, http.MethodHead)
 		}
 		allowed[e.path] = append(allowed[e.path], methods...)
-		r.Path(e.path).Methods(methods...).Handler(s.handle(e.op))
+		r.Path(e.path).Methods(methods...).Handler(adapter.Operation{Handler: s.handle(e.op), Needs: []string{e.need}})
 	}
 	for _, e := range list {
 		if methods, ok := allowed[e.path]; ok {
-			r.Path(e.path).Handler(s.refuseMethod(methods))
+			r.Path(e.path).Handler(adapter.Anybody(s.refuseMethod(methods)))
 			delete(allowed, e.path)
 		}
 	}
@@ -102,16 +103,17 @@ func (s *server) mountOperations(r *mux.Router, list []endpoint) {
 
 // mountHeartbeat answers for the server itself, whatever its agents do.
 func (s *server) mountHeartbeat(r *mux.Router) {
-	r.Path("/heartbeat").Methods(http.MethodGet, http.MethodHead).HandlerFunc(heartbeat)
-	r.Path("/heartbeat").Handler(s.refuseMethod([]string{http.MethodGet, http.MethodHead}))
+	r.Path("/heartbeat").Methods(http.MethodGet, http.MethodHead).Handler(adapter.Anybody(http.HandlerFunc(heartbeat)))
+	r.Path("/heartbeat").Handler(adapter.Anybody(s.refuseMethod([]string{http.MethodGet, http.MethodHead})))
 }
 
 // mountRest answers everything else below a prefix, so that no client of it
 // ever sees another dialect's error or a page of text. A subrouter per prefix
 // costs the routes of other dialects one comparison instead of forty.
 func (s *server) mountRest(r *mux.Router) {
-	r.Path("").HandlerFunc(s.noRoute)
-	r.PathPrefix("/").HandlerFunc(s.noRoute)
+	rest := adapter.Anybody(http.HandlerFunc(s.noRoute))
+	r.Path("").Handler(rest)
+	r.PathPrefix("/").Handler(rest)
 }
 
 func (s *server) handle(op operation) http.Handler {

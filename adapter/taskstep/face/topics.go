@@ -16,12 +16,12 @@ import (
 // are those of v1: the same handlers, which find the topic in the reference.
 func (s *server) topicEndpoints() []endpoint {
 	return append(s.endpoints("/topics/{topic}"),
-		endpoint{http.MethodPost, "/topics/{topic}/interactions", interactions{s}.create},
-		endpoint{http.MethodGet, "/topics/{topic}/interactions", interactions{s}.list},
-		endpoint{http.MethodGet, "/topics/{topic}/interactions/{interaction}", interactions{s}.get},
-		endpoint{http.MethodGet, "/topics/{topic}", topics{s}.get},
-		endpoint{http.MethodPost, "/topics", topics{s}.create},
-		endpoint{http.MethodGet, "/topics", topics{s}.list},
+		endpoint{http.MethodPost, "/topics/{topic}/interactions", interactions{s}.create, mapping.RightRun},
+		endpoint{http.MethodGet, "/topics/{topic}/interactions", interactions{s}.list, mapping.RightRead},
+		endpoint{http.MethodGet, "/topics/{topic}/interactions/{interaction}", interactions{s}.get, mapping.RightRead},
+		endpoint{http.MethodGet, "/topics/{topic}", topics{s}.get, mapping.RightRead},
+		endpoint{http.MethodPost, "/topics", topics{s}.create, mapping.RightWrite},
+		endpoint{http.MethodGet, "/topics", topics{s}.list, mapping.RightRead},
 	)
 }
 

@@ -43,12 +43,12 @@ func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 
 func (s *server) mount(r *mux.Router) {
 	for _, e := range endpoints {
-		route := r.Handle(e.path, s.handle(e.serve)).Methods(e.method)
+		route := r.Handle(e.path, adapter.Operation{Handler: s.handle(e.serve), Needs: e.needs}).Methods(e.method)
 		if endsInID(e.path) {
 			route.MatcherFunc(isNoWord)
 		}
 	}
-	r.NewRoute().Handler(s.handle((*server).unknown))
+	r.NewRoute().Handler(adapter.Anybody(s.handle((*server).unknown)))
 }
 
 func (s *server) handle(h handler) http.Handler {

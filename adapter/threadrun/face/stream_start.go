@@ -100,6 +100,9 @@ func (s streams) followView(w http.ResponseWriter, r *http.Request, names []stri
 	if err != nil {
 		return nil, err
 	}
+	if err := mayCancel(r, cancel); err != nil {
+		return nil, err
+	}
 	run, err := s.svc.Runs.Get(readerContext(r, cancel), ref)
 	if err != nil {
 		return nil, err

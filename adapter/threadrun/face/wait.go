@@ -58,7 +58,7 @@ func (s waits) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape) e
 	}
 	q := queryOf(r)
 	cancel := q.flag("cancel_on_disconnect")
-	if err := q.err(); err != nil {
+	if err := firstOf(q.err(), mayCancel(r, cancel)); err != nil {
 		return err
 	}
 	run, err := s.svc.Runs.Get(readerContext(r, cancel), ref)
@@ -66,6 +66,14 @@ func (s waits) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape) e
 		return err
 	}
 	return s.serve(w, r, run, shape, cancel)
+}
+
+// mayCancel refuses a reader who may not cancel the run that it reads, and asks for that to be done when it leaves.
+func mayCancel(r *http.Request, cancel bool) error {
+	if !cancel {
+		return nil
+	}
+	return mapping.PrincipalOf(r.Context()).Need(mapping.RightRun)
 }
 
 // readerContext is the request's, which a reader that takes the run along may have

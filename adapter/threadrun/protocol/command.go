@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -33,15 +34,19 @@ type command struct {
 // operation carries a command out and returns what writes its result.
 type operation func(c *command) (result func(w *writer), err error)
 
-// operations are the commands that need no connection of their own (CDDL, CommandData).
-var operations = map[string]operation{
-	"run.start":             (*command).runStart,
-	"input.respond":         (*command).inputRespond,
-	"input.inject":          (*command).inputInject,
-	"state.get":             (*command).stateGet,
-	"state.listCheckpoints": (*command).stateListCheckpoints,
-	"state.fork":            (*command).stateFork,
-	"agent.getTree":         (*command).agentGetTree,
+// operations are the commands that need no connection of their own (CDDL, CommandData), and the right that
+// each needs.
+var operations = map[string]struct {
+	carry operation
+	need  string
+}{
+	"run.start":             {(*command).runStart, mapping.RightRun},
+	"input.respond":         {(*command).inputRespond, mapping.RightRun},
+	"input.inject":          {(*command).inputInject, mapping.RightRun},
+	"state.get":             {(*command).stateGet, mapping.RightRead},
+	"state.listCheckpoints": {(*command).stateListCheckpoints, mapping.RightRead},
+	"state.fork":            {(*command).stateFork, mapping.RightRun},
+	"agent.getTree":         {(*command).agentGetTree, mapping.RightRead},
 }
 
 // overConnection are the commands that are about a WebSocket's subscriptions.
@@ -57,11 +62,12 @@ func (s *Server) Command(ctx context.Context, thread string, header http.Header,
 		return Reply{}, err
 	}
 	c.header = header
-	body, err := c.reply(operations[c.method], Snake|Camel)
+	body, err := c.reply(operations[c.method].carry, Snake|Camel)
 	return Reply{Body: body, Losses: c.losses}, err
 }
 
-// read reads the envelope {id, method, params}.
+// read reads the envelope {id, method, params}, of a command that its sender has the right to. The command
+// comes with the error where it has an id.
 func (s *Server) read(ctx context.Context, thread string, raw json.RawMessage) (*command, error) {
 	if len(raw) == 0 {
 		return nil, malformed()
@@ -78,7 +84,13 @@ func (s *Server) read(ctx context.Context, thread string, raw json.RawMessage) (
 	if k := rawjson.Kind(c.object); k != 0 && k != '{' {
 		return nil, malformed()
 	}
-	return c, nil
+	return c, c.permitted()
+}
+
+// permitted asks for the right that the command needs. What is no command here needs that to read: its refusal
+// tells how far the thread has come.
+func (c *command) permitted() error {
+	return mapping.PrincipalOf(c.ctx).Need(cmp.Or(operations[c.method].need, mapping.RightRead))
 }
 
 // malformed is answered 422, as the document has it (openapi.json, send_thread_streaming_command).

@@ -173,10 +173,14 @@ func (k *socket) write(message []byte) error {
 func (k *socket) answer(raw json.RawMessage) error {
 	c, err := k.s.read(k.ctx, k.thread, raw)
 	if err != nil {
-		return k.write(errorReply(nil, mapping.Classify(err), nil, k.spelling))
+		var id json.RawMessage
+		if c != nil {
+			id = c.id
+		}
+		return k.write(errorReply(id, mapping.Classify(err), nil, k.spelling))
 	}
 	var after func() // what a command leaves to do when it is answered
-	run := operations[c.method]
+	run := operations[c.method].carry
 	if own := k.operation(c.method, &after); own != nil {
 		run = own
 	}

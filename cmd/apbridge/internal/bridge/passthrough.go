@@ -33,6 +33,7 @@ func (a *App) passthrough(cfg *config.Config) (map[string]http.Handler, error) {
 // off, the paths do not exist.
 func mountThrough(r *mux.Router, ways map[string]http.Handler) {
 	for name, way := range ways {
+		way = adapter.Operation{Handler: way, Needs: []string{mapping.RightAdmin}}
 		r.Path(passthrough.Prefix(name)).Handler(way)
 		r.PathPrefix(passthrough.Prefix(name) + "/").Handler(way)
 	}

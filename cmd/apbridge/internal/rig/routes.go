@@ -20,12 +20,33 @@ type Route struct{ Method, Path string }
 // every method of a path only refuses, and is left out; HEAD is GET.
 func Routes(t *testing.T) []Route {
 	t.Helper()
+	list, _ := routes(t)
+	return list
+}
+
+// Needs are the rights that each route of Routes declares. A route that declares none at all fails
+// the test: nobody would be asked for a right to it.
+func Needs(t *testing.T) map[Route][]string {
+	t.Helper()
+	list, handlers := routes(t)
+	needs := map[Route][]string{}
+	for i, m := range list {
+		op, ok := handlers[i].(adapter.Operation)
+		if !ok {
+			t.Errorf("%s %s does not say which right it needs (adapter.Operation)", m.Method, m.Path)
+		}
+		needs[m] = op.Needs
+	}
+	return needs
+}
+
+func routes(t *testing.T) (list []Route, handlers []http.Handler) {
+	t.Helper()
 	router := mux.NewRouter()
 	agents := map[string]config.Agent{"a": config.DefaultAgent()}
 	for _, d := range bridge.Dialects() {
 		d.Mount(router, adapter.Service{}, adapter.Face{Log: zap.NewNop(), DefaultAgent: "a", Agents: agents, Limits: config.Default().Limits})
 	}
-	var list []Route
 	err := router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, err := route.GetPathTemplate()
 		methods, none := route.GetMethods()
@@ -34,7 +55,7 @@ func Routes(t *testing.T) []Route {
 		}
 		for _, m := range methods {
 			if m != http.MethodHead && !slices.Contains(list, Route{m, path}) {
-				list = append(list, Route{m, path})
+				list, handlers = append(list, Route{m, path}), append(handlers, route.GetHandler())
 			}
 		}
 		return nil
@@ -42,7 +63,7 @@ func Routes(t *testing.T) []Route {
 	if err != nil || len(list) < 80 {
 		t.Fatalf("%d routes were found, %v", len(list), err)
 	}
-	return list
+	return list, handlers
 }
 
 // Fill puts ids into a template.

@@ -1,0 +1,17 @@
+package adapter
+
+import "net/http"
+
+// Operation is the handler of a route, with the rights that a principal needs for it: all of them (see
+// mapping.Rights). The server asks for them before the handler is called. None: anybody who may call at all,
+// as for what tells nothing, and where what is needed depends on the body, for which the handler asks.
+type Operation struct {
+	http.Handler
+	Needs []string
+}
+
+// Rights are those that the operation needs.
+func (o Operation) Rights() []string { return o.Needs }
+
+// Anybody is an operation that needs no right.
+func Anybody(h http.Handler) Operation { return Operation{Handler: h} }

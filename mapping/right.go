@@ -1,0 +1,58 @@
+package mapping
+
+import "slices"
+
+// Rights that a principal may be given. None includes another: who runs an agent and reads its
+// threads later needs RightRun and RightRead.
+const (
+	RightRun     = "run"     // to make, resume, answer and cancel runs, tasks and steps
+	RightRead    = "read"    // to read, list, search and follow what is there
+	RightWrite   = "write"   // to change threads, states, files, items, assistants and crons
+	RightAdmin   = "admin"   // to prune, and to call an agent past the bridge
+	RightInspect = "inspect" // to look into the work of the bridge
+	RightMetrics = "metrics" // to read the bridge's counters, of all tenants and agents
+	// RightStore is that of a run's token, which opens the paths of the long-term store and no
+	// others. No key is given it.
+	RightStore = "store"
+)
+
+// Rights are those that keys, tokens and certificates can be given.
+func Rights() []string {
+	return []string{RightRun, RightRead, RightWrite, RightAdmin, RightInspect, RightMetrics}
+}
+
+const codeRight = "no_right"
+
+// Has reports whether the principal has a right. One whose rights are not named has all but
+// RightMetrics, for which there is MayReadMetrics.
+func (p Principal) Has(right string) bool {
+	if p.Rights == nil {
+		return right != RightMetrics
+	}
+	return slices.Contains(p.Rights, right)
+}
+
+// Need returns an error of class Forbidden, which names the right, unless the principal has all of these.
+func (p Principal) Need(rights ...string) error {
+	for _, right := range rights {
+		if !p.Has(right) {
+			return Errorf(Forbidden, codeRight, "%q has no right to %s here. Give it %q among its rights, or use credentials that have it.", p.ID, deeds[right], right)
+		}
+	}
+	return nil
+}
+
+// deeds say what a right is to.
+var deeds = map[string]string{
+	RightRun: "run agents", RightRead: "read", RightWrite: "change what is stored", RightAdmin: "administer",
+	RightInspect: "inspect the bridge", RightMetrics: "read metrics",
+}
+
+// MayReadMetrics reports whether the principal may read counters, which tell of all
+// tenants and agents: one with that right, and one that nothing confines.
+func (p Principal) MayReadMetrics() bool {
+	if p.Rights != nil {
+		return slices.Contains(p.Rights, RightMetrics)
+	}
+	return p.Tenant == "" && !p.Limited()
+}
