@@ -12,6 +12,7 @@ type Principal struct {
 	Tenant string   // every row belongs to one
 	Agents []string // config names it may use; nil: all
 	Rights []string // nil: all that concerns its tenant; else these alone
+	Own    bool     // it sees what it has made itself, and nothing else of its tenant
 	Queue  int      // how many of its runs may wait; 0: any number
 	// Namespaces of the long-term store that it may use, each with all below it; nil: all.
 	Namespaces [][]string
@@ -55,7 +56,7 @@ func HasLabels(namespace, prefix []string) bool {
 
 // Limited reports whether the principal sees a part of its tenant's threads: it may use some
 // agents only, or sees only what is its own.
-func (p Principal) Limited() bool { return p.Agents != nil }
+func (p Principal) Limited() bool { return p.Agents != nil || p.Own }
 
 type principalKey struct{}
 

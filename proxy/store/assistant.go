@@ -78,8 +78,10 @@ func (s *assistants) CreateAssistant(ctx context.Context, a mapping.Assistant, o
  VALUES ($1, $2, $3, $4, 1, 1, $5, $6, $6) ON CONFLICT (tenant, assistant_id) DO NOTHING RETURNING id`,
 			in{kept.Tenant, kept.ID, kept.Owner, kept.Graph, body, t.Now}, out{&key})
 		if errors.Is(err, sql.ErrNoRows) {
-			row, err := readAssistant(t, p.Tenant, a.ID)
-			if kept, made = row.Assistant, false; err == nil && !orGet {
+			row, err := readAssistant(t, scopeFor(p), a.ID)
+			if kept, made = row.Assistant, false; err != nil && mapping.Classify(err).Class == mapping.NotFound { // another owner's
+				err = mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. Use another id.", a.ID)
+			} else if err == nil && !orGet {
 				err = mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. Send if_exists do_nothing to get it as it is.", a.ID)
 			}
 			return err
@@ -99,15 +101,16 @@ func putVersion(t *sqldb.Tx, key int64, version int, body []byte) error {
 // Assistant finds an assistant that was made; configured ones are not here.
 func (s *assistants) Assistant(ctx context.Context, id string) (a mapping.Assistant, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		row, err := readAssistant(t, tenantOf(ctx), id)
+		row, err := readAssistant(t, scopeOf(ctx), id)
 		a = row.Assistant
 		return err
 	})
 	return a, err
 }
 
-func readAssistant(t *sqldb.Tx, tenant, id string) (row assistantRow, err error) {
-	err = t.Each(`SELECT `+assistantColumns+` WHERE a.tenant = $1 AND a.assistant_id = $2`, in{tenant, id}, row.scan)
+func readAssistant(t *sqldb.Tx, sc scope, id string) (row assistantRow, err error) {
+	where, args := sc.assistants(`a.tenant = $1 AND a.assistant_id = $2`, sc.tenant, id)
+	err = t.Each(`SELECT `+assistantColumns+` WHERE `+where, args, row.scan)
 	return row, noAssistant(row, err, id)
 }
 
@@ -119,20 +122,20 @@ func noAssistant(row assistantRow, err error, id string) error {
 }
 
 // holdAssistant is readAssistant that keeps others from changing it meanwhile.
-func holdAssistant(t *sqldb.Tx, tenant, id string) (row assistantRow, err error) {
+func holdAssistant(t *sqldb.Tx, sc scope, id string) (row assistantRow, err error) {
 	if t.Shared() {
-		if err = t.Put(`SELECT 1 FROM assistants WHERE tenant = $1 AND assistant_id = $2 FOR UPDATE`, tenant, id); err != nil {
+		if err = t.Put(`SELECT 1 FROM assistants WHERE tenant = $1 AND assistant_id = $2 FOR UPDATE`, sc.tenant, id); err != nil {
 			return row, err
 		}
 	}
-	return readAssistant(t, tenant, id)
+	return readAssistant(t, sc, id)
 }
 
 // UpdateAssistant makes a further version of what change makes of the current
 // one, and makes that current. change may be called more than once.
 func (s *assistants) UpdateAssistant(ctx context.Context, id string, change func(*mapping.Assistant) error) (changed mapping.Assistant, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdAssistant(t, tenantOf(ctx), id)
+		row, err := holdAssistant(t, scopeOf(ctx), id)
 		if err != nil {
 			return err
 		}
@@ -163,7 +166,7 @@ func setVersion(t *sqldb.Tx, key int64, a mapping.Assistant, last int, body []by
 // SetAssistantVersion makes an earlier version, or a later one, current again.
 func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version int) (changed mapping.Assistant, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdAssistant(t, tenantOf(ctx), id)
+		row, err := holdAssistant(t, scopeOf(ctx), id)
 		if err != nil {
 			return err
 		}
@@ -191,7 +194,7 @@ func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata 
 	keep, pick := containing(metadata), picker{limit: limit, offset: offset}
 	may := mapping.PrincipalOf(ctx).May
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		row, err := readAssistant(t, tenantOf(ctx), id)
+		row, err := readAssistant(t, scopeOf(ctx), id)
 		if err != nil {
 			return err
 		}
@@ -214,10 +217,12 @@ func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata 
 	return list, err
 }
 
-// Assistants are all that were made in the principal's tenant, oldest first.
+// Assistants are all that the principal sees, oldest first.
 func (s *assistants) Assistants(ctx context.Context) (list []mapping.Assistant, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT `+assistantColumns+` WHERE a.tenant = $1 ORDER BY a.id`, in{tenantOf(ctx)}, func(scan func(...any) error) error {
+		sc := scopeOf(ctx)
+		where, args := sc.assistants(`a.tenant = $1`, sc.tenant)
+		return t.Each(`SELECT `+assistantColumns+` WHERE `+where+` ORDER BY a.id`, args, func(scan func(...any) error) error {
 			var row assistantRow
 			err := row.scan(scan)
 			list = append(list, row.Assistant)
@@ -231,7 +236,7 @@ func (s *assistants) Assistants(ctx context.Context) (list []mapping.Assistant, 
 // made stay.
 func (s *assistants) DeleteAssistant(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdAssistant(t, tenantOf(ctx), id)
+		row, err := holdAssistant(t, scopeOf(ctx), id)
 		if err != nil {
 			return err
 		}
