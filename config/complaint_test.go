@@ -30,7 +30,7 @@ func TestE26Complaints(t *testing.T) {
 			nil, `bridge.yaml:4: agents.a.max_step: there is no such key; did you mean "max_steps"?`},
 		{"wrong types, all at once", "listen: [a]\nlimits: 3\nhosts: x\nretention: {events: soon, threads: -1h}\nlimits2: 1" + agentLine,
 			nil, `bridge.yaml:1: listen: wants text, not a list
-bridge.yaml:2: limits: wants keys with values (known here: artifact, bodies, body, crons, database, depth, event, files, keys, messages, prune, queue, run_bytes, run_events, states, thread_queue, upload_rate), not a single value
+bridge.yaml:2: limits: wants keys with values (known here: artifact, bodies, body, crons, database, depth, event, files, keys, messages, prune, queue, run_bytes, run_events, states, tenant, tenants, thread_queue, upload_rate), not a single value
 bridge.yaml:3: hosts: wants a list such as [a, b], not a single value
 bridge.yaml:4: retention.events: wants a duration such as 30s, 10m, 168h or 7d, not "soon"
 bridge.yaml:4: retention.threads: wants a duration such as 30s, 10m, 168h or 7d, not "-1h"

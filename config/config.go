@@ -120,6 +120,10 @@ type Limits struct {
 
 	Prune int `yaml:"prune"` // threads that one request may name
 	Crons int `yaml:"crons"` // of a tenant
+
+	// Tenant is what each tenant may use, and Tenants what some may in its place, by name.
+	Tenant  Allowance            `yaml:"tenant"`
+	Tenants map[string]Allowance `yaml:"tenants"`
 }
 
 // Retention says how long what is no longer needed is kept; 0 is for ever.

@@ -23,6 +23,8 @@ var (
 	bytesType    = reflect.TypeFor[Bytes]()
 	secretType   = reflect.TypeFor[Secret]()
 	agentType    = reflect.TypeFor[Agent]()
+	rateType     = reflect.TypeFor[Rate]()
+	byteRateType = reflect.TypeFor[ByteRate]()
 )
 
 func (d decoder) at(n *yaml.Node) place {
@@ -135,6 +137,10 @@ func setScalar(v reflect.Value, text string) error {
 		return store(v, text, parseDuration)
 	case v.Type() == bytesType:
 		return store(v, text, parseBytes)
+	case v.Type() == rateType:
+		return store(v, text, parseRate)
+	case v.Type() == byteRateType:
+		return store(v, text, parseByteRate)
 	case v.Kind() == reflect.Bool:
 		return store(v, text, parseBool)
 	case v.Kind() == reflect.Int:
@@ -159,6 +165,10 @@ func wanted(t reflect.Type) string {
 		return "a duration such as 30s, 10m, 168h or 7d"
 	case t == bytesType:
 		return "a size such as 64KiB, 16MiB or 1GiB"
+	case t == rateType:
+		return "a rate such as 100/s, 10/m, 500/h or 5000/d"
+	case t == byteRateType:
+		return "a rate such as 10MiB/s or 5GiB/d"
 	case t.Kind() == reflect.Bool:
 		return "true or false"
 	case t.Kind() == reflect.Int:

@@ -28,6 +28,7 @@ func Default() *Config {
 			States:     10_000,
 			Prune:      1000,
 			Crons:      1000,
+			Tenants:    map[string]Allowance{},
 		},
 		Retention: Retention{Events: 168 * time.Hour, Failed: time.Hour},
 		Store: Store{

@@ -56,7 +56,7 @@ func exampleKeys(t *testing.T) map[string]*yaml.Node {
 	visit = func(key string, n *yaml.Node) {
 		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 			name := n.Content[i].Value
-			if key == "agents" {
+			if key == "agents" || key == "limits.tenants" {
 				name = "*"
 			}
 			n.Content[i].LineComment += n.Content[i+1].LineComment
@@ -75,6 +75,10 @@ func schemaOf(typ reflect.Type, key string, example map[string]*yaml.Node) map[s
 		return map[string]any{"type": []string{"string", "integer"}, "pattern": `^(0|[0-9]+d|([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+)$`, "maximum": 0}
 	case typ == bytesType:
 		return map[string]any{"type": []string{"string", "integer"}, "pattern": `^[0-9.,]+ *([kKmMgGtTpPeE]i?)?[bB]?$`, "minimum": 0}
+	case typ == rateType:
+		return map[string]any{"type": []string{"string", "integer"}, "pattern": `^(0?|[1-9][0-9]* */ *[smhd])$`, "maximum": 0}
+	case typ == byteRateType:
+		return map[string]any{"type": []string{"string", "integer"}, "pattern": `^(0?|[0-9.,]+ *([kKmMgGtTpPeE]i?)?[bB]? */ *[smhd])$`, "maximum": 0}
 	case typ.Kind() == reflect.Struct:
 		return schemaOfKeys(typ, key, example)
 	case typ.Kind() == reflect.Map:
@@ -135,6 +139,9 @@ func TestSchemaRefuses(t *testing.T) {
 		{"a choice of an agent's stepping", "agents: {a: {url: 'http://127.0.0.1:1', stepping: {mode: x}}}\n", false},
 		{"a duration in words", agent + "retention: {events: soon}\n", false},
 		{"a duration without a unit", agent + "retention: {events: 30}\n", false},
+		{"rates", agent + "limits: {tenant: {requests: 100/s, runs: 10/m, upload: 10MiB/s}, tenants: {acme: {requests: 0}}}\n", true},
+		{"a rate without a span", agent + "limits: {tenant: {requests: '100'}}\n", false},
+		{"a rate of bytes for one of numbers", agent + "limits: {tenant: {runs: 1MiB/s}}\n", false},
 		{"a size in words", agent + "limits: {body: 3 apples}\n", false},
 		{"a text for a number", "agents: {a: {url: 'http://127.0.0.1:1', retries: few}}\n", false},
 	} {

@@ -113,6 +113,10 @@ func (d databaseCheck) checkLimits() {
 	d.atLeast("limits.states", int64(m.States), 1)
 	d.atLeast("limits.prune", int64(m.Prune), 1)
 	d.atLeast("limits.crons", int64(m.Crons), 1)
+	d.checkAllowance("limits.tenant", m.Tenant)
+	for _, name := range sortedNames(m.Tenants) {
+		d.checkAllowance("limits.tenants."+name, m.Tenants[name])
+	}
 	if m.Database != 0 {
 		d.atLeast("limits.database", int64(m.Database), 1<<20)
 		if strings.Contains(d.cfg.Database, "://") {

@@ -76,7 +76,7 @@ func (a *App) redialled(cfg *config.Config, next seals) (map[string]*engine.Agen
 		}
 	}
 	for name, c := range cfg.Agents {
-		if agents[name] != nil && cfg.Limits == now.Limits && reflect.DeepEqual(c, now.Agents[name]) && next[name] == a.seals[name] {
+		if agents[name] != nil && reflect.DeepEqual(cfg.Limits, now.Limits) && reflect.DeepEqual(c, now.Agents[name]) && next[name] == a.seals[name] {
 			continue
 		}
 		agent, err := a.dial(name, cfg)
