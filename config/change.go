@@ -56,8 +56,8 @@ func (c *Config) keep(now *Config) {
 func differences(key string, a, b reflect.Value, tell func(key string)) {
 	switch {
 	case reflect.DeepEqual(a.Interface(), b.Interface()):
-	case a.Type() == reflect.TypeFor[[]Key]():
-		differences(key, keysByID(a), keysByID(b), tell)
+	case a.Kind() == reflect.Slice && a.Type().Elem().Kind() == reflect.Struct:
+		differences(key, byID(a), byID(b), tell)
 	case a.Kind() == reflect.Struct:
 		for i := range a.NumField() {
 			differences(join(key, a.Type().Field(i).Tag.Get("yaml")), a.Field(i), b.Field(i), tell)
@@ -76,13 +76,13 @@ func differences(key string, a, b reflect.Value, tell func(key string)) {
 	}
 }
 
-// keysByID makes a key be named by its id, which its place in the list would not tell.
-func keysByID(list reflect.Value) reflect.Value {
-	byID := map[string]Key{}
-	for _, k := range list.Interface().([]Key) {
-		byID[k.ID] = k
+// byID makes an entry of a list be named by its id, which its place in the list would not tell.
+func byID(list reflect.Value) reflect.Value {
+	named := reflect.MakeMap(reflect.MapOf(reflect.TypeFor[string](), list.Type().Elem()))
+	for i := range list.Len() {
+		named.SetMapIndex(list.Index(i).FieldByName("ID"), list.Index(i))
 	}
-	return reflect.ValueOf(byID)
+	return named
 }
 
 func namesOf(maps ...reflect.Value) (names []string) {

@@ -130,11 +130,11 @@ bridge.yaml:2: store.index.headers.X-E: cannot name a principal: texts of severa
 			nil, `bridge.yaml:1: tls.cert: cannot be used with tls.key: /nonexistent/cert.pem: no such file or directory`},
 		{"E3 any origin without keys", "cors: {origins: ['*']}" + agentLine,
 			nil, `bridge.yaml:1: cors.origins[0]: "*" without auth.keys would let any web page that is open in a browser here use the agents; name the origins, or add a key`},
-		{"keys", "auth:\n  keys:\n    - {key: short}\n    - {id: a, key: '" + key16 + "', agents: [b], rights: [read]}\n    - {id: a, key: '" + key16 + "'}\n    - {id: c, key: 'sha256:12'}\n    - id: d\n" + agentLine,
+		{"keys", "auth:\n  keys:\n    - {key: short}\n    - {id: a, key: '" + key16 + "', agents: [b], rights: [reed]}\n    - {id: a, key: '" + key16 + "'}\n    - {id: c, key: 'sha256:12'}\n    - id: d\n" + agentLine,
 			nil, `bridge.yaml:3: auth.keys[0].id: is missing; the id stands in logs in the key's place
 bridge.yaml:3: auth.keys[0].key: is shorter than 16 characters and could be guessed; try openssl rand -hex 24
 bridge.yaml:4: auth.keys[1].agents[0]: there is no agent called "b"; known here: a
-bridge.yaml:4: auth.keys[1].rights[0]: there is no right called "read" in this version; write metrics for a key that reads /metrics and nothing else, or leave rights out
+bridge.yaml:4: auth.keys[1].rights[0]: there is no right called "reed"; did you mean "read"?
 bridge.yaml:5: auth.keys[2].id: "a" is taken by a key above; ids must differ
 bridge.yaml:5: auth.keys[2].key: is the same as a key above; keys must differ
 bridge.yaml:6: auth.keys[3].key: sha256: wants 64 hexadecimal digits after it
@@ -164,9 +164,9 @@ bridge.yaml:1: store.index.headers.Host: this header belongs to the bridge and c
 		{"names and networks", "hosts: ['http://x']\ntrusted_proxies: [10.0.0.0/8, x]" + agentLine,
 			nil, `bridge.yaml:1: hosts[0]: cannot be "http://x"; write a name without scheme and port, like bridge.local
 bridge.yaml:2: trusted_proxies[1]: cannot be "x"; write an address or a network, like 10.0.0.0/8`},
-		{"what this version does not do", "memory: {embeddings: {key: 'env:SECRET'}}\nagents:\n  a: {url: 'http://127.0.0.1:1'}\nauth: {jwt: {methods: [RS256]}}",
+		{"what this version does not do", "memory: {embeddings: {key: 'env:SECRET'}}\nagents:\n  a: {url: 'http://127.0.0.1:1'}\nauth: {oauth: {methods: [RS256]}}",
 			[]string{"SECRET=x"}, `bridge.yaml:1: memory: there is no such key; known here: admin, agents, auth, cors, database, default_agent, hosts, limits, listen, log, retention, secure_delete, shutdown_grace, store, synchronous, tls, trusted_proxies, webhooks
-bridge.yaml:4: auth.jwt: there is no such key; known here: keys`},
+bridge.yaml:4: auth.oauth: there is no such key; known here: certificates, jwt, keys`},
 		{"patterns and templates", "agents:\n  a: {url: 'http://127.0.0.1:1', artifacts: {exclude: ['*.log', '[']}, memory: {namespaces: ['users/{id}', 'a.b', '', 'x/{id', 'u/{metadata.id}/{configurable.id}']}}",
 			nil, `bridge.yaml:2: agents.a.artifacts.exclude[1]: "[" is not a pattern; write paths with * and ?, like build/*.log
 bridge.yaml:2: agents.a.memory.namespaces[1]: cannot be "a.b"; write labels parted by slashes, like users/{user_id}
@@ -185,12 +185,38 @@ bridge.yaml:8: agents.a.memory.budget: cannot be 0; the least is 1`},
 			nil, `bridge.yaml:1: agents.a.memory.namespaces[0]: there is no field {metadata.a.b}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, or {NAME} for either
 bridge.yaml:1: agents.a.memory.recall: cannot be -1; the least is 0
 bridge.yaml:1: agents.a.memory.store_url: cannot be "nowhere"; write it like http://127.0.0.1:8000`},
-		{"namespaces of keys", "auth: {keys: [{id: a, key: '" + key16 + "', namespaces: [users/a, '', a.b, 'users/{id}', 'a//b', \"a\\0\"]}]}" + agentLine,
-			nil, `bridge.yaml:1: auth.keys[0].namespaces[1]: cannot be ""; write labels parted by slashes, like users/alice
-bridge.yaml:1: auth.keys[0].namespaces[2]: cannot be "a.b"; write labels parted by slashes, like users/alice
-bridge.yaml:1: auth.keys[0].namespaces[3]: cannot be "users/{id}"; write labels parted by slashes, like users/alice
-bridge.yaml:1: auth.keys[0].namespaces[4]: cannot be "a//b"; write labels parted by slashes, like users/alice
+		{"namespaces of keys", "auth: {keys: [{id: a, key: '" + key16 + "', namespaces: [users/a, '', a.b, 'users/{user}', 'a//b', \"a\\0\"]}]}" + agentLine,
+			nil, `bridge.yaml:1: auth.keys[0].namespaces[1]: cannot be ""; write labels parted by slashes, like users/alice or users/{id}
+bridge.yaml:1: auth.keys[0].namespaces[2]: cannot be "a.b"; write labels parted by slashes, like users/alice or users/{id}
+bridge.yaml:1: auth.keys[0].namespaces[3]: cannot be "users/{user}"; write labels parted by slashes, like users/alice or users/{id}
+bridge.yaml:1: auth.keys[0].namespaces[4]: cannot be "a//b"; write labels parted by slashes, like users/alice or users/{id}
 bridge.yaml:1: auth.keys[0].namespaces[5]: holds U+0000, which cannot be stored; leave it out`},
+		{"issuers of tokens", "auth:\n  jwt:\n    - {}\n    - {id: b, issuer: 'http://issuer.example', audience: [x], algorithms: [HS256, none], leeway: 1h, claims: {id: ''}}\n    - {id: b, issuer: 'http://issuer.example', jwks: 'ftp://x', audience: [x], algorithms: [], scope: all}\n  keys: [{id: 'b:c', key: '" + key16 + "'}]\n" + agentLine,
+			nil, `bridge.yaml:3: auth.jwt[0].id: is missing; the id stands in logs in the key's place
+bridge.yaml:3: auth.jwt[0].issuer: is missing; write what the tokens have as iss
+bridge.yaml:3: auth.jwt[0].audience: is missing; without it the tokens that the issuer gives for other services would be good here, too
+bridge.yaml:3: auth.jwt: ids of tokens begin with "b:", and so does "b:c"; choose another id
+bridge.yaml:4: auth.jwt[1].issuer: is asked for keys without TLS, so that anybody on the way could give their own; write https://, or name a file as jwks
+bridge.yaml:4: auth.jwt[1].algorithms[0]: cannot be "HS256"; choose one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA
+bridge.yaml:4: auth.jwt[1].algorithms[1]: cannot be "none"; choose one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA
+bridge.yaml:4: auth.jwt[1].leeway: cannot be more than 5m0s: tokens would be good long after their end; set the clocks instead
+bridge.yaml:4: auth.jwt[1].claims.id: is empty; name the claim that tells who the token is for, like sub
+bridge.yaml:5: auth.jwt[2].id: "b" is taken by a key above; ids must differ
+bridge.yaml:5: auth.jwt[2].jwks: cannot be asked for keys; write an https URL, or name a file as jwks
+bridge.yaml:5: auth.jwt[2].algorithms: is empty, so that no token would be good; leave it out for the usual ones
+bridge.yaml:5: auth.jwt[2].scope: cannot be "all"; choose one of own, tenant
+bridge.yaml:5: auth.jwt[2].issuer: "http://issuer.example" is that of an issuer above; issuers must differ`},
+		{"certificates of clients", "auth:\n  certificates:\n    - {id: a}\n    - {id: b, subject: CN=b, san: b}\n    - {id: b, san: b, rights: [all]}\n" + agentLine,
+			nil, `bridge.yaml:3: auth.certificates[0]: wants subject or san, and not both: by which name of its certificate is the client known?
+bridge.yaml:4: auth.certificates[1]: wants subject or san, and not both: by which name of its certificate is the client known?
+bridge.yaml:5: auth.certificates[2].id: "b" is taken by a key above; ids must differ
+bridge.yaml:5: auth.certificates[2]: says nothing without tls.client_ca, by which certificates are asked for and checked
+bridge.yaml:5: auth.certificates[2].rights[0]: there is no right called "all"; known here: admin, inspect, metrics, read, run, write`},
+		{"keys that expire", "auth: {keys: [{id: a, key: '" + key16 + "', keys: [short, '" + key16 + "'], expires: tomorrow, scope: mine}]}\n" + agentLine,
+			nil, `bridge.yaml:1: auth.keys[0].scope: cannot be "mine"; choose one of tenant, own
+bridge.yaml:1: auth.keys[0].expires: cannot be "tomorrow"; write a time as RFC 3339 has it, like 2027-01-31T00:00:00Z
+bridge.yaml:1: auth.keys[0].keys[0]: is shorter than 16 characters and could be guessed; try openssl rand -hex 24
+bridge.yaml:1: auth.keys[0].keys[1]: is the same as a key above; keys must differ`},
 		{"environment", agentLine,
 			[]string{"APBRIDGE_LISTN=x", "APBRIDGE_AGENTS__A__QUEUE=all", "APBRIDGE_AUTH__KEYS=[{", "APBRIDGE_LISTEN__PORT=1", "APBRIDGE_AGENTS__A__HEADERS=nope"},
 			`environment APBRIDGE_AGENTS__A__HEADERS: agents.a.headers: wants names with values, not a single value

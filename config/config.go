@@ -181,32 +181,6 @@ type Webhooks struct {
 	PreviousSecret       Secret   `yaml:"previous_secret"` // signs besides, until receivers know Secret
 }
 
-// Auth configures who may call. Without keys every caller may, and only a loopback
-// address may be listened on.
-type Auth struct {
-	Keys []Key `yaml:"keys"`
-}
-
-// Key is one API key and the principal it stands for.
-type Key struct {
-	ID     string   `yaml:"id"`
-	Key    Secret   `yaml:"key"` // the key, or sha256:HEX of it
-	Tenant string   `yaml:"tenant"`
-	Agents []string `yaml:"agents"` // empty: all
-	Rights []string `yaml:"rights"` // the only ones it has: metrics; empty: all that concern its tenant
-	Queue  int      `yaml:"queue"`  // of its runs that wait; 0: any number
-	// Namespaces of the long-term store that it may use, labels parted by slashes; empty: all.
-	Namespaces []string `yaml:"namespaces"`
-}
-
-// Reach is Namespaces as lists of labels; nil: all.
-func (k Key) Reach() (list [][]string) {
-	for _, ns := range k.Namespaces {
-		list = append(list, strings.Split(ns, "/"))
-	}
-	return list
-}
-
 // CORS lists the browser origins that may call: scheme://host[:port] each, LoopbackOrigins or "*".
 type CORS struct {
 	Origins []string `yaml:"origins"`

@@ -23,6 +23,7 @@ var (
 	bytesType    = reflect.TypeFor[Bytes]()
 	secretType   = reflect.TypeFor[Secret]()
 	agentType    = reflect.TypeFor[Agent]()
+	issuerType   = reflect.TypeFor[JWT]()
 	rateType     = reflect.TypeFor[Rate]()
 	byteRateType = reflect.TypeFor[ByteRate]()
 )
@@ -116,6 +117,9 @@ func (d decoder) decodeList(key string, n *yaml.Node, v reflect.Value) {
 	}
 	list := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
 	for i, item := range n.Content {
+		if list.Index(i).Type() == issuerType {
+			list.Index(i).Set(reflect.ValueOf(defaultJWT()))
+		}
 		d.decode(fmt.Sprintf("%s[%d]", key, i), item, list.Index(i))
 	}
 	v.Set(list)

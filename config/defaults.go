@@ -43,7 +43,7 @@ func Default() *Config {
 		},
 		Webhooks: Webhooks{Hosts: []string{}},
 
-		Auth: Auth{Keys: []Key{}},
+		Auth: Auth{Keys: []Key{}, JWT: []JWT{}, Certificates: []Certificate{}},
 		Log:  Log{Level: "info", Format: "auto"},
 		CORS: CORS{Origins: []string{}},
 	}

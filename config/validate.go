@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
@@ -18,10 +17,7 @@ func (r *report) validate(cfg *Config, o Options) {
 	r.checkWebhooks(cfg.Webhooks)
 	r.checkAgents(cfg, o.Dialects)
 	r.checkChoices("", reflect.ValueOf(cfg).Elem())
-	k := keyCheck{report: r, agents: sortedNames(cfg.Agents), ids: map[string]bool{}, secrets: map[Secret]bool{}}
-	for i, key := range cfg.Auth.Keys {
-		k.check(fmt.Sprintf("auth.keys[%d]", i), key)
-	}
+	r.checkAuth(cfg)
 }
 
 // checkChoices refuses values that their choice tags do not have.

@@ -16,37 +16,15 @@ type keyCheck struct {
 }
 
 func (c keyCheck) check(at string, k Key) {
-	switch {
-	case k.ID == "":
-		c.complain(at+".id", "is missing; the id stands in logs in the key's place")
-	case c.ids[k.ID]:
-		c.complain(at+".id", "%q is taken by a key above; ids must differ", k.ID)
+	c.checkID(at, k.ID)
+	c.checkAccess(at, k.Access(), k.Scope, scopeTenant, scopeOwn)
+	c.checkExpires(at+".expires", k.Expires)
+	c.checkAllowance(at+".limits", k.Limits)
+	if k.Key != "" || len(k.Keys) == 0 {
+		c.checkSecret(at+".key", k.Key)
 	}
-	c.checkText(at+".id", k.ID)
-	c.checkText(at+".tenant", k.Tenant)
-	c.checkSecret(at+".key", k.Key)
-	c.checkAgentNames(at+".agents", k.Agents)
-	c.atLeast(at+".queue", int64(k.Queue), 0)
-	c.checkRights(at+".rights", k.Rights)
-	c.checkNamespaces(at+".namespaces", k.Namespaces)
-	c.ids[k.ID], c.secrets[k.Key] = true, true
-}
-
-// checkRights refuses rights that this version does not know: a key could do more, or
-// less, than is written.
-func (c keyCheck) checkRights(at string, rights []string) {
-	for i, r := range rights {
-		if r != "metrics" {
-			c.complain(fmt.Sprintf("%s[%d]", at, i), "there is no right called %q in this version; write metrics for a key that reads /metrics and nothing else, or leave rights out", r)
-		}
-	}
-}
-
-func (c keyCheck) checkNamespaces(at string, namespaces []string) {
-	for i, ns := range namespaces {
-		if c.checkText(fmt.Sprintf("%s[%d]", at, i), ns); !namespaceLabels.MatchString(ns) {
-			c.complain(fmt.Sprintf("%s[%d]", at, i), "cannot be %q; write labels parted by slashes, like users/alice", ns)
-		}
+	for i, one := range k.Keys {
+		c.checkSecret(fmt.Sprintf("%s.keys[%d]", at, i), one)
 	}
 }
 
@@ -65,6 +43,7 @@ func (c keyCheck) checkSecret(at string, key Secret) {
 	case !hashed && len(key) < minKey:
 		c.complain(at, "is shorter than %d characters and could be guessed; try openssl rand -hex 24", minKey)
 	}
+	c.secrets[key] = true
 }
 
 func isSHA256(s string) bool {

@@ -37,7 +37,7 @@ func (n netCheck) check() {
 
 func (n netCheck) checkListen() {
 	n.checkAddress("listen", n.cfg.Listen)
-	if !Loopback(n.cfg.Listen) && len(n.cfg.Auth.Keys) == 0 {
+	if !Loopback(n.cfg.Listen) && !n.cfg.Auth.On() {
 		n.complain("listen", "%s can be reached from other machines, but auth.keys is empty, so everybody there could use the agents; listen on 127.0.0.1, or add a key", n.cfg.Listen)
 	}
 	if n.cfg.Admin == "" {
@@ -98,7 +98,7 @@ func (n netCheck) checkAnyOrigin(key string) {
 	switch {
 	case len(n.cfg.CORS.Origins) > 1:
 		n.complain(key, `"*" allows every origin, so the others say nothing; keep "*" or the list`)
-	case len(n.cfg.Auth.Keys) == 0:
+	case !n.cfg.Auth.On():
 		n.complain(key, `"*" without auth.keys would let any web page that is open in a browser here use the agents; name the origins, or add a key`)
 	}
 }

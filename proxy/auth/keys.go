@@ -51,9 +51,7 @@ func NewKeys(keys []config.Key) (*Keys, error) {
 	return k, nil
 }
 
-func principalOf(c config.Key) mapping.Principal {
-	return mapping.Principal{ID: c.ID, Tenant: c.Tenant, Agents: allIfEmpty(c.Agents), Rights: allIfEmpty(c.Rights), Queue: c.Queue, Namespaces: c.Reach()}
-}
+func principalOf(c config.Key) mapping.Principal { return c.Access().Principal(c.ID) }
 
 // allIfEmpty: an empty list in the file means all, which a principal says by nil.
 func allIfEmpty(list []string) []string {

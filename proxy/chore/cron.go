@@ -28,17 +28,17 @@ const (
 
 // Crons makes the runs of crons as they are due.
 type Crons struct {
-	st   *store.Store
-	keys func() []config.Key
-	tick func(context.Context, mapping.Cron) error
-	zap  *zap.Logger
+	st      *store.Store
+	callers func() config.Auth
+	tick    func(context.Context, mapping.Cron) error
+	zap     *zap.Logger
 }
 
-// NewCrons makes Crons over st for the callers that keys name at the time. tick makes the run of a
+// NewCrons makes Crons over st for the callers that are configured at the time. tick makes the run of a
 // cron's tick, under the principal of ctx; it must make it once however often it is called
 // for one tick.
-func NewCrons(st *store.Store, keys func() []config.Key, tick func(ctx context.Context, c mapping.Cron) error, logger *zap.Logger) *Crons {
-	return &Crons{st: st, keys: keys, tick: tick, zap: logger.Named("crons")}
+func NewCrons(st *store.Store, callers func() config.Auth, tick func(ctx context.Context, c mapping.Cron) error, logger *zap.Logger) *Crons {
+	return &Crons{st: st, callers: callers, tick: tick, zap: logger.Named("crons")}
 }
 
 // NextTick is when a cron ticks after a time; zero when it is off or over.
@@ -132,18 +132,15 @@ func (w *Crons) serveOne(ctx context.Context, c mapping.Cron, now time.Time) boo
 }
 
 // ownerOf is for whom a cron's runs are made: the key that made it, with the agents it may use
-// now. The agents of a key that is not configured any more are unknown, so that its cron
+// now. The agents of a key that is not configured any more, or has expired, are unknown, so that its cron
 // has its own agent alone. Without keys no caller is confined.
 func (w *Crons) ownerOf(c mapping.Cron) mapping.Principal {
-	p, keys := mapping.Principal{ID: c.Owner, Tenant: c.Tenant}, w.keys()
-	for _, k := range keys {
-		if k.ID == c.Owner && k.Tenant == c.Tenant {
-			p.Agents = append(p.Agents, k.Agents...) // nil for none: all
-			p.Namespaces = k.Reach()
-			return p
-		}
+	p, callers := mapping.Principal{ID: c.Owner, Tenant: c.Tenant}, w.callers()
+	if who, known := callers.Principal(c.Owner, c.Tenant, time.Now()); known {
+		p.Agents, p.Namespaces, p.Own = who.Agents, who.Namespaces, who.Own
+		return p
 	}
-	if len(keys) > 0 {
+	if callers.On() {
 		p.Agents = []string{c.Agent}
 	}
 	return p

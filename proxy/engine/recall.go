@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/apbridge/apbridge/config"
@@ -109,12 +109,11 @@ func (e *Engine) memoryOf(a *Agent, r mapping.Run, metadata json.RawMessage) map
 // maker is the key that made a run, as it is configured now. One that is not there any more
 // reaches nothing; without keys nobody is confined.
 func (e *Engine) maker(r mapping.Run) mapping.Principal {
-	keys := e.Config().Auth.Keys
-	i := slices.IndexFunc(keys, func(k config.Key) bool { return k.ID == r.Owner && k.Tenant == r.Tenant })
-	switch {
-	case i >= 0:
-		return mapping.Principal{Namespaces: keys[i].Reach()}
-	case len(keys) > 0:
+	callers := e.Config().Auth
+	switch who, known := callers.Principal(r.Owner, r.Tenant, time.Now()); {
+	case known:
+		return mapping.Principal{Namespaces: who.Namespaces}
+	case callers.On():
 		return mapping.Principal{Namespaces: [][]string{}}
 	}
 	return mapping.Principal{}

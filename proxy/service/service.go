@@ -42,7 +42,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects Dialects
 		return adapter.Service{}, err
 	}
 	e.OnRemoved(c.forget)
-	e.Beside(chore.NewCrons(st, func() []config.Key { return e.Config().Auth.Keys }, c.tick, logger))
+	e.Beside(chore.NewCrons(st, func() config.Auth { return e.Config().Auth }, c.tick, logger))
 	return adapter.Service{
 		Threads: &threads{c}, Index: &index{c}, States: &states{c},
 		Runs: &runs{c}, ThreadLog: &threadLog{c}, RunIndex: &runIndex{c}, Explainer: &explainer{c}, Storage: &storage{c},

@@ -15,7 +15,7 @@ func (a *App) logConfiguration() {
 	c := a.cfg
 	a.log.Info("configuration in force",
 		zap.String("listen", c.Listen), zap.String("admin", c.Admin), zap.String("database", withoutSecrets(c.Database)), zap.String("synchronous", c.Synchronous),
-		zap.String("default_agent", c.DefaultAgent), zap.Int("keys", len(c.Auth.Keys)), zap.Bool("tls", c.TLS.On()), zap.Strings("cors_origins", c.CORS.Origins),
+		zap.String("default_agent", c.DefaultAgent), zap.Int("keys", len(c.Auth.Keys)), zap.Int("issuers", len(c.Auth.JWT)), zap.Int("certificates", len(c.Auth.Certificates)), zap.Bool("tls", c.TLS.On()), zap.Strings("cors_origins", c.CORS.Origins),
 		zap.Duration("shutdown_grace", c.ShutdownGrace), zap.Int64("limits_body", int64(c.Limits.Body)), zap.Int64("limits_database", int64(c.Limits.Database)),
 		zap.String("store_index", c.Store.Index.Embed))
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {

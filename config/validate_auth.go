@@ -1,0 +1,162 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// checkAuth is about all who may call, one after the other.
+func (r *report) checkAuth(cfg *Config) {
+	c := keyCheck{report: r, agents: sortedNames(cfg.Agents), ids: map[string]bool{}, secrets: map[Secret]bool{}}
+	for i, k := range cfg.Auth.Keys {
+		c.check(fmt.Sprintf("auth.keys[%d]", i), k)
+	}
+	for i, one := range cfg.Auth.Certificates {
+		c.checkCertificate(fmt.Sprintf("auth.certificates[%d]", i), one, cfg.TLS)
+	}
+	issuers := map[string]bool{}
+	for i, j := range cfg.Auth.JWT {
+		at := fmt.Sprintf("auth.jwt[%d]", i)
+		c.checkIssuer(at, j)
+		if issuers[j.Issuer] {
+			c.complain(at+".issuer", "%q is that of an issuer above; issuers must differ", j.Issuer)
+		}
+		issuers[j.Issuer] = true
+	}
+	c.checkPrefixes(cfg.Auth)
+}
+
+// checkID wants an id of its own.
+func (c keyCheck) checkID(at, id string) {
+	switch {
+	case id == "":
+		c.complain(at+".id", "is missing; the id stands in logs in the key's place")
+	case c.ids[id]:
+		c.complain(at+".id", "%q is taken by a key above; ids must differ", id)
+	}
+	c.checkText(at+".id", id)
+	c.ids[id] = true
+}
+
+// checkPrefixes refuses ids that a token could have, too.
+func (c keyCheck) checkPrefixes(a Auth) {
+	for _, j := range a.JWT {
+		for _, id := range slices.Sorted(maps.Keys(c.ids)) {
+			if j.ID != "" && strings.HasPrefix(id, j.Name("")) {
+				c.complain("auth.jwt", "ids of tokens begin with %q, and so does %q; choose another id", j.Name(""), id)
+			}
+		}
+	}
+}
+
+func (c keyCheck) checkAccess(at string, a Access, scope string, scopes ...string) {
+	c.checkText(at+".tenant", a.Tenant)
+	c.checkAgentNames(at+".agents", a.Agents)
+	c.atLeast(at+".queue", int64(a.Queue), 0)
+	c.checkRights(at+".rights", a.Rights)
+	c.checkNamespaces(at+".namespaces", a.Namespaces)
+	if scope != "" {
+		c.oneOf(at+".scope", scope, scopes...)
+	}
+}
+
+// checkRights refuses rights that this version does not know: a key could do more, or
+// less, than is written.
+func (c keyCheck) checkRights(at string, rights []string) {
+	for i, r := range rights {
+		if !slices.Contains(mapping.Rights(), r) {
+			c.complain(fmt.Sprintf("%s[%d]", at, i), "there is no right called %q; %s", r, suggest(r, mapping.Rights()))
+		}
+	}
+}
+
+func (c keyCheck) checkNamespaces(at string, namespaces []string) {
+	for i, ns := range namespaces {
+		c.checkText(fmt.Sprintf("%s[%d]", at, i), ns)
+		if !namespaceLabels.MatchString(strings.ReplaceAll(ns, ownID, "id")) {
+			c.complain(fmt.Sprintf("%s[%d]", at, i), "cannot be %q; write labels parted by slashes, like users/alice or users/{id}", ns)
+		}
+	}
+}
+
+func (c keyCheck) checkExpires(at, expires string) {
+	if expires == "" {
+		return
+	}
+	if _, err := time.Parse(time.RFC3339, expires); err != nil {
+		c.complain(at, "cannot be %q; write a time as RFC 3339 has it, like 2027-01-31T00:00:00Z", expires)
+	}
+}
+
+func (c keyCheck) checkCertificate(at string, one Certificate, t TLS) {
+	c.checkID(at, one.ID)
+	c.checkText(at+".subject", one.Subject)
+	c.checkText(at+".san", one.SAN)
+	switch {
+	case (one.Subject == "") == (one.SAN == ""):
+		c.complain(at, "wants subject or san, and not both: by which name of its certificate is the client known?")
+	case t.ClientCA == "":
+		c.complain(at, "says nothing without tls.client_ca, by which certificates are asked for and checked")
+	}
+	c.checkAccess(at, one.Access(), one.Scope, scopeTenant, scopeOwn)
+}
+
+// pinned are the algorithms that tokens may be signed with. Those with a shared secret (HS256) would
+// let anybody sign with a public key, and "none" with nothing.
+var pinned = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+
+// mostLeeway bounds by how much the clock of an issuer may differ from ours.
+const mostLeeway = 5 * time.Minute
+
+func (c keyCheck) checkIssuer(at string, j JWT) {
+	c.checkID(at, j.ID)
+	c.checkAddress(at+".issuer", j.Issuer, j.JWKS == "")
+	if strings.Contains(j.JWKS, "://") {
+		c.checkAddress(at+".jwks", j.JWKS, true)
+	}
+	if len(j.Audience) == 0 {
+		c.complain(at+".audience", "is missing; without it the tokens that the issuer gives for other services would be good here, too")
+	}
+	if len(j.Algorithms) == 0 {
+		c.complain(at+".algorithms", "is empty, so that no token would be good; leave it out for the usual ones")
+	}
+	for i, name := range j.Algorithms {
+		c.oneOf(fmt.Sprintf("%s.algorithms[%d]", at, i), name, pinned...)
+	}
+	if j.Leeway > mostLeeway {
+		c.complain(at+".leeway", "cannot be more than %s: tokens would be good long after their end; set the clocks instead", mostLeeway)
+	}
+	if j.Claims.ID == "" {
+		c.complain(at+".claims.id", "is empty; name the claim that tells who the token is for, like sub")
+	}
+	c.checkAccess(at, j.Access(), j.Scope, scopeOwn, scopeTenant)
+}
+
+// checkAddress wants the name of an issuer and, where it is asked for keys, a URL that nobody on the
+// way can answer for it.
+func (c keyCheck) checkAddress(at, text string, asked bool) {
+	c.checkText(at, text)
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		c.complain(at, "is missing; write what the tokens have as iss")
+	case !asked:
+	case err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http":
+		c.complain(at, "cannot be asked for keys; write an https URL, or name a file as jwks")
+	case u.Scheme == "http" && !Loopback(hostPort(u)):
+		c.complain(at, "is asked for keys without TLS, so that anybody on the way could give their own; write https://, or name a file as jwks")
+	}
+}
+
+func hostPort(u *url.URL) string {
+	if u.Port() != "" {
+		return u.Host
+	}
+	return u.Host + ":80"
+}
