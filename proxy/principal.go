@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -34,36 +33,24 @@ func (g principalGuard) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		who, err := g.gate.Authenticate(r, g.trusted.client(r))
+		pass, err := g.gate.Authenticate(r, g.trusted.client(r))
 		if err != nil {
 			g.unknown(w, r, err)
 			return
 		}
 		auth.Strip(r.Header)
 		if rec := tapOf(r.Context()); rec != nil {
-			rec.key = who.ID
+			rec.key = pass.ID
 		}
-		if err := g.permit(who, r.URL.Path); err != nil {
+		if err := g.permit(pass.Principal, r.URL.Path); err != nil {
 			g.metrics.AuthFailed("right")
 			g.refuse(w, r, err)
 			return
 		}
-		ctx, done := g.lasting(mapping.WithPrincipal(r.Context(), who), who)
+		ctx, done := pass.Within(mapping.WithPrincipal(r.Context(), pass.Principal))
 		defer done()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
-}
-
-// lasting ends with the key of a request, too: what streams would go on for a key that was taken
-// away.
-func (g principalGuard) lasting(ctx context.Context, who mapping.Principal) (_ context.Context, done func()) {
-	life := g.gate.Life(who)
-	if life == nil {
-		return ctx, func() {}
-	}
-	ctx, end := context.WithCancelCause(ctx)
-	forget := context.AfterFunc(life, func() { end(context.Cause(life)) })
-	return ctx, func() { forget(); end(nil) }
 }
 
 // unknown refuses a request whose key is missing or wrong.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
@@ -14,13 +15,17 @@ import (
 type served struct {
 	cfg     *config.Config
 	handler http.Handler
-	keys    *auth.Keys
+	gate    *auth.Gate
 	memory  *memory
 }
 
 func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *served, err error) {
 	h = &served{cfg: cfg, memory: s.memoryFor(cfg)}
-	if h.keys, err = auth.NewKeys(cfg.Auth.Keys); err != nil {
+	callers, err := auth.NewCallers(cfg.Auth, s.log.Named("auth"))
+	if err != nil {
+		return nil, err
+	}
+	if h.gate, err = auth.NewGate(callers, s.opt.Runs); err != nil {
 		return nil, err
 	}
 	guards, err := s.guards(h)
@@ -45,14 +50,18 @@ func (s *Server) memoryFor(cfg *config.Config) *memory {
 
 // Reconfigure makes what answers by another configuration, with the routes that mount adds. From use on
 // it answers new requests; those under way end at once where their key is not good any more. Where the
-// server listens, its certificate and the times of its shutdown stay what they are.
+// server listens, its certificate and the times of its shutdown stay what they are. A configuration by which
+// nobody could call any more is refused.
 func (s *Server) Reconfigure(cfg *config.Config, mount func(*mux.Router)) (use func(), err error) {
 	next, err := s.serve(cfg, mount)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.now.Load().gate.Replaceable(context.Background(), next.gate); err != nil {
+		return nil, err
+	}
 	return func() {
-		next.keys.Succeed(s.now.Load().keys)
+		next.gate.Succeed(s.now.Load().gate)
 		s.now.Store(next)
 	}, nil
 }

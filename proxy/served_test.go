@@ -3,7 +3,9 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +87,19 @@ func TestReconfigure(t *testing.T) {
 			t.Errorf("%s %s %v: %d %s, want %d", x.method, x.path, x.headers, got.status, got.body, x.want)
 		}
 	}
+	for i := range 30 { // more wrong keys than an address may send
+		g.do(t, "GET", "/new", "", "X-Api-Key", fmt.Sprintf("guess-0123456789-%d", i))
+	}
+	if use, err = g.Reconfigure(cfg, testRoutes); err != nil {
+		t.Fatal(err)
+	}
+	use()
+	if got := g.do(t, "GET", "/threads/1", "", "X-Api-Key", "guess-0123456789-new"); got.status != 429 {
+		t.Errorf("a guess after another reload: %d, as if nothing had been before", got.status)
+	}
+	if got := g.do(t, "GET", "/healthz2", "", "X-Api-Key", aliceKey); got.status != 404 {
+		t.Errorf("a key that was right from an address where others guess: %d", got.status)
+	}
 	select {
 	case cause := <-over:
 		t.Errorf("alice's stream ended, too: %v", cause)
@@ -100,6 +115,10 @@ func TestReconfigureRefuses(t *testing.T) {
 	cfg.Auth.Keys = []config.Key{{ID: "alice", Key: "sha256:no"}}
 	if _, err := g.Reconfigure(cfg, nil); err == nil {
 		t.Error("a key that cannot be read was taken")
+	}
+	cfg.Auth.Keys = []config.Key{{ID: "alice", Key: aliceKey, Expires: "2020-01-01T00:00:00Z"}}
+	if _, err := g.Reconfigure(cfg, nil); err == nil || !strings.Contains(err.Error(), "nobody could call") {
+		t.Errorf("keys by which nobody could call any more are answered with %v", err)
 	}
 	if got := g.do(t, "GET", "/threads/1", ""); got.status != 200 {
 		t.Errorf("afterwards: %d", got.status)

@@ -121,10 +121,6 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 // would miss what no route matches. Paths are judged before anything decides by path.
 func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
 	cfg, f, o := h.cfg, s.refuser, s.opt
-	gate, err := auth.NewGate(h.keys, o.Runs)
-	if err != nil {
-		return nil, err
-	}
 	proxies, err := newTrustedProxies(cfg.TrustedProxies)
 	if err != nil {
 		return nil, err
@@ -142,7 +138,7 @@ func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
 		pathGuard{f}.guard,
 		hostGuard{f, newHosts(cfg)}.guard,
 		originGuard{f, newOrigins(cfg.CORS.Origins), s.strangers}.guard,
-		principalGuard{f, gate, proxies, o.Public, o.Store}.guard,
+		principalGuard{f, h.gate, proxies, o.Public, o.Store}.guard,
 		s.door.guard,
 		loopGuard{f, o.Hop}.guard,
 		memoryGuard{f, s.ops, h.memory, &s.times}.guard,

@@ -29,10 +29,10 @@ const keptAddresses = 4096
 // one. A key that was right from that address before still is: clients that share an
 // address with a guesser go on. Safe for concurrent use.
 type Gate struct {
-	keys  *Keys
-	runs  Granter // nil: no run has a token
-	wrong *lru.Cache[string, *rate.Limiter]
-	right *lru.Cache[visit, struct{}]
+	callers *Callers
+	runs    Granter // nil: no run has a token
+	wrong   *lru.Cache[string, *rate.Limiter]
+	right   *lru.Cache[visit, struct{}]
 }
 
 // Granter knows the tokens that agents get for the time of a run. Safe for concurrent use.
@@ -48,45 +48,59 @@ type visit struct {
 	key  digest
 }
 
-// NewGate stands before keys and tokens; runs may be nil.
-func NewGate(keys *Keys, runs Granter) (*Gate, error) {
+// NewGate stands before callers and tokens of runs; runs may be nil.
+func NewGate(callers *Callers, runs Granter) (*Gate, error) {
 	wrong, err := lru.New[string, *rate.Limiter](keptAddresses)
 	if err != nil {
 		return nil, err
 	}
 	right, err := lru.New[visit, struct{}](keptAddresses)
-	return &Gate{keys: keys, runs: runs, wrong: wrong, right: right}, err
+	return &Gate{callers: callers, runs: runs, wrong: wrong, right: right}, err
 }
 
-// Authenticate returns the principal of a request that comes from an address, by x-api-key
-// or else Authorization: Bearer (RFC 6750 section 2.1). Without configured keys that is the
+// Authenticate returns who a request that comes from an address is made for: by x-api-key
+// or else Authorization: Bearer (RFC 6750 section 2.1), which hold a key or a token, or by the certificate of
+// its connection, where it has neither. Where nothing is configured that is the
 // zero principal, whatever the request holds but the token of a run. The error never tells the key: it is of class
-// Unauthorized, or a *Slowed, of class Limited, when the address has to wait.
-func (g *Gate) Authenticate(r *http.Request, from string) (mapping.Principal, error) {
-	key, err := presented(r.Header)
+// Unauthorized, or a *Slowed, of class Limited, when the address has to wait, or Unavailable while the keys of a
+// token's issuer cannot be had.
+func (g *Gate) Authenticate(r *http.Request, from string) (Pass, error) {
+	text, err := presented(r.Header)
 	if err == nil && g.runs != nil {
-		if who, ok, err := g.runs.Granted(r.Context(), key); ok || err != nil {
-			return who, err
+		if who, ok, err := g.runs.Granted(r.Context(), text); ok || err != nil {
+			return Pass{Principal: who}, err
 		}
 	}
-	if !g.keys.Required() {
-		return mapping.Principal{}, nil
+	if !g.callers.Required() {
+		return Pass{life: g.callers.anyone}, nil
+	}
+	if errors.Is(err, errMissing) {
 	}
 	if err != nil {
-		return mapping.Principal{}, err
+		return Pass{}, err
 	}
-	from = network(from)
-	v := visit{from, digestOf(key)}
+	return g.tried(r.Context(), text, network(from))
+}
+
+// tried returns who a credential stands for, unless its address has tried too many.
+func (g *Gate) tried(ctx context.Context, text, from string) (Pass, error) {
+	v := visit{from, digestOf(text)}
 	if wait := g.wait(from); wait > 0 && !g.right.Contains(v) {
-		return mapping.Principal{}, &Slowed{wait}
+		return Pass{}, &Slowed{wait}
 	}
-	who, err := g.keys.principal(key)
-	if err != nil {
+	pass, err := g.callers.present(ctx, text)
+	if err == nil {
+		g.right.Add(v, struct{}{})
+	} else if guessed(err) {
 		g.note(from)
-		return who, err
 	}
-	g.right.Add(v, struct{}{})
-	return who, nil
+	return pass, err
+}
+
+// guessed reports whether a refused credential may have been a guess. One that was good once is none.
+func guessed(err error) bool {
+	e := mapping.Classify(err)
+	return e.Class == mapping.Unauthorized && e.Code != codeExpired
 }
 
 // wait is how long the address has to wait before it may send a key that is new from it.
@@ -136,8 +150,8 @@ func (e *Slowed) Unwrap() error {
 // Seconds is how long to wait, at least one.
 func (e *Slowed) Seconds() int { return max(1, int(math.Ceil(e.wait.Seconds()))) }
 
-// Reason names why Authenticate refused a request, for counters: missing, twice, wrong
-// or slowed.
+// Reason names why Authenticate refused a request, for counters: missing, twice, wrong,
+// slowed, expired, or issuer.
 func Reason(err error) string {
 	switch slowed := (*Slowed)(nil); {
 	case errors.As(err, &slowed):
@@ -146,6 +160,8 @@ func Reason(err error) string {
 		return "missing"
 	case errors.Is(err, errTwice):
 		return "twice"
+	case mapping.Classify(err).Code == codeExpired:
+		return "expired"
 	default:
 		return "wrong"
 	}

@@ -21,7 +21,7 @@ func newAsking(t *testing.T) asking {
 }
 
 // gate is one that no address has been to.
-func gate(t *testing.T, k *Keys) *Gate {
+func gate(t *testing.T, k *Callers) *Gate {
 	t.Helper()
 	g, err := NewGate(k, nil)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -26,11 +27,7 @@ func (tokens) Granted(_ context.Context, token string) (mapping.Principal, bool,
 // nothing, and is no guess of a key.
 func TestRunsHaveTokens(t *testing.T) {
 	t.Parallel()
-	none, err := NewKeys(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, k := range map[string]*Keys{"with keys": keys(t), "without": none} {
+	for name, k := range map[string]*Callers{"with keys": keys(t), "without": callers(t, config.Auth{})} {
 		g, err := NewGate(k, tokens{})
 		if err != nil {
 			t.Fatal(err)

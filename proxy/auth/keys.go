@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
@@ -19,46 +20,41 @@ const keptVerified = 1024
 
 // Keys knows the configured API keys by their SHA-256. Safe for concurrent use.
 type Keys struct {
-	known    []known
-	byID     map[string]known
-	anyone   life // of callers without a key, where none is required
-	verified *lru.Cache[digest, mapping.Principal]
+	known    []*known
+	verified *lru.Cache[digest, *known]
 }
 
 type digest [sha256.Size]byte
 
+var errKeyOver = mapping.Errorf(mapping.Unauthorized, codeExpired, "The API key has expired (auth.keys[].expires). Use a newer one.")
+
+// known is a key. A caller may have several.
 type known struct {
-	sum  digest
-	who  mapping.Principal
-	life life
+	sum   digest
+	who   mapping.Principal
+	until time.Time // zero: for ever
+	life  life
 }
+
+func (k *known) pass() Pass { return Pass{k.who, k.life, k.until} }
 
 // NewKeys reads the keys of a configuration that was validated.
 func NewKeys(keys []config.Key) (*Keys, error) {
-	verified, err := lru.New[digest, mapping.Principal](keptVerified)
+	verified, err := lru.New[digest, *known](keptVerified)
 	if err != nil {
 		return nil, err
 	}
-	k := &Keys{verified: verified, byID: map[string]known{}, anyone: newLife()}
+	k := &Keys{verified: verified}
 	for _, c := range keys {
-		sum, err := sumOf(c.Key.Reveal())
-		if err != nil {
-			return nil, fmt.Errorf("key %s: %w", c.ID, err)
+		for _, secret := range c.Secrets() {
+			sum, err := sumOf(secret.Reveal())
+			if err != nil {
+				return nil, fmt.Errorf("key %s: %w", c.ID, err)
+			}
+			k.known = append(k.known, &known{sum, c.Access().Principal(c.ID), c.Ends(), newLife()})
 		}
-		one := known{sum, principalOf(c), newLife()}
-		k.known, k.byID[c.ID] = append(k.known, one), one
 	}
 	return k, nil
-}
-
-func principalOf(c config.Key) mapping.Principal { return c.Access().Principal(c.ID) }
-
-// allIfEmpty: an empty list in the file means all, which a principal says by nil.
-func allIfEmpty(list []string) []string {
-	if len(list) == 0 {
-		return nil
-	}
-	return list
 }
 
 func sumOf(key string) (digest, error) {
@@ -75,15 +71,23 @@ func sumOf(key string) (digest, error) {
 
 func digestOf(key string) digest { return sha256.Sum256([]byte(key)) }
 
-// Required tells whether callers need a key.
-func (k *Keys) Required() bool { return len(k.known) > 0 }
+// Verify returns who a key stands for; ok is false for a key that is not known. It takes the same time for
+// every key that was not seen lately: all known ones are compared, and as digests. The error is of class
+// Unauthorized when the key was good once.
+func (k *Keys) Verify(key string) (pass Pass, ok bool, err error) {
+	one := k.find(digestOf(key))
+	switch {
+	case one == nil:
+		return Pass{}, false, nil
+	case expired(one.until):
+		return Pass{}, true, errKeyOver
+	}
+	return one.pass(), true, nil
+}
 
-// Verify returns who a key stands for. It takes the same time for every key
-// that was not seen lately: all known ones are compared, and as digests.
-func (k *Keys) Verify(key string) (mapping.Principal, bool) {
-	sum := digestOf(key)
-	if who, ok := k.verified.Get(sum); ok {
-		return who, true
+func (k *Keys) find(sum digest) *known {
+	if one, ok := k.verified.Get(sum); ok {
+		return one
 	}
 	found := -1
 	for i := range k.known {
@@ -92,8 +96,31 @@ func (k *Keys) Verify(key string) (mapping.Principal, bool) {
 		}
 	}
 	if found < 0 {
-		return mapping.Principal{}, false
+		return nil
 	}
-	k.verified.Add(sum, k.known[found].who)
-	return k.known[found].who, true
+	k.verified.Add(sum, k.known[found])
+	return k.known[found]
+}
+
+// usable reports whether a key opens more than metrics.
+func (k *Keys) usable() bool {
+	for _, one := range k.known {
+		if !expired(one.until) && opens(one.who) {
+			return true
+		}
+	}
+	return false
+}
+
+// succeed has keys that are the same in an earlier configuration live on, and ends what goes on for
+// the others of that one.
+func (k *Keys) succeed(before *Keys) {
+	for _, was := range before.known {
+		now := k.find(was.sum)
+		if now != nil && now.until.Equal(was.until) && same(now.who, was.who) {
+			now.life = was.life
+		} else {
+			was.life.end(errGone)
+		}
+	}
 }

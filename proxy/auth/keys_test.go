@@ -11,21 +11,27 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
 )
 
 const alicesKey, bobsKey = "alice-0123456789abcdef", "bob-0123456789abcdef"
 
-func keys(t *testing.T) *Keys {
+func keys(t *testing.T) *Callers {
 	t.Helper()
 	sum := sha256.Sum256([]byte(bobsKey))
-	k, err := NewKeys([]config.Key{
+	return callers(t, config.Auth{Keys: []config.Key{
 		{ID: "alice", Key: alicesKey, Tenant: "acme"},
 		{ID: "bob", Key: config.Secret("sha256:" + hex.EncodeToString(sum[:])), Agents: []string{"legacy"}, Rights: []string{"read"}},
-	})
+	}})
+}
+
+func callers(t *testing.T, cfg config.Auth) *Callers {
+	t.Helper()
+	c, err := NewCallers(cfg, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return k
+	return c
 }
 
 func TestAuthenticate(t *testing.T) {
@@ -74,7 +80,7 @@ func TestAuthenticate(t *testing.T) {
 				if err != nil && mapping.Classify(err).Class != mapping.Unauthorized {
 					t.Errorf("class of %v", err)
 				}
-				if diff := cmp.Diff(tt.want, got); diff != "" {
+				if diff := cmp.Diff(tt.want, got.Principal); diff != "" {
 					t.Errorf("principal (-want +got):\n%s", diff)
 				}
 			}
@@ -106,13 +112,10 @@ func TestE4KeysAreStripped(t *testing.T) {
 
 func TestNoKeysLetEverybodyIn(t *testing.T) {
 	t.Parallel()
-	k, err := NewKeys(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := callers(t, config.Auth{})
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Header.Set("X-Api-Key", "anything")
-	if who, err := gate(t, k).Authenticate(r, "192.0.2.1"); err != nil || !cmp.Equal(who, mapping.Principal{}) {
+	if who, err := gate(t, k).Authenticate(r, "192.0.2.1"); err != nil || !cmp.Equal(who.Principal, mapping.Principal{}) {
 		t.Errorf("got %v, %v", who, err)
 	}
 }

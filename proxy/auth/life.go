@@ -3,13 +3,14 @@ package auth
 import (
 	"context"
 	"reflect"
+	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
 )
 
 // errGone is the cause of requests that end because their key is good no more.
 var errGone error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
-	"The configuration of the bridge has changed, and the key of this request is not good for it any more. Use one of auth.keys.")
+	"The configuration of the bridge has changed, and the credentials of this request are not good for it any more. Use others of those in auth.")
 
 // life is the time for which a key is good as it is. It ends with errGone.
 type life struct {
@@ -22,21 +23,16 @@ func newLife() life {
 	return life{ctx, end}
 }
 
-// Succeed has keys that are the same in an earlier configuration live on, and ends what goes on for
-// the others of that one. Before k is used.
-func (k *Keys) Succeed(before *Keys) {
-	for id, was := range before.byID {
-		if now, ok := k.byID[id]; ok && now.sum == was.sum && same(now.who, was.who) {
-			k.byID[id] = known{now.sum, now.who, was.life}
-		} else {
-			was.life.end(errGone)
-		}
-	}
-	if k.Required() == before.Required() {
-		k.anyone = before.anyone
-	} else {
-		before.anyone.end(errGone)
-	}
+// Succeed has a gate go on with what an earlier one knows of addresses, and with its callers as
+// Callers.Succeed says. Before g is used.
+func (g *Gate) Succeed(before *Gate) {
+	g.wrong, g.right = before.wrong, before.right
+	g.callers.Succeed(before.callers)
+}
+
+// Replaceable is as of Callers.
+func (g *Gate) Replaceable(ctx context.Context, next *Gate) error {
+	return g.callers.Replaceable(ctx, next.callers)
 }
 
 // same reports whether what goes on for one principal may go on for the other. How many runs may
@@ -46,14 +42,7 @@ func same(a, b mapping.Principal) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// Life ends when a principal that Authenticate returned may not go on with what it does; nil: only
-// its request ends it.
-func (g *Gate) Life(who mapping.Principal) context.Context {
-	if !g.keys.Required() {
-		return g.keys.anyone
-	}
-	if k, ok := g.keys.byID[who.ID]; ok {
-		return k.life
-	}
-	return nil // the token of a run
+// opens reports whether a principal may do anything but look at metrics.
+func opens(who mapping.Principal) bool {
+	return who.Rights == nil || slices.ContainsFunc(who.Rights, func(r string) bool { return r != mapping.RightMetrics })
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/config"
-	"github.com/apbridge/apbridge/mapping"
 )
 
 // TestWhatGoesOnEndsWithItsKey: by what becomes of a key, whether what was begun for it goes on.
@@ -41,14 +40,14 @@ func TestWhatGoesOnEndsWithItsKey(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			life := g.Life(who)
+			life := who.life
 			next := lately(t, tt.after)
-			next.keys.Succeed(g.keys)
+			next.callers.Succeed(g.callers)
 			if err := life.Err(); (err == nil) != tt.goesOn {
 				t.Errorf("it ends with %v", err)
 			}
 			third := lately(t, nil)
-			if third.keys.Succeed(next.keys); tt.goesOn && len(tt.after) > 0 && life.Err() == nil {
+			if third.callers.Succeed(next.callers); tt.goesOn && len(tt.after) > 0 && life.Err() == nil {
 				t.Error("it outlives the key that took over")
 			}
 		})
@@ -58,16 +57,18 @@ func TestWhatGoesOnEndsWithItsKey(t *testing.T) {
 // TestTheTokenOfARunHasNoKey: it ends with its run.
 func TestTheTokenOfARunHasNoKey(t *testing.T) {
 	t.Parallel()
-	if life := gate(t, keys(t)).Life(mapping.Principal{ID: "run:1"}); life != nil {
-		t.Errorf("it has %v", life)
+	g, err := NewGate(keys(t), tokens{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("X-Api-Key", "token-at-work")
+	if pass, err := g.Authenticate(r, "192.0.2.1"); err != nil || pass.life != nil {
+		t.Errorf("it has %v, %v", pass.life, err)
 	}
 }
 
 func lately(t *testing.T, list []config.Key) *Gate {
 	t.Helper()
-	k, err := NewKeys(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return gate(t, k)
+	return gate(t, callers(t, config.Auth{Keys: list}))
 }

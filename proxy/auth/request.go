@@ -18,15 +18,6 @@ var (
 	errTwice error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized, "The request holds its credentials twice. Send one.")
 )
 
-func (k *Keys) principal(key string) (mapping.Principal, error) {
-	who, ok := k.Verify(key)
-	if !ok {
-		return mapping.Principal{}, mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
-			"The API key is not known here. Check it against auth.keys of the bridge.")
-	}
-	return who, nil
-}
-
 // Strip removes the bridge's own credentials, so that nothing behind gets them.
 func Strip(h http.Header) {
 	h.Del("X-Api-Key")

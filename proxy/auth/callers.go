@@ -1,0 +1,71 @@
+package auth
+
+import (
+	"context"
+	"errors"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// Callers are all who may call by a configuration: those with keys, tokens and certificates. Safe for
+// concurrent use.
+type Callers struct {
+	keys     *Keys
+	required bool
+	anyone   life // of callers who show nothing, where nothing is required
+}
+
+// NewCallers reads a configuration that was validated. It asks nobody anything yet.
+func NewCallers(cfg config.Auth, log *zap.Logger) (*Callers, error) {
+	keys, err := NewKeys(cfg.Keys)
+	if err != nil {
+		return nil, err
+	}
+	c := &Callers{keys: keys, required: cfg.On(), anyone: newLife()}
+	return c, nil
+}
+
+// Required tells whether callers have to show who they are.
+func (c *Callers) Required() bool { return c.required }
+
+// Succeed has what is the same in an earlier configuration live on, and ends what goes on for
+// the rest of that one. Before c is used.
+func (c *Callers) Succeed(before *Callers) {
+	c.keys.succeed(before.keys)
+	if c.required == before.required {
+		c.anyone = before.anyone
+	} else {
+		before.anyone.end(errGone)
+	}
+}
+
+// Replaceable returns an error when no caller could call any more with next, and some can now.
+func (c *Callers) Replaceable(ctx context.Context, next *Callers) error {
+	if !c.usable() {
+		return nil
+	}
+	if next.usable() {
+		return nil
+	}
+	return errNobody
+}
+
+var errNobody = errors.New("auth: nobody could call with these keys: all have expired, or open nothing but metrics. Add one that is good")
+
+// usable reports whether any caller could call, as far as that is known.
+func (c *Callers) usable() bool {
+	known := !c.required || c.keys.usable()
+	return known
+}
+
+// present returns who a credential stands for: a key or a token.
+func (c *Callers) present(ctx context.Context, text string) (Pass, error) {
+	pass, ok, err := c.keys.Verify(text)
+	if ok || err != nil {
+		return pass, err
+	}
+	return Pass{}, mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
+		"The API key is not known here. Check it against auth.keys of the bridge.")
+}

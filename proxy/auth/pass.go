@@ -1,0 +1,58 @@
+package auth
+
+import (
+	"context"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// Pass is who a request is made for, and for how long that is so.
+type Pass struct {
+	mapping.Principal
+	life  context.Context // ends when the configuration takes it away; nil: only the request ends it
+	until time.Time       // by the clock on the wall; zero: for ever
+}
+
+// errOver is the cause of requests whose credentials have expired meanwhile.
+var errOver error = mapping.Errorf(mapping.Unauthorized, codeExpired,
+	"The credentials of this request have expired while it was answered. Ask again with new ones.")
+
+const codeExpired = "expired"
+
+// look is how often a request under way looks at the clock. A timer alone would not notice a clock
+// that was set, or a machine that slept.
+const look = 5 * time.Second
+
+// Within is ctx until the pass is not good any more. done must be called when the request has ended.
+func (p Pass) Within(ctx context.Context) (_ context.Context, done func()) {
+	if p.life == nil && p.until.IsZero() {
+		return ctx, func() {}
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	forget := func() bool { return true }
+	if p.life != nil {
+		forget = context.AfterFunc(p.life, func() { end(context.Cause(p.life)) })
+	}
+	if !p.until.IsZero() {
+		go p.watch(ctx, end)
+	}
+	return ctx, func() { forget(); end(nil) }
+}
+
+// watch ends a request whose credentials expire, within look of a clock that jumps.
+func (p Pass) watch(ctx context.Context, end context.CancelCauseFunc) {
+	for !expired(p.until) {
+		next := time.NewTimer(min(look, time.Until(p.until)+time.Millisecond))
+		select {
+		case <-ctx.Done():
+			next.Stop()
+			return
+		case <-next.C:
+		}
+	}
+	end(errOver)
+}
+
+// expired reports whether a time is over by the clock on the wall; zero never is.
+func expired(at time.Time) bool { return !at.IsZero() && !time.Now().Round(0).Before(at) }
