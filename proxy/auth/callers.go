@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"reflect"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
@@ -13,6 +14,7 @@ import (
 // concurrent use.
 type Callers struct {
 	keys     *Keys
+	issuers  map[string]*issuer // by what iss is
 	required bool
 	anyone   life // of callers who show nothing, where nothing is required
 }
@@ -23,7 +25,10 @@ func NewCallers(cfg config.Auth, log *zap.Logger) (*Callers, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Callers{keys: keys, required: cfg.On(), anyone: newLife()}
+	c := &Callers{keys: keys, issuers: map[string]*issuer{}, required: cfg.On(), anyone: newLife()}
+	for _, one := range cfg.JWT {
+		c.issuers[one.Issuer] = newIssuer(one, log)
+	}
 	return c, nil
 }
 
@@ -34,6 +39,13 @@ func (c *Callers) Required() bool { return c.required }
 // the rest of that one. Before c is used.
 func (c *Callers) Succeed(before *Callers) {
 	c.keys.succeed(before.keys)
+	for name, was := range before.issuers {
+		if now := c.issuers[name]; now != nil && reflect.DeepEqual(now.cfg, was.cfg) {
+			c.issuers[name] = was
+		} else {
+			was.life.end(errGone)
+		}
+	}
 	if c.required == before.required {
 		c.anyone = before.anyone
 	} else {
@@ -41,7 +53,8 @@ func (c *Callers) Succeed(before *Callers) {
 	}
 }
 
-// Replaceable returns an error when no caller could call any more with next, and some can now.
+// Replaceable returns an error when no caller could call any more with next, and some can now. Issuers
+// whose keys were never read are asked for them, which takes some seconds each at most.
 func (c *Callers) Replaceable(ctx context.Context, next *Callers) error {
 	if !c.usable() {
 		return nil
@@ -49,7 +62,15 @@ func (c *Callers) Replaceable(ctx context.Context, next *Callers) error {
 	if next.usable() {
 		return nil
 	}
-	return errNobody
+	errs := []error{errNobody}
+	for _, one := range next.issuers {
+		err := one.keys.refresh(ctx)
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 var errNobody = errors.New("auth: nobody could call with these keys: all have expired, or open nothing but metrics. Add one that is good")
@@ -57,6 +78,9 @@ var errNobody = errors.New("auth: nobody could call with these keys: all have ex
 // usable reports whether any caller could call, as far as that is known.
 func (c *Callers) usable() bool {
 	known := !c.required || c.keys.usable()
+	for _, one := range c.issuers {
+		known = known || one.keys.known()
+	}
 	return known
 }
 
@@ -65,6 +89,9 @@ func (c *Callers) present(ctx context.Context, text string) (Pass, error) {
 	pass, ok, err := c.keys.Verify(text)
 	if ok || err != nil {
 		return pass, err
+	}
+	if len(c.issuers) > 0 && isToken(text) {
+		return c.token(ctx, text)
 	}
 	return Pass{}, mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
 		"The API key is not known here. Check it against auth.keys of the bridge.")

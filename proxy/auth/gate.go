@@ -162,6 +162,8 @@ func Reason(err error) string {
 		return "twice"
 	case mapping.Classify(err).Code == codeExpired:
 		return "expired"
+	case mapping.Classify(err).Code == codeIssuer:
+		return "issuer"
 	default:
 		return "wrong"
 	}

@@ -26,8 +26,6 @@ type Keys struct {
 
 type digest [sha256.Size]byte
 
-var errKeyOver = mapping.Errorf(mapping.Unauthorized, codeExpired, "The API key has expired (auth.keys[].expires). Use a newer one.")
-
 // known is a key. A caller may have several.
 type known struct {
 	sum   digest

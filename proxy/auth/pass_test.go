@@ -1,0 +1,143 @@
+package auth
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+const aliceNext = "alice-next-0123456789abcdef"
+
+// TestKeysAreChangedWithoutABreak: a caller may have several keys at once, so that one is taken away when the
+// other is used everywhere; only what goes on by that one ends.
+func TestKeysAreChangedWithoutABreak(t *testing.T) {
+	t.Parallel()
+	both := callers(t, config.Auth{Keys: []config.Key{{ID: "alice", Key: alicesKey, Keys: []config.Secret{aliceNext}}}})
+	old, next := passOf(t, both, alicesKey), passOf(t, both, aliceNext)
+	if old.ID != "alice" || next.ID != "alice" {
+		t.Fatalf("they stand for %q and %q", old.ID, next.ID)
+	}
+	left := callers(t, config.Auth{Keys: []config.Key{{ID: "alice", Keys: []config.Secret{aliceNext}}}})
+	left.Succeed(both)
+	if old.life.Err() == nil || next.life.Err() != nil {
+		t.Errorf("what went on by the old one: %v; by the new one: %v", old.life.Err(), next.life.Err())
+	}
+}
+
+func passOf(t *testing.T, c *Callers, key string) Pass {
+	t.Helper()
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("X-Api-Key", key)
+	pass, err := gate(t, c).Authenticate(r, "192.0.2.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pass
+}
+
+// TestKeysExpire: at its end a key is refused, which is told apart from a guess, and what goes on for it ends.
+func TestKeysExpire(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		end := time.Now().Add(time.Hour)
+		c := callers(t, config.Auth{Keys: []config.Key{{ID: "alice", Key: alicesKey, Expires: end.Format(time.RFC3339)}}})
+		pass := passOf(t, c, alicesKey)
+		ctx, done := pass.Within(t.Context())
+		defer done()
+		<-ctx.Done()
+		if late := time.Since(end); late < 0 || late > look {
+			t.Errorf("it ended %s after its end", late)
+		}
+		if e := mapping.Classify(context.Cause(ctx)); e.Class != mapping.Unauthorized || e.Code != codeExpired {
+			t.Errorf("it ended by %v", e)
+		}
+		g := gate(t, c)
+		for range 2 * wrongBurst {
+			r := httptest.NewRequest("GET", "/", nil)
+			r.Header.Set("X-Api-Key", alicesKey)
+			if _, err := g.Authenticate(r, "192.0.2.1"); err == nil || Reason(err) != "expired" {
+				t.Fatalf("it is answered with %v", err)
+			}
+		}
+	})
+}
+
+// TestClocksThatJump: what goes on looks at the clock on the wall, and not at how long a timer ran.
+func TestClocksThatJump(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		past := Pass{until: time.Now().Round(0).Add(-time.Minute)}
+		ctx, done := past.Within(t.Context())
+		defer done()
+		synctest.Wait()
+		if ctx.Err() == nil {
+			t.Error("what had expired before goes on")
+		}
+		ahead := Pass{until: time.Now().Round(0).Add(1000 * time.Hour)}
+		ctx, done = ahead.Within(t.Context())
+		time.Sleep(time.Hour)
+		if ctx.Err() != nil {
+			t.Error("it ended before its time")
+		}
+		done()
+	})
+}
+
+// TestTokensEndWithTheirIssuer: a changed issuer ends what goes on by its tokens, one that stays does not.
+func TestTokensEndWithTheirIssuer(t *testing.T) {
+	t.Parallel()
+	l := newLogin(t)
+	before := callers(t, config.Auth{JWT: []config.JWT{l.cfg()}})
+	pass, err := gate(t, before).Authenticate(withToken(l.token(nil)), "192.0.2.1")
+	if err != nil || pass.until.Before(time.Now()) {
+		t.Fatalf("%v, until %v", err, pass.until)
+	}
+	same := callers(t, config.Auth{JWT: []config.JWT{l.cfg()}, Keys: []config.Key{{ID: "alice", Key: alicesKey}}})
+	if same.Succeed(before); pass.life.Err() != nil {
+		t.Error("it ended, and nothing of it had changed")
+	}
+	if _, err := gate(t, same).Authenticate(withToken(l.token(nil)), "192.0.2.1"); err != nil || l.asked.Load() != 1 {
+		t.Errorf("%v; the issuer was asked %d times", err, l.asked.Load())
+	}
+	other := callers(t, config.Auth{JWT: []config.JWT{l.cfg(func(c *config.JWT) { c.Rights = []string{"read"} })}})
+	if other.Succeed(same); pass.life.Err() == nil {
+		t.Error("it goes on, and may do less now")
+	}
+}
+
+// TestNobodyIsLockedOut: a configuration is not put in force by which nobody could call any more.
+func TestNobodyIsLockedOut(t *testing.T) {
+	t.Parallel()
+	l := newLogin(t)
+	key := func(expires string, rights ...string) config.Auth {
+		return config.Auth{Keys: []config.Key{{ID: "alice", Key: alicesKey, Expires: expires, Rights: rights}}}
+	}
+	silent := l.cfg(func(c *config.JWT) { c.JWKS = "/nonexistent/keys.json" })
+	for _, tt := range []struct {
+		name        string
+		before, now config.Auth
+		fine        bool
+	}{
+		{"another key", key(""), config.Auth{Keys: []config.Key{{ID: "bob", Key: bobsKey}}}, true},
+		{"one that has expired", key(""), key("2020-01-01T00:00:00Z"), false},
+		{"one for metrics", key(""), key("", "metrics"), false},
+		{"nobody could before", key("2020-01-01T00:00:00Z"), key("2020-01-02T00:00:00Z"), true},
+		{"an issuer that answers", key(""), config.Auth{JWT: []config.JWT{l.cfg()}}, true},
+		{"an issuer that does not", key(""), config.Auth{JWT: []config.JWT{silent}}, false},
+		{"an issuer that does not, and a key", key(""), config.Auth{JWT: []config.JWT{silent}, Keys: key("").Keys}, true},
+		{"a certificate", key(""), config.Auth{Certificates: []config.Certificate{{ID: "c", SAN: "c"}}}, true},
+		{"everybody", key(""), config.Auth{}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if err := callers(t, tt.before).Replaceable(t.Context(), callers(t, tt.now)); (err == nil) != tt.fine {
+				t.Errorf("it is answered with %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/go-jose/go-jose/v4"
+)
+
+const (
+	sourcePatience = 5 * time.Second // for an answer, from its beginning to its end
+	maxSource      = 256 << 10       // bytes of an answer
+	discovery      = "/.well-known/openid-configuration"
+)
+
+// source is where the keys of an issuer are. What it answers is not trusted to be short, quick, or where
+// the configuration says: nothing is followed but the jwks_uri of a discovery.
+type source struct {
+	cfg    config.JWT
+	client *http.Client
+}
+
+func newSource(cfg config.JWT) *source {
+	return &source{cfg, &http.Client{
+		Timeout: sourcePatience,
+		Transport: &http.Transport{
+			DialContext:       (&net.Dialer{Timeout: sourcePatience}).DialContext,
+			DisableKeepAlives: true, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// keys reads the keys from where they are now.
+func (s *source) keys() (list []jose.JSONWebKey, err error) {
+	ctx, stop := context.WithTimeout(context.Background(), 2*sourcePatience)
+	defer stop()
+	raw, err := s.read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("auth.jwt %s: %w", s.cfg.ID, err)
+	}
+	if list, err = readKeys(raw); err != nil {
+		return nil, fmt.Errorf("auth.jwt %s: %w", s.cfg.ID, err)
+	}
+	return list, nil
+}
+
+func (s *source) read(ctx context.Context) ([]byte, error) {
+	switch {
+	case s.cfg.JWKS == "":
+		return s.discovered(ctx)
+	case strings.Contains(s.cfg.JWKS, "://"):
+		return get(ctx, s.client, s.cfg.JWKS)
+	}
+	return readFile(s.cfg.JWKS)
+}
+
+func readFile(name string) ([]byte, error) {
+	if at, err := os.Stat(name); err != nil || !at.Mode().IsRegular() { // to open a pipe would wait
+		return nil, fmt.Errorf("%s is no file that can be read", name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readMost(f)
+}
+
+func readMost(r io.Reader) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, maxSource+1))
+	if err == nil && len(raw) > maxSource {
+		err = fmt.Errorf("there are more than %d bytes", maxSource)
+	}
+	return raw, err
+}
+
+// discovered asks the issuer where its keys are (OpenID Connect Discovery 1.0, section 4), and for them.
+func (s *source) discovered(ctx context.Context) ([]byte, error) {
+	raw, err := get(ctx, s.client, strings.TrimSuffix(s.cfg.Issuer, "/")+discovery)
+	if err != nil {
+		return nil, err
+	}
+	var said struct {
+		Issuer string `json:"issuer"`
+		JWKS   string `json:"jwks_uri"`
+	}
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return nil, errors.New("its discovery is no JSON object")
+	}
+	if said.Issuer != s.cfg.Issuer { // section 4.3: or anybody could speak for it
+		return nil, fmt.Errorf("its discovery calls itself %q", said.Issuer)
+	}
+	client, err := s.leading(said.JWKS)
+	if err != nil {
+		return nil, err
+	}
+	return get(ctx, client, said.JWKS)
+}
+
+// leading is the client for an address that the issuer gave. On another host than the issuer's, that has to
+// be https, and on no private network: nobody configured it.
+func (s *source) leading(to string) (*http.Client, error) {
+	own, err := url.Parse(s.cfg.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	at, err := url.Parse(to)
+	switch {
+	case err != nil || at.Host == "" || at.User != nil:
+		return nil, errors.New("the jwks_uri of its discovery is no URL")
+	case at.Host == own.Host && at.Scheme == own.Scheme:
+		return s.client, nil
+	case at.Scheme != "https":
+		return nil, errors.New("the jwks_uri of its discovery is no https URL")
+	}
+	client, transport := *s.client, &http.Transport{DisableKeepAlives: true, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10}
+	transport.DialContext = (&net.Dialer{Timeout: sourcePatience, Control: onlyElsewhere}).DialContext
+	client.Transport = transport
+	return &client, nil
+}
+
+// onlyElsewhere refuses addresses of this machine and of private networks, as they are connected to.
+func onlyElsewhere(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if ip := at.Addr().Unmap(); err != nil || !ip.IsGlobalUnicast() || ip.IsPrivate() {
+		return errors.New("the jwks_uri of its discovery leads to a private network; name it as auth.jwt[].jwks")
+	}
+	return nil
+}
+
+func get(ctx context.Context, client *http.Client, from string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %d, and only 200 is taken", from, res.StatusCode)
+	}
+	return readMost(res.Body)
+}
