@@ -13,10 +13,11 @@ import (
 // Callers are all who may call by a configuration: those with keys, tokens and certificates. Safe for
 // concurrent use.
 type Callers struct {
-	keys     *Keys
-	issuers  map[string]*issuer // by what iss is
-	required bool
-	anyone   life // of callers who show nothing, where nothing is required
+	keys         *Keys
+	issuers      map[string]*issuer // by what iss is
+	certificates []*certificate
+	required     bool
+	anyone       life // of callers who show nothing, where nothing is required
 }
 
 // NewCallers reads a configuration that was validated. It asks nobody anything yet.
@@ -28,6 +29,9 @@ func NewCallers(cfg config.Auth, log *zap.Logger) (*Callers, error) {
 	c := &Callers{keys: keys, issuers: map[string]*issuer{}, required: cfg.On(), anyone: newLife()}
 	for _, one := range cfg.JWT {
 		c.issuers[one.Issuer] = newIssuer(one, log)
+	}
+	for _, one := range cfg.Certificates {
+		c.certificates = append(c.certificates, &certificate{one, one.Access().Principal(one.ID), newLife()})
 	}
 	return c, nil
 }
@@ -45,6 +49,9 @@ func (c *Callers) Succeed(before *Callers) {
 		} else {
 			was.life.end(errGone)
 		}
+	}
+	for _, was := range before.certificates {
+		was.succeeded(c.certificates)
 	}
 	if c.required == before.required {
 		c.anyone = before.anyone
@@ -78,6 +85,9 @@ var errNobody = errors.New("auth: nobody could call with these keys: all have ex
 // usable reports whether any caller could call, as far as that is known.
 func (c *Callers) usable() bool {
 	known := !c.required || c.keys.usable()
+	for _, one := range c.certificates {
+		known = known || opens(one.who)
+	}
 	for _, one := range c.issuers {
 		known = known || one.keys.known()
 	}
