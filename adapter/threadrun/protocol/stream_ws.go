@@ -146,11 +146,20 @@ func (k *socket) attend(request context.Context) (end func()) {
 		}
 		return alive
 	})
-	unhook := context.AfterFunc(request, func() { _ = k.conn.Close(websocket.StatusGoingAway, "The bridge is shutting down.") })
+	unhook := context.AfterFunc(request, func() { _ = k.conn.Close(farewell(request)) })
 	return func() {
 		unhook()
 		beat.end()
 	}
+}
+
+// farewell is what a connection is closed with when its request has ended: a client whose credentials are not
+// good any more needs others, and one of a bridge that stops may come again.
+func farewell(request context.Context) (websocket.StatusCode, string) {
+	if e := (*mapping.Error)(nil); errors.As(context.Cause(request), &e) && e.Class == mapping.Unauthorized {
+		return closedFor + http.StatusUnauthorized, "The credentials of this connection are not good any more."
+	}
+	return websocket.StatusGoingAway, "The bridge is shutting down."
 }
 
 // timed does something with the connection for as long as a client may take for it.

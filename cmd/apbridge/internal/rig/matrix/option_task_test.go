@@ -140,7 +140,7 @@ var guardProofs = map[string]func(*testing.T){
 		r.Do("GET", "/info", "", "Authorization", "Bearer "+keyA).Want(t, 200)
 	},
 	"auth.keys[].queue":  rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
-	"auth.keys[].rights": rig.ProvenBy("proxy", "TestMetricsNeedTheirRight"),
+	"auth.keys[].rights": rig.ProvenBy("cmd/apbridge", "TestEveryOperationAsksWho"),
 	"auth.keys[].tenant": rig.ProvenBy("cmd/apbridge", "TestE20_TenantsNeverMeet"),
 	"auth.keys[].agents": func(t *testing.T) {
 		r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", ", agents: [a, b]", 1)+"\n  b: {url: $A, passthrough: true}\n  c: {url: $A, passthrough: true}", legacy(), keyEnviron...)

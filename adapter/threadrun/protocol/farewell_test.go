@@ -1,0 +1,24 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/coder/websocket"
+)
+
+// TestFarewell: a client is told apart that it needs other credentials, and that the bridge stops.
+func TestFarewell(t *testing.T) {
+	t.Parallel()
+	for cause, want := range map[error]websocket.StatusCode{
+		mapping.Errorf(mapping.Unauthorized, "expired", "over"): 4401, errors.New("the bridge stops"): websocket.StatusGoingAway,
+	} {
+		ctx, end := context.WithCancelCause(t.Context())
+		end(cause)
+		if code, why := farewell(ctx); code != want || len(why) > 123 {
+			t.Errorf("%v: %d %q, want %d", cause, code, why, want)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package matrix
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/archive"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/coder/websocket"
+)
+
+const (
+	keyOfCarol = "carol-0123456789abcdef" // of A's tenant, and sees its own
+	keyOfDave  = "dave--0123456789abcdef" // of A's tenant, and uses agent b alone
+	keyOfErin  = "erin--0123456789abcdef" // of A's tenant, and expired
+)
+
+// everybody are keys of each kind that there is: for each right one that has all others, and for
+// each set of rights that a route needs one with those alone.
+func everybody(needs map[rig.Route][]string) string {
+	var b strings.Builder
+	b.WriteString(`
+default_agent: a
+trusted_proxies: [127.0.0.1]
+auth:
+  keys:
+    - {id: alice, key: 'env:KEY_A', tenant: acme}
+    - {id: bob, key: 'env:KEY_B', tenant: other}
+    - {id: carol, key: ` + keyOfCarol + `, tenant: acme, scope: own}
+    - {id: dave, key: ` + keyOfDave + `, tenant: acme, agents: [b]}
+    - {id: erin, key: ` + keyOfErin + `, tenant: acme, expires: 2020-01-01T00:00:00Z}
+`)
+	line := func(key string, rights []string) {
+		b.WriteString("    - {id: " + key + ", key: " + key + ", tenant: acme, rights: [" + strings.Join(rights, ", ") + "]}\n")
+	}
+	for _, right := range mapping.Rights() {
+		line(without(right), slices.DeleteFunc(mapping.Rights(), func(r string) bool { return r == right }))
+	}
+	done := map[string]bool{}
+	for _, rights := range needs {
+		if key := with(rights); len(rights) > 0 && !done[key] {
+			done[key] = true
+			line(key, rights)
+		}
+	}
+	return b.String() + "agents:\n  a: {url: $A, passthrough: true}\n  b: {url: $A}"
+}
+
+func without(right string) string { return "without-0123456789-" + right }
+func with(rights []string) string { return "with-0123456789-" + strings.Join(rights, "-") }
+
+// guarded is an estate whose database can be looked into.
+type guarded struct {
+	*estate
+	database string
+}
+
+func newGuarded(t *testing.T, needs map[rig.Route][]string) *guarded {
+	t.Helper()
+	database := storetest.DSN(t)
+	return &guarded{newEstate(t, "database: "+database+everybody(needs)), database}
+}
+
+// dump is all that the database holds.
+func (e *guarded) dump() string {
+	e.T.Helper()
+	var b bytes.Buffer
+	if _, err := archive.Export(e.T.Context(), e.database, &b, func(int64) {}); err != nil {
+		e.T.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestEveryOperationAsksWho asks every operation of every dialect as nobody, with a wrong key and an expired one, as
+// somebody of another tenant, as another owner, as one who may use another agent only, and with every right but the
+// one that it needs: it is refused, and the database is what it was. Then those ask who have that right alone.
+func TestEveryOperationAsksWho(t *testing.T) {
+	t.Parallel()
+	needs := rig.Needs(t)
+	e := newGuarded(t, needs)
+	routes := inOrder(rig.Routes(t))
+	for _, c := range []struct {
+		name  string
+		ask   func(t *testing.T, m rig.Route)
+		makes bool // of its own
+	}{
+		{"no key", e.refused(""), false},
+		{"a wrong key", e.refused("wrong"), false},
+		{"an expired key", e.refused(keyOfErin), false},
+		{"a right missing", func(t *testing.T, m rig.Route) { e.lacking(t, m, needs[m]) }, false},
+		{"another tenant", func(t *testing.T, m rig.Route) { e.unseen(t, keyB, m) }, true},
+		{"another owner", func(t *testing.T, m rig.Route) { e.unseen(t, keyOfCarol, m) }, true},
+		{"another agent", func(t *testing.T, m rig.Route) {
+			if !shared(m) {
+				e.naming("b").unseen(t, keyOfDave, m)
+			}
+		}, true},
+	} {
+		before := e.dump()
+		for _, m := range routes {
+			c.ask(t, m)
+		}
+		e.unchanged(t, c.name, before, c.makes)
+	}
+	for _, m := range routes {
+		if rights := needs[m]; len(rights) > 0 {
+			e.seen(t, with(rights), m)
+		}
+	}
+}
+
+// unchanged: every row is what it was, and those who may make something of their own made nothing else.
+func (e *guarded) unchanged(t *testing.T, by, before string, makes bool) {
+	t.Helper()
+	after := e.dump()
+	if !makes && before != after {
+		t.Errorf("%s: the database is another:\n%s", by, difference(before, after))
+	}
+	if lost := difference(before, after); strings.Contains(lost, "\n-") {
+		t.Errorf("%s: rows are gone, or others:\n%s", by, lost)
+	}
+}
+
+// difference are the lines that are in one text only.
+func difference(before, after string) string {
+	count := map[string]int{}
+	for line := range strings.Lines(after) {
+		count[line]++
+	}
+	var b strings.Builder
+	b.WriteString("\n")
+	for line := range strings.Lines(before) {
+		if count[line]--; count[line] < 0 && !isFrame(line) {
+			b.WriteString("-" + line)
+		}
+	}
+	for line, n := range count {
+		if n > 0 && !isFrame(line) {
+			b.WriteString("+" + line)
+		}
+	}
+	return b.String()
+}
+
+// isFrame reports whether a line of an export is about the export itself.
+func isFrame(line string) bool { return !strings.HasPrefix(line, `{"table"`) }
+
+// open are the routes that are there for everybody.
+func open(m rig.Route) bool { return m.Path == "/ok" }
+
+// refused asks from another address each time, or the bridge would not look at the keys any more.
+func (e *estate) refused(key string) func(*testing.T, rig.Route) {
+	n := 0
+	return func(t *testing.T, m rig.Route) {
+		t.Helper()
+		if open(m) {
+			return
+		}
+		path, a := e.fill(t, m)
+		n++
+		a.headers = append(a.headers, "X-Forwarded-For", fmt.Sprintf("10.0.%d.%d", n/250, n%250))
+		if got := e.put(key, m.Method, path, a); got.Status != 401 {
+			t.Errorf("%s %s with key %q: %d %s, want 401", m.Method, path, key, got.Status, got.String())
+		}
+	}
+}
+
+// lacking asks with all rights but one of those that the route needs.
+func (e *estate) lacking(t *testing.T, m rig.Route, needs []string) {
+	t.Helper()
+	path, a := e.fill(t, m)
+	for _, right := range needs {
+		if got := e.put(without(right), m.Method, path, a); got.Status != 403 || !a.endless && !strings.Contains(got.String(), "no_right") {
+			t.Errorf("%s %s without the right to %s: %d %s", m.Method, path, right, got.Status, got.String())
+		}
+	}
+	if len(needs) == 0 && !open(m) && !strings.HasSuffix(m.Path, "/heartbeat") && !strings.HasSuffix(m.Path, "/commands") && !isRefused(m) {
+		t.Errorf("%s %s needs no right, and is none of those that tell nothing", m.Method, m.Path)
+	}
+}
+
+// isRefused: routes that are refused to everybody by name.
+func isRefused(m rig.Route) bool {
+	return m.Method == "PATCH" && strings.HasSuffix(m.Path, "/state") || strings.HasPrefix(m.Path, "/ui/")
+}
+
+// TestPartsOfRequestsNeedRights: what a body, a query, a frame or a path below an agent asks for has its right, too.
+func TestPartsOfRequestsNeedRights(t *testing.T) {
+	t.Parallel()
+	e := newGuarded(t, rig.Needs(t))
+	thread := "/threads/" + e.ids["thread_id"]
+	before := e.dump()
+	for _, x := range []struct{ right, method, path, body string }{
+		{"run", "POST", thread + "/commands", `{"id":1,"method":"run.start","params":{"assistant_id":"a","input":"x"}}`},
+		{"run", "POST", thread + "/commands", `{"id":1,"method":"input.respond","params":{}}`},
+		{"run", "POST", thread + "/commands", `{"id":1,"method":"input.inject","params":{}}`},
+		{"run", "POST", thread + "/commands", `{"id":1,"method":"state.fork","params":{}}`},
+		{"read", "POST", thread + "/commands", `{"id":1,"method":"state.get"}`},
+		{"read", "POST", thread + "/commands", `{"id":1,"method":"state.listCheckpoints"}`},
+		{"read", "POST", thread + "/commands", `{"id":1,"method":"agent.getTree"}`},
+		{"read", "POST", thread + "/commands", `{"id":1,"method":"none.such"}`},
+		{"run", "GET", thread + "/runs/" + e.ids["run_id"] + "/stream?cancel_on_disconnect=true", ""},
+		{"run", "GET", thread + "/runs/" + e.ids["run_id"] + "/join?cancel_on_disconnect=true", ""},
+		{"run", "POST", thread + "/runs/" + e.ids["run_id"] + "/stream", `{"cancel_on_disconnect":true}`},
+		{"admin", "GET", "/agents/a/upstream/ap/v1/agent/tasks", ""},
+		{"admin", "POST", "/agents/a/upstream/ap/v1/agent/tasks", `{"input":"x"}`},
+		{"metrics", "GET", "/metrics", ""},
+	} {
+		e.as(without(x.right), x.method, x.path, x.body).Want(t, 403, "no_right")
+		if x.method == "GET" {
+			e.as(with([]string{x.right}), x.method, x.path, x.body)
+		}
+	}
+	e.as(without("admin"), "GET", "/metrics", "").Want(t, 200, "apbridge_")
+	e.as(without("run"), "GET", "/no/such/path", "").Want(t, 404)
+	e.overSocket(t, thread)
+	e.unchanged(t, "parts of requests", before, false)
+}
+
+// overSocket starts a run over a WebSocket by a key that may read alone.
+func (e *estate) overSocket(t *testing.T, thread string) {
+	t.Helper()
+	conn, res, err := websocket.Dial(t.Context(), e.URL+thread+"/stream/events", &websocket.DialOptions{HTTPHeader: http.Header{"X-Api-Key": {with([]string{"read"})}}})
+	if err != nil {
+		t.Fatal(err, res)
+	}
+	defer conn.CloseNow()
+	for _, x := range []struct{ command, want string }{
+		{`{"id":7,"method":"run.start","params":{"assistant_id":"a","input":"x"}}`, "no right to run"},
+		{`{"id":7,"method":"state.get","params":{}}`, secretOfA},
+	} {
+		if err := conn.Write(t.Context(), websocket.MessageText, []byte(x.command)); err != nil {
+			t.Fatal(err)
+		}
+		_, got, err := conn.Read(t.Context())
+		if err != nil || !json.Valid(got) || !strings.Contains(string(got), x.want) || !strings.Contains(string(got), `"id":7`) {
+			t.Errorf("%s is answered %s, %v", x.command, got, err)
+		}
+	}
+}
