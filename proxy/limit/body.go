@@ -1,0 +1,92 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
+)
+
+// piece is how much of a body is read at once where its bytes are counted.
+const piece = 64 << 10
+
+// Body counts a request's body for the rate of uploads. It is read no faster than that allows; one
+// that begins when nothing is left, or would have to wait for long, is refused with an error of class
+// Limited.
+func (l *Limiter) Body(ctx context.Context, body io.ReadCloser, who mapping.Principal) (io.ReadCloser, error) {
+	most, bounded := int64(piece), false
+	for _, s := range l.subjects(who) {
+		rate := s.rate(Upload)
+		if rate.n == 0 {
+			continue
+		}
+		most, bounded = min(most, rate.n), true
+		if _, err := l.takeOf(ctx, s, Upload, 1); err != nil {
+			return nil, err
+		}
+	}
+	if !bounded {
+		return body, nil
+	}
+	return &paced{ReadCloser: body, l: l, ctx: ctx, who: who, most: int(most)}, nil
+}
+
+// paced is a body that is read no faster than a rate allows.
+type paced struct {
+	io.ReadCloser
+	l    *Limiter
+	ctx  context.Context // of the request
+	who  mapping.Principal
+	most int
+}
+
+func (p *paced) Read(b []byte) (int, error) {
+	n, err := p.ReadCloser.Read(b[:min(len(b), p.most)])
+	if n > 0 {
+		if failed := p.count(int64(n)); failed != nil {
+			return 0, failed
+		}
+	}
+	return n, err
+}
+
+// count waits until n bytes more may have come, and refuses them where that takes long.
+func (p *paced) count(n int64) error {
+	for _, s := range p.l.subjects(p.who) {
+		r := s.rate(Upload)
+		if r.n == 0 {
+			continue
+		}
+		if err := p.wait(s, r, min(n, r.n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	// patience is how long a piece of a body waits at the most before the request is refused.
+	patience = 5 * time.Second
+	// lookAgain is how long it waits before the rate is asked again, which may have been changed.
+	lookAgain = time.Second
+)
+
+func (p *paced) wait(s subject, r rate, n int64) error {
+	b := p.l.bucketOf(s, Upload, r)
+	for {
+		_, wait, err := b.take(p.ctx, n)
+		switch {
+		case wait == 0 || err != nil:
+			return err
+		case wait > patience:
+			p.l.refused(Upload, s.of)
+			return s.overRate(Upload, r, wait)
+		}
+		if err := pause.For(p.ctx, min(wait, lookAgain)); err != nil {
+			return errors.Join(context.Cause(p.ctx), err)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package limit
+
+import (
+	"context"
+	"sync"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/quota"
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// keptBuckets bounds the memory of rates: 4 MB or so. Who has not been seen for longest begins anew.
+const keptBuckets = 16384
+
+// Limiter knows what keys and tenants may use, and what they have used. Safe for concurrent use.
+type Limiter struct {
+	ledger  Ledger // nil: rates are of this process alone
+	refused func(limit, of string)
+
+	mu      sync.Mutex
+	limits  config.Limits
+	keys    map[string]config.Key
+	buckets *lru.Cache[string, kept]
+	open    map[string]int // streams
+}
+
+// kept is a bucket with the rate that it was made for.
+type kept struct {
+	rate
+	bucket
+}
+
+// New makes a Limiter of what the configuration allows. ledger may be nil. refused, which may be nil, is told of each refusal.
+func New(cfg *config.Config, ledger Ledger, refused func(limit, of string)) (*Limiter, error) {
+	buckets, err := lru.New[string, kept](keptBuckets)
+	if err != nil {
+		return nil, err
+	}
+	if refused == nil {
+		refused = func(string, string) {}
+	}
+	l := &Limiter{ledger: ledger, refused: refused, buckets: buckets, open: map[string]int{}}
+	l.Reconfigure(cfg)
+	return l, nil
+}
+
+// Reconfigure has another configuration count from now on. What was used of a rate that stays
+// the same stays used, and streams that are open stay open.
+func (l *Limiter) Reconfigure(cfg *config.Config) {
+	keys := map[string]config.Key{}
+	for _, k := range cfg.Auth.Keys {
+		keys[k.ID] = k
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limits, l.keys = cfg.Limits, keys
+}
+
+// subjects are whom a principal's use is counted for: its key, if that has limits, and its tenant.
+func (l *Limiter) subjects(who mapping.Principal) (list []subject) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k, ok := l.keys[who.ID]; ok && k.Tenant == who.Tenant && k.Limits != (config.Allowance{}) {
+		list = append(list, subject{quota.OfKey, who.ID, k.Limits})
+	}
+	if of := l.limits.AllowanceOf(who.Tenant); of != (config.Allowance{}) {
+		list = append(list, subject{quota.OfTenant, who.Tenant, of})
+	}
+	return list
+}
+
+// Take takes n of a rate, or refuses with an error of class Limited. undo gives them back.
+func (l *Limiter) Take(ctx context.Context, who mapping.Principal, limit string, n int64) (undo func(), err error) {
+	var taken []func()
+	undo = func() {
+		for _, one := range taken {
+			one()
+		}
+	}
+	for _, s := range l.subjects(who) {
+		one, err := l.takeOf(ctx, s, limit, n)
+		if err != nil {
+			undo()
+			return func() {}, err
+		}
+		taken = append(taken, one)
+	}
+	return undo, nil
+}
+
+func (l *Limiter) takeOf(ctx context.Context, s subject, limit string, n int64) (func(), error) {
+	r := s.rate(limit)
+	if r.n == 0 {
+		return func() {}, nil
+	}
+	if n > r.n {
+		l.refused(limit, s.of)
+		return nil, s.overOnce(limit, r, n)
+	}
+	undo, wait, err := l.bucketOf(s, limit, r).take(ctx, n)
+	if err == nil && wait > 0 {
+		l.refused(limit, s.of)
+		err = s.overRate(limit, r, wait)
+	}
+	return undo, err
+}
+
+// bucketOf is where a rate is counted.
+func (l *Limiter) bucketOf(s subject, limit string, r rate) bucket {
+	name := s.of + "/" + limit + "/" + s.name
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b, ok := l.buckets.Get(name); ok && b.rate == r {
+		return b.bucket
+	}
+	var b bucket = newLocal(r)
+	if l.ledger != nil && l.ledger.Shared() {
+		b = newShared(name, r, l.ledger)
+	}
+	l.buckets.Add(name, kept{r, b})
+	return b
+}
+
+// OpenStream counts a stream until done is called, or refuses it.
+func (l *Limiter) OpenStream(who mapping.Principal) (done func(), err error) {
+	subjects := l.subjects(who)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range subjects {
+		if s.Streams > 0 && l.open[s.of+"/"+s.name] >= s.Streams {
+			l.refused(Streams, s.of)
+			return nil, s.overStreams()
+		}
+	}
+	names := []string{quota.OfKey + "/" + who.ID, quota.OfTenant + "/" + who.Tenant}
+	for _, name := range names {
+		l.open[name]++
+	}
+	return sync.OnceFunc(func() { l.closeStream(names) }), nil
+}
+
+func (l *Limiter) closeStream(names []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range names {
+		if l.open[name]--; l.open[name] <= 0 {
+			delete(l.open, name)
+		}
+	}
+}
+
+// Request counts a request, or refuses it with an error of class Limited.
+func (l *Limiter) Request(ctx context.Context, who mapping.Principal) error {
+	_, err := l.Take(ctx, who, Requests, 1)
+	return err
+}
+
+// Runs counts n runs that are to be made. undo is called where they were not.
+func (l *Limiter) Runs(ctx context.Context, n int) (undo func(), err error) {
+	return l.Take(ctx, mapping.PrincipalOf(ctx), Runs, int64(n))
+}

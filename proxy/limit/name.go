@@ -1,0 +1,115 @@
+package limit
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/quota"
+)
+
+// What is bounded besides what package quota counts, as the configuration calls it.
+const (
+	Requests = "requests"
+	Runs     = "runs"
+	Streams  = "streams"
+	Upload   = "upload"
+)
+
+// Names are all of them.
+func Names() []string {
+	return []string{Requests, Runs, Streams, Upload, quota.Threads, quota.Crons, quota.Items, quota.Files, quota.Disk}
+}
+
+// subject is a key or a tenant with what it may use.
+type subject struct {
+	of, name string
+	config.Allowance
+}
+
+// String is how refusals call it.
+func (s subject) String() string {
+	if s.of == quota.OfTenant && s.name == "" {
+		return "The tenant without a name"
+	}
+	return fmt.Sprintf("%s %q", map[string]string{quota.OfKey: "Key", quota.OfTenant: "Tenant"}[s.of], s.name)
+}
+
+// place is where the limit is written.
+func (s subject) place(limit string) string {
+	if s.of == quota.OfKey {
+		return "auth.keys[].limits." + limit
+	}
+	return "limits.tenant." + limit + ", or that of limits.tenants"
+}
+
+// rate is n in a span; n is 0 where there is no bound.
+type rate struct {
+	n    int64
+	span time.Duration
+}
+
+func (s subject) rate(limit string) (r rate) {
+	switch limit {
+	case Requests:
+		r.n, r.span = s.Requests.Split()
+	case Runs:
+		r.n, r.span = s.Runs.Split()
+	case Upload:
+		r.n, r.span = s.Upload.Split()
+	}
+	return r
+}
+
+// nouns are what rates count, for people.
+var nouns = map[string]string{Requests: "requests", Runs: "runs", Upload: "bytes of bodies"}
+
+func (s subject) overRate(limit string, r rate, wait time.Duration) error {
+	e := mapping.Errorf(mapping.Limited, code(limit), "%s may have %d %s in %s (%s), and has had them. Try again in %d seconds.",
+		s, r.n, nouns[limit], spanName(r.span), s.place(limit), seconds(wait))
+	e.Wait = wait
+	return &Refused{Limit: limit, Of: s.of, err: e}
+}
+
+func (s subject) overOnce(limit string, r rate, n int64) error {
+	e := mapping.Errorf(mapping.Limited, code(limit), "The request asks for %d %s at once, and %s may have %d in %s (%s). Ask for fewer.",
+		n, nouns[limit], s, r.n, spanName(r.span), s.place(limit))
+	e.Wait = mapping.NoWait
+	return &Refused{Limit: limit, Of: s.of, err: e}
+}
+
+func (s subject) overStreams() error {
+	e := mapping.Errorf(mapping.Limited, code(Streams), "%s may have %d streams open at once (%s), and has them. Close one that is not needed.",
+		s, s.Streams, s.place(Streams))
+	return &Refused{Limit: Streams, Of: s.of, err: e}
+}
+
+// code is that of refusals.
+func code(limit string) string { return "limit_" + limit }
+
+func seconds(d time.Duration) int { return max(1, int(math.Ceil(d.Seconds()))) }
+
+func spanName(d time.Duration) string {
+	switch d {
+	case time.Second:
+		return "a second"
+	case time.Minute:
+		return "a minute"
+	case time.Hour:
+		return "an hour"
+	}
+	return "a day"
+}
+
+// Refused is what a limit refuses: a *mapping.Error of class Limited that knows its limit.
+type Refused struct {
+	Limit, Of string
+	err       error
+}
+
+func (r *Refused) Error() string { return r.err.Error() }
+
+// Unwrap is the *mapping.Error.
+func (r *Refused) Unwrap() error { return r.err }

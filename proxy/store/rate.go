@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// rates are shared by the bridges of one database: see limit.Ledger. They belong to no tenant.
+type rates struct{ *base }
+
+// TakeRate takes cost off a line that grows with the clock of the database up to span. wait, where
+// it is not zero, is how long it will be too short; then nothing was taken. A row has the moment
+// up to which its line is used up, and one that is not there has a whole line. What was taken may be
+// lost with the machine.
+func (s *rates) TakeRate(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error) {
+	lost, long := max(1, cost.Microseconds()), span.Microseconds()
+	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		wait = 0
+		if _, err := t.Exec(`INSERT INTO rates (name, at_us) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Now-long); err != nil {
+			return err
+		}
+		var used int64
+		err := t.Get(`UPDATE rates SET at_us = CASE WHEN at_us < CAST($2 AS BIGINT) THEN CAST($2 AS BIGINT) ELSE at_us END + CAST($3 AS BIGINT)
+ WHERE name = $1 AND CASE WHEN at_us < CAST($2 AS BIGINT) THEN CAST($2 AS BIGINT) ELSE at_us END + CAST($3 AS BIGINT) <= CAST($4 AS BIGINT) RETURNING at_us`,
+			in{name, t.Now - long, lost, t.Now}, out{&used})
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, in{name}, out{&used}); err != nil {
+			return err
+		}
+		wait = time.Duration(max(1, max(used, t.Now-long)+lost-t.Now)) * time.Microsecond
+		return nil
+	})
+	return wait, err
+}
+
+// RateLeft is how long a line is.
+func (s *rates) RateLeft(ctx context.Context, name string, span time.Duration) (left time.Duration, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		used := t.Now - span.Microseconds()
+		err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, in{name}, out{&used})
+		if errors.Is(err, sql.ErrNoRows) {
+			err = nil
+		}
+		left = min(span, max(0, time.Duration(t.Now-used)*time.Microsecond))
+		return err
+	})
+	return left, err
+}
+
+// Usage is how much there is of what a quota counts, of the principal's key or of its tenant.
+func (s *rates) Usage(ctx context.Context, limit, of string, who mapping.Principal) (int64, error) {
+	return s.quotas.Usage(ctx, s.db, limit, of, who.Tenant, who.ID)
+}
+
+// CountAnew has what quotas count be counted anew when it is next added to: what was added while none
+// held was not counted. It belongs to no tenant.
+func (s *rates) CountAnew(ctx context.Context) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error { return t.Put(`DELETE FROM quota_counts`) })
+}
