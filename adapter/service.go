@@ -22,6 +22,7 @@ type Service struct {
 	RunIndex  RunIndex
 	Explainer Explainer
 	Storage   Storage
+	Limits    Limits // nil: nothing bounds anybody
 	Tasks     Tasks
 	Steps     Steps
 	Items     Items

@@ -38,6 +38,8 @@ type Options struct {
 	// of the long-term store, which is all that such a token opens.
 	Runs  auth.Granter
 	Store func(path string) bool
+	// Limits bound what keys and tenants may use; nil: nothing does.
+	Limits Limits
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
 	// Public are exact paths that take GET from everybody, keys or not: what
@@ -139,6 +141,7 @@ func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
 		hostGuard{f, newHosts(cfg)}.guard,
 		originGuard{f, newOrigins(cfg.CORS.Origins), s.strangers}.guard,
 		principalGuard{f, h.gate, proxies, o.Public, o.Store}.guard,
+		limitGuard{f, s.ops, o.Limits}.guard,
 		s.door.guard,
 		loopGuard{f, o.Hop}.guard,
 		memoryGuard{f, s.ops, h.memory, &s.times}.guard,

@@ -38,13 +38,21 @@ func (s *starter) Begin(ctx context.Context, o StartRequest) (store.Created, err
 	if s.e.running.isDraining() {
 		return store.Created{}, errDraining
 	}
+	undo, err := s.e.allow(ctx, 1)
+	if err != nil {
+		return store.Created{}, err
+	}
 	agent, err := s.ready(&o)
 	if err != nil {
+		undo()
 		return store.Created{}, err
 	}
 	claimed := s.claims.begin()
 	defer claimed()
 	created, err := s.e.st.CreateRun(ctx, o.New)
+	if err != nil || created.Replayed {
+		undo()
+	}
 	if err != nil {
 		s.giveBack(agent, o.New.Claim)
 		return created, err
@@ -61,8 +69,13 @@ func (s *starter) BeginAll(ctx context.Context, list []StartRequest) ([]store.Cr
 	if s.e.running.isDraining() {
 		return nil, errDraining
 	}
+	undo, err := s.e.allow(ctx, len(list))
+	if err != nil {
+		return nil, err
+	}
 	agents, runs := make([]*Agent, 0, len(list)), make([]store.RunCreation, 0, len(list))
 	refused := func(err error) ([]store.Created, error) {
+		undo()
 		for i, agent := range agents {
 			s.giveBack(agent, runs[i].Claim)
 		}

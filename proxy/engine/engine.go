@@ -52,6 +52,7 @@ type Engine struct {
 	stop    context.CancelCauseFunc
 	running executions
 	removed func(mapping.Run)
+	allow   func(ctx context.Context, n int) (undo func(), err error)
 
 	starter
 	canceller
@@ -73,7 +74,7 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	root, stop := context.WithCancelCause(context.Background())
 	e := &Engine{
 		st: st, log: log, meter: meter, zap: logger.Named("engine"),
-		root: root, stop: stop,
+		root: root, stop: stop, allow: func(context.Context, int) (func(), error) { return func() {}, nil },
 	}
 	e.settings.Store(newSettings(cfg, agents, nil))
 	e.starter.e, e.canceller.e, e.endings, e.taskLog.st, e.grants.e = e, e, endings{e, hook}, st, e
@@ -145,6 +146,12 @@ func (e *Engine) await(ctx context.Context) {
 
 // OnRemoved has f called for every run that the engine removes. Before Start.
 func (e *Engine) OnRemoved(f func(mapping.Run)) { e.removed = f }
+
+// LimitRuns has allow asked before runs are made for the principal of ctx, and undo called where they
+// were not. Before Start.
+func (e *Engine) LimitRuns(allow func(ctx context.Context, n int) (undo func(), err error)) {
+	e.allow = allow
+}
 
 // Beside has a chore done from Start on. It must be called before Start.
 func (e *Engine) Beside(c Chore) { e.chores = append(e.chores, c) }

@@ -22,6 +22,7 @@ type Metrics struct {
 	requestMetrics
 	runMetrics
 	databaseMetrics
+	limitMetrics
 	upstream *prometheus.HistogramVec
 	webhooks *prometheus.CounterVec
 }
@@ -41,10 +42,11 @@ func New() *Metrics {
 		requestMetrics:  newRequestMetrics(),
 		runMetrics:      newRunMetrics(),
 		databaseMetrics: newDatabaseMetrics(),
+		limitMetrics:    newLimited(),
 		upstream:        histograms("upstream_call_duration_seconds", "Time of calls to agents, each attempt to the end of its answer.", latencies, "agent", "operation", "outcome"),
 		webhooks:        counters("webhook_attempts_total", "Attempts at webhooks.", "outcome"),
 	}
-	m.registry.MustRegister(m.upstream, m.webhooks, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.upstream, m.webhooks, m.refusals, m.audited, m.lost, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.requestMetrics.all()...)
 	m.registry.MustRegister(m.runMetrics.all()...)
 	m.registry.MustRegister(m.databaseMetrics.all()...)

@@ -60,6 +60,11 @@ func (s steps) list(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef)
 		return err
 	}
 	if stream {
+		done, err := adapter.OpenStream(r.Context())
+		if err != nil {
+			return err
+		}
+		defer done()
 		return s.follow(w, r, ref)
 	}
 	return list(s.server, w, r, "steps", func(ctx context.Context, p adapter.Page) (iter.Seq2[mapping.Step, error], int, error) {

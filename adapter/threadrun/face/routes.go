@@ -109,6 +109,7 @@ var endpoints = []endpoint{
 
 	on(nothing, "GET", "/ok", about.ok),
 	on(toRead, "GET", "/info", about.info),
+	on(toRead, "GET", "/limits", about.limits),
 
 	refuse("PATCH", "/threads/{thread_id}/state", "patching a state's metadata"),
 	refuse("POST", "/ui/{assistant_id}", "serving user interfaces"),

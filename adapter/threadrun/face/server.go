@@ -43,7 +43,7 @@ func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 
 func (s *server) mount(r *mux.Router) {
 	for _, e := range endpoints {
-		route := r.Handle(e.path, adapter.Operation{Handler: s.handle(e.serve), Needs: e.needs}).Methods(e.method)
+		route := r.Handle(e.path, adapter.Operation{Handler: s.handle(e.counted()), Needs: e.needs}).Methods(e.method)
 		if endsInID(e.path) {
 			route.MatcherFunc(isNoWord)
 		}

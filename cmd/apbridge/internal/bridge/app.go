@@ -16,6 +16,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/limit"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/service"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -38,6 +39,7 @@ type App struct {
 	hooks    *webhook.Sender
 	server   *proxy.Server
 	service  adapter.Service
+	limits   *limit.Limiter
 	reloads  *metrics.Reloads
 	serving  func()
 	seals    seals
@@ -64,11 +66,16 @@ func (a *App) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if a.limits, err = limit.New(a.cfg, ledger{a}, a.metrics.Limited); err != nil {
+		return err
+	}
 	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{
 		Synchronous: a.cfg.Synchronous, SecureDelete: a.cfg.SecureDelete, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons, Index: index, Committed: a.metrics.Committed,
+		Quotas: a.limits.Quotas, Refused: a.metrics.Limited,
 	}, a.log.Named("store")); err != nil {
 		return err
 	}
+	a.countAnew()
 	a.measure()
 	events, err := eventlog.New(a.store)
 	if err != nil {
@@ -86,10 +93,12 @@ func (a *App) open(ctx context.Context) error {
 	if index != nil {
 		a.engine.Beside(chore.NewEmbeddings(a.store, a.log))
 	}
+	a.engine.LimitRuns(a.limits.Runs)
 	a.hooks = webhook.New(a.store, a.cfg.Webhooks, "apbridge/"+Version(), a.metrics, a.log.Named("webhook"))
 	if a.service, err = service.New(a.store, events, a.engine, a.dialects, a.log); err != nil {
 		return err
 	}
+	a.service.Limits = a
 	mount, err := a.routes(a.cfg)
 	if err != nil {
 		return err
@@ -147,6 +156,7 @@ func (a *App) serverOptions(mount func(*mux.Router)) proxy.Options {
 		Store:   a.dialects.InStore,
 		Ready:   a.store.Ping,
 		Drain:   a.engine.Shutdown,
+		Limits:  a.limits,
 		Hop:     a.hop,
 		Metrics: a.metrics,
 		Public:  documents(Version(), a.dialects),

@@ -102,6 +102,7 @@ var laws = map[string]law{
 	"proxy/embedding":           {ours: []string{"config", "mapping", "mapping/pause", "mapping/vectorindex", "proxy/complaint"}},
 	"proxy/engine":              {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/complaint", "proxy/eventlog", "proxy/store", "proxy/store/item"}, never: []string{"net/http", "github.com/gorilla/mux"}},
 	"proxy/eventlog":            {ours: []string{"mapping", "mapping/pause", "mapping/state", "proxy/store"}, never: []string{"net/http"}},
+	"proxy/limit":               {ours: []string{"adapter", "config", "mapping", "mapping/pause", "proxy/store/quota"}, never: []string{"net/http"}},
 	"proxy/metrics":             {},
 	"proxy/passthrough":         {ours: []string{"config", "proxy/metrics"}},
 	"proxy/service":             {ours: []string{"adapter", "config", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/stepping", "proxy/store", "proxy/store/item", "proxy/webhook"}, never: []string{"net/http"}},

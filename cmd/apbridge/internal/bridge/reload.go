@@ -59,6 +59,7 @@ func (a *App) use(cfg *config.Config, next seals) error {
 	if err != nil {
 		return err
 	}
+	a.relimit(cfg)
 	a.engine.Reconfigure(cfg, agents)
 	a.hooks.Reconfigure(cfg.Webhooks)
 	a.measureAgents(cfg)
@@ -76,7 +77,7 @@ func (a *App) redialled(cfg *config.Config, next seals) (map[string]*engine.Agen
 		}
 	}
 	for name, c := range cfg.Agents {
-		if agents[name] != nil && reflect.DeepEqual(cfg.Limits, now.Limits) && reflect.DeepEqual(c, now.Agents[name]) && next[name] == a.seals[name] {
+		if agents[name] != nil && sameForAgents(cfg.Limits, now.Limits) && reflect.DeepEqual(c, now.Agents[name]) && next[name] == a.seals[name] {
 			continue
 		}
 		agent, err := a.dial(name, cfg)

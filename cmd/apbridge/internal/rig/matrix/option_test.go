@@ -14,7 +14,7 @@ import (
 func TestEveryOptionIsHonoured(t *testing.T) {
 	t.Parallel()
 	proofs := map[string]func(*testing.T){}
-	for _, group := range []map[string]func(*testing.T){serverProofs, agentProofs, pullProofs, fileProofs, guardProofs, storeProofs, memoryProofs} {
+	for _, group := range []map[string]func(*testing.T){serverProofs, agentProofs, pullProofs, fileProofs, guardProofs, accessProofs, storeProofs, memoryProofs, allowanceProofs()} {
 		maps.Copy(proofs, group)
 	}
 	keys := optionKeys("", reflect.TypeFor[config.Config]())

@@ -102,6 +102,7 @@ var operations = map[string]operation{
 	"POST /store/namespaces":                               {`{}`, "prefix:texts suffix:texts max_depth:number limit:limit offset:offset", false},
 	"GET /ok":                                              {"", "?check_db:bool", false},
 	"GET /info":                                            {"", "", false},
+	"GET /limits":                                          {"", "", false},
 }
 
 // refusedOperations are known and not there; each says why.

@@ -1,0 +1,216 @@
+package fault
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
+)
+
+const (
+	boundKey = "bound-0123456789abcdef"
+	freeKey  = "free--0123456789abcdef"
+	opsKey   = "ops---0123456789abcdef"
+)
+
+// bounded is a bridge with two keys, one of which may use only so much.
+func bounded(t *testing.T, most config.Allowance, change ...func(*config.Config)) *rig.Bridge {
+	t.Helper()
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})
+	cfg.Auth.Keys = []config.Key{{ID: "bound", Key: boundKey, Tenant: "acme", Limits: most}, {ID: "free", Key: freeKey, Tenant: "acme"}, {ID: "ops", Key: opsKey, Rights: []string{"metrics"}}}
+	for _, c := range change {
+		c(cfg)
+	}
+	return rig.StartBridge(t, cfg)
+}
+
+func forKey(*config.Config) {}
+
+// forEach has the allowance be of each tenant.
+func forEach(c *config.Config) {
+	c.Limits.Tenant = c.Auth.Keys[0].Limits
+	c.Limits.Tenants = map[string]config.Allowance{"": {}, "other": {Requests: "1/d"}}
+	c.Auth.Keys[0].Limits = config.Allowance{}
+}
+
+// forTenant has the allowance be of the tenant in place of the key.
+func forTenant(c *config.Config) {
+	c.Limits.Tenant = config.Allowance{Requests: "50/d"} // of others
+	c.Limits.Tenants = map[string]config.Allowance{"acme": c.Auth.Keys[0].Limits}
+	c.Auth.Keys[0].Limits = config.Allowance{}
+}
+
+const aCron = `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"hi"}`
+
+// TestE24Allowances: each limit of a key, and of a tenant, refuses what is more with 429, its name and
+// where it is written, in the words of the dialect; time helps where there is a Retry-After.
+func TestE24Allowances(t *testing.T) {
+	t.Parallel()
+	item := func(i int) string { return fmt.Sprintf(`{"namespace":["a"],"key":"k%d","value":{"n":1}}`, i) }
+	for limit, tt := range map[string]struct {
+		most config.Allowance
+		ask  func(b *rig.Bridge, i int) rig.Answer
+		fine int
+		heal bool // time does it
+	}{
+		"requests": {config.Allowance{Requests: "3/h"}, func(b *rig.Bridge, _ int) rig.Answer { return as(b, "GET", "/info", "") }, 3, true},
+		"runs":     {config.Allowance{Runs: "2/d"}, func(b *rig.Bridge, _ int) rig.Answer { return as(b, "POST", "/runs/wait", `{"input":"hi"}`) }, 2, true},
+		"runs by steps": {config.Allowance{Runs: "2/d"}, func(b *rig.Bridge, _ int) rig.Answer {
+			task := as(b, "POST", "/ap/v1/agent/tasks", `{"input":"hi"}`)
+			return as(b, "POST", "/ap/v1/agent/tasks/"+task.Text("task_id")+"/steps", `{}`)
+		}, 2, true},
+		"upload": {config.Allowance{Upload: "60/h"}, func(b *rig.Bridge, _ int) rig.Answer {
+			return as(b, "POST", "/threads/search", `{"limit":1, "offset":0         }`)
+		}, 1, true},
+		"threads":          {config.Allowance{Threads: 2}, func(b *rig.Bridge, _ int) rig.Answer { return as(b, "POST", "/threads", `{}`) }, 2, false},
+		"threads of runs":  {config.Allowance{Threads: 2}, func(b *rig.Bridge, _ int) rig.Answer { return as(b, "POST", "/runs", `{"input":"hi"}`) }, 2, false},
+		"threads of tasks": {config.Allowance{Threads: 2}, func(b *rig.Bridge, _ int) rig.Answer { return as(b, "POST", "/ap/v1/agent/tasks", `{}`) }, 2, false},
+		"crons":            {config.Allowance{Crons: 2}, func(b *rig.Bridge, _ int) rig.Answer { return as(b, "POST", "/runs/crons", aCron) }, 2, false},
+		"items":            {config.Allowance{Items: 2}, func(b *rig.Bridge, i int) rig.Answer { return as(b, "PUT", "/store/items", item(i)) }, 2, false},
+		"disk":             {config.Allowance{Disk: 20}, func(b *rig.Bridge, i int) rig.Answer { return as(b, "PUT", "/store/items", item(i)) }, 2, false},
+		"files": {config.Allowance{Files: 2}, func(b *rig.Bridge, i int) rig.Answer {
+			return as(b, "POST", "/threads", fmt.Sprintf(`{"supersteps":[{"updates":[{"values":{"files":{"/f%d.txt":"x"}}}]}]}`, i))
+		}, 2, false},
+	} {
+		for whose, change := range map[string]func(*config.Config){"the key": forKey, "the tenant": forTenant, "each tenant": forEach} {
+			t.Run(limit+" of "+whose, func(t *testing.T) {
+				t.Parallel()
+				of, place := "tenant", "limits.tenant."
+				if whose == "the key" {
+					of, place = "key", "auth.keys[].limits."
+				}
+				b := bounded(t, tt.most, change)
+				for i := range tt.fine {
+					if got := tt.ask(b, i); got.Status > 299 {
+						t.Fatalf("%d: %d %s", i, got.Status, got.Body)
+					}
+				}
+				got := tt.ask(b, tt.fine)
+				name, _, _ := strings.Cut(limit, " ")
+				if got.Status != 429 || !rig.Says(string(got.Body), place+name, "_"+name) {
+					t.Errorf("%d %s", got.Status, got.Body)
+				}
+				if again := got.Header.Get("Retry-After"); (again != "") != tt.heal || again == "0" {
+					t.Errorf("Retry-After is %q", again)
+				}
+				if free := b.Do("POST", "/threads/count", `{}`, "X-Api-Key", freeKey); (free.Status == 200) != (of == "key" || name != "requests") {
+					t.Errorf("another key of the tenant: %d %s", free.Status, free.Body)
+				}
+				counted := fmt.Sprintf(`apbridge_limit_refusals_total{limit="%s",of="%s"} `, name, of)
+				if got := b.Do("GET", "/metrics", "", "X-Api-Key", opsKey).Is(200); !strings.Contains(string(got.Body), counted) || strings.Contains(string(got.Body), counted+"0") {
+					t.Errorf("the refusal is not counted")
+				}
+			})
+		}
+	}
+}
+
+func as(b *rig.Bridge, method, path, body string) rig.Answer {
+	return b.Do(method, path, body, "X-Api-Key", boundKey)
+}
+
+// TestE24QuotasAreNeverPassed: of a hundred requests at once, by two bridges where they can share a
+// database, exactly as many are served as may be; what is deleted makes room.
+func TestE24QuotasAreNeverPassed(t *testing.T) {
+	t.Parallel()
+	b := bounded(t, config.Allowance{Threads: 10, Items: 10})
+	bridges := []*rig.Bridge{b}
+	if strings.Contains(b.Cfg.Database, "://") {
+		bridges = append(bridges, b.Again())
+	}
+	var made, kept atomic.Int64
+	var all sync.WaitGroup
+	for i := range 100 {
+		all.Go(func() {
+			at := bridges[i%len(bridges)]
+			if as(at, "POST", "/threads", `{}`).Status == 200 {
+				made.Add(1)
+			}
+			if as(at, "PUT", "/store/items", fmt.Sprintf(`{"namespace":["a"],"key":"k%d","value":{}}`, i)).Status < 300 {
+				kept.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if made.Load() != 10 || kept.Load() != 10 {
+		t.Errorf("%d threads and %d items, want 10 of each", made.Load(), kept.Load())
+	}
+	thread := as(b, "POST", "/threads/search", `{"limit":1}`).Text("0.thread_id")
+	as(b, "DELETE", "/threads/"+thread, "").Is(204)
+	as(b, "POST", "/threads", `{}`).Is(200)
+	as(b, "POST", "/threads", `{}`).Is(429)
+}
+
+// TestE24RatesOfTwoBridges: a rate is that of all bridges over one database.
+func TestE24RatesOfTwoBridges(t *testing.T) {
+	t.Parallel()
+	b := bounded(t, config.Allowance{Runs: "10/h", Requests: "1000/s"})
+	other := b
+	if strings.Contains(b.Cfg.Database, "://") {
+		other = b.Again()
+	}
+	var made atomic.Int64
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			if as([]*rig.Bridge{b, other}[i%2], "POST", "/runs", `{"input":"hi"}`).Status == 200 {
+				made.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if made.Load() != 10 {
+		t.Errorf("%d runs were made, want 10", made.Load())
+	}
+	for _, at := range []*rig.Bridge{b, other} {
+		got := as(at, "GET", "/limits", "").Is(200)
+		if got.Text("limits.1.limit") != "runs" || got.At("limits.1.left") != 0.0 || got.At("limits.1.seconds") != 3600.0 {
+			t.Errorf("GET /limits: %s", got.Body)
+		}
+	}
+}
+
+// TestE24OpenStreams: a stream that is open counts until it ends, whichever kind it is.
+func TestE24OpenStreams(t *testing.T) {
+	t.Parallel()
+	b := bounded(t, config.Allowance{Streams: 2})
+	thread := "/threads/" + as(b, "POST", "/threads", `{}`).Is(200).Text("thread_id")
+	var open []*http.Response
+	for _, path := range []string{thread + "/stream", thread + "/stream"} {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", b.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Api-Key", boundKey)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil || res.StatusCode != 200 {
+			t.Fatal(err, res)
+		}
+		defer res.Body.Close()
+		open = append(open, res)
+	}
+	task := "/ap/v1/agent/tasks/" + as(b, "POST", "/ap/v1/agent/tasks", `{"input":"hi"}`).Is(200).Text("task_id")
+	for what, got := range map[string]rig.Answer{
+		"a run's":       as(b, "POST", "/runs/stream", `{"input":"hi"}`),
+		"of a protocol": as(b, "POST", thread+"/stream/events", `{"channels":["values"]}`),
+		"a task's":      as(b, "GET", task+"/steps?stream=true", ""),
+	} {
+		if got.Status != 429 || !rig.Says(string(got.Body), "limit_streams", "auth.keys[].limits.streams") || got.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %s", what, got.Status, got.Body)
+		}
+	}
+	if n := len(as(b, "POST", "/runs/search", `{}`).List("")); n > 1 {
+		t.Errorf("a refused stream has made one of %d runs", n)
+	}
+	if got := as(b, "GET", "/limits", ""); got.At("limits.0.used") != 2.0 {
+		t.Errorf("GET /limits: %s", got.Body)
+	}
+	open[0].Body.Close()
+	rig.Eventually(t, "room for a stream", func() bool { return as(b, "POST", "/runs/stream", `{"input":"hi"}`).Status == 200 })
+}

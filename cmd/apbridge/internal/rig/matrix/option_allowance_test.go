@@ -1,0 +1,24 @@
+package matrix
+
+import (
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// allowanceProofs are about what keys and tenants may use.
+func allowanceProofs() map[string]func(*testing.T) {
+	proofs := map[string]func(*testing.T){}
+	for _, at := range []string{"limits.tenant.", "limits.tenants.*.", "auth.keys[].limits."} {
+		for _, limit := range []string{"requests", "runs", "upload", "threads", "crons", "items", "files", "disk"} {
+			proofs[at+limit] = rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Allowances")
+		}
+		proofs[at+"streams"] = rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24OpenStreams")
+	}
+	for key, name := range map[string]string{
+		"audit.file": "TestAuditOfEachRoute", "audit.reads": "TestAuditWithoutReads", "audit.max_size": "TestAuditRotates", "audit.keep": "TestAuditRotates",
+	} {
+		proofs[key] = rig.ProvenBy("cmd/apbridge/internal/rig/fault", name)
+	}
+	return proofs
+}

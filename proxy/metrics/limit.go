@@ -1,0 +1,43 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// limitMetrics are about what keys and tenants may use.
+type limitMetrics struct {
+	refusals *prometheus.CounterVec
+	audited  prometheus.Counter
+	lost     prometheus.Counter
+}
+
+// Audited counts a line of the audit log.
+func (m *Metrics) Audited() {
+	if m != nil {
+		m.audited.Inc()
+	}
+}
+
+// AuditLost counts a line of the audit log that could not be written.
+func (m *Metrics) AuditLost() {
+	if m != nil {
+		m.lost.Inc()
+	}
+}
+
+// Limited counts what was refused for a limit of a key or a tenant.
+func (m *Metrics) Limited(limit, of string) {
+	if m != nil {
+		m.refusals.WithLabelValues(limit, of).Inc()
+	}
+}
+
+func newLimited() limitMetrics {
+	m := limitMetrics{refusals: counters("limit_refusals_total", "Requests, runs and streams refused because a key or its tenant used what it may: by limit, and by whose it is (key or tenant).", "limit", "of"),
+		audited: counter("audit_lines_total", "Lines of the audit log that were written."),
+		lost:    counter("audit_lines_lost_total", "Lines of the audit log that could not be written.")}
+	for _, limit := range []string{"requests", "runs", "streams", "upload", "threads", "crons", "items", "files", "disk"} {
+		for _, of := range []string{"key", "tenant"} {
+			m.refusals.WithLabelValues(limit, of)
+		}
+	}
+	return m
+}
