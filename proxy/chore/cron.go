@@ -112,7 +112,11 @@ func (w *Crons) serveOne(ctx context.Context, c mapping.Cron, now time.Time) boo
 	one, stop := context.WithTimeout(mapping.WithPrincipal(ctx, w.ownerOf(c)), cronTimeout)
 	defer stop()
 	why := ""
-	if err := w.tick(one, c); err != nil {
+	one, done := mapping.NoteAlso(one, "run")
+	mapping.NoteVerb(one, mapping.Made)
+	mapping.NoteObject(one, "cron", c.ID)
+	err := w.tick(one, c)
+	if err != nil {
 		failed := mapping.Classify(err)
 		if passes(failed.Class) || ctx.Err() != nil {
 			return false
@@ -120,6 +124,7 @@ func (w *Crons) serveOne(ctx context.Context, c mapping.Cron, now time.Time) boo
 		why = failed.Message
 		w.zap.Warn("a cron made no run", zap.String("cron", c.ID), zap.String("code", failed.Code), zap.Error(failed.Err))
 	}
+	done(err)
 	next, err := NextTick(c, now)
 	if err != nil {
 		why = mapping.Classify(err).Message

@@ -57,8 +57,18 @@ func (s *starter) Begin(ctx context.Context, o StartRequest) (store.Created, err
 		s.giveBack(agent, o.New.Claim)
 		return created, err
 	}
+	noteRun(ctx, created.Run)
 	s.begun(agent, o, created)
 	return created, nil
+}
+
+// noteRun says which run was made, and whether it answers a question.
+func noteRun(ctx context.Context, r mapping.Run) {
+	mapping.NoteObject(ctx, "thread", r.ThreadID)
+	mapping.NoteObject(ctx, "run", r.ID)
+	if r.Options.Resuming {
+		mapping.NoteVerb(ctx, mapping.Answered)
+	}
 }
 
 // BeginAll is Begin for several runs, all or none: none begins before all are durable.
@@ -95,6 +105,7 @@ func (s *starter) BeginAll(ctx context.Context, list []StartRequest) ([]store.Cr
 		return refused(err)
 	}
 	for i, c := range created {
+		noteRun(ctx, c.Run)
 		s.begun(agents[i], list[i], c)
 	}
 	return created, nil

@@ -153,6 +153,9 @@ func (e *Engine) LimitRuns(allow func(ctx context.Context, n int) (undo func(), 
 	e.allow = allow
 }
 
+// Witness has d told of what is done in the background. Before Start.
+func (e *Engine) Witness(d *mapping.Deed) { e.root = mapping.WithDeed(e.root, d) }
+
 // Beside has a chore done from Start on. It must be called before Start.
 func (e *Engine) Beside(c Chore) { e.chores = append(e.chores, c) }
 

@@ -32,6 +32,7 @@ func (s *assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 	if a.Name == "" {
 		a.Name = agent.Name
 	}
+	mapping.NoteObject(ctx, "assistant", a.ID)
 	a, made, err := s.st.CreateAssistant(ctx, a, n.IfExists == "do_nothing")
 	if err == nil && !made && !mapping.PrincipalOf(ctx).May(a.Graph) {
 		return mapping.Assistant{}, errTaken(a.ID)

@@ -33,6 +33,7 @@ func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, er
 	if c.Next, err = chore.NextTick(c, s.now()); err != nil {
 		return c, err
 	}
+	mapping.NoteObject(ctx, "cron", c.ID)
 	return s.st.CreateCron(ctx, c, key)
 }
 

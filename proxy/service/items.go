@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -16,6 +17,7 @@ import (
 type items struct{ *core }
 
 func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
+	noteItem(ctx, p.Namespace, p.Key)
 	if err := rule.CheckNamespace(p.Namespace); err != nil {
 		return err
 	}
@@ -33,11 +35,18 @@ func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
 }
 
 func (s *items) Get(ctx context.Context, namespace []string, key string, refreshTTL bool) (mapping.Item, error) {
+	noteItem(ctx, namespace, key)
 	return s.st.Item(ctx, namespace, key, refreshTTL)
 }
 
 func (s *items) Delete(ctx context.Context, namespace []string, key string) error {
+	noteItem(ctx, namespace, key)
 	return s.st.DeleteItem(ctx, namespace, key)
+}
+
+// noteItem names an item as the store's pages do: its labels and its key, parted by slashes.
+func noteItem(ctx context.Context, namespace []string, key string) {
+	mapping.NoteObject(ctx, "item", strings.Join(append(slices.Clone(namespace), key), "/"))
 }
 
 func (s *items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {

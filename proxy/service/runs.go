@@ -134,6 +134,7 @@ func (s *runs) Cancel(ctx context.Context, ref adapter.RunRef, opt adapter.Cance
 	if err != nil {
 		return err
 	}
+	mapping.NoteObject(ctx, "run", r.ID)
 	if !r.Status.Active() && !opt.Rollback {
 		return mapping.Errorf(mapping.Conflict, "run_ended", "Run %s has already ended with status %s.", r.ID, r.Status)
 	}

@@ -40,6 +40,7 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 		t.Input, t.HasInput = *n.Input, true
 	}
 	t.AdditionalInput = object(t.AdditionalInput)
+	mapping.NoteObject(ctx, "task", t.ID)
 	th, existed, err := s.st.CreateThread(ctx, store.NewThread{Thread: taskThread(t), Task: &t, Key: keyOfTask(n)})
 	if err == nil && existed {
 		return s.Get(ctx, adapter.TaskRef{Agent: agent.Name, ID: th.ID})

@@ -43,6 +43,7 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 	if err != nil {
 		return t, err
 	}
+	mapping.NoteObject(ctx, "thread", t.ID)
 	t, _, err = s.st.CreateThread(ctx, store.NewThread{Thread: t, IfExists: n.IfExists, Events: events, Files: files, Agent: agent, Key: keyOfThread(n)})
 	if err != nil {
 		return t, err
@@ -230,6 +231,7 @@ func patchDelta(p adapter.ThreadPatch) (json.RawMessage, error) {
 }
 
 func (s *threads) Delete(ctx context.Context, id string) error {
+	mapping.NoteObject(ctx, "thread", id)
 	if _, err := s.st.Thread(ctx, id); err != nil {
 		return err
 	}
@@ -275,7 +277,9 @@ func (s *threads) clear(ctx context.Context, id string) ([]mapping.Run, error) {
 }
 
 func (s *threads) Copy(ctx context.Context, id string) (mapping.Thread, error) {
-	t, err := s.st.CopyThread(ctx, id, mapping.NewID())
+	copied := mapping.NewID()
+	mapping.NoteObject(ctx, "copy", copied)
+	t, err := s.st.CopyThread(ctx, id, copied)
 	if err != nil {
 		return t, err
 	}

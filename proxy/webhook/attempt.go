@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
@@ -47,9 +48,24 @@ func (s *Sender) attempt(ctx context.Context, d store.Delivery) {
 		outcome, err = "failed", s.st.DeliveryFailed(note, d, v.why, s.backoff(d.Attempts))
 	}
 	s.metrics.WebhookTried(outcome)
+	if outcome == "delivered" || outcome == "dead" {
+		tellOf(note, d, v)
+	}
 	if err != nil {
 		s.log.Error("what came of a webhook could not be noted", zap.String("run", d.RunID), zap.Error(err))
 	}
+}
+
+// tellOf has the audit log told of a delivery that is over.
+func tellOf(ctx context.Context, d store.Delivery, v verdict) {
+	ctx, done := mapping.NoteAlso(mapping.WithPrincipal(ctx, mapping.Principal{Tenant: d.Tenant}), "webhook")
+	mapping.NoteVerb(ctx, mapping.Told)
+	mapping.NoteObject(ctx, "run", d.RunID)
+	var err error
+	if v.why != "" {
+		err = mapping.Errorf(mapping.Upstream, "webhook_given_up", "%s", v.why)
+	}
+	done(err)
 }
 
 // post sends the delivery once. The answer's body is not looked at.

@@ -49,6 +49,14 @@ var operations = map[string]struct {
 	"agent.getTree":         {(*command).agentGetTree, mapping.RightRead},
 }
 
+// verbs are what those commands do that do more than read.
+var verbs = map[string]mapping.Verb{
+	"run.start": mapping.Made, "input.respond": mapping.Answered, "input.inject": mapping.Changed, "state.fork": mapping.Changed,
+}
+
+// kinds are what those commands do it to.
+var kinds = map[string]string{"run.start": "run", "input.respond": "run", "input.inject": "state", "state.fork": "state"}
+
 // overConnection are the commands that are about a WebSocket's subscriptions.
 var overConnection = map[string]bool{
 	"subscription.subscribe": true, "subscription.unsubscribe": true, "subscription.reconnect": true,
@@ -103,6 +111,11 @@ func malformed() error {
 func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
 	var result func(w *writer)
 	var err error
+	mapping.NoteObject(c.ctx, "thread", c.thread)
+	if verb, ok := verbs[c.method]; ok {
+		mapping.NoteVerb(c.ctx, verb)
+		mapping.NoteKind(c.ctx, kinds[c.method])
+	}
 	if c.before, err = c.s.through(c.ctx, c.thread); err == nil {
 		result, err = c.carryOut(run)
 	}

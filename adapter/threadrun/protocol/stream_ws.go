@@ -193,8 +193,10 @@ func (k *socket) answer(raw json.RawMessage) error {
 	if own := k.operation(c.method, &after); own != nil {
 		run = own
 	}
+	ctx, done := mapping.NoteAlso(c.ctx, "thread")
+	c.ctx = ctx
 	body, err := c.reply(run, k.spelling)
-	if err != nil {
+	if done(err); err != nil {
 		body = errorReply(c.id, k.failed(err), nil, k.spelling)
 	}
 	if err := k.write(body); err != nil {
