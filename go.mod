@@ -6,6 +6,7 @@ go 1.26.0
 ignore ./examples/chat/node_modules
 
 require (
+	github.com/DeRuina/timberjack v1.4.9
 	github.com/coder/websocket v1.8.15
 	github.com/dustin/go-humanize v1.1.0
 	github.com/go-jose/go-jose/v4 v4.1.9

@@ -17,7 +17,7 @@ type Change struct {
 // atStart are the keys that are read by what is made once: listeners, the database and what works
 // on it.
 var atStart = []string{
-	"listen", "admin", "database", "synchronous", "secure_delete", "shutdown_grace", "limits.database", "limits.crons", "store", "tls",
+	"listen", "admin", "database", "synchronous", "secure_delete", "shutdown_grace", "limits.database", "limits.crons", "store", "tls", "audit",
 }
 
 // Take says what a configuration that was read makes of the one in force. The error is Complaints: what
@@ -49,7 +49,7 @@ func (c *Config) keep(now *Config) {
 	c.Listen, c.Admin, c.TLS, c.ShutdownGrace = now.Listen, now.Admin, now.TLS, now.ShutdownGrace
 	c.Database, c.Synchronous, c.SecureDelete = now.Database, now.Synchronous, now.SecureDelete
 	c.Limits.Database, c.Limits.Crons = now.Limits.Database, now.Limits.Crons
-	c.Store = now.Store
+	c.Store, c.Audit = now.Store, now.Audit
 }
 
 // differences tells the keys of which two values differ.

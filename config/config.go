@@ -30,6 +30,7 @@ type Config struct {
 	CORS           CORS             `yaml:"cors"`
 	TLS            TLS              `yaml:"tls"`
 	Log            Log              `yaml:"log"`
+	Audit          Audit            `yaml:"audit"`
 }
 
 // Log is what is written to standard error; the format auto is console on a terminal, else
@@ -37,6 +38,14 @@ type Config struct {
 type Log struct {
 	Level  string `yaml:"level" choice:"debug info warn error"`
 	Format string `yaml:"format" choice:"auto json console"`
+}
+
+// Audit is the log of who did what, apart from Log.
+type Audit struct {
+	File    string `yaml:"file"`     // "-" is standard output; "": none is kept
+	MaxSize Bytes  `yaml:"max_size"` // of the file before the next is begun; 0: any size
+	Keep    int    `yaml:"keep"`     // files that are kept besides; 0: all
+	Reads   bool   `yaml:"reads"`    // what only reads is logged, too
 }
 
 // Agent is one agent the bridge stands in front of.

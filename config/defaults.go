@@ -43,9 +43,10 @@ func Default() *Config {
 		},
 		Webhooks: Webhooks{Hosts: []string{}},
 
-		Auth: Auth{Keys: []Key{}, JWT: []JWT{}, Certificates: []Certificate{}},
-		Log:  Log{Level: "info", Format: "auto"},
-		CORS: CORS{Origins: []string{}},
+		Auth:  Auth{Keys: []Key{}, JWT: []JWT{}, Certificates: []Certificate{}},
+		Log:   Log{Level: "info", Format: "auto"},
+		CORS:  CORS{Origins: []string{}},
+		Audit: Audit{MaxSize: 100 << 20, Keep: 10, Reads: true},
 	}
 }
 

@@ -16,6 +16,7 @@ func (r *report) validate(cfg *Config, o Options) {
 	r.atLeast("store.vector_cache", int64(cfg.Store.VectorCache), 0)
 	r.checkWebhooks(cfg.Webhooks)
 	r.checkAgents(cfg, o.Dialects)
+	r.checkAudit(cfg.Audit)
 	r.checkChoices("", reflect.ValueOf(cfg).Elem())
 	r.checkAuth(cfg)
 }

@@ -1,0 +1,25 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// AuditToOutput is the Audit.File that stands for standard output.
+const AuditToOutput = "-"
+
+// On reports whether there is such a log.
+func (a Audit) On() bool { return a.File != "" }
+
+func (r *report) checkAudit(a Audit) {
+	r.atLeast("audit.keep", int64(a.Keep), 0)
+	if a.MaxSize != 0 {
+		r.atLeast("audit.max_size", int64(a.MaxSize), 1<<20)
+	}
+	if !a.On() || a.File == AuditToOutput {
+		return
+	}
+	if about, err := os.Stat(filepath.Dir(a.File)); err != nil || !about.IsDir() {
+		r.complain("audit.file", "is to be in the folder %q, which is not there; make it, or write another", filepath.Dir(a.File))
+	}
+}

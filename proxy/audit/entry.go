@@ -1,0 +1,42 @@
+package audit
+
+import (
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// Entry is one operation.
+type Entry struct {
+	Time      time.Time        `json:"time"`
+	Operation mapping.Verb     `json:"operation"`
+	Kind      string           `json:"kind"`
+	Objects   []mapping.Object `json:"objects"` // what it was done to, with what that belongs to
+	Outcome   string           `json:"outcome"` // done, refused or failed
+	Status    int              `json:"status,omitempty"`
+	Code      string           `json:"code,omitempty"` // of an error, where no status tells it
+	Key       string           `json:"key"`
+	Tenant    string           `json:"tenant"`
+	From      string           `json:"from,omitempty"` // "": the bridge itself, in the background
+	RequestID string           `json:"request_id,omitempty"`
+	Method    string           `json:"method,omitempty"`
+	Route     string           `json:"route,omitempty"`
+}
+
+// What became of an operation.
+const (
+	Done    = "done"
+	Refused = "refused" // for what was asked
+	Failed  = "failed"  // for what the bridge or an agent could not do
+)
+
+// OutcomeOf is what a status says. 0 is that of a client that left before it was answered.
+func OutcomeOf(status int) string {
+	switch {
+	case status == 0 || status >= 500:
+		return Failed
+	case status >= 400:
+		return Refused
+	}
+	return Done
+}

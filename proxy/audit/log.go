@@ -1,0 +1,200 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/DeRuina/timberjack"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
+	"github.com/apbridge/apbridge/proxy/complaint"
+	"go.uber.org/zap"
+)
+
+const (
+	waiting   = 4096            // lines that wait to be written; what is more waits itself
+	patience  = 5 * time.Second // for a line's place among them, and for the last at the end
+	retry     = time.Second     // between two tries to write a line
+	megabytes = 1 << 20
+)
+
+// Meter counts lines; proxy/metrics implements it.
+type Meter interface {
+	Audited()
+	AuditLost()
+}
+
+// Log writes entries in the order in which they came, by one goroutine. Safe for concurrent use. A
+// nil *Log writes nothing.
+type Log struct {
+	reads   bool
+	to      io.WriteCloser
+	lines   chan []byte
+	meter   Meter
+	log     *zap.Logger
+	failing atomic.Bool
+	closing context.Context
+	close   context.CancelFunc
+	done    chan struct{}
+	once    sync.Once
+}
+
+// Open begins the log that is configured; nil where there is none. The file is made, so that one which
+// cannot be is told of at the start.
+func Open(cfg config.Audit, m Meter, log *zap.Logger) (*Log, error) {
+	if !cfg.On() {
+		return nil, nil
+	}
+	to, err := destination(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return newLog(cfg, to, m, log), nil
+}
+
+func newLog(cfg config.Audit, to io.WriteCloser, m Meter, log *zap.Logger) *Log {
+	l := &Log{reads: cfg.Reads, to: to, lines: make(chan []byte, waiting), meter: m, log: log, done: make(chan struct{})}
+	l.closing, l.close = context.WithCancel(context.Background())
+	go l.run()
+	return l
+}
+
+// output is standard output, which stays open.
+type output struct{ io.Writer }
+
+func (output) Close() error { return nil }
+
+func destination(cfg config.Audit) (io.WriteCloser, error) {
+	if cfg.File == config.AuditToOutput {
+		return output{os.Stdout}, nil
+	}
+	f, err := os.OpenFile(cfg.File, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("audit.file: it cannot be written to: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("audit.file: %w", err)
+	}
+	size := math.MaxInt / megabytes / 2
+	if cfg.MaxSize > 0 {
+		size = max(1, int(cfg.MaxSize/megabytes))
+	}
+	return &timberjack.Logger{Filename: cfg.File, MaxSize: size, MaxBackups: cfg.Keep, FileMode: 0o600}, nil
+}
+
+// Wants reports whether a line is written of what does this.
+func (l *Log) Wants(v mapping.Verb) bool { return l != nil && (l.reads || v != mapping.Read) }
+
+// Ready is an error of class Unavailable while lines cannot be written: nothing is to be begun then
+// that one would have to tell of.
+func (l *Log) Ready() error {
+	if l == nil || !l.failing.Load() {
+		return nil
+	}
+	return mapping.Errorf(mapping.Unavailable, "audit_unavailable",
+		"The audit log of the bridge cannot be written, and nothing is done without it (audit.file). The bridge's own log has the reason.")
+}
+
+// Write takes an entry, which is written soon. It waits where too many do, and counts the entry as lost
+// when that takes too long.
+func (l *Log) Write(e Entry) {
+	if !l.Wants(e.Operation) {
+		return
+	}
+	if e.Objects == nil {
+		e.Objects = []mapping.Object{}
+	}
+	line, err := json.Marshal(e)
+	if err != nil {
+		l.lose(e, err)
+		return
+	}
+	line = append(line, '\n')
+	select {
+	case l.lines <- line:
+		return
+	default:
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case l.lines <- line:
+	case <-l.done:
+		l.lose(e, fmt.Errorf("the log is closed"))
+	case <-late.C:
+		l.lose(e, fmt.Errorf("%d lines wait to be written", waiting))
+	}
+}
+
+// lose says what the line would have, in the bridge's own log.
+func (l *Log) lose(e Entry, why error) {
+	l.meter.AuditLost()
+	l.log.Error("a line of the audit log is lost", zap.Any("line", e), zap.Error(why))
+}
+
+func (l *Log) run() {
+	defer close(l.done)
+	var said complaint.Complaint
+	for {
+		select {
+		case line := <-l.lines:
+			l.write(line, &said)
+			continue
+		default:
+		}
+		select {
+		case line := <-l.lines:
+			l.write(line, &said)
+		case <-l.closing.Done():
+			if len(l.lines) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// write tries until the line is written, or until the log is closed and the disk does not take it. A
+// line of which a part was written goes on where it broke off.
+func (l *Log) write(line []byte, said *complaint.Complaint) {
+	for {
+		n, err := l.to.Write(line)
+		if err == nil {
+			l.failing.Store(false)
+			said.Over()
+			l.meter.Audited()
+			return
+		}
+		line = line[n:]
+		l.failing.Store(true)
+		if said.Due() {
+			l.log.Error("the audit log cannot be written: requests are refused until it can", zap.Error(err), said.Times())
+		}
+		if pause.For(l.closing, retry) != nil {
+			l.meter.AuditLost()
+			l.log.Error("a line of the audit log is lost", zap.ByteString("rest", line), zap.Error(err))
+			return
+		}
+	}
+}
+
+// Close writes what waits, and closes the file. It may be called again.
+func (l *Log) Close() error {
+	if l == nil {
+		return nil
+	}
+	var err error
+	l.once.Do(func() {
+		l.close()
+		<-l.done
+		err = l.to.Close()
+	})
+	return err
+}

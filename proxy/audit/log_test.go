@@ -1,0 +1,114 @@
+package audit
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// disk is a file whose disk may be full.
+type disk struct {
+	mu   sync.Mutex
+	full bool
+	text bytes.Buffer
+}
+
+func (d *disk) Write(b []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.full {
+		n, _ := d.text.Write(b[:min(3, len(b)-1)])
+		return n, errors.New("no space left on device")
+	}
+	return d.text.Write(b)
+}
+
+func (d *disk) Close() error { return nil }
+
+func (d *disk) set(full bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.full = full
+}
+
+func (d *disk) lines() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return strings.Split(strings.TrimSuffix(d.text.String(), "\n"), "\n")
+}
+
+type count struct {
+	mu            sync.Mutex
+	written, lost int
+}
+
+func (c *count) Audited()   { c.mu.Lock(); c.written++; c.mu.Unlock() }
+func (c *count) AuditLost() { c.mu.Lock(); c.lost++; c.mu.Unlock() }
+
+// TestD1AuditOnAFullDisk: while the disk is full, requests are to be refused and lines wait; once there
+// is room they are whole and in order. What does not fit among those that wait is counted.
+func TestD1AuditOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, c := &disk{full: true}, &count{}
+		l := newLog(config.Audit{Reads: true}, d, c, zap.NewNop())
+		for range waiting + 1 { // one is with the writer
+			l.Write(Entry{Operation: mapping.Made, Kind: "run"})
+			synctest.Wait()
+		}
+		if err := l.Ready(); mapping.Classify(err).Class != mapping.Unavailable {
+			t.Fatalf("it is ready: %v", err)
+		}
+		began := time.Now()
+		l.Write(Entry{Operation: mapping.Deleted, Kind: "run"})
+		if c.lost != 1 || time.Since(began) != patience {
+			t.Errorf("%d lost after %s", c.lost, time.Since(began))
+		}
+		d.set(false)
+		time.Sleep(2 * retry)
+		synctest.Wait()
+		if err := l.Ready(); err != nil {
+			t.Errorf("it is not ready: %v", err)
+		}
+		if list := d.lines(); len(list) != waiting+1 || list[0] != list[waiting] {
+			t.Errorf("%d lines, the first is %q", len(list), list[0])
+		}
+		if err := l.Close(); err != nil || c.written != waiting+1 {
+			t.Errorf("%d written, %v", c.written, err)
+		}
+	})
+}
+
+// TestAuditIsWrittenToItsEnd: what was taken before the log is closed is written.
+func TestAuditIsWrittenToItsEnd(t *testing.T) {
+	t.Parallel()
+	d, c := &disk{}, &count{}
+	l := newLog(config.Audit{}, d, c, zap.NewNop())
+	for range 1000 {
+		l.Write(Entry{Operation: mapping.Made})
+		l.Write(Entry{Operation: mapping.Read})
+	}
+	if err := errors.Join(l.Close(), l.Close()); err != nil || len(d.lines()) != 1000 {
+		t.Errorf("%d lines, %v", len(d.lines()), err)
+	}
+}
+
+// TestNoAudit: without a file there is none, and one that cannot be made is told of.
+func TestNoAudit(t *testing.T) {
+	t.Parallel()
+	l, err := Open(config.Audit{}, nil, nil)
+	if l.Write(Entry{Operation: mapping.Made}); l != nil || err != nil || l.Ready() != nil || l.Close() != nil {
+		t.Errorf("%v, %v", l, err)
+	}
+	if _, err := Open(config.Audit{File: t.TempDir() + "/none/audit.log"}, nil, nil); err == nil || !strings.Contains(err.Error(), "audit.file") {
+		t.Errorf("%v", err)
+	}
+}
