@@ -30,6 +30,9 @@ type Dialect struct {
 	// Mount adds the face's routes to r, which leads there only what Paths own; what no
 	// route takes is the face's to refuse. nil: the dialect cannot be served.
 	Mount func(r *mux.Router, svc Service, face Face)
+	// Effect is what a route does, by its method and the template of its path; ok is false for
+	// what is no operation. nil: nobody is told what its routes do.
+	Effect func(method, template string) (e Effect, ok bool)
 	// Refusal is the body, encoded as JSON, of a refusal before a request has reached the
 	// face: for a wrong key, a bad path, a body that is too large. nil: that of no dialect.
 	Refusal func(e *mapping.Error) any

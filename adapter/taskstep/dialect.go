@@ -13,6 +13,7 @@ func Dialect() adapter.Dialect {
 		Name:      "taskstep",
 		Paths:     []string{"/ap", "/agent", "/agents/{agent}/ap"},
 		Mount:     face.Mount,
+		Effect:    face.Effect,
 		Refusal:   face.Refusal,
 		Fields:    face.RequestFields(),
 		Documents: documents(),

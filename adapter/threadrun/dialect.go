@@ -18,6 +18,7 @@ func Dialect() adapter.Dialect {
 		Paths:     []string{"/threads", "/runs", "/agents", "/assistants", "/store", "/ok", "/info", "/limits", "/ui"},
 		Store:     []string{"/store"},
 		Mount:     face.Mount,
+		Effect:    face.Effect,
 		Refusal:   face.Refusal,
 		Fields:    face.RequestFields(),
 		Documents: documents(),

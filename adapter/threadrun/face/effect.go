@@ -1,0 +1,91 @@
+package face
+
+import (
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// Effect is what a route of this face does, by its method and template. Of one that may make a run
+// or answer a question, and of a command, the request says more (mapping.NoteVerb).
+func Effect(method, template string) (adapter.Effect, bool) {
+	op, ok := effects[method+" "+template]
+	return op, ok
+}
+
+// effects has a row for each of endpoints that is served.
+var effects = map[string]adapter.Effect{
+	"POST /runs/wait":                                {Verb: mapping.Made, Kind: "run"},
+	"POST /runs/stream":                              {Verb: mapping.Made, Kind: "run"},
+	"POST /threads/{thread_id}/runs/wait":            {Verb: mapping.Made, Kind: "run"},
+	"POST /threads/{thread_id}/runs/stream":          {Verb: mapping.Made, Kind: "run"},
+	"POST /threads":                                  {Verb: mapping.Made, Kind: "thread"},
+	"POST /threads/{thread_id}/runs":                 {Verb: mapping.Made, Kind: "run"},
+	"GET /threads/{thread_id}":                       {Verb: mapping.Read, Kind: "thread"},
+	"GET /threads/{thread_id}/runs/{run_id}":         {Verb: mapping.Read, Kind: "run"},
+	"GET /threads/{thread_id}/state":                 {Verb: mapping.Read, Kind: "state"},
+	"PUT /store/items":                               {Verb: mapping.Changed, Kind: "item"},
+	"GET /store/items":                               {Verb: mapping.Read, Kind: "item"},
+	"POST /store/items/search":                       {Verb: mapping.Read, Kind: "item"},
+	"POST /threads/search":                           {Verb: mapping.Read, Kind: "thread"},
+	"POST /threads/count":                            {Verb: mapping.Read, Kind: "thread"},
+	"POST /threads/prune":                            {Verb: mapping.Deleted, Kind: "thread"},
+	"PATCH /threads/{thread_id}":                     {Verb: mapping.Changed, Kind: "thread"},
+	"DELETE /threads/{thread_id}":                    {Verb: mapping.Deleted, Kind: "thread"},
+	"POST /threads/{thread_id}/copy":                 {Verb: mapping.Made, Kind: "thread"},
+	"GET /threads/{thread_id}/storage":               {Verb: mapping.Read, Kind: "thread"},
+	"POST /threads/{thread_id}/state":                {Verb: mapping.Changed, Kind: "state"},
+	"POST /threads/{thread_id}/state/checkpoint":     {Verb: mapping.Read, Kind: "state"},
+	"GET /threads/{thread_id}/state/{checkpoint_id}": {Verb: mapping.Read, Kind: "state"},
+	"GET /threads/{thread_id}/history":               {Verb: mapping.Read, Kind: "state"},
+	"POST /threads/{thread_id}/history":              {Verb: mapping.Read, Kind: "state"},
+	"GET /threads/{thread_id}/stream":                {Verb: mapping.Read, Kind: "thread"},
+	"POST /threads/{thread_id}/stream":               {Verb: mapping.Read, Kind: "thread"},
+	"POST /threads/{thread_id}/stream/events":        {Verb: mapping.Read, Kind: "thread"},
+	"GET /threads/{thread_id}/stream/events":         {Verb: mapping.Read, Kind: "thread"},
+	"POST /threads/{thread_id}/commands":             {Verb: mapping.Read, Kind: "thread"},
+	"GET /threads/{thread_id}/runs":                  {Verb: mapping.Read, Kind: "run"},
+	"DELETE /threads/{thread_id}/runs/{run_id}":      {Verb: mapping.Deleted, Kind: "run"},
+	"GET /threads/{thread_id}/runs/{run_id}/stream":  {Verb: mapping.Read, Kind: "run"},
+	"POST /threads/{thread_id}/runs/{run_id}/stream": {Verb: mapping.Read, Kind: "run"},
+	"GET /threads/{thread_id}/runs/{run_id}/join":    {Verb: mapping.Read, Kind: "run"},
+	"GET /threads/{thread_id}/runs/{run_id}/wait":    {Verb: mapping.Read, Kind: "run"},
+	"POST /threads/{thread_id}/runs/{run_id}/cancel": {Verb: mapping.Cancelled, Kind: "run"},
+	"GET /threads/{thread_id}/runs/{run_id}/explain": {Verb: mapping.Read, Kind: "run"},
+	"POST /runs":                                           {Verb: mapping.Made, Kind: "run"},
+	"POST /runs/search":                                    {Verb: mapping.Read, Kind: "run"},
+	"POST /runs/batch":                                     {Verb: mapping.Made, Kind: "run"},
+	"POST /runs/cancel":                                    {Verb: mapping.Cancelled, Kind: "run"},
+	"POST /runs/crons/search":                              {Verb: mapping.Read, Kind: "cron"},
+	"POST /runs/crons/count":                               {Verb: mapping.Read, Kind: "cron"},
+	"POST /runs/crons":                                     {Verb: mapping.Made, Kind: "cron"},
+	"POST /threads/{thread_id}/runs/crons":                 {Verb: mapping.Made, Kind: "cron"},
+	"GET /runs/crons/{cron_id}":                            {Verb: mapping.Read, Kind: "cron"},
+	"PATCH /runs/crons/{cron_id}":                          {Verb: mapping.Changed, Kind: "cron"},
+	"DELETE /runs/crons/{cron_id}":                         {Verb: mapping.Deleted, Kind: "cron"},
+	"GET /runs/{run_id}":                                   {Verb: mapping.Read, Kind: "run"},
+	"DELETE /runs/{run_id}":                                {Verb: mapping.Deleted, Kind: "run"},
+	"GET /runs/{run_id}/wait":                              {Verb: mapping.Read, Kind: "run"},
+	"GET /runs/{run_id}/join":                              {Verb: mapping.Read, Kind: "run"},
+	"GET /runs/{run_id}/stream":                            {Verb: mapping.Read, Kind: "run"},
+	"POST /runs/{run_id}/cancel":                           {Verb: mapping.Cancelled, Kind: "run"},
+	"GET /runs/{run_id}/explain":                           {Verb: mapping.Read, Kind: "run"},
+	"POST /assistants/search":                              {Verb: mapping.Read, Kind: "assistant"},
+	"POST /assistants/count":                               {Verb: mapping.Read, Kind: "assistant"},
+	"GET /assistants/{assistant_id}":                       {Verb: mapping.Read, Kind: "assistant"},
+	"GET /assistants/{assistant_id}/graph":                 {Verb: mapping.Read, Kind: "assistant"},
+	"GET /assistants/{assistant_id}/schemas":               {Verb: mapping.Read, Kind: "assistant"},
+	"GET /assistants/{assistant_id}/subgraphs":             {Verb: mapping.Read, Kind: "assistant"},
+	"GET /assistants/{assistant_id}/subgraphs/{namespace}": {Verb: mapping.Read, Kind: "assistant"},
+	"POST /assistants/{assistant_id}/versions":             {Verb: mapping.Read, Kind: "assistant"},
+	"POST /assistants/{assistant_id}/latest":               {Verb: mapping.Changed, Kind: "assistant"},
+	"POST /assistants":                                     {Verb: mapping.Made, Kind: "assistant"},
+	"PATCH /assistants/{assistant_id}":                     {Verb: mapping.Changed, Kind: "assistant"},
+	"DELETE /assistants/{assistant_id}":                    {Verb: mapping.Deleted, Kind: "assistant"},
+	"POST /agents/search":                                  {Verb: mapping.Read, Kind: "agent"},
+	"GET /agents/{agent_id}":                               {Verb: mapping.Read, Kind: "agent"},
+	"GET /agents/{agent_id}/schemas":                       {Verb: mapping.Read, Kind: "agent"},
+	"DELETE /store/items":                                  {Verb: mapping.Deleted, Kind: "item"},
+	"POST /store/namespaces":                               {Verb: mapping.Read, Kind: "item"},
+	"GET /info":                                            {Verb: mapping.Read, Kind: "bridge"},
+	"GET /limits":                                          {Verb: mapping.Read, Kind: "bridge"},
+}
