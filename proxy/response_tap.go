@@ -25,8 +25,10 @@ type responseTap struct {
 	status int
 	stream string // what it is sent by, as the metrics name it; "": it is no stream
 	bytes  int64
-	route  string // template that matched
-	key    string // id of the caller's key
+	route  string            // template that matched
+	key    string            // id of the caller's key
+	vars   map[string]string // of the template
+	begun  func()            // told once the answer begins; may be nil
 }
 
 func (r *responseTap) WriteHeader(status int) {
@@ -40,6 +42,9 @@ func (r *responseTap) WriteHeader(status int) {
 // begin notes how an answer begins: whether it is a stream is told by its header.
 func (r *responseTap) begin(status int) {
 	r.status = status
+	if r.begun != nil {
+		r.begun()
+	}
 	switch {
 	case status == http.StatusSwitchingProtocols:
 		r.stream = metrics.StreamWebSocket

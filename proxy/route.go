@@ -42,7 +42,7 @@ func noteRoute(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := tapOf(r.Context())
 		if template, err := mux.CurrentRoute(r).GetPathTemplate(); err == nil && rec != nil {
-			rec.route = template
+			rec.route, rec.vars = template, mux.Vars(r)
 		}
 		next.ServeHTTP(w, r)
 	})

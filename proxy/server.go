@@ -13,7 +13,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/audit"
 	"github.com/apbridge/apbridge/proxy/auth"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/gorilla/mux"
@@ -40,6 +42,10 @@ type Options struct {
 	Store func(path string) bool
 	// Limits bound what keys and tenants may use; nil: nothing does.
 	Limits Limits
+	// Audit has a line for each operation; nil: there is no such log. Does says what a route does, by
+	// its template and by the path of the request; ok is false for what is no operation.
+	Audit *audit.Log
+	Does  func(method, route, path string) (op adapter.Effect, ok bool)
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
 	// Public are exact paths that take GET from everybody, keys or not: what
@@ -141,6 +147,7 @@ func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
 		hostGuard{f, newHosts(cfg)}.guard,
 		originGuard{f, newOrigins(cfg.CORS.Origins), s.strangers}.guard,
 		principalGuard{f, h.gate, proxies, o.Public, o.Store}.guard,
+		auditGuard{f, s.ops, proxies, o.Audit, o.Does}.guard,
 		limitGuard{f, s.ops, o.Limits}.guard,
 		s.door.guard,
 		loopGuard{f, o.Hop}.guard,

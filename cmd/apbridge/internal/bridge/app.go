@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy"
+	"github.com/apbridge/apbridge/proxy/audit"
 	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/embedding"
@@ -40,6 +41,7 @@ type App struct {
 	server   *proxy.Server
 	service  adapter.Service
 	limits   *limit.Limiter
+	audit    *audit.Log
 	reloads  *metrics.Reloads
 	serving  func()
 	seals    seals
@@ -66,6 +68,9 @@ func (a *App) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if a.audit, err = audit.Open(a.cfg.Audit, a.metrics, a.log.Named("audit")); err != nil {
+		return err
+	}
 	if a.limits, err = limit.New(a.cfg, ledger{a}, a.metrics.Limited); err != nil {
 		return err
 	}
@@ -88,12 +93,13 @@ func (a *App) open(ctx context.Context) error {
 		return err
 	}
 	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects.Webhook, a.log)
-	a.engine.Beside(chore.NewRetention(a.store, events, a.engine, func() config.Retention { return a.engine.Config().Retention }, a.log))
+	a.engine.Beside(chore.NewRetention(a.store, events, witnessed{a.engine, a}, func() config.Retention { return a.engine.Config().Retention }, a.log))
 	a.engine.Beside(chore.NewItems(a.store, a.log))
 	if index != nil {
 		a.engine.Beside(chore.NewEmbeddings(a.store, a.log))
 	}
 	a.engine.LimitRuns(a.limits.Runs)
+	a.engine.Witness(a.background())
 	a.hooks = webhook.New(a.store, a.cfg.Webhooks, "apbridge/"+Version(), a.metrics, a.log.Named("webhook"))
 	if a.service, err = service.New(a.store, events, a.engine, a.dialects, a.log); err != nil {
 		return err
@@ -157,6 +163,8 @@ func (a *App) serverOptions(mount func(*mux.Router)) proxy.Options {
 		Ready:   a.store.Ping,
 		Drain:   a.engine.Shutdown,
 		Limits:  a.limits,
+		Audit:   a.audit,
+		Does:    a.does,
 		Hop:     a.hop,
 		Metrics: a.metrics,
 		Public:  documents(Version(), a.dialects),
@@ -227,7 +235,7 @@ func (a *App) Abandon() {
 // deliver sends webhooks until the returned stop is called: after the bridge has
 // drained, so that the last ends are still told.
 func (a *App) deliver() (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(mapping.WithDeed(context.Background(), a.background()))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -251,5 +259,5 @@ func (a *App) Close() error {
 	if a.store != nil {
 		errs = append(errs, a.store.Close())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, a.audit.Close())...)
 }

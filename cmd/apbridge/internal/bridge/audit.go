@@ -1,0 +1,63 @@
+package bridge
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy"
+	"github.com/apbridge/apbridge/proxy/audit"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/passthrough"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// does is what a route does: its dialect says it, and on an agent's way through the method.
+func (a *App) does(method, route, path string) (adapter.Effect, bool) {
+	if passthrough.Owns(path) {
+		return adapter.Effect{Verb: throughVerb(method), Kind: "upstream"}, true
+	}
+	d, ok := a.dialects.Owner(path)
+	if !ok || d.Effect == nil {
+		return adapter.Effect{}, false
+	}
+	return d.Effect(method, route)
+}
+
+func throughVerb(method string) mapping.Verb {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return mapping.Read
+	case http.MethodDelete:
+		return mapping.Deleted
+	}
+	return mapping.Changed
+}
+
+// background has a line written for what is done for no request.
+func (a *App) background() *mapping.Deed {
+	return &mapping.Deed{Background: true, Also: func(ctx context.Context, d *mapping.Deed, kind string, err error) {
+		who := mapping.PrincipalOf(ctx)
+		e := audit.Entry{Time: time.Now().UTC(), Key: who.ID, Tenant: who.Tenant}
+		proxy.Complete(&e, d, kind, err)
+		a.audit.Write(e)
+	}}
+}
+
+// witnessed has a line written for each thread that its time to live, or retention, ended.
+type witnessed struct {
+	*engine.Engine
+	app *App
+}
+
+func (w witnessed) ThreadsDeleted(gone []store.Gone) {
+	for _, g := range gone {
+		w.app.audit.Write(audit.Entry{
+			Time: time.Now().UTC(), Operation: mapping.Deleted, Kind: "thread", Outcome: audit.Done, Tenant: g.Tenant,
+			Objects: []mapping.Object{{Kind: "thread", ID: g.ThreadID}},
+		})
+	}
+	w.Engine.ThreadsDeleted(gone)
+}

@@ -1,0 +1,111 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/audit"
+)
+
+// auditGuard has each operation leave one line in the audit log, when its answer begins: of a run that
+// is streamed for an hour, the line is there at its start. What no route takes did nothing, and
+// leaves none.
+type auditGuard struct {
+	refuser
+	ops     operations
+	trusted trustedProxies
+	log     *audit.Log // nil: there is none
+	does    func(method, route, path string) (adapter.Effect, bool)
+}
+
+func (g auditGuard) guard(next http.Handler) http.Handler {
+	if g.log == nil || g.does == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := tapOf(r.Context())
+		if rec == nil || open[r.URL.Path] || g.ops.own(r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		verb := mapping.Changed
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			verb = mapping.Read
+		}
+		if g.log.Wants(verb) {
+			if err := g.log.Ready(); err != nil {
+				g.refuse(w, r, err)
+				return
+			}
+		}
+		deed := &mapping.Deed{Also: g.also(r)}
+		rec.begun = sync.OnceFunc(func() { g.write(r, rec, deed) })
+		defer rec.begun()
+		next.ServeHTTP(w, r.WithContext(mapping.WithDeed(r.Context(), deed)))
+	})
+}
+
+func (g auditGuard) write(r *http.Request, rec *responseTap, deed *mapping.Deed) {
+	op, ok := g.does(r.Method, rec.route, r.URL.Path)
+	if !ok {
+		return
+	}
+	verb, noted := deed.Said()
+	if verb == "" {
+		verb = op.Verb
+	}
+	e := g.entry(r, mapping.PrincipalOf(r.Context()))
+	e.Operation, e.Kind, e.Status, e.Outcome = verb, cmp.Or(deed.Kind(), op.Kind), rec.status, audit.OutcomeOf(rec.status)
+	e.Route, e.Objects = rec.route, objects(rec.vars, noted)
+	g.log.Write(e)
+}
+
+func (g auditGuard) entry(r *http.Request, who mapping.Principal) audit.Entry {
+	return audit.Entry{
+		Time: time.Now().UTC(), Key: who.ID, Tenant: who.Tenant, From: g.trusted.client(r),
+		RequestID: r.Header.Get(headerRequestID), Method: r.Method,
+	}
+}
+
+// also writes a line for what is done by a message of a WebSocket.
+func (g auditGuard) also(r *http.Request) func(context.Context, *mapping.Deed, string, error) {
+	return func(ctx context.Context, d *mapping.Deed, kind string, err error) {
+		e := g.entry(r, mapping.PrincipalOf(ctx))
+		Complete(&e, d, kind, err)
+		g.log.Write(e)
+	}
+}
+
+// Complete fills in what became of a deed that is no request.
+func Complete(e *audit.Entry, d *mapping.Deed, kind string, err error) {
+	e.Operation, e.Objects = d.Said()
+	if e.Operation == "" {
+		e.Operation = mapping.Read
+	}
+	e.Kind, e.Outcome = cmp.Or(d.Kind(), kind), audit.Done
+	if err != nil {
+		failed := mapping.Classify(err)
+		e.Code, e.Outcome = failed.Code, audit.OutcomeOf(adapter.Status(failed.Class))
+	}
+}
+
+// objects are those of the path and what was noted besides, which may be the same.
+func objects(vars map[string]string, noted []mapping.Object) (list []mapping.Object) {
+	for name, id := range vars {
+		list = append(list, mapping.Object{Kind: strings.TrimSuffix(name, "_id"), ID: id})
+	}
+	for _, o := range noted {
+		if !slices.Contains(list, o) {
+			list = append(list, o)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b mapping.Object) int { return strings.Compare(a.Kind, b.Kind) })
+	return list
+}
