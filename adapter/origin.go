@@ -15,8 +15,7 @@ func AddOrigin(r *http.Request) {
 	trace := mapping.TraceOf(r.Context())
 	add(r.Header, RequestIDHeader, mapping.RequestIDOf(r.Context()))
 	if r.Header.Get(mapping.TraceParentHeader) == "" { // the two belong together
-		add(r.Header, mapping.TraceParentHeader, trace.Parent)
-		add(r.Header, mapping.TraceStateHeader, trace.State)
+		trace.Tell(func(name, value string) { add(r.Header, name, value) })
 	}
 }
 

@@ -126,7 +126,8 @@ type RunOptions struct {
 	Losses          []Loss          `json:"losses,omitempty"`
 	Hops            string          `json:"hops,omitempty"` // of the request (HopsHeader)
 	RequestID       string          `json:"request_id,omitempty"`
-	Trace           *Trace          `json:"trace,omitempty"` // of the request; nil: it said nothing
+	Trace           *Trace          `json:"trace,omitempty"`   // of the request; nil: it said nothing
+	Resumes         *Trace          `json:"resumes,omitempty"` // of the run whose question it answers (Run.Place); nil: that is in no trace
 }
 
 // JSON is the options as encoding/json would write them, but for the large values

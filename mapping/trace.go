@@ -10,13 +10,67 @@ import (
 const (
 	TraceParentHeader = "Traceparent"
 	TraceStateHeader  = "Tracestate"
+	BaggageHeader     = "Baggage" // W3C Baggage
 )
 
 // Trace is the place of a request in a distributed trace, as its client says: the headers of
 // W3C Trace Context, which calls to agents repeat. The zero value says nothing.
+//
+// A bridge that makes spans puts its own in the place of the client's.
 type Trace struct {
 	Parent string `json:"parent,omitempty"`
 	State  string `json:"state,omitempty"`
+	// Baggage is carried only where OTEL_PROPAGATORS asks for it.
+	Baggage string `json:"baggage,omitempty"`
+}
+
+// ID is the id of the trace, for logs; "" for none.
+func (t Trace) ID() string {
+	if t.Parent == "" {
+		return ""
+	}
+	return t.Parent[3:35]
+}
+
+// baggageMost is how long a baggage is carried at most, in bytes (W3C Baggage, section 3.3.2).
+const baggageMost = 8192
+
+// WithBaggage is the place with what the headers of that name say. What nobody could read is left out.
+func (t Trace) WithBaggage(headers []string) Trace {
+	all := strings.Join(headers, ",")
+	if len(all) <= baggageMost && strings.IndexFunc(all, unprintable) < 0 {
+		t.Baggage = all
+	}
+	return t
+}
+
+// Tell has set called with each header that says something.
+func (t Trace) Tell(set func(name, value string)) {
+	for _, h := range [...][2]string{{TraceParentHeader, t.Parent}, {TraceStateHeader, t.State}, {BaggageHeader, t.Baggage}} {
+		if h[1] != "" {
+			set(h[0], h[1])
+		}
+	}
+}
+
+// RunSpan is the id that the span of a run has: it follows from the run's, whichever process makes the
+// span. "" for what is no id of a run.
+func RunSpan(run string) string {
+	if !IsUUID(run) {
+		return ""
+	}
+	return strings.ToLower(run[19:23] + run[24:36])
+}
+
+// Place is where a run itself is in the trace of the request that asked for it; the zero value where that
+// is in none.
+func (r *Run) Place() Trace {
+	if r.Options.Trace == nil || r.Options.Trace.Parent == "" {
+		return Trace{}
+	}
+	at := *r.Options.Trace
+	at.Parent = at.Parent[:36] + RunSpan(r.ID) + at.Parent[52:]
+	return at
 }
 
 // traceParent is version, trace, parent and flags (W3C Trace Context, section 3.2.2). A later version
@@ -34,12 +88,13 @@ func ReadTrace(parent, state string) (t Trace) {
 		return Trace{}
 	}
 	t.Parent = parent
-	unprintable := func(c rune) bool { return c < ' ' && c != '\t' || c > '~' }
 	if len(state) <= traceStateMost && strings.IndexFunc(state, unprintable) < 0 {
 		t.State = state
 	}
 	return t
 }
+
+func unprintable(c rune) bool { return c < ' ' && c != '\t' || c > '~' }
 
 type traceKey struct{}
 

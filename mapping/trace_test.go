@@ -14,7 +14,7 @@ func TestReadTrace(t *testing.T) {
 	}{
 		"nothing":                  {"", "", Trace{}},
 		"a parent":                 {good, "", Trace{Parent: good}},
-		"with its state":           {good, "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7", Trace{good, "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7"}},
+		"with its state":           {good, "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7", Trace{Parent: good, State: "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7"}},
 		"a state alone":            {"", "congo=1", Trace{}},
 		"a later version":          {"01" + good[2:] + "-more", "", Trace{Parent: "01" + good[2:] + "-more"}},
 		"more than a version has":  {good + "-more", "", Trace{}},
