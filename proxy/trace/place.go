@@ -1,0 +1,66 @@
+package trace
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+
+	"github.com/apbridge/apbridge/mapping"
+	otel "go.opentelemetry.io/otel/trace"
+)
+
+// contextOf is a place as the library has it; the zero value for none. What a later version of
+// traceparent has behind the flags means nothing (W3C Trace Context, section 4.3).
+func contextOf(at mapping.Trace) otel.SpanContext {
+	if at.Parent == "" {
+		return otel.SpanContext{}
+	}
+	var c otel.SpanContextConfig
+	flags, err := hex.DecodeString(at.Parent[53:55])
+	if err != nil {
+		return otel.SpanContext{}
+	}
+	c.TraceID, _ = otel.TraceIDFromHex(at.Parent[3:35]) // mapping.ReadTrace has looked
+	c.SpanID, _ = otel.SpanIDFromHex(at.Parent[36:52])
+	c.TraceFlags, c.Remote = otel.TraceFlags(flags[0]), true
+	c.TraceState, _ = otel.ParseTraceState(at.State) // an unreadable one is left out
+	return otel.NewSpanContext(c)
+}
+
+// placeOf is the headers by which others are told of a span.
+func placeOf(c otel.SpanContext) mapping.Trace {
+	return mapping.Trace{Parent: "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String(), State: c.TraceState().String()}
+}
+
+// ids are by chance, but for spans whose id is wanted (withID).
+type ids struct{}
+
+type idKey struct{}
+
+func withID(ctx context.Context, id otel.SpanID) context.Context {
+	if !id.IsValid() {
+		return ctx
+	}
+	return context.WithValue(ctx, idKey{}, id)
+}
+
+// NewSpanID is of sdk.IDGenerator.
+func (ids) NewSpanID(ctx context.Context, _ otel.TraceID) (id otel.SpanID) {
+	if wanted, ok := ctx.Value(idKey{}).(otel.SpanID); ok {
+		return wanted
+	}
+	for !id.IsValid() {
+		binary.NativeEndian.PutUint64(id[:], rand.Uint64())
+	}
+	return id
+}
+
+// NewIDs is of sdk.IDGenerator.
+func (g ids) NewIDs(ctx context.Context) (id otel.TraceID, span otel.SpanID) {
+	for !id.IsValid() {
+		binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
+		binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
+	}
+	return id, g.NewSpanID(ctx, id)
+}

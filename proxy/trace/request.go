@@ -1,0 +1,89 @@
+package trace
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/apbridge/apbridge/mapping"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	otel "go.opentelemetry.io/otel/trace"
+)
+
+// Request is the span of a request of a client. A nil one tells nothing.
+type Request struct{ span otel.Span }
+
+// Request begins the span of a request, below what its client says. The request that is returned has
+// the place of the span in its context.
+func (t *Tracer) Request(r *http.Request) (*http.Request, *Request) {
+	if t == nil {
+		return r, nil
+	}
+	ctx := r.Context()
+	if at := mapping.TraceOf(ctx); t.baggage && at.Parent != "" {
+		ctx = mapping.WithTrace(ctx, at.WithBaggage(r.Header.Values("Baggage")))
+	}
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	ctx, span := t.start(ctx, methodOf(r.Method), otel.WithSpanKind(otel.SpanKindServer), otel.WithAttributes(
+		attribute.String("http.request.method", methodOf(r.Method)),
+		attribute.String("url.scheme", scheme),
+		attribute.String("url.path", r.URL.Path),
+		attribute.String("network.protocol.version", strconv.Itoa(r.ProtoMajor)+"."+strconv.Itoa(r.ProtoMinor)),
+		attribute.String("apbridge.request.id", mapping.RequestIDOf(ctx)),
+	))
+	return r.WithContext(ctx), &Request{span}
+}
+
+// Answer is how a request was answered.
+type Answer struct {
+	Route  string // the template that matched; "": none
+	Status int
+	Key    string // the id of the caller's key
+	Run    string // that it is about
+}
+
+// End ends the span. An answer that is the server's fault is an error (semantic conventions of HTTP).
+func (s *Request) End(method string, a Answer) {
+	if s == nil {
+		return
+	}
+	if a.Route != "" {
+		s.span.SetName(methodOf(method) + " " + a.Route)
+		s.span.SetAttributes(attribute.String("http.route", a.Route))
+	}
+	s.span.SetAttributes(attribute.Int("http.response.status_code", a.Status))
+	set(s.span, "apbridge.key", a.Key)
+	set(s.span, "apbridge.run.id", a.Run)
+	if a.Status >= http.StatusInternalServerError {
+		fail(s.span, strconv.Itoa(a.Status), "")
+	}
+	s.span.End()
+}
+
+// set leaves out what is not there.
+func set(span otel.Span, name, value string) {
+	if value != "" {
+		span.SetAttributes(attribute.String(name, value))
+	}
+}
+
+func fail(span otel.Span, kind, words string) {
+	span.SetAttributes(attribute.String("error.type", kind))
+	span.SetStatus(codes.Error, words)
+}
+
+// methods are those with a name of their own in the semantic conventions of HTTP.
+var methods = []string{
+	http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions, http.MethodConnect, http.MethodTrace,
+}
+
+func methodOf(method string) string {
+	if slices.Contains(methods, method) {
+		return method
+	}
+	return "_OTHER"
+}

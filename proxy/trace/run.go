@@ -1,0 +1,111 @@
+package trace
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/mapping"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	otel "go.opentelemetry.io/otel/trace"
+)
+
+// Run is the span of a run, or of a part of one. A nil one tells nothing. Used by one goroutine at a time.
+type Run struct{ span otel.Span }
+
+// Run begins the span of a run that this process executes from now on, below the place of ctx. It is
+// counted from when the run was asked for, so that it holds the time that the run had to wait.
+//
+// Its id follows from the run's, so it is one span whichever process ends it. part: it is only a part of
+// the run, with an id and a time of its own, and with a link to the run.
+func (t *Tracer) Run(ctx context.Context, r *mapping.Run, part bool) (context.Context, *Run) {
+	if t == nil {
+		return ctx, nil
+	}
+	id, options := spanOf(r.ID), []otel.SpanStartOption{otel.WithTimestamp(r.CreatedAt), otel.WithAttributes(attributesOf(r)...)}
+	if part {
+		id, options[0] = otel.SpanID{}, linkTo(r.Place())
+	} else if r.Options.Resumes != nil {
+		options = append(options, linkTo(*r.Options.Resumes))
+	}
+	ctx, span := t.startAs(ctx, id, "run "+r.Agent, options...)
+	return ctx, &Run{span}
+}
+
+func attributesOf(r *mapping.Run) []attribute.KeyValue {
+	return attributes("apbridge.run.id", r.ID, "apbridge.thread.id", r.ThreadID, "apbridge.task.id", r.TaskID,
+		"apbridge.agent", r.Agent, "apbridge.key", r.Owner, "apbridge.request.id", r.Options.RequestID)
+}
+
+// attributes are made of names and values by turns; an empty value is left out.
+func attributes(pairs ...string) (list []attribute.KeyValue) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			list = append(list, attribute.String(pairs[i], pairs[i+1]))
+		}
+	}
+	return list
+}
+
+func linkTo(at mapping.Trace) otel.SpanStartOption {
+	return otel.WithLinks(otel.Link{SpanContext: contextOf(at)})
+}
+
+// spanOf is the id of a run's span.
+func spanOf(run string) otel.SpanID {
+	id, _ := otel.SpanIDFromHex(mapping.RunSpan(run)) // zero for none: one by chance
+	return id
+}
+
+// Event tells of a moment of the run. details are names and values by turns; an empty value is left out.
+func (s *Run) Event(name string, details ...string) {
+	if s == nil {
+		return
+	}
+	s.span.AddEvent(name, otel.WithAttributes(attributes(details...)...))
+}
+
+// Ended is how a run has left a process for good, or until its client asks for its next step.
+type Ended struct {
+	Status   string
+	Code     string // of its failure
+	Failed   bool
+	Steps    int
+	Attempts int
+}
+
+// End ends the span. One that is not ended is not told of: of a run that is handed over, the process
+// that takes it up tells the whole.
+func (s *Run) End(e Ended) {
+	if s == nil {
+		return
+	}
+	s.span.SetAttributes(attribute.String("apbridge.run.status", e.Status), attribute.Int("apbridge.run.steps", e.Steps), attribute.Int("apbridge.run.attempts", e.Attempts))
+	set(s.span, "apbridge.run.code", e.Code)
+	if e.Failed {
+		fail(s.span, e.Code, e.Code)
+	}
+	s.span.End()
+}
+
+// Unexecuted tells of a run that has ended without having been executed.
+func (t *Tracer) Unexecuted(ctx context.Context, r *mapping.Run, e Ended) {
+	if t == nil || r.Parked { // what was executed of a parked run has been told
+		return
+	}
+	_, s := t.Run(ctx, r, false)
+	s.End(e)
+}
+
+// Cron begins the span of a tick of a cron, in a trace of its own.
+func (t *Tracer) Cron(ctx context.Context, id string) (_ context.Context, end func(error)) {
+	if t == nil {
+		return ctx, func(error) {}
+	}
+	ctx, span := t.start(ctx, "cron", otel.WithAttributes(attribute.String("apbridge.cron.id", id)))
+	return ctx, func(err error) {
+		if err != nil {
+			span.SetStatus(codes.Error, mapping.Classify(err).Code)
+		}
+		span.End()
+	}
+}

@@ -1,0 +1,68 @@
+package trace
+
+import (
+	"crypto/tls"
+	"net/url"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// Settings are what the environment says of traces.
+type Settings struct {
+	endpoint *url.URL // that batches are posted to
+	headers  map[string]string
+	timeout  time.Duration // for a batch, with all tries
+	gzip     bool
+	secure   *tls.Config // nil: the usual one
+
+	resource []attribute.KeyValue
+	sampler  sdk.Sampler
+	batch    []sdk.BatchSpanProcessorOption
+	limits   sdk.SpanLimits
+	baggage  bool
+
+	unread []string
+}
+
+// Unread are the variables of OpenTelemetry that are set and that the bridge has no use for, such as
+// those of metrics and logs.
+func (s *Settings) Unread() []string { return s.unread }
+
+// Endpoint is where spans are sent, without what may be a secret.
+func (s *Settings) Endpoint() string {
+	return s.endpoint.Scheme + "://" + s.endpoint.Host + s.endpoint.Path
+}
+
+// Read reads the variables that OpenTelemetry has specified ("Environment Variable Specification", and
+// "OpenTelemetry Protocol Exporter" for those of OTLP) from an environment of NAME=VALUE. An empty
+// value is one that is not set. nil: nothing is to be traced, and no other variable has been looked at.
+//
+// A value that cannot be honoured is an error, where the specification has it ignored with a warning. The
+// error is config.Complaints, with all of them.
+func Read(environ []string) (*Settings, error) {
+	v := newVariables(environ)
+	switch {
+	case v.yes("OTEL_SDK_DISABLED"), v.get("OTEL_TRACES_EXPORTER") == "none", !v.asked():
+		return nil, v.err()
+	}
+	s := &Settings{}
+	v.exporter(s)
+	v.connection(s)
+	v.identity(s)
+	v.sampling(s)
+	v.batches(s)
+	v.spanLimits(s)
+	v.propagators(s)
+	s.unread = v.unread()
+	if err := v.err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// asked reports whether the environment wants traces: by naming where they go, or the exporter.
+func (v *variables) asked() bool {
+	return v.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" || v.get("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || v.get("OTEL_TRACES_EXPORTER") != ""
+}

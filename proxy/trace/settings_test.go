@@ -1,0 +1,99 @@
+package trace_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/trace"
+)
+
+const somewhere = "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318"
+
+// TestTracesAreOffUnlessAskedFor: nothing is sent anywhere by itself, and what is off may be as wrong as it likes.
+func TestTracesAreOffUnlessAskedFor(t *testing.T) {
+	t.Parallel()
+	for _, environ := range [][]string{
+		nil,
+		{"OTEL_EXPORTER_OTLP_ENDPOINT="},
+		{"OTEL_SERVICE_NAME=x", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
+		{somewhere, "OTEL_SDK_DISABLED=true", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
+		{somewhere, "OTEL_TRACES_EXPORTER=none"},
+	} {
+		if s, err := trace.Read(environ); s != nil || err != nil {
+			t.Errorf("%q: %v, %v", environ, s, err)
+		}
+	}
+}
+
+// TestEndpoints: the variable for everything gets the path of traces, the one for traces is taken as it is.
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	for want, environ := range map[string][]string{
+		"http://collector:4318/v1/traces":  {somewhere},
+		"https://c.example/otlp/v1/traces": {"OTEL_EXPORTER_OTLP_ENDPOINT=https://user:word@c.example/otlp/?token=x"},
+		"http://own:1/":                    {somewhere, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://own:1"},
+		"http://own:1/there":               {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://own:1/there"},
+		"http://localhost:4318/v1/traces":  {"OTEL_TRACES_EXPORTER=otlp"},
+	} {
+		if s, err := trace.Read(environ); err != nil || s.Endpoint() != want {
+			t.Errorf("%q: %v, %v", environ, s, err)
+		}
+	}
+}
+
+// TestWhatCannotBeHonouredIsRefused: by its name, with what to do, and all at once.
+func TestWhatCannotBeHonouredIsRefused(t *testing.T) {
+	t.Parallel()
+	for variable, says := range map[string]string{
+		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc":                      "http/protobuf only",
+		"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json":          `"http/json" is not known`,
+		"OTEL_TRACES_EXPORTER=zipkin":                           "otlp, none",
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=collector:4317":     "http:// or https://",
+		"OTEL_EXPORTER_OTLP_TIMEOUT=10s":                        "not a whole number",
+		"OTEL_EXPORTER_OTLP_COMPRESSION=zstd":                   "none, gzip",
+		"OTEL_EXPORTER_OTLP_HEADERS=key":                        "NAME=VALUE",
+		"OTEL_EXPORTER_OTLP_TRACES_HEADERS=a b=c":               "the name of a header",
+		"OTEL_EXPORTER_OTLP_INSECURE=false":                     "the scheme of the endpoint decides",
+		"OTEL_EXPORTER_OTLP_CERTIFICATE=/there/is/no/such/file": "no such file",
+		"OTEL_EXPORTER_OTLP_CLIENT_KEY=/key":                    "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE, too",
+		"OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE=/cert":    "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY, too",
+		"OTEL_CONFIG_FILE=otel.yaml":                            "no such file",
+		"OTEL_RESOURCE_ATTRIBUTES=a=%zz":                        "NAME=VALUE",
+		"OTEL_TRACES_SAMPLER=jaeger_remote":                     "always_on",
+		"OTEL_TRACES_SAMPLER_ARG=0.5":                           "takes none",
+		"OTEL_BSP_SCHEDULE_DELAY=0":                             "at least 1",
+		"OTEL_BSP_MAX_EXPORT_BATCH_SIZE=5000":                   "more than the queue holds",
+		"OTEL_SPAN_EVENT_COUNT_LIMIT=-1":                        "at least 0",
+		"OTEL_PROPAGATORS=b3":                                   `"b3" is not known`,
+		"OTEL_PROPAGATORS=baggage":                              "has to name tracecontext",
+		"OTEL_SDK_DISABLED=yes":                                 "neither true nor false",
+	} {
+		_, err := trace.Read([]string{somewhere, variable, "OTEL_BSP_EXPORT_TIMEOUT=never"})
+		name, _, _ := strings.Cut(variable, "=")
+		var all config.Complaints
+		if !errors.As(err, &all) || !strings.Contains(err.Error(), "environment "+name+": ") || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", variable, err)
+		} else if !strings.Contains(err.Error(), "OTEL_BSP_EXPORT_TIMEOUT") {
+			t.Errorf("%s: the other complaint is missing: %v", variable, err)
+		}
+	}
+	_, err := trace.Read([]string{somewhere, "OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=NaN"})
+	if err == nil || !strings.Contains(err.Error(), "from 0 to 1") {
+		t.Errorf("a ratio that is none: %v", err)
+	}
+	_, err = trace.Read([]string{somewhere, "OTEL_EXPORTER_OTLP_HEADERS=authorization=secret%zz"})
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("a header that cannot be read: %v", err)
+	}
+}
+
+// TestWhatSaysNothingIsNamed: variables of metrics and logs may be set for every program of a machine.
+func TestWhatSaysNothingIsNamed(t *testing.T) {
+	t.Parallel()
+	s, err := trace.Read([]string{somewhere, "OTEL_METRICS_EXPORTER=otlp", "OTEL_LOG_LEVEL=debug", "OTEL_LOGS_EXPORTER=none", "OTEL_TRACES_SAMPLER=always_on"})
+	if err != nil || strings.Join(s.Unread(), " ") != "OTEL_LOG_LEVEL OTEL_METRICS_EXPORTER" {
+		t.Errorf("%v, %v", s, err)
+	}
+}

@@ -1,0 +1,118 @@
+package trace
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/textproto"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// usualEndpoint is where a collector listens beside the program (OTLP exporter, "Endpoint URLs for OTLP/HTTP").
+const (
+	usualEndpoint = "http://localhost:4318"
+	tracesPath    = "/v1/traces"
+	usualTimeout  = 10 * time.Second
+)
+
+// exporter is what sends the spans, and where to.
+func (v *variables) exporter(s *Settings) {
+	v.oneOf("OTEL_TRACES_EXPORTER", v.get("OTEL_TRACES_EXPORTER"), "otlp", "none")
+	if name, value := v.otlp("PROTOCOL"); value == "grpc" {
+		v.complain(name, "this bridge sends traces by http/protobuf only. Set it to http/protobuf, and name the collector's port for HTTP (4318, mostly) as the endpoint")
+	} else {
+		v.oneOf(name, value, "http/protobuf")
+	}
+	if file := v.get("OTEL_CONFIG_FILE"); file != "" {
+		v.complain("OTEL_CONFIG_FILE", "this bridge reads no such file. Unset it, and set the variables instead")
+	}
+	s.endpoint = v.endpoint()
+	name, value := v.otlp("TIMEOUT")
+	s.timeout = v.milliseconds(name, value, usualTimeout)
+	name, value = v.otlp("COMPRESSION")
+	s.gzip = v.oneOf(name, value, "none", "gzip") == "gzip"
+	s.headers = map[string]string{}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} { // those of traces go before
+		v.pairs(name, v.get(name), func(key, value string) {
+			if !httpguts.ValidHeaderFieldName(key) || !httpguts.ValidHeaderFieldValue(value) {
+				v.complain(name, "%q cannot be the name of a header, or its value that of one", key)
+			}
+			s.headers[textproto.CanonicalMIMEHeaderKey(key)] = value
+		})
+	}
+}
+
+// endpoint is the URL for traces as it stands, or the one for everything with their path.
+func (v *variables) endpoint() *url.URL {
+	own, all := v.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), v.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+	name, text := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", own
+	if own == "" {
+		name, text = "OTEL_EXPORTER_OTLP_ENDPOINT", all
+	}
+	if text == "" {
+		text = usualEndpoint
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		v.complain(name, "it has to be a URL with http:// or https://, such as http://collector:4318")
+		return &url.URL{}
+	}
+	if own == "" {
+		u.Path, u.RawPath = strings.TrimRight(u.Path, "/")+tracesPath, ""
+	} else if u.Path == "" {
+		u.Path = "/"
+	}
+	v.insecure(u.Scheme)
+	return u
+}
+
+// insecure is of gRPC; here the scheme says it, which must not be contradicted.
+func (v *variables) insecure(scheme string) {
+	if name, value := v.otlp("INSECURE"); value != "" && v.yes(name) != (scheme == "http") {
+		v.complain(name, "the scheme of the endpoint decides, and is %s. Unset it, or change the scheme", scheme)
+	}
+}
+
+// connection reads the files of certificates.
+func (v *variables) connection(s *Settings) {
+	var c tls.Config
+	name, file := v.otlp("CERTIFICATE")
+	if pem, ok := v.file(name, file); ok {
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			v.complain(name, "%s has no certificate in PEM", file)
+		}
+	}
+	certName, cert := v.otlp("CLIENT_CERTIFICATE")
+	keyName, key := v.otlp("CLIENT_KEY")
+	switch {
+	case cert == "" && key != "":
+		v.complain(keyName, "it needs %s, too", strings.Replace(keyName, "CLIENT_KEY", "CLIENT_CERTIFICATE", 1))
+	case cert != "" && key == "":
+		v.complain(certName, "it needs %s, too", strings.Replace(certName, "CLIENT_CERTIFICATE", "CLIENT_KEY", 1))
+	case cert != "":
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			v.complain(certName, "%v", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	if c.RootCAs != nil || c.Certificates != nil {
+		s.secure = &c
+	}
+}
+
+func (v *variables) file(name, path string) (content []byte, ok bool) {
+	if path == "" {
+		return nil, false
+	}
+	content, err := os.ReadFile(path) //nolint:gosec // the operator's own file
+	if err != nil {
+		v.complain(name, "%v", err)
+	}
+	return content, err == nil
+}
