@@ -133,6 +133,7 @@ type Upstream struct {
 	Agent  string // user agent: apbridge/VERSION
 	Hop    string // what calls add to mapping.HopsHeader; "": nothing
 	Meter  Meter  // nil: calls are not counted
+	Tracer Tracer // nil: no spans are made
 }
 
 // Meter counts exchanges with agents; proxy/metrics implements it. The operations are
@@ -140,6 +141,13 @@ type Upstream struct {
 // concurrent use.
 type Meter interface {
 	UpstreamCall(agent, operation, outcome string, took time.Duration)
+}
+
+// Tracer makes spans of calls to agents; proxy/trace implements it. end must follow, when the answer has ended:
+// status is 0 where there was none, and the outcome as a Meter is told it. What is told a second time does
+// nothing. The context that is returned has the place of the span (mapping.TraceOf). Safe for concurrent use.
+type Tracer interface {
+	UpstreamCall(ctx context.Context, agent, operation, method, target string) (_ context.Context, end func(status int, outcome string))
 }
 
 // Backend calls an agent. It keeps no state of its own between runs; what must

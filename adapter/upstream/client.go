@@ -41,6 +41,8 @@ type Options struct {
 // cookie kept: the configured headers never leave for another host. Safe for concurrent use.
 type Client struct {
 	opt     Options
+	agent   string
+	tracer  adapter.Tracer // may be nil
 	secrets []string
 	reads   *resty.Client
 	writes  *resty.Client
@@ -49,7 +51,7 @@ type Client struct {
 // New makes a client. It does no I/O.
 func New(up adapter.Upstream, opt Options) *Client {
 	opt.Root = strings.TrimRight(opt.Root, "/")
-	return &Client{opt: opt, secrets: secretsOf(up, opt.Root), reads: newResty(up, readIdle), writes: newResty(up, writeIdle)}
+	return &Client{opt: opt, agent: up.Name, tracer: up.Tracer, secrets: secretsOf(up, opt.Root), reads: newResty(up, readIdle), writes: newResty(up, writeIdle)}
 }
 
 func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
@@ -165,9 +167,11 @@ func (c *Client) send(ctx context.Context, call *Call) (*http.Response, error) {
 	case call.Body != nil:
 		ctx = context.WithValue(ctx, streamKey{}, &Stream{Reader: call.Body.Reader(), Size: call.Body.Len()})
 	}
+	ctx = c.traced(ctx, call)
 	hit(call, failpoint.AgentAsked)
 	res, err := req.SetContext(ctx).Execute(call.Method, c.opt.Root+call.Path)
 	if err != nil {
+		endSpan(ctx, 0, outcomeUnsent) // where no exchange has ended it
 		if res != nil && res.RawResponse != nil {
 			_ = res.RawResponse.Body.Close()
 		}

@@ -32,7 +32,7 @@ func (x *exchanger) RoundTrip(req *http.Request) (*http.Response, error) {
 		e.end(failed(e.ctx, err))
 		return nil, err
 	}
-	e.answer, e.outcome = res.Body, outcomeOf(res.StatusCode)
+	e.answer, e.outcome, e.status = res.Body, outcomeOf(res.StatusCode), res.StatusCode
 	res.Body = e
 	return res, nil
 }
@@ -53,6 +53,7 @@ type exchange struct {
 	begun     time.Time
 	answer    io.ReadCloser
 	outcome   string // if the answer is whole
+	status    int    // 0: there was no answer
 	ended     sync.Once
 }
 
@@ -78,6 +79,7 @@ func (e *exchange) Close() error {
 func (e *exchange) end(outcome string) {
 	e.ended.Do(func() {
 		e.done(nil)
+		endSpan(e.ctx, e.status, outcome)
 		if e.x.meter != nil {
 			e.x.meter.UpstreamCall(e.x.agent, e.operation, outcome, time.Since(e.begun))
 		}

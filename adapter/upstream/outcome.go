@@ -29,6 +29,7 @@ const (
 	outcomeStopped     = "stopped"     // the bridge wanted no more: a cancellation, a shutdown
 	outcomeRefused     = "refused"     // a status below 500 that is no success
 	outcomeError       = "error"       // a status of 500 or more
+	outcomeUnsent      = "unsent"      // the call was not permitted, or could not be made; of spans only
 )
 
 // operationKey is under what a request's context holds its operation.

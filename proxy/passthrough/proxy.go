@@ -16,6 +16,7 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/proxy/metrics"
+	"github.com/apbridge/apbridge/proxy/trace"
 )
 
 // Refuse answers in the place of an agent that cannot, or must not. status is 502, 504,
@@ -31,6 +32,7 @@ type Proxy struct {
 	headers map[string]config.Secret
 	own     map[string]bool // their names, folded
 	metrics *metrics.Metrics
+	tracer  *trace.Tracer // may be nil
 	refuse  Refuse
 	reverse *httputil.ReverseProxy
 }
@@ -73,6 +75,9 @@ func New(agent string, c config.Agent, ends []string, m *metrics.Metrics, refuse
 	return p, nil
 }
 
+// Trace has spans made of the calls; nil: none. Before the first one.
+func (p *Proxy) Trace(t *trace.Tracer) { p.tracer = t }
+
 // ServeHTTP answers a request below Prefix. An answer that breaks off ends in
 // http.ErrAbortHandler, so that the caller does not take it as whole.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -85,19 +90,32 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// its closing for a failure and drops the agent's answer (net/http, Server and ReverseProxy).
 	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 is so without a word
 	begin := time.Now()
+	ctx, end := p.tracer.UpstreamCall(r.Context(), p.agent, "passthrough", r.Method, p.target.String())
 	call := &outcome{name: "broken"}
-	defer func() { p.metrics.UpstreamCall(p.agent, "passthrough", call.name, time.Since(begin)) }()
-	p.reverse.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), outcomeKey{}, call)))
+	defer func() {
+		p.metrics.UpstreamCall(p.agent, "passthrough", call.name, time.Since(begin))
+		end(call.status, call.name)
+	}()
+	p.reverse.ServeHTTP(w, r.WithContext(context.WithValue(ctx, outcomeKey{}, call)))
 }
 
 // outcome is how one call went, as the metrics name it.
-type outcome struct{ name string }
+type outcome struct {
+	name   string
+	status int // 0: there was no answer
+}
 
 type outcomeKey struct{}
 
 func note(ctx context.Context, name string) {
 	if call, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
 		call.name = name
+	}
+}
+
+func noteStatus(ctx context.Context, status int) {
+	if call, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
+		call.status = status
 	}
 }
 

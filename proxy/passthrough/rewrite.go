@@ -21,7 +21,8 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	}
 	r.SetURL(p.target)
 	withhold(r.Out.Header, p.own)
-	r.Out.Trailer = nil // would be read as headers by some
+	r.Out.Trailer = nil                         // would be read as headers by some
+	p.tracer.Tell(r.In.Context(), r.Out.Header) // in the place of what the caller said
 	who := mapping.PrincipalOf(r.In.Context())
 	for name, secret := range p.headers {
 		if value, ok := secret.HeaderFor(who.ID, who.Tenant); ok {
@@ -32,6 +33,7 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 
 func (p *Proxy) modify(res *http.Response) error {
 	note(res.Request.Context(), "ok")
+	noteStatus(res.Request.Context(), res.StatusCode)
 	if res.StatusCode >= http.StatusInternalServerError {
 		note(res.Request.Context(), "error")
 	}

@@ -83,12 +83,16 @@ func (s *Sender) post(ctx context.Context, d store.Delivery) verdict {
 	if signed := Sign(secretsOf(cfg), time.Now(), d.ID, d.Body); signed != "" {
 		req.SetHeader(headerSignature, signed)
 	}
+	ctx, end := s.traced(ctx, d)
+	s.tracer.Tell(ctx, req.Header)
 	failpoint.Hit(failpoint.HookSent)
-	res, err := req.Post(d.URL)
+	res, err := req.SetContext(ctx).Post(d.URL)
 	failpoint.Hit(failpoint.HookAnswered)
 	if err != nil {
+		end(0, "broken")
 		return failure(ctx, err)
 	}
+	end(res.StatusCode(), "")
 	_ = res.RawBody().Close()
 	return judge(res.StatusCode())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/go-resty/resty/v2"
 	"go.uber.org/zap"
 )
@@ -44,6 +45,7 @@ type Sender struct {
 	metrics *metrics.Metrics
 	log     *zap.Logger
 	backoff func(attempts int) time.Duration
+	tracer  *trace.Tracer       // may be nil
 	unread  complaint.Complaint // of the outbox; Run's goroutine only
 
 	mu    sync.Mutex
@@ -72,6 +74,9 @@ func backoff(attempts int) time.Duration {
 	d := firstRetry << min(attempts-1, tries)
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }
+
+// Trace has spans made of attempts; nil: none. Before Run.
+func (s *Sender) Trace(t *trace.Tracer) { s.tracer = t }
 
 // Run delivers until ctx ends. Attempts under way are then given back and made
 // again by the next process.
