@@ -21,6 +21,7 @@ type StartRequest struct {
 	OneStep bool
 
 	further *Next // it is a further step of a parked run
+	parked  bool  // the run was parked until now
 	// The request that asks for that step: agents are told it in place of the one that made the run.
 	requestID string
 	trace     mapping.Trace

@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/trace"
 	"go.uber.org/zap"
 )
 
@@ -52,6 +53,7 @@ type Engine struct {
 	stop    context.CancelCauseFunc
 	running executions
 	removed func(mapping.Run)
+	tracer  *trace.Tracer // may be nil
 	allow   func(ctx context.Context, n int) (undo func(), err error)
 
 	starter
@@ -147,6 +149,12 @@ func (e *Engine) await(ctx context.Context) {
 // OnRemoved has f called for every run that the engine removes. Before Start.
 func (e *Engine) OnRemoved(f func(mapping.Run)) { e.removed = f }
 
+// Trace has spans made of runs. Before Start; a nil tracer makes none.
+func (e *Engine) Trace(t *trace.Tracer) { e.tracer = t }
+
+// Tracer is what Trace was given.
+func (e *Engine) Tracer() *trace.Tracer { return e.tracer }
+
 // LimitRuns has allow asked before runs are made for the principal of ctx, and undo called where they
 // were not. Before Start.
 func (e *Engine) LimitRuns(allow func(ctx context.Context, n int) (undo func(), err error)) {
@@ -174,9 +182,7 @@ func (e *Engine) Live() int { return e.running.count() }
 func (e *Engine) scope(ctx context.Context, r mapping.Run) context.Context {
 	ctx = mapping.WithHops(ctx, r.Options.Hops)
 	ctx = mapping.WithRequestID(ctx, r.Options.RequestID)
-	if r.Options.Trace != nil {
-		ctx = mapping.WithTrace(ctx, *r.Options.Trace)
-	}
+	ctx = mapping.WithTrace(ctx, e.placeOf(&r))
 	return mapping.WithPrincipal(ctx, mapping.Principal{ID: r.Owner, Tenant: r.Tenant})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/trace"
 	"go.uber.org/zap"
 )
 
@@ -35,6 +36,7 @@ type execution struct {
 	token  string        // opens the store for the agent; "": it was given none
 	input  *rule.Input   // StartRequest.Input, until the agent is given it
 	memory *Recalled     // StartRequest.Memory, until the agent is given it
+	span   *trace.Run    // nil: none is made
 
 	cancel context.CancelCauseFunc
 	departure
@@ -57,7 +59,7 @@ func (s *starter) launch(agent *Agent, c store.Claimed, o StartRequest) {
 // register makes the execution of a claimed run known; a call of work, which executes it, must follow.
 // x is nil when the engine has stopped.
 func (s *starter) register(agent *Agent, c store.Claimed, o StartRequest) (x *execution, work func()) {
-	scope := mapping.WithTrace(mapping.WithRequestID(s.e.scope(s.e.root, c.Run), o.requestID), o.trace)
+	scope := mapping.WithRequestID(s.e.scope(s.e.root, c.Run), o.requestID)
 	ctx, cancel := context.WithCancelCause(scope)
 	x = &execution{
 		e: s.e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken, from: c.From,
@@ -71,6 +73,7 @@ func (s *starter) register(agent *Agent, c store.Claimed, o StartRequest) (x *ex
 		agent.release()
 		return nil, nil
 	}
+	ctx = x.traced(ctx, o)
 	x.countBegin()
 	x.logBegin()
 	logged := c.Logged // nothing else of c lives as long as the run

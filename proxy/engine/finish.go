@@ -164,6 +164,7 @@ func (d *departure) free() {
 	d.x.e.log.Release(d.x.buffer)
 	d.x.e.meter.RunEnded(d.x.agent.Name, d.counted(), codeOf(d.outcome))
 	d.x.logLeave(d.counted())
+	d.x.endSpan(d.counted())
 	d.x.e.release(d.x.agent)
 	close(d.done)
 	d.x.e.running.work.Done()

@@ -21,7 +21,7 @@ func (e *Engine) logRun(level zapcore.Level, said string, r *mapping.Run, more .
 	}
 	who := [...]zap.Field{
 		runField(r.ID), zap.String("thread", r.ThreadID), zap.String("task", r.TaskID), agentField(r.Agent),
-		zap.String("key", r.Owner), zap.String("request_id", r.Options.RequestID),
+		zap.String("key", r.Owner), zap.String("request_id", r.Options.RequestID), zap.String("trace_id", traceOf(r).ID()),
 	}
 	line.Write(append(append(make([]zap.Field, 0, len(who)+len(more)), who[:]...), more...)...)
 }

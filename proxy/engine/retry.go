@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -131,5 +132,6 @@ func (x *execution) tryAgain(ctx context.Context, failed string) error {
 	d := adapter.Spread(min(retryPause<<min(x.run.Attempt-2, 10), retryPauseMax))
 	x.e.zap.Info("a failed run is tried again", runField(x.run.ID), agentField(x.agent.Name),
 		zap.Int("attempt", x.run.Attempt), zap.String("code", failed), zap.Duration("pause", d))
+	x.span.Event("retry", "apbridge.run.attempt", strconv.Itoa(x.run.Attempt), "apbridge.run.code", failed)
 	return pause.For(ctx, d)
 }

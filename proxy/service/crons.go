@@ -83,7 +83,9 @@ func (s *crons) Search(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron
 
 // tick makes the run of a cron's tick, the same way as a request for it. The tick
 // is its idempotency key: made twice, it is one run.
-func (c *core) tick(ctx context.Context, cr mapping.Cron) error {
+func (c *core) tick(ctx context.Context, cr mapping.Cron) (err error) {
+	ctx, end := c.engine.Tracer().Cron(ctx, cr.ID)
+	defer func() { end(err) }()
 	if err := c.seesThread(ctx, cr); err != nil {
 		return err
 	}

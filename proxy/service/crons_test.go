@@ -3,9 +3,11 @@ package service_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +23,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/trace"
 	"go.uber.org/zap"
 )
 
@@ -61,9 +64,15 @@ type clockwork struct {
 	adapter.Service
 	st    *store.Store
 	close func()
+	deeds *witness
 }
 
 func wind(t *testing.T, path string, a adapter.Backend, keys ...config.Key) *clockwork {
+	t.Helper()
+	return windTraced(t, path, a, nil, keys...)
+}
+
+func windTraced(t *testing.T, path string, a adapter.Backend, tr *trace.Tracer, keys ...config.Key) *clockwork {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
 	if err != nil {
@@ -82,11 +91,14 @@ func wind(t *testing.T, path string, a adapter.Backend, keys ...config.Key) *clo
 		agents[name] = engine.NewAgent(name, cfg.Agents[name], a)
 	}
 	e := engine.New(st, log, cfg, agents, cronMeter{}, nil, zap.NewNop())
+	e.Trace(tr)
 	svc, err := service.New(st, log, e, servicetest.Dialects(), zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.Beside(chore.NewRetention(st, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
+	deeds := &witness{}
+	e.Witness(deeds.deed())
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +107,49 @@ func wind(t *testing.T, path string, a adapter.Backend, keys ...config.Key) *clo
 		stop()
 		e.Shutdown(ctx)
 		_ = st.Close()
+	}, deeds}
+}
+
+// witness is told of what is done in the background.
+type witness struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (w *witness) deed() *mapping.Deed {
+	return &mapping.Deed{Background: true, Also: func(ctx context.Context, d *mapping.Deed, kind string, err error) {
+		verb, objects := d.Said()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.lines = append(w.lines, fmt.Sprint(mapping.PrincipalOf(ctx).ID, " ", verb, " ", kind, " ", objects, " ", err))
 	}}
+}
+
+// TestTheRunOfACronIsTold: once for each tick, with the cron, the run and its thread, for the key that
+// made the cron.
+func TestTheRunOfACronIsTold(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, path string) {
+		w := wind(t, path, cronAgent{}, config.Key{ID: "alice", Key: "alice-0123456789abcdef"})
+		defer w.close()
+		ctx := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "alice"})
+		c, err := w.Crons.Create(ctx, everyHour())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2*time.Hour + time.Second)
+		synctest.Wait()
+		w.deeds.mu.Lock()
+		defer w.deeds.mu.Unlock()
+		if len(w.deeds.lines) != 2 {
+			t.Fatalf("told: %q", w.deeds.lines)
+		}
+		for _, line := range w.deeds.lines {
+			if !strings.HasPrefix(line, "alice made run [{cron "+c.ID+"} {thread ") || !strings.Contains(line, "} {run ") || !strings.HasSuffix(line, " <nil>") {
+				t.Errorf("told: %s", line)
+			}
+		}
+	})
 }
 
 func inBubble(t *testing.T, f func(t *testing.T, path string)) {
@@ -387,6 +441,27 @@ func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestARunOfATickIsBelowIt: so it is in a trace, though no client asked for it.
+func TestARunOfATickIsBelowIt(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, path string) {
+		unsent, err := trace.Read([]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_TRACES_SAMPLER=always_off"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := trace.New(unsent, "test", zap.NewNop())
+		defer tr.Close(t.Context())
+		w := windTraced(t, path, cronAgent{}, tr)
+		defer w.close()
+		w.cron(t, everyHour())
+		time.Sleep(time.Hour + time.Second)
+		runs, err := w.st.Runs(t.Context(), store.RunQuery{})
+		if err != nil || len(runs) != 1 || runs[0].Options.Trace == nil || runs[0].Place().ID() == "" {
+			t.Errorf("%+v, %v", runs, err)
+		}
+	})
 }
 
 // A process that dies after it made a tick's run, and before it noted so, leaves

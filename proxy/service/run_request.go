@@ -224,7 +224,8 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 		if !r.Options.Resuming {
 			return nil
 		}
-		b.out.Answers.Run = b.task.AskedBy
+		b.out.Answers.Run = b.task.AskedBy.ID
+		b.resumes(b.task.AskedBy)
 		return b.checkAnswer()
 	}
 	switch {
@@ -247,6 +248,7 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 		return err
 	}
 	r.TaskID, r.Options.Asked = last.TaskID, own
+	b.resumes(last)
 	b.out.Answers = store.Answers{Run: last.ID, Open: answeredBy(r.Options.Resume, r.Options.Asked)}
 	if b.n.StrictResume {
 		if err := rule.CheckStrictly(r.Options.Resume, r.Options.Asked); err != nil {
@@ -254,6 +256,13 @@ func (b *runBuilder) lineage(ctx context.Context) error {
 		}
 	}
 	return b.checkAnswer()
+}
+
+// resumes notes the trace of the run that is answered: the answer's own is that of its request.
+func (b *runBuilder) resumes(asked mapping.Run) {
+	if at := asked.Place(); at.Parent != "" {
+		b.out.Run.Options.Resumes = &at
+	}
 }
 
 // describe fills in what is told about the run: metadata and kwargs.

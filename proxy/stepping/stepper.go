@@ -25,7 +25,7 @@ type TaskRun struct {
 	Task      mapping.Task
 	Stepping  mapping.Stepping
 	FollowUp  bool
-	AskedBy   string              // the run whose question is answered
+	AskedBy   mapping.Run         // the run whose question is answered
 	Asked     []mapping.Interrupt // the questions that are answered
 	Guessed   string              // the question that is answered by default
 	Exhausted []string            // the questions that were answered by default as often as may be

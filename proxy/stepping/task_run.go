@@ -47,7 +47,7 @@ func (p *stepRequest) answer(ctx context.Context, question []mapping.Interrupt) 
 	}
 	text, given := p.text()
 	silent := false // the client said nothing
-	tr := &TaskRun{Task: p.ses.Task(), Stepping: p.ses.mode, Asked: question, AskedBy: p.ses.newestRun().ID}
+	tr := &TaskRun{Task: p.ses.Task(), Stepping: p.ses.mode, Asked: question, AskedBy: p.ses.newestRun()}
 	if !given && p.spelled() == nil {
 		text = p.ses.agent.Config.Stepping.DefaultAnswer
 		if p.req.Input != nil && strings.TrimSpace(*p.req.Input) != "" {
