@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/apbridge/apbridge/proxy/metrics"
+	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -63,24 +64,29 @@ type recorder struct {
 	ops     operations
 	trusted trustedProxies
 	times   *times
+	tracer  *trace.Tracer
 }
 
 func (c recorder) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &responseTap{ResponseWriter: w, control: http.NewResponseController(w), patience: c.times.write, metrics: c.metrics, route: unmatched}
 		start := time.Now()
+		var span *trace.Request
+		if !c.ops.own(r.URL.Path) {
+			r, span = c.tracer.Request(r)
+		}
 		// Deferred: an aborted answer is counted too.
 		defer func() {
 			rec.extend()
 			rec.ended()
 			failpoint.Hit(failpoint.ReplyWritten)
-			c.record(rec, r, time.Since(start))
+			c.record(rec, r, span, time.Since(start))
 		}()
 		next.ServeHTTP(rec, r.WithContext(withTap(r.Context(), rec)))
 	})
 }
 
-func (c recorder) record(rec *responseTap, r *http.Request, took time.Duration) {
+func (c recorder) record(rec *responseTap, r *http.Request, span *trace.Request, took time.Duration) {
 	dialect := c.faceOf(r.URL.Path).Name
 	level := zapcore.InfoLevel
 	if c.ops.own(r.URL.Path) {
@@ -89,6 +95,8 @@ func (c recorder) record(rec *responseTap, r *http.Request, took time.Duration) 
 	c.metrics.Requested(metrics.Request{
 		Dialect: dialect, Route: rec.route, Method: r.Method, Status: rec.code(), Duration: took,
 	})
+	run := runOf(rec.Header(), r.URL.Path)
+	span.End(r.Method, trace.Answer{Route: matched(rec.route), Status: rec.code(), Key: rec.key, Run: run})
 	if ce := c.log.Check(level, "request"); ce != nil {
 		ce.Write(
 			zap.String("request_id", r.Header.Get(headerRequestID)),
@@ -100,9 +108,18 @@ func (c recorder) record(rec *responseTap, r *http.Request, took time.Duration) 
 			zap.Duration("took", took),
 			zap.String("from", c.trusted.client(r)),
 			zap.String("key", rec.key),
-			zap.String("run", runOf(rec.Header(), r.URL.Path)),
+			zap.String("run", run),
+			zap.String("trace_id", mapping.TraceOf(r.Context()).ID()),
 		)
 	}
+}
+
+// matched is the template of a route, "" where none matched.
+func matched(route string) string {
+	if route == unmatched {
+		return ""
+	}
+	return route
 }
 
 // runOf is the run that a request is about: the one that it made, as the answer says, or that its

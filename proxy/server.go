@@ -18,6 +18,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/audit"
 	"github.com/apbridge/apbridge/proxy/auth"
 	"github.com/apbridge/apbridge/proxy/metrics"
+	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 )
@@ -48,6 +49,8 @@ type Options struct {
 	Does  func(method, route, path string) (op adapter.Effect, ok bool)
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
+	// Tracer may be nil.
+	Tracer *trace.Tracer
 	// Public are exact paths that take GET from everybody, keys or not: what
 	// they show is the same for every bridge of this version.
 	Public map[string]http.Handler
@@ -139,7 +142,7 @@ func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
 	}
 	return []func(http.Handler) http.Handler{
 		withRequestID,
-		recorder{f, s.ops, proxies, &s.times}.guard,
+		recorder{f, s.ops, proxies, &s.times, o.Tracer}.guard,
 		recoverer{f}.guard,
 		bodyGuard{f, cfg.Limits, &s.times}.guard,
 		framingGuard{f}.guard,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/spf13/cobra"
 )
 
@@ -57,11 +58,15 @@ so they may be started later.`,
 
 func (p *program) serve(ctx context.Context, cfg *config.Config, again *reloader, unwise []config.Complaint) error {
 	log := again.switched.logger()
+	traces, err := trace.Read(p.environ)
+	if err != nil {
+		return err
+	}
 	for _, c := range unwise {
 		log.Warn(c.String())
 	}
 	bridge.SweepTemporary(os.TempDir())
-	app, err := bridge.New(ctx, cfg, bridge.Dialects(), log)
+	app, err := bridge.New(ctx, cfg, bridge.Dialects(), log, bridge.Traced(traces))
 	if err != nil {
 		return err
 	}

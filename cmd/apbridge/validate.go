@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/spf13/cobra"
 )
 
@@ -13,13 +14,16 @@ func (p *program) validateCommand() *cobra.Command {
 		Use:   "validate",
 		Short: "Check a configuration",
 		Long: `validate reads the configuration the way serve does (file, environment, flags,
-secrets) and tells everything that is wrong with it, each with its place and
+secrets, OpenTelemetry's variables) and tells everything that is wrong with it, each with its place and
 what to do. It starts nothing and opens no database.`,
 		Example: `  apbridge validate --config apbridge.yaml`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := from.load(p.environ, func(c config.Complaint) { fmt.Fprintf(p.err, "unwise: %s\n", c) })
 			if err != nil {
+				return err
+			}
+			if _, err := trace.Read(p.environ); err != nil {
 				return err
 			}
 			fmt.Fprintf(p.out, "The configuration is fine: %d agent(s), listening on %s.\n", len(cfg.Agents), cfg.Listen)

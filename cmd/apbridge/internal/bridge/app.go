@@ -21,6 +21,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/service"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/apbridge/apbridge/proxy/webhook"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
@@ -49,14 +50,21 @@ type App struct {
 	troubles complaint.Kinds
 	// embeddings is nil where items of the store do not become vectors.
 	embeddings *embedding.Client
-	hop        string // this process, in mapping.HopsHeader
+	tracer     *trace.Tracer // may be nil
+	hop        string        // this process, in mapping.HopsHeader
 }
+
+// Option is what New puts into a bridge besides.
+type Option func(*App)
 
 // New opens the database and the listener; nothing is served or run yet. The program
 // speaks Dialects; a test may add to them. Close must follow.
-func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger) (*App, error) {
+func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger, options ...Option) (*App, error) {
 	a := &App{cfg: cfg, dialects: dialects, log: log, metrics: metrics.New(), serving: func() {}, hop: "apbridge;id=" + mapping.NewID()}
 	a.reloads = a.metrics.Reloads()
+	for _, o := range options {
+		o(a)
+	}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -93,6 +101,7 @@ func (a *App) open(ctx context.Context) error {
 		return err
 	}
 	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects.Webhook, a.log)
+	a.engine.Trace(a.tracer)
 	a.engine.Beside(chore.NewRetention(a.store, events, witnessed{a.engine, a}, func() config.Retention { return a.engine.Config().Retention }, a.log))
 	a.engine.Beside(chore.NewItems(a.store, a.log))
 	if index != nil {
@@ -101,6 +110,7 @@ func (a *App) open(ctx context.Context) error {
 	a.engine.LimitRuns(a.limits.Runs)
 	a.engine.Witness(a.background())
 	a.hooks = webhook.New(a.store, a.cfg.Webhooks, "apbridge/"+Version(), a.metrics, a.log.Named("webhook"))
+	a.hooks.Trace(a.tracer)
 	if a.service, err = service.New(a.store, events, a.engine, a.dialects, a.log); err != nil {
 		return err
 	}
@@ -134,7 +144,7 @@ func (a *App) dial(name string, cfg *config.Config) (*engine.Agent, error) {
 		return nil, fmt.Errorf("agents.%s.tls: %w", name, err)
 	}
 	backend, err := a.dialects.Dial(adapter.Upstream{
-		Name: name, Config: c, Limits: cfg.Limits, TLS: secure, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + Version(), Hop: a.hop, Meter: a.metrics,
+		Name: name, Config: c, Limits: cfg.Limits, TLS: secure, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + Version(), Hop: a.hop, Meter: a.metrics, Tracer: a.callTracer(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: %w", name, err)
@@ -167,6 +177,7 @@ func (a *App) serverOptions(mount func(*mux.Router)) proxy.Options {
 		Does:    a.does,
 		Hop:     a.hop,
 		Metrics: a.metrics,
+		Tracer:  a.tracer,
 		Public:  documents(Version(), a.dialects),
 	}
 }
@@ -204,6 +215,7 @@ func (a *App) Run(ctx context.Context) error {
 	if err := a.engine.Start(ctx); err != nil {
 		return a.unstarted(ctx, err)
 	}
+	defer a.flushed(ctx)()
 	defer a.deliver()()
 	a.log.Info("serving", zap.String("url", a.URL()), zap.String("process", a.store.Owner()), zap.Int("agents", len(a.cfg.Agents)), zap.String("version", Version()))
 	a.serving()
@@ -259,5 +271,6 @@ func (a *App) Close() error {
 	if a.store != nil {
 		errs = append(errs, a.store.Close())
 	}
+	a.endTraces(0)
 	return errors.Join(append(errs, a.audit.Close())...)
 }

@@ -24,6 +24,7 @@ func (a *App) passthrough(cfg *config.Config) (map[string]http.Handler, error) {
 		if err != nil {
 			return nil, err
 		}
+		way.Trace(a.tracer)
 		ways[name] = a.allowedOnly(name, way)
 	}
 	return ways, nil
