@@ -69,7 +69,7 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/conformance/topics":        {ours: []string{"cmd/apbridge/internal/conformance/check"}, never: []string{"os"}},
 	"cmd/apbridge/internal/outfile":                   {never: []string{"net/http"}},
 	// What tests start, ask and compare. Nothing that is built imports it.
-	"cmd/apbridge/internal/rig":           {ours: []string{"adapter", "adapter/adaptertest", "adapter/adaptertest/toy", "cmd/apbridge/internal/bridge", "config", "proxy/store/storetest"}},
+	"cmd/apbridge/internal/rig":           {ours: []string{"adapter", "adapter/adaptertest", "adapter/adaptertest/toy", "cmd/apbridge/internal/bridge", "config", "proxy/store/storetest", "proxy/trace"}},
 	"cmd/apbridge/internal/rig/bench":     {},
 	"cmd/apbridge/internal/rig/crash":     {},
 	"cmd/apbridge/internal/rig/fault":     {},
@@ -101,11 +101,11 @@ var laws = map[string]law{
 	"proxy/chore":               {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/complaint":           {},
 	"proxy/embedding":           {ours: []string{"config", "mapping", "mapping/pause", "mapping/vectorindex", "proxy/complaint"}},
-	"proxy/engine":              {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/complaint", "proxy/eventlog", "proxy/store", "proxy/store/item"}, never: []string{"net/http", "github.com/gorilla/mux"}},
+	"proxy/engine":              {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/complaint", "proxy/eventlog", "proxy/store", "proxy/store/item", "proxy/trace"}, never: []string{"net/http", "github.com/gorilla/mux"}},
 	"proxy/eventlog":            {ours: []string{"mapping", "mapping/pause", "mapping/state", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/limit":               {ours: []string{"adapter", "config", "mapping", "mapping/pause", "proxy/store/quota"}, never: []string{"net/http"}},
 	"proxy/metrics":             {},
-	"proxy/passthrough":         {ours: []string{"config", "proxy/metrics"}},
+	"proxy/passthrough":         {ours: []string{"config", "mapping", "proxy/metrics", "proxy/trace"}},
 	"proxy/service":             {ours: []string{"adapter", "config", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/stepping", "proxy/store", "proxy/store/item", "proxy/webhook"}, never: []string{"net/http"}},
 	"proxy/service/servicetest": {ours: []string{"adapter", "config", "mapping", "mapping/rule", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/storetest"}},
 	"proxy/stepping":            {ours: []string{"adapter", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/engine", "proxy/eventlog", "proxy/store"}, never: []string{"net/http"}},
@@ -116,7 +116,9 @@ var laws = map[string]law{
 	"proxy/store/quota":     {ours: []string{"mapping", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/item":      {ours: []string{"mapping", "mapping/rule", "mapping/textindex", "mapping/vectorindex", "proxy/store/quota", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/storetest": {},
-	"proxy/webhook":         {ours: []string{"config", "mapping", "mapping/failpoint", "proxy/complaint", "proxy/metrics", "proxy/store"}},
+	// All packages tell their spans here: so it knows neither the machine nor a dialect.
+	"proxy/trace":   {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint"}, never: []string{"google.golang.org/grpc"}},
+	"proxy/webhook": {ours: []string{"config", "mapping", "mapping/failpoint", "proxy/complaint", "proxy/metrics", "proxy/store", "proxy/trace"}},
 
 	// An endpoint that tests start.
 	"proxy/embedding/embeddingtest": {},

@@ -15,6 +15,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/trace"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 )
@@ -33,6 +34,8 @@ type Bridge struct {
 	Logs *observer.ObservedLogs
 	// Judge holds every answer of the task/step face against its documents.
 	Judge *Judge
+	// traces are the settings of one that was StartTraced.
+	traces *trace.Settings
 }
 
 // AgentAt is an agent named "agent" at url, with settings that keep tests
@@ -78,23 +81,23 @@ func StartBridge(t *testing.T, cfg *config.Config) *Bridge {
 // StartLogging is StartBridge with a log.
 func StartLogging(t *testing.T, cfg *config.Config, log *zap.Logger) *Bridge {
 	t.Helper()
-	return start(t, cfg, bridge.Dialects(), log)
+	return start(t, cfg, bridge.Dialects(), nil, log)
 }
 
 // StartSpeaking is StartBridge with other dialects than the program's own.
 func StartSpeaking(t *testing.T, cfg *config.Config, dialects adapter.Dialects) *Bridge {
 	t.Helper()
-	return start(t, cfg, dialects, zap.NewNop())
+	return start(t, cfg, dialects, nil, zap.NewNop())
 }
 
-func start(t *testing.T, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger) *Bridge {
+func start(t *testing.T, cfg *config.Config, dialects adapter.Dialects, traces *trace.Settings, log *zap.Logger) *Bridge {
 	t.Helper()
-	app, err := bridge.New(t.Context(), cfg, dialects, log)
+	app, err := bridge.New(t.Context(), cfg, dialects, log, bridge.Traced(traces))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	b := &Bridge{T: t, Cfg: cfg, app: app, URL: app.URL(), stop: stop, done: make(chan error, 1), once: &sync.Once{}, Judge: NewJudge(t)}
+	b := &Bridge{T: t, Cfg: cfg, app: app, URL: app.URL(), stop: stop, done: make(chan error, 1), once: &sync.Once{}, Judge: NewJudge(t), traces: traces}
 	go func() { b.done <- app.Run(ctx) }()
 	t.Cleanup(b.End)
 	return b
@@ -125,7 +128,7 @@ func (b *Bridge) Kill() {
 // Again starts the program on the file of one that was ended or killed.
 func (b *Bridge) Again() *Bridge {
 	b.T.Helper()
-	return StartBridge(b.T, b.Cfg)
+	return start(b.T, b.Cfg, bridge.Dialects(), b.traces, zap.NewNop())
 }
 
 // Lockstep, Free and Whole set how v1 clients pull an agent's steps.
