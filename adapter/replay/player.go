@@ -1,0 +1,178 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+)
+
+// takesKept is how many conversations are gone on with: the oldest is forgotten beyond that.
+const takesKept = 100
+
+// Player answers calls as a recorded agent did. A call is answered by the first exchange that is
+// like it and was not used yet; bodies are compared as JSON, UUIDs stand for those of the
+// recording, and one time is as good as another. What only reads may be read again. When a
+// call belongs to no conversation so far, the recording is gone through from its start once more.
+// A call that was not recorded is answered with 501 and words that name the first difference.
+// Safe for concurrent use.
+type Player struct {
+	of *Recording
+
+	mu    sync.Mutex
+	takes []*take // newest last
+}
+
+// NewPlayer plays a recording.
+func NewPlayer(of *Recording) *Player { return &Player{of: of} }
+
+// Through is for adapter.Upstream.Through: nothing gets to next.
+func (p *Player) Through(http.RoundTripper) http.RoundTripper { return p }
+
+// RoundTrip answers from the recording.
+func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
+	now, err := callOf(req)
+	if err != nil {
+		return nil, err
+	}
+	a, differs := p.find(now)
+	switch {
+	case differs != "":
+		a = refusal(differs)
+	case a.Status == 0:
+		if a.Sent {
+			pretendSent(req.Context())
+		}
+		return nil, errors.New(a.Error)
+	}
+	return response(req, a), nil
+}
+
+func callOf(req *http.Request) (c Call, err error) {
+	c = Call{Method: req.Method, Target: req.URL.RequestURI(), Type: req.Header.Get("Content-Type")}
+	if req.Body == nil {
+		return c, nil
+	}
+	defer req.Body.Close()
+	var sent kept
+	if _, err := io.Copy(writer{&sent}, req.Body); err != nil {
+		return c, err
+	}
+	c.Body = sent.body()
+	return c, nil
+}
+
+type writer struct{ *kept }
+
+func (w writer) Write(p []byte) (int, error) {
+	w.add(p)
+	return len(p), nil
+}
+
+// find is the answer for a call; differs says why there is none.
+func (p *Player) find(now Call) (a Answer, differs string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.takes {
+		if a, ok := t.answer(now); ok {
+			return a, ""
+		}
+	}
+	fresh := newTake(p.of, len(p.takes) == 0)
+	if a, ok := fresh.answer(now); ok {
+		p.takes = append(p.takes[max(0, len(p.takes)-takesKept+1):], fresh)
+		return a, ""
+	}
+	if len(p.takes) > 0 {
+		fresh = p.takes[len(p.takes)-1]
+	}
+	return Answer{}, fresh.differs(now)
+}
+
+// differs says in words what was recorded in the place of a call.
+func (t *take) differs(now Call) string {
+	asked := now.Method + " " + now.Target
+	e, diff := t.next(now)
+	if e == nil {
+		return fmt.Sprintf("The recording has no call %s: all %d of its calls were made. Record the run anew.", asked, len(t.of.Exchanges))
+	}
+	return fmt.Sprintf("%s was not recorded. Call %d of the recording is %s %s: %s. Record the run anew, or undo what has changed.", asked, e.N, e.Call.Method, e.Call.Target, diff)
+}
+
+// refusal is an answer that either dialect's backend finds words in.
+func refusal(why string) Answer {
+	text, err := json.Marshal(map[string]string{"detail": "replay: " + why, "error": "replay: " + why})
+	if err != nil {
+		text = nil
+	}
+	return Answer{Status: http.StatusNotImplemented, Headers: map[string]string{"Content-Type": "application/json"}, Body: bodyOf(text, false)}
+}
+
+func response(req *http.Request, a Answer) *http.Response {
+	res := &http.Response{
+		StatusCode: a.Status, Status: fmt.Sprintf("%d %s", a.Status, http.StatusText(a.Status)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: req, ContentLength: -1,
+	}
+	for name, value := range a.Headers {
+		res.Header.Set(name, value)
+	}
+	res.Body = &told{text: strings.NewReader(a.Body.raw()), a: a, ctx: req.Context(), closed: make(chan struct{})}
+	return res
+}
+
+// told is the body of an answer, which ends as the recorded one did.
+type told struct {
+	text   *strings.Reader
+	a      Answer
+	ctx    context.Context
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (t *told) Read(p []byte) (int, error) {
+	n, err := t.text.Read(p)
+	if err != io.EOF {
+		return n, err
+	}
+	switch {
+	case t.a.Body.Cut:
+		return n, fmt.Errorf("replay: the recording keeps the first %d bytes of this answer alone", keptBody)
+	case t.a.Error != "":
+		return n, errors.New(t.a.Error)
+	case t.a.Left:
+		select {
+		case <-t.ctx.Done():
+			return n, t.ctx.Err()
+		case <-t.closed:
+			return n, net.ErrClosed
+		}
+	}
+	return n, io.EOF
+}
+
+func (t *told) Close() error {
+	t.once.Do(func() { close(t.closed) })
+	return nil
+}
+
+// pretendSent has what watches the call (upstream, once) take it for written.
+func pretendSent(ctx context.Context) {
+	trace := httptrace.ContextClientTrace(ctx)
+	if trace == nil {
+		return
+	}
+	if trace.GotConn != nil {
+		ours, theirs := net.Pipe()
+		_, _ = ours.Close(), theirs.Close()
+		trace.GotConn(httptrace.GotConnInfo{Conn: ours})
+	}
+	if trace.WroteHeaders != nil {
+		trace.WroteHeaders()
+	}
+}

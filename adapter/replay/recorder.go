@@ -1,0 +1,194 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// keptBody is how much of a body a recording keeps: more is no message, and cut.
+const keptBody = 16 << 20
+
+// keptHeaders are those of an answer that mean something to a backend. Others may hold what is not
+// for others' eyes.
+var keptHeaders = []string{"Content-Type", "Content-Location", "Location", "Content-Disposition", "Retry-After"}
+
+// Recorder writes down the exchanges that it lets pass. Its methods are safe for concurrent use.
+type Recorder struct {
+	begun atomic.Int64
+
+	mu  sync.Mutex
+	to  *json.Encoder
+	err error // the first that writing met: nothing is written behind it
+}
+
+// NewRecorder writes to w; close it after the last call, and look at Err. The URL of the head loses
+// what it holds of credentials.
+func NewRecorder(w io.Writer, head Head) *Recorder {
+	r := &Recorder{to: json.NewEncoder(w)}
+	r.to.SetEscapeHTML(false)
+	head.Version = version
+	if u, err := url.Parse(head.URL); err == nil {
+		u.User = nil
+		head.URL = u.String()
+	}
+	r.write(head)
+	return r
+}
+
+// Through has the calls that go to next recorded.
+func (r *Recorder) Through(next http.RoundTripper) http.RoundTripper { return &tap{r, next} }
+
+// Count is how many calls have begun.
+func (r *Recorder) Count() int { return int(r.begun.Load()) }
+
+// Err is why the recording is not whole; nil if it is.
+func (r *Recorder) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+func (r *Recorder) write(line any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = r.to.Encode(line)
+	}
+}
+
+type tap struct {
+	*Recorder
+	next http.RoundTripper
+}
+
+func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
+	x := &exchange{to: t.Recorder}
+	x.N = int(t.begun.Add(1))
+	x.Call = Call{Method: req.Method, Target: req.URL.RequestURI(), Type: req.Header.Get("Content-Type")}
+	if req.Body != nil && req.Body != http.NoBody {
+		req = req.Clone(req.Context())
+		req.Body = &copied{ReadCloser: req.Body, into: &x.sent}
+		x.sends = true
+	}
+	var sent atomic.Bool
+	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
+	res, err := t.next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		x.end(Answer{Error: err.Error(), Sent: sent.Load()})
+		return nil, err
+	}
+	x.Answer = Answer{Status: res.StatusCode, Headers: map[string]string{}}
+	for _, name := range keptHeaders {
+		if v := res.Header.Get(name); v != "" {
+			x.Answer.Headers[name] = v
+		}
+	}
+	x.body = res.Body
+	res.Body = x
+	return res, nil
+}
+
+// CloseIdleConnections is as of http.Client.
+func (t *tap) CloseIdleConnections() {
+	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// exchange is one that is under way, and the body of its answer.
+type exchange struct {
+	Exchange
+	to    *Recorder
+	sends bool // the call has a body
+	sent  kept // it
+	body  io.ReadCloser
+	got   kept // the answer's
+	ended sync.Once
+}
+
+func (x *exchange) Read(p []byte) (int, error) {
+	n, err := x.body.Read(p)
+	x.got.add(p[:n])
+	switch {
+	case err == io.EOF:
+		x.end(x.Answer)
+	case err != nil:
+		a := x.Answer
+		a.Error = err.Error()
+		x.end(a)
+	}
+	return n, err
+}
+
+func (x *exchange) Close() error {
+	err := x.body.Close()
+	a := x.Answer
+	a.Left = strings.HasPrefix(a.Headers["Content-Type"], "text/event-stream")
+	x.end(a)
+	return err
+}
+
+func (x *exchange) end(a Answer) {
+	x.ended.Do(func() {
+		a.Body, x.Call.Body = x.got.body(), x.sent.body()
+		x.Call.Unread = a.Status == 0 && x.sends && !x.sent.whole()
+		x.to.write(Exchange{x.N, x.Call, a})
+	})
+}
+
+// kept is what is kept of a body. Safe for concurrent use: a transport may read a body on when its
+// answer is there.
+type kept struct {
+	mu  sync.Mutex
+	raw bytes.Buffer
+	cut bool
+	end bool // it was read to its end
+}
+
+func (k *kept) add(p []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	room := keptBody - k.raw.Len()
+	k.cut = k.cut || len(p) > room
+	k.raw.Write(p[:min(len(p), room)])
+}
+
+func (k *kept) over() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.end = true
+}
+
+func (k *kept) whole() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.end
+}
+
+func (k *kept) body() Body {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return bodyOf(bytes.Clone(k.raw.Bytes()), k.cut)
+}
+
+// copied is a body that is kept while it is sent.
+type copied struct {
+	io.ReadCloser
+	into *kept
+}
+
+func (c *copied) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.into.add(p[:n])
+	if err == io.EOF {
+		c.into.over()
+	}
+	return n, err
+}
