@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"io"
 	"iter"
+	"net/http"
 	"time"
 
 	"encoding/json"
@@ -134,6 +135,8 @@ type Upstream struct {
 	Hop    string // what calls add to mapping.HopsHeader; "": nothing
 	Meter  Meter  // nil: calls are not counted
 	Tracer Tracer // nil: no spans are made
+	// Through is what calls go through on their way to the network, such as a recorder; nil: nothing.
+	Through func(network http.RoundTripper) http.RoundTripper
 }
 
 // Meter counts exchanges with agents; proxy/metrics implements it. The operations are

@@ -76,9 +76,12 @@ func (a agentCheck) checkLoop() {
 
 func (a agentCheck) check(name string) {
 	a.checkName(name)
-	if a.URL == "" {
+	switch file, recorded := a.Recording(); {
+	case a.URL == "":
 		a.complain(a.key+".url", "is missing; where does the agent listen?")
-	} else {
+	case recorded:
+		a.checkRecording(name, file)
+	default:
 		a.checkURL(a.key+".url", a.URL)
 		a.checkLoop()
 	}

@@ -26,7 +26,7 @@ const (
 func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
 	conns := max(up.Config.Concurrency, connsFloor)
 	dialer := &net.Dialer{Timeout: dialTimeout}
-	return adapter.Permitted(&exchanger{meter: up.Meter, agent: up.Name, next: &http.Transport{
+	var next http.RoundTripper = &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dialer.DialContext(ctx, network, address)
@@ -47,7 +47,11 @@ func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
 		ForceAttemptHTTP2:      true,
 		// A connection of HTTP/2 that has died in silence would be used for call after call.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: pingTime, PingTimeout: pingTime},
-	}})
+	}
+	if up.Through != nil {
+		next = up.Through(next)
+	}
+	return adapter.Permitted(&exchanger{meter: up.Meter, agent: up.Name, next: next})
 }
 
 // conn is a connection that counts what was written to it.

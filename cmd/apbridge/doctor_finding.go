@@ -28,6 +28,7 @@ type finding struct {
 	name, url string
 	dialect   string // that it speaks
 	asked     bool   // that had to be found out
+	recorded  bool   // it is the recording of one
 	profile   string
 	version   string // of its server; "" where that does not say
 	traits    adapter.Traits
@@ -54,6 +55,11 @@ func examineOne(ctx context.Context, name string, cfg *config.Config) finding {
 
 func examineAt(ctx context.Context, name string, c config.Agent, cfg *config.Config) finding {
 	f := finding{name: name, url: c.URL, dialect: c.Dialect}
+	if _, recorded := c.Recording(); recorded {
+		f.recorded = true
+		f.ofRecording(ctx, upstream(name, c, cfg.Limits))
+		return f
+	}
 	if c.Dialect == "auto" {
 		f.asked = true
 		if f.dialect, f.err = detected(ctx, upstream(name, c, cfg.Limits)); f.err != nil {
@@ -78,6 +84,24 @@ func examineAt(ctx context.Context, name string, c config.Agent, cfg *config.Con
 		}
 	}
 	return f
+}
+
+// ofRecording says what a recorded agent speaks, and what it cannot be told. Nobody is called.
+func (f *finding) ofRecording(ctx context.Context, up adapter.Upstream) {
+	if up, f.err = bridge.Replayed(up); f.err != nil {
+		return
+	}
+	if f.asked = up.Config.Dialect == "auto"; f.asked {
+		if up.Config.Dialect, f.err = detected(ctx, up); f.err != nil {
+			return
+		}
+	}
+	f.dialect = up.Config.Dialect
+	b, err := bridge.Dialects().Dial(up)
+	if t, ok := b.(adapter.Traited); ok && err == nil {
+		f.traits = t.Traits()
+	}
+	f.err = err
 }
 
 // patienceFor is how long an agent may take to answer: no longer than a step of it may.

@@ -23,8 +23,12 @@ func (f finding) print(w io.Writer, losses bool) {
 	if f.asked {
 		how = "found out"
 	}
-	fmt.Fprintf(w, "  reachable   yes, a call takes %s\n  dialect     %s (%s)\n  profile     %s\n  stepping    %s\n",
-		f.took.Round(10*time.Microsecond), f.dialect, how, f.profile, f.traits.Stepping)
+	if f.recorded {
+		fmt.Fprintf(w, "  reachable   it answers as it was recorded, and nobody is called\n  dialect     %s (%s)\n", f.dialect, how)
+	} else {
+		fmt.Fprintf(w, "  reachable   yes, a call takes %s\n  dialect     %s (%s)\n  profile     %s\n", f.took.Round(10*time.Microsecond), f.dialect, how, f.profile)
+	}
+	fmt.Fprintf(w, "  stepping    %s\n", f.traits.Stepping)
 	if f.version != "" {
 		fmt.Fprintf(w, "  version     %s\n", f.version)
 	}

@@ -20,7 +20,8 @@ import (
 
 func (p *program) runCommand() *cobra.Command {
 	var from configFlags
-	logs, out := logFlags{}, ""
+	var logs logFlags
+	var e errand
 	cmd := &cobra.Command{
 		Use:   "run AGENT TEXT",
 		Short: "Do one run and show what the agent says",
@@ -36,26 +37,28 @@ The exit code is 0 when the run succeeded. It is 1 when it failed, and when the
 agent asks something that nobody is there to answer. Ctrl-C cancels the run, and
 the exit code is 130.`,
 		Example: `  apbridge run http://127.0.0.1:8000 "Write the word Washington"
-  apbridge run legacy "Write the word Washington" --config apbridge.yaml --out files`,
+  apbridge run legacy "Write the word Washington" --config apbridge.yaml --out files
+  apbridge run legacy "Write the word Washington" --config apbridge.yaml --record washington.ndjson
+  apbridge run replay:washington.ndjson "Write the word Washington"`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := logs.open(p.err)
 			if err != nil {
 				return err
 			}
-			agent := args[0]
-			if strings.Contains(agent, "://") {
-				from.agents = append(from.agents, "agent="+agent)
-				agent = "agent"
+			e.agent, e.text = args[0], args[1]
+			if strings.Contains(e.agent, "://") || strings.HasPrefix(e.agent, "replay:") {
+				from.agents = append(from.agents, "agent="+e.agent)
+				e.agent = "agent"
 			}
 			cfg, err := from.load(p.environ, nil)
 			if err != nil {
 				return err
 			}
-			if _, ok := cfg.Agents[agent]; !ok {
-				return noAgent(agent, cfg)
+			if _, ok := cfg.Agents[e.agent]; !ok {
+				return noAgent(e.agent, cfg)
 			}
-			return p.once(cmd.Context(), cfg, log, errand{agent, args[1], out})
+			return p.once(cmd.Context(), cfg, log, e)
 		},
 	}
 	from.add(cmd.Flags())
@@ -64,7 +67,8 @@ the exit code is 130.`,
 	cmd.Flags().Lookup("log-level").Usage = "debug, info, warn or error"
 	cmd.Flags().Lookup("log-level").DefValue = "error"
 	logs.level = "error"
-	cmd.Flags().StringVar(&out, "out", "", "folder for the files that the agent makes; it is made, and files in it are written over")
+	cmd.Flags().StringVar(&e.record, "record", "", "file for all calls to the agent and its answers: agents.NAME.url: replay:FILE, or replay:FILE in the place of AGENT, answers as the agent did")
+	cmd.Flags().StringVar(&e.out, "out", "", "folder for the files that the agent makes; it is made, and files in it are written over")
 	must(cmd.MarkFlagDirname("out"))
 	cmd.ValidArgsFunction = from.completeAgents(p.environ)
 	return cmd
@@ -79,7 +83,7 @@ func noAgent(name string, cfg *config.Config) error {
 }
 
 // errand is what an agent is to do.
-type errand struct{ agent, text, out string }
+type errand struct{ agent, text, out, record string }
 
 // makeOut makes the folder for files before anything is done: an agent's work must not be lost for
 // want of one.
@@ -121,7 +125,12 @@ func (p *program) once(ctx context.Context, cfg *config.Config, log *zap.Logger,
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	a, err := bridge.New(ctx, private(cfg, folder), bridge.Dialects(), log)
+	with, recorded, err := p.recording(cfg, e)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, recorded()) }()
+	a, err := bridge.New(ctx, private(cfg, folder), bridge.Dialects(), log, with...)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/replay"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy"
@@ -50,6 +51,8 @@ type App struct {
 	troubles complaint.Kinds
 	// embeddings is nil where items of the store do not become vectors.
 	embeddings *embedding.Client
+	recorded   string // the agent that recorder is for
+	recorder   *replay.Recorder
 	tracer     *trace.Tracer // may be nil
 	hop        string        // this process, in mapping.HopsHeader
 }
@@ -143,9 +146,13 @@ func (a *App) dial(name string, cfg *config.Config) (*engine.Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agents.%s.tls: %w", name, err)
 	}
-	backend, err := a.dialects.Dial(adapter.Upstream{
+	up, err := Replayed(a.record(adapter.Upstream{
 		Name: name, Config: c, Limits: cfg.Limits, TLS: secure, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + Version(), Hop: a.hop, Meter: a.metrics, Tracer: a.callTracer(),
-	})
+	}))
+	if err != nil {
+		return nil, err
+	}
+	backend, err := a.dialects.Dial(up)
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: %w", name, err)
 	}

@@ -1,0 +1,24 @@
+package config
+
+import (
+	"os"
+	"strings"
+)
+
+// Recording is the file of an agent that is none, but the recording of one (url: replay:FILE).
+func (a Agent) Recording() (file string, ok bool) { return strings.CutPrefix(a.URL, "replay:") }
+
+// checkRecording refuses what only an agent could do.
+func (a agentCheck) checkRecording(name, file string) {
+	switch info, err := os.Stat(file); {
+	case file == "":
+		a.complain(a.key+".url", "names no recording; write replay:FILE, with a file that apbridge run --record has written")
+	case err != nil:
+		a.complain(a.key+".url", "the recording %s cannot be read: %s", file, reason(err))
+	case !info.Mode().IsRegular():
+		a.complain(a.key+".url", "the recording %s is no ordinary file", file)
+	}
+	if a.Passthrough {
+		a.complain(a.key+".passthrough", "leads to an agent, and agents.%s.url is a recording of one; leave it out", name)
+	}
+}
