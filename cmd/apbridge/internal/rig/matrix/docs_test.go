@@ -20,7 +20,10 @@ type spec struct {
 	Paths map[string]map[string]struct {
 		OperationID string `json:"operationId"`
 		Parameters  []struct{ Name, In string }
-		Responses   map[string]struct {
+		RequestBody struct {
+			Content map[string]struct{ Example json.RawMessage }
+		}
+		Responses map[string]struct {
 			Content map[string]struct{ Schema json.RawMessage }
 		}
 	}
@@ -165,5 +168,34 @@ func TestDocsPage(t *testing.T) {
 			t.Errorf("%s: %s", at, kind)
 		}
 		r.Do("POST", at, "{}").Want(t, 405)
+	}
+}
+
+// TestExamplesAreTaken: what a document shows as the body of a request is one that the bridge takes.
+func TestExamplesAreTaken(t *testing.T) {
+	t.Parallel()
+	all, taken := specs(t), 0
+	e := newEstate(t, strings.Replace(twoKeys, "$ONLY", "", 1))
+	for _, m := range inOrder(rig.Routes(t)) {
+		name, path := rig.Documented(m)
+		body := all[name].Paths[path][strings.ToLower(m.Method)].RequestBody
+		example, ok := body.Content["application/json"]
+		if !ok {
+			continue
+		}
+		if example.Example == nil {
+			t.Errorf("%s %s of %s.json shows no example of its body", m.Method, path, name)
+			continue
+		}
+		target, a := e.fill(t, m)
+		a.body = strings.ReplaceAll(string(example.Example), `"AGENT"`, `"a"`)
+		got := e.put(keyA, m.Method, target, a)
+		if got.Status >= 400 && got.Status != 404 && got.Status != 409 || strings.Contains(got.String(), `"type":"error"`) {
+			t.Errorf("%s %s with %s: %d %s", m.Method, target, a.body, got.Status, got.String())
+		}
+		taken++
+	}
+	if taken < 35 {
+		t.Errorf("only %d examples were tried", taken)
 	}
 }
