@@ -33,6 +33,7 @@ var laws = map[string]law{
 	// A dialect that tests mount, both halves and an agent in one folder.
 	"adapter/adaptertest/toy":   {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule"}},
 	"adapter/body":              {ours: []string{"mapping", "mapping/rawjson"}},
+	"adapter/page":              {},
 	"adapter/sse":               {},
 	"adapter/taskstep":          {ours: []string{"adapter", "adapter/taskstep/backend", "adapter/taskstep/face", "mapping"}},
 	"adapter/taskstep/backend":  {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule"}},

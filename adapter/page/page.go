@@ -1,0 +1,106 @@
+// Package page is the frame of the bridge's own pages: how they look, what they may do in a browser,
+// and how they are sent. A page brings its main part as a template of html/template.
+//
+// A page works without scripts and loads nothing, not even from the bridge: its one style stands in it,
+// and its policy (Content Security Policy Level 3) allows that style by its digest and nothing else.
+// Links are relative to the root of the bridge, which may lie below a path of a proxy's.
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+)
+
+var (
+	//go:embed frame.html
+	frame string
+	//go:embed style.css
+	style string
+)
+
+// policy allows the style and nothing else.
+var policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src 'sha256-" + digest(style) + "'"
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// Tab is a page that every page leads to.
+type Tab struct{ Path, Name string }
+
+// tabs are in the order in which they are shown; paths are relative to the root of the bridge.
+var tabs = []Tab{{"./", "Agents"}, {"docs", "Documentation"}}
+
+// Page is a page whose main part is a template. Safe for concurrent use.
+type Page struct{ t *template.Template }
+
+// New makes a page of its main part, which is executed with the Body of a View. A template that cannot be
+// parsed is a fault of the program and panics.
+func New(main string, functions template.FuncMap) *Page {
+	t := template.Must(template.New("frame").Funcs(functions).Parse(frame))
+	return &Page{template.Must(t.New("main").Parse(main))}
+}
+
+// View is what one request is shown.
+type View struct {
+	Title   string
+	Here    string // the path of the tab that is open, as in tabs; "": none of them
+	Version string // of the bridge
+	Body    any    // for the template of the main part
+}
+
+// Answer sends the page, or 304 to those who have it already (RFC 9110 section 13.1.2). Caches may keep it for
+// the one who asked and ask again each time. It fails before anything is written.
+func (p *Page) Answer(w http.ResponseWriter, r *http.Request, v View) error {
+	var b bytes.Buffer
+	err := p.t.ExecuteTemplate(&b, "frame", struct {
+		View
+		Tabs  []Tab
+		Style template.CSS
+	}{v, tabs, template.CSS(style)})
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Referrer-Policy", "no-referrer")
+	Send(w, r, b.Bytes())
+	return nil
+}
+
+// Send sends what depends on who asks, and may be kept for them alone. The tag is weak (RFC 9110 section
+// 8.8.1), since the answer may be compressed on its way.
+func Send(w http.ResponseWriter, r *http.Request, body []byte) {
+	sum := sha256.Sum256(body)
+	tag := fmt.Sprintf(`W/"%x"`, sum[:12])
+	h := w.Header()
+	h.Set("Cache-Control", "private, no-cache")
+	h.Add("Vary", "Accept, Authorization, X-Api-Key")
+	h.Set("ETag", tag)
+	if known(r.Header.Values("If-None-Match"), tag) {
+		h.Del("Content-Type")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Length", fmt.Sprint(len(body)))
+	_, _ = w.Write(body) // the client may be gone
+}
+
+// known reports whether one of the tags that a client has is the tag, in the weak comparison.
+func known(have []string, tag string) bool {
+	for part := range strings.SplitSeq(strings.Join(have, ","), ",") {
+		part = strings.TrimSpace(part)
+		if part == "*" || strings.TrimPrefix(part, "W/") == strings.TrimPrefix(tag, "W/") {
+			return true
+		}
+	}
+	return false
+}

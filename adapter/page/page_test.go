@@ -1,0 +1,72 @@
+package page
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func get(t *testing.T, p *Page, body any, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/docs", nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	if err := p.Answer(w, r, View{Title: "A <title>", Here: "docs", Version: "1", Body: body}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestPolicyAllowsTheStyleAlone: the digest is that of the style as the page holds it.
+func TestPolicyAllowsTheStyleAlone(t *testing.T) {
+	t.Parallel()
+	got := get(t, New("<h1>{{.}}</h1>", nil), "<script>")
+	text := got.Body.String()
+	_, rest, _ := strings.Cut(text, "<style>")
+	held, _, _ := strings.Cut(rest, "</style>")
+	want := "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src 'sha256-" + digest(held) + "'"
+	if policy := got.Header().Get("Content-Security-Policy"); policy != want {
+		t.Errorf("policy %q, want %q", policy, want)
+	}
+	for _, bad := range []string{"<script", " style=", "@import", "url(", "http:", "https:", "<title>A <"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+	if len(style) > 20_000 {
+		t.Errorf("the style has %d bytes", len(style))
+	}
+	if found := regexp.MustCompile(`href="docs" aria-current="page"`).FindAllString(text, -1); len(found) != 1 {
+		t.Errorf("%d tabs are open", len(found))
+	}
+	if links := regexp.MustCompile(`(href|src)="/`).FindString(text); links != "" {
+		t.Errorf("%s: a link that a proxy's path breaks", links)
+	}
+}
+
+// TestPageIsSentOnce: who has the page already is told so; another body has another tag.
+func TestPageIsSentOnce(t *testing.T) {
+	t.Parallel()
+	p := New("{{.}}", nil)
+	first := get(t, p, "one")
+	tag := first.Header().Get("ETag")
+	for have, want := range map[string]int{
+		tag: 304, `"x", ` + tag: 304, strings.TrimPrefix(tag, "W/"): 304, "*": 304,
+		`"x"`: 200, "": 200, get(t, p, "two").Header().Get("ETag"): 200,
+	} {
+		got := get(t, p, "one", "If-None-Match", have)
+		if got.Code != want || (want == http.StatusNotModified) != (got.Body.Len() == 0) {
+			t.Errorf("If-None-Match: %s: %d with %d bytes, want %d", have, got.Code, got.Body.Len(), want)
+		}
+		if got.Header().Get("ETag") != tag || got.Header().Get("Cache-Control") != "private, no-cache" {
+			t.Errorf("If-None-Match: %s: %v", have, got.Header())
+		}
+	}
+	if err := New("{{.Missing}}", nil).Answer(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "GET", "/", nil), View{Body: struct{}{}}); err == nil {
+		t.Error("a page that cannot be made is sent")
+	}
+}
