@@ -33,8 +33,10 @@ func newOperations(f refuser, opt Options) operations {
 	if opt.Metrics != nil {
 		handlers[pathMetrics] = s.readOnly(opt.Metrics.Handler())
 	}
-	for path, h := range opt.Public {
-		handlers[path] = s.readOnly(h)
+	for _, paths := range []map[string]http.Handler{opt.Public, opt.Pages} {
+		for path, h := range paths {
+			handlers[path] = s.readOnly(h)
+		}
 	}
 	return operations{s, handlers}
 }

@@ -24,13 +24,19 @@ type principalGuard struct {
 	gate    *auth.Gate
 	trusted trustedProxies
 	public  map[string]http.Handler // paths that need no key
+	pages   map[string]http.Handler // paths that need none and look at it
 	store   func(path string) bool  // Options.Store
+	secure  bool                    // the listener speaks TLS
 }
 
 func (g principalGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if open[r.URL.Path] || g.public[r.URL.Path] != nil {
 			next.ServeHTTP(w, r)
+			return
+		}
+		if g.pages[r.URL.Path] != nil {
+			next.ServeHTTP(w, g.visitor(r))
 			return
 		}
 		pass, err := g.gate.Authenticate(r, g.trusted.client(r))

@@ -54,6 +54,8 @@ type Options struct {
 	// Public are exact paths that take GET from everybody, keys or not: what
 	// they show is the same for every bridge of this version.
 	Public map[string]http.Handler
+	// Pages are exact paths that take GET from everybody, too. What they show depends on who asks: see VisitOf.
+	Pages map[string]http.Handler
 }
 
 // Server is the bridge's HTTP server. Make it with New; Run it once.
@@ -149,7 +151,7 @@ func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
 		pathGuard{f}.guard,
 		hostGuard{f, newHosts(cfg)}.guard,
 		originGuard{f, newOrigins(cfg.CORS.Origins), s.strangers}.guard,
-		principalGuard{f, h.gate, proxies, o.Public, o.Store}.guard,
+		principalGuard{f, h.gate, proxies, o.Public, o.Pages, o.Store, cfg.TLS.On()}.guard,
 		auditGuard{f, s.ops, proxies, o.Audit, o.Does}.guard,
 		limitGuard{f, s.ops, o.Limits}.guard,
 		s.door.guard,
