@@ -23,7 +23,13 @@ type Auto struct {
 	up       Upstream
 	dialects []Dialect
 	asking   singleflight.Group
-	found    atomic.Pointer[Backend]
+	found    atomic.Pointer[resolved]
+}
+
+// resolved is what an agent was found to be.
+type resolved struct {
+	backend Backend
+	dialect string
 }
 
 // NewAuto makes a backend that asks for dialects in the given order. It does no
@@ -38,8 +44,8 @@ func NewAuto(up Upstream, dialects []Dialect) *Auto {
 // dialects is spoken.
 // Those who come while the agent is being asked share the answer.
 func (a *Auto) Resolve(ctx context.Context) (Backend, error) {
-	if b := a.found.Load(); b != nil {
-		return *b, nil
+	if found := a.found.Load(); found != nil {
+		return found.backend, nil
 	}
 	answer := a.asking.DoChan("", func() (any, error) {
 		// The first to ask may leave; the others still want the answer.
@@ -56,6 +62,14 @@ func (a *Auto) Resolve(ctx context.Context) (Backend, error) {
 	}
 }
 
+// Dialect is what the agent was found to speak, "" while that is not known.
+func (a *Auto) Dialect() string {
+	if found := a.found.Load(); found != nil {
+		return found.dialect
+	}
+	return ""
+}
+
 func (a *Auto) patience() time.Duration {
 	if t := a.up.Config.StepTimeout; t > 0 {
 		return min(t, detectTimeout)
@@ -64,8 +78,8 @@ func (a *Auto) patience() time.Duration {
 }
 
 func (a *Auto) ask(ctx context.Context) (Backend, error) {
-	if b := a.found.Load(); b != nil {
-		return *b, nil
+	if found := a.found.Load(); found != nil {
+		return found.backend, nil
 	}
 	var silent, unwilling error
 	answered := false
@@ -124,7 +138,7 @@ func (a *Auto) dial(d Dialect) (Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.found.Store(&b)
+	a.found.Store(&resolved{b, d.Name})
 	return b, nil
 }
 

@@ -16,11 +16,11 @@ const compressedFrom = 1 << 10
 // (RFC 9110 section 12.5.3): zstd or gzip.
 func newCompression() (compression, error) {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed),
-		gzhttp.ContentTypes([]string{"application/json"}))
+		gzhttp.ContentTypes([]string{"application/json", "text/html"}))
 	return compression{wrap}, err
 }
 
-// compression compresses JSON for clients that take it. Event streams, files and what must
+// compression compresses JSON and pages for clients that take it. Event streams, files and what must
 // not be transformed go past it.
 type compression struct {
 	wrap func(http.Handler) http.HandlerFunc
@@ -98,5 +98,5 @@ func (p *packedAnswer) decide() {
 // (RFC 9111 section 5.2.2.6): the end of a compressed one is written after the face is done.
 func packable(h http.Header) bool {
 	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	return kind == "application/json" && h.Get("Content-Disposition") == "" && !strings.Contains(h.Get("Cache-Control"), "no-transform")
+	return (kind == "application/json" || kind == "text/html") && h.Get("Content-Disposition") == "" && !strings.Contains(h.Get("Cache-Control"), "no-transform")
 }

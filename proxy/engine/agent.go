@@ -55,6 +55,14 @@ func (a *Agent) Known() (adapter.Traits, bool) {
 	return adapter.Traits{}, false
 }
 
+// Dialect is what the agent speaks, "" while that has to be asked.
+func (a *Agent) Dialect() string {
+	if auto, asks := a.dialled.(interface{ Dialect() string }); asks {
+		return auto.Dialect()
+	}
+	return a.Config.Dialect
+}
+
 // Backend returns the agent's backend and traits, asking the agent for its
 // dialect at first use. It fails with upstream_unreachable while it is away.
 func (a *Agent) Backend(ctx context.Context) (adapter.Backend, adapter.Traits, error) {

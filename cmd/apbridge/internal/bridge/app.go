@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/replay"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/front"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy"
@@ -55,6 +56,7 @@ type App struct {
 	recorder   *replay.Recorder
 	tracer     *trace.Tracer // may be nil
 	hop        string        // this process, in mapping.HopsHeader
+	calls      *front.Calls
 }
 
 // Option is what New puts into a bridge besides.
@@ -65,6 +67,7 @@ type Option func(*App)
 func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger, options ...Option) (*App, error) {
 	a := &App{cfg: cfg, dialects: dialects, log: log, metrics: metrics.New(), serving: func() {}, hop: "apbridge;id=" + mapping.NewID()}
 	a.reloads = a.metrics.Reloads()
+	a.calls = front.NewCalls(a.metrics)
 	for _, o := range options {
 		o(a)
 	}
@@ -122,7 +125,11 @@ func (a *App) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.server, err = proxy.New(a.cfg, a.serverOptions(mount), a.log.Named("proxy")); err != nil {
+	pages, err := a.pages()
+	if err != nil {
+		return err
+	}
+	if a.server, err = proxy.New(a.cfg, a.serverOptions(mount, pages), a.log.Named("proxy")); err != nil {
 		return err
 	}
 	return a.server.Listen()
@@ -147,7 +154,7 @@ func (a *App) dial(name string, cfg *config.Config) (*engine.Agent, error) {
 		return nil, fmt.Errorf("agents.%s.tls: %w", name, err)
 	}
 	up, err := Replayed(a.record(adapter.Upstream{
-		Name: name, Config: c, Limits: cfg.Limits, TLS: secure, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + Version(), Hop: a.hop, Meter: a.metrics, Tracer: a.callTracer(),
+		Name: name, Config: c, Limits: cfg.Limits, TLS: secure, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + Version(), Hop: a.hop, Meter: a.calls, Tracer: a.callTracer(),
 	}))
 	if err != nil {
 		return nil, err
@@ -171,7 +178,7 @@ func (a *App) routes(cfg *config.Config) (func(*mux.Router), error) {
 	}, nil
 }
 
-func (a *App) serverOptions(mount func(*mux.Router)) proxy.Options {
+func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handler) proxy.Options {
 	return proxy.Options{
 		Mount:   mount,
 		Faces:   faces(a.dialects),
@@ -185,7 +192,8 @@ func (a *App) serverOptions(mount func(*mux.Router)) proxy.Options {
 		Hop:     a.hop,
 		Metrics: a.metrics,
 		Tracer:  a.tracer,
-		Public:  documents(Version(), a.dialects),
+		Public:  documents(a.dialects),
+		Pages:   pages,
 	}
 }
 

@@ -47,7 +47,9 @@ var laws = map[string]law{
 	"adapter/replay":                {},
 	"adapter/upstream":              {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson"}},
 	"cmd/apbridge":                  {ours: []string{"adapter", "adapter/replay", "adapter/sse", "cmd/apbridge/internal/api", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/conformance", "cmd/apbridge/internal/conformance/check", "cmd/apbridge/internal/conformance/report", "cmd/apbridge/internal/judge", "cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/grader", "cmd/apbridge/internal/judge/process", "cmd/apbridge/internal/judge/progress", "cmd/apbridge/internal/judge/report", "cmd/apbridge/internal/judge/verdict", "cmd/apbridge/internal/outfile", "config", "examples/legacyagent", "examples/threadagent", "mapping", "mapping/rule", "proxy/store/archive", "proxy/trace"}},
-	"cmd/apbridge/internal/bridge":  {ours: []string{"adapter", "adapter/taskstep", "adapter/threadrun", "config", "mapping", "mapping/rule", "proxy", "proxy/chore", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/webhook"}},
+	"cmd/apbridge/internal/bridge":  {ours: []string{"adapter", "adapter/replay", "adapter/taskstep", "adapter/threadrun", "cmd/apbridge/internal/front", "config", "mapping", "mapping/rule", "proxy", "proxy/audit", "proxy/chore", "proxy/complaint", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/limit", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/trace", "proxy/webhook"}},
+	// The pages know the bridge by what they are given.
+	"cmd/apbridge/internal/front": {ours: []string{"adapter", "adapter/page", "config", "mapping", "mapping/rawjson"}},
 	// Commands call a bridge as any client does.
 	"cmd/apbridge/internal/api": {ours: []string{"adapter/sse", "mapping/pause"}, never: []string{"os/exec"}},
 	// The judge of agents calls them as any client does, so it knows nothing of the bridge.

@@ -225,7 +225,8 @@ func checkErrorBodies(t *testing.T, b *rig.Bridge, f flavour) {
 		{"DELETE", "/runs/wait", "", 405, "method_not_allowed"},
 		{"PATCH", "/threads/" + rig.NoneID + "/state", "{}", 404, "not_supported"},
 		{"GET", "/nothing", "", 404, "route_not_found"},
-		{"POST", "/", "{}", 404, "route_not_found"},
+		{"POST", "/nothing", "{}", 404, "route_not_found"},
+		{"POST", "/", "{}", 405, "method_not_allowed"},
 	} {
 		got := b.Do(c.method, c.path, c.body).Is(c.status)
 		if got.Header.Get("Content-Type") != "application/json" || got.At("code") != c.code || got.At("message") == "" || keysOf(t, got.At("")) != "code detail message" {

@@ -146,21 +146,10 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 }
 
-func TestDocsPage(t *testing.T) {
+// TestOpenAPIDocuments: they are there for everybody, key or not.
+func TestOpenAPIDocuments(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)
-	page := r.Do("GET", "/docs", "").Want(t, 200, "<!doctype html>", "/openapi/threadrun.json", "/openapi/taskstep.json", "/openapi/topics.json", "config.recursion_limit")
-	if n := strings.Count(page.String(), "<tr "); n != len(bridge.Dialects().LossTable()) {
-		t.Errorf("%d rows of the loss table, want %d", n, len(bridge.Dialects().LossTable()))
-	}
-	if policy := page.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || !strings.Contains(policy, "style-src 'sha256-") {
-		t.Errorf("policy %q", policy)
-	}
-	for _, foreign := range []string{"http://", "https://", "<script", "<img", "<link", "onclick", "style="} {
-		if strings.Contains(page.String(), foreign) {
-			t.Errorf("the page holds %q", foreign)
-		}
-	}
 	for _, d := range bridge.Dialects().Documents() {
 		at := d.Path()
 		got := r.Do("GET", at, "").Want(t, 200, `"openapi": "3.1.0"`)

@@ -1,0 +1,65 @@
+package front
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// listed is an agent as a page lists it.
+type listed struct {
+	Name    string
+	Default bool
+	Dialect string // "": not known yet
+	Health  Health
+	// Answered is when it answered any call; the zero time where that is not known, or not the caller's business.
+	Answered time.Time
+}
+
+// Mark is the class of style for how the agent is.
+func (l listed) Mark() string {
+	switch l.Health.State {
+	case Answers:
+		return "good"
+	case Silent, Unfit:
+		return "bad"
+	default:
+		return "unsure"
+	}
+}
+
+// agents are those that the caller may use, the default one first. It asks them how they are. When others than
+// the caller had an agent answer is told to those alone who may read the metrics.
+func (f *front) agents(r *http.Request) (list []listed) {
+	who, cfg := mapping.PrincipalOf(r.Context()), f.Config()
+	agents := map[string]Agent{}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Agents)) {
+		if a := f.Agent(name); a != nil && who.May(name) {
+			agents[name] = a
+		}
+	}
+	found := f.health.of(r.Context(), agents)
+	for name, a := range agents {
+		l := listed{Name: name, Default: name == cfg.DefaultAgent, Dialect: a.Dialect(), Health: found[name]}
+		if f.Answered != nil && who.MayReadMetrics() {
+			l.Answered = f.Answered(name)
+		}
+		list = append(list, l)
+	}
+	slices.SortFunc(list, byRank)
+	return list
+}
+
+func byRank(a, b listed) int {
+	if a.Default != b.Default {
+		if a.Default {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(a.Name, b.Name)
+}

@@ -1,0 +1,63 @@
+package front
+
+import (
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter/page"
+)
+
+// docsBody is what /docs shows.
+type docsBody struct {
+	standing
+	Snippets  []snippet
+	Agents    []listed
+	Dialects  []spoken
+	Losses    []*losses
+	Documents []shownDocument
+}
+
+// spoken is a dialect and what it is about.
+type spoken struct{ Name, About string }
+
+// shownDocument is a document with examples for the caller.
+type shownDocument struct {
+	document
+	Shown []shownGroup
+}
+
+type shownGroup struct {
+	Tag    string
+	Routes []shownRoute
+}
+
+type shownRoute struct{ Method, Path, Does, Example string }
+
+func (f *front) serveDocs(w http.ResponseWriter, r *http.Request) {
+	b := docsBody{standing: f.standing(r), Agents: f.agents(r)}
+	u := userOf(b.standing, b.Agents)
+	b.Snippets, b.Losses = snippets(u), lossesOf(f.Dialects.LossTable(), b.Agents)
+	for _, d := range f.Dialects {
+		if len(d.Documents) > 0 {
+			b.Dialects = append(b.Dialects, spoken{d.Name, d.Documents[0].About})
+		}
+	}
+	for _, d := range f.routes {
+		b.Documents = append(b.Documents, d.shown(u))
+	}
+	f.answer(w, r, f.docs, page.View{Title: "apbridge: documentation", Here: "docs", Body: b})
+}
+
+func (d document) shown(u user) shownDocument {
+	s, base := shownDocument{document: d}, u.url
+	if d.PerAgent {
+		base = u.base()
+	}
+	for _, g := range d.Groups {
+		one := shownGroup{Tag: g.Tag}
+		for _, r := range g.Routes {
+			one.Routes = append(one.Routes, shownRoute{r.Method, r.Path, r.Does, r.example(u, base)})
+		}
+		s.Shown = append(s.Shown, one)
+	}
+	return s
+}

@@ -1,0 +1,102 @@
+// Package front is the two pages that a person meets first: / says what this is, which agents there are and
+// how they are, and /docs how they are used. Both show of the agents what the caller's key may use, and
+// nothing of them without one where keys are asked for.
+package front
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"html/template"
+	"net/http"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/page"
+	"github.com/apbridge/apbridge/config"
+	"go.uber.org/zap"
+)
+
+// Options are what the pages tell of.
+type Options struct {
+	Version  string
+	Dialects adapter.Dialects
+	// Config is the configuration in force.
+	Config func() *config.Config
+	// Agent is a configured agent, nil where it has just been taken away.
+	Agent func(name string) Agent
+	// Answered is when an agent answered a call last; the zero time: not since the start. nil: nobody knows.
+	Answered func(name string) time.Time
+	// Caller is what is known of the caller of a request, besides its principal.
+	Caller func(context.Context) Caller
+	Log    *zap.Logger
+}
+
+// Agent is one configured agent. Safe for concurrent use.
+type Agent interface {
+	// Dialect is what it speaks, "" while that is not known.
+	Dialect() string
+	// Backend is how it is called, which may have to be asked for.
+	Backend(ctx context.Context) (adapter.Backend, adapter.Traits, error)
+}
+
+// Caller is what is known of a caller.
+type Caller struct {
+	URL   string // where the caller found the bridge, with no slash at its end, of plain characters alone
+	Fault error  // why its key opens nothing; nil: it is good, or none is needed
+}
+
+var (
+	//go:embed home.html
+	homeText string
+	//go:embed docs.html
+	docsText string
+)
+
+var functions = template.FuncMap{"shown": shown, "clock": clock, "instant": instant}
+
+// Pages are the handlers of both pages, by their paths.
+func Pages(o Options) (map[string]http.Handler, error) {
+	f := &front{Options: o, health: newHealth(), home: page.New(homeText, functions), docs: page.New(docsText, functions)}
+	for _, d := range o.Dialects.Documents() {
+		routes, err := readRoutes(d)
+		if err != nil {
+			return nil, err
+		}
+		f.routes = append(f.routes, routes)
+	}
+	return map[string]http.Handler{"/": http.HandlerFunc(f.serveHome), "/docs": http.HandlerFunc(f.serveDocs)}, nil
+}
+
+// front is what both pages share.
+type front struct {
+	Options
+	health     *health
+	home, docs *page.Page
+	routes     []document
+}
+
+// answer sends a page.
+func (f *front) answer(w http.ResponseWriter, r *http.Request, p *page.Page, v page.View) {
+	v.Version = f.Version
+	if err := p.Answer(w, r, v); err != nil {
+		f.Log.Error("a page could not be made", zap.Error(err))
+		http.Error(w, "The page could not be made; the log has the cause.", http.StatusInternalServerError)
+	}
+}
+
+// standing is how a caller stands to the bridge.
+type standing struct {
+	URL    string
+	Keys   bool   // the bridge asks for keys
+	Notice string // why the caller is shown no agent
+}
+
+func (f *front) standing(r *http.Request) standing {
+	c := f.Caller(r.Context())
+	s := standing{URL: c.URL, Keys: len(f.Config().Auth.Keys) > 0}
+	if c.Fault != nil {
+		s.Notice = cmp.Or(sentence(c.Fault), "The key is not good.")
+	}
+	return s
+}

@@ -1,0 +1,259 @@
+package front
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+)
+
+// played is an agent by hand.
+type played struct {
+	dialect, profile string
+	err              error
+	block            bool // it never answers
+	asked            atomic.Int64
+}
+
+func (p *played) Dialect() string { return p.dialect }
+
+func (p *played) Backend(context.Context) (adapter.Backend, adapter.Traits, error) {
+	return p, adapter.Traits{}, nil
+}
+
+func (p *played) Probe(ctx context.Context) error {
+	p.asked.Add(1)
+	if p.block {
+		<-ctx.Done()
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("asking: %w", err)
+	}
+	return p.err
+}
+
+func (p *played) Profile() string { return p.profile }
+
+func (p *played) Run(context.Context, adapter.Assignment) iter.Seq2[mapping.Event, error] { return nil }
+
+// site shows pages of agents; change may be nil.
+func site(t *testing.T, agents map[string]*played, change func(*Options, *config.Config)) map[string]http.Handler {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Agents = map[string]config.Agent{}
+	for name := range agents {
+		cfg.Agents[name] = config.DefaultAgent()
+	}
+	o := Options{
+		Version: "1.2.3",
+		Config:  func() *config.Config { return cfg },
+		Agent: func(name string) Agent {
+			if a := agents[name]; a != nil {
+				return a
+			}
+			return nil
+		},
+		Caller: func(context.Context) Caller { return Caller{URL: "https://bridge.test/below"} },
+		Log:    zap.NewNop(),
+	}
+	if change != nil {
+		change(&o, cfg)
+	}
+	pages, err := Pages(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages
+}
+
+func ask1(t *testing.T, h http.Handler, who mapping.Principal, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(mapping.WithPrincipal(t.Context(), who), "GET", "/", nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
+
+// TestNamesAreInert: whatever a name or an agent's own words hold, the page shows it as text.
+func TestNamesAreInert(t *testing.T) {
+	t.Parallel()
+	names := []string{"<script>alert(1)</script>", "a\u202eb\u2066", "it's \"quoted\" $(id) `id`", strings.Repeat("x", 64), "\x00\x1b[31m", "</code></pre><b>"}
+	agents := map[string]*played{}
+	for _, name := range names {
+		agents[name] = &played{dialect: "taskstep", profile: "</p><img src=x onerror=alert(1)>\u202e"}
+	}
+	pages := site(t, agents, func(_ *Options, c *config.Config) { c.DefaultAgent = names[0] })
+	for path, h := range pages {
+		got := ask1(t, h, mapping.Principal{}, "Accept", browser)
+		text := got.Body.String()
+		for _, bad := range []string{"<script", "<img", "<b>", "\u202e", "\u2066", "\x00", "\x1b"} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%s holds %q", path, bad)
+			}
+		}
+		for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;", `a\u{202e}b\u{2066}`, strings.Repeat("x", 64)} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q", path, want)
+			}
+		}
+	}
+}
+
+// TestHealth: what an agent is said to be, and by which sentence.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	agents := map[string]*played{
+		"good":   {dialect: "threadrun", profile: "LangGraph Server, graph a"},
+		"away":   {err: mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable, "The agent away does not answer.")},
+		"other":  {},
+		"closed": {err: mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError, "The agent closed refuses credentials.")},
+		"broken": {err: fmt.Errorf("secret cause")},
+		"slow":   {block: true},
+	}
+	pages := site(t, agents, nil)
+	var got struct {
+		Agents []struct {
+			Name, State, Message string
+			Asked                time.Time `json:"asked_at"`
+		}
+	}
+	if err := json.Unmarshal(ask1(t, pages["/"], mapping.Principal{}).Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][2]string{}
+	for _, a := range got.Agents {
+		found[a.Name] = [2]string{a.State, a.Message}
+		if a.Asked.IsZero() {
+			t.Errorf("%s: when it was asked is not told", a.Name)
+		}
+	}
+	want := map[string][2]string{
+		"good":   {"answers", "LangGraph Server, graph a"},
+		"away":   {"does not answer", "The agent away does not answer."},
+		"closed": {"cannot be used", "The agent closed refuses credentials."},
+		"other":  {"cannot be used", "A server answers at the agent's URL, but not as such an agent does. Ask apbridge doctor."},
+		"broken": {"does not answer", "It could not be asked; the log of the bridge may say why."},
+		"slow":   {"does not answer", "It did not answer within 2s."},
+	}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestVisitorsCostAgentsNothing: an agent is asked once in a while, however many look, and one of
+// which nobody may know is not asked at all. An agent that replaces it is asked anew.
+func TestVisitorsCostAgentsNothing(t *testing.T) {
+	t.Parallel()
+	h, now := newHealth(), time.Now()
+	h.now = func() time.Time { return now }
+	a := &played{profile: "fine"}
+	for range 50 {
+		if got := h.of(t.Context(), map[string]Agent{"a": a})["a"]; got.State != Answers || !got.Asked.Equal(now) {
+			t.Fatalf("%+v", got)
+		}
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	now = now.Add(fresh)
+	if got := h.of(left, map[string]Agent{"a": a})["a"]; got.State != Answers || a.asked.Load() != 2 {
+		t.Errorf("a visitor who left: %+v, asked %d times", got, a.asked.Load())
+	}
+	next := &played{profile: "another"}
+	if got := h.of(t.Context(), map[string]Agent{"a": next})["a"]; got.Message != "another" {
+		t.Errorf("a new agent: %+v", got)
+	}
+	hidden := &played{profile: "hidden"}
+	pages := site(t, map[string]*played{"seen": a, "hidden": hidden}, nil)
+	for path, page := range pages {
+		text := ask1(t, page, mapping.Principal{Agents: []string{"seen"}}, "Accept", browser).Body.String()
+		if strings.Contains(text, "hidden") || !strings.Contains(text, "seen") {
+			t.Errorf("%s shows what the key may not use", path)
+		}
+	}
+	if hidden.asked.Load() != 0 {
+		t.Error("an agent was asked for one who may not use it")
+	}
+}
+
+// TestOthersCallsAreNotTold: that an agent answered another caller is told to those who may read metrics.
+func TestOthersCallsAreNotTold(t *testing.T) {
+	t.Parallel()
+	called := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	pages := site(t, map[string]*played{"a": {profile: "fine"}}, func(o *Options, _ *config.Config) {
+		o.Answered = func(string) time.Time { return called }
+	})
+	for tenant, want := range map[string]bool{"": true, "acme": false} {
+		text := ask1(t, pages["/"], mapping.Principal{Tenant: tenant}, "Accept", browser).Body.String()
+		if got := strings.Contains(text, "last answered <time"); got != want {
+			t.Errorf("tenant %q: %v", tenant, got)
+		}
+	}
+}
+
+// TestWhoGetsThePage: browsers name HTML; nothing else does.
+func TestWhoGetsThePage(t *testing.T) {
+	t.Parallel()
+	for accept, want := range map[string]bool{
+		"": false, "*/*": false, "application/json": false, "application/json, text/plain, */*": false, "text/event-stream": false,
+		browser: true, "text/html": true, "text/html;q=0, */*": false, "TEXT/HTML; q=0.5": true, ";;;": false,
+	} {
+		if got := wantsPage(http.Header{"Accept": {accept}}); got != want {
+			t.Errorf("Accept: %s: %v", accept, got)
+		}
+	}
+}
+
+// TestSnippets: each is what its language takes, for a default agent and another, with keys and without.
+func TestSnippets(t *testing.T) {
+	t.Parallel()
+	by := func(u user) map[string]string {
+		all := map[string]string{}
+		for _, s := range snippets(u) {
+			all[s.ID] = s.Code
+		}
+		return all
+	}
+	plain := by(user{url: "http://b.test", agent: "a", main: true})
+	keyed := by(user{url: "http://b.test", agent: "a", keys: true})
+	for id, code := range plain {
+		if strings.Contains(code, "KEY") {
+			t.Errorf("%s asks for a key:\n%s", id, code)
+		}
+		if !strings.Contains(keyed[id], "APBRIDGE_KEY") {
+			t.Errorf("%s sends no key:\n%s", id, keyed[id])
+		}
+	}
+	for id, want := range map[string]string{"curl-v1": "http://b.test/ap/v1/agent/tasks", "python-v1": `host="http://b.test")`} {
+		if !strings.Contains(plain[id], want) {
+			t.Errorf("%s of the default agent:\n%s", id, plain[id])
+		}
+	}
+	for id, want := range map[string]string{"curl-v1": "http://b.test/agents/a/ap/v1/agent/tasks", "python-v1": `host="http://b.test/agents/a")`} {
+		if !strings.Contains(keyed[id], want) {
+			t.Errorf("%s of another agent:\n%s", id, keyed[id])
+		}
+	}
+	if got := inShell("it's $HOME"); got != `'it'\''s $HOME'` {
+		t.Errorf("for the shell: %s", got)
+	}
+	if got := inDoubleQuotes("http://b.test/threads/{thread_id}"); got != `"http://b.test/threads/$thread_id"` {
+		t.Errorf("for the shell: %s", got)
+	}
+}

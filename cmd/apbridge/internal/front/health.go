@@ -1,0 +1,142 @@
+package front
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// fresh is how long an agent's answer stands before a visitor has the agent asked again.
+	fresh = 30 * time.Second
+	// patience bounds the asking of all agents that one visitor wants to know of.
+	patience = 2 * time.Second
+	// atOnce bounds how many agents are asked at once for a visitor.
+	atOnce = 8
+)
+
+// State is how an agent is.
+type State string
+
+const (
+	Answers State = "answers"
+	Silent  State = "does not answer"
+	Unfit   State = "cannot be used" // a server answers, but not as the agent would
+	Unasked State = "not known yet"
+)
+
+// Health is what the bridge knows of an agent.
+type Health struct {
+	State   State
+	Message string    // for people: why, or what the agent is like
+	Asked   time.Time // zero: not yet
+}
+
+// health asks agents how they are, each at most once in fresh, however many want to know and
+// however many: visitors cost agents nothing. Safe for concurrent use.
+type health struct {
+	now   func() time.Time
+	mu    sync.Mutex
+	known map[string]*checkup
+}
+
+// checkup is the newest asking of an agent.
+type checkup struct {
+	agent Agent // another one, under the same name, is asked anew
+	begun time.Time
+	found Health
+}
+
+func newHealth() *health { return &health{now: time.Now, known: map[string]*checkup{}} }
+
+// of is how agents are. It waits for those that have to be asked, at most for patience; one that another visitor has
+// just asked for is told of as it was.
+func (h *health) of(ctx context.Context, agents map[string]Agent) map[string]Health {
+	// A visitor who leaves has asked all the same.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer stop()
+	var asking errgroup.Group
+	asking.SetLimit(atOnce)
+	for _, c := range h.due(agents) {
+		asking.Go(func() error {
+			found := ask(ctx, c.agent)
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			found.Asked = h.now()
+			c.found = found
+			return nil
+		})
+	}
+	_ = asking.Wait() // none of them fails
+	return h.found(agents)
+}
+
+// due are the agents to ask now. They count as asked from here on.
+func (h *health) due(agents map[string]Agent) (list []*checkup) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.now()
+	for name, agent := range agents {
+		c := h.known[name]
+		if c == nil || c.agent != agent {
+			c = &checkup{agent: agent, found: Health{State: Unasked, Message: "It is being asked. Look again in a moment."}}
+			h.known[name] = c
+		}
+		if c.begun.IsZero() || now.Sub(c.begun) >= fresh {
+			c.begun = now
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (h *health) found(agents map[string]Agent) map[string]Health {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make(map[string]Health, len(agents))
+	for name := range agents {
+		all[name] = h.known[name].found
+	}
+	return all
+}
+
+// ask asks an agent as doctor does, once.
+func ask(ctx context.Context, agent Agent) Health {
+	b, _, err := agent.Backend(ctx)
+	if err != nil {
+		return silent(ctx, err)
+	}
+	if probe, ok := b.(adapter.Prober); ok {
+		if err := probe.Probe(ctx); err != nil {
+			return silent(ctx, err)
+		}
+	}
+	about, ok := b.(adapter.Profiled)
+	if !ok {
+		return Health{State: Answers}
+	}
+	if about.Profile() == "" {
+		return Health{State: Unfit, Message: "A server answers at the agent's URL, but not as such an agent does. Ask apbridge doctor."}
+	}
+	return Health{State: Answers, Message: about.Profile()}
+}
+
+// silent words the failure for those who may use the agent.
+func silent(ctx context.Context, err error) Health {
+	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+		return Health{State: Silent, Message: "It did not answer within " + patience.String() + "."}
+	}
+	e := mapping.Classify(err)
+	switch {
+	case e.Class == mapping.Upstream && e.Code != mapping.CodeUpstreamUnreachable:
+		return Health{State: Unfit, Message: e.Message}
+	case e.Class != mapping.Internal:
+		return Health{State: Silent, Message: e.Message}
+	}
+	return Health{State: Silent, Message: "It could not be asked; the log of the bridge may say why."}
+}

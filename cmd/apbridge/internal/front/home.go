@@ -1,0 +1,82 @@
+package front
+
+import (
+	"encoding/json"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/page"
+)
+
+// homeBody is what / shows.
+type homeBody struct {
+	standing
+	Agents    []listed
+	First     snippet
+	Documents []adapter.Document
+}
+
+// serveHome answers a browser with a page and everybody else with JSON, which says the same.
+func (f *front) serveHome(w http.ResponseWriter, r *http.Request) {
+	b := homeBody{standing: f.standing(r), Agents: f.agents(r), Documents: f.Dialects.Documents()}
+	if !wantsPage(r.Header) {
+		f.tell(w, r, b)
+		return
+	}
+	b.First = snippets(userOf(b.standing, b.Agents))[0]
+	f.answer(w, r, f.home, page.View{Title: "apbridge", Here: "./", Body: b})
+}
+
+// wantsPage reports whether a client names HTML among what it takes, as browsers do and programs do not.
+func wantsPage(h http.Header) bool {
+	for part := range strings.SplitSeq(strings.Join(h.Values("Accept"), ","), ",") {
+		kind, parameters, err := mime.ParseMediaType(part)
+		if err == nil && kind == "text/html" && parameters["q"] != "0" {
+			return true
+		}
+	}
+	return false
+}
+
+// told is what / says to programs.
+type told struct {
+	Name    string            `json:"name"`
+	Version string            `json:"version"`
+	Docs    string            `json:"docs"`
+	OpenAPI map[string]string `json:"openapi"`
+	Notice  string            `json:"notice,omitempty"`
+	Agents  []toldAgent       `json:"agents"`
+}
+
+type toldAgent struct {
+	Name    string     `json:"name"`
+	Default bool       `json:"default"`
+	Dialect string     `json:"dialect,omitempty"`
+	State   State      `json:"state"`
+	Message string     `json:"message,omitempty"`
+	Asked   *time.Time `json:"asked_at,omitempty"`
+}
+
+func (f *front) tell(w http.ResponseWriter, r *http.Request, b homeBody) {
+	t := told{Name: "apbridge", Version: f.Version, Docs: b.URL + "/docs", OpenAPI: map[string]string{}, Notice: b.Notice, Agents: []toldAgent{}}
+	for _, d := range b.Documents {
+		t.OpenAPI[d.Name] = b.URL + d.Path()
+	}
+	for _, a := range b.Agents {
+		one := toldAgent{Name: a.Name, Default: a.Default, Dialect: a.Dialect, State: a.Health.State, Message: a.Health.Message}
+		if asked := a.Health.Asked.UTC().Truncate(time.Second); !a.Health.Asked.IsZero() {
+			one.Asked = &asked
+		}
+		t.Agents = append(t.Agents, one)
+	}
+	body, err := json.Marshal(t)
+	if err != nil {
+		http.Error(w, "The answer could not be encoded.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	page.Send(w, r, append(body, '\n'))
+}

@@ -1,0 +1,68 @@
+package front
+
+import (
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// losses are what agents that speak a dialect are told of clients' requests.
+type losses struct {
+	Dialect string
+	Agents  []string // of those the caller is shown, the ones that speak it
+	Clients []clientLosses
+}
+
+// clientLosses are the fields of the requests of clients that speak a dialect.
+type clientLosses struct {
+	Dialect string
+	Lost    []mapping.LossRow // what an agent is not told, and then what it is told approximately
+	Exact   []mapping.LossRow
+}
+
+// lossesOf is the loss table by the dialects of agents. Those of the agents that the caller is shown come first.
+func lossesOf(table []mapping.LossRow, agents []listed) (list []*losses) {
+	for _, row := range table {
+		l := in(&list, func(l *losses) bool { return l.Dialect == row.To }, func() *losses { return &losses{Dialect: row.To, Agents: speakers(agents, row.To)} })
+		l.add(row)
+	}
+	slices.SortStableFunc(list, func(a, b *losses) int { return min(len(b.Agents), 1) - min(len(a.Agents), 1) })
+	return list
+}
+
+func (l *losses) add(row mapping.LossRow) {
+	i := slices.IndexFunc(l.Clients, func(c clientLosses) bool { return c.Dialect == row.From })
+	if i < 0 {
+		i, l.Clients = len(l.Clients), append(l.Clients, clientLosses{Dialect: row.From})
+	}
+	c := &l.Clients[i]
+	if row.Fate == mapping.Exact {
+		c.Exact = append(c.Exact, row)
+		return
+	}
+	at := len(c.Lost)
+	if row.Fate == mapping.Dropped {
+		if at = slices.IndexFunc(c.Lost, func(r mapping.LossRow) bool { return r.Fate != mapping.Dropped }); at < 0 {
+			at = len(c.Lost)
+		}
+	}
+	c.Lost = slices.Insert(c.Lost, at, row)
+}
+
+func speakers(agents []listed, dialect string) (names []string) {
+	for _, a := range agents {
+		if a.Dialect == dialect {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+// in is the element of a list that is looked for, which is added where it is missing.
+func in[T any](list *[]*T, is func(*T) bool, make func() *T) *T {
+	if i := slices.IndexFunc(*list, is); i >= 0 {
+		return (*list)[i]
+	}
+	*list = append(*list, make())
+	return (*list)[len(*list)-1]
+}

@@ -1,0 +1,143 @@
+package front
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// document is what an OpenAPI document says of its routes, in its order.
+type document struct {
+	Name, Path, About string
+	PerAgent          bool // its routes are also found below /agents/NAME, for that agent
+	Groups            []*group
+}
+
+// group are the routes of one tag.
+type group struct {
+	Tag    string
+	Routes []route
+}
+
+// route is one operation.
+type route struct {
+	Method, Path, Does string
+	query              string          // an example of one, with its question mark
+	body               json.RawMessage // an example of one; nil: none is sent
+	form               bool            // the body is a form with a file
+	streams, socket    bool            // the answer is an event stream, or a WebSocket
+}
+
+// operation is what is read of one.
+type operation struct {
+	Summary     string
+	Tags        []string
+	Parameters  []struct{ Name, In, Example string }
+	RequestBody struct {
+		Content map[string]struct{ Example json.RawMessage }
+	}
+	Responses map[string]struct{ Content map[string]struct{} }
+}
+
+func readRoutes(d adapter.Document) (document, error) {
+	doc := document{Name: d.Name, Path: strings.TrimPrefix(d.Path(), "/"), About: d.About}
+	var top struct {
+		Servers []struct{ URL string }
+		Paths   json.RawMessage
+	}
+	if err := json.Unmarshal(d.Text, &top); err != nil {
+		return doc, fmt.Errorf("the OpenAPI document %s: %w", d.Name, err)
+	}
+	doc.PerAgent = slices.ContainsFunc(top.Servers, func(s struct{ URL string }) bool { return strings.Contains(s.URL, "{agent}") })
+	var bad error
+	err := rawjson.EachMember(top.Paths, func(path rawjson.Quoted, operations json.RawMessage) {
+		inner := rawjson.EachMember(operations, func(method rawjson.Quoted, text json.RawMessage) {
+			var o operation
+			if err := json.Unmarshal(text, &o); err != nil {
+				bad = err
+			}
+			doc.add(path.Text(), method.Text(), o)
+		})
+		if inner != nil {
+			bad = inner
+		}
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return doc, fmt.Errorf("the OpenAPI document %s: %w", d.Name, err)
+	}
+	return doc, nil
+}
+
+func (d *document) add(path, method string, o operation) {
+	tag := "Other"
+	if len(o.Tags) > 0 {
+		tag = o.Tags[0]
+	}
+	g := in(&d.Groups, func(g *group) bool { return g.Tag == tag }, func() *group { return &group{Tag: tag} })
+	r := route{Method: strings.ToUpper(method), Path: path, Does: o.Summary, query: queryOf(o)}
+	for kind, c := range o.RequestBody.Content {
+		r.body, r.form = c.Example, kind == "multipart/form-data"
+	}
+	for status, answer := range o.Responses {
+		_, stream := answer.Content["text/event-stream"]
+		_, other := answer.Content["application/json"]
+		r.streams = r.streams || stream && !other
+		r.socket = r.socket || status == "101"
+	}
+	g.Routes = append(g.Routes, r)
+}
+
+func queryOf(o operation) string {
+	var parts []string
+	for _, p := range o.Parameters {
+		if p.In == "query" && p.Example != "" {
+			parts = append(parts, p.Name+"="+p.Example)
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return "?" + strings.Join(parts, "&")
+}
+
+// example is a command that asks the route. What its path names are variables of the shell.
+func (r route) example(u user, base string) string {
+	at := inDoubleQuotes(base + r.Path + r.query)
+	if r.socket {
+		return strings.TrimRight("websocat "+strings.Replace(u.curlKey(), "-H ", "-H=", 1)+strings.Replace(at, "http", "ws", 1), " ")
+	}
+	words := []string{"curl -s"}
+	if r.streams {
+		words[0] += "N"
+	}
+	if r.Method != "GET" && (r.Method != "POST" || r.body == nil && !r.form) {
+		words = append(words, "-X "+r.Method)
+	}
+	words = append(words, at)
+	if key := strings.TrimSpace(u.curlKey()); key != "" {
+		words = append(words, key)
+	}
+	switch {
+	case r.form:
+		words = append(words, "-F file=@notes.txt")
+	case r.body != nil:
+		body := strings.ReplaceAll(rawjson.CompactText(r.body), `"`+placeholder+`"`, quoted(u.agent))
+		words = append(words, "-H 'content-type: application/json' \\\n  -d "+inShell(body))
+	}
+	return strings.Join(words, " ")
+}
+
+// inDoubleQuotes is a URL as a word of the shell, with its {names} as variables.
+func inDoubleQuotes(url string) string {
+	if plainWord(url) {
+		return url
+	}
+	return `"` + strings.NewReplacer("{", "$", "}", "").Replace(url) + `"`
+}
