@@ -14,7 +14,7 @@ import { exitWith, suite } from "./suite.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const [binary, ...only] = process.argv.slice(2);
-const tests = only.length > 0 ? only : ["beats.mjs", "forward.mjs", "input.mjs", "look.mjs", "methods.mjs", "modes.mjs", "plain.mjs", "remote.mjs", "reverse.mjs", "same.mjs", "streaming.mjs", "subagents.mjs", "challenge.mjs", "approval.mjs"].map((f) => join(here, f));
+const tests = only.length > 0 ? only : ["beats.mjs", "forward.mjs", "input.mjs", "look.mjs", "methods.mjs", "modes.mjs", "plain.mjs", "remote.mjs", "reverse.mjs", "same.mjs", "streaming.mjs", "subagents.mjs", "challenge.mjs", "approval.mjs", "docs.mjs"].map((f) => join(here, f));
 const folder = mkdtempSync(join(tmpdir(), "apbridge-e2e-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 

@@ -1,0 +1,108 @@
+// The bridge's own pages as a person sees them: at every width, light and dark, by keyboard, without scripts, and judged by axe.
+import axe from "axe-core";
+import { chromium } from "playwright-core";
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+
+const { BROWSER_BRIDGE: bridge } = process.env;
+const paths = ["/", "/docs"];
+
+let browser;
+before(async () => {
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+});
+after(() => browser?.close());
+
+/** A page of the bridge in a window of its own; body uses it. What the browser complained about fails the test. */
+async function shown(path, options, body) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  const complaints = [];
+  page.on("console", (message) => complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  try {
+    await page.goto(bridge + path);
+    await body(page);
+    assert.deepEqual(complaints, []);
+  } finally {
+    await context.close();
+  }
+}
+
+/** Everything that folds is opened. */
+const unfold = (page) => page.evaluate(() => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
+
+/** What reaches out of the window to the right and is in nothing that scrolls by itself. */
+const sticksOut = (page) => page.evaluate(() => {
+  const scrolls = (e) => e && (["auto", "scroll"].includes(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+  const out = [...document.querySelectorAll("main *, header *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !scrolls(e));
+  return { wide: document.documentElement.scrollWidth > innerWidth, out: out.slice(0, 5).map((e) => e.outerHTML.slice(0, 120)) };
+});
+
+for (const path of paths) {
+  describe(`the page ${path}`, () => {
+    for (const width of [320, 768, 1280, 1920]) {
+      test(`fits ${width} pixels, with names of 64 letters`, () => shown(path, { viewport: { width, height: 800 } }, async (page) => {
+        await unfold(page);
+        await page.evaluate(() => document.querySelectorAll("bdi").forEach((e) => { e.textContent = "W".repeat(64); }));
+        assert.deepEqual(await sticksOut(page), { wide: false, out: [] });
+      }));
+    }
+
+    for (const colorScheme of ["light", "dark"]) {
+      for (const width of [320, 1280]) {
+        test(`has nothing that axe finds, ${colorScheme}, ${width} pixels`, () => shown(path, { colorScheme, viewport: { width, height: 800 } }, async (page) => {
+          await unfold(page);
+          await page.evaluate(axe.source);
+          const { violations, passes } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+          assert.deepEqual(violations.map((v) => [v.id, v.help, v.nodes.slice(0, 3).map((n) => n.html)]), []);
+          assert.ok(passes.some((p) => p.id === "color-contrast"), "contrast was not looked at");
+          const back = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+          assert.equal(back === "rgb(255, 255, 255)", colorScheme === "light");
+        }));
+      }
+    }
+
+    test("is read without scripts, and loads nothing", () => shown(path, { javaScriptEnabled: false }, async (page) => {
+      const asked = [];
+      page.on("request", (request) => asked.push(request.url()));
+      await page.reload();
+      assert.deepEqual(asked.filter((url) => !url.endsWith("/favicon.ico")), [bridge + path]);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await page.getByText("jsagent", { exact: true }).first().waitFor();
+    }));
+
+    test("is used by keyboard", () => shown(path, {}, async (page) => {
+      const at = () => page.evaluate(() => {
+        const e = document.activeElement;
+        return { text: e.textContent.trim().slice(0, 40), outline: getComputedStyle(e).outlineStyle, left: e.getBoundingClientRect().left };
+      });
+      await page.keyboard.press("Tab");
+      const skip = await at();
+      assert.equal(skip.text, "Skip to the content");
+      assert.ok(skip.left >= 0, "the link to the content is not seen");
+      assert.notEqual(skip.outline, "none");
+      await page.keyboard.press("Enter");
+      assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+      await page.keyboard.press("Tab");
+      assert.notEqual((await at()).outline, "none");
+    }));
+
+    test("leads to the other page and back", () => shown(path, {}, async (page) => {
+      const tabs = page.getByRole("navigation", { name: "Pages" });
+      for (const [name, to] of [["Documentation", "/docs"], ["Agents", "/"]]) {
+        await tabs.getByRole("link", { name }).click();
+        await page.waitForURL(bridge + to);
+        assert.equal(await tabs.getByRole("link", { name }).getAttribute("aria-current"), "page");
+      }
+    }));
+  });
+}
+
+test("a route opens to its example by keyboard", () => shown("/docs", {}, async (page) => {
+  const route = page.locator("summary", { hasText: "POST /threads/search" }).first();
+  await route.focus();
+  await page.keyboard.press("Enter");
+  await page.getByText(`curl -s ${bridge}/threads/search`).first().waitFor();
+}));
