@@ -1,0 +1,132 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const troubleshooting = "../../docs/troubleshooting.md"
+
+var (
+	snake     = regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
+	codeConst = regexp.MustCompile(`^([cC]ode|err)[A-Z]`)
+	codeRow   = regexp.MustCompile("(?m)^\\| `([a-z_]+)`")
+)
+
+// TestEveryErrorCodeIsExplained: docs/troubleshooting.md has a row for each code that a client may be told or that may
+// stand in the log, and for no other.
+func TestEveryErrorCodeIsExplained(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(troubleshooting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for _, row := range codeRow.FindAllStringSubmatch(string(raw), -1) {
+		if told[row[1]] {
+			t.Errorf("%s has two rows", row[1])
+		}
+		told[row[1]] = true
+	}
+	made := errorCodes(t)
+	if len(made) < 60 {
+		t.Errorf("only %d codes were found in the program", len(made))
+	}
+	for _, code := range slices.Sorted(maps.Keys(made)) {
+		if !told[code] {
+			t.Errorf("%s has no row: %s", code, made[code])
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(told)) {
+		if made[code] == "" {
+			t.Errorf("%s is a code that the program does not know", code)
+		}
+	}
+}
+
+// errorCodes are the codes in the program's sources, each with a place that names it.
+func errorCodes(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	programFiles(t, func(file string, tree *ast.File) {
+		ast.Inspect(tree, func(n ast.Node) bool {
+			for _, literal := range codesAt(n) {
+				if code, err := strconv.Unquote(literal.Value); err == nil && snake.MatchString(code) {
+					found[code] = file
+				}
+			}
+			return true
+		})
+	})
+	return found
+}
+
+// codesAt are the codes that a node of a source names itself: as a constant called so, as what an Errorf is given
+// behind the class, or as the member of an error or of its JSON.
+func codesAt(n ast.Node) (list []*ast.BasicLit) {
+	add := func(e ast.Expr) {
+		if literal, ok := e.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+			list = append(list, literal)
+		}
+	}
+	switch n := n.(type) {
+	case *ast.ValueSpec:
+		for i, value := range n.Values {
+			if codeConst.MatchString(n.Names[i].Name) {
+				add(value)
+			}
+		}
+	case *ast.CallExpr:
+		if called, ok := n.Fun.(*ast.SelectorExpr); ok && called.Sel.Name == "Errorf" && len(n.Args) > 2 {
+			add(n.Args[1])
+		}
+	case *ast.KeyValueExpr:
+		if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Code" {
+			add(n.Value)
+		} else if key, ok := n.Key.(*ast.BasicLit); ok && key.Value == `"code"` {
+			add(n.Value)
+		}
+	case *ast.AssignStmt:
+		for i, left := range n.Lhs {
+			if member, ok := left.(*ast.SelectorExpr); ok && member.Sel.Name == "Code" && len(n.Rhs) == len(n.Lhs) {
+				add(n.Rhs[i])
+			}
+		}
+	}
+	return list
+}
+
+// programFiles has the sources looked at of what answers clients and calls agents.
+func programFiles(t *testing.T, look func(file string, tree *ast.File)) {
+	t.Helper()
+	for _, folder := range []string{"adapter", "mapping", "proxy", "config", "cmd/apbridge/internal/bridge"} {
+		err := filepath.WalkDir("../../"+folder, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (strings.HasSuffix(path, "test") || d.Name() == "testdata" || d.Name() == "toy"):
+				return fs.SkipDir
+			case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			tree, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err == nil {
+				look(strings.TrimPrefix(filepath.ToSlash(path), "../../"), tree)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
