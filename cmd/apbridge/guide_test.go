@@ -15,6 +15,30 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
+// guides are the documents whose commands TestGuides runs.
+var guides = []struct {
+	file, listens string // the address of the agent in it
+	agent         func() http.Handler
+	promises      int
+	configuration string // "": the document's first
+}{
+	{"memory.md", "http://127.0.0.1:8001", forgetful.Handler, 10, ""},
+	{"approval.md", "http://127.0.0.1:8000", legacyagent.Handler, 8, ""},
+	{"access.md", "http://127.0.0.1:8000", legacyagent.Handler, 5, ""},
+	{"troubleshooting.md", "http://127.0.0.1:8000", legacyagent.Handler, 3, ""},
+	{"headers.md", "http://127.0.0.1:8000", legacyagent.Handler, 2, ""},
+	{"limits.md", "http://127.0.0.1:8000", legacyagent.Handler, 1, ""},
+	{"metrics.md", "http://127.0.0.1:8000", legacyagent.Handler, 2, ""},
+	{"store.md", "http://127.0.0.1:8000", legacyagent.Handler, 1, "listen: 127.0.0.1:8080\nagents: {legacy: {url: 'http://127.0.0.1:8000'}}\n"},
+}
+
+func guideFiles() (files []string) {
+	for _, guide := range guides {
+		files = append(files, guide.file)
+	}
+	return files
+}
+
 // TestGuides does what documents show, with their configuration before their agent: each line
 // that begins with # stands in what the command before it prints.
 func TestGuides(t *testing.T) {
@@ -24,24 +48,19 @@ func TestGuides(t *testing.T) {
 			t.Skipf("%s is not installed", tool)
 		}
 	}
-	for _, guide := range []struct {
-		file, listens string // the address of the agent in it
-		agent         http.Handler
-		promises      int
-	}{
-		{"memory.md", "http://127.0.0.1:8001", forgetful.Handler(), 10},
-		{"approval.md", "http://127.0.0.1:8000", legacyagent.Handler(), 8},
-		{"metrics.md", "http://127.0.0.1:8000", legacyagent.Handler(), 2},
-	} {
+	for _, guide := range guides {
 		t.Run(guide.file, func(t *testing.T) {
 			t.Parallel()
 			raw, err := os.ReadFile("../../docs/" + guide.file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			agent := httptest.NewServer(guide.agent)
+			agent := httptest.NewServer(guide.agent())
 			t.Cleanup(agent.Close)
-			text := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(string(raw))[1]
+			text := guide.configuration
+			if text == "" {
+				text = regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(string(raw))[1]
+			}
 			text = strings.NewReplacer(guide.listens, agent.URL, "127.0.0.1:8080", "127.0.0.1:0").Replace(text)
 			file := filepath.Join(t.TempDir(), "apbridge.yaml")
 			rig.WriteFile(t, file, text)
