@@ -31,13 +31,45 @@ func TestOperationsGuide(t *testing.T) {
 	}
 	p := startProgram(t, []string{"APBRIDGE_ADMIN=" + admin}, "serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(folder, "apbridge.db"), "--agent", "legacy="+serving(t, legacyagent.Handler()))
 	url := p.err.Await(t, `"msg":"serving","url":"([^"]+)"`)
-	script, promises := guideScript(string(raw))
-	sh := exec.CommandContext(t.Context(), "bash", "-e", "-c", strings.NewReplacer("http://127.0.0.1:8080", url, "127.0.0.1:8081", admin, "postgres://apbridge@127.0.0.1:5432/apbridge", moved).Replace(script))
+	asShown(t, string(raw), folder, strings.NewReplacer("http://127.0.0.1:8080", url, "127.0.0.1:8081", admin, "postgres://apbridge@127.0.0.1:5432/apbridge", moved), 14)
+}
+
+// TestConfigurationGuide does what docs/configuration.md shows, with the program as it is built.
+func TestConfigurationGuide(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("bash is not installed")
+	}
+	raw, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asShown(t, string(raw), t.TempDir(), strings.NewReplacer("http://127.0.0.1:8000", serving(t, legacyagent.Handler())), 4)
+}
+
+// TestRecordingGuide does what docs/recording.md shows, likewise.
+func TestRecordingGuide(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("bash is not installed")
+	}
+	raw, err := os.ReadFile("../../docs/recording.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asShown(t, string(raw), t.TempDir(), strings.NewReplacer("http://127.0.0.1:8000", serving(t, legacyagent.Handler())), 2)
+}
+
+// asShown does what a document shows in a folder, with the program that is built, and what is replaced in its commands.
+func asShown(t *testing.T, document, folder string, replaced *strings.Replacer, promised int) {
+	t.Helper()
+	script, promises := guideScript(document)
+	sh := exec.CommandContext(t.Context(), "bash", "-e", "-c", replaced.Replace(script))
 	sh.Dir = folder
 	sh.Env = append(rig.PlainEnvironment(), "PATH="+filepath.Dir(rig.Binary(t))+":"+os.Getenv("PATH"))
 	out, err := sh.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	keeps(t, promises, string(out), 14)
+	keeps(t, promises, string(out), promised)
 }

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -42,7 +45,7 @@ func TestReadmeCommands(t *testing.T) {
 func TestDocumentLinks(t *testing.T) {
 	t.Parallel()
 	const root = "../.."
-	links, reached := regexp.MustCompile(`\]\(([^)#:]+)\)`), map[string]bool{}
+	links, reached := regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]+))?\)`), map[string]bool{}
 	documents, err := filepath.Glob(root + "/*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -59,8 +62,14 @@ func TestDocumentLinks(t *testing.T) {
 		}
 		for _, link := range links.FindAllStringSubmatch(string(raw), -1) {
 			target := filepath.Join(filepath.Dir(doc), link[1])
+			if link[1] == "" {
+				target = doc
+			}
 			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s leads nowhere: %s", doc, link[1])
+			}
+			if link[2] != "" && !headings(t, target)[link[2]] {
+				t.Errorf("%s leads to a heading that is not there: %s#%s", doc, link[1], link[2])
 			}
 			if filepath.Base(doc) == "README.md" {
 				reached[target] = true
@@ -72,6 +81,21 @@ func TestDocumentLinks(t *testing.T) {
 			t.Errorf("the README does not lead to %s", doc)
 		}
 	}
+}
+
+// headings are the anchors of a document, as GitHub makes them.
+func headings(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	anchors := map[string]bool{}
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(raw), -1) {
+		text := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		anchors[strings.ReplaceAll(text, " ", "-")] = true
+	}
+	return anchors
 }
 
 // TestReadmeConfiguration: what the README shows can be used.
@@ -87,5 +111,48 @@ func TestReadmeConfiguration(t *testing.T) {
 	from := configFlags{file: file}
 	if _, err := from.load([]string{"LEGACY_TOKEN=secret"}, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestConfigurationsInDocuments: each configuration that a document shows is one that a bridge takes, with an agent
+// where it names none. The files that it names are not there.
+func TestConfigurationsInDocuments(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, seen := t.TempDir(), 0
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(raw), -1) {
+			text := block[1]
+			if strings.HasPrefix(text, "receivers:") { // a collector's
+				continue
+			}
+			seen++
+			if !strings.Contains("\n"+text, "\nagents:") {
+				text += "agents: {a: {url: 'http://127.0.0.1:8000'}}\n"
+			}
+			shown := filepath.Join(folder, filepath.Base(file)+"."+strconv.Itoa(i)+".yaml")
+			rig.WriteFile(t, shown, text)
+			from := configFlags{file: shown}
+			_, err := from.load([]string{"OPENAI_API_KEY=secret"}, nil)
+			var wrong config.Complaints
+			if err != nil && !errors.As(err, &wrong) {
+				t.Errorf("%s: %v", filepath.Base(shown), err)
+			}
+			for _, complaint := range wrong {
+				if !strings.Contains(complaint.Text, "no such file") && !strings.Contains(complaint.Text, "is not there") {
+					t.Errorf("%s: %s: %s", filepath.Base(shown), complaint.Where, complaint.Text)
+				}
+			}
+		}
+	}
+	if seen < 12 {
+		t.Errorf("%d configurations", seen)
 	}
 }
