@@ -118,12 +118,24 @@ const quotedAtOnce = 4 << 10
 // quoteSome appends the beginning of s as it stands between the quotes of a JSON string,
 // and returns the rest of s.
 func quoteSome(dst []byte, s string) (quoted []byte, rest string) {
-	n := min(len(s), quotedAtOnce)
-	for back := 0; n < len(s) && back < utf8.UTFMax && !utf8.RuneStart(s[n]); back++ {
-		n--
-	}
+	n := wholeRunes(s, quotedAtOnce)
 	from := len(dst)
 	dst = appendQuote(dst, s[:n])
 	inner := dst[from+1 : len(dst)-1]
 	return append(dst[:from], inner...), s[n:]
+}
+
+// wholeRunes is how many of the first most bytes of s end before a rune begins, so that no
+// rune is cut. Where more bytes continue a rune than a rune has, none of them is part of
+// one, and the cut may stand among them.
+func wholeRunes(s string, most int) int {
+	if len(s) <= most {
+		return len(s)
+	}
+	for back := range utf8.UTFMax {
+		if utf8.RuneStart(s[most-back]) {
+			return most - back
+		}
+	}
+	return most
 }

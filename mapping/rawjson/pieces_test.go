@@ -40,6 +40,8 @@ func FuzzPiecesOfAText(f *testing.F) {
 	f.Add("", 0)
 	f.Add("\xff\xc3", 4095)
 	f.Add("é\u2028", 4094)
+	f.Add("é\x80\x80\x80\x80", 4091)
+	f.Add("\U0010ffff\x80\x80\x80", 4090)
 	f.Fuzz(func(t *testing.T, s string, before int) {
 		s = strings.Repeat("x", max(0, min(before, 10_000))) + s
 		var p rawjson.Pieces
