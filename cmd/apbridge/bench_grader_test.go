@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/examples/legacyagent"
@@ -96,7 +97,7 @@ func TestBenchGraderRefuses(t *testing.T) {
 		{"flag --grader-timeout", []string{"--grader-url", keyed, "--grader-model", "m", "--grader-timeout", "0s"}},
 	} {
 		code, _, errs := command(t, nil, append([]string{"bench", agent, "--challenges", challenges}, x.args...)...)
-		if code != exitMisuse || !strings.Contains(errs, x.says) || strings.Contains(errs, "hunter2") {
+		if code != console.ExitMisuse || !strings.Contains(errs, x.says) || strings.Contains(errs, "hunter2") {
 			t.Errorf("%v: exit code %d, want 2, and %q in: %s", x.args, code, x.says, errs)
 		}
 	}

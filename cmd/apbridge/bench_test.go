@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/examples/legacyagent"
@@ -157,8 +157,8 @@ func TestBenchStoppedBeforeItBegan(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	p := &program{out: io.Discard, err: io.Discard, environ: append(os.Environ(), "BENCH_CHILD=serves")}
-	if code := p.run(ctx, append([]string{"bench", "--report", file}, childAgent()...)); code != exitInterrupted {
+	p := &program{console.Process{Out: io.Discard, Err: io.Discard, Environ: append(os.Environ(), "BENCH_CHILD=serves")}}
+	if code := p.run(ctx, append([]string{"bench", "--report", file}, childAgent()...)); code != console.ExitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
 	if _, err := os.Stat(file); err == nil {
@@ -371,7 +371,7 @@ func TestBenchStopped(t *testing.T) {
 	p := startProgram(t, nil, "bench", agent.URL, "--only", "CopyNote", "--report", file)
 	<-asked
 	p.stop()
-	if code := <-p.code; code != exitInterrupted {
+	if code := <-p.code; code != console.ExitInterrupted {
 		t.Errorf("exit code %d\n%s", code, p.err)
 	}
 	holds(t, p.out.String(), "stopping: what is there is judged", "WriteWord: skipped: stopped in step 1, before it was done", "CopyNote: skipped: stopped before it was tried", "It was stopped before its end.")
@@ -458,33 +458,4 @@ func TestExampleChallenges(t *testing.T) {
 		t.Error(errs)
 	}
 	holds(t, out, "Greet (", "WordCount (", "LeapYear (coding, pytest, 2m0s)")
-}
-
-// TestBenchOnATerminal: lines are rewritten by sequences of ours, and an agent's are shown.
-func TestBenchOnATerminal(t *testing.T) {
-	t.Parallel()
-	var raw bytes.Buffer
-	p := &program{out: terminal{plainText{&raw}}, environ: []string{"COLUMNS=40"}}
-	watch := p.progress()
-	for _, e := range []report.Event{
-		{Kind: report.EventBegin, Target: "x", Of: 2}, {Kind: report.EventChallenge, Challenge: "A"}, {Kind: report.EventChallenge, Challenge: "B"},
-		{Kind: report.EventStep, Challenge: "A", Step: 3, Text: "\x1b[2J" + strings.Repeat("long ", 20)}, {Kind: report.EventAsk, Challenge: "B", Step: 2},
-		{Kind: report.EventResult, Challenge: "A", Result: &report.Attempt{Status: report.Passed, Steps: 3}}, {Kind: report.EventEnd},
-	} {
-		watch(e)
-	}
-	var lines bytes.Buffer
-	dumb := &program{out: terminal{plainText{&lines}}, environ: []string{"TERM=dumb"}}
-	dumb.progress()(report.Event{Kind: report.EventBegin, Target: "x", Of: 2, Time: time.Now()})
-	if got := lines.String(); strings.Contains(got, "\x1b") || !strings.HasSuffix(got, "s  x: tries to make: 2\n") {
-		t.Errorf("on a terminal that rewrites no lines: %q", got)
-	}
-	frames := strings.Split(raw.String(), "\r\x1b[J")
-	want := []string{
-		"", "x: tries to make: 2\n", "  A: starting\n\x1b[1A", "  A: starting\n  B: starting\n\x1b[2A", "  A: step 3: \\u001b[2Jlong long long l…\n  B: starting\n\x1b[2A",
-		"  A: step 3: \\u001b[2Jlong long long l…\n  B: step 2 …\n\x1b[2A", "[1/2] A: passed (3 steps, 0.0 s)\n  B: step 2 …\n\x1b[1A", "",
-	}
-	if !slices.Equal(frames, want) {
-		t.Errorf("got\n%q\nwant\n%q", frames, want)
-	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/examples/legacyagent"
@@ -22,7 +23,7 @@ import (
 func command(t *testing.T, environ []string, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	p := &program{out: &o, err: &e, environ: environ}
+	p := &program{console.Process{Out: &o, Err: &e, Environ: environ}}
 	code = p.run(t.Context(), args)
 	return code, o.String(), e.String()
 }
@@ -145,7 +146,7 @@ func TestDoctor(t *testing.T) {
 	t.Run("both", func(t *testing.T) {
 		t.Parallel()
 		code, _, errs := command(t, nil, "doctor", legacy, "--agent", "a="+legacy)
-		if code != exitMisuse {
+		if code != console.ExitMisuse {
 			t.Errorf("exit code %d", code)
 		}
 		holds(t, errs, "not both")

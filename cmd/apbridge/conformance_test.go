@@ -15,6 +15,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/report"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
@@ -56,7 +57,7 @@ func TestConformance(t *testing.T) {
 	t.Run("one dialect of five", func(t *testing.T) {
 		t.Parallel()
 		code, out, _ := command(t, nil, "conformance", serving(t, legacyagent.Handler()))
-		if code == exitMisuse {
+		if code == console.ExitMisuse {
 			t.Errorf("exit code %d", code)
 		}
 		holds(t, out, "\nnot spoken: topics, agentprotocol, langgraph, streaming\n")
@@ -153,7 +154,7 @@ func TestConformanceRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := command(t, nil, append([]string{"conformance"}, tt.args...)...)
-			if code != exitMisuse || out != "" || strings.Contains(errs, "secret") {
+			if code != console.ExitMisuse || out != "" || strings.Contains(errs, "secret") {
 				t.Errorf("exit code %d: %s%s", code, out, errs)
 			}
 			holds(t, errs, tt.says)
@@ -253,8 +254,8 @@ func TestConformanceStopped(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.xml")
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	p := &program{out: io.Discard, err: io.Discard}
-	if code := p.run(ctx, []string{"conformance", serving(t, legacyagent.Handler()), "--junit", file}); code != exitInterrupted {
+	p := &program{console.Process{Out: io.Discard, Err: io.Discard}}
+	if code := p.run(ctx, []string{"conformance", serving(t, legacyagent.Handler()), "--junit", file}); code != console.ExitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
 	if _, err := os.Stat(file); err == nil {

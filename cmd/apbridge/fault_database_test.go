@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
@@ -65,7 +66,7 @@ func TestD3_DatabaseThatCannotBeUsed(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out, errs bytes.Buffer
-			p := &program{out: &out, err: &errs}
+			p := &program{console.Process{Out: &out, Err: &errs}}
 			if code := p.run(t.Context(), []string{"serve", "--listen", "127.0.0.1:0", "--agent", "a=http://127.0.0.1:1", "--database", file}); code != 1 {
 				t.Errorf("exit code %d", code)
 			}

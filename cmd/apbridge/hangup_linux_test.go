@@ -15,7 +15,7 @@ import (
 // could end it.
 func TestAClosedTerminalStopsTheBridge(t *testing.T) {
 	t.Parallel()
-	tty, screen := openPair(t)
+	tty, screen := rig.OpenPair(t)
 	said := rig.NewConsole()
 	cmd := exec.CommandContext(t.Context(), rig.Binary(t), "serve", "--listen", "127.0.0.1:0", "--agent", "a=http://127.0.0.1:1", "--database", filepath.Join(t.TempDir(), "a.db"))
 	cmd.Env, cmd.Stdin, cmd.Stderr = append(rig.PlainEnvironment(), "APBRIDGE_SHUTDOWN_GRACE=100ms"), tty, said

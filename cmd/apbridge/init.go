@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+
 	_ "embed"
 	"errors"
 	"fmt"
@@ -10,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
 	text "text/template"
 
 	"github.com/apbridge/apbridge/config"
@@ -41,7 +45,7 @@ left alone.`,
 				if err != nil {
 					return err
 				}
-				_, err = p.out.Write(written)
+				_, err = p.Out.Write(written)
 				return err
 			}
 			beside := strings.TrimSuffix(file, filepath.Ext(file)) + ".schema.json"
@@ -55,7 +59,7 @@ left alone.`,
 			if err := os.WriteFile(beside, []byte(config.Schema()), 0o644); err != nil {
 				return err
 			}
-			fmt.Fprintf(p.out, "%s is written. Next:\n\n  apbridge doctor --config %s\n  apbridge serve --config %s\n", file, file, file)
+			fmt.Fprintf(p.Out, "%s is written. Next:\n\n  apbridge doctor --config %s\n  apbridge serve --config %s\n", file, file, file)
 			return nil
 		},
 	}
@@ -74,7 +78,7 @@ complete and check keys. init writes it beside the configuration.`,
 		Example: `  apbridge schema > apbridge.schema.json`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(p.out, config.Schema())
+			_, err := io.WriteString(p.Out, config.Schema())
 			return err
 		},
 	}
@@ -88,16 +92,16 @@ func starter(flags []string, schema string) ([]byte, error) {
 	for _, f := range flags {
 		name, url, ok := strings.Cut(f, "=")
 		if !ok {
-			return nil, misuse(fmt.Sprintf("flag --agent: %q is not NAME=URL, for instance legacy=http://127.0.0.1:8000", f))
+			return nil, console.Misuse(fmt.Sprintf("flag --agent: %q is not NAME=URL, for instance legacy=http://127.0.0.1:8000", f))
 		}
 		list = append(list, agent{name, url})
 	}
 	if len(list) == 0 {
 		list = append(list, agent{"legacy", "http://127.0.0.1:8000"})
 	}
-	given := configFlags{agents: flags}
+	given := console.ConfigFlags{Agents: flags}
 	if len(flags) > 0 {
-		if _, err := given.load(nil, func(config.Complaint) {}); err != nil {
+		if _, err := given.Load(nil, func(config.Complaint) {}); err != nil {
 			return nil, err
 		}
 	}
@@ -113,15 +117,6 @@ func starter(flags []string, schema string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// why is an error of a file without the file's name.
-func why(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
-}
-
 func writeNew(file string, content []byte, force bool) error {
 	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if force {
@@ -132,7 +127,7 @@ func writeNew(file string, content []byte, force bool) error {
 		return fmt.Errorf("%s is there already; name another with --config, or write over it with --force", file)
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w; name another with --config", file, why(err))
+		return fmt.Errorf("%s cannot be written: %w; name another with --config", file, console.ReasonOf(err))
 	}
 	_, err = f.Write(content)
 	return errors.Join(err, f.Close())

@@ -3,8 +3,8 @@
 // Protocol, LangGraph Server) and tasks and steps (Agent Protocol v1) on both
 // sides.
 //
-// This package has the commands. The program that they start, and the table of its dialects,
-// is package internal/bridge.
+// This package has the command line; each command is a package below internal/command. The program
+// that they start, and the table of its dialects, is package internal/bridge.
 package main
 
 import (
@@ -17,7 +17,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/command/serve"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 )
 
 func main() {
@@ -25,10 +26,10 @@ func main() {
 	defer cancel()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	p := &program{in: os.Stdin, out: consoleOf(os.Stdout), err: consoleOf(os.Stderr), environ: os.Environ()}
-	p.hangups = func() <-chan os.Signal { return hangups(cancel) }
+	p := &program{console.Process{In: os.Stdin, Out: console.Of(os.Stdout), Err: console.Of(os.Stderr), Environ: os.Environ()}}
+	p.Hangups = func() <-chan os.Signal { return serve.Hangups(cancel) }
 	go func() {
-		os.Exit(stopAtOnce(awaitStop(signals, cancel), p.err))
+		os.Exit(stopAtOnce(awaitStop(signals, cancel), p.Err))
 	}()
 	os.Exit(p.run(ctx, os.Args[1:]))
 }
@@ -55,68 +56,32 @@ func awaitStop(signals <-chan os.Signal, stop func()) os.Signal {
 func stopAtOnce(s os.Signal, w io.Writer) int {
 	fmt.Fprintln(w, "apbridge: stopped at once. Runs under way are taken up by the next apbridge serve over the same database.")
 	if s == os.Interrupt {
-		return exitInterrupted
+		return console.ExitInterrupted
 	}
 	return 1
 }
 
-// program is what a command may know of the process around it.
-type program struct {
-	in       io.Reader // nil: there is none
-	out, err io.Writer
-	environ  []string
-	args     []string // of the command line, once it runs
-	// hangups begins to take the signals that have serve reload; nil: there are none.
-	hangups func() <-chan os.Signal
-}
+// program is the process with the commands.
+type program struct{ console.Process }
 
 // run executes a command line and returns the exit code: 0, 1 for what failed, 2 for a command line
 // or a configuration that is wrong, 130 for what ctx interrupted, and what a command says of itself
 // as ended. It returns soon after ctx ends; commands that serve drain first, and succeed.
 func (p *program) run(ctx context.Context, args []string) int {
-	p.args = args
+	p.Args = args
 	root := p.root()
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
-		var code ended
+		var code console.Ended
 		if errors.As(err, &code) {
 			return int(code)
 		}
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			fmt.Fprintln(p.err, "apbridge: interrupted. What the bridge was asked for before may have been done.")
-			return exitInterrupted
+			fmt.Fprintln(p.Err, "apbridge: interrupted. What the bridge was asked for before may have been done.")
+			return console.ExitInterrupted
 		}
-		p.complain(err)
-		return exitCode(err)
+		p.Complain(err)
+		return console.ExitCode(err)
 	}
 	return 0
-}
-
-// exitCode is the exit code of an error.
-func exitCode(err error) int {
-	if errors.As(err, new(misuse)) || errors.As(err, new(config.Complaints)) {
-		return exitMisuse
-	}
-	return 1
-}
-
-// ended is the error of a command that has said what there is to say: its exit code.
-type ended int
-
-func (e ended) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
-
-// complain says it on one line, or of a configuration on a line for each complaint.
-func (p *program) complain(err error) {
-	var faults config.Complaints
-	switch {
-	case !errors.As(err, &faults):
-		fmt.Fprintf(p.err, "apbridge: %v\n", err)
-	case len(faults) == 1:
-		fmt.Fprintf(p.err, "apbridge: the configuration cannot be used: %s\n", faults[0])
-	default:
-		fmt.Fprintln(p.err, "apbridge: the configuration cannot be used:")
-		for _, c := range faults {
-			fmt.Fprintf(p.err, "  %s\n", c)
-		}
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 )
@@ -20,7 +21,7 @@ have today's date, or the one of $SOURCE_DATE_EPOCH in seconds since 1970.`,
 		Hidden:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
-				return misuse(fmt.Sprintf("there is no folder %s; make it first", args[0]))
+				return console.Misuse(fmt.Sprintf("there is no folder %s; make it first", args[0]))
 			}
 			cmd.Root().DisableAutoGenTag = true // it would name the day
 			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Source: "apbridge", Manual: "apbridge"}, args[0])

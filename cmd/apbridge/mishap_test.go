@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
@@ -119,7 +120,7 @@ func TestSecondInterrupt(t *testing.T) {
 	for {
 		select {
 		case <-ended:
-			if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+			if code := cmd.ProcessState.ExitCode(); code != console.ExitInterrupted {
 				t.Errorf("exit code %d", code)
 			}
 			holds(t, errs.String(), `"msg":"stopping: `, "apbridge: stopped at once. Runs under way are taken up by the next apbridge serve")

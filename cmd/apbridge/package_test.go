@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/config"
 	"go.yaml.in/yaml/v3"
 )
@@ -155,7 +156,7 @@ func TestManPages(t *testing.T) {
 		}
 		holds(t, string(raw), ".SH SYNOPSIS", "Nov 2023")
 	}
-	if code, _, errs := command(t, nil, "man", filepath.Join(folder, "none")); code != exitMisuse || !strings.Contains(errs, "make it first") {
+	if code, _, errs := command(t, nil, "man", filepath.Join(folder, "none")); code != console.ExitMisuse || !strings.Contains(errs, "make it first") {
 		t.Errorf("a folder that is not there: %d, %q", code, errs)
 	}
 }

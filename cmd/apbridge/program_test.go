@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
@@ -29,7 +30,7 @@ func startProgram(t *testing.T, environ []string, args ...string) *started {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	s := &started{out: rig.NewConsole(), err: rig.NewConsole(), stop: stop, code: make(chan int, 1)}
-	p := &program{out: s.out, err: s.err, environ: environ}
+	p := &program{console.Process{Out: s.out, Err: s.err, Environ: environ}}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -92,7 +93,7 @@ func TestCommandLines(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var out, errs bytes.Buffer
-			p := &program{out: &out, err: &errs, environ: tt.environ}
+			p := &program{console.Process{Out: &out, Err: &errs, Environ: tt.environ}}
 			if code := p.run(t.Context(), tt.args); code != tt.code {
 				t.Errorf("exit code %d, want %d", code, tt.code)
 			}
@@ -226,7 +227,7 @@ func TestSignals(t *testing.T) {
 		}
 		signals <- os.Interrupt
 		var says bytes.Buffer
-		if code := stopAtOnce(<-hard, &says); code != exitInterrupted || !strings.Contains(says.String(), "stopped at once") {
+		if code := stopAtOnce(<-hard, &says); code != console.ExitInterrupted || !strings.Contains(says.String(), "stopped at once") {
 			t.Errorf("the second signal: exit code %d, %s", code, &says)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
 	"github.com/google/go-cmp/cmp"
@@ -108,8 +109,8 @@ func TestReadmeConfiguration(t *testing.T) {
 	text := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(string(raw))[1]
 	file := t.TempDir() + "/apbridge.yaml"
 	rig.WriteFile(t, file, text)
-	from := configFlags{file: file}
-	if _, err := from.load([]string{"LEGACY_TOKEN=secret"}, nil); err != nil {
+	from := console.ConfigFlags{File: file}
+	if _, err := from.Load([]string{"LEGACY_TOKEN=secret"}, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -139,8 +140,8 @@ func TestConfigurationsInDocuments(t *testing.T) {
 			}
 			shown := filepath.Join(folder, filepath.Base(file)+"."+strconv.Itoa(i)+".yaml")
 			rig.WriteFile(t, shown, text)
-			from := configFlags{file: shown}
-			_, err := from.load([]string{"OPENAI_API_KEY=secret"}, nil)
+			from := console.ConfigFlags{File: shown}
+			_, err := from.Load([]string{"OPENAI_API_KEY=secret"}, nil)
 			var wrong config.Complaints
 			if err != nil && !errors.As(err, &wrong) {
 				t.Errorf("%s: %v", filepath.Base(shown), err)

@@ -3,14 +3,10 @@
 package main
 
 import (
-	"crypto/sha256"
-	"maps"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
-
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
 // TestReloadOfAFileWithoutAnEnd: a pipe in the place of a key is refused and not waited for, and the next reload and
@@ -38,19 +34,5 @@ func TestReloadOfAFileWithoutAnEnd(t *testing.T) {
 	}
 	if err := r.cmd.Wait(); err != nil {
 		t.Errorf("it ends with %v", err)
-	}
-}
-
-// TestAWatchedFileWithoutAnEnd: what the configuration's files hold is looked at up to what a configuration may hold.
-func TestAWatchedFileWithoutAnEnd(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "bridge.yaml")
-	rig.WriteFile(t, file, "agents: {}\n")
-	if err := os.Truncate(file, 1<<40); err != nil {
-		t.Skipf("no such file can be had: %v", err)
-	}
-	before := contents{file: sha256.Sum256([]byte("agents: {}\n"))}
-	if now := before.now(); maps.Equal(now, before) {
-		t.Error("a file that has grown is no change")
 	}
 }

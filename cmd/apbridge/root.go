@@ -2,6 +2,15 @@ package main
 
 import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/command/bench"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/command/conformance"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/command/database"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/command/demo"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/command/doctor"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/command/remote"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/command/run"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/command/serve"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/spf13/cobra"
 )
 
@@ -22,14 +31,14 @@ or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(p.serveCommand(), p.demoCommand(), p.runCommand(), p.benchCommand(), p.conformanceCommand(), p.doctorCommand(), p.initCommand(), p.validateCommand(), p.schemaCommand(), p.manCommand(), p.versionCommand())
-	root.AddCommand(p.runsCommand(), p.threadsCommand(), p.agentsCommand(), p.healthCommand())
-	root.AddCommand(p.backupCommand(), p.restoreCommand(), p.exportCommand(), p.importCommand())
+	root.AddCommand(serve.Command(&p.Process), demo.Command(&p.Process), run.Command(&p.Process), bench.Command(&p.Process), conformance.Command(&p.Process), doctor.Command(&p.Process), p.initCommand(), p.validateCommand(), p.schemaCommand(), p.manCommand(), p.versionCommand())
+	root.AddCommand(remote.Runs(&p.Process), remote.Threads(&p.Process), remote.Agents(&p.Process), remote.Health(&p.Process))
+	root.AddCommand(database.Backup(&p.Process), database.Restore(&p.Process), database.Export(&p.Process), database.Import(&p.Process))
 	root.SetVersionTemplate(builtFrom())
-	root.SetOut(p.out) // before the completion command, which remembers it
-	root.SetErr(p.err)
+	root.SetOut(p.Out) // before the completion command, which remembers it
+	root.SetErr(p.Err)
 	strictCompletion(root)
-	strict(root)
+	console.Strict(root)
 	return root
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/examples/legacyagent"
 	"github.com/apbridge/apbridge/examples/threadagent"
@@ -326,7 +327,7 @@ func TestInterrupts(t *testing.T) {
 	run := startProgram(t, []string{"APBRIDGE_AGENTS__AGENT__DIALECT=taskstep"}, "run", agent, "hi")
 	<-asked
 	run.stop()
-	if code := <-run.code; code != exitInterrupted {
+	if code := <-run.code; code != console.ExitInterrupted {
 		t.Errorf("run: exit code %d: %s", code, run.err)
 	}
 	holds(t, run.err.String(), "apbridge: interrupted. The run is cancelled and nothing is kept here; agent agent may still end the step")
@@ -336,7 +337,7 @@ func TestInterrupts(t *testing.T) {
 	<-asked
 	follow := startProgram(t, []string{"APBRIDGE_URL=" + b.URL}, "runs", "follow", id)
 	follow.stop()
-	if code := <-follow.code; code != exitInterrupted {
+	if code := <-follow.code; code != console.ExitInterrupted {
 		t.Errorf("follow: exit code %d: %s", code, follow.err)
 	}
 	holds(t, follow.err.String(), "apbridge runs follow "+id)

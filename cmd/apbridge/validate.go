@@ -3,13 +3,14 @@ package main
 import (
 	"fmt"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/spf13/cobra"
 )
 
 func (p *program) validateCommand() *cobra.Command {
-	var from configFlags
+	var from console.ConfigFlags
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Check a configuration",
@@ -19,17 +20,17 @@ what to do. It starts nothing and opens no database.`,
 		Example: `  apbridge validate --config apbridge.yaml`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			cfg, err := from.load(p.environ, func(c config.Complaint) { fmt.Fprintf(p.err, "unwise: %s\n", c) })
+			cfg, err := from.Load(p.Environ, func(c config.Complaint) { fmt.Fprintf(p.Err, "unwise: %s\n", c) })
 			if err != nil {
 				return err
 			}
-			if _, err := trace.Read(p.environ); err != nil {
+			if _, err := trace.Read(p.Environ); err != nil {
 				return err
 			}
-			fmt.Fprintf(p.out, "The configuration is fine: %d agent(s), listening on %s.\n", len(cfg.Agents), cfg.Listen)
+			fmt.Fprintf(p.Out, "The configuration is fine: %d agent(s), listening on %s.\n", len(cfg.Agents), cfg.Listen)
 			return nil
 		},
 	}
-	from.add(cmd.Flags())
+	from.Add(cmd.Flags())
 	return cmd
 }

@@ -15,7 +15,7 @@ func (p *program) versionCommand() *cobra.Command {
 		Short: "Print the version and what it was built from",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(p.out, builtFrom())
+			_, err := io.WriteString(p.Out, builtFrom())
 			return err
 		},
 	}

@@ -1,0 +1,205 @@
+package bench
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/command/doctor"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/process"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// How often a started agent is asked whether it is there; how long it may take to end when it is
+// asked to; and how long after a broken connection its own end may be seen.
+const (
+	startPoll = 200 * time.Millisecond
+	stopGrace = 5 * time.Second
+	seenAfter = time.Second
+)
+
+// reachCommand starts an agent, waits until it answers, and puts a bridge before it.
+func (f *targetFlags) reachCommand(ctx context.Context, p *program, call benchCall, client *agent.Client, command []string) (*target, error) {
+	port, cfg, err := f.place(ctx, p.Environ)
+	if err != nil {
+		return nil, err
+	}
+	child, err := startChild(command, port, p.Environ)
+	if err != nil {
+		return nil, err
+	}
+	err = child.await(ctx, f.startTimeout, func(ctx context.Context) error { return doctor.Examine(ctx, "agent", cfg).Err })
+	if err != nil {
+		return nil, errors.Join(err, child.stop())
+	}
+	t, err := bridgeBefore(ctx, p, cfg, "agent", call.keep, client)
+	if err != nil {
+		return nil, errors.Join(err, child.stop())
+	}
+	closeBridge := t.close
+	t.name, t.gone = console.WithoutSecrets(command), child.gone
+	t.close = func() error { return errors.Join(closeBridge(), child.stop()) }
+	return t, nil
+}
+
+// place finds out where an agent will serve: the port that it is told, and the configuration that
+// knows its URL.
+func (f *targetFlags) place(ctx context.Context, environ []string) (string, *config.Config, error) {
+	port, err := freePort()
+	if err != nil {
+		return "", nil, err
+	}
+	address := cmp.Or(f.commandURL, "http://127.0.0.1:"+port)
+	from := console.ConfigFlags{File: f.config, Agents: []string{"agent=" + address}}
+	cfg, err := from.Load(environ, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	return port, cfg, vacant(ctx, address)
+}
+
+// vacant makes sure that no other program serves where the agent will: it would be judged instead.
+func vacant(ctx context.Context, address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return nil //nolint:nilerr // nothing serves there, which is what is wanted
+	}
+	return errors.Join(fmt.Errorf("something serves at %s already, and would be judged instead of the agent that is started: stop it, or name its URL without a command", address), conn.Close())
+}
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, errors.Join(err, l.Close())
+}
+
+// child is an agent that this program started. Safe for concurrent use.
+type child struct {
+	cmd   *exec.Cmd
+	said  *lastBytes
+	free  func()        // ends what it started, as it does when this process ends
+	ended chan struct{} // closed when the process has ended; err is set before
+	err   error
+}
+
+// startChild starts a command. Ctrl-C on the terminal does not reach it where processes have
+// groups, so that it can still be asked for its files.
+func startChild(command []string, port string, environ []string) (*child, error) {
+	args := make([]string, len(command))
+	for i, a := range command {
+		args[i] = strings.ReplaceAll(a, "{port}", port)
+	}
+	c := &child{cmd: exec.Command(args[0], args[1:]...), said: &lastBytes{}, ended: make(chan struct{})}
+	c.cmd.Env = append(slices.DeleteFunc(slices.Clone(environ), isBenchKey), "PORT="+port)
+	c.cmd.Stdout, c.cmd.Stderr, c.cmd.WaitDelay = c.said, c.said, time.Second
+	process.Group(c.cmd)
+	if err := c.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("the agent cannot be started: %w", err)
+	}
+	c.free = process.Guard(c.cmd)
+	go func() { c.err = c.cmd.Wait(); close(c.ended) }()
+	return c, nil
+}
+
+// isBenchKey finds the keys of a server and of a grader: they are none of an agent's business.
+func isBenchKey(variable string) bool {
+	return strings.HasPrefix(variable, "BENCHMARK_KEY=") || strings.HasPrefix(variable, graderKey+"=")
+}
+
+// await asks until the agent answers, it ends, or patience is over.
+func (c *child) await(ctx context.Context, patience time.Duration, ask func(context.Context) error) error {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	poll := time.NewTicker(startPoll)
+	defer poll.Stop()
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-c.ended:
+			return c.gone()
+		case <-ctx.Done():
+			return fmt.Errorf("the agent did not answer within %v: %s%s", patience, mapping.Classify(err).Message, c.said.quoted())
+		case <-poll.C:
+		}
+	}
+}
+
+// gone says how the agent ended, if it is about to; nil while it works.
+func (c *child) gone() error {
+	select {
+	case <-c.ended:
+	case <-time.After(seenAfter):
+		return nil
+	}
+	how := "with exit status 0"
+	if c.err != nil {
+		how = "(" + c.err.Error() + ")"
+	}
+	return fmt.Errorf("the agent that was started has ended %s%s", how, c.said.quoted())
+}
+
+// stop ends the agent and what it started.
+func (c *child) stop() error {
+	process.Interrupt(c.cmd)
+	select {
+	case <-c.ended:
+	case <-time.After(stopGrace):
+	}
+	process.Kill(c.cmd)
+	c.free()
+	<-c.ended
+	return nil
+}
+
+// lastBytes keeps the end of what is written. Safe for concurrent use.
+type lastBytes struct {
+	mu   sync.Mutex
+	kept bytes.Buffer
+}
+
+const mostSaid = 2 << 10
+
+func (l *lastBytes) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept.Write(b)
+	l.kept.Next(max(0, l.kept.Len()-mostSaid))
+	return len(b), nil
+}
+
+// quoted is the last that the agent wrote, as the end of a sentence.
+func (l *lastBytes) quoted() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := strings.TrimSpace(l.kept.String())
+	if text == "" {
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	return "; it wrote: " + strconv.Quote(strings.Join(lines[max(0, len(lines)-5):], "\n"))
+}

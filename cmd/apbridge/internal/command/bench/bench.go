@@ -1,0 +1,254 @@
+// Package bench is the command that judges agents by challenges.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// program is the process around these commands.
+type program struct{ *console.Process }
+
+// Command is apbridge bench.
+func Command(process *console.Process) *cobra.Command {
+	p := &program{process}
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use:   "bench URL | --agent NAME[=URL] | -- COMMAND",
+		Short: "Judge an agent by challenges in agbenchmark's format",
+		Long: `bench gives an agent challenges, one task each, and judges the files it hands in.
+It calls as agbenchmark does, by the Agent Protocol v1.
+
+The agent is one of three: a URL, of a bridge (with /agents/NAME for one of its
+agents) or of any server of version 1; --agent, one of the configuration or
+NAME=URL, of either protocol, through a bridge that lives as long as the command;
+or COMMAND, which is started, told a free port by PORT in its environment and by
+{port} in its arguments, and stopped in the end.
+
+Challenges of type python and pytest run what the agent wrote on this machine: with
+limits, in a temporary folder, and not in a sandbox. Those of type llm are judged by
+the model of --grader-url, and skipped without one. BENCHMARK_KEY in the environment
+is sent to the agent as x-api-key, and GRADER_KEY to that model's endpoint. Ctrl-C
+stops: what is there is judged and reported.
+
+The exit code is 0 when nothing failed, 1 when a challenge failed or could not be
+read, 2 when nothing could be run, and 130 after Ctrl-C.`,
+		Example: `  apbridge bench http://127.0.0.1:8000
+  apbridge bench --agent graph=http://127.0.0.1:2024 --challenges my/challenges --repeat 5
+  apbridge bench --history runs -- python agent.py --port {port}
+  apbridge bench compare runs/20260101T120000_full_run runs`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.bench(cmd.Context(), f, args, cmd.ArgsLenAtDash())
+		},
+	}
+	f.add(cmd.Flags())
+	cmd.AddCommand(p.compareCommand())
+	return cmd
+}
+
+// benchFlags are what the command line says.
+type benchFlags struct {
+	target                  targetFlags
+	challenges, keep        string
+	choice                  challenge.Selection
+	repeat, parallel        int
+	cutoff, patience        time.Duration
+	list                    bool
+	python, memory          string
+	pythonTime              time.Duration
+	report, junit, markdown string
+	lines, history          string
+	grader                  graderFlags
+}
+
+func (f *benchFlags) add(set *pflag.FlagSet) {
+	f.target.add(set)
+	set.StringVar(&f.challenges, "challenges", "", "folder with challenges, data.json files at any depth (default: those of the program)")
+	set.StringSliceVar(&f.choice.Categories, "category", nil, "only challenges of these categories, with commas between them")
+	set.StringSliceVar(&f.choice.Only, "only", nil, "only these challenges, and those they depend on")
+	set.StringSliceVar(&f.choice.Skip, "skip", nil, "not these challenges")
+	set.BoolVar(&f.choice.Alone, "no-dependencies", false, "run challenges whether those they depend on were passed or not")
+	set.IntVar(&f.repeat, "repeat", 1, "how often each challenge is tried")
+	set.IntVar(&f.parallel, "parallel", 1, "how many challenges are run at a time")
+	set.DurationVar(&f.cutoff, "cutoff", 0, "time limit of every challenge, instead of its own")
+	set.DurationVar(&f.patience, "step-timeout", 5*time.Minute, "time limit of one request")
+	set.BoolVar(&f.list, "list", false, "list the challenges that would be run, and end")
+	set.StringVar(&f.keep, "keep", "", "folder to keep the agent's files in, and the bridge's database; new or empty")
+	set.StringVar(&f.report, "report", "", "file for the report, as agbenchmark's report.json")
+	set.StringVar(&f.junit, "junit", "", "file for the report, as JUnit's XML")
+	set.StringVar(&f.markdown, "markdown", "", "file for the report, in Markdown")
+	set.StringVar(&f.lines, "jsonl", "", "file for the events as they happen, a line of JSON each")
+	set.StringVar(&f.history, "history", "", "folder that gets a folder with all reports of this run")
+	f.grader.add(set)
+	set.StringVar(&f.python, "python", "", "Python interpreter (default python3; without it challenges that need one are skipped)")
+	set.DurationVar(&f.pythonTime, "python-timeout", 30*time.Second, "time limit of one program that is judged")
+	set.StringVar(&f.memory, "python-memory", "2GiB", "memory limit of one program that is judged, where the system has such; 0 is none")
+}
+
+// check finds flags that make no sense, before anything is touched.
+func (f *benchFlags) check() error {
+	for _, x := range []struct {
+		wrong bool
+		text  string
+	}{
+		{f.repeat < 1, "flag --repeat: a number from 1 on is needed"},
+		{f.parallel < 1, "flag --parallel: a number from 1 on is needed"},
+		{f.cutoff < 0, "flag --cutoff: a time from 0 on is needed, as 90s; 0 leaves each challenge its own"},
+		{f.patience <= 0, "flag --step-timeout: a time above 0 is needed, as 90s"},
+		{f.target.startTimeout <= 0, "flag --start-timeout: a time above 0 is needed, as 1m"},
+		{f.pythonTime <= 0, "flag --python-timeout: a time above 0 is needed, as 30s"},
+	} {
+		if x.wrong {
+			return console.Misuse(x.text)
+		}
+	}
+	return nil
+}
+
+func (p *program) bench(ctx context.Context, f benchFlags, args []string, dash int) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	chosen, faults, err := f.selected()
+	if err != nil {
+		return console.Misuse(err.Error())
+	}
+	if f.list {
+		return listChallenges(p.Out, chosen, faults)
+	}
+	python, err := f.interpreter()
+	if err != nil {
+		return console.Misuse(err.Error())
+	}
+	model, err := f.grader.open(ctx, p.Environ, chosen)
+	if err != nil {
+		return console.Unreached(ctx, err)
+	}
+	verdict.Sweep(os.TempDir())
+	files, err := f.open(time.Now())
+	if err != nil {
+		return console.Misuse(err.Error())
+	}
+	target, err := f.target.reach(ctx, p, benchCall{args: args, dash: dash, patience: f.patience, keep: f.keep})
+	if err != nil {
+		return errors.Join(console.Unreached(ctx, err), files.drop())
+	}
+	if err := files.begin(); err != nil {
+		return errors.Join(console.Misuse(err.Error()), files.drop(), target.close())
+	}
+	o := judge.Options{
+		Agent: target.agent, Challenges: chosen, Alone: f.choice.Alone, Repeat: f.repeat, Parallel: f.parallel, Cutoff: f.cutoff,
+		Keep: f.keep, Python: python, Model: model, Bridge: target.bridge, Threads: target.threads, Gone: target.gone,
+	}
+	r := p.judge(ctx, o, target.name, faults, files)
+	if f.keep != "" {
+		fmt.Fprintf(p.Out, "kept in %s%s\n", f.keep, target.look)
+	}
+	if err := errors.Join(files.finish(r), target.close()); err != nil {
+		return err
+	}
+	return exitOf(r)
+}
+
+// judge runs the challenges and prints how they went.
+func (p *program) judge(ctx context.Context, o judge.Options, name string, faults []challenge.Fault, files *benchFiles) report.Report {
+	watch := []func(report.Event){p.progress(), files.watch}
+	o.Watch = func(e report.Event) {
+		for _, w := range watch {
+			w(e)
+		}
+	}
+	tell := func(e report.Event) { e.Time = time.Now().UTC(); o.Watch(e) }
+	tell(report.Event{Kind: report.EventBegin, Target: name, Of: len(o.Challenges) * o.Repeat})
+	for i := range faults {
+		tell(report.Event{Kind: report.EventFault, Fault: &faults[i]})
+	}
+	r := judge.Run(ctx, o)
+	r.Target, r.Faults, r.Command = name, faults, console.WithoutSecrets(append([]string{"apbridge"}, p.Args...))
+	sum := r.Summary()
+	tell(report.Event{Kind: report.EventEnd, Summary: &sum})
+	fmt.Fprintln(p.Out)
+	_ = r.Table(p.Out) // a console that is gone is no reason to lose the reports
+	return r
+}
+
+// exitOf is the exit code as an error.
+func exitOf(r report.Report) error {
+	switch {
+	case r.Interrupted:
+		return console.Ended(console.ExitInterrupted)
+	case !r.Whole():
+		return console.Ended(1)
+	}
+	return nil
+}
+
+// selected reads the challenges and chooses among them.
+func (f *benchFlags) selected() ([]challenge.Challenge, []challenge.Fault, error) {
+	all, faults, err := challenge.Builtin()
+	if f.challenges != "" {
+		if all, faults, err = challenge.Load(os.DirFS(f.challenges)); err != nil {
+			if at := (*fs.PathError)(nil); errors.As(err, &at) && at.Path == "." { // the folder itself, which is named already
+				err = at.Err
+			}
+			return nil, nil, fmt.Errorf("the challenges in %s cannot be read: %w", f.challenges, err)
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	all, circles := challenge.Order(all)
+	faults = append(faults, circles...)
+	if len(all) == 0 {
+		return nil, nil, unreadable(f.challenges, faults)
+	}
+	chosen, err := f.choice.From(all)
+	return chosen, faults, err
+}
+
+// unreadable is the error of a folder in which no file is a challenge.
+func unreadable(folder string, faults []challenge.Fault) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "no challenge in %s can be used:", folder)
+	for _, x := range faults {
+		fmt.Fprintf(&text, "\n  %s", x.Error())
+	}
+	return errors.New(text.String())
+}
+
+func (f *benchFlags) interpreter() (*verdict.Python, error) {
+	memory, err := humanize.ParseBytes(f.memory)
+	if err != nil {
+		return nil, fmt.Errorf("flag --python-memory: %q is no size, as 2GiB is", f.memory)
+	}
+	return verdict.NewPython(f.python, verdict.Limits{Time: f.pythonTime, Memory: int64(memory)})
+}
+
+func listChallenges(w io.Writer, list []challenge.Challenge, faults []challenge.Fault) error {
+	for _, c := range list {
+		fmt.Fprintf(w, "%s (%s, %s, %v): %s\n", c.Name, strings.Join(c.Category, ", "), c.Ground.Eval.Type, c.Limit(), c.Task)
+	}
+	for _, x := range faults {
+		fmt.Fprintf(w, "no challenge: %s\n", x.Error())
+	}
+	if len(faults) > 0 {
+		return console.Ended(1)
+	}
+	return nil
+}

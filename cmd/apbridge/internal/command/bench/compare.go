@@ -1,0 +1,68 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) compareCommand() *cobra.Command {
+	var failing []string
+	var t report.Tolerance
+	cmd := &cobra.Command{
+		Use:   "compare BEFORE AFTER",
+		Short: "Tell what changed from one report to the next",
+		Long: `compare tells which challenges are fixed, broken, flaky, not judged in one of the two,
+slower, dearer, new and gone. BEFORE and AFTER are report.json files, of bench or of
+agbenchmark, folders of a run, or folders of runs, of which the newest counts.
+
+The exit code is 1 when a challenge changed in one of the ways of --fail-on.`,
+		Example: `  apbridge bench compare before.json after.json
+  apbridge bench compare runs/20260101T120000_full_run runs --fail-on broken,slower --slower 2`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error { return p.compare(args[0], args[1], t, failing) },
+	}
+	cmd.Flags().StringSliceVar(&failing, "fail-on", []string{string(report.Broken)}, "changes that the exit code tells: "+changeNames())
+	cmd.Flags().Float64Var(&t.Time, "slower", 1.5, "how many times as long is slower, if it is a second more, too")
+	cmd.Flags().Float64Var(&t.Cost, "dearer", 1.2, "how many times the cost, or the tokens, is dearer")
+	return cmd
+}
+
+func changeNames() string {
+	var names []string
+	for _, c := range report.Changes() {
+		names = append(names, string(c))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (p *program) compare(before, after string, t report.Tolerance, failing []string) error {
+	for _, name := range failing {
+		if !slices.Contains(report.Changes(), report.Change(name)) {
+			return console.Misuse(fmt.Sprintf("flag --fail-on: %q is not one of %s", name, changeNames()))
+		}
+	}
+	if t.Time < 1 || t.Cost < 1 {
+		return console.Misuse("flags --slower and --dearer: a factor from 1 on is needed")
+	}
+	old, err := report.Read(before)
+	if err != nil {
+		return console.Misuse(err.Error())
+	}
+	next, err := report.Read(after)
+	if err != nil {
+		return console.Misuse(err.Error())
+	}
+	list := report.Compare(old, next, t)
+	if err := report.WriteDifferences(p.Out, old, next, list); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(list, func(d report.Difference) bool { return slices.Contains(failing, string(d.Change)) }) {
+		return console.Ended(1)
+	}
+	return nil
+}

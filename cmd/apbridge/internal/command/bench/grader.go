@@ -1,0 +1,54 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/grader"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
+	"github.com/spf13/pflag"
+)
+
+// graderKey is the variable of the environment with the key of the grader: other programs of the
+// machine may read a command line.
+const graderKey = "GRADER_KEY"
+
+// graderFlags say which model judges challenges of type llm.
+type graderFlags struct {
+	url, model string
+	patience   time.Duration
+}
+
+func (f *graderFlags) add(set *pflag.FlagSet) {
+	set.StringVar(&f.url, "grader-url", "", "OpenAI-compatible endpoint that judges challenges of type llm, as https://api.openai.com/v1 (default $GRADER_URL)")
+	set.StringVar(&f.model, "grader-model", "", "the model that judges there (default $GRADER_MODEL)")
+	set.DurationVar(&f.patience, "grader-timeout", 2*time.Minute, "time limit of one request to it")
+}
+
+// open makes sure that the grader is there, where one is configured and something is for it.
+// Without one it returns nil.
+func (f *graderFlags) open(ctx context.Context, environ []string, chosen []challenge.Challenge) (verdict.Model, error) {
+	address, model := cmp.Or(f.url, console.Variable(environ, "GRADER_URL")), cmp.Or(f.model, console.Variable(environ, "GRADER_MODEL"))
+	switch {
+	case f.model != "" && address == "":
+		return nil, errors.New("flag --grader-model: it says which model of --grader-url judges, and there is no such URL")
+	case address == "":
+		return nil, nil
+	case f.patience <= 0:
+		return nil, errors.New("flag --grader-timeout: a time above 0 is needed, as 90s")
+	}
+	g, err := grader.New(grader.Config{URL: address, Model: model, Key: console.Variable(environ, graderKey), Timeout: f.patience})
+	if err != nil {
+		return nil, fmt.Errorf("flags --grader-url and --grader-model: %w", err)
+	}
+	if slices.ContainsFunc(chosen, func(c challenge.Challenge) bool { return c.Ground.Eval.Type == challenge.ByModel }) {
+		err = g.Probe(ctx)
+	}
+	return g, err
+}

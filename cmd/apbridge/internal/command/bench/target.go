@@ -1,0 +1,219 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/command/doctor"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
+	"github.com/apbridge/apbridge/config"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+)
+
+// targetFlags say whom bench judges.
+type targetFlags struct {
+	config, agent string
+	commandURL    string
+	startTimeout  time.Duration
+}
+
+func (f *targetFlags) add(set *pflag.FlagSet) {
+	set.VarP((*console.Filled)(&f.config), "config", "c", "configuration file in YAML, for --agent (default $APBRIDGE_CONFIG)")
+	set.Var((*console.Filled)(&f.agent), "agent", "the agent to judge: a name of the configuration, or NAME=URL")
+	set.StringVar(&f.commandURL, "command-url", "", "where COMMAND serves, if not at the port it is told")
+	set.DurationVar(&f.startTimeout, "start-timeout", time.Minute, "how long COMMAND may take until it answers")
+}
+
+// benchCall is what else the command line says of a target.
+type benchCall struct {
+	args     []string
+	dash     int // how many args stand before --; -1 without one
+	patience time.Duration
+	keep     string
+}
+
+// target is the server whose agent is judged.
+type target struct {
+	name    string
+	agent   *agent.Client
+	bridge  bool
+	threads string // where a bridge shows threads to people; "" for nowhere
+	look    string // how the threads are seen afterwards, as the end of a sentence
+	gone    func() error
+	close   func() error
+}
+
+const oneTarget = "say whom to judge by one of: a URL, --agent NAME, --agent NAME=URL, -- COMMAND"
+
+// reach starts what is to be started and makes sure that an agent is there.
+func (f *targetFlags) reach(ctx context.Context, p *program, call benchCall) (*target, error) {
+	client := &agent.Client{Key: console.Variable(p.Environ, "BENCHMARK_KEY"), Patience: call.patience, HTTP: &http.Client{}}
+	urls, command := call.args, []string(nil)
+	if call.dash >= 0 {
+		urls, command = call.args[:call.dash], call.args[call.dash:]
+	}
+	if err := f.unused(len(urls), len(command)); err != nil {
+		return nil, err
+	}
+	switch n := len(urls); {
+	case n+len(command) == 0 && f.agent == "" && call.dash < 0:
+		return nil, errors.New("no agent is named: " + oneTarget)
+	case n == 1 && call.dash < 0 && f.agent == "":
+		return reachURL(ctx, urls[0], client)
+	case n == 0 && f.agent != "" && call.dash < 0:
+		return f.reachAgent(ctx, p, call, client)
+	case n == 0 && len(command) > 0 && f.agent == "":
+		return f.reachCommand(ctx, p, call, client, command)
+	}
+	return nil, errors.New("the command line names none, or more than one: " + oneTarget)
+}
+
+// unused is the error of a flag that would do nothing.
+func (f *targetFlags) unused(urls, words int) error {
+	switch {
+	case f.commandURL != "" && words == 0:
+		return errors.New("flag --command-url: it says where COMMAND serves, and there is none")
+	case f.config != "" && urls == 1 && words == 0 && f.agent == "":
+		return errors.New("flag --config: it is for --agent and COMMAND; a URL is judged as it is")
+	}
+	return nil
+}
+
+// reachURL takes a server as it is: a bridge, or an agent of version 1.
+func reachURL(ctx context.Context, address string, client *agent.Client) (*target, error) {
+	base, err := agent.Address(address)
+	if err != nil {
+		return nil, err
+	}
+	client.Base = base
+	ctx, stop := context.WithTimeout(ctx, doctor.Patience)
+	defer stop()
+	if err := client.Probe(ctx); err != nil {
+		if errors.Is(err, agent.ErrNoAnswer) || errors.Is(err, context.DeadlineExceeded) {
+			return nil, fmt.Errorf("the server at %s does not answer within %v: see that it works, and that the address is right", base, min(client.Patience, doctor.Patience))
+		}
+		if err := unnamed(ctx, client, err); err != nil {
+			return nil, err
+		}
+		if err := refusedBy(ctx, base, err); err != nil {
+			return nil, err
+		}
+	}
+	t := &target{name: base, agent: client, close: func() error { return nil }}
+	if t.bridge = client.IsBridge(ctx); t.bridge {
+		t.threads = client.Root() + "/threads/"
+	}
+	return t, nil
+}
+
+// unnamed is the error of a bridge that has agents, but not the one that the address names; nil of
+// what is something else.
+func unnamed(ctx context.Context, client *agent.Client, err error) error {
+	if !errors.As(err, new(*agent.Refused)) {
+		return nil
+	}
+	names := client.Agents(ctx)
+	if len(names) == 0 {
+		return nil
+	}
+	there := "; there are: " + strings.Join(names, ", ")
+	if _, name, found := strings.Cut(client.Base, "/agents/"); found {
+		return fmt.Errorf("there is no agent %q at the bridge %s%s", name, client.Root(), there)
+	}
+	return fmt.Errorf("the bridge at %s has no default agent: put /agents/NAME behind its address%s", client.Base, there)
+}
+
+// refusedBy says what a server is that does not list tasks as version 1 has it; nil when it is
+// one of version 1 all the same.
+func refusedBy(ctx context.Context, base string, err error) error {
+	var refused *agent.Refused
+	asked := errors.As(err, &refused)
+	if asked && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
+		return fmt.Errorf("the server at %s wants a key (%d); set BENCHMARK_KEY", base, refused.Status)
+	}
+	dialect, found := doctor.Detected(ctx, doctor.Upstream("agent", config.Agent{URL: base, Dialect: "auto"}, config.Limits{}))
+	switch {
+	case found != nil:
+		return doctor.Unfit(found, doctor.Hints(ctx, "agent", config.Agent{URL: base, Dialect: "auto"}, config.Limits{}, found))
+	case dialect == "taskstep" && asked && refused.Status != http.StatusNotFound && refused.Status != http.StatusMethodNotAllowed:
+		return nil
+	}
+	return fmt.Errorf("the agent at %s speaks %s, not the Agent Protocol v1 below /ap/v1. Judge it through a bridge: apbridge bench --agent agent=%s "+
+		"(with the name of a graph for agent, where the server has several)", base, dialect, base)
+}
+
+// reachAgent puts a bridge before an agent of the configuration.
+func (f *targetFlags) reachAgent(ctx context.Context, p *program, call benchCall, client *agent.Client) (*target, error) {
+	name, _, added := strings.Cut(f.agent, "=")
+	from := console.ConfigFlags{File: f.config}
+	if added {
+		from.Agents = []string{f.agent}
+	}
+	cfg, err := from.Load(p.Environ, nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := cfg.Agents[name]; !ok {
+		return nil, fmt.Errorf("there is no agent %q in the configuration; there are: %s. Or give its URL: --agent %s=URL", name, strings.Join(slices.Sorted(maps.Keys(cfg.Agents)), ", "), name)
+	}
+	if found := doctor.Examine(ctx, name, cfg); found.Err != nil {
+		return nil, doctor.Unfit(found.Err, found.Hints)
+	}
+	return bridgeBefore(ctx, p, cfg, name, call.keep, client)
+}
+
+// bridgeBefore starts a bridge that lives as long as the target. Its database is in keep, or
+// leaves with it.
+func bridgeBefore(ctx context.Context, p *program, cfg *config.Config, name, keep string, client *agent.Client) (*target, error) {
+	bridge.SweepTemporary(os.TempDir())
+	folder, remove := keep, func() error { return nil }
+	if keep == "" {
+		var err error
+		if folder, err = console.TemporaryFolder(bridge.TemporaryRun); err != nil {
+			return nil, err
+		}
+		remove = func() error { return os.RemoveAll(folder) }
+	}
+	log, err := (&console.LogFlags{Level: "error", Format: "auto"}).Open(p.Err)
+	if err != nil {
+		return nil, errors.Join(err, remove())
+	}
+	stop, err := serveBeside(ctx, bridge.Private(cfg, folder), log, client, name)
+	if err != nil {
+		return nil, errors.Join(err, remove())
+	}
+	t := &target{
+		name: console.WithoutSecrets([]string{name, "at", cfg.Agents[name].URL}), agent: client, bridge: true,
+		close: func() error { return errors.Join(stop(), remove()) },
+	}
+	if keep != "" {
+		t.look = fmt.Sprintf("; to see its threads: apbridge serve --database %s --agent %s=%s", filepath.Join(keep, bridge.RunDatabase), name, console.WithoutParts(cfg.Agents[name].URL))
+	}
+	return t, nil
+}
+
+// serveBeside serves until stop, also after Ctrl-C: what is judged then needs it still.
+func serveBeside(ctx context.Context, cfg *config.Config, log *zap.Logger, client *agent.Client, name string) (stop func() error, err error) {
+	c := *cfg
+	c.ShutdownGrace = 0
+	a, err := bridge.New(ctx, &c, bridge.Dialects(), log)
+	if err != nil {
+		return nil, err
+	}
+	client.Base = a.URL() + "/agents/" + name
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	served := make(chan error, 1)
+	go func() { served <- a.Run(serving) }()
+	return func() error { cancel(); return errors.Join(<-served, a.Close()) }, nil
+}

@@ -1,0 +1,281 @@
+// Package conformance is the command that checks servers against the protocols.
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/command/doctor"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/report"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/config"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Command is apbridge conformance.
+func Command(p *console.Process) *cobra.Command {
+	var f conformanceFlags
+	cmd := &cobra.Command{
+		Use:   "conformance URL",
+		Short: "Check a server against the documents of the dialects it speaks",
+		Long: `conformance asks the server at the URL, and nothing else, whether it does what
+the documents of its dialects say. A check has a level: must where a document states
+the rule, should where it recommends it, may where it leaves it open. What failed is
+told with its reason, the place in the document, the request and the answer.
+
+The dialects are v1 (tasks, steps, artifacts), topics (the Topic RFC), agentprotocol
+(LangChain's Agent Protocol), langgraph (what LangGraph's SDKs call) and streaming
+(the Agent Streaming Protocol). Without --dialect the server is asked which it speaks.
+
+The checks make tasks, threads, runs and items, and the agent works for them: about
+fifteen short runs, where a server speaks every dialect. Threads and items are deleted
+in the end; tasks and topics stay, since their documents have no request for that.
+BENCHMARK_KEY in the environment is sent as x-api-key, as --key is.
+
+The exit code is 0 when every must passed, 1 when one failed, 2 when nothing could be
+checked, and 130 after Ctrl-C.`,
+		Example: `  apbridge conformance http://127.0.0.1:8080
+  apbridge conformance http://127.0.0.1:8000 --dialect v1 --badge conformance.svg
+  apbridge conformance http://127.0.0.1:2024 --agent chat --only langgraph.runs -o json
+  apbridge conformance --list --dialect streaming`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), p, f, args) },
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+// conformanceFlags are what the command line says.
+type conformanceFlags struct {
+	dialects, only       []string
+	list                 bool
+	agent, key           string
+	headers              []string
+	timeout              time.Duration
+	output, junit, badge string
+}
+
+func (f *conformanceFlags) add(set *pflag.FlagSet) {
+	set.StringSliceVar(&f.dialects, "dialect", nil, "check these dialects, with commas between them: "+strings.Join(suiteNames(), ", "))
+	set.StringSliceVar(&f.only, "only", nil, "only these checks, by id or by its beginning up to a point")
+	set.BoolVar(&f.list, "list", false, "list the checks with the places they are cited from, and end")
+	set.StringVar(&f.agent, "agent", "", "the agent or assistant that runs are made with (default: the first that the server lists)")
+	set.StringVar(&f.key, "key", "", "key of the server, sent as x-api-key; env:NAME reads it from the environment (default $BENCHMARK_KEY)")
+	set.StringArrayVar(&f.headers, "header", nil, "header of every request, as 'Name: value'; env:NAME as the value reads it from the environment")
+	set.DurationVar(&f.timeout, "timeout", time.Minute, "time limit of one check")
+	set.StringVarP(&f.output, "output", "o", "text", "what is printed: text, json")
+	set.StringVar(&f.junit, "junit", "", "file for the report, as JUnit's XML")
+	set.StringVar(&f.badge, "badge", "", "file for a badge: a picture if it ends in .svg, shields.io's endpoint if it ends in .json")
+}
+
+func suiteNames() (names []string) {
+	for _, s := range conformance.Suites() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func run(ctx context.Context, p *console.Process, f conformanceFlags, args []string) error {
+	chosen, err := f.chosen()
+	if err != nil {
+		return console.Misuse(err.Error())
+	}
+	if f.list {
+		return f.print(p.Out, chosen)
+	}
+	server, err := f.server(p.Environ, args)
+	if err != nil {
+		return console.Misuse(err.Error())
+	}
+	files, err := f.open()
+	if err != nil {
+		return console.Misuse(err.Error())
+	}
+	if chosen, err = thatAreSpoken(ctx, server, chosen, len(f.dialects) > 0 || len(f.only) > 0); err != nil {
+		return errors.Join(console.Unreached(ctx, err), files.drop())
+	}
+	r := conformance.Run(ctx, conformance.Options{Server: server, Suites: chosen, Unspoken: f.unspoken(chosen), Wanted: f.wants, Watch: f.watch(p.Out)})
+	if err := errors.Join(f.tell(p.Out, r), files.finish(r)); err != nil {
+		return err
+	}
+	return conformanceExit(r)
+}
+
+// chosen are the dialects of --dialect or, without it, those of --only; all of them without either.
+func (f *conformanceFlags) chosen() (list []check.Suite, err error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	for _, s := range conformance.Suites() {
+		named := slices.Contains(f.dialects, s.Name)
+		if len(f.dialects) == 0 || named {
+			if len(f.only) == 0 || slices.ContainsFunc(s.Begin(), f.wants) {
+				list = append(list, s)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil, errors.New("flags --dialect and --only: no check is both of the dialects and one of the ids")
+	}
+	return list, nil
+}
+
+// unspoken are the dialects that the server was asked for and is not checked in.
+func (f *conformanceFlags) unspoken(checked []check.Suite) (names []string) {
+	if len(f.dialects) > 0 || len(f.only) > 0 {
+		return nil
+	}
+	return slices.DeleteFunc(suiteNames(), func(name string) bool {
+		return slices.ContainsFunc(checked, func(s check.Suite) bool { return s.Name == name })
+	})
+}
+
+// check finds flags that make no sense, before anything is touched.
+func (f *conformanceFlags) check() error {
+	for _, name := range f.dialects {
+		if !slices.Contains(suiteNames(), name) {
+			return fmt.Errorf("flag --dialect: %q is not one of %s", name, strings.Join(suiteNames(), ", "))
+		}
+	}
+	for _, id := range f.only {
+		if !known(id) {
+			return fmt.Errorf("flag --only: no check has the id %q or begins so; apbridge conformance --list has them", id)
+		}
+	}
+	switch {
+	case f.timeout <= 0:
+		return errors.New("flag --timeout: a time above 0 is needed, as 90s")
+	case f.output != "text" && f.output != "json":
+		return fmt.Errorf("flag --output: %q is not one of text, json", f.output)
+	case f.badge != "" && !strings.HasSuffix(f.badge, ".svg") && !strings.HasSuffix(f.badge, ".json"):
+		return fmt.Errorf("flag --badge: %q ends neither in .svg nor in .json", f.badge)
+	}
+	return nil
+}
+
+// known reports whether --only can mean a check by this id.
+func known(id string) bool {
+	f := conformanceFlags{only: []string{id}}
+	for _, s := range conformance.Suites() {
+		if slices.ContainsFunc(s.Begin(), f.wants) {
+			return true
+		}
+	}
+	return false
+}
+
+// wants reports whether --only names a check.
+func (f *conformanceFlags) wants(c check.Check) bool {
+	return len(f.only) == 0 || slices.ContainsFunc(f.only, func(id string) bool { return c.ID == id || strings.HasPrefix(c.ID, id+".") })
+}
+
+func (f *conformanceFlags) print(w io.Writer, suites []check.Suite) error {
+	for _, s := range suites {
+		for _, c := range s.Begin() {
+			if f.wants(c) {
+				fmt.Fprintf(w, "%s (%s): %s\n  %s\n", c.ID, c.Level, c.Says, c.Cites)
+			}
+		}
+	}
+	return nil
+}
+
+// server is what is checked, as the command line says.
+func (f *conformanceFlags) server(environ, args []string) (*check.Server, error) {
+	if len(args) == 0 {
+		return nil, errors.New("no server is named: write apbridge conformance URL, such as http://127.0.0.1:8080")
+	}
+	base, err := serverBase(args[0])
+	if err != nil {
+		return nil, err
+	}
+	header, err := f.header(environ)
+	if err != nil {
+		return nil, err
+	}
+	return &check.Server{Base: base, Header: header, Agent: f.agent, Timeout: f.timeout}, nil
+}
+
+// serverBase is a server's URL without the path of version 1, which people copy with it.
+func serverBase(text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return "", fmt.Errorf("%q is no URL of a server, as http://127.0.0.1:8080 is", text)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return "", fmt.Errorf("%q has more than a host and a path, which would not be sent; a key goes into --key", u.Redacted())
+	}
+	base := strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/")
+	for _, tail := range []string{"/tasks", "/agent", "/ap/v1"} {
+		base = strings.TrimSuffix(base, tail)
+	}
+	return base, nil
+}
+
+// thatAreSpoken are the dialects to check: those that were asked for or, without that, those that the server speaks.
+func thatAreSpoken(ctx context.Context, server *check.Server, chosen []check.Suite, asked bool) ([]check.Suite, error) {
+	if err := server.Reach(ctx, doctor.Patience); err != nil {
+		return nil, stranger(ctx, server.Base, err)
+	}
+	if asked {
+		return chosen, nil
+	}
+	list := conformance.Spoken(ctx, server)
+	switch {
+	case len(list) > 0:
+		return list, nil
+	case server.Denied():
+		return nil, fmt.Errorf("the server at %s wants a key: give one with --key, or another header with --header", server.Base)
+	}
+	return nil, stranger(ctx, server.Base, errors.New("it speaks none of "+strings.Join(suiteNames(), ", ")))
+}
+
+// stranger says in the words of doctor what answers at a URL, if anything does.
+func stranger(ctx context.Context, base string, err error) error {
+	agent := config.Agent{URL: base, Dialect: "auto"}
+	_, found := doctor.Detected(ctx, doctor.Upstream("agent", agent, config.Limits{}))
+	if found == nil {
+		return fmt.Errorf("the server at %s cannot be checked: %w", base, err)
+	}
+	return doctor.Unfit(found, doctor.Hints(ctx, "agent", agent, config.Limits{}, found))
+}
+
+// watch prints each check as it is made, where people read.
+func (f *conformanceFlags) watch(w io.Writer) func(check.Result) {
+	return func(r check.Result) {
+		if f.output == "text" {
+			fmt.Fprintf(w, "%-7s  %-6s  %s\n", r.Status, r.Level, r.ID)
+		}
+	}
+}
+
+// tell prints the report.
+func (f *conformanceFlags) tell(w io.Writer, r report.Report) error {
+	if f.output == "json" {
+		return r.JSON(w)
+	}
+	fmt.Fprintln(w)
+	return r.Table(w)
+}
+
+// conformanceExit is the exit code as an error.
+func conformanceExit(r report.Report) error {
+	switch {
+	case r.Interrupted:
+		return console.Ended(console.ExitInterrupted)
+	case r.Count(check.Failed, check.Must) > 0:
+		return console.Ended(1)
+	case !r.Conforms():
+		return console.Ended(console.ExitMisuse)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/proxy/store/archive"
+	"github.com/spf13/cobra"
+)
+
+// Backup is apbridge backup.
+func Backup(process *console.Process) *cobra.Command {
+	p := &program{process}
+	var from databaseFlags
+	over := false
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Copy a SQLite database, while a bridge uses it or not",
+		Long: `backup copies the database into FILE as it is at one moment, with what its write-ahead
+log has, and looks through the copy. A bridge that uses the database goes on meanwhile. FILE
+is there when it is whole: until then it is written as FILE.*.partial.
+
+What is restored from it goes on as after a crash at that moment. It holds everything that
+clients and agents said, so keep it like the database.`,
+		Example: `  apbridge backup apbridge-2026-05-01.db
+  apbridge backup --config apbridge.yaml --force /backups/apbridge.db`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := from.load(p.Environ)
+			if err != nil {
+				return err
+			}
+			if isServer(cfg.Database) {
+				return console.Misuse("the database is PostgreSQL, whose own program backs it up, while bridges use it or not: " + forServer("pg_dump --format=custom --file='"+args[0]+"'", cfg.Database))
+			}
+			return p.backup(cmd.Context(), cfg.Database, args[0], over)
+		},
+	}
+	from.add(cmd.Flags())
+	cmd.Flags().BoolVar(&over, "force", false, "write over FILE")
+	return cmd
+}
+
+func (p *program) backup(ctx context.Context, database, file string, over bool) error {
+	return p.keepWhole(file, over, func(path string) (*archive.Contents, error) {
+		said, end := p.copying()
+		defer end()
+		return archive.Backup(ctx, database, path, said)
+	})
+}
+
+// keepWhole has a file written beside its place, puts it there when it is whole, and says what it holds.
+func (p *program) keepWhole(file string, over bool, write func(path string) (*archive.Contents, error)) error {
+	d, err := draft(file, over)
+	if err != nil {
+		return err
+	}
+	held, err := write(d.Path)
+	if err != nil {
+		return errors.Join(err, d.Drop())
+	}
+	if err := d.Keep(); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Out, "%s holds %s.\n", file, held)
+	return nil
+}
+
+// Restore is apbridge restore.
+func Restore(process *console.Process) *cobra.Command {
+	p := &program{process}
+	var to databaseFlags
+	only := false
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Make the database from a backup, or only check the backup",
+		Long: `restore looks through FILE, a backup, and copies it to where the database is to be. There
+must be no database there, and no bridge that uses it. The next start brings the tables up to
+date and takes up the runs that were under way at the time of the backup.`,
+		Example: `  apbridge restore --check apbridge-2026-05-01.db
+  apbridge restore apbridge-2026-05-01.db --database /var/lib/apbridge/apbridge.db`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := to.load(p.Environ)
+			switch {
+			case err != nil:
+				return err
+			case only:
+				return p.checkBackup(cmd.Context(), args[0])
+			case isServer(cfg.Database):
+				return console.Misuse("the database is PostgreSQL, whose own program restores what pg_dump wrote: " + forServer("pg_restore --exit-on-error --single-transaction", cfg.Database) + " '" + args[0] + "'. An export is read by: apbridge import")
+			}
+			return p.restore(cmd.Context(), args[0], cfg.Database)
+		},
+	}
+	to.add(cmd.Flags())
+	cmd.Flags().BoolVar(&only, "check", false, "only look through FILE and say what it holds")
+	return cmd
+}
+
+func (p *program) checkBackup(ctx context.Context, file string) error {
+	held, err := archive.Check(ctx, file)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Out, "%s is whole. It holds %s.\n", file, held)
+	return nil
+}
+
+func (p *program) restore(ctx context.Context, file, database string) error {
+	said, end := p.copying()
+	held, err := archive.Restore(ctx, file, database, said)
+	end()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Out, "%s is restored. It holds %s.\n", database, held)
+	return nil
+}

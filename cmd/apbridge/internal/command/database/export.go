@@ -1,0 +1,113 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/store/archive"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+)
+
+// standard is how a command line names standard input or output in the place of a file.
+const standard = "-"
+
+// Export is apbridge export.
+func Export(process *console.Process) *cobra.Command {
+	p := &program{process}
+	var from databaseFlags
+	over := false
+	cmd := &cobra.Command{
+		Use:   "export FILE",
+		Short: "Write a whole database as lines of JSON",
+		Long: `export writes every row of the database, as it is at one moment, into FILE, a JSON object
+on each line; - is standard output. A bridge may use the database meanwhile, but what it does
+later is not in it. The same rows make the same export, whether they are in SQLite or in
+PostgreSQL. The format is described in docs/operations.md.`,
+		Example: `  apbridge export all.ndjson
+  apbridge export - | gzip > all.ndjson.gz`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := from.load(p.Environ)
+			if err != nil {
+				return err
+			}
+			if args[0] == standard {
+				_, err := p.exportTo(cmd.Context(), cfg.Database, p.Out)
+				return err
+			}
+			return p.export(cmd.Context(), cfg.Database, args[0], over)
+		},
+	}
+	from.add(cmd.Flags())
+	cmd.Flags().BoolVar(&over, "force", false, "write over FILE")
+	return cmd
+}
+
+func (p *program) export(ctx context.Context, database, file string, over bool) error {
+	return p.keepWhole(file, over, func(path string) (*archive.Contents, error) { return p.exportInto(ctx, database, path) })
+}
+
+func (p *program) exportInto(ctx context.Context, database, path string) (*archive.Contents, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	held, err := p.exportTo(ctx, database, f)
+	return held, errors.Join(err, f.Close())
+}
+
+func (p *program) exportTo(ctx context.Context, database string, w io.Writer) (*archive.Contents, error) {
+	said, end := p.counting("exporting")
+	defer end()
+	return archive.Export(ctx, database, w, said)
+}
+
+// Import is apbridge import.
+func Import(process *console.Process) *cobra.Command {
+	p := &program{process}
+	var to databaseFlags
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Fill an empty database with an export",
+		Long: `import writes an export into a database that holds nothing yet, SQLite or PostgreSQL, and
+that no bridge uses; - is standard input. A SQLite file that is not there is made. It is one
+transaction: when a line is wrong, or the program is stopped or killed, nothing is imported.`,
+		Example: `  apbridge import all.ndjson --database postgres://user@127.0.0.1:5432/apbridge
+  gunzip < all.ndjson.gz | apbridge import - --database new.db`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := to.load(p.Environ)
+			if err != nil {
+				return err
+			}
+			if args[0] == standard && p.In != nil {
+				return p.imported(cmd.Context(), cfg, "standard input", p.In)
+			}
+			f, err := os.Open(args[0])
+			if err != nil {
+				return fmt.Errorf("%s cannot be read: %w; name a file that apbridge export has written", args[0], console.ReasonOf(err))
+			}
+			defer f.Close()
+			return p.imported(cmd.Context(), cfg, args[0], f)
+		},
+	}
+	to.add(cmd.Flags())
+	return cmd
+}
+
+func (p *program) imported(ctx context.Context, cfg *config.Config, name string, r io.Reader) error {
+	said, end := p.counting("importing")
+	held, err := archive.Import(ctx, cfg.Database, archive.Options{Synchronous: cfg.Synchronous, Limit: int64(cfg.Limits.Database)}, r, zap.NewNop(), said)
+	end()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	fmt.Fprintf(p.Out, "%s holds %s.\n", namedDatabase(cfg.Database), held)
+	return nil
+}

@@ -1,0 +1,139 @@
+// Package demo is the command that shows both conversations with an agent of its own.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/examples/legacyagent"
+	"github.com/apbridge/apbridge/examples/threadagent"
+	"github.com/spf13/cobra"
+)
+
+// program is the process around these commands.
+type program struct{ *console.Process }
+
+// Command is apbridge demo.
+func Command(process *console.Process) *cobra.Command {
+	p := &program{process}
+	listen := ""
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "See it work: two example agents, the bridge before both, a conversation each way",
+		Long: `demo starts an example task/step agent, an example thread/run agent and the
+bridge before both, holds a conversation through each direction, prints what each
+side saw, and then serves on until Ctrl-C or SIGTERM. It needs nothing else and
+leaves nothing behind: its database is in a temporary folder.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.demo(cmd.Context(), listen) },
+	}
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address to listen on")
+	return cmd
+}
+
+func (p *program) demo(ctx context.Context, listen string) (err error) {
+	bridge.SweepTemporary(os.TempDir())
+	folder, err := console.TemporaryFolder(bridge.TemporaryDemo)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	t := &transcript{out: p.Out}
+	legacy, err := startAgent(t.watch("legacy agent", legacyagent.Handler()))
+	if err != nil {
+		return err
+	}
+	defer legacy.Close()
+	graph, err := startAgent(t.watch("graph agent", threadagent.Handler()))
+	if err != nil {
+		return err
+	}
+	defer graph.Close()
+	cfg, err := demoConfig(listen, filepath.Join(folder, bridge.DemoDatabase), legacy.url, graph.url)
+	if err != nil {
+		return err
+	}
+	return p.demoBridge(ctx, cfg, t)
+}
+
+func demoConfig(listen, database, legacy, graph string) (*config.Config, error) {
+	set := func(value string, path ...string) config.Setting {
+		return config.Setting{Path: path, Value: value, From: "demo"}
+	}
+	return config.Load(config.Options{Flags: []config.Setting{
+		set(listen, "listen"),
+		set(database, "database"),
+		set("1s", "shutdown_grace"),
+		set("legacy", "default_agent"),
+		set(legacy, "agents", "legacy", "url"),
+		set(graph, "agents", "graph", "url"),
+	}})
+}
+
+func (p *program) demoBridge(ctx context.Context, cfg *config.Config, t *transcript) error {
+	logs := console.LogFlags{Level: "warn", Format: "console"}
+	log, err := logs.Open(p.Err)
+	if err != nil {
+		return err
+	}
+	a, err := bridge.New(ctx, cfg, bridge.Dialects(), log)
+	if err != nil {
+		return fmt.Errorf("%w (another address: apbridge demo --listen 127.0.0.1:0)", err)
+	}
+	served := make(chan error, 1)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { served <- a.Run(ctx) }()
+	talk := &client{base: a.URL(), t: t}
+	if err := talk.both(ctx); err != nil && ctx.Err() == nil {
+		stop()
+		return errors.Join(err, <-served, a.Close())
+	}
+	t.say(demoEnd, a.URL())
+	return errors.Join(<-served, a.Close())
+}
+
+// exampleAgent is an example agent on a free port.
+type exampleAgent struct {
+	*http.Server
+	url string
+}
+
+func startAgent(h http.Handler) (*exampleAgent, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	a := &exampleAgent{&http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}, "http://" + l.Addr().String()}
+	go a.Serve(l) // ends with Close
+	return a, nil
+}
+
+const demoEnd = `
+------------------------------------------------------------------------------
+The bridge is at %[1]s and serves on. Ctrl-C ends it. Try in another terminal:
+
+  # a thread/run client before the legacy agent (the default agent)
+  curl -s %[1]s/runs/wait -H 'content-type: application/json' -d '{"input":"hi"}'
+
+  # the same, as an event stream
+  curl -sN %[1]s/runs/stream -H 'content-type: application/json' \
+    -d '{"assistant_id":"legacy","input":{"messages":[{"role":"user","content":"hi"}]},"stream_mode":["updates"]}'
+
+  # a task/step client before the graph agent: a task, then its first step
+  task=$(curl -s %[1]s/agents/graph/ap/v1/agent/tasks -H 'content-type: application/json' \
+    -d '{"input":"hi"}' | sed 's/.*"task_id":"\([^"]*\)".*/\1/')
+  curl -s -X POST %[1]s/agents/graph/ap/v1/agent/tasks/$task/steps
+
+  # what the bridge counts
+  curl -s %[1]s/metrics | grep ^apbridge_
+`

@@ -1,0 +1,120 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// client talks to the bridge in the demo.
+type client struct {
+	base string
+	t    *transcript
+}
+
+// both holds one conversation in each direction.
+func (c *client) both(ctx context.Context) error {
+	if err := c.forward(ctx); err != nil {
+		return err
+	}
+	return c.reverse(ctx)
+}
+
+// forward: a client of threads and runs talks to an agent of tasks and steps.
+func (c *client) forward(ctx context.Context) error {
+	c.t.title("1. A thread/run client talks to a task/step agent",
+		"The client knows threads, runs and streams. The agent knows tasks and steps, and\nforgets everything. The bridge keeps the thread and tells the agent of it.")
+	var thread struct {
+		ID string `json:"thread_id"`
+	}
+	if err := c.call(ctx, "POST", "/threads", `{}`, &thread); err != nil {
+		return err
+	}
+	runs := "/threads/" + thread.ID + "/runs"
+	var state struct {
+		Messages []struct {
+			Type    string `json:"type"`
+			Content string `json:"content"`
+		} `json:"messages"`
+	}
+	if err := c.call(ctx, "POST", runs+"/wait", run("legacy", "Write the word Washington"), &state); err != nil {
+		return err
+	}
+	for _, m := range state.Messages {
+		c.t.say("    %5s: %s\n", m.Type, m.Content)
+	}
+	c.t.say("\n  … the second turn, as a stream:\n\n")
+	return c.call(ctx, "POST", runs+"/stream", run("legacy", "And now something else"), nil)
+}
+
+func run(agent, text string) string {
+	return fmt.Sprintf(`{"assistant_id":%q,"input":{"messages":[{"role":"user","content":%q}]},"stream_mode":["updates"]}`, agent, text)
+}
+
+// reverse: a client of tasks and steps, such as a benchmark, drives a graph.
+func (c *client) reverse(ctx context.Context) error {
+	c.t.title("2. A task/step client drives a thread/run agent",
+		"The client, a benchmark for instance, asks for one step after the other. The agent\nruns a graph and streams it. The bridge hands each node's output out as a step.")
+	const tasks = "/agents/graph/ap/v1/agent/tasks"
+	var task struct {
+		ID string `json:"task_id"`
+	}
+	if err := c.call(ctx, "POST", tasks, `{"input":"What is a bridge?"}`, &task); err != nil {
+		return err
+	}
+	for range maxDemoSteps {
+		var step struct {
+			Name   string `json:"name"`
+			Output string `json:"output"`
+			Last   bool   `json:"is_last"`
+			More   struct {
+				Error *struct{ Message string } `json:"error"`
+			} `json:"additional_output"`
+		}
+		if err := c.call(ctx, "POST", tasks+"/"+task.ID+"/steps", ``, &step); err != nil {
+			return err
+		}
+		c.t.say("    step %s: %s (last: %v)\n", step.Name, step.Output, step.Last)
+		if step.More.Error != nil {
+			return errors.New(step.More.Error.Message)
+		}
+		if step.Last {
+			return nil
+		}
+	}
+	return fmt.Errorf("the task did not end within %d steps", maxDemoSteps)
+}
+
+const maxDemoSteps = 10
+
+// call sends one request, shows it with its answer, and decodes the answer
+// into v unless that is nil.
+func (c *client) call(ctx context.Context, method, path, body string, v any) error {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader([]byte(body)))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	c.t.asked("client", "bridge", method, path, []byte(body))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	c.t.answered("client", "bridge", res.StatusCode, answer)
+	if res.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("%s %s: status %d: %s", method, path, res.StatusCode, answer)
+	}
+	if v == nil {
+		return nil
+	}
+	return json.Unmarshal(answer, v)
+}

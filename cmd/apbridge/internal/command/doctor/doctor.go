@@ -1,0 +1,101 @@
+// Package doctor is the command that asks agents what they are, and says why one cannot be used.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/config"
+	"github.com/spf13/cobra"
+)
+
+// Command is apbridge doctor.
+func Command(p *console.Process) *cobra.Command {
+	var from console.ConfigFlags
+	var losses bool
+	cmd := &cobra.Command{
+		Use:   "doctor [URL...]",
+		Short: "Ask agents how they are, and what they cannot be told",
+		Long: `doctor asks the agents at the URLs, or else every agent of the configuration,
+whether they are there, which dialect they speak, what they are like and how
+long a call takes, and of a LangGraph server the version. It tells what of a
+client's requests each agent is told exactly, approximately or not at all, and
+for a URL what to configure. It starts no run and opens no database.
+
+The exit code is 0 when every agent can be used, else 1.`,
+		Example: `  apbridge doctor http://127.0.0.1:8000
+  apbridge doctor --config apbridge.yaml
+  apbridge doctor --agent legacy=http://127.0.0.1:8000 --losses`,
+		RunE: func(cmd *cobra.Command, urls []string) error {
+			cfg, err := patients(p, from, urls)
+			if err != nil {
+				return err
+			}
+			list := examineAll(cmd.Context(), cfg)
+			for _, f := range list {
+				f.print(p.Out, losses)
+				if len(urls) > 0 {
+					f.printUse(p.Out)
+				}
+			}
+			return unusable(list)
+		},
+	}
+	from.Add(cmd.Flags())
+	cmd.Flags().BoolVar(&losses, "losses", false, "tell for each field what becomes of it, and why")
+	return cmd
+}
+
+// patients is the configuration of the agents to ask: those at the URLs with all else at its default, or
+// the ones that flags, file and environment name.
+func patients(p *console.Process, from console.ConfigFlags, urls []string) (*config.Config, error) {
+	unwise := func(c config.Complaint) { fmt.Fprintf(p.Err, "unwise: %s\n", c) }
+	if len(urls) == 0 {
+		return from.Load(p.Environ, unwise)
+	}
+	if from.File != "" || len(from.Agents) > 0 {
+		return nil, console.Misuse("doctor takes URLs, or agents of a configuration (--config, --agent), not both")
+	}
+	for i, url := range urls {
+		name := "agent"
+		if i > 0 {
+			name += fmt.Sprint(i + 1)
+		}
+		from.Agents = append(from.Agents, name+"="+url)
+	}
+	return from.Load(nil, unwise)
+}
+
+// examineAll asks all agents at once; the findings are in order of names.
+func examineAll(ctx context.Context, cfg *config.Config) []Finding {
+	names := slices.Sorted(maps.Keys(cfg.Agents))
+	list := make([]Finding, len(names))
+	var asked sync.WaitGroup
+	for i, name := range names {
+		asked.Go(func() {
+			list[i] = Examine(ctx, name, cfg)
+			list[i].askVersion(ctx)
+		})
+	}
+	asked.Wait()
+	return list
+}
+
+func unusable(list []Finding) error {
+	var bad []string
+	for _, f := range list {
+		if f.Err != nil {
+			bad = append(bad, f.name)
+		}
+	}
+	if len(bad) > 0 {
+		return errors.New("cannot be used as configured: " + strings.Join(bad, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+const (
+	// Patience is how long one agent may take to answer.
+	Patience = 15 * time.Second
+	// timedCalls is how many calls are timed, of which the median is told.
+	timedCalls = 5
+)
+
+// Finding is what was found out about one agent.
+type Finding struct {
+	name, url string
+	dialect   string // that it speaks
+	asked     bool   // that had to be found out
+	recorded  bool   // it is the recording of one
+	profile   string
+	version   string // of its server; "" where that does not say
+	traits    adapter.Traits
+	took      time.Duration // of a call that only reads
+	Hints     []string      // what may stand there instead of an agent, and where the agent may be
+	Err       error
+}
+
+// grace is for an agent whose dialect is to be found out: that ends by itself after as long as the
+// agent may take, and says what came of it.
+const grace = time.Second
+
+// Examine asks one agent of a configuration. What it finds wrong is in the finding.
+func Examine(ctx context.Context, name string, cfg *config.Config) Finding {
+	c := cfg.Agents[name]
+	ctx, stop := context.WithTimeout(ctx, patienceFor(c)+grace)
+	defer stop()
+	f := examineAt(ctx, name, c, cfg)
+	if ctx.Err() != nil && errors.Is(f.Err, context.DeadlineExceeded) { // whose words are of runs, or of nothing
+		f.Err = mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
+			"The agent %q at %s gave no answer within %s. See what it is busy with, and that this is its own port.", name, c.URL, patienceFor(c))
+	}
+	return f
+}
+
+func examineAt(ctx context.Context, name string, c config.Agent, cfg *config.Config) Finding {
+	f := Finding{name: name, url: c.URL, dialect: c.Dialect}
+	if _, recorded := c.Recording(); recorded {
+		f.recorded = true
+		f.ofRecording(ctx, Upstream(name, c, cfg.Limits))
+		return f
+	}
+	if c.Dialect == "auto" {
+		f.asked = true
+		if f.dialect, f.Err = Detected(ctx, Upstream(name, c, cfg.Limits)); f.Err != nil {
+			f.Hints = Hints(ctx, name, c, cfg.Limits, f.Err)
+			return f
+		}
+		c.Dialect = f.dialect
+	}
+	b, err := bridge.Dialects().Dial(Upstream(name, c, cfg.Limits))
+	if err != nil {
+		f.Err = err
+		return f
+	}
+	if f.probe(ctx, b); f.Err != nil {
+		f.Hints = Hints(ctx, name, c, cfg.Limits, f.Err)
+	}
+	if about, ok := b.(adapter.Profiled); ok && f.Err == nil {
+		if f.profile = about.Profile(); f.profile == "" {
+			f.Err = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream,
+				"A server answers at %s, but not as an agent that speaks %s does. %s, and agents.%s.dialect.", c.URL, c.Dialect, Upstream(name, c, cfg.Limits).URLAdvice(), name)
+			f.Hints = Hints(ctx, name, c, cfg.Limits, f.Err)
+		}
+	}
+	return f
+}
+
+// ofRecording says what a recorded agent speaks, and what it cannot be told. Nobody is called.
+func (f *Finding) ofRecording(ctx context.Context, up adapter.Upstream) {
+	if up, f.Err = bridge.Replayed(up); f.Err != nil {
+		return
+	}
+	if f.asked = up.Config.Dialect == "auto"; f.asked {
+		if up.Config.Dialect, f.Err = Detected(ctx, up); f.Err != nil {
+			return
+		}
+	}
+	f.dialect = up.Config.Dialect
+	b, err := bridge.Dialects().Dial(up)
+	if t, ok := b.(adapter.Traited); ok && err == nil {
+		f.traits = t.Traits()
+	}
+	f.Err = err
+}
+
+// patienceFor is how long an agent may take to answer: no longer than a step of it may.
+func patienceFor(c config.Agent) time.Duration {
+	if c.StepTimeout > 0 {
+		return min(c.StepTimeout, Patience)
+	}
+	return Patience
+}
+
+// probe asks an agent whether it is there, and how long that takes.
+func (f *Finding) probe(ctx context.Context, b adapter.Backend) {
+	if t, ok := b.(adapter.Traited); ok {
+		f.traits = t.Traits()
+	}
+	probe, ok := b.(adapter.Prober)
+	if !ok {
+		return
+	}
+	if f.Err = probe.Probe(ctx); f.Err != nil {
+		return
+	}
+	var took []time.Duration
+	for range timedCalls {
+		began := time.Now()
+		if f.Err = probe.Probe(ctx); f.Err != nil {
+			return
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	f.took = took[timedCalls/2]
+}
+
+var plainVersion = regexp.MustCompile(`^[\w.+-]{1,40}$`)
+
+// askVersion asks a healthy agent for its server's version, which GET /info tells of a LangGraph
+// server (Agent Server API, System, "Server Information"); version 1 has no word for it.
+func (f *Finding) askVersion(ctx context.Context) {
+	if f.Err != nil {
+		return
+	}
+	_, _, body := look(ctx, briefClient(), strings.TrimRight(f.url, "/")+"/info")
+	var info struct {
+		Version string `json:"version"`
+	}
+	if json.Unmarshal(body, &info) == nil && plainVersion.MatchString(info.Version) {
+		f.version = info.Version
+	}
+}
+
+// Upstream is an agent as backends are told of it, with a log of nothing.
+func Upstream(name string, c config.Agent, limits config.Limits) adapter.Upstream {
+	secure, _ := c.TLS.Load() // it was found to be right when the configuration was read
+	return adapter.Upstream{Name: name, Config: c, Limits: limits, TLS: secure, Log: zap.NewNop(), Agent: "apbridge/" + bridge.Version()}
+}
+
+// Detected asks which dialect an agent speaks.
+func Detected(ctx context.Context, up adapter.Upstream) (string, error) {
+	found := ""
+	var list []adapter.Dialect
+	for _, d := range bridge.Dialects().Callable() {
+		dial := d.Dial
+		d.Dial = func(up adapter.Upstream) (adapter.Backend, error) {
+			found = d.Name
+			return dial(up)
+		}
+		list = append(list, d)
+	}
+	_, err := adapter.NewAuto(up, list).Resolve(ctx)
+	return found, err
+}

@@ -1,0 +1,115 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/go-resty/resty/v2"
+)
+
+// hintLimit is how much of an answer is looked at, in bytes.
+const hintLimit = 64 << 10
+
+// strangers are servers that people take for agents, by what they answer to a GET below their root.
+var strangers = []struct {
+	path string
+	is   func(body []byte) bool
+	says string
+}{
+	{"/v1/models", object("data"), "It is the API of a model (OpenAI-compatible), not of an agent: name the URL of the agent that uses it."},
+	{"/.well-known/agent-card.json", object("skills"), "It speaks A2A, which this bridge does not: name an agent of the Agent Protocol or a LangGraph server."},
+	{"/.well-known/agent.json", object("skills"), "It speaks A2A, which this bridge does not: name an agent of the Agent Protocol or a LangGraph server."},
+}
+
+// manyGraphs begins what is said of a LangGraph server with several graphs, none of the agent's name.
+const manyGraphs = "Which graph of agent"
+
+func object(member string) func([]byte) bool {
+	return func(body []byte) bool {
+		var o map[string]json.RawMessage
+		return json.Unmarshal(body, &o) == nil && o[member] != nil
+	}
+}
+
+// Hints say of a server that answers, but not as an agent, what it may be and where the agent may be.
+func Hints(ctx context.Context, name string, c config.Agent, limits config.Limits, err error) (list []string) {
+	if strings.HasPrefix(mapping.Classify(err).Message, manyGraphs) {
+		return []string{fmt.Sprintf("Without a configuration, the name before the URL chooses the graph: --agent GRAPH=%s.", console.WithoutParts(c.URL))}
+	}
+	at, bad := url.Parse(c.URL)
+	if bad != nil || mapping.Classify(err).Code != mapping.CodeBadUpstream {
+		return nil
+	}
+	root, there := at.Scheme+"://"+at.Host, c
+	if there.Dialect != "auto" {
+		there.Dialect = "auto"
+		if dialect, err := Detected(ctx, Upstream(name, there, limits)); err == nil {
+			return []string{fmt.Sprintf("An agent that speaks %s answers there: set agents.%s.dialect to %s.", dialect, name, dialect)}
+		}
+	}
+	if strings.Trim(at.Path, "/") != "" {
+		there.URL, there.Dialect = root, "auto"
+		if dialect, err := Detected(ctx, Upstream(name, there, limits)); err == nil {
+			return []string{fmt.Sprintf("An agent that speaks %s answers at %s: use that URL.", dialect, root)}
+		}
+	}
+	client := briefClient()
+	for _, s := range strangers {
+		if status, _, body := look(ctx, client, root+s.path); status == http.StatusOK && s.is(body) {
+			return append(list, s.says)
+		}
+	}
+	if status, kind, body := look(ctx, client, c.URL); status != 0 {
+		list = append(list, fmt.Sprintf("GET %s answers %d%s.", c.URL, status, described(kind, body)))
+	}
+	return list
+}
+
+// briefClient asks what is good to know and not worth a long wait.
+func briefClient() *resty.Client {
+	return resty.New().SetTimeout(5 * time.Second).SetDoNotParseResponse(true).SetRedirectPolicy(resty.NoRedirectPolicy())
+}
+
+// look is a GET without any credentials; status 0: there was no answer.
+func look(ctx context.Context, client *resty.Client, at string) (status int, kind string, body []byte) {
+	res, err := client.R().SetContext(ctx).Get(at)
+	if res == nil || res.RawBody() == nil {
+		return 0, "", nil
+	}
+	defer res.RawBody().Close()
+	if err != nil && res.StatusCode() == 0 {
+		return 0, "", nil
+	}
+	body, _ = io.ReadAll(io.LimitReader(res.RawBody(), hintLimit)) // half of it may do
+	return res.StatusCode(), res.Header().Get("Content-Type"), body
+}
+
+var title = regexp.MustCompile(`(?is)<title[^>]*>([^<]{1,80})`)
+
+// described is what follows the status in a hint: the kind of a body, and a page's title.
+func described(kind string, body []byte) string {
+	kind, _, _ = strings.Cut(kind, ";")
+	if kind == "" {
+		return ""
+	}
+	if found := title.FindSubmatch(body); found != nil {
+		return fmt.Sprintf(" with a page titled %q", strings.Join(strings.Fields(string(found[1])), " "))
+	}
+	return " with " + strings.ToValidUTF8(fmt.Sprintf("%.60q", kind), "")
+}
+
+// Unfit says in the words of doctor why an agent cannot be used, and what may be there instead.
+func Unfit(err error, hints []string) error {
+	return errors.New(strings.Join(append([]string{mapping.Classify(err).Message}, hints...), " "))
+}

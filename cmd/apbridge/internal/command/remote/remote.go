@@ -1,0 +1,109 @@
+// Package remote is the commands that ask a bridge that serves: runs, threads, agents and health.
+package remote
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/spf13/cobra"
+)
+
+const defaultURL = "http://127.0.0.1:8080"
+
+// remote is the bridge that a command calls, and how the command prints.
+type remote struct {
+	p        *console.Process
+	url, key string
+	output   string // text | json
+}
+
+// add gives a command and all below it the flags.
+func (r *remote) add(cmd *cobra.Command) {
+	set := cmd.PersistentFlags()
+	set.StringVar(&r.url, "url", "", "the bridge (default $APBRIDGE_URL, else "+defaultURL+")")
+	set.StringVar(&r.key, "key", "", "the key for it (default $APBRIDGE_KEY, which no list of processes shows)")
+	set.StringVarP(&r.output, "output", "o", "text", "text or json")
+	console.CompleteWords(cmd, "output", "text", "json")
+}
+
+// client is a client of the bridge that flags and environment name.
+func (r *remote) client() (*api.Client, error) {
+	if r.output != "text" && r.output != "json" {
+		return nil, console.Misuse(fmt.Sprintf("flag --output: %q is not one of text, json", r.output))
+	}
+	address := cmp.Or(r.url, console.Variable(r.p.Environ, "APBRIDGE_URL"), defaultURL)
+	c, err := api.New(address, cmp.Or(r.key, console.Variable(r.p.Environ, "APBRIDGE_KEY")))
+	if err != nil {
+		return nil, console.Misuse(err.Error())
+	}
+	return c, nil
+}
+
+func (r *remote) json() bool { return r.output == "json" }
+
+// printJSON writes a value indented, as JSON that the bridge sent is easier to read.
+func (r *remote) printJSON(v any) error { return indented(r.p.Out, v) }
+
+// table writes rows below their names in columns. It is at most 80 wide with an id of 36 characters,
+// a state, an age and 17 characters more; nothing is shortened, as cells are pasted.
+func table(w io.Writer, names string, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, strings.ReplaceAll(names, " ", "\t"))
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(cells(row), "\t"))
+	}
+	return t.Flush()
+}
+
+// cells are the fields of a row without what would begin another one. Clients name assistants as
+// they like, and programs that read a table take a line for a row.
+func cells(row []string) []string {
+	list := make([]string, len(row))
+	for i, cell := range row {
+		list[i] = inCell.Replace(cell)
+	}
+	return list
+}
+
+var inCell = strings.NewReplacer("\n", `\u000a`, "\r", `\u000d`, "\t", `\u0009`, "\v", `\u000b`, "\f", `\u000c`)
+
+// pairs writes names and values, one pair a line; pairs without a value are left out.
+func pairs(w io.Writer, list ...string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i := 0; i+1 < len(list); i += 2 {
+		if list[i+1] != "" {
+			fmt.Fprintf(t, "%s\t%s\n", list[i], list[i+1])
+		}
+	}
+	return t.Flush()
+}
+
+// age is how long ago something was, in one unit.
+func age(at, now time.Time) string {
+	d := max(0, now.Sub(at))
+	switch {
+	case at.IsZero():
+		return "-"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// exactTime is a time as it is pasted into a search of logs; "" for none.
+func exactTime(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339Nano)
+}

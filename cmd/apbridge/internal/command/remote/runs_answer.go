@@ -1,0 +1,98 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/spf13/cobra"
+)
+
+func (r *remote) runsAnswer() *cobra.Command {
+	asJSON, detach := "", false
+	cmd := &cobra.Command{
+		Use:   "answer RUN [TEXT]",
+		Short: "Answer what a run asks, and follow what comes of it",
+		Long: `answer goes on with a run that asks something: it starts a run on the same thread that
+is resumed with the answer, and prints what the agent says then. The answer is a text,
+or with --json any value: for a run with several questions an object with an answer
+for each question's id, as apbridge runs explain RUN -o json has them.`,
+		Example: `  apbridge runs answer RUN "the blue one"
+  apbridge runs answer RUN --json '{"decisions":[{"type":"approve"}]}' --detach`,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: r.completed(1, runWords("interrupted")),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			answer, err := answerOf(args[1:], asJSON)
+			if err != nil {
+				return err
+			}
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			return r.answer(cmd.Context(), c, args[0], answer, detach)
+		},
+	}
+	cmd.Flags().StringVar(&asJSON, "json", "", "the answer as JSON, instead of TEXT")
+	cmd.Flags().BoolVar(&detach, "detach", false, "print the new run's id, and do not follow it")
+	return cmd
+}
+
+// answerOf is the answer of a command line: one of a text and JSON.
+func answerOf(text []string, asJSON string) (any, error) {
+	switch {
+	case len(text) == 1 && asJSON == "":
+		return text[0], nil
+	case len(text) == 1:
+		return nil, console.Misuse("the answer is given twice; write TEXT, or --json VALUE")
+	case asJSON == "":
+		return nil, console.Misuse("there is no answer; write it as TEXT, or as --json VALUE")
+	case !json.Valid([]byte(asJSON)):
+		return nil, console.Misuse("flag --json: the answer is no JSON; a text needs quotes within the shell's: --json '\"yes\"'")
+	}
+	return json.RawMessage(asJSON), nil
+}
+
+func (r *remote) answer(ctx context.Context, c *api.Client, id string, answer any, detach bool) error {
+	e, err := c.Explain(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := answerable(e, answer); err != nil {
+		return err
+	}
+	run, err := c.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	next, err := c.Answer(ctx, run, answer)
+	switch {
+	case err != nil:
+		return err
+	case !detach:
+		return r.follow(ctx, c, next.ID)
+	case r.json():
+		return r.printJSON(next.Whole)
+	}
+	_, err = fmt.Fprintln(r.p.Out, next.ID)
+	return err
+}
+
+// answerable is the error of an answer that no question waits for, or that several do.
+func answerable(e api.Explanation, answer any) error {
+	list, open := e.Questions()
+	if !open {
+		return fmt.Errorf("run %s asks nothing. %s Runs that ask: apbridge runs ls --state %s", e.Run, e.Message, stateWaiting)
+	}
+	if _, text := answer.(string); text && len(list) > 1 {
+		ids := make([]string, len(list))
+		for i, q := range list {
+			ids[i] = `"` + q.ID + `": …`
+		}
+		return console.Misuse(fmt.Sprintf("run %s asks %d things at once; answer each by its id: --json '{%s}'", e.Run, len(list), strings.Join(ids, ", ")))
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
+	"github.com/spf13/cobra"
+)
+
+func (r *remote) runsCurl() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "curl RUN",
+		Short: "Print the request that makes a run again",
+		Long: `curl prints a command for the shell that makes a run again: on the same thread, which
+is made if it is not there any more, and prints the new run's events; or, of a run that
+a task's client made, that makes the same task. The key is written as $APBRIDGE_KEY.
+-o json prints the request as method, URL and body.`,
+		Example: `  apbridge runs curl RUN
+  apbridge runs curl RUN | sh`,
+	}
+	return r.ofOne(cmd, runWords(), func(ctx context.Context, c *api.Client, id string) error {
+		run, err := c.Run(ctx, id)
+		if err != nil {
+			return err
+		}
+		path, body, err := requestOf(run)
+		if err != nil {
+			return err
+		}
+		if r.json() {
+			return r.printJSON(map[string]any{"method": http.MethodPost, "url": c.URL() + path, "body": body})
+		}
+		_, err = fmt.Fprintln(r.p.Out, curlOf(c, path, body))
+		return err
+	})
+}
+
+// curlOf is the command line for a request.
+func curlOf(c *api.Client, path string, body []byte) string {
+	line := "curl -sN " + quoted(c.URL()+path) + " -H 'content-type: application/json'"
+	if c.WithKey() {
+		line += ` -H "x-api-key: $APBRIDGE_KEY"`
+	}
+	return line + " \\\n  -d " + quoted(string(body))
+}
+
+// requestOf is the request that a run was made with, as far as the run repeats it.
+func requestOf(run api.Run) (path string, body json.RawMessage, err error) {
+	given := map[string]json.RawMessage{}
+	if err := json.Unmarshal(run.Kwargs, &given); err != nil {
+		return "", nil, fmt.Errorf("what run %s was made with cannot be read: %w", run.ID, err)
+	}
+	if _, task := given["additional_input"]; task {
+		body := jsonOf(map[string]json.RawMessage{"input": given["input"], "additional_input": given["additional_input"]})
+		return "/agents/" + run.Agent + "/ap/v1/agent/tasks", body, nil
+	}
+	config := objectOf(given["config"])
+	config["configurable"] = without(config["configurable"], "thread_id", "run_id", "graph_id", "assistant_id")
+	given["config"] = without(jsonOf(config))
+	given["metadata"] = without(run.Metadata, "created_by", "graph_id", "assistant_id", "apbridge", "run_attempt")
+	given = objectOf(jsonOf(given))
+	for name, value := range map[string]string{"assistant_id": run.Assistant, "multitask_strategy": run.Multitask, "if_not_exists": "create"} {
+		given[name], _ = json.Marshal(value)
+	}
+	return "/threads/" + run.Thread + "/runs/stream", jsonOf(given), nil
+}
+
+// without is an object that lacks members which the bridge has added; nil when nothing is left.
+func without(raw json.RawMessage, names ...string) json.RawMessage {
+	o := objectOf(raw)
+	for _, name := range names {
+		delete(o, name)
+	}
+	if len(o) == 0 {
+		return nil
+	}
+	return jsonOf(o)
+}
+
+// objectOf are the members of an object that say something.
+func objectOf(raw json.RawMessage) map[string]json.RawMessage {
+	o := map[string]json.RawMessage{}
+	_ = json.Unmarshal(raw, &o)
+	maps.DeleteFunc(o, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
+	return o
+}
+
+// jsonOf is JSON for people: < and & stand as they are. Members that are nil are null.
+func jsonOf(o map[string]json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(o) // what was JSON is
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// quoted is a word for a POSIX shell that stands for itself.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

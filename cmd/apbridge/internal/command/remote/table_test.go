@@ -1,0 +1,19 @@
+package remote
+
+import (
+	"strings"
+	"testing"
+)
+
+// A row stays one line, whatever a client has named what it shows.
+func TestE22RowsAreLines(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := table(&out, "A B", [][]string{{"one\ntwo", "x\ty\r\f\v"}, {"1", "2"}}); err != nil {
+		t.Fatal(err)
+	}
+	want := "A             B\none\\u000atwo  x\\u0009y\\u000d\\u000c\\u000b\n1             2\n"
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}

@@ -1,0 +1,169 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/talk"
+	"github.com/spf13/cobra"
+)
+
+// Threads is apbridge threads.
+func Threads(p *console.Process) *cobra.Command {
+	r := &remote{p: p}
+	cmd := &cobra.Command{
+		Use:   "threads",
+		Short: "List, show, export and delete the threads of a bridge",
+		Long: `threads asks a bridge that serves for its threads. The bridge is named by --url or
+APBRIDGE_URL, its key by APBRIDGE_KEY.`,
+		Example: `  apbridge threads ls
+  apbridge threads show THREAD
+  apbridge threads export THREAD > thread.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	r.add(cmd)
+	cmd.AddCommand(r.threadsLs(), r.threadsShow(), r.threadsExport(), r.threadsRm())
+	return cmd
+}
+
+func (r *remote) threadsLs() *cobra.Command {
+	f := api.ThreadFilter{}
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List threads, the one that changed last first",
+		Long: `ls lists threads, the one that changed last first. A state is idle, busy (a run of it
+has not ended), interrupted (a run of it asks, or was cancelled) or error. The agent is
+the one that worked on it first.`,
+		Example: `  apbridge threads ls
+  apbridge threads ls --state interrupted -n 100`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.Limit < 1 || f.Limit > 1000 {
+				return console.Misuse("flag --limit: a number from 1 to 1000 is needed")
+			}
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Threads(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			return r.printThreads(list)
+		},
+	}
+	cmd.Flags().StringVar(&f.Status, "state", "", "only threads in this state")
+	cmd.Flags().IntVarP(&f.Limit, "limit", "n", 20, "how many at the most")
+	console.CompleteWords(cmd, "state", "idle", "busy", "interrupted", "error")
+	return cmd
+}
+
+func (r *remote) printThreads(list []api.Thread) error {
+	if r.json() {
+		whole := make([]json.RawMessage, len(list))
+		for i, t := range list {
+			whole[i] = t.Whole
+		}
+		return r.printJSON(whole)
+	}
+	rows, now := [][]string{}, time.Now()
+	for _, t := range list {
+		rows = append(rows, []string{t.ID, t.Status, age(t.Updated, now), t.Agent()})
+	}
+	return table(r.p.Out, "THREAD STATE AGE AGENT", rows)
+}
+
+// runsShown is how many runs of a thread are shown with it.
+const runsShown = 10
+
+func (r *remote) threadsShow() *cobra.Command {
+	return r.ofOne(&cobra.Command{
+		Use:   "show THREAD",
+		Short: "Show a thread: what was said on it, its files and its newest runs",
+		Example: `  apbridge threads show THREAD
+  apbridge threads show THREAD -o json`,
+	}, threadWords, func(ctx context.Context, c *api.Client, id string) error {
+		t, err := c.Thread(ctx, id)
+		if err != nil {
+			return err
+		}
+		if r.json() {
+			return r.printJSON(t.Whole)
+		}
+		list, err := runSearch{thread: id, limit: runsShown}.runs(ctx, c)
+		if err != nil {
+			return err
+		}
+		return r.printThread(t, stored(ctx, c, id), list)
+	})
+}
+
+// stored is what a thread takes, in words; "" where a bridge does not say, as one of an older version.
+func stored(ctx context.Context, c *api.Client, id string) string {
+	use, err := c.Storage(ctx, id)
+	switch {
+	case err != nil:
+		return ""
+	case !use.Exact:
+		return fmt.Sprintf("more than %d bytes", use.Total)
+	}
+	return fmt.Sprintf("%d bytes", use.Total)
+}
+
+func (r *remote) printThread(t api.Thread, stored string, list []found) error {
+	err := pairs(r.p.Out, "thread", t.ID, "agent", t.Agent(), "state", t.Status, "created", exactTime(t.Created), "changed", exactTime(t.Updated), "stored", stored)
+	if err != nil {
+		return err
+	}
+	if len(t.Values.Messages) > 0 {
+		fmt.Fprintln(r.p.Out)
+		for _, m := range t.Values.Messages {
+			who, text := talk.Spoken(m)
+			fmt.Fprintf(r.p.Out, "%s: %s\n", who, text)
+		}
+	}
+	for _, path := range talk.Paths(t.Values.Files) {
+		fmt.Fprintf(r.p.Out, "file: %s\n", path)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	fmt.Fprintln(r.p.Out)
+	return r.printRuns(list)
+}
+
+func (r *remote) threadsRm() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rm THREAD...",
+		Short: "Delete threads with their runs, states and files",
+		Long: `rm deletes threads with their runs, states and files, for good. A thread with a run that
+has not ended is refused: cancel the run first. The agent's copy goes where its
+configuration says upstream_threads: delete.`,
+		Example:           `  apbridge threads rm THREAD`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: r.completed(0, threadWords),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				if err := c.DeleteThread(cmd.Context(), id); err != nil {
+					return err
+				}
+				if !r.json() {
+					fmt.Fprintf(r.p.Out, "thread %s is deleted\n", id)
+				}
+			}
+			if r.json() {
+				return r.printJSON(map[string][]string{"deleted": ids})
+			}
+			return nil
+		},
+	}
+}

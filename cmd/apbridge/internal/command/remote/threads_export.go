@@ -1,0 +1,86 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
+	"github.com/spf13/cobra"
+)
+
+func (r *remote) threadsExport() *cobra.Command {
+	file := ""
+	cmd := r.ofOne(&cobra.Command{
+		Use:   "export THREAD",
+		Short: "Write all that a bridge knows of a thread as JSON",
+		Long: `export writes one JSON object of a thread: thread (with its state), runs and history
+(all states), the newest first. Files above artifacts.max_inline are not in it; their
+entries name where they are. It is for reading and keeping: a bridge does not read it.`,
+		Example: `  apbridge threads export THREAD > thread.json
+  apbridge threads export THREAD --out thread.json`,
+	}, threadWords, func(ctx context.Context, c *api.Client, id string) error {
+		all, err := exported(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		if file == "" {
+			return r.printJSON(all)
+		}
+		return writeExport(file, all)
+	})
+	cmd.Flags().StringVar(&file, "out", "", "the file to write, which must not be there (default: standard output)")
+	return cmd
+}
+
+// export is a thread as it is written.
+type export struct {
+	Thread  json.RawMessage   `json:"thread"`
+	Runs    []json.RawMessage `json:"runs"`
+	History []json.RawMessage `json:"history"`
+}
+
+func exported(ctx context.Context, c *api.Client, id string) (*export, error) {
+	t, err := c.Thread(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	all := &export{Thread: t.Whole, Runs: []json.RawMessage{}}
+	for more := true; more; {
+		list, err := c.Runs(ctx, api.RunFilter{Thread: id, Limit: pageOfRuns, Offset: len(all.Runs)})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list {
+			all.Runs = append(all.Runs, r.Whole)
+		}
+		more = len(list) == pageOfRuns
+	}
+	all.History, err = c.History(ctx, id)
+	return all, err
+}
+
+// writeExport leaves no half of a file behind.
+func writeExport(file string, all *export) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // conversations are nobody else's
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s is there already; name another with --out", file)
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(indented(f, all), f.Close()); err != nil {
+		return errors.Join(fmt.Errorf("%s could not be written: %w", file, err), os.Remove(file))
+	}
+	return nil
+}
+
+func indented(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

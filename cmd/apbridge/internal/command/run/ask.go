@@ -1,0 +1,74 @@
+package run
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/talk"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/mattn/go-isatty"
+)
+
+// asker asks the person at a terminal.
+type asker struct {
+	in  *bufio.Reader // nil: nobody is there
+	out io.Writer
+}
+
+func (p *program) asker() *asker {
+	a := &asker{out: p.Out}
+	if f, ok := p.In.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
+		a.in = bufio.NewReader(f)
+	}
+	return a
+}
+
+// answer is what is answered to the questions: a text, or of several a text for each one's id.
+func (a *asker) answer(ctx context.Context, list []api.Question) (any, error) {
+	if a.in == nil {
+		return nil, fmt.Errorf("%s (on a terminal it can be answered here; elsewhere say it in TEXT)", talk.Questions(list))
+	}
+	answers := map[string]string{}
+	for _, q := range list {
+		text, err := a.line(ctx, rule.QuestionText(q.Value))
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == 1 {
+			return text, nil
+		}
+		answers[q.ID] = text
+	}
+	return answers, nil
+}
+
+// line is one line of the person's. The reading goes on after ctx has ended, as a terminal's cannot
+// be stopped: the process ends then.
+func (a *asker) line(ctx context.Context, question string) (string, error) {
+	fmt.Fprintf(a.out, "the agent asks: %s\n> ", question)
+	type read struct {
+		text string
+		err  error
+	}
+	came := make(chan read, 1)
+	go func() {
+		text, err := a.in.ReadString('\n')
+		came <- read{text, err}
+	}()
+	select {
+	case r := <-came:
+		if r.err != nil {
+			fmt.Fprintln(a.out)
+			return "", fmt.Errorf("the agent asks: %s (it was not answered, and the run ends here)", question)
+		}
+		return strings.TrimRight(r.text, "\r\n"), nil
+	case <-ctx.Done():
+		fmt.Fprintln(a.out)
+		return "", context.Cause(ctx)
+	}
+}

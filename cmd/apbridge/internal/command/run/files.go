@@ -1,0 +1,72 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/talk"
+	"github.com/apbridge/apbridge/mapping/rule"
+)
+
+// saveFiles writes the files of a thread into a folder, over files that are there.
+// Nothing is written outside of it, whatever the agent calls a file, links in the folder included.
+func (p *program) saveFiles(ctx context.Context, c *api.Client, thread, folder string) error {
+	t, err := c.Thread(ctx, thread)
+	if err != nil || len(t.Values.Files) == 0 {
+		return err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range talk.Paths(t.Values.Files) {
+		if err := p.saveFile(ctx, c, root, name, t.Values.Files[name]); err != nil {
+			return fmt.Errorf("%s of the agent could not be saved: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (p *program) saveFile(ctx context.Context, c *api.Client, root *os.Root, name string, entry json.RawMessage) error {
+	whole, err := json.Marshal(map[string]json.RawMessage{name: entry})
+	if err != nil {
+		return err
+	}
+	list, _ := rule.DecodeFiles(whole)
+	if len(list) == 0 {
+		return errors.New("its name or its content cannot be read")
+	}
+	file := list[0]
+	if err := root.MkdirAll(path.Dir(file.Path), 0o755); err != nil {
+		return err
+	}
+	to, err := root.Create(file.Path)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(content(ctx, c, file, entry, to), to.Close()); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Out, "saved %s\n", path.Join(root.Name(), file.Path))
+	return nil
+}
+
+// content writes what a file's entry holds, or what is where it leads to.
+func content(ctx context.Context, c *api.Client, file rule.File, entry json.RawMessage, to io.Writer) error {
+	if file.Reference == "" {
+		_, err := to.Write(file.Content)
+		return err
+	}
+	var at struct{ URL string }
+	if err := json.Unmarshal(entry, &at); err != nil || at.URL == "" {
+		return errors.New("its entry does not say where its bytes are")
+	}
+	return c.Download(ctx, at.URL, to)
+}

@@ -1,0 +1,197 @@
+// Package run is the command that has an agent do one thing and then ends.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/talk"
+	"github.com/apbridge/apbridge/config"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+)
+
+// program is the process around these commands.
+type program struct{ *console.Process }
+
+// Command is apbridge run.
+func Command(process *console.Process) *cobra.Command {
+	p := &program{process}
+	var from console.ConfigFlags
+	var logs console.LogFlags
+	var e errand
+	cmd := &cobra.Command{
+		Use:   "run AGENT TEXT",
+		Short: "Do one run and show what the agent says",
+		Long: `run gives an agent one request and prints its steps as they come. AGENT is a name
+of the configuration, or the URL of an agent. The bridge it goes through lives
+only as long as the run, over a database of its own that is removed afterwards. What the
+agent asks back is asked on the terminal; where there is none, the run ends there.
+
+On a terminal, control characters in what the agent says are shown as \u001b and the
+like; a file or a pipe gets every character as it is.
+
+The exit code is 0 when the run succeeded. It is 1 when it failed, and when the
+agent asks something that nobody is there to answer. Ctrl-C cancels the run, and
+the exit code is 130.`,
+		Example: `  apbridge run http://127.0.0.1:8000 "Write the word Washington"
+  apbridge run legacy "Write the word Washington" --config apbridge.yaml --out files
+  apbridge run legacy "Write the word Washington" --config apbridge.yaml --record washington.ndjson
+  apbridge run replay:washington.ndjson "Write the word Washington"`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			log, err := logs.Open(p.Err)
+			if err != nil {
+				return err
+			}
+			e.agent, e.text = args[0], args[1]
+			if strings.Contains(e.agent, "://") || strings.HasPrefix(e.agent, "replay:") {
+				from.Agents = append(from.Agents, "agent="+e.agent)
+				e.agent = "agent"
+			}
+			cfg, err := from.Load(p.Environ, nil)
+			if err != nil {
+				return err
+			}
+			if _, ok := cfg.Agents[e.agent]; !ok {
+				return noAgent(e.agent, cfg)
+			}
+			return p.once(cmd.Context(), cfg, log, e)
+		},
+	}
+	from.Add(cmd.Flags())
+	logs.Add(cmd.Flags())
+	logs.Complete(cmd)
+	cmd.Flags().Lookup("log-level").Usage = "debug, info, warn or error"
+	cmd.Flags().Lookup("log-level").DefValue = "error"
+	logs.Level = "error"
+	cmd.Flags().StringVar(&e.record, "record", "", "file for all calls to the agent and its answers: agents.NAME.url: replay:FILE, or replay:FILE in the place of AGENT, answers as the agent did")
+	cmd.Flags().StringVar(&e.out, "out", "", "folder for the files that the agent makes; it is made, and files in it are written over")
+	console.Must(cmd.MarkFlagDirname("out"))
+	cmd.ValidArgsFunction = from.CompleteAgents(p.Environ)
+	return cmd
+}
+
+func noAgent(name string, cfg *config.Config) error {
+	if len(cfg.Agents) == 0 {
+		return console.Misuse(fmt.Sprintf("there is no agent %q, as no configuration names any. Give a URL, --agent NAME=URL or --config FILE", name))
+	}
+	return console.Misuse(fmt.Sprintf("there is no agent %q in the configuration; there are: %s. Name one of them, or give a URL",
+		name, strings.Join(slices.Sorted(maps.Keys(cfg.Agents)), ", ")))
+}
+
+// errand is what an agent is to do.
+type errand struct{ agent, text, out, record string }
+
+// makeOut makes the folder for files before anything is done: an agent's work must not be lost for
+// want of one.
+func (e errand) makeOut() error {
+	if e.out == "" {
+		return nil
+	}
+	if err := os.MkdirAll(e.out, 0o755); err != nil {
+		return console.Misuse(fmt.Sprintf("flag --out: the folder %s cannot be made: %v. Name another", e.out, console.ReasonOf(err)))
+	}
+	return nil
+}
+
+// once does a run through a bridge of its own, which leaves nothing behind.
+func (p *program) once(ctx context.Context, cfg *config.Config, log *zap.Logger, e errand) (err error) {
+	bridge.SweepTemporary(os.TempDir())
+	if err := e.makeOut(); err != nil {
+		return err
+	}
+	folder, err := console.TemporaryFolder(bridge.TemporaryRun)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	with, recorded, err := p.recording(cfg, e)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, recorded()) }()
+	a, err := bridge.New(ctx, bridge.Private(cfg, folder), bridge.Dialects(), log, with...)
+	if err != nil {
+		return err
+	}
+	// Not with ctx: after an interrupt the run is cancelled through the bridge.
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	served := make(chan error, 1)
+	go func() { served <- a.Run(serving) }()
+	c, err := api.New(a.URL(), "")
+	if err == nil {
+		err = p.send(ctx, c, e)
+	}
+	stop()
+	return errors.Join(err, <-served, a.Close())
+}
+
+// send has the agent do it, and saves its files.
+func (p *program) send(ctx context.Context, c *api.Client, e errand) error {
+	t, err := c.NewThread(ctx)
+	if err != nil {
+		return err
+	}
+	err = p.converse(ctx, c, t.ID, e)
+	if e.out == "" || ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, p.saveFiles(ctx, c, t.ID, e.out))
+}
+
+// converse prints the run, and goes on with a further one for each question that is answered.
+func (p *program) converse(ctx context.Context, c *api.Client, thread string, e errand) error {
+	run, lost, err := c.Start(ctx, thread, map[string]any{
+		"assistant_id": e.agent, "input": map[string]any{"messages": []any{map[string]string{"type": "human", "content": e.text}}},
+	})
+	if lost != "" {
+		fmt.Fprintf(p.Out, "(not told exactly: %s)\n", lost)
+	}
+	for ask := p.asker(); err == nil; {
+		t := &talk.Printer{Out: p.Out}
+		if err = c.Follow(ctx, run.ID, t.Event); err != nil {
+			break
+		}
+		if t.Fault != nil || len(t.Asked) == 0 {
+			return t.Fault
+		}
+		var answer any
+		if answer, err = ask.answer(ctx, t.Asked); err == nil {
+			run, err = c.Answer(ctx, run, answer)
+		}
+	}
+	if ctx.Err() != nil {
+		return p.interrupted(ctx, c, run.ID, e)
+	}
+	return err
+}
+
+// interruptedMost is how long an interrupted run may take to end.
+const interruptedMost = 15 * time.Second
+
+// interrupted cancels the run and says what is left of it.
+func (p *program) interrupted(ctx context.Context, c *api.Client, run string, e errand) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), interruptedMost)
+	defer stop()
+	if run != "" {
+		if err := c.Cancel(ctx, run, false); err != nil {
+			return fmt.Errorf("interrupted, and the run could not be cancelled: %w", err)
+		}
+	}
+	left := "no file was saved"
+	if e.out == "" {
+		left = "nothing is kept here"
+	}
+	fmt.Fprintf(p.Err, "apbridge: interrupted. The run is cancelled and %s; agent %s may still end the step that it is at.\n", left, e.agent)
+	return console.Ended(console.ExitInterrupted)
+}

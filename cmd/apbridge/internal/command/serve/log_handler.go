@@ -1,0 +1,67 @@
+package serve
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// logHandler shows how the log is set, and sets it.
+type logHandler struct{ *console.Log }
+
+// mostOfLog bounds the body of a change, in bytes.
+const mostOfLog = 4 << 10
+
+// wireLog is the log's setting as GET shows it and PUT takes it; a member that PUT leaves out stays.
+type wireLog struct {
+	Level  string `json:"level"`
+	Format string `json:"format"`
+}
+
+// ServeHTTP answers GET with what is set, and PUT by setting it until the process ends.
+func (s logHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	set := wireLog(s.Setting())
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+	case http.MethodPut:
+		if err := s.put(w, r, &set); err != nil {
+			e := mapping.Classify(err)
+			answerLog(w, adapter.Status(e.Class), map[string]string{"code": e.Code, "message": e.Message})
+			return
+		}
+	default:
+		w.Header().Set("Allow", "GET, HEAD, PUT")
+		answerLog(w, http.StatusMethodNotAllowed, map[string]string{"code": "method_not_allowed", "message": "This path takes GET and PUT."})
+		return
+	}
+	answerLog(w, http.StatusOK, set)
+}
+
+func (s logHandler) put(w http.ResponseWriter, r *http.Request, set *wireLog) error {
+	in := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostOfLog))
+	in.DisallowUnknownFields()
+	if err := in.Decode(set); err != nil {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, `The body must be {"level": …, "format": …}, or one of the two.`)
+	}
+	for _, x := range []struct {
+		name, value string
+		allowed     []string
+	}{{"level", set.Level, console.LogLevels}, {"format", set.Format, console.LogFormats}} {
+		if !slices.Contains(x.allowed, x.value) {
+			return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s cannot be %q; choose one of %s.", x.name, x.value, strings.Join(x.allowed, ", "))
+		}
+	}
+	return s.Set(config.Log(*set))
+}
+
+func answerLog(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client may be gone
+}

@@ -1,0 +1,131 @@
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/config"
+)
+
+// watchEvery is how often the files of the configuration are looked at. They are read, and not only
+// asked for their dates: what a link leads to may be replaced (a ConfigMap), and files be copied
+// with their dates.
+const watchEvery = 2 * time.Second
+
+// reloader reads the configuration again when it is told to, and when its files have changed.
+type reloader struct {
+	from     console.ConfigFlags
+	logs     console.LogFlags
+	environ  []string
+	app      *bridge.App
+	switched *console.Log
+	systemd  supervisor
+	hangups  <-chan os.Signal // nil: there are none
+
+	read contents // as the configuration was read last
+}
+
+// contents are the digests of files, by their names; of one that cannot be read it is that of nothing.
+type contents map[string][sha256.Size]byte
+
+func (c contents) note(file string, content []byte) { c[file] = sha256.Sum256(content) }
+
+// now are the same files as they are now. What is no regular file, as a pipe, cannot be read again.
+func (c contents) now() contents {
+	now := maps.Clone(c)
+	for file := range c {
+		if at, err := os.Stat(file); err == nil && !at.Mode().IsRegular() {
+			continue
+		}
+		content, _ := config.ReadFile(file)
+		now.note(file, content)
+	}
+	return now
+}
+
+// attend has the configuration be reloaded, and the supervisor told how the bridge is, until the
+// returned stop is called. A shutdown ends reloads; signs of life go on.
+func (r *reloader) attend(ctx context.Context) (stop func()) {
+	serving, end := context.WithCancel(ctx)
+	alive, die := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	r.app.OnServing(func() {
+		r.systemd.ready()
+		all.Go(func() { r.run(serving) })
+	})
+	all.Go(func() { r.systemd.live(alive) })
+	told := make(chan struct{})
+	forget := context.AfterFunc(ctx, func() { defer close(told); r.systemd.stopping() })
+	return func() {
+		if !forget() {
+			<-told // a bridge without work stops sooner than a goroutine begins
+		}
+		end()
+		die()
+		all.Wait()
+	}
+}
+
+// seen has files be as they were looked at: one that is too large was not read as a whole, and is no
+// reason to try again and again.
+func (c contents) seen(looked contents) {
+	for file := range c {
+		if sum, ok := looked[file]; ok {
+			c[file] = sum
+		}
+	}
+}
+
+// run reloads until ctx ends: at each hangup, and when files have changed and then stayed the same
+// for a look, since they may be written piece by piece.
+func (r *reloader) run(ctx context.Context) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	last := r.read
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.hangups:
+			r.reload()
+		case <-tick.C:
+			now := r.read.now()
+			if settled := maps.Equal(now, last); settled && !maps.Equal(now, r.read) {
+				r.reload()
+				r.read.seen(now)
+			}
+			last = now
+		}
+	}
+}
+
+// reload changes the log's setting only where the configuration's has changed: it may have been set
+// on the admin listener since.
+func (r *reloader) reload() {
+	defer r.systemd.reloading()()
+	change, err := r.app.Reload(r.load)
+	for _, key := range change.Keys {
+		if err == nil && (key == "log.level" || key == "log.format") {
+			console.Must(r.switched.Set(r.logs.Over(change.Config.Log)))
+		}
+	}
+}
+
+func (r *reloader) load() (*config.Config, error) {
+	if file := r.from.Path(r.environ); file != "" {
+		if at, err := os.Stat(file); err == nil && !at.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is no regular file, so it cannot be read again; name one to reload it", file)
+		}
+	}
+	read := contents{}
+	cfg, err := r.from.LoadFrom(r.environ, nil, read.note)
+	r.read = read
+	return cfg, err
+}

@@ -1,0 +1,70 @@
+package serve
+
+import (
+	"context"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// supervisor is the service manager that waits for word from this process, as systemd does
+// (sd_notify(3), sd_watchdog_enabled(3)). Where none does, it is told nothing.
+type supervisor struct {
+	socket string        // "": there is none
+	every  time.Duration // between two signs of life; 0: none are asked for
+}
+
+func newSupervisor(environ []string) (s supervisor) {
+	set := map[string]string{}
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		set[name] = value
+	}
+	s.socket = set["NOTIFY_SOCKET"]
+	within, err := strconv.ParseInt(set["WATCHDOG_USEC"], 10, 64)
+	if pid := set["WATCHDOG_PID"]; err == nil && within > 0 && (pid == "" || pid == strconv.Itoa(os.Getpid())) {
+		s.every = time.Duration(within) * time.Microsecond / 2
+	}
+	return s
+}
+
+// tell is lost where nobody listens, which is no reason not to serve.
+func (s supervisor) tell(state ...string) {
+	if s.socket == "" {
+		return
+	}
+	c, err := net.Dial("unixgram", s.socket)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	_, _ = c.Write([]byte(strings.Join(state, "\n")))
+}
+
+func (s supervisor) ready()    { s.tell("READY=1") }
+func (s supervisor) stopping() { s.tell("STOPPING=1") }
+
+// reloading says that a reload begins, and the returned done that it is over, whichever way.
+func (s supervisor) reloading() (done func()) {
+	s.tell("RELOADING=1", "MONOTONIC_USEC="+strconv.FormatInt(monotonic().Microseconds(), 10))
+	return s.ready
+}
+
+// live sends signs of life until ctx ends.
+func (s supervisor) live(ctx context.Context) {
+	if s.socket == "" || s.every <= 0 {
+		return
+	}
+	tick := time.NewTicker(s.every)
+	defer tick.Stop()
+	for {
+		s.tell("WATCHDOG=1")
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package serve
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// monotonic is CLOCK_MONOTONIC, by which systemd tells one reload from another.
+func monotonic() time.Duration {
+	var at unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &at); err != nil {
+		return 0
+	}
+	return time.Duration(at.Nano())
+}

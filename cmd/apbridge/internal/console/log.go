@@ -1,0 +1,69 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// LogFlags go before the configuration; "" leaves it what it says.
+type LogFlags struct{ Level, Format string }
+
+// What a log can be set to.
+var (
+	LogLevels  = []string{"debug", "info", "warn", "error"}
+	LogFormats = []string{"json", "console", "auto"}
+)
+
+// Add gives a command the flags.
+func (f *LogFlags) Add(set *pflag.FlagSet) {
+	set.Var((*Filled)(&f.Level), "log-level", "debug, info, warn or error (default log.level of the configuration, else info)")
+	set.Var((*Filled)(&f.Format), "log-format", "json, console, or auto: console on a terminal (default log.format, else auto)")
+}
+
+// Complete has a shell offer their words.
+func (f *LogFlags) Complete(cmd *cobra.Command) {
+	CompleteWords(cmd, "log-level", LogLevels...)
+	CompleteWords(cmd, "log-format", LogFormats...)
+}
+
+// Over lays the flags over what the configuration says.
+func (f *LogFlags) Over(c config.Log) config.Log {
+	return config.Log{Level: cmp.Or(f.Level, c.Level), Format: cmp.Or(f.Format, c.Format)}
+}
+
+// Check is the error of flags that name what there is not.
+func (f *LogFlags) Check() error {
+	_, err := NewLog(io.Discard, f.Over(config.Default().Log))
+	return err
+}
+
+// Open makes the log of flags alone.
+func (f *LogFlags) Open(w io.Writer) (*zap.Logger, error) {
+	s, err := NewLog(w, f.Over(config.Default().Log))
+	if err != nil {
+		return nil, err
+	}
+	return s.Logger(), nil
+}
+
+// encoderOf is the encoder of a format, on a terminal or not.
+func encoderOf(format string, onTerminal bool) (zapcore.Encoder, error) {
+	switch {
+	case format == "json" || format == "auto" && !onTerminal:
+		c := zap.NewProductionEncoderConfig()
+		c.EncodeTime, c.EncodeDuration = zapcore.RFC3339NanoTimeEncoder, zapcore.SecondsDurationEncoder
+		return zapcore.NewJSONEncoder(c), nil
+	case format == "console" || format == "auto":
+		c := zap.NewDevelopmentEncoderConfig()
+		c.EncodeTime, c.CallerKey = zapcore.TimeEncoderOfLayout("15:04:05.000"), zapcore.OmitKey
+		return zapcore.NewConsoleEncoder(c), nil
+	}
+	return nil, Misuse(fmt.Sprintf("flag --log-format: %q is not one of json, console, auto", format))
+}

@@ -1,0 +1,74 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Misuse is a command line that names what there is not.
+type Misuse string
+
+func (m Misuse) Error() string { return string(m) }
+
+// Strict has a command and those below it say what there is where arguments or
+// flags are wrong.
+func Strict(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return Misuse(fmt.Sprintf("%v; %s has %s.%s", err, cmd.CommandPath(), flagsOf(cmd), seeHelp(cmd)))
+	})
+	if allowed := cmd.Args; allowed != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if allowed(cmd, args) == nil {
+				return nil
+			}
+			return WrongArguments(cmd, args)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		Strict(sub)
+	}
+}
+
+// WrongArguments is the Misuse of arguments that a command does not take.
+func WrongArguments(cmd *cobra.Command, args []string) error {
+	switch {
+	case cmd.HasAvailableSubCommands():
+		return unknownCommand(cmd, args[0])
+	case !strings.Contains(cmd.Use, " "):
+		return Misuse(fmt.Sprintf("%s takes no arguments: %q is one too many; it has %s.%s", cmd.CommandPath(), args[0], flagsOf(cmd), seeHelp(cmd)))
+	}
+	return Misuse(fmt.Sprintf("write it as %s; the number of arguments was %d.%s", cmd.UseLine(), len(args), seeHelp(cmd)))
+}
+
+// unknownCommand names the nearest command, and all of them.
+func unknownCommand(cmd *cobra.Command, word string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	near := ""
+	cmd.SuggestionsMinimumDistance = 2
+	if list := cmd.SuggestionsFor(word); len(list) > 0 {
+		near = fmt.Sprintf(" Did you mean %s?", strings.Join(list, " or "))
+	}
+	return Misuse(fmt.Sprintf("unknown command %q.%s There are %s.%s", word, near, strings.Join(names, ", "), seeHelp(cmd)))
+}
+
+func flagsOf(cmd *cobra.Command) string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return strings.Join(names, ", ")
+}
+
+func seeHelp(cmd *cobra.Command) string {
+	return fmt.Sprintf(" More by: %s --help", cmd.CommandPath())
+}

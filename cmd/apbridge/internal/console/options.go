@@ -1,0 +1,123 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// ConfigFlags are the flags that lead to a configuration.
+type ConfigFlags struct {
+	File     string
+	listen   string
+	Database string
+	Agents   []string
+	origins  []string
+}
+
+// Add gives a command the flags.
+func (f *ConfigFlags) Add(set *pflag.FlagSet) {
+	set.VarP((*Filled)(&f.File), "config", "c", "configuration file in YAML (default $APBRIDGE_CONFIG)")
+	set.Var((*Filled)(&f.listen), "listen", "address to listen on (default 127.0.0.1:8080)")
+	set.Var((*Filled)(&f.Database), "database", "SQLite file (default apbridge.db)")
+	set.StringArrayVar(&f.Agents, "agent", nil, "an agent to stand in front of, as NAME=URL; may be repeated")
+	set.StringArrayVar(&f.origins, "cors-origin", nil, "a web page that may call, like http://localhost:3000, or loopback for all of this machine;\nmay be repeated, and goes before cors.origins")
+}
+
+// Filled is a flag that says something: an empty one would be taken for one that is not there.
+type Filled string
+
+func (f *Filled) String() string { return string(*f) }
+func (f *Filled) Type() string   { return "string" }
+
+func (f *Filled) Set(s string) error {
+	if s == "" {
+		return errors.New("it is empty; write a value, or leave the flag out for the default")
+	}
+	*f = Filled(s)
+	return nil
+}
+
+// Load merges defaults, file, environment and flags.
+func (f *ConfigFlags) Load(environ []string, warn func(config.Complaint)) (*config.Config, error) {
+	return f.LoadFrom(environ, warn, nil)
+}
+
+// LoadFrom also tells which files were read, and what they held.
+func (f *ConfigFlags) LoadFrom(environ []string, warn func(config.Complaint), read func(file string, content []byte)) (*config.Config, error) {
+	o, err := f.Options(environ)
+	if err != nil {
+		return nil, err
+	}
+	o.Warn, o.Read = warn, read
+	return config.Load(o)
+}
+
+// Options are where the configuration comes from. A flag that cannot be meant as it is written is a Misuse.
+func (f *ConfigFlags) Options(environ []string) (config.Options, error) {
+	settings, err := f.settings()
+	return config.Options{File: f.Path(environ), Environ: environ, Flags: settings, Dialects: bridge.Dialects().Names(), Path: checkItemPath}, err
+}
+
+// CompleteAgents offers a shell the agents of the configuration for the first argument.
+func (f *ConfigFlags) CompleteAgents(environ []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		cfg, err := f.Load(environ, nil)
+		if err != nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return slices.Sorted(maps.Keys(cfg.Agents)), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func checkItemPath(text string) error {
+	_, err := rule.ParseItemPath(text)
+	return err
+}
+
+// Path is the configuration file that flags or environment name; "" where neither does.
+func (f *ConfigFlags) Path(environ []string) string {
+	if f.File != "" {
+		return f.File
+	}
+	for _, e := range environ {
+		if file, ok := strings.CutPrefix(e, "APBRIDGE_CONFIG="); ok {
+			return file
+		}
+	}
+	return ""
+}
+
+func (f *ConfigFlags) settings() ([]config.Setting, error) {
+	var list []config.Setting
+	if f.listen != "" {
+		list = append(list, config.Setting{Path: []string{"listen"}, Value: f.listen, From: "flag --listen"})
+	}
+	if f.Database != "" {
+		list = append(list, config.Setting{Path: []string{"database"}, Value: f.Database, From: "flag --database"})
+	}
+	if len(f.origins) > 0 {
+		list = append(list, config.Setting{Path: []string{"cors", "origins"}, Value: strings.Join(f.origins, ","), From: "flag --cors-origin"})
+	}
+	urls := map[string]string{}
+	for _, a := range f.Agents {
+		name, url, ok := strings.Cut(a, "=")
+		if !ok {
+			return nil, Misuse(fmt.Sprintf("flag --agent: %q is not NAME=URL, for instance legacy=http://127.0.0.1:8000", a))
+		}
+		if first, twice := urls[name]; twice && first != url { // completion reads flags twice
+			return nil, Misuse(fmt.Sprintf("flag --agent: %q is given twice; give each agent a name of its own", name))
+		}
+		urls[name] = url
+		list = append(list, config.Setting{Path: []string{"agents", name, "url"}, Value: url, From: "flag --agent"})
+	}
+	return list, nil
+}

@@ -1,0 +1,55 @@
+package rig
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenTerminal is a terminal, and what it shows once it is closed.
+func OpenTerminal(t *testing.T) (tty *os.File, shows func() string) {
+	t.Helper()
+	return OpenTyped(t, "")
+}
+
+// OpenTyped is a terminal on which a text was typed.
+func OpenTyped(t *testing.T, typed string) (tty *os.File, shows func() string) {
+	t.Helper()
+	tty, screen := OpenPair(t)
+	if _, err := io.WriteString(screen, typed); err != nil {
+		t.Fatal(err)
+	}
+	text := make(chan string, 1)
+	go func() {
+		b, _ := io.ReadAll(screen) // ends with EIO when nobody writes any more
+		text <- string(b)
+	}()
+	return tty, func() string {
+		tty.Close()
+		defer screen.Close()
+		return <-text
+	}
+}
+
+// OpenPair is a terminal, and the screen and keyboard of it.
+func OpenPair(t *testing.T) (tty, screen *os.File) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminal can be had: %v", err)
+	}
+	n, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tty, screen
+}

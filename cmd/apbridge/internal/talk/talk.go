@@ -1,0 +1,126 @@
+// Package talk prints what an agent says in a run, for commands that show runs to a person.
+package talk
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
+	"github.com/apbridge/apbridge/mapping/rule"
+)
+
+// Printer prints the events of a run's stream as they come.
+type Printer struct {
+	Out   io.Writer
+	Lines bool // each event as a line of JSON, instead of what it says
+
+	Asked []api.Question // what the run has ended with
+	Fault error          // why the run failed
+}
+
+// Event prints one event of the stream.
+func (t *Printer) Event(f sse.Event) error {
+	if t.Lines {
+		if err := t.line(f); err != nil {
+			return err
+		}
+	}
+	switch f.Name {
+	case "error":
+		t.Fault = failed(f.Data)
+	case "updates":
+		return t.update(f.Data)
+	}
+	return nil
+}
+
+func (t *Printer) line(f sse.Event) error {
+	return json.NewEncoder(t.Out).Encode(struct {
+		Event string          `json:"event"`
+		ID    string          `json:"id,omitempty"`
+		Data  json.RawMessage `json:"data"`
+	}{f.Name, f.ID, f.Data})
+}
+
+func failed(data []byte) error {
+	var e struct{ Error, Message string }
+	if err := json.Unmarshal(data, &e); err != nil {
+		return err
+	}
+	return fmt.Errorf("the run failed: %s (%s)", e.Message, e.Error)
+}
+
+// update prints what each node said, and keeps what the agent asks.
+func (t *Printer) update(data []byte) error {
+	var nodes map[string]json.RawMessage
+	if err := json.Unmarshal(data, &nodes); err != nil {
+		return err
+	}
+	if raw, ok := nodes["__interrupt__"]; ok {
+		return json.Unmarshal(raw, &t.Asked)
+	}
+	if t.Lines {
+		return nil
+	}
+	for _, node := range slices.Sorted(maps.Keys(nodes)) {
+		name, text := said(nodes[node])
+		if text != "" {
+			fmt.Fprintf(t.Out, "%s: %s\n", cmp.Or(name, node), text)
+		}
+	}
+	return nil
+}
+
+// Questions are what an agent asks, in words.
+func Questions(list []api.Question) string {
+	texts := make([]string, len(list))
+	for i, q := range list {
+		texts[i] = rule.QuestionText(q.Value)
+	}
+	return "the agent asks: " + strings.Join(texts, " ")
+}
+
+// said is the text of a delta's messages, else the delta itself, and the name of who said it, ""
+// for none. Why the run failed is not told here, but at its end.
+func said(delta json.RawMessage) (name, text string) {
+	var d struct{ Messages []json.RawMessage }
+	if json.Unmarshal(delta, &d) != nil || len(d.Messages) == 0 {
+		return "", string(delta)
+	}
+	var parts []string
+	for _, raw := range rule.Conversational(d.Messages) {
+		var part string
+		name, part = wordsOf(raw)
+		parts = append(parts, part)
+	}
+	return name, strings.Join(parts, "\n")
+}
+
+// wordsOf is the text of a message, and the name that it gives. Content blocks stay as they are.
+func wordsOf(message json.RawMessage) (name, text string) {
+	var m struct {
+		Name    string
+		Content json.RawMessage
+	}
+	_ = json.Unmarshal(message, &m)
+	text = string(m.Content)
+	_ = json.Unmarshal(m.Content, &text)
+	return m.Name, text
+}
+
+// Spoken is a message of a thread: who says it, and the text.
+func Spoken(message json.RawMessage) (who, text string) {
+	var m struct{ Type, Role string }
+	_ = json.Unmarshal(message, &m)
+	name, text := wordsOf(message)
+	return cmp.Or(name, m.Type, m.Role, "?"), text
+}
+
+// Paths are the names of a state's files, in order.
+func Paths(files map[string]json.RawMessage) []string { return slices.Sorted(maps.Keys(files)) }

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package main
-
-import "time"
-
-// monotonic is asked for by systemd, which is on Linux only.
-func monotonic() time.Duration { return 0 }
