@@ -47,7 +47,7 @@ var laws = map[string]law{
 	"adapter/replay":                {},
 	"adapter/upstream":              {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson"}},
 	"cmd/apbridge":                  {ours: []string{"adapter", "adapter/replay", "adapter/sse", "cmd/apbridge/internal/api", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/conformance", "cmd/apbridge/internal/conformance/check", "cmd/apbridge/internal/conformance/report", "cmd/apbridge/internal/judge", "cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/grader", "cmd/apbridge/internal/judge/process", "cmd/apbridge/internal/judge/progress", "cmd/apbridge/internal/judge/report", "cmd/apbridge/internal/judge/verdict", "cmd/apbridge/internal/outfile", "config", "examples/legacyagent", "examples/threadagent", "mapping", "mapping/rule", "proxy/store/archive", "proxy/trace"}},
-	"cmd/apbridge/internal/bridge":  {ours: []string{"adapter", "adapter/replay", "adapter/taskstep", "adapter/threadrun", "cmd/apbridge/internal/front", "config", "mapping", "mapping/rule", "proxy", "proxy/audit", "proxy/chore", "proxy/complaint", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/limit", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/trace", "proxy/webhook"}},
+	"cmd/apbridge/internal/bridge":  {ours: []string{"adapter", "adapter/replay", "adapter/taskstep", "adapter/threadrun", "cmd/apbridge/internal/front", "config", "mapping", "mapping/rule", "proxy", "proxy/audit", "proxy/chore", "proxy/complaint", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/limit", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/seal", "proxy/trace", "proxy/webhook"}},
 	// The pages know the bridge by what they are given.
 	"cmd/apbridge/internal/front": {ours: []string{"adapter", "adapter/page", "config", "mapping", "mapping/rawjson"}},
 	// Commands call a bridge as any client does.
@@ -113,10 +113,12 @@ var laws = map[string]law{
 	"proxy/service":             {ours: []string{"adapter", "config", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/stepping", "proxy/store", "proxy/store/item", "proxy/webhook"}, never: []string{"net/http"}},
 	"proxy/service/servicetest": {ours: []string{"adapter", "config", "mapping", "mapping/rule", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/storetest"}},
 	"proxy/stepping":            {ours: []string{"adapter", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/engine", "proxy/eventlog", "proxy/store"}, never: []string{"net/http"}},
-	"proxy/store":               {ours: []string{"mapping", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/store/item", "proxy/store/quota", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
+	"proxy/store":               {ours: []string{"mapping", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/store/item", "proxy/store/quota", "proxy/store/seal", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	// A whole database taken out and put back: it knows tables, and none of what is done with them.
-	"proxy/store/archive":   {ours: []string{"proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "os", "zombiezen.com/go/sqlite"}},
-	"proxy/store/sqldb":     {ours: []string{"mapping", "mapping/failpoint", "mapping/pause"}, never: []string{"net/http"}},
+	"proxy/store/archive": {ours: []string{"proxy/store/seal", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "os", "zombiezen.com/go/sqlite"}},
+	"proxy/store/sqldb":   {ours: []string{"mapping", "mapping/failpoint", "mapping/pause", "proxy/store/seal"}, never: []string{"net/http"}},
+	// Bodies sealed and opened: it knows no database.
+	"proxy/store/seal":      {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"proxy/store/quota":     {ours: []string{"mapping", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/item":      {ours: []string{"mapping", "mapping/rule", "mapping/textindex", "mapping/vectorindex", "proxy/store/quota", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/storetest": {},
