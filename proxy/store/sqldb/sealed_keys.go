@@ -116,7 +116,7 @@ func (d *DB) Register(t *Tx) error {
 
 // blindRow is the secret that words are blinded with. It is sealed itself, as others are.
 const (
-	blindRow    = "blind"
+	blindRow    = ownRows + "blind"
 	secretValue = "secrets.value"
 )
 

@@ -101,7 +101,7 @@ func (s *sweep) selection(args *[]any) string {
 		where[0] = "(" + names + ") > (" + parameters(args, s.after...) + ")"
 	}
 	if s.table == "secrets" {
-		where = append(where, NoKeyRow)
+		where = append(where, "("+NoKeyRow+" OR name = '"+blindRow+"')")
 	}
 	var due []string
 	for _, c := range s.columns {
