@@ -117,6 +117,9 @@ func (s *sweep) due(c SealedColumn, args *[]any) string {
 	begins := func(with []byte) string {
 		return "substr(" + c.Name + ", 1, " + strconv.Itoa(len(with)) + ") = " + parameters(args, with)
 	}
+	if !s.db.Sealing() && c.String() == indexedTokens {
+		return "1 = 0"
+	}
 	wanted := s.db.ring.Wanted()
 	if wanted == nil {
 		wanted = seal.Literally()
@@ -124,9 +127,6 @@ func (s *sweep) due(c SealedColumn, args *[]any) string {
 	due := "length(" + c.Name + ") > 0 AND NOT (" + begins(wanted) + ")"
 	if !s.db.Sealing() || c.String() == indexedTokens {
 		due += " AND " + begins(mark)
-	}
-	if !s.db.Sealing() && c.String() == indexedTokens {
-		return "1 = 0"
 	}
 	return "(" + due + ")"
 }
