@@ -17,7 +17,7 @@ type Change struct {
 // atStart are the keys that are read by what is made once: listeners, the database and what works
 // on it.
 var atStart = []string{
-	"listen", "admin", "database", "synchronous", "secure_delete", "shutdown_grace", "limits.database", "limits.crons", "store", "tls", "audit",
+	"listen", "admin", "database", "synchronous", "secure_delete", "encryption", "shutdown_grace", "limits.database", "limits.crons", "store", "tls", "audit",
 }
 
 // Take says what a configuration that was read makes of the one in force. The error is Complaints: what
@@ -47,7 +47,7 @@ func (c *Config) Take(read *Config, o Options) (Change, error) {
 // keep takes the keys of atStart from the configuration in force.
 func (c *Config) keep(now *Config) {
 	c.Listen, c.Admin, c.TLS, c.ShutdownGrace = now.Listen, now.Admin, now.TLS, now.ShutdownGrace
-	c.Database, c.Synchronous, c.SecureDelete = now.Database, now.Synchronous, now.SecureDelete
+	c.Database, c.Synchronous, c.SecureDelete, c.Encryption = now.Database, now.Synchronous, now.SecureDelete, now.Encryption
 	c.Limits.Database, c.Limits.Crons = now.Limits.Database, now.Limits.Crons
 	c.Store, c.Audit = now.Store, now.Audit
 }

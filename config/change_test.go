@@ -61,6 +61,7 @@ func TestTakeKeepsWhatNeedsARestart(t *testing.T) {
 	read.Listen, read.Admin, read.TLS, read.SecureDelete = "127.0.0.1:9000", "127.0.0.1:9001", TLS{Cert: "c.pem"}, true
 	read.Database, read.Synchronous, read.ShutdownGrace = "other.db", "normal", 1
 	read.Limits.Database, read.Limits.Crons, read.Limits.Depth = 1<<20, 1, 7
+	read.Encryption.Keys = []Secret{"NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDU="}
 	read.Store.VectorCache, read.Audit.File = 1, "audit.log"
 	got, err := now.Take(read, Options{})
 	if err != nil {

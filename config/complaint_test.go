@@ -165,8 +165,16 @@ bridge.yaml:1: store.index.headers.Host: this header belongs to the bridge and c
 			nil, `bridge.yaml:1: hosts[0]: cannot be "http://x"; write a name without scheme and port, like bridge.local
 bridge.yaml:2: trusted_proxies[1]: cannot be "x"; write an address or a network, like 10.0.0.0/8`},
 		{"what this version does not do", "memory: {embeddings: {key: 'env:SECRET'}}\nagents:\n  a: {url: 'http://127.0.0.1:1'}\nauth: {oauth: {methods: [RS256]}}",
-			[]string{"SECRET=x"}, `bridge.yaml:1: memory: there is no such key; known here: admin, agents, audit, auth, cors, database, default_agent, hosts, limits, listen, log, retention, secure_delete, shutdown_grace, store, synchronous, tls, trusted_proxies, webhooks
+			[]string{"SECRET=x"}, `bridge.yaml:1: memory: there is no such key; known here: admin, agents, audit, auth, cors, database, default_agent, encryption, hosts, limits, listen, log, retention, secure_delete, shutdown_grace, store, synchronous, tls, trusted_proxies, webhooks
 bridge.yaml:4: auth.oauth: there is no such key; known here: certificates, jwt, keys`},
+		{"keys that are none", "encryption: {keys: [short, 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=', 'env:NONE', 'env:KEY', 'env:KEY', '']}" + agentLine,
+			[]string{"KEY=303132333435363738393031323334353637383930313233343536373839ff0a"}, `bridge.yaml:1: encryption.keys[2]: the environment variable NONE is not set; set it, or write file:PATH
+bridge.yaml:1: encryption.keys[0]: is no key: it has to hold 32 random bytes, as base64 or as 64 hexadecimal digits; make one with: openssl rand -base64 32
+bridge.yaml:1: encryption.keys[1]: is no key: it has to hold 32 random bytes, as base64 or as 64 hexadecimal digits; make one with: openssl rand -base64 32
+bridge.yaml:1: encryption.keys[4]: is the same key as encryption.keys[3]; each stands once, the one that writes first
+bridge.yaml:1: encryption.keys[5]: is no key: it has to hold 32 random bytes, as base64 or as 64 hexadecimal digits; make one with: openssl rand -base64 32`},
+		{"plain without keys", "encryption: {write: plain}" + agentLine,
+			nil, `bridge.yaml:1: encryption.write: is plain, and there are no keys, without which nothing else is written; leave it out, or name the keys to read with`},
 		{"patterns and templates", "agents:\n  a: {url: 'http://127.0.0.1:1', artifacts: {exclude: ['*.log', '[']}, memory: {namespaces: ['users/{id}', 'a.b', '', 'x/{id', 'u/{metadata.id}/{configurable.id}']}}",
 			nil, `bridge.yaml:2: agents.a.artifacts.exclude[1]: "[" is not a pattern; write paths with * and ?, like build/*.log
 bridge.yaml:2: agents.a.memory.namespaces[1]: cannot be "a.b"; write labels parted by slashes, like users/{user_id}

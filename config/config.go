@@ -17,6 +17,7 @@ type Config struct {
 	Database       string           `yaml:"database"`
 	Synchronous    string           `yaml:"synchronous" choice:"full normal"`
 	SecureDelete   bool             `yaml:"secure_delete"` // of a SQLite file
+	Encryption     Encryption       `yaml:"encryption"`
 	ShutdownGrace  time.Duration    `yaml:"shutdown_grace"`
 	DefaultAgent   string           `yaml:"default_agent"`
 	Hosts          []string         `yaml:"hosts"`

@@ -9,6 +9,7 @@ func Default() *Config {
 		Listen:         "127.0.0.1:8080",
 		Database:       "apbridge.db",
 		Synchronous:    "full",
+		Encryption:     Encryption{Keys: []Secret{}, Write: "sealed"},
 		ShutdownGrace:  30 * time.Second,
 		Hosts:          []string{},
 		TrustedProxies: []string{},

@@ -54,10 +54,11 @@ func Load(o Options) (*Config, error) {
 }
 
 // LoadDatabase is Load for what uses the database alone: of the rest only the form has to be
-// right. There may be no agent, and no secret is resolved.
+// right. There may be no agent, and of the secrets only the keys of encryption are resolved.
 func LoadDatabase(o Options) (*Config, error) {
 	l := newLoader(o)
 	if l.merge(o) {
+		secretResolver{l.report, l.environ}.resolveIn("encryption", reflect.ValueOf(&l.cfg.Encryption).Elem())
 		l.checkChoices("", reflect.ValueOf(l.cfg).Elem())
 		databaseCheck{l.report, l.cfg}.check()
 	}

@@ -50,6 +50,8 @@ type databaseCheck struct {
 
 func (d databaseCheck) check() {
 	d.checkDatabase()
+	d.checkKeys()
+	d.checkKeys()
 	d.checkLimits()
 }
 

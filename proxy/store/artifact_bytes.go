@@ -97,7 +97,7 @@ func fill(body io.Reader, buf []byte) (n int, ended bool, err error) {
 }
 
 func insertChunk(t *sqldb.Tx, blob int64, n int, data []byte) error {
-	return t.Put(`INSERT INTO chunks (blob, n, data) VALUES ($1, $2, $3)`, blob, n, data)
+	return t.Put(`INSERT INTO chunks (blob, n, data) VALUES ($1, $2, $3)`, blob, n, t.Sealed(data, chunkData, blob, n))
 }
 
 // finish writes the row that makes the file one.
@@ -222,7 +222,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 func (c *chunks) next() error {
 	err := c.db.ReadBlob(c.ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2 AND EXISTS (SELECT 1 FROM artifacts WHERE id = $3 AND blob = $1 AND sum = $4)`,
-			in{c.blob, c.n, c.key, c.sum}, out{&c.held})
+			in{c.blob, c.n, c.key, c.sum}, out{sqldb.Unsealed(&c.held, chunkData, c.blob, c.n)})
 	})
 	if err != nil {
 		return missing(err, mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")

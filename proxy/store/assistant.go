@@ -46,7 +46,7 @@ func (b assistantBody) set(a *mapping.Assistant) {
 func (r *assistantRow) scan(scan func(...any) error) error {
 	var body []byte
 	var created, updated int64
-	if err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, &r.Version, &r.last, &body, &created, &updated); err != nil {
+	if err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, &r.Version, &r.last, sqldb.Unsealed(&body, assistantBodies, &r.Tenant, &r.ID), &created, &updated); err != nil {
 		return err
 	}
 	r.CreatedAt, r.UpdatedAt = timeOf(created), timeOf(updated)
@@ -76,7 +76,7 @@ func (s *assistants) CreateAssistant(ctx context.Context, a mapping.Assistant, o
 		var key int64
 		err = t.Get(`INSERT INTO assistants (tenant, assistant_id, owner, graph, version, last, body, created_us, updated_us)
  VALUES ($1, $2, $3, $4, 1, 1, $5, $6, $6) ON CONFLICT (tenant, assistant_id) DO NOTHING RETURNING id`,
-			in{kept.Tenant, kept.ID, kept.Owner, kept.Graph, body, t.Now}, out{&key})
+			in{kept.Tenant, kept.ID, kept.Owner, kept.Graph, t.Sealed(body, assistantBodies, kept.Tenant, kept.ID), t.Now}, out{&key})
 		if errors.Is(err, sql.ErrNoRows) {
 			row, err := readAssistant(t, scopeFor(p), a.ID)
 			if kept, made = row.Assistant, false; err != nil && mapping.Classify(err).Class == mapping.NotFound { // another owner's
@@ -95,7 +95,7 @@ func (s *assistants) CreateAssistant(ctx context.Context, a mapping.Assistant, o
 }
 
 func putVersion(t *sqldb.Tx, key int64, version int, body []byte) error {
-	return t.Put(`INSERT INTO assistant_versions (assistant, version, body, created_us) VALUES ($1, $2, $3, $4)`, key, version, body, t.Now)
+	return t.Put(`INSERT INTO assistant_versions (assistant, version, body, created_us) VALUES ($1, $2, $3, $4)`, key, version, t.Sealed(body, versionBody, key, version), t.Now)
 }
 
 // Assistant finds an assistant that was made; configured ones are not here.
@@ -159,7 +159,7 @@ func (s *assistants) UpdateAssistant(ctx context.Context, id string, change func
 // setVersion makes a version the current one.
 func setVersion(t *sqldb.Tx, key int64, a mapping.Assistant, last int, body []byte) error {
 	_, err := t.Exec(`UPDATE assistants SET graph = $2, version = $3, last = $4, body = $5, updated_us = $6 WHERE id = $1`,
-		key, a.Graph, a.Version, last, body, t.Now)
+		key, a.Graph, a.Version, last, t.Sealed(body, assistantBodies, a.Tenant, a.ID), t.Now)
 	return err
 }
 
@@ -171,7 +171,7 @@ func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version
 			return err
 		}
 		var body []byte
-		err = t.Get(`SELECT body FROM assistant_versions WHERE assistant = $1 AND version = $2`, in{row.key, version}, out{&body})
+		err = t.Get(`SELECT body FROM assistant_versions WHERE assistant = $1 AND version = $2`, in{row.key, version}, out{sqldb.Unsealed(&body, versionBody, row.key, version)})
 		if err == nil {
 			err = row.read(body)
 		}
@@ -202,7 +202,7 @@ func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata 
 			one := assistantRow{Assistant: row.Assistant}
 			var body []byte
 			var created int64
-			if err := scan(&one.Version, &body, &created); err != nil {
+			if err := scan(&one.Version, sqldb.Unsealed(&body, versionBody, row.key, &one.Version), &created); err != nil {
 				return false, err
 			}
 			one.CreatedAt = timeOf(created)

@@ -81,7 +81,7 @@ func (s *states) CheckpointAt(ctx context.Context, threadID, checkpointID string
 		}
 		found := false
 		err = t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND checkpoint = $2`, in{key, id}, func(scan func(...any) error) error {
-			row, err := scanCheckpoint(scan)
+			row, err := scanCheckpoint(key, scan)
 			c, found = row.Checkpoint, true
 			return err
 		})
@@ -125,7 +125,7 @@ func snapshotAt(t *sqldb.Tx, thread, base int64) (snapshot []byte, err error) {
 	if base == 0 {
 		return nil, nil
 	}
-	err = t.Get(`SELECT snapshot FROM events WHERE thread = $1 AND seq = $2`, in{thread, base}, out{&snapshot})
+	err = t.Get(`SELECT snapshot FROM events WHERE thread = $1 AND seq = $2`, in{thread, base}, out{sqldb.Unsealed(&snapshot, eventSnapshot, thread, base)})
 	return snapshot, err
 }
 
@@ -211,7 +211,7 @@ func (s *states) Checkpoints(ctx context.Context, threadID string, q CheckpointQ
 		}
 		wanted, keep := q.At, containing(q.Metadata)
 		return t.Until(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND seq < $2 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC`, in{key, from}, func(scan func(...any) error) (bool, error) {
-			c, err := scanCheckpoint(scan)
+			c, err := scanCheckpoint(key, scan)
 			if err != nil {
 				return false, err
 			}
@@ -253,11 +253,11 @@ func (q CheckpointQuery) bounds(t *sqldb.Tx, thread int64) (from, below int64, e
 
 type checkpointRow struct{ mapping.Checkpoint }
 
-func scanCheckpoint(scan func(...any) error) (row checkpointRow, err error) {
+func scanCheckpoint(thread int64, scan func(...any) error) (row checkpointRow, err error) {
 	var seq, at int64
 	var head []byte
 	var h mapping.Head
-	if err := scan(&seq, &at, &head); err != nil {
+	if err := scan(&seq, &at, sqldb.Unsealed(&head, eventHead, thread, &seq)); err != nil {
 		return row, err
 	}
 	if err := decode(head, &h); err != nil {

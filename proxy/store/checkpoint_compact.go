@@ -153,7 +153,7 @@ func (c *compaction) snapshot(at checkpointPos) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.Exec(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, c.thread, at.seq, []byte(fold.JSON())); err != nil {
+	if _, err := c.Exec(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, c.thread, at.seq, c.Sealed(fold.JSON(), eventSnapshot, c.thread, at.seq)); err != nil {
 		return err
 	}
 	if _, err := c.Exec(`UPDATE events SET base = $3 WHERE thread = $1 AND line = $2 AND checkpoint IS NOT NULL AND seq >= $3 AND base < $3`,

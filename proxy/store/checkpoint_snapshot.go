@@ -43,7 +43,7 @@ func foldAt(t *sqldb.Tx, thread int64, at checkpointPos) (*state.Fold, error) {
 // keepAt makes the newest checkpoints, from a number on, stand on a snapshot
 // there.
 func keepAt(t *sqldb.Tx, thread, seq int64, state []byte) error {
-	if err := t.Put(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, thread, seq, state); err != nil {
+	if err := t.Put(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, thread, seq, t.Sealed(state, eventSnapshot, thread, seq)); err != nil {
 		return err
 	}
 	if err := t.Put(`UPDATE events SET base = $2 WHERE thread = $1 AND seq >= $2 AND checkpoint IS NOT NULL`, thread, seq); err != nil {

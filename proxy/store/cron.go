@@ -31,7 +31,7 @@ type cronRow struct {
 func (r *cronRow) scan(scan func(...any) error) error {
 	var end, next, created, updated int64
 	err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, &r.ThreadID, &r.Agent, &r.AssistantID, &r.Schedule, &r.Timezone, &r.Enabled, &r.Keep,
-		rawOf(&r.Metadata), rawOf(&r.Payload), rawOf(&r.Run), &r.Error, &end, &next, &created, &updated)
+		rawOf(&r.Metadata), sqldb.Unsealed(rawOf(&r.Payload), cronPayload, &r.Tenant, &r.ID), sqldb.Unsealed(rawOf(&r.Run), cronRun, &r.Tenant, &r.ID), &r.Error, &end, &next, &created, &updated)
 	r.End, r.Next, r.CreatedAt, r.UpdatedAt = timeOf(end), timeOf(next), timeOf(created), timeOf(updated)
 	return err
 }
@@ -68,7 +68,7 @@ func (s *crons) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 		_, err := t.Exec(`INSERT INTO crons (tenant, cron_id, owner, thread, agent, assistant_id, schedule, timezone, enabled, keep, metadata, payload, run,
  error, end_us, next_us, created_us, updated_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $16)`,
 			made.Tenant, made.ID, made.Owner, thread, made.Agent, made.AssistantID, made.Schedule, made.Timezone, number(made.Enabled), number(made.Keep),
-			[]byte(made.Metadata), []byte(made.Payload), nonNil(made.Run), micros(made.End), micros(made.Next), t.Now)
+			[]byte(made.Metadata), t.Sealed(made.Payload, cronPayload, made.Tenant, made.ID), t.Sealed(nonNil(made.Run), cronRun, made.Tenant, made.ID), micros(made.End), micros(made.Next), t.Now)
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (s *crons) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping
 		s.due(t, dueCron)
 		_, err = t.Exec(`UPDATE crons SET schedule = $2, timezone = $3, enabled = $4, keep = $5, metadata = $6, payload = $7, run = $8, end_us = $9,
  next_us = $10, updated_us = $11 WHERE id = $1`, row.key, c.Schedule, c.Timezone, number(c.Enabled), number(c.Keep),
-			[]byte(changed.Metadata), []byte(changed.Payload), nonNil(c.Run), micros(c.End), micros(c.Next), t.Now)
+			[]byte(changed.Metadata), t.Sealed(changed.Payload, cronPayload, changed.Tenant, changed.ID), t.Sealed(nonNil(c.Run), cronRun, changed.Tenant, changed.ID), micros(c.End), micros(c.Next), t.Now)
 		return err
 	})
 	return changed, err

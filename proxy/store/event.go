@@ -25,15 +25,15 @@ func readEvents(t *sqldb.Tx, thread, after int64, limit int, part string, args .
  WHERE e.thread = $1 AND e.seq > $2` + part + ` ORDER BY e.seq LIMIT CAST($3 AS BIGINT)`
 	err = t.Each(text, append(in{thread, after, limitOf(limit)}, args...), func(scan func(...any) error) error {
 		events = append(events, mapping.Event{})
-		return scanEvent(&events[len(events)-1], scan)
+		return scanEvent(&events[len(events)-1], thread, scan)
 	})
 	return events, err
 }
 
-func scanEvent(e *mapping.Event, scan func(...any) error) error {
+func scanEvent(e *mapping.Event, thread int64, scan func(...any) error) error {
 	var at int64
 	var head []byte
-	if err := scan(&e.Seq, &e.RunID, (*string)(&e.Kind), &at, &head, rawOf(&e.Data)); err != nil {
+	if err := scan(&e.Seq, &e.RunID, (*string)(&e.Kind), &at, sqldb.Unsealed(&head, eventHead, thread, &e.Seq), sqldb.Unsealed(rawOf(&e.Data), eventData, thread, &e.Seq)); err != nil {
 		return err
 	}
 	e.At = timeOf(at)

@@ -208,7 +208,7 @@ func (s *events) end(t *sqldb.Tx, at runKey, runID string, e End, last int64) er
 		return err
 	}
 	if err := t.Put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = CASE WHEN stop LIKE 'rollback%' THEN stop ELSE '' END, last_seq = $4, ended_us = $5, updated_us = $5, cancel_reason = $6 WHERE id = $1`,
-		at.run, string(e.Outcome.Status), sqldb.Blob(fault), last, t.Now, e.Outcome.Reason); err != nil {
+		at.run, string(e.Outcome.Status), t.Sealed(fault, runFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
 		return err
 	}
 	if err := s.hook(t, at, runID, e.Webhook); err != nil {
@@ -234,7 +234,7 @@ func (s *events) free(t *sqldb.Tx, at runKey, runID string, e End) error {
  WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
  interrupts = $4, updated_us = $5, expires_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN $6 ELSE expires_us END,
  keep_latest = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE keep_latest END, ttl_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE ttl_us END WHERE id = $1`
-	args := in{at.thread, at.run, string(e.Thread), sqldb.Blob(interrupts), t.Now, micros(e.Expire)}
+	args := in{at.thread, at.run, string(e.Thread), t.Sealed(interrupts, threadInterrupts, at.thread), t.Now, micros(e.Expire)}
 	if !t.Shared() {
 		return t.Put(text, args...)
 	}

@@ -203,7 +203,7 @@ func (b *eventBatch) insert(t *sqldb.Tx, line int64, events []mapping.Event, mar
 		args := make(in, 0, n*eventColumns)
 		for i := range events[:n] {
 			var err error
-			if args, err = b.row(args, line, &events[i], &marks[i]); err != nil {
+			if args, err = b.row(t, args, line, &events[i], &marks[i]); err != nil {
 				return err
 			}
 		}
@@ -231,7 +231,7 @@ func rowsAt(events []mapping.Event) int {
 }
 
 // row appends the parameters of one event.
-func (b *eventBatch) row(args in, line int64, e *mapping.Event, m *checkpointColumns) (in, error) {
+func (b *eventBatch) row(t *sqldb.Tx, args in, line int64, e *mapping.Event, m *checkpointColumns) (in, error) {
 	head, err := encodeHead(&e.Head)
 	if err != nil {
 		return nil, err
@@ -244,5 +244,5 @@ func (b *eventBatch) row(args in, line int64, e *mapping.Event, m *checkpointCol
 		checkpoint, base = m.id, m.base
 	}
 	return append(args, b.thread, e.Seq, keyOrNull(b.run), string(e.Kind), e.At.UnixMicro(), onLine, checkpoint, base,
-		sqldb.Blob(head), sqldb.Blob(e.Data), sqldb.Blob(m.snapshot)), nil
+		t.Sealed(head, eventHead, b.thread, e.Seq), t.Sealed(e.Data, eventData, b.thread, e.Seq), t.Sealed(m.snapshot, eventSnapshot, b.thread, e.Seq)), nil
 }

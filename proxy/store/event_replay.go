@@ -67,7 +67,7 @@ func (r *Replay) find(t *sqldb.Tx, thread, after int64) error {
 func (r *Replay) note(t *sqldb.Tx, thread int64) error {
 	return t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND seq <= $2 ORDER BY seq`,
 		in{thread, r.From}, func(scan func(...any) error) error {
-			row, err := scanCheckpoint(scan)
+			row, err := scanCheckpoint(thread, scan)
 			r.Checkpoints = append(r.Checkpoints, row.Checkpoint)
 			return err
 		})

@@ -24,6 +24,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/embedding/embeddingtest"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
+	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 )
@@ -163,9 +164,13 @@ func makeFixture(t *testing.T, name string) {
 }
 
 // fixtureBench is a database whose clock stands still: what is read is the same each time.
-func fixtureBench(t *testing.T, path, owner string) *bench {
+func fixtureBench(t *testing.T, path, owner string, keys ...*seal.Ring) *bench {
 	clock := &later{at: time.UnixMicro(1_780_000_000_000_000).UTC()}
-	return openAt(t, path, store.Options{Now: clock.now, Owner: owner, Index: fixtureIndex(t)})
+	o := store.Options{Now: clock.now, Owner: owner, Index: fixtureIndex(t)}
+	if len(keys) > 0 {
+		o.Keys = keys[0]
+	}
+	return openAt(t, path, o)
 }
 
 // fixtureIndex has the whole of items made into vectors by a scripted endpoint.
@@ -268,8 +273,8 @@ func fixtureEvents(list ...mapping.Event) []mapping.Event {
 }
 
 // readAll opens a database and tells all that is in it, a line for each thing.
-func readAll(t *testing.T, path string) (lines []string) {
-	b := fixtureBench(t, path, "the next process")
+func readAll(t *testing.T, path string, keys ...*seal.Ring) (lines []string) {
+	b := fixtureBench(t, path, "the next process", keys...)
 	note := func(what string, v any, err error) {
 		b.t.Helper()
 		b.ok(err)

@@ -65,7 +65,7 @@ func recallKey(t *sqldb.Tx, tenant string, k Key) (made string, ok bool, err err
 	}
 	var sum []byte
 	err = t.Get(`SELECT sum, made_id FROM idempotency WHERE tenant = $1 AND route = $2 AND key_text = $3 AND created_us > $4`,
-		in{tenant, k.Route, k.Text, t.Now - idempotencyKept.Microseconds()}, out{&sum, &made})
+		in{tenant, k.Route, k.Text, t.Now - idempotencyKept.Microseconds()}, out{sqldb.Unsealed(&sum, idempotencySum, tenant, k.Route, k.Text), &made})
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	}
@@ -83,7 +83,7 @@ func claimKey(t *sqldb.Tx, tenant string, k Key, making string) (made string, er
 		return "", nil
 	}
 	past := t.Now - idempotencyKept.Microseconds()
-	n, err := t.Exec(noteKey+` WHERE idempotency.created_us <= $7`, tenant, k.Route, k.Text, nonNil(k.Sum), making, t.Now, past)
+	n, err := t.Exec(noteKey+` WHERE idempotency.created_us <= $7`, tenant, k.Route, k.Text, t.Sealed(nonNil(k.Sum), idempotencySum, tenant, k.Route, k.Text), making, t.Now, past)
 	if err != nil {
 		return "", err
 	}
@@ -99,7 +99,7 @@ func rememberKey(t *sqldb.Tx, tenant string, k Key, made string) error {
 	if k.Text == "" {
 		return nil
 	}
-	if err := t.Put(noteKey, tenant, k.Route, k.Text, nonNil(k.Sum), made, t.Now); err != nil {
+	if err := t.Put(noteKey, tenant, k.Route, k.Text, t.Sealed(nonNil(k.Sum), idempotencySum, tenant, k.Route, k.Text), made, t.Now); err != nil {
 		return err
 	}
 	return forgetKeys(t)

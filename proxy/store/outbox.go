@@ -42,7 +42,7 @@ func (s *base) hook(t *sqldb.Tx, at runKey, runID string, w *Webhook) error {
 		return nil
 	}
 	_, err := t.Exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
- SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.run, runID, w.URL, nonNil(w.Body), t.Now)
+ SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.run, runID, w.URL, t.Sealed(nonNil(w.Body), outboxBody, runID), t.Now)
 	s.due(t, dueWebhook)
 	return err
 }
@@ -101,7 +101,7 @@ func (s *outbox) dueDeliveries(ctx context.Context, limit int, accept func(url s
 
 func (d *Delivery) scan(scan func(...any) error) error {
 	var created, due, done int64
-	err := scan(&d.Tenant, &d.RunID, &d.URL, &d.Body, &d.Attempts, &d.Error, &created, &due, &done)
+	err := scan(&d.Tenant, &d.RunID, &d.URL, sqldb.Unsealed(&d.Body, outboxBody, &d.RunID), &d.Attempts, &d.Error, &created, &due, &done)
 	d.CreatedAt, d.Done = timeOf(created), timeOf(done)
 	if done == 0 {
 		d.Due = timeOf(due)

@@ -38,7 +38,7 @@ func closeQuestions(t *sqldb.Tx, at runKey, open []mapping.Interrupt, forks bool
 	if err != nil {
 		return nil, err
 	}
-	return left, t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, at.thread, sqldb.Blob(body))
+	return left, t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, at.thread, t.Sealed(body, threadInterrupts, at.thread))
 }
 
 // othersOpen are those of the open questions that other tasks than a run's wait with.
@@ -93,7 +93,7 @@ func closeThreadQuestions(t *sqldb.Tx, at runKey) error {
 
 func openQuestions(t *sqldb.Tx, thread int64) (open []mapping.Interrupt, err error) {
 	var body []byte
-	if err := t.Get(`SELECT interrupts FROM threads WHERE id = $1`, in{thread}, out{&body}); err != nil {
+	if err := t.Get(`SELECT interrupts FROM threads WHERE id = $1`, in{thread}, out{sqldb.Unsealed(&body, threadInterrupts, thread)}); err != nil {
 		return nil, err
 	}
 	return open, decode(body, &open)
@@ -134,5 +134,5 @@ func withdrawQuestions(t *sqldb.Tx, row runRow) error {
 		return err
 	}
 	return t.Put(`UPDATE threads SET interrupts = $2, status = CASE WHEN status = 'interrupted' AND $3 THEN 'idle' ELSE status END WHERE id = $1`,
-		row.thread, sqldb.Blob(body), len(left) == 0)
+		row.thread, t.Sealed(body, threadInterrupts, row.thread), len(left) == 0)
 }

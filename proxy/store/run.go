@@ -43,8 +43,8 @@ func (r *runRow) scan(scan func(...any) error) error {
 	var options, fault []byte
 	var created, updated, started, ended, after int64
 	err := scan(&r.ID, rawOf(&r.Metadata), &r.key, &r.thread, &r.task, &r.fence, &r.holder, &r.from, &r.last, &r.Tenant, &r.Owner, &r.ThreadID, &r.TaskID, &r.Agent,
-		&r.AssistantID, (*string)(&r.Status), &r.Parked, rawOf(&r.Kwargs), (*string)(&r.Multitask), (*string)(&r.Flavour),
-		&options, &r.Base, &r.Attempt, &fault, &r.CancelReason, &created, &updated, &started, &ended, &after)
+		&r.AssistantID, (*string)(&r.Status), &r.Parked, sqldb.Unsealed(rawOf(&r.Kwargs), runKwargs, &r.ID), (*string)(&r.Multitask), (*string)(&r.Flavour),
+		sqldb.Unsealed(&options, runOptions, &r.ID), &r.Base, &r.Attempt, sqldb.Unsealed(&fault, runFault, &r.ID), &r.CancelReason, &created, &updated, &started, &ended, &after)
 	if err != nil {
 		return err
 	}

@@ -280,8 +280,8 @@ func (x *createRunTx) insert() error {
  flavour, metadata, kwargs, options, base, fault, stop, from_seq, last_seq, created_us, updated_us, started_us, ended_us, run_after_us, trimmed)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, NULL, '', $19, 0, $20, $21, $22, 0, $23, 1)`,
 		r.Tenant, r.ID, r.Owner, x.thread.key, x.task, r.Agent, r.AssistantID, string(r.Status), holder, x.made.Fence, r.Attempt,
-		string(r.Multitask), concurrencyClass(r), string(r.Flavour), []byte(r.Metadata), []byte(r.Kwargs),
-		[]byte(options), r.Base, from, micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.StartedAt), micros(r.RunAfter))
+		string(r.Multitask), concurrencyClass(r), string(r.Flavour), []byte(r.Metadata), x.Sealed(r.Kwargs, runKwargs, r.ID),
+		x.Sealed(options, runOptions, r.ID), r.Base, from, micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.StartedAt), micros(r.RunAfter))
 	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "run_exists", "There is a run %q already.", r.ID)
 	}

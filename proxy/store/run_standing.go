@@ -99,11 +99,12 @@ func (st *Standing) progress(t *sqldb.Tx, row runRow) error {
 	if row.Status == mapping.RunPending {
 		return nil
 	}
-	err := t.Each(`SELECT head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, in{row.thread, row.from, row.to(), row.key},
+	err := t.Each(`SELECT seq, head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, in{row.thread, row.from, row.to(), row.key},
 		func(scan func(...any) error) error {
 			var raw []byte
 			var head mapping.Head
-			err := scan(&raw)
+			var seq int64
+			err := scan(&seq, sqldb.Unsealed(&raw, eventHead, row.thread, &seq))
 			if err == nil {
 				err = decode(raw, &head)
 			}
@@ -116,5 +117,5 @@ func (st *Standing) progress(t *sqldb.Tx, row runRow) error {
 		return err
 	}
 	return t.Each(`SELECT seq, '', kind, at_us, head, NULL FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 ORDER BY seq DESC LIMIT 1`,
-		in{row.thread, row.from, row.to(), row.key}, func(scan func(...any) error) error { return scanEvent(&st.Last, scan) })
+		in{row.thread, row.from, row.to(), row.key}, func(scan func(...any) error) error { return scanEvent(&st.Last, row.thread, scan) })
 }

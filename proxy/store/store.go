@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/quota"
+	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"go.uber.org/zap"
 )
@@ -31,6 +32,8 @@ type Options struct {
 	Index   *item.Index // nil: items do not become vectors
 	// Committed is told of every transaction: see sqldb.Options.
 	Committed func(operations int, took time.Duration)
+	// Keys are those that bodies are sealed under; nil: none are.
+	Keys *seal.Ring
 	// Owner is the id of this process in leases; "" makes one.
 	Owner string
 	Now   func() time.Time // nil: time.Now; PostgreSQL: the time of the database
@@ -61,6 +64,7 @@ type Store struct {
 	requests
 	secrets
 	rates
+	sealing
 
 	log    *zap.Logger
 	behind atomic.Pointer[error] // why Recover has not succeeded; nil once it has
@@ -100,12 +104,12 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 	return &Store{
 		base: b, threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
 		events: events{b}, artifacts: artifacts{b}, items: table, itemChores: chores, assistants: assistants{b}, crons: crons{b, o.Crons},
-		outbox: outbox{b}, retention: retention{b}, agents: agents{b}, requests: requests{b}, secrets: secrets{b}, rates: rates{b}, log: log,
+		outbox: outbox{b}, retention: retention{b}, agents: agents{b}, requests: requests{b}, secrets: secrets{b}, rates: rates{b}, sealing: sealing{b}, log: log,
 	}
 }
 
 func (o Options) ofDB() sqldb.Options {
-	return sqldb.Options{Synchronous: o.Synchronous, SecureDelete: o.SecureDelete, Limit: o.Limit, Owner: o.Owner, Holdings: holdings{}, Now: o.Now, Committed: o.Committed}
+	return sqldb.Options{Synchronous: o.Synchronous, SecureDelete: o.SecureDelete, Limit: o.Limit, Keys: o.Keys, Owner: o.Owner, Holdings: holdings{}, Now: o.Now, Committed: o.Committed}
 }
 
 // start recovers. A file on a full disk can be read all the same; see Recover.

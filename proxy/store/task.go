@@ -49,7 +49,7 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 	k.UpdatedAt, k.AdditionalInput = timeOf(t.Now), object(k.AdditionalInput)
 	key, err = t.Insert(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12)`,
-		k.Tenant, k.ID, k.Owner, thread, k.Agent, number(k.HasInput), words(k.Input), []byte(k.AdditionalInput), number(k.Topic), k.HandOuts,
+		k.Tenant, k.ID, k.Owner, thread, k.Agent, number(k.HasInput), said(t, k.Input, taskInput, k.Tenant, k.ID), t.Sealed(k.AdditionalInput, taskAdditional, k.Tenant, k.ID), number(k.Topic), k.HandOuts,
 		micros(k.CreatedAt), micros(k.UpdatedAt))
 	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "task_exists", "There is a task %q already.", k.ID)
@@ -96,7 +96,8 @@ func readTask(t *sqldb.Tx, where string, args ...any) (row taskRow, err error) {
 func (r *taskRow) scan(scan func(...any) error) error {
 	var input []byte
 	var created, updated int64
-	err := scan(&r.ID, &r.key, &r.thread, &r.Tenant, &r.Owner, &r.ThreadID, &r.Agent, &r.HasInput, &input, rawOf(&r.AdditionalInput),
+	err := scan(&r.ID, &r.key, &r.thread, &r.Tenant, &r.Owner, &r.ThreadID, &r.Agent, &r.HasInput,
+		sqldb.Unsealed(&input, taskInput, &r.Tenant, &r.ID), sqldb.Unsealed(rawOf(&r.AdditionalInput), taskAdditional, &r.Tenant, &r.ID),
 		&r.Topic, &r.HandOuts, &created, &updated)
 	r.Input, r.size = string(input), len(input)+len(r.AdditionalInput)
 	r.CreatedAt, r.UpdatedAt = timeOf(created), timeOf(updated)
@@ -219,7 +220,7 @@ func (s *tasks) Requests(ctx context.Context, taskID string) (map[int]StepReques
 			var input []byte
 			var has bool
 			var r StepRequest
-			if err := scan(&n, &has, &input, rawOf(&r.AdditionalInput)); err != nil {
+			if err := scan(&n, &has, sqldb.Unsealed(&input, requestInput, key, &n), sqldb.Unsealed(rawOf(&r.AdditionalInput), requestAdditional, key, &n)); err != nil {
 				return err
 			}
 			if has {

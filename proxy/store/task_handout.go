@@ -109,10 +109,10 @@ func saveRequest(t *sqldb.Tx, task int64, tenant string, n int, r StepRequest) e
 	if r.says() {
 		var input any
 		if r.Input != nil {
-			input = words(*r.Input)
+			input = said(t, *r.Input, requestInput, task, n)
 		}
 		if err := t.Put(`INSERT INTO requests (task, n, has_input, input, additional) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (task, n) DO NOTHING`,
-			task, n, number(r.Input != nil), input, sqldb.Blob(r.AdditionalInput)); err != nil {
+			task, n, number(r.Input != nil), input, t.Sealed(r.AdditionalInput, requestAdditional, task, n)); err != nil {
 			return err
 		}
 	}

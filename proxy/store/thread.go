@@ -108,8 +108,8 @@ func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread,
 		return row, false, err
 	}
 	row.key, err = t.Insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents, keep_latest, ttl_us)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (tenant, thread_id) DO NOTHING`,
-		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), []byte(row.Config), sqldb.Blob(interrupts),
+ VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant, thread_id) DO NOTHING`,
+		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), t.Sealed(row.Config, threadConfig, row.Tenant, row.ID),
 		micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires), agents, number(row.KeepLatest), row.TTL.Microseconds())
 	if errors.Is(err, sql.ErrNoRows) {
 		row, err = readLocked(t, scopeFor(p), th.ID)
@@ -117,6 +117,9 @@ func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread,
 	}
 	if !row.Expires.IsZero() {
 		s.due(t, dueExpiry)
+	}
+	if err == nil && interrupts != nil { // its seal is bound to the key that was just given
+		err = t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, row.key, t.Sealed(interrupts, threadInterrupts, row.key))
 	}
 	if err == nil {
 		err = s.quotas.Added(t, quota.Threads, row.Tenant, row.Owner, 1)
@@ -190,7 +193,8 @@ func (r *threadRow) found(err error) error {
 func (r *threadRow) scan(scan func(...any) error) error {
 	var interrupts []byte
 	var created, updated, expires, ttl int64
-	err := scan(&r.ID, rawOf(&r.Metadata), &r.key, &r.Tenant, &r.Owner, (*string)(&r.Status), rawOf(&r.Config), &interrupts,
+	err := scan(&r.ID, rawOf(&r.Metadata), &r.key, &r.Tenant, &r.Owner, (*string)(&r.Status), sqldb.Unsealed(rawOf(&r.Config), threadConfig, &r.Tenant, &r.ID),
+		sqldb.Unsealed(&interrupts, threadInterrupts, &r.key),
 		&created, &updated, &expires, &r.agents, &r.KeepLatest, &ttl, &r.Head)
 	if err != nil {
 		return err

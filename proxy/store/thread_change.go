@@ -79,5 +79,8 @@ func (s *base) copyHistory(t *sqldb.Tx, from, to int64) error {
 			return err
 		}
 	}
+	if err := resealCopied(t, from, to); err != nil {
+		return err
+	}
 	return s.copyArtifacts(t, from, to)
 }

@@ -1,5 +1,15 @@
 package store
 
+import "github.com/apbridge/apbridge/proxy/store/sqldb"
+
+// said is text as the parameter of a column of bodies (sqldb.Tx.Sealed).
+func said(t *sqldb.Tx, text, column string, row ...any) any {
+	if t.Sealing() {
+		return t.Sealed([]byte(text), column, row...)
+	}
+	return words(text)
+}
+
 // words is text as a parameter of a column of bytes. Unlike []byte(s) it takes no copy of a
 // long text on SQLite, which keeps the same bytes.
 type words string

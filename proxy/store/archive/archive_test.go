@@ -53,7 +53,7 @@ func unseen(int, int) {}
 func exported(t testing.TB, dsn string) string {
 	t.Helper()
 	var out bytes.Buffer
-	_, err := archive.Export(t.Context(), dsn, &out, silent)
+	_, err := archive.Export(t.Context(), dsn, nil, &out, silent)
 	ok(t, err)
 	return out.String()
 }

@@ -46,7 +46,7 @@ func check(ctx context.Context, file string) (*Contents, error) {
 }
 
 func look(ctx context.Context, path string) (found *Contents, err error) {
-	err = sqldb.Look(ctx, path, func(t *sqldb.Tx) (err error) {
+	err = sqldb.Look(ctx, path, nil, func(t *sqldb.Tx) (err error) {
 		found, err = contents(t)
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -16,16 +17,20 @@ const format = 1
 type Rows func(n int64)
 
 // Export writes all rows of the database at dsn, as they are at one moment, whether a bridge
-// uses it or not. Of the rows one is in memory at a time.
-func Export(ctx context.Context, dsn string, w io.Writer, said Rows) (*Contents, error) {
+// uses it or not. Bodies that are sealed are opened with the keys, which may be nil: an export is plain text. Of the
+// rows one is in memory at a time.
+func Export(ctx context.Context, dsn string, keys *seal.Ring, w io.Writer, said Rows) (*Contents, error) {
 	out := bufio.NewWriterSize(w, 1<<16)
 	var found *Contents
-	err := sqldb.Look(ctx, dsn, func(t *sqldb.Tx) (err error) {
+	err := sqldb.Look(ctx, dsn, keys, func(t *sqldb.Tx) (err error) {
 		if found, err = contents(t); err != nil {
 			return err
 		}
 		if want := sqldb.Schema(); found.Schema != want {
 			return fmt.Errorf("the database has the tables of another version of apbridge (schema %d, this one has %d): %s", found.Schema, want, otherVersion(found.Schema, want))
+		}
+		if err := sqldb.CheckKeys(t, dsn); err != nil {
+			return err
 		}
 		e := exporter{ctx: ctx, tx: t, out: out, said: said}
 		return e.all()
@@ -72,6 +77,9 @@ func (e *exporter) table(t *table) error {
 	}
 	return e.tx.Each(t.selection(), nil, func(scan func(...any) error) error {
 		if err := scan(places...); err != nil {
+			return err
+		}
+		if err := t.open(e.tx, row); err != nil {
 			return err
 		}
 		return e.write(t, row)

@@ -98,7 +98,11 @@ func (in *importer) refuseBridges() error {
 
 func (in *importer) refuseRows(t *table) error {
 	if t.own {
-		_, err := in.tx.Exec(`DELETE FROM ` + t.name)
+		text := `DELETE FROM ` + t.name
+		if t.only != "" {
+			text += ` WHERE ` + t.only
+		}
+		_, err := in.tx.Exec(text)
 		return err
 	}
 	var n int64
@@ -158,6 +162,7 @@ const (
 )
 
 func (in *importer) add(t *table, args []any, size int) error {
+	t.seal(in.tx, args)
 	in.rows++
 	in.waiting++
 	in.waitSize += size

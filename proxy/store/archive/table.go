@@ -1,6 +1,10 @@
 package archive
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
 
 // table is what is exported of a table.
 type table struct {
@@ -10,7 +14,9 @@ type table struct {
 	keyed   bool // its column id is given by the database
 	// own is of tables that a bridge fills by itself: rows in them do not make a database
 	// that is in use.
-	own bool
+	own    bool
+	sealed []body // of its columns
+	only   string // the condition of the rows that are exported; "": all
 }
 
 type column struct {
@@ -55,7 +61,7 @@ var tables = []table{
 	filled("item_index", "id", "#id mark #generation #clearing #version owner"),
 	filled("agents_seen", "name", "name #at_us"),
 	filled("agent_facts", "agent, what", "agent what *body #at_us"),
-	filled("secrets", "name", "name *value"),
+	some(filled("secrets", "name", "name *value"), sqldb.NoKeyRow),
 }
 
 // left are the tables, and columns of tables, that are no part of an export.
@@ -69,6 +75,11 @@ var left = []string{
 func keyed(name, columns string) table {
 	t := listed(name, "id", columns)
 	t.keyed = true
+	return t
+}
+
+func some(t table, only string) table {
+	t.only = only
 	return t
 }
 
@@ -89,6 +100,7 @@ func listed(name, order, columns string) table {
 		}
 		t.columns = append(t.columns, column{c, is})
 	}
+	t.sealed = t.bodies()
 	return t
 }
 
@@ -120,5 +132,9 @@ func (t *table) selection() string {
 	}
 	// By columns of the table: what is selected has the same names on PostgreSQL, and is text.
 	order := t.name + "." + strings.ReplaceAll(t.order, ", ", ", "+t.name+".")
-	return "SELECT " + strings.Join(list, ", ") + " FROM " + t.name + " ORDER BY " + order
+	text := "SELECT " + strings.Join(list, ", ") + " FROM " + t.name
+	if t.only != "" {
+		text += " WHERE " + t.only
+	}
+	return text + " ORDER BY " + order
 }

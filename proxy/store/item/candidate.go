@@ -32,9 +32,9 @@ func (s *sieve) candidate(scan func(...any) error) (c *candidate, ok bool, err e
 	c = &candidate{itemName: itemName{tenant: s.tenant}}
 	var value any // nil: not read
 	if s.keep != nil {
-		value = &s.value
+		value = c.unsealed(&s.value, itemValue)
 	}
-	err = scan(&c.namespace, &c.key, &c.share, &c.ttl, &c.created, &c.updated, (*[]byte)(&c.bag), value)
+	err = scan(&c.namespace, &c.key, &c.share, &c.ttl, &c.created, &c.updated, c.unsealed((*[]byte)(&c.bag), itemTokens), value)
 	return c, err == nil && (s.keep == nil || s.keep(json.RawMessage(s.value))), err
 }
 

@@ -55,7 +55,7 @@ func expiredItems(t *sqldb.Tx) (gone []expiredItem, err error) {
  (SELECT tenant, namespace, item_key FROM items WHERE expires_us > 0 AND expires_us <= $1 LIMIT $2)
  RETURNING tenant, namespace, item_key, tokens, members`, in{t.Now, itemsTogether}, func(scan func(...any) error) error {
 		var it expiredItem
-		err := scan(append(out{&it.tenant, &it.namespace, &it.key}, it.columns()...)...)
+		err := scan(append(out{&it.tenant, &it.namespace, &it.key}, it.columns(&it.itemName)...)...)
 		gone = append(gone, it)
 		return err
 	})
@@ -94,8 +94,8 @@ func (s *Chores) untold(ctx context.Context) (list []untoldItem, err error) {
 			in{itemsTogether}, func(scan func(...any) error) (bool, error) {
 				var it untoldItem
 				var value, index json.RawMessage
-				err := scan(&it.tenant, &it.namespace, &it.key, &it.updated, (*[]byte)(&value), (*[]byte)(&index))
-				it.told = newTold(value, index)
+				err := scan(&it.tenant, &it.namespace, &it.key, &it.updated, it.unsealed((*[]byte)(&value), itemValue), (*[]byte)(&index))
+				it.told = newTold(value, index, s.db.Sealing())
 				list = append(list, it)
 				read += len(value)
 				return read < bytesTogether, errors.Join(err, ctx.Err())
@@ -108,7 +108,7 @@ func (s *Chores) untold(ctx context.Context) (list []untoldItem, err error) {
 func (it untoldItem) tell(t *sqldb.Tx) error {
 	var old told
 	err := t.Get(`UPDATE items SET tokens_us = updated_us, members_us = updated_us WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND updated_us = $4 AND members_us <> updated_us
- RETURNING tokens, members`, it.args(it.updated), old.columns())
+ RETURNING tokens, members`, it.args(it.updated), old.columns(&it.itemName))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}

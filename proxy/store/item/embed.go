@@ -70,7 +70,7 @@ func (s *Chores) unseen(ctx context.Context) (list []*unseenItem, err error) {
 			in{itemsTogether}, func(scan func(...any) error) (bool, error) {
 				it := new(unseenItem)
 				var value, index json.RawMessage
-				err := scan(&it.tenant, &it.namespace, &it.key, &it.updated, (*[]byte)(&value), (*[]byte)(&index))
+				err := scan(&it.tenant, &it.namespace, &it.key, &it.updated, it.unsealed((*[]byte)(&value), itemValue), (*[]byte)(&index))
 				it.texts = rule.VectorTexts(value, index, s.index.Fields)
 				list = append(list, it)
 				read, texts = read+len(value), texts+len(it.texts)
@@ -129,7 +129,7 @@ func (it *unseenItem) keep(t *sqldb.Tx, version int64) error {
 		return err
 	}
 	return t.Put(`INSERT INTO item_vectors (tenant, namespace, item_key, version, vectors) VALUES ($1, $2, $3, $4, $5)
- ON CONFLICT (tenant, namespace, item_key) DO UPDATE SET version = excluded.version, vectors = excluded.vectors`, it.args(version, append([]byte{}, it.vectors...))...)
+ ON CONFLICT (tenant, namespace, item_key) DO UPDATE SET version = excluded.version, vectors = excluded.vectors`, it.args(version, it.sealed(t, append([]byte{}, it.vectors...), itemVectors))...)
 }
 
 // removeVectors goes with the removal of an item.

@@ -74,7 +74,7 @@ func (s *Table) indexed(ctx context.Context, q Query) (ok bool, err error) {
 
 // lookup is what listed reads; nil where that is not to be done.
 func (q Query) lookup(t *sqldb.Tx, r reach) (*lookup, error) {
-	if len(q.Members) == 0 {
+	if len(q.Members) == 0 || t.Keyed() { // sealed items have none
 		return nil, nil
 	}
 	behind := false

@@ -17,6 +17,23 @@ type itemName struct {
 	key       string
 }
 
+// The columns of items whose bodies are sealed where the bridge has keys (sqldb.Tx.Sealed).
+const (
+	itemValue   = "items.value"
+	itemTokens  = "items.tokens"
+	itemVectors = "item_vectors.vectors"
+)
+
+// sealed is a body of the item as the parameter of one of these columns.
+func (n itemName) sealed(t *sqldb.Tx, body []byte, column string) any {
+	return t.Sealed(body, column, n.tenant, n.namespace, n.key)
+}
+
+// unsealed is where such a column goes, in a row that is read with the item's name or has it already.
+func (n *itemName) unsealed(to any, column string) *sqldb.Body {
+	return sqldb.Unsealed(to, column, &n.tenant, &n.namespace, &n.key)
+}
+
 func (n itemName) args(more ...any) in { return append(in{n.tenant, n.namespace, n.key}, more...) }
 
 // id names an item among those of its tenant. Ids have the order of names.

@@ -17,7 +17,7 @@ func (s *Table) matching(ctx context.Context, q Query) (rows []*itemRow, err err
 	if q.SortBy != "" {
 		return s.sorted(ctx, q)
 	}
-	choice := chooser{keep: q.Keep}
+	choice := chooser{keep: q.Keep, keyed: s.db.Keyed()}
 	kept, skip := 0, q.Offset
 	statement := func(where string) string {
 		return `SELECT ` + itemColumns + ` WHERE ` + where + ` ORDER BY i.namespace, i.item_key`
@@ -44,13 +44,19 @@ func (s *Table) matching(ctx context.Context, q Query) (rows []*itemRow, err err
 // chooser decides which items a query finds.
 type chooser struct {
 	keep  func(value json.RawMessage) bool
+	keyed bool         // the value may be sealed
 	value sqldb.Buffer // of the row that is being looked at
+	at    itemName     // its name, where keyed
 }
 
 func (c *chooser) passes(scan func(...any) error) (ok bool, err error) {
 	if c.keep == nil {
 		return true, nil
 	}
-	err = scan(&c.value, nil, nil, nil, nil, nil, nil, nil, nil)
+	if c.keyed {
+		err = scan(c.at.unsealed(&c.value, itemValue), nil, &c.at.tenant, nil, &c.at.namespace, &c.at.key, nil, nil, nil)
+	} else {
+		err = scan(&c.value, nil, nil, nil, nil, nil, nil, nil, nil)
+	}
 	return err == nil && c.keep(json.RawMessage(c.value)), err
 }

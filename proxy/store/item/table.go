@@ -91,7 +91,7 @@ func (s *Table) PutItems(ctx context.Context, list ...Put) error {
 func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 	it := p.Item
 	at := itemName{who.Tenant, pathOf(it.Namespace), it.Key}
-	fresh := newTold(it.Value, p.Index)
+	fresh := newTold(it.Value, p.Index, s.db.Sealing())
 	return func(t *sqldb.Tx) error {
 		ttl, expires := p.TTL.Microseconds(), int64(0)
 		if p.TTL > 0 {
@@ -106,8 +106,8 @@ func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
  ON CONFLICT (tenant, namespace, item_key) DO UPDATE SET owner = excluded.owner, value = excluded.value, fields = excluded.fields,
  created_us = CASE WHEN items.expires_us > 0 AND items.expires_us <= excluded.updated_us THEN excluded.created_us ELSE items.created_us END,
  ttl_us = excluded.ttl_us, updated_us = excluded.updated_us, expires_us = excluded.expires_us, tokens_us = excluded.tokens_us, members_us = excluded.members_us, vectors_us = 0
- RETURNING tokens, members, created_us`, in{at.tenant, who.ID, at.namespace, at.key, []byte(it.Value), sqldb.Blob(p.Index), ttl, t.Now, expires, sqldb.Blob(fresh.tokens), sqldb.Blob(fresh.members)},
-			append(old.columns(), &created))
+ RETURNING tokens, members, created_us`, in{at.tenant, who.ID, at.namespace, at.key, at.sealed(t, it.Value, itemValue), sqldb.Blob(p.Index), ttl, t.Now, expires, at.sealed(t, fresh.tokens, itemTokens), sqldb.Blob(fresh.members)},
+			append(old.columns(&at), &created))
 		if err == nil {
 			err = s.count(t, it, who, created == t.Now)
 		}
@@ -143,7 +143,7 @@ type itemRow struct {
 func (r *itemRow) scan(scan func(...any) error) error {
 	var path []byte
 	var created, updated, expires int64
-	err := scan((*[]byte)(&r.Value), &r.ttl, &r.Tenant, &r.Owner, &path, &r.Key, &created, &updated, &expires)
+	err := scan(sqldb.Unsealed((*[]byte)(&r.Value), itemValue, &r.Tenant, &path, &r.Key), &r.ttl, &r.Tenant, &r.Owner, &path, &r.Key, &created, &updated, &expires)
 	r.Namespace = labelsOf(string(path))
 	r.CreatedAt, r.UpdatedAt, r.Expires = sqldb.TimeOf(created), sqldb.TimeOf(updated), sqldb.TimeOf(expires)
 	return err
@@ -208,7 +208,7 @@ func (s *Table) DeleteItem(ctx context.Context, namespace []string, key string) 
 
 func (n itemName) remove(t *sqldb.Tx) error {
 	var old told
-	err := t.Get(`DELETE FROM items WHERE tenant = $1 AND namespace = $2 AND item_key = $3 RETURNING tokens, members`, n.args(), old.columns())
+	err := t.Get(`DELETE FROM items WHERE tenant = $1 AND namespace = $2 AND item_key = $3 RETURNING tokens, members`, n.args(), old.columns(&n))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}

@@ -96,7 +96,7 @@ func (x *textSearch) having(t *sqldb.Tx, token, limit string) (n int, err error)
 	if limit != "" {
 		text = `SELECT COUNT(*) FROM (` + strings.Replace(text, `COUNT(*)`, `1`, 1) + limit + `) x`
 	}
-	err = t.Get(text, append(args, token), out{&n})
+	err = t.Get(text, append(args, sought(t, token)), out{&n})
 	return n, err
 }
 
@@ -158,7 +158,7 @@ func (x *textSearch) statement(t *sqldb.Tx, token string, first bool) (text stri
 		where = `k.tenant = $1`
 	}
 	return `SELECT k.namespace, k.item_key, k.share, ` + candidateColumns + `, ` + value + ` FROM ` + from + `
- JOIN items i ON i.tenant = k.tenant AND i.namespace = k.namespace AND i.item_key = k.item_key WHERE ` + where + isLive, append(args, token, t.Now)
+ JOIN items i ON i.tenant = k.tenant AND i.namespace = k.namespace AND i.item_key = k.item_key WHERE ` + where + isLive, append(args, sought(t, token), t.Now)
 }
 
 // largest are as many candidates as there is still room for.

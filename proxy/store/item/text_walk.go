@@ -54,7 +54,7 @@ func (x *textSearch) rows(ctx context.Context, t *sqldb.Tx, token, order string,
 	where, args := x.reach.within("k", x.Prefix)
 	text := `SELECT k.namespace, k.item_key, k.share FROM item_tokens k WHERE ` + where + ` AND k.token = $` + strconv.Itoa(len(args)+1) + order
 	var row candidate
-	err = t.Each(text, append(args, token), func(scan func(...any) error) error {
+	err = t.Each(text, append(args, sought(t, token)), func(scan func(...any) error) error {
 		err := scan(&row.namespace, &row.key, &row.share)
 		if id := row.id(); !known[id] && (x.passed == nil || x.passed[id]) {
 			c := &candidate{itemName: itemName{x.reach.Tenant, append([]byte(nil), row.namespace...), row.key}, share: row.share}

@@ -1,19 +1,14 @@
 package item
 
-import (
-	"bytes"
-
-	"github.com/apbridge/apbridge/mapping/textindex"
-	"github.com/apbridge/apbridge/proxy/store/sqldb"
-)
+import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
 // anyToken is in place of a token in the row that each item with tokens has.
 const anyToken = ""
 
 // retoken gives an item its tokens in place of old ones. The caller has the item's row, so
 // that no other process does the same: its tokens are always those that its row tells.
-func (n itemName) retoken(t *sqldb.Tx, old, fresh textindex.Bag) error {
-	if bytes.Equal(old, fresh) {
+func (n itemName) retoken(t *sqldb.Tx, old, fresh told) error {
+	if old.sameTokens(fresh) {
 		return nil
 	}
 	if err := n.removeTokens(t, old); err != nil {
@@ -22,16 +17,16 @@ func (n itemName) retoken(t *sqldb.Tx, old, fresh textindex.Bag) error {
 	if err := n.addTokens(t, fresh); err != nil {
 		return err
 	}
-	return t.Put(`UPDATE items SET tokens = $4 WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, n.args(sqldb.Blob(fresh))...)
+	return t.Put(`UPDATE items SET tokens = $4 WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, n.args(n.sealed(t, fresh.tokens, itemTokens))...)
 }
 
-func (n itemName) addTokens(t *sqldb.Tx, fresh textindex.Bag) error {
-	words := fresh.Words()
+func (n itemName) addTokens(t *sqldb.Tx, fresh told) error {
+	words := fresh.tokens.Words()
 	if words == 0 {
 		return nil
 	}
-	for token, count := range fresh.Counts() {
-		if err := n.addToken(t, token, 1_000_000*count/words); err != nil {
+	for token, count := range fresh.tokens.Counts() {
+		if err := n.addToken(t, fresh.row(t, token), 1_000_000*count/words); err != nil {
 			return err
 		}
 	}
@@ -44,13 +39,13 @@ func (n itemName) addToken(t *sqldb.Tx, token string, share int) error {
  ON CONFLICT (tenant, token, namespace, item_key) DO UPDATE SET share = excluded.share`, n.args(token, share)...)
 }
 
-func (n itemName) removeTokens(t *sqldb.Tx, old textindex.Bag) error {
+func (n itemName) removeTokens(t *sqldb.Tx, old told) error {
 	const text = `DELETE FROM item_tokens WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND token = $4`
-	if len(old) == 0 {
+	if len(old.tokens) == 0 {
 		return nil
 	}
-	for token := range old.Counts() {
-		if err := t.Put(text, n.args(token)...); err != nil {
+	for token := range old.tokens.Counts() {
+		if err := t.Put(text, n.args(old.row(t, token))...); err != nil {
 			return err
 		}
 	}

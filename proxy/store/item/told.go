@@ -12,25 +12,65 @@ import (
 
 // told is what an item tells searches of its value. It is made before the value is written, and
 // stands in the item's row and in rows of its own.
+//
+// Where bodies are sealed, the rows of tokens have what sqldb.Tx.Blinded makes of them, by which they are
+// found as well. There are no members: stretches of them are asked for, which shows what they are.
 type told struct {
 	tokens  textindex.Bag
 	members memberList
+	read    *sqldb.Body // where tokens came from; nil: they were made now
+	sealing bool        // with that they were made
 }
 
-func newTold(value, index json.RawMessage) told {
-	return told{textindex.NewBag(rule.ItemTexts(value, index)), newMemberList(rule.ItemMembers(value))}
+func newTold(value, index json.RawMessage, sealing bool) told {
+	o := told{tokens: textindex.NewBag(rule.ItemTexts(value, index)), sealing: sealing}
+	if !sealing {
+		o.members = newMemberList(rule.ItemMembers(value))
+	}
+	return o
 }
 
-// columns are where the columns tokens and members go.
-func (o *told) columns() out { return out{(*[]byte)(&o.tokens), (*[]byte)(&o.members)} }
+// columns are where the columns tokens and members of an item go.
+func (o *told) columns(of *itemName) out {
+	o.read = of.unsealed((*[]byte)(&o.tokens), itemTokens)
+	return out{o.read, (*[]byte)(&o.members)}
+}
 
-func (o told) equal(p told) bool {
-	return bytes.Equal(o.tokens, p.tokens) && bytes.Equal(o.members, p.members)
+// blind reports whether the rows of the tokens are blinded: if the list of them is sealed.
+func (o told) blind() bool { return len(o.tokens) > 0 && (o.sealing || o.read != nil && o.read.Sealed) }
+
+// row is a token as it stands in its row.
+func (o told) row(t *sqldb.Tx, token string) string {
+	if !o.blind() {
+		return token
+	}
+	return blinded(t, token)
+}
+
+func blinded(t *sqldb.Tx, token string) string {
+	if token == anyToken {
+		return token
+	}
+	return t.Blinded(token)
+}
+
+// sought is a token as a search looks for it.
+func sought(t *sqldb.Tx, token string) string {
+	if !t.Sealing() {
+		return token
+	}
+	return blinded(t, token)
+}
+
+func (o told) equal(p told) bool { return o.sameTokens(p) && bytes.Equal(o.members, p.members) }
+
+func (o told) sameTokens(p told) bool {
+	return o.blind() == p.blind() && bytes.Equal(o.tokens, p.tokens)
 }
 
 // add writes the rows of an item that has none.
 func (n itemName) add(t *sqldb.Tx, fresh told) error {
-	if err := n.addTokens(t, fresh.tokens); err != nil {
+	if err := n.addTokens(t, fresh); err != nil {
 		return err
 	}
 	return n.addMembers(t, fresh.members)
@@ -38,7 +78,7 @@ func (n itemName) add(t *sqldb.Tx, fresh told) error {
 
 // retell gives an item what its value tells in place of what an earlier one did.
 func (n itemName) retell(t *sqldb.Tx, old, fresh told) error {
-	if err := n.retoken(t, old.tokens, fresh.tokens); err != nil {
+	if err := n.retoken(t, old, fresh); err != nil {
 		return err
 	}
 	return n.relist(t, old.members, fresh.members)
@@ -46,5 +86,5 @@ func (n itemName) retell(t *sqldb.Tx, old, fresh told) error {
 
 // removeTold goes with the removal of an item.
 func (n itemName) removeTold(t *sqldb.Tx, old told) error {
-	return errors.Join(n.removeTokens(t, old.tokens), n.removeMembers(t, old.members))
+	return errors.Join(n.removeTokens(t, old), n.removeMembers(t, old.members))
 }

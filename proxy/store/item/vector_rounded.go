@@ -83,7 +83,7 @@ func (x *meaningSearch) exact(ctx context.Context, w *wanted, list looked) (hits
 func (x *meaningSearch) read(ctx context.Context, t *sqldb.Tx, w *wanted, some nearest, hits *nearest) error {
 	var kept sqldb.Buffer
 	var numbers []float32
-	var at itemName
+	at := itemName{tenant: mapping.PrincipalOf(ctx).Tenant}
 	for len(some) > 0 {
 		names := make([]itemName, min(len(some), namesTogether(t)))
 		for i := range names {
@@ -92,7 +92,7 @@ func (x *meaningSearch) read(ctx context.Context, t *sqldb.Tx, w *wanted, some n
 		some = some[len(names):]
 		where, args := namedIn("v", names)
 		err := t.Each(`SELECT v.namespace, v.item_key, v.vectors FROM item_vectors v WHERE `+where, args, func(scan func(...any) error) error {
-			err := scan(&at.namespace, &at.key, &kept)
+			err := scan(&at.namespace, &at.key, at.unsealed(&kept, itemVectors))
 			if numbers = vectorindex.AppendVector(numbers[:0], kept); err == nil && len(numbers) >= len(w.query) {
 				hits.offer(hit{at.id(), w.score(numbers)}, w.most)
 			}

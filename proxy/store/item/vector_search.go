@@ -165,9 +165,9 @@ func (x *meaningSearch) scan(ctx context.Context) (hits nearest, err error) {
 		hits = nil
 		var kept sqldb.Buffer
 		var numbers []float32
-		var at itemName
+		at := itemName{tenant: mapping.PrincipalOf(ctx).Tenant}
 		return t.Each(`SELECT v.namespace, v.item_key, v.vectors FROM item_vectors v WHERE `+where, args, func(scan func(...any) error) error {
-			if err := scan(&at.namespace, &at.key, &kept); err != nil {
+			if err := scan(&at.namespace, &at.key, at.unsealed(&kept, itemVectors)); err != nil {
 				return err
 			}
 			if id := at.id(); len(kept) > 0 && x.wanted.has(id) {

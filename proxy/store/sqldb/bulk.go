@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/zap"
@@ -17,13 +18,14 @@ func Fill(ctx context.Context, dsn string, o Options, log *zap.Logger, do func(*
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.on.classify(d.on.bulk(ctx, do)), d.Close())
+	return errors.Join(d.on.classify(d.on.bulk(ctx, d.sealing(do))), d.Close())
 }
 
 // Look runs do on one consistent view of the database at dsn, for as long as do takes,
-// whether other processes use the database or not. It changes nothing: tables of an older
+// whether other processes use the database or not. Bodies are opened with keys; nil: with none. It changes nothing: tables of an older
 // version stay as they are (SchemaOf tells).
-func Look(ctx context.Context, dsn string, do func(*Tx) error) error {
+func Look(ctx context.Context, dsn string, ring *seal.Ring, do func(*Tx) error) error {
+	do = keys{ring: ring}.given(do)
 	if isServer(dsn) {
 		return lookPostgres(ctx, dsn, do)
 	}

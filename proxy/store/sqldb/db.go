@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apbridge/apbridge/proxy/store/seal"
 	"go.uber.org/zap"
 	sqlite3 "zombiezen.com/go/sqlite"
 )
@@ -15,6 +16,7 @@ type DB struct {
 	on    database
 	owner string
 	room  room
+	keys
 }
 
 // database is what differs between SQLite and PostgreSQL.
@@ -75,8 +77,16 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*DB, err
 	if err != nil {
 		return nil, err
 	}
-	return &DB{on: on, owner: o.Owner}, nil
+	d := &DB{on: on, owner: o.Owner, keys: keys{ring: o.Keys}}
+	if err := d.useKeys(ctx, dsn); err != nil {
+		_ = on.close()
+		return nil, err
+	}
+	return d, nil
 }
+
+// sealing gives an operation the keys.
+func (d *DB) sealing(do func(*Tx) error) func(*Tx) error { return d.given(do) }
 
 func isServer(dsn string) bool {
 	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
@@ -91,6 +101,8 @@ type Options struct {
 	// Limit is how many bytes a SQLite file may grow to, 0 for as many as the disk
 	// holds. PostgreSQL does not look at it.
 	Limit int64
+	// Keys are those that bodies are sealed under; nil: none are.
+	Keys *seal.Ring
 	// Owner is the id of this process in leases; "" makes one.
 	Owner    string
 	Holdings Holdings         // nil: processes hold nothing
@@ -103,28 +115,28 @@ type Options struct {
 // Write runs do as one operation and returns when it is durable. do may be called
 // again when what it did is lost: it builds its results anew.
 func (d *DB) Write(ctx context.Context, do func(*Tx) error) error {
-	return d.wrote(d.on.write(ctx, false, do))
+	return d.wrote(d.on.write(ctx, false, d.sealing(do)))
 }
 
 // WriteRelaxed is Write for what may be lost when the machine fails, though not when
 // the process does.
 func (d *DB) WriteRelaxed(ctx context.Context, do func(*Tx) error) error {
-	return d.wrote(d.on.write(ctx, true, do))
+	return d.wrote(d.on.write(ctx, true, d.sealing(do)))
 }
 
 // Read runs do on one consistent view.
 func (d *DB) Read(ctx context.Context, do func(*Tx) error) error {
-	return d.on.classify(d.on.read(ctx, do))
+	return d.on.classify(d.on.read(ctx, d.sealing(do)))
 }
 
 // ReadOne is Read of a single statement, which is consistent by itself.
 func (d *DB) ReadOne(ctx context.Context, do func(*Tx) error) error {
-	return d.on.classify(d.on.readOne(ctx, do))
+	return d.on.classify(d.on.readOne(ctx, d.sealing(do)))
 }
 
 // ReadBlob is ReadOne of a piece of a file: large, and not soon read again.
 func (d *DB) ReadBlob(ctx context.Context, do func(*Tx) error) error {
-	return d.on.classify(d.on.readBlob(ctx, do))
+	return d.on.classify(d.on.readBlob(ctx, d.sealing(do)))
 }
 
 // Flush returns when all that was committed before the call is on the disk. Where

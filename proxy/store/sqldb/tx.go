@@ -1,5 +1,7 @@
 package sqldb
 
+import "database/sql"
+
 // statements is one connection in the middle of an operation: a sqliteTx or
 // a *pgTx.
 type statements interface {
@@ -17,6 +19,7 @@ type Tx struct {
 	on        statements
 	Now       int64    // microseconds, one value for the whole operation
 	committed []func() // run after the commit, before the caller hears of it
+	keys
 }
 
 // Exec runs a statement and tells how many rows it changed.
@@ -27,7 +30,25 @@ func (t *Tx) Exec(text string, args ...any) (int64, error) { return t.on.exec(te
 func (t *Tx) Put(text string, args ...any) error { return t.on.put(text, args) }
 
 // Get reads one row, also of a statement that writes and returns; sql.ErrNoRows when there is none.
-func (t *Tx) Get(text string, args []any, dest []any) error { return t.on.get(text, args, dest) }
+func (t *Tx) Get(text string, args []any, dest []any) error {
+	for _, d := range dest {
+		if _, ok := d.(*Body); ok {
+			return t.getBodies(text, args, dest)
+		}
+	}
+	return t.on.get(text, args, dest)
+}
+
+func (t *Tx) getBodies(text string, args []any, dest []any) error {
+	err := sql.ErrNoRows
+	if e := t.Until(text, args, func(scan func(...any) error) (bool, error) {
+		err = nil
+		return false, scan(dest...)
+	}); e != nil {
+		return e
+	}
+	return err
+}
 
 // Insert adds one row and tells the key it was given (the column id);
 // sql.ErrNoRows when the text says that a conflict adds none.
@@ -42,7 +63,12 @@ func (t *Tx) Each(text string, args []any, row func(scan func(...any) error) err
 
 // Until is Each that goes on while row says so.
 func (t *Tx) Until(text string, args []any, row func(scan func(...any) error) (more bool, err error)) error {
-	return t.on.until(text, args, row)
+	var columns func(...any) error
+	scan := func(dest ...any) error { return t.scanned(columns, dest) }
+	return t.on.until(text, args, func(of func(...any) error) (more bool, err error) {
+		columns = of
+		return row(scan)
+	})
 }
 
 // Shared reports whether others may change the database meanwhile.

@@ -88,9 +88,13 @@ func (a *App) open(ctx context.Context) error {
 	if a.limits, err = limit.New(a.cfg, ledger{a}, a.metrics.Limited); err != nil {
 		return err
 	}
+	keys, err := Keys(a.cfg.Encryption)
+	if err != nil {
+		return err
+	}
 	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{
 		Synchronous: a.cfg.Synchronous, SecureDelete: a.cfg.SecureDelete, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons, Index: index, Committed: a.metrics.Committed,
-		Quotas: a.limits.Quotas, Refused: a.metrics.Limited,
+		Keys: keys, Quotas: a.limits.Quotas, Refused: a.metrics.Limited,
 	}, a.log.Named("store")); err != nil {
 		return err
 	}
@@ -110,6 +114,9 @@ func (a *App) open(ctx context.Context) error {
 	a.engine.Trace(a.tracer)
 	a.engine.Beside(chore.NewRetention(a.store, events, witnessed{a.engine, a}, func() config.Retention { return a.engine.Config().Retention }, a.log))
 	a.engine.Beside(chore.NewItems(a.store, a.log))
+	if keys != nil {
+		a.engine.Beside(chore.NewSealing(a.store, a.log))
+	}
 	if index != nil {
 		a.engine.Beside(chore.NewEmbeddings(a.store, a.log))
 	}

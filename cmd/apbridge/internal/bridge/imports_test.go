@@ -50,7 +50,7 @@ var laws = map[string]law{
 	// A command is a package; what commands share is the console.
 	"cmd/apbridge/internal/command/bench":       {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/command/doctor", "cmd/apbridge/internal/console", "cmd/apbridge/internal/judge", "cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/grader", "cmd/apbridge/internal/judge/process", "cmd/apbridge/internal/judge/progress", "cmd/apbridge/internal/judge/report", "cmd/apbridge/internal/judge/verdict", "config", "mapping"}},
 	"cmd/apbridge/internal/command/conformance": {ours: []string{"cmd/apbridge/internal/command/doctor", "cmd/apbridge/internal/conformance", "cmd/apbridge/internal/conformance/check", "cmd/apbridge/internal/conformance/report", "cmd/apbridge/internal/console", "cmd/apbridge/internal/outfile", "config"}},
-	"cmd/apbridge/internal/command/database":    {ours: []string{"cmd/apbridge/internal/console", "cmd/apbridge/internal/outfile", "config", "proxy/store/archive"}},
+	"cmd/apbridge/internal/command/database":    {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "cmd/apbridge/internal/outfile", "config", "proxy/store/archive"}},
 	"cmd/apbridge/internal/command/demo":        {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "config", "examples/legacyagent", "examples/threadagent"}},
 	"cmd/apbridge/internal/command/doctor":      {ours: []string{"adapter", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "config", "mapping"}},
 	"cmd/apbridge/internal/command/remote":      {ours: []string{"cmd/apbridge/internal/api", "cmd/apbridge/internal/console", "cmd/apbridge/internal/talk", "mapping/rule"}},
@@ -58,7 +58,7 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/command/serve":       {ours: []string{"adapter", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "config", "mapping", "proxy/trace"}},
 	"cmd/apbridge/internal/console":             {ours: []string{"cmd/apbridge/internal/bridge", "config", "mapping/rule"}},
 	"cmd/apbridge/internal/talk":                {ours: []string{"adapter/sse", "cmd/apbridge/internal/api", "mapping/rule"}},
-	"cmd/apbridge/internal/bridge":              {ours: []string{"adapter", "adapter/replay", "adapter/taskstep", "adapter/threadrun", "cmd/apbridge/internal/front", "config", "mapping", "mapping/rule", "proxy", "proxy/audit", "proxy/chore", "proxy/complaint", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/limit", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/trace", "proxy/webhook"}},
+	"cmd/apbridge/internal/bridge":              {ours: []string{"adapter", "adapter/replay", "adapter/taskstep", "adapter/threadrun", "cmd/apbridge/internal/front", "config", "mapping", "mapping/rule", "proxy", "proxy/audit", "proxy/chore", "proxy/complaint", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/limit", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/seal", "proxy/trace", "proxy/webhook"}},
 	// The pages know the bridge by what they are given.
 	"cmd/apbridge/internal/front": {ours: []string{"adapter", "adapter/page", "config", "mapping", "mapping/rawjson"}},
 	// Commands call a bridge as any client does.
@@ -124,10 +124,12 @@ var laws = map[string]law{
 	"proxy/service":             {ours: []string{"adapter", "config", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/stepping", "proxy/store", "proxy/store/item", "proxy/webhook"}, never: []string{"net/http"}},
 	"proxy/service/servicetest": {ours: []string{"adapter", "config", "mapping", "mapping/rule", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/storetest"}},
 	"proxy/stepping":            {ours: []string{"adapter", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/engine", "proxy/eventlog", "proxy/store"}, never: []string{"net/http"}},
-	"proxy/store":               {ours: []string{"mapping", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/store/item", "proxy/store/quota", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
+	"proxy/store":               {ours: []string{"mapping", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/store/item", "proxy/store/quota", "proxy/store/seal", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	// A whole database taken out and put back: it knows tables, and none of what is done with them.
-	"proxy/store/archive":   {ours: []string{"proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "os", "zombiezen.com/go/sqlite"}},
-	"proxy/store/sqldb":     {ours: []string{"mapping", "mapping/failpoint", "mapping/pause"}, never: []string{"net/http"}},
+	"proxy/store/archive": {ours: []string{"proxy/store/seal", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "os", "zombiezen.com/go/sqlite"}},
+	"proxy/store/sqldb":   {ours: []string{"mapping", "mapping/failpoint", "mapping/pause", "proxy/store/seal"}, never: []string{"net/http"}},
+	// Bodies sealed and opened: it knows no database.
+	"proxy/store/seal":      {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"proxy/store/quota":     {ours: []string{"mapping", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/item":      {ours: []string{"mapping", "mapping/rule", "mapping/textindex", "mapping/vectorindex", "proxy/store/quota", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/storetest": {},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/proxy/store/archive"
@@ -28,7 +29,7 @@ func Export(process *console.Process) *cobra.Command {
 		Long: `export writes every row of the database, as it is at one moment, into FILE, a JSON object
 on each line; - is standard output. A bridge may use the database meanwhile, but what it does
 later is not in it. The same rows make the same export, whether they are in SQLite or in
-PostgreSQL. The format is described in docs/operations.md.`,
+PostgreSQL. It is plain text, of a database with encryption.keys as well. The format is described in docs/operations.md.`,
 		Example: `  apbridge export all.ndjson
   apbridge export - | gzip > all.ndjson.gz`,
 		Args: cobra.ExactArgs(1),
@@ -38,10 +39,10 @@ PostgreSQL. The format is described in docs/operations.md.`,
 				return err
 			}
 			if args[0] == standard {
-				_, err := p.exportTo(cmd.Context(), cfg.Database, p.Out)
+				_, err := p.exportTo(cmd.Context(), cfg, p.Out)
 				return err
 			}
-			return p.export(cmd.Context(), cfg.Database, args[0], over)
+			return p.export(cmd.Context(), cfg, args[0], over)
 		},
 	}
 	from.add(cmd.Flags())
@@ -49,23 +50,30 @@ PostgreSQL. The format is described in docs/operations.md.`,
 	return cmd
 }
 
-func (p *program) export(ctx context.Context, database, file string, over bool) error {
-	return p.keepWhole(file, over, func(path string) (*archive.Contents, error) { return p.exportInto(ctx, database, path) })
+func (p *program) export(ctx context.Context, cfg *config.Config, file string, over bool) error {
+	return p.keepWhole(file, over, func(path string) (*archive.Contents, error) { return p.exportInto(ctx, cfg, path) })
 }
 
-func (p *program) exportInto(ctx context.Context, database, path string) (*archive.Contents, error) {
+func (p *program) exportInto(ctx context.Context, cfg *config.Config, path string) (*archive.Contents, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	held, err := p.exportTo(ctx, database, f)
+	held, err := p.exportTo(ctx, cfg, f)
 	return held, errors.Join(err, f.Close())
 }
 
-func (p *program) exportTo(ctx context.Context, database string, w io.Writer) (*archive.Contents, error) {
+func (p *program) exportTo(ctx context.Context, cfg *config.Config, w io.Writer) (*archive.Contents, error) {
+	keys, err := bridge.Keys(cfg.Encryption)
+	if err != nil {
+		return nil, err
+	}
+	if len(keys.Keys()) > 0 {
+		fmt.Fprintln(p.Err, "The export is plain text: what encryption.keys seals in the database can be read in it.")
+	}
 	said, end := p.counting("exporting")
 	defer end()
-	return archive.Export(ctx, database, w, said)
+	return archive.Export(ctx, cfg.Database, keys, w, said)
 }
 
 // Import is apbridge import.
@@ -102,8 +110,12 @@ transaction: when a line is wrong, or the program is stopped or killed, nothing 
 }
 
 func (p *program) imported(ctx context.Context, cfg *config.Config, name string, r io.Reader) error {
+	keys, err := bridge.Keys(cfg.Encryption)
+	if err != nil {
+		return err
+	}
 	said, end := p.counting("importing")
-	held, err := archive.Import(ctx, cfg.Database, archive.Options{Synchronous: cfg.Synchronous, Limit: int64(cfg.Limits.Database)}, r, zap.NewNop(), said)
+	held, err := archive.Import(ctx, cfg.Database, archive.Options{Synchronous: cfg.Synchronous, Limit: int64(cfg.Limits.Database), Keys: keys}, r, zap.NewNop(), said)
 	end()
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

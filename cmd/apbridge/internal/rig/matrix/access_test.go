@@ -72,7 +72,7 @@ func newGuarded(t *testing.T, needs map[rig.Route][]string) *guarded {
 func (e *guarded) dump() string {
 	e.T.Helper()
 	var b bytes.Buffer
-	if _, err := archive.Export(e.T.Context(), e.database, &b, func(int64) {}); err != nil {
+	if _, err := archive.Export(e.T.Context(), e.database, nil, &b, func(int64) {}); err != nil {
 		e.T.Fatal(err)
 	}
 	return b.String()

@@ -66,6 +66,21 @@ var serverProofs = map[string]func(*testing.T){
 			}
 		}
 	},
+	"encryption.keys": rig.ProvenBy("cmd/apbridge/internal/rig/matrix", "TestNothingSealedIsInAnyFile"),
+	"encryption.write": func(t *testing.T) {
+		storetest.File(t)
+		file := filepath.Join(t.TempDir(), "a.db")
+		text := "database: " + file + oneAgent + "\nencryption: {keys: ['env:KEY']}"
+		key := "KEY=" + sealingKey
+		r := rig.Configured(t, text, legacy(), key)
+		at := saysMuch(t, r)
+		r.End()
+		r = rig.Configured(t, strings.Replace(text, "['env:KEY']", "['env:KEY'], write: plain", 1), legacy(), key)
+		done := "all bodies of the database are as this bridge writes them"
+		rig.Eventually(t, "what was sealed is plain", func() bool { return r.Logs.FilterMessage(done).Len() > 0 })
+		r.End()
+		rig.Configured(t, "database: "+file+oneAgent, legacy()).Get(at+"/state").Want(t, 200, privateWord)
+	},
 	"shutdown_grace": rig.ProvenBy("cmd/apbridge", "TestA6HangingStepDoesNotKeepTheProcess"),
 	"default_agent": func(t *testing.T) {
 		two := "\nagents: {a: {url: $A}, b: {url: $A}}"

@@ -1,0 +1,15 @@
+package bridge
+
+import (
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/store/seal"
+)
+
+// Keys are those of the database; nil where there are none.
+func Keys(cfg config.Encryption) (*seal.Ring, error) {
+	keys, err := cfg.Bytes()
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	return seal.New(keys, cfg.Write == "plain")
+}

@@ -1,0 +1,106 @@
+package chore
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping/pause"
+	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
+)
+
+const (
+	// sealEvery is how often it is looked whether there is something to be sealed anew: after a start,
+	// and where other bridges of the database have come and gone.
+	sealEvery = time.Minute
+	// sealTold is how often the log tells how far it is.
+	sealTold = 30 * time.Second
+)
+
+// Sealing writes the bodies of a database anew that are not as this bridge writes them: plain ones from
+// before there was a key, those under an older key, and sealed ones where they are to be plain. It is done
+// when the log says which keys are needed no longer; the next process goes on where one was ended.
+type Sealing struct {
+	st   *store.Store
+	zap  *zap.Logger
+	said complaint.Complaint // of what failed
+	wait complaint.Complaint // of other bridges
+}
+
+// NewSealing makes Sealing over st.
+func NewSealing(st *store.Store, logger *zap.Logger) *Sealing {
+	return &Sealing{st: st, zap: logger.Named("encryption")}
+}
+
+// Run works until ctx ends.
+func (w *Sealing) Run(ctx context.Context) {
+	for {
+		err := w.pass(ctx)
+		switch {
+		case err == nil:
+			w.said.Over()
+			w.wait.Over()
+		case errors.Is(err, store.ErrOthers):
+			if w.wait.Due() {
+				w.zap.Warn("bodies of the database are to be written anew, but another bridge that uses it has other keys, or writes under another: it has to be restarted with the same first",
+					zap.String("key", w.st.WritesAs()))
+			}
+		case ctx.Err() == nil && w.said.Due():
+			w.zap.Error("bodies of the database could not be written anew", zap.Error(err), w.said.Times())
+		}
+		if pause.For(ctx, sealEvery) != nil {
+			return
+		}
+	}
+}
+
+func (w *Sealing) pass(ctx context.Context) error {
+	left, err := w.st.Unsealed(ctx)
+	switch {
+	case err != nil || !left.Some:
+		return err
+	case left.Others:
+		return store.ErrOthers
+	}
+	return w.all(ctx)
+}
+
+// all goes over the database until there is nothing to be written anew.
+func (w *Sealing) all(ctx context.Context) error {
+	w.zap.Info("bodies of the database are written anew, where they are not as this bridge writes them", zap.String("key", w.st.WritesAs()))
+	began, told, all := time.Now(), time.Now(), int64(0)
+	for again := true; again; {
+		n, err := w.st.Reseal(ctx, func(n int64) {
+			if time.Since(told) > sealTold {
+				told = time.Now()
+				w.zap.Info("bodies are written anew", zap.Int64("rows", all+n), zap.Duration("for", time.Since(began)))
+			}
+		})
+		all += n
+		if err == nil {
+			err = w.tell(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		again = n > 0
+	}
+	forgotten, err := w.st.Resealed(ctx)
+	if err == nil {
+		w.zap.Info("all bodies of the database are as this bridge writes them", zap.String("key", w.st.WritesAs()), zap.Int64("rows", all),
+			zap.Duration("for", time.Since(began)), zap.String("needed_no_longer", strings.Join(forgotten, ", ")))
+	}
+	return err
+}
+
+// tell makes the indexes of items whose bodies were sealed or made plain.
+func (w *Sealing) tell(ctx context.Context) error {
+	for {
+		if n, err := w.st.TellItems(ctx); n == 0 || err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package archive
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// An export is plain text, whatever keys the database has: so it can be read by another bridge, and in years.
+// What is imported is sealed under the keys of the database that it goes to.
+
+// body is a column of a table whose bodies are sealed, and the columns that its seal is bound to, by their places.
+type body struct {
+	name string
+	at   int
+	row  []int
+}
+
+// bodies are those of a table.
+func (t *table) bodies() (list []body) {
+	for _, c := range sqldb.SealedColumns() {
+		if at := t.place(c.Name); c.Table == t.name && at >= 0 {
+			b := body{name: c.String(), at: at}
+			for _, of := range c.Row {
+				b.row = append(b.row, t.place(of.Name()))
+			}
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+func (t *table) place(name string) int {
+	return slices.IndexFunc(t.columns, func(c column) bool { return c.name == name })
+}
+
+// open opens the bodies of a row as it was read.
+func (t *table) open(tx *sqldb.Tx, row []sqldb.Buffer) error {
+	for _, b := range t.sealed {
+		key := make([]any, len(b.row))
+		for i, at := range b.row {
+			key[i] = []byte(row[at])
+			if t.columns[at].kind == number {
+				n, err := strconv.ParseInt(string(row[at]), 10, 64)
+				if err != nil {
+					return fmt.Errorf("%s.%s: %w", t.name, t.columns[at].name, err)
+				}
+				key[i] = n
+			}
+		}
+		plain, err := tx.Opened(row[b.at], b.name, key...)
+		if err != nil {
+			return err
+		}
+		row[b.at] = plain
+	}
+	return nil
+}
+
+// seal seals the bodies of a row that is about to be written.
+func (t *table) seal(tx *sqldb.Tx, args []any) {
+	for _, b := range t.sealed {
+		plain, ok := args[b.at].([]byte)
+		if !ok { // NULL
+			continue
+		}
+		key := make([]any, len(b.row))
+		for i, at := range b.row {
+			key[i] = args[at]
+		}
+		args[b.at] = tx.Sealed(plain, b.name, key...)
+	}
+}

@@ -1,0 +1,53 @@
+package store
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// sealing brings bodies under the key that this process writes under. It belongs to no tenant.
+type sealing struct{ *base }
+
+// Unsealed is how far the bodies of a database are from being all as this process writes them.
+type Unsealed struct {
+	Some   bool // there may be others
+	Others bool // another bridge writes under another key, or knows of none: it would go on making others
+}
+
+// Unsealed reports whether there is something for Reseal. If so it notes again under which key this process
+// writes: another one, which has begun to forget that key before this process had its lease, might have it forgotten.
+func (s *sealing) Unsealed(ctx context.Context) (u Unsealed, err error) {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		if u.Some, err = s.db.Unfinished(t); err != nil || !u.Some {
+			return err
+		}
+		u.Others, err = s.db.Others(t)
+		return err
+	})
+	if err == nil && u.Some {
+		err = s.db.Write(ctx, s.db.Register)
+	}
+	return u, err
+}
+
+// Reseal writes all bodies as this process does: see sqldb.DB.Reseal.
+func (s *sealing) Reseal(ctx context.Context, told func(n int64)) (n int64, err error) {
+	return s.db.Reseal(ctx, told)
+}
+
+// Resealed notes that Reseal has found nothing, and returns the ids of the keys that the database needs no
+// longer. ErrOthers: see Unsealed.
+func (s *sealing) Resealed(ctx context.Context) (forgotten []string, err error) {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		forgotten, err = s.db.ForgetKeys(t)
+		return err
+	})
+	return forgotten, err
+}
+
+// ErrOthers: another bridge of the database writes its bodies otherwise.
+var ErrOthers = sqldb.ErrOthers
+
+// WritesAs is the id of the key that this process seals under, "plain" where it seals nothing.
+func (s *sealing) WritesAs() string { return s.db.WritesAs() }

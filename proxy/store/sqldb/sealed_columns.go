@@ -1,0 +1,59 @@
+package sqldb
+
+import "strings"
+
+// SealedColumn is a column whose bodies are sealed where there are keys. Row are the columns of its table
+// that the seal is bound to, which never change.
+type SealedColumn struct {
+	Table, Name string
+	Row         []columnName
+}
+
+// columnName is that of a column, with # before it if that holds numbers, and * if bytes.
+type columnName string
+
+// Name is the name alone.
+func (c columnName) Name() string { return strings.TrimLeft(string(c), "#*") }
+
+// String is the column as Tx.Sealed and Unsealed have it.
+func (c SealedColumn) String() string { return c.Table + "." + c.Name }
+
+// SealedColumns are all there are. What reads and writes a column gives its row in this order.
+func SealedColumns() (list []SealedColumn) {
+	for line := range strings.Lines(strings.TrimSpace(sealedColumns)) {
+		words := strings.Fields(line)
+		table, name, _ := strings.Cut(words[0], ".")
+		c := SealedColumn{Table: table, Name: name}
+		for _, w := range words[1:] {
+			c.Row = append(c.Row, columnName(w))
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+const sealedColumns = `
+threads.config tenant thread_id
+threads.interrupts #id
+tasks.input tenant task_id
+tasks.additional tenant task_id
+runs.kwargs run_id
+runs.options run_id
+runs.fault run_id
+events.head #thread #seq
+events.data #thread #seq
+events.snapshot #thread #seq
+requests.input #task #n
+requests.additional #task #n
+outbox.body run_id
+idempotency.sum tenant route key_text
+chunks.data #blob #n
+crons.payload tenant cron_id
+crons.run tenant cron_id
+assistants.body tenant assistant_id
+assistant_versions.body #assistant #version
+items.value tenant *namespace item_key
+items.tokens tenant *namespace item_key
+item_vectors.vectors tenant *namespace item_key
+secrets.value name
+`
