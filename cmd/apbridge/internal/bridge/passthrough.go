@@ -25,6 +25,7 @@ func (a *App) passthrough(cfg *config.Config) (map[string]http.Handler, error) {
 			return nil, err
 		}
 		way.Trace(a.tracer)
+		way.CountStreams(adapter.OpenStream)
 		ways[name] = a.allowedOnly(name, way)
 	}
 	return ways, nil
@@ -76,6 +77,7 @@ func (a *App) say(w http.ResponseWriter, r *http.Request, status int, e *mapping
 	if err != nil {
 		status, body = http.StatusInternalServerError, []byte(`{}`)
 	}
+	adapter.SetRetryAfter(w.Header(), e)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n')) // the client may be gone
