@@ -214,6 +214,7 @@ func TestE24OpenStreams(t *testing.T) {
 	for what, got := range map[string]rig.Answer{
 		"a run's":       as(b, "POST", "/runs/stream", `{"input":"hi"}`),
 		"of a protocol": as(b, "POST", thread+"/stream/events", `{"channels":["values"]}`),
+		"a WebSocket":   as(b, "GET", thread+"/stream/events", ""),
 		"a task's":      as(b, "GET", task+"/steps?stream=true", ""),
 	} {
 		if got.Status != 429 || !rig.Says(string(got.Body), "limit_streams", "auth.keys[].limits.streams") || got.Header.Get("Retry-After") == "" {

@@ -239,3 +239,68 @@ func TestAuditOfCommands(t *testing.T) {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 }
+
+// TestAuditOfAnswers: an answer to a question, and a cancel, are told from what is made, in either dialect.
+func TestAuditOfAnswers(t *testing.T) {
+	t.Parallel()
+	before := func(agent http.Handler) (*rig.Bridge, func() []auditLine) {
+		url := adaptertest.Serve(t, agent).URL
+		return audited(t, func(c *config.Config) { c.Agents["agent"] = rig.AgentAt(url, rig.Lockstep) })
+	}
+	graph, ofGraph := before(rig.Asking(adaptertest.HangPlay()))
+	thread := "/threads/" + as(graph, "POST", "/threads", `{}`).Is(200).Text("thread_id")
+	as(graph, "POST", thread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Is(200)
+	run := as(graph, "POST", thread+"/runs", `{"assistant_id":"agent","command":{"resume":"blue"}}`).Is(200).Text("run_id")
+	as(graph, "POST", thread+"/runs/"+run+"/cancel?wait=true", "").OK()
+	steps, ofSteps := before(rig.Curious(1))
+	task := "/ap/v1/agent/tasks/" + as(steps, "POST", "/ap/v1/agent/tasks", `{"input":"hi"}`).Is(200).Text("task_id")
+	for _, body := range []string{`{}`, `{}`, `{"input":"blue"}`} {
+		as(steps, "POST", task+"/steps", body).Is(200)
+	}
+	for name, tt := range map[string]struct {
+		b     *rig.Bridge
+		lines func() []auditLine
+		want  []string
+	}{
+		"graph": {graph, ofGraph, []string{"made thread done", "made run done", "answered run done", "cancelled run done"}},
+		"steps": {steps, ofSteps, []string{"made task done", "changed task done", "changed task done", "answered task done"}},
+	} {
+		tt.b.End()
+		var said []string
+		for _, l := range tt.lines() {
+			said = append(said, l.Operation+" "+l.Kind+" "+l.Outcome)
+		}
+		if diff := cmp.Diff(tt.want, said); diff != "" {
+			t.Errorf("%s: lines (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestAuditOfTheWayThrough: what goes straight to an agent leaves a line by its method, without the path, the query and
+// the body, which are the agent's.
+func TestAuditOfTheWayThrough(t *testing.T) {
+	t.Parallel()
+	b, lines := audited(t, through(streaming(nil))(t))
+	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"} {
+		as(b, method, way+"/a/canary?q=canary", "canary").Is(200)
+	}
+	as(b, "GET", way, "").Is(200)
+	as(b, "GET", "/agents/other/upstream/x", "").Is(404)
+	b.End()
+	var said []string
+	for _, l := range lines() {
+		said = append(said, fmt.Sprint(l.Operation, " ", l.Kind, " ", l.Outcome, " ", l.Key, " ", l.From, " ", l.Route, " ", l.Objects))
+	}
+	line := func(verb string) string { return verb + " upstream done bound 127.0.0.1 " + way + "/ []" }
+	want := []string{
+		line("read"), line("read"), line("read"), line("changed"), line("changed"), line("changed"), line("deleted"),
+		"read upstream done bound 127.0.0.1 " + way + " []", "read upstream refused bound 127.0.0.1 unmatched []",
+	}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+	text, err := os.ReadFile(b.Cfg.Audit.File)
+	if err != nil || strings.Contains(string(text), "canary") {
+		t.Errorf("the agent's paths are in the log, or %v", err)
+	}
+}
