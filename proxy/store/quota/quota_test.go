@@ -60,7 +60,9 @@ var kept = map[string]struct {
 		func(ctx context.Context, s *store.Store, i int) error {
 			return s.PutItem(ctx, item.Put{Item: mapping.Item{Namespace: []string{"a"}, Key: named(ctx, i), Value: json.RawMessage(`{}`)}})
 		},
-		func(ctx context.Context, s *store.Store, i int) error { return s.DeleteItem(ctx, []string{"a"}, named(ctx, i)) },
+		func(ctx context.Context, s *store.Store, i int) error {
+			return s.DeleteItem(ctx, []string{"a"}, named(ctx, i))
+		},
 	},
 }
 

@@ -21,10 +21,10 @@ import (
 
 // auditLine is what tests look at of a line.
 type auditLine struct {
-	Operation, Kind, Outcome, Key, Tenant, From, Route string
-	RequestID                                          string `json:"request_id"`
-	Status                                             int
-	Objects                                            []struct{ Kind, ID string }
+	Operation, Kind, Outcome, Key, Tenant, From, Route, Method, Code string
+	RequestID                                                        string `json:"request_id"`
+	Status                                                           int
+	Objects                                                          []struct{ Kind, ID string }
 }
 
 // audited is a bridge with an audit log, and what reads that.
@@ -302,5 +302,51 @@ func TestAuditOfTheWayThrough(t *testing.T) {
 	text, err := os.ReadFile(b.Cfg.Audit.File)
 	if err != nil || strings.Contains(string(text), "canary") {
 		t.Errorf("the agent's paths are in the log, or %v", err)
+	}
+}
+
+// TestAuditOfRefusedRequests: who is refused for the key or for a limit leaves a line that says why, with nothing of what
+// was shown; a hundred wrong keys leave no hundred lines.
+func TestAuditOfRefusedRequests(t *testing.T) {
+	t.Parallel()
+	b, lines := audited(t, func(c *config.Config) {
+		c.Auth.Keys = append(c.Auth.Keys, config.Key{ID: "gone", Key: "gone--0123456789abcdef", Expires: "2020-01-31T00:00:00Z"})
+		c.Auth.Keys[1].Limits.Requests = "1/d"
+		c.Audit.Reads = false
+	})
+	method := strings.Repeat("X", 10_000)
+	for _, ask := range []struct{ method, path, key string }{
+		{"GET", "/info", ""}, {"GET", "/nowhere/canary?q=canary", "canary-0123456789abcdef"}, {method, "/metrics", "gone--0123456789abcdef"},
+		{"GET", "/metrics", boundKey}, {"POST", "/threads/count", freeKey}, {"POST", "/threads/count", freeKey}, {"GET", "/", "canary-0123456789abcdef"}, {"GET", "/", ""},
+	} {
+		header := []string{"X-Api-Key", ask.key}
+		if ask.key == "" {
+			header = nil
+		}
+		b.Do(ask.method, ask.path, "", header...)
+	}
+	for range 100 {
+		b.Do("GET", "/info", "", "X-Api-Key", "canary-0123456789abcdef")
+	}
+	b.End()
+	var said []string
+	list := lines()
+	for _, l := range list[:min(6, len(list))] {
+		said = append(said, fmt.Sprint(l.Operation, " ", l.Kind, " ", l.Outcome, " ", l.Status, " ", l.Code, " ", l.Key, " ", l.From, " ", len(l.Method)))
+	}
+	line := func(rest string) string { return "refused request refused " + rest }
+	want := []string{
+		line("401 unauthorized  127.0.0.1 3"), line("401 unauthorized  127.0.0.1 3"), line("401 expired  127.0.0.1 32"),
+		line("403 no_right bound 127.0.0.1 3"), line("429 limit_requests free 127.0.0.1 4"), line("401 unauthorized  127.0.0.1 3"),
+	}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+	if len(list) > 40 {
+		t.Errorf("%d lines of a hundred refusals", len(list))
+	}
+	text, err := os.ReadFile(b.Cfg.Audit.File)
+	if err != nil || strings.Contains(string(text), "canary") {
+		t.Errorf("what was shown or asked for is in the log, or %v", err)
 	}
 }
