@@ -350,3 +350,35 @@ func TestAuditOfRefusedRequests(t *testing.T) {
 		t.Errorf("what was shown or asked for is in the log, or %v", err)
 	}
 }
+
+// TestAuditOfWhatWasMadeBefore: a request that an idempotency key repeats names what the first one made.
+func TestAuditOfWhatWasMadeBefore(t *testing.T) {
+	t.Parallel()
+	b, lines := audited(t)
+	ids := map[string]string{}
+	for path, tt := range map[string]struct{ kind, id, body string }{
+		"/runs": {"run", "run_id", `{"input":"hi"}`}, "/threads": {"thread", "thread_id", `{}`}, "/runs/crons": {"cron", "cron_id", aCron},
+		"/ap/v1/agent/tasks": {"task", "task_id", `{"input":"hi"}`}, "/ap/v2/topics": {"topic", "topic_id", `{}`},
+	} {
+		for range 2 {
+			ids[tt.kind] = b.Do("POST", path, tt.body, "X-Api-Key", boundKey, "Idempotency-Key", "same").OK().Text(tt.id)
+		}
+	}
+	at := "/ap/v2/topics/" + ids["topic"] + "/interactions"
+	ids["interaction"] = as(b, "POST", at, `{"input":"hi"}`).OK().Text("interaction_id")
+	as(b, "GET", at+"/"+ids["interaction"], "").OK()
+	b.End()
+	named := map[string]int{}
+	for _, l := range lines() {
+		for _, o := range l.Objects {
+			if o.Kind == l.Kind && o.ID == ids[l.Kind] {
+				named[l.Kind]++
+			}
+		}
+	}
+	for kind := range ids {
+		if named[kind] != 2 {
+			t.Errorf("%d lines of two name the %s", named[kind], kind)
+		}
+	}
+}
