@@ -50,8 +50,10 @@ func TestAllThatIsOpenEndsWithItsKey(t *testing.T) {
 	open := map[string]func(key string) error{
 		"a thread's stream": func(key string) error { return r.drain(key, "GET", thread(key)+"/stream", "") },
 		"a run's stream":    func(key string) error { return r.drain(key, "POST", "/runs/stream", run) },
-		"events":            func(key string) error { return r.drain(key, "POST", thread(key)+"/stream/events", `{"channels":["values"]}`) },
-		"a wait":            func(key string) error { return r.drain(key, "POST", "/runs/wait", run) },
+		"events": func(key string) error {
+			return r.drain(key, "POST", thread(key)+"/stream/events", `{"channels":["values"]}`)
+		},
+		"a wait": func(key string) error { return r.drain(key, "POST", "/runs/wait", run) },
 		"a join": func(key string) error {
 			_, at := r.begin(key, "a")
 			return r.drain(key, "GET", at+"/join", "")
