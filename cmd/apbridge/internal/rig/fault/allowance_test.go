@@ -191,6 +191,31 @@ func TestE24RunsThatWereMadeBefore(t *testing.T) {
 	}
 }
 
+// TestE24StrangersUseNothingUp: who shows no key, or a wrong one, takes nothing of what callers without a tenant may use:
+// neither by pages that are open to all nor by what is refused.
+func TestE24StrangersUseNothingUp(t *testing.T) {
+	t.Parallel()
+	b := bounded(t, config.Allowance{}, func(c *config.Config) {
+		for i := range c.Auth.Keys {
+			c.Auth.Keys[i].Tenant = ""
+		}
+		c.Limits.Tenant.Requests = "3/d"
+	})
+	for range 3 {
+		for _, path := range []string{"/", "/docs", "/openapi/threadrun.json", "/info", "/nowhere", "/limits", "/metrics"} {
+			for _, key := range []string{"", "wrong-0123456789abcdef"} {
+				if got := b.Do("GET", path, "", "X-Api-Key", key); got.Status == 429 {
+					t.Errorf("%s: %d %s", path, got.Status, got.Body)
+				}
+			}
+		}
+	}
+	for range 3 {
+		as(b, "GET", "/info", "").Is(200)
+	}
+	as(b, "GET", "/info", "").Is(429)
+}
+
 // TestE24OpenStreams: a stream that is open counts until it ends, whichever kind it is.
 func TestE24OpenStreams(t *testing.T) {
 	t.Parallel()
