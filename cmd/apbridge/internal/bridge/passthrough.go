@@ -41,10 +41,17 @@ func mountThrough(r *mux.Router, ways map[string]http.Handler) {
 	}
 }
 
-// allowedOnly hides an agent from callers who may not use it.
+// allowedOnly hides an agent from callers who may not use it, and refuses those who would see what is not theirs.
 func (a *App) allowedOnly(name string, way http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if mapping.PrincipalOf(r.Context()).May(name) {
+		who := mapping.PrincipalOf(r.Context())
+		if who.May(name) && !who.MayPassThrough() {
+			a.metrics.AuthFailed("right")
+			a.say(w, r, http.StatusForbidden, mapping.Errorf(mapping.Forbidden, "no_right",
+				"%q may not go straight to an agent, which shows what it did for all tenants and owners. Give it admin among its rights, by name.", who.ID))
+			return
+		}
+		if who.May(name) {
 			r.Header.Set(mapping.HopsHeader, mapping.HopsTo(r.Context(), a.hop))
 			way.ServeHTTP(w, r)
 			return

@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // streaming is an agent with streams of its own, which end when their readers leave.
@@ -41,6 +42,7 @@ func through(at http.Handler) func(t *testing.T) func(*config.Config) {
 			a := c.Agents["agent"]
 			a.URL, a.Dialect, a.Passthrough = url, "taskstep", true
 			c.Agents["agent"] = a
+			c.Auth.Keys[0].Rights = mapping.Rights()
 		}
 	}
 }
@@ -108,6 +110,26 @@ func TestE24LongUploads(t *testing.T) {
 		got := as(slow, "POST", path, `{"metadata":{"text":"`+strings.Repeat("x", 512<<10)+`"}}`)
 		if got.Status != 429 || !rig.Says(string(got.Body), "limit_upload", "auth.keys[].limits.upload") || got.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %d %s, Retry-After %q", path, got.Status, got.Body, got.Header.Get("Retry-After"))
+		}
+	}
+}
+
+// TestE20TheWayThroughIsNoWayAround: an agent knows no tenants and no owners, so that who is confined to either goes
+// there by the right to administer alone.
+func TestE20TheWayThroughIsNoWayAround(t *testing.T) {
+	t.Parallel()
+	b := bounded(t, config.Allowance{}, through(streaming(nil))(t), func(c *config.Config) {
+		for id, k := range map[string]config.Key{
+			"a-tenant": {Tenant: "acme"}, "an-owner": {Scope: "own"}, "an-agent": {Agents: []string{"agent"}}, "no-agent": {Agents: []string{"other"}},
+			"anybody": {}, "an-admin": {Tenant: "acme", Scope: "own", Rights: []string{mapping.RightAdmin}}, "a-reader": {Rights: []string{mapping.RightRead}},
+		} {
+			k.ID, k.Key = id, config.Secret(id+"-0123456789abcdef")
+			c.Auth.Keys = append(c.Auth.Keys, k)
+		}
+	})
+	for id, want := range map[string]int{"a-tenant": 403, "an-owner": 403, "an-agent": 200, "no-agent": 404, "anybody": 200, "an-admin": 200, "a-reader": 403} {
+		if got := b.Do("GET", way+"/plain", "", "X-Api-Key", id+"-0123456789abcdef"); got.Status != want || want == 403 && !rig.Says(string(got.Body), "no_right") {
+			t.Errorf("%s: %d %s, want %d", id, got.Status, got.Body, want)
 		}
 	}
 }
