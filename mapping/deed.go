@@ -17,7 +17,8 @@ const (
 	Deleted   Verb = "deleted"
 	Answered  Verb = "answered"
 	Cancelled Verb = "cancelled"
-	Told      Verb = "told" // a webhook of the end of a run
+	Told      Verb = "told"    // a webhook of the end of a run
+	Refused   Verb = "refused" // nothing: the caller was not let to any operation
 )
 
 // Object is what something was done to.

@@ -56,3 +56,12 @@ func (p Principal) MayReadMetrics() bool {
 	}
 	return p.Tenant == "" && !p.Limited()
 }
+
+// MayPassThrough reports whether the principal may use the way straight to an agent: one with the right to
+// administer, and one that no tenant and no ownership confines. An agent knows neither, and shows what it did for all.
+func (p Principal) MayPassThrough() bool {
+	if p.Rights != nil {
+		return slices.Contains(p.Rights, RightAdmin)
+	}
+	return p.Tenant == "" && !p.Own
+}

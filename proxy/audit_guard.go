@@ -19,14 +19,36 @@ import (
 // leaves none.
 type auditGuard struct {
 	refuser
-	ops     operations
+	witness
+	ops  operations
+	does func(method, route, path string) (adapter.Effect, bool)
+}
+
+// witness writes the lines of requests.
+type witness struct {
 	trusted trustedProxies
-	log     *audit.Log // nil: there is none
-	does    func(method, route, path string) (adapter.Effect, bool)
+	audit   *audit.Log // nil: there is none
+}
+
+// attempted writes a line, unless there are too many, of a request that was refused for its key or for a limit.
+func (w witness) attempted(r *http.Request, who mapping.Principal, status int, code string) {
+	e := w.entry(r, who)
+	e.Status, e.Code = status, code
+	w.audit.Refuse(e)
+}
+
+// longestMethod bounds the method that a line has: a client may make up one of any length.
+const longestMethod = 32
+
+func (w witness) entry(r *http.Request, who mapping.Principal) audit.Entry {
+	return audit.Entry{
+		Time: time.Now().UTC(), Key: who.ID, Tenant: who.Tenant, From: w.trusted.client(r),
+		RequestID: r.Header.Get(headerRequestID), Method: r.Method[:min(len(r.Method), longestMethod)],
+	}
 }
 
 func (g auditGuard) guard(next http.Handler) http.Handler {
-	if g.log == nil || g.does == nil {
+	if g.audit == nil || g.does == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,8 +61,8 @@ func (g auditGuard) guard(next http.Handler) http.Handler {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
 			verb = mapping.Read
 		}
-		if g.log.Wants(verb) {
-			if err := g.log.Ready(); err != nil {
+		if g.audit.Wants(verb) {
+			if err := g.audit.Ready(); err != nil {
 				g.refuse(w, r, err)
 				return
 			}
@@ -55,6 +77,9 @@ func (g auditGuard) guard(next http.Handler) http.Handler {
 func (g auditGuard) write(r *http.Request, rec *responseTap, deed *mapping.Deed) {
 	op, ok := g.does(r.Method, rec.route, r.URL.Path)
 	if !ok {
+		if rec.status == http.StatusTooManyRequests {
+			g.attempted(r, mapping.PrincipalOf(r.Context()), rec.status, rec.cause)
+		}
 		return
 	}
 	verb, noted := deed.Said()
@@ -64,14 +89,7 @@ func (g auditGuard) write(r *http.Request, rec *responseTap, deed *mapping.Deed)
 	e := g.entry(r, mapping.PrincipalOf(r.Context()))
 	e.Operation, e.Kind, e.Status, e.Outcome = verb, cmp.Or(deed.Kind(), op.Kind), rec.status, audit.OutcomeOf(rec.status)
 	e.Route, e.Objects = rec.route, objects(rec.vars, noted)
-	g.log.Write(e)
-}
-
-func (g auditGuard) entry(r *http.Request, who mapping.Principal) audit.Entry {
-	return audit.Entry{
-		Time: time.Now().UTC(), Key: who.ID, Tenant: who.Tenant, From: g.trusted.client(r),
-		RequestID: r.Header.Get(headerRequestID), Method: r.Method,
-	}
+	g.audit.Write(e)
 }
 
 // also writes a line for what is done by a message of a WebSocket.
@@ -79,7 +97,7 @@ func (g auditGuard) also(r *http.Request) func(context.Context, *mapping.Deed, s
 	return func(ctx context.Context, d *mapping.Deed, kind string, err error) {
 		e := g.entry(r, mapping.PrincipalOf(ctx))
 		Complete(&e, d, kind, err)
-		g.log.Write(e)
+		g.audit.Write(e)
 	}
 }
 

@@ -112,6 +112,10 @@ func (p *pacedBody) Read(b []byte) (int, error) {
 	p.extend(began)
 	n, err := p.ReadCloser.Read(b)
 	p.spend(time.Since(began), n)
+	if p.rate > 0 {
+		// Until the next read: HTTP/2 gives a body up for good at a deadline that passes while nobody reads.
+		_ = p.control.SetReadDeadline(time.Now().Add(p.patience))
+	}
 	if errors.Is(err, io.EOF) {
 		// net/http goes on reading to learn that the client left; a deadline
 		// that ran out there would end the request's context.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/auth"
 )
@@ -21,12 +22,12 @@ const pathMetrics = "/metrics"
 // our own keys only, never from a header that a proxy could have set.
 type principalGuard struct {
 	refuser
-	gate    *auth.Gate
-	trusted trustedProxies
-	public  map[string]http.Handler // paths that need no key
-	pages   map[string]http.Handler // paths that need none and look at it
-	store   func(path string) bool  // Options.Store
-	secure  bool                    // the listener speaks TLS
+	witness
+	gate   *auth.Gate
+	public map[string]http.Handler // paths that need no key
+	pages  map[string]http.Handler // paths that need none and look at it
+	store  func(path string) bool  // Options.Store
+	secure bool                    // the listener speaks TLS
 }
 
 func (g principalGuard) guard(next http.Handler) http.Handler {
@@ -49,7 +50,7 @@ func (g principalGuard) guard(next http.Handler) http.Handler {
 			rec.key = pass.ID
 		}
 		if err := g.permit(pass.Principal, r.URL.Path); err != nil {
-			g.metrics.AuthFailed("right")
+			g.failed(r, pass.Principal, "right", err)
 			g.refuse(w, r, err)
 			return
 		}
@@ -61,11 +62,18 @@ func (g principalGuard) guard(next http.Handler) http.Handler {
 
 // unknown refuses a request whose key is missing or wrong.
 func (g principalGuard) unknown(w http.ResponseWriter, r *http.Request, err error) {
-	g.metrics.AuthFailed(auth.Reason(err))
+	g.failed(r, mapping.Principal{}, auth.Reason(err), err)
 	if slowed := (*auth.Slowed)(nil); errors.As(err, &slowed) {
 		w.Header().Set("Retry-After", strconv.Itoa(slowed.Seconds()))
 	}
 	g.refuse(w, r, err)
+}
+
+// failed counts a request that is refused for its key, and has it told of.
+func (g principalGuard) failed(r *http.Request, who mapping.Principal, reason string, err error) {
+	g.metrics.AuthFailed(reason)
+	e := mapping.Classify(err)
+	g.attempted(r, who, adapter.Status(e.Class), e.Code)
 }
 
 // permit refuses a path that is not the principal's whatever it asks there. Metrics tell of all tenants and

@@ -56,6 +56,9 @@ func (f refuser) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if ce := f.log.Check(zap.DebugLevel, "request refused"); ce != nil {
 		ce.Write(zap.String("request_id", w.Header().Get(headerRequestID)), zap.String("code", e.Code), zap.Int("status", status))
 	}
+	if rec := tapOf(r.Context()); rec != nil {
+		rec.cause = e.Code
+	}
 	adapter.SetRetryAfter(w.Header(), e)
 	face := f.faceOf(r.URL.Path)
 	f.metrics.Failed(face.Name, e.Code)

@@ -27,6 +27,7 @@ type responseTap struct {
 	bytes  int64
 	route  string            // template that matched
 	key    string            // id of the caller's key
+	cause  string            // code of the error that a guard has refused the request with
 	vars   map[string]string // of the template
 	begun  func()            // told once the answer begins; may be nil
 }

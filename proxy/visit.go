@@ -39,7 +39,7 @@ func (g principalGuard) visitor(r *http.Request) *http.Request {
 	case err == nil:
 		err = cmp.Or(g.permit(who, r.URL.Path), who.Need(mapping.RightRead))
 	case auth.Reason(err) != "missing": // nobody has to bring one
-		g.metrics.AuthFailed(auth.Reason(err))
+		g.failed(r, who, auth.Reason(err), err)
 	}
 	if rec := tapOf(r.Context()); rec != nil {
 		rec.key = who.ID

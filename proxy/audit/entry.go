@@ -14,13 +14,14 @@ type Entry struct {
 	Objects   []mapping.Object `json:"objects"` // what it was done to, with what that belongs to
 	Outcome   string           `json:"outcome"` // done, refused or failed
 	Status    int              `json:"status,omitempty"`
-	Code      string           `json:"code,omitempty"` // of an error, where no status tells it
+	Code      string           `json:"code,omitempty"` // of an error, where no status tells it, and of what was refused at the door
 	Key       string           `json:"key"`
 	Tenant    string           `json:"tenant"`
 	From      string           `json:"from,omitempty"` // "": the bridge itself, in the background
 	RequestID string           `json:"request_id,omitempty"`
 	Method    string           `json:"method,omitempty"`
 	Route     string           `json:"route,omitempty"`
+	LeftOut   int64            `json:"left_out,omitempty"` // lines that would stand before this one: see Log.Refuse
 }
 
 // What became of an operation.

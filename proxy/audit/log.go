@@ -41,6 +41,7 @@ type Log struct {
 	meter   Meter
 	log     *zap.Logger
 	failing atomic.Bool
+	refused *refusals
 	closing context.Context
 	close   context.CancelFunc
 	done    chan struct{}
@@ -61,7 +62,7 @@ func Open(cfg config.Audit, m Meter, log *zap.Logger) (*Log, error) {
 }
 
 func newLog(cfg config.Audit, to io.WriteCloser, m Meter, log *zap.Logger) *Log {
-	l := &Log{reads: cfg.Reads, to: to, lines: make(chan []byte, waiting), meter: m, log: log, done: make(chan struct{})}
+	l := &Log{reads: cfg.Reads, to: to, lines: make(chan []byte, waiting), meter: m, log: log, done: make(chan struct{}), refused: newRefusals()}
 	l.closing, l.close = context.WithCancel(context.Background())
 	go l.run()
 	return l
@@ -109,15 +110,11 @@ func (l *Log) Write(e Entry) {
 	if !l.Wants(e.Operation) {
 		return
 	}
-	if e.Objects == nil {
-		e.Objects = []mapping.Object{}
-	}
-	line, err := json.Marshal(e)
+	line, err := lineOf(e)
 	if err != nil {
 		l.lose(e, err)
 		return
 	}
-	line = append(line, '\n')
 	select {
 	case l.lines <- line:
 		return
@@ -132,6 +129,14 @@ func (l *Log) Write(e Entry) {
 	case <-late.C:
 		l.lose(e, fmt.Errorf("%d lines wait to be written", waiting))
 	}
+}
+
+func lineOf(e Entry) ([]byte, error) {
+	if e.Objects == nil {
+		e.Objects = []mapping.Object{}
+	}
+	line, err := json.Marshal(e)
+	return append(line, '\n'), err
 }
 
 // lose says what the line would have, in the bridge's own log.

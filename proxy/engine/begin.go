@@ -39,20 +39,20 @@ func (s *starter) Begin(ctx context.Context, o StartRequest) (store.Created, err
 	if s.e.running.isDraining() {
 		return store.Created{}, errDraining
 	}
-	undo, err := s.e.allow(ctx, 1)
+	giveBack, err := s.e.allow(ctx, 1)
 	if err != nil {
 		return store.Created{}, err
 	}
 	agent, err := s.ready(&o)
 	if err != nil {
-		undo()
+		giveBack(1)
 		return store.Created{}, err
 	}
 	claimed := s.claims.begin()
 	defer claimed()
 	created, err := s.e.st.CreateRun(ctx, o.New)
 	if err != nil || created.Replayed {
-		undo()
+		giveBack(1)
 	}
 	if err != nil {
 		s.giveBack(agent, o.New.Claim)
@@ -80,13 +80,13 @@ func (s *starter) BeginAll(ctx context.Context, list []StartRequest) ([]store.Cr
 	if s.e.running.isDraining() {
 		return nil, errDraining
 	}
-	undo, err := s.e.allow(ctx, len(list))
+	giveBack, err := s.e.allow(ctx, len(list))
 	if err != nil {
 		return nil, err
 	}
 	agents, runs := make([]*Agent, 0, len(list)), make([]store.RunCreation, 0, len(list))
 	refused := func(err error) ([]store.Created, error) {
-		undo()
+		giveBack(len(list))
 		for i, agent := range agents {
 			s.giveBack(agent, runs[i].Claim)
 		}
@@ -105,11 +105,22 @@ func (s *starter) BeginAll(ctx context.Context, list []StartRequest) ([]store.Cr
 	if err != nil {
 		return refused(err)
 	}
+	giveBack(replayed(created))
 	for i, c := range created {
 		noteRun(ctx, c.Run)
 		s.begun(agents[i], list[i], c)
 	}
 	return created, nil
+}
+
+// replayed is how many of the runs were made by earlier requests.
+func replayed(list []store.Created) (n int) {
+	for _, c := range list {
+		if c.Replayed {
+			n++
+		}
+	}
+	return n
 }
 
 // ready completes a request. It takes a slot of the agent for a run that may start at

@@ -54,7 +54,7 @@ type Engine struct {
 	running executions
 	removed func(mapping.Run)
 	tracer  *trace.Tracer // may be nil
-	allow   func(ctx context.Context, n int) (undo func(), err error)
+	allow   func(ctx context.Context, n int) (giveBack func(n int), err error)
 
 	starter
 	canceller
@@ -76,7 +76,7 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	root, stop := context.WithCancelCause(context.Background())
 	e := &Engine{
 		st: st, log: log, meter: meter, zap: logger.Named("engine"),
-		root: root, stop: stop, allow: func(context.Context, int) (func(), error) { return func() {}, nil },
+		root: root, stop: stop, allow: func(context.Context, int) (func(int), error) { return func(int) {}, nil },
 	}
 	e.settings.Store(newSettings(cfg, agents, nil))
 	e.starter.e, e.canceller.e, e.endings, e.taskLog.st, e.grants.e = e, e, endings{e, hook}, st, e
@@ -155,9 +155,9 @@ func (e *Engine) Trace(t *trace.Tracer) { e.tracer = t }
 // Tracer is what Trace was given.
 func (e *Engine) Tracer() *trace.Tracer { return e.tracer }
 
-// LimitRuns has allow asked before runs are made for the principal of ctx, and undo called where they
-// were not. Before Start.
-func (e *Engine) LimitRuns(allow func(ctx context.Context, n int) (undo func(), err error)) {
+// LimitRuns has allow asked before runs are made for the principal of ctx, and giveBack told how many of
+// them were not. Before Start.
+func (e *Engine) LimitRuns(allow func(ctx context.Context, n int) (giveBack func(n int), err error)) {
 	e.allow = allow
 }
 

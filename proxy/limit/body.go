@@ -77,7 +77,7 @@ const (
 func (p *paced) wait(s subject, r rate, n int64) error {
 	b := p.l.bucketOf(s, Upload, r)
 	for {
-		_, wait, err := b.take(p.ctx, n)
+		wait, err := b.take(p.ctx, n)
 		switch {
 		case wait == 0 || err != nil:
 			return err

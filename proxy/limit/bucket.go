@@ -2,43 +2,64 @@ package limit
 
 import (
 	"context"
-	"math"
 	"sync"
 	"time"
-
-	xrate "golang.org/x/time/rate"
 )
 
 // bucket is what is left of a rate. Safe for concurrent use.
 type bucket interface {
-	// take takes n, which is no more than the rate has in a span. undo gives them back. wait,
-	// where it is not zero, is how long there will not be as many; then nothing was taken.
-	take(ctx context.Context, n int64) (undo func(), wait time.Duration, err error)
+	// take takes n, which is no more than the rate has in a span. wait, where it is not zero, is how
+	// long there will not be as many; then nothing was taken.
+	take(ctx context.Context, n int64) (wait time.Duration, err error)
+	// giveBack adds n of those that were taken.
+	giveBack(ctx context.Context, n int64)
 	// left is how many could be taken at once.
 	left(ctx context.Context) (int64, error)
 }
 
-// local is a bucket of one process.
+// local is a bucket of one process. It counts in time, as a Ledger does. What is refused takes nothing, and
+// what is given back is what was taken and no more, whatever others took meanwhile: who is refused often, or
+// has what it took given back often, has neither less nor more for that.
 type local struct {
-	of *xrate.Limiter
+	rate
+	mu   sync.Mutex
+	from time.Time // when the line began that has grown until now
 }
 
-func newLocal(r rate) local {
-	return local{xrate.NewLimiter(xrate.Limit(float64(r.n)/r.span.Seconds()), int(r.n))}
+func newLocal(r rate) *local {
+	return &local{rate: r, from: time.Now().Add(-r.span)}
 }
 
-func (b local) take(_ context.Context, n int64) (func(), time.Duration, error) {
+// long is how long the line is by now, a span at most. With mu held.
+func (b *local) long() time.Duration {
 	now := time.Now()
-	taken := b.of.ReserveN(now, int(n))
-	if wait := taken.DelayFrom(now); wait > 0 {
-		taken.CancelAt(now)
-		return nil, wait, nil
+	if now.Sub(b.from) > b.span {
+		b.from = now.Add(-b.span)
 	}
-	return func() { taken.CancelAt(now) }, 0, nil
+	return now.Sub(b.from)
 }
 
-func (b local) left(context.Context) (int64, error) {
-	return int64(math.Floor(max(0, b.of.Tokens()))), nil
+func (b *local) take(_ context.Context, n int64) (time.Duration, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	cost := b.cost(n)
+	if long := b.long(); long < cost {
+		return cost - long, nil
+	}
+	b.from = b.from.Add(cost)
+	return 0, nil
+}
+
+func (b *local) giveBack(_ context.Context, n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.from = b.from.Add(-b.cost(n))
+}
+
+func (b *local) left(context.Context) (int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.worth(b.long()), nil
 }
 
 // Ledger keeps rates for all bridges over one database. It counts in time: a rate of n in a
@@ -75,16 +96,16 @@ func newShared(name string, r rate, of Ledger) *shared {
 	return &shared{rate: r, name: name, ledger: of, lot: max(1, int64(float64(r.n)/r.span.Seconds()/lotsASecond))}
 }
 
-func (b *shared) take(ctx context.Context, n int64) (func(), time.Duration, error) {
+func (b *shared) take(ctx context.Context, n int64) (time.Duration, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.have < n {
 		if wait, err := b.fetch(ctx, n-b.have); wait > 0 || err != nil {
-			return nil, wait, err
+			return wait, err
 		}
 	}
 	b.have -= n
-	return func() { b.giveBack(n) }, 0, nil
+	return 0, nil
 }
 
 // fetch adds need at least to what the bridge has: a lot, or what there is room for.
@@ -111,19 +132,26 @@ func (b *shared) fetch(ctx context.Context, need int64) (wait time.Duration, err
 	return wait, nil
 }
 
-func (b *shared) cost(n int64) time.Duration {
-	return time.Duration(float64(b.span) * float64(n) / float64(b.n))
-}
-
-func (b *shared) giveBack(n int64) {
+// giveBack keeps a lot of what is given back at the most. The rest goes to the ledger: kept here, it would come
+// besides what the line grows by.
+func (b *shared) giveBack(ctx context.Context, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.have = min(b.have+n, b.n)
+	b.have += n
+	keep := b.lot
+	if keep == 1 {
+		keep = 0
+	}
+	if b.have > keep {
+		// What fails here is lost, and grows anew.
+		_, _ = b.ledger.TakeRate(ctx, b.name, -b.cost(b.have-keep), b.span)
+		b.have, b.empty = keep, time.Time{}
+	}
 }
 
 func (b *shared) left(ctx context.Context) (int64, error) {
 	long, err := b.ledger.RateLeft(ctx, b.name, b.span)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return min(b.n, b.have+int64(float64(b.n)*float64(long)/float64(b.span))), err
+	return min(b.n, b.have+b.worth(long)), err
 }

@@ -70,40 +70,48 @@ func (l *Limiter) subjects(who mapping.Principal) (list []subject) {
 	return list
 }
 
-// Take takes n of a rate, or refuses with an error of class Limited. undo gives them back.
-func (l *Limiter) Take(ctx context.Context, who mapping.Principal, limit string, n int64) (undo func(), err error) {
-	var taken []func()
-	undo = func() {
-		for _, one := range taken {
-			one()
+// Take takes n of a rate, or refuses with an error of class Limited. giveBack gives back as many of them as
+// were not needed, and is never nil.
+func (l *Limiter) Take(ctx context.Context, who mapping.Principal, limit string, n int64) (giveBack func(n int64), err error) {
+	var taken []bucket
+	giveBack = func(n int64) {
+		for _, b := range taken {
+			b.giveBack(context.WithoutCancel(ctx), n)
 		}
 	}
 	for _, s := range l.subjects(who) {
-		one, err := l.takeOf(ctx, s, limit, n)
+		b, err := l.takeOf(ctx, s, limit, n)
 		if err != nil {
-			undo()
-			return func() {}, err
+			giveBack(n)
+			return func(int64) {}, err
 		}
-		taken = append(taken, one)
+		if b != nil {
+			taken = append(taken, b)
+		}
 	}
-	return undo, nil
+	return giveBack, nil
 }
 
-func (l *Limiter) takeOf(ctx context.Context, s subject, limit string, n int64) (func(), error) {
+// takeOf returns where n were taken; nil: nothing bounds them.
+func (l *Limiter) takeOf(ctx context.Context, s subject, limit string, n int64) (bucket, error) {
 	r := s.rate(limit)
 	if r.n == 0 {
-		return func() {}, nil
+		return nil, nil
 	}
 	if n > r.n {
 		l.refused(limit, s.of)
 		return nil, s.overOnce(limit, r, n)
 	}
-	undo, wait, err := l.bucketOf(s, limit, r).take(ctx, n)
+	b := l.bucketOf(s, limit, r)
+	wait, err := b.take(ctx, n)
 	if err == nil && wait > 0 {
 		l.refused(limit, s.of)
 		err = s.overRate(limit, r, wait)
 	}
-	return undo, err
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // bucketOf is where a rate is counted.
@@ -156,7 +164,8 @@ func (l *Limiter) Request(ctx context.Context, who mapping.Principal) error {
 	return err
 }
 
-// Runs counts n runs that are to be made. undo is called where they were not.
-func (l *Limiter) Runs(ctx context.Context, n int) (undo func(), err error) {
-	return l.Take(ctx, mapping.PrincipalOf(ctx), Runs, int64(n))
+// Runs counts n runs that are to be made. giveBack is told how many of them were not, and is never nil.
+func (l *Limiter) Runs(ctx context.Context, n int) (giveBack func(n int), err error) {
+	back, err := l.Take(ctx, mapping.PrincipalOf(ctx), Runs, int64(n))
+	return func(n int) { back(int64(n)) }, err
 }

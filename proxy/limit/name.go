@@ -51,6 +51,16 @@ type rate struct {
 	span time.Duration
 }
 
+// cost is how long the rate takes to grow by k.
+func (r rate) cost(k int64) time.Duration {
+	return time.Duration(float64(r.span) * float64(k) / float64(r.n))
+}
+
+// worth is how many the rate grows by in a time.
+func (r rate) worth(long time.Duration) int64 {
+	return int64(float64(r.n) * float64(long) / float64(r.span))
+}
+
 func (s subject) rate(limit string) (r rate) {
 	switch limit {
 	case Requests:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"mime"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -21,7 +22,7 @@ import (
 
 // Refuse answers in the place of an agent that cannot, or must not. status is 502, 504,
 // 413 or 403; message is for the caller and holds no address and no secret, err is for
-// the log.
+// the log. An err that is a *mapping.Error is what the request is to be refused with instead.
 type Refuse func(w http.ResponseWriter, r *http.Request, status int, message string, err error)
 
 // Proxy is the way to one agent. Safe for concurrent use.
@@ -34,6 +35,7 @@ type Proxy struct {
 	metrics *metrics.Metrics
 	tracer  *trace.Tracer // may be nil
 	refuse  Refuse
+	open    func(context.Context) (done func(), err error) // counts a stream
 	reverse *httputil.ReverseProxy
 }
 
@@ -60,7 +62,7 @@ func New(agent string, c config.Agent, ends []string, m *metrics.Metrics, refuse
 	if err != nil {
 		return nil, fmt.Errorf("agents.%s.tls: %w", agent, err)
 	}
-	p := &Proxy{agent: agent, prefix: Prefix(agent), target: target, headers: c.Headers, own: map[string]bool{}, metrics: m, refuse: refuse}
+	p := &Proxy{agent: agent, prefix: Prefix(agent), target: target, headers: c.Headers, own: map[string]bool{}, metrics: m, refuse: refuse, open: uncounted}
 	for name := range c.Headers {
 		p.own[folded(name)] = true
 	}
@@ -78,6 +80,12 @@ func New(agent string, c config.Agent, ends []string, m *metrics.Metrics, refuse
 // Trace has spans made of the calls; nil: none. Before the first one.
 func (p *Proxy) Trace(t *trace.Tracer) { p.tracer = t }
 
+// CountStreams has open asked before a stream begins: the error is for the caller, done is called at the stream's end.
+// Before the first call.
+func (p *Proxy) CountStreams(open func(context.Context) (done func(), err error)) { p.open = open }
+
+func uncounted(context.Context) (func(), error) { return func() {}, nil }
+
 // ServeHTTP answers a request below Prefix. An answer that breaks off ends in
 // http.ErrAbortHandler, so that the caller does not take it as whole.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -91,18 +99,28 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 is so without a word
 	begin := time.Now()
 	ctx, end := p.tracer.UpstreamCall(r.Context(), p.agent, "passthrough", r.Method, p.target.String())
-	call := &outcome{name: "broken"}
+	call := &outcome{name: "broken", done: func() {}}
 	defer func() {
+		call.done()
 		p.metrics.UpstreamCall(p.agent, "passthrough", call.name, time.Since(begin))
 		end(call.status, call.name)
 	}()
-	p.reverse.ServeHTTP(w, r.WithContext(context.WithValue(ctx, outcomeKey{}, call)))
+	r = r.WithContext(context.WithValue(ctx, outcomeKey{}, call))
+	if strings.Contains(r.Header.Get("Accept"), eventStream) { // refused before the agent does anything
+		if err := p.counted(r.Context()); err != nil {
+			p.failed(w, r, err)
+			return
+		}
+	}
+	p.reverse.ServeHTTP(w, r)
 }
 
 // outcome is how one call went, as the metrics name it.
 type outcome struct {
 	name   string
 	status int // 0: there was no answer
+	stream bool
+	done   func() // ends the counting of the stream
 }
 
 type outcomeKey struct{}
@@ -117,6 +135,31 @@ func noteStatus(ctx context.Context, status int) {
 	if call, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
 		call.status = status
 	}
+}
+
+const eventStream = "text/event-stream"
+
+// isStream reports whether an answer of this type comes as things happen: events, or a line of JSON for each.
+func isStream(contentType string) bool {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	switch kind {
+	case eventStream, "application/x-ndjson", "application/ndjson", "application/jsonl", "application/json-seq":
+		return true
+	}
+	return false
+}
+
+// counted counts the call as a stream, once.
+func (p *Proxy) counted(ctx context.Context) error {
+	call, ok := ctx.Value(outcomeKey{}).(*outcome)
+	if !ok || call.stream {
+		return nil
+	}
+	done, err := p.open(ctx)
+	if err == nil {
+		call.stream, call.done = true, done
+	}
+	return err
 }
 
 // base is the agent's root.

@@ -37,6 +37,11 @@ func (p *Proxy) modify(res *http.Response) error {
 	if res.StatusCode >= http.StatusInternalServerError {
 		note(res.Request.Context(), "error")
 	}
+	if isStream(res.Header.Get("Content-Type")) {
+		if err := p.counted(res.Request.Context()); err != nil {
+			return err
+		}
+	}
 	confine(res.Header)
 	for _, name := range []string{"Location", "Content-Location"} {
 		if v := res.Header.Get(name); v != "" {

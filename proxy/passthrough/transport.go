@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 const (
@@ -38,7 +40,11 @@ func transport(patience time.Duration, secure *tls.Config) *http.Transport {
 func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	var tooLarge *http.MaxBytesError
 	var slow net.Error
+	var known *mapping.Error
 	switch {
+	case errors.As(err, &known):
+		note(r.Context(), "refused")
+		p.refuse(w, r, http.StatusBadGateway, known.Message, err)
 	case errors.As(err, &tooLarge):
 		note(r.Context(), "refused")
 		p.refuse(w, r, http.StatusRequestEntityTooLarge, "The request's body is larger than limits.body of this bridge allows.", err)

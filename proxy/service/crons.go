@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,7 @@ func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, er
 	if err := checkKey(n.Run.IdempotencyKey); err != nil {
 		return mapping.Cron{}, err
 	}
-	key := keyOfCron(n)
+	key := keyOfCron(ctx, n)
 	n.Run.IdempotencyKey = "" // each tick has its own
 	agent, assistant, err := s.assistant(ctx, n.Run.Agent)
 	if err != nil {
@@ -33,8 +34,9 @@ func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, er
 	if c.Next, err = chore.NextTick(c, s.now()); err != nil {
 		return c, err
 	}
-	mapping.NoteObject(ctx, "cron", c.ID)
-	return s.st.CreateCron(ctx, c, key)
+	made, err := s.st.CreateCron(ctx, c, key)
+	mapping.NoteObject(ctx, "cron", cmp.Or(made.ID, c.ID)) // with an Idempotency-Key it may be an earlier one
+	return made, err
 }
 
 // fill sets what a request says of a cron. The run it asks for is laid out once,

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -18,7 +19,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-func keyOfRun(n adapter.NewRun) store.Key {
+func keyOfRun(ctx context.Context, n adapter.NewRun) store.Key {
 	key := n.IdempotencyKey
 	n.IdempotencyKey, n.Fields = "", nil // the names of fields come in no order
 	route := "run " + n.ThreadID
@@ -26,27 +27,27 @@ func keyOfRun(n adapter.NewRun) store.Key {
 		route = "batch " + i
 	}
 	if n.Request != nil {
-		return store.NewKey(key, route, n.Request)
+		return store.NewKey(key, route, n.Request).Of(mapping.PrincipalOf(ctx))
 	}
-	return store.NewKey(key, route, n)
+	return store.NewKey(key, route, n).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfThread(n adapter.NewThread) store.Key {
+func keyOfThread(ctx context.Context, n adapter.NewThread) store.Key {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
-	return store.NewKey(key, "thread", n)
+	return store.NewKey(key, "thread", n).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfCron(n adapter.NewCron) store.Key {
+func keyOfCron(ctx context.Context, n adapter.NewCron) store.Key {
 	key := n.Run.IdempotencyKey
 	n.Run.IdempotencyKey, n.Run.Fields = "", nil
-	return store.NewKey(key, "cron "+n.Run.ThreadID, n)
+	return store.NewKey(key, "cron "+n.Run.ThreadID, n).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfTopic(n adapter.NewTopic) store.Key {
+func keyOfTopic(ctx context.Context, n adapter.NewTopic) store.Key {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
-	return store.NewKey(key, "topic "+n.Agent, n)
+	return store.NewKey(key, "topic "+n.Agent, n).Of(mapping.PrincipalOf(ctx))
 }
 
 func keyOfInteraction(n adapter.NewInteraction) store.Key {
@@ -55,8 +56,8 @@ func keyOfInteraction(n adapter.NewInteraction) store.Key {
 	return store.NewKey(key, "interaction "+n.Ref.Agent+" "+n.Ref.ID, n)
 }
 
-func keyOfTask(n adapter.NewTask) store.Key {
+func keyOfTask(ctx context.Context, n adapter.NewTask) store.Key {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
-	return store.NewKey(key, "task "+n.Agent+" "+n.Topic, n)
+	return store.NewKey(key, "task "+n.Agent+" "+n.Topic, n).Of(mapping.PrincipalOf(ctx))
 }

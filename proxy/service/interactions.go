@@ -17,6 +17,14 @@ import (
 type interactions struct{ *core }
 
 func (s *interactions) Create(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
+	said, err := s.say(ctx, n)
+	if err == nil {
+		mapping.NoteObject(ctx, "interaction", said.ID)
+	}
+	return said, err
+}
+
+func (s *interactions) say(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
 	if err := checkKey(n.IdempotencyKey); err != nil {
 		return rule.Interaction{}, err
 	}

@@ -25,7 +25,7 @@ func (s *runs) Start(ctx context.Context, n adapter.NewRun) (adapter.Started, er
 }
 
 func (s *runs) Again(ctx context.Context, n adapter.NewRun) (adapter.Started, bool, error) {
-	return s.again(ctx, n.IdempotencyKey, keyOfRun(n))
+	return s.again(ctx, n.IdempotencyKey, keyOfRun(ctx, n))
 }
 
 func (s *runs) StartAll(ctx context.Context, list []adapter.NewRun) ([]adapter.Started, error) {
@@ -73,7 +73,7 @@ type prepared struct {
 }
 
 func (s *runs) prepare(ctx context.Context, n adapter.NewRun) (p prepared, err error) {
-	key, sent := keyOfRun(n), n.IdempotencyKey // nothing refers to n while it is ordered: it may be large
+	key, sent := keyOfRun(ctx, n), n.IdempotencyKey // nothing refers to n while it is ordered: it may be large
 	if p.before, p.made, err = s.again(ctx, sent, key); p.made || err != nil {
 		return p, err
 	}
@@ -121,6 +121,10 @@ func (s *runs) again(ctx context.Context, sent string, key store.Key) (adapter.S
 	r, err := s.st.Run(ctx, "", made)
 	if err != nil && mapping.Classify(err).Class == mapping.NotFound && mapping.PrincipalOf(ctx).Limited() {
 		return adapter.Started{}, false, nil // maybe another agent's: the request is refused for what it asks for
+	}
+	if err == nil {
+		mapping.NoteObject(ctx, "thread", r.ThreadID)
+		mapping.NoteObject(ctx, "run", r.ID)
 	}
 	return adapter.Started{Run: r, Losses: r.Options.Losses}, true, err
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,7 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 		return mapping.Task{}, err
 	}
 	if n.Topic != "" {
-		t, earlier, err := s.topicTask(ctx, adapter.TopicRef{Agent: n.Agent, ID: n.Topic}, n.Input, n.AdditionalInput, keyOfTask(n))
+		t, earlier, err := s.topicTask(ctx, adapter.TopicRef{Agent: n.Agent, ID: n.Topic}, n.Input, n.AdditionalInput, keyOfTask(ctx, n))
 		if err == nil && earlier != "" {
 			return s.Get(ctx, adapter.TaskRef{Agent: n.Agent, Topic: n.Topic, ID: earlier})
 		}
@@ -40,8 +41,8 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 		t.Input, t.HasInput = *n.Input, true
 	}
 	t.AdditionalInput = object(t.AdditionalInput)
-	mapping.NoteObject(ctx, "task", t.ID)
-	th, existed, err := s.st.CreateThread(ctx, store.NewThread{Thread: taskThread(t), Task: &t, Key: keyOfTask(n)})
+	th, existed, err := s.st.CreateThread(ctx, store.NewThread{Thread: taskThread(t), Task: &t, Key: keyOfTask(ctx, n)})
+	mapping.NoteObject(ctx, "task", cmp.Or(th.ID, t.ID)) // with an Idempotency-Key it may be an earlier one
 	if err == nil && existed {
 		return s.Get(ctx, adapter.TaskRef{Agent: agent.Name, ID: th.ID})
 	}

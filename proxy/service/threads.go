@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -43,8 +44,9 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 	if err != nil {
 		return t, err
 	}
-	mapping.NoteObject(ctx, "thread", t.ID)
-	t, _, err = s.st.CreateThread(ctx, store.NewThread{Thread: t, IfExists: n.IfExists, Events: events, Files: files, Agent: agent, Key: keyOfThread(n)})
+	asked := t.ID
+	t, _, err = s.st.CreateThread(ctx, store.NewThread{Thread: t, IfExists: n.IfExists, Events: events, Files: files, Agent: agent, Key: keyOfThread(ctx, n)})
+	mapping.NoteObject(ctx, "thread", cmp.Or(t.ID, asked)) // with an Idempotency-Key it may be an earlier one
 	if err != nil {
 		return t, err
 	}

@@ -40,10 +40,11 @@ func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, er
 	t, _, err := s.st.CreateThread(ctx, store.NewThread{Thread: mapping.Thread{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), Metadata: meta, Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: now, UpdatedAt: now,
-	}, Agent: agent.Name, Key: keyOfTopic(n)})
+	}, Agent: agent.Name, Key: keyOfTopic(ctx, n)})
 	if err != nil {
 		return rule.Topic{}, err
 	}
+	mapping.NoteObject(ctx, "topic", t.ID)
 	return s.topic(ctx, t, s.log)
 }
 

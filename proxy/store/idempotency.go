@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"time"
@@ -40,6 +41,16 @@ func NewKey(text, route string, request any) Key {
 	}
 	sum := sha256.Sum256(body)
 	return Key{Text: text, Route: route, Sum: sum[:]}
+}
+
+// Of is the key as that of a principal. One that sees nothing of others' things has keys of its own, since it
+// would be told of theirs, or be refused for them. No name is kept: the key may outlive what else is known of its owner.
+func (k Key) Of(p mapping.Principal) Key {
+	if k.Text != "" && p.Own {
+		sum := sha256.Sum256([]byte(p.ID))
+		k.Route += " of " + hex.EncodeToString(sum[:8])
+	}
+	return k
 }
 
 // ErrKeyReused refuses another request under a key.

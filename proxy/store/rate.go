@@ -13,12 +13,19 @@ import (
 // rates are shared by the bridges of one database: see limit.Ledger. They belong to no tenant.
 type rates struct{ *base }
 
+// setBack is by how many microseconds a line is used up beyond the present where the clock was set back. Operations
+// that end in another order than they began are much closer.
+const setBack = 60_000_000
+
 // TakeRate takes cost off a line that grows with the clock of the database up to span. wait, where
-// it is not zero, is how long it will be too short; then nothing was taken. A row has the moment
-// up to which its line is used up, and one that is not there has a whole line. What was taken may be
-// lost with the machine.
+// it is not zero, is how long it will be too short; then nothing was taken. A cost below zero gives back. A row
+// has the moment up to which its line is used up, and one that is not there has a whole line. What was taken may be
+// lost with the machine. Where the clock was set back, the line is empty and grows from now on.
 func (s *rates) TakeRate(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error) {
-	lost, long := max(1, cost.Microseconds()), span.Microseconds()
+	lost, long := cost.Microseconds(), span.Microseconds()
+	if cost >= 0 {
+		lost = max(1, lost)
+	}
 	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		wait = 0
 		if _, err := t.Exec(`INSERT INTO rates (name, at_us) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Now-long); err != nil {
@@ -34,8 +41,14 @@ func (s *rates) TakeRate(ctx context.Context, name string, cost, span time.Durat
 		if err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, in{name}, out{&used}); err != nil {
 			return err
 		}
+		if used > t.Now+setBack {
+			used = t.Now
+			err = t.Put(`UPDATE rates SET at_us = CAST($2 AS BIGINT) WHERE name = $1`, name, used)
+		} else {
+			err = nil
+		}
 		wait = time.Duration(max(1, max(used, t.Now-long)+lost-t.Now)) * time.Microsecond
-		return nil
+		return err
 	})
 	return wait, err
 }

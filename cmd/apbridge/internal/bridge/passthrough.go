@@ -25,6 +25,7 @@ func (a *App) passthrough(cfg *config.Config) (map[string]http.Handler, error) {
 			return nil, err
 		}
 		way.Trace(a.tracer)
+		way.CountStreams(adapter.OpenStream)
 		ways[name] = a.allowedOnly(name, way)
 	}
 	return ways, nil
@@ -40,10 +41,17 @@ func mountThrough(r *mux.Router, ways map[string]http.Handler) {
 	}
 }
 
-// allowedOnly hides an agent from callers who may not use it.
+// allowedOnly hides an agent from callers who may not use it, and refuses those who would see what is not theirs.
 func (a *App) allowedOnly(name string, way http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if mapping.PrincipalOf(r.Context()).May(name) {
+		who := mapping.PrincipalOf(r.Context())
+		if who.May(name) && !who.MayPassThrough() {
+			a.metrics.AuthFailed("right")
+			a.say(w, r, http.StatusForbidden, mapping.Errorf(mapping.Forbidden, "no_right",
+				"%q may not go straight to an agent, which shows what it did for all tenants and owners. Give it admin among its rights, by name.", who.ID))
+			return
+		}
+		if who.May(name) {
 			r.Header.Set(mapping.HopsHeader, mapping.HopsTo(r.Context(), a.hop))
 			way.ServeHTTP(w, r)
 			return
@@ -76,6 +84,7 @@ func (a *App) say(w http.ResponseWriter, r *http.Request, status int, e *mapping
 	if err != nil {
 		status, body = http.StatusInternalServerError, []byte(`{}`)
 	}
+	adapter.SetRetryAfter(w.Header(), e)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n')) // the client may be gone

@@ -176,6 +176,46 @@ func TestE24RatesOfTwoBridges(t *testing.T) {
 	}
 }
 
+// TestE24RunsThatWereMadeBefore: a run that an idempotency key repeats is not counted again, alone or in a batch.
+func TestE24RunsThatWereMadeBefore(t *testing.T) {
+	t.Parallel()
+	b := bounded(t, config.Allowance{Runs: "6/d"})
+	const one = `{"assistant_id":"agent","input":"hi","on_completion":"keep"}`
+	for path, body := range map[string]string{"/runs": one, "/runs/batch": "[" + one + "," + one + "," + one + "]"} {
+		for range 4 {
+			b.Do("POST", path, body, "X-Api-Key", boundKey, "Idempotency-Key", "again").OK()
+		}
+	}
+	if got := as(b, "GET", "/limits", ""); got.At("limits.0.used") != 4.0 {
+		t.Errorf("GET /limits: %s", got.Body)
+	}
+}
+
+// TestE24StrangersUseNothingUp: who shows no key, or a wrong one, takes nothing of what callers without a tenant may use:
+// neither by pages that are open to all nor by what is refused.
+func TestE24StrangersUseNothingUp(t *testing.T) {
+	t.Parallel()
+	b := bounded(t, config.Allowance{}, func(c *config.Config) {
+		for i := range c.Auth.Keys {
+			c.Auth.Keys[i].Tenant = ""
+		}
+		c.Limits.Tenant.Requests = "3/d"
+	})
+	for range 3 {
+		for _, path := range []string{"/", "/docs", "/openapi/threadrun.json", "/info", "/nowhere", "/limits", "/metrics"} {
+			for _, key := range []string{"", "wrong-0123456789abcdef"} {
+				if got := b.Do("GET", path, "", "X-Api-Key", key); got.Status == 429 {
+					t.Errorf("%s: %d %s", path, got.Status, got.Body)
+				}
+			}
+		}
+	}
+	for range 3 {
+		as(b, "GET", "/info", "").Is(200)
+	}
+	as(b, "GET", "/info", "").Is(429)
+}
+
 // TestE24OpenStreams: a stream that is open counts until it ends, whichever kind it is.
 func TestE24OpenStreams(t *testing.T) {
 	t.Parallel()
@@ -199,6 +239,7 @@ func TestE24OpenStreams(t *testing.T) {
 	for what, got := range map[string]rig.Answer{
 		"a run's":       as(b, "POST", "/runs/stream", `{"input":"hi"}`),
 		"of a protocol": as(b, "POST", thread+"/stream/events", `{"channels":["values"]}`),
+		"a WebSocket":   as(b, "GET", thread+"/stream/events", ""),
 		"a task's":      as(b, "GET", task+"/steps?stream=true", ""),
 	} {
 		if got.Status != 429 || !rig.Says(string(got.Body), "limit_streams", "auth.keys[].limits.streams") || got.Header.Get("Retry-After") == "" {

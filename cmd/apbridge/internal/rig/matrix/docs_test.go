@@ -147,6 +147,23 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 }
 
 // TestOpenAPIDocuments: they are there for everybody, key or not.
+// TestRefusalsOfTheDoorAreDescribed: each operation but the probe may be refused for the key, for a right and for a limit,
+// and its document says so.
+func TestRefusalsOfTheDoorAreDescribed(t *testing.T) {
+	t.Parallel()
+	for name, s := range specs(t) {
+		for path, operations := range s.Paths {
+			for method, op := range operations {
+				for _, status := range []string{"401", "403", "429"} {
+					if _, said := op.Responses[status]; said == (path == "/ok") {
+						t.Errorf("%s: %s %s says of %s: %v", name, method, path, status, said)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestOpenAPIDocuments(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)

@@ -143,7 +143,7 @@ var guardProofs = map[string]func(*testing.T){
 	"auth.keys[].rights": rig.ProvenBy("cmd/apbridge", "TestEveryOperationAsksWho"),
 	"auth.keys[].tenant": rig.ProvenBy("cmd/apbridge", "TestE20_TenantsNeverMeet"),
 	"auth.keys[].agents": func(t *testing.T) {
-		r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", ", agents: [a, b]", 1)+"\n  b: {url: $A, passthrough: true}\n  c: {url: $A, passthrough: true}", legacy(), keyEnviron...)
+		r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", ", agents: [a, b], rights: [run, read, write, admin]", 1)+"\n  b: {url: $A, passthrough: true}\n  c: {url: $A, passthrough: true}", legacy(), keyEnviron...)
 		r.Do("POST", "/runs/wait", `{"agent_id":"c","input":"hi"}`, "X-Api-Key", keyA).Want(t, 200, `"success"`)
 		r.Do("POST", "/runs/wait", `{"agent_id":"c","input":"hi"}`, "X-Api-Key", keyB).Want(t, 404, mapping.CodeAgentNotFound)
 		r.Do("GET", "/agents/b/upstream/ap/v1/agent/tasks", "", "X-Api-Key", keyB).Want(t, 200)

@@ -1,0 +1,135 @@
+package fault
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// streaming is an agent with streams of its own, which end when their readers leave.
+func streaming(asked chan<- string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked != nil {
+			asked <- r.URL.Path
+		}
+		switch r.URL.Path {
+		case "/events":
+			w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		case "/lines":
+			w.Header().Set("Content-Type", "application/x-ndjson")
+		default:
+			_, _ = io.Copy(io.Discard, r.Body)
+			return
+		}
+		_, _ = io.WriteString(w, "{}\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+}
+
+// through has the way to the agent open.
+func through(at http.Handler) func(t *testing.T) func(*config.Config) {
+	return func(t *testing.T) func(*config.Config) {
+		url := adaptertest.Serve(t, at).URL
+		return func(c *config.Config) {
+			a := c.Agents["agent"]
+			a.URL, a.Dialect, a.Passthrough = url, "taskstep", true
+			c.Agents["agent"] = a
+			c.Auth.Keys[0].Rights = mapping.Rights()
+		}
+	}
+}
+
+const way = "/agents/agent/upstream"
+
+// TestE24StreamsOfTheWayThrough: streams straight from an agent are open streams as all others are, whatever their
+// type. One that is asked for by its type is refused before the agent does anything.
+func TestE24StreamsOfTheWayThrough(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 100)
+	b := bounded(t, config.Allowance{Streams: 2}, through(streaming(asked))(t))
+	var open []*http.Response
+	for _, path := range []string{"/events", "/lines"} {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", b.URL+way+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Api-Key", boundKey)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil || res.StatusCode != 200 {
+			t.Fatal(err, res)
+		}
+		defer res.Body.Close()
+		open = append(open, res)
+		<-asked
+	}
+	as(b, "GET", way+"/plain", "").Is(200)
+	<-asked
+	for what, got := range map[string]rig.Answer{
+		"one that turns out to be":  as(b, "GET", way+"/events", ""),
+		"one that is asked for":     b.Do("GET", way+"/events", "", "X-Api-Key", boundKey, "Accept", "text/event-stream"),
+		"one of the bridge's other": as(b, "POST", "/runs/stream", `{"input":"hi"}`),
+	} {
+		if got.Status != 429 || !rig.Says(string(got.Body), "limit_streams", "auth.keys[].limits.streams") || got.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %s", what, got.Status, got.Body)
+		}
+	}
+	if n := len(asked); n != 1 {
+		t.Errorf("the agent was asked %d times for what was refused, want once", n)
+	}
+	if got := as(b, "GET", "/limits", ""); got.At("limits.0.used") != 2.0 {
+		t.Errorf("GET /limits: %s", got.Body)
+	}
+	open[0].Body.Close()
+	rig.Eventually(t, "room for a stream", func() bool { return as(b, "GET", "/limits", "").At("limits.0.used") == 1.0 })
+}
+
+// TestE24LongUploads: an upload that is longer than its rate waits, and arrives whole; one that would wait for long is
+// refused with the limit's name, also on the way through.
+func TestE24LongUploads(t *testing.T) {
+	t.Parallel()
+	b := bounded(t, config.Allowance{Upload: "512KiB/s"}, through(streaming(nil))(t))
+	const size = 1280 << 10
+	began := time.Now()
+	as(b, "PUT", "/store/items", `{"namespace":["a"],"key":"k","value":{"text":"`+strings.Repeat("x", size)+`"}}`).OK()
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("%d bytes came in %s", size, took)
+	}
+	if got := as(b, "GET", "/store/items?namespace=a&key=k", "").OK(); len(got.Text("value.text")) != size {
+		t.Errorf("%d bytes are there", len(got.Text("value.text")))
+	}
+	slow := bounded(t, config.Allowance{Upload: "256KiB/h"}, through(streaming(nil))(t))
+	for _, path := range []string{way + "/plain", "/threads"} {
+		got := as(slow, "POST", path, `{"metadata":{"text":"`+strings.Repeat("x", 512<<10)+`"}}`)
+		if got.Status != 429 || !rig.Says(string(got.Body), "limit_upload", "auth.keys[].limits.upload") || got.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %s, Retry-After %q", path, got.Status, got.Body, got.Header.Get("Retry-After"))
+		}
+	}
+}
+
+// TestE20TheWayThroughIsNoWayAround: an agent knows no tenants and no owners, so that who is confined to either goes
+// there by the right to administer alone.
+func TestE20TheWayThroughIsNoWayAround(t *testing.T) {
+	t.Parallel()
+	b := bounded(t, config.Allowance{}, through(streaming(nil))(t), func(c *config.Config) {
+		for id, k := range map[string]config.Key{
+			"a-tenant": {Tenant: "acme"}, "an-owner": {Scope: "own"}, "an-agent": {Agents: []string{"agent"}}, "no-agent": {Agents: []string{"other"}},
+			"anybody": {}, "an-admin": {Tenant: "acme", Scope: "own", Rights: []string{mapping.RightAdmin}}, "a-reader": {Rights: []string{mapping.RightRead}},
+		} {
+			k.ID, k.Key = id, config.Secret(id+"-0123456789abcdef")
+			c.Auth.Keys = append(c.Auth.Keys, k)
+		}
+	})
+	for id, want := range map[string]int{"a-tenant": 403, "an-owner": 403, "an-agent": 200, "no-agent": 404, "anybody": 200, "an-admin": 200, "a-reader": 403} {
+		if got := b.Do("GET", way+"/plain", "", "X-Api-Key", id+"-0123456789abcdef"); got.Status != want || want == 403 && !rig.Says(string(got.Body), "no_right") {
+			t.Errorf("%s: %d %s, want %d", id, got.Status, got.Body, want)
+		}
+	}
+}

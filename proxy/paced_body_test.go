@@ -1,0 +1,49 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// deadlines is a writer that knows the newest deadline of the body.
+type deadlines struct {
+	http.ResponseWriter
+	at time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.at = at
+	return nil
+}
+
+// hesitant is a body whose pieces come after a while.
+type hesitant struct{ wait time.Duration }
+
+func (h hesitant) Read(b []byte) (int, error) {
+	time.Sleep(h.wait)
+	return len(b), nil
+}
+
+// TestUploadsAreNotTimedWhileNobodyReads: of an upload whose client has used up nearly all of its time, the rest does
+// not run out while the bridge itself waits, such as for a rate.
+func TestUploadsAreNotTimedWhileNobodyReads(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &deadlines{ResponseWriter: httptest.NewRecorder()}
+		p := &pacedBody{ReadCloser: io.NopCloser(hesitant{25 * time.Second}), control: http.NewResponseController(d), patience: 30 * time.Second, rate: 1000, left: 30 * time.Second}
+		if _, err := p.Read(make([]byte, 10)); err != nil {
+			t.Fatal(err)
+		}
+		if left := time.Until(d.at); left < 30*time.Second {
+			t.Errorf("the bridge has %s to read on", left)
+		}
+		p.extend(time.Now())
+		if left := time.Until(d.at); left > 6*time.Second {
+			t.Errorf("the client has %s for the next piece", left)
+		}
+	})
+}
