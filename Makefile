@@ -3,7 +3,7 @@
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test race lint e2e browser compatibility packages soak faults bench clean
+.PHONY: build test race lint fuzz e2e browser compatibility packages soak faults bench clean
 
 # The one binary: static, without the machine's paths.
 build:
@@ -21,6 +21,12 @@ lint:
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	go run $(STATICCHECK) ./...
+
+# Inputs that fail, looked for in every fuzz target; make fuzz FUZZ=60 ONLY=mapping/rule for longer, and in few.
+FUZZ = 20
+ONLY =
+fuzz:
+	./.ci/fuzz $(FUZZ) $(ONLY)
 
 # Real peers on free loopback ports.
 e2e:

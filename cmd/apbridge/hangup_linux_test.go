@@ -1,7 +1,9 @@
 package main
 
 import (
+	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -20,7 +22,7 @@ func TestAClosedTerminalStopsTheBridge(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), rig.Binary(t), "serve", "--listen", "127.0.0.1:0", "--agent", "a=http://127.0.0.1:1", "--database", filepath.Join(t.TempDir(), "a.db"))
 	cmd.Env, cmd.Stdin, cmd.Stderr = append(rig.PlainEnvironment(), "APBRIDGE_SHUTDOWN_GRACE=100ms"), tty, said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
+	if err := startHearingHangups(cmd); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
@@ -41,4 +43,15 @@ func TestAClosedTerminalStopsTheBridge(t *testing.T) {
 		_ = cmd.Process.Kill()
 		t.Error("it goes on without its terminal")
 	}
+}
+
+// startHearingHangups starts a program that hears SIGHUP though this process ignores it, as below nohup: a signal
+// that is ignored stays so in a child, and one that is handled has its default there.
+func startHearingHangups(cmd *exec.Cmd) error {
+	if signal.Ignored(syscall.SIGHUP) {
+		heard := make(chan os.Signal, 1)
+		signal.Notify(heard, syscall.SIGHUP)
+		defer signal.Stop(heard) // which has it ignored again
+	}
+	return cmd.Start()
 }

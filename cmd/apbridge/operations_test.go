@@ -26,7 +26,7 @@ func TestOperationsGuide(t *testing.T) {
 	}
 	admin := rig.FreeAddress(t)
 	folder, moved := t.TempDir(), "moved.db"
-	if os.Getenv(storetest.Variable) != "" {
+	if storetest.Served(t) {
 		moved = storetest.Schema(t)
 	}
 	p := startProgram(t, []string{"APBRIDGE_ADMIN=" + admin}, "serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(folder, "apbridge.db"), "--agent", "legacy="+serving(t, legacyagent.Handler()))

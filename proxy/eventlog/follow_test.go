@@ -78,8 +78,17 @@ func TestReadersBehindWhatABufferHolds(t *testing.T) {
 	same(t, seen[500:], list)
 }
 
+// notInShort leaves out a test of how much is kept, where many megabytes pass.
+func notInShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("many megabytes pass; without -short this runs")
+	}
+}
+
 func TestABufferOfLargeStatesIsBounded(t *testing.T) {
 	t.Parallel()
+	notInShort(t)
 	b := setup(t)
 	c := b.create(true)
 	w := b.own(c.Run, c.Fence, c.Events)
@@ -103,6 +112,7 @@ func TestABufferOfLargeStatesIsBounded(t *testing.T) {
 
 func TestManyEndedRunsStayWithinTheBound(t *testing.T) {
 	t.Parallel()
+	notInShort(t)
 	b := setup(t)
 	for range 150 {
 		c := b.create(true)

@@ -50,12 +50,14 @@ const Flushing = "APBRIDGE_TEST_SYNCHRONOUS"
 func Synchronous() string { return cmp.Or(os.Getenv(Flushing), "full") }
 
 // DSN is a new database of the kind that tests run over: SQLite, or what
-// Everywhere says.
+// Everywhere says. The test's log notes the question: over PostgreSQL .ci/suite runs the tests of
+// bridges that asked, and those that were left out for want of a server.
 func DSN(t testing.TB) string {
 	t.Helper()
 	if os.Getenv(Everywhere) == "postgres" {
 		return Schema(t)
 	}
+	t.Log("over a file of SQLite; " + Everywhere + "=postgres has this run over PostgreSQL")
 	return filepath.Join(t.TempDir(), "bridge.db")
 }
 
@@ -66,6 +68,17 @@ func File(t testing.TB) {
 	if os.Getenv(Everywhere) == "postgres" {
 		t.Skip("about the file of SQLite; " + Everywhere + " is postgres")
 	}
+}
+
+// Served reports whether there is a PostgreSQL server, for a test that does less without one. The
+// test's log notes the question, as with DSN.
+func Served(t testing.TB) bool {
+	t.Helper()
+	if os.Getenv(Variable) != "" {
+		return true
+	}
+	t.Log(unset)
+	return false
 }
 
 // Schema makes an empty schema, which goes at the end of the test, and returns

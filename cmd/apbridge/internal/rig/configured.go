@@ -12,13 +12,15 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 )
 
 // Configured starts a bridge until the test ends. In text, $NAME is the URL of the
-// agent of that name, and $DB a database path of its own.
+// agent of that name, and $DB the path of a file for SQLite. Where text does not begin with a database,
+// the bridge has one of the kind that tests run over.
 func Configured(t *testing.T, text string, agents map[string]http.Handler, environ ...string) *Bridge {
 	t.Helper()
 	folder := t.TempDir()
@@ -32,7 +34,7 @@ func Configured(t *testing.T, text string, agents map[string]http.Handler, envir
 		text += "\nlisten: 127.0.0.1:0"
 	}
 	if !strings.HasPrefix(text, "database:") {
-		text += "\ndatabase: " + filepath.Join(folder, "bridge.db")
+		text += "\ndatabase: " + storetest.DSN(t)
 	}
 	if !strings.Contains(text, "shutdown_grace:") {
 		text += "\nshutdown_grace: 100ms"

@@ -101,7 +101,7 @@ func TestTakeoversAreLogged(t *testing.T) {
 		}
 		agent.ServeHTTP(w, r)
 	})
-	b := rig.Configured(t, "agents: {agent: {url: $HELD, dialect: taskstep}}", map[string]http.Handler{"held": held})
+	b := rig.Configured(t, "database: $DB\nagents: {agent: {url: $HELD, dialect: taskstep}}", map[string]http.Handler{"held": held})
 	run := path.Base(b.Begin(b.Thread(), ""))
 	<-asked
 	b.End()
