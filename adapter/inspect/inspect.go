@@ -41,6 +41,7 @@ type Options struct {
 type inspector struct {
 	Options
 	look time.Duration // between two looks for changes
+	used *usages
 }
 
 // lookEvery is how old the news of a page may be.
@@ -68,7 +69,7 @@ func routes() []route { return slices.Concat(assetRoutes, runRoutes) }
 // Mount adds the routes to r.
 func Mount(r *mux.Router, o Options) { newInspector(o).mount(r) }
 
-func newInspector(o Options) *inspector { return &inspector{Options: o, look: lookEvery} }
+func newInspector(o Options) *inspector { return &inspector{Options: o, look: lookEvery, used: newUsages(o.Service.Runs)} }
 
 func (i *inspector) mount(r *mux.Router) {
 	for _, one := range routes() {
