@@ -34,7 +34,7 @@ var laws = map[string]law{
 	"adapter/adaptertest/toy": {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule"}},
 	"adapter/body":            {ours: []string{"mapping", "mapping/rawjson"}},
 	// A face without a backend: it answers from the service, and knows neither a dialect nor the machine.
-	"adapter/inspect":           {ours: []string{"adapter", "adapter/page", "adapter/sse", "mapping"}},
+	"adapter/inspect":           {ours: []string{"adapter", "adapter/body", "adapter/page", "adapter/sse", "mapping"}},
 	"adapter/page":              {},
 	"adapter/sse":               {},
 	"adapter/taskstep":          {ours: []string{"adapter", "adapter/taskstep/backend", "adapter/taskstep/face", "mapping"}},
