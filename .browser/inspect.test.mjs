@@ -108,7 +108,7 @@ test("a filter is used without scripts", () => shown("/inspect", { javaScriptEna
 async function fake(page, count) {
   const row = (i) => ({
     run_id: `run-${i}`, thread_id: "t", agent: "a<b>", status: "error", key: "k\u202e", created_at: "2026-01-02T03:04:05Z", took: "1 ms", place: String(i),
-    why: "</td><script>document.title='broken'</script>\u001b[31m".repeat(3) + "x".repeat(100_000),
+    why: "</td><script>document.title='broken'</script>\u001b[31m" + "x".repeat(i === 0 ? 1_000_000 : 100),
   });
   await page.route(/\/inspect\?.*limit=/, (route) => {
     const at = new URL(route.request().url()).searchParams;
@@ -146,7 +146,6 @@ test("a message is sent to an agent from its page, by keyboard", () => shown("/i
   const card = page.getByRole("region", { name: agent, exact: true });
   await card.getByRole("textbox").fill("hello from the playground");
   await page.keyboard.press("Tab");
-  await page.route(/\/inspect\/runs\//, (route) => route.fulfill({ contentType: "text/html", body: "The page of a run." })); // which has its own tests
   const answered = page.waitForResponse((r) => r.url().endsWith("/try"));
   await page.keyboard.press("Enter");
   assert.equal((await answered).status(), 303);
