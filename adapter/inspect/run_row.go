@@ -71,6 +71,8 @@ func took(r mapping.Run, now time.Time) string {
 // Span is a duration for people.
 func Span(d time.Duration) string {
 	switch d = max(d, 0); {
+	case d > 0 && d < time.Millisecond:
+		return "under 1 ms"
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:
